@@ -1,0 +1,20 @@
+# BELAY_SANITIZE=address: with the undefined-behaviour sanitizer. =thread: own loops run on std::thread instead of OpenMP,
+# whose runtime the thread sanitizer cannot see into (runtime/ops/parallel.h).
+if(BELAY_SANITIZE STREQUAL "address")
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=address,undefined)
+elseif(BELAY_SANITIZE STREQUAL "thread")
+  add_compile_options(-fsanitize=thread -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=thread)
+  add_compile_definitions(BELAY_PARALLEL_STD_THREAD)
+elseif(NOT BELAY_SANITIZE STREQUAL "")
+  message(FATAL_ERROR "BELAY_SANITIZE is '${BELAY_SANITIZE}'; use address, thread or nothing")
+endif()
+
+# Hardening, in every build.
+add_compile_options(-fstack-protector-strong)
+add_compile_definitions(_GLIBCXX_ASSERTIONS)
+if(BELAY_SANITIZE STREQUAL "" AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
+  add_compile_options(-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+endif()
+add_link_options(-Wl,-z,relro,-z,now)

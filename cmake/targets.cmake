@@ -1,0 +1,40 @@
+# belay_runtime_library(name SOURCES ... [LINK ...] [PRIVATE ...]): one folder of runtime/ as the static library belay_<name>,
+# exported as belay::<name>. LINK is what its headers need, PRIVATE what only its sources do.
+function(belay_runtime_library name)
+  cmake_parse_arguments(A "" "" "SOURCES;LINK;PRIVATE" ${ARGN})
+  add_library(belay_${name} STATIC ${A_SOURCES})
+  add_library(belay::${name} ALIAS belay_${name})
+  set_target_properties(belay_${name} PROPERTIES EXPORT_NAME ${name})
+  target_include_directories(belay_${name} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/belay-runtime>)
+  target_link_libraries(belay_${name} PUBLIC belay_sdk ${A_LINK}
+    PRIVATE $<BUILD_INTERFACE:belay_warnings> ${A_PRIVATE})
+  set_property(GLOBAL APPEND PROPERTY BELAY_RUNTIME_TARGETS belay_${name})
+endfunction()
+
+# belay_test(name SOURCES ... LINK ... [SHARDS n] [LONG]): one GoogleTest program, run by ctest. LONG: only in
+# ./dev test --long.
+function(belay_test name)
+  cmake_parse_arguments(A "LONG" "SHARDS" "SOURCES;LINK" ${ARGN})
+  add_executable(${name} ${A_SOURCES})
+  target_link_libraries(${name} PRIVATE ${A_LINK} GTest::gmock GTest::gtest_main belay_warnings)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_compile_definitions(${name} PRIVATE
+    BELAY_SOURCE_DIR="${PROJECT_SOURCE_DIR}" BELAY_BINARY_DIR="${PROJECT_BINARY_DIR}")
+  if(NOT A_SHARDS)
+    set(A_SHARDS 1)
+  endif()
+  math(EXPR last "${A_SHARDS} - 1")
+  foreach(shard RANGE ${last})
+    set(test ${name})
+    if(A_SHARDS GREATER 1)
+      set(test ${name}.${shard})
+    endif()
+    add_test(NAME ${test} COMMAND ${name})
+    set_tests_properties(${test} PROPERTIES
+      ENVIRONMENT "GTEST_TOTAL_SHARDS=${A_SHARDS};GTEST_SHARD_INDEX=${shard}")
+    if(A_LONG)
+      set_tests_properties(${test} PROPERTIES LABELS long)
+    endif()
+  endforeach()
+endfunction()

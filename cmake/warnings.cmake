@@ -1,0 +1,4 @@
+# Warnings of our own code; dependencies come in as system headers.
+add_library(belay_warnings INTERFACE)
+target_compile_options(belay_warnings INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wcast-align -Wundef -Werror)

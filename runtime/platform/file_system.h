@@ -1,0 +1,82 @@
+// Files, as the runtime sees them: a seam, so that tests inject faults at any call (tests/platform/faulty_file_system.h).
+//
+// Everything that is written to a run directory goes through here: checkpoints, event files, the lock. Directories are
+// opened once; entries are named inside them (openat), so a renamed parent does not matter. All calls retry EINTR and
+// short transfers. An error is belay::Error with the path and the system's words:
+//   ENOENT -> NOT_FOUND, EEXIST -> ALREADY_EXISTS, EACCES, EPERM, EROFS -> PERMISSION_DENIED,
+//   ENOSPC, EDQUOT, EFBIG, EMFILE, ENFILE -> RESOURCE_EXHAUSTED, the rest -> UNAVAILABLE's sibling INTERNAL for bugs
+//   (EBADF, EINVAL) and DATA_LOSS for EIO.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace belay::runtime {
+
+enum class FileKind { kFile, kDirectory, kSymlink, kOther };
+
+struct FileStatus {
+  FileKind kind = FileKind::kOther;
+  std::uint64_t size = 0;
+  std::uint64_t device = 0, inode = 0;
+  std::uint32_t mode = 0;  // permission bits, sticky bit included
+  std::uint32_t owner = 0;
+  std::int64_t modified_ns = 0;
+};
+
+// An open file. Closes when it dies; close() tells about errors.
+class OpenFile {
+ public:
+  virtual ~OpenFile() = default;
+  virtual const std::string& path() const = 0;
+  virtual void write(const void* data, std::size_t size) = 0;  // at the end
+  // Exactly size bytes, else DATA_LOSS with the offset.
+  virtual void read_at(std::uint64_t offset, void* data, std::size_t size) const = 0;
+  virtual std::uint64_t size() const = 0;
+  virtual void sync() = 0;
+  virtual void close() = 0;
+};
+
+class OpenDirectory {
+ public:
+  virtual ~OpenDirectory() = default;
+  virtual const std::string& path() const = 0;
+  // New file 0640, O_EXCL | O_NOFOLLOW.
+  virtual std::unique_ptr<OpenFile> create(std::string_view name) = 0;
+  virtual std::unique_ptr<OpenFile> open(std::string_view name) const = 0;
+  // Does not follow a last symbolic link.
+  virtual bool exists(std::string_view name) const = 0;
+  virtual FileStatus status(std::string_view name) const = 0;
+  virtual std::vector<std::string> entries() const = 0;  // sorted, without . and ..
+  virtual std::unique_ptr<OpenDirectory> make_directory(std::string_view name) = 0;  // 0750; ALREADY_EXISTS
+  virtual std::unique_ptr<OpenDirectory> open_directory(std::string_view name) const = 0;
+  virtual void rename(std::string_view from, std::string_view to) = 0;
+  virtual void remove(std::string_view name) = 0;            // a file or link
+  virtual void remove_tree(std::string_view name) = 0;       // a directory and what is in it; follows no link
+  virtual void sync() = 0;
+  // An advisory lock on a file of this directory, held until the returned object dies (or the process does). Null where
+  // another process holds it.
+  virtual std::unique_ptr<OpenFile> try_lock(std::string_view name) = 0;
+  // Replaces a file's whole content: temporary name, sync, rename, sync of the directory.
+  void replace(std::string_view name, std::string_view content);
+  std::string read(std::string_view name, std::uint64_t at_most) const;  // larger: RESOURCE_EXHAUSTED
+};
+
+class FileSystem {
+ public:
+  virtual ~FileSystem() = default;
+  virtual std::unique_ptr<OpenDirectory> open_directory(const std::string& path) = 0;
+  // Makes missing parents, 0750.
+  virtual std::unique_ptr<OpenDirectory> make_directories(const std::string& path) = 0;
+  virtual bool exists(const std::string& path) const = 0;
+  virtual FileStatus status(const std::string& path) const = 0;  // follows links
+  virtual std::uint64_t free_bytes(const std::string& path) const = 0;
+};
+
+FileSystem& posix_file_system();
+
+}  // namespace belay::runtime

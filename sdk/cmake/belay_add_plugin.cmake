@@ -1,0 +1,34 @@
+# belay_add_plugin(name SOURCES a.cc ... [LINK lib ...] [CXX_STANDARD 17])
+#
+# Compiles the sources once and makes
+#   <name>.so            the plugin, which exports belay_module_v0 and nothing else (target: name)
+#   <name>_linked        an object library whose table is belay_module_<name>, for embedding and for the plugin's own test
+#
+# The plugin links with -z defs: an undefined symbol is an error here, not when it is loaded.
+set(BELAY_PLUGIN_VERSION_SCRIPT ${CMAKE_CURRENT_LIST_DIR}/plugin.version)
+
+function(belay_add_plugin name)
+  cmake_parse_arguments(A "" "CXX_STANDARD" "SOURCES;LINK" ${ARGN})
+  if(NOT A_SOURCES)
+    message(FATAL_ERROR "belay_add_plugin(${name}): SOURCES are missing")
+  endif()
+  string(REPLACE "-" "_" symbol ${name})
+  add_library(${name}_linked OBJECT ${A_SOURCES})
+  target_compile_definitions(${name}_linked PRIVATE BELAY_MODULE_NAME=belay_module_${symbol})
+  target_link_libraries(${name}_linked PUBLIC belay::sdk ${A_LINK})
+  set_target_properties(${name}_linked PROPERTIES
+    POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden C_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  if(A_CXX_STANDARD)
+    set_target_properties(${name}_linked PROPERTIES CXX_STANDARD ${A_CXX_STANDARD})
+  endif()
+
+  add_library(${name} MODULE $<TARGET_OBJECTS:${name}_linked>)
+  target_link_libraries(${name} PRIVATE ${A_LINK})
+  set_target_properties(${name} PROPERTIES PREFIX "" SUFFIX ".so" LINKER_LANGUAGE CXX
+    INSTALL_RPATH "$ORIGIN" LINK_DEPENDS ${BELAY_PLUGIN_VERSION_SCRIPT})
+  target_link_options(${name} PRIVATE
+    -Wl,--version-script=${BELAY_PLUGIN_VERSION_SCRIPT} -Wl,-z,now -Wl,-z,nodelete -Wl,--as-needed -Wl,--exclude-libs,ALL)
+  if(NOT BELAY_SANITIZE AND NOT "${CMAKE_CXX_FLAGS}" MATCHES "-fsanitize")
+    target_link_options(${name} PRIVATE -Wl,-z,defs)
+  endif()
+endfunction()

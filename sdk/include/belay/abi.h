@@ -1,0 +1,599 @@
+/* The C boundary between the host and its plugins. Nothing else crosses it.
+ *
+ * This header is C11 and C++; the C++ headers beside it (plugin.h is the one include that an author needs) are the API
+ * that people program against. Read this one to write a plugin in another language, or to change the host.
+ *
+ * Shape
+ *   A library exports one const data object, `belay_module_v0` (belay_module below). It points at a note, JSON text that
+ *   describes every plugin of the library, which also lies in an ELF note of the file, so that the host lists, describes
+ *   and checks plugins without running any of their code. Per plugin the module points at a table of callbacks.
+ *   A library imports nothing from the host: what the host offers arrives as tables too, asked for by name
+ *   (belay_host_api.service).
+ *
+ * Tables
+ *   A table is a uint32_t struct_size, a reserved uint32_t, then function pointers only. struct_size is the end of the
+ *   last slot that its writer knew. The reader copies the table once over a table of stubs, whole slots only, and takes a
+ *   stub for a null slot; so no call site tests for null. Tables grow at their end and only there.
+ *   Value types (belay_str, belay_output, belay_tensor, belay_value, belay_position and the small structs made of them)
+ *   carry no size and do not change within a major version.
+ *
+ * Calls
+ *   Every callback that can fail returns an int32_t code (BELAY_OK or one of the codes below) and writes its message into
+ *   the belay_status that the caller owns. No exception passes through a slot in either direction. `destroy` cannot fail.
+ *
+ * Ownership
+ *   Who allocates, frees. A view (belay_str, belay_tensor) given to a call is valid for that call. What `before_run`
+ *   returns in belay_run_args must stay valid until the next call on that instance. Tensors that leave a plugin (a batch,
+ *   a restored variable) lie in memory that the host provides.
+ *
+ * Threads
+ *   [main]    the thread that builds and closes the session; never two at once.
+ *   [session] one call at a time per instance, with a happens-before between calls; usually the main thread.
+ *   [input]   one call at a time per input instance, on the host's feeding thread.
+ *   [any]     any thread, also several at once.
+ *   All callbacks of one hook instance are [session]; two instances may always be called at the same time.
+ *
+ * Versions
+ *   While the major is 0 the minor must match exactly. From 1.0 on: equal major, and the minor that the plugin needs is
+ *   not above the host's.
+ */
+#ifndef BELAY_ABI_H_
+#define BELAY_ABI_H_
+
+#include <stdint.h>
+
+#define BELAY_ABI_MAJOR 0
+#define BELAY_ABI_MINOR 1
+#define BELAY_MODULE_SYMBOL "belay_module_v0"
+#define BELAY_MODULE_MAGIC UINT64_C(0x003079616c6562b3) /* bytes b3 'b' 'e' 'l' 'a' 'y' '0' 0 */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- codes ---------------------------------------------------------------------------------------------------------- */
+
+/* gRPC's codes by number, and two of our own. An unknown code is read as BELAY_INTERNAL, its number shown. */
+#define BELAY_OK 0
+#define BELAY_CANCELLED 1
+#define BELAY_UNKNOWN 2
+#define BELAY_INVALID_ARGUMENT 3
+#define BELAY_DEADLINE_EXCEEDED 4
+#define BELAY_NOT_FOUND 5
+#define BELAY_ALREADY_EXISTS 6
+#define BELAY_PERMISSION_DENIED 7
+#define BELAY_RESOURCE_EXHAUSTED 8
+#define BELAY_FAILED_PRECONDITION 9
+#define BELAY_ABORTED 10 /* with UNAVAILABLE: the preemption errors, after which a session recovers */
+#define BELAY_OUT_OF_RANGE 11 /* with STOP: end of input, after which a session closes without error */
+#define BELAY_UNIMPLEMENTED 12
+#define BELAY_INTERNAL 13
+#define BELAY_UNAVAILABLE 14
+#define BELAY_DATA_LOSS 15
+#define BELAY_UNAUTHENTICATED 16
+#define BELAY_STOP 100     /* StopIteration: ends the loop, no error */
+#define BELAY_DIVERGED 101 /* NaN or infinity, or a limit passed: training cannot go on from these values */
+
+/* ---- value types ---------------------------------------------------------------------------------------------------- */
+
+/* UTF-8 text or bytes, not NUL-terminated; may hold NUL. data may be null when size is 0. */
+typedef struct belay_str {
+  const char* data;
+  uint64_t size;
+} belay_str;
+
+/* Where the callee puts its message: at most `capacity` bytes into `text`, their number into `size`. The caller owns it. */
+typedef struct belay_status {
+  char* text;
+  uint64_t capacity;
+  uint64_t size;
+} belay_status;
+
+/* Element types; the numbers are TensorFlow's DataType. */
+#define BELAY_FLOAT32 1
+#define BELAY_FLOAT64 2
+#define BELAY_INT32 3
+#define BELAY_UINT8 4
+#define BELAY_STRING 7
+#define BELAY_INT64 9
+#define BELAY_BOOL 10     /* one byte, 0 or 1 */
+#define BELAY_BFLOAT16 14 /* the upper half of a float32 */
+#define BELAY_FLOAT16 19  /* IEEE half, storage only */
+
+/* A dense row-major view. A scalar has rank 0. For BELAY_STRING, data is belay_str[number of elements]. */
+typedef struct belay_tensor {
+  int32_t dtype;
+  int32_t rank;
+  const int64_t* dims;
+  void* data;
+} belay_tensor;
+
+/* Output `index` of node `node` of the graph with serial number `graph`. Index BELAY_OPERATION names the operation
+ * itself: fetched, it runs and gives nothing. */
+#define BELAY_OPERATION UINT32_C(0xffffffff)
+typedef struct belay_output {
+  uint64_t graph;
+  uint32_t node;
+  uint32_t index;
+} belay_output;
+
+/* An option, an attribute or an entry of a hook's state. `data` points at `count` elements of the type without
+ * BELAY_LIST: int64_t for BOOL and INT, double for FLOAT, belay_str for TEXT, belay_tensor for TENSOR. A value that is no
+ * list has count 1. */
+#define BELAY_VALUE_BOOL 1
+#define BELAY_VALUE_INT 2
+#define BELAY_VALUE_FLOAT 3
+#define BELAY_VALUE_TEXT 4
+#define BELAY_VALUE_TENSOR 5
+#define BELAY_VALUE_LIST 16 /* added to one of the above */
+typedef struct belay_value {
+  int32_t type;
+  uint32_t reserved;
+  uint64_t count;
+  const void* data;
+} belay_value;
+
+typedef struct belay_named_value {
+  belay_str name;
+  belay_value value;
+} belay_named_value;
+
+typedef struct belay_named_output {
+  belay_str name;
+  belay_output output;
+} belay_named_output;
+
+typedef struct belay_feed {
+  belay_output output;
+  belay_tensor value;
+} belay_feed;
+
+/* Where an input stands: the next example to deliver, as `index` of the order of `epoch` (both from 0). */
+typedef struct belay_position {
+  int64_t epoch;
+  int64_t index;
+} belay_position;
+
+/* ---- host objects --------------------------------------------------------------------------------------------------- */
+
+typedef struct belay_host belay_host;               /* one per plugin instance; valid from create to destroy */
+typedef struct belay_graph belay_graph;             /* valid while the session that it belongs to */
+typedef struct belay_session belay_session;         /* valid for the call that got it; a recovery makes a new one */
+typedef struct belay_run belay_run;                 /* one run of a session, shared by all its hooks */
+typedef struct belay_result belay_result;           /* results of a raw run; released by whoever asked for it */
+typedef struct belay_coordinator belay_coordinator; /* of a session: its threads' common stop flag */
+typedef struct belay_model_spec belay_model_spec;
+typedef struct belay_input_spec belay_input_spec;
+typedef struct belay_batch belay_batch;
+typedef struct belay_dir belay_dir;   /* an open directory */
+typedef struct belay_file belay_file; /* an open file in one */
+typedef struct belay_tensors belay_tensors;
+typedef struct belay_checkpoint belay_checkpoint;
+typedef struct belay_state belay_state;
+
+/* The first table that an instance gets. service gives the table of a name below, or null where the host has none; the
+ * pointer is valid as long as the instance. [any] */
+typedef struct belay_host_api {
+  uint32_t struct_size;
+  uint32_t reserved;
+  const void* (*service)(belay_host* host, belay_str name);
+} belay_host_api;
+
+/* ---- services of the host ------------------------------------------------------------------------------------------- */
+
+#define BELAY_LOG_DEBUG 10
+#define BELAY_LOG_INFO 20
+#define BELAY_LOG_WARNING 30
+#define BELAY_LOG_ERROR 40
+
+/* "core": log, clock, run directory. All [any]. */
+typedef struct belay_core_api {
+  uint32_t struct_size;
+  uint32_t reserved;
+  /* One line; the host adds time, level and the instance's name, and escapes control characters. */
+  void (*log)(belay_host* host, int32_t level, belay_str text);
+  int32_t (*log_enabled)(belay_host* host, int32_t level);
+  /* The host's clocks in nanoseconds: monotonic since some start, and wall since 1970. Tests drive them by hand. */
+  int64_t (*monotonic_ns)(belay_host* host);
+  int64_t (*wall_ns)(belay_host* host);
+  /* Absolute path of the run directory, or empty where the run has none. */
+  belay_str (*run_directory)(belay_host* host);
+  belay_str (*instance_name)(belay_host* host);
+  uint64_t (*seed)(belay_host* host);
+  /* 1 where the user watches a terminal: then status_line shows `text` in place, redrawn at most ten times a second. */
+  int32_t (*interactive)(belay_host* host);
+  void (*status_line)(belay_host* host, belay_str text);
+} belay_core_api;
+
+/* One node to add. `name` is a hint, made unique inside the current scope; empty: the operation's own name. */
+typedef struct belay_node_def {
+  belay_str op;
+  belay_str name;
+  const belay_output* inputs;
+  uint64_t n_inputs;
+  const belay_output* control_inputs;
+  uint64_t n_control_inputs;
+  const belay_named_value* attrs;
+  uint64_t n_attrs;
+} belay_node_def;
+
+typedef struct belay_output_info {
+  int32_t dtype;
+  int32_t rank;        /* -1: unknown */
+  const int64_t* dims; /* -1: unknown; owned by the graph */
+  belay_str name;      /* "scope/node:index" */
+} belay_output_info;
+
+typedef struct belay_node_info {
+  belay_str op;
+  belay_str name;
+  uint32_t n_inputs;
+  uint32_t n_outputs;
+} belay_node_info;
+
+/* "graph": building and asking. [main] A graph is open until the session is made, then frozen: a change fails and names
+ * its culprit. */
+typedef struct belay_graph_api {
+  uint32_t struct_size;
+  uint32_t reserved;
+  uint64_t (*serial)(belay_graph* graph);
+  int32_t (*finalized)(belay_graph* graph);
+  int32_t (*add_node)(belay_graph* graph, const belay_node_def* def, uint32_t* node, belay_status* status);
+  /* A role of the model ("loss"), else a node ("scope/node", output 0), else an output ("scope/node:1"). */
+  int32_t (*find)(belay_graph* graph, belay_str name, belay_output* output, belay_status* status);
+  int32_t (*node_info)(belay_graph* graph, uint32_t node, belay_node_info* info, belay_status* status);
+  int32_t (*output_info)(belay_graph* graph, belay_output output, belay_output_info* info, belay_status* status);
+  int32_t (*input)(belay_graph* graph, uint32_t node, uint32_t index, belay_output* output, belay_status* status);
+  int32_t (*attr)(belay_graph* graph, uint32_t node, belay_str name, belay_value* value, belay_status* status);
+  /* Announces that the output may be fetched later, so that the first plan has it. Optional: it saves one plan. */
+  int32_t (*will_fetch)(belay_graph* graph, belay_output output, belay_status* status);
+  int32_t (*enter_scope)(belay_graph* graph, belay_str name, belay_status* status);
+  void (*leave_scope)(belay_graph* graph);
+  /* Nodes added before the matching leave run after these. */
+  int32_t (*enter_control)(belay_graph* graph, const belay_output* outputs, uint64_t n, belay_status* status);
+  void (*leave_control)(belay_graph* graph);
+  int32_t (*collect)(belay_graph* graph, belay_str collection, belay_output output, belay_status* status);
+  uint64_t (*collection_size)(belay_graph* graph, belay_str collection);
+  int32_t (*collection_item)(belay_graph* graph, belay_str collection, uint64_t i, belay_output* output,
+                             belay_status* status);
+  /* d(sum of ys, weighted by grad_ys) / dx for each x; grad_ys null: ones. gradients[i].graph is 0 where y does not depend
+   * on xs[i]. */
+  int32_t (*gradients)(belay_graph* graph, const belay_output* ys, uint64_t n_ys, const belay_output* grad_ys,
+                       const belay_output* xs, uint64_t n_xs, belay_output* gradients, belay_status* status);
+} belay_graph_api;
+
+#define BELAY_TRACE_NONE 0
+#define BELAY_TRACE_SOFTWARE 1
+#define BELAY_TRACE_HARDWARE 2
+#define BELAY_TRACE_FULL 3
+
+/* TensorFlow's RunOptions. Those of several hooks and the caller are merged: the larger number, the union of flags, the
+ * watches one after the other. */
+typedef struct belay_run_options {
+  int32_t trace_level;
+  int32_t output_partition_graphs;
+  int64_t timeout_ms; /* 0: none */
+  int32_t inter_op_thread_pool;
+  int32_t report_tensor_allocations_upon_oom;
+  const belay_str* debug_tensor_watches;
+  uint64_t n_debug_tensor_watches;
+} belay_run_options;
+
+typedef struct belay_run_args {
+  const belay_output* fetches;
+  uint64_t n_fetches;
+  const belay_feed* feeds;
+  uint64_t n_feeds;
+  const belay_run_options* options; /* null: defaults */
+} belay_run_args;
+
+/* results[i] is the value of fetches[i]; an operation's has data null, rank 0 and dtype 0. */
+typedef struct belay_run_values {
+  const belay_tensor* results;
+  uint64_t n_results;
+} belay_run_values;
+
+typedef struct belay_variable_info {
+  belay_str name;
+  int32_t dtype;
+  int32_t rank;
+  const int64_t* dims;
+  int32_t trainable;
+  int32_t initialized;
+} belay_variable_info;
+
+/* "session". run and the result calls are [any]; the rest is [session]. */
+typedef struct belay_session_api {
+  uint32_t struct_size;
+  uint32_t reserved;
+  /* A raw run: no hook sees it. */
+  int32_t (*run)(belay_session* session, const belay_run_args* args, belay_result** result, belay_status* status);
+  int32_t (*result_tensor)(belay_result* result, uint64_t i, belay_tensor* tensor, belay_status* status);
+  void (*result_release)(belay_result* result);
+  belay_graph* (*graph)(belay_session* session);
+  /* Saved (global) variables of the store, in a fixed order. */
+  uint64_t (*variable_count)(belay_session* session);
+  int32_t (*variable_info)(belay_session* session, uint64_t i, belay_variable_info* info, belay_status* status);
+  /* Sets a variable by name; dtype and shape must be the variable's. */
+  int32_t (*assign)(belay_session* session, belay_str variable, const belay_tensor* value, belay_status* status);
+  belay_coordinator* (*coordinator)(belay_session* session);
+  /* Of the run that before_run and after_run see: */
+  belay_session* (*run_session)(belay_run* run);
+  void (*run_request_stop)(belay_run* run, belay_str reason);
+  int32_t (*run_stop_requested)(belay_run* run);
+  /* The caller's own fetches and feeds, without those of the hooks. */
+  int32_t (*run_original_args)(belay_run* run, belay_run_args* args, belay_status* status);
+} belay_session_api;
+
+/* "coordinator". All [any]. */
+typedef struct belay_coordinator_api {
+  uint32_t struct_size;
+  uint32_t reserved;
+  int32_t (*should_stop)(belay_coordinator* coordinator);
+  /* code BELAY_OK: a plain stop with a reason; else the error is raised where the session is closed. */
+  void (*request_stop)(belay_coordinator* coordinator, int32_t code, belay_str text);
+  /* Waits until a stop is asked for or the time is over; negative: for ever. Gives should_stop. */
+  int32_t (*wait_for_stop)(belay_coordinator* coordinator, int64_t timeout_ns);
+  /* A thread of the plugin's that the session shall wait for when it closes: join(arg, timeout_ns) returns 1 when it has
+   * ended. join is called until the grace period is over; arg must live until the session has closed. */
+  int32_t (*register_thread)(belay_coordinator* coordinator, belay_str name,
+                             int32_t (*join)(void* arg, int64_t timeout_ns), void* arg, belay_status* status);
+} belay_coordinator_api;
+
+#define BELAY_ROLE_LOSS 1
+#define BELAY_ROLE_PREDICTION 2
+#define BELAY_ROLE_METRIC 3 /* with an update operation, or without one: averaged over batches by examples */
+#define BELAY_ROLE_TRAIN_OP 4
+#define BELAY_ROLE_EXPORT 5
+
+/* "model": what a model's build gives back. [main] */
+typedef struct belay_model_service {
+  uint32_t struct_size;
+  uint32_t reserved;
+  /* `update` is used by METRIC only; its graph is 0 where there is none. */
+  int32_t (*set)(belay_model_spec* spec, int32_t role, belay_str name, belay_output output, belay_output update,
+                 belay_status* status);
+} belay_model_service;
+
+#define BELAY_FEATURE 1
+#define BELAY_LABEL 2
+
+/* "input": what an input's spec and next give back. */
+typedef struct belay_input_service {
+  uint32_t struct_size;
+  uint32_t reserved;
+  /* dims[0] is the batch, usually -1; slots count from 0 in the order of these calls. [main] */
+  int32_t (*declare)(belay_input_spec* spec, int32_t role, belay_str name, int32_t dtype, int32_t rank,
+                     const int64_t* dims, belay_status* status);
+  /* Memory for slot's tensor of this batch, 64-byte aligned, not zeroed (strings: empty). [input] */
+  int32_t (*tensor)(belay_batch* batch, uint32_t slot, int32_t rank, const int64_t* dims, belay_tensor* tensor,
+                    belay_status* status);
+  /* Sets an element of a string tensor; the bytes are copied. [input] */
+  int32_t (*set_string)(belay_batch* batch, uint32_t slot, uint64_t element, belay_str bytes, belay_status* status);
+} belay_input_service;
+
+/* "files": files inside a directory that the host has opened. Names have no '/'. All [session]. */
+typedef struct belay_files_api {
+  uint32_t struct_size;
+  uint32_t reserved;
+  int32_t (*create)(belay_dir* dir, belay_str name, belay_file** file, belay_status* status);
+  int32_t (*open)(belay_dir* dir, belay_str name, belay_file** file, belay_status* status);
+  int32_t (*write)(belay_file* file, const void* data, uint64_t size, belay_status* status);
+  int32_t (*size)(belay_file* file, uint64_t* size, belay_status* status);
+  /* Reads exactly `size` bytes; a file that ends before is DATA_LOSS. */
+  int32_t (*read_at)(belay_file* file, uint64_t offset, void* data, uint64_t size, belay_status* status);
+  /* Closes and frees, also when it fails. */
+  int32_t (*close)(belay_file* file, belay_status* status);
+} belay_files_api;
+
+/* "saver": the tensors that a saver writes or reads. [session] */
+typedef struct belay_saver_service {
+  uint32_t struct_size;
+  uint32_t reserved;
+  /* Writing: tensor i of count, in the order to keep. */
+  uint64_t (*count)(belay_tensors* tensors);
+  int32_t (*get)(belay_tensors* tensors, uint64_t i, belay_str* name, belay_tensor* tensor, belay_status* status);
+  /* Reading: the saver announces each tensor that the directory holds; `data` becomes the memory to fill, or null where
+   * the host does not want this one. */
+  int32_t (*found)(belay_tensors* tensors, belay_str name, int32_t dtype, int32_t rank, const int64_t* dims, void** data,
+                   belay_status* status);
+} belay_saver_service;
+
+/* "checkpoint": save now, read any. [session] */
+typedef struct belay_checkpoint_api {
+  uint32_t struct_size;
+  uint32_t reserved;
+  /* Asks for a checkpoint of this step: written at the step's boundary, after every hook's after_run. In
+   * after_create_session: when the session is complete. In end: at once. */
+  int32_t (*save)(belay_host* host, belay_status* status);
+  /* The newest whole checkpoint of a directory, or NOT_FOUND. The text is valid until the instance's next call here. */
+  int32_t (*latest)(belay_host* host, belay_str directory, belay_str* path, belay_status* status);
+  int32_t (*open)(belay_host* host, belay_str path, belay_checkpoint** checkpoint, belay_status* status);
+  uint64_t (*count)(belay_checkpoint* checkpoint);
+  /* Name, dtype and shape of tensor i; data is null. Sorted by name. */
+  int32_t (*info)(belay_checkpoint* checkpoint, uint64_t i, belay_str* name, belay_tensor* tensor, belay_status* status);
+  int32_t (*read)(belay_checkpoint* checkpoint, uint64_t i, void* data, uint64_t bytes, belay_status* status);
+  void (*close)(belay_checkpoint* checkpoint);
+} belay_checkpoint_api;
+
+#define BELAY_SESSION_START 1
+#define BELAY_SESSION_STOP 2
+#define BELAY_SESSION_CHECKPOINT 3
+
+/* "events": the run's TensorBoard event file, shared by all who write. [session] Without a run directory every call is a
+ * silent no-op. */
+typedef struct belay_events_api {
+  uint32_t struct_size;
+  uint32_t reserved;
+  int32_t (*scalar)(belay_host* host, belay_str tag, int64_t step, double value, belay_status* status);
+  /* A serialized Summary message, as the summary operations give. */
+  int32_t (*summary)(belay_host* host, belay_str summary, int64_t step, belay_status* status);
+  int32_t (*session_log)(belay_host* host, int32_t kind, int64_t step, belay_str path, belay_status* status);
+  int32_t (*flush)(belay_host* host, belay_status* status);
+} belay_events_api;
+
+/* "state": a hook's state in a checkpoint, by key. Values are copied. [session] */
+typedef struct belay_state_service {
+  uint32_t struct_size;
+  uint32_t reserved;
+  int32_t (*put)(belay_state* state, belay_str key, const belay_value* value, belay_status* status);
+  /* NOT_FOUND where the key is absent. The value is valid for the callback. */
+  int32_t (*get)(belay_state* state, belay_str key, belay_value* value, belay_status* status);
+} belay_state_service;
+
+/* ---- plugins -------------------------------------------------------------------------------------------------------- */
+
+#define BELAY_KIND_HOOK 1
+#define BELAY_KIND_SAVER 2
+#define BELAY_KIND_INIT_FN 3
+#define BELAY_KIND_MODEL 4
+#define BELAY_KIND_INPUT 5
+#define BELAY_KIND_CLUSTER 6  /* reserved */
+#define BELAY_KIND_EXPORTER 7 /* reserved */
+#define BELAY_KIND_OP 8       /* reserved */
+
+/* The first two slots of every kind's table. Options are those that the manifest gives, nested tables flattened
+ * ("layers.0.units"); the host has checked them against the note. The defaults are the plugin's own. */
+#define BELAY_INSTANCE_SLOTS                                                                                         \
+  int32_t (*create)(const belay_host_api* api, belay_host* host, const belay_named_value* options, uint64_t n_options, \
+                    void** self, belay_status* status);                                                               \
+  void (*destroy)(void* self)
+
+/* begin -> after_create_session -> (before_run -> the run -> after_run)* -> end
+ * begin once per instance and graph; after_create_session again after every recovery. An error skips what follows of that
+ * run, ends the session and calls on_error of every hook, never end. Slots that are null are skipped. All [session]. */
+typedef struct belay_hook_api {
+  uint32_t struct_size;
+  uint32_t reserved;
+  BELAY_INSTANCE_SLOTS;
+  int32_t (*begin)(void* self, belay_graph* graph, belay_status* status);
+  int32_t (*after_create_session)(void* self, belay_session* session, belay_status* status);
+  int32_t (*before_run)(void* self, belay_run* run, belay_run_args* args, belay_status* status);
+  int32_t (*after_run)(void* self, belay_run* run, const belay_run_values* values, belay_status* status);
+  int32_t (*end)(void* self, belay_session* session, belay_status* status);
+  /* Around every checkpoint that the host writes. after_save: *stop = 1 asks the session to stop. */
+  int32_t (*before_save)(void* self, belay_session* session, int64_t step, belay_status* status);
+  int32_t (*after_save)(void* self, belay_session* session, int64_t step, int32_t* stop, belay_status* status);
+  int32_t (*on_error)(void* self, int32_t code, belay_str message, belay_status* status);
+  /* The instance's state, stored in checkpoints under its name and given back at resume and at recovery. */
+  int32_t (*save_state)(void* self, belay_state* state, belay_status* status);
+  int32_t (*load_state)(void* self, belay_state* state, belay_status* status);
+} belay_hook_api;
+
+/* A codec for named tensors in a directory that the host has opened; the host checksums, syncs and renames what write
+ * left there. write and read are mandatory. [session] */
+typedef struct belay_saver_api {
+  uint32_t struct_size;
+  uint32_t reserved;
+  BELAY_INSTANCE_SLOTS;
+  int32_t (*write)(void* self, belay_dir* dir, belay_tensors* tensors, belay_status* status);
+  int32_t (*read)(void* self, belay_dir* dir, belay_tensors* tensors, belay_status* status);
+} belay_saver_api;
+
+/* Runs once after the init operation, only where no checkpoint was restored. run is mandatory. [main] */
+typedef struct belay_init_fn_api {
+  uint32_t struct_size;
+  uint32_t reserved;
+  BELAY_INSTANCE_SLOTS;
+  int32_t (*run)(void* self, belay_graph* graph, belay_session* session, belay_status* status);
+} belay_init_fn_api;
+
+#define BELAY_MODE_TRAIN 1
+#define BELAY_MODE_EVAL 2
+#define BELAY_MODE_PREDICT 3
+
+typedef struct belay_model_args {
+  int32_t mode;
+  int32_t reserved;
+  belay_graph* graph;
+  const belay_named_output* features;
+  uint64_t n_features;
+  const belay_named_output* labels; /* none in BELAY_MODE_PREDICT */
+  uint64_t n_labels;
+  belay_model_spec* spec;
+} belay_model_args;
+
+/* Builds a graph once per mode; the host adds the train operation from [optimizer] unless the model sets one. build is
+ * mandatory. [main] */
+typedef struct belay_model_api {
+  uint32_t struct_size;
+  uint32_t reserved;
+  BELAY_INSTANCE_SLOTS;
+  int32_t (*build)(void* self, const belay_model_args* args, belay_status* status);
+} belay_model_api;
+
+/* spec -> open -> (seek | next)*. All but size are mandatory.
+ *   spec   names, dtypes and partial shapes, before the model is built. [main]
+ *   open   this replica's share is `shard` of `shards`; `seed` keys shuffling. Fails here where a file is missing or
+ *          there is nothing to read. [main]
+ *   next   fills one batch; `position` becomes where the input stands after it. OUT_OF_RANGE: the end. [input]
+ *   seek   the next batch begins at `position`; also after the end. [input]
+ *   size   examples in one epoch of this shard, -1 where it cannot say. [main] */
+typedef struct belay_input_api {
+  uint32_t struct_size;
+  uint32_t reserved;
+  BELAY_INSTANCE_SLOTS;
+  int32_t (*spec)(void* self, belay_input_spec* spec, belay_status* status);
+  int32_t (*open)(void* self, int64_t shard, int64_t shards, uint64_t seed, belay_status* status);
+  int32_t (*next)(void* self, belay_batch* batch, belay_position* position, belay_status* status);
+  int32_t (*seek)(void* self, belay_position position, belay_status* status);
+  int32_t (*size)(void* self, int64_t* examples, belay_status* status);
+} belay_input_api;
+
+/* ---- the module ----------------------------------------------------------------------------------------------------- */
+
+/* name: [a-z][a-z0-9_-]{0,62}, unique per kind in the library. table: the kind's table above. */
+typedef struct belay_plugin {
+  int32_t kind;
+  uint32_t reserved;
+  const char* name;
+  const void* table;
+} belay_plugin;
+
+/* The exported object. Its first 32 bytes never change, in any major. */
+typedef struct belay_module {
+  uint64_t magic;
+  uint32_t struct_size;
+  uint32_t abi_major;
+  uint32_t abi_minor; /* the lowest minor whose features the library uses */
+  uint32_t flags;     /* 0 */
+  uint64_t reserved;
+  const char* note; /* the JSON text of the ELF note, at its own bytes */
+  uint64_t note_size;
+  const belay_plugin* const* plugins;
+  uint64_t n_plugins;
+} belay_module;
+
+/* The ELF note: section ".note.belay" (type SHT_NOTE, allocated, 4-byte aligned), owner "BELAY", type 1, descriptor = the
+ * JSON text without a final NUL, padded with NULs to a multiple of 4:
+ *
+ *   {"abi": [0, 1], "version": "1.0.0", "toolchain": "gcc 12.2.0, C++17", "isa": ["sse2"],
+ *    "plugins": [{"kind": "hook", "name": "loss_ceiling", "doc": "Stops the run ...",
+ *                 "options": [{"name": "max", "type": "float", "default": 10, "min": 0, "max": 1e30, "help": "..."}]}]}
+ *
+ * Option types: bool int float string path table, and bool_list int_list float_list string_list path_list. Of an option:
+ * "default" (absent: none), "required": true, "min", "max" (numbers and elements of lists), "choices": [text...].
+ * "isa" lists what the code needs beyond the architecture's baseline, as in /proc/cpuinfo.
+ *
+ * A plugin in C states its note with BELAY_NOTE and places it as above, for example:
+ *
+ *   #define TEXT "{\"abi\": [0, 1], ...}"
+ *   BELAY_NOTE(my_note, TEXT);
+ *   const belay_module belay_module_v0 = {BELAY_MODULE_MAGIC, sizeof(belay_module), BELAY_ABI_MAJOR, BELAY_ABI_MINOR, 0, 0,
+ *                                         my_note.text, sizeof(TEXT) - 1, plugins, 1};
+ */
+#define BELAY_NOTE_TYPE 1
+#define BELAY_NOTE(variable, json)                                                   \
+  __attribute__((section(".note.belay"), used, aligned(4))) static const struct {    \
+    uint32_t name_size;                                                              \
+    uint32_t text_size;                                                              \
+    uint32_t type;                                                                   \
+    char name[8];                                                                    \
+    char text[(sizeof(json) + 3) / 4 * 4];                                           \
+  } variable = {6, sizeof(json) - 1, BELAY_NOTE_TYPE, "BELAY", json}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* BELAY_ABI_H_ */

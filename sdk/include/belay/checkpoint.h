@@ -1,0 +1,88 @@
+// Checkpoints as a plugin sees them: ask for one now, read any.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "belay/host.h"
+#include "belay/tensor.h"
+
+namespace belay {
+inline namespace v0 {
+
+// Asks the host for a checkpoint of this step. It is written at the step's boundary, after every hook's after_run, so that
+// it is one moment of variables, hook states and input positions; in `end` it is written at once.
+inline void save_checkpoint(const Host& host) {
+  detail::Status status;
+  status.check(host.services().checkpoint.save(host.raw(), status));
+}
+
+// The newest whole checkpoint of a run directory; empty where there is none.
+inline std::string latest_checkpoint(const Host& host, std::string_view directory) {
+  belay_str path{};
+  detail::Status status;
+  const std::int32_t code = host.services().checkpoint.latest(host.raw(), detail::str(directory), &path, status);
+  if (code == BELAY_NOT_FOUND) return {};
+  status.check(code);
+  return std::string(detail::view(path));
+}
+
+// Any checkpoint that the host can read: a directory "runs/x/model.ckpt-100", a run directory (its newest), or a file that
+// the scaffold's saver understands. Verified while it is opened.
+class Checkpoint {
+ public:
+  struct Entry {
+    std::string name;
+    DType dtype;
+    Dims dims;
+  };
+
+  Checkpoint(const Host& host, std::string_view path) : api_(&host.services().checkpoint) {
+    detail::Status status;
+    belay_checkpoint* opened = nullptr;
+    status.check(api_->open(host.raw(), detail::str(path), &opened, status));
+    self_ = std::unique_ptr<belay_checkpoint, Closer>(opened, Closer{api_});
+    for (std::uint64_t i = 0, n = api_->count(opened); i < n; ++i) {
+      belay_str name{};
+      belay_tensor t{};
+      status.check(api_->info(opened, i, &name, &t, status));
+      const TensorView view(t);
+      entries_.push_back({std::string(detail::view(name)), view.dtype(), view.dims()});
+    }
+  }
+
+  // Sorted by name.
+  const std::vector<Entry>& entries() const noexcept { return entries_; }
+  const Entry* find(std::string_view name) const noexcept {
+    for (const Entry& e : entries_)
+      if (e.name == name) return &e;
+    return nullptr;
+  }
+  Tensor read(std::string_view name) const {
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      if (entries_[i].name != name) continue;
+      Tensor t(entries_[i].dtype, entries_[i].dims);
+      detail::Status status;
+      status.check(api_->read(self_.get(), i, t.view().data, t.size() * dtype_size(t.dtype()), status));
+      return t;
+    }
+    fail(Code::kNotFound, "the checkpoint has no tensor '" + std::string(name) + "'");
+  }
+
+ private:
+  struct Closer {
+    const belay_checkpoint_api* api;
+    void operator()(belay_checkpoint* c) const { api->close(c); }
+  };
+
+  const belay_checkpoint_api* api_;
+  std::unique_ptr<belay_checkpoint, Closer> self_;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace v0
+}  // namespace belay

@@ -1,0 +1,114 @@
+// What an instance can ask of its host: log, clocks, run directory, and the services that the other headers wrap. Every
+// plugin class has host(). All calls here are for any thread.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "belay/detail/tables.h"
+
+namespace belay {
+inline namespace v0 {
+
+enum class LogLevel : std::int32_t {
+  kDebug = BELAY_LOG_DEBUG,
+  kInfo = BELAY_LOG_INFO,
+  kWarning = BELAY_LOG_WARNING,
+  kError = BELAY_LOG_ERROR,
+};
+
+namespace detail {
+
+// The services of one host, each copied once over stubs.
+struct Services {
+  belay_core_api core;
+  belay_graph_api graph;
+  belay_session_api session;
+  belay_coordinator_api coordinator;
+  belay_model_service model;
+  belay_input_service input;
+  belay_files_api files;
+  belay_saver_service saver;
+  belay_checkpoint_api checkpoint;
+  belay_events_api events;
+  belay_state_service state;
+};
+
+}  // namespace detail
+
+class Host {
+ public:
+  Host(const belay_host_api* api, belay_host* self) noexcept : self_(self) {
+    const auto service = [&](std::string_view name) noexcept -> const void* {
+      return api == nullptr || api->service == nullptr ? nullptr : api->service(self, detail::str(name));
+    };
+    using namespace detail;
+    s_.core = adopt(static_cast<const belay_core_api*>(service("core")));
+    s_.graph = adopt(static_cast<const belay_graph_api*>(service("graph")));
+    s_.session = adopt(static_cast<const belay_session_api*>(service("session")));
+    s_.coordinator = adopt(static_cast<const belay_coordinator_api*>(service("coordinator")));
+    s_.model = adopt(static_cast<const belay_model_service*>(service("model")));
+    s_.input = adopt(static_cast<const belay_input_service*>(service("input")));
+    s_.files = adopt(static_cast<const belay_files_api*>(service("files")));
+    s_.saver = adopt(static_cast<const belay_saver_service*>(service("saver")));
+    s_.checkpoint = adopt(static_cast<const belay_checkpoint_api*>(service("checkpoint")));
+    s_.events = adopt(static_cast<const belay_events_api*>(service("events")));
+    s_.state = adopt(static_cast<const belay_state_service*>(service("state")));
+  }
+  Host(const Host&) = delete;
+  Host& operator=(const Host&) = delete;
+
+  void log(LogLevel level, std::string_view text) const {
+    s_.core.log(self_, static_cast<std::int32_t>(level), detail::str(text));
+  }
+  void info(std::string_view text) const { log(LogLevel::kInfo, text); }
+  void warning(std::string_view text) const { log(LogLevel::kWarning, text); }
+  void error(std::string_view text) const { log(LogLevel::kError, text); }
+  bool log_enabled(LogLevel level) const { return s_.core.log_enabled(self_, static_cast<std::int32_t>(level)) != 0; }
+
+  // Time since some fixed start, never going back.
+  std::chrono::nanoseconds monotonic() const { return std::chrono::nanoseconds(s_.core.monotonic_ns(self_)); }
+  // Seconds since 1970.
+  double wall_seconds() const { return static_cast<double>(s_.core.wall_ns(self_)) * 1e-9; }
+  std::string run_directory() const { return std::string(detail::view(s_.core.run_directory(self_))); }
+  std::string instance_name() const { return std::string(detail::view(s_.core.instance_name(self_))); }
+  std::uint64_t seed() const { return s_.core.seed(self_); }
+  bool interactive() const { return s_.core.interactive(self_) != 0; }
+  void status_line(std::string_view text) const { s_.core.status_line(self_, detail::str(text)); }
+
+  belay_host* raw() const noexcept { return self_; }
+  const detail::Services& services() const noexcept { return s_; }
+
+ private:
+  belay_host* self_;
+  detail::Services s_;
+};
+
+namespace detail {
+// Set by the create thunk while a plugin's constructor runs, so that host() works there too.
+inline thread_local Host* host_under_construction __attribute__((visibility("hidden"))) = nullptr;
+}  // namespace detail
+
+// The base of every plugin class.
+class Plugin {
+ public:
+  Plugin() noexcept : host_(detail::host_under_construction) {}
+  Plugin(const Plugin&) = delete;
+  Plugin& operator=(const Plugin&) = delete;
+  virtual ~Plugin() = default;
+
+  // The instance's host; also inside the constructor, if the host creates the instance.
+  Host& host() const {
+    if (host_ == nullptr) fail(Code::kFailedPrecondition, "this plugin object has no host yet");
+    return *host_;
+  }
+  void bind(Host* host) noexcept { host_ = host; }
+
+ private:
+  Host* host_;
+};
+
+}  // namespace v0
+}  // namespace belay

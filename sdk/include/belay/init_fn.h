@@ -1,0 +1,17 @@
+// An InitFn runs once after the init operation, where no checkpoint was restored: it may load chosen values over the fresh
+// ones (Session::assign), for example from another run's checkpoint (checkpoint.h).
+#pragma once
+
+#include "belay/session.h"
+
+namespace belay {
+inline namespace v0 {
+
+class InitFn : public Plugin {
+ public:
+  // [main] The graph is frozen; variables are initialized.
+  virtual void run(Graph& graph, Session& session) = 0;
+};
+
+}  // namespace v0
+}  // namespace belay

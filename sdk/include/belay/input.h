@@ -1,0 +1,89 @@
+// An Input delivers batches of examples.
+//
+//   spec -> open -> (seek | next)*
+//
+// spec declares names, dtypes and partial shapes before the model is built. next fills one batch in memory that the host
+// gives, on the host's feeding thread, and says where the input stands after it; seek goes back there, so that a resumed
+// run sees the same batches as one that never stopped. The same seed, shard and position give the same batches.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "belay/host.h"
+#include "belay/tensor.h"
+
+namespace belay {
+inline namespace v0 {
+
+// The next example to deliver: `index` in the order of `epoch`, both from 0.
+struct Position {
+  std::int64_t epoch = 0;
+  std::int64_t index = 0;
+};
+
+class InputSpec {
+ public:
+  InputSpec(const belay_input_service* api, belay_input_spec* self) noexcept : api_(api), self_(self) {}
+  // dims[0] is the batch, usually -1. Gives the slot, from 0.
+  std::uint32_t feature(std::string_view name, DType dtype, const Dims& dims) {
+    return declare(BELAY_FEATURE, name, dtype, dims);
+  }
+  std::uint32_t label(std::string_view name, DType dtype, const Dims& dims) {
+    return declare(BELAY_LABEL, name, dtype, dims);
+  }
+
+ private:
+  std::uint32_t declare(std::int32_t role, std::string_view name, DType dtype, const Dims& dims) {
+    detail::Status status;
+    status.check(api_->declare(self_, role, detail::str(name), static_cast<std::int32_t>(dtype),
+                               static_cast<std::int32_t>(dims.size()), dims.data(), status));
+    return slots_++;
+  }
+  const belay_input_service* api_;
+  belay_input_spec* self_;
+  std::uint32_t slots_ = 0;
+};
+
+class Batch {
+ public:
+  Batch(const belay_input_service* api, belay_batch* self) noexcept : api_(api), self_(self) {}
+  // Memory for the slot's tensor, 64-byte aligned, not zeroed.
+  TensorView tensor(std::uint32_t slot, const Dims& dims) {
+    belay_tensor t{};
+    detail::Status status;
+    status.check(api_->tensor(self_, slot, static_cast<std::int32_t>(dims.size()), dims.data(), &t, status));
+    return TensorView(t);
+  }
+  void set_string(std::uint32_t slot, std::uint64_t element, std::string_view bytes) {
+    detail::Status status;
+    status.check(api_->set_string(self_, slot, element, detail::str(bytes), status));
+  }
+
+ private:
+  const belay_input_service* api_;
+  belay_batch* self_;
+};
+
+struct OpenArgs {
+  std::int64_t shard = 0;   // this replica's share ...
+  std::int64_t shards = 1;  // ... of this many
+  std::uint64_t seed = 0;   // keys shuffling and augmentation
+};
+
+class Input : public Plugin {
+ public:
+  virtual void spec(InputSpec& spec) = 0;
+  // Fails where a file is missing or there is nothing to read.
+  virtual void open(const OpenArgs& args) = 0;
+  // Fills one batch and sets `position`; false at the end.
+  virtual bool next(Batch& batch, Position& position) = 0;
+  // The next batch begins at `position`; also after the end.
+  virtual void seek(const Position& position) = 0;
+  // Examples in one epoch of this shard; -1: cannot say.
+  virtual std::int64_t size() const { return -1; }
+};
+
+}  // namespace v0
+}  // namespace belay

@@ -1,0 +1,88 @@
+// A Model builds a graph: from the features and labels of an input to a loss, predictions and metrics. The host calls
+// build once per graph (training and evaluation have their own) and adds the train operation from [optimizer].
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "belay/graph.h"
+
+namespace belay {
+inline namespace v0 {
+
+enum class Mode : std::int32_t { kTrain = BELAY_MODE_TRAIN, kEval = BELAY_MODE_EVAL, kPredict = BELAY_MODE_PREDICT };
+
+struct NamedOutput {
+  std::string name;
+  Output output;
+};
+
+class ModelContext {
+ public:
+  ModelContext(const detail::Services* services, const belay_model_args& args)
+      : s_(services), spec_(args.spec), mode_(static_cast<Mode>(args.mode)), graph_(&services->graph, args.graph) {
+    for (std::uint64_t i = 0; i < args.n_features; ++i) features_.push_back(named(args.features[i]));
+    for (std::uint64_t i = 0; i < args.n_labels; ++i) labels_.push_back(named(args.labels[i]));
+  }
+
+  Mode mode() const noexcept { return mode_; }
+  bool training() const noexcept { return mode_ == Mode::kTrain; }
+  const Graph& graph() const noexcept { return graph_; }
+  const std::vector<NamedOutput>& features() const noexcept { return features_; }
+  const std::vector<NamedOutput>& labels() const noexcept { return labels_; }
+  // By name; without a name the only one. An error lists what there is.
+  Output feature(std::string_view name = {}) const { return pick(features_, "feature", name); }
+  Output label(std::string_view name = {}) const { return pick(labels_, "label", name); }
+
+  // The scalar to minimize; mandatory unless the mode is kPredict.
+  void loss(const Output& o) { set(BELAY_ROLE_LOSS, "loss", o); }
+  // A value per example.
+  void prediction(std::string_view name, const Output& o) { set(BELAY_ROLE_PREDICTION, name, o); }
+  // A scalar: the mean over a batch, averaged over batches by their number of examples.
+  void metric(std::string_view name, const Output& value) { set(BELAY_ROLE_METRIC, name, value); }
+  // A metric with state of its own: `update` runs with every batch, `value` is read at the end.
+  void metric(std::string_view name, const Output& value, const Output& update) {
+    set(BELAY_ROLE_METRIC, name, value, update);
+  }
+  // Replaces the host's train operation; must advance the global step.
+  void train_op(const Output& o) { set(BELAY_ROLE_TRAIN_OP, "train_op", o); }
+  void export_output(std::string_view name, const Output& o) { set(BELAY_ROLE_EXPORT, name, o); }
+
+ private:
+  NamedOutput named(const belay_named_output& n) const {
+    return {std::string(detail::view(n.name)), graph_.output(n.output)};
+  }
+  Output pick(const std::vector<NamedOutput>& from, const char* what, std::string_view name) const {
+    std::string all;
+    for (const NamedOutput& n : from) {
+      if (n.name == name) return n.output;
+      all += (all.empty() ? "" : ", ") + n.name;
+    }
+    if (name.empty() && from.size() == 1) return from[0].output;
+    if (name.empty())
+      fail(Code::kInvalidArgument, std::string("the model expects one ") + what + ", the input has " +
+                                       std::to_string(from.size()) + (all.empty() ? "" : ": " + all));
+    fail(Code::kInvalidArgument, std::string("the input has no ") + what + " '" + std::string(name) + "'" +
+                                     (all.empty() ? "" : "; it has: " + all));
+  }
+  void set(std::int32_t role, std::string_view name, const Output& o, const Output& update = {}) {
+    detail::Status status;
+    status.check(s_->model.set(spec_, role, detail::str(name), o.raw(), update.raw(), status));
+  }
+
+  const detail::Services* s_;
+  belay_model_spec* spec_;
+  Mode mode_;
+  Graph graph_;
+  std::vector<NamedOutput> features_;
+  std::vector<NamedOutput> labels_;
+};
+
+class Model : public Plugin {
+ public:
+  virtual void build(ModelContext& model) = 0;
+};
+
+}  // namespace v0
+}  // namespace belay

@@ -1,0 +1,418 @@
+// Exporting plugins: one line at the end of the source.
+//
+//   BELAY_MODULE("1.0.0", LossCeiling)            // version, then every plugin class of the library
+//
+// A plugin class derives from Hook, Saver, InitFn, Model or Input, has a `static constexpr auto about`, usually a struct
+// Options, and a constructor that takes `const Options&` or nothing. It throws where it must; nothing crosses the boundary
+// but the code and the text.
+//
+// A program's own hook, with whatever constructor it likes, becomes a (table, self) pair with belay::hook(...).
+#pragma once
+
+#include <array>
+#include <memory>
+#include <utility>
+
+#include "belay/detail/note.h"
+#include "belay/detail/tables.h"
+#include "belay/hook.h"
+#include "belay/init_fn.h"
+#include "belay/input.h"
+#include "belay/model.h"
+#include "belay/saver.h"
+
+namespace belay {
+inline namespace v0 {
+
+// A plugin instance as the runtime takes it: its table and its object. Owns it. A Handle that borrows (owned = false)
+// leaves the object to whoever made it.
+template <class Api>
+class Handle {
+ public:
+  Handle() noexcept = default;
+  Handle(const Api* table, void* self, bool owned = true) noexcept : table_(table), self_(self), owned_(owned) {}
+  Handle(Handle&& o) noexcept
+      : table_(o.table_), self_(std::exchange(o.self_, nullptr)), owned_(std::exchange(o.owned_, false)) {}
+  Handle& operator=(Handle&& o) noexcept {
+    std::swap(table_, o.table_), std::swap(self_, o.self_), std::swap(owned_, o.owned_);
+    return *this;
+  }
+  ~Handle() {
+    if (owned_ && self_ != nullptr) table_->destroy(self_);
+  }
+  explicit operator bool() const noexcept { return self_ != nullptr; }
+  const Api* table() const noexcept { return table_; }
+  void* self() const noexcept { return self_; }
+
+ private:
+  const Api* table_ = nullptr;
+  void* self_ = nullptr;
+  bool owned_ = false;
+};
+
+using HookHandle = Handle<belay_hook_api>;
+using SaverHandle = Handle<belay_saver_api>;
+using InitFnHandle = Handle<belay_init_fn_api>;
+using ModelHandle = Handle<belay_model_api>;
+using InputHandle = Handle<belay_input_api>;
+
+namespace detail {
+
+// One instance behind `self`.
+template <class T>
+struct Instance {
+  Instance(const belay_host_api* api, belay_host* raw) : host(api, raw) {}
+  OptionStorage storage;
+  Host host;
+  std::unique_ptr<T> object;
+  RunArgs args;  // hooks: what before_run returned, alive until the next call
+};
+
+template <class T>
+constexpr int kind_of() {
+  if constexpr (std::is_base_of_v<Hook, T>) return BELAY_KIND_HOOK;
+  if constexpr (std::is_base_of_v<Saver, T>) return BELAY_KIND_SAVER;
+  if constexpr (std::is_base_of_v<InitFn, T>) return BELAY_KIND_INIT_FN;
+  if constexpr (std::is_base_of_v<Model, T>) return BELAY_KIND_MODEL;
+  if constexpr (std::is_base_of_v<Input, T>) return BELAY_KIND_INPUT;
+  return 0;
+}
+constexpr std::string_view kind_name(int kind) {
+  switch (kind) {
+    case BELAY_KIND_HOOK: return "hook";
+    case BELAY_KIND_SAVER: return "saver";
+    case BELAY_KIND_INIT_FN: return "init_fn";
+    case BELAY_KIND_MODEL: return "model";
+    case BELAY_KIND_INPUT: return "input";
+    default: return "";
+  }
+}
+
+template <class T>
+struct Thunks {
+  using I = Instance<T>;
+  static I& instance(void* self) noexcept { return *static_cast<I*>(self); }
+  static T& object(void* self) noexcept { return *instance(self).object; }
+  static const Services* services(void* self) noexcept { return &instance(self).host.services(); }
+
+  static std::int32_t create(const belay_host_api* api, belay_host* host, const belay_named_value* values,
+                             std::uint64_t n, void** self, belay_status* status) noexcept {
+    return guard(status, [&] {
+      auto made = std::make_unique<I>(api, host);
+      struct Constructing {
+        Host* before;
+        explicit Constructing(Host* h) : before(std::exchange(host_under_construction, h)) {}
+        ~Constructing() { host_under_construction = before; }
+      } constructing(&made->host);
+      using Options = typename OptionsOf<T>::type;
+      if constexpr (std::is_constructible_v<T, const Options&>) {
+        const Options options =
+            parse_options<Options>(T::about, kind_name(kind_of<T>()).data(), values, n, made->storage);
+        made->object = std::make_unique<T>(options);
+      } else {
+        parse_options<Options>(T::about, kind_name(kind_of<T>()).data(), values, n, made->storage);
+        made->object = std::make_unique<T>();
+      }
+      *self = made.release();
+    });
+  }
+  static void destroy(void* self) noexcept {
+    try {
+      delete static_cast<I*>(self);
+    } catch (...) {  // a destructor that throws: nothing more can be done, and nothing may pass
+    }
+  }
+
+  // Hook
+  static std::int32_t begin(void* self, belay_graph* graph, belay_status* status) noexcept {
+    return guard(status, [&] {
+      Graph g(&services(self)->graph, graph);
+      object(self).begin(g);
+    });
+  }
+  static std::int32_t after_create_session(void* self, belay_session* session, belay_status* status) noexcept {
+    return guard(status, [&] {
+      Session s(services(self), session);
+      object(self).after_create_session(s);
+    });
+  }
+  static std::int32_t before_run(void* self, belay_run* run, belay_run_args* args, belay_status* status) noexcept {
+    return guard(status, [&] {
+      I& i = instance(self);
+      RunContext context(&i.host.services(), run);
+      i.args.~RunArgs();
+      try {
+        new (&i.args) RunArgs(i.object->before_run(context));
+      } catch (...) {
+        new (&i.args) RunArgs();
+        throw;
+      }
+      *args = i.args.raw();
+    });
+  }
+  static std::int32_t after_run(void* self, belay_run* run, const belay_run_values* values,
+                                belay_status* status) noexcept {
+    return guard(status, [&] {
+      I& i = instance(self);
+      RunContext context(&i.host.services(), run);
+      i.object->after_run(context, RunValues(values->results, i.args.fetches(), values->n_results));
+    });
+  }
+  static std::int32_t end(void* self, belay_session* session, belay_status* status) noexcept {
+    return guard(status, [&] {
+      Session s(services(self), session);
+      object(self).end(s);
+    });
+  }
+  static std::int32_t before_save(void* self, belay_session* session, std::int64_t step,
+                                  belay_status* status) noexcept {
+    return guard(status, [&] {
+      Session s(services(self), session);
+      object(self).before_save(s, step);
+    });
+  }
+  static std::int32_t after_save(void* self, belay_session* session, std::int64_t step, std::int32_t* stop,
+                                 belay_status* status) noexcept {
+    return guard(status, [&] {
+      Session s(services(self), session);
+      *stop = object(self).after_save(s, step) ? 1 : 0;
+    });
+  }
+  static std::int32_t on_error(void* self, std::int32_t code, belay_str message, belay_status* status) noexcept {
+    return guard(status, [&] { object(self).on_error(Error(static_cast<Code>(code), std::string(view(message)))); });
+  }
+  static std::int32_t save_state(void* self, belay_state* state, belay_status* status) noexcept {
+    return guard(status, [&] {
+      StateWriter w(&services(self)->state, state);
+      object(self).save_state(w);
+    });
+  }
+  static std::int32_t load_state(void* self, belay_state* state, belay_status* status) noexcept {
+    return guard(status, [&] {
+      const StateReader r(&services(self)->state, state);
+      object(self).load_state(r);
+    });
+  }
+
+  // Saver
+  static std::int32_t write(void* self, belay_dir* dir, belay_tensors* tensors, belay_status* status) noexcept {
+    return guard(status, [&] {
+      Directory d(&services(self)->files, dir);
+      object(self).write(d, TensorSource(&services(self)->saver, tensors));
+    });
+  }
+  static std::int32_t read(void* self, belay_dir* dir, belay_tensors* tensors, belay_status* status) noexcept {
+    return guard(status, [&] {
+      Directory d(&services(self)->files, dir);
+      TensorSink sink(&services(self)->saver, tensors);
+      object(self).read(d, sink);
+    });
+  }
+
+  // InitFn
+  static std::int32_t run(void* self, belay_graph* graph, belay_session* session, belay_status* status) noexcept {
+    return guard(status, [&] {
+      Graph g(&services(self)->graph, graph);
+      Session s(services(self), session);
+      object(self).run(g, s);
+    });
+  }
+
+  // Model
+  static std::int32_t build(void* self, const belay_model_args* args, belay_status* status) noexcept {
+    return guard(status, [&] {
+      ModelContext context(services(self), *args);
+      object(self).build(context);
+    });
+  }
+
+  // Input
+  static std::int32_t spec(void* self, belay_input_spec* spec, belay_status* status) noexcept {
+    return guard(status, [&] {
+      InputSpec s(&services(self)->input, spec);
+      object(self).spec(s);
+    });
+  }
+  static std::int32_t open(void* self, std::int64_t shard, std::int64_t shards, std::uint64_t seed,
+                           belay_status* status) noexcept {
+    return guard(status, [&] { object(self).open(OpenArgs{shard, shards, seed}); });
+  }
+  static std::int32_t next(void* self, belay_batch* batch, belay_position* position, belay_status* status) noexcept {
+    std::int32_t end = BELAY_OK;
+    const std::int32_t code = guard(status, [&] {
+      Batch b(&services(self)->input, batch);
+      Position p;
+      if (object(self).next(b, p)) {
+        *position = {p.epoch, p.index};
+      } else {
+        end = report(status, BELAY_OUT_OF_RANGE, "end of input");
+      }
+    });
+    return code == BELAY_OK ? end : code;
+  }
+  static std::int32_t seek(void* self, belay_position position, belay_status* status) noexcept {
+    return guard(status, [&] { object(self).seek(Position{position.epoch, position.index}); });
+  }
+  static std::int32_t size(void* self, std::int64_t* examples, belay_status* status) noexcept {
+    return guard(status, [&] { *examples = object(self).size(); });
+  }
+};
+
+// Whether T has its own version of a callback; and, if it names one at all, that it has the base's signature. A misspelt
+// parameter would otherwise hide the base's function and never be called.
+#define BELAY_CALLBACK(base, callback, ret, qualifiers, ...)                                                       \
+  template <class T, class = void>                                                                                 \
+  struct overrides_##base##_##callback : std::false_type {};                                                       \
+  template <class T>                                                                                               \
+  struct overrides_##base##_##callback<T, std::void_t<decltype(&T::callback)>>                                     \
+      : std::bool_constant<!std::is_same_v<decltype(&T::callback), ret (base::*)(__VA_ARGS__) qualifiers>> {       \
+    template <class C>                                                                                             \
+    static constexpr bool fits(ret (C::*)(__VA_ARGS__) qualifiers) {                                               \
+      return true;                                                                                                 \
+    }                                                                                                              \
+    template <class C>                                                                                             \
+    static constexpr bool fits(ret (C::*)(__VA_ARGS__) qualifiers noexcept) {                                      \
+      return true;                                                                                                 \
+    }                                                                                                              \
+    static constexpr bool fits(...) { return false; }                                                              \
+    static_assert(fits(&T::callback), "belay: " #callback " has another signature than belay::" #base "::" #callback \
+                                      ", so it would never be called");                                            \
+  };
+BELAY_CALLBACK(Hook, begin, void, , Graph&)
+BELAY_CALLBACK(Hook, after_create_session, void, , Session&)
+BELAY_CALLBACK(Hook, before_run, RunArgs, , RunContext&)
+BELAY_CALLBACK(Hook, after_run, void, , RunContext&, const RunValues&)
+BELAY_CALLBACK(Hook, end, void, , Session&)
+BELAY_CALLBACK(Hook, before_save, void, , Session&, std::int64_t)
+BELAY_CALLBACK(Hook, after_save, bool, , Session&, std::int64_t)
+BELAY_CALLBACK(Hook, on_error, void, , const Error&)
+BELAY_CALLBACK(Hook, save_state, void, const, StateWriter&)
+BELAY_CALLBACK(Hook, load_state, void, , const StateReader&)
+BELAY_CALLBACK(Input, size, std::int64_t, const, )
+#undef BELAY_CALLBACK
+
+template <class T>
+constexpr belay_hook_api hook_table() {
+  using H = Thunks<T>;
+  belay_hook_api t{};
+  t.struct_size = sizeof(t);
+  t.destroy = H::destroy;
+  if constexpr (overrides_Hook_begin<T>::value) t.begin = H::begin;
+  if constexpr (overrides_Hook_after_create_session<T>::value) t.after_create_session = H::after_create_session;
+  if constexpr (overrides_Hook_before_run<T>::value) t.before_run = H::before_run;
+  if constexpr (overrides_Hook_after_run<T>::value) t.after_run = H::after_run;
+  if constexpr (overrides_Hook_end<T>::value) t.end = H::end;
+  if constexpr (overrides_Hook_before_save<T>::value) t.before_save = H::before_save;
+  if constexpr (overrides_Hook_after_save<T>::value) t.after_save = H::after_save;
+  if constexpr (overrides_Hook_on_error<T>::value) t.on_error = H::on_error;
+  if constexpr (overrides_Hook_save_state<T>::value) t.save_state = H::save_state;
+  if constexpr (overrides_Hook_load_state<T>::value) t.load_state = H::load_state;
+  return t;
+}
+
+template <class T>
+constexpr auto make_table() {
+  using H = Thunks<T>;
+  constexpr int kind = kind_of<T>();
+  static_assert(kind != 0, "belay: a plugin class derives from Hook, Saver, InitFn, Model or Input");
+  static_assert(is_plugin_name(T::about.name), "belay: a plugin's name is [a-z][a-z0-9_-]{0,62}");
+  if constexpr (kind == BELAY_KIND_HOOK) {
+    belay_hook_api t = hook_table<T>();
+    t.create = H::create;
+    return t;
+  } else if constexpr (kind == BELAY_KIND_SAVER) {
+    return belay_saver_api{sizeof(belay_saver_api), 0, H::create, H::destroy, H::write, H::read};
+  } else if constexpr (kind == BELAY_KIND_INIT_FN) {
+    return belay_init_fn_api{sizeof(belay_init_fn_api), 0, H::create, H::destroy, H::run};
+  } else if constexpr (kind == BELAY_KIND_MODEL) {
+    return belay_model_api{sizeof(belay_model_api), 0, H::create, H::destroy, H::build};
+  } else {
+    return belay_input_api{sizeof(belay_input_api), 0,        H::create,
+                           H::destroy,              H::spec,  H::open,
+                           H::next,                 H::seek,  overrides_Input_size<T>::value ? H::size : nullptr};
+  }
+}
+
+// Everything that the macro needs, for one list of classes.
+template <class... T>
+struct Module {
+  static constexpr std::string_view kinds[] = {kind_name(kind_of<T>())...};
+
+  static constexpr std::size_t note_size(std::string_view version) {
+    NoteWriter w(nullptr);
+    write_note<T...>(w, version, kinds);
+    return w.size();
+  }
+  template <std::size_t N>
+  static constexpr NoteBytes<N> note(std::string_view version) {
+    NoteBytes<N> bytes{6, N, BELAY_NOTE_TYPE, {'B', 'E', 'L', 'A', 'Y'}, {}};
+    NoteWriter w(bytes.text);
+    write_note<T...>(w, version, kinds);
+    return bytes;
+  }
+};
+
+template <class T>
+struct Exported {
+  static constexpr auto table = make_table<T>();
+  static constexpr auto name = [] {
+    std::array<char, T::about.name.size() + 1> text{};
+    for (std::size_t i = 0; i < T::about.name.size(); ++i) text[i] = T::about.name[i];
+    return text;
+  }();
+  static constexpr belay_plugin plugin{kind_of<T>(), 0, name.data(), &table};
+};
+
+template <class... T>
+struct PluginList {
+  static constexpr const belay_plugin* plugins[] = {&Exported<T>::plugin...};
+};
+
+}  // namespace detail
+
+// A (table, self) pair for an object that the program made itself. `host` must outlive the handle; the runtime makes one
+// (runtime/loader/host.h), a test has its own (testing/).
+template <class T>
+HookHandle hook(const belay_host_api* api, belay_host* host, std::unique_ptr<T> object) {
+  static_assert(std::is_base_of_v<Hook, T>);
+  static constexpr belay_hook_api table = detail::hook_table<T>();
+  auto instance = std::make_unique<detail::Instance<T>>(api, host);
+  object->bind(&instance->host);
+  instance->object = std::move(object);
+  return HookHandle(&table, instance.release());
+}
+
+}  // namespace v0
+}  // namespace belay
+
+// The symbol's name. belay_add_plugin sets BELAY_MODULE_NAME to belay_module_<name>, so that several plugins can be linked
+// into one program; the exported symbol is then an alias.
+#ifndef BELAY_MODULE_NAME
+#define BELAY_MODULE_NAME belay_module_v0
+#define BELAY_MODULE_ALIAS
+#else
+#define BELAY_MODULE_TEXT_(x) #x
+#define BELAY_MODULE_TEXT(x) BELAY_MODULE_TEXT_(x)
+#define BELAY_MODULE_ALIAS                                                                              \
+  extern "C" __attribute__((visibility("default"), weak, alias(BELAY_MODULE_TEXT(BELAY_MODULE_NAME)))) \
+  const belay_module belay_module_v0;
+#endif
+
+#define BELAY_MODULE(version, ...)                                                                              \
+  namespace {                                                                                                   \
+  __attribute__((section(".note.belay"), used, aligned(4))) constexpr auto belay_note_bytes =                   \
+      ::belay::detail::Module<__VA_ARGS__>::note<::belay::detail::Module<__VA_ARGS__>::note_size(version)>(     \
+          version);                                                                                             \
+  }                                                                                                             \
+  extern "C" __attribute__((visibility("default"))) const belay_module BELAY_MODULE_NAME = {                    \
+      BELAY_MODULE_MAGIC,                                                                                       \
+      sizeof(belay_module),                                                                                     \
+      BELAY_ABI_MAJOR,                                                                                          \
+      BELAY_ABI_MINOR,                                                                                          \
+      0,                                                                                                        \
+      0,                                                                                                        \
+      belay_note_bytes.text,                                                                                    \
+      belay_note_bytes.text_size,                                                                               \
+      ::belay::detail::PluginList<__VA_ARGS__>::plugins,                                                        \
+      sizeof(::belay::detail::PluginList<__VA_ARGS__>::plugins) / sizeof(const belay_plugin*)};                 \
+  BELAY_MODULE_ALIAS

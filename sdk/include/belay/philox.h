@@ -1,0 +1,99 @@
+// Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC 2011): a counter-based
+// generator. The same key and counter give the same numbers, in any order and on any thread, so a stream needs no state.
+//
+// The host's random operations and the first-party inputs use it: key = seed and name, counter = step or example.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <string_view>
+
+namespace belay {
+inline namespace v0 {
+
+using PhiloxBlock = std::array<std::uint32_t, 4>;
+
+// Four random words for one counter.
+inline PhiloxBlock philox(std::uint64_t key, std::uint64_t counter_low, std::uint64_t counter_high) noexcept {
+  constexpr std::uint64_t kM0 = 0xD2511F53u, kM1 = 0xCD9E8D57u;
+  constexpr std::uint32_t kW0 = 0x9E3779B9u, kW1 = 0xBB67AE85u;
+  auto c0 = static_cast<std::uint32_t>(counter_low), c1 = static_cast<std::uint32_t>(counter_low >> 32);
+  auto c2 = static_cast<std::uint32_t>(counter_high), c3 = static_cast<std::uint32_t>(counter_high >> 32);
+  auto k0 = static_cast<std::uint32_t>(key), k1 = static_cast<std::uint32_t>(key >> 32);
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t p0 = kM0 * c0, p1 = kM1 * c2;
+    const std::uint32_t n0 = static_cast<std::uint32_t>(p1 >> 32) ^ c1 ^ k0;
+    const std::uint32_t n2 = static_cast<std::uint32_t>(p0 >> 32) ^ c3 ^ k1;
+    c1 = static_cast<std::uint32_t>(p1);
+    c3 = static_cast<std::uint32_t>(p0);
+    c0 = n0;
+    c2 = n2;
+    k0 += kW0;
+    k1 += kW1;
+  }
+  return {c0, c1, c2, c3};
+}
+
+// 64-bit FNV-1a: a name as part of a key. The same on every machine.
+constexpr std::uint64_t stream_id(std::string_view name) noexcept {
+  std::uint64_t h = 0xcbf29ce484222325u;
+  for (const char c : name) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return h;
+}
+
+// Mixes two 64-bit numbers into a key (the finalizer of splitmix64 over their combination).
+constexpr std::uint64_t mix_key(std::uint64_t a, std::uint64_t b) noexcept {
+  std::uint64_t z = a + 0x9e3779b97f4a7c15u * (b + 1);
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return z ^ (z >> 31);
+}
+
+// In [0, 1), 24 bits.
+inline float uniform_float(std::uint32_t word) noexcept { return static_cast<float>(word >> 8) * 0x1p-24f; }
+// In [0, 1), 53 bits.
+inline double uniform_double(std::uint32_t high, std::uint32_t low) noexcept {
+  const std::uint64_t bits = (static_cast<std::uint64_t>(high) << 32) | low;
+  return static_cast<double>(bits >> 11) * 0x1p-53;
+}
+
+// A sequence of numbers from one key and one counter half, for code that just wants the next one.
+class PhiloxSequence {
+ public:
+  PhiloxSequence(std::uint64_t key, std::uint64_t stream) noexcept : key_(key), stream_(stream) {}
+  std::uint32_t next() noexcept {
+    if (used_ == 4) {
+      block_ = philox(key_, counter_++, stream_);
+      used_ = 0;
+    }
+    return block_[used_++];
+  }
+  // In [0, n), without bias (rejection).
+  std::uint64_t below(std::uint64_t n) noexcept {
+    const std::uint64_t limit = ~std::uint64_t{0} - ~std::uint64_t{0} % n;
+    for (;;) {
+      const std::uint64_t v = (static_cast<std::uint64_t>(next()) << 32) | next();
+      if (v < limit) return v % n;
+    }
+  }
+  double uniform() noexcept {
+    const std::uint32_t high = next();
+    return uniform_double(high, next());
+  }
+  // Standard normal (Box-Muller, the cosine branch).
+  double normal() noexcept {
+    const double u = 1 - uniform();
+    return std::sqrt(-2 * std::log(u)) * std::cos(6.283185307179586 * uniform());
+  }
+
+ private:
+  std::uint64_t key_;
+  std::uint64_t stream_;
+  std::uint64_t counter_ = 0;
+  PhiloxBlock block_{};
+  int used_ = 4;
+};
+
+}  // namespace v0
+}  // namespace belay

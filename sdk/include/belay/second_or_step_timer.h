@@ -1,0 +1,76 @@
+// When a hook acts: every so many steps, or every so many seconds of the host's monotonic clock.
+//
+// Asking does not change anything; tell it with update() that the hook acted. The first question is always answered yes.
+// At most one trigger per step. With both periods either one triggers (TensorFlow allows only one; see
+// docs/differences.md).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+#include "belay/error.h"
+#include "belay/hook.h"
+
+namespace belay {
+inline namespace v0 {
+
+class SecondOrStepTimer {
+ public:
+  struct Elapsed {
+    double seconds;
+    std::int64_t steps;
+  };
+
+  // A timer that never triggers.
+  SecondOrStepTimer() = default;
+  SecondOrStepTimer(std::optional<double> every_secs, std::optional<std::int64_t> every_steps)
+      : every_secs_(every_secs), every_steps_(every_steps) {
+    if (!every_secs && !every_steps) fail(Code::kInvalidArgument, "give a period: either seconds or steps");
+  }
+
+  void reset() noexcept { last_step_.reset(), last_time_ = {}; }
+
+  bool should_trigger_for_step(std::int64_t step, std::chrono::nanoseconds now) const noexcept {
+    if (!every_secs_ && !every_steps_) return false;
+    if (!last_step_) return true;
+    if (*last_step_ == step) return false;
+    if (every_secs_ && seconds(now - last_time_) >= *every_secs_) return true;
+    return every_steps_ && step >= *last_step_ + *every_steps_;
+  }
+
+  // The hook acted at `step`. Gives what passed since the last time; nothing for the first.
+  std::optional<Elapsed> update_last_triggered_step(std::int64_t step, std::chrono::nanoseconds now) noexcept {
+    std::optional<Elapsed> elapsed;
+    if (last_step_) elapsed = Elapsed{seconds(now - last_time_), step - *last_step_};
+    last_step_ = step;
+    last_time_ = now;
+    return elapsed;
+  }
+
+  std::optional<std::int64_t> last_triggered_step() const noexcept { return last_step_; }
+
+  // For a hook's state: the step, and how long ago it was.
+  void save(StateWriter& state, std::chrono::nanoseconds now) const {
+    if (!last_step_) return;
+    state.put("last_triggered_step", *last_step_);
+    state.put("seconds_since", seconds(now - last_time_));
+  }
+  void load(const StateReader& state, std::chrono::nanoseconds now) {
+    reset();
+    if (!state.has("last_triggered_step")) return;
+    last_step_ = state.integer("last_triggered_step");
+    last_time_ = now - std::chrono::nanoseconds(static_cast<std::int64_t>(state.number("seconds_since") * 1e9));
+  }
+
+ private:
+  static double seconds(std::chrono::nanoseconds t) noexcept { return std::chrono::duration<double>(t).count(); }
+
+  std::optional<double> every_secs_;
+  std::optional<std::int64_t> every_steps_;
+  std::optional<std::int64_t> last_step_;
+  std::chrono::nanoseconds last_time_{};
+};
+
+}  // namespace v0
+}  // namespace belay

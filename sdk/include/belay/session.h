@@ -1,0 +1,320 @@
+// What a plugin sees of a running session.
+//
+//   Session      raw runs, variables, the coordinator. Valid for the callback that got it: a recovery makes a new one.
+//   RunContext   the run that before_run and after_run stand round: the caller's request, request_stop.
+//   RunArgs      what before_run asks for.   RunValues   what after_run gets.
+//   Coordinator  the stop flag and the threads of one session.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "belay/graph.h"
+
+namespace belay {
+inline namespace v0 {
+
+// TensorFlow's RunOptions. The host merges those of all hooks and the caller: the larger number, the union of flags, the
+// watches one after the other.
+struct RunOptions {
+  enum class Trace : std::int32_t {
+    kNone = BELAY_TRACE_NONE,
+    kSoftware = BELAY_TRACE_SOFTWARE,
+    kHardware = BELAY_TRACE_HARDWARE,
+    kFull = BELAY_TRACE_FULL
+  };
+  Trace trace_level = Trace::kNone;
+  bool output_partition_graphs = false;
+  std::int64_t timeout_ms = 0;  // 0: none
+  std::int32_t inter_op_thread_pool = 0;
+  bool report_tensor_allocations_upon_oom = false;
+  std::vector<std::string> debug_tensor_watches;
+};
+
+namespace detail {
+
+// RunOptions as they cross; keeps what they point at.
+class RawRunOptions {
+ public:
+  const belay_run_options* fill(const RunOptions& o) {
+    watches_.clear();
+    texts_ = o.debug_tensor_watches;
+    for (const std::string& w : texts_) watches_.push_back(str(w));
+    raw_ = {static_cast<std::int32_t>(o.trace_level),
+            o.output_partition_graphs ? 1 : 0,
+            o.timeout_ms,
+            o.inter_op_thread_pool,
+            o.report_tensor_allocations_upon_oom ? 1 : 0,
+            watches_.data(),
+            watches_.size()};
+    return &raw_;
+  }
+
+ private:
+  belay_run_options raw_{};
+  std::vector<std::string> texts_;
+  std::vector<belay_str> watches_;
+};
+
+}  // namespace detail
+
+// Anything that can be fetched.
+class FetchRef {
+ public:
+  FetchRef(const Output& o) noexcept : raw_(o.raw()) {}
+  template <class T>
+  FetchRef(const Fetch<T>& f) noexcept : raw_(f.raw()) {}
+  const belay_output& raw() const noexcept { return raw_; }
+
+ private:
+  belay_output raw_;
+};
+
+// What one hook wants of the coming run. `return {};` asks for nothing, `return {loss_, step_};` for two values. Up to
+// eight fetches need no memory of their own.
+class RunArgs {
+ public:
+  RunArgs() noexcept = default;
+  RunArgs(std::initializer_list<FetchRef> fetches) {
+    for (const FetchRef& f : fetches) fetch(f);
+  }
+  RunArgs(const RunArgs&) = delete;
+  RunArgs& operator=(const RunArgs&) = delete;
+
+  RunArgs& fetch(const FetchRef& f) {
+    if (n_ < kInline) {
+      inline_[n_] = f.raw();
+    } else {
+      if (n_ == kInline) more_.assign(inline_, inline_ + kInline);
+      more_.push_back(f.raw());
+    }
+    ++n_;
+    return *this;
+  }
+  // Overrides the output's value in this run. Two that feed the same output, or a hook and the caller: an error.
+  RunArgs& feed(const Output& o, Tensor value) {
+    extras().feeds.push_back({o.raw(), std::move(value)});
+    return *this;
+  }
+  RunArgs& options(RunOptions o) {
+    extras().options = std::make_unique<RunOptions>(std::move(o));
+    return *this;
+  }
+
+  // As it crosses. Pointers into this object: valid while it lives and does not change.
+  belay_run_args raw() {
+    belay_run_args args{};
+    args.fetches = fetches();
+    args.n_fetches = n_;
+    if (extras_ != nullptr) {
+      extras_->raw_feeds.clear();
+      for (const auto& [output, tensor] : extras_->feeds) extras_->raw_feeds.push_back({output, tensor.view()});
+      args.feeds = extras_->raw_feeds.data();
+      args.n_feeds = extras_->raw_feeds.size();
+      if (extras_->options != nullptr) args.options = extras_->raw_options.fill(*extras_->options);
+    }
+    return args;
+  }
+  const belay_output* fetches() const noexcept { return n_ <= kInline ? inline_ : more_.data(); }
+  std::size_t size() const noexcept { return n_; }
+
+ private:
+  static constexpr std::size_t kInline = 8;
+  struct Extras {
+    std::vector<std::pair<belay_output, Tensor>> feeds;
+    std::vector<belay_feed> raw_feeds;
+    std::unique_ptr<RunOptions> options;
+    detail::RawRunOptions raw_options;
+  };
+  Extras& extras() {
+    if (extras_ == nullptr) extras_ = std::make_unique<Extras>();
+    return *extras_;
+  }
+
+  belay_output inline_[kInline];
+  std::size_t n_ = 0;
+  std::vector<belay_output> more_;
+  std::unique_ptr<Extras> extras_;
+};
+
+// The values that came back, by fetch. Valid for the after_run call.
+class RunValues {
+ public:
+  RunValues(const belay_tensor* results, const belay_output* fetches, std::size_t n) noexcept
+      : results_(results), fetches_(fetches), n_(n) {}
+
+  template <class T>
+  T operator[](const Fetch<T>& f) const {
+    return at(f.raw()).template scalar<T>();
+  }
+  TensorView operator[](const Output& o) const { return at(o.raw()); }
+  template <class T>
+  TensorView tensor(const Fetch<T>& f) const {
+    return at(f.raw());
+  }
+  // Whether this run was asked for it.
+  bool has(const FetchRef& f) const noexcept { return index_of(f.raw()) != n_; }
+  std::size_t size() const noexcept { return n_; }
+  TensorView result(std::size_t i) const noexcept { return TensorView(results_[i]); }
+
+ private:
+  std::size_t index_of(const belay_output& o) const noexcept {
+    std::size_t i = 0;
+    while (i < n_ && !(fetches_[i].node == o.node && fetches_[i].index == o.index && fetches_[i].graph == o.graph)) ++i;
+    return i;
+  }
+  TensorView at(const belay_output& o) const {
+    const std::size_t i = index_of(o);
+    if (i == n_) fail(Code::kInvalidArgument, "after_run asked for a value that before_run did not fetch");
+    return TensorView(results_[i]);
+  }
+
+  const belay_tensor* results_;
+  const belay_output* fetches_;
+  std::size_t n_;
+};
+
+// Results of a raw run, in the order of its fetches. Owns them.
+class RunResult {
+ public:
+  RunResult(const belay_session_api* api, belay_result* raw, std::vector<belay_output> fetches)
+      : api_(api), raw_(raw), fetches_(std::move(fetches)) {}
+  RunResult(RunResult&& o) noexcept
+      : api_(o.api_), raw_(std::exchange(o.raw_, nullptr)), fetches_(std::move(o.fetches_)) {}
+  RunResult& operator=(RunResult&&) = delete;
+  ~RunResult() {
+    if (raw_ != nullptr) api_->result_release(raw_);
+  }
+  TensorView operator[](std::size_t i) const {
+    belay_tensor t{};
+    detail::Status status;
+    status.check(api_->result_tensor(raw_, i, &t, status));
+    return TensorView(t);
+  }
+  template <class T>
+  T operator[](const Fetch<T>& f) const {
+    for (std::size_t i = 0; i < fetches_.size(); ++i)
+      if (fetches_[i].node == f.raw().node && fetches_[i].index == f.raw().index) return (*this)[i].template scalar<T>();
+    fail(Code::kInvalidArgument, "the run did not fetch this value");
+  }
+  std::size_t size() const noexcept { return fetches_.size(); }
+
+ private:
+  const belay_session_api* api_;
+  belay_result* raw_;
+  std::vector<belay_output> fetches_;
+};
+
+class Coordinator {
+ public:
+  Coordinator(const belay_coordinator_api* api, belay_coordinator* self) noexcept : api_(api), self_(self) {}
+  bool should_stop() const { return api_->should_stop(self_) != 0; }
+  void request_stop(std::string_view reason) const { api_->request_stop(self_, BELAY_OK, detail::str(reason)); }
+  // The error leaves the session where it is closed. Aborted and Unavailable make the session recover instead.
+  void request_stop(const Error& error) const {
+    api_->request_stop(self_, static_cast<std::int32_t>(error.code()), detail::str(error.message()));
+  }
+  // Waits for a stop, at most `timeout`; gives should_stop().
+  bool wait_for_stop(std::chrono::nanoseconds timeout) const { return api_->wait_for_stop(self_, timeout.count()) != 0; }
+  // See belay_coordinator_api.register_thread.
+  void register_thread(std::string_view name, std::int32_t (*join)(void*, std::int64_t), void* arg) const {
+    detail::Status status;
+    status.check(api_->register_thread(self_, detail::str(name), join, arg, status));
+  }
+
+ private:
+  const belay_coordinator_api* api_;
+  belay_coordinator* self_;
+};
+
+struct VariableInfo {
+  std::string name;
+  DType dtype;
+  Dims dims;
+  bool trainable;
+  bool initialized;
+};
+
+class Session {
+ public:
+  Session(const detail::Services* services, belay_session* self) noexcept : s_(services), self_(self) {}
+
+  // A raw run, without hooks. [any]
+  RunResult run(const std::vector<FetchRef>& fetches, const std::vector<std::pair<Output, Tensor>>& feeds = {},
+                const RunOptions& options = {}) const {
+    std::vector<belay_output> outputs;
+    for (const FetchRef& f : fetches) outputs.push_back(f.raw());
+    std::vector<belay_feed> raw_feeds;
+    for (const auto& [output, tensor] : feeds) raw_feeds.push_back({output.raw(), tensor.view()});
+    detail::RawRunOptions raw_options;
+    const belay_run_args args{outputs.data(),   outputs.size(),   raw_feeds.data(),
+                              raw_feeds.size(), raw_options.fill(options)};
+    belay_result* result = nullptr;
+    detail::Status status;
+    status.check(s_->session.run(self_, &args, &result, status));
+    return RunResult(&s_->session, result, std::move(outputs));
+  }
+  // Fetches one scalar by a raw run.
+  template <class T>
+  T value(const Fetch<T>& f) const {
+    return run({f})[0].template scalar<T>();
+  }
+
+  Graph graph() const { return Graph(&s_->graph, s_->session.graph(self_)); }
+  // The saved variables, in a fixed order.
+  std::vector<VariableInfo> variables() const {
+    std::vector<VariableInfo> out;
+    for (std::uint64_t i = 0, n = s_->session.variable_count(self_); i < n; ++i) {
+      belay_variable_info v{};
+      detail::Status status;
+      status.check(s_->session.variable_info(self_, i, &v, status));
+      out.push_back({std::string(detail::view(v.name)), static_cast<DType>(v.dtype),
+                     v.rank == 0 ? Dims{} : Dims(v.dims, v.dims + v.rank), v.trainable != 0, v.initialized != 0});
+    }
+    return out;
+  }
+  // Sets a variable; a wrong name, dtype or shape is an error that names both sides.
+  void assign(std::string_view variable, const TensorView& value) const {
+    detail::Status status;
+    status.check(s_->session.assign(self_, detail::str(variable), &value.raw(), status));
+  }
+  Coordinator coordinator() const { return Coordinator(&s_->coordinator, s_->session.coordinator(self_)); }
+  belay_session* raw() const noexcept { return self_; }
+
+ private:
+  const detail::Services* s_;
+  belay_session* self_;
+};
+
+class RunContext {
+ public:
+  RunContext(const detail::Services* services, belay_run* self) noexcept : s_(services), self_(self) {}
+
+  // The raw session: runs through it trigger no hooks.
+  Session session() const { return Session(s_, s_->session.run_session(self_)); }
+  // The session stops after this run's after_run calls. The reason is what the user reads at the end.
+  void request_stop(std::string_view reason) { s_->session.run_request_stop(self_, detail::str(reason)); }
+  bool stop_requested() const { return s_->session.run_stop_requested(self_) != 0; }
+  // The caller's own fetches, without those of the hooks.
+  std::vector<Output> original_fetches() const {
+    belay_run_args args{};
+    detail::Status status;
+    status.check(s_->session.run_original_args(self_, &args, status));
+    const Graph g = session().graph();
+    std::vector<Output> out;
+    for (std::uint64_t i = 0; i < args.n_fetches; ++i) out.push_back(g.output(args.fetches[i]));
+    return out;
+  }
+
+ private:
+  const detail::Services* s_;
+  belay_run* self_;
+};
+
+}  // namespace v0
+}  // namespace belay

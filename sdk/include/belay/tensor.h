@@ -1,0 +1,248 @@
+// Element types, views of tensors, and an owning tensor.
+//
+// A tensor is dense and row-major; a scalar has rank 0. TensorView borrows: it is valid as long as whoever gave it says
+// (a hook's values: the after_run call). Tensor owns a copy: for feeds, and for values that are kept.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "belay/error.h"
+
+namespace belay {
+inline namespace v0 {
+
+enum class DType : std::int32_t {
+  kInvalid = 0,
+  kFloat32 = BELAY_FLOAT32,
+  kFloat64 = BELAY_FLOAT64,
+  kInt32 = BELAY_INT32,
+  kUInt8 = BELAY_UINT8,
+  kString = BELAY_STRING,
+  kInt64 = BELAY_INT64,
+  kBool = BELAY_BOOL,
+  kBFloat16 = BELAY_BFLOAT16,
+  kFloat16 = BELAY_FLOAT16,
+};
+
+inline const char* dtype_name(DType t) noexcept {
+  switch (t) {
+    case DType::kFloat32: return "float32";
+    case DType::kFloat64: return "float64";
+    case DType::kInt32: return "int32";
+    case DType::kUInt8: return "uint8";
+    case DType::kString: return "string";
+    case DType::kInt64: return "int64";
+    case DType::kBool: return "bool";
+    case DType::kBFloat16: return "bfloat16";
+    case DType::kFloat16: return "float16";
+    case DType::kInvalid: break;
+  }
+  return "invalid";
+}
+
+// Bytes of one element; strings: of a belay_str.
+inline std::size_t dtype_size(DType t) noexcept {
+  switch (t) {
+    case DType::kFloat32:
+    case DType::kInt32: return 4;
+    case DType::kFloat64:
+    case DType::kInt64: return 8;
+    case DType::kUInt8:
+    case DType::kBool: return 1;
+    case DType::kBFloat16:
+    case DType::kFloat16: return 2;
+    case DType::kString: return sizeof(belay_str);
+    case DType::kInvalid: break;
+  }
+  return 0;
+}
+
+namespace detail {
+template <class T>
+struct DTypeOf;
+template <>
+struct DTypeOf<float> : std::integral_constant<DType, DType::kFloat32> {};
+template <>
+struct DTypeOf<double> : std::integral_constant<DType, DType::kFloat64> {};
+template <>
+struct DTypeOf<std::int32_t> : std::integral_constant<DType, DType::kInt32> {};
+template <>
+struct DTypeOf<std::uint8_t> : std::integral_constant<DType, DType::kUInt8> {};
+template <>
+struct DTypeOf<std::int64_t> : std::integral_constant<DType, DType::kInt64> {};
+template <>
+struct DTypeOf<bool> : std::integral_constant<DType, DType::kBool> {};
+template <>
+struct DTypeOf<belay_str> : std::integral_constant<DType, DType::kString> {};
+template <>
+struct DTypeOf<std::string_view> : std::integral_constant<DType, DType::kString> {};
+}  // namespace detail
+
+template <class T>
+inline constexpr DType dtype_of = detail::DTypeOf<std::remove_cv_t<T>>::value;
+
+// Dimensions of a tensor or a partial shape: -1 is unknown.
+using Dims = std::vector<std::int64_t>;
+
+// "[2, ?, 3]"
+inline std::string dims_text(const std::int64_t* dims, std::int32_t rank) {
+  if (rank < 0) return "[...]";
+  std::string text = "[";
+  for (std::int32_t i = 0; i < rank; ++i) {
+    if (i != 0) text += ", ";
+    text += dims[i] < 0 ? std::string("?") : std::to_string(dims[i]);
+  }
+  return text + "]";
+}
+inline std::string dims_text(const Dims& dims) { return dims_text(dims.data(), static_cast<std::int32_t>(dims.size())); }
+
+class TensorView {
+ public:
+  TensorView() noexcept : t_{0, 0, nullptr, nullptr} {}
+  TensorView(const belay_tensor& t) noexcept : t_(t) {}
+
+  DType dtype() const noexcept { return static_cast<DType>(t_.dtype); }
+  std::int32_t rank() const noexcept { return t_.rank; }
+  std::int64_t dim(std::int32_t i) const noexcept { return t_.dims[i]; }
+  Dims dims() const { return t_.rank == 0 ? Dims{} : Dims(t_.dims, t_.dims + t_.rank); }
+  std::size_t size() const noexcept {
+    std::size_t n = 1;
+    for (std::int32_t i = 0; i < t_.rank; ++i) n *= static_cast<std::size_t>(t_.dims[i]);
+    return n;
+  }
+  std::size_t bytes() const noexcept { return size() * dtype_size(dtype()); }
+  // False for the value of an operation.
+  bool has_value() const noexcept { return t_.dtype != 0; }
+  const belay_tensor& raw() const noexcept { return t_; }
+
+  const void* data() const noexcept { return t_.data; }
+  void* mutable_data() const noexcept { return t_.data; }
+  // The elements as T; a T that is not the dtype is an error that names both.
+  template <class T>
+  T* data() const {
+    using Element = std::remove_cv_t<T>;
+    if (dtype() != dtype_of<Element>)
+      fail(Code::kInvalidArgument,
+           std::string("the tensor is ") + dtype_name(dtype()) + ", not " + dtype_name(dtype_of<Element>));
+    return static_cast<T*>(t_.data);
+  }
+  // The only element of a scalar (or of a tensor of one element).
+  template <class T>
+  T scalar() const {
+    if (size() != 1) fail(Code::kInvalidArgument, "expected a scalar, got shape " + dims_text(t_.dims, t_.rank));
+    if constexpr (std::is_same_v<T, std::string_view>) {
+      return text(0);
+    } else {
+      return *data<const T>();
+    }
+  }
+  std::string_view text(std::size_t i) const { return detail::view(data<const belay_str>()[i]); }
+  // Element i of any numeric dtype.
+  double number(std::size_t i) const {
+    switch (dtype()) {
+      case DType::kFloat32: return static_cast<const float*>(t_.data)[i];
+      case DType::kFloat64: return static_cast<const double*>(t_.data)[i];
+      case DType::kInt32: return static_cast<const std::int32_t*>(t_.data)[i];
+      case DType::kInt64: return static_cast<double>(static_cast<const std::int64_t*>(t_.data)[i]);
+      case DType::kUInt8:
+      case DType::kBool: return static_cast<const std::uint8_t*>(t_.data)[i];
+      case DType::kBFloat16: {
+        const std::uint32_t bits = static_cast<std::uint32_t>(static_cast<const std::uint16_t*>(t_.data)[i]) << 16;
+        float f;
+        std::memcpy(&f, &bits, sizeof(f));
+        return f;
+      }
+      default: fail(Code::kInvalidArgument, std::string("a ") + dtype_name(dtype()) + " tensor has no numbers to read");
+    }
+  }
+
+ private:
+  belay_tensor t_;
+};
+
+// Owns its elements. Movable and copyable; strings are kept as std::string.
+class Tensor {
+ public:
+  Tensor() = default;
+  // Zero (strings: empty).
+  Tensor(DType dtype, Dims dims) : dtype_(dtype), dims_(std::move(dims)) { allocate(); }
+  template <class T, class = decltype(detail::DTypeOf<T>::value)>
+  Tensor(T scalar) : dtype_(dtype_of<T>) {
+    allocate();
+    if constexpr (std::is_same_v<T, std::string_view>) {
+      set_text(0, scalar);
+    } else {
+      std::memcpy(bytes_.data(), &scalar, sizeof(T));
+    }
+  }
+  template <class T>
+  Tensor(Dims dims, const std::vector<T>& values) : dtype_(dtype_of<T>), dims_(std::move(dims)) {
+    allocate();
+    if (values.size() != count_)
+      fail(Code::kInvalidArgument,
+           std::to_string(values.size()) + " values do not fill a tensor of shape " + dims_text(dims_));
+    if constexpr (std::is_same_v<T, bool>) {
+      for (std::size_t i = 0; i < count_; ++i) bytes_[i] = values[i] ? 1 : 0;
+    } else if (count_ != 0) {
+      std::memcpy(bytes_.data(), values.data(), bytes_.size());
+    }
+  }
+  template <class T>
+  Tensor(Dims dims, std::initializer_list<T> values) : Tensor(std::move(dims), std::vector<T>(values)) {}
+  explicit Tensor(const TensorView& view) : dtype_(view.dtype()), dims_(view.dims()) {
+    allocate();
+    if (dtype_ == DType::kString) {
+      for (std::size_t i = 0; i < count_; ++i) set_text(i, view.text(i));
+    } else if (!bytes_.empty()) {
+      std::memcpy(bytes_.data(), view.data(), bytes_.size());
+    }
+  }
+
+  DType dtype() const noexcept { return dtype_; }
+  const Dims& dims() const noexcept { return dims_; }
+  std::size_t size() const noexcept { return count_; }
+  void set_text(std::size_t i, std::string_view text) { texts_.at(i) = std::string(text); }
+  template <class T>
+  T* data() {
+    return TensorView(view()).template data<T>();
+  }
+  // Valid until the tensor changes or dies.
+  belay_tensor view() const {
+    void* data = const_cast<unsigned char*>(bytes_.data());
+    if (dtype_ == DType::kString) {
+      text_views_.resize(count_);
+      for (std::size_t i = 0; i < count_; ++i) text_views_[i] = detail::str(texts_[i]);
+      data = text_views_.data();
+    }
+    return {static_cast<std::int32_t>(dtype_), static_cast<std::int32_t>(dims_.size()), dims_.data(), data};
+  }
+  operator TensorView() const { return TensorView(view()); }
+
+ private:
+  void allocate() {
+    count_ = 1;
+    for (const std::int64_t d : dims_) count_ *= static_cast<std::size_t>(d);
+    if (dtype_ == DType::kString) {
+      texts_.resize(count_);
+    } else {
+      bytes_.resize(count_ * dtype_size(dtype_));
+    }
+  }
+
+  DType dtype_ = DType::kInvalid;
+  Dims dims_;
+  std::size_t count_ = 0;
+  std::vector<unsigned char> bytes_;
+  std::vector<std::string> texts_;
+  mutable std::vector<belay_str> text_views_;
+};
+
+}  // namespace v0
+}  // namespace belay

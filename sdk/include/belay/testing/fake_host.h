@@ -1,0 +1,146 @@
+// A host for tests, without an engine: a log that is kept, a clock that moves when told, a run directory, and whatever
+// services a test adds. It implements the real tables; a plugin cannot tell it from the host.
+//
+//   belay::testing::FakeHost host;
+//   host.clock.advance(2.5);
+//   EXPECT_EQ(host.logged().back(), "warning: the loss is not finite");
+//
+// Services: "core" is built in; the drivers beside this header add theirs with set_service. remove_service plays a host
+// that has not got one.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "belay/module.h"
+
+namespace belay {
+inline namespace v0 {
+namespace testing {
+
+class FakeClock {
+ public:
+  void advance(double seconds) { now_ns_ += static_cast<std::int64_t>(seconds * 1e9); }
+  std::int64_t monotonic_ns() const { return now_ns_; }
+  std::int64_t wall_ns() const { return kStart + now_ns_; }
+
+ private:
+  static constexpr std::int64_t kStart = 1'600'000'000'000'000'000;  // 2020-09-13T12:26:40Z
+  std::int64_t now_ns_ = 0;
+};
+
+class FakeHost {
+ public:
+  explicit FakeHost(std::string instance_name = "under_test") : instance_name_(std::move(instance_name)) {
+    set_service("core", &kCore);
+  }
+  FakeHost(const FakeHost&) = delete;
+  FakeHost& operator=(const FakeHost&) = delete;
+
+  FakeClock clock;
+  std::string run_directory;
+  std::uint64_t seed = 42;
+  bool interactive = false;
+
+  // Each line as "info: text".
+  std::vector<std::string> logged() const {
+    const std::lock_guard lock(mutex_);
+    return lines_;
+  }
+  bool has_logged(std::string_view part) const {
+    for (const std::string& line : logged())
+      if (line.find(part) != std::string::npos) return true;
+    return false;
+  }
+  void clear_log() {
+    const std::lock_guard lock(mutex_);
+    lines_.clear();
+  }
+  // What status_line showed, oldest first.
+  std::vector<std::string> status_lines() const {
+    const std::lock_guard lock(mutex_);
+    return status_lines_;
+  }
+
+  // `table` must outlive the host.
+  void set_service(const std::string& name, const void* table) { services_[name] = table; }
+  void remove_service(const std::string& name) { services_.erase(name); }
+  // Where a service's functions find the driver behind them.
+  void set_context(const std::string& name, void* context) { contexts_[name] = context; }
+  template <class T>
+  T& context(const std::string& name) const {
+    return *static_cast<T*>(contexts_.at(name));
+  }
+
+  const belay_host_api* api() const noexcept { return &kHost; }
+  belay_host* raw() noexcept { return reinterpret_cast<belay_host*>(this); }
+  static FakeHost& from(belay_host* raw) noexcept { return *reinterpret_cast<FakeHost*>(raw); }
+
+  // An instance of a plugin, by its table: with the options, as the host would after checking them.
+  template <class Api>
+  Handle<Api> create(const Api* table, const std::vector<belay_named_value>& options = {}) {
+    void* self = nullptr;
+    detail::Status status;
+    status.check(table->create(api(), raw(), options.data(), options.size(), &self, status));
+    return Handle<Api>(table, self);
+  }
+
+ private:
+  static const char* level_name(std::int32_t level) {
+    return level >= BELAY_LOG_ERROR     ? "error"
+           : level >= BELAY_LOG_WARNING ? "warning"
+           : level >= BELAY_LOG_INFO    ? "info"
+                                        : "debug";
+  }
+  static const void* service(belay_host* host, belay_str name) {
+    const FakeHost& h = from(host);
+    const auto it = h.services_.find(std::string(detail::view(name)));
+    return it == h.services_.end() ? nullptr : it->second;
+  }
+  static void log(belay_host* host, std::int32_t level, belay_str text) {
+    FakeHost& h = from(host);
+    const std::lock_guard lock(h.mutex_);
+    h.lines_.push_back(std::string(level_name(level)) + ": " + std::string(detail::view(text)));
+  }
+  static std::int32_t log_enabled(belay_host*, std::int32_t) { return 1; }
+  static std::int64_t monotonic_ns(belay_host* host) { return from(host).clock.monotonic_ns(); }
+  static std::int64_t wall_ns(belay_host* host) { return from(host).clock.wall_ns(); }
+  static belay_str get_run_directory(belay_host* host) { return detail::str(from(host).run_directory); }
+  static belay_str get_instance_name(belay_host* host) { return detail::str(from(host).instance_name_); }
+  static std::uint64_t get_seed(belay_host* host) { return from(host).seed; }
+  static std::int32_t get_interactive(belay_host* host) { return from(host).interactive ? 1 : 0; }
+  static void status_line(belay_host* host, belay_str text) {
+    FakeHost& h = from(host);
+    const std::lock_guard lock(h.mutex_);
+    h.status_lines_.emplace_back(detail::view(text));
+  }
+
+  static constexpr belay_host_api kHost{sizeof(belay_host_api), 0, &FakeHost::service};
+  static constexpr belay_core_api kCore{sizeof(belay_core_api),
+                                        0,
+                                        &FakeHost::log,
+                                        &FakeHost::log_enabled,
+                                        &FakeHost::monotonic_ns,
+                                        &FakeHost::wall_ns,
+                                        &FakeHost::get_run_directory,
+                                        &FakeHost::get_instance_name,
+                                        &FakeHost::get_seed,
+                                        &FakeHost::get_interactive,
+                                        &FakeHost::status_line};
+
+  std::string instance_name_;
+  std::map<std::string, const void*> services_;
+  std::map<std::string, void*> contexts_;
+  mutable std::mutex mutex_;
+  std::vector<std::string> lines_;
+  std::vector<std::string> status_lines_;
+};
+
+}  // namespace testing
+}  // namespace v0
+}  // namespace belay
