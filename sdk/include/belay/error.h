@@ -98,7 +98,10 @@ class Status {
   Status(const Status&) = delete;
   Status& operator=(const Status&) = delete;
   operator belay_status*() noexcept { return &status_; }
-  std::string_view message() const noexcept { return {text_, static_cast<std::size_t>(status_.size)}; }
+  // A callee may claim to have written more than there is room for.
+  std::string_view message() const noexcept {
+    return {text_, static_cast<std::size_t>(std::min<std::uint64_t>(status_.size, sizeof(text_)))};
+  }
   void check(std::int32_t code) const {
     if (code != BELAY_OK) throw Error(static_cast<Code>(code), std::string(message()));
   }
@@ -108,6 +111,12 @@ class Status {
   char text_[4096];
 };
 
+// The text of anybody's exception; what() cannot throw, but it may be null.
+inline std::string_view text_of(const std::exception& e) noexcept {
+  const char* text = e.what();
+  return text == nullptr ? "an exception without a text" : text;
+}
+
 // The callee's side: runs f, turns whatever it throws into a code and a text.
 template <class F>
 std::int32_t guard(belay_status* status, F&& f) noexcept {
@@ -116,17 +125,13 @@ std::int32_t guard(belay_status* status, F&& f) noexcept {
     return BELAY_OK;
   } catch (const Error& e) {
     const auto code = static_cast<std::int32_t>(e.code());
-    return report(status, code == BELAY_OK ? BELAY_UNKNOWN : code, e.what());
+    return report(status, code == BELAY_OK ? BELAY_UNKNOWN : code, text_of(e));
   } catch (const std::bad_alloc&) {
     return report(status, BELAY_RESOURCE_EXHAUSTED, "out of memory");
   } catch (const std::invalid_argument& e) {
-    return report(status, BELAY_INVALID_ARGUMENT, e.what());
+    return report(status, BELAY_INVALID_ARGUMENT, text_of(e));
   } catch (const std::exception& e) {
-    try {
-      return report(status, BELAY_UNKNOWN, e.what());
-    } catch (...) {
-      return report(status, BELAY_UNKNOWN, "an exception whose what() throws");
-    }
+    return report(status, BELAY_UNKNOWN, text_of(e));
   } catch (...) {
     return report(status, BELAY_UNKNOWN, "unknown exception type");
   }

@@ -1,7 +1,7 @@
 // When a hook acts: every so many steps, or every so many seconds of the host's monotonic clock.
 //
-// Asking does not change anything; tell it with update() that the hook acted. The first question is always answered yes.
-// At most one trigger per step. With both periods either one triggers (TensorFlow allows only one; see
+// Asking does not change anything; tell it with update() that the hook acted. The first question is always answered
+// yes. At most one trigger per step. With both periods either one triggers (TensorFlow allows only one; see
 // docs/differences.md).
 #pragma once
 
@@ -36,7 +36,11 @@ class SecondOrStepTimer {
     if (!last_step_) return true;
     if (*last_step_ == step) return false;
     if (every_secs_ && seconds(now - last_time_) >= *every_secs_) return true;
-    return every_steps_ && step >= *last_step_ + *every_steps_;
+    return every_steps_ && step - *last_step_ >= *every_steps_;
+  }
+  // The same at the host's time; the clock is read only where seconds count.
+  bool should_trigger_for_step(std::int64_t step, const Host& host) const {
+    return should_trigger_for_step(step, every_secs_ ? host.monotonic() : std::chrono::nanoseconds{});
   }
 
   // The hook acted at `step`. Gives what passed since the last time; nothing for the first.

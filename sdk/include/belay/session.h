@@ -83,7 +83,7 @@ class RunArgs {
   RunArgs(std::initializer_list<FetchRef> fetches) {
     for (const FetchRef& f : fetches) fetch(f);
   }
-  RunArgs(const RunArgs&) = delete;
+  RunArgs(RunArgs&&) noexcept = default;  // so that a hook can build one in a loop and return it
   RunArgs& operator=(const RunArgs&) = delete;
 
   RunArgs& fetch(const FetchRef& f) {

@@ -4,6 +4,7 @@
 // (a hook's values: the after_run call). Tensor owns a copy: for feeds, and for values that are kept.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -83,6 +84,15 @@ template <>
 struct DTypeOf<belay_str> : std::integral_constant<DType, DType::kString> {};
 template <>
 struct DTypeOf<std::string_view> : std::integral_constant<DType, DType::kString> {};
+
+// An IEEE half by its bits.
+inline double half_to_double(std::uint16_t bits) noexcept {
+  const int exponent = (bits >> 10) & 31, fraction = bits & 1023;
+  const double magnitude = exponent == 31   ? (fraction == 0 ? HUGE_VAL : std::nan(""))
+                           : exponent == 0 ? std::ldexp(fraction, -24)
+                                           : std::ldexp(1024 + fraction, exponent - 25);
+  return (bits & 0x8000) != 0 ? -magnitude : magnitude;
+}
 }  // namespace detail
 
 template <class T>
@@ -159,6 +169,7 @@ class TensorView {
         std::memcpy(&f, &bits, sizeof(f));
         return f;
       }
+      case DType::kFloat16: return detail::half_to_double(static_cast<const std::uint16_t*>(t_.data)[i]);
       default: fail(Code::kInvalidArgument, std::string("a ") + dtype_name(dtype()) + " tensor has no numbers to read");
     }
   }

@@ -2,6 +2,7 @@
 // host in another language may not have, so name, kind, range, choices and required are checked again.
 #pragma once
 
+#include <charconv>
 #include <deque>
 #include <limits>
 #include <memory>
@@ -73,15 +74,13 @@ constexpr const char* option_type_name(OptionType type, bool list) {
   return "";
 }
 
+// The shortest text that reads back as v; whole numbers in full.
 inline std::string number_text(double v) {
   char text[32];
-  std::snprintf(text, sizeof(text), "%.17g", v);
-  for (int digits = 1; digits < 17; ++digits) {
-    char shorter[32];
-    std::snprintf(shorter, sizeof(shorter), "%.*g", digits, v);
-    if (std::strtod(shorter, nullptr) == v) return shorter;
-  }
-  return text;
+  const bool whole = v > -1e15 && v < 1e15 && v == static_cast<double>(static_cast<std::int64_t>(v));
+  const auto end = whole ? std::to_chars(text, text + sizeof(text), static_cast<std::int64_t>(v))
+                         : std::to_chars(text, text + sizeof(text), v);
+  return std::string(text, end.ptr);
 }
 
 template <class Opt>

@@ -7,14 +7,21 @@
 //
 // Services: "core" is built in; the drivers beside this header add theirs with set_service. remove_service plays a host
 // that has not got one.
+//
+// The thread that makes the host plays its [main] and [session] thread. A service that a plugin calls from another
+// thread against its rule, or with a handle that is no longer valid, notes a breach; the drivers throw it after the
+// callback.
 #pragma once
 
+#include <atomic>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "belay/module.h"
@@ -25,13 +32,14 @@ namespace testing {
 
 class FakeClock {
  public:
-  void advance(double seconds) { now_ns_ += static_cast<std::int64_t>(seconds * 1e9); }
+  // [any] A plugin's threads may read while the test moves it.
+  void advance(double seconds) { now_ns_ += static_cast<std::int64_t>(std::llround(seconds * 1e9)); }
   std::int64_t monotonic_ns() const { return now_ns_; }
   std::int64_t wall_ns() const { return kStart + now_ns_; }
 
  private:
   static constexpr std::int64_t kStart = 1'600'000'000'000'000'000;  // 2020-09-13T12:26:40Z
-  std::int64_t now_ns_ = 0;
+  std::atomic<std::int64_t> now_ns_{0};
 };
 
 class FakeHost {
@@ -75,6 +83,26 @@ class FakeHost {
   template <class T>
   T& context(const std::string& name) const {
     return *static_cast<T*>(contexts_.at(name));
+  }
+
+  // What the plugin did against the contract where no error could be reported, oldest first.
+  std::vector<std::string> breaches() const {
+    const std::lock_guard lock(mutex_);
+    return breaches_;
+  }
+  void note_breach(std::string_view text) {
+    const std::lock_guard lock(mutex_);
+    breaches_.emplace_back(text);
+  }
+  // For services: false, and a breach, on a thread other than the host's own. `call`: "events.scalar".
+  bool check_thread(std::string_view call) {
+    if (std::this_thread::get_id() == own_thread_) return true;
+    note_breach(std::string(call) + " was called from a thread of the plugin; it belongs to the session's thread");
+    return false;
+  }
+  // The same as an error.
+  void require_thread(std::string_view call) {
+    if (!check_thread(call)) fail(Code::kFailedPrecondition, breaches().back());
   }
 
   const belay_host_api* api() const noexcept { return &kHost; }
@@ -134,11 +162,13 @@ class FakeHost {
                                         &FakeHost::status_line};
 
   std::string instance_name_;
+  const std::thread::id own_thread_ = std::this_thread::get_id();
   std::map<std::string, const void*> services_;
   std::map<std::string, void*> contexts_;
   mutable std::mutex mutex_;
   std::vector<std::string> lines_;
   std::vector<std::string> status_lines_;
+  std::vector<std::string> breaches_;
 };
 
 }  // namespace testing

@@ -1,0 +1,55 @@
+// The data files that a manifest names: errors that say which option, which file, and what to do.
+#pragma once
+
+#include <dirent.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "belay/error.h"
+#include "belay/nearest.h"
+
+namespace belay {
+inline namespace v0 {
+namespace detail {
+
+[[noreturn]] inline void fail_missing_file(std::string_view option, const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  const std::string text = std::string(option) + ": there is no file '" + path + "'";
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(opendir(folder.c_str()), &closedir);
+  if (entries == nullptr) fail(Code::kNotFound, text + ": the folder cannot be opened: " + std::strerror(errno));
+  std::vector<std::string> names;
+  while (const dirent* entry = readdir(entries.get())) names.emplace_back(entry->d_name);
+  fail(Code::kNotFound, text + did_you_mean(path.substr(slash + 1), names));
+}
+
+}  // namespace detail
+
+// The size in bytes of a regular file that this process may read. Else an Error, as an input's spec or open should
+// throw: NOT_FOUND with the nearest name in the folder, PERMISSION_DENIED, or INVALID_ARGUMENT for a folder or device.
+inline std::uint64_t data_file_size(std::string_view option, const std::string& path) {
+  struct stat status {};
+  const std::string prefix = std::string(option) + ": '" + path + "' ";
+  if (path.empty()) fail(Code::kInvalidArgument, std::string(option) + ": the file name is empty");
+  if (stat(path.c_str(), &status) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR) detail::fail_missing_file(option, path);
+    fail(errno == EACCES ? Code::kPermissionDenied : Code::kInvalidArgument,
+         prefix + "cannot be read: " + std::strerror(errno));
+  }
+  if (S_ISDIR(status.st_mode)) fail(Code::kInvalidArgument, prefix + "is a folder; name a file in it");
+  if (!S_ISREG(status.st_mode)) fail(Code::kInvalidArgument, prefix + "is no regular file");
+  if (access(path.c_str(), R_OK) != 0)
+    fail(Code::kPermissionDenied, prefix + "cannot be read: " + std::strerror(errno));
+  return static_cast<std::uint64_t>(status.st_size);
+}
+
+}  // namespace v0
+}  // namespace belay

@@ -1,0 +1,106 @@
+// Which examples an input delivers next, and where it stands: what an input with numbered examples needs for `epochs`,
+// `shuffle`, `batch_size`, shards and seek. The input itself only turns example numbers into tensors.
+//
+//   void open(const OpenArgs& args) override { order_ = ExampleOrder({examples, batch_size, shuffle, epochs}, args); }
+//   bool next(Batch& batch, Position& position) override {
+//     const std::vector<std::int64_t>& examples = order_.batch();
+//     if (examples.empty()) return false;
+//     ...                                       // one row per example; whoever throws here has not moved
+//     position = order_.advance();
+//     return true;
+//   }
+//   void seek(const Position& position) override { order_.seek(position); }
+//   std::int64_t size() const override { return order_.size(); }
+//
+// An epoch's order is 0 .. examples - 1, or with shuffle a Permutation of it by the seed of OpenArgs. Shard i of n gets
+// its elements i, i + n, i + 2n ...: in every epoch each example goes to exactly one shard, and two shards differ by at
+// most one example. A batch never crosses the end of an epoch; the last one of an epoch is short where the batch size
+// does not divide the shard's examples.
+//
+// Positions count this shard's examples. The position after the last example of epoch e is {e + 1, 0}.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "belay/input.h"
+#include "belay/permutation.h"
+
+namespace belay {
+inline namespace v0 {
+
+class ExampleOrder {
+ public:
+  struct Options {
+    std::int64_t examples = 0;  // of all shards together; at least 1
+    std::int64_t batch_size = 32;
+    bool shuffle = false;
+    std::int64_t epochs = 0;  // 0: for ever
+  };
+
+  ExampleOrder() = default;
+
+  // FAILED_PRECONDITION where this shard would get no example.
+  ExampleOrder(const Options& options, const OpenArgs& args)
+      : options_(options), shard_(args.shard), shards_(args.shards), permutation_(args.seed, options.examples) {
+    if (shard_ < 0 || shard_ >= shards_)
+      fail(Code::kInvalidArgument,
+           "there is no shard " + std::to_string(shard_) + " of " + std::to_string(shards_) + "; shards count from 0");
+    size_ = options.examples > shard_ ? (options.examples - shard_ - 1) / shards_ + 1 : 0;
+    if (size_ == 0)
+      fail(Code::kFailedPrecondition, "shard " + std::to_string(shard_) + " of " + std::to_string(shards_) +
+                                          " gets none of the " + std::to_string(options.examples) +
+                                          " examples; use fewer shards");
+  }
+
+  // Examples of this shard in one epoch.
+  std::int64_t size() const noexcept { return size_; }
+  const Position& position() const noexcept { return position_; }
+
+  // The examples of the next batch, in order; empty at the end, also when asked again. Valid until the next call here.
+  const std::vector<std::int64_t>& batch() {
+    batch_.clear();
+    if (options_.epochs != 0 && position_.epoch >= options_.epochs) return batch_;
+    if (options_.shuffle) permutation_.use_epoch(position_.epoch);
+    const std::int64_t end = std::min(size_, position_.index + options_.batch_size);
+    for (std::int64_t i = position_.index; i < end; ++i) {
+      const std::int64_t place = shard_ + i * shards_;
+      batch_.push_back(options_.shuffle ? permutation_[place] : place);
+    }
+    return batch_;
+  }
+
+  // Moves past the batch that batch() gave last. Gives the position after it.
+  Position advance() noexcept {
+    position_.index += static_cast<std::int64_t>(batch_.size());
+    if (position_.index == size_) position_ = {position_.epoch + 1, 0};
+    return position_;
+  }
+
+  // The next batch begins at `position`. A position that this shard cannot have is INVALID_ARGUMENT; one after the last
+  // epoch is the end.
+  void seek(const Position& position) {
+    if (position.epoch < 0 || position.index < 0 || position.index > size_)
+      fail(Code::kInvalidArgument,
+           "there is no position " + std::to_string(position.index) + " in epoch " + std::to_string(position.epoch) +
+               ": this shard has " + std::to_string(size_) +
+               " examples in an epoch; it was stored with other data or another number of shards");
+    batch_.clear();
+    position_ = position;
+    if (position_.index == size_) position_ = {position_.epoch + 1, 0};
+  }
+
+ private:
+  Options options_;
+  std::int64_t shard_ = 0;
+  std::int64_t shards_ = 1;
+  std::int64_t size_ = 0;
+  Position position_;
+  Permutation permutation_;
+  std::vector<std::int64_t> batch_;
+};
+
+}  // namespace v0
+}  // namespace belay

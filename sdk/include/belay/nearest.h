@@ -1,0 +1,59 @@
+// For error messages: the known name that was probably meant.
+//
+//   fail(Code::kNotFound, "there is no column \"" + name + "\"" + did_you_mean(name, columns));
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace belay {
+inline namespace v0 {
+
+// How many characters must be inserted, deleted, replaced or swapped with their neighbour to turn one name into the
+// other.
+inline std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1),
+      row(b.size() + 1);  // three rows of the usual table
+  for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, replaced});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) row[j] = std::min(row[j], before[j - 2] + 1);
+    }
+    before.swap(last), last.swap(row);
+  }
+  return last[b.size()];
+}
+
+// The candidate at the smallest edit distance, which must be at most 3 and at most a third of the longer name, but may
+// always be 1; empty where none is that near, or shares nothing with it. Ties: the first. `candidates` is a range of
+// texts.
+template <class Candidates>
+std::string nearest(std::string_view name, const Candidates& candidates) {
+  std::string best;
+  std::size_t best_distance = ~std::size_t{0};
+  for (const auto& candidate : candidates) {
+    const std::string_view text(candidate);
+    const std::size_t longer = std::max(name.size(), text.size());
+    const std::size_t allowed = std::max<std::size_t>(1, std::min<std::size_t>(3, longer / 3));
+    if (longer - std::min(name.size(), text.size()) > allowed) continue;
+    const std::size_t distance = edit_distance(name, text);
+    if (distance <= allowed && distance < longer && distance < best_distance) best_distance = distance, best = text;
+  }
+  return best;
+}
+
+// ` (did you mean "x"?)`, or empty.
+template <class Candidates>
+std::string did_you_mean(std::string_view name, const Candidates& candidates) {
+  const std::string near = nearest(name, candidates);
+  return near.empty() ? std::string() : " (did you mean \"" + near + "\"?)";
+}
+
+}  // namespace v0
+}  // namespace belay

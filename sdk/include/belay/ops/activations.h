@@ -1,0 +1,79 @@
+// Activation functions of floating-point tensors. NaN stays NaN.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "belay/graph.h"
+#include "belay/nearest.h"
+
+namespace belay {
+inline namespace v0 {
+namespace ops {
+
+// max(x, 0)
+inline Output relu(const Output& x, std::string_view name = {}) { return x.graph().node("Relu", name).in(x).output(); }
+// min(max(x, 0), 6)
+inline Output relu6(const Output& x, std::string_view name = {}) {
+  return x.graph().node("Relu6", name).in(x).output();
+}
+// x where x > 0, alpha * x elsewhere
+inline Output leaky_relu(const Output& x, double alpha = 0.2, std::string_view name = {}) {
+  return x.graph().node("LeakyRelu", name).in(x).attr("alpha", alpha).output();
+}
+// x where x > 0, e^x - 1 elsewhere
+inline Output elu(const Output& x, std::string_view name = {}) { return x.graph().node("Elu", name).in(x).output(); }
+// 1 / (1 + e^-x)
+inline Output sigmoid(const Output& x, std::string_view name = {}) {
+  return x.graph().node("Sigmoid", name).in(x).output();
+}
+inline Output tanh(const Output& x, std::string_view name = {}) { return x.graph().node("Tanh", name).in(x).output(); }
+// log(1 + e^x)
+inline Output softplus(const Output& x, std::string_view name = {}) {
+  return x.graph().node("Softplus", name).in(x).output();
+}
+// e^x / sum(e^x) along the last dimension
+inline Output softmax(const Output& x, std::string_view name = {}) {
+  return x.graph().node("Softmax", name).in(x).output();
+}
+// log(softmax(x)), exact where softmax is close to 0
+inline Output log_softmax(const Output& x, std::string_view name = {}) {
+  return x.graph().node("LogSoftmax", name).in(x).output();
+}
+
+// An activation by its name, as in a model's options.
+enum class Activation { kNone, kRelu, kRelu6, kLeakyRelu, kElu, kSigmoid, kTanh, kSoftplus };
+
+// "none", "relu", "relu6", "leaky_relu", "elu", "sigmoid", "tanh" or "softplus".
+inline Activation activation_named(std::string_view name) {
+  static constexpr const char* kNames[] = {"none", "relu", "relu6", "leaky_relu", "elu", "sigmoid", "tanh", "softplus"};
+  std::vector<std::string> all;
+  for (std::size_t i = 0; i < sizeof(kNames) / sizeof(kNames[0]); ++i) {
+    if (name == kNames[i]) return static_cast<Activation>(i);
+    all.emplace_back(kNames[i]);
+  }
+  const std::string known = nearest(name, all);
+  fail(Code::kInvalidArgument,
+       "there is no activation '" + std::string(name) + "'" +
+           (known.empty() ? "; use none, relu, relu6, leaky_relu, elu, sigmoid, tanh or softplus"
+                          : "; did you mean '" + known + "'?"));
+}
+
+inline Output activate(const Output& x, Activation activation) {
+  switch (activation) {
+    case Activation::kNone: return x;
+    case Activation::kRelu: return relu(x);
+    case Activation::kRelu6: return relu6(x);
+    case Activation::kLeakyRelu: return leaky_relu(x);
+    case Activation::kElu: return elu(x);
+    case Activation::kSigmoid: return sigmoid(x);
+    case Activation::kTanh: return tanh(x);
+    case Activation::kSoftplus: return softplus(x);
+  }
+  return x;
+}
+
+}  // namespace ops
+}  // namespace v0
+}  // namespace belay

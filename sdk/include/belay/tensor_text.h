@@ -1,0 +1,77 @@
+// A tensor as people read it, for log lines: "0.6931472", "[1, 2, 3]", "[[1, 2], [3, 4, ...]]".
+//
+// Numbers have as many digits as it takes to tell them from their neighbours of the same dtype; texts stand in quotes.
+// After `max_elements` elements the rest is "...". The same in every locale.
+#pragma once
+
+#include <charconv>
+#include <cstddef>
+#include <string>
+
+#include "belay/tensor.h"
+
+namespace belay {
+inline namespace v0 {
+namespace detail {
+
+template <class T, class... Format>
+void append_number(std::string& out, T value, Format... format) {
+  char text[48];
+  out.append(text, std::to_chars(text, text + sizeof(text), value, format...).ptr);
+}
+
+inline void append_element(std::string& out, const TensorView& t, std::size_t i) {
+  constexpr std::size_t kLongestText = 64;
+  switch (t.dtype()) {
+    case DType::kFloat32: return append_number(out, static_cast<float>(t.number(i)));
+    case DType::kFloat64: return append_number(out, t.number(i));
+    case DType::kBFloat16:
+    case DType::kFloat16: return append_number(out, t.number(i), std::chars_format::general, 4);
+    case DType::kInt64: return append_number(out, t.data<const std::int64_t>()[i]);
+    case DType::kBool: out += t.number(i) != 0 ? "true" : "false"; return;
+    case DType::kString: {
+      const std::string_view text = t.text(i);
+      out += '"';
+      out += text.substr(0, kLongestText);
+      out += text.size() > kLongestText ? "...\"" : "\"";
+      return;
+    }
+    default: return append_number(out, static_cast<std::int64_t>(t.number(i)));
+  }
+}
+
+// Elements [next, ...) of one sub-tensor; false where `left` is used up.
+inline bool append_elements(std::string& out, const TensorView& t, std::int32_t axis, std::size_t& next,
+                            std::size_t& left) {
+  if (axis == t.rank()) {
+    append_element(out, t, next++);
+    --left;
+    return true;
+  }
+  out += '[';
+  bool whole = true;
+  for (std::int64_t i = 0; whole && i < t.dim(axis); ++i) {
+    if (i != 0) out += ", ";
+    if (left == 0) {
+      out += "...";
+      whole = false;
+    } else {
+      whole = append_elements(out, t, axis + 1, next, left);
+    }
+  }
+  out += ']';
+  return whole;
+}
+
+}  // namespace detail
+
+inline std::string tensor_text(const TensorView& t, std::size_t max_elements = 10) {
+  if (!t.has_value()) return "(no value)";
+  std::string out;
+  std::size_t next = 0, left = max_elements == 0 ? 1 : max_elements;
+  detail::append_elements(out, t, 0, next, left);
+  return out;
+}
+
+}  // namespace v0
+}  // namespace belay

@@ -1,0 +1,30 @@
+// The error that a call throws, as one line, so that a test asserts its code and its whole text:
+//
+//   EXPECT_EQ(error_of([&] { hook.begin(); }), "NOT_FOUND: the graph has no 'los'; did you mean 'loss'?");
+#pragma once
+
+#include <exception>
+#include <string>
+
+#include "belay/error.h"
+
+namespace belay {
+inline namespace v0 {
+namespace testing {
+
+// Empty where f throws nothing. An exception that is no belay::Error has no code: "exception: text".
+template <class F>
+std::string error_of(F&& f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return std::string(code_name(e.code())) + ": " + e.what();
+  } catch (const std::exception& e) {
+    return std::string("exception: ") + e.what();
+  }
+  return "";
+}
+
+}  // namespace testing
+}  // namespace v0
+}  // namespace belay

@@ -1,0 +1,335 @@
+// Services "session" and "coordinator" without an engine: variables, raw runs that a test scripts, the run that hooks
+// stand round.
+//
+//   FakeSession session(host, graph);
+//   session.set_value("loss", 0.5f);                       // what a raw run gives for a declared tensor
+//   session.variable("dense/w", Tensor({2}, {1.f, 2.f}));  // what Session::variables and assign see
+//   session.on_run([](const FakeSession::RawRun& run) -> std::vector<Tensor> { ... });   // or anything
+//
+// A Session that a plugin keeps after the call that gave it, or a run that it keeps after after_run, is recognised: the
+// call fails, and the breach is noted. Results of raw runs are overwritten when they are released.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "belay/testing/fake_coordinator.h"
+#include "belay/testing/fake_graph.h"
+
+namespace belay {
+inline namespace v0 {
+namespace testing {
+
+// Overwrites a tensor's elements, so that whoever still reads them sees nonsense: NaN, -1, "?".
+inline void poison(Tensor& t) {
+  if (t.dtype() == DType::kInvalid) return;
+  if (t.dtype() == DType::kString) {
+    for (std::size_t i = 0; i < t.size(); ++i) t.set_text(i, "?");
+    return;
+  }
+  const TensorView view(t.view());
+  if (view.bytes() != 0) std::memset(view.mutable_data(), 0xff, view.bytes());
+}
+
+class FakeSession {
+ public:
+  // A run as it was asked for.
+  struct RawRun {
+    std::vector<std::string> fetches;
+    std::map<std::string, Tensor> feeds;
+    RunOptions options;
+  };
+  using RunFunction = std::function<std::vector<Tensor>(const RawRun&)>;
+
+  FakeSession(FakeHost& host, FakeGraph& graph) : host_(host), graph_(graph), coordinator_(host) {
+    host.set_service("session", &kSession);
+  }
+  FakeSession(const FakeSession&) = delete;
+  FakeSession& operator=(const FakeSession&) = delete;
+
+  FakeCoordinator& coordinator() noexcept { return coordinator_; }
+  const FakeCoordinator& coordinator() const noexcept { return coordinator_; }
+
+  // ---- raw runs
+
+  // The tensor must be declared; its value must fit.
+  void set_value(std::string_view tensor, Tensor value) {
+    const belay_output o = graph_.resolve(tensor);
+    graph_.check_value(o, value);
+    const std::lock_guard lock(mutex_);
+    values_.insert_or_assign(graph_.name_of(o), std::move(value));
+  }
+  // An operation has no value; a tensor without one is an error.
+  Tensor value(const belay_output& o) const {
+    const std::string name = graph_.name_of(o);
+    if (o.index == BELAY_OPERATION) return Tensor();
+    const std::lock_guard lock(mutex_);
+    const auto it = values_.find(name);
+    if (it == values_.end())
+      fail(Code::kFailedPrecondition, "'" + name + "' was fetched, but the test gave it no value");
+    return it->second;
+  }
+  // Replaces what raw runs give: one tensor per fetch, or throw.
+  void on_run(RunFunction run) { on_run_ = std::move(run); }
+  std::vector<RawRun> raw_runs() const {
+    const std::lock_guard lock(mutex_);
+    return runs_;
+  }
+  // Results that the plugin has not released.
+  std::size_t open_results() const {
+    const std::lock_guard lock(mutex_);
+    std::size_t n = 0;
+    for (const Result& r : results_) n += r.released ? 0 : 1;
+    return n;
+  }
+
+  // ---- variables
+
+  void variable(const std::string& name, Tensor initial_value, bool trainable = true, bool initialized = true) {
+    variables_.push_back({name, std::move(initial_value), trainable, initialized, false});
+  }
+  const Tensor& variable_value(std::string_view name) const { return variables_[find_variable(name)].value; }
+  // Names of the variables that were assigned to, in their order.
+  std::vector<std::string> assigned() const {
+    std::vector<std::string> names;
+    for (const Variable& v : variables_)
+      if (v.assigned) names.push_back(v.name);
+    return names;
+  }
+
+  // ---- for drivers
+
+  // A session handle is valid until it is closed; every call of a plugin gets one of its own.
+  belay_session* open_handle() { return reinterpret_cast<belay_session*>(&handles_.emplace_back(Handle{this, true})); }
+  static void close_handle(belay_session* raw) noexcept { reinterpret_cast<Handle*>(raw)->open = false; }
+
+  // The run that before_run and after_run see.
+  struct Run {
+    FakeSession* owner;
+    belay_session* session;
+    std::vector<belay_output> caller_fetches;
+    bool open = true;
+    bool stop_asked = false;
+    std::string stop_reason;
+    belay_run* raw() noexcept { return reinterpret_cast<belay_run*>(this); }
+  };
+  Run& open_run(std::vector<belay_output> caller_fetches) {
+    return runs_seen_.emplace_back(Run{this, open_handle(), std::move(caller_fetches), true, false, {}});
+  }
+  static void close_run(Run& run) noexcept {
+    run.open = false;
+    close_handle(run.session);
+  }
+
+  static RunOptions copy_options(const belay_run_options* o) {
+    RunOptions out;
+    if (o == nullptr) return out;
+    out.trace_level = static_cast<RunOptions::Trace>(o->trace_level);
+    out.output_partition_graphs = o->output_partition_graphs != 0;
+    out.timeout_ms = o->timeout_ms;
+    out.inter_op_thread_pool = o->inter_op_thread_pool;
+    out.report_tensor_allocations_upon_oom = o->report_tensor_allocations_upon_oom != 0;
+    for (std::uint64_t i = 0; i < o->n_debug_tensor_watches; ++i)
+      out.debug_tensor_watches.emplace_back(detail::view(o->debug_tensor_watches[i]));
+    return out;
+  }
+
+ private:
+  struct Variable {
+    std::string name;
+    Tensor value;
+    bool trainable;
+    bool initialized;
+    bool assigned;
+  };
+  struct Handle {
+    FakeSession* owner;
+    bool open;
+  };
+  struct Result {
+    FakeSession* owner;
+    std::vector<Tensor> values;
+    bool released = false;
+  };
+
+  std::size_t find_variable(std::string_view name) const {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < variables_.size(); ++i) {
+      if (variables_[i].name == name) return i;
+      names.push_back(variables_[i].name);
+    }
+    const std::string known = nearest(name, names);
+    fail(Code::kNotFound, "the session has no variable '" + std::string(name) + "'" +
+                              (known.empty() ? "" : "; did you mean '" + known + "'?"));
+  }
+  static std::string text_of(const Tensor& t) { return std::string(dtype_name(t.dtype())) + " " + dims_text(t.dims()); }
+
+  // ---- the table
+
+  static FakeSession& owner(belay_session* raw) noexcept { return *reinterpret_cast<Handle*>(raw)->owner; }
+  static FakeSession& require_open(belay_session* raw, const char* slot) {
+    if (!reinterpret_cast<Handle*>(raw)->open) {
+      const std::string text = std::string("session.") + slot + " was called on a session after the call that gave it";
+      owner(raw).host_.note_breach(text);
+      fail(Code::kFailedPrecondition, text);
+    }
+    return owner(raw);
+  }
+  static void note_if_closed(belay_session* raw, const char* slot) {
+    try {
+      require_open(raw, slot);
+    } catch (const Error&) {  // noted; this slot has no way to tell
+    }
+  }
+  static Run& require_open(belay_run* raw, const char* slot) noexcept {
+    Run& run = *reinterpret_cast<Run*>(raw);
+    if (!run.open) run.owner->host_.note_breach(std::string("session.") + slot + " was called on a run that is over");
+    return run;
+  }
+
+  RawRun copy_request(const belay_run_args& args) const {
+    RawRun run;
+    for (std::uint64_t i = 0; i < args.n_fetches; ++i) run.fetches.push_back(graph_.name_of(args.fetches[i]));
+    for (std::uint64_t i = 0; i < args.n_feeds; ++i)
+      run.feeds.insert_or_assign(graph_.name_of(args.feeds[i].output), Tensor(TensorView(args.feeds[i].value)));
+    run.options = copy_options(args.options);
+    return run;
+  }
+  static std::int32_t run(belay_session* raw, const belay_run_args* args, belay_result** result, belay_status* status) {
+    return detail::guard(status, [&] {
+      FakeSession& self = require_open(raw, "run");
+      RawRun request = self.copy_request(*args);
+      {
+        const std::lock_guard lock(self.mutex_);
+        self.runs_.push_back(request);
+      }
+      std::vector<Tensor> values;
+      if (self.on_run_) {
+        values = self.on_run_(request);
+        if (values.size() != request.fetches.size())
+          fail(Code::kInternal, "the test's on_run gave " + std::to_string(values.size()) + " values for " +
+                                    std::to_string(request.fetches.size()) + " fetches");
+      } else {
+        for (std::uint64_t i = 0; i < args->n_fetches; ++i) values.push_back(self.value(args->fetches[i]));
+      }
+      const std::lock_guard lock(self.mutex_);
+      *result = reinterpret_cast<belay_result*>(&self.results_.emplace_back(Result{&self, std::move(values), false}));
+    });
+  }
+  static std::int32_t result_tensor(belay_result* raw, std::uint64_t i, belay_tensor* tensor, belay_status* status) {
+    return detail::guard(status, [&] {
+      const Result& result = *reinterpret_cast<Result*>(raw);
+      if (result.released) fail(Code::kFailedPrecondition, "a raw run's result was read after its release");
+      if (i >= result.values.size())
+        fail(Code::kInvalidArgument, "the run has " + std::to_string(result.values.size()) +
+                                         " results, there is no result " + std::to_string(i));
+      const Tensor& value = result.values[static_cast<std::size_t>(i)];
+      *tensor = value.dtype() == DType::kInvalid ? belay_tensor{0, 0, nullptr, nullptr} : value.view();
+    });
+  }
+  static void result_release(belay_result* raw) {
+    Result& result = *reinterpret_cast<Result*>(raw);
+    if (result.released) result.owner->host_.note_breach("a raw run's result was released twice");
+    const std::lock_guard lock(result.owner->mutex_);
+    result.released = true;
+    for (Tensor& t : result.values) poison(t);
+  }
+  static belay_graph* get_graph(belay_session* raw) {
+    note_if_closed(raw, "graph");
+    return owner(raw).graph_.raw();
+  }
+  static std::uint64_t variable_count(belay_session* raw) {
+    note_if_closed(raw, "variable_count");
+    return owner(raw).variables_.size();
+  }
+  static std::int32_t variable_info(belay_session* raw, std::uint64_t i, belay_variable_info* info,
+                                    belay_status* status) {
+    return detail::guard(status, [&] {
+      const FakeSession& self = require_open(raw, "variable_info");
+      if (i >= self.variables_.size())
+        fail(Code::kInvalidArgument, "the session has " + std::to_string(self.variables_.size()) +
+                                         " variables, there is no variable " + std::to_string(i));
+      const Variable& v = self.variables_[static_cast<std::size_t>(i)];
+      *info = {detail::str(v.name),
+               static_cast<std::int32_t>(v.value.dtype()),
+               static_cast<std::int32_t>(v.value.dims().size()),
+               v.value.dims().data(),
+               v.trainable ? 1 : 0,
+               v.initialized ? 1 : 0};
+    });
+  }
+  static std::int32_t assign(belay_session* raw, belay_str name, const belay_tensor* value, belay_status* status) {
+    return detail::guard(status, [&] {
+      FakeSession& self = require_open(raw, "assign");
+      self.host_.require_thread("session.assign");
+      Variable& v = self.variables_[self.find_variable(detail::view(name))];
+      Tensor given{TensorView(*value)};
+      if (given.dtype() != v.value.dtype() || given.dims() != v.value.dims())
+        fail(Code::kInvalidArgument,
+             "variable '" + v.name + "' is " + text_of(v.value) + ", the value is " + text_of(given));
+      v.value = std::move(given);
+      v.initialized = v.assigned = true;
+    });
+  }
+  static belay_coordinator* get_coordinator(belay_session* raw) {
+    note_if_closed(raw, "coordinator");
+    return owner(raw).coordinator_.raw();
+  }
+  static belay_session* run_session(belay_run* raw) { return require_open(raw, "run_session").session; }
+  static void run_request_stop(belay_run* raw, belay_str reason) {
+    Run& run = require_open(raw, "run_request_stop");
+    if (run.stop_asked) return;
+    run.stop_asked = true;
+    run.stop_reason = std::string(detail::view(reason));
+  }
+  static std::int32_t run_stop_requested(belay_run* raw) {
+    return require_open(raw, "run_stop_requested").stop_asked ? 1 : 0;
+  }
+  static std::int32_t run_original_args(belay_run* raw, belay_run_args* args, belay_status* status) {
+    return detail::guard(status, [&] {
+      const Run& run = require_open(raw, "run_original_args");
+      *args = {run.caller_fetches.data(), run.caller_fetches.size(), nullptr, 0, nullptr};
+    });
+  }
+
+  static constexpr belay_session_api kSession{sizeof(belay_session_api),
+                                              0,
+                                              &FakeSession::run,
+                                              &FakeSession::result_tensor,
+                                              &FakeSession::result_release,
+                                              &FakeSession::get_graph,
+                                              &FakeSession::variable_count,
+                                              &FakeSession::variable_info,
+                                              &FakeSession::assign,
+                                              &FakeSession::get_coordinator,
+                                              &FakeSession::run_session,
+                                              &FakeSession::run_request_stop,
+                                              &FakeSession::run_stop_requested,
+                                              &FakeSession::run_original_args};
+
+  FakeHost& host_;
+  FakeGraph& graph_;
+  FakeCoordinator coordinator_;
+  RunFunction on_run_;
+  mutable std::mutex mutex_;  // raw runs may come from a plugin's threads
+  std::map<std::string, Tensor> values_;
+  std::vector<RawRun> runs_;
+  std::deque<Result> results_;  // kept after their release, so that a late read is told from a wild one
+  std::deque<Variable> variables_;
+  std::deque<Handle> handles_;
+  std::deque<Run> runs_seen_;
+};
+
+}  // namespace testing
+}  // namespace v0
+}  // namespace belay

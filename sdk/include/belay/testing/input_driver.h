@@ -1,0 +1,373 @@
+// Drives an input plugin without an engine.
+//
+//   extern "C" const belay_module belay_module_digits;
+//   InputDriver input(belay_module_digits, {{"batch_size", 8}, {"epochs", 1}});
+//   input.open();
+//   while (const auto batch = input.next()) EXPECT_EQ(batch->tensor("image").dim(0), batch->rows());
+//   EXPECT_EQ(input.difference_after_resume(100), "");
+//
+// spec() and open() come first, in this order; open() calls spec() where the test did not. next() holds the plugin to
+// the contract: every declared tensor is filled, in its declared dtype and shape, all with the same number of rows; the
+// position moves on; no batch comes after the end. What it breaks comes out as an Error of kind FAILED_PRECONDITION, a
+// wrong call on the host as INVALID_ARGUMENT, both naming the tensor. What the plugin throws comes out as it was
+// thrown.
+//
+// Batch memory is 64-byte aligned, filled with 0xa5, and gone after next(): an element that was not written, or one
+// that is written later, shows (the latter with the address sanitizer).
+#pragma once
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "belay/testing/driver_setup.h"
+#include "belay/testing/option_values.h"
+#include "belay/testing/plugin_library.h"
+
+namespace belay {
+inline namespace v0 {
+namespace testing {
+
+struct DeclaredTensor {
+  std::string name;
+  DType dtype = DType::kInvalid;
+  Dims dims;  // dims[0] is the batch; -1: unknown
+  bool is_label = false;
+};
+
+// A copy of what one next() delivered.
+class InputBatch {
+ public:
+  // Where the input stood after this batch.
+  Position position;
+
+  std::int64_t rows() const { return values_.empty() ? 0 : values_[0].dims()[0]; }
+  TensorView tensor(std::string_view name) const {
+    for (std::size_t i = 0; i < names_.size(); ++i)
+      if (names_[i] == name) return values_[i].view();
+    fail(Code::kNotFound, "the batch has no tensor '" + std::string(name) + "'");
+  }
+  // The elements of a tensor, row after row.
+  template <class T>
+  std::vector<T> values(std::string_view name) const {
+    const TensorView t = tensor(name);
+    const T* data = t.data<const T>();
+    return std::vector<T>(data, data + t.size());
+  }
+  void add(std::string name, Tensor value) {
+    names_.push_back(std::move(name));
+    values_.push_back(std::move(value));
+  }
+  // In which way the other batch differs, down to the bits; empty: in none.
+  std::string difference(const InputBatch& other) const {
+    if (position.epoch != other.position.epoch || position.index != other.position.index)
+      return "position " + text_of(position) + " and " + text_of(other.position);
+    if (names_ != other.names_) return "other tensors";
+    for (std::size_t i = 0; i < names_.size(); ++i)
+      if (!same(values_[i].view(), other.values_[i].view())) return "'" + names_[i] + "' before " + text_of(position);
+    return "";
+  }
+  static std::string text_of(const Position& p) {
+    return "{" + std::to_string(p.epoch) + ", " + std::to_string(p.index) + "}";
+  }
+
+ private:
+  static bool same(const TensorView& a, const TensorView& b) {
+    if (a.dtype() != b.dtype() || a.dims() != b.dims()) return false;
+    if (a.dtype() != DType::kString) return a.bytes() == 0 || std::memcmp(a.data(), b.data(), a.bytes()) == 0;
+    for (std::size_t i = 0; i < a.size(); ++i)
+      if (a.text(i) != b.text(i)) return false;
+    return true;
+  }
+
+  std::vector<std::string> names_;
+  std::vector<Tensor> values_;
+};
+
+class InputDriver {
+ public:
+  explicit InputDriver(const belay_module& module, const OptionValues& options = {}, const DriverSetup& setup = {})
+      : InputDriver(find_table<belay_input_api>(module, setup.plugin), options, setup) {}
+  explicit InputDriver(const belay_input_api* table, const OptionValues& options = {}, const DriverSetup& setup = {})
+      : table_(table), options_(options), host_(setup.instance_name) {
+    host_.run_directory = setup.run_directory;
+    host_.interactive = setup.interactive;
+    host_.set_service("input", &kInput);
+    for (const std::string& service : setup.without) host_.remove_service(service);
+    restart();
+  }
+  InputDriver(const InputDriver&) = delete;
+  InputDriver& operator=(const InputDriver&) = delete;
+
+  // Logs, clock, run directory.
+  FakeHost& host() { return host_; }
+
+  // A new instance with the same options, as in a new process.
+  void restart() {
+    handle_ = options_.create(host_, table_);
+    api_ = belay::detail::adopt(table_);
+    declared_.clear();
+    at_ = {};
+    opened_ = ended_ = false;
+  }
+
+  const std::vector<DeclaredTensor>& spec() {
+    if (!declared_.empty()) return declared_;
+    call([&](belay_status* status) {
+      return api_.spec(handle_.self(), reinterpret_cast<belay_input_spec*>(this), status);
+    });
+    if (declared_.empty()) fail(Code::kFailedPrecondition, "the input declares no tensor");
+    return declared_;
+  }
+
+  void open(std::int64_t shard = 0, std::int64_t shards = 1, std::uint64_t seed = 42) {
+    spec();
+    open_args_ = {shard, shards, seed};
+    call([&](belay_status* status) { return api_.open(handle_.self(), shard, shards, seed, status); });
+    opened_ = true;
+  }
+
+  // The next batch; none at the end.
+  std::optional<InputBatch> next() {
+    if (!opened_) fail(Code::kFailedPrecondition, "next before open");
+    slots_.clear();
+    slots_.resize(declared_.size());
+    belay_position position{-1, -1};
+    const bool ended_before = ended_;
+    call([&](belay_status* status) {
+      const std::int32_t code = api_.next(handle_.self(), reinterpret_cast<belay_batch*>(this), &position, status);
+      ended_ = code == BELAY_OUT_OF_RANGE;
+      return ended_ ? BELAY_OK : code;
+    });
+    if (ended_) return std::nullopt;
+    if (ended_before) fail(Code::kFailedPrecondition, "a batch came after the end");
+    if (position.epoch < 0 || position.index < 0) fail(Code::kFailedPrecondition, "next set no position");
+    if (position.epoch < at_.epoch || (position.epoch == at_.epoch && position.index <= at_.index))
+      fail(Code::kFailedPrecondition, "next went from position " + InputBatch::text_of(at_) + " to " +
+                                          InputBatch::text_of({position.epoch, position.index}));
+    at_ = {position.epoch, position.index};
+    InputBatch batch;
+    batch.position = {position.epoch, position.index};
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+      if (!slots_[i].filled) fail(Code::kFailedPrecondition, "next did not fill '" + declared_[i].name + "'");
+      if (slots_[i].dims[0] != slots_[0].dims[0])
+        fail(Code::kFailedPrecondition,
+             "'" + declared_[i].name + "' has another number of rows than '" + declared_[0].name + "'");
+      batch.add(declared_[i].name, Tensor(TensorView(slots_[i].view())));
+    }
+    slots_.clear();
+    return batch;
+  }
+
+  void seek(const Position& position) {
+    call([&](belay_status* status) { return api_.seek(handle_.self(), {position.epoch, position.index}, status); });
+    at_ = position;
+    ended_ = false;
+  }
+
+  // -1: the input cannot say.
+  std::int64_t size() {
+    std::int64_t examples = -1;
+    call([&](belay_status* status) {
+      const std::int32_t code = api_.size(handle_.self(), &examples, status);
+      return code == BELAY_UNIMPLEMENTED ? BELAY_OK : code;
+    });
+    return examples;
+  }
+
+  // Up to `limit` batches.
+  std::vector<InputBatch> batches(std::size_t limit) {
+    std::vector<InputBatch> all;
+    while (all.size() < limit) {
+      auto batch = next();
+      if (!batch) break;
+      all.push_back(*std::move(batch));
+    }
+    return all;
+  }
+  // Until the end; an input that goes on after `limit` batches is an error.
+  std::vector<InputBatch> all_batches(std::size_t limit = 10000) {
+    std::vector<InputBatch> all = batches(limit);
+    if (all.size() == limit && next())
+      fail(Code::kFailedPrecondition, "the input does not end within " + std::to_string(limit) + " batches");
+    return all;
+  }
+
+  // The three laws of an input. Each opens new instances with the arguments of the last open(), compares at most
+  // `limit` batches and tells the first difference; empty: the law holds. The driver then holds one of these instances.
+
+  // The same seed gives the same batches.
+  std::string difference_after_restart(std::size_t limit) {
+    reopen();
+    const std::vector<InputBatch> first = batches(limit);
+    reopen();
+    return first_difference(first, batches(limit), "");
+  }
+  // Seeking to the position of any batch goes on as if nothing had happened: in a new instance, and in one that has
+  // delivered everything else.
+  std::string difference_after_resume(std::size_t limit) {
+    reopen();
+    const std::vector<InputBatch> whole = batches(limit);
+    for (std::size_t done = 0; done <= whole.size(); ++done) {
+      const Position at = done == 0 ? Position{} : whole[done - 1].position;
+      const std::vector<InputBatch> rest(whole.begin() + static_cast<std::ptrdiff_t>(done), whole.end());
+      seek(at);
+      std::string found =
+          first_difference(rest, batches(rest.size()), "after seek to " + InputBatch::text_of(at) + ": ");
+      if (!found.empty()) return found;
+      reopen();
+      seek(at);
+      found = first_difference(rest, batches(rest.size()), "after resume at " + InputBatch::text_of(at) + ": ");
+      if (!found.empty()) return found;
+    }
+    return "";
+  }
+  // What ended stays ended, until a seek.
+  std::string difference_after_end(std::size_t limit) {
+    reopen();
+    const std::vector<InputBatch> whole = all_batches(limit);
+    for (int i = 0; i < 3; ++i) next();
+    seek({});
+    return first_difference(whole, all_batches(limit), "after the end and a seek to the start: ");
+  }
+
+ private:
+  struct Free {
+    void operator()(void* p) const noexcept { std::free(p); }
+  };
+  // The memory of one tensor of the batch that is being filled.
+  struct Slot {
+    bool filled = false;
+    DType dtype = DType::kInvalid;
+    Dims dims;
+    std::unique_ptr<unsigned char, Free> bytes;
+    std::vector<std::string> texts;
+    std::vector<belay_str> views;
+
+    std::size_t count() const {
+      std::size_t n = 1;
+      for (const std::int64_t d : dims) n *= static_cast<std::size_t>(d);
+      return n;
+    }
+    void allocate() {
+      filled = true;
+      if (dtype == DType::kString) {
+        texts.assign(count(), "");
+        views.assign(count(), belay_str{"", 0});
+        return;
+      }
+      const std::size_t size = (count() * dtype_size(dtype) + 63) / 64 * 64 + 64;
+      bytes.reset(static_cast<unsigned char*>(std::aligned_alloc(64, size)));
+      if (bytes == nullptr) fail(Code::kResourceExhausted, "out of memory");
+      std::memset(bytes.get(), 0xa5, size);
+    }
+    belay_tensor view() {
+      void* data = dtype == DType::kString ? static_cast<void*>(views.data()) : bytes.get();
+      return {static_cast<std::int32_t>(dtype), static_cast<std::int32_t>(dims.size()), dims.data(), data};
+    }
+  };
+
+  // Throws what the plugin reports; and what it did against the contract, where no error could be reported.
+  template <class Slot>
+  void call(Slot&& slot) {
+    const std::size_t breaches_before = host_.breaches().size();
+    belay::detail::Status status;
+    const std::int32_t code = slot(status);
+    const std::vector<std::string> breaches = host_.breaches();
+    if (breaches.size() > breaches_before) fail(Code::kFailedPrecondition, breaches[breaches_before]);
+    status.check(code);
+  }
+
+  void reopen() {
+    const OpenArgs args = open_args_;
+    restart();
+    open(args.shard, args.shards, args.seed);
+  }
+
+  static std::string first_difference(const std::vector<InputBatch>& expected, const std::vector<InputBatch>& found,
+                                      std::string when) {
+    for (std::size_t i = 0; i < std::min(expected.size(), found.size()); ++i) {
+      const std::string difference = expected[i].difference(found[i]);
+      if (!difference.empty()) return when.append("batch " + std::to_string(i) + " differs: " + difference);
+    }
+    if (expected.size() == found.size()) return "";
+    return when.append(std::to_string(found.size()) + " batches instead of " + std::to_string(expected.size()));
+  }
+
+  static std::int32_t declare(belay_input_spec* spec, std::int32_t role, belay_str name, std::int32_t dtype,
+                              std::int32_t rank, const std::int64_t* dims, belay_status* status) {
+    return belay::detail::guard(status, [&] {
+      auto& declared = reinterpret_cast<InputDriver*>(spec)->declared_;
+      DeclaredTensor tensor{std::string(belay::detail::view(name)), static_cast<DType>(dtype), {}, role == BELAY_LABEL};
+      for (const DeclaredTensor& known : declared)
+        if (known.name == tensor.name) fail(Code::kAlreadyExists, "'" + tensor.name + "' is declared twice");
+      if (dtype_size(tensor.dtype) == 0) fail(Code::kInvalidArgument, "'" + tensor.name + "' has no valid dtype");
+      if (rank < 1) fail(Code::kInvalidArgument, "'" + tensor.name + "' has no batch dimension");
+      tensor.dims.assign(dims, dims + rank);
+      declared.push_back(std::move(tensor));
+    });
+  }
+
+  static std::int32_t tensor(belay_batch* batch, std::uint32_t slot, std::int32_t rank, const std::int64_t* dims,
+                             belay_tensor* tensor, belay_status* status) {
+    return belay::detail::guard(status, [&] {
+      InputDriver& self = *reinterpret_cast<InputDriver*>(batch);
+      self.host_.require_thread("input.tensor");
+      if (slot >= self.slots_.size())
+        fail(Code::kInvalidArgument, "there is no slot " + std::to_string(slot) + "; the input declared " +
+                                         std::to_string(self.slots_.size()) + " tensors");
+      const DeclaredTensor& declared = self.declared_[slot];
+      const Dims given(dims, dims + rank);
+      bool fits = given.size() == declared.dims.size();
+      for (std::size_t i = 0; fits && i < given.size(); ++i)
+        fits = given[i] >= 0 && (declared.dims[i] < 0 || declared.dims[i] == given[i]);
+      if (!fits)
+        fail(Code::kInvalidArgument, "'" + declared.name + "' was declared as " + dims_text(declared.dims) +
+                                         ", the batch has " + dims_text(given));
+      Slot& s = self.slots_[slot];
+      if (s.filled) fail(Code::kFailedPrecondition, "'" + declared.name + "' was asked for twice");
+      s.dtype = declared.dtype;
+      s.dims = given;
+      s.allocate();
+      *tensor = s.view();
+    });
+  }
+
+  static std::int32_t set_string(belay_batch* batch, std::uint32_t slot, std::uint64_t element, belay_str bytes,
+                                 belay_status* status) {
+    return belay::detail::guard(status, [&] {
+      InputDriver& self = *reinterpret_cast<InputDriver*>(batch);
+      self.host_.require_thread("input.set_string");
+      if (slot >= self.slots_.size() || element >= self.slots_[slot].texts.size())
+        fail(Code::kInvalidArgument,
+             "there is no string element " + std::to_string(element) + " in slot " + std::to_string(slot));
+      Slot& s = self.slots_[slot];
+      const auto i = static_cast<std::size_t>(element);
+      s.texts[i] = std::string(belay::detail::view(bytes));
+      s.views[i] = belay::detail::str(s.texts[i]);
+    });
+  }
+
+  static constexpr belay_input_service kInput{sizeof(belay_input_service), 0, &InputDriver::declare,
+                                              &InputDriver::tensor, &InputDriver::set_string};
+
+  const belay_input_api* table_;
+  OptionValues options_;
+  FakeHost host_;
+  InputHandle handle_;
+  belay_input_api api_{};
+  std::vector<DeclaredTensor> declared_;
+  std::vector<Slot> slots_;
+  OpenArgs open_args_;
+  Position at_;
+  bool opened_ = false, ended_ = false;
+};
+
+}  // namespace testing
+}  // namespace v0
+}  // namespace belay

@@ -1,0 +1,70 @@
+// Where a test takes a plugin's table from: the module that is linked into the test, or the library file. The same test
+// runs both ways.
+//
+//   extern "C" const belay_module belay_module_digits;                        // linked in (target digits_linked)
+//   const belay_input_api* table = find_table<belay_input_api>(belay_module_digits, "digits");
+//
+//   const belay_module& module = open_module("build/plugins/digits.so");      // from the file
+#pragma once
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "belay/module.h"
+
+namespace belay {
+inline namespace v0 {
+namespace detail {
+template <class Api>
+struct PluginKind;
+template <>
+struct PluginKind<belay_hook_api> : std::integral_constant<std::int32_t, BELAY_KIND_HOOK> {};
+template <>
+struct PluginKind<belay_saver_api> : std::integral_constant<std::int32_t, BELAY_KIND_SAVER> {};
+template <>
+struct PluginKind<belay_init_fn_api> : std::integral_constant<std::int32_t, BELAY_KIND_INIT_FN> {};
+template <>
+struct PluginKind<belay_model_api> : std::integral_constant<std::int32_t, BELAY_KIND_MODEL> {};
+template <>
+struct PluginKind<belay_input_api> : std::integral_constant<std::int32_t, BELAY_KIND_INPUT> {};
+}  // namespace detail
+
+namespace testing {
+
+// The table of the plugin of that kind and name; an empty name takes the only one of the kind.
+template <class Api>
+const Api* find_table(const belay_module& module, std::string_view name = {}) {
+  const Api* found = nullptr;
+  for (std::uint64_t i = 0; i < module.n_plugins; ++i) {
+    const belay_plugin& plugin = *module.plugins[i];
+    if (plugin.kind != detail::PluginKind<Api>::value || (!name.empty() && name != plugin.name)) continue;
+    if (found != nullptr) fail(Code::kInvalidArgument, "the module has several plugins of this kind; give a name");
+    found = static_cast<const Api*>(plugin.table);
+  }
+  if (found == nullptr) fail(Code::kNotFound, "the module has no plugin '" + std::string(name) + "' of this kind");
+  return found;
+}
+
+// Loads a plugin library for the rest of the process.
+inline const belay_module& open_module(const std::string& file) {
+  void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) fail(Code::kNotFound, std::string("cannot load the plugin: ") + dlerror());
+  const void* module = dlsym(library, BELAY_MODULE_SYMBOL);
+  if (module == nullptr) fail(Code::kNotFound, file + " exports no " + BELAY_MODULE_SYMBOL);
+  return *static_cast<const belay_module*>(module);
+}
+
+// The module that a whole test program works on: the linked one, or that of the library which the environment names in
+// BELAY_PLUGIN_UNDER_TEST. So one program tests both (belay_plugin_test in CMake runs it twice).
+inline const belay_module& module_under_test(const belay_module& linked) {
+  const char* file = std::getenv("BELAY_PLUGIN_UNDER_TEST");
+  return file == nullptr || *file == '\0' ? linked : open_module(file);
+}
+
+}  // namespace testing
+}  // namespace v0
+}  // namespace belay
