@@ -1,4 +1,5 @@
-// Time, as the runtime sees it: a seam. Tests drive a FakeClock (tests/platform/fake_clock.h) by hand, so nothing sleeps.
+// Time, as the runtime sees it: a seam. Tests drive a FakeClock (tests/platform/fake_clock.h) by hand, so nothing
+// sleeps.
 #pragma once
 
 #include <condition_variable>

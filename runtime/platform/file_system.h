@@ -1,11 +1,22 @@
-// Files, as the runtime sees them: a seam, so that tests inject faults at any call (tests/platform/faulty_file_system.h).
+// Files, as the runtime sees them: a seam, so that tests inject faults at any call
+// (tests/platform/faulty_file_system.h).
 //
 // Everything that is written to a run directory goes through here: checkpoints, event files, the lock. Directories are
-// opened once; entries are named inside them (openat), so a renamed parent does not matter. All calls retry EINTR and
-// short transfers. An error is belay::Error with the path and the system's words:
-//   ENOENT -> NOT_FOUND, EEXIST -> ALREADY_EXISTS, EACCES, EPERM, EROFS -> PERMISSION_DENIED,
-//   ENOSPC, EDQUOT, EFBIG, EMFILE, ENFILE -> RESOURCE_EXHAUSTED, the rest -> UNAVAILABLE's sibling INTERNAL for bugs
-//   (EBADF, EINVAL) and DATA_LOSS for EIO.
+// opened once; entries are named inside them (openat), so a renamed parent does not matter. The name of an entry is one
+// part of a path: not empty, no '/', not "." or "..". A symbolic link as the last part is never followed.
+//
+// All calls retry EINTR and short transfers. An error is belay::Error, `cannot create '/a/b': No space left on device`:
+//
+//   NOT_FOUND            ENOENT
+//   ALREADY_EXISTS       EEXIST, ENOTEMPTY
+//   PERMISSION_DENIED    EACCES, EPERM, EROFS
+//   RESOURCE_EXHAUSTED   ENOSPC, EDQUOT, EFBIG, EMFILE, ENFILE, ENOMEM
+//   FAILED_PRECONDITION  another kind of file than the call needs: ENOTDIR, EISDIR, ELOOP, EXDEV, EBUSY, ETXTBSY, ENXIO
+//   INVALID_ARGUMENT     a bad name, ENAMETOOLONG
+//   DATA_LOSS            EIO, a file that is shorter than it should be
+//   INTERNAL             the rest; EBADF and EINVAL are bugs of ours
+//
+// Directories and the file system are for any threads, a file is for one at a time.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +39,7 @@ struct FileStatus {
   std::int64_t modified_ns = 0;
 };
 
-// An open file. Closes when it dies; close() tells about errors.
+// An open regular file. Closes when it dies; close() tells about errors and comes last.
 class OpenFile {
  public:
   virtual ~OpenFile() = default;
@@ -45,23 +56,23 @@ class OpenDirectory {
  public:
   virtual ~OpenDirectory() = default;
   virtual const std::string& path() const = 0;
-  // New file 0640, O_EXCL | O_NOFOLLOW.
-  virtual std::unique_ptr<OpenFile> create(std::string_view name) = 0;
-  virtual std::unique_ptr<OpenFile> open(std::string_view name) const = 0;
-  // Does not follow a last symbolic link.
+  virtual std::unique_ptr<OpenFile> create(std::string_view name) = 0;      // new, 0640; ALREADY_EXISTS
+  virtual std::unique_ptr<OpenFile> open(std::string_view name) const = 0;  // for reading
   virtual bool exists(std::string_view name) const = 0;
   virtual FileStatus status(std::string_view name) const = 0;
-  virtual std::vector<std::string> entries() const = 0;  // sorted, without . and ..
+  virtual std::vector<std::string> entries() const = 0;                              // sorted, without . and ..
   virtual std::unique_ptr<OpenDirectory> make_directory(std::string_view name) = 0;  // 0750; ALREADY_EXISTS
   virtual std::unique_ptr<OpenDirectory> open_directory(std::string_view name) const = 0;
+  // Within this directory. Replaces a file, or a directory that is empty; ALREADY_EXISTS where it is not.
   virtual void rename(std::string_view from, std::string_view to) = 0;
-  virtual void remove(std::string_view name) = 0;            // a file or link
-  virtual void remove_tree(std::string_view name) = 0;       // a directory and what is in it; follows no link
-  virtual void sync() = 0;
-  // An advisory lock on a file of this directory, held until the returned object dies (or the process does). Null where
-  // another process holds it.
+  virtual void remove(std::string_view name) = 0;       // a file or link
+  virtual void remove_tree(std::string_view name) = 0;  // a directory and what is in it; follows no link
+  virtual void sync() = 0;                              // makes the entries' names durable
+  // An advisory lock on a file of this directory, held until the returned object is closed or dies (or the process
+  // does). The file is made where it is missing and emptied, so that the holder can write who it is. Null where another
+  // process or object holds it.
   virtual std::unique_ptr<OpenFile> try_lock(std::string_view name) = 0;
-  // Replaces a file's whole content: temporary name, sync, rename, sync of the directory.
+  // Replaces a file's whole content: `name`.tmp, sync, rename, sync of the directory. A failure leaves the old content.
   void replace(std::string_view name, std::string_view content);
   std::string read(std::string_view name, std::uint64_t at_most) const;  // larger: RESOURCE_EXHAUSTED
 };
@@ -70,13 +81,16 @@ class FileSystem {
  public:
   virtual ~FileSystem() = default;
   virtual std::unique_ptr<OpenDirectory> open_directory(const std::string& path) = 0;
-  // Makes missing parents, 0750.
+  // Makes what is missing, 0750, and syncs the parent of each directory that it makes.
   virtual std::unique_ptr<OpenDirectory> make_directories(const std::string& path) = 0;
   virtual bool exists(const std::string& path) const = 0;
   virtual FileStatus status(const std::string& path) const = 0;  // follows links
+  // Of a file or directory, inside one file system.
+  virtual void rename(const std::string& from, const std::string& to) = 0;
   virtual std::uint64_t free_bytes(const std::string& path) const = 0;
 };
 
+// The machine's files. The object lives as long as the process.
 FileSystem& posix_file_system();
 
 }  // namespace belay::runtime

@@ -1,11 +1,17 @@
 // The program's one log, on stderr: text for people or one JSON object per line. [any thread]
 //
-// Text: "12:34:56.789 warning nan_tensor: loss is not finite". Control characters of a message are escaped, so that a line
-// is a line. On a terminal one status line may stand below the log; it is taken away before a line is printed and drawn
-// again after it.
+// Text: "12:34:56.789 warning nan_tensor: loss is not finite". Control characters of a message are escaped, so that a
+// line is a line. The time is local. JSON: {"time": ISO 8601 in UTC with milliseconds, "level", "source", "step" (once
+// known), "message"}, pure ASCII. On a terminal one status line may stand below the log; it is taken away before a line
+// is printed and drawn again after it.
+//
+// Nothing here throws, and an output that is closed or full never stops the program: lines that it does not take are
+// counted, and the count is logged once it takes lines again.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -25,7 +31,8 @@ class Logger {
   virtual bool enabled(LogLevel level) const = 0;
   // Whether a person watches: stderr is a terminal and the format is text.
   virtual bool interactive() const = 0;
-  // Shows `text` in place; empty takes it away. Ignored where nobody watches; redrawn at most ten times a second.
+  // Shows `text` in place, cut to the terminal's width; empty takes it away. Ignored where nobody watches; redrawn at
+  // most ten times a second, where the last text waits for the next call, log line or flush.
   virtual void status_line(std::string_view text) = 0;
   // The step that JSON lines carry; -1: none yet.
   virtual void set_step(std::int64_t step) = 0;
@@ -36,7 +43,23 @@ class Logger {
   void error(std::string_view source, std::string_view text) { log(LogLevel::kError, source, text); }
 };
 
-// Writes to stderr through spdlog.
+// Where a logger writes.
+struct LogOutput {
+  // Takes whole lines, or what draws the status line; false: not taken. Called under the logger's lock.
+  std::function<bool(std::string_view)> write;
+  bool terminal = false;         // a person watches, and the terminal understands \r and escapes
+  bool colour = false;           // levels in colour
+  std::function<int()> columns;  // the terminal's width, asked at each redraw; empty or not positive: 80
+};
+
+// Writes to a copy of `fd`, so that a later file cannot slip in under its number. Waits for a reader that is behind,
+// once, then drops lines until it has caught up. SIGPIPE does not get out. terminal and colour from isatty, TERM and
+// NO_COLOR.
+LogOutput fd_output(int fd, std::chrono::milliseconds patience = std::chrono::seconds(1));
+
+std::unique_ptr<Logger> make_logger(LogOutput output, LogFormat format, LogLevel level, Clock& clock);
+
+// Writes to stderr.
 std::unique_ptr<Logger> make_stderr_logger(LogFormat format, LogLevel level, Clock& clock);
 
 }  // namespace belay::runtime

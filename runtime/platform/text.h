@@ -1,21 +1,37 @@
-// Text for messages: escaping, and the nearest known name.
+// Text for messages: escaping, and how wide a text is on a terminal. [any thread]
+// The nearest known name is in belay/nearest.h.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "belay/nearest.h"  // nearest, did_you_mean
+
 namespace belay::runtime {
 
-// Control characters, newlines, terminal escapes and bytes that are no UTF-8 as \n, \x1b, \xff ...; the rest unchanged.
+// The first character of a text that is not empty. Bytes that are no UTF-8 come one by one, with valid = false.
+struct Utf8Char {
+  char32_t value = 0;
+  std::size_t size = 1;  // bytes
+  bool valid = true;
+};
+Utf8Char first_char(std::string_view text);
+
+std::size_t char_count(std::string_view text);
+
+// Characters that a terminal obeys instead of showing them, newlines among them, or that turn the writing direction.
+bool is_control(char32_t c);
+
+// Control characters and bytes that are no UTF-8 as \n, \x1b, \u202e, \xff ...; the rest unchanged, the backslash too.
 std::string escaped(std::string_view text);
 
-// The candidate nearest to `name` by edit distance (insert, delete, replace, swap of neighbours), at most 3 and at most a
-// third of the longer name, never less than 1; empty where none is near. Ties: the first.
-std::string nearest(std::string_view name, const std::vector<std::string>& candidates);
+// Columns that `text` takes on a terminal: wide characters two, combining ones none, what no terminal shows as one.
+std::size_t display_width(std::string_view text);
 
-// ` (did you mean "x"?)`, or empty.
-std::string did_you_mean(std::string_view name, const std::vector<std::string>& candidates);
+// As much of the start of `text` as fits into `columns`, whole characters.
+std::string_view cut_to_width(std::string_view text, std::size_t columns);
 
 // "a, b, c"
 std::string joined(const std::vector<std::string>& parts, std::string_view separator = ", ");
