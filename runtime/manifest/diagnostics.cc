@@ -1,0 +1,197 @@
+#include "runtime/manifest/diagnostics.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "runtime/platform/text.h"
+
+namespace belay::runtime {
+namespace {
+
+constexpr std::size_t kMaxKept = 1000;            // problems
+constexpr std::size_t kMaxShown = 100;            // of them
+constexpr std::size_t kMaxColumns = 120;          // of a source line
+constexpr std::size_t kColumnsBefore = 60;        // of a longer one, before the caret
+constexpr std::size_t kWindow = 4 * kMaxColumns;  // bytes looked at on either side of the caret
+constexpr std::size_t kTabStop = 4;
+constexpr std::size_t kMaxText = 500;  // columns of a message, a help or a file's name
+
+bool ends_word(char c) {
+  return c == ' ' || c == '\t' || c == '\r' || c == ',' || c == '=' || c == ']' || c == '}' || c == '#';
+}
+
+// Bytes of the quoted text that `text` begins with, as far as it stands on this line.
+std::size_t quoted_size(std::string_view text) {
+  const char quote = text[0];
+  const bool multi_line = text.size() >= 3 && text[1] == quote && text[2] == quote;
+  const std::string_view closing = multi_line ? text.substr(0, 3) : text.substr(0, 1);
+  for (std::size_t i = closing.size(); i < text.size(); ++i) {
+    if (quote == '"' && text[i] == '\\') {
+      ++i;
+    } else if (text.substr(i).starts_with(closing)) {
+      return i + closing.size();
+    }
+  }
+  return text.size();
+}
+
+// Bytes of the list, table or header.
+std::size_t bracketed_size(std::string_view text) {
+  int depth = 0;
+  std::size_t i = 0;
+  while (i < text.size()) {
+    const char c = text[i];
+    if (c == '"' || c == '\'') {
+      i += quoted_size(text.substr(i));
+      continue;
+    }
+    if (c == '#') break;
+    ++i;
+    if (c == '[' || c == '{') ++depth;
+    if ((c == ']' || c == '}') && --depth == 0) return i;
+  }
+  while (i > 0 && ends_word(text[i - 1])) --i;  // it goes on in the next line
+  return i;
+}
+
+// Bytes of the key, value or header that `text`, a line from there on, begins with.
+std::size_t token_size(std::string_view text) {
+  if (text.empty()) return 0;
+  const char first = text[0];
+  if (first == '"' || first == '\'') return quoted_size(text);
+  if (first == '[' || first == '{') return bracketed_size(text);
+  // A dot ends a part of a key, but not a number or a date.
+  const bool number = (first >= '0' && first <= '9') || first == '+' || first == '-';
+  std::size_t i = 0;
+  while (i < text.size() && !ends_word(text[i]) && (number || text[i] != '.')) ++i;
+  return i;
+}
+
+std::size_t skip_chars(std::string_view text, std::size_t count) {
+  std::size_t at = 0;
+  while (count-- > 0 && at < text.size()) at += first_char(text.substr(at)).size;
+  return at;
+}
+
+// Where the character at or behind byte `at` begins.
+std::size_t char_start(std::string_view line, std::size_t at) {
+  while (at < line.size() && (static_cast<unsigned char>(line[at]) & 0xc0) == 0x80) ++at;
+  return std::min(at, line.size());
+}
+
+std::string shortened(std::string_view text) {
+  const std::string shown = escaped(text.substr(0, char_start(text, 4 * kMaxText)));
+  const std::string_view start = cut_to_width(shown, kMaxText);
+  return start.size() == shown.size() ? shown : std::string(start) + "...";
+}
+
+// A line of the manifest and the line below it that marks a part of it, as a terminal shows them.
+class MarkedLine {
+ public:
+  // column: in characters, from 1; it may lie just behind the line. length 0: the token there.
+  MarkedLine(std::string_view line, int column, int length) {
+    const std::size_t start = skip_chars(line, static_cast<std::size_t>(std::max(column, 1) - 1));
+    const std::size_t first = start > kWindow ? char_start(line, start - kWindow) : 0;
+    const std::string_view rest = line.substr(start, char_start(line, start + kWindow) - start);
+    const std::size_t marked = length > 0 ? skip_chars(rest, static_cast<std::size_t>(length)) : token_size(rest);
+    before_ = shown(line.substr(first, start - first), 0);
+    marked_ = shown(rest.substr(0, marked), before_.size());
+    after_ = shown(rest.substr(marked), before_.size() + marked_.size());
+    cut();
+  }
+
+  std::string text() const {
+    const std::size_t width = display_width(marked_);
+    return "  " + before_ + marked_ + after_ + "\n  " + std::string(display_width(before_), ' ') + "^" +
+           std::string(width > 1 ? width - 1 : 0, '~') + "\n";
+  }
+
+ private:
+  static std::string shown(std::string_view part, std::size_t column) {
+    std::string spaced;
+    for (const char c : part) {
+      spaced += c;
+      if (c == '\t') spaced.back() = ' ';
+      while (c == '\t' && (column + spaced.size()) % kTabStop != 0) spaced += ' ';
+    }
+    return escaped(spaced);
+  }
+
+  void cut() {
+    if (display_width(before_) > kColumnsBefore && display_width(before_ + marked_ + after_) > kMaxColumns) {
+      // Where too much goes, the characters that stay are still whole.
+      const std::size_t columns = display_width(before_) - kColumnsBefore;
+      before_ = "..." + before_.substr(cut_to_width(before_, columns).size());
+    }
+    std::size_t left = kMaxColumns - std::min(kMaxColumns, display_width(before_));
+    if (display_width(marked_) > left) {
+      marked_ = std::string(cut_to_width(marked_, left)) + "...";
+      after_.clear();
+      return;
+    }
+    left -= display_width(marked_);
+    if (display_width(after_) > left) after_ = std::string(cut_to_width(after_, left)) + "...";
+  }
+
+  std::string before_, marked_, after_;
+};
+
+}  // namespace
+
+std::string_view Diagnostics::Source::line(int number) const {
+  std::string_view rest = text;
+  for (; number > 1; --number) {
+    const std::size_t end = rest.find('\n');
+    if (end == rest.npos) return {};
+    rest.remove_prefix(end + 1);
+  }
+  rest = rest.substr(0, rest.find('\n'));
+  if (rest.ends_with('\r')) rest.remove_suffix(1);
+  return rest;
+}
+
+void Diagnostics::add_source(const std::string& file, std::string text) {
+  if (text.starts_with("\xef\xbb\xbf")) text.erase(0, 3);  // columns count from behind the byte order mark
+  sources_.insert_or_assign(file, Source{sources_.size() + 1, std::move(text)});
+}
+
+void Diagnostics::add(Location at, std::string message, std::string help, int length) {
+  if (!full()) found_.push_back({std::move(at), std::move(message), std::move(help), length});
+  ++count_;
+}
+
+bool Diagnostics::full() const { return found_.size() == kMaxKept; }
+
+std::vector<Diagnostic> Diagnostics::sorted() const {
+  std::vector<Diagnostic> all = found_;
+  const auto place = [this](const Diagnostic& d) {
+    const auto source = sources_.find(d.at.file);
+    return std::tuple(source == sources_.end() ? 0 : source->second.order, d.at.line, d.at.column);
+  };
+  std::stable_sort(all.begin(), all.end(),
+                   [&](const Diagnostic& a, const Diagnostic& b) { return place(a) < place(b); });
+  return all;
+}
+
+std::string Diagnostics::text() const {
+  std::string out;
+  std::size_t shown = 0;
+  for (const Diagnostic& d : sorted()) {
+    if (shown++ == kMaxShown) {
+      out += "... and " + std::to_string(count_ - kMaxShown) + " more\n";
+      break;
+    }
+    if (!d.at.file.empty()) out += shortened(d.at.file) + ":";
+    if (d.at.line > 0) out += std::to_string(d.at.line) + ":" + std::to_string(d.at.column) + ":";
+    if (!out.empty() && out.back() == ':') out += " ";
+    out += "error: " + shortened(d.message) + "\n";
+    const auto source = sources_.find(d.at.file);
+    if (source != sources_.end() && d.at.column > 0)
+      out += MarkedLine(source->second.line(std::max(d.at.line, 1)), d.at.column, d.length).text();
+    if (!d.help.empty()) out += "  help: " + shortened(d.help) + "\n";
+  }
+  return out;
+}
+
+}  // namespace belay::runtime

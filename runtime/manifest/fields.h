@@ -1,0 +1,74 @@
+// The keys of a section, declared once and visited to read them, to write them and to list them.
+//
+//   void visit(Fields& f, CheckpointSection& s) {
+//     f.number("save_secs", s.save_secs, {.min = 0}, "every 600 s");
+//     f.integer("max_to_keep", s.max_to_keep, {.min = 0});
+//   }
+//
+// A reader sets the value where the key is given and right, and leaves the default otherwise; a writer leaves all
+// values alone. Keys are string literals.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace belay::runtime {
+
+struct IntegerRange {
+  std::int64_t min = std::numeric_limits<std::int64_t>::min();
+  std::int64_t max = std::numeric_limits<std::int64_t>::max();
+};
+
+// Finite numbers only.
+struct NumberRange {
+  double min = -std::numeric_limits<double>::infinity();
+  double max = std::numeric_limits<double>::infinity();
+  bool without_min = false;
+  bool without_max = false;
+};
+
+class Fields {
+ public:
+  virtual ~Fields() = default;
+
+  virtual void boolean(const char* key, bool& value) = 0;
+  virtual void integer(const char* key, std::int64_t& value, IntegerRange range) = 0;
+  virtual void number(const char* key, double& value, NumberRange range) = 0;
+  // May stay unset; `unset` says what that means.
+  virtual void integer(const char* key, std::optional<std::int64_t>& value, IntegerRange range, const char* unset) = 0;
+  virtual void number(const char* key, std::optional<double>& value, NumberRange range, const char* unset) = 0;
+  virtual void integers(const char* key, std::vector<std::int64_t>& value, IntegerRange range) = 0;
+  virtual void numbers(const char* key, std::vector<double>& value, NumberRange range) = 0;
+  // One of `words`.
+  virtual void word(const char* key, std::string& value, const std::vector<std::string>& words) = 0;
+  // Not empty where it is given; an empty value is one that is not set.
+  virtual void text(const char* key, std::string& value, const char* unset) = 0;
+  // The same, made absolute.
+  virtual void path(const char* key, std::string& value, const char* unset) = 0;
+  virtual void paths(const char* key, std::vector<std::string>& value) = 0;
+  // A number, or a table (then is_table) with the keys that `visit_members` visits.
+  virtual void number_or_table(const char* key, double& value, NumberRange range, bool& is_table,
+                               const std::function<void(Fields&)>& visit_members) = 0;
+
+  // The keys from here on mean something for `owner` only (name = "adam"); `applies` tells whether that is so here, and
+  // `decided_by` is the key that says it.
+  virtual void only_for(const char* decided_by, const char* owner, bool applies) = 0;
+  // A rule over several keys; where it is broken the message stands at `key`.
+  virtual void check(bool holds, const char* key, const std::string& message, const std::string& help) = 0;
+
+  // An enumeration whose values count through `words`.
+  template <class Enum>
+  void choice(const char* key, Enum& value, const std::vector<std::string>& words) {
+    std::string name = words[static_cast<std::size_t>(value)];
+    word(key, name, words);
+    for (std::size_t i = 0; i < words.size(); ++i)
+      if (words[i] == name) value = static_cast<Enum>(i);
+  }
+};
+
+}  // namespace belay::runtime

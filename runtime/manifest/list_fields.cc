@@ -1,0 +1,78 @@
+// manifest_keys and reserved_keys of parse.h.
+#include <utility>
+
+#include "runtime/manifest/parse.h"
+#include "runtime/manifest/sections.h"
+
+namespace belay::runtime {
+namespace {
+
+// Notes the names of the keys; a table's members as a section of their own.
+class ListFields final : public Fields {
+ public:
+  ListFields(std::string section, std::vector<SectionKeys>& all) : all_(all), index_(all.size()) {
+    all_.push_back({std::move(section), {}});
+  }
+
+  void boolean(const char* key, bool&) override { add(key); }
+  void integer(const char* key, std::int64_t&, IntegerRange) override { add(key); }
+  void number(const char* key, double&, NumberRange) override { add(key); }
+  void integer(const char* key, std::optional<std::int64_t>&, IntegerRange, const char*) override { add(key); }
+  void number(const char* key, std::optional<double>&, NumberRange, const char*) override { add(key); }
+  void integers(const char* key, std::vector<std::int64_t>&, IntegerRange) override { add(key); }
+  void numbers(const char* key, std::vector<double>&, NumberRange) override { add(key); }
+  void word(const char* key, std::string&, const std::vector<std::string>&) override { add(key); }
+  void text(const char* key, std::string&, const char*) override { add(key); }
+  void path(const char* key, std::string&, const char*) override { add(key); }
+  void paths(const char* key, std::vector<std::string>&) override { add(key); }
+  void number_or_table(const char* key, double&, NumberRange, bool&,
+                       const std::function<void(Fields&)>& visit_members) override {
+    add(key);
+    ListFields members(all_[index_].section + "." + key, all_);
+    visit_members(members);
+  }
+  void only_for(const char*, const char*, bool) override {}
+  void check(bool, const char*, const std::string&, const std::string&) override {}
+
+ private:
+  void add(const char* key) { all_[index_].keys.emplace_back(key); }
+
+  std::vector<SectionKeys>& all_;
+  const std::size_t index_;
+};
+
+template <class Section>
+void list(const char* name, std::vector<SectionKeys>& all) {
+  Section section;
+  ListFields fields(name, all);
+  visit(fields, section);
+}
+
+}  // namespace
+
+std::vector<SectionKeys> manifest_keys() {
+  std::vector<SectionKeys> all;
+  all.push_back(
+      {"", {"run", "plugins", "input", "model", "optimizer", "scaffold", "checkpoint", "session", "hooks", "cluster"}});
+  list<RunSection>("run", all);
+  list<PluginsSection>("plugins", all);
+  list<OptimizerSection>("optimizer", all);
+  all.push_back({"scaffold", {"saver", "init_fn"}});
+  list<CheckpointSection>("checkpoint", all);
+  list<SessionSection>("session", all);
+  return all;
+}
+
+std::vector<std::string> reserved_keys(PluginTable table) {
+  std::vector<SectionKeys> all;
+  ListFields fields("", all);
+  InputSection input;
+  if (table == PluginTable::kInput) {
+    visit(fields, input);
+  } else {
+    visit(fields, input, table);
+  }
+  return all[0].keys;
+}
+
+}  // namespace belay::runtime

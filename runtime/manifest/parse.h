@@ -1,0 +1,61 @@
+// From a manifest's text to a Manifest. Every problem is reported at once, with its place.
+//
+//   Diagnostics problems;
+//   std::optional<Manifest> manifest = parse_manifest("train.toml", {"run.max_steps=100"}, process_environment(),
+//   problems);
+//   ... the loader checks the plugins' options and adds what it finds ...
+//   if (!problems.empty()) { std::cerr << problems.text(); return 2; }
+//
+// A manifest comes from anywhere: one over 1 MiB, with a key of more than 64 parts, with more than 64 levels of tables
+// and lists, with bytes that are no UTF-8, or with a NUL is refused before the TOML parser sees it. A byte order mark,
+// CRLF and an empty file are fine. Nothing is created, no plugin is looked at.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/manifest/diagnostics.h"
+#include "runtime/manifest/manifest.h"
+#include "runtime/manifest/paths.h"
+
+namespace belay::runtime {
+
+inline constexpr std::size_t kMaxManifestBytes = std::size_t{1} << 20;
+
+struct ManifestSource {
+  std::string file;  // as given on the command line; relative paths inside are relative to its directory
+  std::string text;
+};
+
+// Reads the file, at most kMaxManifestBytes of it. Nothing and one problem where that fails.
+std::optional<ManifestSource> read_manifest(const std::string& path, Diagnostics& problems);
+
+// `sets` are the arguments of --set, `key.path=value`, applied in order. The value is TOML; where it is none (and does
+// not begin like a quoted text, a list or a table) it is a text: run.dir=out. A number in the path is an index:
+// hooks.0.name=x.
+//
+// Nothing where the text is no TOML. Otherwise a manifest with all that was right, so that the loader can look for more
+// problems; it is for running only if `problems` is empty. A PluginUse with neither plugin nor file was reported here.
+std::optional<Manifest> parse_manifest(const ManifestSource& source, const std::vector<std::string>& sets,
+                                       const Environment& env, Diagnostics& problems);
+
+// read_manifest and parse_manifest.
+std::optional<Manifest> parse_manifest(const std::string& path, const std::vector<std::string>& sets,
+                                       const Environment& env, Diagnostics& problems);
+
+// The keys of each section whose keys are fixed ("run", "optimizer.learning_rate", ...), and at "" the sections: for
+// the schema, for completion, for tests.
+struct SectionKeys {
+  std::string section;
+  std::vector<std::string> keys;
+};
+std::vector<SectionKeys> manifest_keys();
+
+// The keys that a plugin's table has besides the plugin's own options: plugin, file, name and on_error (which only
+// hooks may set), for inputs also prefetch.
+enum class PluginTable { kInput, kModel, kSaver, kInitFn, kHook, kCluster };
+std::vector<std::string> reserved_keys(PluginTable table);
+
+}  // namespace belay::runtime

@@ -1,0 +1,93 @@
+#include "runtime/manifest/paths.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+namespace belay::runtime {
+namespace {
+
+bool is_variable_name(std::string_view name) {
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  for (const char c : name)
+    if (!letter(c) && (c < '0' || c > '9')) return false;
+  return !name.empty() && letter(name[0]);
+}
+
+// ${NAME} replaced, everything else as it is.
+std::optional<std::string> with_variables(std::string_view text, const Environment& env, const Location& at,
+                                          Diagnostics& problems) {
+  std::string out;
+  bool all_set = true;
+  while (!text.empty()) {
+    const std::size_t begin = text.find("${");
+    out += text.substr(0, begin);
+    if (begin == text.npos) break;
+    const std::size_t end = text.find('}', begin);
+    const std::string name(end == text.npos ? "" : text.substr(begin + 2, end - begin - 2));
+    if (!is_variable_name(name)) {
+      problems.add(at, "\"${\" begins a variable, but none follows", "write ${NAME}: letters, digits and '_'");
+      return std::nullopt;
+    }
+    if (const std::optional<std::string> value = env(name)) {
+      out += *value;
+    } else {
+      problems.add(at, "the environment variable " + name + " is not set",
+                   "set it before the run: export " + name + "=...");
+      all_set = false;
+    }
+    text.remove_prefix(end + 1);
+  }
+  if (!all_set) return std::nullopt;
+  return out;
+}
+
+// The directory has no symbolic links in it, so that ".." can be taken away from it.
+std::string below(std::string directory, std::string_view path) {
+  while (path == "." || path == ".." || path.starts_with("./") || path.starts_with("../")) {
+    if (path.starts_with("..")) directory.erase(std::max<std::size_t>(directory.rfind('/'), 1));
+    path.remove_prefix(std::min(path.find('/'), path.size()));
+    path.remove_prefix(std::min(path.find_first_not_of('/'), path.size()));
+  }
+  if (!path.empty() && !directory.ends_with('/')) directory += '/';
+  return directory.append(path);
+}
+
+}  // namespace
+
+Environment process_environment() {
+  return [](const std::string& name) -> std::optional<std::string> {
+    const char* value = std::getenv(name.c_str());
+    if (value == nullptr) return std::nullopt;
+    return value;
+  };
+}
+
+std::string directory_of(const std::string& manifest_file) {
+  const std::filesystem::path directory = std::filesystem::absolute(manifest_file).parent_path();
+  std::error_code unresolved;
+  const std::filesystem::path without_links = std::filesystem::weakly_canonical(directory, unresolved);
+  return unresolved ? directory.string() : without_links.string();
+}
+
+std::optional<std::string> expand_path(std::string_view text, const std::string& base_directory, const Environment& env,
+                                       const Location& at, Diagnostics& problems) {
+  if (text.find('\0') != text.npos) {
+    problems.add(at, "a path must not hold a NUL");
+    return std::nullopt;
+  }
+  if (text == "~" || text.starts_with("~/")) {
+    problems.add(at, "\"~\" is not expanded", "write ${HOME}" + std::string(text.substr(1)));
+    return std::nullopt;
+  }
+  std::optional<std::string> path = with_variables(text, env, at, problems);
+  if (!path) return std::nullopt;
+  if (path->empty()) {
+    problems.add(at, "this path is empty");
+    return std::nullopt;
+  }
+  return path->starts_with('/') ? *path : below(base_directory, *path);
+}
+
+}  // namespace belay::runtime

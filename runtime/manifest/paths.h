@@ -1,0 +1,29 @@
+// Paths in a manifest: relative ones are relative to the manifest's directory, ${NAME} is an environment variable. No
+// shell, no ~, and what a variable holds is not expanded again. There is no way to write a literal "${".
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "runtime/manifest/diagnostics.h"
+#include "runtime/manifest/manifest.h"
+
+namespace belay::runtime {
+
+// The value of an environment variable; nothing where it is not set.
+using Environment = std::function<std::optional<std::string>(const std::string& name)>;
+
+Environment process_environment();
+
+// The absolute directory, without symbolic links, of a manifest that was named so on the command line.
+std::string directory_of(const std::string& manifest_file);
+
+// The absolute path that `text` means, for a manifest in `base_directory` (Manifest::directory). Nothing where that
+// cannot be told: a variable that is not set, an empty text, a leading "~/"; the problem is then in `problems`, at
+// `at`.
+std::optional<std::string> expand_path(std::string_view text, const std::string& base_directory, const Environment& env,
+                                       const Location& at, Diagnostics& problems);
+
+}  // namespace belay::runtime

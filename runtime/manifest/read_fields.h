@@ -1,0 +1,74 @@
+// Reads the keys of one TOML table, with a problem for each that is wrong.
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/manifest/fields.h"
+#include "runtime/manifest/parse.h"
+#include "runtime/manifest/toml_tree.h"
+
+namespace belay::runtime {
+
+// What reading needs besides the table.
+struct ReadContext {
+  const std::string& directory;  // of the manifest
+  const Environment& env;
+  Diagnostics& problems;
+  const std::vector<SectionKeys>& known;  // for keys that stand in the wrong section
+};
+
+class ReadFields final : public Fields {
+ public:
+  // `node` is a table and outlives this; `name` is its path ("run", "hooks.0").
+  ReadFields(const TomlNode& node, std::string name, const ReadContext& context);
+
+  void boolean(const char* key, bool& value) override;
+  void integer(const char* key, std::int64_t& value, IntegerRange range) override;
+  void number(const char* key, double& value, NumberRange range) override;
+  void integer(const char* key, std::optional<std::int64_t>& value, IntegerRange range, const char* unset) override;
+  void number(const char* key, std::optional<double>& value, NumberRange range, const char* unset) override;
+  void integers(const char* key, std::vector<std::int64_t>& value, IntegerRange range) override;
+  void numbers(const char* key, std::vector<double>& value, NumberRange range) override;
+  void word(const char* key, std::string& value, const std::vector<std::string>& words) override;
+  void text(const char* key, std::string& value, const char* unset) override;
+  void path(const char* key, std::string& value, const char* unset) override;
+  void paths(const char* key, std::vector<std::string>& value) override;
+  void number_or_table(const char* key, double& value, NumberRange range, bool& is_table,
+                       const std::function<void(Fields&)>& visit_members) override;
+  void only_for(const char* decided_by, const char* owner, bool applies) override;
+  void check(bool holds, const char* key, const std::string& message, const std::string& help) override;
+
+  // Where the value of a key stands; the table's place where it is not given.
+  Location place_of(std::string_view key) const;
+
+  // The entries whose keys were not visited, in the order written.
+  std::vector<const TomlEntry*> unvisited() const;
+
+  // Each of them is a problem.
+  void refuse_unvisited();
+
+ private:
+  // The value of a key that is given and applies; else null.
+  const TomlNode* value_of(const char* key);
+  void refuse(std::string_view key, const TomlNode& at, const std::string& message, const std::string& help = {});
+  void refuse_type(const char* key, const TomlNode& at, const std::string& wanted, const std::string& help = {});
+  bool read(const char* key, const TomlNode& node, std::int64_t& value, IntegerRange range);
+  bool read(const char* key, const TomlNode& node, double& value, NumberRange range);
+  bool read(const char* key, const TomlNode& node, std::string& value);
+  const TomlList* list_of(const char* key, const char* wanted);
+  std::string help_for_unknown(const std::string& key) const;
+
+  const TomlNode& node_;
+  const TomlTable& table_;
+  const std::string name_;
+  const ReadContext& context_;
+  std::vector<std::string> visited_;
+  std::set<std::string, std::less<>> refused_;  // keys with a problem
+  const char* owner_ = "";                      // of the keys that are visited now
+  bool applies_ = true;
+};
+
+}  // namespace belay::runtime

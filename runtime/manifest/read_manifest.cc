@@ -1,0 +1,188 @@
+#include "runtime/manifest/read_manifest.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "runtime/manifest/read_plugin_use.h"
+#include "runtime/manifest/sections.h"
+#include "runtime/platform/text.h"
+
+namespace belay::runtime {
+namespace {
+
+std::vector<std::string> section_names(const ReadContext& context) {
+  for (const SectionKeys& section : context.known)
+    if (section.section.empty()) return section.keys;
+  return {};
+}
+
+class ManifestReader {
+ public:
+  ManifestReader(const TomlNode& root, const std::string& file, const ReadContext& context)
+      : root_(std::get<TomlTable>(root.value)), file_(file), context_(context), sections_(section_names(context)) {}
+
+  Manifest read() {
+    refuse_unknown();
+    read_plain("run", manifest_.run);
+    read_plain("plugins", manifest_.plugins);
+    read_inputs();
+    if (const TomlNode* model = table("model"))
+      manifest_.model = read_plugin_use(*model, "model", PluginTable::kModel, context_);
+    read_plain("optimizer", manifest_.optimizer);
+    if (const TomlEntry* optimizer = find(root_, "optimizer")) manifest_.optimizer.at = optimizer->node.at.location();
+    read_scaffold();
+    read_plain("checkpoint", manifest_.checkpoint);
+    read_plain("session", manifest_.session);
+    read_hooks();
+    refuse_cluster();
+    refuse_missing();
+    return std::move(manifest_);
+  }
+
+ private:
+  // The section, where it is given and a table.
+  const TomlNode* table(const char* name) {
+    const TomlEntry* entry = find(root_, name);
+    if (entry == nullptr) return nullptr;
+    if (std::holds_alternative<TomlTable>(entry->node.value)) return &entry->node;
+    const bool list = std::holds_alternative<TomlList>(entry->node.value);
+    context_.problems.add(
+        entry->at.location(), std::string(name) + " must be a table, found " + found_text(entry->node),
+        "write " + std::string(list ? "it once, with single brackets: " : "") + "[" + name + "] and its keys below");
+    return nullptr;
+  }
+
+  template <class Section>
+  void read_plain(const char* name, Section& section) {
+    const TomlNode* node = table(name);
+    if (node == nullptr) return;
+    ReadFields fields(*node, name, context_);
+    visit(fields, section);
+    fields.refuse_unvisited();
+  }
+
+  void read_inputs() {
+    const TomlNode* inputs = table("input");
+    if (inputs == nullptr) return;
+    for (const TomlEntry& entry : std::get<TomlTable>(inputs->value)) {
+      if (!is_instance_name(entry.key))
+        context_.problems.add(entry.at.location(),
+                              "the name of an input has letters, digits, '_', '-' and '.', at most 63");
+      if (std::holds_alternative<TomlTable>(entry.node.value)) {
+        manifest_.inputs[entry.key] = read_input(entry.node, "input." + entry.key, context_);
+      } else {
+        context_.problems.add(entry.at.location(), "\"" + entry.key + "\" stands in [input], which holds named inputs",
+                              "write [input.train] above it");
+      }
+    }
+  }
+
+  void read_scaffold() {
+    const TomlNode* node = table("scaffold");
+    if (node == nullptr) return;
+    for (const TomlEntry& entry : std::get<TomlTable>(node->value)) {
+      if (entry.key == "saver") {
+        manifest_.scaffold.saver = read_plugin_use(entry.node, "scaffold.saver", PluginTable::kSaver, context_);
+      } else if (entry.key == "init_fn") {
+        read_uses("scaffold.init_fn", entry.node, PluginTable::kInitFn, manifest_.scaffold.init_fn);
+      } else {
+        const std::string near = nearest(entry.key, std::vector<std::string>{"saver", "init_fn"});
+        context_.problems.add(entry.at.location(), "unknown key \"" + entry.key + "\" in [scaffold]",
+                              near.empty() ? "[scaffold] has saver, init_fn" : "did you mean \"" + near + "\"?");
+      }
+    }
+  }
+
+  // A table, or a list of tables.
+  void read_uses(const std::string& name, const TomlNode& node, PluginTable table, std::vector<PluginUse>& uses) {
+    const auto* list = std::get_if<TomlList>(&node.value);
+    if (list == nullptr) {
+      uses.push_back(read_plugin_use(node, name, table, context_));
+      return;
+    }
+    for (std::size_t i = 0; i < list->size(); ++i)
+      uses.push_back(read_plugin_use((*list)[i], name + "." + std::to_string(i), table, context_));
+  }
+
+  void read_hooks() {
+    const TomlEntry* entry = find(root_, "hooks");
+    if (entry == nullptr) return;
+    if (!std::holds_alternative<TomlList>(entry->node.value)) {
+      context_.problems.add(entry->at.location(), "hooks must be a list of tables, found " + found_text(entry->node),
+                            "begin each hook with [[hooks]]");
+      return;
+    }
+    read_uses("hooks", entry->node, PluginTable::kHook, manifest_.hooks);
+    std::set<std::string> names;
+    for (std::size_t i = 0; i < manifest_.hooks.size(); ++i) {
+      const PluginUse& hook = manifest_.hooks[i];
+      if (!hook.name.empty() && !names.insert(hook.name).second)
+        context_.problems.add(hook.at,
+                              "hooks." + std::to_string(i) + " has the name \"" + hook.name + "\" of an earlier hook",
+                              "a hook's state is kept under its name: give it another");
+    }
+  }
+
+  void refuse_cluster() {
+    const TomlNode* cluster = table("cluster");
+    if (cluster == nullptr) return;
+    manifest_.cluster = read_plugin_use(*cluster, "cluster", PluginTable::kCluster, context_);
+    context_.problems.add(cluster->at.location(), "[cluster] is not supported by this version",
+                          "take the section away: a run is one process");
+  }
+
+  void refuse_unknown() {
+    for (const TomlEntry& entry : root_) {
+      if (std::find(sections_.begin(), sections_.end(), entry.key) != sections_.end()) continue;
+      const bool section = std::holds_alternative<TomlTable>(entry.node.value);
+      context_.problems.add(
+          entry.at.location(),
+          section ? "unknown section [" + entry.key + "]" : "unknown key \"" + entry.key + "\" above the sections",
+          help_for_unknown(entry.key));
+    }
+  }
+
+  std::string help_for_unknown(const std::string& key) const {
+    if (context_.problems.full()) return "";
+    if (const std::string near = nearest(key, sections_); !near.empty())
+      return "did you mean " + std::string(near == "hooks" ? "[[hooks]]" : "[" + near + "]") + "?";
+    for (const SectionKeys& section : context_.known)
+      if (std::find(section.keys.begin(), section.keys.end(), key) != section.keys.end())
+        return "this key belongs to [" + section.section + "]";
+    return "a manifest has " + joined(sections_);
+  }
+
+  // Whether a section that is missing was misspelt: then that was told.
+  bool was_misspelt(const std::string& section) const {
+    return std::any_of(root_.begin(), root_.end(),
+                       [&](const TomlEntry& entry) { return nearest(entry.key, sections_) == section; });
+  }
+
+  void refuse_missing() {
+    if (manifest_.run.mode != RunMode::kTrain) return;
+    if (find(root_, "model") == nullptr && !was_misspelt("model"))
+      context_.problems.add({file_, 0, 0}, "[model] is missing", "add [model] and plugin = \"NAME\" below");
+    if (manifest_.inputs.count("train") != 0 || (find(root_, "input") == nullptr && was_misspelt("input"))) return;
+    std::vector<std::string> given;
+    for (const auto& [name, input] : manifest_.inputs) given.push_back(name);
+    const std::string near = nearest("train", given);
+    context_.problems.add({file_, 0, 0}, "[input.train] is missing",
+                          near.empty() ? "add [input.train] and plugin = \"NAME\" below"
+                                       : "did you mean \"train\" instead of \"" + near + "\"?");
+  }
+
+  const TomlTable& root_;
+  const std::string& file_;
+  const ReadContext& context_;
+  const std::vector<std::string> sections_;
+  Manifest manifest_;
+};
+
+}  // namespace
+
+Manifest read_manifest_tree(const TomlNode& root, const std::string& file, const ReadContext& context) {
+  return ManifestReader(root, file, context).read();
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,15 @@
+// Reads the tables that name a plugin.
+#pragma once
+
+#include <string>
+
+#include "runtime/manifest/manifest.h"
+#include "runtime/manifest/read_fields.h"
+
+namespace belay::runtime {
+
+// `name`: the table's path, "model" or "hooks.0".
+PluginUse read_plugin_use(const TomlNode& node, const std::string& name, PluginTable table, const ReadContext& context);
+InputSection read_input(const TomlNode& node, const std::string& name, const ReadContext& context);
+
+}  // namespace belay::runtime

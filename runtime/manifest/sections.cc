@@ -1,0 +1,136 @@
+#include "runtime/manifest/sections.h"
+
+#include <algorithm>
+
+#include "runtime/platform/text.h"
+
+namespace belay::runtime {
+namespace {
+
+constexpr std::int64_t kMaxThreads = 1024;
+constexpr std::int64_t kMaxPrefetch = 1024;
+constexpr NumberRange kSeconds{.min = 0, .max = 1e9};  // about 30 years; as nanoseconds it fits into 64 bits
+
+std::vector<std::string> run_modes() {  // in RunMode's order
+  return {"train", "evaluate", "predict", "train_and_evaluate", "continuous_eval", "export"};
+}
+
+std::vector<std::string> schedules() {
+  return {"constant", "exponential_decay", "piecewise_constant", "polynomial_decay", "cosine_decay"};
+}
+
+void visit_learning_rate(Fields& f, LearningRate& rate) {
+  f.word("schedule", rate.schedule, schedules());
+  f.check(!rate.schedule.empty(), "schedule", "the table of a learning rate needs a schedule",
+          "one of " + joined(schedules()));
+  // Without a schedule all keys pass, so that the one problem does not make many.
+  const auto is = [&](const char* schedule) { return rate.schedule.empty() || rate.schedule == schedule; };
+  const bool decays = is("exponential_decay") || is("polynomial_decay") || is("cosine_decay");
+  f.only_for("schedule", "the schedules but piecewise_constant", decays || is("constant"));
+  f.number("learning_rate", rate.learning_rate, {.min = 0});
+  f.only_for("schedule", "exponential_decay, polynomial_decay and cosine_decay", decays);
+  f.integer("decay_steps", rate.decay_steps, {.min = 1});
+  f.only_for("schedule", "schedule = \"exponential_decay\"", is("exponential_decay"));
+  f.number("decay_rate", rate.decay_rate, {.min = 0, .without_min = true});
+  f.boolean("staircase", rate.staircase);
+  f.only_for("schedule", "schedule = \"polynomial_decay\"", is("polynomial_decay"));
+  f.number("end_learning_rate", rate.end_learning_rate, {.min = 0});
+  f.number("power", rate.power, {.min = 0, .without_min = true});
+  f.boolean("cycle", rate.cycle);
+  f.only_for("schedule", "schedule = \"cosine_decay\"", is("cosine_decay"));
+  f.number("alpha", rate.alpha, {.min = 0, .max = 1});
+  f.only_for("schedule", "schedule = \"piecewise_constant\"", is("piecewise_constant"));
+  f.integers("boundaries", rate.boundaries, {.min = 0});
+  f.numbers("values", rate.values, {.min = 0});
+  if (rate.schedule == "piecewise_constant") {
+    const auto not_rising = std::adjacent_find(rate.boundaries.begin(), rate.boundaries.end(), std::greater_equal<>());
+    f.check(not_rising == rate.boundaries.end(), "boundaries", "the boundaries must rise",
+            "each is a step, and later than the one before");
+    f.check(rate.values.size() == rate.boundaries.size() + 1, "boundaries",
+            "values has " + std::to_string(rate.values.size()) + " numbers and boundaries " +
+                std::to_string(rate.boundaries.size()) + "; there must be one value more than boundaries",
+            "values[i] holds up to boundaries[i], the last one after all of them");
+  }
+  if (rate.schedule == "constant") rate.schedule.clear();
+}
+
+}  // namespace
+
+void visit(Fields& f, RunSection& run) {
+  f.choice("mode", run.mode, run_modes());
+  f.check(run.mode == RunMode::kTrain, "mode",
+          "run.mode = \"" + run_modes()[static_cast<std::size_t>(run.mode)] +
+              "\" is not supported by this version; use \"train\"",
+          "");
+  f.path("dir", run.dir, "nothing is kept");
+  f.integer("max_steps", run.max_steps, {.min = 1}, "until the input ends");
+  std::int64_t seed = static_cast<std::int64_t>(run.seed);
+  f.integer("seed", seed, {.min = 0});
+  run.seed = static_cast<std::uint64_t>(seed);
+  f.integer("threads", run.threads, {.min = 0, .max = kMaxThreads});
+}
+
+void visit(Fields& f, PluginsSection& plugins) { f.paths("path", plugins.path); }
+
+void visit(Fields& f, OptimizerSection& optimizer) {
+  LearningRate& rate = optimizer.learning_rate;
+  f.word("name", optimizer.name, {"sgd", "momentum", "adam"});
+  bool is_schedule = !rate.schedule.empty();
+  f.number_or_table("learning_rate", rate.learning_rate, {.min = 0}, is_schedule,
+                    [&](Fields& members) { visit_learning_rate(members, rate); });
+  f.only_for("name", "name = \"momentum\"", optimizer.name == "momentum");
+  f.number("momentum", optimizer.momentum, {.min = 0, .max = 1});
+  f.boolean("use_nesterov", optimizer.use_nesterov);
+  f.only_for("name", "name = \"adam\"", optimizer.name == "adam");
+  f.number("beta1", optimizer.beta1, {.min = 0, .max = 1, .without_max = true});
+  f.number("beta2", optimizer.beta2, {.min = 0, .max = 1, .without_max = true});
+  f.number("epsilon", optimizer.epsilon, {.min = 0, .without_min = true});
+  f.only_for("", "", true);
+  f.number("clip_norm", optimizer.clip_norm, {.min = 0});
+  f.number("clip_value", optimizer.clip_value, {.min = 0});
+}
+
+void visit(Fields& f, CheckpointSection& checkpoint) {
+  f.number("save_secs", checkpoint.save_secs, kSeconds, "600 where save_steps is not set either");
+  f.integer("save_steps", checkpoint.save_steps, {.min = 0}, "off");
+  f.integer("max_to_keep", checkpoint.max_to_keep, {.min = 0});
+  f.choice("on_save_error", checkpoint.on_save_error, {"continue", "stop"});
+  f.boolean("refuse_non_finite", checkpoint.refuse_non_finite);
+}
+
+void visit(Fields& f, SessionSection& session) {
+  f.integer("save_summaries_steps", session.save_summaries_steps, {.min = 0},
+            "100 where save_summaries_secs is not set either");
+  f.number("save_summaries_secs", session.save_summaries_secs, kSeconds, "off");
+  f.integer("log_step_count_steps", session.log_step_count_steps, {.min = 0});
+  f.number("stop_grace_period_secs", session.stop_grace_period_secs, kSeconds);
+  f.number("signal_grace_secs", session.signal_grace_secs, kSeconds);
+  f.number("no_progress_secs", session.no_progress_secs, kSeconds);
+  f.integer("max_recoveries", session.max_recoveries, {.min = 0});
+  f.number("recovery_backoff_secs", session.recovery_backoff_secs, kSeconds);
+}
+
+void visit(Fields& f, PluginUse& use, PluginTable table) {
+  f.text("plugin", use.plugin, "");
+  f.path("file", use.file, "");
+  f.text("name", use.name, "");
+  f.check(use.name.empty() || is_instance_name(use.name), "name",
+          "the name of an instance has letters, digits, '_', '-' and '.', at most 63", "");
+  f.only_for("", "[[hooks]]", table == PluginTable::kHook);
+  f.choice("on_error", use.on_error, {"stop", "disable"});
+  f.only_for("", "", true);
+}
+
+void visit(Fields& f, InputSection& input) {
+  visit(f, input, PluginTable::kInput);
+  f.integer("prefetch", input.prefetch, {.min = 1, .max = kMaxPrefetch});
+}
+
+bool is_instance_name(const std::string& name) {
+  return !name.empty() && name.size() <= 63 && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
+           c == '.';
+  });
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,23 @@
+// What keys the sections have, with their ranges: the declarations behind reading, showing and listing.
+#pragma once
+
+#include "runtime/manifest/fields.h"
+#include "runtime/manifest/manifest.h"
+#include "runtime/manifest/parse.h"
+
+namespace belay::runtime {
+
+void visit(Fields& f, RunSection& run);
+void visit(Fields& f, PluginsSection& plugins);
+void visit(Fields& f, OptimizerSection& optimizer);
+void visit(Fields& f, CheckpointSection& checkpoint);
+void visit(Fields& f, SessionSection& session);
+
+// The reserved keys of a plugin's table.
+void visit(Fields& f, PluginUse& use, PluginTable table);
+void visit(Fields& f, InputSection& input);
+
+// At most 63 letters, digits, '_', '-' and '.'.
+bool is_instance_name(const std::string& name);
+
+}  // namespace belay::runtime

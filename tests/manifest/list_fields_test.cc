@@ -1,0 +1,75 @@
+// manifest_keys and reserved_keys of runtime/manifest/parse.h.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/manifest/parsed.h"
+
+namespace belay::runtime {
+namespace {
+
+using testing::ElementsAre;
+
+TEST(ListFields, EverySectionIsThere) {
+  std::vector<std::string> sections;
+  for (const SectionKeys& section : manifest_keys()) sections.push_back(section.section);
+  EXPECT_THAT(sections, ElementsAre("", "run", "plugins", "optimizer", "optimizer.learning_rate", "scaffold",
+                                    "checkpoint", "session"));
+}
+
+TEST(ListFields, KeysStandInTheOrderOfTheManual) {
+  EXPECT_THAT(manifest_keys()[1].keys, ElementsAre("mode", "dir", "max_steps", "seed", "threads"));
+}
+
+TEST(ListFields, PluginsTablesReserveKeys) {
+  EXPECT_THAT(reserved_keys(PluginTable::kModel), ElementsAre("plugin", "file", "name", "on_error"));
+  EXPECT_THAT(reserved_keys(PluginTable::kHook), ElementsAre("plugin", "file", "name", "on_error"));
+  EXPECT_THAT(reserved_keys(PluginTable::kInput), ElementsAre("plugin", "file", "name", "on_error", "prefetch"));
+}
+
+// One letter dropped, doubled, replaced or swapped with its neighbour, at each place of the name.
+std::vector<std::string> misspellings(const std::string& name) {
+  std::vector<std::string> all;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    std::string dropped = name, doubled = name, replaced = name, swapped = name;
+    if (name.size() > 2) all.push_back(dropped.erase(i, 1));
+    all.push_back(doubled.insert(i, 1, name[i]));
+    replaced[i] = 'x';
+    all.push_back(replaced);
+    if (i + 1 < name.size() && name[i] != name[i + 1]) {
+      std::swap(swapped[i], swapped[i + 1]);
+      all.push_back(swapped);
+    }
+  }
+  return all;
+}
+
+TEST(ListFields, MisspeltKeysAndSectionsAreRecognised) {
+  int tried = 0, right = 0;
+  const auto expect = [&](const std::string& errors, const std::string& help) {
+    ++tried;
+    right += errors.find("  help: did you mean " + help + "?\n") != std::string::npos;
+  };
+  for (const SectionKeys& section : manifest_keys()) {
+    for (const std::string& key : section.keys) {
+      for (const std::string& misspelt : misspellings(key)) {
+        if (section.section.empty()) {
+          expect(errors_of("[" + misspelt + "]\n"), key == "hooks" ? "[[hooks]]" : "[" + key + "]");
+        } else if (section.section == "optimizer.learning_rate") {
+          expect(errors_of("[optimizer]\nlearning_rate = { schedule = 'constant', " + misspelt + " = 0 }"),
+                 "\"" + key + "\"");
+        } else {
+          expect(errors_of("[" + section.section + "]\n" + misspelt + " = 0"), "\"" + key + "\"");
+        }
+      }
+    }
+  }
+  for (const std::string& misspelt : misspellings("plugin"))
+    expect(parsed("[model]\n" + misspelt + " = 'mlp'").errors, "\"plugin\" instead of \"" + misspelt + "\"");
+  EXPECT_GT(tried, 1000);
+  EXPECT_GE(right, tried * 95 / 100) << right << " of " << tried;
+  RecordProperty("tried", tried);
+  RecordProperty("right", right);
+}
+
+}  // namespace
+}  // namespace belay::runtime

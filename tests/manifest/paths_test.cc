@@ -1,0 +1,115 @@
+#include "runtime/manifest/paths.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+
+#include "tests/manifest/parsed.h"
+#include "tests/platform/temp_dir.h"
+
+namespace belay::runtime {
+namespace {
+
+using namespace std::string_literals;
+
+TEST(Paths, AreMadeAbsoluteAgainstTheManifestsDirectory) {
+  const struct {
+    std::string text, expected;
+  } cases[] = {
+      {"runs/mnist", "/m/runs/mnist"},
+      {"./hook.so", "/m/hook.so"},
+      {".//.//hook.so", "/m/hook.so"},
+      {".", "/m"},
+      {"./", "/m"},
+      {"../x", "/x"},
+      {"..", "/"},
+      {"../../../x", "/x"},
+      {"./.././/x/../y", "/x/../y"},
+      {"..x/.y", "/m/..x/.y"},
+      {"/etc", "/etc"},
+      {"${DATA}/mnist", "/data/mnist"},
+      {"a/${DATA}", "/m/a//data"},
+      {"x${EMPTY}y", "/m/xy"},
+      {"$(rm -rf /)", "/m/$(rm -rf /)"},
+      {"`id`", "/m/`id`"},
+      {"$DATA $$ %n %s", "/m/$DATA $$ %n %s"},
+      {"~user/x", "/m/~user/x"},
+      {"a~", "/m/a~"},
+      {"with space", "/m/with space"},
+  };
+  for (const auto& c : cases) {
+    Diagnostics problems;
+    EXPECT_EQ(expand_path(c.text, "/m", test_environment(), {}, problems), c.expected);
+    EXPECT_EQ(problems.text(), "");
+  }
+  Diagnostics problems;
+  EXPECT_EQ(expand_path("x", "/", test_environment(), {}, problems), "/x");
+}
+
+TEST(Paths, WhatAVariableHoldsIsNotExpandedAgain) {
+  Diagnostics problems;
+  const Environment env = test_environment({{"A", "${B}"}, {"B", "no"}});
+  EXPECT_EQ(expand_path("/${A}", "/m", env, {}, problems), "/${B}");
+}
+
+TEST(Paths, ThatCannotBeToldAreProblems) {
+  const struct {
+    std::string text, expected;
+  } cases[] = {
+      {"${HOME}/x",
+       "f:3:7: error: the environment variable HOME is not set\n  help: set it before the run: export HOME=...\n"},
+      {"${A}${B}",
+       "f:3:7: error: the environment variable A is not set\n"
+       "  help: set it before the run: export A=...\n"
+       "f:3:7: error: the environment variable B is not set\n"
+       "  help: set it before the run: export B=...\n"},
+      {"${",
+       "f:3:7: error: \"${\" begins a variable, but none follows\n"
+       "  help: write ${NAME}: letters, digits and '_'\n"},
+      {"${}",
+       "f:3:7: error: \"${\" begins a variable, but none follows\n"
+       "  help: write ${NAME}: letters, digits and '_'\n"},
+      {"${1A}",
+       "f:3:7: error: \"${\" begins a variable, but none follows\n"
+       "  help: write ${NAME}: letters, digits and '_'\n"},
+      {"~/x", "f:3:7: error: \"~\" is not expanded\n  help: write ${HOME}/x\n"},
+      {"~", "f:3:7: error: \"~\" is not expanded\n  help: write ${HOME}\n"},
+      {"", "f:3:7: error: this path is empty\n"},
+      {"${EMPTY}", "f:3:7: error: this path is empty\n"},
+      {"a\0b"s, "f:3:7: error: a path must not hold a NUL\n"},
+  };
+  for (const auto& c : cases) {
+    Diagnostics problems;
+    EXPECT_EQ(expand_path(c.text, "/m", test_environment(), {"f", 3, 7}, problems), std::nullopt);
+    EXPECT_EQ(problems.text(), c.expected);
+  }
+}
+
+TEST(Paths, TheDirectoryOfAManifestIsAbsolute) {
+  EXPECT_EQ(directory_of("/a/b/train.toml"), "/a/b");
+  EXPECT_EQ(directory_of("/train.toml"), "/");
+  EXPECT_EQ(directory_of("train.toml"), std::filesystem::current_path().string());
+  EXPECT_EQ(directory_of("x/train.toml"), std::filesystem::current_path().string() + "/x");
+}
+
+TEST(Paths, TheDirectoryOfAManifestHasNoLinks) {
+  TempDir dir;
+  const std::string real = std::filesystem::canonical(dir.path()).string();
+  std::filesystem::create_directories(dir / "deep/er");
+  std::filesystem::create_directory_symlink("deep/er", dir / "link");
+  EXPECT_EQ(directory_of(dir / "link/train.toml"), real + "/deep/er");
+  Diagnostics problems;
+  EXPECT_EQ(expand_path("../x", directory_of(dir / "link/train.toml"), test_environment(), {}, problems),
+            real + "/deep/x");
+}
+
+TEST(Paths, TheProcessEnvironmentIsTheProcesss) {
+  ::setenv("BELAY_PATHS_TEST", "x", 1);
+  EXPECT_EQ(process_environment()("BELAY_PATHS_TEST"), "x");
+  ::unsetenv("BELAY_PATHS_TEST");
+  EXPECT_EQ(process_environment()("BELAY_PATHS_TEST"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace belay::runtime

@@ -1,0 +1,155 @@
+#include "runtime/manifest/read_fields.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/manifest/parsed.h"
+
+namespace belay::runtime {
+namespace {
+
+struct Case {
+  std::string text, expected;
+};
+
+void expect_errors(const std::vector<Case>& cases) {
+  for (const Case& c : cases) EXPECT_EQ(errors_of(c.text), c.expected) << c.text;
+}
+
+TEST(ReadFields, UnknownKeysNameTheNearestOne) {
+  expect_errors({
+      {"[run]\nmax_step = 5",
+       "train.toml:2:1: error: unknown key \"max_step\" in [run]\n  max_step = 5\n  ^~~~~~~~\n"
+       "  help: did you mean \"max_steps\"?\n"},
+      {"[optimizer]\nlaerning_rate = 0.1",
+       "train.toml:2:1: error: unknown key \"laerning_rate\" in [optimizer]\n  laerning_rate = 0.1\n  ^~~~~~~~~~~~~\n"
+       "  help: did you mean \"learning_rate\"?\n"},
+      {"[plugins]\nfrobnicate = 1",
+       "train.toml:2:1: error: unknown key \"frobnicate\" in [plugins]\n  frobnicate = 1\n  ^~~~~~~~~~\n"
+       "  help: [plugins] has path\n"},
+  });
+}
+
+TEST(ReadFields, UnknownKeysNameTheSectionThatHasThem) {
+  expect_errors({
+      {"[session]\nsave_secs = 5",
+       "train.toml:2:1: error: unknown key \"save_secs\" in [session]\n  save_secs = 5\n  ^~~~~~~~~\n"
+       "  help: this key belongs to [checkpoint]\n"},
+      {"[run]\nmax_to_kep = 5",
+       "train.toml:2:1: error: unknown key \"max_to_kep\" in [run]\n  max_to_kep = 5\n  ^~~~~~~~~~\n"
+       "  help: did you mean \"max_to_keep\" of [checkpoint]?\n"},
+      {"[run]\nlearning_rate = 5",
+       "train.toml:2:1: error: unknown key \"learning_rate\" in [run]\n  learning_rate = 5\n  ^~~~~~~~~~~~~\n"
+       "  help: this key belongs to [optimizer] or [optimizer.learning_rate]\n"},
+      {"[run]\noptimizer = {}",
+       "train.toml:2:1: error: unknown key \"optimizer\" in [run]\n  optimizer = {}\n  ^~~~~~~~~\n"
+       "  help: this key belongs to the top of the manifest\n"},
+  });
+}
+
+TEST(ReadFields, WrongTypesNameBoth) {
+  expect_errors({
+      {"[run]\nmax_steps = \"10\"",
+       "train.toml:2:13: error: run.max_steps must be an integer, found the text \"10\"\n  max_steps = \"10\"\n"
+       "              ^~~~\n  help: write it without quotes: max_steps = 10\n"},
+      {"[run]\nmax_steps = \"ten\"",
+       "train.toml:2:13: error: run.max_steps must be an integer, found the text \"ten\"\n  max_steps = \"ten\"\n"
+       "              ^~~~~\n"},
+      {"[run]\nmax_steps = 10.0",
+       "train.toml:2:13: error: run.max_steps must be an integer, found 10.0\n  max_steps = 10.0\n"
+       "              ^~~~\n  help: write it without a fraction: max_steps = 10\n"},
+      {"[run]\nmax_steps = 2.5",
+       "train.toml:2:13: error: run.max_steps must be an integer, found 2.5\n  max_steps = 2.5\n              ^~~\n"},
+      {"[run]\nmax_steps = true",
+       "train.toml:2:13: error: run.max_steps must be an integer, found true\n  max_steps = true\n"
+       "              ^~~~\n"},
+      {"[run]\nmax_steps = 2020-01-01",
+       "train.toml:2:13: error: run.max_steps must be an integer, found the date 2020-01-01\n"
+       "  max_steps = 2020-01-01\n              ^~~~~~~~~~\n"},
+      {"[run]\nmax_steps = [10]",
+       "train.toml:2:13: error: run.max_steps must be an integer, found a list\n  max_steps = [10]\n"
+       "              ^~~~\n"},
+      {"[checkpoint]\nsave_secs = \"1.5\"",
+       "train.toml:2:13: error: checkpoint.save_secs must be a number, found the text \"1.5\"\n  save_secs = \"1.5\"\n"
+       "              ^~~~~\n  help: write it without quotes: save_secs = 1.5\n"},
+      {"[checkpoint]\nrefuse_non_finite = 1",
+       "train.toml:2:21: error: checkpoint.refuse_non_finite must be true or false, found 1\n"
+       "  refuse_non_finite = 1\n                      ^\n"},
+      {"[run]\ndir = 5",
+       "train.toml:2:7: error: run.dir must be a text, found 5\n  dir = 5\n        ^\n  help: write it in quotes\n"},
+      {"[run]\ndir = \"\"",
+       "train.toml:2:7: error: run.dir must not be empty\n  dir = \"\"\n        ^~\n"
+       "  help: take the key away where nothing is meant\n"},
+      {"[plugins]\npath = \"x\"",
+       "train.toml:2:8: error: plugins.path must be a list of texts, found the text \"x\"\n  path = \"x\"\n"
+       "         ^~~\n  help: write it in brackets: path = [...]\n"},
+      {"[plugins]\npath = [\"x\", 5]",
+       "train.toml:2:14: error: plugins.path must be a text, found 5\n  path = [\"x\", 5]\n               ^\n"
+       "  help: write it in quotes\n"},
+      {"[optimizer]\nlearning_rate = \"0.1\"",
+       "train.toml:2:17: error: optimizer.learning_rate must be a number, found the text \"0.1\"\n"
+       "  learning_rate = \"0.1\"\n                  ^~~~~\n  help: write it without quotes: learning_rate = 0.1\n"},
+  });
+}
+
+TEST(ReadFields, NumbersMustBeFiniteAndInRange) {
+  expect_errors({
+      {"[run]\nmax_steps = 0",
+       "train.toml:2:13: error: run.max_steps must be at least 1, found 0\n  max_steps = 0\n              ^\n"},
+      {"[run]\nthreads = 1025",
+       "train.toml:2:11: error: run.threads must be from 0 to 1024, found 1025\n  threads = 1025\n            ^~~~\n"},
+      {"[checkpoint]\nsave_secs = -1",
+       "train.toml:2:13: error: checkpoint.save_secs must be from 0 to 1000000000, found -1\n  save_secs = -1\n"
+       "              ^~\n"},
+      {"[checkpoint]\nsave_secs = nan",
+       "train.toml:2:13: error: checkpoint.save_secs must be a finite number, found nan\n  save_secs = nan\n"
+       "              ^~~\n"},
+      {"[optimizer]\nclip_norm = -inf",
+       "train.toml:2:13: error: optimizer.clip_norm must be a finite number, found -inf\n  clip_norm = -inf\n"
+       "              ^~~~\n"},
+      {"[optimizer]\nname = \"adam\"\nbeta1 = 1",
+       "train.toml:3:9: error: optimizer.beta1 must be at least 0 and less than 1, found 1\n  beta1 = 1\n"
+       "          ^\n"},
+      {"[optimizer]\nname = \"adam\"\nepsilon = 0",
+       "train.toml:3:11: error: optimizer.epsilon must be greater than 0, found 0\n  epsilon = 0\n            ^\n"},
+  });
+}
+
+TEST(ReadFields, WordsAreChecked) {
+  expect_errors({
+      {"[optimizer]\nname = \"adamm\"",
+       "train.toml:2:8: error: optimizer.name must be one of sgd, momentum, adam; found \"adamm\"\n  name = \"adamm\"\n"
+       "         ^~~~~~~\n  help: did you mean \"adam\"?\n"},
+      {"[checkpoint]\non_save_error = \"panic\"",
+       "train.toml:2:17: error: checkpoint.on_save_error must be one of continue, stop; found \"panic\"\n"
+       "  on_save_error = \"panic\"\n                  ^~~~~~~\n"},
+  });
+}
+
+TEST(ReadFields, KeysThatMeanNothingHereSayForWhatTheyAre) {
+  expect_errors({
+      {"[optimizer]\nbeta1 = 0.5",
+       "train.toml:2:1: error: optimizer.beta1 is for name = \"adam\" only\n  beta1 = 0.5\n  ^~~~~\n"
+       "  help: take it away\n"},
+      {"[optimizer]\nlearning_rate = { schedule = \"cosine_decay\", power = 2 }",
+       "train.toml:2:46: error: optimizer.learning_rate.power is for schedule = \"polynomial_decay\" only\n"
+       "  learning_rate = { schedule = \"cosine_decay\", power = 2 }\n"
+       "                                               ^~~~~\n  help: take it away\n"},
+  });
+}
+
+TEST(ReadFields, AWrongNameDoesNotMakeTheKeysOfTheRightOneWrong) {
+  EXPECT_EQ(errors_of("[optimizer]\nname = \"adma\"\nbeta1 = 0.5"),
+            "train.toml:2:8: error: optimizer.name must be one of sgd, momentum, adam; found \"adma\"\n"
+            "  name = \"adma\"\n         ^~~~~~\n  help: did you mean \"adam\"?\n");
+}
+
+TEST(ReadFields, HostileTextIsEscaped) {
+  EXPECT_EQ(errors_of("[run]\nmode = \"\\u001b[2J%n\\n\"\n\"\\u001b]0;x\\u0007\" = 1"),
+            "train.toml:2:8: error: run.mode must be one of train, evaluate, predict, train_and_evaluate, "
+            "continuous_eval, export; found \"\\x1b[2J%n\\n\"\n  mode = \"\\u001b[2J%n\\n\"\n         ^~~~~~~~~~~~~~~\n"
+            "train.toml:3:1: error: unknown key \"\\x1b]0;x\\x07\" in [run]\n  \"\\u001b]0;x\\u0007\" = 1\n"
+            "  ^~~~~~~~~~~~~~~~~~\n  help: [run] has mode, dir, max_steps, seed, threads\n");
+}
+
+}  // namespace
+}  // namespace belay::runtime

@@ -1,0 +1,138 @@
+#include "runtime/manifest/read_manifest.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/manifest/parsed.h"
+
+namespace belay::runtime {
+namespace {
+
+TEST(ReadManifest, AnEmptyManifestMissesAModelAndAnInput) {
+  const std::string expected =
+      "train.toml: error: [model] is missing\n  help: add [model] and plugin = \"NAME\" below\n"
+      "train.toml: error: [input.train] is missing\n  help: add [input.train] and plugin = \"NAME\" below\n";
+  EXPECT_EQ(parsed("").errors, expected);
+  EXPECT_EQ(parsed("\xef\xbb\xbf").errors, expected);
+  EXPECT_EQ(parsed("# a comment\r\n\r\n").errors, expected);
+}
+
+TEST(ReadManifest, TheSmallestManifestNamesAnInputAndAModel) {
+  const Parsed result = parsed(kRest);
+  EXPECT_EQ(result.errors, "");
+  EXPECT_EQ(result.manifest->inputs.at("train").plugin, "idx");
+  EXPECT_EQ(result.manifest->model->plugin, "mlp");
+  EXPECT_FALSE(result.manifest->scaffold.saver);
+  EXPECT_FALSE(result.manifest->cluster);
+}
+
+TEST(ReadManifest, WindowsLineEndsAndAByteOrderMarkAreFine) {
+  EXPECT_EQ(parsed("\xef\xbb\xbf[input.train]\r\nplugin = \"idx\"\r\n[model]\r\nplugin = \"mlp\"\r\n").errors, "");
+}
+
+TEST(ReadManifest, InputsHaveNames) {
+  const Parsed result = parsed(kRest + "[input.eval]\nplugin = 'csv'\n[input.extra-1]\nplugin = 'x'\n");
+  EXPECT_EQ(result.errors, "");
+  EXPECT_EQ(result.manifest->inputs.size(), 3u);
+  EXPECT_EQ(result.manifest->inputs.at("eval").plugin, "csv");
+}
+
+TEST(ReadManifest, AScaffoldHasASaverAndInitFunctions) {
+  const Parsed one =
+      parsed(kRest + "[scaffold]\nsaver = { plugin = 'safetensors' }\ninit_fn = { plugin = 'warm_start' }\n");
+  EXPECT_EQ(one.errors, "");
+  EXPECT_EQ(one.manifest->scaffold.saver->plugin, "safetensors");
+  EXPECT_EQ(one.manifest->scaffold.init_fn.at(0).plugin, "warm_start");
+  const Parsed two = parsed(kRest + "[[scaffold.init_fn]]\nplugin = 'a'\n[[scaffold.init_fn]]\nplugin = 'b'\n");
+  EXPECT_EQ(two.errors, "");
+  EXPECT_EQ(two.manifest->scaffold.init_fn.at(1).plugin, "b");
+}
+
+TEST(ReadManifest, HooksKeepTheirOrder) {
+  const Parsed result = parsed(kRest + "[[hooks]]\nplugin = 'b'\n[[hooks]]\nplugin = 'a'\n[[hooks]]\nplugin = 'b'\n");
+  EXPECT_EQ(result.errors, "");
+  std::string order;
+  for (const PluginUse& hook : result.manifest->hooks) order += hook.plugin;
+  EXPECT_EQ(order, "bab");
+}
+
+TEST(ReadManifest, MistakesAreShown) {
+  const struct {
+    std::string text, expected;
+  } cases[] = {
+      {"[modle]\nplugin = 'a'\n[input.train]\nplugin = 'a'\n",
+       "train.toml:1:2: error: unknown section [modle]\n  [modle]\n   ^~~~~\n  help: did you mean [model]?\n"},
+      {"[hook]\n" + kRest,
+       "train.toml:1:2: error: unknown section [hook]\n  [hook]\n   ^~~~\n"
+       "  help: did you mean [[hooks]]?\n"},
+      {"max_steps = 5\n" + kRest,
+       "train.toml:1:1: error: unknown key \"max_steps\" above the sections\n  max_steps = 5\n  ^~~~~~~~~\n"
+       "  help: this key belongs to [run]\n"},
+      {"frobnicate = 5\n" + kRest,
+       "train.toml:1:1: error: unknown key \"frobnicate\" above the sections\n  frobnicate = 5\n  ^~~~~~~~~~\n"
+       "  help: a manifest has run, plugins, input, model, optimizer, scaffold, checkpoint, session, hooks, cluster\n"},
+      {"[model]\nplugin = 'a'\n[input.trian]\nplugin = 'a'\n",
+       "train.toml: error: [input.train] is missing\n  help: did you mean \"train\" instead of \"trian\"?\n"},
+      {"[model]\nplugin = 'a'\n[input]\nplugin = 'a'\n",
+       "train.toml: error: [input.train] is missing\n  help: add [input.train] and plugin = \"NAME\" below\n"
+       "train.toml:4:1: error: \"plugin\" stands in [input], which holds named inputs\n  plugin = 'a'\n  ^~~~~~\n"
+       "  help: write [input.train] above it\n"},
+      {"[[model]]\nplugin = 'a'\n[input.train]\nplugin = 'a'\n",
+       "train.toml:1:3: error: model must be a table, found a list\n  [[model]]\n    ^~~~~\n"
+       "  help: write it once, with single brackets: [model] and its keys below\n"},
+      {"run = 5\n" + kRest,
+       "train.toml:1:1: error: run must be a table, found 5\n  run = 5\n  ^~~\n  help: write [run] and its keys "
+       "below\n"},
+      {"[hooks]\nplugin = 'a'\n" + kRest,
+       "train.toml:1:2: error: hooks must be a list of tables, found a table\n  [hooks]\n   ^~~~~\n"
+       "  help: begin each hook with [[hooks]]\n"},
+      {"hooks = ['a']\n" + kRest,
+       "train.toml:1:10: error: hooks.0 must be a table, found the text \"a\"\n  hooks = ['a']\n           ^~~\n"
+       "  help: write { plugin = \"a\" }\n"},
+      {"[scaffold]\nsaver = 'safetensors'\n" + kRest,
+       "train.toml:2:9: error: scaffold.saver must be a table, found the text \"safetensors\"\n  saver = "
+       "'safetensors'\n"
+       "          ^~~~~~~~~~~~~\n  help: write { plugin = \"safetensors\" }\n"},
+      {"[scaffold]\nsavre = {}\nx = 1\n" + kRest,
+       "train.toml:2:1: error: unknown key \"savre\" in [scaffold]\n  savre = {}\n  ^~~~~\n  help: did you mean "
+       "\"saver\"?\n"
+       "train.toml:3:1: error: unknown key \"x\" in [scaffold]\n  x = 1\n  ^\n  help: [scaffold] has saver, init_fn\n"},
+      {"[[hooks]]\nplugin = 'a'\nname = 'n'\n[[hooks]]\nplugin = 'b'\nname = 'n'\n" + kRest,
+       "train.toml:4:1: error: hooks.1 has the name \"n\" of an earlier hook\n  [[hooks]]\n  ^~~~~~~~~\n"
+       "  help: a hook's state is kept under its name: give it another\n"},
+      {"[input.\"a b\"]\nplugin = 'a'\n" + kRest,
+       "train.toml:1:8: error: the name of an input has letters, digits, '_', '-' and '.', at most 63\n"
+       "  [input.\"a b\"]\n         ^~~~~\n"},
+      {"[cluster]\nplugin = 'gloo'\n" + kRest,
+       "train.toml:1:1: error: [cluster] is not supported by this version\n  [cluster]\n  ^~~~~~~~~\n"
+       "  help: take the section away: a run is one process\n"},
+  };
+  for (const auto& c : cases) EXPECT_EQ(parsed(c.text).errors, c.expected) << c.text;
+}
+
+TEST(ReadManifest, EverythingWrongIsReportedAtOnce) {
+  const Parsed result = parsed(
+      "[run]\nmax_step = 5\nseed = \"1\"\nthreads = -1\n[optimizer]\nname = \"adma\"\n[model]\nhidden = [1, "
+      "'a']\n[[hooks]]\n"
+      "plugin = 'a'\non_error = 'x'\n");
+  EXPECT_EQ(result.errors,
+            "train.toml: error: [input.train] is missing\n  help: add [input.train] and plugin = \"NAME\" below\n"
+            "train.toml:2:1: error: unknown key \"max_step\" in [run]\n  max_step = 5\n  ^~~~~~~~\n"
+            "  help: did you mean \"max_steps\"?\n"
+            "train.toml:3:8: error: run.seed must be an integer, found the text \"1\"\n  seed = \"1\"\n         ^~~\n"
+            "  help: write it without quotes: seed = 1\n"
+            "train.toml:4:11: error: run.threads must be from 0 to 1024, found -1\n  threads = -1\n            ^~\n"
+            "train.toml:6:8: error: optimizer.name must be one of sgd, momentum, adam; found \"adma\"\n"
+            "  name = \"adma\"\n         ^~~~~~\n  help: did you mean \"adam\"?\n"
+            "train.toml:7:1: error: [model] names no plugin\n  [model]\n  ^~~~~~~\n"
+            "  help: add plugin = \"NAME\", or file = \"./NAME.so\"; `belay plugins` lists the names\n"
+            "train.toml:8:10: error: model.hidden mixes kinds of values\n  hidden = [1, 'a']\n           ^~~~~~~~\n"
+            "  help: a list holds truth values, numbers, texts, or tables and lists\n"
+            "train.toml:11:12: error: hooks.0.on_error must be one of stop, disable; found \"x\"\n  on_error = 'x'\n"
+            "             ^~~\n");
+  // What was right is there, so that the loader can go on looking for mistakes.
+  ASSERT_TRUE(result.manifest);
+  EXPECT_EQ(result.manifest->hooks.at(0).plugin, "a");
+}
+
+}  // namespace
+}  // namespace belay::runtime

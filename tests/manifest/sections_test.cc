@@ -1,0 +1,227 @@
+#include "runtime/manifest/sections.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/manifest/parsed.h"
+
+namespace belay::runtime {
+namespace {
+
+// The struct of a manifest with these lines; they hold no mistake.
+Manifest manifest_of(const std::string& text) {
+  const Parsed result = parsed(text + kRest, {}, "/m/train.toml");
+  EXPECT_EQ(result.errors, "");
+  return result.manifest.value();
+}
+
+TEST(Sections, WithoutKeysTheDefaultsHold) {
+  const Manifest m = manifest_of("");
+  EXPECT_EQ(m.run, RunSection{});
+  EXPECT_EQ(m.plugins, PluginsSection{});
+  EXPECT_EQ(m.optimizer, OptimizerSection{});
+  EXPECT_EQ(m.checkpoint, CheckpointSection{});
+  EXPECT_EQ(m.session, SessionSection{});
+}
+
+TEST(Sections, RunHasItsKeys) {
+  const RunSection run =
+      manifest_of("[run]\nmode = 'train'\ndir = 'x'\nmax_steps = 1\nseed = 9223372036854775807\nthreads = 1024").run;
+  EXPECT_EQ(run.mode, RunMode::kTrain);
+  EXPECT_EQ(run.dir, "/m/x");
+  EXPECT_EQ(run.max_steps, 1);
+  EXPECT_EQ(run.seed, 9223372036854775807u);
+  EXPECT_EQ(run.threads, 1024);
+}
+
+TEST(Sections, OtherModesAreKnownButRefused) {
+  for (const std::string mode : {"evaluate", "predict", "train_and_evaluate", "continuous_eval", "export"})
+    EXPECT_EQ(errors_of("[run]\nmode = \"" + mode + "\""),
+              "train.toml:2:8: error: run.mode = \"" + mode +
+                  "\" is not supported by this version; use \"train\"\n  mode = \"" + mode + "\"\n         ^" +
+                  std::string(mode.size() + 1, '~') + "\n");
+}
+
+TEST(Sections, OptimizerHasItsKeys) {
+  const OptimizerSection momentum = manifest_of(
+                                        "[optimizer]\nname = 'momentum'\nlearning_rate = 1\nmomentum = 1\nuse_nesterov "
+                                        "= true\nclip_norm = 5\nclip_value = 0.5")
+                                        .optimizer;
+  EXPECT_EQ(momentum.name, "momentum");
+  EXPECT_EQ(momentum.learning_rate.schedule, "");
+  EXPECT_EQ(momentum.learning_rate.learning_rate, 1);
+  EXPECT_EQ(momentum.momentum, 1);
+  EXPECT_TRUE(momentum.use_nesterov);
+  EXPECT_EQ(momentum.clip_norm, 5);
+  EXPECT_EQ(momentum.clip_value, 0.5);
+  EXPECT_EQ(momentum.at.line, 1);
+  const OptimizerSection adam =
+      manifest_of("[optimizer]\nname = 'adam'\nbeta1 = 0\nbeta2 = 0.5\nepsilon = 1e-3").optimizer;
+  EXPECT_EQ(adam.beta1, 0);
+  EXPECT_EQ(adam.beta2, 0.5);
+  EXPECT_EQ(adam.epsilon, 1e-3);
+}
+
+TEST(Sections, LearningRatesHaveSchedules) {
+  const auto rate = [](const std::string& table) {
+    return manifest_of("[optimizer]\nlearning_rate = {" + table + "}").optimizer.learning_rate;
+  };
+  LearningRate expected;
+  expected.learning_rate = 0.5;
+  EXPECT_EQ(rate("schedule = 'constant', learning_rate = 0.5"), expected);
+  expected.schedule = "exponential_decay";
+  expected.decay_steps = 7;
+  expected.decay_rate = 0.5;
+  expected.staircase = true;
+  EXPECT_EQ(
+      rate("schedule = 'exponential_decay', learning_rate = 0.5, decay_steps = 7, decay_rate = 0.5, staircase = true"),
+      expected);
+  expected = {};
+  expected.schedule = "polynomial_decay";
+  expected.end_learning_rate = 0;
+  expected.power = 2;
+  expected.cycle = true;
+  EXPECT_EQ(rate("schedule = 'polynomial_decay', end_learning_rate = 0, power = 2, cycle = true"), expected);
+  expected = {};
+  expected.schedule = "cosine_decay";
+  expected.alpha = 0.1;
+  EXPECT_EQ(rate("schedule = 'cosine_decay', alpha = 0.1"), expected);
+  expected = {};
+  expected.schedule = "piecewise_constant";
+  expected.boundaries = {10, 20};
+  expected.values = {1, 0.5, 0.25};
+  EXPECT_EQ(rate("schedule = 'piecewise_constant', boundaries = [10, 20], values = [1, 0.5, 0.25]"), expected);
+}
+
+TEST(Sections, SchedulesAreCheckedAsAWhole) {
+  const struct {
+    std::string table, expected;
+  } cases[] = {
+      {"{ decay_steps = 5 }",
+       "train.toml:2:17: error: the table of a learning rate needs a schedule\n  learning_rate = { decay_steps = 5 }\n"
+       "                  ^~~~~~~~~~~~~~~~~~~\n"
+       "  help: one of constant, exponential_decay, piecewise_constant, polynomial_decay, cosine_decay\n"},
+      {"{ schedule = 'piecewise_constant', boundaries = [5, 5], values = [1, 2, 3] }",
+       "train.toml:2:65: error: the boundaries must rise\n"
+       "  learning_rate = { schedule = 'piecewise_constant', boundaries = [5, 5], values = [1, 2, 3] }\n"
+       "                                                                  ^~~~~~\n"
+       "  help: each is a step, and later than the one before\n"},
+      {"{ schedule = 'piecewise_constant', values = [1, 2] }",
+       "train.toml:2:17: error: values has 2 numbers and boundaries 0; there must be one value more than boundaries\n"
+       "  learning_rate = { schedule = 'piecewise_constant', values = [1, 2] }\n"
+       "                  ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~\n"
+       "  help: values[i] holds up to boundaries[i], the last one after all of them\n"},
+      {"{ schedule = 'cosine_decay', alhpa = 0 }",
+       "train.toml:2:46: error: unknown key \"alhpa\" in [optimizer.learning_rate]\n"
+       "  learning_rate = { schedule = 'cosine_decay', alhpa = 0 }\n"
+       "                                               ^~~~~\n  help: did you mean \"alpha\"?\n"},
+  };
+  for (const auto& c : cases) EXPECT_EQ(errors_of("[optimizer]\nlearning_rate = " + c.table), c.expected);
+}
+
+TEST(Sections, CheckpointHasItsKeys) {
+  const CheckpointSection checkpoint = manifest_of(
+                                           "[checkpoint]\nsave_secs = 1.5\nsave_steps = 0\nmax_to_keep = "
+                                           "0\non_save_error = 'stop'\nrefuse_non_finite = false")
+                                           .checkpoint;
+  EXPECT_EQ(checkpoint.save_secs, 1.5);
+  EXPECT_EQ(checkpoint.save_steps, 0);
+  EXPECT_EQ(checkpoint.max_to_keep, 0);
+  EXPECT_EQ(checkpoint.on_save_error, OnSaveError::kStop);
+  EXPECT_FALSE(checkpoint.refuse_non_finite);
+}
+
+TEST(Sections, SessionHasItsKeys) {
+  const SessionSection session =
+      manifest_of(
+          "[session]\nsave_summaries_steps = 1\nsave_summaries_secs = 2\nlog_step_count_steps = "
+          "3\nstop_grace_period_secs = 4\n"
+          "signal_grace_secs = 5\nno_progress_secs = 6\nmax_recoveries = 7\nrecovery_backoff_secs = 8")
+          .session;
+  EXPECT_EQ(session.save_summaries_steps, 1);
+  EXPECT_EQ(session.save_summaries_secs, 2);
+  EXPECT_EQ(session.log_step_count_steps, 3);
+  EXPECT_EQ(session.stop_grace_period_secs, 4);
+  EXPECT_EQ(session.signal_grace_secs, 5);
+  EXPECT_EQ(session.no_progress_secs, 6);
+  EXPECT_EQ(session.max_recoveries, 7);
+  EXPECT_EQ(session.recovery_backoff_secs, 8);
+}
+
+// One value too small or too large for each key that has a range.
+TEST(Sections, EveryRangeIsKept) {
+  const struct {
+    std::string key, value, range;
+  } cases[] = {
+      {"run.max_steps", "0", "at least 1"},
+      {"run.seed", "-1", "at least 0"},
+      {"run.threads", "-1", "from 0 to 1024"},
+      {"input.train.prefetch", "0", "from 1 to 1024"},
+      {"input.train.prefetch", "1025", "from 1 to 1024"},
+      {"optimizer.learning_rate", "-0.5", "at least 0"},
+      {"optimizer.clip_norm", "-1", "at least 0"},
+      {"optimizer.clip_value", "-1", "at least 0"},
+      {"checkpoint.save_secs", "1e10", "from 0 to 1000000000"},
+      {"checkpoint.save_steps", "-1", "at least 0"},
+      {"checkpoint.max_to_keep", "-1", "at least 0"},
+      {"session.save_summaries_steps", "-1", "at least 0"},
+      {"session.save_summaries_secs", "-1", "from 0 to 1000000000"},
+      {"session.log_step_count_steps", "-1", "at least 0"},
+      {"session.stop_grace_period_secs", "-1", "from 0 to 1000000000"},
+      {"session.signal_grace_secs", "-1", "from 0 to 1000000000"},
+      {"session.no_progress_secs", "-1", "from 0 to 1000000000"},
+      {"session.max_recoveries", "-1", "at least 0"},
+      {"session.recovery_backoff_secs", "-1", "from 0 to 1000000000"},
+  };
+  for (const auto& c : cases) {
+    const std::string errors = errors_of("", {c.key + "=" + c.value});
+    EXPECT_EQ(errors.substr(0, errors.find(", found")), "--set " + c.key + ": error: " + c.key + " must be " + c.range);
+  }
+  const struct {
+    std::string name, key, value, range;
+  } optimizers[] = {
+      {"momentum", "momentum", "1.5", "from 0 to 1"},
+      {"adam", "beta1", "1", "at least 0 and less than 1"},
+      {"adam", "beta2", "-0.1", "at least 0 and less than 1"},
+      {"adam", "epsilon", "0", "greater than 0"},
+  };
+  for (const auto& c : optimizers) {
+    const std::string errors =
+        errors_of("[optimizer]\nname = '" + c.name + "'", {"optimizer." + c.key + "=" + c.value});
+    EXPECT_EQ(errors.substr(0, errors.find(", found")),
+              "--set optimizer." + c.key + ": error: optimizer." + c.key + " must be " + c.range);
+  }
+  const struct {
+    std::string schedule, key, value, range;
+  } schedules[] = {
+      {"exponential_decay", "learning_rate", "-1", "at least 0"},
+      {"exponential_decay", "decay_steps", "0", "at least 1"},
+      {"exponential_decay", "decay_rate", "0", "greater than 0"},
+      {"polynomial_decay", "end_learning_rate", "-1", "at least 0"},
+      {"polynomial_decay", "power", "0", "greater than 0"},
+      {"cosine_decay", "alpha", "1.5", "from 0 to 1"},
+      {"piecewise_constant", "boundaries", "[-1]", "at least 0"},
+      {"piecewise_constant", "values", "[-1]", "at least 0"},
+  };
+  for (const auto& c : schedules) {
+    const std::string name = "optimizer.learning_rate." + c.key;
+    const std::string errors =
+        errors_of("[optimizer]\nlearning_rate = { schedule = '" + c.schedule + "' }", {name + "=" + c.value});
+    EXPECT_EQ(errors.substr(0, errors.find(", found")), "--set " + name + ": error: " + name + " must be " + c.range);
+  }
+}
+
+TEST(Sections, NoKeyTakesADate) {
+  for (const SectionKeys& section : manifest_keys()) {
+    if (section.section.empty()) continue;
+    for (const std::string& key : section.keys) {
+      const std::string name = section.section + "." + key;
+      std::string text;
+      if (section.section == "optimizer.learning_rate") text = "[optimizer]\nlearning_rate = { }";
+      const std::string errors = errors_of(text, {name + "=2020-01-01"});
+      EXPECT_NE(errors.find("--set " + name + ": error: " + name), std::string::npos) << errors;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace belay::runtime

@@ -1,0 +1,144 @@
+#include "runtime/manifest/show.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/manifest/parsed.h"
+
+namespace belay::runtime {
+namespace {
+
+Manifest manifest_of(const std::string& text) {
+  const Parsed result = parsed(text, {}, "/m/train.toml");
+  EXPECT_EQ(result.errors, "");
+  return result.manifest.value();
+}
+
+TEST(Show, EveryDefaultIsFilledIn) {
+  EXPECT_EQ(effective_manifest(manifest_of(kRest)),
+            "[run]\n"
+            "mode = \"train\"\n"
+            "# dir: not set, nothing is kept\n"
+            "# max_steps: not set, until the input ends\n"
+            "seed = 42\n"
+            "threads = 0\n"
+            "\n"
+            "[plugins]\n"
+            "path = []\n"
+            "\n"
+            "[input.train]\n"
+            "plugin = \"idx\"\n"
+            "prefetch = 2\n"
+            "\n"
+            "[model]\n"
+            "plugin = \"mlp\"\n"
+            "\n"
+            "[optimizer]\n"
+            "name = \"sgd\"\n"
+            "learning_rate = 0.001\n"
+            "clip_norm = 0.0\n"
+            "clip_value = 0.0\n"
+            "\n"
+            "[checkpoint]\n"
+            "# save_secs: not set, 600 where save_steps is not set either\n"
+            "# save_steps: not set, off\n"
+            "max_to_keep = 5\n"
+            "on_save_error = \"continue\"\n"
+            "refuse_non_finite = true\n"
+            "\n"
+            "[session]\n"
+            "# save_summaries_steps: not set, 100 where save_summaries_secs is not set either\n"
+            "# save_summaries_secs: not set, off\n"
+            "log_step_count_steps = 100\n"
+            "stop_grace_period_secs = 120.0\n"
+            "signal_grace_secs = 25.0\n"
+            "no_progress_secs = 1800.0\n"
+            "max_recoveries = 10\n"
+            "recovery_backoff_secs = 1.0\n");
+}
+
+TEST(Show, TablesOfPluginsAreWrittenWithTheirOptions) {
+  const std::string text =
+      effective_manifest(manifest_of(kRest + "[[hooks]]\nplugin = 'a'\nfile = 'a.so'\nname = 'n'\nx = [{ y = 1 }]\nt = "
+                                             "\"a\\u001bb\"\n[scaffold]\nsaver = { file = "
+                                             "'/s.so' }\ninit_fn = { plugin = 'i', from = '${DATA}/x' }\n"));
+  EXPECT_NE(
+      text.find("\n[scaffold.saver]\nfile = \"/s.so\"\n\n[[scaffold.init_fn]]\nplugin = \"i\"\nfrom = \"${DATA}/x\"\n"),
+      std::string::npos)
+      << text;
+  EXPECT_NE(text.find("\n[[hooks]]\nplugin = \"a\"\nfile = \"/m/a.so\"\nname = \"n\"\non_error = \"stop\"\nx.0.y = 1\n"
+                      "t = \"a\\u001bb\"\n"),
+            std::string::npos)
+      << text;
+}
+
+// Showing and reading are two ends of the same declarations.
+TEST(Show, WhatIsShownReadsBackAsTheSameManifest) {
+  const std::string texts[] = {
+      kRest,
+      "[run]\ndir = 'x'\nmax_steps = 7\nseed = 9223372036854775807\nthreads = 3\n[plugins]\npath = ['a', '/b c']\n" +
+          kRest,
+      "[optimizer]\nname = 'momentum'\nmomentum = 0.1\nuse_nesterov = true\nlearning_rate = 1e-30\nclip_norm = 5\n" +
+          kRest,
+      "[optimizer]\nname = 'adam'\nbeta1 = 0.1\nbeta2 = 0.2\nepsilon = 0.3\nclip_value = 0.1\n" + kRest,
+      "[optimizer]\nlearning_rate = { schedule = 'exponential_decay', decay_steps = 9, decay_rate = 0.3, staircase = "
+      "true }\n" +
+          kRest,
+      "[optimizer]\nlearning_rate = { schedule = 'polynomial_decay', end_learning_rate = 0, power = 3, cycle = true "
+      "}\n" +
+          kRest,
+      "[optimizer]\nlearning_rate = { schedule = 'cosine_decay', alpha = 0.1 }\n" + kRest,
+      "[optimizer]\nlearning_rate = { schedule = 'piecewise_constant', boundaries = [1, 2], values = [1, 0.5, 0.1] "
+      "}\n" +
+          kRest,
+      "[optimizer]\nlearning_rate = { schedule = 'constant', learning_rate = 0.25 }\n" + kRest,
+      "[checkpoint]\nsave_secs = 0.1\nsave_steps = 5\nmax_to_keep = 0\non_save_error = 'stop'\nrefuse_non_finite = "
+      "false\n" +
+          kRest,
+      "[session]\nsave_summaries_steps = 0\nsave_summaries_secs = 2.5\nlog_step_count_steps = 3\nmax_recoveries = 0\n" +
+          kRest,
+      kRest +
+          "hidden = []\nnames.\"a b\".\"\" = 'é \\u007f \"'\nx = [[1, 2.5], [true]]\ny = -inf\n\"z.w\" = 1\nz = 2\n",
+      kRest + "[[hooks]]\nplugin = 'a'\non_error = 'disable'\n[[hooks]]\nfile = 'b.so'\nbig = -9223372036854775808\n",
+      kRest +
+          "[input.eval]\nfile = '/x.so'\nprefetch = 9\nname = 'e'\n[scaffold]\nsaver = { plugin = 's', a = 1 "
+          "}\ninit_fn = "
+          "[{ plugin = 'i' }, { plugin = 'j', vars = ['.*'] }]\n",
+  };
+  for (const std::string& text : texts) {
+    const Manifest first = manifest_of(text);
+    const std::string shown = effective_manifest(first);
+    const Manifest second = manifest_of(shown);
+    EXPECT_TRUE(first == second) << text << "\nis shown as\n" << shown;
+    EXPECT_EQ(effective_manifest(second), shown);
+  }
+}
+
+TEST(Show, EveryKeyIsShownOrTold) {
+  Manifest all = manifest_of(kRest);
+  std::string text;
+  for (const char* name : {"momentum", "adam"}) {
+    for (const char* schedule : {"", "exponential_decay", "piecewise_constant", "polynomial_decay", "cosine_decay"}) {
+      all.optimizer.name = name;
+      all.optimizer.learning_rate.schedule = schedule;
+      text += effective_manifest(all);
+    }
+  }
+  for (const SectionKeys& section : manifest_keys()) {
+    if (section.section.empty() || section.section == "scaffold") continue;
+    for (const std::string& key : section.keys) {
+      const bool shown =
+          text.find(key + " = ") != std::string::npos || text.find("# " + key + ": ") != std::string::npos;
+      EXPECT_TRUE(shown) << section.section << "." << key;
+    }
+  }
+}
+
+TEST(Show, ManifestsDifferWhereTheyMeanSomethingElse) {
+  const Manifest first = manifest_of(kRest), moved = manifest_of("\n\n\n" + kRest);
+  EXPECT_TRUE(first == moved);
+  EXPECT_FALSE(first == manifest_of(kRest + "units = 5\n"));
+  EXPECT_FALSE(first == manifest_of("[optimizer]\nclip_norm = 1\n" + kRest));
+}
+
+}  // namespace
+}  // namespace belay::runtime
