@@ -1,0 +1,31 @@
+#include "runtime/loader/byte_source.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace belay::runtime {
+
+bool MemoryBytes::read(std::uint64_t offset, void* to, std::size_t n) const {
+  if (offset > bytes_.size() || n > bytes_.size() - offset) return false;
+  std::memcpy(to, bytes_.data() + offset, n);
+  return true;
+}
+
+FileBytes::~FileBytes() { ::close(descriptor_); }
+
+bool FileBytes::read(std::uint64_t offset, void* to, std::size_t n) const {
+  auto* out = static_cast<char*>(to);
+  while (n != 0) {
+    const ssize_t got = ::pread(descriptor_, out, n, static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    out += got;
+    offset += static_cast<std::uint64_t>(got);
+    n -= static_cast<std::size_t>(got);
+  }
+  return true;
+}
+
+}  // namespace belay::runtime

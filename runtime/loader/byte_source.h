@@ -1,0 +1,46 @@
+// Random access to the bytes of an untrusted file: by pread, never by mmap, because a file that shrinks under a mapping
+// kills the process.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace belay::runtime {
+
+class ByteSource {
+ public:
+  virtual ~ByteSource() = default;
+  virtual std::uint64_t size() const = 0;
+  // Exactly n bytes, all of them inside size(); false where they cannot be had.
+  virtual bool read(std::uint64_t offset, void* to, std::size_t n) const = 0;
+};
+
+// Borrows the bytes.
+class MemoryBytes final : public ByteSource {
+ public:
+  explicit MemoryBytes(std::string_view bytes) : bytes_(bytes) {}
+  std::uint64_t size() const override { return bytes_.size(); }
+  bool read(std::uint64_t offset, void* to, std::size_t n) const override;
+
+ private:
+  std::string_view bytes_;
+};
+
+// Owns the descriptor.
+class FileBytes final : public ByteSource {
+ public:
+  FileBytes(int descriptor, std::uint64_t size) : descriptor_(descriptor), size_(size) {}
+  ~FileBytes() override;
+  FileBytes(const FileBytes&) = delete;
+  FileBytes& operator=(const FileBytes&) = delete;
+  std::uint64_t size() const override { return size_; }
+  bool read(std::uint64_t offset, void* to, std::size_t n) const override;
+
+ private:
+  int descriptor_;
+  std::uint64_t size_;
+};
+
+}  // namespace belay::runtime

@@ -1,0 +1,151 @@
+// A plugin's instance, and the guarded way to call it.
+//
+//   PluginInstances instances;
+//   PluginInstance& hook = instances.create(load_plugin(resolved, loader, registry), resolved, services, monitor);
+//   hook.call("begin", &belay_hook_api::begin, graph);
+//
+// A program's own hook, with whatever constructor it likes, is an instance too:
+//
+//   PluginInstance& mine = instances.add_hook("ceiling", std::make_unique<LossCeiling>(5.0), services, monitor);
+//
+// A callback's code and text become an Error that says whose it is: `hook "x" (x.so 1.2) in begin: no node "loss"`. A
+// plugin written without the SDK's barrier may let an exception escape: it is caught here, and the instance, whose
+// state nobody knows then, is poisoned: never called again, not even destroyed.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "belay/module.h"
+#include "runtime/loader/host.h"
+#include "runtime/loader/resolve.h"
+
+namespace belay::runtime {
+
+class PluginInstance;
+
+// What plugins are doing at the moment, for error messages and for the watchdog, which samples it from another thread.
+// One per thread that calls plugins. Whoever runs the steps sets `step`.
+struct CallMonitor {
+  std::atomic<std::int64_t> step{-1};                    // -1: none yet
+  std::atomic<const PluginInstance*> instance{nullptr};  // null: none is being called
+  std::atomic<const char*> callback{nullptr};            // a literal: "after_run"
+};
+
+class PluginInstance {
+ public:
+  // Calls the plugin's `create`. Throws Error naming place, plugin and file; its code is the plugin's. Services and
+  // monitor are borrowed.
+  PluginInstance(const RegisteredPlugin& plugin, const ResolvedPlugin& use, const HostServices& services,
+                 CallMonitor& monitor);
+  // A program's own hook: `make` gets the instance's host and gives the (table, self) pair, which the instance owns.
+  using MakeHook = std::function<HookHandle(const belay_host_api*, belay_host*)>;
+  PluginInstance(const std::string& name, const MakeHook& make, const HostServices& services, CallMonitor& monitor);
+  ~PluginInstance();
+  PluginInstance(const PluginInstance&) = delete;
+  PluginInstance& operator=(const PluginInstance&) = delete;
+
+  // Calls a slot of the instance's table with everything between `self` and `status`. Allocates nothing unless it
+  // fails. Throws Error; one of a poisoned instance too.
+  template <class Api, class... P, class... A>
+  void call(const char* callback, std::int32_t (*Api::*slot)(void*, P...), A... args) {
+    if (poisoned_) fail_poisoned(callback);
+    const CallScope scope(monitor_, this, callback);
+    detail::Status status;
+    std::int32_t code = BELAY_OK;
+    try {
+      code = (table<Api>().*slot)(self_, args..., status);
+    } catch (...) {
+      poison(callback);
+    }
+    if (code != BELAY_OK) fail_callback(callback, code, status.message());
+  }
+
+  template <class Api>
+  const Api& table() const {
+    return std::get<Api>(plugin_.table);
+  }
+  void* self() const noexcept { return self_; }
+  // Borrows the instance.
+  template <class Api>
+  Handle<Api> handle() const {
+    return Handle<Api>(&table<Api>(), self_, false);
+  }
+
+  const RegisteredPlugin& plugin() const noexcept { return plugin_; }
+  const std::string& name() const noexcept { return host_.name(); }
+  // `hook "x" (x.so 1.2)`
+  const std::string& label() const noexcept { return label_; }
+  bool poisoned() const noexcept { return poisoned_; }
+
+ private:
+  class CallScope {
+   public:
+    CallScope(CallMonitor& monitor, const PluginInstance* instance, const char* callback) noexcept
+        : monitor_(monitor),
+          instance_before_(monitor.instance.load(std::memory_order_relaxed)),
+          callback_before_(monitor.callback.load(std::memory_order_relaxed)) {
+      monitor.callback.store(callback, std::memory_order_relaxed);
+      monitor.instance.store(instance, std::memory_order_relaxed);
+    }
+    ~CallScope() {
+      monitor_.instance.store(instance_before_, std::memory_order_relaxed);
+      monitor_.callback.store(callback_before_, std::memory_order_relaxed);
+    }
+
+   private:
+    CallMonitor& monitor_;
+    const PluginInstance* instance_before_;  // a callback may lead to another's
+    const char* callback_before_;
+  };
+
+  void create(const ResolvedPlugin& use);
+  std::string place(const char* callback) const;  // `hook "x" (x.so 1.2) in after_run at step 17`
+  [[noreturn]] void fail_callback(const char* callback, std::int32_t code, std::string_view text) const;
+  [[noreturn]] void fail_poisoned(const char* callback) const;
+  // Inside a catch block.
+  [[noreturn]] void poison(const char* callback);
+
+  const std::unique_ptr<RegisteredPlugin> own_plugin_;  // of a program's own hook
+  const RegisteredPlugin& plugin_;
+  InstanceHost host_;
+  CallMonitor& monitor_;
+  std::string label_;
+  HookHandle own_hook_;
+  void* self_ = nullptr;
+  bool poisoned_ = false;
+};
+
+// All instances of a run, destroyed in reverse order, before main returns.
+class PluginInstances {
+ public:
+  PluginInstances() = default;
+  ~PluginInstances();
+  PluginInstances(const PluginInstances&) = delete;
+  PluginInstances& operator=(const PluginInstances&) = delete;
+
+  PluginInstance& create(const RegisteredPlugin& plugin, const ResolvedPlugin& use, const HostServices& services,
+                         CallMonitor& monitor);
+  // A program's own hook. T derives from belay::Hook.
+  template <class T>
+  PluginInstance& add_hook(const std::string& name, std::unique_ptr<T> hook, const HostServices& services,
+                           CallMonitor& monitor) {
+    return add_hook(
+        name,
+        [&hook](const belay_host_api* api, belay_host* host) { return belay::hook(api, host, std::move(hook)); },
+        services, monitor);
+  }
+  PluginInstance& add_hook(const std::string& name, const PluginInstance::MakeHook& make, const HostServices& services,
+                           CallMonitor& monitor);
+
+ private:
+  std::vector<std::unique_ptr<PluginInstance>> instances_;
+};
+
+}  // namespace belay::runtime

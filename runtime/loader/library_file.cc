@@ -1,0 +1,116 @@
+#include "runtime/loader/library_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "runtime/platform/text.h"
+
+namespace belay::runtime {
+namespace {
+
+const char* kind_of_file(mode_t mode) {
+  if (S_ISDIR(mode)) return "a directory";
+  if (S_ISFIFO(mode)) return "a FIFO";
+  if (S_ISSOCK(mode)) return "a socket";
+  if (S_ISCHR(mode) || S_ISBLK(mode)) return "a device";
+  return "no regular file";
+}
+
+[[noreturn]] void fail_not_regular(const std::string& path, mode_t mode) {
+  throw LoadError(LoadErrorKind::kNotRegular, path, std::string("is ") + kind_of_file(mode) + ", not a file",
+                  "give the .so file of a plugin");
+}
+
+[[noreturn]] void fail_to_open(const std::string& path, int error) {
+  if (error == ENOENT || error == ENOTDIR || error == ELOOP) {
+    std::error_code no_link;
+    const auto target = std::filesystem::read_symlink(path, no_link);
+    std::string reason = error == ENOTDIR ? "does not exist: a part of its path is no directory" : "does not exist";
+    if (error == ELOOP) reason = "cannot be opened: too many levels of symbolic links";
+    if (error == ENOENT && !no_link) reason = "is a symbolic link to '" + target.string() + "', which does not exist";
+    throw LoadError(LoadErrorKind::kNotFound, path, reason,
+                    "check the path; in a manifest it is relative to the manifest");
+  }
+  throw LoadError(LoadErrorKind::kUnreadable, path, std::string("cannot be opened: ") + std::strerror(error),
+                  error == EACCES ? "give this user the right to read it (chmod, chown)" : "");
+}
+
+void check_abi(const std::string& path, const ModuleInfo& module) {
+  const auto version = [](std::int64_t major, std::int64_t minor) {
+    return std::to_string(major) + "." + std::to_string(minor);
+  };
+  if (abi_fits(module.abi_major, module.abi_minor)) return;
+  const std::string host = version(BELAY_ABI_MAJOR, BELAY_ABI_MINOR), own = version(module.abi_major, module.abi_minor);
+  const bool newer =
+      module.abi_major > BELAY_ABI_MAJOR || (module.abi_major == BELAY_ABI_MAJOR && module.abi_minor > BELAY_ABI_MINOR);
+  const std::string help =
+      "rebuild it with the SDK of this host" + std::string(newer ? ", or update the host to ABI " + own : "");
+  if (module.abi_major != BELAY_ABI_MAJOR)
+    throw LoadError(LoadErrorKind::kAbiMajor, path, "is built for ABI " + own + ", this host speaks " + host, help);
+  throw LoadError(
+      LoadErrorKind::kAbiMinor, path,
+      "needs ABI " + own + ", this host has " + host + (BELAY_ABI_MAJOR == 0 ? " (before 1.0 they must be equal)" : ""),
+      help);
+}
+
+}  // namespace
+
+std::unique_ptr<FileBytes> open_library(const std::string& path, FileIdentity& identity) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  const int error = errno;
+  struct stat s {};
+  if (descriptor < 0) {
+    if (::stat(path.c_str(), &s) == 0 && !S_ISREG(s.st_mode)) fail_not_regular(path, s.st_mode);
+    fail_to_open(path, error);
+  }
+  if (::fstat(descriptor, &s) != 0 || !S_ISREG(s.st_mode)) {
+    ::close(descriptor);
+    fail_not_regular(path, s.st_mode);
+  }
+  identity = {s.st_dev, s.st_ino};
+  return std::make_unique<FileBytes>(descriptor, static_cast<std::uint64_t>(s.st_size));
+}
+
+std::vector<std::string> link_flaws(const ElfFile& elf) {
+  std::vector<std::string> flaws;
+  const ElfDynamic dynamic = elf.dynamic();
+  if (elf.executable_stack())
+    flaws.emplace_back("asks for an executable stack, which every thread gets; relink it with -z noexecstack");
+  if (dynamic.text_relocations) flaws.emplace_back("changes its own code when it is loaded; rebuild it with -fPIC");
+  if (dynamic.static_tls)
+    flaws.emplace_back(
+        "takes static thread-local storage, of which a process has little; rebuild it without "
+        "-ftls-model=initial-exec");
+  return flaws;
+}
+
+LibraryFile vet_library(const std::string& path, FilePolicy& policy, const CpuFeatures& cpu) {
+  LibraryFile library;
+  library.path = path;
+  const auto bytes = open_library(path, library.identity);
+  policy.check_library(path, library.warnings);
+  const ElfFile elf(*bytes, path);
+  const auto note = elf.note("BELAY", BELAY_NOTE_TYPE);
+  if (!note)
+    throw LoadError(LoadErrorKind::kNoNote, path, "is a shared library, but no plugin: it has no BELAY note",
+                    "does its source have a BELAY_MODULE line? were notes removed with objcopy?");
+  try {
+    library.module = parse_note(*note);
+  } catch (const NoteError& e) {
+    throw LoadError(LoadErrorKind::kNoNote, path, std::string("has a corrupt note: ") + e.what(), "build it again");
+  }
+  check_abi(path, library.module);
+  const auto missing = cpu.missing(library.module.isa);
+  if (!missing.empty())
+    throw LoadError(LoadErrorKind::kIsa, path,
+                    "is compiled for instructions that this processor lacks: " + joined(missing),
+                    "rebuild it without -march=native, or with -march=x86-64-v2");
+  return library;
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,43 @@
+// A plugin file, vetted as far as that goes without running any of its code: it can be opened, is a regular file that
+// only trusted users can write, a whole ELF library for this machine, and carries a note of this host's ABI that this
+// processor can serve. The steps run in that order; the first that fails is a LoadError, one kind each.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/loader/byte_source.h"
+#include "runtime/loader/cpu_features.h"
+#include "runtime/loader/elf_file.h"
+#include "runtime/loader/file_policy.h"
+#include "runtime/loader/note.h"
+
+namespace belay::runtime {
+
+// Which file a path leads to, whatever the path is called.
+struct FileIdentity {
+  std::uint64_t device = 0, inode = 0;
+  friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
+  friend auto operator<=>(const FileIdentity&, const FileIdentity&) = default;
+};
+
+struct LibraryFile {
+  std::string path;
+  FileIdentity identity;
+  ModuleInfo module;
+  std::vector<std::string> warnings;
+};
+
+// Opens a regular file for reading, never blocking on a FIFO or device: not_found, unreadable, not_regular.
+std::unique_ptr<FileBytes> open_library(const std::string& path, FileIdentity& identity);
+
+// What is wrong with how a library was linked, without being a reason to refuse it: "asks for an executable stack,
+// ...".
+std::vector<std::string> link_flaws(const ElfFile& elf);
+
+// `path` is absolute.
+LibraryFile vet_library(const std::string& path, FilePolicy& policy, const CpuFeatures& cpu);
+
+}  // namespace belay::runtime

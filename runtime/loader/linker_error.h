@@ -1,0 +1,14 @@
+// From the dynamic linker's words to a LoadError that says what to do.
+#pragma once
+
+#include <string>
+
+#include "runtime/loader/load_error.h"
+
+namespace belay::runtime {
+
+// `text` is what dlerror said when `path` was loaded. Walks the file's dependencies where that tells more:
+// missing_dep, symbol_version, undefined, static_tls, else load_failed.
+LoadError explain_linker_error(const std::string& path, const std::string& text, const std::string& library_path);
+
+}  // namespace belay::runtime

@@ -1,0 +1,59 @@
+// Why a plugin file was refused, or a plugin not found. The kinds are stable: tests, `belay plugins --json` and tools
+// go by their names (kind_name below), people by the text and the fix. The command line ends with status 3 on any of
+// them.
+#pragma once
+
+#include <string>
+
+#include "belay/error.h"
+
+namespace belay::runtime {
+
+enum class LoadErrorKind {
+  kNotFound,       // no such file, or no plugin of that name
+  kUnreadable,     // exists, but cannot be opened or read
+  kNotRegular,     // a directory, FIFO, socket or device
+  kInsecure,       // others may replace it
+  kNotElf,         // no ELF file
+  kArchive,        // a static library
+  kObject,         // an object file
+  kExecutable,     // a program
+  kWrongMachine,   // for another processor, word size or system
+  kTruncated,      // cut off: loading it would end in SIGBUS
+  kCorrupt,        // an ELF file that contradicts itself
+  kNoNote,         // a shared library, but no plugin; or its note cannot be read
+  kAbiMajor,       // built for another ABI major
+  kAbiMinor,       // built for an ABI minor that this host does not have
+  kIsa,            // needs instructions that this processor lacks
+  kMissingDep,     // a library that it needs is not there
+  kSymbolVersion,  // a library that it needs is too old
+  kUndefined,      // a symbol that nobody defines
+  kStaticTls,      // no room for its initial-exec thread-local storage
+  kLoadFailed,     // the dynamic linker refused it for another reason
+  kBadModule,      // its exported tables break a rule of abi.h
+  kStale,          // its note and its tables disagree
+  kDuplicate,      // two files or entries offer the same plugin
+};
+
+// "not_found", "insecure" ...
+const char* kind_name(LoadErrorKind kind) noexcept;
+
+// what() is "<kind>: '<path>' <reason>" and, on a second line, "  help: <help>".
+class LoadError : public Error {
+ public:
+  // `path` may be empty where the error is about no file. Text that comes from a file is escaped here.
+  LoadError(LoadErrorKind kind, std::string path, std::string reason, std::string help);
+
+  LoadErrorKind kind() const noexcept { return kind_; }
+  const std::string& path() const noexcept { return path_; }
+  const std::string& reason() const noexcept { return reason_; }  // "is a FIFO, not a shared library"
+  const std::string& help() const noexcept { return help_; }
+  // The first line of what().
+  std::string headline() const;
+
+ private:
+  LoadErrorKind kind_;
+  std::string path_, reason_, help_;
+};
+
+}  // namespace belay::runtime

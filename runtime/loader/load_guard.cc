@@ -1,0 +1,119 @@
+#include "runtime/loader/load_guard.h"
+
+#include <cxxabi.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <exception>
+#include <mutex>
+
+#include "belay/error.h"
+#include "runtime/platform/text.h"
+
+namespace belay::runtime {
+namespace {
+
+constexpr int kPluginFailure = 3;  // exit status
+
+// Handlers of exit and terminate take no argument that could carry it.
+std::atomic<const char*> library_being_loaded{nullptr};
+
+void say(const std::string& text) {
+  const ssize_t ignored = ::write(STDERR_FILENO, text.data(), text.size());
+  (void)ignored;
+}
+
+std::string thrown() {
+  const std::type_info* type = abi::__cxa_current_exception_type();
+  if (type == nullptr) return "std::terminate was called";
+  int status = 0;
+  char* name = abi::__cxa_demangle(type->name(), nullptr, nullptr, &status);
+  std::string text = std::string("it threw ") + (name == nullptr ? type->name() : name);
+  std::free(name);
+  try {
+    throw;
+  } catch (const std::exception& e) {
+    return text + ": " + escaped(e.what());
+  } catch (...) {
+    return text;
+  }
+}
+
+[[noreturn]] void on_terminate() {
+  if (const char* path = library_being_loaded.load())
+    say("error: plugin '" + escaped(path) + "' failed in its own initializers while it was loaded: " + thrown() +
+        "\n  help: initializers of global objects must not throw\n");
+  ::_exit(kPluginFailure);
+}
+
+void on_exit_handler(int status, void*) {
+  const char* path = library_being_loaded.load();
+  if (path == nullptr) return;
+  say("error: plugin '" + escaped(path) + "' ended the process (exit status " + std::to_string(status) +
+      ") while it was loaded\n  help: initializers of global objects must not call exit\n");
+  if (status == 0) ::_exit(kPluginFailure);
+}
+
+struct ControlBits {
+  std::uint32_t vector = 0;  // MXCSR, FPCR
+  std::uint32_t x87 = 0;
+};
+
+ControlBits control_bits(const fenv_t& e) {
+#if defined(__x86_64__)
+  return {e.__mxcsr & ~0x3fu, e.__control_word};  // without the sticky exception flags
+#else
+  return {e.__fpcr, 0};
+#endif
+}
+
+std::string describe_change(const ControlBits& before, const ControlBits& after) {
+#if defined(__x86_64__)
+  constexpr std::uint32_t kFlushToZero = 0x8000, kDenormalsAreZero = 0x0040, kRounding = 0x6000, kMasks = 0x1f80;
+#else
+  constexpr std::uint32_t kFlushToZero = 1u << 24, kDenormalsAreZero = 0, kRounding = 3u << 22, kMasks = 0x9f00;
+#endif
+  const std::uint32_t changed = before.vector ^ after.vector;
+  std::vector<std::string> parts;
+  if ((changed & (kFlushToZero | kDenormalsAreZero)) != 0) parts.emplace_back("flush-to-zero");
+  if ((changed & kRounding) != 0) parts.emplace_back("rounding");
+  if ((changed & kMasks) != 0) parts.emplace_back("traps");
+  if (before.x87 != after.x87) parts.emplace_back("x87 control word");
+  return "the floating-point mode (" + joined(parts) + ")";
+}
+
+}  // namespace
+
+ProcessStateGuard::ProcessStateGuard() : locale_(::setlocale(LC_ALL, nullptr)), thread_locale_(::uselocale(nullptr)) {
+  ::fegetenv(&environment_);
+}
+
+std::vector<std::string> ProcessStateGuard::restore() {
+  std::vector<std::string> changed;
+  fenv_t now;
+  ::fegetenv(&now);
+  const ControlBits before = control_bits(environment_), after = control_bits(now);
+  ::fesetenv(&environment_);
+  if (before.vector != after.vector || before.x87 != after.x87) changed.push_back(describe_change(before, after));
+  const bool cxx_changed = std::locale() != cxx_locale_, c_changed = locale_ != ::setlocale(LC_ALL, nullptr);
+  if (cxx_changed) std::locale::global(cxx_locale_);
+  if (c_changed || cxx_changed) ::setlocale(LC_ALL, locale_.c_str());
+  const bool thread_changed = ::uselocale(nullptr) != thread_locale_;
+  if (thread_changed) ::uselocale(thread_locale_);
+  if (cxx_changed || c_changed || thread_changed) changed.emplace_back("the locale");
+  return changed;
+}
+
+LoadingScope::LoadingScope(const std::string& path) : path_(path), terminate_before_(std::set_terminate(on_terminate)) {
+  static std::once_flag registered;
+  std::call_once(registered, [] { ::on_exit(on_exit_handler, nullptr); });
+  library_being_loaded = path_.c_str();
+}
+
+LoadingScope::~LoadingScope() {
+  library_being_loaded = nullptr;
+  std::set_terminate(terminate_before_);
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,52 @@
+// Loads plugin libraries: vets the file (library_file.h), then lets the dynamic linker have it, then checks what it
+// exports (module_check.h). This is the only place that runs a library's own code before an instance is created: the
+// initializers of its global objects, guarded by load_guard.h.
+//
+// A library is loaded once, however its path is written, and stays until the process ends, also where its check fails
+// and after the Loader is gone: its threads, thread-local destructors and exit handlers may outlive anything here. It
+// is loaded with RTLD_NOW | RTLD_LOCAL, from an absolute path.
+//
+// [main], before other threads are started: the dynamic linker's lock and a library's initializers do not go together
+// with threads that load libraries too.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "belay/abi.h"
+#include "runtime/loader/library_file.h"
+#include "runtime/loader/load_error.h"
+
+namespace belay::runtime {
+
+struct LoadedLibrary {
+  std::string path;
+  FileIdentity identity;
+  ModuleInfo info;
+  const belay_module* module = nullptr;  // checked; valid until the process ends
+  // What the user should know: an insecure place, a changed floating-point mode (fp_mode).
+  std::vector<std::string> warnings;
+};
+
+class Loader {
+ public:
+  // Both are borrowed. `library_path`: LD_LIBRARY_PATH, to explain what is missing.
+  Loader(FilePolicy& policy, const CpuFeatures& cpu, std::string library_path);
+  ~Loader();
+
+  // `path` is absolute. Throws LoadError; nothing of a library that failed is used later. The reference is valid as
+  // long as the Loader.
+  const LoadedLibrary& load(const std::string& path);
+
+ private:
+  const belay_module& open(const LibraryFile& file, std::vector<std::string>& warnings);
+
+  FilePolicy& policy_;
+  const CpuFeatures& cpu_;
+  std::string library_path_;
+  std::map<FileIdentity, std::unique_ptr<LoadedLibrary>> libraries_;
+};
+
+}  // namespace belay::runtime

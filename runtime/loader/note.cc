@@ -1,0 +1,242 @@
+#include "runtime/loader/note.h"
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "belay/detail/note.h"
+#include "belay/module.h"
+#include "runtime/platform/text.h"
+
+namespace belay::runtime {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int kMaxDepth = 8;
+constexpr std::size_t kMaxText = 64 * 1024;  // of one text in the note
+constexpr std::size_t kMaxShown = 60;
+
+// A value of the note with its place in it, for messages.
+class Field {
+ public:
+  Field(const Json& json, std::string place) : json_(json), place_(std::move(place)) {}
+
+  [[noreturn]] void fail(const std::string& reason) const { throw NoteError("\"" + place_ + "\" " + reason); }
+  const Json& json() const { return json_; }
+
+  std::optional<Field> find(const char* key) const {
+    if (!json_.is_object()) fail("must be an object");
+    const auto it = json_.find(key);
+    if (it == json_.end()) return std::nullopt;
+    return Field(*it, place_.empty() ? key : place_ + "." + key);
+  }
+  Field get(const char* key) const {
+    if (auto field = find(key)) return *field;
+    throw NoteError("\"" + (place_.empty() ? key : place_ + "." + key) + "\" is missing");
+  }
+  std::string text() const {
+    if (!json_.is_string()) fail("must be a text");
+    const auto& text = json_.get_ref<const std::string&>();
+    if (text.size() > kMaxText) fail("is longer than 64 KiB");
+    return text;
+  }
+  double number() const {
+    if (!json_.is_number()) fail("must be a number");
+    return json_.get<double>();
+  }
+  bool boolean() const {
+    if (!json_.is_boolean()) fail("must be true or false");
+    return json_.get<bool>();
+  }
+  std::int64_t integer() const {
+    if (!json_.is_number_integer() || (json_.is_number_unsigned() && json_.get<std::uint64_t>() > INT64_MAX))
+      fail("must be an integer of 64 bits");
+    return json_.get<std::int64_t>();
+  }
+  std::vector<Field> items() const {
+    if (!json_.is_array()) fail("must be a list");
+    std::vector<Field> all;
+    all.reserve(json_.size());
+    for (std::size_t i = 0; i < json_.size(); ++i) all.emplace_back(json_[i], place_ + "." + std::to_string(i));
+    return all;
+  }
+
+ private:
+  const Json& json_;
+  std::string place_;
+};
+
+std::string shown(std::string text) {
+  if (text.size() > kMaxShown) text = text.substr(0, kMaxShown) + "...";
+  return "\"" + escaped(text) + "\"";
+}
+
+std::vector<std::string> texts(const Field& list) {
+  std::vector<std::string> all;
+  for (const Field& item : list.items()) all.push_back(item.text());
+  return all;
+}
+
+std::string plugin_name(const Field& field) {
+  std::string name = field.text();
+  if (!detail::is_plugin_name(name)) field.fail("is " + shown(name) + ", must be [a-z][a-z0-9_-]{0,62}");
+  return name;
+}
+
+struct TypeName {
+  OptionType type;
+  bool list;
+};
+
+constexpr TypeName kTypes[] = {{OptionType::kBool, false},   {OptionType::kInt, false},  {OptionType::kFloat, false},
+                               {OptionType::kString, false}, {OptionType::kPath, false}, {OptionType::kTable, false},
+                               {OptionType::kBool, true},    {OptionType::kInt, true},   {OptionType::kFloat, true},
+                               {OptionType::kString, true},  {OptionType::kPath, true}};
+
+void read_type(const Field& field, OptionInfo& option) {
+  const std::string name = field.text();
+  std::vector<std::string> all;
+  for (const TypeName& t : kTypes) {
+    all.emplace_back(detail::option_type_name(t.type, t.list));
+    if (name != all.back()) continue;
+    option.type = t.type;
+    option.list = t.list;
+    return;
+  }
+  field.fail("is " + shown(name) + ", must be one of: " + joined(all));
+}
+
+template <class T, class Read>
+OptionValue list_of(const Field& field, Read read) {
+  std::vector<T> values;
+  for (const Field& item : field.items()) values.push_back(read(item));
+  return values;
+}
+
+OptionValue read_default(const Field& field, const OptionInfo& option) {
+  const auto boolean = [](const Field& f) { return f.boolean(); };
+  const auto integer = [](const Field& f) { return f.integer(); };
+  const auto number = [](const Field& f) { return f.number(); };
+  const auto text = [](const Field& f) { return f.text(); };
+  switch (option.type) {
+    case OptionType::kBool: return option.list ? list_of<bool>(field, boolean) : OptionValue(field.boolean());
+    case OptionType::kInt: return option.list ? list_of<std::int64_t>(field, integer) : OptionValue(field.integer());
+    case OptionType::kFloat: return option.list ? list_of<double>(field, number) : OptionValue(field.number());
+    case OptionType::kString:
+    case OptionType::kPath: return option.list ? list_of<std::string>(field, text) : OptionValue(field.text());
+    case OptionType::kTable: break;
+  }
+  field.fail("is given, but a table has no default");
+}
+
+OptionInfo read_option(const Field& field) {
+  OptionInfo option;
+  const Field name = field.get("name");
+  option.name = name.text();
+  if (option.name.empty() || escaped(option.name) != option.name) name.fail("is no name of an option");
+  read_type(field.get("type"), option);
+  if (const auto help = field.find("help")) option.help = help->text();
+  if (const auto required = field.find("required")) option.required = required->boolean();
+  if (const auto value = field.find("default")) option.default_value = read_default(*value, option);
+  const bool is_number = option.type == OptionType::kInt || option.type == OptionType::kFloat;
+  for (const auto& [key, limit] : {std::pair{"min", &option.min}, std::pair{"max", &option.max}}) {
+    const auto value = field.find(key);
+    if (!value) continue;
+    if (!is_number) value->fail("is given, but only numbers have a range");
+    *limit = value->number();
+  }
+  if (const auto choices = field.find("choices")) {
+    if (option.type != OptionType::kString) choices->fail("are given, but only texts have choices");
+    option.choices = texts(*choices);
+  }
+  return option;
+}
+
+PluginInfo read_plugin(const Field& field) {
+  PluginInfo plugin;
+  const Field kind = field.get("kind");
+  const std::string kind_text = kind.text();
+  const auto known = kind_from_name(kind_text);
+  if (!known) {
+    std::vector<std::string> all;
+    for (const PluginKind k : kPluginKinds) all.emplace_back(kind_name(k));
+    kind.fail("is " + shown(kind_text) + ", must be one of: " + joined(all));
+  }
+  plugin.kind = *known;
+  plugin.name = plugin_name(field.get("name"));
+  if (const auto doc = field.find("doc")) plugin.doc = doc->text();
+  if (const auto options = field.find("options")) {
+    std::set<std::string> names;
+    for (const Field& item : options->items()) {
+      plugin.options.push_back(read_option(item));
+      if (!names.insert(plugin.options.back().name).second) item.fail("repeats the name of another option");
+    }
+  }
+  return plugin;
+}
+
+Json parse_json(std::string_view text) {
+  const auto limit_depth = [](int depth, Json::parse_event_t, Json&) {
+    if (depth > kMaxDepth) throw NoteError("it is nested deeper than " + std::to_string(kMaxDepth) + " levels");
+    return true;
+  };
+  try {
+    return Json::parse(text, limit_depth);
+  } catch (const Json::exception& e) {
+    throw NoteError(std::string("it is no JSON: ") + e.what());
+  }
+}
+
+}  // namespace
+
+const char* kind_name(PluginKind kind) noexcept { return detail::kind_name(static_cast<int>(kind)).data(); }
+
+std::optional<PluginKind> kind_from_name(std::string_view name) noexcept {
+  for (const PluginKind kind : kPluginKinds)
+    if (name == kind_name(kind)) return kind;
+  return std::nullopt;
+}
+
+const char* type_name(const OptionInfo& option) noexcept { return detail::option_type_name(option.type, option.list); }
+
+const OptionInfo* PluginInfo::option(std::string_view option_name) const noexcept {
+  for (const OptionInfo& o : options)
+    if (o.name == option_name) return &o;
+  return nullptr;
+}
+
+bool abi_fits(std::int64_t major, std::int64_t minor) noexcept {
+  if (major != BELAY_ABI_MAJOR) return false;
+  return BELAY_ABI_MAJOR == 0 ? minor == BELAY_ABI_MINOR : minor <= BELAY_ABI_MINOR;
+}
+
+ModuleInfo parse_note(std::string_view text) {
+  const Json json = parse_json(text);
+  const Field note(json, "");
+  if (!json.is_object()) throw NoteError("it must be a JSON object");
+  ModuleInfo module;
+  module.text = text;
+  const Field abi = note.get("abi");
+  const std::vector<Field> numbers = abi.items();
+  if (numbers.size() != 2) abi.fail("must be [major, minor]");
+  module.abi_major = numbers[0].integer();
+  module.abi_minor = numbers[1].integer();
+  if (const auto version = note.find("version")) module.version = version->text();
+  if (const auto toolchain = note.find("toolchain")) module.toolchain = toolchain->text();
+  if (!abi_fits(module.abi_major, module.abi_minor)) return module;
+  if (const auto isa = note.find("isa")) module.isa = texts(*isa);
+  const Field plugins = note.get("plugins");
+  std::set<std::pair<PluginKind, std::string>> names;
+  for (const Field& item : plugins.items()) {
+    module.plugins.push_back(read_plugin(item));
+    const PluginInfo& p = module.plugins.back();
+    if (!names.insert({p.kind, p.name}).second)
+      item.fail(std::string("repeats the ") + kind_name(p.kind) + " \"" + p.name + "\"");
+  }
+  if (module.plugins.empty()) plugins.fail("is empty");
+  return module;
+}
+
+}  // namespace belay::runtime

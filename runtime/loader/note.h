@@ -1,0 +1,76 @@
+// The BELAY note of a plugin file, as plain structs: all that listing, describing and checking need, so that no plugin
+// code runs for them. The text is JSON from an untrusted file; abi.h states its form.
+#pragma once
+
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "belay/options.h"
+#include "runtime/manifest/manifest.h"
+
+namespace belay::runtime {
+
+enum class PluginKind : std::int32_t {
+  kHook = BELAY_KIND_HOOK,
+  kSaver = BELAY_KIND_SAVER,
+  kInitFn = BELAY_KIND_INIT_FN,
+  kModel = BELAY_KIND_MODEL,
+  kInput = BELAY_KIND_INPUT,
+};
+inline constexpr PluginKind kPluginKinds[] = {PluginKind::kHook, PluginKind::kSaver, PluginKind::kInitFn,
+                                              PluginKind::kModel, PluginKind::kInput};
+
+// "hook", "init_fn" ...
+const char* kind_name(PluginKind kind) noexcept;
+std::optional<PluginKind> kind_from_name(std::string_view name) noexcept;
+
+using OptionType = belay::detail::OptionType;
+
+struct OptionInfo {
+  std::string name;
+  OptionType type = OptionType::kString;
+  bool list = false;
+  std::optional<OptionValue> default_value;  // of `type`
+  bool required = false;
+  std::optional<double> min, max;    // numbers, and elements of lists
+  std::vector<std::string> choices;  // empty: any
+  std::string help;
+};
+
+// "float", "string_list"
+const char* type_name(const OptionInfo& option) noexcept;
+
+struct PluginInfo {
+  PluginKind kind = PluginKind::kHook;
+  std::string name;
+  std::string doc;
+  std::vector<OptionInfo> options;
+
+  const OptionInfo* option(std::string_view option_name) const noexcept;  // or null
+};
+
+struct ModuleInfo {
+  std::int64_t abi_major = 0, abi_minor = 0;
+  std::string version;
+  std::string toolchain;
+  std::vector<std::string> isa;     // beyond the baseline, as in /proc/cpuinfo
+  std::vector<PluginInfo> plugins;  // empty where the ABI is not this host's: nobody can tell what stands there
+  std::string text;                 // the note itself
+};
+
+// Whether a note or module of that ABI fits this host: 0.x exactly; from 1.0 on an equal major and a minor not above
+// ours.
+bool abi_fits(std::int64_t major, std::int64_t minor) noexcept;
+
+// What is wrong in the text, and where: `"plugins.0.options.2.type" is "flaot", must be one of: bool, ...`.
+class NoteError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+ModuleInfo parse_note(std::string_view text);
+
+}  // namespace belay::runtime

@@ -1,0 +1,89 @@
+#include "runtime/loader/plugin_table.h"
+
+namespace belay::runtime {
+namespace {
+
+#define BELAY_REQUIRE(slot) \
+  if (t.struct_size < offsetof(Table, slot) + sizeof(t.slot) || t.slot == nullptr) return #slot;
+
+template <class Table>
+std::string_view missing_instance_slot(const Table& t) noexcept {
+  BELAY_REQUIRE(create)
+  BELAY_REQUIRE(destroy)
+  return {};
+}
+
+std::string_view missing(const belay_hook_api& t) noexcept { return missing_instance_slot(t); }
+
+std::string_view missing(const belay_saver_api& t) noexcept {
+  using Table = belay_saver_api;
+  if (const auto slot = missing_instance_slot(t); !slot.empty()) return slot;
+  BELAY_REQUIRE(write)
+  BELAY_REQUIRE(read)
+  return {};
+}
+
+std::string_view missing(const belay_init_fn_api& t) noexcept {
+  using Table = belay_init_fn_api;
+  if (const auto slot = missing_instance_slot(t); !slot.empty()) return slot;
+  BELAY_REQUIRE(run)
+  return {};
+}
+
+std::string_view missing(const belay_model_api& t) noexcept {
+  using Table = belay_model_api;
+  if (const auto slot = missing_instance_slot(t); !slot.empty()) return slot;
+  BELAY_REQUIRE(build)
+  return {};
+}
+
+std::string_view missing(const belay_input_api& t) noexcept {
+  using Table = belay_input_api;
+  if (const auto slot = missing_instance_slot(t); !slot.empty()) return slot;
+  BELAY_REQUIRE(spec)
+  BELAY_REQUIRE(open)
+  BELAY_REQUIRE(next)
+  BELAY_REQUIRE(seek)
+  return {};
+}
+
+#undef BELAY_REQUIRE
+
+std::int32_t size_is_unknown(void*, std::int64_t* examples, belay_status*) noexcept {
+  *examples = -1;
+  return BELAY_OK;
+}
+
+belay_input_api adopt_input(const belay_input_api* given) noexcept {
+  belay_input_api table = detail::adopt(given);
+  const bool has_size =
+      given->struct_size >= offsetof(belay_input_api, size) + sizeof(given->size) && given->size != nullptr;
+  if (!has_size) table.size = &size_is_unknown;
+  return table;
+}
+
+}  // namespace
+
+std::string_view missing_slot(PluginKind kind, const void* table) noexcept {
+  switch (kind) {
+    case PluginKind::kHook: return missing(*static_cast<const belay_hook_api*>(table));
+    case PluginKind::kSaver: return missing(*static_cast<const belay_saver_api*>(table));
+    case PluginKind::kInitFn: return missing(*static_cast<const belay_init_fn_api*>(table));
+    case PluginKind::kModel: return missing(*static_cast<const belay_model_api*>(table));
+    case PluginKind::kInput: return missing(*static_cast<const belay_input_api*>(table));
+  }
+  return "kind";
+}
+
+AdoptedTable adopt_table(PluginKind kind, const void* table) noexcept {
+  switch (kind) {
+    case PluginKind::kHook: return detail::adopt<detail::Absent::kSkip>(static_cast<const belay_hook_api*>(table));
+    case PluginKind::kSaver: return detail::adopt(static_cast<const belay_saver_api*>(table));
+    case PluginKind::kInitFn: return detail::adopt(static_cast<const belay_init_fn_api*>(table));
+    case PluginKind::kModel: return detail::adopt(static_cast<const belay_model_api*>(table));
+    case PluginKind::kInput: break;
+  }
+  return adopt_input(static_cast<const belay_input_api*>(table));
+}
+
+}  // namespace belay::runtime

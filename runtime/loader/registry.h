@@ -1,0 +1,53 @@
+// The plugins that this run can use: those linked into the program, given as explicit lists, and those of loaded files.
+//
+//   Registry registry;
+//   registry.add_linked(&belay_module_stop_at_step);      // an embedding program
+//   registry.add_loaded(loader.load(path));               // what the manifest names
+//   const RegisteredPlugin* hook = registry.find(PluginKind::kHook, "stop_at_step");
+//
+// Each add takes all of a library's plugins or, where it throws, none. Entries stay where they are as long as the
+// registry. [main]
+#pragma once
+
+#include <deque>
+#include <string>
+#include <string_view>
+
+#include "belay/abi.h"
+#include "runtime/loader/loader.h"
+#include "runtime/loader/plugin_table.h"
+
+namespace belay::runtime {
+
+struct RegisteredPlugin {
+  PluginInfo info;
+  std::string version;
+  std::string file;  // empty: linked in
+  AdoptedTable table;
+
+  // `hook "x" (libx.so 1.2)` or `hook "x" (linked in, 1.2)`; with the instance's name where that is another.
+  std::string label(std::string_view instance_name = {}) const;
+};
+
+class Registry {
+ public:
+  // Throws LoadError: bad_module, stale, no_note, abi_major, abi_minor, duplicate. The module lives as long as the
+  // registry.
+  void add_linked(const belay_module* module);
+  // A library that is there already is left. Two files with the same plugin may both be here: a manifest may name each
+  // by its file.
+  void add_loaded(const LoadedLibrary& library);
+
+  // The plugin of that file, or with an empty `file` the one linked in. Null where there is none.
+  const RegisteredPlugin* find(PluginKind kind, std::string_view name, std::string_view file) const noexcept;
+  // The one linked in, else the first loaded.
+  const RegisteredPlugin* find(PluginKind kind, std::string_view name) const noexcept;
+
+  const std::deque<RegisteredPlugin>& plugins() const noexcept { return plugins_; }
+
+ private:
+  void add(const belay_module& module, const ModuleInfo& info, const std::string& file);
+  std::deque<RegisteredPlugin> plugins_;
+};
+
+}  // namespace belay::runtime

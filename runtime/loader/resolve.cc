@@ -1,0 +1,134 @@
+#include "runtime/loader/resolve.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "runtime/platform/text.h"
+
+namespace belay::runtime {
+namespace {
+
+// `hook "a", saver "b"`
+std::string listed(const std::vector<PluginInfo>& plugins) {
+  std::vector<std::string> names;
+  for (const PluginInfo& p : plugins) names.push_back(std::string(kind_name(p.kind)) + " \"" + p.name + "\"");
+  return joined(names);
+}
+
+}  // namespace
+
+PluginResolver::PluginResolver(const Registry& linked, const PluginSearch& search, FilePolicy& policy,
+                               const CpuFeatures& cpu, PathContext paths, Diagnostics& problems)
+    : linked_(linked), search_(search), policy_(policy), cpu_(cpu), paths_(std::move(paths)), problems_(problems) {}
+
+ResolvedPlugins PluginResolver::resolve(const Manifest& manifest) {
+  ResolvedPlugins all;
+  std::vector<ResolvedPlugin*> inputs, init_fns, hooks;
+  for (const auto& [section, use] : manifest.inputs) {
+    auto input = resolve(PluginKind::kInput, use);
+    if (!input) continue;
+    if (input->instance_name.empty()) input->instance_name = section;
+    inputs.push_back(&all.inputs.emplace(section, std::move(*input)).first->second);
+  }
+  if (manifest.model) all.model = resolve(PluginKind::kModel, *manifest.model);
+  if (manifest.scaffold.saver) all.saver = resolve(PluginKind::kSaver, *manifest.scaffold.saver);
+  for (const PluginUse& use : manifest.scaffold.init_fn)
+    if (auto init_fn = resolve(PluginKind::kInitFn, use)) all.init_fns.push_back(std::move(*init_fn));
+  for (const PluginUse& use : manifest.hooks)
+    if (auto hook = resolve(PluginKind::kHook, use)) all.hooks.push_back(std::move(*hook));
+  for (ResolvedPlugin& p : all.init_fns) init_fns.push_back(&p);
+  for (ResolvedPlugin& p : all.hooks) hooks.push_back(&p);
+  name_instances(inputs);
+  if (all.model) name_instances({&*all.model});
+  if (all.saver) name_instances({&*all.saver});
+  name_instances(init_fns);
+  name_instances(hooks);
+  return all;
+}
+
+std::optional<ResolvedPlugin> PluginResolver::resolve(PluginKind kind, const PluginUse& use) {
+  // The parser has told of a table without either.
+  if (use.plugin.empty() && use.file.empty()) return std::nullopt;
+  ResolvedPlugin plugin;
+  try {
+    Place place = find(kind, use);
+    plugin.info = std::move(place.info);
+    plugin.file = std::move(place.file);
+  } catch (const LoadError& e) {
+    problems_.add(use.plugin_at, e.headline(), e.help());
+    plugin_failed_ = true;
+    return std::nullopt;
+  }
+  plugin.options = check_options(plugin.info, use, paths_, problems_);
+  plugin.instance_name = use.name;
+  plugin.on_error = use.on_error;
+  plugin.at = use.at;
+  return plugin;
+}
+
+PluginResolver::Place PluginResolver::find(PluginKind kind, const PluginUse& use) {
+  if (!use.file.empty()) return find_in_file(kind, use);
+  if (const RegisteredPlugin* p = linked_.find(kind, use.plugin, "")) return {p->info, ""};
+  std::vector<std::string> names;
+  for (const RegisteredPlugin& p : linked_.plugins())
+    if (p.info.kind == kind) names.push_back(p.info.name);
+  const FoundPlugin& found = search_.find(kind, use.plugin, std::move(names));
+  return {found.info, found.file};
+}
+
+PluginResolver::Place PluginResolver::find_in_file(PluginKind kind, const PluginUse& use) {
+  const LibraryFile library = vet_library(use.file, policy_, cpu_);
+  const std::string kind_text = kind_name(kind);
+  std::vector<PluginInfo> fitting;
+  std::vector<std::string> names;
+  for (const PluginInfo& p : library.module.plugins) {
+    if (p.kind != kind) continue;
+    fitting.push_back(p);
+    names.push_back(p.name);
+    if (p.name == use.plugin) return {p, use.file};
+  }
+  const std::string offers = "it offers " + listed(library.module.plugins);
+  if (fitting.empty()) throw LoadError(LoadErrorKind::kNotFound, use.file, "offers no " + kind_text, offers);
+  if (!use.plugin.empty())
+    throw LoadError(LoadErrorKind::kNotFound, use.file, "offers no " + kind_text + " \"" + use.plugin + "\"",
+                    offers + did_you_mean(use.plugin, names));
+  if (fitting.size() > 1)
+    throw LoadError(LoadErrorKind::kDuplicate, use.file, "offers more than one " + kind_text,
+                    "pick one with plugin = \"" + names.front() + "\"; " + offers);
+  return {fitting.front(), use.file};
+}
+
+void PluginResolver::name_instances(std::vector<ResolvedPlugin*> plugins) {
+  std::set<std::string> taken;
+  for (const ResolvedPlugin* p : plugins)
+    if (!p->instance_name.empty() && !taken.insert(p->instance_name).second)
+      problems_.add(
+          p->at,
+          std::string("two plugins of the kind ") + kind_name(p->info.kind) + " are named \"" + p->instance_name + "\"",
+          "give one of them another name");
+  for (ResolvedPlugin* p : plugins) {
+    if (!p->instance_name.empty()) continue;
+    p->instance_name = p->info.name;
+    for (int i = 1; !taken.insert(p->instance_name).second; ++i)
+      p->instance_name = p->info.name + "_" + std::to_string(i);
+  }
+}
+
+const RegisteredPlugin& load_plugin(const ResolvedPlugin& plugin, Loader& loader, Registry& registry) {
+  std::string file;
+  if (!plugin.file.empty()) {
+    const LoadedLibrary& library = loader.load(plugin.file);
+    registry.add_loaded(library);
+    file = library.path;
+  }
+  const RegisteredPlugin* found = registry.find(plugin.info.kind, plugin.info.name, file);
+  if (found == nullptr)
+    throw LoadError(
+        LoadErrorKind::kStale, plugin.file,
+        std::string("no longer offers the ") + kind_name(plugin.info.kind) + " \"" + plugin.info.name + "\"",
+        "it was replaced while the program started; start it again");
+  return *found;
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,78 @@
+// From the plugins that a manifest names to the files they are in and the options they get, without running their code.
+//
+//   PluginResolver resolver(registry, search, policy, cpu, {manifest.directory, environment}, problems);
+//   const ResolvedPlugins plugins = resolver.resolve(manifest);
+//   if (!problems.empty()) ...                                      all of them, at once
+//   const RegisteredPlugin& model = load_plugin(*plugins.model, loader, registry);
+//
+// A name is looked for among the linked-in plugins first, then in the search path; `file` is that one file: its only
+// plugin of the kind, or the one that `plugin` names. [main]
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/loader/check_options.h"
+#include "runtime/loader/registry.h"
+#include "runtime/loader/search.h"
+
+namespace belay::runtime {
+
+struct ResolvedPlugin {
+  PluginInfo info;
+  std::string file;  // empty: linked in
+  // The manifest's `name`; else of an input its section ("train"), of the others the plugin's name, then name_1,
+  // name_2. Unique among the plugins of a kind.
+  std::string instance_name;
+  OptionValues options;
+  OnHookError on_error = OnHookError::kStop;
+  Location at;  // of the table in the manifest
+};
+
+struct ResolvedPlugins {
+  std::map<std::string, ResolvedPlugin> inputs;  // by section
+  std::optional<ResolvedPlugin> model;
+  std::optional<ResolvedPlugin> saver;
+  std::vector<ResolvedPlugin> init_fns;
+  std::vector<ResolvedPlugin> hooks;  // in calling order
+};
+
+class PluginResolver {
+ public:
+  // Everything is borrowed; `problems` gets what is wrong.
+  PluginResolver(const Registry& linked, const PluginSearch& search, FilePolicy& policy, const CpuFeatures& cpu,
+                 PathContext paths, Diagnostics& problems);
+
+  // What could be resolved of the manifest's plugins; complete if no problem was added. What the manifest leaves out
+  // (default hooks, the default saver) its caller has put in before.
+  ResolvedPlugins resolve(const Manifest& manifest);
+  // One plugin. Nothing where it is not found; its options' problems are told all the same.
+  std::optional<ResolvedPlugin> resolve(PluginKind kind, const PluginUse& use);
+
+  // Whether a plugin could not be found or used: then the exit status is 3, and 2 for any other problem.
+  bool plugin_failed() const noexcept { return plugin_failed_; }
+
+ private:
+  struct Place {
+    PluginInfo info;
+    std::string file;
+  };
+  Place find(PluginKind kind, const PluginUse& use);
+  Place find_in_file(PluginKind kind, const PluginUse& use);
+  void name_instances(std::vector<ResolvedPlugin*> plugins);
+
+  const Registry& linked_;
+  const PluginSearch& search_;
+  FilePolicy& policy_;
+  const CpuFeatures& cpu_;
+  PathContext paths_;
+  Diagnostics& problems_;
+  bool plugin_failed_ = false;
+};
+
+// The plugin's table, its library loaded and registered where it was not yet. Throws LoadError.
+const RegisteredPlugin& load_plugin(const ResolvedPlugin& plugin, Loader& loader, Registry& registry);
+
+}  // namespace belay::runtime

@@ -1,0 +1,175 @@
+#include "runtime/loader/search.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+
+#include "runtime/platform/text.h"
+
+namespace belay::runtime {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The *.so files of a directory, sorted.
+std::vector<std::string> libraries_in(const std::string& directory) {
+  std::vector<std::string> names;
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {
+    std::string name = entry.path().filename().string();
+    if (name.size() > 3 && name[0] != '.' && name.compare(name.size() - 3, 3, ".so") == 0)
+      names.push_back(std::move(name));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::optional<FileIdentity> identity_of(const std::string& path) {
+  struct stat s {};
+  if (::stat(path.c_str(), &s) != 0) return std::nullopt;
+  return FileIdentity{s.st_dev, s.st_ino};
+}
+
+// Remembers an identity; false where it was known.
+bool remember(std::vector<FileIdentity>& seen, const FileIdentity& id) {
+  const auto at = std::lower_bound(seen.begin(), seen.end(), id);
+  if (at != seen.end() && *at == id) return false;
+  seen.insert(at, id);
+  return true;
+}
+
+}  // namespace
+
+const char* installed_plugin_directory() noexcept { return BELAY_PLUGIN_DIRECTORY; }
+
+SearchPath plugin_search_path(const std::vector<std::string>& manifest_path, const Environment& environment) {
+  SearchPath path;
+  for (const std::string& directory : manifest_path)
+    path.directories.push_back({directory, "the manifest's plugins.path"});
+  if (const auto text = environment("BELAY_PLUGIN_PATH"); text && !text->empty()) {
+    for (std::size_t begin = 0; begin <= text->size();) {
+      const std::size_t end = std::min(text->find(':', begin), text->size());
+      const std::string element = text->substr(begin, end - begin);
+      begin = end + 1;
+      if (element.empty()) {
+        path.warnings.emplace_back(
+            "BELAY_PLUGIN_PATH has an empty element, which is left out; remove the ':' at an end or the '::'");
+      } else if (element[0] != '/') {
+        path.warnings.push_back("BELAY_PLUGIN_PATH has the relative element '" + escaped(element) +
+                                "', which is left out; write an absolute path");
+      } else {
+        path.directories.push_back({element, "BELAY_PLUGIN_PATH"});
+      }
+    }
+  }
+  if (const auto home = environment("HOME"); home && !home->empty() && (*home)[0] == '/')
+    path.directories.push_back({(fs::path(*home) / ".local/lib/belay").string(), "the user's directory"});
+  path.directories.push_back({installed_plugin_directory(), "the installed directory"});
+  return path;
+}
+
+PluginSearch::PluginSearch(SearchPath path, FilePolicy& policy, const CpuFeatures& cpu) : path_(std::move(path)) {
+  std::vector<FileIdentity> listed;
+  for (std::size_t i = 0; i < path_.directories.size(); ++i) {
+    const auto identity = identity_of(path_.directories[i].path);
+    exists_.push_back(identity.has_value());
+    if (identity && remember(listed, *identity)) list_directory(i, policy, cpu);
+  }
+}
+
+void PluginSearch::list_directory(std::size_t index, FilePolicy& policy, const CpuFeatures& cpu) {
+  const std::string& directory = path_.directories[index].path;
+  std::vector<std::string> names;
+  try {
+    policy.check_directory(directory, "", path_.warnings);
+    names = libraries_in(directory);
+  } catch (const LoadError& e) {
+    rejected_.push_back({directory, e});
+    return;
+  } catch (const fs::filesystem_error& e) {
+    rejected_.push_back(
+        {directory, LoadError(LoadErrorKind::kUnreadable, directory, "cannot be listed: " + e.code().message(), "")});
+    return;
+  }
+  for (const std::string& name : names) {
+    const std::string file = (fs::path(directory) / name).string();
+    const auto identity = identity_of(file);
+    if (identity && !remember(seen_, *identity)) continue;
+    try {
+      const LibraryFile library = vet_library(file, policy, cpu);
+      path_.warnings.insert(path_.warnings.end(), library.warnings.begin(), library.warnings.end());
+      add_plugins(library, index);
+    } catch (const LoadError& e) {
+      rejected_.push_back({file, e});
+    }
+  }
+}
+
+void PluginSearch::add_plugins(const LibraryFile& library, std::size_t index) {
+  for (const PluginInfo& info : library.module.plugins) {
+    FoundPlugin found;
+    found.info = info;
+    found.file = library.path;
+    found.version = library.module.version;
+    found.directory = index;
+    const auto [first, is_first] = first_.try_emplace({info.kind, info.name}, plugins_.size());
+    if (!is_first) {
+      FoundPlugin& used = plugins_[first->second];
+      if (used.directory == index) {
+        used.conflicts_with = found.file;
+        found.conflicts_with = used.file;
+      } else {
+        found.shadowed_by = used.file;
+      }
+    }
+    plugins_.push_back(std::move(found));
+  }
+}
+
+const FoundPlugin& PluginSearch::find(PluginKind kind, std::string_view name, std::vector<std::string> linked) const {
+  const auto at = first_.find({kind, std::string(name)});
+  if (at == first_.end()) fail_not_found(kind, name, std::move(linked));
+  const FoundPlugin& p = plugins_[at->second];
+  if (p.conflicts_with.empty()) return p;
+  throw LoadError(LoadErrorKind::kDuplicate, p.file,
+                  "(" + p.version + ") and '" + p.conflicts_with + "' both offer the " + kind_name(kind) + " \"" +
+                      p.info.name + "\"",
+                  "remove one of them, or name the one you want with file = \"...\"");
+}
+
+void PluginSearch::fail_not_found(PluginKind kind, std::string_view name, std::vector<std::string> candidates) const {
+  const std::string quoted = "\"" + std::string(name) + "\"";
+  if (name.find('/') != std::string_view::npos)
+    throw LoadError(LoadErrorKind::kNotFound, "", quoted + " is no plugin's name: it has a '/'",
+                    "to load a library by its path, write file = " + quoted);
+  for (const RejectedFile& r : rejected_) {
+    const std::string stem = fs::path(r.path).stem().string();
+    if (stem == name || stem == "lib" + std::string(name)) throw r.error;
+  }
+  std::string elsewhere;
+  for (const FoundPlugin& p : plugins_) {
+    if (p.info.kind == kind) candidates.push_back(p.info.name);
+    if (p.info.name == name && elsewhere.empty()) elsewhere = kind_name(p.info.kind);
+  }
+  if (!elsewhere.empty())
+    throw LoadError(LoadErrorKind::kNotFound, "",
+                    std::string(kind_name(kind)) + " " + quoted +
+                        " is not found, but there is a plugin of that name of the kind " + elsewhere,
+                    "name it where a plugin of the kind " + elsewhere + " belongs");
+  const std::string near = nearest(name, candidates);
+  throw LoadError(LoadErrorKind::kNotFound, "",
+                  std::string(kind_name(kind)) + " " + quoted + " is not found in " + searched(),
+                  (near.empty() ? "" : "did you mean \"" + near + "\"? ") +
+                      std::string("set [plugins] path, BELAY_PLUGIN_PATH or file = \"...\"; `belay plugins` lists "
+                                  "what there is"));
+}
+
+std::string PluginSearch::searched() const {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < path_.directories.size(); ++i)
+    names.push_back(path_.directories[i].path + (exists_[i] ? "" : " (does not exist)"));
+  return names.empty() ? "no directory" : joined(names);
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,87 @@
+// Where plugins are looked for, and what lies there. Everything here reads notes alone; no plugin code runs.
+//
+//   const SearchPath path = plugin_search_path(manifest.plugins.path, environment);
+//   const PluginSearch search(path, policy, cpu);
+//   const FoundPlugin& hook = search.find(PluginKind::kHook, "logging_tensor");
+//
+// Order: the manifest's [plugins] path, BELAY_PLUGIN_PATH, ~/.local/lib/belay, the installed directory. In each, every
+// *.so that is no hidden file; folders below are not entered. A plugin in an earlier directory shadows one of the same
+// kind and name in a later one. Two different files in one directory that offer the same plugin are an error for that
+// name. Links to one file are one file.
+//
+// Everything is read once, by the constructor; afterwards an object may be used from several threads.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "runtime/loader/library_file.h"
+#include "runtime/loader/load_error.h"
+#include "runtime/manifest/paths.h"
+
+namespace belay::runtime {
+
+struct SearchDirectory {
+  std::string path;    // absolute
+  std::string source;  // "the manifest's plugins.path", "BELAY_PLUGIN_PATH" ...
+};
+
+struct SearchPath {
+  std::vector<SearchDirectory> directories;  // in the order of search
+  std::vector<std::string> warnings;         // elements that were left out
+};
+
+// Empty and relative elements of BELAY_PLUGIN_PATH are left out with a warning: they would mean the current directory.
+SearchPath plugin_search_path(const std::vector<std::string>& manifest_path, const Environment& environment);
+// Where `cmake --install` puts plugins.
+const char* installed_plugin_directory() noexcept;
+
+struct FoundPlugin {
+  PluginInfo info;
+  std::string file;
+  std::string version;
+  std::string shadowed_by;     // the file that is used instead, or empty
+  std::string conflicts_with;  // another file of the same directory with the same plugin, or empty
+  std::size_t directory = 0;   // index in directories()
+};
+
+// A *.so that cannot be used, or a directory that may not be.
+struct RejectedFile {
+  std::string path;
+  LoadError error;
+};
+
+class PluginSearch {
+ public:
+  // `policy` and `cpu` are used by the constructor alone.
+  PluginSearch(SearchPath path, FilePolicy& policy, const CpuFeatures& cpu);
+
+  // The plugin to use. Throws LoadError: not_found (with the directories and the nearest name, also of those in
+  // `linked`), duplicate, or, where a file called after it was refused, that file's error.
+  const FoundPlugin& find(PluginKind kind, std::string_view name, std::vector<std::string> linked = {}) const;
+
+  const std::vector<SearchDirectory>& directories() const noexcept { return path_.directories; }
+  const std::vector<FoundPlugin>& plugins() const noexcept { return plugins_; }  // in the order of search
+  const std::vector<RejectedFile>& rejected() const noexcept { return rejected_; }
+  // Elements of the path that were left out, and files and directories that others may write.
+  const std::vector<std::string>& warnings() const noexcept { return path_.warnings; }
+  // "/a, /b (does not exist)", or "no directory".
+  std::string searched() const;
+
+ private:
+  void list_directory(std::size_t index, FilePolicy& policy, const CpuFeatures& cpu);
+  void add_plugins(const LibraryFile& library, std::size_t index);
+  [[noreturn]] void fail_not_found(PluginKind kind, std::string_view name, std::vector<std::string> candidates) const;
+
+  SearchPath path_;
+  std::vector<bool> exists_;  // per directory
+  std::vector<FoundPlugin> plugins_;
+  std::vector<RejectedFile> rejected_;
+  std::map<std::pair<PluginKind, std::string>, std::size_t> first_;  // index in plugins_ of the one to use
+  std::vector<FileIdentity> seen_;                                   // sorted
+};
+
+}  // namespace belay::runtime

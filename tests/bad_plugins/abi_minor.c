@@ -1,0 +1,3 @@
+/* Built for a later minor. */
+#define NOTE_ABI "[0, 99]"
+#include "minimal_hook.h"

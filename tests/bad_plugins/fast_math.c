@@ -1,0 +1,2 @@
+/* Linked with -ffast-math, which sets flush-to-zero on the thread that loads it. */
+#include "minimal_hook.h"

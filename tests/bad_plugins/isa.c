@@ -1,0 +1,3 @@
+/* Compiled for instructions that no processor has. */
+#define NOTE_ISA "[\"sse2_of_the_future\", \"avx9\"]"
+#include "minimal_hook.h"

@@ -1,0 +1,3 @@
+/* A table of a later minor, longer than the host knows: loads. */
+#define TABLE_STRUCT_SIZE UINT32_MAX
+#include "minimal_hook.h"

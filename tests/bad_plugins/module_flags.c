@@ -1,0 +1,3 @@
+/* A flag that nobody has defined. */
+#define MODULE_FLAGS 1
+#include "minimal_hook.h"

@@ -1,0 +1,3 @@
+/* A mandatory slot is null. */
+#define TABLE_CREATE NULL
+#include "minimal_hook.h"

@@ -1,0 +1,3 @@
+/* The note is some text. */
+#define NOTE_TEXT "plugins: minimal"
+#include "minimal_hook.h"

@@ -1,0 +1,5 @@
+/* The default is no number. */
+#define NOTE_PLUGIN                                            \
+  "{\"kind\": \"hook\", \"name\": \"minimal\", \"options\": [" \
+  "{\"name\": \"max\", \"type\": \"float\", \"default\": \"ten\"}]}"
+#include "minimal_hook.h"

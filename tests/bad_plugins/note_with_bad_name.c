@@ -1,0 +1,3 @@
+/* Upper case, and a path. */
+#define NOTE_NAME "../Minimal"
+#include "minimal_hook.h"

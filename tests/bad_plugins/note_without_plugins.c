@@ -1,0 +1,4 @@
+/* The note lists nothing. */
+#define NOTE_PLUGIN ""
+#define MODULE_N_PLUGINS 0
+#include "minimal_hook.h"

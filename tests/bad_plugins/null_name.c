@@ -1,0 +1,3 @@
+/* A plugin without a name. */
+#define PLUGIN_NAME NULL
+#include "minimal_hook.h"

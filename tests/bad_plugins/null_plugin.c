@@ -1,0 +1,3 @@
+/* An entry that is null. */
+#define PLUGIN_ENTRY NULL
+#include "minimal_hook.h"

@@ -1,0 +1,3 @@
+/* A plugin without a table. */
+#define PLUGIN_TABLE NULL
+#include "minimal_hook.h"

@@ -1,0 +1,3 @@
+/* The note says hook, the module saver. */
+#define PLUGIN_KIND BELAY_KIND_SAVER
+#include "minimal_hook.h"

@@ -1,0 +1,3 @@
+/* Renamed in the code, not in the note. */
+#define PLUGIN_NAME "maximal"
+#include "minimal_hook.h"

@@ -1,0 +1,125 @@
+#include "runtime/loader/host.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include "belay/host.h"
+#include "belay/testing/error_of.h"
+#include "tests/loader/plugin_files.h"
+#include "tests/platform/fake_clock.h"
+
+namespace belay::runtime {
+namespace {
+
+using belay::testing::error_of;
+using ::testing::ElementsAre;
+
+class FailingLogger final : public Logger {
+ public:
+  void log(LogLevel, std::string_view, std::string_view) override { throw std::runtime_error("no log"); }
+  bool enabled(LogLevel) const override { throw std::runtime_error("no log"); }
+  bool interactive() const override { throw std::runtime_error("no log"); }
+  void status_line(std::string_view) override { throw std::runtime_error("no log"); }
+  void set_step(std::int64_t) override {}
+  void flush() override {}
+};
+
+TEST(Host, OffersTheCoreServiceToTheSdk) {
+  RecordingLogger logger;
+  FakeClock clock;
+  HostServices services(logger, clock, "/runs/x", 7);
+  InstanceHost instance(services, "losses");
+  const belay::Host host(InstanceHost::api(), instance.raw());
+  clock.advance(1500);
+  host.info("hello");
+  host.error("oh");
+  host.services().core.log(host.raw(), 35, detail::str("odd levels are rounded down"));
+  host.log(LogLevel::kDebug, "small");
+  EXPECT_THAT(logger.lines, ElementsAre("info losses: hello", "error losses: oh",
+                                        "warning losses: odd levels are rounded down", "debug losses: small"));
+  EXPECT_FALSE(host.log_enabled(LogLevel::kDebug));
+  EXPECT_TRUE(host.log_enabled(LogLevel::kWarning));
+  EXPECT_EQ(host.monotonic().count(), clock.monotonic_ns());
+  EXPECT_EQ(host.wall_seconds(), static_cast<double>(clock.wall_ns()) * 1e-9);
+  EXPECT_EQ(host.run_directory(), "/runs/x");
+  EXPECT_EQ(host.instance_name(), "losses");
+  EXPECT_EQ(host.seed(), 7u);
+  EXPECT_TRUE(host.interactive());
+  host.status_line("50 %");
+  EXPECT_EQ(logger.status, "50 %");
+}
+
+TEST(Host, NothingThatALoggerThrowsReachesThePlugin) {
+  FailingLogger logger;
+  FakeClock clock;
+  HostServices services(logger, clock, "", 0);
+  InstanceHost instance(services, "x");
+  const belay::Host host(InstanceHost::api(), instance.raw());
+  host.info("lost");
+  host.status_line("lost");
+  EXPECT_FALSE(host.log_enabled(LogLevel::kError));
+  EXPECT_FALSE(host.interactive());
+}
+
+std::int32_t flush_events(belay_host* host, belay_status*) {
+  ++InstanceHost::from(host).services().context<int>();
+  return BELAY_OK;
+}
+
+TEST(Host, AServiceFindsItsContextByType) {
+  RecordingLogger logger;
+  FakeClock clock;
+  HostServices services(logger, clock, "", 0);
+  belay_events_api events{};
+  events.struct_size = sizeof(events);
+  events.flush = &flush_events;
+  services.add("events", &events);
+  int flushed = 0;
+  double other = 0;
+  services.set_context(&flushed);
+  services.set_context(&other);
+  InstanceHost instance(services, "x");
+  const belay::Host host(InstanceHost::api(), instance.raw());
+  detail::Status status;
+  status.check(host.services().events.flush(host.raw(), status));
+  EXPECT_EQ(flushed, 1);
+  EXPECT_EQ(&services.context<double>(), &other);
+}
+
+TEST(Host, AServiceThatItHasNotIsMissingByName) {
+  RecordingLogger logger;
+  FakeClock clock;
+  HostServices services(logger, clock, "", 0);
+  InstanceHost instance(services, "x");
+  const belay::Host host(InstanceHost::api(), instance.raw());
+  detail::Status status;
+  EXPECT_EQ(host.services().events.flush(host.raw(), status), BELAY_UNIMPLEMENTED);
+  EXPECT_EQ(status.message(), "the other side offers no 'events.flush'");
+}
+
+TEST(Host, AContextThatIsNotThereIsAnErrorAndMayComeAndGo) {
+  RecordingLogger logger;
+  FakeClock clock;
+  HostServices services(logger, clock, "", 0);
+  const auto use = [&] { services.context<int>(); };
+  EXPECT_EQ(error_of(use), "FAILED_PRECONDITION: this service works only while a session exists");
+  int session = 0;
+  services.set_context(&session);
+  EXPECT_EQ(error_of(use), "");
+  services.set_context<int>(nullptr);
+  EXPECT_EQ(error_of(use), "FAILED_PRECONDITION: this service works only while a session exists");
+}
+
+TEST(Host, AServiceIsAddedOnce) {
+  RecordingLogger logger;
+  FakeClock clock;
+  HostServices services(logger, clock, "", 0);
+  const int table = 0;
+  EXPECT_EQ(error_of([&] { services.add("core", &table); }), "ALREADY_EXISTS: service \"core\" is added twice");
+  EXPECT_EQ(services.find("graph"), nullptr);
+}
+
+}  // namespace
+}  // namespace belay::runtime

@@ -1,0 +1,215 @@
+#include "runtime/loader/instance.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "belay/testing/allocations.h"
+#include "belay/testing/error_of.h"
+#include "tests/loader/plugin_files.h"
+#include "tests/platform/fake_clock.h"
+
+BELAY_COUNT_ALLOCATIONS
+
+extern "C" const belay_module belay_module_loader_sample;
+
+namespace belay::runtime {
+namespace {
+
+using belay::testing::error_of;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class InstanceTest : public ::testing::Test {
+ protected:
+  // Uses of tests/bad_plugins/misbehaving.cc.
+  const RegisteredPlugin& misbehaving() {
+    registry_.add_loaded(loader_.load(BELAY_BAD_PLUGIN_DIR "/misbehaving.so"));
+    return *registry_.find(PluginKind::kHook, "misbehaving");
+  }
+  static ResolvedPlugin use_with(const RegisteredPlugin& plugin, const std::string& fault) {
+    ResolvedPlugin use;
+    use.info = plugin.info;
+    use.file = plugin.file;
+    use.instance_name = "x";
+    use.at = {"train.toml", 14, 1};
+    if (!fault.empty()) use.options.add("fault", fault, OptionType::kString);
+    return use;
+  }
+  PluginInstance& make(const std::string& fault) {
+    const RegisteredPlugin& plugin = misbehaving();
+    return instances_.create(plugin, use_with(plugin, fault), services_, monitor_);
+  }
+  std::string begin_error(const std::string& fault) {
+    PluginInstance& hook = make(fault);
+    return error_of([&] { hook.call("begin", &belay_hook_api::begin, static_cast<belay_graph*>(nullptr)); });
+  }
+  static void after_run(PluginInstance& hook) {
+    hook.call("after_run", &belay_hook_api::after_run, static_cast<belay_run*>(nullptr),
+              static_cast<const belay_run_values*>(nullptr));
+  }
+
+  RecordingLogger logger_;
+  FakeClock clock_;
+  HostServices services_{logger_, clock_, "", 1};
+  FilePolicy policy_;
+  const CpuFeatures cpu_;
+  Loader loader_{policy_, cpu_, ""};
+  Registry registry_;
+  CallMonitor monitor_;
+  PluginInstances instances_;
+};
+
+const std::string kLabel = "hook \"x\" of \"misbehaving\" (misbehaving.so 0.9)";
+
+TEST_F(InstanceTest, ACallThatSucceedsAllocatesNothing) {
+  PluginInstance& hook = make("");
+  after_run(hook);
+  const auto before = belay::testing::allocations();
+  for (int i = 0; i < 100; ++i) after_run(hook);
+  EXPECT_EQ(belay::testing::allocations() - before, 0u);
+}
+
+TEST_F(InstanceTest, AnErrorNamesInstancePluginFileCallbackAndStep) {
+  EXPECT_EQ(begin_error("no message"), "ABORTED: " + kLabel + " in begin: no message");
+  monitor_.step = 17;
+  EXPECT_EQ(begin_error("no message"), "ABORTED: " + kLabel + " in begin at step 17: no message");
+  EXPECT_EQ(begin_error("stop"), "STOP: " + kLabel + " in begin at step 17: enough");
+}
+
+TEST_F(InstanceTest, AnUnknownCodeIsInternalAndShown) {
+  EXPECT_EQ(begin_error("unknown code"), "INTERNAL: " + kLabel + " in begin: minus three (unknown status code -3)");
+}
+
+TEST_F(InstanceTest, TextIsCutAndEscapedToOneLine) {
+  EXPECT_EQ(begin_error("megabyte"), "INTERNAL: " + kLabel + " in begin: " + std::string(4096, 'x'));
+  EXPECT_EQ(begin_error("escapes"), "DATA_LOSS: " + kLabel + " in begin: two\\nlines \\x1b[31m and \\xff");
+  EXPECT_EQ(begin_error("says more than it wrote").rfind("INTERNAL: " + kLabel + " in begin: short", 0), 0u);
+}
+
+TEST_F(InstanceTest, AnExceptionThatEscapesPoisonsTheInstance) {
+  const struct {
+    const char *fault, *text;
+  } cases[] = {{"throw", "std::runtime_error: boom"},
+               {"throw int", "int"},
+               {"throw bad_alloc", "std::bad_alloc: std::bad_alloc"},
+               {"throw without text", "(anonymous namespace)::Unspeakable: an exception without a text"}};
+  monitor_.step = 3;
+  for (const auto& c : cases) {
+    PluginInstance& hook = make(c.fault);
+    EXPECT_EQ(error_of([&] { after_run(hook); }),
+              "UNKNOWN: " + kLabel +
+                  " in after_run at step 3: it let an exception escape, and is not called any more: " + c.text);
+    EXPECT_TRUE(hook.poisoned());
+    EXPECT_EQ(
+        error_of([&] { after_run(hook); }),
+        "FAILED_PRECONDITION: " + kLabel +
+            " in after_run at step 3: it is not called any more, since it let an exception escape from an earlier "
+            "call");
+  }
+}
+
+TEST_F(InstanceTest, AFailingCreateNamesThePlaceInTheManifestAndTheFile) {
+  const std::string head =
+      "train.toml:14:1: cannot create " + kLabel + " of '" BELAY_BAD_PLUGIN_DIR "/misbehaving.so': ";
+  EXPECT_EQ(error_of([&] { make("refuse"); }), "INVALID_ARGUMENT: " + head + "alpha must lie in (0, 1)");
+  EXPECT_EQ(error_of([&] { make("throw in create"); }),
+            "UNKNOWN: " + head + "it let an exception escape: std::invalid_argument: alpha must lie in (0, 1)");
+  EXPECT_EQ(error_of([&] { make("unknown code in create"); }),
+            "INTERNAL: " + head + "what is this (unknown status code 4711)");
+  EXPECT_EQ(error_of([&] { make("no instance"); }), "INTERNAL: " + head + "it gave no instance (self is null)");
+  EXPECT_EQ(monitor_.instance.load(), nullptr);
+}
+
+TEST_F(InstanceTest, AConstructorOfTheSdkThatThrowsIsItsOwnText) {
+  registry_.add_loaded(loader_.load(BELAY_BAD_PLUGIN_DIR "/throwing_constructor.so"));
+  const RegisteredPlugin& plugin = *registry_.find(PluginKind::kHook, "choosy");
+  ResolvedPlugin use = use_with(plugin, "");
+  use.instance_name = "choosy";
+  use.at = {};
+  use.options.add("alpha", 2.0, OptionType::kFloat);
+  EXPECT_EQ(error_of([&] { instances_.create(plugin, use, services_, monitor_); }),
+            "INVALID_ARGUMENT: cannot create hook \"choosy\" (throwing_constructor.so 1.0.0) of '" BELAY_BAD_PLUGIN_DIR
+            "/throwing_constructor.so': alpha must lie in (0, 1)");
+}
+
+TEST_F(InstanceTest, AThrowingDestroyIsLogged) {
+  {
+    PluginInstances own;
+    const RegisteredPlugin& plugin = misbehaving();
+    own.create(plugin, use_with(plugin, "throw in destroy"), services_, monitor_);
+  }
+  EXPECT_THAT(logger_.lines,
+              ElementsAre("error x: " + kLabel + " let an exception escape from destroy: std::runtime_error: not now"));
+}
+
+TEST_F(InstanceTest, InstancesOfTheSdkGetTheirOptionsAndDieInReverseOrder) {
+  registry_.add_linked(&belay_module_loader_sample);
+  const RegisteredPlugin& plugin = *registry_.find(PluginKind::kHook, "sample_hook");
+  {
+    PluginInstances own;
+    for (const char* name : {"a", "b"}) {
+      ResolvedPlugin use;
+      use.info = plugin.info;
+      use.instance_name = name;
+      use.options.add("tensors", std::vector<std::string>{"loss", "accuracy"}, OptionType::kString);
+      use.options.add("max", 2.5, OptionType::kFloat);
+      PluginInstance& hook = own.create(plugin, use, services_, monitor_);
+      EXPECT_EQ(hook.name(), name);
+      EXPECT_EQ(hook.label(), "hook \"" + std::string(name) + "\" of \"sample_hook\" (linked in, 1.2.0)");
+      EXPECT_EQ(error_of([&] { hook.call("end", &belay_hook_api::end, static_cast<belay_session*>(nullptr)); }),
+                "DATA_LOSS: " + hook.label() + " in end: no end");
+    }
+  }
+  EXPECT_THAT(logger_.lines,
+              ElementsAre("info a: made with 2 tensors, max 2.500000", "info b: made with 2 tensors, max 2.500000",
+                          "info b: destroyed", "info a: destroyed"));
+}
+
+TEST_F(InstanceTest, AHandleBorrowsTheInstance) {
+  PluginInstance& hook = make("");
+  {
+    const HookHandle handle = hook.handle<belay_hook_api>();
+    EXPECT_TRUE(handle);
+    EXPECT_EQ(handle.self(), hook.self());
+  }
+  after_run(hook);
+}
+
+// A hook that looks at the monitor while it is called.
+CallMonitor* watched = nullptr;
+std::string seen;
+std::int32_t watching_begin(void*, belay_graph*, belay_status*) {
+  seen = watched->instance.load()->name() + " in " + watched->callback.load();
+  return BELAY_OK;
+}
+std::int32_t watching_create(const belay_host_api*, belay_host*, const belay_named_value*, std::uint64_t, void** self,
+                             belay_status*) {
+  static int object;
+  *self = &object;
+  return BELAY_OK;
+}
+void watching_destroy(void*) {}
+
+TEST_F(InstanceTest, TheMonitorTellsWhoIsBeingCalled) {
+  belay_hook_api table{};
+  table.struct_size = sizeof(table);
+  table.create = &watching_create;
+  table.destroy = &watching_destroy;
+  table.begin = &watching_begin;
+  RegisteredPlugin plugin;
+  plugin.info.name = "watching";
+  plugin.table = adopt_table(PluginKind::kHook, &table);
+  ResolvedPlugin use;
+  use.instance_name = "w";
+  watched = &monitor_;
+  PluginInstance hook(plugin, use, services_, monitor_);
+  hook.call("begin", &belay_hook_api::begin, static_cast<belay_graph*>(nullptr));
+  EXPECT_EQ(seen, "w in begin");
+  EXPECT_EQ(monitor_.instance.load(), nullptr);
+  EXPECT_EQ(monitor_.callback.load(), nullptr);
+}
+
+}  // namespace
+}  // namespace belay::runtime

@@ -1,0 +1,116 @@
+#include "runtime/loader/load_guard.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cfenv>
+#include <clocale>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+namespace belay::runtime {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::ExitedWithCode;
+using ::testing::IsEmpty;
+
+TEST(ProcessStateGuard, LeavesWhatDidNotChange) {
+  ProcessStateGuard guard;
+  EXPECT_THAT(guard.restore(), IsEmpty());
+}
+
+TEST(ProcessStateGuard, PutsTheRoundingModeBack) {
+#if defined(__x86_64__)
+  const std::string change = "the floating-point mode (rounding, x87 control word)";
+#else
+  const std::string change = "the floating-point mode (rounding)";
+#endif
+  ProcessStateGuard guard;
+  std::fesetround(FE_UPWARD);
+  EXPECT_THAT(guard.restore(), ElementsAre(change));
+  EXPECT_EQ(std::fegetround(), FE_TONEAREST);
+}
+
+#if defined(__x86_64__)
+TEST(ProcessStateGuard, PutsFlushToZeroBack) {
+  const unsigned before = _mm_getcsr();
+  ProcessStateGuard guard;
+  _mm_setcsr(before | 0x8040);
+  EXPECT_THAT(guard.restore(), ElementsAre("the floating-point mode (flush-to-zero)"));
+  EXPECT_EQ(_mm_getcsr(), before);
+}
+
+TEST(ProcessStateGuard, TheStickyFlagsOfACalculationAreNoChange) {
+  ProcessStateGuard guard;
+  volatile double zero = 0, one = 1;
+  volatile double infinite = one / zero;
+  (void)infinite;
+  EXPECT_THAT(guard.restore(), IsEmpty());
+}
+#endif
+
+TEST(ProcessStateGuard, PutsTheLocaleBack) {
+  ProcessStateGuard guard;
+  if (std::setlocale(LC_ALL, "C.UTF-8") == nullptr) GTEST_SKIP() << "this system has no locale C.UTF-8";
+  EXPECT_THAT(guard.restore(), ElementsAre("the locale"));
+  EXPECT_STREQ(std::setlocale(LC_ALL, nullptr), "C");
+}
+
+TEST(ProcessStateGuard, PutsTheCxxLocaleBack) {
+  struct Comma : std::numpunct<char> {
+    char do_decimal_point() const override { return ','; }
+  };
+  ProcessStateGuard guard;
+  const std::locale before = std::locale::global(std::locale(std::locale(), new Comma));
+  EXPECT_THAT(guard.restore(), ElementsAre("the locale"));
+  EXPECT_EQ(std::locale(), before);
+}
+
+TEST(LoadingScope, NamesTheLibraryWhenSomethingTerminates) {
+  EXPECT_EXIT(
+      {
+        const LoadingScope scope("/a/b\n.so");
+        std::thread([] { throw std::runtime_error("no\ntable"); }).join();
+      },
+      ExitedWithCode(3),
+      "^error: plugin '/a/b\\\\n.so' failed in its own initializers while it was loaded: it threw std::runtime_error: "
+      "no\\\\ntable\n  help: initializers of global objects must not throw\n$");
+}
+
+TEST(LoadingScope, MakesAnExitWithSuccessAFailure) {
+  EXPECT_EXIT(
+      {
+        const LoadingScope scope("/a/b.so");
+        std::exit(0);
+      },
+      ExitedWithCode(3),
+      "^error: plugin '/a/b.so' ended the process \\(exit status 0\\) while it was loaded\n"
+      "  help: initializers of global objects must not call exit\n$");
+}
+
+TEST(LoadingScope, LeavesAnotherExitStatusAlone) {
+  EXPECT_EXIT(
+      {
+        const LoadingScope scope("/a/b.so");
+        std::exit(9);
+      },
+      ExitedWithCode(9), "ended the process \\(exit status 9\\)");
+}
+
+TEST(LoadingScope, IsOverWhenItEnds) {
+  EXPECT_EXIT(
+      {
+        { const LoadingScope scope("/a/b.so"); }
+        std::exit(0);
+      },
+      ExitedWithCode(0), "^$");
+}
+
+}  // namespace
+}  // namespace belay::runtime

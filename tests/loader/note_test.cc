@@ -1,0 +1,149 @@
+#include "runtime/loader/note.h"
+
+#include <gtest/gtest.h>
+
+#include "belay/module.h"
+
+extern "C" const belay_module belay_module_loader_sample;
+
+namespace belay::runtime {
+namespace {
+
+std::string error_of_note(const std::string& text) {
+  try {
+    parse_note(text);
+  } catch (const NoteError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+std::string with_plugins(const std::string& plugins) {
+  return R"({"abi": [0, 1], "version": "1.0.0", "plugins": [)" + plugins + "]}";
+}
+
+std::string with_option(const std::string& option) {
+  return with_plugins(R"({"kind": "hook", "name": "x", "options": [)" + option + "]}");
+}
+
+TEST(Note, OfAnSdkPluginHasEveryPluginAndOption) {
+  const belay_module& m = belay_module_loader_sample;
+  const ModuleInfo info = parse_note({m.note, m.note_size});
+  EXPECT_EQ(info.abi_major, 0);
+  EXPECT_EQ(info.abi_minor, 1);
+  EXPECT_EQ(info.version, "1.2.0");
+  EXPECT_NE(info.toolchain.find("C++17"), std::string::npos) << info.toolchain;
+  ASSERT_EQ(info.plugins.size(), 5u);
+  EXPECT_EQ(info.plugins[1].kind, PluginKind::kSaver);
+  EXPECT_EQ(info.plugins[4].name, "sample_input");
+  const PluginInfo& hook = info.plugins[0];
+  EXPECT_EQ(hook.kind, PluginKind::kHook);
+  EXPECT_EQ(hook.doc, "Has an option of each type");
+  ASSERT_EQ(hook.options.size(), 10u);
+  const OptionInfo& max = *hook.option("max");
+  EXPECT_STREQ(type_name(max), "float");
+  EXPECT_EQ(max.default_value, OptionValue(10.0));
+  EXPECT_EQ(max.min, 0);
+  EXPECT_EQ(max.max, 1e30);
+  EXPECT_EQ(max.help, "stop above this");
+  const OptionInfo& hidden = *hook.option("hidden");
+  EXPECT_STREQ(type_name(hidden), "int_list");
+  EXPECT_EQ(hidden.default_value, OptionValue(std::vector<std::int64_t>{128}));
+  EXPECT_EQ(hook.option("mode")->choices, (std::vector<std::string>{"fast", "slow"}));
+  EXPECT_TRUE(hook.option("tensors")->required);
+  EXPECT_FALSE(hook.option("tensors")->default_value.has_value());
+  EXPECT_STREQ(type_name(*hook.option("feeds")), "table");
+  EXPECT_EQ(hook.option("nothing"), nullptr);
+}
+
+TEST(Note, OfAnotherAbiIsReadNoFurther) {
+  const ModuleInfo info = parse_note(R"({"abi": [7, 3], "version": "9", "plugins": "who knows"})");
+  EXPECT_EQ(info.abi_major, 7);
+  EXPECT_EQ(info.abi_minor, 3);
+  EXPECT_EQ(info.version, "9");
+  EXPECT_TRUE(info.plugins.empty());
+}
+
+TEST(Note, KeysOfALaterHeaderAreLeftAlone) {
+  const ModuleInfo info =
+      parse_note(with_plugins(R"({"kind": "hook", "name": "x", "doc": "d", "author": {"name": "y"}})"));
+  EXPECT_EQ(info.plugins.at(0).doc, "d");
+}
+
+TEST(Note, SaysWhatIsWrongAndWhere) {
+  const struct {
+    std::string note, expected;
+  } cases[] = {
+      {"[]", "it must be a JSON object"},
+      {"3", "it must be a JSON object"},
+      {"{}", "\"abi\" is missing"},
+      {R"({"abi": 1})", "\"abi\" must be a list"},
+      {R"({"abi": [1]})", "\"abi\" must be [major, minor]"},
+      {R"({"abi": [0, "1"]})", "\"abi.1\" must be an integer of 64 bits"},
+      {R"({"abi": [0, 18446744073709551615]})", "\"abi.1\" must be an integer of 64 bits"},
+      {R"({"abi": [0, 1]})", "\"plugins\" is missing"},
+      {R"({"abi": [0, 1], "plugins": []})", "\"plugins\" is empty"},
+      {R"({"abi": [0, 1], "isa": [1], "plugins": []})", "\"isa.0\" must be a text"},
+      {with_plugins("1"), "\"plugins.0\" must be an object"},
+      {with_plugins("{}"), "\"plugins.0.kind\" is missing"},
+      {with_plugins(R"({"kind": "hok", "name": "x"})"),
+       "\"plugins.0.kind\" is \"hok\", must be one of: hook, saver, init_fn, model, input"},
+      {with_plugins(R"({"kind": "cluster", "name": "x"})"),
+       "\"plugins.0.kind\" is \"cluster\", must be one of: hook, saver, init_fn, model, input"},
+      {with_plugins(R"({"kind": "hook", "name": ""})"), "\"plugins.0.name\" is \"\", must be [a-z][a-z0-9_-]{0,62}"},
+      {with_plugins(R"({"kind": "hook", "name": "X"})"), "\"plugins.0.name\" is \"X\", must be [a-z][a-z0-9_-]{0,62}"},
+      {with_plugins(R"({"kind": "hook", "name": "a\u0000b"})"),
+       "\"plugins.0.name\" is \"a\\x00b\", must be [a-z][a-z0-9_-]{0,62}"},
+      {with_plugins(R"({"kind": "hook", "name": ")" + std::string(64, 'a') + R"("})"),
+       "\"plugins.0.name\" is \"" + std::string(60, 'a') + "...\", must be [a-z][a-z0-9_-]{0,62}"},
+      {with_plugins(R"({"kind": "hook", "name": "x"}, {"kind": "hook", "name": "x"})"),
+       "\"plugins.1\" repeats the hook \"x\""},
+      {with_option(R"({"type": "int"})"), "\"plugins.0.options.0.name\" is missing"},
+      {with_option(R"({"name": "", "type": "int"})"), "\"plugins.0.options.0.name\" is no name of an option"},
+      {with_option(R"({"name": "a"})"), "\"plugins.0.options.0.type\" is missing"},
+      {with_option(R"({"name": "a", "type": "flaot"})"),
+       "\"plugins.0.options.0.type\" is \"flaot\", must be one of: bool, int, float, string, path, table, bool_list, "
+       "int_list, float_list, string_list, path_list"},
+      {with_option(R"({"name": "a", "type": "int", "default": 1.5})"),
+       "\"plugins.0.options.0.default\" must be an integer of 64 bits"},
+      {with_option(R"({"name": "a", "type": "int_list", "default": [1, "b"]})"),
+       "\"plugins.0.options.0.default.1\" must be an integer of 64 bits"},
+      {with_option(R"({"name": "a", "type": "bool", "default": 1})"),
+       "\"plugins.0.options.0.default\" must be true or false"},
+      {with_option(R"({"name": "a", "type": "table", "default": 1})"),
+       "\"plugins.0.options.0.default\" is given, but a table has no default"},
+      {with_option(R"({"name": "a", "type": "string", "min": 1})"),
+       "\"plugins.0.options.0.min\" is given, but only numbers have a range"},
+      {with_option(R"({"name": "a", "type": "int", "choices": []})"),
+       "\"plugins.0.options.0.choices\" are given, but only texts have choices"},
+      {with_option(R"({"name": "a", "type": "int"}, {"name": "a", "type": "int"})"),
+       "\"plugins.0.options.1\" repeats the name of another option"},
+      {R"({"abi": [0, 1], "x": )" + std::string(10000, '[') + std::string(10000, ']') + "}",
+       "it is nested deeper than 8 levels"},
+      {R"({"abi": [0, 1], "version": ")" + std::string(70000, 'v') + R"(", "plugins": []})",
+       "\"version\" is longer than 64 KiB"},
+  };
+  for (const auto& c : cases) EXPECT_EQ(error_of_note(c.note), c.expected) << c.note.substr(0, 200);
+}
+
+TEST(Note, ThatIsNoJsonOrNoUtf8IsRefusedWithThePlace) {
+  for (const std::string& text :
+       {std::string(""), std::string("{"), std::string("{\"abi\": [0, 1],}"), std::string("{\"abi\": \"\xff\"}"),
+        std::string("{\"abi\": 1e999}"), std::string("{\"abi\": [0, 1]} x")})
+    EXPECT_EQ(error_of_note(text).rfind("it is no JSON: ", 0), 0u) << text << " -> " << error_of_note(text);
+}
+
+TEST(Note, AbiFitsExactlyBeforeOnePointZero) {
+  EXPECT_TRUE(abi_fits(BELAY_ABI_MAJOR, BELAY_ABI_MINOR));
+  EXPECT_FALSE(abi_fits(BELAY_ABI_MAJOR, BELAY_ABI_MINOR + 1));
+  EXPECT_FALSE(abi_fits(BELAY_ABI_MAJOR, BELAY_ABI_MINOR - 1));
+  EXPECT_FALSE(abi_fits(BELAY_ABI_MAJOR + 1, BELAY_ABI_MINOR));
+}
+
+TEST(Note, KindsHaveNamesBothWays) {
+  for (const PluginKind kind : kPluginKinds) EXPECT_EQ(kind_from_name(kind_name(kind)), kind);
+  EXPECT_EQ(kind_from_name("op"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace belay::runtime

@@ -1,0 +1,221 @@
+#include "runtime/loader/search.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <map>
+
+#include "tests/loader/plugin_files.h"
+#include "tests/loader/sample_file.h"
+
+namespace belay::runtime {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+Environment environment(const std::map<std::string, std::string>& values) {
+  return [values](const std::string& name) -> std::optional<std::string> {
+    const auto at = values.find(name);
+    if (at == values.end()) return std::nullopt;
+    return at->second;
+  };
+}
+
+std::vector<std::string> paths(const SearchPath& path) {
+  std::vector<std::string> all;
+  for (const SearchDirectory& d : path.directories) all.push_back(d.path);
+  return all;
+}
+
+// The sample library with the names of its plugins changed to others of the same length.
+std::string renamed(const std::string& bytes, const std::string& ending) { return replaced(bytes, "sample_", ending); }
+
+class SearchTest : public ::testing::Test {
+ protected:
+  SearchTest() {
+    for (const char* name : {"one", "two"}) std::filesystem::create_directory(folder_.file(name));
+  }
+  PluginSearch search(const std::vector<std::string>& names = {"one", "two"}) {
+    SearchPath path;
+    for (const std::string& name : names) path.directories.push_back({folder_.file(name), "a test"});
+    FilePolicy policy;
+    return PluginSearch(path, policy, CpuFeatures());
+  }
+  std::string find_error(const PluginSearch& search, PluginKind kind, const std::string& name) {
+    return load_error_of([&] { search.find(kind, name); }, folder_.path());
+  }
+
+  const std::string sample_ = bytes_of(sample_file());
+  belay::testing::TemporaryFolder folder_;
+};
+
+TEST(SearchPath, IsTheManifestsThenTheEnvironmentsThenTheUsersThenTheInstalled) {
+  const SearchPath path =
+      plugin_search_path({"/run/plugins"}, environment({{"BELAY_PLUGIN_PATH", "/a:/b"}, {"HOME", "/home/me"}}));
+  EXPECT_THAT(paths(path),
+              ElementsAre("/run/plugins", "/a", "/b", "/home/me/.local/lib/belay", installed_plugin_directory()));
+  EXPECT_THAT(path.warnings, IsEmpty());
+}
+
+TEST(SearchPath, EmptyAndRelativeElementsAreLeftOutWithAWarning) {
+  const SearchPath path =
+      plugin_search_path({}, environment({{"BELAY_PLUGIN_PATH", ":/a::plugins:./b\x1b:/c:"}, {"HOME", "here"}}));
+  EXPECT_THAT(paths(path), ElementsAre("/a", "/c", installed_plugin_directory()));
+  const std::string empty =
+      "BELAY_PLUGIN_PATH has an empty element, which is left out; remove the ':' at an end or the '::'";
+  EXPECT_THAT(
+      path.warnings,
+      ElementsAre(empty, empty,
+                  "BELAY_PLUGIN_PATH has the relative element 'plugins', which is left out; write an absolute path",
+                  "BELAY_PLUGIN_PATH has the relative element './b\\x1b', which is left out; write an absolute path",
+                  empty));
+}
+
+TEST_F(SearchTest, FindsByKindAndName) {
+  folder_.write("one/sample.so", sample_);
+  const PluginSearch s = search();
+  const FoundPlugin& hook = s.find(PluginKind::kHook, "sample_hook");
+  EXPECT_EQ(hook.file, folder_.file("one/sample.so"));
+  EXPECT_EQ(hook.version, "1.2.0");
+  EXPECT_EQ(hook.info.options.size(), 10u);
+  EXPECT_EQ(s.find(PluginKind::kInput, "sample_input").file, folder_.file("one/sample.so"));
+  EXPECT_EQ(s.plugins().size(), 5u);
+  EXPECT_THAT(s.rejected(), IsEmpty());
+}
+
+TEST_F(SearchTest, AnUnknownNameGetsTheNearestOneAndWhatWasSearched) {
+  folder_.write("one/sample.so", sample_);
+  const PluginSearch s = search({"one", "none"});
+  EXPECT_EQ(find_error(s, PluginKind::kHook, "sampel_hook"),
+            "not_found: hook \"sampel_hook\" is not found in DIR/one, DIR/none (does not exist)\n"
+            "  help: did you mean \"sample_hook\"? set [plugins] path, BELAY_PLUGIN_PATH or file = \"...\"; "
+            "`belay plugins` lists what there is");
+  EXPECT_EQ(find_error(search({}), PluginKind::kModel, "mlp"),
+            "not_found: model \"mlp\" is not found in no directory\n"
+            "  help: set [plugins] path, BELAY_PLUGIN_PATH or file = \"...\"; `belay plugins` lists what there is");
+}
+
+TEST_F(SearchTest, LinkedInNamesAreSuggestedToo) {
+  const PluginSearch s = search();
+  const std::string error = load_error_of([&] { s.find(PluginKind::kHook, "stop_at_setp", {"stop_at_step"}); });
+  EXPECT_NE(error.find("did you mean \"stop_at_step\"?"), std::string::npos) << error;
+}
+
+TEST_F(SearchTest, ANameOfAnotherKindIsTold) {
+  folder_.write("one/sample.so", sample_);
+  EXPECT_EQ(find_error(search(), PluginKind::kHook, "sample_saver"),
+            "not_found: hook \"sample_saver\" is not found, but there is a plugin of that name of the kind saver\n"
+            "  help: name it where a plugin of the kind saver belongs");
+}
+
+TEST_F(SearchTest, ANameWithASlashNeverResolves) {
+  folder_.write("one/sample.so", sample_);
+  EXPECT_EQ(find_error(search(), PluginKind::kHook, "../one/sample.so"),
+            "not_found: \"../one/sample.so\" is no plugin's name: it has a '/'\n"
+            "  help: to load a library by its path, write file = \"../one/sample.so\"");
+}
+
+TEST_F(SearchTest, AnEarlierDirectoryShadowsALaterOne) {
+  folder_.write("one/a.so", sample_);
+  folder_.write("two/b.so", sample_);
+  const PluginSearch s = search();
+  EXPECT_EQ(s.find(PluginKind::kHook, "sample_hook").file, folder_.file("one/a.so"));
+  ASSERT_EQ(s.plugins().size(), 10u);
+  EXPECT_EQ(s.plugins()[0].shadowed_by, "");
+  EXPECT_EQ(s.plugins()[5].file, folder_.file("two/b.so"));
+  EXPECT_EQ(s.plugins()[5].shadowed_by, folder_.file("one/a.so"));
+}
+
+TEST_F(SearchTest, TwoFilesOfOneDirectoryWithTheSamePluginAreAnErrorForThatName) {
+  folder_.write("one/a.so", sample_);
+  folder_.write("one/b.so", replaced(sample_, "sample_hook", "sample_look"));
+  const PluginSearch s = search();
+  EXPECT_EQ(s.find(PluginKind::kHook, "sample_hook").file, folder_.file("one/a.so"));
+  EXPECT_EQ(s.find(PluginKind::kHook, "sample_look").file, folder_.file("one/b.so"));
+  EXPECT_EQ(find_error(s, PluginKind::kSaver, "sample_saver"),
+            "duplicate: 'DIR/one/a.so' (1.2.0) and 'DIR/one/b.so' both offer the saver \"sample_saver\"\n"
+            "  help: remove one of them, or name the one you want with file = \"...\"");
+}
+
+TEST_F(SearchTest, LinksToOneFileAreOneFile) {
+  folder_.write("one/a.so", sample_);
+  std::filesystem::create_symlink("a.so", folder_.file("one/b.so"));
+  std::filesystem::create_hard_link(folder_.file("one/a.so"), folder_.file("one/c.so"));
+  std::filesystem::create_symlink("../one/a.so", folder_.file("two/d.so"));
+  const PluginSearch s = search({"one", "one", "two"});
+  EXPECT_EQ(s.plugins().size(), 5u);
+  EXPECT_EQ(s.find(PluginKind::kHook, "sample_hook").file, folder_.file("one/a.so"));
+}
+
+TEST_F(SearchTest, EachBadFileIsRejectedWithItsReasonAndTheOthersAreListed) {
+  folder_.write("one/cut.so", sample_.substr(0, 2000));
+  folder_.write("one/empty.so", "");
+  folder_.write("one/good.so", sample_);
+  folder_.write("one/readme.txt", "no plugin");
+  folder_.write("one/.hidden.so", sample_);
+  std::filesystem::create_directory(folder_.file("one/dir.so"));
+  std::filesystem::create_symlink("nowhere.so", folder_.file("one/dangling.so"));
+  std::filesystem::create_symlink("loop.so", folder_.file("one/loop.so"));
+  ASSERT_EQ(::mkfifo(folder_.file("one/pipe.so").c_str(), 0644), 0);
+  const PluginSearch s = search();
+  std::vector<std::string> seen;
+  for (const RejectedFile& r : s.rejected())
+    seen.push_back(std::filesystem::path(r.path).filename().string() + " " + kind_name(r.error.kind()));
+  EXPECT_THAT(seen, ElementsAre("cut.so truncated", "dangling.so not_found", "dir.so not_regular", "empty.so not_elf",
+                                "loop.so not_found", "pipe.so not_regular"));
+  EXPECT_EQ(s.plugins().size(), 5u);
+  EXPECT_EQ(replaced(s.rejected()[1].error.reason(), folder_.path(), "DIR"),
+            "is a symbolic link to 'nowhere.so', which does not exist");
+  EXPECT_EQ(s.rejected()[4].error.reason(), "cannot be opened: too many levels of symbolic links");
+}
+
+TEST_F(SearchTest, ARefusedFileCalledAfterThePluginIsTheReason) {
+  folder_.write("one/ema.so", "");
+  folder_.write("one/libsma.so", "");
+  const PluginSearch s = search();
+  EXPECT_EQ(find_error(s, PluginKind::kHook, "ema"),
+            "not_elf: 'DIR/one/ema.so' is too short for a shared library: 0 bytes\n"
+            "  help: give the .so file of a plugin");
+  EXPECT_EQ(find_error(s, PluginKind::kHook, "sma").rfind("not_elf: 'DIR/one/libsma.so' ", 0), 0u);
+}
+
+TEST_F(SearchTest, AWorldWritableDirectoryIsRejectedWhole) {
+  folder_.write("one/good.so", sample_);
+  ASSERT_EQ(::chmod(folder_.file("one").c_str(), 0777), 0);
+  const PluginSearch s = search();
+  EXPECT_THAT(s.plugins(), IsEmpty());
+  ASSERT_EQ(s.rejected().size(), 1u);
+  EXPECT_EQ(replaced(s.rejected()[0].error.what(), folder_.path(), "DIR"),
+            "insecure: 'DIR/one' can be written by everybody\n  help: chmod o-w 'DIR/one'");
+}
+
+TEST_F(SearchTest, FoldersBelowAreNotEntered) {
+  std::filesystem::create_directory(folder_.file("one/sub"));
+  folder_.write("one/sub/good.so", sample_);
+  EXPECT_THAT(search().plugins(), IsEmpty());
+}
+
+TEST_F(SearchTest, AThousandFilesAreListedInUnderThreeTenthsOfASecond) {
+  constexpr int kFiles = 1000;
+  for (int i = 0; i < kFiles; ++i) {
+    const std::string digits = std::to_string(100000 + i);
+    folder_.write("one/" + digits + ".so", renamed(sample_, "p" + digits));
+  }
+  auto best = std::chrono::nanoseconds::max();
+  for (int round = 0; round < 5; ++round) {
+    const auto begin = std::chrono::steady_clock::now();
+    const PluginSearch s = search({"one"});
+    best = std::min<std::chrono::nanoseconds>(best, std::chrono::steady_clock::now() - begin);
+    ASSERT_EQ(s.plugins().size(), 5u * kFiles);
+  }
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(best).count();
+  RecordProperty("listing_1000_plugins_ms", static_cast<int>(ms));
+#if defined(NDEBUG) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  EXPECT_LT(ms, 300);
+#endif
+}
+
+}  // namespace
+}  // namespace belay::runtime

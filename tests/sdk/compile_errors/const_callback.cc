@@ -1,0 +1,14 @@
+// expect: belay: begin has another signature than belay::Hook::begin, so it would never be called
+#include <belay/plugin.h>
+
+namespace {
+
+class Bad final : public belay::Hook {
+ public:
+  static constexpr auto about = belay::about("bad", "Its begin is const");
+  void begin(belay::Graph&) const {}
+};
+
+}  // namespace
+
+BELAY_MODULE("1.0.0", Bad)

@@ -1,0 +1,14 @@
+// expect: belay: end has another signature than belay::Hook::end, so it would never be called
+#include <belay/plugin.h>
+
+namespace {
+
+class Bad final : public belay::Hook {
+ public:
+  static constexpr auto about = belay::about("bad", "Its end takes no session");
+  void end() {}
+};
+
+}  // namespace
+
+BELAY_MODULE("1.0.0", Bad)

@@ -1,0 +1,13 @@
+// expect: belay: a plugin class derives from Hook, Saver, InitFn, Model or Input
+#include <belay/plugin.h>
+
+namespace {
+
+class Bad final {
+ public:
+  static constexpr auto about = belay::about("bad", "Derives from nothing");
+};
+
+}  // namespace
+
+BELAY_MODULE("1.0.0", Bad)

@@ -1,0 +1,461 @@
+#include "belay/testing/hook_driver.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "belay/events.h"
+#include "belay/testing/allocations.h"
+#include "belay/testing/error_of.h"
+
+BELAY_COUNT_ALLOCATIONS
+
+namespace {
+
+using namespace belay::testing;
+using belay::Code;
+using belay::Graph;
+using belay::Output;
+using belay::RunArgs;
+using belay::RunContext;
+using belay::RunValues;
+using belay::Session;
+using belay::Tensor;
+using belay::TensorView;
+
+using Texts = std::vector<std::string>;
+
+// Begun, and in a session, with a "loss" and a global step.
+template <class T>
+struct Driven {
+  template <class... A>
+  explicit Driven(A&&... arguments) {
+    auto object = std::make_unique<T>(std::forward<A>(arguments)...);
+    hook = object.get();
+    driver = std::make_unique<HookDriver>(std::move(object));
+    driver->tensor<float>("loss");
+    driver->global_step(0);
+    driver->begin();
+    driver->create_session();
+  }
+  T* hook;
+  std::unique_ptr<HookDriver> driver;
+};
+
+// Notes every call.
+class Diary final : public belay::Hook {
+ public:
+  void begin(Graph&) override { calls.push_back("begin"); }
+  void after_create_session(Session&) override { calls.push_back("after_create_session"); }
+  RunArgs before_run(RunContext&) override {
+    calls.push_back("before_run");
+    return {};
+  }
+  void after_run(RunContext&, const RunValues&) override { calls.push_back("after_run"); }
+  void end(Session&) override { calls.push_back("end"); }
+  void before_save(Session&, std::int64_t step) override { calls.push_back("before_save " + std::to_string(step)); }
+  bool after_save(Session&, std::int64_t step) override {
+    calls.push_back("after_save " + std::to_string(step));
+    return stop_after_save;
+  }
+  void on_error(const belay::Error& e) override { calls.push_back(std::string("on_error ") + e.what()); }
+  void save_state(belay::StateWriter& state) const override {
+    state.put("calls", static_cast<std::int64_t>(calls.size()));
+  }
+  void load_state(const belay::StateReader& state) override {
+    calls.push_back("load_state " + std::to_string(state.integer("calls")));
+  }
+  Texts calls;
+  bool stop_after_save = false;
+};
+
+TEST(HookDriver, PlaysALifeInOrder) {
+  Driven<Diary> d;
+  d.driver->step();
+  EXPECT_FALSE(d.driver->save());
+  d.driver->failed_step();
+  d.driver->recover();
+  d.driver->end();
+  EXPECT_EQ(d.hook->calls, (Texts{"begin", "after_create_session", "before_run", "after_run", "before_save 1",
+                                  "after_save 1", "before_run", "load_state 5", "after_create_session", "end"}));
+}
+
+TEST(HookDriver, AnErrorEndsTheSessionWithoutEnd) {
+  Driven<Diary> d;
+  d.driver->failed_step();
+  d.driver->error(belay::Error(Code::kInternal, "disk on fire"));
+  EXPECT_EQ(d.hook->calls.back(), "on_error disk on fire");
+  EXPECT_EQ(error_of([&] { d.driver->step(); }), "FAILED_PRECONDITION: step comes after create_session");
+}
+
+TEST(HookDriver, TheOrderOfCallsIsHeld) {
+  HookDriver driver(std::make_unique<Diary>());
+  EXPECT_EQ(error_of([&] { driver.create_session(); }), "FAILED_PRECONDITION: create_session comes after begin");
+  EXPECT_EQ(error_of([&] { driver.step(); }), "FAILED_PRECONDITION: step comes after create_session");
+  driver.begin();
+  EXPECT_EQ(error_of([&] { driver.begin(); }), "FAILED_PRECONDITION: begin comes once; see begin_again");
+  driver.destroy();
+  EXPECT_EQ(error_of([&] { driver.create_session(); }), "FAILED_PRECONDITION: the hook was destroyed");
+}
+
+TEST(HookDriver, AfterSaveMayStopTheSession) {
+  Driven<Diary> d;
+  d.hook->stop_after_save = true;
+  EXPECT_TRUE(d.driver->save());
+  EXPECT_TRUE(d.driver->stop_asked());
+  EXPECT_EQ(d.driver->stop_reason(), "after_save asked for it");
+}
+
+// Fetches the loss and the step, and keeps what it saw.
+class Watcher final : public belay::Hook {
+ public:
+  void begin(Graph& g) override {
+    loss_ = g.fetch("loss");
+    step_ = g.global_step();
+  }
+  RunArgs before_run(RunContext& run) override {
+    before = run.session().value(step_);
+    return {loss_, step_};
+  }
+  void after_run(RunContext& run, const RunValues& v) override {
+    kept = v[loss_];
+    loss = kept.number(0);
+    fetched = v[step_];
+    after = run.session().value(step_);
+  }
+  TensorView kept;
+  double loss = 0;
+  std::int64_t before = 0, fetched = 0, after = 0;
+
+ private:
+  Output loss_;
+  belay::Fetch<std::int64_t> step_;
+};
+
+TEST(HookDriver, TheGlobalStepCountsByItself) {
+  Driven<Watcher> d;
+  const StepResult result = d.driver->step({{"loss", 1.5f}});
+  EXPECT_EQ(result.fetched, (Texts{"loss", "global_step"}));
+  EXPECT_EQ(d.hook->before, 0);
+  EXPECT_EQ(d.hook->fetched, 0);
+  EXPECT_EQ(d.hook->after, 1);
+  d.driver->steps_per_run(10);
+  d.driver->step({{"global_step", std::int64_t{50}}});
+  EXPECT_EQ(d.hook->fetched, 50);
+  EXPECT_EQ(d.hook->after, 60);
+  EXPECT_EQ(d.driver->step_number(), 60);
+}
+
+TEST(HookDriver, ValuesStayUntilTheyChange) {
+  Driven<Watcher> d;
+  d.driver->step({{"loss", 1.5f}});
+  d.driver->step();
+  EXPECT_EQ(d.hook->loss, 1.5);
+  d.driver->step({{"loss", 2.5f}});
+  EXPECT_EQ(d.hook->loss, 2.5);
+}
+
+TEST(HookDriver, AValueMustBeGivenAndFit) {
+  Driven<Watcher> d;
+  EXPECT_EQ(error_of([&] { d.driver->step(); }),
+            "FAILED_PRECONDITION: 'loss' was fetched, but the test gave it no value");
+  EXPECT_EQ(error_of([&] {
+              d.driver->step({{"loss", 1.5}});
+            }),
+            "INVALID_ARGUMENT: 'loss' was declared float32 [], the test's value is float64 []");
+}
+
+TEST(HookDriver, AViewThatIsKeptShowsNonsense) {
+  Driven<Watcher> d;
+  d.driver->step({{"loss", 1.5f}});
+  EXPECT_EQ(d.hook->loss, 1.5);
+  EXPECT_TRUE(std::isnan(d.hook->kept.number(0)));
+}
+
+TEST(HookDriver, ValuesAreOverwrittenAlsoWhenAfterRunThrows) {
+  class Bad final : public belay::Hook {
+   public:
+    void begin(Graph& g) override { loss = g.fetch("loss"); }
+    RunArgs before_run(RunContext&) override { return {loss}; }
+    void after_run(RunContext&, const RunValues& v) override {
+      kept = v[loss];
+      belay::fail(Code::kDiverged, "too high");
+    }
+    Output loss;
+    TensorView kept;
+  };
+  Driven<Bad> d;
+  EXPECT_EQ(error_of([&] { d.driver->step({{"loss", 1.5f}}); }), "DIVERGED: too high");
+  EXPECT_TRUE(std::isnan(d.hook->kept.number(0)));
+}
+
+TEST(HookDriver, ASessionThatIsKeptIsABreach) {
+  class Keeper final : public belay::Hook {
+   public:
+    void after_create_session(Session& s) override { kept_ = std::make_unique<Session>(s); }
+    void after_run(RunContext&, const RunValues&) override { kept_->graph(); }
+
+   private:
+    std::unique_ptr<Session> kept_;
+  };
+  Driven<Keeper> d;
+  EXPECT_EQ(error_of([&] { d.driver->step(); }),
+            "FAILED_PRECONDITION: after_run: session.graph was called on a session after the call that gave it");
+}
+
+TEST(HookDriver, AThreadThatCallsASessionServiceIsABreach) {
+  class Threaded final : public belay::Hook {
+   public:
+    void after_run(RunContext&, const RunValues&) override {
+      std::thread([this] {
+        try {
+          belay::Events(host()).flush();
+        } catch (const belay::Error&) {  // hides what it did
+        }
+      }).join();
+    }
+  };
+  Driven<Threaded> d;
+  EXPECT_EQ(error_of([&] { d.driver->step(); }),
+            "FAILED_PRECONDITION: after_run: events.flush was called from a thread of the plugin; it belongs to the "
+            "session's thread");
+}
+
+TEST(HookDriver, ARequestToSaveIsPlayedAtTheEndOfTheStep) {
+  class Saver final : public belay::Hook {
+   public:
+    void after_create_session(Session&) override { belay::save_checkpoint(host()); }
+    void after_run(RunContext&, const RunValues&) override {
+      belay::save_checkpoint(host());
+      calls.push_back("asked");
+    }
+    void before_save(Session&, std::int64_t step) override { calls.push_back("before_save " + std::to_string(step)); }
+    bool after_save(Session&, std::int64_t) override { return calls.size() > 4; }
+    void end(Session&) override { belay::save_checkpoint(host()); }
+    Texts calls;
+  };
+  Driven<Saver> d;
+  const StepResult first = d.driver->step();
+  EXPECT_TRUE(first.saved);
+  EXPECT_FALSE(first.stop_asked);
+  const StepResult second = d.driver->step();
+  EXPECT_TRUE(second.stop_asked);
+  EXPECT_EQ(second.stop_reason, "after_save asked for it");
+  d.driver->end();
+  EXPECT_EQ(d.hook->calls, (Texts{"before_save 0", "asked", "before_save 1", "asked", "before_save 2"}));
+  EXPECT_EQ(d.driver->saves(), (std::vector<std::int64_t>{0, 1, 2, 2}));
+}
+
+TEST(HookDriver, ARecoveryGoesBackToTheLastCheckpoint) {
+  Driven<Diary> d;
+  d.driver->step();
+  d.driver->save();
+  d.driver->step();
+  d.driver->step();
+  d.driver->recover();
+  EXPECT_EQ(d.driver->step_number(), 1);
+  EXPECT_EQ(d.hook->calls[d.hook->calls.size() - 2], "load_state 5");
+}
+
+TEST(HookDriver, FeedsAndOptionsAreSeen) {
+  class Feeder final : public belay::Hook {
+   public:
+    void begin(Graph& g) override { loss_ = g.find("loss"); }
+    RunArgs before_run(RunContext&) override {
+      belay::RunOptions options;
+      options.trace_level = belay::RunOptions::Trace::kFull;
+      RunArgs args;
+      args.feed(loss_, Tensor(2.5f)).options(options);
+      return args;
+    }
+
+   private:
+    Output loss_;
+  };
+  Driven<Feeder> d;
+  const StepResult result = d.driver->step();
+  EXPECT_TRUE(result.fetched.empty());
+  EXPECT_EQ(TensorView(result.fed.at("loss")).scalar<float>(), 2.5f);
+  ASSERT_TRUE(result.options.has_value());
+  EXPECT_EQ(result.options->trace_level, belay::RunOptions::Trace::kFull);
+}
+
+TEST(HookDriver, TheCallersFetchesAreSeen) {
+  class Nosy final : public belay::Hook {
+   public:
+    RunArgs before_run(RunContext& run) override {
+      for (const Output& o : run.original_fetches()) names.push_back(o.name());
+      return {};
+    }
+    Texts names;
+  };
+  Driven<Nosy> d;
+  d.driver->caller_fetches({"loss"});
+  d.driver->step();
+  EXPECT_EQ(d.hook->names, Texts{"loss:0"});
+}
+
+TEST(HookDriver, ASecondBeginMustAddNothing) {
+  class Adder final : public belay::Hook {
+   public:
+    explicit Adder(bool careful) : careful_(careful) {}
+    void begin(Graph& g) override {
+      if (careful_ && g.find_if_exists("norm")) return;
+      g.node("Norm", "norm").in(g.find("loss")).output();
+    }
+
+   private:
+    const bool careful_;
+  };
+  EXPECT_NO_THROW(Driven<Adder>(true).driver->begin_again());
+  Driven<Adder> careless(false);
+  EXPECT_EQ(error_of([&] { careless.driver->begin_again(); }),
+            "FAILED_PRECONDITION: the second begin changed the graph, from\n"
+            "Declared loss -> float32 []\n"
+            "Declared global_step -> int64 []\n"
+            "Norm norm in loss -> float32 []\n"
+            "collection global_step: global_step\n"
+            "to\n"
+            "Declared loss -> float32 []\n"
+            "Declared global_step -> int64 []\n"
+            "Norm norm in loss -> float32 []\n"
+            "Norm norm_1 in loss -> float32 []\n"
+            "collection global_step: global_step\n");
+}
+
+TEST(HookDriver, TheGraphIsFrozenAfterBegin) {
+  class Late final : public belay::Hook {
+   public:
+    void after_create_session(Session& s) override { s.graph().node("Norm", "late").output(); }
+  };
+  EXPECT_EQ(
+      error_of([] { Driven<Late>(); }),
+      "FAILED_PRECONDITION: Graph is finalized and cannot be modified: node 'late' (Norm) was added after the session "
+      "was made; add it in begin(), or before the session");
+}
+
+TEST(HookDriver, AStopThroughTheCoordinatorIsSeen) {
+  class Stopper final : public belay::Hook {
+   public:
+    void after_create_session(Session& s) override { s.coordinator().request_stop("nothing to do"); }
+  };
+  Driven<Stopper> d;
+  EXPECT_TRUE(d.driver->stop_asked());
+  EXPECT_EQ(d.driver->stop_reason(), "nothing to do");
+  d.driver->end();
+  EXPECT_EQ(d.driver->stop_reason(), "nothing to do");
+}
+
+TEST(HookDriver, AThreadOfTheHookMustEndWithTheSession) {
+  class Laggard final : public belay::Hook {
+   public:
+    void after_create_session(Session& s) override {
+      s.coordinator().register_thread(
+          "sampler", [](void*, std::int64_t) { return 0; }, nullptr);
+    }
+  };
+  Driven<Laggard> d;
+  EXPECT_EQ(error_of([&] { d.driver->end(); }), "FAILED_PRECONDITION: the hook's thread 'sampler' did not end");
+}
+
+TEST(HookDriver, AHostMayLackAService) {
+  class Writer final : public belay::Hook {
+   public:
+    void after_create_session(Session&) override { belay::Events(host()).flush(); }
+  };
+  HookDriver driver(std::make_unique<Writer>(), {.without = {"events"}});
+  driver.begin();
+  EXPECT_EQ(error_of([&] { driver.create_session(); }), "UNIMPLEMENTED: the other side offers no 'events.flush'");
+}
+
+TEST(HookDriver, TheSetupReachesTheHook) {
+  class Asker final : public belay::Hook {
+   public:
+    void begin(Graph&) override {
+      host().info(host().instance_name() + " " + host().run_directory() + (host().interactive() ? " live" : ""));
+    }
+  };
+  HookDriver driver(std::make_unique<Asker>(),
+                    {.instance_name = "second", .run_directory = "/tmp/run", .interactive = true});
+  driver.begin();
+  EXPECT_EQ(driver.logged(), Texts{"info: second /tmp/run live"});
+}
+
+TEST(HookDriver, LinesBelongToTheirStep) {
+  class Talker final : public belay::Hook {
+   public:
+    void begin(Graph&) override { host().info("begun"); }
+    void after_run(RunContext&, const RunValues&) override { host().warning("run"); }
+  };
+  Driven<Talker> d;
+  EXPECT_EQ(d.driver->step().logged, Texts{"warning: run"});
+  EXPECT_EQ(d.driver->logged(), (Texts{"info: begun", "warning: run"}));
+}
+
+TEST(HookDriver, AProbeSeesWhatTheCallbacksDo) {
+  class Allocating final : public belay::Hook {
+   public:
+    RunArgs before_run(RunContext&) override {
+      if (n > 0) numbers.resize(numbers.size() + 1000);
+      return {};
+    }
+    int n = 0;
+    std::vector<double> numbers;
+  };
+  Driven<Allocating> d;
+  d.driver->probe_with(allocations);
+  EXPECT_EQ(d.driver->step().probed, 0u);
+  d.hook->n = 1;
+  EXPECT_EQ(d.driver->step().probed, 1u);
+}
+
+TEST(HookDriver, StatesAreMaps) {
+  Driven<Diary> d;
+  EXPECT_EQ(d.driver->save_state(), (StoredState{{"calls", 2}}));
+  d.driver->load_state({{"calls", 41}});
+  EXPECT_EQ(d.hook->calls.back(), "load_state 41");
+}
+
+// A hook in C may lack any callback.
+TEST(HookDriver, MissingCallbacksAreSkipped) {
+  belay_hook_api table{};
+  table.struct_size = sizeof(table);
+  table.create = [](const belay_host_api*, belay_host*, const belay_named_value*, std::uint64_t, void** self,
+                    belay_status*) -> std::int32_t {
+    static int object;
+    *self = &object;
+    return BELAY_OK;
+  };
+  HookDriver driver(&table);
+  driver.begin();
+  driver.create_session();
+  EXPECT_TRUE(driver.step().fetched.empty());
+  EXPECT_FALSE(driver.save());
+  EXPECT_TRUE(driver.save_state().empty());
+  driver.end();
+
+  table.create = [](const belay_host_api*, belay_host*, const belay_named_value*, std::uint64_t, void**,
+                    belay_status*) -> std::int32_t { return BELAY_OK; };
+  EXPECT_EQ(error_of([&] { HookDriver none(&table); }), "FAILED_PRECONDITION: create succeeded but gave no instance");
+}
+
+// In C a result must be released by hand.
+TEST(HookDriver, AResultThatIsNotReleasedIsFound) {
+  class Leaky final : public belay::Hook {
+   public:
+    void after_create_session(Session& s) override {
+      const belay_session_api& api = host().services().session;
+      const belay_run_args nothing{};
+      belay_result* result = nullptr;
+      belay::detail::Status status;
+      status.check(api.run(s.raw(), &nothing, &result, status));
+    }
+  };
+  Driven<Leaky> d;
+  EXPECT_EQ(error_of([&] { d.driver->destroy(); }), "FAILED_PRECONDITION: the hook did not release a raw run's result");
+}
+
+}  // namespace
