@@ -1,0 +1,228 @@
+#include "runtime/graph/graph_service.h"
+
+#include "runtime/graph/gradients.h"
+
+namespace belay::runtime {
+namespace {
+
+using detail::guard;
+using detail::view;
+
+AttrValue attr_value(const belay_value& v) {
+  const std::size_t n = static_cast<std::size_t>(v.count);
+  const auto* ints = static_cast<const std::int64_t*>(v.data);
+  const auto* floats = static_cast<const double*>(v.data);
+  const auto* texts = static_cast<const belay_str*>(v.data);
+  switch (v.type) {
+    case BELAY_VALUE_BOOL:
+    case BELAY_VALUE_INT: return ints[0];
+    case BELAY_VALUE_FLOAT: return floats[0];
+    case BELAY_VALUE_TEXT: return std::string(view(texts[0]));
+    case BELAY_VALUE_TENSOR: return DenseTensor(TensorView(*static_cast<const belay_tensor*>(v.data)));
+    case BELAY_VALUE_BOOL | BELAY_VALUE_LIST:
+    case BELAY_VALUE_INT | BELAY_VALUE_LIST: return std::vector<std::int64_t>(ints, ints + n);
+    case BELAY_VALUE_FLOAT | BELAY_VALUE_LIST: return std::vector<double>(floats, floats + n);
+    case BELAY_VALUE_TEXT | BELAY_VALUE_LIST: {
+      std::vector<std::string> out;
+      for (std::size_t i = 0; i < n; ++i) out.emplace_back(view(texts[i]));
+      return out;
+    }
+    default: fail(Code::kInvalidArgument, "an attribute has the unknown value type " + std::to_string(v.type));
+  }
+}
+
+// A view of an attribute; `texts` and `tensor` keep what it points at.
+struct AttrView {
+  std::vector<belay_str> texts;
+  belay_tensor tensor;
+  belay_value value;
+};
+
+void view_attr(const AttrValue& v, AttrView& out) {
+  out.value = belay_value{};
+  const auto set = [&](std::int32_t type, std::uint64_t count, const void* data) { out.value = {type, 0, count, data}; };
+  if (const auto* i = std::get_if<std::int64_t>(&v)) {
+    set(BELAY_VALUE_INT, 1, i);
+  } else if (const auto* d = std::get_if<double>(&v)) {
+    set(BELAY_VALUE_FLOAT, 1, d);
+  } else if (const auto* s = std::get_if<std::string>(&v)) {
+    out.texts = {detail::str(*s)};
+    set(BELAY_VALUE_TEXT, 1, out.texts.data());
+  } else if (const auto* ints = std::get_if<std::vector<std::int64_t>>(&v)) {
+    set(BELAY_VALUE_INT | BELAY_VALUE_LIST, ints->size(), ints->data());
+  } else if (const auto* floats = std::get_if<std::vector<double>>(&v)) {
+    set(BELAY_VALUE_FLOAT | BELAY_VALUE_LIST, floats->size(), floats->data());
+  } else if (const auto* list = std::get_if<std::vector<std::string>>(&v)) {
+    out.texts.clear();
+    for (const std::string& t : *list) out.texts.push_back(detail::str(t));
+    set(BELAY_VALUE_TEXT | BELAY_VALUE_LIST, out.texts.size(), out.texts.data());
+  } else {
+    out.tensor = std::get<DenseTensor>(v).view();
+    set(BELAY_VALUE_TENSOR, 1, &out.tensor);
+  }
+}
+
+// Text and views that a call returns stay valid until this thread's next call: callers copy at once.
+thread_local std::string last_text;
+thread_local AttrView last_attr;
+
+std::uint64_t serial(belay_graph* graph) { return from_handle(graph).serial(); }
+std::int32_t finalized(belay_graph* graph) { return from_handle(graph).finalized() ? 1 : 0; }
+
+std::int32_t add_node(belay_graph* graph, const belay_node_def* def, std::uint32_t* node, belay_status* status) {
+  return guard(status, [&] {
+    NodeGraph& g = from_handle(graph);
+    std::vector<Port> inputs;
+    for (std::uint64_t i = 0; i < def->n_inputs; ++i) {
+      const Port in = g.resolve(def->inputs[i]);
+      if (in.index == BELAY_OPERATION)
+        fail(Code::kInvalidArgument, "'" + g.port_name(in) + "' is an operation without a value; node '" +
+                                         std::string(view(def->name)) + "' (" + std::string(view(def->op)) +
+                                         ") cannot take it as input " + std::to_string(i));
+      inputs.push_back(in);
+    }
+    std::vector<std::uint32_t> controls;
+    for (std::uint64_t i = 0; i < def->n_control_inputs; ++i) controls.push_back(g.resolve(def->control_inputs[i]).node);
+    Attrs attrs;
+    for (std::uint64_t i = 0; i < def->n_attrs; ++i)
+      attrs.set(std::string(view(def->attrs[i].name)), attr_value(def->attrs[i].value));
+    *node = g.add(view(def->op), view(def->name), std::move(inputs), std::move(controls), std::move(attrs));
+  });
+}
+
+std::int32_t find(belay_graph* graph, belay_str name, belay_output* output, belay_status* status) {
+  return guard(status, [&] {
+    const NodeGraph& g = from_handle(graph);
+    const Port p = g.find(view(name));
+    *output = {g.serial(), p.node, p.index};
+  });
+}
+
+std::int32_t node_info(belay_graph* graph, std::uint32_t node, belay_node_info* info, belay_status* status) {
+  return guard(status, [&] {
+    const NodeGraph& g = from_handle(graph);
+    g.resolve({g.serial(), node, BELAY_OPERATION});
+    const Node& n = g.node(node);
+    *info = {detail::str(n.op->name), detail::str(n.name), static_cast<std::uint32_t>(n.inputs.size()),
+             static_cast<std::uint32_t>(n.outputs.size())};
+  });
+}
+
+std::int32_t output_info(belay_graph* graph, belay_output output, belay_output_info* info, belay_status* status) {
+  return guard(status, [&] {
+    const NodeGraph& g = from_handle(graph);
+    const Port p = g.resolve(output);
+    last_text = g.port_name(p);
+    *info = {0, 0, nullptr, detail::str(last_text)};
+    if (p.index == BELAY_OPERATION) return;
+    const auto& [dtype, shape] = g.spec(p);
+    info->dtype = static_cast<std::int32_t>(dtype);
+    info->rank = shape.rank();
+    info->dims = shape.dims().data();
+  });
+}
+
+std::int32_t input(belay_graph* graph, std::uint32_t node, std::uint32_t index, belay_output* output,
+                   belay_status* status) {
+  return guard(status, [&] {
+    const NodeGraph& g = from_handle(graph);
+    g.resolve({g.serial(), node, BELAY_OPERATION});
+    const Node& n = g.node(node);
+    if (index >= n.inputs.size())
+      fail(Code::kInvalidArgument,
+           "node '" + n.name + "' has " + std::to_string(n.inputs.size()) + " inputs, there is no input " +
+               std::to_string(index));
+    *output = {g.serial(), n.inputs[index].node, n.inputs[index].index};
+  });
+}
+
+std::int32_t attr(belay_graph* graph, std::uint32_t node, belay_str name, belay_value* value, belay_status* status) {
+  return guard(status, [&] {
+    const NodeGraph& g = from_handle(graph);
+    g.resolve({g.serial(), node, BELAY_OPERATION});
+    const AttrValue* v = g.node(node).attrs.find(view(name));
+    if (v == nullptr)
+      fail(Code::kNotFound, "node '" + g.node(node).name + "' has no attribute '" + std::string(view(name)) + "'");
+    view_attr(*v, last_attr);
+    *value = last_attr.value;
+  });
+}
+
+std::int32_t will_fetch(belay_graph* graph, belay_output output, belay_status* status) {
+  return guard(status, [&] {
+    NodeGraph& g = from_handle(graph);
+    g.announce(g.resolve(output));
+  });
+}
+
+std::int32_t enter_scope(belay_graph* graph, belay_str name, belay_status* status) {
+  return guard(status, [&] { from_handle(graph).enter_scope(view(name)); });
+}
+void leave_scope(belay_graph* graph) { from_handle(graph).leave_scope(); }
+
+std::vector<Port> ports(const NodeGraph& g, const belay_output* outputs, std::uint64_t n) {
+  std::vector<Port> out;
+  for (std::uint64_t i = 0; i < n; ++i) out.push_back(g.resolve(outputs[i]));
+  return out;
+}
+
+std::int32_t enter_control(belay_graph* graph, const belay_output* outputs, std::uint64_t n, belay_status* status) {
+  return guard(status, [&] { from_handle(graph).enter_control(ports(from_handle(graph), outputs, n)); });
+}
+void leave_control(belay_graph* graph) { from_handle(graph).leave_control(); }
+
+std::int32_t collect(belay_graph* graph, belay_str collection, belay_output output, belay_status* status) {
+  return guard(status, [&] { from_handle(graph).collect(view(collection), from_handle(graph).resolve(output)); });
+}
+std::uint64_t collection_size(belay_graph* graph, belay_str collection) {
+  return from_handle(graph).collection(view(collection)).size();
+}
+std::int32_t collection_item(belay_graph* graph, belay_str collection, std::uint64_t i, belay_output* output,
+                             belay_status* status) {
+  return guard(status, [&] {
+    const NodeGraph& g = from_handle(graph);
+    const auto& items = g.collection(view(collection));
+    if (i >= items.size())
+      fail(Code::kInvalidArgument, "collection '" + std::string(view(collection)) + "' has " +
+                                       std::to_string(items.size()) + " items, there is no item " + std::to_string(i));
+    *output = {g.serial(), items[i].node, items[i].index};
+  });
+}
+
+std::int32_t gradients(belay_graph* graph, const belay_output* ys, std::uint64_t n_ys, const belay_output* grad_ys,
+                       const belay_output* xs, std::uint64_t n_xs, belay_output* out, belay_status* status) {
+  return guard(status, [&] {
+    NodeGraph& g = from_handle(graph);
+    std::vector<Output> weights;
+    if (grad_ys != nullptr)
+      for (const Port& p : ports(g, grad_ys, n_ys)) weights.push_back(g.output(p));
+    const std::vector<Output> found = add_gradients(g, ports(g, ys, n_ys), weights, ports(g, xs, n_xs));
+    for (std::uint64_t i = 0; i < n_xs; ++i) out[i] = found[i] ? found[i].raw() : belay_output{0, 0, 0};
+  });
+}
+
+constexpr belay_graph_api kGraphApi{sizeof(belay_graph_api),
+                                    0,
+                                    serial,
+                                    finalized,
+                                    add_node,
+                                    find,
+                                    node_info,
+                                    output_info,
+                                    input,
+                                    attr,
+                                    will_fetch,
+                                    enter_scope,
+                                    leave_scope,
+                                    enter_control,
+                                    leave_control,
+                                    collect,
+                                    collection_size,
+                                    collection_item,
+                                    gradients};
+
+}  // namespace
+
+const belay_graph_api* graph_api() noexcept { return &kGraphApi; }
+
+}  // namespace belay::runtime

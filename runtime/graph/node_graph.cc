@@ -1,0 +1,187 @@
+#include "runtime/graph/node_graph.h"
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+
+#include "runtime/graph/graph_service.h"
+#include "runtime/platform/text.h"
+
+namespace belay::runtime {
+namespace {
+
+std::uint64_t next_serial() {
+  static std::atomic<std::uint64_t> serial{0};
+  return ++serial;
+}
+
+bool valid_node_name(std::string_view name) {
+  if (name.empty()) return false;
+  const auto letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_';
+  };
+  return letter(name[0]) && std::all_of(name.begin(), name.end(), [&](char c) {
+           return letter(c) || c == '/' || c == '-' || c == '\\' || c == '>';
+         });
+}
+
+}  // namespace
+
+NodeGraph::NodeGraph(const OpRegistry& ops) : ops_(ops), serial_(next_serial()) {}
+
+belay::Graph NodeGraph::handle() { return belay::Graph(graph_api(), to_handle(this)); }
+
+const Node* NodeGraph::find_node(std::string_view name) const {
+  const auto it = by_name_.find(std::string(name));
+  return it == by_name_.end() ? nullptr : &nodes_[it->second];
+}
+
+std::string NodeGraph::unique_name(const std::string& wanted) {
+  const auto [it, fresh] = name_uses_.try_emplace(wanted, 1);
+  if (fresh) return wanted;
+  int& uses = it->second;  // stays in place when the map grows
+  for (;;) {
+    std::string name = wanted + "_" + std::to_string(uses++);
+    if (name_uses_.try_emplace(name, 1).second) return name;
+  }
+}
+
+std::uint32_t NodeGraph::add(std::string_view op, std::string_view name_hint, std::vector<Port> inputs,
+                             std::vector<std::uint32_t> control_inputs, Attrs attrs) {
+  const std::string hint(name_hint.empty() ? op : name_hint);
+  if (finalized_)
+    fail(Code::kFailedPrecondition,
+         "Graph is finalized and cannot be modified: node '" + hint + "' (" + std::string(op) +
+             ") was added after the session was made; add it in begin(), or before the session");
+  if (!valid_node_name(hint))
+    fail(Code::kInvalidArgument, "'" + escaped(hint) + "' is no name for a node: letters, digits and . _ - / only");
+  const OpDef* def = ops_.find(op);
+  if (def == nullptr) {
+    const std::string known = nearest(op, ops_.names());
+    fail(Code::kNotFound, "node '" + hint + "': no operation is called '" + std::string(op) + "'" +
+                              (known.empty() ? "" : "; did you mean '" + known + "'?"));
+  }
+  if (def->n_inputs >= 0 && inputs.size() != static_cast<std::size_t>(def->n_inputs))
+    fail(Code::kInvalidArgument, "node '" + hint + "' (" + def->name + "): expected " + std::to_string(def->n_inputs) +
+                                     " inputs, got " + std::to_string(inputs.size()));
+  Node node;
+  node.id = static_cast<std::uint32_t>(nodes_.size());
+  node.op = def;
+  const std::string full = scopes_.empty() ? hint : scopes_.back() + "/" + hint;
+  std::vector<DType> dtypes;
+  std::vector<Shape> shapes;
+  for (const Port& in : inputs) {
+    dtypes.push_back(spec(in).first);
+    shapes.push_back(spec(in).second);
+  }
+  InferContext infer(def->name, full, attrs, std::move(dtypes), std::move(shapes));
+  def->infer(infer);
+  node.outputs = std::move(infer.outputs());
+  node.inputs = std::move(inputs);
+  node.control_inputs = std::move(control_inputs);
+  if (!controls_.empty())
+    node.control_inputs.insert(node.control_inputs.end(), controls_.back().begin(), controls_.back().end());
+  std::sort(node.control_inputs.begin(), node.control_inputs.end());
+  node.control_inputs.erase(std::unique(node.control_inputs.begin(), node.control_inputs.end()),
+                            node.control_inputs.end());
+  node.attrs = std::move(attrs);
+  node.name = unique_name(full);
+  by_name_.emplace(node.name, node.id);
+  nodes_.push_back(std::move(node));
+  return nodes_.back().id;
+}
+
+Port NodeGraph::resolve(const belay_output& output) const {
+  if (output.graph != serial_)
+    fail(Code::kInvalidArgument, output.graph == 0 ? "an empty Output was used"
+                                                   : "output " + std::to_string(output.index) + " of node " +
+                                                         std::to_string(output.node) +
+                                                         " is not an element of this graph: it belongs to another one");
+  if (output.node >= nodes_.size())
+    fail(Code::kInvalidArgument, "the graph has no node " + std::to_string(output.node));
+  const Node& n = nodes_[output.node];
+  if (output.index != BELAY_OPERATION && output.index >= n.outputs.size())
+    fail(Code::kInvalidArgument, "node '" + n.name + "' has " + std::to_string(n.outputs.size()) +
+                                     " outputs, there is no output " + std::to_string(output.index));
+  return {output.node, output.index};
+}
+
+Port NodeGraph::find(std::string_view name) const {
+  if (const auto role = roles_.find(name); role != roles_.end()) return role->second;
+  const std::size_t colon = name.rfind(':');
+  const std::string_view node_name = name.substr(0, colon);
+  const Node* node = find_node(node_name);
+  if (node == nullptr) {
+    const std::string known = nearest(name, all_names());
+    fail(Code::kNotFound,
+         "the graph has no '" + escaped(name) + "'" + (known.empty() ? "" : "; did you mean '" + known + "'?"));
+  }
+  if (colon != std::string_view::npos) {
+    const std::string_view digits = name.substr(colon + 1);
+    std::uint32_t index = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
+    if (digits.empty() || error != std::errc() || end != digits.data() + digits.size() || index >= node->outputs.size())
+      fail(Code::kNotFound, "node '" + node->name + "' has " + std::to_string(node->outputs.size()) +
+                                " outputs, there is no '" + escaped(name) + "'");
+    return {node->id, index};
+  }
+  if (node->outputs.size() > 1)
+    fail(Code::kInvalidArgument, "'" + std::string(name) + "' has " + std::to_string(node->outputs.size()) +
+                                     " outputs; name one, as '" + std::string(name) + ":0'");
+  return {node->id, node->outputs.empty() ? BELAY_OPERATION : 0};
+}
+
+std::string NodeGraph::port_name(Port port) const {
+  const std::string& name = nodes_[port.node].name;
+  return port.index == BELAY_OPERATION ? name : name + ":" + std::to_string(port.index);
+}
+
+void NodeGraph::enter_scope(std::string_view name) {
+  if (!valid_node_name(name)) fail(Code::kInvalidArgument, "'" + escaped(name) + "' is no name for a scope");
+  scopes_.push_back(unique_name(scopes_.empty() ? std::string(name) : scopes_.back() + "/" + std::string(name)));
+}
+
+void NodeGraph::enter_control(const std::vector<Port>& outputs) {
+  std::vector<std::uint32_t> after = controls_.empty() ? std::vector<std::uint32_t>{} : controls_.back();
+  for (const Port& p : outputs) after.push_back(p.node);
+  controls_.push_back(std::move(after));
+}
+
+void NodeGraph::collect(std::string_view collection, Port port) {
+  if (finalized_)
+    fail(Code::kFailedPrecondition, "Graph is finalized and cannot be modified: '" + port_name(port) +
+                                        "' was added to collection '" + std::string(collection) + "'");
+  collections_[std::string(collection)].push_back(port);
+}
+
+const std::vector<Port>& NodeGraph::collection(std::string_view name) const {
+  static const std::vector<Port> none;
+  const auto it = collections_.find(name);
+  return it == collections_.end() ? none : it->second;
+}
+
+void NodeGraph::announce(Port port) {
+  if (std::find(announced_.begin(), announced_.end(), port) == announced_.end()) announced_.push_back(port);
+}
+
+std::vector<std::string> NodeGraph::all_names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, port] : roles_) names.push_back(name);
+  for (const Node& n : nodes_) names.push_back(n.name);
+  return names;
+}
+
+std::string NodeGraph::variables_digest() const {
+  std::vector<std::string> lines;
+  for (const Port& p : collection(collections::kGlobalVariables))
+    lines.push_back(nodes_[p.node].name + " " + dtype_name(spec(p).first) + " " + spec(p).second.text());
+  std::sort(lines.begin(), lines.end());
+  std::uint64_t h = 0xcbf29ce484222325u;
+  for (const char c : joined(lines, "\n")) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  static constexpr char kHex[] = "0123456789abcdef";
+  std::string text;
+  for (int i = 60; i >= 0; i -= 4) text += kHex[(h >> i) & 15];
+  return text;
+}
+
+}  // namespace belay::runtime

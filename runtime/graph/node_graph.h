@@ -1,0 +1,116 @@
+// The engine's graph: nodes in the order of their making (inputs before users), names, scopes, collections, roles. Open
+// while it is built, frozen by finalize(); handle() is the SDK's Graph over it, the one way to add nodes.
+//
+// Not thread-safe while it is open; const calls on a frozen graph may come from any thread. Nodes never move.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "belay/graph.h"
+#include "runtime/graph/op_def.h"
+
+namespace belay::runtime {
+
+class QueueRunner;  // runtime/data/queue_runner.h
+
+struct Port {
+  std::uint32_t node = 0;
+  std::uint32_t index = 0;
+  friend bool operator==(const Port&, const Port&) = default;
+};
+
+struct Node {
+  std::uint32_t id = 0;
+  std::string name;
+  const OpDef* op = nullptr;
+  std::vector<Port> inputs;
+  std::vector<std::uint32_t> control_inputs;
+  Attrs attrs;
+  std::vector<std::pair<DType, Shape>> outputs;
+};
+
+class NodeGraph {
+ public:
+  explicit NodeGraph(const OpRegistry& ops);
+  NodeGraph(const NodeGraph&) = delete;
+  NodeGraph& operator=(const NodeGraph&) = delete;
+
+  // Unique in the process; outputs carry it, so that one of another graph is recognised.
+  std::uint64_t serial() const noexcept { return serial_; }
+  const OpRegistry& ops() const noexcept { return ops_; }
+  belay::Graph handle();
+  Output output(Port port) { return handle().output({serial_, port.node, port.index}); }
+
+  std::size_t size() const noexcept { return nodes_.size(); }
+  const Node& node(std::uint32_t id) const { return nodes_[id]; }
+  const Node* find_node(std::string_view name) const;
+
+  // A change of a frozen graph is FAILED_PRECONDITION "Graph is finalized and cannot be modified" and names the node.
+  std::uint32_t add(std::string_view op, std::string_view name_hint, std::vector<Port> inputs,
+                    std::vector<std::uint32_t> control_inputs, Attrs attrs);
+  void finalize() noexcept { finalized_ = true; }
+  // For a session that finalized a graph which was open before (the graph may then grow again).
+  void unsafe_unfinalize() noexcept { finalized_ = false; }
+  bool finalized() const noexcept { return finalized_; }
+
+  // Checks that the output is of this graph and exists; a message names both graphs' culprits otherwise.
+  Port resolve(const belay_output& output) const;
+  // Role, node or "node:index"; see belay_graph_api.find. NOT_FOUND suggests the nearest.
+  Port find(std::string_view name) const;
+  std::string port_name(Port port) const;
+  const std::pair<DType, Shape>& spec(Port port) const { return nodes_[port.node].outputs[port.index]; }
+
+  void enter_scope(std::string_view name);
+  void leave_scope() { scopes_.pop_back(); }
+  void enter_control(const std::vector<Port>& outputs);
+  void leave_control() { controls_.pop_back(); }
+
+  void collect(std::string_view collection, Port port);
+  const std::vector<Port>& collection(std::string_view name) const;
+  void replace_collection(std::string_view name, std::vector<Port> ports) {
+    collections_[std::string(name)] = std::move(ports);
+  }
+  const std::map<std::string, std::vector<Port>, std::less<>>& collections() const noexcept { return collections_; }
+
+  // "loss", "accuracy", ...: what a model gave, found before nodes of that name.
+  void set_role(std::string name, Port port) { roles_[std::move(name)] = port; }
+  const std::map<std::string, Port, std::less<>>& roles() const noexcept { return roles_; }
+
+  // Outputs that somebody announced to fetch (Graph::fetch).
+  void announce(Port port);
+  const std::vector<Port>& announced() const noexcept { return announced_; }
+
+  // What fills the graph's queues while a session runs (TensorFlow's collection "queue_runners").
+  void add_queue_runner(std::shared_ptr<QueueRunner> runner) { queue_runners_.push_back(std::move(runner)); }
+  const std::vector<std::shared_ptr<QueueRunner>>& queue_runners() const noexcept { return queue_runners_; }
+
+  // A digest of variables' names, dtypes and shapes: what a checkpoint must fit.
+  std::string variables_digest() const;
+
+ private:
+  std::string unique_name(const std::string& wanted);
+  std::vector<std::string> all_names() const;
+
+  const OpRegistry& ops_;
+  const std::uint64_t serial_;
+  std::deque<Node> nodes_;
+  std::unordered_map<std::string, std::uint32_t> by_name_;
+  std::unordered_map<std::string, int> name_uses_;
+  std::vector<std::string> scopes_;
+  std::vector<std::vector<std::uint32_t>> controls_;
+  std::map<std::string, std::vector<Port>, std::less<>> collections_;
+  std::map<std::string, Port, std::less<>> roles_;
+  std::vector<Port> announced_;
+  std::vector<std::shared_ptr<QueueRunner>> queue_runners_;
+  bool finalized_ = false;
+};
+
+}  // namespace belay::runtime

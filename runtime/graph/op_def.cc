@@ -1,0 +1,119 @@
+#include "runtime/graph/op_def.h"
+
+#include <algorithm>
+
+#include "runtime/graph/node_graph.h"
+
+namespace belay::runtime {
+
+void Attrs::set(std::string name, AttrValue value) { values_.emplace_back(std::move(name), std::move(value)); }
+
+const AttrValue* Attrs::find(std::string_view name) const noexcept {
+  for (const auto& [key, value] : values_)
+    if (key == name) return &value;
+  return nullptr;
+}
+
+namespace {
+
+template <class T>
+const T& attr_as(const AttrValue& value, std::string_view name, const char* expected) {
+  const T* v = std::get_if<T>(&value);
+  if (v == nullptr) fail(Code::kInvalidArgument, "attribute '" + std::string(name) + "' must be " + expected);
+  return *v;
+}
+
+}  // namespace
+
+std::int64_t Attrs::integer(std::string_view name, std::int64_t absent) const {
+  const AttrValue* v = find(name);
+  return v == nullptr ? absent : attr_as<std::int64_t>(*v, name, "an integer");
+}
+
+double Attrs::number(std::string_view name, double absent) const {
+  const AttrValue* v = find(name);
+  if (v == nullptr) return absent;
+  if (const auto* i = std::get_if<std::int64_t>(v)) return static_cast<double>(*i);
+  return attr_as<double>(*v, name, "a number");
+}
+
+std::string Attrs::text(std::string_view name, std::string_view absent) const {
+  const AttrValue* v = find(name);
+  return v == nullptr ? std::string(absent) : attr_as<std::string>(*v, name, "a text");
+}
+
+std::vector<std::int64_t> Attrs::integers(std::string_view name) const {
+  const AttrValue* v = find(name);
+  return v == nullptr ? std::vector<std::int64_t>{}
+                      : attr_as<std::vector<std::int64_t>>(*v, name, "a list of integers");
+}
+
+std::vector<std::string> Attrs::texts(std::string_view name) const {
+  const AttrValue* v = find(name);
+  return v == nullptr ? std::vector<std::string>{} : attr_as<std::vector<std::string>>(*v, name, "a list of texts");
+}
+
+const DenseTensor& Attrs::tensor(std::string_view name) const {
+  const AttrValue* v = find(name);
+  if (v == nullptr) fail(Code::kInvalidArgument, "attribute '" + std::string(name) + "' is missing");
+  return attr_as<DenseTensor>(*v, name, "a tensor");
+}
+
+void InferContext::fail(const std::string& text) const {
+  belay::fail(Code::kInvalidArgument, "node '" + name_ + "' (" + op_ + "): " + text);
+}
+
+std::string InferContext::input_text(std::size_t i) const {
+  return "input " + std::to_string(i) + " (" + dtype_name(dtypes_[i]) + " " + shapes_[i].text() + ")";
+}
+
+void InferContext::need_rank(std::size_t i, std::int32_t rank) const {
+  if (shapes_[i].has_rank() && shapes_[i].rank() != rank)
+    fail(input_text(i) + " must " +
+         (rank == 0 ? std::string("be a scalar") : "have " + std::to_string(rank) + " dimensions"));
+}
+
+void InferContext::need_dtype(std::size_t i, DType dtype) const {
+  if (dtypes_[i] != dtype) fail(input_text(i) + " must be " + dtype_name(dtype));
+}
+
+void InferContext::need_same_dtype(std::size_t i, std::size_t j) const {
+  if (dtypes_[i] != dtypes_[j]) fail(input_text(i) + " and " + input_text(j) + " must have the same dtype");
+}
+
+void InferContext::need_float(std::size_t i) const {
+  if (dtypes_[i] != DType::kFloat32 && dtypes_[i] != DType::kFloat64)
+    fail(input_text(i) + " must be float32 or float64");
+}
+
+void InferContext::need_number(std::size_t i) const {
+  if (dtypes_[i] == DType::kBool || dtypes_[i] == DType::kString) fail(input_text(i) + " must be a number");
+}
+
+std::size_t InferContext::axis(std::int64_t axis, std::int32_t rank) const {
+  if (axis < -rank || axis >= rank)
+    fail("axis " + std::to_string(axis) + " is not in [" + std::to_string(-rank) + ", " + std::to_string(rank) + ")");
+  return static_cast<std::size_t>(axis < 0 ? axis + rank : axis);
+}
+
+const Attrs& GradContext::attrs() const noexcept { return node_.attrs; }
+
+void OpRegistry::add(OpDef def) {
+  std::string name = def.name;
+  if (!ops_.emplace(std::move(name), std::make_unique<OpDef>(def)).second)
+    fail(Code::kAlreadyExists, "operation '" + def.name + "' is defined twice");
+}
+
+const OpDef* OpRegistry::find(std::string_view name) const {
+  const auto it = ops_.find(std::string(name));
+  return it == ops_.end() ? nullptr : it->second.get();
+}
+
+std::vector<std::string> OpRegistry::names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, def] : ops_) names.push_back(name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,184 @@
+// What an operation is: its attributes, its shape rule, its gradient and its kernel. The definitions stand in runtime/ops/,
+// one file per family; a registry is an object built from an explicit list of families and passed on.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "belay/graph.h"
+#include "runtime/graph/dense_tensor.h"
+#include "runtime/graph/shape.h"
+
+namespace belay::runtime {
+
+class Kernel;
+class HostKernel;
+struct KernelSpec;
+struct Node;
+
+// An attribute's value: bools, dtypes and integers are int64.
+using AttrValue = std::variant<std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<double>,
+                               std::vector<std::string>, DenseTensor>;
+
+// A node's attributes; few, so a list.
+class Attrs {
+ public:
+  void set(std::string name, AttrValue value);
+  const AttrValue* find(std::string_view name) const noexcept;
+  bool has(std::string_view name) const noexcept { return find(name) != nullptr; }
+  std::int64_t integer(std::string_view name, std::int64_t absent = 0) const;
+  bool flag(std::string_view name, bool absent = false) const { return integer(name, absent ? 1 : 0) != 0; }
+  double number(std::string_view name, double absent = 0) const;
+  std::string text(std::string_view name, std::string_view absent = {}) const;
+  std::vector<std::int64_t> integers(std::string_view name) const;
+  std::vector<std::string> texts(std::string_view name) const;
+  DType dtype(std::string_view name, DType absent = DType::kInvalid) const {
+    return static_cast<DType>(integer(name, static_cast<std::int64_t>(absent)));
+  }
+  const DenseTensor& tensor(std::string_view name) const;
+  const std::vector<std::pair<std::string, AttrValue>>& all() const noexcept { return values_; }
+
+ private:
+  std::vector<std::pair<std::string, AttrValue>> values_;
+};
+
+// What a shape rule sees of a node, while the graph is built (partial shapes) and again when a plan is specialised
+// (concrete ones). It checks dtypes too.
+class InferContext {
+ public:
+  InferContext(const std::string& op, const std::string& name, const Attrs& attrs, std::vector<DType> dtypes,
+               std::vector<Shape> shapes)
+      : op_(op), name_(name), attrs_(attrs), dtypes_(std::move(dtypes)), shapes_(std::move(shapes)) {}
+
+  const Attrs& attrs() const noexcept { return attrs_; }
+  std::size_t n_inputs() const noexcept { return dtypes_.size(); }
+  DType dtype(std::size_t i) const noexcept { return dtypes_[i]; }
+  const Shape& shape(std::size_t i) const noexcept { return shapes_[i]; }
+
+  void output(DType dtype, Shape shape) { outputs_.emplace_back(dtype, std::move(shape)); }
+  std::vector<std::pair<DType, Shape>>& outputs() noexcept { return outputs_; }
+
+  // "node 'dense/MatMul' (MatMul): text"
+  [[noreturn]] void fail(const std::string& text) const;
+  // Input i described for a message: "input 1 (float32 [2, ?])".
+  std::string input_text(std::size_t i) const;
+
+  // Checks that say what was expected and found.
+  void need_rank(std::size_t i, std::int32_t rank) const;
+  void need_scalar(std::size_t i) const { need_rank(i, 0); }
+  void need_dtype(std::size_t i, DType dtype) const;
+  void need_same_dtype(std::size_t i, std::size_t j) const;
+  void need_float(std::size_t i) const;    // float32 or float64
+  void need_number(std::size_t i) const;   // any but bool and string
+  // An axis attribute, -rank..rank-1, as 0..rank-1.
+  std::size_t axis(std::int64_t axis, std::int32_t rank) const;
+
+ private:
+  const std::string& op_;
+  const std::string& name_;
+  const Attrs& attrs_;
+  std::vector<DType> dtypes_;
+  std::vector<Shape> shapes_;
+  std::vector<std::pair<DType, Shape>> outputs_;
+};
+
+// What a gradient function sees: the node's inputs, outputs and the gradients that arrive; it adds nodes and sets the
+// gradients of the inputs.
+class GradContext {
+ public:
+  GradContext(belay::Graph graph, const Node& node, std::vector<Output> inputs, std::vector<Output> outputs,
+              std::vector<Output> grads, std::vector<bool> wanted)
+      : graph_(graph),
+        node_(node),
+        inputs_(std::move(inputs)),
+        outputs_(std::move(outputs)),
+        grads_(std::move(grads)),
+        wanted_(std::move(wanted)),
+        result_(inputs_.size()) {}
+
+  const belay::Graph& graph() const noexcept { return graph_; }
+  const Attrs& attrs() const noexcept;
+  std::size_t n_inputs() const noexcept { return inputs_.size(); }
+  const Output& input(std::size_t i) const noexcept { return inputs_[i]; }
+  const Output& output(std::size_t i) const noexcept { return outputs_[i]; }
+  // Empty where nothing arrives at output i.
+  const Output& grad(std::size_t i = 0) const noexcept { return grads_[i]; }
+  // False where nobody needs input i's gradient: no node for it then.
+  bool wanted(std::size_t i) const noexcept { return wanted_[i]; }
+  void set(std::size_t i, const Output& grad) { result_[i] = grad; }
+  const std::vector<Output>& result() const noexcept { return result_; }
+
+ private:
+  belay::Graph graph_;
+  const Node& node_;
+  std::vector<Output> inputs_;
+  std::vector<Output> outputs_;
+  std::vector<Output> grads_;
+  std::vector<bool> wanted_;
+  std::vector<Output> result_;
+};
+
+// What a node does besides computing its outputs from its inputs.
+enum class Effect {
+  kNone,      // a function of its inputs and attributes
+  kRandom,    // and of the stream: never merged or folded
+  kVariable,  // is a variable: its output is the value at the time of reading
+  kQuery,     // asks about a variable (initialized?) without reading its value
+  kWrite,     // writes variables, in the commit section
+  kBlocking,  // may wait (queues): never under the store's gate
+  kState,     // touches other session state (closes a queue) without waiting
+};
+
+// For OpDef.ref_inputs: every input names a variable.
+inline constexpr std::uint32_t kAllInputs = 0xffffffff;
+
+struct OpDef {
+  std::string name;
+  std::string doc;
+  int n_inputs = 0;  // -1: any number
+  Effect effect = Effect::kNone;
+  // Bit i: input i names a variable (kWrite, kQuery), it is not read through the edge.
+  std::uint32_t ref_inputs = 0;
+  // Bit i: only the shape of input i matters, its value need not be alive.
+  std::uint32_t shape_inputs = 0;
+  // Bit i: output 0 may lie in the memory of input i, if that dies here and has the same size.
+  std::uint32_t in_place = 0;
+  // Output 0 is input 0's memory with another shape: no kernel runs.
+  bool alias = false;
+  // Element-wise: output 0 has the broadcast shape of the inputs.
+  bool elementwise = false;
+  // Stands for a session's queue; made when the session is.
+  bool resource = false;
+  // Output dims depend on what arrives, not on the inputs' dims (a dequeue): ends a segment.
+  bool dynamic_shape = false;
+  void (*infer)(InferContext&) = nullptr;
+  // Null: no gradient passes (an error where one is wanted, unless stops_gradient).
+  void (*gradient)(GradContext&) = nullptr;
+  bool stops_gradient = false;
+  // Null where nothing runs (variables, placeholders, constants, aliases).
+  std::unique_ptr<Kernel> (*kernel)(const KernelSpec&) = nullptr;
+  // Instead of kernel, where the operation waits or its output dims are known only afterwards.
+  std::unique_ptr<HostKernel> (*host_kernel)(const KernelSpec&) = nullptr;
+};
+
+class OpRegistry {
+ public:
+  OpRegistry() = default;
+  OpRegistry(const OpRegistry&) = delete;
+  OpRegistry& operator=(const OpRegistry&) = delete;
+  void add(OpDef def);
+  // Null where it is not known.
+  const OpDef* find(std::string_view name) const;
+  std::vector<std::string> names() const;  // sorted
+
+ private:
+  std::unordered_map<std::string, std::unique_ptr<OpDef>> ops_;
+};
+
+}  // namespace belay::runtime

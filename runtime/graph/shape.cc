@@ -1,0 +1,68 @@
+#include "runtime/graph/shape.h"
+
+#include <algorithm>
+
+namespace belay::runtime {
+
+Shape::Shape(const std::int64_t* dims, std::int32_t rank) {
+  if (rank < 0) {
+    known_rank_ = false;
+  } else if (rank > 0) {
+    dims_.assign(dims, dims + rank);
+  }
+}
+
+bool Shape::fully_known() const noexcept {
+  return known_rank_ && std::all_of(dims_.begin(), dims_.end(), [](std::int64_t d) { return d >= 0; });
+}
+
+std::int64_t Shape::elements() const noexcept { return fully_known() ? count_of(dims_) : -1; }
+
+bool Shape::compatible(const Shape& a, const Shape& b) noexcept {
+  if (!a.known_rank_ || !b.known_rank_) return true;
+  if (a.dims_.size() != b.dims_.size()) return false;
+  for (std::size_t i = 0; i < a.dims_.size(); ++i)
+    if (a.dims_[i] >= 0 && b.dims_[i] >= 0 && a.dims_[i] != b.dims_[i]) return false;
+  return true;
+}
+
+Shape Shape::merged(const Shape& a, const Shape& b, bool& ok) {
+  ok = compatible(a, b);
+  if (!ok || !b.known_rank_) return a;
+  if (!a.known_rank_) return b;
+  Shape out = a;
+  for (std::size_t i = 0; i < out.dims_.size(); ++i)
+    if (out.dims_[i] < 0) out.dims_[i] = b.dims_[i];
+  return out;
+}
+
+Shape broadcast(const Shape& a, const Shape& b, bool& ok) {
+  ok = true;
+  if (!a.has_rank() || !b.has_rank()) return Shape::unknown();
+  const std::size_t rank = std::max(a.dims().size(), b.dims().size());
+  Dims out(rank);
+  for (std::size_t i = 0; i < rank; ++i) {  // from the last dimension
+    const std::int64_t x = i < a.dims().size() ? a.dims()[a.dims().size() - 1 - i] : 1;
+    const std::int64_t y = i < b.dims().size() ? b.dims()[b.dims().size() - 1 - i] : 1;
+    std::int64_t& d = out[rank - 1 - i];
+    if (x == y || y == 1) {
+      d = x;
+    } else if (x == 1) {
+      d = y;
+    } else if (x < 0 || y < 0) {
+      d = std::max(x, y);  // an unknown one must be the other's value (or 1)
+    } else {
+      ok = false;
+      return a;
+    }
+  }
+  return Shape(std::move(out));
+}
+
+std::int64_t count_of(const Dims& dims) noexcept {
+  std::int64_t n = 1;
+  for (const std::int64_t d : dims) n *= d;
+  return n;
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,58 @@
+// A partial shape: unknown rank, or a rank with some dimensions unknown (-1).
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "belay/tensor.h"
+
+namespace belay::runtime {
+
+class Shape {
+ public:
+  // A scalar.
+  Shape() = default;
+  Shape(std::initializer_list<std::int64_t> dims) : dims_(dims) {}
+  explicit Shape(Dims dims) : dims_(std::move(dims)) {}
+  Shape(const std::int64_t* dims, std::int32_t rank);
+  static Shape unknown() {
+    Shape s;
+    s.known_rank_ = false;
+    return s;
+  }
+  static Shape unknown_of_rank(std::size_t rank) { return Shape(Dims(rank, -1)); }
+
+  bool has_rank() const noexcept { return known_rank_; }
+  // -1 where it is not known.
+  std::int32_t rank() const noexcept { return known_rank_ ? static_cast<std::int32_t>(dims_.size()) : -1; }
+  std::int64_t dim(std::size_t i) const noexcept { return dims_[i]; }
+  void set_dim(std::size_t i, std::int64_t value) noexcept { dims_[i] = value; }
+  const Dims& dims() const noexcept { return dims_; }
+  bool fully_known() const noexcept;
+  // -1 where it is not known.
+  std::int64_t elements() const noexcept;
+  std::string text() const { return known_rank_ ? dims_text(dims_) : "[...]"; }
+
+  // Whether one tensor can have both shapes.
+  static bool compatible(const Shape& a, const Shape& b) noexcept;
+  // What is known from both; empty optional-like result by `ok` where they contradict each other.
+  static Shape merged(const Shape& a, const Shape& b, bool& ok);
+
+  friend bool operator==(const Shape& a, const Shape& b) noexcept {
+    return a.known_rank_ == b.known_rank_ && a.dims_ == b.dims_;
+  }
+
+ private:
+  Dims dims_;
+  bool known_rank_ = true;
+};
+
+// The shape that two operands broadcast to, by numpy's rule. `ok` is false where they do not fit.
+Shape broadcast(const Shape& a, const Shape& b, bool& ok);
+
+// Product of concrete dimensions.
+std::int64_t count_of(const Dims& dims) noexcept;
+
+}  // namespace belay::runtime

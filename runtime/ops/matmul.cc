@@ -1,0 +1,121 @@
+// Matrix products, alone and fused with bias and activation.
+#include "belay/ops/matmul.h"
+
+#include "runtime/ops/activation_functions.h"
+#include "runtime/ops/dtypes.h"
+#include "runtime/ops/fused.h"
+#include "runtime/ops/product.h"
+#include "runtime/ops/registry.h"
+
+namespace belay::runtime {
+namespace {
+
+void infer_matmul(InferContext& c) {
+  c.need_same_dtype(0, 1);
+  c.need_float(0);
+  c.need_rank(0, 2);
+  c.need_rank(1, 2);
+  const auto dim = [&](std::size_t i, bool second) {
+    return c.shape(i).has_rank() ? c.shape(i).dim(second ? 1 : 0) : -1;
+  };
+  const bool ta = c.attrs().flag("transpose_a"), tb = c.attrs().flag("transpose_b");
+  const std::int64_t columns = dim(0, !ta), rows = dim(1, tb);
+  if (columns >= 0 && rows >= 0 && columns != rows)
+    c.fail(c.input_text(0) + (ta ? ", transposed," : "") + " has " + std::to_string(columns) + " columns, " +
+           c.input_text(1) + (tb ? ", transposed," : "") + " has " + std::to_string(rows) + " rows; they must agree");
+  c.output(c.dtype(0), Shape{dim(0, ta), dim(1, !tb)});
+}
+
+void grad_matmul(GradContext& c) {
+  const bool ta = c.attrs().flag("transpose_a"), tb = c.attrs().flag("transpose_b");
+  const Output &a = c.input(0), &b = c.input(1), &dy = c.grad();
+  if (c.wanted(0)) c.set(0, ta ? ops::matmul(b, dy, tb, true) : ops::matmul(dy, b, false, !tb));
+  if (c.wanted(1)) c.set(1, tb ? ops::matmul(dy, a, true, ta) : ops::matmul(a, dy, !ta, false));
+}
+
+ProductSizes sizes_of(const KernelSpec& spec) {
+  ProductSizes s;
+  s.transpose_a = spec.attrs().flag("transpose_a");
+  s.transpose_b = spec.attrs().flag("transpose_b");
+  s.m = spec.outputs[0].dims[0];
+  s.n = spec.outputs[0].dims[1];
+  s.k = spec.inputs[0].dims[s.transpose_a ? 0 : 1];
+  return s;
+}
+
+template <class T>
+class MatMulKernel final : public Kernel {
+ public:
+  explicit MatMulKernel(const KernelSpec& spec) : product_(make_product<T>(sizes_of(spec), false)) {}
+  void run(void* const* in, void* const* out, const StepContext&) override {
+    product_->run(input<T>(in, 0), input<T>(in, 1), nullptr, output<T>(out, 0));
+  }
+
+ private:
+  std::unique_ptr<Product<T>> product_;
+};
+
+// ---- fused
+
+void apply_nothing(float*, std::int64_t) {}
+template <class F>
+void apply_to_all(float* y, std::int64_t n) {
+  map_hot(F(), y, y, n);
+}
+
+struct FusedActivation {
+  std::string_view op;
+  void (*apply)(float* y, std::int64_t n);
+  std::int64_t grain;
+};
+constexpr FusedActivation kActivations[] = {{"Relu", apply_to_all<ReluOf>, ReluOf::kGrain},
+                                            {"Sigmoid", apply_to_all<SigmoidOf>, SigmoidOf::kGrain},
+                                            {"Tanh", apply_to_all<TanhOf>, TanhOf::kGrain}};
+
+// The product adds the bias; the activation follows while the result is in the cache. oneDNN could apply it as well,
+// but its relu makes 0 of NaN, and the numbers would differ from the activation's own.
+class FusedDenseKernel final : public Kernel {
+ public:
+  explicit FusedDenseKernel(const KernelSpec& spec)
+      : product_(make_product<float>(sizes_of(spec), spec.inputs.size() > 2)),
+        bias_(spec.inputs.size() > 2),
+        n_(spec.outputs[0].elements()),
+        threads_(spec.threads) {
+    for (const FusedActivation& a : kActivations)
+      if (a.op == spec.members.back()->op->name) activation_ = a;
+  }
+  void run(void* const* in, void* const* out, const StepContext&) override {
+    float* y = output<float>(out, 0);
+    product_->run(input<float>(in, 0), input<float>(in, 1), bias_ ? input<float>(in, 2) : nullptr, y);
+    parallel_for(n_, activation_.grain, threads_,
+                 [&](std::int64_t begin, std::int64_t end, int) { activation_.apply(y + begin, end - begin); });
+  }
+
+ private:
+  std::unique_ptr<Product<float>> product_;
+  bool bias_;
+  std::int64_t n_;
+  int threads_;
+  FusedActivation activation_{"", apply_nothing, kCheapGrain};
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_fused_dense(const KernelSpec& spec) { return std::make_unique<FusedDenseKernel>(spec); }
+
+bool fuses_as_activation(std::string_view op) {
+  for (const FusedActivation& a : kActivations)
+    if (a.op == op) return true;
+  return false;
+}
+
+void add_matmul_ops(OpRegistry& r) {
+  r.add({.name = "MatMul",
+         .doc = "The product of two matrices: attributes `transpose_a`, `transpose_b`.",
+         .n_inputs = 2,
+         .infer = infer_matmul,
+         .gradient = grad_matmul,
+         .kernel = make_typed<MatMulKernel>});
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,86 @@
+// The one thread pool: OpenMP's, which oneDNN uses too. All loops of ours that split work go through here.
+//
+// The split depends only on n, the grain and the team's size, never on load, so results are the same bits at every run.
+// In the tsan preset the loops run on std::thread, because the thread sanitizer cannot see into OpenMP's runtime.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#ifdef BELAY_PARALLEL_STD_THREAD
+#include <thread>
+#include <vector>
+#else
+#include <omp.h>
+#endif
+
+namespace belay::runtime {
+
+// Processors that this process may use.
+int available_threads();
+
+// Makes `threads` the size of the team for what this thread starts, oneDNN included, while it lives.
+class Team {
+ public:
+  explicit Team(int threads) {
+#ifndef BELAY_PARALLEL_STD_THREAD
+    before_ = omp_get_max_threads();
+    if (before_ != threads) omp_set_num_threads(threads);
+#endif
+    (void)threads;
+  }
+  ~Team() {
+#ifndef BELAY_PARALLEL_STD_THREAD
+    if (omp_get_max_threads() != before_) omp_set_num_threads(before_);
+#endif
+  }
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+
+ private:
+  [[maybe_unused]] int before_ = 1;
+};
+
+// How many parts of at least `grain` the range [0, n) is cut into by a team.
+inline int parts_of(std::int64_t n, std::int64_t grain, int threads) noexcept {
+  return static_cast<int>(std::clamp<std::int64_t>(n / std::max<std::int64_t>(grain, 1), 1, threads));
+}
+
+// Part i of `parts` of [0, n), on borders that are multiples of 16 so that two threads share no cache line of floats.
+struct Range {
+  std::int64_t begin;
+  std::int64_t end;
+};
+inline Range part_of(std::int64_t n, int parts, int i) noexcept {
+  const std::int64_t step = ((n + parts - 1) / parts + 15) / 16 * 16;
+  const std::int64_t begin = std::min<std::int64_t>(n, step * i);
+  return {begin, i == parts - 1 ? n : std::min<std::int64_t>(n, begin + step)};
+}
+
+// f(begin, end, part) for disjoint parts of [0, n), each of at least `grain` where n allows. f must not throw.
+template <class F>
+void parallel_for(std::int64_t n, std::int64_t grain, int threads, F&& f) {
+  const int parts = parts_of(n, grain, threads);
+  if (parts == 1) {
+    f(std::int64_t{0}, n, 0);
+    return;
+  }
+#ifdef BELAY_PARALLEL_STD_THREAD
+  std::vector<std::thread> team;
+  for (int i = 1; i < parts; ++i)
+    team.emplace_back([&, i] {
+      const Range r = part_of(n, parts, i);
+      f(r.begin, r.end, i);
+    });
+  const Range first = part_of(n, parts, 0);
+  f(first.begin, first.end, 0);
+  for (std::thread& t : team) t.join();
+#else
+#pragma omp parallel for num_threads(parts) schedule(static, 1)
+  for (int i = 0; i < parts; ++i) {
+    const Range r = part_of(n, parts, i);
+    f(r.begin, r.end, i);
+  }
+#endif
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,39 @@
+// Matrix products of sizes that are fixed when the object is made. It may keep scratch memory: one run at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+namespace belay::runtime {
+
+// c[m, n] = a[m, k] * b[k, n]; transposed: a lies in memory as [k, m], b as [n, k]. All row-major, dense.
+struct ProductSizes {
+  std::int64_t m = 0;
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+  bool transpose_a = false;
+  bool transpose_b = false;
+};
+
+template <class T>
+class Product {
+ public:
+  virtual ~Product() = default;
+  // c = a b, plus bias[n] in each row if it was made with one (null otherwise). c lies apart from the others.
+  virtual void run(const T* a, const T* b, const T* bias, T* c) = 0;
+};
+
+// float32 by oneDNN (whose team is the one of OpenMP at that time), or by loops of our own where that is
+// faster; float64 by Eigen on one thread.
+template <class T>
+std::unique_ptr<Product<T>> make_product(const ProductSizes& sizes, bool bias);
+template <>
+std::unique_ptr<Product<float>> make_product(const ProductSizes& sizes, bool bias);
+template <>
+std::unique_ptr<Product<double>> make_product(const ProductSizes& sizes, bool bias);
+
+// Its parts.
+std::unique_ptr<Product<float>> make_small_product(const ProductSizes& sizes, bool bias);
+std::unique_ptr<Product<float>> make_onednn_product(const ProductSizes& sizes, bool bias);
+
+}  // namespace belay::runtime

@@ -1,0 +1,42 @@
+// What queue operations work on. Implementations: runtime/data/queue.h. [any thread]
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "belay/input.h"
+#include "runtime/graph/dense_tensor.h"
+#include "runtime/ops/cancellation.h"
+
+namespace belay::runtime {
+
+// One element: a tensor per component, and where the input that made it stands after it.
+struct QueueElement {
+  std::vector<DenseTensor> components;
+  const std::string* input = nullptr;  // its name, which outlives the queue; null: none
+  Position position;
+};
+
+class Queue {
+ public:
+  virtual ~Queue() = default;
+  // Waits while it is full. Closed: CANCELLED.
+  virtual void enqueue(QueueElement element, const CancelToken& cancel) = 0;
+  // Waits while it is empty. Closed and empty: OUT_OF_RANGE "... is closed and has insufficient elements".
+  virtual QueueElement dequeue(const CancelToken& cancel) = 0;
+  // n elements stacked along a new first dimension; at_most: fewer where the queue is closed and holds some.
+  virtual QueueElement dequeue_many(std::int64_t n, bool at_most, const CancelToken& cancel) = 0;
+  // The emptied list of an element's components comes back, so that the next one needs no memory: spare() gives it out.
+  virtual void recycle(QueueElement element) = 0;
+  virtual QueueElement spare() = 0;
+  // No more elements come in. cancel_pending: those that wait to enqueue fail, and what is in the queue stays.
+  virtual void close(bool cancel_pending) = 0;
+  // Closes it because whoever fills it failed: readers get what is left, then this error.
+  virtual void close_with_error(const Error& error) = 0;
+  virtual bool closed() const = 0;
+  virtual std::int64_t size() const = 0;
+  virtual const std::string& name() const = 0;
+};
+
+}  // namespace belay::runtime

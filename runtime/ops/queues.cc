@@ -1,0 +1,190 @@
+// Queues: a node that stands for one, and operations that fill, empty and close it. They may wait, so they run between
+// the stages of a plan, never under the store's gate.
+#include "belay/ops/queues.h"
+
+#include "runtime/ops/host_kernel.h"
+#include "runtime/ops/kernel.h"
+#include "runtime/ops/registry.h"
+
+namespace belay::runtime {
+namespace {
+
+std::vector<Shape> component_shapes(const Attrs& attrs) {
+  // Flattened: rank, dims, rank, dims, ...; rank -1: unknown.
+  const std::vector<std::int64_t> flat = attrs.integers("shapes");
+  std::vector<Shape> shapes;
+  for (std::size_t i = 0; i < flat.size();) {
+    const std::int64_t rank = flat[i++];
+    shapes.push_back(Shape(flat.data() + i, static_cast<std::int32_t>(rank)));
+    if (rank > 0) i += static_cast<std::size_t>(rank);
+  }
+  return shapes;
+}
+
+void infer_queue(InferContext& c) {
+  if (c.attrs().integer("capacity", -1) < 1) c.fail("attribute 'capacity' must be at least 1");
+  if (c.attrs().integers("dtypes").empty()) c.fail("attribute 'dtypes' must name at least one component");
+  if (component_shapes(c.attrs()).size() != c.attrs().integers("dtypes").size())
+    c.fail("attributes 'dtypes' and 'shapes' must have one entry per component");
+  c.output(DType::kInt64, Shape{});
+}
+
+void infer_enqueue(InferContext& c) {
+  const std::vector<std::int64_t> dtypes = c.attrs().integers("dtypes");
+  if (c.n_inputs() != dtypes.size() + 1)
+    c.fail("the queue has " + std::to_string(dtypes.size()) + " components, got " + std::to_string(c.n_inputs() - 1));
+  const std::vector<Shape> shapes = component_shapes(c.attrs());
+  const bool many = c.attrs().flag("many");
+  for (std::size_t i = 0; i < dtypes.size(); ++i) {
+    c.need_dtype(i + 1, static_cast<DType>(dtypes[i]));
+    Shape element = c.shape(i + 1);
+    if (many && element.has_rank()) {
+      if (element.rank() == 0) c.fail(c.input_text(i + 1) + " needs a first dimension to take elements from");
+      element = Shape(Dims(element.dims().begin() + 1, element.dims().end()));
+    }
+    if (!Shape::compatible(element, shapes[i]))
+      c.fail(c.input_text(i + 1) + " does not fit the queue's component of shape " + shapes[i].text());
+  }
+}
+
+void infer_dequeue(InferContext& c) {
+  const std::vector<std::int64_t> dtypes = c.attrs().integers("dtypes");
+  const std::vector<Shape> shapes = component_shapes(c.attrs());
+  const std::int64_t many = c.attrs().integer("n", 0);
+  for (std::size_t i = 0; i < dtypes.size(); ++i) {
+    Shape shape = shapes[i];
+    if (many != 0 && shape.has_rank()) {
+      Dims dims = shape.dims();
+      dims.insert(dims.begin(), c.attrs().flag("at_most") ? -1 : many);
+      shape = Shape(std::move(dims));
+    }
+    c.output(static_cast<DType>(dtypes[i]), std::move(shape));
+  }
+}
+
+void infer_close(InferContext&) {}
+void infer_size(InferContext& c) { c.output(DType::kInt64, Shape{}); }
+
+class EnqueueKernel final : public HostKernel {
+ public:
+  explicit EnqueueKernel(const KernelSpec& spec)
+      : components_(spec.node.inputs.size() - 1), many_(spec.attrs().flag("many")) {}
+  void run(HostContext& c) override {
+    QueueElement element;
+    for (std::size_t i = 0; i < components_; ++i) element.components.push_back(c.owned_input(i + 1));
+    if (!many_) {
+      c.queue(0).enqueue(std::move(element), c.cancel());
+      return;
+    }
+    const std::int64_t n = element.components[0].dims()[0];
+    for (std::int64_t i = 0; i < n; ++i) {
+      QueueElement one;
+      for (const DenseTensor& t : element.components) {
+        if (t.dims()[0] != n)
+          fail(Code::kInvalidArgument, "the components bring " + std::to_string(n) + " and " +
+                                           std::to_string(t.dims()[0]) + " elements; they must be equal");
+        one.components.push_back(row(t, i));
+      }
+      c.queue(0).enqueue(std::move(one), c.cancel());
+    }
+  }
+
+ private:
+  static DenseTensor row(const DenseTensor& t, std::int64_t i) {
+    const belay_tensor whole = t.view();
+    belay_tensor part = whole;
+    part.rank = whole.rank - 1;
+    part.dims = whole.dims + 1;
+    part.data = static_cast<std::byte*>(whole.data) + static_cast<std::size_t>(i) * TensorView(part).bytes();
+    return DenseTensor(TensorView(part));
+  }
+  std::size_t components_;
+  bool many_;
+};
+
+class DequeueKernel final : public HostKernel {
+ public:
+  explicit DequeueKernel(const KernelSpec& spec)
+      : n_(spec.attrs().integer("n", 0)), at_most_(spec.attrs().flag("at_most")) {}
+  void run(HostContext& c) override {
+    QueueElement element = n_ == 0 ? c.queue(0).dequeue(c.cancel()) : c.queue(0).dequeue_many(n_, at_most_, c.cancel());
+    if (element.input != nullptr) c.took(element.input, element.position);
+    for (std::size_t i = 0; i < element.components.size(); ++i) c.output(i, std::move(element.components[i]));
+    c.queue(0).recycle(std::move(element));
+  }
+
+ private:
+  std::int64_t n_;
+  bool at_most_;
+};
+
+class CloseKernel final : public HostKernel {
+ public:
+  explicit CloseKernel(const KernelSpec& spec) : cancel_pending_(spec.attrs().flag("cancel_pending_enqueues")) {}
+  void run(HostContext& c) override { c.queue(0).close(cancel_pending_); }
+
+ private:
+  bool cancel_pending_;
+};
+
+class SizeKernel final : public HostKernel {
+ public:
+  void run(HostContext& c) override {
+    DenseTensor out(DType::kInt64, {});
+    *out.data<std::int64_t>() = c.queue(0).size();
+    c.output(0, std::move(out));
+  }
+};
+
+template <class K>
+std::unique_ptr<HostKernel> make(const KernelSpec& spec) {
+  return std::make_unique<K>(spec);
+}
+std::unique_ptr<HostKernel> make_size(const KernelSpec&) { return std::make_unique<SizeKernel>(); }
+
+void add_queue(OpRegistry& r, const char* name, const char* doc) {
+  r.add({.name = name, .doc = doc, .resource = true, .infer = infer_queue, .stops_gradient = true});
+}
+
+}  // namespace
+
+void add_queue_ops(OpRegistry& r) {
+  add_queue(r, "FIFOQueue", "A queue: attributes `capacity`, `dtypes`, `shapes` (rank, dims for each component).");
+  add_queue(r, "PaddingFIFOQueue", "A queue whose elements, dequeued together, are padded with zeros to one shape.");
+  r.add({.name = "QueueEnqueue",
+         .doc =
+             "Puts one element into a queue, or with `many` the rows of its inputs one by one; waits while it is full.",
+         .n_inputs = -1,
+         .effect = Effect::kBlocking,
+         .ref_inputs = 1,
+         .infer = infer_enqueue,
+         .stops_gradient = true,
+         .host_kernel = make<EnqueueKernel>});
+  r.add({.name = "QueueDequeue",
+         .doc = "Takes one element, or `n` stacked (`at_most`: fewer at the end); waits while there is none.",
+         .n_inputs = 1,
+         .effect = Effect::kBlocking,
+         .ref_inputs = 1,
+         .dynamic_shape = true,
+         .infer = infer_dequeue,
+         .stops_gradient = true,
+         .host_kernel = make<DequeueKernel>});
+  r.add({.name = "QueueClose",
+         .doc = "No more elements come in; `cancel_pending_enqueues`: those who wait to put one in fail.",
+         .n_inputs = 1,
+         .effect = Effect::kState,
+         .ref_inputs = 1,
+         .infer = infer_close,
+         .stops_gradient = true,
+         .host_kernel = make<CloseKernel>});
+  r.add({.name = "QueueSize",
+         .doc = "How many elements a queue holds.",
+         .n_inputs = 1,
+         .effect = Effect::kState,
+         .ref_inputs = 1,
+         .infer = infer_size,
+         .stops_gradient = true,
+         .host_kernel = make_size});
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,273 @@
+// Random numbers and dropout, from Philox streams: key = seed and node name, counter = global step, element by element,
+// so that neither threads nor the order of steps matter.
+#include "belay/ops/random.h"
+
+#include <cmath>
+
+#include "belay/philox.h"
+#include "runtime/ops/hot.h"
+#include "runtime/ops/kernel.h"
+#include "runtime/ops/parallel.h"
+#include "runtime/ops/registry.h"
+
+namespace belay::runtime {
+namespace {
+
+constexpr std::int64_t kGrain = 4096;
+
+// Words [begin, end) of the stream, begin a multiple of 4: word i is word i % 4 of block i / 4 of philox().
+BELAY_HOT void fill_words(std::uint64_t key, std::uint64_t step, std::int64_t begin, std::int64_t end,
+                          std::uint32_t* out) {
+  constexpr int kLanes = 16;
+  constexpr std::uint64_t kM0 = 0xD2511F53u, kM1 = 0xCD9E8D57u;
+  for (std::int64_t at = begin; at < end; at += 4 * kLanes) {
+    std::uint32_t c0[kLanes], c1[kLanes], c2[kLanes], c3[kLanes];
+    for (int l = 0; l < kLanes; ++l) {
+      const std::uint64_t block = static_cast<std::uint64_t>(at / 4 + l);
+      c0[l] = static_cast<std::uint32_t>(block);
+      c1[l] = static_cast<std::uint32_t>(block >> 32);
+      c2[l] = static_cast<std::uint32_t>(step);
+      c3[l] = static_cast<std::uint32_t>(step >> 32);
+    }
+    auto k0 = static_cast<std::uint32_t>(key), k1 = static_cast<std::uint32_t>(key >> 32);
+    for (int round = 0; round < 10; ++round) {
+      for (int l = 0; l < kLanes; ++l) {
+        const std::uint64_t p0 = kM0 * c0[l], p1 = kM1 * c2[l];
+        const std::uint32_t n0 = static_cast<std::uint32_t>(p1 >> 32) ^ c1[l] ^ k0;
+        const std::uint32_t n2 = static_cast<std::uint32_t>(p0 >> 32) ^ c3[l] ^ k1;
+        c1[l] = static_cast<std::uint32_t>(p1);
+        c3[l] = static_cast<std::uint32_t>(p0);
+        c0[l] = n0;
+        c2[l] = n2;
+      }
+      k0 += 0x9E3779B9u;
+      k1 += 0xBB67AE85u;
+    }
+    std::uint32_t words[4 * kLanes];
+    for (int l = 0; l < kLanes; ++l) {
+      words[4 * l] = c0[l];
+      words[4 * l + 1] = c1[l];
+      words[4 * l + 2] = c2[l];
+      words[4 * l + 3] = c3[l];
+    }
+    const std::int64_t n = std::min<std::int64_t>(end - at, 4 * kLanes);
+    for (std::int64_t i = 0; i < n; ++i) out[at - begin + i] = words[i];
+  }
+}
+
+std::uint64_t stream_key(const KernelSpec& spec) { return mix_key(spec.seed, stream_id(spec.node.name)); }
+
+// Calls f(begin, end, words) over [0, n) in pieces whose words fit the stack, on the team.
+template <class F>
+void with_words(std::int64_t n, int words_per_element, int threads, std::uint64_t key, std::uint64_t step, F f) {
+  constexpr std::int64_t kPiece = 256;
+  parallel_for((n + kPiece - 1) / kPiece, kGrain / kPiece, threads, [&](std::int64_t first, std::int64_t last, int) {
+    std::uint32_t words[kPiece * 4];
+    for (std::int64_t piece = first; piece < last; ++piece) {
+      const std::int64_t begin = piece * kPiece, end = std::min(n, begin + kPiece);
+      fill_words(key, step, begin * words_per_element, end * words_per_element, words);
+      f(begin, end, words);
+    }
+  });
+}
+
+void infer_random(InferContext& c) {
+  Shape shape(c.attrs().integers("shape"));
+  const DType dtype = c.attrs().dtype("dtype", DType::kFloat32);
+  if (!shape.fully_known()) c.fail("attribute 'shape' must be known, got " + shape.text());
+  if (dtype != DType::kFloat32 && dtype != DType::kFloat64) c.fail("random numbers are float32 or float64");
+  c.output(dtype, std::move(shape));
+}
+
+// Each element from four words: two 53-bit uniforms. The same numbers in both dtypes, up to rounding.
+template <class T>
+class RandomKernel final : public Kernel {
+ public:
+  enum class Kind { kUniform, kNormal, kTruncated };
+  RandomKernel(const KernelSpec& spec, Kind kind)
+      : n_(spec.outputs[0].elements()), threads_(spec.threads), key_(stream_key(spec)), kind_(kind) {
+    a_ = kind == Kind::kUniform ? spec.attrs().number("low", 0) : spec.attrs().number("mean", 0);
+    b_ = kind == Kind::kUniform ? spec.attrs().number("high", 1) - a_ : spec.attrs().number("stddev", 1);
+  }
+  void run(void* const*, void* const* out, const StepContext& context) override {
+    T* y = output<T>(out, 0);
+    with_words(n_, 4, threads_, key_, context.counter,
+               [&](std::int64_t begin, std::int64_t end, const std::uint32_t* w) {
+                 for (std::int64_t i = begin; i < end; ++i, w += 4) {
+                   const double u = uniform_double(w[0], w[1]);
+                   y[i] = static_cast<T>(
+                       a_ + b_ * (kind_ == Kind::kUniform ? u : normal(i, u, uniform_double(w[2], w[3]), context)));
+                 }
+               });
+  }
+
+ private:
+  double normal(std::int64_t i, double u, double v, const StepContext& context) const {
+    double z = box_muller(u, v);
+    // Drawn again from a stream of the element's own until it fits: 4.6 % of the first draws do not.
+    for (std::uint64_t again = 1; kind_ == Kind::kTruncated && !(z >= -2 && z <= 2); ++again) {
+      const PhiloxBlock b = philox(mix_key(key_, again), static_cast<std::uint64_t>(i), context.counter);
+      z = box_muller(uniform_double(b[0], b[1]), uniform_double(b[2], b[3]));
+    }
+    return z;
+  }
+  static double box_muller(double u, double v) {
+    return std::sqrt(-2 * std::log(1 - u)) * std::cos(6.283185307179586 * v);
+  }
+
+  std::int64_t n_;
+  int threads_;
+  std::uint64_t key_;
+  Kind kind_;
+  double a_, b_;
+};
+
+template <int kind>
+std::unique_ptr<Kernel> make_random(const KernelSpec& spec) {
+  if (spec.outputs[0].dtype == DType::kFloat64)
+    return std::make_unique<RandomKernel<double>>(spec, static_cast<RandomKernel<double>::Kind>(kind));
+  return std::make_unique<RandomKernel<float>>(spec, static_cast<RandomKernel<float>::Kind>(kind));
+}
+
+void infer_dropout(InferContext& c) {
+  c.need_float(0);
+  const double rate = c.attrs().number("rate", -1);
+  if (!(rate >= 0 && rate < 1)) c.fail("attribute 'rate' must be in [0, 1), got " + std::to_string(rate));
+  c.output(c.dtype(0), c.shape(0));
+  c.output(DType::kUInt8, c.shape(0));
+}
+
+// 32-bit words against a threshold: kept where the word is at least rate * 2^32.
+std::uint32_t threshold_of(double rate) { return static_cast<std::uint32_t>(std::llround(rate * 4294967296.0)); }
+
+template <class T>
+BELAY_HOT void drop(const T* x, const std::uint32_t* words, std::int64_t n, std::uint32_t threshold, T scale, T* y,
+                    std::uint8_t* mask) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    const bool keep = words[i] >= threshold;
+    mask[i] = keep ? 1 : 0;
+    y[i] = keep ? x[i] * scale : T(0);
+  }
+}
+
+template <class T>
+class DropoutKernel final : public Kernel {
+ public:
+  explicit DropoutKernel(const KernelSpec& spec)
+      : n_(spec.outputs[0].elements()),
+        threads_(spec.threads),
+        key_(stream_key(spec)),
+        threshold_(threshold_of(spec.attrs().number("rate"))),
+        scale_(static_cast<T>(1 / (1 - spec.attrs().number("rate")))) {}
+  void run(void* const* in, void* const* out, const StepContext& context) override {
+    const T* x = input<T>(in, 0);
+    T* y = output<T>(out, 0);
+    auto* mask = output<std::uint8_t>(out, 1);
+    with_words(n_, 1, threads_, key_, context.counter,
+               [&](std::int64_t begin, std::int64_t end, const std::uint32_t* w) {
+                 drop(x + begin, w, end - begin, threshold_, scale_, y + begin, mask + begin);
+               });
+  }
+
+ private:
+  std::int64_t n_;
+  int threads_;
+  std::uint64_t key_;
+  std::uint32_t threshold_;
+  T scale_;
+};
+
+std::unique_ptr<Kernel> make_dropout(const KernelSpec& spec) {
+  if (spec.inputs[0].dtype == DType::kFloat64) return std::make_unique<DropoutKernel<double>>(spec);
+  return std::make_unique<DropoutKernel<float>>(spec);
+}
+
+void grad_dropout(GradContext& c) {
+  c.set(0, c.graph().node("DropoutGrad").in(c.grad()).in(c.output(1)).attr("rate", c.attrs().number("rate")).output());
+}
+
+void infer_dropout_grad(InferContext& c) {
+  c.need_float(0);
+  c.need_dtype(1, DType::kUInt8);
+  bool ok = true;
+  Shape shape = Shape::merged(c.shape(0), c.shape(1), ok);
+  if (!ok) c.fail(c.input_text(0) + " and " + c.input_text(1) + " must have the same shape");
+  c.output(c.dtype(0), std::move(shape));
+}
+
+template <class T>
+BELAY_HOT void scale_kept(const T* dy, const std::uint8_t* mask, std::int64_t n, T scale, T* dx) {
+  for (std::int64_t i = 0; i < n; ++i) dx[i] = mask[i] != 0 ? dy[i] * scale : T(0);
+}
+
+template <class T>
+class DropoutGradKernel final : public Kernel {
+ public:
+  explicit DropoutGradKernel(const KernelSpec& spec)
+      : n_(spec.outputs[0].elements()),
+        threads_(spec.threads),
+        scale_(static_cast<T>(1 / (1 - spec.attrs().number("rate")))) {}
+  void run(void* const* in, void* const* out, const StepContext&) override {
+    const T* dy = input<T>(in, 0);
+    const auto* mask = input<std::uint8_t>(in, 1);
+    T* dx = output<T>(out, 0);
+    parallel_for(n_, 1 << 14, threads_, [&](std::int64_t begin, std::int64_t end, int) {
+      scale_kept(dy + begin, mask + begin, end - begin, scale_, dx + begin);
+    });
+  }
+
+ private:
+  std::int64_t n_;
+  int threads_;
+  T scale_;
+};
+
+std::unique_ptr<Kernel> make_dropout_grad(const KernelSpec& spec) {
+  if (spec.inputs[0].dtype == DType::kFloat64) return std::make_unique<DropoutGradKernel<double>>(spec);
+  return std::make_unique<DropoutGradKernel<float>>(spec);
+}
+
+// Linear in dy: its own gradient is the same operation on what arrives.
+void grad_dropout_grad(GradContext& c) {
+  c.set(0, c.graph().node("DropoutGrad").in(c.grad()).in(c.input(1)).attr("rate", c.attrs().number("rate")).output());
+}
+
+}  // namespace
+
+void add_random_ops(OpRegistry& r) {
+  r.add({.name = "RandomUniform",
+         .doc = "Uniform in [low, high): attributes `shape`, `dtype`, `low`, `high`.",
+         .effect = Effect::kRandom,
+         .infer = infer_random,
+         .stops_gradient = true,
+         .kernel = make_random<0>});
+  r.add({.name = "RandomNormal",
+         .doc = "Normal: attributes `shape`, `dtype`, `mean`, `stddev`.",
+         .effect = Effect::kRandom,
+         .infer = infer_random,
+         .stops_gradient = true,
+         .kernel = make_random<1>});
+  r.add({.name = "TruncatedNormal",
+         .doc = "Normal within two standard deviations: attributes `shape`, `dtype`, `mean`, `stddev`.",
+         .effect = Effect::kRandom,
+         .infer = infer_random,
+         .stops_gradient = true,
+         .kernel = make_random<2>});
+  r.add({.name = "Dropout",
+         .doc = "Sets a fraction `rate` of the elements to 0, scales the rest by 1 / (1 - rate); output 1 is the mask.",
+         .n_inputs = 1,
+         .effect = Effect::kRandom,
+         .in_place = 1,
+         .infer = infer_dropout,
+         .gradient = grad_dropout,
+         .kernel = make_dropout});
+  r.add({.name = "DropoutGrad",
+         .doc = "The gradient of Dropout, by its mask.",
+         .n_inputs = 2,
+         .in_place = 1,
+         .infer = infer_dropout_grad,
+         .gradient = grad_dropout_grad,
+         .kernel = make_dropout_grad});
+}
+
+}  // namespace belay::runtime

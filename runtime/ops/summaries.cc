@@ -1,0 +1,86 @@
+// Summaries: serialized tensorboard messages as string scalars.
+#include "belay/ops/summaries.h"
+
+#include "runtime/events/proto/event.pb.h"
+#include "runtime/ops/kernel.h"
+#include "runtime/ops/registry.h"
+
+namespace belay::runtime {
+namespace {
+
+void infer_scalar_summary(InferContext& c) {
+  c.need_scalar(0);
+  if (c.dtype(0) == DType::kString) c.fail(c.input_text(0) + " must be a number");
+  if (c.attrs().text("tag").empty()) c.fail("attribute 'tag' is missing");
+  c.output(DType::kString, Shape{});
+}
+
+class ScalarSummaryKernel final : public Kernel {
+ public:
+  explicit ScalarSummaryKernel(const KernelSpec& spec) : dtype_(static_cast<std::int32_t>(spec.inputs[0].dtype)) {
+    value_ = summary_.add_value();
+    value_->set_tag(spec.attrs().text("tag"));
+  }
+  void run(void* const* in, void* const* out, const StepContext&) override {
+    value_->set_simple_value(static_cast<float>(TensorView(belay_tensor{dtype_, 0, nullptr, in[0]}).number(0)));
+    summary_.SerializeToString(&bytes_);
+    *output<belay_str>(out, 0) = detail::str(bytes_);
+  }
+
+ private:
+  std::int32_t dtype_;
+  pb::Summary summary_;
+  pb::Summary::Value* value_;
+  std::string bytes_;
+};
+
+std::unique_ptr<Kernel> make_scalar_summary(const KernelSpec& spec) {
+  return std::make_unique<ScalarSummaryKernel>(spec);
+}
+
+void infer_merge_summary(InferContext& c) {
+  if (c.n_inputs() == 0) c.fail("there is nothing to merge");
+  for (std::size_t i = 0; i < c.n_inputs(); ++i) c.need_dtype(i, DType::kString);
+  c.output(DType::kString, Shape{});
+}
+
+// A serialized message followed by another is the two merged.
+class MergeSummaryKernel final : public Kernel {
+ public:
+  explicit MergeSummaryKernel(const KernelSpec& spec) {
+    for (const TensorSpec& t : spec.inputs) counts_.push_back(t.elements());
+  }
+  void run(void* const* in, void* const* out, const StepContext&) override {
+    bytes_.clear();
+    for (std::size_t i = 0; i < counts_.size(); ++i)
+      for (std::int64_t e = 0; e < counts_[i]; ++e) bytes_.append(detail::view(input<belay_str>(in, i)[e]));
+    *output<belay_str>(out, 0) = detail::str(bytes_);
+  }
+
+ private:
+  std::vector<std::int64_t> counts_;
+  std::string bytes_;
+};
+
+std::unique_ptr<Kernel> make_merge_summary(const KernelSpec& spec) {
+  return std::make_unique<MergeSummaryKernel>(spec);
+}
+
+}  // namespace
+
+void add_summary_ops(OpRegistry& r) {
+  r.add({.name = "ScalarSummary",
+         .doc = "A Summary message with one number: attribute `tag`.",
+         .n_inputs = 1,
+         .infer = infer_scalar_summary,
+         .stops_gradient = true,
+         .kernel = make_scalar_summary});
+  r.add({.name = "MergeSummary",
+         .doc = "All its Summary messages in one.",
+         .n_inputs = -1,
+         .infer = infer_merge_summary,
+         .stops_gradient = true,
+         .kernel = make_merge_summary});
+}
+
+}  // namespace belay::runtime

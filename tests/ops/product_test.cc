@@ -1,0 +1,80 @@
+#include "runtime/ops/product.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+namespace belay::runtime::testing {
+namespace {
+
+std::vector<float> pattern(std::int64_t n, int seed) {
+  std::vector<float> x(static_cast<std::size_t>(n));
+  for (std::size_t i = 0; i < x.size(); ++i)
+    x[i] = static_cast<float>((i * 37 + static_cast<std::size_t>(seed)) % 19) - 9;
+  return x;
+}
+
+// Small whole numbers: every way of adding them gives the same.
+std::vector<float> reference(const ProductSizes& s, const std::vector<float>& a, const std::vector<float>& b,
+                             const std::vector<float>& bias) {
+  std::vector<float> c;
+  for (std::int64_t i = 0; i < s.m; ++i)
+    for (std::int64_t j = 0; j < s.n; ++j) {
+      float sum = bias.empty() ? 0 : bias[static_cast<std::size_t>(j)];
+      for (std::int64_t l = 0; l < s.k; ++l)
+        sum += a[static_cast<std::size_t>(s.transpose_a ? l * s.m + i : i * s.k + l)] *
+               b[static_cast<std::size_t>(s.transpose_b ? j * s.k + l : l * s.n + j)];
+      c.push_back(sum);
+    }
+  return c;
+}
+
+std::vector<float> run(Product<float>& product, const ProductSizes& s, const std::vector<float>& a,
+                       const std::vector<float>& b, const std::vector<float>& bias) {
+  std::vector<float> c(static_cast<std::size_t>(s.m * s.n), -1);
+  product.run(a.data(), b.data(), bias.empty() ? nullptr : bias.data(), c.data());
+  return c;
+}
+
+TEST(Product, BothImplementationsMultiply) {
+  const std::vector<std::vector<std::int64_t>> sizes = {
+      {1, 1, 1}, {1, 5, 3}, {5, 1, 3}, {3, 4, 1}, {7, 17, 9}, {2, 29, 3}, {16, 16, 16}, {33, 10, 20}, {64, 128, 31}};
+  for (const auto& mnk : sizes)
+    for (const bool ta : {false, true})
+      for (const bool tb : {false, true})
+        for (const bool with_bias : {false, true}) {
+          const ProductSizes s{mnk[0], mnk[1], mnk[2], ta, tb};
+          SCOPED_TRACE(std::to_string(s.m) + " x " + std::to_string(s.n) + " x " + std::to_string(s.k) + " " +
+                       (ta ? "T" : "N") + (tb ? "T" : "N") + (with_bias ? " with bias" : ""));
+          const std::vector<float> a = pattern(s.m * s.k, 1), b = pattern(s.k * s.n, 5);
+          const std::vector<float> bias = with_bias ? pattern(s.n, 3) : std::vector<float>{};
+          const std::vector<float> wanted = reference(s, a, b, bias);
+          EXPECT_EQ(run(*make_small_product(s, with_bias), s, a, b, bias), wanted);
+          EXPECT_EQ(run(*make_onednn_product(s, with_bias), s, a, b, bias), wanted);
+          EXPECT_EQ(run(*make_product<float>(s, with_bias), s, a, b, bias), wanted);
+        }
+}
+
+TEST(Product, FollowsPointersThatMove) {
+  const ProductSizes s{32, 32, 32, false, false};
+  const auto product = make_onednn_product(s, false);
+  for (int seed = 0; seed < 3; ++seed) {
+    const std::vector<float> a = pattern(s.m * s.k, seed), b = pattern(s.k * s.n, seed + 1);
+    EXPECT_EQ(run(*product, s, a, b, {}), reference(s, a, b, {}));
+  }
+}
+
+TEST(Product, WithoutTermsIsTheBias) {
+  const ProductSizes s{2, 3, 0, false, false};
+  EXPECT_EQ(run(*make_product<float>(s, false), s, {}, {}, {}), std::vector<float>(6, 0));
+  EXPECT_EQ(run(*make_product<float>(s, true), s, {}, {}, {1, 2, 3}), (std::vector<float>{1, 2, 3, 1, 2, 3}));
+  const double bias[] = {1, 2, 3};
+  std::vector<double> c(6, -1);
+  make_product<double>(s, true)->run(nullptr, nullptr, bias, c.data());
+  EXPECT_EQ(c, (std::vector<double>{1, 2, 3, 1, 2, 3}));
+}
+
+}  // namespace
+}  // namespace belay::runtime::testing

@@ -1,0 +1,154 @@
+#include "runtime/optimizer/learning_rate.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <numbers>
+
+#include "tests/session/session_fixture.h"
+
+namespace belay::runtime::testing {
+namespace {
+
+class LearningRateTest : public SessionTest {
+ protected:
+  void build(const LearningRate& rate) {
+    rate_ = add_learning_rate(g, rate, ops::create_global_step(g));
+    open();
+    initialize();
+  }
+  double at(std::int64_t step) {
+    store->assign("global_step", Tensor(step));
+    return value<float>(rate_);
+  }
+  // Against a float64 formula of the step, at the steps where something may change and far beyond.
+  void check(const LearningRate& rate, const std::function<double(double)>& formula) {
+    build(rate);
+    for (const std::int64_t step : std::vector<std::int64_t>{
+             0, 1, 2, 9, 10, 11, 99, 100, 101, 150, 199, 200, 201, 250, 300, 301, 999, 1000, 1001, 123457, 16777217}) {
+      const double wanted = formula(static_cast<double>(step));
+      EXPECT_NEAR(at(step), wanted, 1e-6 * std::fabs(wanted) + 1e-45) << "step " << step;
+    }
+  }
+  static LearningRate schedule(const char* name) {
+    LearningRate rate;
+    rate.schedule = name;
+    rate.learning_rate = 0.3;
+    rate.decay_steps = 100;
+    return rate;
+  }
+
+  Output rate_;
+};
+
+TEST_F(LearningRateTest, ANumberIsConstant) {
+  LearningRate rate;
+  rate.learning_rate = 0.25;
+  check(rate, [](double) { return 0.25; });
+}
+
+TEST_F(LearningRateTest, ConstantIsAScheduleToo) {
+  check(schedule("constant"), [](double) { return 0.3; });
+}
+
+TEST_F(LearningRateTest, ExponentialDecay) {
+  LearningRate rate = schedule("exponential_decay");
+  rate.decay_rate = 0.7;
+  check(rate, [](double t) { return 0.3 * std::pow(0.7, t / 100); });
+}
+
+TEST_F(LearningRateTest, ExponentialDecayInSteps) {
+  LearningRate rate = schedule("exponential_decay");
+  rate.decay_rate = 0.7;
+  rate.staircase = true;
+  check(rate, [](double t) { return 0.3 * std::pow(0.7, std::floor(t / 100)); });
+}
+
+TEST_F(LearningRateTest, PiecewiseConstant) {
+  LearningRate rate = schedule("piecewise_constant");
+  rate.boundaries = {10, 100, 200};
+  rate.values = {1, 0.5, 0.1, 0.01};
+  check(rate, [](double t) { return t <= 10 ? 1 : (t <= 100 ? 0.5 : (t <= 200 ? 0.1 : 0.01)); });
+}
+
+TEST_F(LearningRateTest, PiecewiseConstantOfOneValue) {
+  LearningRate rate = schedule("piecewise_constant");
+  rate.values = {0.2};
+  check(rate, [](double) { return 0.2; });
+}
+
+TEST_F(LearningRateTest, PolynomialDecay) {
+  LearningRate rate = schedule("polynomial_decay");
+  rate.end_learning_rate = 0.02;
+  rate.power = 1.5;
+  check(rate, [](double t) { return (0.3 - 0.02) * std::pow(1 - std::min(t, 100.0) / 100, 1.5) + 0.02; });
+}
+
+TEST_F(LearningRateTest, PolynomialDecayInCycles) {
+  LearningRate rate = schedule("polynomial_decay");
+  rate.end_learning_rate = 0.02;
+  rate.power = 2;
+  rate.cycle = true;
+  check(rate, [](double t) {
+    const double d = 100 * std::max(1.0, std::ceil(t / 100));
+    return (0.3 - 0.02) * std::pow(1 - t / d, 2) + 0.02;
+  });
+}
+
+TEST_F(LearningRateTest, CosineDecay) {
+  LearningRate rate = schedule("cosine_decay");
+  rate.alpha = 0.1;
+  check(rate, [](double t) {
+    return 0.3 * ((1 - 0.1) * 0.5 * (1 + std::cos(std::numbers::pi * std::min(t, 100.0) / 100)) + 0.1);
+  });
+}
+
+TEST_F(LearningRateTest, IsScaledByASavedVariable) {
+  LearningRate rate;
+  rate.learning_rate = 0.5;
+  build(rate);
+  EXPECT_EQ(at(0), 0.5);
+  store->assign(kLearningRateScale, Tensor(0.25f));
+  EXPECT_EQ(at(0), 0.125);
+  std::vector<std::string> saved, trained;
+  for (const Output& v : g.collection(collections::kGlobalVariables)) saved.push_back(g.node_name_of(v));
+  EXPECT_EQ(saved, (std::vector<std::string>{"global_step", "learning_rate_scale"}));
+  EXPECT_EQ(g.collection_size(collections::kTrainableVariables), 0u);
+}
+
+TEST_F(LearningRateTest, IsFoundByNameAndInItsCollection) {
+  build(LearningRate());
+  EXPECT_EQ(g.find("learning_rate"), rate_);
+  EXPECT_EQ(g.collection("learning_rate"), std::vector<Output>{rate_});
+  EXPECT_EQ(rate_.dtype(), DType::kFloat32);
+  EXPECT_EQ(rate_.rank(), 0);
+}
+
+TEST_F(LearningRateTest, FieldsThatMakeNoScheduleAreNamed) {
+  const Output step = ops::create_global_step(g);
+  const auto error = [&](const std::function<void(LearningRate&)>& change) {
+    LearningRate rate = schedule("piecewise_constant");
+    rate.values = {1};
+    change(rate);
+    return error_of([&] { add_learning_rate(g, rate, step); });
+  };
+  EXPECT_EQ(
+      error([](LearningRate& r) {
+        r.boundaries = {1, 2};
+      }),
+      "INVALID_ARGUMENT: optimizer.learning_rate.values must have one value more than boundaries; got 1 values and 2 "
+      "boundaries");
+  EXPECT_EQ(error([](LearningRate& r) {
+              r.boundaries = {5, 2}, r.values = {1, 2, 3};
+            }),
+            "INVALID_ARGUMENT: optimizer.learning_rate.boundaries must rise");
+  EXPECT_EQ(error([](LearningRate& r) { r.schedule = "cosine_decay", r.decay_steps = 0; }),
+            "INVALID_ARGUMENT: optimizer.learning_rate.decay_steps must be at least 1, got 0");
+  EXPECT_EQ(error([](LearningRate& r) { r.schedule = "cosine_decai"; }),
+            "INVALID_ARGUMENT: optimizer.learning_rate.schedule: there is no schedule 'cosine_decai'; did you mean "
+            "'cosine_decay'?");
+}
+
+}  // namespace
+}  // namespace belay::runtime::testing
