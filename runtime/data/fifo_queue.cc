@@ -1,0 +1,175 @@
+#include "runtime/data/fifo_queue.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace belay::runtime {
+namespace {
+
+// Copies `from` into the corner of row `row` of `to`, whose dims (without the first) are at least those of `from`.
+void copy_padded(const DenseTensor& from, std::int64_t row, DenseTensor& to) {
+  const Dims& in = from.dims();
+  const Dims out(to.dims().begin() + 1, to.dims().end());
+  const std::int64_t row_size = count_of(out);
+  const std::int64_t run = in.empty() ? 1 : in.back();
+  const std::int64_t runs = run == 0 ? 0 : from.elements() / run;
+  std::vector<std::int64_t> at(in.size(), 0);
+  for (std::int64_t r = 0; r < runs; ++r) {
+    std::int64_t offset = row * row_size;
+    std::int64_t stride = 1;
+    for (std::size_t d = in.size(); d-- > 0;) {
+      offset += at[d] * stride;
+      stride *= out[d];
+    }
+    if (from.dtype() == DType::kString) {
+      for (std::int64_t i = 0; i < run; ++i)
+        to.set_text(static_cast<std::size_t>(offset + i), detail::view(from.data<belay_str>()[r * run + i]));
+    } else {
+      const std::size_t width = dtype_size(from.dtype());
+      std::memcpy(to.data<std::byte>() + static_cast<std::size_t>(offset) * width,
+                  from.data<std::byte>() + static_cast<std::size_t>(r * run) * width,
+                  static_cast<std::size_t>(run) * width);
+    }
+    for (std::size_t d = in.size(); d-- > 1;) {  // the next run: all but the last dimension count
+      if (++at[d - 1] < in[d - 1]) break;
+      at[d - 1] = 0;
+    }
+  }
+}
+
+DenseTensor stacked(const std::vector<QueueElement>& elements, std::size_t component, bool pads, BufferPool* pool,
+                    const std::string& queue) {
+  const DenseTensor& first = elements[0].components[component];
+  Dims dims = first.dims();
+  for (const QueueElement& e : elements) {
+    const Dims& other = e.components[component].dims();
+    if (other.size() != dims.size() || (!pads && other != dims))
+      fail(Code::kInvalidArgument, "queue '" + queue + "': elements of shapes " + dims_text(first.dims()) + " and " +
+                                       dims_text(other) + " cannot be dequeued together" +
+                                       (pads ? "" : "; a PaddingFIFOQueue would pad them"));
+    for (std::size_t d = 0; d < dims.size(); ++d) dims[d] = std::max(dims[d], other[d]);
+  }
+  dims.insert(dims.begin(), static_cast<std::int64_t>(elements.size()));
+  DenseTensor out(first.dtype(), dims, pool);
+  if (first.dtype() != DType::kString && out.bytes() != 0) std::memset(out.data(), 0, out.bytes());
+  for (std::size_t i = 0; i < elements.size(); ++i)
+    copy_padded(elements[i].components[component], static_cast<std::int64_t>(i), out);
+  return out;
+}
+
+}  // namespace
+
+FifoQueue::FifoQueue(std::string name, std::string type, std::int64_t capacity, bool pads)
+    : name_(std::move(name)), type_(std::move(type)), capacity_(capacity), pads_(pads) {
+  ring_.resize(static_cast<std::size_t>(capacity_));
+}
+
+void FifoQueue::enqueue(QueueElement element, const CancelToken& cancel) {
+  std::unique_lock lock(mutex_);
+  if (closed_) fail(Code::kCancelled, type_ + " '" + name_ + "' is closed");
+  cancel.wait(lock, not_full_, [&] { return size_ < capacity_ || cancel_pending_; });
+  if (cancel_pending_) fail(Code::kCancelled, type_ + " '" + name_ + "' is closed");
+  ring_[(first_ + static_cast<std::size_t>(size_)) % ring_.size()] = std::move(element);
+  ++size_;
+  not_empty_.notify_all();
+}
+
+QueueElement FifoQueue::take_first() {
+  QueueElement element = std::move(ring_[first_]);
+  first_ = (first_ + 1) % ring_.size();
+  --size_;
+  return element;
+}
+
+void FifoQueue::fail_empty(std::int64_t requested) const {
+  if (error_) throw Error(*error_);
+  fail(Code::kOutOfRange, type_ + " '" + name_ + "' is closed and has insufficient elements (requested " +
+                              std::to_string(requested) + ", current size " + std::to_string(size_) + ")");
+}
+
+QueueElement FifoQueue::dequeue(const CancelToken& cancel) {
+  std::unique_lock lock(mutex_);
+  cancel.wait(lock, not_empty_, [&] { return size_ > 0 || closed_; });
+  if (size_ == 0) fail_empty(1);
+  QueueElement element = take_first();
+  not_full_.notify_all();
+  return element;
+}
+
+QueueElement FifoQueue::dequeue_many(std::int64_t n, bool at_most, const CancelToken& cancel) {
+  if (n < 1) fail(Code::kInvalidArgument, "queue '" + name_ + "': cannot dequeue " + std::to_string(n) + " elements");
+  std::vector<QueueElement> taken;
+  std::unique_lock lock(mutex_);
+  // More than the queue holds at once come in portions; the run's position is that of the last.
+  while (static_cast<std::int64_t>(taken.size()) < n) {
+    cancel.wait(lock, not_empty_, [&] { return size_ > 0 || closed_; });
+    if (size_ == 0) break;
+    taken.push_back(take_first());
+    not_full_.notify_all();
+  }
+  const auto have = static_cast<std::int64_t>(taken.size());
+  if (have < n && !(at_most && have > 0 && !error_)) {
+    // Give back what was taken: the next reader finds it in place.
+    for (; !taken.empty(); taken.pop_back()) {
+      first_ = (first_ + ring_.size() - 1) % ring_.size();
+      ring_[first_] = std::move(taken.back());
+      ++size_;
+    }
+    fail_empty(n);
+  }
+  lock.unlock();
+  QueueElement out = spare();
+  for (std::size_t c = 0; c < taken[0].components.size(); ++c)
+    out.components.push_back(stacked(taken, c, pads_, pool_.get(), name_));
+  out.input = taken.back().input;
+  out.position = taken.back().position;
+  return out;
+}
+
+void FifoQueue::close(bool cancel_pending) {
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+  cancel_pending_ = cancel_pending_ || cancel_pending;
+  not_full_.notify_all();
+  not_empty_.notify_all();
+}
+
+void FifoQueue::close_with_error(const Error& error) {
+  const std::lock_guard lock(mutex_);
+  if (!error_) error_ = error;
+  closed_ = cancel_pending_ = true;
+  not_full_.notify_all();
+  not_empty_.notify_all();
+}
+
+bool FifoQueue::closed() const {
+  const std::lock_guard lock(mutex_);
+  return closed_;
+}
+
+std::int64_t FifoQueue::size() const {
+  const std::lock_guard lock(mutex_);
+  return size_;
+}
+
+void FifoQueue::recycle(QueueElement element) {
+  element.components.clear();
+  element.input = nullptr;
+  const std::lock_guard lock(mutex_);
+  if (spares_.size() < ring_.size() + 2) spares_.push_back(std::move(element));
+}
+
+QueueElement FifoQueue::spare() {
+  const std::lock_guard lock(mutex_);
+  if (spares_.empty()) return {};
+  QueueElement element = std::move(spares_.back());
+  spares_.pop_back();
+  return element;
+}
+
+std::unique_ptr<Queue> make_queue(const Node& node) {
+  return std::make_unique<FifoQueue>(node.name, node.op->name, node.attrs.integer("capacity"),
+                                     node.op->name == "PaddingFIFOQueue");
+}
+
+}  // namespace belay::runtime

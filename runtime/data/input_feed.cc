@@ -1,0 +1,131 @@
+#include "runtime/data/input_feed.h"
+
+#include "belay/ops/control.h"
+
+namespace belay::runtime {
+
+InputFeed::InputFeed(PluginInstance& input, Options options)
+    : input_(input), options_(std::move(options)), batch_(declaration_, pool_) {}
+
+std::shared_ptr<InputFeed> InputFeed::open(PluginInstance& input, Options options) {
+  std::shared_ptr<InputFeed> feed(new InputFeed(input, std::move(options)));
+  input.call("spec", &belay_input_api::spec, to_handle(&feed->declaration_));
+  if (feed->declaration_.components.empty()) fail(Code::kInvalidArgument, input.label() + " declares no features");
+  input.call("open", &belay_input_api::open, feed->options_.shard, feed->options_.shards, feed->options_.seed);
+  return feed;
+}
+
+std::int64_t InputFeed::size() const {
+  std::int64_t examples = -1;
+  try {
+    input_.call("size", &belay_input_api::size, &examples);
+  } catch (const Error& e) {
+    if (e.code() != Code::kUnimplemented) throw;
+    return -1;
+  }
+  return examples;
+}
+
+bool InputFeed::next(QueueElement& element) {
+  used_ = true;
+  batch_.begin(std::move(element.components));
+  belay_position position{0, 0};
+  try {
+    input_.call("next", &belay_input_api::next, to_handle(&batch_), &position);
+  } catch (const Error& e) {
+    if (e.code() == Code::kOutOfRange) return false;
+    throw;
+  }
+  try {
+    element.components = batch_.finish();
+  } catch (const Error& e) {
+    fail(e.code(), input_.label() + " in next: " + e.what());
+  }
+  element.input = &options_.name;
+  element.position = {position.epoch, position.index};
+  return true;
+}
+
+void InputFeed::prime() {
+  if (primed_) return;
+  QueueElement first;
+  if (!next(first))
+    fail(Code::kFailedPrecondition, input_.label() + " is empty: it ended before the first batch");
+  primed_ = std::move(first);
+}
+
+InputFeed::Tensors InputFeed::add_to_graph(NodeGraph& graph) {
+  const belay::Graph g = graph.handle();
+  const auto scope = g.scope("input");
+  std::vector<ops::QueueComponent> components;
+  for (const InputComponent& c : declaration_.components) components.push_back({c.dtype, c.dims, true});
+  const ops::QueueRef queue = ops::fifo_queue(g, options_.prefetch, components, options_.name + "_queue");
+  const std::vector<Output> outputs = ops::dequeue(queue, options_.name + "_batch");
+  Tensors tensors;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const InputComponent& c = declaration_.components[i];
+    (c.label ? tensors.labels : tensors.features).push_back({c.name, ops::identity(outputs[i], c.name)});
+  }
+  queue_name_ = g.node_name_of(queue.handle);
+  queue_node_ = queue.handle.raw().node;
+  graph.add_queue_runner(shared_from_this());
+  return tensors;
+}
+
+std::vector<std::shared_ptr<Joinable>> InputFeed::create_threads(DirectSession& session, Coordinator* coordinator) {
+  if (thread_ != nullptr && !thread_->join_for(0)) {
+    if (running_for_ == &session) return {};
+    fail(Code::kFailedPrecondition, "input '" + options_.name + "' still works for an earlier session");
+  }
+  const auto positions = session.store().positions();
+  const auto at = positions.find(options_.name);
+  const Position start = at == positions.end() ? Position{} : at->second;
+  const bool from_start = start.epoch == 0 && start.index == 0;
+  if (!from_start || (used_ && !primed_)) {
+    primed_.reset();
+    input_.call("seek", &belay_input_api::seek, belay_position{start.epoch, start.index});
+  }
+  running_for_ = &session;
+  thread_ = std::make_shared<Thread>(
+      "QueueRunnerThread-" + queue_name_,
+      [self = shared_from_this(), shared = session.shared_from_this(), node = queue_node_] {
+        self->fill(shared->queue(node), shared->clock());
+      });
+  std::vector<std::shared_ptr<Joinable>> threads{thread_};
+  if (coordinator != nullptr) {
+    threads.push_back(std::make_shared<Thread>(
+        "QueueRunnerThread-" + queue_name_ + "-close_on_stop",
+        [shared = session.shared_from_this(), node = queue_node_, waits_for = coordinator->shared_from_this()] {
+          waits_for->wait_for_stop(-1);
+          shared->queue(node).close(true);
+        }));
+    for (const auto& t : threads) coordinator->register_thread(t);
+  }
+  return threads;
+}
+
+void InputFeed::fill(Queue& queue, Clock& clock) {
+  // What ends a wait here is the queue being closed; the session's own cancellation is for its runs.
+  CancellationSource never;
+  const CancelToken cancel(never, clock);
+  try {
+    if (primed_) {
+      QueueElement first = std::move(*primed_);
+      primed_.reset();
+      queue.enqueue(std::move(first), cancel);
+    }
+    while (!queue.closed()) {
+      QueueElement element = queue.spare();
+      if (!next(element)) {
+        queue.close(false);
+        return;
+      }
+      queue.enqueue(std::move(element), cancel);
+    }
+  } catch (const Error& e) {
+    // A queue that was closed from outside is the normal end of this thread; the readers get anything else.
+    if (!(e.code() == Code::kCancelled && queue.closed())) queue.close_with_error(e);
+  }
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,73 @@
+// An input plugin in a run: what it declares, its queue in the graph, and the thread that keeps the queue full.
+//
+//   auto feed = InputFeed::open(instance, {.name = "train"});        // spec and open; fails where a file is missing
+//   feed->prime();                                                   // the first batch: an empty input shows here
+//   InputFeed::Tensors t = feed->add_to_graph(graph);                // a queue, its dequeue, a queue runner
+//
+// Every batch carries through the queue where the input stands after it; the run that takes the batch commits that
+// position with its writes. A session that starts seeks the input to the committed position first.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "belay/model.h"
+#include "runtime/data/input_service.h"
+#include "runtime/data/queue_runner.h"
+#include "runtime/loader/instance.h"
+
+namespace belay::runtime {
+
+class InputFeed final : public QueueRunner, public std::enable_shared_from_this<InputFeed> {
+ public:
+  struct Options {
+    std::string name;             // of the manifest's [input.NAME]
+    std::int64_t prefetch = 2;    // batches in the queue
+    std::int64_t shard = 0;
+    std::int64_t shards = 1;
+    std::uint64_t seed = 42;
+  };
+  // Calls spec and open. The instance must outlive the feed and needs a CallMonitor of its own: the feeding thread calls
+  // it too.
+  static std::shared_ptr<InputFeed> open(PluginInstance& input, Options options);
+
+  const std::vector<InputComponent>& components() const noexcept { return declaration_.components; }
+  // Examples in one epoch; -1: the input cannot say.
+  std::int64_t size() const;
+  // Fetches the first batch ahead. FAILED_PRECONDITION where there is none; what next() fails with otherwise.
+  void prime();
+
+  struct Tensors {
+    std::vector<NamedOutput> features;
+    std::vector<NamedOutput> labels;
+  };
+  // Adds the queue and its dequeue under the scope "input", and itself as a queue runner of the graph.
+  Tensors add_to_graph(NodeGraph& graph);
+
+  const std::string& name() const override { return queue_name_; }
+  std::vector<std::shared_ptr<Joinable>> create_threads(DirectSession& session, Coordinator* coordinator) override;
+  // True while a thread is inside the plugin: its instance must not be destroyed then.
+  bool busy() const { return thread_ != nullptr && !thread_->join_for(0); }
+
+ private:
+  InputFeed(PluginInstance& input, Options options);
+  // One batch into `element`; false at the end.
+  bool next(QueueElement& element);
+  void fill(Queue& queue, Clock& clock);
+
+  PluginInstance& input_;
+  Options options_;
+  InputDeclaration declaration_;
+  std::shared_ptr<BufferPool> pool_ = BufferPool::make();
+  BatchBuilder batch_;
+  std::optional<QueueElement> primed_;  // the batch at position 0
+  bool used_ = false;                   // the plugin has moved from its start
+  std::string queue_name_;
+  std::uint32_t queue_node_ = 0;
+  const DirectSession* running_for_ = nullptr;
+  std::shared_ptr<Thread> thread_;
+};
+
+}  // namespace belay::runtime

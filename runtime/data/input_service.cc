@@ -1,0 +1,88 @@
+#include "runtime/data/input_service.h"
+
+#include <algorithm>
+
+namespace belay::runtime {
+
+const InputComponent& BatchBuilder::component(std::uint32_t slot) const {
+  if (slot >= declaration_.components.size())
+    fail(Code::kInvalidArgument, "the input declared " + std::to_string(declaration_.components.size()) +
+                                     " components, there is no slot " + std::to_string(slot));
+  return declaration_.components[slot];
+}
+
+void BatchBuilder::begin(std::vector<DenseTensor> empty) {
+  tensors_ = std::move(empty);
+  tensors_.clear();
+  tensors_.resize(declaration_.components.size());
+}
+
+belay_tensor BatchBuilder::tensor(std::uint32_t slot, const Dims& dims) {
+  const InputComponent& c = component(slot);
+  if (!Shape::compatible(Shape(c.dims), Shape(dims)) || std::any_of(dims.begin(), dims.end(), [](auto d) { return d < 0; }))
+    fail(Code::kInvalidArgument, "'" + c.name + "' was declared " + dims_text(c.dims) + ", the batch has " + dims_text(dims));
+  tensors_[slot] = DenseTensor(c.dtype, dims, pool_.get());
+  return tensors_[slot].view();
+}
+
+void BatchBuilder::set_string(std::uint32_t slot, std::uint64_t element, std::string_view bytes) {
+  const InputComponent& c = component(slot);
+  DenseTensor& t = tensors_[slot];
+  if (c.dtype != DType::kString || !t || element >= static_cast<std::uint64_t>(t.elements()))
+    fail(Code::kInvalidArgument, "'" + c.name + "' has no text element " + std::to_string(element));
+  t.set_text(static_cast<std::size_t>(element), bytes);
+}
+
+std::vector<DenseTensor> BatchBuilder::finish() {
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    const InputComponent& c = declaration_.components[i];
+    if (!tensors_[i]) fail(Code::kInternal, "the batch lacks '" + c.name + "': the input did not fill it");
+    const auto rows = [](const DenseTensor& t) { return t.dims().empty() ? 1 : t.dims()[0]; };
+    if (!tensors_[i].dims().empty() && !tensors_[0].dims().empty() && rows(tensors_[i]) != rows(tensors_[0]))
+      fail(Code::kInternal, "'" + declaration_.components[0].name + "' has " + std::to_string(rows(tensors_[0])) +
+                                " examples, '" + c.name + "' has " + std::to_string(rows(tensors_[i])));
+  }
+  return std::move(tensors_);
+}
+
+namespace {
+
+using detail::guard;
+using detail::view;
+
+std::int32_t declare(belay_input_spec* spec, std::int32_t role, belay_str name, std::int32_t dtype, std::int32_t rank,
+                     const std::int64_t* dims, belay_status* status) {
+  return guard(status, [&] {
+    auto& declaration = *reinterpret_cast<InputDeclaration*>(spec);
+    InputComponent c{role == BELAY_LABEL, std::string(view(name)), static_cast<DType>(dtype),
+                     rank > 0 ? Dims(dims, dims + rank) : Dims{}};
+    if (c.name.empty()) fail(Code::kInvalidArgument, "a component of an input needs a name");
+    if (dtype_size(c.dtype) == 0)
+      fail(Code::kInvalidArgument, "'" + c.name + "' has the unknown dtype " + std::to_string(dtype));
+    for (const InputComponent& other : declaration.components)
+      if (other.name == c.name) fail(Code::kInvalidArgument, "the input declares '" + c.name + "' twice");
+    declaration.components.push_back(std::move(c));
+  });
+}
+
+std::int32_t tensor(belay_batch* batch, std::uint32_t slot, std::int32_t rank, const std::int64_t* dims,
+                    belay_tensor* out, belay_status* status) {
+  return guard(status, [&] {
+    thread_local Dims copy;
+    copy.assign(dims, dims + std::max(rank, 0));
+    *out = reinterpret_cast<BatchBuilder*>(batch)->tensor(slot, copy);
+  });
+}
+
+std::int32_t set_string(belay_batch* batch, std::uint32_t slot, std::uint64_t element, belay_str bytes,
+                        belay_status* status) {
+  return guard(status, [&] { reinterpret_cast<BatchBuilder*>(batch)->set_string(slot, element, view(bytes)); });
+}
+
+constexpr belay_input_service kInputService{sizeof(belay_input_service), 0, declare, tensor, set_string};
+
+}  // namespace
+
+const belay_input_service* input_service() noexcept { return &kInputService; }
+
+}  // namespace belay::runtime

@@ -1,0 +1,48 @@
+// Service "input": what an input plugin declares and the batches that it fills.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "belay/abi.h"
+#include "runtime/graph/dense_tensor.h"
+
+namespace belay::runtime {
+
+struct InputComponent {
+  bool label = false;
+  std::string name;
+  DType dtype = DType::kInvalid;
+  Dims dims;
+};
+
+// Behind belay_input_spec.
+struct InputDeclaration {
+  std::vector<InputComponent> components;
+};
+
+// Behind belay_batch: the tensors of one batch, in memory from a pool.
+class BatchBuilder {
+ public:
+  BatchBuilder(const InputDeclaration& declaration, std::shared_ptr<BufferPool> pool)
+      : declaration_(declaration), pool_(std::move(pool)) {}
+  void begin(std::vector<DenseTensor> empty);
+  belay_tensor tensor(std::uint32_t slot, const Dims& dims);
+  void set_string(std::uint32_t slot, std::uint64_t element, std::string_view bytes);
+  // Every component filled, with the same number of examples; INTERNAL naming the one that is not.
+  std::vector<DenseTensor> finish();
+
+ private:
+  const InputComponent& component(std::uint32_t slot) const;
+
+  const InputDeclaration& declaration_;
+  std::shared_ptr<BufferPool> pool_;
+  std::vector<DenseTensor> tensors_;
+};
+
+const belay_input_service* input_service() noexcept;
+inline belay_input_spec* to_handle(InputDeclaration* d) noexcept { return reinterpret_cast<belay_input_spec*>(d); }
+inline belay_batch* to_handle(BatchBuilder* b) noexcept { return reinterpret_cast<belay_batch*>(b); }
+
+}  // namespace belay::runtime

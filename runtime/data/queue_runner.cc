@@ -1,0 +1,93 @@
+#include "runtime/data/queue_runner.h"
+
+#include <algorithm>
+
+namespace belay::runtime {
+
+OpQueueRunner::OpQueueRunner(Options options) : enqueue_ops_(std::move(options.enqueue_ops)) {
+  if (!options.queue.handle) fail(Code::kInvalidArgument, "a queue runner needs a queue");
+  if (enqueue_ops_.empty()) fail(Code::kInvalidArgument, "a queue runner needs at least one enqueue operation");
+  if (options.queue_closed_codes.empty())
+    fail(Code::kInvalidArgument, "a queue runner needs at least one code that means a closed queue");
+  name_ = options.queue.handle.graph().node_name_of(options.queue.handle);
+  shared_ = std::make_shared<Shared>();
+  shared_->queue_closed_codes = std::move(options.queue_closed_codes);
+  shared_->close_op = options.close_op ? options.close_op : ops::queue_close(options.queue, false);
+  cancel_op_ = options.cancel_op ? options.cancel_op : ops::queue_close(options.queue, true);
+}
+
+void OpQueueRunner::fill(const std::shared_ptr<Shared>& shared, const std::shared_ptr<DirectSession>& session,
+                         const std::shared_ptr<Coordinator>& coordinator, const Output& enqueue_op) {
+  std::optional<Error> error;
+  try {
+    FetchSet fetches(std::vector<FetchRef>{enqueue_op});
+    RunRequest request;
+    request.fetches = &fetches;
+    while (coordinator == nullptr || !coordinator->should_stop()) session->run(request);
+  } catch (const Error& e) {
+    error = e;
+  }
+  const auto& clean = shared->queue_closed_codes;
+  const bool closed = error && std::find(clean.begin(), clean.end(), error->code()) != clean.end();
+  const bool stopping = coordinator != nullptr && coordinator->should_stop();
+  if (error && !closed && !stopping) {
+    if (coordinator != nullptr) {
+      coordinator->stop_on_exception([&] { throw Error(*error); });
+    } else {
+      const std::lock_guard lock(shared->mutex);
+      shared->raised.push_back(*error);
+    }
+  }
+  bool last = false;
+  {
+    const std::lock_guard lock(shared->mutex);
+    last = --shared->running[session.get()] == 0;
+    if (last) shared->running.erase(session.get());
+  }
+  if (!last || session->closed()) return;
+  try {
+    session->handle().run({shared->close_op});
+  } catch (const Error&) {
+    // The session ends at this moment; its queues end with it.
+  }
+}
+
+std::vector<std::shared_ptr<Joinable>> OpQueueRunner::create_threads(DirectSession& session, Coordinator* coordinator) {
+  const std::shared_ptr<DirectSession> shared_session = session.shared_from_this();
+  {
+    const std::lock_guard lock(shared_->mutex);
+    if (shared_->running.count(&session) != 0) return {};
+    shared_->running[&session] = static_cast<int>(enqueue_ops_.size());
+    shared_->raised.clear();
+  }
+  const std::shared_ptr<Coordinator> shared_coordinator =
+      coordinator == nullptr ? nullptr : coordinator->shared_from_this();
+  std::vector<std::shared_ptr<Joinable>> threads;
+  for (const Output& op : enqueue_ops_) {
+    const std::string thread_name = "QueueRunnerThread-" + name_ + "-" + op.graph().node_name_of(op);
+    threads.push_back(std::make_shared<Thread>(
+        thread_name, [shared = shared_, shared_session, shared_coordinator, op] {
+          fill(shared, shared_session, shared_coordinator, op);
+        }));
+  }
+  if (coordinator != nullptr) {
+    threads.push_back(std::make_shared<Thread>(
+        "QueueRunnerThread-" + name_ + "-close_on_stop", [shared_session, shared_coordinator, cancel = cancel_op_] {
+          shared_coordinator->wait_for_stop(-1);
+          shared_coordinator->stop_on_exception([&] {
+            if (!shared_session->closed()) shared_session->handle().run({cancel});
+          });
+        }));
+    for (const auto& t : threads) coordinator->register_thread(t);
+  }
+  return threads;
+}
+
+std::vector<std::shared_ptr<Joinable>> start_queue_runners(DirectSession& session, Coordinator* coordinator) {
+  std::vector<std::shared_ptr<Joinable>> threads;
+  for (const auto& runner : session.graph().queue_runners())
+    for (auto& t : runner->create_threads(session, coordinator)) threads.push_back(std::move(t));
+  return threads;
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,71 @@
+// Fills a queue while a session runs, one thread per enqueue operation, until the queue is closed or the coordinator stops.
+// A graph carries its runners (NodeGraph::queue_runners); start_queue_runners starts them all.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "belay/ops/queues.h"
+#include "runtime/session/coordinator.h"
+#include "runtime/session/direct_session.h"
+
+namespace belay::runtime {
+
+class QueueRunner {
+ public:
+  virtual ~QueueRunner() = default;
+  // The queue's full name.
+  virtual const std::string& name() const = 0;
+  // Threads that fill the queue in this session, started, and with a coordinator registered there. None where they run
+  // already for this session. Session and coordinator should be owned by shared_ptrs: a thread that outlives the grace
+  // period keeps them alive.
+  virtual std::vector<std::shared_ptr<Joinable>> create_threads(DirectSession& session, Coordinator* coordinator) = 0;
+};
+
+// TensorFlow's runner: each enqueue operation is run again and again. An error whose code is in queue_closed_codes ends a
+// thread without being one; when the last thread has ended the close operation runs. With a coordinator a further thread
+// waits for its stop and runs the cancel operation, which releases an enqueue that waits.
+class OpQueueRunner final : public QueueRunner {
+ public:
+  struct Options {
+    ops::QueueRef queue;
+    std::vector<Output> enqueue_ops;
+    Output close_op = {};   // default: close, keeping what is in the queue; made while the graph is open
+    Output cancel_op = {};  // default: close, cancelling pending enqueues
+    std::vector<Code> queue_closed_codes = {Code::kOutOfRange};
+  };
+  explicit OpQueueRunner(Options options);
+  const std::string& name() const override { return name_; }
+  std::vector<std::shared_ptr<Joinable>> create_threads(DirectSession& session, Coordinator* coordinator) override;
+  // What threads without a coordinator failed with.
+  std::vector<Error> exceptions_raised() const { return shared_->exceptions(); }
+
+ private:
+  // Outlives the runner as long as a thread of it runs.
+  struct Shared {
+    std::vector<Error> exceptions() const {
+      const std::lock_guard lock(mutex);
+      return raised;
+    }
+    mutable std::mutex mutex;
+    std::map<const DirectSession*, int> running;  // threads by session
+    std::vector<Error> raised;
+    std::vector<Code> queue_closed_codes;
+    Output close_op;
+  };
+  static void fill(const std::shared_ptr<Shared>& shared, const std::shared_ptr<DirectSession>& session,
+                   const std::shared_ptr<Coordinator>& coordinator, const Output& enqueue_op);
+
+  std::string name_;
+  std::vector<Output> enqueue_ops_;
+  Output cancel_op_;
+  std::shared_ptr<Shared> shared_;
+};
+
+// Starts every runner of the session's graph. Gives their threads.
+std::vector<std::shared_ptr<Joinable>> start_queue_runners(DirectSession& session, Coordinator* coordinator = nullptr);
+
+}  // namespace belay::runtime

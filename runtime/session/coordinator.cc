@@ -1,0 +1,158 @@
+#include "runtime/session/coordinator.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "runtime/platform/text.h"
+
+namespace belay::runtime {
+namespace {
+
+constexpr std::int64_t kMillisecond = 1'000'000;
+
+// How long a join sleeps between looks at its threads. Real time: a thread ends in real time even in a test's clock.
+constexpr std::int64_t kLook = 5 * kMillisecond;
+
+}  // namespace
+
+Thread::Thread(std::string name, std::function<void()> body) : name_(std::move(name)), state_(std::make_shared<State>()) {
+  thread_ = std::thread([state = state_, body = std::move(body)] {
+    body();
+    const std::lock_guard lock(state->mutex);
+    state->ended = true;
+    state->changed.notify_all();
+  });
+}
+
+Thread::~Thread() {
+  if (!thread_.joinable()) return;
+  if (join_for(0)) {
+    thread_.join();
+  } else {
+    thread_.detach();
+  }
+}
+
+bool Thread::join_for(std::int64_t timeout_ns) {
+  std::unique_lock lock(state_->mutex);
+  if (timeout_ns > 0)
+    state_->changed.wait_for(lock, std::chrono::nanoseconds(timeout_ns), [&] { return state_->ended; });
+  return state_->ended;
+}
+
+Coordinator::Coordinator(Clock& clock, std::vector<Code> clean_stop_codes)
+    : clock_(clock), clean_stop_codes_(std::move(clean_stop_codes)) {}
+
+void Coordinator::request_stop(const std::string& reason) {
+  const std::lock_guard lock(mutex_);
+  if (stop_) return;
+  reason_ = reason;
+  stop_ = true;
+  changed_.notify_all();
+}
+
+void Coordinator::request_stop(const Error& error) {
+  const std::lock_guard lock(mutex_);
+  const bool clean =
+      std::find(clean_stop_codes_.begin(), clean_stop_codes_.end(), error.code()) != clean_stop_codes_.end();
+  if (joined_ && !clean) throw Error(error);
+  if (stop_) return;
+  if (!clean) error_ = error;
+  reason_ = error.what();
+  stop_ = true;
+  changed_.notify_all();
+}
+
+bool Coordinator::wait_for_stop(std::int64_t timeout_ns) {
+  std::unique_lock lock(mutex_);
+  const std::int64_t deadline = timeout_ns < 0 ? 0 : clock_.monotonic_ns() + timeout_ns;
+  while (!stop_) {
+    if (timeout_ns < 0) {
+      changed_.wait(lock);
+    } else {
+      if (clock_.monotonic_ns() >= deadline) break;
+      clock_.wait_until(lock, changed_, deadline);
+    }
+  }
+  return stop_;
+}
+
+void Coordinator::clear_stop() {
+  const std::lock_guard lock(mutex_);
+  joined_ = false;
+  error_.reset();
+  reason_.clear();
+  stop_ = false;
+}
+
+std::string Coordinator::stop_reason() const {
+  const std::lock_guard lock(mutex_);
+  return reason_;
+}
+
+void Coordinator::register_thread(std::shared_ptr<Joinable> thread) {
+  const std::lock_guard lock(mutex_);
+  registered_.push_back(std::move(thread));
+}
+
+std::shared_ptr<Joinable> Coordinator::start_thread(const std::string& name, std::function<void()> body) {
+  auto thread = std::make_shared<Thread>(name, [this, body = std::move(body)] { stop_on_exception(body); });
+  register_thread(thread);
+  return thread;
+}
+
+std::vector<std::string> Coordinator::join(const std::vector<std::shared_ptr<Joinable>>& threads,
+                                           const JoinOptions& options) {
+  std::vector<std::shared_ptr<Joinable>> waiting = threads;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& t : registered_)
+      if (std::find(waiting.begin(), waiting.end(), t) == waiting.end()) waiting.push_back(t);
+  }
+  const auto drop_ended = [&](std::int64_t timeout_ns) {
+    std::erase_if(waiting, [&](const auto& t) { return t->join_for(timeout_ns); });
+  };
+  drop_ended(0);
+  while (!waiting.empty() && !should_stop()) drop_ended(kLook);
+  // The grace period counts by the coordinator's clock, and by real time where a test's clock stands still.
+  const auto grace = static_cast<std::int64_t>(options.stop_grace_period_secs * 1e9);
+  const std::int64_t start = clock_.monotonic_ns();
+  const auto real_start = std::chrono::steady_clock::now();
+  std::int64_t sleep = kMillisecond;
+  while (!waiting.empty()) {
+    const std::int64_t passed =
+        std::max(clock_.monotonic_ns() - start,
+                 std::chrono::nanoseconds(std::chrono::steady_clock::now() - real_start).count());
+    if (passed >= grace) break;
+    drop_ended(std::min(sleep, grace - passed));
+    sleep = std::min<std::int64_t>(sleep * 2, 100 * kMillisecond);
+  }
+  std::vector<std::string> alive;
+  for (const auto& t : waiting) alive.push_back(t->name());
+  {
+    const std::lock_guard lock(mutex_);
+    joined_ = true;
+    registered_.clear();
+    if (error_) throw Error(*error_);
+  }
+  if (!alive.empty() && !options.ignore_live_threads)
+    fail(Code::kFailedPrecondition, "Coordinator stopped with threads still running: " + runtime::joined(alive, " "));
+  return alive;
+}
+
+bool Coordinator::joined() const {
+  const std::lock_guard lock(mutex_);
+  return joined_;
+}
+
+void Coordinator::raise_requested_exception() const {
+  const std::lock_guard lock(mutex_);
+  if (error_) throw Error(*error_);
+}
+
+std::optional<Error> Coordinator::requested_exception() const {
+  const std::lock_guard lock(mutex_);
+  return error_;
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,120 @@
+// The common stop flag and the threads of one session. [any thread]
+//
+//   Coordinator coordinator(clock);
+//   auto thread = coordinator.start_thread("loader", [&] { while (!coordinator.should_stop()) ...; });
+//   coordinator.join();                     // rethrows what a thread reported
+//
+// A thread that fails reports its error with request_stop(error); the first one counts. Errors whose code is a clean stop
+// (OUT_OF_RANGE unless told otherwise) only stop.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "belay/error.h"
+#include "runtime/platform/clock.h"
+
+namespace belay::runtime {
+
+// Something that a join waits for.
+class Joinable {
+ public:
+  virtual ~Joinable() = default;
+  virtual const std::string& name() const = 0;
+  // True when it has ended; waits for that at most timeout_ns of real time (0: only asks).
+  virtual bool join_for(std::int64_t timeout_ns) = 0;
+};
+
+// A thread that tells when it has ended. Abandoned, not waited for, where it dies running.
+class Thread final : public Joinable {
+ public:
+  Thread(std::string name, std::function<void()> body);
+  ~Thread() override;
+  const std::string& name() const override { return name_; }
+  bool join_for(std::int64_t timeout_ns) override;
+
+ private:
+  struct State {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool ended = false;
+  };
+  std::string name_;
+  std::shared_ptr<State> state_;
+  std::thread thread_;
+};
+
+class Coordinator : public std::enable_shared_from_this<Coordinator> {
+ public:
+  // The codes that end threads without being errors.
+  explicit Coordinator(Clock& clock, std::vector<Code> clean_stop_codes = {Code::kOutOfRange});
+  Coordinator(const Coordinator&) = delete;
+  Coordinator& operator=(const Coordinator&) = delete;
+
+  // Asks all threads to stop. After a join, a request with an error throws that error at the caller.
+  void request_stop(const std::string& reason = "");
+  void request_stop(const Error& error);
+  bool should_stop() const noexcept { return stop_.load(); }
+  // Waits for a stop, at most timeout_ns (negative: for ever); gives should_stop().
+  bool wait_for_stop(std::int64_t timeout_ns);
+  // Forgets the stop, the error and the join. Registered threads stay registered.
+  void clear_stop();
+  // What was given with the first request; empty where none was.
+  std::string stop_reason() const;
+
+  void register_thread(std::shared_ptr<Joinable> thread);
+  // Makes, registers and starts a thread; what its body throws is reported with request_stop.
+  std::shared_ptr<Joinable> start_thread(const std::string& name, std::function<void()> body);
+
+  struct JoinOptions {
+    double stop_grace_period_secs = 120;
+    bool ignore_live_threads = false;  // only names those that still run
+  };
+  // Waits until the registered threads (and those given) have ended, or a stop was asked for and the grace period is over;
+  // forgets the registered ones; then throws the recorded error, else FAILED_PRECONDITION naming the threads that still
+  // run. Gives the names of those.
+  std::vector<std::string> join(const std::vector<std::shared_ptr<Joinable>>& threads, const JoinOptions& options);
+  std::vector<std::string> join(const std::vector<std::shared_ptr<Joinable>>& threads = {}) {
+    return join(threads, JoinOptions());
+  }
+  bool joined() const;
+
+  // Throws the recorded error, if any.
+  void raise_requested_exception() const;
+  std::optional<Error> requested_exception() const;
+
+  // Runs f; what it throws is reported and goes no further.
+  template <class F>
+  void stop_on_exception(F&& f) {
+    try {
+      f();
+    } catch (const Error& e) {
+      request_stop(e);
+    } catch (const std::exception& e) {
+      request_stop(Error(Code::kUnknown, e.what()));
+    }
+  }
+
+  Clock& clock() noexcept { return clock_; }
+
+ private:
+  Clock& clock_;
+  const std::vector<Code> clean_stop_codes_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::atomic<bool> stop_{false};
+  bool joined_ = false;
+  std::string reason_;
+  std::optional<Error> error_;
+  std::vector<std::shared_ptr<Joinable>> registered_;
+};
+
+}  // namespace belay::runtime

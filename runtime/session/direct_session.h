@@ -1,0 +1,187 @@
+// A session: a frozen graph and a store of variables. run() computes fetches; it may be called from several threads.
+//
+//   runtime::NodeGraph graph(ops);            ... build through graph.handle() ...
+//   graph.finalize();
+//   runtime::DirectSession session(graph, store, options);
+//   belay::Session s = session.handle();      // the SDK's view, the one that hooks get
+//   float loss = s.run({loss_output})[0].scalar<float>();
+//
+// A run is atomic: it changes all the variables that it writes, at its end, or (failing, cancelled, late) none. Results are
+// kept by the returned Run until it dies.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "belay/session.h"
+#include "runtime/graph/node_graph.h"
+#include "runtime/ops/cancellation.h"
+#include "runtime/ops/queue.h"
+#include "runtime/platform/clock.h"
+#include "runtime/session/plan.h"
+#include "runtime/session/program.h"
+#include "runtime/session/variable_store.h"
+
+namespace belay::runtime {
+
+using QueueFactory = std::function<std::unique_ptr<Queue>(const Node&)>;
+
+struct SessionOptions {
+  int threads = 1;          // the full team, used by hooked runs; others run on one thread
+  std::uint64_t seed = 42;  // of the random operations
+  QueueFactory queues;      // runtime/data/queue.h; a graph with queues needs it
+  Clock* clock = nullptr;   // null: the system's
+};
+
+struct RunMetadata {
+  std::vector<NodeStats> nodes;  // where the trace level asked for them
+};
+
+struct CachedPlan;
+struct PlanState;
+
+// A list of fetches that is asked for again and again: remembers the plan and where that puts its values. Owned by the
+// caller; used by one run at a time.
+class FetchSet {
+ public:
+  FetchSet() = default;
+  FetchSet(const belay_output* outputs, std::size_t n) : outputs_(outputs, outputs + n) {}
+  explicit FetchSet(const std::vector<FetchRef>& fetches) {
+    for (const FetchRef& f : fetches) outputs_.push_back(f.raw());
+  }
+  const std::vector<belay_output>& outputs() const noexcept { return outputs_; }
+  bool is(const belay_output* outputs, std::size_t n) const noexcept;
+
+ private:
+  friend class DirectSession;
+  friend class Run;
+  std::vector<belay_output> outputs_;
+  std::vector<Port> ports_;               // outputs_, checked
+  std::shared_ptr<CachedPlan> plan_;
+  std::size_t structural_ = 0;            // how many of the plan's structural outputs are ours
+  SlotMask mask_;
+  std::vector<std::uint32_t> slots_;
+  std::vector<belay_output> feeds_;       // of the caller's set: what was fed when plan_ was found
+};
+
+struct RunRequest {
+  FetchSet* fetches = nullptr;            // the caller's
+  std::span<FetchSet* const> extras = {};  // the hooks'
+  std::span<const belay_feed> feeds = {};
+  std::int64_t timeout_ms = 0;
+  std::int32_t trace_level = 0;
+  bool full_team = false;
+  RunMetadata* metadata = nullptr;
+};
+
+// A finished run; gives back its memory when it dies.
+class Run {
+ public:
+  Run(std::shared_ptr<CachedPlan> plan, PlanState* state) noexcept : plan_(std::move(plan)), state_(state) {}
+  Run(Run&& o) noexcept : plan_(std::move(o.plan_)), state_(std::exchange(o.state_, nullptr)) {}
+  Run& operator=(Run&& o) noexcept {
+    std::swap(plan_, o.plan_), std::swap(state_, o.state_);
+    return *this;
+  }
+  ~Run();
+  // Value i of a set that the run was asked for. Valid as long as this object.
+  belay_tensor result(const FetchSet& fetches, std::size_t i) const;
+  // The same, shared: outlives this object.
+  DenseTensor owned_result(const FetchSet& fetches, std::size_t i) const;
+
+ private:
+  friend class DirectSession;
+  std::shared_ptr<CachedPlan> plan_;
+  PlanState* state_;
+};
+
+struct PlanStats {
+  std::uint64_t plans_built = 0;     // graph to plan
+  std::uint64_t programs_built = 0;  // plan to kernels, for new dims
+  std::size_t arena_bytes = 0;       // of all programs
+  std::size_t arena_bound = 0;
+};
+
+class DirectSession : public std::enable_shared_from_this<DirectSession> {
+ public:
+  // The graph must be finalized and outlive the session. Variables of the graph are made in the store where they are new.
+  DirectSession(NodeGraph& graph, std::shared_ptr<VariableStore> store, SessionOptions options);
+  ~DirectSession();
+  DirectSession(const DirectSession&) = delete;
+  DirectSession& operator=(const DirectSession&) = delete;
+
+  Run run(const RunRequest& request);
+  // For one-time work (initialization): the plan is not kept.
+  void run_once(const std::vector<Port>& operations, const std::vector<belay_feed>& feeds = {});
+
+  // Cancels every run and refuses new ones. Idempotent. The destructor waits until the runs have ended.
+  void close();
+  bool closed() const noexcept { return closed_.load(); }
+  // Cancels the runs that are under way, with this reason, and those that begin before resume().
+  void interrupt(const Error& reason) { cancellation_.cancel(reason); }
+  void resume() { cancellation_.reset(); }
+
+  NodeGraph& graph() noexcept { return graph_; }
+  VariableStore& store() noexcept { return *store_; }
+  const std::shared_ptr<VariableStore>& shared_store() const noexcept { return store_; }
+  Clock& clock() noexcept { return *clock_; }
+  belay::Session handle();
+  Queue& queue(std::uint32_t node);
+  // Of a node that is a variable.
+  Variable& variable(const Node& node) { return *variable_of_.at(node.id); }
+  // The saved variables of the graph, sorted by name; local ones are not among them.
+  const std::vector<Variable*>& variables() const noexcept { return variables_; }
+  // Of the graph's global_step; -1 where there is none or it is not initialized.
+  std::int64_t global_step() const noexcept;
+  const std::string& global_step_name() const noexcept { return global_step_name_; }
+  PlanStats plan_stats() const;
+
+  // Whom the SDK's Session asks for the coordinator; set by who makes one. May be null.
+  belay_coordinator* coordinator = nullptr;
+
+ private:
+  std::shared_ptr<CachedPlan> plan_for(const RunRequest& request);
+  std::shared_ptr<CachedPlan> find_or_make_plan(const RunRequest& request);
+  std::shared_ptr<CachedPlan> make_cached_plan(const PlanKey& key, const std::vector<Port>& extras);
+  void check_ports(FetchSet& set);
+  void execute(PlanState& state, const RunRequest& request);
+  void run_stage(PlanState& state, std::uint32_t stage, const RunRequest& request, const CancelToken& cancel);
+  void run_program(Program& program, PlanState& state, const RunRequest& request);
+  void run_host_steps(PlanState& state, std::uint32_t stage, const CancelToken& cancel);
+  void bind_feeds(PlanState& state, const RunRequest& request);
+  Program& program_for(PlanState& state, std::uint32_t stage);
+  void check_initialized(const PlanState& state, std::uint32_t stage) const;
+  void commit(PlanState& state, Program& program, const RunRequest& request, std::uint32_t stage);
+
+  NodeGraph& graph_;
+  std::shared_ptr<VariableStore> store_;
+  VariableStore local_store_;
+  SessionOptions options_;
+  Clock* clock_;
+  CancellationSource cancellation_;
+  std::atomic<bool> closed_{false};
+  std::unordered_map<std::uint32_t, std::unique_ptr<Queue>> queues_;
+  std::unordered_map<std::uint32_t, Variable*> variable_of_;  // by node
+  std::vector<Variable*> variables_;
+  Variable* global_step_ = nullptr;
+  std::string global_step_name_;
+
+  mutable std::mutex plans_mutex_;
+  std::list<std::shared_ptr<CachedPlan>> plans_;  // the newest first; at most kMaxPlans
+  std::atomic<std::uint64_t> plans_built_{0};
+  std::atomic<std::uint64_t> programs_built_{0};
+
+  std::mutex idle_mutex_;
+  std::condition_variable idle_;
+  std::atomic<int> active_runs_{0};
+};
+
+}  // namespace belay::runtime

@@ -1,0 +1,27 @@
+// Where each value of a stage lies in the stage's arena: values whose lives do not overlap share memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace belay::runtime {
+
+// A value that needs `bytes` from step `first` (where it is written) to step `last` (its last use), both included.
+struct Lifetime {
+  std::uint32_t first = 0;
+  std::uint32_t last = 0;
+  std::size_t bytes = 0;
+};
+
+struct MemoryLayout {
+  std::vector<std::size_t> offsets;  // by value; multiples of 64
+  std::size_t bytes = 0;
+  std::size_t bound = 0;  // the most that lives at one step: no layout can be smaller
+};
+
+// Up to some thousand values one after the other, large and long-lived ones first, each at the lowest offset that is free
+// over its life; beyond that by time with a list of free blocks, so that the cost stays n log n.
+MemoryLayout lay_out(const std::vector<Lifetime>& values);
+
+}  // namespace belay::runtime

@@ -1,0 +1,85 @@
+// What one run of a plan needs: values, programs by stage, arenas, fetch buffers. Leased for the run and used again.
+#pragma once
+
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/ops/host_kernel.h"
+#include "runtime/session/direct_session.h"
+
+namespace belay::runtime {
+
+// 64-byte aligned memory that only grows.
+class Arena {
+ public:
+  Arena() = default;
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+  Arena(Arena&& o) noexcept : data_(std::exchange(o.data_, nullptr)), size_(std::exchange(o.size_, 0)) {}
+  ~Arena() { std::free(data_); }
+  std::byte* at_least(std::size_t bytes) {
+    if (bytes > size_ || data_ == nullptr) {
+      const std::size_t size = std::max<std::size_t>((bytes + kAlignment - 1) / kAlignment * kAlignment, kAlignment);
+      void* data = std::aligned_alloc(kAlignment, size);
+      if (data == nullptr)
+        fail(Code::kResourceExhausted, "out of memory: " + std::to_string(size) + " bytes for the values of a step");
+      std::free(data_);
+      data_ = data;
+      size_ = size;
+    }
+    return static_cast<std::byte*>(data_);
+  }
+  std::size_t size() const noexcept { return size_; }
+
+ private:
+  void* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+struct StageState {
+  std::vector<std::unique_ptr<Program>> programs;  // the last used first; a few
+  Program* published = nullptr;
+  Arena arena;
+  std::vector<std::unique_ptr<HostKernel>> host_kernels;
+};
+
+struct TakenPosition {
+  const std::string* input = nullptr;
+  std::optional<Position>* slot = nullptr;
+  Position position;
+  bool fresh = false;  // of the run under way
+};
+
+struct PlanState {
+  CachedPlan* plan = nullptr;
+  RunValuesTable values;
+  std::vector<Dims> feed_dims;
+  std::vector<DenseTensor> host_values;  // by ValueId
+  std::vector<FetchBuffer> slots;
+  std::vector<StageState> stages;
+  std::vector<std::int64_t> key;         // dims of what came from outside so far
+  SlotMask mask;
+  std::vector<TakenPosition> taken;
+  StepContext context;
+  bool context_known = false;
+  bool committed = false;
+};
+
+struct CachedPlan {
+  std::unique_ptr<Plan> plan;
+  std::vector<Variable*> variables;  // by PlanVariable
+  std::vector<Port> extras;          // what it was made for, besides the key
+
+  // Leases. The first state is handed over without a lock.
+  std::atomic<PlanState*> first{nullptr};
+  std::mutex mutex;
+  std::vector<std::unique_ptr<PlanState>> states;
+  std::vector<PlanState*> free;
+};
+
+}  // namespace belay::runtime

@@ -1,0 +1,262 @@
+#include "runtime/session/program.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace belay::runtime {
+namespace {
+
+// Copies a fetched value out of the run. The buffer is used again unless somebody still holds the last value.
+class CopyToSlot final : public Kernel {
+ public:
+  CopyToSlot(FetchBuffer& buffer, TensorSpec spec) : buffer_(buffer), spec_(std::move(spec)) {}
+
+  void run(void* const* in, void* const*, const StepContext&) override {
+    DenseTensor& t = buffer_.tensor;
+    if (!t || t.shared() || t.dims() != spec_.dims) t = DenseTensor(spec_.dtype, spec_.dims);
+    if (spec_.dtype == DType::kString) {
+      const auto* texts = static_cast<const belay_str*>(in[0]);
+      for (std::int64_t i = 0, n = spec_.elements(); i < n; ++i)
+        t.set_text(static_cast<std::size_t>(i), detail::view(texts[i]));
+    } else if (spec_.bytes() != 0) {
+      std::memcpy(t.data(), in[0], spec_.bytes());
+    }
+  }
+
+ private:
+  FetchBuffer& buffer_;
+  TensorSpec spec_;
+};
+
+}  // namespace
+
+Program::Program(const NodeGraph& graph, const Plan& plan, std::uint32_t stage, const RunValuesTable& values,
+                 std::vector<FetchBuffer>& slots, std::uint64_t seed)
+    : plan_(plan), plan_stage_(plan.stages[stage]), stage_(stage) {
+  own_index_.assign(plan.values.size(), kNoValue);
+  arena_index_.assign(plan.values.size(), kNoValue);
+  infer_dims(graph, values);
+  make_kernels(slots, seed, values);
+  lay_out_memory();
+  fill_pointers();
+}
+
+const Dims& Program::dims_of(ValueId v, const RunValuesTable& values) const {
+  if (own_index_[v] != kNoValue) return own_dims_[own_index_[v]].second;
+  if (values.dims[v] != nullptr) return *values.dims[v];
+  // A copy that the planner took has the shape of what it copies.
+  const ValueId original = plan_.value_of(plan_.values[v].port);
+  if (original != v && original != kNoValue) return dims_of(original, values);
+  fail(Code::kInternal, "the dims of value " + std::to_string(v) + " are not known in stage " + std::to_string(stage_));
+}
+
+TensorSpec Program::spec_of(ValueId v, const RunValuesTable& values) const {
+  return {plan_.values[v].dtype, dims_of(v, values)};
+}
+
+void Program::infer_dims(const NodeGraph& graph, const RunValuesTable& values) {
+  for (const Node* n : plan_stage_.shapes) {
+    std::vector<DType> dtypes;
+    std::vector<Shape> shapes;
+    for (const Port& in : n->inputs) {
+      dtypes.push_back(graph.spec(in).first);
+      const ValueId v = plan_.value_of(in);
+      shapes.push_back(v == kNoValue ? graph.spec(in).second : Shape(dims_of(v, values)));
+    }
+    InferContext infer(n->op->name, n->name, n->attrs, std::move(dtypes), std::move(shapes));
+    n->op->infer(infer);
+    for (std::uint32_t i = 0; i < infer.outputs().size(); ++i) {
+      const ValueId v = plan_.value_of({n->id, i});
+      const Shape& shape = infer.outputs()[i].second;
+      if (v == kNoValue) continue;
+      if (!shape.fully_known())
+        fail(Code::kInvalidArgument, "node '" + n->name + "' (" + n->op->name + "): the shape " + shape.text() +
+                                         " of output " + std::to_string(i) + " is still not known when it runs");
+      own_index_[v] = static_cast<std::uint32_t>(own_dims_.size());
+      own_dims_.emplace_back(v, shape.dims());
+    }
+  }
+}
+
+void Program::make_kernels(std::vector<FetchBuffer>& slots, std::uint64_t seed, const RunValuesTable& values) {
+  const std::size_t words = (plan_.slots.size() + 63) / 64;
+  for (std::uint32_t s = 0; s < plan_stage_.steps.size(); ++s) {
+    const PlanStep& step = plan_stage_.steps[s];
+    if (step.slot != kNoValue) {
+      kernels_.push_back(std::make_unique<CopyToSlot>(slots[step.slot], spec_of(step.inputs[0], values)));
+    } else {
+      KernelSpec spec{*step.node, {}, {}, plan_.key.threads, seed, step.members};
+      for (const ValueId v : step.inputs) spec.inputs.push_back(spec_of(v, values));
+      for (const ValueId v : step.outputs) spec.outputs.push_back(spec_of(v, values));
+      try {
+        kernels_.push_back(step.kernel(spec));
+      } catch (const Error& e) {
+        fail(e.code(), "node '" + step.node->name + "' (" + step.node->op->name + "): " + e.what());
+      }
+    }
+    Op op{kernels_.back().get(), 0, 0, kNoValue, s};
+    if (!step.condition.always) {
+      op.mask = static_cast<std::uint32_t>(masks_.size());
+      masks_.resize(masks_.size() + words, 0);
+      for (const std::uint32_t slot : step.condition.slots)
+        masks_[op.mask + slot / 64] |= std::uint64_t{1} << (slot % 64);
+    }
+    if (step.writes) writers_.push_back(s);
+    ops_.push_back(op);
+  }
+}
+
+void Program::lay_out_memory() {
+  std::vector<Lifetime> lives;
+  std::vector<std::uint32_t> life_of(plan_.values.size(), kNoValue);  // by root value made here
+  const auto end = static_cast<std::uint32_t>(ops_.size());
+  std::vector<std::uint32_t> last_use(plan_.values.size(), 0);
+  for (std::uint32_t s = 0; s < plan_stage_.steps.size(); ++s) {
+    const PlanStep& step = plan_stage_.steps[s];
+    for (std::size_t i = 0; i < step.inputs.size(); ++i)
+      if (!(i < 32 && ((step.shape_inputs >> i) & 1) != 0)) last_use[plan_.values[step.inputs[i]].root] = s;
+    for (const ValueId v : step.outputs) last_use[v] = std::max(last_use[v], s);
+  }
+  for (std::uint32_t s = 0; s < plan_stage_.steps.size(); ++s) {
+    const PlanStep& step = plan_stage_.steps[s];
+    for (std::size_t o = 0; o < step.outputs.size(); ++o) {
+      const ValueId v = step.outputs[o];
+      const PlanValue& value = plan_.values[v];
+      const std::uint32_t dies = value.exported ? end : last_use[v];
+      const std::size_t bytes =
+          static_cast<std::size_t>(count_of(own_index_[v] != kNoValue ? own_dims_[own_index_[v]].second : Dims{})) *
+          dtype_size(value.dtype);
+      std::uint32_t shared = kNoValue;
+      for (std::size_t i = 0; o == 0 && i < step.inputs.size() && i < 32 && shared == kNoValue; ++i) {
+        if (((step.in_place >> i) & 1) == 0) continue;
+        const ValueId root = plan_.values[step.inputs[i]].root;
+        if (life_of[root] != kNoValue && last_use[root] == s && !plan_.values[root].exported &&
+            lives[life_of[root]].bytes == bytes)
+          shared = life_of[root];
+      }
+      if (shared == kNoValue) {
+        shared = static_cast<std::uint32_t>(lives.size());
+        lives.push_back({s, dies, bytes});
+      } else {
+        lives[shared].last = std::max(lives[shared].last, dies);
+      }
+      life_of[v] = shared;
+      arena_index_[v] = static_cast<std::uint32_t>(arena_values_.size());
+      arena_values_.push_back(v);
+    }
+  }
+  layout_ = lay_out(lives);
+  // From lives to values.
+  std::vector<std::size_t> offsets;
+  for (const ValueId v : arena_values_) offsets.push_back(layout_.offsets[life_of[v]]);
+  layout_.offsets = std::move(offsets);
+}
+
+void Program::fill_pointers() {
+  std::vector<std::uint32_t> external_of(plan_.values.size(), kNoValue);
+  const auto point = [&](ValueId v) {
+    const auto at = static_cast<std::uint32_t>(pointers_.size());
+    pointers_.push_back(nullptr);
+    const ValueId root = plan_.values[v].root;
+    if (arena_index_[root] != kNoValue) {
+      arena_pointers_.push_back({at, arena_index_[root]});
+      return;
+    }
+    if (external_of[root] == kNoValue) {
+      external_of[root] = static_cast<std::uint32_t>(externals_.size());
+      externals_.push_back({root, nullptr, {}});
+    }
+    externals_[external_of[root]].at.push_back(at);
+  };
+  for (Op& op : ops_) {
+    const PlanStep& step = plan_stage_.steps[op.step];
+    op.in = static_cast<std::uint32_t>(pointers_.size());
+    for (std::size_t i = 0; i < step.inputs.size(); ++i) {
+      if (i < 32 && ((step.shape_inputs >> i) & 1) != 0) {
+        pointers_.push_back(nullptr);
+      } else {
+        point(step.inputs[i]);
+      }
+    }
+    op.out = static_cast<std::uint32_t>(pointers_.size());
+    for (const ValueId v : step.outputs) point(v);
+  }
+}
+
+bool Program::bind(std::byte* arena, const RunValuesTable& values) {
+  const bool moved = arena != bound_arena_;
+  if (moved) {
+    for (const ArenaPointer& p : arena_pointers_) pointers_[p.at] = arena + layout_.offsets[p.value];
+    bound_arena_ = arena;
+  }
+  for (External& e : externals_) {
+    void* data = values.data[e.value];
+    if (data == e.bound) continue;
+    for (const std::uint32_t at : e.at) pointers_[at] = data;
+    e.bound = data;
+  }
+  return moved;
+}
+
+void Program::publish(RunValuesTable& values) const {
+  for (std::size_t i = 0; i < arena_values_.size(); ++i)
+    if (plan_.values[arena_values_[i]].exported) values.data[arena_values_[i]] = bound_arena_ + layout_.offsets[i];
+  for (const auto& [v, dims] : own_dims_) values.dims[v] = &dims;
+}
+
+void Program::fail_in(std::size_t op, const Error& error) const {
+  const Node& n = *plan_stage_.steps[ops_[op].step].node;
+  fail(error.code(), "node '" + n.name + "' (" + n.op->name + "): " + error.what());
+}
+
+void Program::check_writes(const SlotMask& mask, const StepContext& context) {
+  std::size_t at = 0;
+  try {
+    for (const std::uint32_t i : writers_) {
+      at = i;
+      if (active(ops_[i], mask)) ops_[i].kernel->check(pointers_.data() + ops_[i].in, context);
+    }
+  } catch (const Error& e) {
+    fail_in(at, e);
+  }
+}
+
+void Program::run(const SlotMask& mask, const StepContext& context) {
+  std::size_t at = 0;
+  void** const pointers = pointers_.data();
+  try {
+    for (; at < ops_.size(); ++at) {
+      const Op& op = ops_[at];
+      if (active(op, mask)) op.kernel->run(pointers + op.in, pointers + op.out, context);
+    }
+  } catch (const Error& e) {
+    fail_in(at, e);
+  }
+}
+
+void Program::run_traced(const SlotMask& mask, const StepContext& context, Clock& clock,
+                         std::vector<NodeStats>& stats) {
+  std::size_t at = 0;
+  try {
+    for (; at < ops_.size(); ++at) {
+      const Op& op = ops_[at];
+      if (!active(op, mask)) continue;
+      const PlanStep& step = plan_stage_.steps[op.step];
+      const std::int64_t start = clock.monotonic_ns();
+      op.kernel->run(pointers_.data() + op.in, pointers_.data() + op.out, context);
+      if (step.slot != kNoValue) continue;
+      std::size_t bytes = 0;
+      for (const ValueId v : step.outputs)
+        if (own_index_[v] != kNoValue)
+          bytes += static_cast<std::size_t>(count_of(own_dims_[own_index_[v]].second)) *
+                   dtype_size(plan_.values[v].dtype);
+      const bool fused = step.members.size() > 1;
+      stats.push_back({step.node->name, fused ? "Fused" + step.node->op->name : step.node->op->name, start,
+                       clock.monotonic_ns(), bytes});
+    }
+  } catch (const Error& e) {
+    fail_in(at, e);
+  }
+}
+
+}  // namespace belay::runtime

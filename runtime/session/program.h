@@ -1,0 +1,135 @@
+// A stage of a plan made concrete: kernels for actual dims, memory laid out, pointers filled in. Belongs to one run at a
+// time; running it allocates nothing.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/platform/clock.h"
+#include "runtime/session/memory_layout.h"
+#include "runtime/session/plan.h"
+
+namespace belay::runtime {
+
+// Where a fetched value is copied to; stays until the next run that fetches it.
+struct FetchBuffer {
+  DenseTensor tensor;
+};
+
+struct NodeStats {
+  std::string name;
+  std::string op;
+  std::int64_t start_ns = 0;
+  std::int64_t end_ns = 0;
+  std::size_t output_bytes = 0;
+};
+
+// One bit per fetch slot.
+class SlotMask {
+ public:
+  void resize(std::size_t slots) { words_.assign((slots + 63) / 64, 0); }
+  void clear() noexcept { std::fill(words_.begin(), words_.end(), 0); }
+  void set(std::uint32_t slot) noexcept { words_[slot / 64] |= std::uint64_t{1} << (slot % 64); }
+  bool test(std::uint32_t slot) const noexcept { return ((words_[slot / 64] >> (slot % 64)) & 1) != 0; }
+  const std::vector<std::uint64_t>& words() const noexcept { return words_; }
+  void add(const SlotMask& other) noexcept {
+    for (std::size_t i = 0; i < words_.size(); ++i) words_[i] |= other.words_[i];
+  }
+
+ private:
+  std::vector<std::uint64_t> words_;
+};
+
+// The memory and dims of every value of a run, by ValueId.
+struct RunValuesTable {
+  std::vector<void*> data;
+  std::vector<const Dims*> dims;
+};
+
+class Program {
+ public:
+  // `values.dims` must hold the dims of what comes from outside: feeds, constants, variables, earlier stages and host
+  // kernels. Errors name the node.
+  Program(const NodeGraph& graph, const Plan& plan, std::uint32_t stage, const RunValuesTable& values,
+          std::vector<FetchBuffer>& slots, std::uint64_t seed);
+
+  // The dims that it was made for.
+  std::vector<std::int64_t> key;
+  std::size_t arena_bytes() const noexcept { return layout_.bytes; }
+  std::size_t arena_bound() const noexcept { return layout_.bound; }
+
+  // Points at `arena` and at what `values.data` says of the outside; cheap where nothing has moved. True: the arena has.
+  bool bind(std::byte* arena, const RunValuesTable& values);
+  // Tells `values` where its results are and what dims they have: after bind, when another program ran here before.
+  void publish(RunValuesTable& values) const;
+
+  // The last call before writes that may fail. Then the steps whose condition holds.
+  void check_writes(const SlotMask& mask, const StepContext& context);
+  void run(const SlotMask& mask, const StepContext& context);
+  void run_traced(const SlotMask& mask, const StepContext& context, Clock& clock, std::vector<NodeStats>& stats);
+  // Variables that the last run(mask) wrote.
+  template <class F>
+  void for_each_written(const SlotMask& mask, F&& f) const {
+    for (const std::uint32_t i : writers_)
+      if (active(ops_[i], mask))
+        for (const std::uint32_t v : plan_stage_.steps[ops_[i].step].written) f(v);
+  }
+  bool runs(const SlotMask& mask, std::size_t op) const { return active(ops_[op], mask); }
+  std::size_t size() const noexcept { return ops_.size(); }
+
+ private:
+  struct Op {
+    Kernel* kernel;
+    std::uint32_t in;    // into pointers_
+    std::uint32_t out;
+    std::uint32_t mask;  // into masks_; kNoValue: always
+    std::uint32_t step;
+  };
+  struct External {
+    ValueId value;
+    void* bound = nullptr;
+    std::vector<std::uint32_t> at;  // into pointers_
+  };
+  struct ArenaPointer {
+    std::uint32_t at;
+    std::uint32_t value;  // into arena_values_
+  };
+
+  void infer_dims(const NodeGraph& graph, const RunValuesTable& values);
+  void make_kernels(std::vector<FetchBuffer>& slots, std::uint64_t seed, const RunValuesTable& values);
+  void lay_out_memory();
+  void fill_pointers();
+  const Dims& dims_of(ValueId v, const RunValuesTable& values) const;
+  TensorSpec spec_of(ValueId v, const RunValuesTable& values) const;
+  bool active(const Op& op, const SlotMask& mask) const noexcept {
+    if (op.mask == kNoValue) return true;
+    const std::vector<std::uint64_t>& words = mask.words();
+    std::uint64_t any = 0;
+    for (std::size_t w = 0; w < words.size(); ++w) any |= words[w] & masks_[op.mask + w];
+    return any != 0;
+  }
+  [[noreturn]] void fail_in(std::size_t op, const Error& error) const;
+
+  const Plan& plan_;
+  const PlanStage& plan_stage_;
+  const std::uint32_t stage_;
+  std::vector<std::unique_ptr<Kernel>> kernels_;
+  std::vector<Op> ops_;
+  std::vector<std::uint32_t> writers_;   // ops that write
+  std::vector<std::uint64_t> masks_;
+  std::vector<void*> pointers_;
+  std::vector<External> externals_;
+  std::vector<ArenaPointer> arena_pointers_;
+  std::vector<ValueId> arena_values_;    // roots that lie in the arena
+  std::vector<std::uint32_t> arena_index_;  // by ValueId: into arena_values_, or kNoValue
+  MemoryLayout layout_;
+  std::vector<std::pair<ValueId, Dims>> own_dims_;  // of what this stage describes
+  std::vector<std::uint32_t> own_index_;            // by ValueId: into own_dims_, or kNoValue
+  std::byte* bound_arena_ = nullptr;
+};
+
+}  // namespace belay::runtime

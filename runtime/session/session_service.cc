@@ -1,0 +1,164 @@
+#include "runtime/session/session_service.h"
+
+#include "runtime/graph/graph_service.h"
+#include "runtime/session/run_context.h"
+
+namespace belay::runtime {
+namespace {
+
+using detail::guard;
+using detail::view;
+
+struct Result {
+  FetchSet fetches;
+  std::optional<Run> run;
+};
+
+std::int32_t run(belay_session* session, const belay_run_args* args, belay_result** result, belay_status* status) {
+  return guard(status, [&] {
+    auto made = std::make_unique<Result>();
+    made->fetches = FetchSet(args->fetches, args->n_fetches);
+    RunRequest request;
+    request.fetches = &made->fetches;
+    request.feeds = {args->feeds, args->n_feeds};
+    if (args->options != nullptr) {
+      request.timeout_ms = args->options->timeout_ms;
+      request.trace_level = args->options->trace_level;
+    }
+    made->run.emplace(from_handle(session).run(request));
+    *result = reinterpret_cast<belay_result*>(made.release());
+  });
+}
+
+std::int32_t result_tensor(belay_result* result, std::uint64_t i, belay_tensor* tensor, belay_status* status) {
+  return guard(status, [&] {
+    const Result& r = *reinterpret_cast<Result*>(result);
+    if (i >= r.fetches.outputs().size())
+      fail(Code::kInvalidArgument, "the run has " + std::to_string(r.fetches.outputs().size()) +
+                                       " results, there is no result " + std::to_string(i));
+    *tensor = r.run->result(r.fetches, i);
+  });
+}
+
+void result_release(belay_result* result) { delete reinterpret_cast<Result*>(result); }
+
+belay_graph* graph(belay_session* session) { return to_handle(&from_handle(session).graph()); }
+
+std::uint64_t variable_count(belay_session* session) { return from_handle(session).variables().size(); }
+
+std::int32_t variable_info(belay_session* session, std::uint64_t i, belay_variable_info* info, belay_status* status) {
+  return guard(status, [&] {
+    const auto& variables = from_handle(session).variables();
+    if (i >= variables.size()) fail(Code::kInvalidArgument, "there is no variable " + std::to_string(i));
+    const Variable& v = *variables[i];
+    const belay_tensor t = v.value.view();
+    *info = {detail::str(v.name), t.dtype, t.rank, t.dims, v.trainable ? 1 : 0, v.initialized ? 1 : 0};
+  });
+}
+
+std::int32_t assign(belay_session* session, belay_str variable, const belay_tensor* value, belay_status* status) {
+  return guard(status, [&] { from_handle(session).store().assign(std::string(view(variable)), TensorView(*value)); });
+}
+
+belay_coordinator* coordinator(belay_session* session) { return from_handle(session).coordinator; }
+
+belay_session* run_session(belay_run* r) { return to_handle(from_handle(r).session); }
+
+void run_request_stop(belay_run* r, belay_str reason) {
+  RunContextState& state = from_handle(r);
+  if (!state.stop_requested) state.stop_reason = std::string(view(reason));
+  state.stop_requested = true;
+}
+
+std::int32_t run_stop_requested(belay_run* r) { return from_handle(r).stop_requested ? 1 : 0; }
+
+std::int32_t run_original_args(belay_run* r, belay_run_args* args, belay_status*) {
+  *args = from_handle(r).original;
+  return BELAY_OK;
+}
+
+constexpr belay_session_api kSessionApi{sizeof(belay_session_api),
+                                        0,
+                                        run,
+                                        result_tensor,
+                                        result_release,
+                                        graph,
+                                        variable_count,
+                                        variable_info,
+                                        assign,
+                                        coordinator,
+                                        run_session,
+                                        run_request_stop,
+                                        run_stop_requested,
+                                        run_original_args};
+
+std::int32_t should_stop(belay_coordinator* c) { return c != nullptr && from_handle(c).should_stop() ? 1 : 0; }
+
+void request_stop(belay_coordinator* c, std::int32_t code, belay_str text) {
+  if (c == nullptr) return;
+  try {
+    if (code == BELAY_OK) {
+      from_handle(c).request_stop(std::string(view(text)));
+    } else {
+      from_handle(c).request_stop(Error(static_cast<Code>(code), std::string(view(text))));
+    }
+  } catch (const Error&) {
+    // After a join the request comes too late: nobody is left to take the error.
+  }
+}
+
+std::int32_t wait_for_stop(belay_coordinator* c, std::int64_t timeout_ns) {
+  return c == nullptr || from_handle(c).wait_for_stop(timeout_ns) ? 1 : 0;
+}
+
+// A plugin's own thread.
+class PluginThread final : public Joinable {
+ public:
+  PluginThread(std::string name, std::int32_t (*join)(void*, std::int64_t), void* arg)
+      : name_(std::move(name)), join_(join), arg_(arg) {}
+  const std::string& name() const override { return name_; }
+  bool join_for(std::int64_t timeout_ns) override { return join_(arg_, timeout_ns) != 0; }
+
+ private:
+  std::string name_;
+  std::int32_t (*join_)(void*, std::int64_t);
+  void* arg_;
+};
+
+std::int32_t register_thread(belay_coordinator* c, belay_str name, std::int32_t (*join)(void*, std::int64_t), void* arg,
+                             belay_status* status) {
+  return guard(status, [&] {
+    if (c == nullptr) fail(Code::kFailedPrecondition, "this session has no coordinator");
+    from_handle(c).register_thread(std::make_shared<PluginThread>(std::string(view(name)), join, arg));
+  });
+}
+
+constexpr belay_coordinator_api kCoordinatorApi{sizeof(belay_coordinator_api), 0, should_stop, request_stop,
+                                                wait_for_stop, register_thread};
+
+}  // namespace
+
+const belay_session_api* session_api() noexcept { return &kSessionApi; }
+const belay_coordinator_api* coordinator_api() noexcept { return &kCoordinatorApi; }
+
+const detail::Services& session_services() noexcept {
+  static const detail::Services services = [] {
+    const auto none = [](const auto* table) { return detail::adopt(table); };
+    detail::Services s{};
+    s.core = none(static_cast<const belay_core_api*>(nullptr));
+    s.graph = none(graph_api());
+    s.session = none(&kSessionApi);
+    s.coordinator = none(&kCoordinatorApi);
+    s.model = none(static_cast<const belay_model_service*>(nullptr));
+    s.input = none(static_cast<const belay_input_service*>(nullptr));
+    s.files = none(static_cast<const belay_files_api*>(nullptr));
+    s.saver = none(static_cast<const belay_saver_service*>(nullptr));
+    s.checkpoint = none(static_cast<const belay_checkpoint_api*>(nullptr));
+    s.events = none(static_cast<const belay_events_api*>(nullptr));
+    s.state = none(static_cast<const belay_state_service*>(nullptr));
+    return s;
+  }();
+  return services;
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,28 @@
+// Services "session" and "coordinator": the SDK's Session and Coordinator over the engine's.
+#pragma once
+
+#include "belay/host.h"
+#include "runtime/session/coordinator.h"
+#include "runtime/session/direct_session.h"
+
+namespace belay::runtime {
+
+const belay_session_api* session_api() noexcept;
+const belay_coordinator_api* coordinator_api() noexcept;
+
+// The services that need no plugin instance (graph, session, coordinator), for programs that use the SDK's handles
+// themselves; the rest are stubs.
+const detail::Services& session_services() noexcept;
+
+inline belay_session* to_handle(DirectSession* session) noexcept { return reinterpret_cast<belay_session*>(session); }
+inline DirectSession& from_handle(belay_session* session) noexcept {
+  return *reinterpret_cast<DirectSession*>(session);
+}
+inline belay_coordinator* to_handle(Coordinator* coordinator) noexcept {
+  return reinterpret_cast<belay_coordinator*>(coordinator);
+}
+inline Coordinator& from_handle(belay_coordinator* coordinator) noexcept {
+  return *reinterpret_cast<Coordinator*>(coordinator);
+}
+
+}  // namespace belay::runtime

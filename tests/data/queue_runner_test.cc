@@ -1,0 +1,137 @@
+#include "runtime/data/queue_runner.h"
+
+#include "runtime/data/fifo_queue.h"
+#include "tests/session/session_fixture.h"
+
+namespace belay::runtime::testing {
+namespace {
+
+class QueueRunnerTest : public SessionTest {
+ protected:
+  std::shared_ptr<DirectSession> start() {
+    graph.finalize();
+    SessionOptions options;
+    options.queues = make_queue;
+    shared = std::make_shared<DirectSession>(graph, store, options);
+    return shared;
+  }
+  void initialize_variables() { shared->run_once(graph.collection("variable_init")); }
+  std::shared_ptr<DirectSession> shared;
+  std::shared_ptr<Coordinator> coordinator = std::make_shared<Coordinator>(system_clock());
+};
+
+TEST_F(QueueRunnerTest, AnOperationThatEndsWithOutOfRangeEndsItsThread) {
+  const Output n = ops::variable(g, "n", Tensor(std::int64_t{0}));
+  const Output count = ops::count_up_to(n, 3);
+  const ops::QueueRef queue = ops::fifo_queue(g, 10, {{DType::kInt64, {}}}, "queue");
+  OpQueueRunner runner({.queue = queue, .enqueue_ops = {count}});
+  start();
+  initialize_variables();
+  const auto threads = runner.create_threads(*shared, nullptr);
+  ASSERT_EQ(threads.size(), 1u);
+  EXPECT_EQ(threads[0]->name(), "QueueRunnerThread-queue-CountUpTo");
+  EXPECT_TRUE(threads[0]->join_for(10'000'000'000));
+  EXPECT_TRUE(runner.exceptions_raised().empty());
+  EXPECT_EQ(shared->handle().run({n})[0].scalar<std::int64_t>(), 3);
+}
+
+TEST_F(QueueRunnerTest, ItMovesElementsAndClosesItsQueueAtTheEnd) {
+  const Output n = ops::variable(g, "n", Tensor(std::int64_t{0}));
+  const ops::QueueRef queue = ops::fifo_queue(g, 10, {{DType::kInt64, {}}}, "queue");
+  const Output enqueue = ops::enqueue(queue, {ops::count_up_to(n, 2)});
+  const std::vector<Output> out = ops::dequeue(queue);
+  graph.add_queue_runner(std::make_shared<OpQueueRunner>(OpQueueRunner::Options{.queue = queue, .enqueue_ops = {enqueue}}));
+  start();
+  initialize_variables();
+  start_queue_runners(*shared, coordinator.get());
+  EXPECT_EQ(shared->handle().run({out[0]})[0].scalar<std::int64_t>(), 1);
+  EXPECT_EQ(shared->handle().run({out[0]})[0].scalar<std::int64_t>(), 2);
+  EXPECT_EQ(error_of([&] { shared->handle().run({out[0]}); }),
+            "OUT_OF_RANGE: node 'QueueDequeue' (QueueDequeue): FIFOQueue 'queue' is closed and has insufficient elements "
+            "(requested 1, current size 0)");
+  coordinator->request_stop();
+  coordinator->join();
+}
+
+TEST_F(QueueRunnerTest, AStopReleasesAnEnqueueOnAFullQueue) {
+  const ops::QueueRef queue = ops::fifo_queue(g, 1, {{DType::kFloat32, {}}}, "queue");
+  const Output enqueue = ops::enqueue(queue, {ops::constant(g, Tensor(1.0f))});
+  OpQueueRunner runner({.queue = queue, .enqueue_ops = {enqueue}});
+  start();
+  const auto threads = runner.create_threads(*shared, coordinator.get());
+  ASSERT_EQ(threads.size(), 2u);
+  EXPECT_EQ(threads[1]->name(), "QueueRunnerThread-queue-close_on_stop");
+  EXPECT_TRUE(runner.create_threads(*shared, coordinator.get()).empty());  // it runs already
+  while (shared->queue(queue.handle.raw().node).size() == 0) std::this_thread::yield();
+  coordinator->request_stop();
+  coordinator->join({}, {.stop_grace_period_secs = 10});
+}
+
+TEST_F(QueueRunnerTest, ARunThatWaitsLongerThanItsTimeoutChangesNothing) {
+  const Output n = ops::variable(g, "n", Tensor(std::int64_t{0}));
+  const ops::QueueRef queue = ops::fifo_queue(g, 1, {{DType::kInt64, {}}}, "queue");
+  const Output add = ops::assign_add(n, ops::dequeue(queue)[0]);
+  start();
+  initialize_variables();
+  RunOptions options;
+  options.timeout_ms = 20;
+  EXPECT_EQ(error_of([&] { shared->handle().run({add}, {}, options); }),
+            "DEADLINE_EXCEEDED: node 'QueueDequeue' (QueueDequeue): the run did not finish before its timeout");
+  EXPECT_EQ(shared->handle().run({n})[0].scalar<std::int64_t>(), 0);
+}
+
+TEST_F(QueueRunnerTest, ClosingTheSessionWakesAWaitingRun) {
+  const ops::QueueRef queue = ops::fifo_queue(g, 1, {{DType::kInt64, {}}}, "queue");
+  const Output take = ops::dequeue(queue)[0];
+  start();
+  std::string error;
+  Thread waiter("waiter", [&] { error = error_of([&] { shared->handle().run({take}); }); });
+  shared->close();
+  EXPECT_TRUE(waiter.join_for(10'000'000'000));
+  EXPECT_TRUE(error == "CANCELLED: node 'QueueDequeue' (QueueDequeue): the session was closed" ||
+              error == "FAILED_PRECONDITION: Attempted to use a closed session" || error == "CANCELLED: the session was closed")
+      << error;
+}
+
+TEST_F(QueueRunnerTest, AGraphThatWritesBeforeItWaitsIsDirtyWhenItFailsThere) {
+  const Output n = ops::variable(g, "n", Tensor(std::int64_t{0}));
+  const Output add = ops::assign_add(n, ops::constant(g, Tensor(std::int64_t{1})));
+  const ops::QueueRef queue = ops::fifo_queue(g, 1, {{DType::kInt64, {}}}, "queue");
+  Output late;
+  {
+    const auto after = g.after({add});
+    late = ops::dequeue(queue)[0];
+  }
+  start();
+  initialize_variables();
+  RunOptions options;
+  options.timeout_ms = 20;
+  EXPECT_NE(error_of([&] { shared->handle().run({late}, {}, options); }), "no error");
+  EXPECT_TRUE(store->dirty());
+  EXPECT_EQ(shared->handle().run({n})[0].scalar<std::int64_t>(), 1);
+}
+
+TEST_F(QueueRunnerTest, TheStageAfterADequeueIsMadeOncePerShape) {
+  const ops::QueueRef queue = ops::fifo_queue(g, 8, {{DType::kFloat32, {-1}}}, "queue");
+  const Output in = ops::placeholder(g, DType::kFloat32, {-1}, "in");
+  const Output put = ops::enqueue(queue, {in});
+  const Output out = ops::dropout(ops::dequeue(queue)[0], 0.0);
+  start();
+  for (int i = 0; i < 6; ++i) {
+    const auto n = static_cast<std::size_t>(i % 2 == 0 ? 3 : 2);
+    shared->handle().run({put}, {{in, Tensor({static_cast<std::int64_t>(n)}, std::vector<float>(n, 1.0f))}});
+  }
+  FetchSet fetches(std::vector<FetchRef>{out});
+  RunRequest request;
+  request.fetches = &fetches;
+  std::uint64_t programs = 0;
+  for (int i = 0; i < 6; ++i) {
+    const runtime::Run run = shared->run(request);
+    EXPECT_EQ(TensorView(run.result(fetches, 0)).size(), i % 2 == 0 ? 3u : 2u);
+    if (i == 1) programs = shared->plan_stats().programs_built;
+  }
+  EXPECT_EQ(shared->plan_stats().programs_built, programs);
+}
+
+}  // namespace
+}  // namespace belay::runtime::testing
