@@ -1,0 +1,156 @@
+#include "runtime/checkpoint/checkpoint_series.h"
+
+#include <algorithm>
+
+#include "runtime/checkpoint/index.h"
+#include "runtime/checkpoint/names.h"
+#include "runtime/checkpoint/tensor_bytes.h"
+#include "runtime/platform/text.h"
+
+namespace belay::runtime {
+namespace {
+
+std::string quoted(std::string_view name) { return "'" + escaped(name) + "'"; }
+
+std::uint64_t bytes_of(const std::vector<NamedTensor>& variables) {
+  std::uint64_t bytes = 0;
+  for (const NamedTensor& v : variables) bytes += TensorView(v.tensor).bytes();
+  return bytes;
+}
+
+// The first entry of a checkpoint that is no part of it; empty where all are. DATA_LOSS where the index cannot tell.
+std::string foreign_entry(const OpenDirectory& checkpoint) {
+  const CheckpointIndex index = parse_index(checkpoint.read(kIndexName, kMaxIndexBytes));
+  for (const std::string& entry : checkpoint.entries()) {
+    const bool known = entry == kIndexName || std::any_of(index.files.begin(), index.files.end(),
+                                                          [&](const FileEntry& f) { return f.name == entry; });
+    if (!known) return entry;
+  }
+  return "";
+}
+
+}  // namespace
+
+CheckpointSeries::CheckpointSeries(FileSystem& files, OpenDirectory& run, Clock& clock, Logger& log,
+                                   const SeriesOptions& options)
+    : files_(files), run_(run), clock_(clock), log_(log), options_(options) {}
+
+void CheckpointSeries::recover() {
+  kept_.clear();
+  if (!run_.exists(kStateFileName)) return;
+  CheckpointState state;
+  try {
+    state = parse_checkpoint_state(run_.read(kStateFileName, kMaxIndexBytes));
+  } catch (const Error&) {
+    return;  // find_restorable has told about it
+  }
+  for (CheckpointState::Kept& kept : state.kept) {
+    if (kept.path.starts_with(run_.path() + "/")) kept.path.erase(0, run_.path().size() + 1);
+    const auto is_it = [&](const CheckpointState::Kept& k) { return k.path == kept.path; };
+    if (!step_of_checkpoint(kept.path) || std::any_of(kept_.begin(), kept_.end(), is_it)) continue;
+    if (run_.exists(kept.path)) {
+      kept_.push_back(kept);
+    } else {
+      log_.log(LogLevel::kDebug, "checkpoint", kept.path + " is in the state file but no longer there");
+    }
+  }
+}
+
+void CheckpointSeries::restored(const std::string& name) {
+  newest_verified_ = name;
+  const auto is_it = [&](const CheckpointState::Kept& k) { return k.path == name; };
+  if (step_of_checkpoint(name) && std::none_of(kept_.begin(), kept_.end(), is_it))
+    kept_.push_back({name, static_cast<double>(run_.status(name).modified_ns) * 1e-9});
+}
+
+std::string CheckpointSeries::save(const CheckpointContent& content, const SaverUse& saver) {
+  try {
+    const std::string name = write_checkpoint(run_, content, saver, log_, options_.write);
+    std::erase_if(kept_, [&](const CheckpointState::Kept& k) { return k.path == name; });
+    kept_.push_back({name, static_cast<double>(clock_.wall_ns()) * 1e-9});
+    newest_verified_ = name;
+    write_state_file();
+    if (failures_ != 0)
+      log_.info("checkpoint", "saved " + name + " after " + std::to_string(failures_) +
+                                  (failures_ == 1 ? " failed save" : " failed saves"));
+    failures_ = 0;
+    return run_.path() + "/" + name;
+  } catch (const Error& e) {
+    ++failures_;
+    if (e.code() != Code::kResourceExhausted) throw;
+    std::string room;
+    try {
+      room = std::to_string(files_.free_bytes(run_.path()));
+    } catch (const Error&) {
+      room = "an unknown number";
+    }
+    fail(e.code(), std::string(e.message()) + " (the variables need " + std::to_string(bytes_of(content.variables)) +
+                       " bytes, " + room + " are free)");
+  }
+}
+
+void CheckpointSeries::retain(const std::vector<std::string>& in_use) noexcept {
+  try {
+    const auto most = static_cast<std::size_t>(options_.max_to_keep);
+    if (most == 0 || kept_.size() <= most || newest_verified_.empty()) return;
+    // Only the oldest are looked at: one that must stay is not made up for by a newer one.
+    const std::size_t excess = kept_.size() - most;
+    std::vector<CheckpointState::Kept> left;
+    for (std::size_t i = 0; i < kept_.size(); ++i) {
+      const std::string& name = kept_[i].path;
+      const bool needed = name == newest_verified_ || std::find(in_use.begin(), in_use.end(), name) != in_use.end();
+      if (i >= excess || needed || !try_remove(name)) left.push_back(kept_[i]);
+    }
+    if (left.size() == kept_.size()) return;
+    kept_ = std::move(left);
+    write_state_file();
+  } catch (const std::exception& e) {
+    log_.warning("checkpoint", std::string("older checkpoints stay for now: ") + e.what());
+  }
+}
+
+// Whether the name is off the list. A checkpoint that must stay, because it cannot be told what in it is ours, is off
+// the list too: it would be asked about for ever.
+bool CheckpointSeries::try_remove(const std::string& name) {
+  try {
+    if (!run_.exists(name)) {
+      log_.log(LogLevel::kDebug, "checkpoint", name + " was to be removed, but is no longer there");
+      return true;
+    }
+    std::string reason;
+    try {
+      const std::string foreign = foreign_entry(*run_.open_directory(name));
+      if (!foreign.empty()) reason = "it holds " + quoted(foreign) + ", which is no part of it";
+    } catch (const Error& e) {
+      reason = e.message();
+    }
+    if (!reason.empty()) {
+      log_.warning("checkpoint", name + " is kept and no longer counted: " + reason);
+      return true;
+    }
+    // Under another name first: a reader finds it whole or not at all.
+    const std::string doomed = temporary_name(name);
+    run_.rename(name, doomed);
+    run_.remove_tree(doomed);
+    return true;
+  } catch (const Error& e) {
+    log_.warning("checkpoint", "cannot remove the old checkpoint " + name + ": " + std::string(e.message()));
+    return false;
+  }
+}
+
+void CheckpointSeries::write_state_file() {
+  try {
+    run_.replace(kStateFileName, format_checkpoint_state({newest_verified_, kept_}));
+  } catch (const Error& e) {
+    fail(e.code(), "cannot write the state file of " + quoted(run_.path()) + ": " + std::string(e.message()));
+  }
+}
+
+std::vector<std::string> CheckpointSeries::names() const {
+  std::vector<std::string> names;
+  for (const CheckpointState::Kept& k : kept_) names.push_back(k.path);
+  return names;
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,72 @@
+// The checkpoints of one run directory, as the run that writes them sees them: saves, keeps the state file, and removes
+// what is more than max_to_keep.
+//
+//   CheckpointSeries series(files, run, clock, log, options);
+//   series.recover();                        // the list of earlier attempts
+//   series.restored(reader->name());
+//   const std::string path = series.save(content, saver);
+//   ... after_save of every hook ...
+//   series.retain();
+//
+// One object per run, under the run's lock; one thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runtime/checkpoint/checkpoint_writer.h"
+#include "runtime/checkpoint/state_file.h"
+#include "runtime/platform/clock.h"
+#include "runtime/platform/file_system.h"
+#include "runtime/platform/logger.h"
+
+namespace belay::runtime {
+
+struct SeriesOptions {
+  std::int64_t max_to_keep = 5;  // 0: all
+  WriteOptions write;
+};
+
+class CheckpointSeries {
+ public:
+  // All arguments must outlive the object.
+  CheckpointSeries(FileSystem& files, OpenDirectory& run, Clock& clock, Logger& log, const SeriesOptions& options);
+
+  // Continues the state file's list with what of it still exists. A missing or broken state file gives an empty list:
+  // what then lies in the directory is not the series' to remove.
+  void recover();
+  // That checkpoint was verified and restored: it is the newest that is known to be whole until the next save, and
+  // belongs to the list.
+  void restored(const std::string& name);
+
+  // Writes a checkpoint, then the state file; gives the checkpoint's path. A step that was saved before is replaced and
+  // becomes the newest. Throws as write_checkpoint does; where space was short, with the bytes needed and free. A
+  // failed save leaves the list, the state file and every older checkpoint as they were, save that a checkpoint which
+  // is whole stays where only the state file could not be written.
+  std::string save(const CheckpointContent& content, const SaverUse& saver);
+
+  // Removes all but the newest max_to_keep, and rewrites the state file. Touches only names of the list, and of those
+  // neither the newest verified one nor those `in_use`, nor one that holds a file which is no part of it. Does nothing
+  // while none is known to be whole. Never throws: what cannot be removed is a warning and stays listed for the next
+  // time.
+  void retain(const std::vector<std::string>& in_use = {}) noexcept;
+
+  // Names in the run directory, oldest first.
+  std::vector<std::string> names() const;
+
+ private:
+  bool try_remove(const std::string& name);
+  void write_state_file();
+
+  FileSystem& files_;
+  OpenDirectory& run_;
+  Clock& clock_;
+  Logger& log_;
+  SeriesOptions options_;
+  std::vector<CheckpointState::Kept> kept_;  // `path` is the name
+  std::string newest_verified_;
+  int failures_ = 0;  // of saves, since the last that did not fail
+};
+
+}  // namespace belay::runtime

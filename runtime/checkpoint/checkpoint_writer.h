@@ -1,0 +1,35 @@
+// Writing one checkpoint, so that a crash at any moment leaves it whole or absent.
+//
+//   1. model.ckpt-N.tmp-<random>/ is made
+//   2. the saver writes its files into it; each is checksummed as it passes, and synced before it closes
+//   3. `state`, then `index`, each synced; then the directory
+//   4. renamed to model.ckpt-N; an older one of the same step is first renamed aside, to model.ckpt-N.old-<random>
+//   5. the run directory is synced; the one aside is removed
+//
+// What throws is undone: the temporary directory is removed, the older checkpoint is back under its name. What a crash
+// leaves is dealt with by remove_leftovers (leftovers.h) when the next run starts.
+#pragma once
+
+#include <string>
+
+#include "runtime/checkpoint/content.h"
+#include "runtime/checkpoint/saver_tensors.h"
+#include "runtime/platform/file_system.h"
+#include "runtime/platform/logger.h"
+
+namespace belay::runtime {
+
+struct WriteOptions {
+  bool refuse_non_finite = true;  // DIVERGED, naming the variable, where one holds NaN or infinity
+};
+
+// Gives the checkpoint's name in `run`. Errors keep their code and say what was being done:
+//   DIVERGED            a variable is not finite; nothing was touched
+//   INVALID_ARGUMENT    content that a checkpoint cannot hold
+//   ALREADY_EXISTS      something that is no checkpoint bears its name
+//   INTERNAL            the saver broke its contract: no file, a file left open, a directory or a link
+//   the rest            what the file system or the saver says
+std::string write_checkpoint(OpenDirectory& run, const CheckpointContent& content, const SaverUse& saver, Logger& log,
+                             const WriteOptions& options = {});
+
+}  // namespace belay::runtime

@@ -1,0 +1,94 @@
+#include "runtime/checkpoint/compare_tensors.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "runtime/platform/text.h"
+
+namespace belay::runtime {
+namespace {
+
+struct Line {
+  std::string kind, name, text;
+};
+
+std::string shown(const TensorInfo& t) { return std::string(dtype_name(t.dtype)) + " " + dims_text(t.dims); }
+
+std::string_view last_part(std::string_view name) { return name.substr(name.rfind('/') + 1); }
+
+// What `missing` was probably saved as; none of `unused` is suggested twice.
+std::string former_name(const TensorInfo& missing, std::vector<const TensorInfo*>& unused) {
+  std::vector<std::string> same_form;
+  for (const TensorInfo* t : unused)
+    if (t->dtype == missing.dtype && t->dims == missing.dims) same_form.push_back(t->name);
+  if (same_form.empty()) return "";
+  std::string best = nearest(missing.name, same_form);
+  if (best.empty()) {
+    const auto same_end = std::find_if(same_form.begin(), same_form.end(), [&](const std::string& name) {
+      return last_part(name) == last_part(missing.name);
+    });
+    if (same_end != same_form.end()) best = *same_end;
+    if (best.empty() && same_form.size() == 1) best = same_form.front();
+  }
+  std::erase_if(unused, [&](const TensorInfo* t) { return t->name == best; });
+  return best;
+}
+
+std::string table(const std::vector<Line>& lines) {
+  std::size_t width = 0;
+  for (const Line& line : lines) width = std::max(width, display_width(escaped(line.name)));
+  std::string text;
+  for (const Line& line : lines) {
+    const std::string name = escaped(line.name);
+    text += "  " + line.kind + std::string(10 - line.kind.size(), ' ') + name +
+            std::string(width + 2 - display_width(name), ' ') + line.text + "\n";
+  }
+  if (!text.empty()) text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+std::string tensor_differences(const std::vector<TensorInfo>& graph, const std::vector<TensorInfo>& checkpoint) {
+  std::map<std::string_view, const TensorInfo*> stored, wanted;
+  for (const TensorInfo& t : checkpoint) stored[t.name] = &t;
+  for (const TensorInfo& t : graph) wanted[t.name] = &t;
+  std::vector<const TensorInfo*> unused;
+  std::vector<Line> lines;
+  for (const auto& [name, t] : stored) {
+    if (wanted.contains(name)) continue;
+    unused.push_back(t);
+    lines.push_back({"extra", t->name, shown(*t)});
+  }
+  for (const auto& [name, t] : wanted) {
+    const auto at = stored.find(name);
+    if (at == stored.end()) {
+      const std::string former = former_name(*t, unused);
+      lines.push_back(
+          {"missing", t->name, shown(*t) + (former.empty() ? "" : "; saved as '" + escaped(former) + "'?")});
+      continue;
+    }
+    const TensorInfo& s = *at->second;
+    if (s.dtype != t->dtype)
+      lines.push_back(
+          {"re-typed", t->name,
+           std::string(dtype_name(t->dtype)) + " in the graph, " + dtype_name(s.dtype) + " in the checkpoint"});
+    if (s.dims != t->dims)
+      lines.push_back({"reshaped", t->name, shown(*t) + " in the graph, " + dims_text(s.dims) + " in the checkpoint"});
+  }
+  std::stable_sort(lines.begin(), lines.end(), [](const Line& a, const Line& b) { return a.name < b.name; });
+  return table(lines);
+}
+
+void check_fits(const StoredTensors& checkpoint, const std::vector<TensorInfo>& graph) {
+  const std::string differences = tensor_differences(graph, checkpoint.tensors());
+  if (differences.empty()) return;
+  throw RestoreError(Code::kFailedPrecondition,
+                     "the checkpoint '" + escaped(checkpoint.path()) + "' does not fit this model:\n" + differences +
+                         "\nto take a part of it, begin in another directory with [scaffold] init_fn = [{ plugin = "
+                         "\"warm_start\", from = \"" +
+                         escaped(checkpoint.path()) + "\" }]");
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,57 @@
+// What a checkpoint holds, as plain values. Whoever saves fills a CheckpointContent at one moment, the step's boundary;
+// whoever restores gets the RunState back and the variables in buffers of its own.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "belay/input.h"
+#include "belay/tensor.h"
+
+namespace belay::runtime {
+
+// A tensor by name. Whose memory it is says whoever takes one; numeric types only.
+struct NamedTensor {
+  std::string name;
+  belay_tensor tensor{};
+};
+
+struct TensorInfo {
+  std::string name;
+  DType dtype = DType::kInvalid;
+  Dims dims;
+  bool operator==(const TensorInfo&) const = default;
+};
+
+// A hook's state by key. Texts may be any bytes, keys are UTF-8; numbers come back with the same bits, NaN and infinity
+// too.
+using StateValue = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<double>,
+                                std::vector<std::string>>;
+using HookState = std::map<std::string, StateValue, std::less<>>;
+
+// What a resumed run must share with the one that saved, to compute the same bits.
+struct Fingerprint {
+  std::int64_t threads = 0;
+  std::string isa;
+  std::string binary;
+  std::uint64_t seed = 0;
+  bool operator==(const Fingerprint&) const = default;
+};
+
+// All that a run goes on from, besides the variables.
+struct RunState {
+  std::int64_t global_step = 0;
+  std::map<std::string, Position> input_positions;  // by the input's name in the manifest
+  std::map<std::string, HookState> hook_states;     // by the instance's name
+  Fingerprint fingerprint;
+};
+
+struct CheckpointContent : RunState {
+  std::vector<NamedTensor> variables;  // the caller's memory, unchanged until the save returns
+  std::string graph_hash;
+};
+
+}  // namespace belay::runtime

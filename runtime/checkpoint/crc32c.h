@@ -1,0 +1,25 @@
+// CRC32C (Castagnoli), over ISA-L. [any thread]
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace belay::runtime {
+
+// Of `size` bytes of any number. `before` is the result for the bytes before them, so that pieces chain.
+std::uint32_t crc32c(const void* data, std::size_t size, std::uint32_t before = 0) noexcept;
+inline std::uint32_t crc32c(std::string_view bytes, std::uint32_t before = 0) noexcept {
+  return crc32c(bytes.data(), bytes.size(), before);
+}
+
+// The form that record files store: a CRC over bytes that hold their own CRC would tell little.
+constexpr std::uint32_t masked_crc(std::uint32_t crc) noexcept { return (crc >> 15 | crc << 17) + 0xa282ead8u; }
+
+// Eight lower-case hexadecimal digits; parse_crc takes nothing else.
+std::string crc_text(std::uint32_t crc);
+std::optional<std::uint32_t> parse_crc(std::string_view text) noexcept;
+
+}  // namespace belay::runtime

@@ -1,0 +1,99 @@
+#include "runtime/checkpoint/find_restorable.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "runtime/checkpoint/names.h"
+#include "runtime/checkpoint/state_file.h"
+#include "runtime/platform/text.h"
+
+namespace belay::runtime {
+namespace {
+
+std::string quoted(std::string_view name) { return "'" + escaped(name) + "'"; }
+
+// The current checkpoint's name by the state file; none where there is no state file or it is of no use, which is a
+// warning.
+std::optional<std::string> named_by_state_file(const OpenDirectory& run, Logger& log) {
+  if (!run.exists(kStateFileName)) return std::nullopt;
+  try {
+    const std::string path = parse_checkpoint_state(run.read(kStateFileName, kMaxIndexBytes)).current;
+    std::string name = path;
+    if (name.starts_with(run.path() + "/")) name.erase(0, run.path().size() + 1);
+    if (is_entry_name(name)) return name;
+    log.warning("checkpoint",
+                "the state file " + quoted(run.path() + "/checkpoint") + " names " + quoted(path) +
+                    ", which is no entry of this directory; it is not opened, and the directory is searched");
+  } catch (const Error& e) {
+    log.warning("checkpoint", "the state file " + quoted(run.path() + "/checkpoint") +
+                                  " cannot be used, so the directory is searched: " + std::string(e.message()));
+  }
+  return std::nullopt;
+}
+
+// Newest first; with a checkpoint to start from, that one, the older ones, and then the newer ones: whoever went back
+// by hand did so for a reason.
+std::vector<std::string> candidates(const OpenDirectory& run, const std::optional<std::string>& first) {
+  std::vector<std::int64_t> steps;
+  for (const std::string& entry : run.entries())
+    if (const auto step = step_of_checkpoint(entry)) steps.push_back(*step);
+  std::sort(steps.rbegin(), steps.rend());
+  std::vector<std::string> names;
+  if (first) names.push_back(*first);
+  const auto from = first ? step_of_checkpoint(*first) : std::nullopt;
+  if (from) std::stable_partition(steps.begin(), steps.end(), [&](std::int64_t step) { return step < *from; });
+  for (const std::int64_t step : steps)
+    if (!from || step != *from) names.push_back(checkpoint_name(step));
+  return names;
+}
+
+// Null with a reason where it is damaged.
+std::unique_ptr<CheckpointReader> open_if_whole(const OpenDirectory& run, const std::string& name,
+                                                std::string& reason) {
+  const std::string path = run.path() + "/" + name;
+  try {
+    if (!run.exists(name)) {
+      reason = quoted(path) + ": it is missing";
+    } else if (const FileKind kind = run.status(name).kind; kind != FileKind::kDirectory) {
+      reason = quoted(path) + ": it is " + (kind == FileKind::kSymlink ? "a symbolic link" : "a file") +
+               ", a checkpoint is a directory";
+    } else {
+      return CheckpointReader::open(run.open_directory(name));
+    }
+  } catch (const Error& e) {
+    if (e.code() != Code::kDataLoss && e.code() != Code::kNotFound)
+      throw RestoreError(e.code(), "the checkpoint to restore cannot be read: " + std::string(e.message()));
+    reason = e.message();
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::unique_ptr<CheckpointReader> find_restorable(const OpenDirectory& run, Logger& log) {
+  const auto current = named_by_state_file(run, log);
+  std::vector<std::string> reasons;
+  for (const std::string& name : candidates(run, current)) {
+    std::string reason;
+    std::unique_ptr<CheckpointReader> reader = open_if_whole(run, name, reason);
+    if (reader != nullptr) {
+      if (!reasons.empty()) log.warning("checkpoint", "going back to " + name);
+      return reader;
+    }
+    log.warning("checkpoint", "a checkpoint is damaged and stays where it is: " + reason);
+    reasons.push_back(std::move(reason));
+  }
+  if (reasons.empty()) return nullptr;
+  throw RestoreError(Code::kDataLoss, quoted(run.path()) + " holds checkpoints, but none can be restored:\n  " +
+                                          joined(reasons, "\n  ") +
+                                          "\nnothing was deleted; to begin again at step 0, run with --from-scratch");
+}
+
+std::string latest_checkpoint(const OpenDirectory& run, Logger& log) {
+  const auto newest = find_restorable(run, log);
+  return newest == nullptr ? std::string() : newest->path();
+}
+
+}  // namespace belay::runtime

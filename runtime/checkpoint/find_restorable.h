@@ -1,0 +1,26 @@
+// Which checkpoint of a run directory to go on from.
+//
+// The state file decides when it is valid: it names a checkpoint of this directory, and that one is whole. Otherwise
+// the directory is scanned, newest first. Every checkpoint that is passed over is named in a warning with its reason,
+// and left where it is. Damage alone leads to the next one; a checkpoint of a later format or one that may not be read
+// does not, since going back past it would lose steps that are not lost.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "runtime/checkpoint/checkpoint_reader.h"
+#include "runtime/checkpoint/restore_error.h"
+#include "runtime/platform/file_system.h"
+#include "runtime/platform/logger.h"
+
+namespace belay::runtime {
+
+// Opened and verified. Null where the directory holds no checkpoint and its state file names none: a run may begin at
+// step 0. RestoreError, with every reason, where there are checkpoints but none can be restored.
+std::unique_ptr<CheckpointReader> find_restorable(const OpenDirectory& run, Logger& log);
+
+// Its path; empty where there is none.
+std::string latest_checkpoint(const OpenDirectory& run, Logger& log);
+
+}  // namespace belay::runtime

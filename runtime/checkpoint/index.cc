@@ -1,0 +1,167 @@
+#include "runtime/checkpoint/index.h"
+
+#include <algorithm>
+#include <set>
+
+#include "runtime/checkpoint/crc32c.h"
+#include "runtime/checkpoint/names.h"
+#include "runtime/checkpoint/strict_json.h"
+#include "runtime/checkpoint/tensor_bytes.h"
+#include "runtime/platform/text.h"
+
+namespace belay::runtime {
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+constexpr std::string_view kTailBegin = ",\n \"crc32c\": \"", kTailEnd = "\"\n}\n";
+constexpr std::size_t kTailSize = kTailBegin.size() + 8 + kTailEnd.size();
+constexpr std::size_t kMaxRank = 255;
+constexpr DType kStored[] = {DType::kFloat32, DType::kFloat64, DType::kInt32,    DType::kUInt8,
+                             DType::kInt64,   DType::kBool,    DType::kBFloat16, DType::kFloat16};
+
+// One entry per line.
+std::string lines_of(const std::vector<ordered_json>& entries) {
+  std::string text = "[";
+  for (std::size_t i = 0; i < entries.size(); ++i) text += (i == 0 ? "\n  " : ",\n  ") + entries[i].dump();
+  return text + "\n ]";
+}
+
+[[noreturn]] void damaged(const std::string& text) { fail(Code::kDataLoss, text); }
+
+// The text without its last two lines, whose checksum it must have.
+std::string_view checked_body(std::string_view text) {
+  if (text.size() > kMaxIndexBytes)
+    damaged("it has " + std::to_string(text.size()) + " bytes, at most " + std::to_string(kMaxIndexBytes) +
+            " are read");
+  if (text.size() < kTailSize) damaged("it ends at byte " + std::to_string(text.size()) + ", before its checksum");
+  const std::string_view body = text.substr(0, text.size() - kTailSize), tail = text.substr(body.size());
+  const auto stored = parse_crc(tail.substr(kTailBegin.size(), 8));
+  if (!tail.starts_with(kTailBegin) || !tail.ends_with(kTailEnd) || !stored)
+    damaged("it does not end with its checksum; the last " + std::to_string(kTailSize) + " bytes, from byte " +
+            std::to_string(body.size()) + " on, are no such thing");
+  const std::uint32_t actual = crc32c(body);
+  if (*stored != actual)
+    damaged("its CRC32C is " + crc_text(actual) + ", it says " + crc_text(*stored) + " (bytes 0 to " +
+            std::to_string(body.size()) + ")");
+  return body;
+}
+
+void check_format(const json& value) {
+  const auto format = value.find("format"), writer = value.find("writer");
+  if (format == value.end() || !format->is_number_unsigned() || writer == value.end() || !writer->is_string())
+    damaged("format and writer are missing");
+  const auto found = format->get<std::uint64_t>();
+  if (found > static_cast<std::uint64_t>(kIndexFormat))
+    fail(Code::kFailedPrecondition, "it was written by " + escaped(writer->get_ref<const std::string&>()) +
+                                        " in format " + std::to_string(found) +
+                                        "; this is belay " BELAY_VERSION ", which reads format " +
+                                        std::to_string(kIndexFormat) + ": use a newer belay");
+  if (found != static_cast<std::uint64_t>(kIndexFormat)) damaged("format is " + std::to_string(found));
+}
+
+std::uint32_t crc_of(const JsonFields& fields) {
+  const auto crc = parse_crc(fields.text("crc32c"));
+  if (!crc) damaged(fields.place("crc32c") + " is no CRC32C of eight digits");
+  return *crc;
+}
+
+std::string item(std::string_view list, std::size_t i) { return std::string(list) + "[" + std::to_string(i) + "]"; }
+
+std::vector<FileEntry> parse_files(const json& list) {
+  std::vector<FileEntry> files;
+  std::set<std::string_view> names;
+  files.reserve(list.size());
+  for (const json& value : list) {
+    const JsonFields fields(value, item("files", files.size()), {"name", "length", "crc32c"});
+    const std::string& name = fields.text("name");
+    if (!is_entry_name(name) || name == kIndexName)
+      damaged(fields.place("name") + " is \"" + escaped(name) + "\", which is no file of a checkpoint");
+    if (!names.insert(name).second) damaged(fields.place("name") + " is \"" + escaped(name) + "\" a second time");
+    files.push_back({name, static_cast<std::uint64_t>(fields.integer("length")), crc_of(fields)});
+  }
+  if (!names.contains(kStateName)) damaged("files has no \"state\"");
+  return files;
+}
+
+TensorEntry parse_tensor(const json& value, std::size_t i) {
+  const JsonFields fields(value, item("tensors", i), {"name", "dtype", "shape", "crc32c"});
+  TensorEntry tensor;
+  tensor.name = fields.text("name");
+  if (tensor.name.empty() || tensor.name.find('\0') != tensor.name.npos)
+    damaged(fields.place("name") + " is \"" + escaped(tensor.name) + "\", which is no tensor's name");
+  for (const DType t : kStored)
+    if (fields.text("dtype") == dtype_name(t)) tensor.dtype = t;
+  if (tensor.dtype == DType::kInvalid)
+    damaged(fields.place("dtype") + " is \"" + escaped(fields.text("dtype")) + "\", which belay does not store");
+  const json& shape = fields.list("shape");
+  if (shape.size() > kMaxRank) damaged(fields.place("shape") + " has more than 255 dimensions");
+  for (const json& dim : shape) {
+    if (!dim.is_number_unsigned() || dim.get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX))
+      damaged(fields.place("shape") + " holds what is no dimension");
+    tensor.dims.push_back(dim.get<std::int64_t>());
+  }
+  if (!byte_size(tensor.dtype, tensor.dims))
+    damaged(fields.place("shape") + " is " + dims_text(tensor.dims) + ", whose size overflows");
+  tensor.crc32c = crc_of(fields);
+  return tensor;
+}
+
+std::vector<TensorEntry> parse_tensors(const json& list) {
+  std::vector<TensorEntry> tensors;
+  tensors.reserve(list.size());
+  for (const json& value : list) tensors.push_back(parse_tensor(value, tensors.size()));
+  std::vector<std::string_view> names;
+  names.reserve(tensors.size());
+  for (const TensorEntry& t : tensors) names.push_back(t.name);
+  std::sort(names.begin(), names.end());
+  const auto twice = std::adjacent_find(names.begin(), names.end());
+  if (twice != names.end()) damaged("tensors holds \"" + escaped(*twice) + "\" twice");
+  return tensors;
+}
+
+}  // namespace
+
+std::string format_index(const CheckpointIndex& index) {
+  std::vector<ordered_json> files, tensors;
+  for (const FileEntry& f : index.files)
+    files.push_back({{"name", f.name}, {"length", f.length}, {"crc32c", crc_text(f.crc32c)}});
+  for (const TensorEntry& t : index.tensors)
+    tensors.push_back(
+        {{"name", t.name}, {"dtype", dtype_name(t.dtype)}, {"shape", t.dims}, {"crc32c", crc_text(t.crc32c)}});
+  try {
+    const ordered_json saver = {{"name", index.saver}, {"version", index.saver_version}};
+    std::string text = "{\n \"format\": " + std::to_string(kIndexFormat) +
+                       ",\n \"writer\": \"belay " BELAY_VERSION "\",\n \"saver\": " + saver.dump() +
+                       ",\n \"graph_hash\": " + ordered_json(index.graph_hash).dump() +
+                       ",\n \"global_step\": " + std::to_string(index.global_step) +
+                       ",\n \"files\": " + lines_of(files) + ",\n \"tensors\": " + lines_of(tensors);
+    text += std::string(kTailBegin) + crc_text(crc32c(text)) + std::string(kTailEnd);
+    if (text.size() > kMaxIndexBytes)
+      fail(Code::kResourceExhausted, "the index of " + std::to_string(tensors.size()) + " tensors would have " +
+                                         std::to_string(text.size()) + " bytes, at most " +
+                                         std::to_string(kMaxIndexBytes) + " are read");
+    return text;
+  } catch (const json::type_error&) {
+    fail(Code::kInvalidArgument, "a name in the index is not UTF-8");
+  }
+}
+
+CheckpointIndex parse_index(std::string_view text) {
+  const json value = parse_json(std::string(checked_body(text)) + "}");
+  if (!value.is_object()) damaged("it is no object");
+  check_format(value);
+  const JsonFields fields(value, "", {"format", "writer", "saver", "graph_hash", "global_step", "files", "tensors"});
+  const JsonFields saver(fields.object("saver"), "saver", {"name", "version"});
+  CheckpointIndex index;
+  index.saver = saver.text("name");
+  index.saver_version = saver.text("version");
+  index.graph_hash = fields.text("graph_hash");
+  index.global_step = fields.integer("global_step");
+  index.files = parse_files(fields.list("files"));
+  index.tensors = parse_tensors(fields.list("tensors"));
+  return index;
+}
+
+}  // namespace belay::runtime

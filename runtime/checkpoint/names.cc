@@ -1,0 +1,57 @@
+#include "runtime/checkpoint/names.h"
+
+#include <algorithm>
+#include <charconv>
+#include <random>
+
+namespace belay::runtime {
+namespace {
+
+constexpr std::string_view kPrefix = "model.ckpt-", kTemporary = ".tmp-", kReplaced = ".old-";
+constexpr std::size_t kDigits = 16;
+
+std::string random_digits() {
+  std::random_device source;
+  std::string digits(kDigits, '0');
+  for (char& c : digits) c = "0123456789abcdef"[source() & 15];
+  return digits;
+}
+
+std::optional<std::string> before_mark(std::string_view name, std::string_view mark) {
+  const std::size_t at = name.find(mark);
+  if (at == name.npos || !step_of_checkpoint(name.substr(0, at))) return std::nullopt;
+  const std::string_view digits = name.substr(at + mark.size());
+  const auto is_digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
+  if (digits.size() != kDigits || !std::all_of(digits.begin(), digits.end(), is_digit)) return std::nullopt;
+  return std::string(name.substr(0, at));
+}
+
+}  // namespace
+
+std::string checkpoint_name(std::int64_t step) { return std::string(kPrefix) + std::to_string(step); }
+
+std::optional<std::int64_t> step_of_checkpoint(std::string_view name) noexcept {
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  const std::string_view digits = name.substr(kPrefix.size());
+  std::int64_t step = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), step);
+  if (error != std::errc() || end != digits.data() + digits.size() || step < 0) return std::nullopt;
+  if (digits.front() == '-' || (digits.size() > 1 && digits.front() == '0')) return std::nullopt;
+  return step;
+}
+
+std::string temporary_name(std::string_view checkpoint) {
+  return std::string(checkpoint) + std::string(kTemporary) + random_digits();
+}
+std::string replaced_name(std::string_view checkpoint) {
+  return std::string(checkpoint) + std::string(kReplaced) + random_digits();
+}
+std::optional<std::string> checkpoint_of_temporary(std::string_view name) { return before_mark(name, kTemporary); }
+std::optional<std::string> checkpoint_of_replaced(std::string_view name) { return before_mark(name, kReplaced); }
+
+bool is_entry_name(std::string_view name) noexcept {
+  if (name.empty() || name.size() > 255 || name == "." || name == "..") return false;
+  return std::none_of(name.begin(), name.end(), [](unsigned char c) { return c == '/' || c < 0x20 || c == 0x7f; });
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,38 @@
+// The names inside a run directory and a checkpoint. [any thread]
+//
+//   checkpoint                             state file: which checkpoint is current
+//   model.ckpt-2000                        a checkpoint
+//   model.ckpt-2000.tmp-5f0c...            one that is being written, or being deleted
+//   model.ckpt-2000.old-5f0c...            one whose successor of the same step is being put in its place
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace belay::runtime {
+
+inline constexpr std::string_view kStateFileName = "checkpoint";
+inline constexpr std::string_view kUnfinishedStateFileName = "checkpoint.tmp";  // OpenDirectory::replace names it
+inline constexpr std::string_view kLockName = "lock";
+inline constexpr std::string_view kIndexName = "index";  // inside a checkpoint
+inline constexpr std::string_view kStateName = "state";  // inside a checkpoint
+
+// `step` is not negative.
+std::string checkpoint_name(std::int64_t step);
+// None where it is no checkpoint's name, as checkpoint_name spells it.
+std::optional<std::int64_t> step_of_checkpoint(std::string_view name) noexcept;
+
+// With random digits, so that what a killed run left is never in the way.
+std::string temporary_name(std::string_view checkpoint);
+std::string replaced_name(std::string_view checkpoint);
+// The checkpoint that a temporary or replaced one belongs to; none where `name` is no such name.
+std::optional<std::string> checkpoint_of_temporary(std::string_view name);
+std::optional<std::string> checkpoint_of_replaced(std::string_view name);
+
+// Whether `name` can name an entry of a directory and nothing outside it: one part of a path, no control character, at
+// most 255 bytes.
+bool is_entry_name(std::string_view name) noexcept;
+
+}  // namespace belay::runtime

@@ -1,0 +1,52 @@
+#include "runtime/checkpoint/run_lock.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <ctime>
+
+#include "runtime/checkpoint/names.h"
+#include "runtime/platform/text.h"
+
+namespace belay::runtime {
+namespace {
+
+constexpr std::uint64_t kMaxText = 4096;
+
+// "host pid start", as the holder wrote it; empty where it did not yet, or the file cannot be read.
+std::string holder_of(const OpenDirectory& run) {
+  try {
+    std::string text = run.read(kLockName, kMaxText);
+    while (text.ends_with('\n')) text.pop_back();
+    return escaped(text);
+  } catch (const Error&) {
+    return "";
+  }
+}
+
+}  // namespace
+
+RunHolder this_process() {
+  char host[256] = {};
+  if (gethostname(host, sizeof(host) - 1) != 0) return {"unknown", getpid()};
+  return {host, getpid()};
+}
+
+RunLock RunLock::take(OpenDirectory& run, const Clock& clock, const RunHolder& holder) {
+  std::unique_ptr<OpenFile> file = run.try_lock(kLockName);
+  if (file == nullptr) {
+    const std::string who = holder_of(run);
+    throw RunInUse(Code::kFailedPrecondition, "the run directory '" + escaped(run.path()) +
+                                                  "' is in use by another run" + (who.empty() ? "" : " (" + who + ")") +
+                                                  ": stop that one, or give this one another run.dir");
+  }
+  const auto started = static_cast<std::time_t>(clock.wall_ns() / 1'000'000'000);
+  const std::string text =
+      fmt::format("host {}, pid {}, since {:%Y-%m-%dT%H:%M:%SZ}\n", holder.host, holder.pid, fmt::gmtime(started));
+  file->write(text.data(), text.size());
+  return RunLock(std::move(file));
+}
+
+}  // namespace belay::runtime

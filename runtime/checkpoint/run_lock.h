@@ -1,0 +1,38 @@
+// One writer per run directory. The lock is the kernel's (flock on the file `lock`), so it ends with the process
+// however that dies; the file's text says who holds it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "belay/error.h"
+#include "runtime/platform/clock.h"
+#include "runtime/platform/file_system.h"
+
+namespace belay::runtime {
+
+// Another run holds the directory. The command line exits with status 6.
+class RunInUse : public Error {
+ public:
+  using Error::Error;
+};
+
+// Who asks, as the next one will read it.
+struct RunHolder {
+  std::string host;
+  std::int64_t pid = 0;
+};
+// This process on this machine.
+RunHolder this_process();
+
+class RunLock {
+ public:
+  // RunInUse, naming host, pid and start, where another process holds it: FAILED_PRECONDITION.
+  static RunLock take(OpenDirectory& run, const Clock& clock, const RunHolder& holder = this_process());
+
+ private:
+  explicit RunLock(std::unique_ptr<OpenFile> file) : file_(std::move(file)) {}
+  std::unique_ptr<OpenFile> file_;
+};
+
+}  // namespace belay::runtime

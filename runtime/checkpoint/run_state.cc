@@ -1,0 +1,195 @@
+#include "runtime/checkpoint/run_state.h"
+
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "runtime/checkpoint/index.h"
+#include "runtime/checkpoint/strict_json.h"
+#include "runtime/platform/text.h"
+
+namespace belay::runtime {
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+constexpr const char* kTypes[] = {"bool", "int", "float", "text", "int_list", "float_list", "text_list"};
+static_assert(std::size(kTypes) == std::variant_size_v<StateValue>);
+
+// ---- writing
+
+ordered_json encoded(bool v) { return v; }
+ordered_json encoded(std::int64_t v) { return v; }
+ordered_json encoded(double v) {
+  if (std::isfinite(v)) return v;
+  if (std::isinf(v)) return v > 0 ? "inf" : "-inf";
+  char digits[16] = {};
+  const auto bits = std::bit_cast<std::uint64_t>(v);
+  return "nan:" + std::string(digits, std::to_chars(digits, digits + 16, bits, 16).ptr);
+}
+ordered_json encoded(const std::string& v) {
+  try {
+    (void)ordered_json(v).dump();
+    return v;
+  } catch (const json::type_error&) {  // no UTF-8
+    std::string hex;
+    for (const unsigned char c : v) hex += {"0123456789abcdef"[c >> 4], "0123456789abcdef"[c & 15]};
+    return {{"hex", hex}};
+  }
+}
+template <class T>
+ordered_json encoded(const std::vector<T>& list) {
+  ordered_json items = ordered_json::array();
+  for (const T& v : list) items.push_back(encoded(v));
+  return items;
+}
+
+ordered_json encoded(const HookState& state) {
+  ordered_json object = ordered_json::object();
+  for (const auto& [key, value] : state)
+    object[key] =
+        ordered_json::array({kTypes[value.index()], std::visit([](const auto& v) { return encoded(v); }, value)});
+  return object;
+}
+
+// One entry per line.
+template <class Map, class F>
+std::string lines_of(const Map& map, F&& entry) {
+  if (map.empty()) return "{}";
+  std::string text = "{";
+  for (const auto& [name, value] : map)
+    text += (text.size() == 1 ? "\n  " : ",\n  ") + ordered_json(name).dump() + ": " + entry(value).dump();
+  return text + "\n }";
+}
+
+// ---- reading
+
+[[noreturn]] void damaged(const std::string& text) { fail(Code::kDataLoss, text); }
+[[noreturn]] void wrong(const std::string& where, const char* type) { damaged(where + " is no " + type); }
+
+template <class T>
+T from_json(const json& v, const std::string& where);
+
+template <>
+bool from_json(const json& v, const std::string& where) {
+  if (!v.is_boolean()) wrong(where, "bool");
+  return v.get<bool>();
+}
+template <>
+std::int64_t from_json(const json& v, const std::string& where) {
+  if (!v.is_number_integer() ||
+      (v.is_number_unsigned() && v.get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX)))
+    wrong(where, "int");
+  return v.get<std::int64_t>();
+}
+template <>
+double from_json(const json& v, const std::string& where) {
+  if (v.is_number_float()) return v.get<double>();
+  if (!v.is_string()) wrong(where, "float");
+  const std::string& text = v.get_ref<const std::string&>();
+  if (text == "inf") return std::numeric_limits<double>::infinity();
+  if (text == "-inf") return -std::numeric_limits<double>::infinity();
+  std::uint64_t bits = 0;
+  const char* end = text.data() + text.size();
+  if (text.size() != 20 || !text.starts_with("nan:") || std::from_chars(text.data() + 4, end, bits, 16).ptr != end ||
+      !std::isnan(std::bit_cast<double>(bits)))
+    wrong(where, "float");
+  return std::bit_cast<double>(bits);
+}
+template <>
+std::string from_json(const json& v, const std::string& where) {
+  if (v.is_string()) return v.get<std::string>();
+  const JsonFields fields(v, where, {"hex"});
+  const std::string& hex = fields.text("hex");
+  std::string bytes(hex.size() / 2, '\0');
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    unsigned char byte = 0;
+    const char* at = hex.data() + 2 * i;
+    if (std::from_chars(at, at + 2, byte, 16).ptr != at + 2) wrong(where, "text");
+    bytes[i] = static_cast<char>(byte);
+  }
+  if (hex.size() % 2 != 0) wrong(where, "text");
+  return bytes;
+}
+template <class T>
+std::vector<T> list_from_json(const json& v, const std::string& where) {
+  if (!v.is_array()) wrong(where, "list");
+  std::vector<T> list;
+  list.reserve(v.size());
+  for (const json& item : v) list.push_back(from_json<T>(item, where + "[" + std::to_string(list.size()) + "]"));
+  return list;
+}
+
+StateValue value_from_json(const json& v, const std::string& where) {
+  if (!v.is_array() || v.size() != 2 || !v[0].is_string()) damaged(where + " is no pair of type and value");
+  const std::string& type = v[0].get_ref<const std::string&>();
+  if (type == "bool") return from_json<bool>(v[1], where);
+  if (type == "int") return from_json<std::int64_t>(v[1], where);
+  if (type == "float") return from_json<double>(v[1], where);
+  if (type == "text") return from_json<std::string>(v[1], where);
+  if (type == "int_list") return list_from_json<std::int64_t>(v[1], where);
+  if (type == "float_list") return list_from_json<double>(v[1], where);
+  if (type == "text_list") return list_from_json<std::string>(v[1], where);
+  damaged(where + " is of the unknown type \"" + escaped(type) + "\"");
+}
+
+std::map<std::string, Position> positions_from_json(const json& object) {
+  std::map<std::string, Position> positions;
+  for (const auto& [name, value] : object.items()) {
+    const JsonFields fields(value, "input_positions." + escaped(name), {"epoch", "index"});
+    positions[name] = {fields.integer("epoch"), fields.integer("index")};
+  }
+  return positions;
+}
+
+std::map<std::string, HookState> hook_states_from_json(const json& object) {
+  std::map<std::string, HookState> states;
+  for (const auto& [name, entries] : object.items()) {
+    const std::string where = "hook_states." + escaped(name);
+    if (!entries.is_object()) damaged(where + " is no object");
+    HookState& state = states[name];
+    for (const auto& [key, value] : entries.items())
+      state.emplace(key, value_from_json(value, where + "." + escaped(key)));
+  }
+  return states;
+}
+
+}  // namespace
+
+std::string format_run_state(const RunState& state) {
+  const Fingerprint& f = state.fingerprint;
+  try {
+    const ordered_json fingerprint = {{"threads", f.threads}, {"isa", f.isa}, {"binary", f.binary}, {"seed", f.seed}};
+    std::string text =
+        "{\n \"global_step\": " + std::to_string(state.global_step) + ",\n \"input_positions\": " +
+        lines_of(state.input_positions,
+                 [](const Position& p) {
+                   return ordered_json{{"epoch", p.epoch}, {"index", p.index}};
+                 }) +
+        ",\n \"hook_states\": " + lines_of(state.hook_states, [](const HookState& s) { return encoded(s); }) +
+        ",\n \"fingerprint\": " + fingerprint.dump() + "\n}\n";
+    if (text.size() > kMaxIndexBytes)
+      fail(Code::kResourceExhausted, "the hooks' states would have " + std::to_string(text.size()) +
+                                         " bytes, at most " + std::to_string(kMaxIndexBytes) + " are read");
+    return text;
+  } catch (const json::type_error&) {
+    fail(Code::kInvalidArgument, "a name or key in the hooks' states is not UTF-8");
+  }
+}
+
+RunState parse_run_state(std::string_view text) {
+  const json value = parse_json(text);
+  const JsonFields fields(value, "", {"global_step", "input_positions", "hook_states", "fingerprint"});
+  const JsonFields fingerprint(fields.object("fingerprint"), "fingerprint", {"threads", "isa", "binary", "seed"});
+  RunState state;
+  state.global_step = fields.integer("global_step");
+  state.input_positions = positions_from_json(fields.object("input_positions"));
+  state.hook_states = hook_states_from_json(fields.object("hook_states"));
+  state.fingerprint = {fingerprint.integer("threads"), fingerprint.text("isa"), fingerprint.text("binary"),
+                       fingerprint.unsigned_integer("seed")};
+  return state;
+}
+
+}  // namespace belay::runtime

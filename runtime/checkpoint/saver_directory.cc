@@ -1,0 +1,169 @@
+#include "runtime/checkpoint/saver_directory.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/checkpoint/crc32c.h"
+#include "runtime/checkpoint/names.h"
+#include "runtime/platform/text.h"
+
+namespace belay::runtime {
+
+class SaverFile {
+ public:
+  SaverFile(SaverDirectory& directory, std::string name, std::unique_ptr<OpenFile> file, bool writing)
+      : directory_(directory), name_(std::move(name)), file_(std::move(file)), writing_(writing) {}
+
+  SaverDirectory& directory() noexcept { return directory_; }
+  const std::string& name() const noexcept { return name_; }
+  std::uint64_t size() const { return writing_ ? length_ : file_->size(); }
+  void read_at(std::uint64_t offset, void* data, std::uint64_t size) {
+    if (writing_) fail(Code::kFailedPrecondition, "'" + name_ + "' is open for writing");
+    file_->read_at(offset, data, size);
+  }
+
+  void write(const void* data, std::uint64_t size) {
+    if (!writing_) fail(Code::kFailedPrecondition, "'" + name_ + "' is open for reading");
+    if (size == 0) return;
+    crc_ = crc32c(data, size, crc_);
+    length_ += size;
+    if (buffer_.size() + size <= kBuffer) {
+      buffer_.append(static_cast<const char*>(data), size);
+      return;
+    }
+    flush();
+    if (size < kBuffer) {
+      buffer_.append(static_cast<const char*>(data), size);
+    } else {
+      file_->write(data, size);
+    }
+  }
+
+  FileEntry close() {
+    if (writing_) {
+      flush();
+      file_->sync();
+    }
+    file_->close();
+    return {name_, length_, crc_};
+  }
+  bool writing() const noexcept { return writing_; }
+
+ private:
+  static constexpr std::size_t kBuffer = std::size_t{1} << 20;
+
+  void flush() {
+    if (!buffer_.empty()) file_->write(buffer_.data(), buffer_.size());
+    buffer_.clear();
+  }
+
+  SaverDirectory& directory_;
+  std::string name_;
+  std::unique_ptr<OpenFile> file_;
+  bool writing_;
+  std::string buffer_;
+  std::uint64_t length_ = 0;
+  std::uint32_t crc_ = 0;
+};
+
+SaverDirectory::SaverDirectory(OpenDirectory* writable, const OpenDirectory& directory, std::vector<std::string> names,
+                               bool alias)
+    : writable_(writable), directory_(directory), names_(std::move(names)), alias_(alias) {}
+SaverDirectory::~SaverDirectory() = default;
+
+SaverDirectory SaverDirectory::for_writing(OpenDirectory& directory) {
+  return SaverDirectory(&directory, directory, {}, false);
+}
+SaverDirectory SaverDirectory::for_reading(const OpenDirectory& directory, std::vector<std::string> names) {
+  return SaverDirectory(nullptr, directory, std::move(names), false);
+}
+SaverDirectory SaverDirectory::for_reading_one(const OpenDirectory& directory, std::string name) {
+  return SaverDirectory(nullptr, directory, {std::move(name)}, true);
+}
+
+SaverFile* SaverDirectory::create(std::string_view name) {
+  if (writable_ == nullptr) fail(Code::kFailedPrecondition, "a saver that reads cannot create files");
+  if (!is_entry_name(name) || name == kIndexName || name == kStateName)
+    fail(Code::kInvalidArgument, "a saver cannot name a file \"" + escaped(name) + "\"");
+  open_.push_back(std::make_unique<SaverFile>(*this, std::string(name), writable_->create(name), true));
+  return open_.back().get();
+}
+
+SaverFile* SaverDirectory::open(std::string_view name) {
+  if (writable_ != nullptr) fail(Code::kFailedPrecondition, "a saver that writes cannot read");
+  if (alias_ && aliased_.empty()) aliased_ = name;
+  const bool known = alias_ ? name == aliased_ : std::find(names_.begin(), names_.end(), name) != names_.end();
+  if (!known) fail(Code::kNotFound, "the checkpoint has no file \"" + escaped(name) + "\"");
+  std::unique_ptr<OpenFile> file = directory_.open(alias_ ? std::string_view(names_.front()) : name);
+  open_.push_back(std::make_unique<SaverFile>(*this, std::string(name), std::move(file), false));
+  return open_.back().get();
+}
+
+void SaverDirectory::close(SaverFile* file) {
+  const auto at = std::find_if(open_.begin(), open_.end(), [&](const auto& f) { return f.get() == file; });
+  const std::unique_ptr<SaverFile> closing = std::move(*at);  // gone, also when closing fails
+  open_.erase(at);
+  FileEntry entry = closing->close();
+  if (closing->writing()) closed_.push_back(std::move(entry));
+}
+
+void SaverDirectory::note_failure(const Error& e) {
+  if (failure_ == nullptr) failure_ = std::make_unique<Error>(e);
+}
+
+std::vector<FileEntry> SaverDirectory::written() const {
+  if (failure_ != nullptr) throw Error(*failure_);
+  if (!open_.empty()) fail(Code::kInternal, "it left the file '" + open_.front()->name() + "' open");
+  if (closed_.empty()) fail(Code::kInternal, "it left no file");
+  return closed_;
+}
+
+struct FilesService {
+  static SaverDirectory& from(belay_dir* dir) noexcept { return *reinterpret_cast<SaverDirectory*>(dir); }
+  static SaverFile& from(belay_file* file) noexcept { return *reinterpret_cast<SaverFile*>(file); }
+
+  // Runs f; an error is the saver's to handle, and remembered where it may not.
+  template <class F>
+  static std::int32_t call(SaverDirectory& directory, belay_status* status, F&& f) noexcept {
+    return belay::detail::guard(status, [&] {
+      try {
+        f();
+      } catch (const Error& e) {
+        directory.note_failure(e);
+        throw;
+      } catch (const std::exception& e) {
+        directory.note_failure(Error(Code::kInternal, e.what()));
+        throw;
+      }
+    });
+  }
+
+  static std::int32_t create(belay_dir* dir, belay_str name, belay_file** file, belay_status* status) {
+    return call(from(dir), status,
+                [&] { *file = reinterpret_cast<belay_file*>(from(dir).create(belay::detail::view(name))); });
+  }
+  static std::int32_t open(belay_dir* dir, belay_str name, belay_file** file, belay_status* status) {
+    return call(from(dir), status,
+                [&] { *file = reinterpret_cast<belay_file*>(from(dir).open(belay::detail::view(name))); });
+  }
+  static std::int32_t write(belay_file* file, const void* data, std::uint64_t size, belay_status* status) {
+    return call(from(file).directory(), status, [&] { from(file).write(data, size); });
+  }
+  static std::int32_t size(belay_file* file, std::uint64_t* size, belay_status* status) {
+    return call(from(file).directory(), status, [&] { *size = from(file).size(); });
+  }
+  static std::int32_t read_at(belay_file* file, std::uint64_t offset, void* data, std::uint64_t size,
+                              belay_status* status) {
+    return call(from(file).directory(), status, [&] { from(file).read_at(offset, data, size); });
+  }
+  static std::int32_t close(belay_file* file, belay_status* status) {
+    SaverDirectory& directory = from(file).directory();
+    return call(directory, status, [&] { directory.close(&from(file)); });
+  }
+
+  static constexpr belay_files_api kTable{sizeof(belay_files_api), 0, create, open, write, size, read_at, close};
+};
+
+const belay_files_api* files_service() noexcept { return &FilesService::kTable; }
+
+}  // namespace belay::runtime

@@ -1,0 +1,65 @@
+// The directory that a saver gets: service "files" of the host, for the time of one write or read. Whatever passes is
+// counted and checksummed, small writes are gathered, and a file is synced before it closes; the saver sees none of
+// that.
+//
+//   SaverDirectory files = SaverDirectory::for_writing(directory);
+//   table->write(self, files.handle(), ...);
+//   index.files = files.written();
+//
+// [session] One thread at a time, as the directory below it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "belay/abi.h"
+#include "runtime/checkpoint/index.h"
+#include "runtime/platform/file_system.h"
+
+namespace belay::runtime {
+
+// The table of service "files". Lives as long as the process.
+const belay_files_api* files_service() noexcept;
+
+class SaverFile;
+
+class SaverDirectory {
+ public:
+  // `directory` must outlive the object. New files only; "index" and "state" are the host's.
+  static SaverDirectory for_writing(OpenDirectory& directory);
+  // Only these files are there.
+  static SaverDirectory for_reading(const OpenDirectory& directory, std::vector<std::string> names);
+  // One file made by somebody else, `name`: it stands for whatever name the saver opens first.
+  static SaverDirectory for_reading_one(const OpenDirectory& directory, std::string name);
+  SaverDirectory(SaverDirectory&&) = delete;  // the saver holds its address
+  ~SaverDirectory();
+
+  belay_dir* handle() noexcept { return reinterpret_cast<belay_dir*>(this); }
+
+  // After the saver has written: its files. Throws the first error that any call on them had, even where the saver took
+  // no notice; a file left open and no file at all are errors too.
+  std::vector<FileEntry> written() const;
+
+ private:
+  friend class SaverFile;
+  friend struct FilesService;
+  SaverDirectory(OpenDirectory* writable, const OpenDirectory& directory, std::vector<std::string> names, bool alias);
+
+  SaverFile* create(std::string_view name);
+  SaverFile* open(std::string_view name);
+  void close(SaverFile* file);
+  void note_failure(const Error& e);
+
+  OpenDirectory* writable_;  // null: for reading
+  const OpenDirectory& directory_;
+  std::vector<std::string> names_;  // that may be opened
+  bool alias_;
+  std::string aliased_;  // the name that the one file goes by, once it was opened
+  std::vector<std::unique_ptr<SaverFile>> open_;
+  std::vector<FileEntry> closed_;
+  std::unique_ptr<Error> failure_;
+};
+
+}  // namespace belay::runtime

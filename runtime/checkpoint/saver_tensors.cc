@@ -1,0 +1,71 @@
+#include "runtime/checkpoint/saver_tensors.h"
+
+#include <utility>
+
+#include "runtime/checkpoint/tensor_bytes.h"
+#include "runtime/platform/text.h"
+
+namespace belay::runtime {
+namespace {
+
+std::string shown(const TensorInfo& t) { return std::string(dtype_name(t.dtype)) + " " + dims_text(t.dims); }
+std::string quoted(std::string_view name) { return "'" + escaped(name) + "'"; }
+
+}  // namespace
+
+const NamedTensor& TensorsToWrite::get(std::uint64_t i) const {
+  if (i >= tensors_.size())
+    fail(Code::kInvalidArgument,
+         "there is no tensor " + std::to_string(i) + "; there are " + std::to_string(tensors_.size()));
+  return tensors_[i];
+}
+void* TensorsToWrite::found(TensorInfo) {
+  fail(Code::kFailedPrecondition, "a saver that writes cannot announce tensors");
+}
+
+const NamedTensor& TensorsToRead::get(std::uint64_t) const {
+  fail(Code::kFailedPrecondition, "a saver that reads gets no tensors");
+}
+
+void* TensorsToRead::found(TensorInfo tensor) {
+  if (!byte_size(tensor.dtype, tensor.dims))
+    fail(Code::kDataLoss, "tensor " + quoted(tensor.name) + " is " + shown(tensor) + ", which has no size");
+  const auto [at, is_new] = all_.emplace(tensor.name, tensor);
+  if (!is_new) fail(Code::kDataLoss, "tensor " + quoted(tensor.name) + " is there twice");
+  const auto wanted = wanted_.find(tensor.name);
+  if (wanted == wanted_.end()) return nullptr;
+  const TensorView view(wanted->second);
+  const TensorInfo expected{tensor.name, view.dtype(), view.dims()};
+  if (expected != tensor)
+    fail(Code::kDataLoss,
+         "tensor " + quoted(tensor.name) + " is " + shown(tensor) + "; " + shown(expected) + " was expected");
+  return wanted->second.data;
+}
+
+namespace {
+
+SaverTensors& from(belay_tensors* t) noexcept { return *reinterpret_cast<SaverTensors*>(t); }
+
+std::uint64_t count(belay_tensors* t) { return from(t).count(); }
+std::int32_t get(belay_tensors* t, std::uint64_t i, belay_str* name, belay_tensor* tensor, belay_status* status) {
+  return belay::detail::guard(status, [&] {
+    const NamedTensor& named = from(t).get(i);
+    *name = belay::detail::str(named.name);
+    *tensor = named.tensor;
+  });
+}
+std::int32_t found(belay_tensors* t, belay_str name, std::int32_t dtype, std::int32_t rank, const std::int64_t* dims,
+                   void** data, belay_status* status) {
+  return belay::detail::guard(status, [&] {
+    *data = from(t).found({std::string(belay::detail::view(name)), static_cast<DType>(dtype),
+                           rank <= 0 ? Dims{} : Dims(dims, dims + rank)});
+  });
+}
+
+constexpr belay_saver_service kTable{sizeof(belay_saver_service), 0, count, get, found};
+
+}  // namespace
+
+const belay_saver_service* saver_service() noexcept { return &kTable; }
+
+}  // namespace belay::runtime

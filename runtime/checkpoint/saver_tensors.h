@@ -1,0 +1,68 @@
+// The tensors that a saver writes from or reads into: service "saver" of the host, for the time of one write or read.
+// [session]
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "belay/abi.h"
+#include "runtime/checkpoint/content.h"
+
+namespace belay::runtime {
+
+// The table of service "saver". Lives as long as the process.
+const belay_saver_service* saver_service() noexcept;
+
+// A saver as the engine takes it: table, object, and the names that the index keeps.
+struct SaverUse {
+  const belay_saver_api* table = nullptr;
+  void* self = nullptr;
+  std::string name;     // the plugin's
+  std::string version;  // its library's
+};
+
+class SaverTensors {
+ public:
+  SaverTensors() = default;
+  SaverTensors(const SaverTensors&) = delete;
+  SaverTensors& operator=(const SaverTensors&) = delete;
+  virtual ~SaverTensors() = default;
+  belay_tensors* handle() noexcept { return reinterpret_cast<belay_tensors*>(this); }
+
+  virtual std::uint64_t count() const = 0;
+  virtual const NamedTensor& get(std::uint64_t i) const = 0;
+  virtual void* found(TensorInfo tensor) = 0;
+};
+
+class TensorsToWrite final : public SaverTensors {
+ public:
+  // `tensors` must outlive the object.
+  explicit TensorsToWrite(const std::vector<NamedTensor>& tensors) : tensors_(tensors) {}
+  std::uint64_t count() const override { return tensors_.size(); }
+  const NamedTensor& get(std::uint64_t i) const override;
+  void* found(TensorInfo tensor) override;
+
+ private:
+  const std::vector<NamedTensor>& tensors_;
+};
+
+// Gives memory to the tensors that are wanted, and keeps a list of all.
+class TensorsToRead final : public SaverTensors {
+ public:
+  // `wanted`: by name, each in the caller's memory, which must have the dtype and shape that the saver finds. The map
+  // must outlive the object.
+  explicit TensorsToRead(const std::map<std::string, belay_tensor, std::less<>>& wanted) : wanted_(wanted) {}
+  std::uint64_t count() const override { return 0; }
+  const NamedTensor& get(std::uint64_t i) const override;
+  void* found(TensorInfo tensor) override;
+  // By name; what the saver announced.
+  const std::map<std::string, TensorInfo, std::less<>>& all() const noexcept { return all_; }
+
+ private:
+  const std::map<std::string, belay_tensor, std::less<>>& wanted_;
+  std::map<std::string, TensorInfo, std::less<>> all_;
+};
+
+}  // namespace belay::runtime

@@ -1,0 +1,115 @@
+#include "runtime/checkpoint/strict_json.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <vector>
+
+#include "belay/error.h"
+#include "runtime/platform/text.h"
+
+namespace belay::runtime {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kMaxValues = 400'000, kMaxDepth = 16;
+
+// Watches the parser's events, and stops it where a bound is passed.
+class Bounds {
+ public:
+  bool operator()(int, json::parse_event_t event, json& parsed) {
+    switch (event) {
+      case json::parse_event_t::key:
+        count();
+        if (!keys_.back().insert(parsed.get_ref<const std::string&>()).second)
+          fail(Code::kDataLoss,
+               "the key \"" + escaped(parsed.get_ref<const std::string&>()) + "\" stands twice in one object");
+        break;
+      case json::parse_event_t::object_start:
+      case json::parse_event_t::array_start:
+        count();
+        if (keys_.size() == kMaxDepth)
+          fail(Code::kDataLoss, "it is nested deeper than " + std::to_string(kMaxDepth) + " levels");
+        keys_.emplace_back();
+        break;
+      case json::parse_event_t::object_end:
+      case json::parse_event_t::array_end: keys_.pop_back(); break;
+      case json::parse_event_t::value: count(); break;
+    }
+    return true;
+  }
+
+ private:
+  void count() {
+    if (++values_ > kMaxValues) fail(Code::kDataLoss, "it has more than " + std::to_string(kMaxValues) + " values");
+  }
+  std::size_t values_ = 0;
+  std::vector<std::set<std::string>> keys_;  // of the open objects; those of lists stay empty
+};
+
+}  // namespace
+
+json parse_json(std::string_view text) {
+  Bounds bounds;
+  try {
+    return json::parse(text.begin(), text.end(), std::ref(bounds));
+  } catch (const json::parse_error& e) {
+    fail(Code::kDataLoss, "it is no JSON at byte " + std::to_string(e.byte == 0 ? 0 : e.byte - 1));
+  } catch (const json::exception& e) {
+    fail(Code::kDataLoss, "it is no JSON that belay writes: " + escaped(e.what()));
+  }
+}
+
+JsonFields::JsonFields(const json& value, std::string where, std::initializer_list<std::string_view> keys)
+    : value_(value), where_(std::move(where)) {
+  if (!value.is_object()) fail(Code::kDataLoss, (where_.empty() ? "it" : where_) + " is no object");
+  for (const std::string_view key : keys)
+    if (!value.contains(key)) fail(Code::kDataLoss, place(key) + " is missing");
+  for (const auto& [key, ignored] : value.items())
+    if (std::find(keys.begin(), keys.end(), key) == keys.end())
+      fail(Code::kDataLoss, place(escaped(key)) + " is unknown");
+}
+
+const json& JsonFields::field(std::string_view key) const { return *value_.find(key); }
+
+std::string JsonFields::place(std::string_view key) const {
+  return where_.empty() ? std::string(key) : where_ + "." + std::string(key);
+}
+
+void JsonFields::wrong(std::string_view key, const char* expected) const {
+  fail(Code::kDataLoss, place(key) + " is no " + expected);
+}
+
+const std::string& JsonFields::text(std::string_view key) const {
+  const json& v = field(key);
+  if (!v.is_string()) wrong(key, "text");
+  return v.get_ref<const std::string&>();
+}
+
+std::uint64_t JsonFields::unsigned_integer(std::string_view key) const {
+  const json& v = field(key);
+  if (!v.is_number_unsigned()) wrong(key, "integer that is zero or more");
+  return v.get<std::uint64_t>();
+}
+
+std::int64_t JsonFields::integer(std::string_view key) const {
+  const std::uint64_t v = unsigned_integer(key);
+  if (v > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
+    wrong(key, "integer below 9223372036854775808");
+  return static_cast<std::int64_t>(v);
+}
+
+const json& JsonFields::list(std::string_view key) const {
+  const json& v = field(key);
+  if (!v.is_array()) wrong(key, "list");
+  return v;
+}
+
+const json& JsonFields::object(std::string_view key) const {
+  const json& v = field(key);
+  if (!v.is_object()) wrong(key, "object");
+  return v;
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,38 @@
+// JSON from a file that nobody vouches for: bounded, without duplicate keys, and with every field's name and kind
+// checked. Errors are DATA_LOSS and say where. [any thread]
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+namespace belay::runtime {
+
+// At most 400,000 values and keys, 16 levels; what it costs stays below 64 MiB.
+nlohmann::json parse_json(std::string_view text);
+
+// An object whose keys are all known and all there. `where` stands in the messages: "files[2]". The value must outlive
+// it.
+class JsonFields {
+ public:
+  JsonFields(const nlohmann::json& value, std::string where, std::initializer_list<std::string_view> keys);
+
+  const std::string& text(std::string_view key) const;
+  std::int64_t integer(std::string_view key) const;            // not negative
+  std::uint64_t unsigned_integer(std::string_view key) const;  // all 64 bits
+  const nlohmann::json& list(std::string_view key) const;
+  const nlohmann::json& object(std::string_view key) const;
+  // "files[2].length", or "length" of the outermost object.
+  std::string place(std::string_view key) const;
+
+ private:
+  const nlohmann::json& field(std::string_view key) const;
+  [[noreturn]] void wrong(std::string_view key, const char* expected) const;
+
+  const nlohmann::json& value_;
+  std::string where_;
+};
+
+}  // namespace belay::runtime

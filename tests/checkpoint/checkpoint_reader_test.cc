@@ -1,0 +1,240 @@
+#include "runtime/checkpoint/checkpoint_reader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <random>
+
+#include "runtime/checkpoint/checkpoint_writer.h"
+#include "runtime/checkpoint/crc32c.h"
+#include "tests/checkpoint/checkpoint_fixture.h"
+
+namespace belay::runtime {
+namespace {
+
+using ::testing::ElementsAre;
+
+class CheckpointReading : public ::testing::Test {
+ protected:
+  CheckpointReading() { write_checkpoint(*run_, content_.content(), saver_.use(), log_); }
+  std::unique_ptr<CheckpointReader> open() { return CheckpointReader::open(run_->open_directory("model.ckpt-30")); }
+  std::string file(const std::string& name) const { return path() + "/" + name; }
+  std::string path() const { return dir_ / "model.ckpt-30"; }
+  // What opening says, without the path.
+  std::string damage() {
+    std::string text = error_of([&] { open(); });
+    const std::string prefix = "'" + path() + "': ";
+    const std::size_t at = text.find(prefix);
+    return at == text.npos ? text : text.erase(at, prefix.size());
+  }
+
+  TempDir dir_;
+  std::unique_ptr<OpenDirectory> run_ = posix_file_system().open_directory(dir_.path());
+  SafetensorsSaver saver_;
+  RecordingLogger log_;
+  StepContent content_{30};
+};
+
+TEST_F(CheckpointReading, ListsTensorsByName) {
+  const auto reader = open();
+  EXPECT_EQ(reader->name(), "model.ckpt-30");
+  EXPECT_EQ(reader->path(), path());
+  const TensorInfo bias{"dense/bias", DType::kFloat64, {3}}, kernel{"dense/kernel", DType::kFloat32, {15}},
+      step{"global_step", DType::kInt64, {}};
+  EXPECT_EQ(reader->tensors(), (std::vector<TensorInfo>{bias, kernel, step}));
+  EXPECT_EQ(reader->index().saver, "safetensors");
+  EXPECT_EQ(reader->index().graph_hash, "5c0e");
+}
+
+TEST_F(CheckpointReading, ReadsOneTensorIntoTheCallersMemory) {
+  Tensor step(std::int64_t{0});
+  open()->read(saver_.use(), {{"global_step", step.view()}});
+  EXPECT_EQ(TensorView(step.view()).scalar<std::int64_t>(), 30);
+}
+
+TEST_F(CheckpointReading, ATargetThatDoesNotFitIsNamedAndNothingIsFilled) {
+  const auto reader = open();
+  Tensor step(std::int64_t{-1}), small(DType::kFloat32, {3}), other(DType::kFloat64, {15});
+  const struct {
+    NamedTensor target;
+    std::string expected;
+  } cases[] = {
+      {{"global_stop", step.view()}, "NOT_FOUND: '*' has no tensor 'global_stop' (did you mean \"global_step\"?)"},
+      {{"dense/kernel", small.view()},
+       "INVALID_ARGUMENT: tensor 'dense/kernel' is float32 [15] in '*', the memory for it is float32 [3]"},
+      {{"dense/kernel", other.view()},
+       "INVALID_ARGUMENT: tensor 'dense/kernel' is float32 [15] in '*', the memory for it is float64 [15]"},
+      {{"global_step", step.view()}, "INVALID_ARGUMENT: tensor 'global_step' is asked for twice"},
+  };
+  for (const auto& c : cases) {
+    std::string expected = c.expected;
+    if (expected.find('*') != expected.npos) expected.replace(expected.find('*'), 1, path());
+    EXPECT_EQ(error_of([&] { reader->read(saver_.use(), {{"global_step", step.view()}, c.target}); }), expected);
+    EXPECT_EQ(TensorView(step.view()).scalar<std::int64_t>(), -1);
+  }
+}
+
+TEST_F(CheckpointReading, AnotherSaverIsNotTried) {
+  ScriptedSaver other;
+  EXPECT_EQ(error_of([&] { open()->read(other.use(), {}); }),
+            "FAILED_PRECONDITION: '" + path() +
+                "' was written by the saver 'safetensors', this one is 'scripted': set [scaffold] saver = { plugin = "
+                "\"safetensors\" }");
+}
+
+TEST_F(CheckpointReading, EachDamageNamesTheFileAndBothValues) {
+  const std::string data = read_file(file("model.safetensors")), state = read_file(file("state"));
+  std::string flipped = data;
+  flipped.back() = static_cast<char>(flipped.back() ^ 1);
+  write_file(file("model.safetensors"), flipped);
+  EXPECT_EQ(damage(), "DATA_LOSS: model.safetensors has the CRC32C " + crc_text(crc32c(flipped)) + " (bytes 0 to " +
+                          std::to_string(data.size()) + "), the index says " + crc_text(crc32c(data)));
+  write_file(file("model.safetensors"), data + "x");
+  EXPECT_EQ(damage(), "DATA_LOSS: model.safetensors has " + std::to_string(data.size() + 1) +
+                          " bytes, the index says " + std::to_string(data.size()));
+  std::filesystem::remove(file("model.safetensors"));
+  EXPECT_EQ(damage(), "DATA_LOSS: model.safetensors is missing");
+  std::filesystem::create_symlink("/etc/passwd", file("model.safetensors"));
+  EXPECT_EQ(damage(), "DATA_LOSS: model.safetensors is no regular file");
+  std::filesystem::remove(file("index"));
+  EXPECT_EQ(damage(), "DATA_LOSS: index is missing");
+  std::filesystem::create_directory(file("index"));
+  EXPECT_EQ(damage(), "DATA_LOSS: index is no regular file");
+}
+
+TEST_F(CheckpointReading, AnIndexOverTheLimitIsNotRead) {
+  std::filesystem::resize_file(file("index"), std::uint64_t{1} << 40);  // sparse
+  EXPECT_EQ(damage(), "DATA_LOSS: index: it has 1099511627776 bytes, at most 16777216 are read");
+}
+
+// F19
+TEST_F(CheckpointReading, EveryTruncationOfEveryFileIsFound) {
+  for (const char* name : {"index", "state", "model.safetensors"}) {
+    const std::string whole = read_file(file(name));
+    for (std::size_t n = 0; n < whole.size(); ++n) {
+      std::filesystem::resize_file(file(name), n);
+      ASSERT_EQ(damage().substr(0, 10), "DATA_LOSS:") << name << " " << n;
+      write_file(file(name), whole);
+    }
+  }
+  EXPECT_EQ(damage(), "");
+}
+
+TEST_F(CheckpointReading, EveryFlippedByteOfIndexAndStateIsFound) {
+  for (const char* name : {"index", "state"}) {
+    const std::string whole = read_file(file(name));
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+      std::string damaged = whole;
+      damaged[i] = static_cast<char>(damaged[i] ^ (1 << i % 8));
+      write_file(file(name), damaged);
+      ASSERT_EQ(damage().substr(0, 10), "DATA_LOSS:") << name << " " << i;
+    }
+    write_file(file(name), whole);
+  }
+}
+
+TEST_F(CheckpointReading, TwoThousandFlippedBitsOfDataAreFound) {
+  const std::string whole = read_file(file("model.safetensors"));
+  std::mt19937 random(7);
+  for (int i = 0; i < 2000; ++i) {
+    std::string damaged = whole;
+    const std::size_t bit = random() % (whole.size() * 8);
+    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ 1 << bit % 8);
+    write_file(file("model.safetensors"), damaged);
+    ASSERT_EQ(damage().substr(0, 10), "DATA_LOSS:") << bit;
+  }
+}
+
+TEST_F(CheckpointReading, AStateOfAnotherStepIsFound) {
+  // A state file of another checkpoint, with an index that vouches for it.
+  CheckpointIndex index = parse_index(read_file(file("index")));
+  std::string state = read_file(file("state"));
+  state.replace(state.find("\"global_step\": 30"), 17, "\"global_step\": 31");
+  write_file(file("state"), state);
+  index.files.back().crc32c = crc32c(state);
+  write_file(file("index"), format_index(index));
+  EXPECT_EQ(damage(), "DATA_LOSS: state: global_step is 31, the index says 30");
+}
+
+// What the saver finds is checked against the index too.
+TEST_F(CheckpointReading, ASaverThatReadsSomethingElseIsFound) {
+  const float values[15] = {1};
+  Tensor kernel(DType::kFloat32, {15});
+  ScriptedSaver saver;
+  saver.write = [](Directory& d, TensorSource&) { d.create("data").close(); };
+  write_checkpoint(*run_, StepContent(31).content(), saver.use(), log_);
+  const auto reader = CheckpointReader::open(run_->open_directory("model.ckpt-31"));
+  const auto announce = [](TensorSink& sink) {
+    sink.found("dense/bias", DType::kFloat64, {3});
+    sink.found("global_step", DType::kInt64, {});
+  };
+  const struct {
+    std::function<void(Directory&, TensorSink&)> read;
+    std::string expected;
+  } cases[] = {
+      {[&](Directory&, TensorSink& s) { announce(s); }, "the saver did not find tensor 'dense/kernel'"},
+      {[&](Directory&, TensorSink& s) {
+         announce(s);
+         std::memcpy(s.found("dense/kernel", DType::kFloat32, {15}), values, sizeof(values));
+       },
+       "tensor 'dense/kernel' has the CRC32C " + crc_text(crc32c(values, sizeof(values))) + ", the index says " +
+           crc_text(crc32c(TensorView(StepContent(31).content().variables[0].tensor).data(), 60))},
+      {[&](Directory&, TensorSink& s) {
+         announce(s);
+         s.found("dense/kernel", DType::kFloat32, {3, 5});
+       },
+       "saver 'scripted': tensor 'dense/kernel' is float32 [3, 5]; float32 [15] was expected"},
+      {[&](Directory&, TensorSink& s) { announce(s), announce(s); },
+       "saver 'scripted': tensor 'dense/bias' is there twice"},
+      {[&](Directory&, TensorSink& s) { s.found("dense/bias", DType::kFloat64, {-3}); },
+       "saver 'scripted': tensor 'dense/bias' is float64 [?], which has no size"},
+  };
+  for (const auto& c : cases) {
+    saver.read = c.read;
+    EXPECT_EQ(error_of([&] {
+                reader->read(saver.use(), {{"dense/kernel", kernel.view()}});
+              }),
+              "DATA_LOSS: '" + (dir_ / "model.ckpt-31") + "': " + c.expected);
+  }
+  saver.read = [](Directory& d, TensorSink&) { d.open("state"); };
+  EXPECT_EQ(error_of([&] { reader->read(saver.use(), {}); }),
+            "NOT_FOUND: '" + (dir_ / "model.ckpt-31") + "': saver 'scripted': the checkpoint has no file \"state\"");
+}
+
+TEST_F(CheckpointReading, AnythingThatAUserNamesIsOpened) {
+  FileSystem& files = posix_file_system();
+  write_checkpoint(*run_, StepContent(40).content(), saver_.use(), log_);
+  EXPECT_EQ(open_stored_tensors(files, path(), saver_.use(), log_)->path(), path());
+  EXPECT_EQ(open_stored_tensors(files, dir_.path(), saver_.use(), log_)->path(), dir_ / "model.ckpt-40");
+  const auto foreign = open_stored_tensors(files, file("model.safetensors"), saver_.use(), log_);
+  EXPECT_EQ(foreign->path(), file("model.safetensors"));
+  EXPECT_EQ(foreign->tensors(), open()->tensors());
+  Tensor kernel(DType::kFloat32, {15});
+  foreign->read(saver_.use(), {{"dense/kernel", kernel.view()}});
+  EXPECT_EQ(std::memcmp(kernel.view().data, content_.content().variables[0].tensor.data, 60), 0);
+}
+
+TEST_F(CheckpointReading, AForeignFileMayHaveAnyName) {
+  std::filesystem::copy_file(file("model.safetensors"), dir_ / "pretrained.bin");
+  EXPECT_EQ(open_stored_tensors(posix_file_system(), dir_ / "pretrained.bin", saver_.use(), log_)->tensors().size(),
+            3u);
+}
+
+TEST_F(CheckpointReading, WhatCannotBeOpenedSaysWhy) {
+  FileSystem& files = posix_file_system();
+  EXPECT_EQ(error_of([&] { open_stored_tensors(files, dir_ / "no", saver_.use(), log_); }),
+            "NOT_FOUND: there is no '" + (dir_ / "no") + "'");
+  std::filesystem::create_directory(dir_ / "empty");
+  EXPECT_EQ(error_of([&] { open_stored_tensors(files, dir_ / "empty", saver_.use(), log_); }),
+            "NOT_FOUND: '" + (dir_ / "empty") +
+                "' is neither a checkpoint (it has no index) nor holds one (no model.ckpt-*)");
+  write_file(dir_ / "text", "hello, hello");
+  EXPECT_EQ(error_of([&] {
+              open_stored_tensors(files, dir_ / "text", saver_.use(), log_);
+            }).substr(0, 11 + dir_.path().size()),
+            "DATA_LOSS: '" + dir_.path().substr(0, dir_.path().size() - 1));
+}
+
+}  // namespace
+}  // namespace belay::runtime

@@ -1,0 +1,301 @@
+#include "runtime/checkpoint/checkpoint_series.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <optional>
+
+#include "runtime/checkpoint/find_restorable.h"
+#include "tests/checkpoint/checkpoint_fixture.h"
+#include "tests/platform/faulty_file_system.h"
+
+namespace belay::runtime {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+// A run: saves by step, and what then lies in the directory.
+class CheckpointSeriesTest : public ::testing::Test {
+ protected:
+  CheckpointSeries& series() {
+    if (!series_) begin();
+    return *series_;
+  }
+  // A new process over the same directory.
+  void begin(std::int64_t max_to_keep = 5) {
+    series_.emplace(files_, *run_, clock_, log_, SeriesOptions{max_to_keep, {}});
+    series_->recover();
+  }
+  std::string save(std::int64_t step) {
+    clock_.advance(FakeClock::kSecond);
+    const std::string path = series().save(StepContent(step).content(), saver_.use());
+    series().retain();
+    return path;
+  }
+  // Checkpoints in the directory.
+  std::vector<std::string> on_disk() const {
+    std::vector<std::string> names;
+    for (const std::string& name : run_->entries())
+      if (name.starts_with("model.ckpt")) names.push_back(name.substr(11));
+    return names;
+  }
+  // By the list, and by the state file, which must agree.
+  std::vector<std::string> listed() {
+    std::vector<std::string> names, stored;
+    for (const std::string& name : series().names()) names.push_back(name.substr(11));
+    for (const auto& kept : parse_checkpoint_state(read_file(dir_ / "checkpoint")).kept)
+      stored.push_back(kept.path.substr(11));
+    EXPECT_EQ(names, stored);
+    return names;
+  }
+  std::string current() const { return parse_checkpoint_state(read_file(dir_ / "checkpoint")).current; }
+
+  TempDir dir_;
+  FakeClock clock_;
+  RecordingLogger log_;
+  SafetensorsSaver saver_;
+  FaultyFileSystem files_{posix_file_system()};
+  std::unique_ptr<OpenDirectory> run_ = files_.open_directory(dir_.path());
+  std::optional<CheckpointSeries> series_;
+};
+
+TEST_F(CheckpointSeriesTest, ASaveGivesItsPathAndBecomesCurrent) {
+  EXPECT_EQ(save(10), dir_ / "model.ckpt-10");
+  EXPECT_EQ(read_file(dir_ / "checkpoint"),
+            "model_checkpoint_path: \"model.ckpt-10\"\n"
+            "all_model_checkpoint_paths: \"model.ckpt-10\"\n"
+            "all_model_checkpoint_timestamps: 1704067201\n");
+}
+
+// SAVER-21
+TEST_F(CheckpointSeriesTest, KeepsTheNewestByNumber) {
+  begin(2);
+  save(1);
+  EXPECT_THAT(listed(), ElementsAre("1"));
+  save(2);
+  EXPECT_THAT(listed(), ElementsAre("1", "2"));
+  save(3);
+  EXPECT_THAT(listed(), ElementsAre("2", "3"));
+  EXPECT_THAT(on_disk(), ElementsAre("2", "3"));
+}
+
+// SAVER-22
+TEST_F(CheckpointSeriesTest, SavingAgainMovesToTheEnd) {
+  begin(2);
+  save(1), save(2), save(3);
+  save(2);
+  EXPECT_THAT(listed(), ElementsAre("3", "2"));
+  EXPECT_EQ(current(), "model.ckpt-2");
+  save(1);
+  EXPECT_THAT(listed(), ElementsAre("2", "1"));
+  EXPECT_THAT(on_disk(), ElementsAre("1", "2"));
+}
+
+// MGR-02, TRAP-02
+TEST_F(CheckpointSeriesTest, ALowerLimitRemovesSeveralAtOnceButOnlyAfterASave) {
+  begin(0);
+  for (std::int64_t step = 1; step <= 5; ++step) save(step);
+  begin(3);
+  EXPECT_THAT(on_disk(), ElementsAre("1", "2", "3", "4", "5"));
+  save(6);
+  EXPECT_THAT(listed(), ElementsAre("4", "5", "6"));
+  EXPECT_THAT(on_disk(), ElementsAre("4", "5", "6"));
+}
+
+// SAVER-27, TRAP-05
+TEST_F(CheckpointSeriesTest, ZeroKeepsAllAndListsAll) {
+  begin(0);
+  for (std::int64_t step = 1; step <= 8; ++step) save(step);
+  EXPECT_EQ(listed().size(), 8u);
+  EXPECT_EQ(on_disk().size(), 8u);
+}
+
+// SAVER-32
+TEST_F(CheckpointSeriesTest, ANewProcessContinuesWithWhatStillExists) {
+  begin(3);
+  save(1), save(2), save(3);
+  std::filesystem::remove_all(dir_ / "model.ckpt-1");
+  begin(3);
+  EXPECT_THAT(series().names(), ElementsAre("model.ckpt-2", "model.ckpt-3"));
+  EXPECT_THAT(log_.lines, ElementsAre("debug checkpoint: model.ckpt-1 is in the state file but no longer there"));
+  save(4);
+  EXPECT_THAT(listed(), ElementsAre("2", "3", "4"));
+}
+
+TEST_F(CheckpointSeriesTest, TimesOfEarlierAttemptsAreKept) {
+  save(1);
+  begin();
+  save(2);
+  const CheckpointState state = parse_checkpoint_state(read_file(dir_ / "checkpoint"));
+  EXPECT_EQ(state.kept[0].saved_at, 1704067201);
+  EXPECT_EQ(state.kept[1].saved_at, 1704067202);
+}
+
+// SAVER-24, MGR-04, F17
+TEST_F(CheckpointSeriesTest, WhatIsNotListedIsNeverRemoved) {
+  begin(1);
+  save(1);
+  std::filesystem::copy(dir_ / "model.ckpt-1", dir_ / "model.ckpt-100", std::filesystem::copy_options::recursive);
+  std::filesystem::copy(dir_ / "model.ckpt-1", dir_ / "best", std::filesystem::copy_options::recursive);
+  write_file(dir_ / "notes.txt", "mine");
+  begin(1);
+  save(2), save(3);
+  EXPECT_THAT(run_->entries(), ElementsAre("best", "checkpoint", "model.ckpt-100", "model.ckpt-3", "notes.txt"));
+}
+
+TEST_F(CheckpointSeriesTest, AStateFileCannotMakeItRemoveAnythingElse) {
+  save(1);
+  std::filesystem::create_directory(dir_ / "precious");
+  write_file(dir_ / "precious/data", "mine");
+  const TempDir elsewhere;
+  std::filesystem::copy(dir_ / "model.ckpt-1", elsewhere / "model.ckpt-7", std::filesystem::copy_options::recursive);
+  write_file(dir_ / "checkpoint",
+             "model_checkpoint_path: \"model.ckpt-1\" all_model_checkpoint_paths: \"precious\" "
+             "all_model_checkpoint_paths: \"" +
+                 (elsewhere / "model.ckpt-7") +
+                 "\" "
+                 "all_model_checkpoint_paths: \"../x\" all_model_checkpoint_paths: \"model.ckpt-1\"");
+  begin(1);
+  EXPECT_THAT(series().names(), ElementsAre("model.ckpt-1"));
+  save(2);
+  EXPECT_TRUE(std::filesystem::exists(dir_ / "precious/data"));
+  EXPECT_TRUE(std::filesystem::exists(elsewhere / "model.ckpt-7/index"));
+}
+
+TEST_F(CheckpointSeriesTest, ACheckpointThatHoldsAForeignFileStays) {
+  begin(1);
+  save(1);
+  write_file(dir_ / "model.ckpt-1/results.csv", "mine");
+  save(2);
+  EXPECT_THAT(on_disk(), ElementsAre("1", "2"));
+  EXPECT_THAT(listed(), ElementsAre("2"));
+  EXPECT_THAT(log_.lines, ElementsAre("warning checkpoint: model.ckpt-1 is kept and no longer counted: it holds "
+                                      "'results.csv', which is no part of it"));
+}
+
+TEST_F(CheckpointSeriesTest, ADamagedCheckpointStaysWhereItIs) {
+  begin(1);
+  save(1);
+  write_file(dir_ / "model.ckpt-1/index", "garbage");
+  save(2);
+  EXPECT_THAT(on_disk(), ElementsAre("1", "2"));
+  EXPECT_THAT(listed(), ElementsAre("2"));
+}
+
+TEST_F(CheckpointSeriesTest, AMissingOneIsOnlyWorthADebugLine) {
+  begin(1);
+  save(1);
+  std::filesystem::remove_all(dir_ / "model.ckpt-1");
+  save(2);
+  EXPECT_THAT(listed(), ElementsAre("2"));
+  EXPECT_THAT(log_.lines, ElementsAre("debug checkpoint: model.ckpt-1 was to be removed, but is no longer there"));
+}
+
+TEST_F(CheckpointSeriesTest, NeitherTheNewestVerifiedNorOneInUseIsRemoved) {
+  begin(0);
+  save(1), save(2), save(3), save(4);
+  begin(1);
+  series().restored("model.ckpt-2");  // 3 and 4 were damaged
+  series().retain({"model.ckpt-4"});
+  EXPECT_THAT(on_disk(), ElementsAre("2", "4"));
+  EXPECT_EQ(current(), "model.ckpt-2");
+  save(5);
+  EXPECT_THAT(on_disk(), ElementsAre("5"));
+}
+
+TEST_F(CheckpointSeriesTest, NothingIsRemovedWhileNoneIsKnownToBeWhole) {
+  begin(0);
+  save(1), save(2), save(3);
+  begin(1);
+  series().retain();
+  EXPECT_THAT(on_disk(), ElementsAre("1", "2", "3"));
+  EXPECT_EQ(current(), "model.ckpt-3");
+}
+
+TEST_F(CheckpointSeriesTest, ANameThatTheStateFileHoldsTwiceIsOneCheckpoint) {
+  save(1), save(2);
+  write_file(dir_ / "checkpoint",
+             "model_checkpoint_path: \"model.ckpt-2\" all_model_checkpoint_paths: \"model.ckpt-1\" "
+             "all_model_checkpoint_paths: \"model.ckpt-1\" all_model_checkpoint_paths: \"" +
+                 (dir_ / "model.ckpt-1") + "\"");
+  begin();
+  EXPECT_THAT(series().names(), ElementsAre("model.ckpt-1", "model.ckpt-2"));
+}
+
+TEST_F(CheckpointSeriesTest, ARestoredCheckpointJoinsTheListOfABrokenStateFile) {
+  save(1), save(2);
+  write_file(dir_ / "checkpoint", "garbage");
+  begin(1);
+  EXPECT_THAT(series().names(), IsEmpty());
+  series().restored("model.ckpt-2");
+  save(3);
+  EXPECT_THAT(on_disk(), ElementsAre("1", "3"));  // 1 is on no list
+}
+
+TEST_F(CheckpointSeriesTest, TheStateFileComesAfterTheCheckpointAndRemovalAfterIt) {
+  begin(1);
+  save(1);
+  files_.forget_calls();
+  save(2);
+  const std::vector<std::string> calls = without_random_digits(files_.calls());
+  const auto from = std::find(calls.begin(), calls.end(), "rename model.ckpt-2.tmp -> model.ckpt-2");
+  const std::vector<std::string> replace = {"create checkpoint.tmp",
+                                            "write checkpoint.tmp",
+                                            "sync checkpoint.tmp",
+                                            "close checkpoint.tmp",
+                                            "rename checkpoint.tmp -> checkpoint",
+                                            "sync ."};
+  std::vector<std::string> expected = {"rename model.ckpt-2.tmp -> model.ckpt-2", "sync ."};
+  expected.insert(expected.end(), replace.begin(), replace.end());
+  for (const char* call :
+       {"open_directory model.ckpt-1", "open model.ckpt-1/index", "read model.ckpt-1/index", "list model.ckpt-1",
+        "rename model.ckpt-1 -> model.ckpt-1.tmp", "remove_tree model.ckpt-1.tmp"})
+    expected.emplace_back(call);
+  expected.insert(expected.end(), replace.begin(), replace.end());
+  EXPECT_EQ(std::vector<std::string>(from, calls.end()), expected);
+}
+
+// F6
+TEST_F(CheckpointSeriesTest, TheFirstSaveAfterFailuresSaysHowManyThereWere) {
+  save(1);
+  files_.fail(FileCall::kWrite, 1, Error(Code::kResourceExhausted, "cannot write 'x': No space left on device"),
+              HowOften::kForEver);
+  EXPECT_THROW(save(2), Error);
+  EXPECT_THROW(save(3), Error);
+  files_.heal();
+  log_.lines.clear();
+  save(4), save(5);
+  EXPECT_THAT(log_.lines, ElementsAre("info checkpoint: saved model.ckpt-4 after 2 failed saves"));
+}
+
+// F4
+TEST_F(CheckpointSeriesTest, AFullDiskIsToldWithWhatIsNeededAndFree) {
+  save(1);
+  files_.fail(FileCall::kWrite, 1, Error(Code::kResourceExhausted, "cannot write 'x': No space left on device"));
+  const std::string text = error_of([&] { save(2); });
+  const std::string start = "RESOURCE_EXHAUSTED: cannot save '" + (dir_ / "model.ckpt-2") +
+                            "': saver 'safetensors': cannot write 'x': No space left on device (the variables need 92 "
+                            "bytes, ";
+  ASSERT_TRUE(text.starts_with(start)) << text;
+  const std::size_t digits = text.find_first_not_of("0123456789", start.size());
+  EXPECT_GT(digits, start.size());
+  EXPECT_EQ(text.substr(digits), " are free)");
+}
+
+TEST_F(CheckpointSeriesTest, WhatCannotBeRemovedIsAWarningAndTriedAgain) {
+  begin(1);
+  save(1);
+  files_.fail(FileCall::kRename, 3, Error(Code::kPermissionDenied, "cannot rename 'y': Permission denied"));
+  save(2);
+  EXPECT_THAT(log_.lines,
+              ElementsAre("warning checkpoint: cannot remove the old checkpoint model.ckpt-1: cannot rename "
+                          "'y': Permission denied"));
+  EXPECT_THAT(listed(), ElementsAre("1", "2"));
+  save(3);
+  EXPECT_THAT(on_disk(), ElementsAre("3"));
+}
+
+}  // namespace
+}  // namespace belay::runtime

@@ -1,0 +1,52 @@
+#include "runtime/checkpoint/crc32c.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace belay::runtime {
+namespace {
+
+// Bit by bit, from the polynomial.
+std::uint32_t reference(std::string_view bytes) {
+  std::uint32_t crc = 0xffffffff;
+  for (const unsigned char c : bytes) {
+    crc ^= c;
+    for (int i = 0; i < 8; ++i) crc = crc >> 1 ^ (crc & 1 ? 0x82f63b78u : 0);
+  }
+  return ~crc;
+}
+
+TEST(Crc32c, HasTheKnownValueOfTheDigits) { EXPECT_EQ(crc32c("123456789"), 0xe3069283u); }
+
+TEST(Crc32c, OfNothingIsZero) { EXPECT_EQ(crc32c(""), 0u); }
+
+TEST(Crc32c, AgreesWithThePolynomialAtEveryLengthAndAlignment) {
+  std::mt19937 random(1);
+  std::string bytes(600, '\0');
+  for (char& c : bytes) c = static_cast<char>(random());
+  for (std::size_t begin = 0; begin < 16; ++begin)
+    for (std::size_t n = 0; n < 500; n += n < 70 ? 1 : 37) {
+      const std::string_view part = std::string_view(bytes).substr(begin, n);
+      ASSERT_EQ(crc32c(part), reference(part)) << begin << " " << n;
+    }
+}
+
+TEST(Crc32c, PiecesChain) {
+  const std::string bytes = "the quick brown fox jumps over the lazy dog";
+  for (std::size_t cut = 0; cut <= bytes.size(); ++cut)
+    EXPECT_EQ(crc32c(std::string_view(bytes).substr(cut), crc32c(std::string_view(bytes).substr(0, cut))),
+              crc32c(bytes));
+}
+
+TEST(Crc32c, MaskRotatesAndAdds) { EXPECT_EQ(masked_crc(0x00008000u), 0x00000001u + 0xa282ead8u); }
+
+TEST(Crc32c, TextIsEightLowerCaseDigitsAndNothingElse) {
+  EXPECT_EQ(crc_text(0x0a1b2c3d), "0a1b2c3d");
+  EXPECT_EQ(parse_crc("0a1b2c3d"), 0x0a1b2c3du);
+  for (const char* bad : {"", "0a1b2c3", "0a1b2c3d0", "0A1b2c3d", "0x1b2c3d", " a1b2c3d", "0a1b2c3g"})
+    EXPECT_EQ(parse_crc(bad), std::nullopt) << bad;
+}
+
+}  // namespace
+}  // namespace belay::runtime

@@ -1,0 +1,169 @@
+#include "runtime/checkpoint/index.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "runtime/checkpoint/crc32c.h"
+#include "tests/checkpoint/checkpoint_fixture.h"
+
+namespace belay::runtime {
+namespace {
+
+CheckpointIndex example() {
+  CheckpointIndex index;
+  index.saver = "safetensors";
+  index.saver_version = "1.0.0";
+  index.graph_hash = "5c0e";
+  index.global_step = 2000;
+  index.files = {{"model.safetensors", 407096, 0x0e5d3e2a}, {"state", 512, 0x89ab01ff}};
+  index.tensors = {{{"hidden/kernel", DType::kFloat32, {784, 128}}, 0x77aa5501},
+                   {{"step \"n\" \xc3\xa9", DType::kInt64, {}}, 1}};
+  return index;
+}
+
+// A text with a checksum that is right, so that only what it says can be wrong.
+std::string sealed(std::string_view body) {
+  return std::string(body) + ",\n \"crc32c\": \"" + crc_text(crc32c(body)) + "\"\n}\n";
+}
+std::string body_with(std::string_view files, std::string_view tensors, std::string_view format = "1") {
+  return "{\"format\": " + std::string(format) +
+         ", \"writer\": \"belay 2.3\", \"saver\": {\"name\": \"s\", \"version\": \"1\"}, " +
+         "\"graph_hash\": \"\", \"global_step\": 1, \"files\": [" + std::string(files) + "], \"tensors\": [" +
+         std::string(tensors) + "]";
+}
+constexpr const char* kState = R"({"name": "state", "length": 1, "crc32c": "00000000"})";
+
+std::string outcome(const std::string& text) {
+  return error_of([&] { parse_index(text); });
+}
+
+TEST(Index, ComesBackAsItWas) { EXPECT_EQ(parse_index(format_index(example())), example()); }
+
+TEST(Index, HasOneFileOrTensorPerLine) {
+  EXPECT_EQ(
+      format_index(example()),
+      R"({
+ "format": 1,
+ "writer": "belay 0.1.0",
+ "saver": {"name":"safetensors","version":"1.0.0"},
+ "graph_hash": "5c0e",
+ "global_step": 2000,
+ "files": [
+  {"name":"model.safetensors","length":407096,"crc32c":"0e5d3e2a"},
+  {"name":"state","length":512,"crc32c":"89ab01ff"}
+ ],
+ "tensors": [
+  {"name":"hidden/kernel","dtype":"float32","shape":[784,128],"crc32c":"77aa5501"},
+  {"name":"step \"n\" é","dtype":"int64","shape":[],"crc32c":"00000001"}
+ ],
+ "crc32c": ")" +
+          crc_text(crc32c(std::string_view(format_index(example())).substr(0, format_index(example()).size() - 26))) +
+          "\"\n}\n");
+}
+
+TEST(Index, EveryFlippedBitIsFound) {
+  const std::string whole = format_index(example());
+  for (std::size_t i = 0; i < whole.size(); ++i)
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string damaged = whole;
+      damaged[i] = static_cast<char>(damaged[i] ^ 1 << bit);
+      EXPECT_EQ(outcome(damaged).substr(0, 10), "DATA_LOSS:") << i << " " << bit;
+    }
+}
+
+TEST(Index, EveryTruncationIsFound) {
+  const std::string whole = format_index(example());
+  for (std::size_t n = 0; n < whole.size(); ++n)
+    EXPECT_EQ(outcome(whole.substr(0, n)).substr(0, 10), "DATA_LOSS:") << n;
+  EXPECT_EQ(outcome(whole + " ").substr(0, 10), "DATA_LOSS:");
+}
+
+TEST(Index, ALaterFormatNamesItsWriter) {
+  EXPECT_EQ(
+      outcome(sealed(R"({"format": 2, "writer": "belay 2.3", "more": {})")),
+      "FAILED_PRECONDITION: it was written by belay 2.3 in format 2; this is belay 0.1.0, which reads format 1: use a "
+      "newer belay");
+}
+
+TEST(Index, EachHostileFieldHasItsMessage) {
+  const std::string tensor = R"({"name": "t", "dtype": "uint8", "shape": [1], "crc32c": "00000000"})";
+  const auto with_shape = [](const char* shape) {
+    return R"({"name": "t", "dtype": "float32", "shape": )" + std::string(shape) + R"(, "crc32c": "00000000"})";
+  };
+  const struct {
+    std::string body, expected;
+  } cases[] = {
+      {"{\"format\": 1", "format and writer are missing"},
+      {body_with(kState, tensor, "0"), "format is 0"},
+      {body_with(kState, tensor, "1.5"), "format and writer are missing"},
+      {body_with("", tensor), "files has no \"state\""},
+      {body_with(std::string(kState) + "," + kState, tensor), "files[1].name is \"state\" a second time"},
+      {body_with(R"({"name": "../x", "length": 1, "crc32c": "00000000"})", ""),
+       "files[0].name is \"../x\", which is no file of a checkpoint"},
+      {body_with(R"({"name": "..", "length": 1, "crc32c": "00000000"})", ""),
+       "files[0].name is \"..\", which is no file of a checkpoint"},
+      {body_with(R"({"name": "/etc/passwd", "length": 1, "crc32c": "00000000"})", ""),
+       "files[0].name is \"/etc/passwd\", which is no file of a checkpoint"},
+      {body_with(R"({"name": "a\u0000b", "length": 1, "crc32c": "00000000"})", ""),
+       "files[0].name is \"a\\x00b\", which is no file of a checkpoint"},
+      {body_with(R"({"name": "index", "length": 1, "crc32c": "00000000"})", ""),
+       "files[0].name is \"index\", which is no file of a checkpoint"},
+      {body_with(R"({"name": "a", "length": 9223372036854775808, "crc32c": "00000000"})", ""),
+       "files[0].length is no integer below 9223372036854775808"},
+      {body_with(R"({"name": "a", "length": 18446744073709551616, "crc32c": "00000000"})", ""),
+       "files[0].length is no integer that is zero or more"},
+      {body_with(R"({"name": "a", "length": -1, "crc32c": "00000000"})", ""),
+       "files[0].length is no integer that is zero or more"},
+      {body_with(R"({"name": "a", "length": 1, "crc32c": "0000000G"})", ""),
+       "files[0].crc32c is no CRC32C of eight digits"},
+      {body_with(R"({"name": "a", "length": 1})", ""), "files[0].crc32c is missing"},
+      {body_with(R"({"name": "a", "length": 1, "crc32c": "00000000", "path": "x"})", ""), "files[0].path is unknown"},
+      {body_with(R"({"name": "a", "name": "b", "length": 1, "crc32c": "00000000"})", ""),
+       "the key \"name\" stands twice in one object"},
+      {body_with("7", ""), "files[0] is no object"},
+      {body_with(kState, tensor + "," + tensor), "tensors holds \"t\" twice"},
+      {body_with(kState, R"({"name": "", "dtype": "uint8", "shape": [1], "crc32c": "00000000"})"),
+       "tensors[0].name is \"\", which is no tensor's name"},
+      {body_with(kState, R"({"name": "t", "dtype": "string", "shape": [1], "crc32c": "00000000"})"),
+       "tensors[0].dtype is \"string\", which belay does not store"},
+      {body_with(kState, with_shape("[4611686018427387904, 4]")),
+       "tensors[0].shape is [4611686018427387904, 4], whose size overflows"},
+      {body_with(kState, with_shape("[0, 4611686018427387904, 4]")),
+       "tensors[0].shape is [0, 4611686018427387904, 4], whose size overflows"},
+      {body_with(kState, with_shape("[9223372036854775808]")), "tensors[0].shape holds what is no dimension"},
+      {body_with(kState, with_shape("[-1]")), "tensors[0].shape holds what is no dimension"},
+      {body_with(kState, with_shape("[1.0]")), "tensors[0].shape holds what is no dimension"},
+      {body_with(kState, with_shape("3")), "tensors[0].shape is no list"},
+      {body_with(kState, with_shape(std::string(40, '[').c_str())), "it is nested deeper than 16 levels"},
+      {"[1]", "it is no JSON at byte 3"},
+  };
+  for (const auto& c : cases) EXPECT_EQ(outcome(sealed(c.body)), "DATA_LOSS: " + c.expected) << c.body;
+}
+
+TEST(Index, HugeOnesAreRefusedAtOnce) {
+  std::string many = "{\"format\": 1, \"writer\": \"w\", \"files\": [0";
+  while (many.size() < kMaxIndexBytes - 100) many += ",0";
+  const std::string deep = "{\"format\": 1, \"writer\": \"w\", \"files\": " + std::string(300, '[');
+  const std::string too_long = sealed(std::string(kMaxIndexBytes, ' '));
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(outcome(sealed(many + "]")), "DATA_LOSS: it has more than 400000 values");
+  EXPECT_EQ(outcome(sealed(deep)), "DATA_LOSS: it is nested deeper than 16 levels");
+  EXPECT_EQ(outcome(too_long), "DATA_LOSS: it has 16777242 bytes, at most 16777216 are read");
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(3));
+}
+
+TEST(Index, WhatCouldNotBeReadIsNotWritten) {
+  CheckpointIndex bad_name = example();
+  bad_name.tensors[0].name = "a\xff";
+  EXPECT_EQ(error_of([&] { format_index(bad_name); }), "INVALID_ARGUMENT: a name in the index is not UTF-8");
+  CheckpointIndex large = example();
+  large.tensors[0].name = std::string(17 << 20, 'x');
+  EXPECT_EQ(error_of([&] { format_index(large); }),
+            "RESOURCE_EXHAUSTED: the index of 2 tensors would have " +
+                std::to_string(format_index(example()).size() - std::string("hidden/kernel").size() + (17 << 20)) +
+                " bytes, at most 16777216 are read");
+}
+
+}  // namespace
+}  // namespace belay::runtime

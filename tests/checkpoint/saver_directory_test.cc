@@ -1,0 +1,91 @@
+#include "runtime/checkpoint/saver_directory.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "belay/saver.h"
+#include "runtime/checkpoint/crc32c.h"
+#include "tests/checkpoint/checkpoint_fixture.h"
+#include "tests/platform/faulty_file_system.h"
+
+namespace belay::runtime {
+namespace {
+
+using ::testing::ElementsAre;
+
+class SaverDirectoryTest : public ::testing::Test {
+ protected:
+  TempDir dir_;
+  FaultyFileSystem files_{posix_file_system()};
+  std::unique_ptr<OpenDirectory> directory_ = files_.open_directory(dir_.path());
+};
+
+TEST_F(SaverDirectoryTest, SmallWritesAreGatheredAndFilesAreSyncedBeforeTheyClose) {
+  SaverDirectory saver = SaverDirectory::for_writing(*directory_);
+  const Directory d(files_service(), saver.handle());
+  files_.forget_calls();
+  File file = d.create("data");
+  for (int i = 0; i < 1000; ++i) file.write("ab", 2);
+  EXPECT_EQ(file.size(), 2000u);
+  file.close();
+  EXPECT_THAT(files_.calls(), ElementsAre("create data", "write data", "sync data", "close data"));
+  std::string expected;
+  for (int i = 0; i < 1000; ++i) expected += "ab";
+  EXPECT_EQ(saver.written(), (std::vector<FileEntry>{{"data", 2000, crc32c(expected)}}));
+  EXPECT_EQ(read_file(dir_ / "data"), expected);
+}
+
+TEST_F(SaverDirectoryTest, ALargeWriteIsNotCopied) {
+  SaverDirectory saver = SaverDirectory::for_writing(*directory_);
+  const Directory d(files_service(), saver.handle());
+  const std::string large(4 << 20, 'x');
+  files_.forget_calls();
+  File file = d.create("data");
+  file.write("head", 4);
+  file.write(large.data(), large.size());
+  file.close();
+  EXPECT_THAT(files_.calls(), ElementsAre("create data", "write data", "write data", "sync data", "close data"));
+  EXPECT_EQ(saver.written()[0].crc32c, crc32c("head" + large));
+}
+
+TEST_F(SaverDirectoryTest, OnlyTheNamedFilesCanBeRead) {
+  write_file(dir_ / "a", "content");
+  write_file(dir_ / "b", "content");
+  SaverDirectory saver = SaverDirectory::for_reading(*directory_, {"a", "gone"});
+  const Directory d(files_service(), saver.handle());
+  const File file = d.open("a");
+  char bytes[4] = {};
+  file.read_at(3, bytes, 3);
+  EXPECT_STREQ(bytes, "ten");
+  EXPECT_EQ(file.size(), 7u);
+  EXPECT_EQ(error_of([&] { file.read_at(5, bytes, 3); }),
+            "DATA_LOSS: cannot read '" + (dir_ / "a") + "': it ends at byte 7, 3 bytes were wanted from byte 5");
+  EXPECT_EQ(error_of([&] { d.open("b"); }), "NOT_FOUND: the checkpoint has no file \"b\"");
+  EXPECT_EQ(error_of([&] { d.open("../x"); }), "NOT_FOUND: the checkpoint has no file \"../x\"");
+  EXPECT_EQ(error_of([&] { d.open("gone"); }),
+            "NOT_FOUND: cannot open '" + (dir_ / "gone") + "': No such file or directory");
+  EXPECT_EQ(error_of([&] { d.create("c"); }), "FAILED_PRECONDITION: a saver that reads cannot create files");
+  EXPECT_EQ(error_of([&] { d.open("a").write("x", 1); }), "FAILED_PRECONDITION: 'a' is open for reading");
+}
+
+TEST_F(SaverDirectoryTest, OneForeignFileStandsForTheFirstNameOnly) {
+  write_file(dir_ / "pretrained.bin", "content");
+  SaverDirectory saver = SaverDirectory::for_reading_one(*directory_, "pretrained.bin");
+  const Directory d(files_service(), saver.handle());
+  EXPECT_EQ(d.open("model.safetensors").size(), 7u);
+  EXPECT_EQ(d.open("model.safetensors").size(), 7u);
+  EXPECT_EQ(error_of([&] { d.open("second"); }), "NOT_FOUND: the checkpoint has no file \"second\"");
+}
+
+TEST_F(SaverDirectoryTest, TheFirstErrorIsKept) {
+  SaverDirectory saver = SaverDirectory::for_writing(*directory_);
+  const Directory d(files_service(), saver.handle());
+  files_.fail(FileCall::kCreate, 1, Error(Code::kResourceExhausted, "the first"));
+  error_of([&] { d.create("a"); });
+  error_of([&] { d.create("a/b"); });
+  d.create("c").close();
+  EXPECT_EQ(error_of([&] { saver.written(); }), "RESOURCE_EXHAUSTED: the first");
+}
+
+}  // namespace
+}  // namespace belay::runtime
