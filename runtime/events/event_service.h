@@ -1,0 +1,27 @@
+// Service "events": the run's event file for plugins; its context is the RunEvents.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "belay/abi.h"
+#include "runtime/events/event_writer.h"
+#include "runtime/loader/host.h"
+
+namespace belay::runtime {
+
+// The event file of one run, or none: without a run directory every call does nothing.
+class RunEvents {
+ public:
+  RunEvents() = default;
+  RunEvents(OpenDirectory& directory, const Clock& clock, Logger& log);
+  // Null where the run keeps nothing.
+  EventWriter* writer() noexcept { return writer_.get(); }
+
+ private:
+  std::unique_ptr<EventWriter> writer_;
+};
+
+const belay_events_api* events_service() noexcept;
+
+}  // namespace belay::runtime

@@ -1,0 +1,13 @@
+// A graph as TensorBoard shows it.
+#pragma once
+
+#include <string>
+
+#include "runtime/graph/node_graph.h"
+
+namespace belay::runtime {
+
+// A serialized GraphDef. Tensor attributes of more than a few elements are left out: the picture needs none.
+std::string serialized_graph_def(const NodeGraph& graph);
+
+}  // namespace belay::runtime

@@ -1,0 +1,18 @@
+// The framing of record files, little-endian, one record after the other and nothing else:
+//
+//   u64 length | u32 masked CRC32C of the length | data | u32 masked CRC32C of the data
+//
+// [any thread]
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace belay::runtime {
+
+inline constexpr std::size_t kRecordHead = 12, kRecordFoot = 4;
+
+// Appends one framed record to `out`.
+void append_record(std::string& out, std::string_view data);
+
+}  // namespace belay::runtime

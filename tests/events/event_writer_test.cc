@@ -1,0 +1,273 @@
+#include "runtime/events/event_writer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <limits>
+
+#include "belay/error.h"
+#include "runtime/events/event_reader.h"
+#include "tests/platform/fake_clock.h"
+#include "tests/platform/faulty_file_system.h"
+#include "tests/platform/temp_dir.h"
+
+namespace belay::runtime {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class Events : public ::testing::Test {
+ protected:
+  EventWriterOptions options() {
+    EventWriterOptions o;
+    o.host = "node-1";
+    o.pid = 4711;
+    o.on_warning = [this](std::string_view text) { warnings_.emplace_back(text); };
+    return o;
+  }
+  std::vector<pb::Event> read(const std::string& name) {
+    EventReader reader(run_->open(name));
+    std::vector<pb::Event> events;
+    for (pb::Event event; reader.next(event);) events.push_back(event);
+    return events;
+  }
+  // "version", "loss=0.5@3", "start@1", ... of a file.
+  std::vector<std::string> shown(const std::string& name) {
+    std::vector<std::string> lines;
+    for (const pb::Event& e : read(name)) {
+      const std::string at = "@" + std::to_string(e.step());
+      if (e.what_case() == pb::Event::kFileVersion) lines.push_back(e.file_version());
+      if (e.what_case() == pb::Event::kGraphDef) lines.push_back("graph " + e.graph_def() + at);
+      if (e.what_case() == pb::Event::kSessionLog)
+        lines.push_back(pb::SessionLog::SessionStatus_Name(e.session_log().status()) + " " +
+                        e.session_log().checkpoint_path() + at);
+      for (const pb::Summary::Value& v : e.summary().value()) {
+        std::string value = std::to_string(v.simple_value());
+        value.resize(value.find('.') + 2 < value.size() ? value.find('.') + 2 : value.size());
+        lines.push_back(v.tag() + "=" + value + (v.has_metadata() ? "+metadata" : "") + at);
+      }
+    }
+    return lines;
+  }
+
+  TempDir dir_;
+  FakeClock clock_;
+  FaultyFileSystem files_{posix_file_system()};
+  std::unique_ptr<OpenDirectory> run_ = files_.open_directory(dir_.path());
+  std::vector<std::string> warnings_;
+};
+
+const Error kFull(Code::kResourceExhausted, "cannot write 'x': No space left on device");
+
+TEST_F(Events, TheNameTellsSecondsHostProcessAndCounter) {
+  EventWriter writer(*run_, clock_, options());
+  EXPECT_EQ(writer.file_name(), "events.out.tfevents.1704067200.node-1.4711.0");
+  EXPECT_THAT(run_->entries(), ElementsAre(writer.file_name()));
+}
+
+TEST_F(Events, EarlySecondsHaveTenDigitsToo) {
+  FakeClock early(5 * FakeClock::kSecond);
+  EXPECT_EQ(EventWriter(*run_, early, options()).file_name(), "events.out.tfevents.0000000005.node-1.4711.0");
+}
+
+TEST_F(Events, ByDefaultItIsThisProcessOnThisMachine) {
+  EventWriterOptions o;
+  const std::string name = EventWriter(*run_, clock_, o).file_name();
+  EXPECT_TRUE(name.ends_with("." + std::to_string(getpid()) + ".0")) << name;
+}
+
+// TRAP-18
+TEST_F(Events, TwoInOneSecondAreTwoFiles) {
+  const EventWriter a(*run_, clock_, options()), b(*run_, clock_, options());
+  EXPECT_EQ(b.file_name(), "events.out.tfevents.1704067200.node-1.4711.1");
+}
+
+TEST_F(Events, TheVersionIsThereAtOnceInWholeSeconds) {
+  clock_.advance(250 * FakeClock::kMillisecond);
+  EventWriter writer(*run_, clock_, options());
+  const auto events = read(writer.file_name());
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0].file_version(), "brain.Event:2");
+  EXPECT_EQ(events[0].wall_time(), 1704067200.0);
+}
+
+// SUMW-01, SUMW-08
+TEST_F(Events, EverythingComesInOrderWithItsStepAndTime) {
+  EventWriter writer(*run_, clock_, options());
+  pb::Summary summary;
+  for (const char* tag : {"a", "b"}) {
+    summary.add_value()->set_tag(tag);
+    summary.mutable_value()->rbegin()->set_simple_value(2);
+  }
+  writer.add_session_log(EventWriter::kStart, 1);
+  clock_.advance(1500 * FakeClock::kMillisecond);
+  writer.add_scalar("loss", 10, 0.5);
+  writer.add_summary(summary.SerializeAsString(), std::int64_t{1} << 40);
+  writer.add_graph("GRAPH", 30);
+  writer.add_session_log(EventWriter::kCheckpoint, 31, "/runs/x/model.ckpt-31");
+  writer.add_session_log(EventWriter::kStop, 32);
+  writer.flush();
+  EXPECT_THAT(shown(writer.file_name()),
+              ElementsAre("brain.Event:2", "START @1", "loss=0.5@10", "a=2.0@1099511627776", "b=2.0@1099511627776",
+                          "graph GRAPH@30", "CHECKPOINT /runs/x/model.ckpt-31@31", "STOP @32"));
+  EXPECT_EQ(read(writer.file_name())[2].wall_time(), 1704067201.5);
+  EXPECT_THAT(warnings_, IsEmpty());
+}
+
+TEST_F(Events, TagsAreCleaned) {
+  const struct {
+    const char *tag, *expected;
+  } cases[] = {
+      {"loss", "loss"},         {"/loss", "loss"},  {"//a//b", "a//b"},     {"global_step/sec", "global_step/sec"},
+      {"a b:c(1)", "a_b_c_1_"}, {"\xc3\xa9", "__"}, {"A.b-C_9", "A.b-C_9"}, {"/", ""}};
+  for (const auto& c : cases) EXPECT_EQ(clean_tag(c.tag), c.expected);
+  EventWriter writer(*run_, clock_, options());
+  writer.add_scalar("/a b", 1, 1);
+  pb::Summary summary;
+  summary.add_value()->set_tag("/c d");
+  writer.add_summary(summary.SerializeAsString(), 2);
+  writer.flush();
+  EXPECT_THAT(shown(writer.file_name()), ElementsAre("brain.Event:2", "a_b=1.0@1", "c_d=0.0@2"));
+}
+
+TEST_F(Events, NaNAndInfinityAreWritten) {
+  EventWriter writer(*run_, clock_, options());
+  writer.add_scalar("x", 1, std::numeric_limits<double>::quiet_NaN());
+  writer.add_scalar("x", 2, -std::numeric_limits<double>::infinity());
+  writer.flush();
+  const auto events = read(writer.file_name());
+  ASSERT_EQ(events.size(), 3u);
+  EXPECT_TRUE(std::isnan(events[1].summary().value(0).simple_value()));
+  EXPECT_EQ(events[2].summary().value(0).simple_value(), -std::numeric_limits<float>::infinity());
+}
+
+// SUMW-09
+TEST_F(Events, MetadataStaysOnTheFirstValueOfATag) {
+  EventWriter writer(*run_, clock_, options());
+  pb::Summary summary;
+  summary.add_value()->set_tag("x");
+  summary.mutable_value(0)->mutable_metadata()->mutable_plugin_data()->set_plugin_name("scalars");
+  writer.add_summary(summary.SerializeAsString(), 1);
+  writer.add_summary(summary.SerializeAsString(), 2);
+  writer.flush();
+  EXPECT_THAT(shown(writer.file_name()), ElementsAre("brain.Event:2", "x=0.0+metadata@1", "x=0.0@2"));
+}
+
+TEST_F(Events, WhatIsNoSummaryIsTheCallersError) {
+  EventWriter writer(*run_, clock_, options());
+  try {
+    writer.add_summary("\xff\xff", 1);
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), Code::kInvalidArgument);
+    EXPECT_STREQ(e.what(), "a summary of 2 bytes is no Summary message");
+  }
+}
+
+TEST_F(Events, AddsAreGatheredUntilFlushOr120Seconds) {
+  EventWriter writer(*run_, clock_, options());
+  writer.add_scalar("x", 1, 1);
+  EXPECT_EQ(read(writer.file_name()).size(), 1u);
+  clock_.advance(119 * FakeClock::kSecond);
+  writer.add_scalar("x", 2, 1);
+  EXPECT_EQ(read(writer.file_name()).size(), 1u);
+  clock_.advance(1 * FakeClock::kSecond);
+  writer.add_scalar("x", 3, 1);
+  EXPECT_EQ(read(writer.file_name()).size(), 4u);
+  writer.add_scalar("x", 4, 1);
+  EXPECT_EQ(read(writer.file_name()).size(), 4u);
+  writer.flush();
+  EXPECT_EQ(read(writer.file_name()).size(), 5u);
+}
+
+TEST_F(Events, ManyAreWrittenBeforeTheyFillTheMemory) {
+  EventWriter writer(*run_, clock_, options());
+  for (int i = 0; i < 20'000; ++i) writer.add_scalar("a tag of some length", i, 1);
+  EXPECT_GT(run_->status(writer.file_name()).size, 500'000u);
+}
+
+TEST_F(Events, TheEndOfTheWriterFlushes) {
+  std::string name;
+  {
+    EventWriter writer(*run_, clock_, options());
+    writer.add_scalar("x", 1, 1);
+    name = writer.file_name();
+  }
+  EXPECT_EQ(read(name).size(), 2u);
+}
+
+TEST_F(Events, ADeletedFileIsFollowedByANewOne) {
+  EventWriter writer(*run_, clock_, options());
+  const std::string first = writer.file_name();
+  writer.add_scalar("x", 1, 1);
+  std::filesystem::remove(dir_ / first);
+  clock_.advance(FakeClock::kSecond);
+  writer.flush();
+  EXPECT_NE(writer.file_name(), first);
+  EXPECT_THAT(shown(writer.file_name()), ElementsAre("brain.Event:2", "x=1.0@1"));
+}
+
+// F4, F16
+TEST_F(Events, AFailureIsOneWarningAndTheNextFlushWritesANewFile) {
+  EventWriter writer(*run_, clock_, options());
+  const std::string first = writer.file_name();
+  writer.add_scalar("x", 1, 1);
+  files_.fail(FileCall::kWrite, 1, kFull, HowOften::kForEver);
+  writer.flush();
+  for (int i = 2; i < 5; ++i) writer.add_scalar("x", i, 1), writer.flush();
+  EXPECT_THAT(
+      warnings_,
+      ElementsAre("events are not written for now, training goes on: cannot write 'x': No space left on device"));
+  EXPECT_THAT(run_->entries(), ElementsAre(first));  // no empty file for every attempt
+  files_.heal();
+  writer.flush();
+  EXPECT_THAT(shown(writer.file_name()), ElementsAre("brain.Event:2", "x=1.0@1", "x=1.0@2", "x=1.0@3", "x=1.0@4"));
+  EXPECT_EQ(warnings_.size(), 2u);
+  EXPECT_EQ(warnings_[1], "event file '" + writer.file_name() + "' can be written again; 0 events were lost");
+  // What the torn file holds can be read up to the tear.
+  EXPECT_THAT(shown(first), ElementsAre("brain.Event:2"));
+}
+
+TEST_F(Events, WhileNothingCanBeWrittenMemoryIsBoundedAndLossesAreCounted) {
+  files_.fail(FileCall::kCreate, 1, kFull, HowOften::kForEver);
+  EventWriter writer(*run_, clock_, options());
+  EXPECT_EQ(writer.file_name(), "");
+  const std::string graph(1 << 20, 'g');
+  for (int i = 0; i < 20; ++i) writer.add_graph(graph, i);
+  files_.heal();
+  writer.flush();
+  EXPECT_EQ(read(writer.file_name()).size(), 8u);  // the version and seven graphs
+  EXPECT_EQ(warnings_.back(), "event file '" + writer.file_name() + "' can be written again; 13 events were lost");
+}
+
+TEST_F(Events, ADirectoryThatIsGoneEndsNothing) {
+  EventWriter writer(*run_, clock_, options());
+  std::filesystem::remove_all(dir_.path());
+  writer.add_scalar("x", 1, 1);
+  writer.flush();
+  writer.flush();
+  EXPECT_EQ(warnings_.size(), 1u);
+}
+
+TEST_F(Events, EveryFailingCallLeavesReadableFiles) {
+  for (int nth = 1; nth <= 6; ++nth) {
+    files_.fail_any(nth, kFull);
+    EventWriter writer(*run_, clock_, options());
+    for (int i = 0; i < 4; ++i) writer.add_scalar("x", i, 1), writer.flush();
+    files_.heal();
+    writer.flush();
+    std::size_t scalars = 0;
+    for (const std::string& name : run_->entries()) {
+      for (const pb::Event& e : read(name)) scalars += e.has_summary() ? 1 : 0;
+      std::filesystem::remove(dir_ / name);
+    }
+    EXPECT_GE(scalars, 4u) << nth;
+  }
+}
+
+}  // namespace
+}  // namespace belay::runtime
