@@ -1,0 +1,129 @@
+#include "runtime/monitored/build_model.h"
+
+#include "belay/ops/summaries.h"
+#include "belay/ops/variables.h"
+#include "runtime/graph/graph_service.h"
+#include "runtime/optimizer/optimizer.h"
+#include "runtime/platform/text.h"
+
+namespace belay::runtime {
+namespace {
+
+using detail::guard;
+using detail::view;
+
+// Behind belay_model_spec.
+struct ModelSpec {
+  NodeGraph& graph;
+  ModelOutputs outputs;
+};
+belay_model_spec* to_handle(ModelSpec* s) { return reinterpret_cast<belay_model_spec*>(s); }
+
+void add_named(std::vector<NamedOutput>& to, const std::string& name, const Output& o, const char* what) {
+  for (const NamedOutput& other : to)
+    if (other.name == name) fail(Code::kInvalidArgument, std::string("the model gives the ") + what + " '" + name + "' twice");
+  to.push_back({name, o});
+}
+
+std::int32_t set(belay_model_spec* handle, std::int32_t role, belay_str name, belay_output output, belay_output update,
+                 belay_status* status) {
+  return guard(status, [&] {
+    ModelSpec& spec = *reinterpret_cast<ModelSpec*>(handle);
+    ModelOutputs& out = spec.outputs;
+    const Output o = spec.graph.output(spec.graph.resolve(output));
+    const std::string n(view(name));
+    switch (role) {
+      case BELAY_ROLE_LOSS:
+        if (out.loss) fail(Code::kInvalidArgument, "the model gives two losses");
+        if (o.is_operation() || o.rank() != 0) fail(Code::kInvalidArgument, "the loss " + o.text() + " must be a scalar");
+        out.loss = o;
+        break;
+      case BELAY_ROLE_PREDICTION: add_named(out.predictions, n, o, "prediction"); break;
+      case BELAY_ROLE_METRIC:
+        if (o.is_operation() || o.rank() != 0)
+          fail(Code::kInvalidArgument, "the metric '" + n + "' " + o.text() + " must be a scalar");
+        for (const ModelOutputs::Metric& m : out.metrics)
+          if (m.name == n) fail(Code::kInvalidArgument, "the model gives the metric '" + n + "' twice");
+        out.metrics.push_back({n, o, update.graph == 0 ? Output() : spec.graph.output(spec.graph.resolve(update))});
+        break;
+      case BELAY_ROLE_TRAIN_OP:
+        if (out.train_op) fail(Code::kInvalidArgument, "the model gives two train operations");
+        out.train_op = o.operation();
+        break;
+      case BELAY_ROLE_EXPORT: add_named(out.exports, n, o, "export output"); break;
+      default: fail(Code::kInvalidArgument, "a model has no role " + std::to_string(role));
+    }
+  });
+}
+
+constexpr belay_model_service kModelService{sizeof(belay_model_service), 0, set};
+
+std::vector<belay_named_output> raw(const std::vector<NamedOutput>& outputs) {
+  std::vector<belay_named_output> out;
+  for (const NamedOutput& o : outputs) out.push_back({detail::str(o.name), o.output.raw()});
+  return out;
+}
+
+}  // namespace
+
+const belay_model_service* model_service() noexcept { return &kModelService; }
+
+namespace {
+
+// `call` runs the model's build on the arguments, and `label` names it.
+template <class Call>
+ModelOutputs build(const Call& call, const std::string& label, NodeGraph& graph, Mode mode,
+                   const std::vector<NamedOutput>& features, const std::vector<NamedOutput>& labels) {
+  ops::get_or_create_global_step(graph.handle());
+  ModelSpec spec{graph, {}};
+  const std::vector<belay_named_output> raw_features = raw(features), raw_labels = raw(labels);
+  belay_model_args args{};
+  args.mode = static_cast<std::int32_t>(mode);
+  args.graph = to_handle(&graph);
+  args.features = raw_features.data();
+  args.n_features = raw_features.size();
+  args.labels = raw_labels.data();
+  args.n_labels = raw_labels.size();
+  args.spec = to_handle(&spec);
+  call(args);
+
+  ModelOutputs& out = spec.outputs;
+  if (!out.loss && mode != Mode::kPredict)
+    fail(Code::kInvalidArgument, label + " gave no loss; its build must call loss(...)");
+  const auto port = [&](const Output& o) { return graph.resolve(o.raw()); };
+  for (const NamedOutput& p : out.predictions) graph.set_role(p.name, port(p.output));
+  for (const ModelOutputs::Metric& m : out.metrics) {
+    graph.set_role(m.name, port(m.value));
+    if (mode == Mode::kTrain && !m.update) ops::scalar_summary(m.name, m.value, m.name + "_summary");
+  }
+  if (out.loss) {
+    graph.set_role("loss", port(out.loss));
+    if (mode == Mode::kTrain) ops::scalar_summary("loss", out.loss, "loss_summary");
+  }
+  return out;
+}
+
+}  // namespace
+
+ModelOutputs build_model(PluginInstance& model, NodeGraph& graph, Mode mode, const std::vector<NamedOutput>& features,
+                         const std::vector<NamedOutput>& labels) {
+  return build([&](const belay_model_args& args) { model.call("build", &belay_model_api::build, &args); }, model.label(),
+               graph, mode, features, labels);
+}
+
+ModelOutputs build_model(const ModelHandle& model, NodeGraph& graph, Mode mode, const std::vector<NamedOutput>& features,
+                         const std::vector<NamedOutput>& labels) {
+  return build(
+      [&](const belay_model_args& args) {
+        detail::Status status;
+        status.check(model.table()->build(model.self(), &args, status));
+      },
+      "the model", graph, mode, features, labels);
+}
+
+void add_train_op(NodeGraph& graph, const OptimizerSection& optimizer, ModelOutputs& outputs) {
+  if (!outputs.train_op) outputs.train_op = minimize(graph.handle(), outputs.loss, optimizer);
+  graph.set_role("train_op", graph.resolve(outputs.train_op.raw()));
+}
+
+}  // namespace belay::runtime

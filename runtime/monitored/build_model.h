@@ -1,0 +1,41 @@
+// A model plugin's graph: features and labels in, named outputs by role out; and the train operation from [optimizer].
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "belay/model.h"
+#include "runtime/graph/node_graph.h"
+#include "runtime/loader/instance.h"
+#include "runtime/manifest/manifest.h"
+
+namespace belay::runtime {
+
+struct ModelOutputs {
+  struct Metric {
+    std::string name;
+    Output value;
+    Output update;  // empty: the value is averaged over batches by their examples
+  };
+  Output loss;
+  std::vector<NamedOutput> predictions;
+  std::vector<Metric> metrics;
+  Output train_op;
+  std::vector<NamedOutput> exports;
+};
+
+// Calls the model's build. Its outputs become roles of the graph ("loss", a metric's or a prediction's name), and the loss
+// and the metrics scalar summaries. INVALID_ARGUMENT where a role is given twice or the loss is missing or no scalar.
+ModelOutputs build_model(PluginInstance& model, NodeGraph& graph, Mode mode, const std::vector<NamedOutput>& features,
+                         const std::vector<NamedOutput>& labels);
+// The same for a table and an object; an error is the model's own text.
+ModelOutputs build_model(const ModelHandle& model, NodeGraph& graph, Mode mode, const std::vector<NamedOutput>& features,
+                         const std::vector<NamedOutput>& labels);
+
+// Sets outputs.train_op from the optimizer unless the model gave one; the roles "train_op" and "learning_rate".
+void add_train_op(NodeGraph& graph, const OptimizerSection& optimizer, ModelOutputs& outputs);
+
+// The table of service "model".
+const belay_model_service* model_service() noexcept;
+
+}  // namespace belay::runtime

@@ -1,0 +1,59 @@
+#include "runtime/monitored/default_hooks.h"
+
+#include <algorithm>
+
+namespace belay::runtime {
+namespace {
+
+PluginUse hook(const std::string& plugin, std::vector<std::pair<std::string, OptionValue>> options = {}) {
+  PluginUse use;
+  use.plugin = plugin;
+  use.at.file = use.plugin_at.file = "the default hook " + plugin;
+  for (auto& [key, value] : options) use.options.push_back({key, std::move(value), use.at, use.at});
+  return use;
+}
+
+}  // namespace
+
+std::vector<PluginUse> training_session_hooks(const SessionSection& session, const CheckpointSection& checkpoint,
+                                              bool has_events, bool has_checkpoints) {
+  std::vector<PluginUse> hooks;
+  if (has_events && session.log_step_count_steps > 0)
+    hooks.push_back(hook("step_counter", {{"every_n_steps", session.log_step_count_steps}}));
+  if (has_events) {
+    std::vector<std::pair<std::string, OptionValue>> periods;
+    if (session.save_summaries_steps.value_or(0) > 0) periods.emplace_back("save_steps", *session.save_summaries_steps);
+    if (session.save_summaries_secs.value_or(0) > 0) periods.emplace_back("save_secs", *session.save_summaries_secs);
+    if (!session.save_summaries_steps && !session.save_summaries_secs)
+      periods.emplace_back("save_steps", std::int64_t{100});
+    if (!periods.empty()) hooks.push_back(hook("summary_saver", std::move(periods)));
+  }
+  if (has_checkpoints) {
+    std::vector<std::pair<std::string, OptionValue>> periods;
+    if (checkpoint.save_steps.value_or(0) > 0) periods.emplace_back("save_steps", *checkpoint.save_steps);
+    if (checkpoint.save_secs.value_or(0) > 0) periods.emplace_back("save_secs", *checkpoint.save_secs);
+    if (!checkpoint.save_steps && !checkpoint.save_secs) periods.emplace_back("save_secs", 600.0);
+    if (!periods.empty()) hooks.push_back(hook("checkpoint_saver", std::move(periods)));
+  }
+  return hooks;
+}
+
+std::vector<PluginUse> hooks_of_run(const Manifest& manifest) {
+  std::vector<PluginUse> hooks;
+  if (manifest.run.max_steps) hooks.push_back(hook("stop_at_step", {{"last_step", *manifest.run.max_steps}}));
+  const bool kept = !manifest.run.dir.empty();
+  for (PluginUse& use : training_session_hooks(manifest.session, manifest.checkpoint, kept, kept))
+    hooks.push_back(std::move(use));
+  hooks.push_back(hook("nan_tensor"));
+  hooks.push_back(hook("progress", manifest.run.max_steps
+                                       ? std::vector<std::pair<std::string, OptionValue>>{{"max_steps", *manifest.run.max_steps}}
+                                       : std::vector<std::pair<std::string, OptionValue>>{}));
+  std::erase_if(hooks, [&](const PluginUse& use) {
+    return std::any_of(manifest.hooks.begin(), manifest.hooks.end(),
+                       [&](const PluginUse& own) { return own.plugin == use.plugin; });
+  });
+  hooks.insert(hooks.end(), manifest.hooks.begin(), manifest.hooks.end());
+  return hooks;
+}
+
+}  // namespace belay::runtime

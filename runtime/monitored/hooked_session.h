@@ -1,0 +1,63 @@
+// Calls hooks round every run. It does not call begin, after_create_session or end.
+//
+//   run: refuse if a hook has asked to stop; before_run of each hook, in order; one raw run of the caller's fetches and
+//   all hooks'; after_run of each hook, in order; the checkpoint that was asked for; latch a stop request; give the
+//   caller's results.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/monitored/session_hook.h"
+#include "runtime/monitored/session_layer.h"
+#include "runtime/session/run_context.h"
+
+namespace belay::runtime {
+
+class RunSaver;
+
+class HookedSession final : public SessionLayer {
+ public:
+  // Hooks and saver are borrowed; the saver may be null.
+  HookedSession(std::shared_ptr<DirectSession> session, HookSet& hooks, RunSaver* saver, CallMonitor* monitor);
+
+  Run run(const RunCall& call) override;
+  std::any run_step_fn(const StepFn& step) override;
+  // Who asked to stop and why; empty while nobody has.
+  const std::string& stop_reason() const noexcept { return stop_reason_; }
+  // As a hook's request, from outside.
+  void request_stop(const std::string& reason);
+
+ protected:
+  bool check_stop() override { return should_stop_; }
+
+ private:
+  // What one hook asks for, kept from run to run.
+  struct HookRequest {
+    std::vector<std::unique_ptr<FetchSet>> sets;  // fetch lists that it has used, the last one first
+    FetchSet* fetches = nullptr;                  // of this run; null: none
+    belay_run_args args{};
+    std::vector<belay_tensor> values;
+    bool asked = false;
+  };
+
+  void before_run(RunContextState& context);
+  void merge_feeds(const RunCall& call);
+  void merge_options(const RunCall& call, RunRequest& request);
+  void after_run(RunContextState& context, const Run& run);
+  FetchSet* fetch_set(HookRequest& request);
+
+  std::shared_ptr<DirectSession> session_;
+  HookSet& hooks_;
+  RunSaver* saver_;
+  CallMonitor* monitor_;
+  std::vector<HookRequest> requests_;
+  std::vector<FetchSet*> extras_;
+  std::vector<belay_feed> feeds_;
+  bool should_stop_ = false;
+  std::string stop_reason_;
+};
+
+}  // namespace belay::runtime

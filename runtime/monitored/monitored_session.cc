@@ -1,0 +1,201 @@
+#include "runtime/monitored/monitored_session.h"
+
+#include "runtime/data/queue_runner.h"
+#include "runtime/monitored/run_saver.h"
+#include "runtime/session/session_service.h"
+
+namespace belay::runtime {
+
+MonitoredSession::MonitoredSession(std::shared_ptr<SessionCreator> creator, const RunEnvironment& environment,
+                                   HookSet& hooks, MonitoredSessionOptions options)
+    : creator_(std::move(creator)), environment_(environment), hooks_(hooks), options_(std::move(options)) {
+  was_finalized_ = creator_->graph().finalized();
+  try {
+    hooks_.begin(creator_->graph());
+    if (options_.recovers) {
+      layers_ = std::make_unique<RecoverableSession>(
+          [this] { return create(); }, options_.recovery, [this](double seconds) { pause(environment_, seconds); },
+          options_.on_recovery);
+    } else {
+      layers_ = create();
+    }
+  } catch (const Error& e) {
+    restore_graph();
+    hooks_.on_error(e);
+    throw;
+  }
+}
+
+MonitoredSession::~MonitoredSession() {
+  if (closed()) return;
+  try {
+    close_layers();
+  } catch (const Error& e) {
+    environment_.log.error("", std::string("while a session was dropped: ") + e.what());
+  }
+}
+
+// The part that every recovery repeats.
+std::unique_ptr<SessionLayer> MonitoredSession::create() {
+  CreatedSession created = creator_->create_session();
+  const std::shared_ptr<DirectSession> session = created.session;
+  if (!created_once_) restored_at_start_ = created.restored.has_value();
+  if (created.restored) hooks_.load_states(created.restored->state.hook_states, environment_.log);
+  const auto coordinator = std::make_shared<Coordinator>(environment_.clock, std::vector<Code>{});
+  session->coordinator = to_handle(coordinator.get());
+  auto hooked = std::make_unique<HookedSession>(session, hooks_, options_.saver, options_.monitor);
+  HookedSession* hooked_now = hooked.get();
+  auto layers = std::make_unique<CoordinatedSession>(std::move(hooked), coordinator, options_.stop_grace_period_secs,
+                                                     environment_.log, &laggards_);
+  try {
+    start_queue_runners(*session, coordinator.get());
+    hooks_.after_create_session(*session);
+    if (options_.saver != nullptr) {
+      const std::string stopping = options_.saver->at_boundary(*session, hooks_);
+      if (!stopping.empty()) hooked_now->request_stop(stopping + ": asked to stop after a checkpoint");
+    }
+  } catch (const Error&) {
+    try {
+      layers->close();
+    } catch (const Error& other) {
+      environment_.log.warning("", std::string("while a session that could not be made was closed: ") + other.what());
+    }
+    throw;
+  }
+  created_once_ = true;
+  const std::lock_guard lock(mutex_);
+  raw_ = session;
+  hooked_ = hooked_now;
+  return layers;
+}
+
+Run MonitoredSession::run(const RunCall& call) {
+  if (closed()) fail(Code::kFailedPrecondition, "Run called on a closed session");
+  return layers_->run(call);
+}
+
+FetchedValues MonitoredSession::run(const std::vector<FetchRef>& fetches, const Feeds& feeds, const RunOptions& options,
+                                    RunMetadata* metadata) {
+  auto set = std::make_unique<FetchSet>(fetches);
+  std::vector<belay_feed> raw;
+  for (const auto& [output, tensor] : feeds) raw.push_back({output.raw(), tensor.view()});
+  RunCall call;
+  call.fetches = set.get();
+  call.feeds = raw;
+  call.options = &options;
+  call.metadata = metadata;
+  Run run = this->run(call);
+  return FetchedValues(std::move(run), std::move(set));
+}
+
+std::any MonitoredSession::run_step_fn(const StepFn& step) {
+  if (closed()) fail(Code::kFailedPrecondition, "Run called on a closed session");
+  return layers_->run_step_fn(step);
+}
+
+bool MonitoredSession::should_stop() {
+  if (closed() || stop_requested_) return true;
+  return layers_->should_stop();
+}
+
+void MonitoredSession::request_stop(const std::string& reason) {
+  const std::lock_guard lock(mutex_);
+  if (!stop_requested_) stop_reason_ = reason;
+  stop_requested_ = true;
+}
+
+std::shared_ptr<DirectSession> MonitoredSession::raw_session() {
+  const std::lock_guard lock(mutex_);
+  return raw_;
+}
+
+std::int64_t MonitoredSession::recoveries() const noexcept {
+  const auto* recoverable = dynamic_cast<const RecoverableSession*>(layers_.get());
+  return recoverable == nullptr ? recoveries_ : recoverable->recoveries();
+}
+
+void MonitoredSession::restore_graph() noexcept {
+  if (!was_finalized_) creator_->graph().unsafe_unfinalize();
+}
+
+void MonitoredSession::run_end_hooks() {
+  RunSaver* saver = options_.saver;
+  if (saver != nullptr) saver->begin_end(*raw_, hooks_);
+  try {
+    hooks_.end(*raw_);
+  } catch (...) {
+    if (saver != nullptr) saver->finish_end();
+    throw;
+  }
+  if (saver != nullptr) saver->finish_end();
+}
+
+void MonitoredSession::close_layers() {
+  recoveries_ = recoveries();
+  const std::unique_ptr<SessionLayer> layers = std::move(layers_);
+  {
+    const std::lock_guard lock(mutex_);
+    raw_.reset();
+    hooked_ = nullptr;
+  }
+  restore_graph();
+  layers->close();
+}
+
+void MonitoredSession::close() {
+  if (closed()) return;
+  if (reason_.kind == EndReason::Kind::kNone) {
+    if (hooked_ != nullptr && !hooked_->stop_reason().empty()) {
+      reason_ = {EndReason::Kind::kStopRequested, hooked_->stop_reason()};
+    } else if (stop_requested_) {
+      reason_ = {EndReason::Kind::kStopRequested, stop_reason_};
+    } else {
+      reason_ = {EndReason::Kind::kClosed, "the session was closed"};
+    }
+  }
+  try {
+    run_end_hooks();
+  } catch (const Error& e) {
+    reason_ = {EndReason::Kind::kError, e.what()};
+    try {
+      close_layers();
+    } catch (const Error& other) {
+      environment_.log.error("", other.what());
+    }
+    throw;
+  }
+  try {
+    close_layers();
+  } catch (const Error& e) {
+    reason_ = {EndReason::Kind::kError, e.what()};
+    throw;
+  }
+}
+
+bool MonitoredSession::leave(const Error& error) {
+  if (is_end_of_input(error.code())) {
+    reason_ = {error.code() == Code::kStop ? EndReason::Kind::kStopRequested : EndReason::Kind::kEndOfInput, error.what()};
+    close();
+    return true;
+  }
+  reason_ = {EndReason::Kind::kError, error.what()};
+  hooks_.on_error(error);
+  if (closed()) return false;
+  try {
+    close_layers();
+  } catch (const Error& other) {
+    if (std::string_view(other.what()) != error.what())
+      environment_.log.error("", std::string("besides, while the session was closed: ") + other.what());
+  }
+  return false;
+}
+
+SingularMonitoredSession::SingularMonitoredSession(NodeGraph& graph, const RunEnvironment& environment, HookSet& hooks,
+                                                   ChiefSessionCreator::Options creator, MonitoredSessionOptions options)
+    : MonitoredSession(std::make_shared<ChiefSessionCreator>(graph, environment, std::move(creator)), environment, hooks,
+                       [&] {
+                         options.recovers = false;
+                         return std::move(options);
+                       }()) {}
+
+}  // namespace belay::runtime

@@ -1,0 +1,89 @@
+#include "runtime/monitored/recoverable_session.h"
+
+#include <algorithm>
+
+#include "runtime/monitored/session_hook.h"
+
+namespace belay::runtime {
+
+RecoverableSession::RecoverableSession(Factory factory, RecoveryPolicy policy, Pause pause, OnRecovery on_recovery)
+    : SessionLayer(nullptr),
+      factory_(std::move(factory)),
+      policy_(policy),
+      pause_(std::move(pause)),
+      on_recovery_(std::move(on_recovery)) {
+  inner_ = create();
+}
+
+void RecoverableSession::count(const Error& error) {
+  if (without_progress_ >= policy_.max_recoveries)
+    fail(Code::kInternal,
+         "gave up after " + std::to_string(without_progress_) + " recoveries in a row: " + error.what());
+  ++recoveries_;
+  ++without_progress_;
+  if (on_recovery_) on_recovery_(error, recoveries_);
+}
+
+void RecoverableSession::back_off() {
+  if (without_progress_ < 2) return;
+  double seconds = policy_.backoff_secs;
+  for (std::int64_t i = 2; i < without_progress_ && seconds < 60; ++i) seconds *= 2;
+  pause_(std::min(seconds, 60.0));
+}
+
+std::unique_ptr<SessionLayer> RecoverableSession::create() {
+  for (;;) {
+    try {
+      return factory_();
+    } catch (const Error& e) {
+      if (!is_preemption(e.code())) throw;
+      count(e);
+      back_off();
+    }
+  }
+}
+
+void RecoverableSession::recover(const Error& error) {
+  count(error);
+  SessionLayer::close();  // a preemption error there is swallowed, another leaves the run
+  back_off();
+  inner_ = create();
+}
+
+template <class F>
+auto RecoverableSession::repeated(F&& f) {
+  if (inner() == nullptr) fail(Code::kFailedPrecondition, "Run called on a closed session");
+  for (;;) {
+    try {
+      auto result = f();
+      without_progress_ = 0;
+      return result;
+    } catch (const Error& e) {
+      if (!is_preemption(e.code())) throw;
+      const Error error(e);
+      recover(error);
+    }
+  }
+}
+
+Run RecoverableSession::run(const RunCall& call) {
+  return repeated([&] { return inner()->run(call); });
+}
+
+std::any RecoverableSession::run_step_fn(const StepFn& step) {
+  return repeated([&] { return inner()->run_step_fn(step); });
+}
+
+bool RecoverableSession::check_stop() {
+  if (inner() == nullptr) return true;
+  try {
+    return inner()->should_stop();
+  } catch (const Error& e) {
+    if (!is_preemption(e.code())) return true;
+    const Error error(e);
+    recover(error);
+    return false;
+  }
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,55 @@
+// A session that is made again after a preemption error (ABORTED, UNAVAILABLE): out of its creation, a run or a step
+// function, or reported by one of its threads. The same run is repeated; the caller sees nothing.
+//
+// Recoveries without progress are bounded: max_recoveries in a row, the first at once, then with a pause that doubles from
+// backoff_secs up to a minute. What makes a run count as progress is that it returns.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "runtime/monitored/session_layer.h"
+
+namespace belay::runtime {
+
+struct RecoveryPolicy {
+  std::int64_t max_recoveries = 10;  // in a row
+  double backoff_secs = 1;
+};
+
+class RecoverableSession final : public SessionLayer {
+ public:
+  using Factory = std::function<std::unique_ptr<SessionLayer>()>;
+  // Told before each attempt: the error and how many recoveries there have been in this run.
+  using OnRecovery = std::function<void(const Error&, std::int64_t)>;
+
+  using Pause = std::function<void(double seconds)>;
+
+  // Creates at once.
+  RecoverableSession(Factory factory, RecoveryPolicy policy, Pause pause, OnRecovery on_recovery = {});
+
+  Run run(const RunCall& call) override;
+  std::any run_step_fn(const StepFn& step) override;
+  std::int64_t recoveries() const noexcept { return recoveries_; }
+
+ protected:
+  // A preemption error that a thread reported makes the session anew (false); another error is kept for close (true).
+  bool check_stop() override;
+
+ private:
+  std::unique_ptr<SessionLayer> create();
+  void recover(const Error& error);
+  void count(const Error& error);  // throws where it was once too often
+  void back_off();
+  template <class F>
+  auto repeated(F&& f);
+
+  Factory factory_;
+  RecoveryPolicy policy_;
+  Pause pause_;
+  OnRecovery on_recovery_;
+  std::int64_t recoveries_ = 0;
+  std::int64_t without_progress_ = 0;
+};
+
+}  // namespace belay::runtime

@@ -1,0 +1,221 @@
+#include "runtime/monitored/run_saver.h"
+
+#include <mutex>
+
+#include "runtime/checkpoint/compare_tensors.h"
+#include "runtime/checkpoint/find_restorable.h"
+#include "runtime/platform/text.h"
+
+namespace belay::runtime {
+
+std::vector<TensorInfo> variable_infos(const DirectSession& session) {
+  std::vector<TensorInfo> infos;
+  for (const Variable* v : session.variables()) infos.push_back({v->name, v->value.dtype(), v->value.dims()});
+  return infos;
+}
+
+void restore_variables(DirectSession& session, const StoredTensors& stored, const SaverUse& saver) {
+  check_fits(stored, variable_infos(session));
+  std::vector<NamedTensor> targets;
+  for (Variable* v : session.variables()) targets.push_back({v->name, v->value.view()});
+  const std::unique_lock gate(session.store().gate());
+  for (Variable* v : session.variables()) v->initialized = false;
+  stored.read(saver, targets);
+  for (Variable* v : session.variables()) {
+    v->initialized = true;
+    ++v->version;
+  }
+}
+
+RunSaver::RunSaver(const RunEnvironment& environment, OpenDirectory& run, RunSaverOptions options)
+    : environment_(environment),
+      run_(run),
+      options_(std::move(options)),
+      series_(environment.files, run, environment.clock, environment.log, options_.series) {
+  series_.recover();
+}
+
+void RunSaver::compare_fingerprint(const Fingerprint& stored) const {
+  const Fingerprint& own = options_.fingerprint;
+  std::vector<std::string> differences;
+  const auto compare = [&](const char* what, const std::string& before, const std::string& now) {
+    if (before != now) differences.push_back(std::string(what) + " was " + before + ", is " + now);
+  };
+  compare("threads", std::to_string(stored.threads), std::to_string(own.threads));
+  compare("seed", std::to_string(stored.seed), std::to_string(own.seed));
+  compare("instruction set", stored.isa, own.isa);
+  compare("binary", stored.binary, own.binary);
+  if (!differences.empty())
+    environment_.log.warning("", "the run may not end with the same bits as one that was never stopped: " +
+                                     joined(differences, "; "));
+}
+
+RestoredRun RunSaver::restore(DirectSession& session, const CheckpointReader& checkpoint) {
+  restore_variables(session, checkpoint, options_.saver);
+  session.store().replace_positions(checkpoint.state().input_positions);
+  session.store().mark_clean();
+  compare_fingerprint(checkpoint.state().fingerprint);
+  environment_.log.info("", "restored step " + std::to_string(checkpoint.state().global_step) + " from " +
+                                escaped(checkpoint.path()));
+  return {checkpoint.path(), checkpoint.state()};
+}
+
+std::optional<RestoredRun> RunSaver::restore_latest(DirectSession& session, const std::string& directory) {
+  const bool own = directory == run_.path();
+  if (!own && !environment_.files.exists(directory)) return std::nullopt;
+  std::unique_ptr<OpenDirectory> other = own ? nullptr : environment_.files.open_directory(directory);
+  const std::unique_ptr<CheckpointReader> found = find_restorable(own ? run_ : *other, environment_.log);
+  if (found == nullptr) return std::nullopt;
+  RestoredRun restored = restore(session, *found);
+  if (own) {
+    series_.restored(found->name());
+    saved_step_ = restored.state.global_step;
+    saved_path_ = restored.path;
+  }
+  return restored;
+}
+
+RestoredRun RunSaver::restore_exactly(DirectSession& session, const std::string& path) {
+  return restore(session, *CheckpointReader::open(environment_.files.open_directory(path)));
+}
+
+std::string RunSaver::at_boundary(DirectSession& session, HookSet& hooks) {
+  if (!requested_.exchange(false)) return "";
+  return save(session, hooks, nullptr);
+}
+
+void RunSaver::begin_end(DirectSession& session, HookSet& hooks) {
+  ending_ = std::make_unique<Ending>(Ending{&session, &hooks, hooks.save_states()});
+  // A request that no boundary has served yet (a signal's) is served now.
+  if (requested_.exchange(false)) save(session, hooks, &ending_->states);
+}
+
+void RunSaver::save_requested_by_hook() {
+  if (ending_ == nullptr) {
+    request();
+  } else {
+    save(*ending_->session, *ending_->hooks, &ending_->states);
+  }
+}
+
+std::string RunSaver::save(DirectSession& session, HookSet& hooks, const std::map<std::string, HookState>* states) {
+  const std::int64_t step = std::max<std::int64_t>(session.global_step(), 0);
+  hooks.before_save(session, step);
+  try {
+    saved_path_ = write(session, states != nullptr ? *states : hooks.save_states(), step);
+    save_error_.clear();
+  } catch (const Error& e) {
+    if (e.code() == Code::kDiverged || options_.on_save_error == OnSaveError::kStop) {
+      save_error_ = e.what();
+      throw;
+    }
+    save_error_ = e.what();
+    environment_.log.error("", std::string("the checkpoint of step ") + std::to_string(step) +
+                                   " was not written, training goes on: " + e.what());
+    return "";
+  }
+  saved_step_ = step;
+  if (options_.events != nullptr) {
+    options_.events->add_session_log(EventWriter::kCheckpoint, step, run_.path() + "/model.ckpt");
+    options_.events->flush();
+  }
+  const std::string stopping = hooks.after_save(session, step);
+  series_.retain();
+  return stopping;
+}
+
+std::string RunSaver::write(DirectSession& session, const std::map<std::string, HookState>& states, std::int64_t step) {
+  session.store().snapshot(session.variables(), snapshot_);
+  CheckpointContent content;
+  for (std::size_t i = 0; i < snapshot_.names.size(); ++i)
+    content.variables.push_back({snapshot_.names[i], snapshot_.values[i].view()});
+  content.global_step = step;
+  content.input_positions = snapshot_.positions;
+  content.hook_states = states;
+  content.fingerprint = options_.fingerprint;
+  content.graph_hash = session.graph().variables_digest();
+  const std::string path = series_.save(content, options_.saver);
+  environment_.log.info("", "saved " + escaped(path));
+  return path;
+}
+
+// ---- service "checkpoint" ----
+
+namespace {
+
+using detail::guard;
+using detail::view;
+
+RunSaver& saver_of(belay_host* host) { return InstanceHost::from(host).services().context<RunSaver>(); }
+
+struct OpenCheckpoint {
+  std::unique_ptr<StoredTensors> stored;
+  std::vector<TensorInfo> tensors;
+  SaverUse saver;
+};
+OpenCheckpoint& from_handle(belay_checkpoint* c) { return *reinterpret_cast<OpenCheckpoint*>(c); }
+
+std::int32_t save(belay_host* host, belay_status* status) {
+  return guard(status, [&] { saver_of(host).save_requested_by_hook(); });
+}
+
+std::int32_t latest(belay_host* host, belay_str directory, belay_str* path, belay_status* status) {
+  return guard(status, [&] {
+    thread_local std::string text;
+    const RunEnvironment& environment = saver_of(host).environment();
+    const std::string name(view(directory));
+    text = environment.files.exists(name) ? latest_checkpoint(*environment.files.open_directory(name), environment.log) : "";
+    if (text.empty()) fail(Code::kNotFound, "there is no checkpoint in '" + escaped(name) + "'");
+    *path = detail::str(text);
+  });
+}
+
+std::int32_t open(belay_host* host, belay_str path, belay_checkpoint** checkpoint, belay_status* status) {
+  return guard(status, [&] {
+    const RunSaver& saver = saver_of(host);
+    auto made = std::make_unique<OpenCheckpoint>();
+    made->saver = saver.options().saver;
+    made->stored =
+        open_stored_tensors(saver.environment().files, std::string(view(path)), made->saver, saver.environment().log);
+    made->tensors = made->stored->tensors();
+    *checkpoint = reinterpret_cast<belay_checkpoint*>(made.release());
+  });
+}
+
+std::uint64_t count(belay_checkpoint* c) { return from_handle(c).tensors.size(); }
+
+const TensorInfo& tensor_of(OpenCheckpoint& c, std::uint64_t i) {
+  if (i >= c.tensors.size()) fail(Code::kInvalidArgument, "the checkpoint has no tensor " + std::to_string(i));
+  return c.tensors[i];
+}
+
+std::int32_t info(belay_checkpoint* c, std::uint64_t i, belay_str* name, belay_tensor* tensor, belay_status* status) {
+  return guard(status, [&] {
+    const TensorInfo& t = tensor_of(from_handle(c), i);
+    *name = detail::str(t.name);
+    *tensor = {static_cast<std::int32_t>(t.dtype), static_cast<std::int32_t>(t.dims.size()), t.dims.data(), nullptr};
+  });
+}
+
+std::int32_t read(belay_checkpoint* c, std::uint64_t i, void* data, std::uint64_t bytes, belay_status* status) {
+  return guard(status, [&] {
+    OpenCheckpoint& checkpoint = from_handle(c);
+    const TensorInfo& t = tensor_of(checkpoint, i);
+    const belay_tensor target{static_cast<std::int32_t>(t.dtype), static_cast<std::int32_t>(t.dims.size()),
+                              t.dims.data(), data};
+    if (TensorView(target).bytes() != bytes)
+      fail(Code::kInvalidArgument, "tensor '" + t.name + "' has " + std::to_string(TensorView(target).bytes()) +
+                                       " bytes, the buffer " + std::to_string(bytes));
+    checkpoint.stored->read(checkpoint.saver, {{t.name, target}});
+  });
+}
+
+void close(belay_checkpoint* c) { delete &from_handle(c); }
+
+constexpr belay_checkpoint_api kCheckpointApi{sizeof(belay_checkpoint_api), 0, save, latest, open, count, info, read, close};
+
+}  // namespace
+
+const belay_checkpoint_api* checkpoint_service() noexcept { return &kCheckpointApi; }
+
+}  // namespace belay::runtime

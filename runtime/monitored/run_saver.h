@@ -1,0 +1,94 @@
+// Saves and restores a running session in its run directory: variables, input positions and hook states of one moment.
+//
+// A hook asks for a checkpoint (request); the session writes it at the step's boundary, after every hook's after_run:
+// before_save of all hooks, snapshot, write, state file, event, after_save of all hooks, retention. One object per run,
+// under the run's lock; it outlives recoveries. [session]
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "runtime/checkpoint/checkpoint_reader.h"
+#include "runtime/checkpoint/checkpoint_series.h"
+#include "runtime/events/event_writer.h"
+#include "runtime/manifest/manifest.h"
+#include "runtime/monitored/run_environment.h"
+#include "runtime/monitored/session_hook.h"
+#include "runtime/monitored/session_manager.h"
+
+namespace belay::runtime {
+
+struct RunSaverOptions {
+  SaverUse saver;
+  SeriesOptions series;
+  OnSaveError on_save_error = OnSaveError::kContinue;
+  Fingerprint fingerprint;
+  EventWriter* events = nullptr;  // borrowed; may be null
+};
+
+class RunSaver {
+ public:
+  // `run` is the open run directory; both are borrowed.
+  RunSaver(const RunEnvironment& environment, OpenDirectory& run, RunSaverOptions options);
+
+  // The newest whole checkpoint of a directory; none where there is none. RestoreError where there are some but none can
+  // be restored, or it does not fit the graph.
+  std::optional<RestoredRun> restore_latest(DirectSession& session, const std::string& directory);
+  RestoredRun restore_exactly(DirectSession& session, const std::string& path);
+
+  // Asks for a checkpoint at the next boundary. Any thread.
+  void request() noexcept { requested_.store(true); }
+  bool requested() const noexcept { return requested_.load(); }
+
+  // The boundary: writes the checkpoint that was asked for. Gives the name of a hook whose after_save asks to stop. A
+  // failure is logged and counted, or thrown, as on_save_error says; a state that is not finite is always thrown
+  // (DIVERGED), and so is what a hook's before_save or after_save throws.
+  std::string at_boundary(DirectSession& session, HookSet& hooks);
+
+  // While a session ends: hooks' states are those of before the first hook's end, and a request is served at once.
+  void begin_end(DirectSession& session, HookSet& hooks);
+  void finish_end() noexcept { ending_ = nullptr; }
+  // Service "checkpoint"'s save.
+  void save_requested_by_hook();
+
+  // The step of the last checkpoint that this run wrote or restored; -1: none.
+  std::int64_t saved_step() const noexcept { return saved_step_; }
+  const std::string& saved_path() const noexcept { return saved_path_; }
+  // What the newest attempt to save failed with; empty where it did not.
+  const std::string& save_error() const noexcept { return save_error_; }
+  const RunSaverOptions& options() const noexcept { return options_; }
+  const RunEnvironment& environment() const noexcept { return environment_; }
+
+ private:
+  struct Ending {
+    DirectSession* session;
+    HookSet* hooks;
+    std::map<std::string, HookState> states;
+  };
+  std::string save(DirectSession& session, HookSet& hooks, const std::map<std::string, HookState>* states);
+  std::string write(DirectSession& session, const std::map<std::string, HookState>& states, std::int64_t step);
+  RestoredRun restore(DirectSession& session, const CheckpointReader& checkpoint);
+  void compare_fingerprint(const Fingerprint& stored) const;
+
+  const RunEnvironment& environment_;
+  OpenDirectory& run_;
+  RunSaverOptions options_;
+  CheckpointSeries series_;
+  Snapshot snapshot_;  // memory that every save uses again
+  std::atomic<bool> requested_{false};
+  std::unique_ptr<Ending> ending_;
+  std::int64_t saved_step_ = -1;
+  std::string saved_path_;
+  std::string save_error_;
+};
+
+// Reads all of a checkpoint's variables into the session's store. RestoreError where it does not fit.
+void restore_variables(DirectSession& session, const StoredTensors& stored, const SaverUse& saver);
+// Names, dtypes and shapes of a session's saved variables.
+std::vector<TensorInfo> variable_infos(const DirectSession& session);
+
+// The table of service "checkpoint"; its context is the RunSaver.
+const belay_checkpoint_api* checkpoint_service() noexcept;
+
+}  // namespace belay::runtime

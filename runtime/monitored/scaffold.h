@@ -1,0 +1,67 @@
+// The pieces that a session needs besides its graph: what initializes it, what tells that it is ready, what it
+// summarizes and how it is saved. Pieces that are not given are found in the graph's collections or made, when the
+// scaffold is finalized; then the graph is frozen.
+//
+//   Scaffold scaffold({.init_fn = ...});
+//   scaffold.finalize(graph);      // done by the session creators
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "belay/graph.h"
+#include "runtime/graph/node_graph.h"
+#include "runtime/session/direct_session.h"
+
+namespace belay::runtime {
+
+class RunSaver;
+class Scaffold;
+
+using Feeds = std::vector<std::pair<Output, Tensor>>;
+using InitFn = std::function<void(const Scaffold&, DirectSession&)>;
+
+struct ScaffoldOptions {
+  Output init_op = {};
+  Feeds init_feeds = {};
+  InitFn init_fn = {};
+  Output ready_op = {};                // string vector: names of what is not ready
+  Output ready_for_local_init_op = {};
+  Output local_init_op = {};
+  Feeds local_init_feeds = {};
+  Output summary_op = {};
+  std::shared_ptr<RunSaver> saver = {};
+};
+
+class Scaffold {
+ public:
+  explicit Scaffold(ScaffoldOptions options = {}) : options_(std::move(options)) {}
+  // A copy of another's pieces, over which the given ones win. The init function is bound to the new scaffold.
+  Scaffold(const Scaffold& copy_from, ScaffoldOptions options);
+  Scaffold(const Scaffold&) = delete;
+  Scaffold& operator=(const Scaffold&) = delete;
+
+  // Fills the gaps in the order init, ready, ready for local init, local init, summary; then freezes the graph. Safe to
+  // call again. A collection with several candidates is FAILED_PRECONDITION "More than one item".
+  Scaffold& finalize(NodeGraph& graph);
+
+  const Output& init_op() const noexcept { return options_.init_op; }
+  const Feeds& init_feeds() const noexcept { return options_.init_feeds; }
+  const Output& ready_op() const noexcept { return options_.ready_op; }
+  const Output& ready_for_local_init_op() const noexcept { return options_.ready_for_local_init_op; }
+  const Output& local_init_op() const noexcept { return options_.local_init_op; }
+  const Feeds& local_init_feeds() const noexcept { return options_.local_init_feeds; }
+  // Empty where the graph has no summaries.
+  const Output& summary_op() const noexcept { return options_.summary_op; }
+  const std::shared_ptr<RunSaver>& saver() const noexcept { return options_.saver; }
+  // Takes only the session; empty where there is none.
+  std::function<void(DirectSession&)> init_fn() const;
+
+ private:
+  ScaffoldOptions options_;
+};
+
+}  // namespace belay::runtime

@@ -1,0 +1,63 @@
+// Who makes the raw session of a monitored session, at first and at every recovery.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "runtime/monitored/scaffold.h"
+#include "runtime/monitored/session_manager.h"
+
+namespace belay::runtime {
+
+class SessionCreator {
+ public:
+  virtual ~SessionCreator() = default;
+  // Finalizes scaffold and graph, and gives a session that is ready to run.
+  virtual CreatedSession create_session() = 0;
+  virtual NodeGraph& graph() = 0;
+};
+
+// The chief: restores the newest checkpoint of a directory (or exactly the given one), else runs the init operation and
+// the init function. Both paths given are INVALID_ARGUMENT when the session is created.
+class ChiefSessionCreator final : public SessionCreator {
+ public:
+  struct Options {
+    std::shared_ptr<Scaffold> scaffold = {};  // none: a default one
+    std::string target = "";
+    std::string checkpoint_dir = "";
+    std::string checkpoint_filename_with_path = "";
+  };
+  ChiefSessionCreator(NodeGraph& graph, const RunEnvironment& environment, Options options);
+  CreatedSession create_session() override;
+  NodeGraph& graph() override { return graph_; }
+  Scaffold& scaffold() noexcept { return *options_.scaffold; }
+
+ private:
+  NodeGraph& graph_;
+  const RunEnvironment& environment_;
+  Options options_;
+  std::unique_ptr<SessionManager> manager_;
+};
+
+// A worker: waits until another session on the same target has made the variables ready; runs local init only.
+class WorkerSessionCreator final : public SessionCreator {
+ public:
+  struct Options {
+    std::shared_ptr<Scaffold> scaffold = {};
+    std::string target = "";
+    double max_wait_secs = 1800;
+    double recovery_wait_secs = 30;  // between two looks
+  };
+  WorkerSessionCreator(NodeGraph& graph, const RunEnvironment& environment, Options options);
+  CreatedSession create_session() override;
+  NodeGraph& graph() override { return graph_; }
+
+ private:
+  NodeGraph& graph_;
+  const RunEnvironment& environment_;
+  Options options_;
+  std::unique_ptr<SessionManager> manager_;
+};
+
+}  // namespace belay::runtime

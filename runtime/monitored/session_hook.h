@@ -1,0 +1,89 @@
+// The hooks of a session, in calling order.
+//
+// A hook that fails stops the run, or, with on_error = "disable", is left out from then on: the run goes on without it, and
+// the end of the run says so. The codes by which a hook steers the session (ABORTED and UNAVAILABLE: recover; OUT_OF_RANGE
+// and STOP: end; DIVERGED) always go through. [session]
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/checkpoint/content.h"
+#include "runtime/loader/instance.h"
+#include "runtime/manifest/manifest.h"
+#include "runtime/session/direct_session.h"
+
+namespace belay::runtime {
+
+bool is_preemption(Code code) noexcept;   // ABORTED, UNAVAILABLE: the session recovers
+bool is_end_of_input(Code code) noexcept;  // OUT_OF_RANGE, STOP: the session ends without error
+
+class SessionHook {
+ public:
+  // The instance is borrowed.
+  SessionHook(PluginInstance& instance, Logger& log, OnHookError on_error = OnHookError::kStop);
+
+  const std::string& name() const { return instance_->name(); }
+  const std::string& label() const { return instance_->label(); }
+  bool disabled() const noexcept { return disabled_; }
+
+  // Calls a slot unless the hook is disabled. False: it is, or became so by this call.
+  template <class... P, class... A>
+  bool call(const char* callback, std::int32_t (*belay_hook_api::*slot)(void*, P...), A... args) {
+    if (disabled_) return false;
+    try {
+      instance_->call(callback, slot, args...);
+      return true;
+    } catch (const Error& e) {
+      fail_or_disable(e);
+      return false;
+    }
+  }
+  // Which slots the hook has: those without are not worth a call.
+  bool has_before_run() const noexcept { return has_before_run_; }
+  bool has_after_run() const noexcept { return has_after_run_; }
+
+ private:
+  void fail_or_disable(const Error& error);
+
+  PluginInstance* instance_;
+  Logger* log_;
+  OnHookError on_error_;
+  bool disabled_ = false;
+  bool has_before_run_ = true;
+  bool has_after_run_ = true;
+};
+
+class HookSet {
+ public:
+  void add(SessionHook hook) { hooks_.push_back(std::move(hook)); }
+  std::vector<SessionHook>& all() noexcept { return hooks_; }
+  std::size_t size() const noexcept { return hooks_.size(); }
+
+  void begin(NodeGraph& graph);
+  void after_create_session(DirectSession& session);
+  void end(DirectSession& session);
+  // Tells every hook, whatever they answer; once per session.
+  void on_error(const Error& error) noexcept;
+
+  void before_save(DirectSession& session, std::int64_t step);
+  // The name of the first hook that asks to stop; empty: none.
+  std::string after_save(DirectSession& session, std::int64_t step);
+  // By instance name; hooks without state are left out.
+  std::map<std::string, HookState> save_states();
+  // Gives each hook its state; a hook that has none stored and a stored state without a hook are lines in the log.
+  void load_states(const std::map<std::string, HookState>& states, Logger& log);
+
+  // Labels of those that on_error = "disable" took out.
+  std::vector<std::string> disabled() const;
+
+ private:
+  std::vector<SessionHook> hooks_;
+};
+
+// The table of service "state".
+const belay_state_service* state_service() noexcept;
+
+}  // namespace belay::runtime

@@ -1,0 +1,88 @@
+// What a monitored session is made of: layers, each round the next, outermost first
+//
+//   MonitoredSession -> RecoverableSession (absent in SingularMonitoredSession) -> CoordinatedSession -> HookedSession
+//   -> the raw session
+//
+// Coordinated, Hooked, the raw session and the coordinator are made anew at every recovery. [session] thread, except
+// where it says otherwise.
+#pragma once
+
+#include <any>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "runtime/session/direct_session.h"
+
+namespace belay::runtime {
+
+// A caller's run. The fetch set stays the caller's: used again it costs no look-up.
+struct RunCall {
+  FetchSet* fetches = nullptr;
+  std::span<const belay_feed> feeds = {};
+  const RunOptions* options = nullptr;  // null: defaults
+  RunMetadata* metadata = nullptr;      // may be null
+};
+
+class StepFnContext;
+using StepFn = std::function<std::any(StepFnContext&)>;
+
+// What a step function gets: the raw session, hooked runs, and a way to end the loop.
+class StepFnContext {
+ public:
+  StepFnContext(DirectSession& session, std::function<Run(const RunCall&)> run_with_hooks)
+      : session_(session), run_with_hooks_(std::move(run_with_hooks)) {}
+  // Runs through it trigger no hooks.
+  DirectSession& session() noexcept { return session_; }
+  Run run_with_hooks(const RunCall& call) { return run_with_hooks_(call); }
+  // Ends run_step_fn with STOP.
+  [[noreturn]] void request_stop(const std::string& reason = "step function asked to stop") {
+    fail(Code::kStop, reason);
+  }
+
+ private:
+  DirectSession& session_;
+  std::function<Run(const RunCall&)> run_with_hooks_;
+};
+
+class SessionLayer {
+ public:
+  explicit SessionLayer(std::unique_ptr<SessionLayer> inner) : inner_(std::move(inner)) {}
+  virtual ~SessionLayer() = default;
+  SessionLayer(const SessionLayer&) = delete;
+  SessionLayer& operator=(const SessionLayer&) = delete;
+
+  virtual Run run(const RunCall& call) { return inner_->run(call); }
+  virtual std::any run_step_fn(const StepFn& step) { return inner_->run_step_fn(step); }
+  // Its own check, else the inner layer's; true once it is closed.
+  bool should_stop();
+  // Swallows preemption errors with a warning, lets others out, and drops the inner layer in every case. Twice is
+  // harmless.
+  virtual void close();
+  // Null once it is closed.
+  virtual DirectSession* raw() { return inner_ == nullptr ? nullptr : inner_->raw(); }
+
+ protected:
+  virtual bool check_stop() { return false; }
+  SessionLayer* inner() noexcept { return inner_.get(); }
+  std::unique_ptr<SessionLayer> inner_;
+};
+
+// The innermost: the raw session itself.
+class RawLayer final : public SessionLayer {
+ public:
+  explicit RawLayer(std::shared_ptr<DirectSession> session) : SessionLayer(nullptr), session_(std::move(session)) {}
+  Run run(const RunCall& call) override;
+  std::any run_step_fn(const StepFn& step) override;
+  void close() override;
+  DirectSession* raw() override { return session_.get(); }
+
+ protected:
+  bool check_stop() override { return session_ == nullptr; }
+
+ private:
+  std::shared_ptr<DirectSession> session_;
+};
+
+}  // namespace belay::runtime

@@ -1,0 +1,77 @@
+// Makes sessions that are ready to run: restored from a checkpoint, or initialized, or (a worker's) initialized by another
+// session on the same store.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "runtime/checkpoint/content.h"
+#include "runtime/monitored/run_environment.h"
+#include "runtime/monitored/scaffold.h"
+
+namespace belay::runtime {
+
+// What a restored session goes on from, besides its variables.
+struct RestoredRun {
+  std::string path;
+  RunState state;
+};
+
+struct CreatedSession {
+  std::shared_ptr<DirectSession> session;
+  std::optional<RestoredRun> restored;  // none: the variables are fresh, or another's
+};
+
+struct SessionManagerOptions {
+  Output local_init_op = {};
+  Feeds local_init_feeds = {};
+  Output ready_op = {};                 // none: a session is always ready
+  Output ready_for_local_init_op = {};  // needs a local_init_op
+  double recovery_wait_secs = 30;       // between two looks
+};
+
+struct PrepareArgs {
+  std::string target = "";
+  Output init_op = {};
+  Feeds init_feeds = {};
+  std::function<void(DirectSession&)> init_fn = {};
+  std::shared_ptr<RunSaver> saver = {};
+  std::string checkpoint_dir = "";                 // restore its newest whole checkpoint ...
+  std::string checkpoint_filename_with_path = "";  // ... or exactly this one; both are INVALID_ARGUMENT
+  bool wait_for_checkpoint = false;
+  double max_wait_secs = 7200;
+};
+
+class SessionManager {
+ public:
+  SessionManager(NodeGraph& graph, const RunEnvironment& environment, SessionManagerOptions options);
+
+  // Restores, else runs the init operation and then the init function; then local init if its guard is empty; then the
+  // ready check. FAILED_PRECONDITION where there is nothing to initialize with, or it did not make the model ready.
+  CreatedSession prepare_session(const PrepareArgs& args);
+  // As prepare, but never initializes: `ready` tells whether a checkpoint was restored and the model is ready.
+  struct Recovered {
+    CreatedSession created;
+    bool ready = false;
+  };
+  Recovered recover_session(const PrepareArgs& args);
+  // Waits until another session has made the store's variables ready, with a new session per look; runs local init.
+  // DEADLINE_EXCEEDED after max_wait_secs.
+  CreatedSession wait_for_session(const std::string& target, double max_wait_secs);
+
+ private:
+  std::shared_ptr<DirectSession> open(const std::string& target);
+  std::optional<RestoredRun> restore(DirectSession& session, const PrepareArgs& args);
+  // Empty: ready; else the names of what is not.
+  std::string not_ready(DirectSession& session, const Output& op, const char* what);
+  // False with the reason where the guard does not allow it yet.
+  bool try_local_init(DirectSession& session, std::string& why);
+  void run(DirectSession& session, const Output& op, const Feeds& feeds);
+
+  NodeGraph& graph_;
+  const RunEnvironment& environment_;
+  SessionManagerOptions options_;
+};
+
+}  // namespace belay::runtime

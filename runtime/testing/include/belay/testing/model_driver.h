@@ -1,0 +1,73 @@
+// Drives a model plugin on the real engine: shapes, values, gradients, training steps. Link belay::testing_runtime; the
+// header itself needs the SDK only.
+//
+//   ModelDriver model(belay_module_mlp, {{"hidden", std::vector<std::int64_t>{8}}, {"classes", 3}});
+//   model.feature("x", DType::kFloat32, {-1, 4});
+//   model.label("y", DType::kInt64, {-1});
+//   model.build(Mode::kTrain);
+//   EXPECT_LT(model.worst_gradient_error(batch), 1e-2);
+//   const double before = model.loss(batch);
+//   model.train_step(batch, 0.1);
+//   EXPECT_LT(model.loss(batch), before);
+//
+// One driver is one graph with one set of variables, initialized by build. What the model throws comes out as belay::Error.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "belay/model.h"
+#include "belay/testing/option_values.h"
+
+namespace belay {
+inline namespace v0 {
+namespace testing {
+
+// Features and labels by name.
+using ModelBatch = std::map<std::string, Tensor>;
+
+class ModelDriver {
+ public:
+  explicit ModelDriver(const belay_module& module, const OptionValues& options = {}, const std::string& plugin = {});
+  ~ModelDriver();
+  ModelDriver(const ModelDriver&) = delete;
+  ModelDriver& operator=(const ModelDriver&) = delete;
+
+  // What the input would declare; before build.
+  void feature(const std::string& name, DType dtype, const Dims& dims);
+  void label(const std::string& name, DType dtype, const Dims& dims);
+  // Calls the plugin's build, and initializes the variables from `seed`.
+  void build(Mode mode, std::uint64_t seed = 42);
+
+  // What the model gave. Names in its order.
+  std::vector<std::string> predictions() const;
+  std::vector<std::string> metrics() const;
+  // Dtype and shape of a role or a node: "float32 [?, 10]".
+  std::string spec(const std::string& name) const;
+
+  double loss(const ModelBatch& batch);
+  // Any role or node, as numbers.
+  std::vector<double> values(const std::string& name, const ModelBatch& batch);
+  double value(const std::string& name, const ModelBatch& batch) { return values(name, batch).at(0); }
+  // A metric with a state of its own, after its update has seen these batches.
+  double metric_over(const std::string& name, const std::vector<ModelBatch>& batches);
+  // One step of plain gradient descent; the step counter advances.
+  void train_step(const ModelBatch& batch, double learning_rate);
+
+  std::vector<VariableInfo> variables() const;
+  Tensor variable(const std::string& name) const;
+  void set_variable(const std::string& name, const Tensor& value);
+  // The largest difference between the loss's gradient and central differences, over at most `per_variable` elements of
+  // each trainable variable, relative to the larger of 1 and the gradient. float32: some 1e-3 is rounding.
+  double worst_gradient_error(const ModelBatch& batch, int per_variable = 20);
+
+ private:
+  struct Engine;
+  std::unique_ptr<Engine> engine_;
+};
+
+}  // namespace testing
+}  // namespace v0
+}  // namespace belay
