@@ -1,0 +1,22 @@
+#include "plugins/default_plugins.h"
+
+extern "C" {
+extern const belay_module belay_module_checkpoint_saver;
+extern const belay_module belay_module_logging_tensor;
+extern const belay_module belay_module_nan_tensor;
+extern const belay_module belay_module_progress;
+extern const belay_module belay_module_safetensors;
+extern const belay_module belay_module_step_counter;
+extern const belay_module belay_module_stop_at_step;
+extern const belay_module belay_module_summary_saver;
+}
+
+namespace belay {
+
+std::vector<const belay_module*> default_plugins() {
+  return {&belay_module_stop_at_step,    &belay_module_step_counter, &belay_module_summary_saver,
+          &belay_module_checkpoint_saver, &belay_module_nan_tensor,   &belay_module_progress,
+          &belay_module_logging_tensor,   &belay_module_safetensors};
+}
+
+}  // namespace belay

@@ -1,0 +1,76 @@
+#include <belay/plugin.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <optional>
+#include <string>
+
+namespace {
+
+class StepCounter final : public belay::Hook {
+ public:
+  struct Options {
+    std::optional<std::int64_t> every_n_steps;
+    std::optional<double> every_n_secs;
+  };
+  static constexpr auto about = belay::about(
+      "step_counter", "Measures steps per second, into the log and the event file",
+      belay::option("every_n_steps", &Options::every_n_steps, "measure every so many steps; without any period: 100")
+          .min(1),
+      belay::option("every_n_secs", &Options::every_n_secs, "measure every so many seconds instead").min(0.001));
+
+  explicit StepCounter(const Options& o)
+      : timer_(o.every_n_secs, o.every_n_steps || o.every_n_secs ? o.every_n_steps : std::int64_t{100}) {
+    if (o.every_n_steps && o.every_n_secs)
+      belay::fail(belay::Code::kInvalidArgument,
+                  "give at most one of 'every_n_steps' and 'every_n_secs'; both are given");
+  }
+
+  void begin(belay::Graph& graph) override {
+    step_ = belay::GlobalStep(graph);
+    tag_ = graph.node_name_of(graph.global_step_if_exists()) + "/sec";
+  }
+
+  void after_create_session(belay::Session& session) override {
+    step_.forget();
+    if (timer_.last_triggered_step() && *timer_.last_triggered_step() > step_.read(session)) timer_.reset();
+  }
+
+  belay::RunArgs before_run(belay::RunContext&) override { return {step_.fetch()}; }
+
+  void after_run(belay::RunContext& run, const belay::RunValues& values) override {
+    const std::int64_t predicted = step_.predicted(values);
+    if (step_.stalled()) warn_of_standstill();
+    if (!timer_.should_trigger_for_step(predicted, host())) return;
+    const std::int64_t step = step_.read(run.session());
+    if (!timer_.should_trigger_for_step(step, host())) return;
+    const auto elapsed = timer_.update_last_triggered_step(step, host().monotonic());
+    if (elapsed && elapsed->seconds > 0) write(step, static_cast<double>(elapsed->steps) / elapsed->seconds);
+  }
+
+  void save_state(belay::StateWriter& state) const override { timer_.save(state, host().monotonic()); }
+  void load_state(const belay::StateReader& state) override { timer_.load(state, host().monotonic()); }
+
+ private:
+  void write(std::int64_t step, double steps_per_second) const {
+    belay::Events(host()).scalar(tag_, step, steps_per_second);
+    char text[48];
+    std::snprintf(text, sizeof(text), ": %.6g", steps_per_second);
+    host().info(tag_ + text);
+  }
+  void warn_of_standstill() {
+    constexpr int kMostWarnings = 5;
+    if (++standstills_ > kMostWarnings) return;
+    host().warning("the global step is still " + std::to_string(step_.last_fetched()) +
+                   " after another run, so nothing that counts steps will happen: let the train operation advance it");
+  }
+
+  belay::SecondOrStepTimer timer_;
+  belay::GlobalStep step_;
+  std::string tag_;
+  int standstills_ = 0;
+};
+
+}  // namespace
+
+BELAY_MODULE("1.0.0", StepCounter)

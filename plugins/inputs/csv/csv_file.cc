@@ -1,0 +1,115 @@
+#include "csv_file.h"
+
+#include <belay/data_file.h>
+#include <belay/error.h>
+#include <belay/nearest.h>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+
+namespace csv_input {
+namespace {
+
+using belay::Code;
+using belay::fail;
+
+// A list of names for a message.
+std::string joined(const std::vector<std::string>& names) {
+  constexpr std::size_t kShown = 20;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) text += (i == 0 ? "" : ", ") + names[i];
+  return names.size() <= kShown ? text : text + " and " + std::to_string(names.size() - kShown) + " more";
+}
+
+}  // namespace
+
+CsvFile::CsvFile(const CsvFormat& format) : format_(format) {
+  read_text();
+  rows_ = find_records(text_, format_.skip_lines, format_.delimiter);
+  const std::string prefix = "path: '" + format_.path + "' ";
+  const std::string skipped =
+      format_.skip_lines == 0 ? ""
+                              : " behind the " + std::to_string(format_.skip_lines) + " lines that 'skip_lines' skips";
+  if (rows_.empty()) fail(Code::kFailedPrecondition, prefix + "holds no rows" + skipped);
+  name_columns();
+  if (rows_.empty())
+    fail(Code::kFailedPrecondition, prefix + "holds a header and no rows; if it has no header, set header = false");
+}
+
+void CsvFile::read_text() {
+  const std::string prefix = "path: '" + format_.path + "' ";
+  text_.resize(static_cast<std::size_t>(belay::data_file_size("path", format_.path)));
+  std::ifstream file(format_.path, std::ios::binary);
+  file.read(text_.data(), static_cast<std::streamsize>(text_.size()));
+  if (!file) fail(Code::kDataLoss, prefix + "cannot be read whole");
+  if (text_.compare(0, 2, "\x1f\x8b") == 0)
+    fail(Code::kInvalidArgument, prefix + "is compressed; unpack it first (gunzip -k)");
+  const std::size_t zero = text_.find('\0');
+  if (zero != std::string::npos)
+    fail(Code::kInvalidArgument,
+         prefix + "is no text: byte " + std::to_string(zero) + " is zero; give a CSV file in UTF-8");
+  if (text_.compare(0, 3, "\xef\xbb\xbf") == 0) text_.erase(0, 3);  // a byte order mark
+}
+
+void CsvFile::name_columns() {
+  std::vector<std::string> first;
+  try {
+    first = split_record(text_of(rows_[0]), format_.delimiter);
+  } catch (const belay::Error& e) {
+    fail(e.code(), place(0) + ": " + e.what());
+  }
+  if (format_.header) {
+    if (!format_.columns.empty())
+      fail(Code::kInvalidArgument,
+           "'columns' names the columns of a file without a header; leave it out, or set header = "
+           "false and skip_lines");
+    columns_ = first;
+    rows_.erase(rows_.begin());
+  } else if (format_.columns.empty()) {
+    for (std::size_t i = 0; i < first.size(); ++i) columns_.push_back("column_" + std::to_string(i));
+  } else if (format_.columns.size() == first.size()) {
+    columns_ = format_.columns;
+  } else {
+    fail(Code::kInvalidArgument, place(0) + ": " + std::to_string(first.size()) + " columns, but 'columns' names " +
+                                     std::to_string(format_.columns.size()));
+  }
+}
+
+std::vector<std::string> CsvFile::fields(std::int64_t row) const {
+  std::vector<std::string> fields;
+  try {
+    fields = split_record(text_of(rows_[static_cast<std::size_t>(row)]), format_.delimiter);
+  } catch (const belay::Error& e) {
+    fail(e.code(), place(row) + ": " + e.what());
+  }
+  if (fields.size() != columns_.size())
+    fail(Code::kInvalidArgument, place(row) + ": " + std::to_string(fields.size()) + " columns, expected " +
+                                     std::to_string(columns_.size()) + "; a field that holds '" + format_.delimiter +
+                                     "' must stand in double quotes");
+  return fields;
+}
+
+std::string CsvFile::place(std::int64_t row) const {
+  return format_.path + ":" + std::to_string(rows_[static_cast<std::size_t>(row)].line);
+}
+
+std::size_t CsvFile::find_column(std::string_view option, std::string_view name) const {
+  const auto found = std::find(columns_.begin(), columns_.end(), name);
+  if (found != columns_.end()) {
+    if (std::find(found + 1, columns_.end(), name) != columns_.end())
+      fail(Code::kInvalidArgument, std::string(option) + ": several columns of '" + format_.path + "' are called \"" +
+                                       std::string(name) + "\"; use the column's number, from 0");
+    return static_cast<std::size_t>(found - columns_.begin());
+  }
+  const auto size = static_cast<std::int64_t>(columns_.size());
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  const bool is_number = error == std::errc() && end == name.data() + name.size();
+  if (is_number && number >= -size && number < size)
+    return static_cast<std::size_t>(number < 0 ? number + size : number);
+  fail(Code::kNotFound, std::string(option) + ": '" + format_.path + "' has no column \"" + std::string(name) + "\"" +
+                            belay::did_you_mean(name, columns_) + "; it has " + joined(columns_));
+}
+
+}  // namespace csv_input

@@ -1,0 +1,51 @@
+// A CSV file in memory: its column names and where its rows are. Making one scans the text once for line ends and
+// parses the header; rows are parsed when they are asked for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "csv_text.h"
+
+namespace csv_input {
+
+struct CsvFormat {
+  std::string path;
+  bool header = true;
+  char delimiter = ',';
+  std::int64_t skip_lines = 0;
+  std::vector<std::string> columns;  // names where there is no header; empty: column_0, column_1, ...
+};
+
+class CsvFile {
+ public:
+  // Fails where the file is missing, is no text, or has no rows.
+  explicit CsvFile(const CsvFormat& format);
+
+  const std::vector<std::string>& columns() const { return columns_; }
+  std::int64_t rows() const { return static_cast<std::int64_t>(rows_.size()); }
+  // As many fields as there are columns, else INVALID_ARGUMENT with file and line. Any thread.
+  std::vector<std::string> fields(std::int64_t row) const;
+  // "path:17", the line on which the row begins.
+  std::string place(std::int64_t row) const;
+
+  // The column of that name, or of that number: from 0, or from the end where negative. `option` named it.
+  std::size_t find_column(std::string_view option, std::string_view name) const;
+
+ private:
+  void read_text();
+  void name_columns();
+  std::string_view text_of(const Record& record) const {
+    return std::string_view(text_).substr(record.begin, record.end - record.begin);
+  }
+
+  CsvFormat format_;
+  std::string text_;
+  std::vector<Record> rows_;
+  std::vector<std::string> columns_;
+};
+
+}  // namespace csv_input

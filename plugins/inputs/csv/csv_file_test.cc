@@ -1,0 +1,119 @@
+#include "csv_file.h"
+
+#include <belay/testing/error_of.h>
+#include <belay/testing/temporary_folder.h>
+#include <gmock/gmock.h>
+
+namespace csv_input {
+namespace {
+
+using belay::testing::error_of;
+using belay::testing::TemporaryFolder;
+using ::testing::ElementsAre;
+
+class CsvFileTest : public ::testing::Test {
+ protected:
+  CsvFormat format(const std::string& text) { return {folder_.write("x.csv", text), true, ',', 0, {}}; }
+  std::string error_at_open(const CsvFormat& f) {
+    return error_of([&] { CsvFile file(f); });
+  }
+  TemporaryFolder folder_;
+  const std::string path_ = folder_.file("x.csv");
+};
+
+TEST_F(CsvFileTest, TheFirstRowNamesTheColumns) {
+  const CsvFile file(format("width, \"height\" ,kind\r\n1,2,a\r\n3,4,b\r\n"));
+  EXPECT_THAT(file.columns(), ElementsAre("width", "height", "kind"));
+  EXPECT_EQ(file.rows(), 2);
+  EXPECT_THAT(file.fields(1), ElementsAre("3", "4", "b"));
+  EXPECT_EQ(file.place(1), path_ + ":3");
+}
+
+TEST_F(CsvFileTest, WithoutAHeaderColumnsAreNumberedOrNamed) {
+  CsvFormat f = format("1,2\n3,4\n");
+  f.header = false;
+  EXPECT_THAT(CsvFile(f).columns(), ElementsAre("column_0", "column_1"));
+  EXPECT_EQ(CsvFile(f).rows(), 2);
+  f.columns = {"a", "b"};
+  EXPECT_THAT(CsvFile(f).columns(), ElementsAre("a", "b"));
+  f.columns = {"a", "b", "c"};
+  EXPECT_EQ(error_at_open(f), "INVALID_ARGUMENT: " + path_ + ":1: 2 columns, but 'columns' names 3");
+}
+
+TEST_F(CsvFileTest, LinesBeforeTheHeaderCanBeSkipped) {
+  CsvFormat f = format("150,4,setosa\n\"a\",b\n1,2\n");
+  f.skip_lines = 1;
+  const CsvFile file(f);
+  EXPECT_THAT(file.columns(), ElementsAre("a", "b"));
+  EXPECT_EQ(file.place(0), path_ + ":3");
+}
+
+TEST_F(CsvFileTest, AByteOrderMarkIsDropped) {
+  EXPECT_THAT(CsvFile(format("\xef\xbb\xbf"
+                             "a,b\n1,2\n"))
+                  .columns(),
+              ElementsAre("a", "b"));
+}
+
+TEST_F(CsvFileTest, WhatOpeningCanSeeIsAnError) {
+  struct Case {
+    std::string text;
+    const char* error;  // @: the path
+  };
+  const Case cases[] = {
+      {"", "FAILED_PRECONDITION: path: '@' holds no rows"},
+      {" \n\r\n", "FAILED_PRECONDITION: path: '@' holds no rows"},
+      {"a,b\n", "FAILED_PRECONDITION: path: '@' holds a header and no rows; if it has no header, set header = false"},
+      {"\x1f\x8b\x08 more", "INVALID_ARGUMENT: path: '@' is compressed; unpack it first (gunzip -k)"},
+      {std::string("a,b\n1,\0\n", 8),
+       "INVALID_ARGUMENT: path: '@' is no text: byte 6 is zero; give a CSV file in UTF-8"},
+      {"\"a,b\n1,2\n", "INVALID_ARGUMENT: @:1: a quoted field does not end"},
+  };
+  for (const Case& c : cases) {
+    std::string expected = c.error;
+    expected.replace(expected.find('@'), 1, path_);
+    EXPECT_EQ(error_at_open(format(c.text)), expected);
+  }
+  CsvFormat f = format("a,b\n");
+  f.skip_lines = 3;
+  EXPECT_EQ(error_at_open(f),
+            "FAILED_PRECONDITION: path: '" + path_ + "' holds no rows behind the 3 lines that 'skip_lines' skips");
+  f = format("a,b\n1,2\n");
+  f.columns = {"a", "b"};
+  EXPECT_EQ(
+      error_at_open(f),
+      "INVALID_ARGUMENT: 'columns' names the columns of a file without a header; leave it out, or set header = false "
+      "and skip_lines");
+  f.path = folder_.file("y.csv");
+  EXPECT_EQ(error_at_open(f), "NOT_FOUND: path: there is no file '" + f.path + "' (did you mean \"x.csv\"?)");
+}
+
+TEST_F(CsvFileTest, ARowOfOtherLengthIsAnErrorWithItsLine) {
+  const CsvFile file(format("a,b\n1,2\n\n1,2,3\n\"x\n"));
+  EXPECT_EQ(
+      error_of([&] { file.fields(1); }),
+      "INVALID_ARGUMENT: " + path_ + ":4: 3 columns, expected 2; a field that holds ',' must stand in double quotes");
+  EXPECT_EQ(error_of([&] { file.fields(2); }), "INVALID_ARGUMENT: " + path_ + ":5: a quoted field does not end");
+}
+
+TEST_F(CsvFileTest, FindsColumnsByNameAndNumber) {
+  const CsvFile file(format("width,height,width,2\n1,2,3,4\n"));
+  EXPECT_EQ(file.find_column("label", "height"), 1u);
+  EXPECT_EQ(file.find_column("label", "0"), 0u);
+  EXPECT_EQ(file.find_column("label", "-1"), 3u);
+  EXPECT_EQ(file.find_column("label", "-4"), 0u);
+  EXPECT_EQ(file.find_column("label", "2"), 3u);  // a name first
+  EXPECT_EQ(error_of([&] { file.find_column("label", "hieght"); }),
+            "NOT_FOUND: label: '" + path_ +
+                "' has no column \"hieght\" (did you mean \"height\"?); it has width, height, width, 2");
+  EXPECT_EQ(error_of([&] { file.find_column("features", "4"); }),
+            "NOT_FOUND: features: '" + path_ + "' has no column \"4\"; it has width, height, width, 2");
+  EXPECT_EQ(error_of([&] { file.find_column("features", "-5"); }),
+            "NOT_FOUND: features: '" + path_ + "' has no column \"-5\"; it has width, height, width, 2");
+  EXPECT_EQ(error_of([&] { file.find_column("label", "width"); }),
+            "INVALID_ARGUMENT: label: several columns of '" + path_ +
+                "' are called \"width\"; use the column's number, from 0");
+}
+
+}  // namespace
+}  // namespace csv_input

@@ -1,0 +1,46 @@
+// The rows of a CSV file as numbers.
+#pragma once
+
+#include <belay/decode_pool.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "csv_file.h"
+
+namespace csv_input {
+
+enum class LabelType { kClass, kFloat };
+
+struct TableColumns {
+  std::vector<std::size_t> features;
+  std::optional<std::size_t> label;
+  LabelType label_type = LabelType::kClass;
+  std::vector<std::string> classes;  // texts by class number; empty: see Table::classes
+};
+
+struct Table {
+  std::size_t width = 0;         // features of a row
+  std::vector<double> features;  // row after row
+  // Of kClass: the place of the text in TableColumns::classes. Without such a list: the numbers as they stand, if the
+  // first row's label is a whole number from 0; else the texts' numbers in the order of first appearance.
+  std::vector<std::int64_t> classes;
+  std::vector<float> targets;  // of kFloat
+};
+
+// Parses every row. INVALID_ARGUMENT with file, line and column at the first row that does not fit.
+Table parse_table(const CsvFile& file, const TableColumns& columns, belay::DecodePool& pool);
+
+// Scales each feature so that over `rows` its mean is 0 and its standard deviation 1. A feature that is the same in all
+// of them becomes 0 there.
+void standardize(Table& table, const std::vector<std::int64_t>& rows);
+
+// Which rows belong to "train", "eval" or "all", ascending. Eval gets `eval_fraction` of the rows, rounded, chosen by
+// `seed` alone, so that two inputs with one seed get parts that are disjoint and complete.
+std::vector<std::int64_t> rows_of_split(std::int64_t rows, std::string_view split, double eval_fraction,
+                                        std::uint64_t seed);
+
+}  // namespace csv_input

@@ -1,0 +1,167 @@
+#include "csv_table.h"
+
+#include <belay/testing/error_of.h>
+#include <belay/testing/temporary_folder.h>
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <clocale>
+#include <set>
+
+namespace csv_input {
+namespace {
+
+using belay::testing::error_of;
+using belay::testing::TemporaryFolder;
+using ::testing::DoubleEq;
+using ::testing::DoubleNear;
+using ::testing::ElementsAre;
+
+class CsvTable : public ::testing::Test {
+ protected:
+  // The last column is the label.
+  Table parse(const std::string& text, LabelType type = LabelType::kClass, std::vector<std::string> classes = {},
+              int threads = 1) {
+    const CsvFile file(CsvFormat{folder_.write("x.csv", text), false, ',', 0, {}});
+    TableColumns columns{{}, file.columns().size() - 1, type, std::move(classes)};
+    for (std::size_t i = 0; i + 1 < file.columns().size(); ++i) columns.features.push_back(i);
+    belay::DecodePool pool(threads);
+    return parse_table(file, columns, pool);
+  }
+  TemporaryFolder folder_;
+  const std::string path_ = folder_.file("x.csv");
+};
+
+TEST_F(CsvTable, ReadsNumbersInEveryNotation) {
+  const Table t = parse("1,-2.5,+3,1e2,.5,0\n", LabelType::kFloat);
+  EXPECT_THAT(t.features, ElementsAre(1, -2.5, 3, 100, 0.5));
+  EXPECT_THAT(t.targets, ElementsAre(0));
+}
+
+TEST_F(CsvTable, TheLocaleDoesNotMatter) {
+  const std::string before = std::setlocale(LC_ALL, nullptr);
+  for (const char* name : {"de_DE.UTF-8", "fr_FR.UTF-8", "C.UTF-8"}) std::setlocale(LC_ALL, name);
+  EXPECT_THAT(parse("1.5,0\n").features, ElementsAre(1.5));
+  std::setlocale(LC_ALL, before.c_str());
+}
+
+TEST_F(CsvTable, ClassesAreTheNumbersThemselvesIfTheFirstIsOne) {
+  EXPECT_THAT(parse("0,2\n0,0\n0,1\n").classes, ElementsAre(2, 0, 1));
+}
+
+TEST_F(CsvTable, ClassTextsAreNumberedAsTheyAppearOrByTheList) {
+  const std::string text = "0,cat\n0,dog\n0,cat\n0,ant\n";
+  EXPECT_THAT(parse(text).classes, ElementsAre(0, 1, 0, 2));
+  EXPECT_THAT(parse(text, LabelType::kClass, {"ant", "cat", "dog"}).classes, ElementsAre(1, 2, 1, 0));
+  EXPECT_THAT(parse("0,-1\n0,1\n", LabelType::kClass, {"-1", "1"}).classes, ElementsAre(0, 1));
+}
+
+TEST_F(CsvTable, RowsThatDoNotFitAreErrorsWithTheirPlace) {
+  struct Case {
+    std::string text;
+    LabelType type;
+    std::vector<std::string> classes;
+    const char* error;  // behind the path
+  };
+  const std::string long_text(60, 'x');
+  const Case cases[] = {
+      {"1,2,0\n1,0\n",
+       LabelType::kClass,
+       {},
+       ":2: 2 columns, expected 3; a field that holds ',' must stand in double quotes"},
+      {"1,2,0\n1,abc,0\n",
+       LabelType::kClass,
+       {},
+       ":2: column \"column_1\" is \"abc\", not a number; repair the row, or leave the column out of 'features'"},
+      {"1,,0\n",
+       LabelType::kClass,
+       {},
+       ":1: column \"column_1\" is empty, not a number; repair the row, or leave the column out of 'features'"},
+      {"1,2 3,0\n",
+       LabelType::kClass,
+       {},
+       ":1: column \"column_1\" is \"2 3\", not a number; repair the row, or leave the column out of 'features'"},
+      {"1,nan,0\n",
+       LabelType::kClass,
+       {},
+       ":1: column \"column_1\" is \"nan\", not a number; repair the row, or leave the column out of 'features'"},
+      {"1,1e39,0\n",
+       LabelType::kClass,
+       {},
+       ":1: column \"column_1\" is \"1e39\", outside the range of float32; repair the row, or leave the column out of "
+       "'features'"},
+      {"1,2,1e999\n",
+       LabelType::kFloat,
+       {},
+       ":1: column \"column_2\" is \"1e999\", outside the range of float32; repair the row"},
+      {long_text + ",2,0\n",
+       LabelType::kClass,
+       {},
+       ":1: column \"column_0\" is \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...\", not a number; repair the row, or "
+       "leave "
+       "the column out of 'features'"},
+      {"1,0\n1,cat\n",
+       LabelType::kClass,
+       {},
+       ":2: label \"cat\" is not a whole number from 0 like the first one; list the texts in 'classes'"},
+      {"1,0\n1,-1\n",
+       LabelType::kClass,
+       {},
+       ":2: label \"-1\" is not a whole number from 0 like the first one; list the texts in 'classes'"},
+      {"1,cat\n1,dgo\n",
+       LabelType::kClass,
+       {"cat", "dog"},
+       ":2: label \"dgo\" is not one of the 2 in 'classes' (did you mean \"dog\"?)"},
+      {"1,0\n\n1,3\n", LabelType::kClass, {"0", "1", "2"}, ":3: label \"3\" is not one of the 3 in 'classes'"},
+  };
+  for (const Case& c : cases)
+    for (const int threads : {1, 4})
+      EXPECT_EQ(error_of([&] { parse(c.text, c.type, c.classes, threads); }), "INVALID_ARGUMENT: " + path_ + c.error);
+  EXPECT_EQ(error_of([&] {
+              parse("1,a\n", LabelType::kClass, {"a", "b", "a"});
+            }),
+            "INVALID_ARGUMENT: 'classes' holds \"a\" twice");
+}
+
+TEST_F(CsvTable, TheFirstBadRowIsTold) {
+  std::string text;
+  for (int row = 0; row < 100; ++row) text += row == 23 || row == 71 ? "bad,0\n" : "1,0\n";
+  for (const int threads : {1, 2, 7})
+    EXPECT_EQ(
+        error_of([&] { parse(text, LabelType::kClass, {}, threads); }),
+        "INVALID_ARGUMENT: " + path_ +
+            ":24: column \"column_0\" is \"bad\", not a number; repair the row, or leave the column out of 'features'");
+}
+
+TEST(CsvStandardize, MeasuresOnTheGivenRowsAndScalesAll) {
+  Table t;
+  t.width = 2;
+  t.features = {1, 5, 3, 5, 9, 6};
+  standardize(t, {0, 1});
+  EXPECT_THAT(t.features,
+              ElementsAre(DoubleEq(-1), DoubleEq(0), DoubleEq(1), DoubleEq(0), DoubleEq(7), DoubleNear(1, 1e-12)));
+}
+
+TEST(CsvSplit, TrainAndEvalAreDisjointAndComplete) {
+  for (const std::int64_t rows : {1, 2, 5, 10, 150, 1001}) {
+    for (const double fraction : {0.0, 0.1, 0.2, 0.5, 1.0}) {
+      const auto train = rows_of_split(rows, "train", fraction, 3), eval = rows_of_split(rows, "eval", fraction, 3);
+      EXPECT_EQ(static_cast<std::int64_t>(eval.size()), std::llround(fraction * static_cast<double>(rows)));
+      EXPECT_TRUE(std::is_sorted(train.begin(), train.end()) && std::is_sorted(eval.begin(), eval.end()));
+      std::set<std::int64_t> all(train.begin(), train.end());
+      all.insert(eval.begin(), eval.end());
+      EXPECT_EQ(train.size() + eval.size(), all.size());
+      EXPECT_EQ(static_cast<std::int64_t>(all.size()), rows);
+      EXPECT_EQ(*all.rbegin(), rows - 1);
+    }
+  }
+}
+
+TEST(CsvSplit, TheSeedChooses) {
+  EXPECT_EQ(rows_of_split(100, "eval", 0.2, 1), rows_of_split(100, "eval", 0.2, 1));
+  EXPECT_NE(rows_of_split(100, "eval", 0.2, 1), rows_of_split(100, "eval", 0.2, 2));
+  EXPECT_THAT(rows_of_split(3, "all", 0.2, 1), ElementsAre(0, 1, 2));
+}
+
+}  // namespace
+}  // namespace csv_input

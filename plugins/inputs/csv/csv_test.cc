@@ -1,0 +1,269 @@
+#include <belay/testing/error_of.h>
+#include <belay/testing/input_driver.h>
+#include <belay/testing/temporary_folder.h>
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "plugins/inputs/real_data.h"
+
+extern "C" const belay_module belay_module_csv;
+
+namespace {
+
+using belay::testing::error_of;
+using belay::testing::InputBatch;
+using belay::testing::InputDriver;
+using belay::testing::module_under_test;
+using belay::testing::OptionValues;
+using belay::testing::TemporaryFolder;
+using ::testing::ElementsAre;
+using ::testing::FloatNear;
+
+const belay_module& module() { return module_under_test(belay_module_csv); }
+
+class Csv : public ::testing::Test {
+ protected:
+  // n rows: i, 10 * i, i modulo 3.
+  OptionValues rows(int n) {
+    std::string text = "a,b,kind\n";
+    for (int i = 0; i < n; ++i)
+      text += std::to_string(i) + "," + std::to_string(10 * i) + "," + std::to_string(i % 3) + "\n";
+    return {{"path", folder_.write("rows.csv", text)}};
+  }
+  static std::vector<float> features_of(const OptionValues& options, std::int64_t shard = 0, std::int64_t shards = 1) {
+    InputDriver input(module(), options.with({"epochs", 1}));
+    input.open(shard, shards);
+    std::vector<float> all;
+    for (const InputBatch& batch : input.all_batches())
+      for (const float value : batch.values<float>("features")) all.push_back(value);
+    return all;
+  }
+  static std::string error_at_open(const OptionValues& options) {
+    return error_of([&] {
+      InputDriver input(module(), options);
+      input.open();
+    });
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(Csv, DeclaresFeaturesAndLabel) {
+  InputDriver input(module(), rows(4));
+  const auto& spec = input.spec();
+  ASSERT_EQ(spec.size(), 2u);
+  EXPECT_EQ(spec[0].name, "features");
+  EXPECT_EQ(spec[0].dtype, belay::DType::kFloat32);
+  EXPECT_THAT(spec[0].dims, ElementsAre(-1, 2));
+  EXPECT_EQ(spec[1].name, "label");
+  EXPECT_EQ(spec[1].dtype, belay::DType::kInt64);
+  EXPECT_THAT(spec[1].dims, ElementsAre(-1));
+  EXPECT_TRUE(spec[1].is_label);
+}
+
+TEST_F(Csv, DeliversRowsInOrder) {
+  InputDriver input(module(), rows(5).with({"batch_size", 3}).with({"epochs", 1}));
+  input.open();
+  EXPECT_EQ(input.size(), 5);
+  const auto batches = input.all_batches();
+  ASSERT_EQ(batches.size(), 2u);
+  EXPECT_THAT(batches[0].values<float>("features"), ElementsAre(0, 0, 1, 10, 2, 20));
+  EXPECT_THAT(batches[0].values<std::int64_t>("label"), ElementsAre(0, 1, 2));
+  EXPECT_THAT(batches[1].values<float>("features"), ElementsAre(3, 30, 4, 40));
+  EXPECT_EQ(InputBatch::text_of(batches[1].position), "{1, 0}");
+}
+
+TEST_F(Csv, TakesTheColumnsThatAreNamed) {
+  InputDriver input(module(), rows(2)
+                                  .with({"features", std::vector<std::string>{"kind", "0"}})
+                                  .with({"label", "b"})
+                                  .with({"label_type", "float"}));
+  EXPECT_EQ(input.spec()[1].dtype, belay::DType::kFloat32);
+  input.open();
+  const InputBatch batch = *input.next();
+  EXPECT_THAT(batch.values<float>("features"), ElementsAre(0, 0, 1, 1));
+  EXPECT_THAT(batch.values<float>("label"), ElementsAre(0, 10));
+}
+
+TEST_F(Csv, WithoutALabelEveryColumnIsAFeature) {
+  InputDriver input(module(), rows(2).with({"label", ""}));
+  input.open();
+  EXPECT_EQ(input.spec().size(), 1u);
+  EXPECT_THAT(input.next()->values<float>("features"), ElementsAre(0, 0, 0, 1, 10, 1));
+}
+
+TEST_F(Csv, TrainAndEvalAreDisjointAndComplete) {
+  const OptionValues options = rows(40).with({"features", std::vector<std::string>{"a"}});
+  std::multiset<float> together;
+  for (const char* split : {"train", "eval"})
+    for (const float value : features_of(options.with({"split", split}).with({"eval_fraction", 0.25})))
+      together.insert(value);
+  const auto all = features_of(options);
+  EXPECT_EQ(together, std::multiset<float>(all.begin(), all.end()));
+  EXPECT_EQ(features_of(options.with({"split", "eval"}).with({"eval_fraction", 0.25})).size(), 10u);
+}
+
+TEST_F(Csv, EvalIsScaledAsTrain) {
+  const OptionValues options = rows(20).with({"features", std::vector<std::string>{"a"}});
+  const auto train = features_of(options.with({"split", "train"})), eval = features_of(options.with({"split", "eval"}));
+  double mean = 0, squares = 0;
+  for (const float value : train) mean += value / static_cast<double>(train.size());
+  for (const float value : train) squares += (value - mean) * (value - mean) / static_cast<double>(train.size());
+  const auto expect_scaled = [&](const char* split, const std::vector<float>& raw) {
+    const auto scaled = features_of(options.with({"split", split}).with({"standardize", true}));
+    ASSERT_EQ(scaled.size(), raw.size());
+    for (std::size_t i = 0; i < raw.size(); ++i)
+      EXPECT_THAT(scaled[i], FloatNear(static_cast<float>((raw[i] - mean) / std::sqrt(squares)), 1e-6f));
+  };
+  expect_scaled("train", train);
+  expect_scaled("eval", eval);
+}
+
+TEST_F(Csv, ShardsAreDisjointAndComplete) {
+  const OptionValues options = rows(31).with({"features", std::vector<std::string>{"a"}}).with({"shuffle", true});
+  std::multiset<float> together;
+  for (int shard = 0; shard < 4; ++shard)
+    for (const float value : features_of(options, shard, 4)) together.insert(value);
+  const auto all = features_of(options);
+  EXPECT_EQ(together, std::multiset<float>(all.begin(), all.end()));
+  EXPECT_EQ(together.size(), 31u);
+}
+
+TEST_F(Csv, KeepsTheLawsOfAnInput) {
+  std::mt19937 random(5);
+  for (int round = 0; round < 12; ++round) {
+    InputDriver input(module(), rows(1 + static_cast<int>(random() % 40))
+                                    .with({"batch_size", 1 + random() % 9})
+                                    .with({"epochs", 1 + random() % 3})
+                                    .with({"shuffle", random() % 2 == 0})
+                                    .with({"standardize", random() % 2 == 0})
+                                    .with({"decode_threads", 1 + random() % 5}));
+    input.open();
+    EXPECT_EQ(input.difference_after_restart(200), "");
+    EXPECT_EQ(input.difference_after_resume(200), "");
+    EXPECT_EQ(input.difference_after_end(200), "");
+  }
+}
+
+TEST_F(Csv, WhatOpeningCanSeeIsAnErrorThere) {
+  const OptionValues options = rows(3);
+  const std::string path = folder_.file("rows.csv");
+  struct Case {
+    OptionValues options;
+    std::string error;
+  };
+  const Case cases[] = {
+      {{}, "INVALID_ARGUMENT: 'path' is required"},
+      {{{"path", ""}}, "INVALID_ARGUMENT: path: the file name is empty"},
+      {{{"path", folder_.file("row.csv")}},
+       "NOT_FOUND: path: there is no file '" + folder_.file("row.csv") + "' (did you mean \"rows.csv\"?)"},
+      {options.with({"delimiter", "::"}),
+       "INVALID_ARGUMENT: 'delimiter' is \"::\", must be one character such as , ; | or a tab"},
+      {options.with({"label", "kindd"}),
+       "NOT_FOUND: label: '" + path + "' has no column \"kindd\" (did you mean \"kind\"?); it has a, b, kind"},
+      {options.with({"features", std::vector<std::string>{"a", "kind"}}),
+       "INVALID_ARGUMENT: features: \"kind\" is the label's column"},
+      {options.with({"features", std::vector<std::string>{"a", "0"}}),
+       "INVALID_ARGUMENT: features: \"0\" is there twice"},
+      {options.with({"split", "test"}), "INVALID_ARGUMENT: 'split' is \"test\", must be one of: all, train, eval"},
+      {options.with({"split", "eval"}).with({"eval_fraction", 0.1}),
+       "FAILED_PRECONDITION: split: '" + path +
+           "' has 3 rows and none of them is for \"eval\"; change 'eval_fraction'"},
+      {options.with({"split", "eval"}).with({"eval_fraction", 1.0}).with({"standardize", true}),
+       "FAILED_PRECONDITION: standardize: no row of '" + path +
+           "' is for \"train\", by which the features are scaled; change 'eval_fraction'"},
+      {{{"path", folder_.write("one.csv", "a\n1\n")}},
+       "INVALID_ARGUMENT: features: '" + folder_.file("one.csv") + "' has no column besides the label"},
+      {{{"path", folder_.write("garbage", std::string("\x89PNG\0\1\2", 7))}},
+       "INVALID_ARGUMENT: path: '" + folder_.file("garbage") +
+           "' is no text: byte 4 is zero; give a CSV file in UTF-8"},
+  };
+  for (const Case& c : cases) EXPECT_EQ(error_at_open(c.options), c.error);
+}
+
+TEST_F(Csv, ABadRowIsFoundWhileTraining) {
+  InputDriver input(module(), {{"path", folder_.write("bad.csv", "a,b\n1,0\n2\n")}});
+  input.open();
+  for (int again = 0; again < 2; ++again)
+    EXPECT_EQ(error_of([&] { input.next(); }),
+              "INVALID_ARGUMENT: " + folder_.file("bad.csv") +
+                  ":3: 1 columns, expected 2; a field that holds ',' must stand in double quotes");
+}
+
+TEST_F(Csv, GarbageIsAnErrorAndNeverACrash) {
+  std::mt19937 random(17);
+  const std::string letters = "01,.\"\n\r e-+x\t;";
+  for (int round = 0; round < 2000; ++round) {
+    std::string text;
+    for (std::size_t i = random() % 60; i > 0; --i) text.push_back(letters[random() % letters.size()]);
+    error_of([&] {
+      InputDriver input(module(), {{"path", folder_.write("x.csv", text)},
+                                   {"header", random() % 2 == 0},
+                                   {"skip_lines", random() % 3},
+                                   {"epochs", 1}});
+      input.open();
+      input.all_batches();
+    });
+  }
+}
+
+TEST(CsvOfUci, ReadsIris) {
+  const std::string path = data_folder() + "/uci/iris.csv";
+  BELAY_NEEDS_DATA(path);
+  const OptionValues options = {
+      {"path", path}, {"skip_lines", 1}, {"header", false}, {"batch_size", 200}, {"epochs", 1}};
+  InputDriver input(module(), options);
+  input.open();
+  const InputBatch batch = *input.next();
+  EXPECT_EQ(batch.rows(), 150);
+  const auto values = batch.values<float>("features");
+  EXPECT_EQ(std::vector<float>(values.begin(), values.begin() + 4), (std::vector<float>{5.1f, 3.5f, 1.4f, 0.2f}));
+  double sum = 0;
+  for (const float value : values) sum += value;
+  EXPECT_NEAR(sum, 2078.7, 0.01);
+  std::vector<int> per_class(3);
+  for (const std::int64_t label : batch.values<std::int64_t>("label")) ++per_class[static_cast<std::size_t>(label)];
+  EXPECT_THAT(per_class, ElementsAre(50, 50, 50));
+
+  InputDriver eval(module(), options.with({"split", "eval"}));
+  eval.open();
+  EXPECT_EQ(eval.size(), 30);
+  EXPECT_EQ(error_of([&] {
+              InputDriver(module(), options.with({"header", true})).open();
+            }),
+            "");  // the first row becomes the header
+}
+
+TEST(CsvOfUci, ReadsIrisForRegression) {
+  const std::string path = data_folder() + "/uci/iris.csv";
+  BELAY_NEEDS_DATA(path);
+  InputDriver input(
+      module(),
+      {{"path", path},
+       {"skip_lines", 1},
+       {"header", false},
+       {"columns", std::vector<std::string>{"sepal_length", "sepal_width", "petal_length", "petal_width", "species"}},
+       {"features", std::vector<std::string>{"sepal_length", "sepal_width", "petal_length"}},
+       {"label", "petal_width"},
+       {"label_type", "float"},
+       {"batch_size", 2}});
+  input.open();
+  const InputBatch batch = *input.next();
+  EXPECT_THAT(batch.values<float>("features"), ElementsAre(5.1f, 3.5f, 1.4f, 4.9f, 3.0f, 1.4f));
+  EXPECT_THAT(batch.values<float>("label"), ElementsAre(0.2f, 0.2f));
+}
+
+TEST(CsvOfUci, ReadsWine) {
+  const std::string path = data_folder() + "/uci/wine_data.csv";
+  BELAY_NEEDS_DATA(path);
+  InputDriver input(module(), {{"path", path}, {"skip_lines", 1}, {"header", false}});
+  input.open();
+  EXPECT_EQ(input.size(), 178);
+  EXPECT_THAT(input.spec()[0].dims, ElementsAre(-1, 13));
+}
+
+}  // namespace

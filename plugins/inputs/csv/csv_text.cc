@@ -1,0 +1,98 @@
+#include "csv_text.h"
+
+#include <belay/error.h>
+
+namespace csv_input {
+namespace {
+
+using belay::Code;
+using belay::fail;
+
+bool is_space(char c, char delimiter) { return (c == ' ' || c == '\t' || c == '\r') && c != delimiter; }
+
+bool is_blank(std::string_view record, char delimiter) {
+  for (const char c : record)
+    if (!is_space(c, delimiter)) return false;
+  return true;
+}
+
+std::string_view trimmed(std::string_view text, char delimiter) {
+  while (!text.empty() && is_space(text.front(), delimiter)) text.remove_prefix(1);
+  while (!text.empty() && is_space(text.back(), delimiter)) text.remove_suffix(1);
+  return text;
+}
+
+// Takes a quoted field and the delimiter behind it from the front of `rest`, which begins with the quote. `more`:
+// whether there was a delimiter.
+std::string take_quoted(std::string_view& rest, char delimiter, bool& more) {
+  std::string field;
+  std::size_t i = 1;
+  for (;; ++i) {
+    if (i >= rest.size()) fail(Code::kInvalidArgument, "a quoted field does not end");
+    if (rest[i] != '"') {
+      field.push_back(rest[i]);
+    } else if (i + 1 < rest.size() && rest[i + 1] == '"') {
+      field.push_back('"');
+      ++i;
+    } else {
+      break;
+    }
+  }
+  const std::size_t end = rest.find(delimiter, i + 1);
+  more = end != std::string_view::npos;
+  if (!is_blank(rest.substr(i + 1, more ? end - i - 1 : end), delimiter))
+    fail(Code::kInvalidArgument, "a quoted field is followed by more text; double the quotes inside it");
+  rest.remove_prefix(more ? end + 1 : rest.size());
+  return field;
+}
+
+}  // namespace
+
+std::vector<Record> find_records(std::string_view text, std::int64_t skip_lines, char delimiter) {
+  std::vector<Record> records;
+  std::int64_t line = 1;
+  Record record{0, 0, line};
+  bool quoted = false, field_begins = true;
+  const auto finish = [&](std::size_t end) {
+    record.end = end;
+    if (record.line > skip_lines && !is_blank(text.substr(record.begin, end - record.begin), delimiter))
+      records.push_back(record);
+    record = {end + 1, 0, line};
+    quoted = false, field_begins = true;
+  };
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '\n') {
+      ++line;
+      if (!quoted) finish(i);
+    } else if (quoted) {
+      if (c == '"') quoted = false;  // of a doubled quote, the second opens the field again
+      field_begins = !quoted;
+    } else if (c == '"' && field_begins) {
+      quoted = record.line > skip_lines;
+    } else {
+      field_begins = c == delimiter || (field_begins && is_space(c, delimiter));
+    }
+  }
+  finish(text.size());
+  return records;
+}
+
+std::vector<std::string> split_record(std::string_view record, char delimiter) {
+  std::vector<std::string> fields;
+  std::string_view rest = record;
+  for (bool more = true; more;) {
+    while (!rest.empty() && is_space(rest.front(), delimiter)) rest.remove_prefix(1);
+    if (!rest.empty() && rest.front() == '"') {
+      fields.push_back(take_quoted(rest, delimiter, more));
+      continue;
+    }
+    const std::size_t end = rest.find(delimiter);
+    more = end != std::string_view::npos;
+    fields.emplace_back(trimmed(rest.substr(0, end), delimiter));
+    rest.remove_prefix(more ? end + 1 : rest.size());
+  }
+  return fields;
+}
+
+}  // namespace csv_input

@@ -1,0 +1,26 @@
+// Text of comma-separated values, as RFC 4180 describes it: records end with a line feed (a carriage return before it
+// is dropped), a field may stand in double quotes and then hold delimiters, line feeds and doubled quotes. Spaces and
+// tabs round a field are dropped. Blank lines are no records.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace csv_input {
+
+struct Record {
+  std::size_t begin = 0, end = 0;  // in the text, without the line's end
+  std::int64_t line = 1;           // on which it begins, from 1
+};
+
+// The records behind the first `skip_lines` lines. Looks at quotes and line ends only.
+std::vector<Record> find_records(std::string_view text, std::int64_t skip_lines, char delimiter);
+
+// The fields of one record. Throws INVALID_ARGUMENT, without the place, where a quote does not end or is followed by
+// more.
+std::vector<std::string> split_record(std::string_view record, char delimiter);
+
+}  // namespace csv_input

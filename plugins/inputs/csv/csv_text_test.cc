@@ -1,0 +1,73 @@
+#include "csv_text.h"
+
+#include <belay/testing/error_of.h>
+#include <gmock/gmock.h>
+
+namespace csv_input {
+namespace {
+
+using belay::testing::error_of;
+using ::testing::ElementsAre;
+
+std::vector<std::string> records_of(std::string_view text, std::int64_t skip_lines = 0) {
+  std::vector<std::string> records;
+  for (const Record& r : find_records(text, skip_lines, ','))
+    records.push_back(std::to_string(r.line) + ":" + std::string(text.substr(r.begin, r.end - r.begin)));
+  return records;
+}
+
+TEST(CsvText, RecordsEndWithALineFeedOrTheText) {
+  EXPECT_THAT(records_of("a,b\nc,d\n"), ElementsAre("1:a,b", "2:c,d"));
+  EXPECT_THAT(records_of("a,b\nc,d"), ElementsAre("1:a,b", "2:c,d"));
+  EXPECT_THAT(records_of(""), ElementsAre());
+}
+
+TEST(CsvText, BlankLinesAreNoRecordsButCount) {
+  EXPECT_THAT(records_of("\n  \na\r\n\r\n\t\nb\n\n"), ElementsAre("3:a\r", "6:b"));
+}
+
+TEST(CsvText, QuotedFieldsMayHoldLineFeeds) {
+  EXPECT_THAT(records_of("\"a\nb\",1\n\"c\"\"\n\",2\nd"), ElementsAre("1:\"a\nb\",1", "3:\"c\"\"\n\",2", "5:d"));
+}
+
+TEST(CsvText, AQuoteInsideAFieldIsACharacter) {
+  EXPECT_THAT(records_of("5\" pipe,1\n6\" pipe,2\n"), ElementsAre("1:5\" pipe,1", "2:6\" pipe,2"));
+}
+
+TEST(CsvText, SkippedLinesAreNotRead) {
+  EXPECT_THAT(records_of("\"open\na,b\nc,d\n", 1), ElementsAre("2:a,b", "3:c,d"));
+  EXPECT_THAT(records_of("\n\na\n", 2), ElementsAre("3:a"));
+  EXPECT_THAT(records_of("a\nb\n", 5), ElementsAre());
+}
+
+TEST(CsvText, SplitsFields) {
+  struct Case {
+    const char* record;
+    char delimiter;
+    std::vector<std::string> fields;
+  };
+  const Case cases[] = {
+      {"a,b,c", ',', {"a", "b", "c"}},
+      {" a ,\tb\r", ',', {"a", "b"}},
+      {"", ',', {""}},
+      {",", ',', {"", ""}},
+      {"a,", ',', {"a", ""}},
+      {"\"a,b\" , \"c\"", ',', {"a,b", "c"}},
+      {"\"a \"\"b\"\"\",\"\"", ',', {"a \"b\"", ""}},
+      {"\" a \",x", ',', {" a ", "x"}},
+      {"5\" pipe,1", ',', {"5\" pipe", "1"}},
+      {"a;b,c", ';', {"a", "b,c"}},
+      {"a\t\tb", '\t', {"a", "", "b"}},
+      {"a b", ' ', {"a", "b"}},
+  };
+  for (const Case& c : cases) EXPECT_EQ(split_record(c.record, c.delimiter), c.fields) << c.record;
+}
+
+TEST(CsvText, BrokenQuotesAreErrors) {
+  EXPECT_EQ(error_of([] { split_record("a,\"b", ','); }), "INVALID_ARGUMENT: a quoted field does not end");
+  EXPECT_EQ(error_of([] { split_record("\"a\"b,c", ','); }),
+            "INVALID_ARGUMENT: a quoted field is followed by more text; double the quotes inside it");
+}
+
+}  // namespace
+}  // namespace csv_input

@@ -1,0 +1,161 @@
+// Records and labels from a pair of IDX files, such as MNIST's.
+//
+// Opening reads the headers; the files are read whole at the first batch and stay in memory in their own element type.
+#include <belay/decode_pool.h>
+#include <belay/example_order.h>
+#include <belay/plugin.h>
+
+#include <array>
+#include <optional>
+
+#include "idx_file.h"
+
+namespace idx_input {
+namespace {
+
+using belay::Code;
+using belay::fail;
+
+class Idx final : public belay::Input {
+ public:
+  struct Options {
+    belay::Path images;
+    belay::Path labels;
+    std::int64_t classes = 10;
+    bool flatten = true;
+    std::optional<double> scale;
+    double mean = 0;
+    double stddev = 1;
+    std::int64_t batch_size = 32;
+    bool shuffle = false;
+    std::int64_t epochs = 0;
+    std::int64_t decode_threads = 1;
+  };
+  static constexpr auto about = belay::about(
+      "idx", "Images and labels from files in MNIST's IDX format, plain or .gz",
+      belay::option("images", &Options::images, "IDX file of the records, of any element type").required(),
+      belay::option("labels", &Options::labels, "IDX file of one whole number per record; unset: no labels"),
+      belay::option("classes", &Options::classes, "labels must be below this; 0: not checked").min(0),
+      belay::option("flatten", &Options::flatten, "feature 'image' as [batch, elements], not [batch, rows, columns]"),
+      belay::option("scale", &Options::scale, "factor of each element; unset: 1/255 for uint8, else 1"),
+      belay::option("mean", &Options::mean, "subtracted after scaling"),
+      belay::option("std", &Options::stddev, "divisor after that").min(1e-30),
+      belay::option("batch_size", &Options::batch_size, "examples in a batch; an epoch's last one may be shorter")
+          .range(1, 1e6),
+      belay::option("shuffle", &Options::shuffle, "another order in each epoch, by the run's seed"),
+      belay::option("epochs", &Options::epochs, "passes over the examples; 0: for ever").min(0),
+      belay::option("decode_threads", &Options::decode_threads, "threads that decode; the batches are the same for any")
+          .range(1, 64));
+
+  explicit Idx(const Options& o) : o_(o), pool_(o.decode_threads) {}
+
+  void spec(belay::InputSpec& spec) override {
+    read_headers();
+    image_dims_ = {-1};
+    if (o_.flatten) {
+      image_dims_.push_back(static_cast<std::int64_t>(images_.elements_per_record()));
+    } else {
+      image_dims_.insert(image_dims_.end(), images_.dims.begin() + 1, images_.dims.end());
+    }
+    image_slot_ = spec.feature("image", belay::DType::kFloat32, image_dims_);
+    if (has_labels()) label_slot_ = spec.label("label", belay::DType::kInt64, {-1});
+  }
+
+  void open(const belay::OpenArgs& args) override {
+    order_ = belay::ExampleOrder({images_.records(), o_.batch_size, o_.shuffle, o_.epochs}, args);
+  }
+
+  bool next(belay::Batch& batch, belay::Position& position) override {
+    if (elements_.empty()) load();
+    const std::vector<std::int64_t>& examples = order_.batch();
+    if (examples.empty()) return false;
+    const auto rows = static_cast<std::int64_t>(examples.size());
+    image_dims_[0] = rows;
+    float* images = batch.tensor(image_slot_, image_dims_).data<float>();
+    const std::size_t width = images_.elements_per_record();
+    pool_.for_each_row(rows, [&](std::int64_t row) {
+      const auto r = static_cast<std::size_t>(row);
+      decode(static_cast<std::size_t>(examples[r]), images + r * width);
+    });
+    if (has_labels()) {
+      auto* labels = batch.tensor(label_slot_, {rows}).data<std::int64_t>();
+      for (std::size_t r = 0; r < examples.size(); ++r)
+        labels[r] = label_values_[static_cast<std::size_t>(examples[r])];
+    }
+    position = order_.advance();
+    return true;
+  }
+
+  void seek(const belay::Position& position) override { order_.seek(position); }
+  std::int64_t size() const override { return order_.size(); }
+
+ private:
+  bool has_labels() const { return !o_.labels.empty(); }
+
+  void read_headers() {
+    images_ = read_idx_header("images", o_.images.string());
+    if (!has_labels()) return;
+    labels_ = read_idx_header("labels", o_.labels.string());
+    const std::string prefix = "labels: '" + o_.labels.string() + "' ";
+    if (labels_.dims.size() != 1)
+      fail(Code::kInvalidArgument, prefix + "has the dimensions " + belay::dims_text(labels_.dims) +
+                                       "; labels have one. Are 'images' and 'labels' swapped?");
+    if (labels_.type == ElementType::kFloat32 || labels_.type == ElementType::kFloat64)
+      fail(Code::kInvalidArgument, prefix + "holds " + element_name(labels_.type) + "; labels are whole numbers");
+    if (labels_.records() != images_.records())
+      fail(Code::kFailedPrecondition, prefix + "has " + std::to_string(labels_.records()) + " records, images '" +
+                                          o_.images.string() + "' has " + std::to_string(images_.records()) +
+                                          "; give two files of one set");
+  }
+
+  void load() {
+    if (has_labels()) load_labels();
+    elements_ = read_idx_elements("images", o_.images.string(), images_);
+    for (std::size_t value = 0; value < 256; ++value) uint8_value_[value] = normalised(static_cast<double>(value));
+  }
+
+  void load_labels() {
+    const std::vector<std::uint8_t> bytes = read_idx_elements("labels", o_.labels.string(), labels_);
+    label_values_.resize(static_cast<std::size_t>(labels_.records()));
+    for (std::size_t i = 0; i < label_values_.size(); ++i) {
+      const auto label =
+          static_cast<std::int64_t>(element_value(labels_.type, bytes.data() + i * element_size(labels_.type)));
+      if (o_.classes != 0 && (label < 0 || label >= o_.classes))
+        fail(Code::kInvalidArgument, "labels: '" + o_.labels.string() + "' has label " + std::to_string(label) +
+                                         " in record " + std::to_string(i) +
+                                         "; with classes = " + std::to_string(o_.classes) + " labels are 0 to " +
+                                         std::to_string(o_.classes - 1));
+      label_values_[i] = label;
+    }
+  }
+
+  float normalised(double element) const {
+    const double scale = o_.scale.value_or(images_.type == ElementType::kUInt8 ? 1.0 / 255 : 1.0);
+    return static_cast<float>((element * scale - o_.mean) / o_.stddev);
+  }
+
+  void decode(std::size_t record, float* out) const {
+    const std::size_t n = images_.elements_per_record(), size = element_size(images_.type);
+    const std::uint8_t* in = elements_.data() + record * n * size;
+    if (images_.type == ElementType::kUInt8) {
+      for (std::size_t i = 0; i < n; ++i) out[i] = uint8_value_[in[i]];
+    } else {
+      for (std::size_t i = 0; i < n; ++i) out[i] = normalised(element_value(images_.type, in + i * size));
+    }
+  }
+
+  Options o_;
+  IdxHeader images_, labels_;
+  belay::Dims image_dims_;
+  std::uint32_t image_slot_ = 0, label_slot_ = 0;
+  belay::ExampleOrder order_;
+  std::vector<std::uint8_t> elements_;  // of all images; empty until the first batch
+  std::vector<std::int64_t> label_values_;
+  std::array<float, 256> uint8_value_{};  // of each uint8 element
+  belay::DecodePool pool_;
+};
+
+}  // namespace
+}  // namespace idx_input
+
+BELAY_MODULE("1.0.0", idx_input::Idx)

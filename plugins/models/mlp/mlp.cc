@@ -1,0 +1,63 @@
+// A multi-layer perceptron: dense layers with an activation, dropout behind each while training, then a head.
+#include <belay/heads.h>
+#include <belay/ops/matmul.h>
+#include <belay/ops/random.h>
+#include <belay/plugin.h>
+
+#include <string>
+
+namespace {
+
+constexpr std::int64_t kHidden[] = {128};
+
+belay::ops::Activation activation_of(std::string_view name) {
+  using belay::ops::Activation;
+  if (name == "relu") return Activation::kRelu;
+  if (name == "sigmoid") return Activation::kSigmoid;
+  return Activation::kTanh;
+}
+
+class Mlp final : public belay::Model {
+ public:
+  struct Options {
+    belay::List<std::int64_t> hidden = kHidden;
+    belay::Str activation = "relu";
+    double dropout = 0;
+    belay::Str task = "auto";
+    std::int64_t classes = 10;
+  };
+  static constexpr auto about = belay::about(
+      "mlp", "A multi-layer perceptron",
+      belay::option("hidden", &Options::hidden, "units of the hidden layers").range(1, 1e9),
+      belay::option("activation", &Options::activation, "of the hidden layers").choices("relu", "sigmoid", "tanh"),
+      belay::option("dropout", &Options::dropout, "fraction of each hidden layer's outputs set to 0 while training")
+          .range(0, 0.999),
+      belay::option("task", &Options::task, "auto: by the label's type, a class or a number")
+          .choices("auto", "classification", "regression"),
+      belay::option("classes", &Options::classes, "number of classes; labels are 0 to classes - 1").range(2, 1e9));
+
+  explicit Mlp(const Options& options) : options_(options) {}
+
+  void build(belay::ModelContext& model) override {
+    belay::Output x = belay::feature_matrix(model);
+    belay::ops::DenseOptions layer;
+    layer.activation = activation_of(options_.activation);
+    for (std::size_t i = 0; i < options_.hidden.size(); ++i) {
+      const std::string name = "hidden_" + std::to_string(i + 1);
+      layer.name = name;
+      x = belay::ops::dense(x, options_.hidden[i], layer);
+      if (model.training() && options_.dropout > 0) x = belay::ops::dropout(x, options_.dropout, name + "_dropout");
+    }
+    const std::int64_t units = belay::head_units(model, options_.task, options_.classes);
+    belay::ops::DenseOptions out;
+    out.name = "logits";
+    belay::add_head(model, belay::ops::dense(x, units, out), options_.task);
+  }
+
+ private:
+  Options options_;
+};
+
+}  // namespace
+
+BELAY_MODULE("1.0.0", Mlp)
