@@ -1,0 +1,156 @@
+#include "runtime/cli/command_line.h"
+
+#include <boost/program_options.hpp>
+#include <sstream>
+
+#include "runtime/platform/text.h"
+
+namespace po = boost::program_options;
+
+namespace belay::runtime {
+namespace {
+
+struct Command {
+  const char* name;
+  const char* arguments;
+  const char* what;
+};
+
+constexpr Command kCommands[] = {
+    {"run", "MANIFEST.toml", "trains what the manifest describes"},
+    {"check", "MANIFEST.toml", "finds everything that is wrong with a manifest, without running it"},
+    {"show", "MANIFEST.toml", "prints the effective manifest, every default filled in"},
+    {"plugins", "", "lists the plugins that are found, and the files that are not usable"},
+    {"describe", "NAME|KIND:NAME|FILE.so", "tells what a plugin is and what options it takes"},
+};
+
+po::options_description options_of(std::string_view command) {
+  po::options_description d("options");
+  auto add = d.add_options();
+  if (command == "run" || command == "check" || command == "show")
+    add("set", po::value<std::vector<std::string>>()->value_name("KEY=VALUE"), "overrides a key of the manifest; may be given again");
+  if (command == "run") {
+    add("dry-run", "says what would be done; writes nothing");
+    add("from-scratch", "begins at step 0; what an earlier run left is moved aside");
+    add("log-format", po::value<std::string>()->default_value("text")->value_name("text|json"), "of the log on stderr");
+  }
+  if (command == "plugins" || command == "describe") add("json", "as JSON");
+  add("help", "this text");
+  return d;
+}
+
+const Command* find_command(std::string_view name) {
+  for (const Command& c : kCommands)
+    if (name == c.name) return &c;
+  return nullptr;
+}
+
+po::variables_map parse(const std::string& command, const std::vector<std::string>& args, bool& help) {
+  po::options_description all = options_of(command);
+  all.add_options()("argument", po::value<std::vector<std::string>>());
+  po::positional_options_description positional;
+  positional.add("argument", -1);
+  po::variables_map values;
+  const std::string see = "; see belay " + command + " --help";
+  try {
+    using style = po::command_line_style::style_t;
+    po::store(po::command_line_parser(args)
+                  .options(all)
+                  .positional(positional)
+                  .style(style::unix_style & ~style::allow_guessing)
+                  .run(),
+              values);
+    po::notify(values);
+  } catch (const po::unknown_option& e) {
+    std::string name = e.get_option_name();
+    while (!name.empty() && name[0] == '-') name.erase(0, 1);
+    std::vector<std::string> known;
+    const po::options_description options = options_of(command);
+    for (const auto& o : options.options()) known.push_back(o->long_name());
+    throw UsageError("belay " + command + " has no option --" + escaped(name) + did_you_mean(name, known) + see);
+  } catch (const po::error& e) {
+    throw UsageError("belay " + command + ": " + escaped(e.what()) + see);
+  }
+  help = values.count("help") != 0;
+  return values;
+}
+
+std::string one_argument(const std::string& command, const po::variables_map& values, const char* what) {
+  const auto given = values.count("argument") == 0 ? std::vector<std::string>{}
+                                                   : values["argument"].as<std::vector<std::string>>();
+  if (given.size() == 1) return given[0];
+  throw UsageError("belay " + command + " takes one " + what + ", " +
+                   (given.empty() ? std::string("none was given") : std::to_string(given.size()) + " were given: " + escaped(joined(given))) +
+                   "; see belay " + command + " --help");
+}
+
+std::vector<std::string> sets_of(const po::variables_map& values) {
+  return values.count("set") == 0 ? std::vector<std::string>{} : values["set"].as<std::vector<std::string>>();
+}
+
+}  // namespace
+
+RunArguments parse_run(const std::vector<std::string>& args, bool& help) {
+  const po::variables_map values = parse("run", args, help);
+  RunArguments out;
+  if (help) return out;
+  out.manifest = one_argument("run", values, "manifest");
+  out.sets = sets_of(values);
+  out.dry_run = values.count("dry-run") != 0;
+  out.from_scratch = values.count("from-scratch") != 0;
+  const std::string format = values["log-format"].as<std::string>();
+  if (format != "text" && format != "json")
+    throw UsageError("belay run: --log-format is \"" + escaped(format) + "\", must be text or json");
+  out.log_format = format == "json" ? LogFormat::kJson : LogFormat::kText;
+  return out;
+}
+
+ManifestArguments parse_manifest_command(const std::string& command, const std::vector<std::string>& args, bool& help) {
+  const po::variables_map values = parse(command, args, help);
+  if (help) return {};
+  return {one_argument(command, values, "manifest"), sets_of(values)};
+}
+
+PluginsArguments parse_plugins(const std::vector<std::string>& args, bool& help) {
+  const po::variables_map values = parse("plugins", args, help);
+  if (!help && values.count("argument") != 0)
+    throw UsageError("belay plugins takes no argument; belay describe NAME tells about one plugin");
+  return {values.count("json") != 0};
+}
+
+DescribeArguments parse_describe(const std::vector<std::string>& args, bool& help) {
+  const po::variables_map values = parse("describe", args, help);
+  if (help) return {};
+  return {one_argument("describe", values, "plugin"), values.count("json") != 0};
+}
+
+std::vector<std::string> command_names() {
+  std::vector<std::string> names;
+  for (const Command& c : kCommands) names.emplace_back(c.name);
+  return names;
+}
+
+std::string help_text() {
+  std::ostringstream out;
+  out << "belay trains models that plugins and a manifest describe.\n\nusage: belay COMMAND [ARGUMENTS]\n\n";
+  for (const Command& c : kCommands) {
+    std::string left = std::string(c.name) + " " + c.arguments;
+    left.resize(std::max<std::size_t>(left.size() + 2, 34), ' ');
+    out << "  " << left << c.what << "\n";
+  }
+  out << "\n  belay COMMAND --help tells about its options; belay --version about this build\n"
+         "\nexit status: 0 done, 1 training failed, 2 usage or manifest, 3 plugin, 4 diverged, 5 no checkpoint can be\n"
+         "restored, 6 run directory in use, 7 last save failed, 124 no progress, 130/143 stopped by a signal\n";
+  return out.str();
+}
+
+std::string help_text(std::string_view name) {
+  const Command* c = find_command(name);
+  if (c == nullptr) return "";
+  std::ostringstream out;
+  out << "usage: belay " << c->name << (*c->arguments == 0 ? "" : " ") << c->arguments << " [OPTIONS]\n\n"
+      << c->what << "\n\n" << options_of(name);
+  return out.str();
+}
+
+}  // namespace belay::runtime

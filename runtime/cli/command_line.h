@@ -1,0 +1,49 @@
+// The command line: which command, its options and arguments.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "belay/error.h"
+#include "runtime/platform/logger.h"
+
+namespace belay::runtime {
+
+// What the user typed is wrong; the text says what and which options there are. Exit status 2.
+class UsageError : public Error {
+ public:
+  explicit UsageError(const std::string& text) : Error(Code::kInvalidArgument, text) {}
+};
+
+struct RunArguments {
+  std::string manifest;
+  std::vector<std::string> sets;
+  bool dry_run = false;
+  bool from_scratch = false;
+  LogFormat log_format = LogFormat::kText;
+};
+struct ManifestArguments {  // check, show
+  std::string manifest;
+  std::vector<std::string> sets;
+};
+struct PluginsArguments {
+  bool json = false;
+};
+struct DescribeArguments {
+  std::string what;
+  bool json = false;
+};
+
+// `args`: what follows the command's name. Throws UsageError. Sets `help` where --help was given.
+RunArguments parse_run(const std::vector<std::string>& args, bool& help);
+ManifestArguments parse_manifest_command(const std::string& command, const std::vector<std::string>& args, bool& help);
+PluginsArguments parse_plugins(const std::vector<std::string>& args, bool& help);
+DescribeArguments parse_describe(const std::vector<std::string>& args, bool& help);
+
+// "belay --help", and "belay COMMAND --help"; empty for an unknown command.
+std::string help_text();
+std::string help_text(std::string_view command);
+std::vector<std::string> command_names();
+
+}  // namespace belay::runtime

@@ -1,0 +1,244 @@
+#include "runtime/cli/describe_command.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
+
+#include "belay/detail/parse_options.h"
+#include "runtime/cli/text_table.h"
+#include "runtime/loader/dependencies.h"
+#include "runtime/platform/text.h"
+
+namespace belay::runtime {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// What is known of a library without loading it.
+struct Description {
+  LibraryFile library;
+  std::vector<std::string> exports;
+  std::vector<Dependency> dependencies;
+  std::vector<PluginInfo> plugins;  // those that were asked for
+};
+
+Description describe(const std::string& path) {
+  FilePolicy policy;
+  const CpuFeatures cpu;
+  Description d;
+  d.library = vet_library(path, policy, cpu);
+  FileIdentity identity;
+  const auto bytes = open_library(path, identity);
+  const ElfFile elf(*bytes, path);
+  for (ElfSymbol& symbol : elf.exports())
+    d.exports.push_back(std::move(symbol.name) + (symbol.unique ? " (unique)" : ""));
+  for (const std::string& flaw : link_flaws(elf)) d.library.warnings.push_back("plugin '" + path + "' " + flaw);
+  const char* library_path = std::getenv("LD_LIBRARY_PATH");
+  d.dependencies = walk_dependencies(path, library_path == nullptr ? "" : library_path);
+  d.plugins = d.library.module.plugins;
+  return d;
+}
+
+[[noreturn]] void fail_unknown(const std::string& name, const PluginSearch& search) {
+  std::vector<std::string> names;
+  for (const FoundPlugin& p : search.plugins()) names.push_back(p.info.name);
+  const std::string near = nearest(name, names);
+  throw LoadError(
+      LoadErrorKind::kNotFound, "", "plugin \"" + name + "\" is not found in " + search.searched(),
+      (near.empty() ? "" : "did you mean \"" + near + "\"? ") + std::string("`belay plugins` lists what there is"));
+}
+
+// The files that have what was asked for, each with those plugins.
+std::vector<Description> find(const std::string& what, const PluginSearch& search) {
+  const bool is_path =
+      what.find('/') != std::string::npos || (what.size() > 3 && what.compare(what.size() - 3, 3, ".so") == 0);
+  if (is_path) return {describe(std::filesystem::absolute(what).lexically_normal().string())};
+  std::string name = what;
+  std::vector<PluginKind> kinds(std::begin(kPluginKinds), std::end(kPluginKinds));
+  if (const std::size_t colon = what.find(':'); colon != std::string::npos) {
+    const auto kind = kind_from_name(what.substr(0, colon));
+    std::vector<std::string> all;
+    for (const PluginKind k : kPluginKinds) all.emplace_back(kind_name(k));
+    if (!kind)
+      throw LoadError(LoadErrorKind::kNotFound, "", "\"" + what.substr(0, colon) + "\" is no kind of plugin",
+                      "kinds: " + joined(all));
+    name = what.substr(colon + 1);
+    search.find(*kind, name);
+    kinds = {*kind};
+  }
+  std::vector<Description> found;
+  for (const PluginKind kind : kinds) {
+    bool exists = false;
+    for (const FoundPlugin& p : search.plugins()) exists = exists || (p.info.kind == kind && p.info.name == name);
+    if (!exists) continue;
+    const FoundPlugin& p = search.find(kind, name);
+    if (found.empty() || found.back().library.path != p.file) {
+      found.push_back(describe(p.file));
+      found.back().plugins.clear();
+    }
+    found.back().plugins.push_back(p.info);
+  }
+  if (!found.empty()) return found;
+  for (const RejectedFile& r : search.rejected())
+    if (std::filesystem::path(r.path).stem().string() == name) throw r.error;
+  fail_unknown(name, search);
+}
+
+std::string quoted(const std::string& text) { return "\"" + text + "\""; }
+
+// As one writes it in a manifest.
+std::string written(const OptionValue& value) {
+  const auto one = [](const auto& v) -> std::string {
+    using T = std::decay_t<decltype(v)>;
+    if constexpr (std::is_same_v<T, std::string>) {
+      return quoted(v);
+    } else if constexpr (std::is_same_v<T, bool>) {
+      return v ? "true" : "false";
+    } else if constexpr (std::is_same_v<T, double>) {
+      return detail::number_text(v);
+    } else {
+      return std::to_string(v);
+    }
+  };
+  const auto any = [&](const auto& v) -> std::string {
+    using T = std::decay_t<decltype(v)>;
+    if constexpr (std::is_same_v<T, std::monostate>) {
+      return "[]";
+    } else if constexpr (std::is_same_v<T, std::string> || std::is_arithmetic_v<T>) {
+      return one(v);
+    } else {
+      std::string list;
+      for (std::size_t i = 0; i < v.size(); ++i)
+        list += (i == 0 ? "" : ", ") + one(static_cast<typename T::value_type>(v[i]));
+      return "[" + list + "]";
+    }
+  };
+  return std::visit(any, value);
+}
+
+std::string limits(const OptionInfo& option) {
+  std::vector<std::string> parts;
+  if (option.min && option.max)
+    parts.push_back(detail::number_text(*option.min) + " to " + detail::number_text(*option.max));
+  else if (option.min)
+    parts.push_back("at least " + detail::number_text(*option.min));
+  else if (option.max)
+    parts.push_back("at most " + detail::number_text(*option.max));
+  if (!option.choices.empty()) {
+    std::vector<std::string> choices;
+    for (const std::string& choice : option.choices) choices.push_back(quoted(choice));
+    parts.push_back("one of " + joined(choices));
+  }
+  return joined(parts, "; ");
+}
+
+void print_plugin(const PluginInfo& plugin, std::ostream& out) {
+  out << kind_name(plugin.kind) << " " << quoted(plugin.name) << "\n";
+  if (!plugin.doc.empty()) out << "  " << escaped(plugin.doc) << "\n";
+  TextTable table;
+  for (const OptionInfo& option : plugin.options)
+    table.add({option.name, type_name(option),
+               option.required        ? "required"
+               : option.default_value ? "default " + written(*option.default_value)
+                                      : "",
+               limits(option), option.help});
+  out << (table.empty() ? "  no options\n" : "  options\n" + table.text("    ")) << "\n";
+}
+
+void print_library(const Description& d, std::ostream& out) {
+  const ModuleInfo& m = d.library.module;
+  TextTable table;
+  table.add({"file", d.library.path});
+  table.add({"version", m.version});
+  table.add({"ABI", std::to_string(m.abi_major) + "." + std::to_string(m.abi_minor)});
+  table.add({"toolchain", m.toolchain});
+  table.add({"instructions", m.isa.empty() ? "the baseline" : joined(m.isa)});
+  table.add({"exports", std::to_string(d.exports.size()) + (d.exports.size() == 1 ? " symbol" : " symbols")});
+  for (const Dependency& dependency : d.dependencies)
+    table.add({"needs", dependency.name + (dependency.path.empty() ? " (missing)"
+                                           : dependency.problem.empty()
+                                               ? " (" + dependency.path + ")"
+                                               : " (" + dependency.path + " " + dependency.problem + ")")});
+  out << "library\n" << table.text("  ");
+  if (d.exports.size() > 1)
+    out << "warning: it exports more than belay_module_v0, which may clash with other plugins; link it with "
+           "belay_add_plugin or a version script: "
+        << escaped(joined(d.exports)) << "\n";
+  for (const std::string& warning : d.library.warnings) out << "warning: " << escaped(warning) << "\n";
+}
+
+Json json_of(const OptionValue& value) {
+  return std::visit(
+      [](const auto& v) -> Json {
+        if constexpr (std::is_same_v<std::decay_t<decltype(v)>, std::monostate>) {
+          return Json::array();
+        } else {
+          return Json(v);
+        }
+      },
+      value);
+}
+
+Json json_of(const PluginInfo& plugin) {
+  Json json{{"kind", kind_name(plugin.kind)}, {"name", plugin.name}, {"doc", plugin.doc}, {"options", Json::array()}};
+  for (const OptionInfo& o : plugin.options) {
+    Json option{{"name", o.name}, {"type", type_name(o)}};
+    if (o.required) option["required"] = true;
+    if (o.default_value) option["default"] = json_of(*o.default_value);
+    if (o.min) option["min"] = *o.min;
+    if (o.max) option["max"] = *o.max;
+    if (!o.choices.empty()) option["choices"] = o.choices;
+    option["help"] = o.help;
+    json["options"].push_back(std::move(option));
+  }
+  return json;
+}
+
+Json json_of(const Description& d) {
+  const ModuleInfo& m = d.library.module;
+  Json json{{"file", d.library.path},
+            {"version", m.version},
+            {"abi", {m.abi_major, m.abi_minor}},
+            {"toolchain", m.toolchain},
+            {"isa", m.isa},
+            {"exports", d.exports},
+            {"dependencies", Json::array()},
+            {"warnings", d.library.warnings},
+            {"plugins", Json::array()}};
+  for (const Dependency& dependency : d.dependencies) {
+    Json one{{"name", dependency.name}};
+    if (!dependency.path.empty()) one["path"] = dependency.path;
+    if (!dependency.problem.empty()) one["problem"] = dependency.problem;
+    one["wanted_by"] = dependency.wanted_by;
+    json["dependencies"].push_back(std::move(one));
+  }
+  for (const PluginInfo& plugin : d.plugins) json["plugins"].push_back(json_of(plugin));
+  return json;
+}
+
+}  // namespace
+
+int describe_command(const std::string& what, const PluginSearch& search, bool json, std::ostream& out,
+                     std::ostream& err) {
+  try {
+    const std::vector<Description> found = find(what, search);
+    if (json) {
+      Json all = Json::array();
+      for (const Description& d : found) all.push_back(json_of(d));
+      out << all.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+      return 0;
+    }
+    for (const Description& d : found) {
+      for (const PluginInfo& plugin : d.plugins) print_plugin(plugin, out);
+      print_library(d, out);
+    }
+    return 0;
+  } catch (const LoadError& e) {
+    err << "error: " << e.what() << "\n";
+    return 3;
+  }
+}
+
+}  // namespace belay::runtime

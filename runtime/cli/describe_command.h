@@ -1,0 +1,16 @@
+// `belay describe NAME|KIND:NAME|FILE.so`: what a plugin does, its options, and its library. Runs no plugin code.
+#pragma once
+
+#include <ostream>
+#include <string>
+
+#include "runtime/loader/search.h"
+
+namespace belay::runtime {
+
+// `what` is a path where it has a '/' or ends in ".so" (relative to the current directory), else a name, which may be
+// one of several kinds: then all are described. Gives the exit status: 0, or 3 with the reason on `err`.
+int describe_command(const std::string& what, const PluginSearch& search, bool json, std::ostream& out,
+                     std::ostream& err);
+
+}  // namespace belay::runtime

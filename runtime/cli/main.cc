@@ -1,0 +1,85 @@
+// The host. Its one long story is `belay run`, told by run_command.cc:
+//
+//   manifest -> plugins -> scaffold -> session -> hooks
+//
+// Nothing is global: each stage takes what the one before made.
+#include <dnnl_version.h>
+
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "belay/abi.h"
+#include "runtime/cli/build_id.h"
+#include "runtime/cli/command_line.h"
+#include "runtime/cli/describe_command.h"
+#include "runtime/cli/exit_status.h"
+#include "runtime/cli/plugins_command.h"
+#include "runtime/cli/run_command.h"
+#include "runtime/platform/text.h"
+
+namespace {
+
+using namespace belay::runtime;
+
+int version() {
+  std::cout << "belay " BELAY_VERSION ", plugin ABI " << BELAY_ABI_MAJOR << "." << BELAY_ABI_MINOR << ", build "
+            << build_id() << "\nown loops: " << isa_text() << ", oneDNN " << DNNL_VERSION_MAJOR << "."
+            << DNNL_VERSION_MINOR << "." << DNNL_VERSION_PATCH << ", OpenMP\n";
+  return kExitDone;
+}
+
+// Without a manifest: BELAY_PLUGIN_PATH, ~/.local/lib/belay, the installed directory.
+PluginSearch default_search() {
+  FilePolicy policy;
+  return PluginSearch(plugin_search_path({}, process_environment()), policy, CpuFeatures());
+}
+
+int dispatch(const std::string& command, const std::vector<std::string>& args) {
+  bool help = false;
+  const auto unless_help = [&](auto parsed, auto run) {
+    if (!help) return run(parsed);
+    std::cout << help_text(command);
+    return static_cast<int>(kExitDone);
+  };
+  if (command == "run") return unless_help(parse_run(args, help), run_command);
+  if (command == "check") return unless_help(parse_manifest_command(command, args, help), check_command);
+  if (command == "show") return unless_help(parse_manifest_command(command, args, help), show_command);
+  if (command == "plugins")
+    return unless_help(parse_plugins(args, help), [](const PluginsArguments& a) {
+      return plugins_command(default_search(), a.json, std::cout);
+    });
+  if (command == "describe")
+    return unless_help(parse_describe(args, help), [](const DescribeArguments& a) {
+      return describe_command(a.what, default_search(), a.json, std::cout, std::cerr);
+    });
+  throw UsageError("belay has no command '" + escaped(command) + "'" + belay::did_you_mean(command, command_names()) +
+                   "; see belay --help");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> args(argv + 1, argv + argc);
+  try {
+    if (args.empty()) {
+      std::cerr << help_text();
+      return kExitUsage;
+    }
+    if (args[0] == "--help" || args[0] == "help" || args[0] == "-h") {
+      std::cout << help_text();
+      return kExitDone;
+    }
+    if (args[0] == "--version") return version();
+    return dispatch(args[0], {args.begin() + 1, args.end()});
+  } catch (const UsageError& e) {
+    std::cerr << e.what() << "\n";
+    return kExitUsage;
+  } catch (const belay::Error& e) {
+    std::cerr << e.what() << "\n";
+    return kExitTrainingFailed;
+  } catch (const std::exception& e) {
+    std::cerr << "belay ended with an unexpected error, which is a bug of ours: " << e.what() << "\n";
+    return kExitTrainingFailed;
+  }
+}

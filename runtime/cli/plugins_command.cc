@@ -1,0 +1,106 @@
+#include "runtime/cli/plugins_command.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "runtime/cli/text_table.h"
+#include "runtime/platform/text.h"
+
+namespace belay::runtime {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string heading(PluginKind kind) { return std::string(kind_name(kind)) + "s"; }
+
+// In the order of names; the ones that are used, or those that are not.
+std::vector<const FoundPlugin*> plugins_of(const PluginSearch& search, PluginKind kind, bool used) {
+  std::vector<const FoundPlugin*> all;
+  for (const FoundPlugin& p : search.plugins())
+    if (p.info.kind == kind && (p.shadowed_by.empty() && p.conflicts_with.empty()) == used) all.push_back(&p);
+  std::stable_sort(all.begin(), all.end(),
+                   [](const FoundPlugin* a, const FoundPlugin* b) { return a->info.name < b->info.name; });
+  return all;
+}
+
+void print_used(const PluginSearch& search, std::ostream& out) {
+  bool any = false;
+  for (const PluginKind kind : kPluginKinds) {
+    TextTable table;
+    for (const FoundPlugin* p : plugins_of(search, kind, true))
+      table.add({p->info.name, p->version, p->file, p->info.doc});
+    if (table.empty()) continue;
+    any = true;
+    out << heading(kind) << "\n" << table.text("  ") << "\n";
+  }
+  if (!any) out << "no plugins\n\n";
+}
+
+void print_unused(const PluginSearch& search, std::ostream& out) {
+  TextTable table;
+  for (const PluginKind kind : kPluginKinds)
+    for (const FoundPlugin* p : plugins_of(search, kind, false))
+      table.add({std::string(kind_name(kind)) + " " + p->info.name, p->version, p->file,
+                 p->shadowed_by.empty() ? "conflicts with " + p->conflicts_with : "shadowed by " + p->shadowed_by});
+  if (!table.empty()) out << "not used\n" << table.text("  ") << "\n";
+}
+
+void print_rejected(const PluginSearch& search, std::ostream& out) {
+  if (search.rejected().empty()) return;
+  out << "rejected\n";
+  for (const RejectedFile& r : search.rejected()) {
+    out << "  " << r.error.headline() << "\n";
+    if (!r.error.help().empty()) out << "    help: " << escaped(r.error.help()) << "\n";
+  }
+  out << "\n";
+}
+
+void print_searched(const PluginSearch& search, std::ostream& out) {
+  TextTable table;
+  for (const SearchDirectory& d : search.directories()) table.add({d.path, d.source});
+  out << "searched, in this order\n" << table.text("  ");
+  for (const std::string& warning : search.warnings()) out << "warning: " << escaped(warning) << "\n";
+}
+
+Json to_json(const FoundPlugin& p) {
+  Json json{{"kind", kind_name(p.info.kind)},
+            {"name", p.info.name},
+            {"version", p.version},
+            {"file", p.file},
+            {"doc", p.info.doc}};
+  if (!p.shadowed_by.empty()) json["shadowed_by"] = p.shadowed_by;
+  if (!p.conflicts_with.empty()) json["conflicts_with"] = p.conflicts_with;
+  return json;
+}
+
+void print_json(const PluginSearch& search, std::ostream& out) {
+  Json json{{"plugins", Json::array()}, {"rejected", Json::array()}, {"directories", Json::array()}};
+  for (const FoundPlugin& p : search.plugins()) json["plugins"].push_back(to_json(p));
+  for (const RejectedFile& r : search.rejected())
+    json["rejected"].push_back({{"path", r.path},
+                                {"kind", kind_name(r.error.kind())},
+                                {"reason", r.error.reason()},
+                                {"help", r.error.help()}});
+  for (const SearchDirectory& d : search.directories())
+    json["directories"].push_back({{"path", d.path}, {"source", d.source}});
+  json["warnings"] = search.warnings();
+  out << json.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+}
+
+}  // namespace
+
+int plugins_command(const PluginSearch& search, bool json, std::ostream& out) {
+  if (json) {
+    print_json(search, out);
+    return 0;
+  }
+  print_used(search, out);
+  print_unused(search, out);
+  print_rejected(search, out);
+  print_searched(search, out);
+  return 0;
+}
+
+}  // namespace belay::runtime

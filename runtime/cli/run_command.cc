@@ -1,0 +1,200 @@
+#include "runtime/cli/run_command.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <iostream>
+#include <thread>
+
+#include "runtime/checkpoint/restore_error.h"
+#include "runtime/cli/exit_status.h"
+#include "runtime/cli/signals.h"
+#include "runtime/cli/training_run.h"
+#include "runtime/cli/watchdog.h"
+#include "runtime/manifest/parse.h"
+#include "runtime/manifest/show.h"
+#include "runtime/platform/stacks.h"
+#include "runtime/platform/text.h"
+
+namespace belay::runtime {
+namespace {
+
+World make_world(Logger& log) { return {system_clock(), log, posix_file_system(), process_environment()}; }
+
+// A text of several lines as that many lines of the log.
+void log_error(Logger& log, std::string_view text) {
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    log.error("", text.substr(at, end - at));
+    at = end + 1;
+  }
+}
+
+// Up to the point where nothing has been written: manifest, plugins, inputs, graph. Gives an exit status, kExitDone to go
+// on. Each stage's problems are told here.
+int prepare(std::unique_ptr<TrainingRun>& run, const std::string& file, const std::vector<std::string>& sets,
+            const TrainingRunOptions& options, const World& world, RunControl& control) {
+  Diagnostics problems;
+  std::optional<Manifest> manifest = parse_manifest(file, sets, world.environment, problems);
+  bool plugins_usable = true;
+  if (manifest) {
+    run = std::make_unique<TrainingRun>(std::move(*manifest), options, world, control);
+    plugins_usable = run->find_plugins(problems);
+  }
+  if (!problems.empty()) {
+    world.log.flush();
+    std::cerr << problems.text() << std::flush;
+    return plugins_usable ? kExitUsage : kExitPlugin;
+  }
+  try {
+    run->load_plugins();
+  } catch (const LoadError& e) {
+    log_error(world.log, e.what());
+    return kExitPlugin;
+  } catch (const Error& e) {
+    log_error(world.log, e.what());
+    return e.code() == Code::kInvalidArgument ? kExitUsage : kExitPlugin;
+  }
+  try {
+    run->build_scaffold();
+  } catch (const Error& e) {
+    log_error(world.log, e.what());
+    // An input that is not there or empty is the manifest's mistake; one that breaks while it is read has begun to train.
+    return e.code() == Code::kDataLoss || e.code() == Code::kUnknown ? kExitTrainingFailed : kExitUsage;
+  }
+  return kExitDone;
+}
+
+std::string duration_text(double seconds) {
+  char text[32];
+  std::snprintf(text, sizeof(text), seconds < 10 ? "%.2f s" : "%.1f s", seconds);
+  return text;
+}
+
+void say_why_it_ended(Logger& log, const TrainingResult& result) {
+  log.status_line("");
+  log.info("", "ended at step " + std::to_string(result.global_step) + " (" + std::to_string(result.steps) +
+                   " steps in " + duration_text(result.seconds) + "): " + result.reason.text +
+                   (result.checkpoint.empty() ? "" : "; last checkpoint " + escaped(result.checkpoint)) +
+                   (result.recoveries == 0 ? "" : "; " + std::to_string(result.recoveries) + " recoveries"));
+  for (const std::string& hook : result.disabled_hooks)
+    log.warning("", hook + " failed and was left out (on_error = \"disable\")");
+}
+
+int status_of(const Error& error) {
+  if (dynamic_cast<const RestoreError*>(&error) != nullptr) return kExitNoRestore;
+  return error.code() == Code::kDiverged ? kExitDiverged : kExitTrainingFailed;
+}
+
+// Training and the evaluation after it, with the watchdog watching.
+int train(TrainingRun& run, Logger& log, const Signals& signals) {
+  Watchdog watchdog({run.manifest().session.no_progress_secs, [&run] { return run.activity(); }, {}}, log);
+  TrainingResult result;
+  try {
+    result = run.train([&] { watchdog.progress(); });
+  } catch (const Error& e) {
+    log.status_line("");
+    log_error(log, std::string("training ended with an error: ") + e.what());
+    log.flush();
+    if (signals.stop_signal() != 0 && e.code() == Code::kCancelled) Signals::die_of(signals.stop_signal());
+    return status_of(e);
+  }
+  say_why_it_ended(log, result);
+  int status = kExitDone;
+  if (!result.save_error.empty()) {
+    log.error("", "the last checkpoint was not written: " + result.save_error);
+    status = kExitSaveFailed;
+  }
+  if (signals.stop_signal() == 0 && status == kExitDone) {
+    try {
+      const std::optional<EvalResult> evaluation = run.evaluate([&] { watchdog.progress(); });
+      if (evaluation) {
+        log.status_line("");
+        log.flush();
+        std::cout << "eval at step " << evaluation->global_step << " on " << evaluation->examples
+                  << " examples: " << metrics_text(*evaluation) << std::endl;
+      }
+    } catch (const Error& e) {
+      if (signals.stop_signal() == 0) {
+        log_error(log, std::string("the evaluation failed: ") + e.what());
+        return status_of(e);
+      }
+    }
+  }
+  log.flush();
+  if (signals.stop_signal() != 0) {
+    if (status != kExitDone) return status;
+    Signals::die_of(signals.stop_signal());
+  }
+  return status;
+}
+
+}  // namespace
+
+int run_command(const RunArguments& arguments) {
+  Signals::block();
+  install_stack_signal();
+  const std::unique_ptr<Logger> log = make_stderr_logger(arguments.log_format, LogLevel::kInfo, system_clock());
+  RunControl control;
+  std::atomic<bool> training{false};
+  std::unique_ptr<TrainingRun> run;
+  SignalRequests requests;
+  requests.stop = [&](int signal) {
+    if (!training) Signals::die_of(signal);  // there is nothing to save yet
+    control.stop("stopped by " + signal_name(signal));
+  };
+  requests.wake = [&](int signal) {
+    control.interrupt().cancel(Error(Code::kCancelled, "stopped by " + signal_name(signal)));
+  };
+  requests.save = [&] { control.save(); };
+  requests.stacks = [&] {
+    const std::string doing = training ? run->activity() : "";
+    log->info("", "SIGQUIT: the stacks of all threads follow" + (doing.empty() ? "" : "; in " + doing));
+    log->flush();
+    write_all_stacks(STDERR_FILENO);
+  };
+  Signals signals(requests);
+  const int prepared = prepare(run, arguments.manifest, arguments.sets, {arguments.from_scratch}, make_world(*log), control);
+  if (prepared != kExitDone) return prepared;
+  signals.set_grace(run->manifest().session.signal_grace_secs);
+  if (arguments.dry_run) {
+    std::cout << run->plan_text() << std::flush;
+    return kExitDone;
+  }
+  try {
+    run->open_directory();
+  } catch (const RunInUse& e) {
+    log->error("", e.what());
+    return kExitInUse;
+  } catch (const Error& e) {
+    log->error("", e.what());
+    return kExitUsage;
+  }
+  training = true;
+  return train(*run, *log, signals);
+}
+
+int check_command(const ManifestArguments& arguments) {
+  const std::unique_ptr<Logger> log = make_stderr_logger(LogFormat::kText, LogLevel::kInfo, system_clock());
+  RunControl control;
+  std::unique_ptr<TrainingRun> run;
+  const int prepared = prepare(run, arguments.manifest, arguments.sets, {}, make_world(*log), control);
+  if (prepared == kExitDone) std::cout << escaped(arguments.manifest) << ": ok\n" << run->plan_text() << std::flush;
+  return prepared;
+}
+
+int show_command(const ManifestArguments& arguments) {
+  Diagnostics problems;
+  const std::optional<Manifest> manifest =
+      parse_manifest(arguments.manifest, arguments.sets, process_environment(), problems);
+  if (!problems.empty()) {
+    std::cerr << problems.text() << std::flush;
+    return kExitUsage;
+  }
+  std::cout << effective_manifest(*manifest) << std::flush;
+  return kExitDone;
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,91 @@
+#include "runtime/cli/signals.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+
+namespace belay::runtime {
+namespace {
+
+sigset_t served_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int s : {SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGQUIT}) sigaddset(&set, s);
+  if (isatty(STDIN_FILENO) != 0) sigaddset(&set, SIGHUP);
+  return set;
+}
+
+}  // namespace
+
+void Signals::block() {
+  const sigset_t set = served_signals();
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);
+  if (sigismember(&set, SIGHUP) == 0) signal(SIGHUP, SIG_IGN);
+}
+
+Signals::Signals(SignalRequests requests) : requests_(std::move(requests)), thread_([this] { serve(); }) {}
+
+Signals::~Signals() {
+  done_ = true;
+  thread_.join();
+}
+
+void Signals::serve() {
+  using Clock = std::chrono::steady_clock;
+  const sigset_t set = served_signals();
+  Clock::time_point stopped_at{};
+  bool woken = false;
+  while (!done_) {
+    const timespec wait{0, 50'000'000};
+    const int s = sigtimedwait(&set, nullptr, &wait);
+    const int stopping = stop_signal_.load();
+    if (stopping != 0) {
+      const double passed = std::chrono::duration<double>(Clock::now() - stopped_at).count();
+      if (passed > grace_secs_) die_of(stopping);
+      if (!woken && passed > kWakeSecs) {
+        woken = true;
+        if (requests_.wake) requests_.wake(stopping);
+      }
+    }
+    if (s <= 0) continue;
+    if (s == SIGUSR2) {
+      if (requests_.save) requests_.save();
+    } else if (s == SIGQUIT) {
+      if (requests_.stacks) requests_.stacks();
+    } else if (stopping != 0) {
+      die_of(s);
+    } else {
+      stop_signal_ = s;
+      stopped_at = Clock::now();
+      if (requests_.stop) requests_.stop(s);
+    }
+  }
+}
+
+void Signals::die_of(int s) {
+  signal(s, SIG_DFL);
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, s);
+  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+  kill(getpid(), s);
+  // The signal reaches some thread at once; a default action that does not kill (it cannot for these) ends here.
+  _exit(128 + s);
+}
+
+std::string signal_name(int s) {
+  switch (s) {
+    case SIGTERM: return "SIGTERM";
+    case SIGINT: return "SIGINT";
+    case SIGUSR1: return "SIGUSR1";
+    case SIGHUP: return "SIGHUP";
+    default: return "signal " + std::to_string(s);
+  }
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,59 @@
+// Signals as requests. All that a run cares about are blocked in every thread and taken by one, so nothing ever runs in
+// a signal handler.
+//
+//   SIGTERM, SIGINT, SIGUSR1   first: stop at the next step's boundary, save, end; second: exit at once, without saving
+//   SIGUSR2                    save now, go on
+//   SIGQUIT                    write all stacks, go on
+//   SIGHUP                     ignored unless stdin is a terminal; then as SIGTERM
+//   SIGPIPE, SIGXFSZ           ignored: the write fails instead
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <string>
+#include <thread>
+
+namespace belay::runtime {
+
+struct SignalRequests {
+  std::function<void(int signal)> stop;  // once; like all of these, called from the signal thread
+  std::function<void(int signal)> wake;  // half a second later: the step may be waiting for input
+  std::function<void()> save;
+  std::function<void()> stacks;
+};
+
+class Signals {
+ public:
+  // Blocks the signals in this thread and those that it starts. First thing in main, before any thread.
+  static void block();
+
+  // Begins to serve them.
+  explicit Signals(SignalRequests requests);
+  ~Signals();
+  Signals(const Signals&) = delete;
+  Signals& operator=(const Signals&) = delete;
+
+  // From the first stop request on; when it is over the process ends as by a second one. Until it is set: 25.
+  void set_grace(double seconds) noexcept { grace_secs_ = seconds; }
+  // The signal that asked to stop; 0: none.
+  int stop_signal() const noexcept { return stop_signal_.load(); }
+
+  // Ends the process as if the signal had never been caught, so that the parent sees death by signal.
+  [[noreturn]] static void die_of(int signal);
+
+ private:
+  void serve();
+
+  static constexpr double kWakeSecs = 0.5;
+
+  SignalRequests requests_;
+  std::atomic<double> grace_secs_{25};
+  std::atomic<int> stop_signal_{0};
+  std::atomic<bool> done_{false};
+  std::thread thread_;
+};
+
+// "SIGTERM"
+std::string signal_name(int signal);
+
+}  // namespace belay::runtime

@@ -1,0 +1,350 @@
+#include "runtime/cli/training_run.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "belay/ops/variables.h"
+#include "runtime/checkpoint/names.h"
+#include "runtime/checkpoint/saver_directory.h"
+#include "runtime/checkpoint/saver_tensors.h"
+#include "runtime/cli/build_id.h"
+#include "runtime/data/fifo_queue.h"
+#include "runtime/events/graph_def.h"
+#include "runtime/graph/graph_service.h"
+#include "runtime/manifest/show.h"
+#include "runtime/monitored/default_hooks.h"
+#include "runtime/ops/parallel.h"
+#include "runtime/ops/registry.h"
+#include "runtime/platform/text.h"
+#include "runtime/session/session_service.h"
+
+namespace belay::runtime {
+
+void RunControl::stop(const std::string& reason) {
+  const std::lock_guard lock(mutex_);
+  if (!stopping_) reason_ = reason;
+  stopping_ = true;
+}
+
+std::string RunControl::stop_reason() const {
+  const std::lock_guard lock(mutex_);
+  return reason_;
+}
+
+// The plugins of the run: found, loaded, made into instances.
+struct TrainingRun::Plugins {
+  Plugins(const Manifest& manifest, const Environment& environment)
+      : search(plugin_search_path(manifest.plugins.path, environment), policy, cpu),
+        loader(policy, cpu, environment("LD_LIBRARY_PATH").value_or("")) {}
+
+  FilePolicy policy;
+  CpuFeatures cpu;
+  PluginSearch search;
+  Loader loader;
+  Registry registry;
+  ResolvedPlugins resolved;
+  PluginInstances instances;
+  PluginInstance* model = nullptr;
+  PluginInstance* saver = nullptr;
+  std::map<std::string, PluginInstance*> inputs;
+  std::vector<PluginInstance*> init_fns;
+};
+
+namespace {
+
+int threads_of(const Manifest& manifest) {
+  return manifest.run.threads == 0 ? available_threads() : static_cast<int>(manifest.run.threads);
+}
+
+// What the manifest leaves out, put in: the default hooks and the default saver.
+Manifest completed(Manifest manifest) {
+  manifest.hooks = hooks_of_run(manifest);
+  if (!manifest.scaffold.saver) {
+    PluginUse saver;
+    saver.plugin = "safetensors";
+    saver.at.file = saver.plugin_at.file = "the default saver";
+    manifest.scaffold.saver = saver;
+  }
+  return manifest;
+}
+
+}  // namespace
+
+TrainingRun::TrainingRun(Manifest manifest, TrainingRunOptions options, World world, RunControl& control)
+    : manifest_(std::move(manifest)),
+      options_(options),
+      world_(std::move(world)),
+      control_(control),
+      environment_{
+          world_.clock,        world_.log,
+          world_.files,        targets_,
+          control.interrupt(), SessionOptions{threads_of(manifest_), manifest_.run.seed, make_queue, &world_.clock}},
+      ops_(make_op_registry()),
+      graph_(*ops_),
+      services_(world_.log, world_.clock, manifest_.run.dir, manifest_.run.seed) {
+  services_.add("graph", graph_api());
+  services_.add("session", session_api());
+  services_.add("coordinator", coordinator_api());
+  services_.add("model", model_service());
+  services_.add("input", input_service());
+  services_.add("files", files_service());
+  services_.add("saver", saver_service());
+  services_.add("checkpoint", checkpoint_service());
+  services_.add("events", events_service());
+  services_.add("state", state_service());
+  services_.set_context(&events_);
+}
+
+TrainingRun::~TrainingRun() = default;
+
+bool TrainingRun::find_plugins(Diagnostics& problems) {
+  plugins_ = std::make_unique<Plugins>(manifest_, world_.environment);
+  for (const std::string& w : plugins_->search.warnings()) world_.log.warning("plugins", w);
+  PluginResolver resolver(plugins_->registry, plugins_->search, plugins_->policy, plugins_->cpu,
+                          {manifest_.directory, world_.environment}, problems);
+  plugins_->resolved = resolver.resolve(completed(manifest_));
+  return !resolver.plugin_failed();
+}
+
+PluginInstance& TrainingRun::create(const ResolvedPlugin& plugin, CallMonitor& monitor) {
+  const RegisteredPlugin& registered = load_plugin(plugin, plugins_->loader, plugins_->registry);
+  return plugins_->instances.create(registered, plugin, services_, monitor);
+}
+
+void TrainingRun::load_plugins() {
+  const ResolvedPlugins& resolved = plugins_->resolved;
+  // All libraries first: a refused one shows before any plugin's code has done anything but initialize its globals.
+  const auto load = [&](const ResolvedPlugin& p) { load_plugin(p, plugins_->loader, plugins_->registry); };
+  for (const auto& [name, input] : resolved.inputs) load(input);
+  load(*resolved.model);
+  load(*resolved.saver);
+  for (const ResolvedPlugin& p : resolved.init_fns) load(p);
+  for (const ResolvedPlugin& p : resolved.hooks) load(p);
+
+  plugins_->saver = &create(*resolved.saver, monitor_);
+  plugins_->model = &create(*resolved.model, monitor_);
+  for (const auto& [name, input] : resolved.inputs)
+    plugins_->inputs[name] = &create(input, name == "eval" ? eval_monitor_ : input_monitor_);
+  for (const ResolvedPlugin& p : resolved.init_fns) plugins_->init_fns.push_back(&create(p, monitor_));
+  for (const ResolvedPlugin& p : resolved.hooks) hooks_.add(SessionHook(create(p, monitor_), world_.log, p.on_error));
+}
+
+std::shared_ptr<InputFeed> TrainingRun::open_input(const std::string& name) {
+  InputFeed::Options options;
+  options.name = name;
+  options.prefetch = manifest_.inputs.at(name).prefetch;
+  options.seed = manifest_.run.seed;
+  return InputFeed::open(*plugins_->inputs.at(name), options);
+}
+
+void TrainingRun::build_scaffold() {
+  train_input_ = open_input("train");
+  if (plugins_->inputs.count("eval") != 0) eval_input_ = open_input("eval");
+  const InputFeed::Tensors tensors = train_input_->add_to_graph(graph_);
+  model_ = build_model(*plugins_->model, graph_, Mode::kTrain, tensors.features, tensors.labels);
+  add_train_op(graph_, manifest_.optimizer, model_);
+  train_input_->prime();
+}
+
+void TrainingRun::open_directory() {
+  if (manifest_.run.dir.empty()) return;
+  directory_ = RunDirectory::open(world_.files, manifest_.run.dir, world_.clock, world_.log);
+  if (options_.from_scratch) start_over();
+  write_manifest();
+  events_ = RunEvents(directory_->directory(), world_.clock, world_.log);
+}
+
+void TrainingRun::write_manifest() { directory_->directory().replace("manifest.toml", effective_manifest(manifest_)); }
+
+// Nothing is deleted: what an earlier run left goes into a directory beside it.
+void TrainingRun::start_over() {
+  OpenDirectory& run = directory_->directory();
+  std::vector<std::string> found;
+  for (const std::string& name : run.entries())
+    if (step_of_checkpoint(name) || name == kStateFileName || name.find(".tfevents.") != std::string::npos)
+      found.push_back(name);
+  if (found.empty()) return;
+  std::string aside;
+  for (int i = 1;; ++i) {
+    aside = "before-" + std::to_string(i);
+    if (!run.exists(aside)) break;
+  }
+  run.make_directory(aside);
+  for (const std::string& name : found)
+    world_.files.rename(run.path() + "/" + name, run.path() + "/" + aside + "/" + name);
+  run.sync();
+  world_.log.info("", "--from-scratch: what an earlier run left is now in " + escaped(run.path()) + "/" + aside);
+}
+
+Fingerprint TrainingRun::fingerprint() const {
+  Fingerprint f;
+  f.threads = environment_.session.threads;
+  f.isa = isa_text();
+  f.binary = build_id();
+  f.seed = manifest_.run.seed;
+  return f;
+}
+
+MonitoredSessionOptions TrainingRun::session_options() {
+  MonitoredSessionOptions options;
+  options.stop_grace_period_secs = manifest_.session.stop_grace_period_secs;
+  options.recovery = {manifest_.session.max_recoveries, manifest_.session.recovery_backoff_secs};
+  options.saver = saver_.get();
+  options.monitor = &monitor_;
+  options.on_recovery = [this](const Error& error, std::int64_t count) {
+    world_.log.warning("", "recovery " + std::to_string(count) + ": " + error.what());
+    if (events_.writer() != nullptr)
+      events_.writer()->add_scalar("recoveries", std::max<std::int64_t>(monitor_.step, 0), static_cast<double>(count));
+  };
+  return options;
+}
+
+TrainingResult TrainingRun::train(const std::function<void()>& on_step) {
+  if (directory_) {
+    RunSaverOptions saving;
+    const RegisteredPlugin& codec = plugins_->saver->plugin();
+    saving.saver = {&plugins_->saver->table<belay_saver_api>(), plugins_->saver->self(), codec.info.name,
+                    codec.version};
+    saving.series.max_to_keep = manifest_.checkpoint.max_to_keep;
+    saving.series.write.refuse_non_finite = manifest_.checkpoint.refuse_non_finite;
+    saving.on_save_error = manifest_.checkpoint.on_save_error;
+    saving.fingerprint = fingerprint();
+    saving.events = events_.writer();
+    saver_ = std::make_shared<RunSaver>(environment_, directory_->directory(), saving);
+    services_.set_context(saver_.get());
+  }
+  ScaffoldOptions pieces;
+  pieces.saver = saver_;
+  if (!plugins_->init_fns.empty())
+    pieces.init_fn = [this](const Scaffold&, DirectSession& session) {
+      for (PluginInstance* init_fn : plugins_->init_fns)
+        init_fn->call("run", &belay_init_fn_api::run, to_handle(&graph_), to_handle(&session));
+    };
+  auto creator = std::make_shared<ChiefSessionCreator>(
+      graph_, environment_,
+      ChiefSessionCreator::Options{.scaffold = std::make_shared<Scaffold>(std::move(pieces)),
+                                   .checkpoint_dir = directory_ ? directory_->path() : ""});
+  TrainingResult result;
+  const std::int64_t start = world_.clock.monotonic_ns();
+  MonitoredSession session(creator, environment_, hooks_, session_options());
+  if (events_.writer() != nullptr) events_.writer()->add_graph(serialized_graph_def(graph_));
+  trained_ = session.raw_session()->shared_store();
+  try {
+    session.scope([&] { run_loop(session, on_step, result); });
+  } catch (...) {
+    finish(session, result);
+    throw;
+  }
+  result.seconds = static_cast<double>(world_.clock.monotonic_ns() - start) * 1e-9;
+  finish(session, result);
+  return result;
+}
+
+void TrainingRun::run_loop(MonitoredSession& session, const std::function<void()>& on_step, TrainingResult& result) {
+  FetchSet train_op(std::vector<FetchRef>{model_.train_op});
+  RunCall call;
+  call.fetches = &train_op;
+  const std::int64_t first = session.raw_session()->global_step();
+  result.global_step = first;
+  // A job that is at its last step already does not train one more (TensorFlow does; docs/differences.md).
+  if (manifest_.run.max_steps && first >= *manifest_.run.max_steps) {
+    session.request_stop("step " + std::to_string(first) +
+                         " is already at max_steps = " + std::to_string(*manifest_.run.max_steps));
+    return;
+  }
+  while (!session.should_stop()) {
+    if (control_.stopping()) {
+      session.request_stop(control_.stop_reason());
+      break;
+    }
+    if (saver_ != nullptr && control_.take_save_request()) saver_->request();
+    try {
+      session.run(call);
+    } catch (const Error& e) {
+      // An interrupt ends a wait for input; nothing of that step has happened.
+      if (e.code() != Code::kCancelled || !control_.stopping()) throw;
+      session.request_stop(control_.stop_reason());
+      break;
+    }
+    ++result.steps;
+    result.global_step = std::max(result.global_step, session.raw_session()->global_step());
+    world_.log.set_step(result.global_step);
+    on_step();
+  }
+}
+
+void TrainingRun::finish(MonitoredSession& session, TrainingResult& result) {
+  result.reason = session.end_reason();
+  result.recoveries = session.recoveries();
+  result.disabled_hooks = hooks_.disabled();
+  if (saver_ != nullptr) {
+    result.checkpoint = saver_->saved_path();
+    result.save_error = saver_->save_error();
+  }
+  if (events_.writer() != nullptr) {
+    events_.writer()->add_session_log(EventWriter::kStop, result.global_step);
+    events_.writer()->flush();
+  }
+}
+
+std::optional<EvalResult> TrainingRun::evaluate(const std::function<void()>& on_batch) {
+  if (eval_input_ == nullptr) return std::nullopt;
+  eval_input_->prime();
+  EvalResult result = runtime::evaluate(*ops_, environment_, *plugins_->model, eval_input_, *trained_, [&] {
+    on_batch();
+    return !control_.stopping();
+  });
+  if (directory_) {
+    // Its own run for TensorBoard: a late evaluation must not erase points of the training.
+    const std::unique_ptr<OpenDirectory> place = world_.files.make_directories(directory_->path() + "/eval");
+    RunEvents events(*place, world_.clock, world_.log);
+    for (const auto& [name, value] : result.metrics) events.writer()->add_scalar(name, result.global_step, value);
+  }
+  return result;
+}
+
+std::string TrainingRun::activity() const {
+  const CallMonitor* monitors[] = {&monitor_, &input_monitor_, &eval_monitor_};
+  std::string text;
+  for (const CallMonitor* m : monitors) {
+    const PluginInstance* instance = m->instance.load();
+    const char* callback = m->callback.load();
+    if (instance == nullptr || callback == nullptr) continue;
+    const std::int64_t step = m->step.load();
+    text += (text.empty() ? "" : "; ") + instance->label() + " in " + callback +
+            (step < 0 ? "" : " at step " + std::to_string(step));
+  }
+  return text;
+}
+
+std::string TrainingRun::plan_text() const {
+  std::string text;
+  for (const auto& [name, input] : plugins_->resolved.inputs) {
+    text += "input." + name + "  " + input.info.name;
+    const std::shared_ptr<InputFeed>& feed = name == "eval" ? eval_input_ : train_input_;
+    if (feed != nullptr && (name == "eval" || name == "train")) {
+      if (feed->size() >= 0) text += ", " + std::to_string(feed->size()) + " examples";
+      for (const InputComponent& c : feed->components())
+        text += std::string(c.label ? ", label " : ", feature ") + c.name + " " + dtype_name(c.dtype) + " " +
+                dims_text(c.dims);
+    }
+    text += "\n";
+  }
+  text += "model  " + plugins_->resolved.model->info.name + "\n";
+  std::int64_t parameters = 0;
+  for (const Port& p : graph_.collection(collections::kTrainableVariables)) {
+    const auto& [dtype, shape] = graph_.spec(p);
+    parameters += shape.elements();
+    text += "  " + graph_.node(p.node).name + "  " + dtype_name(dtype) + " " + shape.text() + "\n";
+  }
+  text += "  " + std::to_string(parameters) + " trainable parameters\n";
+  text += "optimizer  " + manifest_.optimizer.name + "\n";
+  text += "saver  " + plugins_->resolved.saver->info.name + "\n";
+  for (const ResolvedPlugin& p : plugins_->resolved.init_fns) text += "init_fn  " + p.instance_name + "\n";
+  for (const ResolvedPlugin& p : plugins_->resolved.hooks) text += "hook  " + p.instance_name + "\n";
+  text +=
+      "run directory  " + (manifest_.run.dir.empty() ? std::string("none: nothing is kept") : manifest_.run.dir) + "\n";
+  return text;
+}
+
+}  // namespace belay::runtime

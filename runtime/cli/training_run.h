@@ -1,0 +1,133 @@
+// What `belay run` does, stage by stage; each takes what the one before made, and nothing reaches back.
+//
+//   manifest -> plugins -> scaffold -> session -> hooks
+//
+//   TrainingRun run(manifest, settings, world);
+//   run.find_plugins(problems)     // names and options against the notes; no plugin code runs
+//   run.load_plugins()             // libraries, then instances
+//   run.build_scaffold()           // inputs opened, graph built; still nothing written
+//   run.open_directory()           // made, locked
+//   run.train()                    // the session with its hooks
+//   run.evaluate()                 // one pass over [input.eval]
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/events/event_service.h"
+#include "runtime/loader/instance.h"
+#include "runtime/loader/loader.h"
+#include "runtime/loader/resolve.h"
+#include "runtime/manifest/manifest.h"
+#include "runtime/monitored/build_model.h"
+#include "runtime/monitored/evaluate.h"
+#include "runtime/monitored/monitored_session.h"
+#include "runtime/monitored/run_directory.h"
+#include "runtime/monitored/run_saver.h"
+
+namespace belay::runtime {
+
+// The edges of the world, given by main.
+struct World {
+  Clock& clock;
+  Logger& log;
+  FileSystem& files;
+  Environment environment;  // variables
+};
+
+struct TrainingRunOptions {
+  bool from_scratch = false;  // checkpoints of the directory are moved aside, not restored
+};
+
+// What a signal or the watchdog does to a run, from another thread.
+class RunControl {
+ public:
+  // At the next step's boundary; a wait for input ends at once after `patience` of them.
+  void stop(const std::string& reason);
+  void save() noexcept { save_requested_ = true; }
+  bool stopping() const noexcept { return stopping_.load(); }
+  std::string stop_reason() const;
+  CancellationSource& interrupt() noexcept { return interrupt_; }
+  bool take_save_request() noexcept { return save_requested_.exchange(false); }
+
+ private:
+  mutable std::mutex mutex_;
+  std::string reason_;
+  std::atomic<bool> stopping_{false};
+  std::atomic<bool> save_requested_{false};
+  CancellationSource interrupt_;
+};
+
+struct TrainingResult {
+  EndReason reason;
+  std::int64_t steps = 0;  // of this attempt
+  std::int64_t global_step = 0;
+  double seconds = 0;
+  std::int64_t recoveries = 0;
+  std::string checkpoint;  // path of the last one; empty: none
+  std::string save_error;  // why the last one was not written; empty: it was, or none was asked for
+  std::vector<std::string> disabled_hooks;
+};
+
+class TrainingRun {
+ public:
+  TrainingRun(Manifest manifest, TrainingRunOptions options, World world, RunControl& control);
+  ~TrainingRun();
+  TrainingRun(const TrainingRun&) = delete;
+  TrainingRun& operator=(const TrainingRun&) = delete;
+
+  // False where a plugin is the trouble (exit status 3 instead of 2); `problems` tells all.
+  bool find_plugins(Diagnostics& problems);
+  // LoadError; or an instance's own error.
+  void load_plugins();
+  // Opens the inputs (the first batch is fetched: an empty input shows) and builds the graph.
+  void build_scaffold();
+  // RunInUse; PERMISSION_DENIED and others.
+  void open_directory();
+  // `on_step` after every step, on this thread.
+  TrainingResult train(const std::function<void()>& on_step);
+  std::optional<EvalResult> evaluate(const std::function<void()>& on_batch);
+
+  const Manifest& manifest() const noexcept { return manifest_; }
+  // What a plugin is doing at the moment; empty: none. Any thread.
+  std::string activity() const;
+  // For --dry-run and check: inputs, model, variables, hooks, one line each.
+  std::string plan_text() const;
+
+ private:
+  struct Plugins;
+  PluginInstance& create(const ResolvedPlugin& plugin, CallMonitor& monitor);
+  std::shared_ptr<InputFeed> open_input(const std::string& name);
+  void write_manifest();
+  void start_over();
+  Fingerprint fingerprint() const;
+  MonitoredSessionOptions session_options();
+  void run_loop(MonitoredSession& session, const std::function<void()>& on_step, TrainingResult& result);
+  void finish(MonitoredSession& session, TrainingResult& result);
+
+  Manifest manifest_;
+  TrainingRunOptions options_;
+  World world_;
+  RunControl& control_;
+  StoreTargets targets_;
+  RunEnvironment environment_;
+  std::unique_ptr<OpRegistry> ops_;
+  NodeGraph graph_;
+  CallMonitor monitor_;        // of the session's thread
+  CallMonitor input_monitor_;  // of the feeding thread
+  CallMonitor eval_monitor_;
+  HostServices services_;
+  std::unique_ptr<Plugins> plugins_;
+  std::shared_ptr<InputFeed> train_input_;
+  std::shared_ptr<InputFeed> eval_input_;
+  ModelOutputs model_;
+  HookSet hooks_;
+  std::optional<RunDirectory> directory_;
+  RunEvents events_;
+  std::shared_ptr<RunSaver> saver_;
+  std::shared_ptr<VariableStore> trained_;
+};
+
+}  // namespace belay::runtime

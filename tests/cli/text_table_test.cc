@@ -1,0 +1,31 @@
+#include "runtime/cli/text_table.h"
+
+#include <gtest/gtest.h>
+
+namespace belay::runtime {
+namespace {
+
+TEST(TextTable, AlignsColumnsByTheirWidthOnATerminal) {
+  TextTable table;
+  table.add({"a", "caf\xc3\xa9", "x"});
+  table.add({"long", "b", ""});
+  table.add({"\xe6\x97\xa5", "c"});
+  EXPECT_EQ(table.text("  "), "  a     caf\xc3\xa9  x\n  long  b\n  \xe6\x97\xa5    c\n");
+}
+
+TEST(TextTable, LeavesOutColumnsThatAreEmpty) {
+  TextTable table;
+  table.add({"a", "", "x"});
+  table.add({"b", "", "y"});
+  EXPECT_EQ(table.text(""), "a  x\nb  y\n");
+  EXPECT_EQ(TextTable().text(""), "");
+}
+
+TEST(TextTable, KeepsHostileCellsOnTheirLine) {
+  TextTable table;
+  table.add({"a\nb\x1b[2J"});
+  EXPECT_EQ(table.text(""), "a\\nb\\x1b[2J\n");
+}
+
+}  // namespace
+}  // namespace belay::runtime

@@ -1,0 +1,130 @@
+#include "tests/e2e/belay_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <thread>
+
+extern char** environ;
+
+namespace belay::runtime::testing {
+
+BelayProcess::BelayProcess(std::vector<std::string> args, std::vector<std::string> variables) {
+  int out[2], err[2];
+  if (pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0) throw std::runtime_error("pipe2 failed");
+  args.insert(args.begin(), BELAY_BINARY_DIR "/bin/belay");
+  std::vector<std::string> environment;
+  for (char** e = environ; *e != nullptr; ++e)
+    if (std::string(*e).rfind("BELAY_PLUGIN_PATH=", 0) != 0) environment.emplace_back(*e);
+  environment.push_back("BELAY_PLUGIN_PATH=" BELAY_BINARY_DIR "/plugins:" BELAY_BINARY_DIR "/tests/e2e/plugins");
+  environment.insert(environment.end(), variables.begin(), variables.end());
+  std::vector<char*> argv, envp;
+  for (std::string& a : args) argv.push_back(a.data());
+  for (std::string& e : environment) envp.push_back(e.data());
+  argv.push_back(nullptr);
+  envp.push_back(nullptr);
+  pid_ = fork();
+  if (pid_ == 0) {
+    dup2(out[1], STDOUT_FILENO);
+    dup2(err[1], STDERR_FILENO);
+    execve(argv[0], argv.data(), envp.data());
+    _exit(126);
+  }
+  close(out[1]);
+  close(err[1]);
+  out_ = out[0];
+  err_ = err[0];
+}
+
+BelayProcess::~BelayProcess() {
+  if (!ended_) {
+    ::kill(pid_, SIGKILL);
+    wait();
+  }
+  close(out_);
+  close(err_);
+}
+
+void BelayProcess::kill(int signal) const { ::kill(pid_, signal); }
+
+void BelayProcess::drain(bool block) {
+  pollfd fds[2] = {{out_, POLLIN, 0}, {err_, POLLIN, 0}};
+  poll(fds, 2, block ? 10 : 0);
+  char buffer[65536];
+  if ((fds[0].revents & (POLLIN | POLLHUP)) != 0) {
+    const ssize_t n = read(out_, buffer, sizeof(buffer));
+    if (n > 0) result_.out.append(buffer, static_cast<std::size_t>(n));
+  }
+  if ((fds[1].revents & (POLLIN | POLLHUP)) != 0) {
+    const ssize_t n = read(err_, buffer, sizeof(buffer));
+    if (n > 0) result_.err.append(buffer, static_cast<std::size_t>(n));
+  }
+}
+
+bool BelayProcess::wait_until(const std::function<bool()>& condition) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    siginfo_t info{};
+    const bool gone = waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid_;
+    drain(true);
+    if (gone && !condition()) return false;
+  }
+  return true;
+}
+
+bool BelayProcess::wait_for(const std::string& text) {
+  return wait_until([&] { return result_.err.find(text) != std::string::npos; });
+}
+
+ProcessResult BelayProcess::wait() {
+  if (ended_) return result_;
+  int status = 0;
+  while (waitpid(pid_, &status, WNOHANG) == 0) drain(true);
+  for (std::size_t before = 1; before != 0;) {
+    const std::size_t size = result_.out.size() + result_.err.size();
+    drain(false);
+    before = result_.out.size() + result_.err.size() - size;
+  }
+  ended_ = true;
+  if (WIFSIGNALED(status)) {
+    result_.signal = WTERMSIG(status);
+    result_.status = 128 + result_.signal;
+  } else {
+    result_.status = WEXITSTATUS(status);
+  }
+  return result_;
+}
+
+ProcessResult belay(std::vector<std::string> args, std::vector<std::string> variables) {
+  return BelayProcess(std::move(args), std::move(variables)).wait();
+}
+
+std::string contents(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+void write_file(const std::string& path, const std::string& text) {
+  std::ofstream out(path, std::ios::binary);
+  out << text;
+}
+
+std::vector<std::string> lines_with(const std::string& text, const std::string& part) {
+  std::vector<std::string> found;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);)
+    if (line.find(part) != std::string::npos) found.push_back(line);
+  return found;
+}
+
+}  // namespace belay::runtime::testing

@@ -1,0 +1,52 @@
+// The real `belay`, started as a user would: its output, its exit status, signals to it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace belay::runtime::testing {
+
+struct ProcessResult {
+  int status = -1;  // exit status; 128 + n where it died of signal n
+  int signal = 0;   // that it died of; 0: none
+  std::string out;
+  std::string err;
+};
+
+class BelayProcess {
+ public:
+  // Environment: this process's, plus BELAY_PLUGIN_PATH = the build's plugins and the tests' own, plus `variables`.
+  BelayProcess(std::vector<std::string> args, std::vector<std::string> variables = {});
+  ~BelayProcess();
+  BelayProcess(const BelayProcess&) = delete;
+  BelayProcess& operator=(const BelayProcess&) = delete;
+
+  void kill(int signal) const;
+  // Waits until stderr holds `text`; false where the process ended before, or a minute passed.
+  bool wait_for(const std::string& text);
+  bool wait_until(const std::function<bool()>& condition);
+  ProcessResult wait();
+  pid_t pid() const { return pid_; }
+
+ private:
+  void drain(bool block);
+  pid_t pid_ = -1;
+  int out_ = -1, err_ = -1;
+  bool ended_ = false;
+  ProcessResult result_;
+};
+
+// Runs to the end.
+ProcessResult belay(std::vector<std::string> args, std::vector<std::string> variables = {});
+
+// All of a file; empty where it does not exist.
+std::string contents(const std::string& path);
+void write_file(const std::string& path, const std::string& text);
+// Lines of `text` that hold `part`.
+std::vector<std::string> lines_with(const std::string& text, const std::string& part);
+
+}  // namespace belay::runtime::testing

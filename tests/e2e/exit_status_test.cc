@@ -1,0 +1,235 @@
+// One test per exit status and signal of the command line's promise.
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "tests/e2e/run_fixture.h"
+
+namespace belay::runtime::testing {
+namespace {
+
+using ExitStatus = RunTest;
+
+TEST_F(ExitStatus, ZeroWhenAStopConditionIsReachedAndTheLastCheckpointIsDurable) {
+  const ProcessResult r = belay({"run", regression()});
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_FALSE(weights(run_dir(), 50).empty());
+  ASSERT_EQ(lines_with(r.err, "info ended at step 50 (50 steps in ").size(), 1u) << r.err;
+  EXPECT_EQ(lines_with(r.err, "stop_at_step: reached step 50 (last_step = 50); last checkpoint " + run_dir() +
+                                  "/model.ckpt-50")
+                .size(),
+            1u)
+      << r.err;
+}
+
+TEST_F(ExitStatus, ZeroWhenTheInputEnds) {
+  const ProcessResult r = belay({"run", regression("epochs = 1\nexamples = 64\n", "", 1000)});
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_FALSE(weights(run_dir(), 4).empty());
+  EXPECT_EQ(lines_with(r.err, "info ended at step 4 (4 steps").size(), 1u) << r.err;
+}
+
+TEST_F(ExitStatus, ZeroWhenAHookAsksToStop) {
+  const ProcessResult r = belay({"run", regression("", "[[hooks]]\nplugin = \"trouble\"\nstop_at_run = 6\n")});
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_EQ(lines_with(r.err, "info ended at step 7 (7 steps").size(), 1u) << r.err;
+  EXPECT_EQ(lines_with(r.err, "trouble: enough").size(), 1u) << r.err;
+}
+
+TEST_F(ExitStatus, OneWhenAHookThrowsAndNoFinalCheckpointIsWritten) {
+  const ProcessResult r = belay({"run", regression("", "[[hooks]]\nplugin = \"trouble\"\nthrow_at_step = 3\n")});
+  EXPECT_EQ(r.status, 1) << r.err;
+  EXPECT_EQ(lines_with(r.err, "hook \"trouble\" (trouble.so 1.0.0) in after_run at step 3: boom").size(), 1u) << r.err;
+  EXPECT_TRUE(weights(run_dir(), 4).empty());
+}
+
+TEST_F(ExitStatus, OneWhenTheInputBreaksWhileTraining) {
+  const ProcessResult r = belay({"run", regression("fail_at_batch = 5\nfail_with = \"data_loss\"\n")});
+  EXPECT_EQ(r.status, 1) << r.err;
+  EXPECT_EQ(lines_with(r.err, "record 5 is damaged").size(), 1u) << r.err;
+}
+
+TEST_F(ExitStatus, TwoForAWrongManifestAndNothingIsMade) {
+  const ProcessResult r = belay({"run", regression("bach_size = 3\n")});
+  EXPECT_EQ(r.status, 2) << r.err;
+  EXPECT_NE(r.err.find("did you mean \"batch_size\"?"), std::string::npos) << r.err;
+  EXPECT_FALSE(std::filesystem::exists(run_dir()));
+}
+
+TEST_F(ExitStatus, TwoForAWrongCommandLine) {
+  EXPECT_EQ(belay({}).status, 2);
+  const ProcessResult command = belay({"rum"});
+  EXPECT_EQ(command.status, 2);
+  EXPECT_EQ(command.err, "belay has no command 'rum' (did you mean \"run\"?); see belay --help\n");
+  const ProcessResult option = belay({"run", "--dryrun", "x.toml"});
+  EXPECT_EQ(option.status, 2);
+  EXPECT_EQ(option.err, "belay run has no option --dryrun (did you mean \"dry-run\"?); see belay run --help\n");
+  EXPECT_EQ(belay({"run"}).err, "belay run takes one manifest, none was given; see belay run --help\n");
+}
+
+TEST_F(ExitStatus, TwoWhereTheRunDirectoryCannotBeWritten) {
+  write_file(temp / "run", "a file stands in the way");
+  const ProcessResult r = belay({"run", regression()});
+  EXPECT_EQ(r.status, 2) << r.err;
+  EXPECT_NE(r.err.find(run_dir()), std::string::npos) << r.err;
+  EXPECT_EQ(contents(temp / "run"), "a file stands in the way");
+}
+
+TEST_F(ExitStatus, ThreeForAPluginThatIsNotThereOrNotUsable) {
+  const ProcessResult missing = belay({"run", regression("", "[[hooks]]\nplugin = \"loging_tensor\"\n")});
+  EXPECT_EQ(missing.status, 3) << missing.err;
+  EXPECT_NE(missing.err.find("logging_tensor"), std::string::npos) << missing.err;
+  write_file(temp / "not.so", "not a library");
+  const ProcessResult bad = belay({"run", regression("", "[[hooks]]\nfile = \"not.so\"\n")});
+  EXPECT_EQ(bad.status, 3) << bad.err;
+  EXPECT_FALSE(std::filesystem::exists(run_dir()));
+}
+
+TEST_F(ExitStatus, FourWhenTheLossIsNaN) {
+  const ProcessResult r = belay({"run", regression("nan_at_batch = 5\n")});
+  EXPECT_EQ(r.status, 4) << r.err;
+  EXPECT_EQ(lines_with(r.err, "nan_tensor").size(), 1u) << r.err;
+  // What is there is from before.
+  EXPECT_FALSE(weights(run_dir(), 0).empty());
+  EXPECT_TRUE(weights(run_dir(), 6).empty());
+}
+
+TEST_F(ExitStatus, FiveWhereCheckpointsExistAndNoneCanBeRestored) {
+  ASSERT_EQ(belay({"run", regression()}).status, 0);
+  for (const auto& entry : std::filesystem::directory_iterator(run_dir()))
+    if (entry.path().filename().string().rfind("model.ckpt-", 0) == 0)
+      std::filesystem::resize_file(entry.path() / "model.safetensors", 10);
+  const ProcessResult r = belay({"run", regression("", "", 60)});
+  EXPECT_EQ(r.status, 5) << r.err;
+  EXPECT_NE(r.err.find("model.ckpt-50"), std::string::npos) << r.err;
+  EXPECT_TRUE(weights(run_dir(), 60).empty());
+  // Starting over is possible, when it is asked for, and deletes nothing.
+  const ProcessResult over = belay({"run", regression("", "", 60), "--from-scratch"});
+  EXPECT_EQ(over.status, 0) << over.err;
+  EXPECT_TRUE(std::filesystem::exists(run_dir() + "/before-1/model.ckpt-50"));
+}
+
+TEST_F(ExitStatus, FiveForACheckpointOfAnotherModelWithATableOfTheDifferences) {
+  ASSERT_EQ(belay({"run", regression()}).status, 0);
+  const ProcessResult r = belay({"run", regression(), "--set", "model.plugin=mlp"});
+  EXPECT_EQ(r.status, 5) << r.err;
+  EXPECT_NE(r.err.find("missing"), std::string::npos) << r.err;
+  EXPECT_NE(r.err.find("hidden_1/kernel"), std::string::npos) << r.err;
+  EXPECT_FALSE(weights(run_dir(), 50).empty());
+}
+
+TEST_F(ExitStatus, SixForASecondRunInTheSameDirectory) {
+  BelayProcess first({"run", regression("delay_secs = 0.05\n", "", 100000)});
+  ASSERT_TRUE(first.wait_for("saved ")) << first.wait().err;
+  const ProcessResult second = belay({"run", temp / "train.toml"});
+  EXPECT_EQ(second.status, 6) << second.err;
+  EXPECT_NE(second.err.find(std::to_string(first.pid())), std::string::npos) << second.err;
+}
+
+TEST_F(ExitStatus, SevenWhenTheLastCheckpointCannotBeWritten) {
+  if (geteuid() == 0) {
+    // Root writes everywhere: a limit on the size of files stands in for a full disk.
+    BelayProcess run({"run", regression("delay_secs = 0.02\n", "", 60), "--set", "model.plugin=mlp", "--set",
+                      "model.hidden=[20000]"});
+    ASSERT_TRUE(run.wait_for("saved ")) << run.wait().err;
+    const std::string limit = "prlimit --fsize=4096 --pid " + std::to_string(run.pid());
+    ASSERT_EQ(std::system(limit.c_str()), 0);
+    const ProcessResult r = run.wait();
+    EXPECT_EQ(r.status, 7) << r.err;
+    EXPECT_EQ(lines_with(r.err, "the last checkpoint was not written").size(), 1u) << r.err;
+    EXPECT_FALSE(weights(run_dir(), 0).empty());
+    return;
+  }
+  BelayProcess run({"run", regression("delay_secs = 0.02\n", "", 60)});
+  ASSERT_TRUE(run.wait_for("saved ")) << run.wait().err;
+  ASSERT_EQ(chmod(run_dir().c_str(), 0500), 0);
+  const ProcessResult r = run.wait();
+  EXPECT_EQ(r.status, 7) << r.err;
+}
+
+TEST_F(ExitStatus, HundredAndTwentyFourWithoutProgressAfterAWarningAndAllStacks) {
+  const ProcessResult r = belay({"run", regression("", "[session]\nno_progress_secs = 1.0\n[[hooks]]\nplugin = "
+                                                       "\"trouble\"\nhang_at_step = 3\n")});
+  EXPECT_EQ(r.status, 124) << r.err;
+  EXPECT_EQ(lines_with(r.err, "warning no progress for 0.5 s, in hook \"trouble\" (trouble.so 1.0.0) in after_run at step 3").size(), 1u)
+      << r.err;
+  EXPECT_GE(lines_with(r.err, "thread ").size(), 2u) << r.err;
+}
+
+TEST_F(ExitStatus, ASignalSavesTheStateAndIsSeenByTheParent) {
+  for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) {
+    std::filesystem::remove_all(run_dir());
+    BelayProcess run({"run", regression("delay_secs = 0.01\n", "", 100000)});
+    ASSERT_TRUE(run.wait_for("saved ")) << run.wait().err;
+    run.kill(signal);
+    const ProcessResult r = run.wait();
+    EXPECT_EQ(r.signal, signal) << r.err;
+    const auto ended = lines_with(r.err, "info ended at step ");
+    ASSERT_EQ(ended.size(), 1u) << r.err;
+    const int step = std::stoi(ended[0].substr(ended[0].find("step ") + 5));
+    EXPECT_FALSE(weights(run_dir(), step).empty()) << r.err;
+    EXPECT_NE(ended[0].find("stopped by SIG"), std::string::npos);
+  }
+}
+
+TEST_F(ExitStatus, ASignalWhileTheInputDawdlesEndsTheWait) {
+  BelayProcess run({"run", regression("hang_at_batch = 5\n", "[session]\nstop_grace_period_secs = 0.2\n[[hooks]]\nplugin = "
+                                                           "\"logging_tensor\"\ntensors = [\"global_step\"]\nevery_n_iter = 1\n")});
+  ASSERT_TRUE(run.wait_for("global_step = 4")) << run.wait().err;
+  run.kill(SIGTERM);
+  const ProcessResult r = run.wait();
+  EXPECT_EQ(r.signal, SIGTERM) << r.err;
+  EXPECT_FALSE(weights(run_dir(), 5).empty()) << r.err;
+}
+
+TEST_F(ExitStatus, ASecondSignalEndsAtOnce) {
+  BelayProcess run({"run", regression("", "[[hooks]]\nplugin = \"trouble\"\nhang_at_step = 3\n")});
+  ASSERT_TRUE(run.wait_for("saved ")) << run.wait().err;
+  run.kill(SIGTERM);
+  usleep(200'000);  // two signals of one kind at once are one
+  run.kill(SIGTERM);
+  EXPECT_EQ(run.wait().signal, SIGTERM);
+}
+
+TEST_F(ExitStatus, TheGracePeriodOfASignalIsADeadline) {
+  BelayProcess run({"run", regression("", "[session]\nsignal_grace_secs = 0.3\n[[hooks]]\nplugin = \"trouble\"\nhang_at_step = 3\n")});
+  ASSERT_TRUE(run.wait_for("saved ")) << run.wait().err;
+  run.kill(SIGTERM);
+  EXPECT_EQ(run.wait().signal, SIGTERM);
+}
+
+TEST_F(ExitStatus, SigUsr2SavesAndGoesOn) {
+  BelayProcess run({"run", regression("delay_secs = 0.01\n", "", 100000)});
+  ASSERT_TRUE(run.wait_for("saved ")) << run.wait().err;
+  run.kill(SIGUSR2);
+  ASSERT_TRUE(run.wait_until([&] {
+    std::size_t n = 0;
+    for (const auto& e : std::filesystem::directory_iterator(run_dir()))
+      if (e.path().filename().string().rfind("model.ckpt-", 0) == 0) ++n;
+    return n >= 2;
+  }));
+  run.kill(SIGTERM);
+  EXPECT_EQ(run.wait().signal, SIGTERM);
+}
+
+TEST_F(ExitStatus, SigQuitWritesTheStacksAndGoesOn) {
+  BelayProcess run({"run", regression("delay_secs = 0.01\n", "", 100000)});
+  ASSERT_TRUE(run.wait_for("saved ")) << run.wait().err;
+  run.kill(SIGQUIT);
+  EXPECT_TRUE(run.wait_for("thread "));
+  run.kill(SIGTERM);
+  EXPECT_EQ(run.wait().signal, SIGTERM);
+}
+
+TEST_F(ExitStatus, AClosedStderrDoesNotEndTheRun) {
+  const std::string command = "BELAY_PLUGIN_PATH=" BELAY_BINARY_DIR "/plugins:" BELAY_BINARY_DIR
+                              "/tests/e2e/plugins " BELAY_BINARY_DIR "/bin/belay run " +
+                              regression("", "", 200) + " 2>&1 >&- | head -1 >/dev/null";
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  EXPECT_FALSE(weights(run_dir(), 200).empty());
+}
+
+}  // namespace
+}  // namespace belay::runtime::testing

@@ -1,0 +1,71 @@
+// A hook that makes the trouble that a test asks for, or none.
+#include <belay/plugin.h>
+
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+namespace {
+
+class Trouble final : public belay::Hook {
+ public:
+  struct Options {
+    std::int64_t throw_at_step = -1;
+    std::int64_t hang_at_step = -1;
+    std::int64_t stop_at_run = -1;
+    std::int64_t fetches = 0;
+  };
+  static constexpr auto about =
+      belay::about("trouble", "Makes trouble for tests of the host",
+                   belay::option("throw_at_step", &Options::throw_at_step, "throws in after_run"),
+                   belay::option("hang_at_step", &Options::hang_at_step, "hangs in after_run"),
+                   belay::option("stop_at_run", &Options::stop_at_run, "asks to stop in after_run"),
+                   belay::option("fetches", &Options::fetches, "1: fetches every tensor of the graph that it can name"));
+
+  explicit Trouble(const Options& o) : o_(o) {}
+
+  void begin(belay::Graph& graph) override {
+    step_ = graph.global_step();
+    if (o_.fetches == 0) return;
+    for (const char* name : {"loss", "mean_absolute_error", "accuracy", "probabilities", "class", "value", "train_op"})
+      if (const belay::Output o = graph.find_if_exists(name)) fetch(graph, o);
+    for (std::uint32_t node = 0;; ++node) {
+      belay_node_info info{};
+      belay::detail::Status status;
+      if (graph.api()->node_info(graph.raw(), node, &info, status) != BELAY_OK) break;
+      for (std::uint32_t i = 0; i < info.n_outputs; ++i) fetch(graph, graph.output({graph.serial(), node, i}));
+    }
+  }
+  belay::RunArgs before_run(belay::RunContext&) override {
+    belay::RunArgs args{step_};
+    for (const belay::Output& o : everything_) args.fetch(o);
+    return args;
+  }
+  void after_run(belay::RunContext& run, const belay::RunValues& values) override {
+    const std::int64_t step = values[step_];
+    if (step == o_.throw_at_step) throw std::runtime_error("boom");
+    while (step == o_.hang_at_step) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    if (runs_++ == o_.stop_at_run) run.request_stop("enough");
+  }
+
+ private:
+  void fetch(const belay::Graph& graph, const belay::Output& o) {
+    if (o.is_operation()) return;
+    const std::string op = graph.op_of(o);
+    // What waits or writes is no observation.
+    for (const char* effect : {"Assign", "AssignAdd", "AssignSub", "QueueDequeue", "QueueSize", "ApplyAdam", "ApplyMomentum",
+                               "ApplyGradientDescent", "ReportUninitializedVariables", "FIFOQueue"})
+      if (op == effect) return;
+    everything_.push_back(graph.fetch(o));
+  }
+
+  Options o_;
+  belay::Fetch<std::int64_t> step_;
+  std::vector<belay::Output> everything_;
+  std::int64_t runs_ = 0;
+};
+
+}  // namespace
+
+BELAY_MODULE("1.0.0", Trouble)

@@ -1,0 +1,132 @@
+// The same bits after a kill, a recovery, a signal; with and without somebody watching.
+#include <signal.h>
+
+#include <filesystem>
+
+#include "tests/e2e/run_fixture.h"
+
+namespace belay::runtime::testing {
+namespace {
+
+class ResumeTest : public RunTest {
+ protected:
+  static constexpr int kSteps = 240;
+  // An MLP with all that makes a resume hard: dropout, shuffling, two decode threads, a long queue, a last partial batch, a
+  // decaying rate, momentum, a hook on seconds.
+  std::string hard(const std::string& name, const std::string& more = "", const std::string& input = "") {
+    const std::string path = temp / (name + ".toml");
+    write_file(path, "[run]\ndir = \"" + name + "\"\nmax_steps = " + std::to_string(kSteps) +
+                         "\nthreads = 2\nseed = 7\n"
+                         "[input.train]\nplugin = \"digits\"\nexamples = 333\nbatch_size = 32\nshuffle = true\n"
+                         "decode_threads = 2\nprefetch = 8\n" +
+                         input +
+                         "[model]\nplugin = \"mlp\"\nhidden = [33, 17]\ndropout = 0.3\n"
+                         "[optimizer]\nname = \"adam\"\nlearning_rate = { schedule = \"exponential_decay\", learning_rate = "
+                         "0.01, decay_steps = 50, decay_rate = 0.7 }\nclip_norm = 1.0\n"
+                         "[checkpoint]\nsave_steps = 20\nmax_to_keep = 3\n"
+                         "[[hooks]]\nplugin = \"logging_tensor\"\ntensors = [\"loss\", \"accuracy\"]\nevery_n_secs = 0.05\n" +
+                         more);
+    return path;
+  }
+  std::string final_weights(const std::string& name) { return weights(temp / name, kSteps); }
+};
+
+TEST_F(ResumeTest, KilledAndStartedAgainItEndsWithTheSameBits) {
+  ASSERT_EQ(belay({"run", hard("whole")}).status, 0);
+  const std::string whole = final_weights("whole");
+  ASSERT_FALSE(whole.empty());
+  int kills = 0;
+  const std::string manifest = hard("killed");
+  for (const int at : {20, 60, 100, 180}) {
+    BelayProcess run({"run", manifest});
+    if (!run.wait_until([&] { return std::filesystem::exists(temp / ("killed/model.ckpt-" + std::to_string(at))); })) continue;
+    run.kill(SIGKILL);
+    if (run.wait().signal == SIGKILL) ++kills;
+  }
+  EXPECT_GE(kills, 2);
+  const ProcessResult last = belay({"run", manifest});
+  ASSERT_EQ(last.status, 0) << last.err;
+  EXPECT_EQ(lines_with(last.err, "restored step ").size(), 1u) << last.err;
+  EXPECT_EQ(final_weights("killed"), whole);
+}
+
+TEST_F(ResumeTest, ASigtermLosesNoStepAndTheBitsAreTheSame) {
+  ASSERT_EQ(belay({"run", hard("whole")}).status, 0);
+  const std::string manifest = hard("stopped");
+  BelayProcess run({"run", manifest});
+  ASSERT_TRUE(run.wait_until([&] { return std::filesystem::exists(temp / "stopped/model.ckpt-40"); }));
+  run.kill(SIGTERM);
+  const ProcessResult r = run.wait();
+  ASSERT_EQ(r.signal, SIGTERM) << r.err;
+  const auto ended = lines_with(r.err, "info ended at step ");
+  ASSERT_EQ(ended.size(), 1u);
+  const int step = std::stoi(ended[0].substr(ended[0].find("step ") + 5));
+  const ProcessResult second = belay({"run", manifest});
+  ASSERT_EQ(second.status, 0) << second.err;
+  EXPECT_EQ(lines_with(second.err, "restored step " + std::to_string(step) + " ").size(), 1u) << second.err;
+  EXPECT_EQ(final_weights("stopped"), final_weights("whole"));
+}
+
+TEST_F(ResumeTest, AnInputThatAbortsLeadsToTheSameBitsInPlace) {
+  const auto manifest = [&](const std::string& name, const std::string& input) {
+    const std::string path = temp / (name + ".toml");
+    write_file(path, "[run]\ndir = \"" + name +
+                         "\"\nmax_steps = 120\n[input.train]\nplugin = \"numbers\"\nexamples = 100\nbatch_size = 16\nshuffle = "
+                         "true\nprefetch = 4\n" +
+                         input +
+                         "[model]\nplugin = \"mlp\"\nhidden = [9]\ndropout = 0.2\n[optimizer]\nname = \"momentum\"\n"
+                         "learning_rate = 0.01\n[checkpoint]\nsave_steps = 25\n");
+    return path;
+  };
+  ASSERT_EQ(belay({"run", manifest("whole", "")}).status, 0);
+  for (const int batch : {1, 30, 77}) {
+    const std::string name = "aborted" + std::to_string(batch);
+    const ProcessResult r = belay({"run", manifest(name, "fail_at_batch = " + std::to_string(batch) + "\nonce = \"" + name + ".marker\"\n")});
+    ASSERT_EQ(r.status, 0) << r.err;
+    EXPECT_EQ(lines_with(r.err, "recovery 1: ").size(), 1u) << r.err;
+    EXPECT_EQ(lines_with(r.err, "the connection was lost").size(), 1u) << r.err;
+    EXPECT_EQ(weights(temp / name, 120), weights(temp / "whole", 120)) << "batch " << batch;
+  }
+}
+
+TEST_F(ResumeTest, AnInputThatKeepsAbortingEndsTheRunAfterTheLimit) {
+  const ProcessResult r =
+      belay({"run", regression("fail_at_batch = 3\nexamples = 10\n", "[session]\nmax_recoveries = 0\n")});
+  EXPECT_EQ(r.status, 1) << r.err;
+  EXPECT_EQ(lines_with(r.err, "gave up after 0 recoveries in a row").size(), 1u) << r.err;
+}
+
+TEST_F(ResumeTest, WatchingChangesNoBit) {
+  ASSERT_EQ(belay({"run", hard("alone")}).status, 0);
+  std::string ten;
+  for (int i = 0; i < 10; ++i)
+    ten += "[[hooks]]\nplugin = \"logging_tensor\"\ntensors = [\"loss\"]\nevery_n_iter = " + std::to_string(i + 1) + "\n";
+  const ProcessResult hooks = belay({"run", hard("hooks", ten)});
+  ASSERT_EQ(hooks.status, 0) << hooks.err;
+  EXPECT_EQ(final_weights("hooks"), final_weights("alone"));
+  const ProcessResult all = belay({"run", hard("all", "[[hooks]]\nplugin = \"trouble\"\nfetches = 1\n")});
+  ASSERT_EQ(all.status, 0) << all.err;
+  EXPECT_EQ(final_weights("all"), final_weights("alone"));
+}
+
+TEST_F(ResumeTest, ARunThatIsDoneTrainsNoFurther) {
+  ASSERT_EQ(belay({"run", regression()}).status, 0);
+  const std::string before = weights(run_dir(), 50);
+  const ProcessResult again = belay({"run", regression()});
+  EXPECT_EQ(again.status, 0) << again.err;
+  EXPECT_EQ(lines_with(again.err, "step 50 is already at max_steps = 50").size(), 1u) << again.err;
+  EXPECT_EQ(weights(run_dir(), 50), before);
+}
+
+TEST_F(ResumeTest, ADamagedNewestCheckpointIsNamedAndTheOneBeforeIsUsed) {
+  ASSERT_EQ(belay({"run", regression("", "[checkpoint]\nsave_steps = 10\n")}).status, 0);
+  std::filesystem::resize_file(run_dir() + "/model.ckpt-50/model.safetensors", 20);
+  const ProcessResult r = belay({"run", regression("", "[checkpoint]\nsave_steps = 10\n", 60)});
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_EQ(lines_with(r.err, "model.ckpt-50").size() > 0, true) << r.err;
+  EXPECT_EQ(lines_with(r.err, "restored step 40 ").size(), 1u) << r.err;
+  EXPECT_TRUE(std::filesystem::exists(run_dir() + "/model.ckpt-50") || !weights(run_dir(), 50).empty());
+}
+
+}  // namespace
+}  // namespace belay::runtime::testing
