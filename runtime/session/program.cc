@@ -76,6 +76,14 @@ void Program::infer_dims(const NodeGraph& graph, const RunValuesTable& values) {
       own_dims_.emplace_back(v, shape.dims());
     }
   }
+  // What is left are copies that the planner took.
+  for (const PlanStep& step : plan_stage_.steps)
+    for (const ValueId v : step.outputs) {
+      if (own_index_[v] != kNoValue) continue;
+      Dims dims = dims_of(v, values);
+      own_index_[v] = static_cast<std::uint32_t>(own_dims_.size());
+      own_dims_.emplace_back(v, std::move(dims));
+    }
 }
 
 void Program::make_kernels(std::vector<FetchBuffer>& slots, std::uint64_t seed, const RunValuesTable& values) {
@@ -124,8 +132,7 @@ void Program::lay_out_memory() {
       const PlanValue& value = plan_.values[v];
       const std::uint32_t dies = value.exported ? end : last_use[v];
       const std::size_t bytes =
-          static_cast<std::size_t>(count_of(own_index_[v] != kNoValue ? own_dims_[own_index_[v]].second : Dims{})) *
-          dtype_size(value.dtype);
+          static_cast<std::size_t>(count_of(own_dims_[own_index_[v]].second)) * dtype_size(value.dtype);
       std::uint32_t shared = kNoValue;
       for (std::size_t i = 0; o == 0 && i < step.inputs.size() && i < 32 && shared == kNoValue; ++i) {
         if (((step.in_place >> i) & 1) == 0) continue;
@@ -247,9 +254,9 @@ void Program::run_traced(const SlotMask& mask, const StepContext& context, Clock
       if (step.slot != kNoValue) continue;
       std::size_t bytes = 0;
       for (const ValueId v : step.outputs)
-        if (own_index_[v] != kNoValue)
-          bytes += static_cast<std::size_t>(count_of(own_dims_[own_index_[v]].second)) *
-                   dtype_size(plan_.values[v].dtype);
+        if (arena_index_[v] != kNoValue)
+          bytes +=
+              static_cast<std::size_t>(count_of(own_dims_[own_index_[v]].second)) * dtype_size(plan_.values[v].dtype);
       const bool fused = step.members.size() > 1;
       stats.push_back({step.node->name, fused ? "Fused" + step.node->op->name : step.node->op->name, start,
                        clock.monotonic_ns(), bytes});

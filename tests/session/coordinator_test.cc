@@ -90,8 +90,8 @@ TEST_F(CoordinatorTest, ClearStopForgetsTheErrorAndTheJoin) {
 TEST_F(CoordinatorTest, ALooperWithoutIntervalRunsUntilTheStop) {
   int left = 3;
   LooperThread::start(*coordinator, 0, {.run_loop = [&] {
-                        if (--left == 0) coordinator->request_stop();
-                      }});
+    if (--left == 0) coordinator->request_stop();
+  }});
   coordinator->join();
   EXPECT_EQ(left, 0);
 }
@@ -99,27 +99,28 @@ TEST_F(CoordinatorTest, ALooperWithoutIntervalRunsUntilTheStop) {
 TEST_F(CoordinatorTest, ALooperCallsAtOnceAndThenAtAFixedRate) {
   const auto timed = std::make_shared<Coordinator>(clock);
   std::vector<std::int64_t> times;
+  std::atomic<int> calls = 0;
   std::string order;
-  LooperThread::start(*timed, 2, {.run_loop =
-                                      [&] {
-                                        times.push_back(clock.monotonic_ns() / 1'000'000'000);
-                                        if (times.size() == 2) clock.advance(5'000'000'000);  // a slow call
-                                        if (times.size() == 5) timed->request_stop();
-                                      },
-                                  .start_loop = [&] { order += "start "; },
-                                  .stop_loop = [&] { order += "stop"; }});
-  std::thread time([&] {
-    while (!timed->should_stop()) {
-      clock.advance(500'000'000);
-      std::this_thread::yield();
-    }
-  });
+  LooperThread::start(*timed, 2,
+                      {.run_loop =
+                           [&] {
+                             times.push_back(clock.monotonic_ns() / FakeClock::kSecond);
+                             if (times.size() == 2) clock.advance(5 * FakeClock::kSecond);  // a slow call
+                             if (times.size() == 5) timed->request_stop();
+                             ++calls;
+                           },
+                       .start_loop = [&] { order += "start "; },
+                       .stop_loop = [&] { order += "stop"; }});
+  const auto advance_after = [&](int n, std::int64_t ns) {
+    while (calls < n) std::this_thread::yield();
+    clock.await_waiters(1);
+    clock.advance(ns);
+  };
+  advance_after(1, 2 * FakeClock::kSecond);
+  advance_after(4, 1 * FakeClock::kSecond);
   timed->join();
-  time.join();
-  ASSERT_EQ(times.size(), 5u);
-  EXPECT_EQ(times[1] - times[0], 2);
-  EXPECT_GE(times[2] - times[1], 5);        // overdue: at once after the slow call
-  EXPECT_LE(times[3] - times[2], 1);        // and the next overdue one too
+  // Those of 4 and 6 seconds are overdue after the slow call and come at once; the next keeps to the rate.
+  EXPECT_EQ(times, (std::vector<std::int64_t>{0, 2, 7, 7, 8}));
   EXPECT_EQ(order, "start stop");
 }
 

@@ -48,6 +48,18 @@ TEST_F(SessionTest, SwappingTwoVariablesInOneRunSwapsThem) {
   EXPECT_EQ(value<float>(b), 1.0f);
 }
 
+TEST_F(SessionTest, ACopyOfAVariableHasAllOfIt) {
+  const auto filled = [](float v) { return Tensor({3, 333}, std::vector<float>(999, v)); };
+  const Output a = ops::variable(g, "a", filled(1));
+  const Output b = ops::variable(g, "b", filled(2));
+  const Output swap = ops::group(g, {ops::assign(a, b), ops::assign(b, a)});
+  open();
+  initialize();
+  run(swap);
+  EXPECT_EQ(values<float>(a), std::vector<float>(999, 2.0f));
+  EXPECT_EQ(values<float>(b), std::vector<float>(999, 1.0f));
+}
+
 TEST_F(SessionTest, AnUninitializedVariableIsNamed) {
   const Output v = ops::variable(g, "v", Tensor(1.0f));
   open();
