@@ -1,0 +1,186 @@
+#include <belay/plugin.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace {
+
+using belay::Code;
+
+std::string number_text(double v) {
+  char text[32];
+  return std::string(text, std::to_chars(text, text + sizeof(text), v).ptr);
+}
+
+// The file, always as long as what was written: a resumed run cuts off what the run before it wrote after its last
+// checkpoint, and so no step stands there twice.
+class CsvFile {
+ public:
+  CsvFile(std::string path, std::string header) : path_(std::move(path)), header_(std::move(header) + "\n") {}
+
+  // Goes on behind the first `bytes`; 0: a new file.
+  void open(std::int64_t bytes) {
+    file_.reset();
+    if (bytes == 0) {
+      file_.reset(std::fopen(path_.c_str(), "we"));
+      if (!file_) fail("cannot be written");
+      bytes_ = 0;
+      write(header_);
+      return;
+    }
+    file_.reset(std::fopen(path_.c_str(), "r+e"));
+    if (!file_) fail("belongs to this run and cannot be opened");
+    struct stat info {};
+    if (fstat(fileno(file_.get()), &info) != 0) fail("cannot be read");
+    if (info.st_size < bytes) {
+      errno = 0;
+      fail("has lost lines: " + std::to_string(info.st_size) + " of " + std::to_string(bytes) +
+           " bytes are left; move it away and run with --from-scratch, or remove the hook");
+    }
+    std::string first(header_.size(), '\0');
+    const std::size_t got = std::fread(first.data(), 1, first.size(), file_.get());
+    if (got != first.size() || first != header_) {
+      errno = 0;
+      fail("has other columns than '" + header_.substr(0, header_.size() - 1) +
+           "'; give this run's 'tensors' or another 'file'");
+    }
+    if (ftruncate(fileno(file_.get()), bytes) != 0 || std::fseek(file_.get(), 0, SEEK_END) != 0)
+      fail("cannot be cut to the last checkpoint");
+    bytes_ = bytes;
+  }
+  void write(const std::string& line) {
+    if (std::fwrite(line.data(), 1, line.size(), file_.get()) != line.size()) fail("cannot be written");
+    bytes_ += static_cast<std::int64_t>(line.size());
+  }
+  // Into the file on the disk, so that a checkpoint never counts bytes that a crash loses.
+  void sync() {
+    if (std::fflush(file_.get()) != 0 || fdatasync(fileno(file_.get())) != 0) fail("cannot be written");
+  }
+  void flush() {
+    if (std::fflush(file_.get()) != 0) fail("cannot be written");
+  }
+  bool is_open() const noexcept { return file_ != nullptr; }
+  std::int64_t bytes() const noexcept { return bytes_; }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const {
+    const int error = errno;
+    belay::fail(Code::kFailedPrecondition,
+                "csv_logger: '" + path_ + "' " + what + (error == 0 ? "" : std::string(": ") + std::strerror(error)));
+  }
+  struct Close {
+    void operator()(std::FILE* f) const noexcept { std::fclose(f); }
+  };
+  std::string path_, header_;
+  std::unique_ptr<std::FILE, Close> file_;
+  std::int64_t bytes_ = 0;
+};
+
+class CsvLogger final : public belay::Hook {
+ public:
+  struct Options {
+    belay::List<belay::Str> tensors;
+    belay::Str file = "metrics.csv";
+    std::int64_t every_n_steps = 100;
+  };
+  static constexpr auto about = belay::about(
+      "csv_logger", "Writes scalars into a CSV file in the run directory, a line every so many steps",
+      belay::option("tensors", &Options::tensors, "the scalars, a column each behind the column global_step")
+          .required(),
+      belay::option("file", &Options::file, "the file's name in the run directory"),
+      belay::option("every_n_steps", &Options::every_n_steps, "write every so many steps").min(1));
+
+  explicit CsvLogger(const Options& o) : timer_({}, o.every_n_steps), file_(path(o), header(o)) {
+    for (const belay::Str& name : o.tensors) names_.emplace_back(name);
+  }
+
+  void begin(belay::Graph& graph) override {
+    step_ = belay::GlobalStep(graph);
+    tensors_.clear();
+    for (const std::string& name : names_) {
+      const belay::Output output = graph.find(name);
+      if (output.is_operation() || output.rank() > 0 || output.dtype() == belay::DType::kString)
+        belay::fail(Code::kInvalidArgument, "csv_logger writes scalar numbers, " + output.text() + " is none");
+      tensors_.push_back(graph.fetch(output));
+    }
+  }
+
+  void after_create_session(belay::Session& session) override {
+    step_.forget();
+    if (timer_.last_triggered_step() && *timer_.last_triggered_step() > step_.read(session)) timer_.reset();
+    file_.open(restored_bytes_);
+  }
+
+  belay::RunArgs before_run(belay::RunContext&) override {
+    belay::RunArgs args{step_.fetch()};
+    for (const belay::Output& tensor : tensors_) args.fetch(tensor);
+    return args;
+  }
+
+  void after_run(belay::RunContext& run, const belay::RunValues& values) override {
+    if (!timer_.should_trigger_for_step(step_.predicted(values), host())) return;
+    const std::int64_t step = step_.read(run.session());
+    if (!timer_.should_trigger_for_step(step, host())) return;
+    timer_.update_last_triggered_step(step, host().monotonic());
+    std::string line = std::to_string(step);
+    for (const belay::Output& tensor : tensors_) {
+      const belay::TensorView value = values[tensor];
+      if (value.size() != 1)
+        belay::fail(Code::kInvalidArgument,
+                    "csv_logger writes scalars, " + tensor.text() + " had the shape " + belay::dims_text(value.dims()));
+      line += "," + number_text(value.number(0));
+    }
+    file_.write(line + "\n");
+    file_.flush();  // so that one can watch it
+  }
+
+  void before_save(belay::Session&, std::int64_t) override { file_.sync(); }
+  void end(belay::Session&) override { file_.sync(); }
+
+  void save_state(belay::StateWriter& state) const override {
+    state.put("bytes", file_.is_open() ? file_.bytes() : restored_bytes_);
+    timer_.save(state, host().monotonic());
+  }
+  void load_state(const belay::StateReader& state) override {
+    restored_bytes_ = state.integer("bytes");
+    timer_.load(state, host().monotonic());
+  }
+
+ private:
+  std::string path(const Options& o) const {
+    if (o.tensors.begin() == o.tensors.end())
+      belay::fail(Code::kInvalidArgument, "'tensors' is empty; name what to write");
+    const std::string file = o.file.string();
+    if (file.empty() || file.find('/') != std::string::npos)
+      belay::fail(Code::kInvalidArgument, "'file' is the name of a file in the run directory, without '/'");
+    const std::string directory = host().run_directory();
+    if (directory.empty())
+      belay::fail(Code::kInvalidArgument,
+                  "csv_logger writes into the run directory, and this run has none; set [run] dir");
+    return directory + "/" + file;
+  }
+  static std::string header(const Options& o) {
+    std::string text = "global_step";
+    for (const belay::Str& name : o.tensors) text += "," + name.string();
+    return text;
+  }
+
+  std::vector<std::string> names_;
+  std::vector<belay::Output> tensors_;
+  belay::SecondOrStepTimer timer_;
+  belay::GlobalStep step_;
+  CsvFile file_;
+  std::int64_t restored_bytes_ = 0;
+};
+
+}  // namespace
+
+BELAY_MODULE("1.0.0", CsvLogger)

@@ -1,0 +1,118 @@
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <memory>
+#include <sstream>
+
+#include "belay/testing/temporary_folder.h"
+#include "belay/testing/testing.h"
+
+extern "C" const belay_module belay_module_csv_logger;
+
+namespace {
+
+using namespace belay::testing;
+using Texts = std::vector<std::string>;
+
+const belay_module& module() { return module_under_test(belay_module_csv_logger); }
+
+class CsvLogger : public ::testing::Test {
+ protected:
+  std::unique_ptr<HookDriver> started(const OptionValues& options, const StoredState* state = nullptr,
+                                      std::int64_t step = 0) {
+    auto hook = std::make_unique<HookDriver>(module(), options, DriverSetup{.run_directory = folder.path()});
+    hook->tensor<float>("loss");
+    hook->tensor<double>("accuracy");
+    hook->global_step(step);
+    hook->begin();
+    if (state != nullptr) hook->load_state(*state);
+    hook->create_session();
+    return hook;
+  }
+  static void run(HookDriver& hook, int runs) {
+    for (int i = 0; i < runs; ++i) {
+      const auto step = static_cast<double>(hook.step_number() + 1);
+      hook.step({{"loss", static_cast<float>(1 / step)}, {"accuracy", 1 - 1 / step}});
+    }
+  }
+  std::string text() const {
+    std::ifstream in(folder.file("metrics.csv"));
+    std::ostringstream out;
+    out << in.rdbuf();
+    return out.str();
+  }
+  TemporaryFolder folder;
+};
+
+TEST_F(CsvLogger, RefusesUnusableOptions) {
+  struct Case {
+    OptionValues options;
+    const char* error;
+  };
+  const Case cases[] = {
+      {{}, "INVALID_ARGUMENT: 'tensors' is required"},
+      {{{"tensors", Texts{}}}, "INVALID_ARGUMENT: 'tensors' is empty; name what to write"},
+      {{{"tensors", Texts{"loss"}}, {"file", "../x.csv"}},
+       "INVALID_ARGUMENT: 'file' is the name of a file in the run directory, without '/'"},
+      {{{"tensors", Texts{"loss"}}, {"every_n_steps", 0}}, "INVALID_ARGUMENT: 'every_n_steps' is 0, must be >= 1"},
+  };
+  for (const Case& c : cases) EXPECT_EQ(error_of([&] { HookDriver hook(module(), c.options); }), c.error);
+  EXPECT_EQ(error_of([] {
+              HookDriver hook(module(), {{"tensors", Texts{"loss"}}}, {.run_directory = ""});
+            }),
+            "INVALID_ARGUMENT: csv_logger writes into the run directory, and this run has none; set [run] dir");
+}
+
+TEST_F(CsvLogger, WritesALineEverySoManySteps) {
+  const auto hook = started({{"tensors", Texts{"loss", "accuracy"}}, {"every_n_steps", 2}});
+  run(*hook, 4);
+  EXPECT_EQ(text(), "global_step,loss,accuracy\n1,1,0\n3,0.3333333432674408,0.6666666666666667\n");
+}
+
+TEST_F(CsvLogger, AResumedRunLeavesTheFileOfARunThatWasNeverEnded) {
+  const OptionValues options{{"tensors", Texts{"loss"}}, {"every_n_steps", 3}};
+  run(*started(options), 20);
+  const std::string whole = text();
+  for (int cut = 1; cut < 20; ++cut) {
+    StoredState state;
+    {
+      const auto first = started(options);
+      run(*first, cut);
+      first->save();
+      state = first->save_state();
+      run(*first, 7);  // and is killed: these lines come again
+    }
+    run(*started(options, &state, cut), 20 - cut);
+    EXPECT_EQ(text(), whole) << "cut at " << cut;
+  }
+}
+
+TEST_F(CsvLogger, ARecoveryCutsWhatComesAgain) {
+  const auto hook = started({{"tensors", Texts{"loss"}}, {"every_n_steps", 1}});
+  run(*hook, 1);
+  hook->save();
+  run(*hook, 1);
+  hook->recover();
+  run(*hook, 1);
+  EXPECT_EQ(text(), "global_step,loss\n1,1\n2,0.5\n");
+}
+
+TEST_F(CsvLogger, AFileThatIsNotTheRunsOwnIsLeftAlone) {
+  const OptionValues options{{"tensors", Texts{"loss"}}, {"every_n_steps", 1}};
+  const auto first = started(options);
+  run(*first, 3);
+  const StoredState state = first->save_state();
+  EXPECT_EQ(error_of([&] {
+              started({{"tensors", Texts{"accuracy"}}}, &state, 3);
+            }),
+            "FAILED_PRECONDITION: csv_logger: '" + folder.file("metrics.csv") +
+                "' has other columns than 'global_step,accuracy'; give this run's 'tensors' or another 'file'");
+  folder.write("metrics.csv", "global_step,loss\n");
+  EXPECT_EQ(error_of([&] { started(options, &state, 3); }),
+            "FAILED_PRECONDITION: csv_logger: '" + folder.file("metrics.csv") + "' has lost lines: 17 of " +
+                std::to_string(17 + 4 + 6 + 21) +
+                " bytes are left; move it away and run with --from-scratch, or remove the hook");
+  EXPECT_EQ(text(), "global_step,loss\n");
+}
+
+}  // namespace
