@@ -18,10 +18,19 @@ using belay::DType;
 using belay::Output;
 using Seconds = std::chrono::duration<double>;
 
-// How long the last runs took, without what happens now and then: the median.
+// How long the last runs took, without what happens now and then: the median, of means over short windows, so that the
+// waits of an input that comes in bursts count.
 class RunTimes {
  public:
   void add(double seconds) noexcept {
+    window_seconds_ += seconds;
+    ++window_runs_;
+    if (window_seconds_ < kWindowSeconds) return;
+    add_mean(window_seconds_ / static_cast<double>(window_runs_));
+    window_seconds_ = 0;
+    window_runs_ = 0;
+  }
+  void add_mean(double seconds) noexcept {
     seconds_[n_ % seconds_.size()] = seconds;
     ++n_;
   }
@@ -35,8 +44,11 @@ class RunTimes {
   }
 
  private:
+  static constexpr double kWindowSeconds = 0.05;
   std::array<double, 64> seconds_{};
   std::size_t n_ = 0;
+  double window_seconds_ = 0;
+  int window_runs_ = 0;
 };
 
 std::string short_number(double v) {
@@ -152,7 +164,7 @@ class Progress final : public belay::Hook {
   }
   void load_state(const belay::StateReader& state) override {
     earlier_seconds_ = state.number("seconds");
-    if (times_.empty() && state.has("seconds_per_run")) times_.add(state.number("seconds_per_run"));
+    if (times_.empty() && state.has("seconds_per_run")) times_.add_mean(state.number("seconds_per_run"));
     runs_ = state.integer("runs", runs_);
   }
 

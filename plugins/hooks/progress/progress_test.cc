@@ -185,6 +185,16 @@ TEST(Progress, TheRateIsTheMedian) {
   EXPECT_EQ(hook->host().status_lines().back(), "step 23/1000 (2%), 10.0 steps/s, ETA 1:38, loss 0.5");
 }
 
+TEST(Progress, TheWaitsForAnInputThatComesInBurstsCount) {
+  const auto hook = started({{"max_steps", 1001}}, {.interactive = true});
+  for (int burst = 0; burst < 5; ++burst) {
+    run(*hook, 9, 0.001);
+    run(*hook, 1, 0.091);
+  }
+  const std::string line = hook->host().status_lines().back();
+  EXPECT_NE(line.find(", 100.0 steps/s, ETA 0:10, "), std::string::npos) << line;
+}
+
 TEST(Progress, TheTimeLeftCountsSaving) {
   const auto hook = started({{"max_steps", 1001}}, {.interactive = true});
   run(*hook, 49, 0.1);
