@@ -1,9 +1,8 @@
+#include <belay/improvement.h>
 #include <belay/plugin.h>
 
 #include <charconv>
-#include <cmath>
 #include <cstdint>
-#include <optional>
 #include <string>
 
 namespace {
@@ -15,7 +14,6 @@ std::string number_text(double v) {
   return std::string(text, std::to_chars(text, text + sizeof(text), v, std::chars_format::general, 6).ptr);
 }
 
-// Looks at a value every so many steps and counts the looks since it was best. NaN is never better.
 class EarlyStopping final : public belay::Hook {
  public:
   struct Options {
@@ -35,7 +33,11 @@ class EarlyStopping final : public belay::Hook {
       belay::option("every_n_steps", &Options::every_n_steps, "look every so many steps").min(1),
       belay::option("start_from_step", &Options::start_from_step, "do not look before this global step").min(0));
 
-  explicit EarlyStopping(const Options& o) : o_(o), timer_({}, o.every_n_steps) {}
+  explicit EarlyStopping(const Options& o)
+      : o_(o),
+        timer_({}, o.every_n_steps),
+        improvement_(o.mode == "min" ? belay::Improvement::Better::kSmaller : belay::Improvement::Better::kLarger,
+                     o.min_delta) {}
 
   void begin(belay::Graph& graph) override {
     tensor_ = graph.fetch(graph.find(o_.tensor));
@@ -48,7 +50,7 @@ class EarlyStopping final : public belay::Hook {
     step_.forget();
     if (timer_.last_triggered_step() && *timer_.last_triggered_step() > step_.read(session)) timer_.reset();
     // A run that was stopped by this and is started again makes no step, unless it is given more patience.
-    if (looks_without_ >= o_.patience) session.coordinator().request_stop(reason());
+    if (improvement_.looks_without() >= o_.patience) session.coordinator().request_stop(reason());
   }
 
   belay::RunArgs before_run(belay::RunContext&) override { return {step_.fetch(), tensor_}; }
@@ -63,44 +65,25 @@ class EarlyStopping final : public belay::Hook {
     if (value.size() != 1)
       belay::fail(Code::kInvalidArgument, "early_stopping watches a scalar, " + tensor_.text() + " had the shape " +
                                               belay::dims_text(value.dims()));
-    look(value.number(0), step);
-    if (looks_without_ >= o_.patience) run.request_stop(reason());
+    improvement_.look(value.number(0), step);
+    if (improvement_.looks_without() >= o_.patience) run.request_stop(reason());
   }
 
   void save_state(belay::StateWriter& state) const override {
-    state.put("looks_without", looks_without_);
-    if (best_) {
-      state.put("best", *best_);
-      state.put("best_step", best_step_);
-    }
+    improvement_.save(state);
     timer_.save(state, host().monotonic());
   }
   void load_state(const belay::StateReader& state) override {
-    looks_without_ = state.integer("looks_without");
-    best_.reset();
-    if (state.has("best")) best_ = state.number("best");
-    best_step_ = state.integer("best_step");
+    improvement_.load(state);
     timer_.load(state, host().monotonic());
   }
 
  private:
-  void look(double value, std::int64_t step) {
-    if (is_better(value)) {
-      best_ = value;
-      best_step_ = step;
-      looks_without_ = 0;
-    } else {
-      ++looks_without_;
-    }
-  }
-  bool is_better(double value) const {
-    if (std::isnan(value)) return false;
-    if (!best_) return true;
-    return o_.mode == "min" ? value < *best_ - o_.min_delta : value > *best_ + o_.min_delta;
-  }
   std::string reason() const {
-    std::string text = "'" + o_.tensor.string() + "' has not improved for " + std::to_string(looks_without_) + " looks";
-    if (best_) text += "; best " + number_text(*best_) + " at step " + std::to_string(best_step_);
+    std::string text =
+        "'" + o_.tensor.string() + "' has not improved for " + std::to_string(improvement_.looks_without()) + " looks";
+    if (improvement_.best())
+      text += "; best " + number_text(*improvement_.best()) + " at step " + std::to_string(improvement_.best_step());
     return text + " (patience = " + std::to_string(o_.patience) + ")";
   }
 
@@ -108,9 +91,7 @@ class EarlyStopping final : public belay::Hook {
   belay::SecondOrStepTimer timer_;
   belay::GlobalStep step_;
   belay::Output tensor_;
-  std::optional<double> best_;
-  std::int64_t best_step_ = 0;
-  std::int64_t looks_without_ = 0;
+  belay::Improvement improvement_;
 };
 
 }  // namespace

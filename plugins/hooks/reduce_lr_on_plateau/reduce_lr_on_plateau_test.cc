@@ -1,0 +1,104 @@
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "belay/testing/testing.h"
+
+extern "C" const belay_module belay_module_reduce_lr_on_plateau;
+
+namespace {
+
+using namespace belay::testing;
+using belay::Tensor;
+
+const belay_module& module() { return module_under_test(belay_module_reduce_lr_on_plateau); }
+
+std::unique_ptr<HookDriver> started(const OptionValues& options, const StoredState* state = nullptr,
+                                    std::int64_t step = 0, float scale = 1) {
+  auto hook = std::make_unique<HookDriver>(module(), options);
+  hook->tensor<float>("loss");
+  hook->tensor<float>("learning_rate_scale");
+  hook->session().variable("learning_rate_scale", Tensor(scale), false);
+  hook->session().set_value("learning_rate_scale", Tensor(scale));
+  hook->global_step(step);
+  hook->begin();
+  if (state != nullptr) hook->load_state(*state);
+  hook->create_session();
+  return hook;
+}
+
+float scale(HookDriver& hook) {
+  return belay::TensorView(hook.session().variable_value("learning_rate_scale").view()).scalar<float>();
+}
+
+// The scale after each step.
+std::vector<float> scales(HookDriver& hook, const std::vector<float>& losses) {
+  std::vector<float> out;
+  for (const float loss : losses) {
+    hook.step({{"loss", loss}, {"learning_rate_scale", scale(hook)}});
+    out.push_back(scale(hook));
+  }
+  return out;
+}
+
+TEST(ReduceLrOnPlateau, RefusesUnusableOptions) {
+  EXPECT_EQ(error_of([] {
+              HookDriver hook(module(), {{"factor", 1.0}});
+            }),
+            "INVALID_ARGUMENT: 'factor' is 1, must be <= 0.999999");
+}
+
+TEST(ReduceLrOnPlateau, NeedsAVariableThatScalesTheLearningRate) {
+  HookDriver hook(module(), {});
+  hook.tensor<float>("loss");
+  hook.global_step(0);
+  EXPECT_EQ(error_of([&] { hook.begin(); }), "NOT_FOUND: the graph has no 'learning_rate_scale'");
+}
+
+TEST(ReduceLrOnPlateau, LowersTheScaleAfterSoManyLooksWithoutAnImprovement) {
+  struct Case {
+    OptionValues options;
+    std::vector<float> losses;
+    std::vector<float> scales;
+  };
+  const std::vector<Case> cases = {
+      {{{"every_n_steps", 1}, {"patience", 2}, {"factor", 0.5}}, {3, 2, 2, 2, 2, 2}, {1, 1, 1, 0.5f, 0.5f, 0.25f}},
+      {{{"every_n_steps", 1}, {"patience", 1}, {"factor", 0.5}, {"cooldown", 2}},
+       {3, 3, 3, 3, 3},
+       {1, 0.5f, 0.5f, 0.5f, 0.25f}},
+      {{{"every_n_steps", 1}, {"patience", 1}, {"factor", 0.5}, {"min_scale", 0.4}},
+       {3, 3, 3, 3},
+       {1, 0.5f, 0.4f, 0.4f}},
+      {{{"every_n_steps", 1}, {"patience", 1}, {"factor", 0.5}, {"mode", "max"}}, {1, 2, 2}, {1, 1, 0.5f}},
+      {{{"every_n_steps", 2}, {"patience", 1}, {"factor", 0.5}}, {3, 1, 3, 1}, {1, 1, 0.5f, 0.5f}},
+  };
+  for (std::size_t i = 0; i < cases.size(); ++i)
+    EXPECT_EQ(scales(*started(cases[i].options), cases[i].losses), cases[i].scales) << "case " << i;
+}
+
+TEST(ReduceLrOnPlateau, SaysWhatItDid) {
+  const auto hook = started({{"every_n_steps", 1}, {"patience", 1}});
+  hook->step({{"loss", 1.f}});
+  EXPECT_EQ(hook->step({{"loss", 1.f}}).logged,
+            (std::vector<std::string>{"info: 'loss' has not improved for 1 looks at step 2; the learning rate is now "
+                                      "0.1 of the manifest's"}));
+}
+
+TEST(ReduceLrOnPlateau, AResumedRunLowersItAtTheSameSteps) {
+  const OptionValues options{{"every_n_steps", 2}, {"patience", 2}, {"factor", 0.5}, {"cooldown", 1}};
+  const std::vector<float> losses = {5, 4, 3, 4, 4, 5, 4, 3.5f, 4, 4, 4, 4, 3, 3, 3, 3};
+  const std::vector<float> whole = scales(*started(options), losses);
+  ASSERT_LT(whole.back(), 1);
+  for (std::size_t cut = 1; cut < losses.size(); ++cut) {
+    const auto first = started(options);
+    const auto middle = losses.begin() + static_cast<std::ptrdiff_t>(cut);
+    std::vector<float> got = scales(*first, {losses.begin(), middle});
+    const StoredState state = first->save_state();
+    const auto second = started(options, &state, static_cast<std::int64_t>(cut), got.back());
+    for (const float s : scales(*second, {middle, losses.end()})) got.push_back(s);
+    EXPECT_EQ(got, whole) << "cut at " << cut;
+  }
+}
+
+}  // namespace

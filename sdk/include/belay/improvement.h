@@ -1,0 +1,72 @@
+// Whether a watched value still gets better: for hooks that act when it does not.
+//
+//   Improvement improvement(Improvement::Better::kSmaller, min_delta);
+//   improvement.look(value, step);                       // every so many steps
+//   if (improvement.looks_without() >= patience) ...
+//
+// A value is better if it beats the best one by more than min_delta. NaN is never better.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <optional>
+
+#include "belay/hook.h"
+
+namespace belay {
+inline namespace v0 {
+
+class Improvement {
+ public:
+  enum class Better { kSmaller, kLarger };
+
+  Improvement(Better better, double min_delta) noexcept : better_(better), min_delta_(min_delta) {}
+
+  // Gives whether this value is the best so far.
+  bool look(double value, std::int64_t step) noexcept {
+    if (!is_better(value)) {
+      ++looks_without_;
+      return false;
+    }
+    best_ = value;
+    best_step_ = step;
+    looks_without_ = 0;
+    return true;
+  }
+  // Counts from zero again; the best value stays.
+  void restart() noexcept { looks_without_ = 0; }
+
+  std::int64_t looks_without() const noexcept { return looks_without_; }
+  std::optional<double> best() const noexcept { return best_; }
+  std::int64_t best_step() const noexcept { return best_step_; }
+
+  // For a hook's state.
+  void save(StateWriter& state) const {
+    state.put("looks_without", looks_without_);
+    if (!best_) return;
+    state.put("best", *best_);
+    state.put("best_step", best_step_);
+  }
+  void load(const StateReader& state) {
+    looks_without_ = state.integer("looks_without");
+    best_.reset();
+    if (state.has("best")) best_ = state.number("best");
+    best_step_ = state.integer("best_step");
+  }
+
+ private:
+  bool is_better(double value) const noexcept {
+    if (std::isnan(value)) return false;
+    if (!best_) return true;
+    return better_ == Better::kSmaller ? value < *best_ - min_delta_ : value > *best_ + min_delta_;
+  }
+
+  Better better_;
+  double min_delta_;
+  std::optional<double> best_;
+  std::int64_t best_step_ = 0;
+  std::int64_t looks_without_ = 0;
+};
+
+}  // namespace v0
+}  // namespace belay
