@@ -22,6 +22,7 @@ constexpr Command kCommands[] = {
     {"show", "MANIFEST.toml", "prints the effective manifest, every default filled in"},
     {"plugins", "", "lists the plugins that are found, and the files that are not usable"},
     {"describe", "NAME|KIND:NAME|FILE.so", "tells what a plugin is and what options it takes"},
+    {"schema", "", "prints the manifest's JSON Schema, with the options of every plugin that is found"},
 };
 
 po::options_description options_of(std::string_view command) {
@@ -116,6 +117,12 @@ PluginsArguments parse_plugins(const std::vector<std::string>& args, bool& help)
   if (!help && values.count("argument") != 0)
     throw UsageError("belay plugins takes no argument; belay describe NAME tells about one plugin");
   return {values.count("json") != 0};
+}
+
+SchemaArguments parse_schema(const std::vector<std::string>& args, bool& help) {
+  const po::variables_map values = parse("schema", args, help);
+  if (!help && values.count("argument") != 0) throw UsageError("belay schema takes no argument; it prints to stdout");
+  return {};
 }
 
 DescribeArguments parse_describe(const std::vector<std::string>& args, bool& help) {

@@ -30,6 +30,7 @@ struct ManifestArguments {  // check, show
 struct PluginsArguments {
   bool json = false;
 };
+struct SchemaArguments {};
 struct DescribeArguments {
   std::string what;
   bool json = false;
@@ -39,6 +40,7 @@ struct DescribeArguments {
 RunArguments parse_run(const std::vector<std::string>& args, bool& help);
 ManifestArguments parse_manifest_command(const std::string& command, const std::vector<std::string>& args, bool& help);
 PluginsArguments parse_plugins(const std::vector<std::string>& args, bool& help);
+SchemaArguments parse_schema(const std::vector<std::string>& args, bool& help);
 DescribeArguments parse_describe(const std::vector<std::string>& args, bool& help);
 
 // "belay --help", and "belay COMMAND --help"; empty for an unknown command.

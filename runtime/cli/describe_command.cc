@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "belay/detail/parse_options.h"
+#include "runtime/cli/option_json.h"
 #include "runtime/cli/text_table.h"
 #include "runtime/loader/dependencies.h"
 #include "runtime/platform/text.h"
@@ -169,24 +170,12 @@ void print_library(const Description& d, std::ostream& out) {
   for (const std::string& warning : d.library.warnings) out << "warning: " << escaped(warning) << "\n";
 }
 
-Json json_of(const OptionValue& value) {
-  return std::visit(
-      [](const auto& v) -> Json {
-        if constexpr (std::is_same_v<std::decay_t<decltype(v)>, std::monostate>) {
-          return Json::array();
-        } else {
-          return Json(v);
-        }
-      },
-      value);
-}
-
 Json json_of(const PluginInfo& plugin) {
   Json json{{"kind", kind_name(plugin.kind)}, {"name", plugin.name}, {"doc", plugin.doc}, {"options", Json::array()}};
   for (const OptionInfo& o : plugin.options) {
     Json option{{"name", o.name}, {"type", type_name(o)}};
     if (o.required) option["required"] = true;
-    if (o.default_value) option["default"] = json_of(*o.default_value);
+    if (o.default_value) option["default"] = option_json(*o.default_value);
     if (o.min) option["min"] = *o.min;
     if (o.max) option["max"] = *o.max;
     if (!o.choices.empty()) option["choices"] = o.choices;

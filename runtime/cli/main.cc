@@ -16,6 +16,7 @@
 #include "runtime/cli/exit_status.h"
 #include "runtime/cli/plugins_command.h"
 #include "runtime/cli/run_command.h"
+#include "runtime/cli/schema_command.h"
 #include "runtime/platform/text.h"
 
 namespace {
@@ -46,13 +47,15 @@ int dispatch(const std::string& command, const std::vector<std::string>& args) {
   if (command == "check") return unless_help(parse_manifest_command(command, args, help), check_command);
   if (command == "show") return unless_help(parse_manifest_command(command, args, help), show_command);
   if (command == "plugins")
-    return unless_help(parse_plugins(args, help), [](const PluginsArguments& a) {
-      return plugins_command(default_search(), a.json, std::cout);
-    });
+    return unless_help(parse_plugins(args, help),
+                       [](const PluginsArguments& a) { return plugins_command(default_search(), a.json, std::cout); });
   if (command == "describe")
     return unless_help(parse_describe(args, help), [](const DescribeArguments& a) {
       return describe_command(a.what, default_search(), a.json, std::cout, std::cerr);
     });
+  if (command == "schema")
+    return unless_help(parse_schema(args, help),
+                       [](const SchemaArguments&) { return schema_command(default_search(), std::cout, std::cerr); });
   throw UsageError("belay has no command '" + escaped(command) + "'" + belay::did_you_mean(command, command_names()) +
                    "; see belay --help");
 }

@@ -1,0 +1,76 @@
+"""Checks `belay schema` with a validator of others: it takes every example and refuses what is wrong.
+
+usage: schema_check.py BELAY PLUGIN_DIRECTORY EXAMPLES_DIRECTORY
+Ends with 77 where python3-jsonschema is not installed.
+"""
+import copy
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tomllib
+
+try:
+    import jsonschema
+except ImportError:
+    print("SKIPPED: python3-jsonschema is not installed (apt install python3-jsonschema)")
+    sys.exit(77)
+
+belay, plugins, examples = sys.argv[1:]
+text = subprocess.run([belay, "schema"], env={**os.environ, "BELAY_PLUGIN_PATH": plugins}, check=True,
+                      capture_output=True, text=True).stdout
+schema = json.loads(text)
+jsonschema.Draft4Validator.check_schema(schema)
+validator = jsonschema.Draft4Validator(schema)
+
+failures = []
+manifests = sorted(pathlib.Path(examples).glob("*.toml"))
+if not manifests:
+    failures.append("there are no examples")
+for path in manifests:
+    manifest = tomllib.loads(path.read_text())
+    for error in validator.iter_errors(manifest):
+        failures.append(f"{path.name} is refused: {error.message}")
+
+good = {
+    "run": {"max_steps": 10},
+    "input": {"train": {"plugin": "digits", "prefetch": 4}},
+    "model": {"plugin": "mlp", "hidden": [8]},
+    "optimizer": {"name": "sgd", "learning_rate": {"schedule": "cosine_decay", "decay_steps": 5}},
+    "scaffold": {"init_fn": [{"plugin": "warm_start", "from": "x"}]},
+    "hooks": [{"file": "./mine.so", "any": 1}, {"plugin": "stop_at_step", "last_step": 3, "name": "s"}],
+}
+for error in validator.iter_errors(good):
+    failures.append(f"a right manifest is refused: {error.message}")
+
+
+def bad(what, change):
+    manifest = copy.deepcopy(good)
+    change(manifest)
+    if validator.is_valid(manifest):
+        failures.append(f"is not refused: {what}")
+
+
+bad("no model", lambda m: m.pop("model"))
+bad("no training input", lambda m: m["input"].update(other=m["input"].pop("train")))
+bad("an unknown section", lambda m: m.update(runs={}))
+bad("an unknown key", lambda m: m["run"].update(max_step=1))
+bad("max_steps = 0", lambda m: m["run"].update(max_steps=0))
+bad("max_steps as a text", lambda m: m["run"].update(max_steps="10"))
+bad("an unknown plugin", lambda m: m["model"].update(plugin="mpl"))
+bad("a plugin of another kind", lambda m: m["model"].update(plugin="digits"))
+bad("an unknown option", lambda m: m["model"].update(hiden=[8]))
+bad("an option of another type", lambda m: m["model"].update(hidden="8"))
+bad("an option out of its range", lambda m: m["hooks"][1].update(last_step=0))
+bad("a required option left out", lambda m: m["scaffold"].update(init_fn=[{"plugin": "warm_start"}]))
+bad("prefetch of 0", lambda m: m["input"]["train"].update(prefetch=0))
+bad("on_error at a model", lambda m: m["model"].update(on_error="stop"))
+bad("an unknown optimizer", lambda m: m["optimizer"].update(name="adm"))
+bad("an unknown schedule", lambda m: m["optimizer"]["learning_rate"].update(schedule="linear"))
+bad("a negative learning rate", lambda m: m["optimizer"].update(learning_rate=-1))
+bad("a table without a plugin", lambda m: m["hooks"].append({"every_n_iter": 1}))
+bad("hooks that is no list", lambda m: m.update(hooks={"plugin": "stop_at_step", "last_step": 3}))
+
+print("\n".join(failures) or f"{len(manifests)} examples and 19 wrong manifests are judged rightly")
+sys.exit(1 if failures else 0)
