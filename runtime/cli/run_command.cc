@@ -146,7 +146,7 @@ int run_command(const RunArguments& arguments) {
     control.stop("stopped by " + signal_name(signal));
   };
   requests.wake = [&](int signal) {
-    control.interrupt().cancel(Error(Code::kCancelled, "stopped by " + signal_name(signal)));
+    control.wake(Error(Code::kCancelled, "stopped by " + signal_name(signal)));
   };
   requests.save = [&] { control.save(); };
   requests.stacks = [&] {

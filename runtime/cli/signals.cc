@@ -32,6 +32,7 @@ Signals::Signals(SignalRequests requests) : requests_(std::move(requests)), thre
 
 Signals::~Signals() {
   done_ = true;
+  pthread_kill(thread_.native_handle(), SIGUSR2);  // else its wait would go on for a while
   thread_.join();
 }
 
@@ -39,7 +40,6 @@ void Signals::serve() {
   using Clock = std::chrono::steady_clock;
   const sigset_t set = served_signals();
   Clock::time_point stopped_at{};
-  bool woken = false;
   while (!done_) {
     const timespec wait{0, 50'000'000};
     const int s = sigtimedwait(&set, nullptr, &wait);
@@ -47,12 +47,9 @@ void Signals::serve() {
     if (stopping != 0) {
       const double passed = std::chrono::duration<double>(Clock::now() - stopped_at).count();
       if (passed > grace_secs_) die_of(stopping);
-      if (!woken && passed > kWakeSecs) {
-        woken = true;
-        if (requests_.wake) requests_.wake(stopping);
-      }
+      if (passed > kWakeSecs && requests_.wake) requests_.wake(stopping);
     }
-    if (s <= 0) continue;
+    if (s <= 0 || (s == SIGUSR2 && done_)) continue;
     if (s == SIGUSR2) {
       if (requests_.save) requests_.save();
     } else if (s == SIGQUIT) {

@@ -17,7 +17,7 @@ namespace belay::runtime {
 
 struct SignalRequests {
   std::function<void(int signal)> stop;  // once; like all of these, called from the signal thread
-  std::function<void(int signal)> wake;  // half a second later: the step may be waiting for input
+  std::function<void(int signal)> wake;  // half a second later and from then on: the step may be waiting for input
   std::function<void()> save;
   std::function<void()> stacks;
 };

@@ -26,6 +26,23 @@ void RunControl::stop(const std::string& reason) {
   stopping_ = true;
 }
 
+void RunControl::wake(const Error& reason) {
+  interrupt_.cancel(reason);
+  const std::lock_guard lock(mutex_);
+  if (session_ != nullptr) session_->interrupt(reason);
+}
+
+RunControl::Interruptible::Interruptible(RunControl& control, MonitoredSession& session) : control_(control) {
+  const std::lock_guard lock(control_.mutex_);
+  control_.session_ = &session;
+}
+
+RunControl::Interruptible::~Interruptible() {
+  const std::lock_guard lock(control_.mutex_);
+  control_.session_->resume();
+  control_.session_ = nullptr;
+}
+
 std::string RunControl::stop_reason() const {
   const std::lock_guard lock(mutex_);
   return reason_;
@@ -252,6 +269,7 @@ void TrainingRun::run_loop(MonitoredSession& session, const std::function<void()
                          " is already at max_steps = " + std::to_string(*manifest_.run.max_steps));
     return;
   }
+  const RunControl::Interruptible interruptible(control_, session);
   while (!session.should_stop()) {
     if (control_.stopping()) {
       session.request_stop(control_.stop_reason());

@@ -49,12 +49,26 @@ class RunControl {
   void save() noexcept { save_requested_ = true; }
   bool stopping() const noexcept { return stopping_.load(); }
   std::string stop_reason() const;
+  // Ends what the run waits for at this moment. May be called again and again.
+  void wake(const Error& reason);
   CancellationSource& interrupt() noexcept { return interrupt_; }
+  // While it lives, wake() also interrupts the session's run: not in the calls of `end`, which still need it.
+  class Interruptible {
+   public:
+    Interruptible(RunControl& control, MonitoredSession& session);
+    ~Interruptible();
+    Interruptible(const Interruptible&) = delete;
+    Interruptible& operator=(const Interruptible&) = delete;
+
+   private:
+    RunControl& control_;
+  };
   bool take_save_request() noexcept { return save_requested_.exchange(false); }
 
  private:
   mutable std::mutex mutex_;
   std::string reason_;
+  MonitoredSession* session_ = nullptr;  // its runs may be interrupted
   std::atomic<bool> stopping_{false};
   std::atomic<bool> save_requested_{false};
   CancellationSource interrupt_;

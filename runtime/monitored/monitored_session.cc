@@ -104,6 +104,15 @@ void MonitoredSession::request_stop(const std::string& reason) {
   stop_requested_ = true;
 }
 
+void MonitoredSession::interrupt(const Error& reason) {
+  if (const std::shared_ptr<DirectSession> raw = raw_session()) raw->interrupt(reason);
+}
+
+void MonitoredSession::resume() {
+  const std::shared_ptr<DirectSession> raw = raw_session();
+  if (raw != nullptr && !raw->closed()) raw->resume();
+}
+
 std::shared_ptr<DirectSession> MonitoredSession::raw_session() {
   const std::lock_guard lock(mutex_);
   return raw_;

@@ -101,6 +101,9 @@ class MonitoredSession {
   bool leave(const Error& error);
 
   bool closed() const noexcept { return layers_ == nullptr; }
+  // Cancels the run that is under way, and those that begin before resume(), with this reason. Any thread.
+  void interrupt(const Error& reason);
+  void resume();
   // The graph while the session is open, null afterwards.
   NodeGraph* graph() noexcept { return closed() ? nullptr : &creator_->graph(); }
   // Valid until the next recovery or the end. Runs through it trigger no hooks.

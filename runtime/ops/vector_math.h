@@ -72,7 +72,8 @@ inline double expm1_of_negative(double x) { return std::expm1(x); }
   const float scaled = tiny ? x * 8388608.0f : x;  // 2^23
   // x = 2^n * m with m in [sqrt(1/2), sqrt(2)).
   constexpr std::int32_t kSqrtHalf = 0x3f3504f3;
-  const std::int32_t bits = std::bit_cast<std::int32_t>(scaled) - kSqrtHalf;
+  // Unsigned: of a negative number it wraps, and is not used.
+  const auto bits = static_cast<std::int32_t>(std::bit_cast<std::uint32_t>(scaled) - std::uint32_t{kSqrtHalf});
   const auto n = static_cast<float>((bits >> 23) - (tiny ? 23 : 0));
   const float f = std::bit_cast<float>((bits & 0x007fffff) + kSqrtHalf) - 1.0f;
   // log(1 + f) = f - f^2/2 + s * (f^2/2 + R(s^2)), s = f / (2 + f).
