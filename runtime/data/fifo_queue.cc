@@ -62,6 +62,7 @@ DenseTensor stacked(const std::vector<QueueElement>& elements, std::size_t compo
 FifoQueue::FifoQueue(std::string name, std::string type, std::int64_t capacity, bool pads)
     : name_(std::move(name)), type_(std::move(type)), capacity_(capacity), pads_(pads) {
   ring_.resize(static_cast<std::size_t>(capacity_));
+  spares_.reserve(ring_.size() + 2);
 }
 
 void FifoQueue::enqueue(QueueElement element, const CancelToken& cancel) {

@@ -61,6 +61,7 @@ class BufferPool : public std::enable_shared_from_this<BufferPool> {
 
   std::mutex mutex_;
   std::vector<Buffer*> free_;
+  std::size_t made_ = 0;
 };
 
 class DenseTensor {

@@ -18,13 +18,15 @@ bool Shape::fully_known() const noexcept {
 
 std::int64_t Shape::elements() const noexcept { return fully_known() ? count_of(dims_) : -1; }
 
-bool Shape::compatible(const Shape& a, const Shape& b) noexcept {
-  if (!a.known_rank_ || !b.known_rank_) return true;
-  if (a.dims_.size() != b.dims_.size()) return false;
-  for (std::size_t i = 0; i < a.dims_.size(); ++i)
-    if (a.dims_[i] >= 0 && b.dims_[i] >= 0 && a.dims_[i] != b.dims_[i]) return false;
+bool Shape::allows(const Dims& dims) const noexcept {
+  if (!known_rank_) return true;
+  if (dims_.size() != dims.size()) return false;
+  for (std::size_t i = 0; i < dims.size(); ++i)
+    if (dims_[i] >= 0 && dims[i] >= 0 && dims_[i] != dims[i]) return false;
   return true;
 }
+
+bool Shape::compatible(const Shape& a, const Shape& b) noexcept { return !b.known_rank_ || a.allows(b.dims_); }
 
 Shape Shape::merged(const Shape& a, const Shape& b, bool& ok) {
   ok = compatible(a, b);

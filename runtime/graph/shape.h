@@ -35,6 +35,8 @@ class Shape {
   std::int64_t elements() const noexcept;
   std::string text() const { return known_rank_ ? dims_text(dims_) : "[...]"; }
 
+  // Whether a tensor can have these dims; -1 among them is unknown.
+  bool allows(const Dims& dims) const noexcept;
   // Whether one tensor can have both shapes.
   static bool compatible(const Shape& a, const Shape& b) noexcept;
   // What is known from both; empty optional-like result by `ok` where they contradict each other.

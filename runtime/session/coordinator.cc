@@ -26,7 +26,8 @@ Thread::Thread(std::string name, std::function<void()> body) : name_(std::move(n
 
 Thread::~Thread() {
   if (!thread_.joinable()) return;
-  if (join_for(0)) {
+  // Its own body may hold the last reference to who owns it.
+  if (join_for(0) && thread_.get_id() != std::this_thread::get_id()) {
     thread_.join();
   } else {
     thread_.detach();

@@ -154,12 +154,14 @@ DirectSession::DirectSession(NodeGraph& graph, std::shared_ptr<VariableStore> st
     const Node& n = graph_.node(id);
     if (n.op->effect == Effect::kVariable) {
       VariableStore& home = global.count(id) != 0 ? *store_ : local_store_;
-      Variable& v = home.find_or_create(n.name, n.outputs[0].first, n.outputs[0].second.dims(), trainable.count(id) != 0);
+      Variable& v =
+          home.find_or_create(n.name, n.outputs[0].first, n.outputs[0].second.dims(), trainable.count(id) != 0);
       variable_of_[id] = &v;
       if (&home == store_.get()) variables_.push_back(&v);
     } else if (n.op->resource) {
       if (!options_.queues)
-        fail(Code::kFailedPrecondition, "the graph has the queue '" + n.name + "', but the session was given no queues");
+        fail(Code::kFailedPrecondition,
+             "the graph has the queue '" + n.name + "', but the session was given no queues");
       queues_[id] = options_.queues(n);
     }
   }
@@ -259,8 +261,8 @@ std::shared_ptr<CachedPlan> DirectSession::find_or_make_plan(const RunRequest& r
   for (auto it = plans_.begin(); it != plans_.end(); ++it) {
     if (!((*it)->plan->key == key)) continue;
     plan = *it;
-    const bool complete = std::all_of(wanted.begin(), wanted.end(),
-                                      [&](Port p) { return plan->plan->slot_of(p) != kNoValue; });
+    const bool complete =
+        std::all_of(wanted.begin(), wanted.end(), [&](Port p) { return plan->plan->slot_of(p) != kNoValue; });
     if (!complete) {
       extras = plan->extras;
       plans_.erase(it);
@@ -289,8 +291,7 @@ std::shared_ptr<CachedPlan> DirectSession::find_or_make_plan(const RunRequest& r
       const std::uint32_t slot = p.index == BELAY_OPERATION ? kNoValue : plan->plan->slot_of(p);
       set.slots_.push_back(slot);
       if (slot != kNoValue) set.mask_.set(slot);
-      if (&set != request.fetches &&
-          std::find(key.structural.begin(), key.structural.end(), p) != key.structural.end())
+      if (&set != request.fetches && std::find(key.structural.begin(), key.structural.end(), p) != key.structural.end())
         ++set.structural_;
     }
   };
@@ -366,8 +367,7 @@ void DirectSession::run_once(const std::vector<Port>& operations, const std::vec
 
 void DirectSession::execute(PlanState& state, const RunRequest& request) {
   const Plan& plan = *state.plan->plan;
-  const std::int64_t deadline =
-      request.timeout_ms > 0 ? clock_->monotonic_ns() + request.timeout_ms * 1'000'000 : 0;
+  const std::int64_t deadline = request.timeout_ms > 0 ? clock_->monotonic_ns() + request.timeout_ms * 1'000'000 : 0;
   const CancelToken cancel(cancellation_, *clock_, deadline);
   cancel.check();
   const Team team(plan.key.threads);
@@ -381,8 +381,7 @@ void DirectSession::execute(PlanState& state, const RunRequest& request) {
     drop_host_values(state);
   } catch (const Error& e) {
     drop_host_values(state);
-    if (state.committed)
-      store_->mark_dirty(std::string("a run failed after it had written variables: ") + e.what());
+    if (state.committed) store_->mark_dirty(std::string("a run failed after it had written variables: ") + e.what());
     throw;
   }
 }
@@ -400,7 +399,7 @@ void DirectSession::bind_feeds(PlanState& state, const RunRequest& request) {
     } else {
       dims.assign(f.value.dims, f.value.dims + f.value.rank);
     }
-    if (value.dtype() != dtype || !Shape::compatible(shape, Shape(dims)))
+    if (value.dtype() != dtype || !shape.allows(dims))
       fail(Code::kInvalidArgument, "cannot feed a " + std::string(dtype_name(value.dtype())) + " value of shape " +
                                        dims_text(dims) + " for '" + graph_.port_name({f.output.node, f.output.index}) +
                                        "', which is " + dtype_name(dtype) + " " + shape.text());
@@ -417,8 +416,9 @@ Program& DirectSession::program_for(PlanState& state, std::uint32_t s) {
   StageState& stage = state.stages[s];
   for (std::size_t i = 0; i < stage.programs.size(); ++i) {
     if (stage.programs[i]->key != state.key) continue;
-    if (i != 0) std::rotate(stage.programs.begin(), stage.programs.begin() + static_cast<std::ptrdiff_t>(i),
-                            stage.programs.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    if (i != 0)
+      std::rotate(stage.programs.begin(), stage.programs.begin() + static_cast<std::ptrdiff_t>(i),
+                  stage.programs.begin() + static_cast<std::ptrdiff_t>(i) + 1);
     return *stage.programs[0];
   }
   const Plan& plan = *state.plan->plan;
@@ -527,11 +527,11 @@ void DirectSession::run_host_steps(PlanState& state, std::uint32_t s, const Canc
       const ValueId v = step.outputs[o];
       const DenseTensor& value = state.host_values[v];
       const auto& [dtype, shape] = step.node->outputs[o];
-      if (!value || value.dtype() != dtype || !Shape::compatible(shape, Shape(value.dims())))
-        fail(Code::kInvalidArgument, "node '" + step.node->name + "' (" + step.node->op->name + "): output " +
-                                         std::to_string(o) + " is " +
-                                         (value ? dtype_name(value.dtype()) + (" " + dims_text(value.dims())) : "missing") +
-                                         ", expected " + dtype_name(dtype) + " " + shape.text());
+      if (!value || value.dtype() != dtype || !shape.allows(value.dims()))
+        fail(Code::kInvalidArgument,
+             "node '" + step.node->name + "' (" + step.node->op->name + "): output " + std::to_string(o) + " is " +
+                 (value ? dtype_name(value.dtype()) + (" " + dims_text(value.dims())) : "missing") + ", expected " +
+                 dtype_name(dtype) + " " + shape.text());
       state.values.data[v] = value.data();
       state.values.dims[v] = &value.dims();
       state.key.push_back(static_cast<std::int64_t>(value.dims().size()));

@@ -19,8 +19,8 @@
 namespace belay {
 inline namespace v0 {
 
-// TensorFlow's RunOptions. The host merges those of all hooks and the caller: the larger number, the union of flags, the
-// watches one after the other.
+// TensorFlow's RunOptions. The host merges those of all hooks and the caller: the larger number, the union of flags,
+// the watches one after the other.
 struct RunOptions {
   enum class Trace : std::int32_t {
     kNone = BELAY_TRACE_NONE,
@@ -79,7 +79,7 @@ class FetchRef {
 // eight fetches need no memory of their own.
 class RunArgs {
  public:
-  RunArgs() noexcept = default;
+  RunArgs() noexcept {}  // not defaulted: `return {}` would clear all of inline_, in every step of every hook
   RunArgs(std::initializer_list<FetchRef> fetches) {
     for (const FetchRef& f : fetches) fetch(f);
   }
@@ -199,7 +199,8 @@ class RunResult {
   template <class T>
   T operator[](const Fetch<T>& f) const {
     for (std::size_t i = 0; i < fetches_.size(); ++i)
-      if (fetches_[i].node == f.raw().node && fetches_[i].index == f.raw().index) return (*this)[i].template scalar<T>();
+      if (fetches_[i].node == f.raw().node && fetches_[i].index == f.raw().index)
+        return (*this)[i].template scalar<T>();
     fail(Code::kInvalidArgument, "the run did not fetch this value");
   }
   std::size_t size() const noexcept { return fetches_.size(); }
@@ -220,7 +221,9 @@ class Coordinator {
     api_->request_stop(self_, static_cast<std::int32_t>(error.code()), detail::str(error.message()));
   }
   // Waits for a stop, at most `timeout`; gives should_stop().
-  bool wait_for_stop(std::chrono::nanoseconds timeout) const { return api_->wait_for_stop(self_, timeout.count()) != 0; }
+  bool wait_for_stop(std::chrono::nanoseconds timeout) const {
+    return api_->wait_for_stop(self_, timeout.count()) != 0;
+  }
   // See belay_coordinator_api.register_thread.
   void register_thread(std::string_view name, std::int32_t (*join)(void*, std::int64_t), void* arg) const {
     detail::Status status;
@@ -252,8 +255,8 @@ class Session {
     std::vector<belay_feed> raw_feeds;
     for (const auto& [output, tensor] : feeds) raw_feeds.push_back({output.raw(), tensor.view()});
     detail::RawRunOptions raw_options;
-    const belay_run_args args{outputs.data(),   outputs.size(),   raw_feeds.data(),
-                              raw_feeds.size(), raw_options.fill(options)};
+    const belay_run_args args{outputs.data(), outputs.size(), raw_feeds.data(), raw_feeds.size(),
+                              raw_options.fill(options)};
     belay_result* result = nullptr;
     detail::Status status;
     status.check(s_->session.run(self_, &args, &result, status));

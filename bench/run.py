@@ -1,0 +1,188 @@
+#!/usr/bin/env python3
+"""Runs the benchmarks, prints a table, and with --check compares it with baseline.json.
+
+    python3 bench/run.py --build build/release [--check] [--json FILE]
+
+A machine that others use too only ever adds time, so the smallest of several takes counts, and a measure that misses its
+bounds is taken again, twice at most. Times are held against the limits alone, which every machine should meet; ratios and
+memory also against what they were (`was`, times `tolerance`), since they hardly depend on the machine.
+
+Exit status: 0; 1 a measure misses its bounds; 2 a benchmark could not be run.
+"""
+import argparse
+import json
+import os
+import pathlib
+import random
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+TAKES = 3
+
+MANIFEST = """[run]
+dir = "run"
+max_steps = 1
+[input.train]
+plugin = "csv"
+path = "points.csv"
+label = "y"
+label_type = "float"
+batch_size = 16
+[model]
+plugin = "linear"
+[optimizer]
+name = "sgd"
+learning_rate = 0.1
+"""
+
+
+class CannotRun(Exception):
+    pass
+
+
+def program(build, name):
+    path = build / "bin" / name
+    if not path.exists():
+        raise CannotRun(f"{path} is not there; build it with ./dev build (BELAY_BENCH must be ON)")
+    return path
+
+
+def google_benchmark(build, name, *options):
+    done = subprocess.run([program(build, name), "--benchmark_format=json", *options], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise CannotRun(f"{name} ended with status {done.returncode}: {done.stderr.strip()}")
+    runs = [r for r in json.loads(done.stdout)["benchmarks"] if r["run_type"] == "iteration"]
+    for run in runs:
+        if run.get("error_occurred"):
+            raise CannotRun(f"{name}, {run['name']}: {run['error_message']}")
+    return runs
+
+
+def session(build):
+    """Nanoseconds of CPU time: of one raw run, and of each hook more."""
+    best = {}
+    for run in google_benchmark(build, "bench_session", "--benchmark_repetitions=5", "--benchmark_min_time=0.1"):
+        name = run["run_name"]
+        best[name] = min(run["cpu_time"], best.get(name, float("inf")))
+    hooked = {n: best[f"hooked_run/{n}"] for n in (0, 1, 10, 100)}
+    return {
+        "raw_run_us": best["raw_run"] / 1000,
+        "first_hook_ns": max(hooked[1] - hooked[0], 0),
+        "hook_of_10_ns": (hooked[10] - hooked[1]) / 9,
+        "hook_of_100_ns": (hooked[100] - hooked[10]) / 90,
+    }
+
+
+def step(build):
+    """Medians of the same step with and without hooks, taken in turns."""
+    measures = {}
+    for run in google_benchmark(build, "bench_step"):
+        model = run["name"].split("/")[1]
+        measures[f"{model}_step_us"] = run["bare_us"]
+        measures[f"{model}_six_hooks_ratio"] = run["hooked_us"] / run["bare_us"]
+    return measures
+
+
+def one_run(belay, directory, environment):
+    """Milliseconds from start to exit, and MiB at the most."""
+    shutil.rmtree(directory / "run", ignore_errors=True)
+    log = directory / "log"
+    to_log = [(os.POSIX_SPAWN_OPEN, fd, str(log), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600) for fd in (1, 2)]
+    start = time.perf_counter()
+    pid = os.posix_spawn(belay, [str(belay), "run", str(directory / "train.toml")], environment, file_actions=to_log)
+    _, status, usage = os.wait4(pid, 0)
+    milliseconds = (time.perf_counter() - start) * 1e3
+    if status != 0:
+        raise CannotRun(f"belay run ended with status {os.waitstatus_to_exitcode(status)}: {log.read_text().strip()}")
+    return milliseconds, usage.ru_maxrss / 1024
+
+
+def cold_start(build, parent, runs):
+    belay = program(build, "belay")
+    environment = {**os.environ, "BELAY_PLUGIN_PATH": str((build / "plugins").resolve())}
+    points = random.Random(1)
+    with tempfile.TemporaryDirectory(prefix="belay_bench.", dir=parent) as name:
+        directory = pathlib.Path(name)
+        (directory / "train.toml").write_text(MANIFEST)
+        rows = [(points.random(), points.random()) for _ in range(100)]
+        (directory / "points.csv").write_text("x1,x2,y\n" + "".join(f"{a},{b},{2 * a - b}\n" for a, b in rows))
+        taken = [one_run(belay, directory, environment) for _ in range(runs)]
+    return statistics.median(t for t, _ in taken), max(m for _, m in taken)
+
+
+def cold_start_in_memory(build):
+    """The program's own share: the run directory lies in memory, where the ten fsyncs of two checkpoints cost nothing."""
+    memory = "/dev/shm"
+    parent = memory if os.path.isdir(memory) and os.access(memory, os.W_OK) else None
+    milliseconds, mebibytes = cold_start(build, parent, 40)
+    return {"cold_start_ms": milliseconds, "cold_start_mib": mebibytes}
+
+
+def cold_start_on_disk(build):
+    return {"cold_start_disk_ms": cold_start(build, None, 15)[0]}
+
+
+GROUPS = (session, step, cold_start_in_memory, cold_start_on_disk)
+
+
+def miss(measure, value):
+    """A sentence; None where the value is within its bounds."""
+    unit = measure["unit"]
+    limit = measure.get("limit")
+    if limit is not None and value >= limit:
+        return f"{measure['what']}: {value:.3g} {unit}, must be less than {limit:g} {unit}"
+    tolerance = measure.get("tolerance")
+    if tolerance is not None and value > measure["was"] * tolerance:
+        return f"{measure['what']}: {value:.3g} {unit}, more than {tolerance:g} times the {measure['was']:g} {unit} it was"
+    return None
+
+
+def measure_all(build, baseline, check):
+    values = {}
+    for group in GROUPS:
+        for _ in range(TAKES if check else 1):
+            for name, value in group(build).items():
+                values[name] = min(value, values.get(name, value))
+            if not any(miss(baseline[name], value) for name, value in values.items()):
+                break
+    return values
+
+
+def print_table(values, baseline):
+    print(f"{'':46} {'now':>10} {'was':>10} {'limit':>10}")
+    for name, value in values.items():
+        measure = baseline[name]
+        limit = f"{measure['limit']:g}" if "limit" in measure else ""
+        print(f"{measure['what']:46} {value:10.3g} {measure['was']:10.3g} {limit:>10} {measure['unit']}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", type=pathlib.Path, required=True, help="build directory")
+    parser.add_argument("--check", action="store_true", help="exit 1 where a measure misses its bounds")
+    parser.add_argument("--json", type=pathlib.Path, help="write the measures here too")
+    arguments = parser.parse_args()
+    baseline = json.loads((HERE / "baseline.json").read_text())
+    try:
+        values = measure_all(arguments.build, baseline, arguments.check)
+    except CannotRun as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return 2
+    print_table(values, baseline)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(values, indent=2) + "\n")
+    if not arguments.check:
+        return 0
+    misses = [text for name, value in values.items() if (text := miss(baseline[name], value))]
+    for text in misses:
+        print(f"bench: {text}", file=sys.stderr)
+    return 1 if misses else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

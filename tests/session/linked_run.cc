@@ -1,0 +1,110 @@
+#include "tests/session/linked_run.h"
+
+#include "runtime/checkpoint/saver_directory.h"
+#include "runtime/checkpoint/saver_tensors.h"
+#include "runtime/data/fifo_queue.h"
+#include "runtime/data/input_service.h"
+#include "runtime/graph/graph_service.h"
+#include "runtime/loader/search.h"
+#include "runtime/manifest/parse.h"
+#include "runtime/monitored/default_hooks.h"
+#include "runtime/ops/parallel.h"
+#include "runtime/ops/registry.h"
+#include "runtime/session/session_service.h"
+
+namespace belay::runtime::testing {
+namespace {
+
+std::unique_ptr<Logger> silent_logger() {
+  LogOutput nowhere;
+  nowhere.write = [](std::string_view) { return true; };
+  return make_logger(nowhere, LogFormat::kText, LogLevel::kInfo, system_clock());
+}
+
+}  // namespace
+
+LinkedRun::LinkedRun(const std::string& manifest, const std::vector<const belay_module*>& modules)
+    : clock_(system_clock()),
+      log_(silent_logger()),
+      environment_{clock_, *log_, posix_file_system(), targets_, interrupt_, SessionOptions{}},
+      ops_(make_op_registry()),
+      graph_(*ops_),
+      services_(*log_, clock_, temp_ / "run", 42),
+      directory_(RunDirectory::open(environment_.files, temp_ / "run", clock_, *log_)),
+      events_(directory_.directory(), clock_, *log_) {
+  for (const belay_module* module : modules) registry_.add_linked(module);
+  resolve(manifest);
+  const auto threads = static_cast<int>(manifest_.run.threads);
+  environment_.session = {threads == 0 ? available_threads() : threads, manifest_.run.seed, make_queue, &clock_};
+  services_.add("graph", graph_api());
+  services_.add("session", session_api());
+  services_.add("coordinator", coordinator_api());
+  services_.add("model", model_service());
+  services_.add("input", input_service());
+  services_.add("files", files_service());
+  services_.add("saver", saver_service());
+  services_.add("checkpoint", checkpoint_service());
+  services_.add("events", events_service());
+  services_.add("state", state_service());
+  services_.set_context(&events_);
+
+  PluginInstance& input = create(resolved_.inputs.at("train"), input_monitor_);
+  input_ = InputFeed::open(
+      input, {.name = "train", .prefetch = manifest_.inputs.at("train").prefetch, .seed = manifest_.run.seed});
+  const InputFeed::Tensors tensors = input_->add_to_graph(graph_);
+  model_ = build_model(create(*resolved_.model, monitor_), graph_, Mode::kTrain, tensors.features, tensors.labels);
+  add_train_op(graph_, manifest_.optimizer, model_);
+  train_op_.emplace(std::vector<FetchRef>{model_.train_op});
+  call_.fetches = &*train_op_;
+
+  const PluginInstance& codec = create(*resolved_.saver, monitor_);
+  RunSaverOptions saving;
+  saving.saver = {&codec.table<belay_saver_api>(), codec.self(), codec.plugin().info.name, codec.plugin().version};
+  saving.events = events_.writer();
+  saver_ = std::make_shared<RunSaver>(environment_, directory_.directory(), saving);
+  services_.set_context(saver_.get());
+}
+
+void LinkedRun::resolve(const std::string& manifest) {
+  Diagnostics problems;
+  const Environment environment = process_environment();
+  std::optional<Manifest> parsed = parse_manifest({temp_ / "train.toml", manifest}, {}, environment, problems);
+  if (!parsed) fail(Code::kInvalidArgument, problems.text());
+  manifest_ = std::move(*parsed);
+  manifest_.run.dir = directory_.path();
+  manifest_.hooks = hooks_of_run(manifest_);
+  manifest_.scaffold.saver.emplace().plugin = "safetensors";
+  FilePolicy policy;
+  const CpuFeatures cpu;
+  const PluginSearch no_files({}, policy, cpu);
+  PluginResolver resolver(registry_, no_files, policy, cpu, {manifest_.directory, environment}, problems);
+  resolved_ = resolver.resolve(manifest_);
+  if (!problems.empty()) fail(Code::kInvalidArgument, problems.text());
+}
+
+PluginInstance& LinkedRun::create(const ResolvedPlugin& plugin, CallMonitor& monitor) {
+  const RegisteredPlugin* linked = registry_.find(plugin.info.kind, plugin.info.name, "");
+  if (linked == nullptr) fail(Code::kNotFound, "no module that is linked in has '" + plugin.info.name + "'");
+  return instances_.create(*linked, plugin, services_, monitor);
+}
+
+void LinkedRun::add_hooks_of_manifest() {
+  for (const ResolvedPlugin& hook : resolved_.hooks)
+    hooks_.add(SessionHook(create(hook, monitor_), *log_, hook.on_error));
+}
+
+MonitoredSession& LinkedRun::start() {
+  ScaffoldOptions pieces;
+  pieces.saver = saver_;
+  auto creator = std::make_shared<ChiefSessionCreator>(
+      graph_, environment_,
+      ChiefSessionCreator::Options{.scaffold = std::make_shared<Scaffold>(std::move(pieces)),
+                                   .checkpoint_dir = directory_.path()});
+  MonitoredSessionOptions options;
+  options.saver = saver_.get();
+  options.monitor = &monitor_;
+  session_.emplace(creator, environment_, hooks_, options);
+  return *session_;
+}
+
+}  // namespace belay::runtime::testing
