@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "belay/abi.h"
-#include "runtime/cli/build_id.h"
+#include "runtime/platform/build_id.h"
 #include "runtime/cli/command_line.h"
 #include "runtime/cli/describe_command.h"
 #include "runtime/cli/exit_status.h"

@@ -5,14 +5,13 @@
 
 #include "belay/ops/variables.h"
 #include "runtime/checkpoint/names.h"
-#include "runtime/checkpoint/saver_directory.h"
-#include "runtime/checkpoint/saver_tensors.h"
-#include "runtime/cli/build_id.h"
+#include "runtime/platform/build_id.h"
 #include "runtime/data/fifo_queue.h"
 #include "runtime/events/graph_def.h"
 #include "runtime/graph/graph_service.h"
 #include "runtime/manifest/show.h"
 #include "runtime/monitored/default_hooks.h"
+#include "runtime/monitored/host_services.h"
 #include "runtime/ops/parallel.h"
 #include "runtime/ops/registry.h"
 #include "runtime/platform/text.h"
@@ -99,16 +98,7 @@ TrainingRun::TrainingRun(Manifest manifest, TrainingRunOptions options, World wo
       ops_(make_op_registry()),
       graph_(*ops_),
       services_(world_.log, world_.clock, manifest_.run.dir, manifest_.run.seed) {
-  services_.add("graph", graph_api());
-  services_.add("session", session_api());
-  services_.add("coordinator", coordinator_api());
-  services_.add("model", model_service());
-  services_.add("input", input_service());
-  services_.add("files", files_service());
-  services_.add("saver", saver_service());
-  services_.add("checkpoint", checkpoint_service());
-  services_.add("events", events_service());
-  services_.add("state", state_service());
+  add_session_services(services_);
   services_.set_context(&events_);
 }
 

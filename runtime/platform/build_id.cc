@@ -1,4 +1,4 @@
-#include "runtime/cli/build_id.h"
+#include "runtime/platform/build_id.h"
 
 #include <elf.h>
 #include <link.h>

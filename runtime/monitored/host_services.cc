@@ -1,0 +1,28 @@
+#include "runtime/monitored/host_services.h"
+
+#include "runtime/checkpoint/saver_directory.h"
+#include "runtime/checkpoint/saver_tensors.h"
+#include "runtime/data/input_service.h"
+#include "runtime/events/event_service.h"
+#include "runtime/graph/graph_service.h"
+#include "runtime/monitored/build_model.h"
+#include "runtime/monitored/run_saver.h"
+#include "runtime/monitored/session_hook.h"
+#include "runtime/session/session_service.h"
+
+namespace belay::runtime {
+
+void add_session_services(HostServices& services) {
+  services.add("graph", graph_api());
+  services.add("session", session_api());
+  services.add("coordinator", coordinator_api());
+  services.add("model", model_service());
+  services.add("input", input_service());
+  services.add("files", files_service());
+  services.add("saver", saver_service());
+  services.add("checkpoint", checkpoint_service());
+  services.add("events", events_service());
+  services.add("state", state_service());
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,107 @@
+// A monitored session for a program with a main of its own, with all that TensorFlow's function of this name sets up:
+// the default hooks, checkpoints in a directory and recovery.
+//
+//   const auto ops = make_op_registry();
+//   NodeGraph graph(*ops);
+//   ... build the model in graph.handle(), with a global step ...
+//   TrainingSessionOptions options;
+//   options.plugins = belay::default_plugins();
+//   options.checkpoint_dir = "/tmp/run";
+//   options.hooks.push_back(own_hook("printer", std::make_unique<Printer>()));
+//   MonitoredTrainingSession session(graph, std::move(options));
+//   session->scope([&] {
+//     while (!session->should_stop()) session->run({train_op});
+//   });
+//
+// A second program on the same directory goes on where the first one's last checkpoint stands. The graph outlives the
+// session. One thread drives it; see monitored_session.h for what others may call.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/events/event_service.h"
+#include "runtime/loader/instance.h"
+#include "runtime/manifest/manifest.h"
+#include "runtime/monitored/monitored_session.h"
+#include "runtime/monitored/run_directory.h"
+#include "runtime/monitored/run_saver.h"
+
+namespace belay::runtime {
+
+struct OwnHook {
+  std::string name;  // its state is kept under it: unique among the hooks
+  PluginInstance::MakeHook make;
+};
+
+// T derives from belay::Hook.
+template <class T>
+OwnHook own_hook(std::string name, std::unique_ptr<T> hook) {
+  auto held = std::make_shared<std::unique_ptr<T>>(std::move(hook));
+  return {std::move(name),
+          [held](const belay_host_api* api, belay_host* host) { return belay::hook(api, host, std::move(*held)); }};
+}
+
+struct TrainingSessionOptions {
+  // Where the default hooks and the saver come from: belay::default_plugins().
+  std::vector<const belay_module*> plugins;
+  bool is_chief = true;  // false: waits for the chief on the same target; no default hooks, no directory
+  std::string target;    // "": a store of its own; otherwise one of `targets`
+  std::shared_ptr<StoreTargets> targets;  // shared by the sessions of one program; none: its own
+  std::string checkpoint_dir;             // absolute; empty: nothing is saved
+  std::string summary_dir;                // absolute; empty: checkpoint_dir
+  ScaffoldOptions scaffold;               // its saver is made here
+  std::vector<OwnHook> hooks;             // called after the default ones
+  std::vector<OwnHook> chief_only_hooks;  // called before them, on the chief
+  CheckpointSection checkpoint;           // periods (neither: every 600 s), what is kept
+  SessionSection session;                 // summaries, steps per second, grace period, recoveries
+  double max_wait_secs = 7200;            // of a worker, for the chief
+  bool save_graph_def = true;             // into the event file, for TensorBoard
+  std::string saver = "safetensors";      // among the plugins
+  int threads = 0;                        // 0: all cores
+  std::uint64_t seed = 42;
+  Logger* log = nullptr;  // borrowed; none: text on stderr
+  Clock* clock = nullptr;
+  FileSystem* files = nullptr;
+};
+
+class MonitoredTrainingSession {
+ public:
+  // NOT_FOUND for a plugin that is not among the given ones; RunInUse; RestoreError; what hooks and model raise.
+  MonitoredTrainingSession(NodeGraph& graph, TrainingSessionOptions options);
+  ~MonitoredTrainingSession();
+  MonitoredTrainingSession(const MonitoredTrainingSession&) = delete;
+  MonitoredTrainingSession& operator=(const MonitoredTrainingSession&) = delete;
+
+  MonitoredSession* operator->() noexcept { return session_.get(); }
+  MonitoredSession& operator*() noexcept { return *session_; }
+  // Path of the last checkpoint that was written or restored; empty: none.
+  std::string checkpoint() const { return saver_ == nullptr ? std::string() : saver_->saved_path(); }
+
+ private:
+  void open_directories();
+  void make_saver();
+  void make_hooks();
+  void add_own(std::vector<OwnHook>& hooks);
+  std::shared_ptr<SessionCreator> creator(NodeGraph& graph);
+  PluginInstance& create(PluginKind kind, const PluginUse& use);
+
+  std::unique_ptr<Logger> own_log_;  // before the options, which point to it
+  TrainingSessionOptions options_;
+  CancellationSource interrupt_;
+  RunEnvironment environment_;
+  HostServices services_;
+  Registry registry_;
+  CallMonitor monitor_;
+  PluginInstances instances_;
+  HookSet hooks_;
+  std::optional<RunDirectory> directory_;
+  RunEvents events_;
+  std::shared_ptr<RunSaver> saver_;
+  std::unique_ptr<MonitoredSession> session_;
+};
+
+}  // namespace belay::runtime
