@@ -1,0 +1,133 @@
+#!/usr/bin/env bash
+# What users have: an installed tree, and nothing of the build tree. Builds against it and runs what comes out.
+#
+#   install_test.sh BUILD_DIRECTORY SOURCE_DIRECTORY
+set -euo pipefail
+build=$1
+source=$2
+here=$(mktemp -d "${TMPDIR:-/tmp}/belay_install.XXXXXX")
+trap 'rm -rf "$here"' EXIT
+prefix=$here/prefix
+fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
+step() { printf -- '-- %s\n' "$*"; }
+
+step "install"
+cmake --install "$build" --prefix "$prefix" >"$here/install.log" 2>&1 || { cat "$here/install.log"; fail "cmake --install"; }
+belay=$prefix/bin/belay
+unset BELAY_PLUGIN_PATH
+export HOME=$here/home
+
+step "the program needs only what Debian packages have, and nothing of the build tree"
+dynamic=$(readelf -d "$belay")
+expected='libdnnl|libgomp|libisal|libprotobuf|libspdlog|libfmt|libboost_program_options|libstdc\+\+|libm|libgcc_s|libc|ld-linux-x86-64|libz|libpng16'
+unexpected=$(sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' <<<"$dynamic" | grep -Ev "^($expected)[.-]" || true)
+[ -z "$unexpected" ] || fail "belay needs $unexpected"
+! grep -Eq '(RPATH|RUNPATH)' <<<"$dynamic" || fail "belay has a library path of the machine that built it"
+for plugin in "$prefix"/lib/*/belay/plugins/*.so "$prefix"/lib/belay/plugins/*.so; do
+  [ -e "$plugin" ] || continue
+  ! readelf -d "$plugin" | grep -Fq "$build" || fail "$plugin names the build tree"
+done
+
+step "the installed program finds the installed plugins"
+plugins=$(dirname "$(find "$prefix/lib" -name stop_at_step.so)")
+BELAY_PLUGIN_PATH=$plugins "$belay" plugins >"$here/plugins.txt"
+for name in mlp digits safetensors warm_start checkpoint_saver; do
+  grep -q " $name " "$here/plugins.txt" || fail "belay plugins does not list $name"
+done
+! grep -q '^rejected' "$here/plugins.txt" || { cat "$here/plugins.txt"; fail "an installed plugin is refused"; }
+
+step "a hook by one command line"
+mkdir "$here/hook"
+cat >"$here/hook/my.cc" <<'CODE'
+#include <belay/plugin.h>
+
+class LossCeiling final : public belay::Hook {
+ public:
+  struct Options { double max = 10; belay::Str tensor = "loss"; };
+  static constexpr auto about = belay::about("loss_ceiling", "Stops the run when a tensor rises above a limit",
+      belay::option("max", &Options::max, "stop above this").range(0, 1e30),
+      belay::option("tensor", &Options::tensor, "scalar to watch"));
+  explicit LossCeiling(const Options& o) : o_(o) {}
+  void begin(belay::Graph& g) override { loss_ = g.fetch<float>(o_.tensor); }
+  belay::RunArgs before_run(belay::RunContext&) override { return {loss_}; }
+  void after_run(belay::RunContext& run, const belay::RunValues& v) override {
+    if (v[loss_] > o_.max) run.request_stop("loss above max");
+  }
+ private:
+  Options o_;
+  belay::Fetch<float> loss_;
+};
+BELAY_MODULE("1.0.0", LossCeiling)
+CODE
+pkgconfig=$(dirname "$(find "$prefix" -name belay-sdk.pc)")
+(
+  cd "$here/hook"
+  export PKG_CONFIG_PATH=$pkgconfig
+  # shellcheck disable=SC2046
+  g++ -std=c++17 -shared -fPIC my.cc $(pkg-config --cflags belay-sdk) -o my.so
+)
+cat >"$here/hook/train.toml" <<'TOML'
+[run]
+dir = "run"
+max_steps = 20
+[input.train]
+plugin = "digits"
+examples = 256
+[model]
+plugin = "linear"
+classes = 10
+[optimizer]
+name = "sgd"
+learning_rate = 0.01
+[[hooks]]
+file = "./my.so"
+max = 0.5
+TOML
+BELAY_PLUGIN_PATH=$plugins "$belay" run "$here/hook/train.toml" 2>"$here/hook/log" || { cat "$here/hook/log"; fail "belay run with the hook"; }
+grep -q 'ended at step 1 .*loss_ceiling: loss above max' "$here/hook/log" || { cat "$here/hook/log"; fail "the hook did not stop the run"; }
+
+step "a plugin by CMake, with a test on belay::testing"
+mkdir "$here/plugin"
+cp "$here/hook/my.cc" "$here/plugin/loss_ceiling.cc"
+cat >"$here/plugin/loss_ceiling_test.cc" <<'CODE'
+#include <belay/testing/testing.h>
+#include <gtest/gtest.h>
+
+extern "C" const belay_module belay_module_loss_ceiling;
+
+TEST(LossCeiling, StopsAboveTheLimit) {
+  belay::testing::HookDriver hook(belay::testing::module_under_test(belay_module_loss_ceiling), {{"max", 2.0}});
+  hook.tensor<float>("loss");
+  hook.begin();
+  hook.create_session();
+  EXPECT_FALSE(hook.step({{"loss", 1.5f}}).stop_asked);
+  EXPECT_EQ(hook.step({{"loss", 2.5f}}).stop_reason, "loss above max");
+}
+CODE
+cat >"$here/plugin/CMakeLists.txt" <<'CMAKE'
+cmake_minimum_required(VERSION 3.25)
+project(loss_ceiling CXX)
+set(CMAKE_CXX_STANDARD 17)
+find_package(belay REQUIRED)
+find_package(GTest REQUIRED)
+belay_add_plugin(loss_ceiling SOURCES loss_ceiling.cc)
+add_executable(loss_ceiling_test loss_ceiling_test.cc)
+target_link_libraries(loss_ceiling_test PRIVATE loss_ceiling_linked belay::testing GTest::gtest_main)
+CMAKE
+configure_and_build() {  # source build
+  cmake -S "$1" -B "$2" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$prefix" >"$2.log" 2>&1 &&
+    cmake --build "$2" >>"$2.log" 2>&1 || { cat "$2.log"; fail "building $1"; }
+}
+configure_and_build "$here/plugin" "$here/plugin_build"
+"$here/plugin_build/loss_ceiling_test" >"$here/test.log" || { cat "$here/test.log"; fail "the plugin's test"; }
+BELAY_PLUGIN_UNDER_TEST=$here/plugin_build/loss_ceiling.so "$here/plugin_build/loss_ceiling_test" >"$here/test.log" ||
+  { cat "$here/test.log"; fail "the plugin's test with the .so"; }
+
+step "examples/embed"
+configure_and_build "$source/examples/embed" "$here/embed_build"
+"$here/embed_build/embed" "$here/embed_run" >"$here/embed.log" 2>&1 || { cat "$here/embed.log"; fail "embed"; }
+"$here/embed_build/embed" "$here/embed_run" >"$here/embed.log" 2>&1 || { cat "$here/embed.log"; fail "embed, again"; }
+grep -q "restored step 200" "$here/embed.log" || { cat "$here/embed.log"; fail "embed does not go on where it stopped"; }
+[ -d "$here/embed_run/model.ckpt-400" ] || fail "embed has no checkpoint of step 400"
+
+step "all of it holds"
