@@ -41,7 +41,15 @@ bool remember(std::vector<FileIdentity>& seen, const FileIdentity& id) {
 
 }  // namespace
 
-const char* installed_plugin_directory() noexcept { return BELAY_PLUGIN_DIRECTORY; }
+std::string installed_plugin_directory() {
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  if (!error) {
+    const fs::path beside = program.parent_path().parent_path() / BELAY_PLUGIN_DIRECTORY_IN_PREFIX;
+    if (fs::is_directory(beside, error)) return beside.lexically_normal().string();
+  }
+  return BELAY_PLUGIN_DIRECTORY;
+}
 
 SearchPath plugin_search_path(const std::vector<std::string>& manifest_path, const Environment& environment) {
   SearchPath path;

@@ -29,8 +29,7 @@ for plugin in "$prefix"/lib/*/belay/plugins/*.so "$prefix"/lib/belay/plugins/*.s
 done
 
 step "the installed program finds the installed plugins"
-plugins=$(dirname "$(find "$prefix/lib" -name stop_at_step.so)")
-BELAY_PLUGIN_PATH=$plugins "$belay" plugins >"$here/plugins.txt"
+"$belay" plugins >"$here/plugins.txt"
 for name in mlp digits safetensors warm_start checkpoint_saver; do
   grep -q " $name " "$here/plugins.txt" || fail "belay plugins does not list $name"
 done
@@ -83,7 +82,7 @@ learning_rate = 0.01
 file = "./my.so"
 max = 0.5
 TOML
-BELAY_PLUGIN_PATH=$plugins "$belay" run "$here/hook/train.toml" 2>"$here/hook/log" || { cat "$here/hook/log"; fail "belay run with the hook"; }
+"$belay" run "$here/hook/train.toml" 2>"$here/hook/log" || { cat "$here/hook/log"; fail "belay run with the hook"; }
 grep -q 'ended at step 1 .*loss_ceiling: loss above max' "$here/hook/log" || { cat "$here/hook/log"; fail "the hook did not stop the run"; }
 
 step "a plugin by CMake, with a test on belay::testing"
