@@ -67,7 +67,7 @@ TEST_F(CsvFileTest, WhatOpeningCanSeeIsAnError) {
       {"\x1f\x8b\x08 more", "INVALID_ARGUMENT: path: '@' is compressed; unpack it first (gunzip -k)"},
       {std::string("a,b\n1,\0\n", 8),
        "INVALID_ARGUMENT: path: '@' is no text: byte 6 is zero; give a CSV file in UTF-8"},
-      {"\"a,b\n1,2\n", "INVALID_ARGUMENT: @:1: a quoted field does not end"},
+      {"\"a,b\n1,2\n", "DATA_LOSS: @:1: a quoted field does not end"},
   };
   for (const Case& c : cases) {
     std::string expected = c.error;
@@ -92,8 +92,8 @@ TEST_F(CsvFileTest, ARowOfOtherLengthIsAnErrorWithItsLine) {
   const CsvFile file(format("a,b\n1,2\n\n1,2,3\n\"x\n"));
   EXPECT_EQ(
       error_of([&] { file.fields(1); }),
-      "INVALID_ARGUMENT: " + path_ + ":4: 3 columns, expected 2; a field that holds ',' must stand in double quotes");
-  EXPECT_EQ(error_of([&] { file.fields(2); }), "INVALID_ARGUMENT: " + path_ + ":5: a quoted field does not end");
+      "DATA_LOSS: " + path_ + ":4: 3 columns, expected 2; a field that holds ',' must stand in double quotes");
+  EXPECT_EQ(error_of([&] { file.fields(2); }), "DATA_LOSS: " + path_ + ":5: a quoted field does not end");
 }
 
 TEST_F(CsvFileTest, FindsColumnsByNameAndNumber) {

@@ -116,7 +116,7 @@ TEST_F(CsvTable, RowsThatDoNotFitAreErrorsWithTheirPlace) {
   };
   for (const Case& c : cases)
     for (const int threads : {1, 4})
-      EXPECT_EQ(error_of([&] { parse(c.text, c.type, c.classes, threads); }), "INVALID_ARGUMENT: " + path_ + c.error);
+      EXPECT_EQ(error_of([&] { parse(c.text, c.type, c.classes, threads); }), "DATA_LOSS: " + path_ + c.error);
   EXPECT_EQ(error_of([&] {
               parse("1,a\n", LabelType::kClass, {"a", "b", "a"});
             }),
@@ -129,7 +129,7 @@ TEST_F(CsvTable, TheFirstBadRowIsTold) {
   for (const int threads : {1, 2, 7})
     EXPECT_EQ(
         error_of([&] { parse(text, LabelType::kClass, {}, threads); }),
-        "INVALID_ARGUMENT: " + path_ +
+        "DATA_LOSS: " + path_ +
             ":24: column \"column_0\" is \"bad\", not a number; repair the row, or leave the column out of 'features'");
 }
 

@@ -190,7 +190,7 @@ TEST_F(Csv, ABadRowIsFoundWhileTraining) {
   input.open();
   for (int again = 0; again < 2; ++again)
     EXPECT_EQ(error_of([&] { input.next(); }),
-              "INVALID_ARGUMENT: " + folder_.file("bad.csv") +
+              "DATA_LOSS: " + folder_.file("bad.csv") +
                   ":3: 1 columns, expected 2; a field that holds ',' must stand in double quotes");
 }
 

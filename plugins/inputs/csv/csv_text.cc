@@ -28,7 +28,7 @@ std::string take_quoted(std::string_view& rest, char delimiter, bool& more) {
   std::string field;
   std::size_t i = 1;
   for (;; ++i) {
-    if (i >= rest.size()) fail(Code::kInvalidArgument, "a quoted field does not end");
+    if (i >= rest.size()) fail(Code::kDataLoss, "a quoted field does not end");
     if (rest[i] != '"') {
       field.push_back(rest[i]);
     } else if (i + 1 < rest.size() && rest[i + 1] == '"') {
@@ -41,7 +41,7 @@ std::string take_quoted(std::string_view& rest, char delimiter, bool& more) {
   const std::size_t end = rest.find(delimiter, i + 1);
   more = end != std::string_view::npos;
   if (!is_blank(rest.substr(i + 1, more ? end - i - 1 : end), delimiter))
-    fail(Code::kInvalidArgument, "a quoted field is followed by more text; double the quotes inside it");
+    fail(Code::kDataLoss, "a quoted field is followed by more text; double the quotes inside it");
   rest.remove_prefix(more ? end + 1 : rest.size());
   return field;
 }

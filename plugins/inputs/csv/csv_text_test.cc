@@ -64,9 +64,9 @@ TEST(CsvText, SplitsFields) {
 }
 
 TEST(CsvText, BrokenQuotesAreErrors) {
-  EXPECT_EQ(error_of([] { split_record("a,\"b", ','); }), "INVALID_ARGUMENT: a quoted field does not end");
+  EXPECT_EQ(error_of([] { split_record("a,\"b", ','); }), "DATA_LOSS: a quoted field does not end");
   EXPECT_EQ(error_of([] { split_record("\"a\"b,c", ','); }),
-            "INVALID_ARGUMENT: a quoted field is followed by more text; double the quotes inside it");
+            "DATA_LOSS: a quoted field is followed by more text; double the quotes inside it");
 }
 
 }  // namespace
