@@ -14,7 +14,12 @@ BELAY_COUNT_ALLOCATIONS
 
 // An instance that let an exception escape is not called again, not even to destroy it: what it holds is lost.
 // [LeakSanitizer]
-extern "C" __attribute__((visibility("default"))) const char* __lsan_default_suppressions() { return "leak:misbehaving"; }  // NOLINT
+extern "C" __attribute__((visibility("default"))) const char* __lsan_default_suppressions() {
+  return "leak:misbehaving";
+}  // NOLINT
+extern "C" __attribute__((visibility("default"))) const char* __lsan_default_options() {  // NOLINT
+  return "print_suppressions=0";
+}
 
 extern "C" const belay_module belay_module_loader_sample;
 
