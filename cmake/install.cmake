@@ -1,9 +1,7 @@
-# cmake --install: the host, its plugins, the SDK, and the runtime for programs with a main of their own.
+# cmake --install: the host, the SDK, and the runtime for programs with a main of their own. Its plugins: plugins/.
 include(CMakePackageConfigHelpers)
 
 install(TARGETS belay RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-get_property(plugins GLOBAL PROPERTY BELAY_PLUGIN_TARGETS)
-install(TARGETS ${plugins} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/belay/plugins)
 
 # SDK
 install(DIRECTORY sdk/include/belay DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})

@@ -39,12 +39,11 @@ function(belay_test name)
   endforeach()
 endfunction()
 
-# belay_plugin_test(plugin SOURCES ... [LINK ...]): the test of a plugin that belay_add_plugin made, <plugin>_test. It takes
-# its module from belay::testing::module_under_test and runs twice: with the plugin linked in, and with the .so.
+# belay_plugin_test(plugin SOURCES ... [LINK ...]): belay_add_plugin_test with what this repository's own tests have.
 function(belay_plugin_test plugin)
   cmake_parse_arguments(A "" "" "SOURCES;LINK" ${ARGN})
-  belay_test(${plugin}_test SOURCES ${A_SOURCES} LINK ${plugin}_linked belay::testing ${A_LINK})
-  add_dependencies(${plugin}_test ${plugin})
-  add_test(NAME ${plugin}_test.so COMMAND ${plugin}_test)
-  set_tests_properties(${plugin}_test.so PROPERTIES ENVIRONMENT BELAY_PLUGIN_UNDER_TEST=$<TARGET_FILE:${plugin}>)
+  belay_add_plugin_test(${plugin} SOURCES ${A_SOURCES} LINK ${A_LINK} belay_warnings)
+  target_include_directories(${plugin}_test PRIVATE ${PROJECT_SOURCE_DIR})
+  target_compile_definitions(${plugin}_test PRIVATE
+    BELAY_SOURCE_DIR="${PROJECT_SOURCE_DIR}" BELAY_BINARY_DIR="${PROJECT_BINARY_DIR}")
 endfunction()

@@ -22,6 +22,7 @@ constexpr Command kCommands[] = {
     {"show", "MANIFEST.toml", "prints the effective manifest, every default filled in"},
     {"plugins", "", "lists the plugins that are found, and the files that are not usable"},
     {"describe", "NAME|KIND:NAME|FILE.so", "tells what a plugin is and what options it takes"},
+    {"new", "KIND NAME", "makes a folder NAME with a plugin that works: source, test, build, manifest"},
     {"schema", "", "prints the manifest's JSON Schema, with the options of every plugin that is found"},
 };
 
@@ -123,6 +124,16 @@ SchemaArguments parse_schema(const std::vector<std::string>& args, bool& help) {
   const po::variables_map values = parse("schema", args, help);
   if (!help && values.count("argument") != 0) throw UsageError("belay schema takes no argument; it prints to stdout");
   return {};
+}
+
+NewArguments parse_new(const std::vector<std::string>& args, bool& help) {
+  const po::variables_map values = parse("new", args, help);
+  if (help) return {};
+  const auto given = values.count("argument") == 0 ? std::vector<std::string>{}
+                                                   : values["argument"].as<std::vector<std::string>>();
+  if (given.size() != 2)
+    throw UsageError("belay new takes a kind and a name, as in: belay new hook loss_ceiling; see belay new --help");
+  return {given[0], given[1]};
 }
 
 DescribeArguments parse_describe(const std::vector<std::string>& args, bool& help) {

@@ -31,6 +31,10 @@ struct PluginsArguments {
   bool json = false;
 };
 struct SchemaArguments {};
+struct NewArguments {
+  std::string kind;
+  std::string name;
+};
 struct DescribeArguments {
   std::string what;
   bool json = false;
@@ -41,6 +45,7 @@ RunArguments parse_run(const std::vector<std::string>& args, bool& help);
 ManifestArguments parse_manifest_command(const std::string& command, const std::vector<std::string>& args, bool& help);
 PluginsArguments parse_plugins(const std::vector<std::string>& args, bool& help);
 SchemaArguments parse_schema(const std::vector<std::string>& args, bool& help);
+NewArguments parse_new(const std::vector<std::string>& args, bool& help);
 DescribeArguments parse_describe(const std::vector<std::string>& args, bool& help);
 
 // "belay --help", and "belay COMMAND --help"; empty for an unknown command.

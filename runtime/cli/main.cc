@@ -14,6 +14,7 @@
 #include "runtime/cli/command_line.h"
 #include "runtime/cli/describe_command.h"
 #include "runtime/cli/exit_status.h"
+#include "runtime/cli/new_command.h"
 #include "runtime/cli/plugins_command.h"
 #include "runtime/cli/run_command.h"
 #include "runtime/cli/schema_command.h"
@@ -52,6 +53,10 @@ int dispatch(const std::string& command, const std::vector<std::string>& args) {
   if (command == "describe")
     return unless_help(parse_describe(args, help), [](const DescribeArguments& a) {
       return describe_command(a.what, default_search(), a.json, std::cout, std::cerr);
+    });
+  if (command == "new")
+    return unless_help(parse_new(args, help), [](const NewArguments& a) {
+      return new_command(a.kind, a.name, posix_file_system(), ".", std::cout);
     });
   if (command == "schema")
     return unless_help(parse_schema(args, help),

@@ -33,3 +33,21 @@ function(belay_add_plugin name)
   endif()
   set_property(GLOBAL APPEND PROPERTY BELAY_PLUGIN_TARGETS ${name})
 endfunction()
+
+# belay_add_plugin_test(name SOURCES a_test.cc ... [LINK lib ...])
+#
+# The GoogleTest program <name>_test of a plugin that belay_add_plugin made. It takes its module from
+# belay::testing::module_under_test, and ctest runs it twice: with the plugin linked in (<name>_test), and with the
+# library file (<name>_test.so). Wants find_package(GTest) and enable_testing().
+function(belay_add_plugin_test name)
+  cmake_parse_arguments(A "" "" "SOURCES;LINK" ${ARGN})
+  if(NOT A_SOURCES)
+    message(FATAL_ERROR "belay_add_plugin_test(${name}): SOURCES are missing")
+  endif()
+  add_executable(${name}_test ${A_SOURCES})
+  target_link_libraries(${name}_test PRIVATE ${name}_linked belay::testing ${A_LINK} GTest::gmock GTest::gtest_main)
+  add_dependencies(${name}_test ${name})
+  add_test(NAME ${name}_test COMMAND ${name}_test)
+  add_test(NAME ${name}_test.so COMMAND ${name}_test)
+  set_tests_properties(${name}_test.so PROPERTIES ENVIRONMENT BELAY_PLUGIN_UNDER_TEST=$<TARGET_FILE:${name}>)
+endfunction()

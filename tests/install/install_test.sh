@@ -34,6 +34,9 @@ for name in mlp digits safetensors warm_start checkpoint_saver; do
   grep -q " $name " "$here/plugins.txt" || fail "belay plugins does not list $name"
 done
 ! grep -q '^rejected' "$here/plugins.txt" || { cat "$here/plugins.txt"; fail "an installed plugin is refused"; }
+for library in "$(dirname "$(find "$prefix" -name mlp.so)")"/*.so; do
+  [ -d "$(echo "$source"/plugins/*/"$(basename "$library" .so)")" ] || fail "$library is installed and is no plugin of ours"
+done
 
 step "a hook by one command line"
 mkdir "$here/hook"
@@ -85,42 +88,43 @@ TOML
 "$belay" run "$here/hook/train.toml" 2>"$here/hook/log" || { cat "$here/hook/log"; fail "belay run with the hook"; }
 grep -q 'ended at step 1 .*loss_ceiling: loss above max' "$here/hook/log" || { cat "$here/hook/log"; fail "the hook did not stop the run"; }
 
-step "a plugin by CMake, with a test on belay::testing"
-mkdir "$here/plugin"
-cp "$here/hook/my.cc" "$here/plugin/loss_ceiling.cc"
-cat >"$here/plugin/loss_ceiling_test.cc" <<'CODE'
-#include <belay/testing/testing.h>
-#include <gtest/gtest.h>
-
-extern "C" const belay_module belay_module_loss_ceiling;
-
-TEST(LossCeiling, StopsAboveTheLimit) {
-  belay::testing::HookDriver hook(belay::testing::module_under_test(belay_module_loss_ceiling), {{"max", 2.0}});
-  hook.tensor<float>("loss");
-  hook.begin();
-  hook.create_session();
-  EXPECT_FALSE(hook.step({{"loss", 1.5f}}).stop_asked);
-  EXPECT_EQ(hook.step({{"loss", 2.5f}}).stop_reason, "loss above max");
-}
-CODE
-cat >"$here/plugin/CMakeLists.txt" <<'CMAKE'
-cmake_minimum_required(VERSION 3.25)
-project(loss_ceiling CXX)
-set(CMAKE_CXX_STANDARD 17)
-find_package(belay REQUIRED)
-find_package(GTest REQUIRED)
-belay_add_plugin(loss_ceiling SOURCES loss_ceiling.cc)
-add_executable(loss_ceiling_test loss_ceiling_test.cc)
-target_link_libraries(loss_ceiling_test PRIVATE loss_ceiling_linked belay::testing GTest::gtest_main)
-CMAKE
 configure_and_build() {  # source build
   cmake -S "$1" -B "$2" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$prefix" >"$2.log" 2>&1 &&
     cmake --build "$2" >>"$2.log" 2>&1 || { cat "$2.log"; fail "building $1"; }
 }
-configure_and_build "$here/plugin" "$here/plugin_build"
-"$here/plugin_build/loss_ceiling_test" >"$here/test.log" || { cat "$here/test.log"; fail "the plugin's test"; }
-BELAY_PLUGIN_UNDER_TEST=$here/plugin_build/loss_ceiling.so "$here/plugin_build/loss_ceiling_test" >"$here/test.log" ||
-  { cat "$here/test.log"; fail "the plugin's test with the .so"; }
+
+step "belay new: every kind builds, passes its test twice and runs"
+mkdir "$here/new"
+one_kind() {  # kind name
+  (
+    cd "$here/new"
+    "$belay" new "$1" "$2" >/dev/null
+    cd "$2"
+    configure_and_build . build
+    ctest --test-dir build --output-on-failure >ctest.log || { cat ctest.log; fail "the test of a new $1"; }
+    grep -q 'tests passed, 0 tests failed out of 2' ctest.log || { cat ctest.log; fail "a new $1 has not two tests"; }
+    "$belay" run "$2.toml" 2>log || { cat log; fail "belay run with a new $1"; }
+    grep -q 'ended at step 200 ' log || { cat log; fail "the run with a new $1 ended early"; }
+  )
+}
+one_kind saver flat-file & saver=$!
+one_kind init_fn fill & init_fn=$!
+wait $saver $init_fn || fail "saver or init_fn"
+one_kind model two_layers & model=$!
+one_kind input plane & input=$!
+wait $model $input || fail "model or input"
+[ -f "$here/new/flat-file/runs/flat-file/model.ckpt-200/variables.bin" ] || fail "the new saver wrote nothing"
+
+step "a newcomer's path: new, build, test, drop it in, run by name"
+one_kind hook loss_ceiling
+mkdir -p "$HOME/.local/lib/belay"
+cp "$here/new/loss_ceiling/build/loss_ceiling.so" "$HOME/.local/lib/belay"
+"$belay" plugins | grep -q " loss_ceiling *0.1.0 .*/.local/lib/belay/" || fail "a plugin in ~/.local/lib/belay is not listed"
+sed -e '/^file/d' -e 's/^max = .*/plugin = "loss_ceiling"\nmax = 0.5/' -e 's/^dir = .*/dir = "dropped_in"/' \
+  "$here/hook/train.toml" >"$here/hook/by_name.toml"
+"$belay" run "$here/hook/by_name.toml" 2>"$here/hook/log" || { cat "$here/hook/log"; fail "belay run by name"; }
+grep -q 'ended at step 1 .*loss_ceiling: loss stayed above 0.5' "$here/hook/log" ||
+  { cat "$here/hook/log"; fail "the dropped-in hook did not stop the run"; }
 
 step "examples/embed"
 configure_and_build "$source/examples/embed" "$here/embed_build"

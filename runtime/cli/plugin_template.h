@@ -1,0 +1,18 @@
+// The files that `belay new` copies, from sdk/template; the build turns them into text (CMakeLists.txt).
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace belay::runtime {
+
+// In name and text stand "my_KIND" and "MyKind" for the new plugin's name.
+struct TemplateFile {
+  std::string_view kind;
+  std::string_view name;
+  std::string_view text;
+};
+
+const std::vector<TemplateFile>& template_files();
+
+}  // namespace belay::runtime
