@@ -1,7 +1,7 @@
 // The queues of a session. [any thread]
 //
-// FIFO: first in, first out. A padding queue's elements may differ in the dimensions that its shapes leave open; dequeued
-// together they are padded at their ends with zeros (strings: empty).
+// FIFO: first in, first out. A padding queue's elements may differ in the dimensions that its shapes leave open;
+// dequeued together they are padded at their ends with zeros (strings: empty).
 #pragma once
 
 #include <condition_variable>

@@ -49,8 +49,7 @@ bool InputFeed::next(QueueElement& element) {
 void InputFeed::prime() {
   if (primed_) return;
   QueueElement first;
-  if (!next(first))
-    fail(Code::kFailedPrecondition, input_.label() + " is empty: it ended before the first batch");
+  if (!next(first)) fail(Code::kFailedPrecondition, input_.label() + " is empty: it ended before the first batch");
   primed_ = std::move(first);
 }
 
@@ -86,11 +85,9 @@ std::vector<std::shared_ptr<Joinable>> InputFeed::create_threads(DirectSession& 
     input_.call("seek", &belay_input_api::seek, belay_position{start.epoch, start.index});
   }
   running_for_ = &session;
-  thread_ = std::make_shared<Thread>(
-      "QueueRunnerThread-" + queue_name_,
-      [self = shared_from_this(), shared = session.shared_from_this(), node = queue_node_] {
-        self->fill(shared->queue(node), shared->clock());
-      });
+  thread_ = std::make_shared<Thread>("QueueRunnerThread-" + queue_name_,
+                                     [self = shared_from_this(), shared = session.shared_from_this(),
+                                      node = queue_node_] { self->fill(shared->queue(node), shared->clock()); });
   std::vector<std::shared_ptr<Joinable>> threads{thread_};
   if (coordinator != nullptr) {
     threads.push_back(std::make_shared<Thread>(

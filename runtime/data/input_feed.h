@@ -23,14 +23,14 @@ namespace belay::runtime {
 class InputFeed final : public QueueRunner, public std::enable_shared_from_this<InputFeed> {
  public:
   struct Options {
-    std::string name;             // of the manifest's [input.NAME]
-    std::int64_t prefetch = 2;    // batches in the queue
+    std::string name;           // of the manifest's [input.NAME]
+    std::int64_t prefetch = 2;  // batches in the queue
     std::int64_t shard = 0;
     std::int64_t shards = 1;
     std::uint64_t seed = 42;
   };
-  // Calls spec and open. The instance must outlive the feed and needs a CallMonitor of its own: the feeding thread calls
-  // it too.
+  // Calls spec and open. The instance must outlive the feed and needs a CallMonitor of its own: the feeding thread
+  // calls it too.
   static std::shared_ptr<InputFeed> open(PluginInstance& input, Options options);
 
   const std::vector<InputComponent>& components() const noexcept { return declaration_.components; }

@@ -19,8 +19,10 @@ void BatchBuilder::begin(std::vector<DenseTensor> empty) {
 
 belay_tensor BatchBuilder::tensor(std::uint32_t slot, const Dims& dims) {
   const InputComponent& c = component(slot);
-  if (!Shape::compatible(Shape(c.dims), Shape(dims)) || std::any_of(dims.begin(), dims.end(), [](auto d) { return d < 0; }))
-    fail(Code::kInvalidArgument, "'" + c.name + "' was declared " + dims_text(c.dims) + ", the batch has " + dims_text(dims));
+  if (!Shape::compatible(Shape(c.dims), Shape(dims)) ||
+      std::any_of(dims.begin(), dims.end(), [](auto d) { return d < 0; }))
+    fail(Code::kInvalidArgument,
+         "'" + c.name + "' was declared " + dims_text(c.dims) + ", the batch has " + dims_text(dims));
   tensors_[slot] = DenseTensor(c.dtype, dims, pool_.get());
   return tensors_[slot].view();
 }

@@ -65,19 +65,19 @@ std::vector<std::shared_ptr<Joinable>> OpQueueRunner::create_threads(DirectSessi
   std::vector<std::shared_ptr<Joinable>> threads;
   for (const Output& op : enqueue_ops_) {
     const std::string thread_name = "QueueRunnerThread-" + name_ + "-" + op.graph().node_name_of(op);
-    threads.push_back(std::make_shared<Thread>(
-        thread_name, [shared = shared_, shared_session, shared_coordinator, op] {
-          fill(shared, shared_session, shared_coordinator, op);
-        }));
+    threads.push_back(std::make_shared<Thread>(thread_name, [shared = shared_, shared_session, shared_coordinator, op] {
+      fill(shared, shared_session, shared_coordinator, op);
+    }));
   }
   if (coordinator != nullptr) {
-    threads.push_back(std::make_shared<Thread>(
-        "QueueRunnerThread-" + name_ + "-close_on_stop", [shared_session, shared_coordinator, cancel = cancel_op_] {
-          shared_coordinator->wait_for_stop(-1);
-          shared_coordinator->stop_on_exception([&] {
-            if (!shared_session->closed()) shared_session->handle().run({cancel});
-          });
-        }));
+    threads.push_back(std::make_shared<Thread>("QueueRunnerThread-" + name_ + "-close_on_stop",
+                                               [shared_session, shared_coordinator, cancel = cancel_op_] {
+                                                 shared_coordinator->wait_for_stop(-1);
+                                                 shared_coordinator->stop_on_exception([&] {
+                                                   if (!shared_session->closed())
+                                                     shared_session->handle().run({cancel});
+                                                 });
+                                               }));
     for (const auto& t : threads) coordinator->register_thread(t);
   }
   return threads;

@@ -1,5 +1,5 @@
-// Fills a queue while a session runs, one thread per enqueue operation, until the queue is closed or the coordinator stops.
-// A graph carries its runners (NodeGraph::queue_runners); start_queue_runners starts them all.
+// Fills a queue while a session runs, one thread per enqueue operation, until the queue is closed or the coordinator
+// stops. A graph carries its runners (NodeGraph::queue_runners); start_queue_runners starts them all.
 #pragma once
 
 #include <map>
@@ -25,9 +25,9 @@ class QueueRunner {
   virtual std::vector<std::shared_ptr<Joinable>> create_threads(DirectSession& session, Coordinator* coordinator) = 0;
 };
 
-// TensorFlow's runner: each enqueue operation is run again and again. An error whose code is in queue_closed_codes ends a
-// thread without being one; when the last thread has ended the close operation runs. With a coordinator a further thread
-// waits for its stop and runs the cancel operation, which releases an enqueue that waits.
+// TensorFlow's runner: each enqueue operation is run again and again. An error whose code is in queue_closed_codes ends
+// a thread without being one; when the last thread has ended the close operation runs. With a coordinator a further
+// thread waits for its stop and runs the cancel operation, which releases an enqueue that waits.
 class OpQueueRunner final : public QueueRunner {
  public:
   struct Options {

@@ -21,7 +21,8 @@ belay_model_spec* to_handle(ModelSpec* s) { return reinterpret_cast<belay_model_
 
 void add_named(std::vector<NamedOutput>& to, const std::string& name, const Output& o, const char* what) {
   for (const NamedOutput& other : to)
-    if (other.name == name) fail(Code::kInvalidArgument, std::string("the model gives the ") + what + " '" + name + "' twice");
+    if (other.name == name)
+      fail(Code::kInvalidArgument, std::string("the model gives the ") + what + " '" + name + "' twice");
   to.push_back({name, o});
 }
 
@@ -35,7 +36,8 @@ std::int32_t set(belay_model_spec* handle, std::int32_t role, belay_str name, be
     switch (role) {
       case BELAY_ROLE_LOSS:
         if (out.loss) fail(Code::kInvalidArgument, "the model gives two losses");
-        if (o.is_operation() || o.rank() != 0) fail(Code::kInvalidArgument, "the loss " + o.text() + " must be a scalar");
+        if (o.is_operation() || o.rank() != 0)
+          fail(Code::kInvalidArgument, "the loss " + o.text() + " must be a scalar");
         out.loss = o;
         break;
       case BELAY_ROLE_PREDICTION: add_named(out.predictions, n, o, "prediction"); break;
@@ -107,12 +109,12 @@ ModelOutputs build(const Call& call, const std::string& label, NodeGraph& graph,
 
 ModelOutputs build_model(PluginInstance& model, NodeGraph& graph, Mode mode, const std::vector<NamedOutput>& features,
                          const std::vector<NamedOutput>& labels) {
-  return build([&](const belay_model_args& args) { model.call("build", &belay_model_api::build, &args); }, model.label(),
-               graph, mode, features, labels);
+  return build([&](const belay_model_args& args) { model.call("build", &belay_model_api::build, &args); },
+               model.label(), graph, mode, features, labels);
 }
 
-ModelOutputs build_model(const ModelHandle& model, NodeGraph& graph, Mode mode, const std::vector<NamedOutput>& features,
-                         const std::vector<NamedOutput>& labels) {
+ModelOutputs build_model(const ModelHandle& model, NodeGraph& graph, Mode mode,
+                         const std::vector<NamedOutput>& features, const std::vector<NamedOutput>& labels) {
   return build(
       [&](const belay_model_args& args) {
         detail::Status status;

@@ -24,13 +24,14 @@ struct ModelOutputs {
   std::vector<NamedOutput> exports;
 };
 
-// Calls the model's build. Its outputs become roles of the graph ("loss", a metric's or a prediction's name), and the loss
-// and the metrics scalar summaries. INVALID_ARGUMENT where a role is given twice or the loss is missing or no scalar.
+// Calls the model's build. Its outputs become roles of the graph ("loss", a metric's or a prediction's name), and the
+// loss and the metrics scalar summaries. INVALID_ARGUMENT where a role is given twice or the loss is missing or no
+// scalar.
 ModelOutputs build_model(PluginInstance& model, NodeGraph& graph, Mode mode, const std::vector<NamedOutput>& features,
                          const std::vector<NamedOutput>& labels);
 // The same for a table and an object; an error is the model's own text.
-ModelOutputs build_model(const ModelHandle& model, NodeGraph& graph, Mode mode, const std::vector<NamedOutput>& features,
-                         const std::vector<NamedOutput>& labels);
+ModelOutputs build_model(const ModelHandle& model, NodeGraph& graph, Mode mode,
+                         const std::vector<NamedOutput>& features, const std::vector<NamedOutput>& labels);
 
 // Sets outputs.train_op from the optimizer unless the model gave one; the roles "train_op" and "learning_rate".
 void add_train_op(NodeGraph& graph, const OptimizerSection& optimizer, ModelOutputs& outputs);

@@ -19,8 +19,8 @@ class CoordinatedSession final : public SessionLayer {
   // An error of run is replaced by the coordinator's if that is a preemption error and this one is not.
   Run run(const RunCall& call) override;
   std::any run_step_fn(const StepFn& step) override;
-  // Asks to stop, closes the raw session's waits, joins the threads for at most the grace period (naming those that still
-  // run), and closes the inner layer, whose errors are swallowed. Throws the coordinator's error.
+  // Asks to stop, closes the raw session's waits, joins the threads for at most the grace period (naming those that
+  // still run), and closes the inner layer, whose errors are swallowed. Throws the coordinator's error.
   void close() override;
   Coordinator& coordinator() noexcept { return *coordinator_; }
 

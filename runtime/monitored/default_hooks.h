@@ -7,13 +7,13 @@
 
 namespace belay::runtime {
 
-// A run's hooks in calling order: the defaults (stop_at_step, step_counter, summary_saver, checkpoint_saver, nan_tensor,
-// progress, as the sections ask for them), then those of the manifest. A default that the manifest names too is left to it.
-// Without a run directory there is nothing to count, summarize or save into.
+// A run's hooks in calling order: the defaults (stop_at_step, step_counter, summary_saver, checkpoint_saver,
+// nan_tensor, progress, as the sections ask for them), then those of the manifest. A default that the manifest names
+// too is left to it. Without a run directory there is nothing to count, summarize or save into.
 std::vector<PluginUse> hooks_of_run(const Manifest& manifest);
 
-// The defaults of TensorFlow's MonitoredTrainingSession among them: step_counter and summary_saver where there is a place
-// for events, checkpoint_saver where there is one for checkpoints; each only with a positive period.
+// The defaults of TensorFlow's MonitoredTrainingSession among them: step_counter and summary_saver where there is a
+// place for events, checkpoint_saver where there is one for checkpoints; each only with a positive period.
 std::vector<PluginUse> training_session_hooks(const SessionSection& session, const CheckpointSection& checkpoint,
                                               bool has_events, bool has_checkpoints);
 

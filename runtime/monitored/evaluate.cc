@@ -11,8 +11,9 @@ void copy_variables(DirectSession& session, VariableStore& trained) {
   for (const Variable* v : session.variables()) {
     const Variable* from = trained.find(v->name);
     if (from == nullptr || !from->initialized)
-      fail(Code::kFailedPrecondition, "the model in mode eval has the variable '" + v->name +
-                                          "', which training has not got; a model must make the same variables in both");
+      fail(Code::kFailedPrecondition,
+           "the model in mode eval has the variable '" + v->name +
+               "', which training has not got; a model must make the same variables in both");
     session.store().assign(v->name, TensorView(from->value.view()));
   }
 }

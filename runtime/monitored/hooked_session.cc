@@ -44,9 +44,8 @@ void HookedSession::before_run(RunContextState& context) {
     SessionHook& hook = hooks_.all()[i];
     r.args = belay_run_args{};
     r.fetches = nullptr;
-    r.asked = hook.has_before_run()
-                  ? hook.call("before_run", &belay_hook_api::before_run, to_handle(&context), &r.args)
-                  : !hook.disabled();
+    r.asked = hook.has_before_run() ? hook.call("before_run", &belay_hook_api::before_run, to_handle(&context), &r.args)
+                                    : !hook.disabled();
     if (!r.asked) continue;
     r.fetches = fetch_set(r);
     if (r.fetches != nullptr) extras_.push_back(r.fetches);

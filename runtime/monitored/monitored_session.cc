@@ -13,9 +13,9 @@ MonitoredSession::MonitoredSession(std::shared_ptr<SessionCreator> creator, cons
   try {
     hooks_.begin(creator_->graph());
     if (options_.recovers) {
-      layers_ = std::make_unique<RecoverableSession>(
-          [this] { return create(); }, options_.recovery, [this](double seconds) { pause(environment_, seconds); },
-          options_.on_recovery);
+      layers_ = std::make_unique<RecoverableSession>([this] { return create(); }, options_.recovery,
+                                                     [this](double seconds) { pause(environment_, seconds); },
+                                                     options_.on_recovery);
     } else {
       layers_ = create();
     }
@@ -37,6 +37,10 @@ MonitoredSession::~MonitoredSession() {
 
 // The part that every recovery repeats.
 std::unique_ptr<SessionLayer> MonitoredSession::create() {
+  {
+    const std::lock_guard lock(mutex_);
+    hooked_ = nullptr;  // a recovery has dropped it
+  }
   CreatedSession created = creator_->create_session();
   const std::shared_ptr<DirectSession> session = created.session;
   if (!created_once_) restored_at_start_ = created.restored.has_value();
@@ -153,11 +157,18 @@ void MonitoredSession::close_layers() {
 
 void MonitoredSession::close() {
   if (closed()) return;
+  if (layers_->raw() == nullptr) {  // the program went on after a recovery that failed
+    reason_ = {EndReason::Kind::kError, "the session could not be made anew after an error"};
+    close_layers();
+    return;
+  }
   if (reason_.kind == EndReason::Kind::kNone) {
     if (hooked_ != nullptr && !hooked_->stop_reason().empty()) {
       reason_ = {EndReason::Kind::kStopRequested, hooked_->stop_reason()};
     } else if (stop_requested_) {
       reason_ = {EndReason::Kind::kStopRequested, stop_reason_};
+    } else if (const std::string asked = from_handle(raw_->coordinator).stop_reason(); !asked.empty()) {
+      reason_ = {EndReason::Kind::kStopRequested, asked};  // before the first run: there a hook has no other way
     } else {
       reason_ = {EndReason::Kind::kClosed, "the session was closed"};
     }
@@ -183,7 +194,8 @@ void MonitoredSession::close() {
 
 bool MonitoredSession::leave(const Error& error) {
   if (is_end_of_input(error.code())) {
-    reason_ = {error.code() == Code::kStop ? EndReason::Kind::kStopRequested : EndReason::Kind::kEndOfInput, error.what()};
+    reason_ = {error.code() == Code::kStop ? EndReason::Kind::kStopRequested : EndReason::Kind::kEndOfInput,
+               error.what()};
     close();
     return true;
   }
@@ -200,9 +212,10 @@ bool MonitoredSession::leave(const Error& error) {
 }
 
 SingularMonitoredSession::SingularMonitoredSession(NodeGraph& graph, const RunEnvironment& environment, HookSet& hooks,
-                                                   ChiefSessionCreator::Options creator, MonitoredSessionOptions options)
-    : MonitoredSession(std::make_shared<ChiefSessionCreator>(graph, environment, std::move(creator)), environment, hooks,
-                       [&] {
+                                                   ChiefSessionCreator::Options creator,
+                                                   MonitoredSessionOptions options)
+    : MonitoredSession(std::make_shared<ChiefSessionCreator>(graph, environment, std::move(creator)), environment,
+                       hooks, [&] {
                          options.recovers = false;
                          return std::move(options);
                        }()) {}

@@ -1,17 +1,18 @@
-// A session that initialises or restores itself, calls hooks round every run, recovers from preemption and ends cleanly.
+// A session that initialises or restores itself, calls hooks round every run, recovers from preemption, ends cleanly.
 //
 //   MonitoredSession session(creator, hooks, options);
 //   session.scope([&] { while (!session.should_stop()) session.run(train_op); });
 //
 // Create (the constructor): begin of each hook; then, repeated by every recovery: scaffold and graph finalized, session
-// opened and restored or initialized, load_state of each hook, a new coordinator, queue runners (each input seeks first),
-// after_create_session of each hook.
+// opened and restored or initialized, load_state of each hook, a new coordinator, queue runners (each input seeks
+// first), after_create_session of each hook.
+//
 // Close: end of each hook, unless an error ends the session (then on_error); threads stopped and joined for at most the
 // grace period; the raw session closed; the graph open again if it was open before.
 //
 // What leaves scope(): nothing after OUT_OF_RANGE or STOP, which end the loop; any other error, after on_error of each
-// hook; and the error that a thread of the session reported, when it closes. [session] thread; should_stop, request_stop
-// and raw_session may be called from any thread.
+// hook; and the error that a thread of the session reported, when it closes. [session] thread; should_stop,
+// request_stop and raw_session may be called from any thread.
 #pragma once
 
 #include <memory>
@@ -36,9 +37,9 @@ struct EndReason {
 struct MonitoredSessionOptions {
   double stop_grace_period_secs = 120;
   RecoveryPolicy recovery;
-  bool recovers = true;                 // false: SingularMonitoredSession
-  RunSaver* saver = nullptr;            // borrowed; null: nothing is saved
-  CallMonitor* monitor = nullptr;       // borrowed; may be null
+  bool recovers = true;            // false: SingularMonitoredSession
+  RunSaver* saver = nullptr;       // borrowed; null: nothing is saved
+  CallMonitor* monitor = nullptr;  // borrowed; may be null
   RecoverableSession::OnRecovery on_recovery = {};
 };
 
@@ -70,12 +71,12 @@ class MonitoredSession {
   Run run(const RunCall& call);
   FetchedValues run(const std::vector<FetchRef>& fetches, const Feeds& feeds = {}, const RunOptions& options = {},
                     RunMetadata* metadata = nullptr);
-  // Calls step(context) inside the recovery loop: it is repeated from its start after a preemption error. STOP, asked for
-  // by the context, leaves it.
+  // Calls step(context) inside the recovery loop: it is repeated from its start after a preemption error. STOP, asked
+  // for by the context, leaves it.
   std::any run_step_fn(const StepFn& step);
 
-  // True: somebody asked to stop, a thread failed, or it is closed. Never throws what a thread reported where the session
-  // recovers (that leaves close); a SingularMonitoredSession throws it here.
+  // True: somebody asked to stop, a thread failed, or it is closed. Never throws what a thread reported where the
+  // session recovers (that leaves close); a SingularMonitoredSession throws it here.
   bool should_stop();
   // Ends the loop as a hook would.
   void request_stop(const std::string& reason);
@@ -94,10 +95,10 @@ class MonitoredSession {
     }
     close();
   }
-  // The normal end. Idempotent.
+  // The normal end. Idempotent. Without end where a recovery has failed: there is no session to call it with.
   void close();
-  // The end because of an error: for an end of input, the normal end (true); else on_error of each hook and no end (false:
-  // the caller throws the error on).
+  // The end because of an error: for an end of input, the normal end (true); else on_error of each hook and no end
+  // (false: the caller throws the error on).
   bool leave(const Error& error);
 
   bool closed() const noexcept { return layers_ == nullptr; }

@@ -33,7 +33,8 @@ MonitoredTrainingSession::MonitoredTrainingSession(NodeGraph& graph, TrainingSes
       environment_{*options_.clock, *options_.log,
                    *options_.files, *options_.targets,
                    interrupt_,      SessionOptions{options_.threads, options_.seed, make_queue, options_.clock}},
-      services_(*options_.log, *options_.clock, options_.checkpoint_dir, options_.seed) {
+      services_(*options_.log, *options_.clock,
+                options_.checkpoint_dir.empty() ? options_.summary_dir : options_.checkpoint_dir, options_.seed) {
   add_session_services(services_);
   services_.set_context(&events_);
   for (const belay_module* module : options_.plugins) registry_.add_linked(module);
@@ -71,7 +72,8 @@ void MonitoredTrainingSession::open_directories() {
   if (options_.summary_dir == options_.checkpoint_dir) {
     events_ = RunEvents(directory_->directory(), *options_.clock, *options_.log);
   } else {
-    events_ = RunEvents(*files.make_directories(options_.summary_dir), *options_.clock, *options_.log);
+    summary_directory_ = files.make_directories(options_.summary_dir);
+    events_ = RunEvents(*summary_directory_, *options_.clock, *options_.log);
   }
 }
 
@@ -126,6 +128,8 @@ void MonitoredTrainingSession::make_hooks() {
 std::shared_ptr<SessionCreator> MonitoredTrainingSession::creator(NodeGraph& graph) {
   ScaffoldOptions pieces = options_.scaffold;
   pieces.saver = saver_;
+  // Where summary_saver looks for it.
+  if (pieces.summary_op) graph.replace_collection(collections::kSummaryOp, {graph.resolve(pieces.summary_op.raw())});
   auto scaffold = std::make_shared<Scaffold>(std::move(pieces));
   if (!options_.is_chief)
     return std::make_shared<WorkerSessionCreator>(

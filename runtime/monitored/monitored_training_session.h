@@ -99,6 +99,7 @@ class MonitoredTrainingSession {
   PluginInstances instances_;
   HookSet hooks_;
   std::optional<RunDirectory> directory_;
+  std::unique_ptr<OpenDirectory> summary_directory_;  // null: the events go into directory_, or nowhere
   RunEvents events_;
   std::shared_ptr<RunSaver> saver_;
   std::unique_ptr<MonitoredSession> session_;

@@ -1,8 +1,8 @@
 // A session that is made again after a preemption error (ABORTED, UNAVAILABLE): out of its creation, a run or a step
 // function, or reported by one of its threads. The same run is repeated; the caller sees nothing.
 //
-// Recoveries without progress are bounded: max_recoveries in a row, the first at once, then with a pause that doubles from
-// backoff_secs up to a minute. What makes a run count as progress is that it returns.
+// Recoveries without progress are bounded: max_recoveries in a row, the first at once, then with a pause that doubles
+// from backoff_secs up to a minute. What makes a run count as progress is that it returns.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// What a run stands on: the world's edges and the settings that every session of it shares. Borrowed by all who take it.
+// What a run stands on: the world's edges and the settings that its sessions share. Borrowed by all who take it.
 #pragma once
 
 #include "runtime/ops/cancellation.h"

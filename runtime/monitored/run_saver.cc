@@ -46,8 +46,8 @@ void RunSaver::compare_fingerprint(const Fingerprint& stored) const {
   compare("instruction set", stored.isa, own.isa);
   compare("binary", stored.binary, own.binary);
   if (!differences.empty())
-    environment_.log.warning("", "the run may not end with the same bits as one that was never stopped: " +
-                                     joined(differences, "; "));
+    environment_.log.warning(
+        "", "the run may not end with the same bits as one that was never stopped: " + joined(differences, "; "));
 }
 
 RestoredRun RunSaver::restore(DirectSession& session, const CheckpointReader& checkpoint) {
@@ -55,8 +55,8 @@ RestoredRun RunSaver::restore(DirectSession& session, const CheckpointReader& ch
   session.store().replace_positions(checkpoint.state().input_positions);
   session.store().mark_clean();
   compare_fingerprint(checkpoint.state().fingerprint);
-  environment_.log.info("", "restored step " + std::to_string(checkpoint.state().global_step) + " from " +
-                                escaped(checkpoint.path()));
+  environment_.log.info(
+      "", "restored step " + std::to_string(checkpoint.state().global_step) + " from " + escaped(checkpoint.path()));
   return {checkpoint.path(), checkpoint.state()};
 }
 
@@ -164,7 +164,8 @@ std::int32_t latest(belay_host* host, belay_str directory, belay_str* path, bela
     thread_local std::string text;
     const RunEnvironment& environment = saver_of(host).environment();
     const std::string name(view(directory));
-    text = environment.files.exists(name) ? latest_checkpoint(*environment.files.open_directory(name), environment.log) : "";
+    text = environment.files.exists(name) ? latest_checkpoint(*environment.files.open_directory(name), environment.log)
+                                          : "";
     if (text.empty()) fail(Code::kNotFound, "there is no checkpoint in '" + escaped(name) + "'");
     *path = detail::str(text);
   });
@@ -212,7 +213,8 @@ std::int32_t read(belay_checkpoint* c, std::uint64_t i, void* data, std::uint64_
 
 void close(belay_checkpoint* c) { delete &from_handle(c); }
 
-constexpr belay_checkpoint_api kCheckpointApi{sizeof(belay_checkpoint_api), 0, save, latest, open, count, info, read, close};
+constexpr belay_checkpoint_api kCheckpointApi{
+    sizeof(belay_checkpoint_api), 0, save, latest, open, count, info, read, close};
 
 }  // namespace
 

@@ -32,8 +32,8 @@ class RunSaver {
   // `run` is the open run directory; both are borrowed.
   RunSaver(const RunEnvironment& environment, OpenDirectory& run, RunSaverOptions options);
 
-  // The newest whole checkpoint of a directory; none where there is none. RestoreError where there are some but none can
-  // be restored, or it does not fit the graph.
+  // The newest whole checkpoint of a directory; none where there is none. RestoreError where there are some but none
+  // can be restored, or it does not fit the graph.
   std::optional<RestoredRun> restore_latest(DirectSession& session, const std::string& directory);
   RestoredRun restore_exactly(DirectSession& session, const std::string& path);
 

@@ -48,12 +48,13 @@ Scaffold::Scaffold(const Scaffold& copy_from, ScaffoldOptions options) : options
 Scaffold& Scaffold::finalize(NodeGraph& graph) {
   const belay::Graph g = graph.handle();
   if (!options_.init_op)
-    options_.init_op = get_or_default(g, collections::kInitOp,
-                                      [&] { return ops::group(g, g.collection("variable_init"), "init"); });
+    options_.init_op =
+        get_or_default(g, collections::kInitOp, [&] { return ops::group(g, g.collection("variable_init"), "init"); });
   if (!options_.ready_op)
     options_.ready_op = get_or_default(g, collections::kReadyOp, [&] {
       return ops::report_uninitialized_variables(
-          g, joined(g, {collections::kGlobalVariables, collections::kLocalVariables}), "report_uninitialized_variables");
+          g, joined(g, {collections::kGlobalVariables, collections::kLocalVariables}),
+          "report_uninitialized_variables");
     });
   if (!options_.ready_for_local_init_op)
     options_.ready_for_local_init_op = get_or_default(g, collections::kReadyForLocalInitOp, [&] {

@@ -28,7 +28,7 @@ struct ScaffoldOptions {
   Output init_op = {};
   Feeds init_feeds = {};
   InitFn init_fn = {};
-  Output ready_op = {};                // string vector: names of what is not ready
+  Output ready_op = {};  // string vector: names of what is not ready
   Output ready_for_local_init_op = {};
   Output local_init_op = {};
   Feeds local_init_feeds = {};

@@ -24,9 +24,9 @@ class ChiefSessionCreator final : public SessionCreator {
  public:
   struct Options {
     std::shared_ptr<Scaffold> scaffold = {};  // none: a default one
-    std::string target = "";
-    std::string checkpoint_dir = "";
-    std::string checkpoint_filename_with_path = "";
+    std::string target = {};
+    std::string checkpoint_dir = {};
+    std::string checkpoint_filename_with_path = {};
   };
   ChiefSessionCreator(NodeGraph& graph, const RunEnvironment& environment, Options options);
   CreatedSession create_session() override;
@@ -45,7 +45,7 @@ class WorkerSessionCreator final : public SessionCreator {
  public:
   struct Options {
     std::shared_ptr<Scaffold> scaffold = {};
-    std::string target = "";
+    std::string target = {};
     double max_wait_secs = 1800;
     double recovery_wait_secs = 30;  // between two looks
   };

@@ -43,8 +43,7 @@ std::int32_t put(belay_state* state, belay_str key, const belay_value* value, be
         v = std::move(list);
         break;
       }
-      default:
-        fail(Code::kInvalidArgument, "a hook's state cannot hold values of type " + std::to_string(value->type));
+      default: fail(Code::kInvalidArgument, "a hook's state cannot hold values of type " + std::to_string(value->type));
     }
     from_handle(state).state.insert_or_assign(std::string(view(key)), std::move(v));
   });
@@ -54,8 +53,7 @@ std::int32_t get(belay_state* state, belay_str key, belay_value* value, belay_st
   return guard(status, [&] {
     StateAccess& access = from_handle(state);
     const auto it = access.state.find(view(key));
-    if (it == access.state.end())
-      fail(Code::kNotFound, "the stored state has no '" + std::string(view(key)) + "'");
+    if (it == access.state.end()) fail(Code::kNotFound, "the stored state has no '" + std::string(view(key)) + "'");
     const StateValue& v = it->second;
     if (const auto* b = std::get_if<bool>(&v)) {
       access.flag = *b ? 1 : 0;
@@ -93,8 +91,7 @@ SessionHook::SessionHook(PluginInstance& instance, Logger& log, OnHookError on_e
 }
 
 void SessionHook::fail_or_disable(const Error& error) {
-  const bool steers =
-      is_preemption(error.code()) || is_end_of_input(error.code()) || error.code() == Code::kDiverged;
+  const bool steers = is_preemption(error.code()) || is_end_of_input(error.code()) || error.code() == Code::kDiverged;
   if (on_error_ == OnHookError::kStop || steers) throw Error(error);
   disabled_ = true;
   log_->error(name(), std::string(error.what()) + "; on_error = \"disable\": the run goes on without it");
@@ -116,7 +113,8 @@ void HookSet::end(DirectSession& session) {
 void HookSet::on_error(const Error& error) noexcept {
   for (SessionHook& h : hooks_) {
     try {
-      h.call("on_error", &belay_hook_api::on_error, static_cast<std::int32_t>(error.code()), detail::str(error.message()));
+      h.call("on_error", &belay_hook_api::on_error, static_cast<std::int32_t>(error.code()),
+             detail::str(error.message()));
     } catch (const Error&) {
       // It was told; what it says to that cannot change how the run ends.
     }

@@ -1,8 +1,8 @@
 // The hooks of a session, in calling order.
 //
-// A hook that fails stops the run, or, with on_error = "disable", is left out from then on: the run goes on without it, and
-// the end of the run says so. The codes by which a hook steers the session (ABORTED and UNAVAILABLE: recover; OUT_OF_RANGE
-// and STOP: end; DIVERGED) always go through. [session]
+// A hook that fails stops the run, or, with on_error = "disable", is left out from then on: the run goes on without it,
+// and the end of the run says so. The codes by which a hook steers the session (ABORTED and UNAVAILABLE: recover;
+// OUT_OF_RANGE and STOP: end; DIVERGED) always go through. [session]
 #pragma once
 
 #include <map>
@@ -17,7 +17,7 @@
 
 namespace belay::runtime {
 
-bool is_preemption(Code code) noexcept;   // ABORTED, UNAVAILABLE: the session recovers
+bool is_preemption(Code code) noexcept;    // ABORTED, UNAVAILABLE: the session recovers
 bool is_end_of_input(Code code) noexcept;  // OUT_OF_RANGE, STOP: the session ends without error
 
 class SessionHook {
@@ -58,7 +58,7 @@ class SessionHook {
 
 class HookSet {
  public:
-  void add(SessionHook hook) { hooks_.push_back(std::move(hook)); }
+  void add(const SessionHook& hook) { hooks_.push_back(hook); }
   std::vector<SessionHook>& all() noexcept { return hooks_; }
   std::size_t size() const noexcept { return hooks_.size(); }
 

@@ -52,7 +52,8 @@ std::string SessionManager::not_ready(DirectSession& session, const Output& op, 
     for (std::size_t i = 0; i < t.size(); ++i) names.emplace_back(t.text(i));
     return std::string("Variables not initialized (") + what + "): " + joined(names);
   } catch (const Error& e) {
-    if (e.code() == Code::kFailedPrecondition && std::string_view(e.what()).find("uninitialized") != std::string_view::npos)
+    if (e.code() == Code::kFailedPrecondition &&
+        std::string_view(e.what()).find("uninitialized") != std::string_view::npos)
       return e.what();
     throw;
   }
@@ -72,8 +73,7 @@ CreatedSession SessionManager::prepare_session(const PrepareArgs& args) {
   created.restored = restore(session, args);
   if (!created.restored) {
     if (!args.init_op && !args.init_fn && !options_.local_init_op)
-      fail(Code::kFailedPrecondition,
-           "Model is not initialized and no init_op or init_fn or local_init_op was given");
+      fail(Code::kFailedPrecondition, "Model is not initialized and no init_op or init_fn or local_init_op was given");
     if (args.init_op) run(session, args.init_op, args.init_feeds);
     if (args.init_fn) args.init_fn(session);
   }
@@ -119,8 +119,8 @@ CreatedSession SessionManager::wait_for_session(const std::string& target, doubl
     }
     const double passed = static_cast<double>(environment_.clock.monotonic_ns() - start) * 1e-9;
     if (max_wait_secs - passed < options_.recovery_wait_secs)
-      fail(Code::kDeadlineExceeded,
-           "Session was not ready after waiting " + std::to_string(static_cast<std::int64_t>(max_wait_secs)) + " secs. " + why);
+      fail(Code::kDeadlineExceeded, "Session was not ready after waiting " +
+                                        std::to_string(static_cast<std::int64_t>(max_wait_secs)) + " secs. " + why);
     environment_.log.info("", "waiting for the model to be ready. " + why);
     pause(environment_, options_.recovery_wait_secs);
   }

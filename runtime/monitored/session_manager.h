@@ -1,5 +1,5 @@
-// Makes sessions that are ready to run: restored from a checkpoint, or initialized, or (a worker's) initialized by another
-// session on the same store.
+// Makes sessions that are ready to run: restored from a checkpoint, or initialized, or (a worker's) initialized by
+// another session on the same store.
 #pragma once
 
 #include <memory>
@@ -32,13 +32,13 @@ struct SessionManagerOptions {
 };
 
 struct PrepareArgs {
-  std::string target = "";
+  std::string target = {};
   Output init_op = {};
   Feeds init_feeds = {};
   std::function<void(DirectSession&)> init_fn = {};
   std::shared_ptr<RunSaver> saver = {};
-  std::string checkpoint_dir = "";                 // restore its newest whole checkpoint ...
-  std::string checkpoint_filename_with_path = "";  // ... or exactly this one; both are INVALID_ARGUMENT
+  std::string checkpoint_dir = {};                 // restore its newest whole checkpoint ...
+  std::string checkpoint_filename_with_path = {};  // ... or exactly this one; both are INVALID_ARGUMENT
   bool wait_for_checkpoint = false;
   double max_wait_secs = 7200;
 };

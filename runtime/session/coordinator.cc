@@ -15,7 +15,8 @@ constexpr std::int64_t kLook = 5 * kMillisecond;
 
 }  // namespace
 
-Thread::Thread(std::string name, std::function<void()> body) : name_(std::move(name)), state_(std::make_shared<State>()) {
+Thread::Thread(std::string name, std::function<void()> body)
+    : name_(std::move(name)), state_(std::make_shared<State>()) {
   thread_ = std::thread([state = state_, body = std::move(body)] {
     body();
     const std::lock_guard lock(state->mutex);
@@ -121,14 +122,14 @@ std::vector<std::string> Coordinator::join(const std::vector<std::shared_ptr<Joi
   const auto real_start = std::chrono::steady_clock::now();
   std::int64_t sleep = kMillisecond;
   while (!waiting.empty()) {
-    const std::int64_t passed =
-        std::max(clock_.monotonic_ns() - start,
-                 std::chrono::nanoseconds(std::chrono::steady_clock::now() - real_start).count());
+    const std::int64_t passed = std::max(
+        clock_.monotonic_ns() - start, std::chrono::nanoseconds(std::chrono::steady_clock::now() - real_start).count());
     if (passed >= grace) break;
     drop_ended(std::min(sleep, grace - passed));
     sleep = std::min<std::int64_t>(sleep * 2, 100 * kMillisecond);
   }
   std::vector<std::string> alive;
+  alive.reserve(waiting.size());
   for (const auto& t : waiting) alive.push_back(t->name());
   {
     const std::lock_guard lock(mutex_);

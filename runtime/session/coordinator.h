@@ -4,8 +4,8 @@
 //   auto thread = coordinator.start_thread("loader", [&] { while (!coordinator.should_stop()) ...; });
 //   coordinator.join();                     // rethrows what a thread reported
 //
-// A thread that fails reports its error with request_stop(error); the first one counts. Errors whose code is a clean stop
-// (OUT_OF_RANGE unless told otherwise) only stop.
+// A thread that fails reports its error with request_stop(error); the first one counts. Errors whose code is a clean
+// stop (OUT_OF_RANGE unless told otherwise) only stop.
 #pragma once
 
 #include <atomic>
@@ -78,9 +78,9 @@ class Coordinator : public std::enable_shared_from_this<Coordinator> {
     double stop_grace_period_secs = 120;
     bool ignore_live_threads = false;  // only names those that still run
   };
-  // Waits until the registered threads (and those given) have ended, or a stop was asked for and the grace period is over;
-  // forgets the registered ones; then throws the recorded error, else FAILED_PRECONDITION naming the threads that still
-  // run. Gives the names of those.
+  // Waits until the registered threads (and those given) have ended, or a stop was asked for and the grace period is
+  // over; forgets the registered ones; then throws the recorded error, else FAILED_PRECONDITION naming the threads that
+  // still run. Gives the names of those.
   std::vector<std::string> join(const std::vector<std::shared_ptr<Joinable>>& threads, const JoinOptions& options);
   std::vector<std::string> join(const std::vector<std::shared_ptr<Joinable>>& threads = {}) {
     return join(threads, JoinOptions());

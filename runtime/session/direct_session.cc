@@ -218,7 +218,8 @@ std::shared_ptr<CachedPlan> DirectSession::plan_for(const RunRequest& request) {
   FetchSet& caller = *request.fetches;
   const std::shared_ptr<CachedPlan>& plan = caller.plan_;
   const int threads = request.full_team ? options_.threads : 1;
-  if (plan != nullptr && plan->plan->key.threads == threads && caller.feeds_.size() == request.feeds.size()) {
+  if (plan != nullptr && plan->session == identity_ && plan->plan->key.threads == threads &&
+      caller.feeds_.size() == request.feeds.size()) {
     bool serves = true;
     for (std::size_t i = 0; i < request.feeds.size(); ++i)
       serves = serves && same(request.feeds[i].output, caller.feeds_[i]);
@@ -304,6 +305,7 @@ std::shared_ptr<CachedPlan> DirectSession::find_or_make_plan(const RunRequest& r
 
 std::shared_ptr<CachedPlan> DirectSession::make_cached_plan(const PlanKey& key, const std::vector<Port>& extras) {
   auto cached = std::make_shared<CachedPlan>();
+  cached->session = identity_;
   cached->plan = make_plan(graph_, key, extras);
   cached->extras = extras;
   for (const PlanVariable& v : cached->plan->variables) cached->variables.push_back(&variable(*v.node));
@@ -354,6 +356,7 @@ Run DirectSession::run(const RunRequest& request) {
 
 void DirectSession::run_once(const std::vector<Port>& operations, const std::vector<belay_feed>& feeds) {
   std::vector<belay_output> outputs;
+  outputs.reserve(operations.size());
   for (const Port& p : operations) outputs.push_back({graph_.serial(), p.node, p.index});
   FetchSet set(outputs.data(), outputs.size());
   RunRequest request;

@@ -6,8 +6,8 @@
 //   belay::Session s = session.handle();      // the SDK's view, the one that hooks get
 //   float loss = s.run({loss_output})[0].scalar<float>();
 //
-// A run is atomic: it changes all the variables that it writes, at its end, or (failing, cancelled, late) none. Results are
-// kept by the returned Run until it dies.
+// A run is atomic: it changes all the variables that it writes, at its end, or (failing, cancelled, late) none. Results
+// are kept by the returned Run until it dies.
 #pragma once
 
 #include <atomic>
@@ -49,7 +49,7 @@ struct CachedPlan;
 struct PlanState;
 
 // A list of fetches that is asked for again and again: remembers the plan and where that puts its values. Owned by the
-// caller; used by one run at a time.
+// caller; used by one run at a time. Another session on the same graph, a recovery's, plans it anew.
 class FetchSet {
  public:
   FetchSet() = default;
@@ -64,16 +64,16 @@ class FetchSet {
   friend class DirectSession;
   friend class Run;
   std::vector<belay_output> outputs_;
-  std::vector<Port> ports_;               // outputs_, checked
+  std::vector<Port> ports_;  // outputs_, checked
   std::shared_ptr<CachedPlan> plan_;
-  std::size_t structural_ = 0;            // how many of the plan's structural outputs are ours
+  std::size_t structural_ = 0;  // how many of the plan's structural outputs are ours
   SlotMask mask_;
   std::vector<std::uint32_t> slots_;
-  std::vector<belay_output> feeds_;       // of the caller's set: what was fed when plan_ was found
+  std::vector<belay_output> feeds_;  // of the caller's set: what was fed when plan_ was found
 };
 
 struct RunRequest {
-  FetchSet* fetches = nullptr;            // the caller's
+  FetchSet* fetches = nullptr;             // the caller's
   std::span<FetchSet* const> extras = {};  // the hooks'
   std::span<const belay_feed> feeds = {};
   std::int64_t timeout_ms = 0;
@@ -112,7 +112,8 @@ struct PlanStats {
 
 class DirectSession : public std::enable_shared_from_this<DirectSession> {
  public:
-  // The graph must be finalized and outlive the session. Variables of the graph are made in the store where they are new.
+  // The graph must be finalized and outlive the session. Variables of the graph are made in the store where they are
+  // new.
   DirectSession(NodeGraph& graph, std::shared_ptr<VariableStore> store, SessionOptions options);
   ~DirectSession();
   DirectSession(const DirectSession&) = delete;
@@ -161,6 +162,8 @@ class DirectSession : public std::enable_shared_from_this<DirectSession> {
   void check_initialized(const PlanState& state, std::uint32_t stage) const;
   void commit(PlanState& state, Program& program, const RunRequest& request, std::uint32_t stage);
 
+  // Its plans hold it, so that a fetch set which comes from a session that is gone never takes this one for that.
+  const std::shared_ptr<const char> identity_ = std::make_shared<const char>('\0');
   NodeGraph& graph_;
   std::shared_ptr<VariableStore> store_;
   VariableStore local_store_;

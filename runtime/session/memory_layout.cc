@@ -48,9 +48,10 @@ void place_by(const std::vector<Lifetime>& values, Weight weight, MemoryLayout& 
     }
     layout.offsets[v] = offset;
     layout.bytes = std::max(layout.bytes, offset + size);
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), v,
-                                   [&](std::uint32_t a, std::uint32_t b) { return layout.offsets[a] < layout.offsets[b]; }),
-                  v);
+    placed.insert(
+        std::upper_bound(placed.begin(), placed.end(), v,
+                         [&](std::uint32_t a, std::uint32_t b) { return layout.offsets[a] < layout.offsets[b]; }),
+        v);
   }
 }
 
@@ -127,17 +128,20 @@ MemoryLayout lay_out(const std::vector<Lifetime>& values) {
     return layout;
   }
   // No order is best for all; the tightest of three is within some percent of the bound.
-  place_by(values, [](const Lifetime& v) { return v.bytes; }, layout);
+  place_by(
+      values, [](const Lifetime& v) { return v.bytes; }, layout);
   MemoryLayout other = layout;
   const auto keep_better = [&] {
     if (other.bytes < layout.bytes) layout = other;
   };
   if (layout.bytes > layout.bound) {
-    place_by(values, [](const Lifetime& v) { return v.bytes * (v.last - v.first + 1); }, other);
+    place_by(
+        values, [](const Lifetime& v) { return v.bytes * (v.last - v.first + 1); }, other);
     keep_better();
   }
   if (layout.bytes > layout.bound) {
-    place_by(values, [](const Lifetime& v) { return v.last - v.first; }, other);
+    place_by(
+        values, [](const Lifetime& v) { return v.last - v.first; }, other);
     keep_better();
   }
   return layout;

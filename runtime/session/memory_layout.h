@@ -20,8 +20,8 @@ struct MemoryLayout {
   std::size_t bound = 0;  // the most that lives at one step: no layout can be smaller
 };
 
-// Up to some thousand values one after the other, large and long-lived ones first, each at the lowest offset that is free
-// over its life; beyond that by time with a list of free blocks, so that the cost stays n log n.
+// Up to some thousand values one after the other, large and long-lived ones first, each at the lowest offset that is
+// free over its life; beyond that by time with a list of free blocks, so that the cost stays n log n.
 MemoryLayout lay_out(const std::vector<Lifetime>& values);
 
 }  // namespace belay::runtime

@@ -95,8 +95,8 @@ class Planner {
     order();
     list_users();
     place();
-    const std::vector<FusedGroup> groups = find_fused_groups(
-        {graph_, base_, in_base_, stage_, users_, followers_, pinned_});
+    const std::vector<FusedGroup> groups =
+        find_fused_groups({graph_, base_, in_base_, stage_, users_, followers_, pinned_});
     emit(groups);
     return std::move(plan_);
   }
@@ -108,8 +108,7 @@ class Planner {
     for (const Port& p : extras) add_slot(p, false);
   }
   void add_slot(Port p, bool always) {
-    const auto [it, fresh] =
-        plan_->slot_index.emplace(port_key(p), static_cast<std::uint32_t>(plan_->slots.size()));
+    const auto [it, fresh] = plan_->slot_index.emplace(port_key(p), static_cast<std::uint32_t>(plan_->slots.size()));
     if (fresh) plan_->slots.push_back({p, kNoValue, always});
   }
 
@@ -376,8 +375,8 @@ class Planner {
     }
   }
 
-  // A variable is read where its first user in a main stage stands; users in later main stages get a copy made there, so
-  // that one run sees one value.
+  // A variable is read where its first user in a main stage stands; users in later main stages get a copy made there,
+  // so that one run sees one value.
   void find_variable_stages() {
     for (std::uint32_t id = 0; id < graph_.size(); ++id) {
       if (!planned_[id] || commit_[id]) continue;
@@ -423,8 +422,8 @@ class Planner {
 
   PlanStage& stage_of(const Node& n) { return plan_->stages[stage_[n.id]]; }
 
-  // The value that `user` reads through this edge: the variable itself where it may look at the live memory, else the copy
-  // that was taken when it was read.
+  // The value that `user` reads through this edge: the variable itself where it may look at the live memory, else the
+  // copy that was taken when it was read.
   ValueId operand(const Node& user, Port port, const Condition& when) {
     const ValueId v = value(port);
     const PlanValue& root = plan_->values[plan_->values[v].root];
@@ -557,7 +556,8 @@ class Planner {
       step.inputs.push_back(named ? kNoValue : operand(n, n.inputs[i], condition_[n.id]));
       if (is_ref(n, i) && source.op->effect == Effect::kVariable) variable_index(source);
     }
-    for (std::uint32_t i = 0; i < n.outputs.size(); ++i) step.outputs.push_back(new_value({n.id, i}, ValueSource::kHost));
+    for (std::uint32_t i = 0; i < n.outputs.size(); ++i)
+      step.outputs.push_back(new_value({n.id, i}, ValueSource::kHost));
     stage_of(n).host_steps.push_back(std::move(step));
   }
 
@@ -621,13 +621,14 @@ class Planner {
     for (const std::uint32_t m : g.members) step.members.push_back(&graph_.node(m));
     step.kernel = g.kernel;
     step.condition.always = true;
-    step.writes = last.op->effect == Effect::kWrite;
-    if (step.writes) {
+    const bool writes = last.op->effect == Effect::kWrite;
+    step.writes = writes;
+    if (writes) {
       for (const std::uint32_t m : g.members) add_operands(graph_.node(m), step, step.condition);
     } else {
       for (const Port& in : g.inputs) step.inputs.push_back(operand(last, in, step.condition));
     }
-    if (step.writes) {
+    if (writes) {
       for (const std::uint32_t m : g.members) emit_written_outputs(graph_.node(m));
     } else {
       for (const Port& out : g.outputs) step.outputs.push_back(new_value(out, ValueSource::kStep));
@@ -635,7 +636,7 @@ class Planner {
     }
     stage_of(last).steps.push_back(std::move(step));
     for (const std::uint32_t m : g.members)
-      if (step.writes || m == last.id) emit_slots(graph_.node(m));
+      if (writes || m == last.id) emit_slots(graph_.node(m));
   }
 
   // Copies of fetched values, right behind their makers.

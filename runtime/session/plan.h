@@ -1,14 +1,14 @@
 // A plan: which nodes a request needs, in what order, and where the run may block or write.
 //
-// A run is a sequence of stages. A main stage computes from what it has (the store's gate shared, if it reads variables);
-// after it come host kernels that may wait, with no gate held. What depends on a host kernel's output belongs to a later
-// stage, which is specialised by the actual dims when it starts. Every write of a variable, and what depends on a write,
-// stands in the commit stage at the end, under the exclusive gate. A graph where a host kernel depends on a write has
-// further stages after the commit and is not atomic.
+// A run is a sequence of stages. A main stage computes from what it has (the store's gate shared, if it reads
+// variables); after it come host kernels that may wait, with no gate held. What depends on a host kernel's output
+// belongs to a later stage, which is specialised by the actual dims when it starts. Every write of a variable, and what
+// depends on a write, stands in the commit stage at the end, under the exclusive gate. A graph where a host kernel
+// depends on a write has further stages after the commit and is not atomic.
 //
 // The base of a plan is what its writes and other effects need. Values that hooks fetch (and, beside writes, those that
-// the caller fetches) are extras: kernels are chosen and fused for the base alone, an extra adds steps behind a mask bit or
-// recomputes beside a fused step what that swallowed. So fetching never changes a bit of any variable.
+// the caller fetches) are extras: kernels are chosen and fused for the base alone, an extra adds steps behind a mask
+// bit or recomputes beside a fused step what that swallowed. So fetching never changes a bit of any variable.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +35,8 @@ struct PlanKey {
 };
 
 enum class ValueSource : std::uint8_t {
-  kStep,      // a kernel writes it into the stage's arena
-  kHost,      // a host kernel hands it over
+  kStep,  // a kernel writes it into the stage's arena
+  kHost,  // a host kernel hands it over
   kFeed,
   kConstant,
   kVariable,  // the variable's memory, as it is when read
@@ -46,10 +46,10 @@ struct PlanValue {
   Port port;
   DType dtype = DType::kInvalid;
   ValueSource source = ValueSource::kStep;
-  ValueId root = kNoValue;     // whose memory it is: itself, or what an alias (Reshape, Identity) stands for
-  std::uint32_t index = 0;     // feed, constant or variable: which
-  std::uint32_t stage = 0;     // kStep: where it is made
-  bool exported = false;       // kStep, of a root: used outside its stage
+  ValueId root = kNoValue;  // whose memory it is: itself, or what an alias (Reshape, Identity) stands for
+  std::uint32_t index = 0;  // feed, constant or variable: which
+  std::uint32_t stage = 0;  // kStep: where it is made
+  bool exported = false;    // kStep, of a root: used outside its stage
 };
 
 // When a step runs: always (base), or when one of these fetch slots is asked for.
@@ -70,14 +70,14 @@ struct PlanStep {
   std::uint32_t in_place = 0;
   bool writes = false;
   bool random = false;
-  std::uint32_t slot = kNoValue;           // a copy into this fetch slot
-  std::vector<std::uint32_t> written;      // variables, for a writing step
+  std::uint32_t slot = kNoValue;       // a copy into this fetch slot
+  std::vector<std::uint32_t> written;  // variables, for a writing step
   Condition condition;
 };
 
 struct PlanHostStep {
   const Node* node = nullptr;
-  std::vector<ValueId> inputs;   // kNoValue where the input names a variable or a queue
+  std::vector<ValueId> inputs;  // kNoValue where the input names a variable or a queue
   std::vector<ValueId> outputs;
 };
 
@@ -85,7 +85,8 @@ struct PlanStage {
   bool commit = false;
   std::vector<PlanStep> steps;
   std::vector<PlanHostStep> host_steps;
-  // Nodes whose output dims are worked out when the stage is specialised, in order: those of the steps, aliases included.
+  // Nodes whose output dims are worked out when the stage is specialised, in order: those of the steps, aliases
+  // included.
   std::vector<const Node*> shapes;
   // Variables whose value is read here, and must be initialized, if the condition holds.
   std::vector<std::pair<std::uint32_t, Condition>> reads;
@@ -98,16 +99,16 @@ struct PlanVariable {
 
 struct FetchSlot {
   Port port;
-  ValueId value = kNoValue;   // kNoValue: an operation
-  bool always = false;        // the caller's
+  ValueId value = kNoValue;  // kNoValue: an operation
+  bool always = false;       // the caller's
 };
 
 struct Plan {
   PlanKey key;
   std::vector<PlanValue> values;
   std::vector<PlanStage> stages;
-  std::vector<FetchSlot> slots;         // the caller's first, then extras in the order in which they came up
-  std::vector<Port> constants;          // nodes "Const"
+  std::vector<FetchSlot> slots;  // the caller's first, then extras in the order in which they came up
+  std::vector<Port> constants;   // nodes "Const"
   std::vector<PlanVariable> variables;
   bool atomic = true;
   bool has_effects = false;

@@ -62,7 +62,7 @@ struct PlanState {
   std::vector<DenseTensor> host_values;  // by ValueId
   std::vector<FetchBuffer> slots;
   std::vector<StageState> stages;
-  std::vector<std::int64_t> key;         // dims of what came from outside so far
+  std::vector<std::int64_t> key;  // dims of what came from outside so far
   SlotMask mask;
   std::vector<TakenPosition> taken;
   StepContext context;
@@ -71,6 +71,7 @@ struct PlanState {
 };
 
 struct CachedPlan {
+  std::shared_ptr<const char> session;  // whose it is: its DirectSession's identity_
   std::unique_ptr<Plan> plan;
   std::vector<Variable*> variables;  // by PlanVariable
   std::vector<Port> extras;          // what it was made for, besides the key

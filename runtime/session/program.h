@@ -1,5 +1,5 @@
-// A stage of a plan made concrete: kernels for actual dims, memory laid out, pointers filled in. Belongs to one run at a
-// time; running it allocates nothing.
+// A stage of a plan made concrete: kernels for actual dims, memory laid out, pointers filled in. Belongs to one run at
+// a time; running it allocates nothing.
 #pragma once
 
 #include <algorithm>
@@ -62,7 +62,8 @@ class Program {
   std::size_t arena_bytes() const noexcept { return layout_.bytes; }
   std::size_t arena_bound() const noexcept { return layout_.bound; }
 
-  // Points at `arena` and at what `values.data` says of the outside; cheap where nothing has moved. True: the arena has.
+  // Points at `arena` and at what `values.data` says of the outside; cheap where nothing has moved. True: the arena
+  // has.
   bool bind(std::byte* arena, const RunValuesTable& values);
   // Tells `values` where its results are and what dims they have: after bind, when another program ran here before.
   void publish(RunValuesTable& values) const;
@@ -84,7 +85,7 @@ class Program {
  private:
   struct Op {
     Kernel* kernel;
-    std::uint32_t in;    // into pointers_
+    std::uint32_t in;  // into pointers_
     std::uint32_t out;
     std::uint32_t mask;  // into masks_; kNoValue: always
     std::uint32_t step;
@@ -119,12 +120,12 @@ class Program {
   const std::uint32_t stage_;
   std::vector<std::unique_ptr<Kernel>> kernels_;
   std::vector<Op> ops_;
-  std::vector<std::uint32_t> writers_;   // ops that write
+  std::vector<std::uint32_t> writers_;  // ops that write
   std::vector<std::uint64_t> masks_;
   std::vector<void*> pointers_;
   std::vector<External> externals_;
   std::vector<ArenaPointer> arena_pointers_;
-  std::vector<ValueId> arena_values_;    // roots that lie in the arena
+  std::vector<ValueId> arena_values_;       // roots that lie in the arena
   std::vector<std::uint32_t> arena_index_;  // by ValueId: into arena_values_, or kNoValue
   MemoryLayout layout_;
   std::vector<std::pair<ValueId, Dims>> own_dims_;  // of what this stage describes

@@ -14,7 +14,7 @@ struct RunContextState {
   DirectSession* session = nullptr;
   belay_run_args original = {};  // the caller's fetches and feeds
   bool stop_requested = false;
-  std::string stop_reason;       // the first one
+  std::string stop_reason;  // the first one
 };
 
 inline belay_run* to_handle(RunContextState* run) noexcept { return reinterpret_cast<belay_run*>(run); }

@@ -133,8 +133,8 @@ std::int32_t register_thread(belay_coordinator* c, belay_str name, std::int32_t 
   });
 }
 
-constexpr belay_coordinator_api kCoordinatorApi{sizeof(belay_coordinator_api), 0, should_stop, request_stop,
-                                                wait_for_stop, register_thread};
+constexpr belay_coordinator_api kCoordinatorApi{
+    sizeof(belay_coordinator_api), 0, should_stop, request_stop, wait_for_stop, register_thread};
 
 }  // namespace
 

@@ -22,7 +22,8 @@ Variable& VariableStore::find_or_create(const std::string& name, DType dtype, co
     slot->value = DenseTensor(dtype, dims);
     std::memset(slot->value.data(), 0, slot->value.bytes());
   } else if (slot->value.dtype() != dtype || slot->value.dims() != dims) {
-    fail(Code::kInvalidArgument, "variable '" + name + "' is " + described(dtype, dims) + " in this graph, but the store has " +
+    fail(Code::kInvalidArgument, "variable '" + name + "' is " + described(dtype, dims) +
+                                     " in this graph, but the store has " +
                                      described(slot->value.dtype(), slot->value.dims()));
   }
   return *slot;
@@ -70,7 +71,7 @@ std::map<std::string, Position> VariableStore::positions() {
   return out;
 }
 
-void VariableStore::replace_positions(std::map<std::string, Position> positions) {
+void VariableStore::replace_positions(const std::map<std::string, Position>& positions) {
   const std::unique_lock gate(gate_);
   for (auto& [input, position] : positions_) position.reset();
   for (const auto& [input, position] : positions) positions_[input] = position;
@@ -104,8 +105,7 @@ void VariableStore::snapshot(const std::vector<Variable*>& variables, Snapshot& 
   }
   const std::shared_lock gate(gate_);
   if (dirty_)
-    fail(Code::kFailedPrecondition,
-         "the variables are not of one step and cannot be saved: " + dirty_reason());
+    fail(Code::kFailedPrecondition, "the variables are not of one step and cannot be saved: " + dirty_reason());
   for (std::size_t i = 0; i < variables.size(); ++i) {
     const Variable& v = *variables[i];
     if (!v.initialized)

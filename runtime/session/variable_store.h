@@ -1,8 +1,8 @@
 // Variables' values, outside any graph: sessions, savers, init functions and evaluation act on a store.
 //
-// Dense, row-major, 64-byte aligned, in the variable's own dtype. Every write happens under the gate held exclusively, at
-// the end of a run, together with the input positions that the run consumed; so a snapshot, taken under the shared gate, is
-// one moment of both. [any thread]
+// Dense, row-major, 64-byte aligned, in the variable's own dtype. Every write happens under the gate held exclusively,
+// at the end of a run, together with the input positions that the run consumed; so a snapshot, taken under the shared
+// gate, is one moment of both. [any thread]
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,7 @@ namespace belay::runtime {
 struct Variable {
   std::string name;
   bool trainable = false;
-  DenseTensor value;                     // the elements change under the exclusive gate only
+  DenseTensor value;  // the elements change under the exclusive gate only
   std::atomic<bool> initialized{false};
   std::atomic<std::uint64_t> version{0};  // counts commits that wrote it
 };
@@ -58,7 +58,7 @@ class VariableStore {
   // and is written with the gate held exclusively.
   std::optional<Position>* position_slot(const std::string& input);
   std::map<std::string, Position> positions();
-  void replace_positions(std::map<std::string, Position> positions);
+  void replace_positions(const std::map<std::string, Position>& positions);
 
   // A run that had to write before it blocked has failed halfway: the values are of no one step, never to be saved.
   void mark_dirty(const std::string& why);
@@ -80,8 +80,8 @@ class VariableStore {
   std::string dirty_reason_;
 };
 
-// Stores by target: "" is a store of one's own, "local:NAME" one that all sessions of the process with that target share
-// as long as one of them lives. [any thread]
+// Stores by target: "" is a store of one's own, "local:NAME" one that all sessions of the process with that target
+// share as long as one of them lives. [any thread]
 class StoreTargets {
  public:
   // Another form of target is INVALID_ARGUMENT.

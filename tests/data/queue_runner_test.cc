@@ -40,15 +40,17 @@ TEST_F(QueueRunnerTest, ItMovesElementsAndClosesItsQueueAtTheEnd) {
   const ops::QueueRef queue = ops::fifo_queue(g, 10, {{DType::kInt64, {}}}, "queue");
   const Output enqueue = ops::enqueue(queue, {ops::count_up_to(n, 2)});
   const std::vector<Output> out = ops::dequeue(queue);
-  graph.add_queue_runner(std::make_shared<OpQueueRunner>(OpQueueRunner::Options{.queue = queue, .enqueue_ops = {enqueue}}));
+  graph.add_queue_runner(
+      std::make_shared<OpQueueRunner>(OpQueueRunner::Options{.queue = queue, .enqueue_ops = {enqueue}}));
   start();
   initialize_variables();
   start_queue_runners(*shared, coordinator.get());
   EXPECT_EQ(shared->handle().run({out[0]})[0].scalar<std::int64_t>(), 1);
   EXPECT_EQ(shared->handle().run({out[0]})[0].scalar<std::int64_t>(), 2);
-  EXPECT_EQ(error_of([&] { shared->handle().run({out[0]}); }),
-            "OUT_OF_RANGE: node 'QueueDequeue' (QueueDequeue): FIFOQueue 'queue' is closed and has insufficient elements "
-            "(requested 1, current size 0)");
+  EXPECT_EQ(
+      error_of([&] { shared->handle().run({out[0]}); }),
+      "OUT_OF_RANGE: node 'QueueDequeue' (QueueDequeue): FIFOQueue 'queue' is closed and has insufficient elements "
+      "(requested 1, current size 0)");
   coordinator->request_stop();
   coordinator->join();
 }
@@ -89,7 +91,8 @@ TEST_F(QueueRunnerTest, ClosingTheSessionWakesAWaitingRun) {
   shared->close();
   EXPECT_TRUE(waiter.join_for(10'000'000'000));
   EXPECT_TRUE(error == "CANCELLED: node 'QueueDequeue' (QueueDequeue): the session was closed" ||
-              error == "FAILED_PRECONDITION: Attempted to use a closed session" || error == "CANCELLED: the session was closed")
+              error == "FAILED_PRECONDITION: Attempted to use a closed session" ||
+              error == "CANCELLED: the session was closed")
       << error;
 }
 

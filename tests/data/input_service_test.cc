@@ -1,0 +1,113 @@
+#include "runtime/data/input_service.h"
+
+#include <gtest/gtest.h>
+
+#include "belay/input.h"
+#include "tests/session/session_fixture.h"  // error_of
+
+namespace belay::runtime::testing {
+namespace {
+
+// As a plugin declares: two features, one of them text, and a label.
+class InputService : public ::testing::Test {
+ protected:
+  InputService() : spec(input_service(), to_handle(&declaration)), batch(declaration, pool) {
+    image = spec.feature("image", DType::kFloat32, {-1, 2});
+    name = spec.feature("name", DType::kString, {-1});
+    digit = spec.label("digit", DType::kInt64, {-1});
+  }
+  Batch begin() {
+    batch.begin({});
+    return Batch(input_service(), to_handle(&batch));
+  }
+
+  InputDeclaration declaration;
+  InputSpec spec;
+  std::shared_ptr<BufferPool> pool = BufferPool::make();
+  BatchBuilder batch;
+  std::uint32_t image = 9, name = 9, digit = 9;
+};
+
+TEST_F(InputService, KeepsDeclarationsInOrder) {
+  EXPECT_EQ(image, 0u);
+  EXPECT_EQ(name, 1u);
+  EXPECT_EQ(digit, 2u);
+  ASSERT_EQ(declaration.components.size(), 3u);
+  EXPECT_FALSE(declaration.components[0].label);
+  EXPECT_EQ(declaration.components[0].name, "image");
+  EXPECT_EQ(declaration.components[0].dims, (Dims{-1, 2}));
+  EXPECT_EQ(declaration.components[1].dtype, DType::kString);
+  EXPECT_TRUE(declaration.components[2].label);
+}
+
+TEST_F(InputService, RefusesADeclarationThatCannotBe) {
+  EXPECT_EQ(error_of([&] { spec.feature("", DType::kFloat32, {-1}); }),
+            "INVALID_ARGUMENT: a component of an input needs a name");
+  EXPECT_EQ(error_of([&] { spec.label("image", DType::kInt64, {-1}); }),
+            "INVALID_ARGUMENT: the input declares 'image' twice");
+  EXPECT_EQ(error_of([&] { spec.feature("odd", static_cast<DType>(99), {-1}); }),
+            "INVALID_ARGUMENT: 'odd' has the unknown dtype 99");
+  EXPECT_EQ(declaration.components.size(), 3u);
+}
+
+TEST_F(InputService, GivesABatchAsItWasFilled) {
+  Batch b = begin();
+  float* pixels = b.tensor(image, {1, 2}).data<float>();
+  pixels[0] = 0.5f;
+  pixels[1] = 1.5f;
+  b.tensor(name, {1});
+  b.set_string(name, 0, "seven");
+  *b.tensor(digit, {1}).data<std::int64_t>() = 7;
+  const std::vector<DenseTensor> tensors = batch.finish();
+  ASSERT_EQ(tensors.size(), 3u);
+  EXPECT_EQ(TensorView(tensors[0].view()).data<const float>()[1], 1.5f);
+  EXPECT_EQ(TensorView(tensors[1].view()).text(0), "seven");
+  EXPECT_EQ(TensorView(tensors[2].view()).number(0), 7.0);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(tensors[0].view().data) % kAlignment, 0u);
+}
+
+TEST_F(InputService, ChecksShapesAndSlots) {
+  const struct {
+    std::uint32_t slot;
+    Dims dims;
+    const char* error;
+  } cases[] = {
+      {0, {4, 3}, "INVALID_ARGUMENT: 'image' was declared [?, 2], the batch has [4, 3]"},
+      {0, {4}, "INVALID_ARGUMENT: 'image' was declared [?, 2], the batch has [4]"},
+      {2, {-1}, "INVALID_ARGUMENT: 'digit' was declared [?], the batch has [?]"},
+      {3, {4}, "INVALID_ARGUMENT: the input declared 3 components, there is no slot 3"},
+  };
+  Batch b = begin();
+  for (const auto& c : cases) EXPECT_EQ(error_of([&] { b.tensor(c.slot, c.dims); }), c.error);
+}
+
+TEST_F(InputService, ChecksTextElements) {
+  Batch b = begin();
+  EXPECT_EQ(error_of([&] { b.set_string(name, 0, "too early"); }), "INVALID_ARGUMENT: 'name' has no text element 0");
+  b.tensor(name, {2});
+  EXPECT_EQ(error_of([&] { b.set_string(name, 2, "too far"); }), "INVALID_ARGUMENT: 'name' has no text element 2");
+  b.tensor(digit, {2});
+  EXPECT_EQ(error_of([&] { b.set_string(digit, 0, "no text"); }), "INVALID_ARGUMENT: 'digit' has no text element 0");
+}
+
+TEST_F(InputService, NamesWhatABatchLacks) {
+  Batch b = begin();
+  b.tensor(image, {2, 2});
+  b.tensor(name, {2});
+  EXPECT_EQ(error_of([&] { batch.finish(); }), "INTERNAL: the batch lacks 'digit': the input did not fill it");
+  b.tensor(digit, {3});
+  EXPECT_EQ(error_of([&] { batch.finish(); }), "INTERNAL: 'image' has 2 examples, 'digit' has 3");
+}
+
+// An earlier batch leaves nothing behind.
+TEST_F(InputService, BeginsEachBatchEmpty) {
+  Batch b = begin();
+  b.tensor(image, {1, 2});
+  b.tensor(name, {1});
+  b.tensor(digit, {1});
+  batch.begin(batch.finish());
+  EXPECT_EQ(error_of([&] { batch.finish(); }), "INTERNAL: the batch lacks 'image': the input did not fill it");
+}
+
+}  // namespace
+}  // namespace belay::runtime::testing

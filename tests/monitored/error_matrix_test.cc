@@ -1,0 +1,123 @@
+// What an error of a run does to a MonitoredSession, by its place and code (runtime/monitored/monitored_session.h).
+#include <memory>
+#include <string>
+#include <tuple>
+
+#include "tests/monitored/counting_session.h"
+
+namespace belay::runtime::testing {
+namespace {
+
+// Who fails in the second run, and with what.
+struct Failure {
+  const char* callback;  // of hook "y"; "run": the raw run itself
+  Code code;
+};
+
+class FailingRunTest : public CountingSessionTest {
+ protected:
+  // Hooks x, y, z; y, or the run behind its before_run, fails once.
+  void open_failing(const Failure& failure) {
+    add_probe("x");
+    Probe& y = add_probe("y");
+    add_probe("z");
+    const bool raw = std::string(failure.callback) == "run";
+    y.in[raw ? "before_run" : failure.callback] = [this, failure, raw, left = 2]() mutable {
+      if (--left != 0) return;
+      if (raw) return session().interrupt(Error(failure.code, "failed"));
+      fail(failure.code, "failed");
+    };
+    open();
+    train();
+    new_events();
+  }
+};
+
+Timeline events_until(const std::string& callback) {
+  const Timeline before{"x.before_run", "y.before_run"};
+  Timeline after{"x.before_run", "y.before_run", "z.before_run"};
+  if (callback == "before_run") return before;
+  if (callback == "after_run") after.insert(after.end(), {"x.after_run", "y.after_run"});
+  return after;
+}
+
+const char* const kPlaces[] = {"before_run", "run", "after_run"};
+
+class PreemptedRun : public FailingRunTest, public ::testing::WithParamInterface<std::tuple<const char*, Code>> {};
+
+TEST_P(PreemptedRun, IsRepeatedOnANewSessionAndTheCallerSeesNothing) {
+  const auto [callback, code] = GetParam();
+  open_failing({callback, code});
+  const std::shared_ptr<DirectSession> old = session().raw_session();
+  EXPECT_EQ(train(), 1);  // without a checkpoint it starts from scratch
+  Timeline expected = events_until(callback);
+  for (const char* what : {"after_create_session", "before_run", "after_run"})
+    for (const char* who : {"x.", "y.", "z."}) expected.push_back(std::string(who) + what);
+  EXPECT_EQ(new_events(), expected);
+  EXPECT_TRUE(old->closed());
+  EXPECT_NE(session().raw_session(), old);
+  EXPECT_FALSE(session().should_stop());
+  EXPECT_EQ(train(), 2);
+  EXPECT_EQ(session().recoveries(), 1);
+  session().close();
+  EXPECT_EQ(session().recoveries(), 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(Matrix, PreemptedRun,
+                         ::testing::Combine(::testing::ValuesIn(kPlaces),
+                                            ::testing::Values(Code::kAborted, Code::kUnavailable)));
+
+class EndOfInput : public FailingRunTest, public ::testing::WithParamInterface<std::tuple<const char*, Code>> {};
+
+TEST_P(EndOfInput, EndsTheScopeCleanlyWithEnd) {
+  const auto [callback, code] = GetParam();
+  open_failing({callback, code});
+  bool behind = false;
+  session().scope([&] {
+    train();
+    behind = true;
+  });
+  EXPECT_FALSE(behind);
+  Timeline expected = events_until(callback);
+  expected.insert(expected.end(), {"x.end", "y.end", "z.end"});
+  EXPECT_EQ(new_events(), expected);
+  EXPECT_TRUE(session().should_stop());
+  EXPECT_EQ(session().end_reason().kind,
+            code == Code::kStop ? EndReason::Kind::kStopRequested : EndReason::Kind::kEndOfInput);
+  EXPECT_EQ(session().end_reason().text, std::string(callback) == "run"
+                                             ? "failed"
+                                             : "hook \"y\" in " + std::string(callback) + " at step 1: failed");
+}
+
+INSTANTIATE_TEST_SUITE_P(Matrix, EndOfInput,
+                         ::testing::Combine(::testing::ValuesIn(kPlaces),
+                                            ::testing::Values(Code::kOutOfRange, Code::kStop)));
+
+class OtherError : public FailingRunTest, public ::testing::WithParamInterface<std::tuple<const char*, Code>> {};
+
+TEST_P(OtherError, LeavesTheScopeWithOnErrorAndWithoutEnd) {
+  const auto [callback, code] = GetParam();
+  open_failing({callback, code});
+  const std::shared_ptr<DirectSession> raw = session().raw_session();
+  const std::string text =
+      std::string(callback) == "run" ? "failed" : "hook \"y\" in " + std::string(callback) + " at step 1: failed";
+  EXPECT_EQ(error_of([&] { session().scope([&] { train(); }); }), std::string(code_name(code)) + ": " + text);
+  Timeline expected = events_until(callback);
+  expected.insert(expected.end(), {"x.on_error", "y.on_error", "z.on_error"});
+  EXPECT_EQ(new_events(), expected);
+  EXPECT_TRUE(session().closed());
+  EXPECT_TRUE(session().should_stop());
+  EXPECT_TRUE(raw->closed());
+  EXPECT_FALSE(graph.finalized());
+  EXPECT_EQ(session().end_reason().kind, EndReason::Kind::kError);
+  EXPECT_EQ(session().end_reason().text, text);
+  EXPECT_EQ(session().recoveries(), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Matrix, OtherError,
+                         ::testing::Combine(::testing::ValuesIn(kPlaces),
+                                            ::testing::Values(Code::kInternal, Code::kCancelled, Code::kDiverged,
+                                                              Code::kDeadlineExceeded)));
+
+}  // namespace
+}  // namespace belay::runtime::testing

@@ -1,0 +1,36 @@
+// What the event files of a directory hold.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runtime/events/event_reader.h"
+#include "runtime/platform/file_system.h"
+
+namespace belay::runtime::testing {
+
+struct EventFiles {
+  int files = 0;
+  int graphs = 0;
+  std::map<std::string, std::vector<std::int64_t>> steps;                       // of the values, by tag
+  std::map<pb::SessionLog::SessionStatus, std::vector<std::int64_t>> sessions;  // steps of the log, by status
+};
+
+inline EventFiles read_event_files(const std::string& path) {
+  EventFiles found;
+  const std::unique_ptr<OpenDirectory> directory = posix_file_system().open_directory(path);
+  for (const std::string& name : directory->entries()) {
+    if (!name.starts_with("events.out.tfevents.")) continue;
+    ++found.files;
+    EventReader events(directory->open(name));
+    for (pb::Event event; events.next(event);) {
+      if (event.has_graph_def()) ++found.graphs;
+      if (event.has_session_log()) found.sessions[event.session_log().status()].push_back(event.step());
+      for (const pb::Summary::Value& value : event.summary().value()) found.steps[value.tag()].push_back(event.step());
+    }
+  }
+  return found;
+}
+
+}  // namespace belay::runtime::testing

@@ -1,0 +1,79 @@
+// What the layers of a monitored session stand on: a graph, a clock that jumps over every wait, a log that is kept, and
+// hooks.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "belay/ops/control.h"
+#include "belay/ops/math.h"
+#include "belay/ops/queues.h"
+#include "belay/ops/variables.h"
+#include "runtime/data/fifo_queue.h"
+#include "runtime/loader/instance.h"
+#include "runtime/monitored/host_services.h"
+#include "runtime/monitored/run_environment.h"
+#include "runtime/monitored/session_hook.h"
+#include "runtime/ops/registry.h"
+#include "tests/monitored/jumping_clock.h"
+#include "tests/monitored/probe.h"
+#include "tests/session/session_fixture.h"  // error_of
+
+namespace belay::runtime::testing {
+
+class MonitoredTest : public ::testing::Test {
+ protected:
+  MonitoredTest()
+      : log(make_logger(output(), LogFormat::kJson, LogLevel::kInfo, clock)),
+        environment{clock, *log, posix_file_system(), targets, interrupt, SessionOptions{1, 42, make_queue, &clock}},
+        ops(make_op_registry()),
+        graph(*ops),
+        g(graph.handle()),
+        services(*log, clock, "", 42) {
+    add_session_services(services);
+  }
+
+  template <class T>
+  T& add_hook(const std::string& name, std::unique_ptr<T> hook, OnHookError on_error = OnHookError::kStop) {
+    T& added = *hook;
+    hooks.add(SessionHook(instances.add_hook(name, std::move(hook), services, monitor), *log, on_error));
+    return added;
+  }
+  Probe& add_probe(const std::string& name, OnHookError on_error = OnHookError::kStop) {
+    return add_hook(name, std::make_unique<Probe>(name, timeline), on_error);
+  }
+  // What the hooks did since the last call.
+  Timeline new_events() { return std::exchange(timeline, {}); }
+  // Whether a line of the log holds this.
+  bool logged(const std::string& message) const { return log_text.find(message) != std::string::npos; }
+
+  LogOutput output() {
+    LogOutput kept;
+    kept.write = [this](std::string_view text) {
+      log_text += text;
+      return true;
+    };
+    return kept;
+  }
+
+  JumpingClock clock;
+  std::string log_text;
+  std::unique_ptr<Logger> log;
+  StoreTargets targets;
+  CancellationSource interrupt;
+  RunEnvironment environment;
+  std::unique_ptr<OpRegistry> ops;
+  NodeGraph graph;
+  belay::Graph g;
+  HostServices services;
+  CallMonitor monitor;
+  Timeline timeline;
+  PluginInstances instances;
+  HookSet hooks;
+};
+
+}  // namespace belay::runtime::testing

@@ -1,0 +1,66 @@
+#include "runtime/monitored/run_directory.h"
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "runtime/checkpoint/run_lock.h"
+#include "tests/monitored/monitored_fixture.h"
+#include "tests/platform/temp_dir.h"
+
+namespace belay::runtime::testing {
+namespace {
+
+class RunDirectories : public MonitoredTest {
+ protected:
+  RunDirectory open() { return RunDirectory::open(posix_file_system(), path, clock, *log); }
+
+  TempDir temp;
+  const std::string path = temp / "runs/one";
+};
+
+TEST_F(RunDirectories, AreMadeWithTheirParents) {
+  RunDirectory run = open();
+  EXPECT_EQ(run.path(), path);
+  EXPECT_EQ(run.directory().path(), path);
+  EXPECT_TRUE(std::filesystem::is_directory(path));
+}
+
+TEST_F(RunDirectories, BelongToOneRunAtATime) {
+  {
+    RunDirectory run = open();
+    const RunDirectory moved = std::move(run);
+    EXPECT_THROW(open(), RunInUse);
+  }
+  EXPECT_NO_THROW(open());
+}
+
+TEST_F(RunDirectories, ThatEverybodyMayWriteAreRefused) {
+  std::filesystem::create_directories(path);
+  ASSERT_EQ(chmod(path.c_str(), 0777), 0);
+  EXPECT_EQ(error_of([&] { open(); }), "PERMISSION_DENIED: the run directory '" + path +
+                                           "' may be written by everybody; run: chmod o-w '" + path + "'");
+  EXPECT_FALSE(std::filesystem::exists(path + "/lock"));
+  ASSERT_EQ(chmod(path.c_str(), 01777), 0);  // sticky: nobody removes another's files
+  EXPECT_NO_THROW(open());
+}
+
+TEST_F(RunDirectories, AreClearedOfAnUnfinishedCheckpoint) {
+  const std::string unfinished = "model.ckpt-7.tmp-00112233445566ff";
+  std::filesystem::create_directories(path + "/" + unfinished);
+  std::ofstream(path + "/notes.txt") << "mine";
+  const RunDirectory run = open();
+  EXPECT_FALSE(std::filesystem::exists(path + "/" + unfinished));
+  EXPECT_TRUE(std::filesystem::exists(path + "/notes.txt"));
+  EXPECT_TRUE(logged("removed what an interrupted save left in '" + path + "': " + unfinished));
+}
+
+TEST_F(RunDirectories, ThatAreFilesAreAnError) {
+  std::ofstream(temp / "runs") << "a file";
+  EXPECT_THAT(error_of([&] { open(); }), ::testing::HasSubstr("Not a directory"));
+}
+
+}  // namespace
+}  // namespace belay::runtime::testing

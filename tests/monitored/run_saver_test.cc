@@ -1,0 +1,296 @@
+#include "runtime/monitored/run_saver.h"
+
+#include <gmock/gmock.h>
+
+#include <limits>
+
+#include "belay/checkpoint.h"
+#include "runtime/checkpoint/restore_error.h"
+#include "runtime/events/event_service.h"
+#include "tests/monitored/event_files.h"
+#include "tests/monitored/saver_fixture.h"
+#include "tests/platform/faulty_file_system.h"
+
+namespace belay::runtime::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// Asks for a checkpoint as a plugin does, and reads one.
+class Asking final : public Hook {
+ public:
+  void ask() { save_checkpoint(host()); }
+  std::string latest(const std::string& directory) { return latest_checkpoint(host(), directory); }
+  Checkpoint open(const std::string& path) { return Checkpoint(host(), path); }
+};
+
+class Savers : public SaverTest {
+ protected:
+  Savers() {
+    weight = ops::variable(g, "weight", Tensor(1.0f));
+    ops::create_global_step(g);
+    graph.finalize();
+    session = open_session();
+    set(1.0f, 0);
+  }
+  void set(float w, std::int64_t step) {
+    session->store().assign("weight", Tensor(w));
+    session->store().assign("global_step", Tensor(step));
+  }
+  void save(RunSaver& saver, float w, std::int64_t step) {
+    set(w, step);
+    saver.request();
+    saver.at_boundary(*session, hooks);
+  }
+  float weight_of(DirectSession& s) { return s.handle().run({weight})[0].scalar<float>(); }
+
+  Output weight;
+  std::shared_ptr<DirectSession> session;
+};
+
+TEST_F(Savers, WriteAtTheBoundaryWhatWasAskedFor) {
+  const auto saver = make_saver();
+  EXPECT_EQ(saver->at_boundary(*session, hooks), "");
+  EXPECT_THAT(checkpoints(), IsEmpty());
+  EXPECT_EQ(saver->saved_step(), -1);
+  saver->request();
+  saver->request();
+  EXPECT_TRUE(saver->requested());
+  EXPECT_THAT(checkpoints(), IsEmpty());
+  set(2.0f, 5);
+  saver->at_boundary(*session, hooks);
+  EXPECT_FALSE(saver->requested());
+  EXPECT_THAT(checkpoints(), ElementsAre("model.ckpt-5"));
+  EXPECT_EQ(saver->saved_step(), 5);
+  EXPECT_EQ(saver->saved_path(), run.path() + "/model.ckpt-5");
+}
+
+TEST_F(Savers, GiveHooksTheirTurnBeforeAndAfter) {
+  Probe& a = add_probe("a");
+  add_probe("b");
+  const auto saver = make_saver();
+  a.in["before_save"] = [&] { EXPECT_THAT(checkpoints(), IsEmpty()); };
+  a.in["after_save"] = [&] { EXPECT_THAT(checkpoints(), ElementsAre("model.ckpt-7")); };
+  save(*saver, 1.0f, 7);
+  EXPECT_THAT(new_events(), ElementsAre("a.before_save 7", "b.before_save 7", "a.after_save 7", "b.after_save 7"));
+}
+
+TEST_F(Savers, NameTheHookThatAsksToStopAfterACheckpoint) {
+  add_probe("a");
+  add_probe("b").stop_after_save = true;
+  add_probe("c").stop_after_save = true;
+  const auto saver = make_saver();
+  saver->request();
+  EXPECT_EQ(saver->at_boundary(*session, hooks), "b");
+}
+
+TEST_F(Savers, RestoreVariablesAndHookStates) {
+  Probe& a = add_probe("a");
+  add_probe("stateless");
+  a.state = 11;
+  save(*make_saver(), 4.0f, 9);
+  const auto saver = make_saver();
+  const auto later = open_session();
+  const std::optional<RestoredRun> restored = saver->restore_latest(*later, run.path());
+  ASSERT_TRUE(restored);
+  EXPECT_EQ(restored->path, run.path() + "/model.ckpt-9");
+  EXPECT_EQ(restored->state.global_step, 9);
+  ASSERT_EQ(restored->state.hook_states.size(), 1u);
+  EXPECT_EQ(std::get<std::int64_t>(restored->state.hook_states.at("a").at("state")), 11);
+  EXPECT_EQ(weight_of(*later), 4.0f);
+  EXPECT_EQ(later->global_step(), 9);
+  EXPECT_EQ(saver->saved_step(), 9);
+  EXPECT_EQ(saver->saved_path(), run.path() + "/model.ckpt-9");
+  EXPECT_TRUE(logged("restored step 9 from " + run.path() + "/model.ckpt-9"));
+}
+
+TEST_F(Savers, RestoreTheInputsPositions) {
+  *session->store().position_slot("train") = Position{3, 250};
+  save(*make_saver(), 1.0f, 1);
+  const auto later = open_session();
+  *later->store().position_slot("train") = Position{0, 7};
+  make_saver()->restore_latest(*later, run.path());
+  EXPECT_EQ(later->store().positions().at("train").epoch, 3);
+  EXPECT_EQ(later->store().positions().at("train").index, 250);
+}
+
+TEST_F(Savers, FindNothingToRestoreInAnEmptyOrMissingDirectory) {
+  const auto saver = make_saver();
+  EXPECT_FALSE(saver->restore_latest(*session, run.path()));
+  EXPECT_FALSE(saver->restore_latest(*session, temp / "missing"));
+}
+
+TEST_F(Savers, ADirectoryOfAnotherRunIsReadButNotTaken) {
+  save(*make_saver(), 4.0f, 9);
+  RunDirectory other = RunDirectory::open(posix_file_system(), temp / "other", clock, *log);
+  RunSaverOptions options;
+  options.saver = make_saver()->options().saver;
+  RunSaver saver(environment, other.directory(), options);
+  EXPECT_TRUE(saver.restore_latest(*session, run.path()));
+  EXPECT_EQ(saver.saved_step(), -1);
+  EXPECT_EQ(saver.saved_path(), "");
+}
+
+TEST_F(Savers, KeepTheNewestOnesAlsoAfterARestart) {
+  RunSaverOptions options;
+  options.series.max_to_keep = 2;
+  {
+    const auto saver = make_saver(options);
+    for (const std::int64_t step : {1, 2, 3}) save(*saver, 1.0f, step);
+  }
+  EXPECT_THAT(checkpoints(), ElementsAre("model.ckpt-2", "model.ckpt-3"));
+  const auto saver = make_saver(options);
+  saver->restore_latest(*session, run.path());
+  save(*saver, 1.0f, 4);
+  EXPECT_THAT(checkpoints(), ElementsAre("model.ckpt-3", "model.ckpt-4"));
+}
+
+TEST_F(Savers, ACheckpointOfAnotherModelIsNotRestored) {
+  save(*make_saver(), 4.0f, 9);
+  NodeGraph wider(*ops);
+  ops::variable(wider.handle(), "weight", Tensor(Dims{2}, {1.0f, 2.0f}));
+  ops::create_global_step(wider.handle());
+  wider.finalize();
+  DirectSession other(wider, std::make_shared<VariableStore>(), environment.session);
+  const auto saver = make_saver();
+  try {
+    saver->restore_latest(other, run.path());
+    FAIL() << "restored";
+  } catch (const RestoreError& e) {
+    EXPECT_THAT(e.what(), HasSubstr("weight  float32 [2] in the graph, [] in the checkpoint"));
+  }
+}
+
+TEST_F(Savers, AFailedSaveIsLoggedAndTrainingGoesOn) {
+  FaultyFileSystem files(posix_file_system());
+  const RunEnvironment on_bad_disk{clock, *log, files, targets, interrupt, environment.session};
+  RunDirectory bad = RunDirectory::open(files, temp / "bad", clock, *log);
+  RunSaverOptions options;
+  options.saver = make_saver()->options().saver;
+  RunSaver saver(on_bad_disk, bad.directory(), options);
+  add_probe("a");
+  files.fail(FileCall::kSync, 1, Error(Code::kDataLoss, "disk on fire"));
+  save(saver, 1.0f, 3);
+  EXPECT_EQ(saver.saved_step(), -1);
+  EXPECT_THAT(saver.save_error(), HasSubstr("disk on fire"));
+  EXPECT_TRUE(logged("the checkpoint of step 3 was not written, training goes on: "));
+  EXPECT_THAT(new_events(), ElementsAre("a.before_save 3"));
+  save(saver, 1.0f, 4);
+  EXPECT_EQ(saver.save_error(), "");
+  EXPECT_EQ(saver.saved_step(), 4);
+}
+
+TEST_F(Savers, AFailedSaveIsThrownWhereTheRunIsToStop) {
+  FaultyFileSystem files(posix_file_system());
+  const RunEnvironment on_bad_disk{clock, *log, files, targets, interrupt, environment.session};
+  RunDirectory bad = RunDirectory::open(files, temp / "bad", clock, *log);
+  RunSaverOptions options;
+  options.saver = make_saver()->options().saver;
+  options.on_save_error = OnSaveError::kStop;
+  RunSaver saver(on_bad_disk, bad.directory(), options);
+  files.fail(FileCall::kSync, 1, Error(Code::kDataLoss, "disk on fire"));
+  saver.request();
+  const std::string expected = "cannot save '" + temp / "bad/model.ckpt-0" + "': saver 'safetensors': disk on fire";
+  EXPECT_EQ(error_of([&] { saver.at_boundary(*session, hooks); }), "DATA_LOSS: " + expected);
+  EXPECT_EQ(saver.save_error(), expected);
+}
+
+TEST_F(Savers, AStateThatIsNotFiniteIsThrownAndNotSaved) {
+  const auto saver = make_saver();
+  set(std::numeric_limits<float>::infinity(), 3);
+  saver->request();
+  EXPECT_EQ(error_of([&] { saver->at_boundary(*session, hooks); }),
+            "DIVERGED: cannot save '" + run.path() +
+                "/model.ckpt-3': variable 'weight' is not finite: element 0 of [] is inf");
+  EXPECT_THAT(checkpoints(), IsEmpty());
+  RunSaverOptions options;
+  options.series.write.refuse_non_finite = false;
+  save(*make_saver(options), std::numeric_limits<float>::infinity(), 3);
+  EXPECT_THAT(checkpoints(), ElementsAre("model.ckpt-3"));
+}
+
+TEST_F(Savers, WhatAHookRaisesBeforeASaveIsThrown) {
+  add_probe("a").in["before_save"] = [] { fail(Code::kInternal, "no save today"); };
+  const auto saver = make_saver();
+  saver->request();
+  EXPECT_EQ(error_of([&] { saver->at_boundary(*session, hooks); }),
+            "INTERNAL: hook \"a\" in before_save: no save today");
+  EXPECT_THAT(checkpoints(), IsEmpty());
+}
+
+// The states of hooks are those of before the first end: what an end does to a hook is not of the checkpoint's moment.
+TEST_F(Savers, InTheEndARequestIsServedAtOnceWithTheStatesOfBefore) {
+  Probe& first = add_probe("first");
+  Probe& last = add_probe("last");
+  const auto saver = make_saver();
+  first.state = 1;
+  last.state = 2;
+  first.in["end"] = [&] {
+    first.state = 100;
+    last.state = 200;
+  };
+  last.in["end"] = [&] { saver->save_requested_by_hook(); };
+  set(3.0f, 8);
+  saver->begin_end(*session, hooks);
+  hooks.end(*session);
+  saver->finish_end();
+  EXPECT_THAT(checkpoints(), ElementsAre("model.ckpt-8"));
+  const std::optional<RestoredRun> restored = make_saver()->restore_latest(*open_session(), run.path());
+  EXPECT_EQ(std::get<std::int64_t>(restored->state.hook_states.at("first").at("state")), 1);
+  EXPECT_EQ(std::get<std::int64_t>(restored->state.hook_states.at("last").at("state")), 2);
+}
+
+TEST_F(Savers, ARequestThatNoBoundaryServedIsServedWhenTheEndBegins) {
+  const auto saver = make_saver();
+  saver->request();
+  saver->begin_end(*session, hooks);
+  EXPECT_THAT(checkpoints(), ElementsAre("model.ckpt-0"));
+  saver->finish_end();
+  saver->save_requested_by_hook();
+  EXPECT_TRUE(saver->requested());  // deferred again
+}
+
+TEST_F(Savers, TellTheEventFile) {
+  RunEvents events(run.directory(), clock, *log);
+  RunSaverOptions options;
+  options.events = events.writer();
+  const auto saver = make_saver(options);
+  save(*saver, 1.0f, 4);
+  save(*saver, 1.0f, 6);
+  EXPECT_EQ(read_event_files(run.path()).sessions.at(pb::SessionLog::CHECKPOINT), (std::vector<std::int64_t>{4, 6}));
+}
+
+TEST_F(Savers, AnotherFingerprintIsAWarning) {
+  RunSaverOptions options;
+  options.fingerprint = {.threads = 1, .isa = "avx2", .binary = "abc", .seed = 42};
+  save(*make_saver(options), 1.0f, 1);
+  make_saver(options)->restore_latest(*session, run.path());
+  EXPECT_FALSE(logged("warning"));
+  options.fingerprint = {.threads = 4, .isa = "avx512", .binary = "def", .seed = 43};
+  make_saver(options)->restore_latest(*session, run.path());
+  EXPECT_TRUE(
+      logged("the run may not end with the same bits as one that was never stopped: threads was 1, is 4; seed was "
+             "42, is 43; instruction set was avx2, is avx512; binary was abc, is def"));
+}
+
+TEST_F(Savers, PluginsAskAndReadThroughTheService) {
+  Asking& hook = add_hook("asking", std::make_unique<Asking>());
+  const auto saver = make_saver();
+  EXPECT_EQ(hook.latest(run.path()), "");
+  hook.ask();
+  EXPECT_TRUE(saver->requested());
+  set(2.5f, 12);
+  saver->at_boundary(*session, hooks);
+  const std::string path = hook.latest(run.path());
+  EXPECT_EQ(path, run.path() + "/model.ckpt-12");
+  const Checkpoint checkpoint = hook.open(path);
+  ASSERT_EQ(checkpoint.entries().size(), 2u);
+  EXPECT_EQ(checkpoint.entries()[0].name, "global_step");
+  EXPECT_EQ(TensorView(checkpoint.read("weight").view()).scalar<float>(), 2.5f);
+  EXPECT_EQ(error_of([&] { checkpoint.read("bias"); }), "NOT_FOUND: the checkpoint has no tensor 'bias'");
+}
+
+}  // namespace
+}  // namespace belay::runtime::testing

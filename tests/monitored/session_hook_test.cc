@@ -1,0 +1,243 @@
+#include "runtime/monitored/session_hook.h"
+
+#include "tests/monitored/monitored_fixture.h"
+
+namespace belay::runtime::testing {
+namespace {
+
+class SessionHookTest : public MonitoredTest {
+ protected:
+  void begin() { hooks.begin(graph); }
+  DirectSession& open() {
+    graph.finalize();
+    session_ = std::make_shared<DirectSession>(graph, std::make_shared<VariableStore>(), environment.session);
+    return *session_;
+  }
+
+ private:
+  std::shared_ptr<DirectSession> session_;
+};
+
+TEST(SessionCodes, TwoCodesRecoverAndTwoEndTheInput) {
+  struct Case {
+    Code code;
+    bool preemption, end_of_input;
+  };
+  const Case cases[] = {{Code::kAborted, true, false},    {Code::kUnavailable, true, false},
+                        {Code::kOutOfRange, false, true}, {Code::kStop, false, true},
+                        {Code::kDiverged, false, false},  {Code::kCancelled, false, false},
+                        {Code::kInternal, false, false},  {Code::kDeadlineExceeded, false, false}};
+  for (const Case& c : cases) {
+    EXPECT_EQ(is_preemption(c.code), c.preemption) << code_name(c.code);
+    EXPECT_EQ(is_end_of_input(c.code), c.end_of_input) << code_name(c.code);
+  }
+}
+
+TEST_F(SessionHookTest, EveryPhaseGoesInTheOrderOfTheHooks) {
+  add_probe("x");
+  add_probe("y");
+  begin();
+  DirectSession& session = open();
+  hooks.load_states({}, *log);
+  hooks.after_create_session(session);
+  hooks.before_save(session, 7);
+  EXPECT_EQ(hooks.after_save(session, 7), "");
+  hooks.end(session);
+  hooks.on_error(Error(Code::kInternal, "late"));
+  EXPECT_EQ(new_events(), (Timeline{"x.begin", "y.begin", "x.load_state", "y.load_state", "x.after_create_session",
+                                    "y.after_create_session", "x.before_save 7", "y.before_save 7", "x.after_save 7",
+                                    "y.after_save 7", "x.end", "y.end", "x.on_error", "y.on_error"}));
+}
+
+TEST_F(SessionHookTest, AnErrorNamesTheHookAndTheCallbackAndEndsThePhase) {
+  add_probe("x").in["begin"] = [] { fail(Code::kNotFound, "no node \"loss\""); };
+  add_probe("y");
+  EXPECT_EQ(error_of([&] { begin(); }), "NOT_FOUND: hook \"x\" in begin: no node \"loss\"");
+  EXPECT_EQ(new_events(), (Timeline{"x.begin"}));
+  EXPECT_EQ(hooks.disabled(), std::vector<std::string>{});
+}
+
+TEST_F(SessionHookTest, WithOnErrorDisableTheHookIsLeftOutFromThenOn) {
+  add_probe("x", OnHookError::kDisable).in["begin"] = [] { fail(Code::kNotFound, "no node \"loss\""); };
+  add_probe("y");
+  begin();
+  DirectSession& session = open();
+  hooks.after_create_session(session);
+  hooks.end(session);
+  hooks.on_error(Error(Code::kInternal, "late"));
+  EXPECT_EQ(new_events(), (Timeline{"x.begin", "y.begin", "y.after_create_session", "y.end", "y.on_error"}));
+  EXPECT_EQ(hooks.disabled(), (std::vector<std::string>{"hook \"x\""}));
+  EXPECT_TRUE(hooks.all()[0].disabled());
+  EXPECT_FALSE(hooks.all()[1].disabled());
+  EXPECT_TRUE(
+      logged("hook \\\"x\\\" in begin: no node \\\"loss\\\"; on_error = \\\"disable\\\": the run goes on without it"))
+      << log_text;
+}
+
+TEST_F(SessionHookTest, CodesThatSteerTheSessionAreNeverTakenForAFailureOfTheHook) {
+  struct Case {
+    Code code;
+    bool goes_through;
+  };
+  const Case cases[] = {{Code::kAborted, true},    {Code::kUnavailable, true}, {Code::kOutOfRange, true},
+                        {Code::kStop, true},       {Code::kDiverged, true},    {Code::kInternal, false},
+                        {Code::kCancelled, false}, {Code::kUnknown, false}};
+  for (const Case& c : cases) {
+    hooks = HookSet();
+    add_probe("x", OnHookError::kDisable).in["begin"] = [&] { fail(c.code, "text"); };
+    EXPECT_EQ(error_of([&] { begin(); }),
+              c.goes_through ? std::string(code_name(c.code)) + ": hook \"x\" in begin: text" : "no error");
+    EXPECT_EQ(hooks.disabled().empty(), c.goes_through) << code_name(c.code);
+  }
+}
+
+TEST_F(SessionHookTest, OnErrorTellsEveryHookWhateverTheyAnswer) {
+  Probe& x = add_probe("x");
+  Probe& y = add_probe("y");
+  x.in["on_error"] = [] { fail(Code::kAborted, "not now"); };
+  hooks.on_error(Error(Code::kDiverged, "the loss is nan"));
+  EXPECT_EQ(x.error, "DIVERGED: the loss is nan");
+  EXPECT_EQ(y.error, "DIVERGED: the loss is nan");
+}
+
+TEST_F(SessionHookTest, TheFirstHookThatAsksToStopAfterASaveIsNamedAndAllAreAsked) {
+  add_probe("x");
+  add_probe("y").stop_after_save = true;
+  add_probe("z").stop_after_save = true;
+  EXPECT_EQ(hooks.after_save(open(), 3), "y");
+  EXPECT_EQ(new_events(), (Timeline{"x.after_save 3", "y.after_save 3", "z.after_save 3"}));
+}
+
+// ----- which slots a hook has
+// ------------------------------------------------------------------------------------------
+
+class OnlyBegins final : public Hook {
+ public:
+  void begin(Graph&) override {}
+};
+
+class OnlyLooks final : public Hook {
+ public:
+  void after_run(RunContext&, const RunValues&) override {}
+};
+
+TEST_F(SessionHookTest, KnowsWhichCallsRoundARunAHookHas) {
+  add_probe("both");
+  add_hook("neither", std::make_unique<OnlyBegins>());
+  add_hook("looks", std::make_unique<OnlyLooks>());
+  struct Slots {
+    bool before_run, after_run;
+  };
+  const Slots expected[] = {{true, true}, {false, false}, {false, true}};
+  for (std::size_t i = 0; i < hooks.size(); ++i) {
+    EXPECT_EQ(hooks.all()[i].has_before_run(), expected[i].before_run) << hooks.all()[i].name();
+    EXPECT_EQ(hooks.all()[i].has_after_run(), expected[i].after_run) << hooks.all()[i].name();
+  }
+}
+
+// ----- state
+// -----------------------------------------------------------------------------------------------------------
+
+// One entry of every type that a state can hold.
+class Keeper final : public Hook {
+ public:
+  bool flag = false;
+  std::int64_t count = 0;
+  double best = 0;
+  std::string name;
+  std::vector<double> losses;
+  std::vector<std::int64_t> steps;
+  bool has_flag = false;
+
+  void save_state(StateWriter& to) const override {
+    to.put("flag", flag);
+    to.put("count", count);
+    to.put("best", best);
+    to.put("name", name);
+    to.put("losses", losses);
+    to.put("steps", steps);
+  }
+  void load_state(const StateReader& from) override {
+    has_flag = from.has("flag");
+    flag = from.flag("flag");
+    count = from.integer("count", -1);
+    best = from.number("best", -1);
+    name = from.text("name", "fresh");
+    losses = from.numbers("losses");
+    steps = from.integers("steps");
+  }
+};
+
+TEST_F(SessionHookTest, AStateOfEveryTypeComesBack) {
+  Keeper& saved = add_hook("keeper", std::make_unique<Keeper>());
+  saved.flag = true;
+  saved.count = -5;
+  saved.best = 0.1;
+  saved.name = "x\ny";
+  saved.losses = {0.5, 0.25};
+  saved.steps = {1, 2, 3};
+  const auto states = hooks.save_states();
+  ASSERT_EQ(states.size(), 1u);
+  hooks = HookSet();
+  Keeper& loaded = add_hook("keeper", std::make_unique<Keeper>());
+  hooks.load_states(states, *log);
+  EXPECT_TRUE(loaded.has_flag);
+  EXPECT_TRUE(loaded.flag);
+  EXPECT_EQ(loaded.count, -5);
+  EXPECT_EQ(loaded.best, 0.1);
+  EXPECT_EQ(loaded.name, "x\ny");
+  EXPECT_EQ(loaded.losses, (std::vector<double>{0.5, 0.25}));
+  EXPECT_EQ(loaded.steps, (std::vector<std::int64_t>{1, 2, 3}));
+}
+
+TEST_F(SessionHookTest, WithoutAStoredStateEveryKeyIsAbsent) {
+  Keeper& keeper = add_hook("keeper", std::make_unique<Keeper>());
+  hooks.load_states({}, *log);
+  EXPECT_FALSE(keeper.has_flag);
+  EXPECT_EQ(keeper.count, -1);
+  EXPECT_EQ(keeper.best, -1);
+  EXPECT_EQ(keeper.name, "fresh");
+  EXPECT_TRUE(keeper.losses.empty());
+}
+
+TEST_F(SessionHookTest, StatesGoByTheInstancesNameAndHooksWithoutAreLeftOut) {
+  add_probe("x").state = 1;
+  add_probe("stateless");
+  add_probe("y").state = 2;
+  const auto states = hooks.save_states();
+  ASSERT_EQ(states.size(), 2u);
+  EXPECT_EQ(std::get<std::int64_t>(states.at("x").at("state")), 1);
+  EXPECT_EQ(std::get<std::int64_t>(states.at("y").at("state")), 2);
+
+  hooks = HookSet();  // another order, one hook less, one more
+  Probe& y = add_probe("y");
+  Probe& fresh = add_probe("fresh");
+  hooks.load_states(states, *log);
+  EXPECT_EQ(y.state, 2);
+  EXPECT_EQ(fresh.state, -1);
+  EXPECT_TRUE(logged("the checkpoint holds state of hook 'x', which this run has not got")) << log_text;
+  EXPECT_FALSE(logged("hook 'y'")) << log_text;
+}
+
+TEST_F(SessionHookTest, AStateOfAnotherTypeIsAnErrorThatNamesTheKey) {
+  struct Case {
+    const char* key;
+    StateValue value;
+    const char* what;
+  };
+  const Case cases[] = {{"count", std::string("7"), "an integer"},
+                        {"best", std::string("7"), "a number"},
+                        {"name", std::int64_t{7}, "a text"},
+                        {"losses", 7.0, "a list"},
+                        {"steps", std::vector<double>{7}, "a list"}};
+  add_hook("keeper", std::make_unique<Keeper>());
+  for (const Case& c : cases) {
+    const std::map<std::string, HookState> states{{"keeper", {{c.key, c.value}}}};
+    EXPECT_EQ(
+        error_of([&] { hooks.load_states(states, *log); }),
+        std::string("DATA_LOSS: hook \"keeper\" in load_state: the stored state's '") + c.key + "' is not " + c.what);
+  }
+}
+
+}  // namespace
+}  // namespace belay::runtime::testing
