@@ -32,8 +32,8 @@ void log_error(Logger& log, std::string_view text) {
   }
 }
 
-// Up to the point where nothing has been written: manifest, plugins, inputs, graph. Gives an exit status, kExitDone to go
-// on. Each stage's problems are told here.
+// Up to the point where nothing has been written: manifest, plugins, inputs, graph. Gives an exit status, kExitDone to
+// go on. Each stage's problems are told here.
 int prepare(std::unique_ptr<TrainingRun>& run, const std::string& file, const std::vector<std::string>& sets,
             const TrainingRunOptions& options, const World& world, RunControl& control) {
   Diagnostics problems;
@@ -61,7 +61,8 @@ int prepare(std::unique_ptr<TrainingRun>& run, const std::string& file, const st
     run->build_scaffold();
   } catch (const Error& e) {
     log_error(world.log, e.what());
-    // An input that is not there or empty is the manifest's mistake; one that breaks while it is read has begun to train.
+    // An input that is not there or empty is the manifest's mistake; one that breaks while it is read has begun to
+    // train.
     return e.code() == Code::kDataLoss || e.code() == Code::kUnknown ? kExitTrainingFailed : kExitUsage;
   }
   return kExitDone;
@@ -75,8 +76,10 @@ std::string duration_text(double seconds) {
 
 void say_why_it_ended(Logger& log, const TrainingResult& result) {
   log.status_line("");
+  const bool input_ended = result.reason.kind == EndReason::Kind::kEndOfInput;
+  const std::string why = input_ended ? "the input ended (" + result.reason.text + ")" : result.reason.text;
   log.info("", "ended at step " + std::to_string(result.global_step) + " (" + std::to_string(result.steps) +
-                   " steps in " + duration_text(result.seconds) + "): " + result.reason.text +
+                   " steps in " + duration_text(result.seconds) + "): " + why +
                    (result.checkpoint.empty() ? "" : "; last checkpoint " + escaped(result.checkpoint)) +
                    (result.recoveries == 0 ? "" : "; " + std::to_string(result.recoveries) + " recoveries"));
   for (const std::string& hook : result.disabled_hooks)
@@ -145,9 +148,7 @@ int run_command(const RunArguments& arguments) {
     if (!training) Signals::die_of(signal);  // there is nothing to save yet
     control.stop("stopped by " + signal_name(signal));
   };
-  requests.wake = [&](int signal) {
-    control.wake(Error(Code::kCancelled, "stopped by " + signal_name(signal)));
-  };
+  requests.wake = [&](int signal) { control.wake(Error(Code::kCancelled, "stopped by " + signal_name(signal))); };
   requests.save = [&] { control.save(); };
   requests.stacks = [&] {
     const std::string doing = training ? run->activity() : "";
@@ -156,7 +157,8 @@ int run_command(const RunArguments& arguments) {
     write_all_stacks(STDERR_FILENO);
   };
   Signals signals(requests);
-  const int prepared = prepare(run, arguments.manifest, arguments.sets, {arguments.from_scratch}, make_world(*log), control);
+  const int prepared =
+      prepare(run, arguments.manifest, arguments.sets, {arguments.from_scratch}, make_world(*log), control);
   if (prepared != kExitDone) return prepared;
   signals.set_grace(run->manifest().session.signal_grace_secs);
   if (arguments.dry_run) {
@@ -169,7 +171,8 @@ int run_command(const RunArguments& arguments) {
     log->error("", e.what());
     return kExitInUse;
   } catch (const Error& e) {
-    log->error("", e.what());
+    log_error(*log, std::string("the run directory cannot be used: ") + e.what() +
+                        "\n  help: set dir in [run], or --set run.dir=DIR, to a folder that this user can write");
     return kExitUsage;
   }
   training = true;

@@ -5,7 +5,6 @@
 
 #include "belay/ops/variables.h"
 #include "runtime/checkpoint/names.h"
-#include "runtime/platform/build_id.h"
 #include "runtime/data/fifo_queue.h"
 #include "runtime/events/graph_def.h"
 #include "runtime/graph/graph_service.h"
@@ -14,6 +13,7 @@
 #include "runtime/monitored/host_services.h"
 #include "runtime/ops/parallel.h"
 #include "runtime/ops/registry.h"
+#include "runtime/platform/build_id.h"
 #include "runtime/platform/text.h"
 #include "runtime/session/session_service.h"
 
@@ -67,6 +67,8 @@ struct TrainingRun::Plugins {
 };
 
 namespace {
+
+constexpr const char* kEvalDirectory = "eval";  // in the run directory: the evaluation's own event files
 
 int threads_of(const Manifest& manifest) {
   return manifest.run.threads == 0 ? available_threads() : static_cast<int>(manifest.run.threads);
@@ -168,7 +170,8 @@ void TrainingRun::start_over() {
   OpenDirectory& run = directory_->directory();
   std::vector<std::string> found;
   for (const std::string& name : run.entries())
-    if (step_of_checkpoint(name) || name == kStateFileName || name.find(".tfevents.") != std::string::npos)
+    if (step_of_checkpoint(name) || name == kStateFileName || name == kEvalDirectory ||
+        name.find(".tfevents.") != std::string::npos)
       found.push_back(name);
   if (found.empty()) return;
   std::string aside;
@@ -304,7 +307,8 @@ std::optional<EvalResult> TrainingRun::evaluate(const std::function<void()>& on_
   });
   if (directory_) {
     // Its own run for TensorBoard: a late evaluation must not erase points of the training.
-    const std::unique_ptr<OpenDirectory> place = world_.files.make_directories(directory_->path() + "/eval");
+    const std::unique_ptr<OpenDirectory> place =
+        world_.files.make_directories(directory_->path() + "/" + kEvalDirectory);
     RunEvents events(*place, world_.clock, world_.log);
     for (const auto& [name, value] : result.metrics) events.writer()->add_scalar(name, result.global_step, value);
   }

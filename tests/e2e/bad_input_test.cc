@@ -1,6 +1,11 @@
 // Bad data: a clear error, the exit status of when it was found, and nothing half-written.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
 #include <filesystem>
 
+#include "plugins/inputs/idx/idx_test_files.h"
 #include "tests/e2e/run_fixture.h"
 
 namespace belay::runtime::testing {
@@ -18,14 +23,21 @@ class BadInput : public RunTest {
                    more + "[model]\nplugin = \"linear\"\n[optimizer]\nname = \"sgd\"\nlearning_rate = 0.01\n");
     return path;
   }
-  // stderr from the first "error" on, with DIR for the test's folder.
-  std::string said(const ProcessResult& r) const {
-    std::string text = r.err;
-    const std::string folder = std::filesystem::path(temp / "x").parent_path().string();
-    for (std::size_t at; (at = text.find(folder)) != std::string::npos;) text.replace(at, folder.size(), "DIR");
-    return text.substr(std::min(text.size(), text.find("error ")));
+  // A classifier on a pair of IDX files of 64 images of 16 x 16.
+  std::string idx(const std::string& images, const std::string& labels) {
+    write_file(temp / "images.gz", images);
+    write_file(temp / "labels.gz", labels);
+    const std::string path = temp / "train.toml";
+    write_file(path,
+               "[run]\ndir = \"run\"\nmax_steps = 50\nthreads = 1\n[input.train]\nplugin = \"idx\"\nimages = "
+               "\"images.gz\"\nlabels = \"labels.gz\"\n[model]\nplugin = \"mlp\"\n[optimizer]\nname = "
+               "\"sgd\"\nlearning_rate = 0.01\n");
+    return path;
   }
   bool run_directory_exists() const { return std::filesystem::exists(run_dir()); }
+  // Training had begun: its first checkpoint is whole, and nothing half-written lies about.
+  const std::vector<std::string> begun_ = {"checkpoint", kEventFile, "lock", "manifest.toml", "model.ckpt-0"};
+  const std::vector<std::string> checkpoint_ = {"index", "model.safetensors", "state"};
 };
 
 TEST_F(BadInput, AMissingManifestIsNamed) {
@@ -38,12 +50,131 @@ TEST_F(BadInput, AMissingManifestIsNamed) {
       << r.err;
 }
 
+TEST_F(BadInput, EachMistakeInAManifestIsShownWhereItStands) {
+  const struct {
+    const char* input;
+    const char* more;
+    const char* expected;
+  } cases[] = {
+      {"batch_size = \n", "",
+       "DIR/train.toml:7:14: error: syntax error (key-value pair): expected value, saw '\\n'\n"
+       "  batch_size = \n               ^\n"},
+      {"batch_size = 4\nbatch_size = 5\n", "",
+       "DIR/train.toml:8:1: error: \"batch_size\" is given twice\n"
+       "  batch_size = 5\n  ^~~~~~~~~~\n  help: keep one of them\n"},
+      {"bach_size = 3\n", "",
+       "DIR/train.toml:7:1: error: \"bach_size\" is not an option of input \"numbers\"\n"
+       "  bach_size = 3\n  ^~~~~~~~~\n"
+       "  help: did you mean \"batch_size\"? options: examples, batch_size, epochs, shuffle, fail_at_batch, fail_with, "
+       "once, hang_at_batch, nan_at_batch, delay_secs\n"},
+      {"", "[checkpoint]\nsave_stepz = 3\n",
+       "DIR/train.toml:14:1: error: unknown key \"save_stepz\" in [checkpoint]\n"
+       "  save_stepz = 3\n  ^~~~~~~~~~\n  help: did you mean \"save_steps\"?\n"},
+      {"", "[checkpiont]\nsave_steps = 3\n",
+       "DIR/train.toml:13:2: error: unknown section [checkpiont]\n"
+       "  [checkpiont]\n   ^~~~~~~~~~\n  help: did you mean [checkpoint]?\n"},
+      {"batch_size = \"3\"\n", "",
+       "DIR/train.toml:7:14: error: \"batch_size\" must be an integer, not a text\n"
+       "  batch_size = \"3\"\n               ^~~\n  help: write batch_size = 3, without quotes\n"},
+      {"", "[checkpoint]\nmax_to_keep = 3.5\n",
+       "DIR/train.toml:14:15: error: checkpoint.max_to_keep must be an integer, found 3.5\n"
+       "  max_to_keep = 3.5\n                ^~~\n"},
+      {"batch_size = 0\n", "",
+       "DIR/train.toml:7:14: error: \"batch_size\" is 0, must be at least 1\n"
+       "  batch_size = 0\n               ^\n  help: batch_size: examples in a batch\n"},
+      {"fail_with = \"odd\"\n", "",
+       "DIR/train.toml:7:13: error: \"fail_with\" is \"odd\", must be one of: aborted, data_loss\n"
+       "  fail_with = \"odd\"\n              ^~~~~\n"},
+      {"", "[checkpoint]\nsave_secs = -3\n",
+       "DIR/train.toml:14:13: error: checkpoint.save_secs must be from 0 to 1000000000, found -3\n"
+       "  save_secs = -3\n              ^~\n"},
+  };
+  for (const auto& c : cases) {
+    const ProcessResult r = belay({"run", regression(c.input, c.more)});
+    EXPECT_EQ(r.status, 2) << r.err;
+    EXPECT_EQ(told(r), c.expected);
+    EXPECT_EQ(r.out, "");
+    EXPECT_FALSE(run_directory_exists());
+  }
+}
+
+TEST_F(BadInput, AllMistakesAreToldAtOnceInTheirOrder) {
+  const ProcessResult r =
+      belay({"run", regression("batch_size = 0\nshuffel = true\n", "[checkpoint]\nsave_secs = -3\n")});
+  EXPECT_EQ(r.status, 2) << r.err;
+  EXPECT_THAT(lines_with(told(r), "error: "),
+              ::testing::ElementsAre(
+                  "DIR/train.toml:7:14: error: \"batch_size\" is 0, must be at least 1",
+                  "DIR/train.toml:8:1: error: \"shuffel\" is not an option of input \"numbers\"",
+                  "DIR/train.toml:16:13: error: checkpoint.save_secs must be from 0 to 1000000000, found -3"));
+  EXPECT_FALSE(run_directory_exists());
+}
+
+TEST_F(BadInput, AWrongSetIsShownWithItsOwnText) {
+  const ProcessResult r = belay({"run", regression(), "--set", "run.max_stepz=4"});
+  EXPECT_EQ(r.status, 2) << r.err;
+  EXPECT_EQ(told(r),
+            "--set run.max_stepz: error: unknown key \"max_stepz\" in [run]\n  run.max_stepz=4\n      ^~~~~~~~~\n"
+            "  help: did you mean \"max_steps\"?\n");
+  EXPECT_FALSE(run_directory_exists());
+}
+
+TEST_F(BadInput, AnUnknownPluginIsToldWithTheNearestAndWhereItWasLookedFor) {
+  const ProcessResult r = belay({"run", regression(), "--set", "model.plugin=lineer"}, {"HOME=" + temp.path()});
+  EXPECT_EQ(r.status, 3) << r.err;
+  EXPECT_THAT(told(r), ::testing::StartsWith(
+                           "--set model.plugin: error: not_found: model \"lineer\" is not found in " BELAY_BINARY_DIR
+                           "/plugins, " BELAY_BINARY_DIR "/tests/e2e/plugins, "));
+  EXPECT_THAT(told(r), ::testing::EndsWith("  model.plugin=lineer\n               ^~~~~~\n  help: did you mean "
+                                           "\"linear\"? set [plugins] path, BELAY_PLUGIN_PATH or file = \"...\"; "
+                                           "`belay plugins` lists what there is\n"));
+  EXPECT_FALSE(run_directory_exists());
+}
+
+const std::string kRunDirectoryHelp =
+    "error   help: set dir in [run], or --set run.dir=DIR, to a folder that this user can write\n";
+
+TEST_F(BadInput, ARunDirectoryThatCannotBeMadeIsFoundBeforeTraining) {
+  write_file(temp / "file", "no directory");
+  const ProcessResult below = belay({"run", regression(), "--set", "run.dir=" + temp / "file/run"});
+  EXPECT_EQ(below.status, 2) << below.err;
+  EXPECT_EQ(told(below),
+            "error the run directory cannot be used: cannot make directory 'DIR/file/run': Not a directory\n" +
+                kRunDirectoryHelp);
+  const ProcessResult itself = belay({"run", regression(), "--set", "run.dir=" + temp / "file"});
+  EXPECT_EQ(itself.status, 2) << itself.err;
+  EXPECT_EQ(told(itself),
+            "error the run directory cannot be used: cannot open directory 'DIR/file': Not a directory\n" +
+                kRunDirectoryHelp);
+  EXPECT_EQ(contents(temp / "file"), "no directory");
+  EXPECT_EQ(listing(temp.path()), (std::vector<std::string>{"file", "train.toml"}));
+}
+
+TEST_F(BadInput, ARunDirectoryWithoutWritePermissionIsFoundBeforeTraining) {
+  // Mode bits do not bind root; the attribute does, on the file systems that have it.
+  std::filesystem::create_directory(run_dir());
+  const bool root = ::geteuid() == 0;
+  if (root && std::system(("chattr +i " + run_dir() + " 2>/dev/null").c_str()) != 0)
+    GTEST_SKIP() << "this is root, and " << run_dir() << " cannot be made immutable (chattr +i)";
+  if (!root) {
+    ASSERT_EQ(::chmod(run_dir().c_str(), 0555), 0);
+  }
+  const ProcessResult r = belay({"run", regression()});
+  if (root) {
+    EXPECT_EQ(std::system(("chattr -i " + run_dir()).c_str()), 0);
+  }
+  EXPECT_EQ(r.status, 2) << r.err;
+  EXPECT_EQ(told(r), std::string("error the run directory cannot be used: cannot lock 'DIR/run/lock': ") +
+                         (root ? "Operation not permitted\n" : "Permission denied\n") + kRunDirectoryHelp);
+  EXPECT_EQ(listing(run_dir()), std::vector<std::string>());
+}
+
 TEST_F(BadInput, AMissingDataFileIsFoundBeforeAnythingIsMade) {
   const std::string manifest = csv("a,b,y\n1,2,3\n");
   std::filesystem::remove(temp / "rows.csv");
   const ProcessResult r = belay({"run", manifest});
   EXPECT_EQ(r.status, 2);
-  EXPECT_EQ(said(r),
+  EXPECT_EQ(told(r),
             "error input \"train\" of \"csv\" (csv.so 1.0.0) in spec: path: there is no file 'DIR/rows.csv'\n");
   EXPECT_FALSE(run_directory_exists());
 }
@@ -52,7 +183,7 @@ TEST_F(BadInput, AnEmptyInputIsFoundBeforeAnythingIsMade) {
   const ProcessResult r = belay({"run", csv("a,b,y\n")});
   EXPECT_EQ(r.status, 2);
   EXPECT_EQ(
-      said(r),
+      told(r),
       "error input \"train\" of \"csv\" (csv.so 1.0.0) in spec: path: 'DIR/rows.csv' holds a header and no rows; if "
       "it has no header, set header = false\n");
   EXPECT_FALSE(run_directory_exists());
@@ -62,15 +193,63 @@ TEST_F(BadInput, ARowWithAWrongColumnCountNamesItsLine) {
   const ProcessResult r = belay({"run", csv("a,b,y\n1,2,3\n1,2,3\n1,2,3\n1,2\n")});
   EXPECT_EQ(r.status, 1);
   EXPECT_EQ(
-      said(r),
+      told(r),
       "error input \"train\" of \"csv\" (csv.so 1.0.0) in next: DIR/rows.csv:5: 2 columns, expected 3; a field that "
       "holds ',' must stand in double quotes\n");
 }
 
 TEST_F(BadInput, ALabelOutsideTheClassesIsFoundWhileTraining) {
-  const ProcessResult r = belay({"run", csv("a,b,y\n1,2,0\n1,2,1\n1,2,11\n1,2,1\n")});
+  const std::string images = idx_test::images(64, 16, 16);
+  std::vector<int> labels(64, 3);
+  labels[40] = 11;
+  const ProcessResult r = belay({"run", idx(images, idx_test::labels(labels))});
   EXPECT_EQ(r.status, 1);
-  EXPECT_NE(r.err.find("11"), std::string::npos) << r.err;
+  EXPECT_EQ(
+      told(r),
+      "error input \"train\" of \"idx\" (idx.so 1.0.0) in next: labels: 'DIR/labels.gz' has label 11 in record 40; "
+      "with classes = 10 labels are 0 to 9\n");
+  EXPECT_FALSE(run_directory_exists());
+}
+
+TEST_F(BadInput, AnInputThatBreaksLaterLeavesWhatWasWholeBefore) {
+  const ProcessResult r = belay({"run", regression("fail_at_batch = 5\nfail_with = \"data_loss\"\n")});
+  EXPECT_EQ(r.status, 1);
+  EXPECT_THAT(lines_with(told(r), "error "),
+              ::testing::ElementsAre(
+                  "error training ended with an error: node 'input/train_batch' (QueueDequeue): input \"train\" of "
+                  "\"numbers\" (numbers.so 1.0.0) in next: record 5 is damaged"));
+  EXPECT_EQ(listing(run_dir()), begun_);
+  EXPECT_EQ(listing(run_dir() + "/model.ckpt-0"), checkpoint_);
+}
+
+TEST_F(BadInput, ATruncatedGzFileIsFoundWhileTraining) {
+  // Bytes that do not compress, so that a cut is a cut of the content.
+  std::string images = idx_test::header(8, {64, 16, 16});
+  std::uint32_t random = 1;
+  for (int i = 0; i < 64 * 16 * 16; ++i)
+    images.push_back(static_cast<char>((random = random * 1664525 + 1013904223) >> 24));
+  const std::string labels = idx_test::gzipped(idx_test::labels(std::vector<int>(64, 3)));
+  const std::string whole = idx_test::gzipped(images);
+  ASSERT_EQ(belay({"run", idx(whole, labels)}).status, 0);
+  const struct {
+    std::size_t kept;
+    const char* expected;
+  } cases[] = {
+      {whole.size() / 2,
+       "in next: images: 'DIR/images.gz' ends in record 31 of 64, after 8181 of 16384 bytes: it was cut short"},
+      // The content is there, its checksum is not.
+      {whole.size() - 1,
+       "in next: images: 'DIR/images.gz' is damaged behind byte 16400 of its content: it was cut short"},
+      {20, "in spec: images: 'DIR/images.gz' ends inside its header"},
+  };
+  for (const auto& c : cases) {
+    std::filesystem::remove_all(run_dir());
+    const ProcessResult r = belay({"run", idx(whole.substr(0, c.kept), labels)});
+    EXPECT_EQ(r.status, 1) << r.err;
+    EXPECT_EQ(told(r),
+              "error input \"train\" of \"idx\" (idx.so 1.0.0) " + std::string(c.expected) + "; fetch it again\n");
+    EXPECT_FALSE(run_directory_exists());
+  }
 }
 
 }  // namespace

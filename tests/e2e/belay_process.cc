@@ -78,7 +78,8 @@ bool BelayProcess::wait_until(const std::function<bool()>& condition) {
   while (!condition()) {
     if (std::chrono::steady_clock::now() > deadline) return false;
     siginfo_t info{};
-    const bool gone = waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid_;
+    const bool gone =
+        waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid_;
     drain(true);
     if (gone && !condition()) return false;
   }

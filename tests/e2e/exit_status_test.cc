@@ -150,10 +150,14 @@ TEST_F(ExitStatus, SevenWhenTheLastCheckpointCannotBeWritten) {
 }
 
 TEST_F(ExitStatus, HundredAndTwentyFourWithoutProgressAfterAWarningAndAllStacks) {
-  const ProcessResult r = belay({"run", regression("", "[session]\nno_progress_secs = 1.0\n[[hooks]]\nplugin = "
-                                                       "\"trouble\"\nhang_at_step = 3\n")});
+  const ProcessResult r = belay({"run", regression("",
+                                                   "[session]\nno_progress_secs = 1.0\n[[hooks]]\nplugin = "
+                                                   "\"trouble\"\nhang_at_step = 3\n")});
   EXPECT_EQ(r.status, 124) << r.err;
-  EXPECT_EQ(lines_with(r.err, "warning no progress for 0.5 s, in hook \"trouble\" (trouble.so 1.0.0) in after_run at step 3").size(), 1u)
+  EXPECT_EQ(
+      lines_with(r.err, "warning no progress for 0.5 s, in hook \"trouble\" (trouble.so 1.0.0) in after_run at step 3")
+          .size(),
+      1u)
       << r.err;
   EXPECT_GE(lines_with(r.err, "thread ").size(), 2u) << r.err;
 }
@@ -175,8 +179,9 @@ TEST_F(ExitStatus, ASignalSavesTheStateAndIsSeenByTheParent) {
 }
 
 TEST_F(ExitStatus, ASignalWhileTheInputDawdlesEndsTheWait) {
-  BelayProcess run({"run", regression("hang_at_batch = 5\n", "[session]\nstop_grace_period_secs = 0.2\n[[hooks]]\nplugin = "
-                                                           "\"logging_tensor\"\ntensors = [\"global_step\"]\nevery_n_iter = 1\n")});
+  BelayProcess run({"run", regression("hang_at_batch = 5\n",
+                                      "[session]\nstop_grace_period_secs = 0.2\n[[hooks]]\nplugin = "
+                                      "\"logging_tensor\"\ntensors = [\"global_step\"]\nevery_n_iter = 1\n")});
   ASSERT_TRUE(run.wait_for("global_step = 4")) << run.wait().err;
   run.kill(SIGTERM);
   const ProcessResult r = run.wait();
@@ -194,7 +199,9 @@ TEST_F(ExitStatus, ASecondSignalEndsAtOnce) {
 }
 
 TEST_F(ExitStatus, TheGracePeriodOfASignalIsADeadline) {
-  BelayProcess run({"run", regression("", "[session]\nsignal_grace_secs = 0.3\n[[hooks]]\nplugin = \"trouble\"\nhang_at_step = 3\n")});
+  BelayProcess run(
+      {"run",
+       regression("", "[session]\nsignal_grace_secs = 0.3\n[[hooks]]\nplugin = \"trouble\"\nhang_at_step = 3\n")});
   ASSERT_TRUE(run.wait_for("saved ")) << run.wait().err;
   run.kill(SIGTERM);
   EXPECT_EQ(run.wait().signal, SIGTERM);

@@ -11,21 +11,22 @@ namespace {
 class ResumeTest : public RunTest {
  protected:
   static constexpr int kSteps = 240;
-  // An MLP with all that makes a resume hard: dropout, shuffling, two decode threads, a long queue, a last partial batch, a
-  // decaying rate, momentum, a hook on seconds.
+  // An MLP with all that makes a resume hard: dropout, shuffling, two decode threads, a long queue, a last partial
+  // batch, a decaying rate, momentum, a hook on seconds.
   std::string hard(const std::string& name, const std::string& more = "", const std::string& input = "") {
     const std::string path = temp / (name + ".toml");
-    write_file(path, "[run]\ndir = \"" + name + "\"\nmax_steps = " + std::to_string(kSteps) +
-                         "\nthreads = 2\nseed = 7\n"
-                         "[input.train]\nplugin = \"digits\"\nexamples = 333\nbatch_size = 32\nshuffle = true\n"
-                         "decode_threads = 2\nprefetch = 8\n" +
-                         input +
-                         "[model]\nplugin = \"mlp\"\nhidden = [33, 17]\ndropout = 0.3\n"
-                         "[optimizer]\nname = \"adam\"\nlearning_rate = { schedule = \"exponential_decay\", learning_rate = "
-                         "0.01, decay_steps = 50, decay_rate = 0.7 }\nclip_norm = 1.0\n"
-                         "[checkpoint]\nsave_steps = 20\nmax_to_keep = 3\n"
-                         "[[hooks]]\nplugin = \"logging_tensor\"\ntensors = [\"loss\", \"accuracy\"]\nevery_n_secs = 0.05\n" +
-                         more);
+    write_file(path,
+               "[run]\ndir = \"" + name + "\"\nmax_steps = " + std::to_string(kSteps) +
+                   "\nthreads = 2\nseed = 7\n"
+                   "[input.train]\nplugin = \"digits\"\nexamples = 333\nbatch_size = 32\nshuffle = true\n"
+                   "decode_threads = 2\nprefetch = 8\n" +
+                   input +
+                   "[model]\nplugin = \"mlp\"\nhidden = [33, 17]\ndropout = 0.3\n"
+                   "[optimizer]\nname = \"adam\"\nlearning_rate = { schedule = \"exponential_decay\", learning_rate = "
+                   "0.01, decay_steps = 50, decay_rate = 0.7 }\nclip_norm = 1.0\n"
+                   "[checkpoint]\nsave_steps = 20\nmax_to_keep = 3\n"
+                   "[[hooks]]\nplugin = \"logging_tensor\"\ntensors = [\"loss\", \"accuracy\"]\nevery_n_secs = 0.05\n" +
+                   more);
     return path;
   }
   std::string final_weights(const std::string& name) { return weights(temp / name, kSteps); }
@@ -39,7 +40,8 @@ TEST_F(ResumeTest, KilledAndStartedAgainItEndsWithTheSameBits) {
   const std::string manifest = hard("killed");
   for (const int at : {20, 60, 100, 180}) {
     BelayProcess run({"run", manifest});
-    if (!run.wait_until([&] { return std::filesystem::exists(temp / ("killed/model.ckpt-" + std::to_string(at))); })) continue;
+    if (!run.wait_until([&] { return std::filesystem::exists(temp / ("killed/model.ckpt-" + std::to_string(at))); }))
+      continue;
     run.kill(SIGKILL);
     if (run.wait().signal == SIGKILL) ++kills;
   }
@@ -70,18 +72,22 @@ TEST_F(ResumeTest, ASigtermLosesNoStepAndTheBitsAreTheSame) {
 TEST_F(ResumeTest, AnInputThatAbortsLeadsToTheSameBitsInPlace) {
   const auto manifest = [&](const std::string& name, const std::string& input) {
     const std::string path = temp / (name + ".toml");
-    write_file(path, "[run]\ndir = \"" + name +
-                         "\"\nmax_steps = 120\n[input.train]\nplugin = \"numbers\"\nexamples = 100\nbatch_size = 16\nshuffle = "
-                         "true\nprefetch = 4\n" +
-                         input +
-                         "[model]\nplugin = \"mlp\"\nhidden = [9]\ndropout = 0.2\n[optimizer]\nname = \"momentum\"\n"
-                         "learning_rate = 0.01\n[checkpoint]\nsave_steps = 25\n");
+    write_file(
+        path,
+        "[run]\ndir = \"" + name +
+            "\"\nmax_steps = 120\n[input.train]\nplugin = \"numbers\"\nexamples = 100\nbatch_size = 16\nshuffle = "
+            "true\nprefetch = 4\n" +
+            input +
+            "[model]\nplugin = \"mlp\"\nhidden = [9]\ndropout = 0.2\n[optimizer]\nname = \"momentum\"\n"
+            "learning_rate = { schedule = \"exponential_decay\", learning_rate = 0.01, decay_steps = 20, decay_rate = "
+            "0.7 }\n[checkpoint]\nsave_steps = 25\n");
     return path;
   };
   ASSERT_EQ(belay({"run", manifest("whole", "")}).status, 0);
   for (const int batch : {1, 30, 77}) {
     const std::string name = "aborted" + std::to_string(batch);
-    const ProcessResult r = belay({"run", manifest(name, "fail_at_batch = " + std::to_string(batch) + "\nonce = \"" + name + ".marker\"\n")});
+    const ProcessResult r = belay(
+        {"run", manifest(name, "fail_at_batch = " + std::to_string(batch) + "\nonce = \"" + name + ".marker\"\n")});
     ASSERT_EQ(r.status, 0) << r.err;
     EXPECT_EQ(lines_with(r.err, "recovery 1: ").size(), 1u) << r.err;
     EXPECT_EQ(lines_with(r.err, "the connection was lost").size(), 1u) << r.err;
@@ -100,12 +106,17 @@ TEST_F(ResumeTest, WatchingChangesNoBit) {
   ASSERT_EQ(belay({"run", hard("alone")}).status, 0);
   std::string ten;
   for (int i = 0; i < 10; ++i)
-    ten += "[[hooks]]\nplugin = \"logging_tensor\"\ntensors = [\"loss\"]\nevery_n_iter = " + std::to_string(i + 1) + "\n";
+    ten +=
+        "[[hooks]]\nplugin = \"logging_tensor\"\ntensors = [\"loss\"]\nevery_n_iter = " + std::to_string(i + 1) + "\n";
   const ProcessResult hooks = belay({"run", hard("hooks", ten)});
   ASSERT_EQ(hooks.status, 0) << hooks.err;
   EXPECT_EQ(final_weights("hooks"), final_weights("alone"));
   const ProcessResult all = belay({"run", hard("all", "[[hooks]]\nplugin = \"trouble\"\nfetches = 1\n")});
   ASSERT_EQ(all.status, 0) << all.err;
+  const auto fetched = lines_with(all.err, "trouble: fetches ");
+  ASSERT_EQ(fetched.size(), 1u) << all.err;
+  EXPECT_GE(std::stoi(fetched[0].substr(fetched[0].find("fetches ") + 8)), 100)
+      << "all that the graph names, not a few";
   EXPECT_EQ(final_weights("all"), final_weights("alone"));
 }
 

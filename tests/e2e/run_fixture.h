@@ -1,9 +1,14 @@
 // A manifest and a run directory of a test's own.
 #pragma once
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <regex>
 #include <string>
+#include <vector>
 
 #include "tests/e2e/belay_process.h"
 #include "tests/platform/temp_dir.h"
@@ -25,6 +30,30 @@ class RunTest : public ::testing::Test {
   std::string weights(const std::string& dir, int step) const {
     return contents(dir + "/model.ckpt-" + std::to_string(step) + "/model.safetensors");
   }
+
+  // All that a run said on stderr, without the times of its lines and with DIR for the test's folder.
+  std::string told(const ProcessResult& r) const {
+    const std::string text =
+        std::regex_replace(r.err, std::regex("(^|\n)[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3} "), "$1");
+    return replaced(text, temp.path(), "DIR");
+  }
+  static std::string replaced(std::string text, const std::string& from, const std::string& to) {
+    for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+      text.replace(at, from.size(), to);
+    return text;
+  }
+  // Names in a folder, sorted; of an event file only the fixed part of its name. A folder that is not there holds none.
+  static std::vector<std::string> listing(const std::string& dir) {
+    std::vector<std::string> names;
+    if (!std::filesystem::is_directory(dir)) return names;
+    for (const auto& entry : std::filesystem::directory_iterator(dir)) {
+      const std::string name = entry.path().filename().string();
+      names.push_back(name.rfind(kEventFile, 0) == 0 ? kEventFile : name);
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+  static constexpr const char* kEventFile = "events.out.tfevents";
 
   TempDir temp;
 };

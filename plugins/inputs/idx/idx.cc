@@ -121,10 +121,9 @@ class Idx final : public belay::Input {
       const auto label =
           static_cast<std::int64_t>(element_value(labels_.type, bytes.data() + i * element_size(labels_.type)));
       if (o_.classes != 0 && (label < 0 || label >= o_.classes))
-        fail(Code::kInvalidArgument, "labels: '" + o_.labels.string() + "' has label " + std::to_string(label) +
-                                         " in record " + std::to_string(i) +
-                                         "; with classes = " + std::to_string(o_.classes) + " labels are 0 to " +
-                                         std::to_string(o_.classes - 1));
+        fail(Code::kDataLoss, "labels: '" + o_.labels.string() + "' has label " + std::to_string(label) +
+                                  " in record " + std::to_string(i) + "; with classes = " + std::to_string(o_.classes) +
+                                  " labels are 0 to " + std::to_string(o_.classes - 1));
       label_values_[i] = label;
     }
   }

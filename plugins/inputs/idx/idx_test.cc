@@ -190,7 +190,7 @@ TEST_F(Idx, ALabelOutOfRangeIsFoundWhileTraining) {
   const std::string i = folder_.write("i", images(3, 2, 2)), l = folder_.write("l", labels({1, 10, 2}));
   const OptionValues options = {{"images", i}, {"labels", l}};
   EXPECT_EQ(error_at_next(options),
-            "INVALID_ARGUMENT: labels: '" + l + "' has label 10 in record 1; with classes = 10 labels are 0 to 9");
+            "DATA_LOSS: labels: '" + l + "' has label 10 in record 1; with classes = 10 labels are 0 to 9");
   InputDriver unchecked(module(), options.with({"classes", 0}));
   unchecked.open();
   EXPECT_THAT(unchecked.next()->values<std::int64_t>("label"), ElementsAre(1, 10, 2));

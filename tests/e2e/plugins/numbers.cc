@@ -28,7 +28,8 @@ class Numbers final : public belay::Input {
   static constexpr auto about = belay::about(
       "numbers", "Pairs of numbers for tests of the host", belay::option("examples", &Options::examples, "in an epoch"),
       belay::option("batch_size", &Options::batch_size, "examples in a batch").range(1, 1e6),
-      belay::option("epochs", &Options::epochs, "0: for ever"), belay::option("shuffle", &Options::shuffle, "by the seed"),
+      belay::option("epochs", &Options::epochs, "0: for ever"),
+      belay::option("shuffle", &Options::shuffle, "by the seed"),
       belay::option("fail_at_batch", &Options::fail_at_batch, "the batch that fails"),
       belay::option("fail_with", &Options::fail_with, "how").choices("aborted", "data_loss"),
       belay::option("once", &Options::once, "marker file"),

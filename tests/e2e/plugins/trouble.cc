@@ -16,12 +16,12 @@ class Trouble final : public belay::Hook {
     std::int64_t stop_at_run = -1;
     std::int64_t fetches = 0;
   };
-  static constexpr auto about =
-      belay::about("trouble", "Makes trouble for tests of the host",
-                   belay::option("throw_at_step", &Options::throw_at_step, "throws in after_run"),
-                   belay::option("hang_at_step", &Options::hang_at_step, "hangs in after_run"),
-                   belay::option("stop_at_run", &Options::stop_at_run, "asks to stop in after_run"),
-                   belay::option("fetches", &Options::fetches, "1: fetches every tensor of the graph that it can name"));
+  static constexpr auto about = belay::about(
+      "trouble", "Makes trouble for tests of the host",
+      belay::option("throw_at_step", &Options::throw_at_step, "throws in after_run"),
+      belay::option("hang_at_step", &Options::hang_at_step, "hangs in after_run"),
+      belay::option("stop_at_run", &Options::stop_at_run, "asks to stop in after_run"),
+      belay::option("fetches", &Options::fetches, "1: fetches every tensor of the graph that it can name"));
 
   explicit Trouble(const Options& o) : o_(o) {}
 
@@ -36,6 +36,7 @@ class Trouble final : public belay::Hook {
       if (graph.api()->node_info(graph.raw(), node, &info, status) != BELAY_OK) break;
       for (std::uint32_t i = 0; i < info.n_outputs; ++i) fetch(graph, graph.output({graph.serial(), node, i}));
     }
+    host().info("fetches " + std::to_string(everything_.size()) + " tensors");
   }
   belay::RunArgs before_run(belay::RunContext&) override {
     belay::RunArgs args{step_};
@@ -54,8 +55,8 @@ class Trouble final : public belay::Hook {
     if (o.is_operation()) return;
     const std::string op = graph.op_of(o);
     // What waits or writes is no observation.
-    for (const char* effect : {"Assign", "AssignAdd", "AssignSub", "QueueDequeue", "QueueSize", "ApplyAdam", "ApplyMomentum",
-                               "ApplyGradientDescent", "ReportUninitializedVariables", "FIFOQueue"})
+    for (const char* effect : {"Assign", "AssignAdd", "AssignSub", "QueueDequeue", "QueueSize", "ApplyAdam",
+                               "ApplyMomentum", "ApplyGradientDescent", "ReportUninitializedVariables", "FIFOQueue"})
       if (op == effect) return;
     everything_.push_back(graph.fetch(o));
   }

@@ -1,0 +1,240 @@
+// A manifest that names a bad plugin file: exit status 3, the whole message, and no run directory.
+#include <cstdlib>
+
+#include "tests/e2e/run_fixture.h"
+
+namespace belay::runtime::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string kBadPlugins = BELAY_BINARY_DIR "/tests/bad_plugins/plugins";
+
+class BadPluginFile : public RunTest {
+ protected:
+  // A refusal tells where it looked.
+  BadPluginFile() { ::unsetenv("LD_LIBRARY_PATH"); }
+  // Runs with `file = "./x.so"`; gives what was said.
+  std::string run_with_hook_file() {
+    const ProcessResult r = belay({"run", regression("", "[[hooks]]\nfile = \"./x.so\"\n")});
+    EXPECT_EQ(r.status, 3) << r.err;
+    EXPECT_EQ(r.out, "");
+    EXPECT_FALSE(fs::exists(run_dir()));
+    return told(r);
+  }
+  std::string run_with(const std::string& plugin) {
+    fs::copy_file(kBadPlugins + "/" + plugin + ".so", temp / "x.so", fs::copy_options::overwrite_existing);
+    return run_with_hook_file();
+  }
+  std::string run_with_bytes(const std::string& bytes) {
+    write_file(temp / "x.so", bytes);
+    return run_with_hook_file();
+  }
+  // What the file's own bytes show: found while the manifest is checked, so with the manifest's line.
+  static std::string in_manifest(const std::string& problem, const std::string& help) {
+    return "DIR/train.toml:14:8: error: " + problem + "\n  file = \"./x.so\"\n         ^~~~~~~~\n  help: " + help +
+           "\n";
+  }
+  // What only loading shows.
+  static std::string in_log(const std::string& problem, const std::string& help) {
+    return "error " + problem + "\nerror   help: " + help + "\n";
+  }
+};
+
+TEST_F(BadPluginFile, TheSameCopyOfAGoodOneRuns) {
+  fs::copy_file(kBadPlugins + "/minimal.so", temp / "x.so");
+  const ProcessResult r = belay({"run", regression("", "[[hooks]]\nfile = \"./x.so\"\n")});
+  EXPECT_EQ(r.status, 0) << r.err;
+}
+
+TEST_F(BadPluginFile, OneThatIsNotThereIsNamedByThePathThatWasTried) {
+  EXPECT_EQ(run_with_hook_file(), in_manifest("not_found: 'DIR/x.so' does not exist",
+                                              "check the path; in a manifest it is relative to the manifest"));
+}
+
+TEST_F(BadPluginFile, OneThatIsADirectoryIsSaidToBeThat) {
+  fs::create_directory(temp / "x.so");
+  EXPECT_EQ(run_with_hook_file(),
+            in_manifest("not_regular: 'DIR/x.so' is a directory, not a file", "give the .so file of a plugin"));
+}
+
+TEST_F(BadPluginFile, OneThatIsNoElfFileIsRefused) {
+  const std::string help = "give the .so file of a plugin";
+  EXPECT_EQ(run_with_bytes(""), in_manifest("not_elf: 'DIR/x.so' is too short for a shared library: 0 bytes", help));
+  EXPECT_EQ(run_with_bytes("not a library"),
+            in_manifest("not_elf: 'DIR/x.so' is too short for a shared library: 13 bytes", help));
+  EXPECT_EQ(run_with_bytes("#!/bin/sh\n" + std::string(200, '#')),
+            in_manifest("not_elf: 'DIR/x.so' is no ELF file", help));
+}
+
+TEST_F(BadPluginFile, OneThatIsAProgramIsRefused) {
+  fs::copy_file(BELAY_BINARY_DIR "/bin/belay", temp / "x.so");
+  EXPECT_EQ(run_with_hook_file(),
+            in_manifest("executable: 'DIR/x.so' is a program (position-independent), not a shared library",
+                        "build a shared library with belay_add_plugin, or with -shared -fPIC"));
+}
+
+TEST_F(BadPluginFile, OneThatEverybodyCanReplaceIsRefused) {
+  fs::copy_file(kBadPlugins + "/minimal.so", temp / "x.so");
+  fs::permissions(temp / "x.so", fs::perms::others_write, fs::perm_options::add);
+  EXPECT_EQ(run_with_hook_file(),
+            in_manifest("insecure: 'DIR/x.so' can be written by everybody", "chmod o-w 'DIR/x.so'"));
+}
+
+TEST_F(BadPluginFile, OneThatIsCutOffIsToldWithTheSizesThatShowIt) {
+  const std::string whole = contents(kBadPlugins + "/minimal.so");
+  const std::string said = run_with_bytes(whole.substr(0, whole.size() / 3));
+  const std::string size = std::to_string(whole.size() / 3);
+  // How long the compiler made the segment is its own affair.
+  EXPECT_THAT(said,
+              ::testing::MatchesRegex("DIR/train.toml:14:8: error: truncated: 'DIR/x.so' is cut off: a segment ends "
+                                      "at byte [0-9]+, the file has " +
+                                      size +
+                                      "\n  file = \"./x.so\"\n         .~~~~~~~~?\n  help: copy it or build it "
+                                      "again; is the disk full\\?\n"));
+}
+
+TEST_F(BadPluginFile, WhatItsNoteShowsIsFoundWithTheManifestsLine) {
+  const struct {
+    const char* plugin;
+    std::string problem, help;
+  } cases[] = {
+      {"no_note", "no_note: 'DIR/x.so' is a shared library, but no plugin: it has no BELAY note",
+       "does its source have a BELAY_MODULE line? were notes removed with objcopy?"},
+      {"note_without_abi", "no_note: 'DIR/x.so' has a corrupt note: \"abi\" is missing", "build it again"},
+      {"note_without_plugins", "no_note: 'DIR/x.so' has a corrupt note: \"plugins\" is empty", "build it again"},
+      {"abi_major", "abi_major: 'DIR/x.so' is built for ABI 7.0, this host speaks 0.1",
+       "rebuild it with the SDK of this host, or update the host to ABI 7.0"},
+      {"abi_minor", "abi_minor: 'DIR/x.so' needs ABI 0.99, this host has 0.1 (before 1.0 they must be equal)",
+       "rebuild it with the SDK of this host, or update the host to ABI 0.99"},
+      {"isa", "isa: 'DIR/x.so' is compiled for instructions that this processor lacks: sse2_of_the_future, avx9",
+       "rebuild it without -march=native, or with -march=x86-64-v2"},
+  };
+  for (const auto& c : cases) EXPECT_EQ(run_with(c.plugin), in_manifest(c.problem, c.help)) << c.plugin;
+}
+
+TEST_F(BadPluginFile, AModuleThatBreaksARuleIsRefusedByTheFieldsName) {
+  const std::string fill = "fill the module as abi.h says, or let BELAY_MODULE do it";
+  const std::string again = "build it again; was the file edited or replaced?";
+  const struct {
+    const char* plugin;
+    std::string problem, help;
+  } cases[] = {
+      {"hidden_module", "bad_module: 'DIR/x.so' has a plugin's note, but does not export belay_module_v0",
+       "build it with belay_add_plugin; does a version script or -fvisibility hide the symbol?"},
+      {"wrong_magic",
+       "bad_module: 'DIR/x.so' has a bad belay_module_v0: magic is 0x1122334455667788, must be 0x003079616c6562b3",
+       fill},
+      {"struct_size_0", "bad_module: 'DIR/x.so' has a bad belay_module_v0: struct_size is 0, must be at least 64",
+       fill},
+      {"null_table", "bad_module: 'DIR/x.so' has a bad belay_module_v0: plugins[0].table is null", fill},
+      {"no_create",
+       "bad_module: 'DIR/x.so' has a bad belay_module_v0: the table of hook \"minimal\" (struct_size 104) lacks the "
+       "mandatory slot create",
+       fill},
+      {"module_abi", "stale: 'DIR/x.so' has a note that is not its module's: the note says ABI 0.1, the module 0.2",
+       again},
+      {"other_note",
+       "stale: 'DIR/x.so' has a note that is not its module's: the module points at another text than the file's note",
+       again},
+  };
+  for (const auto& c : cases) EXPECT_EQ(run_with(c.plugin), in_log(c.problem, c.help)) << c.plugin;
+}
+
+TEST_F(BadPluginFile, WhatTheDynamicLinkerRefusesIsToldWithItsFix) {
+  // Where a plugin takes its libraries from.
+  fs::copy(kBadPlugins + "/deps", temp / "deps", fs::copy_options::recursive);
+  const std::string rpath = ", set LD_LIBRARY_PATH, or link the plugin with -Wl,-rpath,DIRECTORY; searched: ";
+  const struct {
+    const char* plugin;
+    std::string problem, help;
+  } cases[] = {
+      {"missing_dep",
+       "missing_dep: 'DIR/x.so' needs what cannot be loaded: libbelay_test_absent.so (wanted by DIR/x.so)",
+       "install it" + rpath + "the system's libraries (ld.so.cache)"},
+      {"missing_deps",
+       "missing_dep: 'DIR/x.so' needs what cannot be loaded: libbelay_test_absent.so (wanted by DIR/x.so), "
+       "libbelay_test_other_absent.so (wanted by DIR/deps/found/libbelay_test_middle.so, wanted by DIR/x.so)",
+       "install them" + rpath + "DIR/deps/found, the system's libraries (ld.so.cache)"},
+      {"undefined_symbol",
+       "undefined: 'DIR/x.so' uses the symbol `trainer::step(std::__cxx11::basic_string<char, std::char_traits<char>, "
+       "std::allocator<char> > const&)`, which nothing defines",
+       "link the library that has it; build with -Wl,-z,defs (belay_add_plugin does) to see this when linking"},
+      {"symbol_version",
+       "symbol_version: 'DIR/x.so' needs a newer system: BELAYTEST_3.10 of libbelay_test_versioned.so, which offers up "
+       "to BELAYTEST_2",
+       "build it on this system or an older one"},
+      {"static_tls", "static_tls: 'DIR/x.so' finds no room for its initial-exec thread-local storage",
+       "build it without -ftls-model=initial-exec, or set GLIBC_TUNABLES=glibc.rtld.optional_static_tls=16384"},
+  };
+  for (const auto& c : cases) EXPECT_EQ(run_with(c.plugin), in_log(c.problem, c.help)) << c.plugin;
+}
+
+TEST_F(BadPluginFile, AnInitializerThatThrowsOrExitsEndsTheRunWithItsName) {
+  EXPECT_EQ(
+      run_with("throwing_initializer"),
+      "error: plugin 'DIR/x.so' failed in its own initializers while it was loaded: it threw std::runtime_error: no "
+      "table.bin here\n  help: initializers of global objects must not throw\n");
+  EXPECT_EQ(run_with("exiting_initializer"),
+            "error: plugin 'DIR/x.so' ended the process (exit status 0) while it was loaded\n"
+            "  help: initializers of global objects must not call exit\n");
+}
+
+TEST_F(BadPluginFile, AnotherKindThanTheSectionWantsIsRefused) {
+  fs::copy_file(kBadPlugins + "/minimal.so", temp / "x.so");
+  const ProcessResult r =
+      belay({"run", regression(), "--set", "model.plugin=\"minimal\"", "--set", "model.file=\"x.so\""});
+  EXPECT_EQ(r.status, 3) << r.err;
+  EXPECT_EQ(told(r),
+            "--set model.plugin: error: not_found: 'DIR/x.so' offers no model\n  model.plugin=\"minimal\"\n"
+            "               ^~~~~~~~~\n  help: it offers hook \"minimal\"\n");
+  EXPECT_FALSE(fs::exists(run_dir()));
+}
+
+TEST_F(BadPluginFile, AnOptionThatTheConstructorRefusesIsTheManifestsMistake) {
+  fs::copy_file(kBadPlugins + "/throwing_constructor.so", temp / "x.so");
+  const ProcessResult r = belay({"run", regression("", "[[hooks]]\nfile = \"./x.so\"\nalpha = 2\n")});
+  EXPECT_EQ(r.status, 2) << r.err;
+  EXPECT_EQ(
+      told(r),
+      "error DIR/train.toml:13:1: cannot create hook \"choosy\" (x.so 1.0.0) of 'DIR/x.so': alpha must lie in (0, "
+      "1)\n");
+  EXPECT_FALSE(fs::exists(run_dir()));
+}
+
+TEST_F(BadPluginFile, ExceptionsAndCodesThatNobodyMayGiveNameThePluginThatGaveThem) {
+  fs::copy_file(kBadPlugins + "/misbehaving.so", temp / "x.so");
+  const std::vector<std::string> begun = {kEventFile, "lock", "manifest.toml"};
+  const std::vector<std::string> stepped = {"checkpoint", kEventFile, "lock", "manifest.toml", "model.ckpt-0"};
+  const struct {
+    const char* fault;
+    int status;
+    std::string said;
+    std::vector<std::string> made;
+  } cases[] = {
+      {"refuse", 2, "alpha must lie in (0, 1)", {}},
+      {"no instance", 3, "it gave no instance (self is null)", {}},
+      {"unknown code in create", 3, "what is this (unknown status code 4711)", {}},
+      {"unknown code", 1, "in begin: minus three (unknown status code -3)", begun},
+      {"escapes", 1, "in begin: two\\nlines \\x1b[31m and \\xff", begun},
+      {"throw", 1,
+       "in after_run at step 0: it let an exception escape, and is not called any more: std::runtime_error: boom",
+       stepped},
+  };
+  for (const auto& c : cases) {
+    fs::remove_all(run_dir());
+    const ProcessResult r =
+        belay({"run", regression("", std::string("[[hooks]]\nfile = \"./x.so\"\nfault = \"") + c.fault + "\"\n")});
+    EXPECT_EQ(r.status, c.status) << r.err;
+    const std::string expected = c.status == 1
+                                     ? "error training ended with an error: hook \"misbehaving\" (x.so 0.9) " + c.said
+                                     : "error DIR/train.toml:13:1: cannot create hook \"misbehaving\" (x.so 0.9) of "
+                                       "'DIR/x.so': " +
+                                           c.said;
+    EXPECT_THAT(lines_with(told(r), "error "), ::testing::ElementsAre(expected));
+    EXPECT_EQ(listing(run_dir()), c.made) << c.fault;
+  }
+}
+
+}  // namespace
+}  // namespace belay::runtime::testing
