@@ -1,0 +1,105 @@
+// docs/hooks.md against the notes of the hooks that were built.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "runtime/loader/search.h"
+#include "runtime/manifest/toml_text.h"
+#include "tests/docs/page.h"
+
+namespace belay::runtime {
+namespace {
+
+using testing::ElementsAreArray;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+std::string toml(bool value) { return value ? "true" : "false"; }
+std::string toml(std::int64_t value) { return std::to_string(value); }
+std::string toml(double value) { return toml_number(value); }
+std::string toml(const std::string& value) { return toml_string(value); }
+std::string toml(std::monostate) { return "[]"; }
+template <class T>
+std::string toml(const std::vector<T>& values) {
+  std::string text;
+  for (const T& value : values) text += (text.empty() ? "" : ", ") + toml(value);
+  return "[" + text + "]";
+}
+
+// ">= 0.001", "0 to 1"; empty where all values are allowed.
+std::string range_of(const OptionInfo& option) {
+  const auto number = [](double v) {
+    std::ostringstream text;
+    text << v;
+    return text.str();
+  };
+  if (option.min && option.max) return number(*option.min) + " to " + number(*option.max);
+  return option.min ? ">= " + number(*option.min) : "";
+}
+
+class HooksPage : public testing::Test {
+ protected:
+  std::vector<PluginInfo> hooks() const {
+    FilePolicy policy;
+    const PluginSearch search({{{BELAY_BINARY_DIR "/plugins", "the build"}}, {}}, policy, CpuFeatures());
+    std::vector<PluginInfo> hooks;
+    for (const FoundPlugin& plugin : search.plugins())
+      if (plugin.info.kind == PluginKind::kHook) hooks.push_back(plugin.info);
+    return hooks;
+  }
+  const PageSection& section_of(const PluginInfo& hook) const {
+    const PageSection* found = find_section(sections_, "`" + hook.name + "`");
+    if (found == nullptr) throw std::runtime_error("docs/hooks.md has no heading for " + hook.name);
+    return *found;
+  }
+  const std::vector<PageSection> sections_ = sections_of(read_source("docs/hooks.md"));
+};
+
+TEST_F(HooksPage, HasASectionForEachHookAndForNoOther) {
+  std::vector<std::string> built, documented;
+  for (const PluginInfo& hook : hooks()) built.push_back(hook.name);
+  for (const PageSection& section : sections_)
+    if (section.heading.rfind('`', 0) == 0) documented.push_back(code_of(section.heading));
+  std::sort(documented.begin(), documented.end());
+  std::sort(built.begin(), built.end());
+  EXPECT_THAT(documented, ElementsAreArray(built));
+}
+
+TEST_F(HooksPage, EachTableHasTheHooksOptionsInTheirOrder) {
+  for (const PluginInfo& hook : hooks()) {
+    std::vector<std::string> options;
+    for (const OptionInfo& option : hook.options) options.push_back(option.name);
+    EXPECT_THAT(first_column(section_of(hook).rows), ElementsAreArray(options)) << hook.name;
+  }
+}
+
+TEST_F(HooksPage, TypesRangesAndChoicesAreThoseOfTheNote) {
+  for (const PluginInfo& hook : hooks())
+    for (const Row& row : section_of(hook).rows) {
+      SCOPED_TRACE(hook.name + "." + row.at(0));
+      const OptionInfo* option = hook.option(code_of(row.at(0)));
+      ASSERT_NE(option, nullptr);
+      EXPECT_THAT(row.at(1), StartsWith(type_name(*option)));
+      EXPECT_THAT(row.at(1), HasSubstr(range_of(*option)));
+      for (const std::string& choice : option->choices) EXPECT_THAT(row.at(1), HasSubstr("\"" + choice + "\""));
+    }
+}
+
+TEST_F(HooksPage, DefaultsAreThoseOfTheNote) {
+  for (const PluginInfo& hook : hooks())
+    for (const Row& row : section_of(hook).rows) {
+      SCOPED_TRACE(hook.name + "." + row.at(0));
+      const OptionInfo* option = hook.option(code_of(row.at(0)));
+      ASSERT_NE(option, nullptr);
+      if (option->default_value) {
+        const auto text = [](const auto& value) { return toml(value); };
+        EXPECT_EQ(row.at(2), "`" + std::visit(text, *option->default_value) + "`");
+      } else {
+        EXPECT_THAT(row.at(2), StartsWith(option->required ? "required" : "not set"));
+      }
+    }
+}
+
+}  // namespace
+}  // namespace belay::runtime

@@ -1,0 +1,103 @@
+// A page of the documentation as the tests look at it: its headings, and the tables below each.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace belay::runtime {
+
+using Row = std::vector<std::string>;  // cells without the spaces round them
+
+struct PageSection {
+  std::string heading;    // without the #s
+  std::string text;       // all lines below it
+  std::vector<Row> rows;  // of all its tables, without their heads
+};
+
+inline std::string read_source(const std::string& path) {
+  std::ifstream file(BELAY_SOURCE_DIR "/" + path);
+  EXPECT_TRUE(file) << path << " cannot be read";
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+inline std::string trimmed(const std::string& text) {
+  const std::size_t first = text.find_first_not_of(' ');
+  return first == text.npos ? "" : text.substr(first, text.find_last_not_of(' ') - first + 1);
+}
+
+// "| a | b |"; "\|" stands for a bar inside a cell.
+inline Row cells_of(const std::string& line) {
+  Row cells;
+  std::string cell;
+  for (std::size_t i = 1; i < line.size(); ++i) {
+    if (line[i] == '\\' && i + 1 < line.size() && line[i + 1] == '|') {
+      cell += line[++i];
+    } else if (line[i] == '|') {
+      cells.push_back(trimmed(cell));
+      cell.clear();
+    } else {
+      cell += line[i];
+    }
+  }
+  return cells;
+}
+
+inline std::vector<PageSection> sections_of(const std::string& page) {
+  std::vector<PageSection> sections;
+  std::istringstream lines(page);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.rfind('#', 0) == 0) {
+      sections.push_back({trimmed(line.substr(line.find_first_not_of('#'))), "", {}});
+    } else if (!sections.empty()) {
+      PageSection& section = sections.back();
+      section.text += line + "\n";
+      if (line.rfind("|---", 0) == 0) {
+        section.rows.pop_back();  // what stands above the line is the table's head
+      } else if (line.rfind('|', 0) == 0) {
+        section.rows.push_back(cells_of(line));
+      }
+    }
+  }
+  return sections;
+}
+
+inline const PageSection* find_section(const std::vector<PageSection>& sections, const std::string& heading) {
+  for (const PageSection& s : sections)
+    if (s.heading == heading) return &s;
+  return nullptr;
+}
+
+// What stands between the first two backticks.
+inline std::string code_of(const std::string& cell) {
+  const std::size_t begin = cell.find('`');
+  if (begin == cell.npos) return "";
+  return cell.substr(begin + 1, cell.find('`', begin + 1) - begin - 1);
+}
+
+inline std::vector<std::string> first_column(const std::vector<Row>& rows) {
+  std::vector<std::string> names;
+  for (const Row& row : rows) names.push_back(code_of(row.at(0)));
+  return names;
+}
+
+// The indented block of `page` that has a line beginning with `first`, without the indentation; from that line on.
+inline std::string code_block(const std::string& page, const std::string& first) {
+  std::string block;
+  std::istringstream lines(page);
+  for (std::string line; std::getline(lines, line);) {
+    const bool indented = line.rfind("    ", 0) == 0;
+    if (block.empty() && line.rfind("    " + first, 0) != 0) continue;
+    if (!indented && !line.empty()) break;
+    block += (indented ? line.substr(4) : "") + "\n";
+  }
+  EXPECT_FALSE(block.empty()) << "no code begins with " << first;
+  return block;
+}
+
+}  // namespace belay::runtime
