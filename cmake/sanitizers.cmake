@@ -11,6 +11,11 @@ elseif(NOT BELAY_SANITIZE STREQUAL "")
   message(FATAL_ERROR "BELAY_SANITIZE is '${BELAY_SANITIZE}'; use address, thread or nothing")
 endif()
 
+# The fuzzer sees which branches of the libraries an input takes.
+if(BELAY_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
 # Hardening, in every build.
 add_compile_options(-fstack-protector-strong)
 add_compile_definitions(_GLIBCXX_ASSERTIONS)

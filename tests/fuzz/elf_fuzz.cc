@@ -1,4 +1,4 @@
-// libFuzzer target: plugin files. Seeds: any plugins of the build tree.
+// libFuzzer target: plugin files. elf_seed.so, which is built beside it, is the seed.
 #include <cstddef>
 #include <cstdint>
 
