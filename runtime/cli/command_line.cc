@@ -22,6 +22,7 @@ constexpr Command kCommands[] = {
     {"show", "MANIFEST.toml", "prints the effective manifest, every default filled in"},
     {"plugins", "", "lists the plugins that are found, and the files that are not usable"},
     {"describe", "NAME|KIND:NAME|FILE.so", "tells what a plugin is and what options it takes"},
+    {"validate", "FILE.so", "tries a plugin library against the whole contract, each check in a process of its own"},
     {"new", "KIND NAME", "makes a folder NAME with a plugin that works: source, test, build, manifest"},
     {"schema", "", "prints the manifest's JSON Schema, with the options of every plugin that is found"},
 };
@@ -30,13 +31,21 @@ po::options_description options_of(std::string_view command) {
   po::options_description d("options");
   auto add = d.add_options();
   if (command == "run" || command == "check" || command == "show")
-    add("set", po::value<std::vector<std::string>>()->value_name("KEY=VALUE"), "overrides a key of the manifest; may be given again");
+    add("set", po::value<std::vector<std::string>>()->value_name("KEY=VALUE"),
+        "overrides a key of the manifest; may be given again");
   if (command == "run") {
     add("dry-run", "says what would be done; writes nothing");
     add("from-scratch", "begins at step 0; what an earlier run left is moved aside");
     add("log-format", po::value<std::string>()->default_value("text")->value_name("text|json"), "of the log on stderr");
   }
-  if (command == "plugins" || command == "describe") add("json", "as JSON");
+  if (command == "validate") {
+    add("set", po::value<std::vector<std::string>>()->value_name("OPTION=VALUE"),
+        "an option of the plugin; may be given again");
+    add("seed", po::value<std::uint64_t>()->default_value(42)->value_name("N"), "of everything random");
+    add("seconds", po::value<double>()->default_value(30)->value_name("S"), "that a check may take");
+    add("in-process", "no child processes, for a debugger; the first crash ends everything");
+  }
+  if (command == "plugins" || command == "describe" || command == "validate") add("json", "as JSON");
   add("help", "this text");
   return d;
 }
@@ -78,11 +87,12 @@ po::variables_map parse(const std::string& command, const std::vector<std::strin
 }
 
 std::string one_argument(const std::string& command, const po::variables_map& values, const char* what) {
-  const auto given = values.count("argument") == 0 ? std::vector<std::string>{}
-                                                   : values["argument"].as<std::vector<std::string>>();
+  const auto given =
+      values.count("argument") == 0 ? std::vector<std::string>{} : values["argument"].as<std::vector<std::string>>();
   if (given.size() == 1) return given[0];
   throw UsageError("belay " + command + " takes one " + what + ", " +
-                   (given.empty() ? std::string("none was given") : std::to_string(given.size()) + " were given: " + escaped(joined(given))) +
+                   (given.empty() ? std::string("none was given")
+                                  : std::to_string(given.size()) + " were given: " + escaped(joined(given))) +
                    "; see belay " + command + " --help");
 }
 
@@ -126,11 +136,26 @@ SchemaArguments parse_schema(const std::vector<std::string>& args, bool& help) {
   return {};
 }
 
+ValidateArguments parse_validate(const std::vector<std::string>& args, bool& help) {
+  const po::variables_map values = parse("validate", args, help);
+  ValidateArguments out;
+  if (help) return out;
+  out.file = one_argument("validate", values, "plugin file");
+  out.options.sets = sets_of(values);
+  out.options.seed = values["seed"].as<std::uint64_t>();
+  out.options.seconds = values["seconds"].as<double>();
+  if (!(out.options.seconds >= 0.1 && out.options.seconds <= 86400))
+    throw UsageError("belay validate: --seconds must be from 0.1 to 86400");
+  out.options.in_process = values.count("in-process") != 0;
+  out.json = values.count("json") != 0;
+  return out;
+}
+
 NewArguments parse_new(const std::vector<std::string>& args, bool& help) {
   const po::variables_map values = parse("new", args, help);
   if (help) return {};
-  const auto given = values.count("argument") == 0 ? std::vector<std::string>{}
-                                                   : values["argument"].as<std::vector<std::string>>();
+  const auto given =
+      values.count("argument") == 0 ? std::vector<std::string>{} : values["argument"].as<std::vector<std::string>>();
   if (given.size() != 2)
     throw UsageError("belay new takes a kind and a name, as in: belay new hook loss_ceiling; see belay new --help");
   return {given[0], given[1]};
@@ -167,7 +192,8 @@ std::string help_text(std::string_view name) {
   if (c == nullptr) return "";
   std::ostringstream out;
   out << "usage: belay " << c->name << (*c->arguments == 0 ? "" : " ") << c->arguments << " [OPTIONS]\n\n"
-      << c->what << "\n\n" << options_of(name);
+      << c->what << "\n\n"
+      << options_of(name);
   return out.str();
 }
 

@@ -7,6 +7,7 @@
 
 #include "belay/error.h"
 #include "runtime/platform/logger.h"
+#include "runtime/validate/validate.h"
 
 namespace belay::runtime {
 
@@ -31,6 +32,11 @@ struct PluginsArguments {
   bool json = false;
 };
 struct SchemaArguments {};
+struct ValidateArguments {
+  std::string file;
+  ValidateOptions options;
+  bool json = false;
+};
 struct NewArguments {
   std::string kind;
   std::string name;
@@ -45,6 +51,7 @@ RunArguments parse_run(const std::vector<std::string>& args, bool& help);
 ManifestArguments parse_manifest_command(const std::string& command, const std::vector<std::string>& args, bool& help);
 PluginsArguments parse_plugins(const std::vector<std::string>& args, bool& help);
 SchemaArguments parse_schema(const std::vector<std::string>& args, bool& help);
+ValidateArguments parse_validate(const std::vector<std::string>& args, bool& help);
 NewArguments parse_new(const std::vector<std::string>& args, bool& help);
 DescribeArguments parse_describe(const std::vector<std::string>& args, bool& help);
 

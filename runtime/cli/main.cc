@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "belay/abi.h"
-#include "runtime/platform/build_id.h"
 #include "runtime/cli/command_line.h"
 #include "runtime/cli/describe_command.h"
 #include "runtime/cli/exit_status.h"
@@ -18,6 +17,8 @@
 #include "runtime/cli/plugins_command.h"
 #include "runtime/cli/run_command.h"
 #include "runtime/cli/schema_command.h"
+#include "runtime/cli/validate_command.h"
+#include "runtime/platform/build_id.h"
 #include "runtime/platform/text.h"
 
 namespace {
@@ -53,6 +54,10 @@ int dispatch(const std::string& command, const std::vector<std::string>& args) {
   if (command == "describe")
     return unless_help(parse_describe(args, help), [](const DescribeArguments& a) {
       return describe_command(a.what, default_search(), a.json, std::cout, std::cerr);
+    });
+  if (command == "validate")
+    return unless_help(parse_validate(args, help), [](const ValidateArguments& a) {
+      return validate_command(a.file, a.options, a.json, std::cout, std::cerr);
     });
   if (command == "new")
     return unless_help(parse_new(args, help), [](const NewArguments& a) {

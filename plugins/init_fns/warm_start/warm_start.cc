@@ -30,6 +30,11 @@ std::string type_text(belay::DType dtype, const belay::Dims& dims) {
 // A regular expression that must match from a name's start.
 struct Pattern {
   explicit Pattern(std::string_view given) : text(given) {
+    // std::regex takes stack for each character.
+    constexpr std::size_t kLongest = 1000;
+    if (text.size() > kLongest)
+      belay::fail(Code::kInvalidArgument, "'vars' has a regular expression of " + std::to_string(text.size()) +
+                                              " characters; at most " + std::to_string(kLongest) + " are allowed");
     try {
       regex.assign(text);
     } catch (const std::regex_error& e) {

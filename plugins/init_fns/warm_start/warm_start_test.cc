@@ -48,6 +48,11 @@ TEST(WarmStart, RefusesUnusableOptions) {
               InitFnDriver init(module(), {{"from", kPath}, {"names.head/w", 3}});
             }),
             "INVALID_ARGUMENT: 'names.head/w' must be a text: a name in the checkpoint");
+  // So long a one overflows the stack of std::regex.
+  EXPECT_EQ(error_of([] {
+              InitFnDriver init(module(), {{"from", kPath}, {"vars", Texts{std::string(100'000, 'x')}}});
+            }),
+            "INVALID_ARGUMENT: 'vars' has a regular expression of 100000 characters; at most 1000 are allowed");
 }
 
 TEST(WarmStart, TakesAllTrainableVariablesThatTheCheckpointHas) {

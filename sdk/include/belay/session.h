@@ -61,6 +61,13 @@ class RawRunOptions {
   std::vector<belay_str> watches_;
 };
 
+// What a host's function gave. One that the host lacks gives null, which nobody must be handed.
+template <class T>
+T* given(T* p, const char* slot) {
+  if (p == nullptr) fail(Code::kUnimplemented, std::string("the other side offers no '") + slot + "'");
+  return p;
+}
+
 }  // namespace detail
 
 // Anything that can be fetched.
@@ -83,7 +90,10 @@ class RunArgs {
   RunArgs(std::initializer_list<FetchRef> fetches) {
     for (const FetchRef& f : fetches) fetch(f);
   }
-  RunArgs(RunArgs&&) noexcept = default;  // so that a hook can build one in a loop and return it
+  // So that a hook can build one in a loop and return it. Not defaulted: it would copy what was never set.
+  RunArgs(RunArgs&& o) noexcept : n_(o.n_), more_(std::move(o.more_)), extras_(std::move(o.extras_)) {
+    for (std::size_t i = 0; i < n_ && i < kInline; ++i) inline_[i] = o.inline_[i];
+  }
   RunArgs& operator=(const RunArgs&) = delete;
 
   RunArgs& fetch(const FetchRef& f) {
@@ -251,8 +261,10 @@ class Session {
   RunResult run(const std::vector<FetchRef>& fetches, const std::vector<std::pair<Output, Tensor>>& feeds = {},
                 const RunOptions& options = {}) const {
     std::vector<belay_output> outputs;
+    outputs.reserve(fetches.size());
     for (const FetchRef& f : fetches) outputs.push_back(f.raw());
     std::vector<belay_feed> raw_feeds;
+    raw_feeds.reserve(feeds.size());
     for (const auto& [output, tensor] : feeds) raw_feeds.push_back({output.raw(), tensor.view()});
     detail::RawRunOptions raw_options;
     const belay_run_args args{outputs.data(), outputs.size(), raw_feeds.data(), raw_feeds.size(),
@@ -268,7 +280,7 @@ class Session {
     return run({f})[0].template scalar<T>();
   }
 
-  Graph graph() const { return Graph(&s_->graph, s_->session.graph(self_)); }
+  Graph graph() const { return Graph(&s_->graph, detail::given(s_->session.graph(self_), "session.graph")); }
   // The saved variables, in a fixed order.
   std::vector<VariableInfo> variables() const {
     std::vector<VariableInfo> out;
@@ -286,7 +298,9 @@ class Session {
     detail::Status status;
     status.check(s_->session.assign(self_, detail::str(variable), &value.raw(), status));
   }
-  Coordinator coordinator() const { return Coordinator(&s_->coordinator, s_->session.coordinator(self_)); }
+  Coordinator coordinator() const {
+    return Coordinator(&s_->coordinator, detail::given(s_->session.coordinator(self_), "session.coordinator"));
+  }
   belay_session* raw() const noexcept { return self_; }
 
  private:
@@ -299,7 +313,9 @@ class RunContext {
   RunContext(const detail::Services* services, belay_run* self) noexcept : s_(services), self_(self) {}
 
   // The raw session: runs through it trigger no hooks.
-  Session session() const { return Session(s_, s_->session.run_session(self_)); }
+  Session session() const {
+    return Session(s_, detail::given(s_->session.run_session(self_), "session.run_session"));
+  }
   // The session stops after this run's after_run calls. The reason is what the user reads at the end.
   void request_stop(std::string_view reason) { s_->session.run_request_stop(self_, detail::str(reason)); }
   bool stop_requested() const { return s_->session.run_stop_requested(self_) != 0; }

@@ -1,0 +1,71 @@
+#include "runtime/cli/validate_command.h"
+
+#include <filesystem>
+#include <iomanip>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "belay/error.h"
+#include "runtime/cli/exit_status.h"
+#include "runtime/platform/text.h"
+
+namespace belay::runtime {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kCheckWidth = 28;
+
+void print(const CheckResult& result, std::ostream& out) {
+  out << "  " << std::left << std::setw(kCheckWidth) << result.check << verdict_name(result.verdict) << "\n";
+  if (result.text.empty()) return;
+  // A load error brings its help on a line of its own.
+  std::size_t begin = 0;
+  while (begin <= result.text.size()) {
+    const std::size_t end = std::min(result.text.find('\n', begin), result.text.size());
+    out << "    " << escaped(result.text.substr(begin, end - begin)) << "\n";
+    begin = end + 1;
+  }
+}
+
+std::string sums(const std::map<Verdict, int>& counts) {
+  const auto n = [&](Verdict v) { return counts.count(v) == 0 ? 0 : counts.at(v); };
+  return std::to_string(n(Verdict::kPassed)) + " passed, " + std::to_string(n(Verdict::kFailed)) + " failed, " +
+         std::to_string(n(Verdict::kSkipped)) + " skipped";
+}
+
+}  // namespace
+
+int validate_command(const std::string& file, const ValidateOptions& options, bool json, std::ostream& out,
+                     std::ostream& err) {
+  const std::string path = std::filesystem::absolute(file).lexically_normal().string();
+  std::map<Verdict, int> counts;
+  std::string plugin = "no plugin yet";
+  Json all = Json::array();
+  try {
+    validate(path, options, [&](const CheckResult& result) {
+      ++counts[result.verdict];
+      if (json) {
+        all.push_back(Json{{"plugin", result.plugin},
+                           {"check", result.check},
+                           {"verdict", verdict_name(result.verdict)},
+                           {"text", result.text}});
+        return;
+      }
+      if (result.plugin != plugin) out << (result.plugin.empty() ? path : result.plugin) << "\n";
+      plugin = result.plugin;
+      print(result, out);
+      out.flush();
+    });
+  } catch (const Error& e) {
+    err << e.what();
+    return kExitUsage;
+  }
+  if (json)
+    out << all.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+  else
+    out << sums(counts) << "\n";
+  return counts.count(Verdict::kFailed) == 0 ? kExitDone : kExitPlugin;
+}
+
+}  // namespace belay::runtime

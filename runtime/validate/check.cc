@@ -1,0 +1,17 @@
+#include "runtime/validate/check.h"
+
+namespace belay::runtime {
+
+std::string text_of(const Error& error) { return std::string(code_name(error.code())) + ": " + error.what(); }
+
+void require_explained(const std::string& where, const Error& error) {
+  const auto code = static_cast<std::int32_t>(error.code());
+  const bool known =
+      code == BELAY_STOP || code == BELAY_DIVERGED ||
+      (code > BELAY_OK && (code == BELAY_INTERNAL || std::string(code_name(error.code())) != "INTERNAL"));
+  if (!known) throw CheckFailed(where + " returned " + std::to_string(code) + ", which is no code of abi.h");
+  if (error.message().empty())
+    throw CheckFailed(where + " failed with " + code_name(error.code()) + " and no text; say what is wrong");
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,104 @@
+// What `belay validate` asks of a plugin, one question a check. Checks stand in lists, one per kind of plugin and one
+// that every kind shares; validate.h runs them, each in a process of its own.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "belay/abi.h"
+#include "belay/error.h"
+#include "belay/testing/option_values.h"
+#include "runtime/loader/note.h"
+
+namespace belay::runtime {
+
+// A plugin of a library that is loaded.
+struct Subject {
+  const belay_module& module;
+  PluginInfo info;
+  belay::testing::OptionValues options;  // given by the user; required ones that he did not give are made up
+  std::vector<std::string> made_up;      // their names
+  bool options_are_given = false;        // some of them, by the user
+  std::uint64_t seed = 0;                // of everything random
+};
+
+// A check returns where the plugin does what is asked, and throws one of these where it does not, or where that cannot
+// be told. Anything else that comes out of a check was thrown by the plugin past its own boundary.
+class CheckFailed : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+class CheckSkipped : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+struct Check {
+  const char* name;  // "drive.life"
+  void (*run)(const Subject&);
+};
+
+std::vector<Check> create_checks();  // of every kind; the first says whether it can be created at all
+std::vector<Check> hook_checks();
+std::vector<Check> saver_checks();
+std::vector<Check> init_fn_checks();
+std::vector<Check> model_checks();
+std::vector<Check> input_checks();
+
+// "NOT_FOUND: the graph has no 'x'"
+std::string text_of(const Error& error);
+
+// An error of the plugin must have a code of the list and a text. `where`: "begin", "create with max = 3".
+void require_explained(const std::string& where, const Error& error);
+
+// Runs f; an error that is explained is all right.
+template <class F>
+void may_refuse(const std::string& where, F&& f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    require_explained(where, e);
+  }
+}
+
+// Runs f, which must end with an explained error.
+template <class F>
+void must_refuse(const std::string& where, F&& f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    require_explained(where, e);
+    return;
+  }
+  throw CheckFailed(where + " was not refused");
+}
+
+// Runs f, which must not end with an error.
+template <class F>
+void must_succeed(const std::string& where, F&& f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    require_explained(where, e);
+    throw CheckFailed(where + " failed: " + text_of(e));
+  }
+}
+
+// As must_succeed; but where the plugin does not find what it needs among the made-up things, the check is skipped.
+template <class F>
+void needs(const std::string& where, const std::string& made_up_things, F&& f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    require_explained(where, e);
+    if (e.code() != Code::kNotFound && e.code() != Code::kInvalidArgument && e.code() != Code::kFailedPrecondition &&
+        e.code() != Code::kUnimplemented)
+      throw CheckFailed(where + " failed: " + text_of(e));
+    throw CheckSkipped(where + " does not find what it needs in " + made_up_things + ": " + text_of(e) +
+                       "; give its options with --set");
+  }
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,117 @@
+#include "runtime/validate/child_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <iostream>
+
+#include "belay/detail/parse_options.h"
+#include "belay/error.h"
+
+namespace belay::runtime {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+int checked(int result, const char* what) {
+  if (result < 0) fail(Code::kInternal, std::string(what) + ": " + std::strerror(errno));
+  return result;
+}
+
+// A file in memory that takes what the child writes.
+class Capture {
+ public:
+  explicit Capture(const char* name) : fd_(checked(::memfd_create(name, MFD_CLOEXEC), "memfd_create")) {}
+  Capture(const Capture&) = delete;
+  Capture& operator=(const Capture&) = delete;
+  ~Capture() { ::close(fd_); }
+  int fd() const { return fd_; }
+  std::string text() const {
+    constexpr std::size_t kMost = 64 << 10;
+    std::string text(kMost, '\0');
+    const ssize_t n = ::pread(fd_, text.data(), text.size(), 0);
+    text.resize(n < 0 ? 0 : static_cast<std::size_t>(n));
+    return text;
+  }
+
+ private:
+  int fd_;
+};
+
+[[noreturn]] void work_in_child(const std::function<std::string()>& work, int out, int err, int report) {
+  ::dup2(out, STDOUT_FILENO);
+  ::dup2(err, STDERR_FILENO);
+  const std::string text = work();
+  std::fflush(nullptr);
+  std::cout.flush();
+  for (std::size_t done = 0; done < text.size();) {
+    const ssize_t n = ::write(report, text.data() + done, text.size() - done);
+    if (n <= 0) break;
+    done += static_cast<std::size_t>(n);
+  }
+  ::_exit(0);
+}
+
+// Until the other end is closed; false where that takes too long.
+bool read_all(int fd, double seconds, std::string& text) {
+  const auto deadline = Clock::now() + std::chrono::duration<double>(seconds);
+  char buffer[4096];
+  for (;;) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    pollfd wait{fd, POLLIN, 0};
+    const int ready = ::poll(&wait, 1, left < 0 ? 0 : static_cast<int>(left) + 1);
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0) return false;
+    const ssize_t n = ::read(fd, buffer, sizeof(buffer));
+    if (n <= 0) return true;
+    text.append(buffer, static_cast<std::size_t>(n));
+  }
+}
+
+std::string ending_of(int status, bool reported) {
+  if (WIFSIGNALED(status)) {
+    const int s = WTERMSIG(status);
+    return "crashed with signal " + std::to_string(s) + " (" + ::strsignal(s) + ")";
+  }
+  if (WEXITSTATUS(status) != 0 || !reported)
+    return "ended the process with status " + std::to_string(WEXITSTATUS(status));
+  return "";
+}
+
+}  // namespace
+
+ChildOutcome run_in_child(const std::function<std::string()>& work, double seconds) {
+  const Capture out("stdout"), err("stderr");
+  int pipe[2];
+  checked(::pipe2(pipe, O_CLOEXEC), "pipe2");
+  std::fflush(nullptr);
+  std::cout.flush();
+  const pid_t child = checked(::fork(), "fork");
+  if (child == 0) {
+    ::close(pipe[0]);
+    work_in_child(work, out.fd(), err.fd(), pipe[1]);
+  }
+  ::close(pipe[1]);
+  ChildOutcome outcome;
+  const bool in_time = read_all(pipe[0], seconds, outcome.report);
+  ::close(pipe[0]);
+  if (!in_time) ::kill(child, SIGKILL);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  outcome.ending = in_time ? ending_of(status, !outcome.report.empty())
+                           : "did not end within " + detail::number_text(seconds) + " s";
+  outcome.output = out.text();
+  outcome.errors = err.text();
+  return outcome;
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,209 @@
+// Creating an instance, of any kind of plugin: what options it takes and refuses, and that instances are independent.
+#include <cmath>
+#include <limits>
+
+#include "belay/testing/temporary_folder.h"
+#include "belay/testing/testing.h"
+#include "runtime/platform/text.h"
+#include "runtime/validate/check.h"
+#include "runtime/validate/process_state.h"
+
+namespace belay::runtime {
+namespace {
+
+using belay::testing::OptionValue;
+using belay::testing::OptionValues;
+using Texts = std::vector<std::string>;
+
+// A host with every service that is there while an instance is made.
+struct FullHost {
+  FullHost() {
+    belay::testing::FakeState::offer(host);
+    belay::testing::FakeTensors::offer(host);
+    host.run_directory = folder.path();
+  }
+  belay::testing::TemporaryFolder folder;
+  belay::testing::FakeHost host;
+  belay::testing::FakeGraph graph{host};
+  belay::testing::FakeSession session{host, graph};
+  belay::testing::FakeEvents events{host};
+  belay::testing::FakeCheckpoints checkpoints{host};
+  belay::testing::FakeFiles files{host};
+};
+
+// f(table), whatever the kind.
+template <class F>
+void with_table(const Subject& subject, F&& f) {
+  using belay::testing::find_table;
+  const belay_module& m = subject.module;
+  const std::string& name = subject.info.name;
+  switch (subject.info.kind) {
+    case PluginKind::kHook: return f(find_table<belay_hook_api>(m, name));
+    case PluginKind::kSaver: return f(find_table<belay_saver_api>(m, name));
+    case PluginKind::kInitFn: return f(find_table<belay_init_fn_api>(m, name));
+    case PluginKind::kModel: return f(find_table<belay_model_api>(m, name));
+    case PluginKind::kInput: return f(find_table<belay_input_api>(m, name));
+  }
+}
+
+// An instance, made and destroyed.
+void make(const Subject& subject, const OptionValues& options) {
+  with_table(subject, [&](const auto* table) {
+    FullHost host;
+    const auto adopted = detail::adopt(table);
+    const auto instance = options.create(host.host, &adopted);
+    if (!instance) throw CheckFailed("create succeeded but gave no instance");
+  });
+}
+
+void created(const Subject& subject) {
+  try {
+    make(subject, subject.options);
+  } catch (const Error& e) {
+    require_explained("create", e);
+    if (subject.options_are_given || e.code() != Code::kInvalidArgument)
+      throw CheckFailed("create failed: " + text_of(e));
+    throw CheckSkipped("create wants other options than the defaults" +
+                       (subject.made_up.empty() ? "" : " and what was made up for " + joined(subject.made_up)) + ": " +
+                       text_of(e) + "; give them with --set");
+  }
+}
+
+void two_instances(const Subject& subject) {
+  with_table(subject, [&](const auto* table) {
+    FullHost host;
+    const auto adopted = detail::adopt(table);
+    const auto first = subject.options.create(host.host, &adopted);
+    {
+      const auto second = subject.options.create(host.host, &adopted);
+      if (first.self() == second.self()) throw CheckFailed("two instances are one: create gave the same pointer twice");
+    }
+    const auto third = subject.options.create(host.host, &adopted);
+    if (first.self() == third.self()) throw CheckFailed("create gave the pointer of an instance that is still alive");
+  });
+}
+
+void hundred_times(const Subject& subject) {
+  make(subject, subject.options);  // what is set up once is set up now
+  const ProcessResources before;
+  for (int i = 0; i < 100; ++i) make(subject, subject.options);
+  if (const std::string more = ProcessResources().more_than(before); !more.empty())
+    throw CheckFailed("create and destroy, a hundred times, left " + more);
+}
+
+void unknown_option(const Subject& subject) {
+  must_refuse("an option that it does not have",
+              [&] { make(subject, subject.options.with(OptionValue("no-such-option", 1))); });
+}
+
+// A value that is of no use for this option.
+OptionValue of_wrong_type(const OptionInfo& option) {
+  if (option.list) return OptionValue(option.name, true);
+  switch (option.type) {
+    case OptionType::kString:
+    case OptionType::kPath: return OptionValue(option.name, 7);
+    default: return OptionValue(option.name, Texts{"seven"});
+  }
+}
+
+void wrong_types(const Subject& subject) {
+  for (const OptionInfo& option : subject.info.options) {
+    if (option.type == OptionType::kTable) continue;
+    must_refuse("option '" + option.name + "' of a wrong type",
+                [&] { make(subject, subject.options.with(of_wrong_type(option))); });
+  }
+}
+
+OptionValue number_of(const OptionInfo& option, double value) {
+  if (option.type == OptionType::kInt) {
+    const auto whole = static_cast<std::int64_t>(value);
+    return option.list ? OptionValue(option.name, std::vector<std::int64_t>{whole}) : OptionValue(option.name, whole);
+  }
+  return option.list ? OptionValue(option.name, std::vector<double>{value}) : OptionValue(option.name, value);
+}
+
+double outside(const OptionInfo& option, double limit, double direction) {
+  return option.type == OptionType::kInt ? limit + direction : std::nextafter(limit, direction * HUGE_VAL);
+}
+
+// Integers beyond this are not exact as the note's numbers.
+constexpr double kLargestExact = 9007199254740992.0;
+
+void check_limit(const Subject& subject, const OptionInfo& option, double limit, double direction) {
+  const std::string at = "option '" + option.name + "' = " + detail::number_text(limit);
+  may_refuse(at, [&] { make(subject, subject.options.with(number_of(option, limit))); });
+  if (std::abs(limit) >= kLargestExact && option.type == OptionType::kInt) return;
+  must_refuse("option '" + option.name + "' just " + (direction < 0 ? "below " : "above ") + detail::number_text(limit),
+              [&] { make(subject, subject.options.with(number_of(option, outside(option, limit, direction)))); });
+}
+
+void ranges(const Subject& subject) {
+  for (const OptionInfo& option : subject.info.options) {
+    if (option.min) check_limit(subject, option, *option.min, -1);
+    if (option.max) check_limit(subject, option, *option.max, 1);
+    if (!option.choices.empty()) {
+      const std::string other = "no such choice";
+      must_refuse("option '" + option.name + "' = \"" + other + "\"", [&] {
+        make(subject, subject.options.with(option.list ? OptionValue(option.name, Texts{other})
+                                                       : OptionValue(option.name, other)));
+      });
+    }
+    if (option.type == OptionType::kFloat && !option.list)
+      may_refuse("option '" + option.name + "' = nan", [&] {
+        make(subject, subject.options.with(OptionValue(option.name, std::numeric_limits<double>::quiet_NaN())));
+      });
+  }
+}
+
+void strange_texts(const Subject& subject) {
+  const std::string texts[] = {"", std::string(100'000, 'x'), "\xff\xfe\x80", std::string("a\0b", 3),
+                               "a\nb\x1b[31m%s%n"};
+  for (const OptionInfo& option : subject.info.options) {
+    if ((option.type != OptionType::kString && option.type != OptionType::kPath) || !option.choices.empty()) continue;
+    for (const std::string& text : texts)
+      may_refuse("a strange text for option '" + option.name + "'", [&] {
+        make(subject, subject.options.with(option.list ? OptionValue(option.name, Texts{text})
+                                                       : OptionValue(option.name, text)));
+      });
+  }
+}
+
+// A host whose tables are shorter, or longer, than those that the plugin was built with.
+void other_hosts(const Subject& subject) {
+  struct LongHost {
+    belay_host_api known;
+    const void* unknown[4];
+  };
+  with_table(subject, [&](const auto* table) {
+    FullHost host;
+    const auto adopted = detail::adopt(table);
+    LongHost longer{*host.host.api(), {&host, &host, &host, &host}};
+    longer.known.struct_size = sizeof(longer);
+    belay_host_api shorter = *host.host.api();
+    shorter.struct_size = offsetof(belay_host_api, service);
+    const belay_host_api* const hosts[] = {&shorter, &longer.known};
+    for (const belay_host_api* api : hosts) {
+      may_refuse("create in a host whose table has another length", [&] {
+        void* self = nullptr;
+        detail::Status status;
+        status.check(adopted.create(api, host.host.raw(), nullptr, 0, &self, status));
+        if (self != nullptr) adopted.destroy(self);
+      });
+    }
+  });
+}
+
+}  // namespace
+
+std::vector<Check> create_checks() {
+  return {{"create.options", created},
+          {"create.two", two_instances},
+          {"create.hundred", hundred_times},
+          {"create.unknown_option", unknown_option},
+          {"create.wrong_types", wrong_types},
+          {"create.ranges", ranges},
+          {"create.strange_texts", strange_texts},
+          {"create.other_hosts", other_hosts}};
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,68 @@
+// An init function on made-up variables, with a made-up checkpoint.
+#include "belay/testing/testing.h"
+#include "runtime/validate/check.h"
+#include "runtime/validate/made_up.h"
+
+namespace belay::runtime {
+namespace {
+
+using belay::testing::DriverSetup;
+using belay::testing::InitFnDriver;
+
+DriverSetup setup_of(const Subject& subject) {
+  DriverSetup setup;
+  setup.plugin = subject.info.name;
+  return setup;
+}
+
+void add_variables(InitFnDriver& init) {
+  init.variable("dense/kernel", Tensor({2}, {0.f, 0.f}));
+  init.variable("dense/bias", Tensor(0.f));
+  init.variable("global_step", Tensor(std::int64_t{0}), false);
+  init.checkpoints().add(kMadeUpPath, {{"dense/kernel", Tensor({2}, {1.f, 2.f})},
+                                       {"dense/bias", Tensor(3.f)},
+                                       {"global_step", Tensor(std::int64_t{100})}});
+}
+
+void runs(const Subject& subject) {
+  InitFnDriver init(subject.module, subject.options, setup_of(subject));
+  add_variables(init);
+  needs("run", "the made-up model (dense/kernel, dense/bias, global_step)", [&] { init.run(); });
+  for (const char* name : {"dense/kernel", "dense/bias"})
+    if (init.value(name).dtype() != DType::kFloat32) throw CheckFailed(std::string("it changed the type of ") + name);
+}
+
+void damaged_checkpoint(const Subject& subject) {
+  InitFnDriver init(subject.module, subject.options, setup_of(subject));
+  init.variable("dense/kernel", Tensor({2}, {0.f, 0.f}));
+  init.checkpoints().add_damaged(kMadeUpPath, Error(Code::kDataLoss, "made up by belay validate"));
+  may_refuse("a damaged checkpoint", [&] { init.run(); });
+}
+
+void no_variables(const Subject& subject) {
+  InitFnDriver init(subject.module, subject.options, setup_of(subject));
+  may_refuse("a graph without variables", [&] { init.run(); });
+}
+
+void missing_services(const Subject& subject) {
+  for (const char* service : {"core", "graph", "session", "checkpoint"}) {
+    DriverSetup setup = setup_of(subject);
+    setup.without = {service};
+    may_refuse(std::string("a host without service '") + service + "'", [&] {
+      InitFnDriver init(subject.module, subject.options, setup);
+      add_variables(init);
+      init.run();
+    });
+  }
+}
+
+}  // namespace
+
+std::vector<Check> init_fn_checks() {
+  return {{"drive.runs", runs},
+          {"faults.damaged_checkpoint", damaged_checkpoint},
+          {"faults.no_variables", no_variables},
+          {"faults.missing_services", missing_services}};
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,115 @@
+// An input: the same batches again, from any position, to the same end.
+#include <limits>
+
+#include "belay/testing/testing.h"
+#include "runtime/validate/check.h"
+
+namespace belay::runtime {
+namespace {
+
+using belay::testing::DriverSetup;
+using belay::testing::InputDriver;
+using belay::testing::OptionValue;
+using belay::testing::OptionValues;
+
+constexpr std::size_t kBatches = 20;
+
+// One pass, where the input can be told so.
+OptionValues one_epoch(const Subject& subject) {
+  const OptionInfo* epochs = subject.info.option("epochs");
+  return epochs != nullptr && epochs->type == OptionType::kInt && !epochs->list
+             ? subject.options.with(OptionValue("epochs", 1))
+             : subject.options;
+}
+
+DriverSetup setup_of(const Subject& subject) {
+  DriverSetup setup;
+  setup.plugin = subject.info.name;
+  return setup;
+}
+
+void open(InputDriver& input, const Subject& subject) {
+  needs("open", "the made-up options", [&] { input.open(0, 1, subject.seed); });
+}
+
+void require_law(const std::string& difference) {
+  if (!difference.empty()) throw CheckFailed(difference);
+}
+
+void batches(const Subject& subject) {
+  InputDriver input(subject.module, subject.options, setup_of(subject));
+  open(input, subject);
+  std::size_t n = 0;
+  must_succeed("next", [&] { n = input.batches(kBatches).size(); });
+  if (n == 0) throw CheckFailed("it delivers no batch");
+}
+
+void same_again(const Subject& subject) {
+  InputDriver input(subject.module, subject.options, setup_of(subject));
+  open(input, subject);
+  must_succeed("a second pass", [&] { require_law(input.difference_after_restart(kBatches)); });
+}
+
+void resumes(const Subject& subject) {
+  InputDriver input(subject.module, subject.options, setup_of(subject));
+  open(input, subject);
+  must_succeed("seek", [&] { require_law(input.difference_after_resume(kBatches)); });
+}
+
+void ends(const Subject& subject) {
+  constexpr std::size_t kMost = 20'000;
+  InputDriver input(subject.module, one_epoch(subject), setup_of(subject));
+  open(input, subject);
+  bool endless = false;
+  must_succeed("next", [&] { endless = input.batches(kMost).size() == kMost; });
+  if (endless) throw CheckSkipped("it does not end within " + std::to_string(kMost) + " batches");
+  must_succeed("the end", [&] { require_law(input.difference_after_end(kMost)); });
+}
+
+void shards(const Subject& subject) {
+  for (std::int64_t shard = 0; shard < 2; ++shard) {
+    InputDriver input(subject.module, subject.options, setup_of(subject));
+    needs("open of shard " + std::to_string(shard) + " of 2", "the made-up options",
+          [&] { input.open(shard, 2, subject.seed); });
+    must_succeed("next", [&] { input.batches(kBatches); });
+    must_succeed("seek", [&] { require_law(input.difference_after_resume(5)); });
+  }
+}
+
+void strange_positions(const Subject& subject) {
+  constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max();
+  for (const Position& p : {Position{-1, 0}, Position{0, -1}, Position{0, kHuge}, Position{kHuge, 0}}) {
+    InputDriver input(subject.module, subject.options, setup_of(subject));
+    open(input, subject);
+    may_refuse("seek to {" + std::to_string(p.epoch) + ", " + std::to_string(p.index) + "}", [&] {
+      input.seek(p);
+      input.next();
+    });
+  }
+}
+
+void missing_services(const Subject& subject) {
+  for (const char* service : {"core", "input"}) {
+    DriverSetup setup = setup_of(subject);
+    setup.without = {service};
+    may_refuse(std::string("a host without service '") + service + "'", [&] {
+      InputDriver input(subject.module, subject.options, setup);
+      input.open(0, 1, subject.seed);
+      input.next();
+    });
+  }
+}
+
+}  // namespace
+
+std::vector<Check> input_checks() {
+  return {{"drive.batches", batches},
+          {"drive.same_again", same_again},
+          {"drive.ends", ends},
+          {"drive.shards", shards},
+          {"state.resumes", resumes},
+          {"faults.strange_positions", strange_positions},
+          {"faults.missing_services", missing_services}};
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,88 @@
+#include "runtime/validate/made_up.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "runtime/loader/check_options.h"
+#include "runtime/manifest/read_plugin_use.h"
+#include "runtime/manifest/sets.h"
+
+namespace belay::runtime {
+namespace {
+
+// Something within the option's limits; a text is the name of what every model has.
+OptionValue make_up(const OptionInfo& option) {
+  double number = std::max(1.0, option.min.value_or(1));
+  if (option.max) number = std::min(number, *option.max);
+  const std::string text = !option.choices.empty()            ? option.choices[0]
+                           : option.type == OptionType::kPath ? kMadeUpPath
+                                                              : "loss";
+  switch (option.type) {
+    case OptionType::kBool: return option.list ? OptionValue(std::vector<bool>{true}) : OptionValue(true);
+    case OptionType::kInt: {
+      const auto whole = static_cast<std::int64_t>(number);
+      return option.list ? OptionValue(std::vector<std::int64_t>{whole}) : OptionValue(whole);
+    }
+    case OptionType::kFloat: return option.list ? OptionValue(std::vector<double>{number}) : OptionValue(number);
+    case OptionType::kString:
+    case OptionType::kPath: return option.list ? OptionValue(std::vector<std::string>{text}) : OptionValue(text);
+    case OptionType::kTable: break;
+  }
+  return OptionValue();
+}
+
+belay::testing::OptionValue driver_value(const belay_named_value& option) {
+  using belay::testing::OptionValue;
+  const std::string name(detail::view(option.name));
+  const belay_value& v = option.value;
+  const auto n = static_cast<std::size_t>(v.count);
+  const bool list = (v.type & BELAY_VALUE_LIST) != 0;
+  switch (v.type & ~BELAY_VALUE_LIST) {
+    case BELAY_VALUE_BOOL: {
+      const auto* data = static_cast<const std::int64_t*>(v.data);
+      if (!list) return OptionValue(name, data[0] != 0);
+      std::vector<bool> all;
+      for (std::size_t i = 0; i < n; ++i) all.push_back(data[i] != 0);
+      return OptionValue(name, all);
+    }
+    case BELAY_VALUE_INT: {
+      const auto* data = static_cast<const std::int64_t*>(v.data);
+      return list ? OptionValue(name, std::vector<std::int64_t>(data, data + n)) : OptionValue(name, data[0]);
+    }
+    case BELAY_VALUE_FLOAT: {
+      const auto* data = static_cast<const double*>(v.data);
+      return list ? OptionValue(name, std::vector<double>(data, data + n)) : OptionValue(name, data[0]);
+    }
+    default: {
+      const auto* data = static_cast<const belay_str*>(v.data);
+      std::vector<std::string> all;
+      for (std::size_t i = 0; i < n; ++i) all.emplace_back(detail::view(data[i]));
+      return list ? OptionValue(name, all) : OptionValue(name, all.at(0));
+    }
+  }
+}
+
+}  // namespace
+
+ChosenOptions choose_options(const PluginInfo& plugin, const std::vector<std::string>& sets, Diagnostics& problems) {
+  const Environment environment = process_environment();
+  const std::string directory = std::filesystem::current_path().string();
+  const std::vector<SectionKeys> known = manifest_keys();
+  TomlNode root{{std::make_shared<const std::string>("--set")}, TomlTable{}};
+  std::vector<std::string> all{"plugin=\"" + plugin.name + "\""};
+  all.insert(all.end(), sets.begin(), sets.end());
+  apply_sets(root, all, problems);
+  PluginUse use = read_plugin_use(root, plugin.name, PluginTable::kHook, {directory, environment, problems, known});
+  ChosenOptions chosen;
+  for (const OptionInfo& option : plugin.options) {
+    const auto given = [&](const PluginOption& o) { return o.key == option.name; };
+    if (!option.required || std::any_of(use.options.begin(), use.options.end(), given)) continue;
+    use.options.push_back({option.name, make_up(option), {}, {}});
+    chosen.made_up.push_back(option.name);
+  }
+  const OptionValues values = check_options(plugin, use, {directory, environment}, problems);
+  for (std::uint64_t i = 0; i < values.size(); ++i) chosen.values = chosen.values.with(driver_value(values.data()[i]));
+  return chosen;
+}
+
+}  // namespace belay::runtime

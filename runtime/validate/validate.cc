@@ -1,0 +1,198 @@
+#include "runtime/validate/validate.h"
+
+#include <cstdlib>
+
+#include "belay/detail/tables.h"
+#include "runtime/loader/loader.h"
+#include "runtime/loader/registry.h"
+#include "runtime/platform/text.h"
+#include "runtime/validate/check.h"
+#include "runtime/validate/child_process.h"
+#include "runtime/validate/made_up.h"
+#include "runtime/validate/process_state.h"
+
+namespace belay::runtime {
+namespace {
+
+const std::vector<Check>& checks_of(PluginKind kind) {
+  const auto with_create = [](std::vector<Check> more) {
+    std::vector<Check> all = create_checks();
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  };
+  static const std::vector<Check> hook = with_create(hook_checks()), saver = with_create(saver_checks()),
+                                  init_fn = with_create(init_fn_checks()), model = with_create(model_checks()),
+                                  input = with_create(input_checks());
+  switch (kind) {
+    case PluginKind::kHook: return hook;
+    case PluginKind::kSaver: return saver;
+    case PluginKind::kInitFn: return init_fn;
+    case PluginKind::kModel: return model;
+    case PluginKind::kInput: return input;
+  }
+  std::abort();
+}
+
+// A verdict and its text as they come out of a child.
+std::string packed(Verdict verdict, const std::string& text) {
+  return std::to_string(static_cast<int>(verdict)) + text;
+}
+
+std::string shortened(const std::string& text) {
+  constexpr std::size_t kMost = 600;
+  return escaped(text.size() > kMost ? text.substr(0, kMost) + "..." : text);
+}
+
+// What the work says of the plugin, in its own words.
+std::string verdict_of(const std::function<void()>& work) {
+  try {
+    work();
+    return packed(Verdict::kPassed, "");
+  } catch (const CheckFailed& e) {
+    return packed(Verdict::kFailed, e.what());
+  } catch (const CheckSkipped& e) {
+    return packed(Verdict::kSkipped, e.what());
+  } catch (const LoadError& e) {
+    return packed(Verdict::kFailed, e.what());
+  } catch (const Error& e) {
+    try {
+      require_explained("a callback", e);
+    } catch (const CheckFailed& unexplained) {
+      return packed(Verdict::kFailed, unexplained.what());
+    }
+    return packed(Verdict::kFailed, text_of(e));
+  } catch (const std::exception& e) {
+    return packed(Verdict::kFailed,
+                  "let an exception escape through the C boundary: " + std::string(detail::text_of(e)) +
+                      "; build it on the SDK, whose callbacks turn exceptions into errors");
+  } catch (...) {
+    return packed(
+        Verdict::kFailed,
+        "let an exception escape through the C boundary; build it on the SDK, whose callbacks turn exceptions "
+        "into errors");
+  }
+}
+
+// The same, and whether the process is as it was.
+std::string guarded(const std::function<void()>& work) {
+  ProcessState before;
+  std::string verdict = verdict_of(work);
+  const std::vector<std::string> changes = before.changes();
+  if (changes.empty() || verdict != packed(Verdict::kPassed, "")) return verdict;
+  return packed(Verdict::kFailed, "changed " + joined(changes) + "; a plugin leaves the process as it was");
+}
+
+class Validation {
+ public:
+  Validation(const std::string& file, const ValidateOptions& options,
+             const std::function<void(const CheckResult&)>& report)
+      : file_(file), options_(options), report_(report) {}
+
+  void run() {
+    if (!check("", "load.file", false, [this] { library_ = vet_library(file_, policy_, cpu_); })) return;
+    check("", "load.linked", false, [this] { check_linked(); });
+    if (!check("", "load.opens", true, [this] { load(); })) return;
+    for (const PluginInfo& plugin : library_.module.plugins) validate(plugin);
+  }
+
+ private:
+  // True where it passed. `code`: it runs the plugin's code.
+  bool check(const std::string& plugin, const char* name, bool code, const std::function<void()>& work) {
+    CheckResult result{plugin, name, Verdict::kPassed, {}};
+    std::string report;
+    if (!code || options_.in_process) {
+      report = code ? guarded(work) : verdict_of(work);
+    } else {
+      const ChildOutcome child = run_in_child([&] { return guarded(work); }, options_.seconds);
+      report = judged(child);
+    }
+    result.verdict = static_cast<Verdict>(report[0] - '0');
+    result.text = report.substr(1);
+    report_(result);
+    return result.verdict == Verdict::kPassed;
+  }
+
+  static std::string judged(const ChildOutcome& child) {
+    if (!child.ending.empty())
+      return packed(Verdict::kFailed, child.ending + (child.errors.empty() ? "" : ": " + shortened(child.errors)));
+    if (!child.output.empty() && child.report == packed(Verdict::kPassed, ""))
+      return packed(Verdict::kFailed, "wrote to standard output, which may carry data: \"" + shortened(child.output) +
+                                          "\"; say it with host().info()");
+    return child.report;
+  }
+
+  void check_linked() const {
+    FileIdentity identity;
+    const auto bytes = open_library(file_, identity);
+    const ElfFile elf(*bytes, file_);
+    std::vector<std::string> flaws = link_flaws(elf);
+    std::vector<std::string> others;
+    for (const ElfSymbol& symbol : elf.exports())
+      if (symbol.name != BELAY_MODULE_SYMBOL) others.push_back(symbol.name + (symbol.unique ? " (unique)" : ""));
+    if (!others.empty()) {
+      constexpr std::size_t kMost = 5;
+      const std::size_t n = others.size();
+      if (n > kMost) others.resize(kMost);
+      flaws.push_back("exports " + std::to_string(n) + (n == 1 ? " symbol" : " symbols") + " besides " +
+                      BELAY_MODULE_SYMBOL + ", which may clash with other plugins' (" + joined(others) +
+                      (n > kMost ? ", ..." : "") + "); link it with belay_add_plugin or a version script");
+    }
+    if (!flaws.empty()) throw CheckFailed(joined(flaws, "; "));
+  }
+
+  const belay_module& load() {
+    if (loaded_ == nullptr) {
+      const char* library_path = std::getenv("LD_LIBRARY_PATH");
+      loader_ = std::make_unique<Loader>(policy_, cpu_, library_path == nullptr ? "" : library_path);
+      loaded_ = &loader_->load(file_);
+      Registry().add_loaded(*loaded_);
+      for (const std::string& warning : loaded_->warnings)
+        if (warning.find("writable by") == std::string::npos && warning.find("owned by") == std::string::npos)
+          throw CheckFailed(warning);
+    }
+    return *loaded_->module;
+  }
+
+  void validate(const PluginInfo& plugin) {
+    const std::string label = std::string(kind_name(plugin.kind)) + " \"" + plugin.name + "\"";
+    Diagnostics problems;
+    const ChosenOptions chosen = choose_options(plugin, options_.sets, problems);
+    if (!problems.empty()) fail(Code::kInvalidArgument, problems.text());
+    const std::vector<Check>& checks = checks_of(plugin.kind);
+    for (const Check& c : checks) {
+      const bool passed = check(label, c.name, true, [&] {
+        c.run(Subject{load(), plugin, chosen.values, chosen.made_up, !options_.sets.empty(), options_.seed});
+      });
+      if (passed || &c != &checks.front()) continue;
+      report_({label, "everything else", Verdict::kSkipped, "it could not be created"});
+      return;
+    }
+  }
+
+  const std::string& file_;
+  const ValidateOptions& options_;
+  const std::function<void(const CheckResult&)>& report_;
+  FilePolicy policy_;
+  const CpuFeatures cpu_;
+  LibraryFile library_;
+  std::unique_ptr<Loader> loader_;
+  const LoadedLibrary* loaded_ = nullptr;
+};
+
+}  // namespace
+
+const char* verdict_name(Verdict verdict) noexcept {
+  switch (verdict) {
+    case Verdict::kPassed: return "passed";
+    case Verdict::kFailed: return "failed";
+    case Verdict::kSkipped: return "skipped";
+  }
+  return "";
+}
+
+void validate(const std::string& file, const ValidateOptions& options,
+              const std::function<void(const CheckResult&)>& report) {
+  Validation(file, options, report).run();
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,36 @@
+// `belay validate`: a plugin library against the whole contract, with the drivers that authors test with. In order: the
+// file and how it was linked; loading; then each plugin: create, drive, state, faults.
+//
+// Each check runs in a process of its own with a time limit, so a crash, a hang or an exit is a check that failed, and
+// this process runs no plugin code.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace belay::runtime {
+
+enum class Verdict { kPassed, kFailed, kSkipped };
+const char* verdict_name(Verdict verdict) noexcept;  // "passed" ...
+
+struct CheckResult {
+  std::string plugin;  // `hook "x"`; empty: of the library
+  std::string check;   // "drive.life"
+  Verdict verdict = Verdict::kPassed;
+  std::string text;  // why, where it did not pass
+};
+
+struct ValidateOptions {
+  std::vector<std::string> sets;  // option=value, for every plugin of the library
+  std::uint64_t seed = 42;
+  double seconds = 30;      // that a check may take
+  bool in_process = false;  // no children: for a debugger; the first crash ends everything
+};
+
+// Tells each result as it comes. `file` is absolute. Options that are wrong are an Error with a text of several lines.
+void validate(const std::string& file, const ValidateOptions& options,
+              const std::function<void(const CheckResult&)>& report);
+
+}  // namespace belay::runtime
