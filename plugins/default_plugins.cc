@@ -14,7 +14,7 @@ extern const belay_module belay_module_summary_saver;
 namespace belay {
 
 std::vector<const belay_module*> default_plugins() {
-  return {&belay_module_stop_at_step,    &belay_module_step_counter, &belay_module_summary_saver,
+  return {&belay_module_stop_at_step,     &belay_module_step_counter, &belay_module_summary_saver,
           &belay_module_checkpoint_saver, &belay_module_nan_tensor,   &belay_module_progress,
           &belay_module_logging_tensor,   &belay_module_safetensors};
 }

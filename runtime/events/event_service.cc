@@ -13,9 +13,7 @@ namespace {
 using detail::guard;
 using detail::view;
 
-EventWriter* writer_of(belay_host* host) {
-  return InstanceHost::from(host).services().context<RunEvents>().writer();
-}
+EventWriter* writer_of(belay_host* host) { return InstanceHost::from(host).services().context<RunEvents>().writer(); }
 
 std::int32_t scalar(belay_host* host, belay_str tag, std::int64_t step, double value, belay_status* status) {
   return guard(status, [&] {

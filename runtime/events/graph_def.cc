@@ -40,8 +40,7 @@ void set_attr(const std::string& name, const AttrValue& value, pb::AttrValue& ou
     proto.set_dtype(static_cast<pb::DataType>(t.dtype()));
     set_shape(Shape(t.dims()), *proto.mutable_tensor_shape());
     constexpr std::int64_t kMostElements = 16;
-    if (t.dtype() != DType::kString && t.elements() <= kMostElements)
-      proto.set_tensor_content(t.data(), t.bytes());
+    if (t.dtype() != DType::kString && t.elements() <= kMostElements) proto.set_tensor_content(t.data(), t.bytes());
   }
 }
 

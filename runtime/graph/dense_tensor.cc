@@ -14,7 +14,8 @@ constexpr std::size_t rounded_up(std::size_t bytes) { return (bytes + kAlignment
 
 Buffer::Buffer(std::size_t bytes) : capacity_(std::max(rounded_up(bytes), kAlignment)) {
   data_ = std::aligned_alloc(kAlignment, capacity_);
-  if (data_ == nullptr) fail(Code::kResourceExhausted, "out of memory: a tensor of " + std::to_string(bytes) + " bytes");
+  if (data_ == nullptr)
+    fail(Code::kResourceExhausted, "out of memory: a tensor of " + std::to_string(bytes) + " bytes");
 }
 
 Buffer::~Buffer() { std::free(data_); }

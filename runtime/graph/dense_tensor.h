@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <utility>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "belay/tensor.h"

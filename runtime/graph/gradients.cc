@@ -83,7 +83,8 @@ std::vector<Output> add_gradients(NodeGraph& graph, const std::vector<Port>& ys,
   std::uint32_t last = 0;
   for (const Port& y : ys) {
     if (y.index == BELAY_OPERATION || !differentiable(graph.spec(y).first))
-      fail(Code::kInvalidArgument, "'" + graph.port_name(y) + "' cannot be differentiated: it is no floating-point tensor");
+      fail(Code::kInvalidArgument,
+           "'" + graph.port_name(y) + "' cannot be differentiated: it is no floating-point tensor");
     last = std::max(last, y.node);
   }
   for (const Port& x : xs) last = std::max(last, x.node);
@@ -94,6 +95,7 @@ std::vector<Output> add_gradients(NodeGraph& graph, const std::vector<Port>& ys,
   for (std::uint32_t id = last + 1; id-- > 0;)
     if (arrived.any(id) && reached[id]) differentiate_node(graph, id, reached, arrived);
   std::vector<Output> out;
+  out.reserve(xs.size());
   for (const Port& x : xs) out.push_back(arrived.sum(x));
   return out;
 }

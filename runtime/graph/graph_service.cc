@@ -40,7 +40,9 @@ struct AttrView {
 
 void view_attr(const AttrValue& v, AttrView& out) {
   out.value = belay_value{};
-  const auto set = [&](std::int32_t type, std::uint64_t count, const void* data) { out.value = {type, 0, count, data}; };
+  const auto set = [&](std::int32_t type, std::uint64_t count, const void* data) {
+    out.value = {type, 0, count, data};
+  };
   if (const auto* i = std::get_if<std::int64_t>(&v)) {
     set(BELAY_VALUE_INT, 1, i);
   } else if (const auto* d = std::get_if<double>(&v)) {
@@ -82,7 +84,8 @@ std::int32_t add_node(belay_graph* graph, const belay_node_def* def, std::uint32
       inputs.push_back(in);
     }
     std::vector<std::uint32_t> controls;
-    for (std::uint64_t i = 0; i < def->n_control_inputs; ++i) controls.push_back(g.resolve(def->control_inputs[i]).node);
+    for (std::uint64_t i = 0; i < def->n_control_inputs; ++i)
+      controls.push_back(g.resolve(def->control_inputs[i]).node);
     Attrs attrs;
     for (std::uint64_t i = 0; i < def->n_attrs; ++i)
       attrs.set(std::string(view(def->attrs[i].name)), attr_value(def->attrs[i].value));
@@ -129,9 +132,8 @@ std::int32_t input(belay_graph* graph, std::uint32_t node, std::uint32_t index, 
     g.resolve({g.serial(), node, BELAY_OPERATION});
     const Node& n = g.node(node);
     if (index >= n.inputs.size())
-      fail(Code::kInvalidArgument,
-           "node '" + n.name + "' has " + std::to_string(n.inputs.size()) + " inputs, there is no input " +
-               std::to_string(index));
+      fail(Code::kInvalidArgument, "node '" + n.name + "' has " + std::to_string(n.inputs.size()) +
+                                       " inputs, there is no input " + std::to_string(index));
     *output = {g.serial(), n.inputs[index].node, n.inputs[index].index};
   });
 }

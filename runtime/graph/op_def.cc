@@ -99,9 +99,9 @@ std::size_t InferContext::axis(std::int64_t axis, std::int32_t rank) const {
 const Attrs& GradContext::attrs() const noexcept { return node_.attrs; }
 
 void OpRegistry::add(OpDef def) {
-  std::string name = def.name;
-  if (!ops_.emplace(std::move(name), std::make_unique<OpDef>(def)).second)
-    fail(Code::kAlreadyExists, "operation '" + def.name + "' is defined twice");
+  const std::string name = def.name;
+  if (!ops_.emplace(name, std::make_unique<OpDef>(std::move(def))).second)
+    fail(Code::kAlreadyExists, "operation '" + name + "' is defined twice");
 }
 
 const OpDef* OpRegistry::find(std::string_view name) const {

@@ -1,5 +1,5 @@
-// What an operation is: its attributes, its shape rule, its gradient and its kernel. The definitions stand in runtime/ops/,
-// one file per family; a registry is an object built from an explicit list of families and passed on.
+// What an operation is: its attributes, its shape rule, its gradient and its kernel. The definitions stand in
+// runtime/ops/, one file per family; a registry is an object built from an explicit list of families and passed on.
 #pragma once
 
 #include <cstdint>
@@ -74,8 +74,8 @@ class InferContext {
   void need_scalar(std::size_t i) const { need_rank(i, 0); }
   void need_dtype(std::size_t i, DType dtype) const;
   void need_same_dtype(std::size_t i, std::size_t j) const;
-  void need_float(std::size_t i) const;    // float32 or float64
-  void need_number(std::size_t i) const;   // any but bool and string
+  void need_float(std::size_t i) const;   // float32 or float64
+  void need_number(std::size_t i) const;  // any but bool and string
   // An axis attribute, -rank..rank-1, as 0..rank-1.
   std::size_t axis(std::int64_t axis, std::int32_t rank) const;
 

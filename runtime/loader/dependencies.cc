@@ -29,7 +29,7 @@ constexpr std::size_t kMaxLibraries = 4096;
 std::vector<std::string> split_path(const std::string& text) {
   std::vector<std::string> parts;
   for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find_first_of(":", begin), text.size());
+    const std::size_t end = std::min(text.find(':', begin), text.size());
     if (end != begin) parts.push_back(text.substr(begin, end - begin));
     begin = end + 1;
   }
@@ -147,6 +147,7 @@ class Walk {
     add(library_path_);
     add(expanded(library.dynamic.runpath, library.path));
     std::vector<std::string> files;
+    files.reserve(directories.size());
     for (const std::string& directory : directories) files.push_back((fs::path(directory) / name).string());
     searched = directories;
     if (!cache_) cache_ = read_ld_cache();

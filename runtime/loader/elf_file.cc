@@ -9,8 +9,8 @@ namespace belay::runtime {
 namespace {
 
 constexpr std::size_t kBlock = 4096;
-constexpr std::uint64_t kMaxString = 64 * 1024;
-constexpr std::uint64_t kMaxNote = 1024 * 1024;
+constexpr std::uint64_t kMaxString = 1 << 16;
+constexpr std::uint64_t kMaxNote = 1 << 20;
 constexpr unsigned kMaxSegments = 256;          // a library has about ten
 constexpr std::uint64_t kMaxVersions = 0x8000;  // a symbol's version is a number of 15 bits
 

@@ -137,8 +137,7 @@ class PluginInstances {
   PluginInstance& add_hook(const std::string& name, std::unique_ptr<T> hook, const HostServices& services,
                            CallMonitor& monitor) {
     return add_hook(
-        name,
-        [&hook](const belay_host_api* api, belay_host* host) { return belay::hook(api, host, std::move(hook)); },
+        name, [&hook](const belay_host_api* api, belay_host* host) { return belay::hook(api, host, std::move(hook)); },
         services, monitor);
   }
   PluginInstance& add_hook(const std::string& name, const PluginInstance::MakeHook& make, const HostServices& services,

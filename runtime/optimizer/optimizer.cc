@@ -57,6 +57,7 @@ void clip(const Graph& g, std::vector<Update>& updates, const OptimizerSection& 
   if (section.clip_norm > 0) {
     const auto scope = g.scope("clip_by_global_norm");
     std::vector<Output> gradients;
+    gradients.reserve(updates.size());
     for (const Update& u : updates) gradients.push_back(u.gradient);
     const Output norm = ops::global_norm(gradients, "global_norm");
     const Output limit = ops::scalar(g, section.clip_norm, norm.dtype());

@@ -12,13 +12,14 @@ int find_build_id(dl_phdr_info* info, std::size_t, void* data) {
   for (int i = 0; i < info->dlpi_phnum; ++i) {
     const auto& segment = info->dlpi_phdr[i];
     if (segment.p_type != PT_NOTE) continue;
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the linker tells addresses as numbers
     const auto* at = reinterpret_cast<const char*>(info->dlpi_addr + segment.p_vaddr);
     const char* end = at + segment.p_memsz;
     while (at + sizeof(ElfW(Nhdr)) <= end) {
       ElfW(Nhdr) note;
       std::memcpy(&note, at, sizeof(note));
       const char* name = at + sizeof(note);
-      const char* bytes = name + (note.n_namesz + 3) / 4 * 4;
+      const char* bytes = name + (std::size_t{note.n_namesz} + 3) / 4 * 4;
       if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(name, "GNU", 4) == 0) {
         auto& text = *static_cast<std::string*>(data);
         static constexpr char kHex[] = "0123456789abcdef";
@@ -29,7 +30,7 @@ int find_build_id(dl_phdr_info* info, std::size_t, void* data) {
         }
         return 1;
       }
-      at = bytes + (note.n_descsz + 3) / 4 * 4;
+      at = bytes + (std::size_t{note.n_descsz} + 3) / 4 * 4;
     }
   }
   return 1;  // the program itself comes first; libraries do not matter

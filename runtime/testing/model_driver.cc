@@ -82,7 +82,8 @@ void ModelDriver::build(Mode mode, std::uint64_t seed) {
     e.learning_rate_feed = ops::placeholder(g, DType::kFloat32, {}, "driver_learning_rate");
     std::vector<Output> updates;
     for (std::size_t i = 0; i < e.trainable.size(); ++i)
-      if (e.gradients[i]) updates.push_back(ops::apply_gradient_descent(e.trainable[i], e.learning_rate_feed, e.gradients[i]));
+      if (e.gradients[i])
+        updates.push_back(ops::apply_gradient_descent(e.trainable[i], e.learning_rate_feed, e.gradients[i]));
     const auto after = g.after(updates);
     e.train_op = ops::assign_add(step, ops::constant(g, Tensor(std::int64_t{1}))).operation();
   }

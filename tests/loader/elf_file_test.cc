@@ -21,7 +21,7 @@
 namespace {
 constexpr int kRounds = 12000;
 std::atomic<std::size_t> live_bytes{0}, peak_bytes{0};
-}
+}  // namespace
 void* operator new(std::size_t size) {
   void* p = std::malloc(size == 0 ? 1 : size);
   if (p == nullptr) throw std::bad_alloc();

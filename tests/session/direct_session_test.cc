@@ -69,7 +69,8 @@ TEST_F(SessionTest, AnUninitializedVariableIsNamed) {
 TEST_F(SessionTest, AFailingRunChangesNothing) {
   const Output a = ops::variable(g, "a", Tensor(std::int64_t{0}));
   const Output n = ops::variable(g, "n", Tensor(std::int64_t{0}));
-  const Output both = ops::group(g, {ops::assign_add(a, ops::constant(g, Tensor(std::int64_t{1}))), ops::count_up_to(n, 2)});
+  const Output both =
+      ops::group(g, {ops::assign_add(a, ops::constant(g, Tensor(std::int64_t{1}))), ops::count_up_to(n, 2)});
   open();
   initialize();
   run(both);
@@ -87,7 +88,9 @@ TEST_F(SessionTest, APlaceholderMustBeFedWithItsShape) {
   EXPECT_EQ(values<float>(y, {{x, Tensor({2, 2}, {3.0f, 4.0f, 5.0f, 6.0f})}}), (std::vector<float>{3, 4, 5, 6}));
   EXPECT_EQ(error_of([&] { value<float>(y); }),
             "INVALID_ARGUMENT: You must feed a value for placeholder 'x' (float32 [?, 2])");
-  EXPECT_EQ(error_of([&] { values<float>(y, {{x, Tensor({3}, {3.0f, 4.0f, 5.0f})}}); }),
+  EXPECT_EQ(error_of([&] {
+              values<float>(y, {{x, Tensor({3}, {3.0f, 4.0f, 5.0f})}});
+            }),
             "INVALID_ARGUMENT: cannot feed a float32 value of shape [3] for 'x:0', which is float32 [?, 2]");
 }
 

@@ -8,7 +8,9 @@ namespace {
 TEST(VariableStore, AVariableOfAnotherShapeIsRefusedWithBothShapes) {
   VariableStore store;
   store.find_or_create("w", DType::kFloat32, {2, 3}, true);
-  EXPECT_EQ(error_of([&] { store.find_or_create("w", DType::kFloat32, {3, 2}, true); }),
+  EXPECT_EQ(error_of([&] {
+              store.find_or_create("w", DType::kFloat32, {3, 2}, true);
+            }),
             "INVALID_ARGUMENT: variable 'w' is float32 [3, 2] in this graph, but the store has float32 [2, 3]");
 }
 
@@ -17,7 +19,9 @@ TEST(VariableStore, AssignNamesTheNearestVariable) {
   store.find_or_create("dense/kernel", DType::kFloat32, {1}, true);
   EXPECT_EQ(error_of([&] { store.assign("dense/kernl", Tensor({1}, {1.0f})); }),
             "NOT_FOUND: there is no variable 'dense/kernl' (did you mean \"dense/kernel\"?)");
-  EXPECT_EQ(error_of([&] { store.assign("dense/kernel", Tensor({2}, {1.0f, 2.0f})); }),
+  EXPECT_EQ(error_of([&] {
+              store.assign("dense/kernel", Tensor({2}, {1.0f, 2.0f}));
+            }),
             "INVALID_ARGUMENT: variable 'dense/kernel' is float32 [1], the value is float32 [2]");
 }
 
@@ -58,8 +62,9 @@ TEST(StoreTargets, ALocalTargetIsSharedWhileItLives) {
   EXPECT_EQ(targets.open("local:x"), a);
   EXPECT_NE(targets.open("local:y"), a);
   EXPECT_NE(targets.open(""), targets.open(""));
-  EXPECT_EQ(error_of([&] { targets.open("grpc://host:1"); }),
-            "INVALID_ARGUMENT: 'grpc://host:1' is no session target: use \"\" (a store of one's own) or \"local:NAME\"");
+  EXPECT_EQ(
+      error_of([&] { targets.open("grpc://host:1"); }),
+      "INVALID_ARGUMENT: 'grpc://host:1' is no session target: use \"\" (a store of one's own) or \"local:NAME\"");
 }
 
 }  // namespace

@@ -54,8 +54,7 @@ class RowParser {
     const std::string is = text.empty() ? "empty, not a number" : shown(text) + ", " + what;
     const std::string fix =
         columns_.label == column ? "repair the row" : "repair the row, or leave the column out of 'features'";
-    fail(Code::kDataLoss,
-         file_.place(row) + ": column \"" + file_.columns()[column] + "\" is " + is + "; " + fix);
+    fail(Code::kDataLoss, file_.place(row) + ": column \"" + file_.columns()[column] + "\" is " + is + "; " + fix);
   }
 
   const CsvFile& file_;
@@ -68,7 +67,7 @@ std::vector<std::int64_t> numbers_of(const CsvFile& file, const std::vector<std:
   for (std::size_t row = 0; row < labels.size(); ++row)
     if (parse(labels[row], numbers[row]) != std::errc() || numbers[row] < 0)
       fail(Code::kDataLoss, file.place(static_cast<std::int64_t>(row)) + ": label " + shown(labels[row]) +
-                                       " is not a whole number from 0 like the first one; list the texts in 'classes'");
+                                " is not a whole number from 0 like the first one; list the texts in 'classes'");
   return numbers;
 }
 
@@ -83,8 +82,8 @@ std::vector<std::int64_t> numbers_by_list(const CsvFile& file, const std::vector
     const auto found = number_of.find(labels[row]);
     if (found == number_of.end())
       fail(Code::kDataLoss, file.place(static_cast<std::int64_t>(row)) + ": label " + shown(labels[row]) +
-                                       " is not one of the " + std::to_string(classes.size()) + " in 'classes'" +
-                                       belay::did_you_mean(labels[row], classes));
+                                " is not one of the " + std::to_string(classes.size()) + " in 'classes'" +
+                                belay::did_you_mean(labels[row], classes));
     numbers[row] = found->second;
   }
   return numbers;

@@ -14,8 +14,8 @@
 namespace belay {
 inline namespace v0 {
 
-// Asks the host for a checkpoint of this step. It is written at the step's boundary, after every hook's after_run, so that
-// it is one moment of variables, hook states and input positions; in `end` it is written at once.
+// Asks the host for a checkpoint of this step. It is written at the step's boundary, after every hook's after_run, so
+// that it is one moment of variables, hook states and input positions; in `end` it is written at once.
 inline void save_checkpoint(const Host& host) {
   detail::Status status;
   status.check(host.services().checkpoint.save(host.raw(), status));
@@ -31,8 +31,8 @@ inline std::string latest_checkpoint(const Host& host, std::string_view director
   return std::string(detail::view(path));
 }
 
-// Any checkpoint that the host can read: a directory "runs/x/model.ckpt-100", a run directory (its newest), or a file that
-// the scaffold's saver understands. Verified while it is opened.
+// Any checkpoint that the host can read: a directory "runs/x/model.ckpt-100", a run directory (its newest), or a file
+// that the scaffold's saver understands. Verified while it is opened.
 class Checkpoint {
  public:
   struct Entry {

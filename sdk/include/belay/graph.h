@@ -1,7 +1,7 @@
 // The graph: nodes with named, typed, partly shaped outputs. Open while it is built, frozen when the session is made.
 //
-// Graph and Output are handles: copy them freely. The functions in ops/ make nodes; Graph itself finds, asks, scopes and
-// collects. [main] thread only. A wrong name, dtype or graph throws Error with both sides named.
+// Graph and Output are handles: copy them freely. The functions in ops/ make nodes; Graph itself finds, asks, scopes
+// and collects. [main] thread only. A wrong name, dtype or graph throws Error with both sides named.
 #pragma once
 
 #include <cstdint>
@@ -152,8 +152,8 @@ class Graph {
   template <class T>
   Fetch<T> fetch(const Output& o, std::string_view name = {}) const {
     if (o.dtype() != dtype_of<T>)
-      fail(Code::kInvalidArgument, "'" + (name.empty() ? o.name() : std::string(name)) + "' is " + dtype_name(o.dtype()) +
-                                       ", expected " + dtype_name(dtype_of<T>));
+      fail(Code::kInvalidArgument, "'" + (name.empty() ? o.name() : std::string(name)) + "' is " +
+                                       dtype_name(o.dtype()) + ", expected " + dtype_name(dtype_of<T>));
     return Fetch<T>(fetch(o));
   }
   // The int64 scalar that counts training steps; an error where the graph has none.
@@ -204,8 +204,8 @@ class Graph {
     return value;
   }
 
-  // The sum of ys (weighted by grad_ys, if given) differentiated with respect to each of xs. An empty Output where it does
-  // not depend on x.
+  // The sum of ys (weighted by grad_ys, if given) differentiated with respect to each of xs. An empty Output where it
+  // does not depend on x.
   std::vector<Output> gradients(const std::vector<Output>& ys, const std::vector<Output>& xs,
                                 const std::vector<Output>& grad_ys = {}) const {
     std::vector<belay_output> y = raws(ys), x = raws(xs), g = raws(grad_ys), out(xs.size());
@@ -213,6 +213,7 @@ class Graph {
     status.check(api_->gradients(self_, y.data(), y.size(), g.empty() ? nullptr : g.data(), x.data(), x.size(),
                                  out.data(), status));
     std::vector<Output> result;
+    result.reserve(out.size());
     for (const belay_output& o : out) result.push_back(o.graph == 0 ? Output() : output(o));
     return result;
   }
@@ -255,6 +256,7 @@ class Graph {
 
   static std::vector<belay_output> raws(const std::vector<Output>& outputs) {
     std::vector<belay_output> raw;
+    raw.reserve(outputs.size());
     for (const Output& o : outputs) raw.push_back(o.raw());
     return raw;
   }
@@ -311,6 +313,7 @@ class NodeBuilder {
   }
   NodeBuilder& attr(std::string_view name, const std::vector<DType>& v) {
     std::vector<std::int64_t> numbers;
+    numbers.reserve(v.size());
     for (const DType t : v) numbers.push_back(static_cast<std::int64_t>(t));
     return attr(name, numbers);
   }
@@ -383,7 +386,9 @@ class NodeBuilder {
   std::vector<Attr> attrs_;
 };
 
-inline NodeBuilder Graph::node(std::string_view op, std::string_view name) const { return NodeBuilder(*this, op, name); }
+inline NodeBuilder Graph::node(std::string_view op, std::string_view name) const {
+  return NodeBuilder(*this, op, name);
+}
 
 }  // namespace v0
 }  // namespace belay

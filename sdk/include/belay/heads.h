@@ -1,5 +1,5 @@
-// Heads: the last part of a model, from its last layer to loss, predictions and metrics. And its first part: the features
-// as one matrix.
+// Heads: the last part of a model, from its last layer to loss, predictions and metrics. And its first part: the
+// features as one matrix.
 //
 //   const Output x = belay::feature_matrix(model);
 //   const Output y = ops::dense(x, belay::head_units(model, options.task, options.classes));
@@ -43,7 +43,8 @@ inline Output feature_matrix(const ModelContext& model) {
 inline std::string head_task(const ModelContext& model, std::string_view task) {
   if (task != "auto") return std::string(task);
   if (model.labels().empty())
-    fail(Code::kInvalidArgument, "without labels the model cannot tell its task: set task to classification or regression");
+    fail(Code::kInvalidArgument,
+         "without labels the model cannot tell its task: set task to classification or regression");
   const DType t = model.label().dtype();
   return t == DType::kFloat32 || t == DType::kFloat64 ? "regression" : "classification";
 }
@@ -72,16 +73,14 @@ inline void classification_head(ModelContext& model, const Output& logits) {
 inline void add_r2(ModelContext& model, const Output& y, const Output& target) {
   const Graph g = y.graph();
   const auto scope = g.scope("r2");
-  const auto total = [&](const char* name) {
-    return ops::variable(g, name, Tensor(0.0), ops::VariableKind::kLocal);
-  };
+  const auto total = [&](const char* name) { return ops::variable(g, name, Tensor(0.0), ops::VariableKind::kLocal); };
   const Output errors = total("squared_errors"), sum = total("sum"), squares = total("squares"), count = total("count");
   const Output t = ops::cast(target, DType::kFloat64);
   const Output e = ops::cast(y, DType::kFloat64) - t;
-  const Output update = ops::group(
-      g, {ops::assign_add(errors, ops::reduce_sum(ops::square(e))), ops::assign_add(sum, ops::reduce_sum(t)),
-          ops::assign_add(squares, ops::reduce_sum(ops::square(t))),
-          ops::assign_add(count, ops::reduce_sum(ops::ones_like(t)))});
+  const Output update =
+      ops::group(g, {ops::assign_add(errors, ops::reduce_sum(ops::square(e))), ops::assign_add(sum, ops::reduce_sum(t)),
+                     ops::assign_add(squares, ops::reduce_sum(ops::square(t))),
+                     ops::assign_add(count, ops::reduce_sum(ops::ones_like(t)))});
   model.metric("r2", 1.0 - errors / (squares - ops::square(sum) / count), update);
 }
 

@@ -134,8 +134,8 @@ class Hook : public Plugin {
   }
   // The session ends because of this error, raised anywhere; the last call before destruction.
   virtual void on_error(const Error& error) { (void)error; }
-  // What must survive a restart. load_state comes after after_create_session's predecessor restored the variables, before
-  // after_create_session; keys that are absent keep the fresh value.
+  // What must survive a restart. load_state comes after after_create_session's predecessor restored the variables,
+  // before after_create_session; keys that are absent keep the fresh value.
   virtual void save_state(StateWriter& state) const { (void)state; }
   virtual void load_state(const StateReader& state) { (void)state; }
 };

@@ -3,7 +3,7 @@
 //
 //   struct Options {
 //     double max = 10;                             // double, float, bool, any signed or unsigned integer
-//     belay::Str tensor = "loss";                  // text; Path: a file name, relative to the manifest, ${NAME} replaced
+//     belay::Str tensor = "loss";                  // text; Path: a file, relative to the manifest, ${NAME} replaced
 //     belay::List<std::int64_t> hidden;            // lists of bool, integers, doubles, Str or Path
 //     std::optional<std::int64_t> every_n_steps;   // may stay unset
 //     belay::Table feeds;                          // any keys below this one
@@ -12,8 +12,8 @@
 //       belay::option("max", &Options::max, "stop above this").range(0, 1e30),
 //       belay::option("tensor", &Options::tensor, "scalar to watch"));
 //
-// Options must be default-constructible at compile time. Str, Path, List and Table borrow: they are valid as long as the
-// plugin instance that was created with them, so a plugin may keep its Options as a member.
+// Options must be default-constructible at compile time. Str, Path, List and Table borrow: they are valid as long as
+// the plugin instance that was created with them, so a plugin may keep its Options as a member.
 #pragma once
 
 #include <cstddef>
@@ -110,9 +110,9 @@ struct OptionTraits {
   static_assert(std::is_arithmetic_v<T>,
                 "belay: an option is bool, an integer, a float, belay::Str, belay::Path, belay::List, belay::Table, or "
                 "std::optional of one");
-  static constexpr OptionType type = std::is_same_v<T, bool>             ? OptionType::kBool
+  static constexpr OptionType type = std::is_same_v<T, bool>       ? OptionType::kBool
                                      : std::is_floating_point_v<T> ? OptionType::kFloat
-                                                                         : OptionType::kInt;
+                                                                   : OptionType::kInt;
   static constexpr bool list = false;
   static constexpr bool optional = false;
   using Element = T;

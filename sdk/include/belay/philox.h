@@ -1,5 +1,5 @@
 // Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC 2011): a counter-based
-// generator. The same key and counter give the same numbers, in any order and on any thread, so a stream needs no state.
+// generator. The same key and counter give the same numbers, in any order and on any thread, so a stream has no state.
 //
 // The host's random operations and the first-party inputs use it: key = seed and name, counter = step or example.
 #pragma once

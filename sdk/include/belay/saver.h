@@ -111,7 +111,8 @@ class TensorSink {
 class Saver : public Plugin {
  public:
   virtual void write(Directory& directory, const TensorSource& tensors) = 0;
-  // Announces every tensor that the directory holds, each once. A damaged or foreign file is DATA_LOSS, with the offset.
+  // Announces every tensor that the directory holds, each once. A damaged or foreign file is DATA_LOSS, with the
+  // offset.
   virtual void read(Directory& directory, TensorSink& tensors) = 0;
 };
 

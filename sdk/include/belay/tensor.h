@@ -88,7 +88,7 @@ struct DTypeOf<std::string_view> : std::integral_constant<DType, DType::kString>
 // An IEEE half by its bits.
 inline double half_to_double(std::uint16_t bits) noexcept {
   const int exponent = (bits >> 10) & 31, fraction = bits & 1023;
-  const double magnitude = exponent == 31   ? (fraction == 0 ? HUGE_VAL : std::nan(""))
+  const double magnitude = exponent == 31  ? (fraction == 0 ? HUGE_VAL : std::nan(""))
                            : exponent == 0 ? std::ldexp(fraction, -24)
                                            : std::ldexp(1024 + fraction, exponent - 25);
   return (bits & 0x8000) != 0 ? -magnitude : magnitude;
@@ -111,7 +111,9 @@ inline std::string dims_text(const std::int64_t* dims, std::int32_t rank) {
   }
   return text + "]";
 }
-inline std::string dims_text(const Dims& dims) { return dims_text(dims.data(), static_cast<std::int32_t>(dims.size())); }
+inline std::string dims_text(const Dims& dims) {
+  return dims_text(dims.data(), static_cast<std::int32_t>(dims.size()));
+}
 
 class TensorView {
  public:

@@ -44,9 +44,8 @@ class NoteWriter {
     if (v < 0) put('-');
     while (n != 0) put(digits[--n]);
   }
-  // The shortest decimal of at most 17 digits that reads back as v with one multiplication or division by a power of ten;
-  // exact for the decimals that people write as defaults.
-  // single: v is a float, and reading back is done in float.
+  // The shortest decimal of at most 17 digits that reads back as v with one multiplication or division by a power of
+  // ten; exact for the decimals that people write as defaults. single: v is a float, and reading back is done in float.
   constexpr void number(double v, bool single = false) {
     if (v < 0) put('-'), v = -v;
     if (v == 0) {
@@ -58,8 +57,8 @@ class NoteWriter {
       exponent = magnitude(v) - digits + 1;
       const double scaled = exponent <= 0 ? v * power(-exponent) : v / power(exponent);
       const auto mantissa = static_cast<std::uint64_t>(scaled + 0.5);
-      const double back =
-          exponent <= 0 ? static_cast<double>(mantissa) / power(-exponent) : static_cast<double>(mantissa) * power(exponent);
+      const double back = exponent <= 0 ? static_cast<double>(mantissa) / power(-exponent)
+                                        : static_cast<double>(mantissa) * power(exponent);
       if (back == v || (single && static_cast<float>(back) == static_cast<float>(v)) || digits == 17) {
         decimal(mantissa, exponent);
         return;
@@ -277,9 +276,8 @@ constexpr void write_plugin(NoteWriter& w, std::string_view kind, bool first) {
   w.key("options"), w.raw("[");
   constexpr typename OptionsOf<T>::type defaults{};
   bool first_option = true;
-  std::apply(
-      [&](const auto&... o) { ((write_option(w, defaults, o, first_option), first_option = false), ...); },
-      T::about.options);
+  std::apply([&](const auto&... o) { ((write_option(w, defaults, o, first_option), first_option = false), ...); },
+             T::about.options);
   w.raw("]}");
 }
 

@@ -1,5 +1,5 @@
-// Queues between threads of a session. Enqueue waits while the queue is full, dequeue while it is empty; a closed and empty
-// one ends its readers with OUT_OF_RANGE.
+// Queues between threads of a session. Enqueue waits while the queue is full, dequeue while it is empty; a closed and
+// empty one ends its readers with OUT_OF_RANGE.
 #pragma once
 
 #include <string_view>
@@ -47,8 +47,8 @@ inline QueueRef fifo_queue(const Graph& g, std::int64_t capacity, const std::vec
   return {detail_queues::describe(n.attr("capacity", capacity), components).output(), components};
 }
 // Elements may differ in the dimensions given as -1; dequeued together they are padded with zeros (strings: empty).
-inline QueueRef padding_fifo_queue(const Graph& g, std::int64_t capacity,
-                                   const std::vector<QueueComponent>& components, std::string_view name = {}) {
+inline QueueRef padding_fifo_queue(const Graph& g, std::int64_t capacity, const std::vector<QueueComponent>& components,
+                                   std::string_view name = {}) {
   NodeBuilder n = g.node("PaddingFIFOQueue", name);
   return {detail_queues::describe(n.attr("capacity", capacity), components).output(), components};
 }
@@ -68,7 +68,8 @@ inline std::vector<Output> dequeue(const QueueRef& q, std::string_view name = {}
 // n elements stacked; fewer are an error at the end.
 inline std::vector<Output> dequeue_many(const QueueRef& q, std::int64_t n_elements, std::string_view name = {}) {
   NodeBuilder n = q.handle.graph().node("QueueDequeue", name.empty() ? "QueueDequeueMany" : name);
-  return detail_queues::outputs(q, detail_queues::describe(n.in(q.handle).attr("n", n_elements), q.components).output());
+  return detail_queues::outputs(q,
+                                detail_queues::describe(n.in(q.handle).attr("n", n_elements), q.components).output());
 }
 // At most n elements stacked: what is left when the queue is closed.
 inline std::vector<Output> dequeue_up_to(const QueueRef& q, std::int64_t n_elements, std::string_view name = {}) {

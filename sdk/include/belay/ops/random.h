@@ -1,5 +1,6 @@
-// Random numbers and dropout. Every node has its own stream (Philox), keyed by the run's seed and the node's full name and
-// counted by the global step: the same step gives the same numbers, however often it is repeated and whatever else runs.
+// Random numbers and dropout. Every node has its own stream (Philox), keyed by the run's seed and the node's full name
+// and counted by the global step: the same step gives the same numbers, however often it is repeated and whatever else
+// runs.
 #pragma once
 
 #include <cmath>

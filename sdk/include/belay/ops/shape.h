@@ -50,6 +50,7 @@ inline Output concat(const std::vector<Output>& xs, std::int64_t axis, std::stri
 inline Output stack(const std::vector<Output>& xs, std::int64_t axis = 0, std::string_view name = {}) {
   if (xs.empty()) fail(Code::kInvalidArgument, "stack needs at least one tensor");
   std::vector<Output> expanded;
+  expanded.reserve(xs.size());
   for (const Output& x : xs) expanded.push_back(expand_dims(x, axis));
   return concat(expanded, axis, name.empty() ? "stack" : name);
 }

@@ -13,8 +13,10 @@ namespace ops {
 // Joins the collection "summaries", which the session merges and summary_saver writes.
 inline Output scalar_summary(std::string_view tag, const Output& value, std::string_view name = {}) {
   const Graph g = value.graph();
-  const Output s =
-      g.node("ScalarSummary", name.empty() ? std::string_view("ScalarSummary") : name).in(value).attr("tag", tag).output();
+  const Output s = g.node("ScalarSummary", name.empty() ? std::string_view("ScalarSummary") : name)
+                       .in(value)
+                       .attr("tag", tag)
+                       .output();
   g.collect(collections::kSummaries, s);
   return s;
 }

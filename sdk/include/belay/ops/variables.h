@@ -1,5 +1,5 @@
-// Variables. A variable's Output is its value as it is before the run writes anything; the assign functions give its value
-// as it is after them. All writes of a run happen together at its end.
+// Variables. A variable's Output is its value as it is before the run writes anything; the assign functions give its
+// value as it is after them. All writes of a run happen together at its end.
 //
 //   Output w = ops::variable(g, "weights", {784, 10}, ops::truncated_normal(g, {784, 10}, 0, 0.05));
 //   Output step = ops::get_or_create_global_step(g);
@@ -29,8 +29,7 @@ inline Output variable(const Graph& g, std::string_view name, const Output& init
   const Dims dims = initial_value.dims();
   if (initial_value.rank() < 0)
     fail(Code::kInvalidArgument, "variable '" + std::string(name) + "': the initial value's shape must be known");
-  const Output v =
-      g.node("Variable", name).attr("dtype", initial_value.dtype()).attr("shape", dims).output();
+  const Output v = g.node("Variable", name).attr("dtype", initial_value.dtype()).attr("shape", dims).output();
   const Output init = g.node("Assign", g.node_name_of(v).substr(g.node_name_of(v).rfind('/') + 1) + "_init")
                           .in(v)
                           .in(initial_value)

@@ -39,9 +39,8 @@ inline void* counted_allocation(std::size_t size, std::size_t alignment) {
 }  // namespace v0
 }  // namespace belay
 
-// The array forms call these, and so do the other nothrow forms; the address sanitizer has a nothrow new of its own that
-// does not. Not inlined: g++ 12 would take a new and a delete of which it sees one only
-// for a mismatch.
+// The array forms call these, and so do the other nothrow forms; the address sanitizer has a nothrow new of its own
+// that does not. Not inlined: g++ 12 would take a new and a delete of which it sees one only for a mismatch.
 #define BELAY_ALLOCATION_FUNCTION __attribute__((noinline)) void
 #define BELAY_COUNT_ALLOCATIONS                                                                                       \
   BELAY_ALLOCATION_FUNCTION* operator new(std::size_t size) { return ::belay::testing::counted_allocation(size, 1); } \

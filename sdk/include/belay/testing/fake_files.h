@@ -62,7 +62,7 @@ class FakeFiles {
   static OpenFile& from(belay_file* file) noexcept { return *reinterpret_cast<OpenFile*>(file); }
 
   static std::string checked_name(belay_str name) {
-    const std::string text(belay::detail::view(name));
+    std::string text(belay::detail::view(name));
     if (text.empty() || text == "." || text == ".." || text.find('/') != std::string::npos ||
         text.find('\0') != std::string::npos)
       fail(Code::kInvalidArgument, "'" + text + "' is no file name");

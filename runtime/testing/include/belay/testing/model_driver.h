@@ -10,7 +10,8 @@
 //   model.train_step(batch, 0.1);
 //   EXPECT_LT(model.loss(batch), before);
 //
-// One driver is one graph with one set of variables, initialized by build. What the model throws comes out as belay::Error.
+// One driver is one graph with one set of variables, initialized by build. What the model throws comes out as
+// belay::Error.
 #pragma once
 
 #include <map>
