@@ -170,9 +170,7 @@ void TrainingRun::start_over() {
   OpenDirectory& run = directory_->directory();
   std::vector<std::string> found;
   for (const std::string& name : run.entries())
-    if (step_of_checkpoint(name) || name == kStateFileName || name == kEvalDirectory ||
-        name.find(".tfevents.") != std::string::npos)
-      found.push_back(name);
+    if (name != kLockName && name.rfind("before-", 0) != 0) found.push_back(name);
   if (found.empty()) return;
   std::string aside;
   for (int i = 1;; ++i) {

@@ -68,6 +68,7 @@ EvalResult evaluate(const OpRegistry& ops, const RunEnvironment& environment, Pl
         sums[i + 1] = session.raw_session()->handle().run({outputs.metrics[i].value})[0].number(0) *
                       static_cast<double>(result.examples);
   });
+  if (result.examples == 0) fail(Code::kFailedPrecondition, "the evaluation's input has no examples");
   const auto examples = static_cast<double>(result.examples);
   result.metrics.emplace_back("loss", sums[0] / examples);
   for (std::size_t i = 0; i < outputs.metrics.size(); ++i)

@@ -175,7 +175,7 @@ TEST_F(OutputTest, ADryRunPrintsThePlanAndMakesNothing) {
 TEST_F(OutputTest, FromScratchMovesAllOfAnEarlierRunAside) {
   ASSERT_EQ(belay({"run", regression("", kEval)}).status, 0);
   const std::string before = weights(run_dir(), 50);
-  const Names files = {"checkpoint", "eval", kEventFile, "model.ckpt-0", "model.ckpt-50"};
+  const Names files = {"checkpoint", "eval", kEventFile, "manifest.toml", "model.ckpt-0", "model.ckpt-50"};
   for (const char* aside : {"before-1", "before-2"}) {
     const ProcessResult r = belay({"run", regression("", kEval), "--from-scratch"});
     ASSERT_EQ(r.status, 0) << r.err;

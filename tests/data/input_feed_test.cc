@@ -1,0 +1,232 @@
+#include "runtime/data/input_feed.h"
+
+#include <optional>
+
+#include "belay/plugin.h"
+#include "runtime/data/fifo_queue.h"
+#include "runtime/loader/host.h"
+#include "runtime/loader/registry.h"
+#include "tests/session/session_fixture.h"
+
+namespace {
+
+using belay::Code;
+using belay::DType;
+
+// Counts from 0; may end or fail at a number. What it was asked for is in `seeks`.
+class Counting final : public belay::Input {
+ public:
+  struct Options {
+    std::int64_t end = 1'000'000;
+    std::int64_t fails_at = -1;
+    bool declares = true;
+    bool fills = true;
+  };
+  static constexpr auto about =
+      belay::about("counting", "Counts", belay::option("end", &Options::end, "the first number that is not delivered"),
+                   belay::option("fails_at", &Options::fails_at, "where next fails"),
+                   belay::option("declares", &Options::declares, "whether there is a feature"),
+                   belay::option("fills", &Options::fills, "whether next fills it"));
+  explicit Counting(const Options& o) : o_(o) { seeks.clear(); }
+
+  void spec(belay::InputSpec& spec) override {
+    if (o_.declares) slot_ = spec.feature("n", DType::kInt64, {-1});
+  }
+  void open(const belay::OpenArgs& args) override { opened = args; }
+  bool next(belay::Batch& batch, belay::Position& position) override {
+    if (at_ == o_.fails_at) belay::fail(Code::kDataLoss, "number " + std::to_string(at_) + " is damaged");
+    if (at_ == o_.end) return false;
+    if (o_.fills) *batch.tensor(slot_, {1}).data<std::int64_t>() = at_;
+    position = {0, ++at_};
+    return true;
+  }
+  void seek(const belay::Position& position) override {
+    at_ = position.index;
+    seeks.push_back(at_);
+  }
+
+  static std::vector<std::int64_t> seeks;
+  static belay::OpenArgs opened;
+
+ private:
+  const Options o_;
+  std::uint32_t slot_ = 0;
+  std::int64_t at_ = 0;
+};
+std::vector<std::int64_t> Counting::seeks;
+belay::OpenArgs Counting::opened;
+
+}  // namespace
+
+BELAY_MODULE("1.0.0", Counting)
+
+namespace belay::runtime::testing {
+namespace {
+
+constexpr std::int64_t kTenSeconds = 10'000'000'000;
+
+class InputFeedTest : public SessionTest {
+ protected:
+  InputFeedTest() {
+    registry.add_linked(&belay_module_v0);
+    services.add("input", input_service());
+  }
+
+  void create(const std::vector<std::pair<std::string, OptionValue>>& options = {}) {
+    const RegisteredPlugin* plugin = registry.find(PluginKind::kInput, "counting", "");
+    ResolvedPlugin resolved;
+    resolved.info = plugin->info;
+    resolved.instance_name = "train";
+    for (const auto& [name, value] : options) resolved.options.add(name, value, plugin->info.option(name)->type);
+    instance = &instances.create(*plugin, resolved, services, monitor);
+  }
+  void feed(InputFeed::Options options = {.name = "train"}) {
+    input = InputFeed::open(*instance, std::move(options));
+    number = input->add_to_graph(graph).features.at(0).output;
+    count = ops::assign_add(ops::variable(g, "count", Tensor(std::int64_t{0})), ops::constant(g, std::int64_t{1}));
+    graph.finalize();
+  }
+  // A session as it is begun, and begun again.
+  void start() {
+    SessionOptions options;
+    options.queues = make_queue;
+    session = std::make_shared<DirectSession>(graph, store, options);
+    session->run_once(graph.collection("variable_init"));
+    threads = input->create_threads(*session, nullptr);
+  }
+  // A step: it takes a batch and writes a variable.
+  std::int64_t next() { return session->handle().run({number, count})[0].data<std::int64_t>()[0]; }
+  void stop() {
+    session->queue(g.find(input->name()).raw().node).close(true);
+    for (const auto& t : threads) ASSERT_TRUE(t->join_for(kTenSeconds));
+  }
+
+  std::unique_ptr<Logger> log = make_logger(silent(), LogFormat::kText, LogLevel::kInfo, system_clock());
+  Registry registry;
+  HostServices services{*log, system_clock(), "", 42};
+  CallMonitor monitor;
+  PluginInstances instances;
+  PluginInstance* instance = nullptr;
+  std::shared_ptr<InputFeed> input;
+  Output number, count;
+  std::shared_ptr<DirectSession> session;
+  std::vector<std::shared_ptr<Joinable>> threads;
+
+ private:
+  static LogOutput silent() {
+    LogOutput nowhere;
+    nowhere.write = [](std::string_view) { return true; };
+    return nowhere;
+  }
+};
+
+TEST_F(InputFeedTest, DeliversTheBatchesInOrder) {
+  create();
+  feed({.name = "train", .shard = 1, .shards = 3, .seed = 7});
+  EXPECT_EQ(Counting::opened.shard, 1);
+  EXPECT_EQ(Counting::opened.shards, 3);
+  EXPECT_EQ(Counting::opened.seed, 7u);
+  start();
+  for (std::int64_t i = 0; i < 100; ++i) ASSERT_EQ(next(), i);
+  EXPECT_TRUE(Counting::seeks.empty());
+  EXPECT_TRUE(input->busy());
+  stop();
+  EXPECT_FALSE(input->busy());
+}
+
+TEST_F(InputFeedTest, TheRunThatTakesABatchCommitsItsPosition) {
+  create();
+  feed({.name = "train", .prefetch = 8});
+  start();
+  EXPECT_TRUE(store->positions().empty());
+  next();
+  next();
+  // Not where the input stands, which is ahead by what is in the queue.
+  EXPECT_EQ(store->positions().at("train").index, 2);
+  session->handle().run({number});  // writes nothing, so there is nothing to be in step with
+  EXPECT_EQ(store->positions().at("train").index, 2);
+  stop();
+}
+
+TEST_F(InputFeedTest, ANewSessionGoesOnAtTheCommittedPosition) {
+  create();
+  feed({.name = "train", .prefetch = 8});
+  start();
+  for (int i = 0; i < 5; ++i) next();
+  stop();
+  start();
+  EXPECT_EQ(Counting::seeks, std::vector<std::int64_t>{5});
+  EXPECT_EQ(next(), 5);
+  stop();
+}
+
+TEST_F(InputFeedTest, ARestoredPositionIsSoughtBeforeTheFirstBatch) {
+  create();
+  feed();
+  input->prime();  // looks at the first batch, which is then not the one to deliver
+  store->replace_positions({{"train", {0, 40}}});
+  start();
+  EXPECT_EQ(Counting::seeks, std::vector<std::int64_t>{40});
+  EXPECT_EQ(next(), 40);
+  stop();
+}
+
+TEST_F(InputFeedTest, APrimedBatchIsDeliveredOnce) {
+  create();
+  feed();
+  input->prime();
+  input->prime();
+  start();
+  EXPECT_EQ(next(), 0);
+  EXPECT_EQ(next(), 1);
+  EXPECT_TRUE(Counting::seeks.empty());
+  stop();
+}
+
+TEST_F(InputFeedTest, TheEndComesAfterTheLastBatch) {
+  create({{"end", std::int64_t{3}}});
+  feed({.name = "train", .prefetch = 8});
+  start();
+  for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(next(), i);
+  const std::string error = error_of([&] { next(); });
+  EXPECT_EQ(error.substr(0, error.find(':')), "OUT_OF_RANGE") << error;
+  for (const auto& t : threads) EXPECT_TRUE(t->join_for(kTenSeconds));
+}
+
+TEST_F(InputFeedTest, AnErrorComesAfterWhatWasReadBefore) {
+  create({{"fails_at", std::int64_t{3}}});
+  feed({.name = "train", .prefetch = 8});
+  start();
+  for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(next(), i);
+  EXPECT_EQ(error_of([&] { next(); }),
+            "DATA_LOSS: node 'input/train_batch' (QueueDequeue): input \"train\" of \"counting\" (linked in, 1.0.0) in "
+            "next: number 3 is damaged");
+}
+
+TEST_F(InputFeedTest, AnEmptyInputShowsWhenItIsPrimed) {
+  create({{"end", std::int64_t{0}}});
+  feed();
+  EXPECT_EQ(error_of([&] { input->prime(); }),
+            "FAILED_PRECONDITION: input \"train\" of \"counting\" (linked in, 1.0.0) is empty: it ended before the "
+            "first batch");
+}
+
+TEST_F(InputFeedTest, AnInputMustDeclareSomethingAndFillIt) {
+  create({{"declares", false}});
+  EXPECT_EQ(error_of([&] { InputFeed::open(*instance, {.name = "train"}); }),
+            "INVALID_ARGUMENT: input \"train\" of \"counting\" (linked in, 1.0.0) declares no features");
+  create({{"fills", false}});
+  feed();
+  EXPECT_EQ(error_of([&] { input->prime(); }),
+            "INTERNAL: input \"train\" of \"counting\" (linked in, 1.0.0) in next: the batch lacks 'n': the input did "
+            "not fill it");
+}
+
+TEST_F(InputFeedTest, WithoutASizeItCannotSay) {
+  create();
+  feed();
+  EXPECT_EQ(input->size(), -1);
+}
+
+}  // namespace
+}  // namespace belay::runtime::testing
