@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "runtime/checkpoint/restore_error.h"
+#include "runtime/cli/crash_report.h"
 #include "runtime/cli/exit_status.h"
 #include "runtime/cli/signals.h"
 #include "runtime/cli/training_run.h"
@@ -32,10 +33,17 @@ void log_error(Logger& log, std::string_view text) {
   }
 }
 
+// A run, and what it says where a plugin crashes.
+struct Prepared {
+  std::unique_ptr<TrainingRun> run;
+  std::optional<CrashReport> crash_report;
+};
+
 // Up to the point where nothing has been written: manifest, plugins, inputs, graph. Gives an exit status, kExitDone to
 // go on. Each stage's problems are told here.
-int prepare(std::unique_ptr<TrainingRun>& run, const std::string& file, const std::vector<std::string>& sets,
+int prepare(Prepared& prepared, const std::string& file, const std::vector<std::string>& sets,
             const TrainingRunOptions& options, const World& world, RunControl& control) {
+  std::unique_ptr<TrainingRun>& run = prepared.run;
   Diagnostics problems;
   std::optional<Manifest> manifest = parse_manifest(file, sets, world.environment, problems);
   bool plugins_usable = true;
@@ -48,6 +56,10 @@ int prepare(std::unique_ptr<TrainingRun>& run, const std::string& file, const st
     std::cerr << problems.text() << std::flush;
     return plugins_usable ? kExitUsage : kExitPlugin;
   }
+  // A sanitizer has a better report of its own.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  prepared.crash_report.emplace(run->monitors(), run->manifest().run.dir);
+#endif
   try {
     run->load_plugins();
   } catch (const LoadError& e) {
@@ -142,7 +154,8 @@ int run_command(const RunArguments& arguments) {
   const std::unique_ptr<Logger> log = make_stderr_logger(arguments.log_format, LogLevel::kInfo, system_clock());
   RunControl control;
   std::atomic<bool> training{false};
-  std::unique_ptr<TrainingRun> run;
+  Prepared prepared;
+  const std::unique_ptr<TrainingRun>& run = prepared.run;
   SignalRequests requests;
   requests.stop = [&](int signal) {
     if (!training) Signals::die_of(signal);  // there is nothing to save yet
@@ -157,9 +170,9 @@ int run_command(const RunArguments& arguments) {
     write_all_stacks(STDERR_FILENO);
   };
   Signals signals(requests);
-  const int prepared =
-      prepare(run, arguments.manifest, arguments.sets, {arguments.from_scratch}, make_world(*log), control);
-  if (prepared != kExitDone) return prepared;
+  const int status =
+      prepare(prepared, arguments.manifest, arguments.sets, {arguments.from_scratch}, make_world(*log), control);
+  if (status != kExitDone) return status;
   signals.set_grace(run->manifest().session.signal_grace_secs);
   if (arguments.dry_run) {
     std::cout << run->plan_text() << std::flush;
@@ -182,10 +195,11 @@ int run_command(const RunArguments& arguments) {
 int check_command(const ManifestArguments& arguments) {
   const std::unique_ptr<Logger> log = make_stderr_logger(LogFormat::kText, LogLevel::kInfo, system_clock());
   RunControl control;
-  std::unique_ptr<TrainingRun> run;
-  const int prepared = prepare(run, arguments.manifest, arguments.sets, {}, make_world(*log), control);
-  if (prepared == kExitDone) std::cout << escaped(arguments.manifest) << ": ok\n" << run->plan_text() << std::flush;
-  return prepared;
+  Prepared prepared;
+  const int status = prepare(prepared, arguments.manifest, arguments.sets, {}, make_world(*log), control);
+  if (status == kExitDone)
+    std::cout << escaped(arguments.manifest) << ": ok\n" << prepared.run->plan_text() << std::flush;
+  return status;
 }
 
 int show_command(const ManifestArguments& arguments) {

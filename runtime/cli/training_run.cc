@@ -314,9 +314,8 @@ std::optional<EvalResult> TrainingRun::evaluate(const std::function<void()>& on_
 }
 
 std::string TrainingRun::activity() const {
-  const CallMonitor* monitors[] = {&monitor_, &input_monitor_, &eval_monitor_};
   std::string text;
-  for (const CallMonitor* m : monitors) {
+  for (const CallMonitor* m : monitors()) {
     const PluginInstance* instance = m->instance.load();
     const char* callback = m->callback.load();
     if (instance == nullptr || callback == nullptr) continue;

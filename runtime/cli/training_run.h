@@ -107,6 +107,8 @@ class TrainingRun {
   const Manifest& manifest() const noexcept { return manifest_; }
   // What a plugin is doing at the moment; empty: none. Any thread.
   std::string activity() const;
+  // Where the threads that call plugins say whom they are calling.
+  std::vector<const CallMonitor*> monitors() const { return {&monitor_, &input_monitor_, &eval_monitor_}; }
   // For --dry-run and check: inputs, model, variables, hooks, one line each.
   std::string plan_text() const;
 

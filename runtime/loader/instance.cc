@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <utility>
 
 #include "runtime/platform/text.h"
@@ -57,7 +58,11 @@ std::string at_text(const Location& at) {
 
 PluginInstance::PluginInstance(const RegisteredPlugin& plugin, const ResolvedPlugin& use, const HostServices& services,
                                CallMonitor& monitor)
-    : plugin_(plugin), host_(services, use.instance_name), monitor_(monitor), label_(plugin.label(use.instance_name)) {
+    : plugin_(plugin),
+      host_(services, use.instance_name),
+      monitor_(monitor),
+      label_(plugin.label(use.instance_name)),
+      at_(use.at) {
   create(use);
 }
 
@@ -124,7 +129,12 @@ PluginInstance::~PluginInstance() {
 
 std::string PluginInstance::place(const char* callback) const {
   const std::int64_t step = monitor_.step.load(std::memory_order_relaxed);
-  return label_ + " in " + callback + (step < 0 ? "" : " at step " + std::to_string(step));
+  std::string who = label_;
+  // The line of the manifest goes into the label's parentheses.
+  if (at_.line > 0 && !who.empty() && who.back() == ')')
+    who.insert(who.size() - 1,
+               ", " + escaped(std::filesystem::path(at_.file).filename().string()) + ":" + std::to_string(at_.line));
+  return who + " in " + callback + (step < 0 ? "" : " at step " + std::to_string(step));
 }
 
 void PluginInstance::fail_callback(const char* callback, std::int32_t code, std::string_view text) const {

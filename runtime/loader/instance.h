@@ -8,9 +8,10 @@
 //
 //   PluginInstance& mine = instances.add_hook("ceiling", std::make_unique<LossCeiling>(5.0), services, monitor);
 //
-// A callback's code and text become an Error that says whose it is: `hook "x" (x.so 1.2) in begin: no node "loss"`. A
-// plugin written without the SDK's barrier may let an exception escape: it is caught here, and the instance, whose
-// state nobody knows then, is poisoned: never called again, not even destroyed.
+// A callback's code and text become an Error that says whose it is, with the line of the manifest:
+// `hook "x" (x.so 1.2, train.toml:14) in begin: no node "loss"`. A plugin written without the SDK's barrier may let an
+// exception escape: it is caught here, and the instance, whose state nobody knows then, is poisoned: never called
+// again, not even destroyed.
 #pragma once
 
 #include <atomic>
@@ -117,6 +118,7 @@ class PluginInstance {
   InstanceHost host_;
   CallMonitor& monitor_;
   std::string label_;
+  Location at_;  // in the manifest; line 0: not there
   HookHandle own_hook_;
   void* self_ = nullptr;
   bool poisoned_ = false;

@@ -40,8 +40,12 @@ std::vector<Update> find_updates(const Graph& g, const Output& loss) {
          "the graph has no trainable variables: there is nothing that could lower the loss '" + loss.name() + "'");
   const std::vector<Output> gradients = g.gradients({loss}, variables);
   std::vector<Update> updates;
-  for (std::size_t i = 0; i < variables.size(); ++i)
-    if (gradients[i]) updates.push_back({variables[i], gradients[i]});
+  for (std::size_t i = 0; i < variables.size(); ++i) {
+    if (!gradients[i]) continue;
+    updates.push_back({variables[i], gradients[i]});
+    g.collect(collections::kGradients, gradients[i]);
+    g.collect(collections::kGradientVariables, variables[i]);
+  }
   for (const Update& u : updates)
     if (u.variable.dtype() != updates[0].variable.dtype())
       fail(Code::kInvalidArgument, "the trainable variables " + updates[0].variable.text() + " and " +

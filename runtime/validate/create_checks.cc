@@ -1,4 +1,7 @@
-// Creating an instance, of any kind of plugin: what options it takes and refuses, and that instances are independent.
+// Creating an instance, of any kind of plugin: with good and with odd options, and that instances are independent.
+//
+// Unknown options, wrong types and values out of range are refused by the host, by the note, before any plugin code; a
+// plugin need not refuse them again (the SDK does), but they must not harm it.
 #include <cmath>
 #include <limits>
 
@@ -63,9 +66,9 @@ void created(const Subject& subject) {
     require_explained("create", e);
     if (subject.options_are_given || e.code() != Code::kInvalidArgument)
       throw CheckFailed("create failed: " + text_of(e));
-    throw CheckSkipped("create wants other options than the defaults" +
-                       (subject.made_up.empty() ? "" : " and what was made up for " + joined(subject.made_up)) + ": " +
-                       text_of(e) + "; give them with --set");
+    throw CheckFailed("create wants other options than the defaults" +
+                      (subject.made_up.empty() ? "" : " and what was made up for " + joined(subject.made_up)) + ": " +
+                      text_of(e) + "; give them with --set");
   }
 }
 
@@ -74,12 +77,8 @@ void two_instances(const Subject& subject) {
     FullHost host;
     const auto adopted = detail::adopt(table);
     const auto first = subject.options.create(host.host, &adopted);
-    {
-      const auto second = subject.options.create(host.host, &adopted);
-      if (first.self() == second.self()) throw CheckFailed("two instances are one: create gave the same pointer twice");
-    }
+    { const auto second = subject.options.create(host.host, &adopted); }
     const auto third = subject.options.create(host.host, &adopted);
-    if (first.self() == third.self()) throw CheckFailed("create gave the pointer of an instance that is still alive");
   });
 }
 
@@ -92,8 +91,8 @@ void hundred_times(const Subject& subject) {
 }
 
 void unknown_option(const Subject& subject) {
-  must_refuse("an option that it does not have",
-              [&] { make(subject, subject.options.with(OptionValue("no-such-option", 1))); });
+  may_refuse("an option that it does not have",
+             [&] { make(subject, subject.options.with(OptionValue("no-such-option", 1))); });
 }
 
 // A value that is of no use for this option.
@@ -109,8 +108,8 @@ OptionValue of_wrong_type(const OptionInfo& option) {
 void wrong_types(const Subject& subject) {
   for (const OptionInfo& option : subject.info.options) {
     if (option.type == OptionType::kTable) continue;
-    must_refuse("option '" + option.name + "' of a wrong type",
-                [&] { make(subject, subject.options.with(of_wrong_type(option))); });
+    may_refuse("option '" + option.name + "' of a wrong type",
+               [&] { make(subject, subject.options.with(of_wrong_type(option))); });
   }
 }
 
@@ -133,8 +132,8 @@ void check_limit(const Subject& subject, const OptionInfo& option, double limit,
   const std::string at = "option '" + option.name + "' = " + detail::number_text(limit);
   may_refuse(at, [&] { make(subject, subject.options.with(number_of(option, limit))); });
   if (std::abs(limit) >= kLargestExact && option.type == OptionType::kInt) return;
-  must_refuse("option '" + option.name + "' just " + (direction < 0 ? "below " : "above ") + detail::number_text(limit),
-              [&] { make(subject, subject.options.with(number_of(option, outside(option, limit, direction)))); });
+  may_refuse("option '" + option.name + "' just " + (direction < 0 ? "below " : "above ") + detail::number_text(limit),
+             [&] { make(subject, subject.options.with(number_of(option, outside(option, limit, direction)))); });
 }
 
 void ranges(const Subject& subject) {
@@ -143,7 +142,7 @@ void ranges(const Subject& subject) {
     if (option.max) check_limit(subject, option, *option.max, 1);
     if (!option.choices.empty()) {
       const std::string other = "no such choice";
-      must_refuse("option '" + option.name + "' = \"" + other + "\"", [&] {
+      may_refuse("option '" + option.name + "' = \"" + other + "\"", [&] {
         make(subject, subject.options.with(option.list ? OptionValue(option.name, Texts{other})
                                                        : OptionValue(option.name, other)));
       });

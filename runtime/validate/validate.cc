@@ -107,7 +107,8 @@ class Validation {
       report = judged(child);
     }
     result.verdict = static_cast<Verdict>(report[0] - '0');
-    result.text = report.substr(1);
+    constexpr std::size_t kMostText = 1000;  // a plugin may say a megabyte
+    result.text = report.size() > kMostText ? report.substr(1, kMostText) + "..." : report.substr(1);
     report_(result);
     return result.verdict == Verdict::kPassed;
   }

@@ -217,7 +217,7 @@ TEST_F(BadInput, AnInputThatBreaksLaterLeavesWhatWasWholeBefore) {
   EXPECT_THAT(lines_with(told(r), "error "),
               ::testing::ElementsAre(
                   "error training ended with an error: node 'input/train_batch' (QueueDequeue): input \"train\" of "
-                  "\"numbers\" (numbers.so 1.0.0) in next: record 5 is damaged"));
+                  "\"numbers\" (numbers.so 1.0.0, train.toml:5) in next: record 5 is damaged"));
   EXPECT_EQ(listing(run_dir()), begun_);
   EXPECT_EQ(listing(run_dir() + "/model.ckpt-0"), checkpoint_);
 }

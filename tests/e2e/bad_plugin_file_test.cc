@@ -226,11 +226,11 @@ TEST_F(BadPluginFile, ExceptionsAndCodesThatNobodyMayGiveNameThePluginThatGaveTh
     const ProcessResult r =
         belay({"run", regression("", std::string("[[hooks]]\nfile = \"./x.so\"\nfault = \"") + c.fault + "\"\n")});
     EXPECT_EQ(r.status, c.status) << r.err;
-    const std::string expected = c.status == 1
-                                     ? "error training ended with an error: hook \"misbehaving\" (x.so 0.9) " + c.said
-                                     : "error DIR/train.toml:13:1: cannot create hook \"misbehaving\" (x.so 0.9) of "
-                                       "'DIR/x.so': " +
-                                           c.said;
+    const std::string expected =
+        c.status == 1 ? "error training ended with an error: hook \"misbehaving\" (x.so 0.9, train.toml:13) " + c.said
+                      : "error DIR/train.toml:13:1: cannot create hook \"misbehaving\" (x.so 0.9) of "
+                        "'DIR/x.so': " +
+                            c.said;
     EXPECT_THAT(lines_with(told(r), "error "), ::testing::ElementsAre(expected));
     EXPECT_EQ(listing(run_dir()), c.made) << c.fault;
   }

@@ -41,8 +41,30 @@ TEST_F(ExitStatus, ZeroWhenAHookAsksToStop) {
 TEST_F(ExitStatus, OneWhenAHookThrowsAndNoFinalCheckpointIsWritten) {
   const ProcessResult r = belay({"run", regression("", "[[hooks]]\nplugin = \"trouble\"\nthrow_at_step = 3\n")});
   EXPECT_EQ(r.status, 1) << r.err;
-  EXPECT_EQ(lines_with(r.err, "hook \"trouble\" (trouble.so 1.0.0) in after_run at step 3: boom").size(), 1u) << r.err;
+  EXPECT_EQ(lines_with(r.err, "hook \"trouble\" (trouble.so 1.0.0, train.toml:13) in after_run at step 3: boom").size(),
+            1u)
+      << r.err;
   EXPECT_TRUE(weights(run_dir(), 4).empty());
+}
+
+TEST_F(ExitStatus, ACrashNamesThePluginItsStackAndTheCheckpointToGoOnFrom) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer reports the crash in its own way";
+#endif
+  const ProcessResult r = belay({"run", regression("",
+                                                   "[checkpoint]\nsave_steps = 5\nsave_secs = 0\n"
+                                                   "[[hooks]]\nplugin = \"trouble\"\ncrash_at_step = 7\n")});
+  EXPECT_EQ(r.signal, SIGSEGV) << r.err;
+  EXPECT_EQ(
+      lines_with(r.err, "belay crashed with SIGSEGV in hook \"trouble\" (trouble.so 1.0.0) in after_run at step 7")
+          .size(),
+      1u)
+      << r.err;
+  EXPECT_GE(lines_with(r.err, "trouble.so(").size(), 1u) << "the stack: " << r.err;
+  EXPECT_EQ(lines_with(r.err, "the next start goes on from: model_checkpoint_path: \"model.ckpt-").size(), 1u) << r.err;
+  const ProcessResult again = belay({"run", regression()});
+  EXPECT_EQ(again.status, 0) << again.err;
+  EXPECT_EQ(lines_with(again.err, "ended at step 50").size(), 1u) << again.err;
 }
 
 TEST_F(ExitStatus, OneWhenTheInputBreaksWhileTraining) {

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <map>
 
 #include "tests/loader/plugin_files.h"
@@ -197,24 +196,13 @@ TEST_F(SearchTest, FoldersBelowAreNotEntered) {
   EXPECT_THAT(search().plugins(), IsEmpty());
 }
 
-TEST_F(SearchTest, AThousandFilesAreListedInUnderThreeTenthsOfASecond) {
-  constexpr int kFiles = 1000;
+TEST_F(SearchTest, AThousandFilesAreListed) {
+  constexpr int kFiles = 1000;  // how long it takes: bench/run.py
   for (int i = 0; i < kFiles; ++i) {
     const std::string digits = std::to_string(100000 + i);
     folder_.write("one/" + digits + ".so", renamed(sample_, "p" + digits));
   }
-  auto best = std::chrono::nanoseconds::max();
-  for (int round = 0; round < 5; ++round) {
-    const auto begin = std::chrono::steady_clock::now();
-    const PluginSearch s = search({"one"});
-    best = std::min<std::chrono::nanoseconds>(best, std::chrono::steady_clock::now() - begin);
-    ASSERT_EQ(s.plugins().size(), 5u * kFiles);
-  }
-  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(best).count();
-  RecordProperty("listing_1000_plugins_ms", static_cast<int>(ms));
-#if defined(NDEBUG) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-  EXPECT_LT(ms, 300);
-#endif
+  EXPECT_EQ(search({"one"}).plugins().size(), 5u * kFiles);
 }
 
 }  // namespace

@@ -104,6 +104,10 @@ inline constexpr const char* kReadyForLocalInitOp = "ready_for_local_init_op";
 inline constexpr const char* kTableInitializers = "table_initializer";
 inline constexpr const char* kLosses = "losses";
 inline constexpr const char* kTrainOp = "train_op";
+// Of the loss, before clipping: what the host's optimizer is given, and the variables that they belong to, in the same
+// order. A trainable variable that the loss does not depend on is in neither.
+inline constexpr const char* kGradients = "gradients";
+inline constexpr const char* kGradientVariables = "gradient_variables";
 inline constexpr const char* kQueueRunners = "queue_runners";
 }  // namespace collections
 

@@ -2,6 +2,7 @@
 #include <belay/plugin.h>
 
 #include <chrono>
+#include <csignal>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -13,6 +14,7 @@ class Trouble final : public belay::Hook {
   struct Options {
     std::int64_t throw_at_step = -1;
     std::int64_t hang_at_step = -1;
+    std::int64_t crash_at_step = -1;
     std::int64_t stop_at_run = -1;
     std::int64_t fetches = 0;
   };
@@ -20,6 +22,7 @@ class Trouble final : public belay::Hook {
       "trouble", "Makes trouble for tests of the host",
       belay::option("throw_at_step", &Options::throw_at_step, "throws in after_run"),
       belay::option("hang_at_step", &Options::hang_at_step, "hangs in after_run"),
+      belay::option("crash_at_step", &Options::crash_at_step, "dies of SIGSEGV in after_run"),
       belay::option("stop_at_run", &Options::stop_at_run, "asks to stop in after_run"),
       belay::option("fetches", &Options::fetches, "1: fetches every tensor of the graph that it can name"));
 
@@ -46,6 +49,7 @@ class Trouble final : public belay::Hook {
   void after_run(belay::RunContext& run, const belay::RunValues& values) override {
     const std::int64_t step = values[step_];
     if (step == o_.throw_at_step) throw std::runtime_error("boom");
+    if (step == o_.crash_at_step) std::raise(SIGSEGV);
     while (step == o_.hang_at_step) std::this_thread::sleep_for(std::chrono::milliseconds(20));
     if (runs_++ == o_.stop_at_run) run.request_stop("enough");
   }

@@ -1,0 +1,191 @@
+// `belay validate` on every plugin of tests/bad_plugins: each fails, in the words of its fault.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "runtime/validate/validate.h"
+
+namespace belay::runtime {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string kPlugins = BELAY_BAD_PLUGIN_DIR;
+
+// The first check that failed: "load.file: text up to the line's end"; empty: none did.
+std::string first_failure(const std::string& name, const std::vector<std::string>& sets = {}) {
+  std::string found;
+  validate(kPlugins + "/" + name + ".so", {.sets = sets, .seconds = 60}, [&](const CheckResult& r) {
+    if (r.verdict == Verdict::kFailed && found.empty()) found = r.check + ": " + r.text.substr(0, r.text.find('\n'));
+  });
+  for (std::size_t at = 0; (at = found.find(kPlugins, at)) != std::string::npos;)
+    found.replace(at, kPlugins.size(), "P");
+  return found;
+}
+
+TEST(ValidateBadPlugins, EachFailsInTheWordsOfItsFault) {
+  const std::map<std::string, std::string> expected = {
+      {"abi_major", "load.file: abi_major: 'P/abi_major.so' is built for ABI 7.0, this host speaks 0.1"},
+      {"abi_minor",
+       "load.file: abi_minor: 'P/abi_minor.so' needs ABI 0.99, this host has 0.1 (before 1.0 they must be equal)"},
+      {"changes_locale",
+       "load.opens: fp_mode: loading plugin 'P/changes_locale.so' changed the floating-point mode (rounding, x87 "
+       "control word) of this thread, which was put back; relink it without -ffast-math"},
+      {"exiting_initializer",
+       "load.opens: ended the process with status 3: error: plugin 'P/exiting_initializer.so' ended the process (exit "
+       "status 0) while it was loaded\\n  help: initializers of global objects must not call exit\\n"},
+      {"fast_math",
+       "load.opens: fp_mode: loading plugin 'P/fast_math.so' changed the floating-point mode (flush-to-zero) of this "
+       "thread, which was put back; relink it without -ffast-math"},
+      {"hidden_module",
+       "load.opens: bad_module: 'P/hidden_module.so' has a plugin's note, but does not export belay_module_v0"},
+      {"isa",
+       "load.file: isa: 'P/isa.so' is compiled for instructions that this processor lacks: sse2_of_the_future, avx9"},
+      {"long_table", ""},
+      {"minimal", ""},
+      {"misbehaving", ""},
+      {"missing_dep",
+       "load.opens: missing_dep: 'P/missing_dep.so' needs what cannot be loaded: libbelay_test_absent.so (wanted by "
+       "P/missing_dep.so)"},
+      {"missing_deps",
+       "load.opens: missing_dep: 'P/missing_deps.so' needs what cannot be loaded: libbelay_test_absent.so (wanted by "
+       "P/missing_deps.so), libbelay_test_other_absent.so (wanted by P/deps/found/libbelay_test_middle.so, wanted by "
+       "P/missing_deps.so)"},
+      {"module_abi",
+       "load.opens: stale: 'P/module_abi.so' has a note that is not its module's: the note says ABI 0.1, the module "
+       "0.2"},
+      {"module_flags", "load.opens: bad_module: 'P/module_flags.so' has a bad belay_module_v0: flags is 1, must be 0"},
+      {"musl",
+       "load.opens: missing_dep: 'P/musl.so' needs what cannot be loaded: libc.musl-x86_64.so.1 (wanted by P/musl.so)"},
+      {"no_create",
+       "load.opens: bad_module: 'P/no_create.so' has a bad belay_module_v0: the table of hook \"minimal\" (struct_size "
+       "104) lacks the mandatory slot create"},
+      {"no_destroy",
+       "load.opens: bad_module: 'P/no_destroy.so' has a bad belay_module_v0: the table of hook \"minimal\" "
+       "(struct_size 20) lacks the mandatory slot destroy"},
+      {"no_note", "load.file: no_note: 'P/no_note.so' is a shared library, but no plugin: it has no BELAY note"},
+      {"note_is_no_json",
+       "load.file: no_note: 'P/note_is_no_json.so' has a corrupt note: it is no JSON: [json.exception.parse_error.101] "
+       "parse error at line 1, column 1: syntax error while parsing value - invalid literal; last read: 'p'"},
+      {"note_is_no_utf8",
+       "load.file: no_note: 'P/note_is_no_utf8.so' has a corrupt note: it is no JSON: [json.exception.parse_error.101] "
+       "parse error at line 1, column 114: syntax error while parsing value - invalid string: ill-formed UTF-8 byte; "
+       "last read: '\"mini\\xff'"},
+      {"note_repeats_plugin",
+       "load.file: no_note: 'P/note_repeats_plugin.so' has a corrupt note: \"plugins.1\" repeats the hook \"minimal\""},
+      {"note_with_bad_default",
+       "load.file: no_note: 'P/note_with_bad_default.so' has a corrupt note: \"plugins.0.options.0.default\" must be a "
+       "number"},
+      {"note_with_bad_name",
+       "load.file: no_note: 'P/note_with_bad_name.so' has a corrupt note: \"plugins.0.name\" is \"../Minimal\", must "
+       "be [a-z][a-z0-9_-]{0,62}"},
+      {"note_with_unknown_kind",
+       "load.file: no_note: 'P/note_with_unknown_kind.so' has a corrupt note: \"plugins.0.kind\" is \"hooks\", must be "
+       "one of: hook, saver, init_fn, model, input"},
+      {"note_without_abi", "load.file: no_note: 'P/note_without_abi.so' has a corrupt note: \"abi\" is missing"},
+      {"note_without_plugins",
+       "load.file: no_note: 'P/note_without_plugins.so' has a corrupt note: \"plugins\" is empty"},
+      {"null_name", "load.opens: bad_module: 'P/null_name.so' has a bad belay_module_v0: plugins[0].name is null"},
+      {"null_note", "load.opens: bad_module: 'P/null_note.so' has a bad belay_module_v0: note is null"},
+      {"null_plugin", "load.opens: bad_module: 'P/null_plugin.so' has a bad belay_module_v0: plugins[0] is null"},
+      {"null_plugins", "load.opens: bad_module: 'P/null_plugins.so' has a bad belay_module_v0: plugins is null"},
+      {"null_table", "load.opens: bad_module: 'P/null_table.so' has a bad belay_module_v0: plugins[0].table is null"},
+      {"other_kind",
+       "load.opens: stale: 'P/other_kind.so' has a note that is not its module's: the note's plugin 0 is the hook "
+       "\"minimal\", the module's is \"minimal\" of kind 2"},
+      {"other_name",
+       "load.opens: stale: 'P/other_name.so' has a note that is not its module's: the note's plugin 0 is the hook "
+       "\"minimal\", the module's is \"maximal\" of kind 1"},
+      {"other_note",
+       "load.opens: stale: 'P/other_note.so' has a note that is not its module's: the module points at another text "
+       "than the file's note"},
+      {"short_table",
+       "load.opens: bad_module: 'P/short_table.so' has a bad belay_module_v0: the table of hook \"minimal\" "
+       "(struct_size 4) lacks the mandatory slot create"},
+      {"static_tls",
+       "load.linked: takes static thread-local storage, of which a process has little; rebuild it without "
+       "-ftls-model=initial-exec"},
+      {"struct_size_0",
+       "load.opens: bad_module: 'P/struct_size_0.so' has a bad belay_module_v0: struct_size is 0, must be at least 64"},
+      {"struct_size_4",
+       "load.opens: bad_module: 'P/struct_size_4.so' has a bad belay_module_v0: struct_size is 4, must be at least 64"},
+      {"struct_size_max",
+       "load.opens: bad_module: 'P/struct_size_max.so' has a bad belay_module_v0: struct_size is 4294967295, must be "
+       "at most 4096"},
+      {"symbol_version",
+       "load.opens: symbol_version: 'P/symbol_version.so' needs a newer system: BELAYTEST_3.10 of "
+       "libbelay_test_versioned.so, which offers up to BELAYTEST_2"},
+      {"throwing_constructor", "create.options: create wants other options than the defaults"},
+      {"throwing_initializer",
+       "load.opens: ended the process with status 3: error: plugin 'P/throwing_initializer.so' failed in its own "
+       "initializers while it was loaded: it threw std::runtime_error: no table.bin here\\n  help: initializers of "
+       "global objects must not throw\\n"},
+      {"too_many_plugins",
+       "load.opens: stale: 'P/too_many_plugins.so' has a note that is not its module's: its note lists 1 plugins, its "
+       "module 4294967296"},
+      {"undefined_symbol",
+       "load.opens: undefined: 'P/undefined_symbol.so' uses the symbol `trainer::step(std::__cxx11::basic_string<char, "
+       "std::char_traits<char>, std::allocator<char> > const&)`, which nothing defines"},
+      {"wrong_magic",
+       "load.opens: bad_module: 'P/wrong_magic.so' has a bad belay_module_v0: magic is 0x1122334455667788, must be "
+       "0x003079616c6562b3"},
+  };
+  std::set<std::string> untold;
+  for (const auto& entry : fs::directory_iterator(kPlugins)) {
+    if (entry.path().extension() != ".so") continue;
+    const std::string name = entry.path().stem();
+    const std::string failure = first_failure(name);
+    const auto it = expected.find(name);
+    // Nothing is expected of what is no fault of the library's: minimal, long_table, misbehaving without a fault.
+    if (it == expected.end())
+      untold.insert(name + " | " + failure);
+    else
+      EXPECT_EQ(it->second.empty() ? failure : failure.substr(0, it->second.size()), it->second)
+          << name << ": " << failure;
+  }
+  EXPECT_EQ(untold, std::set<std::string>{});
+}
+
+TEST(ValidateBadPlugins, AHookWithoutTheSdksBarrierIsFoundOut) {
+  struct Case {
+    const char* fault;
+    const char* expected;
+  };
+  for (const Case& c :
+       {Case{"throw in create",
+             "create.options: let an exception escape through the C boundary: alpha must lie in (0, 1); build it on "
+             "the SDK, whose callbacks turn exceptions into errors"},
+        Case{"unknown code in create", "create.options: create returned 4711, which is no code of abi.h"},
+        Case{"refuse", "create.options: create failed: INVALID_ARGUMENT: alpha must lie in (0, 1)"},
+        Case{"no instance", "create.options: create succeeded but gave no instance"},
+        Case{"throw in destroy",
+             "create.options: crashed with signal 6 (Aborted): terminate called after throwing an instance of "
+             "'std::runtime_error'\\n  what():  not now\\n"},
+        Case{"unknown code", "drive.begin: begin returned -3, which is no code of abi.h"},
+        Case{"no message", "drive.begin: begin failed with ABORTED and no text; say what is wrong"},
+        Case{"megabyte", "drive.begin: begin failed: INTERNAL: xxxxxxxxxxxxxxxxxxxxxxx"},
+        Case{"says more than it wrote", "drive.begin: begin failed: INTERNAL: short\\x7f"},
+        Case{"escapes", "drive.begin: begin failed: DATA_LOSS: two"},
+        Case{"stop", "drive.begin: begin failed: STOP: enough"},
+        Case{"throw",
+             "drive.life: let an exception escape through the C boundary: boom; build it on the SDK, whose callbacks "
+             "turn exceptions into errors"},
+        Case{"throw int",
+             "drive.life: let an exception escape through the C boundary; build it on the SDK, whose callbacks turn "
+             "exceptions into errors"},
+        Case{"throw without text",
+             "drive.life: let an exception escape through the C boundary: an exception without a text; build it on the "
+             "SDK, whose callbacks turn exceptions into errors"},
+        Case{"throw bad_alloc",
+             "drive.life: let an exception escape through the C boundary: std::bad_alloc; build it on the SDK, whose "
+             "callbacks turn exceptions into errors"}}) {
+    const std::string failure = first_failure("misbehaving", {std::string("fault=") + c.fault});
+    EXPECT_EQ(failure.substr(0, std::string(c.expected).size()), c.expected) << c.fault << ": " << failure;
+  }
+}
+
+}  // namespace
+}  // namespace belay::runtime

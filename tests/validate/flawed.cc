@@ -1,0 +1,173 @@
+// Plugins on the SDK that break one rule each, told by their option "flaw".
+#include <belay/example_order.h>
+#include <belay/heads.h>
+#include <belay/ops/matmul.h>
+#include <belay/ops/random.h>
+#include <belay/plugin.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <string>
+#include <thread>
+
+namespace {
+
+class FlawedHook final : public belay::Hook {
+ public:
+  struct Options {
+    belay::Str flaw;
+  };
+  static constexpr auto about =
+      belay::about("flawed_hook", "Breaks one rule", belay::option("flaw", &Options::flaw, "which"));
+  explicit FlawedHook(const Options& o) : flaw_(o.flaw) {
+    if (flaw_ == "refuses") belay::fail(belay::Code::kInvalidArgument, "it never likes its options");
+    if (flaw_ == "leaks a file in create") open_null();
+    if (flaw_.size() > 1000) raise(SIGSEGV);  // a text that it was not made for
+  }
+
+  void begin(belay::Graph& graph) override {
+    if (flaw_ == "wants another name") graph.find("no_such_tensor");
+    if (flaw_ == "grows the graph") belay::ops::constant(graph, static_cast<float>(++begun_));
+    loss_ = graph.fetch<float>("loss");
+  }
+  belay::RunArgs before_run(belay::RunContext&) override { return {loss_}; }
+  void after_run(belay::RunContext&, const belay::RunValues& values) override {
+    ++steps_;
+    if (flaw_ == "prints") std::puts("step");
+    if (flaw_ == "crashes") raise(SIGSEGV);
+    if (flaw_ == "aborts") std::abort();
+    if (flaw_ == "exits") std::exit(0);
+    if (flaw_ == "hangs") std::this_thread::sleep_for(std::chrono::hours(1));
+    if (flaw_ == "changes the umask") ::umask(0);
+    if (flaw_ == "changes the directory" && ::chdir("/") != 0) std::abort();
+    if (flaw_ == "takes a signal") std::signal(SIGINT, SIG_IGN);
+    if (flaw_ == "leaks a file") open_null();
+    if (flaw_ == "leaks a thread" && steps_ == 1)
+      std::thread([] { std::this_thread::sleep_for(std::chrono::hours(1)); }).detach();
+    if (flaw_ == "fails") belay::fail(belay::Code::kInternal, "a bug of mine");
+    if (flaw_ == "crashes at nan" && values[loss_] != values[loss_]) raise(SIGFPE);
+  }
+  void end(belay::Session&) override {
+    if (flaw_ == "crashes in end") raise(SIGSEGV);
+  }
+  void on_error(const belay::Error&) override {
+    if (flaw_ == "fails in on_error") belay::fail(belay::Code::kInternal, "not now");
+  }
+  void save_state(belay::StateWriter& state) const override { state.put("steps", steps_); }
+  void load_state(const belay::StateReader& state) override {
+    if (flaw_ == "forgets") return;
+    if (flaw_ == "crashes at a foreign state" && state.integer("steps") < 0) raise(SIGSEGV);
+    steps_ = state.integer("steps");
+  }
+
+ private:
+  static void open_null() {
+    if (::open("/dev/null", O_RDONLY | O_CLOEXEC) < 0) std::abort();
+  }
+
+  const std::string flaw_;
+  belay::Fetch<float> loss_;
+  std::int64_t steps_ = 0;
+  int begun_ = 0;
+};
+
+// Elements only, in one file: a cut file is read as far as it goes.
+class FlawedSaver final : public belay::Saver {
+ public:
+  struct Options {
+    belay::Str flaw;
+  };
+  static constexpr auto about =
+      belay::about("flawed_saver", "Breaks one rule", belay::option("flaw", &Options::flaw, "which"));
+  explicit FlawedSaver(const Options& o) : flaw_(o.flaw) {}
+
+  void write(belay::Directory& directory, const belay::TensorSource& tensors) override {
+    if (flaw_ == "writes nothing") return;
+    belay::File file = directory.create("data");
+    for (std::uint64_t i = 0; i < tensors.count(); ++i) {
+      const auto [name, view] = tensors.get(i);
+      const std::string line = std::string(name) + "\n";
+      file.write(line.data(), line.size());
+    }
+    file.close();
+  }
+  void read(belay::Directory& directory, belay::TensorSink& tensors) override {
+    const belay::File file = directory.open("data");
+    std::string text(file.size(), '\0');
+    file.read_at(0, text.data(), text.size());
+    for (std::size_t begin = 0; begin < text.size();) {
+      const std::size_t end = std::min(text.find('\n', begin), text.size());
+      tensors.found(text.substr(begin, end - begin), belay::DType::kFloat32, {1});
+      begin = end + 1;
+    }
+  }
+
+ private:
+  const std::string flaw_;
+};
+
+class FlawedInput final : public belay::Input {
+ public:
+  struct Options {
+    belay::Str flaw;
+  };
+  static constexpr auto about =
+      belay::about("flawed_input", "Breaks one rule", belay::option("flaw", &Options::flaw, "which"));
+  explicit FlawedInput(const Options& o) : flaw_(o.flaw) {}
+
+  void spec(belay::InputSpec& spec) override { x_ = spec.feature("x", belay::DType::kFloat32, {-1}); }
+  void open(const belay::OpenArgs& args) override {
+    if (flaw_ == "has no file") belay::fail(belay::Code::kNotFound, "'data.bin' does not exist");
+    order_ = belay::ExampleOrder({10, 4, false, 1}, args);
+  }
+  bool next(belay::Batch& batch, belay::Position& position) override {
+    const auto examples = order_.batch();
+    if (examples.empty()) return false;
+    float* x = batch.tensor(x_, {static_cast<std::int64_t>(examples.size())}).data<float>();
+    for (const std::int64_t e : examples) *x++ = static_cast<float>(flaw_ == "is never the same" ? ++calls_ : e);
+    position = order_.advance();
+    return true;
+  }
+  void seek(const belay::Position& position) override {
+    order_.seek(flaw_ == "seeks to the start" ? belay::Position{} : position);
+  }
+
+ private:
+  const std::string flaw_;
+  std::uint32_t x_ = 0;
+  belay::ExampleOrder order_;
+  static inline int calls_ = 0;
+};
+
+class FlawedModel final : public belay::Model {
+ public:
+  struct Options {
+    belay::Str flaw;
+  };
+  static constexpr auto about =
+      belay::about("flawed_model", "Breaks one rule", belay::option("flaw", &Options::flaw, "which"));
+  explicit FlawedModel(const Options& o) : flaw_(o.flaw) {}
+
+  void build(belay::ModelContext& model) override {
+    const belay::Output y = belay::ops::dense(belay::feature_matrix(model), 2, {});
+    if (flaw_ == "climbs") {
+      model.prediction("y", y);
+      model.loss(0.0f - belay::ops::softmax_cross_entropy(y, model.label()));
+    } else if (flaw_ == "predicts nothing") {
+      model.loss(belay::ops::reduce_mean(belay::ops::square(y)));
+    } else {
+      belay::add_head(model, y, "classification");
+    }
+  }
+
+ private:
+  const std::string flaw_;
+};
+
+}  // namespace
+
+BELAY_MODULE("1.0.0", FlawedHook, FlawedSaver, FlawedInput, FlawedModel)

@@ -1,0 +1,131 @@
+#include "runtime/validate/validate.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace belay::runtime {
+namespace {
+
+const std::string kFlawed = BELAY_FLAWED;
+
+// The checks of one plugin that did not pass: "drive.life: failed: text".
+std::vector<std::string> troubles(const std::string& plugin, const std::string& flaw, double seconds = 60) {
+  std::vector<std::string> found;
+  validate(kFlawed, {.sets = {"flaw=" + flaw}, .seconds = seconds}, [&](const CheckResult& r) {
+    if (r.verdict == Verdict::kPassed || (!r.plugin.empty() && r.plugin != plugin)) return;
+    found.push_back(r.check + ": " + verdict_name(r.verdict) + ": " + r.text);
+  });
+  return found;
+}
+
+TEST(Validate, AHookWithoutAFlawPassesButForATextThatItWasNotMadeFor) {
+  EXPECT_EQ(troubles("hook \"flawed_hook\"", "none"),
+            std::vector<std::string>{"create.strange_texts: failed: crashed with signal 11 (Segmentation fault)"});
+}
+
+TEST(Validate, EachFlawOfAHookFailsItsCheck) {
+  struct Case {
+    const char* flaw;
+    const char* expected;  // the first check that did not pass, for this flaw
+  };
+  for (const Case& c : {
+           Case{"refuses", "create.options: failed: create failed: INVALID_ARGUMENT: it never likes its options"},
+           Case{"leaks a file in create",
+                "create.hundred: failed: create and destroy, a hundred times, left 100 open files"},
+           Case{"wants another name",
+                "drive.begin: skipped: begin does not find what it needs in the made-up model (loss, accuracy, "
+                "learning_rate, global_step): NOT_FOUND: the graph has no 'no_such_tensor'; give its options with "
+                "--set"},
+           Case{"grows the graph", "drive.begin: failed: "},
+           Case{"prints", "drive.life: failed: wrote to standard output, which may carry data: \"step\\nstep\\n"},
+           Case{"crashes", "drive.life: failed: crashed with signal 11 (Segmentation fault)"},
+           Case{"aborts", "drive.life: failed: crashed with signal 6 (Aborted)"},
+           Case{"exits", "drive.life: failed: ended the process with status 0"},
+           Case{"changes the umask", "drive.life: failed: changed the umask; a plugin leaves the process as it was"},
+           Case{"changes the directory",
+                "drive.life: failed: changed the current directory; a plugin leaves the process as it was"},
+           Case{"takes a signal",
+                "drive.life: failed: changed the handler of signal 2 (Interrupt); a plugin leaves the "
+                "process as it was"},
+           Case{"leaks a file", "drive.life: failed: after its end and destruction it left 30 open files"},
+           Case{"leaks a thread", "drive.life: failed: after its end and destruction it left 1 running thread"},
+           Case{"fails", "drive.life: failed: a step failed: INTERNAL: a bug of mine"},
+           Case{"crashes in end", "drive.life: failed: crashed with signal 11 (Segmentation fault)"},
+           Case{"crashes at nan", "drive.extreme_values: failed: crashed with signal 8 (Floating point exception)"},
+           Case{"forgets", "state.comes_back: failed: state 'steps' is 7, and after it was loaded and saved again 0"},
+           Case{"crashes at a foreign state", "state.foreign: failed: crashed with signal 11 (Segmentation fault)"},
+           Case{"fails in on_error", "faults.errors: failed: on_error with CANCELLED failed: INTERNAL: not now"},
+       }) {
+    std::string first;
+    for (const std::string& trouble : troubles("hook \"flawed_hook\"", c.flaw))
+      if (first.empty() && trouble.rfind("create.strange_texts", 0) != 0) first = trouble;
+    EXPECT_EQ(first.substr(0, std::string(c.expected).size()), c.expected) << c.flaw << ": " << first;
+  }
+}
+
+TEST(Validate, ACheckThatHangsIsKilled) {
+  std::vector<std::string> found = troubles("hook \"flawed_hook\"", "hangs", 0.5);
+  ASSERT_FALSE(found.empty());
+  std::string life;
+  for (const std::string& trouble : found)
+    if (trouble.rfind("drive.life", 0) == 0) life = trouble;
+  EXPECT_EQ(life, "drive.life: failed: did not end within 0.5 s");
+}
+
+TEST(Validate, EachFlawOfTheOtherKindsFailsItsCheck) {
+  struct Case {
+    const char* plugin;
+    const char* flaw;
+    const char* expected;
+  };
+  for (const Case& c : {
+           Case{"saver \"flawed_saver\"", "none",
+                "drive.round_trip: failed: a model's variables, written and read: 'dense/kernel' differs"},
+           Case{"saver \"flawed_saver\"", "writes nothing",
+                "drive.round_trip: failed: writing and reading a model's variables failed: FAILED_PRECONDITION: write "
+                "left no file"},
+           Case{"input \"flawed_input\"", "none", ""},
+           Case{
+               "input \"flawed_input\"", "has no file",
+               "drive.batches: skipped: open does not find what it needs in the made-up options: NOT_FOUND: 'data.bin' "
+               "does not exist; give its options with --set"},
+           Case{"input \"flawed_input\"", "is never the same",
+                "drive.same_again: failed: batch 0 differs: 'x' before {0, 4}"},
+           Case{"input \"flawed_input\"", "seeks to the start",
+                "drive.shards: failed: seek failed: FAILED_PRECONDITION: next went from position {0, 4} to {0, 4}"},
+           Case{"model \"flawed_model\"", "none", ""},
+           Case{"model \"flawed_model\"", "predicts nothing",
+                "drive.builds: failed: it gives no prediction, so that nobody can use what it learns"},
+       }) {
+    const std::vector<std::string> all = troubles(c.plugin, c.flaw);
+    const std::string first = all.empty() ? "" : all[0];
+    EXPECT_EQ(first.substr(0, std::string(c.expected).size()), c.expected)
+        << c.plugin << " " << c.flaw << ": " << first;
+    if (*c.expected == 0) {
+      EXPECT_EQ(first, "");
+    }
+  }
+}
+
+TEST(Validate, AnOptionThatIsWrongIsToldBeforeAnythingRuns) {
+  std::string error;
+  try {
+    validate(kFlawed, {.sets = {"flow=x"}}, [](const CheckResult&) {});
+  } catch (const std::exception& e) {
+    error = e.what();
+  }
+  EXPECT_EQ(error.substr(0, error.find('\n')), "--set flow: error: \"flow\" is not an option of hook \"flawed_hook\"");
+}
+
+TEST(Validate, InProcessFindsTheSame) {
+  std::map<std::string, Verdict> verdicts;
+  validate(kFlawed, {.sets = {"flaw=forgets"}, .in_process = true}, [&](const CheckResult& r) {
+    if (r.plugin == "saver \"flawed_saver\"") verdicts[r.check] = r.verdict;
+  });
+  EXPECT_EQ(verdicts["create.options"], Verdict::kPassed);
+  EXPECT_EQ(verdicts["drive.round_trip"], Verdict::kFailed);
+}
+
+}  // namespace
+}  // namespace belay::runtime
