@@ -7,7 +7,7 @@ std::string text_of(const Error& error) { return std::string(code_name(error.cod
 void require_explained(const std::string& where, const Error& error) {
   const auto code = static_cast<std::int32_t>(error.code());
   const bool known =
-      code == BELAY_STOP || code == BELAY_DIVERGED ||
+      code == BELAY_STOP || code == BELAY_DIVERGED || code == BELAY_SKIP ||
       (code > BELAY_OK && (code == BELAY_INTERNAL || std::string(code_name(error.code())) != "INTERNAL"));
   if (!known) throw CheckFailed(where + " returned " + std::to_string(code) + ", which is no code of abi.h");
   if (error.message().empty())

@@ -23,7 +23,7 @@ struct CheckResult {
 };
 
 struct ValidateOptions {
-  std::vector<std::string> sets;  // option=value, for every plugin of the library
+  std::vector<std::string> sets = {};  // option=value, for every plugin of the library
   std::uint64_t seed = 42;
   double seconds = 30;      // that a check may take
   bool in_process = false;  // no children: for a debugger; the first crash ends everything

@@ -175,7 +175,7 @@ TEST_F(BadInput, AMissingDataFileIsFoundBeforeAnythingIsMade) {
   const ProcessResult r = belay({"run", manifest});
   EXPECT_EQ(r.status, 2);
   EXPECT_EQ(told(r),
-            "error input \"train\" of \"csv\" (csv.so 1.0.0) in spec: path: there is no file 'DIR/rows.csv'\n");
+            "error input \"train\" of \"csv\" (csv.so 1.0.0, train.toml:5) in spec: path: there is no file 'DIR/rows.csv'\n");
   EXPECT_FALSE(run_directory_exists());
 }
 
@@ -184,7 +184,7 @@ TEST_F(BadInput, AnEmptyInputIsFoundBeforeAnythingIsMade) {
   EXPECT_EQ(r.status, 2);
   EXPECT_EQ(
       told(r),
-      "error input \"train\" of \"csv\" (csv.so 1.0.0) in spec: path: 'DIR/rows.csv' holds a header and no rows; if "
+      "error input \"train\" of \"csv\" (csv.so 1.0.0, train.toml:5) in spec: path: 'DIR/rows.csv' holds a header and no rows; if "
       "it has no header, set header = false\n");
   EXPECT_FALSE(run_directory_exists());
 }
@@ -194,7 +194,7 @@ TEST_F(BadInput, ARowWithAWrongColumnCountNamesItsLine) {
   EXPECT_EQ(r.status, 1);
   EXPECT_EQ(
       told(r),
-      "error input \"train\" of \"csv\" (csv.so 1.0.0) in next: DIR/rows.csv:5: 2 columns, expected 3; a field that "
+      "error input \"train\" of \"csv\" (csv.so 1.0.0, train.toml:5) in next: DIR/rows.csv:5: 2 columns, expected 3; a field that "
       "holds ',' must stand in double quotes\n");
 }
 
@@ -206,7 +206,7 @@ TEST_F(BadInput, ALabelOutsideTheClassesIsFoundWhileTraining) {
   EXPECT_EQ(r.status, 1);
   EXPECT_EQ(
       told(r),
-      "error input \"train\" of \"idx\" (idx.so 1.0.0) in next: labels: 'DIR/labels.gz' has label 11 in record 40; "
+      "error input \"train\" of \"idx\" (idx.so 1.0.0, train.toml:5) in next: labels: 'DIR/labels.gz' has label 11 in record 40; "
       "with classes = 10 labels are 0 to 9\n");
   EXPECT_FALSE(run_directory_exists());
 }
@@ -247,7 +247,7 @@ TEST_F(BadInput, ATruncatedGzFileIsFoundWhileTraining) {
     const ProcessResult r = belay({"run", idx(whole.substr(0, c.kept), labels)});
     EXPECT_EQ(r.status, 1) << r.err;
     EXPECT_EQ(told(r),
-              "error input \"train\" of \"idx\" (idx.so 1.0.0) " + std::string(c.expected) + "; fetch it again\n");
+              "error input \"train\" of \"idx\" (idx.so 1.0.0, train.toml:5) " + std::string(c.expected) + "; fetch it again\n");
     EXPECT_FALSE(run_directory_exists());
   }
 }

@@ -64,7 +64,7 @@ TEST_F(ExitStatus, ACrashNamesThePluginItsStackAndTheCheckpointToGoOnFrom) {
   EXPECT_EQ(lines_with(r.err, "the next start goes on from: model_checkpoint_path: \"model.ckpt-").size(), 1u) << r.err;
   const ProcessResult again = belay({"run", regression()});
   EXPECT_EQ(again.status, 0) << again.err;
-  EXPECT_EQ(lines_with(again.err, "ended at step 50").size(), 1u) << again.err;
+  EXPECT_EQ(lines_with(again.err, "info ended at step 50").size(), 1u) << again.err;
 }
 
 TEST_F(ExitStatus, OneWhenTheInputBreaksWhileTraining) {

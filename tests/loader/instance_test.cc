@@ -70,7 +70,7 @@ class InstanceTest : public ::testing::Test {
   PluginInstances instances_;
 };
 
-const std::string kLabel = "hook \"x\" of \"misbehaving\" (misbehaving.so 0.9)";
+const std::string kLabel = "hook \"x\" of \"misbehaving\" (misbehaving.so 0.9, train.toml:14)";
 
 TEST_F(InstanceTest, ACallThatSucceedsAllocatesNothing) {
   PluginInstance& hook = make("");
@@ -121,7 +121,7 @@ TEST_F(InstanceTest, AnExceptionThatEscapesPoisonsTheInstance) {
 
 TEST_F(InstanceTest, AFailingCreateNamesThePlaceInTheManifestAndTheFile) {
   const std::string head =
-      "train.toml:14:1: cannot create " + kLabel + " of '" BELAY_BAD_PLUGIN_DIR "/misbehaving.so': ";
+      "train.toml:14:1: cannot create hook \"x\" of \"misbehaving\" (misbehaving.so 0.9) of '" BELAY_BAD_PLUGIN_DIR "/misbehaving.so': ";
   EXPECT_EQ(error_of([&] { make("refuse"); }), "INVALID_ARGUMENT: " + head + "alpha must lie in (0, 1)");
   EXPECT_EQ(error_of([&] { make("throw in create"); }),
             "UNKNOWN: " + head + "it let an exception escape: std::invalid_argument: alpha must lie in (0, 1)");

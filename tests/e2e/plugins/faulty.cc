@@ -1,0 +1,165 @@
+// A plugin of each kind that fails in the callback which a test names, in the way that it names.
+#include <belay/example_order.h>
+#include <belay/heads.h>
+#include <belay/ops/matmul.h>
+#include <belay/plugin.h>
+
+#include <new>
+#include <stdexcept>
+#include <string>
+
+namespace {
+
+struct FaultOptions {
+  belay::Str in;  // the callback; empty: none
+  belay::Str how = "runtime_error";
+  std::int64_t at_call = 1;
+};
+
+// An exception whose text cannot be had.
+struct Mute : std::exception {
+  const char* what() const noexcept override { return nullptr; }
+};
+
+class Fault {
+ public:
+  explicit Fault(const FaultOptions& options) : options_(options) {}
+  void in(const char* callback) const {
+    if (options_.in != callback || ++calls_ != options_.at_call) return;
+    if (options_.how == "runtime_error") throw std::runtime_error("boom");
+    if (options_.how == "string") throw std::string("boom");
+    if (options_.how == "int") throw 42;
+    if (options_.how == "bad_alloc") throw std::bad_alloc();
+    if (options_.how == "mute") throw Mute();
+    if (options_.how == "empty") throw std::runtime_error("");
+    if (options_.how == "megabyte") throw std::runtime_error(std::string(1 << 20, 'x'));
+    if (options_.how == "escapes") throw std::runtime_error("two\nlines \x1b[31m and \xff");
+    if (options_.how == "aborted") belay::fail(belay::Code::kAborted, "the connection was lost");
+    belay::fail(belay::Code::kResourceExhausted, "no more room");
+  }
+
+ private:
+  FaultOptions options_;
+  mutable std::int64_t calls_ = 0;
+};
+
+constexpr auto in = belay::option("in", &FaultOptions::in, "the callback that fails");
+constexpr auto how = belay::option("how", &FaultOptions::how, "what it throws")
+                         .choices("runtime_error", "string", "int", "bad_alloc", "mute", "empty", "megabyte", "escapes",
+                                  "aborted", "resource_exhausted");
+constexpr auto at_call = belay::option("at_call", &FaultOptions::at_call, "counted from 1").min(1);
+
+class Faulty final : public belay::Hook {
+ public:
+  using Options = FaultOptions;
+  static constexpr auto about = belay::about("faulty", "Fails where it is told", in, how, at_call);
+  explicit Faulty(const Options& options) : fault_(options) { fault_.in("create"); }
+
+  void begin(belay::Graph&) override { fault_.in("begin"); }
+  void after_create_session(belay::Session&) override { fault_.in("after_create_session"); }
+  belay::RunArgs before_run(belay::RunContext&) override {
+    fault_.in("before_run");
+    return {};
+  }
+  void after_run(belay::RunContext&, const belay::RunValues&) override { fault_.in("after_run"); }
+  void end(belay::Session&) override { fault_.in("end"); }
+  void before_save(belay::Session&, std::int64_t) override { fault_.in("before_save"); }
+  bool after_save(belay::Session&, std::int64_t) override {
+    fault_.in("after_save");
+    return false;
+  }
+  void on_error(const belay::Error&) override { fault_.in("on_error"); }
+  void save_state(belay::StateWriter&) const override { fault_.in("save_state"); }
+  void load_state(const belay::StateReader&) override { fault_.in("load_state"); }
+
+ private:
+  Fault fault_;
+};
+
+class FaultySaver final : public belay::Saver {
+ public:
+  using Options = FaultOptions;
+  static constexpr auto about = belay::about("faulty_saver", "Fails where it is told", in, how, at_call);
+  explicit FaultySaver(const Options& options) : fault_(options) {}
+  void write(belay::Directory& directory, const belay::TensorSource& tensors) override {
+    fault_.in("write");
+    belay::File file = directory.create("data");
+    for (std::uint64_t i = 0; i < tensors.count(); ++i) {
+      const std::string name = std::string(tensors.get(i).name) + "\n";
+      file.write(name.data(), name.size());
+    }
+    file.close();
+  }
+  void read(belay::Directory&, belay::TensorSink&) override { fault_.in("read"); }
+
+ private:
+  Fault fault_;
+};
+
+class FaultyInitFn final : public belay::InitFn {
+ public:
+  using Options = FaultOptions;
+  static constexpr auto about = belay::about("faulty_init_fn", "Fails where it is told", in, how, at_call);
+  explicit FaultyInitFn(const Options& options) : fault_(options) {}
+  void run(belay::Graph&, belay::Session&) override { fault_.in("run"); }
+
+ private:
+  Fault fault_;
+};
+
+class FaultyModel final : public belay::Model {
+ public:
+  using Options = FaultOptions;
+  static constexpr auto about = belay::about("faulty_model", "Fails where it is told", in, how, at_call);
+  explicit FaultyModel(const Options& options) : fault_(options) {}
+  void build(belay::ModelContext& model) override {
+    fault_.in("build");
+    belay::add_head(model, belay::ops::dense(belay::feature_matrix(model), 1, {}), "regression");
+  }
+
+ private:
+  Fault fault_;
+};
+
+class FaultyInput final : public belay::Input {
+ public:
+  using Options = FaultOptions;
+  static constexpr auto about = belay::about("faulty_input", "Fails where it is told", in, how, at_call);
+  explicit FaultyInput(const Options& options) : fault_(options) {}
+
+  void spec(belay::InputSpec& spec) override {
+    fault_.in("spec");
+    x_ = spec.feature("x", belay::DType::kFloat32, {-1, 1});
+    y_ = spec.label("y", belay::DType::kFloat32, {-1});
+  }
+  void open(const belay::OpenArgs& args) override {
+    fault_.in("open");
+    order_ = belay::ExampleOrder({64, 8, false, 0}, args);
+  }
+  bool next(belay::Batch& batch, belay::Position& position) override {
+    fault_.in("next");
+    const auto rows = static_cast<std::int64_t>(order_.batch().size());
+    float* x = batch.tensor(x_, {rows, 1}).data<float>();
+    float* y = batch.tensor(y_, {rows}).data<float>();
+    for (std::int64_t i = 0; i < rows; ++i) y[i] = x[i] = static_cast<float>(i);
+    position = order_.advance();
+    return true;
+  }
+  void seek(const belay::Position& position) override {
+    fault_.in("seek");
+    order_.seek(position);
+  }
+  std::int64_t size() const override {
+    fault_.in("size");
+    return 64;
+  }
+
+ private:
+  Fault fault_;
+  std::uint32_t x_ = 0, y_ = 0;
+  belay::ExampleOrder order_;
+};
+
+}  // namespace
+
+BELAY_MODULE("1.0.0", Faulty, FaultySaver, FaultyInitFn, FaultyModel, FaultyInput)
