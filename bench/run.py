@@ -3,6 +3,8 @@
 
     python3 bench/run.py --build build/release [--check] [--json FILE]
 
+docs/benchmarks.md says what each line of the table measures.
+
 A machine that others use too only ever adds time, so the smallest of several takes counts, and a measure that misses its
 bounds is taken again, twice at most. Times are held against the limits alone, which every machine should meet; ratios and
 memory also against what they were (`was`, times `tolerance`), since they hardly depend on the machine.
@@ -20,6 +22,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+import thousand_plugins
 
 HERE = pathlib.Path(__file__).resolve().parent
 TAKES = 3
@@ -78,13 +82,25 @@ def session(build):
     }
 
 
+def boundary(build):
+    """Nanoseconds of CPU time of one hook's two callbacks; allocations of all repetitions together."""
+    runs = google_benchmark(build, "bench_boundary", "--benchmark_repetitions=10", "--benchmark_min_time=0.05")
+    least = {name: min(r["cpu_time"] for r in runs if r["run_name"] == name) for name in ("table", "guarded")}
+    return {
+        "boundary_pair_ns": least["table"],
+        "boundary_guarded_pair_ns": least["guarded"],
+        "boundary_allocations": sum(r["allocations"] for r in runs),
+    }
+
+
 def step(build):
-    """Medians of the same step with and without hooks, taken in turns."""
+    """Medians: CPU time of a step without hooks, and the ratios of blocks with hooks to the blocks without beside them."""
     measures = {}
     for run in google_benchmark(build, "bench_step"):
         model = run["name"].split("/")[1]
-        measures[f"{model}_step_us"] = run["bare_us"]
-        measures[f"{model}_six_hooks_ratio"] = run["hooked_us"] / run["bare_us"]
+        measures[f"{model}_step_us"] = run["bare_cpu_us"]
+        measures[f"{model}_hooks_cpu_ratio"] = run["cpu_ratio"]
+        measures[f"{model}_hooks_ratio"] = run["ratio"]
     return measures
 
 
@@ -115,11 +131,15 @@ def cold_start(build, parent, runs):
     return statistics.median(t for t, _ in taken), max(m for _, m in taken)
 
 
+def folder_in_memory():
+    """None, which means the usual place of temporary files, where there is none."""
+    memory = "/dev/shm"
+    return memory if os.path.isdir(memory) and os.access(memory, os.W_OK) else None
+
+
 def cold_start_in_memory(build):
     """The program's own share: the run directory lies in memory, where the ten fsyncs of two checkpoints cost nothing."""
-    memory = "/dev/shm"
-    parent = memory if os.path.isdir(memory) and os.access(memory, os.W_OK) else None
-    milliseconds, mebibytes = cold_start(build, parent, 40)
+    milliseconds, mebibytes = cold_start(build, folder_in_memory(), 40)
     return {"cold_start_ms": milliseconds, "cold_start_mib": mebibytes}
 
 
@@ -127,7 +147,18 @@ def cold_start_on_disk(build):
     return {"cold_start_disk_ms": cold_start(build, None, 15)[0]}
 
 
-GROUPS = (session, step, cold_start_in_memory, cold_start_on_disk)
+def list_thousand_plugins(build):
+    """The check is on CPU time: one thread reads files that are in memory, so an idle machine takes no longer than that."""
+    belay = program(build, "belay").resolve()
+    library = build / "plugins" / f"{thousand_plugins.PLUGIN}.so"
+    try:
+        (elapsed, cpu), (_, cpu_of_ls) = thousand_plugins.measure(belay, library, folder_in_memory())
+    except (ValueError, OSError, subprocess.CalledProcessError) as error:
+        raise CannotRun(f"listing a thousand plugins: {error}") from error
+    return {"list_1000_cpu_ms": cpu * 1e3, "list_1000_elapsed_ms": elapsed * 1e3, "list_1000_to_ls": cpu / cpu_of_ls}
+
+
+GROUPS = (session, boundary, step, cold_start_in_memory, cold_start_on_disk, list_thousand_plugins)
 
 
 def miss(measure, value):
@@ -154,11 +185,11 @@ def measure_all(build, baseline, check):
 
 
 def print_table(values, baseline):
-    print(f"{'':46} {'now':>10} {'was':>10} {'limit':>10}")
+    print(f"{'':58} {'now':>10} {'was':>10} {'limit':>10}")
     for name, value in values.items():
         measure = baseline[name]
         limit = f"{measure['limit']:g}" if "limit" in measure else ""
-        print(f"{measure['what']:46} {value:10.3g} {measure['was']:10.3g} {limit:>10} {measure['unit']}")
+        print(f"{measure['what']:58} {value:10.3g} {measure['was']:10.3g} {limit:>10} {measure['unit']}")
 
 
 def main():

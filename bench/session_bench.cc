@@ -8,7 +8,7 @@
 #include "belay/ops/control.h"
 #include "belay/ops/math.h"
 #include "belay/plugin.h"
-#include "runtime/data/fifo_queue.h"
+#include "runtime/data/make_queue.h"
 #include "runtime/loader/instance.h"
 #include "runtime/monitored/monitored_session.h"
 #include "runtime/ops/registry.h"

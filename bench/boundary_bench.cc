@@ -1,0 +1,91 @@
+// What the plugin boundary costs: before_run and after_run of a hook that does nothing, in a library file, through the
+// host's copy of its C table and the SDK's thunks. `allocations` are those of the whole benchmark, on both sides.
+#include <benchmark/benchmark.h>
+
+#include <memory>
+#include <string_view>
+
+#include "belay/testing/allocations.h"
+#include "runtime/loader/instance.h"
+#include "runtime/session/run_context.h"
+#include "runtime/session/session_service.h"
+
+BELAY_COUNT_ALLOCATIONS
+
+namespace belay::runtime {
+namespace {
+
+std::unique_ptr<Logger> silent_logger() {
+  LogOutput nowhere;
+  nowhere.write = [](std::string_view) { return true; };
+  return make_logger(nowhere, LogFormat::kText, LogLevel::kInfo, system_clock());
+}
+
+// The library's only plugin, loaded as a run loads it.
+class LoadedHook {
+ public:
+  LoadedHook() {
+    services_.add("session", session_api());
+    registry_.add_loaded(loader_.load(BELAY_IDLE_HOOK));
+    const RegisteredPlugin& plugin = registry_.plugins().front();
+    ResolvedPlugin use;
+    use.info = plugin.info;
+    use.file = plugin.file;
+    use.instance_name = plugin.info.name;
+    instance_ = &instances_.create(plugin, use, services_, monitor_);
+  }
+  PluginInstance& instance() { return *instance_; }
+
+ private:
+  std::unique_ptr<Logger> log_ = silent_logger();
+  HostServices services_{*log_, system_clock(), "", 42};
+  FilePolicy policy_;
+  CpuFeatures cpu_;
+  Loader loader_{policy_, cpu_, ""};
+  Registry registry_;
+  CallMonitor monitor_;
+  PluginInstances instances_;
+  PluginInstance* instance_ = nullptr;
+};
+
+// The two callbacks as the loop makes them, and nothing round them.
+template <class Call>
+void measure_pair(benchmark::State& state, Call&& call) {
+  RunContextState context;
+  belay_run_args args{};
+  const belay_run_values values{nullptr, 0};
+  const std::uint64_t before = testing::allocations();
+  for (auto _ : state) {
+    call("before_run", &belay_hook_api::before_run, to_handle(&context), &args);
+    benchmark::DoNotOptimize(args);
+    call("after_run", &belay_hook_api::after_run, to_handle(&context), &values);
+  }
+  state.counters["allocations"] = static_cast<double>(testing::allocations() - before);
+}
+
+void table(benchmark::State& state) {
+  const std::uint64_t before = testing::allocations();
+  LoadedHook hook;
+  if (testing::allocations() == before) state.SkipWithError("allocations are not counted");
+  const belay_hook_api& api = hook.instance().table<belay_hook_api>();
+  void* const self = hook.instance().self();
+  measure_pair(state, [&](const char*, auto slot, auto... arguments) {
+    detail::Status status;
+    if ((api.*slot)(self, arguments..., status) != BELAY_OK) state.SkipWithError("the hook failed");
+  });
+}
+BENCHMARK(table);
+
+// The same through the guard that the host puts round every call: what the watchdog and error messages need to know.
+void guarded(benchmark::State& state) {
+  LoadedHook hook;
+  measure_pair(state, [&](const char* callback, auto slot, auto... arguments) {
+    hook.instance().call(callback, slot, arguments...);
+  });
+}
+BENCHMARK(guarded);
+
+}  // namespace
+}  // namespace belay::runtime
+
+BENCHMARK_MAIN();

@@ -1,0 +1,46 @@
+// docs/benchmarks.md against the measures of bench/baseline.json.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/docs/page.h"
+
+namespace belay::runtime {
+namespace {
+
+class BenchmarksPage : public testing::Test {
+ protected:
+  // The cells of that column in all tables of the page.
+  static std::vector<std::string> column(std::size_t index) {
+    std::vector<std::string> cells;
+    for (const PageSection& section : sections_of(read_source("docs/benchmarks.md")))
+      for (const Row& row : section.rows) cells.push_back(row.at(index));
+    return cells;
+  }
+  const nlohmann::ordered_json baseline_ = nlohmann::ordered_json::parse(read_source("bench/baseline.json"));
+};
+
+TEST_F(BenchmarksPage, ListsTheMeasuresInTheirOrder) {
+  std::vector<std::string> measures;
+  for (const auto& measure : baseline_) measures.push_back(measure.at("what"));
+  ASSERT_FALSE(measures.empty());
+  EXPECT_THAT(column(0), testing::ElementsAreArray(measures));
+}
+
+TEST_F(BenchmarksPage, TheBoundsAreThoseOfTheCheck) {
+  std::vector<std::string> bounds;
+  for (const auto& measure : baseline_) {
+    std::ostringstream text;
+    if (measure.contains("limit")) {
+      text << measure["limit"].get<double>() << " " << measure["unit"].get<std::string>();
+    } else if (measure.contains("tolerance")) {
+      text << measure["tolerance"].get<double>() << " times what it was";
+    }
+    bounds.push_back(trimmed(text.str()));
+  }
+  EXPECT_THAT(column(2), testing::ElementsAreArray(bounds));
+}
+
+}  // namespace
+}  // namespace belay::runtime
