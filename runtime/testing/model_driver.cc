@@ -7,7 +7,7 @@
 #include "belay/ops/training.h"
 #include "belay/ops/variables.h"
 #include "belay/testing/plugin_library.h"
-#include "runtime/data/fifo_queue.h"
+#include "runtime/data/make_queue.h"
 #include "runtime/graph/graph_service.h"
 #include "runtime/monitored/build_model.h"
 #include "runtime/ops/registry.h"

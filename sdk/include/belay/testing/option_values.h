@@ -77,6 +77,10 @@ class OptionValues {
   // An instance of the plugin behind `table`; throws what its create throws.
   template <class Api>
   Handle<Api> create(FakeHost& host, const Api* table) const {
+    return create(host.api(), host.raw(), table);
+  }
+  template <class Api>
+  Handle<Api> create(const belay_host_api* api, belay_host* host, const Api* table) const {
     const std::vector<OptionValue> given = values_;
     std::vector<std::vector<belay_str>> texts(given.size());
     std::vector<belay_named_value> raw;
@@ -89,7 +93,10 @@ class OptionValues {
       if (element == BELAY_VALUE_TEXT) value.count = texts[i].size(), value.data = texts[i].data();
       raw.push_back({detail::str(v.name), value});
     }
-    return host.create(table, raw);
+    void* self = nullptr;
+    detail::Status status;
+    status.check(table->create(api, host, raw.data(), raw.size(), &self, status));
+    return Handle<Api>(table, self);
   }
 
  private:

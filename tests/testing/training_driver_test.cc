@@ -1,0 +1,120 @@
+#include "belay/testing/training_driver.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "belay/testing/error_of.h"
+
+extern "C" const belay_module belay_module_early_stopping;
+extern "C" const belay_module belay_module_gradient_norms;
+extern "C" const belay_module belay_module_logging_tensor;
+extern "C" const belay_module belay_module_nan_tensor;
+extern "C" const belay_module belay_module_reduce_lr_on_plateau;
+extern "C" const belay_module belay_module_time_limit;
+
+namespace belay::testing {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+TEST(TrainingDriver, AHookSeesALossThatFallsAndTheModelLearns) {
+  TrainingDriver training(belay_module_logging_tensor,
+                          {{"tensors", std::vector<std::string>{"loss"}}, {"every_n_iter", 100}});
+  EXPECT_EQ(training.run(300), 300);
+  EXPECT_EQ(training.step(), 300);
+  EXPECT_LT(training.loss(), 1e-3);
+  EXPECT_NEAR(TensorView(training.variable("weight")).number(0), 3, 0.05);
+  EXPECT_NEAR(TensorView(training.variable("bias")).number(0), 2, 0.05);
+  EXPECT_THAT(training.logged(), Contains(StartsWith("info logging_tensor: loss = ")).Times(3));
+  EXPECT_FALSE(training.stopped());
+  training.end();
+}
+
+TEST(TrainingDriver, EarlyStoppingStopsWhereTheLossImprovesNoMore) {
+  TrainingDriver training(belay_module_early_stopping, {{"patience", 3}, {"every_n_steps", 1}, {"min_delta", 1e-6}});
+  const std::int64_t made = training.run(5000);
+  EXPECT_GT(made, 20);
+  EXPECT_LT(made, 5000);
+  EXPECT_TRUE(training.stopped());
+  EXPECT_LT(training.loss(), 1e-3);
+  training.end();
+  EXPECT_THAT(training.stop_reason(), StartsWith("early_stopping: "));
+}
+
+TEST(TrainingDriver, ReduceLrOnPlateauScalesTheRateOfTheStepsThatFollow) {
+  TrainingDriver training(belay_module_reduce_lr_on_plateau,
+                          {{"patience", 1}, {"every_n_steps", 1}, {"factor", 0.5}, {"min_delta", 100.0}});
+  training.start();
+  EXPECT_EQ(TensorView(training.variable("learning_rate_scale")).number(0), 1);
+  training.run(4);
+  EXPECT_LT(TensorView(training.variable("learning_rate_scale")).number(0), 1);
+  training.end();
+}
+
+TEST(TrainingDriver, GradientNormsFallAsTheModelLearns) {
+  TrainingDriver training(belay_module_gradient_norms, {{"every_n_steps", 50}});
+  training.run(201);
+  training.end();
+  const std::vector<TrainingDriver::Scalar> all = training.scalars("gradient_norm");
+  ASSERT_EQ(all.size(), 5u);
+  EXPECT_EQ(all.front().step, 1);
+  EXPECT_EQ(all.back().step, 201);
+  EXPECT_LT(all.back().value, all.front().value / 10);
+  const auto weight = training.scalars("gradient_norm/weight"), bias = training.scalars("gradient_norm/bias");
+  ASSERT_EQ(weight.size(), 5u);
+  ASSERT_EQ(bias.size(), 5u);
+  EXPECT_NEAR(all[0].value, std::hypot(weight[0].value, bias[0].value), 1e-4 * all[0].value);
+}
+
+TEST(TrainingDriver, NanTensorFailsTheRunOnAVariableThatBecameNaN) {
+  TrainingDriver training(belay_module_nan_tensor);
+  EXPECT_EQ(training.run(3), 3);
+  training.set_variable("weight", Tensor(std::numeric_limits<float>::quiet_NaN()));
+  EXPECT_THAT(error_of([&] { training.run(3); }),
+              StartsWith("DIVERGED: hook \"nan_tensor\" in after_run at step 3: 'loss' is nan"));
+}
+
+TEST(TrainingDriver, TheClockMovesByWhatAStepTakes) {
+  TrainingDriver training(belay_module_time_limit, {{"seconds", 10.0}});
+  training.seconds_per_step(1);
+  const std::int64_t made = training.run(100);
+  EXPECT_GE(made, 9);
+  EXPECT_LE(made, 11);
+  EXPECT_TRUE(training.stopped());
+}
+
+TEST(TrainingDriver, TheSameSeedGivesTheSameBits) {
+  const auto weight_after = [](std::uint64_t seed) {
+    TrainingDriver training(belay_module_nan_tensor);
+    training.seed(seed);
+    training.run(20);
+    return training.variable("weight").data<float>()[0];
+  };
+  EXPECT_EQ(weight_after(1), weight_after(1));
+  EXPECT_NE(weight_after(1), weight_after(2));
+}
+
+TEST(TrainingDriver, AHookThatFindsNoTensorFailsInBegin) {
+  TrainingDriver training(belay_module_early_stopping, {{"tensor", "lss"}});
+  EXPECT_THAT(error_of([&] { training.start(); }), HasSubstr("in begin: "));
+}
+
+TEST(TrainingDriver, CallsOutOfOrderAreRefused) {
+  TrainingDriver training(belay_module_nan_tensor);
+  EXPECT_EQ(error_of([&] { training.end(); }), "FAILED_PRECONDITION: the training has not begun");
+  EXPECT_EQ(error_of([&] { training.variable("weight"); }),
+            "FAILED_PRECONDITION: variables can be seen between start and end");
+  training.start();
+  EXPECT_EQ(error_of([&] { training.start(); }), "FAILED_PRECONDITION: the training has begun already");
+  EXPECT_EQ(error_of([&] { training.add_hook(belay_module_time_limit); }),
+            "FAILED_PRECONDITION: the training has begun: hooks come before start");
+  EXPECT_EQ(error_of([&] { training.variable("wait"); }), "NOT_FOUND: the training has no variable 'wait'");
+}
+
+}  // namespace
+}  // namespace belay::testing
