@@ -87,9 +87,36 @@ class Walk {
     }
     return found;
   }
+  std::vector<ShadowedDependency> shadowed(const std::string& path) {
+    if (!read(path, nullptr)) return {};
+    std::vector<ShadowedDependency> found;
+    for (std::size_t i = 0; i < libraries_.size() && i < kMaxLibraries; ++i) {
+      const Library& library = *libraries_[i];
+      for (const std::string& name : library.dynamic.needed) {
+        if (name.find('/') != std::string::npos || !seen_.insert(name).second) continue;
+        const std::string own = first_existing(name, own_directories(library));
+        if (own.empty()) continue;
+        const std::string loaded = loaded_path(name);
+        std::error_code ignored;
+        if (loaded.empty())
+          read(own, &library);
+        else if (!fs::equivalent(own, loaded, ignored))
+          found.push_back({name, own, loaded});
+      }
+    }
+    return found;
+  }
   const std::vector<std::unique_ptr<Library>>& libraries() const { return libraries_; }
 
  private:
+  static std::string first_existing(const std::string& name, const std::vector<std::string>& directories) {
+    for (const std::string& directory : directories) {
+      std::error_code ignored;
+      const fs::path file = fs::path(directory) / name;
+      if (fs::exists(file, ignored)) return file.string();
+    }
+    return "";
+  }
   // Reads a library's headers and remembers it. Empty: well; else the problem.
   std::optional<std::string> read_problem(const std::string& path, const Library* wanted_by, LoadErrorKind& kind) {
     try {
@@ -134,9 +161,8 @@ class Walk {
     return d;
   }
 
-  std::vector<std::string> candidates(const std::string& name, const Library& library,
-                                      std::vector<std::string>& searched) {
-    if (name.find('/') != std::string::npos) return {name};
+  // Before the system's: rpath, LD_LIBRARY_PATH, runpath.
+  std::vector<std::string> own_directories(const Library& library) const {
     std::vector<std::string> directories;
     const auto add = [&](const std::vector<std::string>& more) {
       directories.insert(directories.end(), more.begin(), more.end());
@@ -146,6 +172,13 @@ class Walk {
         if (by->dynamic.runpath.empty()) add(expanded(by->dynamic.rpath, by->path));
     add(library_path_);
     add(expanded(library.dynamic.runpath, library.path));
+    return directories;
+  }
+
+  std::vector<std::string> candidates(const std::string& name, const Library& library,
+                                      std::vector<std::string>& searched) {
+    if (name.find('/') != std::string::npos) return {name};
+    const std::vector<std::string> directories = own_directories(library);
     std::vector<std::string> files;
     files.reserve(directories.size());
     for (const std::string& directory : directories) files.push_back((fs::path(directory) / name).string());
@@ -197,6 +230,10 @@ std::string newest_of(const std::string& wanted, const std::vector<std::string>&
 
 std::vector<Dependency> walk_dependencies(const std::string& path, const std::string& library_path) {
   return Walk(library_path).run(path);
+}
+
+std::vector<ShadowedDependency> shadowed_dependencies(const std::string& path, const std::string& library_path) {
+  return Walk(library_path).shadowed(path);
 }
 
 std::vector<MissingVersion> missing_versions(const std::string& path, const std::string& library_path) {

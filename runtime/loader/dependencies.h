@@ -30,4 +30,14 @@ struct MissingVersion {
 };
 std::vector<MissingVersion> missing_versions(const std::string& path, const std::string& library_path);
 
+// A library that `path`, or one that it needs, would have from its own directories, had this process not got another
+// file of that name: the dynamic linker loads one library per name, the first.
+struct ShadowedDependency {
+  std::string name;    // "libz.so.1"
+  std::string own;     // what its rpath, LD_LIBRARY_PATH or runpath lead to
+  std::string loaded;  // what it gets
+};
+// To be asked before `path` is loaded. Libraries of the system's directories are the same for all and not looked at.
+std::vector<ShadowedDependency> shadowed_dependencies(const std::string& path, const std::string& library_path);
+
 }  // namespace belay::runtime

@@ -22,7 +22,7 @@ struct CodeAndText {
 CodeAndText read_status(std::int32_t code, std::string_view message) {
   CodeAndText result{static_cast<Code>(code), escaped(message)};
   if (result.text.empty()) result.text = "no message";
-  const bool known = (code > BELAY_OK && code <= BELAY_UNAUTHENTICATED) || code == BELAY_STOP || code == BELAY_DIVERGED;
+  const bool known = (code > BELAY_OK && code <= BELAY_UNAUTHENTICATED) || (code >= BELAY_STOP && code <= BELAY_SKIP);
   if (!known) {
     result.code = Code::kInternal;
     result.text += " (unknown status code " + std::to_string(code) + ")";
@@ -52,6 +52,14 @@ std::string current_exception_text() {
 std::string at_text(const Location& at) {
   if (at.line == 0) return at.file.empty() ? "" : escaped(at.file) + ": ";
   return escaped(at.file) + ":" + std::to_string(at.line) + ":" + std::to_string(at.column) + ": ";
+}
+
+// The line of the manifest goes into the label's parentheses: `hook "x" (x.so 1.2, train.toml:14)`.
+std::string with_line(std::string label, const Location& at) {
+  if (at.line > 0 && !label.empty() && label.back() == ')')
+    label.insert(label.size() - 1,
+                 ", " + escaped(std::filesystem::path(at.file).filename().string()) + ":" + std::to_string(at.line));
+  return label;
 }
 
 }  // namespace
@@ -122,19 +130,14 @@ PluginInstance::~PluginInstance() {
   try {
     std::visit([&](const auto& table) { table.destroy(self_); }, plugin_.table);
   } catch (...) {
-    host_.services().logger().error(name(),
-                                    label_ + " let an exception escape from destroy: " + current_exception_text());
+    host_.services().logger().error(
+        name(), with_line(label_, at_) + " let an exception escape from destroy: " + current_exception_text());
   }
 }
 
 std::string PluginInstance::place(const char* callback) const {
   const std::int64_t step = monitor_.step.load(std::memory_order_relaxed);
-  std::string who = label_;
-  // The line of the manifest goes into the label's parentheses.
-  if (at_.line > 0 && !who.empty() && who.back() == ')')
-    who.insert(who.size() - 1,
-               ", " + escaped(std::filesystem::path(at_.file).filename().string()) + ":" + std::to_string(at_.line));
-  return who + " in " + callback + (step < 0 ? "" : " at step " + std::to_string(step));
+  return with_line(label_, at_) + " in " + callback + (step < 0 ? "" : " at step " + std::to_string(step));
 }
 
 void PluginInstance::fail_callback(const char* callback, std::int32_t code, std::string_view text) const {

@@ -101,19 +101,35 @@ std::vector<std::string> ProcessStateGuard::restore() {
   if (c_changed || cxx_changed) ::setlocale(LC_ALL, locale_.c_str());
   const bool thread_changed = ::uselocale(nullptr) != thread_locale_;
   if (thread_changed) ::uselocale(thread_locale_);
-  if (cxx_changed || c_changed || thread_changed) changed.emplace_back("the locale");
+  if (cxx_changed || c_changed || thread_changed) changed.emplace_back(kLocale);
   return changed;
 }
 
-LoadingScope::LoadingScope(const std::string& path) : path_(path), terminate_before_(std::set_terminate(on_terminate)) {
+LoadingScope::LoadingScope(const std::string& path, std::chrono::milliseconds patience)
+    : path_(path), terminate_before_(std::set_terminate(on_terminate)) {
   static std::once_flag registered;
   std::call_once(registered, [] { ::on_exit(on_exit_handler, nullptr); });
   library_being_loaded = path_.c_str();
+  watcher_ = std::thread([this, patience] { watch(patience); });
 }
 
 LoadingScope::~LoadingScope() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_loaded_ = true;
+  }
+  loaded_.notify_all();
+  watcher_.join();
   library_being_loaded = nullptr;
   std::set_terminate(terminate_before_);
+}
+
+void LoadingScope::watch(std::chrono::milliseconds patience) {
+  std::unique_lock lock(mutex_);
+  if (loaded_.wait_for(lock, patience, [this] { return is_loaded_; })) return;
+  say("warning: plugin '" + escaped(path_) + "' is still being loaded after " +
+      std::to_string(std::chrono::duration_cast<std::chrono::seconds>(patience).count()) +
+      " s\n  help: initializers of global objects must not wait for a thread; SIGQUIT shows where it is\n");
 }
 
 }  // namespace belay::runtime

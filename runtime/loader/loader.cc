@@ -8,9 +8,11 @@
 #include <system_error>
 #include <utility>
 
+#include "runtime/loader/dependencies.h"
 #include "runtime/loader/linker_error.h"
 #include "runtime/loader/load_guard.h"
 #include "runtime/loader/module_check.h"
+#include "runtime/loader/openmp_runtimes.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -28,7 +30,7 @@ std::string dlerror_text(const std::system_error& e) {
 }
 
 // What is worth knowing before the library's initializers run, but not when a thousand files are listed.
-void look_closer(LibraryFile& file) {
+void look_closer(LibraryFile& file, const std::string& library_path) {
   FileIdentity identity;
   const auto bytes = open_library(file.path, identity);
   const ElfFile elf(*bytes, file.path);
@@ -38,6 +40,27 @@ void look_closer(LibraryFile& file) {
                     "build it with belay_add_plugin; does a version script or -fvisibility hide the symbol?");
   for (const std::string& flaw : link_flaws(elf))
     file.warnings.push_back("plugin '" + escaped(file.path) + "' " + flaw);
+  for (const ShadowedDependency& d : shadowed_dependencies(file.path, library_path))
+    file.warnings.push_back("same_soname: plugin '" + escaped(file.path) + "' gets " + escaped(d.name) + " from '" +
+                            escaped(d.loaded) + "', which was loaded before, and not from '" + escaped(d.own) +
+                            "'; link it with the other one, or give its own another SONAME");
+}
+
+std::string put_back_text(const std::string& path, const std::string& changed) {
+  const std::string what = "loading plugin '" + escaped(path) + "' changed " + changed;
+  if (changed == ProcessStateGuard::kLocale)
+    return "locale: " + what + ", which was put back; initializers of global objects must not set it";
+  return "fp_mode: " + what + " of this thread, which was put back; relink it without -ffast-math";
+}
+
+// A plugin that brings a second OpenMP runtime works, but slowly.
+void warn_of_openmp(const std::string& path, const std::vector<std::string>& before,
+                    std::vector<std::string>& warnings) {
+  const std::vector<std::string> now = loaded_openmp_runtimes();
+  if (now.size() < 2 || now == before) return;
+  warnings.push_back("two_openmp: with plugin '" + escaped(path) + "' this process has " + std::to_string(now.size()) +
+                     " OpenMP runtimes, each with threads of its own: " + escaped(joined(now)) +
+                     "; build all with one compiler's -fopenmp");
 }
 
 }  // namespace
@@ -54,14 +77,17 @@ const LoadedLibrary& Loader::load(const std::string& path) {
     if (library->path == path)
       throw LoadError(LoadErrorKind::kStale, path, "was replaced after it was loaded", "start the program again");
   auto library = std::make_unique<LoadedLibrary>();
-  look_closer(file);
+  look_closer(file, library_path_);
+  const std::vector<std::string> openmp_before = loaded_openmp_runtimes();
   const belay_module& module = open(file, file.warnings);
   check_module(module, file.module, path);
+  warn_of_openmp(path, openmp_before, file.warnings);
   library->path = path;
   library->identity = file.identity;
   library->info = std::move(file.module);
   library->module = &module;
   library->warnings = std::move(file.warnings);
+  warnings_.insert(warnings_.end(), library->warnings.begin(), library->warnings.end());
   return *(libraries_[library->identity] = std::move(library));
 }
 
@@ -73,9 +99,7 @@ const belay_module& Loader::open(const LibraryFile& file, std::vector<std::strin
     const LoadingScope scope(file.path);
     const shared_library handle(std::filesystem::path(file.path), mode);
     const auto& module = handle.get<const belay_module>(BELAY_MODULE_SYMBOL);
-    for (const std::string& changed : state.restore())
-      warnings.push_back("fp_mode: loading plugin '" + escaped(file.path) + "' changed " + changed +
-                         " of this thread, which was put back; relink it without -ffast-math");
+    for (const std::string& changed : state.restore()) warnings.push_back(put_back_text(file.path, changed));
     return module;
   } catch (const std::system_error& e) {
     state.restore();

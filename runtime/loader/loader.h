@@ -26,19 +26,23 @@ struct LoadedLibrary {
   FileIdentity identity;
   ModuleInfo info;
   const belay_module* module = nullptr;  // checked; valid until the process ends
-  // What the user should know: an insecure place, a changed floating-point mode (fp_mode).
+  // What the user should know: an insecure place, a flaw of linking, a changed floating-point mode (fp_mode), a library
+  // that it needs and that another plugin brought from elsewhere (same_soname), a second OpenMP runtime (two_openmp).
   std::vector<std::string> warnings;
 };
 
 class Loader {
  public:
-  // Both are borrowed. `library_path`: LD_LIBRARY_PATH, to explain what is missing.
+  // Both are borrowed. `library_path`: LD_LIBRARY_PATH, to explain what is missing and what is loaded from elsewhere.
   Loader(FilePolicy& policy, const CpuFeatures& cpu, std::string library_path);
   ~Loader();
 
   // `path` is absolute. Throws LoadError; nothing of a library that failed is used later. The reference is valid as
   // long as the Loader.
   const LoadedLibrary& load(const std::string& path);
+
+  // Of all libraries loaded so far, in their order.
+  const std::vector<std::string>& warnings() const noexcept { return warnings_; }
 
  private:
   const belay_module& open(const LibraryFile& file, std::vector<std::string>& warnings);
@@ -47,6 +51,7 @@ class Loader {
   const CpuFeatures& cpu_;
   std::string library_path_;
   std::map<FileIdentity, std::unique_ptr<LoadedLibrary>> libraries_;
+  std::vector<std::string> warnings_;
 };
 
 }  // namespace belay::runtime

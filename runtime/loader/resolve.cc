@@ -79,6 +79,7 @@ PluginResolver::Place PluginResolver::find(PluginKind kind, const PluginUse& use
 
 PluginResolver::Place PluginResolver::find_in_file(PluginKind kind, const PluginUse& use) {
   const LibraryFile library = vet_library(use.file, policy_, cpu_);
+  warnings_.insert(warnings_.end(), library.warnings.begin(), library.warnings.end());
   const std::string kind_text = kind_name(kind);
   std::vector<PluginInfo> fitting;
   std::vector<std::string> names;

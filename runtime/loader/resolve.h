@@ -53,6 +53,8 @@ class PluginResolver {
 
   // Whether a plugin could not be found or used: then the exit status is 3, and 2 for any other problem.
   bool plugin_failed() const noexcept { return plugin_failed_; }
+  // Of the files that the manifest names by their paths: those that others may write.
+  const std::vector<std::string>& warnings() const noexcept { return warnings_; }
 
  private:
   struct Place {
@@ -70,6 +72,7 @@ class PluginResolver {
   PathContext paths_;
   Diagnostics& problems_;
   bool plugin_failed_ = false;
+  std::vector<std::string> warnings_;
 };
 
 // The plugin's table, its library loaded and registered where it was not yet. Throws LoadError.

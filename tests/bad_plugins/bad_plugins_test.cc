@@ -9,7 +9,9 @@
 
 #include <cfenv>
 #include <clocale>
+#include <cstdlib>
 
+#include "runtime/loader/dependencies.h"
 #include "runtime/loader/elf_file.h"
 #include "runtime/loader/loader.h"
 #include "runtime/loader/registry.h"
@@ -100,6 +102,20 @@ TEST_F(BadPluginsTest, EachNoteThatCannotBeUsedIsRefused) {
   };
   for (const auto& c : cases) EXPECT_EQ(load_plugin(c.plugin), c.expected);
   EXPECT_THAT(registry_.plugins(), IsEmpty());
+}
+
+TEST_F(BadPluginsTest, WithoutANoteNoCodeIsRun) {
+  load_plugin("no_note");
+  EXPECT_EQ(std::getenv("BELAY_TEST_NO_NOTE_RAN"), nullptr);
+}
+
+TEST_F(BadPluginsTest, ALibraryOfTheSystemIsNoPlugin) {
+  const std::vector<Dependency> system = walk_dependencies(kPlugins + "/throwing_constructor.so", "");
+  ASSERT_FALSE(system.empty());
+  EXPECT_EQ(load(system[0].path),
+            "no_note: '" + system[0].path +
+                "' is a shared library, but no plugin: it has no BELAY note\n"
+                "  help: does its source have a BELAY_MODULE line? were notes removed with objcopy?");
 }
 
 TEST_F(BadPluginsTest, EachModuleThatBreaksARuleIsRefusedByTheFieldsName) {
@@ -226,7 +242,9 @@ TEST_F(BadPluginsTest, ALocaleAndRoundingThatAPluginChangesArePutBack) {
   EXPECT_STREQ(std::setlocale(LC_ALL, nullptr), "C");
   ASSERT_EQ(library.warnings.size(), 2u);
   EXPECT_THAT(library.warnings[0], HasSubstr("changed the floating-point mode (rounding"));
-  EXPECT_THAT(library.warnings[1], HasSubstr("changed the locale"));
+  EXPECT_EQ(library.warnings[1], "locale: loading plugin '" + kPlugins +
+                                     "/changes_locale.so' changed the locale, which was put back; initializers of "
+                                     "global objects must not set it");
 }
 
 TEST_F(BadPluginsTest, WhatIsNoFileIsRefusedAtOnce) {

@@ -1,5 +1,5 @@
-/* A whole hook library written with abi.h alone. Each bad plugin of this folder is this one with one macro changed, and so
- * breaks one clause of the contract. */
+/* A whole hook library written with abi.h alone. Each bad plugin of this folder is this one with one macro changed, and
+ * so breaks one clause of the contract. */
 #include <belay/abi.h>
 #include <stddef.h>
 
@@ -20,8 +20,8 @@
   "{\"kind\": \"" NOTE_KIND "\", \"name\": \"" NOTE_NAME "\", \"doc\": \"Does nothing\", \"options\": []}"
 #endif
 #ifndef NOTE_TEXT
-#define NOTE_TEXT                                                                                       \
-  "{\"abi\": " NOTE_ABI ", \"version\": \"1.0.0\", \"toolchain\": \"by hand\", \"isa\": " NOTE_ISA      \
+#define NOTE_TEXT                                                                                  \
+  "{\"abi\": " NOTE_ABI ", \"version\": \"1.0.0\", \"toolchain\": \"by hand\", \"isa\": " NOTE_ISA \
   ", \"plugins\": [" NOTE_PLUGIN "]}"
 #endif
 #ifndef MODULE_MAGIC
@@ -66,13 +66,14 @@
 #ifndef TABLE_DESTROY
 #define TABLE_DESTROY destroy
 #endif
+#ifndef TABLE_BEGIN
+#define TABLE_BEGIN 0
+#endif
 
 #ifndef NO_NOTE
 BELAY_NOTE(note, NOTE_TEXT);
 #else
-static const struct {
-  char text[sizeof(NOTE_TEXT)];
-} note = {NOTE_TEXT};
+static const struct { char text[sizeof(NOTE_TEXT)]; } note = {NOTE_TEXT};
 #endif
 
 static int instance;
@@ -87,12 +88,16 @@ __attribute__((unused)) static int32_t create(const belay_host_api* api, belay_h
 
 __attribute__((unused)) static void destroy(void* self) { (void)self; }
 
-static const belay_hook_api table = {.struct_size = TABLE_STRUCT_SIZE, .create = TABLE_CREATE, .destroy = TABLE_DESTROY};
+static const belay_hook_api table = {
+    .struct_size = TABLE_STRUCT_SIZE, .create = TABLE_CREATE, .destroy = TABLE_DESTROY, .begin = TABLE_BEGIN};
 __attribute__((unused)) static const belay_plugin plugin = {PLUGIN_KIND, 0, PLUGIN_NAME, PLUGIN_TABLE};
 __attribute__((unused)) static const belay_plugin* const plugins[] = {PLUGIN_ENTRY};
 
+#ifdef __cplusplus
+extern "C" __attribute__((visibility("default"))) const belay_module belay_module_v0;
+#endif
 #ifndef NO_MODULE
 __attribute__((visibility("default"))) const belay_module belay_module_v0 = {
-    MODULE_MAGIC, MODULE_STRUCT_SIZE, BELAY_ABI_MAJOR,       MODULE_ABI_MINOR, MODULE_FLAGS,
-    0,            MODULE_NOTE,        sizeof(NOTE_TEXT) - 1, MODULE_PLUGINS,   MODULE_N_PLUGINS};
+    MODULE_MAGIC, MODULE_STRUCT_SIZE,    BELAY_ABI_MAJOR, MODULE_ABI_MINOR, MODULE_FLAGS, 0,
+    MODULE_NOTE,  sizeof(NOTE_TEXT) - 1, MODULE_PLUGINS,  MODULE_N_PLUGINS};
 #endif

@@ -40,6 +40,10 @@ std::int32_t create(const belay_host_api*, belay_host*, const belay_named_value*
     what.assign(text->data, text->size);
   }
   if (what == "throw in create") throw std::invalid_argument("alpha must lie in (0, 1)");
+  if (what == "throw a text in create") throw std::string("alpha");
+  if (what == "throw int in create") throw 42;
+  if (what == "throw without text in create") throw Unspeakable();
+  if (what == "throw bad_alloc in create") throw std::bad_alloc();
   if (what == "unknown code in create") return say(status, 4711, "what is this");
   if (what == "refuse") return say(status, BELAY_INVALID_ARGUMENT, "alpha must lie in (0, 1)");
   if (what == "no instance") return BELAY_OK;

@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 
+#include <iterator>
 #include <limits>
 
 #include "belay/testing/allocations.h"
@@ -121,7 +123,8 @@ TEST_F(InstanceTest, AnExceptionThatEscapesPoisonsTheInstance) {
 
 TEST_F(InstanceTest, AFailingCreateNamesThePlaceInTheManifestAndTheFile) {
   const std::string head =
-      "train.toml:14:1: cannot create hook \"x\" of \"misbehaving\" (misbehaving.so 0.9) of '" BELAY_BAD_PLUGIN_DIR "/misbehaving.so': ";
+      "train.toml:14:1: cannot create hook \"x\" of \"misbehaving\" (misbehaving.so 0.9) of '" BELAY_BAD_PLUGIN_DIR
+      "/misbehaving.so': ";
   EXPECT_EQ(error_of([&] { make("refuse"); }), "INVALID_ARGUMENT: " + head + "alpha must lie in (0, 1)");
   EXPECT_EQ(error_of([&] { make("throw in create"); }),
             "UNKNOWN: " + head + "it let an exception escape: std::invalid_argument: alpha must lie in (0, 1)");
@@ -129,6 +132,56 @@ TEST_F(InstanceTest, AFailingCreateNamesThePlaceInTheManifestAndTheFile) {
             "INTERNAL: " + head + "what is this (unknown status code 4711)");
   EXPECT_EQ(error_of([&] { make("no instance"); }), "INTERNAL: " + head + "it gave no instance (self is null)");
   EXPECT_EQ(monitor_.instance.load(), nullptr);
+}
+
+TEST_F(InstanceTest, WhateverCreateThrowsIsTold) {
+  const struct {
+    const char *fault, *text;
+  } cases[] = {{"throw a text in create",
+                "std::__cxx11::basic_string<char, std::char_traits<char>, "
+                "std::allocator<char> >"},
+               {"throw int in create", "int"},
+               {"throw without text in create", "(anonymous namespace)::Unspeakable: an exception without a text"},
+               {"throw bad_alloc in create", "std::bad_alloc: std::bad_alloc"}};
+  for (const auto& c : cases)
+    EXPECT_EQ(error_of([&] { make(c.fault); }),
+              "UNKNOWN: train.toml:14:1: cannot create hook \"x\" of \"misbehaving\" (misbehaving.so 0.9) of "
+              "'" BELAY_BAD_PLUGIN_DIR "/misbehaving.so': it let an exception escape: " +
+                  std::string(c.text));
+  EXPECT_NO_THROW(after_run(make("")));  // another instance of it is as good as before
+}
+
+TEST_F(InstanceTest, ADestroyThatThrowsLeavesTheOthersToBeDestroyed) {
+  registry_.add_linked(&belay_module_loader_sample);
+  {
+    PluginInstances own;
+    ResolvedPlugin use;
+    use.info = registry_.find(PluginKind::kHook, "sample_hook")->info;
+    use.instance_name = "first";
+    use.options.add("tensors", std::vector<std::string>{"loss"}, OptionType::kString);
+    own.create(*registry_.find(PluginKind::kHook, "sample_hook"), use, services_, monitor_);
+    const RegisteredPlugin& plugin = misbehaving();
+    own.create(plugin, use_with(plugin, "throw in destroy"), services_, monitor_);
+  }
+  EXPECT_EQ(logger_.lines.back(), "info first: destroyed");
+}
+
+TEST_F(InstanceTest, TenThousandLeaveNothingBehind) {
+  const RegisteredPlugin& plugin = misbehaving();
+  const ResolvedPlugin use = use_with(plugin, "");
+  const auto open_files = [] {
+    const std::filesystem::directory_iterator files("/proc/self/fd"), end;
+    return std::distance(files, end);
+  };
+  const auto make_and_destroy = [&] { PluginInstances().create(plugin, use, services_, monitor_); };
+  make_and_destroy();
+  const auto files = open_files();
+  const auto bytes = ::mallinfo2().uordblks;
+  for (int i = 0; i < 10'000; ++i) make_and_destroy();
+  EXPECT_EQ(open_files(), files);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  EXPECT_LT(::mallinfo2().uordblks, bytes + 10'000) << "an instance leaks a byte or more";
+#endif
 }
 
 TEST_F(InstanceTest, AConstructorOfTheSdkThatThrowsIsItsOwnText) {

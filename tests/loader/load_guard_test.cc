@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cfenv>
 #include <clocale>
@@ -101,6 +102,25 @@ TEST(LoadingScope, LeavesAnotherExitStatusAlone) {
         std::exit(9);
       },
       ExitedWithCode(9), "ended the process \\(exit status 9\\)");
+}
+
+TEST(LoadingScope, SaysWhenItTakesLong) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const int before = ::dup(STDERR_FILENO);
+  ::dup2(ends[1], STDERR_FILENO);
+  char text[512];
+  ssize_t n = 0;
+  {
+    const LoadingScope scope("/a/b.so", std::chrono::milliseconds(0));
+    n = ::read(ends[0], text, sizeof(text));  // waits for it
+  }
+  ::dup2(before, STDERR_FILENO);
+  for (const int descriptor : {ends[0], ends[1], before}) ::close(descriptor);
+  ASSERT_GT(n, 0);
+  EXPECT_EQ(std::string(text, static_cast<std::size_t>(n)),
+            "warning: plugin '/a/b.so' is still being loaded after 0 s\n"
+            "  help: initializers of global objects must not wait for a thread; SIGQUIT shows where it is\n");
 }
 
 TEST(LoadingScope, IsOverWhenItEnds) {

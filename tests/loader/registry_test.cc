@@ -37,6 +37,17 @@ TEST_F(RegistryTest, AbsentSlotsOfAHookDoNothing) {
   EXPECT_EQ(table.before_run(nullptr, nullptr, nullptr, nullptr), BELAY_OK);
 }
 
+TEST_F(RegistryTest, ASlotThatATableEndsInTheMiddleOfIsAbsent) {
+  belay_hook_api given = std::get<belay_hook_api>(adopt_table(PluginKind::kHook, nullptr));
+  given.begin = [](void*, belay_graph*, belay_status*) -> std::int32_t { return BELAY_INTERNAL; };
+  given.struct_size = offsetof(belay_hook_api, begin) + sizeof(given.begin);
+  EXPECT_EQ(std::get<belay_hook_api>(adopt_table(PluginKind::kHook, &given)).begin(nullptr, nullptr, nullptr),
+            BELAY_INTERNAL);
+  --given.struct_size;
+  EXPECT_EQ(std::get<belay_hook_api>(adopt_table(PluginKind::kHook, &given)).begin(nullptr, nullptr, nullptr),
+            BELAY_OK);
+}
+
 TEST_F(RegistryTest, AnInputWithoutSizeCannotSay) {
   registry_.add_linked(&belay_module_loader_sample);
   const auto& table = std::get<belay_input_api>(registry_.find(PluginKind::kInput, "sample_input")->table);

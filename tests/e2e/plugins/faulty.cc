@@ -85,7 +85,7 @@ class FaultySaver final : public belay::Saver {
     fault_.in("write");
     belay::File file = directory.create("data");
     for (std::uint64_t i = 0; i < tensors.count(); ++i) {
-      const std::string name = std::string(tensors.get(i).name) + "\n";
+      const std::string name = std::string(tensors.get(i).first) + "\n";
       file.write(name.data(), name.size());
     }
     file.close();

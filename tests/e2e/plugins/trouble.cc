@@ -17,18 +17,23 @@ class Trouble final : public belay::Hook {
     std::int64_t crash_at_step = -1;
     std::int64_t stop_at_run = -1;
     std::int64_t fetches = 0;
+    belay::Str dawdle_in;    // a callback
+    double dawdle_secs = 0;  // 0: for ever
   };
-  static constexpr auto about = belay::about(
-      "trouble", "Makes trouble for tests of the host",
-      belay::option("throw_at_step", &Options::throw_at_step, "throws in after_run"),
-      belay::option("hang_at_step", &Options::hang_at_step, "hangs in after_run"),
-      belay::option("crash_at_step", &Options::crash_at_step, "dies of SIGSEGV in after_run"),
-      belay::option("stop_at_run", &Options::stop_at_run, "asks to stop in after_run"),
-      belay::option("fetches", &Options::fetches, "1: fetches every tensor of the graph that it can name"));
+  static constexpr auto about =
+      belay::about("trouble", "Makes trouble for tests of the host",
+                   belay::option("throw_at_step", &Options::throw_at_step, "throws in after_run"),
+                   belay::option("hang_at_step", &Options::hang_at_step, "hangs in after_run"),
+                   belay::option("crash_at_step", &Options::crash_at_step, "dies of SIGSEGV in after_run"),
+                   belay::option("stop_at_run", &Options::stop_at_run, "asks to stop in after_run"),
+                   belay::option("fetches", &Options::fetches, "1: fetches every tensor of the graph that it can name"),
+                   belay::option("dawdle_in", &Options::dawdle_in, "the callback that does not return"),
+                   belay::option("dawdle_secs", &Options::dawdle_secs, "after this it does; 0: never"));
 
   explicit Trouble(const Options& o) : o_(o) {}
 
   void begin(belay::Graph& graph) override {
+    dawdle("begin");
     step_ = graph.global_step();
     if (o_.fetches == 0) return;
     for (const char* name : {"loss", "mean_absolute_error", "accuracy", "probabilities", "class", "value", "train_op"})
@@ -41,12 +46,21 @@ class Trouble final : public belay::Hook {
     }
     host().info("fetches " + std::to_string(everything_.size()) + " tensors");
   }
+  void after_create_session(belay::Session&) override { dawdle("after_create_session"); }
+  void before_save(belay::Session&, std::int64_t) override { dawdle("before_save"); }
+  bool after_save(belay::Session&, std::int64_t) override {
+    dawdle("after_save");
+    return false;
+  }
+  void end(belay::Session&) override { dawdle("end"); }
   belay::RunArgs before_run(belay::RunContext&) override {
+    dawdle("before_run");
     belay::RunArgs args{step_};
     for (const belay::Output& o : everything_) args.fetch(o);
     return args;
   }
   void after_run(belay::RunContext& run, const belay::RunValues& values) override {
+    dawdle("after_run");
     const std::int64_t step = values[step_];
     if (step == o_.throw_at_step) throw std::runtime_error("boom");
     if (step == o_.crash_at_step) std::raise(SIGSEGV);
@@ -55,6 +69,15 @@ class Trouble final : public belay::Hook {
   }
 
  private:
+  // Once.
+  void dawdle(const char* callback) {
+    if (dawdled_ || o_.dawdle_in != callback) return;
+    dawdled_ = true;
+    host().info(std::string("dawdles in ") + callback);
+    using Clock = std::chrono::steady_clock;
+    const auto until = Clock::now() + std::chrono::duration<double>(o_.dawdle_secs);
+    while (o_.dawdle_secs == 0 || Clock::now() < until) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
   void fetch(const belay::Graph& graph, const belay::Output& o) {
     if (o.is_operation()) return;
     const std::string op = graph.op_of(o);
@@ -69,6 +92,7 @@ class Trouble final : public belay::Hook {
   belay::Fetch<std::int64_t> step_;
   std::vector<belay::Output> everything_;
   std::int64_t runs_ = 0;
+  bool dawdled_ = false;
 };
 
 }  // namespace

@@ -1,0 +1,3 @@
+/* Stands for the other plugin of a circle while the first one is linked. */
+__attribute__((visibility("default"))) const char* OWN(void);
+const char* OWN(void) { return "nobody"; }

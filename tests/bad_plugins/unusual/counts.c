@@ -1,0 +1,2 @@
+/* Says how often the statics of counted.cc were used. */
+#include "says.h"

@@ -1,0 +1,2 @@
+/* Has the function from a library; from which one, the build says. */
+#include "says.h"

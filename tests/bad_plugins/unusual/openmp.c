@@ -1,0 +1,2 @@
+/* Needs another OpenMP runtime than the plugin beside it. */
+#include "says.h"

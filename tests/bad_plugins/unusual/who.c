@@ -1,0 +1,3 @@
+/* The function, in a library or in a plugin. */
+__attribute__((visibility("default"))) const char* belay_test_who(void);
+const char* belay_test_who(void) { return WHO; }
