@@ -12,6 +12,9 @@ function(belay_runtime_library name)
   set_property(GLOBAL APPEND PROPERTY BELAY_RUNTIME_TARGETS belay_${name})
 endfunction()
 
+# Test programs are compiled with less optimization than what they test: it is a quarter of their compile time.
+set(belay_test_options $<$<CONFIG:Release>:-O1>)
+
 # belay_test(name SOURCES ... LINK ... [SHARDS n] [LONG]): one GoogleTest program, run by ctest. LONG: only in
 # ./dev test --long.
 function(belay_test name)
@@ -21,6 +24,7 @@ function(belay_test name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_compile_definitions(${name} PRIVATE
     BELAY_SOURCE_DIR="${PROJECT_SOURCE_DIR}" BELAY_BINARY_DIR="${PROJECT_BINARY_DIR}")
+  target_compile_options(${name} PRIVATE ${belay_test_options})
   if(NOT A_SHARDS)
     set(A_SHARDS 1)
   endif()
@@ -46,4 +50,5 @@ function(belay_plugin_test plugin)
   target_include_directories(${plugin}_test PRIVATE ${PROJECT_SOURCE_DIR})
   target_compile_definitions(${plugin}_test PRIVATE
     BELAY_SOURCE_DIR="${PROJECT_SOURCE_DIR}" BELAY_BINARY_DIR="${PROJECT_BINARY_DIR}")
+  target_compile_options(${plugin}_test PRIVATE ${belay_test_options})
 endfunction()

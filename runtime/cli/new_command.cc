@@ -99,7 +99,8 @@ int new_command(const std::string& kind, const std::string& name, FileSystem& fi
   parent->rename(unfinished, name);
   out << "made " << name << "/: the " << kind << " " << name << ", its test, its build and a manifest\n\n  cd " << name
       << "\n  cmake -S . -B build" << prefix_argument()
-      << "\n  cmake --build build\n  ctest --test-dir build --output-on-failure\n  belay run " << name << ".toml\n";
+      << "\n  cmake --build build\n  ctest --test-dir build --output-on-failure\n  belay validate build/" << name
+      << ".so\n  belay run " << name << ".toml\n";
   return 0;
 }
 

@@ -94,8 +94,10 @@ void say_why_it_ended(Logger& log, const TrainingResult& result) {
                    " steps in " + duration_text(result.seconds) + "): " + why +
                    (result.checkpoint.empty() ? "" : "; last checkpoint " + escaped(result.checkpoint)) +
                    (result.recoveries == 0 ? "" : "; " + std::to_string(result.recoveries) + " recoveries"));
-  for (const std::string& hook : result.disabled_hooks)
-    log.warning("", hook + " failed and was left out (on_error = \"disable\")");
+}
+
+void say_what_was_left_out(Logger& log, const std::vector<std::string>& hooks) {
+  for (const std::string& hook : hooks) log.warning("", hook + " failed and was left out (on_error = \"disable\")");
 }
 
 int status_of(const Error& error) {
@@ -112,11 +114,13 @@ int train(TrainingRun& run, Logger& log, const Signals& signals) {
   } catch (const Error& e) {
     log.status_line("");
     log_error(log, std::string("training ended with an error: ") + e.what());
+    say_what_was_left_out(log, run.disabled_hooks());
     log.flush();
     if (signals.stop_signal() != 0 && e.code() == Code::kCancelled) Signals::die_of(signals.stop_signal());
     return status_of(e);
   }
   say_why_it_ended(log, result);
+  say_what_was_left_out(log, run.disabled_hooks());
   int status = kExitDone;
   if (!result.save_error.empty()) {
     log.error("", "the last checkpoint was not written: " + result.save_error);

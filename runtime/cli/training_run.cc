@@ -5,7 +5,7 @@
 
 #include "belay/ops/variables.h"
 #include "runtime/checkpoint/names.h"
-#include "runtime/data/fifo_queue.h"
+#include "runtime/data/make_queue.h"
 #include "runtime/events/graph_def.h"
 #include "runtime/graph/graph_service.h"
 #include "runtime/manifest/show.h"
@@ -101,6 +101,7 @@ TrainingRun::TrainingRun(Manifest manifest, TrainingRunOptions options, World wo
       graph_(*ops_),
       services_(world_.log, world_.clock, manifest_.run.dir, manifest_.run.seed) {
   add_session_services(services_);
+  services_.set_context(&environment_);
   services_.set_context(&events_);
 }
 
@@ -112,6 +113,7 @@ bool TrainingRun::find_plugins(Diagnostics& problems) {
   PluginResolver resolver(plugins_->registry, plugins_->search, plugins_->policy, plugins_->cpu,
                           {manifest_.directory, world_.environment}, problems);
   plugins_->resolved = resolver.resolve(completed(manifest_));
+  for (const std::string& w : resolver.warnings()) world_.log.warning("plugins", w);
   return !resolver.plugin_failed();
 }
 
@@ -123,7 +125,12 @@ PluginInstance& TrainingRun::create(const ResolvedPlugin& plugin, CallMonitor& m
 void TrainingRun::load_plugins() {
   const ResolvedPlugins& resolved = plugins_->resolved;
   // All libraries first: a refused one shows before any plugin's code has done anything but initialize its globals.
-  const auto load = [&](const ResolvedPlugin& p) { load_plugin(p, plugins_->loader, plugins_->registry); };
+  std::size_t told = 0;
+  const auto load = [&](const ResolvedPlugin& p) {
+    load_plugin(p, plugins_->loader, plugins_->registry);
+    const std::vector<std::string>& warnings = plugins_->loader.warnings();
+    for (; told < warnings.size(); ++told) world_.log.warning("plugins", warnings[told]);
+  };
   for (const auto& [name, input] : resolved.inputs) load(input);
   load(*resolved.model);
   load(*resolved.saver);
@@ -210,9 +217,7 @@ MonitoredSessionOptions TrainingRun::session_options() {
 TrainingResult TrainingRun::train(const std::function<void()>& on_step) {
   if (directory_) {
     RunSaverOptions saving;
-    const RegisteredPlugin& codec = plugins_->saver->plugin();
-    saving.saver = {&plugins_->saver->table<belay_saver_api>(), plugins_->saver->self(), codec.info.name,
-                    codec.version};
+    saving.saver = saver_use(*plugins_->saver);
     saving.series.max_to_keep = manifest_.checkpoint.max_to_keep;
     saving.series.write.refuse_non_finite = manifest_.checkpoint.refuse_non_finite;
     saving.on_save_error = manifest_.checkpoint.on_save_error;
@@ -285,7 +290,6 @@ void TrainingRun::run_loop(MonitoredSession& session, const std::function<void()
 void TrainingRun::finish(MonitoredSession& session, TrainingResult& result) {
   result.reason = session.end_reason();
   result.recoveries = session.recoveries();
-  result.disabled_hooks = hooks_.disabled();
   if (saver_ != nullptr) {
     result.checkpoint = saver_->saved_path();
     result.save_error = saver_->save_error();

@@ -82,7 +82,6 @@ struct TrainingResult {
   std::int64_t recoveries = 0;
   std::string checkpoint;  // path of the last one; empty: none
   std::string save_error;  // why the last one was not written; empty: it was, or none was asked for
-  std::vector<std::string> disabled_hooks;
 };
 
 class TrainingRun {
@@ -105,6 +104,8 @@ class TrainingRun {
   std::optional<EvalResult> evaluate(const std::function<void()>& on_batch);
 
   const Manifest& manifest() const noexcept { return manifest_; }
+  // Labels of the hooks that on_error = "disable" took out.
+  std::vector<std::string> disabled_hooks() const { return hooks_.disabled(); }
   // What a plugin is doing at the moment; empty: none. Any thread.
   std::string activity() const;
   // Where the threads that call plugins say whom they are calling.

@@ -61,6 +61,7 @@ TEST_F(NewCommandTest, SaysWhatToDoNext) {
             "  cmake -S . -B build\n"
             "  cmake --build build\n"
             "  ctest --test-dir build --output-on-failure\n"
+            "  belay validate build/ceiling.so\n"
             "  belay run ceiling.toml\n");
 }
 

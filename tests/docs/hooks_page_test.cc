@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "runtime/loader/search.h"
+#include "runtime/manifest/parse.h"
 #include "runtime/manifest/toml_text.h"
 #include "tests/docs/page.h"
 
@@ -84,6 +85,13 @@ TEST_F(HooksPage, TypesRangesAndChoicesAreThoseOfTheNote) {
       EXPECT_THAT(row.at(1), HasSubstr(range_of(*option)));
       for (const std::string& choice : option->choices) EXPECT_THAT(row.at(1), HasSubstr("\"" + choice + "\""));
     }
+}
+
+// Such an option could be set by a test alone: in a manifest its key means something else.
+TEST_F(HooksPage, NoOptionHasAReservedName) {
+  for (const PluginInfo& hook : hooks())
+    for (const std::string& key : reserved_keys(PluginTable::kHook))
+      EXPECT_EQ(hook.option(key), nullptr) << hook.name << "." << key;
 }
 
 TEST_F(HooksPage, DefaultsAreThoseOfTheNote) {

@@ -50,9 +50,11 @@ inline Row cells_of(const std::string& line) {
 
 inline std::vector<PageSection> sections_of(const std::string& page) {
   std::vector<PageSection> sections;
+  bool code = false;  // a line of code may begin with #, too
   std::istringstream lines(page);
   for (std::string line; std::getline(lines, line);) {
-    if (line.rfind('#', 0) == 0) {
+    if (line.rfind("```", 0) == 0) code = !code;
+    if (!code && line.rfind('#', 0) == 0) {
       sections.push_back({trimmed(line.substr(line.find_first_not_of('#'))), "", {}});
     } else if (!sections.empty()) {
       PageSection& section = sections.back();
@@ -65,6 +67,36 @@ inline std::vector<PageSection> sections_of(const std::string& page) {
     }
   }
   return sections;
+}
+
+// The fenced blocks of a language, in their order: "```cpp", with or without a file name behind it.
+inline std::vector<std::string> fenced_blocks(const std::string& page, const std::string& language) {
+  std::vector<std::string> blocks;
+  bool inside = false, wanted = false;
+  std::istringstream lines(page);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.rfind("```", 0) == 0) {
+      inside = !inside;
+      wanted = inside && line.substr(3, line.find(' ') - 3) == language;
+      if (wanted) blocks.emplace_back();
+    } else if (wanted) {
+      blocks.back() += line + "\n";
+    }
+  }
+  return blocks;
+}
+
+// The page without its code, fenced or indented.
+inline std::string prose_of(const std::string& page) {
+  std::string text;
+  bool inside = false;
+  std::istringstream lines(page);
+  for (std::string line; std::getline(lines, line);) {
+    const bool fence = line.rfind("```", 0) == 0;
+    if (fence) inside = !inside;
+    if (!fence && !inside && line.rfind("    ", 0) != 0) text += line + "\n";
+  }
+  return text;
 }
 
 inline const PageSection* find_section(const std::vector<PageSection>& sections, const std::string& heading) {

@@ -4,7 +4,9 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <regex>
+#include <set>
 
 #include "runtime/cli/command_line.h"
 #include "runtime/manifest/parse.h"
@@ -16,43 +18,66 @@ namespace {
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 
-std::vector<std::string> pages() {  // in the source directory
-  std::vector<std::string> names = {"README.md"};
-  for (const auto& entry : fs::directory_iterator(BELAY_SOURCE_DIR "/docs"))
-    if (entry.path().extension() == ".md") names.push_back("docs/" + entry.path().filename().string());
+std::set<std::string> pages() {  // in the source directory
+  std::set<std::string> names = {"README.md", "sdk/README.md"};
+  for (const auto& entry : fs::recursive_directory_iterator(BELAY_SOURCE_DIR "/docs"))
+    if (entry.path().extension() == ".md") names.insert(entry.path().lexically_relative(BELAY_SOURCE_DIR).string());
   return names;
 }
 
-std::vector<std::string> relative_links(const std::string& page) {
+// Files that a page links to, in the source directory.
+std::vector<std::string> links_of(const std::string& page) {
   static const std::regex link(R"(\]\(([^)#\s]+)[^)]*\))");
+  const std::string text = prose_of(read_source(page));
   std::vector<std::string> targets;
-  for (std::sregex_iterator it(page.begin(), page.end(), link), end; it != end; ++it)
-    if (it->str(1).find("://") == std::string::npos) targets.push_back(it->str(1));
+  for (std::sregex_iterator it(text.begin(), text.end(), link), end; it != end; ++it)
+    if (it->str(1).find("://") == std::string::npos)
+      targets.push_back((fs::path(page).parent_path() / it->str(1)).lexically_normal().string());
   return targets;
 }
 
 TEST(Pages, RelativeLinksLeadToFiles) {
   int links = 0;
   for (const std::string& page : pages())
-    for (const std::string& target : relative_links(read_source(page))) {
-      EXPECT_TRUE(fs::exists(fs::path(BELAY_SOURCE_DIR) / fs::path(page).parent_path() / target))
-          << page << " links to " << target;
+    for (const std::string& target : links_of(page)) {
+      EXPECT_TRUE(fs::exists(fs::path(BELAY_SOURCE_DIR) / target)) << page << " links to " << target;
       ++links;
     }
   EXPECT_GE(links, 7);
 }
 
-TEST(Readme, LinksEveryPage) {
-  const std::vector<std::string> links = relative_links(read_source("README.md"));
-  for (const std::string& page : pages()) {
-    if (page == "README.md") continue;
-    EXPECT_THAT(links, testing::Contains(page));
+TEST(Pages, AReaderOfTheReadmeGetsToEachOfThem) {
+  std::set<std::string> reached = {"README.md"};
+  std::vector<std::string> to_read = {"README.md"};
+  while (!to_read.empty()) {
+    const std::string page = to_read.back();
+    to_read.pop_back();
+    for (const std::string& target : links_of(page))
+      if (target.ends_with(".md") && reached.insert(target).second) to_read.push_back(target);
   }
+  for (const std::string& page : pages()) EXPECT_EQ(reached.count(page), 1u) << page << " is linked from nowhere";
 }
 
 TEST(Readme, ListsEveryCommand) {
   const std::string readme = read_source("README.md");
   for (const std::string& command : command_names()) EXPECT_THAT(readme, HasSubstr("\n    belay " + command + " "));
+}
+
+TEST(SdkReadme, ItsCostsAreHeldToTheLimitsThatItNames) {
+  const auto baseline = nlohmann::json::parse(read_source("bench/baseline.json"));
+  const std::vector<PageSection> sections = sections_of(read_source("sdk/README.md"));
+  const PageSection* cost = find_section(sections, "What it costs");
+  ASSERT_NE(cost, nullptr);
+  int measures = 0;
+  for (const Row& row : cost->rows) {
+    const std::string measure = code_of(row.at(0));
+    if (row.size() < 4) continue;  // the table of lines
+    ASSERT_TRUE(baseline.contains(measure)) << measure;
+    EXPECT_EQ(std::stod(row.at(3)), baseline[measure]["limit"].get<double>()) << measure;
+    EXPECT_LE(std::stod(row.at(2)), std::stod(row.at(3))) << measure;
+    ++measures;
+  }
+  EXPECT_EQ(measures, 3);
 }
 
 TEST(Readme, ItsManifestHasNoMistake) {

@@ -16,6 +16,7 @@ cmake --install "$build" --prefix "$prefix" >"$here/install.log" 2>&1 || { cat "
 belay=$prefix/bin/belay
 unset BELAY_PLUGIN_PATH
 export HOME=$here/home
+mkdir "$HOME"
 
 step "the program needs only what Debian packages have, and nothing of the build tree"
 dynamic=$(readelf -d "$belay")
@@ -113,18 +114,14 @@ wait $saver $init_fn || fail "saver or init_fn"
 one_kind model two_layers & model=$!
 one_kind input plane & input=$!
 wait $model $input || fail "model or input"
+one_kind hook ceiling || fail "hook"
 [ -f "$here/new/flat-file/runs/flat-file/model.ckpt-200/variables.bin" ] || fail "the new saver wrote nothing"
 
-step "a newcomer's path: new, build, test, drop it in, run by name"
-one_kind hook loss_ceiling
-mkdir -p "$HOME/.local/lib/belay"
-cp "$here/new/loss_ceiling/build/loss_ceiling.so" "$HOME/.local/lib/belay"
-"$belay" plugins | grep -q " loss_ceiling *0.1.0 .*/.local/lib/belay/" || fail "a plugin in ~/.local/lib/belay is not listed"
-sed -e '/^file/d' -e 's/^max = .*/plugin = "loss_ceiling"\nmax = 0.5/' -e 's/^dir = .*/dir = "dropped_in"/' \
-  "$here/hook/train.toml" >"$here/hook/by_name.toml"
-"$belay" run "$here/hook/by_name.toml" 2>"$here/hook/log" || { cat "$here/hook/log"; fail "belay run by name"; }
-grep -q 'ended at step 1 .*loss_ceiling: loss stayed above 0.5' "$here/hook/log" ||
-  { cat "$here/hook/log"; fail "the dropped-in hook did not stop the run"; }
+step "a newcomer's path: docs/write-a-hook.md, every command as written"
+(
+  export PATH=$prefix/bin:$PATH
+  "$source/tests/install/run_page.py" "$prefix/share/doc/belay/docs/write-a-hook.md" "$HOME"
+) || fail "docs/write-a-hook.md does not tell what happens"
 
 step "examples/embed"
 configure_and_build "$source/examples/embed" "$here/embed_build"

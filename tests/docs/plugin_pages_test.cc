@@ -1,0 +1,134 @@
+// docs/plugins/*.md against the headers, and every whole program that a page shows against the compiler.
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <regex>
+#include <set>
+
+#include "tests/docs/page.h"
+
+namespace belay::runtime {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAreArray;
+using testing::UnorderedElementsAreArray;
+
+struct Kind {
+  const char* page;
+  const char* header;
+  const char* base;  // the class to derive from
+};
+constexpr Kind kKinds[] = {{"hook", "hook.h", "Hook"},
+                           {"saver", "saver.h", "Saver"},
+                           {"init_fn", "init_fn.h", "InitFn"},
+                           {"model", "model.h", "Model"},
+                           {"input", "input.h", "Input"}};
+
+// Names of the virtual functions of `class base : public Plugin`, in their order.
+std::vector<std::string> callbacks_of(const std::string& header, const std::string& base) {
+  const std::size_t begin = header.find("class " + base + " : public Plugin {");
+  const std::string body = begin == header.npos ? "" : header.substr(begin, header.find("\n};", begin) - begin);
+  static const std::regex callback(R"(virtual [\w:]+ (\w+)\()");
+  std::vector<std::string> names;
+  for (std::sregex_iterator it(body.begin(), body.end(), callback), end; it != end; ++it) names.push_back(it->str(1));
+  return names;
+}
+
+class KindPage : public testing::TestWithParam<Kind> {
+ protected:
+  const std::vector<PageSection> sections_ =
+      sections_of(read_source(std::string("docs/plugins/") + GetParam().page + ".md"));
+};
+
+TEST_P(KindPage, ListsTheCallbacksOfTheHeaderInTheirOrder) {
+  const auto callbacks =
+      callbacks_of(read_source(std::string("sdk/include/belay/") + GetParam().header), GetParam().base);
+  ASSERT_FALSE(callbacks.empty());
+  const PageSection* section = find_section(sections_, "Callbacks");
+  ASSERT_NE(section, nullptr);
+  EXPECT_THAT(first_column(section->rows), ElementsAreArray(callbacks));
+}
+
+TEST_P(KindPage, AnswersWhatEveryKindIsAsked) {
+  for (const char* heading : {"Order", "Callbacks", "State", "Errors", "Testing", "Example"})
+    EXPECT_NE(find_section(sections_, heading), nullptr) << heading;
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, KindPage, testing::ValuesIn(kKinds),
+                         [](const auto& test) { return std::string(test.param.page); });
+
+TEST(ModelPage, ListsWhatAModelMayGive) {
+  const std::string header = read_source("sdk/include/belay/model.h");
+  static const std::regex setter(R"(\n  void (\w+)\()");  // `set`, which all of them call, is private
+  std::set<std::string> setters;
+  for (std::sregex_iterator it(header.begin(), header.end(), setter), end; it != end; ++it) setters.insert(it->str(1));
+  setters.erase("set");
+  const std::vector<PageSection> sections = sections_of(read_source("docs/plugins/model.md"));
+  const PageSection* outputs = find_section(sections, "Outputs");
+  ASSERT_NE(outputs, nullptr);
+  EXPECT_THAT(first_column(outputs->rows), UnorderedElementsAreArray(setters));
+}
+
+constexpr const char* kCompile =
+    BELAY_CXX_COMPILER " -std=c++17 -Wall -Wextra -Wshadow -Werror -fPIC -I" BELAY_SOURCE_DIR "/sdk/include ";
+
+// A program of a sanitizer's build takes no library of another.
+constexpr bool can_load_plugins() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return false;
+#else
+  return true;
+#endif
+}
+
+class ShownProgram : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override { ASSERT_NE(mkdtemp(directory_.data()), nullptr); }
+  void TearDown() override { fs::remove_all(directory_); }
+
+  // Runs it with what it prints in `printed`; true where it ended with status 0.
+  bool run(const std::string& command, std::string& printed) const {
+    const std::string log = directory_ + "/log";
+    const int status = std::system((command + " >" + log + " 2>&1").c_str());
+    std::ostringstream text;
+    text << std::ifstream(log).rdbuf();
+    printed = text.str();
+    return status == 0;
+  }
+  std::string directory_ = testing::TempDir() + "belay_page_XXXXXX";
+};
+
+// Those that are a plugin pass `belay validate`, too; a test is only compiled.
+TEST_P(ShownProgram, CompilesWithNothingButTheSdkAndKeepsTheContract) {
+  const std::vector<std::string> programs = fenced_blocks(read_source(GetParam()), "cpp");
+  ASSERT_FALSE(programs.empty());
+  const std::string source = directory_ + "/shown.cc", library = directory_ + "/shown.so";
+  for (const std::string& program : programs) {
+    std::ofstream(source) << program;
+    std::string printed;
+    if (program.find("BELAY_MODULE(") == program.npos || !can_load_plugins()) {
+      EXPECT_TRUE(run(kCompile + ("-fsyntax-only " + source), printed)) << printed;
+      continue;
+    }
+    const std::string link = "-shared -pthread -Wl,--version-script=" BELAY_SOURCE_DIR "/sdk/cmake/plugin.version ";
+    ASSERT_TRUE(run(kCompile + link + source + " -o " + library, printed)) << printed;
+    EXPECT_TRUE(run(BELAY_BINARY_DIR "/bin/belay validate " + library, printed)) << printed;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Pages, ShownProgram,
+                         testing::Values("docs/plugins/hook.md", "docs/plugins/saver.md", "docs/plugins/init_fn.md",
+                                         "docs/plugins/model.md", "docs/plugins/input.md",
+                                         "docs/threads-and-lifetimes.md", "docs/write-a-hook.md"),
+                         [](const auto& test) {
+                           std::string name = fs::path(test.param).stem().string();
+                           for (char& c : name)
+                             if (c == '-') c = '_';
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace belay::runtime
