@@ -2,21 +2,38 @@
 
 extern "C" {
 extern const belay_module belay_module_checkpoint_saver;
+extern const belay_module belay_module_feed_fn;
+extern const belay_module belay_module_final_ops;
+extern const belay_module belay_module_global_step_waiter;
 extern const belay_module belay_module_logging_tensor;
 extern const belay_module belay_module_nan_tensor;
+extern const belay_module belay_module_profiler;
 extern const belay_module belay_module_progress;
 extern const belay_module belay_module_safetensors;
 extern const belay_module belay_module_step_counter;
+extern const belay_module belay_module_stop_at_checkpoint_step;
 extern const belay_module belay_module_stop_at_step;
 extern const belay_module belay_module_summary_saver;
+extern const belay_module belay_module_time_limit;
 }
 
 namespace belay {
 
 std::vector<const belay_module*> default_plugins() {
-  return {&belay_module_stop_at_step,     &belay_module_step_counter, &belay_module_summary_saver,
-          &belay_module_checkpoint_saver, &belay_module_nan_tensor,   &belay_module_progress,
-          &belay_module_logging_tensor,   &belay_module_safetensors};
+  return {&belay_module_checkpoint_saver,
+          &belay_module_feed_fn,
+          &belay_module_final_ops,
+          &belay_module_global_step_waiter,
+          &belay_module_logging_tensor,
+          &belay_module_nan_tensor,
+          &belay_module_profiler,
+          &belay_module_progress,
+          &belay_module_safetensors,
+          &belay_module_step_counter,
+          &belay_module_stop_at_checkpoint_step,
+          &belay_module_stop_at_step,
+          &belay_module_summary_saver,
+          &belay_module_time_limit};
 }
 
 }  // namespace belay

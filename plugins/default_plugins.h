@@ -1,4 +1,4 @@
-// The plugins that a run has without being told, linked into a program of one's own (target belay::default_plugins):
+// The plugins that come with Belay and need no files of their own, linked into a program of one's own (target belay::default_plugins):
 //
 //   for (const belay_module* module : belay::default_plugins()) registry.add_linked(module);
 #pragma once
@@ -9,8 +9,8 @@
 
 namespace belay {
 
-// Hooks stop_at_step, step_counter, summary_saver, checkpoint_saver, nan_tensor, progress, logging_tensor; saver
-// safetensors.
+// The default hooks, the others of TensorFlow's (feed_fn, final_ops, global_step_waiter, logging_tensor, profiler,
+// stop_at_checkpoint_step, time_limit), and the saver safetensors.
 std::vector<const belay_module*> default_plugins();
 
 }  // namespace belay

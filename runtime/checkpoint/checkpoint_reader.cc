@@ -104,15 +104,6 @@ Targets checked_targets(const std::vector<NamedTensor>& targets, const std::vect
   return wanted;
 }
 
-void call_saver(const SaverUse& saver, SaverDirectory& files, TensorsToRead& tensors) {
-  try {
-    belay::detail::Status status;
-    status.check(saver.table->read(saver.self, files.handle(), tensors.handle(), status));
-  } catch (const Error& e) {
-    fail(e.code(), "saver " + quoted(saver.name) + ": " + std::string(e.message()));
-  }
-}
-
 // Runs f; its errors get the path before them.
 template <class F>
 auto in_path(const std::string& path, F&& f) {
@@ -144,7 +135,7 @@ class ForeignFile final : public StoredTensors {
     return in_path(path_, [&] {
       SaverDirectory files = SaverDirectory::for_reading_one(*directory_, name_);
       TensorsToRead tensors(wanted);
-      call_saver(saver, files, tensors);
+      call_read(saver, files.handle(), tensors.handle());
       return tensors.all();
     });
   }
@@ -190,7 +181,7 @@ void CheckpointReader::read(const SaverUse& saver, const std::vector<NamedTensor
       if (f.name != kStateName) names.push_back(f.name);
     SaverDirectory files = SaverDirectory::for_reading(*directory_, std::move(names));
     TensorsToRead tensors(wanted);
-    call_saver(saver, files, tensors);
+    call_read(saver, files.handle(), tensors.handle());
     for (const TensorEntry& expected : index_.tensors) {
       const auto found = tensors.all().find(expected.name);
       if (found == tensors.all().end()) fail(Code::kDataLoss, "the saver did not find tensor " + quoted(expected.name));

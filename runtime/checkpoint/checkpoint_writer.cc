@@ -143,9 +143,8 @@ std::vector<FileEntry> call_saver(OpenDirectory& directory, const std::vector<Na
                                   const SaverUse& saver) {
   SaverDirectory files = SaverDirectory::for_writing(directory);
   TensorsToWrite tensors(variables);
+  call_write(saver, files.handle(), tensors.handle());
   try {
-    belay::detail::Status status;
-    status.check(saver.table->write(saver.self, files.handle(), tensors.handle(), status));
     std::vector<FileEntry> written = files.written();
     check_left(directory, written);
     return written;

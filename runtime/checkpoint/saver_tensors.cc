@@ -66,6 +66,22 @@ constexpr belay_saver_service kTable{sizeof(belay_saver_service), 0, count, get,
 
 }  // namespace
 
+void call_write(const SaverUse& saver, belay_dir* directory, belay_tensors* tensors) {
+  if (saver.write) return saver.write(directory, tensors);
+  detail::Status status;
+  const std::int32_t code = saver.table->write(saver.self, directory, tensors, status);
+  if (code != BELAY_OK)
+    fail(static_cast<Code>(code), "saver " + quoted(saver.name) + ": " + std::string(status.message()));
+}
+
+void call_read(const SaverUse& saver, belay_dir* directory, belay_tensors* tensors) {
+  if (saver.read) return saver.read(directory, tensors);
+  detail::Status status;
+  const std::int32_t code = saver.table->read(saver.self, directory, tensors, status);
+  if (code != BELAY_OK)
+    fail(static_cast<Code>(code), "saver " + quoted(saver.name) + ": " + std::string(status.message()));
+}
+
 const belay_saver_service* saver_service() noexcept { return &kTable; }
 
 }  // namespace belay::runtime

@@ -2,6 +2,7 @@
 // [session]
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -21,7 +22,14 @@ struct SaverUse {
   void* self = nullptr;
   std::string name;     // the plugin's
   std::string version;  // its library's
+  // The calls, where the owner of the plugin's instance makes them: with its guard against exceptions that escape, and
+  // its name in errors, in crash reports and for the watchdog. Empty: table and self are called as they are.
+  std::function<void(belay_dir*, belay_tensors*)> write = nullptr, read = nullptr;
 };
+
+// Throw what the saver answers, with its name.
+void call_write(const SaverUse& saver, belay_dir* directory, belay_tensors* tensors);
+void call_read(const SaverUse& saver, belay_dir* directory, belay_tensors* tensors);
 
 class SaverTensors {
  public:

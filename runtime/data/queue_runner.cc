@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/platform/text.h"
+
 namespace belay::runtime {
 
 OpQueueRunner::OpQueueRunner(Options options) : enqueue_ops_(std::move(options.enqueue_ops)) {
@@ -88,6 +90,17 @@ std::vector<std::shared_ptr<Joinable>> start_queue_runners(DirectSession& sessio
   for (const auto& runner : session.graph().queue_runners())
     for (auto& t : runner->create_threads(session, coordinator)) threads.push_back(std::move(t));
   return threads;
+}
+
+std::string why_resume_is_approximate(const NodeGraph& graph) {
+  std::vector<std::string> reasons;
+  for (std::uint32_t id = 0; id < graph.size(); ++id)
+    if (graph.node(id).op->name == "RandomShuffleQueue")
+      reasons.push_back("'" + graph.node(id).name + "' is a random-shuffle queue");
+  for (const auto& runner : graph.queue_runners())
+    if (runner->fillers() > 1)
+      reasons.push_back("'" + runner->name() + "' is filled by " + std::to_string(runner->fillers()) + " threads");
+  return joined(reasons, "; ");
 }
 
 }  // namespace belay::runtime

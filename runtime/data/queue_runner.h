@@ -19,6 +19,8 @@ class QueueRunner {
   virtual ~QueueRunner() = default;
   // The queue's full name.
   virtual const std::string& name() const = 0;
+  // How many threads fill the queue at once.
+  virtual std::size_t fillers() const noexcept { return 1; }
   // Threads that fill the queue in this session, started, and with a coordinator registered there. None where they run
   // already for this session. Session and coordinator should be owned by shared_ptrs: a thread that outlives the grace
   // period keeps them alive.
@@ -39,6 +41,7 @@ class OpQueueRunner final : public QueueRunner {
   };
   explicit OpQueueRunner(Options options);
   const std::string& name() const override { return name_; }
+  std::size_t fillers() const noexcept override { return enqueue_ops_.size(); }
   std::vector<std::shared_ptr<Joinable>> create_threads(DirectSession& session, Coordinator* coordinator) override;
   // What threads without a coordinator failed with.
   std::vector<Error> exceptions_raised() const { return shared_->exceptions(); }
@@ -67,5 +70,8 @@ class OpQueueRunner final : public QueueRunner {
 
 // Starts every runner of the session's graph. Gives their threads.
 std::vector<std::shared_ptr<Joinable>> start_queue_runners(DirectSession& session, Coordinator* coordinator = nullptr);
+
+// Why a run on this graph that goes on from a checkpoint sees its input in another order; empty: it does not.
+std::string why_resume_is_approximate(const NodeGraph& graph);
 
 }  // namespace belay::runtime

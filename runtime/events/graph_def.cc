@@ -1,5 +1,7 @@
 #include "runtime/events/graph_def.h"
 
+#include <algorithm>
+
 #include "runtime/events/proto/event.pb.h"
 
 namespace belay::runtime {
@@ -44,26 +46,47 @@ void set_attr(const std::string& name, const AttrValue& value, pb::AttrValue& ou
   }
 }
 
+void add_node(const NodeGraph& graph, const Node& n, pb::GraphDef& def) {
+  pb::NodeDef& node = *def.add_node();
+  node.set_name(n.name);
+  node.set_op(n.op->name);
+  for (const Port& in : n.inputs) {
+    const std::string& from = graph.node(in.node).name;
+    node.add_input(in.index == 0 ? from : from + ":" + std::to_string(in.index));
+  }
+  for (const std::uint32_t c : n.control_inputs) node.add_input("^" + graph.node(c).name);
+  for (const auto& [name, value] : n.attrs.all()) set_attr(name, value, (*node.mutable_attr())[name]);
+  pb::AttrValue& shapes = (*node.mutable_attr())["_output_shapes"];
+  for (const auto& [dtype, shape] : n.outputs) set_shape(shape, *shapes.mutable_list()->add_shape());
+}
+
+std::string serialized(const NodeGraph& graph, const std::vector<bool>& wanted) {
+  pb::GraphDef def;
+  def.mutable_versions()->set_producer(27);  // of TensorFlow 1.15
+  for (std::uint32_t id = 0; id < graph.size(); ++id)
+    if (wanted[id]) add_node(graph, graph.node(id), def);
+  return def.SerializeAsString();
+}
+
 }  // namespace
 
 std::string serialized_graph_def(const NodeGraph& graph) {
-  pb::GraphDef def;
-  def.mutable_versions()->set_producer(27);  // of TensorFlow 1.15
-  for (std::uint32_t id = 0; id < graph.size(); ++id) {
-    const Node& n = graph.node(id);
-    pb::NodeDef& node = *def.add_node();
-    node.set_name(n.name);
-    node.set_op(n.op->name);
-    for (const Port& in : n.inputs) {
-      const std::string& from = graph.node(in.node).name;
-      node.add_input(in.index == 0 ? from : from + ":" + std::to_string(in.index));
-    }
-    for (const std::uint32_t c : n.control_inputs) node.add_input("^" + graph.node(c).name);
-    for (const auto& [name, value] : n.attrs.all()) set_attr(name, value, (*node.mutable_attr())[name]);
-    pb::AttrValue& shapes = (*node.mutable_attr())["_output_shapes"];
-    for (const auto& [dtype, shape] : n.outputs) set_shape(shape, *shapes.mutable_list()->add_shape());
+  return serialized(graph, std::vector<bool>(graph.size(), true));
+}
+
+std::string serialized_graph_def(const NodeGraph& graph, const std::vector<Port>& fetches,
+                                 const std::vector<Port>& feeds) {
+  std::vector<bool> wanted(graph.size(), false);
+  for (const Port& p : fetches) wanted[p.node] = true;
+  // Inputs stand before their users, so one way back finds them all.
+  for (std::uint32_t id = static_cast<std::uint32_t>(graph.size()); id-- > 0;) {
+    if (!wanted[id]) continue;
+    for (const std::uint32_t c : graph.node(id).control_inputs) wanted[c] = true;
+    for (const Port& in : graph.node(id).inputs)
+      if (std::find(feeds.begin(), feeds.end(), in) == feeds.end()) wanted[in.node] = true;
   }
-  return def.SerializeAsString();
+  for (const Port& fed : feeds) wanted[fed.node] = true;
+  return serialized(graph, wanted);
 }
 
 }  // namespace belay::runtime

@@ -2,10 +2,36 @@
 
 #include <algorithm>
 
+#include "runtime/events/graph_def.h"
 #include "runtime/monitored/run_saver.h"
 #include "runtime/session/session_service.h"
 
 namespace belay::runtime {
+namespace {
+
+// Up while it lives.
+class Flag {
+ public:
+  explicit Flag(bool& flag) : flag_(flag) { flag_ = true; }
+  ~Flag() { flag_ = false; }
+  Flag(const Flag&) = delete;
+  Flag& operator=(const Flag&) = delete;
+
+ private:
+  bool& flag_;
+};
+
+void merge(const belay_run_options& from, RunOptions& into) {
+  into.trace_level = std::max(into.trace_level, static_cast<RunOptions::Trace>(from.trace_level));
+  into.timeout_ms = std::max(into.timeout_ms, from.timeout_ms);
+  into.inter_op_thread_pool = std::max(into.inter_op_thread_pool, from.inter_op_thread_pool);
+  if (from.output_partition_graphs != 0) into.output_partition_graphs = true;
+  if (from.report_tensor_allocations_upon_oom != 0) into.report_tensor_allocations_upon_oom = true;
+  for (std::uint64_t i = 0; i < from.n_debug_tensor_watches; ++i)
+    into.debug_tensor_watches.emplace_back(detail::view(from.debug_tensor_watches[i]));
+}
+
+}  // namespace
 
 HookedSession::HookedSession(std::shared_ptr<DirectSession> session, HookSet& hooks, RunSaver* saver,
                              CallMonitor* monitor)
@@ -37,13 +63,15 @@ FetchSet* HookedSession::fetch_set(HookRequest& request) {
   return request.sets[0].get();
 }
 
-void HookedSession::before_run(RunContextState& context) {
+void HookedSession::before_run(const RunCall& call, RunContextState& context) {
   extras_.clear();
   for (std::size_t i = 0; i < requests_.size(); ++i) {
     HookRequest& r = requests_[i];
     SessionHook& hook = hooks_.all()[i];
     r.args = belay_run_args{};
     r.fetches = nullptr;
+    r.asked = false;
+    if (call.hooks != nullptr && !call.hooks->calls(i)) continue;
     r.asked = hook.has_before_run() ? hook.call("before_run", &belay_hook_api::before_run, to_handle(&context), &r.args)
                                     : !hook.disabled();
     if (!r.asked) continue;
@@ -69,16 +97,14 @@ void HookedSession::merge_feeds(const RunCall& call) {
   }
 }
 
-void HookedSession::merge_options(const RunCall& call, RunRequest& request) {
+void HookedSession::merge_options(const RunCall& call) {
   if (call.options != nullptr) {
-    request.timeout_ms = call.options->timeout_ms;
-    request.trace_level = static_cast<std::int32_t>(call.options->trace_level);
+    options_ = *call.options;
+  } else {
+    options_ = RunOptions();
   }
-  for (const HookRequest& r : requests_) {
-    if (!r.asked || r.args.options == nullptr) continue;
-    request.timeout_ms = std::max(request.timeout_ms, r.args.options->timeout_ms);
-    request.trace_level = std::max(request.trace_level, r.args.options->trace_level);
-  }
+  for (const HookRequest& r : requests_)
+    if (r.asked && r.args.options != nullptr) merge(*r.args.options, options_);
 }
 
 void HookedSession::after_run(RunContextState& context, const Run& run) {
@@ -95,10 +121,60 @@ void HookedSession::after_run(RunContextState& context, const Run& run) {
   }
 }
 
-Run HookedSession::run(const RunCall& call) {
-  if (inner() == nullptr) fail(Code::kFailedPrecondition, "Run called on a closed session");
-  if (should_stop_)
+void HookedSession::check_may_run(const RunCall& call) const {
+  if (inner_ == nullptr) fail(Code::kFailedPrecondition, "Run called on a closed session");
+  if (running_)
+    fail(Code::kFailedPrecondition,
+         "Run called inside a run of the same session: a hook's own runs go through its context's session");
+  const bool hooked = call.hooks == nullptr || !call.hooks->empty();
+  if (hooked && should_stop_)
     fail(Code::kFailedPrecondition, "Run called even after should_stop requested (" + stop_reason_ + ")");
+}
+
+Run HookedSession::run_raw(const RunCall& call, RunContextState& context) {
+  RunRequest request;
+  request.fetches = call.fetches;
+  if (!options_.debug_tensor_watches.empty()) {
+    std::vector<FetchRef> watches;
+    for (const std::string& name : options_.debug_tensor_watches)
+      watches.emplace_back(session_->graph().output(session_->graph().find(name)));
+    watched_ = FetchSet(watches);
+    extras_.push_back(&watched_);
+  }
+  request.extras = extras_;
+  request.feeds = feeds_;
+  request.full_team = true;
+  request.timeout_ms = options_.timeout_ms;
+  request.trace_level = static_cast<std::int32_t>(options_.trace_level);
+  metadata_.nodes.clear();
+  request.metadata = &metadata_;
+  context.metadata = &metadata_;
+  Run run = session_->run(request);
+  if (call.metadata != nullptr) describe_run(call, run);
+  return run;
+}
+
+void HookedSession::describe_run(const RunCall& call, const Run& run) {
+  metadata_.options = options_;
+  metadata_.partition_graphs.clear();
+  metadata_.watched.clear();
+  if (options_.output_partition_graphs) {
+    NodeGraph& graph = session_->graph();
+    std::vector<Port> fetches, feeds;
+    for (const belay_output& o : call.fetches->outputs()) fetches.push_back(graph.resolve(o));
+    for (const FetchSet* extra : extras_)
+      for (const belay_output& o : extra->outputs()) fetches.push_back(graph.resolve(o));
+    for (const belay_feed& feed : feeds_) feeds.push_back(graph.resolve(feed.output));
+    metadata_.partition_graphs.push_back(serialized_graph_def(graph, fetches, feeds));
+  }
+  for (std::size_t i = 0; i < options_.debug_tensor_watches.size(); ++i)
+    metadata_.watched.emplace_back(options_.debug_tensor_watches[i], run.owned_result(watched_, i));
+  *call.metadata = metadata_;
+}
+
+Run HookedSession::run(const RunCall& call) {
+  check_may_run(call);
+  const Flag running(running_);
   if (monitor_ != nullptr) monitor_->step.store(session_->global_step(), std::memory_order_relaxed);
   RunContextState context;
   context.session = session_.get();
@@ -106,19 +182,16 @@ Run HookedSession::run(const RunCall& call) {
   context.original.n_fetches = call.fetches->outputs().size();
   context.original.feeds = call.feeds.data();
   context.original.n_feeds = call.feeds.size();
-  before_run(context);
+  detail::RawRunOptions raw_options;
+  if (call.options != nullptr) context.original.options = raw_options.fill(*call.options);
+  before_run(call, context);
   merge_feeds(call);
-  RunRequest request;
-  request.fetches = call.fetches;
-  request.extras = extras_;
-  request.feeds = feeds_;
-  request.full_team = true;
-  request.metadata = call.metadata;
-  merge_options(call, request);
-  Run run = session_->run(request);
+  merge_options(call);
+  Run run = run_raw(call, context);
   after_run(context, run);
   if (context.stop_requested) request_stop(context.stop_reason);
-  if (saver_ != nullptr && saver_->requested()) {
+  const bool hooked = call.hooks == nullptr || !call.hooks->empty();
+  if (hooked && saver_ != nullptr && saver_->requested()) {
     const std::string stopping = saver_->at_boundary(*session_, hooks_);
     if (!stopping.empty()) request_stop(stopping + ": asked to stop after a checkpoint");
   }

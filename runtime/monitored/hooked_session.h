@@ -3,6 +3,8 @@
 //   run: refuse if a hook has asked to stop; before_run of each hook, in order; one raw run of the caller's fetches and
 //   all hooks'; after_run of each hook, in order; the checkpoint that was asked for; latch a stop request; give the
 //   caller's results.
+//
+// One run at a time, not inside another: a hook's own runs go through its context's session.
 #pragma once
 
 #include <functional>
@@ -43,9 +45,12 @@ class HookedSession final : public SessionLayer {
     bool asked = false;
   };
 
-  void before_run(RunContextState& context);
+  void check_may_run(const RunCall& call) const;
+  void before_run(const RunCall& call, RunContextState& context);
   void merge_feeds(const RunCall& call);
-  void merge_options(const RunCall& call, RunRequest& request);
+  void merge_options(const RunCall& call);
+  Run run_raw(const RunCall& call, RunContextState& context);
+  void describe_run(const RunCall& call, const Run& run);
   void after_run(RunContextState& context, const Run& run);
   FetchSet* fetch_set(HookRequest& request);
 
@@ -56,6 +61,10 @@ class HookedSession final : public SessionLayer {
   std::vector<HookRequest> requests_;
   std::vector<FetchSet*> extras_;
   std::vector<belay_feed> feeds_;
+  RunOptions options_;    // of this run: the caller's and the hooks' together
+  FetchSet watched_;      // of this run: its debug_tensor_watches
+  RunMetadata metadata_;  // of this run
+  bool running_ = false;
   bool should_stop_ = false;
   std::string stop_reason_;
 };

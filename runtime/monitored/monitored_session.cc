@@ -1,5 +1,7 @@
 #include "runtime/monitored/monitored_session.h"
 
+#include <algorithm>
+
 #include "runtime/data/queue_runner.h"
 #include "runtime/monitored/run_saver.h"
 #include "runtime/session/session_service.h"
@@ -15,7 +17,7 @@ MonitoredSession::MonitoredSession(std::shared_ptr<SessionCreator> creator, cons
     if (options_.recovers) {
       layers_ = std::make_unique<RecoverableSession>([this] { return create(); }, options_.recovery,
                                                      [this](double seconds) { pause(environment_, seconds); },
-                                                     options_.on_recovery);
+                                                     options_.on_recovery, &environment_.log);
     } else {
       layers_ = create();
     }
@@ -40,6 +42,7 @@ std::unique_ptr<SessionLayer> MonitoredSession::create() {
   {
     const std::lock_guard lock(mutex_);
     hooked_ = nullptr;  // a recovery has dropped it
+    raw_.reset();       // and no second set of variables beside the new one
   }
   CreatedSession created = creator_->create_session();
   const std::shared_ptr<DirectSession> session = created.session;
@@ -53,6 +56,10 @@ std::unique_ptr<SessionLayer> MonitoredSession::create() {
                                                      environment_.log, &laggards_);
   try {
     start_queue_runners(*session, coordinator.get());
+    if (const std::string why = why_resume_is_approximate(session->graph());
+        !created_once_ && options_.saver != nullptr && !why.empty())
+      environment_.log.warning(
+          "", "a run that goes on from a checkpoint of this one will see its input in another order: " + why);
     hooks_.after_create_session(*session);
     if (options_.saver != nullptr) {
       const std::string stopping = options_.saver->at_boundary(*session, hooks_);
@@ -70,42 +77,96 @@ std::unique_ptr<SessionLayer> MonitoredSession::create() {
   const std::lock_guard lock(mutex_);
   raw_ = session;
   hooked_ = hooked_now;
+  if (stop_now_) session->interrupt(Error(Code::kStop, stop_reason_));
   return layers;
 }
 
 Run MonitoredSession::run(const RunCall& call) {
+  const std::lock_guard lock(runs_);
   if (closed()) fail(Code::kFailedPrecondition, "Run called on a closed session");
   return layers_->run(call);
 }
 
-FetchedValues MonitoredSession::run(const std::vector<FetchRef>& fetches, const Feeds& feeds, const RunOptions& options,
-                                    RunMetadata* metadata) {
+FetchedValues MonitoredSession::run_fetches(const std::vector<FetchRef>& fetches, const Feeds& feeds, RunCall call) {
   auto set = std::make_unique<FetchSet>(fetches);
   std::vector<belay_feed> raw;
   for (const auto& [output, tensor] : feeds) raw.push_back({output.raw(), tensor.view()});
-  RunCall call;
   call.fetches = set.get();
   call.feeds = raw;
-  call.options = &options;
-  call.metadata = metadata;
   Run run = this->run(call);
   return FetchedValues(std::move(run), std::move(set));
 }
 
+FetchedValues MonitoredSession::run(const std::vector<FetchRef>& fetches, const Feeds& feeds, const RunOptions& options,
+                                    RunMetadata* metadata) {
+  RunCall call;
+  call.options = &options;
+  call.metadata = metadata;
+  return run_fetches(fetches, feeds, call);
+}
+
+FetchedValues MonitoredSession::run_with(const HookChoice& hooks, const std::vector<FetchRef>& fetches,
+                                         const Feeds& feeds) {
+  RunCall call;
+  call.hooks = &hooks;
+  return run_fetches(fetches, feeds, call);
+}
+
+FetchedValues MonitoredSession::run_without_hooks(const std::vector<FetchRef>& fetches, const Feeds& feeds) {
+  return run_with(HookChoice::none(), fetches, feeds);
+}
+
 std::any MonitoredSession::run_step_fn(const StepFn& step) {
+  const std::lock_guard lock(runs_);
   if (closed()) fail(Code::kFailedPrecondition, "Run called on a closed session");
-  return layers_->run_step_fn(step);
+  try {
+    return layers_->run_step_fn(step);
+  } catch (const Error& e) {
+    if (e.code() == Code::kStop) request_stop(e.what());
+    throw;
+  }
 }
 
 bool MonitoredSession::should_stop() {
-  if (closed() || stop_requested_) return true;
-  return layers_->should_stop();
+  if (stop_requested_ || closing_) return true;
+  const std::unique_lock lock(runs_, std::try_to_lock);
+  if (!lock.owns_lock()) return false;
+  if (closed()) return true;
+  if (options_.recovers) return layers_->should_stop();
+  try {
+    return layers_->should_stop();
+  } catch (const Error&) {
+    return true;  // a thread's: it leaves close
+  }
 }
 
 void MonitoredSession::request_stop(const std::string& reason) {
   const std::lock_guard lock(mutex_);
   if (!stop_requested_) stop_reason_ = reason;
   stop_requested_ = true;
+}
+
+void MonitoredSession::stop_now(const std::string& reason) {
+  request_stop(reason);
+  const Error stop(Code::kStop, reason);
+  environment_.interrupt.cancel(stop);  // of a pause between two recoveries
+  const std::lock_guard lock(mutex_);
+  stop_now_ = true;  // for a session that is being made at this moment
+  if (raw_ != nullptr) raw_->interrupt(stop);
+}
+
+std::string MonitoredSession::save() {
+  const std::lock_guard lock(runs_);
+  RunSaver* saver = options_.saver;
+  if (saver == nullptr) fail(Code::kFailedPrecondition, "the session has no directory to save into");
+  const std::shared_ptr<DirectSession> raw = raw_session();
+  if (closed() || raw == nullptr) fail(Code::kFailedPrecondition, "Save called on a closed session");
+  saver->request();
+  const std::string stopping = saver->at_boundary(*raw, hooks_);
+  if (!stopping.empty()) hooked_->request_stop(stopping + ": asked to stop after a checkpoint");
+  if (!saver->save_error().empty()) fail(Code::kDataLoss, "the checkpoint was not written: " + saver->save_error());
+  const bool written = saver->saved_step() == std::max<std::int64_t>(raw->global_step(), 0);
+  return written ? saver->saved_path() : "";
 }
 
 void MonitoredSession::interrupt(const Error& reason) {
@@ -144,6 +205,7 @@ void MonitoredSession::run_end_hooks() {
 }
 
 void MonitoredSession::close_layers() {
+  closing_ = true;
   recoveries_ = recoveries();
   const std::unique_ptr<SessionLayer> layers = std::move(layers_);
   {
@@ -155,24 +217,23 @@ void MonitoredSession::close_layers() {
   layers->close();
 }
 
+EndReason MonitoredSession::reason_of_normal_end() const {
+  if (layers_->raw() == nullptr) return {EndReason::Kind::kError, "the session could not be made anew after an error"};
+  if (hooked_ != nullptr && !hooked_->stop_reason().empty())
+    return {EndReason::Kind::kStopRequested, hooked_->stop_reason()};
+  if (stop_requested_) return {EndReason::Kind::kStopRequested, stop_reason_};
+  // Before the first run a hook has no other way.
+  if (const std::string asked = from_handle(raw_->coordinator).stop_reason(); !asked.empty())
+    return {EndReason::Kind::kStopRequested, asked};
+  return {EndReason::Kind::kClosed, "the session was closed"};
+}
+
 void MonitoredSession::close() {
+  const std::lock_guard lock(runs_);
   if (closed()) return;
-  if (layers_->raw() == nullptr) {  // the program went on after a recovery that failed
-    reason_ = {EndReason::Kind::kError, "the session could not be made anew after an error"};
-    close_layers();
-    return;
-  }
-  if (reason_.kind == EndReason::Kind::kNone) {
-    if (hooked_ != nullptr && !hooked_->stop_reason().empty()) {
-      reason_ = {EndReason::Kind::kStopRequested, hooked_->stop_reason()};
-    } else if (stop_requested_) {
-      reason_ = {EndReason::Kind::kStopRequested, stop_reason_};
-    } else if (const std::string asked = from_handle(raw_->coordinator).stop_reason(); !asked.empty()) {
-      reason_ = {EndReason::Kind::kStopRequested, asked};  // before the first run: there a hook has no other way
-    } else {
-      reason_ = {EndReason::Kind::kClosed, "the session was closed"};
-    }
-  }
+  if (reason_.kind == EndReason::Kind::kNone) reason_ = reason_of_normal_end();
+  if (layers_->raw() == nullptr) return close_layers();  // the program went on after a recovery that failed
+  resume();                                              // for the hooks' own runs
   try {
     run_end_hooks();
   } catch (const Error& e) {
@@ -193,9 +254,11 @@ void MonitoredSession::close() {
 }
 
 bool MonitoredSession::leave(const Error& error) {
+  const std::lock_guard lock(runs_);
   if (is_end_of_input(error.code())) {
-    reason_ = {error.code() == Code::kStop ? EndReason::Kind::kStopRequested : EndReason::Kind::kEndOfInput,
-               error.what()};
+    reason_ = {EndReason::Kind::kEndOfInput, error.what()};
+    if (error.code() == Code::kStop)
+      reason_ = {EndReason::Kind::kStopRequested, stop_requested_ ? stop_reason_ : error.what()};
     close();
     return true;
   }

@@ -11,8 +11,12 @@
 // grace period; the raw session closed; the graph open again if it was open before.
 //
 // What leaves scope(): nothing after OUT_OF_RANGE or STOP, which end the loop; any other error, after on_error of each
-// hook; and the error that a thread of the session reported, when it closes. [session] thread; should_stop,
-// request_stop and raw_session may be called from any thread.
+// hook; and the error that a thread of the session reported, when it closes.
+//
+// Threads: runs with hooks come one after the other, whoever calls them, and the end waits for the one that is under
+// way. Runs through raw_session() go on beside them. should_stop, request_stop, stop_now, interrupt, resume and
+// raw_session never wait; while another thread's run is under way should_stop knows only of requests from outside. One
+// thread closes the session, when the others run it no more.
 #pragma once
 
 #include <memory>
@@ -71,15 +75,26 @@ class MonitoredSession {
   Run run(const RunCall& call);
   FetchedValues run(const std::vector<FetchRef>& fetches, const Feeds& feeds = {}, const RunOptions& options = {},
                     RunMetadata* metadata = nullptr);
+  // With the chosen hooks, or with none, and with recovery. Both are runs of the session as others are; HookChoice
+  // tells how one without hooks differs.
+  FetchedValues run_with(const HookChoice& hooks, const std::vector<FetchRef>& fetches, const Feeds& feeds = {});
+  FetchedValues run_without_hooks(const std::vector<FetchRef>& fetches, const Feeds& feeds = {});
   // Calls step(context) inside the recovery loop: it is repeated from its start after a preemption error. STOP, asked
-  // for by the context, leaves it.
+  // for by the context, leaves it, and should_stop() is true from then on.
   std::any run_step_fn(const StepFn& step);
 
-  // True: somebody asked to stop, a thread failed, or it is closed. Never throws what a thread reported where the
-  // session recovers (that leaves close); a SingularMonitoredSession throws it here.
+  // True: somebody asked to stop, a thread failed, or it is closed. What a thread reported leaves close, not this; what
+  // a recovery throws does leave it.
   bool should_stop();
   // Ends the loop as a hook would.
   void request_stop(const std::string& reason);
+  // Ends the loop now, for a signal: as request_stop, and a run that waits, for input say, ends with STOP. Nothing of
+  // its step has happened; the scope ends normally, with every hook's end and its last checkpoint.
+  void stop_now(const std::string& reason);
+  // Writes a checkpoint between two runs and gives its path; empty where a hook's before_save skipped it.
+  // FAILED_PRECONDITION where the session has no directory, DATA_LOSS where it could not be written. A hook's
+  // after_save may ask to stop.
+  std::string save();
 
   // Runs body as the inside of a `with` block: see the head of this file.
   template <class F>
@@ -102,12 +117,12 @@ class MonitoredSession {
   bool leave(const Error& error);
 
   bool closed() const noexcept { return layers_ == nullptr; }
-  // Cancels the run that is under way, and those that begin before resume(), with this reason. Any thread.
+  // Cancels the run that is under way, and those that begin before resume() or close(), with this reason.
   void interrupt(const Error& reason);
   void resume();
   // The graph while the session is open, null afterwards.
   NodeGraph* graph() noexcept { return closed() ? nullptr : &creator_->graph(); }
-  // Valid until the next recovery or the end. Runs through it trigger no hooks.
+  // Valid until the next recovery or the end; null in between and afterwards. Runs through it trigger no hooks.
   std::shared_ptr<DirectSession> raw_session();
   const EndReason& end_reason() const noexcept { return reason_; }
   std::int64_t recoveries() const noexcept;
@@ -118,6 +133,8 @@ class MonitoredSession {
 
  private:
   std::unique_ptr<SessionLayer> create();
+  FetchedValues run_fetches(const std::vector<FetchRef>& fetches, const Feeds& feeds, RunCall call);
+  EndReason reason_of_normal_end() const;
   void close_layers();
   void run_end_hooks();
   void restore_graph() noexcept;
@@ -127,12 +144,15 @@ class MonitoredSession {
   HookSet& hooks_;
   MonitoredSessionOptions options_;
   bool was_finalized_ = false;
+  std::recursive_mutex runs_;  // a step function may run the session
   std::unique_ptr<SessionLayer> layers_;
-  std::mutex mutex_;  // of the following two, which other threads may ask for
+  std::mutex mutex_;  // of the following four, which other threads may ask for
   std::shared_ptr<DirectSession> raw_;
   HookedSession* hooked_ = nullptr;  // inside layers_
   std::string stop_reason_;
+  bool stop_now_ = false;
   std::atomic<bool> stop_requested_{false};
+  std::atomic<bool> closing_{false};  // a thread that asks should_stop is not to wait for the join that waits for it
   bool created_once_ = false;
   bool restored_at_start_ = false;
   std::int64_t recoveries_ = 0;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/data/fifo_queue.h"
+#include "runtime/data/make_queue.h"
 #include "runtime/events/graph_def.h"
 #include "runtime/monitored/default_hooks.h"
 #include "runtime/monitored/host_services.h"
@@ -28,6 +28,19 @@ TrainingSessionOptions completed(TrainingSessionOptions o, std::unique_ptr<Logge
 
 }  // namespace
 
+OwnHook plugin_hook(const std::string& plugin, std::vector<std::pair<std::string, OptionValue>> options,
+                    std::string name) {
+  PluginUse use;
+  use.plugin = plugin;
+  use.name = name.empty() ? plugin : std::move(name);
+  use.at.file = use.plugin_at.file = "hook \"" + use.name + "\"";
+  for (auto& [key, value] : options) use.options.push_back({key, std::move(value), use.at, use.at});
+  OwnHook hook;
+  hook.name = use.name;
+  hook.plugin = std::move(use);
+  return hook;
+}
+
 MonitoredTrainingSession::MonitoredTrainingSession(NodeGraph& graph, TrainingSessionOptions options)
     : options_(completed(std::move(options), own_log_)),
       environment_{*options_.clock, *options_.log,
@@ -36,6 +49,7 @@ MonitoredTrainingSession::MonitoredTrainingSession(NodeGraph& graph, TrainingSes
       services_(*options_.log, *options_.clock,
                 options_.checkpoint_dir.empty() ? options_.summary_dir : options_.checkpoint_dir, options_.seed) {
   add_session_services(services_);
+  services_.set_context(&environment_);
   services_.set_context(&events_);
   for (const belay_module* module : options_.plugins) registry_.add_linked(module);
   open_directories();
@@ -48,12 +62,22 @@ MonitoredTrainingSession::MonitoredTrainingSession(NodeGraph& graph, TrainingSes
   session.monitor = &monitor_;
   session.on_recovery = [this](const Error& error, std::int64_t count) {
     options_.log->warning("", "recovery " + std::to_string(count) + ": " + error.what());
+    if (events_.writer() != nullptr)
+      events_.writer()->add_scalar("recoveries", std::max<std::int64_t>(monitor_.step, 0), static_cast<double>(count));
   };
   session_ = std::make_unique<MonitoredSession>(creator(graph), environment_, hooks_, std::move(session));
   if (events_.writer() != nullptr && options_.save_graph_def) events_.writer()->add_graph(serialized_graph_def(graph));
 }
 
 MonitoredTrainingSession::~MonitoredTrainingSession() {
+  if (session_ != nullptr) {
+    const EndReason& reason = session_->end_reason();
+    if (reason.kind == EndReason::Kind::kNone) {
+      options_.log->warning("", "the session was dropped without being closed: no hook's end was called");
+    } else {
+      options_.log->info("", "the session ended: " + reason.text);
+    }
+  }
   session_.reset();
   if (events_.writer() == nullptr) return;
   try {
@@ -85,7 +109,7 @@ PluginInstance& MonitoredTrainingSession::create(PluginKind kind, const PluginUs
   Diagnostics problems;
   ResolvedPlugin resolved;
   resolved.info = plugin->info;
-  resolved.instance_name = use.plugin;
+  resolved.instance_name = use.name.empty() ? use.plugin : use.name;
   resolved.options = check_options(plugin->info, use, {}, problems);
   if (!problems.empty()) fail(Code::kInvalidArgument, problems.text());
   return instances_.create(*plugin, resolved, services_, monitor_);
@@ -95,9 +119,8 @@ void MonitoredTrainingSession::make_saver() {
   if (!directory_) return;
   PluginUse use;
   use.plugin = options_.saver;
-  const PluginInstance& codec = create(PluginKind::kSaver, use);
   RunSaverOptions saving;
-  saving.saver = {&codec.table<belay_saver_api>(), codec.self(), codec.plugin().info.name, codec.plugin().version};
+  saving.saver = saver_use(create(PluginKind::kSaver, use));
   saving.series.max_to_keep = options_.checkpoint.max_to_keep;
   saving.series.write.refuse_non_finite = options_.checkpoint.refuse_non_finite;
   saving.on_save_error = options_.checkpoint.on_save_error;
@@ -111,8 +134,20 @@ void MonitoredTrainingSession::make_saver() {
 }
 
 void MonitoredTrainingSession::add_own(std::vector<OwnHook>& hooks) {
-  for (const OwnHook& own : hooks)
-    hooks_.add(SessionHook(instances_.add_hook(own.name, own.make, services_, monitor_), *options_.log));
+  for (const OwnHook& own : hooks) {
+    for (const SessionHook& other : hooks_.all())
+      if (other.name() == own.name)
+        fail(Code::kInvalidArgument, "two hooks are named \"" + own.name + "\": each needs a name of its own");
+    hooks_.add(SessionHook(own.plugin ? create(PluginKind::kHook, *own.plugin)
+                                      : instances_.add_hook(own.name, own.make, services_, monitor_),
+                           *options_.log));
+  }
+}
+
+bool MonitoredTrainingSession::replaced(const PluginUse& default_hook) const {
+  const auto names_it = [&](const OwnHook& own) { return own.plugin && own.plugin->plugin == default_hook.plugin; };
+  return std::any_of(options_.hooks.begin(), options_.hooks.end(), names_it) ||
+         std::any_of(options_.chief_only_hooks.begin(), options_.chief_only_hooks.end(), names_it);
 }
 
 void MonitoredTrainingSession::make_hooks() {
@@ -120,7 +155,7 @@ void MonitoredTrainingSession::make_hooks() {
     add_own(options_.chief_only_hooks);
     for (const PluginUse& use : training_session_hooks(options_.session, options_.checkpoint,
                                                        events_.writer() != nullptr, directory_.has_value()))
-      hooks_.add(SessionHook(create(PluginKind::kHook, use), *options_.log));
+      if (!replaced(use)) hooks_.add(SessionHook(create(PluginKind::kHook, use), *options_.log));
   }
   add_own(options_.hooks);
 }
@@ -134,8 +169,10 @@ std::shared_ptr<SessionCreator> MonitoredTrainingSession::creator(NodeGraph& gra
   if (!options_.is_chief)
     return std::make_shared<WorkerSessionCreator>(
         graph, environment_,
-        WorkerSessionCreator::Options{
-            .scaffold = scaffold, .target = options_.target, .max_wait_secs = options_.max_wait_secs});
+        WorkerSessionCreator::Options{.scaffold = scaffold,
+                                      .target = options_.target,
+                                      .max_wait_secs = options_.max_wait_secs,
+                                      .recovery_wait_secs = options_.recovery_wait_secs});
   return std::make_shared<ChiefSessionCreator>(
       graph, environment_,
       ChiefSessionCreator::Options{

@@ -32,9 +32,11 @@
 
 namespace belay::runtime {
 
+// A hook of the program's own, or one of the plugins' with options as in a manifest.
 struct OwnHook {
   std::string name;  // its state is kept under it: unique among the hooks
   PluginInstance::MakeHook make;
+  std::optional<PluginUse> plugin = {};
 };
 
 // T derives from belay::Hook.
@@ -44,6 +46,11 @@ OwnHook own_hook(std::string name, std::unique_ptr<T> hook) {
   return {std::move(name),
           [held](const belay_host_api* api, belay_host* host) { return belay::hook(api, host, std::move(*held)); }};
 }
+
+// A hook among TrainingSessionOptions::plugins. One that is also a default hook replaces it.
+//   options.hooks.push_back(plugin_hook("stop_at_step", {{"last_step", std::int64_t{2000}}}));
+OwnHook plugin_hook(const std::string& plugin, std::vector<std::pair<std::string, OptionValue>> options = {},
+                    std::string name = {});
 
 struct TrainingSessionOptions {
   // Where the default hooks and the saver come from: belay::default_plugins().
@@ -59,6 +66,7 @@ struct TrainingSessionOptions {
   CheckpointSection checkpoint;           // periods (neither: every 600 s), what is kept
   SessionSection session;                 // summaries, steps per second, grace period, recoveries
   double max_wait_secs = 7200;            // of a worker, for the chief
+  double recovery_wait_secs = 30;         // of a worker, between two looks
   bool save_graph_def = true;             // into the event file, for TensorBoard
   std::string saver = "safetensors";      // among the plugins
   int threads = 0;                        // 0: all cores
@@ -88,6 +96,7 @@ class MonitoredTrainingSession {
   void add_own(std::vector<OwnHook>& hooks);
   std::shared_ptr<SessionCreator> creator(NodeGraph& graph);
   PluginInstance& create(PluginKind kind, const PluginUse& use);
+  bool replaced(const PluginUse& default_hook) const;
 
   std::unique_ptr<Logger> own_log_;  // before the options, which point to it
   TrainingSessionOptions options_;

@@ -6,8 +6,9 @@
 
 namespace belay::runtime {
 
-RecoverableSession::RecoverableSession(Factory factory, RecoveryPolicy policy, Pause pause, OnRecovery on_recovery)
-    : SessionLayer(nullptr),
+RecoverableSession::RecoverableSession(Factory factory, RecoveryPolicy policy, Pause pause, OnRecovery on_recovery,
+                                       Logger* log)
+    : SessionLayer(nullptr, log),
       factory_(std::move(factory)),
       policy_(policy),
       pause_(std::move(pause)),

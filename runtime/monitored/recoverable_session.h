@@ -26,7 +26,8 @@ class RecoverableSession final : public SessionLayer {
   using Pause = std::function<void(double seconds)>;
 
   // Creates at once.
-  RecoverableSession(Factory factory, RecoveryPolicy policy, Pause pause, OnRecovery on_recovery = {});
+  RecoverableSession(Factory factory, RecoveryPolicy policy, Pause pause, OnRecovery on_recovery = {},
+                     Logger* log = nullptr);
 
   Run run(const RunCall& call) override;
   std::any run_step_fn(const StepFn& step) override;

@@ -14,6 +14,17 @@ std::vector<TensorInfo> variable_infos(const DirectSession& session) {
   return infos;
 }
 
+SaverUse saver_use(PluginInstance& codec) {
+  SaverUse use{&codec.table<belay_saver_api>(), codec.self(), codec.plugin().info.name, codec.plugin().version};
+  use.write = [&codec](belay_dir* directory, belay_tensors* tensors) {
+    codec.call("write", &belay_saver_api::write, directory, tensors);
+  };
+  use.read = [&codec](belay_dir* directory, belay_tensors* tensors) {
+    codec.call("read", &belay_saver_api::read, directory, tensors);
+  };
+  return use;
+}
+
 void restore_variables(DirectSession& session, const StoredTensors& stored, const SaverUse& saver) {
   check_fits(stored, variable_infos(session));
   std::vector<NamedTensor> targets;
@@ -84,25 +95,69 @@ std::string RunSaver::at_boundary(DirectSession& session, HookSet& hooks) {
   return save(session, hooks, nullptr);
 }
 
+namespace {
+
+// Changes with every write of a variable.
+std::uint64_t total_of_versions(const DirectSession& session) {
+  std::uint64_t total = 0;
+  for (const Variable* v : session.variables()) total += v->version.load(std::memory_order_relaxed);
+  return total;
+}
+
+}  // namespace
+
 void RunSaver::begin_end(DirectSession& session, HookSet& hooks) {
-  ending_ = std::make_unique<Ending>(Ending{&session, &hooks, hooks.save_states()});
+  ending_ = std::make_unique<Ending>(Ending{&session, &hooks, hooks.save_states(), {}});
   // A request that no boundary has served yet (a signal's) is served now.
-  if (requested_.exchange(false)) save(session, hooks, &ending_->states);
+  if (requested_.exchange(false)) save_while_ending();
 }
 
 void RunSaver::save_requested_by_hook() {
   if (ending_ == nullptr) {
     request();
   } else {
-    save(*ending_->session, *ending_->hooks, &ending_->states);
+    save_while_ending();
   }
 }
 
-std::string RunSaver::save(DirectSession& session, HookSet& hooks, const std::map<std::string, HookState>* states) {
-  const std::int64_t step = std::max<std::int64_t>(session.global_step(), 0);
-  hooks.before_save(session, step);
+void RunSaver::save_while_ending() {
+  // Two hooks that save at the end write one checkpoint.
+  const std::uint64_t versions = total_of_versions(*ending_->session);
+  if (ending_->asked_at == versions) return;
+  ending_->asked_at = versions;
+  save(*ending_->session, *ending_->hooks, &ending_->states);
+}
+
+namespace {
+
+// An end of input in a hook that evaluates, say, must not end the training as if its own input had ended.
+template <class F>
+void as_listener(F&& f) {
   try {
-    saved_path_ = write(session, states != nullptr ? *states : hooks.save_states(), step);
+    f();
+  } catch (const Error& e) {
+    if (!is_end_of_input(e.code())) throw;
+    fail(Code::kFailedPrecondition, std::string(e.what()) + " (" + code_name(e.code()) +
+                                        " does not end a run from here; after_save can ask to stop)");
+  }
+}
+
+}  // namespace
+
+std::string RunSaver::save(DirectSession& session, HookSet& hooks, const std::map<std::string, HookState>* states) {
+  std::int64_t step = std::max<std::int64_t>(session.global_step(), 0);
+  try {
+    as_listener([&] { hooks.before_save(session, step); });
+  } catch (const Error& e) {
+    if (e.code() != Code::kSkip) throw;
+    environment_.log.info("", "no checkpoint of step " + std::to_string(step) + ": " + e.what());
+    return "";
+  }
+  // A hook that cannot give its state has failed as a hook; a checkpoint without it would restore a run that never was.
+  const std::map<std::string, HookState> now =
+      states == nullptr ? hooks.save_states() : std::map<std::string, HookState>();
+  try {
+    saved_path_ = write(session, states == nullptr ? now : *states, step);
     save_error_.clear();
   } catch (const Error& e) {
     if (e.code() == Code::kDiverged || options_.on_save_error == OnSaveError::kStop) {
@@ -119,13 +174,18 @@ std::string RunSaver::save(DirectSession& session, HookSet& hooks, const std::ma
     options_.events->add_session_log(EventWriter::kCheckpoint, step, run_.path() + "/model.ckpt");
     options_.events->flush();
   }
-  const std::string stopping = hooks.after_save(session, step);
+  std::string stopping;
+  as_listener([&] { stopping = hooks.after_save(session, step); });
   series_.retain();
   return stopping;
 }
 
-std::string RunSaver::write(DirectSession& session, const std::map<std::string, HookState>& states, std::int64_t step) {
+std::string RunSaver::write(DirectSession& session, const std::map<std::string, HookState>& states,
+                            std::int64_t& step) {
   session.store().snapshot(session.variables(), snapshot_);
+  // Where another thread trains meanwhile (beside a supervisor) the snapshot may be of a later step.
+  for (std::size_t i = 0; i < snapshot_.names.size(); ++i)
+    if (snapshot_.names[i] == session.global_step_name()) step = *snapshot_.values[i].data<std::int64_t>();
   CheckpointContent content;
   for (std::size_t i = 0; i < snapshot_.names.size(); ++i)
     content.variables.push_back({snapshot_.names[i], snapshot_.values[i].view()});
@@ -146,7 +206,17 @@ namespace {
 using detail::guard;
 using detail::view;
 
-RunSaver& saver_of(belay_host* host) { return InstanceHost::from(host).services().context<RunSaver>(); }
+const RunEnvironment& environment_of(belay_host* host) {
+  return InstanceHost::from(host).services().context<RunEnvironment>();
+}
+RunSaver& saver_of(belay_host* host) {
+  try {
+    return InstanceHost::from(host).services().context<RunSaver>();
+  } catch (const Error&) {
+    fail(Code::kFailedPrecondition,
+         "there is no run directory to save into: give run.dir, or checkpoint_dir in a program of one's own");
+  }
+}
 
 struct OpenCheckpoint {
   std::unique_ptr<StoredTensors> stored;
@@ -162,7 +232,7 @@ std::int32_t save(belay_host* host, belay_status* status) {
 std::int32_t latest(belay_host* host, belay_str directory, belay_str* path, belay_status* status) {
   return guard(status, [&] {
     thread_local std::string text;
-    const RunEnvironment& environment = saver_of(host).environment();
+    const RunEnvironment& environment = environment_of(host);
     const std::string name(view(directory));
     text = environment.files.exists(name) ? latest_checkpoint(*environment.files.open_directory(name), environment.log)
                                           : "";

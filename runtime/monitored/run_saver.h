@@ -19,6 +19,9 @@
 
 namespace belay::runtime {
 
+// A plugin's instance as the saver of a run. Borrows it.
+SaverUse saver_use(PluginInstance& codec);
+
 struct RunSaverOptions {
   SaverUse saver;
   SeriesOptions series;
@@ -43,7 +46,8 @@ class RunSaver {
 
   // The boundary: writes the checkpoint that was asked for. Gives the name of a hook whose after_save asks to stop. A
   // failure is logged and counted, or thrown, as on_save_error says; a state that is not finite is always thrown
-  // (DIVERGED), and so is what a hook's before_save or after_save throws.
+  // (DIVERGED), and so is what a hook's before_save or after_save throws; an end of input there becomes
+  // FAILED_PRECONDITION. A hook's skip_checkpoint is a line in the log.
   std::string at_boundary(DirectSession& session, HookSet& hooks);
 
   // While a session ends: hooks' states are those of before the first hook's end, and a request is served at once.
@@ -65,9 +69,11 @@ class RunSaver {
     DirectSession* session;
     HookSet* hooks;
     std::map<std::string, HookState> states;
+    std::optional<std::uint64_t> asked_at;  // the variables' versions at the last request
   };
+  void save_while_ending();
   std::string save(DirectSession& session, HookSet& hooks, const std::map<std::string, HookState>* states);
-  std::string write(DirectSession& session, const std::map<std::string, HookState>& states, std::int64_t step);
+  std::string write(DirectSession& session, const std::map<std::string, HookState>& states, std::int64_t& step);
   RestoredRun restore(DirectSession& session, const CheckpointReader& checkpoint);
   void compare_fingerprint(const Fingerprint& stored) const;
 

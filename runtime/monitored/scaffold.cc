@@ -1,30 +1,20 @@
 #include "runtime/monitored/scaffold.h"
 
-#include "belay/ops/control.h"
-#include "belay/ops/summaries.h"
-#include "belay/ops/variables.h"
+#include "runtime/monitored/default_pieces.h"
 
 namespace belay::runtime {
 namespace {
 
-// The one item of a collection, or what make() gives, which joins the collection; empty results do not.
-template <class Make>
-Output get_or_default(const belay::Graph& g, const char* collection, Make make) {
+// The one item of a collection, or what make gives, which joins the collection; an empty result does not.
+Output get_or_default(const belay::Graph& g, const char* collection, Output (*make)(const belay::Graph&)) {
   const std::uint64_t n = g.collection_size(collection);
   if (n > 1)
     fail(Code::kFailedPrecondition, "More than one item in the graph's collection '" + std::string(collection) + "' (" +
                                         std::to_string(n) + "); give the piece to the Scaffold instead");
   if (n == 1) return g.collection_item(collection, 0);
-  const Output made = make();
+  const Output made = make(g);
   if (made) g.collect(collection, made);
   return made;
-}
-
-std::vector<Output> joined(const belay::Graph& g, std::initializer_list<const char*> collections) {
-  std::vector<Output> all;
-  for (const char* c : collections)
-    for (const Output& o : g.collection(c)) all.push_back(o);
-  return all;
 }
 
 }  // namespace
@@ -47,29 +37,14 @@ Scaffold::Scaffold(const Scaffold& copy_from, ScaffoldOptions options) : options
 
 Scaffold& Scaffold::finalize(NodeGraph& graph) {
   const belay::Graph g = graph.handle();
-  if (!options_.init_op)
-    options_.init_op =
-        get_or_default(g, collections::kInitOp, [&] { return ops::group(g, g.collection("variable_init"), "init"); });
-  if (!options_.ready_op)
-    options_.ready_op = get_or_default(g, collections::kReadyOp, [&] {
-      return ops::report_uninitialized_variables(
-          g, joined(g, {collections::kGlobalVariables, collections::kLocalVariables}),
-          "report_uninitialized_variables");
-    });
-  if (!options_.ready_for_local_init_op)
-    options_.ready_for_local_init_op = get_or_default(g, collections::kReadyForLocalInitOp, [&] {
-      return ops::report_uninitialized_variables(g, g.collection(collections::kGlobalVariables),
-                                                 "report_uninitialized_global_variables");
-    });
-  if (!options_.local_init_op)
-    options_.local_init_op = get_or_default(g, collections::kLocalInitOp, [&] {
-      return ops::group(g, joined(g, {"local_variable_init", collections::kTableInitializers}), "local_init");
-    });
-  if (!options_.summary_op)
-    options_.summary_op = get_or_default(g, collections::kSummaryOp, [&] {
-      const std::vector<Output> summaries = g.collection(collections::kSummaries);
-      return summaries.empty() ? Output() : ops::merge_summary(g, summaries, "merged_summaries");
-    });
+  const auto fill = [&](Output& piece, const char* collection, Output (*make)(const belay::Graph&)) {
+    if (!piece) piece = get_or_default(g, collection, make);
+  };
+  fill(options_.init_op, collections::kInitOp, default_init_op);
+  fill(options_.ready_op, collections::kReadyOp, default_ready_op);
+  fill(options_.ready_for_local_init_op, collections::kReadyForLocalInitOp, default_ready_for_local_init_op);
+  fill(options_.local_init_op, collections::kLocalInitOp, default_local_init_op);
+  fill(options_.summary_op, collections::kSummaryOp, default_summary_op);
   graph.finalize();
   return *this;
 }

@@ -48,6 +48,7 @@ class WorkerSessionCreator final : public SessionCreator {
     std::string target = {};
     double max_wait_secs = 1800;
     double recovery_wait_secs = 30;  // between two looks
+    double first_wait_secs = 0;      // see SessionManagerOptions
   };
   WorkerSessionCreator(NodeGraph& graph, const RunEnvironment& environment, Options options);
   CreatedSession create_session() override;

@@ -1,5 +1,8 @@
 #include "runtime/monitored/session_hook.h"
 
+#include <algorithm>
+
+#include "belay/nearest.h"
 #include "runtime/graph/graph_service.h"
 #include "runtime/session/session_service.h"
 
@@ -91,10 +94,33 @@ SessionHook::SessionHook(PluginInstance& instance, Logger& log, OnHookError on_e
 }
 
 void SessionHook::fail_or_disable(const Error& error) {
-  const bool steers = is_preemption(error.code()) || is_end_of_input(error.code()) || error.code() == Code::kDiverged;
+  const bool steers = is_preemption(error.code()) || is_end_of_input(error.code()) || error.code() == Code::kDiverged ||
+                      error.code() == Code::kSkip;
   if (on_error_ == OnHookError::kStop || steers) throw Error(error);
   disabled_ = true;
   log_->error(name(), std::string(error.what()) + "; on_error = \"disable\": the run goes on without it");
+}
+
+void HookSet::add(const SessionHook& hook) {
+  if (std::any_of(hooks_.begin(), hooks_.end(), [&](const SessionHook& h) { return h.is(hook); }))
+    fail(Code::kInvalidArgument,
+         hook.label() + " is given twice: make a second instance of it, with a name of its own");
+  hooks_.push_back(hook);
+}
+
+HookChoice HookSet::only(const std::vector<std::string>& names) const {
+  HookChoice choice;
+  for (const std::string& name : names) {
+    const auto it = std::find_if(hooks_.begin(), hooks_.end(), [&](const SessionHook& h) { return h.name() == name; });
+    if (it == hooks_.end()) {
+      std::vector<std::string> known;
+      for (const SessionHook& h : hooks_) known.push_back(h.name());
+      fail(Code::kNotFound, "the session has no hook '" + name + "'" + did_you_mean(name, known));
+    }
+    choice.chosen_.resize(hooks_.size());
+    choice.chosen_[static_cast<std::size_t>(it - hooks_.begin())] = true;
+  }
+  return choice;
 }
 
 void HookSet::begin(NodeGraph& graph) {

@@ -2,7 +2,7 @@
 //
 // A hook that fails stops the run, or, with on_error = "disable", is left out from then on: the run goes on without it,
 // and the end of the run says so. The codes by which a hook steers the session (ABORTED and UNAVAILABLE: recover;
-// OUT_OF_RANGE and STOP: end; DIVERGED) always go through. [session]
+// OUT_OF_RANGE and STOP: end; DIVERGED; SKIP: no checkpoint) always go through. [session]
 #pragma once
 
 #include <map>
@@ -28,6 +28,7 @@ class SessionHook {
   const std::string& name() const { return instance_->name(); }
   const std::string& label() const { return instance_->label(); }
   bool disabled() const noexcept { return disabled_; }
+  bool is(const SessionHook& other) const noexcept { return instance_ == other.instance_; }
 
   // Calls a slot unless the hook is disabled. False: it is, or became so by this call.
   template <class... P, class... A>
@@ -56,11 +57,28 @@ class SessionHook {
   bool has_after_run_ = true;
 };
 
+// Which hooks a run calls. HookSet::only makes one by names, once; asking it costs no look-up.
+class HookChoice {
+ public:
+  // Nobody: what the run fetches is all that happens. Such a run goes on after a hook's stop request, and no checkpoint
+  // is written behind it.
+  static HookChoice none() { return HookChoice(); }
+  bool calls(std::size_t i) const noexcept { return i < chosen_.size() && chosen_[i]; }
+  bool empty() const noexcept { return chosen_.empty(); }
+
+ private:
+  friend class HookSet;
+  std::vector<bool> chosen_;  // by the hook's place; empty: none
+};
+
 class HookSet {
  public:
-  void add(const SessionHook& hook) { hooks_.push_back(hook); }
+  // INVALID_ARGUMENT for an instance that is in the set already: it could not tell its two calls apart.
+  void add(const SessionHook& hook);
   std::vector<SessionHook>& all() noexcept { return hooks_; }
   std::size_t size() const noexcept { return hooks_.size(); }
+  // The hooks of these instance names; NOT_FOUND suggests the nearest.
+  HookChoice only(const std::vector<std::string>& names) const;
 
   void begin(NodeGraph& graph);
   void after_create_session(DirectSession& session);

@@ -6,16 +6,18 @@ namespace belay::runtime {
 
 bool SessionLayer::should_stop() {
   if (check_stop()) return true;
-  return inner_ != nullptr && inner_->should_stop();
+  return inner_ == nullptr ? closed_ : inner_->should_stop();
 }
 
 void SessionLayer::close() {
   if (inner_ == nullptr) return;
   const std::unique_ptr<SessionLayer> closing = std::move(inner_);
+  closed_ = true;
   try {
     closing->close();
   } catch (const Error& e) {
     if (!is_preemption(e.code())) throw;
+    if (log_ != nullptr) log_->warning("", std::string("while the session was closed: ") + e.what());
   }
 }
 

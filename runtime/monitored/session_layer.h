@@ -13,9 +13,12 @@
 #include <span>
 #include <string>
 
+#include "runtime/platform/logger.h"
 #include "runtime/session/direct_session.h"
 
 namespace belay::runtime {
+
+class HookChoice;
 
 // A caller's run. The fetch set stays the caller's: used again it costs no look-up.
 struct RunCall {
@@ -23,6 +26,7 @@ struct RunCall {
   std::span<const belay_feed> feeds = {};
   const RunOptions* options = nullptr;  // null: defaults
   RunMetadata* metadata = nullptr;      // may be null
+  const HookChoice* hooks = nullptr;    // whom the run calls (session_hook.h); null: every hook
 };
 
 class StepFnContext;
@@ -48,7 +52,9 @@ class StepFnContext {
 
 class SessionLayer {
  public:
-  explicit SessionLayer(std::unique_ptr<SessionLayer> inner) : inner_(std::move(inner)) {}
+  // The log, if given, gets a line for every error that close swallows.
+  explicit SessionLayer(std::unique_ptr<SessionLayer> inner, Logger* log = nullptr)
+      : inner_(std::move(inner)), log_(log) {}
   virtual ~SessionLayer() = default;
   SessionLayer(const SessionLayer&) = delete;
   SessionLayer& operator=(const SessionLayer&) = delete;
@@ -67,6 +73,10 @@ class SessionLayer {
   virtual bool check_stop() { return false; }
   SessionLayer* inner() noexcept { return inner_.get(); }
   std::unique_ptr<SessionLayer> inner_;
+
+ private:
+  Logger* log_;
+  bool closed_ = false;
 };
 
 // The innermost: the raw session itself.

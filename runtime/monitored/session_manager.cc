@@ -1,5 +1,7 @@
 #include "runtime/monitored/session_manager.h"
 
+#include <algorithm>
+
 #include "runtime/monitored/run_saver.h"
 #include "runtime/platform/text.h"
 
@@ -107,6 +109,8 @@ SessionManager::Recovered SessionManager::recover_session(const PrepareArgs& arg
 
 CreatedSession SessionManager::wait_for_session(const std::string& target, double max_wait_secs) {
   const std::int64_t start = environment_.clock.monotonic_ns();
+  const double longest = options_.recovery_wait_secs;
+  double wait = options_.first_wait_secs > 0 ? std::min(options_.first_wait_secs, longest) : longest;
   for (;;) {
     std::string why;
     {
@@ -117,12 +121,15 @@ CreatedSession SessionManager::wait_for_session(const std::string& target, doubl
       }
       created.session->close();
     }
-    const double passed = static_cast<double>(environment_.clock.monotonic_ns() - start) * 1e-9;
-    if (max_wait_secs - passed < options_.recovery_wait_secs)
+    // In whole nanoseconds: a wait that fits exactly still fits.
+    const std::int64_t left =
+        static_cast<std::int64_t>(max_wait_secs * 1e9) - (environment_.clock.monotonic_ns() - start);
+    if (left < static_cast<std::int64_t>(wait * 1e9))
       fail(Code::kDeadlineExceeded, "Session was not ready after waiting " +
                                         std::to_string(static_cast<std::int64_t>(max_wait_secs)) + " secs. " + why);
     environment_.log.info("", "waiting for the model to be ready. " + why);
-    pause(environment_, options_.recovery_wait_secs);
+    pause(environment_, wait);
+    wait = std::min(wait * 2, longest);
   }
 }
 

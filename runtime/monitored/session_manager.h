@@ -29,6 +29,9 @@ struct SessionManagerOptions {
   Output ready_op = {};                 // none: a session is always ready
   Output ready_for_local_init_op = {};  // needs a local_init_op
   double recovery_wait_secs = 30;       // between two looks
+  // Of a waiter: the first wait, which doubles up to recovery_wait_secs; 0: that from the start. A short job's workers
+  // start with their chief, and a long wait costs few looks.
+  double first_wait_secs = 0;
 };
 
 struct PrepareArgs {
@@ -57,7 +60,7 @@ class SessionManager {
   };
   Recovered recover_session(const PrepareArgs& args);
   // Waits until another session has made the store's variables ready, with a new session per look; runs local init.
-  // DEADLINE_EXCEEDED after max_wait_secs.
+  // DEADLINE_EXCEEDED where less than the next wait is left of max_wait_secs.
   CreatedSession wait_for_session(const std::string& target, double max_wait_secs);
 
  private:

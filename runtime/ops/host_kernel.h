@@ -9,6 +9,7 @@
 
 #include "belay/input.h"
 #include "runtime/graph/node_graph.h"
+#include "runtime/ops/lookup_table.h"
 #include "runtime/ops/queue.h"
 
 namespace belay::runtime {
@@ -25,6 +26,8 @@ class HostContext {
   virtual bool variable_initialized(std::size_t i) = 0;
   // The queue that input i's node stands for.
   virtual Queue& queue(std::size_t i) = 0;
+  // The table that input i's node stands for.
+  virtual LookupTable& table(std::size_t i) = 0;
   virtual const CancelToken& cancel() = 0;
   // The run took an example of this input: where the input stands once the run has committed.
   virtual void took(const std::string* input, const Position& position) = 0;

@@ -1,4 +1,4 @@
-// What queue operations work on. Implementations: runtime/data/queue.h. [any thread]
+// What queue operations work on. Implementations: runtime/data/bounded_queue.h. [any thread]
 #pragma once
 
 #include <optional>

@@ -26,6 +26,9 @@ void infer_queue(InferContext& c) {
   if (c.attrs().integers("dtypes").empty()) c.fail("attribute 'dtypes' must name at least one component");
   if (component_shapes(c.attrs()).size() != c.attrs().integers("dtypes").size())
     c.fail("attributes 'dtypes' and 'shapes' must have one entry per component");
+  const std::int64_t stay = c.attrs().integer("min_after_dequeue", 0);
+  if (stay < 0 || stay >= c.attrs().integer("capacity"))
+    c.fail("attribute 'min_after_dequeue' must be >= 0 and less than the capacity");
   c.output(DType::kInt64, Shape{});
 }
 
@@ -151,6 +154,8 @@ void add_queue(OpRegistry& r, const char* name, const char* doc) {
 void add_queue_ops(OpRegistry& r) {
   add_queue(r, "FIFOQueue", "A queue: attributes `capacity`, `dtypes`, `shapes` (rank, dims for each component).");
   add_queue(r, "PaddingFIFOQueue", "A queue whose elements, dequeued together, are padded with zeros to one shape.");
+  add_queue(r, "RandomShuffleQueue",
+            "A queue that gives random ones of its elements and, while it is open, keeps `min_after_dequeue` of them.");
   r.add({.name = "QueueEnqueue",
          .doc =
              "Puts one element into a queue, or with `many` the rows of its inputs one by one; waits while it is full.",

@@ -7,6 +7,7 @@ std::unique_ptr<OpRegistry> make_op_registry() {
   add_control_ops(*registry);
   add_variable_ops(*registry);
   add_queue_ops(*registry);
+  add_table_ops(*registry);
   add_random_ops(*registry);
   add_summary_ops(*registry);
   add_math_ops(*registry);

@@ -10,6 +10,7 @@ namespace belay::runtime {
 void add_control_ops(OpRegistry& registry);     // control.cc: constants, placeholders, identity, order
 void add_variable_ops(OpRegistry& registry);    // variables.cc
 void add_queue_ops(OpRegistry& registry);       // queues.cc
+void add_table_ops(OpRegistry& registry);       // tables.cc: hash tables
 void add_random_ops(OpRegistry& registry);      // random.cc: random numbers, dropout
 void add_summary_ops(OpRegistry& registry);     // summaries.cc
 void add_math_ops(OpRegistry& registry);        // math.cc: arithmetic on two operands

@@ -17,8 +17,9 @@ constexpr std::int64_t kLook = 5 * kMillisecond;
 
 Thread::Thread(std::string name, std::function<void()> body)
     : name_(std::move(name)), state_(std::make_shared<State>()) {
-  thread_ = std::thread([state = state_, body = std::move(body)] {
+  thread_ = std::thread([state = state_, body = std::move(body)]() mutable {
     body();
+    body = nullptr;  // what it holds is gone when the thread counts as ended: a session, say, of a graph that goes next
     const std::lock_guard lock(state->mutex);
     state->ended = true;
     state->changed.notify_all();
@@ -53,16 +54,24 @@ void Coordinator::request_stop(const std::string& reason) {
   changed_.notify_all();
 }
 
+bool Coordinator::is_clean(Code code) const noexcept {
+  return std::find(clean_stop_codes_.begin(), clean_stop_codes_.end(), code) != clean_stop_codes_.end();
+}
+
 void Coordinator::request_stop(const Error& error) {
+  if (!record(error)) throw Error(error);
+}
+
+bool Coordinator::record(const Error& error) {
   const std::lock_guard lock(mutex_);
-  const bool clean =
-      std::find(clean_stop_codes_.begin(), clean_stop_codes_.end(), error.code()) != clean_stop_codes_.end();
-  if (joined_ && !clean) throw Error(error);
-  if (stop_) return;
+  const bool clean = is_clean(error.code());
+  if (joined_ && !clean) return false;
+  if (stop_) return true;
   if (!clean) error_ = error;
   reason_ = error.what();
   stop_ = true;
   changed_.notify_all();
+  return true;
 }
 
 bool Coordinator::wait_for_stop(std::int64_t timeout_ns) {
@@ -98,7 +107,9 @@ void Coordinator::register_thread(std::shared_ptr<Joinable> thread) {
 }
 
 std::shared_ptr<Joinable> Coordinator::start_thread(const std::string& name, std::function<void()> body) {
-  auto thread = std::make_shared<Thread>(name, [this, body = std::move(body)] { stop_on_exception(body); });
+  // A thread that outlives the grace period keeps its coordinator alive, where that can be kept.
+  auto thread = std::make_shared<Thread>(
+      name, [this, kept = weak_from_this().lock(), body = std::move(body)] { stop_on_exception(body); });
   register_thread(thread);
   return thread;
 }

@@ -59,7 +59,8 @@ class Coordinator : public std::enable_shared_from_this<Coordinator> {
   Coordinator(const Coordinator&) = delete;
   Coordinator& operator=(const Coordinator&) = delete;
 
-  // Asks all threads to stop. After a join, a request with an error throws that error at the caller.
+  // Asks all threads to stop; the first request counts. After a join, one with an error throws that error at the
+  // caller, since no join is left that would.
   void request_stop(const std::string& reason = "");
   void request_stop(const Error& error);
   bool should_stop() const noexcept { return stop_.load(); }
@@ -79,8 +80,8 @@ class Coordinator : public std::enable_shared_from_this<Coordinator> {
     bool ignore_live_threads = false;  // only names those that still run
   };
   // Waits until the registered threads (and those given) have ended, or a stop was asked for and the grace period is
-  // over; forgets the registered ones; then throws the recorded error, else FAILED_PRECONDITION naming the threads that
-  // still run. Gives the names of those.
+  // over (threads registered meanwhile are not waited for); forgets the registered ones; then throws the recorded
+  // error, else FAILED_PRECONDITION naming the threads that still run. Gives the names of those.
   std::vector<std::string> join(const std::vector<std::shared_ptr<Joinable>>& threads, const JoinOptions& options);
   std::vector<std::string> join(const std::vector<std::shared_ptr<Joinable>>& threads = {}) {
     return join(threads, JoinOptions());
@@ -91,21 +92,25 @@ class Coordinator : public std::enable_shared_from_this<Coordinator> {
   void raise_requested_exception() const;
   std::optional<Error> requested_exception() const;
 
-  // Runs f; what it throws is reported and goes no further.
+  // Runs f; what it throws is reported and goes no further. After a join nobody is left to report to: it is dropped.
   template <class F>
   void stop_on_exception(F&& f) {
     try {
       f();
     } catch (const Error& e) {
-      request_stop(e);
+      record(e);
     } catch (const std::exception& e) {
-      request_stop(Error(Code::kUnknown, e.what()));
+      record(Error(Code::kUnknown, e.what()));
     }
   }
 
   Clock& clock() noexcept { return clock_; }
 
  private:
+  bool is_clean(Code code) const noexcept;
+  // Stops with this error, unless a stop was asked for already. False where a join is over and would never throw it.
+  bool record(const Error& error);
+
   Clock& clock_;
   const std::vector<Code> clean_stop_codes_;
   mutable std::mutex mutex_;

@@ -85,6 +85,7 @@ class RunHostContext final : public HostContext {
     return session_.variable(variable_behind(graph_, step_.node->inputs[i])).initialized.load();
   }
   Queue& queue(std::size_t i) override { return session_.queue(step_.node->inputs[i].node); }
+  LookupTable& table(std::size_t i) override { return session_.table(step_.node->inputs[i].node); }
   const CancelToken& cancel() override { return cancel_; }
   void took(const std::string* input, const Position& position) override {
     for (TakenPosition& t : state_.taken)
@@ -158,6 +159,8 @@ DirectSession::DirectSession(NodeGraph& graph, std::shared_ptr<VariableStore> st
           home.find_or_create(n.name, n.outputs[0].first, n.outputs[0].second.dims(), trainable.count(id) != 0);
       variable_of_[id] = &v;
       if (&home == store_.get()) variables_.push_back(&v);
+    } else if (n.op->name == "HashTable") {
+      tables_[id] = std::make_unique<LookupTable>(n.name, n.attrs.dtype("key_dtype"), n.attrs.dtype("value_dtype"));
     } else if (n.op->resource) {
       if (!options_.queues)
         fail(Code::kFailedPrecondition,
@@ -191,6 +194,12 @@ belay::Session DirectSession::handle() { return belay::Session(&session_services
 Queue& DirectSession::queue(std::uint32_t node) {
   const auto it = queues_.find(node);
   if (it == queues_.end()) fail(Code::kInvalidArgument, "'" + graph_.node(node).name + "' is not a queue");
+  return *it->second;
+}
+
+LookupTable& DirectSession::table(std::uint32_t node) {
+  const auto it = tables_.find(node);
+  if (it == tables_.end()) fail(Code::kInvalidArgument, "'" + graph_.node(node).name + "' is not a table");
   return *it->second;
 }
 
@@ -472,22 +481,27 @@ void DirectSession::run_stage(PlanState& state, std::uint32_t s, const RunReques
     if (stage.commit) {
       commit(state, program, request, s);
     } else {
-      const SharedGate gate(store_->gate(), !stage.reads.empty() || stage.random);
+      const bool gated = !stage.reads.empty() || stage.random;
+      const SharedGate gate(store_->gate(), gated);
+      if (gated) find_context(state);
       check_initialized(state, s);
       run_program(program, state, request);
     }
   }
-  if (!stage.host_steps.empty()) run_host_steps(state, s, cancel);
+  if (!stage.host_steps.empty()) run_host_steps(state, s, request, cancel);
 }
 
-// Called under the gate.
+// Called under the gate: another session of the store may be committing a step. A stage that holds no gate has nothing
+// random in it, and needs no counter.
+void DirectSession::find_context(PlanState& state) const {
+  if (state.context_known) return;
+  state.context.counter = global_step_ != nullptr && global_step_->initialized.load(std::memory_order_acquire)
+                              ? static_cast<std::uint64_t>(*global_step_->value.data<std::int64_t>())
+                              : 0;
+  state.context_known = true;
+}
+
 void DirectSession::run_program(Program& program, PlanState& state, const RunRequest& request) {
-  if (!state.context_known) {
-    state.context.counter = global_step_ != nullptr && global_step_->initialized.load(std::memory_order_acquire)
-                                ? static_cast<std::uint64_t>(*global_step_->value.data<std::int64_t>())
-                                : 0;
-    state.context_known = true;
-  }
   if (request.trace_level > 0 && request.metadata != nullptr) {
     program.run_traced(state.mask, state.context, *clock_, request.metadata->nodes);
   } else {
@@ -498,6 +512,7 @@ void DirectSession::run_program(Program& program, PlanState& state, const RunReq
 void DirectSession::commit(PlanState& state, Program& program, const RunRequest& request, std::uint32_t s) {
   const std::unique_lock gate(store_->gate());
   cancellation_.check();
+  find_context(state);
   check_initialized(state, s);
   program.check_writes(state.mask, state.context);
   run_program(program, state, request);
@@ -511,7 +526,9 @@ void DirectSession::commit(PlanState& state, Program& program, const RunRequest&
   state.committed = true;
 }
 
-void DirectSession::run_host_steps(PlanState& state, std::uint32_t s, const CancelToken& cancel) {
+void DirectSession::run_host_steps(PlanState& state, std::uint32_t s, const RunRequest& request,
+                                   const CancelToken& cancel) {
+  const bool traced = request.trace_level > 0 && request.metadata != nullptr;
   const PlanStage& stage = state.plan->plan->stages[s];
   std::vector<std::unique_ptr<HostKernel>>& kernels = state.stages[s].host_kernels;
   for (std::size_t i = kernels.size(); i < stage.host_steps.size(); ++i) {
@@ -521,11 +538,13 @@ void DirectSession::run_host_steps(PlanState& state, std::uint32_t s, const Canc
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     const PlanHostStep& step = stage.host_steps[i];
     RunHostContext context(*this, graph_, state, step, cancel);
+    const std::int64_t start = traced ? clock_->monotonic_ns() : 0;
     try {
       kernels[i]->run(context);
     } catch (const Error& e) {
       fail(e.code(), "node '" + step.node->name + "' (" + step.node->op->name + "): " + e.what());
     }
+    std::size_t bytes = 0;
     for (std::size_t o = 0; o < step.outputs.size(); ++o) {
       const ValueId v = step.outputs[o];
       const DenseTensor& value = state.host_values[v];
@@ -539,7 +558,11 @@ void DirectSession::run_host_steps(PlanState& state, std::uint32_t s, const Canc
       state.values.dims[v] = &value.dims();
       state.key.push_back(static_cast<std::int64_t>(value.dims().size()));
       state.key.insert(state.key.end(), value.dims().begin(), value.dims().end());
+      bytes += value.bytes();
     }
+    if (traced)
+      request.metadata->nodes.push_back(
+          {step.node->name, step.node->op->name, start, clock_->monotonic_ns(), bytes, step.node->id});
   }
 }
 

@@ -24,6 +24,7 @@
 #include "belay/session.h"
 #include "runtime/graph/node_graph.h"
 #include "runtime/ops/cancellation.h"
+#include "runtime/ops/lookup_table.h"
 #include "runtime/ops/queue.h"
 #include "runtime/platform/clock.h"
 #include "runtime/session/plan.h"
@@ -37,12 +38,17 @@ using QueueFactory = std::function<std::unique_ptr<Queue>(const Node&)>;
 struct SessionOptions {
   int threads = 1;          // the full team, used by hooked runs; others run on one thread
   std::uint64_t seed = 42;  // of the random operations
-  QueueFactory queues;      // runtime/data/queue.h; a graph with queues needs it
+  QueueFactory queues;      // runtime/data/make_queue.h; a graph with queues needs it
   Clock* clock = nullptr;   // null: the system's
 };
 
+// What a run tells of itself besides its results.
 struct RunMetadata {
-  std::vector<NodeStats> nodes;  // where the trace level asked for them
+  RunOptions options;                         // with which it was made: the caller's and the hooks' together
+  std::vector<NodeStats> nodes;               // where the trace level asked for them
+  std::vector<std::string> partition_graphs;  // where asked for: a serialized GraphDef of what the run needed; one
+                                              // process is one partition
+  std::vector<std::pair<std::string, DenseTensor>> watched;  // values of debug_tensor_watches, in their order
 };
 
 struct CachedPlan;
@@ -136,6 +142,7 @@ class DirectSession : public std::enable_shared_from_this<DirectSession> {
   Clock& clock() noexcept { return *clock_; }
   belay::Session handle();
   Queue& queue(std::uint32_t node);
+  LookupTable& table(std::uint32_t node);
   // Of a node that is a variable.
   Variable& variable(const Node& node) { return *variable_of_.at(node.id); }
   // The saved variables of the graph, sorted by name; local ones are not among them.
@@ -155,8 +162,9 @@ class DirectSession : public std::enable_shared_from_this<DirectSession> {
   void check_ports(FetchSet& set);
   void execute(PlanState& state, const RunRequest& request);
   void run_stage(PlanState& state, std::uint32_t stage, const RunRequest& request, const CancelToken& cancel);
+  void find_context(PlanState& state) const;
   void run_program(Program& program, PlanState& state, const RunRequest& request);
-  void run_host_steps(PlanState& state, std::uint32_t stage, const CancelToken& cancel);
+  void run_host_steps(PlanState& state, std::uint32_t stage, const RunRequest& request, const CancelToken& cancel);
   void bind_feeds(PlanState& state, const RunRequest& request);
   Program& program_for(PlanState& state, std::uint32_t stage);
   void check_initialized(const PlanState& state, std::uint32_t stage) const;
@@ -172,6 +180,7 @@ class DirectSession : public std::enable_shared_from_this<DirectSession> {
   CancellationSource cancellation_;
   std::atomic<bool> closed_{false};
   std::unordered_map<std::uint32_t, std::unique_ptr<Queue>> queues_;
+  std::unordered_map<std::uint32_t, std::unique_ptr<LookupTable>> tables_;
   std::unordered_map<std::uint32_t, Variable*> variable_of_;  // by node
   std::vector<Variable*> variables_;
   Variable* global_step_ = nullptr;

@@ -259,7 +259,7 @@ void Program::run_traced(const SlotMask& mask, const StepContext& context, Clock
               static_cast<std::size_t>(count_of(own_dims_[own_index_[v]].second)) * dtype_size(plan_.values[v].dtype);
       const bool fused = step.members.size() > 1;
       stats.push_back({step.node->name, fused ? "Fused" + step.node->op->name : step.node->op->name, start,
-                       clock.monotonic_ns(), bytes});
+                       clock.monotonic_ns(), bytes, step.node->id});
     }
   } catch (const Error& e) {
     fail_in(at, e);

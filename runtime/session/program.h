@@ -26,6 +26,7 @@ struct NodeStats {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
   std::size_t output_bytes = 0;
+  std::uint32_t node = 0;
 };
 
 // One bit per fetch slot.

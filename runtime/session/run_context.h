@@ -9,12 +9,15 @@
 namespace belay::runtime {
 
 class DirectSession;
+struct RunMetadata;
 
 struct RunContextState {
   DirectSession* session = nullptr;
-  belay_run_args original = {};  // the caller's fetches and feeds
+  belay_run_args original = {};  // the caller's fetches, feeds and options
   bool stop_requested = false;
-  std::string stop_reason;  // the first one
+  std::string stop_reason;                     // the first one
+  const RunMetadata* metadata = nullptr;       // of the run, in after_run; null: not traced
+  std::vector<belay_node_stats> node_stats{};  // the same as it crosses, made when a hook asks for it
 };
 
 inline belay_run* to_handle(RunContextState* run) noexcept { return reinterpret_cast<belay_run*>(run); }

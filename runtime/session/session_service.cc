@@ -77,6 +77,18 @@ std::int32_t run_original_args(belay_run* r, belay_run_args* args, belay_status*
   return BELAY_OK;
 }
 
+std::int32_t run_node_stats(belay_run* r, const belay_node_stats** stats, std::uint64_t* n, belay_status* status) {
+  return guard(status, [&] {
+    RunContextState& state = from_handle(r);
+    if (state.node_stats.empty() && state.metadata != nullptr)
+      for (const NodeStats& s : state.metadata->nodes)
+        state.node_stats.push_back(
+            {detail::str(s.name), detail::str(s.op), s.start_ns, s.end_ns, s.output_bytes, s.node, 0});
+    *stats = state.node_stats.data();
+    *n = state.node_stats.size();
+  });
+}
+
 constexpr belay_session_api kSessionApi{sizeof(belay_session_api),
                                         0,
                                         run,
@@ -90,7 +102,8 @@ constexpr belay_session_api kSessionApi{sizeof(belay_session_api),
                                         run_session,
                                         run_request_stop,
                                         run_stop_requested,
-                                        run_original_args};
+                                        run_original_args,
+                                        run_node_stats};
 
 std::int32_t should_stop(belay_coordinator* c) { return c != nullptr && from_handle(c).should_stop() ? 1 : 0; }
 

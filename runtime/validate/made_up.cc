@@ -26,7 +26,7 @@ OptionValue make_up(const OptionInfo& option) {
     case OptionType::kFloat: return option.list ? OptionValue(std::vector<double>{number}) : OptionValue(number);
     case OptionType::kString:
     case OptionType::kPath: return option.list ? OptionValue(std::vector<std::string>{text}) : OptionValue(text);
-    case OptionType::kTable: break;
+    case OptionType::kTable: return OptionValue(number);
   }
   return OptionValue();
 }
@@ -75,9 +75,12 @@ ChosenOptions choose_options(const PluginInfo& plugin, const std::vector<std::st
   PluginUse use = read_plugin_use(root, plugin.name, PluginTable::kHook, {directory, environment, problems, known});
   ChosenOptions chosen;
   for (const OptionInfo& option : plugin.options) {
-    const auto given = [&](const PluginOption& o) { return o.key == option.name; };
+    const std::string below = option.name + ".";
+    const auto given = [&](const PluginOption& o) { return o.key == option.name || o.key.starts_with(below); };
     if (!option.required || std::any_of(use.options.begin(), use.options.end(), given)) continue;
-    use.options.push_back({option.name, make_up(option), {}, {}});
+    // Of a table: one entry, by the name that every model has.
+    const std::string key = option.type == OptionType::kTable ? below + "loss" : option.name;
+    use.options.push_back({key, make_up(option), {}, {}});
     chosen.made_up.push_back(option.name);
   }
   const OptionValues values = check_options(plugin, use, {directory, environment}, problems);

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "belay/plugin.h"
-#include "runtime/data/fifo_queue.h"
+#include "runtime/data/make_queue.h"
 #include "runtime/loader/host.h"
 #include "runtime/loader/registry.h"
 #include "tests/session/session_fixture.h"

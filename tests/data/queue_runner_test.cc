@@ -1,6 +1,6 @@
 #include "runtime/data/queue_runner.h"
 
-#include "runtime/data/fifo_queue.h"
+#include "runtime/data/make_queue.h"
 #include "tests/session/session_fixture.h"
 
 namespace belay::runtime::testing {

@@ -182,6 +182,7 @@ TEST_F(ExitStatus, HundredAndTwentyFourWithoutProgressAfterAWarningAndAllStacks)
       1u)
       << r.err;
   EXPECT_GE(lines_with(r.err, "thread ").size(), 2u) << r.err;
+  EXPECT_GE(lines_with(r.err, "trouble.so(").size(), 1u) << "the stack of the one that hangs: " << r.err;
 }
 
 TEST_F(ExitStatus, ASignalSavesTheStateAndIsSeenByTheParent) {

@@ -88,7 +88,6 @@ class Evaluation : public MonitoredTest {
     return evaluate(*ops, environment, *model, input, trained, keep_going);
   }
 
-  Registry registry;
   CallMonitor input_monitor;
   std::shared_ptr<InputFeed> input;
   PluginInstance* model = nullptr;

@@ -14,6 +14,8 @@ struct EventFiles {
   int files = 0;
   int graphs = 0;
   std::map<std::string, std::vector<std::int64_t>> steps;                       // of the values, by tag
+  std::map<std::string, std::vector<float>> values;                             // of scalars, by tag
+  std::vector<std::string> checkpoints;                                         // paths in the session log
   std::map<pb::SessionLog::SessionStatus, std::vector<std::int64_t>> sessions;  // steps of the log, by status
 };
 
@@ -27,7 +29,12 @@ inline EventFiles read_event_files(const std::string& path) {
     for (pb::Event event; events.next(event);) {
       if (event.has_graph_def()) ++found.graphs;
       if (event.has_session_log()) found.sessions[event.session_log().status()].push_back(event.step());
-      for (const pb::Summary::Value& value : event.summary().value()) found.steps[value.tag()].push_back(event.step());
+      if (event.session_log().status() == pb::SessionLog::CHECKPOINT)
+        found.checkpoints.push_back(event.session_log().checkpoint_path());
+      for (const pb::Summary::Value& value : event.summary().value()) {
+        found.steps[value.tag()].push_back(event.step());
+        found.values[value.tag()].push_back(value.simple_value());
+      }
     }
   }
   return found;

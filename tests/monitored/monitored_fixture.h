@@ -13,8 +13,9 @@
 #include "belay/ops/math.h"
 #include "belay/ops/queues.h"
 #include "belay/ops/variables.h"
-#include "runtime/data/fifo_queue.h"
+#include "runtime/data/make_queue.h"
 #include "runtime/loader/instance.h"
+#include "runtime/loader/registry.h"
 #include "runtime/monitored/host_services.h"
 #include "runtime/monitored/run_environment.h"
 #include "runtime/monitored/session_hook.h"
@@ -35,6 +36,7 @@ class MonitoredTest : public ::testing::Test {
         g(graph.handle()),
         services(*log, clock, "", 42) {
     add_session_services(services);
+    services.set_context(&environment);
   }
 
   template <class T>
@@ -72,6 +74,7 @@ class MonitoredTest : public ::testing::Test {
   HostServices services;
   CallMonitor monitor;
   Timeline timeline;
+  Registry registry;  // its plugins outlive their instances
   PluginInstances instances;
   HookSet hooks;
 };

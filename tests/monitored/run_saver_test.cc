@@ -220,6 +220,19 @@ TEST_F(Savers, WhatAHookRaisesBeforeASaveIsThrown) {
   EXPECT_THAT(checkpoints(), IsEmpty());
 }
 
+class LosesItsState final : public Hook {
+ public:
+  void save_state(StateWriter&) const override { fail(Code::kInternal, "lost it"); }
+};
+
+TEST_F(Savers, AHookThatCannotGiveItsStateIsNoFailedSaveButAFailedHook) {
+  add_hook("a", std::make_unique<LosesItsState>());
+  const auto saver = make_saver();  // goes on after a failed save
+  saver->request();
+  EXPECT_EQ(error_of([&] { saver->at_boundary(*session, hooks); }), "INTERNAL: hook \"a\" in save_state: lost it");
+  EXPECT_THAT(checkpoints(), IsEmpty());
+}
+
 // The states of hooks are those of before the first end: what an end does to a hook is not of the checkpoint's moment.
 TEST_F(Savers, InTheEndARequestIsServedAtOnceWithTheStatesOfBefore) {
   Probe& first = add_probe("first");

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "plugins/default_plugins.h"
-#include "runtime/loader/registry.h"
 #include "runtime/monitored/run_directory.h"
 #include "runtime/monitored/run_saver.h"
 #include "tests/monitored/monitored_fixture.h"
@@ -44,7 +43,6 @@ class SaverTest : public MonitoredTest {
 
   TempDir temp;
   RunDirectory run;
-  Registry registry;
   PluginInstance* codec = nullptr;
 };
 

@@ -74,6 +74,35 @@ TEST_F(SessionHookTest, WithOnErrorDisableTheHookIsLeftOutFromThenOn) {
       << log_text;
 }
 
+TEST_F(SessionHookTest, EachCallbackMayFailAndIsThenNamedOrLeftOut) {
+  DirectSession& session = open();
+  const std::map<std::string, std::function<void()>> phases = {
+      {"begin", [&] { begin(); }},
+      {"load_state", [&] { hooks.load_states({}, *log); }},
+      {"after_create_session", [&] { hooks.after_create_session(session); }},
+      {"before_save", [&] { hooks.before_save(session, 7); }},
+      {"after_save", [&] { hooks.after_save(session, 7); }},
+      {"end", [&] { hooks.end(session); }},
+  };
+  for (const auto& [callback, phase] : phases) {
+    for (const OnHookError policy : {OnHookError::kStop, OnHookError::kDisable}) {
+      hooks = HookSet();
+      add_probe("x", policy).in[callback] = [] { throw std::runtime_error("boom"); };
+      add_probe("y");
+      new_events();
+      const std::string error = error_of(phase);
+      if (policy == OnHookError::kStop) {
+        EXPECT_EQ(error, "UNKNOWN: hook \"x\" in " + callback + ": boom");
+        EXPECT_EQ(new_events().size(), 1u) << callback << ": the phase goes on";
+      } else {
+        EXPECT_EQ(error, "no error");
+        EXPECT_EQ(new_events().size(), 2u) << callback << ": the phase ends";
+        EXPECT_EQ(hooks.disabled(), (std::vector<std::string>{"hook \"x\""})) << callback;
+      }
+    }
+  }
+}
+
 TEST_F(SessionHookTest, CodesThatSteerTheSessionAreNeverTakenForAFailureOfTheHook) {
   struct Case {
     Code code;

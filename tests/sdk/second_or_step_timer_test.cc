@@ -19,48 +19,12 @@ using std::chrono::seconds;
 constexpr auto kNoSeconds = std::nullopt;
 constexpr auto kNoSteps = std::nullopt;
 
-TEST(SecondOrStepTimer, NeedsAPeriod) {
-  EXPECT_EQ(belay::testing::error_of([] { SecondOrStepTimer(kNoSeconds, kNoSteps); }),
-            "INVALID_ARGUMENT: give a period: either seconds or steps");
-}
-
-TEST(SecondOrStepTimer, ADefaultOneNeverTriggers) {
-  SecondOrStepTimer timer;
-  EXPECT_FALSE(timer.should_trigger_for_step(1, seconds(0)));
-  EXPECT_FALSE(timer.last_triggered_step().has_value());
-  EXPECT_FALSE(timer.update_last_triggered_step(1, seconds(0)).has_value());
-}
-
-TEST(SecondOrStepTimer, TriggersEveryThreeSteps) {
-  SecondOrStepTimer timer(kNoSeconds, 3);
-  EXPECT_TRUE(timer.should_trigger_for_step(1, seconds(0)));
-  timer.update_last_triggered_step(1, seconds(0));
-  EXPECT_EQ(timer.last_triggered_step(), 1);
-  for (const std::int64_t step : {1, 2, 3}) EXPECT_FALSE(timer.should_trigger_for_step(step, seconds(1000))) << step;
-  EXPECT_TRUE(timer.should_trigger_for_step(4, seconds(0)));
-  EXPECT_TRUE(timer.should_trigger_for_step(5, seconds(0)));
-}
-
 TEST(SecondOrStepTimer, TriggersEverySecondAndOncePerStep) {
   SecondOrStepTimer timer(1.0, kNoSteps);
   timer.update_last_triggered_step(1, seconds(10));
   EXPECT_FALSE(timer.should_trigger_for_step(2, milliseconds(10999)));
   EXPECT_TRUE(timer.should_trigger_for_step(2, seconds(11)));
   EXPECT_FALSE(timer.should_trigger_for_step(1, seconds(11)));
-}
-
-TEST(SecondOrStepTimer, WithBothPeriodsEitherTriggers) {
-  SecondOrStepTimer timer(10.0, 100);
-  timer.update_last_triggered_step(1, seconds(0));
-  EXPECT_FALSE(timer.should_trigger_for_step(100, seconds(9)));
-  EXPECT_TRUE(timer.should_trigger_for_step(2, seconds(10)));
-  EXPECT_TRUE(timer.should_trigger_for_step(101, seconds(0)));
-}
-
-TEST(SecondOrStepTimer, AskingChangesNothing) {
-  SecondOrStepTimer timer(kNoSeconds, 3);
-  for (int i = 0; i < 3; ++i) EXPECT_TRUE(timer.should_trigger_for_step(7, seconds(0)));
-  EXPECT_FALSE(timer.last_triggered_step().has_value());
 }
 
 TEST(SecondOrStepTimer, TellsWhatPassedSinceTheLastTime) {
@@ -70,29 +34,6 @@ TEST(SecondOrStepTimer, TellsWhatPassedSinceTheLastTime) {
   ASSERT_TRUE(elapsed.has_value());
   EXPECT_EQ(elapsed->steps, 4);
   EXPECT_EQ(elapsed->seconds, 2.5);
-}
-
-TEST(SecondOrStepTimer, ResetForgets) {
-  SecondOrStepTimer timer(kNoSeconds, 3);
-  timer.update_last_triggered_step(1, seconds(10));
-  timer.reset();
-  EXPECT_TRUE(timer.should_trigger_for_step(1, seconds(10)));
-  EXPECT_FALSE(timer.update_last_triggered_step(1, seconds(10)).has_value());
-}
-
-TEST(SecondOrStepTimer, ReadsTheHostsClockOnlyForSeconds) {
-  FakeHost fake;
-  const belay::Host host(fake.api(), fake.raw());
-  SecondOrStepTimer timer(2.0, kNoSteps);
-  timer.update_last_triggered_step(1, host.monotonic());
-  EXPECT_FALSE(timer.should_trigger_for_step(2, host));
-  fake.clock.advance(2);
-  EXPECT_TRUE(timer.should_trigger_for_step(2, host));
-
-  SecondOrStepTimer by_steps(kNoSeconds, 2);
-  by_steps.update_last_triggered_step(1, host.monotonic());
-  EXPECT_FALSE(by_steps.should_trigger_for_step(2, host));
-  EXPECT_TRUE(by_steps.should_trigger_for_step(3, host));
 }
 
 TEST(SecondOrStepTimer, TheLargestPeriodsDoNotOverflow) {

@@ -2,8 +2,8 @@
 
 #include "runtime/checkpoint/saver_directory.h"
 #include "runtime/checkpoint/saver_tensors.h"
-#include "runtime/data/fifo_queue.h"
 #include "runtime/data/input_service.h"
+#include "runtime/data/make_queue.h"
 #include "runtime/graph/graph_service.h"
 #include "runtime/loader/search.h"
 #include "runtime/manifest/parse.h"
@@ -46,6 +46,7 @@ LinkedRun::LinkedRun(const std::string& manifest, const std::vector<const belay_
   services_.add("checkpoint", checkpoint_service());
   services_.add("events", events_service());
   services_.add("state", state_service());
+  services_.set_context(&environment_);
   services_.set_context(&events_);
 
   PluginInstance& input = create(resolved_.inputs.at("train"), input_monitor_);

@@ -35,6 +35,20 @@ TEST(MadeUp, RequiredOptionsThatNobodyGaveGetAValueWithinTheirLimits) {
   EXPECT_EQ(chosen.made_up, (std::vector<std::string>{"n", "rates", "from", "mode"}));
 }
 
+TEST(MadeUp, ATableGetsAnEntryUnlessItHasOne) {
+  PluginInfo info;
+  info.name = "x";
+  OptionInfo feeds;
+  feeds.name = "feeds";
+  feeds.type = OptionType::kTable;
+  feeds.required = true;
+  info.options.push_back(feeds);
+  Diagnostics problems;
+  EXPECT_EQ(choose_options(info, {}, problems).made_up, std::vector<std::string>{"feeds"});
+  EXPECT_EQ(choose_options(info, {"feeds.accuracy=0.5"}, problems).made_up, std::vector<std::string>{});
+  EXPECT_EQ(problems.text(), "");
+}
+
 TEST(MadeUp, WithAllGivenNothingIsMadeUp) {
   Diagnostics problems;
   const ChosenOptions chosen =

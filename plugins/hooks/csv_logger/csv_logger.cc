@@ -50,7 +50,7 @@ class CsvFile {
     if (got != first.size() || first != header_) {
       errno = 0;
       fail("has other columns than '" + header_.substr(0, header_.size() - 1) +
-           "'; give this run's 'tensors' or another 'file'");
+           "'; give this run's 'tensors' or another 'output_file'");
     }
     if (ftruncate(fileno(file_.get()), bytes) != 0 || std::fseek(file_.get(), 0, SEEK_END) != 0)
       fail("cannot be cut to the last checkpoint");
@@ -88,14 +88,14 @@ class CsvLogger final : public belay::Hook {
  public:
   struct Options {
     belay::List<belay::Str> tensors;
-    belay::Str file = "metrics.csv";
+    belay::Str output_file = "metrics.csv";
     std::int64_t every_n_steps = 100;
   };
   static constexpr auto about = belay::about(
       "csv_logger", "Writes scalars into a CSV file in the run directory, a line every so many steps",
       belay::option("tensors", &Options::tensors, "the scalars, a column each behind the column global_step")
           .required(),
-      belay::option("file", &Options::file, "the file's name in the run directory"),
+      belay::option("output_file", &Options::output_file, "the file's name in the run directory"),
       belay::option("every_n_steps", &Options::every_n_steps, "write every so many steps").min(1));
 
   explicit CsvLogger(const Options& o) : timer_({}, o.every_n_steps), file_(path(o), header(o)) {
@@ -158,9 +158,9 @@ class CsvLogger final : public belay::Hook {
   std::string path(const Options& o) const {
     if (o.tensors.begin() == o.tensors.end())
       belay::fail(Code::kInvalidArgument, "'tensors' is empty; name what to write");
-    const std::string file = o.file.string();
+    const std::string file = o.output_file.string();
     if (file.empty() || file.find('/') != std::string::npos)
-      belay::fail(Code::kInvalidArgument, "'file' is the name of a file in the run directory, without '/'");
+      belay::fail(Code::kInvalidArgument, "'output_file' is the name of a file in the run directory, without '/'");
     const std::string directory = host().run_directory();
     if (directory.empty())
       belay::fail(Code::kInvalidArgument,

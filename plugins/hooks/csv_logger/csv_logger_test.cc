@@ -52,8 +52,8 @@ TEST_F(CsvLogger, RefusesUnusableOptions) {
   const Case cases[] = {
       {{}, "INVALID_ARGUMENT: 'tensors' is required"},
       {{{"tensors", Texts{}}}, "INVALID_ARGUMENT: 'tensors' is empty; name what to write"},
-      {{{"tensors", Texts{"loss"}}, {"file", "../x.csv"}},
-       "INVALID_ARGUMENT: 'file' is the name of a file in the run directory, without '/'"},
+      {{{"tensors", Texts{"loss"}}, {"output_file", "../x.csv"}},
+       "INVALID_ARGUMENT: 'output_file' is the name of a file in the run directory, without '/'"},
       {{{"tensors", Texts{"loss"}}, {"every_n_steps", 0}}, "INVALID_ARGUMENT: 'every_n_steps' is 0, must be >= 1"},
   };
   for (const Case& c : cases) EXPECT_EQ(error_of([&] { HookDriver hook(module(), c.options); }), c.error);
@@ -106,7 +106,7 @@ TEST_F(CsvLogger, AFileThatIsNotTheRunsOwnIsLeftAlone) {
               started({{"tensors", Texts{"accuracy"}}}, &state, 3);
             }),
             "FAILED_PRECONDITION: csv_logger: '" + folder.file("metrics.csv") +
-                "' has other columns than 'global_step,accuracy'; give this run's 'tensors' or another 'file'");
+                "' has other columns than 'global_step,accuracy'; give this run's 'tensors' or another 'output_file'");
   folder.write("metrics.csv", "global_step,loss\n");
   EXPECT_EQ(error_of([&] { started(options, &state, 3); }),
             "FAILED_PRECONDITION: csv_logger: '" + folder.file("metrics.csv") + "' has lost lines: 17 of " +

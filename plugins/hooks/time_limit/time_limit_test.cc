@@ -40,6 +40,15 @@ TEST(TimeLimit, StopsAfterTheStepInWhichTheTimeIsOver) {
   EXPECT_EQ(step_of(*hook, 0.5).stop_reason, "trained for 1.25 s (seconds = 1 s)");
 }
 
+// TensorFlow's hook that stops after so many seconds (TAE-23): 1000 s, runs at 0, 500, 900 and 1100 s.
+TEST(TimeLimit, TAE_23_TheFirstRunBehindTheLimitStops) {
+  const auto hook = started({{"seconds", 1000.0}});
+  EXPECT_FALSE(step_of(*hook, 0).stop_asked);
+  EXPECT_FALSE(step_of(*hook, 500).stop_asked);
+  EXPECT_FALSE(step_of(*hook, 400).stop_asked);
+  EXPECT_EQ(step_of(*hook, 200).stop_reason, "trained for 1100 s (seconds = 1000 s)");
+}
+
 TEST(TimeLimit, TimeBeforeTheFirstSessionDoesNotCount) {
   HookDriver hook(module(), {{"seconds", 1.0}});
   hook.begin();

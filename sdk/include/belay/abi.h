@@ -73,6 +73,7 @@ extern "C" {
 #define BELAY_UNAUTHENTICATED 16
 #define BELAY_STOP 100     /* StopIteration: ends the loop, no error */
 #define BELAY_DIVERGED 101 /* NaN or infinity, or a limit passed: training cannot go on from these values */
+#define BELAY_SKIP 102     /* from before_save: this checkpoint is not to be written; elsewhere an error as any other */
 
 /* ---- value types ---------------------------------------------------------------------------------------------------- */
 
@@ -302,6 +303,18 @@ typedef struct belay_variable_info {
   int32_t initialized;
 } belay_variable_info;
 
+/* What one node did in a run that was traced. Times are the host's monotonic clock. Of nodes that were computed together
+ * one stands for all, and its `op` begins with "Fused". `name` and `op` are owned by the graph. */
+typedef struct belay_node_stats {
+  belay_str name;
+  belay_str op;
+  int64_t start_ns;
+  int64_t end_ns;
+  uint64_t output_bytes; /* of memory that the run itself holds for its outputs */
+  uint32_t node;
+  uint32_t reserved;
+} belay_node_stats;
+
 /* "session". run and the result calls are [any]; the rest is [session]. */
 typedef struct belay_session_api {
   uint32_t struct_size;
@@ -321,8 +334,11 @@ typedef struct belay_session_api {
   belay_session* (*run_session)(belay_run* run);
   void (*run_request_stop)(belay_run* run, belay_str reason);
   int32_t (*run_stop_requested)(belay_run* run);
-  /* The caller's own fetches and feeds, without those of the hooks. */
+  /* The caller's own fetches, feeds and options, without those of the hooks. */
   int32_t (*run_original_args)(belay_run* run, belay_run_args* args, belay_status* status);
+  /* In after_run: what the nodes did, in the order of their start; none unless a hook or the caller asked for a trace
+   * level. Valid until after_run returns. */
+  int32_t (*run_node_stats)(belay_run* run, const belay_node_stats** stats, uint64_t* n, belay_status* status);
 } belay_session_api;
 
 /* "coordinator". All [any]. */
@@ -471,7 +487,8 @@ typedef struct belay_hook_api {
   int32_t (*before_run)(void* self, belay_run* run, belay_run_args* args, belay_status* status);
   int32_t (*after_run)(void* self, belay_run* run, const belay_run_values* values, belay_status* status);
   int32_t (*end)(void* self, belay_session* session, belay_status* status);
-  /* Around every checkpoint that the host writes. after_save: *stop = 1 asks the session to stop. */
+  /* Around every checkpoint that the host writes. before_save: BELAY_SKIP leaves this one out, with a line in the log and
+   * without after_save. after_save: *stop = 1 asks the session to stop. */
   int32_t (*before_save)(void* self, belay_session* session, int64_t step, belay_status* status);
   int32_t (*after_save)(void* self, belay_session* session, int64_t step, int32_t* stop, belay_status* status);
   int32_t (*on_error)(void* self, int32_t code, belay_str message, belay_status* status);

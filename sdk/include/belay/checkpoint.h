@@ -21,6 +21,10 @@ inline void save_checkpoint(const Host& host) {
   status.check(host.services().checkpoint.save(host.raw(), status));
 }
 
+// In before_save: this checkpoint is not to be written (the reason goes into the log), and training goes on. Hooks
+// after this one are not asked, and no after_save follows.
+[[noreturn]] inline void skip_checkpoint(const std::string& reason) { fail(Code::kSkip, reason); }
+
 // The newest whole checkpoint of a run directory; empty where there is none.
 inline std::string latest_checkpoint(const Host& host, std::string_view directory) {
   belay_str path{};

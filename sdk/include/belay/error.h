@@ -35,6 +35,7 @@ enum class Code : std::int32_t {
   kUnauthenticated = BELAY_UNAUTHENTICATED,
   kStop = BELAY_STOP,
   kDiverged = BELAY_DIVERGED,
+  kSkip = BELAY_SKIP,
 };
 
 class Error : public std::runtime_error {
@@ -71,6 +72,7 @@ inline const char* code_name(Code code) noexcept {
     case Code::kUnauthenticated: return "UNAUTHENTICATED";
     case Code::kStop: return "STOP";
     case Code::kDiverged: return "DIVERGED";
+    case Code::kSkip: return "SKIP";
   }
   return "INTERNAL";
 }

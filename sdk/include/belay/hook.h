@@ -126,7 +126,8 @@ class Hook : public Plugin {
   virtual void after_run(RunContext& run, const RunValues& values) { (void)run, (void)values; }
   virtual void end(Session& session) { (void)session; }
 
-  // Round every checkpoint. after_save: true asks the session to stop.
+  // Round every checkpoint: TensorFlow's saver listeners. before_save may refuse it (skip_checkpoint in checkpoint.h);
+  // after_save: true asks the session to stop.
   virtual void before_save(Session& session, std::int64_t step) { (void)session, (void)step; }
   virtual bool after_save(Session& session, std::int64_t step) {
     (void)session, (void)step;

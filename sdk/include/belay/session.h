@@ -6,6 +6,7 @@
 //   Coordinator  the stop flag and the threads of one session.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
@@ -60,6 +61,20 @@ class RawRunOptions {
   std::vector<std::string> texts_;
   std::vector<belay_str> watches_;
 };
+
+// And back, as what it points at is only borrowed.
+inline RunOptions run_options(const belay_run_options* raw) {
+  RunOptions o;
+  if (raw == nullptr) return o;
+  o.trace_level = static_cast<RunOptions::Trace>(raw->trace_level);
+  o.output_partition_graphs = raw->output_partition_graphs != 0;
+  o.timeout_ms = raw->timeout_ms;
+  o.inter_op_thread_pool = raw->inter_op_thread_pool;
+  o.report_tensor_allocations_upon_oom = raw->report_tensor_allocations_upon_oom != 0;
+  for (std::uint64_t i = 0; i < raw->n_debug_tensor_watches; ++i)
+    o.debug_tensor_watches.emplace_back(view(raw->debug_tensor_watches[i]));
+  return o;
+}
 
 // What a host's function gave. One that the host lacks gives null, which nobody must be handed.
 template <class T>
@@ -308,29 +323,68 @@ class Session {
   belay_session* self_;
 };
 
+// What one node did in a traced run; see belay_node_stats. Views of the graph's own texts.
+struct NodeStats {
+  std::string_view name;
+  std::string_view op;
+  std::chrono::nanoseconds start;
+  std::chrono::nanoseconds end;
+  std::uint64_t output_bytes;
+  Output output;  // the node's first one
+};
+
 class RunContext {
  public:
   RunContext(const detail::Services* services, belay_run* self) noexcept : s_(services), self_(self) {}
 
   // The raw session: runs through it trigger no hooks.
-  Session session() const {
-    return Session(s_, detail::given(s_->session.run_session(self_), "session.run_session"));
-  }
+  Session session() const { return Session(s_, detail::given(s_->session.run_session(self_), "session.run_session")); }
   // The session stops after this run's after_run calls. The reason is what the user reads at the end.
   void request_stop(std::string_view reason) { s_->session.run_request_stop(self_, detail::str(reason)); }
   bool stop_requested() const { return s_->session.run_stop_requested(self_) != 0; }
   // The caller's own fetches, without those of the hooks.
   std::vector<Output> original_fetches() const {
-    belay_run_args args{};
-    detail::Status status;
-    status.check(s_->session.run_original_args(self_, &args, status));
+    const belay_run_args args = original();
     const Graph g = session().graph();
     std::vector<Output> out;
     for (std::uint64_t i = 0; i < args.n_fetches; ++i) out.push_back(g.output(args.fetches[i]));
     return out;
   }
+  // What the caller feeds, without what the hooks do. The views live for the callback.
+  std::vector<std::pair<Output, TensorView>> original_feeds() const {
+    const belay_run_args args = original();
+    const Graph g = session().graph();
+    std::vector<std::pair<Output, TensorView>> out;
+    for (std::uint64_t i = 0; i < args.n_feeds; ++i)
+      out.emplace_back(g.output(args.feeds[i].output), TensorView(args.feeds[i].value));
+    return out;
+  }
+  // The caller's own options; what the hooks ask for is merged into a copy of them.
+  RunOptions original_options() const { return detail::run_options(original().options); }
+  // In after_run: what the nodes did, in the order of their start. Empty unless somebody asked for a trace level.
+  std::vector<NodeStats> node_stats() const {
+    const belay_node_stats* stats = nullptr;
+    std::uint64_t n = 0;
+    detail::Status status;
+    status.check(s_->session.run_node_stats(self_, &stats, &n, status));
+    const Graph g = session().graph();
+    const std::uint64_t serial = g.serial();
+    std::vector<NodeStats> out;
+    for (std::uint64_t i = 0; i < n; ++i)
+      out.push_back({detail::view(stats[i].name), detail::view(stats[i].op),
+                     std::chrono::nanoseconds(stats[i].start_ns), std::chrono::nanoseconds(stats[i].end_ns),
+                     stats[i].output_bytes, g.output({serial, stats[i].node, 0})});
+    return out;
+  }
 
  private:
+  belay_run_args original() const {
+    belay_run_args args{};
+    detail::Status status;
+    status.check(s_->session.run_original_args(self_, &args, status));
+    return args;
+  }
+
   const detail::Services* s_;
   belay_run* self_;
 };

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "belay/checkpoint.h"
 #include "belay/events.h"
 #include "belay/testing/allocations.h"
 #include "belay/testing/error_of.h"
@@ -281,6 +282,71 @@ TEST(HookDriver, FeedsAndOptionsAreSeen) {
   EXPECT_EQ(TensorView(result.fed.at("loss")).scalar<float>(), 2.5f);
   ASSERT_TRUE(result.options.has_value());
   EXPECT_EQ(result.options->trace_level, belay::RunOptions::Trace::kFull);
+}
+
+TEST(HookDriver, ATracedStepHasNodeStatsAndAnotherHasNone) {
+  class Tracer final : public belay::Hook {
+   public:
+    RunArgs before_run(RunContext&) override {
+      belay::RunOptions options;
+      options.trace_level = belay::RunOptions::Trace::kFull;
+      RunArgs args;
+      if (trace) args.options(options);
+      return args;
+    }
+    void after_run(RunContext& run, const RunValues&) override {
+      seen.clear();
+      for (const belay::NodeStats& node : run.node_stats())
+        seen.push_back(std::string(node.op) + " " + std::string(node.name) + " " + node.output.name() + " " +
+                       std::to_string((node.end - node.start).count()) + " ns " + std::to_string(node.output_bytes));
+    }
+    bool trace = false;
+    Texts seen;
+  };
+  Driven<Tracer> d;
+  d.driver->session().node_stats("loss", "Mean", 1, 1.5, 4);
+  d.driver->step();
+  EXPECT_TRUE(d.hook->seen.empty());
+  d.hook->trace = true;
+  d.driver->step();
+  EXPECT_EQ(d.hook->seen, Texts{"Mean loss loss:0 500000000 ns 4"});
+}
+
+TEST(HookDriver, ACheckpointThatBeforeSaveSkipsIsNotAmongTheSaves) {
+  class Choosy final : public belay::Hook {
+   public:
+    void before_save(Session&, std::int64_t step) override {
+      if (step == 1) belay::skip_checkpoint("not this one");
+    }
+    bool after_save(Session&, std::int64_t) override {
+      ++saves;
+      return false;
+    }
+    int saves = 0;
+  };
+  Driven<Choosy> d;
+  d.driver->step();
+  EXPECT_FALSE(d.driver->save());
+  d.driver->step();
+  d.driver->save();
+  EXPECT_EQ(d.driver->saves(), (std::vector<std::int64_t>{2}));
+  EXPECT_EQ(d.hook->saves, 1);
+}
+
+TEST(HookDriver, WaitsCanJumpToTheirDeadline) {
+  class Waiter final : public belay::Hook {
+   public:
+    RunArgs before_run(RunContext& run) override {
+      stopped = run.session().coordinator().wait_for_stop(std::chrono::hours(1));
+      return {};
+    }
+    bool stopped = true;
+  };
+  Driven<Waiter> d;
+  d.driver->host().clock.jump_over_waits();
+  d.driver->step();
+  EXPECT_FALSE(d.hook->stopped);
+  EXPECT_EQ(d.driver->host().clock.monotonic_ns(), 3'600'000'000'000);
 }
 
 TEST(HookDriver, TheCallersFetchesAreSeen) {

@@ -24,7 +24,8 @@ namespace detail {
 #define BELAY_SLOTS_session(X)                                                                                    \
   X(session, run) X(session, result_tensor) X(session, result_release) X(session, graph) X(session, variable_count) \
   X(session, variable_info) X(session, assign) X(session, coordinator) X(session, run_session)                      \
-  X(session, run_request_stop) X(session, run_stop_requested) X(session, run_original_args)
+  X(session, run_request_stop) X(session, run_stop_requested) X(session, run_original_args) \
+  X(session, run_node_stats)
 #define BELAY_SLOTS_coordinator(X)                                                                       \
   X(coordinator, should_stop) X(coordinator, request_stop) X(coordinator, wait_for_stop) X(coordinator, register_thread)
 #define BELAY_SLOTS_model(X) X(model, set)

@@ -52,6 +52,16 @@ inline QueueRef padding_fifo_queue(const Graph& g, std::int64_t capacity, const 
   NodeBuilder n = g.node("PaddingFIFOQueue", name);
   return {detail_queues::describe(n.attr("capacity", capacity), components).output(), components};
 }
+// Gives a random one of its elements; while it is open at least min_after_dequeue stay, so that there are some to
+// choose from. A training run that is fed by one resumes only approximately: a checkpoint does not hold what is in a
+// queue.
+inline QueueRef random_shuffle_queue(const Graph& g, std::int64_t capacity, std::int64_t min_after_dequeue,
+                                     const std::vector<QueueComponent>& components, std::int64_t seed = 0,
+                                     std::string_view name = {}) {
+  NodeBuilder n = g.node("RandomShuffleQueue", name);
+  n.attr("capacity", capacity).attr("min_after_dequeue", min_after_dequeue).attr("seed", seed);
+  return {detail_queues::describe(n, components).output(), components};
+}
 inline Output enqueue(const QueueRef& q, const std::vector<Output>& components, std::string_view name = {}) {
   NodeBuilder n = q.handle.graph().node("QueueEnqueue", name);
   return detail_queues::describe(n.in(q.handle).in(components), q.components).operation();

@@ -82,6 +82,8 @@ class FakeCoordinator {
     FakeCoordinator& self = from(raw);
     const std::int64_t start = self.host_.clock.monotonic_ns();
     std::unique_lock lock(self.mutex_);
+    if (!self.stop_ && timeout_ns > 0 && self.host_.clock.jumps_over_waits())
+      self.host_.clock.advance(static_cast<double>(timeout_ns) * 1e-9);
     while (!self.stop_ && (timeout_ns < 0 || self.host_.clock.monotonic_ns() - start < timeout_ns))
       self.changed_.wait_for(lock, std::chrono::milliseconds(1));  // the fake clock wakes nobody
     return self.stop_ ? 1 : 0;

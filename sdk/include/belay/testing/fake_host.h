@@ -34,12 +34,16 @@ class FakeClock {
  public:
   // [any] A plugin's threads may read while the test moves it.
   void advance(double seconds) { now_ns_ += static_cast<std::int64_t>(std::llround(seconds * 1e9)); }
+  // From now on a wait of the plugin's jumps to its deadline, instead of waiting until the test moves the clock.
+  void jump_over_waits() { jumps_ = true; }
+  bool jumps_over_waits() const { return jumps_; }
   std::int64_t monotonic_ns() const { return now_ns_; }
   std::int64_t wall_ns() const { return kStart + now_ns_; }
 
  private:
   static constexpr std::int64_t kStart = 1'600'000'000'000'000'000;  // 2020-09-13T12:26:40Z
   std::atomic<std::int64_t> now_ns_{0};
+  std::atomic<bool> jumps_{false};
 };
 
 class FakeHost {

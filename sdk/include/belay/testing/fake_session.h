@@ -121,27 +121,25 @@ class FakeSession {
     bool open = true;
     bool stop_asked = false;
     std::string stop_reason;
+    bool traced = false;
     belay_run* raw() noexcept { return reinterpret_cast<belay_run*>(this); }
   };
   Run& open_run(std::vector<belay_output> caller_fetches) {
-    return runs_seen_.emplace_back(Run{this, open_handle(), std::move(caller_fetches), true, false, {}});
+    return runs_seen_.emplace_back(Run{this, open_handle(), std::move(caller_fetches), true, false, {}, false});
+  }
+  // What a traced step's node_stats gives, by declared tensor; an untraced one's gives nothing.
+  void node_stats(std::string_view tensor, std::string op, double start_seconds, double end_seconds,
+                  std::uint64_t output_bytes = 0) {
+    const belay_output o = graph_.resolve(tensor);
+    const std::string full = graph_.name_of(o);
+    node_texts_.push_back({full.substr(0, full.rfind(':')), std::move(op)});
+    node_stats_.push_back({detail::str(node_texts_.back().first), detail::str(node_texts_.back().second),
+                           static_cast<std::int64_t>(start_seconds * 1e9), static_cast<std::int64_t>(end_seconds * 1e9),
+                           output_bytes, o.node, 0});
   }
   static void close_run(Run& run) noexcept {
     run.open = false;
     close_handle(run.session);
-  }
-
-  static RunOptions copy_options(const belay_run_options* o) {
-    RunOptions out;
-    if (o == nullptr) return out;
-    out.trace_level = static_cast<RunOptions::Trace>(o->trace_level);
-    out.output_partition_graphs = o->output_partition_graphs != 0;
-    out.timeout_ms = o->timeout_ms;
-    out.inter_op_thread_pool = o->inter_op_thread_pool;
-    out.report_tensor_allocations_upon_oom = o->report_tensor_allocations_upon_oom != 0;
-    for (std::uint64_t i = 0; i < o->n_debug_tensor_watches; ++i)
-      out.debug_tensor_watches.emplace_back(detail::view(o->debug_tensor_watches[i]));
-    return out;
   }
 
  private:
@@ -202,7 +200,7 @@ class FakeSession {
     for (std::uint64_t i = 0; i < args.n_fetches; ++i) run.fetches.push_back(graph_.name_of(args.fetches[i]));
     for (std::uint64_t i = 0; i < args.n_feeds; ++i)
       run.feeds.insert_or_assign(graph_.name_of(args.feeds[i].output), Tensor(TensorView(args.feeds[i].value)));
-    run.options = copy_options(args.options);
+    run.options = detail::run_options(args.options);
     return run;
   }
   static std::int32_t run(belay_session* raw, const belay_run_args* args, belay_result** result, belay_status* status) {
@@ -301,6 +299,14 @@ class FakeSession {
       *args = {run.caller_fetches.data(), run.caller_fetches.size(), nullptr, 0, nullptr};
     });
   }
+  static std::int32_t run_node_stats(belay_run* raw, const belay_node_stats** stats, std::uint64_t* n,
+                                     belay_status* status) {
+    return detail::guard(status, [&] {
+      const Run& run = require_open(raw, "run_node_stats");
+      *stats = run.owner->node_stats_.data();
+      *n = run.traced ? run.owner->node_stats_.size() : 0;
+    });
+  }
 
   static constexpr belay_session_api kSession{sizeof(belay_session_api),
                                               0,
@@ -315,7 +321,8 @@ class FakeSession {
                                               &FakeSession::run_session,
                                               &FakeSession::run_request_stop,
                                               &FakeSession::run_stop_requested,
-                                              &FakeSession::run_original_args};
+                                              &FakeSession::run_original_args,
+                                              &FakeSession::run_node_stats};
 
   FakeHost& host_;
   FakeGraph& graph_;
@@ -328,6 +335,8 @@ class FakeSession {
   std::deque<Variable> variables_;
   std::deque<Handle> handles_;
   std::deque<Run> runs_seen_;
+  std::deque<std::pair<std::string, std::string>> node_texts_;
+  std::vector<belay_node_stats> node_stats_;
 };
 
 }  // namespace testing

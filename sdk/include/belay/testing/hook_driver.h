@@ -174,11 +174,17 @@ class HookDriver {
     before_run(run, result);
     return result;
   }
-  // The host writes a checkpoint: before_save, save_state, after_save. True: the hook asks the session to stop.
+  // The host writes a checkpoint: before_save, save_state, after_save. True: the hook asks the session to stop. One
+  // that before_save skips is not among saves().
   bool save() {
     require_session("save");
     const SessionHandle handle(session_);
-    call("before_save", [&](belay_status* status) { return api_.before_save(self(), handle.raw(), step_, status); });
+    try {
+      call("before_save", [&](belay_status* status) { return api_.before_save(self(), handle.raw(), step_, status); });
+    } catch (const Error& e) {
+      if (e.code() != Code::kSkip) throw;
+      return false;
+    }
     saved_state_ = save_state();
     saves_.push_back(step_);
     host_.clock.advance(saving_seconds_);
@@ -349,7 +355,8 @@ class HookDriver {
       graph_.check_value(args.feeds[i].output, value);
       result.fed.insert_or_assign(graph_.name_of(args.feeds[i].output), std::move(value));
     }
-    if (args.options != nullptr) result.options = FakeSession::copy_options(args.options);
+    if (args.options != nullptr) result.options = detail::run_options(args.options);
+    run.traced = args.options != nullptr && args.options->trace_level > BELAY_TRACE_NONE;
     return fetches;
   }
   PassedValues& pass_values(const std::vector<belay_output>& fetches) {

@@ -1,4 +1,4 @@
-// What an error of a run does to a MonitoredSession, by its place and code (runtime/monitored/monitored_session.h).
+// What an error of a run does to a MonitoredSession, by its place and code: the table in section 1 of the contract.
 #include <memory>
 #include <string>
 #include <tuple>
@@ -45,7 +45,7 @@ const char* const kPlaces[] = {"before_run", "run", "after_run"};
 
 class PreemptedRun : public FailingRunTest, public ::testing::WithParamInterface<std::tuple<const char*, Code>> {};
 
-TEST_P(PreemptedRun, IsRepeatedOnANewSessionAndTheCallerSeesNothing) {
+TEST_P(PreemptedRun, PROSE_01_IsRepeatedOnANewSessionAndTheCallerSeesNothing) {
   const auto [callback, code] = GetParam();
   open_failing({callback, code});
   const std::shared_ptr<DirectSession> old = session().raw_session();
@@ -69,7 +69,7 @@ INSTANTIATE_TEST_SUITE_P(Matrix, PreemptedRun,
 
 class EndOfInput : public FailingRunTest, public ::testing::WithParamInterface<std::tuple<const char*, Code>> {};
 
-TEST_P(EndOfInput, EndsTheScopeCleanlyWithEnd) {
+TEST_P(EndOfInput, HOOK_05_EndsTheScopeCleanlyWithEnd) {
   const auto [callback, code] = GetParam();
   open_failing({callback, code});
   bool behind = false;
@@ -95,7 +95,7 @@ INSTANTIATE_TEST_SUITE_P(Matrix, EndOfInput,
 
 class OtherError : public FailingRunTest, public ::testing::WithParamInterface<std::tuple<const char*, Code>> {};
 
-TEST_P(OtherError, LeavesTheScopeWithOnErrorAndWithoutEnd) {
+TEST_P(OtherError, HOOK_05_LeavesTheScopeWithOnErrorAndWithoutEnd) {
   const auto [callback, code] = GetParam();
   open_failing({callback, code});
   const std::shared_ptr<DirectSession> raw = session().raw_session();

@@ -1,4 +1,4 @@
-#include "runtime/data/fifo_queue.h"
+#include "runtime/data/bounded_queue.h"
 
 #include <algorithm>
 #include <cstring>
@@ -59,53 +59,60 @@ DenseTensor stacked(const std::vector<QueueElement>& elements, std::size_t compo
 
 }  // namespace
 
-FifoQueue::FifoQueue(std::string name, std::string type, std::int64_t capacity, bool pads)
-    : name_(std::move(name)), type_(std::move(type)), capacity_(capacity), pads_(pads) {
-  ring_.resize(static_cast<std::size_t>(capacity_));
+BoundedQueue::BoundedQueue(Options options) : options_(std::move(options)) {
+  ring_.resize(static_cast<std::size_t>(options_.capacity));
   spares_.reserve(ring_.size() + 2);
 }
 
-void FifoQueue::enqueue(QueueElement element, const CancelToken& cancel) {
+void BoundedQueue::enqueue(QueueElement element, const CancelToken& cancel) {
   std::unique_lock lock(mutex_);
-  if (closed_) fail(Code::kCancelled, type_ + " '" + name_ + "' is closed");
-  cancel.wait(lock, not_full_, [&] { return size_ < capacity_ || cancel_pending_; });
-  if (cancel_pending_) fail(Code::kCancelled, type_ + " '" + name_ + "' is closed");
+  if (closed_) fail(Code::kCancelled, options_.type + " '" + options_.name + "' is closed");
+  cancel.wait(lock, not_full_, [&] { return size_ < options_.capacity || cancel_pending_; });
+  if (cancel_pending_) fail(Code::kCancelled, options_.type + " '" + options_.name + "' is closed");
   ring_[(first_ + static_cast<std::size_t>(size_)) % ring_.size()] = std::move(element);
   ++size_;
   not_empty_.notify_all();
 }
 
-QueueElement FifoQueue::take_first() {
+std::int64_t BoundedQueue::available() const {
+  return closed_ ? size_ : std::max<std::int64_t>(size_ - options_.min_after_dequeue, 0);
+}
+
+QueueElement BoundedQueue::take_next() {
+  const auto chosen = static_cast<std::size_t>(choose(size_));
+  if (chosen != 0) std::swap(ring_[first_], ring_[(first_ + chosen) % ring_.size()]);
   QueueElement element = std::move(ring_[first_]);
   first_ = (first_ + 1) % ring_.size();
   --size_;
   return element;
 }
 
-void FifoQueue::fail_empty(std::int64_t requested) const {
+void BoundedQueue::fail_empty(std::int64_t requested) const {
   if (error_) throw Error(*error_);
-  fail(Code::kOutOfRange, type_ + " '" + name_ + "' is closed and has insufficient elements (requested " +
-                              std::to_string(requested) + ", current size " + std::to_string(size_) + ")");
+  fail(Code::kOutOfRange, options_.type + " '" + options_.name +
+                              "' is closed and has insufficient elements (requested " + std::to_string(requested) +
+                              ", current size " + std::to_string(size_) + ")");
 }
 
-QueueElement FifoQueue::dequeue(const CancelToken& cancel) {
+QueueElement BoundedQueue::dequeue(const CancelToken& cancel) {
   std::unique_lock lock(mutex_);
-  cancel.wait(lock, not_empty_, [&] { return size_ > 0 || closed_; });
+  cancel.wait(lock, not_empty_, [&] { return available() > 0 || closed_; });
   if (size_ == 0) fail_empty(1);
-  QueueElement element = take_first();
+  QueueElement element = take_next();
   not_full_.notify_all();
   return element;
 }
 
-QueueElement FifoQueue::dequeue_many(std::int64_t n, bool at_most, const CancelToken& cancel) {
-  if (n < 1) fail(Code::kInvalidArgument, "queue '" + name_ + "': cannot dequeue " + std::to_string(n) + " elements");
+QueueElement BoundedQueue::dequeue_many(std::int64_t n, bool at_most, const CancelToken& cancel) {
+  if (n < 1)
+    fail(Code::kInvalidArgument, "queue '" + options_.name + "': cannot dequeue " + std::to_string(n) + " elements");
   std::vector<QueueElement> taken;
   std::unique_lock lock(mutex_);
   // More than the queue holds at once come in portions; the run's position is that of the last.
   while (static_cast<std::int64_t>(taken.size()) < n) {
-    cancel.wait(lock, not_empty_, [&] { return size_ > 0 || closed_; });
+    cancel.wait(lock, not_empty_, [&] { return available() > 0 || closed_; });
     if (size_ == 0) break;
-    taken.push_back(take_first());
+    taken.push_back(take_next());
     not_full_.notify_all();
   }
   const auto have = static_cast<std::int64_t>(taken.size());
@@ -121,13 +128,13 @@ QueueElement FifoQueue::dequeue_many(std::int64_t n, bool at_most, const CancelT
   lock.unlock();
   QueueElement out = spare();
   for (std::size_t c = 0; c < taken[0].components.size(); ++c)
-    out.components.push_back(stacked(taken, c, pads_, pool_.get(), name_));
+    out.components.push_back(stacked(taken, c, options_.pads, pool_.get(), options_.name));
   out.input = taken.back().input;
   out.position = taken.back().position;
   return out;
 }
 
-void FifoQueue::close(bool cancel_pending) {
+void BoundedQueue::close(bool cancel_pending) {
   const std::lock_guard lock(mutex_);
   closed_ = true;
   cancel_pending_ = cancel_pending_ || cancel_pending;
@@ -135,7 +142,7 @@ void FifoQueue::close(bool cancel_pending) {
   not_empty_.notify_all();
 }
 
-void FifoQueue::close_with_error(const Error& error) {
+void BoundedQueue::close_with_error(const Error& error) {
   const std::lock_guard lock(mutex_);
   if (!error_) error_ = error;
   closed_ = cancel_pending_ = true;
@@ -143,34 +150,29 @@ void FifoQueue::close_with_error(const Error& error) {
   not_empty_.notify_all();
 }
 
-bool FifoQueue::closed() const {
+bool BoundedQueue::closed() const {
   const std::lock_guard lock(mutex_);
   return closed_;
 }
 
-std::int64_t FifoQueue::size() const {
+std::int64_t BoundedQueue::size() const {
   const std::lock_guard lock(mutex_);
   return size_;
 }
 
-void FifoQueue::recycle(QueueElement element) {
+void BoundedQueue::recycle(QueueElement element) {
   element.components.clear();
   element.input = nullptr;
   const std::lock_guard lock(mutex_);
   if (spares_.size() < ring_.size() + 2) spares_.push_back(std::move(element));
 }
 
-QueueElement FifoQueue::spare() {
+QueueElement BoundedQueue::spare() {
   const std::lock_guard lock(mutex_);
   if (spares_.empty()) return {};
   QueueElement element = std::move(spares_.back());
   spares_.pop_back();
   return element;
-}
-
-std::unique_ptr<Queue> make_queue(const Node& node) {
-  return std::make_unique<FifoQueue>(node.name, node.op->name, node.attrs.integer("capacity"),
-                                     node.op->name == "PaddingFIFOQueue");
 }
 
 }  // namespace belay::runtime

@@ -1,0 +1,98 @@
+#include <belay/hooks/final_ops.h>
+#include <belay/plugin.h>
+#include <belay/table_tensor.h>
+#include <belay/tensor_text.h>
+
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using belay::Code;
+using nlohmann::json;
+
+json element(const belay::TensorView& t, std::size_t i) {
+  if (t.dtype() == belay::DType::kString) return std::string(t.text(i));
+  if (t.dtype() == belay::DType::kBool) return t.number(i) != 0;
+  if (t.dtype() == belay::DType::kInt64) return t.data<const std::int64_t>()[i];
+  const double v = t.number(i);
+  if (std::isfinite(v)) return v;
+  return std::isnan(v) ? "NaN" : v > 0 ? "Infinity" : "-Infinity";  // JSON has no number for them
+}
+
+// Lists in lists, row by row.
+json nested(const belay::TensorView& t, std::int32_t axis, std::size_t& next) {
+  if (axis == t.rank()) return element(t, next++);
+  json list = json::array();
+  for (std::int64_t i = 0; i < t.dim(axis); ++i) list.push_back(nested(t, axis + 1, next));
+  return list;
+}
+
+class FinalOps final : public belay::FinalOps {
+ public:
+  struct Options {
+    belay::List<belay::Str> ops;
+    belay::Table feeds;
+    belay::Str output_file = "final_ops.json";
+  };
+  static constexpr auto about = belay::about(
+      "final_ops", "Runs operations once when the run ends, logs their values and writes them into a JSON file",
+      belay::option("ops", &Options::ops, "names of tensors or operations; none: nothing happens"),
+      belay::option("feeds", &Options::feeds, "name of a tensor = its value in that run, a list row by row"),
+      belay::option("output_file", &Options::output_file, "the file's name in the run directory; empty: no file"));
+
+  explicit FinalOps(const Options& o) : o_(o) {
+    if (o.output_file.view().find('/') != std::string_view::npos)
+      belay::fail(Code::kInvalidArgument, "'output_file' is '" + o.output_file.string() + "'; give a name without '/'");
+  }
+
+  void begin(belay::Graph& graph) override {
+    std::vector<belay::Output> ops;
+    Feeds feeds;
+    for (const belay::Str& name : o_.ops) ops.push_back(graph.find(name));
+    for (std::size_t i = 0; i < o_.feeds.size(); ++i) {
+      const belay::Output output = graph.find(o_.feeds.key(i));
+      feeds.emplace_back(output, belay::table_tensor(o_.feeds, i, output));
+    }
+    set_ops(std::move(ops), std::move(feeds));
+  }
+
+  void end(belay::Session& session) override {
+    belay::FinalOps::end(session);
+    if (values().empty()) return;
+    json content = json::object();
+    for (std::size_t i = 0; i < values().size(); ++i) {
+      if (values()[i].dtype() == belay::DType::kInvalid) continue;  // an operation
+      const belay::TensorView value = values()[i];
+      host().info(o_.ops[i].string() + " = " + belay::tensor_text(value));
+      std::size_t next = 0;
+      content[o_.ops[i].string()] = nested(value, 0, next);
+    }
+    if (!content.empty() && !o_.output_file.empty() && !host().run_directory().empty())
+      write(host().run_directory() + "/" + o_.output_file.string(),
+            content.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
+  }
+
+ private:
+  // Under another name first, so that nobody finds half a file.
+  static void write(const std::string& path, const std::string& text) {
+    const std::string part = path + ".part";
+    std::FILE* file = std::fopen(part.c_str(), "we");
+    bool ok = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+    if (file != nullptr) ok = std::fclose(file) == 0 && ok;
+    if (!ok || std::rename(part.c_str(), path.c_str()) != 0)
+      belay::fail(Code::kUnknown, "final_ops: '" + path + "' cannot be written: " + std::strerror(errno));
+  }
+
+  const Options o_;
+};
+
+}  // namespace
+
+BELAY_MODULE("1.0.0", FinalOps)

@@ -1,0 +1,25 @@
+// A traced run in Chrome's trace format, for chrome://tracing, Perfetto or speedscope.
+#pragma once
+
+#include <belay/session.h>
+
+#include <string>
+#include <vector>
+
+// What node a of the trace gives to node b.
+struct TraceEdge {
+  std::size_t from;
+  std::size_t to;
+};
+
+struct TraceOptions {
+  bool dataflow = true;  // an arrow from each node to those that use its output
+  bool memory = false;   // a counter of the bytes of outputs that a later node still needs
+};
+
+// Which traced nodes feed which, also through nodes that left no trace (constants, variables, parts of a fused one).
+std::vector<TraceEdge> trace_edges(const belay::Graph& graph, const std::vector<belay::NodeStats>& nodes);
+
+// Times are microseconds since the first node's start.
+std::string chrome_trace(const std::vector<belay::NodeStats>& nodes, const std::vector<TraceEdge>& edges,
+                         const TraceOptions& options);

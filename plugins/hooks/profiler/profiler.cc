@@ -1,0 +1,115 @@
+#include <belay/plugin.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "chrome_trace.h"
+
+namespace {
+
+using belay::Code;
+
+class Profiler final : public belay::Hook {
+ public:
+  struct Options {
+    std::optional<std::int64_t> save_steps;
+    std::optional<double> save_secs;
+    belay::Path output_dir;
+    bool show_dataflow = true;
+    bool show_memory = false;
+  };
+  static constexpr auto about = belay::about(
+      "profiler", "Traces a run regularly and writes it as a Chrome trace, timeline-STEP.json",
+      belay::option("save_steps", &Options::save_steps, "trace every so many steps, not the first run").min(1),
+      belay::option("save_secs", &Options::save_secs, "trace every so many seconds; with both, whichever comes first")
+          .min(0.001),
+      belay::option("output_dir", &Options::output_dir, "where the files go; not given: the run directory"),
+      belay::option("show_dataflow", &Options::show_dataflow, "arrows from each node to those that use its output"),
+      belay::option("show_memory", &Options::show_memory, "a counter of the bytes of outputs that are alive"));
+
+  explicit Profiler(const Options& o)
+      : directory_(o.output_dir.empty() ? host().run_directory() : o.output_dir.string()),
+        trace_{o.show_dataflow, o.show_memory} {
+    if (!o.save_secs && !o.save_steps)
+      belay::fail(Code::kInvalidArgument, "give a period: 'save_secs', 'save_steps', or both");
+    timer_ = belay::SecondOrStepTimer(o.save_secs, o.save_steps);
+    if (directory_.empty())
+      belay::fail(Code::kInvalidArgument, "the run has no directory: give 'output_dir', or run.dir in the manifest");
+    if (mkdir(directory_.c_str(), 0777) != 0 && errno != EEXIST) fail_file(directory_, "cannot be made");
+  }
+
+  void begin(belay::Graph& graph) override { step_ = belay::GlobalStep(graph); }
+
+  void after_create_session(belay::Session& session) override {
+    const std::int64_t step = step_.read(session);
+    step_.forget();
+    ran_ = false;
+    if (timer_.last_triggered_step().value_or(step) > step) timer_.reset();  // from steps that are done again
+    next_step_ = step + 1;
+  }
+
+  belay::RunArgs before_run(belay::RunContext&) override {
+    belay::RunArgs args{step_.fetch()};
+    // A session's first run, which makes plans and kernels, is not what one wants to see. A new run's periods begin
+    // there.
+    due_ = ran_ && timer_.should_trigger_for_step(next_step_, host());
+    if (due_) {
+      belay::RunOptions options;
+      options.trace_level = belay::RunOptions::Trace::kFull;
+      args.options(std::move(options));
+    }
+    return args;
+  }
+
+  void after_run(belay::RunContext& run, const belay::RunValues& values) override {
+    std::int64_t step = step_.predicted(values);
+    ran_ = true;
+    if (!timer_.last_triggered_step()) timer_.update_last_triggered_step(step_.last_fetched(), host().monotonic());
+    if (due_) {
+      step = step_.read(run.session());
+      timer_.update_last_triggered_step(step, host().monotonic());
+      save(run, step);
+    }
+    next_step_ = step + step_.steps_per_run();
+  }
+
+  void save_state(belay::StateWriter& state) const override { timer_.save(state, host().monotonic()); }
+  void load_state(const belay::StateReader& state) override { timer_.load(state, host().monotonic()); }
+
+ private:
+  void save(belay::RunContext& run, std::int64_t step) const {
+    const std::vector<belay::NodeStats> nodes = run.node_stats();
+    const std::string path = directory_ + "/timeline-" + std::to_string(step) + ".json";
+    write(path, chrome_trace(nodes, trace_edges(run.session().graph(), nodes), trace_));
+    host().info("traced step " + std::to_string(step) + ": " + std::to_string(nodes.size()) + " nodes, " + path);
+  }
+  // Under another name first, so that nobody finds half a file.
+  void write(const std::string& path, const std::string& text) const {
+    const std::string part = path + ".part";
+    std::FILE* file = std::fopen(part.c_str(), "we");
+    bool ok = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+    if (file != nullptr) ok = std::fclose(file) == 0 && ok;
+    if (!ok || std::rename(part.c_str(), path.c_str()) != 0) fail_file(path, "cannot be written");
+  }
+  [[noreturn]] static void fail_file(const std::string& path, const char* what) {
+    belay::fail(Code::kUnknown, "profiler: '" + path + "' " + what + ": " + std::strerror(errno));
+  }
+
+  const std::string directory_;
+  const TraceOptions trace_;
+  belay::SecondOrStepTimer timer_;
+  belay::GlobalStep step_;
+  std::int64_t next_step_ = 0;  // that the coming run probably reaches
+  bool ran_ = false;            // in this session
+  bool due_ = false;
+};
+
+}  // namespace
+
+BELAY_MODULE("1.0.0", Profiler)

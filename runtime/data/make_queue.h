@@ -1,0 +1,13 @@
+// The queue that a node of a graph stands for: SessionOptions.queues.
+#pragma once
+
+#include <memory>
+
+#include "runtime/graph/node_graph.h"
+#include "runtime/ops/queue.h"
+
+namespace belay::runtime {
+
+std::unique_ptr<Queue> make_queue(const Node& node);
+
+}  // namespace belay::runtime

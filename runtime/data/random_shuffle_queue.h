@@ -1,0 +1,28 @@
+// Gives a random one of its elements. While it is open at least min_after_dequeue stay in it, so that there is
+// something to choose from; a closed one is emptied. The choices are a function of the seed and the name, but what is
+// in the queue when a choice is made depends on the threads that fill it, and a checkpoint does not hold it: a run that
+// is fed by one resumes only approximately.
+#pragma once
+
+#include <cstdint>
+
+#include "belay/philox.h"
+#include "runtime/data/bounded_queue.h"
+
+namespace belay::runtime {
+
+class RandomShuffleQueue final : public BoundedQueue {
+ public:
+  RandomShuffleQueue(Options options, std::uint64_t seed)
+      : BoundedQueue(options), random_(mix_key(seed, stream_id(options.name)), 0) {}
+
+ protected:
+  std::int64_t choose(std::int64_t size) override {
+    return static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(size)));
+  }
+
+ private:
+  PhiloxSequence random_;
+};
+
+}  // namespace belay::runtime

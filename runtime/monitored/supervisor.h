@@ -1,0 +1,151 @@
+// The older way to run a session, before monitored sessions: no hooks, no recovery; services on timers beside the
+// training loop. For programs that are written so; a new one takes MonitoredTrainingSession.
+//
+//   Supervisor supervisor(graph, environment, {.logdir = "/tmp/run", .saver = saver});
+//   supervisor.managed_session([&](DirectSession& session) {
+//     while (!supervisor.should_stop()) session.handle().run({train_op});
+//   });
+//
+// managed_session is: prepare_or_wait_for_session, the body, request_stop with the body's error, stop, and closing the
+// session, whose errors are dropped. The end of input (OUT_OF_RANGE, STOP) is a good end; any other error of the body,
+// a service or a queue runner comes out, the first of them; behind a stop that somebody asked for, the body's, unless
+// it is the CANCELLED of a run that the stop ended. ABORTED and UNAVAILABLE come out too: a supervisor does not
+// recover, its caller loops. Nothing is saved at the end: the last checkpoint may be save_model_secs old.
+//
+// Services, on the chief: a thread each for checkpoints, summaries and steps per second, whose first action comes at
+// once, and whatever loop() adds. What they cost beside training:
+//   * The summary service runs the summary operation in a run of its own, while the training goes on. That run has a
+//     plan and an arena of its own: as much memory as what it computes takes for one batch, besides the training's. It
+//     runs on one thread and takes the processor's time from the training.
+//   * It is fed nothing: a summary that needs a placeholder fails, and stops everything. One that depends on a queue
+//     takes a batch out of it, which the training then does not see. Summaries of values that the training run computes
+//     belong to the training run: fetch them there and hand them to summary_computed.
+//   * A checkpoint costs a copy of the variables, in memory that every save uses again, and holds up the training's
+//     writes while it copies, not while it writes.
+//
+// Threads: one makes, prepares and stops; the rest may be called by any.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/data/queue_runner.h"
+#include "runtime/monitored/scaffold.h"
+#include "runtime/monitored/session_manager.h"
+#include "runtime/monitored/supervisor_services.h"
+#include "runtime/session/coordinator.h"
+
+namespace belay::runtime {
+
+// An operation that may be left to the supervisor (std::nullopt: the first of its collection, else the default), given,
+// or left out (an empty Output).
+using OptionalPiece = std::optional<Output>;
+
+struct SupervisorOptions {
+  OptionalPiece init_op = {};
+  Feeds init_feeds = {};
+  std::function<void(DirectSession&)> init_fn = {};
+  OptionalPiece ready_op = {};
+  OptionalPiece ready_for_local_init_op = {};  // default: none, unless the collection has one
+  OptionalPiece local_init_op = {};
+  OptionalPiece summary_op = {};
+  OptionalPiece global_step = {};  // default: of the collection, else a variable named global_step
+  bool is_chief = true;            // others wait for the chief's variables, and keep nothing
+  std::string logdir = {};         // where checkpoints and events go; empty: nowhere
+  bool writes_events = true;
+  std::optional<RunSaverOptions> saver = {};  // none, or a graph without variables to save: no checkpoints
+  double save_summaries_secs = 120;           // 0: no summaries and no steps per second
+  double save_model_secs = 600;               // 0: no checkpoints
+  double recovery_wait_secs = 30;             // between two looks at what is waited for
+  double stop_grace_secs = 120;
+  std::shared_ptr<SessionManager> session_manager = {};  // none: made of the pieces above
+};
+
+class Supervisor {
+ public:
+  // Finds and makes the pieces, and freezes the graph. RunInUse where another run holds the directory. INVALID_ARGUMENT
+  // for a period or a grace that is negative.
+  Supervisor(NodeGraph& graph, const RunEnvironment& environment, SupervisorOptions options = {});
+  // Stops, within the grace period; errors go into the log.
+  ~Supervisor();
+  Supervisor(const Supervisor&) = delete;
+  Supervisor& operator=(const Supervisor&) = delete;
+
+  struct PrepareOptions {
+    std::string target = {};
+    bool wait_for_checkpoint = false;
+    double max_wait_secs = 7200;
+    bool start_standard_services = true;  // and the queue runners
+  };
+  // Forgets an earlier stop; a session that is ready to run: the chief's restored or initialized, with its services; a
+  // worker's, when the chief's variables are ready.
+  std::shared_ptr<DirectSession> prepare_or_wait_for_session(const PrepareOptions& options);
+  std::shared_ptr<DirectSession> prepare_or_wait_for_session() { return prepare_or_wait_for_session(PrepareOptions()); }
+
+  struct ManagedOptions {
+    std::string target = {};
+    bool start_standard_services = true;
+    bool close_summary_writer = true;
+  };
+  void managed_session(const std::function<void(DirectSession&)>& body, const ManagedOptions& options);
+  void managed_session(const std::function<void(DirectSession&)>& body) { managed_session(body, ManagedOptions()); }
+
+  // The services' threads. FAILED_PRECONDITION where this is no chief; without a logdir a warning and no threads.
+  std::vector<std::shared_ptr<Joinable>> start_standard_services(const std::shared_ptr<DirectSession>& session);
+  // Of the session's graph.
+  std::vector<std::shared_ptr<Joinable>> start_queue_runners(DirectSession& session);
+  // A service of the caller's: f, called at once and then at a fixed rate until the stop (interval 0: back to back).
+  std::shared_ptr<Joinable> loop(double interval_secs, std::function<void()> f);
+  // Writes a Summary message that the training computed. step -1: the session's. FAILED_PRECONDITION where this is no
+  // chief or has no event file open.
+  void summary_computed(const DirectSession& session, std::string_view summary, std::int64_t step = -1);
+
+  struct StopOptions {
+    std::vector<std::shared_ptr<Joinable>> threads = {};  // besides the registered ones
+    bool close_summary_writer = true;
+    bool ignore_live_threads = false;
+  };
+  // Asks all to stop and joins them within the grace period; then, whatever came, STOP goes into the event file and it
+  // is closed. Throws the first error that was reported, else FAILED_PRECONDITION naming threads that still run.
+  void stop(const StopOptions& options);
+  void stop() { stop(StopOptions()); }
+  void request_stop(const std::string& reason = "") { coordinator_->request_stop(reason); }
+  void request_stop(const Error& error) { coordinator_->request_stop(error); }
+  bool should_stop() const noexcept { return coordinator_->should_stop(); }
+  bool wait_for_stop(std::int64_t timeout_ns = -1) { return coordinator_->wait_for_stop(timeout_ns); }
+
+  Coordinator& coordinator() noexcept { return *coordinator_; }
+  bool is_chief() const noexcept { return options_.is_chief; }
+  // The pieces as they were found or made; empty: none.
+  const Output& init_op() const noexcept { return init_op_; }
+  const Output& ready_op() const noexcept { return ready_op_; }
+  const Output& ready_for_local_init_op() const noexcept { return ready_for_local_init_op_; }
+  const Output& local_init_op() const noexcept { return local_init_op_; }
+  const Output& summary_op() const noexcept { return summary_op_; }
+  const Output& global_step() const noexcept { return global_step_; }
+  // Null where nothing is saved. While the checkpoint service runs it is that thread's alone.
+  const std::shared_ptr<RunSaver>& saver() const noexcept { return services_->saver(); }
+
+ private:
+  void find_pieces();
+  Output first_of(const char* collection);
+  void find_global_step();
+  void check_periods() const;
+
+  NodeGraph& graph_;
+  const RunEnvironment& environment_;
+  SupervisorOptions options_;
+  Output init_op_;
+  Output ready_op_;
+  Output ready_for_local_init_op_;
+  Output local_init_op_;
+  Output summary_op_;
+  Output global_step_;
+  std::shared_ptr<Coordinator> coordinator_;
+  std::shared_ptr<SupervisorServices> services_;  // its threads keep it
+};
+
+}  // namespace belay::runtime

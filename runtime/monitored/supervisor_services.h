@@ -1,0 +1,72 @@
+// What a supervisor does beside training: checkpoints, summaries and the number of steps per second, each written at
+// once and then on a timer by a thread of its own. They share one event file. [any thread]
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "runtime/events/event_writer.h"
+#include "runtime/monitored/run_directory.h"
+#include "runtime/monitored/run_saver.h"
+#include "runtime/session/coordinator.h"
+
+namespace belay::runtime {
+
+class SupervisorServices : public std::enable_shared_from_this<SupervisorServices> {
+ public:
+  struct Options {
+    std::string logdir = {};  // empty: nothing is kept
+    bool writes_events = true;
+    std::optional<RunSaverOptions> saver = {};  // none: no checkpoints
+    Output summary_op = {};
+    bool counts_steps = true;  // the graph has a global step
+  };
+  // Opens and locks the directory; RunInUse where another run holds it.
+  SupervisorServices(const RunEnvironment& environment, Options options);
+
+  // Where nothing else follows, the file has the version, the graph, what is added and STOP.
+  bool writes_events() const noexcept { return directory_.has_value() && options_.writes_events; }
+  // A new file, unless one is open; the graph goes into it.
+  void open_events(const NodeGraph& graph);
+  void close_events();
+  // FAILED_PRECONDITION where no file is open.
+  void add_summary(std::string_view summary, std::int64_t step);
+  void add_start(std::int64_t step);
+
+  // Null where nothing is saved.
+  const std::shared_ptr<RunSaver>& saver() const noexcept { return saver_; }
+
+  // The threads, registered with the coordinator and started; period 0: no such thread. What one of them fails with
+  // stops the coordinator, but for a checkpoint that cannot be written (RunSaverOptions::on_save_error).
+  std::shared_ptr<Joinable> start_summaries(Coordinator& coordinator, const std::shared_ptr<DirectSession>& session,
+                                            double period_secs);
+  std::shared_ptr<Joinable> start_step_counter(Coordinator& coordinator, const std::shared_ptr<DirectSession>& session,
+                                               double period_secs);
+  std::shared_ptr<Joinable> start_checkpoints(Coordinator& coordinator, const std::shared_ptr<DirectSession>& session,
+                                              double period_secs);
+
+ private:
+  void write_summary(DirectSession& session);
+  void write_checkpoint(DirectSession& session);
+  void write_steps_per_second(DirectSession& session);
+  std::int64_t step_of(const DirectSession& session) const;
+
+  const RunEnvironment& environment_;
+  const Options options_;
+  std::optional<RunDirectory> directory_;
+  std::shared_ptr<RunSaver> saver_;  // used by the session's creation, then by the checkpoint thread alone
+  HookSet no_hooks_;
+  std::mutex events_mutex_;
+  std::unique_ptr<EventWriter> events_;
+  // Of the step counter's thread.
+  std::int64_t counted_at_ns_ = 0;
+  std::int64_t counted_step_ = 0;
+  int rates_logged_ = 0;
+};
+
+}  // namespace belay::runtime

@@ -1,0 +1,95 @@
+// Hash tables: a node that stands for one, and operations that fill it and look keys up. They run between the segments
+// of a plan, like those of queues.
+#include "belay/ops/tables.h"
+
+#include "runtime/ops/host_kernel.h"
+#include "runtime/ops/kernel.h"
+#include "runtime/ops/lookup_table.h"
+#include "runtime/ops/registry.h"
+
+namespace belay::runtime {
+namespace {
+
+void infer_table(InferContext& c) {
+  const DType key = c.attrs().dtype("key_dtype");
+  if (key != DType::kString && key != DType::kInt64) c.fail("attribute 'key_dtype' must be string or int64");
+  if (dtype_size(c.attrs().dtype("value_dtype")) == 0) c.fail("attribute 'value_dtype' is missing");
+  c.output(DType::kInt64, Shape{});
+}
+
+void infer_initialize(InferContext& c) {
+  c.need_rank(1, 1);
+  c.need_rank(2, 1);
+  c.need_dtype(1, c.attrs().dtype("key_dtype"));
+  c.need_dtype(2, c.attrs().dtype("value_dtype"));
+  if (!Shape::compatible(c.shape(1), c.shape(2)))
+    c.fail("a value per key is needed, got " + c.input_text(1) + " and " + c.input_text(2));
+}
+
+void infer_lookup(InferContext& c) {
+  c.need_dtype(1, c.attrs().dtype("key_dtype"));
+  c.need_dtype(2, c.attrs().dtype("value_dtype"));
+  c.need_scalar(2);
+  c.output(c.dtype(2), c.shape(1));
+}
+
+void infer_size(InferContext& c) { c.output(DType::kInt64, Shape{}); }
+
+class InitializeKernel final : public HostKernel {
+ public:
+  void run(HostContext& c) override { c.table(0).initialize(c.input(1), c.input(2)); }
+};
+
+class LookupKernel final : public HostKernel {
+ public:
+  void run(HostContext& c) override { c.output(0, c.table(0).look_up(c.input(1), c.input(2))); }
+};
+
+class SizeKernel final : public HostKernel {
+ public:
+  void run(HostContext& c) override {
+    DenseTensor out(DType::kInt64, {});
+    *out.data<std::int64_t>() = c.table(0).size();
+    c.output(0, std::move(out));
+  }
+};
+
+template <class K>
+std::unique_ptr<HostKernel> make(const KernelSpec&) {
+  return std::make_unique<K>();
+}
+
+}  // namespace
+
+void add_table_ops(OpRegistry& r) {
+  r.add({.name = "HashTable",
+         .doc = "A table of the session: attributes `key_dtype` (string or int64), `value_dtype`.",
+         .infer = infer_table,
+         .stops_gradient = true});
+  r.add({.name = "TableInitialize",
+         .doc = "Fills a table with keys and their values.",
+         .n_inputs = 3,
+         .effect = Effect::kState,
+         .ref_inputs = 1,
+         .infer = infer_initialize,
+         .stops_gradient = true,
+         .host_kernel = make<InitializeKernel>});
+  r.add({.name = "TableLookup",
+         .doc = "The values of keys in a table; input 2 is that of keys which are not there.",
+         .n_inputs = 3,
+         .effect = Effect::kQuery,
+         .ref_inputs = 1,
+         .infer = infer_lookup,
+         .stops_gradient = true,
+         .host_kernel = make<LookupKernel>});
+  r.add({.name = "TableSize",
+         .doc = "How many keys a table holds.",
+         .n_inputs = 1,
+         .effect = Effect::kQuery,
+         .ref_inputs = 1,
+         .infer = infer_size,
+         .stops_gradient = true,
+         .host_kernel = make<SizeKernel>});
+}
+
+}  // namespace belay::runtime

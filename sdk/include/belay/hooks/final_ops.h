@@ -1,0 +1,51 @@
+// TensorFlow's FinalOpsHook: fetches once more when a session ends well, and keeps the values.
+//
+//   auto hook = std::make_unique<belay::FinalOps>(std::vector<belay::Output>{accuracy});
+//   belay::FinalOps& final_ops = *hook;
+//   options.hooks.push_back(own_hook("final_ops", std::move(hook)));
+//   ...
+//   final_ops.values()[0].scalar<float>();              // after the session has ended
+//
+// An error of the fetch leaves the session, as any in `end` does. The plugin `final_ops` logs the values and writes
+// them into a file. [session]
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "belay/hook.h"
+
+namespace belay {
+inline namespace v0 {
+
+class FinalOps : public Hook {
+ public:
+  using Feeds = std::vector<std::pair<Output, Tensor>>;
+
+  // What to fetch, tensors or operations, and what to feed in that one run.
+  explicit FinalOps(std::vector<Output> ops = {}, Feeds feeds = {}) : ops_(std::move(ops)), feeds_(std::move(feeds)) {}
+
+  // In the order of the ops; that of an operation has no value. Empty before the end.
+  const std::vector<Tensor>& values() const noexcept { return values_; }
+
+  void end(Session& session) override {
+    if (ops_.empty()) return;
+    const RunResult result = session.run({ops_.begin(), ops_.end()}, feeds_);
+    values_.clear();
+    for (std::size_t i = 0; i < result.size(); ++i)
+      values_.push_back(result[i].has_value() ? Tensor(result[i]) : Tensor());
+  }
+
+ protected:
+  // For a hook that finds its ops by name in begin.
+  void set_ops(std::vector<Output> ops, Feeds feeds) { ops_ = std::move(ops), feeds_ = std::move(feeds); }
+  const std::vector<Output>& ops() const noexcept { return ops_; }
+
+ private:
+  std::vector<Output> ops_;
+  Feeds feeds_;
+  std::vector<Tensor> values_;
+};
+
+}  // namespace v0
+}  // namespace belay

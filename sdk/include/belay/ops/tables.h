@@ -1,0 +1,57 @@
+// Hash tables: from strings or int64 numbers to values, a vocabulary say. A table belongs to a session, which fills it
+// in its local init (collection "table_initializer"); from then on it does not change.
+//
+//   ops::TableRef ids = ops::hash_table(g, ops::constant(g, words), ops::constant(g, numbers), "vocabulary");
+//   Output id = ops::lookup(ids, word, ops::constant(g, Tensor(std::int64_t{-1})));
+#pragma once
+
+#include <string_view>
+
+#include "belay/graph.h"
+
+namespace belay {
+inline namespace v0 {
+namespace ops {
+
+// A table's node, and what it maps from and to.
+struct TableRef {
+  Output handle;
+  DType key_dtype = DType::kInvalid;  // kString or kInt64
+  DType value_dtype = DType::kInvalid;
+};
+
+// A table with its contents: two vectors of one length. A key that comes twice with different values is an error of the
+// run that initializes.
+inline TableRef hash_table(const Graph& g, const Output& keys, const Output& values, std::string_view name = {}) {
+  const TableRef t{
+      g.node("HashTable", name).attr("key_dtype", keys.dtype()).attr("value_dtype", values.dtype()).output(),
+      keys.dtype(), values.dtype()};
+  const Output init = g.node("TableInitialize", {})
+                          .in(t.handle)
+                          .in(keys)
+                          .in(values)
+                          .attr("key_dtype", t.key_dtype)
+                          .attr("value_dtype", t.value_dtype)
+                          .operation();
+  g.collect(collections::kTableInitializers, init);
+  return t;
+}
+// The keys' values, in the keys' shape; default_value, a scalar, for keys that the table does not hold.
+inline Output lookup(const TableRef& t, const Output& keys, const Output& default_value, std::string_view name = {}) {
+  return t.handle.graph()
+      .node("TableLookup", name)
+      .in(t.handle)
+      .in(keys)
+      .in(default_value)
+      .attr("key_dtype", t.key_dtype)
+      .attr("value_dtype", t.value_dtype)
+      .output();
+}
+// An int64 scalar.
+inline Output table_size(const TableRef& t, std::string_view name = {}) {
+  return t.handle.graph().node("TableSize", name).in(t.handle).output();
+}
+
+}  // namespace ops
+}  // namespace v0
+}  // namespace belay

@@ -1,0 +1,93 @@
+// Tensors from a plugin's table option: {x = 1.5, ids = [1, 2, 3]}.
+//
+//   Tensor fed = table_tensor(table, i, placeholder);    // entry i as a value for this output
+//
+// A number, truth value or text gives a scalar, or a vector of one where the shape wants it. A list is row-major: where
+// the output's shape is known but for one dimension, that one is worked out; of an unknown rank it is a vector.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+
+#include "belay/graph.h"
+#include "belay/options.h"
+
+namespace belay {
+inline namespace v0 {
+namespace detail {
+
+[[noreturn]] inline void fail_table_value(std::string_view key, const Output& output, const std::string& what) {
+  fail(Code::kInvalidArgument, "'" + std::string(key) + "': " + what + " is no value for " + output.text());
+}
+
+// The shape of `count` values for this output.
+inline Dims table_tensor_dims(std::string_view key, const Output& output, std::uint64_t count, bool is_list) {
+  const auto n = static_cast<std::int64_t>(count);
+  if (output.rank() < 0) return is_list ? Dims{n} : Dims{};
+  Dims dims = output.dims();
+  std::int64_t known = 1;
+  std::int64_t* unknown = nullptr;
+  int unknowns = 0;
+  for (std::int64_t& d : dims) {
+    if (d < 0) {
+      unknown = &d;
+      ++unknowns;
+    } else {
+      known *= d;
+    }
+  }
+  if (unknowns == 1 && known > 0 && n % known == 0) *unknown = n / known;
+  const bool fits = unknowns == 0 ? known == n : unknowns == 1 && known > 0 && n % known == 0;
+  if (!fits) fail_table_value(key, output, (is_list ? "a list of " : "") + std::to_string(n) + " value(s)");
+  return dims;
+}
+
+template <class T>
+void put_integer(Tensor& tensor, std::size_t i, std::int64_t v, std::string_view key, const Output& output) {
+  if (v < static_cast<std::int64_t>(std::numeric_limits<T>::min()) ||
+      v > static_cast<std::int64_t>(std::numeric_limits<T>::max()))
+    fail_table_value(key, output, std::to_string(v));
+  tensor.data<T>()[i] = static_cast<T>(v);
+}
+
+}  // namespace detail
+
+inline Tensor table_tensor(const Table& table, std::size_t entry, const Output& output) {
+  const belay_value& value = table.value(entry);
+  const std::string_view key = table.key(entry);
+  const std::int32_t type = value.type & ~BELAY_VALUE_LIST;
+  const DType dtype = output.dtype();
+  Tensor tensor(dtype, detail::table_tensor_dims(key, output, value.count, (value.type & BELAY_VALUE_LIST) != 0));
+  const auto* ints = static_cast<const std::int64_t*>(value.data);
+  const auto* floats = static_cast<const double*>(value.data);
+  for (std::size_t i = 0; i < tensor.size(); ++i) {
+    const bool is_int = type == BELAY_VALUE_INT;
+    if (dtype == DType::kFloat32 && (is_int || type == BELAY_VALUE_FLOAT)) {
+      tensor.data<float>()[i] = static_cast<float>(is_int ? static_cast<double>(ints[i]) : floats[i]);
+    } else if (dtype == DType::kFloat64 && (is_int || type == BELAY_VALUE_FLOAT)) {
+      tensor.data<double>()[i] = is_int ? static_cast<double>(ints[i]) : floats[i];
+    } else if (dtype == DType::kInt64 && is_int) {
+      tensor.data<std::int64_t>()[i] = ints[i];
+    } else if (dtype == DType::kInt32 && is_int) {
+      detail::put_integer<std::int32_t>(tensor, i, ints[i], key, output);
+    } else if (dtype == DType::kUInt8 && is_int) {
+      detail::put_integer<std::uint8_t>(tensor, i, ints[i], key, output);
+    } else if (dtype == DType::kBool && type == BELAY_VALUE_BOOL) {
+      tensor.data<bool>()[i] = ints[i] != 0;
+    } else if (dtype == DType::kString && type == BELAY_VALUE_TEXT) {
+      tensor.set_text(i, detail::view(static_cast<const belay_str*>(value.data)[i]));
+    } else {
+      detail::fail_table_value(key, output,
+                               type == BELAY_VALUE_BOOL    ? "a truth value"
+                               : type == BELAY_VALUE_INT   ? "an integer"
+                               : type == BELAY_VALUE_FLOAT ? "a number"
+                                                           : "a text");
+    }
+  }
+  return tensor;
+}
+
+}  // namespace v0
+}  // namespace belay

@@ -1,0 +1,137 @@
+// A signal in every phase of a run, a hook that hangs in any callback, an input that fails in its thread.
+#include <signal.h>
+
+#include <chrono>
+#include <filesystem>
+
+#include "tests/e2e/run_fixture.h"
+
+namespace belay::runtime::testing {
+namespace {
+
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class RunFaults : public RunTest {
+ protected:
+  // With a hook that dawdles in this callback.
+  std::string dawdling(const std::string& callback, const std::string& secs, int max_steps = 100'000,
+                       const std::string& session = "") {
+    return regression("",
+                      "[session]\n" + session + "\n[[hooks]]\nplugin = \"trouble\"\ndawdle_in = \"" + callback +
+                          "\"\ndawdle_secs = " + secs + "\n",
+                      max_steps);
+  }
+  // The step at which the run says that it has ended; -1: it does not say so once.
+  static int ended_at(const ProcessResult& r) {
+    const std::vector<std::string> ended = lines_with(r.err, "info ended at step ");
+    return ended.size() == 1 ? std::stoi(ended[0].substr(ended[0].find("step ") + 5)) : -1;
+  }
+};
+
+// ---- SIGTERM (its phases "step" and "input wait" are in exit_status_test.cc) ----
+
+TEST_F(RunFaults, ASignalWhileTheRunStartsEndsItWithNothingToSave) {
+  // The first batch is read before the run directory is made.
+  BelayProcess run({"run", regression("hang_at_batch = 0\n")});
+  ASSERT_TRUE(run.wait_until([&] {
+    return contents("/proc/" + std::to_string(run.pid()) + "/maps").find("/numbers.so") != std::string::npos;
+  }));
+  run.kill(SIGTERM);
+  EXPECT_EQ(run.wait().signal, SIGTERM);
+  EXPECT_FALSE(std::filesystem::exists(run_dir()));
+}
+
+TEST_F(RunFaults, ASignalWhileTheSessionIsMadeIsServedWhenItStands) {
+  for (const char* callback : {"begin", "after_create_session"}) {
+    std::filesystem::remove_all(run_dir());
+    BelayProcess run({"run", dawdling(callback, "0.3")});
+    ASSERT_TRUE(run.wait_for(std::string("dawdles in ") + callback)) << run.wait().err;
+    run.kill(SIGTERM);
+    const ProcessResult r = run.wait();
+    EXPECT_EQ(r.signal, SIGTERM) << r.err;
+    EXPECT_EQ(ended_at(r), 0) << r.err;
+    EXPECT_FALSE(weights(run_dir(), 0).empty()) << r.err;
+  }
+}
+
+TEST_F(RunFaults, ASignalDuringASaveLetsItFinishAndLosesNoStep) {
+  for (const char* callback : {"before_save", "after_save"}) {
+    std::filesystem::remove_all(run_dir());
+    BelayProcess run({"run", dawdling(callback, "0.3")});
+    ASSERT_TRUE(run.wait_for(std::string("dawdles in ") + callback)) << run.wait().err;
+    run.kill(SIGTERM);
+    const ProcessResult r = run.wait();
+    EXPECT_EQ(r.signal, SIGTERM) << r.err;
+    const int step = ended_at(r);
+    ASSERT_GE(step, 0) << r.err;
+    EXPECT_FALSE(weights(run_dir(), step).empty()) << r.err;
+  }
+}
+
+TEST_F(RunFaults, ASignalWhileHooksEndLosesNoStep) {
+  BelayProcess run({"run", dawdling("end", "0.3", 5)});
+  ASSERT_TRUE(run.wait_for("dawdles in end")) << run.wait().err;
+  run.kill(SIGTERM);
+  const ProcessResult r = run.wait();
+  EXPECT_EQ(r.signal, SIGTERM) << r.err;
+  EXPECT_EQ(ended_at(r), 5) << r.err;
+  EXPECT_FALSE(weights(run_dir(), 5).empty()) << r.err;
+}
+
+TEST_F(RunFaults, ASignalDuringTheEvaluationEndsItAndTheTrainingIsSaved) {
+  BelayProcess run({"run", regression("",
+                                      "[input.eval]\nplugin = \"numbers\"\nexamples = 16000\nepochs = 1\n"
+                                      "delay_secs = 0.05\n",
+                                      5)});
+  ASSERT_TRUE(run.wait_for("info ended at step 5")) << run.wait().err;
+  run.kill(SIGTERM);
+  const ProcessResult r = run.wait();
+  EXPECT_EQ(r.signal, SIGTERM) << r.err;
+  EXPECT_EQ(r.out, "");
+  EXPECT_FALSE(weights(run_dir(), 5).empty()) << r.err;
+}
+
+// ---- a hook that hangs ----
+
+TEST_F(RunFaults, AHookThatHangsInAnyCallbackIsNamedAndTheRunEnds) {
+  for (const char* callback :
+       {"begin", "after_create_session", "before_run", "after_run", "before_save", "after_save", "end"}) {
+    std::filesystem::remove_all(run_dir());
+    const ProcessResult r = belay({"run", dawdling(callback, "0", 5, "no_progress_secs = 0.6")});
+    EXPECT_EQ(r.status, 124) << callback << r.err;
+    const std::string where = std::string(", in hook \"trouble\" (trouble.so 1.0.0) in ") + callback;
+    EXPECT_THAT(lines_with(r.err, "warning no progress for "), SizeIs(1)) << r.err;
+    EXPECT_THAT(lines_with(r.err, where), SizeIs(2)) << r.err;  // the warning, and the end
+    EXPECT_GE(lines_with(r.err, "thread ").size(), 2u) << r.err;
+    EXPECT_GE(lines_with(r.err, "trouble.so(").size(), 1u) << "the stack of the one that hangs: " << r.err;
+  }
+  // What was saved before is whole, and the next run goes on.
+  const ProcessResult again = belay({"run", regression("", "", 8)});
+  EXPECT_EQ(again.status, 0) << again.err;
+}
+
+// ---- an input that fails in its thread ----
+
+TEST_F(RunFaults, AnInputThatFailsInItsThreadEndsTheRunSoonWithItsRecord) {
+  const auto start = std::chrono::steady_clock::now();
+  const ProcessResult r = belay({"run", regression("prefetch = 8\nfail_at_batch = 5\nfail_with = \"data_loss\"\n")});
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));  // not the grace period of 120 s
+  EXPECT_EQ(r.status, 1) << r.err;
+  EXPECT_THAT(lines_with(r.err, "record 5 is damaged"), SizeIs(1)) << r.err;
+  EXPECT_THAT(lines_with(r.err, "still running"), IsEmpty()) << r.err;
+}
+
+TEST_F(RunFaults, AnInputThatEndsEarlyIsANormalEndAndAnEmptyOneAMistake) {
+  const ProcessResult early = belay({"run", regression("epochs = 1\nexamples = 40\n", "", 1000)});
+  EXPECT_EQ(early.status, 0) << early.err;
+  EXPECT_EQ(ended_at(early), 3) << early.err;
+  EXPECT_THAT(lines_with(early.err, "the input ended ("), SizeIs(1)) << early.err;
+  std::filesystem::remove_all(run_dir());
+  const ProcessResult empty = belay({"run", regression("epochs = 1\nexamples = 0\n", "", 1000)});
+  EXPECT_EQ(empty.status, 2) << empty.err;
+  EXPECT_FALSE(std::filesystem::exists(run_dir()));
+}
+
+}  // namespace
+}  // namespace belay::runtime::testing
