@@ -1,4 +1,5 @@
-// The plugins that come with Belay and need no files of their own, linked into a program of one's own (target belay::default_plugins):
+// The plugins that come with Belay and need no files of their own, linked into a program of one's own (target
+// belay::default_plugins):
 //
 //   for (const belay_module* module : belay::default_plugins()) registry.add_linked(module);
 #pragma once

@@ -36,6 +36,7 @@ std::int32_t create(const belay_host_api*, belay_host*, const belay_named_value*
                     belay_status* status) {
   std::string what;
   for (std::uint64_t i = 0; i < n; ++i) {
+    if (options[i].value.type != BELAY_VALUE_TEXT) continue;
     const auto* text = static_cast<const belay_str*>(options[i].value.data);
     what.assign(text->data, text->size);
   }

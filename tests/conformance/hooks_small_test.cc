@@ -38,6 +38,7 @@ class BusyClock final : public Clock {
 
 class GlobalStepWaiterConformance : public HookConformance {
  protected:
+  ~GlobalStepWaiterConformance() override { session.reset(); }  // before its clock
   TrainingSessionOptions waiting(std::int64_t until) {
     TrainingSessionOptions o = with("global_step_waiter", {{"wait_until_step", n(until)}});
     o.clock = &busy;

@@ -174,28 +174,29 @@ TEST_F(BadInput, AMissingDataFileIsFoundBeforeAnythingIsMade) {
   std::filesystem::remove(temp / "rows.csv");
   const ProcessResult r = belay({"run", manifest});
   EXPECT_EQ(r.status, 2);
-  EXPECT_EQ(told(r),
-            "error input \"train\" of \"csv\" (csv.so 1.0.0, train.toml:5) in spec: path: there is no file 'DIR/rows.csv'\n");
+  EXPECT_EQ(
+      told(r),
+      "error input \"train\" of \"csv\" (csv.so 1.0.0, train.toml:5) in spec: path: there is no file 'DIR/rows.csv'\n");
   EXPECT_FALSE(run_directory_exists());
 }
 
 TEST_F(BadInput, AnEmptyInputIsFoundBeforeAnythingIsMade) {
   const ProcessResult r = belay({"run", csv("a,b,y\n")});
   EXPECT_EQ(r.status, 2);
-  EXPECT_EQ(
-      told(r),
-      "error input \"train\" of \"csv\" (csv.so 1.0.0, train.toml:5) in spec: path: 'DIR/rows.csv' holds a header and no rows; if "
-      "it has no header, set header = false\n");
+  EXPECT_EQ(told(r),
+            "error input \"train\" of \"csv\" (csv.so 1.0.0, train.toml:5) in spec: path: 'DIR/rows.csv' holds a "
+            "header and no rows; if "
+            "it has no header, set header = false\n");
   EXPECT_FALSE(run_directory_exists());
 }
 
 TEST_F(BadInput, ARowWithAWrongColumnCountNamesItsLine) {
   const ProcessResult r = belay({"run", csv("a,b,y\n1,2,3\n1,2,3\n1,2,3\n1,2\n")});
   EXPECT_EQ(r.status, 1);
-  EXPECT_EQ(
-      told(r),
-      "error input \"train\" of \"csv\" (csv.so 1.0.0, train.toml:5) in next: DIR/rows.csv:5: 2 columns, expected 3; a field that "
-      "holds ',' must stand in double quotes\n");
+  EXPECT_EQ(told(r),
+            "error input \"train\" of \"csv\" (csv.so 1.0.0, train.toml:5) in next: DIR/rows.csv:5: 2 columns, "
+            "expected 3; a field that "
+            "holds ',' must stand in double quotes\n");
 }
 
 TEST_F(BadInput, ALabelOutsideTheClassesIsFoundWhileTraining) {
@@ -204,10 +205,10 @@ TEST_F(BadInput, ALabelOutsideTheClassesIsFoundWhileTraining) {
   labels[40] = 11;
   const ProcessResult r = belay({"run", idx(images, idx_test::labels(labels))});
   EXPECT_EQ(r.status, 1);
-  EXPECT_EQ(
-      told(r),
-      "error input \"train\" of \"idx\" (idx.so 1.0.0, train.toml:5) in next: labels: 'DIR/labels.gz' has label 11 in record 40; "
-      "with classes = 10 labels are 0 to 9\n");
+  EXPECT_EQ(told(r),
+            "error input \"train\" of \"idx\" (idx.so 1.0.0, train.toml:5) in next: labels: 'DIR/labels.gz' has label "
+            "11 in record 40; "
+            "with classes = 10 labels are 0 to 9\n");
   EXPECT_FALSE(run_directory_exists());
 }
 
@@ -246,8 +247,8 @@ TEST_F(BadInput, ATruncatedGzFileIsFoundWhileTraining) {
     std::filesystem::remove_all(run_dir());
     const ProcessResult r = belay({"run", idx(whole.substr(0, c.kept), labels)});
     EXPECT_EQ(r.status, 1) << r.err;
-    EXPECT_EQ(told(r),
-              "error input \"train\" of \"idx\" (idx.so 1.0.0, train.toml:5) " + std::string(c.expected) + "; fetch it again\n");
+    EXPECT_EQ(told(r), "error input \"train\" of \"idx\" (idx.so 1.0.0, train.toml:5) " + std::string(c.expected) +
+                           "; fetch it again\n");
     EXPECT_FALSE(run_directory_exists());
   }
 }

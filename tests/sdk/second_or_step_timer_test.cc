@@ -42,6 +42,30 @@ TEST(SecondOrStepTimer, TheLargestPeriodsDoNotOverflow) {
   EXPECT_FALSE(timer.should_trigger_for_step(std::numeric_limits<std::int64_t>::max(), seconds(0)));
 }
 
+TEST(SecondOrStepTimer, AStateThatIsNotItsOwnIsLeftAlone) {
+  FakeHost host;
+  FakeState::offer(host);
+  const belay::Host services(host.api(), host.raw());
+  const struct {
+    std::int64_t step;
+    double seconds;
+  } states[] = {{std::numeric_limits<std::int64_t>::min(), 1},
+                {-1, 1},
+                {5, 1e300},
+                {5, -1e300},
+                {5, std::numeric_limits<double>::quiet_NaN()}};
+  for (const auto& s : states) {
+    FakeState state(host);
+    belay::StateWriter writer(&services.services().state, state.raw());
+    writer.put("last_triggered_step", s.step);
+    writer.put("seconds_since", s.seconds);
+    SecondOrStepTimer timer(10.0, 3);
+    timer.load(belay::StateReader(&services.services().state, state.raw()), seconds(1));
+    EXPECT_FALSE(timer.last_triggered_step().has_value()) << s.step << " " << s.seconds;
+    EXPECT_TRUE(timer.should_trigger_for_step(0, seconds(1)));
+  }
+}
+
 // A save and a load, in another process whose clock has another start.
 TEST(SecondOrStepTimer, StateKeepsThePhase) {
   FakeHost host;

@@ -29,7 +29,7 @@
  * Threads
  *   [main]    the thread that builds and closes the session; never two at once.
  *   [session] one call at a time per instance, with a happens-before between calls; usually the main thread.
- *   [input]   one call at a time per input instance, on the host's feeding thread.
+ *   [input]   one call at a time per input instance: on the main thread before the first batch, then on a feeding thread.
  *   [any]     any thread, also several at once.
  *   All callbacks of one hook instance are [session]; two instances may always be called at the same time.
  *

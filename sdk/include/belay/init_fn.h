@@ -1,5 +1,5 @@
-// An InitFn runs once after the init operation, where no checkpoint was restored: it may load chosen values over the
-// fresh ones (Session::assign), for example from another run's checkpoint (checkpoint.h).
+// An InitFn runs after the init operation, where no checkpoint was restored (so also in a recovery before there is one):
+// it may load chosen values over the fresh ones (Session::assign), say from another run's checkpoint (checkpoint.h).
 #pragma once
 
 #include "belay/session.h"

@@ -2,9 +2,9 @@
 //
 //   spec -> open -> (seek | next)*
 //
-// spec declares names, dtypes and partial shapes before the model is built. next fills one batch in memory that the
-// host gives, on the host's feeding thread, and says where the input stands after it; seek goes back there, so that a
-// resumed run sees the same batches as one that never stopped. The same seed, shard and position give the same batches.
+// spec declares names, dtypes and partial shapes before the model is built. next fills one batch in memory that the host
+// gives (the first on the main thread, then on a feeding thread) and says where the input stands after it; seek goes back
+// there, so that a resumed run sees the same batches as one that never stopped. Seed, shard and position decide a batch.
 #pragma once
 
 #include <cstdint>

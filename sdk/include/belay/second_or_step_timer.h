@@ -63,8 +63,11 @@ class SecondOrStepTimer {
   void load(const StateReader& state, std::chrono::nanoseconds now) {
     reset();
     if (!state.has("last_triggered_step")) return;
-    last_step_ = state.integer("last_triggered_step");
-    last_time_ = now - std::chrono::nanoseconds(static_cast<std::int64_t>(state.number("seconds_since") * 1e9));
+    const std::int64_t step = state.integer("last_triggered_step");
+    const double ago = state.number("seconds_since");
+    if (step < 0 || !(ago >= 0 && ago < 1e9)) return;  // no state of this class
+    last_step_ = step;
+    last_time_ = now - std::chrono::nanoseconds(static_cast<std::int64_t>(ago * 1e9));
   }
 
  private:
