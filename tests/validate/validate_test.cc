@@ -21,8 +21,13 @@ std::vector<std::string> troubles(const std::string& plugin, const std::string& 
 }
 
 TEST(Validate, AHookWithoutAFlawPassesButForATextThatItWasNotMadeFor) {
-  EXPECT_EQ(troubles("hook \"flawed_hook\"", "none"),
-            std::vector<std::string>{"create.strange_texts: failed: crashed with signal 11 (Segmentation fault)"});
+  const std::vector<std::string> found = troubles("hook \"flawed_hook\"", "none");
+  ASSERT_EQ(found.size(), 1u);
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)  // they catch the signal, and end by a status
+  EXPECT_EQ(found[0].rfind("create.strange_texts: failed: ended the process with status ", 0), 0u) << found[0];
+#else
+  EXPECT_EQ(found[0], "create.strange_texts: failed: crashed with signal 11 (Segmentation fault)");
+#endif
 }
 
 TEST(Validate, EachFlawOfAHookFailsItsCheck) {
