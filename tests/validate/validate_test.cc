@@ -20,14 +20,21 @@ std::vector<std::string> troubles(const std::string& plugin, const std::string& 
   return found;
 }
 
+// The sanitizers catch these two signals, and end the process by a status.
+std::string as_seen(const std::string& text) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  for (const char* crash : {"crashed with signal 11", "crashed with signal 8"})
+    if (const std::size_t at = text.find(crash); at != text.npos)
+      return text.substr(0, at) + "ended the process with status ";
+#endif
+  return text;
+}
+
 TEST(Validate, AHookWithoutAFlawPassesButForATextThatItWasNotMadeFor) {
   const std::vector<std::string> found = troubles("hook \"flawed_hook\"", "none");
   ASSERT_EQ(found.size(), 1u);
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)  // they catch the signal, and end by a status
-  EXPECT_EQ(found[0].rfind("create.strange_texts: failed: ended the process with status ", 0), 0u) << found[0];
-#else
-  EXPECT_EQ(found[0], "create.strange_texts: failed: crashed with signal 11 (Segmentation fault)");
-#endif
+  const std::string expected = as_seen("create.strange_texts: failed: crashed with signal 11 (Segmentation fault)");
+  EXPECT_EQ(found[0].substr(0, expected.size()), expected) << found[0];
 }
 
 TEST(Validate, EachFlawOfAHookFailsItsCheck) {
@@ -66,7 +73,8 @@ TEST(Validate, EachFlawOfAHookFailsItsCheck) {
     std::string first;
     for (const std::string& trouble : troubles("hook \"flawed_hook\"", c.flaw))
       if (first.empty() && trouble.rfind("create.strange_texts", 0) != 0) first = trouble;
-    EXPECT_EQ(first.substr(0, std::string(c.expected).size()), c.expected) << c.flaw << ": " << first;
+    const std::string expected = as_seen(c.expected);
+    EXPECT_EQ(first.substr(0, expected.size()), expected) << c.flaw << ": " << first;
   }
 }
 
