@@ -430,7 +430,8 @@ class Planner {
     if (root.source != ValueSource::kVariable) return v;
     const bool direct = graph_.node(port.node).op->effect == Effect::kVariable;
     const std::uint32_t here = stage_[user.id];
-    if (direct && after_write_[user.id]) return read_here(v, here, when);
+    const bool ungated = user.op->host_kernel != nullptr;  // it runs when another run may be committing
+    if (direct && after_write_[user.id]) return ungated ? copy_in(v, here, when) : read_here(v, here, when);
     std::uint32_t there;
     if (direct) {
       const auto it = read_stage_.find(port.node);
@@ -438,6 +439,7 @@ class Planner {
     } else {
       there = stage_[port.node];
     }
+    if (ungated) return copy_in(v, there, when);
     if (there == here) return read_here(v, here, when);
     const bool written = written_.count(plan_->variables[root.index].node->id) != 0;
     if (plan_->stages[here].commit && !written) return read_here(v, here, when);

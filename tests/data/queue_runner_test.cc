@@ -1,5 +1,9 @@
 #include "runtime/data/queue_runner.h"
 
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
 #include "runtime/data/make_queue.h"
 #include "tests/session/session_fixture.h"
 
@@ -134,6 +138,33 @@ TEST_F(QueueRunnerTest, TheStageAfterADequeueIsMadeOncePerShape) {
     if (i == 1) programs = shared->plan_stats().programs_built;
   }
   EXPECT_EQ(shared->plan_stats().programs_built, programs);
+}
+
+// What goes into a queue is a variable as it was between two commits, not one that is being written.
+TEST_F(QueueRunnerTest, AnEnqueueOfAVariableIsNeverTorn) {
+  constexpr std::int64_t kSize = 1 << 16;
+  const Output v = ops::variable(g, "v", Tensor({kSize}, std::vector<float>(kSize, 0.0f)));
+  const Output add = ops::assign_add(v, ops::constant(g, Tensor({kSize}, std::vector<float>(kSize, 1.0f))));
+  const ops::QueueRef queue = ops::fifo_queue(g, 1, {{DType::kFloat32, Dims{kSize}}}, "queue");
+  const Output put = ops::enqueue(queue, {v});
+  const std::vector<Output> taken = ops::dequeue(queue);
+  SessionOptions options;
+  options.queues = make_queue;
+  open(options);
+  initialize();
+  std::atomic<bool> done{false};
+  std::thread writer([&] {
+    while (!done) run(add);
+  });
+  int torn = 0;
+  for (int i = 0; i < 200; ++i) {
+    run(put);
+    const std::vector<float> got = values<float>(taken[0]);
+    if (std::count(got.begin(), got.end(), got[0]) != kSize) ++torn;
+  }
+  done = true;
+  writer.join();
+  EXPECT_EQ(torn, 0);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ import tomllib
 
 HERE = pathlib.Path(__file__).resolve().parent
 PROGRAMS = ["session_conformance", "hook_conformance", "coordination_conformance"]
-COPIED = ["CMakeLists.txt", "CMakePresets.json", "cmake", "sdk", "runtime", "plugins", "tests", "examples", "LICENSE",
+COPIED = ["CMakeLists.txt", "CMakePresets.json", "cmake", "docs", "sdk", "runtime", "plugins", "tests", "examples", "LICENSE",
           "README.md", "bench"]
 
 
