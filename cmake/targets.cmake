@@ -22,6 +22,22 @@ if(BELAY_SANITIZE STREQUAL "address")
   list(APPEND belay_test_options -fno-sanitize=undefined)
 endif()
 
+# What every test parses first is parsed once for all of them. ccache does not take precompiled headers: with it every
+# test parses for itself.
+if(BELAY_TESTS AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/test_headers.cc CONTENT "int main() {}\n")
+  add_executable(belay_test_headers EXCLUDE_FROM_ALL ${PROJECT_BINARY_DIR}/test_headers.cc)
+  target_link_libraries(belay_test_headers PRIVATE GTest::gmock belay_warnings)
+  target_compile_options(belay_test_headers PRIVATE ${belay_test_options})
+  target_precompile_headers(belay_test_headers PRIVATE
+    <gmock/gmock.h> <gtest/gtest.h> <chrono> <filesystem> <fstream> <functional> <map> <sstream> <thread>)
+endif()
+function(belay_reuse_test_headers target)
+  if(TARGET belay_test_headers)
+    target_precompile_headers(${target} REUSE_FROM belay_test_headers)
+  endif()
+endfunction()
+
 # belay_test(name SOURCES ... LINK ... [SHARDS n] [LONG]): one GoogleTest program, run by ctest. LONG: only in
 # ./dev test --long.
 function(belay_test name)
@@ -32,6 +48,7 @@ function(belay_test name)
   target_compile_definitions(${name} PRIVATE
     BELAY_SOURCE_DIR="${PROJECT_SOURCE_DIR}" BELAY_BINARY_DIR="${PROJECT_BINARY_DIR}")
   target_compile_options(${name} PRIVATE ${belay_test_options})
+  belay_reuse_test_headers(${name})
   if(NOT A_SHARDS)
     set(A_SHARDS 1)
   endif()
@@ -58,4 +75,5 @@ function(belay_plugin_test plugin)
   target_compile_definitions(${plugin}_test PRIVATE
     BELAY_SOURCE_DIR="${PROJECT_SOURCE_DIR}" BELAY_BINARY_DIR="${PROJECT_BINARY_DIR}")
   target_compile_options(${plugin}_test PRIVATE ${belay_test_options})
+  belay_reuse_test_headers(${plugin}_test)
 endfunction()
