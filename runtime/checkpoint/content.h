@@ -38,6 +38,7 @@ struct Fingerprint {
   std::string isa;
   std::string binary;
   std::uint64_t seed = 0;
+  std::string precision = "float32";
   bool operator==(const Fingerprint&) const = default;
 };
 

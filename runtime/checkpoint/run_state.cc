@@ -161,7 +161,8 @@ std::map<std::string, HookState> hook_states_from_json(const json& object) {
 std::string format_run_state(const RunState& state) {
   const Fingerprint& f = state.fingerprint;
   try {
-    const ordered_json fingerprint = {{"threads", f.threads}, {"isa", f.isa}, {"binary", f.binary}, {"seed", f.seed}};
+    ordered_json fingerprint = {{"threads", f.threads}, {"isa", f.isa}, {"binary", f.binary}, {"seed", f.seed}};
+    if (f.precision != Fingerprint().precision) fingerprint["precision"] = f.precision;
     std::string text =
         "{\n \"global_step\": " + std::to_string(state.global_step) + ",\n \"input_positions\": " +
         lines_of(state.input_positions,
@@ -182,13 +183,15 @@ std::string format_run_state(const RunState& state) {
 RunState parse_run_state(std::string_view text) {
   const json value = parse_json(text);
   const JsonFields fields(value, "", {"global_step", "input_positions", "hook_states", "fingerprint"});
-  const JsonFields fingerprint(fields.object("fingerprint"), "fingerprint", {"threads", "isa", "binary", "seed"});
+  const JsonFields fingerprint(fields.object("fingerprint"), "fingerprint", {"threads", "isa", "binary", "seed"},
+                               {"precision"});
   RunState state;
   state.global_step = fields.integer("global_step");
   state.input_positions = positions_from_json(fields.object("input_positions"));
   state.hook_states = hook_states_from_json(fields.object("hook_states"));
   state.fingerprint = {fingerprint.integer("threads"), fingerprint.text("isa"), fingerprint.text("binary"),
-                       fingerprint.unsigned_integer("seed")};
+                       fingerprint.unsigned_integer("seed"), Fingerprint().precision};
+  if (fingerprint.has("precision")) state.fingerprint.precision = fingerprint.text("precision");
   return state;
 }
 

@@ -61,17 +61,21 @@ json parse_json(std::string_view text) {
   }
 }
 
-JsonFields::JsonFields(const json& value, std::string where, std::initializer_list<std::string_view> keys)
+JsonFields::JsonFields(const json& value, std::string where, std::initializer_list<std::string_view> keys,
+                       std::initializer_list<std::string_view> optional)
     : value_(value), where_(std::move(where)) {
   if (!value.is_object()) fail(Code::kDataLoss, (where_.empty() ? "it" : where_) + " is no object");
   for (const std::string_view key : keys)
     if (!value.contains(key)) fail(Code::kDataLoss, place(key) + " is missing");
   for (const auto& [key, ignored] : value.items())
-    if (std::find(keys.begin(), keys.end(), key) == keys.end())
+    if (std::find(keys.begin(), keys.end(), key) == keys.end() &&
+        std::find(optional.begin(), optional.end(), key) == optional.end())
       fail(Code::kDataLoss, place(escaped(key)) + " is unknown");
 }
 
 const json& JsonFields::field(std::string_view key) const { return *value_.find(key); }
+
+bool JsonFields::has(std::string_view key) const { return value_.contains(key); }
 
 std::string JsonFields::place(std::string_view key) const {
   return where_.empty() ? std::string(key) : where_ + "." + std::string(key);

@@ -17,8 +17,11 @@ nlohmann::json parse_json(std::string_view text);
 // it.
 class JsonFields {
  public:
-  JsonFields(const nlohmann::json& value, std::string where, std::initializer_list<std::string_view> keys);
+  // `optional`: keys that may be missing.
+  JsonFields(const nlohmann::json& value, std::string where, std::initializer_list<std::string_view> keys,
+             std::initializer_list<std::string_view> optional = {});
 
+  bool has(std::string_view key) const;
   const std::string& text(std::string_view key) const;
   std::int64_t integer(std::string_view key) const;            // not negative
   std::uint64_t unsigned_integer(std::string_view key) const;  // all 64 bits

@@ -20,6 +20,7 @@ constexpr Command kCommands[] = {
     {"run", "MANIFEST.toml", "trains what the manifest describes"},
     {"check", "MANIFEST.toml", "finds everything that is wrong with a manifest, without running it"},
     {"show", "MANIFEST.toml", "prints the effective manifest, every default filled in"},
+    {"graph", "MANIFEST.toml", "prints the graph that a manifest describes, and how a training step runs it"},
     {"plugins", "", "lists the plugins that are found, and the files that are not usable"},
     {"describe", "NAME|KIND:NAME|FILE.so", "tells what a plugin is and what options it takes"},
     {"validate", "FILE.so", "tries a plugin library against the whole contract, each check in a process of its own"},
@@ -30,7 +31,7 @@ constexpr Command kCommands[] = {
 po::options_description options_of(std::string_view command) {
   po::options_description d("options");
   auto add = d.add_options();
-  if (command == "run" || command == "check" || command == "show")
+  if (command == "run" || command == "check" || command == "show" || command == "graph")
     add("set", po::value<std::vector<std::string>>()->value_name("KEY=VALUE"),
         "overrides a key of the manifest; may be given again");
   if (command == "run") {
@@ -38,6 +39,7 @@ po::options_description options_of(std::string_view command) {
     add("from-scratch", "begins at step 0; what an earlier run left is moved aside");
     add("log-format", po::value<std::string>()->default_value("text")->value_name("text|json"), "of the log on stderr");
   }
+  if (command == "graph") add("plan", "runs some training steps and tells the time of each node; writes nothing");
   if (command == "validate") {
     add("set", po::value<std::vector<std::string>>()->value_name("OPTION=VALUE"),
         "an option of the plugin; may be given again");
@@ -45,7 +47,8 @@ po::options_description options_of(std::string_view command) {
     add("seconds", po::value<double>()->default_value(30)->value_name("S"), "that a check may take");
     add("in-process", "no child processes, for a debugger; the first crash ends everything");
   }
-  if (command == "plugins" || command == "describe" || command == "validate") add("json", "as JSON");
+  if (command == "plugins" || command == "describe" || command == "validate" || command == "graph")
+    add("json", "as JSON");
   add("help", "this text");
   return d;
 }
@@ -121,6 +124,13 @@ ManifestArguments parse_manifest_command(const std::string& command, const std::
   const po::variables_map values = parse(command, args, help);
   if (help) return {};
   return {one_argument(command, values, "manifest"), sets_of(values)};
+}
+
+GraphArguments parse_graph(const std::vector<std::string>& args, bool& help) {
+  const po::variables_map values = parse("graph", args, help);
+  if (help) return {};
+  return {one_argument("graph", values, "manifest"), sets_of(values), values.count("plan") != 0,
+          values.count("json") != 0};
 }
 
 PluginsArguments parse_plugins(const std::vector<std::string>& args, bool& help) {

@@ -28,6 +28,12 @@ struct ManifestArguments {  // check, show
   std::string manifest;
   std::vector<std::string> sets;
 };
+struct GraphArguments {
+  std::string manifest;
+  std::vector<std::string> sets;
+  bool plan = false;
+  bool json = false;
+};
 struct PluginsArguments {
   bool json = false;
 };
@@ -49,6 +55,7 @@ struct DescribeArguments {
 // `args`: what follows the command's name. Throws UsageError. Sets `help` where --help was given.
 RunArguments parse_run(const std::vector<std::string>& args, bool& help);
 ManifestArguments parse_manifest_command(const std::string& command, const std::vector<std::string>& args, bool& help);
+GraphArguments parse_graph(const std::vector<std::string>& args, bool& help);
 PluginsArguments parse_plugins(const std::vector<std::string>& args, bool& help);
 SchemaArguments parse_schema(const std::vector<std::string>& args, bool& help);
 ValidateArguments parse_validate(const std::vector<std::string>& args, bool& help);

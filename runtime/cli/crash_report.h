@@ -2,7 +2,7 @@
 // being called, the stack of the thread that crashed, and the checkpoint that the next start goes on from. Then the
 // process dies of that signal, as it would have without this.
 //
-//   belay crashed with SIGSEGV in hook "x" (x.so 1.2) in after_run at step 17
+//   belay crashed with SIGSEGV in hook "x" (x.so 1.2, train.toml:14) in after_run at step 17
 //   ./x.so(+0x1234)[0x7f...]
 //   the next start goes on from: model_checkpoint_path: "model.ckpt-10"
 #pragma once

@@ -29,10 +29,9 @@ Description describe(const std::string& path) {
   FilePolicy policy;
   const CpuFeatures cpu;
   Description d;
-  d.library = vet_library(path, policy, cpu);
-  FileIdentity identity;
-  const auto bytes = open_library(path, identity);
-  const ElfFile elf(*bytes, path);
+  const OpenLibrary opened = open_library(path);
+  d.library = vet_library(opened, path, policy, cpu);
+  const ElfFile elf(*opened.bytes, path);
   for (ElfSymbol& symbol : elf.exports())
     d.exports.push_back(std::move(symbol.name) + (symbol.unique ? " (unique)" : ""));
   for (const std::string& flaw : link_flaws(elf)) d.library.warnings.push_back("plugin '" + path + "' " + flaw);
@@ -145,7 +144,8 @@ void print_plugin(const PluginInfo& plugin, std::ostream& out) {
                : option.default_value ? "default " + written(*option.default_value)
                                       : "",
                limits(option), option.help});
-  out << (table.empty() ? "  no options\n" : "  options\n" + table.text("    ")) << "\n";
+  const std::string what = plugin.kind == PluginKind::kOp ? "attributes" : "options";
+  out << (table.empty() ? "  no " + what + "\n" : "  " + what + "\n" + table.text("    ")) << "\n";
 }
 
 void print_library(const Description& d, std::ostream& out) {

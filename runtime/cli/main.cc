@@ -13,6 +13,7 @@
 #include "runtime/cli/command_line.h"
 #include "runtime/cli/describe_command.h"
 #include "runtime/cli/exit_status.h"
+#include "runtime/cli/graph_command.h"
 #include "runtime/cli/new_command.h"
 #include "runtime/cli/plugins_command.h"
 #include "runtime/cli/run_command.h"
@@ -48,6 +49,7 @@ int dispatch(const std::string& command, const std::vector<std::string>& args) {
   if (command == "run") return unless_help(parse_run(args, help), run_command);
   if (command == "check") return unless_help(parse_manifest_command(command, args, help), check_command);
   if (command == "show") return unless_help(parse_manifest_command(command, args, help), show_command);
+  if (command == "graph") return unless_help(parse_graph(args, help), graph_command);
   if (command == "plugins")
     return unless_help(parse_plugins(args, help),
                        [](const PluginsArguments& a) { return plugins_command(default_search(), a.json, std::cout); });

@@ -9,10 +9,9 @@
 #include <thread>
 
 #include "runtime/checkpoint/restore_error.h"
-#include "runtime/cli/crash_report.h"
 #include "runtime/cli/exit_status.h"
+#include "runtime/cli/prepare_run.h"
 #include "runtime/cli/signals.h"
-#include "runtime/cli/training_run.h"
 #include "runtime/cli/watchdog.h"
 #include "runtime/manifest/parse.h"
 #include "runtime/manifest/show.h"
@@ -21,64 +20,6 @@
 
 namespace belay::runtime {
 namespace {
-
-World make_world(Logger& log) { return {system_clock(), log, posix_file_system(), process_environment()}; }
-
-// A text of several lines as that many lines of the log.
-void log_error(Logger& log, std::string_view text) {
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    log.error("", text.substr(at, end - at));
-    at = end + 1;
-  }
-}
-
-// A run, and what it says where a plugin crashes.
-struct Prepared {
-  std::unique_ptr<TrainingRun> run;
-  std::optional<CrashReport> crash_report;
-};
-
-// Up to the point where nothing has been written: manifest, plugins, inputs, graph. Gives an exit status, kExitDone to
-// go on. Each stage's problems are told here.
-int prepare(Prepared& prepared, const std::string& file, const std::vector<std::string>& sets,
-            const TrainingRunOptions& options, const World& world, RunControl& control) {
-  std::unique_ptr<TrainingRun>& run = prepared.run;
-  Diagnostics problems;
-  std::optional<Manifest> manifest = parse_manifest(file, sets, world.environment, problems);
-  bool plugins_usable = true;
-  if (manifest) {
-    run = std::make_unique<TrainingRun>(std::move(*manifest), options, world, control);
-    plugins_usable = run->find_plugins(problems);
-  }
-  if (!problems.empty()) {
-    world.log.flush();
-    std::cerr << problems.text() << std::flush;
-    return plugins_usable ? kExitUsage : kExitPlugin;
-  }
-  // A sanitizer has a better report of its own.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-  prepared.crash_report.emplace(run->monitors(), run->manifest().run.dir);
-#endif
-  try {
-    run->load_plugins();
-  } catch (const LoadError& e) {
-    log_error(world.log, e.what());
-    return kExitPlugin;
-  } catch (const Error& e) {
-    log_error(world.log, e.what());
-    return e.code() == Code::kInvalidArgument ? kExitUsage : kExitPlugin;
-  }
-  try {
-    run->build_scaffold();
-  } catch (const Error& e) {
-    log_error(world.log, e.what());
-    // An input that is not there or empty is the manifest's mistake; one that breaks while it is read has begun to
-    // train.
-    return e.code() == Code::kDataLoss || e.code() == Code::kUnknown ? kExitTrainingFailed : kExitUsage;
-  }
-  return kExitDone;
-}
 
 std::string duration_text(double seconds) {
   char text[32];
@@ -105,9 +46,8 @@ int status_of(const Error& error) {
   return error.code() == Code::kDiverged ? kExitDiverged : kExitTrainingFailed;
 }
 
-// Training and the evaluation after it, with the watchdog watching.
-int train(TrainingRun& run, Logger& log, const Signals& signals) {
-  Watchdog watchdog({run.manifest().session.no_progress_secs, [&run] { return run.activity(); }, {}}, log);
+// Training and the evaluation after it.
+int train(TrainingRun& run, Watchdog& watchdog, Logger& log, const Signals& signals) {
   TrainingResult result;
   try {
     result = run.train([&] { watchdog.progress(); });
@@ -158,7 +98,7 @@ int run_command(const RunArguments& arguments) {
   const std::unique_ptr<Logger> log = make_stderr_logger(arguments.log_format, LogLevel::kInfo, system_clock());
   RunControl control;
   std::atomic<bool> training{false};
-  Prepared prepared;
+  PreparedRun prepared;
   const std::unique_ptr<TrainingRun>& run = prepared.run;
   SignalRequests requests;
   requests.stop = [&](int signal) {
@@ -175,7 +115,7 @@ int run_command(const RunArguments& arguments) {
   };
   Signals signals(requests);
   const int status =
-      prepare(prepared, arguments.manifest, arguments.sets, {arguments.from_scratch}, make_world(*log), control);
+      prepare_run(prepared, arguments.manifest, arguments.sets, {arguments.from_scratch}, make_world(*log), control);
   if (status != kExitDone) return status;
   signals.set_grace(run->manifest().session.signal_grace_secs);
   if (arguments.dry_run) {
@@ -193,14 +133,14 @@ int run_command(const RunArguments& arguments) {
     return kExitUsage;
   }
   training = true;
-  return train(*run, *log, signals);
+  return train(*run, *prepared.watchdog, *log, signals);
 }
 
 int check_command(const ManifestArguments& arguments) {
   const std::unique_ptr<Logger> log = make_stderr_logger(LogFormat::kText, LogLevel::kInfo, system_clock());
   RunControl control;
-  Prepared prepared;
-  const int status = prepare(prepared, arguments.manifest, arguments.sets, {}, make_world(*log), control);
+  PreparedRun prepared;
+  const int status = prepare_run(prepared, arguments.manifest, arguments.sets, {}, make_world(*log), control);
   if (status == kExitDone)
     std::cout << escaped(arguments.manifest) << ": ok\n" << prepared.run->plan_text() << std::flush;
   return status;

@@ -156,7 +156,9 @@ Json plugin_schema(const PluginSearch& search, PluginKind kind, PluginTable tabl
     properties["plugin"] = {{"enum", {p.info.name}}};
     properties.erase("file");
     Json required = {"plugin"};
+    if (kind == PluginKind::kOp) properties.erase("name");
     for (const OptionInfo& option : p.info.options) {
+      if (kind == PluginKind::kOp) break;  // attributes: a model gives them
       properties[option.name] = option_schema(option);
       if (option.required) required.push_back(option.name);
     }
@@ -198,7 +200,8 @@ int schema_command(const PluginSearch& search, std::ostream& out, std::ostream& 
                          {"scaffold", scaffold},
                          {"checkpoint", section_schema<CheckpointSection>()},
                          {"session", section_schema<SessionSection>()},
-                         {"hooks", list_of(plugin_schema(search, PluginKind::kHook, PluginTable::kHook))}}},
+                         {"hooks", list_of(plugin_schema(search, PluginKind::kHook, PluginTable::kHook))},
+                         {"ops", list_of(plugin_schema(search, PluginKind::kOp, PluginTable::kOp))}}},
                        {"required", {"input", "model"}},
                        {"additionalProperties", false}};
   out << schema.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";

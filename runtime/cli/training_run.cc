@@ -12,6 +12,7 @@
 #include "runtime/monitored/default_hooks.h"
 #include "runtime/monitored/host_services.h"
 #include "runtime/ops/parallel.h"
+#include "runtime/ops/plugin_op.h"
 #include "runtime/ops/registry.h"
 #include "runtime/platform/build_id.h"
 #include "runtime/platform/text.h"
@@ -93,10 +94,13 @@ TrainingRun::TrainingRun(Manifest manifest, TrainingRunOptions options, World wo
       options_(options),
       world_(std::move(world)),
       control_(control),
-      environment_{
-          world_.clock,        world_.log,
-          world_.files,        targets_,
-          control.interrupt(), SessionOptions{threads_of(manifest_), manifest_.run.seed, make_queue, &world_.clock}},
+      environment_{world_.clock,
+                   world_.log,
+                   world_.files,
+                   targets_,
+                   control.interrupt(),
+                   SessionOptions{threads_of(manifest_), manifest_.run.seed, make_queue, &world_.clock,
+                                  manifest_.session.precision}},
       ops_(make_op_registry()),
       graph_(*ops_),
       services_(world_.log, world_.clock, manifest_.run.dir, manifest_.run.seed) {
@@ -114,6 +118,9 @@ bool TrainingRun::find_plugins(Diagnostics& problems) {
                           {manifest_.directory, world_.environment}, problems);
   plugins_->resolved = resolver.resolve(completed(manifest_));
   for (const std::string& w : resolver.warnings()) world_.log.warning("plugins", w);
+  const std::string reason = why_not(manifest_.session.precision, plugins_->cpu);
+  if (!reason.empty())
+    problems.add(manifest_.session.precision_at, reason, "leave session.precision out, or write \"float32\"");
   return !resolver.plugin_failed();
 }
 
@@ -136,13 +143,28 @@ void TrainingRun::load_plugins() {
   load(*resolved.saver);
   for (const ResolvedPlugin& p : resolved.init_fns) load(p);
   for (const ResolvedPlugin& p : resolved.hooks) load(p);
+  for (const ResolvedPlugin& p : resolved.ops) load(p);
+  plugins_->loader.rest();
 
+  add_plugin_ops();
   plugins_->saver = &create(*resolved.saver, monitor_);
   plugins_->model = &create(*resolved.model, monitor_);
   for (const auto& [name, input] : resolved.inputs)
     plugins_->inputs[name] = &create(input, name == "eval" ? eval_monitor_ : input_monitor_);
   for (const ResolvedPlugin& p : resolved.init_fns) plugins_->init_fns.push_back(&create(p, monitor_));
   for (const ResolvedPlugin& p : resolved.hooks) hooks_.add(SessionHook(create(p, monitor_), world_.log, p.on_error));
+}
+
+// Every operation of every library that the run uses: those of [[ops]], and those that stand beside a model or a hook.
+void TrainingRun::add_plugin_ops() {
+  for (const RegisteredPlugin& p : plugins_->registry.plugins()) {
+    if (p.info.kind != PluginKind::kOp) continue;
+    ResolvedPlugin use;
+    use.instance_name = p.info.name;
+    for (const ResolvedPlugin& named : plugins_->resolved.ops)
+      if (named.info.name == p.info.name && named.file == p.file) use.at = named.at;
+    add_plugin_op(*ops_, plugins_->instances.create(p, use, services_, monitor_));
+  }
 }
 
 std::shared_ptr<InputFeed> TrainingRun::open_input(const std::string& name) {
@@ -197,6 +219,7 @@ Fingerprint TrainingRun::fingerprint() const {
   f.isa = isa_text();
   f.binary = build_id();
   f.seed = manifest_.run.seed;
+  f.precision = precision_name(manifest_.session.precision);
   return f;
 }
 
@@ -300,6 +323,31 @@ void TrainingRun::finish(MonitoredSession& session, TrainingResult& result) {
   }
 }
 
+void TrainingRun::trace_steps(int warm, int traced, const StepTraces& then) {
+  HookSet no_hooks;
+  SingularMonitoredSession session(graph_, environment_, no_hooks);
+  FetchSet train_op(std::vector<FetchRef>{model_.train_op});
+  std::vector<RunMetadata> traces;
+  session.scope([&] {
+    const std::shared_ptr<DirectSession> raw = session.raw_session();
+    try {
+      for (int i = 0; i < warm + traced; ++i) {
+        RunMetadata metadata;
+        RunRequest request;
+        request.fetches = &train_op;
+        request.full_team = true;
+        request.trace_level = i < warm ? 0 : 1;
+        request.metadata = &metadata;
+        raw->run(request);
+        if (i >= warm) traces.push_back(std::move(metadata));
+      }
+    } catch (const Error& e) {
+      if (!is_end_of_input(e.code()) || traces.empty()) throw;
+    }
+    then(*raw->plan_of(train_op), raw->plan_stats(&train_op), traces);
+  });
+}
+
 std::optional<EvalResult> TrainingRun::evaluate(const std::function<void()>& on_batch) {
   if (eval_input_ == nullptr) return std::nullopt;
   eval_input_->prime();
@@ -318,6 +366,8 @@ std::optional<EvalResult> TrainingRun::evaluate(const std::function<void()>& on_
 }
 
 std::string TrainingRun::activity() const {
+  const std::string library = plugins_->loader.loading();
+  if (!library.empty()) return "plugin '" + escaped(library) + "', which is being loaded";
   std::string text;
   for (const CallMonitor* m : monitors()) {
     const PluginInstance* instance = m->instance.load();
@@ -355,6 +405,8 @@ std::string TrainingRun::plan_text() const {
   text += "saver  " + plugins_->resolved.saver->info.name + "\n";
   for (const ResolvedPlugin& p : plugins_->resolved.init_fns) text += "init_fn  " + p.instance_name + "\n";
   for (const ResolvedPlugin& p : plugins_->resolved.hooks) text += "hook  " + p.instance_name + "\n";
+  for (const RegisteredPlugin& p : plugins_->registry.plugins())
+    if (p.info.kind == PluginKind::kOp) text += "op  " + operation_name(p.info.name) + "\n";
   text +=
       "run directory  " + (manifest_.run.dir.empty() ? std::string("none: nothing is kept") : manifest_.run.dir) + "\n";
   return text;

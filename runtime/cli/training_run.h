@@ -103,6 +103,13 @@ class TrainingRun {
   TrainingResult train(const std::function<void()>& on_step);
   std::optional<EvalResult> evaluate(const std::function<void()>& on_batch);
 
+  // For `belay graph`, instead of open_directory() and train(): runs training steps from freshly initialized variables,
+  // without hooks, and gives the plan, its memory and the traces of those behind the warm ones. Fewer where the input
+  // ends; OUT_OF_RANGE where it ends before the first traced one.
+  using StepTraces = std::function<void(const Plan&, const PlanStats&, const std::vector<RunMetadata>&)>;
+  void trace_steps(int warm, int traced, const StepTraces& then);
+
+  const NodeGraph& graph() const noexcept { return graph_; }
   const Manifest& manifest() const noexcept { return manifest_; }
   // Labels of the hooks that on_error = "disable" took out.
   std::vector<std::string> disabled_hooks() const { return hooks_.disabled(); }
@@ -116,6 +123,7 @@ class TrainingRun {
  private:
   struct Plugins;
   PluginInstance& create(const ResolvedPlugin& plugin, CallMonitor& monitor);
+  void add_plugin_ops();
   std::shared_ptr<InputFeed> open_input(const std::string& name);
   void write_manifest();
   void start_over();

@@ -63,7 +63,7 @@ InputFeed::Tensors InputFeed::add_to_graph(NodeGraph& graph) {
   Tensors tensors;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const InputComponent& c = declaration_.components[i];
-    (c.label ? tensors.labels : tensors.features).push_back({c.name, ops::identity(outputs[i], c.name)});
+    (c.label ? tensors.labels : tensors.features).push_back({c.name, ops::identity(outputs[i], c.name), c.classes});
   }
   queue_name_ = g.node_name_of(queue.handle);
   queue_node_ = queue.handle.raw().node;

@@ -57,13 +57,28 @@ std::int32_t declare(belay_input_spec* spec, std::int32_t role, belay_str name, 
   return guard(status, [&] {
     auto& declaration = *reinterpret_cast<InputDeclaration*>(spec);
     InputComponent c{role == BELAY_LABEL, std::string(view(name)), static_cast<DType>(dtype),
-                     rank > 0 ? Dims(dims, dims + rank) : Dims{}};
+                     rank > 0 ? Dims(dims, dims + rank) : Dims{}, 0};
     if (c.name.empty()) fail(Code::kInvalidArgument, "a component of an input needs a name");
     if (dtype_size(c.dtype) == 0)
       fail(Code::kInvalidArgument, "'" + c.name + "' has the unknown dtype " + std::to_string(dtype));
     for (const InputComponent& other : declaration.components)
       if (other.name == c.name) fail(Code::kInvalidArgument, "the input declares '" + c.name + "' twice");
     declaration.components.push_back(std::move(c));
+  });
+}
+
+std::int32_t set_classes(belay_input_spec* spec, std::uint32_t slot, std::int64_t classes, belay_status* status) {
+  return guard(status, [&] {
+    auto& components = reinterpret_cast<InputDeclaration*>(spec)->components;
+    if (slot >= components.size())
+      fail(Code::kInvalidArgument, "the input declared " + std::to_string(components.size()) +
+                                       " components, there is no slot " + std::to_string(slot));
+    InputComponent& c = components[slot];
+    const bool integer = c.dtype == DType::kInt32 || c.dtype == DType::kInt64 || c.dtype == DType::kUInt8;
+    if (classes < 1 || !integer)
+      fail(Code::kInvalidArgument, "'" + c.name + "' (" + dtype_name(c.dtype) + ") cannot have " +
+                                       std::to_string(classes) + " classes; at least 1, of an integer");
+    c.classes = classes;
   });
 }
 
@@ -81,7 +96,7 @@ std::int32_t set_string(belay_batch* batch, std::uint32_t slot, std::uint64_t el
   return guard(status, [&] { reinterpret_cast<BatchBuilder*>(batch)->set_string(slot, element, view(bytes)); });
 }
 
-constexpr belay_input_service kInputService{sizeof(belay_input_service), 0, declare, tensor, set_string};
+constexpr belay_input_service kInputService{sizeof(belay_input_service), 0, declare, tensor, set_string, set_classes};
 
 }  // namespace
 

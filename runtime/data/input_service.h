@@ -15,6 +15,7 @@ struct InputComponent {
   std::string name;
   DType dtype = DType::kInvalid;
   Dims dims;
+  std::int64_t classes = 0;  // values are in [0, classes); 0: not said
 };
 
 // Behind belay_input_spec.

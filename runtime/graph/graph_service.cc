@@ -81,7 +81,7 @@ std::int32_t add_node(belay_graph* graph, const belay_node_def* def, std::uint32
         fail(Code::kInvalidArgument, "'" + g.port_name(in) + "' is an operation without a value; node '" +
                                          std::string(view(def->name)) + "' (" + std::string(view(def->op)) +
                                          ") cannot take it as input " + std::to_string(i));
-      inputs.push_back(in);
+      inputs.push_back(g.visible(in));
     }
     std::vector<std::uint32_t> controls;
     for (std::uint64_t i = 0; i < def->n_control_inputs; ++i)
@@ -203,6 +203,25 @@ std::int32_t gradients(belay_graph* graph, const belay_output* ys, std::uint64_t
   });
 }
 
+std::int32_t begin_body(belay_graph* graph, belay_str name, belay_status* status) {
+  return guard(status, [&] { from_handle(graph).begin_body(view(name)); });
+}
+std::int32_t end_body(belay_graph* graph, const belay_output* outputs, std::uint64_t n, belay_str* name,
+                      belay_status* status) {
+  return guard(status, [&] {
+    NodeGraph& g = from_handle(graph);
+    std::vector<Port> resolved;
+    try {
+      resolved = ports(g, outputs, n);
+    } catch (...) {
+      g.end_body({});
+      throw;
+    }
+    last_text = g.end_body(resolved);
+    if (name != nullptr) *name = detail::str(last_text);
+  });
+}
+
 constexpr belay_graph_api kGraphApi{sizeof(belay_graph_api),
                                     0,
                                     serial,
@@ -221,7 +240,9 @@ constexpr belay_graph_api kGraphApi{sizeof(belay_graph_api),
                                     collect,
                                     collection_size,
                                     collection_item,
-                                    gradients};
+                                    gradients,
+                                    begin_body,
+                                    end_body};
 
 }  // namespace
 

@@ -65,16 +65,17 @@ std::uint32_t NodeGraph::add(std::string_view op, std::string_view name_hint, st
     fail(Code::kInvalidArgument, "node '" + hint + "' (" + def->name + "): expected " + std::to_string(def->n_inputs) +
                                      " inputs, got " + std::to_string(inputs.size()));
   Node node;
-  node.id = static_cast<std::uint32_t>(nodes_.size());
   node.op = def;
+  node.body = open_body();
   const std::string full = scopes_.empty() ? hint : scopes_.back() + "/" + hint;
+  for (const std::string& attr : def->bodies) add_captures(*def, full, attrs.text(attr), inputs);
   std::vector<DType> dtypes;
   std::vector<Shape> shapes;
   for (const Port& in : inputs) {
     dtypes.push_back(spec(in).first);
     shapes.push_back(spec(in).second);
   }
-  InferContext infer(def->name, full, attrs, std::move(dtypes), std::move(shapes));
+  InferContext infer(*def, full, attrs, std::move(dtypes), std::move(shapes), this);
   def->infer(infer);
   node.outputs = std::move(infer.outputs());
   node.inputs = std::move(inputs);
@@ -84,9 +85,12 @@ std::uint32_t NodeGraph::add(std::string_view op, std::string_view name_hint, st
   std::sort(node.control_inputs.begin(), node.control_inputs.end());
   node.control_inputs.erase(std::unique(node.control_inputs.begin(), node.control_inputs.end()),
                             node.control_inputs.end());
+  if (node.body != 0) check_body_node(*def, full, node.control_inputs);
   node.attrs = std::move(attrs);
   node.name = unique_name(full);
+  node.id = static_cast<std::uint32_t>(nodes_.size());  // captures may have been added before
   by_name_.emplace(node.name, node.id);
+  if (node.body != 0 && def->name == "BodyInput") bodies_[node.body - 1].arguments.push_back(node.id);
   nodes_.push_back(std::move(node));
   return nodes_.back().id;
 }
@@ -151,6 +155,7 @@ void NodeGraph::collect(std::string_view collection, Port port) {
   if (finalized_)
     fail(Code::kFailedPrecondition, "Graph is finalized and cannot be modified: '" + port_name(port) +
                                         "' was added to collection '" + std::string(collection) + "'");
+  need_outside_bodies(port);
   collections_[std::string(collection)].push_back(port);
 }
 
@@ -161,6 +166,7 @@ const std::vector<Port>& NodeGraph::collection(std::string_view name) const {
 }
 
 void NodeGraph::announce(Port port) {
+  need_outside_bodies(port);
   if (std::find(announced_.begin(), announced_.end(), port) == announced_.end()) announced_.push_back(port);
 }
 

@@ -27,8 +27,22 @@ struct Port {
   friend bool operator==(const Port&, const Port&) = default;
 };
 
+// The body of a node; 0: the graph itself, else a GraphBody's id.
+using BodyId = std::uint32_t;
+
+// A part of the graph that nodes run as a whole (belay_graph_api.begin_body). Its nodes use each other, and what comes
+// in through nodes "BodyInput": arguments, then captures of outputs of the body (or graph) that it stands in.
+struct GraphBody {
+  std::string name;
+  BodyId parent = 0;
+  std::vector<std::uint32_t> arguments;                  // nodes, in the order of their making
+  std::vector<std::pair<std::uint32_t, Port>> captures;  // node, and what it stands for
+  std::vector<Port> outputs;                             // empty until it is closed
+};
+
 struct Node {
   std::uint32_t id = 0;
+  BodyId body = 0;
   std::string name;
   const OpDef* op = nullptr;
   std::vector<Port> inputs;
@@ -68,6 +82,19 @@ class NodeGraph {
   std::string port_name(Port port) const;
   const std::pair<DType, Shape>& spec(Port port) const { return nodes_[port.node].outputs[port.index]; }
 
+  // ---- bodies: runtime/graph/bodies.cc
+
+  void begin_body(std::string_view name);
+  // Closes the innermost open one; without outputs, or where this fails, nobody can use it. Gives its full name.
+  const std::string& end_body(const std::vector<Port>& outputs);
+  // The closed body of that name; NOT_FOUND names what asked for it.
+  const GraphBody& body(const std::string& name, const std::string& asking) const;
+  // What stands for the port where nodes are added now: itself, or the capture of an outer one, made when it is new.
+  // An error where the port stands in a body that is not open.
+  Port visible(Port port);
+  // An error where the port stands in a body: what can be fetched, fed and collected does not.
+  void need_outside_bodies(Port port) const;
+
   void enter_scope(std::string_view name);
   void leave_scope() { scopes_.pop_back(); }
   void enter_control(const std::vector<Port>& outputs);
@@ -96,6 +123,10 @@ class NodeGraph {
   std::string variables_digest() const;
 
  private:
+  BodyId open_body() const noexcept { return open_bodies_.empty() ? 0 : open_bodies_.back(); }
+  void check_body_node(const OpDef& op, const std::string& name, const std::vector<std::uint32_t>& controls) const;
+  void add_captures(const OpDef& op, const std::string& node, const std::string& name, std::vector<Port>& inputs);
+  Port capture(BodyId body, Port port);
   std::string unique_name(const std::string& wanted);
   std::vector<std::string> all_names() const;
 
@@ -106,6 +137,8 @@ class NodeGraph {
   std::unordered_map<std::string, int> name_uses_;
   std::vector<std::string> scopes_;
   std::vector<std::vector<std::uint32_t>> controls_;
+  std::deque<GraphBody> bodies_;  // id 1 is the first
+  std::vector<BodyId> open_bodies_;
   std::map<std::string, std::vector<Port>, std::less<>> collections_;
   std::map<std::string, Port, std::less<>> roles_;
   std::vector<Port> announced_;

@@ -60,7 +60,7 @@ const DenseTensor& Attrs::tensor(std::string_view name) const {
 }
 
 void InferContext::fail(const std::string& text) const {
-  belay::fail(Code::kInvalidArgument, "node '" + name_ + "' (" + op_ + "): " + text);
+  belay::fail(Code::kInvalidArgument, "node '" + name_ + "' (" + op_.name + "): " + text);
 }
 
 std::string InferContext::input_text(std::size_t i) const {
@@ -88,6 +88,8 @@ void InferContext::need_float(std::size_t i) const {
 
 void InferContext::need_number(std::size_t i) const {
   if (dtypes_[i] == DType::kBool || dtypes_[i] == DType::kString) fail(input_text(i) + " must be a number");
+  if (dtypes_[i] == DType::kBFloat16 || dtypes_[i] == DType::kFloat16)
+    fail(input_text(i) + " is of a dtype for storage; cast it to float32");
 }
 
 std::size_t InferContext::axis(std::int64_t axis, std::int32_t rank) const {

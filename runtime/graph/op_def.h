@@ -19,8 +19,11 @@ namespace belay::runtime {
 
 class Kernel;
 class HostKernel;
+class NodeGraph;
+class PluginOp;  // runtime/ops/plugin_op.h
 struct KernelSpec;
 struct Node;
+struct OpDef;
 
 // An attribute's value: bools, dtypes and integers are int64.
 using AttrValue = std::variant<std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<double>,
@@ -52,11 +55,15 @@ class Attrs {
 // (concrete ones). It checks dtypes too.
 class InferContext {
  public:
-  InferContext(const std::string& op, const std::string& name, const Attrs& attrs, std::vector<DType> dtypes,
-               std::vector<Shape> shapes)
-      : op_(op), name_(name), attrs_(attrs), dtypes_(std::move(dtypes)), shapes_(std::move(shapes)) {}
+  // graph: where the node stands; only operations with bodies need it.
+  InferContext(const OpDef& op, const std::string& name, const Attrs& attrs, std::vector<DType> dtypes,
+               std::vector<Shape> shapes, const NodeGraph* graph = nullptr)
+      : op_(op), name_(name), attrs_(attrs), dtypes_(std::move(dtypes)), shapes_(std::move(shapes)), graph_(graph) {}
 
+  const OpDef& op() const noexcept { return op_; }
+  const std::string& node_name() const noexcept { return name_; }
   const Attrs& attrs() const noexcept { return attrs_; }
+  const NodeGraph* graph() const noexcept { return graph_; }
   std::size_t n_inputs() const noexcept { return dtypes_.size(); }
   DType dtype(std::size_t i) const noexcept { return dtypes_[i]; }
   const Shape& shape(std::size_t i) const noexcept { return shapes_[i]; }
@@ -80,11 +87,12 @@ class InferContext {
   std::size_t axis(std::int64_t axis, std::int32_t rank) const;
 
  private:
-  const std::string& op_;
+  const OpDef& op_;
   const std::string& name_;
   const Attrs& attrs_;
   std::vector<DType> dtypes_;
   std::vector<Shape> shapes_;
+  const NodeGraph* graph_;
   std::vector<std::pair<DType, Shape>> outputs_;
 };
 
@@ -103,6 +111,7 @@ class GradContext {
         result_(inputs_.size()) {}
 
   const belay::Graph& graph() const noexcept { return graph_; }
+  const Node& node() const noexcept { return node_; }
   const Attrs& attrs() const noexcept;
   std::size_t n_inputs() const noexcept { return inputs_.size(); }
   const Output& input(std::size_t i) const noexcept { return inputs_[i]; }
@@ -141,6 +150,9 @@ inline constexpr std::uint32_t kAllInputs = 0xffffffff;
 struct OpDef {
   std::string name;
   std::string doc;
+  // For docs/ops.md: the names of the inputs ("x, scale"; "xs..." for any number), and the dtypes that it takes.
+  std::string inputs = {};
+  std::string dtypes = {};
   int n_inputs = 0;  // -1: any number
   Effect effect = Effect::kNone;
   // Bit i: input i names a variable (kWrite, kQuery), it is not read through the edge.
@@ -163,8 +175,15 @@ struct OpDef {
   bool stops_gradient = false;
   // Null where nothing runs (variables, placeholders, constants, aliases).
   std::unique_ptr<Kernel> (*kernel)(const KernelSpec&) = nullptr;
+  // Makes the float32 kernel of this operation together with the bias, activation or pooling behind it
+  // (runtime/session/fusion.h). Null: nothing fuses behind it.
+  std::unique_ptr<Kernel> (*fused_kernel)(const KernelSpec&) = nullptr;
   // Instead of kernel, where the operation waits or its output dims are known only afterwards.
   std::unique_ptr<HostKernel> (*host_kernel)(const KernelSpec&) = nullptr;
+  // Attributes that name bodies (belay_graph_api.begin_body); their captures become inputs, behind the others.
+  std::vector<std::string> bodies = {};
+  // Of an operation that a plugin offers; null for the engine's own.
+  std::shared_ptr<PluginOp> plugin = nullptr;
 };
 
 class OpRegistry {

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -16,6 +17,19 @@ bool MemoryBytes::read(std::uint64_t offset, void* to, std::size_t n) const {
 FileBytes::~FileBytes() { ::close(descriptor_); }
 
 bool FileBytes::read(std::uint64_t offset, void* to, std::size_t n) const {
+  if (n == 0) return true;
+  const std::uint64_t head = std::min(size_, kHeadBytes);
+  if (offset > head || n > head - offset) return read_file(offset, to, n);
+  if (head_.empty()) {
+    head_.resize(head);
+    if (!read_file(0, head_.data(), head)) head_.clear();
+  }
+  if (head_.empty()) return read_file(offset, to, n);
+  std::memcpy(to, head_.data() + offset, n);
+  return true;
+}
+
+bool FileBytes::read_file(std::uint64_t offset, void* to, std::size_t n) const {
   auto* out = static_cast<char*>(to);
   while (n != 0) {
     const ssize_t got = ::pread(descriptor_, out, n, static_cast<off_t>(offset));

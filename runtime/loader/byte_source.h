@@ -28,7 +28,8 @@ class MemoryBytes final : public ByteSource {
   std::string_view bytes_;
 };
 
-// Owns the descriptor.
+// Owns the descriptor. Keeps the first bytes, where the tables of a library stand that are read in many small pieces.
+// One thread at a time.
 class FileBytes final : public ByteSource {
  public:
   FileBytes(int descriptor, std::uint64_t size) : descriptor_(descriptor), size_(size) {}
@@ -39,8 +40,12 @@ class FileBytes final : public ByteSource {
   bool read(std::uint64_t offset, void* to, std::size_t n) const override;
 
  private:
+  bool read_file(std::uint64_t offset, void* to, std::size_t n) const;
+
+  static constexpr std::uint64_t kHeadBytes = 16 << 10;
   int descriptor_;
   std::uint64_t size_;
+  mutable std::string head_;  // empty: not read yet, or unreadable
 };
 
 }  // namespace belay::runtime

@@ -75,13 +75,15 @@ class OptionsChecker {
     for (const PluginOption& given : use_.options) check_given(given);
     for (const OptionInfo& option : plugin_.options)
       if (option.required && seen_.count(option.name) == 0)
-        problems_.add(use_.at, plugin() + " needs the option " + quoted(option.name),
+        problems_.add(use_.at, plugin() + " needs the " + word() + " " + quoted(option.name),
                       option.name + " is " + words(option) + (option.help.empty() ? "" : ": " + option.help));
     return std::move(values_);
   }
 
  private:
   std::string plugin() const { return std::string(kind_name(plugin_.kind)) + " " + quoted(plugin_.name); }
+  // What an option is called: a node's are its attributes.
+  std::string word() const { return plugin_.kind == PluginKind::kOp ? "attribute" : "option"; }
   static const char* words(const OptionInfo& option) {
     return option.list ? plural(option.type) : singular(option.type);
   }
@@ -115,9 +117,9 @@ class OptionsChecker {
     std::vector<std::string> names;
     for (const OptionInfo& option : plugin_.options) names.push_back(option.name);
     const std::string near = nearest(given.key, names);
-    problems_.add(given.key_at, quoted(given.key) + " is not an option of " + plugin(),
+    problems_.add(given.key_at, quoted(given.key) + " is not an " + word() + " of " + plugin(),
                   (near.empty() ? "" : "did you mean " + quoted(near) + "? ") +
-                      (names.empty() ? "it has no options" : "options: " + joined(names)));
+                      (names.empty() ? "it has no " + word() + "s" : word() + "s: " + joined(names)));
   }
 
   void wrong_type(const OptionInfo& option, const PluginOption& given, const std::string& help) {

@@ -34,4 +34,9 @@ std::vector<std::string> CpuFeatures::missing(const std::vector<std::string>& wa
   return lacking;
 }
 
+std::string why_not(Precision precision, const CpuFeatures& cpu) {
+  if (precision == Precision::kFloat32 || cpu.missing({"avx512_bf16"}).empty()) return {};
+  return "this processor cannot compute in bf16: it lacks avx512_bf16";
+}
+
 }  // namespace belay::runtime

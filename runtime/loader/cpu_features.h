@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/platform/precision.h"
+
 namespace belay::runtime {
 
 class CpuFeatures {
@@ -22,5 +24,8 @@ class CpuFeatures {
   mutable std::set<std::string, std::less<>> names_;
   mutable bool known_ = false;
 };
+
+// Why this processor cannot compute in that precision; empty: it can.
+std::string why_not(Precision precision, const CpuFeatures& cpu);
 
 }  // namespace belay::runtime

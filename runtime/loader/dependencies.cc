@@ -120,9 +120,8 @@ class Walk {
   // Reads a library's headers and remembers it. Empty: well; else the problem.
   std::optional<std::string> read_problem(const std::string& path, const Library* wanted_by, LoadErrorKind& kind) {
     try {
-      FileIdentity identity;
-      const auto bytes = open_library(path, identity);
-      const ElfFile elf(*bytes, path);
+      const OpenLibrary opened = open_library(path);
+      const ElfFile elf(*opened.bytes, path);
       auto library = std::make_unique<Library>();
       library->path = path;
       library->dynamic = elf.dynamic();
@@ -242,9 +241,8 @@ std::vector<MissingVersion> missing_versions(const std::string& path, const std:
   for (const Dependency& d : walk.run(path)) {
     if (d.path.empty() || !d.problem.empty()) continue;
     try {
-      FileIdentity identity;
-      const auto bytes = open_library(d.path, identity);
-      offered[d.name] = ElfFile(*bytes, d.path).version_definitions();
+      const OpenLibrary opened = open_library(d.path);
+      offered[d.name] = ElfFile(*opened.bytes, d.path).version_definitions();
     } catch (const LoadError&) {
       // It was readable a moment ago; what it offers stays unknown.
     }

@@ -23,6 +23,16 @@ std::string canonical(const std::string& path) {
   return ignored ? path : resolved.string();
 }
 
+// Of an absolute path.
+std::string parent_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+std::string joined_path(const std::string& directory, const std::string& name) {
+  return directory + (directory == "/" ? "" : "/") + name;
+}
+
 // "belongs to user 1000", "can be written by its group", or empty.
 std::string weakness(const struct stat& s, uid_t user) {
   if (s.st_uid != user && s.st_uid != 0)
@@ -56,32 +66,45 @@ void FilePolicy::warn(const std::string& what, const std::string& path, const st
     warnings.push_back(what + " '" + escaped(path) + "' " + weakness);
 }
 
+const FilePolicy::Directory& FilePolicy::look_at(const std::string& directory) {
+  const auto [at, is_new] = directories_.try_emplace(directory);
+  if (!is_new) return at->second;
+  Directory& d = at->second;
+  d.real = canonical(directory);
+  d.offender = world_writable_above(d.real);
+  struct stat s {};
+  if (::stat(d.real.c_str(), &s) == 0) d.weakness = weakness(s, user_);
+  return d;
+}
+
 void FilePolicy::check_directory(const std::string& directory, const std::string& file,
                                  std::vector<std::string>& warnings) {
-  const std::string real = canonical(directory);
-  const std::string& offender = world_writable_above(real);
-  if (!offender.empty())
+  const Directory& d = look_at(directory);
+  if (!d.offender.empty())
     throw LoadError(LoadErrorKind::kInsecure, file.empty() ? directory : file,
-                    file.empty() && offender == real ? "can be written by everybody"
-                                                     : "lies in '" + offender + "', which everybody can write",
-                    "chmod o-w '" + offender + "'");
-  struct stat s {};
-  if (::stat(real.c_str(), &s) == 0) warn("plugin directory", real, weakness(s, user_), warnings);
+                    file.empty() && d.offender == d.real ? "can be written by everybody"
+                                                         : "lies in '" + d.offender + "', which everybody can write",
+                    "chmod o-w '" + d.offender + "'");
+  warn("plugin directory", d.real, d.weakness, warnings);
 }
 
 void FilePolicy::check_library(const std::string& path, std::vector<std::string>& warnings) {
-  const std::string real = canonical(path);
-  const std::string real_parent = fs::path(real).parent_path().string();
-  check_directory(fs::path(path).parent_path().string(), path, warnings);
-  check_directory(real_parent, path, warnings);
-  struct stat s {
-  }, in{};
-  if (::stat(real.c_str(), &s) != 0 || ::stat(real_parent.c_str(), &in) != 0) return;
+  const std::string parent = parent_of(path);
+  check_directory(parent, path, warnings);
+  struct stat s {};
+  if (::lstat(path.c_str(), &s) != 0) return;
+  std::string real = joined_path(look_at(parent).real, path.substr(path.rfind('/') + 1)), real_parent = parent;
+  if (S_ISLNK(s.st_mode)) {
+    real = canonical(path);
+    real_parent = parent_of(real);
+    check_directory(real_parent, path, warnings);
+    if (::stat(real.c_str(), &s) != 0) return;
+  }
   if (world_writable(s))
     throw LoadError(LoadErrorKind::kInsecure, path, "can be written by everybody", "chmod o-w '" + real + "'");
   // A file like its directory was told of with the directory.
   const std::string weak = weakness(s, user_);
-  if (weak != weakness(in, user_)) warn("plugin", real, weak, warnings);
+  if (weak != look_at(real_parent).weakness) warn("plugin", real, weak, warnings);
 }
 
 }  // namespace belay::runtime

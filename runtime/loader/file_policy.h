@@ -26,12 +26,20 @@ class FilePolicy {
   void check_library(const std::string& path, std::vector<std::string>& warnings);
 
  private:
+  struct Directory {
+    std::string real;      // where links lead
+    std::string offender;  // it or its first parent that everybody can write; empty: none
+    std::string weakness;  // that it is told of; empty: none
+  };
+  // Each is looked at once: a search asks about the same few directories for every file in them.
+  const Directory& look_at(const std::string& directory);
   const std::string& world_writable_above(const std::string& directory);
   void warn(const std::string& what, const std::string& path, const std::string& weakness,
             std::vector<std::string>& warnings);
 
   uid_t user_;
-  std::map<std::string, std::string> world_writable_;  // by directory: it or its first parent that is; empty: none
+  std::map<std::string, Directory> directories_;       // by the path that was asked for
+  std::map<std::string, std::string> world_writable_;  // by real path: it or its first parent that is; empty: none
   std::set<std::string> warned_;                       // paths
 };
 

@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
-#include <filesystem>
 #include <utility>
 
 #include "runtime/platform/text.h"
@@ -54,14 +53,6 @@ std::string at_text(const Location& at) {
   return escaped(at.file) + ":" + std::to_string(at.line) + ":" + std::to_string(at.column) + ": ";
 }
 
-// The line of the manifest goes into the label's parentheses: `hook "x" (x.so 1.2, train.toml:14)`.
-std::string with_line(std::string label, const Location& at) {
-  if (at.line > 0 && !label.empty() && label.back() == ')')
-    label.insert(label.size() - 1,
-                 ", " + escaped(std::filesystem::path(at.file).filename().string()) + ":" + std::to_string(at.line));
-  return label;
-}
-
 }  // namespace
 
 PluginInstance::PluginInstance(const RegisteredPlugin& plugin, const ResolvedPlugin& use, const HostServices& services,
@@ -69,8 +60,7 @@ PluginInstance::PluginInstance(const RegisteredPlugin& plugin, const ResolvedPlu
     : plugin_(plugin),
       host_(services, use.instance_name),
       monitor_(monitor),
-      label_(plugin.label(use.instance_name)),
-      at_(use.at) {
+      label_(plugin.label(use.instance_name, use.at)) {
   create(use);
 }
 
@@ -100,7 +90,7 @@ PluginInstance::PluginInstance(const std::string& name, const MakeHook& make, co
 
 void PluginInstance::create(const ResolvedPlugin& use) {
   const auto failed = [&](Code code, const std::string& text) {
-    fail(code, at_text(use.at) + "cannot create " + label_ +
+    fail(code, at_text(use.at) + "cannot create " + plugin_.label(use.instance_name) +
                    (plugin_.file.empty() ? "" : " of '" + escaped(plugin_.file) + "'") + ": " + text);
   };
   const CallScope scope(monitor_, this, "create");
@@ -125,19 +115,23 @@ void PluginInstance::create(const ResolvedPlugin& use) {
 }
 
 PluginInstance::~PluginInstance() {
-  if (poisoned_ || self_ == nullptr || own_hook_) return;  // a program's own hook dies with its handle
+  if (poisoned() || self_ == nullptr || own_hook_) return;  // a program's own hook dies with its handle
   const CallScope scope(monitor_, this, "destroy");
   try {
     std::visit([&](const auto& table) { table.destroy(self_); }, plugin_.table);
   } catch (...) {
-    host_.services().logger().error(
-        name(), with_line(label_, at_) + " let an exception escape from destroy: " + current_exception_text());
+    log_escape("destroy");
   }
+}
+
+void PluginInstance::log_escape(const char* callback) const {
+  host_.services().logger().error(
+      name(), label_ + " let an exception escape from " + callback + ": " + current_exception_text());
 }
 
 std::string PluginInstance::place(const char* callback) const {
   const std::int64_t step = monitor_.step.load(std::memory_order_relaxed);
-  return with_line(label_, at_) + " in " + callback + (step < 0 ? "" : " at step " + std::to_string(step));
+  return label_ + " in " + callback + (step < 0 ? "" : " at step " + std::to_string(step));
 }
 
 void PluginInstance::fail_callback(const char* callback, std::int32_t code, std::string_view text) const {

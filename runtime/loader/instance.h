@@ -56,7 +56,7 @@ class PluginInstance {
   // fails. Throws Error; one of a poisoned instance too.
   template <class Api, class... P, class... A>
   void call(const char* callback, std::int32_t (*Api::*slot)(void*, P...), A... args) {
-    if (poisoned_) fail_poisoned(callback);
+    if (poisoned()) fail_poisoned(callback);
     const CallScope scope(monitor_, this, callback);
     detail::Status status;
     std::int32_t code = BELAY_OK;
@@ -66,6 +66,19 @@ class PluginInstance {
       poison(callback);
     }
     if (code != BELAY_OK) fail_callback(callback, code, status.message());
+  }
+
+  // Calls a slot that gives something back to the plugin and cannot fail; an exception that escapes is logged. A
+  // poisoned instance, whose state nobody knows, is left alone.
+  template <class Api, class... P, class... A>
+  void release(const char* callback, void (*Api::*slot)(void*, P...), A... args) noexcept {
+    if (poisoned()) return;
+    const CallScope scope(monitor_, this, callback);
+    try {
+      (table<Api>().*slot)(self_, args...);
+    } catch (...) {
+      log_escape(callback);
+    }
   }
 
   template <class Api>
@@ -81,9 +94,9 @@ class PluginInstance {
 
   const RegisteredPlugin& plugin() const noexcept { return plugin_; }
   const std::string& name() const noexcept { return host_.name(); }
-  // `hook "x" (x.so 1.2)`
+  // `hook "x" (x.so 1.2, train.toml:14)`
   const std::string& label() const noexcept { return label_; }
-  bool poisoned() const noexcept { return poisoned_; }
+  bool poisoned() const noexcept { return poisoned_.load(std::memory_order_relaxed); }
 
  private:
   class CallScope {
@@ -107,21 +120,21 @@ class PluginInstance {
   };
 
   void create(const ResolvedPlugin& use);
-  std::string place(const char* callback) const;  // `hook "x" (x.so 1.2) in after_run at step 17`
+  std::string place(const char* callback) const;  // `hook "x" (x.so 1.2, train.toml:14) in after_run at step 17`
   [[noreturn]] void fail_callback(const char* callback, std::int32_t code, std::string_view text) const;
   [[noreturn]] void fail_poisoned(const char* callback) const;
   // Inside a catch block.
   [[noreturn]] void poison(const char* callback);
+  void log_escape(const char* callback) const;
 
   const std::unique_ptr<RegisteredPlugin> own_plugin_;  // of a program's own hook
   const RegisteredPlugin& plugin_;
   InstanceHost host_;
   CallMonitor& monitor_;
   std::string label_;
-  Location at_;  // in the manifest; line 0: not there
   HookHandle own_hook_;
   void* self_ = nullptr;
-  bool poisoned_ = false;
+  std::atomic<bool> poisoned_{false};  // operations are called from several threads
 };
 
 // All instances of a run, destroyed in reverse order, before main returns.

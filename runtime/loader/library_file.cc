@@ -60,7 +60,7 @@ void check_abi(const std::string& path, const ModuleInfo& module) {
 
 }  // namespace
 
-std::unique_ptr<FileBytes> open_library(const std::string& path, FileIdentity& identity) {
+OpenLibrary open_library(const std::string& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   const int error = errno;
   struct stat s {};
@@ -72,8 +72,7 @@ std::unique_ptr<FileBytes> open_library(const std::string& path, FileIdentity& i
     ::close(descriptor);
     fail_not_regular(path, s.st_mode);
   }
-  identity = {s.st_dev, s.st_ino};
-  return std::make_unique<FileBytes>(descriptor, static_cast<std::uint64_t>(s.st_size));
+  return {{s.st_dev, s.st_ino}, std::make_unique<FileBytes>(descriptor, static_cast<std::uint64_t>(s.st_size))};
 }
 
 std::vector<std::string> link_flaws(const ElfFile& elf) {
@@ -90,11 +89,16 @@ std::vector<std::string> link_flaws(const ElfFile& elf) {
 }
 
 LibraryFile vet_library(const std::string& path, FilePolicy& policy, const CpuFeatures& cpu) {
+  return vet_library(open_library(path), path, policy, cpu);
+}
+
+LibraryFile vet_library(const OpenLibrary& opened, const std::string& path, FilePolicy& policy,
+                        const CpuFeatures& cpu) {
   LibraryFile library;
   library.path = path;
-  const auto bytes = open_library(path, library.identity);
+  library.identity = opened.identity;
   policy.check_library(path, library.warnings);
-  const ElfFile elf(*bytes, path);
+  const ElfFile elf(*opened.bytes, path);
   const auto note = elf.note("BELAY", BELAY_NOTE_TYPE);
   if (!note)
     throw LoadError(LoadErrorKind::kNoNote, path, "is a shared library, but no plugin: it has no BELAY note",

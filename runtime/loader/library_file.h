@@ -30,8 +30,13 @@ struct LibraryFile {
   std::vector<std::string> warnings;
 };
 
+struct OpenLibrary {
+  FileIdentity identity;
+  std::unique_ptr<FileBytes> bytes;
+};
+
 // Opens a regular file for reading, never blocking on a FIFO or device: not_found, unreadable, not_regular.
-std::unique_ptr<FileBytes> open_library(const std::string& path, FileIdentity& identity);
+OpenLibrary open_library(const std::string& path);
 
 // What is wrong with how a library was linked, without being a reason to refuse it: "asks for an executable stack,
 // ...".
@@ -39,5 +44,7 @@ std::vector<std::string> link_flaws(const ElfFile& elf);
 
 // `path` is absolute.
 LibraryFile vet_library(const std::string& path, FilePolicy& policy, const CpuFeatures& cpu);
+// The same of a file that was opened as `path`.
+LibraryFile vet_library(const OpenLibrary& opened, const std::string& path, FilePolicy& policy, const CpuFeatures& cpu);
 
 }  // namespace belay::runtime

@@ -105,31 +105,65 @@ std::vector<std::string> ProcessStateGuard::restore() {
   return changed;
 }
 
-LoadingScope::LoadingScope(const std::string& path, std::chrono::milliseconds patience)
-    : path_(path), terminate_before_(std::set_terminate(on_terminate)) {
+void LoadingWatch::begin(const std::string& path) {
+  {
+    const std::lock_guard lock(mutex_);
+    path_ = path;
+    told_ = false;
+    deadline_ = Clock::now() + patience_;
+  }
+  // The thread is not woken: it wakes within `patience`, so no later than for this library.
+  if (!thread_.joinable()) thread_ = std::thread([this] { watch(); });
+}
+
+void LoadingWatch::end() {
+  const std::lock_guard lock(mutex_);
+  path_.clear();
+}
+
+std::string LoadingWatch::loading() const {
+  const std::lock_guard lock(mutex_);
+  return path_;
+}
+
+void LoadingWatch::rest() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    resting_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+  resting_ = false;
+}
+
+void LoadingWatch::watch() {
+  std::unique_lock lock(mutex_);
+  while (!resting_) {
+    const Clock::time_point now = Clock::now();
+    const bool waiting = !path_.empty() && !told_;
+    if (waiting && now >= deadline_) {
+      say("warning: plugin '" + escaped(path_) + "' is still being loaded after " +
+          std::to_string(std::chrono::duration_cast<std::chrono::seconds>(patience_).count()) +
+          " s\n  help: initializers of global objects must not wait for a thread; SIGQUIT shows where it is\n");
+      told_ = true;
+    }
+    changed_.wait_until(lock, waiting && !told_ ? deadline_ : now + patience_);
+  }
+}
+
+LoadingScope::LoadingScope(const std::string& path, LoadingWatch& watch)
+    : path_(path), watch_(watch), terminate_before_(std::set_terminate(on_terminate)) {
   static std::once_flag registered;
   std::call_once(registered, [] { ::on_exit(on_exit_handler, nullptr); });
   library_being_loaded = path_.c_str();
-  watcher_ = std::thread([this, patience] { watch(patience); });
+  watch_.begin(path_);
 }
 
 LoadingScope::~LoadingScope() {
-  {
-    const std::lock_guard lock(mutex_);
-    is_loaded_ = true;
-  }
-  loaded_.notify_all();
-  watcher_.join();
+  watch_.end();
   library_being_loaded = nullptr;
   std::set_terminate(terminate_before_);
-}
-
-void LoadingScope::watch(std::chrono::milliseconds patience) {
-  std::unique_lock lock(mutex_);
-  if (loaded_.wait_for(lock, patience, [this] { return is_loaded_; })) return;
-  say("warning: plugin '" + escaped(path_) + "' is still being loaded after " +
-      std::to_string(std::chrono::duration_cast<std::chrono::seconds>(patience).count()) +
-      " s\n  help: initializers of global objects must not wait for a thread; SIGQUIT shows where it is\n");
 }
 
 }  // namespace belay::runtime

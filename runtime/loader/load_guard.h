@@ -4,6 +4,7 @@
 #include <fenv.h>
 #include <locale.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <locale>
@@ -30,26 +31,55 @@ class ProcessStateGuard {
   std::locale cxx_locale_;
 };
 
+inline constexpr std::chrono::milliseconds kLoadingPatience = std::chrono::seconds(10);
+
+// Says on stderr, once for each library, that its initializers are not done after `patience`: one that waits for a
+// thread which loads a library itself waits for ever. Has one thread, from the first begin() until rest() or its end.
+// [main]
+class LoadingWatch {
+ public:
+  explicit LoadingWatch(std::chrono::milliseconds patience = kLoadingPatience)
+      : patience_(std::max(patience, std::chrono::milliseconds(1))) {}
+  ~LoadingWatch() { rest(); }
+  LoadingWatch(const LoadingWatch&) = delete;
+  LoadingWatch& operator=(const LoadingWatch&) = delete;
+
+  void begin(const std::string& path);
+  void end();
+  // Ends the thread.
+  void rest();
+  // What is being loaded, or empty. Any thread.
+  std::string loading() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void watch();
+
+  const std::chrono::milliseconds patience_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::string path_;  // empty: nothing is being loaded
+  Clock::time_point deadline_;
+  bool told_ = false;
+  bool resting_ = false;
+  std::thread thread_;
+};
+
 // While one lives: if the process ends inside a library's own initializers, this names the library on stderr and makes
 // the exit status 3. A throwing initializer calls std::terminate, which nobody can catch; one that calls exit(0) would
-// end the run with success. If they are not done after `patience`, it says so on stderr, once: one that waits for a
-// thread which loads a library itself waits for ever. One at a time. [main]
+// end the run with success. One at a time. [main]
 class LoadingScope {
  public:
-  explicit LoadingScope(const std::string& path, std::chrono::milliseconds patience = std::chrono::seconds(10));
+  // Borrows the watch.
+  LoadingScope(const std::string& path, LoadingWatch& watch);
   ~LoadingScope();
   LoadingScope(const LoadingScope&) = delete;
   LoadingScope& operator=(const LoadingScope&) = delete;
 
  private:
-  void watch(std::chrono::milliseconds patience);
-
   std::string path_;
+  LoadingWatch& watch_;
   void (*terminate_before_)();
-  std::mutex mutex_;
-  std::condition_variable loaded_;
-  bool is_loaded_ = false;
-  std::thread watcher_;
 };
 
 }  // namespace belay::runtime

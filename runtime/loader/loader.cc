@@ -30,11 +30,9 @@ std::string dlerror_text(const std::system_error& e) {
 }
 
 // What is worth knowing before the library's initializers run, but not when a thousand files are listed.
-void look_closer(LibraryFile& file, const std::string& library_path) {
-  FileIdentity identity;
-  const auto bytes = open_library(file.path, identity);
-  const ElfFile elf(*bytes, file.path);
-  if (identity != file.identity || !elf.exports(BELAY_MODULE_SYMBOL))
+void look_closer(const ByteSource& bytes, LibraryFile& file, const std::string& library_path) {
+  const ElfFile elf(bytes, file.path);
+  if (!elf.exports(BELAY_MODULE_SYMBOL))
     throw LoadError(LoadErrorKind::kBadModule, file.path,
                     std::string("has a plugin's note, but does not export ") + BELAY_MODULE_SYMBOL,
                     "build it with belay_add_plugin; does a version script or -fvisibility hide the symbol?");
@@ -65,19 +63,16 @@ void warn_of_openmp(const std::string& path, const std::vector<std::string>& bef
 
 }  // namespace
 
-Loader::Loader(FilePolicy& policy, const CpuFeatures& cpu, std::string library_path)
-    : policy_(policy), cpu_(cpu), library_path_(std::move(library_path)) {}
+Loader::Loader(FilePolicy& policy, const CpuFeatures& cpu, std::string library_path, std::chrono::milliseconds patience)
+    : policy_(policy), cpu_(cpu), library_path_(std::move(library_path)), watch_(patience) {}
 Loader::~Loader() = default;
 
 const LoadedLibrary& Loader::load(const std::string& path) {
-  LibraryFile file = vet_library(path, policy_, cpu_);
-  const auto known = libraries_.find(file.identity);
-  if (known != libraries_.end()) return *known->second;
-  for (const auto& [identity, library] : libraries_)
-    if (library->path == path)
-      throw LoadError(LoadErrorKind::kStale, path, "was replaced after it was loaded", "start the program again");
+  const OpenLibrary opened = open_library(path);
+  if (const LoadedLibrary* known = find_loaded(path, opened.identity)) return *known;
+  LibraryFile file = vet_library(opened, path, policy_, cpu_);
+  look_closer(*opened.bytes, file, library_path_);
   auto library = std::make_unique<LoadedLibrary>();
-  look_closer(file, library_path_);
   const std::vector<std::string> openmp_before = loaded_openmp_runtimes();
   const belay_module& module = open(file, file.warnings);
   check_module(module, file.module, path);
@@ -91,12 +86,20 @@ const LoadedLibrary& Loader::load(const std::string& path) {
   return *(libraries_[library->identity] = std::move(library));
 }
 
+const LoadedLibrary* Loader::find_loaded(const std::string& path, const FileIdentity& identity) const {
+  if (const auto known = libraries_.find(identity); known != libraries_.end()) return known->second.get();
+  for (const auto& [other, library] : libraries_)
+    if (library->path == path)
+      throw LoadError(LoadErrorKind::kStale, path, "was replaced after it was loaded", "start the program again");
+  return nullptr;
+}
+
 const belay_module& Loader::open(const LibraryFile& file, std::vector<std::string>& warnings) {
   // RTLD_NODELETE keeps the library when the handle dies.
   const auto mode = static_cast<boost::dll::load_mode::type>(RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   ProcessStateGuard state;
   try {
-    const LoadingScope scope(file.path);
+    const LoadingScope scope(file.path, watch_);
     const shared_library handle(std::filesystem::path(file.path), mode);
     const auto& module = handle.get<const belay_module>(BELAY_MODULE_SYMBOL);
     for (const std::string& changed : state.restore()) warnings.push_back(put_back_text(file.path, changed));

@@ -18,6 +18,7 @@
 #include "belay/abi.h"
 #include "runtime/loader/library_file.h"
 #include "runtime/loader/load_error.h"
+#include "runtime/loader/load_guard.h"
 
 namespace belay::runtime {
 
@@ -34,17 +35,27 @@ struct LoadedLibrary {
 class Loader {
  public:
   // Both are borrowed. `library_path`: LD_LIBRARY_PATH, to explain what is missing and what is loaded from elsewhere.
-  Loader(FilePolicy& policy, const CpuFeatures& cpu, std::string library_path);
+  // `patience`: how long the initializers of a library may take before stderr says so.
+  Loader(FilePolicy& policy, const CpuFeatures& cpu, std::string library_path,
+         std::chrono::milliseconds patience = kLoadingPatience);
   ~Loader();
 
   // `path` is absolute. Throws LoadError; nothing of a library that failed is used later. The reference is valid as
   // long as the Loader.
   const LoadedLibrary& load(const std::string& path);
 
+  // All are loaded: ends the thread that watches over loading. Another load() starts it again.
+  void rest() { watch_.rest(); }
+
+  // The path of the library that is being loaded, or empty. Any thread.
+  std::string loading() const { return watch_.loading(); }
+
   // Of all libraries loaded so far, in their order.
   const std::vector<std::string>& warnings() const noexcept { return warnings_; }
 
  private:
+  // Null where it is not loaded. Throws where `path` now leads to another file than the one that was loaded.
+  const LoadedLibrary* find_loaded(const std::string& path, const FileIdentity& identity) const;
   const belay_module& open(const LibraryFile& file, std::vector<std::string>& warnings);
 
   FilePolicy& policy_;
@@ -52,6 +63,7 @@ class Loader {
   std::string library_path_;
   std::map<FileIdentity, std::unique_ptr<LoadedLibrary>> libraries_;
   std::vector<std::string> warnings_;
+  LoadingWatch watch_;
 };
 
 }  // namespace belay::runtime

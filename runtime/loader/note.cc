@@ -1,9 +1,12 @@
 #include "runtime/loader/note.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <type_traits>
 #include <utility>
+#include <variant>
 
 #include "belay/detail/note.h"
 #include "belay/module.h"
@@ -18,23 +21,23 @@ constexpr int kMaxDepth = 8;
 constexpr std::size_t kMaxText = 64 * 1024;  // of one text in the note
 constexpr std::size_t kMaxShown = 60;
 
-// A value of the note with its place in it, for messages.
+// A value of the note that knows its place in it, for messages. Lives no longer than the one it was got from.
 class Field {
  public:
-  Field(const Json& json, std::string place) : json_(json), place_(std::move(place)) {}
+  explicit Field(const Json& note) : json_(note) {}
 
-  [[noreturn]] void fail(const std::string& reason) const { throw NoteError("\"" + place_ + "\" " + reason); }
+  [[noreturn]] void fail(const std::string& reason) const { throw NoteError("\"" + place() + "\" " + reason); }
   const Json& json() const { return json_; }
 
   std::optional<Field> find(const char* key) const {
     if (!json_.is_object()) fail("must be an object");
     const auto it = json_.find(key);
     if (it == json_.end()) return std::nullopt;
-    return Field(*it, place_.empty() ? key : place_ + "." + key);
+    return Field(*it, *this, key, 0);
   }
   Field get(const char* key) const {
     if (auto field = find(key)) return *field;
-    throw NoteError("\"" + (place_.empty() ? key : place_ + "." + key) + "\" is missing");
+    Field(json_, *this, key, 0).fail("is missing");
   }
   std::string text() const {
     if (!json_.is_string()) fail("must be a text");
@@ -59,13 +62,25 @@ class Field {
     if (!json_.is_array()) fail("must be a list");
     std::vector<Field> all;
     all.reserve(json_.size());
-    for (std::size_t i = 0; i < json_.size(); ++i) all.emplace_back(json_[i], place_ + "." + std::to_string(i));
+    for (std::size_t i = 0; i < json_.size(); ++i) all.push_back(Field(json_[i], *this, nullptr, i));
     return all;
   }
 
  private:
+  Field(const Json& json, const Field& parent, const char* key, std::size_t index)
+      : json_(json), parent_(&parent), key_(key), index_(index) {}
+
+  // "plugins.0.options.2.type". Put together only for a message: a program start reads every note that lies about.
+  std::string place() const {
+    if (parent_ == nullptr) return "";
+    const std::string above = parent_->place(), own = key_ != nullptr ? key_ : std::to_string(index_);
+    return above.empty() ? own : above + "." + own;
+  }
+
   const Json& json_;
-  std::string place_;
+  const Field* parent_ = nullptr;  // null: the note itself
+  const char* key_ = nullptr;      // null: an item of a list
+  std::size_t index_ = 0;
 };
 
 std::string shown(std::string text) {
@@ -97,14 +112,14 @@ constexpr TypeName kTypes[] = {{OptionType::kBool, false},   {OptionType::kInt, 
 
 void read_type(const Field& field, OptionInfo& option) {
   const std::string name = field.text();
-  std::vector<std::string> all;
   for (const TypeName& t : kTypes) {
-    all.emplace_back(detail::option_type_name(t.type, t.list));
-    if (name != all.back()) continue;
+    if (name != detail::option_type_name(t.type, t.list)) continue;
     option.type = t.type;
     option.list = t.list;
     return;
   }
+  std::vector<std::string> all;
+  for (const TypeName& t : kTypes) all.emplace_back(detail::option_type_name(t.type, t.list));
   field.fail("is " + shown(name) + ", must be one of: " + joined(all));
 }
 
@@ -131,6 +146,33 @@ OptionValue read_default(const Field& field, const OptionInfo& option) {
   field.fail("is given, but a table has no default");
 }
 
+// Nobody could write such a default in a manifest.
+void check_default(const Field& field, const OptionInfo& option) {
+  const auto number = [&](double v) {
+    if (option.min && !(v >= *option.min))
+      field.fail("is " + detail::number_text(v) + ", the option's own min is " + detail::number_text(*option.min));
+    if (option.max && !(v <= *option.max))
+      field.fail("is " + detail::number_text(v) + ", the option's own max is " + detail::number_text(*option.max));
+  };
+  const auto text = [&](const std::string& v) {
+    if (!option.choices.empty() && std::find(option.choices.begin(), option.choices.end(), v) == option.choices.end())
+      field.fail("is " + shown(v) + ", the option's own choices are: " + joined(option.choices));
+  };
+  const auto each = [](const auto& values, const auto& check) {
+    for (const auto& v : values) check(v);
+  };
+  std::visit(
+      [&](const auto& value) {
+        using T = std::decay_t<decltype(value)>;
+        if constexpr (std::is_same_v<T, std::int64_t> || std::is_same_v<T, double>) number(static_cast<double>(value));
+        if constexpr (std::is_same_v<T, std::vector<std::int64_t>> || std::is_same_v<T, std::vector<double>>)
+          each(value, number);
+        if constexpr (std::is_same_v<T, std::string>) text(value);
+        if constexpr (std::is_same_v<T, std::vector<std::string>>) each(value, text);
+      },
+      *option.default_value);
+}
+
 OptionInfo read_option(const Field& field) {
   OptionInfo option;
   const Field name = field.get("name");
@@ -139,7 +181,8 @@ OptionInfo read_option(const Field& field) {
   read_type(field.get("type"), option);
   if (const auto help = field.find("help")) option.help = help->text();
   if (const auto required = field.find("required")) option.required = required->boolean();
-  if (const auto value = field.find("default")) option.default_value = read_default(*value, option);
+  const auto default_field = field.find("default");
+  if (default_field) option.default_value = read_default(*default_field, option);
   const bool is_number = option.type == OptionType::kInt || option.type == OptionType::kFloat;
   for (const auto& [key, limit] : {std::pair{"min", &option.min}, std::pair{"max", &option.max}}) {
     const auto value = field.find(key);
@@ -151,6 +194,7 @@ OptionInfo read_option(const Field& field) {
     if (option.type != OptionType::kString) choices->fail("are given, but only texts have choices");
     option.choices = texts(*choices);
   }
+  if (default_field) check_default(*default_field, option);
   return option;
 }
 
@@ -177,13 +221,26 @@ PluginInfo read_plugin(const Field& field) {
   return plugin;
 }
 
+void check_depth(std::string_view text) {
+  int depth = 0;
+  bool in_text = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '"') in_text = !in_text;
+    if (in_text) {
+      i += c == '\\' ? 1 : 0;
+    } else if (c == '[' || c == '{') {
+      if (++depth > kMaxDepth) throw NoteError("it is nested deeper than " + std::to_string(kMaxDepth) + " levels");
+    } else if (c == ']' || c == '}') {
+      --depth;
+    }
+  }
+}
+
 Json parse_json(std::string_view text) {
-  const auto limit_depth = [](int depth, Json::parse_event_t, Json&) {
-    if (depth > kMaxDepth) throw NoteError("it is nested deeper than " + std::to_string(kMaxDepth) + " levels");
-    return true;
-  };
+  check_depth(text);  // the parser could do it, but takes half as long again then
   try {
-    return Json::parse(text, limit_depth);
+    return Json::parse(text);
   } catch (const Json::exception& e) {
     throw NoteError(std::string("it is no JSON: ") + e.what());
   }
@@ -214,7 +271,7 @@ bool abi_fits(std::int64_t major, std::int64_t minor) noexcept {
 
 ModuleInfo parse_note(std::string_view text) {
   const Json json = parse_json(text);
-  const Field note(json, "");
+  const Field note(json);
   if (!json.is_object()) throw NoteError("it must be a JSON object");
   ModuleInfo module;
   module.text = text;

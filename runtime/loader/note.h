@@ -19,9 +19,10 @@ enum class PluginKind : std::int32_t {
   kInitFn = BELAY_KIND_INIT_FN,
   kModel = BELAY_KIND_MODEL,
   kInput = BELAY_KIND_INPUT,
+  kOp = BELAY_KIND_OP,
 };
-inline constexpr PluginKind kPluginKinds[] = {PluginKind::kHook, PluginKind::kSaver, PluginKind::kInitFn,
-                                              PluginKind::kModel, PluginKind::kInput};
+inline constexpr PluginKind kPluginKinds[] = {PluginKind::kHook,  PluginKind::kSaver, PluginKind::kInitFn,
+                                              PluginKind::kModel, PluginKind::kInput, PluginKind::kOp};
 
 // "hook", "init_fn" ...
 const char* kind_name(PluginKind kind) noexcept;
@@ -47,7 +48,7 @@ struct PluginInfo {
   PluginKind kind = PluginKind::kHook;
   std::string name;
   std::string doc;
-  std::vector<OptionInfo> options;
+  std::vector<OptionInfo> options;  // of an op: the attributes of its nodes
 
   const OptionInfo* option(std::string_view option_name) const noexcept;  // or null
 };

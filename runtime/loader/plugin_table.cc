@@ -47,6 +47,16 @@ std::string_view missing(const belay_input_api& t) noexcept {
   return {};
 }
 
+std::string_view missing(const belay_op_api& t) noexcept {
+  using Table = belay_op_api;
+  if (const auto slot = missing_instance_slot(t); !slot.empty()) return slot;
+  BELAY_REQUIRE(infer)
+  BELAY_REQUIRE(make_kernel)
+  BELAY_REQUIRE(run)
+  BELAY_REQUIRE(destroy_kernel)
+  return {};
+}
+
 #undef BELAY_REQUIRE
 
 std::int32_t size_is_unknown(void*, std::int64_t* examples, belay_status*) noexcept {
@@ -62,7 +72,28 @@ belay_input_api adopt_input(const belay_input_api* given) noexcept {
   return table;
 }
 
+std::int32_t default_traits(void*, belay_op_traits* traits, belay_status*) noexcept {
+  *traits = {1, 0, 0, 0};
+  return BELAY_OK;
+}
+
+std::int32_t no_gradient(void*, const belay_op_gradient_args*, belay_status* status) noexcept {
+  return detail::report(status, BELAY_UNIMPLEMENTED, "it has no gradient");
+}
+
+belay_op_api adopt_op(const belay_op_api* given) noexcept {
+  belay_op_api table = detail::adopt(given);
+  const auto has = [&](std::size_t end, bool set) { return given->struct_size >= end && set; };
+  if (!has(offsetof(belay_op_api, traits) + sizeof(given->traits), given->traits != nullptr))
+    table.traits = &default_traits;
+  if (!has(offsetof(belay_op_api, gradient) + sizeof(given->gradient), given->gradient != nullptr))
+    table.gradient = &no_gradient;
+  return table;
+}
+
 }  // namespace
+
+bool has_gradient(const belay_op_api& table) noexcept { return table.gradient != &no_gradient; }
 
 std::string_view missing_slot(PluginKind kind, const void* table) noexcept {
   switch (kind) {
@@ -71,6 +102,7 @@ std::string_view missing_slot(PluginKind kind, const void* table) noexcept {
     case PluginKind::kInitFn: return missing(*static_cast<const belay_init_fn_api*>(table));
     case PluginKind::kModel: return missing(*static_cast<const belay_model_api*>(table));
     case PluginKind::kInput: return missing(*static_cast<const belay_input_api*>(table));
+    case PluginKind::kOp: return missing(*static_cast<const belay_op_api*>(table));
   }
   return "kind";
 }
@@ -81,6 +113,7 @@ AdoptedTable adopt_table(PluginKind kind, const void* table) noexcept {
     case PluginKind::kSaver: return detail::adopt(static_cast<const belay_saver_api*>(table));
     case PluginKind::kInitFn: return detail::adopt(static_cast<const belay_init_fn_api*>(table));
     case PluginKind::kModel: return detail::adopt(static_cast<const belay_model_api*>(table));
+    case PluginKind::kOp: return adopt_op(static_cast<const belay_op_api*>(table));
     case PluginKind::kInput: break;
   }
   return adopt_input(static_cast<const belay_input_api*>(table));

@@ -8,11 +8,14 @@
 
 namespace belay::runtime {
 
-std::string RegisteredPlugin::label(std::string_view instance_name) const {
+std::string RegisteredPlugin::label(std::string_view instance_name, const Location& at) const {
   std::string text = std::string(kind_name(info.kind)) + " \"";
   if (!instance_name.empty() && instance_name != info.name) text += escaped(instance_name) + "\" of \"";
   text += info.name + "\" (" + (file.empty() ? "linked in," : escaped(std::filesystem::path(file).filename().string()));
-  return text + (version.empty() ? "" : " " + escaped(version)) + ")";
+  if (!version.empty()) text += " " + escaped(version);
+  if (at.line > 0)
+    text += ", " + escaped(std::filesystem::path(at.file).filename().string()) + ":" + std::to_string(at.line);
+  return text + ")";
 }
 
 void Registry::add_linked(const belay_module* module) {

@@ -16,6 +16,7 @@
 #include "belay/abi.h"
 #include "runtime/loader/loader.h"
 #include "runtime/loader/plugin_table.h"
+#include "runtime/manifest/manifest.h"
 
 namespace belay::runtime {
 
@@ -25,8 +26,9 @@ struct RegisteredPlugin {
   std::string file;  // empty: linked in
   AdoptedTable table;
 
-  // `hook "x" (libx.so 1.2)` or `hook "x" (linked in, 1.2)`; with the instance's name where that is another.
-  std::string label(std::string_view instance_name = {}) const;
+  // `hook "x" (libx.so 1.2)` or `hook "x" (linked in, 1.2)`; with the instance's name where that is another, and with
+  // the line of the manifest where there is one: `hook "x" (libx.so 1.2, train.toml:14)`.
+  std::string label(std::string_view instance_name = {}, const Location& at = {}) const;
 };
 
 class Registry {

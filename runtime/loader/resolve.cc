@@ -37,6 +37,8 @@ ResolvedPlugins PluginResolver::resolve(const Manifest& manifest) {
     if (auto init_fn = resolve(PluginKind::kInitFn, use)) all.init_fns.push_back(std::move(*init_fn));
   for (const PluginUse& use : manifest.hooks)
     if (auto hook = resolve(PluginKind::kHook, use)) all.hooks.push_back(std::move(*hook));
+  for (const PluginUse& use : manifest.ops)
+    if (auto op = resolve_op(use)) all.ops.push_back(std::move(*op));
   for (ResolvedPlugin& p : all.init_fns) init_fns.push_back(&p);
   for (ResolvedPlugin& p : all.hooks) hooks.push_back(&p);
   name_instances(inputs);
@@ -47,7 +49,29 @@ ResolvedPlugins PluginResolver::resolve(const Manifest& manifest) {
   return all;
 }
 
+// An operation has attributes, which its nodes give; in the manifest there is nothing to set.
+std::optional<ResolvedPlugin> PluginResolver::resolve_op(const PluginUse& use) {
+  const auto refuse = [&](const Location& at, const std::string& key) {
+    problems_.add(at, "\"" + key + "\" cannot be set for an operation",
+                  "[[ops]] has plugin, file; attributes are given where the model makes a node");
+  };
+  for (const PluginOption& option : use.options) refuse(option.key_at, option.key);
+  if (!use.name.empty()) refuse(use.at, "name");
+  auto op = locate(PluginKind::kOp, use);
+  if (op) op->instance_name = op->info.name;
+  return op;
+}
+
 std::optional<ResolvedPlugin> PluginResolver::resolve(PluginKind kind, const PluginUse& use) {
+  auto plugin = locate(kind, use);
+  if (!plugin) return std::nullopt;
+  plugin->options = check_options(plugin->info, use, paths_, problems_);
+  plugin->instance_name = use.name;
+  plugin->on_error = use.on_error;
+  return plugin;
+}
+
+std::optional<ResolvedPlugin> PluginResolver::locate(PluginKind kind, const PluginUse& use) {
   // The parser has told of a table without either.
   if (use.plugin.empty() && use.file.empty()) return std::nullopt;
   ResolvedPlugin plugin;
@@ -60,9 +84,6 @@ std::optional<ResolvedPlugin> PluginResolver::resolve(PluginKind kind, const Plu
     plugin_failed_ = true;
     return std::nullopt;
   }
-  plugin.options = check_options(plugin.info, use, paths_, problems_);
-  plugin.instance_name = use.name;
-  plugin.on_error = use.on_error;
   plugin.at = use.at;
   return plugin;
 }
@@ -94,7 +115,8 @@ PluginResolver::Place PluginResolver::find_in_file(PluginKind kind, const Plugin
   if (!use.plugin.empty())
     throw LoadError(LoadErrorKind::kNotFound, use.file, "offers no " + kind_text + " \"" + use.plugin + "\"",
                     offers + did_you_mean(use.plugin, names));
-  if (fitting.size() > 1)
+  // All operations of a library are there when one is.
+  if (fitting.size() > 1 && kind != PluginKind::kOp)
     throw LoadError(LoadErrorKind::kDuplicate, use.file, "offers more than one " + kind_text,
                     "pick one with plugin = \"" + names.front() + "\"; " + offers);
   return {fitting.front(), use.file};

@@ -37,6 +37,8 @@ struct ResolvedPlugins {
   std::optional<ResolvedPlugin> saver;
   std::vector<ResolvedPlugin> init_fns;
   std::vector<ResolvedPlugin> hooks;  // in calling order
+  // Named in [[ops]]. The other operations of every library that is used come with it.
+  std::vector<ResolvedPlugin> ops;
 };
 
 class PluginResolver {
@@ -61,6 +63,9 @@ class PluginResolver {
     PluginInfo info;
     std::string file;
   };
+  std::optional<ResolvedPlugin> resolve_op(const PluginUse& use);
+  // Nothing but what it is, where it is and where it is named.
+  std::optional<ResolvedPlugin> locate(PluginKind kind, const PluginUse& use);
   Place find(PluginKind kind, const PluginUse& use);
   Place find_in_file(PluginKind kind, const PluginUse& use);
   void name_instances(std::vector<ResolvedPlugin*> plugins);

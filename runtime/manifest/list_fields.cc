@@ -52,8 +52,9 @@ void list(const char* name, std::vector<SectionKeys>& all) {
 
 std::vector<SectionKeys> manifest_keys() {
   std::vector<SectionKeys> all;
-  all.push_back(
-      {"", {"run", "plugins", "input", "model", "optimizer", "scaffold", "checkpoint", "session", "hooks", "cluster"}});
+  all.push_back({"",
+                 {"run", "plugins", "input", "model", "optimizer", "scaffold", "checkpoint", "session", "hooks", "ops",
+                  "cluster"}});
   list<RunSection>("run", all);
   list<PluginsSection>("plugins", all);
   list<OptimizerSection>("optimizer", all);

@@ -13,6 +13,8 @@
 #include <variant>
 #include <vector>
 
+#include "runtime/platform/precision.h"
+
 namespace belay::runtime {
 
 // Where a key or value stands: `file:line:column`, in characters, counted from 1. From --set: file is "--set run.dir",
@@ -82,7 +84,9 @@ struct InputSection : PluginUse {
 
 // A number, or a schedule. Formulas: runtime/optimizer/learning_rate.h.
 struct LearningRate {
-  std::string schedule;  // "": constant | exponential_decay | piecewise_constant | polynomial_decay | cosine_decay
+  // "": constant | exponential_decay | natural_exp_decay | inverse_time_decay | piecewise_constant | polynomial_decay |
+  // cosine_decay
+  std::string schedule;
   double learning_rate = 0.001;
   std::int64_t decay_steps = 1000;
   double decay_rate = 0.96;
@@ -93,26 +97,38 @@ struct LearningRate {
   double alpha = 0;                      // cosine_decay: the fraction that remains
   std::vector<std::int64_t> boundaries;  // piecewise_constant: n boundaries ...
   std::vector<double> values;            // ... and n + 1 values
+  std::int64_t warmup_steps = 0;         // so many steps at the beginning the rate rises from 0
 
   friend bool operator==(const LearningRate&, const LearningRate&) = default;
 };
 
 struct OptimizerSection {
-  std::string name = "sgd";  // sgd | momentum | adam
+  std::string name = "sgd";  // sgd | momentum | adagrad | rmsprop | adam | adamw | ftrl
   LearningRate learning_rate;
-  double momentum = 0.9;
+  std::optional<double> momentum;  // not set: 0.9 for momentum, 0 for rmsprop
   bool use_nesterov = false;
+  double decay = 0.9;  // rmsprop: of the mean square
+  bool centered = false;
   double beta1 = 0.9;
   double beta2 = 0.999;
-  double epsilon = 1e-8;
+  std::optional<double> epsilon;  // not set: 1e-8 for adam and adamw, 1e-10 for rmsprop
+  double weight_decay = 0.01;     // adamw
+  double initial_accumulator_value = 0.1;
+  double l1_regularization_strength = 0;  // ftrl
+  double l2_regularization_strength = 0;
+  double learning_rate_power = -0.5;
   double clip_norm = 0;   // > 0: gradients scaled so that their global norm is at most this
   double clip_value = 0;  // > 0: each element of a gradient clipped to +- this
   Location at;
 
   friend bool operator==(const OptimizerSection& a, const OptimizerSection& b) {
     return a.name == b.name && a.learning_rate == b.learning_rate && a.momentum == b.momentum &&
-           a.use_nesterov == b.use_nesterov && a.beta1 == b.beta1 && a.beta2 == b.beta2 && a.epsilon == b.epsilon &&
-           a.clip_norm == b.clip_norm && a.clip_value == b.clip_value;
+           a.use_nesterov == b.use_nesterov && a.decay == b.decay && a.centered == b.centered && a.beta1 == b.beta1 &&
+           a.beta2 == b.beta2 && a.epsilon == b.epsilon && a.weight_decay == b.weight_decay &&
+           a.initial_accumulator_value == b.initial_accumulator_value &&
+           a.l1_regularization_strength == b.l1_regularization_strength &&
+           a.l2_regularization_strength == b.l2_regularization_strength &&
+           a.learning_rate_power == b.learning_rate_power && a.clip_norm == b.clip_norm && a.clip_value == b.clip_value;
   }
 };
 
@@ -144,8 +160,16 @@ struct SessionSection {
   double no_progress_secs = 1800;  // 0: never
   std::int64_t max_recoveries = 10;
   double recovery_backoff_secs = 1;  // doubled after each recovery without progress, at most 60
+  Precision precision = Precision::kFloat32;
+  Location precision_at;  // of the key, where it is given
 
-  friend bool operator==(const SessionSection&, const SessionSection&) = default;
+  friend bool operator==(const SessionSection& a, const SessionSection& b) {
+    return a.save_summaries_steps == b.save_summaries_steps && a.save_summaries_secs == b.save_summaries_secs &&
+           a.log_step_count_steps == b.log_step_count_steps && a.stop_grace_period_secs == b.stop_grace_period_secs &&
+           a.signal_grace_secs == b.signal_grace_secs && a.no_progress_secs == b.no_progress_secs &&
+           a.max_recoveries == b.max_recoveries && a.recovery_backoff_secs == b.recovery_backoff_secs &&
+           a.precision == b.precision;
+  }
 };
 
 struct Manifest {
@@ -160,6 +184,7 @@ struct Manifest {
   CheckpointSection checkpoint;
   SessionSection session;
   std::vector<PluginUse> hooks;
+  std::vector<PluginUse> ops;  // operations that come from libraries of their own
   std::optional<PluginUse> cluster;
 
   friend bool operator==(const Manifest&, const Manifest&) = default;

@@ -55,7 +55,7 @@ std::vector<SectionKeys> manifest_keys();
 
 // The keys that a plugin's table has besides the plugin's own options: plugin, file, name and on_error (which only
 // hooks may set), for inputs also prefetch.
-enum class PluginTable { kInput, kModel, kSaver, kInitFn, kHook, kCluster };
+enum class PluginTable { kInput, kModel, kSaver, kInitFn, kHook, kOp, kCluster };
 std::vector<std::string> reserved_keys(PluginTable table);
 
 }  // namespace belay::runtime

@@ -33,8 +33,9 @@ class ManifestReader {
     if (const TomlEntry* optimizer = find(root_, "optimizer")) manifest_.optimizer.at = optimizer->node.at.location();
     read_scaffold();
     read_plain("checkpoint", manifest_.checkpoint);
-    read_plain("session", manifest_.session);
+    read_session();
     read_hooks();
+    read_list("ops", "operation", PluginTable::kOp, manifest_.ops);
     refuse_cluster();
     refuse_missing();
     return std::move(manifest_);
@@ -60,6 +61,14 @@ class ManifestReader {
     ReadFields fields(*node, name, context_);
     visit(fields, section);
     fields.refuse_unvisited();
+  }
+
+  void read_session() {
+    read_plain("session", manifest_.session);
+    const TomlEntry* section = find(root_, "session");
+    if (section == nullptr || !std::holds_alternative<TomlTable>(section->node.value)) return;
+    if (const TomlEntry* precision = find(std::get<TomlTable>(section->node.value), "precision"))
+      manifest_.session.precision_at = precision->node.at.location();
   }
 
   void read_inputs() {
@@ -105,15 +114,20 @@ class ManifestReader {
       uses.push_back(read_plugin_use((*list)[i], name + "." + std::to_string(i), table, context_));
   }
 
-  void read_hooks() {
-    const TomlEntry* entry = find(root_, "hooks");
+  // A section that is written once for each of its plugins.
+  void read_list(const std::string& name, const std::string& what, PluginTable table, std::vector<PluginUse>& uses) {
+    const TomlEntry* entry = find(root_, name);
     if (entry == nullptr) return;
     if (!std::holds_alternative<TomlList>(entry->node.value)) {
-      context_.problems.add(entry->at.location(), "hooks must be a list of tables, found " + found_text(entry->node),
-                            "begin each hook with [[hooks]]");
+      context_.problems.add(entry->at.location(), name + " must be a list of tables, found " + found_text(entry->node),
+                            "begin each " + what + " with [[" + name + "]]");
       return;
     }
-    read_uses("hooks", entry->node, PluginTable::kHook, manifest_.hooks);
+    read_uses(name, entry->node, table, uses);
+  }
+
+  void read_hooks() {
+    read_list("hooks", "hook", PluginTable::kHook, manifest_.hooks);
     std::set<std::string> names;
     for (std::size_t i = 0; i < manifest_.hooks.size(); ++i) {
       const PluginUse& hook = manifest_.hooks[i];
@@ -146,7 +160,8 @@ class ManifestReader {
   std::string help_for_unknown(const std::string& key) const {
     if (context_.problems.full()) return "";
     if (const std::string near = nearest(key, sections_); !near.empty())
-      return "did you mean " + std::string(near == "hooks" ? "[[hooks]]" : "[" + near + "]") + "?";
+      return "did you mean " + std::string(near == "hooks" || near == "ops" ? "[[" + near + "]]" : "[" + near + "]") +
+             "?";
     for (const SectionKeys& section : context_.known)
       if (std::find(section.keys.begin(), section.keys.end(), key) != section.keys.end())
         return "this key belongs to [" + section.section + "]";

@@ -66,6 +66,12 @@ std::vector<belay_named_output> raw(const std::vector<NamedOutput>& outputs) {
   return out;
 }
 
+std::vector<std::int64_t> classes_of(const std::vector<NamedOutput>& outputs) {
+  std::vector<std::int64_t> out;
+  for (const NamedOutput& o : outputs) out.push_back(o.classes);
+  return out;
+}
+
 }  // namespace
 
 const belay_model_service* model_service() noexcept { return &kModelService; }
@@ -79,6 +85,7 @@ ModelOutputs build(const Call& call, const std::string& label, NodeGraph& graph,
   ops::get_or_create_global_step(graph.handle());
   ModelSpec spec{graph, {}};
   const std::vector<belay_named_output> raw_features = raw(features), raw_labels = raw(labels);
+  const std::vector<std::int64_t> feature_classes = classes_of(features), label_classes = classes_of(labels);
   belay_model_args args{};
   args.mode = static_cast<std::int32_t>(mode);
   args.graph = to_handle(&graph);
@@ -86,6 +93,8 @@ ModelOutputs build(const Call& call, const std::string& label, NodeGraph& graph,
   args.n_features = raw_features.size();
   args.labels = raw_labels.data();
   args.n_labels = raw_labels.size();
+  args.feature_classes = feature_classes.data();
+  args.label_classes = label_classes.data();
   args.spec = to_handle(&spec);
   call(args);
 

@@ -8,6 +8,7 @@
 #include "runtime/monitored/build_model.h"
 #include "runtime/monitored/run_saver.h"
 #include "runtime/monitored/session_hook.h"
+#include "runtime/ops/plugin_op.h"
 #include "runtime/session/session_service.h"
 
 namespace belay::runtime {
@@ -23,6 +24,7 @@ void add_session_services(HostServices& services) {
   services.add("checkpoint", checkpoint_service());
   services.add("events", events_service());
   services.add("state", state_service());
+  services.add("op", op_service());
 }
 
 }  // namespace belay::runtime

@@ -4,6 +4,7 @@
 
 #include "runtime/data/make_queue.h"
 #include "runtime/events/graph_def.h"
+#include "runtime/loader/cpu_features.h"
 #include "runtime/monitored/default_hooks.h"
 #include "runtime/monitored/host_services.h"
 #include "runtime/ops/parallel.h"
@@ -43,14 +44,20 @@ OwnHook plugin_hook(const std::string& plugin, std::vector<std::pair<std::string
 
 MonitoredTrainingSession::MonitoredTrainingSession(NodeGraph& graph, TrainingSessionOptions options)
     : options_(completed(std::move(options), own_log_)),
-      environment_{*options_.clock, *options_.log,
-                   *options_.files, *options_.targets,
-                   interrupt_,      SessionOptions{options_.threads, options_.seed, make_queue, options_.clock}},
+      environment_{
+          *options_.clock,
+          *options_.log,
+          *options_.files,
+          *options_.targets,
+          interrupt_,
+          SessionOptions{options_.threads, options_.seed, make_queue, options_.clock, options_.session.precision}},
       services_(*options_.log, *options_.clock,
                 options_.checkpoint_dir.empty() ? options_.summary_dir : options_.checkpoint_dir, options_.seed) {
   add_session_services(services_);
   services_.set_context(&environment_);
   services_.set_context(&events_);
+  const std::string reason = why_not(options_.session.precision, CpuFeatures());
+  if (!reason.empty()) fail(Code::kFailedPrecondition, reason + "; leave session.precision as it is");
   for (const belay_module* module : options_.plugins) registry_.add_linked(module);
   open_directories();
   make_saver();
@@ -128,6 +135,7 @@ void MonitoredTrainingSession::make_saver() {
   saving.fingerprint.isa = isa_text();
   saving.fingerprint.binary = build_id();
   saving.fingerprint.seed = options_.seed;
+  saving.fingerprint.precision = precision_name(options_.session.precision);
   saving.events = events_.writer();
   saver_ = std::make_shared<RunSaver>(environment_, directory_->directory(), saving);
   services_.set_context(saver_.get());

@@ -56,6 +56,7 @@ void RunSaver::compare_fingerprint(const Fingerprint& stored) const {
   compare("seed", std::to_string(stored.seed), std::to_string(own.seed));
   compare("instruction set", stored.isa, own.isa);
   compare("binary", stored.binary, own.binary);
+  compare("precision", stored.precision, own.precision);
   if (!differences.empty())
     environment_.log.warning(
         "", "the run may not end with the same bits as one that was never stopped: " + joined(differences, "; "));

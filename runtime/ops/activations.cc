@@ -232,6 +232,8 @@ OpDef activation(const char* name, const char* doc, void (*gradient)(GradContext
                  std::unique_ptr<Kernel> (*kernel)(const KernelSpec&)) {
   return {.name = name,
           .doc = doc,
+          .inputs = "x",
+          .dtypes = "floats",
           .n_inputs = 1,
           .in_place = 1,
           .elementwise = true,
@@ -243,6 +245,8 @@ OpDef activation_grad(const char* name, const char* doc, void (*gradient)(GradCo
                       std::unique_ptr<Kernel> (*kernel)(const KernelSpec&)) {
   return {.name = name,
           .doc = doc,
+          .inputs = "a, b",
+          .dtypes = "floats",
           .n_inputs = 2,
           .in_place = 3,
           .elementwise = true,
@@ -276,6 +280,8 @@ void add_activation_ops(OpRegistry& r) {
                         make_binary<TanhGradOf>));
   r.add({.name = "Softmax",
          .doc = "e^x / sum(e^x) along the last dimension.",
+         .inputs = "x",
+         .dtypes = "floats",
          .n_inputs = 1,
          .in_place = 1,
          .infer = infer_softmax,
@@ -283,6 +289,8 @@ void add_activation_ops(OpRegistry& r) {
          .kernel = make_typed<PlainSoftmaxKernel>});
   r.add({.name = "LogSoftmax",
          .doc = "log(softmax(x)) along the last dimension.",
+         .inputs = "x",
+         .dtypes = "floats",
          .n_inputs = 1,
          .in_place = 1,
          .infer = infer_softmax,

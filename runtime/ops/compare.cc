@@ -1,4 +1,6 @@
 // Comparisons, truth values and the choice between two tensors.
+#include <limits>
+
 #include "belay/ops/math.h"
 #include "runtime/ops/dtypes.h"
 #include "runtime/ops/elementwise.h"
@@ -53,6 +55,27 @@ struct AndOf : Cheap {
 struct OrOf : Cheap {
   std::uint8_t operator()(std::uint8_t a, std::uint8_t b) const { return (a | b) != 0 ? 1 : 0; }
 };
+struct XorOf : Cheap {
+  std::uint8_t operator()(std::uint8_t a, std::uint8_t b) const { return (a != 0) != (b != 0) ? 1 : 0; }
+};
+struct IsNanOf : Cheap {
+  template <class T>
+  bool operator()(T x) const {
+    return x != x;
+  }
+};
+struct IsInfOf : Cheap {
+  template <class T>
+  bool operator()(T x) const {
+    return x == std::numeric_limits<T>::infinity() || x == -std::numeric_limits<T>::infinity();
+  }
+};
+struct IsFiniteOf : Cheap {
+  template <class T>
+  bool operator()(T x) const {
+    return x - x == T(0);
+  }
+};
 struct NotOf : Cheap {
   std::uint8_t operator()(std::uint8_t x) const { return x == 0 ? 1 : 0; }
 };
@@ -70,6 +93,16 @@ std::unique_ptr<Kernel> make_logical(const KernelSpec& spec) {
 }
 std::unique_ptr<Kernel> make_not(const KernelSpec& spec) {
   return std::make_unique<UnaryKernel<NotOf, std::uint8_t>>(spec);
+}
+template <class F>
+std::unique_ptr<Kernel> make_question(const KernelSpec& spec) {
+  return make_for(FloatTypes{}, spec.inputs[0].dtype, [&]<class T>(std::type_identity<T>) {
+    return std::make_unique<UnaryKernel<F, T, std::uint8_t>>(spec);
+  });
+}
+void infer_question(InferContext& c) {
+  c.need_float(0);
+  c.output(DType::kBool, c.shape(0));
 }
 
 void infer_order(InferContext& c) {
@@ -190,6 +223,11 @@ OpDef truth(const char* name, const char* doc, int n_inputs, void (*infer)(Infer
             std::unique_ptr<Kernel> (*kernel)(const KernelSpec&)) {
   return {.name = name,
           .doc = doc,
+          .inputs = n_inputs == 1 ? "x" : "a, b",
+          .dtypes = infer == infer_logical    ? "bool"
+                    : infer == infer_question ? "floats"
+                    : infer == infer_order    ? "numbers"
+                                              : "numbers, bool",
           .n_inputs = n_inputs,
           .elementwise = true,
           .infer = infer,
@@ -208,9 +246,15 @@ void add_compare_ops(OpRegistry& r) {
   r.add(truth("GreaterEqual", "Whether a >= b, broadcast.", 2, infer_order, make_comparison<GreaterEqualOf>));
   r.add(truth("LogicalAnd", "Whether both are true, broadcast.", 2, infer_logical, make_logical<AndOf>));
   r.add(truth("LogicalOr", "Whether one is true, broadcast.", 2, infer_logical, make_logical<OrOf>));
+  r.add(truth("LogicalXor", "Whether one and only one is true, broadcast.", 2, infer_logical, make_logical<XorOf>));
+  r.add(truth("IsNan", "Whether x is NaN.", 1, infer_question, make_question<IsNanOf>));
+  r.add(truth("IsInf", "Whether x is infinite.", 1, infer_question, make_question<IsInfOf>));
+  r.add(truth("IsFinite", "Whether x is neither infinite nor NaN.", 1, infer_question, make_question<IsFiniteOf>));
   r.add(truth("LogicalNot", "Whether x is false.", 1, infer_logical, make_not));
   r.add({.name = "Select",
          .doc = "a (input 1) where the condition (input 0) is true, b (input 2) elsewhere, broadcast.",
+         .inputs = "condition, a, b",
+         .dtypes = "condition bool; a and b numbers, bool",
          .n_inputs = 3,
          .in_place = 6,
          .elementwise = true,

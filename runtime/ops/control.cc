@@ -66,13 +66,20 @@ void grad_check_numerics(GradContext& c) { c.set(0, c.grad()); }
 }  // namespace
 
 void add_control_ops(OpRegistry& r) {
-  r.add({.name = "Const", .doc = "The value of its attribute `value`.", .infer = infer_const, .stops_gradient = true});
+  r.add({.name = "Const",
+         .doc = "The value of its attribute `value`.",
+         .dtypes = "any",
+         .infer = infer_const,
+         .stops_gradient = true});
   r.add({.name = "Placeholder",
          .doc = "A value that every run must feed: attributes `dtype`, `shape` (-1: unknown).",
+         .dtypes = "any",
          .infer = infer_placeholder,
          .stops_gradient = true});
   r.add({.name = "Identity",
          .doc = "Its input. Control inputs order it: of a variable, after a write, it is the new value.",
+         .inputs = "x",
+         .dtypes = "any",
          .n_inputs = 1,
          .alias = true,
          .infer = infer_same,
@@ -80,6 +87,8 @@ void add_control_ops(OpRegistry& r) {
          .kernel = make_copy});
   r.add({.name = "StopGradient",
          .doc = "Its input, through which no gradient passes.",
+         .inputs = "x",
+         .dtypes = "any",
          .n_inputs = 1,
          .alias = true,
          .infer = infer_same,
@@ -91,6 +100,8 @@ void add_control_ops(OpRegistry& r) {
          .stops_gradient = true});
   r.add({.name = "CheckNumerics",
          .doc = "Its input; a NaN or infinity in it ends the run as DIVERGED with the attribute `message`.",
+         .inputs = "x",
+         .dtypes = "floats",
          .n_inputs = 1,
          .in_place = 1,
          .infer = infer_check_numerics,

@@ -10,11 +10,26 @@
 
 namespace belay::runtime {
 
-// Members: MatMul, then BiasAdd, an activation, or both. Inputs: a, b and the bias, if there is one. float32.
+// OpDef.fused_kernel of MatMul. Members: MatMul, then BiasAdd, an activation, or both. Inputs: a, b and the bias, if
+// there is one. float32.
 std::unique_ptr<Kernel> make_fused_dense(const KernelSpec& spec);
 
-// Whether an operation can stand at the end of that group.
-bool fuses_as_activation(std::string_view op);
+// An activation that can stand at the end of a fused group, applied to n elements.
+struct FusedActivation {
+  std::string_view op;
+  void (*apply)(float* y, std::int64_t n);
+  std::int64_t grain;  // fewest elements worth a thread
+};
+// Null where the operation is none.
+const FusedActivation* fused_activation(std::string_view op);
+
+// Members: MaxPoolGrad, then ReluGrad. Inputs: what arrives at the pooling, the places of the largest, and the
+// pooling's result. float32.
+std::unique_ptr<Kernel> make_relu_max_pool_gradient(const KernelSpec& spec);
+
+// The gradient of a bias behind which stand relu and max pooling. Inputs: what arrives at the pooling, and the
+// pooling's result. Where that is positive, what arrives reaches the bias. float32.
+std::unique_ptr<Kernel> make_pooled_bias_gradient(const KernelSpec& spec);
 
 // The updates ApplyGradientDescent, ApplyMomentum and ApplyAdam need no kernel of their own: theirs takes the inputs of
 // several nodes that share these inputs (scalars) and their attributes, one node after the other, each of another

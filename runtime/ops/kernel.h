@@ -9,8 +9,11 @@
 #include <vector>
 
 #include "runtime/graph/node_graph.h"
+#include "runtime/platform/precision.h"
 
 namespace belay::runtime {
+
+class BodyMaker;  // runtime/ops/body.h
 
 struct TensorSpec {
   DType dtype = DType::kInvalid;
@@ -27,6 +30,9 @@ struct KernelSpec {
   std::uint64_t seed = 0;  // of the run; random kernels mix in the node's name
   // Of a fused group: its members in order, `node` among them; empty otherwise.
   std::vector<const Node*> members = {};
+  // Prepares the bodies of the node, where its operation has any.
+  const BodyMaker* bodies = nullptr;
+  Precision precision = Precision::kFloat32;  // of products, convolutions and recurrent cells on float32
 
   const Attrs& attrs() const noexcept { return node.attrs; }
 };

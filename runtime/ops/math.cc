@@ -49,6 +49,46 @@ struct DivideOf {
     return a / b;
   }
 };
+// Towards minus infinity; of integers, whose divisor 0 gives 0: a trap would end the process.
+struct FloorDivOf {
+  static constexpr std::int64_t kGrain = kCheapGrain;
+  template <class T>
+  T operator()(T a, T b) const {
+    if constexpr (std::is_floating_point_v<T>) {
+      return std::floor(a / b);
+    } else {
+      if (b == T(0)) return 0;
+      if constexpr (std::is_signed_v<T>) {
+        if (b == T(-1))
+          return static_cast<T>(WrappingOf<T>(0) - static_cast<WrappingOf<T>>(a));  // also of the smallest
+        const T quotient = static_cast<T>(a / b);
+        return a % b != 0 && (a < 0) != (b < 0) ? static_cast<T>(quotient - 1) : quotient;
+      } else {
+        return static_cast<T>(a / b);
+      }
+    }
+  }
+};
+// What FloorDivOf leaves: it has the sign of b. Of integers divided by 0: 0.
+struct FloorModOf {
+  static constexpr std::int64_t kGrain = kDearGrain;
+  template <class T>
+  T operator()(T a, T b) const {
+    if constexpr (std::is_floating_point_v<T>) {
+      const T rest = std::fmod(a, b);
+      return rest != T(0) && (rest < T(0)) != (b < T(0)) ? rest + b : rest;
+    } else {
+      if (b == T(0)) return 0;
+      if constexpr (std::is_signed_v<T>) {
+        if (b == T(-1)) return 0;
+        const T rest = static_cast<T>(a % b);
+        return rest != 0 && (rest < 0) != (b < 0) ? static_cast<T>(rest + b) : rest;
+      } else {
+        return static_cast<T>(a % b);
+      }
+    }
+  }
+};
 struct PowOf {
   static constexpr std::int64_t kGrain = kDearGrain;
   template <class T>
@@ -141,6 +181,12 @@ void share_gradient(GradContext& c, const Output& takes_a) {
 void grad_maximum(GradContext& c) { share_gradient(c, ops::greater_equal(c.input(0), c.input(1))); }
 void grad_minimum(GradContext& c) { share_gradient(c, ops::less_equal(c.input(0), c.input(1))); }
 
+// a - floor(a / b) * b: the quotient is constant where there is a derivative.
+void grad_floor_mod(GradContext& c) {
+  if (c.wanted(0)) c.set(0, sum_to_input(c, 0, c.grad()));
+  if (c.wanted(1)) c.set(1, sum_to_input(c, 1, -(c.grad() * ops::floor_div(c.input(0), c.input(1)))));
+}
+
 void grad_bias_add(GradContext& c) {
   if (c.wanted(0)) c.set(0, c.grad());
   if (c.wanted(1)) c.set(1, c.graph().node("BiasAddGrad").in(c.grad()).output());
@@ -150,6 +196,8 @@ OpDef binary(const char* name, const char* doc, void (*infer)(InferContext&), vo
              std::unique_ptr<Kernel> (*kernel)(const KernelSpec&)) {
   return {.name = name,
           .doc = doc,
+          .inputs = "a, b",
+          .dtypes = infer == infer_float ? "floats" : "numbers",
           .n_inputs = 2,
           .in_place = 3,
           .elementwise = true,
@@ -167,6 +215,12 @@ void add_math_ops(OpRegistry& r) {
   r.add(binary("RealDiv", "a / b of floating-point tensors, broadcast.", infer_float, grad_real_div,
                make_binary<DivideOf>));
   r.add(binary("Pow", "a to the power b, broadcast.", infer_float, grad_pow, make_binary<PowOf>));
+  OpDef floor_div = binary("FloorDiv", "floor(a / b), broadcast; integers divided by 0 give 0. No gradient passes.",
+                           infer_number, nullptr, make_binary<FloorDivOf, NumberTypes>);
+  floor_div.stops_gradient = true;
+  r.add(std::move(floor_div));
+  r.add(binary("FloorMod", "a - floor(a / b) * b, broadcast; integers divided by 0 give 0.", infer_number,
+               grad_floor_mod, make_binary<FloorModOf, NumberTypes>));
   r.add(binary("Maximum", "The larger of a and b, broadcast; NaN where either is.", infer_number, grad_maximum,
                make_binary<MaximumOf, NumberTypes>));
   r.add(binary("Minimum", "The smaller of a and b, broadcast; NaN where either is.", infer_number, grad_minimum,
@@ -175,6 +229,8 @@ void add_math_ops(OpRegistry& r) {
                make_binary<SquaredDifferenceOf, NumberTypes>));
   r.add({.name = "BiasAdd",
          .doc = "A vector (input 1) added along the last dimension.",
+         .inputs = "x, bias",
+         .dtypes = "numbers",
          .n_inputs = 2,
          .in_place = 1,
          .elementwise = true,

@@ -46,7 +46,7 @@ ProductSizes sizes_of(const KernelSpec& spec) {
 template <class T>
 class MatMulKernel final : public Kernel {
  public:
-  explicit MatMulKernel(const KernelSpec& spec) : product_(make_product<T>(sizes_of(spec), false)) {}
+  explicit MatMulKernel(const KernelSpec& spec) : product_(make_product<T>(sizes_of(spec), false, spec.precision)) {}
   void run(void* const* in, void* const* out, const StepContext&) override {
     product_->run(input<T>(in, 0), input<T>(in, 1), nullptr, output<T>(out, 0));
   }
@@ -63,11 +63,6 @@ void apply_to_all(float* y, std::int64_t n) {
   map_hot(F(), y, y, n);
 }
 
-struct FusedActivation {
-  std::string_view op;
-  void (*apply)(float* y, std::int64_t n);
-  std::int64_t grain;
-};
 constexpr FusedActivation kActivations[] = {{"Relu", apply_to_all<ReluOf>, ReluOf::kGrain},
                                             {"Sigmoid", apply_to_all<SigmoidOf>, SigmoidOf::kGrain},
                                             {"Tanh", apply_to_all<TanhOf>, TanhOf::kGrain}};
@@ -77,12 +72,11 @@ constexpr FusedActivation kActivations[] = {{"Relu", apply_to_all<ReluOf>, ReluO
 class FusedDenseKernel final : public Kernel {
  public:
   explicit FusedDenseKernel(const KernelSpec& spec)
-      : product_(make_product<float>(sizes_of(spec), spec.inputs.size() > 2)),
+      : product_(make_product<float>(sizes_of(spec), spec.inputs.size() > 2, spec.precision)),
         bias_(spec.inputs.size() > 2),
         n_(spec.outputs[0].elements()),
         threads_(spec.threads) {
-    for (const FusedActivation& a : kActivations)
-      if (a.op == spec.members.back()->op->name) activation_ = a;
+    if (const FusedActivation* a = fused_activation(spec.members.back()->op->name)) activation_ = *a;
   }
   void run(void* const* in, void* const* out, const StepContext&) override {
     float* y = output<float>(out, 0);
@@ -103,19 +97,22 @@ class FusedDenseKernel final : public Kernel {
 
 std::unique_ptr<Kernel> make_fused_dense(const KernelSpec& spec) { return std::make_unique<FusedDenseKernel>(spec); }
 
-bool fuses_as_activation(std::string_view op) {
+const FusedActivation* fused_activation(std::string_view op) {
   for (const FusedActivation& a : kActivations)
-    if (a.op == op) return true;
-  return false;
+    if (a.op == op) return &a;
+  return nullptr;
 }
 
 void add_matmul_ops(OpRegistry& r) {
   r.add({.name = "MatMul",
          .doc = "The product of two matrices: attributes `transpose_a`, `transpose_b`.",
+         .inputs = "a, b",
+         .dtypes = "floats",
          .n_inputs = 2,
          .infer = infer_matmul,
          .gradient = grad_matmul,
-         .kernel = make_typed<MatMulKernel>});
+         .kernel = make_typed<MatMulKernel>,
+         .fused_kernel = make_fused_dense});
 }
 
 }  // namespace belay::runtime

@@ -83,4 +83,13 @@ void parallel_for(std::int64_t n, std::int64_t grain, int threads, F&& f) {
 #endif
 }
 
+// The same for n items that are worth a thread each and share no cache line: rows of a batch, heads. Their borders are
+// not rounded.
+template <class F>
+void parallel_items(std::int64_t n, int threads, F&& f) {
+  const int parts = parts_of(n, 1, threads);
+  parallel_for(parts * std::int64_t{16}, 16, parts,
+               [&](std::int64_t, std::int64_t, int part) { f(n * part / parts, n * (part + 1) / parts, part); });
+}
+
 }  // namespace belay::runtime

@@ -98,13 +98,13 @@ std::unique_ptr<Product<float>> make_small_product(const ProductSizes& sizes, bo
 }
 
 template <>
-std::unique_ptr<Product<float>> make_product(const ProductSizes& sizes, bool bias) {
+std::unique_ptr<Product<float>> make_product(const ProductSizes& sizes, bool bias, Precision precision) {
   if (sizes.m * sizes.n * sizes.k <= kSmall) return make_small_product(sizes, bias);
-  return make_onednn_product(sizes, bias);
+  return make_onednn_product(sizes, bias, precision);
 }
 
 template <>
-std::unique_ptr<Product<double>> make_product(const ProductSizes& sizes, bool bias) {
+std::unique_ptr<Product<double>> make_product(const ProductSizes& sizes, bool bias, Precision) {
   return std::make_unique<EigenProduct>(sizes, bias);
 }
 

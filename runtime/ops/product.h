@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "runtime/platform/precision.h"
+
 namespace belay::runtime {
 
 // c[m, n] = a[m, k] * b[k, n]; transposed: a lies in memory as [k, m], b as [n, k]. All row-major, dense.
@@ -23,17 +25,19 @@ class Product {
   virtual void run(const T* a, const T* b, const T* bias, T* c) = 0;
 };
 
-// float32 by oneDNN (whose team is the one of OpenMP at that time), or by loops of our own where that is
-// faster; float64 by Eigen on one thread.
+// float32 by oneDNN (whose team is the one of OpenMP at that time), or by loops of our own where that is faster: those
+// always compute in float32. float64 by Eigen on one thread, whatever the precision.
 template <class T>
-std::unique_ptr<Product<T>> make_product(const ProductSizes& sizes, bool bias);
+std::unique_ptr<Product<T>> make_product(const ProductSizes& sizes, bool bias,
+                                         Precision precision = Precision::kFloat32);
 template <>
-std::unique_ptr<Product<float>> make_product(const ProductSizes& sizes, bool bias);
+std::unique_ptr<Product<float>> make_product(const ProductSizes& sizes, bool bias, Precision precision);
 template <>
-std::unique_ptr<Product<double>> make_product(const ProductSizes& sizes, bool bias);
+std::unique_ptr<Product<double>> make_product(const ProductSizes& sizes, bool bias, Precision precision);
 
 // Its parts.
 std::unique_ptr<Product<float>> make_small_product(const ProductSizes& sizes, bool bias);
-std::unique_ptr<Product<float>> make_onednn_product(const ProductSizes& sizes, bool bias);
+std::unique_ptr<Product<float>> make_onednn_product(const ProductSizes& sizes, bool bias,
+                                                    Precision precision = Precision::kFloat32);
 
 }  // namespace belay::runtime

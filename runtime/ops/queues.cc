@@ -146,7 +146,7 @@ std::unique_ptr<HostKernel> make(const KernelSpec& spec) {
 std::unique_ptr<HostKernel> make_size(const KernelSpec&) { return std::make_unique<SizeKernel>(); }
 
 void add_queue(OpRegistry& r, const char* name, const char* doc) {
-  r.add({.name = name, .doc = doc, .resource = true, .infer = infer_queue, .stops_gradient = true});
+  r.add({.name = name, .doc = doc, .dtypes = "any", .resource = true, .infer = infer_queue, .stops_gradient = true});
 }
 
 }  // namespace
@@ -159,6 +159,8 @@ void add_queue_ops(OpRegistry& r) {
   r.add({.name = "QueueEnqueue",
          .doc =
              "Puts one element into a queue, or with `many` the rows of its inputs one by one; waits while it is full.",
+         .inputs = "queue, components...",
+         .dtypes = "any",
          .n_inputs = -1,
          .effect = Effect::kBlocking,
          .ref_inputs = 1,
@@ -167,6 +169,8 @@ void add_queue_ops(OpRegistry& r) {
          .host_kernel = make<EnqueueKernel>});
   r.add({.name = "QueueDequeue",
          .doc = "Takes one element, or `n` stacked (`at_most`: fewer at the end); waits while there is none.",
+         .inputs = "queue",
+         .dtypes = "any",
          .n_inputs = 1,
          .effect = Effect::kBlocking,
          .ref_inputs = 1,
@@ -176,6 +180,8 @@ void add_queue_ops(OpRegistry& r) {
          .host_kernel = make<DequeueKernel>});
   r.add({.name = "QueueClose",
          .doc = "No more elements come in; `cancel_pending_enqueues`: those who wait to put one in fail.",
+         .inputs = "queue",
+         .dtypes = "any",
          .n_inputs = 1,
          .effect = Effect::kState,
          .ref_inputs = 1,
@@ -184,6 +190,8 @@ void add_queue_ops(OpRegistry& r) {
          .host_kernel = make<CloseKernel>});
   r.add({.name = "QueueSize",
          .doc = "How many elements a queue holds.",
+         .inputs = "queue",
+         .dtypes = "any",
          .n_inputs = 1,
          .effect = Effect::kState,
          .ref_inputs = 1,

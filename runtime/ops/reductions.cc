@@ -305,10 +305,23 @@ void infer_arg_max(InferContext& c) {
   c.output(DType::kInt64, Shape(std::move(dims)));
 }
 
-template <class T>
-class ArgMaxKernel final : public Kernel {
+// Compare: whether a value takes the place of the best one so far.
+struct Larger {
+  template <class T>
+  bool operator()(T value, T best) const {
+    return value > best;
+  }
+};
+struct Smaller {
+  template <class T>
+  bool operator()(T value, T best) const {
+    return value < best;
+  }
+};
+template <class T, class Compare>
+class ArgKernel final : public Kernel {
  public:
-  explicit ArgMaxKernel(const KernelSpec& spec) : threads_(spec.threads) {
+  explicit ArgKernel(const KernelSpec& spec) : threads_(spec.threads) {
     const Dims& dims = spec.inputs[0].dims;
     const std::int64_t axis = spec.attrs().integer("axis", -1);
     const std::size_t at = static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(dims.size()) : axis);
@@ -329,7 +342,7 @@ class ArgMaxKernel final : public Kernel {
     std::int64_t at = 0;
     for (std::int64_t t = 1; t < terms_; ++t) {
       const T value = x[t * inner_], most = x[at * inner_];
-      if (value > most || (value != value && most == most)) at = t;
+      if (Compare()(value, most) || (value != value && most == most)) at = t;
     }
     return at;
   }
@@ -338,10 +351,19 @@ class ArgMaxKernel final : public Kernel {
   int threads_;
 };
 
+template <class T>
+using ArgMaxKernel = ArgKernel<T, Larger>;
+template <class T>
+using ArgMinKernel = ArgKernel<T, Smaller>;
+
 OpDef reduction(const char* name, const char* doc, void (*infer)(InferContext&), void (*gradient)(GradContext&),
                 std::unique_ptr<Kernel> (*kernel)(const KernelSpec&)) {
   return {.name = name,
           .doc = std::string(doc) + " Attributes `axes` (none: all), `keep_dims`.",
+          .inputs = "x",
+          .dtypes = infer == infer_truth  ? "bool"
+                    : infer == infer_mean ? "floats"
+                                          : "numbers",
           .n_inputs = 1,
           .infer = infer,
           .gradient = gradient,
@@ -361,6 +383,8 @@ void add_axis_reductions(OpRegistry& r) {
   r.add(reduction("Any", "Whether one is true.", infer_truth, nullptr, make_truth<AnyOf>));
   r.add({.name = "ProdGrad",
          .doc = "The gradient of Prod, by what arrives (input 0) and x (input 1).",
+         .inputs = "dy, x",
+         .dtypes = "floats",
          .n_inputs = 2,
          .infer = infer_prod_grad,
          .kernel = make_typed<ProdGradKernel>});
@@ -373,6 +397,8 @@ void add_reduction_ops(OpRegistry& r) {
   r.add({.name = "BroadcastLike",
          .doc = "x repeated to the shape of input 1: by numpy's rule, or back over the `axes` of a reduction with "
                 "`keep_dims`; `average` divides by how often.",
+         .inputs = "x, like",
+         .dtypes = "numbers",
          .n_inputs = 2,
          .shape_inputs = 2,
          .in_place = 1,
@@ -381,6 +407,8 @@ void add_reduction_ops(OpRegistry& r) {
          .kernel = make_broadcast_like});
   r.add({.name = "SumLike",
          .doc = "x summed over what the shape of input 1 would be repeated along.",
+         .inputs = "x, like",
+         .dtypes = "numbers",
          .n_inputs = 2,
          .shape_inputs = 2,
          .in_place = 1,
@@ -389,28 +417,44 @@ void add_reduction_ops(OpRegistry& r) {
          .kernel = make_sum_like});
   r.add({.name = "BiasAddGrad",
          .doc = "The sum over all dimensions but the last.",
+         .inputs = "dy",
+         .dtypes = "numbers",
          .n_inputs = 1,
          .infer = infer_bias_add_grad,
          .gradient = grad_sum_like,
          .kernel = make_bias_add_grad});
   r.add({.name = "L2Loss",
          .doc = "sum(x^2) / 2.",
+         .inputs = "x",
+         .dtypes = "floats",
          .n_inputs = 1,
          .infer = infer_l2_loss,
          .gradient = grad_l2_loss,
          .kernel = make_typed<L2LossKernel>});
   r.add({.name = "GlobalNorm",
          .doc = "The square root of the sum of all squares of all its tensors.",
+         .inputs = "xs...",
+         .dtypes = "floats",
          .n_inputs = -1,
          .infer = infer_global_norm,
          .gradient = grad_global_norm,
          .kernel = make_typed<GlobalNormKernel>});
   r.add({.name = "ArgMax",
          .doc = "int64: where along `axis` the largest stands, the first of equal ones.",
+         .inputs = "x",
+         .dtypes = "numbers",
          .n_inputs = 1,
          .infer = infer_arg_max,
          .stops_gradient = true,
          .kernel = make_typed<ArgMaxKernel, NumberTypes>});
+  r.add({.name = "ArgMin",
+         .doc = "int64: where along `axis` the smallest stands, the first of equal ones.",
+         .inputs = "x",
+         .dtypes = "numbers",
+         .n_inputs = 1,
+         .infer = infer_arg_max,
+         .stops_gradient = true,
+         .kernel = make_typed<ArgMinKernel, NumberTypes>});
 }
 
 }  // namespace belay::runtime

@@ -175,6 +175,8 @@ std::unique_ptr<Kernel> make_one_hot(const KernelSpec& spec) {
 OpDef alias(const char* name, const char* doc, int n_inputs, void (*infer)(InferContext&)) {
   return {.name = name,
           .doc = doc,
+          .inputs = n_inputs == 1 ? "x" : "x, like",
+          .dtypes = "any",
           .n_inputs = n_inputs,
           .shape_inputs = n_inputs == 2 ? 2u : 0u,
           .alias = true,
@@ -186,6 +188,8 @@ OpDef from_shape(const char* name, const char* doc, void (*infer)(InferContext&)
                  std::unique_ptr<Kernel> (*kernel)(const KernelSpec&)) {
   return {.name = name,
           .doc = doc,
+          .inputs = "x",
+          .dtypes = "any",
           .n_inputs = 1,
           .shape_inputs = 1,
           .infer = infer,
@@ -206,11 +210,14 @@ void add_shape_ops(OpRegistry& r) {
   r.add(from_shape("ZerosLike", "Zeros in the shape and dtype of x.", infer_like, make_zeros));
   r.add({.name = "Fill",
          .doc = "The attribute `value` everywhere: attributes `shape`, `dtype`.",
+         .dtypes = "numbers, bool",
          .infer = infer_fill,
          .stops_gradient = true,
          .kernel = make_fill});
   r.add({.name = "OneHot",
          .doc = "A new last dimension `depth`: `on` at the index, `off` elsewhere; attribute `dtype`.",
+         .inputs = "indices",
+         .dtypes = "indices int32, int64; result numbers, bool",
          .n_inputs = 1,
          .infer = infer_one_hot,
          .stops_gradient = true,

@@ -4,6 +4,7 @@
 #include "runtime/events/proto/event.pb.h"
 #include "runtime/ops/kernel.h"
 #include "runtime/ops/registry.h"
+#include "runtime/ops/summary_message.h"
 
 namespace belay::runtime {
 namespace {
@@ -38,6 +39,46 @@ std::unique_ptr<Kernel> make_scalar_summary(const KernelSpec& spec) {
   return std::make_unique<ScalarSummaryKernel>(spec);
 }
 
+// ---- text
+
+void infer_text_summary(InferContext& c) {
+  c.need_dtype(0, DType::kString);
+  if (c.attrs().text("tag").empty()) c.fail("attribute 'tag' is missing");
+  c.output(DType::kString, Shape{});
+}
+
+// A string tensor for TensorBoard's plugin "text".
+class TextSummaryKernel final : public Kernel {
+ public:
+  explicit TextSummaryKernel(const KernelSpec& spec) {
+    pb::Summary::Value* value = summary_.add_value();
+    value->set_tag(spec.attrs().text("tag"));
+    value->mutable_metadata()->mutable_plugin_data()->set_plugin_name("text");
+    value->mutable_metadata()->set_data_class(2);
+    tensor_ = value->mutable_tensor();
+    tensor_->set_dtype(pb::DT_STRING);
+    for (const std::int64_t d : spec.inputs[0].dims) tensor_->mutable_tensor_shape()->add_dim()->set_size(d);
+    for (std::int64_t i = 0; i < spec.inputs[0].elements(); ++i) tensor_->add_string_val();
+  }
+  void run(void* const* in, void* const* out, const StepContext&) override {
+    for (int i = 0; i < tensor_->string_val_size(); ++i) {
+      const std::string_view text = detail::view(input<belay_str>(in, 0)[i]);
+      tensor_->mutable_string_val(i)->assign(text.data(), text.size());
+    }
+    summary_.SerializeToString(&bytes_);
+    *output<belay_str>(out, 0) = detail::str(bytes_);
+  }
+
+ private:
+  pb::Summary summary_;
+  pb::TensorProto* tensor_;
+  std::string bytes_;
+};
+
+std::unique_ptr<Kernel> make_text_summary(const KernelSpec& spec) { return std::make_unique<TextSummaryKernel>(spec); }
+
+// ---- merging
+
 void infer_merge_summary(InferContext& c) {
   if (c.n_inputs() == 0) c.fail("there is nothing to merge");
   for (std::size_t i = 0; i < c.n_inputs(); ++i) c.need_dtype(i, DType::kString);
@@ -71,12 +112,26 @@ std::unique_ptr<Kernel> make_merge_summary(const KernelSpec& spec) {
 void add_summary_ops(OpRegistry& r) {
   r.add({.name = "ScalarSummary",
          .doc = "A Summary message with one number: attribute `tag`.",
+         .inputs = "x",
+         .dtypes = "any but string",
          .n_inputs = 1,
          .infer = infer_scalar_summary,
          .stops_gradient = true,
          .kernel = make_scalar_summary});
+  r.add(histogram_summary_op());
+  r.add(image_summary_op());
+  r.add({.name = "TextSummary",
+         .doc = "A Summary message with texts: attribute `tag`.",
+         .inputs = "texts",
+         .dtypes = "string",
+         .n_inputs = 1,
+         .infer = infer_text_summary,
+         .stops_gradient = true,
+         .kernel = make_text_summary});
   r.add({.name = "MergeSummary",
          .doc = "All its Summary messages in one.",
+         .inputs = "summaries...",
+         .dtypes = "string",
          .n_inputs = -1,
          .infer = infer_merge_summary,
          .stops_gradient = true,

@@ -64,10 +64,13 @@ std::unique_ptr<HostKernel> make(const KernelSpec&) {
 void add_table_ops(OpRegistry& r) {
   r.add({.name = "HashTable",
          .doc = "A table of the session: attributes `key_dtype` (string or int64), `value_dtype`.",
+         .dtypes = "keys string, int64; values any",
          .infer = infer_table,
          .stops_gradient = true});
   r.add({.name = "TableInitialize",
          .doc = "Fills a table with keys and their values.",
+         .inputs = "table, keys, values",
+         .dtypes = "keys string, int64; values any",
          .n_inputs = 3,
          .effect = Effect::kState,
          .ref_inputs = 1,
@@ -76,6 +79,8 @@ void add_table_ops(OpRegistry& r) {
          .host_kernel = make<InitializeKernel>});
   r.add({.name = "TableLookup",
          .doc = "The values of keys in a table; input 2 is that of keys which are not there.",
+         .inputs = "table, keys, default",
+         .dtypes = "keys string, int64; values any",
          .n_inputs = 3,
          .effect = Effect::kQuery,
          .ref_inputs = 1,
@@ -84,6 +89,8 @@ void add_table_ops(OpRegistry& r) {
          .host_kernel = make<LookupKernel>});
   r.add({.name = "TableSize",
          .doc = "How many keys a table holds.",
+         .inputs = "table",
+         .dtypes = "any",
          .n_inputs = 1,
          .effect = Effect::kQuery,
          .ref_inputs = 1,

@@ -2,10 +2,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "belay/ops/math.h"
 #include "runtime/ops/dtypes.h"
 #include "runtime/ops/elementwise.h"
+#include "runtime/ops/half.h"
 #include "runtime/ops/registry.h"
 #include "runtime/ops/vector_math.h"
 
@@ -100,6 +102,48 @@ struct SinOf {
     return std::sin(x);
   }
 };
+struct Expm1Of {
+  static constexpr std::int64_t kGrain = kDearGrain;
+  template <class T>
+  T operator()(T x) const {
+    return std::expm1(x);
+  }
+};
+struct TanOf {
+  static constexpr std::int64_t kGrain = kDearGrain;
+  template <class T>
+  T operator()(T x) const {
+    return std::tan(x);
+  }
+};
+struct AtanOf {
+  static constexpr std::int64_t kGrain = kDearGrain;
+  template <class T>
+  T operator()(T x) const {
+    return std::atan(x);
+  }
+};
+struct ErfOf {
+  static constexpr std::int64_t kGrain = kDearGrain;
+  template <class T>
+  T operator()(T x) const {
+    return std::erf(x);
+  }
+};
+struct CeilOf {
+  static constexpr std::int64_t kGrain = kCheapGrain;
+  template <class T>
+  T operator()(T x) const {
+    return std::ceil(x);
+  }
+};
+struct RoundOf {
+  static constexpr std::int64_t kGrain = kCheapGrain;
+  template <class T>
+  T operator()(T x) const {
+    return std::nearbyint(x);  // the loader sees to it that the mode is to the nearest even
+  }
+};
 struct FloorOf {
   static constexpr std::int64_t kGrain = kCheapGrain;
   template <class T>
@@ -148,6 +192,12 @@ void grad_log(GradContext& c) { c.set(0, c.grad() / c.input(0)); }
 void grad_log1p(GradContext& c) { c.set(0, c.grad() / (c.input(0) + 1.0)); }
 void grad_cos(GradContext& c) { c.set(0, -(c.grad() * ops::sin(c.input(0)))); }
 void grad_sin(GradContext& c) { c.set(0, c.grad() * ops::cos(c.input(0))); }
+void grad_expm1(GradContext& c) { c.set(0, c.grad() * (c.output(0) + 1.0)); }
+void grad_tan(GradContext& c) { c.set(0, c.grad() * (ops::square(c.output(0)) + 1.0)); }
+void grad_atan(GradContext& c) { c.set(0, c.grad() / (ops::square(c.input(0)) + 1.0)); }
+void grad_erf(GradContext& c) {
+  c.set(0, c.grad() * (ops::exp(-ops::square(c.input(0))) * (2 / std::sqrt(std::numbers::pi))));
+}
 
 // ---- clip
 
@@ -184,6 +234,12 @@ void infer_cast(InferContext& c) {
     return t == DType::kBool || t == DType::kFloat32 || t == DType::kFloat64 || t == DType::kInt32 ||
            t == DType::kInt64 || t == DType::kUInt8;
   };
+  const auto half = [](DType t) { return t == DType::kBFloat16 || t == DType::kFloat16; };
+  if ((half(c.dtype(0)) && to == DType::kFloat32) || (half(to) && c.dtype(0) == DType::kFloat32))
+    return c.output(to, c.shape(0));
+  if (half(c.dtype(0)) || half(to))
+    c.fail(c.input_text(0) + " cannot be cast to " + dtype_name(to) +
+           "; bfloat16 and float16 are cast to and from float32 only");
   if (!plain(c.dtype(0)) || !plain(to)) c.fail(c.input_text(0) + " cannot be cast to " + dtype_name(to));
   c.output(to, c.shape(0));
 }
@@ -202,7 +258,30 @@ struct CastOf {
     }
   }
 };
+// The two dtypes of 16 bits, as their bits.
+struct ToBFloat16 {
+  static constexpr std::int64_t kGrain = kCheapGrain;
+  std::uint16_t operator()(float x) const { return bfloat16_bits(x); }
+};
+struct FromBFloat16 {
+  static constexpr std::int64_t kGrain = kCheapGrain;
+  float operator()(std::uint16_t x) const { return from_bfloat16_bits(x); }
+};
+struct ToFloat16 {
+  static constexpr std::int64_t kGrain = kCheapGrain;
+  std::uint16_t operator()(float x) const { return float16_bits(x); }
+};
+struct FromFloat16 {
+  static constexpr std::int64_t kGrain = kCheapGrain;
+  float operator()(std::uint16_t x) const { return from_float16_bits(x); }
+};
+
 std::unique_ptr<Kernel> make_cast(const KernelSpec& spec) {
+  const DType from = spec.inputs[0].dtype, to = spec.outputs[0].dtype;
+  if (to == DType::kBFloat16) return std::make_unique<UnaryKernel<ToBFloat16, float, std::uint16_t>>(spec);
+  if (to == DType::kFloat16) return std::make_unique<UnaryKernel<ToFloat16, float, std::uint16_t>>(spec);
+  if (from == DType::kBFloat16) return std::make_unique<UnaryKernel<FromBFloat16, std::uint16_t, float>>(spec);
+  if (from == DType::kFloat16) return std::make_unique<UnaryKernel<FromFloat16, std::uint16_t, float>>(spec);
   return make_for(PlainTypes{}, spec.outputs[0].dtype, [&]<class To>(std::type_identity<To>) {
     return make_for(PlainTypes{}, spec.inputs[0].dtype, [&]<class From>(std::type_identity<From>) {
       return std::make_unique<UnaryKernel<CastOf<From, To>, Stored<From>, Stored<To>>>(spec);
@@ -276,6 +355,8 @@ OpDef unary(const char* name, const char* doc, void (*infer)(InferContext&), voi
             std::unique_ptr<Kernel> (*kernel)(const KernelSpec&)) {
   return {.name = name,
           .doc = doc,
+          .inputs = "x",
+          .dtypes = infer == infer_number ? "numbers" : "floats",
           .n_inputs = 1,
           .in_place = 1,
           .elementwise = true,
@@ -298,6 +379,14 @@ void add_unary_ops(OpRegistry& r) {
   r.add(unary("Exp", "e^x.", infer_float, grad_exp, make_unary<ExpOf>));
   r.add(unary("Log", "The natural logarithm.", infer_float, grad_log, make_unary<LogOf>));
   r.add(unary("Log1p", "log(1 + x).", infer_float, grad_log1p, make_unary<Log1pOf>));
+  r.add(unary("Expm1", "e^x - 1.", infer_float, grad_expm1, make_unary<Expm1Of>));
+  r.add(unary("Tan", "The tangent.", infer_float, grad_tan, make_unary<TanOf>));
+  r.add(unary("Atan", "The arc tangent.", infer_float, grad_atan, make_unary<AtanOf>));
+  r.add(unary("Erf", "The error function.", infer_float, grad_erf, make_unary<ErfOf>));
+  r.add(unary("Ceil", "The smallest whole number that is not below x; no gradient passes.", infer_float, nullptr,
+              make_unary<CeilOf>));
+  r.add(unary("Round", "The nearest whole number, of two the even one; no gradient passes.", infer_float, nullptr,
+              make_unary<RoundOf>));
   r.add(unary("Cos", "The cosine.", infer_float, grad_cos, make_unary<CosOf>));
   r.add(unary("Sin", "The sine.", infer_float, grad_sin, make_unary<SinOf>));
   r.add(unary("Floor", "The largest whole number that is not above x; no gradient passes.", infer_float, nullptr,
@@ -306,6 +395,8 @@ void add_unary_ops(OpRegistry& r) {
       unary("ClipByValue", "x held within the attributes [`min`, `max`].", infer_clip, grad_clip, make_unary<ClipOf>));
   r.add({.name = "ClipByValueGrad",
          .doc = "What arrives (input 0) where x (input 1) is within [`min`, `max`], 0 elsewhere.",
+         .inputs = "dy, x",
+         .dtypes = "floats",
          .n_inputs = 2,
          .in_place = 3,
          .elementwise = true,
@@ -314,6 +405,8 @@ void add_unary_ops(OpRegistry& r) {
          .kernel = make_binary<ClipGradOf>});
   r.add({.name = "Cast",
          .doc = "x in the dtype of the attribute `dtype`: numbers and bool.",
+         .inputs = "x",
+         .dtypes = "numbers, bool; bfloat16 and float16 with float32",
          .n_inputs = 1,
          .elementwise = true,
          .infer = infer_cast,
@@ -321,6 +414,8 @@ void add_unary_ops(OpRegistry& r) {
          .kernel = make_cast});
   r.add({.name = "AddN",
          .doc = "The sum of tensors of one shape.",
+         .inputs = "xs...",
+         .dtypes = "numbers",
          .n_inputs = -1,
          .in_place = 3,
          .elementwise = true,

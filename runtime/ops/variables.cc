@@ -144,11 +144,14 @@ std::unique_ptr<HostKernel> make_report(const KernelSpec& spec) { return std::ma
 void add_variable_ops(OpRegistry& r) {
   r.add({.name = "Variable",
          .doc = "A variable of the session's store, by the node's name: attributes `dtype`, `shape`.",
+         .dtypes = "any but string",
          .effect = Effect::kVariable,
          .infer = infer_variable,
          .stops_gradient = true});
   r.add({.name = "Assign",
          .doc = "Sets a variable (input 0) to a value; gives the variable as it is then.",
+         .inputs = "variable, value",
+         .dtypes = "any but string",
          .n_inputs = 2,
          .effect = Effect::kWrite,
          .ref_inputs = 1,
@@ -157,6 +160,8 @@ void add_variable_ops(OpRegistry& r) {
          .kernel = make_assign});
   r.add({.name = "AssignAdd",
          .doc = "Adds a value to a variable (input 0); gives the variable as it is then.",
+         .inputs = "variable, value",
+         .dtypes = "numbers",
          .n_inputs = 2,
          .effect = Effect::kWrite,
          .ref_inputs = 1,
@@ -165,6 +170,8 @@ void add_variable_ops(OpRegistry& r) {
          .kernel = make_assign_update<1>});
   r.add({.name = "AssignSub",
          .doc = "Subtracts a value from a variable (input 0); gives the variable as it is then.",
+         .inputs = "variable, value",
+         .dtypes = "numbers",
          .n_inputs = 2,
          .effect = Effect::kWrite,
          .ref_inputs = 1,
@@ -173,6 +180,8 @@ void add_variable_ops(OpRegistry& r) {
          .kernel = make_assign_update<-1>});
   r.add({.name = "CountUpTo",
          .doc = "Adds 1 to an integer scalar; at the attribute `limit` the run ends with OUT_OF_RANGE instead.",
+         .inputs = "variable",
+         .dtypes = "int32, int64",
          .n_inputs = 1,
          .effect = Effect::kWrite,
          .ref_inputs = 1,
@@ -181,6 +190,8 @@ void add_variable_ops(OpRegistry& r) {
          .kernel = make_count_up_to});
   r.add({.name = "IsVariableInitialized",
          .doc = "Whether a variable has a value.",
+         .inputs = "variable",
+         .dtypes = "any",
          .n_inputs = 1,
          .effect = Effect::kQuery,
          .ref_inputs = 1,
@@ -189,6 +200,8 @@ void add_variable_ops(OpRegistry& r) {
          .host_kernel = make_is_initialized});
   r.add({.name = "ReportUninitializedVariables",
          .doc = "Names of those of its variables that have no value yet.",
+         .inputs = "variables...",
+         .dtypes = "any",
          .n_inputs = -1,
          .effect = Effect::kQuery,
          .ref_inputs = kAllInputs,

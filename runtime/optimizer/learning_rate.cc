@@ -14,10 +14,22 @@ namespace {
 
 Output number(const Graph& g, double value) { return ops::scalar(g, value, DType::kFloat64); }
 
+// How often the rate has decayed.
+Output decays(const LearningRate& r, const Output& step) {
+  const Output count = step / static_cast<double>(r.decay_steps);
+  return r.staircase ? ops::floor(count) : count;
+}
+
 Output exponential_decay(const LearningRate& r, const Output& step) {
-  Output exponent = step / static_cast<double>(r.decay_steps);
-  if (r.staircase) exponent = ops::floor(exponent);
-  return r.learning_rate * ops::pow(number(step.graph(), r.decay_rate), exponent);
+  return r.learning_rate * ops::pow(number(step.graph(), r.decay_rate), decays(r, step));
+}
+
+Output natural_exp_decay(const LearningRate& r, const Output& step) {
+  return r.learning_rate * ops::exp(decays(r, step) * -r.decay_rate);
+}
+
+Output inverse_time_decay(const LearningRate& r, const Output& step) {
+  return r.learning_rate / (decays(r, step) * r.decay_rate + 1.0);
 }
 
 Output piecewise_constant(const LearningRate& r, const Output& step) {
@@ -50,11 +62,34 @@ Output cosine_decay(const LearningRate& r, const Output& step) {
   return r.learning_rate * (cosine * (1 - r.alpha) + r.alpha);
 }
 
-void check(const LearningRate& r) {
+using Schedule = Output (*)(const LearningRate&, const Output& step);
+struct NamedSchedule {
+  const char* name;
+  Schedule value;
+  bool by_decay_steps;
+};
+constexpr NamedSchedule kSchedules[] = {
+    {"exponential_decay", exponential_decay, true},   {"natural_exp_decay", natural_exp_decay, true},
+    {"inverse_time_decay", inverse_time_decay, true}, {"piecewise_constant", piecewise_constant, false},
+    {"polynomial_decay", polynomial_decay, true},     {"cosine_decay", cosine_decay, true},
+};
+
+// Null: the rate is a constant.
+const NamedSchedule* find_schedule(const LearningRate& r) {
+  if (r.schedule.empty() || r.schedule == "constant") return nullptr;
+  std::vector<std::string> all{"constant"};
+  for (const NamedSchedule& s : kSchedules) {
+    if (r.schedule == s.name) return &s;
+    all.emplace_back(s.name);
+  }
+  const std::string known = nearest(r.schedule, all);
+  fail(Code::kInvalidArgument, "optimizer.learning_rate.schedule: there is no schedule '" + r.schedule + "'" +
+                                   (known.empty() ? "" : "; did you mean '" + known + "'?"));
+}
+
+void check(const LearningRate& r, const NamedSchedule* schedule) {
   const std::string at = "optimizer.learning_rate.";
-  const bool decays =
-      r.schedule == "exponential_decay" || r.schedule == "polynomial_decay" || r.schedule == "cosine_decay";
-  if (decays && r.decay_steps < 1)
+  if (schedule != nullptr && schedule->by_decay_steps && r.decay_steps < 1)
     fail(Code::kInvalidArgument, at + "decay_steps must be at least 1, got " + std::to_string(r.decay_steps));
   if (r.schedule != "piecewise_constant") return;
   if (r.values.size() != r.boundaries.size() + 1)
@@ -66,32 +101,20 @@ void check(const LearningRate& r) {
 }
 
 Output scheduled(const Graph& g, const LearningRate& r, const Output& global_step) {
-  if (r.schedule.empty() || r.schedule == "constant")
+  const NamedSchedule* schedule = find_schedule(r);
+  check(r, schedule);
+  if (schedule == nullptr && r.warmup_steps <= 0)
     return ops::scalar(g, r.learning_rate, DType::kFloat32, "base_learning_rate");
   const Output step = ops::cast(global_step, DType::kFloat64);
-  Output value;
-  if (r.schedule == "exponential_decay") {
-    value = exponential_decay(r, step);
-  } else if (r.schedule == "piecewise_constant") {
-    value = piecewise_constant(r, step);
-  } else if (r.schedule == "polynomial_decay") {
-    value = polynomial_decay(r, step);
-  } else if (r.schedule == "cosine_decay") {
-    value = cosine_decay(r, step);
-  } else {
-    const std::vector<std::string> all{"constant", "exponential_decay", "piecewise_constant", "polynomial_decay",
-                                       "cosine_decay"};
-    const std::string known = nearest(r.schedule, all);
-    fail(Code::kInvalidArgument, "optimizer.learning_rate.schedule: there is no schedule '" + r.schedule + "'" +
-                                     (known.empty() ? "" : "; did you mean '" + known + "'?"));
-  }
+  Output value = schedule == nullptr ? number(g, r.learning_rate) : schedule->value(r, step);
+  if (r.warmup_steps > 0)
+    value = value * ops::minimum(number(g, 1), (step + 1.0) / static_cast<double>(r.warmup_steps));
   return ops::cast(value, DType::kFloat32, "base_learning_rate");
 }
 
 }  // namespace
 
 Output add_learning_rate(const Graph& graph, const LearningRate& rate, const Output& global_step) {
-  check(rate);
   Output scale = graph.find_if_exists(kLearningRateScale);
   if (!scale) scale = ops::variable(graph, kLearningRateScale, Tensor(1.0f), ops::VariableKind::kGlobal);
   Output base;

@@ -4,12 +4,16 @@
 // With t the number of steps that have been taken (the global step before the run), and the fields of LearningRate:
 //
 //   constant             learning_rate
-//   exponential_decay    learning_rate * decay_rate ^ (t / decay_steps); staircase: of the whole part of t /
-//   decay_steps piecewise_constant   values[i], i the number of boundaries that are less than t polynomial_decay
-//   (learning_rate - end_learning_rate) * (1 - s / d) ^ power + end_learning_rate with
+//   exponential_decay    learning_rate * decay_rate ^ p, p = t / decay_steps; staircase: p is its whole part
+//   natural_exp_decay    learning_rate * e ^ (-decay_rate * p), p as above
+//   inverse_time_decay   learning_rate / (1 + decay_rate * p), p as above
+//   piecewise_constant   values[i], i the number of boundaries that are less than t
+//   polynomial_decay     (learning_rate - end_learning_rate) * (1 - s / d) ^ power + end_learning_rate,
 //                        s = min(t, d), d = decay_steps; cycle: s = t, d = decay_steps * max(1, ceil(t / decay_steps))
 //   cosine_decay         learning_rate * ((1 - alpha) * (1 + cos(pi * s / decay_steps)) / 2 + alpha),
 //                        s = min(t, decay_steps)
+//
+// With warmup_steps any of them is multiplied by min(1, (t + 1) / warmup_steps).
 //
 // Computed in float64 and rounded once: the result is the float32 nearest to the formula's value, within an ulp.
 #pragma once

@@ -10,6 +10,7 @@
 #include "belay/ops/training.h"
 #include "belay/ops/variables.h"
 #include "runtime/optimizer/learning_rate.h"
+#include "runtime/platform/text.h"
 
 namespace belay::runtime {
 namespace {
@@ -21,16 +22,10 @@ struct Update {
   Output gradient;
 };
 
-void check(const Output& loss, const OptimizerSection& section) {
+void check_loss(const Output& loss) {
   if (loss.is_operation() || (loss.dtype() != DType::kFloat32 && loss.dtype() != DType::kFloat64) || (loss.rank() > 0))
     fail(Code::kInvalidArgument, "the loss " + (loss.is_operation() ? "'" + loss.name() + "'" : loss.text()) +
                                      " must be a floating-point scalar; take its mean or sum");
-  const std::vector<std::string> all{"sgd", "momentum", "adam"};
-  for (const std::string& name : all)
-    if (section.name == name) return;
-  const std::string known = nearest(section.name, all);
-  fail(Code::kInvalidArgument, "optimizer.name: there is no optimizer '" + section.name + "'" +
-                                   (known.empty() ? "; use sgd, momentum or adam" : "; did you mean '" + known + "'?"));
 }
 
 std::vector<Update> find_updates(const Graph& g, const Output& loss) {
@@ -75,10 +70,10 @@ void clip(const Graph& g, std::vector<Update>& updates, const OptimizerSection& 
 }
 
 // A variable of the optimizer's own, saved with the others.
-Output slot(const Output& variable, const std::string& suffix) {
+Output slot(const Output& variable, const std::string& suffix, double initial) {
   const Graph g = variable.graph();
   const std::string name = g.node_name_of(variable) + "/" + suffix;
-  return ops::variable(g, name, ops::zeros(g, variable.dims(), variable.dtype(), name + "/initial_value"),
+  return ops::variable(g, name, ops::fill(g, variable.dims(), initial, variable.dtype(), name + "/initial_value"),
                        VariableKind::kGlobal);
 }
 
@@ -91,9 +86,9 @@ struct Train {
 
   DType dtype() const { return updates[0].variable.dtype(); }
   Output scalar(double value, std::string_view name) const { return ops::scalar(g, value, dtype(), name); }
-  std::vector<Output> slots(const std::string& suffix) const {
+  std::vector<Output> slots(const std::string& suffix, double initial = 0) const {
     std::vector<Output> all;
-    for (const Update& u : updates) all.push_back(slot(u.variable, suffix));
+    for (const Update& u : updates) all.push_back(slot(u.variable, suffix, initial));
     return all;
   }
   std::string name_of(const Update& u) const { return "update_" + g.node_name_of(u.variable); }
@@ -110,7 +105,7 @@ std::vector<Output> apply_descent(const Train& t) {
 std::vector<Output> apply_momentum(const Train& t) {
   const std::vector<Output> accums = t.slots("Momentum");
   const auto scope = t.g.scope("train");
-  const Output momentum = t.scalar(t.section.momentum, "momentum");
+  const Output momentum = t.scalar(t.section.momentum.value_or(0.9), "momentum");
   std::vector<Output> applied;
   for (std::size_t i = 0; i < t.updates.size(); ++i)
     applied.push_back(ops::apply_momentum(t.updates[i].variable, accums[i], t.rate, t.updates[i].gradient, momentum,
@@ -125,7 +120,8 @@ std::vector<Output> apply_adam(const Train& t) {
   const Output power2 =
       ops::variable(t.g, "beta2_power", t.scalar(t.section.beta2, "beta2_power_initial_value"), VariableKind::kGlobal);
   const auto scope = t.g.scope("train");
-  const ops::AdamConstants constants{t.section.beta1, t.section.beta2, t.section.epsilon};
+  const ops::AdamConstants constants{t.section.beta1, t.section.beta2, t.section.epsilon.value_or(1e-8),
+                                     t.section.name == "adamw" ? t.section.weight_decay : 0};
   std::vector<Output> applied;
   for (std::size_t i = 0; i < t.updates.size(); ++i)
     applied.push_back(ops::apply_adam(t.updates[i].variable, m[i], v[i], power1, power2, t.rate, t.updates[i].gradient,
@@ -137,6 +133,68 @@ std::vector<Output> apply_adam(const Train& t) {
   return applied;
 }
 
+std::vector<Output> apply_adagrad(const Train& t) {
+  const std::vector<Output> accums = t.slots("Adagrad", t.section.initial_accumulator_value);
+  const auto scope = t.g.scope("train");
+  std::vector<Output> applied;
+  for (std::size_t i = 0; i < t.updates.size(); ++i)
+    applied.push_back(
+        ops::apply_adagrad(t.updates[i].variable, accums[i], t.rate, t.updates[i].gradient, t.name_of(t.updates[i])));
+  return applied;
+}
+
+std::vector<Output> apply_rms_prop(const Train& t) {
+  const bool centered = t.section.centered;
+  const std::vector<Output> ms = t.slots("RMSProp", 1);
+  const std::vector<Output> mg = centered ? t.slots("RMSProp_1") : std::vector<Output>();
+  const std::vector<Output> momenta = t.slots(centered ? "RMSProp_2" : "RMSProp_1");
+  const auto scope = t.g.scope("train");
+  const ops::RmsPropConstants constants{t.section.decay, t.section.momentum.value_or(0),
+                                        t.section.epsilon.value_or(1e-10)};
+  std::vector<Output> applied;
+  for (std::size_t i = 0; i < t.updates.size(); ++i) {
+    const auto& [variable, gradient] = t.updates[i];
+    const std::string name = t.name_of(t.updates[i]);
+    applied.push_back(
+        centered ? ops::apply_centered_rms_prop(variable, mg[i], ms[i], momenta[i], t.rate, gradient, constants, name)
+                 : ops::apply_rms_prop(variable, ms[i], momenta[i], t.rate, gradient, constants, name));
+  }
+  return applied;
+}
+
+std::vector<Output> apply_ftrl(const Train& t) {
+  const std::vector<Output> accums = t.slots("Ftrl", t.section.initial_accumulator_value), linears = t.slots("Ftrl_1");
+  const auto scope = t.g.scope("train");
+  const ops::FtrlConstants constants{t.section.l1_regularization_strength, t.section.l2_regularization_strength,
+                                     t.section.learning_rate_power};
+  std::vector<Output> applied;
+  for (std::size_t i = 0; i < t.updates.size(); ++i)
+    applied.push_back(ops::apply_ftrl(t.updates[i].variable, accums[i], linears[i], t.rate, t.updates[i].gradient,
+                                      constants, t.name_of(t.updates[i])));
+  return applied;
+}
+
+using Apply = std::vector<Output> (*)(const Train&);
+struct NamedOptimizer {
+  const char* name;
+  Apply apply;
+};
+constexpr NamedOptimizer kOptimizers[] = {
+    {"sgd", apply_descent}, {"momentum", apply_momentum}, {"adagrad", apply_adagrad}, {"rmsprop", apply_rms_prop},
+    {"adam", apply_adam},   {"adamw", apply_adam},        {"ftrl", apply_ftrl},
+};
+
+Apply find_optimizer(const std::string& name) {
+  std::vector<std::string> all;
+  for (const NamedOptimizer& o : kOptimizers) {
+    if (name == o.name) return o.apply;
+    all.emplace_back(o.name);
+  }
+  const std::string known = nearest(name, all);
+  fail(Code::kInvalidArgument, "optimizer.name: there is no optimizer '" + name + "'" +
+                                   (known.empty() ? "; use one of " + joined(all) : "; did you mean '" + known + "'?"));
+}
+
 Output advance_global_step(const Graph& g, const Output& step, const std::vector<Output>& after_all) {
   const auto after = g.after(after_all);
   const Output one = ops::scalar(g, 1, step.dtype(), "train/one");
@@ -146,15 +204,15 @@ Output advance_global_step(const Graph& g, const Output& step, const std::vector
 }  // namespace
 
 Output minimize(const Graph& graph, const Output& loss, const OptimizerSection& section) {
-  check(loss, section);
+  check_loss(loss);
+  const Apply apply = find_optimizer(section.name);
   std::vector<Update> updates = find_updates(graph, loss);
   clip(graph, updates, section);
   const Output step = ops::get_or_create_global_step(graph);
   Train train{graph, section, updates, add_learning_rate(graph, section.learning_rate, step)};
   if (train.dtype() != train.rate.dtype()) train.rate = ops::cast(train.rate, train.dtype());
-  const std::vector<Output> applied = section.name == "adam"       ? apply_adam(train)
-                                      : section.name == "momentum" ? apply_momentum(train)
-                                                                   : apply_descent(train);
+  std::vector<Output> applied = apply(train);
+  for (const Output& update : graph.collection(collections::kUpdateOps)) applied.push_back(update);
   const Output train_op = advance_global_step(graph, step, applied);
   graph.collect(collections::kTrainOp, train_op);
   return train_op;

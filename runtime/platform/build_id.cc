@@ -45,7 +45,9 @@ std::string build_id() {
 }
 
 std::string isa_text() {
-#if defined(__x86_64__)
+#if defined(BELAY_OLD_PROCESSOR)
+  return "x86-64-v2";
+#elif defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512cd"))
     return "x86-64-v4";

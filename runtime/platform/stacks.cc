@@ -1,6 +1,7 @@
 #include "runtime/platform/stacks.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <execinfo.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -13,6 +14,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <map>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -70,6 +74,65 @@ std::vector<int> all_threads() {
   return tids;
 }
 
+// Names of functions come from the dynamic linker, which keeps its lock while it runs a library's initializers: one
+// that hangs there must be seen, too.
+bool linker_answers() {
+  const auto answers = std::make_shared<std::atomic<bool>>(false);
+  std::thread([answers] {
+    Dl_info info;
+    dladdr(reinterpret_cast<void*>(&install_stack_signal), &info);
+    *answers = true;
+  }).detach();
+  for (int i = 0; i < 200 && !*answers; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return *answers;
+}
+
+// Which file lies where in memory, without the dynamic linker.
+class MappedFiles {
+ public:
+  MappedFiles() {
+    std::ifstream maps("/proc/self/maps");
+    for (std::string line; std::getline(maps, line);) {
+      Mapping m;
+      int path = 0;
+      if (std::sscanf(line.c_str(), "%lx-%lx %*s %lx %*s %*s %n", &m.begin, &m.end, &m.offset, &path) != 3) continue;
+      m.path = line.substr(static_cast<std::size_t>(path));
+      if (m.offset == 0) bases_[m.path] = m.begin;
+      m.base = bases_[m.path];
+      mappings_.push_back(m);
+    }
+  }
+  // "./x.so(+0x1234)[0x7f01c2a3b234]", as backtrace_symbols writes it.
+  std::string place(const void* address) const {
+    const auto at = reinterpret_cast<unsigned long>(address);
+    char text[64];
+    for (const Mapping& m : mappings_) {
+      if (at < m.begin || at >= m.end) continue;
+      std::snprintf(text, sizeof(text), "(+0x%lx)[0x%lx]\n", at - m.base, at);
+      return m.path + text;
+    }
+    std::snprintf(text, sizeof(text), "[0x%lx]\n", at);
+    return text;
+  }
+
+ private:
+  struct Mapping {
+    unsigned long begin = 0, end = 0, offset = 0, base = 0;
+    std::string path;
+  };
+  std::map<std::string, unsigned long> bases_;
+  std::vector<Mapping> mappings_;
+};
+
+void write_frames(int fd, void* const* addresses, int n, bool with_names) {
+  if (with_names) {
+    backtrace_symbols_fd(addresses, n, fd);
+    return;
+  }
+  const MappedFiles files;
+  for (int i = 0; i < n; ++i) write_text(fd, files.place(addresses[i]));
+}
+
 }  // namespace
 
 void install_stack_signal() {
@@ -84,11 +147,13 @@ void install_stack_signal() {
 
 void write_all_stacks(int fd) {
   const int self = static_cast<int>(syscall(SYS_gettid));
-  for (const int tid : all_threads()) {
+  const std::vector<int> tids = all_threads();
+  const bool with_names = linker_answers();
+  for (const int tid : tids) {
     write_text(fd, "thread " + std::to_string(tid) + " (" + thread_name(tid) + "):\n");
     if (tid == self) {
       void* own[kMostFrames];
-      backtrace_symbols_fd(own, backtrace(own, kMostFrames), fd);
+      write_frames(fd, own, backtrace(own, kMostFrames), with_names);
       continue;
     }
     const int question = expected.fetch_add(1) + 1;
@@ -99,7 +164,7 @@ void write_all_stacks(int fd) {
     for (int i = 0; i < 1000 && answered.load() != question; ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     if (answered.load() == question) {
-      backtrace_symbols_fd(frames, frame_count.load(), fd);
+      write_frames(fd, frames, frame_count.load(), with_names);
     } else {
       write_text(fd, "  does not answer\n");
     }

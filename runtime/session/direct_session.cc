@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <set>
+#include <unordered_set>
 
 #include "runtime/ops/parallel.h"
 #include "runtime/session/plan_state.h"
@@ -41,6 +42,24 @@ PlanState* lease(CachedPlan& cached) {
   state = made.get();
   cached.states.push_back(std::move(made));
   return state;
+}
+
+// Appends those of `from` that are not in `to`.
+void add_missing(const std::vector<Port>& from, std::vector<Port>& to) {
+  std::unordered_set<std::uint64_t> known;
+  for (const Port& p : to) known.insert(port_key(p));
+  for (const Port& p : from)
+    if (known.insert(port_key(p)).second) to.push_back(p);
+}
+
+// Of the outputs that somebody announced to fetch: values whose effects, if any, the base has too.
+std::vector<Port> announced_values(const NodeGraph& graph, const PlanKey& key) {
+  std::vector<Port> values;
+  for (const Port& p : graph.announced())
+    if (p.index != BELAY_OPERATION) values.push_back(p);
+  const std::vector<Port> structural = structural_of(graph, key, values);
+  std::erase_if(values, [&](Port p) { return std::find(structural.begin(), structural.end(), p) != structural.end(); });
+  return values;
 }
 
 // Queue elements go back to their pools.
@@ -217,6 +236,7 @@ void DirectSession::check_ports(FetchSet& set) {
   for (const belay_output& o : set.outputs_) {
     try {
       set.ports_.push_back(graph_.resolve(o));
+      graph_.need_outside_bodies(set.ports_.back());
     } catch (const Error& e) {
       fail(e.code(), std::string("cannot fetch: ") + e.what());
     }
@@ -247,6 +267,7 @@ std::shared_ptr<CachedPlan> DirectSession::find_or_make_plan(const RunRequest& r
   check_ports(*request.fetches);
   key.fetches = request.fetches->ports_;
   key.threads = request.full_team ? options_.threads : 1;
+  key.precision = options_.precision;
   for (const belay_feed& f : request.feeds) {
     const Port p = graph_.resolve(f.output);
     if (p.index == BELAY_OPERATION)
@@ -281,13 +302,8 @@ std::shared_ptr<CachedPlan> DirectSession::find_or_make_plan(const RunRequest& r
     break;
   }
   if (plan == nullptr) {
-    for (const Port& p : wanted)
-      if (std::find(extras.begin(), extras.end(), p) == extras.end()) extras.push_back(p);
-    if (!request.extras.empty())
-      for (const Port& p : graph_.announced())
-        if (std::find(extras.begin(), extras.end(), p) == extras.end() && p.index != BELAY_OPERATION &&
-            structural_of(graph_, key, {p}).empty())
-          extras.push_back(p);
+    add_missing(wanted, extras);
+    if (!request.extras.empty()) add_missing(announced_values(graph_, key), extras);
     plan = make_cached_plan(key, extras);
     plans_.push_front(plan);
     if (plans_.size() > kMaxPlans) plans_.pop_back();
@@ -322,12 +338,13 @@ std::shared_ptr<CachedPlan> DirectSession::make_cached_plan(const PlanKey& key, 
   return cached;
 }
 
-PlanStats DirectSession::plan_stats() const {
+PlanStats DirectSession::plan_stats(const FetchSet* of) const {
   PlanStats stats;
   stats.plans_built = plans_built_;
   stats.programs_built = programs_built_;
   const std::lock_guard lock(plans_mutex_);
   for (const auto& cached : plans_) {
+    if (of != nullptr && of->plan_ != cached) continue;
     const std::lock_guard states(cached->mutex);
     for (const auto& state : cached->states)
       for (const StageState& stage : state->stages)
@@ -337,6 +354,10 @@ PlanStats DirectSession::plan_stats() const {
         }
   }
   return stats;
+}
+
+const Plan* DirectSession::plan_of(const FetchSet& fetches) const noexcept {
+  return fetches.plan_ == nullptr ? nullptr : fetches.plan_->plan.get();
 }
 
 // ---- runs ----
@@ -438,7 +459,7 @@ Program& DirectSession::program_for(PlanState& state, std::uint32_t s) {
     const PlanValue& value = plan.values[v];
     if (value.root != v) continue;
     if (value.source == ValueSource::kConstant) {
-      const DenseTensor& t = graph_.node(plan.constants[value.index].node).attrs.tensor("value");
+      const DenseTensor& t = plan.constants[value.index];
       state.values.data[v] = t.data();
       state.values.dims[v] = &t.dims();
     } else if (value.source == ValueSource::kVariable) {

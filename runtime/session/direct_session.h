@@ -40,6 +40,7 @@ struct SessionOptions {
   std::uint64_t seed = 42;  // of the random operations
   QueueFactory queues;      // runtime/data/make_queue.h; a graph with queues needs it
   Clock* clock = nullptr;   // null: the system's
+  Precision precision = Precision::kFloat32;
 };
 
 // What a run tells of itself besides its results.
@@ -150,7 +151,10 @@ class DirectSession : public std::enable_shared_from_this<DirectSession> {
   // Of the graph's global_step; -1 where there is none or it is not initialized.
   std::int64_t global_step() const noexcept;
   const std::string& global_step_name() const noexcept { return global_step_name_; }
-  PlanStats plan_stats() const;
+  // Memory: of all plans, or of that of one set.
+  PlanStats plan_stats(const FetchSet* of = nullptr) const;
+  // That which the set's last run had; null before. Valid as long as the set is not run otherwise.
+  const Plan* plan_of(const FetchSet& fetches) const noexcept;
 
   // Whom the SDK's Session asks for the coordinator; set by who makes one. May be null.
   belay_coordinator* coordinator = nullptr;

@@ -4,6 +4,8 @@
 #include <unordered_map>
 
 #include "runtime/ops/fused.h"
+#include "runtime/session/elementwise_groups.h"
+#include "runtime/session/pool_groups.h"
 
 namespace belay::runtime {
 namespace {
@@ -17,17 +19,18 @@ std::vector<bool> followed_nodes(const NodeGraph& graph) {
   return followed;
 }
 
-// ---- MatMul -> BiasAdd -> activation
+// ---- MatMul | Conv2D -> BiasAdd -> activation -> MaxPool
 
-class DenseGroups {
+class ProductGroups {
  public:
-  explicit DenseGroups(const FusionView& view) : view_(view), followed_(followed_nodes(view.graph)) {}
+  ProductGroups(const FusionView& view, const std::vector<bool>& followed, const DroppedReads& dropped)
+      : view_(view), followed_(followed), dropped_(dropped) {}
 
   void find(std::vector<FusedGroup>& groups) const {
     for (const std::uint32_t id : view_.base) {
       const Node& product = view_.graph.node(id);
-      if (product.op->name != "MatMul" || product.outputs[0].first != DType::kFloat32) continue;
-      FusedGroup group{{id}, make_fused_dense, product.inputs, {}};
+      if (product.op->fused_kernel == nullptr || product.outputs[0].first != DType::kFloat32) continue;
+      FusedGroup group{{id}, product.op->fused_kernel, product.inputs, {}};
       const Node* last = &product;
       const Node* next = only_user(id);
       if (next != nullptr && next->op->name == "BiasAdd") {
@@ -36,48 +39,45 @@ class DenseGroups {
         last = next;
         next = only_user(next->id);
       }
-      if (next != nullptr && fuses_as_activation(next->op->name)) {
+      if (next != nullptr && fused_activation(next->op->name) != nullptr) {
+        group.members.push_back(next->id);
+        last = next;
+        next = only_user(next->id);
+      }
+      if (next != nullptr && pools(product, *last, *next)) {
         group.members.push_back(next->id);
         last = next;
       }
-      group.outputs = {{last->id, 0}};
+      for (std::uint32_t i = 0; i < last->outputs.size(); ++i) group.outputs.push_back({last->id, i});
       if (group.members.size() > 1) groups.push_back(std::move(group));
     }
   }
 
  private:
+  // Pooling behind a relu, or behind no activation.
+  static bool pools(const Node& product, const Node& last, const Node& next) {
+    return product.op->name == "Conv2D" && next.op->name == "MaxPool" &&
+           (last.op->name == "Relu" || fused_activation(last.op->name) == nullptr);
+  }
   // Who reads output 0 as its input 0, if nobody else in the base reads it and it may be swallowed.
   const Node* only_user(std::uint32_t id) const {
     if (view_.pinned[id] || followed_[id]) return nullptr;
     const Node* user = nullptr;
     for (const std::uint32_t u : view_.users[id]) {
-      if (!view_.in_base[u]) continue;
+      if (!view_.in_base[u] || dropped_.has(u, id)) continue;
       if (user != nullptr) return nullptr;
       user = &view_.graph.node(u);
     }
     if (user == nullptr || view_.stage[user->id] != view_.stage[id]) return nullptr;
-    return user->inputs[0] == Port{id, 0} ? user : nullptr;
+    return view_.simplified.of(user->inputs[0]) == Port{id, 0} ? user : nullptr;
   }
 
   const FusionView& view_;
-  std::vector<bool> followed_;
+  const std::vector<bool>& followed_;
+  const DroppedReads& dropped_;
 };
 
 // ---- updates of one kind with the same scalars
-
-bool same_attrs(const Attrs& a, const Attrs& b) {
-  if (a.all().size() != b.all().size()) return false;
-  for (const auto& [name, value] : a.all()) {
-    const AttrValue* other = b.find(name);
-    if (other == nullptr || other->index() != value.index()) return false;
-    const auto* i = std::get_if<std::int64_t>(&value);
-    const auto* d = std::get_if<double>(&value);
-    const bool same =
-        i != nullptr ? *i == std::get<std::int64_t>(*other) : d != nullptr && *d == std::get<double>(*other);
-    if (!same) return false;
-  }
-  return true;
-}
 
 // Walks all nodes in their order. All updates of a group take place where the last one stands; so a group is closed to
 // new members once a node depends on one of its members, or writes a variable that they write.
@@ -136,7 +136,9 @@ class UpdateGroups {
         !same_attrs(first.attrs, n.attrs))
       return false;
     const auto shared = shared_update_inputs(n.op->name);
-    return std::all_of(shared.begin(), shared.end(), [&](std::size_t i) { return first.inputs[i] == n.inputs[i]; });
+    return std::all_of(shared.begin(), shared.end(), [&](std::size_t i) {
+      return view_.simplified.of(first.inputs[i]) == view_.simplified.of(n.inputs[i]);
+    });
   }
   std::size_t group_for(const Node& n) {
     const std::size_t newest = groups_.size() < kSearched ? 0 : groups_.size() - kSearched;
@@ -156,8 +158,12 @@ class UpdateGroups {
 
 std::vector<FusedGroup> find_fused_groups(const FusionView& view) {
   std::vector<FusedGroup> groups;
-  DenseGroups(view).find(groups);
+  const std::vector<bool> followed = followed_nodes(view.graph);
+  DroppedReads dropped;
+  find_pool_gradient_groups(view, followed, groups, dropped);
+  ProductGroups(view, followed, dropped).find(groups);
   UpdateGroups(view).find(groups);
+  find_elementwise_groups(view, groups);
   return groups;
 }
 

@@ -1,6 +1,9 @@
 // Which nodes of a plan's base become one kernel. Patterns:
-//   MatMul -> BiasAdd -> Relu | Sigmoid | Tanh   (the last, or the last two, may be missing)
+//   MatMul | Conv2D -> BiasAdd -> Relu | Sigmoid | Tanh   (one of the latter two may be missing)
+//   Conv2D -> BiasAdd -> Relu -> MaxPool                  (so may any of the latter three, but not all)
+//   the gradients of Relu -> MaxPool                      (pool_groups.h)
 //   several updates of one kind with the same scalars -> one pass over all their variables
+//   element-wise nodes of one shape that end in one of them -> one pass over tiles (elementwise_groups.h)
 // A value that is swallowed must have no other user in the base; users among the extras get a recomputation.
 #pragma once
 
@@ -9,6 +12,7 @@
 
 #include "runtime/graph/node_graph.h"
 #include "runtime/session/plan.h"
+#include "runtime/session/simplify.h"
 
 namespace belay::runtime {
 
@@ -16,19 +20,24 @@ struct FusedGroup {
   std::vector<std::uint32_t> members;  // by id; the step stands at the last one's place
   KernelFactory kernel = nullptr;
   std::vector<Port> inputs;
-  std::vector<Port> outputs;  // what the group still gives; the other members' outputs are swallowed
+  std::vector<Port> outputs;                 // what the group still gives; the other members' outputs are swallowed
+  std::vector<std::uint32_t> operands = {};  // of an element-wise chain: see runtime/ops/elementwise_chain.h
+  std::uint32_t in_place = 0;                // as OpDef.in_place, of the group's inputs
 };
 
 // What the patterns need to know of the planned nodes.
 struct FusionView {
   const NodeGraph& graph;
-  const std::vector<std::uint32_t>& base;                // ids, ascending
-  const std::vector<bool>& in_base;                      // by id
-  const std::vector<std::uint32_t>& stage;               // by id
-  const std::vector<std::vector<std::uint32_t>>& users;  // by id: planned nodes that read a value of it, ascending
+  const std::vector<std::uint32_t>& base;   // ids, ascending
+  const std::vector<bool>& in_base;         // by id
+  const std::vector<std::uint32_t>& stage;  // by id
+  const std::vector<std::vector<std::uint32_t>>&
+      users;  // by id: planned nodes that run and read a value of it, ascending
   const std::vector<std::vector<std::uint32_t>>&
       followers;                    // by id: planned nodes that run after it (control), ascending
   const std::vector<bool>& pinned;  // by id: the caller or a feed holds on to its output
+  const std::vector<bool>& commit;  // by id: it stands in a commit stage
+  const Simplified& simplified;
 };
 
 std::vector<FusedGroup> find_fused_groups(const FusionView& view);

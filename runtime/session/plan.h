@@ -9,6 +9,9 @@
 // The base of a plan is what its writes and other effects need. Values that hooks fetch (and, beside writes, those that
 // the caller fetches) are extras: kernels are chosen and fused for the base alone, an extra adds steps behind a mask
 // bit or recomputes beside a fused step what that swallowed. So fetching never changes a bit of any variable.
+//
+// Made in four parts: schedule.h finds what is needed and where it runs, simplify.h what need not run, fusion.h which
+// nodes become one step, emit.h writes it all down.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +34,7 @@ struct PlanKey {
   std::vector<Port> feeds;       // sorted
   std::vector<Port> structural;  // extras whose own effects (a dequeue, a write) the base lacks; sorted
   int threads = 1;
+  Precision precision = Precision::kFloat32;
   friend bool operator==(const PlanKey&, const PlanKey&) = default;
 };
 
@@ -55,14 +59,17 @@ struct PlanValue {
 // When a step runs: always (base), or when one of these fetch slots is asked for.
 struct Condition {
   bool always = false;
-  std::vector<std::uint32_t> slots;
+  std::vector<std::uint32_t> slots;  // sorted
+  void add(const Condition& other);  // when either holds
+  bool never() const noexcept { return !always && slots.empty(); }
 };
 
 using KernelFactory = std::unique_ptr<Kernel> (*)(const KernelSpec&);
 
 struct PlanStep {
   const Node* node = nullptr;
-  std::vector<const Node*> members;  // of a fused step
+  std::vector<const Node*> members;     // of a fused step
+  std::vector<std::uint32_t> operands;  // of an element-wise chain: see runtime/ops/elementwise_chain.h
   KernelFactory kernel = nullptr;
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
@@ -107,9 +114,12 @@ struct Plan {
   PlanKey key;
   std::vector<PlanValue> values;
   std::vector<PlanStage> stages;
-  std::vector<FetchSlot> slots;  // the caller's first, then extras in the order in which they came up
-  std::vector<Port> constants;   // nodes "Const"
+  std::vector<FetchSlot> slots;        // the caller's first, then extras in the order in which they came up
+  std::vector<DenseTensor> constants;  // of nodes "Const", and what was computed when the plan was made
   std::vector<PlanVariable> variables;
+  // For whoever wants to know what became of a node: ids, ascending.
+  std::vector<std::uint32_t> folded;                           // computed when the plan was made
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> twins;  // a node, and the earlier one that stands for it
   bool atomic = true;
   bool has_effects = false;
 

@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/ops/elementwise_chain.h"
+#include "runtime/ops/plugin_op.h"
+#include "runtime/session/body_kernel.h"
+
 namespace belay::runtime {
 namespace {
 
@@ -36,7 +40,7 @@ Program::Program(const NodeGraph& graph, const Plan& plan, std::uint32_t stage, 
   own_index_.assign(plan.values.size(), kNoValue);
   arena_index_.assign(plan.values.size(), kNoValue);
   infer_dims(graph, values);
-  make_kernels(slots, seed, values);
+  make_kernels(graph, slots, seed, values);
   lay_out_memory();
   fill_pointers();
 }
@@ -63,8 +67,9 @@ void Program::infer_dims(const NodeGraph& graph, const RunValuesTable& values) {
       const ValueId v = plan_.value_of(in);
       shapes.push_back(v == kNoValue ? graph.spec(in).second : Shape(dims_of(v, values)));
     }
-    InferContext infer(n->op->name, n->name, n->attrs, std::move(dtypes), std::move(shapes));
+    InferContext infer(*n->op, n->name, n->attrs, std::move(dtypes), std::move(shapes), &graph);
     n->op->infer(infer);
+    if (n->op->plugin != nullptr) n->op->plugin->check_outputs(*n, infer.outputs());
     for (std::uint32_t i = 0; i < infer.outputs().size(); ++i) {
       const ValueId v = plan_.value_of({n->id, i});
       const Shape& shape = infer.outputs()[i].second;
@@ -86,18 +91,20 @@ void Program::infer_dims(const NodeGraph& graph, const RunValuesTable& values) {
     }
 }
 
-void Program::make_kernels(std::vector<FetchBuffer>& slots, std::uint64_t seed, const RunValuesTable& values) {
+void Program::make_kernels(const NodeGraph& graph, std::vector<FetchBuffer>& slots, std::uint64_t seed,
+                           const RunValuesTable& values) {
+  const GraphBodies bodies(graph);
   const std::size_t words = (plan_.slots.size() + 63) / 64;
   for (std::uint32_t s = 0; s < plan_stage_.steps.size(); ++s) {
     const PlanStep& step = plan_stage_.steps[s];
     if (step.slot != kNoValue) {
       kernels_.push_back(std::make_unique<CopyToSlot>(slots[step.slot], spec_of(step.inputs[0], values)));
     } else {
-      KernelSpec spec{*step.node, {}, {}, plan_.key.threads, seed, step.members};
+      KernelSpec spec{*step.node, {}, {}, plan_.key.threads, seed, step.members, &bodies, plan_.key.precision};
       for (const ValueId v : step.inputs) spec.inputs.push_back(spec_of(v, values));
       for (const ValueId v : step.outputs) spec.outputs.push_back(spec_of(v, values));
       try {
-        kernels_.push_back(step.kernel(spec));
+        kernels_.push_back(step.operands.empty() ? step.kernel(spec) : make_elementwise_chain(spec, step.operands));
       } catch (const Error& e) {
         fail(e.code(), "node '" + step.node->name + "' (" + step.node->op->name + "): " + e.what());
       }

@@ -102,7 +102,8 @@ class Program {
   };
 
   void infer_dims(const NodeGraph& graph, const RunValuesTable& values);
-  void make_kernels(std::vector<FetchBuffer>& slots, std::uint64_t seed, const RunValuesTable& values);
+  void make_kernels(const NodeGraph& graph, std::vector<FetchBuffer>& slots, std::uint64_t seed,
+                    const RunValuesTable& values);
   void lay_out_memory();
   void fill_pointers();
   const Dims& dims_of(ValueId v, const RunValuesTable& values) const;

@@ -13,6 +13,7 @@
 #include "runtime/ops/registry.h"
 #include "runtime/session/direct_session.h"
 #include "runtime/session/session_service.h"
+#include "runtime/testing/module_ops.h"
 
 namespace belay {
 inline namespace v0 {
@@ -43,6 +44,7 @@ struct ModelDriver::Engine {
   Handle<belay_model_api> model;
   belay_model_api table{};
   std::unique_ptr<runtime::OpRegistry> ops;
+  runtime::ModuleOps module_ops;
   runtime::NodeGraph graph;
   std::map<std::string, Output> inputs;
   std::vector<NamedOutput> features, labels;
@@ -57,18 +59,21 @@ ModelDriver::ModelDriver(const belay_module& module, const OptionValues& options
     : engine_(std::make_unique<Engine>()) {
   engine_->table = detail::adopt(find_table<belay_model_api>(module, plugin));
   engine_->model = options.create(engine_->host, &engine_->table);
+  add_ops(module);
 }
 
 ModelDriver::~ModelDriver() = default;
 
-void ModelDriver::feature(const std::string& name, DType dtype, const Dims& dims) {
+void ModelDriver::add_ops(const belay_module& module) { engine_->module_ops.add(*engine_->ops, module); }
+
+void ModelDriver::feature(const std::string& name, DType dtype, const Dims& dims, std::int64_t classes) {
   engine_->inputs[name] = ops::placeholder(engine_->graph.handle(), dtype, dims, name);
-  engine_->features.push_back({name, engine_->inputs[name]});
+  engine_->features.push_back({name, engine_->inputs[name], classes});
 }
 
-void ModelDriver::label(const std::string& name, DType dtype, const Dims& dims) {
+void ModelDriver::label(const std::string& name, DType dtype, const Dims& dims, std::int64_t classes) {
   engine_->inputs[name] = ops::placeholder(engine_->graph.handle(), dtype, dims, name);
-  engine_->labels.push_back({name, engine_->inputs[name]});
+  engine_->labels.push_back({name, engine_->inputs[name], classes});
 }
 
 void ModelDriver::build(Mode mode, std::uint64_t seed) {

@@ -18,6 +18,7 @@
 #include "runtime/monitored/host_services.h"
 #include "runtime/monitored/monitored_session.h"
 #include "runtime/ops/registry.h"
+#include "runtime/testing/module_ops.h"
 
 namespace belay {
 inline namespace v0 {
@@ -127,6 +128,7 @@ struct TrainingDriver::Engine {
   runtime::StoreTargets targets;
   runtime::CancellationSource interrupt;
   std::unique_ptr<runtime::OpRegistry> ops;
+  runtime::ModuleOps module_ops;
   runtime::NodeGraph graph;
   std::unique_ptr<runtime::OpenDirectory> directory;
   runtime::RunEvents events;
@@ -159,6 +161,7 @@ void TrainingDriver::add_hook(const belay_module& module, const OptionValues& op
   for (std::uint64_t i = 0; i < module.n_plugins; ++i)
     if (module.plugins[i]->table == table) name = module.plugins[i]->name;
   engine_->uses.push_back({table, std::move(name), options});
+  engine_->module_ops.add(*engine_->ops, module);
 }
 
 void TrainingDriver::learning_rate(double rate) { engine_->rate = rate; }

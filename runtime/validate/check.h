@@ -40,12 +40,14 @@ struct Check {
   void (*run)(const Subject&);
 };
 
-std::vector<Check> create_checks();  // of every kind; the first says whether it can be created at all
+std::vector<Check> instance_checks();  // of every kind; the first says whether it can be created at all
+std::vector<Check> option_checks();    // of every kind but ops, whose options are their nodes'
 std::vector<Check> hook_checks();
 std::vector<Check> saver_checks();
 std::vector<Check> init_fn_checks();
 std::vector<Check> model_checks();
 std::vector<Check> input_checks();
+std::vector<Check> op_checks();
 
 // "NOT_FOUND: the graph has no 'x'"
 std::string text_of(const Error& error);

@@ -46,6 +46,7 @@ void with_table(const Subject& subject, F&& f) {
     case PluginKind::kInitFn: return f(find_table<belay_init_fn_api>(m, name));
     case PluginKind::kModel: return f(find_table<belay_model_api>(m, name));
     case PluginKind::kInput: return f(find_table<belay_input_api>(m, name));
+    case PluginKind::kOp: return f(find_table<belay_op_api>(m, name));
   }
 }
 
@@ -194,15 +195,18 @@ void other_hosts(const Subject& subject) {
 
 }  // namespace
 
-std::vector<Check> create_checks() {
+std::vector<Check> instance_checks() {
   return {{"create.options", created},
           {"create.two", two_instances},
           {"create.hundred", hundred_times},
-          {"create.unknown_option", unknown_option},
+          {"create.other_hosts", other_hosts}};
+}
+
+std::vector<Check> option_checks() {
+  return {{"create.unknown_option", unknown_option},
           {"create.wrong_types", wrong_types},
           {"create.ranges", ranges},
-          {"create.strange_texts", strange_texts},
-          {"create.other_hosts", other_hosts}};
+          {"create.strange_texts", strange_texts}};
 }
 
 }  // namespace belay::runtime

@@ -15,20 +15,23 @@ namespace belay::runtime {
 namespace {
 
 const std::vector<Check>& checks_of(PluginKind kind) {
-  const auto with_create = [](std::vector<Check> more) {
-    std::vector<Check> all = create_checks();
+  const auto joined_with = [](std::vector<Check> all, const std::vector<Check>& more) {
     all.insert(all.end(), more.begin(), more.end());
     return all;
   };
+  const auto with_create = [&](const std::vector<Check>& more) {
+    return joined_with(joined_with(instance_checks(), option_checks()), more);
+  };
   static const std::vector<Check> hook = with_create(hook_checks()), saver = with_create(saver_checks()),
                                   init_fn = with_create(init_fn_checks()), model = with_create(model_checks()),
-                                  input = with_create(input_checks());
+                                  input = with_create(input_checks()), op = joined_with(instance_checks(), op_checks());
   switch (kind) {
     case PluginKind::kHook: return hook;
     case PluginKind::kSaver: return saver;
     case PluginKind::kInitFn: return init_fn;
     case PluginKind::kModel: return model;
     case PluginKind::kInput: return input;
+    case PluginKind::kOp: return op;
   }
   std::abort();
 }
@@ -123,9 +126,8 @@ class Validation {
   }
 
   void check_linked() const {
-    FileIdentity identity;
-    const auto bytes = open_library(file_, identity);
-    const ElfFile elf(*bytes, file_);
+    const OpenLibrary opened = open_library(file_);
+    const ElfFile elf(*opened.bytes, file_);
     std::vector<std::string> flaws = link_flaws(elf);
     std::vector<std::string> others;
     for (const ElfSymbol& symbol : elf.exports())

@@ -81,7 +81,7 @@ TEST_F(BadPluginsTest, EachNoteThatCannotBeUsedIsRefused) {
       {"note_with_unknown_kind",
        "no_note: 'PLUGINS/note_with_unknown_kind.so' has a corrupt note: \"plugins.0.kind\" is \"hooks\", must be one "
        "of: "
-       "hook, saver, init_fn, model, input" +
+       "hook, saver, init_fn, model, input, op" +
            rebuild},
       {"note_repeats_plugin",
        "no_note: 'PLUGINS/note_repeats_plugin.so' has a corrupt note: \"plugins.1\" repeats the hook \"minimal\"" +
@@ -157,6 +157,8 @@ TEST_F(BadPluginsTest, EachModuleThatBreaksARuleIsRefusedByTheFieldsName) {
        bad("no_create", "the table of hook \"minimal\" (struct_size 104) lacks the mandatory slot create")},
       {"no_destroy",
        bad("no_destroy", "the table of hook \"minimal\" (struct_size 20) lacks the mandatory slot destroy")},
+      {"op_without_run",
+       bad("op_without_run", "the table of op \"minimal\" (struct_size 72) lacks the mandatory slot run")},
   };
   for (const auto& c : cases) EXPECT_EQ(load_plugin(c.plugin), c.expected);
   EXPECT_THAT(registry_.plugins(), IsEmpty());

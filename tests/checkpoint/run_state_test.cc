@@ -94,6 +94,14 @@ TEST(RunStateFile, IsReadable) {
 )");
 }
 
+TEST(RunStateFile, APrecisionThatIsNotFloat32IsKept) {
+  RunState state;
+  state.fingerprint = {2, "avx2", "1f0a", 42, "bf16"};
+  const std::string text = format_run_state(state);
+  EXPECT_NE(text.find(R"("seed":42,"precision":"bf16"})"), text.npos) << text;
+  EXPECT_EQ(parse_run_state(text).fingerprint, state.fingerprint);
+}
+
 TEST(RunStateFile, EachDamageHasItsMessage) {
   const auto with = [](const std::string& hooks) {
     return R"({"global_step": 1, "input_positions": {}, "hook_states": )" + hooks +

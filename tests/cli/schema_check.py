@@ -40,6 +40,7 @@ good = {
     "optimizer": {"name": "sgd", "learning_rate": {"schedule": "cosine_decay", "decay_steps": 5}},
     "scaffold": {"init_fn": [{"plugin": "warm_start", "from": "x"}]},
     "hooks": [{"file": "./mine.so", "any": 1}, {"plugin": "stop_at_step", "last_step": 3, "name": "s"}],
+    "ops": [{"plugin": "mish"}, {"file": "./mine.so"}],
 }
 for error in validator.iter_errors(good):
     failures.append(f"a right manifest is refused: {error.message}")
@@ -70,7 +71,8 @@ bad("an unknown optimizer", lambda m: m["optimizer"].update(name="adm"))
 bad("an unknown schedule", lambda m: m["optimizer"]["learning_rate"].update(schedule="linear"))
 bad("a negative learning rate", lambda m: m["optimizer"].update(learning_rate=-1))
 bad("a table without a plugin", lambda m: m["hooks"].append({"every_n_iter": 1}))
+bad("an option at an operation", lambda m: m["ops"][0].update(beta=1))
 bad("hooks that is no list", lambda m: m.update(hooks={"plugin": "stop_at_step", "last_step": 3}))
 
-print("\n".join(failures) or f"{len(manifests)} examples and 19 wrong manifests are judged rightly")
+print("\n".join(failures) or f"{len(manifests)} examples and 20 wrong manifests are judged rightly")
 sys.exit(1 if failures else 0)

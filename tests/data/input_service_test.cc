@@ -50,6 +50,18 @@ TEST_F(InputService, RefusesADeclarationThatCannotBe) {
   EXPECT_EQ(declaration.components.size(), 3u);
 }
 
+TEST_F(InputService, ClassesAreForIntegers) {
+  spec.set_classes(digit, 10);
+  EXPECT_EQ(declaration.components[digit].classes, 10);
+  EXPECT_EQ(declaration.components[image].classes, 0);
+  EXPECT_EQ(error_of([&] { spec.set_classes(image, 10); }),
+            "INVALID_ARGUMENT: 'image' (float32) cannot have 10 classes; at least 1, of an integer");
+  EXPECT_EQ(error_of([&] { spec.set_classes(digit, 0); }),
+            "INVALID_ARGUMENT: 'digit' (int64) cannot have 0 classes; at least 1, of an integer");
+  EXPECT_EQ(error_of([&] { spec.set_classes(3, 10); }),
+            "INVALID_ARGUMENT: the input declared 3 components, there is no slot 3");
+}
+
 TEST_F(InputService, GivesABatchAsItWasFilled) {
   Batch b = begin();
   float* pixels = b.tensor(image, {1, 2}).data<float>();

@@ -61,7 +61,7 @@ std::map<std::string, std::string> shown_defaults() {
     manifest.optimizer.learning_rate.schedule = schedule;
     add_shown(manifest, values);
   }
-  for (const char* optimizer : {"adam", "momentum", "sgd"}) {
+  for (const char* optimizer : {"adamw", "ftrl", "momentum", "rmsprop", "sgd"}) {
     Manifest manifest;
     manifest.optimizer.name = optimizer;
     manifest.inputs["train"].plugin = "x";

@@ -21,11 +21,9 @@ struct Kind {
   const char* header;
   const char* base;  // the class to derive from
 };
-constexpr Kind kKinds[] = {{"hook", "hook.h", "Hook"},
-                           {"saver", "saver.h", "Saver"},
-                           {"init_fn", "init_fn.h", "InitFn"},
-                           {"model", "model.h", "Model"},
-                           {"input", "input.h", "Input"}};
+constexpr Kind kKinds[] = {{"hook", "hook.h", "Hook"},         {"saver", "saver.h", "Saver"},
+                           {"init_fn", "init_fn.h", "InitFn"}, {"model", "model.h", "Model"},
+                           {"input", "input.h", "Input"},      {"op", "op.h", "Op"}};
 
 // Names of the virtual functions of `class base : public Plugin`, in their order.
 std::vector<std::string> callbacks_of(const std::string& header, const std::string& base) {
@@ -121,7 +119,7 @@ TEST_P(ShownProgram, CompilesWithNothingButTheSdkAndKeepsTheContract) {
 
 INSTANTIATE_TEST_SUITE_P(Pages, ShownProgram,
                          testing::Values("docs/plugins/hook.md", "docs/plugins/saver.md", "docs/plugins/init_fn.md",
-                                         "docs/plugins/model.md", "docs/plugins/input.md",
+                                         "docs/plugins/model.md", "docs/plugins/input.md", "docs/plugins/op.md",
                                          "docs/threads-and-lifetimes.md", "docs/write-a-hook.md"),
                          [](const auto& test) {
                            std::string name = fs::path(test.param).stem().string();

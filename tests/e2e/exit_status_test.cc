@@ -56,7 +56,9 @@ TEST_F(ExitStatus, ACrashNamesThePluginItsStackAndTheCheckpointToGoOnFrom) {
                                                    "[[hooks]]\nplugin = \"trouble\"\ncrash_at_step = 7\n")});
   EXPECT_EQ(r.signal, SIGSEGV) << r.err;
   EXPECT_EQ(
-      lines_with(r.err, "belay crashed with SIGSEGV in hook \"trouble\" (trouble.so 1.0.0) in after_run at step 7")
+      lines_with(
+          r.err,
+          "belay crashed with SIGSEGV in hook \"trouble\" (trouble.so 1.0.0, train.toml:16) in after_run at step 7")
           .size(),
       1u)
       << r.err;
@@ -177,7 +179,9 @@ TEST_F(ExitStatus, HundredAndTwentyFourWithoutProgressAfterAWarningAndAllStacks)
                                                    "\"trouble\"\nhang_at_step = 3\n")});
   EXPECT_EQ(r.status, 124) << r.err;
   EXPECT_EQ(
-      lines_with(r.err, "warning no progress for 0.5 s, in hook \"trouble\" (trouble.so 1.0.0) in after_run at step 3")
+      lines_with(
+          r.err,
+          "warning no progress for 0.5 s, in hook \"trouble\" (trouble.so 1.0.0, train.toml:15) in after_run at step 3")
           .size(),
       1u)
       << r.err;

@@ -25,7 +25,7 @@ class PluginFaults : public RunTest {
 
 const std::string kGoesOn = "; on_error = \"disable\": the run goes on without it";
 const std::string kLeftOut =
-    "warning hook \"faulty\" (faulty.so 1.0.0) failed and was left out (on_error = \"disable\")";
+    "warning hook \"faulty\" (faulty.so 1.0.0, train.toml:16) failed and was left out (on_error = \"disable\")";
 const std::string kHook = "hook \"faulty\" (faulty.so 1.0.0, train.toml:16) in ";
 
 // The first checkpoint, of step 0, is written before the first step; so no step is told.
@@ -121,14 +121,13 @@ TEST_F(PluginFaults, EachInstanceHasItsOwnPolicy) {
       "name = \"first\"\nin = \"before_run\"\nat_call = 3\non_error = \"disable\"\n"
       "[[hooks]]\nplugin = \"faulty\"\nname = \"second\"\nin = \"after_run\"\nat_call = 7\n");
   EXPECT_EQ(r.status, 1) << r.err;
-  EXPECT_THAT(
-      errors(r),
-      ElementsAre(
-          "error first: hook \"first\" of \"faulty\" (faulty.so 1.0.0, train.toml:16) in before_run at "
-          "step 2: boom; on_error = \"disable\": the run goes on without it",
-          "error training ended with an error: hook \"second\" of \"faulty\" (faulty.so 1.0.0, "
-          "train.toml:22) in after_run at step 6: boom",
-          "warning hook \"first\" of \"faulty\" (faulty.so 1.0.0) failed and was left out (on_error = \"disable\")"));
+  EXPECT_THAT(errors(r),
+              ElementsAre("error first: hook \"first\" of \"faulty\" (faulty.so 1.0.0, train.toml:16) in before_run at "
+                          "step 2: boom; on_error = \"disable\": the run goes on without it",
+                          "error training ended with an error: hook \"second\" of \"faulty\" (faulty.so 1.0.0, "
+                          "train.toml:22) in after_run at step 6: boom",
+                          "warning hook \"first\" of \"faulty\" (faulty.so 1.0.0, train.toml:16) failed and was left "
+                          "out (on_error = \"disable\")"));
 }
 
 TEST_F(PluginFaults, AnAbortedCallRecoversAndIsNoReasonToDisableTheHook) {

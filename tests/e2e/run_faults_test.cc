@@ -42,6 +42,16 @@ TEST_F(RunFaults, ASignalWhileTheRunStartsEndsItWithNothingToSave) {
   EXPECT_FALSE(std::filesystem::exists(run_dir()));
 }
 
+TEST_F(RunFaults, ASignalEndsARunWhoseLibraryHangsWhileItIsLoaded) {
+  std::filesystem::copy_file(BELAY_BINARY_DIR "/tests/bad_plugins/unusual/plugins/deadlock.so", temp / "x.so");
+  BelayProcess run({"run", regression("", "[[hooks]]\nfile = \"./x.so\"\n")});
+  ASSERT_TRUE(run.wait_until(
+      [&] { return contents("/proc/" + std::to_string(run.pid()) + "/maps").find("/x.so") != std::string::npos; }));
+  run.kill(SIGTERM);
+  EXPECT_EQ(run.wait().signal, SIGTERM);
+  EXPECT_FALSE(std::filesystem::exists(run_dir()));
+}
+
 TEST_F(RunFaults, ASignalWhileTheSessionIsMadeIsServedWhenItStands) {
   for (const char* callback : {"begin", "after_create_session"}) {
     std::filesystem::remove_all(run_dir());
@@ -100,7 +110,7 @@ TEST_F(RunFaults, AHookThatHangsInAnyCallbackIsNamedAndTheRunEnds) {
     std::filesystem::remove_all(run_dir());
     const ProcessResult r = belay({"run", dawdling(callback, "0", 5, "no_progress_secs = 0.6")});
     EXPECT_EQ(r.status, 124) << callback << r.err;
-    const std::string where = std::string(", in hook \"trouble\" (trouble.so 1.0.0) in ") + callback;
+    const std::string where = std::string(", in hook \"trouble\" (trouble.so 1.0.0, train.toml:15) in ") + callback;
     EXPECT_THAT(lines_with(r.err, "warning no progress for "), SizeIs(1)) << r.err;
     EXPECT_THAT(lines_with(r.err, where), SizeIs(2)) << r.err;  // the warning, and the end
     EXPECT_GE(lines_with(r.err, "thread ").size(), 2u) << r.err;
@@ -109,6 +119,27 @@ TEST_F(RunFaults, AHookThatHangsInAnyCallbackIsNamedAndTheRunEnds) {
   // What was saved before is whole, and the next run goes on.
   const ProcessResult again = belay({"run", regression("", "", 8)});
   EXPECT_EQ(again.status, 0) << again.err;
+}
+
+TEST_F(RunFaults, WhatHangsWhileTheRunStartsIsNamedAndTheRunEnds) {
+  std::filesystem::copy_file(BELAY_BINARY_DIR "/tests/bad_plugins/unusual/plugins/deadlock.so", temp / "x.so");
+  const std::string patience = "[session]\nno_progress_secs = 0.6\n";
+  const struct {
+    std::string input, more, where, library;
+  } cases[] = {
+      {"hang_at_batch = 0\n", patience, ", in input \"train\" of \"numbers\" (numbers.so 1.0.0, train.toml:5) in next",
+       "numbers.so"},
+      {"", patience + "[[hooks]]\nfile = \"./x.so\"\n", ", in plugin '" + temp / "x.so" + "', which is being loaded",
+       "x.so"},
+  };
+  for (const auto& c : cases) {
+    const ProcessResult r = belay({"run", regression(c.input, c.more)});
+    EXPECT_EQ(r.status, 124) << r.err;
+    EXPECT_THAT(lines_with(r.err, "warning no progress for "), SizeIs(1)) << r.err;
+    EXPECT_THAT(lines_with(r.err, c.where), SizeIs(2)) << r.err;  // the warning, and the end
+    EXPECT_GE(lines_with(r.err, c.library + "(").size(), 1u) << "the stack of the one that hangs: " << r.err;
+    EXPECT_FALSE(std::filesystem::exists(run_dir()));
+  }
 }
 
 // ---- an input that fails in its thread ----

@@ -114,7 +114,9 @@ wait $saver $init_fn || fail "saver or init_fn"
 one_kind model two_layers & model=$!
 one_kind input plane & input=$!
 wait $model $input || fail "model or input"
-one_kind hook ceiling || fail "hook"
+one_kind hook ceiling & hook=$!
+one_kind op soft-step & op=$!
+wait $hook $op || fail "hook or op"
 [ -f "$here/new/flat-file/runs/flat-file/model.ckpt-200/variables.bin" ] || fail "the new saver wrote nothing"
 
 step "a newcomer's path: docs/write-a-hook.md, every command as written"

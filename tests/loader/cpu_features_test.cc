@@ -25,5 +25,12 @@ TEST(CpuFeatures, OfThisProcessorHasItsBaselineAndNoFantasy) {
   EXPECT_THAT(cpu.missing({"sse2_of_the_future"}), ElementsAre("sse2_of_the_future"));
 }
 
+TEST(CpuFeatures, Bf16NeedsItsInstructions) {
+  const CpuFeatures old({"avx2", "avx512f"}), recent({"avx512f", "avx512_bf16"});
+  EXPECT_EQ(why_not(Precision::kBfloat16, old), "this processor cannot compute in bf16: it lacks avx512_bf16");
+  EXPECT_EQ(why_not(Precision::kBfloat16, recent), "");
+  EXPECT_EQ(why_not(Precision::kFloat32, old), "");
+}
+
 }  // namespace
 }  // namespace belay::runtime

@@ -63,9 +63,35 @@ TEST(LibraryFile, IsVettedByItsPath) {
   const LibraryFile library = vet_library(sample_file(), policy, cpu);
   EXPECT_EQ(library.path, sample_file());
   EXPECT_EQ(library.module.version, "1.2.0");
-  FileIdentity identity;
-  open_library(sample_file(), identity);
-  EXPECT_EQ(library.identity, identity);
+  EXPECT_EQ(library.identity, open_library(sample_file()).identity);
+}
+
+TEST(LibraryFile, BytesAreTheFilesOnBothSidesOfTheHeadThatIsKept) {
+  const belay::testing::TemporaryFolder folder;
+  constexpr std::size_t kHead = 16 << 10;
+  std::string content(kHead + 100, '\0');
+  for (std::size_t i = 0; i < content.size(); ++i) content[i] = static_cast<char>(i * 7 % 251);
+  for (const std::size_t size : {std::size_t{0}, std::size_t{1}, kHead - 1, kHead, kHead + 100}) {
+    const OpenLibrary opened = open_library(folder.write("x.so", content.substr(0, size)));
+    ASSERT_EQ(opened.bytes->size(), size);
+    for (const std::size_t at : {std::size_t{0}, std::size_t{5}, kHead - 8, kHead - 4, kHead, kHead + 90})
+      for (const std::size_t n : {std::size_t{0}, std::size_t{1}, std::size_t{8}, std::size_t{10}}) {
+        if (at + n > size) continue;
+        std::string read(n, '?');
+        EXPECT_TRUE(opened.bytes->read(at, read.data(), n));
+        EXPECT_EQ(read, content.substr(at, n)) << size << " bytes, " << n << " from " << at;
+      }
+  }
+}
+
+TEST(LibraryFile, AFileThatShrinksWhileItIsReadCannotBeReadBeyondItsEnd) {
+  const belay::testing::TemporaryFolder folder;
+  const std::string path = folder.write("x.so", std::string(100, 'x'));
+  const OpenLibrary opened = open_library(path);
+  std::filesystem::resize_file(path, 10);
+  char bytes[20];
+  EXPECT_FALSE(opened.bytes->read(5, bytes, 20));
+  EXPECT_TRUE(opened.bytes->read(5, bytes, 5));
 }
 
 }  // namespace

@@ -4,12 +4,15 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cfenv>
 #include <clocale>
 #include <cstdlib>
+#include <filesystem>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <vector>
 #if defined(__x86_64__)
 #include <xmmintrin.h>
 #endif
@@ -76,7 +79,8 @@ TEST(ProcessStateGuard, PutsTheCxxLocaleBack) {
 TEST(LoadingScope, NamesTheLibraryWhenSomethingTerminates) {
   EXPECT_EXIT(
       {
-        const LoadingScope scope("/a/b\n.so");
+        LoadingWatch watch;
+        const LoadingScope scope("/a/b\n.so", watch);
         std::thread([] { throw std::runtime_error("no\ntable"); }).join();
       },
       ExitedWithCode(3),
@@ -87,7 +91,8 @@ TEST(LoadingScope, NamesTheLibraryWhenSomethingTerminates) {
 TEST(LoadingScope, MakesAnExitWithSuccessAFailure) {
   EXPECT_EXIT(
       {
-        const LoadingScope scope("/a/b.so");
+        LoadingWatch watch;
+        const LoadingScope scope("/a/b.so", watch);
         std::exit(0);
       },
       ExitedWithCode(3),
@@ -98,7 +103,8 @@ TEST(LoadingScope, MakesAnExitWithSuccessAFailure) {
 TEST(LoadingScope, LeavesAnotherExitStatusAlone) {
   EXPECT_EXIT(
       {
-        const LoadingScope scope("/a/b.so");
+        LoadingWatch watch;
+        const LoadingScope scope("/a/b.so", watch);
         std::exit(9);
       },
       ExitedWithCode(9), "ended the process \\(exit status 9\\)");
@@ -109,24 +115,47 @@ TEST(LoadingScope, SaysWhenItTakesLong) {
   ASSERT_EQ(::pipe(ends), 0);
   const int before = ::dup(STDERR_FILENO);
   ::dup2(ends[1], STDERR_FILENO);
-  char text[512];
-  ssize_t n = 0;
+  std::vector<std::string> told;
   {
-    const LoadingScope scope("/a/b.so", std::chrono::milliseconds(0));
-    n = ::read(ends[0], text, sizeof(text));  // waits for it
+    LoadingWatch watch(std::chrono::milliseconds(0));
+    for (const char* path : {"/a/b.so", "/a/c.so"}) {
+      const LoadingScope scope(path, watch);
+      char text[512];
+      told.emplace_back(text, static_cast<std::size_t>(std::max<ssize_t>(::read(ends[0], text, sizeof(text)), 0)));
+    }
   }
   ::dup2(before, STDERR_FILENO);
   for (const int descriptor : {ends[0], ends[1], before}) ::close(descriptor);
-  ASSERT_GT(n, 0);
-  EXPECT_EQ(std::string(text, static_cast<std::size_t>(n)),
-            "warning: plugin '/a/b.so' is still being loaded after 0 s\n"
-            "  help: initializers of global objects must not wait for a thread; SIGQUIT shows where it is\n");
+  const std::string rest =
+      "' is still being loaded after 0 s\n"
+      "  help: initializers of global objects must not wait for a thread; SIGQUIT shows where it is\n";
+  EXPECT_THAT(told, ElementsAre("warning: plugin '/a/b.so" + rest, "warning: plugin '/a/c.so" + rest));
+}
+
+TEST(LoadingWatch, HasNoThreadBeforeTheFirstLibraryNorAfterItRests) {
+  const auto threads = [] {
+    const std::filesystem::directory_iterator tasks("/proc/self/task"), end;
+    return std::distance(tasks, end);
+  };
+  const auto before = threads();
+  LoadingWatch watch;
+  EXPECT_EQ(threads(), before);
+  for (int i = 0; i < 2; ++i) {
+    { const LoadingScope scope("/a/b.so", watch); }
+    { const LoadingScope scope("/a/c.so", watch); }
+    EXPECT_EQ(threads(), before + 1);
+    watch.rest();
+    // A thread that was joined leaves /proc a moment later.
+    for (int k = 0; k < 1000 && threads() != before; ++k) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_EQ(threads(), before);
+  }
 }
 
 TEST(LoadingScope, IsOverWhenItEnds) {
   EXPECT_EXIT(
       {
-        { const LoadingScope scope("/a/b.so"); }
+        LoadingWatch watch;
+        { const LoadingScope scope("/a/b.so", watch); }
         std::exit(0);
       },
       ExitedWithCode(0), "^$");

@@ -64,6 +64,14 @@ TEST(Note, OfAnotherAbiIsReadNoFurther) {
   EXPECT_TRUE(info.plugins.empty());
 }
 
+TEST(Note, ADefaultMayBeAtTheEndsOfItsRange) {
+  for (const char* option :
+       {R"("type": "int", "default": 1, "min": 1, "max": 1)",
+        R"("type": "float_list", "default": [0, 1], "min": 0, "max": 1)",
+        R"("type": "string", "default": "y", "choices": ["x", "y"])", R"("type": "int", "required": true, "min": 1)"})
+    EXPECT_EQ(error_of_note(with_option(std::string("{\"name\": \"a\", ") + option + "}")), "") << option;
+}
+
 TEST(Note, KeysOfALaterHeaderAreLeftAlone) {
   const ModuleInfo info =
       parse_note(with_plugins(R"({"kind": "hook", "name": "x", "doc": "d", "author": {"name": "y"}})"));
@@ -87,9 +95,9 @@ TEST(Note, SaysWhatIsWrongAndWhere) {
       {with_plugins("1"), "\"plugins.0\" must be an object"},
       {with_plugins("{}"), "\"plugins.0.kind\" is missing"},
       {with_plugins(R"({"kind": "hok", "name": "x"})"),
-       "\"plugins.0.kind\" is \"hok\", must be one of: hook, saver, init_fn, model, input"},
+       "\"plugins.0.kind\" is \"hok\", must be one of: hook, saver, init_fn, model, input, op"},
       {with_plugins(R"({"kind": "cluster", "name": "x"})"),
-       "\"plugins.0.kind\" is \"cluster\", must be one of: hook, saver, init_fn, model, input"},
+       "\"plugins.0.kind\" is \"cluster\", must be one of: hook, saver, init_fn, model, input, op"},
       {with_plugins(R"({"kind": "hook", "name": ""})"), "\"plugins.0.name\" is \"\", must be [a-z][a-z0-9_-]{0,62}"},
       {with_plugins(R"({"kind": "hook", "name": "X"})"), "\"plugins.0.name\" is \"X\", must be [a-z][a-z0-9_-]{0,62}"},
       {with_plugins(R"({"kind": "hook", "name": "a\u0000b"})"),
@@ -116,10 +124,18 @@ TEST(Note, SaysWhatIsWrongAndWhere) {
        "\"plugins.0.options.0.min\" is given, but only numbers have a range"},
       {with_option(R"({"name": "a", "type": "int", "choices": []})"),
        "\"plugins.0.options.0.choices\" are given, but only texts have choices"},
+      {with_option(R"({"name": "a", "type": "int", "default": 0, "min": 1})"),
+       "\"plugins.0.options.0.default\" is 0, the option's own min is 1"},
+      {with_option(R"({"name": "a", "type": "float_list", "default": [0.5, 1.5], "min": 0, "max": 1})"),
+       "\"plugins.0.options.0.default\" is 1.5, the option's own max is 1"},
+      {with_option(R"({"name": "a", "type": "string", "default": "", "choices": ["x", "y"]})"),
+       "\"plugins.0.options.0.default\" is \"\", the option's own choices are: x, y"},
       {with_option(R"({"name": "a", "type": "int"}, {"name": "a", "type": "int"})"),
        "\"plugins.0.options.1\" repeats the name of another option"},
       {R"({"abi": [0, 1], "x": )" + std::string(10000, '[') + std::string(10000, ']') + "}",
        "it is nested deeper than 8 levels"},
+      {R"({"abi": [0, 1], "x": [[[[[[[[1]]]]]]]]})", "it is nested deeper than 8 levels"},
+      {R"({"abi": [0, 1], "x": [[[[[[[1]]]]]]], "y": "\"[[[[[[[[[[\\"})", "\"plugins\" is missing"},
       {R"({"abi": [0, 1], "version": ")" + std::string(70000, 'v') + R"(", "plugins": []})",
        "\"version\" is longer than 64 KiB"},
   };
@@ -142,7 +158,7 @@ TEST(Note, AbiFitsExactlyBeforeOnePointZero) {
 
 TEST(Note, KindsHaveNamesBothWays) {
   for (const PluginKind kind : kPluginKinds) EXPECT_EQ(kind_from_name(kind_name(kind)), kind);
-  EXPECT_EQ(kind_from_name("op"), std::nullopt);
+  EXPECT_EQ(kind_from_name("cluster"), std::nullopt);
 }
 
 }  // namespace

@@ -26,6 +26,8 @@ TEST_F(RegistryTest, HasTheLinkedInPluginsAndTheirTables) {
   EXPECT_EQ(hook->file, "");
   EXPECT_EQ(hook->label(), "hook \"sample_hook\" (linked in, 1.2.0)");
   EXPECT_EQ(hook->label("losses"), "hook \"losses\" of \"sample_hook\" (linked in, 1.2.0)");
+  EXPECT_EQ(hook->label("sample_hook", {"conf/train.toml", 14, 3}),
+            "hook \"sample_hook\" (linked in, 1.2.0, train.toml:14)");
   EXPECT_EQ(registry_.find(PluginKind::kSaver, "sample_hook"), nullptr);
   EXPECT_EQ(registry_.plugins().size(), 5u);
 }
@@ -66,6 +68,8 @@ TEST_F(RegistryTest, LinkedInWinsOverLoadedAndEachIsFoundByItsFile) {
   EXPECT_EQ(registry_.find(PluginKind::kHook, "sample_hook")->file, "");
   EXPECT_EQ(registry_.find(PluginKind::kHook, "sample_hook", sample_file())->label(),
             "hook \"sample_hook\" (loader_sample.so 1.2.0)");
+  EXPECT_EQ(registry_.find(PluginKind::kHook, "sample_hook", sample_file())->label("x", {"/a/train\n.toml", 14, 1}),
+            "hook \"x\" of \"sample_hook\" (loader_sample.so 1.2.0, train\\n.toml:14)");
 }
 
 TEST_F(RegistryTest, TheSameLinkedInModuleTwiceIsAnErrorAndAddsNothing) {

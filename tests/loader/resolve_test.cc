@@ -182,6 +182,30 @@ TEST_F(ResolveTest, AFileMustOfferTheKindAndTheNameOnce) {
             "  help: check the path; in a manifest it is relative to the manifest\n");
 }
 
+TEST_F(ResolveTest, OperationsAreFoundByNameAndByTheFileOfAll) {
+  folder_.write("ops.so", bytes_of(BELAY_LOADER_OPS));
+  ASSERT_EQ(resolve(std::string(kGood) + "[[ops]]\nplugin = \"second_op\"\n[[ops]]\nfile = \"ops.so\"\n"), "");
+  ASSERT_EQ(plugins_.ops.size(), 2u);
+  EXPECT_EQ(plugins_.ops[0].info.name, "second_op");
+  EXPECT_EQ(plugins_.ops[0].instance_name, "second_op");
+  EXPECT_EQ(plugins_.ops[0].at.line, 23);
+  EXPECT_EQ(plugins_.ops[1].info.name, "first_op") << "the file is enough: its attribute is no option, though required";
+  Loader loader(policy_, cpu_, "");
+  load_plugin(plugins_.ops[1], loader, registry_);
+  EXPECT_NE(registry_.find(PluginKind::kOp, "first_op"), nullptr);
+  EXPECT_NE(registry_.find(PluginKind::kOp, "second_op"), nullptr) << "all of the library are there";
+}
+
+TEST_F(ResolveTest, AnOperationHasNothingToSetInAManifest) {
+  folder_.write("ops.so", bytes_of(BELAY_LOADER_OPS));
+  const std::string head = "[input.train]\nplugin = \"sample_input\"\n[model]\nplugin = \"sample_model\"\n[[ops]]\n";
+  const std::string help = "  help: [[ops]] has plugin, file; attributes are given where the model makes a node\n";
+  EXPECT_EQ(resolve(head + "plugin = \"first_op\"\nbeta = 2\n"),
+            "DIR/train.toml:7:1: error: \"beta\" cannot be set for an operation\n  beta = 2\n  ^~~~\n" + help);
+  EXPECT_EQ(resolve(head + "plugin = \"first_op\"\nname = \"x\"\n"),
+            "DIR/train.toml:5:1: error: \"name\" cannot be set for an operation\n  [[ops]]\n  ^~~~~~~\n" + help);
+}
+
 TEST_F(ResolveTest, TwoInstancesOfOneNameAreAnError) {
   const std::string text = resolve(replaced(kGood, "max = 3", "name = \"sample_hook_1\""));
   EXPECT_NE(text.find("error: two plugins of the kind hook are named \"sample_hook_1\""), std::string::npos) << text;

@@ -117,7 +117,8 @@ TEST(ReadFields, NumbersMustBeFiniteAndInRange) {
 TEST(ReadFields, WordsAreChecked) {
   expect_errors({
       {"[optimizer]\nname = \"adamm\"",
-       "train.toml:2:8: error: optimizer.name must be one of sgd, momentum, adam; found \"adamm\"\n  name = \"adamm\"\n"
+       "train.toml:2:8: error: optimizer.name must be one of sgd, momentum, adagrad, rmsprop, adam, adamw, ftrl; found "
+       "\"adamm\"\n  name = \"adamm\"\n"
        "         ^~~~~~~\n  help: did you mean \"adam\"?\n"},
       {"[checkpoint]\non_save_error = \"panic\"",
        "train.toml:2:17: error: checkpoint.on_save_error must be one of continue, stop; found \"panic\"\n"
@@ -128,7 +129,7 @@ TEST(ReadFields, WordsAreChecked) {
 TEST(ReadFields, KeysThatMeanNothingHereSayForWhatTheyAre) {
   expect_errors({
       {"[optimizer]\nbeta1 = 0.5",
-       "train.toml:2:1: error: optimizer.beta1 is for name = \"adam\" only\n  beta1 = 0.5\n  ^~~~~\n"
+       "train.toml:2:1: error: optimizer.beta1 is for adam and adamw only\n  beta1 = 0.5\n  ^~~~~\n"
        "  help: take it away\n"},
       {"[optimizer]\nlearning_rate = { schedule = \"cosine_decay\", power = 2 }",
        "train.toml:2:46: error: optimizer.learning_rate.power is for schedule = \"polynomial_decay\" only\n"
@@ -139,7 +140,8 @@ TEST(ReadFields, KeysThatMeanNothingHereSayForWhatTheyAre) {
 
 TEST(ReadFields, AWrongNameDoesNotMakeTheKeysOfTheRightOneWrong) {
   EXPECT_EQ(errors_of("[optimizer]\nname = \"adma\"\nbeta1 = 0.5"),
-            "train.toml:2:8: error: optimizer.name must be one of sgd, momentum, adam; found \"adma\"\n"
+            "train.toml:2:8: error: optimizer.name must be one of sgd, momentum, adagrad, rmsprop, adam, adamw, ftrl; "
+            "found \"adma\"\n"
             "  name = \"adma\"\n         ^~~~~~\n  help: did you mean \"adam\"?\n");
 }
 

@@ -55,6 +55,14 @@ TEST(ReadManifest, HooksKeepTheirOrder) {
   EXPECT_EQ(order, "bab");
 }
 
+TEST(ReadManifest, OperationsAreAList) {
+  const Parsed result = parsed(kRest + "[[ops]]\nplugin = 'mish'\n[[ops]]\nfile = 'my.so'\n");
+  EXPECT_EQ(result.errors, "");
+  ASSERT_EQ(result.manifest->ops.size(), 2u);
+  EXPECT_EQ(result.manifest->ops[0].plugin, "mish");
+  EXPECT_EQ(result.manifest->ops[1].file, result.manifest->directory + "/my.so");
+}
+
 TEST(ReadManifest, MistakesAreShown) {
   const struct {
     std::string text, expected;
@@ -69,7 +77,8 @@ TEST(ReadManifest, MistakesAreShown) {
        "  help: this key belongs to [run]\n"},
       {"frobnicate = 5\n" + kRest,
        "train.toml:1:1: error: unknown key \"frobnicate\" above the sections\n  frobnicate = 5\n  ^~~~~~~~~~\n"
-       "  help: a manifest has run, plugins, input, model, optimizer, scaffold, checkpoint, session, hooks, cluster\n"},
+       "  help: a manifest has run, plugins, input, model, optimizer, scaffold, checkpoint, session, hooks, ops, "
+       "cluster\n"},
       {"[model]\nplugin = 'a'\n[input.trian]\nplugin = 'a'\n",
        "train.toml: error: [input.train] is missing\n  help: did you mean \"train\" instead of \"trian\"?\n"},
       {"[model]\nplugin = 'a'\n[input]\nplugin = 'a'\n",
@@ -85,6 +94,11 @@ TEST(ReadManifest, MistakesAreShown) {
       {"[hooks]\nplugin = 'a'\n" + kRest,
        "train.toml:1:2: error: hooks must be a list of tables, found a table\n  [hooks]\n   ^~~~~\n"
        "  help: begin each hook with [[hooks]]\n"},
+      {"[op]\nplugin = 'a'\n" + kRest,
+       "train.toml:1:2: error: unknown section [op]\n  [op]\n   ^~\n  help: did you mean [[ops]]?\n"},
+      {"[ops]\nplugin = 'a'\n" + kRest,
+       "train.toml:1:2: error: ops must be a list of tables, found a table\n  [ops]\n   ^~~\n"
+       "  help: begin each operation with [[ops]]\n"},
       {"hooks = ['a']\n" + kRest,
        "train.toml:1:10: error: hooks.0 must be a table, found the text \"a\"\n  hooks = ['a']\n           ^~~\n"
        "  help: write { plugin = \"a\" }\n"},
@@ -121,7 +135,8 @@ TEST(ReadManifest, EverythingWrongIsReportedAtOnce) {
             "train.toml:3:8: error: run.seed must be an integer, found the text \"1\"\n  seed = \"1\"\n         ^~~\n"
             "  help: write it without quotes: seed = 1\n"
             "train.toml:4:11: error: run.threads must be from 0 to 1024, found -1\n  threads = -1\n            ^~\n"
-            "train.toml:6:8: error: optimizer.name must be one of sgd, momentum, adam; found \"adma\"\n"
+            "train.toml:6:8: error: optimizer.name must be one of sgd, momentum, adagrad, rmsprop, adam, adamw, ftrl; "
+            "found \"adma\"\n"
             "  name = \"adma\"\n         ^~~~~~\n  help: did you mean \"adam\"?\n"
             "train.toml:7:1: error: [model] names no plugin\n  [model]\n  ^~~~~~~\n"
             "  help: add plugin = \"NAME\", or file = \"./NAME.so\"; `belay plugins` lists the names\n"

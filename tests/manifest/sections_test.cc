@@ -61,6 +61,29 @@ TEST(Sections, OptimizerHasItsKeys) {
   EXPECT_EQ(adam.epsilon, 1e-3);
 }
 
+TEST(Sections, AdaptiveOptimizersHaveTheirKeys) {
+  const OptimizerSection plain = manifest_of("[optimizer]\nname = 'rmsprop'").optimizer;
+  EXPECT_EQ(plain.momentum, std::nullopt);
+  EXPECT_EQ(plain.epsilon, std::nullopt);
+  const OptimizerSection rms_prop =
+      manifest_of("[optimizer]\nname = 'rmsprop'\nmomentum = 0.5\ndecay = 0.8\ncentered = true\nepsilon = 1").optimizer;
+  EXPECT_EQ(rms_prop.momentum, 0.5);
+  EXPECT_EQ(rms_prop.decay, 0.8);
+  EXPECT_TRUE(rms_prop.centered);
+  EXPECT_EQ(rms_prop.epsilon, 1);
+  EXPECT_EQ(manifest_of("[optimizer]\nname = 'adamw'\nweight_decay = 0.5").optimizer.weight_decay, 0.5);
+  EXPECT_EQ(
+      manifest_of("[optimizer]\nname = 'adagrad'\ninitial_accumulator_value = 2").optimizer.initial_accumulator_value,
+      2);
+  const OptimizerSection ftrl = manifest_of(
+                                    "[optimizer]\nname = 'ftrl'\nl1_regularization_strength = 1\n"
+                                    "l2_regularization_strength = 2\nlearning_rate_power = -1")
+                                    .optimizer;
+  EXPECT_EQ(ftrl.l1_regularization_strength, 1);
+  EXPECT_EQ(ftrl.l2_regularization_strength, 2);
+  EXPECT_EQ(ftrl.learning_rate_power, -1);
+}
+
 TEST(Sections, LearningRatesHaveSchedules) {
   const auto rate = [](const std::string& table) {
     return manifest_of("[optimizer]\nlearning_rate = {" + table + "}").optimizer.learning_rate;
@@ -75,6 +98,16 @@ TEST(Sections, LearningRatesHaveSchedules) {
   EXPECT_EQ(
       rate("schedule = 'exponential_decay', learning_rate = 0.5, decay_steps = 7, decay_rate = 0.5, staircase = true"),
       expected);
+  expected.schedule = "inverse_time_decay";
+  expected.warmup_steps = 5;
+  EXPECT_EQ(
+      rate("schedule = 'inverse_time_decay', learning_rate = 0.5, decay_steps = 7, decay_rate = 0.5, staircase = true, "
+           "warmup_steps = 5"),
+      expected);
+  expected = {};
+  expected.schedule = "constant";
+  expected.warmup_steps = 5;
+  EXPECT_EQ(rate("schedule = 'constant', warmup_steps = 5"), expected);
   expected = {};
   expected.schedule = "polynomial_decay";
   expected.end_learning_rate = 0;
@@ -99,7 +132,8 @@ TEST(Sections, SchedulesAreCheckedAsAWhole) {
       {"{ decay_steps = 5 }",
        "train.toml:2:17: error: the table of a learning rate needs a schedule\n  learning_rate = { decay_steps = 5 }\n"
        "                  ^~~~~~~~~~~~~~~~~~~\n"
-       "  help: one of constant, exponential_decay, piecewise_constant, polynomial_decay, cosine_decay\n"},
+       "  help: one of constant, exponential_decay, natural_exp_decay, inverse_time_decay, piecewise_constant, "
+       "polynomial_decay, cosine_decay\n"},
       {"{ schedule = 'piecewise_constant', boundaries = [5, 5], values = [1, 2, 3] }",
        "train.toml:2:65: error: the boundaries must rise\n"
        "  learning_rate = { schedule = 'piecewise_constant', boundaries = [5, 5], values = [1, 2, 3] }\n"
@@ -135,7 +169,8 @@ TEST(Sections, SessionHasItsKeys) {
       manifest_of(
           "[session]\nsave_summaries_steps = 1\nsave_summaries_secs = 2\nlog_step_count_steps = "
           "3\nstop_grace_period_secs = 4\n"
-          "signal_grace_secs = 5\nno_progress_secs = 6\nmax_recoveries = 7\nrecovery_backoff_secs = 8")
+          "signal_grace_secs = 5\nno_progress_secs = 6\nmax_recoveries = 7\nrecovery_backoff_secs = 8\nprecision = "
+          "'bf16'")
           .session;
   EXPECT_EQ(session.save_summaries_steps, 1);
   EXPECT_EQ(session.save_summaries_secs, 2);
@@ -145,6 +180,7 @@ TEST(Sections, SessionHasItsKeys) {
   EXPECT_EQ(session.no_progress_secs, 6);
   EXPECT_EQ(session.max_recoveries, 7);
   EXPECT_EQ(session.recovery_backoff_secs, 8);
+  EXPECT_EQ(session.precision, Precision::kBfloat16);
 }
 
 // One value too small or too large for each key that has a range.

@@ -53,7 +53,8 @@ TEST(Show, EveryDefaultIsFilledIn) {
             "signal_grace_secs = 25.0\n"
             "no_progress_secs = 1800.0\n"
             "max_recoveries = 10\n"
-            "recovery_backoff_secs = 1.0\n");
+            "recovery_backoff_secs = 1.0\n"
+            "precision = \"float32\"\n");
 }
 
 TEST(Show, TablesOfPluginsAreWrittenWithTheirOptions) {
@@ -80,6 +81,13 @@ TEST(Show, WhatIsShownReadsBackAsTheSameManifest) {
       "[optimizer]\nname = 'momentum'\nmomentum = 0.1\nuse_nesterov = true\nlearning_rate = 1e-30\nclip_norm = 5\n" +
           kRest,
       "[optimizer]\nname = 'adam'\nbeta1 = 0.1\nbeta2 = 0.2\nepsilon = 0.3\nclip_value = 0.1\n" + kRest,
+      "[optimizer]\nname = 'adamw'\nweight_decay = 0.2\n" + kRest,
+      "[optimizer]\nname = 'rmsprop'\nmomentum = 0.1\ndecay = 0.2\ncentered = true\nepsilon = 0.3\n" + kRest,
+      "[optimizer]\nname = 'ftrl'\ninitial_accumulator_value = 0.2\nl1_regularization_strength = 0.1\n"
+      "l2_regularization_strength = 0.3\nlearning_rate_power = -1\n" +
+          kRest,
+      "[optimizer]\nlearning_rate = { schedule = 'constant', learning_rate = 0.25, warmup_steps = 9 }\n" + kRest,
+      "[optimizer]\nlearning_rate = { schedule = 'inverse_time_decay', decay_rate = 2, warmup_steps = 3 }\n" + kRest,
       "[optimizer]\nlearning_rate = { schedule = 'exponential_decay', decay_steps = 9, decay_rate = 0.3, staircase = "
       "true }\n" +
           kRest,
@@ -94,10 +102,12 @@ TEST(Show, WhatIsShownReadsBackAsTheSameManifest) {
       "[checkpoint]\nsave_secs = 0.1\nsave_steps = 5\nmax_to_keep = 0\non_save_error = 'stop'\nrefuse_non_finite = "
       "false\n" +
           kRest,
-      "[session]\nsave_summaries_steps = 0\nsave_summaries_secs = 2.5\nlog_step_count_steps = 3\nmax_recoveries = 0\n" +
+      "[session]\nsave_summaries_steps = 0\nsave_summaries_secs = 2.5\nlog_step_count_steps = 3\nmax_recoveries = 0\n"
+      "precision = 'bf16'\n" +
           kRest,
       kRest +
           "hidden = []\nnames.\"a b\".\"\" = 'é \\u007f \"'\nx = [[1, 2.5], [true]]\ny = -inf\n\"z.w\" = 1\nz = 2\n",
+      kRest + "[[ops]]\nplugin = 'mish'\n[[ops]]\nfile = 'my.so'\nplugin = 'x'\n",
       kRest + "[[hooks]]\nplugin = 'a'\non_error = 'disable'\n[[hooks]]\nfile = 'b.so'\nbig = -9223372036854775808\n",
       kRest +
           "[input.eval]\nfile = '/x.so'\nprefetch = 9\nname = 'e'\n[scaffold]\nsaver = { plugin = 's', a = 1 "
@@ -116,7 +126,7 @@ TEST(Show, WhatIsShownReadsBackAsTheSameManifest) {
 TEST(Show, EveryKeyIsShownOrTold) {
   Manifest all = manifest_of(kRest);
   std::string text;
-  for (const char* name : {"momentum", "adam"}) {
+  for (const char* name : {"momentum", "rmsprop", "adamw", "ftrl"}) {
     for (const char* schedule : {"", "exponential_decay", "piecewise_constant", "polynomial_decay", "cosine_decay"}) {
       all.optimizer.name = name;
       all.optimizer.learning_rate.schedule = schedule;

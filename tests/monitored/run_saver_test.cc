@@ -281,11 +281,12 @@ TEST_F(Savers, AnotherFingerprintIsAWarning) {
   save(*make_saver(options), 1.0f, 1);
   make_saver(options)->restore_latest(*session, run.path());
   EXPECT_FALSE(logged("warning"));
-  options.fingerprint = {.threads = 4, .isa = "avx512", .binary = "def", .seed = 43};
+  options.fingerprint = {.threads = 4, .isa = "avx512", .binary = "def", .seed = 43, .precision = "bf16"};
   make_saver(options)->restore_latest(*session, run.path());
   EXPECT_TRUE(
       logged("the run may not end with the same bits as one that was never stopped: threads was 1, is 4; seed was "
-             "42, is 43; instruction set was avx2, is avx512; binary was abc, is def"));
+             "42, is 43; instruction set was avx2, is avx512; binary was abc, is def; precision was float32, is "
+             "bf16"));
 }
 
 TEST_F(Savers, PluginsAskAndReadThroughTheService) {

@@ -63,6 +63,26 @@ TEST(Compare, TruthTables) {
             (std::vector<bool>{true, false, false, true}));
 }
 
+TEST(Compare, AsksForNanAndInfinity) {
+  const float inf = std::numeric_limits<float>::infinity();
+  const Tensor x({5}, {kNan, inf, -inf, 0.0f, 3e38f});
+  using Bools = std::vector<bool>;
+  EXPECT_EQ(run_op<bool>([](const Inputs& in) { return ops::is_nan(in[0]); }, {x}), (Bools{1, 0, 0, 0, 0}));
+  EXPECT_EQ(run_op<bool>([](const Inputs& in) { return ops::is_inf(in[0]); }, {x}), (Bools{0, 1, 1, 0, 0}));
+  EXPECT_EQ(run_op<bool>([](const Inputs& in) { return ops::is_finite(in[0]); }, {x}), (Bools{0, 0, 0, 1, 1}));
+  EXPECT_EQ(build_error([](const Inputs& in) { return ops::is_nan(in[0]); }, {{DType::kInt32, {2}}}),
+            "INVALID_ARGUMENT: node 'IsNan' (IsNan): input 0 (int32 [2]) must be float32 or float64");
+}
+
+TEST(Compare, ExclusiveOr) {
+  const auto exclusive = [](const Inputs& in) {
+    const auto truth = [](const Output& x) { return ops::cast(x, DType::kBool); };
+    return ops::logical_xor(truth(in[0]), truth(in[1]));
+  };
+  EXPECT_EQ(run_op<bool>(exclusive, {Tensor({4}, {0, 0, 1, 2}), Tensor({4}, {0, 1, 0, 1})}),
+            (std::vector<bool>{0, 1, 1, 0}));
+}
+
 const Build kSelect = [](const Inputs& in) { return ops::select(in[0], in[1], in[2]); };
 
 TEST(Select, ChoosesElementByElementWithBroadcasting) {

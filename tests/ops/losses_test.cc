@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "belay/ops/activations.h"
+#include "belay/ops/shape.h"
 #include "tests/ops/kernel_check.h"
 
 namespace belay::runtime::testing {
@@ -122,6 +123,43 @@ TEST(Losses, AreMeansOverTheBatch) {
             std::vector<float>{2});
 }
 
+TEST(Losses, OfDistances) {
+  const Tensor p({2, 2}, {1.0f, 2.0f, -1.0f, 4.0f}), t({2, 2}, {1.5f, 2.0f, 1.0f, 0.0f});  // apart 0.5, 0, 2, 4
+  const auto loss = [&](Output (*f)(const Output&, const Output&, std::string_view)) {
+    return run_op<float>([f](const Inputs& in) { return f(in[0], in[1], {}); }, {p, t})[0];
+  };
+  EXPECT_FLOAT_EQ(loss(ops::absolute_difference), 6.5f / 4);
+  EXPECT_FLOAT_EQ(loss(ops::mean_squared_error), 20.25f / 4);
+  const auto huber = [](const Inputs& in) { return ops::huber_loss(in[0], in[1], 2); };
+  EXPECT_FLOAT_EQ(run_op<float>(huber, {p, t})[0], (0.125f + 0 + 2 + 6) / 4);
+  // Differences within a row: (-0.5) - 0 and -2 - 4.
+  const auto pairs = [](const Inputs& in) {
+    return ops::mean_pairwise_squared_error(ops::reshape(in[0], {2, 2}), ops::reshape(in[1], {2, 2}));
+  };
+  EXPECT_FLOAT_EQ(run_op<float>(pairs, {p, t})[0], (0.25f + 36) / 2);
+  const auto cosine = [](const Inputs& in) { return ops::cosine_distance(in[0], in[1]); };
+  EXPECT_FLOAT_EQ(run_op<float>(cosine, {p, t})[0], ((1 - 5.5f) + (1 + 1)) / 2);
+}
+
+TEST(Losses, OfLabels) {
+  const Tensor x({4}, {0.5f, 2.0f, -0.25f, 3.0f}), labels({4}, {1, 1, 0, 0});
+  const auto hinge = [](const Inputs& in) { return ops::hinge_loss(in[0], in[1]); };
+  EXPECT_FLOAT_EQ(run_op<float>(hinge, {x, labels})[0], (0.5f + 0 + 0.75f + 4) / 4);
+  const auto log = [](const Inputs& in) { return ops::log_loss(in[0], in[1]); };
+  const Tensor p({3}, {0.25f, 0.5f, 0.0f}), t({3}, {1, 0, 1});
+  EXPECT_NEAR(run_op<float>(log, {p, t})[0], (std::log(4.0) + std::log(2.0) - std::log(1e-7)) / 3, 1e-5);
+}
+
+TEST(Losses, OfDistancesHaveGradients) {
+  const Operand p{{3, 4}, 1, 2}, t{{3, 4}, -2, 0.5};  // apart from 0.5 on
+  check_gradients([](const Inputs& in) { return ops::absolute_difference(in[0], in[1]); }, {p, t});
+  check_gradients([](const Inputs& in) { return ops::huber_loss(in[0], in[1], 10); }, {p, t});
+  check_gradients([](const Inputs& in) { return ops::huber_loss(in[0], in[1], 0.25); }, {p, t});
+  check_gradients([](const Inputs& in) { return ops::cosine_distance(in[0], in[1]); }, {p, t});
+  check_gradients([](const Inputs& in) { return ops::log_loss(in[0], in[1]); }, {{{5}, 0.1, 0.9}, {{5}, 0.1, 0.9}});
+  check_gradients([](const Inputs& in) { return ops::hinge_loss(in[0], in[1]); }, {{{5}, -0.4, 0.4}, labels({5}, 2)});
+}
+
 TEST(Losses, AccuracyCountsRowsWhoseLargestLogitIsTheLabel) {
   const Tensor logits({4, 3}, {9.0f, 1.0f, 1.0f, 1.0f, 9.0f, 1.0f, 1.0f, 1.0f, 9.0f, 9.0f, 1.0f, 1.0f});
   const Build accuracy = [](const Inputs& in) { return ops::accuracy(in[0], in[1]); };
@@ -132,6 +170,19 @@ TEST(Losses, AccuracyCountsRowsWhoseLargestLogitIsTheLabel) {
 }
 
 TEST(Losses, BadInputIsNamed) {
+  EXPECT_EQ(build_error([](const Inputs& in) { return ops::huber_loss(in[0], in[1], 0); },
+                        {{DType::kFloat32, {2}}, {DType::kFloat32, {2}}}),
+            "INVALID_ARGUMENT: huber_loss: delta must be above 0, got 0.000000");
+  EXPECT_EQ(build_error([](const Inputs& in) { return ops::absolute_difference(in[0], in[1]); },
+                        {{DType::kFloat32, {2}}, {DType::kFloat32, {2, 1}}}),
+            "INVALID_ARGUMENT: absolute_difference: 'Placeholder:0' (float32 [2]) and 'Placeholder_1:0' (float32 [2, "
+            "1]) must have the same "
+            "number of dimensions; use ops::expand_dims or ops::squeeze");
+  EXPECT_EQ(build_error([](const Inputs& in) { return ops::mean_pairwise_squared_error(in[0], in[1]); },
+                        {{DType::kFloat32, {2, 1}}, {DType::kFloat32, {2, 1}}}),
+            "INVALID_ARGUMENT: mean_pairwise_squared_error: 'Placeholder:0' (float32 [2, 1]) must be a matrix "
+            "[examples, elements] "
+            "of at least two elements");
   EXPECT_EQ(
       build_error(kSparse, {{DType::kFloat32, {4, 3}}, {DType::kFloat32, {4}}}),
       "INVALID_ARGUMENT: node 'SparseSoftmaxCrossEntropyWithLogits' (SparseSoftmaxCrossEntropyWithLogits): input 1 "

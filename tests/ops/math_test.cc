@@ -110,6 +110,23 @@ TEST(Math, IntegersWrapAndKeepTheirDtype) {
             (std::vector<std::uint8_t>{4, static_cast<std::uint8_t>(17 * 17)}));
 }
 
+TEST(Math, FloorDivisionRoundsDownAndLeavesTheDivisorsSign) {
+  const auto div = [](const Inputs& in) { return ops::floor_div(in[0], in[1]); };
+  const auto mod = [](const Inputs& in) { return ops::floor_mod(in[0], in[1]); };
+  const std::int32_t lowest = std::numeric_limits<std::int32_t>::min();
+  const Tensor a({7}, {7, -7, 7, -7, 6, 5, lowest}), b({7}, {2, 2, -2, -2, -3, 0, -1});
+  EXPECT_EQ(run_op<std::int32_t>(div, {a, b}), (std::vector<std::int32_t>{3, -4, -4, 3, -2, 0, lowest}));
+  EXPECT_EQ(run_op<std::int32_t>(mod, {a, b}), (std::vector<std::int32_t>{1, 1, -1, -1, 0, 0, 0}));
+  const Tensor x({4}, {7.5f, -7.5f, 7.5f, -7.5f}), y({4}, {2.0f, 2.0f, -2.0f, -2.0f});
+  EXPECT_EQ(run_op<float>(div, {x, y}), (std::vector<float>{3, -4, -4, 3}));
+  EXPECT_EQ(run_op<float>(mod, {x, y}), (std::vector<float>{1.5f, 0.5f, -0.5f, -1.5f}));
+  EXPECT_EQ(run_op<std::uint8_t>(mod, {Tensor({2}, {std::uint8_t{7}, std::uint8_t{9}}), Tensor(std::uint8_t{4})}),
+            (std::vector<std::uint8_t>{3, 1}));
+  check_gradients(mod, {{{5}, 4.1, 4.9}, {{5}, 1.7, 1.9}});
+  check_float32(mod, {{{17, 33}, 4.1, 4.9}, {{33}, 1.7, 1.9}});
+  check_float32(div, {{{17, 33}, 4.1, 4.9}, {{33}, 1.7, 1.9}});
+}
+
 TEST(Math, MaximumAndMinimumAreNanWhereEitherIs) {
   const Tensor a({4}, {kNan, 1.0f, kInf, -0.5f}), b({4}, {2.0f, kNan, 3.0f, -kInf});
   const std::vector<float> most = run_op<float>([](const Inputs& in) { return ops::maximum(in[0], in[1]); }, {a, b});

@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <string>
 #include <vector>
+
+#include "runtime/loader/cpu_features.h"
 
 namespace belay::runtime::testing {
 namespace {
@@ -38,7 +41,9 @@ std::vector<float> run(Product<float>& product, const ProductSizes& s, const std
   return c;
 }
 
-TEST(Product, BothImplementationsMultiply) {
+TEST(Product, AllImplementationsMultiply) {
+  const bool has_bf16 =
+      why_not(Precision::kBfloat16, CpuFeatures()).empty() && std::getenv("ONEDNN_MAX_CPU_ISA") == nullptr;
   const std::vector<std::vector<std::int64_t>> sizes = {
       {1, 1, 1}, {1, 5, 3}, {5, 1, 3}, {3, 4, 1}, {7, 17, 9}, {2, 29, 3}, {16, 16, 16}, {33, 10, 20}, {64, 128, 31}};
   for (const auto& mnk : sizes)
@@ -54,6 +59,9 @@ TEST(Product, BothImplementationsMultiply) {
           EXPECT_EQ(run(*make_small_product(s, with_bias), s, a, b, bias), wanted);
           EXPECT_EQ(run(*make_onednn_product(s, with_bias), s, a, b, bias), wanted);
           EXPECT_EQ(run(*make_product<float>(s, with_bias), s, a, b, bias), wanted);
+          if (has_bf16) {  // which holds these numbers
+            EXPECT_EQ(run(*make_onednn_product(s, with_bias, Precision::kBfloat16), s, a, b, bias), wanted);
+          }
         }
 }
 

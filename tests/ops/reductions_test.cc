@@ -164,6 +164,17 @@ TEST(ArgMax, FindsTheFirstLargestAlongAnAxis) {
   EXPECT_EQ(run_op<std::int64_t>(along(1), {Tensor(DType::kFloat32, {0, 3})}), std::vector<std::int64_t>{});
 }
 
+TEST(ArgMin, FindsTheFirstSmallestAlongAnAxis) {
+  const auto smallest = [](std::int64_t axis) {
+    return [axis](const Inputs& in) { return ops::arg_min(in[0], axis); };
+  };
+  const Tensor x({2, 3}, {3.0f, 1.0f, 1.0f, 0.0f, 2.0f, -1.0f});
+  EXPECT_EQ(run_op<std::int64_t>(smallest(1), {x}), (std::vector<std::int64_t>{1, 2}));
+  EXPECT_EQ(run_op<std::int64_t>(smallest(0), {x}), (std::vector<std::int64_t>{1, 0, 1}));
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(run_op<std::int64_t>(smallest(0), {Tensor({3}, {1.0f, nan, 0.0f})}), (std::vector<std::int64_t>{1}));
+}
+
 TEST(Norms, GradientsAgreeWithFiniteDifferences) {
   check_gradients([](const Inputs& in) { return ops::l2_loss(in[0]); }, {{{2, 3}}});
   check_gradients([](const Inputs& in) { return ops::global_norm(in); }, {{{2, 3}}, {{4}}, {{}}});

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -25,7 +26,8 @@ const UnaryCase kUnary[] = {
     {"Neg", ops::neg},           {"Abs", ops::abs, -2, 2, {0}}, {"Square", ops::square},
     {"Sqrt", ops::sqrt, 0.1, 9}, {"Rsqrt", ops::rsqrt, 0.1, 9}, {"Reciprocal", ops::reciprocal, 0.2, 5},
     {"Exp", ops::exp, -5, 5},    {"Log", ops::log, 0.05, 9},    {"Log1p", ops::log1p, -0.9, 5},
-    {"Cos", ops::cos, -4, 4},    {"Sin", ops::sin, -4, 4},
+    {"Cos", ops::cos, -4, 4},    {"Sin", ops::sin, -4, 4},      {"Expm1", ops::expm1, -4, 4},
+    {"Tan", ops::tan, -1, 1},    {"Atan", ops::atan, -4, 4},    {"Erf", ops::erf, -3, 3},
 };
 
 TEST(Unary, GradientsAgreeWithFiniteDifferences) {
@@ -57,8 +59,16 @@ TEST(Unary, SignAndFloorAreSteps) {
   EXPECT_TRUE(std::isnan(run_op<float>([](const Inputs& in) { return ops::sign(in[0]); }, {Tensor(kNan)})[0]));
 }
 
-TEST(Unary, NoGradientPassesSignAndFloor) {
-  for (const auto function : {ops::sign, ops::floor}) {
+TEST(Unary, CeilAndRoundAreSteps) {
+  const Tensor x({8}, {-1.5f, -0.5f, 0.5f, 1.5f, 2.5f, 2.25f, -2.75f, kInf});
+  EXPECT_EQ(run_op<float>([](const Inputs& in) { return ops::ceil(in[0]); }, {x}),
+            (std::vector<float>{-1, 0, 1, 2, 3, 3, -2, kInf}));
+  EXPECT_EQ(run_op<float>([](const Inputs& in) { return ops::round(in[0]); }, {x}),
+            (std::vector<float>{-2, 0, 0, 2, 2, 2, -3, kInf}));
+}
+
+TEST(Unary, NoGradientPassesStepFunctions) {
+  for (const auto function : {ops::sign, ops::floor, ops::ceil, ops::round}) {
     const std::unique_ptr<OpRegistry> registry = make_op_registry();
     NodeGraph graph(*registry);
     const Output x = ops::placeholder(graph.handle(), DType::kFloat32, {2});
@@ -132,6 +142,28 @@ TEST(Cast, GoesBetweenAllNumbersAndBool) {
             (std::vector<float>{1, 0}));
   EXPECT_EQ(run_op<bool>(to(DType::kBool), {Tensor({2}, std::vector<bool>{true, false})}),
             (std::vector<bool>{true, false}));
+}
+
+// Through 16 bits and back: numbers that both formats have, rounding to the nearest even, overflow, tiny numbers.
+TEST(Cast, StoresHalfPrecision) {
+  const auto through = [](DType half, std::vector<float> x) {
+    const Tensor t({static_cast<std::int64_t>(x.size())}, x);
+    return run_op<float>([half](const Inputs& in) { return ops::cast(ops::cast(in[0], half), DType::kFloat32); }, {t});
+  };
+  EXPECT_EQ(through(DType::kBFloat16, {1, -2.5f, 0, 256.5f, 257, 259, 1e30f, kInf, -kInf}),
+            (std::vector<float>{1, -2.5f, 0, 256, 256, 260, std::bit_cast<float>(0x714a0000), kInf, -kInf}));
+  EXPECT_EQ(through(DType::kFloat16, {1, -2.5f, 2049, 2051, 65504, 65519, 65520, -1e30f, kInf, 0x1p-14f, 0x1p-24f,
+                                      0x1p-25f, 0x1.8p-25f, 0x1.ffcp-15f, -0x1.004p-14f}),
+            (std::vector<float>{1, -2.5f, 2048, 2052, 65504, 65504, kInf, -kInf, kInf, 0x1p-14f, 0x1p-24f, 0, 0x1p-24f,
+                                0x1p-14f, -0x1.004p-14f}));
+  for (const DType half : {DType::kBFloat16, DType::kFloat16}) {
+    EXPECT_TRUE(std::isnan(through(half, {kNan})[0]));
+    EXPECT_TRUE(std::isnan(through(half, {std::bit_cast<float>(0x7fffffff)})[0]));
+  }
+  EXPECT_EQ(
+      build_error([](const Inputs& in) { return ops::cast(in[0], DType::kBFloat16); }, {{DType::kInt32, {2}}}),
+      "INVALID_ARGUMENT: node 'Cast' (Cast): input 0 (int32 [2]) cannot be cast to bfloat16; bfloat16 and float16 "
+      "are cast to and from float32 only");
 }
 
 TEST(Cast, GradientsComeBackInTheInputsDtype) {

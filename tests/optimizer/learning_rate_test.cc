@@ -65,6 +65,39 @@ TEST_F(LearningRateTest, ExponentialDecayInSteps) {
   check(rate, [](double t) { return 0.3 * std::pow(0.7, std::floor(t / 100)); });
 }
 
+TEST_F(LearningRateTest, NaturalExponentialDecay) {
+  LearningRate rate = schedule("natural_exp_decay");
+  rate.decay_rate = 0.7;
+  check(rate, [](double t) { return 0.3 * std::exp(-0.7 * t / 100); });
+}
+
+TEST_F(LearningRateTest, InverseTimeDecay) {
+  LearningRate rate = schedule("inverse_time_decay");
+  rate.decay_rate = 0.7;
+  check(rate, [](double t) { return 0.3 / (1 + 0.7 * t / 100); });
+}
+
+TEST_F(LearningRateTest, InverseTimeDecayInSteps) {
+  LearningRate rate = schedule("inverse_time_decay");
+  rate.decay_rate = 0.7;
+  rate.staircase = true;
+  check(rate, [](double t) { return 0.3 / (1 + 0.7 * std::floor(t / 100)); });
+}
+
+TEST_F(LearningRateTest, AConstantWarmsUp) {
+  LearningRate rate = schedule("constant");
+  rate.warmup_steps = 100;
+  check(rate, [](double t) { return 0.3 * std::min(1.0, (t + 1) / 100); });
+}
+
+TEST_F(LearningRateTest, AScheduleWarmsUp) {
+  LearningRate rate = schedule("cosine_decay");
+  rate.warmup_steps = 10;
+  check(rate, [](double t) {
+    return 0.3 * 0.5 * (1 + std::cos(std::numbers::pi * std::min(t, 100.0) / 100)) * std::min(1.0, (t + 1) / 10);
+  });
+}
+
 TEST_F(LearningRateTest, PiecewiseConstant) {
   LearningRate rate = schedule("piecewise_constant");
   rate.boundaries = {10, 100, 200};

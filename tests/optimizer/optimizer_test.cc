@@ -206,8 +206,10 @@ TEST_F(OptimizerTest, WrongUseIsNamed) {
   const Output loss = ops::reduce_sum(v);
   EXPECT_EQ(error_of([&] { minimize(g, loss, section("adamm")); }),
             "INVALID_ARGUMENT: optimizer.name: there is no optimizer 'adamm'; did you mean 'adam'?");
-  EXPECT_EQ(error_of([&] { minimize(g, loss, section("newton")); }),
-            "INVALID_ARGUMENT: optimizer.name: there is no optimizer 'newton'; use sgd, momentum or adam");
+  EXPECT_EQ(
+      error_of([&] { minimize(g, loss, section("newton")); }),
+      "INVALID_ARGUMENT: optimizer.name: there is no optimizer 'newton'; use one of sgd, momentum, adagrad, rmsprop, "
+      "adam, adamw, ftrl");
   const Output w = ops::variable(g, "w", Tensor(1.0));
   EXPECT_EQ(
       error_of([&] { minimize(g, loss + ops::cast(w, DType::kFloat32), section("sgd")); }),

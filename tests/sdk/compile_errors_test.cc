@@ -45,7 +45,8 @@ TEST_P(CompileErrors, NameTheMistake) {
 
 INSTANTIATE_TEST_SUITE_P(Sources, CompileErrors,
                          testing::Values("good_hook", "misspelt_signature", "const_callback", "bad_name", "no_kind",
-                                         "option_type", "range_of_text", "choices_of_number"),
+                                         "option_type", "range_of_text", "choices_of_number", "default_out_of_range",
+                                         "default_no_choice"),
                          [](const auto& source) { return source.param; });
 
 }  // namespace

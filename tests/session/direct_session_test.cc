@@ -107,6 +107,22 @@ TEST_F(SessionTest, ReportsUninitializedVariablesByName) {
   EXPECT_EQ(r[0].text(0), "b");
 }
 
+// An input's thread, an evaluation beside the training: they must not take the processors of the hooked run.
+TEST_F(SessionTest, OnlyARunWithTheFullTeamHasMoreThanOneThread) {
+  const Output x = ops::constant(g, Tensor(1.0f));
+  SessionOptions options;
+  options.threads = 2;
+  open(options);
+  FetchSet fetches(std::vector<FetchRef>{x});
+  RunRequest request;
+  request.fetches = &fetches;
+  session().run(request);
+  EXPECT_EQ(session().plan_of(fetches)->key.threads, 1);
+  request.full_team = true;
+  session().run(request);
+  EXPECT_EQ(session().plan_of(fetches)->key.threads, 2);
+}
+
 TEST_F(SessionTest, RandomNumbersDependOnSeedNameAndStepOnly) {
   const Output step = ops::create_global_step(g);
   const Output x = ops::random_uniform(g, {5}, 0, 1, DType::kFloat32, "x");

@@ -35,7 +35,8 @@ LinkedRun::LinkedRun(const std::string& manifest, const std::vector<const belay_
   for (const belay_module* module : modules) registry_.add_linked(module);
   resolve(manifest);
   const auto threads = static_cast<int>(manifest_.run.threads);
-  environment_.session = {threads == 0 ? available_threads() : threads, manifest_.run.seed, make_queue, &clock_};
+  environment_.session = {threads == 0 ? available_threads() : threads, manifest_.run.seed, make_queue, &clock_,
+                          manifest_.session.precision};
   services_.add("graph", graph_api());
   services_.add("session", session_api());
   services_.add("coordinator", coordinator_api());

@@ -47,6 +47,7 @@ TEST(ValidateBadPlugins, EachFailsInTheWordsOfItsFault) {
       {"long_table", ""},
       {"minimal", ""},
       {"misbehaving", ""},
+      {"misbehaving_op", ""},
       {"missing_dep",
        "load.opens: missing_dep: 'P/missing_dep.so' needs what cannot be loaded: libbelay_test_absent.so (wanted by "
        "P/missing_dep.so)"},
@@ -84,7 +85,7 @@ TEST(ValidateBadPlugins, EachFailsInTheWordsOfItsFault) {
        "be [a-z][a-z0-9_-]{0,62}"},
       {"note_with_unknown_kind",
        "load.file: no_note: 'P/note_with_unknown_kind.so' has a corrupt note: \"plugins.0.kind\" is \"hooks\", must be "
-       "one of: hook, saver, init_fn, model, input"},
+       "one of: hook, saver, init_fn, model, input, op"},
       {"note_without_abi", "load.file: no_note: 'P/note_without_abi.so' has a corrupt note: \"abi\" is missing"},
       {"note_without_plugins",
        "load.file: no_note: 'P/note_without_plugins.so' has a corrupt note: \"plugins\" is empty"},
@@ -93,6 +94,9 @@ TEST(ValidateBadPlugins, EachFailsInTheWordsOfItsFault) {
       {"null_plugin", "load.opens: bad_module: 'P/null_plugin.so' has a bad belay_module_v0: plugins[0] is null"},
       {"null_plugins", "load.opens: bad_module: 'P/null_plugins.so' has a bad belay_module_v0: plugins is null"},
       {"null_table", "load.opens: bad_module: 'P/null_table.so' has a bad belay_module_v0: plugins[0].table is null"},
+      {"op_without_run",
+       "load.opens: bad_module: 'P/op_without_run.so' has a bad belay_module_v0: the table of op \"minimal\" "
+       "(struct_size 72) lacks the mandatory slot run"},
       {"other_kind",
        "load.opens: stale: 'P/other_kind.so' has a note that is not its module's: the note's plugin 0 is the hook "
        "\"minimal\", the module's is \"minimal\" of kind 2"},
@@ -139,7 +143,8 @@ TEST(ValidateBadPlugins, EachFailsInTheWordsOfItsFault) {
     const std::string name = entry.path().stem();
     const std::string failure = first_failure(name);
     const auto it = expected.find(name);
-    // Nothing is expected of what is no fault of the library's: minimal, long_table, misbehaving without a fault.
+    // Nothing is expected of what is no fault of the library's: minimal, long_table, misbehaving and
+    // misbehaving_op without a fault.
     if (it == expected.end())
       untold.insert(name + " | " + failure);
     else
@@ -147,6 +152,14 @@ TEST(ValidateBadPlugins, EachFailsInTheWordsOfItsFault) {
           << name << ": " << failure;
   }
   EXPECT_EQ(untold, std::set<std::string>{});
+}
+
+TEST(ValidateBadPlugins, AnInitializerThatHangsIsEnded) {
+  std::string failure;
+  validate(BELAY_UNUSUAL_PLUGIN_DIR "/deadlock.so", {.seconds = 3}, [&](const CheckResult& r) {
+    if (r.verdict == Verdict::kFailed && failure.empty()) failure = r.check + ": " + r.text;
+  });
+  EXPECT_EQ(failure, "load.opens: did not end within 3 s");
 }
 
 TEST(ValidateBadPlugins, OptionsThatAConstructorRefusesAreTold) {

@@ -171,6 +171,7 @@ typedef struct belay_file belay_file; /* an open file in one */
 typedef struct belay_tensors belay_tensors;
 typedef struct belay_checkpoint belay_checkpoint;
 typedef struct belay_state belay_state;
+typedef struct belay_op_outputs belay_op_outputs;
 
 /* The first table that an instance gets. service gives the table of a name below, or null where the host has none; the
  * pointer is valid as long as the instance. [any] */
@@ -261,6 +262,14 @@ typedef struct belay_graph_api {
    * on xs[i]. */
   int32_t (*gradients)(belay_graph* graph, const belay_output* ys, uint64_t n_ys, const belay_output* grad_ys,
                        const belay_output* xs, uint64_t n_xs, belay_output* gradients, belay_status* status);
+  /* Bodies: what nodes such as "Cond" and "While" run, named by their attributes. Nodes added between begin and end belong
+   * to the body; its arguments are its nodes "BodyInput", in the order of their making. An outer output that a node of the
+   * body uses is captured: it becomes an input of the node that runs the body, behind the arguments. name is a scope's.
+   * end gives the body its outputs and tells its full name, valid until this thread's next call; with n 0, or where it
+   * fails, the body is closed and of no use. Bodies may stand in bodies. */
+  int32_t (*begin_body)(belay_graph* graph, belay_str name, belay_status* status);
+  int32_t (*end_body)(belay_graph* graph, const belay_output* outputs, uint64_t n, belay_str* name,
+                      belay_status* status);
 } belay_graph_api;
 
 #define BELAY_TRACE_NONE 0
@@ -386,6 +395,8 @@ typedef struct belay_input_service {
                     belay_status* status);
   /* Sets an element of a string tensor; the bytes are copied. [input] */
   int32_t (*set_string)(belay_batch* batch, uint32_t slot, uint64_t element, belay_str bytes, belay_status* status);
+  /* The values of an integer slot are in [0, classes): what a model is told in belay_model_args. [main] */
+  int32_t (*set_classes)(belay_input_spec* spec, uint32_t slot, int64_t classes, belay_status* status);
 } belay_input_service;
 
 /* "files": files inside a directory that the host has opened. Names have no '/'. All [session]. */
@@ -457,6 +468,20 @@ typedef struct belay_state_service {
   int32_t (*get)(belay_state* state, belay_str key, belay_value* value, belay_status* status);
 } belay_state_service;
 
+/* "op": what an operation's infer gives back, and the host's threads for its run. */
+typedef struct belay_op_service {
+  uint32_t struct_size;
+  uint32_t reserved;
+  /* In infer: the next output. Rank -1 and dimensions of -1 are unknown, which is allowed as long as an input's are. No
+   * strings. [any] */
+  int32_t (*output)(belay_op_outputs* outputs, int32_t dtype, int32_t rank, const int64_t* dims, belay_status* status);
+  /* In run: body(arg, begin, end) for disjoint parts that make up [0, n), on up to `threads` threads at once, no part
+   * smaller than `grain` where n allows; returns when all have. The parts depend on n, grain and threads alone, so that
+   * results are the same bits in every run. body cannot fail. [any] */
+  int32_t (*parallel)(int32_t threads, int64_t n, int64_t grain, void (*body)(void* arg, int64_t begin, int64_t end),
+                      void* arg, belay_status* status);
+} belay_op_service;
+
 /* ---- plugins -------------------------------------------------------------------------------------------------------- */
 
 #define BELAY_KIND_HOOK 1
@@ -466,7 +491,7 @@ typedef struct belay_state_service {
 #define BELAY_KIND_INPUT 5
 #define BELAY_KIND_CLUSTER 6  /* reserved */
 #define BELAY_KIND_EXPORTER 7 /* reserved */
-#define BELAY_KIND_OP 8       /* reserved */
+#define BELAY_KIND_OP 8
 
 /* The first two slots of every kind's table. Options are those that the manifest gives, nested tables flattened
  * ("layers.0.units"); the host has checked them against the note. The defaults are the plugin's own. */
@@ -528,6 +553,9 @@ typedef struct belay_model_args {
   const belay_named_output* labels; /* none in BELAY_MODE_PREDICT */
   uint64_t n_labels;
   belay_model_spec* spec;
+  /* Of each feature and label: its values are in [0, classes); 0: the input did not say. */
+  const int64_t* feature_classes;
+  const int64_t* label_classes;
 } belay_model_args;
 
 /* Builds a graph once per mode; the host adds the train operation from [optimizer] unless the model sets one. build is
@@ -556,6 +584,77 @@ typedef struct belay_input_api {
   int32_t (*seek)(void* self, belay_position position, belay_status* status);
   int32_t (*size)(void* self, int64_t* examples, belay_status* status);
 } belay_input_api;
+
+/* A node as its operation sees it: attributes that were given, checked against the note's options; inputs with data null.
+ * While the graph is built, an input's rank and dimensions may be -1: unknown. */
+typedef struct belay_op_node {
+  belay_str name;
+  const belay_named_value* attrs;
+  uint64_t n_attrs;
+  const belay_tensor* inputs;
+  uint64_t n_inputs;
+} belay_op_node;
+
+#define BELAY_OP_ELEMENTWISE 1 /* output 0 has the broadcast shape of the inputs, its elements come one from one */
+#define BELAY_OP_RANDOM 2      /* draws random numbers from seed and counter: never merged or folded */
+typedef struct belay_op_traits {
+  int32_t n_inputs; /* -1: any number, infer says which */
+  uint32_t flags;
+  uint32_t in_place; /* bit i: output 0 may lie in the memory of input i, where that has the same size */
+  uint32_t reserved;
+} belay_op_traits;
+
+typedef struct belay_op_kernel_args {
+  const belay_op_node* node;   /* every dimension known */
+  const belay_tensor* outputs; /* what infer gave for these inputs; data null */
+  uint64_t n_outputs;
+  int32_t threads; /* to use at most; always the same for a kernel */
+  int32_t reserved;
+  uint64_t seed; /* of this node, from the run's seed and the node's name */
+} belay_op_kernel_args;
+
+/* Elements of one run. Dtypes, ranks and dims are those that the kernel was made for. */
+typedef struct belay_op_run {
+  const belay_tensor* inputs;
+  uint64_t n_inputs;
+  const belay_tensor* outputs; /* to fill, every element; what was there before is of no meaning */
+  uint64_t n_outputs;
+  uint64_t counter; /* the global step, 0 where the graph has none */
+} belay_op_run;
+
+typedef struct belay_op_gradient_args {
+  const belay_op_node* node;
+  belay_graph* graph;
+  const belay_output* inputs; /* as many as the node's */
+  const belay_output* outputs;
+  uint64_t n_outputs;
+  const belay_output* output_gradients; /* per output; its graph is 0 where none arrives */
+  const int32_t* wanted;                /* per input; 0: nobody needs its gradient */
+  belay_output* input_gradients;        /* per input, to fill; graph 0, as it is before: none */
+} belay_op_gradient_args;
+
+/* An operation for graphs. In a graph its name is the plugin's in title case: plugin "leaky_swish" is operation
+ * "LeakySwish". The note's options are the attributes of a node; create gets none. One instance serves all nodes.
+ *   traits          what the host must know of every node. Absent: one input, no flags. [main]
+ *   infer           dtypes and shapes of the outputs from those of the inputs; fails where they do not fit. Called when a
+ *                   node is added, and again with every dimension known, before a kernel is made. [any]
+ *   make_kernel     prepares one node for these shapes; may be slow and allocate. Gives a kernel that is not null. [any]
+ *   run             fills the outputs; allocates nothing. A kernel belongs to one run at a time. A step in which it fails
+ *                   changes no variable. [any]
+ *   destroy_kernel  [any]
+ *   gradient        adds nodes that compute the gradients of the inputs. Absent: no gradient passes through. [main]
+ * infer, make_kernel, run and destroy_kernel are mandatory. Calls of several nodes may come at the same time. */
+typedef struct belay_op_api {
+  uint32_t struct_size;
+  uint32_t reserved;
+  BELAY_INSTANCE_SLOTS;
+  int32_t (*traits)(void* self, belay_op_traits* traits, belay_status* status);
+  int32_t (*infer)(void* self, const belay_op_node* node, belay_op_outputs* outputs, belay_status* status);
+  int32_t (*make_kernel)(void* self, const belay_op_kernel_args* args, void** kernel, belay_status* status);
+  int32_t (*run)(void* self, void* kernel, const belay_op_run* run, belay_status* status);
+  void (*destroy_kernel)(void* self, void* kernel);
+  int32_t (*gradient)(void* self, const belay_op_gradient_args* args, belay_status* status);
+} belay_op_api;
 
 /* ---- the module ----------------------------------------------------------------------------------------------------- */
 

@@ -108,6 +108,9 @@ inline constexpr const char* kTrainOp = "train_op";
 // order. A trainable variable that the loss does not depend on is in neither.
 inline constexpr const char* kGradients = "gradients";
 inline constexpr const char* kGradientVariables = "gradient_variables";
+// Operations that a training step runs beside the optimizer's: a batch norm's moving averages. The host's train
+// operation includes them; a model that gives its own includes them itself.
+inline constexpr const char* kUpdateOps = "update_ops";
 inline constexpr const char* kQueueRunners = "queue_runners";
 }  // namespace collections
 
@@ -253,6 +256,36 @@ class Graph {
     const belay_graph_api* api_;
     belay_graph* graph_;
   };
+  // Nodes made while it lives are a body: a named part of the graph that a node such as Cond runs (ops/control_flow.h).
+  class Body {
+   public:
+    Body(const Graph& g, std::string_view name) : api_(g.api_), graph_(g.self_) {
+      detail::Status status;
+      status.check(api_->begin_body(graph_, detail::str(name), status));
+    }
+    ~Body() {
+      detail::Status status;
+      if (!ended_) api_->end_body(graph_, nullptr, 0, nullptr, status);
+    }
+    Body(const Body&) = delete;
+    Body& operator=(const Body&) = delete;
+    // What the body gives; at least one. Returns its full name, for the node that runs it.
+    std::string end(const std::vector<Output>& outputs) {
+      if (outputs.empty()) fail(Code::kInvalidArgument, "a body of a cond or while loop must give at least one output");
+      const std::vector<belay_output> raw = raws(outputs);
+      belay_str name{};
+      detail::Status status;
+      ended_ = true;
+      status.check(api_->end_body(graph_, raw.data(), raw.size(), &name, status));
+      return std::string(detail::view(name));
+    }
+
+   private:
+    const belay_graph_api* api_;
+    belay_graph* graph_;
+    bool ended_ = false;
+  };
+  [[nodiscard]] Body body(std::string_view name) const { return Body(*this, name); }
   [[nodiscard]] Scope scope(std::string_view name) const { return Scope(*this, name); }
   [[nodiscard]] ControlScope after(const std::vector<Output>& outputs) const { return ControlScope(*this, outputs); }
 

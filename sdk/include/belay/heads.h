@@ -38,6 +38,52 @@ inline Output feature_matrix(const ModelContext& model) {
   return parts.size() == 1 ? parts[0] : ops::concat(parts, 1, "features");
 }
 
+// The input's one feature as float32 images [examples, height, width, channels]: `image` is what one example is,
+// height, width and, unless it is 1, channels; empty: as the feature's own dimensions say.
+inline Output image_feature(const ModelContext& model, const Dims& image) {
+  const Output raw = model.feature();
+  if (raw.dtype() == DType::kString)
+    fail(Code::kInvalidArgument, "the feature " + raw.text() + " is text, not an image");
+  const Output x = raw.dtype() == DType::kFloat32 ? raw : ops::cast(raw, DType::kFloat32);
+  Dims dims = image;
+  if (dims.empty() && x.rank() > 1) {
+    const Dims all = x.dims();
+    dims.assign(all.begin() + 1, all.end());
+  }
+  if (dims.size() == 2) dims.push_back(1);
+  std::int64_t elements = 1, given = 1;
+  for (const std::int64_t d : dims) elements = d < 0 || elements < 0 ? -1 : elements * d;
+  for (std::int32_t i = 1; i < x.rank(); ++i) given = x.dim(i) < 0 || given < 0 ? -1 : given * x.dim(i);
+  if (dims.size() != 3 || elements < 1)
+    fail(Code::kInvalidArgument, "the feature " + raw.text() +
+                                     " is no image of known size; set image = [height, width] or [height, width, "
+                                     "channels]");
+  if (given >= 0 && given != elements)
+    fail(Code::kInvalidArgument, "image = " + dims_text(image) + " has " + std::to_string(elements) +
+                                     " elements, an example of the feature " + raw.text() + " has " +
+                                     std::to_string(given));
+  return ops::reshape(x, {x.dim(0), dims[0], dims[1], dims[2]}, "image");
+}
+
+// The only feature as ids of a language model.
+struct Sequences {
+  Output ids;  // int32 or int64 [batch, time]
+  std::int64_t vocabulary;
+  std::int64_t time;
+};
+// `vocabulary`: how many ids there are; 0: as many as the input declares.
+inline Sequences sequence_feature(const ModelContext& model, std::int64_t vocabulary) {
+  const Output ids = model.feature();
+  if (vocabulary == 0) vocabulary = model.feature_classes();
+  if (ids.rank() != 2 || ids.dim(1) < 1 || (ids.dtype() != DType::kInt32 && ids.dtype() != DType::kInt64))
+    fail(Code::kInvalidArgument,
+         "the feature " + ids.text() + " must be ids, int32 or int64 [batch, time] with a known time");
+  if (vocabulary < 1)
+    fail(Code::kInvalidArgument,
+         "the input does not say how many ids there are for " + ids.text() + "; set vocabulary to their number");
+  return {ids, vocabulary, ids.dim(1)};
+}
+
 // "classification" where the label is an integer, "regression" where it is a floating-point number, unless `task` says
 // which. Without labels (mode kPredict) the task must be given.
 inline std::string head_task(const ModelContext& model, std::string_view task) {
@@ -97,7 +143,8 @@ inline void regression_head(ModelContext& model, const Output& y) {
 
 }  // namespace detail
 
-// Loss, predictions and metrics from the last layer's output [examples, units].
+// Loss, predictions and metrics from the last layer's output [examples, units], or [batch, time, classes] where the
+// label is [batch, time]: the loss is the mean over all places then.
 //   classification: softmax cross entropy; predictions "probabilities" and "class"; metric "accuracy"
 //   regression: mean squared error; prediction "value"; metrics "mean_absolute_error" and, evaluating, "r2"
 inline void add_head(ModelContext& model, const Output& last, std::string_view task) {

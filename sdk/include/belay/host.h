@@ -34,6 +34,7 @@ struct Services {
   belay_checkpoint_api checkpoint;
   belay_events_api events;
   belay_state_service state;
+  belay_op_service op;
 };
 
 }  // namespace detail
@@ -56,6 +57,7 @@ class Host {
     s_.checkpoint = adopt(static_cast<const belay_checkpoint_api*>(service("checkpoint")));
     s_.events = adopt(static_cast<const belay_events_api*>(service("events")));
     s_.state = adopt(static_cast<const belay_state_service*>(service("state")));
+    s_.op = adopt(static_cast<const belay_op_service*>(service("op")));
   }
   Host(const Host&) = delete;
   Host& operator=(const Host&) = delete;
@@ -89,6 +91,17 @@ class Host {
 namespace detail {
 // Set by the create thunk while a plugin's constructor runs, so that host() works there too.
 inline thread_local Host* host_under_construction __attribute__((visibility("hidden"))) = nullptr;
+
+class ConstructionScope {
+ public:
+  explicit ConstructionScope(Host* host) noexcept : before_(host_under_construction) { host_under_construction = host; }
+  ~ConstructionScope() { host_under_construction = before_; }
+  ConstructionScope(const ConstructionScope&) = delete;
+  ConstructionScope& operator=(const ConstructionScope&) = delete;
+
+ private:
+  Host* before_;
+};
 }  // namespace detail
 
 // The base of every plugin class.

@@ -2,9 +2,10 @@
 //
 //   spec -> open -> (seek | next)*
 //
-// spec declares names, dtypes and partial shapes before the model is built. next fills one batch in memory that the host
-// gives (the first on the main thread, then on a feeding thread) and says where the input stands after it; seek goes back
-// there, so that a resumed run sees the same batches as one that never stopped. Seed, shard and position decide a batch.
+// spec declares names, dtypes and partial shapes before the model is built. next fills one batch in memory that the
+// host gives (the first on the main thread, then on a feeding thread) and says where the input stands after it; seek
+// goes back there, so that a resumed run sees the same batches as one that never stopped. Seed, shard and position
+// decide a batch.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +33,12 @@ class InputSpec {
   }
   std::uint32_t label(std::string_view name, DType dtype, const Dims& dims) {
     return declare(BELAY_LABEL, name, dtype, dims);
+  }
+  // The values of an integer slot are in [0, classes): the size of a vocabulary, the number of classes. A model reads
+  // it as ModelContext::feature_classes or label_classes.
+  void set_classes(std::uint32_t slot, std::int64_t classes) {
+    detail::Status status;
+    status.check(api_->set_classes(self_, slot, classes, status));
   }
 
  private:

@@ -16,14 +16,16 @@ enum class Mode : std::int32_t { kTrain = BELAY_MODE_TRAIN, kEval = BELAY_MODE_E
 struct NamedOutput {
   std::string name;
   Output output;
+  std::int64_t classes = 0;  // of a feature or label: its values are in [0, classes); 0: the input did not say
 };
 
 class ModelContext {
  public:
   ModelContext(const detail::Services* services, const belay_model_args& args)
       : s_(services), spec_(args.spec), mode_(static_cast<Mode>(args.mode)), graph_(&services->graph, args.graph) {
-    for (std::uint64_t i = 0; i < args.n_features; ++i) features_.push_back(named(args.features[i]));
-    for (std::uint64_t i = 0; i < args.n_labels; ++i) labels_.push_back(named(args.labels[i]));
+    for (std::uint64_t i = 0; i < args.n_features; ++i)
+      features_.push_back(named(args.features[i], args.feature_classes, i));
+    for (std::uint64_t i = 0; i < args.n_labels; ++i) labels_.push_back(named(args.labels[i], args.label_classes, i));
   }
 
   Mode mode() const noexcept { return mode_; }
@@ -32,8 +34,12 @@ class ModelContext {
   const std::vector<NamedOutput>& features() const noexcept { return features_; }
   const std::vector<NamedOutput>& labels() const noexcept { return labels_; }
   // By name; without a name the only one. An error lists what there is.
-  Output feature(std::string_view name = {}) const { return pick(features_, "feature", name); }
-  Output label(std::string_view name = {}) const { return pick(labels_, "label", name); }
+  Output feature(std::string_view name = {}) const { return pick(features_, "feature", name).output; }
+  Output label(std::string_view name = {}) const { return pick(labels_, "label", name).output; }
+  // The values of that feature or label are in [0, n), as its input says: a vocabulary's size, a number of classes. 0
+  // where it does not say.
+  std::int64_t feature_classes(std::string_view name = {}) const { return pick(features_, "feature", name).classes; }
+  std::int64_t label_classes(std::string_view name = {}) const { return pick(labels_, "label", name).classes; }
 
   // The scalar to minimize; mandatory unless the mode is kPredict.
   void loss(const Output& o) { set(BELAY_ROLE_LOSS, "loss", o); }
@@ -50,16 +56,16 @@ class ModelContext {
   void export_output(std::string_view name, const Output& o) { set(BELAY_ROLE_EXPORT, name, o); }
 
  private:
-  NamedOutput named(const belay_named_output& n) const {
-    return {std::string(detail::view(n.name)), graph_.output(n.output)};
+  NamedOutput named(const belay_named_output& n, const std::int64_t* classes, std::uint64_t i) const {
+    return {std::string(detail::view(n.name)), graph_.output(n.output), classes == nullptr ? 0 : classes[i]};
   }
-  Output pick(const std::vector<NamedOutput>& from, const char* what, std::string_view name) const {
+  const NamedOutput& pick(const std::vector<NamedOutput>& from, const char* what, std::string_view name) const {
     std::string all;
     for (const NamedOutput& n : from) {
-      if (n.name == name) return n.output;
+      if (n.name == name) return n;
       all += (all.empty() ? "" : ", ") + n.name;
     }
-    if (name.empty() && from.size() == 1) return from[0].output;
+    if (name.empty() && from.size() == 1) return from[0];
     if (name.empty())
       fail(Code::kInvalidArgument, std::string("the model expects one ") + what + ", the input has " +
                                        std::to_string(from.size()) + (all.empty() ? "" : ": " + all));

@@ -2,7 +2,7 @@
 //
 //   BELAY_MODULE("1.0.0", LossCeiling)            // version, then every plugin class of the library
 //
-// A plugin class derives from Hook, Saver, InitFn, Model or Input, has a `static constexpr auto about`, usually a struct
+// A plugin class derives from Hook, Saver, InitFn, Model, Input or Op, has a `static constexpr auto about`, usually a struct
 // Options, and a constructor that takes `const Options&` or nothing. It throws where it must; nothing crosses the boundary
 // but the code and the text.
 //
@@ -14,11 +14,13 @@
 #include <utility>
 
 #include "belay/detail/note.h"
+#include "belay/detail/op_thunks.h"
 #include "belay/detail/tables.h"
 #include "belay/hook.h"
 #include "belay/init_fn.h"
 #include "belay/input.h"
 #include "belay/model.h"
+#include "belay/op.h"
 #include "belay/saver.h"
 
 namespace belay {
@@ -55,6 +57,7 @@ using SaverHandle = Handle<belay_saver_api>;
 using InitFnHandle = Handle<belay_init_fn_api>;
 using ModelHandle = Handle<belay_model_api>;
 using InputHandle = Handle<belay_input_api>;
+using OpHandle = Handle<belay_op_api>;
 
 namespace detail {
 
@@ -75,6 +78,7 @@ constexpr int kind_of() {
   if constexpr (std::is_base_of_v<InitFn, T>) return BELAY_KIND_INIT_FN;
   if constexpr (std::is_base_of_v<Model, T>) return BELAY_KIND_MODEL;
   if constexpr (std::is_base_of_v<Input, T>) return BELAY_KIND_INPUT;
+  if constexpr (std::is_base_of_v<Op, T>) return BELAY_KIND_OP;
   return 0;
 }
 constexpr std::string_view kind_name(int kind) {
@@ -84,6 +88,7 @@ constexpr std::string_view kind_name(int kind) {
     case BELAY_KIND_INIT_FN: return "init_fn";
     case BELAY_KIND_MODEL: return "model";
     case BELAY_KIND_INPUT: return "input";
+    case BELAY_KIND_OP: return "op";
     default: return "";
   }
 }
@@ -99,11 +104,7 @@ struct Thunks {
                              std::uint64_t n, void** self, belay_status* status) noexcept {
     return guard(status, [&] {
       auto made = std::make_unique<I>(api, host);
-      struct Constructing {
-        Host* before;
-        explicit Constructing(Host* h) : before(std::exchange(host_under_construction, h)) {}
-        ~Constructing() { host_under_construction = before; }
-      } constructing(&made->host);
+      const ConstructionScope constructing(&made->host);
       using Options = typename OptionsOf<T>::type;
       if constexpr (std::is_constructible_v<T, const Options&>) {
         const Options options =
@@ -289,6 +290,8 @@ BELAY_CALLBACK(Hook, on_error, void, , const Error&)
 BELAY_CALLBACK(Hook, save_state, void, const, StateWriter&)
 BELAY_CALLBACK(Hook, load_state, void, , const StateReader&)
 BELAY_CALLBACK(Input, size, std::int64_t, const, )
+BELAY_CALLBACK(Op, prepare, void, , const OpSetup&)
+BELAY_CALLBACK(Op, gradient, void, const, OpGradient&)
 #undef BELAY_CALLBACK
 
 template <class T>
@@ -311,10 +314,27 @@ constexpr belay_hook_api hook_table() {
 }
 
 template <class T>
+constexpr belay_op_api op_table() {
+  using H = OpThunks<T>;
+  static_assert(overrides_Op_prepare<T>::value || true);  // instantiated for its check of the signature
+  belay_op_api t{};
+  t.struct_size = sizeof(t);
+  t.create = H::create;
+  t.destroy = H::destroy;
+  t.traits = H::traits;
+  t.infer = H::infer;
+  t.make_kernel = H::make_kernel;
+  t.run = H::run;
+  t.destroy_kernel = H::destroy_kernel;
+  if constexpr (overrides_Op_gradient<T>::value) t.gradient = H::gradient;
+  return t;
+}
+
+template <class T>
 constexpr auto make_table() {
   using H = Thunks<T>;
   constexpr int kind = kind_of<T>();
-  static_assert(kind != 0, "belay: a plugin class derives from Hook, Saver, InitFn, Model or Input");
+  static_assert(kind != 0, "belay: a plugin class derives from Hook, Saver, InitFn, Model, Input or Op");
   static_assert(is_plugin_name(T::about.name), "belay: a plugin's name is [a-z][a-z0-9_-]{0,62}");
   if constexpr (kind == BELAY_KIND_HOOK) {
     belay_hook_api t = hook_table<T>();
@@ -326,6 +346,8 @@ constexpr auto make_table() {
     return belay_init_fn_api{sizeof(belay_init_fn_api), 0, H::create, H::destroy, H::run};
   } else if constexpr (kind == BELAY_KIND_MODEL) {
     return belay_model_api{sizeof(belay_model_api), 0, H::create, H::destroy, H::build};
+  } else if constexpr (kind == BELAY_KIND_OP) {
+    return op_table<T>();
   } else {
     return belay_input_api{sizeof(belay_input_api), 0,        H::create,
                            H::destroy,              H::spec,  H::open,

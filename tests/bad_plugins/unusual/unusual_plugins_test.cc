@@ -2,10 +2,14 @@
 #include <elf.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 
 #include "belay/testing/error_of.h"
 #include "runtime/loader/dependencies.h"
@@ -147,6 +151,24 @@ TEST_F(UnusualPlugins, WithoutExceptionsTheHostsFailuresAreCodes) {
 
 TEST_F(UnusualPlugins, WithoutUnwindTablesTheHostsFailuresAreCodes) {
   EXPECT_EQ(says("no_unwind_tables"), "DATA_LOSS: record 5 is damaged");
+}
+
+TEST_F(UnusualPlugins, AnInitializerThatWaitsForAThreadThatLoadsALibraryIsTold) {
+  // It hangs for ever. Once that is told, the child ends itself, as a user would by Ctrl-C.
+  const auto load_and_end = [] {
+    std::thread([] {
+      struct stat told {};
+      while (::fstat(STDERR_FILENO, &told) == 0 && told.st_size == 0)
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      ::raise(SIGTERM);
+    }).detach();
+    FilePolicy policy;
+    const CpuFeatures cpu;
+    Loader(policy, cpu, "", std::chrono::milliseconds(50)).load(kPlugins + "/deadlock.so");
+  };
+  EXPECT_EXIT(load_and_end(), ::testing::KilledBySignal(SIGTERM),
+              "^warning: plugin '.*/deadlock.so' is still being loaded after 0 s\n"
+              "  help: initializers of global objects must not wait for a thread; SIGQUIT shows where it is\n$");
 }
 
 TEST_F(UnusualPlugins, WithoutSectionHeadersOneLoads) {

@@ -1,4 +1,4 @@
-// expect: belay: a plugin class derives from Hook, Saver, InitFn, Model or Input
+// expect: belay: a plugin class derives from Hook, Saver, InitFn, Model, Input or Op
 #include <belay/plugin.h>
 
 namespace {

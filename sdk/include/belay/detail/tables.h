@@ -20,7 +20,7 @@ namespace detail {
   X(graph, serial) X(graph, finalized) X(graph, add_node) X(graph, find) X(graph, node_info) X(graph, output_info)     \
   X(graph, input) X(graph, attr) X(graph, will_fetch) X(graph, enter_scope) X(graph, leave_scope)                      \
   X(graph, enter_control) X(graph, leave_control) X(graph, collect) X(graph, collection_size) X(graph, collection_item) \
-  X(graph, gradients)
+  X(graph, gradients) X(graph, begin_body) X(graph, end_body)
 #define BELAY_SLOTS_session(X)                                                                                    \
   X(session, run) X(session, result_tensor) X(session, result_release) X(session, graph) X(session, variable_count) \
   X(session, variable_info) X(session, assign) X(session, coordinator) X(session, run_session)                      \
@@ -29,7 +29,7 @@ namespace detail {
 #define BELAY_SLOTS_coordinator(X)                                                                       \
   X(coordinator, should_stop) X(coordinator, request_stop) X(coordinator, wait_for_stop) X(coordinator, register_thread)
 #define BELAY_SLOTS_model(X) X(model, set)
-#define BELAY_SLOTS_input(X) X(input, declare) X(input, tensor) X(input, set_string)
+#define BELAY_SLOTS_input(X) X(input, declare) X(input, tensor) X(input, set_string) X(input, set_classes)
 #define BELAY_SLOTS_files(X) \
   X(files, create) X(files, open) X(files, write) X(files, size) X(files, read_at) X(files, close)
 #define BELAY_SLOTS_saver(X) X(saver, count) X(saver, get) X(saver, found)
@@ -38,6 +38,7 @@ namespace detail {
   X(checkpoint, read) X(checkpoint, close)
 #define BELAY_SLOTS_events(X) X(events, scalar) X(events, summary) X(events, session_log) X(events, flush)
 #define BELAY_SLOTS_state(X) X(state, put) X(state, get)
+#define BELAY_SLOTS_op(X) X(op, output) X(op, parallel)
 
 #define BELAY_SLOTS_hook(X)                                                                                     \
   X(hook, create) X(hook, destroy) X(hook, begin) X(hook, after_create_session) X(hook, before_run) X(hook, after_run) \
@@ -49,13 +50,16 @@ namespace detail {
 #define BELAY_SLOTS_input_plugin(X)                                                                                  \
   X(input_plugin, create) X(input_plugin, destroy) X(input_plugin, spec) X(input_plugin, open) X(input_plugin, next) \
   X(input_plugin, seek) X(input_plugin, size)
+#define BELAY_SLOTS_op_plugin(X)                                                                                        \
+  X(op_plugin, create) X(op_plugin, destroy) X(op_plugin, traits) X(op_plugin, infer) X(op_plugin, make_kernel)         \
+  X(op_plugin, run) X(op_plugin, destroy_kernel) X(op_plugin, gradient)
 
 #define BELAY_EACH_TABLE(X)                                                                                            \
   X(core, belay_core_api) X(graph, belay_graph_api) X(session, belay_session_api) X(coordinator, belay_coordinator_api)  \
   X(model, belay_model_service) X(input, belay_input_service) X(files, belay_files_api) X(saver, belay_saver_service)    \
   X(checkpoint, belay_checkpoint_api) X(events, belay_events_api) X(state, belay_state_service) X(hook, belay_hook_api)  \
   X(saver_plugin, belay_saver_api) X(init_fn, belay_init_fn_api) X(model_plugin, belay_model_api)                        \
-  X(input_plugin, belay_input_api)
+  X(input_plugin, belay_input_api) X(op, belay_op_service) X(op_plugin, belay_op_api)
 
 // What stands in for a slot that the other side lacks: kMissing fails and names the slot, kSkip does nothing.
 enum class Absent { kMissing, kSkip };

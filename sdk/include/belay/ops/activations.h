@@ -24,6 +24,11 @@ inline Output leaky_relu(const Output& x, double alpha = 0.2, std::string_view n
 }
 // x where x > 0, e^x - 1 elsewhere
 inline Output elu(const Output& x, std::string_view name = {}) { return x.graph().node("Elu", name).in(x).output(); }
+// x times the probability that a normal number lies below x; approximate: 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715
+// x^3))).
+inline Output gelu(const Output& x, bool approximate = false, std::string_view name = {}) {
+  return x.graph().node("Gelu", name).in(x).attr("approximate", approximate).output();
+}
 // 1 / (1 + e^-x)
 inline Output sigmoid(const Output& x, std::string_view name = {}) {
   return x.graph().node("Sigmoid", name).in(x).output();

@@ -64,6 +64,68 @@ inline Output mean_squared_error(const Output& predictions, const Output& target
   const auto scope = g.scope(name.empty() ? "mean_squared_error" : name);
   return reduce_mean(squared_difference(predictions, targets), {}, false, "value");
 }
+// The mean of |predictions - targets|.
+inline Output absolute_difference(const Output& predictions, const Output& targets, std::string_view name = {}) {
+  const Graph g = predictions.graph();
+  detail_losses::need_same_rank("absolute_difference", predictions, targets);
+  const auto scope = g.scope(name.empty() ? "absolute_difference" : name);
+  return reduce_mean(abs(predictions - targets), {}, false, "value");
+}
+// The mean of d^2 / 2 where d = |predictions - targets| is at most delta, of delta * d - delta^2 / 2 elsewhere.
+inline Output huber_loss(const Output& predictions, const Output& targets, double delta = 1,
+                         std::string_view name = {}) {
+  const Graph g = predictions.graph();
+  detail_losses::need_same_rank("huber_loss", predictions, targets);
+  if (!(delta > 0)) fail(Code::kInvalidArgument, "huber_loss: delta must be above 0, got " + std::to_string(delta));
+  const auto scope = g.scope(name.empty() ? "huber_loss" : name);
+  const Output distance = abs(predictions - targets);
+  const Output inner = minimum(distance, scalar(g, delta, distance.dtype()));
+  return reduce_mean(square(inner) * 0.5 + (distance - inner) * delta, {}, false, "value");
+}
+// The mean of max(0, 1 - t * logits), t being -1 where the label is 0 and 1 where it is 1.
+inline Output hinge_loss(const Output& logits, const Output& labels, std::string_view name = {}) {
+  const Graph g = logits.graph();
+  detail_losses::need_same_rank("hinge_loss", logits, labels);
+  const auto scope = g.scope(name.empty() ? "hinge_loss" : name);
+  const Output side = (labels.dtype() == logits.dtype() ? labels : cast(labels, logits.dtype())) * 2.0 - 1.0;
+  const Output missing = 1.0 - side * logits;
+  return reduce_mean(maximum(missing, scalar(g, 0, missing.dtype())), {}, false, "value");
+}
+// The mean of -labels * log(predictions + epsilon) - (1 - labels) * log(1 - predictions + epsilon). Where there are
+// logits, sigmoid_cross_entropy is more exact.
+inline Output log_loss(const Output& predictions, const Output& labels, double epsilon = 1e-7,
+                       std::string_view name = {}) {
+  const Graph g = predictions.graph();
+  detail_losses::need_same_rank("log_loss", predictions, labels);
+  const auto scope = g.scope(name.empty() ? "log_loss" : name);
+  const Output t = labels.dtype() == predictions.dtype() ? labels : cast(labels, predictions.dtype());
+  const Output yes = t * log(predictions + epsilon), no = (1.0 - t) * log(1.0 - predictions + epsilon);
+  return reduce_mean(-yes - no, {}, false, "value");
+}
+// The mean of 1 - sum(predictions * targets) along the axis; both have length 1 there (ops::l2_normalize).
+inline Output cosine_distance(const Output& predictions, const Output& targets, std::int64_t axis = -1,
+                              std::string_view name = {}) {
+  const Graph g = predictions.graph();
+  detail_losses::need_same_rank("cosine_distance", predictions, targets);
+  const auto scope = g.scope(name.empty() ? "cosine_distance" : name);
+  return reduce_mean(1.0 - reduce_sum(predictions * targets, {axis}), {}, false, "value");
+}
+// The mean over examples (the first dimension) of the mean of (d_i - d_j)^2 over all pairs of elements of an example, d
+// = predictions - targets: the error in differences, whatever the offset. Examples have at least two elements.
+inline Output mean_pairwise_squared_error(const Output& predictions, const Output& targets,
+                                          std::string_view name = {}) {
+  const Graph g = predictions.graph();
+  detail_losses::need_same_rank("mean_pairwise_squared_error", predictions, targets);
+  if (predictions.rank() != 2 || predictions.dim(1) < 2)
+    fail(Code::kInvalidArgument, "mean_pairwise_squared_error: " + predictions.text() +
+                                     " must be a matrix [examples, elements] of at least two elements");
+  const auto scope = g.scope(name.empty() ? "mean_pairwise_squared_error" : name);
+  const auto n = static_cast<double>(predictions.dim(1));
+  const Output d = predictions - targets;
+  // sum over pairs (d_i - d_j)^2 = n * sum(d^2) - sum(d)^2; there are n * (n - 1) / 2 pairs.
+  const Output pairs = reduce_sum(square(d), {1}) * n - square(reduce_sum(d, {1}));
+  return reduce_mean(pairs * (2 / (n * (n - 1))), {}, false, "value");
+}
 // The fraction of rows whose largest logit stands at the label (any integer dtype). float32.
 inline Output accuracy(const Output& logits, const Output& labels, std::string_view name = {}) {
   const Graph g = logits.graph();

@@ -41,6 +41,14 @@ inline Output mul(const Output& a, const Output& b, std::string_view name = {}) 
 inline Output real_div(const Output& a, const Output& b, std::string_view name = {}) {
   return detail_math::binary("RealDiv", a, b, name);
 }
+// floor(a / b), the whole number at or below the quotient; integers divided by 0 give 0. No gradient passes.
+inline Output floor_div(const Output& a, const Output& b, std::string_view name = {}) {
+  return detail_math::binary("FloorDiv", a, b, name);
+}
+// What floor_div leaves: a - floor(a / b) * b. It has the sign of b; of integers divided by 0 it is 0.
+inline Output floor_mod(const Output& a, const Output& b, std::string_view name = {}) {
+  return detail_math::binary("FloorMod", a, b, name);
+}
 // Floating-point only. The gradient for b is 0 where a <= 0.
 inline Output pow(const Output& a, const Output& b, std::string_view name = {}) {
   return detail_math::binary("Pow", a, b, name);
@@ -77,10 +85,19 @@ inline Output reciprocal(const Output& x, std::string_view name = {}) {
 }
 inline Output exp(const Output& x, std::string_view name = {}) { return detail_math::unary("Exp", x, name); }
 inline Output log(const Output& x, std::string_view name = {}) { return detail_math::unary("Log", x, name); }
+// e^x - 1, exact for small x.
+inline Output expm1(const Output& x, std::string_view name = {}) { return detail_math::unary("Expm1", x, name); }
 // log(1 + x), exact for small x.
 inline Output log1p(const Output& x, std::string_view name = {}) { return detail_math::unary("Log1p", x, name); }
 inline Output sin(const Output& x, std::string_view name = {}) { return detail_math::unary("Sin", x, name); }
 inline Output cos(const Output& x, std::string_view name = {}) { return detail_math::unary("Cos", x, name); }
+inline Output tan(const Output& x, std::string_view name = {}) { return detail_math::unary("Tan", x, name); }
+inline Output atan(const Output& x, std::string_view name = {}) { return detail_math::unary("Atan", x, name); }
+// The error function.
+inline Output erf(const Output& x, std::string_view name = {}) { return detail_math::unary("Erf", x, name); }
+// The smallest whole number that is not below x; the nearest one, of two that are the even one. No gradient passes.
+inline Output ceil(const Output& x, std::string_view name = {}) { return detail_math::unary("Ceil", x, name); }
+inline Output round(const Output& x, std::string_view name = {}) { return detail_math::unary("Round", x, name); }
 // The largest whole number that is not above x. No gradient passes.
 inline Output floor(const Output& x, std::string_view name = {}) { return detail_math::unary("Floor", x, name); }
 // Elements below min become min, those above max become max; no gradient passes there. NaN stays NaN.
@@ -88,7 +105,8 @@ inline Output clip_by_value(const Output& x, double min, double max, std::string
   return x.graph().node("ClipByValue", name).in(x).attr("min", min).attr("max", max).output();
 }
 // x in another dtype: numbers and bool, in both directions (bool: x != 0). What is cut off is cut towards 0; a value
-// that does not fit an integer type gives an unspecified number.
+// that does not fit an integer type gives an unspecified number. bfloat16 and float16 are for storage: they are cast to
+// and from float32 only, rounded to the nearest, of two to the even one.
 inline Output cast(const Output& x, DType dtype, std::string_view name = {}) {
   return x.graph().node("Cast", name).in(x).attr("dtype", dtype).output();
 }
@@ -122,6 +140,13 @@ inline Output logical_or(const Output& a, const Output& b, std::string_view name
 inline Output logical_not(const Output& x, std::string_view name = {}) {
   return detail_math::unary("LogicalNot", x, name);
 }
+inline Output logical_xor(const Output& a, const Output& b, std::string_view name = {}) {
+  return detail_math::binary("LogicalXor", a, b, name);
+}
+// Of floating-point tensors.
+inline Output is_nan(const Output& x, std::string_view name = {}) { return detail_math::unary("IsNan", x, name); }
+inline Output is_inf(const Output& x, std::string_view name = {}) { return detail_math::unary("IsInf", x, name); }
+inline Output is_finite(const Output& x, std::string_view name = {}) { return detail_math::unary("IsFinite", x, name); }
 // a where the condition (bool) is true, b elsewhere; all three are repeated to one shape.
 inline Output select(const Output& condition, const Output& a, const Output& b, std::string_view name = {}) {
   return condition.graph().node("Select", name).in(condition).in(a).in(b).output();

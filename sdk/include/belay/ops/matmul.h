@@ -26,6 +26,18 @@ inline Output matmul(const Output& a, const Output& b, bool transpose_a = false,
       .attr("transpose_b", transpose_b)
       .output();
 }
+// The products of the matrices in the last two dimensions, each transposed first if wanted; the dimensions before them
+// broadcast by numpy's rule: [8, 1, 3, 4] and [5, 4, 2] give [8, 5, 3, 2].
+inline Output batch_matmul(const Output& a, const Output& b, bool transpose_a = false, bool transpose_b = false,
+                           std::string_view name = {}) {
+  return a.graph()
+      .node("BatchMatMul", name)
+      .in(a)
+      .in(b)
+      .attr("transpose_a", transpose_a)
+      .attr("transpose_b", transpose_b)
+      .output();
+}
 // x plus a vector along its last dimension.
 inline Output bias_add(const Output& x, const Output& bias, std::string_view name = {}) {
   return x.graph().node("BiasAdd", name).in(x).in(bias).output();
@@ -58,6 +70,21 @@ inline Output dense(const Output& x, std::int64_t units, const DenseOptions& opt
   Output y = matmul(x, variable(g, "kernel", initial));
   if (options.use_bias) y = bias_add(y, variable(g, "bias", zeros(g, {units}, x.dtype())));
   return activate(y, options.activation);
+}
+
+// dense of the last dimension of x [..., features], as of a matrix of all its rows: [..., units]. At most one of the
+// dimensions before it may be unknown.
+inline Output dense_last(const Output& x, std::int64_t units, const DenseOptions& options = {}) {
+  if (x.rank() == 2) return dense(x, units, options);
+  Dims dims = x.dims();
+  int unknown = 0;
+  for (std::size_t i = 0; i + 1 < dims.size(); ++i) unknown += dims[i] < 0 ? 1 : 0;
+  if (x.rank() < 1 || dims.back() < 0 || unknown > 1)
+    fail(Code::kInvalidArgument, "dense_last '" + std::string(options.name) + "': " + x.text() +
+                                     " must have a known last dimension, and of the others at most one unknown");
+  const Output y = dense(reshape(x, {-1, dims.back()}), units, options);
+  dims.back() = units;
+  return reshape(y, dims);
 }
 
 }  // namespace ops

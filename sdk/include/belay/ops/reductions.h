@@ -51,6 +51,10 @@ inline Output reduce_any(const Output& x, const Axes& axes = {}, bool keep_dims 
 inline Output arg_max(const Output& x, std::int64_t axis = -1, std::string_view name = {}) {
   return x.graph().node("ArgMax", name).in(x).attr("axis", axis).output();
 }
+// The same of the smallest one. NaN counts as the smallest.
+inline Output arg_min(const Output& x, std::int64_t axis = -1, std::string_view name = {}) {
+  return x.graph().node("ArgMin", name).in(x).attr("axis", axis).output();
+}
 // sum(x^2) / 2
 inline Output l2_loss(const Output& x, std::string_view name = {}) {
   return x.graph().node("L2Loss", name).in(x).output();

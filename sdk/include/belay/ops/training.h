@@ -37,11 +37,13 @@ inline Output apply_momentum(const Output& var, const Output& accum, const Outpu
 // rate = learning_rate * sqrt(1 - beta2_power) / (1 - beta1_power)
 // m += (1 - beta1) * (grad - m)
 // v += (1 - beta2) * (grad^2 - v)
-// var -= rate * m / (sqrt(v) + epsilon)
+// var -= rate * m / (sqrt(v) + epsilon)                           and, with weight_decay (AdamW),
+// var -= learning_rate * weight_decay * var                       of the variable as it was before
 struct AdamConstants {
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-8;
+  double weight_decay = 0;
 };
 inline Output apply_adam(const Output& var, const Output& m, const Output& v, const Output& beta1_power,
                          const Output& beta2_power, const Output& learning_rate, const Output& grad,
@@ -58,6 +60,82 @@ inline Output apply_adam(const Output& var, const Output& m, const Output& v, co
       .attr("beta1", constants.beta1)
       .attr("beta2", constants.beta2)
       .attr("epsilon", constants.epsilon)
+      .attr("weight_decay", constants.weight_decay)
+      .output();
+}
+
+// accum += grad^2
+// var -= learning_rate * grad / sqrt(accum)
+// accum begins above 0 (TensorFlow: at 0.1).
+inline Output apply_adagrad(const Output& var, const Output& accum, const Output& learning_rate, const Output& grad,
+                            std::string_view name = {}) {
+  return var.graph().node("ApplyAdagrad", name).in(var).in(accum).in(learning_rate).in(grad).output();
+}
+
+// ms = decay * ms + (1 - decay) * grad^2
+// mom = momentum * mom + learning_rate * grad / sqrt(ms + epsilon)
+// var -= mom
+// ms begins at 1, mom at 0.
+struct RmsPropConstants {
+  double decay = 0.9;
+  double momentum = 0;
+  double epsilon = 1e-10;
+};
+inline Output apply_rms_prop(const Output& var, const Output& ms, const Output& mom, const Output& learning_rate,
+                             const Output& grad, const RmsPropConstants& constants = {}, std::string_view name = {}) {
+  return var.graph()
+      .node("ApplyRmsProp", name)
+      .in(var)
+      .in(ms)
+      .in(mom)
+      .in(learning_rate)
+      .in(grad)
+      .attr("decay", constants.decay)
+      .attr("momentum", constants.momentum)
+      .attr("epsilon", constants.epsilon)
+      .output();
+}
+// The same, but divided by the deviation: mg = decay * mg + (1 - decay) * grad, and ms - mg^2 in the place of ms.
+inline Output apply_centered_rms_prop(const Output& var, const Output& mg, const Output& ms, const Output& mom,
+                                      const Output& learning_rate, const Output& grad,
+                                      const RmsPropConstants& constants = {}, std::string_view name = {}) {
+  return var.graph()
+      .node("ApplyCenteredRmsProp", name)
+      .in(var)
+      .in(mg)
+      .in(ms)
+      .in(mom)
+      .in(learning_rate)
+      .in(grad)
+      .attr("decay", constants.decay)
+      .attr("momentum", constants.momentum)
+      .attr("epsilon", constants.epsilon)
+      .output();
+}
+
+// Follow the (proximally) regularized leader, with p = -learning_rate_power:
+// sum = accum + grad^2
+// linear += grad - (sum^p - accum^p) / learning_rate * var
+// var = (sign(linear) * l1 - linear) / (sum^p / learning_rate + 2 * l2) where |linear| > l1, else 0
+// accum = sum
+// accum begins above 0 (TensorFlow: at 0.1), linear at 0.
+struct FtrlConstants {
+  double l1 = 0;
+  double l2 = 0;
+  double learning_rate_power = -0.5;
+};
+inline Output apply_ftrl(const Output& var, const Output& accum, const Output& linear, const Output& learning_rate,
+                         const Output& grad, const FtrlConstants& constants = {}, std::string_view name = {}) {
+  return var.graph()
+      .node("ApplyFtrl", name)
+      .in(var)
+      .in(accum)
+      .in(linear)
+      .in(learning_rate)
+      .in(grad)
+      .attr("l1", constants.l1)
+      .attr("l2", constants.l2)
+      .attr("learning_rate_power", constants.learning_rate_power)
       .output();
 }
 

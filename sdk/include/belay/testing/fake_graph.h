@@ -371,6 +371,16 @@ class FakeGraph {
     });
   }
 
+  static std::int32_t begin_body(belay_graph* raw, belay_str, belay_status* status) {
+    return call(raw, "begin_body", status, [](FakeGraph&) { no_bodies(); });
+  }
+  static std::int32_t end_body(belay_graph* raw, const belay_output*, std::uint64_t, belay_str*, belay_status* status) {
+    return call(raw, "end_body", status, [](FakeGraph&) { no_bodies(); });
+  }
+  [[noreturn]] static void no_bodies() {
+    fail(Code::kUnimplemented, "the fake graph has no cond and while; test this plugin with the engine");
+  }
+
   static constexpr belay_graph_api kGraph{sizeof(belay_graph_api),     0,
                                           &FakeGraph::get_serial,      &FakeGraph::is_finalized,
                                           &FakeGraph::add_node,        &FakeGraph::find,
@@ -380,7 +390,8 @@ class FakeGraph {
                                           &FakeGraph::leave_scope,     &FakeGraph::enter_control,
                                           &FakeGraph::leave_control,   &FakeGraph::collect_output,
                                           &FakeGraph::collection_size, &FakeGraph::collection_item,
-                                          &FakeGraph::gradients};
+                                          &FakeGraph::gradients,       &FakeGraph::begin_body,
+                                          &FakeGraph::end_body};
 
   FakeHost& host_;
   const std::uint64_t serial_;

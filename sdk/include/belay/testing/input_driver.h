@@ -38,6 +38,7 @@ struct DeclaredTensor {
   DType dtype = DType::kInvalid;
   Dims dims;  // dims[0] is the batch; -1: unknown
   bool is_label = false;
+  std::int64_t classes = 0;  // values are in [0, classes); 0: not said
 };
 
 // A copy of what one next() delivered.
@@ -303,13 +304,29 @@ class InputDriver {
                               std::int32_t rank, const std::int64_t* dims, belay_status* status) {
     return belay::detail::guard(status, [&] {
       auto& declared = reinterpret_cast<InputDriver*>(spec)->declared_;
-      DeclaredTensor tensor{std::string(belay::detail::view(name)), static_cast<DType>(dtype), {}, role == BELAY_LABEL};
+      DeclaredTensor tensor{
+          std::string(belay::detail::view(name)), static_cast<DType>(dtype), {}, role == BELAY_LABEL, 0};
       for (const DeclaredTensor& known : declared)
         if (known.name == tensor.name) fail(Code::kAlreadyExists, "'" + tensor.name + "' is declared twice");
       if (dtype_size(tensor.dtype) == 0) fail(Code::kInvalidArgument, "'" + tensor.name + "' has no valid dtype");
       if (rank < 1) fail(Code::kInvalidArgument, "'" + tensor.name + "' has no batch dimension");
       tensor.dims.assign(dims, dims + rank);
       declared.push_back(std::move(tensor));
+    });
+  }
+
+  static std::int32_t set_classes(belay_input_spec* spec, std::uint32_t slot, std::int64_t classes,
+                                  belay_status* status) {
+    return belay::detail::guard(status, [&] {
+      auto& declared = reinterpret_cast<InputDriver*>(spec)->declared_;
+      if (slot >= declared.size())
+        fail(Code::kInvalidArgument, "there is no slot " + std::to_string(slot) + "; the input declared " +
+                                         std::to_string(declared.size()) + " tensors");
+      const DType t = declared[slot].dtype;
+      if (classes < 1 || (t != DType::kInt32 && t != DType::kInt64 && t != DType::kUInt8))
+        fail(Code::kInvalidArgument, "'" + declared[slot].name + "' (" + dtype_name(t) + ") cannot have " +
+                                         std::to_string(classes) + " classes; at least 1, of an integer");
+      declared[slot].classes = classes;
     });
   }
 
@@ -353,8 +370,9 @@ class InputDriver {
     });
   }
 
-  static constexpr belay_input_service kInput{sizeof(belay_input_service), 0, &InputDriver::declare,
-                                              &InputDriver::tensor, &InputDriver::set_string};
+  static constexpr belay_input_service kInput{sizeof(belay_input_service), 0,
+                                              &InputDriver::declare,       &InputDriver::tensor,
+                                              &InputDriver::set_string,    &InputDriver::set_classes};
 
   const belay_input_api* table_;
   OptionValues options_;

@@ -57,6 +57,31 @@ struct OptionValue {
   }
 };
 
+// The same values as they cross the boundary. Valid as long as it lives.
+class RawOptions {
+ public:
+  explicit RawOptions(std::vector<OptionValue> values) : given_(std::move(values)), texts_(given_.size()) {
+    for (std::size_t i = 0; i < given_.size(); ++i) {
+      const OptionValue& v = given_[i];
+      for (const std::string& text : v.texts) texts_[i].push_back(detail::str(text));
+      belay_value value{v.type, 0, v.integers.size(), v.integers.data()};
+      const std::int32_t element = v.type & ~BELAY_VALUE_LIST;
+      if (element == BELAY_VALUE_FLOAT) value.count = v.floats.size(), value.data = v.floats.data();
+      if (element == BELAY_VALUE_TEXT) value.count = texts_[i].size(), value.data = texts_[i].data();
+      raw_.push_back({detail::str(v.name), value});
+    }
+  }
+  RawOptions(const RawOptions&) = delete;
+  RawOptions& operator=(const RawOptions&) = delete;
+  const belay_named_value* data() const noexcept { return raw_.data(); }
+  std::uint64_t size() const noexcept { return raw_.size(); }
+
+ private:
+  const std::vector<OptionValue> given_;
+  std::vector<std::vector<belay_str>> texts_;
+  std::vector<belay_named_value> raw_;
+};
+
 class OptionValues {
  public:
   OptionValues() = default;
@@ -74,6 +99,8 @@ class OptionValues {
     return changed;
   }
 
+  const std::vector<OptionValue>& all() const noexcept { return values_; }
+
   // An instance of the plugin behind `table`; throws what its create throws.
   template <class Api>
   Handle<Api> create(FakeHost& host, const Api* table) const {
@@ -81,18 +108,7 @@ class OptionValues {
   }
   template <class Api>
   Handle<Api> create(const belay_host_api* api, belay_host* host, const Api* table) const {
-    const std::vector<OptionValue> given = values_;
-    std::vector<std::vector<belay_str>> texts(given.size());
-    std::vector<belay_named_value> raw;
-    for (std::size_t i = 0; i < given.size(); ++i) {
-      const OptionValue& v = given[i];
-      for (const std::string& text : v.texts) texts[i].push_back(detail::str(text));
-      belay_value value{v.type, 0, v.integers.size(), v.integers.data()};
-      const std::int32_t element = v.type & ~BELAY_VALUE_LIST;
-      if (element == BELAY_VALUE_FLOAT) value.count = v.floats.size(), value.data = v.floats.data();
-      if (element == BELAY_VALUE_TEXT) value.count = texts[i].size(), value.data = texts[i].data();
-      raw.push_back({detail::str(v.name), value});
-    }
+    const RawOptions raw(values_);
     void* self = nullptr;
     detail::Status status;
     status.check(table->create(api, host, raw.data(), raw.size(), &self, status));

@@ -31,6 +31,8 @@ template <>
 struct PluginKind<belay_model_api> : std::integral_constant<std::int32_t, BELAY_KIND_MODEL> {};
 template <>
 struct PluginKind<belay_input_api> : std::integral_constant<std::int32_t, BELAY_KIND_INPUT> {};
+template <>
+struct PluginKind<belay_op_api> : std::integral_constant<std::int32_t, BELAY_KIND_OP> {};
 }  // namespace detail
 
 namespace testing {

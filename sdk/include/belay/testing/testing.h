@@ -4,13 +4,15 @@
 //   hook_driver.h      hooks: begin, create_session, step, save, recover, end
 //   init_fn_driver.h   init functions, on variables and checkpoints that the test makes up
 //   input_driver.h     inputs: spec, open, next, seek, and the laws of a position
+//   op_driver.h        operations: shape rule, kernel on given values
 //   saver_driver.h     savers: round trips, and files that are missing, cut or foreign
 //
-// A model is driven with the engine.
+// A model, and the gradient of an operation, are driven with the engine.
 #pragma once
 
 #include "belay/testing/error_of.h"
 #include "belay/testing/hook_driver.h"
 #include "belay/testing/init_fn_driver.h"
 #include "belay/testing/input_driver.h"
+#include "belay/testing/op_driver.h"
 #include "belay/testing/saver_driver.h"

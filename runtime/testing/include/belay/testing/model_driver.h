@@ -36,9 +36,11 @@ class ModelDriver {
   ModelDriver(const ModelDriver&) = delete;
   ModelDriver& operator=(const ModelDriver&) = delete;
 
-  // What the input would declare; before build.
-  void feature(const std::string& name, DType dtype, const Dims& dims);
-  void label(const std::string& name, DType dtype, const Dims& dims);
+  // The operations of one more library, as [[ops]] names them; those beside the model are there. Before build.
+  void add_ops(const belay_module& module);
+  // What the input would declare; before build. Values are in [0, classes); 0: not said.
+  void feature(const std::string& name, DType dtype, const Dims& dims, std::int64_t classes = 0);
+  void label(const std::string& name, DType dtype, const Dims& dims, std::int64_t classes = 0);
   // Calls the plugin's build, and initializes the variables from `seed`.
   void build(Mode mode, std::uint64_t seed = 42);
 

@@ -40,7 +40,8 @@ class TrainingDriver {
   TrainingDriver& operator=(const TrainingDriver&) = delete;
 
   // Before the first step.
-  // One more hook, called after those that are there. Their instance names are those of the plugins.
+  // One more hook, called after those that are there. Their instance names are those of the plugins,
+  // and the operations of their libraries are in the graph's registry.
   void add_hook(const belay_module& module, const OptionValues& options = {}, const std::string& plugin = {});
   void learning_rate(double rate);        // 0.1
   void seconds_per_step(double seconds);  // 0: the clock stands still

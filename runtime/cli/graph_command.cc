@@ -1,0 +1,41 @@
+#include "runtime/cli/graph_command.h"
+
+#include <iostream>
+
+#include "runtime/cli/exit_status.h"
+#include "runtime/cli/graph_report.h"
+#include "runtime/cli/prepare_run.h"
+
+namespace belay::runtime {
+namespace {
+
+constexpr int kWarmSteps = 5;
+constexpr int kTracedSteps = 21;
+
+}  // namespace
+
+int graph_command(const GraphArguments& arguments) {
+  const std::unique_ptr<Logger> log = make_stderr_logger(LogFormat::kText, LogLevel::kInfo, system_clock());
+  RunControl control;
+  PreparedRun prepared;
+  const int status = prepare_run(prepared, arguments.manifest, arguments.sets, {}, make_world(*log), control);
+  if (status != kExitDone) return status;
+  TrainingRun& run = *prepared.run;
+  GraphReport report = report_graph(arguments.manifest, run.graph());
+  if (arguments.plan) {
+    try {
+      run.trace_steps(kWarmSteps, kTracedSteps,
+                      [&](const Plan& plan, const PlanStats& stats, const std::vector<RunMetadata>& traces) {
+                        report.plan = report_plan(run.graph(), plan, stats, traces);
+                      });
+    } catch (const Error& e) {
+      log_error(*log, std::string("the training steps for --plan failed: ") + e.what());
+      return kExitTrainingFailed;
+    }
+  }
+  log->flush();
+  std::cout << (arguments.json ? json_of(report) : text_of(report)) << std::flush;
+  return kExitDone;
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,66 @@
+#include "runtime/cli/prepare_run.h"
+
+#include <iostream>
+
+#include "runtime/cli/exit_status.h"
+#include "runtime/manifest/parse.h"
+
+namespace belay::runtime {
+
+World make_world(Logger& log) { return {system_clock(), log, posix_file_system(), process_environment()}; }
+
+// A text of several lines as that many lines of the log.
+void log_error(Logger& log, std::string_view text) {
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    log.error("", text.substr(at, end - at));
+    at = end + 1;
+  }
+}
+
+int prepare_run(PreparedRun& prepared, const std::string& file, const std::vector<std::string>& sets,
+                const TrainingRunOptions& options, const World& world, RunControl& control) {
+  std::unique_ptr<TrainingRun>& run = prepared.run;
+  Diagnostics problems;
+  std::optional<Manifest> manifest = parse_manifest(file, sets, world.environment, problems);
+  bool plugins_usable = true;
+  if (manifest) {
+    run = std::make_unique<TrainingRun>(std::move(*manifest), options, world, control);
+    plugins_usable = run->find_plugins(problems);
+  }
+  if (!problems.empty()) {
+    world.log.flush();
+    std::cerr << problems.text() << std::flush;
+    return plugins_usable ? kExitUsage : kExitPlugin;
+  }
+  // A sanitizer has a better report of its own.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  prepared.crash_report.emplace(run->monitors(), run->manifest().run.dir);
+#endif
+  const TrainingRun& watched = *run;
+  prepared.watchdog.emplace(
+      WatchdogOptions{run->manifest().session.no_progress_secs, [&watched] { return watched.activity(); }, {}},
+      world.log);
+  try {
+    run->load_plugins();
+  } catch (const LoadError& e) {
+    log_error(world.log, e.what());
+    return kExitPlugin;
+  } catch (const Error& e) {
+    log_error(world.log, e.what());
+    return e.code() == Code::kInvalidArgument ? kExitUsage : kExitPlugin;
+  }
+  prepared.watchdog->progress();
+  try {
+    run->build_scaffold();
+  } catch (const Error& e) {
+    log_error(world.log, e.what());
+    // An input that is not there or empty is the manifest's mistake; one that breaks while it is read has begun to
+    // train.
+    return e.code() == Code::kDataLoss || e.code() == Code::kUnknown ? kExitTrainingFailed : kExitUsage;
+  }
+  prepared.watchdog->progress();
+  return kExitDone;
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,21 @@
+// How kernels of operations with bodies run these. The session implements it: a body has a plan of its own.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "runtime/ops/kernel.h"
+
+namespace belay::runtime {
+
+class BodyMaker {
+ public:
+  virtual ~BodyMaker() = default;
+  virtual const NodeGraph& graph() const noexcept = 0;
+  // A kernel that computes the body's outputs from its arguments and captures, in this order. Of the node that runs the
+  // body it takes threads and seed.
+  virtual std::unique_ptr<Kernel> make(const GraphBody& body, const std::vector<TensorSpec>& inputs,
+                                       const KernelSpec& node) const = 0;
+};
+
+}  // namespace belay::runtime

@@ -1,0 +1,308 @@
+// A gated recurrent unit over whole sequences, built like lstm.cc. The reset gate acts behind the recurrent product:
+//
+//   r = sigmoid(x Wr + br + h Ur + cr)    z = sigmoid(x Wz + bz + h Uz + cz)
+//   n = tanh(x Wn + bn + r (h Un + cn))   h' = (1 - z) n + z h
+#include <algorithm>
+
+#include "runtime/ops/dtypes.h"
+#include "runtime/ops/hot.h"
+#include "runtime/ops/kernel.h"
+#include "runtime/ops/parallel.h"
+#include "runtime/ops/product.h"
+#include "runtime/ops/recurrent.h"
+#include "runtime/ops/registry.h"
+#include "runtime/ops/tile_product.h"
+#include "runtime/ops/vector_math.h"
+
+namespace belay::runtime {
+namespace {
+
+constexpr std::int64_t kGates = 3;  // reset, update, candidate: in this order along the kernels' columns
+
+// ---- forward
+
+void infer_gru(InferContext& c) {
+  if (c.n_inputs() != 5 && c.n_inputs() != 6)
+    c.fail("there must be 5 inputs, or 6 with the state before the first step, got " + std::to_string(c.n_inputs()));
+  const RecurrentShapes s(c, kGates);
+  need_shape(c, 3, "bias", {s.gates});
+  need_shape(c, 4, "recurrent_bias", {s.gates});
+  if (c.n_inputs() == 6) need_shape(c, 5, "initial_h", {s.batch, s.units});
+  c.output(c.dtype(0), s.with(s.units));
+  c.output(c.dtype(0), Shape{s.batch, s.units});
+  c.output(c.dtype(0), s.with(s.gates));
+  c.output(c.dtype(0), s.with(s.units));
+}
+
+// One step of some examples. Rows lie `stride` rows apart, those of the states before it `before_stride`.
+template <class T>
+struct Step {
+  T* gates;            // in: the inputs' sums; out: the gates
+  const T* recurrent;  // the sums of the states before, dense
+  const T* h_before;   // null: zeros
+  T *n_of, *h;         // n_of: h Un + cn, which the gradient needs
+  std::int64_t rows, units, stride, before_stride;
+};
+
+template <class T>
+[[gnu::always_inline]] inline void gru_step(const Step<T>& s) {
+  const std::int64_t n = s.units;
+  for (std::int64_t r = 0; r < s.rows; ++r) {
+    T* g = s.gates + r * s.stride * kGates * n;
+    T *h = s.h + r * s.stride * n, *n_of = s.n_of + r * s.stride * n;
+    const T* u = s.recurrent + r * kGates * n;
+    const bool first = s.h_before == nullptr;
+    const T* before = first ? h : s.h_before + r * s.before_stride * n;
+#pragma omp simd
+    for (std::int64_t j = 0; j < n; ++j) {
+      const T reset = sigmoid_of(g[j] + u[j]), update = sigmoid_of(g[n + j] + u[n + j]), sum = u[2 * n + j];
+      const T candidate = tanh_of(g[2 * n + j] + reset * sum);
+      g[j] = reset, g[n + j] = update, g[2 * n + j] = candidate;
+      n_of[j] = sum;
+      h[j] = candidate + update * ((first ? T(0) : before[j]) - candidate);
+    }
+  }
+}
+BELAY_HOT void gru_step_hot(const Step<float>& s) { gru_step(s); }
+
+template <class T>
+class GruKernel final : public Kernel {
+ public:
+  explicit GruKernel(const KernelSpec& spec)
+      : sequence_(spec.inputs[0].dims, spec.attrs().flag("time_major")),
+        units_(spec.inputs[2].dims[0]),
+        has_state_(spec.inputs.size() == 6),
+        threads_(spec.threads),
+        sums_(make_product<T>({.m = sequence_.rows(), .n = kGates * units_, .k = spec.inputs[0].dims[2]}, true,
+                              spec.precision)),
+        recurrent_(static_cast<std::size_t>(sequence_.batch * kGates * units_)) {}
+  void run(void* const* in, void* const* out, const StepContext&) override {
+    sums_->run(input<T>(in, 0), input<T>(in, 1), input<T>(in, 3), output<T>(out, 2));
+    parallel_items(sequence_.batch, threads_,
+                   [&](std::int64_t begin, std::int64_t end, int) { run_examples(in, out, begin, end - begin); });
+  }
+
+ private:
+  void run_examples(void* const* in, void* const* out, std::int64_t b, std::int64_t rows) {
+    const Sequence& s = sequence_;
+    const std::int64_t gates = kGates * units_;
+    T* recurrent = recurrent_.data() + b * gates;
+    const T* before = has_state_ ? input<T>(in, 5) + b * units_ : nullptr;
+    std::int64_t before_stride = 1;
+    for (std::int64_t t = 0; t < s.time; ++t) {
+      const std::int64_t at = s.row(b, t);
+      for (std::int64_t r = 0; r < rows; ++r) std::copy_n(input<T>(in, 4), gates, recurrent + r * gates);
+      if (before != nullptr)
+        multiply(TileProduct<T>{rows, gates, units_, before, before_stride * units_, 1, input<T>(in, 2), gates,
+                                recurrent, gates, true});
+      const Step<T> step{output<T>(out, 2) + at * gates,
+                         recurrent,
+                         before,
+                         output<T>(out, 3) + at * units_,
+                         output<T>(out, 0) + at * units_,
+                         rows,
+                         units_,
+                         s.example,
+                         before_stride};
+      if constexpr (std::is_same_v<T, float>) {
+        gru_step_hot(step);
+      } else {
+        gru_step(step);
+      }
+      before = step.h;
+      before_stride = s.example;
+    }
+    T* last = output<T>(out, 1) + b * units_;
+    if (before == nullptr) return static_cast<void>(std::fill_n(last, rows * units_, T(0)));
+    for (std::int64_t r = 0; r < rows; ++r) std::copy_n(before + r * before_stride * units_, units_, last + r * units_);
+  }
+
+  Sequence sequence_;
+  std::int64_t units_;
+  bool has_state_;
+  int threads_;
+  std::unique_ptr<Product<T>> sums_;
+  std::vector<T> recurrent_;  // a step's sums of the states before it
+};
+
+// ---- backward
+
+void grad_gru(GradContext& c) {
+  for (const std::size_t kept : {2, 3})
+    if (c.grad(kept))
+      fail(Code::kUnimplemented,
+           "'" + c.output(kept).name() + "' cannot be differentiated: it is what a GRU keeps for its gradient");
+  NodeBuilder node = c.graph().node("GruGrad");
+  for (std::size_t i = 0; i < 3; ++i) node.in(c.input(i));
+  for (const std::size_t i : {0, 2, 3}) node.in(c.output(i));
+  for (std::size_t i = 0; i < 2; ++i) node.in(arriving(c, i));
+  if (c.n_inputs() == 6) node.in(c.input(5));
+  node.attr("time_major", c.attrs().flag("time_major")).attr("wants_x", c.wanted(0));
+  const Output gradient = node.output();
+  for (std::size_t i = 0; i < c.n_inputs(); ++i)
+    if (c.wanted(i)) c.set(i, gradient.sibling(static_cast<std::uint32_t>(i)));
+}
+
+enum In : std::size_t { kX, kKernel, kRecurrent, kY, kGatesOf, kSums, kDy, kDh, kInitialH };
+
+void infer_gru_grad(InferContext& c) {
+  if (c.n_inputs() != 8 && c.n_inputs() != 9)
+    c.fail("there must be 8 inputs, or 9 with the state before the first step, got " + std::to_string(c.n_inputs()));
+  const RecurrentShapes s(c, kGates);
+  need_shape(c, kY, "y", s.with(s.units).dims());
+  need_shape(c, kGatesOf, "gates", s.with(s.gates).dims());
+  need_shape(c, kSums, "candidate sums", s.with(s.units).dims());
+  need_shape(c, kDy, "dy", s.with(s.units).dims());
+  for (std::size_t i = kDh; i < c.n_inputs(); ++i) need_shape(c, i, "a state", {s.batch, s.units});
+  c.output(c.dtype(0), c.attrs().flag("wants_x") ? c.shape(0) : Shape{0});
+  c.output(c.dtype(0), c.shape(1));
+  c.output(c.dtype(0), c.shape(2));
+  c.output(c.dtype(0), Shape{s.gates});
+  c.output(c.dtype(0), Shape{s.gates});
+  c.output(c.dtype(0), Shape{s.batch, s.units});
+}
+
+template <class T>
+struct BackStep {
+  const T *gates, *n_of, *h_before;  // h_before null: zeros
+  const T* dy;
+  T *dx_sums, *dh_sums;           // the gradients of the inputs' sums and of the states'
+  T *dh, *bias, *recurrent_bias;  // dh of the state, in: after the step, out: what passes the update gate; dense rows
+  std::int64_t rows, units, stride, before_stride;
+};
+
+template <class T>
+[[gnu::always_inline]] inline void gru_back_step(const BackStep<T>& s) {
+  const std::int64_t n = s.units;
+  for (std::int64_t r = 0; r < s.rows; ++r) {
+    const T *g = s.gates + r * s.stride * kGates * n, *n_of = s.n_of + r * s.stride * n, *dy = s.dy + r * s.stride * n;
+    T *dx = s.dx_sums + r * s.stride * kGates * n, *du = s.dh_sums + r * s.stride * kGates * n;
+    T *dh_of = s.dh + r * n, *bias = s.bias + r * kGates * n, *recurrent_bias = s.recurrent_bias + r * kGates * n;
+    const bool first = s.h_before == nullptr;
+    const T* before = first ? n_of : s.h_before + r * s.before_stride * n;
+#pragma omp simd
+    for (std::int64_t j = 0; j < n; ++j) {
+      const T reset = g[j], update = g[n + j], candidate = g[2 * n + j];
+      const T dh = dy[j] + dh_of[j];
+      const T d_update = dh * ((first ? T(0) : before[j]) - candidate) * update * (T(1) - update);
+      const T d_candidate = dh * (T(1) - update) * (T(1) - candidate * candidate);
+      const T d_reset = d_candidate * n_of[j] * reset * (T(1) - reset), d_sum = d_candidate * reset;
+      dx[j] = d_reset, dx[n + j] = d_update, dx[2 * n + j] = d_candidate;
+      du[j] = d_reset, du[n + j] = d_update, du[2 * n + j] = d_sum;
+      bias[j] += d_reset, bias[n + j] += d_update, bias[2 * n + j] += d_candidate;
+      recurrent_bias[j] += d_reset, recurrent_bias[n + j] += d_update, recurrent_bias[2 * n + j] += d_sum;
+      dh_of[j] = dh * update;
+    }
+  }
+}
+BELAY_HOT void gru_back_step_hot(const BackStep<float>& s) { gru_back_step(s); }
+
+template <class T>
+class GruGradKernel final : public Kernel {
+ public:
+  explicit GruGradKernel(const KernelSpec& spec)
+      : sequence_(spec.inputs[kX].dims, spec.attrs().flag("time_major")),
+        units_(spec.inputs[kRecurrent].dims[0]),
+        has_state_(spec.inputs.size() > kInitialH),
+        threads_(spec.threads),
+        dx_sums_(size_of(sequence_.rows() * kGates * units_)),
+        dh_sums_(dx_sums_.size()),
+        before_(size_of(sequence_.rows() * units_)),
+        turned_(size_of(kGates * units_ * units_)),
+        bias_(size_of(sequence_.batch * kGates * units_)),
+        recurrent_bias_(bias_.size()) {
+    const std::int64_t rows = sequence_.rows(), gates = kGates * units_, features = spec.inputs[kX].dims[2];
+    dkernel_ = make_product<T>({.m = features, .n = gates, .k = rows, .transpose_a = true}, false, spec.precision);
+    drecurrent_ = make_product<T>({.m = units_, .n = gates, .k = rows, .transpose_a = true}, false, spec.precision);
+    if (spec.attrs().flag("wants_x"))
+      dx_ = make_product<T>({.m = rows, .n = features, .k = gates, .transpose_b = true}, false, spec.precision);
+  }
+  void run(void* const* in, void* const* out, const StepContext&) override {
+    const std::int64_t gates = kGates * units_;
+    const T* initial = has_state_ ? input<T>(in, kInitialH) : nullptr;
+    transpose_copy(input<T>(in, kRecurrent), gates, units_, gates, turned_.data());
+    std::fill(bias_.begin(), bias_.end(), T(0));
+    std::fill(recurrent_bias_.begin(), recurrent_bias_.end(), T(0));
+    std::copy_n(input<T>(in, kDh), sequence_.batch * units_, output<T>(out, 5));
+    parallel_items(sequence_.batch, threads_, [&](std::int64_t begin, std::int64_t end, int) {
+      run_examples(in, initial, output<T>(out, 5), begin, end - begin);
+    });
+    copy_states_before(sequence_, units_, input<T>(in, kY), initial, before_.data(), threads_);
+    if (dx_ != nullptr) dx_->run(dx_sums_.data(), input<T>(in, kKernel), nullptr, output<T>(out, 0));
+    dkernel_->run(input<T>(in, kX), dx_sums_.data(), nullptr, output<T>(out, 1));
+    drecurrent_->run(before_.data(), dh_sums_.data(), nullptr, output<T>(out, 2));
+    add_rows(bias_.data(), sequence_.batch, gates, output<T>(out, 3));
+    add_rows(recurrent_bias_.data(), sequence_.batch, gates, output<T>(out, 4));
+  }
+
+ private:
+  static std::size_t size_of(std::int64_t n) { return static_cast<std::size_t>(n); }
+  void run_examples(void* const* in, const T* initial, T* dh_of_all, std::int64_t b, std::int64_t rows) {
+    const Sequence& s = sequence_;
+    const std::int64_t gates = kGates * units_;
+    for (std::int64_t t = s.time; t-- > 0;) {
+      const std::int64_t at = s.row(b, t);
+      const T* before = initial == nullptr ? nullptr : initial + b * units_;
+      if (t > 0) before = input<T>(in, kY) + s.row(b, t - 1) * units_;
+      const BackStep<T> step{input<T>(in, kGatesOf) + at * gates,
+                             input<T>(in, kSums) + at * units_,
+                             before,
+                             input<T>(in, kDy) + at * units_,
+                             dx_sums_.data() + at * gates,
+                             dh_sums_.data() + at * gates,
+                             dh_of_all + b * units_,
+                             bias_.data() + b * gates,
+                             recurrent_bias_.data() + b * gates,
+                             rows,
+                             units_,
+                             s.example,
+                             t > 0 ? s.example : 1};
+      if constexpr (std::is_same_v<T, float>) {
+        gru_back_step_hot(step);
+      } else {
+        gru_back_step(step);
+      }
+      if (t > 0 || has_state_)
+        multiply(TileProduct<T>{rows, units_, gates, step.dh_sums, s.example * gates, 1, turned_.data(), units_,
+                                step.dh, units_, true});
+    }
+  }
+
+  Sequence sequence_;
+  std::int64_t units_;
+  bool has_state_;
+  int threads_;
+  std::vector<T> dx_sums_, dh_sums_;
+  std::vector<T> before_;                 // the states before each step
+  std::vector<T> turned_;                 // recurrent_kernel, transposed
+  std::vector<T> bias_, recurrent_bias_;  // their gradients from each example
+  std::unique_ptr<Product<T>> dx_, dkernel_, drecurrent_;
+};
+
+}  // namespace
+
+void add_gru_ops(OpRegistry& r) {
+  r.add({.name = "Gru",
+         .doc =
+             "A gated recurrent unit over sequences x [batch, time, features] (`time_major`: [time, batch, features]), "
+             "its reset gate behind the recurrent product. Inputs: x, kernel, recurrent_kernel, bias, recurrent_bias, "
+             "and for a state other than 0 initial_h. Gates along the kernels' columns: reset, update, candidate. "
+             "Outputs: h of each step, the last h, and the gates and the candidates' recurrent sums of each step.",
+         .inputs = "x, kernel, recurrent_kernel, bias, recurrent_bias, states...",
+         .dtypes = "floats",
+         .n_inputs = -1,
+         .infer = infer_gru,
+         .gradient = grad_gru,
+         .kernel = make_typed<GruKernel>});
+  r.add({.name = "GruGrad",
+         .doc = "The gradients of Gru's inputs, that of x only with `wants_x`. Inputs: x, kernel, recurrent_kernel, h, "
+                "gates and candidates' sums of each step, what arrives at h of each step and at the last h, and the "
+                "state before the first step, if there is one.",
+         .inputs = "values...",
+         .dtypes = "floats",
+         .n_inputs = -1,
+         .infer = infer_gru_grad,
+         .kernel = make_typed<GruGradKernel>});
+}
+
+}  // namespace belay::runtime

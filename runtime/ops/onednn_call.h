@@ -1,0 +1,82 @@
+// One oneDNN primitive with its arguments, made once and executed at every step. It may hold scratch memory: one run at
+// a time. Sources of kernels only: this header includes oneDNN's.
+#pragma once
+
+#include <dnnl.hpp>
+#include <memory>
+#include <vector>
+
+namespace belay::runtime {
+
+class OnednnCall {
+ public:
+  using Desc = dnnl::memory::desc;
+
+  // What every call shares: oneDNN's processor and queue. Cheap to make.
+  struct Place {
+    dnnl::engine engine{dnnl::engine::kind::cpu, 0};
+    dnnl::stream stream{engine};
+  };
+
+  // `what` names it in an error: "convolution".
+  OnednnCall(Place& place, const char* what) : place_(place), what_(what) {}
+
+  // The primitive, and the scratch memory that it asks for (attribute scratchpad_mode::user).
+  void set(const dnnl::primitive& primitive, const Desc& scratch);
+  // An argument that lies where point() says, by the order of these calls.
+  void add(int id, const Desc& desc);
+  // An argument in memory that the caller keeps.
+  void add(int id, const dnnl::memory& memory) { list_.push_back({id, memory.get()}); }
+
+  void point(std::size_t argument, const void* data) {
+    Argument& a = arguments_[argument];
+    if (a.data == data) return;
+    a.memory.set_data_handle(const_cast<void*>(data));
+    a.data = data;
+  }
+  // Throws INTERNAL where oneDNN fails.
+  void run();
+
+ private:
+  struct Argument {
+    dnnl::memory memory;
+    const void* data = nullptr;
+  };
+
+  Place& place_;
+  const char* what_;
+  dnnl::primitive primitive_;
+  dnnl::memory scratch_;
+  std::vector<Argument> arguments_;
+  std::vector<dnnl_exec_arg_t> list_;
+};
+
+// A primitive whose caller has plain tensors: an operand whose layout the primitive does not take is brought into it
+// first, a result is brought back. The tensors of run() come in the order of the calls.
+class OnednnPlainCall {
+ public:
+  using Desc = OnednnCall::Desc;
+  explicit OnednnPlainCall(const char* what) : place_(std::make_unique<OnednnCall::Place>()), call_(*place_, what) {}
+
+  const dnnl::engine& engine() const noexcept { return place_->engine; }
+  void set(const dnnl::primitive& primitive, const Desc& scratch) { call_.set(primitive, scratch); }
+  void add_input(int id, const Desc& tensor, const Desc& wanted) { add(id, tensor, wanted, true); }
+  void add_output(int id, const Desc& tensor, const Desc& given) { add(id, tensor, given, false); }
+  void run(void* const* tensors);
+
+ private:
+  struct Operand {
+    bool input;
+    std::size_t argument = 0;             // of call_, where the layouts agree
+    std::unique_ptr<OnednnCall> reorder;  // where they do not
+  };
+  void add(int id, const Desc& tensor, const Desc& inner, bool input);
+
+  std::unique_ptr<OnednnCall::Place> place_;
+  OnednnCall call_;
+  std::size_t n_arguments_ = 0;
+  std::vector<Operand> operands_;
+  std::vector<dnnl::memory> inner_;
+};
+
+}  // namespace belay::runtime

@@ -1,0 +1,11 @@
+// The summaries whose messages have files of their own; summaries.cc registers them.
+#pragma once
+
+#include "runtime/graph/op_def.h"
+
+namespace belay::runtime {
+
+OpDef histogram_summary_op();  // histogram_summary.cc
+OpDef image_summary_op();      // image_summary.cc
+
+}  // namespace belay::runtime

@@ -1,0 +1,72 @@
+// Windows that slide over images: the geometry that convolutions and pooling share.
+//
+// Attributes, as TensorFlow has them. Lists have one entry for each dimension of an image tensor, in the order of
+// data_format, and those of batch and channels are 1:
+//   data_format         "NHWC" (default) or "NCHW"
+//   strides, dilations  default: all 1
+//   padding             "VALID" (default): none. "SAME": so much that an input of n gives ceil(n / stride), the odd one
+//                       after it. "EXPLICIT": as explicit_paddings says, two numbers (before, after) per dimension
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "runtime/graph/op_def.h"
+
+namespace belay::runtime {
+
+// One spatial dimension: windows of `size` elements that stand `dilation` apart, one at every `stride`-th place of an
+// input with `before` and `after` elements of padding. -1 where the input or the window is not known.
+struct WindowAxis {
+  std::int64_t input = 0;
+  std::int64_t output = 0;
+  std::int64_t size = 1;
+  std::int64_t stride = 1;
+  std::int64_t dilation = 1;
+  std::int64_t before = 0;
+  std::int64_t after = 0;
+
+  std::int64_t reach() const noexcept { return (size - 1) * dilation + 1; }
+  // Where the window at output place o begins; negative in the padding.
+  std::int64_t begin(std::int64_t o) const noexcept { return o * stride - before; }
+};
+
+// Which dimension of an image tensor is which; the batch is dimension 0.
+struct ImageLayout {
+  bool channels_last = true;
+  std::size_t height() const noexcept { return channels_last ? 1 : 2; }
+  std::size_t width() const noexcept { return channels_last ? 2 : 3; }
+  std::size_t channels() const noexcept { return channels_last ? 3 : 1; }
+  Dims dims(std::int64_t n, std::int64_t h, std::int64_t w, std::int64_t c) const {
+    return channels_last ? Dims{n, h, w, c} : Dims{n, c, h, w};
+  }
+};
+
+// The sizes of an image tensor.
+struct ImageDims {
+  std::int64_t n = 0;
+  std::int64_t h = 0;
+  std::int64_t w = 0;
+  std::int64_t c = 0;
+  ImageDims() = default;
+  ImageDims(const Dims& d, ImageLayout layout)
+      : n(d[0]), h(d[layout.height()]), w(d[layout.width()]), c(d[layout.channels()]) {}
+};
+
+struct Windows {
+  ImageLayout layout;
+  WindowAxis height;
+  WindowAxis width;
+};
+
+// INVALID_ARGUMENT: a data_format that there is not.
+ImageLayout image_layout(const Attrs& attrs);
+
+// For an image tensor of four dimensions, each of which may be -1, and a window that may be -1. INVALID_ARGUMENT:
+// attributes that are not as above, a window that does not fit.
+Windows windows_of(const Attrs& attrs, const Dims& image, std::int64_t window_height, std::int64_t window_width);
+// The same in a shape rule: an error names the node, and an image of unknown rank has dimensions of -1.
+Windows windows_of(InferContext& c, const Shape& image, std::int64_t window_height, std::int64_t window_width);
+
+}  // namespace belay::runtime

@@ -1,0 +1,15 @@
+// Element-wise nodes of one shape whose values only each other read, up to the one that gives a value to others: one
+// step that works in tiles (runtime/ops/elementwise_chain.h). float32 and truth values; nothing that a control edge
+// touches, that a commit stage runs or that another group has taken.
+#pragma once
+
+#include <vector>
+
+#include "runtime/session/fusion.h"
+
+namespace belay::runtime {
+
+// Adds them to `groups`, which are those of the other patterns.
+void find_elementwise_groups(const FusionView& view, std::vector<FusedGroup>& groups);
+
+}  // namespace belay::runtime

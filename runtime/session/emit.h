@@ -1,0 +1,15 @@
+// The last part of planning: a schedule and its fused groups become the steps, values and reads of a plan.
+#pragma once
+
+#include <vector>
+
+#include "runtime/session/fusion.h"
+#include "runtime/session/schedule.h"
+
+namespace belay::runtime {
+
+// The plan holds its key, its slots and empty stages before.
+void emit_steps(const NodeGraph& graph, const Closure& feeds, const Schedule& schedule,
+                const std::vector<FusedGroup>& groups, Plan& plan);
+
+}  // namespace belay::runtime

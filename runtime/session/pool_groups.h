@@ -1,0 +1,33 @@
+// Gradients of a relu with max pooling behind it. What the pooling gave tells both where the largest stood and whether
+// the relu let it through, so:
+//   MaxPoolGrad -> ReluGrad                    one step
+//   MaxPoolGrad -> ReluGrad -> BiasAddGrad     a sum over what arrives at the pooling, which has fewer elements
+// Neither reads the relu's result then: it need not be kept, and the convolution in front of it may swallow it.
+#pragma once
+
+#include <cstdint>
+#include <unordered_set>
+#include <vector>
+
+#include "runtime/session/fusion.h"
+
+namespace belay::runtime {
+
+// Reads that a fused group does without: user and maker.
+class DroppedReads {
+ public:
+  void add(std::uint32_t user, std::uint32_t maker) { reads_.insert(key(user, maker)); }
+  bool has(std::uint32_t user, std::uint32_t maker) const { return reads_.count(key(user, maker)) != 0; }
+
+ private:
+  static std::uint64_t key(std::uint32_t user, std::uint32_t maker) {
+    return (static_cast<std::uint64_t>(user) << 32) | maker;
+  }
+  std::unordered_set<std::uint64_t> reads_;
+};
+
+// followed: by id, whether a node runs after it by a control edge.
+void find_pool_gradient_groups(const FusionView& view, const std::vector<bool>& followed,
+                               std::vector<FusedGroup>& groups, DroppedReads& dropped);
+
+}  // namespace belay::runtime

@@ -1,0 +1,235 @@
+#include "runtime/session/schedule.h"
+
+#include <algorithm>
+
+namespace belay::runtime {
+namespace {
+
+class Scheduler {
+ public:
+  Scheduler(const NodeGraph& graph, const Plan& plan, const Closure& feeds)
+      : graph_(graph), plan_(plan), feeds_(feeds) {
+    const std::size_t n = graph.size();
+    for (std::vector<bool>* v :
+         {&out_.in_base, &out_.pinned, &out_.planned, &out_.shape_only, &out_.commit, &out_.after_write, &ordered_})
+      v->assign(n, false);
+    for (std::vector<std::uint32_t>* v : {&out_.stage, &phase_, &segment_, &seen_in_}) v->assign(n, 0);
+    out_.condition.resize(n);
+    out_.users.resize(n);
+    out_.followers.resize(n);
+  }
+
+  Schedule make() {
+    mark_base();
+    mark_extras();
+    mark_shapes();
+    order();
+    out_.simplified = simplify({graph_, feeds_, plan_.key, out_.in_base, out_.planned, ordered_});
+    list_users();
+    place();
+    return std::move(out_);
+  }
+
+ private:
+  // The base: what effects need; the whole request where nothing is written.
+  void mark_base() {
+    std::vector<std::uint32_t> effects;
+    bool writes = false;
+    Closure whole = feeds_, base = feeds_;
+    std::vector<Port> targets = plan_.key.fetches;
+    targets.insert(targets.end(), plan_.key.structural.begin(), plan_.key.structural.end());
+    for (const Port& p : targets) {
+      if (p.index != BELAY_OPERATION && feeds_.fed(p)) continue;
+      whole.add(p.node, [&](std::uint32_t id) {
+        const Node& n = graph_.node(id);
+        if (is_effect(n)) effects.push_back(id);
+        writes = writes || n.op->effect == Effect::kWrite;
+      });
+    }
+    out_.has_effects = !effects.empty();
+    const auto mark = [&](std::uint32_t id) {
+      out_.in_base[id] = out_.planned[id] = true;
+      out_.condition[id].always = true;
+    };
+    for (const std::uint32_t id : effects) base.add(id, mark);
+    for (const Port& p : targets) {
+      if (p.index != BELAY_OPERATION && feeds_.fed(p)) continue;
+      if (p.index == BELAY_OPERATION || !writes) base.add(p.node, mark);
+    }
+  }
+
+  // Beside the base: what each fetched value needs. Always where the caller asked.
+  void mark_extras() {
+    for (std::uint32_t s = 0; s < plan_.slots.size(); ++s) {
+      const FetchSlot& slot = plan_.slots[s];
+      if (slot.port.index == BELAY_OPERATION || feeds_.fed(slot.port)) continue;
+      mark_extra(slot.port.node, slot.always ? Condition{true, {}} : Condition{false, {s}});
+    }
+  }
+  void mark_extra(std::uint32_t target, const Condition& when) {
+    ++walk_;
+    std::vector<std::uint32_t> stack{target};
+    while (!stack.empty()) {
+      const std::uint32_t id = stack.back();
+      stack.pop_back();
+      if (out_.in_base[id] || seen_in_[id] == walk_) continue;
+      seen_in_[id] = walk_;
+      out_.planned[id] = true;
+      out_.condition[id].add(when);
+      const Node& n = graph_.node(id);
+      for (std::size_t i = 0; i < n.inputs.size(); ++i)
+        if (!is_shape_only(n, i) && !feeds_.fed(n.inputs[i])) stack.push_back(n.inputs[i].node);
+      for (const std::uint32_t c : n.control_inputs) stack.push_back(c);
+    }
+  }
+
+  // Nodes whose dims matter though nobody reads their values. One whose dims nothing but running it tells has to run.
+  void mark_shapes() {
+    for (std::uint32_t id = static_cast<std::uint32_t>(graph_.size()); id-- > 0;) {
+      if (!out_.planned[id] && !out_.shape_only[id]) continue;
+      const Node& n = graph_.node(id);
+      for (std::size_t i = 0; i < n.inputs.size(); ++i) {
+        const Port in = n.inputs[i];
+        if (feeds_.fed(in) || out_.planned[in.node] || is_ref(n, i)) continue;
+        const Node& source = graph_.node(in.node);
+        if (source.op->dynamic_shape || is_host(source))
+          belay::fail(Code::kInvalidArgument, "node '" + n.name + "' needs the shape of '" + graph_.port_name(in) +
+                                                  "', which is known only when that runs; fetch or use it too");
+        out_.shape_only[in.node] = true;
+      }
+    }
+  }
+
+  // Phase, commit and the earliest segment of each planned node.
+  void order() {
+    std::uint32_t phases = 1;
+    for (std::uint32_t id = 0; id < graph_.size(); ++id) {
+      if (!out_.planned[id] && !out_.shape_only[id]) continue;
+      const Node& n = graph_.node(id);
+      if (n.op->effect == Effect::kVariable) continue;
+      order_node(n);
+      phases = std::max(phases, phase_[id] + 1);
+    }
+    last_segment_.assign(phases, 0);
+    has_commit_.assign(phases, false);
+    for (std::uint32_t id = 0; id < graph_.size(); ++id) {
+      if (!out_.planned[id] || graph_.node(id).op->effect == Effect::kVariable) continue;
+      if (out_.commit[id]) {
+        has_commit_[phase_[id]] = true;
+      } else {
+        last_segment_[phase_[id]] = std::max(last_segment_[phase_[id]], segment_[id]);
+      }
+    }
+    out_.atomic = phases == 1 || !has_commit_[0];
+  }
+  void order_node(const Node& n) {
+    std::uint32_t phase = 0;
+    bool commit = false;
+    for_each_dependency(n, [&](std::uint32_t d) {
+      if (phase_[d] > phase || (phase_[d] == phase && out_.commit[d] && !commit))
+        phase = phase_[d], commit = out_.commit[d];
+    });
+    out_.after_write[n.id] = commit;
+    if (n.op->effect == Effect::kWrite) {
+      commit = true;
+    } else if (is_host(n) && commit) {
+      ++phase;
+      commit = false;
+    }
+    std::uint32_t segment = 0;
+    if (!commit) {
+      for_each_dependency(n, [&](std::uint32_t d) {
+        if (phase_[d] == phase && !out_.commit[d])
+          segment = std::max(segment, segment_[d] + (is_host(graph_.node(d)) ? 1u : 0u));
+      });
+    }
+    phase_[n.id] = phase;
+    out_.commit[n.id] = commit;
+    segment_[n.id] = segment;
+    ordered_[n.id] = commit || phase > 0;
+  }
+
+  template <class F>
+  void for_each_dependency(const Node& n, F&& f) {
+    for (const Port& in : n.inputs)
+      if (!feeds_.fed(in) && graph_.node(in.node).op->effect != Effect::kVariable) f(in.node);
+    for (const std::uint32_t c : n.control_inputs)
+      if (out_.planned[c]) f(c);
+  }
+
+  void list_users() {
+    for (std::uint32_t id = 0; id < graph_.size(); ++id) {
+      if (!out_.planned[id] || !out_.simplified.runs(id)) continue;
+      if (out_.in_base[id]) out_.base.push_back(id);
+      const Node& n = graph_.node(id);
+      for (std::size_t i = 0; i < n.inputs.size(); ++i)
+        if (!is_shape_only(n, i) && !feeds_.fed(n.inputs[i]))
+          out_.users[out_.simplified.of(n.inputs[i]).node].push_back(id);
+      for (const std::uint32_t c : n.control_inputs) out_.followers[c].push_back(id);
+    }
+    for (const Port& f : plan_.key.feeds) out_.pinned[f.node] = true;
+    // Where nothing is written the caller's values are the base themselves, and stay as they are.
+    if (std::find(has_commit_.begin(), has_commit_.end(), true) != has_commit_.end()) return;
+    for (const FetchSlot& s : plan_.slots)
+      if (s.always && out_.in_base[s.port.node]) out_.pinned[out_.simplified.twin[s.port.node]] = true;
+  }
+
+  // Stages in order; a pure node moves to the latest segment that still serves its users, so that reads of variables
+  // stand where they are needed and not before a wait.
+  void place() {
+    std::vector<std::uint32_t> first(last_segment_.size());
+    for (std::size_t p = 0; p < last_segment_.size(); ++p) {
+      first[p] = static_cast<std::uint32_t>(out_.stages.size());
+      out_.stages.resize(out_.stages.size() + last_segment_[p] + 1);
+      if (has_commit_[p]) {
+        out_.stages.emplace_back();
+        out_.stages.back().commit = true;
+      }
+    }
+    constexpr std::uint32_t kAny = 0xffffffff;
+    std::vector<std::uint32_t> latest(graph_.size(), kAny);
+    for (std::uint32_t id = static_cast<std::uint32_t>(graph_.size()); id-- > 0;) {
+      if (!out_.planned[id] && !out_.shape_only[id]) continue;
+      const Node& n = graph_.node(id);
+      const std::uint32_t p = phase_[id];
+      if (n.op->effect == Effect::kVariable) {
+        out_.stage[id] = kAny;
+        continue;
+      }
+      if (out_.commit[id]) {
+        out_.stage[id] = first[p] + last_segment_[p] + 1;
+        continue;
+      }
+      std::uint32_t segment = segment_[id];
+      if (!is_host(n)) segment = std::max(segment, latest[id] == kAny ? last_segment_[p] : latest[id]);
+      segment_[id] = segment;
+      out_.stage[id] = first[p] + segment;
+      const auto serve = [&](std::uint32_t d) {
+        if (phase_[d] == p && !out_.commit[d]) latest[d] = std::min(latest[d], segment);
+      };
+      for (const Port& in : n.inputs) serve(in.node);
+      for (const std::uint32_t d : n.control_inputs) serve(d);
+      serve(out_.simplified.twin[id]);
+    }
+    out_.last_main = first[0] + last_segment_[0];
+  }
+
+  const NodeGraph& graph_;
+  const Plan& plan_;
+  const Closure& feeds_;
+  Schedule out_;
+  std::vector<std::uint32_t> phase_, segment_;
+  std::vector<bool> ordered_;                // in a commit stage, or behind one
+  std::vector<std::uint32_t> last_segment_;  // by phase
+  std::vector<bool> has_commit_;             // by phase
+  std::vector<std::uint32_t> seen_in_;       // the walk of mark_extra that saw the node last
+  std::uint32_t walk_ = 0;
+};
+
+}  // namespace
+
+Schedule make_schedule(const NodeGraph& graph, const Plan& plan, const Closure& feeds) {
+  return Scheduler(graph, plan, feeds).make();
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,38 @@
+// The operations of plugin modules, for the drivers' registries.
+#pragma once
+
+#include "runtime/graph/op_def.h"
+#include "runtime/loader/instance.h"
+#include "runtime/platform/logger.h"
+
+namespace belay::runtime {
+
+// Owns the instances behind the operations: it must outlive the graphs of the registry.
+class ModuleOps {
+ public:
+  ModuleOps();
+  // Adds every operation of the module to the registry; a module that has been here before is left. Errors as
+  // add_plugin_op, or LoadError.
+  void add(OpRegistry& registry, const belay_module& module);
+
+ private:
+  // What an operation logs has nobody to read it.
+  class NoLog final : public Logger {
+   public:
+    void log(LogLevel, std::string_view, std::string_view) override {}
+    bool enabled(LogLevel) const override { return false; }
+    bool interactive() const override { return false; }
+    void status_line(std::string_view) override {}
+    void set_step(std::int64_t) override {}
+    void flush() override {}
+  };
+
+  NoLog log_;
+  HostServices services_;
+  Registry plugins_;
+  CallMonitor monitor_;
+  PluginInstances instances_;
+  std::vector<const belay_module*> known_;
+};
+
+}  // namespace belay::runtime

@@ -1,0 +1,106 @@
+// The C callbacks of an Op's class. Its plugin instance holds the host alone: an object of the class stands for one
+// node, made from the node's attributes.
+#pragma once
+
+#include <memory>
+
+#include "belay/detail/note.h"
+#include "belay/detail/parse_options.h"
+#include "belay/op.h"
+
+namespace belay {
+inline namespace v0 {
+namespace detail {
+
+// An object of T with the memory behind its options.
+template <class T>
+struct OpObject {
+  OptionStorage storage;
+  std::unique_ptr<T> op;
+  int threads = 1;
+  std::uint64_t seed = 0;
+};
+
+template <class T, class = void>
+struct TraitsOf {
+  static constexpr OpTraits value{};
+};
+template <class T>
+struct TraitsOf<T, std::void_t<decltype(T::traits)>> {
+  static constexpr OpTraits value = T::traits;
+};
+
+template <class T>
+struct OpThunks {
+  struct Instance {
+    Instance(const belay_host_api* api, belay_host* raw) : host(api, raw) {}
+    Host host;
+  };
+  static Host& host(void* self) noexcept { return static_cast<Instance*>(self)->host; }
+
+  static std::unique_ptr<OpObject<T>> make(void* self, const belay_op_node& node) {
+    const ConstructionScope constructing(&host(self));
+    auto made = std::make_unique<OpObject<T>>();
+    using Options = typename OptionsOf<T>::type;
+    const Options options = parse_options<Options>(T::about, "op", node.attrs, node.n_attrs, made->storage);
+    if constexpr (std::is_constructible_v<T, const Options&>) {
+      made->op = std::make_unique<T>(options);
+    } else {
+      made->op = std::make_unique<T>();
+    }
+    return made;
+  }
+
+  static std::int32_t create(const belay_host_api* api, belay_host* host, const belay_named_value*, std::uint64_t,
+                             void** self, belay_status* status) noexcept {
+    return guard(status, [&] { *self = new Instance(api, host); });
+  }
+  static void destroy(void* self) noexcept { delete static_cast<Instance*>(self); }
+
+  static std::int32_t traits(void*, belay_op_traits* out, belay_status*) noexcept {
+    *out = TraitsOf<T>::value.raw();
+    return BELAY_OK;
+  }
+  static std::int32_t infer(void* self, const belay_op_node* node, belay_op_outputs* outputs,
+                            belay_status* status) noexcept {
+    return guard(status, [&] {
+      OpShapes shapes(&host(self).services().op, *node, outputs);
+      const auto object = make(self, *node);
+      static_cast<const T&>(*object->op).infer(shapes);
+    });
+  }
+  static std::int32_t make_kernel(void* self, const belay_op_kernel_args* args, void** kernel,
+                                  belay_status* status) noexcept {
+    return guard(status, [&] {
+      auto made = make(self, *args->node);
+      made->threads = args->threads;
+      made->seed = args->seed;
+      made->op->prepare(OpSetup(*args));
+      *kernel = made.release();
+    });
+  }
+  static std::int32_t run(void* self, void* kernel, const belay_op_run* run, belay_status* status) noexcept {
+    return guard(status, [&] {
+      OpObject<T>& object = *static_cast<OpObject<T>*>(kernel);
+      OpRun r(&host(self).services().op, *run, object.threads, object.seed);
+      object.op->run(r);
+    });
+  }
+  static void destroy_kernel(void*, void* kernel) noexcept {
+    try {
+      delete static_cast<OpObject<T>*>(kernel);
+    } catch (...) {  // a destructor that throws: nothing more can be done, and nothing may pass
+    }
+  }
+  static std::int32_t gradient(void* self, const belay_op_gradient_args* args, belay_status* status) noexcept {
+    return guard(status, [&] {
+      OpGradient g(&host(self).services().graph, *args);
+      const auto object = make(self, *args->node);
+      static_cast<const T&>(*object->op).gradient(g);
+    });
+  }
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace belay

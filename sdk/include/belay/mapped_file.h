@@ -1,0 +1,63 @@
+// A data file as memory, without reading it: pages come from the disk as they are touched, and may leave again. For
+// files that may be larger than the memory.
+//
+//   const MappedFile file("features", options.features.string());
+//   parse(file.bytes());
+//
+// The bytes are good as long as the object lives, for any thread. The file must not get shorter meanwhile: touching
+// what was cut off ends the process with SIGBUS. One that is replaced by a rename does no harm.
+#pragma once
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "belay/data_file.h"
+
+namespace belay {
+inline namespace v0 {
+
+class MappedFile {
+ public:
+  MappedFile() noexcept = default;  // no bytes
+  // `option` named the file: errors as data_file_size has them.
+  MappedFile(std::string_view option, const std::string& path)
+      : size_(static_cast<std::size_t>(data_file_size(option, path))) {
+    if (size_ == 0) return;  // which mmap refuses
+    const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    void* data = fd < 0 ? MAP_FAILED : mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd, 0);
+    const int error = errno;
+    if (fd >= 0) ::close(fd);
+    if (data == MAP_FAILED)
+      fail(Code::kResourceExhausted,
+           std::string(option) + ": '" + path + "' cannot be mapped into memory: " + std::strerror(error));
+    data_ = static_cast<const char*>(data);
+  }
+  MappedFile(MappedFile&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  MappedFile& operator=(MappedFile&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+  ~MappedFile() {
+    if (data_ != nullptr) munmap(const_cast<char*>(data_), size_);
+  }
+
+  std::string_view bytes() const noexcept { return {data_, size_}; }
+
+ private:
+  const char* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}  // namespace v0
+}  // namespace belay

@@ -1,0 +1,245 @@
+// An Op is an operation of a graph: a shape rule, a kernel and, if gradients shall pass through it, their rule.
+//
+//   class Swish final : public belay::Op {
+//    public:
+//     struct Options { double beta = 1; };                                 // the node's attributes
+//     static constexpr auto about = belay::about("swish", "x * sigmoid(beta * x)",
+//         belay::option("beta", &Options::beta, "steepness"));
+//     static constexpr auto traits = belay::OpTraits().elementwise().in_place();
+//     explicit Swish(const Options& o) : beta_(static_cast<float>(o.beta)) {}
+//     void infer(belay::OpShapes& s) const override { s.need_dtype(0, belay::DType::kFloat32), s.output_like(0); }
+//     void run(belay::OpRun& r) override { ... r.input(0).data<const float>() ... r.output(0).data<float>() ... }
+//     void gradient(belay::OpGradient& g) const override { g.set(0, ...); }
+//   };
+//   BELAY_MODULE("1.0.0", Swish)
+//
+// In a graph its name is the plugin's in title case ("leaky_swish": "LeakySwish"), and a model uses it as any other:
+// graph.node("Swish", "act").in(x).attr("beta", 1.5).output(). The attributes are checked as options are, from `about`.
+// The operations of a library are there as soon as a run uses anything of that library; [[ops]] in the manifest names
+// those that come alone.
+//
+// One object is one node: the host makes one when the node is added (infer), one per kernel (infer, prepare, run, run,
+// ...) and one for its gradient. infer and gradient are [main] but for the infer before a kernel is made; objects of
+// several nodes may be called at the same time, one object never. An operation is a function of its inputs and
+// attributes (and of the step's counter, if it is random()): what must last from step to step belongs into a variable,
+// which is saved, restored and resumed. Two nodes that are equal may be merged, one of constants may be computed once.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "belay/graph.h"
+#include "belay/host.h"
+#include "belay/tensor.h"
+
+namespace belay {
+inline namespace v0 {
+
+// What holds for every node of the operation. `static constexpr auto traits = belay::OpTraits()...;` in the class; one
+// input and nothing else without it.
+class OpTraits {
+ public:
+  constexpr OpTraits inputs(int n) const { return with(n, flags_, in_place_); }
+  // infer says how many it takes.
+  constexpr OpTraits any_inputs() const { return with(-1, flags_, in_place_); }
+  // Output 0 has the broadcast shape of the inputs, element by element.
+  constexpr OpTraits elementwise() const { return with(inputs_, flags_ | BELAY_OP_ELEMENTWISE, in_place_); }
+  // run draws numbers from seed() and counter().
+  constexpr OpTraits random() const { return with(inputs_, flags_ | BELAY_OP_RANDOM, in_place_); }
+  // Output 0 may lie in the memory of this input (0..31): run reads an element before it writes the one at its place.
+  constexpr OpTraits in_place(int input = 0) const { return with(inputs_, flags_, in_place_ | (1u << input)); }
+  constexpr belay_op_traits raw() const { return {inputs_, flags_, in_place_, 0}; }
+
+ private:
+  static constexpr OpTraits with(int inputs, std::uint32_t flags, std::uint32_t in_place) {
+    OpTraits t;
+    t.inputs_ = inputs, t.flags_ = flags, t.in_place_ = in_place;
+    return t;
+  }
+  int inputs_ = 1;
+  std::uint32_t flags_ = 0;
+  std::uint32_t in_place_ = 0;
+};
+
+// What infer sees and gives. An input's rank and dimensions may be unknown while the graph is built; an output's may be
+// unknown then too, and must be known once all inputs are.
+class OpShapes {
+ public:
+  OpShapes(const belay_op_service* api, const belay_op_node& node, belay_op_outputs* outputs) noexcept
+      : api_(api), node_(node), outputs_(outputs) {}
+
+  std::size_t n_inputs() const noexcept { return static_cast<std::size_t>(node_.n_inputs); }
+  DType dtype(std::size_t i) const { return static_cast<DType>(at(i).dtype); }
+  // -1: unknown.
+  std::int32_t rank(std::size_t i) const { return at(i).rank; }
+  // -1: unknown. A negative axis counts from the end.
+  std::int64_t dim(std::size_t i, std::int32_t axis) const {
+    const belay_tensor& t = at(i);
+    if (t.rank < 0) return -1;
+    const std::int32_t a = axis < 0 ? axis + t.rank : axis;
+    if (a < 0 || a >= t.rank) fail(Code::kInvalidArgument, text(i) + " has no axis " + std::to_string(axis));
+    return t.dims[a];
+  }
+  // With -1 for unknown dimensions; empty where the rank is unknown (see rank).
+  Dims dims(std::size_t i) const { return at(i).rank <= 0 ? Dims{} : Dims(at(i).dims, at(i).dims + at(i).rank); }
+  // "input 1 (float32 [2, ?])"
+  std::string text(std::size_t i) const {
+    return "input " + std::to_string(i) + " (" + dtype_name(dtype(i)) + " " + dims_text(at(i).dims, at(i).rank) + ")";
+  }
+
+  // Checks that say what was expected and found. What is unknown passes.
+  void need_inputs(std::size_t n) const {
+    if (n_inputs() != n)
+      fail(Code::kInvalidArgument, "expected " + std::to_string(n) + " inputs, got " + std::to_string(n_inputs()));
+  }
+  void need_rank(std::size_t i, std::int32_t rank) const {
+    if (at(i).rank >= 0 && at(i).rank != rank)
+      fail(Code::kInvalidArgument, text(i) + " must have " + std::to_string(rank) + " dimensions");
+  }
+  void need_dtype(std::size_t i, DType dtype) const { need_dtype(i, {dtype}); }
+  void need_dtype(std::size_t i, std::initializer_list<DType> allowed) const {
+    std::string names;
+    for (const DType t : allowed) {
+      if (t == dtype(i)) return;
+      names += (names.empty() ? "" : " or ") + std::string(dtype_name(t));
+    }
+    fail(Code::kInvalidArgument, text(i) + " must be " + names);
+  }
+  void need_same_dtype(std::size_t i, std::size_t j) const {
+    if (dtype(i) != dtype(j)) fail(Code::kInvalidArgument, text(i) + " and " + text(j) + " must have the same dtype");
+  }
+  void need_same_shape(std::size_t i, std::size_t j) const {
+    const belay_tensor &a = at(i), &b = at(j);
+    bool same = a.rank < 0 || b.rank < 0 || a.rank == b.rank;
+    for (std::int32_t d = 0; same && a.rank >= 0 && b.rank >= 0 && d < a.rank; ++d)
+      same = a.dims[d] < 0 || b.dims[d] < 0 || a.dims[d] == b.dims[d];
+    if (!same) fail(Code::kInvalidArgument, text(i) + " and " + text(j) + " must have the same shape");
+  }
+
+  // The next output.
+  void output(DType dtype, const Dims& dims) { output(dtype, static_cast<std::int32_t>(dims.size()), dims.data()); }
+  void output_of_unknown_rank(DType dtype) { output(dtype, -1, nullptr); }
+  // With dtype and shape of input i, as far as they are known.
+  void output_like(std::size_t i) { output(dtype(i), at(i).rank, at(i).dims); }
+
+ private:
+  const belay_tensor& at(std::size_t i) const {
+    if (i >= n_inputs())
+      fail(Code::kInvalidArgument,
+           "the node has " + std::to_string(n_inputs()) + " inputs, there is no input " + std::to_string(i));
+    return node_.inputs[i];
+  }
+  void output(DType dtype, std::int32_t rank, const std::int64_t* dims) {
+    detail::Status status;
+    status.check(api_->output(outputs_, static_cast<std::int32_t>(dtype), rank, dims, status));
+  }
+
+  const belay_op_service* api_;
+  const belay_op_node& node_;
+  belay_op_outputs* outputs_;
+};
+
+// What prepare sees: every dimension of the inputs and outputs that all later runs have.
+class OpSetup {
+ public:
+  explicit OpSetup(const belay_op_kernel_args& args) noexcept : args_(args) {}
+  std::size_t n_inputs() const noexcept { return static_cast<std::size_t>(args_.node->n_inputs); }
+  std::size_t n_outputs() const noexcept { return static_cast<std::size_t>(args_.n_outputs); }
+  // Dtype and dimensions; there is no data yet. i < n_inputs(), n_outputs().
+  TensorView input(std::size_t i) const noexcept { return args_.node->inputs[i]; }
+  TensorView output(std::size_t i) const noexcept { return args_.outputs[i]; }
+  int threads() const noexcept { return args_.threads; }
+
+ private:
+  const belay_op_kernel_args& args_;
+};
+
+// One run: the inputs' elements, and the outputs to fill, all of them. Neither allocates nor checks.
+class OpRun {
+ public:
+  OpRun(const belay_op_service* api, const belay_op_run& run, int threads, std::uint64_t seed) noexcept
+      : api_(api), run_(run), threads_(threads), seed_(seed) {}
+  std::size_t n_inputs() const noexcept { return static_cast<std::size_t>(run_.n_inputs); }
+  std::size_t n_outputs() const noexcept { return static_cast<std::size_t>(run_.n_outputs); }
+  // i < n_inputs(), n_outputs().
+  TensorView input(std::size_t i) const noexcept { return run_.inputs[i]; }
+  TensorView output(std::size_t i) const noexcept { return run_.outputs[i]; }
+  // For philox.h, of a random() operation: the key of this node's numbers, and the global step that counts them.
+  std::uint64_t seed() const noexcept { return seed_; }
+  std::uint64_t counter() const noexcept { return run_.counter; }
+  int threads() const noexcept { return threads_; }
+
+  // f(begin, end) for disjoint parts of [0, n), each of at least `grain` where n allows, on the host's threads; the
+  // parts are the same in every run. The first error that a part throws comes out when all have ended.
+  template <class F>
+  void parallel(std::int64_t n, std::int64_t grain, F&& f) const {
+    struct Work {
+      F& f;
+      std::atomic<bool> failed{false};
+      std::exception_ptr error{};
+      static void part(void* arg, std::int64_t begin, std::int64_t end) noexcept {
+        Work& work = *static_cast<Work*>(arg);
+        try {
+          work.f(begin, end);
+        } catch (...) {
+          if (!work.failed.exchange(true)) work.error = std::current_exception();
+        }
+      }
+    } work{f};
+    detail::Status status;
+    status.check(api_->parallel(threads_, n, grain, &Work::part, &work, status));
+    if (work.error) std::rethrow_exception(work.error);
+  }
+
+ private:
+  const belay_op_service* api_;
+  const belay_op_run& run_;
+  int threads_;
+  std::uint64_t seed_;
+};
+
+// Adds the nodes that compute the inputs' gradients from those that arrive at the outputs; see ops/ for the functions
+// that make nodes. An operation whose gradient is worth a kernel of its own has a second Op for it, "swish_grad", in
+// the same library: g.graph().node("SwishGrad").
+class OpGradient {
+ public:
+  OpGradient(const belay_graph_api* api, const belay_op_gradient_args& args) noexcept
+      : graph_(api, args.graph), args_(args) {}
+  const Graph& graph() const noexcept { return graph_; }
+  std::size_t n_inputs() const noexcept { return static_cast<std::size_t>(args_.node->n_inputs); }
+  std::size_t n_outputs() const noexcept { return static_cast<std::size_t>(args_.n_outputs); }
+  // i < n_inputs(), n_outputs().
+  Output input(std::size_t i) const noexcept { return graph_.output(args_.inputs[i]); }
+  Output output(std::size_t i = 0) const noexcept { return graph_.output(args_.outputs[i]); }
+  // What arrives at output i; empty where nothing does.
+  Output grad(std::size_t i = 0) const noexcept {
+    return args_.output_gradients[i].graph == 0 ? Output() : graph_.output(args_.output_gradients[i]);
+  }
+  // False where nobody needs input i's gradient: then no node need be made for it.
+  bool wanted(std::size_t i) const noexcept { return args_.wanted[i] != 0; }
+  // An input that gets none passes none on.
+  void set(std::size_t i, const Output& gradient) const noexcept { args_.input_gradients[i] = gradient.raw(); }
+
+ private:
+  Graph graph_;
+  const belay_op_gradient_args& args_;
+};
+
+class Op : public Plugin {
+ public:
+  // Checks the inputs and declares the outputs.
+  virtual void infer(OpShapes& shapes) const = 0;
+  // Before the first run of a kernel: makes scratch memory, tables, whatever run shall not. May be slow.
+  virtual void prepare(const OpSetup& setup) { (void)setup; }
+  // Fills the outputs. Allocates nothing. An error ends the step, which then has changed no variable.
+  virtual void run(OpRun& run) = 0;
+  // A class that does not override it has no gradient: asking for one is an error that names the node.
+  virtual void gradient(OpGradient& gradient) const { (void)gradient; }
+};
+
+}  // namespace v0
+}  // namespace belay

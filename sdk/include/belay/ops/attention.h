@@ -1,0 +1,72 @@
+// Attention.
+//
+//   const Output y = ops::multi_head_attention(x, {.heads = 4, .causal = true});   x and y [batch, time, width]
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "belay/graph.h"
+#include "belay/ops/matmul.h"
+
+namespace belay {
+inline namespace v0 {
+namespace ops {
+
+struct AttentionOptions {
+  std::int64_t heads = 1;  // the last dimensions are cut into so many parts, each of which attends alone
+  // A query sees the keys up to its own place; where there are more keys than queries, the last query sees all.
+  bool causal = false;
+  // Added to the scores before softmax: [queries, keys], or [batch, queries, keys]; empty: nothing. -infinity hides a
+  // key; a query from which all are hidden gives NaN. It has no gradient.
+  Output mask = {};
+  double scale = 0;  // of the scores; 0: 1 / sqrt(width of a head)
+  std::string_view name = "attention";
+};
+
+namespace detail_attention {
+inline Output build(const std::vector<Output>& operands, bool packed, const AttentionOptions& options) {
+  NodeBuilder node = operands[0].graph().node("Attention");
+  node.in(operands);
+  if (options.mask) node.in(options.mask);
+  return node.attr("packed", packed)
+      .attr("masked", static_cast<bool>(options.mask))
+      .attr("causal", options.causal)
+      .attr("heads", options.heads)
+      .attr("scale", options.scale)
+      .output();
+}
+}  // namespace detail_attention
+
+// softmax(query key^T * scale + mask) value, of each head. query [batch, queries, width], key [batch, keys, width],
+// value [batch, keys, value width] -> [batch, queries, value width].
+inline Output attention(const Output& query, const Output& key, const Output& value,
+                        const AttentionOptions& options = {}) {
+  return detail_attention::build({query, key, value}, false, options);
+}
+// The same of one tensor [batch, time, 3 * width] that holds query, key and value one after the other along its last
+// dimension.
+inline Output self_attention(const Output& packed, const AttentionOptions& options = {}) {
+  return detail_attention::build({packed}, true, options);
+}
+
+// Self-attention as a layer: a dense layer to query, key and value, attention, a dense layer back to the width of x
+// [batch, time, width]. Variables "<name>/qkv/kernel", "<name>/qkv/bias", "<name>/output/kernel", "<name>/output/bias".
+// Width, and one of batch and time, must be known.
+inline Output multi_head_attention(const Output& x, const AttentionOptions& options = {}) {
+  if (x.rank() != 3 || x.dim(2) < 0 || options.heads < 1 || x.dim(2) % options.heads != 0)
+    fail(Code::kInvalidArgument, "multi_head_attention '" + std::string(options.name) + "': " + x.text() +
+                                     " must be [batch, time, width] with a known width that " +
+                                     std::to_string(options.heads) + " heads divide");
+  const Graph g = x.graph();
+  const auto scope = g.scope(options.name);
+  DenseOptions dense;
+  dense.name = "qkv";
+  const Output y = self_attention(dense_last(x, 3 * x.dim(2), dense), options);
+  dense.name = "output";
+  return dense_last(y, x.dim(2), dense);
+}
+
+}  // namespace ops
+}  // namespace v0
+}  // namespace belay

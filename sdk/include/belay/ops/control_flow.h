@@ -1,0 +1,108 @@
+// Branches and loops inside one run.
+//
+//   Output y = ops::cond(ops::less(x, limit), [&] { return x * 2.0; }, [&] { return ops::zeros_like(x); });
+//
+//   // The largest power of two below n:
+//   Output p = ops::while_loop([&](const Output& v) { return ops::less(v * 2, n); },
+//                              [&](const Output& v) { return v * 2; }, ops::constant(g, 1));
+//
+// The functions are called once, while the graph is built; what they add is a body, a part of the graph that only runs
+// where it is needed. They may use outputs from outside (which are then computed before, whether the body runs or not),
+// and bodies may hold cond and while_loop themselves. A body only computes: variables, placeholders, writes, queues,
+// random numbers and summaries stand outside it; reading a variable made outside is fine. Nothing inside a body can be
+// fetched, fed, collected or used outside it. Branches give the same dtypes and shapes; a loop changes neither. No
+// gradient passes through (UNIMPLEMENTED); where one must, use ops::select.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "belay/graph.h"
+
+namespace belay {
+inline namespace v0 {
+namespace ops {
+
+namespace detail_control_flow {
+inline std::vector<Output> list(Output o) { return {std::move(o)}; }
+inline std::vector<Output> list(std::vector<Output> o) { return o; }
+
+inline std::vector<Output> siblings(const Output& first, std::size_t n) {
+  std::vector<Output> out;
+  for (std::size_t i = 0; i < n; ++i) out.push_back(first.sibling(static_cast<std::uint32_t>(i)));
+  return out;
+}
+
+// An argument of a body, like this value outside.
+inline Output argument(const Graph& g, const Output& like) {
+  NodeBuilder node = g.node("BodyInput", "value");
+  node.attr("dtype", like.dtype());
+  if (like.rank() < 0) {
+    node.attr("unknown_rank", true);
+  } else {
+    node.attr("shape", like.dims());
+  }
+  return node.output();
+}
+inline std::vector<Output> arguments(const Graph& g, const std::vector<Output>& like) {
+  std::vector<Output> out;
+  for (const Output& o : like) out.push_back(argument(g, o));
+  return out;
+}
+}  // namespace detail_control_flow
+
+// What then_function gives where the bool scalar is true, else what else_function gives; both give as many outputs, of
+// the same dtypes and shapes. Functions: () -> Output or std::vector<Output>.
+template <class Then, class Else>
+std::vector<Output> cond_list(const Output& condition, Then&& then_function, Else&& else_function,
+                              std::string_view name = "cond") {
+  using detail_control_flow::list;
+  const Graph g = condition.graph();
+  NodeBuilder node = g.node("Cond", name);
+  node.in(condition);
+  auto then_body = g.body(std::string(name) + "_then");
+  const std::vector<Output> given = list(then_function());
+  const std::size_t outputs = given.size();
+  node.attr("then_body", then_body.end(given));
+  auto else_body = g.body(std::string(name) + "_else");
+  node.attr("else_body", else_body.end(list(else_function())));
+  return detail_control_flow::siblings(node.output(), outputs);
+}
+// With one output.
+template <class Then, class Else>
+Output cond(const Output& condition, Then&& then_function, Else&& else_function, std::string_view name = "cond") {
+  return cond_list(condition, then_function, else_function, name)[0];
+}
+
+// The values after body(values) was applied as often as condition(values) gave true before; at most maximum_iterations
+// times (-1: no limit; a loop cannot be cancelled while it runs). condition: const std::vector<Output>& -> Output, a
+// bool scalar. body: the same -> as many.
+template <class Condition, class Body>
+std::vector<Output> while_loop(Condition&& condition, Body&& body, const std::vector<Output>& values,
+                               std::int64_t maximum_iterations = -1, std::string_view name = "while") {
+  using detail_control_flow::arguments;
+  using detail_control_flow::list;
+  if (values.empty()) fail(Code::kInvalidArgument, "while_loop needs at least one value");
+  const Graph g = values[0].graph();
+  NodeBuilder node = g.node("While", name);
+  node.in(values).attr("maximum_iterations", maximum_iterations);
+  auto condition_body = g.body(std::string(name) + "_condition");
+  node.attr("condition_body", condition_body.end({condition(arguments(g, values))}));
+  auto loop_body = g.body(std::string(name) + "_body");
+  node.attr("loop_body", loop_body.end(list(body(arguments(g, values)))));
+  return detail_control_flow::siblings(node.output(), values.size());
+}
+// With one value.
+template <class Condition, class Body>
+Output while_loop(Condition&& condition, Body&& body, const Output& value, std::int64_t maximum_iterations = -1,
+                  std::string_view name = "while") {
+  return while_loop([&](const std::vector<Output>& v) { return condition(v[0]); },
+                    [&](const std::vector<Output>& v) { return body(v[0]); }, std::vector<Output>{value},
+                    maximum_iterations, name)[0];
+}
+
+}  // namespace ops
+}  // namespace v0
+}  // namespace belay

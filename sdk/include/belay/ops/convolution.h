@@ -1,0 +1,71 @@
+// Convolutions of images, and the layer made of one.
+//
+//   Output y = ops::conv2d(x, 32, 5, {.window = {.padding = "SAME"}, .activation = ops::Activation::kRelu});
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "belay/ops/activations.h"
+#include "belay/ops/math.h"
+#include "belay/ops/matmul.h"
+#include "belay/ops/random.h"
+#include "belay/ops/shape.h"
+#include "belay/ops/variables.h"
+#include "belay/ops/windows.h"
+
+namespace belay {
+inline namespace v0 {
+namespace ops {
+
+// Images [batch, height, width, channels] (NCHW: [batch, channels, height, width]) filtered by
+// [height, width, in channels, out channels].
+inline Output convolve2d(const Output& x, const Output& filter, const WindowOptions& window = {},
+                         std::string_view name = {}) {
+  NodeBuilder node = x.graph().node("Conv2D", name).in(x).in(filter);
+  return detail_windows::add_window_options(node, window).output();
+}
+
+// Images plus one number for each channel.
+inline Output bias_add_image(const Output& x, const Output& bias, const WindowOptions& window = {}) {
+  return window.channels_last() ? bias_add(x, bias) : x + reshape(bias, {bias.dim(0), 1, 1});
+}
+
+struct Conv2dOptions {
+  WindowOptions window = {};
+  Activation activation = Activation::kNone;
+  // From graph, dims [height, width, in, out] and dtype; none: glorot_uniform.
+  std::function<Output(const Graph&, const Dims&, DType)> kernel_initializer = nullptr;
+  bool use_bias = true;  // begins at 0
+  std::string_view name = "conv2d";
+};
+
+// activation(x convolved with a kernel + bias), with the trainable variables "<name>/kernel" and "<name>/bias". The
+// name is made unique.
+inline Output conv2d(const Output& x, std::int64_t filters, const HeightWidth& kernel_size,
+                     const Conv2dOptions& options = {}) {
+  const std::string who = "conv2d '" + std::string(options.name) + "': ";
+  const std::int64_t channels = x.rank() == 4 ? x.dim(options.window.channels_last() ? 3 : 1) : -1;
+  if (channels < 0)
+    fail(Code::kInvalidArgument,
+         who + x.text() + " must be images [batch, " +
+             (options.window.channels_last() ? "height, width, channels" : "channels, height, width") +
+             "] whose channels are known; use ops::reshape");
+  if (filters < 1) fail(Code::kInvalidArgument, who + "filters must be at least 1, got " + std::to_string(filters));
+  if (kernel_size.height < 1 || kernel_size.width < 1)
+    fail(Code::kInvalidArgument, who + "the kernel must be at least 1 x 1, got " + std::to_string(kernel_size.height) +
+                                     " x " + std::to_string(kernel_size.width));
+  const Graph g = x.graph();
+  const auto scope = g.scope(options.name);
+  const Dims dims{kernel_size.height, kernel_size.width, channels, filters};
+  const Output initial =
+      options.kernel_initializer ? options.kernel_initializer(g, dims, x.dtype()) : glorot_uniform(g, dims, x.dtype());
+  Output y = convolve2d(x, variable(g, "kernel", initial), options.window);
+  if (options.use_bias) y = bias_add_image(y, variable(g, "bias", zeros(g, {filters}, x.dtype())), options.window);
+  return activate(y, options.activation);
+}
+
+}  // namespace ops
+}  // namespace v0
+}  // namespace belay

@@ -1,0 +1,58 @@
+// Slices of a tensor picked by indices, and the embedding layer made of them.
+//
+//   const Output x = ops::embedding(ids, vocabulary, 64);   ids [batch, time] -> [batch, time, 64]
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "belay/graph.h"
+#include "belay/ops/random.h"
+#include "belay/ops/variables.h"
+
+namespace belay {
+inline namespace v0 {
+namespace ops {
+
+// The slices of params along `axis` that the indices (int32 or int64) name: that dimension is replaced by the
+// dimensions of the indices. An index outside [0, size) ends the run with INVALID_ARGUMENT. Its gradient is dense:
+// zeros, and what arrives added at the indices, those that come twice in their order.
+inline Output gather(const Output& params, const Output& indices, std::int64_t axis = 0, std::string_view name = {}) {
+  return params.graph().node("Gather", name).in(params).in(indices).attr("axis", axis).output();
+}
+
+// Adds slices to a variable at the indices along its first dimension; gives the variable as it is then. `slices` has
+// the dimensions of the indices, then those of the variable after its first.
+inline Output scatter_add(const Output& variable, const Output& indices, const Output& slices,
+                          std::string_view name = {}) {
+  return variable.graph().node("ScatterAdd", name).in(variable).in(indices).in(slices).output();
+}
+
+struct EmbeddingOptions {
+  DType dtype = DType::kFloat32;
+  // From graph, dims [entries, width] and dtype; none: normal with stddev 1 / sqrt(width).
+  std::function<Output(const Graph&, const Dims&, DType)> initializer = nullptr;
+  std::string_view name = "embedding";
+};
+
+// A trainable vector of `width` numbers for each id in [0, entries): the variable "<name>/table" [entries, width]. ids
+// of dimensions [...] give [..., width].
+inline Output embedding(const Output& ids, std::int64_t entries, std::int64_t width,
+                        const EmbeddingOptions& options = {}) {
+  if (entries < 1 || width < 1)
+    fail(Code::kInvalidArgument, "embedding '" + std::string(options.name) +
+                                     "': entries and width must be at least 1, got " + std::to_string(entries) +
+                                     " and " + std::to_string(width));
+  const Graph g = ids.graph();
+  const auto scope = g.scope(options.name);
+  const Dims dims{entries, width};
+  const Output initial = options.initializer
+                             ? options.initializer(g, dims, options.dtype)
+                             : random_normal(g, dims, 0, 1 / std::sqrt(static_cast<double>(width)), options.dtype);
+  return gather(variable(g, "table", initial), ids);
+}
+
+}  // namespace ops
+}  // namespace v0
+}  // namespace belay

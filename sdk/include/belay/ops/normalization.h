@@ -1,0 +1,82 @@
+// Normalizations, and the layers made of them.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "belay/graph.h"
+#include "belay/ops/math.h"
+#include "belay/ops/shape.h"
+#include "belay/ops/variables.h"
+
+namespace belay {
+inline namespace v0 {
+namespace ops {
+
+// (x - mean) / sqrt(variance + epsilon) * scale + offset, mean and variance over the last dimension of x; scale and
+// offset are vectors of its size.
+inline Output layer_norm(const Output& x, const Output& scale, const Output& offset, double epsilon = 1e-5,
+                         std::string_view name = {}) {
+  return x.graph().node("LayerNorm", name).in(x).in(scale).in(offset).attr("epsilon", epsilon).output();
+}
+
+struct LayerNormOptions {
+  double epsilon = 1e-5;
+  std::string_view name = "layer_norm";
+};
+
+// The same with the trainable variables "<name>/scale", which begins at 1, and "<name>/offset", which begins at 0.
+inline Output layer_norm(const Output& x, const LayerNormOptions& options) {
+  if (x.rank() < 1 || x.dim(-1) < 0)
+    fail(Code::kInvalidArgument,
+         "layer_norm '" + std::string(options.name) + "': " + x.text() + " must have a known last dimension");
+  const Graph g = x.graph();
+  const auto scope = g.scope(options.name);
+  const Dims dims{x.dim(-1)};
+  const Output scale = variable(g, "scale", ones(g, dims, x.dtype()));
+  const Output offset = variable(g, "offset", zeros(g, dims, x.dtype()));
+  return layer_norm(x, scale, offset, options.epsilon);
+}
+inline Output layer_norm(const Output& x) { return layer_norm(x, LayerNormOptions()); }
+
+struct BatchNormOptions {
+  double momentum = 0.99;  // of the moving averages: what is kept of them at each step
+  double epsilon = 1e-3;
+  std::string_view data_format = "NHWC";  // or "NCHW"
+  std::string_view name = "batch_norm";
+};
+
+// (x - mean) / sqrt(variance + epsilon) * scale + offset for each channel of x: its last dimension, or dimension 1 with
+// NCHW. Training, mean and variance are those of the batch, and the operations in the collection "update_ops", which
+// the host's train operation runs, move the averages towards them; else the averages are used. Variables: trainable
+// "<name>/scale", which begins at 1, and "<name>/offset", 0; saved "<name>/moving_mean", 0, and
+// "<name>/moving_variance",
+// 1. The name is made unique.
+inline Output batch_norm(const Output& x, bool training, const BatchNormOptions& options = {}) {
+  const std::int64_t channels = x.rank() < 2 ? -1 : x.dim(options.data_format == "NCHW" ? 1 : -1);
+  if (channels < 0)
+    fail(Code::kInvalidArgument, "batch_norm '" + std::string(options.name) + "': " + x.text() +
+                                     " must have at least two dimensions and a known number of channels");
+  const Graph g = x.graph();
+  const auto scope = g.scope(options.name);
+  const Dims dims{channels};
+  const Output scale = variable(g, "scale", ones(g, dims, x.dtype()));
+  const Output offset = variable(g, "offset", zeros(g, dims, x.dtype()));
+  const Output mean = variable(g, "moving_mean", zeros(g, dims, x.dtype()), VariableKind::kGlobal);
+  const Output variance = variable(g, "moving_variance", ones(g, dims, x.dtype()), VariableKind::kGlobal);
+  NodeBuilder node = g.node("FusedBatchNorm").in(x).in(scale).in(offset);
+  if (!training) node.in(mean).in(variance);
+  const Output y = node.attr("epsilon", options.epsilon)
+                       .attr("data_format", options.data_format)
+                       .attr("is_training", training)
+                       .output();
+  if (!training) return y;
+  const Output moved = scalar(g, 1 - options.momentum, x.dtype());
+  g.collect(collections::kUpdateOps, assign_sub(mean, mul(sub(mean, y.sibling(1)), moved)));
+  g.collect(collections::kUpdateOps, assign_sub(variance, mul(sub(variance, y.sibling(2)), moved)));
+  return y;
+}
+
+}  // namespace ops
+}  // namespace v0
+}  // namespace belay

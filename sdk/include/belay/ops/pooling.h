@@ -1,0 +1,57 @@
+// Pooling of images [batch, height, width, channels] (NCHW: [batch, channels, height, width]).
+//
+//   Output y = ops::max_pool2d(x, 2);                                     // halves height and width
+//   Output z = ops::avg_pool2d(x, 3, {.strides = 1, .padding = "SAME"});
+#pragma once
+
+#include <string_view>
+
+#include "belay/graph.h"
+#include "belay/ops/reductions.h"
+#include "belay/ops/windows.h"
+
+namespace belay {
+inline namespace v0 {
+namespace ops {
+
+struct PoolOptions {
+  HeightWidth strides = 0;  // 0: the window's size
+  std::string_view padding = "VALID";
+  std::array<std::int64_t, 4> explicit_paddings = {0, 0, 0, 0};  // top, bottom, left, right; less than the window
+  std::string_view data_format = "NHWC";
+};
+
+namespace detail_pooling {
+
+inline Output pool(const char* op, const Output& x, const HeightWidth& size, const PoolOptions& options,
+                   std::string_view name) {
+  WindowOptions window;
+  window.strides = {options.strides.height == 0 ? size.height : options.strides.height,
+                    options.strides.width == 0 ? size.width : options.strides.width};
+  window.padding = options.padding;
+  window.explicit_paddings = options.explicit_paddings;
+  window.data_format = options.data_format;
+  NodeBuilder node = x.graph().node(op, name).in(x).attr("ksize", detail_windows::per_dimension(size, window));
+  return detail_windows::add_window_options(node, window).output();
+}
+
+}  // namespace detail_pooling
+
+// The largest of each window; its sibling(1) tells where in the window it stands (row * width + column).
+inline Output max_pool2d(const Output& x, const HeightWidth& size, const PoolOptions& options = {},
+                         std::string_view name = {}) {
+  return detail_pooling::pool("MaxPool", x, size, options, name);
+}
+// The mean of each window; padding does not count.
+inline Output avg_pool2d(const Output& x, const HeightWidth& size, const PoolOptions& options = {},
+                         std::string_view name = {}) {
+  return detail_pooling::pool("AvgPool", x, size, options, name);
+}
+// The mean of each channel: [batch, channels].
+inline Output global_avg_pool2d(const Output& x, std::string_view data_format = "NHWC", std::string_view name = {}) {
+  return reduce_mean(x, data_format == "NCHW" ? Axes{2, 3} : Axes{1, 2}, false, name);
+}
+
+}  // namespace ops
+}  // namespace v0
+}  // namespace belay

@@ -1,0 +1,5 @@
+#include <iostream>
+
+#include "tests/docs/ops_page.h"
+
+int main() { std::cout << belay::runtime::ops_page(); }

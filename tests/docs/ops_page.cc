@@ -1,0 +1,104 @@
+#include "tests/docs/ops_page.h"
+
+#include "runtime/ops/registry.h"
+
+namespace belay::runtime {
+namespace {
+
+struct Family {
+  const char* title;
+  const char* header;  // belay/ops/
+  void (*add)(OpRegistry&);
+};
+constexpr Family kFamilies[] = {
+    {"Constants, placeholders, order", "control.h", add_control_ops},
+    {"Variables", "variables.h", add_variable_ops},
+    {"Arithmetic", "math.h", add_math_ops},
+    {"Functions of one tensor", "math.h", add_unary_ops},
+    {"Comparison and choice", "math.h", add_compare_ops},
+    {"Reductions", "reductions.h", add_reduction_ops},
+    {"Largest elements, running sums", "sorting.h", add_sorting_ops},
+    {"Shapes", "shape.h", add_shape_ops},
+    {"Parts of tensors", "shape.h", add_part_ops},
+    {"Strides, padding, repetition", "shape.h", add_strided_slice_ops},
+    {"Matrix products", "matmul.h", add_matmul_ops},
+    {"Products of many matrices", "matmul.h", add_batch_matmul_ops},
+    {"Convolution", "convolution.h", add_convolution_ops},
+    {"Pooling", "pooling.h", add_pooling_ops},
+    {"Batch normalization", "normalization.h", add_batch_norm_ops},
+    {"Layer normalization", "normalization.h", add_layer_norm_ops},
+    {"Activations", "activations.h", add_activation_ops},
+    {"Gelu", "activations.h", add_gelu_ops},
+    {"Embeddings", "embedding.h", add_gather_ops},
+    {"LSTM", "recurrent.h", add_lstm_ops},
+    {"GRU", "recurrent.h", add_gru_ops},
+    {"Attention", "attention.h", add_attention_ops},
+    {"Losses", "losses.h", add_loss_ops},
+    {"Random numbers", "random.h", add_random_ops},
+    {"Branches and loops", "control_flow.h", add_control_flow_ops},
+    {"Queues", "queues.h", add_queue_ops},
+    {"Tables", "tables.h", add_table_ops},
+    {"Summaries", "summaries.h", add_summary_ops},
+    {"Updates of variables", "training.h", add_training_ops},
+};
+
+constexpr const char* kIntroduction = R"(# Operations
+
+What a graph can be made of. Models call the functions of `belay/ops/*.h`, which make these nodes and say more about each;
+`Graph::node` makes one by its name. This page is made from the registry by `build/bin/make_ops_page > docs/ops.md`.
+
+Losses, metrics that add up over batches, moments and other functions that are made of several nodes have no line here:
+see `belay/ops/losses.h`, `metrics.h`, `statistics.h`. A plugin can add operations: [plugins/op.md](plugins/op.md).
+
+* Words in `code` are attributes.
+* floats: float32 and float64. numbers: floats, int32, int64 and uint8. Operands have one dtype unless the line says
+  otherwise.
+* gradient "yes": it passes. "none": it ends here, as if the result were a constant. "error": asking for one is an error.
+* "broadcast": shapes are aligned at their last dimension, and a dimension of 1, or a missing one, is repeated.
+* Shapes may be partly unknown while the graph is built; what does not fit is an error there, or when the plan is made.
+)";
+
+std::string gradient_of(const OpDef& op) {
+  if (!op.bodies.empty()) return "error";
+  if (op.gradient != nullptr) return "yes";
+  return op.stops_gradient ? "none" : "error";
+}
+
+const char* effect_of(const OpDef& op) {
+  switch (op.effect) {
+    case Effect::kRandom: return " Draws random numbers.";
+    case Effect::kWrite: return " Writes at the end of the run.";
+    case Effect::kBlocking: return " May wait.";
+    default: return "";
+  }
+}
+
+// Text in a cell of a table.
+std::string cell(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '|') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string ops_page() {
+  std::string page = kIntroduction;
+  for (const Family& family : kFamilies) {
+    OpRegistry registry;
+    family.add(registry);
+    page += "\n## " + std::string(family.title) + "\n\n`belay/ops/" + family.header +
+            "`\n\n| operation | inputs | dtypes | gradient | what it gives |\n|---|---|---|---|---|\n";
+    for (const std::string& name : registry.names()) {
+      const OpDef& op = *registry.find(name);
+      page += "| `" + op.name + "` | " + op.inputs + " | " + op.dtypes + " | " + gradient_of(op) + " | " +
+              cell(op.doc) + effect_of(op) + " |\n";
+    }
+  }
+  return page;
+}
+
+}  // namespace belay::runtime

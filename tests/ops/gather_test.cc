@@ -1,0 +1,123 @@
+#include <gtest/gtest.h>
+
+#include "belay/ops/embedding.h"
+#include "tests/ops/kernel_check.h"
+#include "tests/session/session_fixture.h"
+
+namespace belay::runtime::testing {
+namespace {
+
+Build gather_along(std::int64_t axis) {
+  return [=](const Inputs& in) { return ops::gather(in[0], in[1], axis); };
+}
+using Indices = std::vector<std::int32_t>;
+
+struct Case {
+  Dims params, indices;
+  std::int64_t axis;
+  double entries;
+};
+const Case kCases[] = {{{5, 3}, {7}, 0, 5},        {{4}, {2, 3}, 0, 4},     {{3, 4, 2}, {3}, 1, 4},
+                       {{3, 2, 5}, {2, 2}, -1, 5}, {{3, 4, 2}, {5}, -3, 3}, {{5, 3}, {0}, 0, 5},
+                       {{5, 0}, {4}, 0, 5},        {{1, 1}, {1}, 0, 1},     {{33, 17}, {130}, 0, 33},
+                       {{6, 3}, {}, 0, 6}};
+
+TEST(Gather, GradientsAgreeWithFiniteDifferences) {
+  for (const Case& c : kCases) {
+    SCOPED_TRACE(dims_text(c.params) + " by " + dims_text(c.indices));
+    for (const DType dtype : {DType::kInt32, DType::kInt64})
+      check_gradients(gather_along(c.axis), {{c.params}, {c.indices, 0, c.entries, {}, dtype}});
+  }
+}
+
+TEST(Gather, Float32AgreesWithFloat64) {
+  for (const Case& c : kCases) {
+    SCOPED_TRACE(dims_text(c.params) + " by " + dims_text(c.indices));
+    check_float32(gather_along(c.axis), {{c.params}, {c.indices, 0, c.entries, {}, DType::kInt32}});
+  }
+  check_float32(gather_along(0), {{{65, 128}}, {{16, 64}, 0, 65, {}, DType::kInt64}}, 1e-4);
+}
+
+TEST(Gather, PicksSlices) {
+  const Tensor params({3, 2}, std::vector<std::int64_t>{1, 2, 3, 4, 5, 6});
+  EXPECT_EQ(run_op<std::int64_t>(gather_along(0), {params, Tensor({3}, Indices{2, 0, 2})}),
+            (std::vector<std::int64_t>{5, 6, 1, 2, 5, 6}));
+  EXPECT_EQ(run_op<std::int64_t>(gather_along(1), {params, Tensor({1, 1}, Indices{1})}),
+            (std::vector<std::int64_t>{2, 4, 6}));
+}
+
+TEST(Gather, GradientOfAnIndexThatComesTwiceIsTheSumInItsOrderAtAnyNumberOfThreads) {
+  const std::int64_t picks = 4000, width = 160;
+  std::vector<float> dy(static_cast<std::size_t>(picks * width));
+  for (std::size_t i = 0; i < dy.size(); ++i) dy[i] = 1.0f / static_cast<float>(i % 977 + 1);
+  Indices at(picks);
+  for (std::size_t i = 0; i < at.size(); ++i) at[i] = static_cast<std::int32_t>(i * i % 7);
+  const Build grad = [&](const Inputs& in) {
+    return in[0].graph().node("GatherGrad").in(in[0]).in(in[1]).in(in[2]).attr("axis", 0).output();
+  };
+  const std::vector<Tensor> inputs = {Tensor({picks, width}, dy), Tensor({picks}, at),
+                                      Tensor({7, width}, std::vector<float>(7 * width))};
+  const std::vector<float> alone = run_op<float>(grad, inputs, 1);
+  EXPECT_EQ(run_op<float>(grad, inputs, 2), alone);
+  EXPECT_EQ(run_op<float>(grad, inputs, 3), alone);
+}
+
+TEST(Gather, BadInputIsNamed) {
+  EXPECT_EQ(build_error(gather_along(0), {{DType::kFloat32, {2, 3}}, {DType::kFloat32, {4}}}),
+            "INVALID_ARGUMENT: node 'Gather' (Gather): input 1 (float32 [4]) must be int32 or int64");
+  EXPECT_EQ(build_error(gather_along(0), {{DType::kFloat32, {}}, {DType::kInt32, {4}}}),
+            "INVALID_ARGUMENT: node 'Gather' (Gather): input 0 (float32 []) must have at least one dimension");
+  EXPECT_EQ(build_error(gather_along(0), {{DType::kString, {3}}, {DType::kInt32, {4}}}),
+            "INVALID_ARGUMENT: node 'Gather' (Gather): input 0 (string [3]) must be numbers or truth values");
+  EXPECT_EQ(build_error(gather_along(2), {{DType::kFloat32, {2, 3}}, {DType::kInt32, {4}}}),
+            "INVALID_ARGUMENT: node 'Gather' (Gather): axis 2 is not in [-2, 2)");
+  for (const std::int32_t bad : {3, -1})
+    EXPECT_EQ(
+        run_error(gather_along(0), {Tensor({3, 1}, {1.f, 2.f, 3.f}), Tensor({2}, Indices{0, bad})}),
+        "INVALID_ARGUMENT: node 'Gather' (Gather): index " + std::to_string(bad) + " at position 1 is not in [0, 3)");
+}
+
+TEST_F(SessionTest, ScatterAddAddsSlicesToAVariable) {
+  const Output v = ops::variable(g, "v", Tensor({3, 2}, {1.f, 2.f, 3.f, 4.f, 5.f, 6.f}));
+  const Output at = ops::placeholder(g, DType::kInt32, {-1}, "at");
+  const Output slices = ops::placeholder(g, DType::kFloat32, {-1, 2}, "slices");
+  const Output added = ops::scatter_add(v, at, slices);
+  open();
+  initialize();
+  const Tensor ids({3}, Indices{2, 0, 2}), x({3, 2}, {10.f, 20.f, 30.f, 40.f, 50.f, 60.f});
+  EXPECT_EQ(values<float>(added, {{at, ids}, {slices, x}}), (std::vector<float>{31, 42, 3, 4, 65, 86}));
+  EXPECT_EQ(values<float>(v), (std::vector<float>{31, 42, 3, 4, 65, 86}));
+  const Tensor bad({3}, Indices{0, 3, 1});
+  EXPECT_EQ(error_of([&] {
+              values<float>(added, {{at, bad}, {slices, x}});
+            }),
+            "INVALID_ARGUMENT: node 'ScatterAdd' (ScatterAdd): index 3 at position 1 is not in [0, 3)");
+  EXPECT_EQ(values<float>(v), (std::vector<float>{31, 42, 3, 4, 65, 86}));  // and nothing was added
+}
+
+TEST(ScatterAdd, BadInputIsNamed) {
+  const auto add = [](DType dtype, const Dims& dims) {
+    return [=](const Inputs& in) {
+      const Output v = ops::variable(in[0].graph(), "v", Tensor({3, 2}, std::vector<float>(6)));
+      return ops::scatter_add(v, in[0], ops::placeholder(in[0].graph(), dtype, dims));
+    };
+  };
+  EXPECT_EQ(build_error(add(DType::kFloat32, {4, 3}), {{DType::kInt32, {4}}}),
+            "INVALID_ARGUMENT: node 'ScatterAdd' (ScatterAdd): input 2 (float32 [4, 3]) must have the shape [4, 2]: a "
+            "slice for each index");
+  EXPECT_EQ(build_error(add(DType::kFloat64, {4, 2}), {{DType::kInt32, {4}}}),
+            "INVALID_ARGUMENT: node 'ScatterAdd' (ScatterAdd): input 0 (float32 [3, 2]) and input 2 (float64 [4, 2]) "
+            "must have the same dtype");
+}
+
+TEST_F(SessionTest, EmbeddingIsATableOfVectors) {
+  const Output ids = ops::placeholder(g, DType::kInt64, {-1, 3}, "ids");
+  const Output x = ops::embedding(ids, 10, 4);
+  EXPECT_EQ(x.dims(), (Dims{-1, 3, 4}));
+  EXPECT_EQ(g.find("embedding/table").dims(), (Dims{10, 4}));
+  EXPECT_EQ(error_of([&] { ops::embedding(ids, 0, 4, {.name = "e"}); }),
+            "INVALID_ARGUMENT: embedding 'e': entries and width must be at least 1, got 0 and 4");
+}
+
+}  // namespace
+}  // namespace belay::runtime::testing

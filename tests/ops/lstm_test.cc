@@ -1,0 +1,152 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "belay/ops/activations.h"
+#include "belay/ops/math.h"
+#include "belay/ops/matmul.h"
+#include "belay/ops/recurrent.h"
+#include "tests/ops/kernel_check.h"
+#include "tests/session/session_fixture.h"
+
+namespace belay::runtime::testing {
+namespace {
+
+// Everything that comes out of it, in one vector.
+Output all_of(const ops::LstmResult& r) {
+  return ops::concat({ops::reshape(r.y, {-1}), ops::reshape(r.h, {-1}), ops::reshape(r.c, {-1})}, 0);
+}
+Build lstm(bool time_major) {
+  return [=](const Inputs& in) {
+    ops::LstmOptions options;
+    options.time_major = time_major;
+    if (in.size() > 4) options.initial_h = in[4], options.initial_c = in[5];
+    return all_of(ops::lstm(in[0], in[1], in[2], in[3], options));
+  };
+}
+struct Sizes {
+  std::int64_t batch, time, features, units;
+};
+std::vector<Operand> operands(const Sizes& s, bool time_major, bool states) {
+  const Dims x = time_major ? Dims{s.time, s.batch, s.features} : Dims{s.batch, s.time, s.features};
+  std::vector<Operand> all = {
+      {x, -1, 1}, {{s.features, 4 * s.units}, -0.5, 0.5}, {{s.units, 4 * s.units}, -0.5, 0.5}, {{4 * s.units}, -1, 1}};
+  if (states) all.insert(all.end(), {{{s.batch, s.units}, -1, 1}, {{s.batch, s.units}, -1, 1}});
+  return all;
+}
+
+TEST(Lstm, GradientsAgreeWithFiniteDifferences) {
+  for (const bool time_major : {false, true})
+    for (const bool states : {false, true})
+      for (const Sizes& s : {Sizes{2, 3, 2, 3}, Sizes{1, 1, 1, 1}, Sizes{3, 2, 4, 2}}) {
+        SCOPED_TRACE(dims_text({s.batch, s.time, s.features, s.units}) + (time_major ? " time-major" : "") +
+                     (states ? " with states" : ""));
+        check_gradients(lstm(time_major), operands(s, time_major, states), 1e-5);
+      }
+}
+
+TEST(Lstm, Float32AgreesWithFloat64) {
+  for (const bool time_major : {false, true})
+    for (const bool states : {false, true})
+      for (const Sizes& s : {Sizes{1, 1, 1, 1}, Sizes{0, 3, 2, 3}, Sizes{3, 0, 2, 3}, Sizes{5, 7, 3, 17},
+                             Sizes{33, 5, 65, 16}, Sizes{8, 12, 20, 33}}) {
+        SCOPED_TRACE(dims_text({s.batch, s.time, s.features, s.units}) + (time_major ? " time-major" : "") +
+                     (states ? " with states" : ""));
+        check_float32(lstm(time_major), operands(s, time_major, states), 2e-4);
+      }
+}
+
+// One step after the other, from the operations that it replaces.
+Output step_by_step(const Inputs& in, std::int64_t time, std::int64_t units) {
+  Output h = in[4], c = in[5];
+  std::vector<Output> hs;
+  for (std::int64_t t = 0; t < time; ++t) {
+    const Output x = ops::squeeze(ops::slice(in[0], {0, t, 0}, {-1, 1, -1}), {1});
+    const Output sums = ops::bias_add(ops::matmul(x, in[1]) + ops::matmul(h, in[2]), in[3]);
+    const auto gate = [&](std::int64_t i) { return ops::slice(sums, {0, i * units}, {-1, units}); };
+    c = ops::sigmoid(gate(1)) * c + ops::sigmoid(gate(0)) * ops::tanh(gate(2));
+    h = ops::sigmoid(gate(3)) * ops::tanh(c);
+    hs.push_back(h);
+  }
+  return all_of({ops::stack(hs, 1), h, c});
+}
+
+TEST(Lstm, IsWhatItsStepsAre) {
+  const Sizes s{3, 5, 4, 6};
+  const std::vector<Operand> in = operands(s, false, true);
+  const std::vector<std::vector<double>> values = elements_of(in);
+  const Evaluated whole = Evaluator(lstm(false), in, {}).run(values);
+  const Evaluated steps =
+      Evaluator([&](const Inputs& i) { return step_by_step(i, s.time, s.units); }, in, {}).run(values);
+  ASSERT_EQ(whole.value.size(), steps.value.size());
+  for (std::size_t i = 0; i < whole.value.size(); ++i) EXPECT_NEAR(whole.value[i], steps.value[i], 1e-12) << i;
+  for (std::size_t o = 0; o < whole.gradients.size(); ++o)
+    for (std::size_t i = 0; i < whole.gradients[o].size(); ++i)
+      EXPECT_NEAR(whole.gradients[o][i], steps.gradients[o][i], 1e-12) << o << ", " << i;
+}
+
+TEST(Lstm, TwoPartsWithTheStatesBetweenAreTheWhole) {
+  const std::vector<Operand> in = operands({2, 6, 3, 4}, false, true);
+  const std::vector<std::vector<double>> values = elements_of(in);
+  const Build parts = [](const Inputs& i) {
+    ops::LstmOptions options;
+    options.initial_h = i[4], options.initial_c = i[5];
+    const ops::LstmResult a = ops::lstm(ops::slice(i[0], {0, 0, 0}, {-1, 2, -1}), i[1], i[2], i[3], options);
+    options.initial_h = a.h, options.initial_c = a.c;
+    const ops::LstmResult b = ops::lstm(ops::slice(i[0], {0, 2, 0}, {-1, 4, -1}), i[1], i[2], i[3], options);
+    return all_of({ops::concat({a.y, b.y}, 1), b.h, b.c});
+  };
+  const Evaluated whole = Evaluator(lstm(false), in, {}).run(values), two = Evaluator(parts, in, {}).run(values);
+  for (std::size_t i = 0; i < whole.value.size(); ++i) EXPECT_NEAR(whole.value[i], two.value[i], 1e-12) << i;
+  for (std::size_t o = 0; o < whole.gradients.size(); ++o)
+    for (std::size_t i = 0; i < whole.gradients[o].size(); ++i)
+      EXPECT_NEAR(whole.gradients[o][i], two.gradients[o][i], 1e-12) << o << ", " << i;
+}
+
+TEST_F(SessionTest, LstmLayerBeginsWithItsForgetGatesOpen) {
+  const Output x = ops::placeholder(g, DType::kFloat32, {-1, 7, 3}, "x");
+  const ops::LstmResult r = ops::lstm(x, 2);
+  EXPECT_EQ(r.y.dims(), (Dims{-1, 7, 2}));
+  EXPECT_EQ(r.h.dims(), (Dims{-1, 2}));
+  EXPECT_EQ(r.c.dims(), (Dims{-1, 2}));
+  open();
+  initialize();
+  EXPECT_EQ(g.find("lstm/kernel").dims(), (Dims{3, 8}));
+  EXPECT_EQ(g.find("lstm/recurrent_kernel").dims(), (Dims{2, 8}));
+  EXPECT_EQ(values<float>(g.find("lstm/bias")), (std::vector<float>{0, 0, 1, 1, 0, 0, 0, 0}));
+}
+
+TEST(Lstm, BadInputIsNamed) {
+  struct Case {
+    std::vector<Dims> dims;
+    const char* error;
+  };
+  for (const Case& c :
+       {Case{{{2, 3}, {3, 16}, {4, 16}, {16}}, "input 0 (float32 [2, 3]) must have 3 dimensions"},
+        Case{{{2, 3, 5}, {4, 16}, {4, 16}, {16}}, "kernel, input 1 (float32 [4, 16]), must have the shape [5, 16]"},
+        Case{{{2, 3, 5}, {5, 16}, {4, 12}, {16}},
+             "recurrent_kernel, input 2 (float32 [4, 12]), must have the shape [4, 16]"},
+        Case{{{2, 3, 5}, {5, 16}, {4, 16}, {4}}, "bias, input 3 (float32 [4]), must have the shape [16]"},
+        Case{{{2, 3, 5}, {5, 16}, {4, 16}, {16}, {3, 4}, {2, 4}},
+             "initial_h, input 4 (float32 [3, 4]), must have the shape [2, 4]"}}) {
+    std::vector<Spec> specs;
+    for (const Dims& d : c.dims) specs.push_back({DType::kFloat32, d});
+    EXPECT_EQ(build_error(lstm(false), specs), std::string("INVALID_ARGUMENT: node 'Lstm' (Lstm): ") + c.error);
+  }
+  EXPECT_EQ(build_error([](const Inputs& in) { return ops::lstm(in[0], 0).y; }, {{DType::kFloat32, {2, 3, 4}}}),
+            "INVALID_ARGUMENT: lstm 'lstm': units must be at least 1, got 0");
+  EXPECT_EQ(build_error([](const Inputs& in) { return ops::lstm(in[0], 3).y; }, {{DType::kFloat32, {2, 3}}}),
+            "INVALID_ARGUMENT: lstm 'lstm': 'Placeholder:0' (float32 [2, 3]) must have 3 dimensions, batch, time and "
+            "features, and its features must be known");
+  EXPECT_EQ(build_error(
+                [](const Inputs& in) {
+                  ops::LstmOptions options;
+                  options.initial_h = in[0];
+                  return ops::lstm(in[0], 3, options).y;
+                },
+                {{DType::kFloat32, {2, 3, 4}}}),
+            "INVALID_ARGUMENT: lstm 'lstm': give both initial_h and initial_c, or neither of them");
+}
+
+}  // namespace
+}  // namespace belay::runtime::testing

@@ -1,0 +1,86 @@
+// Operations against the results that ONNX's own tests expect.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "belay/ops/activations.h"
+#include "belay/ops/convolution.h"
+#include "belay/ops/pooling.h"
+#include "belay/ops/shape.h"
+#include "tests/ops/kernel_check.h"
+#include "tests/ops/onnx_sample.h"
+
+namespace belay::runtime::testing {
+namespace {
+
+using ops::HeightWidth;
+
+void expect_outputs(const Build& build, const OnnxSample& sample, double tolerance) {
+  for (const int threads : {1, 2}) {
+    const std::vector<float> got = run_op<float>(build, sample.inputs, threads), wanted = floats_of(sample.outputs[0]);
+    ASSERT_EQ(got.size(), wanted.size());
+    for (std::size_t i = 0; i < got.size(); ++i)
+      ASSERT_NEAR(got[i], wanted[i], tolerance * (1 + std::fabs(wanted[i]))) << "element " << i;
+  }
+}
+
+// ONNX: top, left, bottom, right.
+std::array<std::int64_t, 4> paddings_of(const OnnxSample& sample) {
+  const std::vector<std::int64_t>& p = sample.integers.at("pads");
+  return {p[0], p[2], p[1], p[3]};
+}
+HeightWidth pair_of(const OnnxSample& sample, const char* name) {
+  const std::vector<std::int64_t>& p = sample.integers.at(name);
+  return {p[0], p[1]};
+}
+
+TEST(Onnx, Convolution) {
+  const std::optional<OnnxSample> sample = read_onnx_sample("test_Conv2d");
+  if (!sample) GTEST_SKIP() << no_onnx_sample("test_Conv2d");
+  ASSERT_EQ(sample->op, "Conv");
+  ops::WindowOptions window;
+  window.strides = pair_of(*sample, "strides");
+  window.dilations = pair_of(*sample, "dilations");
+  window.padding = "EXPLICIT";
+  window.explicit_paddings = paddings_of(*sample);
+  for (const bool channels_last : {false, true}) {
+    const Build build = [&](const Inputs& in) {
+      const Output filter = ops::transpose(in[1], {2, 3, 1, 0});  // ONNX's is [out, in, height, width]
+      ops::WindowOptions w = window;
+      w.data_format = channels_last ? "NHWC" : "NCHW";
+      if (!channels_last) return ops::bias_add_image(ops::convolve2d(in[0], filter, w), in[2], w);
+      const Output x = ops::transpose(in[0], {0, 2, 3, 1});
+      return ops::transpose(ops::bias_add_image(ops::convolve2d(x, filter, w), in[2], w), {0, 3, 1, 2});
+    };
+    expect_outputs(build, *sample, 1e-5);
+  }
+}
+
+TEST(Onnx, MaxPooling) {
+  const std::optional<OnnxSample> sample = read_onnx_sample("test_MaxPool2d");
+  if (!sample) GTEST_SKIP() << no_onnx_sample("test_MaxPool2d");
+  ASSERT_EQ(sample->op, "MaxPool");
+  ops::PoolOptions options;
+  options.strides = pair_of(*sample, "strides");
+  options.padding = "EXPLICIT";
+  options.explicit_paddings = paddings_of(*sample);
+  options.data_format = "NCHW";
+  expect_outputs([&](const Inputs& in) { return ops::max_pool2d(in[0], pair_of(*sample, "kernel_shape"), options); },
+                 *sample, 0);
+}
+
+TEST(Onnx, Softmax) {
+  const std::optional<OnnxSample> sample = read_onnx_sample("test_softmax_axis_1");
+  if (!sample) GTEST_SKIP() << no_onnx_sample("test_softmax_axis_1");
+  ASSERT_EQ(sample->op, "Softmax");
+  ASSERT_EQ(sample->integers.at("axis"), std::vector<std::int64_t>{1});
+  // Ours is along the last dimension.
+  expect_outputs(
+      [](const Inputs& in) {
+        return ops::transpose(ops::softmax(ops::transpose(in[0], {0, 2, 1})), {0, 2, 1});
+      },
+      *sample, 1e-6);
+}
+
+}  // namespace
+}  // namespace belay::runtime::testing

@@ -1,0 +1,490 @@
+// Operations that plugins offer, good ones and bad ones, in graphs and sessions.
+#include "runtime/ops/plugin_op.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "belay/module.h"
+#include "belay/ops/math.h"
+#include "belay/ops/reductions.h"
+#include "belay/philox.h"
+#include "belay/testing/allocations.h"
+#include "runtime/graph/graph_service.h"
+#include "runtime/ops/plugin_attrs.h"
+#include "tests/loader/plugin_files.h"
+#include "tests/platform/fake_clock.h"
+#include "tests/session/session_fixture.h"
+
+BELAY_COUNT_ALLOCATIONS
+
+// An instance that let an exception escape is not called again, not even to destroy a kernel: what it holds is lost.
+// [LeakSanitizer]
+extern "C" __attribute__((visibility("default"))) const char* __lsan_default_suppressions() {
+  return "leak:misbehaving_op";
+}  // NOLINT
+extern "C" __attribute__((visibility("default"))) const char* __lsan_default_options() {  // NOLINT
+  return "print_suppressions=0";
+}
+
+namespace {
+
+using belay::DType;
+
+// scale * x + offset of each element, with the gradient of that.
+class Affine final : public belay::Op {
+ public:
+  struct Options {
+    double scale = 2;
+    std::int64_t offset = 0;
+    bool reversed = false;
+    belay::Str mode = "plain";
+    belay::List<double> unused;
+  };
+  static constexpr auto about =
+      belay::about("affine", "scale * x + offset", belay::option("scale", &Options::scale, "factor").range(-10, 10),
+                   belay::option("offset", &Options::offset, "added"),
+                   belay::option("reversed", &Options::reversed, "from the last element to the first"),
+                   belay::option("mode", &Options::mode, "how").choices("plain", "fancy"),
+                   belay::option("unused", &Options::unused, "numbers that nobody needs"));
+  static constexpr auto traits = belay::OpTraits().elementwise().in_place();
+  explicit Affine(const Options& o) : o_(o) {}
+
+  void infer(belay::OpShapes& s) const override {
+    s.need_dtype(0, DType::kFloat32);
+    s.output_like(0);
+  }
+  void run(belay::OpRun& r) override {
+    const float* x = r.input(0).data<const float>();
+    float* y = r.output(0).data<float>();
+    r.parallel(static_cast<std::int64_t>(r.input(0).size()), 16, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i)
+        y[i] = static_cast<float>(o_.scale) * x[i] + static_cast<float>(o_.offset);
+    });
+  }
+  void gradient(belay::OpGradient& g) const override { g.set(0, g.grad() * o_.scale); }
+
+ private:
+  const Options o_;
+};
+
+// Numbers of a random stream, as many as the input has.
+class Noise final : public belay::Op {
+ public:
+  static constexpr auto about = belay::about("noise", "Random numbers");
+  static constexpr auto traits = belay::OpTraits().random();
+  void infer(belay::OpShapes& s) const override { s.output_like(0); }
+  void run(belay::OpRun& r) override {
+    for (std::size_t i = 0; i < r.output(0).size(); ++i)
+      r.output(0).data<float>()[i] = static_cast<float>(belay::philox(r.seed(), i, r.counter())[0] >> 8);
+  }
+};
+
+// Any number of inputs; a sum and a count, which has no gradient.
+class SumAndCount final : public belay::Op {
+ public:
+  static constexpr auto about = belay::about("sum-and_count", "The inputs' sum and their number");
+  static constexpr auto traits = belay::OpTraits().any_inputs();
+  void infer(belay::OpShapes& s) const override {
+    for (std::size_t i = 1; i < s.n_inputs(); ++i) s.need_same_shape(0, i);
+    s.output_like(0);
+    s.output(DType::kInt64, {});
+  }
+  void prepare(const belay::OpSetup& setup) override { scratch_.resize(setup.output(0).size()); }
+  void run(belay::OpRun& r) override {
+    std::fill(scratch_.begin(), scratch_.end(), 0.f);
+    for (std::size_t k = 0; k < r.n_inputs(); ++k)
+      for (std::size_t i = 0; i < scratch_.size(); ++i) scratch_[i] += r.input(k).data<const float>()[i];
+    std::copy(scratch_.begin(), scratch_.end(), r.output(0).data<float>());
+    *r.output(1).data<std::int64_t>() = static_cast<std::int64_t>(r.n_inputs());
+  }
+  void gradient(belay::OpGradient& g) const override {
+    for (std::size_t i = 0; i < g.n_inputs(); ++i)
+      if (g.wanted(i)) g.set(i, g.grad(0));
+  }
+
+ private:
+  std::vector<float> scratch_;
+};
+
+// Fails on a negative element; its name is one of the engine's own.
+class Sqrt final : public belay::Op {
+ public:
+  static constexpr auto about = belay::about("checked_sqrt", "The root of numbers that have one");
+  void infer(belay::OpShapes& s) const override { s.output_like(0); }
+  void run(belay::OpRun& r) override {
+    for (std::size_t i = 0; i < r.output(0).size(); ++i) {
+      const float x = r.input(0).data<const float>()[i];
+      if (x < 0)
+        belay::fail(belay::Code::kInvalidArgument, "element " + std::to_string(i) + " is " + std::to_string(x));
+      r.output(0).data<float>()[i] = std::sqrt(x);
+    }
+  }
+};
+
+}  // namespace
+
+BELAY_MODULE("1.2.0", Affine, Noise, SumAndCount, Sqrt)
+
+namespace belay::runtime::testing {
+namespace {
+
+// What holds the plugins' instances; it outlives the session, whose kernels are theirs.
+struct PluginHolder {
+  FakeClock clock_;
+  RecordingLogger logger_;
+  HostServices services_{logger_, clock_, "", 42};
+  FilePolicy policy_;
+  const CpuFeatures cpu_;
+  Loader loader_{policy_, cpu_, ""};
+  Registry plugins_;
+  RegisteredPlugin odd_;  // one that a test makes up
+  CallMonitor monitor_;
+  PluginInstances instances_;
+};
+
+class PluginOpTest : protected PluginHolder, public SessionTest {
+ protected:
+  PluginOpTest() {
+    services_.add("graph", graph_api());
+    services_.add("op", op_service());
+    plugins_.add_linked(&belay_module_v0);
+    for (const RegisteredPlugin& p : plugins_.plugins()) add(p);
+  }
+  void add(const RegisteredPlugin& plugin, const Location& at = {}) {
+    ResolvedPlugin use;
+    use.instance_name = plugin.info.name;
+    use.at = at;
+    add_plugin_op(*ops, instances_.create(plugin, use, services_, monitor_));
+  }
+  // tests/bad_plugins/misbehaving_op.cc
+  void add_misbehaving() {
+    plugins_.add_loaded(loader_.load(BELAY_BAD_PLUGIN_DIR "/misbehaving_op.so"));
+    add(*plugins_.find(PluginKind::kOp, "misbehaving_op"), {"train.toml", 14, 1});
+  }
+  Output input(const Dims& dims, DType dtype = DType::kFloat32) { return ops::placeholder(g, dtype, dims, "x"); }
+  std::vector<float> floats(const Output& o, const std::vector<std::pair<Output, Tensor>>& feeds = {}) {
+    return values<float>(o, feeds);
+  }
+};
+
+using Floats = std::vector<float>;
+
+TEST(PluginOp, ItsNameInAGraphIsThePluginsInTitleCase) {
+  const struct {
+    const char *plugin, *operation;
+  } cases[] = {{"swish", "Swish"}, {"leaky_swish", "LeakySwish"}, {"a-b_c2d", "ABC2d"}, {"x__y_", "XY"}, {"a_2", "A2"}};
+  for (const auto& c : cases) EXPECT_EQ(operation_name(c.plugin), c.operation);
+}
+
+TEST_F(PluginOpTest, ANodeHasItsShapeItsValueAndItsGradient) {
+  const Output x = input({-1, 2});
+  const Output y = g.node("Affine", "twice").in(x).attr("scale", 3).attr("offset", 1).output();
+  EXPECT_EQ(y.text(), "'twice:0' (float32 [?, 2])");
+  const std::vector<Output> dx = g.gradients({y}, {x});
+  open();
+  const Tensor one({1, 2}, {1.f, -2.f}), two({2, 2}, {1.f, 2.f, 3.f, 4.f});
+  EXPECT_EQ(floats(y, {{x, one}}), (Floats{4, -5}));
+  EXPECT_EQ(floats(y, {{x, two}}), (Floats{4, 7, 10, 13}));
+  EXPECT_EQ(floats(dx[0], {{x, two}}), (Floats{3, 3, 3, 3}));
+}
+
+TEST_F(PluginOpTest, DefaultsOfAttributesAreThePluginsOwn) {
+  const Output y = g.node("Affine").in(ops::constant(g, Tensor({2}, {1.f, 2.f}))).output();
+  open();
+  EXPECT_EQ(floats(y), (Floats{2, 4}));
+}
+
+TEST_F(PluginOpTest, ItMayHaveSeveralInputsAndOutputs) {
+  const Output a = ops::constant(g, Tensor({2}, {1.f, 2.f})), b = ops::constant(g, Tensor({2}, {10.f, 20.f}));
+  const Output sum = g.node("SumAndCount").in({a, b, a}).output();
+  const std::vector<Output> d = g.gradients({sum}, {a, b});
+  open();
+  EXPECT_EQ(floats(sum), (Floats{12, 24}));
+  EXPECT_EQ(value<std::int64_t>(sum.sibling(1)), 3);
+  EXPECT_EQ(floats(d[0]), (Floats{2, 2}));
+  EXPECT_EQ(floats(d[1]), (Floats{1, 1}));
+}
+
+TEST_F(PluginOpTest, AnUnknownRankIsKnownWhenItRuns) {
+  const Output x = g.node("Placeholder", "x").attr("dtype", DType::kFloat32).attr("unknown_rank", true).output();
+  const Output y = g.node("Affine").in(x).output();
+  EXPECT_EQ(y.text(), "'Affine:0' (float32 [...])");
+  open();
+  EXPECT_EQ(floats(y, {{x, Tensor(3.f)}}), (Floats{6}));
+  EXPECT_EQ(floats(y, {{x, Tensor({0, 3}, Floats{})}}), Floats{});
+  EXPECT_EQ(floats(y, {{x, Tensor({1, 1, 1}, {1.f})}}), (Floats{2}));
+}
+
+TEST_F(PluginOpTest, AttributesAreCheckedAgainstTheNote) {
+  const std::string who = "node 'n' (Affine): ";
+  const auto text = [&](const std::function<void(NodeBuilder&)>& set) {
+    return error_of([&] {
+      NodeBuilder node = g.node("Affine", "n");
+      node.in(ops::scalar(g, 1, DType::kFloat32));
+      set(node);
+      node.output();
+    });
+  };
+  const struct {
+    std::function<void(NodeBuilder&)> set;
+    std::string expected;
+  } cases[] = {
+      {[](NodeBuilder& n) { n.attr("scael", 1.0); },
+       "\"scael\" is not an attribute of op \"affine\"; did you mean \"scale\"? attributes: scale, offset, reversed, "
+       "mode, unused"},
+      {[](NodeBuilder& n) { n.attr("scale", "two"); }, "\"scale\" must be a number, not a text"},
+      {[](NodeBuilder& n) { n.attr("scale", 11); }, "\"scale\" is 11, must be at most 10; scale: factor"},
+      {[](NodeBuilder& n) { n.attr("offset", 1.5); }, "\"offset\" must be an integer, not a number"},
+      {[](NodeBuilder& n) { n.attr("reversed", 2); }, "\"reversed\" must be true or false, not an integer"},
+      {[](NodeBuilder& n) { n.attr("mode", "fanci"); },
+       "\"mode\" is \"fanci\", must be one of: plain, fancy; did you mean \"fancy\"?"},
+      {[](NodeBuilder& n) { n.attr("unused", 1.0); },
+       "\"unused\" must be a list of numbers, not a number; a list of one is written in brackets: unused = [...]"},
+      {[](NodeBuilder& n) { n.attr("scale", Tensor(1.f)); },
+       "attribute \"scale\" is a tensor; give it as an input, say with ops::constant"},
+  };
+  for (const auto& c : cases) EXPECT_EQ(text(c.set), "INVALID_ARGUMENT: " + who + c.expected);
+  EXPECT_EQ(
+      text([](NodeBuilder& n) {
+        n.attr("scale", 3).attr("reversed", true).attr("mode", "fancy").attr("unused", std::vector<std::int64_t>{});
+      }),
+      "no error");
+}
+
+TEST_F(PluginOpTest, WrongInputsAreNamedWithTheNode) {
+  const Output i = ops::constant(g, Tensor({2}, std::vector<std::int64_t>{1, 2}));
+  const Output s = ops::constant(g, Tensor(std::string_view("text")));
+  EXPECT_EQ(
+      error_of([&] { g.node("Affine", "n").in(i).output(); }),
+      "INVALID_ARGUMENT: node 'n' (Affine): op \"affine\" (linked in, 1.2.0) in infer: input 0 (int64 [2]) must be "
+      "float32");
+  EXPECT_EQ(error_of([&] { g.node("Noise", "n").in(s).output(); }),
+            "INVALID_ARGUMENT: node 'n' (Noise): input 0 (string []) must be a number");
+  EXPECT_EQ(error_of([&] { g.node("Affine", "n").output(); }),
+            "INVALID_ARGUMENT: node 'n' (Affine): expected 1 inputs, got 0");
+}
+
+TEST_F(PluginOpTest, WithoutAGradientNonePassesAndTheErrorNamesTheNode) {
+  const Output x = input({2});
+  const Output y = g.node("CheckedSqrt", "root").in(x).output();
+  EXPECT_EQ(error_of([&] { g.gradients({y}, {x}); }),
+            "INVALID_ARGUMENT: no gradient is defined for operation 'CheckedSqrt' (node 'root')");
+}
+
+TEST_F(PluginOpTest, ANameThatIsTakenIsRefusedAndBothAreNamed) {
+  RegisteredPlugin& again = odd_;
+  again = *plugins_.find(PluginKind::kOp, "affine");
+  again.file = "/p/other.so";
+  again.version = "3.0";
+  EXPECT_EQ(error_of([&] { add(again); }),
+            "ALREADY_EXISTS: op \"affine\" (other.so 3.0) offers the operation 'Affine', but op \"affine\" (linked in, "
+            "1.2.0) offers it already; give the plugin another name");
+  again.info.name = "mat-mul";
+  EXPECT_EQ(
+      error_of([&] { add(again); }),
+      "ALREADY_EXISTS: op \"mat-mul\" (other.so 3.0) offers the operation 'MatMul', but the engine has it already; "
+      "give the plugin another name");
+}
+
+TEST_F(PluginOpTest, TraitsAndAttributesThatNoOperationCanHaveAreRefused) {
+  RegisteredPlugin& plugin = odd_;
+  plugin = *plugins_.find(PluginKind::kOp, "noise");
+  plugin.info.name = "odd";
+  const auto with_traits = [&](std::int32_t (*traits)(void*, belay_op_traits*, belay_status*)) {
+    std::get<belay_op_api>(plugin.table).traits = traits;
+    return error_of([&] { add(plugin); });
+  };
+  EXPECT_EQ(with_traits([](void*, belay_op_traits* t, belay_status*) {
+              *t = {-2, 0, 0, 0};
+              return BELAY_OK;
+            }),
+            "INVALID_ARGUMENT: op \"odd\" (linked in, 1.2.0): its traits say n_inputs = -2, must be -1 (any) or more");
+  EXPECT_EQ(with_traits([](void*, belay_op_traits* t, belay_status*) {
+              *t = {1, 64, 0, 0};
+              return BELAY_OK;
+            }),
+            "INVALID_ARGUMENT: op \"odd\" (linked in, 1.2.0): its traits have the unknown flag 64");
+  plugin.info.options.emplace_back();
+  plugin.info.options.back().name = "weights";
+  plugin.info.options.back().type = OptionType::kPath;
+  EXPECT_EQ(
+      with_traits([](void*, belay_op_traits* t, belay_status*) {
+        *t = {1, 0, 0, 0};
+        return BELAY_OK;
+      }),
+      "INVALID_ARGUMENT: op \"odd\" (linked in, 1.2.0): its attribute \"weights\" is a path; the attributes of an "
+      "operation are truth values, numbers, texts and lists of them");
+}
+
+TEST_F(PluginOpTest, RandomNumbersFollowFromSeedNodeAndStep) {
+  const Output x = ops::constant(g, Tensor({3}, {0.f, 0.f, 0.f}));
+  const Output a = g.node("Noise", "a").in(x).output(), b = g.node("Noise", "b").in(x).output();
+  open();
+  const Floats first = floats(a);
+  EXPECT_EQ(floats(a), first) << "the graph has no global step: the counter stands";
+  EXPECT_NE(floats(b), first) << "equal nodes are not merged";
+  EXPECT_EQ(first[0], static_cast<float>(philox(mix_key(SessionOptions().seed, stream_id("a")), 0, 0)[0] >> 8));
+}
+
+TEST_F(PluginOpTest, TheResultIsTheSameOnOneThreadAndOnTwo) {
+  const Output x = input({-1});
+  const Output y = g.node("Affine").in(x).attr("offset", 5).output();
+  graph.finalize();
+  for (const std::int64_t n : {0, 1, 15, 16, 17, 1000}) {
+    Floats data;
+    for (std::int64_t i = 0; i < n; ++i) data.push_back(static_cast<float>(i));
+    Floats results[2];
+    for (const int threads : {1, 2}) {
+      SessionOptions options;
+      options.threads = threads;
+      DirectSession session(graph, store, options);
+      const RunResult r = session.handle().run({y}, {{x, Tensor({n}, data)}});
+      const float* out = r[0].data<const float>();
+      results[threads - 1].assign(out, out + r[0].size());
+    }
+    ASSERT_EQ(results[0].size(), static_cast<std::size_t>(n));
+    for (std::size_t i = 0; i < data.size(); ++i) ASSERT_EQ(results[0][i], 2 * data[i] + 5);
+    EXPECT_EQ(results[0], results[1]);
+  }
+}
+
+TEST_F(PluginOpTest, AStepInWhichItFailsChangesNoVariable) {
+  const Output x = input({2});
+  const Output v = ops::variable(g, "v", Tensor({2}, {1.f, 1.f})), w = ops::variable(g, "w", Tensor({2}, {5.f, 5.f}));
+  const Output root = g.node("CheckedSqrt", "root").in(x).output();
+  const Output one = ops::assign_add(w, ops::constant(g, Tensor({2}, {1.f, 1.f})));
+  const Output both = ops::assign_add(v, root);
+  open();
+  initialize();
+  monitor_.step = 7;
+  EXPECT_EQ(
+      error_of([&] {
+        session().handle().run({both.operation(), one.operation()}, {{x, Tensor({2}, {4.f, -1.f})}});
+      }),
+      "INVALID_ARGUMENT: node 'root' (CheckedSqrt): op \"checked_sqrt\" (linked in, 1.2.0) in run at step 7: element 1 "
+      "is -1.000000");
+  EXPECT_EQ(floats(v), (Floats{1, 1}));
+  EXPECT_EQ(floats(w), (Floats{5, 5}));
+  session().handle().run({both.operation(), one.operation()}, {{x, Tensor({2}, {4.f, 9.f})}});
+  EXPECT_EQ(floats(v), (Floats{3, 4}));
+  EXPECT_EQ(floats(w), (Floats{6, 6}));
+}
+
+TEST_F(PluginOpTest, AWarmRunAllocatesNothing) {
+  const Output x = input({64});
+  const Output y = g.node("Affine").in(x).output();
+  const Node& node = graph.node(y.raw().node);
+  const auto kernel = node.op->kernel({node, {{DType::kFloat32, {64}}}, {{DType::kFloat32, {64}}}, 2});
+  Floats in(64, 1.f), out(64);
+  void* const ins[] = {in.data()};
+  void* const outs[] = {out.data()};
+  kernel->run(ins, outs, {});
+  const auto before = belay::testing::allocations();
+  kernel->run(ins, outs, {});
+  EXPECT_EQ(belay::testing::allocations() - before, 0u);
+  EXPECT_EQ(out[63], 2.f);
+}
+
+constexpr const char* kLabel = "op \"misbehaving_op\" (misbehaving_op.so 0.9, train.toml:14)";
+
+TEST_F(PluginOpTest, WhatAShapeRuleSaysWrongIsRefusedWhenTheNodeIsMade) {
+  add_misbehaving();
+  const struct {
+    const char *fault, *code, *expected;
+  } cases[] = {
+      {"refuse", "OUT_OF_RANGE", " in infer: too much of it"},
+      {"no output", "INVALID_ARGUMENT", " in infer: it declared no output"},
+      {"unknown dtype", "INVALID_ARGUMENT", " in infer: output 0 has the unknown dtype 77"},
+      {"string", "INVALID_ARGUMENT", " in infer: output 0 is a string; an operation of a plugin computes numbers"},
+      {"negative rank", "INVALID_ARGUMENT", " in infer: output 0 has rank -5"},
+      {"no dims", "INVALID_ARGUMENT", " in infer: output 0 has rank 2 and no dimensions"},
+      {"negative dimension", "INVALID_ARGUMENT", " in infer: output 0 has the dimension -2 on axis 3"},
+      {"never known", "INVALID_ARGUMENT",
+       " in infer: output 0 has the shape [...] although the shapes of all inputs are known"},
+      {"throw in infer", "UNKNOWN",
+       " in infer: it let an exception escape, and is not called any more: std::runtime_error: boom"},
+  };
+  const Output x = ops::constant(g, Tensor({2}, {1.f, 2.f}));
+  for (const auto& c : cases)
+    EXPECT_EQ(error_of([&] { g.node("MisbehavingOp", "n").in(x).attr("fault", c.fault).output(); }),
+              std::string(c.code) + ": node 'n' (MisbehavingOp): " + kLabel + c.expected);
+  EXPECT_EQ(error_of([&] { g.node("MisbehavingOp", "n").in(x).output(); }),
+            "FAILED_PRECONDITION: node 'n' (MisbehavingOp): " + std::string(kLabel) +
+                " in infer: it is not called any more, since it let an exception escape from an earlier call");
+}
+
+class MisbehavingRun : public PluginOpTest,
+                       public ::testing::WithParamInterface<std::pair<const char*, const char*>> {};
+
+TEST_P(MisbehavingRun, IsReportedWithTheNodeAndThePlugin) {
+  add_misbehaving();
+  const Output x = input({-1});
+  const Output y = g.node("MisbehavingOp", "n").in(x).attr("fault", GetParam().first).output();
+  open();
+  std::string expected = GetParam().second;
+  expected.replace(expected.find('@'), 1, "node 'n' (MisbehavingOp): " + std::string(kLabel));
+  EXPECT_EQ(error_of([&] { floats(y, {{x, Tensor({2}, {1.f, 2.f})}}); }), expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Faults, MisbehavingRun,
+    ::testing::Values(
+        std::pair{
+            "another shape when it runs",
+            "INTERNAL: @ in infer: output 0 was float32 [?] when the node was added, and is float32 [7, 7, 7] for "
+            "the shapes of a run"},
+        std::pair{"another dtype when it runs",
+                  "INTERNAL: @ in infer: output 0 was float32 [?] when the node was added, and is int32 [2] for the "
+                  "shapes of a run"},
+        std::pair{"another output when it runs",
+                  "INTERNAL: @ in infer: it declared 1 outputs when the node was added, and 2 for the shapes of a run"},
+        std::pair{"no kernel", "INTERNAL: @ in make_kernel: it gave no kernel (kernel is null)"},
+        std::pair{"fail in make_kernel", "RESOURCE_EXHAUSTED: @ in make_kernel: no room"},
+        std::pair{"throw in make_kernel",
+                  "UNKNOWN: @ in make_kernel: it let an exception escape, and is not called any more: "
+                  "std::runtime_error: boom"},
+        std::pair{"fail in run", "DATA_LOSS: @ in run: half of it is gone"},
+        std::pair{"unknown code in run", "INTERNAL: @ in run: what is this (unknown status code 4711)"},
+        std::pair{
+            "throw in run",
+            "UNKNOWN: @ in run: it let an exception escape, and is not called any more: std::runtime_error: boom"},
+        std::pair{"throw int in run",
+                  "UNKNOWN: @ in run: it let an exception escape, and is not called any more: int"}));
+
+TEST_F(PluginOpTest, AnExceptionOutOfDestroyKernelIsLogged) {
+  add_misbehaving();
+  const Output x = input({2});
+  const Node& node =
+      graph.node(g.node("MisbehavingOp", "n").in(x).attr("fault", "throw in destroy_kernel").output().raw().node);
+  { const auto kernel = node.op->kernel({node, {{DType::kFloat32, {2}}}, {{DType::kFloat32, {2}}}}); }
+  EXPECT_EQ(logger_.lines,
+            std::vector<std::string>{"error misbehaving_op: " + std::string(kLabel) +
+                                     " let an exception escape from destroy_kernel: std::runtime_error: not now"});
+}
+
+TEST_F(PluginOpTest, WhatAGradientGivesWrongIsRefused) {
+  add_misbehaving();
+  const std::string who = "node 'n' (MisbehavingOp): " + std::string(kLabel);
+  const auto gradient = [&](const char* fault) {
+    NodeGraph other(*ops);
+    const belay::Graph h = other.handle();
+    const Output in = ops::placeholder(h, DType::kFloat32, {2}, "x");
+    const Output y = h.node("MisbehavingOp", "n").in(in).attr("fault", fault).output();
+    return error_of([&] { h.gradients({y}, {in}); });
+  };
+  EXPECT_EQ(gradient(""), "no error");
+  EXPECT_EQ(gradient("fail in gradient"), "UNIMPLEMENTED: " + who + " in gradient: somebody else's work");
+  EXPECT_EQ(gradient("operation as gradient"),
+            "INVALID_ARGUMENT: " + who + " in gradient: the gradient of input 0 is an operation without a value");
+  EXPECT_EQ(gradient("gradient from nowhere"),
+            "INVALID_ARGUMENT: " + who + " in gradient: the gradient of input 0: the graph has no node 1002");
+  EXPECT_EQ(gradient("throw in gradient"),
+            "UNKNOWN: " + who +
+                " in gradient: it let an exception escape, and is not called any more: std::runtime_error: boom");
+}
+
+}  // namespace
+}  // namespace belay::runtime::testing

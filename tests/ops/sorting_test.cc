@@ -1,0 +1,90 @@
+#include "belay/ops/sorting.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "tests/ops/kernel_check.h"
+
+namespace belay::runtime::testing {
+namespace {
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+Build top_values(std::int64_t k) {
+  return [k](const Inputs& in) { return ops::top_k(in[0], k).values; };
+}
+Build top_indices(std::int64_t k) {
+  return [k](const Inputs& in) { return ops::top_k(in[0], k).indices; };
+}
+
+TEST(TopK, GivesTheLargestInFallingOrder) {
+  const Tensor x({2, 4}, {3.0f, 1.0f, 3.0f, 2.0f, -1.0f, kNan, 5.0f, 0.0f});
+  EXPECT_EQ(run_op<std::int32_t>(top_indices(3), {x}), (std::vector<std::int32_t>{0, 2, 3, 1, 2, 3}));
+  EXPECT_EQ(run_op<std::int32_t>(top_values(2), {Tensor({3}, {4, 9, 7})}), (std::vector<std::int32_t>{9, 7}));
+  EXPECT_EQ(run_op<float>(top_values(0), {x}), std::vector<float>{});
+}
+
+TEST(TopK, GradientsAgreeWithFiniteDifferences) {
+  check_gradients(top_values(2), {{{3, 5}}});
+  check_gradients(top_values(4), {{{4}}});
+}
+
+TEST(TopK, Float32AgreesWithFloat64) {
+  check_float32(top_values(5), {{{257, 33}}});
+  check_float32(top_values(1), {{{0, 4}}});
+  check_float32(top_values(1), {{{1}}});
+}
+
+TEST(InTopK, AsksWhetherTheTargetIsAmongTheLargest) {
+  const auto in_top = [](std::int64_t k) { return [k](const Inputs& in) { return ops::in_top_k(in[0], in[1], k); }; };
+  const Tensor x({5, 3}, {3.0f, 1.0f, 2.0f, 3.0f, 1.0f, 2.0f, 2.0f, 2.0f, 2.0f, 1.0f, kNan, 0.0f, 1.0f, 2.0f, 3.0f});
+  const Tensor targets({5}, {2, 1, 0, 0, 7});
+  EXPECT_EQ(run_op<bool>(in_top(1), {x, targets}), (std::vector<bool>{0, 0, 1, 0, 0}));
+  EXPECT_EQ(run_op<bool>(in_top(2), {x, targets}), (std::vector<bool>{1, 0, 1, 0, 0}));
+}
+
+Build cumulative(std::int64_t axis, bool exclusive = false, bool reverse = false) {
+  return [=](const Inputs& in) { return ops::cumsum(in[0], axis, exclusive, reverse); };
+}
+
+TEST(Cumsum, AddsUpAlongAnAxis) {
+  const Tensor x({2, 3}, {1, 2, 3, 4, 5, 6});
+  using Ints = std::vector<std::int32_t>;
+  EXPECT_EQ(run_op<std::int32_t>(cumulative(1), {x}), (Ints{1, 3, 6, 4, 9, 15}));
+  EXPECT_EQ(run_op<std::int32_t>(cumulative(0), {x}), (Ints{1, 2, 3, 5, 7, 9}));
+  EXPECT_EQ(run_op<std::int32_t>(cumulative(-1, true), {x}), (Ints{0, 1, 3, 0, 4, 9}));
+  EXPECT_EQ(run_op<std::int32_t>(cumulative(1, false, true), {x}), (Ints{6, 5, 3, 15, 11, 6}));
+  EXPECT_EQ(run_op<std::int32_t>(cumulative(1, true, true), {x}), (Ints{5, 3, 0, 11, 6, 0}));
+}
+
+TEST(Cumsum, GradientsAgreeWithFiniteDifferences) {
+  for (const bool exclusive : {false, true})
+    for (const bool reverse : {false, true}) check_gradients(cumulative(1, exclusive, reverse), {{{2, 3, 2}}});
+}
+
+TEST(Cumsum, Float32AgreesWithFloat64) {
+  check_float32(cumulative(0), {{{257, 33}}});
+  check_float32(cumulative(1), {{{17, 1001}}});
+  check_float32(cumulative(0), {{{0, 3}}});
+}
+
+TEST(Sorting, BadInputIsNamed) {
+  EXPECT_EQ(
+      build_error(top_values(4), {{DType::kFloat32, {3}}}),
+      "INVALID_ARGUMENT: node 'TopK' (TopK): input 0 (float32 [3]) has fewer than 4 elements in its last dimension");
+  EXPECT_EQ(build_error(top_values(-1), {{DType::kFloat32, {3}}}),
+            "INVALID_ARGUMENT: node 'TopK' (TopK): attribute 'k' must be at least 0, got -1");
+  EXPECT_EQ(build_error(top_values(1), {{DType::kFloat32, {}}}),
+            "INVALID_ARGUMENT: node 'TopK' (TopK): input 0 (float32 []) must have at least one dimension");
+  EXPECT_EQ(
+      build_error([](const Inputs& in) { return ops::in_top_k(in[0], in[1], 1); },
+                  {{DType::kFloat32, {3, 2}}, {DType::kInt32, {2}}}),
+      "INVALID_ARGUMENT: node 'InTopK' (InTopK): input 1 (int32 [2]) must have one target for each row of input 0 "
+      "(float32 [3, 2])");
+  EXPECT_EQ(build_error(cumulative(2), {{DType::kFloat32, {3, 2}}}),
+            "INVALID_ARGUMENT: node 'Cumsum' (Cumsum): axis 2 is not in [-2, 2)");
+}
+
+}  // namespace
+}  // namespace belay::runtime::testing
