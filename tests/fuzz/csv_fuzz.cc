@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "belay/error.h"
+#include "belay/example_split.h"
 #include "plugins/inputs/csv/csv_table.h"
 #include "tests/fuzz/memory_path.h"
 
@@ -28,8 +29,7 @@ void read(unsigned format, std::string_view text) {
   const auto rows = static_cast<std::size_t>(file.rows());
   require(table.width == columns.features.size() && table.features.size() == rows * table.width);
   require(table.classes.size() + table.targets.size() == rows);
-  const auto train = rows_of_split(file.rows(), "train", 0.25, 1), eval = rows_of_split(file.rows(), "eval", 0.25, 1);
-  require(train.size() + eval.size() == rows);
+  const auto train = belay::split_examples(file.rows(), "train", 0.25, 1);
   if (!train.empty()) standardize(table, train);
 }
 

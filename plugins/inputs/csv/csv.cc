@@ -4,6 +4,7 @@
 // first batch; from then on only the numbers are kept.
 #include <belay/decode_pool.h>
 #include <belay/example_order.h>
+#include <belay/example_split.h>
 #include <belay/plugin.h>
 
 #include <algorithm>
@@ -126,7 +127,7 @@ class Csv final : public belay::Input {
   bool has_classes() const { return columns_.label_type == LabelType::kClass; }
 
   std::vector<std::int64_t> rows_of(std::string_view split) const {
-    return rows_of_split(file_rows_, split, o_.eval_fraction, static_cast<std::uint64_t>(o_.split_seed));
+    return belay::split_examples(file_rows_, split, o_.eval_fraction, o_.split_seed);
   }
 
   void choose_columns() {

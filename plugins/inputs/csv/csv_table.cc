@@ -2,7 +2,6 @@
 
 #include <belay/error.h>
 #include <belay/nearest.h>
-#include <belay/permutation.h>
 
 #include <algorithm>
 #include <charconv>
@@ -143,22 +142,6 @@ void standardize(Table& table, const std::vector<std::int64_t>& rows) {
     for (std::size_t at = column; at < table.features.size(); at += table.width)
       table.features[at] = (table.features[at] - mean) / deviation;
   }
-}
-
-std::vector<std::int64_t> rows_of_split(std::int64_t rows, std::string_view split, double eval_fraction,
-                                        std::uint64_t seed) {
-  std::vector<std::int64_t> chosen;
-  if (split == "all") {
-    for (std::int64_t row = 0; row < rows; ++row) chosen.push_back(row);
-    return chosen;
-  }
-  const auto eval = static_cast<std::int64_t>(std::llround(eval_fraction * static_cast<double>(rows)));
-  belay::Permutation order(seed, rows);
-  order.use_epoch(0);
-  const bool wants_eval = split == "eval";
-  for (std::int64_t i = wants_eval ? 0 : eval; i < (wants_eval ? eval : rows); ++i) chosen.push_back(order[i]);
-  std::sort(chosen.begin(), chosen.end());
-  return chosen;
 }
 
 }  // namespace csv_input

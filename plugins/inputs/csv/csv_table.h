@@ -38,9 +38,4 @@ Table parse_table(const CsvFile& file, const TableColumns& columns, belay::Decod
 // of them becomes 0 there.
 void standardize(Table& table, const std::vector<std::int64_t>& rows);
 
-// Which rows belong to "train", "eval" or "all", ascending. Eval gets `eval_fraction` of the rows, rounded, chosen by
-// `seed` alone, so that two inputs with one seed get parts that are disjoint and complete.
-std::vector<std::int64_t> rows_of_split(std::int64_t rows, std::string_view split, double eval_fraction,
-                                        std::uint64_t seed);
-
 }  // namespace csv_input

@@ -4,9 +4,7 @@
 #include <belay/testing/temporary_folder.h>
 #include <gmock/gmock.h>
 
-#include <algorithm>
 #include <clocale>
-#include <set>
 
 namespace csv_input {
 namespace {
@@ -140,27 +138,6 @@ TEST(CsvStandardize, MeasuresOnTheGivenRowsAndScalesAll) {
   standardize(t, {0, 1});
   EXPECT_THAT(t.features,
               ElementsAre(DoubleEq(-1), DoubleEq(0), DoubleEq(1), DoubleEq(0), DoubleEq(7), DoubleNear(1, 1e-12)));
-}
-
-TEST(CsvSplit, TrainAndEvalAreDisjointAndComplete) {
-  for (const std::int64_t rows : {1, 2, 5, 10, 150, 1001}) {
-    for (const double fraction : {0.0, 0.1, 0.2, 0.5, 1.0}) {
-      const auto train = rows_of_split(rows, "train", fraction, 3), eval = rows_of_split(rows, "eval", fraction, 3);
-      EXPECT_EQ(static_cast<std::int64_t>(eval.size()), std::llround(fraction * static_cast<double>(rows)));
-      EXPECT_TRUE(std::is_sorted(train.begin(), train.end()) && std::is_sorted(eval.begin(), eval.end()));
-      std::set<std::int64_t> all(train.begin(), train.end());
-      all.insert(eval.begin(), eval.end());
-      EXPECT_EQ(train.size() + eval.size(), all.size());
-      EXPECT_EQ(static_cast<std::int64_t>(all.size()), rows);
-      EXPECT_EQ(*all.rbegin(), rows - 1);
-    }
-  }
-}
-
-TEST(CsvSplit, TheSeedChooses) {
-  EXPECT_EQ(rows_of_split(100, "eval", 0.2, 1), rows_of_split(100, "eval", 0.2, 1));
-  EXPECT_NE(rows_of_split(100, "eval", 0.2, 1), rows_of_split(100, "eval", 0.2, 2));
-  EXPECT_THAT(rows_of_split(3, "all", 0.2, 1), ElementsAre(0, 1, 2));
 }
 
 }  // namespace

@@ -51,6 +51,7 @@ class Digits final : public belay::Input {
   void spec(belay::InputSpec& spec) override {
     image_ = spec.feature("image", belay::DType::kFloat32, {-1, kPixels});
     label_ = spec.label("label", belay::DType::kInt64, {-1});
+    spec.set_classes(label_, 10);
   }
 
   void open(const belay::OpenArgs& args) override {

@@ -58,7 +58,9 @@ class Idx final : public belay::Input {
       image_dims_.insert(image_dims_.end(), images_.dims.begin() + 1, images_.dims.end());
     }
     image_slot_ = spec.feature("image", belay::DType::kFloat32, image_dims_);
-    if (has_labels()) label_slot_ = spec.label("label", belay::DType::kInt64, {-1});
+    if (!has_labels()) return;
+    label_slot_ = spec.label("label", belay::DType::kInt64, {-1});
+    if (o_.classes != 0) spec.set_classes(label_slot_, o_.classes);
   }
 
   void open(const belay::OpenArgs& args) override {

@@ -22,6 +22,7 @@ class Mlp final : public belay::Model {
   struct Options {
     belay::List<std::int64_t> hidden = kHidden;
     belay::Str activation = "relu";
+    belay::Str activation_op;
     double dropout = 0;
     belay::Str task = "auto";
     std::int64_t classes = 10;
@@ -30,6 +31,8 @@ class Mlp final : public belay::Model {
       "mlp", "A multi-layer perceptron",
       belay::option("hidden", &Options::hidden, "units of the hidden layers").range(1, 1e9),
       belay::option("activation", &Options::activation, "of the hidden layers").choices("relu", "sigmoid", "tanh"),
+      belay::option("activation_op", &Options::activation_op,
+                    "instead: an operation of one input, say one that [[ops]] brings, as \"Mish\""),
       belay::option("dropout", &Options::dropout, "fraction of each hidden layer's outputs set to 0 while training")
           .range(0, 0.999),
       belay::option("task", &Options::task, "auto: by the label's type, a class or a number")
@@ -41,11 +44,13 @@ class Mlp final : public belay::Model {
   void build(belay::ModelContext& model) override {
     belay::Output x = belay::feature_matrix(model);
     belay::ops::DenseOptions layer;
-    layer.activation = activation_of(options_.activation);
+    const bool has_op = !options_.activation_op.empty();
+    layer.activation = has_op ? belay::ops::Activation::kNone : activation_of(options_.activation);
     for (std::size_t i = 0; i < options_.hidden.size(); ++i) {
       const std::string name = "hidden_" + std::to_string(i + 1);
       layer.name = name;
       x = belay::ops::dense(x, options_.hidden[i], layer);
+      if (has_op) x = model.graph().node(options_.activation_op, name + "_activation").in(x).output();
       if (model.training() && options_.dropout > 0) x = belay::ops::dropout(x, options_.dropout, name + "_dropout");
     }
     const std::int64_t units = belay::head_units(model, options_.task, options_.classes);

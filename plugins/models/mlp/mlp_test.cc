@@ -44,6 +44,17 @@ TEST(Mlp, RefusesUnusableOptions) {
     EXPECT_EQ(error_of([&] { ModelDriver model(module(), c.options); }), c.error);
 }
 
+TEST(Mlp, TakesAnOperationForItsActivation) {
+  const OptionValues by_name = {{"hidden", Units{4}}, {"classes", 3}, {"activation", "tanh"}},
+                     by_op = {{"hidden", Units{4}}, {"classes", 3}, {"activation_op", "Tanh"}};
+  EXPECT_EQ(built(by_op)->loss(kBatch), built(by_name)->loss(kBatch));
+  EXPECT_LT(built(by_op)->worst_gradient_error(kBatch), 1e-2);
+  EXPECT_EQ(error_of([] {
+              built({{"activation_op", "Mihs"}});
+            }),
+            "NOT_FOUND: node 'hidden_1_activation': no operation is called 'Mihs'");
+}
+
 TEST(Mlp, HasTheLayersThatAreAskedFor) {
   const auto model = built({{"hidden", Units{5, 7}}, {"classes", 3}});
   std::map<std::string, belay::Dims> found;

@@ -1,0 +1,176 @@
+// Examples from numpy's arrays: one of features and, where there is one, another of labels; the first dimension counts
+// the examples.
+#include <belay/example_order.h>
+#include <belay/example_split.h>
+#include <belay/plugin.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "npy_array.h"
+
+namespace npy_input {
+namespace {
+
+using belay::Code;
+using belay::DType;
+using belay::fail;
+
+class Npy final : public belay::Input {
+ public:
+  struct Options {
+    belay::Path features;
+    belay::Path labels;
+    std::int64_t classes = 0;
+    std::optional<double> scale;
+    std::optional<double> mean;
+    std::optional<double> stddev;
+    belay::Str split = "all";
+    double eval_fraction = 0.2;
+    std::int64_t split_seed = 0;
+    std::int64_t batch_size = 32;
+    bool shuffle = false;
+    std::int64_t epochs = 0;
+  };
+  static constexpr auto about = belay::about(
+      "npy", "Examples from numpy's .npy and .npz files",
+      belay::option("features", &Options::features,
+                    "array whose rows are feature 'features': a .npy file, or \"file.npz:array\"")
+          .required(),
+      belay::option("labels", &Options::labels,
+                    "the same for label 'label', whole numbers as int64; as many rows; unset: no labels"),
+      belay::option("classes", &Options::classes, "labels must be whole numbers below this; 0: not checked").min(0),
+      belay::option("scale", &Options::scale, "factor of each feature's element, as float32; unset: 1"),
+      belay::option("mean", &Options::mean, "subtracted after scaling"),
+      belay::option("std", &Options::stddev, "divisor after that").min(1e-30),
+      belay::option("split", &Options::split, "which rows; each row is in either train or eval")
+          .choices("all", "train", "eval"),
+      belay::option("eval_fraction", &Options::eval_fraction, "part of the rows that is for eval").range(0, 1),
+      belay::option("split_seed", &Options::split_seed, "chooses them; give train and eval the same one"),
+      belay::option("batch_size", &Options::batch_size, "examples in a batch; an epoch's last one may be shorter")
+          .range(1, 1e6),
+      belay::option("shuffle", &Options::shuffle, "another order in each epoch, by the run's seed"),
+      belay::option("epochs", &Options::epochs, "passes over the examples; 0: for ever").min(0));
+
+  explicit Npy(const Options& o) : o_(o) {}
+
+  void spec(belay::InputSpec& spec) override {
+    features_.emplace("features", o_.features.string());
+    check_rows(*features_);
+    features_slot_ = spec.feature("features", feature_dtype(), batch_dims(*features_, -1));
+    if (o_.labels.empty()) return;
+    labels_.emplace("labels", o_.labels.string());
+    check_rows(*labels_);
+    if (labels_->rows() != features_->rows())
+      fail(Code::kFailedPrecondition, labels_->prefix() + "has " + std::to_string(labels_->rows()) +
+                                          " rows, features '" + o_.features.string() + "' has " +
+                                          std::to_string(features_->rows()) + "; give two arrays of one set");
+    if (o_.classes > 0 && label_dtype() != DType::kInt64)
+      fail(Code::kInvalidArgument,
+           labels_->prefix() + "holds '" + labels_->header().descr + "'; 'classes' is for whole numbers");
+    label_slot_ = spec.label("label", label_dtype(), batch_dims(*labels_, -1));
+    if (o_.classes > 0) spec.set_classes(label_slot_, o_.classes);
+  }
+
+  void open(const belay::OpenArgs& args) override {
+    rows_ = belay::split_examples(features_->rows(), o_.split, o_.eval_fraction, o_.split_seed);
+    if (rows_.empty())
+      fail(Code::kFailedPrecondition, "split: '" + o_.features.string() + "' has " + std::to_string(features_->rows()) +
+                                          " rows and none of them is for \"" + o_.split.string() +
+                                          "\"; change 'eval_fraction'");
+    order_ = belay::ExampleOrder({static_cast<std::int64_t>(rows_.size()), o_.batch_size, o_.shuffle, o_.epochs}, args);
+  }
+
+  bool next(belay::Batch& batch, belay::Position& position) override {
+    const std::vector<std::int64_t>& examples = order_.batch();
+    if (examples.empty()) return false;
+    const auto n = static_cast<std::int64_t>(examples.size());
+    const belay::TensorView features = batch.tensor(features_slot_, batch_dims(*features_, n));
+    copy_rows(*features_, examples, features);
+    if (is_scaled()) scale(features);
+    if (labels_) {
+      const belay::TensorView labels = batch.tensor(label_slot_, batch_dims(*labels_, n));
+      copy_rows(*labels_, examples, labels);
+      if (o_.classes > 0) check_labels(examples, labels);
+    }
+    position = order_.advance();
+    return true;
+  }
+
+  void seek(const belay::Position& position) override { order_.seek(position); }
+  std::int64_t size() const override { return order_.size(); }
+
+ private:
+  bool is_scaled() const { return o_.scale || o_.mean || o_.stddev; }
+  DType feature_dtype() const { return is_scaled() ? DType::kFloat32 : features_->dtype(); }
+  DType label_dtype() const {
+    const DType dtype = labels_->dtype();
+    return dtype == DType::kFloat32 || dtype == DType::kFloat64 ? dtype : DType::kInt64;
+  }
+
+  static belay::Dims batch_dims(const NpyArray& array, std::int64_t rows) {
+    belay::Dims dims = array.header().shape;
+    dims[0] = rows;
+    return dims;
+  }
+
+  static void check_rows(const NpyArray& array) {
+    const belay::Dims& shape = array.header().shape;
+    if (shape.empty())
+      fail(Code::kInvalidArgument,
+           array.prefix() + "is a single number; an array's first dimension must count the examples");
+    if (array.header().elements() == 0)
+      fail(Code::kFailedPrecondition,
+           array.prefix() + "is empty: its shape is " + belay::dims_text(shape) + "; give an array that has examples");
+  }
+
+  void copy_rows(const NpyArray& array, const std::vector<std::int64_t>& examples, const belay::TensorView& out) const {
+    switch (out.dtype()) {
+      case DType::kFloat32: return copy_rows_as<float>(array, examples, out);
+      case DType::kFloat64: return copy_rows_as<double>(array, examples, out);
+      case DType::kInt32: return copy_rows_as<std::int32_t>(array, examples, out);
+      case DType::kInt64: return copy_rows_as<std::int64_t>(array, examples, out);
+      case DType::kUInt8: return copy_rows_as<std::uint8_t>(array, examples, out);
+      default: return copy_rows_as<bool>(array, examples, out);
+    }
+  }
+  template <class T>
+  void copy_rows_as(const NpyArray& array, const std::vector<std::int64_t>& examples,
+                    const belay::TensorView& out) const {
+    T* row = out.data<T>();
+    for (const std::int64_t example : examples) {
+      array.copy_row(rows_[static_cast<std::size_t>(example)], row);
+      row += array.row_elements();
+    }
+  }
+
+  void scale(const belay::TensorView& features) const {
+    const double factor = o_.scale.value_or(1), mean = o_.mean.value_or(0), deviation = o_.stddev.value_or(1);
+    auto* values = features.data<float>();
+    for (std::size_t i = 0; i < features.size(); ++i)
+      values[i] = static_cast<float>((static_cast<double>(values[i]) * factor - mean) / deviation);
+  }
+
+  void check_labels(const std::vector<std::int64_t>& examples, const belay::TensorView& labels) const {
+    const auto* values = labels.data<const std::int64_t>();
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      if (values[i] >= 0 && values[i] < o_.classes) continue;
+      const std::int64_t example = examples[i / labels_->row_elements()];
+      fail(Code::kDataLoss, labels_->prefix() + "has label " + std::to_string(values[i]) + " in row " +
+                                std::to_string(rows_[static_cast<std::size_t>(example)]) + "; with classes = " +
+                                std::to_string(o_.classes) + " labels are 0 to " + std::to_string(o_.classes - 1));
+    }
+  }
+
+  const Options o_;
+  std::optional<NpyArray> features_, labels_;
+  std::vector<std::int64_t> rows_;  // of the arrays, in this split
+  std::uint32_t features_slot_ = 0, label_slot_ = 0;
+  belay::ExampleOrder order_;  // of rows_
+};
+
+}  // namespace
+}  // namespace npy_input
+
+BELAY_MODULE("1.0.0", npy_input::Npy)

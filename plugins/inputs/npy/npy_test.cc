@@ -1,0 +1,174 @@
+#include <belay/testing/error_of.h>
+#include <belay/testing/input_driver.h>
+#include <belay/testing/temporary_folder.h>
+#include <gmock/gmock.h>
+
+#include <random>
+#include <set>
+
+#include "npy_test_files.h"
+
+extern "C" const belay_module belay_module_npy;
+
+namespace npy_input {
+namespace {
+
+using belay::DType;
+using belay::testing::error_of;
+using belay::testing::InputBatch;
+using belay::testing::InputDriver;
+using belay::testing::module_under_test;
+using belay::testing::OptionValues;
+using belay::testing::TemporaryFolder;
+using ::testing::ElementsAre;
+
+const belay_module& module() { return module_under_test(belay_module_npy); }
+
+class Npy : public ::testing::Test {
+ protected:
+  // n rows {i, 10 i} with label i modulo 3, as uint8.
+  OptionValues rows(int n) {
+    std::vector<float> x;
+    std::vector<std::uint8_t> y;
+    for (int i = 0; i < n; ++i) {
+      x.push_back(static_cast<float>(i));
+      x.push_back(static_cast<float>(10 * i));
+      y.push_back(static_cast<std::uint8_t>(i % 3));
+    }
+    const std::string count = std::to_string(n);
+    return {{"features", folder_.write("x.npy", npy_file("<f4", "(" + count + ", 2)", x))},
+            {"labels", folder_.write("y.npy", npy_file("|u1", "(" + count + ",)", y))}};
+  }
+  static std::vector<float> examples_of(const OptionValues& options, std::int64_t shard = 0, std::int64_t shards = 1) {
+    InputDriver input(module(), options.with({"epochs", 1}));
+    input.open(shard, shards);
+    std::vector<float> all;
+    for (const InputBatch& batch : input.all_batches()) {
+      const auto x = batch.values<float>("features");
+      for (std::size_t at = 0; at < x.size(); at += 2) all.push_back(x[at]);
+    }
+    return all;
+  }
+  static std::string error_at_open(const OptionValues& options) {
+    return error_of([&] {
+      InputDriver input(module(), options);
+      input.open();
+    });
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(Npy, DeclaresFeaturesAndLabel) {
+  InputDriver input(module(), rows(4).with({"classes", 3}));
+  const auto& spec = input.spec();
+  ASSERT_EQ(spec.size(), 2u);
+  EXPECT_EQ(spec[0].name, "features");
+  EXPECT_EQ(spec[0].dtype, DType::kFloat32);
+  EXPECT_THAT(spec[0].dims, ElementsAre(-1, 2));
+  EXPECT_EQ(spec[1].name, "label");
+  EXPECT_EQ(spec[1].dtype, DType::kInt64);
+  EXPECT_THAT(spec[1].dims, ElementsAre(-1));
+  EXPECT_EQ(spec[1].classes, 3);
+  EXPECT_TRUE(spec[1].is_label);
+}
+
+TEST_F(Npy, DeliversRowsInOrder) {
+  InputDriver input(module(), rows(5).with({"batch_size", 3}).with({"epochs", 1}));
+  input.open();
+  EXPECT_EQ(input.size(), 5);
+  const auto batches = input.all_batches();
+  ASSERT_EQ(batches.size(), 2u);
+  EXPECT_THAT(batches[0].values<float>("features"), ElementsAre(0, 0, 1, 10, 2, 20));
+  EXPECT_THAT(batches[0].values<std::int64_t>("label"), ElementsAre(0, 1, 2));
+  EXPECT_THAT(batches[1].values<float>("features"), ElementsAre(3, 30, 4, 40));
+}
+
+TEST_F(Npy, KeepsTypesAndShapesUnlessItScales) {
+  const std::string images = folder_.write("i.npy", npy_file<std::uint8_t>("|u1", "(2, 1, 2)", {0, 51, 102, 255}));
+  InputDriver plain(module(), {{"features", images}});
+  plain.open();
+  EXPECT_THAT(plain.spec()[0].dims, ElementsAre(-1, 1, 2));
+  EXPECT_THAT(plain.next()->values<std::uint8_t>("features"), ElementsAre(0, 51, 102, 255));
+  InputDriver scaled(module(), {{"features", images}, {"scale", 1.0 / 51}, {"mean", 1.0}, {"std", 2.0}});
+  scaled.open();
+  EXPECT_THAT(scaled.next()->values<float>("features"), ElementsAre(-0.5f, 0, 0.5f, 2));
+}
+
+TEST_F(Npy, NumbersMayBeLabels) {
+  InputDriver input(module(),
+                    rows(2).with({"labels", folder_.write("t.npy", npy_file<double>("<f8", "(2,)", {0.5, 2}))}));
+  input.open();
+  EXPECT_THAT(input.next()->values<double>("label"), ElementsAre(0.5, 2));
+}
+
+TEST_F(Npy, TrainAndEvalAreDisjointAndComplete) {
+  const OptionValues options = rows(40).with({"eval_fraction", 0.25});
+  std::multiset<float> together;
+  for (const char* split : {"train", "eval"})
+    for (const float value : examples_of(options.with({"split", split}))) together.insert(value);
+  const auto all = examples_of(options);
+  EXPECT_EQ(together, std::multiset<float>(all.begin(), all.end()));
+  EXPECT_EQ(examples_of(options.with({"split", "eval"})).size(), 10u);
+}
+
+TEST_F(Npy, ShardsAreDisjointAndComplete) {
+  const OptionValues options = rows(31).with({"shuffle", true});
+  std::multiset<float> together;
+  for (int shard = 0; shard < 4; ++shard)
+    for (const float value : examples_of(options, shard, 4)) together.insert(value);
+  const auto all = examples_of(options);
+  EXPECT_EQ(together, std::multiset<float>(all.begin(), all.end()));
+  EXPECT_EQ(together.size(), 31u);
+}
+
+TEST_F(Npy, KeepsTheLawsOfAnInput) {
+  std::mt19937 random(5);
+  for (int round = 0; round < 12; ++round) {
+    InputDriver input(module(), rows(1 + static_cast<int>(random() % 40))
+                                    .with({"batch_size", 1 + random() % 9})
+                                    .with({"epochs", 1 + random() % 3})
+                                    .with({"shuffle", random() % 2 == 0}));
+    input.open();
+    EXPECT_EQ(input.difference_after_restart(200), "");
+    EXPECT_EQ(input.difference_after_resume(200), "");
+    EXPECT_EQ(input.difference_after_end(200), "");
+  }
+}
+
+TEST_F(Npy, WhatIsWrongIsAnErrorAtOpening) {
+  const OptionValues options = rows(3);
+  const std::string x = folder_.file("x.npy"), other = folder_.write("o.npy", npy_file<float>("<f4", "(2,)", {0, 1})),
+                    scalar = folder_.write("s.npy", npy_file<float>("<f4", "()", {1})),
+                    empty = folder_.write("e.npy", npy_file<float>("<f4", "(0, 3)", {}));
+  const struct {
+    OptionValues options;
+    std::string error;
+  } cases[] = {
+      {{}, "INVALID_ARGUMENT: 'features' is required"},
+      {{{"features", folder_.file("missing.npy")}},
+       "NOT_FOUND: features: there is no file '" + folder_.file("missing.npy") + "'"},
+      {{{"features", scalar}},
+       "INVALID_ARGUMENT: features: '" + scalar +
+           "' is a single number; an array's first dimension must count the examples"},
+      {{{"features", empty}},
+       "FAILED_PRECONDITION: features: '" + empty + "' is empty: its shape is [0, 3]; give an array that has examples"},
+      {options.with({"labels", other}), "FAILED_PRECONDITION: labels: '" + other + "' has 2 rows, features '" + x +
+                                            "' has 3; give two arrays of one set"},
+      {{{"features", other}, {"labels", other}, {"classes", 2}},
+       "INVALID_ARGUMENT: labels: '" + other + "' holds '<f4'; 'classes' is for whole numbers"},
+      {options.with({"split", "eval"}).with({"eval_fraction", 0.1}),
+       "FAILED_PRECONDITION: split: '" + x + "' has 3 rows and none of them is for \"eval\"; change 'eval_fraction'"},
+  };
+  for (const auto& c : cases) EXPECT_EQ(error_at_open(c.options), c.error);
+}
+
+TEST_F(Npy, ALabelThatIsNoClassIsFoundWhileTraining) {
+  InputDriver input(module(), rows(5).with({"classes", 2}));
+  input.open();
+  for (int again = 0; again < 2; ++again)
+    EXPECT_EQ(error_of([&] { input.next(); }), "DATA_LOSS: labels: '" + folder_.file("y.npy") +
+                                                   "' has label 2 in row 2; with classes = 2 labels are 0 to 1");
+}
+
+}  // namespace
+}  // namespace npy_input

@@ -1,0 +1,161 @@
+// Windows of text for a model that predicts the next character: `sequence_length` ids, and the ids that follow each.
+//
+// The text is read and turned into ids when the input is asked for its columns, since the vocabulary's size is one of
+// them; it stays in memory, four bytes for each character. Several files are one text, in the order of the list.
+#include <belay/example_order.h>
+#include <belay/plugin.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "text_file.h"
+#include "vocabulary.h"
+
+namespace text_input {
+namespace {
+
+using belay::Code;
+using belay::fail;
+
+class Text final : public belay::Input {
+ public:
+  struct Options {
+    belay::List<belay::Path> files;
+    belay::Str units = "characters";
+    belay::List<belay::Path> vocabulary_files;
+    belay::Path vocabulary_out;
+    belay::Str split = "all";
+    double eval_fraction = 0.1;
+    std::int64_t sequence_length = 64;
+    std::optional<std::int64_t> stride;
+    std::int64_t batch_size = 32;
+    bool shuffle = false;
+    std::int64_t epochs = 0;
+  };
+  static constexpr auto about = belay::about(
+      "text", "Windows of text as ids, with the ids of the characters that follow",
+      belay::option("files", &Options::files, "text in UTF-8, read as one text in this order").required(),
+      belay::option("units", &Options::units,
+                    "characters: ids 0, 1, ... of the characters that occur, by code point; bytes: ids 0 to 255")
+          .choices("characters", "bytes"),
+      belay::option("vocabulary_files", &Options::vocabulary_files,
+                    "the text whose characters have ids, where an input for evaluation has files of its own; unset: "
+                    "'files', whatever the split"),
+      belay::option("vocabulary_out", &Options::vocabulary_out,
+                    "file to write with the first batch: a JSON list of the characters by id"),
+      belay::option("split", &Options::split, "which part of the text: train is its beginning, eval its end")
+          .choices("all", "train", "eval"),
+      belay::option("eval_fraction", &Options::eval_fraction, "part of the text that is for eval").range(0, 1),
+      belay::option("sequence_length", &Options::sequence_length, "ids in an example").range(1, 1e6),
+      belay::option("stride", &Options::stride,
+                    "characters from the begin of an example to that of the next; unset: sequence_length")
+          .min(1),
+      belay::option("batch_size", &Options::batch_size, "examples in a batch; an epoch's last one may be shorter")
+          .range(1, 1e6),
+      belay::option("shuffle", &Options::shuffle, "another order of the windows in each epoch, by the run's seed"),
+      belay::option("epochs", &Options::epochs, "passes over the examples; 0: for ever").min(0));
+
+  explicit Text(const Options& o) : o_(o), units_(o.units == "bytes" ? Units::kBytes : Units::kCharacters) {
+    if (o.files.empty()) fail(Code::kInvalidArgument, "'files' is empty; name at least one file of text");
+    if (units_ == Units::kBytes && !o.vocabulary_files.empty())
+      fail(Code::kInvalidArgument, "'vocabulary_files' is for units = \"characters\"; bytes have their own ids");
+  }
+
+  void spec(belay::InputSpec& spec) override {
+    load();
+    ids_slot_ = spec.feature("ids", belay::DType::kInt32, {-1, o_.sequence_length});
+    next_slot_ = spec.label("next_ids", belay::DType::kInt32, {-1, o_.sequence_length});
+    spec.set_classes(ids_slot_, vocabulary_.size());
+    spec.set_classes(next_slot_, vocabulary_.size());
+  }
+
+  void open(const belay::OpenArgs& args) override {
+    const auto length = static_cast<std::int64_t>(ids_.size());
+    if (length <= o_.sequence_length)
+      fail(Code::kFailedPrecondition,
+           "files: the " + std::string(o_.split == "all" ? "text" : "part for \"" + o_.split.string() + "\"") +
+               " has " + std::to_string(length) + " " + o_.units.string() + "; an example takes " +
+               std::to_string(o_.sequence_length + 1) + ": lower 'sequence_length'" +
+               (o_.split == "all" ? "" : ", or change 'eval_fraction'"));
+    const std::int64_t windows = (length - 1 - o_.sequence_length) / stride() + 1;
+    order_ = belay::ExampleOrder({windows, o_.batch_size, o_.shuffle, o_.epochs}, args);
+  }
+
+  bool next(belay::Batch& batch, belay::Position& position) override {
+    if (!o_.vocabulary_out.empty() && !vocabulary_written_) {
+      vocabulary_.write("vocabulary_out", o_.vocabulary_out.string());
+      vocabulary_written_ = true;
+    }
+    const std::vector<std::int64_t>& examples = order_.batch();
+    if (examples.empty()) return false;
+    const belay::Dims dims{static_cast<std::int64_t>(examples.size()), o_.sequence_length};
+    auto* ids = batch.tensor(ids_slot_, dims).data<std::int32_t>();
+    auto* next_ids = batch.tensor(next_slot_, dims).data<std::int32_t>();
+    for (const std::int64_t example : examples) {
+      const std::int32_t* window = ids_.data() + example * stride();
+      ids = std::copy_n(window, o_.sequence_length, ids);
+      next_ids = std::copy_n(window + 1, o_.sequence_length, next_ids);
+    }
+    position = order_.advance();
+    return true;
+  }
+
+  void seek(const belay::Position& position) override { order_.seek(position); }
+  std::int64_t size() const override { return order_.size(); }
+
+ private:
+  std::int64_t stride() const { return o_.stride.value_or(o_.sequence_length); }
+
+  void load() {
+    std::vector<std::u32string> texts;
+    for (const belay::Path& path : o_.files) texts.push_back(read_text("files", path.string(), units_));
+    make_vocabulary(texts);
+    for (std::size_t i = 0; i < texts.size(); ++i) append_ids(o_.files[i].string(), texts[i]);
+    if (o_.split == "all") return;
+    const auto all = static_cast<double>(ids_.size());
+    const auto train = static_cast<std::ptrdiff_t>(ids_.size()) - std::llround(o_.eval_fraction * all);
+    const auto border = ids_.begin() + train;
+    ids_ = o_.split == "train" ? std::vector<std::int32_t>(ids_.begin(), border)
+                               : std::vector<std::int32_t>(border, ids_.end());
+  }
+
+  void make_vocabulary(const std::vector<std::u32string>& texts) {
+    if (units_ == Units::kBytes) {
+      vocabulary_ = Vocabulary::of_bytes();
+    } else if (o_.vocabulary_files.empty()) {
+      for (const std::u32string& text : texts) vocabulary_.add(text);
+    } else {
+      for (const belay::Path& path : o_.vocabulary_files)
+        vocabulary_.add(read_text("vocabulary_files", path.string(), units_));
+    }
+    if (vocabulary_.size() == 0)
+      fail(Code::kFailedPrecondition, o_.vocabulary_files.empty() ? "files: there is no text in them"
+                                                                  : "vocabulary_files: there is no text in them");
+  }
+
+  void append_ids(const std::string& path, const std::u32string& text) {
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      const std::optional<std::int32_t> id = vocabulary_.id_of(text[i]);
+      if (!id) {
+        const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(i), U'\n');
+        fail(Code::kInvalidArgument, "files: " + path + ":" + std::to_string(line) + ": " + shown(text[i]) +
+                                         " does not occur in 'vocabulary_files'; add a file that has it");
+      }
+      ids_.push_back(*id);
+    }
+  }
+
+  const Options o_;
+  const Units units_;
+  Vocabulary vocabulary_;
+  bool vocabulary_written_ = false;
+  std::vector<std::int32_t> ids_;  // of this split
+  std::uint32_t ids_slot_ = 0, next_slot_ = 0;
+  belay::ExampleOrder order_;
+};
+
+}  // namespace
+}  // namespace text_input
+
+BELAY_MODULE("1.0.0", text_input::Text)

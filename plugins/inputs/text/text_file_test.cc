@@ -1,0 +1,91 @@
+#include "text_file.h"
+
+#include <belay/testing/error_of.h>
+#include <belay/testing/temporary_folder.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace text_input {
+namespace {
+
+using belay::testing::error_of;
+using belay::testing::TemporaryFolder;
+
+std::u32string read(const std::string& bytes, Units units = Units::kCharacters) {
+  TemporaryFolder folder;
+  return read_text("files", folder.write("a.txt", bytes), units);
+}
+
+TEST(TextFile, ReadsCharactersOfEveryLength) {
+  const struct {
+    std::string bytes;
+    std::u32string text;
+  } cases[] = {
+      {"", U""},
+      {"a\r\n\tb", U"a\r\n\tb"},
+      {"\x7f\xc2\x80\xdf\xbf", U"\u007f\u0080\u07ff"},
+      {"\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80\xef\xbf\xbf", U"\u0800\ud7ff\ue000\uffff"},
+      {"\xf0\x90\x80\x80\xf4\x8f\xbf\xbf", U"\U00010000\U0010ffff"},
+      {"\xef\xbb\xbfx\xef\xbb\xbf", U"x\ufeff"},  // the mark is one at the start only
+      {std::string("\0a", 2), std::u32string(U"\0a", 2)},
+  };
+  for (const auto& c : cases) {
+    EXPECT_EQ(read(c.bytes), c.text) << c.bytes;
+    std::string again;
+    for (const char32_t character : c.text) again += utf8(character);
+    EXPECT_EQ(read(again), c.text);
+  }
+}
+
+TEST(TextFile, ReadsBytes) {
+  EXPECT_EQ(read("\xef\xbb\xbf\xff"
+                 "a",
+                 Units::kBytes),
+            std::u32string(U"\u00ef\u00bb\u00bf\u00ff"
+                           U"a"));
+}
+
+TEST(TextFile, BytesThatAreNoCharacterAreNamed) {
+  const struct {
+    std::string bytes;
+    const char* what;
+  } cases[] = {
+      {"ab\xff", "byte 2 (0xff)"},
+      {"\x80", "byte 0 (0x80)"},              // goes on with nothing
+      {"a\xc3", "byte 1 (0xc3)"},             // cut short
+      {"\xc3(", "byte 0 (0xc3)"},             // not gone on
+      {"\xc0\xaf", "byte 0 (0xc0)"},          // longer than needed
+      {"\xe0\x80\xaf", "byte 0 (0xe0)"},      // the same with three
+      {"\xf0\x80\x80\xaf", "byte 0 (0xf0)"},  // and four
+      {"\xed\xa0\x80", "byte 0 (0xed)"},      // half of a pair
+      {"\xf4\x90\x80\x80", "byte 0 (0xf4)"},  // above the last
+      {"\xf5\x80\x80\x80", "byte 0 (0xf5)"},
+  };
+  TemporaryFolder folder;
+  for (const auto& c : cases) {
+    const std::string path = folder.write("a.txt", c.bytes);
+    EXPECT_EQ(error_of([&] { read_text("files", path, Units::kCharacters); }),
+              "INVALID_ARGUMENT: files: '" + path + "' is no UTF-8: " + c.what +
+                  " begins no character; convert it (iconv -t UTF-8), or set units = \"bytes\"");
+  }
+}
+
+TEST(TextFile, ACompressedFileSaysHowToUnpackIt) {
+  TemporaryFolder folder;
+  const std::string path = folder.write("a.txt.gz", "\x1f\x8b\x08");
+  EXPECT_EQ(error_of([&] { read_text("files", path, Units::kCharacters); }),
+            "INVALID_ARGUMENT: files: '" + path + "' is compressed; unpack it first (gunzip -k)");
+}
+
+TEST(TextFile, GarbageIsAnErrorAndNeverACrash) {
+  std::mt19937 random(3);
+  for (int round = 0; round < 200; ++round) {
+    std::string bytes;
+    for (std::size_t i = random() % 12; i > 0; --i) bytes.push_back(static_cast<char>(random() % 256));
+    error_of([&] { read(bytes); });
+  }
+}
+
+}  // namespace
+}  // namespace text_input

@@ -1,0 +1,210 @@
+#include <belay/testing/error_of.h>
+#include <belay/testing/input_driver.h>
+#include <belay/testing/temporary_folder.h>
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "plugins/inputs/real_data.h"
+
+extern "C" const belay_module belay_module_text;
+
+namespace {
+
+using belay::testing::error_of;
+using belay::testing::InputBatch;
+using belay::testing::InputDriver;
+using belay::testing::module_under_test;
+using belay::testing::OptionValues;
+using belay::testing::TemporaryFolder;
+using ::testing::ElementsAre;
+using ::testing::SizeIs;
+using Files = std::vector<std::string>;
+
+const belay_module& module() { return module_under_test(belay_module_text); }
+
+class Text : public ::testing::Test {
+ protected:
+  OptionValues text(const std::string& content) { return {{"files", Files{folder_.write("a.txt", content)}}}; }
+  // The first ids of the windows, in the order of one epoch.
+  static std::vector<std::int32_t> begins(const OptionValues& options, std::int64_t shard = 0,
+                                          std::int64_t shards = 1) {
+    InputDriver input(module(), options.with({"epochs", 1}));
+    input.open(shard, shards);
+    std::vector<std::int32_t> all;
+    for (const InputBatch& batch : input.all_batches()) {
+      const auto ids = batch.values<std::int32_t>("ids");
+      const std::size_t width = ids.size() / static_cast<std::size_t>(batch.rows());
+      for (std::size_t at = 0; at < ids.size(); at += width) all.push_back(ids[at]);
+    }
+    return all;
+  }
+  static std::string error_at_open(const OptionValues& options) {
+    return error_of([&] {
+      InputDriver input(module(), options);
+      input.open();
+    });
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(Text, DeclaresIdsAndTheVocabularysSize) {
+  InputDriver input(module(), text("abracadabra").with({"sequence_length", 4}));
+  const auto& spec = input.spec();
+  ASSERT_THAT(spec, SizeIs(2));
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(spec[i].name, i == 0 ? "ids" : "next_ids");
+    EXPECT_EQ(spec[i].dtype, belay::DType::kInt32);
+    EXPECT_THAT(spec[i].dims, ElementsAre(-1, 4));
+    EXPECT_EQ(spec[i].is_label, i == 1);
+    EXPECT_EQ(spec[i].classes, 5);  // a b c d r
+  }
+}
+
+TEST_F(Text, DeliversWindowsAndWhatFollowsThem) {
+  InputDriver input(module(),
+                    text("abcdefghij").with({"sequence_length", 3}).with({"batch_size", 2}).with({"epochs", 1}));
+  input.open();
+  EXPECT_EQ(input.size(), 3);
+  const auto batches = input.all_batches();
+  ASSERT_THAT(batches, SizeIs(2));
+  EXPECT_THAT(batches[0].values<std::int32_t>("ids"), ElementsAre(0, 1, 2, 3, 4, 5));
+  EXPECT_THAT(batches[0].values<std::int32_t>("next_ids"), ElementsAre(1, 2, 3, 4, 5, 6));
+  EXPECT_THAT(batches[1].values<std::int32_t>("ids"), ElementsAre(6, 7, 8));
+  EXPECT_THAT(batches[1].values<std::int32_t>("next_ids"), ElementsAre(7, 8, 9));
+  EXPECT_EQ(InputBatch::text_of(batches[1].position), "{1, 0}");
+}
+
+TEST_F(Text, StrideSaysWhereTheNextWindowBegins) {
+  const OptionValues options = text("abcdefghij").with({"sequence_length", 3});
+  const struct {
+    int stride;
+    std::vector<std::int32_t> begins;
+  } cases[] = {{1, {0, 1, 2, 3, 4, 5, 6}}, {2, {0, 2, 4, 6}}, {5, {0, 5}}, {7, {0}}, {100, {0}}};
+  for (const auto& c : cases) EXPECT_EQ(begins(options.with({"stride", c.stride})), c.begins) << c.stride;
+}
+
+TEST_F(Text, FilesAreOneText) {
+  const Files files{folder_.write("b.txt", "cd"), folder_.write("a.txt", "ab")};
+  InputDriver input(module(), {{"files", files}, {"sequence_length", 3}});
+  input.open();
+  EXPECT_THAT(input.next()->values<std::int32_t>("ids"), ElementsAre(2, 3, 0));
+}
+
+TEST_F(Text, BytesAreTheirOwnIds) {
+  InputDriver input(module(), text("\xc3\xa9z").with({"sequence_length", 2}).with({"units", "bytes"}));
+  input.open();
+  EXPECT_EQ(input.spec()[0].classes, 256);
+  const InputBatch batch = *input.next();
+  EXPECT_THAT(batch.values<std::int32_t>("ids"), ElementsAre(0xc3, 0xa9));
+  EXPECT_THAT(batch.values<std::int32_t>("next_ids"), ElementsAre(0xa9, 'z'));
+}
+
+TEST_F(Text, EvalIsTheEndAndHasTheIdsOfAll) {
+  const OptionValues options =
+      text("aaaaaaabcd").with({"sequence_length", 1}).with({"eval_fraction", 0.3}).with({"epochs", 1});
+  EXPECT_THAT(begins(options.with({"split", "train"})), ElementsAre(0, 0, 0, 0, 0, 0));
+  EXPECT_THAT(begins(options.with({"split", "eval"})), ElementsAre(1, 2));
+  InputDriver train(module(), options.with({"split", "train"}));
+  EXPECT_EQ(train.spec()[0].classes, 4);
+}
+
+TEST_F(Text, EvalsOwnFilesHaveTheIdsOfTheTrainingText) {
+  const std::string train = folder_.write("train.txt", "abcd"), eval = folder_.write("eval.txt", "dcd");
+  const OptionValues options = {{"files", Files{eval}}, {"vocabulary_files", Files{train}}, {"sequence_length", 2}};
+  InputDriver input(module(), options);
+  input.open();
+  EXPECT_EQ(input.spec()[0].classes, 4);
+  EXPECT_THAT(input.next()->values<std::int32_t>("ids"), ElementsAre(3, 2));
+  folder_.write("eval.txt", "dc\nd\u00e9d");
+  EXPECT_EQ(error_at_open(options.with({"vocabulary_files", Files{folder_.write("n.txt", "cd\n")}})),
+            "INVALID_ARGUMENT: files: " + eval +
+                ":2: \"\u00e9\" (U+00E9) does not occur in 'vocabulary_files'; add a file that has it");
+}
+
+TEST_F(Text, TheVocabularyIsWrittenWithTheFirstBatch) {
+  const std::string path = folder_.file("vocabulary.json");
+  InputDriver input(module(), text("baab").with({"sequence_length", 2}).with({"vocabulary_out", path}));
+  input.open();
+  EXPECT_FALSE(std::filesystem::exists(path));
+  input.next();
+  EXPECT_TRUE(std::filesystem::exists(path));
+}
+
+TEST_F(Text, ShardsAreDisjointAndComplete) {
+  const OptionValues options =
+      text("abcdefghijklmnopqrstuvwxyz").with({"sequence_length", 2}).with({"stride", 1}).with({"shuffle", true});
+  std::multiset<std::int32_t> together;
+  for (int shard = 0; shard < 4; ++shard)
+    for (const std::int32_t begin : begins(options, shard, 4)) together.insert(begin);
+  const auto all = begins(options);
+  EXPECT_EQ(together, std::multiset<std::int32_t>(all.begin(), all.end()));
+  EXPECT_THAT(together, SizeIs(24));
+}
+
+TEST_F(Text, KeepsTheLawsOfAnInput) {
+  std::mt19937 random(5);
+  for (int round = 0; round < 12; ++round) {
+    std::string content;
+    for (std::size_t i = 8 + random() % 200; i > 0; --i) content.push_back(static_cast<char>('a' + random() % 20));
+    InputDriver input(module(), text(content)
+                                    .with({"sequence_length", 1 + random() % 7})
+                                    .with({"stride", 1 + random() % 5})
+                                    .with({"batch_size", 1 + random() % 9})
+                                    .with({"epochs", 1 + random() % 3})
+                                    .with({"shuffle", random() % 2 == 0}));
+    input.open();
+    EXPECT_EQ(input.difference_after_restart(700), "");
+    EXPECT_EQ(input.difference_after_resume(60), "");
+    EXPECT_EQ(input.difference_after_end(700), "");
+  }
+}
+
+TEST_F(Text, WhatIsWrongIsAnErrorAtOpening) {
+  const OptionValues options = text("abcdefghij");
+  const std::string path = folder_.file("a.txt"), empty = folder_.write("empty.txt", "");
+  const struct {
+    OptionValues options;
+    std::string error;
+  } cases[] = {
+      {{}, "INVALID_ARGUMENT: 'files' is required"},
+      {{{"files", Files{}}}, "INVALID_ARGUMENT: 'files' is empty; name at least one file of text"},
+      {{{"files", Files{path, folder_.file("b.txt")}}},
+       "NOT_FOUND: files: there is no file '" + folder_.file("b.txt") + "' (did you mean \"a.txt\"?)"},
+      {{{"files", Files{empty}}}, "FAILED_PRECONDITION: files: there is no text in them"},
+      {options.with({"vocabulary_files", Files{empty}}),
+       "FAILED_PRECONDITION: vocabulary_files: there is no text in them"},
+      {options.with({"units", "words"}), "INVALID_ARGUMENT: 'units' is \"words\", must be one of: characters, bytes"},
+      {options.with({"units", "bytes"}).with({"vocabulary_files", Files{path}}),
+       "INVALID_ARGUMENT: 'vocabulary_files' is for units = \"characters\"; bytes have their own ids"},
+      {options.with({"sequence_length", 10}),
+       "FAILED_PRECONDITION: files: the text has 10 characters; an example takes 11: lower 'sequence_length'"},
+      {options.with({"split", "eval"}).with({"sequence_length", 5}).with({"eval_fraction", 0.2}),
+       "FAILED_PRECONDITION: files: the part for \"eval\" has 2 characters; an example takes 6: lower "
+       "'sequence_length', or change 'eval_fraction'"},
+      {options.with({"stride", 0}), "INVALID_ARGUMENT: 'stride' is 0, must be >= 1"},
+  };
+  for (const auto& c : cases) EXPECT_EQ(error_at_open(c.options), c.error);
+}
+
+TEST(TextOfShakespeare, HasSixtyFiveCharacters) {
+  const std::string path = data_folder() + "/shakespeare/tinyshakespeare.txt";
+  BELAY_NEEDS_DATA(path);
+  const OptionValues options = {{"files", Files{path}}, {"sequence_length", 64}};
+  InputDriver all(module(), options);
+  all.open();
+  EXPECT_EQ(all.spec()[0].classes, 65);
+  EXPECT_EQ(all.size(), (1115394 - 1) / 64);
+  const auto ids = all.next()->values<std::int32_t>("ids");
+  EXPECT_THAT(std::vector<std::int32_t>(ids.begin(), ids.begin() + 5), ElementsAre(18, 47, 56, 57, 58));  // First
+  InputDriver eval(module(), options.with({"split", "eval"}));
+  eval.open();
+  EXPECT_EQ(eval.spec()[0].classes, 65);
+  EXPECT_EQ(eval.size(), (111539 - 1) / 64);
+}
+
+}  // namespace

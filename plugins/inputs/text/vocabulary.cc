@@ -1,0 +1,69 @@
+#include "vocabulary.h"
+
+#include <belay/error.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+
+#include "text_file.h"
+
+namespace text_input {
+namespace {
+
+using belay::Code;
+using belay::fail;
+
+std::string json_text(char32_t character) {
+  if (character == '"' || character == '\\') return {'"', '\\', static_cast<char>(character), '"'};
+  if (character >= 0x20 && character != 0x7f) return '"' + utf8(character) + '"';
+  char text[16];
+  std::snprintf(text, sizeof(text), "\"\\u%04x\"", static_cast<unsigned>(character));
+  return text;
+}
+
+}  // namespace
+
+Vocabulary Vocabulary::of_bytes() {
+  Vocabulary vocabulary;
+  for (char32_t byte = 0; byte < 256; ++byte) vocabulary.characters_.push_back(byte);
+  return vocabulary;
+}
+
+void Vocabulary::add(const std::u32string& text) {
+  std::vector<bool> seen(0x110000);
+  for (const char32_t character : characters_) seen[character] = true;
+  for (const char32_t character : text) seen[character] = true;
+  characters_.clear();
+  for (char32_t character = 0; character < seen.size(); ++character)
+    if (seen[character]) characters_.push_back(character);
+}
+
+std::optional<std::int32_t> Vocabulary::id_of(char32_t character) const {
+  const auto found = std::lower_bound(characters_.begin(), characters_.end(), character);
+  if (found == characters_.end() || *found != character) return std::nullopt;
+  return static_cast<std::int32_t>(found - characters_.begin());
+}
+
+void Vocabulary::write(std::string_view option, const std::string& path) const {
+  const std::string temporary = path + ".tmp";
+  std::ofstream file(temporary, std::ios::binary);
+  for (std::size_t i = 0; i < characters_.size(); ++i) file << (i == 0 ? "[" : ",\n") << json_text(characters_[i]);
+  file << "]\n";
+  file.close();
+  if (!file || std::rename(temporary.c_str(), path.c_str()) != 0) {
+    const std::string reason = std::strerror(errno);
+    std::remove(temporary.c_str());
+    fail(Code::kInvalidArgument, std::string(option) + ": '" + path + "' cannot be written: " + reason);
+  }
+}
+
+std::string shown(char32_t character) {
+  char text[16];
+  std::snprintf(text, sizeof(text), "U+%04X", static_cast<unsigned>(character));
+  return character < 0x20 || character == 0x7f ? text : '"' + utf8(character) + "\" (" + text + ")";
+}
+
+}  // namespace text_input

@@ -1,0 +1,35 @@
+// Which characters there are, and their ids: 0, 1, ... in the order of their code points, so that the ids depend on the
+// set of characters alone.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace text_input {
+
+class Vocabulary {
+ public:
+  Vocabulary() = default;
+  static Vocabulary of_bytes();  // 256 ids: the bytes' values
+
+  // Adds the characters of a text; the ids may change.
+  void add(const std::u32string& text);
+
+  std::int64_t size() const { return static_cast<std::int64_t>(characters_.size()); }
+  std::optional<std::int32_t> id_of(char32_t character) const;
+
+  // A JSON list of texts, the one at place i for id i; bytes from 128 up as the characters of these code points. The
+  // file appears whole or not at all; `option` named it.
+  void write(std::string_view option, const std::string& path) const;
+
+ private:
+  std::vector<char32_t> characters_;  // ascending
+};
+
+// A character for a message: "x" (U+0078).
+std::string shown(char32_t character);
+
+}  // namespace text_input

@@ -1,0 +1,34 @@
+// What the manifest says about the features of a tf.train.Example:
+//
+//   [input.train.features]
+//   image = { dtype = "uint8", shape = [28, 28] }
+//   weight = { dtype = "float32", default = 1.0 }
+#pragma once
+
+#include <belay/options.h>
+#include <belay/tensor.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tfrecord_input {
+
+struct FeatureSpec {
+  std::string name;
+  // float32 and int64 stand for lists of such values, string for a list of texts, uint8 for one text's bytes.
+  belay::DType dtype = belay::DType::kInvalid;
+  belay::Dims dims;  // of one example; none: a single value
+  std::size_t elements = 1;
+  // For an example that lacks the feature: the elements, as bytes or as texts.
+  struct Default {
+    std::vector<unsigned char> bytes;
+    std::vector<std::string> texts;
+  };
+  std::optional<Default> fallback;
+};
+
+// In the order of the manifest. INVALID_ARGUMENT naming the feature and the key.
+std::vector<FeatureSpec> parse_feature_specs(const belay::Table& table);
+
+}  // namespace tfrecord_input

@@ -1,0 +1,188 @@
+// Examples from TFRecord files of tf.train.Example, by the features that the manifest names.
+//
+// Opening finds where the records are; a record is decoded each time that it is delivered.
+#include <belay/decode_pool.h>
+#include <belay/example_order.h>
+#include <belay/example_split.h>
+#include <belay/nearest.h>
+#include <belay/plugin.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "decode_example.h"
+#include "feature_spec.h"
+#include "record_file.h"
+
+namespace tfrecord_input {
+namespace {
+
+using belay::Code;
+using belay::DType;
+using belay::fail;
+
+class TfRecord final : public belay::Input {
+ public:
+  struct Options {
+    belay::List<belay::Path> files;
+    belay::Table features;
+    belay::Str label;
+    std::int64_t classes = 0;
+    belay::Str split = "all";
+    double eval_fraction = 0.2;
+    std::int64_t split_seed = 0;
+    std::int64_t batch_size = 32;
+    bool shuffle = false;
+    std::int64_t epochs = 0;
+    std::int64_t decode_threads = 1;
+  };
+  static constexpr auto about = belay::about(
+      "tfrecord", "Examples from TFRecord files of tf.train.Example, plain or .gz",
+      belay::option("files", &Options::files, "the files, read one after the other; .gz ones are kept in memory")
+          .required(),
+      belay::option("features", &Options::features,
+                    "by name: { dtype, shape, default }; dtype float32, int64, string, or uint8 for the bytes of one "
+                    "text; without a shape a single value, without a default each example must have it")
+          .required(),
+      belay::option("label", &Options::label, "which of 'features' is the label; \"\": none"),
+      belay::option("classes", &Options::classes, "an int64 label must be below this; 0: not checked").min(0),
+      belay::option("split", &Options::split, "which examples; each is in either train or eval")
+          .choices("all", "train", "eval"),
+      belay::option("eval_fraction", &Options::eval_fraction, "part of the examples that is for eval").range(0, 1),
+      belay::option("split_seed", &Options::split_seed, "chooses them; give train and eval the same one"),
+      belay::option("batch_size", &Options::batch_size, "examples in a batch; an epoch's last one may be shorter")
+          .range(1, 1e6),
+      belay::option("shuffle", &Options::shuffle, "another order in each epoch, by the run's seed"),
+      belay::option("epochs", &Options::epochs, "passes over the examples; 0: for ever").min(0),
+      belay::option("decode_threads", &Options::decode_threads, "threads that decode; the batches are the same for any")
+          .range(1, 64));
+
+  explicit TfRecord(const Options& o) : o_(o), specs_(parse_feature_specs(o.features)), pool_(o.decode_threads) {
+    if (o.files.empty()) fail(Code::kInvalidArgument, "'files' is empty; name at least one TFRecord file");
+    if (!o.label.empty()) find_label();
+  }
+
+  void spec(belay::InputSpec& spec) override {
+    slots_.clear();
+    for (const FeatureSpec& feature : specs_) {
+      belay::Dims dims{-1};
+      dims.insert(dims.end(), feature.dims.begin(), feature.dims.end());
+      const bool label = feature.name == o_.label;
+      slots_.push_back(label ? spec.label(feature.name, feature.dtype, dims)
+                             : spec.feature(feature.name, feature.dtype, dims));
+      if (label && o_.classes > 0) spec.set_classes(slots_.back(), o_.classes);
+    }
+  }
+
+  void open(const belay::OpenArgs& args) override {
+    files_.clear();
+    starts_.clear();
+    std::int64_t records = 0;
+    for (const belay::Path& path : o_.files) {
+      starts_.push_back(records);
+      files_.emplace_back("files", path.string());
+      records += files_.back().records();
+    }
+    records_ = belay::split_examples(records, o_.split, o_.eval_fraction, o_.split_seed);
+    if (records_.empty())
+      fail(Code::kFailedPrecondition, "split: the files have " + std::to_string(records) +
+                                          " records and none of them is for \"" + o_.split.string() +
+                                          "\"; change 'eval_fraction'");
+    order_ =
+        belay::ExampleOrder({static_cast<std::int64_t>(records_.size()), o_.batch_size, o_.shuffle, o_.epochs}, args);
+  }
+
+  bool next(belay::Batch& batch, belay::Position& position) override {
+    const std::vector<std::int64_t>& examples = order_.batch();
+    if (examples.empty()) return false;
+    const auto rows = static_cast<std::int64_t>(examples.size());
+    targets_.assign(examples.size(), std::vector<FeatureTarget>(specs_.size()));
+    texts_.resize(specs_.size());
+    for (std::size_t i = 0; i < specs_.size(); ++i) prepare(i, rows, batch);
+    pool_.for_each_row(rows, [&](std::int64_t row) {
+      const auto r = static_cast<std::size_t>(row);
+      decode(records_[static_cast<std::size_t>(examples[r])], targets_[r]);
+    });
+    for (std::size_t i = 0; i < specs_.size(); ++i)
+      for (std::size_t at = 0; at < texts_[i].size(); ++at) batch.set_string(slots_[i], at, texts_[i][at]);
+    position = order_.advance();
+    return true;
+  }
+
+  void seek(const belay::Position& position) override { order_.seek(position); }
+  std::int64_t size() const override { return order_.size(); }
+
+ private:
+  void find_label() {
+    std::vector<std::string> names;
+    for (const FeatureSpec& feature : specs_) names.push_back(feature.name);
+    const auto found = std::find(names.begin(), names.end(), o_.label.view());
+    if (found == names.end())
+      fail(Code::kInvalidArgument, "label: 'features' has no \"" + o_.label.string() + "\"" +
+                                       belay::did_you_mean(o_.label, names) + "; describe it there, too");
+    if (specs_.size() == 1)
+      fail(Code::kInvalidArgument, "'features' has the label alone; name at least one feature besides");
+    label_ = static_cast<std::size_t>(found - names.begin());
+    if (o_.classes > 0 && specs_[label_].dtype != DType::kInt64)
+      fail(Code::kInvalidArgument, "'classes' is for an int64 label, \"" + o_.label.string() + "\" is " +
+                                       belay::dtype_name(specs_[label_].dtype));
+  }
+
+  // Memory for one feature of all rows.
+  void prepare(std::size_t feature, std::int64_t rows, belay::Batch& batch) {
+    const FeatureSpec& spec = specs_[feature];
+    belay::Dims dims{rows};
+    dims.insert(dims.end(), spec.dims.begin(), spec.dims.end());
+    auto* numbers = static_cast<unsigned char*>(batch.tensor(slots_[feature], dims).mutable_data());
+    const bool strings = spec.dtype == DType::kString;
+    if (strings) texts_[feature].resize(static_cast<std::size_t>(rows) * spec.elements);
+    for (std::size_t row = 0; row < targets_.size(); ++row) {
+      const std::size_t at = row * spec.elements;
+      if (strings) {
+        targets_[row][feature].texts = texts_[feature].data() + at;
+      } else {
+        targets_[row][feature].numbers = numbers + at * belay::dtype_size(spec.dtype);
+      }
+    }
+  }
+
+  // `number` counts through all files.
+  void decode(std::int64_t number, const std::vector<FeatureTarget>& targets) const {
+    const auto file = std::upper_bound(starts_.begin(), starts_.end(), number) - starts_.begin() - 1;
+    const RecordFile& records = files_[static_cast<std::size_t>(file)];
+    const std::int64_t record = number - starts_[static_cast<std::size_t>(file)];
+    const std::string_view bytes = records.record(record);
+    try {
+      decode_example(bytes, specs_, targets);
+      if (o_.classes > 0 && !o_.label.empty()) check_label(targets[label_]);
+    } catch (const belay::Error& e) {
+      fail(e.code(), records.place(record) + " " + e.what());
+    }
+  }
+
+  void check_label(const FeatureTarget& target) const {
+    const auto* labels = static_cast<const std::int64_t*>(target.numbers);
+    for (std::size_t i = 0; i < specs_[label_].elements; ++i)
+      if (labels[i] < 0 || labels[i] >= o_.classes)
+        fail(Code::kDataLoss, "has label " + std::to_string(labels[i]) + "; with classes = " +
+                                  std::to_string(o_.classes) + " labels are 0 to " + std::to_string(o_.classes - 1));
+  }
+
+  const Options o_;
+  const std::vector<FeatureSpec> specs_;
+  std::size_t label_ = 0;             // its number in specs_, where there is one
+  std::vector<std::uint32_t> slots_;  // of each feature
+  std::vector<RecordFile> files_;
+  std::vector<std::int64_t> starts_;                 // the number of each file's first record
+  std::vector<std::int64_t> records_;                // in this split
+  belay::ExampleOrder order_;                        // of records_
+  std::vector<std::vector<FeatureTarget>> targets_;  // by row and feature, for the batch that is being filled
+  std::vector<std::vector<std::string>> texts_;      // by feature
+  belay::DecodePool pool_;
+};
+
+}  // namespace
+}  // namespace tfrecord_input
+
+BELAY_MODULE("1.0.0", tfrecord_input::TfRecord)

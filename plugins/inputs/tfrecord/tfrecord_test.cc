@@ -1,0 +1,231 @@
+#include <belay/testing/error_of.h>
+#include <belay/testing/input_driver.h>
+#include <belay/testing/temporary_folder.h>
+#include <gmock/gmock.h>
+
+#include <random>
+#include <set>
+
+#include "plugins/inputs/sample_data.h"
+#include "tfrecord_test_files.h"
+
+extern "C" const belay_module belay_module_tfrecord;
+
+namespace tfrecord_input {
+namespace {
+
+using belay::DType;
+using belay::testing::error_of;
+using belay::testing::InputBatch;
+using belay::testing::InputDriver;
+using belay::testing::module_under_test;
+using belay::testing::OptionValues;
+using belay::testing::TemporaryFolder;
+using ::testing::ElementsAre;
+using Files = std::vector<std::string>;
+using Integers = std::vector<std::int64_t>;
+
+const belay_module& module() { return module_under_test(belay_module_tfrecord); }
+
+class TfRecordInput : public ::testing::Test {
+ protected:
+  // n records from `first` on: x = {i, 10 i}, name = "ni", y = i modulo 3.
+  static std::string records(int first, int n) {
+    std::string bytes;
+    for (int i = first; i < first + n; ++i)
+      bytes += framed(ExampleBuilder()
+                          .floats("x", {static_cast<float>(i), static_cast<float>(10 * i)})
+                          .texts("name", {"n" + std::to_string(i)})
+                          .ints("y", {i % 3})
+                          .bytes());
+    return bytes;
+  }
+  OptionValues file(const std::string& bytes) {
+    return {{"files", Files{folder_.write("a.tfrecord", bytes)}},
+            {"features.x.dtype", "float32"},
+            {"features.x.shape", Integers{2}},
+            {"features.y.dtype", "int64"},
+            {"label", "y"}};
+  }
+  // The first elements of x, in the order of one epoch.
+  static std::vector<float> examples_of(const OptionValues& options, std::int64_t shard = 0, std::int64_t shards = 1) {
+    InputDriver input(module(), options.with({"epochs", 1}));
+    input.open(shard, shards);
+    std::vector<float> all;
+    for (const InputBatch& batch : input.all_batches()) {
+      const auto x = batch.values<float>("x");
+      for (std::size_t at = 0; at < x.size(); at += 2) all.push_back(x[at]);
+    }
+    return all;
+  }
+  static std::string error_at_open(const OptionValues& options) {
+    return error_of([&] {
+      InputDriver input(module(), options);
+      input.open();
+    });
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(TfRecordInput, DeclaresTheFeaturesAndTheLabel) {
+  InputDriver input(module(), file(records(0, 1)).with({"features.name.dtype", "string"}).with({"classes", 3}));
+  const auto& spec = input.spec();
+  ASSERT_EQ(spec.size(), 3u);
+  EXPECT_EQ(spec[0].name, "x");
+  EXPECT_EQ(spec[0].dtype, DType::kFloat32);
+  EXPECT_THAT(spec[0].dims, ElementsAre(-1, 2));
+  EXPECT_FALSE(spec[0].is_label);
+  EXPECT_EQ(spec[1].name, "y");
+  EXPECT_TRUE(spec[1].is_label);
+  EXPECT_THAT(spec[1].dims, ElementsAre(-1));
+  EXPECT_EQ(spec[1].classes, 3);
+  EXPECT_EQ(spec[2].dtype, DType::kString);
+}
+
+TEST_F(TfRecordInput, DeliversTheExamplesOfAllFiles) {
+  const Files files{folder_.write("a", records(0, 3)), folder_.write("b.gz", gzipped(records(3, 2)))};
+  InputDriver input(module(), file("")
+                                  .with({"files", files})
+                                  .with({"features.name.dtype", "string"})
+                                  .with({"batch_size", 4})
+                                  .with({"epochs", 1}));
+  input.open();
+  EXPECT_EQ(input.size(), 5);
+  const auto batches = input.all_batches();
+  ASSERT_EQ(batches.size(), 2u);
+  EXPECT_THAT(batches[0].values<float>("x"), ElementsAre(0, 0, 1, 10, 2, 20, 3, 30));
+  EXPECT_THAT(batches[0].values<std::int64_t>("y"), ElementsAre(0, 1, 2, 0));
+  EXPECT_THAT(batches[1].values<float>("x"), ElementsAre(4, 40));
+  EXPECT_EQ(batches[0].tensor("name").text(3), "n3");
+  EXPECT_EQ(batches[1].tensor("name").text(0), "n4");
+}
+
+TEST_F(TfRecordInput, TrainAndEvalAreDisjointAndComplete) {
+  const OptionValues options = file(records(0, 40)).with({"eval_fraction", 0.25});
+  std::multiset<float> together;
+  for (const char* split : {"train", "eval"})
+    for (const float value : examples_of(options.with({"split", split}))) together.insert(value);
+  const auto all = examples_of(options);
+  EXPECT_EQ(together, std::multiset<float>(all.begin(), all.end()));
+  EXPECT_EQ(examples_of(options.with({"split", "eval"})).size(), 10u);
+}
+
+TEST_F(TfRecordInput, ShardsAreDisjointAndComplete) {
+  const OptionValues options = file(records(0, 31)).with({"shuffle", true});
+  std::multiset<float> together;
+  for (int shard = 0; shard < 4; ++shard)
+    for (const float value : examples_of(options, shard, 4)) together.insert(value);
+  const auto all = examples_of(options);
+  EXPECT_EQ(together, std::multiset<float>(all.begin(), all.end()));
+  EXPECT_EQ(together.size(), 31u);
+}
+
+TEST_F(TfRecordInput, KeepsTheLawsOfAnInput) {
+  std::mt19937 random(5);
+  for (int round = 0; round < 12; ++round) {
+    const std::string bytes = records(0, 1 + static_cast<int>(random() % 30));
+    InputDriver input(module(), file(round % 2 == 0 ? bytes : gzipped(bytes))
+                                    .with({"features.name.dtype", "string"})
+                                    .with({"batch_size", 1 + random() % 9})
+                                    .with({"epochs", 1 + random() % 3})
+                                    .with({"shuffle", random() % 2 == 0})
+                                    .with({"decode_threads", 1 + random() % 5}));
+    input.open();
+    EXPECT_EQ(input.difference_after_restart(200), "");
+    EXPECT_EQ(input.difference_after_resume(200), "");
+    EXPECT_EQ(input.difference_after_end(200), "");
+  }
+}
+
+TEST_F(TfRecordInput, WhatOpeningCanSeeIsAnErrorThere) {
+  const OptionValues options = file(records(0, 3));
+  const std::string path = folder_.file("a.tfrecord");
+  const struct {
+    OptionValues options;
+    std::string error;
+  } cases[] = {
+      {{}, "INVALID_ARGUMENT: 'files' is required"},
+      {{{"files", Files{path}}}, "INVALID_ARGUMENT: 'features' is required"},
+      {options.with({"files", Files{}}), "INVALID_ARGUMENT: 'files' is empty; name at least one TFRecord file"},
+      {options.with({"files", Files{path, folder_.file("a.tfrecords")}}),
+       "NOT_FOUND: files: there is no file '" + folder_.file("a.tfrecords") + "' (did you mean \"a.tfrecord\"?)"},
+      {options.with({"label", "z"}),
+       "INVALID_ARGUMENT: label: 'features' has no \"z\"; describe "
+       "it there, too"},
+      {{{"files", Files{path}}, {"features.y.dtype", "int64"}, {"label", "y"}},
+       "INVALID_ARGUMENT: 'features' has the label alone; name at least one feature besides"},
+      {options.with({"label", "x"}).with({"classes", 3}),
+       "INVALID_ARGUMENT: 'classes' is for an int64 label, \"x\" is float32"},
+      {options.with({"split", "eval"}).with({"eval_fraction", 0.1}),
+       "FAILED_PRECONDITION: split: the files have 3 records and none of them is for \"eval\"; change "
+       "'eval_fraction'"},
+      {options.with({"files", Files{folder_.write("empty", "")}}),
+       "FAILED_PRECONDITION: files: '" + folder_.file("empty") + "' holds no records"},
+  };
+  for (const auto& c : cases) EXPECT_EQ(error_at_open(c.options), c.error);
+}
+
+TEST_F(TfRecordInput, ABadRecordIsFoundWhileTraining) {
+  const std::string odd = framed(ExampleBuilder().floats("x", {1}).ints("y", {0}).bytes());
+  std::string damaged = records(2, 1);
+  damaged[20] = static_cast<char>(damaged[20] ^ 1);
+  const std::string path = folder_.file("b");
+  const struct {
+    std::string bytes;
+    std::string error;
+  } cases[] = {
+      {records(0, 2) + odd,
+       "INVALID_ARGUMENT: '" + path + "' record 2 feature \"x\" has 1 values, its shape [2] needs 2"},
+      {records(0, 2) + framed("garbage"),
+       "DATA_LOSS: '" + path + "' record 2 is no tf.train.Example: its bytes are no such message"},
+      {records(0, 2) + damaged, "DATA_LOSS: '" + path +
+                                    "' record 2 is damaged: its checksum is wrong; fetch the file "
+                                    "again"},
+      {records(0, 3), "DATA_LOSS: '" + path + "' record 2 has label 2; with classes = 2 labels are 0 to 1"},
+  };
+  const std::string other = folder_.write("a", records(0, 4));
+  for (const auto& c : cases) {
+    folder_.write("b", c.bytes);
+    for (const int threads : {1, 3}) {
+      InputDriver input(
+          module(),
+          file("").with({"files", Files{path, other}}).with({"classes", 2}).with({"decode_threads", threads}));
+      input.open();
+      for (int again = 0; again < 2; ++again) EXPECT_EQ(error_of([&] { input.next(); }), c.error);
+    }
+  }
+}
+
+TEST(TfRecordOfPenguins, IsReadAsItWasWritten) {
+  const std::string folder = samples_folder() + "/tfrecord/";
+  const struct {
+    const char* file;
+    std::int64_t examples;
+  } cases[] = {{"penguin_train_data_tfrecord-00000-of-00001.gz", 234},
+               {"penguin_eval_data_tfrecord-00000-of-00001.gz", 100}};
+  for (const auto& c : cases) {
+    BELAY_NEEDS_SAMPLES(folder + c.file);
+    InputDriver input(module(), {{"files", Files{folder + c.file}},
+                                 {"features.culmen_length_mm.dtype", "float32"},
+                                 {"features.culmen_depth_mm.dtype", "float32"},
+                                 {"features.flipper_length_mm.dtype", "float32"},
+                                 {"features.body_mass_g.dtype", "float32"},
+                                 {"features.species.dtype", "int64"},
+                                 {"label", "species"},
+                                 {"classes", 3},
+                                 {"batch_size", 1000},
+                                 {"epochs", 1}});
+    input.open();
+    EXPECT_EQ(input.size(), c.examples);
+    const InputBatch batch = *input.next();
+    EXPECT_EQ(batch.rows(), c.examples);
+    for (const char* name : {"culmen_length_mm", "culmen_depth_mm", "flipper_length_mm", "body_mass_g"})
+      for (const float value : batch.values<float>(name)) EXPECT_TRUE(value >= 0 && value <= 1) << name << value;
+    std::set<std::int64_t> species;
+    for (const std::int64_t label : batch.values<std::int64_t>("species")) species.insert(label);
+    EXPECT_THAT(species, ElementsAre(0, 1, 2));
+  }
+}
+
+}  // namespace
+}  // namespace tfrecord_input

@@ -1,0 +1,29 @@
+// The layers that a manifest can stack.
+#pragma once
+
+#include <belay/model.h>
+
+#include <functional>
+#include <string>
+
+#include "layer_settings.h"
+
+namespace sequential_model {
+
+struct LayerInput {
+  belay::Output x;
+  bool training;
+  std::int64_t ids;  // how many ids the model's feature has; 0: the input does not say
+};
+
+struct Layer {
+  std::string place;       // for messages
+  bool takes_ids = false;  // its x is integers
+  std::function<belay::Output(const LayerInput&)> apply;
+};
+
+// Reads all settings of the layer. `name` is a prefix of its nodes and variables. INVALID_ARGUMENT naming the layer and
+// the key, also for keys that the layer does not have.
+Layer make_layer(LayerSettings settings, const std::string& name);
+
+}  // namespace sequential_model

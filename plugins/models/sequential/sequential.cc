@@ -1,0 +1,105 @@
+// A stack of layers that the manifest writes:
+//
+//   [model]
+//   plugin = "sequential"
+//   layers = [
+//     { type = "reshape", shape = [28, 28, 1] },
+//     { type = "conv", filters = 32, size = 5, padding = "SAME", activation = "relu" },
+//     { type = "max_pool", size = 2 },
+//     { type = "flatten" },
+//     { type = "dense", units = 10 },
+//   ]
+//
+// The last layer gives the logits of the classes, or the numbers to predict.
+#include <belay/heads.h>
+#include <belay/plugin.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "layer_settings.h"
+#include "layers.h"
+
+namespace sequential_model {
+namespace {
+
+using belay::Code;
+using belay::DType;
+using belay::fail;
+using belay::Output;
+
+class Sequential final : public belay::Model {
+ public:
+  struct Options {
+    belay::Table layers;
+    belay::Str task = "auto";
+  };
+  static constexpr auto about = belay::about(
+      "sequential", "Any stack of layers, written in the manifest",
+      belay::option(
+          "layers", &Options::layers,
+          "a list of tables, each with a type and its settings: dense, conv, max_pool, avg_pool, "
+          "global_avg_pool, flatten, reshape, dropout, batch_norm, layer_norm, activation, embedding, lstm, gru")
+          .required(),
+      belay::option("task", &Options::task, "auto: by the label's type, a class or a number")
+          .choices("auto", "classification", "regression"));
+
+  explicit Sequential(const Options& options) : options_(options) {
+    std::map<std::string, int> count;
+    for (const LayerSettings& settings : LayerSettings::of_list(options.layers)) {
+      const std::string name = settings.type() + "_" + std::to_string(++count[settings.type()]);
+      layers_.push_back(make_layer(settings, name));
+    }
+  }
+
+  void build(belay::ModelContext& model) override {
+    Output x = first_input(model);
+    const std::int64_t ids = model.features().size() == 1 ? model.feature_classes() : 0;
+    for (const Layer& layer : layers_) x = layer.apply({x, model.training(), ids});
+    check_last(model, x);
+    belay::add_head(model, x, options_.task);
+  }
+
+ private:
+  // The only feature as it is, or all of them as one matrix.
+  Output first_input(const belay::ModelContext& model) const {
+    if (model.features().size() != 1) return belay::feature_matrix(model);
+    const Output x = model.feature();
+    if (layers_.front().takes_ids) return x;
+    if (x.rank() < 2 || x.dtype() == DType::kString) return belay::feature_matrix(model);
+    return x.dtype() == DType::kFloat32 ? x : belay::ops::cast(x, DType::kFloat32);
+  }
+
+  // That the last layer fits the label, as far as that is known.
+  void check_last(const belay::ModelContext& model, const Output& x) const {
+    const std::string& place = layers_.back().place;
+    if (x.rank() < 2 || x.dim(-1) < 1)
+      fail(Code::kInvalidArgument,
+           place + ": the last layer gives " + x.text() + "; it must give a known number of values for each example");
+    if (model.labels().empty()) return;
+    const Output label = model.label();
+    const bool classes = belay::head_task(model, options_.task) == "classification";
+    const bool probabilities = label.dtype() == DType::kFloat32 || label.dtype() == DType::kFloat64;
+    if (classes && !probabilities && label.rank() != x.rank() - 1)
+      fail(Code::kInvalidArgument,
+           place + ": the last layer gives " + x.text() + ", which does not fit the label " + label.text() +
+               (label.rank() < x.rank() - 1
+                    ? "; put { type = \"flatten\" } or an lstm without return_sequences before it"
+                    : "; give the layers before it return_sequences = true"));
+    const std::int64_t wanted = classes ? model.label_classes() : label.rank() == 2 ? label.dim(1) : 1;
+    if (wanted > 0 && x.dim(-1) != wanted)
+      fail(Code::kInvalidArgument, place + ": the last layer gives " + std::to_string(x.dim(-1)) +
+                                       " values for each example, the label " + label.text() + " needs " +
+                                       std::to_string(wanted) +
+                                       "; end with { type = \"dense\", units = " + std::to_string(wanted) + " }");
+  }
+
+  const Options options_;
+  std::vector<Layer> layers_;
+};
+
+}  // namespace
+}  // namespace sequential_model
+
+BELAY_MODULE("1.0.0", sequential_model::Sequential)
