@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the benchmarks, prints a table, and with --check compares it with baseline.json.
 
-    python3 bench/run.py --build build/release [--check] [--json FILE]
+    python3 bench/run.py --build build/release [--check] [--json FILE] [--only GROUP]
 
 docs/benchmarks.md says what each line of the table measures.
 
@@ -23,6 +23,7 @@ import sys
 import tempfile
 import time
 
+import models
 import thousand_plugins
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -73,13 +74,33 @@ def session(build):
     for run in google_benchmark(build, "bench_session", "--benchmark_repetitions=5", "--benchmark_min_time=0.1"):
         name = run["run_name"]
         best[name] = min(run["cpu_time"], best.get(name, float("inf")))
-    hooked = {n: best[f"hooked_run/{n}"] for n in (0, 1, 10, 100)}
+    hooked = {n: best[f"hooked_run/{n}"] for n in (0, 1, 10, 100, 1000)}
     return {
         "raw_run_us": best["raw_run"] / 1000,
         "first_hook_ns": max(hooked[1] - hooked[0], 0),
         "hook_of_10_ns": (hooked[10] - hooked[1]) / 9,
         "hook_of_100_ns": (hooked[100] - hooked[10]) / 90,
+        "hook_of_1000_ns": (hooked[1000] - hooked[100]) / 900,
     }
+
+
+def scale(build):
+    """What a node, a MiB of variables and a hook cost where there are many; least of three takes."""
+    best = {}
+    for run in google_benchmark(build, "bench_scale", "--benchmark_repetitions=3", "--benchmark_min_time=0.05"):
+        name = run["run_name"]
+        if name not in best or run["cpu_time"] < best[name]["cpu_time"]:
+            best[name] = run
+    measures = {}
+    for nodes in (1000, 10000, 100000):
+        measures[f"first_run_{nodes}_us"] = best[f"build_plan_and_run_first/{nodes}"]["us_per_node"]
+    measures["first_run_100000_ms"] = best["build_plan_and_run_first/100000"]["real_time"]
+    for nodes in (1000, 10000, 100000):
+        measures[f"warm_run_{nodes}_ns"] = best[f"warm_run/{nodes}"]["ns_per_node"]
+    measures["node_overhead_ns"] = best["node_overhead/1000"]["ns_per_node"]
+    for size in (1, 32, 1024):
+        measures[f"initialize_{size}_ms"] = best[f"initialize_variable/{size}"]["ms_per_MiB"]
+    return measures
 
 
 def boundary(build):
@@ -158,7 +179,25 @@ def list_thousand_plugins(build):
     return {"list_1000_cpu_ms": cpu * 1e3, "list_1000_elapsed_ms": elapsed * 1e3, "list_1000_to_ls": cpu / cpu_of_ls}
 
 
-GROUPS = (session, boundary, step, cold_start_in_memory, cold_start_on_disk, list_thousand_plugins)
+def model_steps(build):
+    """Training steps of whole models beside libtorch's, one thread and two; each round is told on stderr."""
+    program(build, "bench_model_steps"), program(build, "bench_limit_peer")
+    if models.peer_of(build) is None:
+        print(f"bench: libtorch is not installed, so nothing is compared with it: {models.INSTALL}", file=sys.stderr)
+    measures = {}
+    try:
+        for model in models.MODELS:
+            for threads in (1, 2):
+                if threads > 1 and model == "linear":
+                    continue
+                found = models.measure(build, model, threads, 7, 0.5, lambda line: print(line, file=sys.stderr))
+                measures.update(models.ratios(model, threads, found))
+    except models.Failed as error:
+        raise CannotRun(str(error)) from error
+    return measures
+
+
+GROUPS = (session, scale, boundary, step, cold_start_in_memory, cold_start_on_disk, list_thousand_plugins, model_steps)
 
 
 def miss(measure, value):
@@ -173,9 +212,9 @@ def miss(measure, value):
     return None
 
 
-def measure_all(build, baseline, check):
+def measure_all(build, baseline, groups, check):
     values = {}
-    for group in GROUPS:
+    for group in groups:
         for _ in range(TAKES if check else 1):
             for name, value in group(build).items():
                 values[name] = min(value, values.get(name, value))
@@ -189,7 +228,8 @@ def print_table(values, baseline):
     for name, value in values.items():
         measure = baseline[name]
         limit = f"{measure['limit']:g}" if "limit" in measure else ""
-        print(f"{measure['what']:58} {value:10.3g} {measure['was']:10.3g} {limit:>10} {measure['unit']}")
+        was = f"{measure['was']:.3g}" if "was" in measure else ""
+        print(f"{measure['what']:58} {value:10.3g} {was:>10} {limit:>10} {measure['unit']}")
 
 
 def main():
@@ -197,10 +237,12 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, required=True, help="build directory")
     parser.add_argument("--check", action="store_true", help="exit 1 where a measure misses its bounds")
     parser.add_argument("--json", type=pathlib.Path, help="write the measures here too")
+    parser.add_argument("--only", choices=[g.__name__ for g in GROUPS], help="one group of the measures")
     arguments = parser.parse_args()
+    groups = [g for g in GROUPS if arguments.only in (None, g.__name__)]
     baseline = json.loads((HERE / "baseline.json").read_text())
     try:
-        values = measure_all(arguments.build, baseline, arguments.check)
+        values = measure_all(arguments.build, baseline, groups, arguments.check)
     except CannotRun as error:
         print(f"bench: {error}", file=sys.stderr)
         return 2

@@ -87,7 +87,7 @@ void hooked_run(benchmark::State& state) {
   }
   session.close();
 }
-BENCHMARK(hooked_run)->Arg(0)->Arg(1)->Arg(10)->Arg(100);
+BENCHMARK(hooked_run)->Arg(0)->Arg(1)->Arg(10)->Arg(100)->Arg(1000);
 
 }  // namespace
 }  // namespace belay::runtime

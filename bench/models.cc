@@ -1,0 +1,124 @@
+#include "bench/models.h"
+
+#include <random>
+#include <utility>
+
+#include "belay/ops/attention.h"
+#include "belay/ops/control.h"
+#include "belay/ops/convolution.h"
+#include "belay/ops/embedding.h"
+#include "belay/ops/losses.h"
+#include "belay/ops/normalization.h"
+#include "belay/ops/pooling.h"
+#include "belay/ops/recurrent.h"
+
+namespace belay::bench {
+namespace {
+
+void add_placeholders(ModelGraph& m, DType dtype, const Dims& x, std::int64_t labels, int classes) {
+  m.x = ops::placeholder(m.graph, dtype, x, "x");
+  m.labels = ops::placeholder(m.graph, DType::kInt64, {labels}, "labels");
+  m.classes = classes;
+}
+
+Output dense_relu(const Output& x, std::int64_t units) {
+  return ops::dense(x, units, {.activation = ops::Activation::kRelu});
+}
+
+// y = x w, mean squared error.
+void linear(ModelGraph& m, DType dtype) {
+  m.x = ops::placeholder(m.graph, dtype, {16, 10}, "x");
+  m.labels = ops::placeholder(m.graph, dtype, {16, 1}, "labels");
+  const Output w = ops::variable(m.graph, "w", ops::random_normal(m.graph, {10, 1}, 0, 1, dtype));
+  m.loss = ops::mean_squared_error(ops::matmul(m.x, w), m.labels);
+}
+
+void mlp(ModelGraph& m, DType dtype, std::int64_t batch) {
+  add_placeholders(m, dtype, {batch, 784}, batch, 10);
+  m.loss = ops::softmax_cross_entropy(ops::dense(dense_relu(m.x, 128), 10), m.labels);
+}
+
+void wide_mlp(ModelGraph& m, DType dtype) {
+  add_placeholders(m, dtype, {256, 1024}, 256, 10);
+  Output h = m.x;
+  for (int i = 0; i < 3; ++i) h = dense_relu(h, 1024);
+  m.loss = ops::softmax_cross_entropy(ops::dense(h, 10), m.labels);
+}
+
+void cnn(ModelGraph& m, DType dtype) {
+  add_placeholders(m, dtype, {64, 28, 28, 1}, 64, 10);
+  const ops::Conv2dOptions conv{.window = {.padding = "SAME"}, .activation = ops::Activation::kRelu};
+  Output h = ops::max_pool2d(ops::conv2d(m.x, 32, 5, conv), 2);
+  h = ops::max_pool2d(ops::conv2d(h, 64, 5, conv), 2);
+  m.loss = ops::softmax_cross_entropy(ops::dense(dense_relu(ops::flatten(h), 1024), 10), m.labels);
+}
+
+void lstm(ModelGraph& m, DType dtype) {
+  add_placeholders(m, dtype, {32, 32, 64}, 32 * 32, 64);
+  const Output h = ops::reshape(ops::lstm(m.x, 128).y, {32 * 32, 128});
+  m.loss = ops::softmax_cross_entropy(ops::dense(h, 64), m.labels);
+}
+
+void transformer(ModelGraph& m, DType dtype) {
+  constexpr int kBatch = 16, kTime = 64, kWidth = 128, kVocabulary = 96;
+  add_placeholders(m, DType::kInt64, {kBatch, kTime}, kBatch * kTime, kVocabulary);
+  m.tokens = kVocabulary;
+  Output h = ops::embedding(m.x, kVocabulary, kWidth, {.dtype = dtype});
+  for (int layer = 0; layer < 2; ++layer) {
+    h = ops::layer_norm(h + ops::multi_head_attention(h, {.heads = 4}));
+    const Output inner = ops::dense_last(h, 512, {.activation = ops::Activation::kRelu});
+    h = ops::layer_norm(h + ops::dense_last(inner, kWidth));
+  }
+  m.loss = ops::softmax_cross_entropy(ops::dense(ops::reshape(h, {kBatch * kTime, kWidth}), kVocabulary), m.labels);
+}
+
+template <class T>
+Tensor filled(const Output& placeholder, std::uint32_t seed, auto&& draw) {
+  Tensor t(placeholder.dtype(), placeholder.dims());
+  std::mt19937 bits(seed);
+  for (std::size_t i = 0; i < t.size(); ++i) t.data<T>()[i] = static_cast<T>(draw(bits));
+  return t;
+}
+
+// Numbers as float32 holds them, so that all dtypes get the same ones.
+Tensor normal_numbers(const Output& placeholder, std::uint32_t seed) {
+  std::normal_distribution<float> normal;
+  if (placeholder.dtype() == DType::kFloat64) return filled<double>(placeholder, seed, normal);
+  return filled<float>(placeholder, seed, normal);
+}
+Tensor classes_below(const Output& placeholder, std::uint32_t seed, int n) {
+  return filled<std::int64_t>(placeholder, seed, std::uniform_int_distribution<int>(0, n - 1));
+}
+
+}  // namespace
+
+std::unique_ptr<ModelGraph> build_model(const std::string& name, DType dtype) {
+  auto m = std::make_unique<ModelGraph>();
+  if (name == "linear") {
+    linear(*m, dtype);
+  } else if (name == "mlp") {
+    mlp(*m, dtype, 64);
+  } else if (name == "mlp_512") {
+    mlp(*m, dtype, 512);
+  } else if (name == "mlp_wide") {
+    wide_mlp(*m, dtype);
+  } else if (name == "cnn") {
+    cnn(*m, dtype);
+  } else if (name == "lstm") {
+    lstm(*m, dtype);
+  } else if (name == "transformer") {
+    transformer(*m, dtype);
+  } else {
+    fail(Code::kInvalidArgument, "there is no model '" + name + "' to measure");
+  }
+  return m;
+}
+
+Tensor make_features(const ModelGraph& m) {
+  return m.tokens == 0 ? normal_numbers(m.x, 1) : classes_below(m.x, 1, m.tokens);
+}
+Tensor make_labels(const ModelGraph& m) {
+  return m.classes == 0 ? normal_numbers(m.labels, 2) : classes_below(m.labels, 2, m.classes);
+}
+
+}  // namespace belay::bench

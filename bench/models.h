@@ -1,0 +1,35 @@
+// The models that are measured against other systems, as a model plugin would build them.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "belay/graph.h"
+#include "runtime/graph/node_graph.h"
+#include "runtime/ops/registry.h"
+
+namespace belay::bench {
+
+inline constexpr const char* kModels[] = {"linear", "mlp", "mlp_512", "mlp_wide", "cnn", "lstm", "transformer"};
+
+struct ModelGraph {
+  ModelGraph() : ops(runtime::make_op_registry()), nodes(*ops), graph(nodes.handle()) {}
+
+  std::unique_ptr<runtime::OpRegistry> ops;
+  runtime::NodeGraph nodes;
+  Graph graph;
+  Output x, labels;  // placeholders of the batch's shape
+  Output loss;
+  int classes = 0;  // of the labels; 0: they are numbers
+  int tokens = 0;   // of x, where that holds indices; else 0
+};
+
+// Without a train operation. INVALID_ARGUMENT for another name.
+std::unique_ptr<ModelGraph> build_model(const std::string& name, DType dtype = DType::kFloat32);
+
+// Values for both placeholders, always the same: normal numbers, or classes.
+Tensor make_features(const ModelGraph& model);
+Tensor make_labels(const ModelGraph& model);
+
+}  // namespace belay::bench
