@@ -2,7 +2,6 @@
 # our own loops for newer processors (runtime/ops/hot.h) are left out, and oneDNN, which chooses by itself, is told.
 set(belay_test_environment)
 if(BELAY_OLD_PROCESSOR)
-  add_compile_options(-march=x86-64-v2)
   add_compile_definitions(BELAY_OLD_PROCESSOR)
   set(belay_test_environment ONEDNN_MAX_CPU_ISA=AVX2)
 endif()

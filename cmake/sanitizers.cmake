@@ -1,7 +1,10 @@
 # BELAY_SANITIZE=address: with the undefined-behaviour sanitizer. =thread: own loops run on std::thread instead of OpenMP,
 # whose runtime the thread sanitizer cannot see into (runtime/ops/parallel.h).
 if(BELAY_SANITIZE STREQUAL "address")
-  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  # Without the checks of each pointer for null, which the address sanitizer reports as well, and of each object's type:
+  # a sixth of the time that everything takes to compile.
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize=null,vptr -fno-sanitize-recover=all
+                      -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)
 elseif(BELAY_SANITIZE STREQUAL "thread")
   add_compile_options(-fsanitize=thread -fno-omit-frame-pointer)
