@@ -17,9 +17,6 @@ namespace {
 
 using Targets = std::map<std::string, belay_tensor, std::less<>>;
 
-std::string quoted(std::string_view name) { return "'" + escaped(name) + "'"; }
-std::string shown(const TensorInfo& t) { return std::string(dtype_name(t.dtype)) + " " + dims_text(t.dims); }
-
 // Status of a file that must be there.
 FileStatus status_of_part(const OpenDirectory& directory, std::string_view name) {
   if (!directory.exists(name)) fail(Code::kDataLoss, std::string(name) + " is missing");
@@ -96,8 +93,8 @@ Targets checked_targets(const std::vector<NamedTensor>& targets, const std::vect
     const TensorView view(target.tensor);
     const TensorInfo given{target.name, view.dtype(), view.dims()};
     if (given != *at->second)
-      fail(Code::kInvalidArgument, "tensor " + quoted(target.name) + " is " + shown(*at->second) + " in " +
-                                       quoted(path) + ", the memory for it is " + shown(given));
+      fail(Code::kInvalidArgument, "tensor " + quoted(target.name) + " is " + form_text(*at->second) + " in " +
+                                       quoted(path) + ", the memory for it is " + form_text(given));
     if (!wanted.emplace(target.name, target.tensor).second)
       fail(Code::kInvalidArgument, "tensor " + quoted(target.name) + " is asked for twice");
   }
@@ -186,8 +183,8 @@ void CheckpointReader::read(const SaverUse& saver, const std::vector<NamedTensor
       const auto found = tensors.all().find(expected.name);
       if (found == tensors.all().end()) fail(Code::kDataLoss, "the saver did not find tensor " + quoted(expected.name));
       if (found->second != expected)
-        fail(Code::kDataLoss,
-             "tensor " + quoted(expected.name) + " is " + shown(found->second) + ", the index says " + shown(expected));
+        fail(Code::kDataLoss, "tensor " + quoted(expected.name) + " is " + form_text(found->second) +
+                                  ", the index says " + form_text(expected));
       const auto target = wanted.find(expected.name);
       if (target == wanted.end()) continue;
       const std::uint32_t crc = crc32c(target->second.data, TensorView(target->second).bytes());

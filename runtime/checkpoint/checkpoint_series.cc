@@ -10,8 +10,6 @@
 namespace belay::runtime {
 namespace {
 
-std::string quoted(std::string_view name) { return "'" + escaped(name) + "'"; }
-
 std::uint64_t bytes_of(const std::vector<NamedTensor>& variables) {
   std::uint64_t bytes = 0;
   for (const NamedTensor& v : variables) bytes += TensorView(v.tensor).bytes();

@@ -15,8 +15,6 @@
 namespace belay::runtime {
 namespace {
 
-std::string quoted(std::string_view name) { return "'" + escaped(name) + "'"; }
-
 // The temporary directory, from its making to its place; takes back what was not finished.
 class UnfinishedCheckpoint {
  public:

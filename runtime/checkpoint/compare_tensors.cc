@@ -13,8 +13,6 @@ struct Line {
   std::string kind, name, text;
 };
 
-std::string shown(const TensorInfo& t) { return std::string(dtype_name(t.dtype)) + " " + dims_text(t.dims); }
-
 std::string_view last_part(std::string_view name) { return name.substr(name.rfind('/') + 1); }
 
 // What `missing` was probably saved as; none of `unused` is suggested twice.
@@ -59,14 +57,14 @@ std::string tensor_differences(const std::vector<TensorInfo>& graph, const std::
   for (const auto& [name, t] : stored) {
     if (wanted.contains(name)) continue;
     unused.push_back(t);
-    lines.push_back({"extra", t->name, shown(*t)});
+    lines.push_back({"extra", t->name, form_text(*t)});
   }
   for (const auto& [name, t] : wanted) {
     const auto at = stored.find(name);
     if (at == stored.end()) {
       const std::string former = former_name(*t, unused);
       lines.push_back(
-          {"missing", t->name, shown(*t) + (former.empty() ? "" : "; saved as '" + escaped(former) + "'?")});
+          {"missing", t->name, form_text(*t) + (former.empty() ? "" : "; saved as '" + escaped(former) + "'?")});
       continue;
     }
     const TensorInfo& s = *at->second;
@@ -75,7 +73,8 @@ std::string tensor_differences(const std::vector<TensorInfo>& graph, const std::
           {"re-typed", t->name,
            std::string(dtype_name(t->dtype)) + " in the graph, " + dtype_name(s.dtype) + " in the checkpoint"});
     if (s.dims != t->dims)
-      lines.push_back({"reshaped", t->name, shown(*t) + " in the graph, " + dims_text(s.dims) + " in the checkpoint"});
+      lines.push_back(
+          {"reshaped", t->name, form_text(*t) + " in the graph, " + dims_text(s.dims) + " in the checkpoint"});
   }
   std::stable_sort(lines.begin(), lines.end(), [](const Line& a, const Line& b) { return a.name < b.name; });
   return table(lines);

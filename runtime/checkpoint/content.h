@@ -26,6 +26,9 @@ struct TensorInfo {
   bool operator==(const TensorInfo&) const = default;
 };
 
+// "float32 [2, 3]"
+inline std::string form_text(const TensorInfo& t) { return std::string(dtype_name(t.dtype)) + " " + dims_text(t.dims); }
+
 // A hook's state by key. Texts may be any bytes, keys are UTF-8; numbers come back with the same bits, NaN and infinity
 // too.
 using StateValue = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<double>,

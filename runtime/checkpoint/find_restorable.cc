@@ -12,8 +12,6 @@
 namespace belay::runtime {
 namespace {
 
-std::string quoted(std::string_view name) { return "'" + escaped(name) + "'"; }
-
 // The current checkpoint's name by the state file; none where there is no state file or it is of no use, which is a
 // warning.
 std::optional<std::string> named_by_state_file(const OpenDirectory& run, Logger& log) {

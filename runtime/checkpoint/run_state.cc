@@ -66,8 +66,8 @@ std::string lines_of(const Map& map, F&& entry) {
 
 // ---- reading
 
-[[noreturn]] void damaged(const std::string& text) { fail(Code::kDataLoss, text); }
-[[noreturn]] void wrong(const std::string& where, const char* type) { damaged(where + " is no " + type); }
+[[noreturn]] void data_loss(const std::string& text) { fail(Code::kDataLoss, text); }
+[[noreturn]] void wrong(const std::string& where, const char* type) { data_loss(where + " is no " + type); }
 
 template <class T>
 T from_json(const json& v, const std::string& where);
@@ -123,7 +123,7 @@ std::vector<T> list_from_json(const json& v, const std::string& where) {
 }
 
 StateValue value_from_json(const json& v, const std::string& where) {
-  if (!v.is_array() || v.size() != 2 || !v[0].is_string()) damaged(where + " is no pair of type and value");
+  if (!v.is_array() || v.size() != 2 || !v[0].is_string()) data_loss(where + " is no pair of type and value");
   const std::string& type = v[0].get_ref<const std::string&>();
   if (type == "bool") return from_json<bool>(v[1], where);
   if (type == "int") return from_json<std::int64_t>(v[1], where);
@@ -132,7 +132,7 @@ StateValue value_from_json(const json& v, const std::string& where) {
   if (type == "int_list") return list_from_json<std::int64_t>(v[1], where);
   if (type == "float_list") return list_from_json<double>(v[1], where);
   if (type == "text_list") return list_from_json<std::string>(v[1], where);
-  damaged(where + " is of the unknown type \"" + escaped(type) + "\"");
+  data_loss(where + " is of the unknown type \"" + escaped(type) + "\"");
 }
 
 std::map<std::string, Position> positions_from_json(const json& object) {
@@ -148,7 +148,7 @@ std::map<std::string, HookState> hook_states_from_json(const json& object) {
   std::map<std::string, HookState> states;
   for (const auto& [name, entries] : object.items()) {
     const std::string where = "hook_states." + escaped(name);
-    if (!entries.is_object()) damaged(where + " is no object");
+    if (!entries.is_object()) data_loss(where + " is no object");
     HookState& state = states[name];
     for (const auto& [key, value] : entries.items())
       state.emplace(key, value_from_json(value, where + "." + escaped(key)));

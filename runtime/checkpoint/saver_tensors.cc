@@ -6,12 +6,6 @@
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
-namespace {
-
-std::string shown(const TensorInfo& t) { return std::string(dtype_name(t.dtype)) + " " + dims_text(t.dims); }
-std::string quoted(std::string_view name) { return "'" + escaped(name) + "'"; }
-
-}  // namespace
 
 const NamedTensor& TensorsToWrite::get(std::uint64_t i) const {
   if (i >= tensors_.size())
@@ -29,7 +23,7 @@ const NamedTensor& TensorsToRead::get(std::uint64_t) const {
 
 void* TensorsToRead::found(TensorInfo tensor) {
   if (!byte_size(tensor.dtype, tensor.dims))
-    fail(Code::kDataLoss, "tensor " + quoted(tensor.name) + " is " + shown(tensor) + ", which has no size");
+    fail(Code::kDataLoss, "tensor " + quoted(tensor.name) + " is " + form_text(tensor) + ", which has no size");
   const auto [at, is_new] = all_.emplace(tensor.name, tensor);
   if (!is_new) fail(Code::kDataLoss, "tensor " + quoted(tensor.name) + " is there twice");
   const auto wanted = wanted_.find(tensor.name);
@@ -38,7 +32,7 @@ void* TensorsToRead::found(TensorInfo tensor) {
   const TensorInfo expected{tensor.name, view.dtype(), view.dims()};
   if (expected != tensor)
     fail(Code::kDataLoss,
-         "tensor " + quoted(tensor.name) + " is " + shown(tensor) + "; " + shown(expected) + " was expected");
+         "tensor " + quoted(tensor.name) + " is " + form_text(tensor) + "; " + form_text(expected) + " was expected");
   return wanted->second.data;
 }
 

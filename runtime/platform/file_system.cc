@@ -49,8 +49,6 @@ Code code_of(int error) {
   }
 }
 
-std::string quoted(std::string_view path) { return "'" + escaped(path) + "'"; }
-
 // "cannot create '/a/b': No space left on device"
 [[noreturn]] void fail_call(const std::string& what, int error) {
   const char* words = strerrordesc_np(error);

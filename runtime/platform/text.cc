@@ -87,6 +87,8 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
+std::string quoted(std::string_view text) { return "'" + escaped(text) + "'"; }
+
 std::string_view cut_to_width(std::string_view text, std::size_t columns) {
   const UnicodeLocale locale;
   std::size_t used = 0, end = 0;

@@ -27,6 +27,9 @@ bool is_control(char32_t c);
 // Control characters and bytes that are no UTF-8 as \n, \x1b, \u202e, \xff ...; the rest unchanged, the backslash too.
 std::string escaped(std::string_view text);
 
+// 'the text, escaped'
+std::string quoted(std::string_view text);
+
 // Columns that `text` takes on a terminal: wide characters two, combining ones none, what no terminal shows as one.
 std::size_t display_width(std::string_view text);
 
