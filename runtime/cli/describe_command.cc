@@ -86,14 +86,14 @@ std::vector<Description> find(const std::string& what, const PluginSearch& searc
   fail_unknown(name, search);
 }
 
-std::string quoted(const std::string& text) { return "\"" + text + "\""; }
+std::string double_quoted(const std::string& text) { return "\"" + text + "\""; }
 
 // As one writes it in a manifest.
 std::string written(const OptionValue& value) {
   const auto one = [](const auto& v) -> std::string {
     using T = std::decay_t<decltype(v)>;
     if constexpr (std::is_same_v<T, std::string>) {
-      return quoted(v);
+      return double_quoted(v);
     } else if constexpr (std::is_same_v<T, bool>) {
       return v ? "true" : "false";
     } else if constexpr (std::is_same_v<T, double>) {
@@ -128,14 +128,14 @@ std::string limits(const OptionInfo& option) {
     parts.push_back("at most " + detail::number_text(*option.max));
   if (!option.choices.empty()) {
     std::vector<std::string> choices;
-    for (const std::string& choice : option.choices) choices.push_back(quoted(choice));
+    for (const std::string& choice : option.choices) choices.push_back(double_quoted(choice));
     parts.push_back("one of " + joined(choices));
   }
   return joined(parts, "; ");
 }
 
 void print_plugin(const PluginInfo& plugin, std::ostream& out) {
-  out << kind_name(plugin.kind) << " " << quoted(plugin.name) << "\n";
+  out << kind_name(plugin.kind) << " " << double_quoted(plugin.name) << "\n";
   if (!plugin.doc.empty()) out << "  " << escaped(plugin.doc) << "\n";
   TextTable table;
   for (const OptionInfo& option : plugin.options)

@@ -37,15 +37,15 @@ Signals::~Signals() {
 }
 
 void Signals::serve() {
-  using Clock = std::chrono::steady_clock;
+  using SteadyClock = std::chrono::steady_clock;
   const sigset_t set = served_signals();
-  Clock::time_point stopped_at{};
+  SteadyClock::time_point stopped_at{};
   while (!done_) {
     const timespec wait{0, 50'000'000};
     const int s = sigtimedwait(&set, nullptr, &wait);
     const int stopping = stop_signal_.load();
     if (stopping != 0) {
-      const double passed = std::chrono::duration<double>(Clock::now() - stopped_at).count();
+      const double passed = std::chrono::duration<double>(SteadyClock::now() - stopped_at).count();
       if (passed > grace_secs_) die_of(stopping);
       if (passed > kWakeSecs && requests_.wake) requests_.wake(stopping);
     }
@@ -58,7 +58,7 @@ void Signals::serve() {
       die_of(s);
     } else {
       stop_signal_ = s;
-      stopped_at = Clock::now();
+      stopped_at = SteadyClock::now();
       if (requests_.stop) requests_.stop(s);
     }
   }

@@ -15,7 +15,7 @@
 namespace belay::runtime {
 namespace {
 
-std::string quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
+std::string double_quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
 
 using detail::number_text;
 
@@ -75,13 +75,13 @@ class OptionsChecker {
     for (const PluginOption& given : use_.options) check_given(given);
     for (const OptionInfo& option : plugin_.options)
       if (option.required && seen_.count(option.name) == 0)
-        problems_.add(use_.at, plugin() + " needs the " + word() + " " + quoted(option.name),
+        problems_.add(use_.at, plugin() + " needs the " + word() + " " + double_quoted(option.name),
                       option.name + " is " + words(option) + (option.help.empty() ? "" : ": " + option.help));
     return std::move(values_);
   }
 
  private:
-  std::string plugin() const { return std::string(kind_name(plugin_.kind)) + " " + quoted(plugin_.name); }
+  std::string plugin() const { return std::string(kind_name(plugin_.kind)) + " " + double_quoted(plugin_.name); }
   // What an option is called: a node's are its attributes.
   std::string word() const { return plugin_.kind == PluginKind::kOp ? "attribute" : "option"; }
   static const char* words(const OptionInfo& option) {
@@ -105,7 +105,7 @@ class OptionsChecker {
       if (option->type == OptionType::kTable) {
         values_.add(given.key, given.value, OptionType::kString);
       } else if (first) {
-        problems_.add(given.key_at, quoted(option->name) + " must be " + words(*option) + ", not a table",
+        problems_.add(given.key_at, double_quoted(option->name) + " must be " + words(*option) + ", not a table",
                       "write " + option->name + " = ...");
       }
       return;
@@ -117,14 +117,14 @@ class OptionsChecker {
     std::vector<std::string> names;
     for (const OptionInfo& option : plugin_.options) names.push_back(option.name);
     const std::string near = nearest(given.key, names);
-    problems_.add(given.key_at, quoted(given.key) + " is not an " + word() + " of " + plugin(),
-                  (near.empty() ? "" : "did you mean " + quoted(near) + "? ") +
+    problems_.add(given.key_at, double_quoted(given.key) + " is not an " + word() + " of " + plugin(),
+                  (near.empty() ? "" : "did you mean " + double_quoted(near) + "? ") +
                       (names.empty() ? "it has no " + word() + "s" : word() + "s: " + joined(names)));
   }
 
   void wrong_type(const OptionInfo& option, const PluginOption& given, const std::string& help) {
-    problems_.add(given.value_at, quoted(given.key) + " must be " + words(option) + ", not " + found(given.value),
-                  help);
+    problems_.add(given.value_at,
+                  double_quoted(given.key) + " must be " + words(option) + ", not " + found(given.value), help);
   }
 
   // The value in the option's own type, or nothing and a problem.
@@ -223,9 +223,10 @@ class OptionsChecker {
   // Range and choices, of the value or of each element.
   bool check_values(const OptionInfo& option, const PluginOption& given, const OptionValue& value) {
     if (const auto* i = std::get_if<std::int64_t>(&value))
-      return check_number(option, given, static_cast<double>(*i), quoted(given.key));
-    if (const auto* d = std::get_if<double>(&value)) return check_number(option, given, *d, quoted(given.key));
-    if (const auto* t = std::get_if<std::string>(&value)) return check_choice(option, given, *t, quoted(given.key));
+      return check_number(option, given, static_cast<double>(*i), double_quoted(given.key));
+    if (const auto* d = std::get_if<double>(&value)) return check_number(option, given, *d, double_quoted(given.key));
+    if (const auto* t = std::get_if<std::string>(&value))
+      return check_choice(option, given, *t, double_quoted(given.key));
     const auto each = [&](const auto& list, const auto& check) {
       bool good = true;
       for (std::size_t i = 0; i < list.size(); ++i) good = check(list[i], element(given, i)) && good;
@@ -244,7 +245,7 @@ class OptionsChecker {
   }
 
   static std::string element(const PluginOption& given, std::size_t i) {
-    return "element " + std::to_string(i) + " of " + quoted(given.key);
+    return "element " + std::to_string(i) + " of " + double_quoted(given.key);
   }
 
   bool check_number(const OptionInfo& option, const PluginOption& given, double v, const std::string& what) {
@@ -262,8 +263,8 @@ class OptionsChecker {
     if (option.choices.empty() || std::find(option.choices.begin(), option.choices.end(), v) != option.choices.end())
       return true;
     const std::string near = nearest(v, option.choices);
-    problems_.add(given.value_at, what + " is " + quoted(v) + ", must be one of: " + joined(option.choices),
-                  near.empty() ? "" : "did you mean " + quoted(near) + "?");
+    problems_.add(given.value_at, what + " is " + double_quoted(v) + ", must be one of: " + joined(option.choices),
+                  near.empty() ? "" : "did you mean " + double_quoted(near) + "?");
     return false;
   }
 

@@ -10,7 +10,7 @@
 namespace belay::runtime {
 namespace {
 
-std::string quoted(const std::string& text) { return "\"" + text + "\""; }
+std::string double_quoted(const std::string& text) { return "\"" + text + "\""; }
 
 std::string range_text(IntegerRange range) {
   const IntegerRange all;
@@ -110,8 +110,8 @@ void ReadFields::word(const char* key, std::string& value, const std::vector<std
     return;
   }
   const std::string near = nearest(given, words);
-  refuse(key, *node, name_ + "." + key + " must be one of " + joined(words) + "; found " + quoted(given),
-         near.empty() ? "" : "did you mean " + quoted(near) + "?");
+  refuse(key, *node, name_ + "." + key + " must be one of " + joined(words) + "; found " + double_quoted(given),
+         near.empty() ? "" : "did you mean " + double_quoted(near) + "?");
 }
 
 void ReadFields::text(const char* key, std::string& value, const char*) {
@@ -180,7 +180,7 @@ std::vector<const TomlEntry*> ReadFields::unvisited() const {
 
 void ReadFields::refuse_unvisited() {
   for (const TomlEntry* entry : unvisited())
-    context_.problems.add(entry->at.location(), "unknown key " + quoted(entry->key) + " in [" + name_ + "]",
+    context_.problems.add(entry->at.location(), "unknown key " + double_quoted(entry->key) + " in [" + name_ + "]",
                           help_for_unknown(entry->key));
 }
 
@@ -262,10 +262,11 @@ std::string ReadFields::help_for_unknown(const std::string& key) const {
     if (section.section != name_ && std::find(section.keys.begin(), section.keys.end(), key) != section.keys.end())
       owners.push_back(section.section.empty() ? "the top of the manifest" : "[" + section.section + "]");
   if (!owners.empty()) return "this key belongs to " + joined(owners, " or ");
-  if (const std::string near = nearest(key, visited_); !near.empty()) return "did you mean " + quoted(near) + "?";
+  if (const std::string near = nearest(key, visited_); !near.empty())
+    return "did you mean " + double_quoted(near) + "?";
   for (const SectionKeys& section : context_.known)
     if (const std::string near = nearest(key, section.keys); !near.empty() && !section.section.empty())
-      return "did you mean " + quoted(near) + " of [" + section.section + "]?";
+      return "did you mean " + double_quoted(near) + " of [" + section.section + "]?";
   return "[" + name_ + "] has " + joined(visited_);
 }
 

@@ -19,7 +19,7 @@ class CopyKernel final : public Kernel {
   std::size_t bytes_;
 };
 
-constexpr std::int64_t kTile = 16;  // of a transposition: rows and columns that stay in the first cache
+constexpr std::int64_t kSquare = 16;  // of a transposition: rows and columns that stay in the first cache
 constexpr std::int64_t kGrain = 1 << 14;
 
 // rows x columns elements of `size` bytes; strides are in bytes. Where the sides disagree about which dimension is
@@ -33,10 +33,10 @@ void copy_plane(const std::byte* from, std::int64_t from_row, std::int64_t from_
       std::memcpy(to + r * to_row, from + r * from_row, static_cast<std::size_t>(columns) * size);
     return;
   }
-  for (std::int64_t r0 = 0; r0 < rows; r0 += kTile)
-    for (std::int64_t c0 = 0; c0 < columns; c0 += kTile)
-      for (std::int64_t r = r0; r < std::min(rows, r0 + kTile); ++r)
-        for (std::int64_t c = c0; c < std::min(columns, c0 + kTile); ++c)
+  for (std::int64_t r0 = 0; r0 < rows; r0 += kSquare)
+    for (std::int64_t c0 = 0; c0 < columns; c0 += kSquare)
+      for (std::int64_t r = r0; r < std::min(rows, r0 + kSquare); ++r)
+        for (std::int64_t c = c0; c < std::min(columns, c0 + kSquare); ++c)
           std::memcpy(to + r * to_row + c * to_column, from + r * from_row + c * from_column, size);
 }
 

@@ -8,7 +8,7 @@
 namespace belay::runtime {
 namespace {
 
-constexpr std::int64_t kTile = 2048;           // elements
+constexpr std::int64_t kTileElements = 2048;   // elements
 constexpr std::int64_t kLongestRow = 1 << 14;  // that is a tile of its own
 
 // How much of an operand a tile sees.
@@ -138,7 +138,7 @@ class ElementwiseChain final : public Kernel {
     tiling_.whole = tiling_.whole || tiling_.row > kLongestRow;
     // Tiles begin at multiples of 16 elements, as the threads' parts do: loops have their tails at the same places.
     const std::int64_t row = std::max<std::int64_t>(tiling_.row, 1), together = 16 / std::gcd(row, std::int64_t{16});
-    tiling_.tile = row * std::max(together, kTile / row / together * together);
+    tiling_.tile = row * std::max(together, kTileElements / row / together * together);
     if (tiling_.whole || tiling_.tile >= elements) tiling_.tile = elements;
     tiling_.tiles = elements == 0 ? 0 : (elements + tiling_.tile - 1) / tiling_.tile;
     tiling_.rest = elements - (tiling_.tiles - 1) * tiling_.tile;

@@ -7,10 +7,10 @@
 namespace belay::runtime {
 namespace {
 
-struct Rows {
+struct NormRows {
   std::int64_t rows = 1;
   std::int64_t n;
-  explicit Rows(const Dims& x) : n(x.back()) {
+  explicit NormRows(const Dims& x) : n(x.back()) {
     for (std::size_t i = 0; i + 1 < x.size(); ++i) rows *= x[i];
   }
   std::int64_t grain() const { return kCheapGrain / 4 / (n + 1) + 1; }
@@ -93,7 +93,7 @@ class LayerNormKernel final : public Kernel {
   }
 
  private:
-  Rows size_;
+  NormRows size_;
   T epsilon_;
   int threads_;
 };
@@ -197,7 +197,7 @@ class LayerNormGradKernel final : public Kernel {
     }
   }
 
-  Rows size_;
+  NormRows size_;
   std::int64_t chunks_;
   std::vector<T> sums_;  // of dscale and doffset, for each chunk
   int threads_;

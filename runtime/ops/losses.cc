@@ -14,10 +14,10 @@ namespace belay::runtime {
 namespace {
 
 // Rows of classes, each with a loss, and the gradient of that loss.
-struct Rows {
+struct ClassRows {
   std::int64_t rows = 0;
   std::int64_t classes = 0;
-  explicit Rows(const Dims& logits) : rows(1), classes(logits.back()) {
+  explicit ClassRows(const Dims& logits) : rows(1), classes(logits.back()) {
     for (std::size_t i = 0; i + 1 < logits.size(); ++i) rows *= logits[i];
   }
   std::int64_t grain() const { return kDearGrain / (classes + 1) + 1; }
@@ -108,7 +108,7 @@ class SparseKernel final : public Kernel {
   }
 
  private:
-  Rows size_;
+  ClassRows size_;
   int threads_;
 };
 std::unique_ptr<Kernel> make_sparse(const KernelSpec& spec) {
@@ -179,7 +179,7 @@ class DenseKernel final : public Kernel {
   }
 
  private:
-  Rows size_;
+  ClassRows size_;
   int threads_;
 };
 

@@ -10,13 +10,14 @@
 namespace belay::runtime {
 namespace {
 
+using Desc = dnnl::memory::desc;
+using Type = dnnl::memory::data_type;
+
 // In bf16 the operands are rounded into the layout that oneDNN likes best, at each run; the sums and the result stay
 // float32.
 class OnednnProduct final : public Product<float> {
  public:
   OnednnProduct(const ProductSizes& s, bool bias, Precision precision) : call_("matrix product") {
-    using Type = dnnl::memory::data_type;
-    using Desc = dnnl::memory::desc;
     const Desc a({s.m, s.k}, Type::f32, s.transpose_a ? Strides{1, s.m} : Strides{s.k, 1});
     const Desc b({s.k, s.n}, Type::f32, s.transpose_b ? Strides{1, s.k} : Strides{s.n, 1});
     const Desc c({s.m, s.n}, Type::f32, Strides{s.n, 1});

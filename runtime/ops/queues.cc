@@ -66,7 +66,7 @@ void infer_dequeue(InferContext& c) {
 }
 
 void infer_close(InferContext&) {}
-void infer_size(InferContext& c) { c.output(DType::kInt64, Shape{}); }
+void infer_queue_size(InferContext& c) { c.output(DType::kInt64, Shape{}); }
 
 class EnqueueKernel final : public HostKernel {
  public:
@@ -195,7 +195,7 @@ void add_queue_ops(OpRegistry& r) {
          .n_inputs = 1,
          .effect = Effect::kState,
          .ref_inputs = 1,
-         .infer = infer_size,
+         .infer = infer_queue_size,
          .stops_gradient = true,
          .host_kernel = make_size});
 }

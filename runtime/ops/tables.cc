@@ -33,7 +33,7 @@ void infer_lookup(InferContext& c) {
   c.output(c.dtype(2), c.shape(1));
 }
 
-void infer_size(InferContext& c) { c.output(DType::kInt64, Shape{}); }
+void infer_table_size(InferContext& c) { c.output(DType::kInt64, Shape{}); }
 
 class InitializeKernel final : public HostKernel {
  public:
@@ -94,7 +94,7 @@ void add_table_ops(OpRegistry& r) {
          .n_inputs = 1,
          .effect = Effect::kQuery,
          .ref_inputs = 1,
-         .infer = infer_size,
+         .infer = infer_table_size,
          .stops_gradient = true,
          .host_kernel = make<SizeKernel>});
 }

@@ -310,11 +310,11 @@ void grad_add_n(GradContext& c) {
 }
 
 // Tile by tile, each summed before it is written: the sum may lie in the memory of any of them.
-constexpr std::int64_t kTile = 512;
+constexpr std::int64_t kSumTile = 512;
 
 template <class T>
 [[gnu::always_inline]] inline void sum_tile(void* const* in, std::size_t n_in, std::int64_t at, std::int64_t n, T* y) {
-  WrappingOf<T> sum[kTile];
+  WrappingOf<T> sum[kSumTile];
   const T* x = input<T>(in, 0) + at;
   for (std::int64_t i = 0; i < n; ++i) sum[i] = static_cast<WrappingOf<T>>(x[i]);
   for (std::size_t k = 1; k < n_in; ++k) {
@@ -335,8 +335,8 @@ class AddNKernel final : public Kernel {
   void run(void* const* in, void* const* out, const StepContext&) override {
     T* y = output<T>(out, 0);
     parallel_for(n_, kCheapGrain, threads_, [&](std::int64_t begin, std::int64_t end, int) {
-      for (std::int64_t at = begin; at < end; at += kTile) {
-        const std::int64_t n = std::min(kTile, end - at);
+      for (std::int64_t at = begin; at < end; at += kSumTile) {
+        const std::int64_t n = std::min(kSumTile, end - at);
         if constexpr (std::is_same_v<T, float>) {
           sum_tile_hot(in, n_in_, at, n, y + at);
         } else {

@@ -2,6 +2,12 @@
 
 namespace belay::runtime {
 
+belay::testing::DriverSetup setup_of(const Subject& subject) {
+  belay::testing::DriverSetup setup;
+  setup.plugin = subject.info.name;
+  return setup;
+}
+
 std::string text_of(const Error& error) { return std::string(code_name(error.code())) + ": " + error.what(); }
 
 void require_explained(const std::string& where, const Error& error) {

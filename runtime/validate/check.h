@@ -9,6 +9,7 @@
 
 #include "belay/abi.h"
 #include "belay/error.h"
+#include "belay/testing/driver_setup.h"
 #include "belay/testing/option_values.h"
 #include "runtime/loader/note.h"
 
@@ -23,6 +24,9 @@ struct Subject {
   bool options_are_given = false;        // some of them, by the user
   std::uint64_t seed = 0;                // of everything random
 };
+
+// A host for its driver, with every service.
+belay::testing::DriverSetup setup_of(const Subject& subject);
 
 // A check returns where the plugin does what is asked, and throws one of these where it does not, or where that cannot
 // be told. Anything else that comes out of a check was thrown by the plugin past its own boundary.

@@ -25,8 +25,7 @@ class Training {
   explicit Training(const Subject& subject, const std::vector<std::string>& without = {},
                     std::shared_ptr<const TemporaryFolder> folder = std::make_shared<const TemporaryFolder>())
       : folder_(std::move(folder)), random_(subject.seed) {
-    DriverSetup setup;
-    setup.plugin = subject.info.name;
+    DriverSetup setup = setup_of(subject);
     setup.run_directory = folder_->path();
     setup.without = without;
     hook_ = std::make_unique<HookDriver>(subject.module, subject.options, setup);
@@ -207,7 +206,7 @@ void errors(const Subject& subject) {
 }
 
 // Hosts that lack a service: a hook does without it, or says so.
-void missing_services(const Subject& subject) {
+void hook_without_services(const Subject& subject) {
   for (const char* service : {"core", "graph", "session", "coordinator", "events", "checkpoint", "state"}) {
     may_refuse(std::string("a host without service '") + service + "'", [&] {
       Training training(subject, {service});
@@ -243,7 +242,7 @@ std::vector<Check> hook_checks() {
           {"state.comes_back", state_comes_back},
           {"state.foreign", foreign_state},
           {"faults.errors", errors},
-          {"faults.missing_services", missing_services},
+          {"faults.missing_services", hook_without_services},
           {"faults.failing_services", failing_services}};
 }
 

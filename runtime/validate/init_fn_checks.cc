@@ -9,12 +9,6 @@ namespace {
 using belay::testing::DriverSetup;
 using belay::testing::InitFnDriver;
 
-DriverSetup setup_of(const Subject& subject) {
-  DriverSetup setup;
-  setup.plugin = subject.info.name;
-  return setup;
-}
-
 void add_variables(InitFnDriver& init) {
   init.variable("dense/kernel", Tensor({2}, {0.f, 0.f}));
   init.variable("dense/bias", Tensor(0.f));
@@ -44,7 +38,7 @@ void no_variables(const Subject& subject) {
   may_refuse("a graph without variables", [&] { init.run(); });
 }
 
-void missing_services(const Subject& subject) {
+void init_fn_without_services(const Subject& subject) {
   for (const char* service : {"core", "graph", "session", "checkpoint"}) {
     DriverSetup setup = setup_of(subject);
     setup.without = {service};
@@ -62,7 +56,7 @@ std::vector<Check> init_fn_checks() {
   return {{"drive.runs", runs},
           {"faults.damaged_checkpoint", damaged_checkpoint},
           {"faults.no_variables", no_variables},
-          {"faults.missing_services", missing_services}};
+          {"faults.missing_services", init_fn_without_services}};
 }
 
 }  // namespace belay::runtime

@@ -15,17 +15,10 @@
 namespace belay::runtime {
 namespace {
 
-using belay::testing::DriverSetup;
 using belay::testing::NodeDriver;
 using belay::testing::OpDriver;
 using belay::testing::OpInput;
 using belay::testing::OptionValue;
-
-DriverSetup setup_of(const Subject& subject) {
-  DriverSetup setup;
-  setup.plugin = subject.info.name;
-  return setup;
-}
 
 constexpr DType kNumbers[] = {DType::kFloat32, DType::kFloat64, DType::kInt64,    DType::kInt32,
                               DType::kUInt8,   DType::kBool,    DType::kBFloat16, DType::kFloat16};

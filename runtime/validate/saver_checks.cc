@@ -8,15 +8,8 @@
 namespace belay::runtime {
 namespace {
 
-using belay::testing::DriverSetup;
 using belay::testing::NamedTensors;
 using belay::testing::SaverDriver;
-
-DriverSetup setup_of(const Subject& subject) {
-  DriverSetup setup;
-  setup.plugin = subject.info.name;
-  return setup;
-}
 
 Tensor filled(DType dtype, const Dims& dims, std::uint64_t seed) {
   Tensor t(dtype, dims);

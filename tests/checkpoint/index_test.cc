@@ -10,7 +10,7 @@
 namespace belay::runtime {
 namespace {
 
-CheckpointIndex example() {
+CheckpointIndex example_index() {
   CheckpointIndex index;
   index.saver = "safetensors";
   index.saver_version = "1.0.0";
@@ -34,15 +34,15 @@ std::string body_with(std::string_view files, std::string_view tensors, std::str
 }
 constexpr const char* kState = R"({"name": "state", "length": 1, "crc32c": "00000000"})";
 
-std::string outcome(const std::string& text) {
+std::string index_outcome(const std::string& text) {
   return error_of([&] { parse_index(text); });
 }
 
-TEST(Index, ComesBackAsItWas) { EXPECT_EQ(parse_index(format_index(example())), example()); }
+TEST(Index, ComesBackAsItWas) { EXPECT_EQ(parse_index(format_index(example_index())), example_index()); }
 
 TEST(Index, HasOneFileOrTensorPerLine) {
   EXPECT_EQ(
-      format_index(example()),
+      format_index(example_index()),
       R"({
  "format": 1,
  "writer": "belay 0.1.0",
@@ -58,30 +58,31 @@ TEST(Index, HasOneFileOrTensorPerLine) {
   {"name":"step \"n\" é","dtype":"int64","shape":[],"crc32c":"00000001"}
  ],
  "crc32c": ")" +
-          crc_text(crc32c(std::string_view(format_index(example())).substr(0, format_index(example()).size() - 26))) +
+          crc_text(crc32c(
+              std::string_view(format_index(example_index())).substr(0, format_index(example_index()).size() - 26))) +
           "\"\n}\n");
 }
 
 TEST(Index, EveryFlippedBitIsFound) {
-  const std::string whole = format_index(example());
+  const std::string whole = format_index(example_index());
   for (std::size_t i = 0; i < whole.size(); ++i)
     for (int bit = 0; bit < 8; ++bit) {
       std::string damaged = whole;
       damaged[i] = static_cast<char>(damaged[i] ^ 1 << bit);
-      EXPECT_EQ(outcome(damaged).substr(0, 10), "DATA_LOSS:") << i << " " << bit;
+      EXPECT_EQ(index_outcome(damaged).substr(0, 10), "DATA_LOSS:") << i << " " << bit;
     }
 }
 
 TEST(Index, EveryTruncationIsFound) {
-  const std::string whole = format_index(example());
+  const std::string whole = format_index(example_index());
   for (std::size_t n = 0; n < whole.size(); ++n)
-    EXPECT_EQ(outcome(whole.substr(0, n)).substr(0, 10), "DATA_LOSS:") << n;
-  EXPECT_EQ(outcome(whole + " ").substr(0, 10), "DATA_LOSS:");
+    EXPECT_EQ(index_outcome(whole.substr(0, n)).substr(0, 10), "DATA_LOSS:") << n;
+  EXPECT_EQ(index_outcome(whole + " ").substr(0, 10), "DATA_LOSS:");
 }
 
 TEST(Index, ALaterFormatNamesItsWriter) {
   EXPECT_EQ(
-      outcome(sealed(R"({"format": 2, "writer": "belay 2.3", "more": {})")),
+      index_outcome(sealed(R"({"format": 2, "writer": "belay 2.3", "more": {})")),
       "FAILED_PRECONDITION: it was written by belay 2.3 in format 2; this is belay 0.1.0, which reads format 1: use a "
       "newer belay");
 }
@@ -138,7 +139,7 @@ TEST(Index, EachHostileFieldHasItsMessage) {
       {body_with(kState, with_shape(std::string(40, '[').c_str())), "it is nested deeper than 16 levels"},
       {"[1]", "it is no JSON at byte 3"},
   };
-  for (const auto& c : cases) EXPECT_EQ(outcome(sealed(c.body)), "DATA_LOSS: " + c.expected) << c.body;
+  for (const auto& c : cases) EXPECT_EQ(index_outcome(sealed(c.body)), "DATA_LOSS: " + c.expected) << c.body;
 }
 
 TEST(Index, HugeOnesAreRefusedAtOnce) {
@@ -147,22 +148,23 @@ TEST(Index, HugeOnesAreRefusedAtOnce) {
   const std::string deep = "{\"format\": 1, \"writer\": \"w\", \"files\": " + std::string(300, '[');
   const std::string too_long = sealed(std::string(kMaxIndexBytes, ' '));
   const auto begin = std::chrono::steady_clock::now();
-  EXPECT_EQ(outcome(sealed(many + "]")), "DATA_LOSS: it has more than 400000 values");
-  EXPECT_EQ(outcome(sealed(deep)), "DATA_LOSS: it is nested deeper than 16 levels");
-  EXPECT_EQ(outcome(too_long), "DATA_LOSS: it has 16777242 bytes, at most 16777216 are read");
+  EXPECT_EQ(index_outcome(sealed(many + "]")), "DATA_LOSS: it has more than 400000 values");
+  EXPECT_EQ(index_outcome(sealed(deep)), "DATA_LOSS: it is nested deeper than 16 levels");
+  EXPECT_EQ(index_outcome(too_long), "DATA_LOSS: it has 16777242 bytes, at most 16777216 are read");
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(3));
 }
 
 TEST(Index, WhatCouldNotBeReadIsNotWritten) {
-  CheckpointIndex bad_name = example();
+  CheckpointIndex bad_name = example_index();
   bad_name.tensors[0].name = "a\xff";
   EXPECT_EQ(error_of([&] { format_index(bad_name); }), "INVALID_ARGUMENT: a name in the index is not UTF-8");
-  CheckpointIndex large = example();
+  CheckpointIndex large = example_index();
   large.tensors[0].name = std::string(17 << 20, 'x');
-  EXPECT_EQ(error_of([&] { format_index(large); }),
-            "RESOURCE_EXHAUSTED: the index of 2 tensors would have " +
-                std::to_string(format_index(example()).size() - std::string("hidden/kernel").size() + (17 << 20)) +
-                " bytes, at most 16777216 are read");
+  EXPECT_EQ(
+      error_of([&] { format_index(large); }),
+      "RESOURCE_EXHAUSTED: the index of 2 tensors would have " +
+          std::to_string(format_index(example_index()).size() - std::string("hidden/kernel").size() + (17 << 20)) +
+          " bytes, at most 16777216 are read");
 }
 
 }  // namespace

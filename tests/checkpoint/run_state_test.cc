@@ -12,7 +12,7 @@
 namespace belay::runtime {
 namespace {
 
-RunState example() {
+RunState example_state() {
   RunState state;
   state.global_step = 2000;
   state.input_positions["train"] = {3, 512};
@@ -33,7 +33,7 @@ RunState example() {
 }
 
 TEST(RunStateFile, ComesBackAsItWas) {
-  const RunState expected = example(), found = parse_run_state(format_run_state(expected));
+  const RunState expected = example_state(), found = parse_run_state(format_run_state(expected));
   EXPECT_EQ(found.global_step, expected.global_step);
   EXPECT_EQ(found.input_positions.at("train").epoch, 3);
   EXPECT_EQ(found.input_positions.at("train").index, 512);

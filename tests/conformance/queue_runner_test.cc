@@ -14,7 +14,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr std::int64_t kTenSeconds = 10'000'000'000;
+constexpr std::int64_t kLongestJoin = 10'000'000'000;
 
 class QueueRunnerConformance : public MonitoredTest {
  protected:
@@ -32,7 +32,7 @@ class QueueRunnerConformance : public MonitoredTest {
   void initialize() { session->run_once(graph.collection("variable_init")); }
   std::int64_t number(const Output& output) { return session->handle().run({output})[0].scalar<std::int64_t>(); }
   static void join(const std::vector<std::shared_ptr<Joinable>>& threads) {
-    for (const auto& t : threads) EXPECT_TRUE(t->join_for(kTenSeconds)) << t->name();
+    for (const auto& t : threads) EXPECT_TRUE(t->join_for(kLongestJoin)) << t->name();
   }
   static std::vector<std::string> names(const std::vector<std::shared_ptr<Joinable>>& threads) {
     std::vector<std::string> all;
@@ -286,7 +286,7 @@ TEST_F(QueueRunnerConformance, PROSE_25_CloseAndCancelOperationsMayBeTheCallers)
   start();
   initialize();
   const auto threads = counted->create_threads(*session, coordinator.get());
-  EXPECT_TRUE(threads[0]->join_for(kTenSeconds));
+  EXPECT_TRUE(threads[0]->join_for(kLongestJoin));
   EXPECT_EQ(number(closed), 1);
   EXPECT_EQ(number(cancelled), 0);
   coordinator->request_stop();

@@ -7,14 +7,14 @@
 namespace belay::runtime {
 namespace {
 
-Manifest manifest_of(const std::string& text) {
+Manifest manifest_from(const std::string& text) {
   const Parsed result = parsed(text, {}, "/m/train.toml");
   EXPECT_EQ(result.errors, "");
   return result.manifest.value();
 }
 
 TEST(Show, EveryDefaultIsFilledIn) {
-  EXPECT_EQ(effective_manifest(manifest_of(kRest)),
+  EXPECT_EQ(effective_manifest(manifest_from(kRest)),
             "[run]\n"
             "mode = \"train\"\n"
             "# dir: not set, nothing is kept\n"
@@ -58,10 +58,10 @@ TEST(Show, EveryDefaultIsFilledIn) {
 }
 
 TEST(Show, TablesOfPluginsAreWrittenWithTheirOptions) {
-  const std::string text =
-      effective_manifest(manifest_of(kRest + "[[hooks]]\nplugin = 'a'\nfile = 'a.so'\nname = 'n'\nx = [{ y = 1 }]\nt = "
-                                             "\"a\\u001bb\"\n[scaffold]\nsaver = { file = "
-                                             "'/s.so' }\ninit_fn = { plugin = 'i', from = '${DATA}/x' }\n"));
+  const std::string text = effective_manifest(
+      manifest_from(kRest + "[[hooks]]\nplugin = 'a'\nfile = 'a.so'\nname = 'n'\nx = [{ y = 1 }]\nt = "
+                            "\"a\\u001bb\"\n[scaffold]\nsaver = { file = "
+                            "'/s.so' }\ninit_fn = { plugin = 'i', from = '${DATA}/x' }\n"));
   EXPECT_NE(
       text.find("\n[scaffold.saver]\nfile = \"/s.so\"\n\n[[scaffold.init_fn]]\nplugin = \"i\"\nfrom = \"${DATA}/x\"\n"),
       std::string::npos)
@@ -115,16 +115,16 @@ TEST(Show, WhatIsShownReadsBackAsTheSameManifest) {
           "[{ plugin = 'i' }, { plugin = 'j', vars = ['.*'] }]\n",
   };
   for (const std::string& text : texts) {
-    const Manifest first = manifest_of(text);
+    const Manifest first = manifest_from(text);
     const std::string shown = effective_manifest(first);
-    const Manifest second = manifest_of(shown);
+    const Manifest second = manifest_from(shown);
     EXPECT_TRUE(first == second) << text << "\nis shown as\n" << shown;
     EXPECT_EQ(effective_manifest(second), shown);
   }
 }
 
 TEST(Show, EveryKeyIsShownOrTold) {
-  Manifest all = manifest_of(kRest);
+  Manifest all = manifest_from(kRest);
   std::string text;
   for (const char* name : {"momentum", "rmsprop", "adamw", "ftrl"}) {
     for (const char* schedule : {"", "exponential_decay", "piecewise_constant", "polynomial_decay", "cosine_decay"}) {
@@ -144,10 +144,10 @@ TEST(Show, EveryKeyIsShownOrTold) {
 }
 
 TEST(Show, ManifestsDifferWhereTheyMeanSomethingElse) {
-  const Manifest first = manifest_of(kRest), moved = manifest_of("\n\n\n" + kRest);
+  const Manifest first = manifest_from(kRest), moved = manifest_from("\n\n\n" + kRest);
   EXPECT_TRUE(first == moved);
-  EXPECT_FALSE(first == manifest_of(kRest + "units = 5\n"));
-  EXPECT_FALSE(first == manifest_of("[optimizer]\nclip_norm = 1\n" + kRest));
+  EXPECT_FALSE(first == manifest_from(kRest + "units = 5\n"));
+  EXPECT_FALSE(first == manifest_from("[optimizer]\nclip_norm = 1\n" + kRest));
 }
 
 }  // namespace

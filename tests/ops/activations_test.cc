@@ -11,9 +11,6 @@
 namespace belay::runtime::testing {
 namespace {
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInf = std::numeric_limits<float>::infinity();
-
 struct ActivationCase {
   const char* name;
   Build build;

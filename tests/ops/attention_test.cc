@@ -12,12 +12,12 @@
 namespace belay::runtime::testing {
 namespace {
 
-struct Sizes {
+struct AttentionSizes {
   std::int64_t batch, queries, keys, heads, width, value_width;  // width: of a head
 };
 enum class Mask { kNone, kOne, kPerExample };
 
-std::vector<Operand> operands(const Sizes& s, Mask mask) {
+std::vector<Operand> operands(const AttentionSizes& s, Mask mask) {
   std::vector<Operand> all = {{{s.batch, s.queries, s.heads * s.width}},
                               {{s.batch, s.keys, s.heads * s.width}},
                               {{s.batch, s.keys, s.heads * s.value_width}}};
@@ -36,7 +36,7 @@ Build attention(std::int64_t heads, bool causal) {
 }
 
 // From the operations that it replaces.
-Build in_parts(const Sizes& s, bool causal) {
+Build in_parts(const AttentionSizes& s, bool causal) {
   return [=](const Inputs& in) {
     const Graph g = in[0].graph();
     const auto heads_of = [&](const Output& x, std::int64_t n, std::int64_t width) {
@@ -58,10 +58,11 @@ Build in_parts(const Sizes& s, bool causal) {
   };
 }
 
-const Sizes kSizes[] = {{1, 1, 1, 1, 1, 1}, {2, 3, 3, 2, 2, 3}, {1, 2, 5, 3, 1, 2}, {2, 70, 70, 1, 3, 2}};
+const AttentionSizes kAttentionSizes[] = {
+    {1, 1, 1, 1, 1, 1}, {2, 3, 3, 2, 2, 3}, {1, 2, 5, 3, 1, 2}, {2, 70, 70, 1, 3, 2}};
 
 TEST(Attention, IsSoftmaxOfProductsTimesValues) {
-  for (const Sizes& s : kSizes)
+  for (const AttentionSizes& s : kAttentionSizes)
     for (const bool causal : {false, true})
       for (const Mask mask : {Mask::kNone, Mask::kOne, Mask::kPerExample}) {
         SCOPED_TRACE(dims_text({s.batch, s.queries, s.keys, s.heads}) + (causal ? " causal" : ""));
@@ -87,8 +88,9 @@ TEST(Attention, GradientsAgreeWithFiniteDifferences) {
 }
 
 TEST(Attention, Float32AgreesWithFloat64) {
-  for (const Sizes& s : {Sizes{1, 1, 1, 1, 1, 1}, Sizes{0, 3, 3, 2, 2, 2}, Sizes{2, 0, 3, 2, 2, 2},
-                         Sizes{3, 17, 33, 2, 5, 7}, Sizes{2, 64, 64, 4, 32, 32}, Sizes{1, 130, 130, 3, 16, 17}})
+  for (const AttentionSizes& s : {AttentionSizes{1, 1, 1, 1, 1, 1}, AttentionSizes{0, 3, 3, 2, 2, 2},
+                                  AttentionSizes{2, 0, 3, 2, 2, 2}, AttentionSizes{3, 17, 33, 2, 5, 7},
+                                  AttentionSizes{2, 64, 64, 4, 32, 32}, AttentionSizes{1, 130, 130, 3, 16, 17}})
     for (const bool causal : {false, true})
       for (const Mask mask : {Mask::kNone, Mask::kPerExample}) {
         SCOPED_TRACE(dims_text({s.batch, s.queries, s.keys, s.heads}) + (causal ? " causal" : ""));

@@ -41,27 +41,27 @@ Build with_constant_moments(const char* data_format) {
   };
 }
 
-struct Case {
+struct BatchNormCase {
   const char* format;
   Dims x;
   std::int64_t channels;
 };
-const std::vector<Case> kSmall = {
+const std::vector<BatchNormCase> kSmall = {
     {"NHWC", {2, 3, 2, 3}, 3}, {"NCHW", {2, 3, 2, 2}, 3}, {"NHWC", {5, 2}, 2}, {"NHWC", {2, 3, 2}, 2}};
-const std::vector<Case> kLarge = {{"NHWC", {2, 1, 1, 1}, 1},     {"NHWC", {0, 4, 4, 3}, 3},
-                                  {"NHWC", {2, 4, 4, 0}, 0},     {"NHWC", {4, 9, 7, 17}, 17},
-                                  {"NCHW", {4, 17, 9, 7}, 17},   {"NHWC", {8, 14, 14, 32}, 32},
-                                  {"NCHW", {8, 32, 14, 14}, 32}, {"NHWC", {33, 5}, 5}};
+const std::vector<BatchNormCase> kLarge = {{"NHWC", {2, 1, 1, 1}, 1},     {"NHWC", {0, 4, 4, 3}, 3},
+                                           {"NHWC", {2, 4, 4, 0}, 0},     {"NHWC", {4, 9, 7, 17}, 17},
+                                           {"NCHW", {4, 17, 9, 7}, 17},   {"NHWC", {8, 14, 14, 32}, 32},
+                                           {"NCHW", {8, 32, 14, 14}, 32}, {"NHWC", {33, 5}, 5}};
 
 TEST(BatchNorm, GradientsAgreeWithFiniteDifferences) {
-  for (const Case& c : kSmall) {
+  for (const BatchNormCase& c : kSmall) {
     SCOPED_TRACE(std::string(c.format) + " " + dims_text(c.x));
     check_gradients(batch_norm(true, c.format), operands(c.x, c.channels, true), 1e-5);
   }
 }
 
 TEST(BatchNorm, Float32AgreesWithFloat64) {
-  for (const Case& c : kLarge) {
+  for (const BatchNormCase& c : kLarge) {
     SCOPED_TRACE(std::string(c.format) + " " + dims_text(c.x));
     check_float32(batch_norm(true, c.format), operands(c.x, c.channels, true), 2e-4);
   }
@@ -77,7 +77,7 @@ TEST(BatchNorm, GivenMomentsAreUsed) {
 }
 
 TEST(BatchNorm, TheGivenMomentsAreConstantsToTheGradient) {
-  for (const Case& c : {kSmall[0], kSmall[1]}) {
+  for (const BatchNormCase& c : {kSmall[0], kSmall[1]}) {
     // By hand: dx = dy * scale / sqrt(variance + epsilon), with weight(i) arriving.
     const std::vector<Operand> all = operands(c.x, c.channels, true);
     const Evaluated e = Evaluator(with_constant_moments(c.format), all, {}).run(elements_of(all));

@@ -8,8 +8,6 @@
 namespace belay::runtime::testing {
 namespace {
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-
 struct Comparison {
   const char* name;
   Output (*function)(const Output&, const Output&, std::string_view);

@@ -31,29 +31,29 @@ WindowOptions padded(std::array<std::int64_t, 4> paddings) {
   return w;
 }
 
-struct Case {
+struct ConvolutionCase {
   const char* name;
   std::int64_t batch, height, width, in, out;
   HeightWidth filter;
   WindowOptions window;
 };
 
-std::vector<Operand> operands(const Case& c, bool channels_last, bool bias = false) {
+std::vector<Operand> operands(const ConvolutionCase& c, bool channels_last, bool bias = false) {
   std::vector<Operand> all = {
       {channels_last ? Dims{c.batch, c.height, c.width, c.in} : Dims{c.batch, c.in, c.height, c.width}},
       {{c.filter.height, c.filter.width, c.in, c.out}}};
   if (bias) all.push_back({{c.out}});
   return all;
 }
-Build convolution(const Case& c, bool channels_last) {
+Build convolution(const ConvolutionCase& c, bool channels_last) {
   WindowOptions w = c.window;
   if (!channels_last) w.data_format = "NCHW";
   return [w](const Inputs& in) { return ops::convolve2d(in[0], in[1], w); };
 }
 
 template <class Check>
-void for_each(const std::vector<Case>& cases, Check&& check) {
-  for (const Case& c : cases)
+void for_each(const std::vector<ConvolutionCase>& cases, Check&& check) {
+  for (const ConvolutionCase& c : cases)
     for (const bool channels_last : {true, false}) {
       SCOPED_TRACE(std::string(c.name) + (channels_last ? ", NHWC" : ", NCHW"));
       check(c, channels_last);
@@ -67,7 +67,7 @@ TEST(Conv2D, GradientsAgreeWithFiniteDifferences) {
             {"dilated", 1, 6, 5, 1, 2, 2, window(1, "VALID", {3, 2})},
             {"padded", 1, 3, 2, 1, 1, {2, 4}, padded({0, 1, 2, 1})},
             {"a point", 3, 2, 2, 3, 2, 1, window(2, "VALID")}},
-           [](const Case& c, bool last) { check_gradients(convolution(c, last), operands(c, last)); });
+           [](const ConvolutionCase& c, bool last) { check_gradients(convolution(c, last), operands(c, last)); });
 }
 
 TEST(Conv2D, Float32AgreesWithFloat64) {
@@ -85,7 +85,7 @@ TEST(Conv2D, Float32AgreesWithFloat64) {
             {"dilated", 1, 12, 12, 3, 16, 3, window(1, "SAME", 2)},
             {"padded", 2, 6, 6, 3, 4, {3, 5}, padded({1, 0, 0, 3})},
             {"padded by more than the filter", 1, 3, 3, 2, 2, 2, padded({3, 3, 4, 3})}},
-           [](const Case& c, bool last) { check_float32(convolution(c, last), operands(c, last), 2e-4); });
+           [](const ConvolutionCase& c, bool last) { check_float32(convolution(c, last), operands(c, last), 2e-4); });
 }
 
 TEST(Conv2D, TheSecondDerivativeIsMadeOfTheSameOperations) {
@@ -232,12 +232,12 @@ TEST(FusedConvolution, AgreesWithFloat64AndFiniteDifferences) {
     bool bias;
     Output (*activation)(const Output&, std::string_view);
   };
-  const std::vector<Case> cases = {{"odd", 2, 7, 5, 3, 5, 3, window(1, "SAME")},
-                                   {"strided", 2, 8, 8, 16, 32, 3, window(2, "VALID")},
-                                   {"no images", 0, 8, 8, 4, 4, 3, window(1, "SAME")}};
+  const std::vector<ConvolutionCase> cases = {{"odd", 2, 7, 5, 3, 5, 3, window(1, "SAME")},
+                                              {"strided", 2, 8, 8, 16, 32, 3, window(2, "VALID")},
+                                              {"no images", 0, 8, 8, 4, 4, 3, window(1, "SAME")}};
   for (const Fused& f : {Fused{"bias", true, nullptr}, Fused{"relu", false, ops::relu},
                          Fused{"bias, relu", true, ops::relu}, Fused{"bias, tanh", true, ops::tanh}})
-    for_each(cases, [&](const Case& c, bool last) {
+    for_each(cases, [&](const ConvolutionCase& c, bool last) {
       SCOPED_TRACE(f.name);
       WindowOptions w = c.window;
       if (!last) w.data_format = "NCHW";

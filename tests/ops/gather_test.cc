@@ -12,18 +12,18 @@ Build gather_along(std::int64_t axis) {
 }
 using Indices = std::vector<std::int32_t>;
 
-struct Case {
+struct GatherCase {
   Dims params, indices;
   std::int64_t axis;
   double entries;
 };
-const Case kCases[] = {{{5, 3}, {7}, 0, 5},        {{4}, {2, 3}, 0, 4},     {{3, 4, 2}, {3}, 1, 4},
-                       {{3, 2, 5}, {2, 2}, -1, 5}, {{3, 4, 2}, {5}, -3, 3}, {{5, 3}, {0}, 0, 5},
-                       {{5, 0}, {4}, 0, 5},        {{1, 1}, {1}, 0, 1},     {{33, 17}, {130}, 0, 33},
-                       {{6, 3}, {}, 0, 6}};
+const GatherCase kGatherCases[] = {{{5, 3}, {7}, 0, 5},        {{4}, {2, 3}, 0, 4},     {{3, 4, 2}, {3}, 1, 4},
+                                   {{3, 2, 5}, {2, 2}, -1, 5}, {{3, 4, 2}, {5}, -3, 3}, {{5, 3}, {0}, 0, 5},
+                                   {{5, 0}, {4}, 0, 5},        {{1, 1}, {1}, 0, 1},     {{33, 17}, {130}, 0, 33},
+                                   {{6, 3}, {}, 0, 6}};
 
 TEST(Gather, GradientsAgreeWithFiniteDifferences) {
-  for (const Case& c : kCases) {
+  for (const GatherCase& c : kGatherCases) {
     SCOPED_TRACE(dims_text(c.params) + " by " + dims_text(c.indices));
     for (const DType dtype : {DType::kInt32, DType::kInt64})
       check_gradients(gather_along(c.axis), {{c.params}, {c.indices, 0, c.entries, {}, dtype}});
@@ -31,7 +31,7 @@ TEST(Gather, GradientsAgreeWithFiniteDifferences) {
 }
 
 TEST(Gather, Float32AgreesWithFloat64) {
-  for (const Case& c : kCases) {
+  for (const GatherCase& c : kGatherCases) {
     SCOPED_TRACE(dims_text(c.params) + " by " + dims_text(c.indices));
     check_float32(gather_along(c.axis), {{c.params}, {c.indices, 0, c.entries, {}, DType::kInt32}});
   }

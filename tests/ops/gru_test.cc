@@ -19,10 +19,10 @@ Build gru(bool time_major) {
     return all_of(ops::gru(in[0], in[1], in[2], in[3], in[4], options));
   };
 }
-struct Sizes {
+struct GruSizes {
   std::int64_t batch, time, features, units;
 };
-std::vector<Operand> operands(const Sizes& s, bool time_major, bool state) {
+std::vector<Operand> gru_operands(const GruSizes& s, bool time_major, bool state) {
   const Dims x = time_major ? Dims{s.time, s.batch, s.features} : Dims{s.batch, s.time, s.features};
   std::vector<Operand> all = {{x, -1, 1},
                               {{s.features, 3 * s.units}, -0.5, 0.5},
@@ -36,26 +36,26 @@ std::vector<Operand> operands(const Sizes& s, bool time_major, bool state) {
 TEST(Gru, GradientsAgreeWithFiniteDifferences) {
   for (const bool time_major : {false, true})
     for (const bool state : {false, true})
-      for (const Sizes& s : {Sizes{2, 3, 2, 3}, Sizes{1, 1, 1, 1}, Sizes{3, 2, 4, 2}}) {
+      for (const GruSizes& s : {GruSizes{2, 3, 2, 3}, GruSizes{1, 1, 1, 1}, GruSizes{3, 2, 4, 2}}) {
         SCOPED_TRACE(dims_text({s.batch, s.time, s.features, s.units}) + (time_major ? " time-major" : "") +
                      (state ? " with a state" : ""));
-        check_gradients(gru(time_major), operands(s, time_major, state), 1e-5);
+        check_gradients(gru(time_major), gru_operands(s, time_major, state), 1e-5);
       }
 }
 
 TEST(Gru, Float32AgreesWithFloat64) {
   for (const bool time_major : {false, true})
     for (const bool state : {false, true})
-      for (const Sizes& s : {Sizes{1, 1, 1, 1}, Sizes{0, 3, 2, 3}, Sizes{3, 0, 2, 3}, Sizes{5, 7, 3, 17},
-                             Sizes{33, 5, 65, 16}, Sizes{8, 12, 20, 33}}) {
+      for (const GruSizes& s : {GruSizes{1, 1, 1, 1}, GruSizes{0, 3, 2, 3}, GruSizes{3, 0, 2, 3}, GruSizes{5, 7, 3, 17},
+                                GruSizes{33, 5, 65, 16}, GruSizes{8, 12, 20, 33}}) {
         SCOPED_TRACE(dims_text({s.batch, s.time, s.features, s.units}) + (time_major ? " time-major" : "") +
                      (state ? " with a state" : ""));
-        check_float32(gru(time_major), operands(s, time_major, state), 2e-4);
+        check_float32(gru(time_major), gru_operands(s, time_major, state), 2e-4);
       }
 }
 
 // One step after the other, from the operations that it replaces.
-Output step_by_step(const Inputs& in, std::int64_t time, std::int64_t units) {
+Output gru_step_by_step(const Inputs& in, std::int64_t time, std::int64_t units) {
   Output h = in[5];
   std::vector<Output> hs;
   for (std::int64_t t = 0; t < time; ++t) {
@@ -73,12 +73,12 @@ Output step_by_step(const Inputs& in, std::int64_t time, std::int64_t units) {
 }
 
 TEST(Gru, IsWhatItsStepsAre) {
-  const Sizes s{3, 5, 4, 6};
-  const std::vector<Operand> in = operands(s, false, true);
+  const GruSizes s{3, 5, 4, 6};
+  const std::vector<Operand> in = gru_operands(s, false, true);
   const std::vector<std::vector<double>> values = elements_of(in);
   const Evaluated whole = Evaluator(gru(false), in, {}).run(values);
   const Evaluated steps =
-      Evaluator([&](const Inputs& i) { return step_by_step(i, s.time, s.units); }, in, {}).run(values);
+      Evaluator([&](const Inputs& i) { return gru_step_by_step(i, s.time, s.units); }, in, {}).run(values);
   ASSERT_EQ(whole.value.size(), steps.value.size());
   for (std::size_t i = 0; i < whole.value.size(); ++i) EXPECT_NEAR(whole.value[i], steps.value[i], 1e-12) << i;
   for (std::size_t o = 0; o < whole.gradients.size(); ++o)

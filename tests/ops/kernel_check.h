@@ -5,7 +5,9 @@
 //   check_float32([](const Inputs& in) { return ops::exp(in[0]); }, {{{1000}, -5, 5}});
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,6 +17,9 @@
 #include "runtime/session/direct_session.h"
 
 namespace belay::runtime::testing {
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInf = std::numeric_limits<float>::infinity();
 
 using Inputs = std::vector<Output>;
 // Builds what is checked, from inputs of the operands' dtypes.
@@ -70,6 +75,18 @@ void check_float32(const Build& build, const std::vector<Operand>& operands, dou
 // The value in one dtype for given tensors. T: its element type, bool as std::uint8_t.
 template <class T>
 std::vector<T> run_op(const Build& build, const std::vector<Tensor>& inputs, int threads = 1);
+template <>
+std::vector<float> run_op(const Build& build, const std::vector<Tensor>& inputs, int threads);
+template <>
+std::vector<double> run_op(const Build& build, const std::vector<Tensor>& inputs, int threads);
+template <>
+std::vector<std::int32_t> run_op(const Build& build, const std::vector<Tensor>& inputs, int threads);
+template <>
+std::vector<std::int64_t> run_op(const Build& build, const std::vector<Tensor>& inputs, int threads);
+template <>
+std::vector<std::uint8_t> run_op(const Build& build, const std::vector<Tensor>& inputs, int threads);
+template <>
+std::vector<bool> run_op(const Build& build, const std::vector<Tensor>& inputs, int threads);
 
 // "no error", or the error that building on placeholders of these dtypes and dims gives.
 struct Spec {

@@ -12,8 +12,6 @@
 namespace belay::runtime::testing {
 namespace {
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-
 Operand labels(const Dims& dims, double classes, DType dtype = DType::kInt64) { return {dims, 0, classes, {}, dtype}; }
 const Build kSparse = [](const Inputs& in) { return ops::sparse_softmax_cross_entropy_with_logits(in[0], in[1]); };
 const Build kDense = [](const Inputs& in) { return ops::softmax_cross_entropy_with_logits(in[0], in[1]); };

@@ -24,10 +24,10 @@ Build lstm(bool time_major) {
     return all_of(ops::lstm(in[0], in[1], in[2], in[3], options));
   };
 }
-struct Sizes {
+struct LstmSizes {
   std::int64_t batch, time, features, units;
 };
-std::vector<Operand> operands(const Sizes& s, bool time_major, bool states) {
+std::vector<Operand> lstm_operands(const LstmSizes& s, bool time_major, bool states) {
   const Dims x = time_major ? Dims{s.time, s.batch, s.features} : Dims{s.batch, s.time, s.features};
   std::vector<Operand> all = {
       {x, -1, 1}, {{s.features, 4 * s.units}, -0.5, 0.5}, {{s.units, 4 * s.units}, -0.5, 0.5}, {{4 * s.units}, -1, 1}};
@@ -38,26 +38,26 @@ std::vector<Operand> operands(const Sizes& s, bool time_major, bool states) {
 TEST(Lstm, GradientsAgreeWithFiniteDifferences) {
   for (const bool time_major : {false, true})
     for (const bool states : {false, true})
-      for (const Sizes& s : {Sizes{2, 3, 2, 3}, Sizes{1, 1, 1, 1}, Sizes{3, 2, 4, 2}}) {
+      for (const LstmSizes& s : {LstmSizes{2, 3, 2, 3}, LstmSizes{1, 1, 1, 1}, LstmSizes{3, 2, 4, 2}}) {
         SCOPED_TRACE(dims_text({s.batch, s.time, s.features, s.units}) + (time_major ? " time-major" : "") +
                      (states ? " with states" : ""));
-        check_gradients(lstm(time_major), operands(s, time_major, states), 1e-5);
+        check_gradients(lstm(time_major), lstm_operands(s, time_major, states), 1e-5);
       }
 }
 
 TEST(Lstm, Float32AgreesWithFloat64) {
   for (const bool time_major : {false, true})
     for (const bool states : {false, true})
-      for (const Sizes& s : {Sizes{1, 1, 1, 1}, Sizes{0, 3, 2, 3}, Sizes{3, 0, 2, 3}, Sizes{5, 7, 3, 17},
-                             Sizes{33, 5, 65, 16}, Sizes{8, 12, 20, 33}}) {
+      for (const LstmSizes& s : {LstmSizes{1, 1, 1, 1}, LstmSizes{0, 3, 2, 3}, LstmSizes{3, 0, 2, 3},
+                                 LstmSizes{5, 7, 3, 17}, LstmSizes{33, 5, 65, 16}, LstmSizes{8, 12, 20, 33}}) {
         SCOPED_TRACE(dims_text({s.batch, s.time, s.features, s.units}) + (time_major ? " time-major" : "") +
                      (states ? " with states" : ""));
-        check_float32(lstm(time_major), operands(s, time_major, states), 2e-4);
+        check_float32(lstm(time_major), lstm_operands(s, time_major, states), 2e-4);
       }
 }
 
 // One step after the other, from the operations that it replaces.
-Output step_by_step(const Inputs& in, std::int64_t time, std::int64_t units) {
+Output lstm_step_by_step(const Inputs& in, std::int64_t time, std::int64_t units) {
   Output h = in[4], c = in[5];
   std::vector<Output> hs;
   for (std::int64_t t = 0; t < time; ++t) {
@@ -72,12 +72,12 @@ Output step_by_step(const Inputs& in, std::int64_t time, std::int64_t units) {
 }
 
 TEST(Lstm, IsWhatItsStepsAre) {
-  const Sizes s{3, 5, 4, 6};
-  const std::vector<Operand> in = operands(s, false, true);
+  const LstmSizes s{3, 5, 4, 6};
+  const std::vector<Operand> in = lstm_operands(s, false, true);
   const std::vector<std::vector<double>> values = elements_of(in);
   const Evaluated whole = Evaluator(lstm(false), in, {}).run(values);
   const Evaluated steps =
-      Evaluator([&](const Inputs& i) { return step_by_step(i, s.time, s.units); }, in, {}).run(values);
+      Evaluator([&](const Inputs& i) { return lstm_step_by_step(i, s.time, s.units); }, in, {}).run(values);
   ASSERT_EQ(whole.value.size(), steps.value.size());
   for (std::size_t i = 0; i < whole.value.size(); ++i) EXPECT_NEAR(whole.value[i], steps.value[i], 1e-12) << i;
   for (std::size_t o = 0; o < whole.gradients.size(); ++o)
@@ -86,7 +86,7 @@ TEST(Lstm, IsWhatItsStepsAre) {
 }
 
 TEST(Lstm, TwoPartsWithTheStatesBetweenAreTheWhole) {
-  const std::vector<Operand> in = operands({2, 6, 3, 4}, false, true);
+  const std::vector<Operand> in = lstm_operands({2, 6, 3, 4}, false, true);
   const std::vector<std::vector<double>> values = elements_of(in);
   const Build parts = [](const Inputs& i) {
     ops::LstmOptions options;

@@ -30,30 +30,30 @@ PoolOptions padded(std::array<std::int64_t, 4> paddings) {
   return o;
 }
 
-struct Case {
+struct PoolingCase {
   const char* name;
   std::int64_t batch, height, width, channels;
   HeightWidth window;
   PoolOptions options;
 };
-const std::vector<Case> kCases = {{"halves", 2, 4, 6, 3, 2, options(0, "VALID")},
-                                  {"the rest is left out", 1, 5, 5, 2, 2, options(0, "VALID")},
-                                  {"overlapping", 1, 5, 6, 2, {3, 2}, options({2, 1}, "SAME")},
-                                  {"with gaps", 2, 7, 7, 1, 2, options(3, "VALID")},
-                                  {"same, in part outside", 1, 3, 5, 2, 2, options(2, "SAME")},
-                                  {"padded", 1, 3, 4, 1, 3, padded({2, 1, 0, 2})},
-                                  {"all", 2, 4, 3, 2, {4, 3}, options(0, "VALID")}};
-const std::vector<Case> kLargeCases = {{"one element", 1, 1, 1, 1, 1, options(0, "VALID")},
-                                       {"no images", 0, 4, 4, 3, 2, options(0, "VALID")},
-                                       {"no channels", 2, 4, 4, 0, 2, options(0, "VALID")},
-                                       {"as the cnn's", 3, 28, 28, 32, 2, options(0, "VALID")},
-                                       {"17 channels", 3, 15, 15, 17, 3, options(2, "SAME")},
-                                       {"24 channels", 2, 9, 33, 24, 2, options(0, "VALID")},
-                                       {"windows of over 256", 2, 20, 17, 5, 17, options(1, "VALID")}};
+const std::vector<PoolingCase> kCases = {{"halves", 2, 4, 6, 3, 2, options(0, "VALID")},
+                                         {"the rest is left out", 1, 5, 5, 2, 2, options(0, "VALID")},
+                                         {"overlapping", 1, 5, 6, 2, {3, 2}, options({2, 1}, "SAME")},
+                                         {"with gaps", 2, 7, 7, 1, 2, options(3, "VALID")},
+                                         {"same, in part outside", 1, 3, 5, 2, 2, options(2, "SAME")},
+                                         {"padded", 1, 3, 4, 1, 3, padded({2, 1, 0, 2})},
+                                         {"all", 2, 4, 3, 2, {4, 3}, options(0, "VALID")}};
+const std::vector<PoolingCase> kLargeCases = {{"one element", 1, 1, 1, 1, 1, options(0, "VALID")},
+                                              {"no images", 0, 4, 4, 3, 2, options(0, "VALID")},
+                                              {"no channels", 2, 4, 4, 0, 2, options(0, "VALID")},
+                                              {"as the cnn's", 3, 28, 28, 32, 2, options(0, "VALID")},
+                                              {"17 channels", 3, 15, 15, 17, 3, options(2, "SAME")},
+                                              {"24 channels", 2, 9, 33, 24, 2, options(0, "VALID")},
+                                              {"windows of over 256", 2, 20, 17, 5, 17, options(1, "VALID")}};
 
 template <class Check>
-void for_each(const std::vector<Case>& cases, Check&& check) {
-  for (const Case& c : cases)
+void for_each(const std::vector<PoolingCase>& cases, Check&& check) {
+  for (const PoolingCase& c : cases)
     for (const char* format : {"NHWC", "NCHW"}) {
       SCOPED_TRACE(std::string(c.name) + ", " + format);
       PoolOptions o = c.options;
@@ -72,24 +72,24 @@ Build mean_pool(HeightWidth window, const PoolOptions& o) {
 }
 
 TEST(MaxPool, GradientsAgreeWithFiniteDifferences) {
-  for_each(kCases, [](const Case& c, const PoolOptions& o, const Dims& dims) {
+  for_each(kCases, [](const PoolingCase& c, const PoolOptions& o, const Dims& dims) {
     check_gradients(max_pool(c.window, o), {{dims, -2, 2}});
   });
 }
 TEST(MaxPool, Float32AgreesWithFloat64) {
   for (const auto& cases : {kCases, kLargeCases})
-    for_each(cases, [](const Case& c, const PoolOptions& o, const Dims& dims) {
+    for_each(cases, [](const PoolingCase& c, const PoolOptions& o, const Dims& dims) {
       check_float32(max_pool(c.window, o), {{dims}}, 1e-6);
     });
 }
 TEST(AvgPool, GradientsAgreeWithFiniteDifferences) {
-  for_each(kCases, [](const Case& c, const PoolOptions& o, const Dims& dims) {
+  for_each(kCases, [](const PoolingCase& c, const PoolOptions& o, const Dims& dims) {
     check_gradients(mean_pool(c.window, o), {{dims}});
   });
 }
 TEST(AvgPool, Float32AgreesWithFloat64) {
   for (const auto& cases : {kCases, kLargeCases})
-    for_each(cases, [](const Case& c, const PoolOptions& o, const Dims& dims) {
+    for_each(cases, [](const PoolingCase& c, const PoolOptions& o, const Dims& dims) {
       check_float32(mean_pool(c.window, o), {{dims}}, 1e-5);
     });
 }

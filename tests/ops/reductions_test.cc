@@ -12,9 +12,6 @@
 namespace belay::runtime::testing {
 namespace {
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInf = std::numeric_limits<float>::infinity();
-
 using Reduction = Output (*)(const Output&, const ops::Axes&, bool, std::string_view);
 Build over(Reduction function, const ops::Axes& axes, bool keep_dims = false) {
   return [=](const Inputs& in) { return function(in[0], axes, keep_dims, {}); };

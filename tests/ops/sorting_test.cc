@@ -9,8 +9,6 @@
 namespace belay::runtime::testing {
 namespace {
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-
 Build top_values(std::int64_t k) {
   return [k](const Inputs& in) { return ops::top_k(in[0], k).values; };
 }

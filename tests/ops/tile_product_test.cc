@@ -15,18 +15,19 @@ std::vector<float> numbers(std::int64_t n, int seed) {
   return x;
 }
 
-struct Sizes {
+struct TileProductSizes {
   std::int64_t m, n, k;
 };
-const Sizes kSizes[] = {{1, 1, 1},   {0, 3, 2},    {3, 0, 2},     {3, 4, 0},    {7, 15, 3},    {8, 16, 5},  {9, 17, 33},
-                        {13, 47, 7}, {16, 32, 16}, {70, 50, 300}, {33, 64, 65}, {21, 50, 257}, {5, 33, 600}};
+const TileProductSizes kTileProductSizes[] = {{1, 1, 1},    {0, 3, 2},     {3, 0, 2},   {3, 4, 0},    {7, 15, 3},
+                                              {8, 16, 5},   {9, 17, 33},   {13, 47, 7}, {16, 32, 16}, {70, 50, 300},
+                                              {33, 64, 65}, {21, 50, 257}, {5, 33, 600}};
 
 // Both matrices lie within wider ones; a may be transposed.
-struct Case {
-  Sizes s;
+struct TileProductCase {
+  TileProductSizes s;
   bool transposed, add;
 };
-void check(const Case& c) {
+void check(const TileProductCase& c) {
   const auto [m, n, k] = c.s;
   const std::int64_t a_width = (c.transposed ? m : k) + 3, b_row = n + 5, c_row = n + 2;
   const std::vector<float> a = numbers((c.transposed ? k : m) * a_width, 1), b = numbers(k * b_row, 2);
@@ -46,7 +47,7 @@ void check(const Case& c) {
 }
 
 TEST(TileProduct, IsTheProductOfPartsOfMatricesAndTouchesNothingElse) {
-  for (const Sizes& s : kSizes)
+  for (const TileProductSizes& s : kTileProductSizes)
     for (const bool transposed : {false, true})
       for (const bool add : {false, true}) {
         SCOPED_TRACE(std::to_string(s.m) + " x " + std::to_string(s.n) + " x " + std::to_string(s.k) +

@@ -16,8 +16,8 @@ using belay::testing::FakeHost;
 using belay::testing::FakeState;
 using belay::testing::StoredState;
 
-struct Fixture {
-  explicit Fixture(StoredState values = {}) : state(host, std::move(values)) {}
+struct StateFixture {
+  explicit StateFixture(StoredState values = {}) : state(host, std::move(values)) {}
   FakeHost host;
   struct Offer {
     explicit Offer(FakeHost& h) { FakeState::offer(h); }
@@ -29,7 +29,7 @@ struct Fixture {
 };
 
 TEST(HookState, EveryTypeComesBack) {
-  Fixture f;
+  StateFixture f;
   f.writer.put("flag", true);
   f.writer.put("int", 7);
   f.writer.put("long", std::numeric_limits<std::int64_t>::min());
@@ -50,7 +50,7 @@ TEST(HookState, EveryTypeComesBack) {
 }
 
 TEST(HookState, AnAbsentKeyKeepsTheFreshValue) {
-  const Fixture f;
+  const StateFixture f;
   EXPECT_FALSE(f.reader.has("x"));
   EXPECT_TRUE(f.reader.flag("x", true));
   EXPECT_EQ(f.reader.integer("x", 3), 3);
@@ -60,14 +60,14 @@ TEST(HookState, AnAbsentKeyKeepsTheFreshValue) {
 }
 
 TEST(HookState, TheLastPutCounts) {
-  Fixture f;
+  StateFixture f;
   f.writer.put("x", 1);
   f.writer.put("x", "two");
   EXPECT_EQ(f.state.values(), (StoredState{{"x", "two"}}));
 }
 
 TEST(HookState, AnotherTypeIsDataLoss) {
-  const Fixture f({{"text", "x"}, {"list", std::vector<int>{1}}});
+  const StateFixture f({{"text", "x"}, {"list", std::vector<int>{1}}});
   EXPECT_EQ(error_of([&] { f.reader.integer("text"); }), "DATA_LOSS: the stored state's 'text' is not an integer");
   EXPECT_EQ(error_of([&] { f.reader.number("list"); }), "DATA_LOSS: the stored state's 'list' is not a number");
   EXPECT_EQ(error_of([&] { f.reader.text("list"); }), "DATA_LOSS: the stored state's 'list' is not a text");

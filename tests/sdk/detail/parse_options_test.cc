@@ -17,7 +17,7 @@ using belay::testing::error_of;
 using belay::testing::FakeHost;
 using belay::testing::OptionValues;
 
-constexpr std::int64_t kSizes[] = {1, 2};
+constexpr std::int64_t kTwoSizes[] = {1, 2};
 
 // Keeps its options, as most plugins do.
 class Keeper final : public belay::Hook {
@@ -31,7 +31,7 @@ class Keeper final : public belay::Hook {
     float ratio = 0.25f;
     belay::Str text = "unset";
     belay::Path file = "none";
-    belay::List<std::int64_t> sizes{kSizes};
+    belay::List<std::int64_t> sizes{kTwoSizes};
     belay::List<belay::Str> words;
     belay::List<double> rates;
     belay::List<bool> flags;

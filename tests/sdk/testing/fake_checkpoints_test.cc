@@ -14,14 +14,14 @@ using belay::testing::error_of;
 using belay::testing::FakeCheckpoints;
 using belay::testing::FakeHost;
 
-struct Fixture {
+struct CheckpointsFixture {
   FakeHost host;
   FakeCheckpoints fake{host};
   belay::Host services{host.api(), host.raw()};
 };
 
 TEST(FakeCheckpoints, AreListedByNameAndRead) {
-  Fixture f;
+  CheckpointsFixture f;
   f.fake.add("runs/a/model.ckpt-1", {{"w", Tensor({2}, {1.f, 2.f})}, {"b", Tensor(std::int64_t{7})}});
   {
     const Checkpoint c(f.services, "runs/a/model.ckpt-1");
@@ -37,7 +37,7 @@ TEST(FakeCheckpoints, AreListedByNameAndRead) {
 }
 
 TEST(FakeCheckpoints, ADirectoryStandsForTheNewest) {
-  Fixture f;
+  CheckpointsFixture f;
   f.fake.add("runs/a/model.ckpt-1", {{"w", Tensor(1.f)}});
   f.fake.add("runs/a/model.ckpt-2", {{"w", Tensor(2.f)}});
   f.fake.add("runs/ab/model.ckpt-3", {{"w", Tensor(3.f)}});
@@ -47,21 +47,21 @@ TEST(FakeCheckpoints, ADirectoryStandsForTheNewest) {
 }
 
 TEST(FakeCheckpoints, MissingAndDamagedOnesFail) {
-  Fixture f;
+  CheckpointsFixture f;
   f.fake.add_damaged("runs/a", belay::Error(belay::Code::kDataLoss, "torn"));
   EXPECT_EQ(error_of([&] { Checkpoint(f.services, "runs/a"); }), "DATA_LOSS: torn");
   EXPECT_EQ(error_of([&] { Checkpoint(f.services, "runs/b"); }), "NOT_FOUND: no checkpoint at 'runs/b'");
 }
 
 TEST(FakeCheckpoints, RequestsAreCounted) {
-  Fixture f;
+  CheckpointsFixture f;
   belay::save_checkpoint(f.services);
   belay::save_checkpoint(f.services);
   EXPECT_EQ(f.fake.save_requests(), 2);
 }
 
 TEST(FakeCheckpoints, ReadsOfTheWrongSizeAreRefused) {
-  Fixture f;
+  CheckpointsFixture f;
   f.fake.add("c", {{"w", Tensor({2}, {1.f, 2.f})}});
   const belay_checkpoint_api& api = f.services.services().checkpoint;
   belay::detail::Status status;

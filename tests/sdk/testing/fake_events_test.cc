@@ -14,8 +14,8 @@ using belay::testing::FakeEvents;
 using belay::testing::FakeHost;
 using belay::testing::WrittenScalar;
 
-struct Fixture {
-  explicit Fixture(std::string directory = "/runs/x") { host.run_directory = std::move(directory); }
+struct EventsFixture {
+  explicit EventsFixture(std::string directory = "/runs/x") { host.run_directory = std::move(directory); }
   FakeHost host;
   FakeEvents fake{host};
   belay::Host services{host.api(), host.raw()};
@@ -23,7 +23,7 @@ struct Fixture {
 };
 
 TEST(FakeEvents, KeepsWhatIsWrittenInOrder) {
-  Fixture f;
+  EventsFixture f;
   f.events.session_start(1);
   f.events.scalar("loss", 1, 0.5);
   f.events.summary(std::string_view("a\0b", 3), 2);
@@ -35,14 +35,14 @@ TEST(FakeEvents, KeepsWhatIsWrittenInOrder) {
 }
 
 TEST(FakeEvents, WithoutARunDirectoryNothingIsWritten) {
-  Fixture f("");
+  EventsFixture f("");
   f.events.scalar("loss", 1, 0.5);
   f.events.flush();
   EXPECT_TRUE(f.fake.order().empty());
 }
 
 TEST(FakeEvents, AnUnknownSessionLogIsRefused) {
-  Fixture f;
+  EventsFixture f;
   belay::detail::Status status;
   const auto& api = f.services.services().events;
   EXPECT_EQ(api.session_log(f.host.raw(), 9, 1, {nullptr, 0}, status), BELAY_INVALID_ARGUMENT);
@@ -50,7 +50,7 @@ TEST(FakeEvents, AnUnknownSessionLogIsRefused) {
 }
 
 TEST(FakeEvents, BelongsToOneThread) {
-  Fixture f;
+  EventsFixture f;
   std::string error;
   std::thread([&] { error = error_of([&] { f.events.scalar("loss", 1, 0.5); }); }).join();
   EXPECT_EQ(error,
