@@ -42,6 +42,7 @@ constexpr Toolchain kToolchains[] = {
     {"clang_20", "clang++ -std=c++20 -O2"},
     {"clang_libcxx", "clang++ -std=c++17 -stdlib=libc++", "hand_built_hook.cc", "string"},
     {"rust", "rustc --edition 2021 --crate-type cdylib -C opt-level=2", "rust_hook.rs"},
+    {"go", "go build -buildmode=c-shared", "go_hook"},
 };
 
 class ToolchainsTest : public ::testing::Test {
@@ -60,11 +61,17 @@ class ToolchainsTest : public ::testing::Test {
       std::cerr << "SKIPPED: " << t.name << ": " << missing << " is not installed\n";
       return false;
     }
-    const bool rust = command.rfind("rustc", 0) == 0;
-    const Output built = rust ? run(command + " '" + source(t.source) + "' -o '" + file(t) + "'")
-                              : compile(command + " -Wall -Wextra -Werror -shared -fPIC", t.source, file(t));
+    const Output built = compiled(t);
     EXPECT_EQ(built.status, 0) << t.command << "\n" << built.text;
     return built.status == 0;
+  }
+  Output compiled(const Toolchain& t) const {
+    const std::string command = t.command, to = "-o '" + file(t) + "' ";
+    if (command.rfind("rustc", 0) == 0) return run(command + " " + to + "'" + source(t.source) + "'");
+    if (command.rfind("go", 0) == 0)
+      return run("cd '" + source(t.source) + "' && GO111MODULE=off GOCACHE='" + folder_.file("go_cache") +
+                 "' CPATH='" BELAY_SOURCE_DIR "/sdk/include' " + command + " " + to + ".");
+    return compile(command + " -Wall -Wextra -Werror -shared -fPIC", t.source, file(t));
   }
   std::string file(const Toolchain& t) const { return folder_.file(std::string(t.name) + ".so"); }
   PluginInstance& create(const Toolchain& t, double max) {
