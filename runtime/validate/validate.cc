@@ -1,8 +1,10 @@
 #include "runtime/validate/validate.h"
 
 #include <cstdlib>
+#include <filesystem>
 
 #include "belay/detail/tables.h"
+#include "belay/testing/temporary_folder.h"
 #include "runtime/loader/loader.h"
 #include "runtime/loader/registry.h"
 #include "runtime/platform/text.h"
@@ -85,6 +87,22 @@ std::string guarded(const std::function<void()>& work) {
   return packed(Verdict::kFailed, "changed " + joined(changes) + "; a plugin leaves the process as it was");
 }
 
+// A plugin writes where its options say, and validation makes some of them up: never into the user's folder.
+class FolderOfItsOwn {
+ public:
+  FolderOfItsOwn() { std::filesystem::current_path(own_.path()); }
+  FolderOfItsOwn(const FolderOfItsOwn&) = delete;
+  FolderOfItsOwn& operator=(const FolderOfItsOwn&) = delete;
+  ~FolderOfItsOwn() {
+    std::error_code ignored;
+    std::filesystem::current_path(before_, ignored);
+  }
+
+ private:
+  const belay::testing::TemporaryFolder own_;
+  const std::filesystem::path before_ = std::filesystem::current_path();
+};
+
 class Validation {
  public:
   Validation(const std::string& file, const ValidateOptions& options,
@@ -102,18 +120,18 @@ class Validation {
   // True where it passed. `code`: it runs the plugin's code.
   bool check(const std::string& plugin, const char* name, bool code, const std::function<void()>& work) {
     CheckResult result{plugin, name, Verdict::kPassed, {}};
-    std::string report;
-    if (!code || options_.in_process) {
-      report = code ? guarded(work) : verdict_of(work);
-    } else {
-      const ChildOutcome child = run_in_child([&] { return guarded(work); }, options_.seconds);
-      report = judged(child);
-    }
+    const std::string report = code ? report_of_code(work) : verdict_of(work);
     result.verdict = static_cast<Verdict>(report[0] - '0');
     constexpr std::size_t kMostText = 1000;  // a plugin may say a megabyte
     result.text = report.size() > kMostText ? report.substr(1, kMostText) + "..." : report.substr(1);
     report_(result);
     return result.verdict == Verdict::kPassed;
+  }
+
+  std::string report_of_code(const std::function<void()>& work) const {
+    const FolderOfItsOwn folder;
+    if (options_.in_process) return guarded(work);
+    return judged(run_in_child([&] { return guarded(work); }, options_.seconds));
   }
 
   static std::string judged(const ChildOutcome& child) {

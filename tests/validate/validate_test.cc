@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <utility>
 #include <vector>
+
+#include "belay/testing/temporary_folder.h"
 
 namespace belay::runtime {
 namespace {
@@ -141,6 +144,20 @@ TEST(Validate, InProcessRunsTheSameChecks) {
   };
   EXPECT_GT(checks(true).size(), 15u);
   EXPECT_EQ(checks(true), checks(false));
+}
+
+// The option output_dir of profiler is a path, which validation makes up in many ways.
+TEST(Validate, WritesNothingIntoTheCurrentFolder) {
+  namespace fs = std::filesystem;
+  const belay::testing::TemporaryFolder folder;
+  const fs::path before = fs::current_path();
+  fs::current_path(folder.path());
+  for (const bool in_process : {false, true})
+    validate(BELAY_PROFILER, {.sets = {"save_steps=3"}, .in_process = in_process},
+             [](const CheckResult& r) { EXPECT_EQ(r.verdict, Verdict::kPassed) << r.check << ": " << r.text; });
+  EXPECT_EQ(fs::current_path(), folder.path());
+  EXPECT_TRUE(fs::is_empty(folder.path())) << *fs::directory_iterator(folder.path());
+  fs::current_path(before);
 }
 
 }  // namespace
