@@ -18,5 +18,24 @@ TEST_F(Accuracy, MnistReachesNinetyNineWithResidualBlocks) {
   EXPECT_GE(metric(r.out, "accuracy"), 0.99) << r.out;
 }
 
+// Nats a character on the part of the text that was not trained on.
+TEST_F(Accuracy, TheLstmReachesOnePointSevenNatsOnShakespeare) {
+  NEEDS_DATA("shakespeare/tinyshakespeare.txt");
+  const ProcessResult r = run("shakespeare_lstm.toml");
+  ASSERT_EQ(r.status, 0) << r.err;
+  const double loss = metric(r.out, "loss");
+  EXPECT_GT(loss, 0.0) << r.out;
+  EXPECT_LE(loss, 1.70) << r.out;
+}
+
+TEST_F(Accuracy, TheTransformerReachesOnePointSevenFiveNatsOnShakespeare) {
+  NEEDS_DATA("shakespeare/tinyshakespeare.txt");
+  const ProcessResult r = run("shakespeare_transformer.toml");
+  ASSERT_EQ(r.status, 0) << r.err;
+  const double loss = metric(r.out, "loss");
+  EXPECT_GT(loss, 0.0) << r.out;
+  EXPECT_LE(loss, 1.75) << r.out;
+}
+
 }  // namespace
 }  // namespace belay::runtime::testing
