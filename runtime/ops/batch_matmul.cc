@@ -72,7 +72,7 @@ class BatchMatMulKernel final : public Kernel {
     find_places(a, spec.inputs[1].dims, c);
     const std::int64_t work = size_.m * size_.n * size_.k;
     if (work > kWhole || (work > kWhole / 8 && places_.size() == 1)) {
-      product_ = make_product<T>(size_, false, spec.precision);
+      product_ = make_product<T>(size_, false, spec.precision, spec.threads);
     } else if (size_.transpose_b) {
       turned_.resize(static_cast<std::size_t>(threads_) * static_cast<std::size_t>(size_.k * size_.n));
     }

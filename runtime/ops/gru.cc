@@ -74,7 +74,7 @@ class GruKernel final : public Kernel {
         has_state_(spec.inputs.size() == 6),
         threads_(spec.threads),
         sums_(make_product<T>({.m = sequence_.rows(), .n = kGates * units_, .k = spec.inputs[0].dims[2]}, true,
-                              spec.precision)),
+                              spec.precision, spec.threads)),
         recurrent_(static_cast<std::size_t>(sequence_.batch * kGates * units_)) {}
   void run(void* const* in, void* const* out, const StepContext&) override {
     sums_->run(input<T>(in, 0), input<T>(in, 1), input<T>(in, 3), output<T>(out, 2));
@@ -212,10 +212,13 @@ class GruGradKernel final : public Kernel {
         bias_(size_of(sequence_.batch * kGates * units_)),
         recurrent_bias_(bias_.size()) {
     const std::int64_t rows = sequence_.rows(), gates = kGates * units_, features = spec.inputs[kX].dims[2];
-    dkernel_ = make_product<T>({.m = features, .n = gates, .k = rows, .transpose_a = true}, false, spec.precision);
-    drecurrent_ = make_product<T>({.m = units_, .n = gates, .k = rows, .transpose_a = true}, false, spec.precision);
+    dkernel_ = make_product<T>({.m = features, .n = gates, .k = rows, .transpose_a = true}, false, spec.precision,
+                               spec.threads);
+    drecurrent_ =
+        make_product<T>({.m = units_, .n = gates, .k = rows, .transpose_a = true}, false, spec.precision, spec.threads);
     if (spec.attrs().flag("wants_x"))
-      dx_ = make_product<T>({.m = rows, .n = features, .k = gates, .transpose_b = true}, false, spec.precision);
+      dx_ = make_product<T>({.m = rows, .n = features, .k = gates, .transpose_b = true}, false, spec.precision,
+                            spec.threads);
   }
   void run(void* const* in, void* const* out, const StepContext&) override {
     const std::int64_t gates = kGates * units_;

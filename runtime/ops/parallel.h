@@ -4,13 +4,12 @@
 // In the tsan preset the loops run on std::thread, because the thread sanitizer cannot see into OpenMP's runtime.
 #pragma once
 
+#include <omp.h>
 #include <algorithm>
 #include <cstdint>
 #ifdef BELAY_PARALLEL_STD_THREAD
 #include <thread>
 #include <vector>
-#else
-#include <omp.h>
 #endif
 
 namespace belay::runtime {
@@ -22,22 +21,19 @@ int available_threads();
 class Team {
  public:
   explicit Team(int threads) {
-#ifndef BELAY_PARALLEL_STD_THREAD
-    before_ = omp_get_max_threads();
-    if (before_ != threads) omp_set_num_threads(threads);
+#ifdef BELAY_PARALLEL_STD_THREAD
+    threads = 1;  // of OpenMP, which oneDNN alone uses then
 #endif
-    (void)threads;
+    if (before_ != threads) omp_set_num_threads(threads);
   }
   ~Team() {
-#ifndef BELAY_PARALLEL_STD_THREAD
     if (omp_get_max_threads() != before_) omp_set_num_threads(before_);
-#endif
   }
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
 
  private:
-  [[maybe_unused]] int before_ = 1;
+  int before_ = omp_get_max_threads();
 };
 
 // How many parts of at least `grain` the range [0, n) is cut into by a team.

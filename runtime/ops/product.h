@@ -26,17 +26,18 @@ class Product {
 };
 
 // float32 by oneDNN (whose team is the one of OpenMP at that time), or by loops of our own where that is faster: those
-// always compute in float32. float64 by Eigen on one thread, whatever the precision.
+// take `threads` and always compute in float32. float64 by Eigen on one thread, whatever the precision.
 template <class T>
 std::unique_ptr<Product<T>> make_product(const ProductSizes& sizes, bool bias,
-                                         Precision precision = Precision::kFloat32);
+                                         Precision precision = Precision::kFloat32, int threads = 1);
 template <>
-std::unique_ptr<Product<float>> make_product(const ProductSizes& sizes, bool bias, Precision precision);
+std::unique_ptr<Product<float>> make_product(const ProductSizes& sizes, bool bias, Precision precision, int threads);
 template <>
-std::unique_ptr<Product<double>> make_product(const ProductSizes& sizes, bool bias, Precision precision);
+std::unique_ptr<Product<double>> make_product(const ProductSizes& sizes, bool bias, Precision precision, int threads);
 
-// Its parts.
+// Its parts. A streamed one is null where another is faster.
 std::unique_ptr<Product<float>> make_small_product(const ProductSizes& sizes, bool bias);
+std::unique_ptr<Product<float>> make_streamed_product(const ProductSizes& sizes, bool bias, int threads);
 std::unique_ptr<Product<float>> make_onednn_product(const ProductSizes& sizes, bool bias,
                                                     Precision precision = Precision::kFloat32);
 

@@ -15,40 +15,40 @@ namespace {
 
 constexpr std::int64_t kGrain = 4096;
 
-// Words [begin, end) of the stream, begin a multiple of 4: word i is word i % 4 of block i / 4 of philox().
+// Words [begin, end) of the stream, begin a multiple of 4: word i is word i % 4 of block i / 4 of philox(). Each word
+// has a lane of 64 bits, in which a processor multiplies two words without moving them.
 BELAY_HOT void fill_words(std::uint64_t key, std::uint64_t step, std::int64_t begin, std::int64_t end,
                           std::uint32_t* out) {
   constexpr int kLanes = 16;
-  constexpr std::uint64_t kM0 = 0xD2511F53u, kM1 = 0xCD9E8D57u;
+  constexpr std::uint64_t kM0 = 0xD2511F53u, kM1 = 0xCD9E8D57u, kLow = 0xFFFFFFFFu;
   for (std::int64_t at = begin; at < end; at += 4 * kLanes) {
-    std::uint32_t c0[kLanes], c1[kLanes], c2[kLanes], c3[kLanes];
+    std::uint64_t c0[kLanes], c1[kLanes], c2[kLanes], c3[kLanes];
     for (int l = 0; l < kLanes; ++l) {
       const std::uint64_t block = static_cast<std::uint64_t>(at / 4 + l);
-      c0[l] = static_cast<std::uint32_t>(block);
-      c1[l] = static_cast<std::uint32_t>(block >> 32);
-      c2[l] = static_cast<std::uint32_t>(step);
-      c3[l] = static_cast<std::uint32_t>(step >> 32);
+      c0[l] = block & kLow;
+      c1[l] = block >> 32;
+      c2[l] = step & kLow;
+      c3[l] = step >> 32;
     }
-    auto k0 = static_cast<std::uint32_t>(key), k1 = static_cast<std::uint32_t>(key >> 32);
+    std::uint64_t k0 = key & kLow, k1 = key >> 32;
+#pragma GCC unroll 10
     for (int round = 0; round < 10; ++round) {
       for (int l = 0; l < kLanes; ++l) {
-        const std::uint64_t p0 = kM0 * c0[l], p1 = kM1 * c2[l];
-        const std::uint32_t n0 = static_cast<std::uint32_t>(p1 >> 32) ^ c1[l] ^ k0;
-        const std::uint32_t n2 = static_cast<std::uint32_t>(p0 >> 32) ^ c3[l] ^ k1;
-        c1[l] = static_cast<std::uint32_t>(p1);
-        c3[l] = static_cast<std::uint32_t>(p0);
-        c0[l] = n0;
-        c2[l] = n2;
+        const std::uint64_t p0 = kM0 * (c0[l] & kLow), p1 = kM1 * (c2[l] & kLow);
+        c0[l] = (p1 >> 32) ^ c1[l] ^ k0;
+        c2[l] = (p0 >> 32) ^ c3[l] ^ k1;
+        c1[l] = p1 & kLow;
+        c3[l] = p0 & kLow;
       }
-      k0 += 0x9E3779B9u;
-      k1 += 0xBB67AE85u;
+      k0 = (k0 + 0x9E3779B9u) & kLow;
+      k1 = (k1 + 0xBB67AE85u) & kLow;
     }
     std::uint32_t words[4 * kLanes];
     for (int l = 0; l < kLanes; ++l) {
-      words[4 * l] = c0[l];
-      words[4 * l + 1] = c1[l];
-      words[4 * l + 2] = c2[l];
-      words[4 * l + 3] = c3[l];
+      words[4 * l] = static_cast<std::uint32_t>(c0[l]);
+      words[4 * l + 1] = static_cast<std::uint32_t>(c1[l]);
+      words[4 * l + 2] = static_cast<std::uint32_t>(c2[l]);
+      words[4 * l + 3] = static_cast<std::uint32_t>(c3[l]);
     }
     const std::int64_t n = std::min<std::int64_t>(end - at, 4 * kLanes);
     for (std::int64_t i = 0; i < n; ++i) out[at - begin + i] = words[i];

@@ -89,6 +89,16 @@ constexpr std::int64_t kRowsWorthACopy = 64;
   columns<2>(p, m, depth, add);
 }
 
+// The last columns, fewer than two registers.
+[[gnu::always_inline]] inline void narrow_columns(Panel p, std::int64_t m, std::int64_t n, std::int64_t depth,
+                                                  bool add) {
+  if (n >= kLanes) {
+    columns<1>(p, m, depth, add);
+    n -= kLanes, p.b += kLanes, p.c += kLanes;
+  }
+  if (n > 0) last_columns(p, m, n, depth, add);
+}
+
 BELAY_HOT void multiply_hot(const TileProduct<float>& p) {
   for (std::int64_t l = 0; l < p.k; l += kDepth) {
     const std::int64_t depth = std::min(kDepth, p.k - l);
@@ -102,11 +112,31 @@ BELAY_HOT void multiply_hot(const TileProduct<float>& p) {
         columns<2>(panel, p.m, depth, add);
       }
     }
-    if (j + kLanes <= p.n) {
-      columns<1>(panel, p.m, depth, add);
-      j += kLanes, panel.b += kLanes, panel.c += kLanes;
+    narrow_columns(panel, p.m, p.n - j, depth, add);
+  }
+}
+
+constexpr std::int64_t kStreamed = 256;  // columns that are copied at once: a kilobyte of each row
+static_assert(kDepth * kStreamed == kStreamScratch);
+
+BELAY_HOT void multiply_streamed_hot(const TileProduct<float>& p, float* scratch) {
+  constexpr std::int64_t kWidth = 2 * kLanes;
+  for (std::int64_t l = 0; l < p.k; l += kDepth) {
+    const std::int64_t depth = std::min(kDepth, p.k - l);
+    const bool add = p.add || l > 0;
+    for (std::int64_t j = 0; j < p.n; j += kStreamed) {
+      const std::int64_t n = std::min(kStreamed, p.n - j), whole = n / kWidth * kWidth;
+      const float* b = p.b + l * p.b_row + j;
+      for (std::int64_t r = 0; r < depth; ++r)
+        for (std::int64_t v = 0; v < whole; v += kLanes)
+          *reinterpret_cast<Lanes*>(scratch + v / kWidth * kWidth * depth + r * kWidth + v % kWidth) =
+              *reinterpret_cast<const Lanes*>(b + r * p.b_row + v);
+      Panel panel{p.a + l * p.a_column, p.a_row, p.a_column, scratch, kWidth, p.c + j, p.c_row};
+      for (std::int64_t v = 0; v < whole; v += kWidth, panel.b += kWidth * depth, panel.c += kWidth)
+        columns<2>(panel, p.m, depth, add);
+      panel.b = b + whole, panel.b_row = p.b_row;
+      narrow_columns(panel, p.m, n - whole, depth, add);
     }
-    if (j < p.n) last_columns(panel, p.m, p.n - j, depth, add);
   }
 }
 
@@ -129,6 +159,11 @@ template <class T>
 void multiply(const TileProduct<float>& p) {
   if (p.k == 0 && !p.add) return clear(p);
   multiply_hot(p);
+}
+
+void multiply_streamed(const TileProduct<float>& p, float* scratch) {
+  if (p.k == 0 && !p.add) return clear(p);
+  multiply_streamed_hot(p, scratch);
 }
 
 void multiply(const TileProduct<double>& p) {

@@ -23,6 +23,10 @@ struct TileProduct {
 void multiply(const TileProduct<float>& p);
 void multiply(const TileProduct<double>& p);
 
+// The same bits where b is larger than the caches: each part of b is read once, in long runs, into `scratch`.
+constexpr std::int64_t kStreamScratch = 256 * 256;  // floats
+void multiply_streamed(const TileProduct<float>& p, float* scratch);
+
 // to[j * rows + i] = from[i * from_row + j] of a matrix [rows, columns]: a product with the transpose needs its copy.
 void transpose_copy(const float* from, std::int64_t from_row, std::int64_t rows, std::int64_t columns, float* to);
 void transpose_copy(const double* from, std::int64_t from_row, std::int64_t rows, std::int64_t columns, double* to);
