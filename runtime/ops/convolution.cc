@@ -189,9 +189,11 @@ class PooledConvolutionKernel final : public Kernel {
         pooled_(spec.outputs[0].elements() / std::max<std::int64_t>(sizes_.y.n, 1)),
         place_bytes_(dtype_size(spec.outputs[1].dtype)),
         bias_(spec.inputs.size() > 2) {
-    const std::int64_t most = std::max<std::int64_t>(kCacheElements * spec.threads / (y_elements() + 1), 1);
-    const std::int64_t n = sizes_.y.n, runs = (n + most - 1) / most;
-    images_ = runs == 0 ? 0 : (n + runs - 1) / runs;
+    const std::int64_t n = sizes_.y.n, threads = spec.threads;
+    std::int64_t most = std::max<std::int64_t>(kCacheElements * threads / (y_elements() + 1), 1);
+    if (most > threads) most -= most % threads;  // as many for each
+    const std::int64_t runs = (n + most - 1) / most;
+    images_ = runs == 0 ? 0 : std::min(n, ((n + runs - 1) / runs + threads - 1) / threads * threads);
     whole_ = make_part(spec, images_);
     if (images_ != 0 && n % images_ != 0) rest_ = make_part(spec, n % images_);
     y_ = DenseTensor(DType::kFloat32, {images_ * y_elements()});
@@ -208,7 +210,7 @@ class PooledConvolutionKernel final : public Kernel {
   }
 
  private:
-  static constexpr std::int64_t kCacheElements = 100'000;  // of each processor: 400 kB of the convolution's result
+  static constexpr std::int64_t kCacheElements = 105'000;  // of each processor: 420 kB of the convolution's result
   struct Part {
     std::unique_ptr<Convolution> convolution;
     std::unique_ptr<Pooling> pooling;

@@ -79,13 +79,18 @@ void parallel_for(std::int64_t n, std::int64_t grain, int threads, F&& f) {
 #endif
 }
 
-// The same for n items that are worth a thread each and share no cache line: rows of a batch, heads. Their borders are
-// not rounded.
+// The same for items that share no cache line: rows of an image, examples of a batch, heads. Their borders are not
+// rounded, so that a few of them are still shared out evenly.
 template <class F>
-void parallel_items(std::int64_t n, int threads, F&& f) {
-  const int parts = parts_of(n, 1, threads);
+void parallel_items(std::int64_t n, std::int64_t grain, int threads, F&& f) {
+  const int parts = parts_of(n, grain, threads);
   parallel_for(parts * std::int64_t{16}, 16, parts,
                [&](std::int64_t, std::int64_t, int part) { f(n * part / parts, n * (part + 1) / parts, part); });
+}
+// Each worth a thread.
+template <class F>
+void parallel_items(std::int64_t n, int threads, F&& f) {
+  parallel_items(n, 1, threads, f);
 }
 
 }  // namespace belay::runtime

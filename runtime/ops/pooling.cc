@@ -179,7 +179,7 @@ std::int64_t images_grain(const PoolSizes& s) { return kCheapGrain / (s.image_in
 
 template <bool relu, class T, class Index>
 void max_pool(const PoolSizes& s, int threads, const T* x, T* y, Index* where) {
-  parallel_for(s.n * s.height.output, rows_grain(s), threads, [&](std::int64_t begin, std::int64_t end, int) {
+  parallel_items(s.n * s.height.output, rows_grain(s), threads, [&](std::int64_t begin, std::int64_t end, int) {
     if constexpr (std::is_same_v<T, float>) {
       max_pool_rows_hot<relu>(s, begin, end, x, y, where);
     } else {
@@ -190,7 +190,7 @@ void max_pool(const PoolSizes& s, int threads, const T* x, T* y, Index* where) {
 // y: null where there is no relu in front.
 template <bool relu, class T, class Index>
 void max_pool_gradient(const PoolSizes& s, int threads, const T* dy, const Index* where, const T* y, T* dx) {
-  parallel_for(s.n, images_grain(s), threads, [&](std::int64_t begin, std::int64_t end, int) {
+  parallel_items(s.n, images_grain(s), threads, [&](std::int64_t begin, std::int64_t end, int) {
     if constexpr (std::is_same_v<T, float>) {
       max_pool_gradient_hot<relu>(s, begin, end, dy, where, y, dx);
     } else {
@@ -281,14 +281,14 @@ class MeanPoolKernel final : public Kernel {
   void run(void* const* in, void* const* out, const StepContext&) override {
     const T* x = input<T>(in, 0);
     T* y = output<T>(out, 0);
-    parallel_for(sizes_.n * sizes_.height.output, rows_grain(sizes_), threads_,
-                 [&](std::int64_t begin, std::int64_t end, int) {
-                   if constexpr (std::is_same_v<T, float>) {
-                     mean_pool_rows_hot(sizes_, begin, end, x, y);
-                   } else {
-                     mean_pool_rows(sizes_, begin, end, x, y);
-                   }
-                 });
+    parallel_items(sizes_.n * sizes_.height.output, rows_grain(sizes_), threads_,
+                   [&](std::int64_t begin, std::int64_t end, int) {
+                     if constexpr (std::is_same_v<T, float>) {
+                       mean_pool_rows_hot(sizes_, begin, end, x, y);
+                     } else {
+                       mean_pool_rows(sizes_, begin, end, x, y);
+                     }
+                   });
   }
 
  private:
@@ -304,7 +304,7 @@ class MeanPoolGradKernel final : public Kernel {
   void run(void* const* in, void* const* out, const StepContext&) override {
     const T* dy = input<T>(in, 0);
     T* dx = output<T>(out, 0);
-    parallel_for(sizes_.n, images_grain(sizes_), threads_, [&](std::int64_t begin, std::int64_t end, int) {
+    parallel_items(sizes_.n, images_grain(sizes_), threads_, [&](std::int64_t begin, std::int64_t end, int) {
       if constexpr (std::is_same_v<T, float>) {
         mean_pool_gradient_hot(sizes_, begin, end, dy, dx);
       } else {
