@@ -40,7 +40,7 @@ using namespace std::string_literals;
 
 constexpr double kMebibyte = 1 << 20;
 
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr int kPortion = 8;  // of the largest manifests, which would take long there
 #else
 constexpr int kPortion = 1;

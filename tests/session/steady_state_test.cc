@@ -103,8 +103,12 @@ std::vector<const belay_module*> modules() {
 
 // The six default hooks and another one. stop_at_step and nan_tensor look at every step, progress waits for a hundredth
 // of max_steps, the others have periods of their own.
-constexpr char kManifest[] = R"(
-[run]
+#ifdef BELAY_PARALLEL_STD_THREAD
+#define THREADS "threads = 1"  // each std::thread is an allocation
+#else
+#define THREADS ""
+#endif
+constexpr char kManifest[] = "[run]\n" THREADS R"(
 max_steps = 1000000000
 [input.train]
 plugin = "digits"
