@@ -19,23 +19,18 @@ TEST_F(Accuracy, MnistReachesNinetyNineWithResidualBlocks) {
 }
 
 // Nats a character on the part of the text that was not trained on.
-TEST_F(Accuracy, TheLstmReachesOnePointSevenNatsOnShakespeare) {
-  NEEDS_DATA("shakespeare/tinyshakespeare.txt");
-  const ProcessResult r = run("shakespeare_lstm.toml");
-  ASSERT_EQ(r.status, 0) << r.err;
-  const double loss = metric(r.out, "loss");
-  EXPECT_GT(loss, 0.0) << r.out;
-  EXPECT_LE(loss, 1.70) << r.out;
-}
+class Shakespeare : public Accuracy, public ::testing::WithParamInterface<const char*> {};
 
-TEST_F(Accuracy, TheTransformerReachesOnePointSevenNatsOnShakespeare) {
+TEST_P(Shakespeare, ReachesOnePointSevenNats) {
   NEEDS_DATA("shakespeare/tinyshakespeare.txt");
-  const ProcessResult r = run("shakespeare_transformer.toml");
+  const ProcessResult r = run(GetParam());
   ASSERT_EQ(r.status, 0) << r.err;
   const double loss = metric(r.out, "loss");
   EXPECT_GT(loss, 0.0) << r.out;
   EXPECT_LE(loss, 1.70) << r.out;
 }
+INSTANTIATE_TEST_SUITE_P(Models, Shakespeare,
+                         ::testing::Values("shakespeare_lstm.toml", "shakespeare_transformer.toml"));
 
 }  // namespace
 }  // namespace belay::runtime::testing
