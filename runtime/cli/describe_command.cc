@@ -86,8 +86,6 @@ std::vector<Description> find(const std::string& what, const PluginSearch& searc
   fail_unknown(name, search);
 }
 
-std::string double_quoted(const std::string& text) { return "\"" + text + "\""; }
-
 // As one writes it in a manifest.
 std::string written(const OptionValue& value) {
   const auto one = [](const auto& v) -> std::string {

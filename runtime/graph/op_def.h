@@ -96,6 +96,9 @@ class InferContext {
   std::vector<std::pair<DType, Shape>> outputs_;
 };
 
+// The shape rule of what counts something.
+inline void infer_count(InferContext& c) { c.output(DType::kInt64, Shape{}); }
+
 // What a gradient function sees: the node's inputs, outputs and the gradients that arrive; it adds nodes and sets the
 // gradients of the inputs.
 class GradContext {

@@ -15,8 +15,6 @@
 namespace belay::runtime {
 namespace {
 
-std::string double_quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
-
 using detail::number_text;
 
 const char* singular(OptionType type) {

@@ -10,8 +10,6 @@
 namespace belay::runtime {
 namespace {
 
-std::string double_quoted(const std::string& text) { return "\"" + text + "\""; }
-
 std::string range_text(IntegerRange range) {
   const IntegerRange all;
   if (range.max == all.max) return "at least " + std::to_string(range.min);

@@ -1,10 +1,34 @@
-// Marks a function with loops worth compiling for newer processors too: the fastest version that the machine supports
-// is chosen when the program starts. What it calls must be inlined into it.
+// Loops that are worth compiling for newer processors too: the fastest version that the machine supports is taken when
+// the program runs.
 #pragma once
 
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && \
     !defined(BELAY_OLD_PROCESSOR)
+#define BELAY_HOT_VERSIONS
+// Marks a function of which the compiler makes all versions. What it calls must be inlined into it.
 #define BELAY_HOT __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
+// Mark one version, where versions differ by more than the compiler's choice; hot_level() says which to call.
+#define BELAY_AVX2 __attribute__((target("arch=x86-64-v3")))
+#define BELAY_AVX512 __attribute__((target("arch=x86-64-v4")))
 #else
 #define BELAY_HOT
 #endif
+
+namespace belay::runtime {
+
+enum class HotLevel { kBase, kAvx2, kAvx512 };
+
+// The version that runs on this machine.
+inline HotLevel hot_level() {
+#ifdef BELAY_HOT_VERSIONS
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+    return HotLevel::kAvx512;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
+      __builtin_cpu_supports("bmi2"))
+    return HotLevel::kAvx2;
+#endif
+  return HotLevel::kBase;
+}
+
+}  // namespace belay::runtime

@@ -36,6 +36,13 @@ class Team {
   int before_ = omp_get_max_threads();
 };
 
+// Whether a loop on several threads allocates: each std::thread does.
+#ifdef BELAY_PARALLEL_STD_THREAD
+inline constexpr bool kLoopsAllocate = true;
+#else
+inline constexpr bool kLoopsAllocate = false;
+#endif
+
 // How many parts of at least `grain` the range [0, n) is cut into by a team.
 inline int parts_of(std::int64_t n, std::int64_t grain, int threads) noexcept {
   return static_cast<int>(std::clamp<std::int64_t>(n / std::max<std::int64_t>(grain, 1), 1, threads));

@@ -100,7 +100,7 @@ std::unique_ptr<Product<float>> make_small_product(const ProductSizes& sizes, bo
 template <>
 std::unique_ptr<Product<float>> make_product(const ProductSizes& sizes, bool bias, Precision precision, int threads) {
   if (sizes.m * sizes.n * sizes.k <= kSmall) return make_small_product(sizes, bias);
-  if (precision == Precision::kFloat32)
+  if (precision == Precision::kFloat32 && hot_level() == HotLevel::kAvx512)
     if (auto streamed = make_streamed_product(sizes, bias, threads)) return streamed;
   return make_onednn_product(sizes, bias, precision);
 }

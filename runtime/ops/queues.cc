@@ -66,8 +66,6 @@ void infer_dequeue(InferContext& c) {
 }
 
 void infer_close(InferContext&) {}
-void infer_queue_size(InferContext& c) { c.output(DType::kInt64, Shape{}); }
-
 class EnqueueKernel final : public HostKernel {
  public:
   explicit EnqueueKernel(const KernelSpec& spec)
@@ -195,7 +193,7 @@ void add_queue_ops(OpRegistry& r) {
          .n_inputs = 1,
          .effect = Effect::kState,
          .ref_inputs = 1,
-         .infer = infer_queue_size,
+         .infer = infer_count,
          .stops_gradient = true,
          .host_kernel = make_size});
 }

@@ -76,8 +76,6 @@ void grad_reshape(GradContext& c) { c.set(0, ops::reshape_like(c.grad(), c.input
 // ---- made from shapes
 
 void infer_shape(InferContext& c) { c.output(DType::kInt64, Shape{c.shape(0).rank()}); }
-void infer_size(InferContext& c) { c.output(DType::kInt64, Shape{}); }
-
 class DimsKernel final : public Kernel {
  public:
   explicit DimsKernel(Dims values) : values_(std::move(values)) {}
@@ -205,7 +203,7 @@ void add_shape_ops(OpRegistry& r) {
   r.add(alias("ExpandDims", "x with a new dimension of 1 at `axis`.", 1, infer_expand_dims));
   r.add(alias("Squeeze", "x without its dimensions `axes`, which are 1; none: all that are 1.", 1, infer_squeeze));
   r.add(from_shape("Shape", "The dimensions, int64.", infer_shape, make_shape));
-  r.add(from_shape("Size", "The number of elements, int64.", infer_size, make_size));
+  r.add(from_shape("Size", "The number of elements, int64.", infer_count, make_size));
   r.add(from_shape("OnesLike", "Ones in the shape and dtype of x.", infer_like, make_ones));
   r.add(from_shape("ZerosLike", "Zeros in the shape and dtype of x.", infer_like, make_zeros));
   r.add({.name = "Fill",

@@ -33,8 +33,6 @@ void infer_lookup(InferContext& c) {
   c.output(c.dtype(2), c.shape(1));
 }
 
-void infer_table_size(InferContext& c) { c.output(DType::kInt64, Shape{}); }
-
 class InitializeKernel final : public HostKernel {
  public:
   void run(HostContext& c) override { c.table(0).initialize(c.input(1), c.input(2)); }
@@ -94,7 +92,7 @@ void add_table_ops(OpRegistry& r) {
          .n_inputs = 1,
          .effect = Effect::kQuery,
          .ref_inputs = 1,
-         .infer = infer_table_size,
+         .infer = infer_count,
          .stops_gradient = true,
          .host_kernel = make<SizeKernel>});
 }

@@ -8,11 +8,25 @@
 namespace belay::runtime {
 namespace {
 
-// 16 floats: a register, or as many as they need.
-using Lanes = float __attribute__((vector_size(64), aligned(4), may_alias));
-constexpr std::int64_t kLanes = 16;
-constexpr std::int64_t kDepth = 256;  // of a panel of b: two vectors wide it fills half of a level 1 cache
-constexpr int kRows = 8;
+// The registers of a level of processors: their width, and the rows of a tile that two of them wide fits in all.
+// Compilers lower a vector that is wider than a register to code that spills all of it, so each level has its own.
+struct Avx512 {  // 32 of them
+  using Lanes = float __attribute__((vector_size(64), aligned(4), may_alias));
+  static constexpr std::int64_t kLanes = 16;
+  static constexpr int kRows = 8;
+};
+struct Avx2 {  // 16
+  using Lanes = float __attribute__((vector_size(32), aligned(4), may_alias));
+  static constexpr std::int64_t kLanes = 8;
+  static constexpr int kRows = 6;
+};
+struct Base {  // at least 16, as SSE has, where a product needs one before it is added
+  using Lanes = float __attribute__((vector_size(16), aligned(4), may_alias));
+  static constexpr std::int64_t kLanes = 4;
+  static constexpr int kRows = 6;
+};
+
+constexpr std::int64_t kDepth = 256;  // of a panel of b: two widest registers wide it fills half of a level 1 cache
 
 struct Panel {
   const float* a;
@@ -24,8 +38,10 @@ struct Panel {
 };
 
 // A tile of c of `rows` times `vectors` registers, which stays in them.
-template <int rows, int vectors>
+template <class Registers, int rows, int vectors>
 [[gnu::always_inline]] inline void tile(const Panel& p, std::int64_t depth, bool add) {
+  using Lanes = typename Registers::Lanes;
+  constexpr std::int64_t kLanes = Registers::kLanes;
   Lanes sum[rows][vectors];
   for (int r = 0; r < rows; ++r)
     for (int v = 0; v < vectors; ++v) {
@@ -46,19 +62,24 @@ template <int rows, int vectors>
     for (int v = 0; v < vectors; ++v) *reinterpret_cast<Lanes*>(p.c + r * p.c_row + v * kLanes) = sum[r][v];
 }
 
-template <int vectors>
+template <class Registers, int vectors>
 [[gnu::always_inline]] inline void columns(Panel p, std::int64_t m, std::int64_t depth, bool add) {
-  for (; m >= kRows; m -= kRows, p.a += kRows * p.a_row, p.c += kRows * p.c_row) tile<kRows, vectors>(p, depth, add);
+  constexpr int kRows = Registers::kRows;
+  for (; m >= kRows; m -= kRows, p.a += kRows * p.a_row, p.c += kRows * p.c_row)
+    tile<Registers, kRows, vectors>(p, depth, add);
   if (m >= 4) {
-    tile<4, vectors>(p, depth, add);
+    tile<Registers, 4, vectors>(p, depth, add);
     m -= 4, p.a += 4 * p.a_row, p.c += 4 * p.c_row;
   }
-  for (; m > 0; --m, p.a += p.a_row, p.c += p.c_row) tile<1, vectors>(p, depth, add);
+  for (; m > 0; --m, p.a += p.a_row, p.c += p.c_row) tile<Registers, 1, vectors>(p, depth, add);
 }
 
 // The last columns, fewer than a register: through copies that are filled up with zeros.
+template <class Registers>
 [[gnu::always_inline]] inline void last_columns(const Panel& p, std::int64_t m, std::int64_t n, std::int64_t depth,
                                                 bool add) {
+  constexpr std::int64_t kLanes = Registers::kLanes;
+  constexpr int kRows = Registers::kRows;
   alignas(64) float b[kDepth * kLanes];
   alignas(64) float c[kRows * kLanes];
   std::memset(b, 0, static_cast<std::size_t>(depth * kLanes) * sizeof(float));
@@ -69,7 +90,7 @@ template <int vectors>
     if (add)
       for (std::int64_t r = 0; r < rows; ++r)
         for (std::int64_t j = 0; j < n; ++j) c[r * kLanes + j] = p.c[(i + r) * p.c_row + j];
-    columns<1>({p.a + i * p.a_row, p.a_row, p.a_column, b, kLanes, c, kLanes}, rows, depth, add);
+    columns<Registers, 1>({p.a + i * p.a_row, p.a_row, p.a_column, b, kLanes, c, kLanes}, rows, depth, add);
     for (std::int64_t r = 0; r < rows; ++r)
       for (std::int64_t j = 0; j < n; ++j) p.c[(i + r) * p.c_row + j] = c[r * kLanes + j];
   }
@@ -79,48 +100,57 @@ template <int vectors>
 // pushing each other out of the cache.
 constexpr std::int64_t kRowsWorthACopy = 64;
 
+template <class Registers>
 [[gnu::always_inline]] inline void copied_columns(Panel p, std::int64_t m, std::int64_t depth, bool add) {
+  using Lanes = typename Registers::Lanes;
+  constexpr std::int64_t kLanes = Registers::kLanes;
   alignas(64) float b[kDepth * 2 * kLanes];
   for (std::int64_t l = 0; l < depth; ++l)
     for (std::int64_t v = 0; v < 2; ++v)
       *reinterpret_cast<Lanes*>(b + (l * 2 + v) * kLanes) =
           *reinterpret_cast<const Lanes*>(p.b + l * p.b_row + v * kLanes);
   p.b = b, p.b_row = 2 * kLanes;
-  columns<2>(p, m, depth, add);
+  columns<Registers, 2>(p, m, depth, add);
 }
 
 // The last columns, fewer than two registers.
+template <class Registers>
 [[gnu::always_inline]] inline void narrow_columns(Panel p, std::int64_t m, std::int64_t n, std::int64_t depth,
                                                   bool add) {
+  constexpr std::int64_t kLanes = Registers::kLanes;
   if (n >= kLanes) {
-    columns<1>(p, m, depth, add);
+    columns<Registers, 1>(p, m, depth, add);
     n -= kLanes, p.b += kLanes, p.c += kLanes;
   }
-  if (n > 0) last_columns(p, m, n, depth, add);
+  if (n > 0) last_columns<Registers>(p, m, n, depth, add);
 }
 
-BELAY_HOT void multiply_hot(const TileProduct<float>& p) {
+template <class Registers>
+[[gnu::always_inline]] inline void multiply_panels(const TileProduct<float>& p) {
+  constexpr std::int64_t kWidth = 2 * Registers::kLanes;
   for (std::int64_t l = 0; l < p.k; l += kDepth) {
     const std::int64_t depth = std::min(kDepth, p.k - l);
     const bool add = p.add || l > 0;
     Panel panel{p.a + l * p.a_column, p.a_row, p.a_column, p.b + l * p.b_row, p.b_row, p.c, p.c_row};
     std::int64_t j = 0;
-    for (; j + 2 * kLanes <= p.n; j += 2 * kLanes, panel.b += 2 * kLanes, panel.c += 2 * kLanes) {
+    for (; j + kWidth <= p.n; j += kWidth, panel.b += kWidth, panel.c += kWidth) {
       if (p.m >= kRowsWorthACopy) {
-        copied_columns(panel, p.m, depth, add);
+        copied_columns<Registers>(panel, p.m, depth, add);
       } else {
-        columns<2>(panel, p.m, depth, add);
+        columns<Registers, 2>(panel, p.m, depth, add);
       }
     }
-    narrow_columns(panel, p.m, p.n - j, depth, add);
+    narrow_columns<Registers>(panel, p.m, p.n - j, depth, add);
   }
 }
 
 constexpr std::int64_t kStreamed = 256;  // columns that are copied at once: a kilobyte of each row
 static_assert(kDepth * kStreamed == kStreamScratch);
 
-BELAY_HOT void multiply_streamed_hot(const TileProduct<float>& p, float* scratch) {
-  constexpr std::int64_t kWidth = 2 * kLanes;
+template <class Registers>
+[[gnu::always_inline]] inline void multiply_streamed_panels(const TileProduct<float>& p, float* scratch) {
+  using Lanes = typename Registers::Lanes;
+  constexpr std::int64_t kLanes = Registers::kLanes, kWidth = 2 * kLanes;
   for (std::int64_t l = 0; l < p.k; l += kDepth) {
     const std::int64_t depth = std::min(kDepth, p.k - l);
     const bool add = p.add || l > 0;
@@ -133,12 +163,23 @@ BELAY_HOT void multiply_streamed_hot(const TileProduct<float>& p, float* scratch
               *reinterpret_cast<const Lanes*>(b + r * p.b_row + v);
       Panel panel{p.a + l * p.a_column, p.a_row, p.a_column, scratch, kWidth, p.c + j, p.c_row};
       for (std::int64_t v = 0; v < whole; v += kWidth, panel.b += kWidth * depth, panel.c += kWidth)
-        columns<2>(panel, p.m, depth, add);
+        columns<Registers, 2>(panel, p.m, depth, add);
       panel.b = b + whole, panel.b_row = p.b_row;
-      narrow_columns(panel, p.m, n - whole, depth, add);
+      narrow_columns<Registers>(panel, p.m, n - whole, depth, add);
     }
   }
 }
+
+#ifdef BELAY_HOT_VERSIONS
+BELAY_AVX2 void multiply_avx2(const TileProduct<float>& p) { multiply_panels<Avx2>(p); }
+BELAY_AVX2 void multiply_streamed_avx2(const TileProduct<float>& p, float* scratch) {
+  multiply_streamed_panels<Avx2>(p, scratch);
+}
+BELAY_AVX512 void multiply_avx512(const TileProduct<float>& p) { multiply_panels<Avx512>(p); }
+BELAY_AVX512 void multiply_streamed_avx512(const TileProduct<float>& p, float* scratch) {
+  multiply_streamed_panels<Avx512>(p, scratch);
+}
+#endif
 
 template <class T>
 void clear(const TileProduct<T>& p) {
@@ -158,12 +199,20 @@ template <class T>
 
 void multiply(const TileProduct<float>& p) {
   if (p.k == 0 && !p.add) return clear(p);
-  multiply_hot(p);
+#ifdef BELAY_HOT_VERSIONS
+  if (hot_level() == HotLevel::kAvx512) return multiply_avx512(p);
+  if (hot_level() == HotLevel::kAvx2) return multiply_avx2(p);
+#endif
+  multiply_panels<Base>(p);
 }
 
 void multiply_streamed(const TileProduct<float>& p, float* scratch) {
   if (p.k == 0 && !p.add) return clear(p);
-  multiply_streamed_hot(p, scratch);
+#ifdef BELAY_HOT_VERSIONS
+  if (hot_level() == HotLevel::kAvx512) return multiply_streamed_avx512(p, scratch);
+  if (hot_level() == HotLevel::kAvx2) return multiply_streamed_avx2(p, scratch);
+#endif
+  multiply_streamed_panels<Base>(p, scratch);
 }
 
 void multiply(const TileProduct<double>& p) {

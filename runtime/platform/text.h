@@ -29,6 +29,8 @@ std::string escaped(std::string_view text);
 
 // 'the text, escaped'
 std::string quoted(std::string_view text);
+// "the text as it is"
+std::string double_quoted(std::string_view text);
 
 // Columns that `text` takes on a terminal: wide characters two, combining ones none, what no terminal shows as one.
 std::size_t display_width(std::string_view text);

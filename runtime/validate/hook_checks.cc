@@ -206,7 +206,7 @@ void errors(const Subject& subject) {
 }
 
 // Hosts that lack a service: a hook does without it, or says so.
-void hook_without_services(const Subject& subject) {
+void missing_services(const Subject& subject) {
   for (const char* service : {"core", "graph", "session", "coordinator", "events", "checkpoint", "state"}) {
     may_refuse(std::string("a host without service '") + service + "'", [&] {
       Training training(subject, {service});
@@ -242,7 +242,7 @@ std::vector<Check> hook_checks() {
           {"state.comes_back", state_comes_back},
           {"state.foreign", foreign_state},
           {"faults.errors", errors},
-          {"faults.missing_services", hook_without_services},
+          {"faults.missing_services", missing_services},
           {"faults.failing_services", failing_services}};
 }
 

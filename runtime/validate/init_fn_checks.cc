@@ -38,7 +38,7 @@ void no_variables(const Subject& subject) {
   may_refuse("a graph without variables", [&] { init.run(); });
 }
 
-void init_fn_without_services(const Subject& subject) {
+void missing_services(const Subject& subject) {
   for (const char* service : {"core", "graph", "session", "checkpoint"}) {
     DriverSetup setup = setup_of(subject);
     setup.without = {service};
@@ -56,7 +56,7 @@ std::vector<Check> init_fn_checks() {
   return {{"drive.runs", runs},
           {"faults.damaged_checkpoint", damaged_checkpoint},
           {"faults.no_variables", no_variables},
-          {"faults.missing_services", init_fn_without_services}};
+          {"faults.missing_services", missing_services}};
 }
 
 }  // namespace belay::runtime

@@ -38,7 +38,7 @@ void batches(const Subject& subject) {
   if (n == 0) throw CheckFailed("it delivers no batch");
 }
 
-void same_batches_again(const Subject& subject) {
+void same_again(const Subject& subject) {
   InputDriver input(subject.module, subject.options, setup_of(subject));
   open(input, subject);
   must_succeed("a second pass", [&] { require_law(input.difference_after_restart(kBatches)); });
@@ -82,7 +82,7 @@ void strange_positions(const Subject& subject) {
   }
 }
 
-void input_without_services(const Subject& subject) {
+void missing_services(const Subject& subject) {
   for (const char* service : {"core", "input"}) {
     DriverSetup setup = setup_of(subject);
     setup.without = {service};
@@ -98,12 +98,12 @@ void input_without_services(const Subject& subject) {
 
 std::vector<Check> input_checks() {
   return {{"drive.batches", batches},
-          {"drive.same_again", same_batches_again},
+          {"drive.same_again", same_again},
           {"drive.ends", ends},
           {"drive.shards", shards},
           {"state.resumes", resumes},
           {"faults.strange_positions", strange_positions},
-          {"faults.missing_services", input_without_services}};
+          {"faults.missing_services", missing_services}};
 }
 
 }  // namespace belay::runtime

@@ -57,7 +57,7 @@ void predicts(const Subject& subject) {
     must_succeed("prediction '" + name + "'", [&] { built.model->values(name, built.batch); });
 }
 
-void same_loss_again(const Subject& subject) {
+void same_again(const Subject& subject) {
   const Built first = build(subject, Mode::kTrain), second = build(subject, Mode::kTrain);
   must_succeed("the loss", [&] {
     if (first.model->loss(first.batch) != second.model->loss(second.batch))
@@ -101,7 +101,7 @@ void one_example(const Subject& subject) {
 }  // namespace
 
 std::vector<Check> model_checks() {
-  return {{"drive.builds", builds},       {"drive.predicts", predicts}, {"drive.same_again", same_loss_again},
+  return {{"drive.builds", builds},       {"drive.predicts", predicts}, {"drive.same_again", same_again},
           {"drive.gradients", gradients}, {"drive.learns", learns},     {"drive.one_example", one_example}};
 }
 

@@ -13,6 +13,7 @@
 #include "belay/philox.h"
 #include "belay/testing/allocations.h"
 #include "runtime/graph/graph_service.h"
+#include "runtime/ops/parallel.h"
 #include "runtime/ops/plugin_attrs.h"
 #include "tests/loader/plugin_files.h"
 #include "tests/platform/fake_clock.h"
@@ -374,11 +375,7 @@ TEST_F(PluginOpTest, AStepInWhichItFailsChangesNoVariable) {
 }
 
 TEST_F(PluginOpTest, AWarmRunAllocatesNothing) {
-#ifdef BELAY_PARALLEL_STD_THREAD
-  constexpr int kThreads = 1;  // each std::thread is an allocation
-#else
-  constexpr int kThreads = 2;
-#endif
+  constexpr int kThreads = kLoopsAllocate ? 1 : 2;
   const Output x = input({64});
   const Output y = g.node("Affine").in(x).output();
   const Node& node = graph.node(y.raw().node);

@@ -17,6 +17,7 @@
 #include "belay/ops/shape.h"
 #include "belay/ops/variables.h"
 #include "belay/testing/allocations.h"
+#include "runtime/ops/parallel.h"
 #include "runtime/optimizer/optimizer.h"
 #include "tests/session/session_fixture.h"
 
@@ -62,11 +63,7 @@ TEST_P(ModelSteps, AllocateNothing) {
   adam.name = "adam";
   const Output train = minimize(g, ops::softmax_cross_entropy(logits, ids), adam);
   SessionOptions options;
-#ifdef BELAY_PARALLEL_STD_THREAD
-  options.threads = 1;  // each std::thread is an allocation
-#else
-  options.threads = 2;
-#endif
+  options.threads = kLoopsAllocate ? 1 : 2;
   open(options);
   initialize();
   std::vector<std::int32_t> values(static_cast<std::size_t>(kBatch * kTime));

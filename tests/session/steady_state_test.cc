@@ -13,6 +13,7 @@
 #include "belay/plugin.h"
 #include "belay/testing/allocations.h"
 #include "plugins/default_plugins.h"
+#include "runtime/ops/parallel.h"
 #include "tests/session/linked_run.h"
 
 namespace {
@@ -103,12 +104,7 @@ std::vector<const belay_module*> modules() {
 
 // The six default hooks and another one. stop_at_step and nan_tensor look at every step, progress waits for a hundredth
 // of max_steps, the others have periods of their own.
-#ifdef BELAY_PARALLEL_STD_THREAD
-#define THREADS "threads = 1"  // each std::thread is an allocation
-#else
-#define THREADS ""
-#endif
-constexpr char kManifest[] = "[run]\n" THREADS R"(
+constexpr char kManifest[] = R"(
 max_steps = 1000000000
 [input.train]
 plugin = "digits"
@@ -156,7 +152,7 @@ bool a_hook_fires(std::int64_t step) { return step % 70 == 1 || step % 110 == 1 
 
 class SteadyState : public ::testing::Test {
  protected:
-  SteadyState() : run_(kManifest, modules()) {
+  SteadyState() : run_("[run]" + std::string(kLoopsAllocate ? "\nthreads = 1" : "") + kManifest, modules()) {
     run_.add_hook("first", std::make_unique<Mark>(marks_.first_before, marks_.first_after));
     run_.add_hooks_of_manifest();
     run_.add_hook("last", std::make_unique<Mark>(marks_.last_before, marks_.last_after));
