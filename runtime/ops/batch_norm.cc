@@ -8,6 +8,8 @@
 
 #include "belay/ops/normalization.h"
 #include "runtime/ops/dtypes.h"
+#include "runtime/ops/fused.h"
+#include "runtime/ops/parallel.h"
 #include "runtime/ops/registry.h"
 #include "runtime/ops/windows.h"
 
@@ -156,8 +158,9 @@ class ReferenceBatchNorm final : public BatchNorm {
   BatchNormSizes s_;
 };
 
-std::unique_ptr<BatchNorm> make_batch_norm(BatchNormPart part, const KernelSpec& spec) {
-  const BatchNormSizes s = sizes_of(spec);
+std::unique_ptr<BatchNorm> make_batch_norm(BatchNormPart part, const KernelSpec& spec, bool relu = false) {
+  BatchNormSizes s = sizes_of(spec);
+  s.relu = relu;
   if (spec.inputs[0].dtype == DType::kFloat64) return std::make_unique<ReferenceBatchNorm<double>>(part, s);
   if (s.count() == 0 || s.c == 0) return std::make_unique<ReferenceBatchNorm<float>>(part, s);
   return make_onednn_batch_norm(part, s);
@@ -167,8 +170,8 @@ std::unique_ptr<BatchNorm> make_batch_norm(BatchNormPart part, const KernelSpec&
 template <class T>
 class TrainingKernel final : public Kernel {
  public:
-  explicit TrainingKernel(const KernelSpec& spec)
-      : norm_(make_batch_norm(BatchNormPart::kTraining, spec)), channels_(spec.outputs[1].elements()) {
+  explicit TrainingKernel(const KernelSpec& spec, bool relu = false)
+      : norm_(make_batch_norm(BatchNormPart::kTraining, spec, relu)), channels_(spec.outputs[1].elements()) {
     const std::int64_t n = sizes_of(spec).count();
     correction_ = static_cast<T>(n > 1 ? static_cast<double>(n) / static_cast<double>(n - 1) : 1.0);
   }
@@ -212,6 +215,96 @@ std::unique_ptr<Kernel> make_gradient(const KernelSpec& spec) {
       spec, spec.attrs().flag("is_training", true) ? BatchNormPart::kGradient : BatchNormPart::kConstantGradient);
 }
 
+// ---- fused with the activation behind it, float32
+
+void activate(const FusedActivation& activation, float* y, std::int64_t n, int threads) {
+  parallel_for(n, activation.grain, threads,
+               [&](std::int64_t begin, std::int64_t end, int) { activation.apply(y + begin, end - begin); });
+}
+
+class ActivatedTraining final : public Kernel {
+ public:
+  explicit ActivatedTraining(const KernelSpec& spec)
+      : norm_(spec),
+        activation_(*fused_activation(spec.members.back()->op->name)),
+        n_(spec.outputs[0].elements()),
+        threads_(spec.threads) {}
+  void run(void* const* in, void* const* out, const StepContext& context) override {
+    norm_.run(in, out, context);
+    activate(activation_, output<float>(out, 0), n_, threads_);
+  }
+
+ private:
+  TrainingKernel<float> norm_;
+  FusedActivation activation_;
+  std::int64_t n_;
+  int threads_;
+};
+
+// oneDNN's relu costs nothing, but makes 0 of NaN. The result has one only where the numbers of its channel are not all
+// finite: then once more, by the operations one after the other.
+class ReluTraining final : public Kernel {
+ public:
+  explicit ReluTraining(const KernelSpec& spec)
+      : fast_(spec, true), careful_(spec), channels_(spec.outputs[1].elements()) {}
+  void run(void* const* in, void* const* out, const StepContext& context) override {
+    fast_.run(in, out, context);
+    const float* const numbers[] = {input<float>(in, 1), input<float>(in, 2), output<float>(out, 1),
+                                    output<float>(out, 3)};
+    for (const float* of : numbers)
+      if (!std::all_of(of, of + channels_, [](float v) { return std::isfinite(v); }))
+        return careful_.run(in, out, context);
+  }
+
+ private:
+  TrainingKernel<float> fast_;
+  ActivatedTraining careful_;
+  std::int64_t channels_;
+};
+
+// A few of the batch at a time, so that the activation finds them in a cache.
+class ActivatedInference final : public Kernel {
+ public:
+  explicit ActivatedInference(const KernelSpec& spec)
+      : activation_(*fused_activation(spec.members.back()->op->name)), threads_(spec.threads) {
+    const BatchNormSizes s = sizes_of(spec);
+    n_ = s.n;
+    each_ = s.c * s.inner;
+    part_ = std::clamp<std::int64_t>(kCacheElements * threads_ / (each_ + 1), 1, std::max<std::int64_t>(n_, 1));
+    whole_ = make_part(spec, part_);
+    if (n_ % part_ != 0) rest_ = make_part(spec, n_ % part_);
+  }
+  void run(void* const* in, void* const* out, const StepContext&) override {
+    for (std::int64_t first = 0; first < n_; first += part_) {
+      const std::int64_t n = std::min(part_, n_ - first);
+      float* y = output<float>(out, 0) + first * each_;
+      const std::array<void*, 6> tensors{static_cast<float*>(in[0]) + first * each_, in[1], in[2], in[3], in[4], y};
+      (n == part_ ? whole_ : rest_)->run(tensors.data());
+      activate(activation_, y, n * each_, threads_);
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kCacheElements = 1 << 16;  // of each processor: 256 kB
+
+  static std::unique_ptr<BatchNorm> make_part(KernelSpec spec, std::int64_t n) {
+    spec.inputs[0].dims[0] = n;
+    return make_batch_norm(BatchNormPart::kInference, spec);
+  }
+
+  FusedActivation activation_;
+  int threads_;
+  std::int64_t n_ = 0, each_ = 0, part_ = 1;
+  std::unique_ptr<BatchNorm> whole_, rest_;
+};
+
+std::unique_ptr<Kernel> make_activated(const KernelSpec& spec) {
+  if (!spec.attrs().flag("is_training", true)) return std::make_unique<ActivatedInference>(spec);
+  const bool relu = spec.members.back()->op->name == "Relu" && spec.outputs[0].elements() != 0;
+  if (relu) return std::make_unique<ReluTraining>(spec);
+  return std::make_unique<ActivatedTraining>(spec);
+}
+
 }  // namespace
 
 void add_batch_norm_ops(OpRegistry& r) {
@@ -225,7 +318,8 @@ void add_batch_norm_ops(OpRegistry& r) {
          .n_inputs = -1,
          .infer = infer_batch_norm,
          .gradient = grad_batch_norm,
-         .kernel = make_forward});
+         .kernel = make_forward,
+         .fused_kernel = make_activated});
   r.add({.name = "FusedBatchNormGrad",
          .doc =
              "The gradients of FusedBatchNorm for x, scale and offset, by x, scale, mean, variance (over n) and what "

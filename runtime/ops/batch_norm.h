@@ -15,6 +15,7 @@ struct BatchNormSizes {
   std::int64_t inner = 1;
   bool channels_last = true;
   double epsilon = 1e-3;
+  bool relu = false;  // of kTraining: y is what is positive of the result, else 0, also for NaN
   std::int64_t count() const noexcept { return n * inner; }  // elements of a channel
 };
 

@@ -2,6 +2,7 @@
 #include "belay/ops/math.h"
 #include "runtime/ops/dtypes.h"
 #include "runtime/ops/elementwise.h"
+#include "runtime/ops/fused.h"
 #include "runtime/ops/registry.h"
 
 namespace belay::runtime {
@@ -71,31 +72,46 @@ class LayerNormKernel final : public Kernel {
   explicit LayerNormKernel(const KernelSpec& spec)
       : size_(spec.inputs[0].dims),
         epsilon_(static_cast<T>(spec.attrs().number("epsilon", 1e-5))),
-        threads_(spec.threads) {}
+        threads_(spec.threads) {
+    if (!spec.members.empty()) activation_ = fused_activation(spec.members.back()->op->name);
+  }
   void run(void* const* in, void* const* out, const StepContext&) override {
     parallel_for(size_.rows, size_.grain(), threads_, [&](std::int64_t begin, std::int64_t end, int) {
-      const std::int64_t at = begin * size_.n;
-      const ForwardRows<T> part{input<T>(in, 0) + at,
-                                input<T>(in, 1),
-                                input<T>(in, 2),
-                                output<T>(out, 0) + at,
-                                output<T>(out, 1) + begin,
-                                output<T>(out, 2) + begin,
-                                end - begin,
-                                size_.n,
-                                epsilon_};
       if constexpr (std::is_same_v<T, float>) {
-        normalize_rows_hot(part);
+        if (activation_ == nullptr) return normalize_rows_hot(rows(in, out, begin, end));
+        // Some rows at a time: the activation finds them in a cache.
+        const std::int64_t some = kCacheElements / (size_.n + 1) + 1;
+        for (; begin < end; begin += some) {
+          const ForwardRows<float> part = rows(in, out, begin, std::min(end, begin + some));
+          normalize_rows_hot(part);
+          activation_->apply(part.y, part.rows * part.n);
+        }
       } else {
-        normalize_rows(part);
+        normalize_rows(rows(in, out, begin, end));
       }
     });
   }
 
  private:
+  static constexpr std::int64_t kCacheElements = 1 << 13;
+
+  ForwardRows<T> rows(void* const* in, void* const* out, std::int64_t begin, std::int64_t end) const {
+    const std::int64_t at = begin * size_.n;
+    return {input<T>(in, 0) + at,
+            input<T>(in, 1),
+            input<T>(in, 2),
+            output<T>(out, 0) + at,
+            output<T>(out, 1) + begin,
+            output<T>(out, 2) + begin,
+            end - begin,
+            size_.n,
+            epsilon_};
+  }
+
   NormRows size_;
   T epsilon_;
   int threads_;
+  const FusedActivation* activation_ = nullptr;  // behind it, in a fused step
 };
 
 void grad_layer_norm(GradContext& c) {
@@ -216,7 +232,8 @@ void add_layer_norm_ops(OpRegistry& r) {
          .in_place = 1,
          .infer = infer_layer_norm,
          .gradient = grad_layer_norm,
-         .kernel = make_typed<LayerNormKernel>});
+         .kernel = make_typed<LayerNormKernel>,
+         .fused_kernel = make_typed<LayerNormKernel>});
   r.add(
       {.name = "LayerNormGrad",
        .doc = "The gradients of LayerNorm's x, scale and offset. Inputs: what arrives, x, scale, mean, 1 / deviation.",

@@ -24,8 +24,8 @@ class OnednnBatchNorm final : public BatchNorm {
         epsilon_(static_cast<float>(s.epsilon)) {
     attr_.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     switch (part) {
-      case BatchNormPart::kTraining: prepare_forward(false); break;
-      case BatchNormPart::kInference: prepare_forward(true); break;
+      case BatchNormPart::kTraining: prepare_forward(false, s.relu); break;
+      case BatchNormPart::kInference: prepare_forward(true, false); break;
       case BatchNormPart::kGradient: prepare_gradient(false); break;
       case BatchNormPart::kConstantGradient: prepare_gradient(true); break;
     }
@@ -45,16 +45,14 @@ class OnednnBatchNorm final : public BatchNorm {
     const Flags flags = Flags::use_scale | Flags::use_shift;
     return given ? flags | Flags::use_global_stats : flags;
   }
-  Forward::primitive_desc forward(bool given) const {
-    const auto kind = given ? dnnl::prop_kind::forward_inference : dnnl::prop_kind::forward_training;
-    return {{kind, x_, epsilon_, flags(given)}, attr_, call_.engine()};
-  }
   void input(int id, const Desc& desc) { call_.add_input(id, desc, desc); }
   void output(int id, const Desc& desc) { call_.add_output(id, desc, desc); }
 
   // given: mean and variance are inputs.
-  void prepare_forward(bool given) {
-    const Forward::primitive_desc p = forward(given);
+  void prepare_forward(bool given, bool relu) {
+    const auto kind = given ? dnnl::prop_kind::forward_inference : dnnl::prop_kind::forward_training;
+    const Flags all = relu ? flags(given) | Flags::fuse_norm_relu : flags(given);
+    const Forward::primitive_desc p({kind, x_, epsilon_, all}, attr_, call_.engine());
     call_.set(Forward(p), p.scratchpad_desc());
     input(DNNL_ARG_SRC, x_);
     input(DNNL_ARG_SCALE, channels_);
@@ -68,6 +66,9 @@ class OnednnBatchNorm final : public BatchNorm {
       output(DNNL_ARG_MEAN, channels_);
       output(DNNL_ARG_VARIANCE, channels_);
     }
+    if (!relu) return;
+    positive_ = dnnl::memory(p.workspace_desc(), call_.engine());
+    call_.add(DNNL_ARG_WORKSPACE, positive_);
   }
   void prepare_gradient(bool given) {
     const auto kind = dnnl::prop_kind::forward_training;
@@ -90,6 +91,7 @@ class OnednnBatchNorm final : public BatchNorm {
   OnednnPlainCall call_;
   Desc x_, channels_;
   float epsilon_;
+  dnnl::memory positive_;  // which elements were: of use to the library's own gradient of a relu
   dnnl::primitive_attr attr_;
 };
 

@@ -62,6 +62,8 @@ class OnednnPlainCall {
   void set(const dnnl::primitive& primitive, const Desc& scratch) { call_.set(primitive, scratch); }
   void add_input(int id, const Desc& tensor, const Desc& wanted) { add(id, tensor, wanted, true); }
   void add_output(int id, const Desc& tensor, const Desc& given) { add(id, tensor, given, false); }
+  // In memory that the caller keeps.
+  void add(int id, const dnnl::memory& memory) { call_.add(id, memory); }
   void run(void* const* tensors);
 
  private:

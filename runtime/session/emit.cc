@@ -71,22 +71,33 @@ class Emitter {
   void index_groups(const std::vector<FusedGroup>& groups) {
     group_of_.assign(graph_.size(), nullptr);
     recompute_.resize(groups.empty() ? 0 : graph_.size());
-    std::unordered_map<std::uint32_t, Condition> fetched;  // by node, of slots that are values
+    std::unordered_map<std::uint64_t, Condition> fetched;  // by port, of slots that are values
     for (std::uint32_t s = 0; s < plan_->slots.size(); ++s) {
       const FetchSlot& slot = plan_->slots[s];
       if (slot.port.index != BELAY_OPERATION)
-        fetched[s_.simplified.twin[slot.port.node]].add(slot.always ? Condition{true, {}} : Condition{false, {s}});
+        fetched[port_key(s_.simplified.of(slot.port))].add(slot.always ? Condition{true, {}} : Condition{false, {s}});
     }
     for (const FusedGroup& g : groups) {
       for (const std::uint32_t m : g.members) group_of_[m] = &g;
       for (std::size_t i = g.members.size(); i-- > 0;) {
         const std::uint32_t m = g.members[i];
-        if (std::any_of(g.outputs.begin(), g.outputs.end(), [&](Port p) { return p.node == m; })) continue;
-        for (const std::uint32_t u : s_.users[m])
-          recompute_[m].add(group_of_[u] != nullptr ? recompute_[u] : s_.condition[u]);
-        if (const auto it = fetched.find(m); it != fetched.end()) recompute_[m].add(it->second);
+        if (graph_.node(m).op->effect == Effect::kWrite) continue;
+        for (const Port& lost : swallowed_by(g, graph_.node(m))) {
+          for (const std::uint32_t u : s_.users[m])
+            if (s_.simplified.reads(graph_.node(u), lost))
+              recompute_[m].add(group_of_[u] != nullptr ? recompute_[u] : s_.condition[u]);
+          if (const auto it = fetched.find(port_key(lost)); it != fetched.end()) recompute_[m].add(it->second);
+        }
       }
     }
+  }
+
+  static std::vector<Port> swallowed_by(const FusedGroup& g, const Node& member) {
+    std::vector<Port> lost;
+    for (std::uint32_t i = 0; i < member.outputs.size(); ++i)
+      if (std::find(g.outputs.begin(), g.outputs.end(), Port{member.id, i}) == g.outputs.end())
+        lost.push_back({member.id, i});
+    return lost;
   }
 
   void find_written_variables() {
@@ -113,9 +124,14 @@ class Emitter {
     }
   }
 
-  ValueId new_value(Port port, ValueSource source) {
+  // One that nobody finds by its port.
+  ValueId unnamed_value(Port port, ValueSource source) {
     const auto v = static_cast<ValueId>(plan_->values.size());
     plan_->values.push_back({port, graph_.spec(port).first, source, v, 0});
+    return v;
+  }
+  ValueId new_value(Port port, ValueSource source) {
+    const ValueId v = unnamed_value(port, source);
     plan_->value_index.emplace(port_key(port), v);
     return v;
   }
@@ -193,8 +209,7 @@ class Emitter {
       return it->second.first;
     }
     const Port port = plan_->values[v].port;
-    const auto copy = static_cast<ValueId>(plan_->values.size());
-    plan_->values.push_back({port, plan_->values[v].dtype, ValueSource::kStep, copy, 0});
+    const ValueId copy = unnamed_value(port, ValueSource::kStep);
     copies_[key] = {copy, plan_->stages[stage].steps.size()};
     PlanStep step;
     step.node = &graph_.node(port.node);
@@ -252,6 +267,10 @@ class Emitter {
     if (n.op->alias && !(s_.commit[n.id] && aliases_variable(n))) return emit_alias(n);
     const FusedGroup* group = group_of_[n.id];
     if (group == nullptr) return emit_step(n, s_.condition[n.id]);
+    if (group->at_first) {
+      if (n.id == group->members.front()) emit_leading_group(*group);
+      return;
+    }
     const bool last = group->members.back() == n.id;
     if (!recompute_[n.id].never()) {
       emit_step(n, recompute_[n.id]);
@@ -306,7 +325,8 @@ class Emitter {
     stage_of(n).host_steps.push_back(std::move(step));
   }
 
-  void emit_step(const Node& n, const Condition& when) {
+  // Without its outputs.
+  PlanStep step_of(const Node& n, const Condition& when) {
     PlanStep step;
     step.node = &n;
     step.kernel = n.op->kernel;
@@ -316,6 +336,11 @@ class Emitter {
     step.random = n.op->effect == Effect::kRandom;
     step.condition = when;
     add_operands(n, step, when);
+    return step;
+  }
+
+  void emit_step(const Node& n, const Condition& when) {
+    PlanStep step = step_of(n, when);
     if (step.writes) {
       emit_written_outputs(n);
     } else {
@@ -384,6 +409,26 @@ class Emitter {
     stage_of(last).steps.push_back(std::move(step));
     for (const std::uint32_t m : g.members)
       if (writes || m == last.id) emit_slots(graph_.node(m));
+  }
+
+  // At its first member's place. Where somebody fetches what that swallowed, it runs by itself as well; what both give
+  // is the group's.
+  void emit_leading_group(const FusedGroup& g) {
+    const Node& first = graph_.node(g.members.front());
+    const Condition& again = recompute_[first.id];
+    for (const Port& lost : swallowed_by(g, first)) new_value(lost, ValueSource::kStep);
+    stage_of(first).shapes.push_back(&first);
+    emit_group(g);
+    if (!again.never()) {
+      PlanStep step = step_of(first, again);
+      for (std::uint32_t i = 0; i < first.outputs.size(); ++i) {
+        const Port port{first.id, i};
+        const bool kept = std::find(g.outputs.begin(), g.outputs.end(), port) != g.outputs.end();
+        step.outputs.push_back(kept ? unnamed_value(port, ValueSource::kStep) : value(port));
+      }
+      stage_of(first).steps.push_back(std::move(step));
+    }
+    emit_slots(first);
   }
 
   // Copies of fetched values, right behind their makers.

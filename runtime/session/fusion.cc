@@ -19,7 +19,7 @@ std::vector<bool> followed_nodes(const NodeGraph& graph) {
   return followed;
 }
 
-// ---- MatMul | Conv2D -> BiasAdd -> activation -> MaxPool
+// ---- MatMul | Conv2D -> BiasAdd -> activation -> MaxPool, and a norm -> activation
 
 class ProductGroups {
  public:
@@ -31,9 +31,10 @@ class ProductGroups {
       const Node& product = view_.graph.node(id);
       if (product.op->fused_kernel == nullptr || product.outputs[0].first != DType::kFloat32) continue;
       FusedGroup group{{id}, product.op->fused_kernel, product.inputs, {}};
+      const bool norm = product.op->name == "FusedBatchNorm" || product.op->name == "LayerNorm";
       const Node* last = &product;
       const Node* next = only_user(id);
-      if (next != nullptr && next->op->name == "BiasAdd") {
+      if (next != nullptr && !norm && next->op->name == "BiasAdd") {
         group.members.push_back(next->id);
         group.inputs.push_back(next->inputs[1]);
         last = next;
@@ -49,6 +50,11 @@ class ProductGroups {
         last = next;
       }
       for (std::uint32_t i = 0; i < last->outputs.size(); ++i) group.outputs.push_back({last->id, i});
+      if (norm) {
+        for (std::uint32_t i = 1; i < product.outputs.size(); ++i) group.outputs.push_back({id, i});
+        group.in_place = product.op->in_place;
+        group.at_first = true;
+      }
       if (group.members.size() > 1) groups.push_back(std::move(group));
     }
   }
@@ -59,12 +65,12 @@ class ProductGroups {
     return product.op->name == "Conv2D" && next.op->name == "MaxPool" &&
            (last.op->name == "Relu" || fused_activation(last.op->name) == nullptr);
   }
-  // Who reads output 0 as its input 0, if nobody else in the base reads it and it may be swallowed.
+  // Who reads output 0 as its input 0, if nobody else in the base reads that and it may be swallowed.
   const Node* only_user(std::uint32_t id) const {
     if (view_.pinned[id] || followed_[id]) return nullptr;
     const Node* user = nullptr;
     for (const std::uint32_t u : view_.users[id]) {
-      if (!view_.in_base[u] || dropped_.has(u, id)) continue;
+      if (!view_.in_base[u] || dropped_.has(u, id) || !view_.simplified.reads(view_.graph.node(u), {id, 0})) continue;
       if (user != nullptr) return nullptr;
       user = &view_.graph.node(u);
     }

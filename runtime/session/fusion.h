@@ -1,6 +1,7 @@
 // Which nodes of a plan's base become one kernel. Patterns:
 //   MatMul | Conv2D -> BiasAdd -> Relu | Sigmoid | Tanh   (one of the latter two may be missing)
 //   Conv2D -> BiasAdd -> Relu -> MaxPool                  (so may any of the latter three, but not all)
+//   FusedBatchNorm | LayerNorm -> Relu | Sigmoid | Tanh
 //   the gradients of Relu -> MaxPool                      (pool_groups.h)
 //   several updates of one kind with the same scalars -> one pass over all their variables
 //   element-wise nodes of one shape that end in one of them -> one pass over tiles (elementwise_groups.h)
@@ -17,12 +18,14 @@
 namespace belay::runtime {
 
 struct FusedGroup {
-  std::vector<std::uint32_t> members;  // by id; the step stands at the last one's place
+  std::vector<std::uint32_t> members;  // by id; the step stands at the last one's place, or the first one's
   KernelFactory kernel = nullptr;
   std::vector<Port> inputs;
-  std::vector<Port> outputs;                 // what the group still gives; the other members' outputs are swallowed
+  std::vector<Port> outputs;                 // what the group still gives; the members' other outputs are swallowed
   std::vector<std::uint32_t> operands = {};  // of an element-wise chain: see runtime/ops/elementwise_chain.h
   std::uint32_t in_place = 0;                // as OpDef.in_place, of the group's inputs
+  // At the first member's place, whose further outputs have users in front of the last: only the first has inputs.
+  bool at_first = false;
 };
 
 // What the patterns need to know of the planned nodes.

@@ -6,6 +6,7 @@
 // other nodes by control edges, or others after it; what is fed. Which extras there are never decides.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <unordered_map>
 #include <vector>
@@ -20,6 +21,10 @@ struct Simplified {
   std::unordered_map<std::uint32_t, DenseTensor> folded;  // by id: output 0
 
   Port of(Port p) const { return {twin[p.node], p.index}; }
+  // An input of `user` is this value, or one that it stands for.
+  bool reads(const Node& user, Port value) const {
+    return std::any_of(user.inputs.begin(), user.inputs.end(), [&](Port in) { return of(in) == value; });
+  }
   bool runs(std::uint32_t id) const { return twin[id] == id && (folded.empty() || folded.count(id) == 0); }
 };
 

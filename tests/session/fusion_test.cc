@@ -2,9 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
 #include "belay/ops/activations.h"
 #include "belay/ops/math.h"
 #include "belay/ops/matmul.h"
+#include "belay/ops/normalization.h"
 #include "belay/ops/training.h"
 #include "tests/session/session_fixture.h"
 
@@ -50,6 +54,30 @@ TEST_F(FusionTest, AProductTakesBiasAndActivationAlong) {
   EXPECT_EQ(fused({sigmoid}), Names{"MatMul+BiasAdd+Sigmoid"});
   EXPECT_EQ(fused({ops::matmul(x, w)}), Names{});
   EXPECT_EQ(fused({ops::elu(ops::matmul(x, w))}), Names{});
+}
+
+TEST_F(FusionTest, ANormTakesItsActivationAlong) {
+  const Output x = matrix({4, 3}), b = matrix({3});
+  EXPECT_EQ(fused({ops::relu(ops::batch_norm(x, true))}), Names{"FusedBatchNorm+Relu"});
+  EXPECT_EQ(fused({ops::tanh(ops::batch_norm(x, false))}), Names{"FusedBatchNorm+Tanh"});
+  EXPECT_EQ(fused({ops::sigmoid(ops::layer_norm(x))}), Names{"LayerNorm+Sigmoid"});
+  EXPECT_EQ(fused({ops::elu(ops::layer_norm(x))}), Names{});
+  EXPECT_EQ(fused({ops::relu(ops::bias_add(ops::layer_norm(x), b))}), (Names{"BiasAdd+Relu"}));
+  EXPECT_EQ(fused({ops::relu(ops::layer_norm(matrix({4, 3}, DType::kFloat64)))}), Names{});
+  const Output norm = ops::batch_norm(x, true);
+  EXPECT_EQ(fused({ops::relu(norm) + norm}), Names{"Relu+Add"});
+}
+
+TEST_F(FusionTest, AFusedNormStillGivesItsStatistics) {
+  const Output x = matrix({4, 3});
+  const Output norm = ops::batch_norm(x, true);
+  // Read between the two in the graph's order, which is why the step stands where the norm does.
+  const Output moved = ops::assign_add(variable({3}), norm.sibling(1));
+  const Output relu = ops::relu(norm);
+  const Output train = ops::group(g, {moved, ops::assign_add(variable({4, 3}), relu)});
+  EXPECT_EQ(fused({train}), Names{"FusedBatchNorm+Relu"});
+  EXPECT_EQ(fused({train}, {norm.sibling(1), norm.sibling(3)}), Names{"FusedBatchNorm+Relu"});
+  EXPECT_EQ(fused({train}, {norm, ops::neg(norm)}), Names{"FusedBatchNorm+Relu"});
 }
 
 TEST_F(FusionTest, AValueWithAnotherUserIsNotSwallowed) {
@@ -181,6 +209,86 @@ TEST_F(FusionTest, ASwallowedValueIsComputedAgainForWhoAsks) {
   // Written once, though the update's own value was fetched.
   EXPECT_EQ(numbers(caller, 3), (std::vector<float>{0, 0, 0.5, 0.5}));
   EXPECT_EQ(values<float>(w), (std::vector<float>{0, 0, 0.5, 0.5}));
+}
+
+TEST_F(FusionTest, ASwallowedNormIsComputedAgainForWhoAsks) {
+  const Output x = matrix({2, 2}), total = variable({2, 2}), mean = variable({2});
+  const Output norm = ops::batch_norm(x, true);
+  const Output moved = ops::assign_add(mean, norm.sibling(1));
+  const Output relu = ops::relu(norm);
+  const Output train = ops::group(g, {moved, ops::assign_add(total, relu)});
+  open();
+  initialize();
+  const Tensor fed({2, 2}, {1.0f, 5.0f, 3.0f, 1.0f});  // means 2 and 3, variances 1 and 4
+  const belay_feed feed{x.raw(), fed.view()};
+  FetchSet caller(std::vector<FetchRef>{train});
+  FetchSet hook(std::vector<FetchRef>{norm, norm.sibling(1), norm.sibling(3), relu});
+  FetchSet* const hooks[] = {&hook};
+  RunRequest request;
+  request.fetches = &caller;
+  request.extras = hooks;
+  request.feeds = {&feed, 1};
+  const runtime::Run done = session().run(request);
+  const auto near = [&](std::size_t i, const std::vector<double>& wanted) {
+    const TensorView t(done.result(hook, i));
+    ASSERT_EQ(t.size(), wanted.size());
+    for (std::size_t k = 0; k < t.size(); ++k) EXPECT_NEAR(t.number(k), wanted[k], 1e-3) << i << " " << k;
+  };
+  near(0, {-1, 1, 1, -1});
+  near(1, {2, 3});
+  near(2, {1, 4});
+  near(3, {0, 1, 1, 0});
+  EXPECT_EQ(values<float>(mean), (std::vector<float>{2, 3}));  // added once
+  const std::vector<float> sum = values<float>(total);
+  EXPECT_EQ(sum[0], 0);
+  EXPECT_NEAR(sum[1], 1, 1e-3);
+}
+
+// oneDNN's own relu would make 0 of it.
+TEST_F(FusionTest, WhatIsNotANumberComesThroughAFusedNorm) {
+  const Output x = matrix({2, 3});
+  const Output trained = ops::relu(ops::batch_norm(x, true)), used = ops::relu(ops::batch_norm(x, false)),
+               layer = ops::relu(ops::layer_norm(x));
+  open();
+  initialize();
+  const float nan = std::nanf(""), inf = std::numeric_limits<float>::infinity();
+  const Tensor fed({2, 3}, {1.0f, nan, 3.0f, -1.0f, 2.0f, inf});
+  const std::vector<float> a = values<float>(trained, {{x, fed}}), b = values<float>(used, {{x, fed}}),
+                           c = values<float>(layer, {{x, fed}});
+  for (const std::size_t i : {1u, 4u, 2u, 5u}) EXPECT_TRUE(std::isnan(a[i])) << i;
+  EXPECT_NEAR(a[0], 1, 1e-2);
+  EXPECT_EQ(a[3], 0);
+  EXPECT_TRUE(std::isnan(b[1]));
+  EXPECT_EQ(b[5], inf);
+  EXPECT_EQ(b[3], 0);
+  for (std::size_t i = 0; i < 6; ++i) EXPECT_TRUE(std::isnan(c[i])) << i;
+}
+
+TEST_F(FusionTest, FusedAndUnfusedNormsAgree) {
+  for (const Dims& dims : {Dims{1, 1}, Dims{0, 4}, Dims{7, 5}, Dims{64, 9, 9, 16}, Dims{300, 20, 3, 20}})
+    for (const auto activation : {ops::relu, ops::sigmoid, ops::tanh})
+      for (const int kind : {0, 1, 2}) {
+        SCOPED_TRACE(dims_text(dims) + " " + std::to_string(kind));
+        NodeGraph own(*ops);
+        const Output x = ops::placeholder(own.handle(), DType::kFloat32, dims);
+        const Output norm = kind == 2 ? ops::layer_norm(x) : ops::batch_norm(x, kind == 1);
+        const Output y = activation(norm, {});
+        std::vector<Port> inits = own.collection("variable_init");
+        own.finalize();
+        for (const int threads : {1, 2}) {
+          SessionOptions options;
+          options.threads = threads;
+          DirectSession session(own, std::make_shared<VariableStore>(), options);
+          session.run_once(inits);
+          Tensor fed(DType::kFloat32, dims);
+          for (std::size_t i = 0; i < fed.size(); ++i) fed.data<float>()[i] = static_cast<float>(i * 7 % 31) / 10 - 1;
+          const RunResult fused_run = session.handle().run({y}, {{x, fed}});
+          const RunResult unfused_run = session.handle().run({y, norm}, {{x, fed}});
+          const TensorView a = fused_run[0], b = unfused_run[0];
+          ASSERT_EQ(a.size(), b.size());
+          for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a.number(i), b.number(i), 1e-5) << i;
+        }
+      }
 }
 
 // The fused plan against the same graph with every value fetched, and so nothing swallowed.
