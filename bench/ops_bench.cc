@@ -15,7 +15,9 @@
 #include "belay/ops/pooling.h"
 #include "belay/ops/recurrent.h"
 #include "belay/ops/reductions.h"
+#include "belay/ops/variables.h"
 #include "runtime/graph/node_graph.h"
+#include "runtime/loader/cpu_features.h"
 #include "runtime/ops/registry.h"
 #include "runtime/session/direct_session.h"
 
@@ -27,18 +29,28 @@ struct Case {
   std::vector<Dims> inputs;  // placeholders, float32
   std::function<Output(const Graph&, const std::vector<Output>&)> build;
   double flops = 0;  // 0: bytes are told
+  runtime::Precision precision = runtime::Precision::kFloat32;
+  bool variable = false;  // input 1 is one, which nobody writes
 };
 
 std::vector<Case> cases() {
   using In = const std::vector<Output>&;
   using G = const Graph&;
   const ops::WindowOptions same{.padding = "SAME"};
+  const std::vector<Dims> dense_dims{{64, 3136}, {3136, 1024}};
+  const double dense_flops = 2.0 * 64 * 3136 * 1024;
+  const auto dense = [](G, In x) { return ops::matmul(x[0], x[1]); };
   return {
       {"matmul_64", {{64, 784}, {784, 128}}, [](G, In x) { return ops::matmul(x[0], x[1]); }, 2.0 * 64 * 784 * 128},
       {"matmul_1024",
        {{256, 1024}, {1024, 1024}},
        [](G, In x) { return ops::matmul(x[0], x[1]); },
        2.0 * 256 * 1024 * 1024},
+      // A dense layer as it is evaluated, with weights from outside and with those of a variable.
+      {"dense_fed", dense_dims, dense, dense_flops},
+      {"dense_kept", dense_dims, dense, dense_flops, runtime::Precision::kFloat32, true},
+      {"dense_bf16_fed", dense_dims, dense, dense_flops, runtime::Precision::kBfloat16},
+      {"dense_bf16_kept", dense_dims, dense, dense_flops, runtime::Precision::kBfloat16, true},
       {"matmul_1024_transposed",
        {{256, 1024}, {256, 1024}},
        [](G, In x) { return ops::matmul(x[0], x[1], true); },
@@ -79,7 +91,9 @@ void measure(benchmark::State& state, const Case& c) {
   std::vector<Tensor> values;
   double bytes = 0;
   for (const Dims& dims : c.inputs) {
-    inputs.push_back(ops::placeholder(g, DType::kFloat32, dims));
+    const bool variable = c.variable && inputs.size() == 1;
+    inputs.push_back(variable ? ops::variable(g, "w", ops::fill(g, dims, 0.5))
+                              : ops::placeholder(g, DType::kFloat32, dims));
     values.emplace_back(dims, std::vector<float>(static_cast<std::size_t>(runtime::count_of(dims)), 0.5f));
     bytes += static_cast<double>(values.back().size()) * 4;
   }
@@ -87,13 +101,21 @@ void measure(benchmark::State& state, const Case& c) {
   bytes += static_cast<double>(runtime::count_of(y.dims())) * 4;
   nodes.finalize();
   std::vector<belay_feed> feeds;
-  for (std::size_t i = 0; i < inputs.size(); ++i) feeds.push_back({inputs[i].raw(), values[i].view()});
-  const auto session = std::make_shared<runtime::DirectSession>(nodes, std::make_shared<runtime::VariableStore>(),
-                                                                runtime::SessionOptions{});
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (!c.variable || i != 1) feeds.push_back({inputs[i].raw(), values[i].view()});
+  runtime::SessionOptions options;
+  options.precision = c.precision;
+  const auto session =
+      std::make_shared<runtime::DirectSession>(nodes, std::make_shared<runtime::VariableStore>(), options);
+  session->run_once(nodes.collection("variable_init"));
   runtime::FetchSet fetches(std::vector<FetchRef>{y});
   runtime::RunRequest request;
   request.fetches = &fetches;
   request.feeds = feeds;
+  if (const std::string why = runtime::why_not(c.precision, runtime::CpuFeatures()); !why.empty()) {
+    state.SkipWithError(why.c_str());
+    return;
+  }
   for (auto _ : state) session->run(request);
   const double amount = (c.flops > 0 ? c.flops : bytes) * static_cast<double>(state.iterations()) * 1e-9;
   state.counters[c.flops > 0 ? "GFLOP/s" : "GB/s"] = benchmark::Counter(amount, benchmark::Counter::kIsRate);

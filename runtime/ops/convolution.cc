@@ -104,9 +104,9 @@ ConvolutionSizes sizes_of(const KernelSpec& spec, const Dims& x, const Dims& fil
 }
 
 std::unique_ptr<Convolution> make_convolution(ConvolutionPart part, const ConvolutionSizes& s, bool bias, DType dtype,
-                                              Precision precision) {
+                                              Precision precision, const Version* filter_version) {
   const bool empty = s.x.n == 0 || s.x.h == 0 || s.x.w == 0 || s.x.c == 0 || s.y.c == 0;
-  if (dtype == DType::kFloat32 && !empty) return make_onednn_convolution(part, s, bias, precision);
+  if (dtype == DType::kFloat32 && !empty) return make_onednn_convolution(part, s, bias, precision, filter_version);
   return make_reference_convolution(part, s, bias, dtype);
 }
 
@@ -116,7 +116,7 @@ class ConvolutionKernel final : public Kernel {
   ConvolutionKernel(const KernelSpec& spec, ConvolutionPart part, const Dims& x, const Dims& filter,
                     std::vector<std::size_t> inputs)
       : convolution_(make_convolution(part, sizes_of(spec, x, filter), inputs.size() > 2, spec.outputs[0].dtype,
-                                      spec.precision)),
+                                      spec.precision, spec.inputs[1].version)),
         inputs_(std::move(inputs)) {}
   void run(void* const* in, void* const* out, const StepContext&) override {
     std::array<void*, 4> tensors;
@@ -155,7 +155,7 @@ class FusedConvolutionKernel final : public Kernel {
   explicit FusedConvolutionKernel(const KernelSpec& spec)
       : convolution_(make_convolution(ConvolutionPart::kForward,
                                       sizes_of(spec, spec.inputs[0].dims, spec.inputs[1].dims), spec.inputs.size() > 2,
-                                      DType::kFloat32, spec.precision)),
+                                      DType::kFloat32, spec.precision, spec.inputs[1].version)),
         n_inputs_(spec.inputs.size()),
         n_(spec.outputs[0].elements()),
         threads_(spec.threads),
@@ -199,6 +199,7 @@ class PooledConvolutionKernel final : public Kernel {
     y_ = DenseTensor(DType::kFloat32, {images_ * y_elements()});
   }
   void run(void* const* in, void* const* out, const StepContext&) override {
+    runs_.fetch_add(1, std::memory_order_relaxed);
     for (std::int64_t first = 0; first < sizes_.x.n; first += images_) {
       Part& part = first + images_ <= sizes_.x.n ? whole_ : rest_;
       std::array<void*, 4> tensors{static_cast<float*>(in[0]) + first * x_elements(), in[1], bias_ ? in[2] : y_.data(),
@@ -221,7 +222,8 @@ class PooledConvolutionKernel final : public Kernel {
   Part make_part(const KernelSpec& spec, std::int64_t images) const {
     ConvolutionSizes s = sizes_;
     s.x.n = s.y.n = images;
-    return {make_convolution(ConvolutionPart::kForward, s, bias_, DType::kFloat32, spec.precision),
+    return {make_convolution(ConvolutionPart::kForward, s, bias_, DType::kFloat32, spec.precision,
+                             spec.inputs[1].version != nullptr ? spec.inputs[1].version : &runs_),
             make_pooling(spec.members.back()->attrs, s.windows.layout.dims(images, s.y.h, s.y.w, s.y.c),
                          has_member(spec, "Relu"), spec.outputs[1].dtype, spec.threads)};
   }
@@ -231,6 +233,7 @@ class PooledConvolutionKernel final : public Kernel {
   std::size_t place_bytes_;
   bool bias_;
   std::int64_t images_ = 0;  // in a part
+  Version runs_{0};          // the filter is the same for all parts of a run
   Part whole_, rest_;
   DenseTensor y_;
 };

@@ -30,9 +30,10 @@ class Convolution {
 };
 
 // float32 by oneDNN: images as they are if they are NHWC, changed to that first if they are NCHW; the filter always in
-// oneDNN's own layout, which costs microseconds. kBfloat16: what is multiplied is rounded first.
+// oneDNN's own layout, which costs microseconds, or nothing where it has a version that stays (TensorSpec.version).
+// kBfloat16: what is multiplied is rounded first.
 std::unique_ptr<Convolution> make_onednn_convolution(ConvolutionPart part, const ConvolutionSizes& sizes, bool bias,
-                                                     Precision precision);
+                                                     Precision precision, const Version* filter_version = nullptr);
 
 // By plain loops: float64, and float32 where there is nothing to multiply.
 std::unique_ptr<Convolution> make_reference_convolution(ConvolutionPart part, const ConvolutionSizes& sizes, bool bias,

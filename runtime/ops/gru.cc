@@ -74,7 +74,7 @@ class GruKernel final : public Kernel {
         has_state_(spec.inputs.size() == 6),
         threads_(spec.threads),
         sums_(make_product<T>({.m = sequence_.rows(), .n = kGates * units_, .k = spec.inputs[0].dims[2]}, true,
-                              spec.precision, spec.threads)),
+                              spec.precision, spec.threads, spec.inputs[1].version)),
         recurrent_(static_cast<std::size_t>(sequence_.batch * kGates * units_)) {}
   void run(void* const* in, void* const* out, const StepContext&) override {
     sums_->run(input<T>(in, 0), input<T>(in, 1), input<T>(in, 3), output<T>(out, 2));

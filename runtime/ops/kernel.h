@@ -3,6 +3,7 @@
 // keep scratch memory.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -15,9 +16,15 @@ namespace belay::runtime {
 
 class BodyMaker;  // runtime/ops/body.h
 
+// Counts the changes of a value.
+using Version = std::atomic<std::uint64_t>;
+
 struct TensorSpec {
   DType dtype = DType::kInvalid;
   Dims dims;
+  // Of an input that keeps its elements from run to run, at the same place: a constant, or a variable that the plan
+  // does not write. A kernel may keep what it makes of it as long as this stays; null where each run brings another.
+  const Version* version = nullptr;
   std::int64_t elements() const noexcept { return count_of(dims); }
   std::size_t bytes() const noexcept { return static_cast<std::size_t>(elements()) * dtype_size(dtype); }
 };

@@ -47,7 +47,7 @@ template <class T>
 class MatMulKernel final : public Kernel {
  public:
   explicit MatMulKernel(const KernelSpec& spec)
-      : product_(make_product<T>(sizes_of(spec), false, spec.precision, spec.threads)) {}
+      : product_(make_product<T>(sizes_of(spec), false, spec.precision, spec.threads, spec.inputs[1].version)) {}
   void run(void* const* in, void* const* out, const StepContext&) override {
     product_->run(input<T>(in, 0), input<T>(in, 1), nullptr, output<T>(out, 0));
   }
@@ -73,7 +73,8 @@ constexpr FusedActivation kActivations[] = {{"Relu", apply_to_all<ReluOf>, ReluO
 class FusedDenseKernel final : public Kernel {
  public:
   explicit FusedDenseKernel(const KernelSpec& spec)
-      : product_(make_product<float>(sizes_of(spec), spec.inputs.size() > 2, spec.precision, spec.threads)),
+      : product_(make_product<float>(sizes_of(spec), spec.inputs.size() > 2, spec.precision, spec.threads,
+                                     spec.inputs[1].version)),
         bias_(spec.inputs.size() > 2),
         n_(spec.outputs[0].elements()),
         threads_(spec.threads) {

@@ -32,7 +32,8 @@ void OnednnCall::run() {
 }
 
 void OnednnPlainCall::add(int id, const Desc& tensor, const Desc& inner, bool input) {
-  Operand operand{input, 0, nullptr};
+  Operand operand;
+  operand.input = input;
   if (tensor == inner) {
     call_.add(id, inner);
     operand.argument = n_arguments_++;
@@ -58,8 +59,11 @@ void OnednnPlainCall::run(void* const* tensors) {
       call_.point(o.argument, tensors[i]);
       continue;
     }
+    const std::uint64_t version = o.version == nullptr ? kNothing : o.version->load(std::memory_order_relaxed);
+    if (o.version != nullptr && version == o.kept) continue;
     o.reorder->point(0, tensors[i]);
     if (o.input) o.reorder->run();
+    o.kept = version;
   }
   call_.run();
   for (Operand& o : operands_)

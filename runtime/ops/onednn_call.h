@@ -6,6 +6,8 @@
 #include <memory>
 #include <vector>
 
+#include "runtime/ops/kernel.h"
+
 namespace belay::runtime {
 
 class OnednnCall {
@@ -52,7 +54,8 @@ class OnednnCall {
 };
 
 // A primitive whose caller has plain tensors: an operand whose layout the primitive does not take is brought into it
-// first, a result is brought back. The tensors of run() come in the order of the calls.
+// first, and stays so until its version (TensorSpec.version) changes, where it has one; a result is brought back. The
+// tensors of run() come in the order of the calls.
 class OnednnPlainCall {
  public:
   using Desc = OnednnCall::Desc;
@@ -60,17 +63,23 @@ class OnednnPlainCall {
 
   const dnnl::engine& engine() const noexcept { return place_->engine; }
   void set(const dnnl::primitive& primitive, const Desc& scratch) { call_.set(primitive, scratch); }
-  void add_input(int id, const Desc& tensor, const Desc& wanted) { add(id, tensor, wanted, true); }
+  void add_input(int id, const Desc& tensor, const Desc& wanted, const Version* version = nullptr) {
+    add(id, tensor, wanted, true);
+    operands_.back().version = version;
+  }
   void add_output(int id, const Desc& tensor, const Desc& given) { add(id, tensor, given, false); }
   // In memory that the caller keeps.
   void add(int id, const dnnl::memory& memory) { call_.add(id, memory); }
   void run(void* const* tensors);
 
  private:
+  static constexpr std::uint64_t kNothing = ~std::uint64_t{0};
   struct Operand {
-    bool input;
+    bool input = false;
     std::size_t argument = 0;             // of call_, where the layouts agree
     std::unique_ptr<OnednnCall> reorder;  // where they do not
+    const Version* version = nullptr;
+    std::uint64_t kept = kNothing;  // of which version the operand in the primitive's layout is
   };
   void add(int id, const Desc& tensor, const Desc& inner, bool input);
 

@@ -24,8 +24,10 @@ struct Geometry {
 
 class OnednnConvolution final : public Convolution {
  public:
-  OnednnConvolution(ConvolutionPart part, const ConvolutionSizes& s, bool bias, Precision precision)
+  OnednnConvolution(ConvolutionPart part, const ConvolutionSizes& s, bool bias, Precision precision,
+                    const Version* filter_version)
       : call_("convolution"),
+        filter_version_(filter_version),
         factor_(precision == Precision::kBfloat16 ? Type::bf16 : Type::f32),
         x_{s.x.n, s.x.c, s.x.h, s.x.w},
         y_{s.y.n, s.y.c, s.y.h, s.y.w},
@@ -62,7 +64,7 @@ class OnednnConvolution final : public Convolution {
     const Forward::primitive_desc p = forward(Type::f32);
     call_.set(Forward(p), p.scratchpad_desc());
     call_.add_input(DNNL_ARG_SRC, plain(x_), p.src_desc());
-    call_.add_input(DNNL_ARG_WEIGHTS, plain_filter(), p.weights_desc());
+    call_.add_input(DNNL_ARG_WEIGHTS, plain_filter(), p.weights_desc(), filter_version_);
     if (!bias_.is_zero()) call_.add_input(DNNL_ARG_BIAS, bias_, bias_);
     call_.add_output(DNNL_ARG_DST, plain(y_), p.dst_desc());
   }
@@ -72,7 +74,7 @@ class OnednnConvolution final : public Convolution {
                                           g.strides, g.dilations, g.before, g.after},
                                          attr_, call_.engine(), forward(factor_));
     call_.set(BackwardData(p), p.scratchpad_desc());
-    call_.add_input(DNNL_ARG_WEIGHTS, plain_filter(), p.weights_desc());
+    call_.add_input(DNNL_ARG_WEIGHTS, plain_filter(), p.weights_desc(), filter_version_);
     call_.add_input(DNNL_ARG_DIFF_DST, plain(y_), p.diff_dst_desc());
     call_.add_output(DNNL_ARG_DIFF_SRC, plain(x_), p.diff_src_desc());
   }
@@ -94,6 +96,7 @@ class OnednnConvolution final : public Convolution {
   Desc plain_filter() const { return Desc(filter_, Type::f32, Tag::hwio); }
 
   OnednnPlainCall call_;
+  const Version* filter_version_;
   Type factor_;  // of what is multiplied
   Dims x_, y_, filter_;
   Tag plain_;
@@ -105,9 +108,9 @@ class OnednnConvolution final : public Convolution {
 }  // namespace
 
 std::unique_ptr<Convolution> make_onednn_convolution(ConvolutionPart part, const ConvolutionSizes& sizes, bool bias,
-                                                     Precision precision) {
+                                                     Precision precision, const Version* filter_version) {
   try {
-    return std::make_unique<OnednnConvolution>(part, sizes, bias, precision);
+    return std::make_unique<OnednnConvolution>(part, sizes, bias, precision, filter_version);
   } catch (const dnnl::error& e) {
     fail(Code::kInternal,
          "oneDNN offers no convolution of " + std::to_string(sizes.x.h) + " x " + std::to_string(sizes.x.w) + " x " +

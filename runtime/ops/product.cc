@@ -98,15 +98,16 @@ std::unique_ptr<Product<float>> make_small_product(const ProductSizes& sizes, bo
 }
 
 template <>
-std::unique_ptr<Product<float>> make_product(const ProductSizes& sizes, bool bias, Precision precision, int threads) {
+std::unique_ptr<Product<float>> make_product(const ProductSizes& sizes, bool bias, Precision precision, int threads,
+                                             const Version* b_version) {
   if (sizes.m * sizes.n * sizes.k <= kSmall) return make_small_product(sizes, bias);
-  if (precision == Precision::kFloat32 && hot_level() == HotLevel::kAvx512)
+  if (precision == Precision::kFloat32 && b_version == nullptr && hot_level() == HotLevel::kAvx512)
     if (auto streamed = make_streamed_product(sizes, bias, threads)) return streamed;
-  return make_onednn_product(sizes, bias, precision);
+  return make_onednn_product(sizes, bias, precision, b_version);
 }
 
 template <>
-std::unique_ptr<Product<double>> make_product(const ProductSizes& sizes, bool bias, Precision, int) {
+std::unique_ptr<Product<double>> make_product(const ProductSizes& sizes, bool bias, Precision, int, const Version*) {
   return std::make_unique<EigenProduct>(sizes, bias);
 }
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "runtime/platform/precision.h"
+#include "runtime/ops/kernel.h"
 
 namespace belay::runtime {
 
@@ -27,18 +27,23 @@ class Product {
 
 // float32 by oneDNN (whose team is the one of OpenMP at that time), or by loops of our own where that is faster: those
 // take `threads` and always compute in float32. float64 by Eigen on one thread, whatever the precision.
+// b_version (TensorSpec.version of b): b may be kept in the layout that the product likes best.
 template <class T>
 std::unique_ptr<Product<T>> make_product(const ProductSizes& sizes, bool bias,
-                                         Precision precision = Precision::kFloat32, int threads = 1);
+                                         Precision precision = Precision::kFloat32, int threads = 1,
+                                         const Version* b_version = nullptr);
 template <>
-std::unique_ptr<Product<float>> make_product(const ProductSizes& sizes, bool bias, Precision precision, int threads);
+std::unique_ptr<Product<float>> make_product(const ProductSizes& sizes, bool bias, Precision precision, int threads,
+                                             const Version* b_version);
 template <>
-std::unique_ptr<Product<double>> make_product(const ProductSizes& sizes, bool bias, Precision precision, int threads);
+std::unique_ptr<Product<double>> make_product(const ProductSizes& sizes, bool bias, Precision precision, int threads,
+                                              const Version* b_version);
 
 // Its parts. A streamed one is null where another is faster.
 std::unique_ptr<Product<float>> make_small_product(const ProductSizes& sizes, bool bias);
 std::unique_ptr<Product<float>> make_streamed_product(const ProductSizes& sizes, bool bias, int threads);
 std::unique_ptr<Product<float>> make_onednn_product(const ProductSizes& sizes, bool bias,
-                                                    Precision precision = Precision::kFloat32);
+                                                    Precision precision = Precision::kFloat32,
+                                                    const Version* b_version = nullptr);
 
 }  // namespace belay::runtime

@@ -32,8 +32,7 @@ class BodyKernel final : public Kernel {
       : plan_(make_plan(graph, key_of(body, node), {})) {
     if (plan_->stages.size() != 1)
       fail(Code::kInternal, "body '" + body.name + "' needs " + std::to_string(plan_->stages.size()) + " stages");
-    values_.data.assign(plan_->values.size(), nullptr);
-    values_.dims.assign(plan_->values.size(), nullptr);
+    values_ = RunValuesTable(plan_->values.size());
     slots_.resize(plan_->slots.size());
     mask_.resize(plan_->slots.size());
     const std::vector<Port> ports = inputs_of(body);
@@ -45,9 +44,7 @@ class BodyKernel final : public Kernel {
     for (ValueId v = 0; v < plan_->values.size(); ++v) {
       const PlanValue& value = plan_->values[v];
       if (value.root != v || value.source != ValueSource::kConstant) continue;
-      const DenseTensor& t = plan_->constants[value.index];
-      values_.data[v] = t.data();
-      values_.dims[v] = &t.dims();
+      values_.set_constant(v, plan_->constants[value.index]);
     }
     for (const Port& p : body.outputs) {
       outputs_.push_back(plan_->slot_of(p));

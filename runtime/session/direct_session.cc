@@ -31,8 +31,7 @@ PlanState* lease(CachedPlan& cached) {
   const Plan& plan = *cached.plan;
   auto made = std::make_unique<PlanState>();
   made->plan = &cached;
-  made->values.data.assign(plan.values.size(), nullptr);
-  made->values.dims.assign(plan.values.size(), nullptr);
+  made->values = RunValuesTable(plan.values.size());
   made->feed_dims.resize(plan.key.feeds.size());
   made->host_values.resize(plan.values.size());
   made->slots.resize(plan.slots.size());
@@ -459,13 +458,10 @@ Program& DirectSession::program_for(PlanState& state, std::uint32_t s) {
     const PlanValue& value = plan.values[v];
     if (value.root != v) continue;
     if (value.source == ValueSource::kConstant) {
-      const DenseTensor& t = plan.constants[value.index];
-      state.values.data[v] = t.data();
-      state.values.dims[v] = &t.dims();
+      state.values.set_constant(static_cast<ValueId>(v), plan.constants[value.index]);
     } else if (value.source == ValueSource::kVariable) {
-      const DenseTensor& t = state.plan->variables[value.index]->value;
-      state.values.data[v] = t.data();
-      state.values.dims[v] = &t.dims();
+      const Variable& variable = *state.plan->variables[value.index];
+      state.values.set(static_cast<ValueId>(v), variable.value, variable.version);
     }
   }
   auto program = std::make_unique<Program>(graph_, plan, s, state.values, state.slots, options_.seed);

@@ -39,6 +39,10 @@ Program::Program(const NodeGraph& graph, const Plan& plan, std::uint32_t stage, 
     : plan_(plan), plan_stage_(plan.stages[stage]), stage_(stage) {
   own_index_.assign(plan.values.size(), kNoValue);
   arena_index_.assign(plan.values.size(), kNoValue);
+  written_.assign(plan.variables.size(), false);
+  for (const PlanStage& other : plan.stages)
+    for (const PlanStep& step : other.steps)
+      for (const std::uint32_t v : step.written) written_[v] = true;
   infer_dims(graph, values);
   make_kernels(graph, slots, seed, values);
   lay_out_memory();
@@ -55,7 +59,11 @@ const Dims& Program::dims_of(ValueId v, const RunValuesTable& values) const {
 }
 
 TensorSpec Program::spec_of(ValueId v, const RunValuesTable& values) const {
-  return {plan_.values[v].dtype, dims_of(v, values)};
+  TensorSpec spec{plan_.values[v].dtype, dims_of(v, values)};
+  const PlanValue& root = plan_.values[plan_.values[v].root];
+  const bool changes = root.source == ValueSource::kVariable && written_[root.index];
+  if (!changes) spec.version = values.versions[plan_.values[v].root];
+  return spec;
 }
 
 void Program::infer_dims(const NodeGraph& graph, const RunValuesTable& values) {

@@ -49,6 +49,19 @@ class SlotMask {
 struct RunValuesTable {
   std::vector<void*> data;
   std::vector<const Dims*> dims;
+  std::vector<const Version*> versions;  // of variables and constants, by root; else null
+
+  explicit RunValuesTable(std::size_t n = 0) : data(n), dims(n), versions(n) {}
+  void set_constant(ValueId v, const DenseTensor& tensor) {
+    static const Version never_changes{0};
+    set(v, tensor, never_changes);
+  }
+  // Elements that stay at their place, and whose changes `version` counts.
+  void set(ValueId v, const DenseTensor& tensor, const Version& version) {
+    data[v] = tensor.data();
+    dims[v] = &tensor.dims();
+    versions[v] = &version;
+  }
 };
 
 class Program {
@@ -132,6 +145,7 @@ class Program {
   MemoryLayout layout_;
   std::vector<std::pair<ValueId, Dims>> own_dims_;  // of what this stage describes
   std::vector<std::uint32_t> own_index_;            // by ValueId: into own_dims_, or kNoValue
+  std::vector<bool> written_;                       // by PlanVariable: by this plan
   std::byte* bound_arena_ = nullptr;
 };
 

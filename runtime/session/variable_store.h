@@ -16,6 +16,7 @@
 
 #include "belay/input.h"
 #include "runtime/graph/dense_tensor.h"
+#include "runtime/ops/kernel.h"
 #include "runtime/session/gate.h"
 
 namespace belay::runtime {
@@ -25,7 +26,7 @@ struct Variable {
   bool trainable = false;
   DenseTensor value;  // the elements change under the exclusive gate only
   std::atomic<bool> initialized{false};
-  std::atomic<std::uint64_t> version{0};  // counts commits that wrote it
+  Version version{0};  // counts commits that wrote it
 };
 
 // A copy of a store at one moment, in memory that the next snapshot uses again.
