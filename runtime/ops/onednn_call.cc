@@ -9,13 +9,7 @@ namespace belay::runtime {
 void OnednnCall::set(const dnnl::primitive& primitive, const Desc& scratch) {
   primitive_ = primitive;
   if (scratch.get_size() == 0) return;
-  // The filter gradient of oneDNN 2.6 for AVX2, with channels that fill no register, writes up to a register past the
-  // scratch memory that it asks for: there is room behind it.
-  constexpr std::size_t kRoom = 256;
-  const Desc with_room({static_cast<dnnl::memory::dim>(scratch.get_size() + kRoom)}, dnnl::memory::data_type::u8,
-                       dnnl::memory::format_tag::a);
-  room_ = dnnl::memory(with_room, place_.engine);
-  scratch_ = dnnl::memory(scratch, place_.engine, room_.get_data_handle());
+  scratch_ = dnnl::memory(scratch, place_.engine);
   add(DNNL_ARG_SCRATCHPAD, scratch_);
 }
 

@@ -48,7 +48,7 @@ class OnednnCall {
   Place& place_;
   const char* what_;
   dnnl::primitive primitive_;
-  dnnl::memory room_, scratch_;  // scratch_ lies in room_
+  dnnl::memory scratch_;
   std::vector<Argument> arguments_;
   std::vector<dnnl_exec_arg_t> list_;
 };
