@@ -1,6 +1,7 @@
 #include "runtime/ops/cancellation.h"
 
-#include <algorithm>
+#include <utility>
+#include <vector>
 
 namespace belay::runtime {
 
@@ -10,7 +11,7 @@ void CancellationSource::cancel(const Error& reason) {
     const std::lock_guard lock(mutex_);
     if (!reason_) reason_ = reason;
     cancelled_.store(true, std::memory_order_release);
-    waiters = waiters_;
+    for (const Waiter* w = waiters_; w != nullptr; w = w->next_) waiters.emplace_back(&w->waiting_, &w->changed_);
   }
   // Taking the waiter's mutex makes sure that it either sleeps already or has yet to look at the flag. Not under our
   // own mutex: a waiter takes ours inside its own.
@@ -33,15 +34,16 @@ void CancellationSource::throw_reason() const {
 }
 
 CancellationSource::Waiter::Waiter(CancellationSource& source, std::mutex& mutex, std::condition_variable& changed)
-    : source_(source), self_(&mutex, &changed) {
+    : source_(source), waiting_(mutex), changed_(changed) {
   const std::lock_guard lock(source_.mutex_);
-  source_.waiters_.push_back(self_);
+  next_ = std::exchange(source_.waiters_, this);
 }
 
 CancellationSource::Waiter::~Waiter() {
   const std::lock_guard lock(source_.mutex_);
-  const auto it = std::find(source_.waiters_.begin(), source_.waiters_.end(), self_);
-  if (it != source_.waiters_.end()) source_.waiters_.erase(it);
+  Waiter** at = &source_.waiters_;
+  while (*at != this) at = &(*at)->next_;
+  *at = next_;
 }
 
 void CancelToken::throw_late() { fail(Code::kDeadlineExceeded, "the run did not finish before its timeout"); }

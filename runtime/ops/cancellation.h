@@ -7,8 +7,6 @@
 #include <cstdint>
 #include <mutex>
 #include <optional>
-#include <utility>
-#include <vector>
 
 #include "belay/error.h"
 #include "runtime/platform/clock.h"
@@ -32,7 +30,7 @@ class CancellationSource {
 
  private:
   friend class CancelToken;
-  // While it lives, cancel() wakes this condition.
+  // While it lives, cancel() wakes this condition. Waiters are linked to each other: waiting allocates nothing.
   class Waiter {
    public:
     Waiter(CancellationSource& source, std::mutex& mutex, std::condition_variable& changed);
@@ -41,15 +39,18 @@ class CancellationSource {
     Waiter& operator=(const Waiter&) = delete;
 
    private:
+    friend class CancellationSource;
     CancellationSource& source_;
-    const std::pair<std::mutex*, std::condition_variable*> self_;
+    std::mutex& waiting_;
+    std::condition_variable& changed_;
+    Waiter* next_;
   };
   [[noreturn]] void throw_reason() const;
 
   std::atomic<bool> cancelled_{false};
   mutable std::mutex mutex_;
   std::optional<Error> reason_;
-  std::vector<std::pair<std::mutex*, std::condition_variable*>> waiters_;
+  Waiter* waiters_ = nullptr;
 };
 
 class CancelToken {
