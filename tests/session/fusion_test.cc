@@ -267,11 +267,15 @@ TEST_F(FusionTest, WhatIsNotANumberComesThroughAFusedNorm) {
 TEST_F(FusionTest, FusedAndUnfusedNormsAgree) {
   for (const Dims& dims : {Dims{1, 1}, Dims{0, 4}, Dims{7, 5}, Dims{64, 9, 9, 16}, Dims{300, 20, 3, 20}})
     for (const auto activation : {ops::relu, ops::sigmoid, ops::tanh})
-      for (const int kind : {0, 1, 2}) {
-        SCOPED_TRACE(dims_text(dims) + " " + std::to_string(kind));
+      for (const std::string kind : {"batch, used", "batch, trained", "batch, trained, NCHW", "layer"}) {
+        SCOPED_TRACE(dims_text(dims) + " " + kind);
+        const bool first = kind.ends_with("NCHW");
+        if (first && dims.size() != 4) continue;
         NodeGraph own(*ops);
         const Output x = ops::placeholder(own.handle(), DType::kFloat32, dims);
-        const Output norm = kind == 2 ? ops::layer_norm(x) : ops::batch_norm(x, kind == 1);
+        const Output norm = kind == "layer"
+                                ? ops::layer_norm(x)
+                                : ops::batch_norm(x, kind != "batch, used", {.data_format = first ? "NCHW" : "NHWC"});
         const Output y = activation(norm, {});
         std::vector<Port> inits = own.collection("variable_init");
         own.finalize();
