@@ -64,7 +64,21 @@ BoundedQueue::BoundedQueue(Options options) : options_(std::move(options)) {
   spares_.reserve(ring_.size() + 2);
 }
 
+void BoundedQueue::check_components(const QueueElement& element) const {
+  if (options_.dtypes.empty()) return;
+  if (element.components.size() != options_.dtypes.size())
+    fail(Code::kInvalidArgument, "queue '" + options_.name + "': an element must have " +
+                                     std::to_string(options_.dtypes.size()) + " components, got " +
+                                     std::to_string(element.components.size()));
+  for (std::size_t i = 0; i < options_.dtypes.size(); ++i)
+    if (element.components[i].dtype() != options_.dtypes[i])
+      fail(Code::kInvalidArgument, "queue '" + options_.name + "': component " + std::to_string(i) +
+                                       " of an element must be " + dtype_name(options_.dtypes[i]) + ", got " +
+                                       dtype_name(element.components[i].dtype()));
+}
+
 void BoundedQueue::enqueue(QueueElement element, const CancelToken& cancel) {
+  check_components(element);
   std::unique_lock lock(mutex_);
   if (closed_) fail(Code::kCancelled, options_.type + " '" + options_.name + "' is closed");
   cancel.wait(lock, not_full_, [&] { return size_ < options_.capacity || cancel_pending_; });

@@ -22,6 +22,7 @@ class BoundedQueue : public Queue {
     std::int64_t capacity = 1;
     bool pads = false;
     std::int64_t min_after_dequeue = 0;  // as many stay while the queue is open
+    std::vector<DType> dtypes = {};      // of the components that every element must have; empty: not checked
   };
   explicit BoundedQueue(Options options);
 
@@ -44,6 +45,7 @@ class BoundedQueue : public Queue {
   // How many may be taken now.
   std::int64_t available() const;
   QueueElement take_next();
+  void check_components(const QueueElement& element) const;
   [[noreturn]] void fail_empty(std::int64_t requested) const;
 
   const Options options_;

@@ -9,34 +9,41 @@
 namespace belay::runtime {
 namespace {
 
-std::vector<Shape> component_shapes(const Attrs& attrs) {
-  // Flattened: rank, dims, rank, dims, ...; rank -1: unknown.
-  const std::vector<std::int64_t> flat = attrs.integers("shapes");
+// The shapes of the components, one for each of `dtypes`. Flattened: rank, dims, rank, dims, ...; rank -1: unknown.
+std::vector<Shape> component_shapes(const InferContext& c) {
+  const std::size_t n = c.attrs().integers("dtypes").size();
+  if (n == 0) c.fail("attribute 'dtypes' must name at least one component");
+  const std::vector<std::int64_t> flat = c.attrs().integers("shapes");
   std::vector<Shape> shapes;
   for (std::size_t i = 0; i < flat.size();) {
     const std::int64_t rank = flat[i++];
+    if (rank < -1 || rank > static_cast<std::int64_t>(flat.size() - i))
+      c.fail("attribute 'shapes' must be the rank of each component, -1 or followed by as many dimensions, got " +
+             dims_text(flat));
     shapes.push_back(Shape(flat.data() + i, static_cast<std::int32_t>(rank)));
     if (rank > 0) i += static_cast<std::size_t>(rank);
   }
+  if (shapes.size() != n)
+    c.fail("attributes 'dtypes' and 'shapes' must have one entry per component, got " + std::to_string(n) + " and " +
+           std::to_string(shapes.size()));
   return shapes;
 }
 
 void infer_queue(InferContext& c) {
-  if (c.attrs().integer("capacity", -1) < 1) c.fail("attribute 'capacity' must be at least 1");
-  if (c.attrs().integers("dtypes").empty()) c.fail("attribute 'dtypes' must name at least one component");
-  if (component_shapes(c.attrs()).size() != c.attrs().integers("dtypes").size())
-    c.fail("attributes 'dtypes' and 'shapes' must have one entry per component");
+  const std::int64_t capacity = c.attrs().integer("capacity", -1);
+  if (capacity < 1) c.fail("attribute 'capacity' must be at least 1, got " + std::to_string(capacity));
+  component_shapes(c);
   const std::int64_t stay = c.attrs().integer("min_after_dequeue", 0);
-  if (stay < 0 || stay >= c.attrs().integer("capacity"))
-    c.fail("attribute 'min_after_dequeue' must be >= 0 and less than the capacity");
+  if (stay < 0 || stay >= capacity) c.fail("attribute 'min_after_dequeue' must be >= 0 and less than the capacity");
   c.output(DType::kInt64, Shape{});
 }
 
 void infer_enqueue(InferContext& c) {
   const std::vector<std::int64_t> dtypes = c.attrs().integers("dtypes");
+  const std::vector<Shape> shapes = component_shapes(c);
   if (c.n_inputs() != dtypes.size() + 1)
-    c.fail("the queue has " + std::to_string(dtypes.size()) + " components, got " + std::to_string(c.n_inputs() - 1));
-  const std::vector<Shape> shapes = component_shapes(c.attrs());
+    c.fail("expected the queue and its " + std::to_string(dtypes.size()) + " components, got " +
+           std::to_string(c.n_inputs()) + " inputs");
   const bool many = c.attrs().flag("many");
   for (std::size_t i = 0; i < dtypes.size(); ++i) {
     c.need_dtype(i + 1, static_cast<DType>(dtypes[i]));
@@ -52,13 +59,15 @@ void infer_enqueue(InferContext& c) {
 
 void infer_dequeue(InferContext& c) {
   const std::vector<std::int64_t> dtypes = c.attrs().integers("dtypes");
-  const std::vector<Shape> shapes = component_shapes(c.attrs());
-  const std::int64_t many = c.attrs().integer("n", 0);
+  const std::vector<Shape> shapes = component_shapes(c);
+  const bool many = c.attrs().has("n");
+  const std::int64_t n = c.attrs().integer("n", 1);
+  if (n < 1) c.fail("attribute 'n' must be at least 1, got " + std::to_string(n));
   for (std::size_t i = 0; i < dtypes.size(); ++i) {
     Shape shape = shapes[i];
-    if (many != 0 && shape.has_rank()) {
+    if (many && shape.has_rank()) {
       Dims dims = shape.dims();
-      dims.insert(dims.begin(), c.attrs().flag("at_most") ? -1 : many);
+      dims.insert(dims.begin(), c.attrs().flag("at_most") ? -1 : n);
       shape = Shape(std::move(dims));
     }
     c.output(static_cast<DType>(dtypes[i]), std::move(shape));
@@ -77,20 +86,24 @@ class EnqueueKernel final : public HostKernel {
       c.queue(0).enqueue(std::move(element), c.cancel());
       return;
     }
-    const std::int64_t n = element.components[0].dims()[0];
+    const std::int64_t n = rows(element.components[0]);
+    for (const DenseTensor& t : element.components)
+      if (rows(t) != n)
+        fail(Code::kInvalidArgument, "the components bring " + std::to_string(n) + " and " + std::to_string(rows(t)) +
+                                         " elements; they must be equal");
     for (std::int64_t i = 0; i < n; ++i) {
       QueueElement one;
-      for (const DenseTensor& t : element.components) {
-        if (t.dims()[0] != n)
-          fail(Code::kInvalidArgument, "the components bring " + std::to_string(n) + " and " +
-                                           std::to_string(t.dims()[0]) + " elements; they must be equal");
-        one.components.push_back(row(t, i));
-      }
+      for (const DenseTensor& t : element.components) one.components.push_back(row(t, i));
       c.queue(0).enqueue(std::move(one), c.cancel());
     }
   }
 
  private:
+  static std::int64_t rows(const DenseTensor& t) {
+    if (t.dims().empty())
+      fail(Code::kInvalidArgument, "a scalar component has no first dimension to take elements from");
+    return t.dims()[0];
+  }
   static DenseTensor row(const DenseTensor& t, std::int64_t i) {
     const belay_tensor whole = t.view();
     belay_tensor part = whole;
@@ -106,15 +119,21 @@ class EnqueueKernel final : public HostKernel {
 class DequeueKernel final : public HostKernel {
  public:
   explicit DequeueKernel(const KernelSpec& spec)
-      : n_(spec.attrs().integer("n", 0)), at_most_(spec.attrs().flag("at_most")) {}
+      : components_(spec.node.outputs.size()),
+        n_(spec.attrs().integer("n", 0)),
+        at_most_(spec.attrs().flag("at_most")) {}
   void run(HostContext& c) override {
     QueueElement element = n_ == 0 ? c.queue(0).dequeue(c.cancel()) : c.queue(0).dequeue_many(n_, at_most_, c.cancel());
+    if (element.components.size() != components_)
+      fail(Code::kInvalidArgument, "the queue's elements have " + std::to_string(element.components.size()) +
+                                       " components, expected " + std::to_string(components_));
     if (element.input != nullptr) c.took(element.input, element.position);
-    for (std::size_t i = 0; i < element.components.size(); ++i) c.output(i, std::move(element.components[i]));
+    for (std::size_t i = 0; i < components_; ++i) c.output(i, std::move(element.components[i]));
     c.queue(0).recycle(std::move(element));
   }
 
  private:
+  std::size_t components_;
   std::int64_t n_;
   bool at_most_;
 };
