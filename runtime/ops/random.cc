@@ -2,7 +2,9 @@
 // so that neither threads nor the order of steps matter.
 #include "belay/ops/random.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "belay/philox.h"
 #include "runtime/ops/hot.h"
@@ -79,6 +81,19 @@ void infer_random(InferContext& c) {
   c.output(dtype, std::move(shape));
 }
 
+void infer_uniform(InferContext& c) {
+  infer_random(c);
+  const double low = c.attrs().number("low", 0), high = c.attrs().number("high", 1);
+  if (!(low <= high))
+    c.fail("attribute 'low' must not be above 'high', got " + std::to_string(low) + " and " + std::to_string(high));
+}
+
+void infer_normal(InferContext& c) {
+  infer_random(c);
+  const double stddev = c.attrs().number("stddev", 1);
+  if (!(stddev >= 0)) c.fail("attribute 'stddev' must be at least 0, got " + std::to_string(stddev));
+}
+
 // Each element from four words: two 53-bit uniforms. The same numbers in both dtypes, up to rounding.
 template <class T>
 class RandomKernel final : public Kernel {
@@ -88,6 +103,10 @@ class RandomKernel final : public Kernel {
       : n_(spec.outputs[0].elements()), threads_(spec.threads), key_(stream_key(spec)), kind_(kind) {
     a_ = kind == Kind::kUniform ? spec.attrs().number("low", 0) : spec.attrs().number("mean", 0);
     b_ = kind == Kind::kUniform ? spec.attrs().number("high", 1) - a_ : spec.attrs().number("stddev", 1);
+    if (kind != Kind::kUniform) return;
+    const double high = spec.attrs().number("high", 1);
+    last_ = static_cast<T>(high);
+    if (last_ >= high && a_ < high) last_ = std::nextafter(last_, -std::numeric_limits<T>::infinity());
   }
   void run(void* const*, void* const* out, const StepContext& context) override {
     T* y = output<T>(out, 0);
@@ -95,8 +114,8 @@ class RandomKernel final : public Kernel {
                [&](std::int64_t begin, std::int64_t end, const std::uint32_t* w) {
                  for (std::int64_t i = begin; i < end; ++i, w += 4) {
                    const double u = uniform_double(w[0], w[1]);
-                   y[i] = static_cast<T>(
-                       a_ + b_ * (kind_ == Kind::kUniform ? u : normal(i, u, uniform_double(w[2], w[3]), context)));
+                   const double z = kind_ == Kind::kUniform ? u : normal(i, u, uniform_double(w[2], w[3]), context);
+                   y[i] = std::min(static_cast<T>(a_ + b_ * z), last_);
                  }
                });
   }
@@ -120,6 +139,7 @@ class RandomKernel final : public Kernel {
   std::uint64_t key_;
   Kind kind_;
   double a_, b_;
+  T last_ = std::numeric_limits<T>::infinity();  // uniform: the largest below the end, which rounding can reach
 };
 
 template <int kind>
@@ -129,16 +149,22 @@ std::unique_ptr<Kernel> make_random(const KernelSpec& spec) {
   return std::make_unique<RandomKernel<float>>(spec, static_cast<RandomKernel<float>::Kind>(kind));
 }
 
-void infer_dropout(InferContext& c) {
-  c.need_float(0);
+void need_rate(const InferContext& c) {
   const double rate = c.attrs().number("rate", -1);
   if (!(rate >= 0 && rate < 1)) c.fail("attribute 'rate' must be in [0, 1), got " + std::to_string(rate));
+}
+
+void infer_dropout(InferContext& c) {
+  c.need_float(0);
+  need_rate(c);
   c.output(c.dtype(0), c.shape(0));
   c.output(DType::kUInt8, c.shape(0));
 }
 
-// 32-bit words against a threshold: kept where the word is at least rate * 2^32.
-std::uint32_t threshold_of(double rate) { return static_cast<std::uint32_t>(std::llround(rate * 4294967296.0)); }
+// 32-bit words against a threshold: kept where the word is at least rate * 2^32. A rate just below 1 stays below 2^32.
+std::uint32_t threshold_of(double rate) {
+  return static_cast<std::uint32_t>(std::min(std::llround(rate * 4294967296.0), 4294967295ll));
+}
 
 template <class T>
 BELAY_HOT void drop(const T* x, const std::uint32_t* words, std::int64_t n, std::uint32_t threshold, T scale, T* y,
@@ -189,6 +215,7 @@ void grad_dropout(GradContext& c) {
 void infer_dropout_grad(InferContext& c) {
   c.need_float(0);
   c.need_dtype(1, DType::kUInt8);
+  need_rate(c);
   bool ok = true;
   Shape shape = Shape::merged(c.shape(0), c.shape(1), ok);
   if (!ok) c.fail(c.input_text(0) + " and " + c.input_text(1) + " must have the same shape");
@@ -239,21 +266,21 @@ void add_random_ops(OpRegistry& r) {
          .doc = "Uniform in [low, high): attributes `shape`, `dtype`, `low`, `high`.",
          .dtypes = "floats",
          .effect = Effect::kRandom,
-         .infer = infer_random,
+         .infer = infer_uniform,
          .stops_gradient = true,
          .kernel = make_random<0>});
   r.add({.name = "RandomNormal",
          .doc = "Normal: attributes `shape`, `dtype`, `mean`, `stddev`.",
          .dtypes = "floats",
          .effect = Effect::kRandom,
-         .infer = infer_random,
+         .infer = infer_normal,
          .stops_gradient = true,
          .kernel = make_random<1>});
   r.add({.name = "TruncatedNormal",
          .doc = "Normal within two standard deviations: attributes `shape`, `dtype`, `mean`, `stddev`.",
          .dtypes = "floats",
          .effect = Effect::kRandom,
-         .infer = infer_random,
+         .infer = infer_normal,
          .stops_gradient = true,
          .kernel = make_random<2>});
   r.add({.name = "Dropout",

@@ -158,6 +158,19 @@ TEST(Losses, OfDistancesHaveGradients) {
   check_gradients([](const Inputs& in) { return ops::hinge_loss(in[0], in[1]); }, {{{5}, -0.4, 0.4}, labels({5}, 2)});
 }
 
+TEST(Losses, OfPairsHaveGradientsAndFloat32) {
+  const auto pairs = [](const Dims& dims) -> Build {
+    return [=](const Inputs& in) {
+      return ops::mean_pairwise_squared_error(ops::reshape(in[0], dims), ops::reshape(in[1], dims));
+    };
+  };
+  for (const Dims& dims : std::vector<Dims>{{3, 2}, {2, 5}}) check_gradients(pairs(dims), {{dims}, {dims}});
+  for (const Dims& dims : std::vector<Dims>{{1, 2}, {17, 33}, {100, 257}}) {
+    SCOPED_TRACE(dims_text(dims));
+    check_float32(pairs(dims), {{dims}, {dims}});
+  }
+}
+
 TEST(Losses, AccuracyCountsRowsWhoseLargestLogitIsTheLabel) {
   const Tensor logits({4, 3}, {9.0f, 1.0f, 1.0f, 1.0f, 9.0f, 1.0f, 1.0f, 1.0f, 9.0f, 9.0f, 1.0f, 1.0f});
   const Build accuracy = [](const Inputs& in) { return ops::accuracy(in[0], in[1]); };

@@ -1,6 +1,7 @@
 // Means with their variances, and sums of exponentials. No axes: all; keep_dims leaves them as 1.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "belay/graph.h"
@@ -53,10 +54,14 @@ inline Output l2_normalize(const Output& x, const Axes& axes = {}, double epsilo
 
 // x scaled so that its norm is at most clip_norm.
 inline Output clip_by_norm(const Output& x, double clip_norm, std::string_view name = {}) {
+  if (!(clip_norm > 0))
+    fail(Code::kInvalidArgument, "clip_by_norm: clip_norm must be above 0, got " + std::to_string(clip_norm));
   const Graph g = x.graph();
   const auto scope = g.scope(name.empty() ? "clip_by_norm" : name);
   const Output limit = scalar(g, clip_norm, x.dtype());
-  return x * (limit / maximum(global_norm({x}), limit));
+  // Too small to count, it keeps the norm of zeros above 0: the norm's gradient divides by it.
+  const Output little = scalar(g, clip_norm * 1e-10, x.dtype());
+  return x * (limit / maximum(global_norm({x, little}), limit));
 }
 
 }  // namespace ops
