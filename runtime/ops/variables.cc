@@ -1,6 +1,7 @@
 // Variables: their node is their value as it is when read; writes happen in a run's commit.
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "belay/ops/variables.h"
 #include "runtime/ops/host_kernel.h"
@@ -85,6 +86,9 @@ std::unique_ptr<Kernel> make_assign_update(const KernelSpec& spec) {
 void infer_count_up_to(InferContext& c) {
   c.need_scalar(0);
   if (c.dtype(0) != DType::kInt32 && c.dtype(0) != DType::kInt64) c.fail(c.input_text(0) + " must be int32 or int64");
+  const std::int64_t limit = c.attrs().integer("limit");
+  if (c.dtype(0) == DType::kInt32 && limit > std::numeric_limits<std::int32_t>::max())
+    c.fail("attribute 'limit' must fit int32, got " + std::to_string(limit));
   c.output(c.dtype(0), Shape{});
 }
 

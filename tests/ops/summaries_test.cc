@@ -169,5 +169,67 @@ TEST_F(Summaries, BadInputIsNamed) {
             "INVALID_ARGUMENT: node 'TextSummary' (TextSummary): input 0 (float32 [2, 3]) must be string");
 }
 
+TEST_F(Summaries, AScalarOfAnyNumber) {
+  const std::vector<Output> all = {ops::scalar_summary("a", ops::constant(g, Tensor(2.5))),
+                                   ops::scalar_summary("b", ops::constant(g, Tensor(-3))),
+                                   ops::scalar_summary("c", ops::constant(g, Tensor(std::int64_t{7}))),
+                                   ops::scalar_summary("d", ops::constant(g, Tensor(std::uint8_t{255}))),
+                                   ops::scalar_summary("e", ops::constant(g, Tensor(true)))};
+  open();
+  const std::vector<float> expected{2.5f, -3, 7, 255, 1};
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const pb::Summary m = message(all[i]);
+    ASSERT_EQ(m.value_size(), 1);
+    EXPECT_EQ(m.value(0).tag(), std::string(1, static_cast<char>('a' + i)));
+    EXPECT_EQ(m.value(0).simple_value(), expected[i]);
+  }
+}
+
+TEST_F(Summaries, BadScalarsPixelsAndTagsAreNamed) {
+  const Output x = ops::placeholder(g, DType::kFloat32, Dims{2, 3}, "x");
+  const Output text = ops::constant(g, Tensor(std::string_view("x"))), one = ops::constant(g, Tensor(1.0f));
+  const std::string scalar = "INVALID_ARGUMENT: node 'ScalarSummary' (ScalarSummary): ";
+  EXPECT_EQ(error_of([&] { ops::scalar_summary("s", x); }), scalar + "input 0 (float32 [2, 3]) must be a scalar");
+  EXPECT_EQ(error_of([&] { ops::scalar_summary("s", text); }), scalar + "input 0 (string []) must be a number");
+  EXPECT_EQ(error_of([&] { ops::scalar_summary("", one); }), scalar + "attribute 'tag' is missing");
+  const std::string image = "INVALID_ARGUMENT: node 'ImageSummary' (ImageSummary): ";
+  const auto images = [&](const Dims& dims) {
+    return error_of([&] { ops::image_summary("i", ops::placeholder(g, DType::kUInt8, dims)); });
+  };
+  EXPECT_EQ(images({1, 0, 2, 3}), image + "input 0 (uint8 [1, 0, 2, 3]) has images without pixels");
+  EXPECT_EQ(images({1, 2, 0, 3}), image + "input 0 (uint8 [1, 2, 0, 3]) has images without pixels");
+  EXPECT_EQ(images({1, 2, 2, 0}), image +
+                                      "input 0 (uint8 [1, 2, 2, 0]) must be [images, height, width, channels] with 1 "
+                                      "(grey) to 4 (RGBA) channels");
+  EXPECT_EQ(images({0, -1, -1, -1}), "no error");
+  EXPECT_EQ(error_of([&] {
+              ops::image_summary("", ops::placeholder(g, DType::kUInt8, Dims{1, 2, 2, 3}));
+            }),
+            image + "attribute 'tag' is missing");
+  EXPECT_EQ(error_of([&] { ops::text_summary("", text); }),
+            "INVALID_ARGUMENT: node 'TextSummary' (TextSummary): attribute 'tag' is missing");
+  EXPECT_EQ(error_of([&] { ops::histogram_summary("h", text); }),
+            "INVALID_ARGUMENT: node 'HistogramSummary' (HistogramSummary): input 0 (string []) must be a number");
+  EXPECT_EQ(error_of([&] { ops::merge_summary(g, {}); }),
+            "INVALID_ARGUMENT: node 'MergeSummary' (MergeSummary): there is nothing to merge");
+  EXPECT_EQ(error_of([&] {
+              ops::merge_summary(g, {text, one});
+            }),
+            "INVALID_ARGUMENT: node 'MergeSummary' (MergeSummary): input 1 (float32 []) must be string");
+}
+
+TEST_F(Summaries, ImagesOfAnUnknownShapeAreCheckedWhenItRuns) {
+  const Output x = ops::placeholder_of_any_rank(g, DType::kUInt8, "x");
+  const Output s = ops::image_summary("i", x);
+  open();
+  const std::string image = "INVALID_ARGUMENT: node 'ImageSummary' (ImageSummary): ";
+  const auto error = [&](const Dims& dims) {
+    return error_of([&] { session().handle().run({s}, {{x, Tensor(DType::kUInt8, dims)}}); });
+  };
+  EXPECT_EQ(error({1, 2, 2, 1}), "no error");
+  EXPECT_EQ(error({2}), image + "input 0 (uint8 [2]) must have 4 dimensions");
+  EXPECT_EQ(error({1, 0, 2, 1}), image + "input 0 (uint8 [1, 0, 2, 1]) has images without pixels");
+}
+
 }  // namespace
 }  // namespace belay::runtime

@@ -94,5 +94,33 @@ TEST_F(TablesTest, TypesAndShapesAreCheckedWhileTheGraphIsBuilt) {
             "INVALID_ARGUMENT: node 'l' (TableLookup): input 2 (int64 [1]) must be a scalar");
 }
 
+TEST_F(TablesTest, AValuePerKeyIsNeeded) {
+  const std::string node = "INVALID_ARGUMENT: node 'TableInitialize' (TableInitialize): ";
+  EXPECT_EQ(error_of([&] {
+              ops::hash_table(g, words({"cat", "dog"}), numbers({3}));
+            }),
+            node + "a value per key is needed, got input 1 (string [2]) and input 2 (int64 [1])");
+  EXPECT_EQ(error_of([&] { ops::hash_table(g, number(1), numbers({3})); }),
+            node + "input 1 (int64 []) must have 1 dimensions");
+  EXPECT_EQ(error_of([&] { ops::hash_table(g, numbers({3}), number(1)); }),
+            node + "input 2 (int64 []) must have 1 dimensions");
+  EXPECT_EQ(error_of([&] { g.node("HashTable", "t").attr("key_dtype", DType::kInt64).output(); }),
+            "INVALID_ARGUMENT: node 't' (HashTable): attribute 'value_dtype' is missing");
+  const Output keys = ops::placeholder_of_any_rank(g, DType::kInt64, "keys");
+  const Output values = ops::placeholder_of_any_rank(g, DType::kInt64, "values");
+  const ops::TableRef table = ops::hash_table(g, keys, values, "t");
+  const Output init = g.collection(collections::kTableInitializers).back();
+  const Output size = ops::table_size(table);
+  open();
+  const auto error = [&](const Tensor& k, const Tensor& v) {
+    return error_of([&] { session().handle().run({init}, {{keys, k}, {values, v}}); });
+  };
+  const Tensor two({2}, std::vector<std::int64_t>{1, 2}), three({3}, std::vector<std::int64_t>{1, 2, 3});
+  EXPECT_EQ(error(two, three), node + "table 't' is given 2 keys and 3 values; they must be equal");
+  EXPECT_EQ(value<std::int64_t>(size), 0);
+  EXPECT_EQ(error(two, two), "no error");
+  EXPECT_EQ(value<std::int64_t>(size), 2);
+}
+
 }  // namespace
 }  // namespace belay::runtime::testing

@@ -236,6 +236,26 @@ TEST_F(ControlFlow, LoopsThatChangeTheirValuesAreRefused) {
       "bool scalar");
 }
 
+TEST_F(ControlFlow, TextsAreRefused) {
+  const Output p = ops::constant(g, true), text = ops::constant(g, Tensor(std::string_view("x")));
+  EXPECT_EQ(error_of([&] {
+              ops::cond_list(
+                  p,
+                  [&] {
+                    return std::vector<Output>{p, text};
+                  },
+                  [&] {
+                    return std::vector<Output>{p, text};
+                  });
+            }),
+            "INVALID_ARGUMENT: node 'cond' (Cond): output 1 is a string tensor; branches give numbers");
+  EXPECT_EQ(error_of([&] {
+              ops::while_loop([&](const std::vector<Output>& v) { return v[0]; },
+                              [&](const std::vector<Output>& v) { return v; }, {p, text});
+            }),
+            "INVALID_ARGUMENT: node 'while' (While): value 1 is a string tensor; loops take numbers");
+}
+
 TEST_F(ControlFlow, NoGradientPasses) {
   const Output v = ops::variable(g, "v", ops::constant(g, Tensor({1}, {1.0f})));
   const Output y = ops::cond(

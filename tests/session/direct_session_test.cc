@@ -1,5 +1,6 @@
 #include "runtime/session/direct_session.h"
 
+#include "belay/ops/tables.h"
 #include "tests/session/session_fixture.h"
 
 namespace belay::runtime::testing {
@@ -135,6 +136,140 @@ TEST_F(SessionTest, RandomNumbersDependOnSeedNameAndStepOnly) {
   EXPECT_NE(values<float>(y), first);
   run(next);
   EXPECT_NE(values<float>(x), first);
+}
+
+TEST_F(SessionTest, AsksWhetherAVariableHasAValue) {
+  const Output v = ops::variable(g, "v", Tensor({2}, {1.0f, 2.0f}));
+  const Output write = ops::assign_add(v, ops::constant(g, Tensor({2}, {1.0f, 1.0f})));
+  const Output asked = ops::is_variable_initialized(v), of_a_write = ops::is_variable_initialized(write);
+  EXPECT_EQ(asked.dtype(), DType::kBool);
+  EXPECT_EQ(asked.rank(), 0);
+  open();
+  EXPECT_FALSE(value<bool>(asked));
+  initialize();
+  EXPECT_TRUE(value<bool>(asked));
+  EXPECT_TRUE(value<bool>(of_a_write)) << "a write stands for its variable";
+}
+
+TEST_F(SessionTest, WhatIsNoVariableOrTableIsNamed) {
+  const Output c = ops::constant(g, Tensor(1.0f), "c"), word = ops::constant(g, Tensor(std::int64_t{1}));
+  const Output asked = ops::is_variable_initialized(c), set = ops::assign(c, c);
+  const Output report = ops::report_uninitialized_variables(g, {c});
+  const Output found = ops::lookup({c, DType::kInt64, DType::kInt64}, word, word, "find");
+  open();
+  EXPECT_EQ(error_of([&] { run(asked); }),
+            "INVALID_ARGUMENT: node 'IsVariableInitialized' (IsVariableInitialized): 'c:0' is not a variable");
+  EXPECT_EQ(error_of([&] { run(report); }),
+            "INVALID_ARGUMENT: node 'ReportUninitializedVariables' (ReportUninitializedVariables): 'c:0' is not a "
+            "variable");
+  EXPECT_EQ(error_of([&] { run(set); }), "INVALID_ARGUMENT: 'c:0' is not a variable");
+  EXPECT_EQ(error_of([&] { run(found); }), "INVALID_ARGUMENT: node 'find' (TableLookup): 'c' is not a table");
+}
+
+TEST_F(SessionTest, CountsInInt32Too) {
+  const Output n = ops::variable(g, "n", Tensor(std::int32_t{-1}));
+  const Output count = ops::count_up_to(n, 1);
+  EXPECT_EQ(count.dtype(), DType::kInt32);
+  open();
+  initialize();
+  EXPECT_EQ(value<std::int32_t>(count), 0);
+  EXPECT_EQ(value<std::int32_t>(count), 1);
+  EXPECT_EQ(error_of([&] { run(count); }), "OUT_OF_RANGE: node 'CountUpTo' (CountUpTo): Reached limit of 1");
+  EXPECT_EQ(value<std::int32_t>(n), 1);
+}
+
+template <class T>
+class UpdatesOfDtype : public SessionTest {};
+using UpdateTypes = ::testing::Types<float, double, std::int32_t, std::int64_t, std::uint8_t>;
+TYPED_TEST_SUITE(UpdatesOfDtype, UpdateTypes);
+
+TYPED_TEST(UpdatesOfDtype, AddAndSubtract) {
+  constexpr std::size_t kSize = 70'001;  // more than one thread's share
+  std::vector<TypeParam> start(kSize), step(kSize), sum(kSize), rest(kSize);
+  for (std::size_t i = 0; i < kSize; ++i) {
+    start[i] = static_cast<TypeParam>(100 + i % 50);
+    step[i] = static_cast<TypeParam>(1 + i % 17);
+    sum[i] = static_cast<TypeParam>(start[i] + step[i]);
+    rest[i] = static_cast<TypeParam>(start[i] - step[i]);
+  }
+  const Dims dims{static_cast<std::int64_t>(kSize)};
+  const Output v = ops::variable(this->g, "v", Tensor(dims, start));
+  const Output by = ops::constant(this->g, Tensor(dims, step));
+  const Output add = ops::assign_add(v, by), subtract = ops::assign_sub(v, by);
+  for (const int threads : {1, 2}) {
+    SCOPED_TRACE(threads);
+    SessionOptions options;
+    options.threads = threads;
+    this->open(options);
+    this->initialize();
+    FetchSet added(std::vector<FetchRef>{add}), subtracted(std::vector<FetchRef>{subtract});
+    const auto run = [&](FetchSet& fetches) {
+      RunRequest request;
+      request.fetches = &fetches;
+      request.full_team = true;
+      const Run result = this->session().run(request);
+      const TensorView t(result.result(fetches, 0));
+      const auto* data = t.data<const TypeParam>();
+      return std::vector<TypeParam>(data, data + t.size());
+    };
+    EXPECT_EQ(run(added), sum);
+    EXPECT_EQ(run(subtracted), start);
+    EXPECT_EQ(run(subtracted), rest);
+  }
+}
+
+TEST_F(SessionTest, BadVariablesAndWritesAreNamed) {
+  const auto made = [&](DType dtype, const Dims& dims) {
+    return error_of([&] { g.node("Variable", "bad").attr("dtype", dtype).attr("shape", dims).output(); });
+  };
+  EXPECT_EQ(made(DType::kString, {2}),
+            "INVALID_ARGUMENT: node 'bad' (Variable): a variable is a number or truth value");
+  EXPECT_EQ(made(DType::kInvalid, {2}),
+            "INVALID_ARGUMENT: node 'bad' (Variable): a variable is a number or truth value");
+  EXPECT_EQ(made(DType::kFloat32, {2, -1}),
+            "INVALID_ARGUMENT: node 'bad' (Variable): a variable's shape must be known, got [2, ?]");
+  EXPECT_EQ(error_of([&] { ops::variable(g, "bad", ops::placeholder_of_any_rank(g, DType::kFloat32)); }),
+            "INVALID_ARGUMENT: variable 'bad': the initial value's shape must be known");
+  const Output v = ops::variable(g, "v", Tensor({2}, {1.0f, 2.0f}));
+  const Output three = ops::constant(g, Tensor({3}, {1.0f, 2.0f, 3.0f}));
+  const Output whole = ops::constant(g, Tensor({2}, {1, 2})), flag = ops::variable(g, "flag", Tensor(true));
+  EXPECT_EQ(error_of([&] { ops::assign(v, three); }),
+            "INVALID_ARGUMENT: node 'Assign' (Assign): the variable has shape [2], the value [3]");
+  EXPECT_EQ(error_of([&] { ops::assign_add(v, three); }),
+            "INVALID_ARGUMENT: node 'AssignAdd' (AssignAdd): the variable has shape [2], the value [3]");
+  EXPECT_EQ(error_of([&] { ops::assign_sub(v, whole); }),
+            "INVALID_ARGUMENT: node 'AssignSub' (AssignSub): input 0 (float32 [2]) and input 1 (int32 [2]) must have "
+            "the same dtype");
+  EXPECT_EQ(error_of([&] { ops::assign_add(flag, flag); }),
+            "INVALID_ARGUMENT: node 'AssignAdd' (AssignAdd): input 0 (bool []) must be a number");
+  EXPECT_EQ(error_of([&] { ops::count_up_to(v, 3); }),
+            "INVALID_ARGUMENT: node 'CountUpTo' (CountUpTo): input 0 (float32 [2]) must be a scalar");
+  const Output n = ops::variable(g, "n", Tensor(std::int32_t{0}));
+  EXPECT_EQ(error_of([&] { ops::count_up_to(n, std::int64_t{1} << 31); }),
+            "INVALID_ARGUMENT: node 'CountUpTo' (CountUpTo): attribute 'limit' must fit int32, got 2147483648");
+  EXPECT_EQ(error_of([&] { ops::count_up_to(n, (std::int64_t{1} << 31) - 1); }), "no error");
+  EXPECT_EQ(error_of([&] { ops::count_up_to(ops::variable(g, "f", Tensor(1.0f)), 3); }),
+            "INVALID_ARGUMENT: node 'CountUpTo' (CountUpTo): input 0 (float32 []) must be int32 or int64");
+}
+
+TEST_F(SessionTest, AValueOfAnotherShapeIsFoundWhenItRuns) {
+  const Output v = ops::variable(g, "v", Tensor({2}, {1.0f, 2.0f}));
+  const Output x = ops::placeholder_of_any_rank(g, DType::kFloat32, "x");
+  const std::vector<std::pair<Output, std::string>> writes = {
+      {ops::assign(v, x), "Assign"}, {ops::assign_add(v, x), "AssignAdd"}, {ops::assign_sub(v, x), "AssignSub"}};
+  open();
+  initialize();
+  for (const auto& [write, name] : writes)
+    for (const Dims& dims : std::vector<Dims>{{}, {3}, {1, 2}}) {
+      SCOPED_TRACE(name + dims_text(dims));
+      const Tensor value(dims, std::vector<float>(static_cast<std::size_t>(count_of(dims)), 1.0f));
+      EXPECT_EQ(error_of([&] {
+                  session().handle().run({write}, {{x, value}});
+                }),
+                "INVALID_ARGUMENT: node '" + name + "' (" + name + "): the variable has shape [2], the value " +
+                    dims_text(dims));
+    }
+  EXPECT_EQ(values<float>(v), (std::vector<float>{1, 2}));
 }
 
 }  // namespace
