@@ -78,12 +78,13 @@ void need_mask(const InferContext& c, std::size_t i, const AttentionShapes& s) {
 
 void infer_attention(InferContext& c) {
   const std::size_t n = operands(c.attrs());
-  if (c.n_inputs() != n && c.n_inputs() != n + 1)
-    c.fail("there must be " + std::to_string(n) + " inputs, or " + std::to_string(n + 1) + " with a mask, got " +
-           std::to_string(c.n_inputs()));
+  const bool masked = c.attrs().flag("masked");
+  if (c.n_inputs() != n + (masked ? 1 : 0))
+    c.fail("there must be " + std::to_string(n) + " inputs, or " + std::to_string(n + 1) + " with 'masked', got " +
+           std::to_string(c.n_inputs()) + (masked ? " with it" : " without it"));
   const std::int64_t heads = c.attrs().integer("heads", 1);
   const AttentionShapes s = attention_shapes(c, heads);
-  if (c.n_inputs() > n) need_mask(c, n, s);
+  if (masked) need_mask(c, n, s);
   c.output(c.dtype(0), Shape{s.batch, s.queries, s.value_width});
   c.output(c.dtype(0), Shape{s.batch, heads, s.queries});
 }
@@ -298,11 +299,17 @@ void infer_attention_grad(InferContext& c) {
   const std::size_t n = operands(c.attrs()), kept = n + (c.attrs().flag("masked") ? 1 : 0);
   if (c.n_inputs() != kept + 3)
     c.fail("there must be " + std::to_string(kept + 3) + " inputs, got " + std::to_string(c.n_inputs()));
-  const AttentionShapes s = attention_shapes(c, c.attrs().integer("heads", 1));
+  const std::int64_t heads = c.attrs().integer("heads", 1);
+  const AttentionShapes s = attention_shapes(c, heads);
   if (kept > n) need_mask(c, n, s);
-  bool ok = true;
-  Shape::merged(c.shape(kept + 2), Shape{s.batch, s.queries, s.value_width}, ok);
-  if (!ok) c.fail(c.input_text(kept + 2) + " must have the shape of the attention's result");
+  const auto need = [&](std::size_t i, const char* what, const Dims& dims) {
+    c.need_same_dtype(0, i);
+    if (!Shape::compatible(c.shape(i), Shape(dims)))
+      c.fail(std::string(what) + ", " + c.input_text(i) + ", must have the shape " + dims_text(dims));
+  };
+  need(kept, "the result", {s.batch, s.queries, s.value_width});
+  need(kept + 1, "the logarithms of the sums", {s.batch, heads, s.queries});
+  need(kept + 2, "what arrives", {s.batch, s.queries, s.value_width});
   for (std::size_t i = 0; i < n; ++i) c.output(c.dtype(i), c.shape(i));
 }
 

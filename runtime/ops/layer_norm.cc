@@ -19,6 +19,10 @@ struct NormRows {
 
 // ---- forward
 
+void need_dimension(const InferContext& c, std::size_t i) {
+  if (c.shape(i).rank() == 0) c.fail(c.input_text(i) + " must have at least one dimension");
+}
+
 void need_vector(const InferContext& c, std::size_t i, const Shape& x) {
   c.need_same_dtype(0, i);
   c.need_rank(i, 1);
@@ -27,16 +31,19 @@ void need_vector(const InferContext& c, std::size_t i, const Shape& x) {
   if (!ok) c.fail(c.input_text(i) + " must have one element for each of the last dimension of " + c.input_text(0));
 }
 
+Shape shape_of_rows(const Shape& x) {
+  return x.has_rank() ? Shape(Dims(x.dims().begin(), x.dims().end() - 1)) : Shape::unknown();
+}
+
 void infer_layer_norm(InferContext& c) {
   c.need_float(0);
   const Shape& x = c.shape(0);
-  if (x.has_rank() && x.rank() == 0) c.fail(c.input_text(0) + " must have at least one dimension");
+  need_dimension(c, 0);
   need_vector(c, 1, x);
   need_vector(c, 2, x);
   c.output(c.dtype(0), x);
-  const Shape rows = x.has_rank() ? Shape(Dims(x.dims().begin(), x.dims().end() - 1)) : Shape::unknown();
-  c.output(c.dtype(0), rows);
-  c.output(c.dtype(0), rows);
+  c.output(c.dtype(0), shape_of_rows(x));
+  c.output(c.dtype(0), shape_of_rows(x));
 }
 
 template <class T>
@@ -129,10 +136,15 @@ void grad_layer_norm(GradContext& c) {
 void infer_layer_norm_grad(InferContext& c) {
   c.need_float(0);
   for (std::size_t i = 1; i < 5; ++i) c.need_same_dtype(0, i);
+  need_dimension(c, 0);
+  need_dimension(c, 1);
   bool ok = true;
   const Shape x = Shape::merged(c.shape(0), c.shape(1), ok);
   if (!ok) c.fail(c.input_text(0) + " and " + c.input_text(1) + " must have the same shape");
   need_vector(c, 2, x);
+  for (const std::size_t i : {3, 4})
+    if (!Shape::compatible(c.shape(i), shape_of_rows(x)))
+      c.fail(c.input_text(i) + " must have the shape of " + c.input_text(1) + " without its last dimension");
   c.output(c.dtype(0), x);
   c.output(c.dtype(0), c.shape(2));
   c.output(c.dtype(0), c.shape(2));

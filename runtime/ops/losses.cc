@@ -29,9 +29,9 @@ Shape merged_shape(InferContext& c) {
   if (!ok) c.fail(c.input_text(0) + " and " + c.input_text(1) + " must have the same shape");
   return shape;
 }
-void need_classes(InferContext& c) {
-  c.need_float(0);
-  if (c.shape(0).has_rank() && c.shape(0).rank() < 1) c.fail(c.input_text(0) + " must have at least one dimension");
+void need_classes(InferContext& c, std::size_t i) {
+  c.need_float(i);
+  if (c.shape(i).rank() == 0) c.fail(c.input_text(i) + " must have at least one dimension");
 }
 Shape without_last(const Shape& shape) {
   if (!shape.has_rank()) return Shape::unknown();
@@ -49,7 +49,7 @@ void set_logits_gradient(GradContext& c) {
 // ---- labels are classes
 
 void infer_sparse(InferContext& c) {
-  need_classes(c);
+  need_classes(c, 0);
   if (c.dtype(1) != DType::kInt32 && c.dtype(1) != DType::kInt64) c.fail(c.input_text(1) + " must be int32 or int64");
   bool ok = true;
   Shape rows = Shape::merged(without_last(c.shape(0)), c.shape(1), ok);
@@ -122,8 +122,9 @@ std::unique_ptr<Kernel> make_sparse(const KernelSpec& spec) {
 // ---- labels are probabilities
 
 void infer_dense(InferContext& c) {
-  need_classes(c);
+  need_classes(c, 0);
   c.need_same_dtype(0, 1);
+  need_classes(c, 1);
   const Shape shape = merged_shape(c);
   c.output(c.dtype(0), without_last(shape));
   c.output(c.dtype(0), shape);

@@ -86,11 +86,16 @@ std::array<std::int64_t, 2> window_of(const Attrs& attrs) {
     fail(Code::kInvalidArgument,
          "attribute ksize " + dims_text(k) + " must have four numbers, one for each dimension of " +
              (layout.channels_last ? "NHWC" : "NCHW") + ": at least 1 for height and width, 1 for batch and channels");
+  if (k[layout.height()] > kMostOfWindow / k[layout.width()])  // where the largest stands is an int32
+    fail(Code::kInvalidArgument, "the window of attribute ksize " + dims_text(k) + " has more than " +
+                                     std::to_string(kMostOfWindow) + " elements");
   return {k[layout.height()], k[layout.width()]};
 }
 
 // A window that lay in the padding alone would have no elements.
 void check_padding(const WindowAxis& a, const char* what) {
+  if (a.input == 0 && a.output > 0)
+    fail(Code::kInvalidArgument, std::string("images of ") + what + " 0 leave windows that lie in the padding alone");
   if (a.before >= a.size || a.after >= a.size)
     fail(Code::kInvalidArgument, std::string("the padding of ") + what + ", " + std::to_string(a.before) + " and " +
                                      std::to_string(a.after) + ", must be less than the window's " +

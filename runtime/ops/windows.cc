@@ -8,10 +8,18 @@
 namespace belay::runtime {
 namespace {
 
+void check_numbers(const char* name, const std::vector<std::int64_t>& list) {
+  for (const std::int64_t n : list)
+    if (n > kMostOfWindow)
+      fail(Code::kInvalidArgument, std::string("attribute ") + name + " " + dims_text(list) + " has a number above " +
+                                       std::to_string(kMostOfWindow));
+}
+
 // A list with one entry for each dimension: those of height and width.
 std::array<std::int64_t, 2> steps_of(const Attrs& attrs, const char* name, ImageLayout layout) {
   if (!attrs.has(name)) return {1, 1};
   const std::vector<std::int64_t> list = attrs.integers(name);
+  check_numbers(name, list);
   const bool valid = list.size() == 4 && list[0] == 1 && list[layout.channels()] == 1 && list[layout.height()] >= 1 &&
                      list[layout.width()] >= 1;
   if (!valid)
@@ -24,6 +32,7 @@ std::array<std::int64_t, 2> steps_of(const Attrs& attrs, const char* name, Image
 
 void pad_as_stated(const Attrs& attrs, ImageLayout layout, Windows& w) {
   const std::vector<std::int64_t> list = attrs.integers("explicit_paddings");
+  check_numbers("explicit_paddings", list);
   bool valid = list.size() == 8 && std::all_of(list.begin(), list.end(), [](std::int64_t p) { return p >= 0; });
   for (const std::size_t i : {std::size_t{0}, layout.channels()})
     valid = valid && list[2 * i] == 0 && list[2 * i + 1] == 0;

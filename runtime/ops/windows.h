@@ -60,6 +60,10 @@ struct Windows {
   WindowAxis width;
 };
 
+// Strides, dilations and paddings are at most this, and so are the elements of a window that pools: what is computed of
+// them does not overflow.
+inline constexpr std::int64_t kMostOfWindow = 0x7fffffff;
+
 // INVALID_ARGUMENT: a data_format that there is not.
 ImageLayout image_layout(const Attrs& attrs);
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "belay/ops/activations.h"
@@ -98,6 +99,83 @@ TEST(Attention, Float32AgreesWithFloat64) {
       }
 }
 
+constexpr double kHidden = -std::numeric_limits<double>::infinity();
+
+// One head, by its formula: q [queries, width], k [keys, width], v [keys, value_width].
+std::vector<double> attention_by_hand(const AttentionSizes& s, const std::vector<double>& q,
+                                      const std::vector<double>& k, const std::vector<double>& v,
+                                      const std::vector<double>& mask, double scale) {
+  const auto at = [](const std::vector<double>& m, std::int64_t row, std::int64_t column, std::int64_t columns) {
+    return m[static_cast<std::size_t>(row * columns + column)];
+  };
+  std::vector<double> y;
+  for (std::int64_t i = 0; i < s.queries; ++i) {
+    std::vector<double> weights;
+    double sum = 0;
+    for (std::int64_t j = 0; j < s.keys; ++j) {
+      double score = 0;
+      for (std::int64_t l = 0; l < s.width; ++l) score += at(q, i, l, s.width) * at(k, j, l, s.width);
+      weights.push_back(std::exp(score * scale + (mask.empty() ? 0 : at(mask, i, j, s.keys))));
+      sum += weights.back();
+    }
+    for (std::int64_t l = 0; l < s.value_width; ++l) {
+      double total = 0;
+      for (std::int64_t j = 0; j < s.keys; ++j)
+        total += weights[static_cast<std::size_t>(j)] / sum * at(v, j, l, s.value_width);
+      y.push_back(total);
+    }
+  }
+  return y;
+}
+// mask: of a constant; empty: none.
+Build scaled_attention(double scale, const std::vector<double>& mask, const AttentionSizes& s) {
+  return [=](const Inputs& in) {
+    ops::AttentionOptions options;
+    options.scale = scale;
+    if (!mask.empty())
+      options.mask = ops::cast(ops::constant(in[0].graph(), Tensor({s.queries, s.keys}, mask)), in[0].dtype());
+    return ops::attention(in[0], in[1], in[2], options);
+  };
+}
+
+TEST(Attention, AScaleAndAMaskOfMinusInfinityAreAsByHand) {
+  const AttentionSizes s{1, 3, 4, 1, 5, 2};
+  const std::vector<double> some_hidden = {0,       kHidden, 0.5,     0,     //
+                                           kHidden, kHidden, kHidden, -1.5,  //
+                                           0,       0,       0,       kHidden};
+  const std::vector<Operand> in = operands(s, Mask::kNone);
+  const std::vector<std::vector<double>> values = elements_of(in);
+  for (const double scale : {0.0, 0.7, -1.3})
+    for (const std::vector<double>& mask : {std::vector<double>(), some_hidden}) {
+      SCOPED_TRACE(std::to_string(scale) + (mask.empty() ? "" : " masked"));
+      const Build build = scaled_attention(scale, mask, s);
+      const std::vector<double> wanted =
+          attention_by_hand(s, values[0], values[1], values[2], mask, scale == 0 ? 1 / std::sqrt(5.0) : scale);
+      const Evaluated got = Evaluator(build, in, {}).run(values);
+      ASSERT_EQ(got.value.size(), wanted.size());
+      for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(got.value[i], wanted[i], 1e-12) << i;
+      check_gradients(build, in, 1e-5);
+      check_float32(build, in, 1e-5);
+    }
+}
+
+TEST(Attention, OfNoKeysIsZero) {
+  const AttentionSizes s{2, 3, 0, 2, 2, 2};
+  const std::vector<Operand> in = operands(s, Mask::kNone);
+  EXPECT_EQ(Evaluator(attention(2, false), in, {}).run(elements_of(in)).value, std::vector<double>(2 * 3 * 4, 0));
+  check_float32(attention(2, false), in, 0);
+}
+
+TEST(Attention, AQueryFromWhichAllIsHiddenGivesNanAndNoOtherDoes) {
+  const AttentionSizes s{1, 2, 3, 1, 2, 2};
+  const std::vector<Operand> in = operands(s, Mask::kNone);
+  const Build build = scaled_attention(0, {0, kHidden, 0, kHidden, kHidden, kHidden}, s);
+  for (const DType dtype : {DType::kFloat64, DType::kFloat32}) {
+    const Evaluated y = Evaluator(build, in, {.dtype = dtype}).run(elements_of(in));
+    for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(std::isnan(y.value[i]), i >= 2) << i;
+  }
+}
+
 TEST(Attention, PackedIsTheSame) {
   const std::vector<Operand> in = {{{2, 5, 24}}};
   const std::vector<std::vector<double>> values = elements_of(in);
@@ -178,6 +256,61 @@ TEST(Attention, BadInputIsNamed) {
       build_error([](const Inputs& in) { return ops::self_attention(in[0]); }, {{DType::kFloat32, {2, 3, 4}}}),
       "INVALID_ARGUMENT: node 'Attention' (Attention): input 0 (float32 [2, 3, 4]) must hold query, key and value "
       "along its last dimension, which 3 does not divide");
+}
+
+// A node made by hand.
+std::string attention_error(const char* op, const std::vector<Dims>& dims, bool masked, std::int64_t heads = 2,
+                            DType last = DType::kFloat32) {
+  std::vector<Spec> specs;
+  for (const Dims& d : dims) specs.push_back({DType::kFloat32, d});
+  specs.back().dtype = last;
+  return build_error(
+      [&](const Inputs& in) {
+        return in[0].graph().node(op, "a").in(in).attr("masked", masked).attr("heads", heads).output();
+      },
+      specs);
+}
+
+TEST(Attention, InputsThatDoNotFitItsAttributesAreNamed) {
+  const std::string node = "INVALID_ARGUMENT: node 'a' (Attention): ";
+  const Dims x{2, 3, 4};
+  EXPECT_EQ(attention_error("Attention", {x, x}, false),
+            node + "there must be 3 inputs, or 4 with 'masked', got 2 without it");
+  EXPECT_EQ(attention_error("Attention", {x, x, x}, true),
+            node + "there must be 3 inputs, or 4 with 'masked', got 3 with it");
+  EXPECT_EQ(attention_error("Attention", {x, x, x, {3, 3}}, false),
+            node + "there must be 3 inputs, or 4 with 'masked', got 4 without it");
+  EXPECT_EQ(attention_error("Attention", {x, x, x}, false, 0), node + "attribute 'heads' must be at least 1, got 0");
+  EXPECT_EQ(attention_error("Attention", {x, x, x}, false, -2), node + "attribute 'heads' must be at least 1, got -2");
+  EXPECT_EQ(attention_error("Attention", {x, x, x}, false, 3), node + "the width 4 cannot be divided into 3 heads");
+}
+
+TEST(Attention, BadInputOfItsGradientIsNamed) {
+  const std::string node = "INVALID_ARGUMENT: node 'a' (AttentionGrad): ";
+  const Dims q{2, 3, 4}, k{2, 5, 4}, v{2, 5, 6}, y{2, 3, 6}, sums{2, 2, 3}, mask{3, 5};
+  EXPECT_EQ(attention_error("AttentionGrad", {q, k, v, y, sums, y}, true), node + "there must be 7 inputs, got 6");
+  EXPECT_EQ(attention_error("AttentionGrad", {q, k, v, y, sums, y}, false, 0),
+            node + "attribute 'heads' must be at least 1, got 0");
+  EXPECT_EQ(attention_error("AttentionGrad", {q, k, v, {5, 3}, y, sums, y}, true),
+            node + "the mask, input 3 (float32 [5, 3]), must have the shape [3, 5] or [2, 3, 5]");
+  EXPECT_EQ(attention_error("AttentionGrad", {q, k, v, {2, 3, 4}, sums, y}, false),
+            node + "the result, input 3 (float32 [2, 3, 4]), must have the shape [2, 3, 6]");
+  EXPECT_EQ(attention_error("AttentionGrad", {q, k, v, y, {2, 3}, y}, false),
+            node + "the logarithms of the sums, input 4 (float32 [2, 3]), must have the shape [2, 2, 3]");
+  EXPECT_EQ(attention_error("AttentionGrad", {q, k, v, mask, y, {2, 2, 5}, y}, true),
+            node + "the logarithms of the sums, input 5 (float32 [2, 2, 5]), must have the shape [2, 2, 3]");
+  EXPECT_EQ(attention_error("AttentionGrad", {q, k, v, y, sums, {1, 3, 6}}, false),
+            node + "what arrives, input 5 (float32 [1, 3, 6]), must have the shape [2, 3, 6]");
+  EXPECT_EQ(attention_error("AttentionGrad", {q, k, v, y, sums, y}, false, 2, DType::kFloat64),
+            node + "input 0 (float32 [2, 3, 4]) and input 5 (float64 [2, 3, 6]) must have the same dtype");
+}
+
+TEST(Attention, WhatItKeepsForItsGradientHasNone) {
+  EXPECT_EQ(
+      build_error(
+          [](const Inputs& in) { return in[0].graph().gradients({ops::self_attention(in[0]).sibling(1)}, {in[0]})[0]; },
+          {{DType::kFloat32, {2, 3, 6}}}),
+      "UNIMPLEMENTED: 'Attention:1' cannot be differentiated: it is what attention keeps for its gradient");
 }
 
 TEST(Attention, AMaskHasNoGradient) {

@@ -68,6 +68,34 @@ TEST(LayerNorm, BadInputIsNamed) {
       "INVALID_ARGUMENT: layer_norm 'n': 'Placeholder:0' (float32 [2, ?]) must have a known last dimension");
 }
 
+TEST(LayerNorm, BadInputOfItsGradientIsNamed) {
+  struct Case {
+    std::vector<Dims> dims;  // dy, x, scale, mean, 1 / deviation
+    const char* error;
+  };
+  for (const Case& c :
+       {Case{{{2, 3}, {2, 4}, {3}, {2}, {2}},
+             "input 0 (float32 [2, 3]) and input 1 (float32 [2, 4]) must have the same shape"},
+        Case{{{}, {}, {3}, {}, {}}, "input 0 (float32 []) must have at least one dimension"},
+        Case{{{2, 3}, {2, 3}, {4}, {2}, {2}},
+             "input 2 (float32 [4]) must have one element for each of the last dimension of input 0 (float32 [2, 3])"},
+        Case{{{2, 3}, {2, 3}, {3}, {1}, {2}},
+             "input 3 (float32 [1]) must have the shape of input 1 (float32 [2, 3]) without its last dimension"},
+        Case{{{4, 2, 3}, {4, 2, 3}, {3}, {4, 2}, {8}},
+             "input 4 (float32 [8]) must have the shape of input 1 (float32 [4, 2, 3]) without its last dimension"}}) {
+    std::vector<Spec> specs;
+    for (const Dims& d : c.dims) specs.push_back({DType::kFloat32, d});
+    EXPECT_EQ(
+        build_error([](const Inputs& in) { return in[0].graph().node("LayerNormGrad", "d").in(in).output(); }, specs),
+        std::string("INVALID_ARGUMENT: node 'd' (LayerNormGrad): ") + c.error);
+  }
+  const Spec x{DType::kFloat32, {2, 3}}, scale{DType::kFloat32, {3}}, mean{DType::kFloat32, {2}};
+  EXPECT_EQ(build_error([](const Inputs& in) { return in[0].graph().node("LayerNormGrad", "d").in(in).output(); },
+                        {x, x, scale, mean, {DType::kFloat64, {2}}}),
+            "INVALID_ARGUMENT: node 'd' (LayerNormGrad): input 0 (float32 [2, 3]) and input 4 (float64 [2]) must have "
+            "the same dtype");
+}
+
 TEST(LayerNorm, WhatItKeepsForItsGradientHasNone) {
   EXPECT_EQ(
       build_error([](const Inputs& in) { return in[0].graph().gradients({normalized(in).sibling(1)}, {in[0]})[0]; },

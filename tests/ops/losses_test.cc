@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "belay/ops/activations.h"
+#include "belay/ops/control.h"
 #include "belay/ops/shape.h"
 #include "tests/ops/kernel_check.h"
 
@@ -210,6 +211,18 @@ TEST(Losses, BadInputIsNamed) {
       build_error(kSparse, {{DType::kFloat32, {}}, {DType::kInt64, {}}}),
       "INVALID_ARGUMENT: node 'SparseSoftmaxCrossEntropyWithLogits' (SparseSoftmaxCrossEntropyWithLogits): input 0 "
       "(float32 []) must have at least one dimension");
+  EXPECT_EQ(
+      build_error(
+          [](const Inputs& in) {
+            return kDense({ops::placeholder_of_any_rank(in[0].graph(), DType::kFloat32), in[0]});
+          },
+          {{DType::kFloat32, {}}}),
+      "INVALID_ARGUMENT: node 'SoftmaxCrossEntropyWithLogits' (SoftmaxCrossEntropyWithLogits): input 1 (float32 []) "
+      "must have at least one dimension");
+  EXPECT_EQ(
+      build_error(kSigmoid, {{DType::kFloat32, {2, 3}}, {DType::kFloat32, {3}}}),
+      "INVALID_ARGUMENT: node 'SigmoidCrossEntropyWithLogits' (SigmoidCrossEntropyWithLogits): input 0 (float32 [2, "
+      "3]) and input 1 (float32 [3]) must have the same shape");
   EXPECT_EQ(
       build_error([](const Inputs& in) { return ops::mean_squared_error(in[0], in[1]); },
                   {{DType::kFloat32, {-1, 1}}, {DType::kFloat32, {-1}}}),

@@ -174,5 +174,74 @@ TEST(Pooling, BadInputIsNamed) {
             "pooling's result, [1, 3, 3, 1]");
 }
 
+TEST(Pooling, BadInputOfTheGradientOfMaxPoolIsNamed) {
+  const std::string node = "INVALID_ARGUMENT: node 'p' (MaxPoolGrad): ";
+  const auto error_with = [](std::int64_t size, const Spec& dy, const Spec& places, const Spec& images) {
+    return build_error(
+        [=](const Inputs& in) {
+          return in[0]
+              .graph()
+              .node("MaxPoolGrad", "p")
+              .in(in)
+              .attr("ksize", std::vector<std::int64_t>{1, size, size, 1})
+              .output();
+        },
+        {dy, places, images});
+  };
+  const Spec images{DType::kFloat32, {1, 18, 18, 2}}, dy{DType::kFloat32, {1, 17, 17, 2}};
+  EXPECT_EQ(error_with(2, dy, {DType::kUInt8, {1, 17, 17, 2}}, images), "no error");
+  EXPECT_EQ(error_with(2, dy, {DType::kUInt8, {1, 17, 17}}, images),
+            node + "input 1 (uint8 [1, 17, 17]) must have the shape of the pooling's result, [1, 17, 17, 2]");
+  EXPECT_EQ(error_with(2, {DType::kFloat32, {1, 16, 17, 2}}, {DType::kUInt8, {1, 17, 17, 2}}, images),
+            node + "input 0 (float32 [1, 16, 17, 2]) must have the shape of the pooling's result, [1, 17, 17, 2]");
+  EXPECT_EQ(error_with(2, dy, {DType::kInt32, {1, 17, 17, 2}}, images),
+            node + "input 1 (int32 [1, 17, 17, 2]) must be uint8");
+  EXPECT_EQ(error_with(17, {DType::kFloat32, {1, 2, 2, 2}}, {DType::kUInt8, {1, 2, 2, 2}}, images),
+            node + "input 1 (uint8 [1, 2, 2, 2]) must be int32");
+  EXPECT_EQ(error_with(2, {DType::kFloat64, {1, 17, 17, 2}}, {DType::kUInt8, {1, 17, 17, 2}}, images),
+            node + "input 0 (float64 [1, 17, 17, 2]) and input 2 (float32 [1, 18, 18, 2]) must have the same dtype");
+}
+
+// Of images without rows or columns the padding is all that a window could see.
+TEST(Pooling, WindowsThatWouldSeeOnlyPaddingAreNamed) {
+  PoolOptions o = padded({2, 2, 0, 0});
+  EXPECT_EQ(build_error(max_pool({3, 1}, o), {{DType::kFloat32, {1, 0, 4, 1}}}),
+            "INVALID_ARGUMENT: node 'MaxPool' (MaxPool): images of height 0 leave windows that lie in the padding "
+            "alone");
+  EXPECT_EQ(
+      build_error(mean_pool({1, 3}, padded({0, 0, 1, 2})), {{DType::kFloat32, {1, 4, 0, 1}}}),
+      "INVALID_ARGUMENT: node 'AvgPool' (AvgPool): images of width 0 leave windows that lie in the padding alone");
+  EXPECT_EQ(run_error(max_pool({3, 1}, o), {Tensor(DType::kFloat32, {1, 0, 4, 1})}),
+            "INVALID_ARGUMENT: node 'MaxPool' (MaxPool): images of height 0 leave windows that lie in the padding "
+            "alone");
+  EXPECT_EQ(build_error(max_pool(3, options(1, "SAME")), {{DType::kFloat32, {1, 0, 4, 1}}}), "no error");
+}
+
+TEST(Pooling, NumbersThatWouldOverflowAreNamed) {
+  const std::int64_t large = std::int64_t{1} << 31;
+  const std::string node = "INVALID_ARGUMENT: node 'MaxPool' (MaxPool): ";
+  const Spec image{DType::kFloat32, {1, 4, 4, 1}};
+  EXPECT_EQ(build_error(max_pool(2, options({large, 1}, "SAME")), {image}),
+            node + "attribute strides [1, 2147483648, 1, 1] has a number above 2147483647");
+  EXPECT_EQ(build_error(max_pool(2, padded({0, large, 0, 0})), {image}),
+            node + "attribute explicit_paddings [0, 0, 0, 2147483648, 0, 0, 0, 0] has a number above 2147483647");
+  EXPECT_EQ(build_error(max_pool({large / 2, 2}, options(1, "SAME")), {image}),
+            node + "the window of attribute ksize [1, 1073741824, 2, 1] has more than 2147483647 elements");
+  EXPECT_EQ(build_error(max_pool({large, large}, options(1, "SAME")), {image}),
+            node + "the window of attribute ksize [1, 2147483648, 2147483648, 1] has more than 2147483647 elements");
+  EXPECT_EQ(build_error(
+                [](const Inputs& in) {
+                  return in[0]
+                      .graph()
+                      .node("Conv2D")
+                      .in(in)
+                      .attr("dilations", std::vector<std::int64_t>{1, std::int64_t{1} << 62, 1, 1})
+                      .output();
+                },
+                {image, {DType::kFloat32, {5, 1, 1, 1}}}),
+            "INVALID_ARGUMENT: node 'Conv2D' (Conv2D): attribute dilations [1, 4611686018427387904, 1, 1] has a number "
+            "above 2147483647");
+}
+
 }  // namespace
 }  // namespace belay::runtime::testing
