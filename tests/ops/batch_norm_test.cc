@@ -92,6 +92,25 @@ TEST(BatchNorm, TheGivenMomentsAreConstantsToTheGradient) {
   }
 }
 
+TEST(BatchNorm, GradientsWithGivenMomentsAgreeWithFiniteDifferences) {
+  for (const BatchNormCase& c : kSmall) {
+    SCOPED_TRACE(std::string(c.format) + " " + dims_text(c.x));
+    const std::vector<double> means = {0.5, -1, 2}, variances = {0.3, 2, 1.25};
+    const auto first = [&](const std::vector<double>& of) {
+      return Tensor({c.channels}, std::vector<double>(of.begin(), of.begin() + c.channels));
+    };
+    const Build build = [&](const Inputs& in) {
+      const Graph g = in[0].graph();
+      const DType dtype = in[0].dtype();
+      return batch_norm(false, c.format)({in[0], in[1], in[2], ops::cast(ops::constant(g, first(means)), dtype),
+                                          ops::cast(ops::constant(g, first(variances)), dtype)});
+    };
+    const std::vector<Operand> all = operands(c.x, c.channels, true);
+    check_gradients(build, all, 1e-6);
+    check_float32(build, all, 1e-5);
+  }
+}
+
 TEST(BatchNorm, GivesTheMomentsOfTheBatch) {
   const std::vector<Tensor> in = {Tensor({3, 2}, std::vector<double>{1, 10, 2, 10, 6, 10}),
                                   Tensor({2}, std::vector<double>{1, 1}), Tensor({2}, std::vector<double>{0, 0})};
@@ -123,14 +142,61 @@ TEST(BatchNorm, BadInputIsNamed) {
       "and a known number of channels");
 }
 
+TEST(BatchNorm, AnEpsilonThatIsNotPositiveIsNamed) {
+  for (const double epsilon : {0.0, -0.001})
+    EXPECT_EQ(build_error(
+                  [=](const Inputs& in) {
+                    return in[0].graph().node("FusedBatchNorm", "norm").in(in).attr("epsilon", epsilon).output();
+                  },
+                  {{DType::kFloat32, {2, 3}}, {DType::kFloat32, {3}}, {DType::kFloat32, {3}}}),
+              "INVALID_ARGUMENT: node 'norm' (FusedBatchNorm): attribute epsilon must be positive");
+}
+
+TEST(BatchNorm, BadInputOfItsGradientIsNamed) {
+  const std::string node = "INVALID_ARGUMENT: node 'd' (FusedBatchNormGrad): ";
+  const std::vector<Dims> good = {{2, 3}, {3}, {3}, {3}, {2, 3}};  // x, scale, mean, variance, dy
+  const auto error_with = [&](std::size_t i, const Dims& dims, DType dtype = DType::kFloat32) {
+    std::vector<Spec> specs;
+    for (const Dims& d : good) specs.push_back({DType::kFloat32, d});
+    specs[i] = {dtype, dims};
+    return build_error([](const Inputs& in) { return in[0].graph().node("FusedBatchNormGrad", "d").in(in).output(); },
+                       specs);
+  };
+  EXPECT_EQ(error_with(0, {2, 3}), "no error");
+  EXPECT_EQ(error_with(0, {3}),
+            node + "input 0 (float32 [3]) must have at least two dimensions, the last one being the channels");
+  for (const std::size_t i : {1, 2, 3})
+    EXPECT_EQ(error_with(i, {2}), node + "input " + std::to_string(i) +
+                                      " (float32 [2]) must have one number for each channel of input 0 (float32 [2, "
+                                      "3])");
+  EXPECT_EQ(error_with(4, {3, 2}),
+            node + "input 4 (float32 [3, 2]), what arrives, must have the shape of input 0 (float32 [2, 3])");
+  EXPECT_EQ(error_with(4, {2, 3}, DType::kFloat64),
+            node + "input 0 (float32 [2, 3]) and input 4 (float64 [2, 3]) must have the same dtype");
+}
+
+TEST(BatchNorm, GivenMomentsHaveNoGradient) {
+  for (const std::size_t i : {3, 4})
+    EXPECT_EQ(
+        build_error([=](const Inputs& in) { return in[0].graph().gradients({batch_norm(false)(in)}, {in[i]})[0]; },
+                    {{DType::kFloat32, {2, 3}},
+                     {DType::kFloat32, {3}},
+                     {DType::kFloat32, {3}},
+                     {DType::kFloat32, {3}},
+                     {DType::kFloat32, {3}}}),
+        "UNIMPLEMENTED: a batch norm cannot be differentiated with respect to a mean or variance that it is given");
+}
+
 TEST(BatchNorm, OnlyYCanBeDifferentiated) {
-  EXPECT_EQ(build_error(
-                [](const Inputs& in) {
-                  const Output mean = batch_norm(true, "NHWC", 1)(in);
-                  return in[0].graph().gradients({mean}, {in[0]})[0];
-                },
-                {{DType::kFloat32, {2, 3}}, {DType::kFloat32, {3}}, {DType::kFloat32, {3}}}),
-            "UNIMPLEMENTED: 'norm:1' cannot be differentiated: of a batch norm only y can");
+  for (const std::uint32_t moment : {1, 2, 3})
+    EXPECT_EQ(
+        build_error(
+            [=](const Inputs& in) {
+              const Output of = batch_norm(true, "NHWC", moment)(in);
+              return in[0].graph().gradients({of}, {in[0]})[0];
+            },
+            {{DType::kFloat32, {2, 3}}, {DType::kFloat32, {3}}, {DType::kFloat32, {3}}}),
+        "UNIMPLEMENTED: 'norm:" + std::to_string(moment) + "' cannot be differentiated: of a batch norm only y can");
 }
 
 TEST_F(SessionTest, BatchNormMovesItsAveragesBesideTheTrainOperation) {

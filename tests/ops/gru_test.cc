@@ -101,16 +101,72 @@ TEST(Gru, BadInputIsNamed) {
     std::vector<Dims> dims;
     const char* error;
   };
-  for (const Case& c : {Case{{{2, 3, 5}, {4, 12}, {4, 12}, {12}, {12}},
-                             "kernel, input 1 (float32 [4, 12]), must have the shape [5, 12]"},
-                        Case{{{2, 3, 5}, {5, 12}, {4, 12}, {12}, {4}},
-                             "recurrent_bias, input 4 (float32 [4]), must have the shape [12]"},
-                        Case{{{2, 3, 5}, {5, 12}, {4, 12}, {12}, {12}, {2, 3}},
-                             "initial_h, input 5 (float32 [2, 3]), must have the shape [2, 4]"}}) {
+  for (const Case& c :
+       {Case{{{2, 3}, {3, 12}, {4, 12}, {12}, {12}}, "input 0 (float32 [2, 3]) must have 3 dimensions"},
+        Case{{{2, 3, 5}, {4, 12}, {4, 12}, {12}, {12}},
+             "kernel, input 1 (float32 [4, 12]), must have the shape [5, 12]"},
+        Case{{{2, 3, 5}, {5, 12}, {4, 16}, {12}, {12}},
+             "recurrent_kernel, input 2 (float32 [4, 16]), must have the shape [4, 12]"},
+        Case{{{2, 3, 5}, {5, 12}, {4, 12}, {4}, {12}}, "bias, input 3 (float32 [4]), must have the shape [12]"},
+        Case{{{2, 3, 5}, {5, 12}, {4, 12}, {12}, {4}},
+             "recurrent_bias, input 4 (float32 [4]), must have the shape [12]"},
+        Case{{{2, 3, 5}, {5, 12}, {4, 12}, {12}, {12}, {2, 3}},
+             "initial_h, input 5 (float32 [2, 3]), must have the shape [2, 4]"}}) {
     std::vector<Spec> specs;
     for (const Dims& d : c.dims) specs.push_back({DType::kFloat32, d});
     EXPECT_EQ(build_error(gru(false), specs), std::string("INVALID_ARGUMENT: node 'Gru' (Gru): ") + c.error);
   }
+  for (const std::size_t n : {1, 4, 7})
+    EXPECT_EQ(build_error([](const Inputs& in) { return in[0].graph().node("Gru", "n").in(in).output(); },
+                          std::vector<Spec>(n, {DType::kFloat32, {2, 3, 5}})),
+              "INVALID_ARGUMENT: node 'n' (Gru): there must be 5 inputs, or 6 with the state before the first step, "
+              "got " +
+                  std::to_string(n));
+  EXPECT_EQ(build_error([](const Inputs& in) { return ops::gru(in[0], -1).y; }, {{DType::kFloat32, {2, 3, 4}}}),
+            "INVALID_ARGUMENT: gru 'gru': units must be at least 1, got -1");
+  EXPECT_EQ(build_error([](const Inputs& in) { return ops::gru(in[0], 3).y; }, {{DType::kFloat32, {2, 3, -1}}}),
+            "INVALID_ARGUMENT: gru 'gru': 'Placeholder:0' (float32 [2, 3, ?]) must have 3 dimensions, batch, time and "
+            "features, and its features must be known");
+}
+
+TEST(Gru, BadInputOfItsGradientIsNamed) {
+  const std::string node = "INVALID_ARGUMENT: node 'n' (GruGrad): ";
+  const Build gradient = [](const Inputs& in) { return in[0].graph().node("GruGrad", "n").in(in).output(); };
+  // x, kernel, recurrent_kernel, y, gates, candidates' sums, dy, dh, initial_h
+  const std::vector<Dims> good = {{2, 3, 5}, {5, 12},   {4, 12}, {2, 3, 4}, {2, 3, 12},
+                                  {2, 3, 4}, {2, 3, 4}, {2, 4},  {2, 4}};
+  const auto error_with = [&](std::size_t i, const Dims& dims) {
+    std::vector<Spec> specs;
+    for (const Dims& d : good) specs.push_back({DType::kFloat32, d});
+    specs[i].dims = dims;
+    return build_error(gradient, specs);
+  };
+  EXPECT_EQ(error_with(0, {2, 3, 5}), "no error");
+  EXPECT_EQ(error_with(3, {3, 2, 4}), node + "y, input 3 (float32 [3, 2, 4]), must have the shape [2, 3, 4]");
+  EXPECT_EQ(error_with(4, {2, 3, 4}), node + "gates, input 4 (float32 [2, 3, 4]), must have the shape [2, 3, 12]");
+  EXPECT_EQ(error_with(5, {2, 3}), node + "candidate sums, input 5 (float32 [2, 3]), must have the shape [2, 3, 4]");
+  EXPECT_EQ(error_with(6, {2, 1, 4}), node + "dy, input 6 (float32 [2, 1, 4]), must have the shape [2, 3, 4]");
+  for (std::size_t i = 7; i < 9; ++i)
+    EXPECT_EQ(error_with(i, {2, 1}),
+              node + "a state, input " + std::to_string(i) + " (float32 [2, 1]), must have the shape [2, 4]");
+  EXPECT_EQ(build_error(gradient, std::vector<Spec>(7, {DType::kFloat32, {2, 4}})),
+            node + "there must be 8 inputs, or 9 with the state before the first step, got 7");
+}
+
+TEST(Gru, WhatItKeepsForItsGradientHasNone) {
+  for (const std::uint32_t kept : {2, 3})
+    EXPECT_EQ(build_error(
+                  [=](const Inputs& in) {
+                    const Output y = ops::gru(in[0], in[1], in[2], in[3], in[4]).y;
+                    return in[0].graph().gradients({y.sibling(kept)}, {in[0]})[0];
+                  },
+                  {{DType::kFloat32, {2, 3, 5}},
+                   {DType::kFloat32, {5, 12}},
+                   {DType::kFloat32, {4, 12}},
+                   {DType::kFloat32, {12}},
+                   {DType::kFloat32, {12}}}),
+              "UNIMPLEMENTED: 'Gru:" + std::to_string(kept) +
+                  "' cannot be differentiated: it is what a GRU keeps for its gradient");
 }
 
 }  // namespace

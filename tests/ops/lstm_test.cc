@@ -123,12 +123,16 @@ TEST(Lstm, BadInputIsNamed) {
   };
   for (const Case& c :
        {Case{{{2, 3}, {3, 16}, {4, 16}, {16}}, "input 0 (float32 [2, 3]) must have 3 dimensions"},
+        Case{{{2, 3, 5}, {80}, {4, 16}, {16}}, "input 1 (float32 [80]) must have 2 dimensions"},
+        Case{{{2, 3, 5}, {5, 16}, {4}, {16}}, "input 2 (float32 [4]) must have 2 dimensions"},
         Case{{{2, 3, 5}, {4, 16}, {4, 16}, {16}}, "kernel, input 1 (float32 [4, 16]), must have the shape [5, 16]"},
         Case{{{2, 3, 5}, {5, 16}, {4, 12}, {16}},
              "recurrent_kernel, input 2 (float32 [4, 12]), must have the shape [4, 16]"},
         Case{{{2, 3, 5}, {5, 16}, {4, 16}, {4}}, "bias, input 3 (float32 [4]), must have the shape [16]"},
         Case{{{2, 3, 5}, {5, 16}, {4, 16}, {16}, {3, 4}, {2, 4}},
-             "initial_h, input 4 (float32 [3, 4]), must have the shape [2, 4]"}}) {
+             "initial_h, input 4 (float32 [3, 4]), must have the shape [2, 4]"},
+        Case{{{2, 3, 5}, {5, 16}, {4, 16}, {16}, {2, 4}, {2, 3}},
+             "initial_c, input 5 (float32 [2, 3]), must have the shape [2, 4]"}}) {
     std::vector<Spec> specs;
     for (const Dims& d : c.dims) specs.push_back({DType::kFloat32, d});
     EXPECT_EQ(build_error(lstm(false), specs), std::string("INVALID_ARGUMENT: node 'Lstm' (Lstm): ") + c.error);
@@ -146,6 +150,54 @@ TEST(Lstm, BadInputIsNamed) {
                 },
                 {{DType::kFloat32, {2, 3, 4}}}),
             "INVALID_ARGUMENT: lstm 'lstm': give both initial_h and initial_c, or neither of them");
+  const Spec x{DType::kFloat32, {2, 3, 5}};
+  const Build by_hand = [](const Inputs& in) { return in[0].graph().node("Lstm", "n").in(in).output(); };
+  for (const std::size_t n : {1, 3, 5, 7})
+    EXPECT_EQ(build_error(by_hand, std::vector<Spec>(n, x)),
+              "INVALID_ARGUMENT: node 'n' (Lstm): there must be 4 inputs, or 6 with the states before the first step, "
+              "got " +
+                  std::to_string(n));
+  EXPECT_EQ(build_error(by_hand, {x, {DType::kFloat32, {5, 16}}, {DType::kFloat32, {4, 16}}, {DType::kFloat64, {16}}}),
+            "INVALID_ARGUMENT: node 'n' (Lstm): input 0 (float32 [2, 3, 5]) and input 3 (float64 [16]) must have the "
+            "same dtype");
+}
+
+TEST(Lstm, BadInputOfItsGradientIsNamed) {
+  const std::string node = "INVALID_ARGUMENT: node 'n' (LstmGrad): ";
+  const Build gradient = [](const Inputs& in) { return in[0].graph().node("LstmGrad", "n").in(in).output(); };
+  // x, kernel, recurrent_kernel, y, gates, cells, dy, dh, dc, initial_h, initial_c
+  const std::vector<Dims> good = {{2, 3, 5}, {5, 16}, {4, 16}, {2, 3, 4}, {2, 3, 16}, {2, 3, 4},
+                                  {2, 3, 4}, {2, 4},  {2, 4},  {2, 4},    {2, 4}};
+  const auto error_with = [&](std::size_t i, const Dims& dims) {
+    std::vector<Spec> specs;
+    for (const Dims& d : good) specs.push_back({DType::kFloat32, d});
+    specs[i].dims = dims;
+    return build_error(gradient, specs);
+  };
+  EXPECT_EQ(error_with(0, {2, 3, 5}), "no error");
+  EXPECT_EQ(error_with(3, {3, 2, 4}), node + "y, input 3 (float32 [3, 2, 4]), must have the shape [2, 3, 4]");
+  EXPECT_EQ(error_with(4, {2, 3, 4}), node + "gates, input 4 (float32 [2, 3, 4]), must have the shape [2, 3, 16]");
+  EXPECT_EQ(error_with(5, {2, 3}), node + "cells, input 5 (float32 [2, 3]), must have the shape [2, 3, 4]");
+  EXPECT_EQ(error_with(6, {2, 1, 4}), node + "dy, input 6 (float32 [2, 1, 4]), must have the shape [2, 3, 4]");
+  for (std::size_t i = 7; i < 11; ++i)
+    EXPECT_EQ(error_with(i, {2, 1}),
+              node + "a state, input " + std::to_string(i) + " (float32 [2, 1]), must have the shape [2, 4]");
+  EXPECT_EQ(build_error(gradient, std::vector<Spec>(10, {DType::kFloat32, {2, 4}})),
+            node + "there must be 9 inputs, or 11 with the states before the first step, got 10");
+}
+
+TEST(Lstm, WhatItKeepsForItsGradientHasNone) {
+  for (const std::uint32_t kept : {3, 4})
+    EXPECT_EQ(build_error(
+                  [=](const Inputs& in) {
+                    return in[0].graph().gradients({ops::lstm(in[0], in[1], in[2], in[3]).y.sibling(kept)}, {in[0]})[0];
+                  },
+                  {{DType::kFloat32, {2, 3, 5}},
+                   {DType::kFloat32, {5, 16}},
+                   {DType::kFloat32, {4, 16}},
+                   {DType::kFloat32, {16}}}),
+              "UNIMPLEMENTED: 'Lstm:" + std::to_string(kept) +
+                  "' cannot be differentiated: it is what an LSTM keeps for its gradient");
 }
 
 }  // namespace

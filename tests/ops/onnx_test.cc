@@ -5,6 +5,8 @@
 
 #include "belay/ops/activations.h"
 #include "belay/ops/convolution.h"
+#include "belay/ops/matmul.h"
+#include "belay/ops/normalization.h"
 #include "belay/ops/pooling.h"
 #include "belay/ops/shape.h"
 #include "tests/ops/kernel_check.h"
@@ -15,9 +17,11 @@ namespace {
 
 using ops::HeightWidth;
 
-void expect_outputs(const Build& build, const OnnxSample& sample, double tolerance) {
+// output: which of the sample's is wanted.
+void expect_outputs(const Build& build, const OnnxSample& sample, double tolerance, std::size_t output = 0) {
   for (const int threads : {1, 2}) {
-    const std::vector<float> got = run_op<float>(build, sample.inputs, threads), wanted = floats_of(sample.outputs[0]);
+    const std::vector<float> got = run_op<float>(build, sample.inputs, threads);
+    const std::vector<float> wanted = floats_of(sample.outputs.at(output));
     ASSERT_EQ(got.size(), wanted.size());
     for (std::size_t i = 0; i < got.size(); ++i)
       ASSERT_NEAR(got[i], wanted[i], tolerance * (1 + std::fabs(wanted[i]))) << "element " << i;
@@ -67,6 +71,31 @@ TEST(Onnx, MaxPooling) {
   options.data_format = "NCHW";
   expect_outputs([&](const Inputs& in) { return ops::max_pool2d(in[0], pair_of(*sample, "kernel_shape"), options); },
                  *sample, 0);
+}
+
+TEST(Onnx, Linear) {
+  const std::optional<OnnxSample> sample = read_onnx_sample("test_Linear");
+  if (!sample) GTEST_SKIP() << no_onnx_sample("test_Linear");
+  ASSERT_EQ(sample->op, "Gemm");
+  ASSERT_EQ(sample->numbers.at("alpha"), 1);
+  ASSERT_EQ(sample->numbers.at("beta"), 1);
+  ASSERT_EQ(sample->integers.count("transA"), 0u);
+  const bool transposed = sample->integers.at("transB")[0] != 0;
+  expect_outputs([=](const Inputs& in) { return ops::bias_add(ops::matmul(in[0], in[1], false, transposed), in[2]); },
+                 *sample, 1e-6);
+}
+
+// Outputs: y, and of each row the mean and 1 / sqrt(variance + epsilon).
+TEST(Onnx, LayerNormalization) {
+  const std::optional<OnnxSample> sample = read_onnx_sample("test_layer_normalization_default_axis");
+  if (!sample) GTEST_SKIP() << no_onnx_sample("test_layer_normalization_default_axis");
+  ASSERT_EQ(sample->op, "LayerNormalization");
+  ASSERT_TRUE(sample->integers.empty());  // axis -1 and epsilon 1e-5, which ops::layer_norm has, too
+  ASSERT_EQ(sample->outputs.size(), 3u);
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    SCOPED_TRACE("output " + std::to_string(i));
+    expect_outputs([=](const Inputs& in) { return ops::layer_norm(in[0], in[1], in[2]).sibling(i); }, *sample, 2e-6, i);
+  }
 }
 
 TEST(Onnx, Softmax) {

@@ -191,5 +191,62 @@ TEST(Training, BadInputIsNamed) {
             "variable, input 0 (float32 [2])");
 }
 
+// Every input of every update: slots and gradients have the variable's shape, rates and powers are scalars.
+TEST(Training, BadInputOfEachUpdateIsNamed) {
+  struct Case {
+    const char* op;
+    std::vector<bool> scalars;  // for each input: whether it is a scalar, else it has the variable's shape
+  };
+  for (const Case& c :
+       {Case{"ApplyGradientDescent", {false, true, false}}, Case{"ApplyMomentum", {false, false, true, false, true}},
+        Case{"ApplyAdam", {false, false, false, true, true, true, false}},
+        Case{"ApplyAdagrad", {false, false, true, false}}, Case{"ApplyRmsProp", {false, false, false, true, false}},
+        Case{"ApplyCenteredRmsProp", {false, false, false, false, true, false}},
+        Case{"ApplyFtrl", {false, false, false, true, false}}}) {
+    const std::string node = std::string("INVALID_ARGUMENT: node 'u' (") + c.op + "): ";
+    const auto error_with = [&](std::size_t which, const Spec& spec, std::size_t missing = 0) {
+      std::vector<Spec> specs;
+      for (const bool scalar : c.scalars) specs.push_back({DType::kFloat32, scalar ? Dims{} : Dims{2, 3}});
+      specs[which] = spec;
+      specs.resize(specs.size() - missing);
+      return build_error(
+          [&](const Inputs& in) {
+            Inputs with_variable = in;
+            with_variable[0] = ops::variable(in[0].graph(), "v", ops::zeros(in[0].graph(), {2, 3}));
+            return in[0].graph().node(c.op, "u").in(with_variable).output();
+          },
+          specs);
+    };
+    for (std::size_t i = 1; i < c.scalars.size(); ++i) {
+      SCOPED_TRACE(std::string(c.op) + ", input " + std::to_string(i));
+      const std::string input = "input " + std::to_string(i);
+      if (c.scalars[i]) {
+        EXPECT_EQ(error_with(i, {DType::kFloat32, {2, 3}}), node + input + " (float32 [2, 3]) must be a scalar");
+      } else {
+        EXPECT_EQ(error_with(i, {DType::kFloat32, {3, 2}}),
+                  node + input + " (float32 [3, 2]) must have the shape of the variable, input 0 (float32 [2, 3])");
+      }
+      EXPECT_EQ(error_with(i, {DType::kInt32, {}}),
+                node + "input 0 (float32 [2, 3]) and " + input + " (int32 []) must have the same dtype");
+    }
+    const std::size_t n = c.scalars.size();
+    EXPECT_EQ(error_with(0, {DType::kFloat32, {2, 3}}, 1),
+              node + "expected " + std::to_string(n) + " inputs, got " + std::to_string(n - 1));
+  }
+}
+
+TEST(Training, OnlyFloatsAreUpdated) {
+  for (const char* op : {"ApplyAdagrad", "ApplyFtrl"})
+    EXPECT_EQ(build_error(
+                  [=](const Inputs& in) {
+                    const Graph g = in[0].graph();
+                    const Output v = ops::variable(g, "v", ops::zeros(g, {2}, DType::kInt32));
+                    const std::size_t n = std::string_view(op) == "ApplyFtrl" ? 5 : 4;
+                    return g.node(op, "u").in(Inputs(n, v)).output();
+                  },
+                  {{DType::kFloat32, {}}}),
+              std::string("INVALID_ARGUMENT: node 'u' (") + op + "): input 0 (int32 [2]) must be float32 or float64");
+}
+
 }  // namespace
 }  // namespace belay::runtime::testing
