@@ -45,8 +45,9 @@ void infer_batch_matmul(InferContext& c) {
 
 Output summed_to(const Output& gradient, const Output& like) {
   const Dims a = gradient.dims(), b = like.dims();
-  const bool same = a.size() == b.size() && std::equal(a.begin(), a.end() - 2, b.begin(),
-                                                       [](std::int64_t x, std::int64_t y) { return x == y && x >= 0; });
+  const bool same =
+      like.rank() >= 2 && a.size() == b.size() &&
+      std::equal(a.begin(), a.end() - 2, b.begin(), [](std::int64_t x, std::int64_t y) { return x == y && x >= 0; });
   return same ? gradient : ops::sum_like(gradient, like);
 }
 

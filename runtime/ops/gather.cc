@@ -252,7 +252,7 @@ void add_gather_ops(OpRegistry& r) {
              "Adds slices (input 2) to a variable (input 0) at the indices (input 1) along its first dimension; gives "
              "the variable as it is then.",
          .inputs = "variable, indices, slices",
-         .dtypes = "floats; indices int32, int64",
+         .dtypes = "numbers; indices int32, int64",
          .n_inputs = 3,
          .effect = Effect::kWrite,
          .ref_inputs = 1,

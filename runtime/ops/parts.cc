@@ -23,9 +23,8 @@ std::vector<std::int64_t> permutation(const Attrs& attrs, std::size_t rank) {
 
 void infer_transpose(InferContext& c) {
   const std::vector<std::int64_t> given = c.attrs().integers("perm");
-  const Shape& x = c.shape(0);
-  if (!x.has_rank())
-    return c.output(c.dtype(0), given.empty() ? Shape::unknown() : Shape::unknown_of_rank(given.size()));
+  if (!c.shape(0).has_rank() && given.empty()) return c.output(c.dtype(0), Shape::unknown());
+  const Shape x = c.shape(0).has_rank() ? c.shape(0) : Shape::unknown_of_rank(given.size());
   const std::vector<std::int64_t> perm = permutation(c.attrs(), x.dims().size());
   std::vector<bool> seen(x.dims().size(), false);
   bool ok = perm.size() == seen.size();
@@ -70,22 +69,24 @@ void grad_transpose(GradContext& c) {
 
 // ---- slice
 
-void infer_slice(InferContext& c) {
+// What a slice of this input has.
+Shape slice_shape(const InferContext& c, std::size_t input) {
   const std::vector<std::int64_t> begin = c.attrs().integers("begin"), size = c.attrs().integers("size");
-  const Shape& x = c.shape(0);
+  const Shape& x = c.shape(input);
   if (begin.size() != size.size() || (x.has_rank() && begin.size() != x.dims().size()))
-    c.fail("attributes 'begin' and 'size' must have one value for each dimension of " + c.input_text(0) + ", got " +
+    c.fail("attributes 'begin' and 'size' must have one value for each dimension of " + c.input_text(input) + ", got " +
            std::to_string(begin.size()) + " and " + std::to_string(size.size()));
   Dims dims;
   for (std::size_t i = 0; i < begin.size(); ++i) {
     const std::int64_t whole = x.has_rank() ? x.dim(i) : -1;
-    if (begin[i] < 0 || size[i] < -1 || (whole >= 0 && begin[i] + std::max<std::int64_t>(size[i], 0) > whole))
+    if (begin[i] < 0 || size[i] < -1 || (whole >= 0 && std::max<std::int64_t>(size[i], 0) > whole - begin[i]))
       c.fail("begin " + std::to_string(begin[i]) + " and size " + std::to_string(size[i]) +
-             " do not lie within dimension " + std::to_string(i) + " of " + c.input_text(0));
+             " do not lie within dimension " + std::to_string(i) + " of " + c.input_text(input));
     dims.push_back(size[i] >= 0 ? size[i] : (whole >= 0 ? whole - begin[i] : -1));
   }
-  c.output(c.dtype(0), Shape(std::move(dims)));
+  return Shape(std::move(dims));
 }
+void infer_slice(InferContext& c) { c.output(c.dtype(0), slice_shape(c, 0)); }
 
 // Copies between a dense tensor and the part of a larger one that begins at `begin` there.
 class PartCopy {
@@ -134,14 +135,11 @@ void grad_slice(GradContext& c) {
 
 void infer_slice_grad(InferContext& c) {
   c.need_same_dtype(0, 1);
-  const std::vector<std::int64_t> begin = c.attrs().integers("begin");
-  const Shape &dy = c.shape(0), &x = c.shape(1);
-  bool fits = true;
-  for (std::size_t i = 0; dy.fully_known() && x.fully_known() && i < begin.size(); ++i)
-    fits = fits && dy.dims().size() == begin.size() && x.dims().size() == begin.size() && begin[i] >= 0 &&
-           begin[i] + dy.dim(i) <= x.dim(i);
-  if (!fits) c.fail(c.input_text(0) + " does not lie within " + c.input_text(1) + " from " + dims_text(begin) + " on");
-  c.output(c.dtype(1), x);
+  if (c.dtype(0) == DType::kString) c.fail(c.input_text(0) + " must be a number or bool");
+  const Shape part = slice_shape(c, 1);
+  if (!Shape::compatible(part, c.shape(0)))
+    c.fail(c.input_text(0) + " must have the shape " + part.text() + " of the slice of " + c.input_text(1));
+  c.output(c.dtype(1), c.shape(1));
 }
 
 // Zeros, and dy at its place.
@@ -174,18 +172,19 @@ std::size_t axis_of(const Attrs& attrs, std::size_t rank) {
   return static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis);
 }
 
-void infer_concat(InferContext& c) {
-  if (c.n_inputs() == 0) c.fail("there is nothing to put together");
-  Shape shape = c.shape(0);
-  for (std::size_t i = 1; i < c.n_inputs(); ++i) {
-    c.need_same_dtype(0, i);
+// What the inputs from `first` on have together.
+Shape concat_shape(const InferContext& c, std::size_t first) {
+  if (c.n_inputs() <= first) c.fail("there is nothing to put together");
+  Shape shape = c.shape(first);
+  for (std::size_t i = first + 1; i < c.n_inputs(); ++i) {
+    c.need_same_dtype(first, i);
     if (!shape.has_rank()) shape = c.shape(i);
   }
-  if (!shape.has_rank()) return c.output(c.dtype(0), shape);
+  if (!shape.has_rank()) return shape;
   const std::size_t axis = c.axis(c.attrs().integer("axis"), shape.rank());
   shape.set_dim(axis, -1);
   std::int64_t along = 0;
-  for (std::size_t i = 0; i < c.n_inputs(); ++i) {
+  for (std::size_t i = first; i < c.n_inputs(); ++i) {
     Shape part = c.shape(i).has_rank() ? c.shape(i) : Shape::unknown_of_rank(shape.dims().size());
     bool ok = part.rank() == shape.rank();
     if (ok) {
@@ -194,10 +193,14 @@ void infer_concat(InferContext& c) {
       shape = Shape::merged(shape, part, ok);
     }
     if (!ok)
-      c.fail(c.input_text(0) + " and " + c.input_text(i) + " must have the same dimensions except along axis " +
+      c.fail(c.input_text(first) + " and " + c.input_text(i) + " must have the same dimensions except along axis " +
              std::to_string(axis));
   }
   shape.set_dim(axis, along);
+  return shape;
+}
+void infer_concat(InferContext& c) {
+  Shape shape = concat_shape(c, 0);
   c.output(c.dtype(0), std::move(shape));
 }
 
@@ -236,9 +239,14 @@ void grad_concat(GradContext& c) {
 }
 
 void infer_concat_grad(InferContext& c) {
+  const Shape whole = concat_shape(c, 1);
+  c.need_same_dtype(0, 1);
+  if (!Shape::compatible(whole, c.shape(0)))
+    c.fail(c.input_text(0) + " must have the shape " + whole.text() + " of the parts put together");
   const std::int64_t index = c.attrs().integer("index", -1);
-  if (index < 0 || index + 1 >= static_cast<std::int64_t>(c.n_inputs()))
-    c.fail("attribute 'index' must name one of the " + std::to_string(c.n_inputs() - 1) + " parts");
+  if (index < 0 || index >= static_cast<std::int64_t>(c.n_inputs()) - 1)
+    c.fail("attribute 'index' must name one of the " + std::to_string(c.n_inputs() - 1) + " parts, got " +
+           std::to_string(index));
   c.output(c.dtype(0), c.shape(static_cast<std::size_t>(index) + 1));
 }
 std::unique_ptr<Kernel> make_concat_grad(const KernelSpec& spec) {

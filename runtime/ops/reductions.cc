@@ -34,8 +34,9 @@ void check_axes(InferContext& c, std::int32_t rank) {
   }
 }
 
-Shape reduced_shape(InferContext& c) {
-  const Shape& x = c.shape(0);
+// What a reduction of this input has.
+Shape reduced_shape(InferContext& c, std::size_t input = 0) {
+  const Shape& x = c.shape(input);
   const bool keep = c.attrs().flag("keep_dims");
   if (!x.has_rank()) return c.attrs().integers("axes").empty() && !keep ? Shape{} : Shape::unknown();
   check_axes(c, x.rank());
@@ -110,6 +111,9 @@ void grad_prod(GradContext& c) {
 void infer_prod_grad(InferContext& c) {
   c.need_same_dtype(0, 1);
   c.need_float(0);
+  const Shape product = reduced_shape(c, 1);
+  if (!Shape::compatible(product, c.shape(0)))
+    c.fail(c.input_text(0) + " must have the shape " + product.text() + " of the product of " + c.input_text(1));
   c.output(c.dtype(1), c.shape(1));
 }
 

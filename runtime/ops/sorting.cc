@@ -78,6 +78,16 @@ void infer_top_k_grad(InferContext& c) {
   c.need_float(0);
   c.need_dtype(1, DType::kInt32);
   c.need_same_dtype(0, 2);
+  Shape top = c.shape(2);
+  if (top.has_rank()) {
+    if (top.rank() < 1) c.fail(c.input_text(2) + " must have at least one dimension");
+    top.set_dim(static_cast<std::size_t>(top.rank() - 1), -1);
+  }
+  if (!Shape::compatible(c.shape(0), c.shape(1)))
+    c.fail(c.input_text(0) + " and " + c.input_text(1) + " must have the same shape");
+  for (const std::size_t i : {0, 1})
+    if (!Shape::compatible(top, c.shape(i)))
+      c.fail(c.input_text(i) + " must have the dimensions of " + c.input_text(2) + " before the last");
   c.output(c.dtype(2), c.shape(2));
 }
 template <class T>
@@ -86,11 +96,16 @@ class TopKGradKernel final : public Kernel {
   explicit TopKGradKernel(const KernelSpec& spec)
       : k_(spec.inputs[0].dims.back()), n_(spec.outputs[0].dims.back()), elements_(spec.outputs[0].elements()) {}
   void run(void* const* in, void* const* out, const StepContext&) override {
+    const std::int32_t* indices = input<std::int32_t>(in, 1);
     T* dx = output<T>(out, 0);
     std::fill_n(dx, elements_, T(0));
     for (std::int64_t r = 0; r * n_ < elements_; ++r)
-      for (std::int64_t i = 0; i < k_; ++i)
-        dx[r * n_ + input<std::int32_t>(in, 1)[r * k_ + i]] = input<T>(in, 0)[r * k_ + i];
+      for (std::int64_t i = r * k_; i < (r + 1) * k_; ++i) {
+        if (indices[i] < 0 || indices[i] >= n_)
+          fail(Code::kInvalidArgument, "index " + std::to_string(indices[i]) + " at position " + std::to_string(i) +
+                                           " is not in [0, " + std::to_string(n_) + ")");
+        dx[r * n_ + indices[i]] = input<T>(in, 0)[i];
+      }
   }
 
  private:

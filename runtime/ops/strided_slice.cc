@@ -21,7 +21,9 @@ struct Part {
   bool shrinks = false;  // one element, and no dimension in the result
 };
 
-bool has_bit(const Attrs& attrs, const char* mask, std::size_t i) { return ((attrs.integer(mask) >> i) & 1) != 0; }
+bool has_bit(const Attrs& attrs, const char* mask, std::size_t i) {
+  return i < 64 && ((attrs.integer(mask) >> i) & 1) != 0;
+}
 
 // By numpy's rule: negative places count from the end, places outside are cut.
 Part part_of_dimension(const Attrs& attrs, std::size_t i, std::int64_t n) {
@@ -32,7 +34,7 @@ Part part_of_dimension(const Attrs& attrs, std::size_t i, std::int64_t n) {
   Part part;
   part.shrinks = has_bit(attrs, "shrink_axis_mask", i);
   if (part.shrinks) return {place(begin[i]), 1, 1, true};
-  part.stride = strides.empty() ? 1 : strides[i];
+  part.stride = strides.empty() ? 1 : std::clamp(strides[i], -n - 1, n + 1);  // further ones give one element too
   const bool forwards = part.stride > 0;
   const std::int64_t low = forwards ? 0 : -1, high = forwards ? n : n - 1;
   part.first = has_bit(attrs, "begin_mask", i) ? (forwards ? low : high) : std::clamp(place(begin[i]), low, high);
@@ -44,29 +46,37 @@ Part part_of_dimension(const Attrs& attrs, std::size_t i, std::int64_t n) {
   return part;
 }
 
-void infer_strided_slice(InferContext& c) {
+// Fails where what arrives at input 0 of a gradient has not the shape that the operation gave.
+void need_shape(const InferContext& c, const Shape& shape) {
+  if (!Shape::compatible(shape, c.shape(0)))
+    c.fail(c.input_text(0) + " must have the shape " + shape.text() + ", by the attributes and " + c.input_text(1));
+}
+
+// What a strided slice of this input has.
+Shape strided_shape(const InferContext& c, std::size_t input) {
   const std::vector<std::int64_t> begin = c.attrs().integers("begin"), end = c.attrs().integers("end"),
                                   strides = c.attrs().integers("strides");
-  const Shape& x = c.shape(0);
+  const Shape& x = c.shape(input);
   if (begin.size() != end.size() || (!strides.empty() && strides.size() != begin.size()))
     c.fail("attributes 'begin', 'end' and 'strides' must be as long as each other, got " +
            std::to_string(begin.size()) + ", " + std::to_string(end.size()) + " and " + std::to_string(strides.size()));
   if (std::find(strides.begin(), strides.end(), 0) != strides.end()) c.fail("a stride is 0");
-  if (!x.has_rank()) return c.output(c.dtype(0), Shape::unknown());
+  if (!x.has_rank()) return Shape::unknown();
   if (begin.size() > x.dims().size())
-    c.fail("attribute 'begin' has " + std::to_string(begin.size()) + " values, " + c.input_text(0) + " has " +
+    c.fail("attribute 'begin' has " + std::to_string(begin.size()) + " values, " + c.input_text(input) + " has " +
            std::to_string(x.rank()) + " dimensions");
   Dims dims;
   for (std::size_t i = 0; i < x.dims().size(); ++i) {
-    const bool shrinks = has_bit(c.attrs(), "shrink_axis_mask", i) && i < begin.size();
+    const bool shrinks = i < begin.size() && has_bit(c.attrs(), "shrink_axis_mask", i);
     const Part part = part_of_dimension(c.attrs(), i, std::max<std::int64_t>(x.dim(i), 0));
     if (shrinks && x.dim(i) >= 0 && (part.first < 0 || part.first >= x.dim(i)))
       c.fail("place " + std::to_string(begin[i]) + " does not lie within dimension " + std::to_string(i) + " of " +
-             c.input_text(0));
+             c.input_text(input));
     if (!shrinks) dims.push_back(x.dim(i) < 0 ? -1 : part.count);
   }
-  c.output(c.dtype(0), Shape(std::move(dims)));
+  return Shape(std::move(dims));
 }
+void infer_strided_slice(InferContext& c) { c.output(c.dtype(0), strided_shape(c, 0)); }
 
 // Copies between the chosen elements of the whole and a dense tensor of them.
 class PartsCopy {
@@ -141,29 +151,44 @@ void grad_strided_slice(GradContext& c) {
 void grad_strided_slice_grad(GradContext& c) {
   if (c.wanted(0)) c.set(0, same_slice(c, "StridedSlice").in(c.grad()).output());
 }
-void infer_like_input_1(InferContext& c) {
+void infer_strided_slice_grad(InferContext& c) {
   c.need_same_dtype(0, 1);
+  if (c.dtype(0) == DType::kString) c.fail(c.input_text(0) + " must be a number or bool");
+  need_shape(c, strided_shape(c, 1));
   c.output(c.dtype(1), c.shape(1));
 }
 
 // ---- pad
 
-void infer_pad(InferContext& c) {
+// What this input has when it is padded.
+Shape padded_shape(const InferContext& c, std::size_t input) {
   const std::vector<std::int64_t> before = c.attrs().integers("before"), after = c.attrs().integers("after");
-  const Shape& x = c.shape(0);
-  c.need_number(0);
+  const Shape& x = c.shape(input);
   if (before.size() != after.size() || (x.has_rank() && before.size() != x.dims().size()))
-    c.fail("attributes 'before' and 'after' must have one value for each dimension of " + c.input_text(0) + ", got " +
-           std::to_string(before.size()) + " and " + std::to_string(after.size()));
+    c.fail("attributes 'before' and 'after' must have one value for each dimension of " + c.input_text(input) +
+           ", got " + std::to_string(before.size()) + " and " + std::to_string(after.size()));
   Dims dims;
   for (std::size_t i = 0; i < before.size(); ++i) {
     if (before[i] < 0 || after[i] < 0)
       c.fail("dimension " + std::to_string(i) + " is padded by " + std::to_string(before[i]) + " and " +
              std::to_string(after[i]) + " elements; use at least 0");
-    const std::int64_t n = x.has_rank() ? x.dim(i) : -1;
-    dims.push_back(n < 0 ? -1 : n + before[i] + after[i]);
+    std::int64_t n = x.has_rank() ? x.dim(i) : -1;
+    if (n >= 0 && (__builtin_add_overflow(n, before[i], &n) || __builtin_add_overflow(n, after[i], &n)))
+      c.fail("dimension " + std::to_string(i) + " of " + c.input_text(input) + " cannot be padded by " +
+             std::to_string(before[i]) + " and " + std::to_string(after[i]) + " elements");
+    dims.push_back(n);
   }
-  c.output(c.dtype(0), Shape(std::move(dims)));
+  return Shape(std::move(dims));
+}
+void infer_pad(InferContext& c) {
+  c.need_number(0);
+  c.output(c.dtype(0), padded_shape(c, 0));
+}
+void infer_pad_grad(InferContext& c) {
+  c.need_same_dtype(0, 1);
+  c.need_number(0);
+  need_shape(c, padded_shape(c, 1));
+  c.output(c.dtype(1), c.shape(1));
 }
 
 std::int64_t offset_of(const Dims& begin, const Dims& whole) {
@@ -229,21 +254,23 @@ void grad_pad_grad(GradContext& c) {
 
 // ---- tile
 
-void infer_tile(InferContext& c) {
+// What this input has when it is repeated.
+Shape tiled_shape(const InferContext& c, std::size_t input) {
   const std::vector<std::int64_t> multiples = c.attrs().integers("multiples");
-  const Shape& x = c.shape(0);
+  const Shape& x = c.shape(input);
   if (x.has_rank() && multiples.size() != x.dims().size())
-    c.fail("attribute 'multiples' must have one value for each dimension of " + c.input_text(0) + ", got " +
+    c.fail("attribute 'multiples' must have one value for each dimension of " + c.input_text(input) + ", got " +
            std::to_string(multiples.size()));
   Dims dims;
   for (std::size_t i = 0; i < multiples.size(); ++i) {
-    if (multiples[i] < 0)
+    std::int64_t n = x.has_rank() ? x.dim(i) : -1;
+    if (multiples[i] < 0 || (n >= 0 && __builtin_mul_overflow(n, multiples[i], &n)))
       c.fail("dimension " + std::to_string(i) + " cannot be repeated " + std::to_string(multiples[i]) + " times");
-    const std::int64_t n = x.has_rank() ? x.dim(i) : -1;
-    dims.push_back(n < 0 ? -1 : n * multiples[i]);
+    dims.push_back(n);
   }
-  c.output(c.dtype(0), Shape(std::move(dims)));
+  return Shape(std::move(dims));
 }
+void infer_tile(InferContext& c) { c.output(c.dtype(0), tiled_shape(c, 0)); }
 
 // Dimensions of the result with each repetition as one of its own, before what it repeats.
 Dims with_repetitions(const std::vector<std::int64_t>& multiples, const Dims& x) {
@@ -296,7 +323,9 @@ void grad_tile_grad(GradContext& c) {
 }
 void infer_tile_grad(InferContext& c) {
   c.need_float(0);
-  infer_like_input_1(c);
+  c.need_same_dtype(0, 1);
+  need_shape(c, tiled_shape(c, 1));
+  c.output(c.dtype(1), c.shape(1));
 }
 
 }  // namespace
@@ -319,7 +348,7 @@ void add_strided_slice_ops(OpRegistry& r) {
          .dtypes = "any but string",
          .n_inputs = 2,
          .shape_inputs = 2,
-         .infer = infer_like_input_1,
+         .infer = infer_strided_slice_grad,
          .gradient = grad_strided_slice_grad,
          .kernel = make<StridedSliceGradKernel>});
   r.add({.name = "Pad",
@@ -333,10 +362,10 @@ void add_strided_slice_ops(OpRegistry& r) {
   r.add({.name = "PadGrad",
          .doc = "What arrives without the padding that Pad added.",
          .inputs = "dy, x",
-         .dtypes = "any but string",
+         .dtypes = "numbers",
          .n_inputs = 2,
          .shape_inputs = 2,
-         .infer = infer_like_input_1,
+         .infer = infer_pad_grad,
          .gradient = grad_pad_grad,
          .kernel = make<PadGradKernel>});
   r.add({.name = "Tile",

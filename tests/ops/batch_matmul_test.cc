@@ -2,6 +2,7 @@
 
 #include "belay/ops/matmul.h"
 #include "tests/ops/kernel_check.h"
+#include "tests/session/session_fixture.h"
 
 namespace belay::runtime::testing {
 namespace {
@@ -27,6 +28,23 @@ TEST(BatchMatMul, GradientsAgreeWithFiniteDifferences) {
         SCOPED_TRACE(dims_text(batch.a) + dims_text(batch.b) + (ta ? "T" : "N") + (tb ? "T" : "N"));
         check_gradients(product(ta, tb), {{dims_of(batch.a, 2, 3, ta)}, {dims_of(batch.b, 3, 4, tb)}});
       }
+}
+
+TEST_F(SessionTest, BatchMatMulHasGradientsForOperandsOfUnknownRank) {
+  const Output any_a = ops::placeholder_of_any_rank(g, DType::kFloat32, "a");
+  const Output any_b = ops::placeholder_of_any_rank(g, DType::kFloat32, "b");
+  const Output b = ops::placeholder(g, DType::kFloat32, {2, 1}, "b");
+  const std::vector<Output> both = g.gradients({ops::batch_matmul(any_a, any_b)}, {any_a, any_b});
+  const std::vector<Output> one = g.gradients({ops::batch_matmul(any_a, b)}, {any_a, b});
+  EXPECT_EQ(both[0].rank(), -1);
+  EXPECT_EQ(one[1].dims(), (Dims{2, 1}));
+  open();
+  const Tensor x({2, 1, 2}, {1.f, 2.f, 3.f, 4.f}), y({2, 1}, {10.f, 20.f});
+  const std::vector<float> to_a = {10, 20, 10, 20}, to_b = {4, 6};
+  EXPECT_EQ(values<float>(both[0], {{any_a, x}, {any_b, y}}), to_a);
+  EXPECT_EQ(values<float>(both[1], {{any_a, x}, {any_b, y}}), to_b);
+  EXPECT_EQ(values<float>(one[0], {{any_a, x}, {b, y}}), to_a);
+  EXPECT_EQ(values<float>(one[1], {{any_a, x}, {b, y}}), to_b);
 }
 
 TEST(BatchMatMul, Float32AgreesWithFloat64) {

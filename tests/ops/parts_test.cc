@@ -1,7 +1,10 @@
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "belay/ops/shape.h"
 #include "tests/ops/kernel_check.h"
+#include "tests/session/session_fixture.h"
 
 namespace belay::runtime::testing {
 namespace {
@@ -90,7 +93,127 @@ TEST(Stack, PutsTensorsAlongANewDimension) {
   check_float32(stacked(1), {{{17, 33}}, {{17, 33}}, {{17, 33}}});
 }
 
+// Elements 1 to 6 of each dtype, as texts or as 16 bits.
+TEST_F(SessionTest, PartsMoveElementsOfAnyDtype) {
+  struct Case {
+    Build build;
+    std::vector<int> expected;
+  };
+  const std::vector<Case> cases = {{transposed({1, 0}), {1, 4, 2, 5, 3, 6}},
+                                   {sliced({0, 1}, {-1, 2}), {2, 3, 5, 6}},
+                                   {[](const Inputs& in) {
+                                      return ops::concat({in[0], in[0]}, 1);
+                                    },
+                                    {1, 2, 3, 1, 2, 3, 4, 5, 6, 4, 5, 6}},
+                                   {[](const Inputs& in) {
+                                      return ops::strided_slice(in[0], {1, 2}, {2, -4}, {1, -2});
+                                    },
+                                    {6, 4}},
+                                   {[](const Inputs& in) {
+                                      return ops::tile(in[0], {1, 2});
+                                    },
+                                    {1, 2, 3, 1, 2, 3, 4, 5, 6, 4, 5, 6}}};
+  const auto text = [](int i) { return "a text that is too long to be kept in place " + std::to_string(i); };
+  std::vector<std::pair<Output, Tensor>> feeds;
+  for (const DType dtype : {DType::kString, DType::kBFloat16, DType::kFloat16}) {
+    Tensor x(dtype, {2, 3});
+    for (int i = 0; i < 6; ++i) {
+      if (dtype == DType::kString) {
+        x.set_text(static_cast<std::size_t>(i), text(i + 1));
+      } else {
+        static_cast<std::uint16_t*>(x.view().data)[i] = static_cast<std::uint16_t>(1000 * (i + 1));
+      }
+    }
+    feeds.emplace_back(ops::placeholder(g, dtype, {2, 3}), std::move(x));
+  }
+  std::vector<Output> results;
+  for (const auto& [x, value] : feeds)
+    for (const Case& c : cases) results.push_back(c.build({x}));
+  open();
+  const RunResult r = session().handle().run(std::vector<FetchRef>(results.begin(), results.end()), feeds);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    SCOPED_TRACE(results[i].text());
+    const std::vector<int>& expected = cases[i % cases.size()].expected;
+    const TensorView y = r[i];
+    ASSERT_EQ(y.size(), expected.size());
+    for (std::size_t e = 0; e < y.size(); ++e) {
+      if (y.dtype() == DType::kString) {
+        EXPECT_EQ(y.text(e), text(expected[e])) << e;
+      } else {
+        EXPECT_EQ(static_cast<const std::uint16_t*>(y.data())[e], 1000 * expected[e]) << e;
+      }
+    }
+  }
+}
+
+TEST(Transpose, AnOrderIsCheckedWhereTheRankIsUnknown) {
+  const Tensor x({2, 1}, {1.0f, 2.0f});
+  for (const auto& perm : std::vector<std::vector<std::int64_t>>{{0, 0}, {0, 2}, {-1, 0}, {1000000, 0}})
+    EXPECT_EQ(run_error(transposed(perm), {x}), "INVALID_ARGUMENT: node 'Transpose' (Transpose): attribute 'perm' " +
+                                                    dims_text(perm) +
+                                                    " is no order of the 2 dimensions of input 0 (float32 [...])");
+  EXPECT_EQ(run_error(transposed({0, 2, 1}), {x}),
+            "INVALID_ARGUMENT: node 'Transpose' (Transpose): attribute 'perm' [0, 2, 1] is no order of the 2 "
+            "dimensions of input 0 (float32 [2, 1])");
+}
+
+TEST(Slice, BadInputOfTheGradientIsNamed) {
+  using Places = std::vector<std::int64_t>;
+  const auto grad = [](const Places& begin, const Places& size) {
+    return [=](const Inputs& in) {
+      return in[0].graph().node("SliceGrad").in(in[0]).in(in[1]).attr("begin", begin).attr("size", size).output();
+    };
+  };
+  const std::vector<Spec> floats = {{DType::kFloat32, {2, 2}}, {DType::kFloat32, {4, 3}}};
+  const std::string node = "INVALID_ARGUMENT: node 'SliceGrad' (SliceGrad): ";
+  EXPECT_EQ(build_error(grad({2, 1}, {2, -1}), floats), "no error");
+  EXPECT_EQ(build_error(grad({2, 1}, {2, 1}), floats),
+            node + "input 0 (float32 [2, 2]) must have the shape [2, 1] of the slice of input 1 (float32 [4, 3])");
+  EXPECT_EQ(build_error(grad({3, 1}, {2, 2}), floats),
+            node + "begin 3 and size 2 do not lie within dimension 0 of input 1 (float32 [4, 3])");
+  EXPECT_EQ(build_error(grad({-1, 0}, {2, 2}), floats),
+            node + "begin -1 and size 2 do not lie within dimension 0 of input 1 (float32 [4, 3])");
+  EXPECT_EQ(build_error(grad({2}, {2}), floats),
+            node +
+                "attributes 'begin' and 'size' must have one value for each dimension of input 1 (float32 [4, 3]), "
+                "got 1 and 1");
+  EXPECT_EQ(build_error(grad({0}, {2}), {{DType::kString, {2}}, {DType::kString, {3}}}),
+            node + "input 0 (string [2]) must be a number or bool");
+  // Where the shapes are known only when it runs.
+  EXPECT_EQ(run_error(grad({2}, {-1}), {Tensor({3}, {1.f, 2.f, 3.f}), Tensor({4}, {1.f, 2.f, 3.f, 4.f})}),
+            node + "input 0 (float32 [3]) must have the shape [2] of the slice of input 1 (float32 [4])");
+}
+
+TEST(Concat, BadInputOfTheGradientIsNamed) {
+  const auto grad = [](std::int64_t axis, std::int64_t index) {
+    return [=](const Inputs& in) {
+      return in[0].graph().node("ConcatGrad").in(in).attr("axis", axis).attr("index", index).output();
+    };
+  };
+  const Spec whole{DType::kFloat32, {5, 3}}, two{DType::kFloat32, {2, 3}}, three{DType::kFloat32, {3, 3}};
+  const std::string node = "INVALID_ARGUMENT: node 'ConcatGrad' (ConcatGrad): ";
+  EXPECT_EQ(build_error(grad(0, 1), {whole, two, three}), "no error");
+  for (const std::int64_t index : {-1, 2})
+    EXPECT_EQ(build_error(grad(0, index), {whole, two, three}),
+              node + "attribute 'index' must name one of the 2 parts, got " + std::to_string(index));
+  EXPECT_EQ(build_error(grad(0, 1), {whole, two, two}),
+            node + "input 0 (float32 [5, 3]) must have the shape [4, 3] of the parts put together");
+  EXPECT_EQ(build_error(grad(1, 0), {whole, two, three}),
+            node +
+                "input 1 (float32 [2, 3]) and input 2 (float32 [3, 3]) must have the same dimensions except along "
+                "axis 1");
+  EXPECT_EQ(build_error(grad(2, 0), {whole, two, three}), node + "axis 2 is not in [-2, 2)");
+  EXPECT_EQ(build_error(grad(0, 0), {whole}), node + "there is nothing to put together");
+  EXPECT_EQ(build_error(grad(0, 0), {{DType::kFloat64, {2, 3}}, two}),
+            node + "input 0 (float64 [2, 3]) and input 1 (float32 [2, 3]) must have the same dtype");
+  EXPECT_EQ(run_error(grad(0, 0), {Tensor({2}, {1.f, 2.f}), Tensor({3}, {1.f, 2.f, 3.f})}),
+            node + "input 0 (float32 [2]) must have the shape [3] of the parts put together");
+}
+
 TEST(Parts, BadInputIsNamed) {
+  EXPECT_EQ(build_error(sliced({1}, {std::numeric_limits<std::int64_t>::max()}), {{DType::kFloat32, {3}}}),
+            "INVALID_ARGUMENT: node 'Slice' (Slice): begin 1 and size 9223372036854775807 do not lie within dimension "
+            "0 of input 0 (float32 [3])");
   EXPECT_EQ(build_error(transposed({0, 0}), {{DType::kFloat32, {2, 3}}}),
             "INVALID_ARGUMENT: node 'Transpose' (Transpose): attribute 'perm' [0, 0] is no order of the 2 dimensions "
             "of input "

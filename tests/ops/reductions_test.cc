@@ -210,6 +210,32 @@ TEST(SumLike, OfTheSameShapeIsTheSame) {
       (std::vector<float>{2, 4}));
 }
 
+TEST(Reductions, BadInputOfTheGradientOfAProductIsNamed) {
+  const auto grad = [](const ops::Axes& axes, bool keep_dims) {
+    return [=](const Inputs& in) {
+      return in[0]
+          .graph()
+          .node("ProdGrad")
+          .in(in[0])
+          .in(in[1])
+          .attr("axes", axes)
+          .attr("keep_dims", keep_dims)
+          .output();
+    };
+  };
+  const std::vector<Spec> floats = {{DType::kFloat32, {2}}, {DType::kFloat32, {2, 3}}};
+  const std::string node = "INVALID_ARGUMENT: node 'ProdGrad' (ProdGrad): ";
+  EXPECT_EQ(build_error(grad({1}, false), floats), "no error");
+  EXPECT_EQ(build_error(grad({0}, false), floats),
+            node + "input 0 (float32 [2]) must have the shape [3] of the product of input 1 (float32 [2, 3])");
+  EXPECT_EQ(build_error(grad({1}, true), floats),
+            node + "input 0 (float32 [2]) must have the shape [2, 1] of the product of input 1 (float32 [2, 3])");
+  EXPECT_EQ(build_error(grad({2}, false), floats), node + "axis 2 is not in [-2, 2)");
+  EXPECT_EQ(build_error(grad({0, -2}, false), floats), node + "axis -2 is given twice");
+  EXPECT_EQ(run_error(grad({0}, false), {Tensor({2}, {1.f, 2.f}), Tensor({3}, {1.f, 2.f, 3.f})}),
+            node + "input 0 (float32 [2]) must have the shape [] of the product of input 1 (float32 [3])");
+}
+
 TEST(Reductions, BadInputIsNamed) {
   EXPECT_EQ(build_error(over(ops::reduce_sum, {2}), {{DType::kFloat32, {2, 3}}}),
             "INVALID_ARGUMENT: node 'Sum' (Sum): axis 2 is not in [-2, 2)");

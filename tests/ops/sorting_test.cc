@@ -42,6 +42,15 @@ TEST(InTopK, AsksWhetherTheTargetIsAmongTheLargest) {
   EXPECT_EQ(run_op<bool>(in_top(2), {x, targets}), (std::vector<bool>{1, 0, 1, 0, 0}));
 }
 
+TEST(InTopK, TakesFloat64AndInt64) {
+  const auto in_top = [](const Inputs& in) { return ops::in_top_k(in[0], in[1], 1); };
+  const Tensor x({2, 3}, {3.0, 1.0, 2.0, 3.0, 1.0, 2.0}), y({2, 3}, {3.f, 1.f, 2.f, 3.f, 1.f, 2.f});
+  const Tensor ints({2}, {0, 2}), longs({2}, {std::int64_t{0}, std::int64_t{1} << 32});
+  EXPECT_EQ(run_op<bool>(in_top, {x, ints}), (std::vector<bool>{1, 0}));
+  EXPECT_EQ(run_op<bool>(in_top, {x, longs}), (std::vector<bool>{1, 0}));
+  EXPECT_EQ(run_op<bool>(in_top, {y, longs}), (std::vector<bool>{1, 0}));
+}
+
 Build cumulative(std::int64_t axis, bool exclusive = false, bool reverse = false) {
   return [=](const Inputs& in) { return ops::cumsum(in[0], axis, exclusive, reverse); };
 }
@@ -65,6 +74,45 @@ TEST(Cumsum, Float32AgreesWithFloat64) {
   check_float32(cumulative(0), {{{257, 33}}});
   check_float32(cumulative(1), {{{17, 1001}}});
   check_float32(cumulative(0), {{{0, 3}}});
+}
+
+TEST(TopK, BadInputOfTheGradientIsNamed) {
+  const Build grad = [](const Inputs& in) {
+    return in[0].graph().node("TopKGrad").in(in[0]).in(in[1]).in(in[2]).output();
+  };
+  const Spec top{DType::kFloat32, {2, 2}}, at{DType::kInt32, {2, 2}}, x{DType::kFloat32, {2, 5}};
+  const std::string node = "INVALID_ARGUMENT: node 'TopKGrad' (TopKGrad): ";
+  EXPECT_EQ(build_error(grad, {top, at, x}), "no error");
+  EXPECT_EQ(build_error(grad, {top, {DType::kInt32, {2, 1}}, x}),
+            node + "input 0 (float32 [2, 2]) and input 1 (int32 [2, 1]) must have the same shape");
+  EXPECT_EQ(build_error(grad, {top, at, {DType::kFloat32, {3, 5}}}),
+            node + "input 0 (float32 [2, 2]) must have the dimensions of input 2 (float32 [3, 5]) before the last");
+  EXPECT_EQ(build_error(grad, {top, at, {DType::kFloat32, {5}}}),
+            node + "input 0 (float32 [2, 2]) must have the dimensions of input 2 (float32 [5]) before the last");
+  EXPECT_EQ(build_error(grad, {top, at, {DType::kFloat32, {}}}),
+            node + "input 2 (float32 []) must have at least one dimension");
+  EXPECT_EQ(build_error(grad, {top, {DType::kInt64, {2, 2}}, x}), node + "input 1 (int64 [2, 2]) must be int32");
+  const Tensor dy({1, 2}, {1.f, 2.f}), values({1, 3}, {1.f, 2.f, 3.f});
+  for (const int bad : {3, -1})
+    EXPECT_EQ(run_error(grad, {dy, Tensor({1, 2}, {0, bad}), values}),
+              node + "index " + std::to_string(bad) + " at position 1 is not in [0, 3)");
+  EXPECT_EQ(run_error(grad, {dy, Tensor({2, 1}, {0, 1}), values}),
+            node + "input 0 (float32 [1, 2]) and input 1 (int32 [2, 1]) must have the same shape");
+}
+
+TEST(InTopK, BadInputIsNamed) {
+  const auto in_top = [](std::int64_t k) { return [k](const Inputs& in) { return ops::in_top_k(in[0], in[1], k); }; };
+  const Spec x{DType::kFloat32, {3, 2}}, targets{DType::kInt32, {3}};
+  const std::string node = "INVALID_ARGUMENT: node 'InTopK' (InTopK): ";
+  EXPECT_EQ(build_error(in_top(1), {x, targets}), "no error");
+  EXPECT_EQ(build_error(in_top(1), {{DType::kFloat32, {3}}, targets}),
+            node + "input 0 (float32 [3]) must have 2 dimensions");
+  EXPECT_EQ(build_error(in_top(1), {x, {DType::kInt32, {3, 1}}}),
+            node + "input 1 (int32 [3, 1]) must have 1 dimensions");
+  EXPECT_EQ(build_error(in_top(1), {{DType::kInt32, {3, 2}}, targets}),
+            node + "input 0 (int32 [3, 2]) must be float32 or float64");
+  EXPECT_EQ(build_error(in_top(1), {x, {DType::kUInt8, {3}}}), node + "input 1 (uint8 [3]) must be int32 or int64");
+  EXPECT_EQ(build_error(in_top(-1), {x, targets}), node + "attribute 'k' must be at least 0, got -1");
 }
 
 TEST(Sorting, BadInputIsNamed) {

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <numeric>
 
 #include "belay/ops/shape.h"
@@ -41,6 +42,16 @@ TEST(StridedSlice, FollowsNumpysRule) {
   for (const auto& c : cases)
     EXPECT_EQ(run_op<float>(strided(c.begin, c.end, c.strides, c.masks), {counted({10})}), c.expected)
         << dims_text(c.begin) << dims_text(c.end) << dims_text(c.strides);
+}
+
+TEST(StridedSlice, AnyStrideGoesPastTheEnd) {
+  const std::int64_t least = std::numeric_limits<std::int64_t>::min(), most = std::numeric_limits<std::int64_t>::max();
+  for (const std::int64_t stride : {std::int64_t{3}, std::int64_t{100}, most})
+    EXPECT_EQ(run_op<float>(strided({1, 0}, {4, 4}, {stride, 1}), {counted({4, 2})}), (std::vector<float>{2, 3}));
+  for (const std::int64_t stride : {std::int64_t{-3}, std::int64_t{-100}, -most, least})
+    EXPECT_EQ(run_op<float>(strided({3, 0}, {0, 4}, {stride, 1}), {counted({4, 2})}), (std::vector<float>{6, 7}));
+  EXPECT_EQ(run_op<float>(strided({most}, {least}, {-4}), {counted({10})}), (std::vector<float>{9, 5, 1}));
+  EXPECT_EQ(run_op<float>(strided({0}, {most}, {most}), {counted({0})}), std::vector<float>{});
 }
 
 TEST(StridedSlice, WorksInSeveralDimensions) {
@@ -154,7 +165,75 @@ TEST(Range, CountsInBothDirections) {
             "INVALID_ARGUMENT: range: from 0.000000 to 5.000000 in steps of 0.000000 does not end");
 }
 
+Build gradient_node(const char* op, const std::vector<std::pair<const char*, Places>>& attrs) {
+  return [=](const Inputs& in) {
+    NodeBuilder node = in[0].graph().node(op);
+    for (const auto& [name, value] : attrs) node.attr(name, value);
+    return node.in(in[0]).in(in[1]).output();
+  };
+}
+
+TEST(StridedSlice, BadInputOfTheGradientIsNamed) {
+  const auto grad = [](const Places& begin, const Places& end, const Places& strides) {
+    return gradient_node("StridedSliceGrad", {{"begin", begin}, {"end", end}, {"strides", strides}});
+  };
+  const std::vector<Spec> floats = {{DType::kFloat32, {2}}, {DType::kFloat32, {4}}};
+  const std::string node = "INVALID_ARGUMENT: node 'StridedSliceGrad' (StridedSliceGrad): ";
+  EXPECT_EQ(build_error(grad({0}, {4}, {2}), floats), "no error");
+  EXPECT_EQ(build_error(grad({0}, {4}, {1}), floats),
+            node + "input 0 (float32 [2]) must have the shape [4], by the attributes and input 1 (float32 [4])");
+  EXPECT_EQ(build_error(grad({0}, {4}, {0}), floats), node + "a stride is 0");
+  EXPECT_EQ(build_error(grad({0}, {4}, {1, 1}), floats),
+            node + "attributes 'begin', 'end' and 'strides' must be as long as each other, got 1, 1 and 2");
+  EXPECT_EQ(build_error(grad({0, 0}, {4, 4}, {}), floats),
+            node + "attribute 'begin' has 2 values, input 1 (float32 [4]) has 1 dimensions");
+  EXPECT_EQ(build_error(grad({0}, {2}, {}), {{DType::kString, {2}}, {DType::kString, {4}}}),
+            node + "input 0 (string [2]) must be a number or bool");
+  EXPECT_EQ(run_error(grad({1}, {4}, {}), {counted({2}), counted({4})}),
+            node + "input 0 (float32 [2]) must have the shape [3], by the attributes and input 1 (float32 [4])");
+}
+
+TEST(Pad, BadInputOfTheGradientIsNamed) {
+  const auto grad = [](const Places& before, const Places& after) {
+    return gradient_node("PadGrad", {{"before", before}, {"after", after}});
+  };
+  const std::vector<Spec> floats = {{DType::kFloat32, {4}}, {DType::kFloat32, {2}}};
+  const std::string node = "INVALID_ARGUMENT: node 'PadGrad' (PadGrad): ";
+  EXPECT_EQ(build_error(grad({2}, {0}), floats), "no error");
+  EXPECT_EQ(build_error(grad({3}, {0}), floats),
+            node + "input 0 (float32 [4]) must have the shape [5], by the attributes and input 1 (float32 [2])");
+  EXPECT_EQ(build_error(grad({-1}, {3}), floats), node + "dimension 0 is padded by -1 and 3 elements; use at least 0");
+  EXPECT_EQ(build_error(grad({1, 1}, {1, 1}), floats),
+            node +
+                "attributes 'before' and 'after' must have one value for each dimension of input 1 (float32 [2]), "
+                "got 2 and 2");
+  EXPECT_EQ(build_error(grad({2}, {0}), {{DType::kBool, {4}}, {DType::kBool, {2}}}),
+            node + "input 0 (bool [4]) must be a number");
+  EXPECT_EQ(run_error(grad({1}, {0}), {counted({2}), counted({2})}),
+            node + "input 0 (float32 [2]) must have the shape [3], by the attributes and input 1 (float32 [2])");
+}
+
+TEST(Tile, BadInputOfTheGradientIsNamed) {
+  const auto grad = [](const Places& multiples) { return gradient_node("TileGrad", {{"multiples", multiples}}); };
+  const std::vector<Spec> floats = {{DType::kFloat32, {4}}, {DType::kFloat32, {2}}};
+  const std::string node = "INVALID_ARGUMENT: node 'TileGrad' (TileGrad): ";
+  EXPECT_EQ(build_error(grad({2}), floats), "no error");
+  EXPECT_EQ(build_error(grad({3}), floats),
+            node + "input 0 (float32 [4]) must have the shape [6], by the attributes and input 1 (float32 [2])");
+  EXPECT_EQ(build_error(grad({-2}), floats), node + "dimension 0 cannot be repeated -2 times");
+  EXPECT_EQ(build_error(grad({}), floats),
+            node + "attribute 'multiples' must have one value for each dimension of input 1 (float32 [2]), got 0");
+  EXPECT_EQ(run_error(grad({2}), {counted({3}), counted({2})}),
+            node + "input 0 (float32 [3]) must have the shape [4], by the attributes and input 1 (float32 [2])");
+}
+
 TEST(StridedSlice, BadInputIsNamed) {
+  const std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(build_error(padded({most}, {most}), {{DType::kFloat32, {3}}}),
+            "INVALID_ARGUMENT: node 'Pad' (Pad): dimension 0 of input 0 (float32 [3]) cannot be padded by "
+            "9223372036854775807 and 9223372036854775807 elements");
+  EXPECT_EQ(build_error(tiled({most}), {{DType::kFloat32, {3}}}),
+            "INVALID_ARGUMENT: node 'Tile' (Tile): dimension 0 cannot be repeated 9223372036854775807 times");
   EXPECT_EQ(
       build_error(strided({1}, {2, 3}), {{DType::kFloat32, {4}}}),
       "INVALID_ARGUMENT: node 'StridedSlice' (StridedSlice): attributes 'begin', 'end' and 'strides' must be as long "
