@@ -113,6 +113,7 @@ void infer_order(InferContext& c) {
 void infer_equality(InferContext& c) {
   c.need_same_dtype(0, 1);
   if (c.dtype(0) == DType::kString) c.fail(c.input_text(0) + " must be a number or bool");
+  if (c.dtype(0) != DType::kBool) c.need_number(0);
   c.output(DType::kBool, broadcast_inputs(c));
 }
 void infer_logical(InferContext& c) {
@@ -124,6 +125,7 @@ void infer_select(InferContext& c) {
   c.need_dtype(0, DType::kBool);
   c.need_same_dtype(1, 2);
   if (c.dtype(1) == DType::kString) c.fail(c.input_text(1) + " must be a number or bool");
+  if (c.dtype(1) != DType::kBool) c.need_number(1);
   c.output(c.dtype(1), broadcast_inputs(c));
 }
 void grad_select(GradContext& c) {

@@ -5,6 +5,7 @@
 
 #include "runtime/ops/copy.h"
 #include "runtime/ops/dtypes.h"
+#include "runtime/ops/half.h"
 #include "runtime/ops/parallel.h"
 #include "runtime/ops/registry.h"
 
@@ -22,8 +23,8 @@ void infer_reshape(InferContext& c) {
     if (dims[i] == -1 && open != dims.size()) c.fail("attribute 'shape' has more than one -1: " + dims_text(dims));
     if (dims[i] == -1) {
       open = i;
-    } else {
-      known *= dims[i];
+    } else if (__builtin_mul_overflow(known, dims[i], &known)) {
+      c.fail("attribute 'shape' has too many elements: " + dims_text(dims));
     }
   }
   const std::int64_t elements = c.shape(0).elements();
@@ -107,8 +108,7 @@ void infer_fill(InferContext& c) {
 template <class T>
 class FillKernel final : public Kernel {
  public:
-  FillKernel(const KernelSpec& spec, double value)
-      : n_(spec.outputs[0].elements()), value_(static_cast<T>(value)), threads_(spec.threads) {}
+  FillKernel(const KernelSpec& spec, T value) : n_(spec.outputs[0].elements()), value_(value), threads_(spec.threads) {}
   void run(void* const*, void* const* out, const StepContext&) override {
     T* y = output<T>(out, 0);
     parallel_for(n_, 1 << 16, threads_,
@@ -121,8 +121,13 @@ class FillKernel final : public Kernel {
   int threads_;
 };
 std::unique_ptr<Kernel> make_filled(const KernelSpec& spec, double value) {
-  return make_for(PlainTypes{}, spec.outputs[0].dtype,
-                  [&]<class T>(std::type_identity<T>) { return std::make_unique<FillKernel<T>>(spec, value); });
+  const DType dtype = spec.outputs[0].dtype;
+  const auto number = static_cast<float>(value);
+  if (dtype == DType::kBFloat16) return std::make_unique<FillKernel<std::uint16_t>>(spec, bfloat16_bits(number));
+  if (dtype == DType::kFloat16) return std::make_unique<FillKernel<std::uint16_t>>(spec, float16_bits(number));
+  return make_for(PlainTypes{}, dtype, [&]<class T>(std::type_identity<T>) {
+    return std::make_unique<FillKernel<T>>(spec, static_cast<T>(value));
+  });
 }
 std::unique_ptr<Kernel> make_fill(const KernelSpec& spec) { return make_filled(spec, spec.attrs().number("value")); }
 std::unique_ptr<Kernel> make_ones(const KernelSpec& spec) { return make_filled(spec, 1); }
@@ -136,6 +141,8 @@ void infer_one_hot(InferContext& c) {
   if (depth < 0) c.fail("attribute 'depth' must be at least 0, got " + std::to_string(depth));
   const DType dtype = c.attrs().dtype("dtype", DType::kFloat32);
   if (dtype_size(dtype) == 0 || dtype == DType::kString) c.fail("attribute 'dtype' must be a number or bool");
+  if (dtype == DType::kBFloat16 || dtype == DType::kFloat16)
+    c.fail("attribute 'dtype' is " + std::string(dtype_name(dtype)) + ", a dtype for storage; use float32 and cast it");
   if (!c.shape(0).has_rank()) return c.output(dtype, Shape::unknown());
   Dims dims = c.shape(0).dims();
   dims.push_back(depth);
@@ -187,7 +194,7 @@ OpDef from_shape(const char* name, const char* doc, void (*infer)(InferContext&)
   return {.name = name,
           .doc = doc,
           .inputs = "x",
-          .dtypes = "any",
+          .dtypes = infer == infer_like ? "any but string" : "any",
           .n_inputs = 1,
           .shape_inputs = 1,
           .infer = infer,
@@ -208,7 +215,7 @@ void add_shape_ops(OpRegistry& r) {
   r.add(from_shape("ZerosLike", "Zeros in the shape and dtype of x.", infer_like, make_zeros));
   r.add({.name = "Fill",
          .doc = "The attribute `value` everywhere: attributes `shape`, `dtype`.",
-         .dtypes = "numbers, bool",
+         .dtypes = "any but string",
          .infer = infer_fill,
          .stops_gradient = true,
          .kernel = make_fill});

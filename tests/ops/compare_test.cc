@@ -63,11 +63,15 @@ TEST(Compare, TruthTables) {
 
 TEST(Compare, AsksForNanAndInfinity) {
   const float inf = std::numeric_limits<float>::infinity();
-  const Tensor x({5}, {kNan, inf, -inf, 0.0f, 3e38f});
+  const double nan64 = std::numeric_limits<double>::quiet_NaN(), inf64 = std::numeric_limits<double>::infinity();
   using Bools = std::vector<bool>;
-  EXPECT_EQ(run_op<bool>([](const Inputs& in) { return ops::is_nan(in[0]); }, {x}), (Bools{1, 0, 0, 0, 0}));
-  EXPECT_EQ(run_op<bool>([](const Inputs& in) { return ops::is_inf(in[0]); }, {x}), (Bools{0, 1, 1, 0, 0}));
-  EXPECT_EQ(run_op<bool>([](const Inputs& in) { return ops::is_finite(in[0]); }, {x}), (Bools{0, 0, 0, 1, 1}));
+  for (const Tensor& x :
+       {Tensor({5}, {kNan, inf, -inf, 0.0f, 3e38f}), Tensor({5}, {nan64, inf64, -inf64, 0.0, 1e308})}) {
+    SCOPED_TRACE(dtype_name(x.dtype()));
+    EXPECT_EQ(run_op<bool>([](const Inputs& in) { return ops::is_nan(in[0]); }, {x}), (Bools{1, 0, 0, 0, 0}));
+    EXPECT_EQ(run_op<bool>([](const Inputs& in) { return ops::is_inf(in[0]); }, {x}), (Bools{0, 1, 1, 0, 0}));
+    EXPECT_EQ(run_op<bool>([](const Inputs& in) { return ops::is_finite(in[0]); }, {x}), (Bools{0, 0, 0, 1, 1}));
+  }
   EXPECT_EQ(build_error([](const Inputs& in) { return ops::is_nan(in[0]); }, {{DType::kInt32, {2}}}),
             "INVALID_ARGUMENT: node 'IsNan' (IsNan): input 0 (int32 [2]) must be float32 or float64");
 }
@@ -131,6 +135,13 @@ TEST(Compare, BadInputIsNamed) {
             "INVALID_ARGUMENT: node 'LogicalAnd' (LogicalAnd): input 1 (float32 [2]) must be bool");
   EXPECT_EQ(build_error(kSelect, {{DType::kFloat32, {2}}, {DType::kFloat32, {2}}, {DType::kFloat32, {2}}}),
             "INVALID_ARGUMENT: node 'Select' (Select): input 0 (float32 [2]) must be bool");
+  EXPECT_EQ(build_error([](const Inputs& in) { return ops::equal(in[0], in[1]); },
+                        {{DType::kBFloat16, {2}}, {DType::kBFloat16, {2}}}),
+            "INVALID_ARGUMENT: node 'Equal' (Equal): input 0 (bfloat16 [2]) is of a dtype for storage; cast it to "
+            "float32");
+  EXPECT_EQ(build_error(kSelect, {{DType::kBool, {2}}, {DType::kFloat16, {2}}, {DType::kFloat16, {2}}}),
+            "INVALID_ARGUMENT: node 'Select' (Select): input 1 (float16 [2]) is of a dtype for storage; cast it to "
+            "float32");
   EXPECT_EQ(build_error(kSelect, {{DType::kBool, {2}}, {DType::kFloat32, {3}}, {DType::kFloat32, {2}}}),
             "INVALID_ARGUMENT: node 'Select' (Select): input 0 (bool [2]), input 1 (float32 [3]) and input 2 (float32 "
             "[2]) do not broadcast to one shape");

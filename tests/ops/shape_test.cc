@@ -76,6 +76,29 @@ TEST(Shape, TensorsMadeFromShapes) {
   EXPECT_EQ(run_op<float>([](const Inputs& in) { return ops::ones(in[0].graph(), {}); }, {x}), std::vector<float>{1});
 }
 
+TEST(Shape, TensorsOfDtypesForStorageAreMadeFromShapes) {
+  const Tensor x({2}, {5.0f, 6.0f});
+  for (const DType dtype : {DType::kBFloat16, DType::kFloat16}) {
+    SCOPED_TRACE(dtype_name(dtype));
+    const auto cast_back = [&](Output (*function)(const Output&, std::string_view)) {
+      return [=](const Inputs& in) { return ops::cast(function(ops::cast(in[0], dtype), {}), DType::kFloat32); };
+    };
+    EXPECT_EQ(run_op<float>(cast_back(ops::ones_like), {x}), (std::vector<float>{1, 1}));
+    EXPECT_EQ(run_op<float>(cast_back(ops::zeros_like), {x}), (std::vector<float>{0, 0}));
+    EXPECT_EQ(
+        run_op<float>(
+            [=](const Inputs& in) { return ops::cast(ops::fill(in[0].graph(), {2}, -1.5, dtype), DType::kFloat32); },
+            {x}),
+        (std::vector<float>{-1.5, -1.5}));
+    // So a gradient can begin at one.
+    EXPECT_EQ(
+        run_op<float>(
+            [=](const Inputs& in) { return in[0].graph().gradients({ops::cast(in[0] * 2.0, dtype)}, {in[0]})[0]; },
+            {x}),
+        (std::vector<float>{2, 2}));
+  }
+}
+
 TEST(Shape, AShapeNeedsNoValue) {
   // Only the shape of the product counts: no kernel of it may be made, though it would fail.
   EXPECT_EQ(
@@ -131,6 +154,13 @@ TEST(Shape, BadInputIsNamed) {
             "INVALID_ARGUMENT: node 'OneHot' (OneHot): input 0 (float32 [2]) must be int32 or int64");
   EXPECT_EQ(build_error([](const Inputs& in) { return ops::one_hot(in[0], -1); }, {{DType::kInt32, {2}}}),
             "INVALID_ARGUMENT: node 'OneHot' (OneHot): attribute 'depth' must be at least 0, got -1");
+  EXPECT_EQ(build_error([](const Inputs& in) { return ops::one_hot(in[0], 2, 1, 0, DType::kBFloat16); },
+                        {{DType::kInt32, {2}}}),
+            "INVALID_ARGUMENT: node 'OneHot' (OneHot): attribute 'dtype' is bfloat16, a dtype for storage; use float32 "
+            "and cast it");
+  EXPECT_EQ(build_error(reshaped({std::int64_t{1} << 32, std::int64_t{1} << 32}), {{DType::kFloat32, {0}}}),
+            "INVALID_ARGUMENT: node 'Reshape' (Reshape): attribute 'shape' has too many elements: [4294967296, "
+            "4294967296]");
   EXPECT_EQ(build_error([](const Inputs& in) { return ops::fill(in[0].graph(), {-1}, 0); }, {{DType::kFloat32, {}}}),
             "INVALID_ARGUMENT: node 'Fill' (Fill): attribute 'shape' must be known, got [?]");
   EXPECT_EQ(build_error([](const Inputs& in) { return ops::ones_like(in[0]); }, {{DType::kString, {2}}}),
