@@ -10,7 +10,7 @@
 namespace belay::runtime::testing {
 namespace {
 
-struct PartialCase {
+struct LayerShapeCase {
   const char* op;
   std::vector<Shape> inputs;
   std::vector<std::string> outputs;  // their shapes
@@ -22,14 +22,14 @@ const Shape kUnknown = Shape::unknown();
 
 std::string shape_text(const Output& o) { return o.rank() < 0 ? "[...]" : dims_text(o.dims()); }
 
-Output node_of(const PartialCase& c, const Inputs& in) {
+Output node_of(const LayerShapeCase& c, const Inputs& in) {
   NodeBuilder node = in[0].graph().node(c.op).in(in);
   if (c.set) c.set(node);
   return node.output();
 }
 
-void expect_shapes(const std::vector<PartialCase>& cases) {
-  for (const PartialCase& c : cases) {
+void expect_shapes(const std::vector<LayerShapeCase>& cases) {
+  for (const LayerShapeCase& c : cases) {
     std::string trace = c.op;
     for (const Shape& s : c.inputs) trace += " " + s.text();
     SCOPED_TRACE(trace);
@@ -54,14 +54,14 @@ std::function<void(NodeBuilder&)> pool(std::vector<std::int64_t> window, const c
   };
 }
 
-TEST(PartialShapes, OfSoftmax) {
+TEST(PartialLayerShapes, OfSoftmax) {
   expect_shapes({{"Softmax", {kUnknown}, {"[...]"}},
                  {"Softmax", {{-1, 4}}, {"[?, 4]"}},
                  {"LogSoftmax", {kUnknown}, {"[...]"}},
                  {"LogSoftmax", {{3, -1}}, {"[3, ?]"}}});
 }
 
-TEST(PartialShapes, OfConvolutions) {
+TEST(PartialLayerShapes, OfConvolutions) {
   const auto same = [](NodeBuilder& n) { n.attr("padding", "SAME"); };
   const auto channels_first = [](NodeBuilder& n) { n.attr("data_format", "NCHW"); };
   expect_shapes({{"Conv2D", {kUnknown, kUnknown}, {"[?, ?, ?, ?]"}},
@@ -76,7 +76,7 @@ TEST(PartialShapes, OfConvolutions) {
                  {"Conv2DBackpropFilter", {kUnknown, {3, 3, -1, 5}, kUnknown}, {"[3, 3, ?, 5]"}}});
 }
 
-TEST(PartialShapes, OfPooling) {
+TEST(PartialLayerShapes, OfPooling) {
   expect_shapes({{"MaxPool", {kUnknown}, {"[?, ?, ?, ?]", "[?, ?, ?, ?]"}, pool({1, 2, 3, 1}, "VALID")},
                  {"MaxPool", {{-1, 7, -1, 3}}, {"[?, 3, ?, 3]", "[?, 3, ?, 3]"}, pool({1, 2, 3, 1}, "VALID")},
                  {"MaxPool", {{-1, 7, -1, 3}}, {"[?, 4, ?, 3]", "[?, 4, ?, 3]"}, pool({1, 2, 3, 1}, "SAME")},
@@ -97,7 +97,7 @@ TEST(PartialShapes, OfPooling) {
                  {"AvgPoolGrad", {kUnknown, kUnknown}, {"[...]"}, pool({1, 2, 2, 1}, "VALID")}});
 }
 
-TEST(PartialShapes, OfNorms) {
+TEST(PartialLayerShapes, OfNorms) {
   const auto channels_first = [](NodeBuilder& n) { n.attr("data_format", "NCHW"); };
   const auto use = [](NodeBuilder& n) { n.attr("is_training", false); };
   expect_shapes({{"LayerNorm", {kUnknown, kUnknown, kUnknown}, {"[...]", "[...]", "[...]"}},
@@ -114,7 +114,7 @@ TEST(PartialShapes, OfNorms) {
                  {"FusedBatchNormGrad", {{-1, 3}, {3}, {3}, {3}, {2, -1}}, {"[?, 3]", "[3]", "[3]"}}});
 }
 
-TEST(PartialShapes, OfRecurrentCells) {
+TEST(PartialLayerShapes, OfRecurrentCells) {
   const Shape u = kUnknown;
   const auto time_major = [](NodeBuilder& n) { n.attr("time_major", true); };
   const auto wants_x = [](NodeBuilder& n) { n.attr("wants_x", true); };
@@ -139,7 +139,7 @@ TEST(PartialShapes, OfRecurrentCells) {
                   wants_x}});
 }
 
-TEST(PartialShapes, OfAttention) {
+TEST(PartialLayerShapes, OfAttention) {
   const Shape u = kUnknown;
   const auto two_heads = [](NodeBuilder& n) { n.attr("heads", 2); };
   const auto packed = [](NodeBuilder& n) { n.attr("packed", true); };
@@ -156,7 +156,7 @@ TEST(PartialShapes, OfAttention) {
                   two_heads}});
 }
 
-TEST(PartialShapes, OfCrossEntropies) {
+TEST(PartialLayerShapes, OfCrossEntropies) {
   const std::vector<DType> classes = {DType::kFloat32, DType::kInt64};
   const char* sparse = "SparseSoftmaxCrossEntropyWithLogits";
   const char* dense = "SoftmaxCrossEntropyWithLogits";
@@ -172,19 +172,19 @@ TEST(PartialShapes, OfCrossEntropies) {
 }
 
 // Forward, and backward to the first input.
-TEST(PartialShapes, NothingIsKnownUntilItRuns) {
+TEST(PartialLayerShapes, NothingIsKnownUntilItRuns) {
   const auto attention = [](NodeBuilder& n) { n.attr("heads", 2).attr("causal", true); };
-  for (const PartialCase& c :
-       {PartialCase{"Softmax", {{2, 3}}, {}}, PartialCase{"LogSoftmax", {{2, 3}}, {}},
-        PartialCase{"Conv2D", {{1, 4, 4, 2}, {3, 3, 2, 5}}, {}},
-        PartialCase{"MaxPool", {{1, 4, 4, 2}}, {}, pool({1, 2, 2, 1}, "SAME")},
-        PartialCase{"AvgPool", {{1, 4, 4, 2}}, {}, pool({1, 2, 2, 1}, "SAME")},
-        PartialCase{"LayerNorm", {{2, 3}, {3}, {3}}, {}}, PartialCase{"FusedBatchNorm", {{2, 3}, {3}, {3}}, {}},
-        PartialCase{"Lstm", {{2, 3, 5}, {5, 16}, {4, 16}, {16}}, {}},
-        PartialCase{"Gru", {{2, 3, 5}, {5, 12}, {4, 12}, {12}, {12}}, {}},
-        PartialCase{"Attention", {{2, 3, 4}, {2, 5, 4}, {2, 5, 6}}, {}, attention},
-        PartialCase{"SoftmaxCrossEntropyWithLogits", {{2, 3}, {2, 3}}, {}},
-        PartialCase{"SigmoidCrossEntropyWithLogits", {{2, 3}, {2, 3}}, {}}}) {
+  for (const LayerShapeCase& c :
+       {LayerShapeCase{"Softmax", {{2, 3}}, {}}, LayerShapeCase{"LogSoftmax", {{2, 3}}, {}},
+        LayerShapeCase{"Conv2D", {{1, 4, 4, 2}, {3, 3, 2, 5}}, {}},
+        LayerShapeCase{"MaxPool", {{1, 4, 4, 2}}, {}, pool({1, 2, 2, 1}, "SAME")},
+        LayerShapeCase{"AvgPool", {{1, 4, 4, 2}}, {}, pool({1, 2, 2, 1}, "SAME")},
+        LayerShapeCase{"LayerNorm", {{2, 3}, {3}, {3}}, {}}, LayerShapeCase{"FusedBatchNorm", {{2, 3}, {3}, {3}}, {}},
+        LayerShapeCase{"Lstm", {{2, 3, 5}, {5, 16}, {4, 16}, {16}}, {}},
+        LayerShapeCase{"Gru", {{2, 3, 5}, {5, 12}, {4, 12}, {12}, {12}}, {}},
+        LayerShapeCase{"Attention", {{2, 3, 4}, {2, 5, 4}, {2, 5, 6}}, {}, attention},
+        LayerShapeCase{"SoftmaxCrossEntropyWithLogits", {{2, 3}, {2, 3}}, {}},
+        LayerShapeCase{"SigmoidCrossEntropyWithLogits", {{2, 3}, {2, 3}}, {}}}) {
     std::vector<Tensor> tensors;
     for (const Shape& s : c.inputs) tensors.emplace_back(DType::kFloat32, s.dims());
     EXPECT_EQ(run_error([&](const Inputs& in) { return node_of(c, in); }, tensors), "no error") << c.op;
@@ -196,7 +196,7 @@ TEST(PartialShapes, NothingIsKnownUntilItRuns) {
 }
 
 // What could not be checked while the graph was built is checked when it runs.
-TEST(PartialShapes, BadShapesAreNamedWhenItRuns) {
+TEST(PartialLayerShapes, BadShapesAreNamedWhenItRuns) {
   const auto run_grad = [](const char* op, const std::vector<Dims>& dims) {
     std::vector<Tensor> tensors;
     for (const Dims& d : dims) tensors.emplace_back(DType::kFloat32, d);
