@@ -59,6 +59,19 @@ const DenseTensor& Attrs::tensor(std::string_view name) const {
   return attr_as<DenseTensor>(*v, name, "a tensor");
 }
 
+void InferContext::output(DType dtype, Shape shape) {
+  auto bytes = static_cast<std::int64_t>(dtype_size(dtype));
+  bool overflows = false, empty = false;
+  for (std::size_t i = 0; shape.fully_known() && i < shape.dims().size(); ++i) {
+    overflows = overflows || __builtin_mul_overflow(bytes, shape.dim(i), &bytes);
+    empty = empty || shape.dim(i) == 0;
+  }
+  if (overflows && !empty)
+    fail("output " + std::to_string(outputs_.size()) + " of shape " + shape.text() +
+         " has more bytes than can be addressed");
+  outputs_.emplace_back(dtype, std::move(shape));
+}
+
 void InferContext::fail(const std::string& text) const {
   belay::fail(Code::kInvalidArgument, "node '" + name_ + "' (" + op_.name + "): " + text);
 }

@@ -68,7 +68,8 @@ class InferContext {
   DType dtype(std::size_t i) const noexcept { return dtypes_[i]; }
   const Shape& shape(std::size_t i) const noexcept { return shapes_[i]; }
 
-  void output(DType dtype, Shape shape) { outputs_.emplace_back(dtype, std::move(shape)); }
+  // Fails where no memory can hold it.
+  void output(DType dtype, Shape shape);
   std::vector<std::pair<DType, Shape>>& outputs() noexcept { return outputs_; }
 
   // "node 'dense/MatMul' (MatMul): text"

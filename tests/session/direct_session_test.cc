@@ -272,5 +272,26 @@ TEST_F(SessionTest, AValueOfAnotherShapeIsFoundWhenItRuns) {
   EXPECT_EQ(values<float>(v), (std::vector<float>{1, 2}));
 }
 
+TEST_F(SessionTest, AValueThatNoMemoryHoldsIsNamed) {
+  const std::int64_t huge = std::int64_t{1} << 32;
+  EXPECT_EQ(error_of([&] {
+              ops::fill(g, {huge, huge}, 1, DType::kFloat32, "all");
+            }),
+            "INVALID_ARGUMENT: node 'all' (Fill): output 0 of shape [4294967296, 4294967296] has more bytes than can "
+            "be addressed");
+  const Output x = ops::placeholder(g, DType::kInt64, {-1}),
+               wide = ops::one_hot(x, std::int64_t{1} << 62, 1, 0, DType::kFloat32, "wide");
+  const Output none = ops::fill(g, {huge, huge, 0}, 1);
+  open();
+  EXPECT_EQ(values<float>(none).size(), 0u);
+  const Tensor some(DType::kInt64, {0});
+  EXPECT_EQ(values<float>(wide, {{x, some}}).size(), 0u);
+  EXPECT_EQ(error_of([&] {
+              values<float>(wide, {{x, Tensor(DType::kInt64, {4})}});
+            }),
+            "INVALID_ARGUMENT: node 'wide' (OneHot): output 0 of shape [4, 4611686018427387904] has more bytes than "
+            "can be addressed");
+}
+
 }  // namespace
 }  // namespace belay::runtime::testing
