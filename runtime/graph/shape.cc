@@ -62,6 +62,8 @@ Shape broadcast(const Shape& a, const Shape& b, bool& ok) {
 }
 
 std::int64_t count_of(const Dims& dims) noexcept {
+  // A 0 first: the others together may be more than can be counted.
+  if (std::find(dims.begin(), dims.end(), 0) != dims.end()) return 0;
   std::int64_t n = 1;
   for (const std::int64_t d : dims) n *= d;
   return n;
