@@ -9,7 +9,6 @@
 #include "belay/ops/normalization.h"
 #include "runtime/ops/dtypes.h"
 #include "runtime/ops/fused.h"
-#include "runtime/ops/parallel.h"
 #include "runtime/ops/registry.h"
 #include "runtime/ops/windows.h"
 
@@ -217,11 +216,6 @@ std::unique_ptr<Kernel> make_gradient(const KernelSpec& spec) {
 
 // ---- fused with the activation behind it, float32
 
-void activate(const FusedActivation& activation, float* y, std::int64_t n, int threads) {
-  parallel_for(n, activation.grain, threads,
-               [&](std::int64_t begin, std::int64_t end, int) { activation.apply(y + begin, end - begin); });
-}
-
 class ActivatedTraining final : public Kernel {
  public:
   explicit ActivatedTraining(const KernelSpec& spec)
@@ -231,7 +225,7 @@ class ActivatedTraining final : public Kernel {
         threads_(spec.threads) {}
   void run(void* const* in, void* const* out, const StepContext& context) override {
     norm_.run(in, out, context);
-    activate(activation_, output<float>(out, 0), n_, threads_);
+    activation_.apply_to_all(output<float>(out, 0), n_, threads_);
   }
 
  private:
@@ -280,7 +274,7 @@ class ActivatedInference final : public Kernel {
       float* y = output<float>(out, 0) + first * each_;
       const std::array<void*, 6> tensors{static_cast<float*>(in[0]) + first * each_, in[1], in[2], in[3], in[4], y};
       (n == part_ ? whole_ : rest_)->run(tensors.data());
-      activate(activation_, y, n * each_, threads_);
+      activation_.apply_to_all(y, n * each_, threads_);
     }
   }
 

@@ -165,10 +165,7 @@ class FusedConvolutionKernel final : public Kernel {
     std::copy_n(in, n_inputs_, tensors.begin());
     tensors[n_inputs_] = out[0];
     convolution_->run(tensors.data());
-    if (activation_ == nullptr) return;
-    float* y = output<float>(out, 0);
-    parallel_for(n_, activation_->grain, threads_,
-                 [&](std::int64_t begin, std::int64_t end, int) { activation_->apply(y + begin, end - begin); });
+    if (activation_ != nullptr) activation_->apply_to_all(output<float>(out, 0), n_, threads_);
   }
 
  private:

@@ -19,6 +19,7 @@ struct FusedActivation {
   std::string_view op;
   void (*apply)(float* y, std::int64_t n);
   std::int64_t grain;  // fewest elements worth a thread
+  void apply_to_all(float* y, std::int64_t n, int threads) const;
 };
 // Null where the operation is none.
 const FusedActivation* fused_activation(std::string_view op);

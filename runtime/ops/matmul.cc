@@ -58,15 +58,14 @@ class MatMulKernel final : public Kernel {
 
 // ---- fused
 
-void apply_nothing(float*, std::int64_t) {}
 template <class F>
-void apply_to_all(float* y, std::int64_t n) {
+void apply_one(float* y, std::int64_t n) {
   map_hot(F(), y, y, n);
 }
 
-constexpr FusedActivation kActivations[] = {{"Relu", apply_to_all<ReluOf>, ReluOf::kGrain},
-                                            {"Sigmoid", apply_to_all<SigmoidOf>, SigmoidOf::kGrain},
-                                            {"Tanh", apply_to_all<TanhOf>, TanhOf::kGrain}};
+constexpr FusedActivation kActivations[] = {{"Relu", apply_one<ReluOf>, ReluOf::kGrain},
+                                            {"Sigmoid", apply_one<SigmoidOf>, SigmoidOf::kGrain},
+                                            {"Tanh", apply_one<TanhOf>, TanhOf::kGrain}};
 
 // The product adds the bias; the activation follows while the result is in the cache. oneDNN could apply it as well,
 // but its relu makes 0 of NaN, and the numbers would differ from the activation's own.
@@ -77,14 +76,12 @@ class FusedDenseKernel final : public Kernel {
                                      spec.inputs[1].version)),
         bias_(spec.inputs.size() > 2),
         n_(spec.outputs[0].elements()),
-        threads_(spec.threads) {
-    if (const FusedActivation* a = fused_activation(spec.members.back()->op->name)) activation_ = *a;
-  }
+        threads_(spec.threads),
+        activation_(fused_activation(spec.members.back()->op->name)) {}
   void run(void* const* in, void* const* out, const StepContext&) override {
     float* y = output<float>(out, 0);
     product_->run(input<float>(in, 0), input<float>(in, 1), bias_ ? input<float>(in, 2) : nullptr, y);
-    parallel_for(n_, activation_.grain, threads_,
-                 [&](std::int64_t begin, std::int64_t end, int) { activation_.apply(y + begin, end - begin); });
+    if (activation_ != nullptr) activation_->apply_to_all(y, n_, threads_);
   }
 
  private:
@@ -92,7 +89,7 @@ class FusedDenseKernel final : public Kernel {
   bool bias_;
   std::int64_t n_;
   int threads_;
-  FusedActivation activation_{"", apply_nothing, kCheapGrain};
+  const FusedActivation* activation_;
 };
 
 }  // namespace
@@ -103,6 +100,10 @@ const FusedActivation* fused_activation(std::string_view op) {
   for (const FusedActivation& a : kActivations)
     if (a.op == op) return &a;
   return nullptr;
+}
+
+void FusedActivation::apply_to_all(float* y, std::int64_t n, int threads) const {
+  parallel_for(n, grain, threads, [&](std::int64_t begin, std::int64_t end, int) { apply(y + begin, end - begin); });
 }
 
 void add_matmul_ops(OpRegistry& r) {

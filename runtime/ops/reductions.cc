@@ -290,8 +290,10 @@ void infer_global_norm(InferContext& c) {
   for (std::size_t i = 1; i < c.n_inputs(); ++i) c.need_same_dtype(0, i);
   c.output(c.dtype(0), Shape{});
 }
+// At 0, where all directions are alike, none.
 void grad_global_norm(GradContext& c) {
-  const Output scale = c.grad() / c.output(0);
+  const Output norm = c.output(0), zero = ops::zeros_like(norm);
+  const Output scale = ops::select(ops::equal(norm, zero), zero, c.grad() / norm);
   for (std::size_t i = 0; i < c.n_inputs(); ++i)
     if (c.wanted(i)) c.set(i, c.input(i) * scale);
 }

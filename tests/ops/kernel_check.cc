@@ -252,6 +252,13 @@ std::string build_error(const Build& build, const std::vector<Spec>& inputs) {
   return error_of([&] { build(placeholders); });
 }
 
+std::string error_with_input(const Build& build, std::vector<Dims> inputs, std::size_t i, const Dims& dims) {
+  inputs[i] = dims;
+  std::vector<Spec> specs;
+  for (const Dims& d : inputs) specs.push_back({DType::kFloat32, d});
+  return build_error(build, specs);
+}
+
 std::string run_error(const Build& build, const std::vector<Tensor>& inputs) {
   return error_of([&] { run_numbers(build, inputs, 1, DType::kInvalid); });
 }

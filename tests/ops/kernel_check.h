@@ -94,6 +94,8 @@ struct Spec {
   Dims dims;
 };
 std::string build_error(const Build& build, const std::vector<Spec>& inputs);
+// The same of float32 inputs with these dims, but for input i.
+std::string error_with_input(const Build& build, std::vector<Dims> inputs, std::size_t i, const Dims& dims);
 
 // The error of running it on these tensors, placeholders being of unknown rank.
 std::string run_error(const Build& build, const std::vector<Tensor>& inputs);

@@ -168,12 +168,7 @@ TEST(Lstm, BadInputOfItsGradientIsNamed) {
   // x, kernel, recurrent_kernel, y, gates, cells, dy, dh, dc, initial_h, initial_c
   const std::vector<Dims> good = {{2, 3, 5}, {5, 16}, {4, 16}, {2, 3, 4}, {2, 3, 16}, {2, 3, 4},
                                   {2, 3, 4}, {2, 4},  {2, 4},  {2, 4},    {2, 4}};
-  const auto error_with = [&](std::size_t i, const Dims& dims) {
-    std::vector<Spec> specs;
-    for (const Dims& d : good) specs.push_back({DType::kFloat32, d});
-    specs[i].dims = dims;
-    return build_error(gradient, specs);
-  };
+  const auto error_with = [&](std::size_t i, const Dims& dims) { return error_with_input(gradient, good, i, dims); };
   EXPECT_EQ(error_with(0, {2, 3, 5}), "no error");
   EXPECT_EQ(error_with(3, {3, 2, 4}), node + "y, input 3 (float32 [3, 2, 4]), must have the shape [2, 3, 4]");
   EXPECT_EQ(error_with(4, {2, 3, 4}), node + "gates, input 4 (float32 [2, 3, 4]), must have the shape [2, 3, 16]");

@@ -177,6 +177,13 @@ TEST(Norms, GradientsAgreeWithFiniteDifferences) {
   check_gradients([](const Inputs& in) { return ops::global_norm(in); }, {{{2, 3}}, {{4}}, {{}}});
 }
 
+// Where all directions are alike, and the quotient would be 0/0.
+TEST(GlobalNorm, TheGradientAtZerosIsZero) {
+  const Build gradient = [](const Inputs& in) { return in[0].graph().gradients({ops::global_norm(in)}, {in[0]})[0]; };
+  EXPECT_EQ(run_op<float>(gradient, {Tensor({2}, {0.0f, 0.0f}), Tensor({1}, {0.0f})}), (std::vector<float>{0, 0}));
+  EXPECT_EQ(run_op<float>(gradient, {Tensor({2}, {0.0f, 3.0f}), Tensor({1}, {4.0f})}), (std::vector<float>{0, 0.6f}));
+}
+
 TEST(Norms, Float32AgreesWithFloat64) {
   for (const Dims& dims : std::vector<Dims>{{}, {0}, {1}, {17}, {70001}}) {
     SCOPED_TRACE(dims_text(dims));

@@ -40,6 +40,30 @@ class FusionTest : public SessionTest {
     return found;
   }
   using Names = std::vector<std::string>;
+
+  // The first of `fetches` by itself, so fused, against the same with all of them fetched, and so nothing swallowed.
+  void check_agreement(NodeGraph& own, const Output& x, const Tensor& fed, const std::vector<FetchRef>& fetches) {
+    const std::vector<Port> inits = own.collection("variable_init");
+    own.finalize();
+    for (const int threads : {1, 2}) {
+      SessionOptions options;
+      options.threads = threads;
+      DirectSession session(own, std::make_shared<VariableStore>(), options);
+      session.run_once(inits);
+      const belay_feed feed{x.raw(), fed.view()};
+      FetchSet one({fetches[0]}), all(fetches);
+      RunRequest request;
+      request.feeds = {&feed, 1};
+      request.full_team = true;
+      request.fetches = &one;
+      const runtime::Run fused_run = session.run(request);
+      request.fetches = &all;
+      const runtime::Run unfused_run = session.run(request);
+      const TensorView a(fused_run.result(one, 0)), b(unfused_run.result(all, 0));
+      ASSERT_EQ(a.size(), b.size());
+      for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a.number(i), b.number(i), 1e-5) << i << " of " << threads;
+    }
+  }
 };
 
 TEST_F(FusionTest, AProductTakesBiasAndActivationAlong) {
@@ -277,25 +301,12 @@ TEST_F(FusionTest, FusedAndUnfusedNormsAgree) {
                                 ? ops::layer_norm(x)
                                 : ops::batch_norm(x, kind != "batch, used", {.data_format = first ? "NCHW" : "NHWC"});
         const Output y = activation(norm, {});
-        std::vector<Port> inits = own.collection("variable_init");
-        own.finalize();
-        for (const int threads : {1, 2}) {
-          SessionOptions options;
-          options.threads = threads;
-          DirectSession session(own, std::make_shared<VariableStore>(), options);
-          session.run_once(inits);
-          Tensor fed(DType::kFloat32, dims);
-          for (std::size_t i = 0; i < fed.size(); ++i) fed.data<float>()[i] = static_cast<float>(i * 7 % 31) / 10 - 1;
-          const RunResult fused_run = session.handle().run({y}, {{x, fed}});
-          const RunResult unfused_run = session.handle().run({y, norm}, {{x, fed}});
-          const TensorView a = fused_run[0], b = unfused_run[0];
-          ASSERT_EQ(a.size(), b.size());
-          for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a.number(i), b.number(i), 1e-5) << i;
-        }
+        Tensor fed(DType::kFloat32, dims);
+        for (std::size_t i = 0; i < fed.size(); ++i) fed.data<float>()[i] = static_cast<float>(i * 7 % 31) / 10 - 1;
+        check_agreement(own, x, fed, {y, norm});
       }
 }
 
-// The fused plan against the same graph with every value fetched, and so nothing swallowed.
 TEST_F(FusionTest, FusedAndUnfusedPlansAgree) {
   const std::vector<Dims> sizes = {{1, 1, 1}, {5, 7, 3}, {33, 17, 129}, {64, 10, 128}};
   for (const Dims& mnk : sizes)
@@ -308,28 +319,9 @@ TEST_F(FusionTest, FusedAndUnfusedPlansAgree) {
       const Output w = ops::variable(handle, "w", random({mnk[2], mnk[1]}));
       const Output b = ops::variable(handle, "b", random({mnk[1]}));
       const Output product = ops::matmul(x, w), sum = ops::bias_add(product, b), y = activation(sum, {});
-      std::vector<Port> inits = own.collection("variable_init");
-      own.finalize();
-      for (const int threads : {1, 2}) {
-        SessionOptions options;
-        options.threads = threads;
-        DirectSession session(own, std::make_shared<VariableStore>(), options);
-        session.run_once(inits);
-        Tensor fed(DType::kFloat32, {mnk[0], mnk[2]});
-        for (std::size_t i = 0; i < fed.size(); ++i) fed.data<float>()[i] = static_cast<float>(i % 11) / 10 - 0.5f;
-        const belay_feed feed{x.raw(), fed.view()};
-        FetchSet one(std::vector<FetchRef>{y}), all(std::vector<FetchRef>{y, sum, product});
-        RunRequest request;
-        request.feeds = {&feed, 1};
-        request.full_team = true;
-        request.fetches = &one;
-        const runtime::Run fused_run = session.run(request);
-        request.fetches = &all;
-        const runtime::Run unfused_run = session.run(request);
-        const TensorView a(fused_run.result(one, 0)), c(unfused_run.result(all, 0));
-        ASSERT_EQ(a.size(), c.size());
-        for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a.number(i), c.number(i), 1e-5) << i;
-      }
+      Tensor fed(DType::kFloat32, {mnk[0], mnk[2]});
+      for (std::size_t i = 0; i < fed.size(); ++i) fed.data<float>()[i] = static_cast<float>(i % 11) / 10 - 0.5f;
+      check_agreement(own, x, fed, {y, sum, product});
     }
 }
 

@@ -59,9 +59,7 @@ inline Output clip_by_norm(const Output& x, double clip_norm, std::string_view n
   const Graph g = x.graph();
   const auto scope = g.scope(name.empty() ? "clip_by_norm" : name);
   const Output limit = scalar(g, clip_norm, x.dtype());
-  // Too small to count, it keeps the norm of zeros above 0: the norm's gradient divides by it.
-  const Output little = scalar(g, clip_norm * 1e-10, x.dtype());
-  return x * (limit / maximum(global_norm({x, little}), limit));
+  return x * (limit / maximum(global_norm({x}), limit));
 }
 
 }  // namespace ops
