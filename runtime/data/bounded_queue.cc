@@ -59,6 +59,49 @@ DenseTensor stacked(const std::vector<QueueElement>& elements, std::size_t compo
 
 }  // namespace
 
+// Enqueues under way. A close waits for none of them, the readers wait for all. Lives under the queue's lock.
+class BoundedQueue::Filling {
+ public:
+  explicit Filling(BoundedQueue& queue) : queue_(queue) {
+    if (queue_.closed_) queue_.fail_closed();
+    ++queue_.filling_;
+  }
+  Filling(const Filling&) = delete;
+  Filling& operator=(const Filling&) = delete;
+  ~Filling() {
+    --queue_.filling_;
+    if (queue_.ended()) queue_.not_empty_.notify_all();
+  }
+
+ private:
+  BoundedQueue& queue_;
+};
+
+// What one reader has taken and not yet handed on. The other readers wait; unless it is done() they find it all in its
+// place.
+class BoundedQueue::Gathered {
+ public:
+  Gathered(BoundedQueue& queue, std::unique_lock<std::mutex>& lock) : queue_(queue), lock_(lock) {
+    queue_.gathering_ = true;
+  }
+  Gathered(const Gathered&) = delete;
+  Gathered& operator=(const Gathered&) = delete;
+  ~Gathered() {
+    if (!lock_.owns_lock()) lock_.lock();
+    if (!done_) queue_.give_back(std::move(elements));
+    queue_.gathering_ = false;
+    queue_.not_empty_.notify_all();
+  }
+  void done() noexcept { done_ = true; }
+
+  std::vector<QueueElement> elements;
+
+ private:
+  BoundedQueue& queue_;
+  std::unique_lock<std::mutex>& lock_;
+  bool done_ = false;
+};
+
 BoundedQueue::BoundedQueue(Options options) : options_(std::move(options)) {
   ring_.resize(static_cast<std::size_t>(options_.capacity));
   spares_.reserve(ring_.size() + 2);
@@ -66,30 +109,45 @@ BoundedQueue::BoundedQueue(Options options) : options_(std::move(options)) {
 
 void BoundedQueue::check_components(const QueueElement& element) const {
   if (options_.dtypes.empty()) return;
+  const auto wrong = [&](const std::string& what) {
+    fail(Code::kInvalidArgument, "queue '" + options_.name + "': " + what);
+  };
   if (element.components.size() != options_.dtypes.size())
-    fail(Code::kInvalidArgument, "queue '" + options_.name + "': an element must have " +
-                                     std::to_string(options_.dtypes.size()) + " components, got " +
-                                     std::to_string(element.components.size()));
-  for (std::size_t i = 0; i < options_.dtypes.size(); ++i)
-    if (element.components[i].dtype() != options_.dtypes[i])
-      fail(Code::kInvalidArgument, "queue '" + options_.name + "': component " + std::to_string(i) +
-                                       " of an element must be " + dtype_name(options_.dtypes[i]) + ", got " +
-                                       dtype_name(element.components[i].dtype()));
+    wrong("an element must have " + std::to_string(options_.dtypes.size()) + " components, got " +
+          std::to_string(element.components.size()));
+  for (std::size_t i = 0; i < options_.dtypes.size(); ++i) {
+    const DenseTensor& component = element.components[i];
+    if (component.dtype() != options_.dtypes[i])
+      wrong("component " + std::to_string(i) + " of an element must be " + dtype_name(options_.dtypes[i]) + ", got " +
+            dtype_name(component.dtype()));
+    if (i < options_.shapes.size() && !options_.shapes[i].allows(component.dims()))
+      wrong("component " + std::to_string(i) + " of an element must have the shape " + options_.shapes[i].text() +
+            ", got " + dims_text(component.dims()));
+  }
 }
 
-void BoundedQueue::enqueue(QueueElement element, const CancelToken& cancel) {
-  check_components(element);
-  std::unique_lock lock(mutex_);
-  if (closed_) fail(Code::kCancelled, options_.type + " '" + options_.name + "' is closed");
+void BoundedQueue::fail_closed() const { fail(Code::kCancelled, options_.type + " '" + options_.name + "' is closed"); }
+
+void BoundedQueue::put(QueueElement element, std::unique_lock<std::mutex>& lock, const CancelToken& cancel) {
   cancel.wait(lock, not_full_, [&] { return size_ < options_.capacity || cancel_pending_; });
-  if (cancel_pending_) fail(Code::kCancelled, options_.type + " '" + options_.name + "' is closed");
+  if (cancel_pending_) fail_closed();
   ring_[(first_ + static_cast<std::size_t>(size_)) % ring_.size()] = std::move(element);
   ++size_;
   not_empty_.notify_all();
 }
 
-std::int64_t BoundedQueue::available() const {
-  return closed_ ? size_ : std::max<std::int64_t>(size_ - options_.min_after_dequeue, 0);
+void BoundedQueue::enqueue(QueueElement element, const CancelToken& cancel) {
+  check_components(element);
+  std::unique_lock lock(mutex_);
+  const Filling filling(*this);
+  put(std::move(element), lock, cancel);
+}
+
+void BoundedQueue::enqueue_many(std::vector<QueueElement> elements, const CancelToken& cancel) {
+  for (const QueueElement& element : elements) check_components(element);
+  std::unique_lock lock(mutex_);
+  const Filling filling(*this);
+  for (QueueElement& element : elements) put(std::move(element), lock, cancel);
 }
 
 QueueElement BoundedQueue::take_next() {
@@ -101,17 +159,34 @@ QueueElement BoundedQueue::take_next() {
   return element;
 }
 
-void BoundedQueue::fail_empty(std::int64_t requested) const {
+// They become the oldest again. Others may have filled their places: then the queue holds more than its capacity for a
+// while, and nobody puts more in.
+void BoundedQueue::give_back(std::vector<QueueElement> elements) {
+  const auto held = static_cast<std::size_t>(size_);
+  if (held + elements.size() > ring_.size()) {
+    std::vector<QueueElement> larger(held + elements.size());
+    for (std::size_t i = 0; i < held; ++i) larger[i] = std::move(ring_[(first_ + i) % ring_.size()]);
+    ring_ = std::move(larger);
+    first_ = 0;
+  }
+  for (; !elements.empty(); elements.pop_back()) {
+    first_ = (first_ + ring_.size() - 1) % ring_.size();
+    ring_[first_] = std::move(elements.back());
+    ++size_;
+  }
+}
+
+void BoundedQueue::fail_empty(std::int64_t requested, std::int64_t there) const {
   if (error_) throw Error(*error_);
   fail(Code::kOutOfRange, options_.type + " '" + options_.name +
                               "' is closed and has insufficient elements (requested " + std::to_string(requested) +
-                              ", current size " + std::to_string(size_) + ")");
+                              ", current size " + std::to_string(there) + ")");
 }
 
 QueueElement BoundedQueue::dequeue(const CancelToken& cancel) {
   std::unique_lock lock(mutex_);
-  cancel.wait(lock, not_empty_, [&] { return available() > 0 || closed_; });
-  if (size_ == 0) fail_empty(1);
+  cancel.wait(lock, not_empty_, [&] { return !gathering_ && (available() > 0 || ended()); });
+  if (size_ == 0) fail_empty(1, 0);
   QueueElement element = take_next();
   not_full_.notify_all();
   return element;
@@ -120,31 +195,25 @@ QueueElement BoundedQueue::dequeue(const CancelToken& cancel) {
 QueueElement BoundedQueue::dequeue_many(std::int64_t n, bool at_most, const CancelToken& cancel) {
   if (n < 1)
     fail(Code::kInvalidArgument, "queue '" + options_.name + "': cannot dequeue " + std::to_string(n) + " elements");
-  std::vector<QueueElement> taken;
   std::unique_lock lock(mutex_);
+  cancel.wait(lock, not_empty_, [&] { return !gathering_; });
+  Gathered taken(*this, lock);
   // More than the queue holds at once come in portions; the run's position is that of the last.
-  while (static_cast<std::int64_t>(taken.size()) < n) {
-    cancel.wait(lock, not_empty_, [&] { return available() > 0 || closed_; });
+  while (static_cast<std::int64_t>(taken.elements.size()) < n) {
+    cancel.wait(lock, not_empty_, [&] { return available() > 0 || ended(); });
     if (size_ == 0) break;
-    taken.push_back(take_next());
+    taken.elements.push_back(take_next());
     not_full_.notify_all();
   }
-  const auto have = static_cast<std::int64_t>(taken.size());
-  if (have < n && !(at_most && have > 0 && !error_)) {
-    // Give back what was taken: the next reader finds it in place.
-    for (; !taken.empty(); taken.pop_back()) {
-      first_ = (first_ + ring_.size() - 1) % ring_.size();
-      ring_[first_] = std::move(taken.back());
-      ++size_;
-    }
-    fail_empty(n);
-  }
+  const auto have = static_cast<std::int64_t>(taken.elements.size());
+  if (have == 0 || (have < n && !at_most)) fail_empty(n, have);
   lock.unlock();
   QueueElement out = spare();
-  for (std::size_t c = 0; c < taken[0].components.size(); ++c)
-    out.components.push_back(stacked(taken, c, options_.pads, pool_.get(), options_.name));
-  out.input = taken.back().input;
-  out.position = taken.back().position;
+  for (std::size_t c = 0; c < taken.elements[0].components.size(); ++c)
+    out.components.push_back(stacked(taken.elements, c, options_.pads, pool_.get(), options_.name));
+  out.input = taken.elements.back().input;
+  out.position = taken.elements.back().position;
+  taken.done();
   return out;
 }
 
@@ -178,7 +247,7 @@ void BoundedQueue::recycle(QueueElement element) {
   element.components.clear();
   element.input = nullptr;
   const std::lock_guard lock(mutex_);
-  if (spares_.size() < ring_.size() + 2) spares_.push_back(std::move(element));
+  if (spares_.size() < spares_.capacity()) spares_.push_back(std::move(element));
 }
 
 QueueElement BoundedQueue::spare() {

@@ -7,6 +7,7 @@
 
 #include "belay/input.h"
 #include "runtime/graph/dense_tensor.h"
+#include "runtime/graph/shape.h"
 #include "runtime/ops/cancellation.h"
 
 namespace belay::runtime {
@@ -18,14 +19,21 @@ struct QueueElement {
   Position position;
 };
 
+// The shapes of an element's components as a queue's node has them in its attribute `shapes`: rank, dims, rank, dims,
+// ...; rank -1: unknown. None where the list is malformed.
+std::optional<std::vector<Shape>> shapes_of_components(const std::vector<std::int64_t>& flat);
+
 class Queue {
  public:
   virtual ~Queue() = default;
-  // Waits while it is full. Closed: CANCELLED.
+  // Waits while it is full. Closed: CANCELLED. What waits when the queue is closed still comes in.
   virtual void enqueue(QueueElement element, const CancelToken& cancel) = 0;
+  // One after the other, as room comes. Nothing comes in where one of them does not fit.
+  virtual void enqueue_many(std::vector<QueueElement> elements, const CancelToken& cancel) = 0;
   // Waits while it is empty. Closed and empty: OUT_OF_RANGE "... is closed and has insufficient elements".
   virtual QueueElement dequeue(const CancelToken& cancel) = 0;
-  // n elements stacked along a new first dimension; at_most: fewer where the queue is closed and holds some.
+  // n elements stacked along a new first dimension; at_most: fewer where the queue is closed and holds some. Where it
+  // fails, what it had taken is in the queue again.
   virtual QueueElement dequeue_many(std::int64_t n, bool at_most, const CancelToken& cancel) = 0;
   // The emptied list of an element's components comes back, so that the next one needs no memory: spare() gives it out.
   virtual void recycle(QueueElement element) = 0;

@@ -4,29 +4,25 @@
 
 #include "runtime/ops/host_kernel.h"
 #include "runtime/ops/kernel.h"
+#include "runtime/ops/queue.h"
 #include "runtime/ops/registry.h"
 
 namespace belay::runtime {
 namespace {
 
-// The shapes of the components, one for each of `dtypes`. Flattened: rank, dims, rank, dims, ...; rank -1: unknown.
+// One for each of `dtypes`.
 std::vector<Shape> component_shapes(const InferContext& c) {
   const std::size_t n = c.attrs().integers("dtypes").size();
   if (n == 0) c.fail("attribute 'dtypes' must name at least one component");
   const std::vector<std::int64_t> flat = c.attrs().integers("shapes");
-  std::vector<Shape> shapes;
-  for (std::size_t i = 0; i < flat.size();) {
-    const std::int64_t rank = flat[i++];
-    if (rank < -1 || rank > static_cast<std::int64_t>(flat.size() - i))
-      c.fail("attribute 'shapes' must be the rank of each component, -1 or followed by as many dimensions, got " +
-             dims_text(flat));
-    shapes.push_back(Shape(flat.data() + i, static_cast<std::int32_t>(rank)));
-    if (rank > 0) i += static_cast<std::size_t>(rank);
-  }
-  if (shapes.size() != n)
+  const std::optional<std::vector<Shape>> shapes = shapes_of_components(flat);
+  if (!shapes)
+    c.fail("attribute 'shapes' must be the rank of each component, -1 or followed by as many dimensions, got " +
+           dims_text(flat));
+  if (shapes->size() != n)
     c.fail("attributes 'dtypes' and 'shapes' must have one entry per component, got " + std::to_string(n) + " and " +
-           std::to_string(shapes.size()));
-  return shapes;
+           std::to_string(shapes->size()));
+  return *shapes;
 }
 
 void infer_queue(InferContext& c) {
@@ -91,11 +87,11 @@ class EnqueueKernel final : public HostKernel {
       if (rows(t) != n)
         fail(Code::kInvalidArgument, "the components bring " + std::to_string(n) + " and " + std::to_string(rows(t)) +
                                          " elements; they must be equal");
-    for (std::int64_t i = 0; i < n; ++i) {
-      QueueElement one;
-      for (const DenseTensor& t : element.components) one.components.push_back(row(t, i));
-      c.queue(0).enqueue(std::move(one), c.cancel());
-    }
+    std::vector<QueueElement> elements(static_cast<std::size_t>(n));
+    for (std::int64_t i = 0; i < n; ++i)
+      for (const DenseTensor& t : element.components)
+        elements[static_cast<std::size_t>(i)].components.push_back(row(t, i));
+    c.queue(0).enqueue_many(std::move(elements), c.cancel());
   }
 
  private:
@@ -167,6 +163,17 @@ void add_queue(OpRegistry& r, const char* name, const char* doc) {
 }
 
 }  // namespace
+
+std::optional<std::vector<Shape>> shapes_of_components(const std::vector<std::int64_t>& flat) {
+  std::vector<Shape> shapes;
+  for (std::size_t i = 0; i < flat.size();) {
+    const std::int64_t rank = flat[i++];
+    if (rank < -1 || rank > static_cast<std::int64_t>(flat.size() - i)) return std::nullopt;
+    shapes.push_back(Shape(flat.data() + i, static_cast<std::int32_t>(rank)));
+    if (rank > 0) i += static_cast<std::size_t>(rank);
+  }
+  return shapes;
+}
 
 void add_queue_ops(OpRegistry& r) {
   add_queue(r, "FIFOQueue", "A queue: attributes `capacity`, `dtypes`, `shapes` (rank, dims for each component).");

@@ -44,6 +44,7 @@ class RecordingQueue final : public Queue {
   RecordingQueue(std::string name, Timeline& timeline) : name_(std::move(name)), timeline_(timeline) {}
   ~RecordingQueue() override { timeline_.push_back("raw_closed"); }
   void enqueue(QueueElement, const CancelToken&) override {}
+  void enqueue_many(std::vector<QueueElement>, const CancelToken&) override {}
   QueueElement dequeue(const CancelToken& cancel) override {
     cancel.check();
     timeline_.push_back("raw_run");

@@ -1,13 +1,19 @@
 #include "runtime/data/bounded_queue.h"
 
+#include <gmock/gmock.h>
+
 #include <thread>
 
 #include "runtime/data/fifo_queue.h"
+#include "runtime/data/random_shuffle_queue.h"
 #include "tests/platform/fake_clock.h"
 #include "tests/session/session_fixture.h"
 
 namespace belay::runtime::testing {
 namespace {
+
+using ::testing::ElementsAre;
+using ::testing::UnorderedElementsAre;
 
 QueueElement element(Tensor value) {
   QueueElement e;
@@ -18,9 +24,19 @@ QueueElement element(Tensor value) {
 class BoundedQueueTest : public ::testing::Test {
  protected:
   float number(const QueueElement& e) { return e.components[0].data<float>()[0]; }
+  void put(Queue& q, std::initializer_list<float> values) {
+    for (const float v : values) q.enqueue(element(Tensor(v)), token);
+  }
+  std::vector<float> rest(Queue& q) {
+    std::vector<float> all;
+    while (q.size() > 0) all.push_back(number(q.dequeue(token)));
+    return all;
+  }
   CancellationSource source;
   FakeClock clock;
   CancelToken token{source, clock};
+  // For who is to wait: clock.await_waiters() sees it. The clock stands still, unless the test moves it.
+  CancelToken patient{source, clock, FakeClock::kSecond};
   FifoQueue queue{{.name = "q", .type = "FIFOQueue", .capacity = 2}};
 };
 
@@ -105,6 +121,160 @@ TEST_F(BoundedQueueTest, APaddingQueuePadsWithZerosAtTheEnds) {
   ASSERT_EQ(all.components[0].dims(), (Dims{3, 2, 2}));
   const float* v = all.components[0].data<float>();
   EXPECT_EQ(std::vector<float>(v, v + 12), (std::vector<float>{1, 2, 0, 0, 3, 0, 4, 0, 0, 0, 0, 0}));
+}
+
+TEST_F(BoundedQueueTest, T_05a_AnEnqueueThatWaitsWhenItIsClosedComesInAndIsDequeued) {
+  put(queue, {1, 2});
+  std::string said;
+  std::thread writer([&] { said = error_of([&] { queue.enqueue(element(Tensor(3.0f)), patient); }); });
+  clock.await_waiters(1);
+  queue.close(false);
+  std::vector<float> taken;
+  for (int i = 0; i < 3; ++i) taken.push_back(number(queue.dequeue(token)));  // the third waits for the writer
+  writer.join();
+  EXPECT_EQ(said, "no error");
+  EXPECT_THAT(taken, ElementsAre(1, 2, 3));
+  EXPECT_EQ(error_of([&] { queue.dequeue(token); }),
+            "OUT_OF_RANGE: FIFOQueue 'q' is closed and has insufficient elements (requested 1, current size 0)");
+}
+
+TEST_F(BoundedQueueTest, T_05a_SeveralAtOnceComeInBehindACloseToo) {
+  std::vector<QueueElement> elements;
+  for (const float v : {1.0f, 2.0f, 3.0f, 4.0f, 5.0f}) elements.push_back(element(Tensor(v)));
+  std::string said;
+  std::thread writer([&] { said = error_of([&] { queue.enqueue_many(std::move(elements), patient); }); });
+  clock.await_waiters(1);
+  queue.close(false);
+  EXPECT_EQ(error_of([&] { queue.enqueue(element(Tensor(6.0f)), token); }), "CANCELLED: FIFOQueue 'q' is closed");
+  const QueueElement all = queue.dequeue_many(9, true, token);
+  writer.join();
+  EXPECT_EQ(said, "no error");
+  EXPECT_EQ(all.components[0].dims(), Dims{5});
+  EXPECT_EQ(all.components[0].data<float>()[4], 5);
+}
+
+// The readers wait for the enqueue that was pending; when that is cancelled nothing more comes.
+TEST_F(BoundedQueueTest, T_05a_AnEnqueueThatIsLateEndsTheReadersOfAClosedQueue) {
+  put(queue, {1, 2});
+  std::string said, read;
+  std::thread writer([&] { said = error_of([&] { queue.enqueue(element(Tensor(3.0f)), patient); }); });
+  clock.await_waiters(1);
+  queue.close(true);
+  writer.join();
+  EXPECT_EQ(said, "CANCELLED: FIFOQueue 'q' is closed");
+  EXPECT_THAT(rest(queue), ElementsAre(1, 2));
+  EXPECT_EQ(error_of([&] { queue.dequeue(token); }),
+            "OUT_OF_RANGE: FIFOQueue 'q' is closed and has insufficient elements (requested 1, current size 0)");
+}
+
+TEST_F(BoundedQueueTest, T_05a_AShuffleQueueTakesThemInToo) {
+  RandomShuffleQueue shuffled({.name = "s", .type = "RandomShuffleQueue", .capacity = 2, .min_after_dequeue = 1}, 1);
+  put(shuffled, {1, 2});
+  std::thread writer([&] { shuffled.enqueue(element(Tensor(3.0f)), patient); });
+  clock.await_waiters(1);
+  shuffled.close(false);
+  std::vector<float> taken;
+  for (int i = 0; i < 3; ++i) taken.push_back(number(shuffled.dequeue(token)));
+  writer.join();
+  EXPECT_THAT(taken, UnorderedElementsAre(1, 2, 3));
+}
+
+TEST_F(BoundedQueueTest, T_05b_ADequeueBehindAFailedDequeueManyGetsWhatThatGivesBack) {
+  put(queue, {1, 2});
+  std::string many;
+  std::thread gatherer([&] { many = error_of([&] { queue.dequeue_many(3, false, patient); }); });
+  clock.await_waiters(1);
+  EXPECT_EQ(queue.size(), 0);
+  float one = 0;
+  std::thread reader([&] { one = number(queue.dequeue(patient)); });
+  clock.await_waiters(2);
+  queue.close(false);
+  gatherer.join(), reader.join();
+  EXPECT_EQ(many, "OUT_OF_RANGE: FIFOQueue 'q' is closed and has insufficient elements (requested 3, current size 2)");
+  EXPECT_EQ(one, 1);
+  EXPECT_THAT(rest(queue), ElementsAre(2));
+}
+
+TEST_F(BoundedQueueTest, T_05c_WhatIsGivenBackIsWholeAndInOrderThoughOthersFilledItsPlaces) {
+  std::string many;
+  std::thread gatherer([&] { many = error_of([&] { queue.dequeue_many(5, false, token); }); });
+  put(queue, {1, 2, 3, 4});
+  while (queue.size() > 0) std::this_thread::yield();
+  queue.close(false);
+  gatherer.join();
+  EXPECT_EQ(many, "OUT_OF_RANGE: FIFOQueue 'q' is closed and has insufficient elements (requested 5, current size 4)");
+  EXPECT_EQ(queue.size(), 4);
+  EXPECT_THAT(rest(queue), ElementsAre(1, 2, 3, 4));
+}
+
+TEST_F(BoundedQueueTest, T_05c_AQueueThatHoldsMoreThanItsCapacityTakesNoMoreUntilThereIsRoom) {
+  std::string many;
+  std::thread gatherer([&] { many = error_of([&] { queue.dequeue_many(5, false, patient); }); });
+  put(queue, {1, 2, 3});
+  while (queue.size() > 0) std::this_thread::yield();
+  clock.await_waiters(1);
+  clock.advance(FakeClock::kSecond);
+  gatherer.join();
+  EXPECT_EQ(many, "DEADLINE_EXCEEDED: the run did not finish before its timeout");
+  const CancelToken later(source, clock, 2 * FakeClock::kSecond);
+  std::thread writer([&] { queue.enqueue(element(Tensor(4.0f)), later); });
+  clock.await_waiters(1);
+  EXPECT_EQ(queue.size(), 3);
+  std::vector<float> taken;
+  for (int i = 0; i < 4; ++i) taken.push_back(number(queue.dequeue(token)));
+  writer.join();
+  EXPECT_THAT(taken, ElementsAre(1, 2, 3, 4));
+}
+
+TEST_F(BoundedQueueTest, T_05d_ALateOrCancelledDequeueManyLosesNothing) {
+  put(queue, {1, 2});
+  std::string late, cancelled;
+  std::thread first([&] { late = error_of([&] { queue.dequeue_many(3, false, patient); }); });
+  clock.await_waiters(1);
+  clock.advance(FakeClock::kSecond);
+  first.join();
+  EXPECT_EQ(late, "DEADLINE_EXCEEDED: the run did not finish before its timeout");
+  EXPECT_EQ(queue.size(), 2);
+  const CancelToken later(source, clock, 2 * FakeClock::kSecond);
+  std::thread second([&] { cancelled = error_of([&] { queue.dequeue_many(3, false, later); }); });
+  clock.await_waiters(1);
+  source.cancel(Error(Code::kCancelled, "the session was closed"));
+  second.join();
+  source.reset();
+  EXPECT_EQ(cancelled, "CANCELLED: the session was closed");
+  EXPECT_THAT(rest(queue), ElementsAre(1, 2));
+}
+
+TEST_F(BoundedQueueTest, T_05d_ElementsThatCannotBeStackedStay) {
+  queue.enqueue(element(Tensor({1}, {1.0f})), token);
+  queue.enqueue(element(Tensor({2}, {2.0f, 3.0f})), token);
+  EXPECT_NE(error_of([&] { queue.dequeue_many(2, false, token); }), "no error");
+  EXPECT_EQ(queue.size(), 2);
+  EXPECT_EQ(queue.dequeue(token).components[0].dims(), Dims{1});
+  EXPECT_EQ(queue.dequeue(token).components[0].dims(), Dims{2});
+}
+
+TEST_F(BoundedQueueTest, T_05d_BehindAnErrorOfTheFillerTheRestComesFirst) {
+  put(queue, {1, 2});
+  queue.close_with_error(Error(Code::kDataLoss, "file x is truncated"));
+  EXPECT_EQ(error_of([&] { queue.dequeue_many(3, false, token); }), "DATA_LOSS: file x is truncated");
+  EXPECT_EQ(queue.dequeue_many(3, true, token).components[0].dims(), Dims{2});
+  EXPECT_EQ(error_of([&] { queue.dequeue_many(3, true, token); }), "DATA_LOSS: file x is truncated");
+}
+
+TEST_F(BoundedQueueTest, T_11_AnElementOfAnotherShapeIsRefusedByEnqueue) {
+  FifoQueue pairs(
+      {.name = "p", .type = "FIFOQueue", .capacity = 4, .dtypes = {DType::kFloat32}, .shapes = {Shape({-1, 2})}});
+  const std::string error = "INVALID_ARGUMENT: queue 'p': component 0 of an element must have the shape [?, 2], got ";
+  EXPECT_EQ(error_of([&] { pairs.enqueue(element(Tensor(1.0f)), token); }), error + "[]");
+  EXPECT_EQ(error_of([&] { pairs.enqueue(element(Tensor({1, 3}, {1.0f, 2.0f, 3.0f})), token); }), error + "[1, 3]");
+  std::vector<QueueElement> second_is_wrong;
+  second_is_wrong.push_back(element(Tensor({1, 2}, {1.0f, 2.0f})));
+  second_is_wrong.push_back(element(Tensor({2}, {1.0f, 2.0f})));
+  EXPECT_EQ(error_of([&] { pairs.enqueue_many(std::move(second_is_wrong), token); }), error + "[2]");
+  EXPECT_EQ(pairs.size(), 0) << "of several none comes in";
+  pairs.enqueue(element(Tensor({1, 2}, {1.0f, 2.0f})), token);
+  EXPECT_EQ(pairs.size(), 1);
 }
 
 TEST_F(BoundedQueueTest, PositionsAreThoseOfTheLastElement) {

@@ -178,6 +178,37 @@ TEST_F(QueueOpsTest, AnElementThatDoesNotFitTheQueueIsAnError) {
   EXPECT_EQ(value<std::int64_t>(size), 0);
 }
 
+// Known only when it runs: the enqueue refuses it, before a consumer could lose it.
+TEST_F(QueueOpsTest, T_11_AnElementOfAShapeThatTheQueueHasNotIsRefusedByItsEnqueue) {
+  const Output any = ops::placeholder_of_any_rank(g, DType::kFloat32, "any");
+  for (const bool shuffles : {false, true}) {
+    const std::string name = shuffles ? "shuffled" : "q";
+    const std::vector<ops::QueueComponent> pairs{{DType::kFloat32, {2}}};
+    const ops::QueueRef q =
+        shuffles ? ops::random_shuffle_queue(g, 4, 0, pairs, 1, name) : ops::fifo_queue(g, 4, pairs, name);
+    ops::enqueue(q, {any}, name + "_put");
+    ops::enqueue_many(q, {any}, name + "_put_many");
+    ops::queue_size(q, name + "_size");
+  }
+  start();
+  const auto error = [&](const std::string& node, const Tensor& value) {
+    const Output put = g.find(node);
+    return error_of([&] { session().handle().run({put}, {{any, value}}); });
+  };
+  for (const std::string name : {"q", "shuffled"}) {
+    const std::string wrong =
+        " (QueueEnqueue): queue '" + name + "': component 0 of an element must have the shape [2], got ";
+    EXPECT_EQ(error(name + "_put", Tensor({3}, {1.0f, 2.0f, 3.0f})),
+              "INVALID_ARGUMENT: node '" + name + "_put'" + wrong + "[3]");
+    EXPECT_EQ(error(name + "_put_many", Tensor({1, 3}, {1.0f, 2.0f, 3.0f})),
+              "INVALID_ARGUMENT: node '" + name + "_put_many'" + wrong + "[3]");
+    EXPECT_EQ(value<std::int64_t>(g.find(name + "_size")), 0);
+    EXPECT_EQ(error(name + "_put", Tensor({2}, {1.0f, 2.0f})), "no error");
+    EXPECT_EQ(error(name + "_put_many", Tensor({2, 2}, {1.0f, 2.0f, 3.0f, 4.0f})), "no error");
+    EXPECT_EQ(value<std::int64_t>(g.find(name + "_size")), 3);
+  }
+}
+
 TEST_F(QueueOpsTest, WhatIsNoQueueIsNamed) {
   const Output size = g.node("QueueSize", "size").in(number(1)).output();
   start();
