@@ -229,8 +229,8 @@ std::int64_t DirectSession::global_step() const noexcept {
 
 // ---- plans ----
 
+// Each time: what the set found before may have been in another graph.
 void DirectSession::check_ports(FetchSet& set) {
-  if (set.ports_.size() == set.outputs_.size()) return;
   set.ports_.clear();
   for (const belay_output& o : set.outputs_) {
     try {

@@ -56,7 +56,8 @@ struct CachedPlan;
 struct PlanState;
 
 // A list of fetches that is asked for again and again: remembers the plan and where that puts its values. Owned by the
-// caller; used by one run at a time. Another session on the same graph, a recovery's, plans it anew.
+// caller; used by one run at a time. Another session on the same graph, a recovery's, plans it anew; one on another
+// graph refuses it.
 class FetchSet {
  public:
   FetchSet() = default;

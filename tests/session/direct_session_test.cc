@@ -124,6 +124,39 @@ TEST_F(SessionTest, OnlyARunWithTheFullTeamHasMoreThanOneThread) {
   EXPECT_EQ(session().plan_of(fetches)->key.threads, 2);
 }
 
+// What the set remembers from another graph (which node, where its value is) must not be taken for this one's.
+TEST_F(SessionTest, T_07_AFetchSetOfAnotherGraphIsRefusedHoweverItWasUsed) {
+  ops::constant(g, Tensor(1.0f), "own");
+  open();
+  NodeGraph other(*ops);
+  std::vector<FetchRef> wanted;
+  for (int i = 0; i < 40; ++i)
+    wanted.emplace_back(ops::constant(other.handle(), Tensor(static_cast<float>(i)), "other_" + std::to_string(i)));
+  other.finalize();
+  DirectSession its_own(other, std::make_shared<VariableStore>(), {});
+  for (const std::size_t i : {std::size_t{0}, std::size_t{39}}) {
+    FetchSet fresh({wanted[i]}), used({wanted[i]});
+    RunRequest request;
+    request.fetches = &fresh;
+    const std::string refused = error_of([&] { session().run(request); });
+    EXPECT_EQ(refused.substr(0, 30), "INVALID_ARGUMENT: cannot fetch");
+    request.fetches = &used;
+    its_own.run(request);
+    EXPECT_EQ(error_of([&] { session().run(request); }), refused);
+    // And as a hook's.
+    FetchSet none;
+    FetchSet* const extras[] = {&used};
+    request.fetches = &none;
+    request.extras = extras;
+    EXPECT_EQ(error_of([&] { session().run(request); }), refused);
+    // It has not lost its own.
+    request.fetches = &used;
+    request.extras = {};
+    const Run run = its_own.run(request);
+    EXPECT_EQ(TensorView(run.result(used, 0)).number(0), static_cast<double>(i));
+  }
+}
+
 TEST_F(SessionTest, RandomNumbersDependOnSeedNameAndStepOnly) {
   const Output step = ops::create_global_step(g);
   const Output x = ops::random_uniform(g, {5}, 0, 1, DType::kFloat32, "x");
