@@ -24,8 +24,8 @@ std::shared_ptr<Joinable> LooperThread::start(Coordinator& coordinator, double i
         }
         loop.run_loop();
       }
+      if (loop.stop_loop) loop.stop_loop();
     });
-    if (loop.stop_loop) loop.stop_loop();
   });
 }
 

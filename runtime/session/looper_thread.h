@@ -12,7 +12,8 @@ namespace belay::runtime {
 
 class LooperThread {
  public:
-  // What runs in the thread: start_loop once, run_loop per interval, stop_loop once.
+  // What runs in the thread: start_loop once, run_loop per interval, and behind a stop stop_loop once. What one of them
+  // throws ends the thread, without stop_loop.
   struct Loop {
     std::function<void()> run_loop;
     std::function<void()> start_loop = {};

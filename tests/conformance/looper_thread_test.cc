@@ -80,13 +80,24 @@ TEST_F(LooperThreadConformance, PROSE_24_ALoopStartsRunsAndStopsInItsThread) {
   EXPECT_EQ(order, "start run stop");
 }
 
-TEST_F(LooperThreadConformance, PROSE_24_ItIsRegisteredAndWhatItThrowsIsReportedAfterStopLoop) {
-  bool stopped = false;
-  LooperThread::start(
-      *coordinator, 60,
-      {.run_loop = [] { fail(Code::kUnavailable, "no answer"); }, .stop_loop = [&] { stopped = true; }});
-  EXPECT_EQ(error_of([&] { coordinator->join(); }), "UNAVAILABLE: no answer");
-  EXPECT_TRUE(stopped);
+// LOOP-06
+TEST_F(LooperThreadConformance, T_16b_ItIsRegisteredAndWhatItThrowsIsReportedWithoutStopLoop) {
+  const auto failing = [&](const char* where) {
+    const auto fails_in = [where](const char* function) {
+      return [=] {
+        if (std::string_view(where) == function) fail(Code::kUnavailable, function);
+      };
+    };
+    bool stopped = false;
+    coordinator = std::make_shared<Coordinator>(clock);
+    LooperThread::start(
+        *coordinator, 60,
+        {.run_loop = fails_in("run_loop"), .start_loop = fails_in("start_loop"), .stop_loop = [&] { stopped = true; }});
+    EXPECT_EQ(error_of([&] { coordinator->join(); }), std::string("UNAVAILABLE: ") + where);
+    EXPECT_FALSE(stopped) << where;
+  };
+  failing("start_loop");
+  failing("run_loop");
 }
 
 TEST_F(LooperThreadConformance, PROSE_24_AStopEndsTheWaitForTheNextCall) {
