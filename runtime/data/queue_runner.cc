@@ -14,6 +14,7 @@ OpQueueRunner::OpQueueRunner(Options options) : enqueue_ops_(std::move(options.e
   name_ = options.queue.handle.graph().node_name_of(options.queue.handle);
   shared_ = std::make_shared<Shared>();
   shared_->queue_closed_codes = std::move(options.queue_closed_codes);
+  shared_->queue_node = options.queue.handle.raw().node;
   shared_->close_op = options.close_op ? options.close_op : ops::queue_close(options.queue, false);
   cancel_op_ = options.cancel_op ? options.cancel_op : ops::queue_close(options.queue, true);
 }
@@ -32,23 +33,39 @@ void OpQueueRunner::fill(const std::shared_ptr<Shared>& shared, const std::share
   const auto& clean = shared->queue_closed_codes;
   const bool closed = error && std::find(clean.begin(), clean.end(), error->code()) != clean.end();
   const bool stopping = coordinator != nullptr && coordinator->should_stop();
-  if (error && !closed && !stopping) {
-    if (coordinator != nullptr) {
-      coordinator->stop_on_exception([&] { throw Error(*error); });
-    } else {
-      const std::lock_guard lock(shared->mutex);
-      shared->raised.push_back(*error);
-    }
-  }
-  bool last = false;
-  {
+  if (closed || stopping) error.reset();
+  // The queue first: its readers see the error, not the end of a queue that the coordinator's stop has closed.
+  if (const auto last = shared->ended(*session, error); last && !session->closed())
+    shared->close(*session, last->failure);
+  if (!error) return;
+  if (coordinator != nullptr) {
+    coordinator->stop_on_exception([&] { throw Error(*error); });
+  } else {
     const std::lock_guard lock(shared->mutex);
-    last = --shared->running[session.get()] == 0;
-    if (last) shared->running.erase(session.get());
+    shared->raised.push_back(*error);
   }
-  if (!last || session->closed()) return;
+}
+
+std::optional<OpQueueRunner::Running> OpQueueRunner::Shared::ended(const DirectSession& session,
+                                                                   const std::optional<Error>& failure) {
+  const std::lock_guard lock(mutex);
+  const auto at = running.find(&session);
+  if (failure && !at->second.failure) at->second.failure = failure;
+  if (--at->second.threads != 0) return std::nullopt;
+  Running last = std::move(at->second);
+  running.erase(at);
+  return last;
+}
+
+void OpQueueRunner::Shared::close(DirectSession& session, const std::optional<Error>& failure) const {
   try {
-    session->handle().run({shared->close_op});
+    // Closed by somebody before: an enqueue that fails for that is not why there is nothing more.
+    if (failure && session.queue(queue_node).closed()) return;
+    if (failure) {
+      session.queue(queue_node).close_with_error(*failure);
+    } else {
+      session.handle().run({close_op});
+    }
   } catch (const Error&) {
     // The session ends at this moment; its queues end with it.
   }
@@ -59,7 +76,7 @@ std::vector<std::shared_ptr<Joinable>> OpQueueRunner::create_threads(DirectSessi
   {
     const std::lock_guard lock(shared_->mutex);
     if (shared_->running.count(&session) != 0) return {};
-    shared_->running[&session] = static_cast<int>(enqueue_ops_.size());
+    shared_->running[&session].threads = static_cast<int>(enqueue_ops_.size());
     shared_->raised.clear();
   }
   const std::shared_ptr<Coordinator> shared_coordinator =

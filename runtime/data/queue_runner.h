@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,8 +29,9 @@ class QueueRunner {
 };
 
 // TensorFlow's runner: each enqueue operation is run again and again. An error whose code is in queue_closed_codes ends
-// a thread without being one; when the last thread has ended the close operation runs. With a coordinator a further
-// thread waits for its stop and runs the cancel operation, which releases an enqueue that waits.
+// a thread without being one; when the last thread has ended the close operation runs. Behind another error the queue
+// is closed with that instead: its readers get what is left, then the error. With a coordinator a further thread waits
+// for its stop and runs the cancel operation, which releases an enqueue that waits.
 class OpQueueRunner final : public QueueRunner {
  public:
   struct Options {
@@ -48,15 +50,24 @@ class OpQueueRunner final : public QueueRunner {
 
  private:
   // Outlives the runner as long as a thread of it runs.
+  struct Running {
+    int threads = 0;
+    std::optional<Error> failure;  // the first of them that failed
+  };
   struct Shared {
     std::vector<Error> exceptions() const {
       const std::lock_guard lock(mutex);
       return raised;
     }
+    // One thread of a session has ended. Where it was the last: what the session's threads ended with.
+    std::optional<Running> ended(const DirectSession& session, const std::optional<Error>& failure);
+    void close(DirectSession& session, const std::optional<Error>& failure) const;
+
     mutable std::mutex mutex;
-    std::map<const DirectSession*, int> running;  // threads by session
+    std::map<const DirectSession*, Running> running;
     std::vector<Error> raised;
     std::vector<Code> queue_closed_codes;
+    std::uint32_t queue_node = 0;
     Output close_op;
   };
   static void fill(const std::shared_ptr<Shared>& shared, const std::shared_ptr<DirectSession>& session,

@@ -1,5 +1,7 @@
 #include "runtime/data/queue_runner.h"
 
+#include <gmock/gmock.h>
+
 #include <algorithm>
 #include <atomic>
 #include <thread>
@@ -57,6 +59,61 @@ TEST_F(QueueRunnerTest, ItMovesElementsAndClosesItsQueueAtTheEnd) {
       "(requested 1, current size 0)");
   coordinator->request_stop();
   coordinator->join();
+}
+
+// QR-17: the close operation is for clean ends. Damaged input must not look like the end of it.
+TEST_F(QueueRunnerTest, T_16c_ReadersOfAFillerThatFailedGetTheRestAndThenItsError) {
+  const Output n = ops::variable(g, "n", Tensor(std::int64_t{0}));
+  const Output closed = ops::variable(g, "closed", Tensor(std::int64_t{0}));
+  const ops::QueueRef queue = ops::fifo_queue(g, 10, {{DType::kInt64, {}}}, "queue");
+  const Output count = ops::count_up_to(n, 2);
+  const Output take = ops::dequeue(queue, "take")[0];
+  // That the count is at its end is an error here.
+  OpQueueRunner runner({.queue = queue,
+                        .enqueue_ops = {ops::enqueue(queue, {count})},
+                        .close_op = ops::assign_add(closed, ops::constant(g, Tensor(std::int64_t{1}))),
+                        .queue_closed_codes = {Code::kAborted}});
+  start();
+  initialize_variables();
+  for (const auto& t : runner.create_threads(*shared, nullptr)) EXPECT_TRUE(t->join_for(10'000'000'000));
+  ASSERT_EQ(runner.exceptions_raised().size(), 1u);
+  const std::string failure = runner.exceptions_raised()[0].what();
+  EXPECT_EQ(shared->handle().run({take})[0].scalar<std::int64_t>(), 1);
+  EXPECT_EQ(shared->handle().run({take})[0].scalar<std::int64_t>(), 2);
+  EXPECT_EQ(error_of([&] { shared->handle().run({take}); }), "OUT_OF_RANGE: node 'take' (QueueDequeue): " + failure);
+  EXPECT_EQ(shared->handle().run({closed})[0].scalar<std::int64_t>(), 0);
+}
+
+TEST_F(QueueRunnerTest, T_16c_OneOfTwoFillersThatFailsLetsTheOtherFinish) {
+  const Output few = ops::variable(g, "few", Tensor(std::int64_t{0}));
+  const Output never = ops::variable(g, "never", ops::constant(g, Tensor(std::int64_t{1})));
+  const ops::QueueRef queue = ops::fifo_queue(g, 10, {{DType::kInt64, {}}}, "queue");
+  const Output take = ops::dequeue(queue, "take")[0];
+  OpQueueRunner runner(
+      {.queue = queue, .enqueue_ops = {ops::enqueue(queue, {ops::count_up_to(few, 3)}), ops::enqueue(queue, {never})}});
+  start();
+  shared->handle().assign("few", Tensor(std::int64_t{0}));
+  for (const auto& t : runner.create_threads(*shared, nullptr)) EXPECT_TRUE(t->join_for(10'000'000'000));
+  for (std::int64_t v = 1; v <= 3; ++v) EXPECT_EQ(shared->handle().run({take})[0].scalar<std::int64_t>(), v);
+  EXPECT_EQ(error_of([&] { shared->handle().run({take}); }),
+            "FAILED_PRECONDITION: node 'take' (QueueDequeue): Attempting to use uninitialized value never");
+}
+
+// The error of an enqueue on a queue that somebody closed is not why there is nothing more.
+TEST_F(QueueRunnerTest, T_16c_AQueueThatWasClosedFromOutsideEndsAsOneThatIsClosed) {
+  const ops::QueueRef queue = ops::fifo_queue(g, 1, {{DType::kInt64, {}}}, "queue");
+  const Output take = ops::dequeue(queue, "take")[0], close = ops::queue_close(queue);
+  OpQueueRunner runner(
+      {.queue = queue, .enqueue_ops = {ops::enqueue(queue, {ops::constant(g, Tensor(std::int64_t{7}))})}});
+  start();
+  const auto threads = runner.create_threads(*shared, nullptr);
+  EXPECT_EQ(shared->handle().run({take})[0].scalar<std::int64_t>(), 7);
+  shared->handle().run({close});
+  std::string end;
+  while ((end = error_of([&] { shared->handle().run({take}); })) == "no error") {
+  }
+  EXPECT_THAT(end, ::testing::HasSubstr("FIFOQueue 'queue' is closed and has insufficient elements"));
+  EXPECT_TRUE(threads[0]->join_for(10'000'000'000));
 }
 
 TEST_F(QueueRunnerTest, AStopReleasesAnEnqueueOnAFullQueue) {
