@@ -14,6 +14,7 @@ using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 // A clock on which something else happens in each wait.
 class BusyClock final : public Clock {
@@ -164,6 +165,18 @@ TEST_F(FinalOpsConformance, FINOP_02_AVector) {
   ASSERT_EQ(final_ops.values().size(), 2u);
   EXPECT_EQ(final_ops.values()[0].dims(), Dims{3});
   EXPECT_EQ(TensorView(final_ops.values()[0]).number(2), 39);
+}
+
+// FINOP-03
+TEST_F(FinalOpsConformance, T_16a_OnesThatDependOnAnInputAreAWarningAndTheErrorComesOut) {
+  const Output count = ops::variable(program->g, "count", Tensor(std::int64_t{0}), ops::VariableKind::kLocal);
+  TrainingSessionOptions o = bare();
+  add(o, {ops::count_up_to(count, 1, "input")});
+  open(std::move(o));
+  (*session)->run({program->g.find("input")});  // its end
+  EXPECT_THAT(error_of([&] { (*session)->close(); }), HasSubstr("OUT_OF_RANGE"));
+  ASSERT_EQ(log.of("final_ops").size(), 1u);
+  EXPECT_THAT(log.of("final_ops")[0], StartsWith("the final ops depend on an input, and that has ended: "));
 }
 
 TEST_F(FinalOpsConformance, FINOP_04_TheFeedIsUsed) {

@@ -6,10 +6,12 @@
 //   ...
 //   final_ops.values()[0].scalar<float>();              // after the session has ended
 //
-// An error of the fetch leaves the session, as any in `end` does. The plugin `final_ops` logs the values and writes
-// them into a file. [session]
+// An error of the fetch leaves the session, as any in `end` does; an end of input among them is a warning too, since
+// the input has ended by then: fetch what a metric has counted, not the operation that counts. The plugin `final_ops`
+// logs the values and writes them into a file. [session]
 #pragma once
 
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -30,7 +32,7 @@ class FinalOps : public Hook {
 
   void end(Session& session) override {
     if (ops_.empty()) return;
-    const RunResult result = session.run({ops_.begin(), ops_.end()}, feeds_);
+    const RunResult result = run(session);
     values_.clear();
     for (std::size_t i = 0; i < result.size(); ++i)
       values_.push_back(result[i].has_value() ? Tensor(result[i]) : Tensor());
@@ -42,6 +44,17 @@ class FinalOps : public Hook {
   const std::vector<Output>& ops() const noexcept { return ops_; }
 
  private:
+  RunResult run(Session& session) const {
+    try {
+      return session.run({ops_.begin(), ops_.end()}, feeds_);
+    } catch (const Error& e) {
+      if (e.code() == Code::kOutOfRange || e.code() == Code::kStop)
+        host().warning(std::string("the final ops depend on an input, and that has ended: ") + e.what() +
+                       "; fetch values that need no input, such as a metric's value instead of its update");
+      throw;
+    }
+  }
+
   std::vector<Output> ops_;
   Feeds feeds_;
   std::vector<Tensor> values_;
