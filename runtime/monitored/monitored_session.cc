@@ -201,7 +201,9 @@ void MonitoredSession::run_end_hooks() {
     if (saver != nullptr) saver->finish_end();
     throw;
   }
-  if (saver != nullptr) saver->finish_end();
+  if (saver == nullptr) return;
+  saver->finish_end();
+  saver->check_last_state();
 }
 
 void MonitoredSession::close_layers() {

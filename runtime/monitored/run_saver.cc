@@ -109,6 +109,7 @@ std::uint64_t total_of_versions(const DirectSession& session) {
 
 void RunSaver::begin_end(DirectSession& session, HookSet& hooks) {
   ending_ = std::make_unique<Ending>(Ending{&session, &hooks, hooks.save_states(), {}});
+  diverged_.reset();
   // A request that no boundary has served yet (a signal's) is served now.
   if (requested_.exchange(false)) save_while_ending();
 }
@@ -126,7 +127,12 @@ void RunSaver::save_while_ending() {
   const std::uint64_t versions = total_of_versions(*ending_->session);
   if (ending_->asked_at == versions) return;
   ending_->asked_at = versions;
-  save(*ending_->session, *ending_->hooks, &ending_->states);
+  try {
+    save(*ending_->session, *ending_->hooks, &ending_->states);
+  } catch (const Error& e) {
+    if (e.code() != Code::kDiverged) throw;
+    diverged_ = e;
+  }
 }
 
 namespace {

@@ -50,9 +50,13 @@ class RunSaver {
   // FAILED_PRECONDITION. A hook's skip_checkpoint is a line in the log.
   std::string at_boundary(DirectSession& session, HookSet& hooks);
 
-  // While a session ends: hooks' states are those of before the first hook's end, and a request is served at once.
+  // While a session ends: hooks' states are those of before the first hook's end, and a request is served at once. A
+  // state that is not finite leaves each hook its end: check_last_state throws it behind them.
   void begin_end(DirectSession& session, HookSet& hooks);
   void finish_end() noexcept { ending_ = nullptr; }
+  void check_last_state() const {
+    if (diverged_) throw Error(*diverged_);
+  }
   // Service "checkpoint"'s save.
   void save_requested_by_hook();
 
@@ -87,6 +91,7 @@ class RunSaver {
   std::int64_t saved_step_ = -1;
   std::string saved_path_;
   std::string save_error_;
+  std::optional<Error> diverged_;  // why the state of an end was not saved
 };
 
 // Reads all of a checkpoint's variables into the session's store. RestoreError where it does not fit.

@@ -13,6 +13,7 @@ using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 using Texts = std::vector<std::string>;
 
@@ -253,6 +254,25 @@ TEST_F(NanTensorConformance, QUIRK_11_AStateWithNanIsNotSaved) {
   o.checkpoint.refuse_non_finite = false;
   EXPECT_EQ(train(std::move(o)), "");
   EXPECT_THAT(names("kept"), ::testing::Contains("model.ckpt-2"));
+}
+
+// NAN-02: the run that stops for it ends as one that has finished, but for the state that cannot be saved.
+TEST_F(NanTensorConformance, T_16d_AStateThatIsNotFiniteLeavesEveryHookItsEnd) {
+  TrainingSessionOptions o = watching({{"fail_on_nan_loss", false}});
+  o.checkpoint.save_steps = 100;
+  MonitoredSession& s = open(std::move(o));
+  const std::string error = error_of([&] {
+    s.scope([&] {
+      set_weight(kNan);
+      run();
+      EXPECT_TRUE(s.should_stop());
+    });
+  });
+  EXPECT_TRUE(called("other.end"));
+  EXPECT_FALSE(called("other.on_error"));
+  EXPECT_THAT(error, StartsWith("DIVERGED: cannot save"));
+  EXPECT_TRUE(s.closed());
+  EXPECT_EQ(saved(), (Steps{0}));
 }
 
 // TensorFlow adds a failing one of its own, so that one's own policy does not help.
