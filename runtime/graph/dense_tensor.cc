@@ -5,6 +5,8 @@
 #include <cstring>
 #include <new>
 
+#include "runtime/platform/memory.h"
+
 namespace belay::runtime {
 namespace {
 
@@ -13,7 +15,7 @@ constexpr std::size_t rounded_up(std::size_t bytes) { return (bytes + kAlignment
 }  // namespace
 
 Buffer::Buffer(std::size_t bytes) : capacity_(std::max(rounded_up(bytes), kAlignment)) {
-  data_ = std::aligned_alloc(kAlignment, capacity_);
+  data_ = allocate_aligned(capacity_);
   if (data_ == nullptr)
     fail(Code::kResourceExhausted, "out of memory: a tensor of " + std::to_string(bytes) + " bytes");
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/ops/host_kernel.h"
+#include "runtime/platform/memory.h"
 #include "runtime/session/direct_session.h"
 
 namespace belay::runtime {
@@ -25,7 +26,7 @@ class Arena {
   std::byte* at_least(std::size_t bytes) {
     if (bytes > size_ || data_ == nullptr) {
       const std::size_t size = std::max<std::size_t>((bytes + kAlignment - 1) / kAlignment * kAlignment, kAlignment);
-      void* data = std::aligned_alloc(kAlignment, size);
+      void* data = allocate_aligned(size);
       if (data == nullptr)
         fail(Code::kResourceExhausted, "out of memory: " + std::to_string(size) + " bytes for the values of a step");
       std::free(data_);
