@@ -10,6 +10,7 @@
 #include "runtime/ops/hot.h"
 #include "runtime/ops/kernel.h"
 #include "runtime/ops/parallel.h"
+#include "runtime/ops/random_numbers.h"
 #include "runtime/ops/registry.h"
 
 namespace belay::runtime {
@@ -17,57 +18,17 @@ namespace {
 
 constexpr std::int64_t kGrain = 4096;
 
-// Words [begin, end) of the stream, begin a multiple of 4: word i is word i % 4 of block i / 4 of philox(). Each word
-// has a lane of 64 bits, in which a processor multiplies two words without moving them.
-BELAY_HOT void fill_words(std::uint64_t key, std::uint64_t step, std::int64_t begin, std::int64_t end,
-                          std::uint32_t* out) {
-  constexpr int kLanes = 16;
-  constexpr std::uint64_t kM0 = 0xD2511F53u, kM1 = 0xCD9E8D57u, kLow = 0xFFFFFFFFu;
-  for (std::int64_t at = begin; at < end; at += 4 * kLanes) {
-    std::uint64_t c0[kLanes], c1[kLanes], c2[kLanes], c3[kLanes];
-    for (int l = 0; l < kLanes; ++l) {
-      const std::uint64_t block = static_cast<std::uint64_t>(at / 4 + l);
-      c0[l] = block & kLow;
-      c1[l] = block >> 32;
-      c2[l] = step & kLow;
-      c3[l] = step >> 32;
-    }
-    std::uint64_t k0 = key & kLow, k1 = key >> 32;
-#pragma GCC unroll 10
-    for (int round = 0; round < 10; ++round) {
-      for (int l = 0; l < kLanes; ++l) {
-        const std::uint64_t p0 = kM0 * (c0[l] & kLow), p1 = kM1 * (c2[l] & kLow);
-        c0[l] = (p1 >> 32) ^ c1[l] ^ k0;
-        c2[l] = (p0 >> 32) ^ c3[l] ^ k1;
-        c1[l] = p1 & kLow;
-        c3[l] = p0 & kLow;
-      }
-      k0 = (k0 + 0x9E3779B9u) & kLow;
-      k1 = (k1 + 0xBB67AE85u) & kLow;
-    }
-    std::uint32_t words[4 * kLanes];
-    for (int l = 0; l < kLanes; ++l) {
-      words[4 * l] = static_cast<std::uint32_t>(c0[l]);
-      words[4 * l + 1] = static_cast<std::uint32_t>(c1[l]);
-      words[4 * l + 2] = static_cast<std::uint32_t>(c2[l]);
-      words[4 * l + 3] = static_cast<std::uint32_t>(c3[l]);
-    }
-    const std::int64_t n = std::min<std::int64_t>(end - at, 4 * kLanes);
-    for (std::int64_t i = 0; i < n; ++i) out[at - begin + i] = words[i];
-  }
-}
-
 std::uint64_t stream_key(const KernelSpec& spec) { return mix_key(spec.seed, stream_id(spec.node.name)); }
 
 // Calls f(begin, end, words) over [0, n) in pieces whose words fit the stack, on the team.
 template <class F>
-void with_words(std::int64_t n, int words_per_element, int threads, std::uint64_t key, std::uint64_t step, F f) {
+void with_words(std::int64_t n, int words_per_element, int threads, const RandomStream& stream, F f) {
   constexpr std::int64_t kPiece = 256;
   parallel_for((n + kPiece - 1) / kPiece, kGrain / kPiece, threads, [&](std::int64_t first, std::int64_t last, int) {
     std::uint32_t words[kPiece * 4];
     for (std::int64_t piece = first; piece < last; ++piece) {
       const std::int64_t begin = piece * kPiece, end = std::min(n, begin + kPiece);
-      fill_words(key, step, begin * words_per_element, end * words_per_element, words);
+      random_words(stream, begin * words_per_element, end * words_per_element, words);
       f(begin, end, words);
     }
   });
@@ -94,28 +55,59 @@ void infer_normal(InferContext& c) {
   if (!(stddev >= 0)) c.fail("attribute 'stddev' must be at least 0, got " + std::to_string(stddev));
 }
 
-// Each element from four words: two 53-bit uniforms. The same numbers in both dtypes, up to rounding.
-template <class T>
-class RandomKernel final : public Kernel {
+RandomNumbers numbers_of(const KernelSpec& spec, Distribution distribution) {
+  const Attrs& attrs = spec.attrs();
+  if (distribution != Distribution::kUniform) return {distribution, attrs.number("mean", 0), attrs.number("stddev", 1)};
+  const double low = attrs.number("low", 0), high = attrs.number("high", 1);
+  RandomNumbers numbers{distribution, low, high - low, static_cast<float>(high)};
+  // The largest below the end, which rounding can reach.
+  if (numbers.last >= high && low < high)
+    numbers.last = std::nextafter(numbers.last, -std::numeric_limits<float>::infinity());
+  return numbers;
+}
+
+class RandomFloats final : public Kernel {
  public:
-  enum class Kind { kUniform, kNormal, kTruncated };
-  RandomKernel(const KernelSpec& spec, Kind kind)
-      : n_(spec.outputs[0].elements()), threads_(spec.threads), key_(stream_key(spec)), kind_(kind) {
-    a_ = kind == Kind::kUniform ? spec.attrs().number("low", 0) : spec.attrs().number("mean", 0);
-    b_ = kind == Kind::kUniform ? spec.attrs().number("high", 1) - a_ : spec.attrs().number("stddev", 1);
-    if (kind != Kind::kUniform) return;
-    const double high = spec.attrs().number("high", 1);
-    last_ = static_cast<T>(high);
-    if (last_ >= high && a_ < high) last_ = std::nextafter(last_, -std::numeric_limits<T>::infinity());
+  RandomFloats(const KernelSpec& spec, Distribution distribution)
+      : n_(spec.outputs[0].elements()),
+        threads_(spec.threads),
+        key_(stream_key(spec)),
+        numbers_(numbers_of(spec, distribution)) {}
+  void run(void* const*, void* const* out, const StepContext& context) override {
+    auto* y = output<float>(out, 0);
+    parallel_for(n_, kGrain, threads_, [&](std::int64_t begin, std::int64_t end, int) {
+      random_floats({key_, context.counter}, numbers_, begin, end, y + begin);
+    });
+  }
+
+ private:
+  std::int64_t n_;
+  int threads_;
+  std::uint64_t key_;
+  RandomNumbers numbers_;
+};
+
+// Each element from four words: two 53-bit uniforms. The float32 ones are these, rounded.
+class RandomDoubles final : public Kernel {
+ public:
+  RandomDoubles(const KernelSpec& spec, Distribution distribution)
+      : n_(spec.outputs[0].elements()),
+        threads_(spec.threads),
+        key_(stream_key(spec)),
+        numbers_(numbers_of(spec, distribution)) {
+    if (distribution != Distribution::kUniform) return;
+    last_ = spec.attrs().number("high", 1);
+    if (numbers_.a < last_) last_ = std::nextafter(last_, -std::numeric_limits<double>::infinity());
   }
   void run(void* const*, void* const* out, const StepContext& context) override {
-    T* y = output<T>(out, 0);
-    with_words(n_, 4, threads_, key_, context.counter,
+    auto* y = output<double>(out, 0);
+    with_words(n_, 4, threads_, {key_, context.counter},
                [&](std::int64_t begin, std::int64_t end, const std::uint32_t* w) {
                  for (std::int64_t i = begin; i < end; ++i, w += 4) {
                    const double u = uniform_double(w[0], w[1]);
-                   const double z = kind_ == Kind::kUniform ? u : normal(i, u, uniform_double(w[2], w[3]), context);
-                   y[i] = std::min(static_cast<T>(a_ + b_ * z), last_);
+                   const bool uniform = numbers_.distribution == Distribution::kUniform;
+                   const double z = uniform ? u : normal(i, u, uniform_double(w[2], w[3]), context);
+                   y[i] = std::min(numbers_.a + numbers_.b * z, last_);
                  }
                });
   }
@@ -124,29 +116,25 @@ class RandomKernel final : public Kernel {
   double normal(std::int64_t i, double u, double v, const StepContext& context) const {
     double z = box_muller(u, v);
     // Drawn again from a stream of the element's own until it fits: 4.6 % of the first draws do not.
-    for (std::uint64_t again = 1; kind_ == Kind::kTruncated && !(z >= -2 && z <= 2); ++again) {
+    const bool truncated = numbers_.distribution == Distribution::kTruncatedNormal;
+    for (std::uint64_t again = 1; truncated && !(z >= -2 && z <= 2); ++again) {
       const PhiloxBlock b = philox(mix_key(key_, again), static_cast<std::uint64_t>(i), context.counter);
       z = box_muller(uniform_double(b[0], b[1]), uniform_double(b[2], b[3]));
     }
     return z;
   }
-  static double box_muller(double u, double v) {
-    return std::sqrt(-2 * std::log(1 - u)) * std::cos(6.283185307179586 * v);
-  }
 
   std::int64_t n_;
   int threads_;
   std::uint64_t key_;
-  Kind kind_;
-  double a_, b_;
-  T last_ = std::numeric_limits<T>::infinity();  // uniform: the largest below the end, which rounding can reach
+  RandomNumbers numbers_;
+  double last_ = std::numeric_limits<double>::infinity();
 };
 
-template <int kind>
+template <Distribution distribution>
 std::unique_ptr<Kernel> make_random(const KernelSpec& spec) {
-  if (spec.outputs[0].dtype == DType::kFloat64)
-    return std::make_unique<RandomKernel<double>>(spec, static_cast<RandomKernel<double>::Kind>(kind));
-  return std::make_unique<RandomKernel<float>>(spec, static_cast<RandomKernel<float>::Kind>(kind));
+  if (spec.outputs[0].dtype == DType::kFloat64) return std::make_unique<RandomDoubles>(spec, distribution);
+  return std::make_unique<RandomFloats>(spec, distribution);
 }
 
 void need_rate(const InferContext& c) {
@@ -189,7 +177,7 @@ class DropoutKernel final : public Kernel {
     const T* x = input<T>(in, 0);
     T* y = output<T>(out, 0);
     auto* mask = output<std::uint8_t>(out, 1);
-    with_words(n_, 1, threads_, key_, context.counter,
+    with_words(n_, 1, threads_, {key_, context.counter},
                [&](std::int64_t begin, std::int64_t end, const std::uint32_t* w) {
                  drop(x + begin, w, end - begin, threshold_, scale_, y + begin, mask + begin);
                });
@@ -268,21 +256,21 @@ void add_random_ops(OpRegistry& r) {
          .effect = Effect::kRandom,
          .infer = infer_uniform,
          .stops_gradient = true,
-         .kernel = make_random<0>});
+         .kernel = make_random<Distribution::kUniform>});
   r.add({.name = "RandomNormal",
          .doc = "Normal: attributes `shape`, `dtype`, `mean`, `stddev`.",
          .dtypes = "floats",
          .effect = Effect::kRandom,
          .infer = infer_normal,
          .stops_gradient = true,
-         .kernel = make_random<1>});
+         .kernel = make_random<Distribution::kNormal>});
   r.add({.name = "TruncatedNormal",
          .doc = "Normal within two standard deviations: attributes `shape`, `dtype`, `mean`, `stddev`.",
          .dtypes = "floats",
          .effect = Effect::kRandom,
          .infer = infer_normal,
          .stops_gradient = true,
-         .kernel = make_random<2>});
+         .kernel = make_random<Distribution::kTruncatedNormal>});
   r.add({.name = "Dropout",
          .doc = "Sets a fraction `rate` of the elements to 0, scales the rest by 1 / (1 - rate); output 1 is the mask.",
          .inputs = "x",

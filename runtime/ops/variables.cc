@@ -34,17 +34,23 @@ void infer_assign_update(InferContext& c) {
 
 class AssignKernel final : public Kernel {
  public:
-  explicit AssignKernel(const KernelSpec& spec) : bytes_(spec.inputs[0].bytes()) {
+  explicit AssignKernel(const KernelSpec& spec) : bytes_(spec.inputs[0].bytes()), threads_(spec.threads) {
     if (spec.inputs[0].dims != spec.inputs[1].dims)
       fail(Code::kInvalidArgument, "the variable has shape " + dims_text(spec.inputs[0].dims) + ", the value " +
                                        dims_text(spec.inputs[1].dims));
   }
   void run(void* const* in, void* const*, const StepContext&) override {
-    if (bytes_ != 0) std::memmove(in[0], in[1], bytes_);
+    // The value is another tensor's memory, or the variable's own.
+    if (in[0] == in[1]) return;
+    parallel_for(static_cast<std::int64_t>(bytes_), 1 << 20, threads_, [&](std::int64_t begin, std::int64_t end, int) {
+      std::memcpy(static_cast<char*>(in[0]) + begin, static_cast<const char*>(in[1]) + begin,
+                  static_cast<std::size_t>(end - begin));
+    });
   }
 
  private:
   std::size_t bytes_;
+  int threads_;
 };
 
 std::unique_ptr<Kernel> make_assign(const KernelSpec& spec) { return std::make_unique<AssignKernel>(spec); }

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <functional>
 
 #include "belay/ops/math.h"
 #include "belay/philox.h"
+#include "runtime/ops/random_numbers.h"
 #include "tests/ops/kernel_check.h"
 #include "tests/session/session_fixture.h"
 
@@ -60,11 +62,80 @@ struct DrawCase {
 const std::vector<DrawCase> kDrawCases = {
     {"uniform", uniform(-3, 5)}, {"normal", normal(2, 0.5)}, {"truncated", truncated(-1, 3)}};
 
-TEST(RandomNumbers, AreTheSameAtOneAndTwoThreads) {
+TEST(RandomNumbers, T_43a_AreTheSameBitsForAnyTeam) {
   for (const DrawCase& c : kDrawCases) {
     SCOPED_TRACE(c.title);
-    EXPECT_EQ(draw<float>(c.draw, 1), draw<float>(c.draw, 2));
-    EXPECT_EQ(draw<double>(c.draw, 1), draw<double>(c.draw, 2));
+    for (const int threads : {2, 3, 7}) {
+      EXPECT_EQ(draw<float>(c.draw, 1), draw<float>(c.draw, threads)) << threads;
+      EXPECT_EQ(draw<double>(c.draw, 1), draw<double>(c.draw, threads)) << threads;
+    }
+  }
+}
+
+std::vector<HotLevel> levels() {
+  std::vector<HotLevel> all{HotLevel::kBase};
+  if (hot_level() >= HotLevel::kAvx2) all.push_back(HotLevel::kAvx2);
+  if (hot_level() >= HotLevel::kAvx512) all.push_back(HotLevel::kAvx512);
+  return all;
+}
+constexpr RandomStream kStream{0x0123456789abcdef, 0x1'0000'0007};
+const std::vector<RandomNumbers> kNumbers = {{Distribution::kUniform, -3, 8, 5},
+                                             {Distribution::kNormal, 0, 1},
+                                             {Distribution::kNormal, 2, 0.5},
+                                             {Distribution::kTruncatedNormal, -1, 3},
+                                             {Distribution::kTruncatedNormal, 0, 0.02}};
+
+TEST(RandomNumbers, T_43b_AreTheSameBitsForAnyInstructionSet) {
+  if (levels().size() == 1) GTEST_SKIP() << "this processor, or this build, has one version of the loops";
+  constexpr std::int64_t kFirst = 4 * 1001, kEnd = kFirst + kDraws;
+  for (const RandomNumbers& numbers : kNumbers) {
+    std::vector<float> base(kDraws), other(kDraws);
+    random_floats(kStream, numbers, kFirst, kEnd, base.data(), HotLevel::kBase);
+    for (const HotLevel level : levels()) {
+      random_floats(kStream, numbers, kFirst, kEnd, other.data(), level);
+      EXPECT_EQ(std::memcmp(base.data(), other.data(), kDraws * sizeof(float)), 0) << static_cast<int>(level);
+    }
+  }
+  std::vector<std::uint32_t> base(kDraws), other(kDraws);
+  random_words(kStream, kFirst, kEnd, base.data(), HotLevel::kBase);
+  for (const HotLevel level : levels()) {
+    random_words(kStream, kFirst, kEnd, other.data(), level);
+    EXPECT_EQ(base, other) << static_cast<int>(level);
+  }
+}
+
+// What number i was when the C library computed every one of them.
+float by_the_library(const RandomNumbers& numbers, std::int64_t i) {
+  for (std::uint64_t again = 0;; ++again) {
+    const std::uint64_t key = again == 0 ? kStream.key : mix_key(kStream.key, again);
+    const PhiloxBlock b = philox(key, static_cast<std::uint64_t>(i), kStream.step);
+    const double u = uniform_double(b[0], b[1]), v = uniform_double(b[2], b[3]);
+    const double normal = std::sqrt(-2 * std::log(1 - u)) * std::cos(6.283185307179586 * v);
+    const double z = numbers.distribution == Distribution::kUniform ? u : normal;
+    if (numbers.distribution == Distribution::kTruncatedNormal && !(z >= -2 && z <= 2)) continue;
+    return std::min(static_cast<float>(numbers.a + numbers.b * z), numbers.last);
+  }
+}
+
+TEST(RandomNumbers, T_43c_OfAnEarlierVersionsSeedsStay) {
+  constexpr std::int64_t kMany = 1'000'000;  // among them some that the vector loops leave to the dear functions
+  for (const RandomNumbers& numbers : kNumbers) {
+    std::vector<float> now(kMany);
+    random_floats(kStream, numbers, 0, kMany, now.data());
+    for (std::int64_t i = 0; i < kMany; ++i)
+      ASSERT_EQ(now[static_cast<std::size_t>(i)], by_the_library(numbers, i)) << i;
+  }
+}
+
+TEST(RandomNumbers, T_43c_OneDoesNotDependOnTheRangeThatItIsDrawnWith) {
+  for (const RandomNumbers& numbers : kNumbers) {
+    std::vector<float> all(1000);
+    random_floats(kStream, numbers, 0, 1000, all.data());
+    for (const std::int64_t begin : {1, 15, 16, 17, 500}) {
+      std::vector<float> part(100);
+      random_floats(kStream, numbers, begin, begin + 100, part.data());
+      EXPECT_TRUE(std::equal(part.begin(), part.end(), all.begin() + begin)) << begin;
+    }
   }
 }
 
