@@ -84,14 +84,10 @@ class UnfinishedCheckpoint {
   bool moved_aside_ = false, placed_ = false, finished_ = false;
 };
 
-void check_finite(const std::vector<NamedTensor>& variables) {
-  for (const NamedTensor& v : variables) {
-    const auto at = first_non_finite(v.tensor);
-    if (!at) continue;
-    fail(Code::kDiverged, "variable " + quoted(v.name) + " is not finite: element " + std::to_string(*at) + " of " +
-                              dims_text(v.tensor.dims, v.tensor.rank) + " is " +
-                              std::to_string(TensorView(v.tensor).number(*at)));
-  }
+[[noreturn]] void fail_non_finite(const NamedTensor& v, std::uint64_t at) {
+  fail(Code::kDiverged, "variable " + quoted(v.name) + " is not finite: element " + std::to_string(at) + " of " +
+                            dims_text(v.tensor.dims, v.tensor.rank) + " is " +
+                            std::to_string(TensorView(v.tensor).number(at)));
 }
 
 void check_storable(const CheckpointContent& content) {
@@ -112,12 +108,15 @@ void check_storable(const CheckpointContent& content) {
   }
 }
 
-CheckpointIndex describe(const CheckpointContent& content, const SaverUse& saver) {
+// Reads every element once.
+CheckpointIndex describe(const CheckpointContent& content, const SaverUse& saver, const WriteOptions& options) {
   CheckpointIndex index{saver.name, saver.version, content.graph_hash, content.global_step, {}, {}};
   index.tensors.reserve(content.variables.size());
   for (const NamedTensor& v : content.variables) {
     const TensorView view(v.tensor);
-    index.tensors.push_back({{v.name, view.dtype(), view.dims()}, crc32c(view.data(), view.bytes())});
+    const TensorDigest found = digest(v.tensor);
+    if (options.refuse_non_finite && found.non_finite) fail_non_finite(v, *found.non_finite);
+    index.tensors.push_back({{v.name, view.dtype(), view.dims()}, found.crc});
   }
   return index;
 }
@@ -166,8 +165,7 @@ std::string write_checkpoint(OpenDirectory& run, const CheckpointContent& conten
   std::string name = checkpoint_name(content.global_step);
   try {
     check_storable(content);
-    if (options.refuse_non_finite) check_finite(content.variables);
-    CheckpointIndex index = describe(content, saver);
+    CheckpointIndex index = describe(content, saver, options);
     const std::string state = format_run_state(content);
     parse_run_state(state);  // what could not be read back is not written
 

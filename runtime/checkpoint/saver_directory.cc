@@ -25,17 +25,18 @@ class SaverFile {
   void write(const void* data, std::uint64_t size) {
     if (!writing_) fail(Code::kFailedPrecondition, "'" + name_ + "' is open for reading");
     if (size == 0) return;
-    crc_ = crc32c(data, size, crc_);
-    length_ += size;
+    if (buffer_.size() + size > kBuffer) flush();
     if (buffer_.size() + size <= kBuffer) {
+      take(data, size);
       buffer_.append(static_cast<const char*>(data), size);
       return;
     }
-    flush();
-    if (size < kBuffer) {
-      buffer_.append(static_cast<const char*>(data), size);
-    } else {
-      file_->write(data, size);
+    // Piece by piece, so that what is copied to the kernel still is in the cache from the checksum.
+    const char* at = static_cast<const char*>(data);
+    for (std::uint64_t done = 0; done < size; done += kPiece) {
+      const std::uint64_t n = std::min(kPiece, size - done);
+      take(at + done, n);
+      file_->write(at + done, n);
     }
   }
 
@@ -51,7 +52,12 @@ class SaverFile {
 
  private:
   static constexpr std::size_t kBuffer = std::size_t{1} << 20;
+  static constexpr std::uint64_t kPiece = std::uint64_t{1} << 18;
 
+  void take(const void* data, std::uint64_t size) {
+    crc_ = crc32c(data, size, crc_);
+    length_ += size;
+  }
   void flush() {
     if (!buffer_.empty()) file_->write(buffer_.data(), buffer_.size());
     buffer_.clear();

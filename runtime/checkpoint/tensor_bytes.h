@@ -15,8 +15,12 @@ inline std::optional<std::uint64_t> byte_size(DType dtype, const Dims& dims) noe
   return byte_size(dtype, dims.data(), static_cast<std::int32_t>(dims.size()));
 }
 
-// The first element that is NaN or infinite; none where all are finite, or the type has no such values. `tensor` has a
-// byte_size.
-std::optional<std::uint64_t> first_non_finite(const belay_tensor& tensor) noexcept;
+// What a checkpoint says of a tensor's elements, found in one pass over them.
+struct TensorDigest {
+  std::uint32_t crc = 0;                    // CRC32C of the bytes
+  std::optional<std::uint64_t> non_finite;  // the first element that is NaN or infinite, of types that have such values
+};
+// `tensor` has a byte_size, and the alignment of its elements.
+TensorDigest digest(const belay_tensor& tensor) noexcept;
 
 }  // namespace belay::runtime

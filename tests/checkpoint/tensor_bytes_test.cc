@@ -4,6 +4,8 @@
 
 #include <limits>
 
+#include "runtime/checkpoint/crc32c.h"
+
 namespace belay::runtime {
 namespace {
 
@@ -35,17 +37,18 @@ TEST(TensorBytes, SizeIsCheckedArithmetic) {
 
 template <class T>
 void expect_found_everywhere(T bad) {
-  for (const std::size_t n : {1u, 2u, 4095u, 4096u, 4097u, 10'000u}) {
+  for (const std::size_t n : {1u, 2u, 4095u, 4096u, 4097u, 16'383u, 16'385u, 50'000u}) {
     Tensor t({static_cast<std::int64_t>(n)}, std::vector<T>(n, T{1}));
-    EXPECT_EQ(first_non_finite(t.view()), std::nullopt);
+    EXPECT_EQ(digest(t.view()).non_finite, std::nullopt);
     for (const std::size_t at : {n - 1, n / 2, std::size_t{0}}) {
-      t.data<T>()[at] = bad;
-      EXPECT_EQ(first_non_finite(t.view()), at) << n;
+      t.data<T>()[at] = bad;  // the last of those that are there by now
+      EXPECT_EQ(digest(t.view()).non_finite, at) << n;
+      EXPECT_EQ(digest(t.view()).crc, crc32c(t.data<T>(), n * sizeof(T))) << n;
     }
   }
 }
 
-TEST(TensorBytes, NonFiniteElementsAreFoundWhereverTheyAre) {
+TEST(TensorBytes, T_47a_TheReadForTheChecksumFindsNonFiniteElementsWhereverTheyAre) {
   expect_found_everywhere(std::numeric_limits<float>::quiet_NaN());
   expect_found_everywhere(-std::numeric_limits<float>::infinity());
   expect_found_everywhere(std::numeric_limits<double>::infinity());
@@ -65,15 +68,15 @@ TEST(TensorBytes, HalvesAreJudgedByTheirOwnExponent) {
   for (const auto& c : cases) {
     Tensor t(c.dtype, {1});
     std::memcpy(t.view().data, &c.bits, 2);
-    EXPECT_EQ(first_non_finite(t.view()) == std::nullopt, c.finite) << std::hex << c.bits;
+    EXPECT_EQ(digest(t.view()).non_finite == std::nullopt, c.finite) << std::hex << c.bits;
   }
 }
 
 TEST(TensorBytes, ExtremesAndIntegersAreFinite) {
-  EXPECT_EQ(first_non_finite(Tensor(std::numeric_limits<float>::max()).view()), std::nullopt);
-  EXPECT_EQ(first_non_finite(Tensor(std::numeric_limits<double>::denorm_min()).view()), std::nullopt);
-  EXPECT_EQ(first_non_finite(Tensor(std::int32_t{0x7f800000}).view()), std::nullopt);
-  EXPECT_EQ(first_non_finite(Tensor(DType::kFloat32, {0}).view()), std::nullopt);
+  EXPECT_EQ(digest(Tensor(std::numeric_limits<float>::max()).view()).non_finite, std::nullopt);
+  EXPECT_EQ(digest(Tensor(std::numeric_limits<double>::denorm_min()).view()).non_finite, std::nullopt);
+  EXPECT_EQ(digest(Tensor(std::int32_t{0x7f800000}).view()).non_finite, std::nullopt);
+  EXPECT_EQ(digest(Tensor(DType::kFloat32, {0}).view()).non_finite, std::nullopt);
 }
 
 }  // namespace
