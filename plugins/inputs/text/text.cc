@@ -1,7 +1,8 @@
 // Windows of text for a model that predicts the next character: `sequence_length` ids, and the ids that follow each.
 //
-// The text is read and turned into ids when the input is asked for its columns, since the vocabulary's size is one of
-// them; it stays in memory, four bytes for each character. Several files are one text, in the order of the list.
+// The text is read when the input is asked for its columns, since the vocabulary's size is one of them. It stays in
+// memory as it is in the files; a window's ids are made when it is delivered. Several files are one text, in the order
+// of the list.
 #include <belay/example_order.h>
 #include <belay/plugin.h>
 
@@ -71,7 +72,7 @@ class Text final : public belay::Input {
   }
 
   void open(const belay::OpenArgs& args) override {
-    const auto length = static_cast<std::int64_t>(ids_.size());
+    const std::int64_t length = end_ - begin_;
     if (length <= o_.sequence_length)
       fail(Code::kFailedPrecondition,
            "files: the " + std::string(o_.split == "all" ? "text" : "part for \"" + o_.split.string() + "\"") +
@@ -93,9 +94,11 @@ class Text final : public belay::Input {
     auto* ids = batch.tensor(ids_slot_, dims).data<std::int32_t>();
     auto* next_ids = batch.tensor(next_slot_, dims).data<std::int32_t>();
     for (const std::int64_t example : examples) {
-      const std::int32_t* window = ids_.data() + example * stride();
-      ids = std::copy_n(window, o_.sequence_length, ids);
-      next_ids = std::copy_n(window + 1, o_.sequence_length, next_ids);
+      auto id = window_.begin();
+      text_.for_each(begin_ + example * stride(), o_.sequence_length + 1,
+                     [&](char32_t character) { *id++ = *vocabulary_.id_of(character); });
+      ids = std::copy_n(window_.begin(), o_.sequence_length, ids);
+      next_ids = std::copy_n(window_.begin() + 1, o_.sequence_length, next_ids);
     }
     position = order_.advance();
     return true;
@@ -107,50 +110,40 @@ class Text final : public belay::Input {
  private:
   std::int64_t stride() const { return o_.stride.value_or(o_.sequence_length); }
 
+  static std::vector<std::string> strings(const belay::List<belay::Path>& paths) {
+    std::vector<std::string> all;
+    for (const belay::Path& path : paths) all.push_back(path.string());
+    return all;
+  }
+
   void load() {
-    std::vector<std::u32string> texts;
-    for (const belay::Path& path : o_.files) texts.push_back(read_text("files", path.string(), units_));
-    make_vocabulary(texts);
-    for (std::size_t i = 0; i < texts.size(); ++i) append_ids(o_.files[i].string(), texts[i]);
-    if (o_.split == "all") return;
-    const auto all = static_cast<double>(ids_.size());
-    const auto train = static_cast<std::ptrdiff_t>(ids_.size()) - std::llround(o_.eval_fraction * all);
-    const auto border = ids_.begin() + train;
-    ids_ = o_.split == "train" ? std::vector<std::int32_t>(ids_.begin(), border)
-                               : std::vector<std::int32_t>(border, ids_.end());
-  }
-
-  void make_vocabulary(const std::vector<std::u32string>& texts) {
-    if (units_ == Units::kBytes) {
-      vocabulary_ = Vocabulary::of_bytes();
-    } else if (o_.vocabulary_files.empty()) {
-      for (const std::u32string& text : texts) vocabulary_.add(text);
-    } else {
-      for (const belay::Path& path : o_.vocabulary_files)
-        vocabulary_.add(read_text("vocabulary_files", path.string(), units_));
-    }
+    vocabulary_ = units_ == Units::kBytes ? Vocabulary::of_bytes() : Vocabulary();
+    const bool own = units_ == Units::kCharacters && o_.vocabulary_files.empty();
+    // One after the other, and before the text: no two are in memory at a time.
+    for (const std::string& path : strings(o_.vocabulary_files))
+      vocabulary_.add(TextFiles("vocabulary_files", {path}, units_).characters());
+    text_ = TextFiles("files", strings(o_.files), units_);
+    if (own) vocabulary_.add(text_.characters());
     if (vocabulary_.size() == 0)
-      fail(Code::kFailedPrecondition, o_.vocabulary_files.empty() ? "files: there is no text in them"
-                                                                  : "vocabulary_files: there is no text in them");
-  }
-
-  void append_ids(const std::string& path, const std::u32string& text) {
-    for (std::size_t i = 0; i < text.size(); ++i) {
-      const std::optional<std::int32_t> id = vocabulary_.id_of(text[i]);
-      if (!id) {
-        const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(i), U'\n');
-        fail(Code::kInvalidArgument, "files: " + path + ":" + std::to_string(line) + ": " + shown(text[i]) +
+      fail(Code::kFailedPrecondition,
+           own ? "files: there is no text in them" : "vocabulary_files: there is no text in them");
+    for (const char32_t character : text_.characters())
+      if (!vocabulary_.id_of(character))
+        fail(Code::kInvalidArgument, "files: " + text_.place_of(character) + ": " + shown(character) +
                                          " does not occur in 'vocabulary_files'; add a file that has it");
-      }
-      ids_.push_back(*id);
-    }
+    const std::int64_t all = text_.size(), train = all - std::llround(o_.eval_fraction * static_cast<double>(all));
+    begin_ = o_.split == "eval" ? train : 0;
+    end_ = o_.split == "train" ? train : all;
+    window_.resize(static_cast<std::size_t>(o_.sequence_length) + 1);
   }
 
   const Options o_;
   const Units units_;
   Vocabulary vocabulary_;
   bool vocabulary_written_ = false;
-  std::vector<std::int32_t> ids_;  // of this split
+  TextFiles text_;
+  std::int64_t begin_ = 0, end_ = 0;  // this split's characters
+  std::vector<std::int32_t> window_;  // the ids of the one that is being delivered
   std::uint32_t ids_slot_ = 0, next_slot_ = 0;
   belay::ExampleOrder order_;
 };

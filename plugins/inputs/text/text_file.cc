@@ -3,6 +3,8 @@
 #include <belay/data_file.h>
 #include <belay/error.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <fstream>
 
@@ -43,39 +45,93 @@ bool decode(std::string_view bytes, std::size_t& at, char32_t& character) {
   return true;
 }
 
-std::string read_bytes(std::string_view option, const std::string& path) {
-  std::string bytes(static_cast<std::size_t>(belay::data_file_size(option, path)), '\0');
-  std::ifstream file(path, std::ios::binary);
-  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  if (!file) fail(Code::kDataLoss, std::string(option) + ": '" + path + "' cannot be read whole");
-  return bytes;
+bool all_ascii(const char* bytes, std::int64_t n) {
+  unsigned char all = 0;
+  for (std::int64_t i = 0; i < n; ++i) all |= static_cast<unsigned char>(bytes[i]);
+  return all < 0x80;
 }
 
 }  // namespace
 
-std::u32string read_text(std::string_view option, const std::string& path, Units units) {
-  const std::string bytes = read_bytes(option, path);
-  std::u32string text;
-  text.reserve(bytes.size());
-  if (units == Units::kBytes) {
-    for (const char byte : bytes) text.push_back(static_cast<unsigned char>(byte));
-    return text;
+TextFiles::TextFiles(std::string_view option, const std::vector<std::string>& paths, Units units) : units_(units) {
+  std::vector<std::uint64_t> lengths;
+  std::uint64_t total = 0;
+  for (const std::string& path : paths) total += lengths.emplace_back(belay::data_file_size(option, path));
+  bytes_.reserve(static_cast<std::size_t>(total));
+  if (units == Units::kCharacters) {
+    marks_.reserve(static_cast<std::size_t>(total) / kBetweenMarks + 1);
+    seen_.resize(0x110000);
   }
+  for (std::size_t i = 0; i < paths.size(); ++i) append(option, paths[i], lengths[i]);
+}
+
+void TextFiles::append(std::string_view option, const std::string& path, std::uint64_t length) {
   const std::string prefix = std::string(option) + ": '" + path + "' ";
-  if (bytes.compare(0, 2, "\x1f\x8b") == 0)
+  const std::size_t begin = bytes_.size();
+  files_.push_back({begin, path});
+  bytes_.resize(begin + static_cast<std::size_t>(length));
+  std::ifstream file(path, std::ios::binary);
+  file.read(bytes_.data() + begin, static_cast<std::streamsize>(length));
+  if (!file) fail(Code::kDataLoss, prefix + "cannot be read whole");
+  if (units_ == Units::kBytes) {
+    size_ = static_cast<std::int64_t>(bytes_.size());
+    return;
+  }
+  if (bytes_.compare(begin, 2, "\x1f\x8b") == 0)
     fail(Code::kInvalidArgument, prefix + "is compressed; unpack it first (gunzip -k)");
-  std::size_t at = bytes.compare(0, 3, "\xef\xbb\xbf") == 0 ? 3 : 0;
-  while (at < bytes.size()) {
+  const std::size_t mark = bytes_.compare(begin, 3, "\xef\xbb\xbf") == 0 ? 3 : 0;
+  bytes_.erase(begin, mark);
+  index(prefix, begin, mark);
+}
+
+// `left_out`: bytes of the file before `begin`.
+void TextFiles::index(const std::string& prefix, std::size_t begin, std::size_t left_out) {
+  std::array<bool, 128> ascii{};
+  for (std::size_t at = begin; at < bytes_.size();) {
+    if (size_ % kBetweenMarks == 0) {
+      marks_.push_back(at);
+      // Most texts mostly go this way.
+      if (bytes_.size() - at >= kBetweenMarks && all_ascii(bytes_.data() + at, kBetweenMarks)) {
+        for (std::int64_t i = 0; i < kBetweenMarks; ++i) ascii[static_cast<unsigned char>(bytes_[at++])] = true;
+        size_ += kBetweenMarks;
+        continue;
+      }
+    }
     char32_t character = 0;
-    if (!decode(bytes, at, character)) {
+    if (!decode(bytes_, at, character)) {
       char hex[8];
-      std::snprintf(hex, sizeof(hex), "0x%02x", static_cast<unsigned char>(bytes[at]));
-      fail(Code::kInvalidArgument, prefix + "is no UTF-8: byte " + std::to_string(at) + " (" + hex +
+      std::snprintf(hex, sizeof(hex), "0x%02x", static_cast<unsigned char>(bytes_[at]));
+      fail(Code::kInvalidArgument, prefix + "is no UTF-8: byte " + std::to_string(at - begin + left_out) + " (" + hex +
                                        ") begins no character; convert it (iconv -t UTF-8), or set units = \"bytes\"");
     }
-    text.push_back(character);
+    seen_[character] = true;
+    ++size_;
   }
-  return text;
+  for (std::size_t i = 0; i < ascii.size(); ++i)
+    if (ascii[i]) seen_[i] = true;
+}
+
+const char* TextFiles::find(std::int64_t number) const {
+  if (units_ == Units::kBytes) return bytes_.data() + number;
+  const char* at = bytes_.data() + marks_[static_cast<std::size_t>(number / kBetweenMarks)];
+  for (std::int64_t skip = number % kBetweenMarks; skip > 0; --skip) next(at);
+  return at;
+}
+
+std::u32string TextFiles::characters() const {
+  std::u32string all;
+  for (char32_t character = 0; character < seen_.size(); ++character)
+    if (seen_[character]) all.push_back(character);
+  return all;
+}
+
+std::string TextFiles::place_of(char32_t character) const {
+  const std::size_t at = bytes_.find(utf8(character));
+  std::size_t file = 0;
+  while (file + 1 < files_.size() && files_[file + 1].at <= at) ++file;
+  const auto first = bytes_.begin() + static_cast<std::ptrdiff_t>(files_[file].at);
+  const auto line = 1 + std::count(first, bytes_.begin() + static_cast<std::ptrdiff_t>(at), '\n');
+  return files_[file].path + ":" + std::to_string(line);
 }
 
 std::string utf8(char32_t character) {

@@ -1,16 +1,65 @@
-// A file of text as numbers: its characters (Unicode's code points) or its bytes.
+// Files of text as characters (Unicode's code points) or bytes, by number.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace text_input {
 
 enum class Units { kCharacters, kBytes };
 
-// The whole file. Characters must be UTF-8; a byte order mark at the start is left out. Else an Error that names the
-// option, the file and the byte.
-std::u32string read_text(std::string_view option, const std::string& path, Units units);
+// Several files as one text, which stays in memory as it is in them: a character takes as many bytes as in UTF-8, and
+// an eighth of a byte more to be found by its number.
+class TextFiles {
+ public:
+  TextFiles() = default;
+  // Reads all of them. Characters must be UTF-8; a byte order mark at the start of a file is left out. Else an Error
+  // that names the option, the file and the byte.
+  TextFiles(std::string_view option, const std::vector<std::string>& paths, Units units);
+
+  std::int64_t size() const { return size_; }  // characters, or bytes
+  // Calls f(character) for `n` of them from number `first` on, bytes as the characters of their value.
+  template <class F>
+  void for_each(std::int64_t first, std::int64_t n, F&& f) const {
+    if (n <= 0) return;
+    const char* at = find(first);
+    for (; n > 0; --n) f(next(at));
+  }
+
+  // Those that occur, in ascending order.
+  std::u32string characters() const;
+  // "path:line" where this one, which occurs, is first.
+  std::string place_of(char32_t character) const;
+
+ private:
+  static constexpr std::int64_t kBetweenMarks = 64;
+
+  void append(std::string_view option, const std::string& path, std::uint64_t length);
+  void index(const std::string& prefix, std::size_t begin, std::size_t left_out);
+  const char* find(std::int64_t number) const;
+  // The character at `at`, which moves behind it.
+  char32_t next(const char*& at) const {
+    const auto lead = static_cast<unsigned char>(*at++);
+    if (units_ == Units::kBytes || lead < 0x80) return lead;
+    const int more = lead < 0xe0 ? 1 : lead < 0xf0 ? 2 : 3;
+    char32_t character = lead & (0x3fu >> more);
+    for (int i = 0; i < more; ++i) character = character << 6 | (static_cast<unsigned char>(*at++) & 0x3fu);
+    return character;
+  }
+
+  Units units_ = Units::kCharacters;
+  std::string bytes_;
+  std::int64_t size_ = 0;
+  std::vector<std::uint64_t> marks_;  // the byte of every kBetweenMarks-th character
+  std::vector<bool> seen_;            // by character
+  struct Begin {
+    std::size_t at;
+    std::string path;
+  };
+  std::vector<Begin> files_;
+};
 
 // One character in UTF-8.
 std::string utf8(char32_t character);

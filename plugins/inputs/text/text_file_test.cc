@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <set>
 
 namespace text_input {
 namespace {
@@ -12,9 +13,16 @@ namespace {
 using belay::testing::error_of;
 using belay::testing::TemporaryFolder;
 
+std::u32string part(const TextFiles& text, std::int64_t first, std::int64_t n) {
+  std::u32string all;
+  text.for_each(first, n, [&](char32_t character) { all.push_back(character); });
+  return all;
+}
+
 std::u32string read(const std::string& bytes, Units units = Units::kCharacters) {
   TemporaryFolder folder;
-  return read_text("files", folder.write("a.txt", bytes), units);
+  const TextFiles text("files", {folder.write("a.txt", bytes)}, units);
+  return part(text, 0, text.size());
 }
 
 TEST(TextFile, ReadsCharactersOfEveryLength) {
@@ -65,16 +73,49 @@ TEST(TextFile, BytesThatAreNoCharacterAreNamed) {
   TemporaryFolder folder;
   for (const auto& c : cases) {
     const std::string path = folder.write("a.txt", c.bytes);
-    EXPECT_EQ(error_of([&] { read_text("files", path, Units::kCharacters); }),
+    EXPECT_EQ(error_of([&] { TextFiles("files", {path}, Units::kCharacters); }),
               "INVALID_ARGUMENT: files: '" + path + "' is no UTF-8: " + c.what +
                   " begins no character; convert it (iconv -t UTF-8), or set units = \"bytes\"");
   }
 }
 
+// Long enough for several marks, with runs of characters of one byte and of more between them.
+TEST(TextFile, T_44b_CharactersAreFoundByTheirNumber) {
+  std::mt19937 random(7);
+  std::u32string all;
+  while (all.size() < 5000) {
+    const std::size_t run = random() % 200;
+    const char32_t from = random() % 2 == 0 ? U'a' : random() % 2 == 0 ? U'\u03b1' : U'\U0001f600';
+    for (std::size_t i = 0; i < run; ++i) all.push_back(from + static_cast<char32_t>(random() % 20));
+  }
+  TemporaryFolder folder;
+  std::vector<std::string> paths;
+  for (std::size_t at = 0; at < all.size(); at += 1231) {
+    std::string bytes = paths.size() == 1 ? "\xef\xbb\xbf" : "";
+    for (const char32_t character : all.substr(at, 1231)) bytes += utf8(character);
+    paths.push_back(folder.write(std::to_string(at), bytes));
+  }
+  const TextFiles text("files", paths, Units::kCharacters);
+  ASSERT_EQ(text.size(), static_cast<std::int64_t>(all.size()));
+  for (std::int64_t first = 0; first + 70 <= text.size(); ++first)
+    ASSERT_EQ(part(text, first, 70), all.substr(static_cast<std::size_t>(first), 70)) << first;
+  const std::set<char32_t> occur(all.begin(), all.end());
+  EXPECT_EQ(text.characters(), std::u32string(occur.begin(), occur.end()));
+}
+
+TEST(TextFile, APlaceIsAFileAndALine) {
+  TemporaryFolder folder;
+  const std::string one = folder.write("one", "a\nb\n"), two = folder.write("two", "c\n\u00e9a\n");
+  const TextFiles text("files", {one, two}, Units::kCharacters);
+  EXPECT_EQ(text.place_of(U'b'), one + ":2");
+  EXPECT_EQ(text.place_of(U'c'), two + ":1");
+  EXPECT_EQ(text.place_of(U'\u00e9'), two + ":2");
+}
+
 TEST(TextFile, ACompressedFileSaysHowToUnpackIt) {
   TemporaryFolder folder;
   const std::string path = folder.write("a.txt.gz", "\x1f\x8b\x08");
-  EXPECT_EQ(error_of([&] { read_text("files", path, Units::kCharacters); }),
+  EXPECT_EQ(error_of([&] { TextFiles("files", {path}, Units::kCharacters); }),
             "INVALID_ARGUMENT: files: '" + path + "' is compressed; unpack it first (gunzip -k)");
 }
 

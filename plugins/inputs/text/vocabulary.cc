@@ -29,22 +29,21 @@ std::string json_text(char32_t character) {
 Vocabulary Vocabulary::of_bytes() {
   Vocabulary vocabulary;
   for (char32_t byte = 0; byte < 256; ++byte) vocabulary.characters_.push_back(byte);
+  vocabulary.number();
   return vocabulary;
 }
 
-void Vocabulary::add(const std::u32string& text) {
-  std::vector<bool> seen(0x110000);
-  for (const char32_t character : characters_) seen[character] = true;
-  for (const char32_t character : text) seen[character] = true;
-  characters_.clear();
-  for (char32_t character = 0; character < seen.size(); ++character)
-    if (seen[character]) characters_.push_back(character);
+void Vocabulary::add(const std::u32string& characters) {
+  characters_ += characters;
+  std::sort(characters_.begin(), characters_.end());
+  characters_.erase(std::unique(characters_.begin(), characters_.end()), characters_.end());
+  number();
 }
 
-std::optional<std::int32_t> Vocabulary::id_of(char32_t character) const {
-  const auto found = std::lower_bound(characters_.begin(), characters_.end(), character);
-  if (found == characters_.end() || *found != character) return std::nullopt;
-  return static_cast<std::int32_t>(found - characters_.begin());
+void Vocabulary::number() {
+  ids_.assign(characters_.empty() ? 0 : std::size_t{characters_.back()} + 1, -1);
+  std::int32_t id = 0;
+  for (const char32_t character : characters_) ids_[character] = id++;
 }
 
 void Vocabulary::write(std::string_view option, const std::string& path) const {

@@ -15,18 +15,24 @@ class Vocabulary {
   Vocabulary() = default;
   static Vocabulary of_bytes();  // 256 ids: the bytes' values
 
-  // Adds the characters of a text; the ids may change.
-  void add(const std::u32string& text);
+  // Adds characters; the ids may change.
+  void add(const std::u32string& characters);
 
   std::int64_t size() const { return static_cast<std::int64_t>(characters_.size()); }
-  std::optional<std::int32_t> id_of(char32_t character) const;
+  std::optional<std::int32_t> id_of(char32_t character) const {
+    if (character >= ids_.size() || ids_[character] < 0) return std::nullopt;
+    return ids_[character];
+  }
 
   // A JSON list of texts, the one at place i for id i; bytes from 128 up as the characters of these code points. The
   // file appears whole or not at all; `option` named it.
   void write(std::string_view option, const std::string& path) const;
 
  private:
-  std::vector<char32_t> characters_;  // ascending
+  std::u32string characters_;      // ascending
+  std::vector<std::int32_t> ids_;  // by character; -1: it has none
+
+  void number();
 };
 
 // A character for a message: "x" (U+0078).
