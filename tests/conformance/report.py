@@ -1,98 +1,148 @@
 #!/usr/bin/env python3
 """Compares the rows of the contract with the tests that prove them.
 
-    report.py --rows rows.txt PROGRAM...
+    report.py --rows rows.txt [--all] tests.xml
 
-Runs the test programs and prints how many rows are proved, not applicable, open and missing. Fails when a row of the list
-has no passing test, when a row that is said to be not applicable or open has one, or when a test names no row of the list.
-A test proves the row that its name begins with: SCAF_02_BothReadyOpsNameTheVariables proves SCAF-02.
+tests.xml is what ctest wrote of the whole suite with --output-junit; ./dev test makes it and calls this. A test proves the
+row that its name begins with: SCAF_02_BothReadyOpsNameTheVariables proves SCAF-02, T_20a_... proves T-20a. It may be a
+GoogleTest test of any program or a test of ctest's.
+
+A row is proved if it has a test and all its tests passed. A test that was skipped fails its row, too, unless the machine
+lacks what the test needs (LACKING); then it counts as if it were not there, and the row needs another one. Rows that are
+said to be not applicable or open have no test. Anything else is printed, and the status is 1.
 """
 import argparse
-import json
+import dataclasses
 import re
-import subprocess
 import sys
-import tempfile
+import xml.etree.ElementTree as ElementTree
 
-ROW = re.compile(r"^([A-Z]+)-([0-9]+B?)$")
-TEST = re.compile(r"^([A-Z]+)_([0-9]+B?)_")
+ROW = re.compile(r"([A-Z]+)-([0-9]+[A-Za-z]?)")
+TEST = re.compile(r"([A-Z]+)_([0-9]+[A-Za-z]?)_")
+LINE = re.compile(r"\[ (?P<what>RUN     |      OK|  FAILED | SKIPPED) \] (?P<suite>[\w/]+)\.(?P<name>[\w/]+)"
+                  r"(?P<end>(?:, where [^\n]*?)? \(\d+ ms\))?")
+TRUNCATED = "The rest of the test output was removed since it exceeds the threshold"
+# In these programs every test proves a row.
+PROGRAMS = re.compile(r"(session|hook|coordination)_conformance")
+# What a machine may lack, as the reason of a skipped test says it.
+LACKING = ("BELAY_DATA_DIR", "BELAY_SAMPLES_DIR", "this processor lacks", "this user cannot", "this is root")
+
+
+@dataclasses.dataclass
+class Result:
+    program: str
+    name: str
+    outcome: str  # passed | failed | skipped
+    reason: str = ""
+
+    def row(self):
+        match = TEST.match(self.name)
+        return f"{match.group(1)}-{match.group(2)}" if match else None
+
+    def lacks_something(self):
+        return self.outcome == "skipped" and any(what in self.reason for what in LACKING)
 
 
 def read_rows(path):
+    """{ID: (status, sentence or reason)}, where status is "", "n/a" or "open"."""
     rows = {}
     with open(path, encoding="utf-8") as file:
         for number, line in enumerate(file, 1):
             line = line.strip()
             if not line or line.startswith("#"):
                 continue
-            fields = line.split(None, 2)
-            if not ROW.match(fields[0]):
-                sys.exit(f"{path}:{number}: '{fields[0]}' is no row ID")
-            if fields[0] in rows:
-                sys.exit(f"{path}:{number}: {fields[0]} stands there twice")
-            if len(fields) > 1 and (fields[1] not in ("n/a", "open") or len(fields) < 3):
-                sys.exit(f"{path}:{number}: behind {fields[0]} stands nothing, or n/a or open with a reason")
-            rows[fields[0]] = fields[1:]
+            row, _, said = line.partition(" ")
+            if not ROW.fullmatch(row):
+                sys.exit(f"{path}:{number}: '{row}' is no row ID")
+            if row in rows:
+                sys.exit(f"{path}:{number}: {row} is listed twice")
+            status, _, reason = said.partition(" ")
+            if status not in ("n/a", "open"):
+                status, reason = "", said
+                if not re.fullmatch(r".+ .+\.", said):
+                    sys.exit(f"{path}:{number}: behind {row} comes a sentence, or n/a or open with a reason")
+            if not reason:
+                sys.exit(f"{path}:{number}: {row} is {status} without a reason")
+            rows[row] = (status, reason)
     return rows
 
 
-def run(program):
-    """What each test said: {name: passed | failed | skipped}."""
-    with tempfile.NamedTemporaryFile(suffix=".json") as report:
-        process = subprocess.run([program, f"--gtest_output=json:{report.name}", "--gtest_brief=1"],
-                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
-        text = report.read()
-    if not text:
-        sys.exit(f"{process.stdout}\n{program} ended with status {process.returncode} and no report")
-    if process.returncode != 0:
-        print(process.stdout)
-    results = {}
-    for suite in json.loads(text)["testsuites"]:
-        for test in suite["testsuite"]:
-            name = test["name"]
-            if test.get("result") == "SKIPPED" or test.get("status") == "NOTRUN":
-                results[name] = "skipped"
-            else:
-                results[name] = "failed" if "failures" in test else "passed"
-    return results
+def tests_in_output(program, output):
+    """The GoogleTest tests of a program, as it printed them. One that did not end has failed."""
+    begun = {}
+    results = []
+    for match in LINE.finditer(output):
+        what, test = match["what"].strip(), (match["suite"], match["name"])
+        if what == "RUN":
+            begun[test] = match.end()
+        elif match["end"] and test in begun:  # without: the list at the end of the output
+            said = output[begun.pop(test):match.start()]
+            outcome = {"OK": "passed", "FAILED": "failed", "SKIPPED": "skipped"}[what]
+            results.append(Result(program, test[1], outcome, said if outcome == "skipped" else ""))
+    return results + [Result(program, name, "failed") for _, name in begun]
+
+
+def read_results(path):
+    """The tests of the whole suite, and what is wrong with programs as a whole."""
+    results, wrong = [], []
+    for case in ElementTree.parse(path).getroot().iter("testcase"):
+        program, output = case.get("name"), case.findtext("system-out") or ""
+        if TRUNCATED in output:
+            wrong.append(f"the output of {program} is cut off: ctest needs larger --test-output-size-passed and -failed")
+        outcome = {"run": "passed", "disabled": "skipped"}.get(case.get("status"), "failed")
+        skipped = case.find("skipped")  # also where there is no such program
+        if skipped is not None and skipped.get("message", "").startswith("SKIP_"):
+            outcome = "skipped"
+        tests = tests_in_output(program, output)
+        if outcome == "failed" and not any(test.outcome == "failed" for test in tests):
+            wrong.append(f"{program} failed")
+        results += [*tests, Result(program, program, outcome, output)]
+    return results, wrong
+
+
+def compare(rows, results):
+    """(proved, wrong): the IDs of the rows that are proved, and a line for all that is not as it should be."""
+    proofs = {row: [] for row in rows}
+    families = {row.split("-")[0] for row in rows}
+    wrong = []
+    for test in results:
+        row = test.row()
+        if row in rows:
+            proofs[row].append(test)
+        elif test.name != test.program and PROGRAMS.match(test.program) or row and row.split("-")[0] in families:
+            wrong.append(f"test {test.name} of {test.program} begins with no row of the list")
+    proved = []
+    for row, (status, said) in rows.items():
+        tests = [test for test in proofs[row] if not test.lacks_something()]
+        bad = [test for test in tests if test.outcome != "passed"]
+        wrong += [f"{row}: test {test.name} of {test.program} {test.outcome}" for test in bad]
+        if status and proofs[row]:
+            wrong.append(f"{row}: is listed as {status}, and has a test")
+        elif not status and not tests:
+            only = " but for what this machine lacks" if proofs[row] else ""
+            wrong.append(f"{row}: no test proves it{only}: {said}")
+        elif not status and not bad:
+            proved.append(row)
+    return proved, wrong
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", required=True)
-    parser.add_argument("programs", nargs="*")
+    parser.add_argument("--all", action="store_true", help="print every row with its sentence")
+    parser.add_argument("results", metavar="tests.xml")
     arguments = parser.parse_args()
 
     rows = read_rows(arguments.rows)
-    results = {}
-    for program in arguments.programs:
-        results.update(run(program))
-    proofs = {row: [] for row in rows}
-    wrong = []
-    for name, result in results.items():
-        match = TEST.match(name)
-        row = f"{match.group(1)}-{match.group(2)}" if match else None
-        if row not in rows:
-            wrong.append(f"test {name} begins with no row of the list")
-            continue
-        proofs[row].append(result)
-        if result != "passed":
-            wrong.append(f"{row}: test {name} {result}")
-    for row, status in rows.items():
-        if not status and not proofs[row]:
-            wrong.append(f"{row}: no test proves it")
-        if status and proofs[row]:
-            wrong.append(f"{row}: is listed as {status[0]}, and has a test")
-
-    proved = [row for row, p in proofs.items() if p and all(r == "passed" for r in p)]
-    not_applicable = [row for row, status in rows.items() if status[:1] == ["n/a"]]
-    still_open = [row for row, status in rows.items() if status[:1] == ["open"]]
-    missing = [row for row, status in rows.items() if not status and not proofs[row]]
-    print(f"{len(rows)} rows: {len(proved)} proved by {len(results)} tests, {len(not_applicable)} not applicable, "
-          f"{len(still_open)} open, {len(missing)} missing")
-    for title, listed in (("not applicable", not_applicable), ("open", still_open)):
-        for row in listed:
-            print(f"  {row} {title}: {rows[row][1]}")
+    results, wrong = read_results(arguments.results)
+    proved, not_proved = compare(rows, results)
+    wrong += not_proved
+    if arguments.all:
+        for row, (status, said) in rows.items():
+            print(f"{status or ('proved' if row in proved else 'NOT PROVED'):10} {row:10} {said}")
+    count = {status: sum(1 for s, _ in rows.values() if s == status) for status in ("", "n/a", "open")}
+    print(f"{len(rows)} rows of the contract: {len(proved)} proved by {sum(test.row() in proved for test in results)} "
+          f"tests, {count['n/a']} not applicable, {count['open']} open, {count[''] - len(proved)} not proved")
     for line in wrong:
         print(f"  {line}")
     return 1 if wrong else 0
