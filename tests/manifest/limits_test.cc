@@ -46,12 +46,6 @@ constexpr int kPortion = 8;  // of the largest manifests, which would take long 
 constexpr int kPortion = 1;
 #endif
 
-std::string repeated(const std::string& text, int times) {
-  std::string out;
-  for (int i = 0; i < times; ++i) out += text;
-  return out;
-}
-
 template <class Line>
 std::string lines(int count, Line&& line) {
   std::string out;

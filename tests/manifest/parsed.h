@@ -32,6 +32,12 @@ inline Parsed parsed(const std::string& text, const std::vector<std::string>& se
   return result;
 }
 
+inline std::string repeated(const std::string& text, int times) {
+  std::string out;
+  for (int i = 0; i < times; ++i) out += text;
+  return out;
+}
+
 // What every manifest needs; stands behind the lines of a test, so that those begin at line 1.
 inline const std::string kRest = "\n[input.train]\nplugin = \"idx\"\n[model]\nplugin = \"mlp\"\n";
 

@@ -2,16 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/manifest/parsed.h"
+
 namespace belay::runtime {
 namespace {
 
 using namespace std::string_literals;
-
-std::string repeated(const std::string& text, int times) {
-  std::string out;
-  for (int i = 0; i < times; ++i) out += text;
-  return out;
-}
 
 // The problem's place and message; empty where the text may pass.
 std::string refusal(const std::string& text) {

@@ -7,7 +7,7 @@
 namespace belay::runtime::testing {
 namespace {
 
-Build product(bool ta, bool tb) {
+Build batch_product(bool ta, bool tb) {
   return [=](const Inputs& in) { return ops::batch_matmul(in[0], in[1], ta, tb); };
 }
 Dims dims_of(Dims batch, std::int64_t rows, std::int64_t columns, bool transposed) {
@@ -26,7 +26,7 @@ TEST(BatchMatMul, GradientsAgreeWithFiniteDifferences) {
     for (const bool ta : {false, true})
       for (const bool tb : {false, true}) {
         SCOPED_TRACE(dims_text(batch.a) + dims_text(batch.b) + (ta ? "T" : "N") + (tb ? "T" : "N"));
-        check_gradients(product(ta, tb), {{dims_of(batch.a, 2, 3, ta)}, {dims_of(batch.b, 3, 4, tb)}});
+        check_gradients(batch_product(ta, tb), {{dims_of(batch.a, 2, 3, ta)}, {dims_of(batch.b, 3, 4, tb)}});
       }
 }
 
@@ -57,13 +57,15 @@ TEST(BatchMatMul, Float32AgreesWithFloat64) {
       for (const bool ta : {false, true})
         for (const bool tb : {false, true}) {
           SCOPED_TRACE(dims_text(batch.a) + dims_text({s.m, s.n, s.k}) + (ta ? "T" : "N") + (tb ? "T" : "N"));
-          check_float32(product(ta, tb), {{dims_of(batch.a, s.m, s.k, ta)}, {dims_of(batch.b, s.k, s.n, tb)}}, 1e-4);
+          check_float32(batch_product(ta, tb), {{dims_of(batch.a, s.m, s.k, ta)}, {dims_of(batch.b, s.k, s.n, tb)}},
+                        1e-4);
         }
 }
 
 TEST(BatchMatMul, IsTheProductOfEachPair) {
-  EXPECT_EQ(run_op<float>(product(false, true), {Tensor({2, 1, 2}, {1.f, 2.f, 3.f, 4.f}), Tensor({1, 2}, {10.f, 1.f})}),
-            (std::vector<float>{12, 34}));
+  EXPECT_EQ(
+      run_op<float>(batch_product(false, true), {Tensor({2, 1, 2}, {1.f, 2.f, 3.f, 4.f}), Tensor({1, 2}, {10.f, 1.f})}),
+      (std::vector<float>{12, 34}));
 }
 
 TEST(BatchMatMul, BadInputIsNamed) {
@@ -87,7 +89,7 @@ TEST(BatchMatMul, BadInputIsNamed) {
             "must have the same dtype"},
         Case{{{DType::kInt32, {3, 4}}, {DType::kInt32, {4, 6}}},
              "INVALID_ARGUMENT: node 'BatchMatMul' (BatchMatMul): input 0 (int32 [3, 4]) must be float32 or float64"}})
-    EXPECT_EQ(build_error(product(false, false), c.inputs), c.error);
+    EXPECT_EQ(build_error(batch_product(false, false), c.inputs), c.error);
 }
 
 TEST(DenseLast, IsADenseLayerOnTheLastDimension) {

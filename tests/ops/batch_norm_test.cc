@@ -46,22 +46,22 @@ struct BatchNormCase {
   Dims x;
   std::int64_t channels;
 };
-const std::vector<BatchNormCase> kSmall = {
+const std::vector<BatchNormCase> kSmallInputs = {
     {"NHWC", {2, 3, 2, 3}, 3}, {"NCHW", {2, 3, 2, 2}, 3}, {"NHWC", {5, 2}, 2}, {"NHWC", {2, 3, 2}, 2}};
-const std::vector<BatchNormCase> kLarge = {{"NHWC", {2, 1, 1, 1}, 1},     {"NHWC", {0, 4, 4, 3}, 3},
-                                           {"NHWC", {2, 4, 4, 0}, 0},     {"NHWC", {4, 9, 7, 17}, 17},
-                                           {"NCHW", {4, 17, 9, 7}, 17},   {"NHWC", {8, 14, 14, 32}, 32},
-                                           {"NCHW", {8, 32, 14, 14}, 32}, {"NHWC", {33, 5}, 5}};
+const std::vector<BatchNormCase> kLargeInputs = {{"NHWC", {2, 1, 1, 1}, 1},     {"NHWC", {0, 4, 4, 3}, 3},
+                                                 {"NHWC", {2, 4, 4, 0}, 0},     {"NHWC", {4, 9, 7, 17}, 17},
+                                                 {"NCHW", {4, 17, 9, 7}, 17},   {"NHWC", {8, 14, 14, 32}, 32},
+                                                 {"NCHW", {8, 32, 14, 14}, 32}, {"NHWC", {33, 5}, 5}};
 
 TEST(BatchNorm, GradientsAgreeWithFiniteDifferences) {
-  for (const BatchNormCase& c : kSmall) {
+  for (const BatchNormCase& c : kSmallInputs) {
     SCOPED_TRACE(std::string(c.format) + " " + dims_text(c.x));
     check_gradients(batch_norm(true, c.format), operands(c.x, c.channels, true), 1e-5);
   }
 }
 
 TEST(BatchNorm, Float32AgreesWithFloat64) {
-  for (const BatchNormCase& c : kLarge) {
+  for (const BatchNormCase& c : kLargeInputs) {
     SCOPED_TRACE(std::string(c.format) + " " + dims_text(c.x));
     check_float32(batch_norm(true, c.format), operands(c.x, c.channels, true), 2e-4);
   }
@@ -77,7 +77,7 @@ TEST(BatchNorm, GivenMomentsAreUsed) {
 }
 
 TEST(BatchNorm, TheGivenMomentsAreConstantsToTheGradient) {
-  for (const BatchNormCase& c : {kSmall[0], kSmall[1]}) {
+  for (const BatchNormCase& c : {kSmallInputs[0], kSmallInputs[1]}) {
     // By hand: dx = dy * scale / sqrt(variance + epsilon), with weight(i) arriving.
     const std::vector<Operand> all = operands(c.x, c.channels, true);
     const Evaluated e = Evaluator(with_constant_moments(c.format), all, {}).run(elements_of(all));
@@ -93,7 +93,7 @@ TEST(BatchNorm, TheGivenMomentsAreConstantsToTheGradient) {
 }
 
 TEST(BatchNorm, GradientsWithGivenMomentsAgreeWithFiniteDifferences) {
-  for (const BatchNormCase& c : kSmall) {
+  for (const BatchNormCase& c : kSmallInputs) {
     SCOPED_TRACE(std::string(c.format) + " " + dims_text(c.x));
     const std::vector<double> means = {0.5, -1, 2}, variances = {0.3, 2, 1.25};
     const auto first = [&](const std::vector<double>& of) {

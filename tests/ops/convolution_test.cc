@@ -25,7 +25,7 @@ WindowOptions window(HeightWidth strides, std::string_view padding, HeightWidth 
   w.padding = padding;
   return w;
 }
-WindowOptions padded(std::array<std::int64_t, 4> paddings) {
+WindowOptions padded_window(std::array<std::int64_t, 4> paddings) {
   WindowOptions w;
   w.padding = "EXPLICIT";
   w.explicit_paddings = paddings;
@@ -66,7 +66,7 @@ TEST(Conv2D, GradientsAgreeWithFiniteDifferences) {
             {"same", 1, 3, 4, 1, 2, {2, 3}, window(1, "SAME")},
             {"strided", 1, 5, 6, 2, 1, 3, window({2, 3}, "SAME")},
             {"dilated", 1, 6, 5, 1, 2, 2, window(1, "VALID", {3, 2})},
-            {"padded", 1, 3, 2, 1, 1, {2, 4}, padded({0, 1, 2, 1})},
+            {"padded", 1, 3, 2, 1, 1, {2, 4}, padded_window({0, 1, 2, 1})},
             {"a point", 3, 2, 2, 3, 2, 1, window(2, "VALID")}},
            [](const ConvolutionCase& c, bool last) { check_gradients(convolution(c, last), operands(c, last)); });
 }
@@ -84,8 +84,8 @@ TEST(Conv2D, Float32AgreesWithFloat64) {
             {"strided, what is left over", 1, 6, 6, 4, 4, 3, window(2, "VALID")},
             {"a point, strided", 2, 8, 8, 16, 32, 1, window(2, "SAME")},
             {"dilated", 1, 12, 12, 3, 16, 3, window(1, "SAME", 2)},
-            {"padded", 2, 6, 6, 3, 4, {3, 5}, padded({1, 0, 0, 3})},
-            {"padded by more than the filter", 1, 3, 3, 2, 2, 2, padded({3, 3, 4, 3})}},
+            {"padded", 2, 6, 6, 3, 4, {3, 5}, padded_window({1, 0, 0, 3})},
+            {"padded by more than the filter", 1, 3, 3, 2, 2, 2, padded_window({3, 3, 4, 3})}},
            [](const ConvolutionCase& c, bool last) { check_float32(convolution(c, last), operands(c, last), 2e-4); });
 }
 
@@ -113,7 +113,7 @@ TEST(Conv2D, TheShapeFollowsFromWindowAndPadding) {
                              ShapeCase{{8, 28, 27, 3}, 5, window(2, "SAME"), {8, 14, 14, 4}},
                              ShapeCase{{8, 28, 27, 3}, 5, window(2, "VALID"), {8, 12, 12, 4}},
                              ShapeCase{{8, 7, 7, 3}, 3, window(1, "VALID", 3), {8, 1, 1, 4}},
-                             ShapeCase{{8, 7, 7, 3}, 3, padded({1, 2, 0, 0}), {8, 8, 5, 4}},
+                             ShapeCase{{8, 7, 7, 3}, 3, padded_window({1, 2, 0, 0}), {8, 8, 5, 4}},
                              ShapeCase{{-1, 7, -1, 3}, 3, window(1, "VALID"), {-1, 5, -1, 4}}}) {
     const std::unique_ptr<OpRegistry> registry = make_op_registry();
     NodeGraph graph(*registry);

@@ -15,7 +15,7 @@ namespace {
 
 Operand labels(const Dims& dims, double classes, DType dtype = DType::kInt64) { return {dims, 0, classes, {}, dtype}; }
 const Build kSparse = [](const Inputs& in) { return ops::sparse_softmax_cross_entropy_with_logits(in[0], in[1]); };
-const Build kDense = [](const Inputs& in) { return ops::softmax_cross_entropy_with_logits(in[0], in[1]); };
+const Build kDenseLabels = [](const Inputs& in) { return ops::softmax_cross_entropy_with_logits(in[0], in[1]); };
 const Build kSigmoid = [](const Inputs& in) { return ops::sigmoid_cross_entropy_with_logits(in[0], in[1]); };
 
 TEST(SparseSoftmaxCrossEntropy, GradientsAgreeWithFiniteDifferences) {
@@ -66,14 +66,14 @@ TEST(SparseSoftmaxCrossEntropy, ALabelOutsideIsNamed) {
 
 TEST(SoftmaxCrossEntropy, GradientsAgreeWithFiniteDifferences) {
   // Labels that do not add up to 1, too.
-  check_gradients(kDense, {{{4, 3}}, {{4, 3}, 0, 1}});
-  check_gradients(kDense, {{{5}}, {{5}, 0, 1}});
+  check_gradients(kDenseLabels, {{{4, 3}}, {{4, 3}, 0, 1}});
+  check_gradients(kDenseLabels, {{{5}}, {{5}, 0, 1}});
 }
 
 TEST(SoftmaxCrossEntropy, Float32AgreesWithFloat64) {
   for (const Dims& dims : std::vector<Dims>{{1, 1}, {0, 4}, {3, 0}, {7, 17}, {64, 10}, {2, 33, 130}, {2001, 3}}) {
     SCOPED_TRACE(dims_text(dims));
-    check_float32(kDense, {{dims, -10, 10}, {dims, 0, 1}}, 2e-5);
+    check_float32(kDenseLabels, {{dims, -10, 10}, {dims, 0, 1}}, 2e-5);
   }
 }
 
@@ -204,7 +204,7 @@ TEST(Losses, BadInputIsNamed) {
       "INVALID_ARGUMENT: node 'SparseSoftmaxCrossEntropyWithLogits' (SparseSoftmaxCrossEntropyWithLogits): input 1 "
       "(int64 [4, 3]) must have the shape of input 0 (float32 [4, 3]) without its last dimension");
   EXPECT_EQ(
-      build_error(kDense, {{DType::kFloat32, {4, 3}}, {DType::kFloat32, {4, 2}}}),
+      build_error(kDenseLabels, {{DType::kFloat32, {4, 3}}, {DType::kFloat32, {4, 2}}}),
       "INVALID_ARGUMENT: node 'SoftmaxCrossEntropyWithLogits' (SoftmaxCrossEntropyWithLogits): input 0 (float32 [4, "
       "3]) and input 1 (float32 [4, 2]) must have the same shape");
   EXPECT_EQ(
@@ -214,7 +214,7 @@ TEST(Losses, BadInputIsNamed) {
   EXPECT_EQ(
       build_error(
           [](const Inputs& in) {
-            return kDense({ops::placeholder_of_any_rank(in[0].graph(), DType::kFloat32), in[0]});
+            return kDenseLabels({ops::placeholder_of_any_rank(in[0].graph(), DType::kFloat32), in[0]});
           },
           {{DType::kFloat32, {}}}),
       "INVALID_ARGUMENT: node 'SoftmaxCrossEntropyWithLogits' (SoftmaxCrossEntropyWithLogits): input 1 (float32 []) "

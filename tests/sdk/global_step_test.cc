@@ -9,7 +9,7 @@ namespace {
 using belay::testing::HookDriver;
 
 // Notes what GlobalStep says in every run.
-class Watcher final : public belay::Hook {
+class StepWatcher final : public belay::Hook {
  public:
   void begin(belay::Graph& g) override { step = belay::GlobalStep(g); }
   void after_create_session(belay::Session&) override { step.forget(); }
@@ -23,21 +23,21 @@ class Watcher final : public belay::Hook {
   std::int64_t real = -1;
 };
 
-struct Fixture {
-  Fixture() {
-    auto owned = std::make_unique<Watcher>();
+struct GlobalStepFixture {
+  GlobalStepFixture() {
+    auto owned = std::make_unique<StepWatcher>();
     hook = owned.get();
     driver = std::make_unique<HookDriver>(std::move(owned));
     driver->global_step(10);
     driver->begin();
     driver->create_session();
   }
-  Watcher* hook;
+  StepWatcher* hook;
   std::unique_ptr<HookDriver> driver;
 };
 
 TEST(GlobalStep, PredictsTheStepAfterTheRun) {
-  Fixture f;
+  GlobalStepFixture f;
   for (std::int64_t step = 11; step < 15; ++step) {
     f.driver->step();
     EXPECT_EQ(f.hook->predicted, step);
@@ -46,7 +46,7 @@ TEST(GlobalStep, PredictsTheStepAfterTheRun) {
 }
 
 TEST(GlobalStep, LearnsHowManyStepsARunMakes) {
-  Fixture f;
+  GlobalStepFixture f;
   f.driver->steps_per_run(5);
   f.driver->step();
   EXPECT_EQ(f.hook->predicted, 11);  // not known yet
@@ -57,7 +57,7 @@ TEST(GlobalStep, LearnsHowManyStepsARunMakes) {
 }
 
 TEST(GlobalStep, SeesAStandstillInTheSecondRun) {
-  Fixture f;
+  GlobalStepFixture f;
   f.driver->steps_per_run(0);
   f.driver->step();
   EXPECT_FALSE(f.hook->step.stalled());
@@ -72,7 +72,7 @@ TEST(GlobalStep, SeesAStandstillInTheSecondRun) {
 }
 
 TEST(GlobalStep, ANewSessionIsNoJumpBack) {
-  Fixture f;
+  GlobalStepFixture f;
   f.driver->step();
   f.driver->set_global_step(3);
   f.driver->recover();

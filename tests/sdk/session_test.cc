@@ -24,7 +24,7 @@ using belay::testing::FakeHost;
 using belay::testing::FakeSession;
 
 // A plugin's view of the fakes.
-struct Fixture {
+struct SessionFixture {
   FakeHost host;
   FakeGraph graph{host};
   FakeSession fake{host, graph};
@@ -108,7 +108,7 @@ TEST(RunValues, AreFoundByTheirFetch) {
 }
 
 TEST(Session, RunsFetchFeedAndPassOptions) {
-  Fixture f;
+  SessionFixture f;
   const Output x = f.graph.tensor<float>("x");
   const Output y = f.graph.tensor<std::int64_t>("y", {2});
   f.fake.set_value("y", Tensor({2}, std::vector<std::int64_t>{4, 5}));
@@ -128,7 +128,7 @@ TEST(Session, RunsFetchFeedAndPassOptions) {
 }
 
 TEST(Session, ResultsAreReleasedOnce) {
-  Fixture f;
+  SessionFixture f;
   const Output x = f.graph.tensor<float>("x");
   f.fake.set_value("x", 0.5f);
   {
@@ -141,7 +141,7 @@ TEST(Session, ResultsAreReleasedOnce) {
 }
 
 TEST(Session, ListsAndAssignsVariables) {
-  Fixture f;
+  SessionFixture f;
   f.fake.variable("dense/w", Tensor({2}, {1.f, 2.f}));
   f.fake.variable("step", Tensor(std::int64_t{3}), false, false);
   const auto variables = f.session.variables();
@@ -162,7 +162,7 @@ TEST(Session, ListsAndAssignsVariables) {
 }
 
 TEST(RunContext, StopsAndTellsTheCallersFetches) {
-  Fixture f;
+  SessionFixture f;
   const Output x = f.graph.tensor<float>("x");
   FakeSession::Run& run = f.fake.open_run({x.raw()});
   belay::RunContext context(&f.services.services(), run.raw());
@@ -176,7 +176,7 @@ TEST(RunContext, StopsAndTellsTheCallersFetches) {
 }
 
 TEST(Coordinator, PassesOnStopsAndErrors) {
-  Fixture f;
+  SessionFixture f;
   const belay::Coordinator coordinator = f.session.coordinator();
   EXPECT_FALSE(coordinator.should_stop());
   coordinator.request_stop(belay::Error(belay::Code::kUnavailable, "peer is gone"));
