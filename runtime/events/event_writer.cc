@@ -2,8 +2,12 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <charconv>
 #include <climits>
+#include <cmath>
 #include <cstdio>
+#include <optional>
 #include <utility>
 
 #include "belay/error.h"
@@ -18,7 +22,8 @@ namespace {
 // new ones are dropped.
 constexpr std::size_t kWriteAt = std::size_t{256} << 10, kMostPending = std::size_t{8} << 20;
 constexpr std::int64_t kSecond = 1'000'000'000;
-constexpr int kMostNames = 1000;
+constexpr int kMostCounters = 9;  // in one second; a tenth has one digit more
+constexpr int kMostAttempts = 1000;
 
 std::string this_host() {
   char name[256] = {};
@@ -69,6 +74,7 @@ void EventWriter::add_scalar(std::string_view tag, std::int64_t step, double val
   pb::Summary::Value& v = *event.mutable_summary()->add_value();
   v.set_tag(clean_tag(tag));
   v.set_simple_value(static_cast<float>(value));
+  warn_unless_finite(v.tag(), value, step);
   append(serialized(event));
 }
 
@@ -80,6 +86,7 @@ void EventWriter::add_summary(std::string_view summary, std::int64_t step) {
   for (pb::Summary::Value& v : *event.mutable_summary()->mutable_value()) {
     v.set_tag(clean_tag(v.tag()));
     if (v.has_metadata() && !tags_with_metadata_.insert(v.tag()).second) v.clear_metadata();
+    if (v.has_simple_value()) warn_unless_finite(v.tag(), static_cast<double>(v.simple_value()), step);
   }
   append(serialized(event));
 }
@@ -119,7 +126,7 @@ void EventWriter::flush() noexcept {
     dropped_ = 0;
   } catch (const std::exception& e) {
     if (!std::exchange(failing_, true))
-      warn(std::string("events are not written for now, training goes on: ") + e.what());
+      warn(std::string("events are not written for now: ") + e.what());
     // Nothing of worth is in it: do not leave one for every attempt.
     if (file_ != nullptr && !file_has_version_) {
       try {
@@ -133,24 +140,63 @@ void EventWriter::flush() noexcept {
   }
 }
 
-void EventWriter::open_file() {
-  const std::int64_t seconds = clock_.wall_ns() / kSecond;
-  for (int counter = 0; file_ == nullptr; ++counter) {
+namespace {
+
+constexpr std::string_view kPrefix = "events.out.tfevents.";
+constexpr std::size_t kSecondsDigits = 10;
+constexpr std::int64_t kMostSeconds = 9'999'999'998;  // behind which another name has room
+
+// The seconds of an event file's name; none where it is no such name.
+std::optional<std::int64_t> seconds_of(std::string_view name) {
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  name.remove_prefix(kPrefix.size());
+  std::int64_t seconds = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + std::min(name.size(), kSecondsDigits), seconds);
+  const bool whole = error == std::errc() && end == name.data() + kSecondsDigits && seconds >= 0 && seconds <= kMostSeconds;
+  return whole && name.size() > kSecondsDigits && name[kSecondsDigits] == '.' ? std::optional(seconds) : std::nullopt;
+}
+
+// The last event file in the order of names, which is the order in which TensorBoard reads them.
+std::string last_event_file(const OpenDirectory& directory) {
+  std::string last;
+  for (std::string& name : directory.entries())
+    if (seconds_of(name) && name > last) last = std::move(name);
+  return last;
+}
+
+}  // namespace
+
+// A clock that went back, or a process number with one digit more, must not bring a later file in front of an earlier
+// one: TensorBoard reads on from name to name and never goes back.
+std::string EventWriter::new_name() const {
+  const std::string last = last_event_file(directory_);
+  std::int64_t seconds = std::max(clock_.wall_ns() / kSecond, seconds_of(last).value_or(0));
+  for (int counter = 0;; ++counter) {
     char digits[32];
     std::snprintf(digits, sizeof(digits), "%010lld", static_cast<long long>(seconds));
-    const std::string name = std::string("events.out.tfevents.") + digits + "." + options_.host + "." +
-                             std::to_string(options_.pid) + "." + std::to_string(counter);
+    std::string name = std::string(kPrefix) + digits + "." + options_.host + "." + std::to_string(options_.pid) + "." +
+                       std::to_string(counter);
+    if (name > last) return name;
+    if (counter < kMostCounters) continue;
+    ++seconds;
+    counter = -1;
+  }
+}
+
+void EventWriter::open_file() {
+  for (int attempt = 0; file_ == nullptr; ++attempt) {
+    const std::string name = new_name();
     try {
       file_ = directory_.create(name);
       name_ = name;
     } catch (const Error& e) {
-      if (e.code() != Code::kAlreadyExists || counter == kMostNames) throw;
+      if (e.code() != Code::kAlreadyExists || attempt == kMostAttempts) throw;  // another writer was faster
     }
   }
   file_has_version_ = false;
   tags_with_metadata_.clear();
   pb::Event version;
-  version.set_wall_time(static_cast<double>(seconds));
+  version.set_wall_time(static_cast<double>(clock_.wall_ns() / kSecond));
   version.set_file_version("brain.Event:2");
   std::string record;
   append_record(record, serialized(version));
@@ -162,6 +208,12 @@ void EventWriter::write_pending() {
   if (pending_.empty()) return;
   file_->write(pending_.data(), pending_.size());
   pending_.clear();
+}
+
+void EventWriter::warn_unless_finite(const std::string& tag, double value, std::int64_t step) {
+  if (std::isfinite(value) || !tags_not_finite_.insert(tag).second) return;
+  const char* found = std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
+  warn("'" + tag + "' is " + found + " at step " + std::to_string(step) + " (said once)");
 }
 
 void EventWriter::warn(const std::string& text) noexcept {

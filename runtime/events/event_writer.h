@@ -6,7 +6,9 @@
 //   events.flush();
 //
 // One object is one file, of the name events.out.tfevents.<seconds>.<host>.<pid>.<counter>, which is new: an attempt
-// never appends to another's. Its first record, the version, is in the file when the constructor returns. Records are
+// never appends to another's. Its name sorts behind those that are there, whatever the clock says, since TensorBoard
+// reads files in the order of their names and drops what comes before; so the seconds may be later than the clock's. Its
+// first record, the version, is in the file when the constructor returns. Records are
 // gathered in memory and written at flush(), at the first add 120 s after the last flush, and when they are many.
 //
 // Nothing here ends training. Where the file cannot be written the caller's on_warning is told once, and a new file is
@@ -48,7 +50,7 @@ class EventWriter {
   ~EventWriter();
 
   // A tag's characters other than letters, digits, '_', '.', '/', '-' become '_', and '/' in front goes. NaN and
-  // infinity are written as they are.
+  // infinity are written as they are; the first of a tag is a warning.
   void add_scalar(std::string_view tag, std::int64_t step, double value);
   // A serialized Summary message; INVALID_ARGUMENT where it is none. A tag's metadata is kept at its first value only.
   void add_summary(std::string_view summary, std::int64_t step);
@@ -65,8 +67,10 @@ class EventWriter {
 
  private:
   void append(std::string_view event);
+  std::string new_name() const;
   void open_file();
   void write_pending();
+  void warn_unless_finite(const std::string& tag, double value, std::int64_t step);
   void warn(const std::string& text) noexcept;
 
   OpenDirectory& directory_;
@@ -80,6 +84,7 @@ class EventWriter {
   std::int64_t flushed_at_ns_ = 0;
   bool failing_ = false;
   std::set<std::string, std::less<>> tags_with_metadata_;
+  std::set<std::string> tags_not_finite_;
 };
 
 // The tag as add_scalar writes it.

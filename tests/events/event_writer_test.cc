@@ -86,6 +86,48 @@ TEST_F(Events, TwoInOneSecondAreTwoFiles) {
   EXPECT_EQ(b.file_name(), "events.out.tfevents.1704067200.node-1.4711.1");
 }
 
+// TensorBoard reads the files in the order of their names, and drops what comes before the one that it is at.
+TEST_F(Events, T_53_ANewFileSortsBehindTheNewestThatIsThere) {
+  const struct {
+    const char* what;
+    const char* there;
+    const char* expected;
+  } cases[] = {
+      {"a clock that went back an hour", "events.out.tfevents.1704070800.node-1.4711.0",
+       "events.out.tfevents.1704070800.node-1.4711.1"},
+      {"the same, and a number with one digit more", "events.out.tfevents.1704070800.node-1.99.0",
+       "events.out.tfevents.1704070801.node-1.4711.0"},
+      {"a number with one digit more in the same second", "events.out.tfevents.1704067200.node-1.999.0",
+       "events.out.tfevents.1704067201.node-1.4711.0"},
+      {"another machine in the same second", "events.out.tfevents.1704067200.node-2.1.0",
+       "events.out.tfevents.1704067201.node-1.4711.0"},
+      {"ten files in one second", "events.out.tfevents.1704067200.node-1.4711.9",
+       "events.out.tfevents.1704067201.node-1.4711.0"},
+      {"TensorFlow's own name", "events.out.tfevents.1704067300.node-9", "events.out.tfevents.1704067301.node-1.4711.0"},
+      {"an older file", "events.out.tfevents.1704067100.node-9.1.0", "events.out.tfevents.1704067200.node-1.4711.0"},
+      {"no event file", "events.out.tfevents.tomorrow", "events.out.tfevents.1704067200.node-1.4711.0"},
+      {"a time that no name can follow", "events.out.tfevents.9999999999.x.1.0",
+       "events.out.tfevents.1704067200.node-1.4711.0"},
+  };
+  for (const auto& c : cases) {
+    run_->create(c.there)->close();
+    EXPECT_EQ(EventWriter(*run_, clock_, options()).file_name(), c.expected) << c.what;
+    for (const std::string& name : run_->entries()) run_->remove(name);
+  }
+}
+
+TEST_F(Events, T_53_TheFileOfAResumedRunSortsBehindWhenItsClockWentBack) {
+  std::string before;
+  for (int attempt = 0; attempt < 30; ++attempt) {
+    clock_.set_wall_ns(clock_.wall_ns() - 100 * FakeClock::kSecond);
+    EventWriterOptions o = options();
+    o.pid = attempt % 2 == 0 ? 99 : 100000;
+    const std::string name = EventWriter(*run_, clock_, o).file_name();
+    EXPECT_GT(name, before);
+    before = name;
+  }
+}
+
 TEST_F(Events, TheVersionIsThereAtOnceInWholeSeconds) {
   clock_.advance(250 * FakeClock::kMillisecond);
   EventWriter writer(*run_, clock_, options());
@@ -143,6 +185,19 @@ TEST_F(Events, NaNAndInfinityAreWritten) {
   ASSERT_EQ(events.size(), 3u);
   EXPECT_TRUE(std::isnan(events[1].summary().value(0).simple_value()));
   EXPECT_EQ(events[2].summary().value(0).simple_value(), -std::numeric_limits<float>::infinity());
+}
+
+TEST_F(Events, T_61b_TheFirstValueOfAMetricThatIsNotFiniteIsAWarning) {
+  EventWriter writer(*run_, clock_, options());
+  writer.add_scalar("loss", 1, 0.5);
+  pb::Summary summary;
+  summary.add_value()->set_tag("accuracy");
+  for (std::int64_t step = 2; step < 5; ++step) {
+    summary.mutable_value(0)->set_simple_value(std::numeric_limits<float>::quiet_NaN());
+    writer.add_summary(summary.SerializeAsString(), step);
+    writer.add_scalar("rate", step, -std::numeric_limits<double>::infinity());
+  }
+  EXPECT_THAT(warnings_, ElementsAre("'accuracy' is nan at step 2 (said once)", "'rate' is -inf at step 2 (said once)"));
 }
 
 // SUMW-09
@@ -221,7 +276,7 @@ TEST_F(Events, AFailureIsOneWarningAndTheNextFlushWritesANewFile) {
   for (int i = 2; i < 5; ++i) writer.add_scalar("x", i, 1), writer.flush();
   EXPECT_THAT(
       warnings_,
-      ElementsAre("events are not written for now, training goes on: cannot write 'x': No space left on device"));
+      ElementsAre("events are not written for now: cannot write 'x': No space left on device"));
   EXPECT_THAT(run_->entries(), ElementsAre(first));  // no empty file for every attempt
   files_.heal();
   writer.flush();
