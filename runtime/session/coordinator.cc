@@ -15,12 +15,21 @@ constexpr std::int64_t kLook = 5 * kMillisecond;
 
 }  // namespace
 
-Thread::Thread(std::string name, std::function<void()> body)
+thread_local Thread::State* Thread::current_ = nullptr;
+
+Thread::Thread(std::string name, std::function<void()> body, std::shared_ptr<Coordinator> coordinator)
     : name_(std::move(name)), state_(std::make_shared<State>()) {
+  state_->coordinator = std::move(coordinator);
   thread_ = std::thread([state = state_, body = std::move(body)]() mutable {
+    current_ = state.get();
     body();
     body = nullptr;  // what it holds is gone when the thread counts as ended: a session, say, of a graph that goes next
-    const std::lock_guard lock(state->mutex);
+    std::unique_lock lock(state->mutex);
+    state->ending = true;
+    std::shared_ptr<Coordinator> mine = std::move(state->coordinator);
+    lock.unlock();
+    mine.reset();  // perhaps the last reference to it, and so to the Thread, which takes the lock
+    lock.lock();
     state->ended = true;
     state->changed.notify_all();
   });
@@ -43,8 +52,19 @@ bool Thread::join_for(std::int64_t timeout_ns) {
   return state_->ended;
 }
 
-Coordinator::Coordinator(Clock& clock, std::vector<Code> clean_stop_codes)
-    : clock_(clock), clean_stop_codes_(std::move(clean_stop_codes)) {}
+void Thread::registered_with(std::shared_ptr<Coordinator> coordinator) {
+  const std::lock_guard lock(state_->mutex);
+  if (!state_->ending) state_->coordinator = std::move(coordinator);
+}
+
+std::shared_ptr<Coordinator> Thread::callers_coordinator() {
+  if (current_ == nullptr) return nullptr;
+  const std::lock_guard lock(current_->mutex);
+  return current_->coordinator;
+}
+
+Coordinator::Coordinator(Clock& clock, std::vector<Code> clean_stop_codes, const void* owner)
+    : clock_(clock), clean_stop_codes_(std::move(clean_stop_codes)), owner_(owner) {}
 
 void Coordinator::request_stop(const std::string& reason) {
   const std::lock_guard lock(mutex_);
@@ -102,14 +122,14 @@ std::string Coordinator::stop_reason() const {
 }
 
 void Coordinator::register_thread(std::shared_ptr<Joinable> thread) {
+  thread->registered_with(weak_from_this().lock());
   const std::lock_guard lock(mutex_);
   registered_.push_back(std::move(thread));
 }
 
 std::shared_ptr<Joinable> Coordinator::start_thread(const std::string& name, std::function<void()> body) {
-  // A thread that outlives the grace period keeps its coordinator alive, where that can be kept.
   auto thread = std::make_shared<Thread>(
-      name, [this, kept = weak_from_this().lock(), body = std::move(body)] { stop_on_exception(body); });
+      name, [this, body = std::move(body)] { stop_on_exception(body); }, weak_from_this().lock());
   register_thread(thread);
   return thread;
 }

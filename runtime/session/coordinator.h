@@ -21,32 +21,44 @@
 
 #include "belay/error.h"
 #include "runtime/platform/clock.h"
+#include "runtime/platform/current_error.h"
 
 namespace belay::runtime {
+
+class Coordinator;
 
 // Something that a join waits for.
 class Joinable {
  public:
   virtual ~Joinable() = default;
   virtual const std::string& name() const = 0;
+  // A coordinator, if it is shared, says that it has registered this one.
+  virtual void registered_with(std::shared_ptr<Coordinator> /*coordinator*/) {}
   // True when it has ended; waits for that at most timeout_ns of real time (0: only asks).
   virtual bool join_for(std::int64_t timeout_ns) = 0;
 };
 
-// A thread that tells when it has ended. Abandoned, not waited for, where it dies running.
+// A thread that tells when it has ended. Abandoned, not waited for, where it dies running. It keeps its coordinator, so
+// one that outlives the grace period may still use it.
 class Thread final : public Joinable {
  public:
-  Thread(std::string name, std::function<void()> body);
+  Thread(std::string name, std::function<void()> body, std::shared_ptr<Coordinator> coordinator = nullptr);
   ~Thread() override;
   const std::string& name() const override { return name_; }
   bool join_for(std::int64_t timeout_ns) override;
+  void registered_with(std::shared_ptr<Coordinator> coordinator) override;
+  // The coordinator of the thread that calls this; null where that is no Thread, or none has registered it.
+  static std::shared_ptr<Coordinator> callers_coordinator();
 
  private:
   struct State {
     std::mutex mutex;
     std::condition_variable changed;
+    std::shared_ptr<Coordinator> coordinator;  // until it ends
+    bool ending = false;
     bool ended = false;
   };
+  static thread_local State* current_;
   std::string name_;
   std::shared_ptr<State> state_;
   std::thread thread_;
@@ -54,8 +66,9 @@ class Thread final : public Joinable {
 
 class Coordinator : public std::enable_shared_from_this<Coordinator> {
  public:
-  // The codes that end threads without being errors.
-  explicit Coordinator(Clock& clock, std::vector<Code> clean_stop_codes = {Code::kOutOfRange});
+  // The codes that end threads without being errors. The owner is only compared: a session knows its threads by it.
+  explicit Coordinator(Clock& clock, std::vector<Code> clean_stop_codes = {Code::kOutOfRange},
+                       const void* owner = nullptr);
   Coordinator(const Coordinator&) = delete;
   Coordinator& operator=(const Coordinator&) = delete;
 
@@ -97,14 +110,13 @@ class Coordinator : public std::enable_shared_from_this<Coordinator> {
   void stop_on_exception(F&& f) {
     try {
       f();
-    } catch (const Error& e) {
-      record(e);
-    } catch (const std::exception& e) {
-      record(Error(Code::kUnknown, e.what()));
+    } catch (...) {
+      record(current_error());
     }
   }
 
   Clock& clock() noexcept { return clock_; }
+  const void* owner() const noexcept { return owner_; }
 
  private:
   bool is_clean(Code code) const noexcept;
@@ -113,6 +125,7 @@ class Coordinator : public std::enable_shared_from_this<Coordinator> {
 
   Clock& clock_;
   const std::vector<Code> clean_stop_codes_;
+  const void* const owner_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::atomic<bool> stop_{false};
