@@ -45,15 +45,15 @@ void CoordinatedSession::close() {
   const auto close_inner = [this]() noexcept {
     try {
       SessionLayer::close();
-    } catch (const Error& e) {
-      log_.warning("", std::string("while the session was closed: ") + e.what());
+    } catch (...) {
+      log_.warning("", std::string("while the session was closed: ") + current_error().what());
     }
   };
   try {
     const std::vector<std::string> alive = coordinator_->join({}, {stop_grace_period_secs_, true});
     if (!alive.empty()) log_.warning("", "threads are still running after the grace period: " + joined(alive));
     if (laggards_ != nullptr) laggards_->insert(laggards_->end(), alive.begin(), alive.end());
-  } catch (const Error&) {
+  } catch (...) {
     close_inner();
     throw;
   }

@@ -45,8 +45,10 @@ std::unique_ptr<SessionLayer> RecoverableSession::create() {
 }
 
 void RecoverableSession::recover(const Error& error) {
-  count(error);
-  SessionLayer::close();  // a preemption error there is swallowed, another leaves the run
+  without_end_of_input([&] {
+    count(error);
+    SessionLayer::close();  // a preemption error there is swallowed, another leaves the run
+  });
   back_off();
   inner_ = create();
 }

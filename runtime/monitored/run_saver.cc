@@ -91,9 +91,15 @@ RestoredRun RunSaver::restore_exactly(DirectSession& session, const std::string&
   return restore(session, *CheckpointReader::open(environment_.files.open_directory(path)));
 }
 
+namespace {
+
+constexpr const char* kSaveAdvice = "; after_save can ask to stop";
+
+}  // namespace
+
 std::string RunSaver::at_boundary(DirectSession& session, HookSet& hooks) {
   if (!requested_.exchange(false)) return "";
-  return save(session, hooks, nullptr);
+  return without_end_of_input([&] { return save(session, hooks, nullptr); }, kSaveAdvice);
 }
 
 namespace {
@@ -128,33 +134,17 @@ void RunSaver::save_while_ending() {
   if (ending_->asked_at == versions) return;
   ending_->asked_at = versions;
   try {
-    save(*ending_->session, *ending_->hooks, &ending_->states);
+    without_end_of_input([&] { return save(*ending_->session, *ending_->hooks, &ending_->states); }, kSaveAdvice);
   } catch (const Error& e) {
     if (e.code() != Code::kDiverged) throw;
     diverged_ = e;
   }
 }
 
-namespace {
-
-// An end of input in a hook that evaluates, say, must not end the training as if its own input had ended.
-template <class F>
-void as_listener(F&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    if (!is_end_of_input(e.code())) throw;
-    fail(Code::kFailedPrecondition, std::string(e.what()) + " (" + code_name(e.code()) +
-                                        " does not end a run from here; after_save can ask to stop)");
-  }
-}
-
-}  // namespace
-
 std::string RunSaver::save(DirectSession& session, HookSet& hooks, const std::map<std::string, HookState>* states) {
   std::int64_t step = std::max<std::int64_t>(session.global_step(), 0);
   try {
-    as_listener([&] { hooks.before_save(session, step); });
+    hooks.before_save(session, step);
   } catch (const Error& e) {
     if (e.code() != Code::kSkip) throw;
     environment_.log.info("", "no checkpoint of step " + std::to_string(step) + ": " + e.what());
@@ -181,8 +171,7 @@ std::string RunSaver::save(DirectSession& session, HookSet& hooks, const std::ma
     options_.events->add_session_log(EventWriter::kCheckpoint, step, run_.path() + "/model.ckpt");
     options_.events->flush();
   }
-  std::string stopping;
-  as_listener([&] { stopping = hooks.after_save(session, step); });
+  const std::string stopping = hooks.after_save(session, step);
   series_.retain();
   return stopping;
 }

@@ -46,7 +46,7 @@ class RunSaver {
 
   // The boundary: writes the checkpoint that was asked for. Gives the name of a hook whose after_save asks to stop. A
   // failure is logged and counted, or thrown, as on_save_error says; a state that is not finite is always thrown
-  // (DIVERGED), and so is what a hook's before_save or after_save throws; an end of input there becomes
+  // (DIVERGED), and so is what a hook's before_save or after_save throws; an end of input in any part of it becomes
   // FAILED_PRECONDITION. A hook's skip_checkpoint is a line in the log.
   std::string at_boundary(DirectSession& session, HookSet& hooks);
 

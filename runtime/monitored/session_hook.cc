@@ -11,6 +11,12 @@ namespace belay::runtime {
 bool is_preemption(Code code) noexcept { return code == Code::kAborted || code == Code::kUnavailable; }
 bool is_end_of_input(Code code) noexcept { return code == Code::kOutOfRange || code == Code::kStop; }
 
+void refuse_end_of_input(const Error& error, const char* advice) {
+  if (!is_end_of_input(error.code())) return;
+  fail(Code::kFailedPrecondition,
+       std::string(error.what()) + " (" + code_name(error.code()) + " does not end a run from here" + advice + ")");
+}
+
 namespace {
 
 // Behind belay_state: one hook's state, being written or read.
@@ -141,7 +147,7 @@ void HookSet::on_error(const Error& error) noexcept {
     try {
       h.call("on_error", &belay_hook_api::on_error, static_cast<std::int32_t>(error.code()),
              detail::str(error.message()));
-    } catch (const Error&) {
+    } catch (...) {
       // It was told; what it says to that cannot change how the run ends.
     }
   }

@@ -20,6 +20,20 @@ namespace belay::runtime {
 bool is_preemption(Code code) noexcept;    // ABORTED, UNAVAILABLE: the session recovers
 bool is_end_of_input(Code code) noexcept;  // OUT_OF_RANGE, STOP: the session ends without error
 
+// For what is no run (a hook that evaluates while a checkpoint is written, a file that is too short while a session is
+// made): an end of input, in it or thrown by f, is FAILED_PRECONDITION, so that it does not end the training as if its
+// own input had ended. Other errors are left alone. `advice` is appended to the message.
+void refuse_end_of_input(const Error& error, const char* advice = "");
+template <class F>
+auto without_end_of_input(F&& f, const char* advice = "") {
+  try {
+    return f();
+  } catch (const Error& e) {
+    refuse_end_of_input(e, advice);
+    throw;
+  }
+}
+
 class SessionHook {
  public:
   // The instance is borrowed.
