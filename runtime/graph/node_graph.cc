@@ -31,6 +31,16 @@ NodeGraph::NodeGraph(const OpRegistry& ops) : ops_(ops), serial_(next_serial()) 
 
 belay::Graph NodeGraph::handle() { return belay::Graph(graph_api(), to_handle(this)); }
 
+void NodeGraph::hold() {
+  const std::lock_guard lock(holds_mutex_);
+  if (holds_++ == 0) open_before_ = !finalized_;
+}
+
+void NodeGraph::release() noexcept {
+  const std::lock_guard lock(holds_mutex_);
+  if (--holds_ == 0 && open_before_) finalized_ = false;
+}
+
 const Node* NodeGraph::find_node(std::string_view name) const {
   const auto it = by_name_.find(std::string(name));
   return it == by_name_.end() ? nullptr : &nodes_[it->second];

@@ -4,10 +4,12 @@
 // Not thread-safe while it is open; const calls on a frozen graph may come from any thread. Nodes never move.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -71,9 +73,11 @@ class NodeGraph {
   std::uint32_t add(std::string_view op, std::string_view name_hint, std::vector<Port> inputs,
                     std::vector<std::uint32_t> control_inputs, Attrs attrs);
   void finalize() noexcept { finalized_ = true; }
-  // For a session that finalized a graph which was open before (the graph may then grow again).
-  void unsafe_unfinalize() noexcept { finalized_ = false; }
   bool finalized() const noexcept { return finalized_; }
+  // For as long as a session lives: what it finalizes stays so until the last of the graph's sessions is gone; then the
+  // graph is open again if it was when the first one came. Any thread.
+  void hold();
+  void release() noexcept;
 
   // Checks that the output is of this graph and exists; a message names both graphs' culprits otherwise.
   Port resolve(const belay_output& output) const;
@@ -143,7 +147,10 @@ class NodeGraph {
   std::map<std::string, Port, std::less<>> roles_;
   std::vector<Port> announced_;
   std::vector<std::shared_ptr<QueueRunner>> queue_runners_;
-  bool finalized_ = false;
+  std::atomic<bool> finalized_ = false;
+  std::mutex holds_mutex_;  // of the following two
+  int holds_ = 0;
+  bool open_before_ = false;
 };
 
 }  // namespace belay::runtime

@@ -8,22 +8,74 @@
 
 namespace belay::runtime {
 
+// One call of the session: from outside, when its turn has come, or from inside, where a step function may make it.
+class MonitoredSession::Visit {
+ public:
+  Visit(MonitoredSession& session, const char* call, Place place) : session_(session), inside_(session.turns_.mine()) {
+    if (inside_) {
+      if (session.place_ != Place::kStepFn || place == Place::kEnd) session.refuse_inside(call, place);
+    } else {
+      wait_for_turn(call, place);
+    }
+    before_ = std::exchange(session.place_, place);
+  }
+  // The turn is taken already.
+  Visit(MonitoredSession& session, Place place) : session_(session), before_(std::exchange(session.place_, place)) {}
+  ~Visit() {
+    session_.place_ = before_;
+    if (!inside_) session_.turns_.give_back();
+  }
+  Visit(const Visit&) = delete;
+  Visit& operator=(const Visit&) = delete;
+
+  // A recovery is the outermost call's, and never that of a thread which it would wait for.
+  SessionLayer& layers() const {
+    SessionLayer* layers = inside_ || own_ != nullptr ? session_.below_recovery_ : session_.layers_.get();
+    if (layers == nullptr) fail(Code::kFailedPrecondition, "Run called on a closed session");
+    return *layers;
+  }
+
+ private:
+  void wait_for_turn(const char* call, Place place) {
+    own_ = session_.own_coordinator();
+    if (place == Place::kEnd && own_ != nullptr)
+      fail(Code::kFailedPrecondition,
+           std::string(call) + " called by a thread of the session, which it would wait for");
+    session_.turns_.take([&] {
+      if (place == Place::kEnd) return;
+      if (session_.closing_) fail(Code::kFailedPrecondition, std::string(call) + " called on a closed session");
+      if (own_ != nullptr && own_.get() != session_.coordinator_)
+        fail(Code::kCancelled, "the session that this thread was started in is over");
+    });
+  }
+
+  MonitoredSession& session_;
+  Place before_;
+  bool inside_ = false;
+  std::shared_ptr<Coordinator> own_;  // the thread's, if it is one of the session's
+};
+
 MonitoredSession::MonitoredSession(std::shared_ptr<SessionCreator> creator, const RunEnvironment& environment,
                                    HookSet& hooks, MonitoredSessionOptions options)
     : creator_(std::move(creator)), environment_(environment), hooks_(hooks), options_(std::move(options)) {
-  was_finalized_ = creator_->graph().finalized();
+  creator_->graph().hold();
+  creator_->pause().reset();
   try {
     hooks_.begin(creator_->graph());
     if (options_.recovers) {
       layers_ = std::make_unique<RecoverableSession>([this] { return create(); }, options_.recovery,
-                                                     [this](double seconds) { pause(environment_, seconds); },
-                                                     options_.on_recovery, &environment_.log);
+                                                     [this](double s) { creator_->pause().wait(environment_, s); },
+                                                     [this](const Error& error, std::int64_t count) {
+                                                       abandon(error);
+                                                       if (options_.on_recovery) options_.on_recovery(error, count);
+                                                     },
+                                                     &environment_.log);
     } else {
       layers_ = create();
     }
-  } catch (const Error& e) {
-    restore_graph();
-    hooks_.on_error(e);
+  } catch (...) {
+    creator_->graph().release();
+    hooks_.on_error(current_error());
     throw;
   }
 }
@@ -32,23 +84,46 @@ MonitoredSession::~MonitoredSession() {
   if (closed()) return;
   try {
     close_layers();
-  } catch (const Error& e) {
-    environment_.log.error("", std::string("while a session was dropped: ") + e.what());
+  } catch (...) {
+    environment_.log.error("", std::string("while a session was dropped: ") + current_error().what());
   }
+}
+
+// Before a recovery: the old session's runs end, so that its threads do, and nothing leads to it any more; so the new
+// set of variables is never beside the old one.
+void MonitoredSession::abandon(const Error& error) {
+  const std::shared_ptr<DirectSession> raw = raw_session();
+  if (raw != nullptr) {
+    // First: what its threads throw from now on is no error.
+    from_handle(raw->coordinator).request_stop("the session is made anew");
+    raw->interrupt(Error(Code::kCancelled, std::string("the session is made anew after: ") + error.what()));
+  }
+  below_recovery_ = nullptr;
+  hooked_ = nullptr;
+  coordinator_ = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    raw_.reset();
+  }
+  turns_.wake();
 }
 
 // The part that every recovery repeats.
 std::unique_ptr<SessionLayer> MonitoredSession::create() {
-  {
-    const std::lock_guard lock(mutex_);
-    hooked_ = nullptr;  // a recovery has dropped it
-    raw_.reset();       // and no second set of variables beside the new one
+  try {
+    return make_layers();
+  } catch (const Error& e) {
+    if (e.code() != Code::kStop || !stop_now_) refuse_end_of_input(e);
+    throw;  // stop_now ends a wait for the session with STOP
   }
+}
+
+std::unique_ptr<SessionLayer> MonitoredSession::make_layers() {
   CreatedSession created = creator_->create_session();
   const std::shared_ptr<DirectSession> session = created.session;
   if (!created_once_) restored_at_start_ = created.restored.has_value();
   if (created.restored) hooks_.load_states(created.restored->state.hook_states, environment_.log);
-  const auto coordinator = std::make_shared<Coordinator>(environment_.clock, std::vector<Code>{});
+  const auto coordinator = std::make_shared<Coordinator>(environment_.clock, std::vector<Code>{}, this);
   session->coordinator = to_handle(coordinator.get());
   auto hooked = std::make_unique<HookedSession>(session, hooks_, options_.saver, options_.monitor);
   HookedSession* hooked_now = hooked.get();
@@ -65,26 +140,51 @@ std::unique_ptr<SessionLayer> MonitoredSession::create() {
       const std::string stopping = options_.saver->at_boundary(*session, hooks_);
       if (!stopping.empty()) hooked_now->request_stop(stopping + ": asked to stop after a checkpoint");
     }
-  } catch (const Error&) {
+  } catch (...) {
     try {
       layers->close();
-    } catch (const Error& other) {
-      environment_.log.warning("", std::string("while a session that could not be made was closed: ") + other.what());
+    } catch (...) {
+      environment_.log.warning(
+          "", std::string("while a session that could not be made was closed: ") + current_error().what());
     }
     throw;
   }
   created_once_ = true;
+  below_recovery_ = layers.get();
+  hooked_ = hooked_now;
+  coordinator_ = coordinator.get();
   const std::lock_guard lock(mutex_);
   raw_ = session;
-  hooked_ = hooked_now;
   if (stop_now_) session->interrupt(Error(Code::kStop, stop_reason_));
   return layers;
 }
 
+// The coordinator that the calling thread was started with, if this session made it.
+std::shared_ptr<Coordinator> MonitoredSession::own_coordinator() const {
+  std::shared_ptr<Coordinator> coordinator = Thread::callers_coordinator();
+  if (coordinator != nullptr && coordinator->owner() != this) coordinator.reset();
+  return coordinator;
+}
+
+void MonitoredSession::check_outside(const char* call) const {
+  if (turns_.mine()) refuse_inside(call, Place::kEnd);
+}
+
+void MonitoredSession::refuse_inside(const std::string& call, Place called) const {
+  const char* where = "a run";
+  if (place_ == Place::kStepFn) where = "a step function";
+  if (place_ == Place::kSave) where = "a save";
+  if (place_ == Place::kRecovery) where = "a recovery";
+  if (place_ == Place::kEnd) where = "the end";
+  const char* instead = "a hook's own runs go through its context's session";
+  if (called == Place::kSave) instead = "a hook asks for a checkpoint with save_checkpoint";
+  if (called == Place::kEnd) instead = "request_stop ends the loop";
+  fail(Code::kFailedPrecondition, call + " called inside " + where + " of the same session: " + instead);
+}
+
 Run MonitoredSession::run(const RunCall& call) {
-  const std::lock_guard lock(runs_);
-  if (closed()) fail(Code::kFailedPrecondition, "Run called on a closed session");
-  return layers_->run(call);
+  const Visit visit(*this, "Run", Place::kRun);
+  return visit.layers().run(call);
 }
 
 FetchedValues MonitoredSession::run_fetches(const std::vector<FetchRef>& fetches, const Feeds& feeds, RunCall call) {
@@ -116,11 +216,26 @@ FetchedValues MonitoredSession::run_without_hooks(const std::vector<FetchRef>& f
   return run_with(HookChoice::none(), fetches, feeds);
 }
 
+// While the step function itself is running, and not a run of it, it may call the session.
+std::any MonitoredSession::call_step(const StepFn& step, StepFnContext& context) {
+  StepFnContext watched(context.session(), [&](const RunCall& call) {
+    if (!turns_.mine())
+      fail(Code::kFailedPrecondition, "run_with_hooks called by another thread than the step function's");
+    const Visit run(*this, "Run", Place::kRun);
+    return context.run_with_hooks(call);
+  });
+  const struct Back {
+    Place& place;
+    ~Back() { place = Place::kRun; }
+  } back{place_};
+  place_ = Place::kStepFn;
+  return step(watched);
+}
+
 std::any MonitoredSession::run_step_fn(const StepFn& step) {
-  const std::lock_guard lock(runs_);
-  if (closed()) fail(Code::kFailedPrecondition, "Run called on a closed session");
+  const Visit visit(*this, "Run", Place::kRun);
   try {
-    return layers_->run_step_fn(step);
+    return visit.layers().run_step_fn([&](StepFnContext& context) { return call_step(step, context); });
   } catch (const Error& e) {
     if (e.code() == Code::kStop) request_stop(e.what());
     throw;
@@ -129,15 +244,29 @@ std::any MonitoredSession::run_step_fn(const StepFn& step) {
 
 bool MonitoredSession::should_stop() {
   if (stop_requested_ || closing_) return true;
-  const std::unique_lock lock(runs_, std::try_to_lock);
-  if (!lock.owns_lock()) return false;
+  if (turns_.mine()) return look();
+  const std::shared_ptr<Coordinator> own = own_coordinator();
+  if (own != nullptr && (own.get() != coordinator_ || own->should_stop())) return true;
+  if (!turns_.try_take()) return false;
+  const Visit visit(*this, Place::kRecovery);
   if (closed()) return true;
+  if (own != nullptr) return look();
   if (options_.recovers) return layers_->should_stop();
   try {
     return layers_->should_stop();
   } catch (const Error&) {
     return true;  // a thread's: it leaves close
   }
+}
+
+// What should_stop says where it cannot recover.
+bool MonitoredSession::look() {
+  if (place_ == Place::kEnd) return true;
+  if (hooked_ == nullptr) return false;  // a recovery makes it anew
+  if (hooked_->should_stop()) return true;
+  const Coordinator& coordinator = from_handle(raw_session()->coordinator);
+  const std::optional<Error> error = coordinator.requested_exception();
+  return coordinator.should_stop() && !(error && is_preemption(error->code()));
 }
 
 void MonitoredSession::request_stop(const std::string& reason) {
@@ -149,14 +278,14 @@ void MonitoredSession::request_stop(const std::string& reason) {
 void MonitoredSession::stop_now(const std::string& reason) {
   request_stop(reason);
   const Error stop(Code::kStop, reason);
-  environment_.interrupt.cancel(stop);  // of a pause between two recoveries
+  creator_->pause().end(stop);
   const std::lock_guard lock(mutex_);
   stop_now_ = true;  // for a session that is being made at this moment
-  if (raw_ != nullptr) raw_->interrupt(stop);
+  if (raw_ != nullptr && !ending_) raw_->interrupt(stop);
 }
 
 std::string MonitoredSession::save() {
-  const std::lock_guard lock(runs_);
+  const Visit visit(*this, "Save", Place::kSave);
   RunSaver* saver = options_.saver;
   if (saver == nullptr) fail(Code::kFailedPrecondition, "the session has no directory to save into");
   const std::shared_ptr<DirectSession> raw = raw_session();
@@ -188,8 +317,9 @@ std::int64_t MonitoredSession::recoveries() const noexcept {
   return recoverable == nullptr ? recoveries_ : recoverable->recoveries();
 }
 
-void MonitoredSession::restore_graph() noexcept {
-  if (!was_finalized_) creator_->graph().unsafe_unfinalize();
+std::int64_t MonitoredSession::global_step() {
+  const std::shared_ptr<DirectSession> raw = raw_session();
+  return raw == nullptr ? last_step_ : raw->global_step();
 }
 
 void MonitoredSession::run_end_hooks() {
@@ -207,20 +337,27 @@ void MonitoredSession::run_end_hooks() {
 }
 
 void MonitoredSession::close_layers() {
-  closing_ = true;
   recoveries_ = recoveries();
+  if (const std::shared_ptr<DirectSession> raw = raw_session()) {
+    last_step_ = raw->global_step();
+    // First: what a thread throws that is refused from now on is no error.
+    from_handle(raw->coordinator).request_stop("the session is closing");
+  }
+  closing_ = true;
+  turns_.wake();
   const std::unique_ptr<SessionLayer> layers = std::move(layers_);
+  below_recovery_ = nullptr;
+  hooked_ = nullptr;
   {
     const std::lock_guard lock(mutex_);
     raw_.reset();
-    hooked_ = nullptr;
   }
-  restore_graph();
+  creator_->graph().release();
   layers->close();
 }
 
 EndReason MonitoredSession::reason_of_normal_end() const {
-  if (layers_->raw() == nullptr) return {EndReason::Kind::kError, "the session could not be made anew after an error"};
+  if (raw_ == nullptr) return {EndReason::Kind::kError, "the session could not be made anew after an error"};
   if (hooked_ != nullptr && !hooked_->stop_reason().empty())
     return {EndReason::Kind::kStopRequested, hooked_->stop_reason()};
   if (stop_requested_) return {EndReason::Kind::kStopRequested, stop_reason_};
@@ -231,37 +368,45 @@ EndReason MonitoredSession::reason_of_normal_end() const {
 }
 
 void MonitoredSession::close() {
-  const std::lock_guard lock(runs_);
+  const Visit visit(*this, "Close", Place::kEnd);
+  end_normally();
+}
+
+void MonitoredSession::end_normally() {
   if (closed()) return;
   if (reason_.kind == EndReason::Kind::kNone) reason_ = reason_of_normal_end();
-  if (layers_->raw() == nullptr) return close_layers();  // the program went on after a recovery that failed
-  resume();                                              // for the hooks' own runs
+  if (raw_session() == nullptr) return close_layers();  // the program went on after a recovery that failed
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+    raw_->resume();  // for the hooks' own runs
+  }
   try {
     run_end_hooks();
-  } catch (const Error& e) {
-    reason_ = {EndReason::Kind::kError, e.what()};
+  } catch (...) {
+    reason_ = {EndReason::Kind::kError, current_error().what()};
     try {
       close_layers();
-    } catch (const Error& other) {
-      environment_.log.error("", other.what());
+    } catch (...) {
+      environment_.log.error("", current_error().what());
     }
     throw;
   }
   try {
     close_layers();
-  } catch (const Error& e) {
-    reason_ = {EndReason::Kind::kError, e.what()};
+  } catch (...) {
+    reason_ = {EndReason::Kind::kError, current_error().what()};
     throw;
   }
 }
 
 bool MonitoredSession::leave(const Error& error) {
-  const std::lock_guard lock(runs_);
+  const Visit visit(*this, "Leave", Place::kEnd);
   if (is_end_of_input(error.code())) {
     reason_ = {EndReason::Kind::kEndOfInput, error.what()};
     if (error.code() == Code::kStop)
       reason_ = {EndReason::Kind::kStopRequested, stop_requested_ ? stop_reason_ : error.what()};
-    close();
+    end_normally();
     return true;
   }
   reason_ = {EndReason::Kind::kError, error.what()};
@@ -269,8 +414,8 @@ bool MonitoredSession::leave(const Error& error) {
   if (closed()) return false;
   try {
     close_layers();
-  } catch (const Error& other) {
-    if (std::string_view(other.what()) != error.what())
+  } catch (...) {
+    if (const Error other = current_error(); other.message() != error.message())
       environment_.log.error("", std::string("besides, while the session was closed: ") + other.what());
   }
   return false;

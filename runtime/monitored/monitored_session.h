@@ -8,15 +8,31 @@
 // first), after_create_session of each hook.
 //
 // Close: end of each hook, unless an error ends the session (then on_error); threads stopped and joined for at most the
-// grace period; the raw session closed; the graph open again if it was open before.
+// grace period; the raw session closed; the graph open again, behind its last session, if it was open before.
 //
-// What leaves scope(): nothing after OUT_OF_RANGE or STOP, which end the loop; any other error, after on_error of each
-// hook; and the error that a thread of the session reported, when it closes.
+// What leaves scope(): nothing after OUT_OF_RANGE or STOP out of a run, which end the loop; any other exception, after
+// on_error of each hook; and the error that a thread of the session reported, when it closes. An end of input where a
+// session is made or saved is an error (FAILED_PRECONDITION).
+//
+// Inside: what a hook, an init function or a step function may call of the session that is calling it.
+//
+//                                      in a step function                   in a hook or an init function
+//   run, run_step_fn                   yes; a preemption goes on to the     FAILED_PRECONDITION: the callback's own
+//                                      outermost call, which recovers       session makes raw runs
+//   save                               yes                                  FAILED_PRECONDITION: save_checkpoint asks
+//                                                                           for one at the boundary
+//   close, leave, scope                FAILED_PRECONDITION: request_stop ends the loop
+//   should_stop                        looks, and never recovers
+//   request_stop, stop_now, interrupt, resume, raw_session, end_reason: yes
 //
 // Threads: runs with hooks come one after the other, whoever calls them, and the end waits for the one that is under
 // way. Runs through raw_session() go on beside them. should_stop, request_stop, stop_now, interrupt, resume and
 // raw_session never wait; while another thread's run is under way should_stop knows only of requests from outside. One
-// thread closes the session, when the others run it no more.
+// thread closes the session; a run that waits for its turn then is FAILED_PRECONDITION, as one behind the end.
+//
+// Threads of the session's coordinator belong to the session that they were started in. A recovery and the end wait for
+// them, so they never recover: what their runs throw is theirs to report, and should_stop is true as soon as the
+// coordinator stops. When a recovery begins their runs end with CANCELLED, and they make no others.
 #pragma once
 
 #include <memory>
@@ -29,6 +45,8 @@
 #include "runtime/monitored/hooked_session.h"
 #include "runtime/monitored/recoverable_session.h"
 #include "runtime/monitored/session_creator.h"
+#include "runtime/monitored/turns.h"
+#include "runtime/platform/current_error.h"
 
 namespace belay::runtime {
 
@@ -84,28 +102,27 @@ class MonitoredSession {
   std::any run_step_fn(const StepFn& step);
 
   // True: somebody asked to stop, a thread failed, or it is closed. What a thread reported leaves close, not this; what
-  // a recovery throws does leave it.
+  // a recovery throws does leave it. Inside it only looks: a preemption that a thread reported is no stop.
   bool should_stop();
   // Ends the loop as a hook would.
   void request_stop(const std::string& reason);
   // Ends the loop now, for a signal: as request_stop, and a run that waits, for input say, ends with STOP. Nothing of
-  // its step has happened; the scope ends normally, with every hook's end and its last checkpoint.
+  // its step has happened; the scope ends normally, with every hook's end and its last checkpoint (without them where
+  // it comes between two recoveries, when there is no session). During the end it interrupts nothing.
   void stop_now(const std::string& reason);
   // Writes a checkpoint between two runs and gives its path; empty where a hook's before_save skipped it.
-  // FAILED_PRECONDITION where the session has no directory, DATA_LOSS where it could not be written. A hook's
-  // after_save may ask to stop.
+  // FAILED_PRECONDITION where the session has no directory and inside a run, DATA_LOSS where it could not be written. A
+  // hook's after_save may ask to stop.
   std::string save();
 
   // Runs body as the inside of a `with` block: see the head of this file.
   template <class F>
   void scope(F&& body) {
+    check_outside("Scope");
     try {
       body();
-    } catch (const Error& e) {
-      if (leave(e)) return;
-      throw;
-    } catch (const std::exception& e) {
-      leave(Error(Code::kUnknown, e.what()));
+    } catch (...) {
+      if (leave(current_error())) return;
       throw;
     }
     close();
@@ -126,36 +143,52 @@ class MonitoredSession {
   std::shared_ptr<DirectSession> raw_session();
   const EndReason& end_reason() const noexcept { return reason_; }
   std::int64_t recoveries() const noexcept;
+  // That the variables are at, or were at the end; -1: there is none.
+  std::int64_t global_step();
   // Whether the session went on from a checkpoint when it was made first.
   bool restored() const noexcept { return restored_at_start_; }
   // Threads that did not end within the grace period.
   const std::vector<std::string>& laggards() const noexcept { return laggards_; }
 
  private:
+  class Visit;
+  enum class Place { kOutside, kStepFn, kRun, kSave, kRecovery, kEnd };
+
   std::unique_ptr<SessionLayer> create();
+  std::unique_ptr<SessionLayer> make_layers();
+  void abandon(const Error& error);
+  void check_outside(const char* call) const;
+  [[noreturn]] void refuse_inside(const std::string& call, Place called) const;
+  std::shared_ptr<Coordinator> own_coordinator() const;
+  bool look();
+  std::any call_step(const StepFn& step, StepFnContext& context);
   FetchedValues run_fetches(const std::vector<FetchRef>& fetches, const Feeds& feeds, RunCall call);
   EndReason reason_of_normal_end() const;
+  void end_normally();
   void close_layers();
   void run_end_hooks();
-  void restore_graph() noexcept;
 
   std::shared_ptr<SessionCreator> creator_;
   const RunEnvironment& environment_;
   HookSet& hooks_;
   MonitoredSessionOptions options_;
-  bool was_finalized_ = false;
-  std::recursive_mutex runs_;  // a step function may run the session
+  Turns turns_;
+  Place place_ = Place::kOutside;  // where the thread is that is inside
   std::unique_ptr<SessionLayer> layers_;
-  std::mutex mutex_;  // of the following four, which other threads may ask for
+  SessionLayer* below_recovery_ = nullptr;  // inside layers_, as the next one; null while a recovery makes it anew
+  HookedSession* hooked_ = nullptr;
+  std::atomic<const Coordinator*> coordinator_{nullptr};  // of the session that is open; only compared
+  std::mutex mutex_;                                      // of the following, which other threads may ask for
   std::shared_ptr<DirectSession> raw_;
-  HookedSession* hooked_ = nullptr;  // inside layers_
   std::string stop_reason_;
-  bool stop_now_ = false;
+  bool ending_ = false;
+  std::atomic<bool> stop_now_{false};
   std::atomic<bool> stop_requested_{false};
   std::atomic<bool> closing_{false};  // a thread that asks should_stop is not to wait for the join that waits for it
   bool created_once_ = false;
   bool restored_at_start_ = false;
   std::int64_t recoveries_ = 0;
+  std::int64_t last_step_ = -1;
   EndReason reason_;
   std::vector<std::string> laggards_;
 };

@@ -85,10 +85,11 @@ MonitoredTrainingSession::~MonitoredTrainingSession() {
       options_.log->info("", "the session ended: " + reason.text);
     }
   }
+  const std::int64_t step = session_ == nullptr ? -1 : session_->global_step();
   session_.reset();
   if (events_.writer() == nullptr) return;
   try {
-    events_.writer()->add_session_log(EventWriter::kStop, std::max<std::int64_t>(monitor_.step, 0));
+    events_.writer()->add_session_log(EventWriter::kStop, std::max<std::int64_t>(step, 0));
     events_.writer()->flush();
   } catch (const Error& e) {
     options_.log->error("", e.what());

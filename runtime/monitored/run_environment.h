@@ -1,6 +1,10 @@
 // What a run stands on: the world's edges and the settings that its sessions share. Borrowed by all who take it.
 #pragma once
 
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+
 #include "runtime/ops/cancellation.h"
 #include "runtime/platform/clock.h"
 #include "runtime/platform/file_system.h"
@@ -19,7 +23,20 @@ struct RunEnvironment {
   SessionOptions session;         // threads, seed, queues
 };
 
-// Waits by the environment's clock; throws the reason of an interrupt.
-void pause(const RunEnvironment& environment, double seconds);
+// What one session waits with while it has nothing to run: by the environment's clock, until the environment is
+// interrupted or the session is stopped. [any thread]
+class Pause {
+ public:
+  // Throws the reason that ends it.
+  void wait(const RunEnvironment& environment, double seconds);
+  // Ends the wait that is under way and those to come.
+  void end(const Error& reason);
+  void reset();
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::optional<Error> reason_;
+};
 
 }  // namespace belay::runtime

@@ -4,7 +4,7 @@ namespace belay::runtime {
 namespace {
 
 std::unique_ptr<SessionManager> make_manager(NodeGraph& graph, const RunEnvironment& environment,
-                                             const Scaffold& scaffold, double recovery_wait_secs,
+                                             const Scaffold& scaffold, Pause& pause, double recovery_wait_secs,
                                              double first_wait_secs) {
   SessionManagerOptions options;
   options.local_init_op = scaffold.local_init_op();
@@ -13,6 +13,7 @@ std::unique_ptr<SessionManager> make_manager(NodeGraph& graph, const RunEnvironm
   options.ready_for_local_init_op = scaffold.ready_for_local_init_op();
   options.recovery_wait_secs = recovery_wait_secs;
   options.first_wait_secs = first_wait_secs;
+  options.pause = &pause;
   return std::make_unique<SessionManager>(graph, environment, options);
 }
 
@@ -25,7 +26,7 @@ ChiefSessionCreator::ChiefSessionCreator(NodeGraph& graph, const RunEnvironment&
 
 CreatedSession ChiefSessionCreator::create_session() {
   Scaffold& scaffold = options_.scaffold->finalize(graph_);
-  if (manager_ == nullptr) manager_ = make_manager(graph_, environment_, scaffold, 30, 0);
+  if (manager_ == nullptr) manager_ = make_manager(graph_, environment_, scaffold, pause(), 30, 0);
   PrepareArgs args;
   args.target = options_.target;
   args.init_op = scaffold.init_op();
@@ -45,7 +46,8 @@ WorkerSessionCreator::WorkerSessionCreator(NodeGraph& graph, const RunEnvironmen
 CreatedSession WorkerSessionCreator::create_session() {
   Scaffold& scaffold = options_.scaffold->finalize(graph_);
   if (manager_ == nullptr)
-    manager_ = make_manager(graph_, environment_, scaffold, options_.recovery_wait_secs, options_.first_wait_secs);
+    manager_ =
+        make_manager(graph_, environment_, scaffold, pause(), options_.recovery_wait_secs, options_.first_wait_secs);
   return manager_->wait_for_session(options_.target, options_.max_wait_secs);
 }
 

@@ -16,6 +16,11 @@ class SessionCreator {
   // Finalizes scaffold and graph, and gives a session that is ready to run.
   virtual CreatedSession create_session() = 0;
   virtual NodeGraph& graph() = 0;
+  // What create_session waits with, and its session between two recoveries.
+  Pause& pause() noexcept { return pause_; }
+
+ private:
+  Pause pause_;
 };
 
 // The chief: restores the newest checkpoint of a directory (or exactly the given one), else runs the init operation and

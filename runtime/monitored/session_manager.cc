@@ -11,6 +11,7 @@ SessionManager::SessionManager(NodeGraph& graph, const RunEnvironment& environme
     : graph_(graph), environment_(environment), options_(std::move(options)) {
   if (options_.ready_for_local_init_op && !options_.local_init_op)
     fail(Code::kInvalidArgument, "ready_for_local_init_op is given without a local_init_op");
+  if (options_.pause == nullptr) options_.pause = &own_pause_;
 }
 
 std::shared_ptr<DirectSession> SessionManager::open(const std::string& target) {
@@ -39,7 +40,7 @@ std::optional<RestoredRun> SessionManager::restore(DirectSession& session, const
     std::optional<RestoredRun> restored = args.saver->restore_latest(session, args.checkpoint_dir);
     if (restored || !args.wait_for_checkpoint || waited >= args.max_wait_secs) return restored;
     environment_.log.info("", "waiting for a checkpoint in " + args.checkpoint_dir);
-    pause(environment_, options_.recovery_wait_secs);
+    options_.pause->wait(environment_, options_.recovery_wait_secs);
     waited += options_.recovery_wait_secs;
   }
 }
@@ -128,7 +129,7 @@ CreatedSession SessionManager::wait_for_session(const std::string& target, doubl
       fail(Code::kDeadlineExceeded, "Session was not ready after waiting " +
                                         std::to_string(static_cast<std::int64_t>(max_wait_secs)) + " secs. " + why);
     environment_.log.info("", "waiting for the model to be ready. " + why);
-    pause(environment_, wait);
+    options_.pause->wait(environment_, wait);
     wait = std::min(wait * 2, longest);
   }
 }

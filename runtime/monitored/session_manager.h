@@ -32,6 +32,7 @@ struct SessionManagerOptions {
   // Of a waiter: the first wait, which doubles up to recovery_wait_secs; 0: that from the start. A short job's workers
   // start with their chief, and a long wait costs few looks.
   double first_wait_secs = 0;
+  Pause* pause = nullptr;  // borrowed: whose end() ends the waits; null: only the environment's interrupt does
 };
 
 struct PrepareArgs {
@@ -75,6 +76,7 @@ class SessionManager {
   NodeGraph& graph_;
   const RunEnvironment& environment_;
   SessionManagerOptions options_;
+  Pause own_pause_;
 };
 
 }  // namespace belay::runtime

@@ -31,6 +31,7 @@ Supervisor::Supervisor(NodeGraph& graph, const RunEnvironment& environment, Supe
     manager.recovery_wait_secs = options_.recovery_wait_secs;
     options_.session_manager = std::make_shared<SessionManager>(graph, environment, std::move(manager));
   }
+  graph_.hold();
 }
 
 Supervisor::~Supervisor() {
@@ -40,6 +41,7 @@ Supervisor::~Supervisor() {
   } catch (const Error& e) {
     environment_.log.error("supervisor", e.what());
   }
+  graph_.release();
 }
 
 void Supervisor::check_periods() const {

@@ -62,6 +62,25 @@ TEST_F(TrainingSession, RecoversFromTheLastCheckpointAndSaysSo) {
   EXPECT_TRUE(logged("the machine was wanted elsewhere"));
 }
 
+TEST_F(TrainingSession, T_14c_TheStopEventIsOfTheStepThatTheVariablesAreAt) {
+  TrainingSessionOptions o = options(temp / "run");
+  auto hook = std::make_unique<Probe>("probe", timeline);
+  Probe& failing = *hook;
+  o.hooks.push_back(own_hook("probe", std::move(hook)));
+  {
+    MonitoredTrainingSession session(program.graph, std::move(o));
+    session->scope([&] {
+      train(session, 9);
+      failing.in["before_run"] = [&] {
+        failing.in.clear();
+        fail(Code::kAborted, "the machine was wanted elsewhere");
+      };
+      EXPECT_EQ(train(session, 7), 7);  // from 0
+    });
+  }
+  EXPECT_EQ(read_event_files(temp / "run").sessions.at(pb::SessionLog::STOP), (Steps{7}));
+}
+
 TEST_F(TrainingSession, TheInitFunctionOfTheScaffoldRunsWhereNothingIsRestored) {
   int calls = 0;
   TrainingSessionOptions o = options(temp / "run");
