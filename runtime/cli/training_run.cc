@@ -264,9 +264,18 @@ TrainingResult TrainingRun::train(const std::function<void()>& on_step) {
   const std::int64_t start = world_.clock.monotonic_ns();
   MonitoredSession session(creator, environment_, hooks_, session_options());
   if (events_.writer() != nullptr) events_.writer()->add_graph(serialized_graph_def(graph_));
-  trained_ = session.raw_session()->shared_store();
   try {
-    session.scope([&] { run_loop(session, on_step, result); });
+    session.scope([&] {
+      // Not before: a recovery trains in another store, and the old one's memory is wanted then.
+      const struct Keep {
+        MonitoredSession& session;
+        std::shared_ptr<VariableStore>& store;
+        ~Keep() {
+          if (const std::shared_ptr<DirectSession> raw = session.raw_session()) store = raw->shared_store();
+        }
+      } keep{session, trained_};
+      run_loop(session, on_step, result);
+    });
   } catch (...) {
     finish(session, result);
     throw;
@@ -304,7 +313,7 @@ void TrainingRun::run_loop(MonitoredSession& session, const std::function<void()
       break;
     }
     ++result.steps;
-    result.global_step = std::max(result.global_step, session.raw_session()->global_step());
+    result.global_step = session.raw_session()->global_step();
     world_.log.set_step(result.global_step);
     on_step();
   }
@@ -313,6 +322,7 @@ void TrainingRun::run_loop(MonitoredSession& session, const std::function<void()
 void TrainingRun::finish(MonitoredSession& session, TrainingResult& result) {
   result.reason = session.end_reason();
   result.recoveries = session.recoveries();
+  if (session.global_step() >= 0) result.global_step = session.global_step();  // also after a recovery that went back
   if (saver_ != nullptr) {
     result.checkpoint = saver_->saved_path();
     result.save_error = saver_->save_error();
@@ -349,7 +359,7 @@ void TrainingRun::trace_steps(int warm, int traced, const StepTraces& then) {
 }
 
 std::optional<EvalResult> TrainingRun::evaluate(const std::function<void()>& on_batch) {
-  if (eval_input_ == nullptr) return std::nullopt;
+  if (eval_input_ == nullptr || trained_ == nullptr) return std::nullopt;
   eval_input_->prime();
   EvalResult result = runtime::evaluate(*ops_, environment_, *plugins_->model, eval_input_, *trained_, [&] {
     on_batch();

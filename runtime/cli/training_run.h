@@ -152,7 +152,7 @@ class TrainingRun {
   std::optional<RunDirectory> directory_;
   RunEvents events_;
   std::shared_ptr<RunSaver> saver_;
-  std::shared_ptr<VariableStore> trained_;
+  std::shared_ptr<VariableStore> trained_;  // that the training ended with
 };
 
 }  // namespace belay::runtime
