@@ -20,6 +20,21 @@ bool adds_up(std::uint64_t offset, std::uint64_t size, std::uint64_t limit) {
 
 const char* const kUseAddPlugin = "build a shared library with belay_add_plugin, or with -shared -fPIC";
 
+ElfSymbol exported_symbol(const Elf64_Sym& s, std::string name) {
+  return {std::move(name), ELF64_ST_BIND(s.st_info) == STB_GNU_UNIQUE,
+          static_cast<unsigned char>(ELF64_ST_TYPE(s.st_info))};
+}
+
+// What a server sends in a file's place. `head`: the first bytes, perhaps behind a byte order mark and white space.
+bool is_html(std::string_view head) {
+  if (head.substr(0, 3) == "\xef\xbb\xbf") head.remove_prefix(3);
+  head.remove_prefix(std::min(head.find_first_not_of(" \t\r\n"), head.size()));
+  std::string lower(head);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  return lower.rfind("<!doctype html", 0) == 0 || lower.rfind("<html", 0) == 0;
+}
+
 }  // namespace
 
 std::string machine_name(std::uint16_t machine) {
@@ -123,6 +138,7 @@ void ElfFile::read_identity() const {
   const auto begins = [&](std::string_view magic) { return std::memcmp(id, magic.data(), magic.size()) == 0; };
   if (begins("!<arch>\n") || begins("!<thin>\n"))
     throw LoadError(LoadErrorKind::kArchive, path_, "is a static library (.a), not a shared library", kUseAddPlugin);
+  if (!begins(std::string_view(ELFMAG, SELFMAG))) refuse_html();
   if (!begins(std::string_view(ELFMAG, SELFMAG)))
     throw LoadError(LoadErrorKind::kNotElf, path_,
                     size < sizeof(Elf64_Ehdr) ? "is too short for a shared library: " + std::to_string(size) + " bytes"
@@ -141,6 +157,15 @@ void ElfFile::read_identity() const {
     corrupt("its ELF identification is unknown");
   if (id[EI_OSABI] != ELFOSABI_NONE && id[EI_OSABI] != ELFOSABI_GNU)
     wrong("is built for another operating system (OS ABI " + std::to_string(id[EI_OSABI]) + ")");
+}
+
+void ElfFile::refuse_html() const {
+  std::array<char, 64> head{};
+  const std::size_t n = std::min<std::uint64_t>(bytes_.size(), head.size());
+  read_bytes(0, head.data(), n, "ELF header");
+  if (is_html({head.data(), n}))
+    throw LoadError(LoadErrorKind::kNotElf, path_, "is an HTML page, not a shared library",
+                    "it was probably downloaded from an address that answered with an error page; download it again");
 }
 
 void ElfFile::read_segments(const Elf64_Ehdr& header) {
@@ -313,16 +338,19 @@ std::vector<ElfSymbol> ElfFile::exports() const {
   std::vector<ElfSymbol> result;
   Strings strings(*this, "symbols");
   each_export([&](const Elf64_Sym& s) {
-    result.push_back({strings.at(s.st_name), ELF64_ST_BIND(s.st_info) == STB_GNU_UNIQUE});
+    result.push_back(exported_symbol(s, strings.at(s.st_name)));
     return false;
   });
   return result;
 }
 
-bool ElfFile::exports(std::string_view symbol) const {
-  bool found = false;
+std::optional<ElfSymbol> ElfFile::find_export(std::string_view name) const {
+  std::optional<ElfSymbol> found;
   const Strings strings(*this, "symbols");
-  each_export([&](const Elf64_Sym& s) { return found = strings.equals(s.st_name, symbol); });
+  each_export([&](const Elf64_Sym& s) {
+    if (strings.equals(s.st_name, name)) found = exported_symbol(s, std::string(name));
+    return found.has_value();
+  });
   return found;
 }
 

@@ -28,7 +28,8 @@ struct ElfVersionNeed {
 
 struct ElfSymbol {
   std::string name;
-  bool unique = false;  // STB_GNU_UNIQUE: merged with other libraries' symbols of that name
+  bool unique = false;              // STB_GNU_UNIQUE: merged with other libraries' symbols of that name
+  unsigned char type = STT_NOTYPE;  // STT_OBJECT, STT_FUNC ...
 };
 
 // What the dynamic section says.
@@ -54,7 +55,8 @@ class ElfFile {
   std::vector<std::string> version_definitions() const;
   // Symbols that it defines for others.
   std::vector<ElfSymbol> exports() const;
-  bool exports(std::string_view symbol) const;
+  // The one of that name.
+  std::optional<ElfSymbol> find_export(std::string_view name) const;
 
  private:
   // Table of the dynamic section: address in memory and what else is known of it.
@@ -69,6 +71,7 @@ class ElfFile {
   class Strings;
 
   void read_identity() const;
+  void refuse_html() const;
   void read_segments(const Elf64_Ehdr& header);
   void check_loaded_segment(const Elf64_Phdr& segment) const;
   void read_tables();

@@ -48,11 +48,6 @@ std::string current_exception_text() {
   }
 }
 
-std::string at_text(const Location& at) {
-  if (at.line == 0) return at.file.empty() ? "" : escaped(at.file) + ": ";
-  return escaped(at.file) + ":" + std::to_string(at.line) + ":" + std::to_string(at.column) + ": ";
-}
-
 }  // namespace
 
 PluginInstance::PluginInstance(const RegisteredPlugin& plugin, const ResolvedPlugin& use, const HostServices& services,

@@ -40,6 +40,11 @@ const char* kind_of_file(mode_t mode) {
                   error == EACCES ? "give this user the right to read it (chmod, chown)" : "");
 }
 
+FileStamp stamp_from(const struct stat& s) {
+  const auto ns = [](const timespec& t) { return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec; };
+  return {{s.st_dev, s.st_ino}, static_cast<std::uint64_t>(s.st_size), ns(s.st_mtim), ns(s.st_ctim)};
+}
+
 void check_abi(const std::string& path, const ModuleInfo& module) {
   const auto version = [](std::int64_t major, std::int64_t minor) {
     return std::to_string(major) + "." + std::to_string(minor);
@@ -72,7 +77,13 @@ OpenLibrary open_library(const std::string& path) {
     ::close(descriptor);
     fail_not_regular(path, s.st_mode);
   }
-  return {{s.st_dev, s.st_ino}, std::make_unique<FileBytes>(descriptor, static_cast<std::uint64_t>(s.st_size))};
+  return {stamp_from(s), std::make_unique<FileBytes>(descriptor, static_cast<std::uint64_t>(s.st_size))};
+}
+
+std::optional<FileStamp> stamp_of(const std::string& path) {
+  struct stat s {};
+  if (::stat(path.c_str(), &s) != 0) return std::nullopt;
+  return stamp_from(s);
 }
 
 std::vector<std::string> link_flaws(const ElfFile& elf) {
@@ -96,7 +107,7 @@ LibraryFile vet_library(const OpenLibrary& opened, const std::string& path, File
                         const CpuFeatures& cpu) {
   LibraryFile library;
   library.path = path;
-  library.identity = opened.identity;
+  library.stamp = opened.stamp;
   policy.check_library(path, library.warnings);
   const ElfFile elf(*opened.bytes, path);
   const auto note = elf.note("BELAY", BELAY_NOTE_TYPE);

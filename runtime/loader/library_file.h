@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,15 +24,25 @@ struct FileIdentity {
   friend auto operator<=>(const FileIdentity&, const FileIdentity&) = default;
 };
 
+// What a file was when it was looked at: another file, or the same one written to since, has another.
+struct FileStamp {
+  FileIdentity identity;
+  std::uint64_t size = 0;
+  std::int64_t modified_ns = 0, changed_ns = 0;
+  friend bool operator==(const FileStamp&, const FileStamp&) = default;
+};
+// Of the file that a path leads to now; nothing where it leads to none.
+std::optional<FileStamp> stamp_of(const std::string& path);
+
 struct LibraryFile {
   std::string path;
-  FileIdentity identity;
+  FileStamp stamp;  // of the file that was read
   ModuleInfo module;
   std::vector<std::string> warnings;
 };
 
 struct OpenLibrary {
-  FileIdentity identity;
+  FileStamp stamp;
   std::unique_ptr<FileBytes> bytes;
 };
 

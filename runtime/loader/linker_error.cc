@@ -55,14 +55,6 @@ std::optional<LoadError> missing_symbol_version(const std::string& path, const s
                        : "build it on this system or an older one");
 }
 
-std::string demangled(const std::string& symbol) {
-  int status = 0;
-  char* name = abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status);
-  std::string text = name == nullptr ? symbol : name;
-  std::free(name);
-  return text;
-}
-
 LoadError undefined_symbol(const std::string& path, const std::string& text) {
   const std::string marker = "undefined symbol: ";
   const std::size_t at = text.find(marker);
@@ -82,6 +74,14 @@ bool is_noexec(const std::string& path) {
 }
 
 }  // namespace
+
+std::string demangled(const std::string& symbol) {
+  int status = 0;
+  char* name = abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status);
+  std::string text = name == nullptr ? symbol : name;
+  std::free(name);
+  return text;
+}
 
 LoadError explain_linker_error(const std::string& path, const std::string& text, const std::string& library_path) {
   if (has(text, "undefined symbol: ")) return undefined_symbol(path, text);

@@ -11,4 +11,7 @@ namespace belay::runtime {
 // missing_dep, symbol_version, undefined, static_tls, else load_failed.
 LoadError explain_linker_error(const std::string& path, const std::string& text, const std::string& library_path);
 
+// "trainer::step(int)"; a name that is not mangled as it is.
+std::string demangled(const std::string& symbol);
+
 }  // namespace belay::runtime

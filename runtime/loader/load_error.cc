@@ -23,6 +23,11 @@ std::string headline_of(LoadErrorKind kind, const std::string& path, const std::
 
 }  // namespace
 
+std::string at_text(const Location& at) {
+  if (at.line == 0) return at.file.empty() ? "" : escaped(at.file) + ": ";
+  return escaped(at.file) + ":" + std::to_string(at.line) + ":" + std::to_string(at.column) + ": ";
+}
+
 const char* kind_name(LoadErrorKind kind) noexcept {
   switch (kind) {
     case LoadErrorKind::kNotFound: return "not_found";
@@ -58,6 +63,15 @@ LoadError::LoadError(LoadErrorKind kind, std::string path, std::string reason, s
       path_(std::move(path)),
       reason_(std::move(reason)),
       help_(std::move(help)) {}
+
+LoadError::LoadError(const LoadError& error, const Location& place)
+    : Error(error.code(), at_text(place) + std::string(error.message())),
+      kind_(error.kind_),
+      path_(error.path_),
+      reason_(error.reason_),
+      help_(error.help_) {}
+
+LoadError LoadError::at(const Location& place) const { return LoadError(*this, place); }
 
 std::string LoadError::headline() const { return headline_of(kind_, path_, reason_); }
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "belay/error.h"
+#include "runtime/manifest/manifest.h"
 
 namespace belay::runtime {
 
@@ -35,6 +36,9 @@ enum class LoadErrorKind {
   kDuplicate,      // two files or entries offer the same plugin
 };
 
+// "train.toml:14:8: "; of a place without a line its file, of none nothing.
+std::string at_text(const Location& at);
+
 // "not_found", "insecure" ...
 const char* kind_name(LoadErrorKind kind) noexcept;
 
@@ -44,6 +48,9 @@ class LoadError : public Error {
   // `path` may be empty where the error is about no file. Text that comes from a file is escaped here.
   LoadError(LoadErrorKind kind, std::string path, std::string reason, std::string help);
 
+  // The same, what() with its place in a manifest before it.
+  LoadError at(const Location& place) const;
+
   LoadErrorKind kind() const noexcept { return kind_; }
   const std::string& path() const noexcept { return path_; }
   const std::string& reason() const noexcept { return reason_; }  // "is a FIFO, not a shared library"
@@ -52,6 +59,8 @@ class LoadError : public Error {
   std::string headline() const;
 
  private:
+  LoadError(const LoadError& error, const Location& place);
+
   LoadErrorKind kind_;
   std::string path_, reason_, help_;
 };

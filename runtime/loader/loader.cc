@@ -4,11 +4,13 @@
 
 #define BOOST_DLL_USE_STD_FS
 #include <boost/dll/shared_library.hpp>
+#include <exception>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
 #include "runtime/loader/dependencies.h"
+#include "runtime/loader/library_mapping.h"
 #include "runtime/loader/linker_error.h"
 #include "runtime/loader/load_guard.h"
 #include "runtime/loader/module_check.h"
@@ -20,28 +22,69 @@ namespace {
 
 using boost::dll::shared_library;
 
-// Boost's message is "boost::dll::shared_library::load() failed (dlerror system message: <text>): Bad file descriptor",
-// where only <text> is about the file.
-std::string dlerror_text(const std::system_error& e) {
-  const std::string what = e.what(), before = "(dlerror system message: ";
-  const std::size_t begin = what.find(before), end = what.rfind("): ");
-  if (begin == std::string::npos || end == std::string::npos || end < begin) return what;
-  return what.substr(begin + before.size(), end - begin - before.size());
+// What the dynamic linker says where it refuses, else null. An exception out of an initializer must not get past here:
+// the dynamic linker's lock would stay taken. It ends the process, and LoadingScope says whose it was.
+const char* refusal_of_linker(shared_library& library, const std::string& path) noexcept {
+  // RTLD_NODELETE keeps the library when the handle dies.
+  constexpr auto kMode = static_cast<boost::dll::load_mode::type>(RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  std::error_code error;
+  try {
+    library.load(std::filesystem::path(path), error, kMode);
+  } catch (...) {
+    std::terminate();
+  }
+  if (!error) return nullptr;
+  const char* text = ::dlerror();
+  return text == nullptr ? "it gives no reason" : text;
+}
+
+const char* type_text(unsigned char type) {
+  switch (type) {
+    case STT_FUNC: return "a function";
+    case STT_GNU_IFUNC: return "an indirect function";
+    case STT_TLS: return "a thread-local variable";
+    default: return "no object";
+  }
+}
+
+// The one symbol that is looked up is a belay_module: what else it could be would be read as one.
+void check_entry(const ElfFile& elf, const std::string& path) {
+  const auto refuse = [&](const std::string& reason, const std::string& help) {
+    throw LoadError(LoadErrorKind::kBadModule, path, reason, help);
+  };
+  const std::string name = BELAY_MODULE_SYMBOL;
+  const std::optional<ElfSymbol> entry = elf.find_export(name);
+  if (entry && (entry->type == STT_OBJECT || entry->type == STT_NOTYPE)) return;
+  if (entry)
+    refuse("exports " + name + " as " + type_text(entry->type) + ", not as data",
+           "let BELAY_MODULE write it, or define `const belay_module " + name + "` as abi.h says");
+  for (const ElfSymbol& symbol : elf.exports())
+    if (symbol.name.find(name) != std::string::npos)
+      refuse("exports `" + demangled(symbol.name) + "`, but not " + name,
+             "declare it extern \"C\" and outside of namespaces, so that its name is not mangled");
+  refuse("has a plugin's note, but does not export " + name,
+         "build it with belay_add_plugin; does a version script or -fvisibility hide the symbol?");
 }
 
 // What is worth knowing before the library's initializers run, but not when a thousand files are listed.
 void look_closer(const ByteSource& bytes, LibraryFile& file, const std::string& library_path) {
   const ElfFile elf(bytes, file.path);
-  if (!elf.exports(BELAY_MODULE_SYMBOL))
-    throw LoadError(LoadErrorKind::kBadModule, file.path,
-                    std::string("has a plugin's note, but does not export ") + BELAY_MODULE_SYMBOL,
-                    "build it with belay_add_plugin; does a version script or -fvisibility hide the symbol?");
+  check_entry(elf, file.path);
   for (const std::string& flaw : link_flaws(elf))
     file.warnings.push_back("plugin '" + escaped(file.path) + "' " + flaw);
   for (const ShadowedDependency& d : shadowed_dependencies(file.path, library_path))
     file.warnings.push_back("same_soname: plugin '" + escaped(file.path) + "' gets " + escaped(d.name) + " from '" +
                             escaped(d.loaded) + "', which was loaded before, and not from '" + escaped(d.own) +
                             "'; link it with the other one, or give its own another SONAME");
+}
+
+[[noreturn]] void fail_exchanged(const std::string& path) {
+  throw LoadError(LoadErrorKind::kStale, path, "was replaced or written to between its check and its loading",
+                  "start the program again; a library is installed by a rename, while nothing starts that uses it");
+}
+
+void require_unchanged(const LibraryFile& file) {
+  if (stamp_of(file.path) != file.stamp) fail_exchanged(file.path);
 }
 
 std::string put_back_text(const std::string& path, const std::string& changed) {
@@ -67,18 +110,18 @@ Loader::Loader(FilePolicy& policy, const CpuFeatures& cpu, std::string library_p
     : policy_(policy), cpu_(cpu), library_path_(std::move(library_path)), watch_(patience) {}
 Loader::~Loader() = default;
 
-const LoadedLibrary& Loader::load(const std::string& path) {
+const LoadedLibrary& Loader::load(const std::string& path, const std::optional<FileStamp>& expected) {
   const OpenLibrary opened = open_library(path);
-  if (const LoadedLibrary* known = find_loaded(path, opened.identity)) return *known;
+  if (const LoadedLibrary* known = find_loaded(path, opened.stamp.identity)) return *known;
+  if (expected && *expected != opened.stamp) fail_exchanged(path);
   LibraryFile file = vet_library(opened, path, policy_, cpu_);
   look_closer(*opened.bytes, file, library_path_);
   auto library = std::make_unique<LoadedLibrary>();
   const std::vector<std::string> openmp_before = loaded_openmp_runtimes();
   const belay_module& module = open(file, file.warnings);
-  check_module(module, file.module, path);
   warn_of_openmp(path, openmp_before, file.warnings);
   library->path = path;
-  library->identity = file.identity;
+  library->identity = file.stamp.identity;
   library->info = std::move(file.module);
   library->module = &module;
   library->warnings = std::move(file.warnings);
@@ -95,18 +138,24 @@ const LoadedLibrary* Loader::find_loaded(const std::string& path, const FileIden
 }
 
 const belay_module& Loader::open(const LibraryFile& file, std::vector<std::string>& warnings) {
-  // RTLD_NODELETE keeps the library when the handle dies.
-  const auto mode = static_cast<boost::dll::load_mode::type>(RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   ProcessStateGuard state;
   try {
     const LoadingScope scope(file.path, watch_);
-    const shared_library handle(std::filesystem::path(file.path), mode);
+    // The dynamic linker opens the path anew. That it had the vetted file shows in that the path leads to it before and
+    // after: a file that is moved away and back gets another time of change.
+    require_unchanged(file);
+    shared_library handle;
+    if (const char* text = refusal_of_linker(handle, file.path))
+      throw explain_linker_error(file.path, text, library_path_);
+    require_unchanged(file);
     const auto& module = handle.get<const belay_module>(BELAY_MODULE_SYMBOL);
+    const LibraryMapping mapping(handle.native());
+    check_module(module, file.module, file.path, &mapping);
     for (const std::string& changed : state.restore()) warnings.push_back(put_back_text(file.path, changed));
     return module;
-  } catch (const std::system_error& e) {
+  } catch (const LoadError&) {
     state.restore();
-    throw explain_linker_error(file.path, dlerror_text(e), library_path_);
+    throw;
   }
 }
 

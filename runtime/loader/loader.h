@@ -1,6 +1,6 @@
 // Loads plugin libraries: vets the file (library_file.h), then lets the dynamic linker have it, then checks what it
-// exports (module_check.h). This is the only place that runs a library's own code before an instance is created: the
-// initializers of its global objects, guarded by load_guard.h.
+// exports (module_check.h). The mapped file is the vetted one. This is the only place that runs a library's own code
+// before an instance is created: the initializers of its global objects, guarded by load_guard.h.
 //
 // A library is loaded once, however its path is written, and stays until the process ends, also where its check fails
 // and after the Loader is gone: its threads, thread-local destructors and exit handlers may outlive anything here. It
@@ -12,6 +12,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,8 +42,9 @@ class Loader {
   ~Loader();
 
   // `path` is absolute. Throws LoadError; nothing of a library that failed is used later. The reference is valid as
-  // long as the Loader.
-  const LoadedLibrary& load(const std::string& path);
+  // long as the Loader. `expected`: the file whose note was read before; another one, or one that was written to since,
+  // is stale and none of its code runs.
+  const LoadedLibrary& load(const std::string& path, const std::optional<FileStamp>& expected = {});
 
   // All are loaded: ends the thread that watches over loading. Another load() starts it again.
   void rest() { watch_.rest(); }

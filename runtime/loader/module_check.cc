@@ -1,5 +1,6 @@
 #include "runtime/loader/module_check.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
@@ -15,8 +16,9 @@ constexpr std::size_t kMaxName = 63;
 
 class ModuleChecker {
  public:
-  ModuleChecker(const belay_module& module, const ModuleInfo& note, const std::string& path)
-      : module_(module), note_(note), path_(path) {}
+  ModuleChecker(const belay_module& module, const ModuleInfo& note, const std::string& path,
+                const LibraryMapping* library)
+      : module_(module), note_(note), path_(path), library_(library) {}
 
   void check() const {
     check_head();
@@ -25,6 +27,7 @@ class ModuleChecker {
       stale("its note lists " + std::to_string(note_.plugins.size()) + " plugins, its module " +
             std::to_string(module_.n_plugins));
     if (module_.plugins == nullptr) bad("plugins is null");
+    require_own("plugins", module_.plugins, module_.n_plugins * sizeof(belay_plugin*));
     for (std::size_t i = 0; i < note_.plugins.size(); ++i) check_plugin(i);
   }
 
@@ -38,7 +41,18 @@ class ModuleChecker {
                     "build it again; was the file edited or replaced?");
   }
 
+  // `what` names the field that points there.
+  void require_own(const std::string& what, const void* data, std::uint64_t size) const {
+    if (library_ == nullptr || library_->holds(data, size)) return;
+    throw LoadError(LoadErrorKind::kBadModule, path_,
+                    std::string("has a bad ") + BELAY_MODULE_SYMBOL + ": " + what +
+                        " lies outside of the library, in " + owner_of(data),
+                    "two libraries that export one symbol share it: compile both with -fvisibility=hidden (pkg-config "
+                    "--cflags belay-sdk has it), or build them with belay_add_plugin");
+  }
+
   void check_head() const {
+    require_own("it", &module_, sizeof(module_));
     if (module_.magic != BELAY_MODULE_MAGIC) {
       char text[80];
       std::snprintf(text, sizeof(text), "magic is 0x%016llx, must be 0x%016llx",
@@ -58,6 +72,7 @@ class ModuleChecker {
       stale("the note says ABI " + std::to_string(note_.abi_major) + "." + std::to_string(note_.abi_minor) +
             ", the module " + std::to_string(module_.abi_major) + "." + std::to_string(module_.abi_minor));
     if (module_.note == nullptr) bad("note is null");
+    require_own("note", module_.note, std::min<std::uint64_t>(module_.note_size, note_.text.size()));
     if (module_.note_size != note_.text.size() || std::memcmp(module_.note, note_.text.data(), note_.text.size()) != 0)
       stale("the module points at another text than the file's note");
   }
@@ -66,13 +81,16 @@ class ModuleChecker {
     const std::string place = "plugins[" + std::to_string(i) + "]";
     const belay_plugin* plugin = module_.plugins[i];
     if (plugin == nullptr) bad(place + " is null");
-    if (plugin->name == nullptr) bad(place + ".name is null");
-    const std::string name(plugin->name, strnlen(plugin->name, kMaxName + 1));
+    require_own(place, plugin, sizeof(*plugin));
+    const std::string name = checked_name(place, plugin->name);
     const PluginInfo& noted = note_.plugins[i];
     if (plugin->kind != static_cast<std::int32_t>(noted.kind) || name != noted.name)
       stale("the note's plugin " + std::to_string(i) + " is the " + kind_name(noted.kind) + " \"" + noted.name +
             "\", the module's is \"" + name + "\" of kind " + std::to_string(plugin->kind));
     if (plugin->table == nullptr) bad(place + ".table is null");
+    require_own(place + ".table", plugin->table, sizeof(std::uint32_t));
+    require_own(place + ".table", plugin->table,
+                std::min<std::size_t>(*static_cast<const std::uint32_t*>(plugin->table), table_size(noted.kind)));
     const std::string_view slot = missing_slot(noted.kind, plugin->table);
     if (!slot.empty())
       bad("the table of " + std::string(kind_name(noted.kind)) + " \"" + name + "\" (struct_size " +
@@ -80,15 +98,25 @@ class ModuleChecker {
           std::string(slot));
   }
 
+  std::string checked_name(const std::string& place, const char* name) const {
+    if (name == nullptr) bad(place + ".name is null");
+    require_own(place + ".name", name, 1);
+    std::uint64_t most = kMaxName + 1;
+    if (library_ != nullptr) most = std::min(most, library_->bytes_from(name));
+    return {name, strnlen(name, most)};
+  }
+
   const belay_module& module_;
   const ModuleInfo& note_;
   const std::string& path_;
+  const LibraryMapping* library_;
 };
 
 }  // namespace
 
-void check_module(const belay_module& module, const ModuleInfo& note, const std::string& path) {
-  ModuleChecker(module, note, path).check();
+void check_module(const belay_module& module, const ModuleInfo& note, const std::string& path,
+                  const LibraryMapping* library) {
+  ModuleChecker(module, note, path, library).check();
 }
 
 }  // namespace belay::runtime

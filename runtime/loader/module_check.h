@@ -5,11 +5,15 @@
 #include <string>
 
 #include "belay/abi.h"
+#include "runtime/loader/library_mapping.h"
 #include "runtime/loader/note.h"
 
 namespace belay::runtime {
 
-// Throws LoadError(bad_module) naming the field, or LoadError(stale). `path` is for messages.
-void check_module(const belay_module& module, const ModuleInfo& note, const std::string& path);
+// Throws LoadError(bad_module) naming the field, or LoadError(stale). `path` is for messages. `library`: all that the
+// module points to must be its own data; the dynamic linker may have merged exported tables with those of another
+// plugin. Null for a module that is linked in.
+void check_module(const belay_module& module, const ModuleInfo& note, const std::string& path,
+                  const LibraryMapping* library = nullptr);
 
 }  // namespace belay::runtime

@@ -107,6 +107,18 @@ std::string_view missing_slot(PluginKind kind, const void* table) noexcept {
   return "kind";
 }
 
+std::size_t table_size(PluginKind kind) noexcept {
+  switch (kind) {
+    case PluginKind::kHook: return sizeof(belay_hook_api);
+    case PluginKind::kSaver: return sizeof(belay_saver_api);
+    case PluginKind::kInitFn: return sizeof(belay_init_fn_api);
+    case PluginKind::kModel: return sizeof(belay_model_api);
+    case PluginKind::kInput: return sizeof(belay_input_api);
+    case PluginKind::kOp: return sizeof(belay_op_api);
+  }
+  return 0;
+}
+
 AdoptedTable adopt_table(PluginKind kind, const void* table) noexcept {
   switch (kind) {
     case PluginKind::kHook: return detail::adopt<detail::Absent::kSkip>(static_cast<const belay_hook_api*>(table));

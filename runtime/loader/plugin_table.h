@@ -15,6 +15,9 @@ using AdoptedTable =
 // The first mandatory slot that the table lacks, or empty. `table` is the kind's table, not null.
 std::string_view missing_slot(PluginKind kind, const void* table) noexcept;
 
+// Of the kind's table, as this host knows it.
+std::size_t table_size(PluginKind kind) noexcept;
+
 // Slots that the table lacks are skipped in hooks (a callback that does nothing), and fail with UNIMPLEMENTED
 // elsewhere.
 AdoptedTable adopt_table(PluginKind kind, const void* table) noexcept;

@@ -79,6 +79,7 @@ std::optional<ResolvedPlugin> PluginResolver::locate(PluginKind kind, const Plug
     Place place = find(kind, use);
     plugin.info = std::move(place.info);
     plugin.file = std::move(place.file);
+    plugin.stamp = place.stamp;
   } catch (const LoadError& e) {
     problems_.add(use.plugin_at, e.headline(), e.help());
     plugin_failed_ = true;
@@ -90,12 +91,12 @@ std::optional<ResolvedPlugin> PluginResolver::locate(PluginKind kind, const Plug
 
 PluginResolver::Place PluginResolver::find(PluginKind kind, const PluginUse& use) {
   if (!use.file.empty()) return find_in_file(kind, use);
-  if (const RegisteredPlugin* p = linked_.find(kind, use.plugin, "")) return {p->info, ""};
+  if (const RegisteredPlugin* p = linked_.find(kind, use.plugin, "")) return {p->info, "", {}};
   std::vector<std::string> names;
   for (const RegisteredPlugin& p : linked_.plugins())
     if (p.info.kind == kind) names.push_back(p.info.name);
   const FoundPlugin& found = search_.find(kind, use.plugin, std::move(names));
-  return {found.info, found.file};
+  return {found.info, found.file, found.stamp};
 }
 
 PluginResolver::Place PluginResolver::find_in_file(PluginKind kind, const PluginUse& use) {
@@ -108,7 +109,7 @@ PluginResolver::Place PluginResolver::find_in_file(PluginKind kind, const Plugin
     if (p.kind != kind) continue;
     fitting.push_back(p);
     names.push_back(p.name);
-    if (p.name == use.plugin) return {p, use.file};
+    if (p.name == use.plugin) return {p, use.file, library.stamp};
   }
   const std::string offers = "it offers " + listed(library.module.plugins);
   if (fitting.empty()) throw LoadError(LoadErrorKind::kNotFound, use.file, "offers no " + kind_text, offers);
@@ -119,7 +120,7 @@ PluginResolver::Place PluginResolver::find_in_file(PluginKind kind, const Plugin
   if (fitting.size() > 1 && kind != PluginKind::kOp)
     throw LoadError(LoadErrorKind::kDuplicate, use.file, "offers more than one " + kind_text,
                     "pick one with plugin = \"" + names.front() + "\"; " + offers);
-  return {fitting.front(), use.file};
+  return {fitting.front(), use.file, library.stamp};
 }
 
 void PluginResolver::name_instances(std::vector<ResolvedPlugin*> plugins) {
@@ -138,10 +139,12 @@ void PluginResolver::name_instances(std::vector<ResolvedPlugin*> plugins) {
   }
 }
 
-const RegisteredPlugin& load_plugin(const ResolvedPlugin& plugin, Loader& loader, Registry& registry) {
+namespace {
+
+const RegisteredPlugin& load_and_find(const ResolvedPlugin& plugin, Loader& loader, Registry& registry) {
   std::string file;
   if (!plugin.file.empty()) {
-    const LoadedLibrary& library = loader.load(plugin.file);
+    const LoadedLibrary& library = loader.load(plugin.file, plugin.stamp);
     registry.add_loaded(library);
     file = library.path;
   }
@@ -152,6 +155,16 @@ const RegisteredPlugin& load_plugin(const ResolvedPlugin& plugin, Loader& loader
         std::string("no longer offers the ") + kind_name(plugin.info.kind) + " \"" + plugin.info.name + "\"",
         "it was replaced while the program started; start it again");
   return *found;
+}
+
+}  // namespace
+
+const RegisteredPlugin& load_plugin(const ResolvedPlugin& plugin, Loader& loader, Registry& registry) {
+  try {
+    return load_and_find(plugin, loader, registry);
+  } catch (const LoadError& e) {
+    throw e.at(plugin.at);
+  }
 }
 
 }  // namespace belay::runtime

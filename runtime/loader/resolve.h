@@ -22,7 +22,8 @@ namespace belay::runtime {
 
 struct ResolvedPlugin {
   PluginInfo info;
-  std::string file;  // empty: linked in
+  std::string file;                // empty: linked in
+  std::optional<FileStamp> stamp;  // of the file when its note was read
   // The manifest's `name`; else of an input its section ("train"), of the others the plugin's name, then name_1,
   // name_2. Unique among the plugins of a kind.
   std::string instance_name;
@@ -62,6 +63,7 @@ class PluginResolver {
   struct Place {
     PluginInfo info;
     std::string file;
+    std::optional<FileStamp> stamp;
   };
   std::optional<ResolvedPlugin> resolve_op(const PluginUse& use);
   // Nothing but what it is, where it is and where it is named.
@@ -80,7 +82,8 @@ class PluginResolver {
   std::vector<std::string> warnings_;
 };
 
-// The plugin's table, its library loaded and registered where it was not yet. Throws LoadError.
+// The plugin's table, its library loaded and registered where it was not yet. Throws LoadError, with the place in the
+// manifest.
 const RegisteredPlugin& load_plugin(const ResolvedPlugin& plugin, Loader& loader, Registry& registry);
 
 }  // namespace belay::runtime

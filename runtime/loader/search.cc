@@ -1,7 +1,5 @@
 #include "runtime/loader/search.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <optional>
@@ -26,9 +24,16 @@ std::vector<std::string> libraries_in(const std::string& directory) {
 }
 
 std::optional<FileIdentity> identity_of(const std::string& path) {
-  struct stat s {};
-  if (::stat(path.c_str(), &s) != 0) return std::nullopt;
-  return FileIdentity{s.st_dev, s.st_ino};
+  const std::optional<FileStamp> stamp = stamp_of(path);
+  if (!stamp) return std::nullopt;
+  return stamp->identity;
+}
+
+// Whether a directory, which may be none, has a file called after the plugin.
+bool is_library_in(const std::string& directory, std::string_view name) {
+  std::error_code ignored;
+  const auto has = [&](const std::string& file) { return fs::exists(fs::path(directory) / file, ignored); };
+  return has(std::string(name) + ".so") || has("lib" + std::string(name) + ".so");
 }
 
 // Remembers an identity; false where it was known.
@@ -94,6 +99,8 @@ void PluginSearch::list_directory(std::size_t index, FilePolicy& policy, const C
     names = libraries_in(directory);
   } catch (const LoadError& e) {
     rejected_.push_back({directory, e});
+    path_.warnings.push_back("plugin directory '" + escaped(directory) + "' is not searched: it " +
+                             escaped(e.reason()) + "; " + escaped(e.help()));
     return;
   } catch (const fs::filesystem_error& e) {
     rejected_.push_back(
@@ -119,6 +126,7 @@ void PluginSearch::add_plugins(const LibraryFile& library, std::size_t index) {
     FoundPlugin found;
     found.info = info;
     found.file = library.path;
+    found.stamp = library.stamp;
     found.version = library.module.version;
     found.directory = index;
     const auto [first, is_first] = first_.try_emplace({info.kind, info.name}, plugins_.size());
@@ -154,6 +162,7 @@ void PluginSearch::fail_not_found(PluginKind kind, std::string_view name, std::v
   for (const RejectedFile& r : rejected_) {
     const std::string stem = fs::path(r.path).stem().string();
     if (stem == name || stem == "lib" + std::string(name)) throw r.error;
+    if (is_library_in(r.path, name)) throw r.error;
   }
   std::string elsewhere;
   for (const FoundPlugin& p : plugins_) {
@@ -175,8 +184,12 @@ void PluginSearch::fail_not_found(PluginKind kind, std::string_view name, std::v
 
 std::string PluginSearch::searched() const {
   std::vector<std::string> names;
-  for (std::size_t i = 0; i < path_.directories.size(); ++i)
-    names.push_back(path_.directories[i].path + (exists_[i] ? "" : " (does not exist)"));
+  for (std::size_t i = 0; i < path_.directories.size(); ++i) {
+    const std::string& directory = path_.directories[i].path;
+    names.push_back(directory + (exists_[i] ? "" : " (does not exist)"));
+    for (const RejectedFile& r : rejected_)
+      if (r.path == directory) names.back() += " (refused: it " + r.error.reason() + ")";
+  }
   return names.empty() ? "no directory" : joined(names);
 }
 

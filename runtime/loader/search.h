@@ -43,6 +43,7 @@ std::string installed_plugin_directory();
 struct FoundPlugin {
   PluginInfo info;
   std::string file;
+  FileStamp stamp;  // of the file when its note was read
   std::string version;
   std::string shadowed_by;     // the file that is used instead, or empty
   std::string conflicts_with;  // another file of the same directory with the same plugin, or empty
@@ -61,7 +62,7 @@ class PluginSearch {
   PluginSearch(SearchPath path, FilePolicy& policy, const CpuFeatures& cpu);
 
   // The plugin to use. Throws LoadError: not_found (with the directories and the nearest name, also of those in
-  // `linked`), duplicate, or, where a file called after it was refused, that file's error.
+  // `linked`), duplicate, or, where a file called after it was refused, or the directory that has one, that error.
   const FoundPlugin& find(PluginKind kind, std::string_view name, std::vector<std::string> linked = {}) const;
 
   const std::vector<SearchDirectory>& directories() const noexcept { return path_.directories; }
@@ -69,7 +70,7 @@ class PluginSearch {
   const std::vector<RejectedFile>& rejected() const noexcept { return rejected_; }
   // Elements of the path that were left out, and files and directories that others may write.
   const std::vector<std::string>& warnings() const noexcept { return path_.warnings; }
-  // "/a, /b (does not exist)", or "no directory".
+  // "/a, /b (does not exist), /c (refused: it can be written by everybody)", or "no directory".
   std::string searched() const;
 
  private:

@@ -24,6 +24,7 @@ using ::testing::ElementsAre;
 using ::testing::ExitedWithCode;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 const std::string kPlugins = BELAY_BAD_PLUGIN_DIR;
 const std::string kHost = machine_name(host_machine());
@@ -162,6 +163,42 @@ TEST_F(BadPluginsTest, EachModuleThatBreaksARuleIsRefusedByTheFieldsName) {
   };
   for (const auto& c : cases) EXPECT_EQ(load_plugin(c.plugin), c.expected);
   EXPECT_THAT(registry_.plugins(), IsEmpty());
+}
+
+TEST_F(BadPluginsTest, T_22c_WhatTheModulePointsToIsItsOwnLibrarys) {
+  const struct {
+    const char* plugin;
+    const char* field;
+  } cases[] = {{"foreign_note", "note"},
+               {"foreign_plugins", "plugins"},
+               {"foreign_plugin", "plugins[0]"},
+               {"foreign_name", "plugins[0].name"},
+               {"foreign_table", "plugins[0].table"}};
+  for (const auto& c : cases)
+    EXPECT_THAT(load_plugin(c.plugin),
+                StartsWith(std::string("bad_module: 'PLUGINS/") + c.plugin +
+                           ".so' has a bad belay_module_v0: " + c.field + " lies outside of the library, in "));
+}
+
+TEST_F(BadPluginsTest, T_28a_AFunctionOfTheModulesNameIsNotReadAsData) {
+  EXPECT_EQ(load_plugin("module_is_function"),
+            "bad_module: 'PLUGINS/module_is_function.so' exports belay_module_v0 as a function, not as data\n"
+            "  help: let BELAY_MODULE write it, or define `const belay_module belay_module_v0` as abi.h says");
+}
+
+TEST_F(BadPluginsTest, T_28b_AModuleWhoseNameIsMangledGetsAHintAtExternC) {
+  EXPECT_EQ(load_plugin("module_in_namespace"),
+            "bad_module: 'PLUGINS/module_in_namespace.so' exports `mine::belay_module_v0`, but not belay_module_v0\n"
+            "  help: declare it extern \"C\" and outside of namespaces, so that its name is not mangled");
+}
+
+TEST_F(BadPluginsTest, T_31f_AnHtmlPageIsSaidToBeOne) {
+  const std::string html =
+      "not_elf: 'DIR/x.so' is an HTML page, not a shared library\n"
+      "  help: it was probably downloaded from an address that answered with an error page; download it again";
+  EXPECT_EQ(load(folder_.write("x.so", "<!DOCTYPE html>\n<html><head><title>404 Not Found</title></head></html>\n")),
+            html);
+  EXPECT_EQ(load(folder_.write("x.so", "\xef\xbb\xbf\r\n <HTML>no</HTML>")), html);
 }
 
 TEST_F(BadPluginsTest, AMissingLibraryIsNamedWithWhoWantsIt) {

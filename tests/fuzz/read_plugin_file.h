@@ -27,7 +27,7 @@ inline void read_plugin_file(std::string_view bytes) {
     contained([&] { (void)elf.version_needs(); });
     contained([&] { (void)elf.version_definitions(); });
     contained([&] { (void)elf.exports(); });
-    contained([&] { (void)elf.exports("belay_module_v0"); });
+    contained([&] { (void)elf.find_export("belay_module_v0"); });
   });
 }
 

@@ -80,9 +80,10 @@ TEST(ElfFile, ReadsWhatAPluginNeedsAndOffers) {
   EXPECT_NE(std::find(dynamic.needed.begin(), dynamic.needed.end(), "libstdc++.so.6"), dynamic.needed.end());
   EXPECT_FALSE(dynamic.text_relocations);
   EXPECT_FALSE(elf.executable_stack());
-  EXPECT_TRUE(elf.exports(BELAY_MODULE_SYMBOL));
-  EXPECT_FALSE(elf.exports("belay_module_v"));
-  EXPECT_FALSE(elf.exports("main"));
+  ASSERT_TRUE(elf.find_export(BELAY_MODULE_SYMBOL));
+  EXPECT_EQ(elf.find_export(BELAY_MODULE_SYMBOL)->type, STT_OBJECT);
+  EXPECT_FALSE(elf.find_export("belay_module_v"));
+  EXPECT_FALSE(elf.find_export("main"));
   ASSERT_EQ(elf.exports().size(), 1u);
   EXPECT_EQ(elf.exports()[0].name, BELAY_MODULE_SYMBOL);
   bool has_glibc = false;
@@ -106,7 +107,7 @@ TEST(ElfFile, ReadsTheVersionsThatASystemLibraryDefines) {
     const auto versions = elf.version_definitions();
     EXPECT_NE(std::find(versions.begin(), versions.end(), "GLIBC_2.34"), versions.end());
     EXPECT_EQ(elf.dynamic().soname, "libc.so.6");
-    EXPECT_TRUE(elf.exports("dlopen"));
+    EXPECT_TRUE(elf.find_export("dlopen"));
     EXPECT_GT(elf.exports().size(), 1000u);
     return;
   }

@@ -63,7 +63,7 @@ TEST(LibraryFile, IsVettedByItsPath) {
   const LibraryFile library = vet_library(sample_file(), policy, cpu);
   EXPECT_EQ(library.path, sample_file());
   EXPECT_EQ(library.module.version, "1.2.0");
-  EXPECT_EQ(library.identity, open_library(sample_file()).identity);
+  EXPECT_EQ(library.stamp, open_library(sample_file()).stamp);
 }
 
 TEST(LibraryFile, BytesAreTheFilesOnBothSidesOfTheHeadThatIsKept) {

@@ -65,6 +65,34 @@ TEST_F(LoaderTest, AFileReplacedAfterItWasLoadedIsRefused) {
   EXPECT_EQ(before.module->magic, BELAY_MODULE_MAGIC);
 }
 
+// The file that a plugin's initializer, a build or an installer puts in the place of one that was vetted.
+TEST_F(LoaderTest, T_24_AFileThatWasExchangedOrWrittenToAfterItsNoteWasReadIsNotLoaded) {
+  const std::string path = folder_.write("a.so", sample_);
+  const std::string exchanged =
+      "stale: 'DIR/a.so' was replaced or written to between its check and its loading\n"
+      "  help: start the program again; a library is installed by a rename, while nothing starts that uses it";
+  const auto load_vetted = [&](const FileStamp& vetted) {
+    return load_error_of([&] { loader_.load(path, vetted); }, folder_.path());
+  };
+  const FileStamp vetted = *stamp_of(path);
+  folder_.write("new.so", sample_);
+  std::filesystem::rename(folder_.file("new.so"), path);
+  EXPECT_EQ(load_vetted(vetted), exchanged);
+  const FileStamp renamed = *stamp_of(path);
+  std::ofstream(path, std::ios::app | std::ios::binary) << "x";
+  EXPECT_EQ(load_vetted(renamed), exchanged);
+  EXPECT_EQ(load_vetted(*stamp_of(path)), "");
+}
+
+TEST_F(LoaderTest, T_24_AFileThatIsWrittenToWhileItIsLoadedIsRefused) {
+  const std::string path = folder_.write("a.so", bytes_of(BELAY_BAD_PLUGIN_DIR "/changes_its_file.so"));
+  ::setenv("BELAY_TEST_CHANGES", path.c_str(), 1);
+  EXPECT_EQ(load_error(path),
+            "stale: 'DIR/a.so' was replaced or written to between its check and its loading\n"
+            "  help: start the program again; a library is installed by a rename, while nothing starts that uses it");
+  ::unsetenv("BELAY_TEST_CHANGES");
+}
+
 TEST_F(LoaderTest, HostileNamesLoadAndAreEscapedInMessages) {
   for (const char* name : {"with space.so", "quote\"'.so", "new\nline.so", "bytes\xff\xfe.so", "caf\xc3\xa9.so"})
     EXPECT_EQ(loader_.load(folder_.write(name, sample_)).info.plugins.size(), 5u) << name;

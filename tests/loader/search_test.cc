@@ -191,6 +191,20 @@ TEST_F(SearchTest, AWorldWritableDirectoryIsRejectedWhole) {
             "insecure: 'DIR/one' can be written by everybody\n  help: chmod o-w 'DIR/one'");
 }
 
+TEST_F(SearchTest, T_63d_APluginInAnInsecureDirectoryIsNotSaidToBeNowhere) {
+  folder_.write("one/sample_hook.so", sample_);
+  ASSERT_EQ(::chmod(folder_.file("one").c_str(), 0777), 0);
+  const PluginSearch s = search();
+  EXPECT_EQ(find_error(s, PluginKind::kHook, "sample_hook"),
+            "insecure: 'DIR/one' can be written by everybody\n  help: chmod o-w 'DIR/one'");
+  EXPECT_EQ(find_error(s, PluginKind::kHook, "other"),
+            "not_found: hook \"other\" is not found in DIR/one (refused: it can be written by everybody), DIR/two\n"
+            "  help: set [plugins] path, BELAY_PLUGIN_PATH or file = \"...\"; `belay plugins` lists what there is");
+  ASSERT_EQ(s.warnings().size(), 1u);
+  EXPECT_EQ(replaced(s.warnings()[0], folder_.path(), "DIR"),
+            "plugin directory 'DIR/one' is not searched: it can be written by everybody; chmod o-w 'DIR/one'");
+}
+
 TEST_F(SearchTest, FoldersBelowAreNotEntered) {
   std::filesystem::create_directory(folder_.file("one/sub"));
   folder_.write("one/sub/good.so", sample_);

@@ -136,6 +136,24 @@ TEST_F(UnusualPlugins, StaticsThatAreExportedAreSharedSoTheVersionScriptIsNeeded
   EXPECT_EQ(says("exports_counts_b"), "ABORTED: 2 and 2");
 }
 
+TEST_F(UnusualPlugins, T_22a_OneWhoseTablesTheDynamicLinkerMergedWithAnothersIsRefused) {
+#if defined(__clang__)
+  GTEST_SKIP() << "clang makes no unique symbols";
+#endif
+  EXPECT_EQ(says("default_class_a"), "ABORTED: class a");
+  EXPECT_EQ(
+      replaced(load_error_of([&] { load("default_class_b"); }), kPlugins, "PLUGINS"),
+      "bad_module: 'PLUGINS/default_class_b.so' has a bad belay_module_v0: plugins lies outside of the library, in "
+      "'PLUGINS/default_class_a.so'\n"
+      "  help: two libraries that export one symbol share it: compile both with -fvisibility=hidden (pkg-config "
+      "--cflags belay-sdk has it), or build them with belay_add_plugin");
+}
+
+TEST_F(UnusualPlugins, T_22b_WithTheFlagsOfThePkgConfigFileEachHasItsOwnClass) {
+  EXPECT_EQ(says("hidden_class_a"), "ABORTED: class a");
+  EXPECT_EQ(says("hidden_class_b"), "ABORTED: class b");
+}
+
 TEST_F(UnusualPlugins, TwoThatNeedEachOtherAreLoadedOnceEach) {
   EXPECT_EQ(says("circle_red"), "ABORTED: circle black");
   EXPECT_EQ(says("circle_black"), "ABORTED: circle red");

@@ -1,0 +1,4 @@
+/* Memory of another library in the place of the plugins. */
+#include <stdlib.h>
+#define MODULE_PLUGINS (const belay_plugin* const*)(const void*)&qsort
+#include "minimal_hook.h"

@@ -1,0 +1,4 @@
+/* Memory of another library in the place of the table. */
+#include <stdlib.h>
+#define PLUGIN_TABLE (const void*)&qsort
+#include "minimal_hook.h"
