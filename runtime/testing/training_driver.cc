@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <mutex>
+#include <optional>
 
 #include "belay/ops/math.h"
 #include "belay/ops/random.h"
@@ -17,7 +18,10 @@
 #include "runtime/monitored/build_model.h"
 #include "runtime/monitored/host_services.h"
 #include "runtime/monitored/monitored_session.h"
+#include "runtime/monitored/run_saver.h"
+#include "runtime/monitored/scaffold.h"
 #include "runtime/ops/registry.h"
+#include "runtime/testing/memory_saver.h"
 #include "runtime/testing/module_ops.h"
 
 namespace belay {
@@ -65,18 +69,56 @@ class KeptLog final : public runtime::Logger {
 
 }  // namespace
 
-struct TrainingDriver::Engine {
-  struct HookUse {
-    const belay_hook_api* table;
-    std::string name;
-    OptionValues options;
-  };
+namespace {
 
-  Engine()
-      : ops(runtime::make_op_registry()),
-        graph(*ops),
-        directory(runtime::posix_file_system().make_directories(folder.path())),
-        events(*directory, clock, log) {}
+struct HookUse {
+  const belay_module* module;
+  const belay_hook_api* table;
+  std::string name;
+  OptionValues options;
+};
+
+struct SavedBy {
+  const belay_saver_api* table;
+  std::string name;
+  OptionValues options;
+};
+
+// The name of the plugin behind a table of the module.
+std::string name_of(const belay_module& module, const void* table) {
+  for (std::uint64_t i = 0; i < module.n_plugins; ++i)
+    if (module.plugins[i]->table == table) return module.plugins[i]->name;
+  return "";
+}
+
+// What a test sets up, and what outlives a restart.
+struct Setup {
+  Setup() : directory(runtime::posix_file_system().make_directories(folder.path())), events(*directory, clock, log) {}
+
+  TemporaryFolder folder;
+  StepClock clock;
+  KeptLog log;
+  std::unique_ptr<runtime::OpenDirectory> directory;
+  runtime::RunEvents events;
+  runtime::MemorySaver memory;
+  std::deque<HookUse> uses;
+  std::optional<SavedBy> saver;  // none: `memory`
+  double rate = 0.1, seconds_per_step = 0;
+  std::uint64_t seed = 42;
+};
+
+// All that a process has: gone with a restart.
+struct Process {
+  explicit Process(Setup& s) : setup(s), ops(runtime::make_op_registry()), graph(*ops) {}
+
+  void start() {
+    for (const HookUse& use : setup.uses) module_ops.add(*ops, *use.module);
+    build();
+    open_services();
+    make_saver();
+    for (const HookUse& use : setup.uses) add_hook(use);
+    open_session();
+  }
 
   void build() {
     const Graph g = graph.handle();
@@ -87,57 +129,86 @@ struct TrainingDriver::Engine {
     model.loss = ops::reduce_mean(ops::square(weight * x + bias - (x * 3.0 + 2.0)), {}, false, "loss");
     graph.set_role("loss", graph.resolve(model.loss.raw()));
     runtime::OptimizerSection optimizer;
-    optimizer.learning_rate.learning_rate = rate;
+    optimizer.learning_rate.learning_rate = setup.rate;
     runtime::add_train_op(graph, optimizer, model);
     fetches = {model.train_op, model.loss};
   }
 
-  void open() {
+  void open_services() {
     environment = std::make_unique<runtime::RunEnvironment>(
-        runtime::RunEnvironment{clock, log, runtime::posix_file_system(), targets, interrupt,
-                                runtime::SessionOptions{1, seed, runtime::make_queue, &clock}});
-    services = std::make_unique<runtime::HostServices>(log, clock, folder.path(), seed);
+        runtime::RunEnvironment{setup.clock, setup.log, runtime::posix_file_system(), targets, interrupt,
+                                runtime::SessionOptions{1, setup.seed, runtime::make_queue, &setup.clock}});
+    services = std::make_unique<runtime::HostServices>(setup.log, setup.clock, setup.folder.path(), setup.seed);
     runtime::add_session_services(*services);
     services->set_context(environment.get());
-    services->set_context(&events);
-    for (const HookUse& use : uses) {
-      runtime::PluginInstance& instance = instances.add_hook(
-          use.name,
-          [&use](const belay_host_api* api, belay_host* host) { return use.options.create(api, host, use.table); },
-          *services, monitor);
-      hooks.add(runtime::SessionHook(instance, log));
+    services->set_context(&setup.events);
+  }
+
+  void make_saver() {
+    saver_use = setup.memory.use();
+    if (setup.saver) {
+      saver_host = std::make_unique<runtime::InstanceHost>(*services, setup.saver->name);
+      saver_table = belay::detail::adopt(setup.saver->table);
+      codec = setup.saver->options.create(runtime::InstanceHost::api(), saver_host->raw(), &saver_table);
+      saver_use = {&saver_table, codec.self(), setup.saver->name, "linked in"};
     }
+    runtime::RunSaverOptions options;
+    options.saver = saver_use;
+    options.events = setup.events.writer();
+    saver = std::make_shared<runtime::RunSaver>(*environment, *setup.directory, options);
+    services->set_context(&saver_use);
+    services->set_context(saver.get());
+  }
+
+  void add_hook(const HookUse& use) {
+    runtime::PluginInstance& instance = instances.add_hook(
+        use.name,
+        [&use](const belay_host_api* api, belay_host* host) { return use.options.create(api, host, use.table); },
+        *services, monitor);
+    hooks.add(runtime::SessionHook(instance, setup.log));
+  }
+
+  void open_session() {
+    runtime::ScaffoldOptions pieces;
+    pieces.saver = saver;
+    runtime::ChiefSessionCreator::Options creation;
+    creation.scaffold = std::make_shared<runtime::Scaffold>(std::move(pieces));
+    creation.checkpoint_dir = setup.folder.path();
     runtime::MonitoredSessionOptions options;
     options.monitor = &monitor;
+    options.saver = saver.get();
     session = std::make_unique<runtime::MonitoredSession>(
-        std::make_shared<runtime::ChiefSessionCreator>(graph, *environment, runtime::ChiefSessionCreator::Options{}),
-        *environment, hooks, std::move(options));
+        std::make_shared<runtime::ChiefSessionCreator>(graph, *environment, std::move(creation)), *environment, hooks,
+        std::move(options));
+    step = std::max<std::int64_t>(session->raw_session()->global_step(), 0);
+  }
+
+  // Between start and end.
+  runtime::MonitoredSession& open(const char* what) const {
+    if (session == nullptr || session->closed())
+      fail(Code::kFailedPrecondition, std::string(what) + " between start and end");
+    return *session;
   }
 
   runtime::Variable& variable(const std::string& name) const {
-    if (session == nullptr || session->closed())
-      fail(Code::kFailedPrecondition, "variables can be seen between start and end");
-    runtime::Variable* found = session->raw_session()->shared_store()->find(name);
+    runtime::Variable* found = open("variables can be seen").raw_session()->shared_store()->find(name);
     if (found == nullptr) fail(Code::kNotFound, "the training has no variable '" + name + "'");
     return *found;
   }
 
-  TemporaryFolder folder;
-  StepClock clock;
-  KeptLog log;
+  Setup& setup;
   runtime::StoreTargets targets;
   runtime::CancellationSource interrupt;
   std::unique_ptr<runtime::OpRegistry> ops;
   runtime::ModuleOps module_ops;
   runtime::NodeGraph graph;
-  std::unique_ptr<runtime::OpenDirectory> directory;
-  runtime::RunEvents events;
-  std::deque<HookUse> uses;
-  double rate = 0.1, seconds_per_step = 0;
-  std::uint64_t seed = 42;
-
   std::unique_ptr<runtime::RunEnvironment> environment;
   std::unique_ptr<runtime::HostServices> services;
+  std::unique_ptr<runtime::InstanceHost> saver_host;  // of a linked saver
+  belay_saver_api saver_table{};
+  Handle<belay_saver_api> codec;
+  runtime::SaverUse saver_use;
+  std::shared_ptr<runtime::RunSaver> saver;
   runtime::CallMonitor monitor;
   runtime::PluginInstances instances;
   runtime::HookSet hooks;
@@ -145,6 +216,13 @@ struct TrainingDriver::Engine {
   std::unique_ptr<runtime::MonitoredSession> session;
   std::int64_t step = 0;
   double loss = 0;
+};
+
+}  // namespace
+
+struct TrainingDriver::Engine {
+  Setup setup;
+  std::unique_ptr<Process> process = std::make_unique<Process>(setup);
 };
 
 TrainingDriver::TrainingDriver(const belay_module& module, const OptionValues& options, const std::string& plugin)
@@ -155,74 +233,98 @@ TrainingDriver::TrainingDriver(const belay_module& module, const OptionValues& o
 TrainingDriver::~TrainingDriver() = default;
 
 void TrainingDriver::add_hook(const belay_module& module, const OptionValues& options, const std::string& plugin) {
-  if (engine_->session != nullptr) fail(Code::kFailedPrecondition, "the training has begun: hooks come before start");
+  if (engine_->process->session != nullptr)
+    fail(Code::kFailedPrecondition, "the training has begun: hooks come before start");
   const belay_hook_api* table = find_table<belay_hook_api>(module, plugin);
-  std::string name = plugin;
-  for (std::uint64_t i = 0; i < module.n_plugins; ++i)
-    if (module.plugins[i]->table == table) name = module.plugins[i]->name;
-  engine_->uses.push_back({table, std::move(name), options});
-  engine_->module_ops.add(*engine_->ops, module);
+  engine_->setup.uses.push_back({&module, table, name_of(module, table), options});
 }
 
-void TrainingDriver::learning_rate(double rate) { engine_->rate = rate; }
-void TrainingDriver::seconds_per_step(double seconds) { engine_->seconds_per_step = seconds; }
-void TrainingDriver::seed(std::uint64_t seed) { engine_->seed = seed; }
+void TrainingDriver::saver(const belay_module& module, const OptionValues& options, const std::string& plugin) {
+  if (engine_->process->session != nullptr)
+    fail(Code::kFailedPrecondition, "the training has begun: a saver comes before start");
+  const belay_saver_api* table = find_table<belay_saver_api>(module, plugin);
+  engine_->setup.saver = SavedBy{table, name_of(module, table), options};
+}
+
+void TrainingDriver::learning_rate(double rate) { engine_->setup.rate = rate; }
+void TrainingDriver::seconds_per_step(double seconds) { engine_->setup.seconds_per_step = seconds; }
+void TrainingDriver::seed(std::uint64_t seed) { engine_->setup.seed = seed; }
 
 void TrainingDriver::start() {
-  if (engine_->session != nullptr) fail(Code::kFailedPrecondition, "the training has begun already");
-  engine_->build();
-  engine_->open();
+  if (engine_->process->session != nullptr) fail(Code::kFailedPrecondition, "the training has begun already");
+  engine_->process->start();
+}
+
+void TrainingDriver::restart() {
+  if (engine_->process->session == nullptr) fail(Code::kFailedPrecondition, "the training has not begun");
+  engine_->process = nullptr;  // before there is another: hooks may hold files open
+  engine_->process = std::make_unique<Process>(engine_->setup);
+  start();
 }
 
 std::int64_t TrainingDriver::run(std::int64_t steps) {
-  Engine& e = *engine_;
-  if (e.session == nullptr) start();
+  if (engine_->process->session == nullptr) start();
+  Process& p = *engine_->process;
   for (std::int64_t made = 0; made < steps; ++made) {
-    if (e.session->should_stop()) return made;
-    e.clock.advance(e.seconds_per_step);
+    if (p.session->should_stop()) return made;
+    p.setup.clock.advance(p.setup.seconds_per_step);
     try {
-      const runtime::FetchedValues values = e.session->run(e.fetches);
-      e.loss = values[1].number(0);
+      const runtime::FetchedValues values = p.session->run(p.fetches);
+      p.loss = values[1].number(0);
     } catch (const Error& error) {
-      e.session->leave(error);
+      p.session->leave(error);
       throw;
     }
-    e.step = e.session->raw_session()->global_step();
+    p.step = p.session->raw_session()->global_step();
   }
   return steps;
 }
 
-void TrainingDriver::end() {
-  if (engine_->session == nullptr) fail(Code::kFailedPrecondition, "the training has not begun");
-  engine_->session->close();
+void TrainingDriver::save() {
+  Process& p = *engine_->process;
+  runtime::MonitoredSession& session = p.open("a checkpoint is written");
+  p.saver->request();
+  const std::string stopping = p.saver->at_boundary(*session.raw_session(), p.hooks);
+  if (!stopping.empty()) session.request_stop(stopping + ": asked to stop after a checkpoint");
 }
 
-bool TrainingDriver::stopped() { return engine_->session != nullptr && engine_->session->should_stop(); }
+void TrainingDriver::end() {
+  if (engine_->process->session == nullptr) fail(Code::kFailedPrecondition, "the training has not begun");
+  engine_->process->session->close();
+}
+
+bool TrainingDriver::stopped() {
+  return engine_->process->session != nullptr && engine_->process->session->should_stop();
+}
 
 std::string TrainingDriver::stop_reason() {
-  return engine_->session == nullptr ? std::string() : engine_->session->end_reason().text;
+  return engine_->process->session == nullptr ? std::string() : engine_->process->session->end_reason().text;
 }
 
-std::int64_t TrainingDriver::step() const { return engine_->step; }
-double TrainingDriver::loss() const { return engine_->loss; }
+std::int64_t TrainingDriver::step() const { return engine_->process->step; }
+double TrainingDriver::loss() const { return engine_->process->loss; }
+
+std::string TrainingDriver::checkpoint() const {
+  return engine_->process->saver == nullptr ? std::string() : engine_->process->saver->saved_path();
+}
 
 Tensor TrainingDriver::variable(const std::string& name) const {
-  return Tensor(TensorView(engine_->variable(name).value.view()));
+  return Tensor(TensorView(engine_->process->variable(name).value.view()));
 }
 
 void TrainingDriver::set_variable(const std::string& name, const Tensor& value) {
-  engine_->variable(name);
-  engine_->session->raw_session()->shared_store()->assign(name, value);
+  engine_->process->variable(name);
+  engine_->process->session->raw_session()->shared_store()->assign(name, value);
 }
 
-std::vector<std::string> TrainingDriver::logged() const { return engine_->log.lines(); }
+std::vector<std::string> TrainingDriver::logged() const { return engine_->setup.log.lines(); }
 
 std::vector<TrainingDriver::Scalar> TrainingDriver::scalars(const std::string& tag) {
-  engine_->events.writer()->flush();
+  engine_->setup.events.writer()->flush();
   std::vector<Scalar> found;
-  for (const std::string& name : engine_->directory->entries()) {
+  for (const std::string& name : engine_->setup.directory->entries()) {
     if (name.rfind("events.out.tfevents.", 0) != 0) continue;
-    runtime::EventReader events(engine_->directory->open(name));
+    runtime::EventReader events(engine_->setup.directory->open(name));
     for (belay::pb::Event event; events.next(event);)
       for (const belay::pb::Summary::Value& value : event.summary().value())
         if (tag.empty() || value.tag() == tag)
@@ -231,7 +333,7 @@ std::vector<TrainingDriver::Scalar> TrainingDriver::scalars(const std::string& t
   return found;
 }
 
-const std::string& TrainingDriver::run_directory() const { return engine_->folder.path(); }
+const std::string& TrainingDriver::run_directory() const { return engine_->setup.folder.path(); }
 
 }  // namespace testing
 }  // namespace v0

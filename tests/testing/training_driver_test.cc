@@ -4,21 +4,25 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <limits>
 
 #include "belay/testing/error_of.h"
 
+extern "C" const belay_module belay_module_checkpoint_saver;
 extern "C" const belay_module belay_module_early_stopping;
 extern "C" const belay_module belay_module_gradient_norms;
 extern "C" const belay_module belay_module_logging_tensor;
 extern "C" const belay_module belay_module_nan_tensor;
 extern "C" const belay_module belay_module_reduce_lr_on_plateau;
+extern "C" const belay_module belay_module_safetensors;
 extern "C" const belay_module belay_module_time_limit;
 
 namespace belay::testing {
 namespace {
 
 using ::testing::Contains;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -76,7 +80,7 @@ TEST(TrainingDriver, NanTensorFailsTheRunOnAVariableThatBecameNaN) {
   EXPECT_EQ(training.run(3), 3);
   training.set_variable("weight", Tensor(std::numeric_limits<float>::quiet_NaN()));
   EXPECT_THAT(error_of([&] { training.run(3); }),
-              StartsWith("DIVERGED: hook \"nan_tensor\" in after_run at step 3: 'loss' is nan"));
+              StartsWith("DIVERGED: hook \"nan_tensor\" in after_run at step 4: 'loss' is nan"));
 }
 
 TEST(TrainingDriver, TheClockMovesByWhatAStepTakes) {
@@ -97,6 +101,57 @@ TEST(TrainingDriver, TheSameSeedGivesTheSameBits) {
   };
   EXPECT_EQ(weight_after(1), weight_after(1));
   EXPECT_NE(weight_after(1), weight_after(2));
+}
+
+// What a training ends with that made 20 steps in one go, and one that was stopped after 7 and lost 2 more.
+void expect_no_difference_after_restart(TrainingDriver& whole, TrainingDriver& stopped) {
+  whole.run(20);
+  stopped.run(7);
+  stopped.save();
+  stopped.run(2);
+  stopped.restart();
+  EXPECT_EQ(stopped.step(), 7);
+  stopped.run(13);
+  for (const char* name : {"weight", "bias"})
+    EXPECT_EQ(stopped.variable(name).data<float>()[0], whole.variable(name).data<float>()[0]) << name;
+  EXPECT_EQ(stopped.loss(), whole.loss());
+}
+
+TEST(TrainingDriver, T_31a_ATrainingThatWasStoppedGoesOnFromItsCheckpointInMemory) {
+  const OptionValues options{{"patience", 1}, {"every_n_steps", 1}, {"factor", 0.5}, {"min_delta", 100.0}};
+  TrainingDriver whole(belay_module_reduce_lr_on_plateau, options);
+  TrainingDriver stopped(belay_module_reduce_lr_on_plateau, options);
+  expect_no_difference_after_restart(whole, stopped);
+  EXPECT_EQ(TensorView(stopped.variable("learning_rate_scale")).number(0),
+            TensorView(whole.variable("learning_rate_scale")).number(0));
+  EXPECT_THAT(stopped.checkpoint(), EndsWith("/model.ckpt-7"));
+  EXPECT_FALSE(std::filesystem::exists(stopped.checkpoint() + "/model.safetensors"));
+}
+
+TEST(TrainingDriver, T_31a_ALinkedSaverWritesTheCheckpoints) {
+  TrainingDriver whole(belay_module_nan_tensor), stopped(belay_module_nan_tensor);
+  stopped.saver(belay_module_safetensors);
+  expect_no_difference_after_restart(whole, stopped);
+  EXPECT_TRUE(std::filesystem::exists(stopped.checkpoint() + "/model.safetensors"));
+}
+
+TEST(TrainingDriver, T_31a_AHookThatSavesSavesAndARestartWithoutACheckpointBeginsAnew) {
+  TrainingDriver training(belay_module_checkpoint_saver, {{"save_steps", 4}});
+  training.run(6);
+  EXPECT_THAT(training.checkpoint(), EndsWith("/model.ckpt-4"));
+  training.restart();
+  EXPECT_EQ(training.step(), 4);
+  training.run(1);
+  training.end();
+  EXPECT_THAT(training.checkpoint(), EndsWith("/model.ckpt-5"));
+  training.restart();
+  EXPECT_EQ(training.step(), 5);
+  TrainingDriver without(belay_module_nan_tensor);
+  EXPECT_EQ(error_of([&] { without.restart(); }), "FAILED_PRECONDITION: the training has not begun");
+  without.run(3);
+  without.restart();
+  EXPECT_EQ(without.step(), 0);
+  EXPECT_EQ(TensorView(without.variable("weight")).number(0), 0);
 }
 
 TEST(TrainingDriver, AHookThatFindsNoTensorFailsInBegin) {

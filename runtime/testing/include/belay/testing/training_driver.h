@@ -8,9 +8,19 @@
 //   training.end();
 //
 // The model fits y = 3 x + 2 with float32 variables "weight" and "bias" on batches of 64 that follow from the seed, by
-// gradient descent. Roles: "loss", "learning_rate", "train_op". The run directory is a temporary folder; nothing is
-// saved there. Steps take no time unless seconds_per_step says so. What a hook throws comes out of start, run and end
-// as belay::Error that names it. One thread.
+// gradient descent. Roles: "loss", "learning_rate", "train_op". The run directory is a temporary folder. Steps take no
+// time unless seconds_per_step says so. What a hook throws comes out of start, run and end as belay::Error that names
+// it. One thread.
+//
+// Checkpoints are written where a hook asks for one, and by save(). Their tensors stay in memory unless saver() names a
+// saver's module. A training that is stopped and goes on from its checkpoint, beside one that was never stopped:
+//
+//   training.run(7);
+//   training.save();
+//   training.run(2);      // lost
+//   training.restart();
+//   training.run(13);
+//   EXPECT_EQ(training.variable("weight").data<float>()[0], whole.variable("weight").data<float>()[0]);
 #pragma once
 
 #include <cstdint>
@@ -46,6 +56,8 @@ class TrainingDriver {
   void learning_rate(double rate);        // 0.1
   void seconds_per_step(double seconds);  // 0: the clock stands still
   void seed(std::uint64_t seed);          // 42
+  // Writes checkpoints into the run directory by this saver.
+  void saver(const belay_module& module, const OptionValues& options = {}, const std::string& plugin = {});
 
   // begin and after_create_session of each hook. The first run does it where the test does not.
   void start();
@@ -53,11 +65,18 @@ class TrainingDriver {
   std::int64_t run(std::int64_t steps);
   // The normal end: `end` of each hook.
   void end();
+  // A checkpoint of the step that was made last, between two steps.
+  void save();
+  // As if the process had been killed, or has ended, and is started again: new instances of all hooks with the same
+  // options, and what the newest checkpoint holds; where there is none, the beginning. The log and the event files go
+  // on.
+  void restart();
 
-  bool stopped();             // somebody asked to stop
-  std::string stop_reason();  // "early_stopping: ..."; after end
-  std::int64_t step() const;  // the global step
-  double loss() const;        // of the last step
+  bool stopped();                  // somebody asked to stop
+  std::string stop_reason();       // "early_stopping: ..."; after end
+  std::int64_t step() const;       // the global step
+  double loss() const;             // of the last step
+  std::string checkpoint() const;  // path of the newest that was written or restored; empty: none
   // A variable between two steps, by its node's name.
   Tensor variable(const std::string& name) const;
   void set_variable(const std::string& name, const Tensor& value);

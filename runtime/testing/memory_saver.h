@@ -1,0 +1,29 @@
+// A saver whose tensors stay in memory, for checkpoints of a test: the file that it leaves in a checkpoint says which
+// they are.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <string>
+
+#include "belay/tensor.h"
+#include "runtime/checkpoint/saver_tensors.h"
+
+namespace belay::runtime {
+
+class MemorySaver {
+ public:
+  MemorySaver() = default;
+  MemorySaver(const MemorySaver&) = delete;
+  MemorySaver& operator=(const MemorySaver&) = delete;
+  // Borrows this.
+  SaverUse use();
+
+ private:
+  void write(belay_dir* directory, belay_tensors* tensors);
+  void read(belay_dir* directory, belay_tensors* tensors) const;
+
+  std::deque<std::map<std::string, Tensor>> written_;  // those of checkpoints that retention removed, too
+};
+
+}  // namespace belay::runtime
