@@ -2,6 +2,7 @@
 
 #include <belay/error.h>
 #include <belay/nearest.h>
+#include <google/protobuf/io/coded_stream.h>
 
 #include <algorithm>
 #include <cstring>
@@ -96,10 +97,116 @@ void copy_feature(const pb::Feature& feature, const FeatureSpec& spec, const Fea
   }
 }
 
+// Messages as serialisers write them are read from the record straight to where the values go: a tenth of the time that
+// making a message and its map of strings takes. Each function returns false where the bytes are not in this form, or
+// not what the manifest says; then the whole record is parsed, which finds out what is wrong, if anything.
+class PlainReader {
+ public:
+  explicit PlainReader(std::string_view bytes)
+      : bytes_(bytes), in_(reinterpret_cast<const std::uint8_t*>(bytes.data()), static_cast<int>(bytes.size())) {}
+
+  bool at_end() { return position() == bytes_.size(); }
+  // The number and wire type of the next field. 0 at the end.
+  std::uint32_t tag() { return in_.ReadTag(); }
+  // The length of a field of bytes, and the bytes.
+  bool bytes(std::string_view& out) {
+    std::uint32_t length = 0;
+    if (!in_.ReadVarint32(&length) || length > bytes_.size() - position()) return false;
+    out = bytes_.substr(position(), length);
+    return in_.Skip(static_cast<int>(length));
+  }
+  bool bytes_of(std::uint32_t tag, std::string_view& out) { return this->tag() == tag && bytes(out); }
+  bool integer(std::int64_t& out) {
+    std::uint64_t value = 0;
+    if (!in_.ReadVarint64(&value)) return false;
+    out = static_cast<std::int64_t>(value);
+    return true;
+  }
+
+ private:
+  std::size_t position() const { return static_cast<std::size_t>(in_.CurrentPosition()); }
+
+  std::string_view bytes_;
+  google::protobuf::io::CodedInputStream in_;
+};
+
+// Fields of bytes.
+constexpr std::uint32_t field(std::uint32_t number) { return number << 3 | 2; }
+
+bool read_integers(std::string_view packed, const FeatureSpec& spec, void* out) {
+  PlainReader in(packed);
+  auto* values = static_cast<std::int64_t*>(out);
+  for (std::size_t i = 0; i < spec.elements; ++i)
+    if (!in.integer(values[i])) return false;
+  return in.at_end();
+}
+
+bool read_texts(std::string_view list, const FeatureSpec& spec, const FeatureTarget& target) {
+  PlainReader in(list);
+  std::string_view text;
+  if (spec.dtype == DType::kUInt8) {
+    if (!in.bytes_of(field(pb::BytesList::kValueFieldNumber), text) || text.size() != spec.elements) return false;
+    if (!text.empty()) std::memcpy(target.numbers, text.data(), text.size());
+    return in.at_end();
+  }
+  for (std::size_t i = 0; i < spec.elements; ++i) {
+    if (!in.bytes_of(field(pb::BytesList::kValueFieldNumber), text)) return false;
+    target.texts[i] = text;
+  }
+  return in.at_end();
+}
+
+bool read_feature(std::string_view feature, const FeatureSpec& spec, const FeatureTarget& target) {
+  const bool floats = spec.dtype == DType::kFloat32, integers = spec.dtype == DType::kInt64;
+  const int kind = floats     ? pb::Feature::kFloatListFieldNumber
+                   : integers ? pb::Feature::kInt64ListFieldNumber
+                              : pb::Feature::kBytesListFieldNumber;
+  PlainReader in(feature);
+  std::string_view list, packed;
+  if (!in.bytes_of(field(static_cast<std::uint32_t>(kind)), list) || !in.at_end()) return false;
+  if (!floats && !integers) return read_texts(list, spec, target);
+  if (list.empty()) return spec.elements == 0;
+  PlainReader values(list);
+  if (!values.bytes_of(field(pb::FloatList::kValueFieldNumber), packed) || !values.at_end()) return false;
+  if (integers) return read_integers(packed, spec, target.numbers);
+  if (packed.size() != spec.elements * sizeof(float)) return false;
+  std::memcpy(target.numbers, packed.data(), packed.size());
+  return true;
+}
+
+bool read_plainly(std::string_view record, const std::vector<FeatureSpec>& specs,
+                  const std::vector<FeatureTarget>& targets) {
+  constexpr std::size_t kMost = 64;
+  if (specs.size() > kMost || record.size() > static_cast<std::size_t>(std::numeric_limits<int>::max())) return false;
+  PlainReader example(record);
+  std::string_view features, entry, name, feature;
+  if (!example.bytes_of(field(pb::Example::kFeaturesFieldNumber), features) || !example.at_end()) return false;
+  std::uint64_t found = 0;
+  PlainReader in(features);
+  while (!in.at_end()) {
+    if (!in.bytes_of(field(pb::Features::kFeatureFieldNumber), entry)) return false;
+    PlainReader pair(entry);
+    if (!pair.bytes_of(field(1), name) || !pair.bytes_of(field(2), feature) || !pair.at_end()) return false;
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+      if (specs[i].name != name) continue;
+      const std::uint64_t bit = std::uint64_t{1} << i;
+      if ((found & bit) != 0 || !read_feature(feature, specs[i], targets[i])) return false;
+      found |= bit;
+    }
+  }
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    if (((found >> i) & 1) != 0) continue;
+    if (!specs[i].fallback) return false;
+    copy_fallback(specs[i], targets[i]);
+  }
+  return true;
+}
+
 }  // namespace
 
 void decode_example(std::string_view record, const std::vector<FeatureSpec>& specs,
                     const std::vector<FeatureTarget>& targets) {
+  if (read_plainly(record, specs, targets)) return;
   pb::Example example;
   const bool parsed = record.size() <= static_cast<std::size_t>(std::numeric_limits<int>::max()) &&
                       example.ParseFromArray(record.data(), static_cast<int>(record.size()));

@@ -1,11 +1,14 @@
 #include "decode_example.h"
 
+#include <belay/testing/allocations.h>
 #include <belay/testing/error_of.h>
 #include <gmock/gmock.h>
 
 #include <random>
 
 #include "tfrecord_test_files.h"
+
+BELAY_COUNT_ALLOCATIONS
 
 namespace tfrecord_input {
 namespace {
@@ -55,6 +58,39 @@ TEST(DecodeExample, GivesTheValues) {
   EXPECT_THAT(decoded<std::int64_t>(record, spec_of("i", DType::kInt64)), ElementsAre(-7));
   EXPECT_THAT(decoded<std::string>(record, spec_of("t", DType::kString, {2})), ElementsAre("a", std::string("\0b", 2)));
   EXPECT_THAT(decoded<std::uint8_t>(record, spec_of("raw", DType::kUInt8, {2})), ElementsAre(1, 255));
+}
+
+// Two serialised messages, one behind the other, are one: the later of two features of a name counts.
+TEST(DecodeExample, T_44d_AnUnusualEncodingHasTheSameValues) {
+  const std::string one = ExampleBuilder().floats("f", {1, 2}).texts("t", {"a"}).bytes();
+  const std::string two = ExampleBuilder().floats("f", {3, 4}).bytes();
+  const std::string unknown("\x1a\x01x", 3);  // field 3, which an Example has not
+  for (const std::string& record : {one + two, one + two + unknown, unknown + one + two}) {
+    EXPECT_THAT(decoded<float>(record, spec_of("f", DType::kFloat32, {2})), ElementsAre(3, 4));
+    EXPECT_THAT(decoded<std::string>(record, spec_of("t", DType::kString)), ElementsAre("a"));
+  }
+}
+
+// A message with its map and strings would take many.
+TEST(DecodeExample, T_44c_AnExampleIsDecodedWithoutAnAllocation) {
+  const std::vector<FeatureSpec> specs{spec_of("raw", DType::kUInt8, {784}), spec_of("f", DType::kFloat32, {2}),
+                                       spec_of("i", DType::kInt64)};
+  const std::string record = ExampleBuilder()
+                                 .texts("raw", {std::string(784, 'x')})
+                                 .floats("f", {1, 2})
+                                 .ints("i", {-1})
+                                 .texts("not asked for", {"a", "b"})
+                                 .bytes();
+  std::vector<unsigned char> raw(784);
+  float f[2];
+  std::int64_t i = 0;
+  const std::vector<FeatureTarget> targets{{raw.data(), nullptr}, {f, nullptr}, {&i, nullptr}};
+  const std::uint64_t before = belay::testing::allocations();
+  decode_example(record, specs, targets);
+  EXPECT_EQ(belay::testing::allocations() - before, 0u);
+  EXPECT_EQ(raw[783], 'x');
+  EXPECT_THAT(f, ElementsAre(1, 2));
+  EXPECT_EQ(i, -1);
 }
 
 TEST(DecodeExample, NumbersThatAreNotPackedAreReadToo) {

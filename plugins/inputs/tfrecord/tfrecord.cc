@@ -97,7 +97,7 @@ class TfRecord final : public belay::Input {
     const std::vector<std::int64_t>& examples = order_.batch();
     if (examples.empty()) return false;
     const auto rows = static_cast<std::int64_t>(examples.size());
-    targets_.assign(examples.size(), std::vector<FeatureTarget>(specs_.size()));
+    if (targets_.size() != examples.size()) targets_.assign(examples.size(), std::vector<FeatureTarget>(specs_.size()));
     texts_.resize(specs_.size());
     for (std::size_t i = 0; i < specs_.size(); ++i) prepare(i, rows, batch);
     pool_.for_each_row(rows, [&](std::int64_t row) {
