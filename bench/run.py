@@ -103,6 +103,52 @@ def scale(build):
     return measures
 
 
+def least(build, name, field, *options):
+    """The least of a field over all repetitions, by benchmark."""
+    best = {}
+    for run in google_benchmark(build, name, *options):
+        best[run["run_name"]] = min(run[field], best.get(run["run_name"], float("inf")))
+    return best
+
+
+def init(build):
+    """A variable of 1 GiB, elapsed: what two threads share is told by the clock."""
+    best = least(build, "bench_init", "real_time", "--benchmark_filter=random_normal|copy", "--benchmark_repetitions=3")
+    normal = {n: best[f"random_normal/{n}/process_time/real_time"] for n in (1, 2)}
+    return {
+        "init_normal_1_ms": normal[1],
+        "init_normal_2_ms": normal[2],
+        "init_normal_2_to_copy": normal[2] / best["copy/process_time/real_time"],
+    }
+
+
+def inputs(build):
+    """CPU time of one thread: nanoseconds an example, and what opening takes."""
+    measures = {}
+    starts, memory = {}, {}
+    for run in google_benchmark(build, "bench_inputs"):
+        kind, name = run["name"].split("/")[:2]
+        if kind == "next":
+            measures[f"input_{name}_ns"] = 1e9 / run["examples"]
+        else:
+            starts[name], memory[name] = run["cpu_time"], run.get("memory_to_file")
+    for name in ("csv", "text", "tfrecord"):
+        measures[f"input_{name}_start_ms"] = starts[name]
+    for name in ("csv", "text"):
+        measures[f"input_{name}_memory"] = memory[name]
+    return measures
+
+
+def save(build):
+    """Elapsed, into memory, where a sync costs nothing."""
+    best = least(build, "bench_save", "real_time", "--benchmark_repetitions=3")
+    written = best["write_and_sync/real_time"]
+    return {
+        "save_first_to_write": best["save/first:1/real_time"] / written,
+        "save_to_write": best["save/first:0/real_time"] / written,
+    }
+
+
 def boundary(build):
     """Nanoseconds of CPU time of one hook's two callbacks; allocations of all repetitions together."""
     runs = google_benchmark(build, "bench_boundary", "--benchmark_repetitions=10", "--benchmark_min_time=0.05")
@@ -197,7 +243,8 @@ def model_steps(build):
     return measures
 
 
-GROUPS = (session, scale, boundary, step, cold_start_in_memory, cold_start_on_disk, list_thousand_plugins, model_steps)
+GROUPS = (session, scale, boundary, step, cold_start_in_memory, cold_start_on_disk, list_thousand_plugins, init, inputs,
+          save, model_steps)
 
 
 def miss(measure, value):
