@@ -25,7 +25,7 @@ TRUNCATED = "The rest of the test output was removed since it exceeds the thresh
 # In these programs every test proves a row.
 PROGRAMS = re.compile(r"(session|hook|coordination)_conformance")
 # What a machine may lack, as the reason of a skipped test says it.
-LACKING = ("BELAY_DATA_DIR", "BELAY_SAMPLES_DIR", "this processor lacks", "this user cannot", "this is root")
+LACKING = ("BELAY_DATA_DIR", "BELAY_SAMPLES_DIR", "this processor", "this system", "this user", "this is root")
 
 
 @dataclasses.dataclass
