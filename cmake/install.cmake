@@ -29,6 +29,6 @@ write_basic_package_version_file(${CMAKE_BINARY_DIR}/belay-config-version.cmake 
 install(FILES ${CMAKE_BINARY_DIR}/belay-config.cmake ${CMAKE_BINARY_DIR}/belay-config-version.cmake
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/belay)
 install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DATADIR}/belay)
-install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES CHANGELOG.md LICENSE README.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES sdk/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/sdk)
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 using testing::HasSubstr;
 
 std::set<std::string> pages() {  // in the source directory
-  std::set<std::string> names = {"README.md", "sdk/README.md"};
+  std::set<std::string> names = {"CHANGELOG.md", "README.md", "SECURITY.md", "sdk/README.md"};
   for (const auto& entry : fs::recursive_directory_iterator(BELAY_SOURCE_DIR "/docs"))
     if (entry.path().extension() == ".md") names.insert(entry.path().lexically_relative(BELAY_SOURCE_DIR).string());
   return names;
