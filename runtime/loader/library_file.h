@@ -21,7 +21,7 @@ namespace belay::runtime {
 struct FileIdentity {
   std::uint64_t device = 0, inode = 0;
   friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
-  friend auto operator<=>(const FileIdentity&, const FileIdentity&) = default;
+  friend auto operator<=>(const FileIdentity&, const FileIdentity&) = default;  // NOLINT(modernize-use-nullptr)
 };
 
 // What a file was when it was looked at: another file, or the same one written to since, has another.

@@ -123,7 +123,7 @@ PluginResolver::Place PluginResolver::find_in_file(PluginKind kind, const Plugin
   return {fitting.front(), use.file, library.stamp};
 }
 
-void PluginResolver::name_instances(std::vector<ResolvedPlugin*> plugins) {
+void PluginResolver::name_instances(const std::vector<ResolvedPlugin*>& plugins) {
   std::set<std::string> taken;
   for (const ResolvedPlugin* p : plugins)
     if (!p->instance_name.empty() && !taken.insert(p->instance_name).second)

@@ -70,7 +70,7 @@ class PluginResolver {
   std::optional<ResolvedPlugin> locate(PluginKind kind, const PluginUse& use);
   Place find(PluginKind kind, const PluginUse& use);
   Place find_in_file(PluginKind kind, const PluginUse& use);
-  void name_instances(std::vector<ResolvedPlugin*> plugins);
+  void name_instances(const std::vector<ResolvedPlugin*>& plugins);
 
   const Registry& linked_;
   const PluginSearch& search_;

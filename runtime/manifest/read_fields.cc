@@ -22,7 +22,7 @@ std::string range_text(NumberRange range) {
   };
   if (!range.without_min && !range.without_max && std::isfinite(range.max))
     return "from " + bound(range.min) + " to " + bound(range.max);
-  const std::string low = (range.without_min ? "greater than " : "at least ") + bound(range.min);
+  std::string low = (range.without_min ? "greater than " : "at least ") + bound(range.min);
   if (!std::isfinite(range.max)) return low;
   return low + (range.without_max ? " and less than " : " and at most ") + bound(range.max);
 }

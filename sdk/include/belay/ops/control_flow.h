@@ -26,7 +26,7 @@ inline namespace v0 {
 namespace ops {
 
 namespace detail_control_flow {
-inline std::vector<Output> list(Output o) { return {std::move(o)}; }
+inline std::vector<Output> list(Output o) { return {o}; }
 inline std::vector<Output> list(std::vector<Output> o) { return o; }
 
 inline std::vector<Output> siblings(const Output& first, std::size_t n) {
