@@ -14,6 +14,12 @@ elseif(NOT BELAY_SANITIZE STREQUAL "")
   message(FATAL_ERROR "BELAY_SANITIZE is '${BELAY_SANITIZE}'; use address, thread or nothing")
 endif()
 
+# Counts of several threads and processes are added up.
+if(BELAY_COVERAGE)
+  add_compile_options(--coverage -fprofile-update=atomic)
+  add_link_options(--coverage)
+endif()
+
 # The fuzzer sees which branches of the libraries an input takes.
 if(BELAY_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)
