@@ -1,6 +1,8 @@
 #include "runtime/checkpoint/checkpoint_series.h"
 
 #include <algorithm>
+#include <memory>
+#include <optional>
 
 #include "runtime/checkpoint/index.h"
 #include "runtime/checkpoint/names.h"
@@ -27,38 +29,85 @@ std::string foreign_entry(const OpenDirectory& checkpoint) {
   return "";
 }
 
+// Whether `name` is the checkpoint of that step and has all of its files. A checkpoint comes into the directory whole;
+// what damage did since is not looked for.
+bool is_complete(const OpenDirectory& run, const std::string& name, std::int64_t step) {
+  try {
+    if (run.status(name).kind != FileKind::kDirectory) return false;
+    const std::unique_ptr<OpenDirectory> checkpoint = run.open_directory(name);
+    const CheckpointIndex index = parse_index(checkpoint->read(kIndexName, kMaxIndexBytes));
+    return index.global_step == step && std::all_of(index.files.begin(), index.files.end(), [&](const FileEntry& f) {
+             return checkpoint->exists(f.name) && checkpoint->status(f.name).size == f.length;
+           });
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+// Of a checkpoint that may have any name, or be gone.
+std::optional<std::int64_t> step_of(const OpenDirectory& run, const std::string& name) {
+  if (const auto step = step_of_checkpoint(name)) return step;
+  try {
+    return parse_index(run.open_directory(name)->read(kIndexName, kMaxIndexBytes)).global_step;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
 }  // namespace
 
 CheckpointSeries::CheckpointSeries(FileSystem& files, OpenDirectory& run, Clock& clock, Logger& log,
                                    const SeriesOptions& options)
     : files_(files), run_(run), clock_(clock), log_(log), options_(options) {}
 
+bool CheckpointSeries::is_listed(const std::string& name) const {
+  return std::any_of(kept_.begin(), kept_.end(), [&](const CheckpointState::Kept& k) { return k.path == name; });
+}
+
 void CheckpointSeries::recover() {
   kept_.clear();
-  if (!run_.exists(kStateFileName)) return;
-  CheckpointState state;
+  std::optional<CheckpointState> state;
   try {
-    state = parse_checkpoint_state(run_.read(kStateFileName, kMaxIndexBytes));
+    state = read_checkpoint_state(run_);
   } catch (const Error&) {
-    return;  // find_restorable has told about it
+    return;  // find_restorable says so
   }
-  for (CheckpointState::Kept& kept : state.kept) {
-    if (kept.path.starts_with(run_.path() + "/")) kept.path.erase(0, run_.path().size() + 1);
-    const auto is_it = [&](const CheckpointState::Kept& k) { return k.path == kept.path; };
-    if (!step_of_checkpoint(kept.path) || std::any_of(kept_.begin(), kept_.end(), is_it)) continue;
+  if (!state) return;
+  for (const CheckpointState::Kept& kept : state->kept) {
+    if (!step_of_checkpoint(kept.path) || is_listed(kept.path)) continue;
     if (run_.exists(kept.path)) {
       kept_.push_back(kept);
     } else {
       log_.log(LogLevel::kDebug, "checkpoint", kept.path + " is in the state file but no longer there");
     }
   }
+  list_newer_than(state->current);
+}
+
+void CheckpointSeries::list_newer_than(const std::string& current) {
+  const std::optional<std::int64_t> from = step_of(run_, current);
+  if (!from) return;
+  std::vector<std::int64_t> newer;
+  for (const std::string& entry : run_.entries()) {
+    const std::optional<std::int64_t> step = step_of_checkpoint(entry);
+    if (step && *step > *from && !is_listed(entry) && is_complete(run_, entry, *step)) newer.push_back(*step);
+  }
+  std::sort(newer.begin(), newer.end());
+  for (const std::int64_t step : newer) {
+    list(checkpoint_name(step));
+    log_.info("checkpoint", checkpoint_name(step) + " is newer than " + current +
+                                ", which the state file names: it stays, is not current, and is replaced when its "
+                                "step is saved again");
+  }
+}
+
+void CheckpointSeries::list(const std::string& name) {
+  kept_.push_back({name, static_cast<double>(run_.status(name).modified_ns) * 1e-9});
 }
 
 void CheckpointSeries::restored(const std::string& name) {
   newest_verified_ = name;
-  const auto is_it = [&](const CheckpointState::Kept& k) { return k.path == name; };
-  if (step_of_checkpoint(name) && std::none_of(kept_.begin(), kept_.end(), is_it))
-    kept_.push_back({name, static_cast<double>(run_.status(name).modified_ns) * 1e-9});
+  if (step_of_checkpoint(name) && !is_listed(name)) list(name);
 }
 
 std::string CheckpointSeries::save(const CheckpointContent& content, const SaverUse& saver) {
@@ -99,6 +148,7 @@ void CheckpointSeries::retain(const std::vector<std::string>& in_use) noexcept {
       const bool needed = name == newest_verified_ || std::find(in_use.begin(), in_use.end(), name) != in_use.end();
       if (i >= excess || needed || !try_remove(name)) left.push_back(kept_[i]);
     }
+    removal_failed_ = removal_failed_ && left.size() > most;
     if (left.size() == kept_.size()) return;
     kept_ = std::move(left);
     write_state_file();
@@ -126,14 +176,28 @@ bool CheckpointSeries::try_remove(const std::string& name) {
       log_.warning("checkpoint", name + " is kept and no longer counted: " + reason);
       return true;
     }
-    // Under another name first: a reader finds it whole or not at all.
-    const std::string doomed = temporary_name(name);
-    run_.rename(name, doomed);
-    run_.remove_tree(doomed);
+    remove_whole(name);
     return true;
   } catch (const Error& e) {
-    log_.warning("checkpoint", "cannot remove the old checkpoint " + name + ": " + std::string(e.message()));
+    // Once: it is tried again behind each save, and what holds for one of them mostly holds for all.
+    log_.log(removal_failed_ ? LogLevel::kDebug : LogLevel::kWarning, "checkpoint",
+             "cannot remove the old checkpoint " + name + ": " + std::string(e.message()) +
+                 "; it stays, and is tried again after each save");
+    removal_failed_ = true;
     return false;
+  }
+}
+
+// Under another name first: a reader finds it whole or not at all. One that cannot be removed gets its name back,
+// unless some of it is gone already; then remove_leftovers has the rest.
+void CheckpointSeries::remove_whole(const std::string& name) {
+  const std::string doomed = temporary_name(name);
+  run_.rename(name, doomed);
+  try {
+    run_.remove_tree(doomed);
+  } catch (const Error&) {
+    if (is_complete(run_, doomed, *step_of_checkpoint(name))) run_.rename(doomed, name);
+    throw;
   }
 }
 

@@ -33,8 +33,9 @@ class CheckpointSeries {
   // All arguments must outlive the object.
   CheckpointSeries(FileSystem& files, OpenDirectory& run, Clock& clock, Logger& log, const SeriesOptions& options);
 
-  // Continues the state file's list with what of it still exists. A missing or broken state file gives an empty list:
-  // what then lies in the directory is not the series' to remove.
+  // Continues the state file's list with what of it still exists, and with the checkpoints that are newer than its
+  // current one: a save was killed before it wrote the state file, or somebody went back by hand. A missing or broken
+  // state file gives an empty list: what then lies in the directory is not the series' to remove.
   void recover();
   // That checkpoint was verified and restored: it is the newest that is known to be whole until the next save, and
   // belongs to the list.
@@ -48,15 +49,19 @@ class CheckpointSeries {
 
   // Removes all but the newest max_to_keep, and rewrites the state file. Touches only names of the list, and of those
   // neither the newest verified one nor those `in_use`, nor one that holds a file which is no part of it. Does nothing
-  // while none is known to be whole. Never throws: what cannot be removed is a warning and stays listed for the next
-  // time.
+  // while none is known to be whole. Never throws: what cannot be removed stays where it is and listed for the next
+  // time, with one warning.
   void retain(const std::vector<std::string>& in_use = {}) noexcept;
 
   // Names in the run directory, oldest first.
   std::vector<std::string> names() const;
 
  private:
+  bool is_listed(const std::string& name) const;
+  void list(const std::string& name);
+  void list_newer_than(const std::string& current);
   bool try_remove(const std::string& name);
+  void remove_whole(const std::string& name);
   void write_state_file();
 
   FileSystem& files_;
@@ -66,7 +71,8 @@ class CheckpointSeries {
   SeriesOptions options_;
   std::vector<CheckpointState::Kept> kept_;  // `path` is the name
   std::string newest_verified_;
-  int failures_ = 0;  // of saves, since the last that did not fail
+  bool removal_failed_ = false;  // and was said
+  int failures_ = 0;             // of saves, since the last that did not fail
 };
 
 }  // namespace belay::runtime

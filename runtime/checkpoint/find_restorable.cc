@@ -15,14 +15,12 @@ namespace {
 // The current checkpoint's name by the state file; none where there is no state file or it is of no use, which is a
 // warning.
 std::optional<std::string> named_by_state_file(const OpenDirectory& run, Logger& log) {
-  if (!run.exists(kStateFileName)) return std::nullopt;
   try {
-    const std::string path = parse_checkpoint_state(run.read(kStateFileName, kMaxIndexBytes)).current;
-    std::string name = path;
-    if (name.starts_with(run.path() + "/")) name.erase(0, run.path().size() + 1);
-    if (is_entry_name(name)) return name;
+    const std::optional<CheckpointState> state = read_checkpoint_state(run);
+    if (!state) return std::nullopt;
+    if (is_entry_name(state->current)) return state->current;
     log.warning("checkpoint",
-                "the state file " + quoted(run.path() + "/checkpoint") + " names " + quoted(path) +
+                "the state file " + quoted(run.path() + "/checkpoint") + " names " + quoted(state->current) +
                     ", which is no entry of this directory; it is not opened, and the directory is searched");
   } catch (const Error& e) {
     log.warning("checkpoint", "the state file " + quoted(run.path() + "/checkpoint") +

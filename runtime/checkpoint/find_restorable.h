@@ -1,9 +1,11 @@
 // Which checkpoint of a run directory to go on from.
 //
-// The state file decides when it is valid: it names a checkpoint of this directory, and that one is whole. Otherwise
-// the directory is scanned, newest first. Every checkpoint that is passed over is named in a warning with its reason,
-// and left where it is. Damage alone leads to the next one; a checkpoint of a later format or one that may not be read
-// does not, since going back past it would lose steps that are not lost.
+// The state file decides when it is valid: it names a checkpoint of this directory, and that one is whole. One that is
+// newer is not current, whether a save was killed before it wrote the state file or somebody went back by hand. Where
+// the current one is damaged the older ones come next, and only where none of them is whole a newer one. Without a
+// state file the directory is scanned, newest first. Every checkpoint that is passed over is named in a warning with
+// its reason, and left where it is. Damage alone leads to the next one; a checkpoint of a later format or one that may
+// not be read does not, since going back past it would lose steps that are not lost.
 #pragma once
 
 #include <memory>

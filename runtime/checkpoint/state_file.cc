@@ -4,8 +4,11 @@
 #include <google/protobuf/text_format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "belay/error.h"
+#include "runtime/checkpoint/index.h"
+#include "runtime/checkpoint/names.h"
 #include "runtime/checkpoint/proto/checkpoint_state.pb.h"
 #include "runtime/platform/text.h"
 
@@ -25,6 +28,22 @@ class FirstError final : public google::protobuf::io::ErrorCollector {
  private:
   std::string text_;
 };
+
+// "./a", "a/" and "/x/run/a" are the entry "a" of "/x/run". What is none stays as it is.
+std::string entry_of(const std::string& directory, const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code failed;
+  const auto plain = [](const fs::path& p) {
+    const fs::path normal = p.lexically_normal();
+    return normal.has_filename() ? normal : normal.parent_path();
+  };
+  const fs::path run = plain(fs::absolute(directory, failed));
+  const fs::path whole = plain(run / path);
+  const std::string name = whole.filename().string();
+  // Or by another way to the same directory, such as a symbolic link.
+  const bool inside = whole.parent_path() == run || fs::equivalent(whole.parent_path(), run, failed);
+  return inside && is_entry_name(name) ? name : path;
+}
 
 }  // namespace
 
@@ -58,6 +77,14 @@ CheckpointState parse_checkpoint_state(std::string_view text) {
         {message.all_model_checkpoint_paths(i), has_times ? message.all_model_checkpoint_timestamps(i) : 0});
   const auto is_current = [&](const CheckpointState::Kept& k) { return k.path == state.current; };
   if (std::none_of(state.kept.begin(), state.kept.end(), is_current)) state.kept.push_back({state.current, 0});
+  return state;
+}
+
+std::optional<CheckpointState> read_checkpoint_state(const OpenDirectory& run) {
+  if (!run.exists(kStateFileName)) return std::nullopt;
+  CheckpointState state = parse_checkpoint_state(run.read(kStateFileName, kMaxIndexBytes));
+  state.current = entry_of(run.path(), state.current);
+  for (CheckpointState::Kept& kept : state.kept) kept.path = entry_of(run.path(), kept.path);
   return state;
 }
 

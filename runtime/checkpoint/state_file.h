@@ -2,9 +2,12 @@
 // writes it; may be edited by hand to go back. [any thread]
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "runtime/platform/file_system.h"
 
 namespace belay::runtime {
 
@@ -23,5 +26,10 @@ std::string format_checkpoint_state(const CheckpointState& state);
 
 // DATA_LOSS where it is no such text, or names no current checkpoint; fields that belay does not know are skipped.
 CheckpointState parse_checkpoint_state(std::string_view text);
+
+// That of a run directory; none where it has none. What it names in the directory is the entry's name then, in whatever
+// way it says so ("./model.ckpt-5", "model.ckpt-5/", an absolute path); other paths stay as they are written. Throws
+// what reading and parsing throw.
+std::optional<CheckpointState> read_checkpoint_state(const OpenDirectory& run);
 
 }  // namespace belay::runtime

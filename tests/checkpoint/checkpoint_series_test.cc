@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "runtime/checkpoint/find_restorable.h"
+#include "runtime/checkpoint/names.h"
 #include "tests/checkpoint/checkpoint_fixture.h"
 #include "tests/platform/faulty_file_system.h"
 
@@ -49,6 +50,13 @@ class CheckpointSeriesTest : public ::testing::Test {
       stored.push_back(kept.path.substr(11));
     EXPECT_EQ(names, stored);
     return names;
+  }
+  // The state file names that one, as after a crash before it was written, or an edit by hand.
+  void set_current(std::int64_t step) {
+    CheckpointState state = parse_checkpoint_state(read_file(dir_ / "checkpoint"));
+    state.current = checkpoint_name(step);
+    std::erase_if(state.kept, [&](const auto& k) { return *step_of_checkpoint(k.path) > step; });
+    write_file(dir_ / "checkpoint", format_checkpoint_state(state));
   }
   std::string current() const { return parse_checkpoint_state(read_file(dir_ / "checkpoint")).current; }
 
@@ -133,7 +141,94 @@ TEST_F(CheckpointSeriesTest, TimesOfEarlierAttemptsAreKept) {
   EXPECT_EQ(state.kept[1].saved_at, 1704067202);
 }
 
-// SAVER-24, MGR-04, F17
+TEST_F(CheckpointSeriesTest, T_09b_NamesAreKeptInRetentionHoweverTheyAreWritten) {
+  begin(3);
+  save(1), save(2), save(3);
+  const std::string folder = std::filesystem::path(dir_.path()).filename();
+  write_file(dir_ / "checkpoint", "model_checkpoint_path: \"./model.ckpt-3\" all_model_checkpoint_paths: \"" +
+                                      (dir_ / "model.ckpt-1/") + "\" all_model_checkpoint_paths: \"../" + folder +
+                                      "//model.ckpt-2\" all_model_checkpoint_paths: \"model.ckpt-3/\"");
+  begin(3);
+  EXPECT_THAT(series().names(), ElementsAre("model.ckpt-1", "model.ckpt-2", "model.ckpt-3"));
+  series().restored("model.ckpt-3");
+  save(4);
+  EXPECT_THAT(listed(), ElementsAre("2", "3", "4"));
+  EXPECT_THAT(on_disk(), ElementsAre("2", "3", "4"));
+}
+
+// Killed between the checkpoint's rename and the state file.
+TEST_F(CheckpointSeriesTest, T_56b_ANewerWholeOneIsListedAsNotCurrentAndCounts) {
+  begin(3);
+  save(1), save(2), save(3);
+  set_current(2);
+  begin(3);
+  EXPECT_THAT(series().names(), ElementsAre("model.ckpt-1", "model.ckpt-2", "model.ckpt-3"));
+  EXPECT_THAT(log_.lines,
+              ElementsAre("info checkpoint: model.ckpt-3 is newer than model.ckpt-2, which the state file names: it "
+                          "stays, is not current, and is replaced when its step is saved again"));
+  EXPECT_EQ(current(), "model.ckpt-2");
+  series().restored("model.ckpt-2");
+  series().retain();
+  EXPECT_THAT(on_disk(), ElementsAre("1", "2", "3"));
+  save(4);
+  EXPECT_THAT(listed(), ElementsAre("2", "3", "4"));
+  save(5), save(6);
+  EXPECT_THAT(on_disk(), ElementsAre("4", "5", "6"));
+}
+
+TEST_F(CheckpointSeriesTest, T_56c_ItIsReplacedWhenItsStepComesAgain) {
+  begin(3);
+  save(1), save(2), save(3);
+  set_current(2);
+  begin(3);
+  series().restored("model.ckpt-2");
+  const auto inode = [&] { return run_->status("model.ckpt-3").inode; };
+  const std::uint64_t before = inode();
+  save(3);
+  EXPECT_NE(inode(), before);
+  EXPECT_THAT(listed(), ElementsAre("1", "2", "3"));
+  EXPECT_EQ(current(), "model.ckpt-3");
+}
+
+TEST_F(CheckpointSeriesTest, T_56b_ManyKillsLeaveNoMoreThanAreKept) {
+  begin(2);
+  save(10);
+  for (std::int64_t step = 20; step <= 90; step += 10) {
+    const std::string state = read_file(dir_ / "checkpoint");
+    save(step + 5);  // and the kill comes before the state file
+    write_file(dir_ / "checkpoint", state);
+    begin(2);
+    series().restored(current());
+    save(step);
+  }
+  EXPECT_EQ(on_disk().size(), 2u);
+}
+
+// By hand: what was copied in, or the state file edited to go back, is the same.
+TEST_F(CheckpointSeriesTest, T_56d_AHandThatGoesBackIsTreatedAlike) {
+  begin(4);
+  save(1), save(2), save(3), save(4);
+  write_file(dir_ / "checkpoint", "model_checkpoint_path: \"model.ckpt-2\"");
+  begin(4);
+  EXPECT_THAT(series().names(), ElementsAre("model.ckpt-2", "model.ckpt-3", "model.ckpt-4"));  // 1 is older: not ours
+  std::filesystem::rename(dir_ / "model.ckpt-2", dir_ / "the good one");
+  write_file(dir_ / "checkpoint", "model_checkpoint_path: \"the good one\"");
+  begin(4);
+  EXPECT_THAT(series().names(), ElementsAre("model.ckpt-3", "model.ckpt-4"));
+}
+
+TEST_F(CheckpointSeriesTest, T_56b_OneThatIsNotWholeIsNotListed) {
+  begin(5);
+  save(1), save(2), save(3), save(4), save(5);
+  set_current(1);
+  write_file(dir_ / "model.ckpt-2/index", "garbage");
+  std::filesystem::remove(dir_ / "model.ckpt-3/state");
+  std::filesystem::resize_file(dir_ / "model.ckpt-4/model.safetensors", 10);
+  begin(5);
+  EXPECT_THAT(series().names(), ElementsAre("model.ckpt-1", "model.ckpt-5"));
+}
+
+// SAVER-24, MGR-04, F17. The copy says of itself that it is of step 1.
 TEST_F(CheckpointSeriesTest, WhatIsNotListedIsNeverRemoved) {
   begin(1);
   save(1);
@@ -291,10 +386,29 @@ TEST_F(CheckpointSeriesTest, WhatCannotBeRemovedIsAWarningAndTriedAgain) {
   save(2);
   EXPECT_THAT(log_.lines,
               ElementsAre("warning checkpoint: cannot remove the old checkpoint model.ckpt-1: cannot rename "
-                          "'y': Permission denied"));
+                          "'y': Permission denied; it stays, and is tried again after each save"));
   EXPECT_THAT(listed(), ElementsAre("1", "2"));
   save(3);
   EXPECT_THAT(on_disk(), ElementsAre("3"));
+}
+
+// A checkpoint that is write-protected: its directory can be renamed, but not emptied.
+TEST_F(CheckpointSeriesTest, T_58_WhatCannotBeRemovedIsPutBackWithOneWarning) {
+  const Error denied(Code::kPermissionDenied, "cannot remove 'y': Permission denied");
+  begin(1);
+  save(1);
+  files_.fail(FileCall::kRemove, 1, denied, HowOften::kForEver);
+  for (std::int64_t step = 2; step <= 5; ++step) save(step);
+  EXPECT_THAT(on_disk(), ElementsAre("1", "2", "3", "4", "5"));
+  EXPECT_THAT(listed(), ElementsAre("1", "2", "3", "4", "5"));
+  EXPECT_EQ(StepContent(1).difference(*CheckpointReader::open(run_->open_directory("model.ckpt-1")), saver_.use()), "");
+  std::erase_if(log_.lines, [](const std::string& line) { return line.starts_with("debug"); });
+  EXPECT_THAT(log_.lines,
+              ElementsAre("warning checkpoint: cannot remove the old checkpoint model.ckpt-1: cannot remove 'y': "
+                          "Permission denied; it stays, and is tried again after each save"));
+  files_.heal();
+  save(6);
+  EXPECT_THAT(on_disk(), ElementsAre("6"));
 }
 
 }  // namespace

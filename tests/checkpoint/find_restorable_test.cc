@@ -67,6 +67,47 @@ TEST_F(FindRestorable, TheStateFileDecides) {
   EXPECT_EQ(latest_checkpoint(*run_, log_), dir_ / "model.ckpt-20");
 }
 
+TEST_F(FindRestorable, T_09a_AStateFileMayNameItInAnyWay) {
+  const std::string folder = std::filesystem::path(dir_.path()).filename();
+  std::filesystem::create_directory_symlink(dir_.path(), dir_ / "same");
+  for (const std::string& path :
+       {std::string("./model.ckpt-10"), std::string("model.ckpt-10/"), std::string(".//model.ckpt-10//"),
+        "../" + folder + "/model.ckpt-10", dir_ / "model.ckpt-10/", dir_ / "./model.ckpt-10",
+        dir_ / "model.ckpt-20/../model.ckpt-10", dir_ / "same/model.ckpt-10"}) {
+    set_state_file("model_checkpoint_path: \"" + path + "\"");
+    EXPECT_EQ(found(), 10) << path;
+    EXPECT_THAT(log_.lines, IsEmpty()) << path;
+  }
+}
+
+// The run's own directory may be named in any way, too.
+TEST_F(FindRestorable, T_09a_AnAbsolutePathIsInARunDirectoryThatIsARelativeOne) {
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(dir_.path());
+  set_state_file("model_checkpoint_path: \"" + (dir_ / "model.ckpt-20") + "\"");
+  for (const char* spelling : {".", "./", ".././/"}) {
+    const std::string path = std::string(spelling) == ".././/"
+                                 ? "../" + std::filesystem::path(dir_.path()).filename().string() + "//"
+                                 : spelling;
+    run_ = posix_file_system().open_directory(path);
+    EXPECT_EQ(found(), 20) << path;
+    EXPECT_THAT(log_.lines, IsEmpty()) << path;
+  }
+  std::filesystem::current_path(before);
+}
+
+// A save that was killed before the state file leaves it; a copy from elsewhere looks the same.
+TEST_F(FindRestorable, T_56a_ANewerOneThatTheStateFileDoesNotNameIsNotTheLatest) {
+  const std::string state = read_file(dir_ / "checkpoint");
+  save(40);
+  set_state_file(state);
+  EXPECT_EQ(found(), 30);
+  EXPECT_THAT(log_.lines, IsEmpty());
+  EXPECT_EQ(latest_checkpoint(*run_, log_), dir_ / "model.ckpt-30");
+  damage(30);
+  EXPECT_EQ(found(), 20);
+}
+
 TEST_F(FindRestorable, ACheckpointMayHaveAnyNameIfTheStateFileSaysSo) {
   std::filesystem::rename(dir_ / "model.ckpt-10", dir_ / "the good one");
   set_state_file("model_checkpoint_path: \"the good one\"");

@@ -52,6 +52,25 @@ TEST_F(ResumeTest, KilledAndStartedAgainItEndsWithTheSameBits) {
   EXPECT_EQ(final_weights("killed"), whole);
 }
 
+// As after a kill between a checkpoint's rename and the state file, or by a hand that goes back.
+TEST_F(ResumeTest, T_56e_WhatTheStateFileDoesNotNameIsNotRestoredAndNotKeptForEver) {
+  const auto manifest = [&](int max_steps) {
+    return regression("", "[checkpoint]\nsave_steps = 10\nsave_secs = 0\nmax_to_keep = 3\n", max_steps);
+  };
+  ASSERT_EQ(belay({"run", manifest(40)}).status, 0);
+  write_file(run_dir() + "/checkpoint", "model_checkpoint_path: \"./model.ckpt-30\"\n");
+  const ProcessResult again = belay({"run", manifest(45)});
+  ASSERT_EQ(again.status, 0) << again.err;
+  EXPECT_EQ(lines_with(again.err, "restored step 30 ").size(), 1u) << again.err;
+  EXPECT_EQ(lines_with(again.err, "model.ckpt-40 is newer than model.ckpt-30, which the state file names").size(), 1u)
+      << again.err;
+  EXPECT_EQ(lines_with(again.err, "warning").size(), 0u) << again.err;
+  std::vector<std::string> names = listing(run_dir());
+  std::erase_if(names, [](const std::string& name) { return name.rfind("model.ckpt-", 0) != 0; });
+  EXPECT_LE(names.size(), 4u);  // model.ckpt-20 was taken off the list by hand
+  EXPECT_THAT(names, ::testing::Contains("model.ckpt-45"));
+}
+
 TEST_F(ResumeTest, ASigtermLosesNoStepAndTheBitsAreTheSame) {
   ASSERT_EQ(belay({"run", hard("whole")}).status, 0);
   const std::string manifest = hard("stopped");
