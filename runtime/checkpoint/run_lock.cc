@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <ctime>
+#include <filesystem>
 
 #include "runtime/checkpoint/names.h"
 #include "runtime/platform/text.h"
@@ -46,7 +47,19 @@ RunLock RunLock::take(OpenDirectory& run, const Clock& clock, const RunHolder& h
   const std::string text =
       fmt::format("host {}, pid {}, since {:%Y-%m-%dT%H:%M:%SZ}\n", holder.host, holder.pid, fmt::gmtime(started));
   file->write(text.data(), text.size());
-  return RunLock(std::move(file));
+  return RunLock(std::move(file), run.status(kLockName));
+}
+
+bool RunLock::in_place(const OpenDirectory& run) const {
+  try {
+    const FileStatus status = run.status(kLockName);
+    return status.device == device_ && status.inode == inode_;
+  } catch (const Error& e) {
+    if (e.code() != Code::kNotFound) return true;
+    // Where the whole directory is gone no other run is in it, and what is written fails for that reason.
+    std::error_code failed;
+    return !std::filesystem::exists(run.path(), failed);
+  }
 }
 
 }  // namespace belay::runtime

@@ -1,7 +1,9 @@
 // One writer per run directory. The lock is the kernel's (flock on the file `lock`), so it ends with the process
-// however that dies; the file's text says who holds it.
+// however that dies; the file's text says who holds it. Whoever removes the file lets a second run in: the first one
+// finds that out before it writes again.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -11,7 +13,7 @@
 
 namespace belay::runtime {
 
-// Another run holds the directory. The command line exits with status 6.
+// Another run holds the directory, or may hold it. The command line exits with status 6.
 class RunInUse : public Error {
  public:
   using Error::Error;
@@ -29,10 +31,15 @@ class RunLock {
  public:
   // RunInUse, naming host, pid and start, where another process holds it: FAILED_PRECONDITION.
   static RunLock take(OpenDirectory& run, const Clock& clock, const RunHolder& holder = this_process());
+  // Whether the file `lock` of the directory is still the one that was taken. True too where the look fails, and where
+  // the directory is gone.
+  bool in_place(const OpenDirectory& run) const;
 
  private:
-  explicit RunLock(std::unique_ptr<OpenFile> file) : file_(std::move(file)) {}
+  RunLock(std::unique_ptr<OpenFile> file, const FileStatus& status)
+      : file_(std::move(file)), device_(status.device), inode_(status.inode) {}
   std::unique_ptr<OpenFile> file_;
+  std::uint64_t device_, inode_;
 };
 
 }  // namespace belay::runtime

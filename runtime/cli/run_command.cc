@@ -57,7 +57,8 @@ int train(TrainingRun& run, Watchdog& watchdog, Logger& log, const Signals& sign
     say_what_was_left_out(log, run.disabled_hooks());
     log.flush();
     if (signals.stop_signal() != 0 && e.code() == Code::kCancelled) Signals::die_of(signals.stop_signal());
-    return status_of(e);
+    // The error may have come through a hook, as one of its own.
+    return run.lock_lost() ? kExitInUse : status_of(e);
   }
   say_why_it_ended(log, result);
   say_what_was_left_out(log, run.disabled_hooks());

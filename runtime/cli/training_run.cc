@@ -282,6 +282,7 @@ TrainingResult TrainingRun::train(const std::function<void()>& on_step) {
   }
   result.seconds = static_cast<double>(world_.clock.monotonic_ns() - start) * 1e-9;
   finish(session, result);
+  if (directory_) directory_->directory().check_lock();
   return result;
 }
 

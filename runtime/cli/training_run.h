@@ -99,7 +99,7 @@ class TrainingRun {
   void build_scaffold();
   // RunInUse; PERMISSION_DENIED and others.
   void open_directory();
-  // `on_step` after every step, on this thread.
+  // `on_step` after every step, on this thread. Where the directory's lock is lost it fails, and lock_lost() is true.
   TrainingResult train(const std::function<void()>& on_step);
   std::optional<EvalResult> evaluate(const std::function<void()>& on_batch);
 
@@ -109,6 +109,7 @@ class TrainingRun {
   using StepTraces = std::function<void(const Plan&, const PlanStats&, const std::vector<RunMetadata>&)>;
   void trace_steps(int warm, int traced, const StepTraces& then);
 
+  bool lock_lost() const noexcept { return directory_ && directory_->directory().lock_lost(); }
   const NodeGraph& graph() const noexcept { return graph_; }
   const Manifest& manifest() const noexcept { return manifest_; }
   // Labels of the hooks that on_error = "disable" took out.

@@ -14,7 +14,7 @@ RunDirectory RunDirectory::open(FileSystem& files, const std::string& path, cons
                                       "' may be written by everybody; run: chmod o-w '" + escaped(path) + "'");
   RunLock lock = RunLock::take(*directory, clock);
   remove_leftovers(*directory, log);
-  return RunDirectory(std::move(directory), std::move(lock));
+  return RunDirectory(std::make_unique<LockedDirectory>(std::move(directory), std::move(lock)));
 }
 
 }  // namespace belay::runtime

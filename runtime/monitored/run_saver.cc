@@ -38,7 +38,7 @@ void restore_variables(DirectSession& session, const StoredTensors& stored, cons
   }
 }
 
-RunSaver::RunSaver(const RunEnvironment& environment, OpenDirectory& run, RunSaverOptions options)
+RunSaver::RunSaver(const RunEnvironment& environment, LockedDirectory& run, RunSaverOptions options)
     : environment_(environment),
       run_(run),
       options_(std::move(options)),
@@ -98,7 +98,8 @@ constexpr const char* kSaveAdvice = "; after_save can ask to stop";
 }  // namespace
 
 std::string RunSaver::at_boundary(DirectSession& session, HookSet& hooks) {
-  if (!requested_.exchange(false)) return "";
+  if (!requested()) return "";
+  requested_ = false;
   return without_end_of_input([&] { return save(session, hooks, nullptr); }, kSaveAdvice);
 }
 
@@ -114,6 +115,7 @@ std::uint64_t total_of_versions(const DirectSession& session) {
 }  // namespace
 
 void RunSaver::begin_end(DirectSession& session, HookSet& hooks) {
+  run_.check_lock();
   ending_ = std::make_unique<Ending>(Ending{&session, &hooks, hooks.save_states(), {}});
   diverged_.reset();
   // A request that no boundary has served yet (a signal's) is served now.
@@ -142,6 +144,7 @@ void RunSaver::save_while_ending() {
 }
 
 std::string RunSaver::save(DirectSession& session, HookSet& hooks, const std::map<std::string, HookState>* states) {
+  run_.check_lock();
   std::int64_t step = std::max<std::int64_t>(session.global_step(), 0);
   try {
     hooks.before_save(session, step);
@@ -157,6 +160,7 @@ std::string RunSaver::save(DirectSession& session, HookSet& hooks, const std::ma
     saved_path_ = write(session, states == nullptr ? now : *states, step);
     save_error_.clear();
   } catch (const Error& e) {
+    if (run_.lock_lost()) run_.check_lock();
     if (e.code() == Code::kDiverged || options_.on_save_error == OnSaveError::kStop) {
       save_error_ = e.what();
       throw;

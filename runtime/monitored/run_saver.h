@@ -11,6 +11,7 @@
 
 #include "runtime/checkpoint/checkpoint_reader.h"
 #include "runtime/checkpoint/checkpoint_series.h"
+#include "runtime/checkpoint/locked_directory.h"
 #include "runtime/events/event_writer.h"
 #include "runtime/manifest/manifest.h"
 #include "runtime/monitored/run_environment.h"
@@ -33,7 +34,7 @@ struct RunSaverOptions {
 class RunSaver {
  public:
   // `run` is the open run directory; both are borrowed.
-  RunSaver(const RunEnvironment& environment, OpenDirectory& run, RunSaverOptions options);
+  RunSaver(const RunEnvironment& environment, LockedDirectory& run, RunSaverOptions options);
 
   // The newest whole checkpoint of a directory; none where there is none. RestoreError where there are some but none
   // can be restored, or it does not fit the graph.
@@ -42,16 +43,18 @@ class RunSaver {
 
   // Asks for a checkpoint at the next boundary. Any thread.
   void request() noexcept { requested_.store(true); }
-  bool requested() const noexcept { return requested_.load(); }
+  // True too where the run's lock was found lost: the boundary ends the run then.
+  bool requested() const noexcept { return requested_.load() || run_.lock_lost(); }
 
   // The boundary: writes the checkpoint that was asked for. Gives the name of a hook whose after_save asks to stop. A
   // failure is logged and counted, or thrown, as on_save_error says; a state that is not finite is always thrown
   // (DIVERGED), and so is what a hook's before_save or after_save throws; an end of input in any part of it becomes
-  // FAILED_PRECONDITION. A hook's skip_checkpoint is a line in the log.
+  // FAILED_PRECONDITION. A hook's skip_checkpoint is a line in the log. RunInUse where the run's lock is not in place.
   std::string at_boundary(DirectSession& session, HookSet& hooks);
 
-  // While a session ends: hooks' states are those of before the first hook's end, and a request is served at once. A
-  // state that is not finite leaves each hook its end: check_last_state throws it behind them.
+  // While a session ends: hooks' states are those of before the first hook's end, and a request is served at once.
+  // RunInUse where the run's lock is not in place. A state that is not finite leaves each hook its end:
+  // check_last_state throws it behind them.
   void begin_end(DirectSession& session, HookSet& hooks);
   void finish_end() noexcept { ending_ = nullptr; }
   void check_last_state() const {
@@ -82,7 +85,7 @@ class RunSaver {
   void compare_fingerprint(const Fingerprint& stored) const;
 
   const RunEnvironment& environment_;
-  OpenDirectory& run_;
+  LockedDirectory& run_;
   RunSaverOptions options_;
   CheckpointSeries series_;
   Snapshot snapshot_;  // memory that every save uses again

@@ -234,6 +234,22 @@ TEST_F(ExitStatus, TheGracePeriodOfASignalIsADeadline) {
   EXPECT_EQ(run.wait().signal, SIGTERM);
 }
 
+// The second run's history is its own: the first one sees that its lock is gone before it writes again.
+TEST_F(ExitStatus, T_59c_SixWhereSomebodyRemovedTheLockOfARun) {
+  const std::string manifest =
+      regression("delay_secs = 0.01\n", "[checkpoint]\nsave_steps = 5\nsave_secs = 0\n", 100000);
+  BelayProcess first({"run", manifest});
+  ASSERT_TRUE(first.wait_for("saved ")) << first.wait().err;
+  std::filesystem::remove(run_dir() + "/lock");
+  BelayProcess second({"run", manifest});
+  const ProcessResult r = first.wait();
+  EXPECT_EQ(r.status, 6) << r.err;
+  EXPECT_GE(lines_with(r.err, "is no longer this run's: its file 'lock' was removed or replaced").size(), 1u) << r.err;
+  ASSERT_TRUE(second.wait_for("saved ")) << second.wait().err;
+  second.kill(SIGTERM);
+  EXPECT_EQ(second.wait().signal, SIGTERM);
+}
+
 TEST_F(ExitStatus, SigUsr2SavesAndGoesOn) {
   BelayProcess run({"run", regression("delay_secs = 0.01\n", "", 100000)});
   ASSERT_TRUE(run.wait_for("saved ")) << run.wait().err;

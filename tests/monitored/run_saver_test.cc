@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <filesystem>
 #include <limits>
 
 #include "belay/checkpoint.h"
@@ -263,6 +264,53 @@ TEST_F(Savers, ARequestThatNoBoundaryServedIsServedWhenTheEndBegins) {
   saver->finish_end();
   saver->save_requested_by_hook();
   EXPECT_TRUE(saver->requested());  // deferred again
+}
+
+// NAN-02
+TEST_F(Savers, T_16d_AStateThatIsNotFiniteIsThrownBehindTheLastEnd) {
+  const auto saver = make_saver();
+  add_probe("first").in["end"] = [&] { saver->save_requested_by_hook(); };
+  add_probe("last");
+  set(std::numeric_limits<float>::infinity(), 3);
+  saver->begin_end(*session, hooks);
+  hooks.end(*session);
+  saver->finish_end();
+  EXPECT_THAT(new_events(), ElementsAre("first.end", "first.before_save 3", "last.before_save 3", "last.end"));
+  EXPECT_THAT(error_of([&] { saver->check_last_state(); }), ::testing::StartsWith("DIVERGED: cannot save"));
+  set(1.0f, 3);
+  saver->begin_end(*session, hooks);
+  EXPECT_NO_THROW(saver->check_last_state());
+}
+
+TEST_F(Savers, T_59b_ALostLockEndsTheRunWhateverIsToBeDoneBehindAFailedSave) {
+  const auto saver = make_saver();
+  add_probe("a");
+  saver->request();
+  std::filesystem::remove(run.path() + "/lock");
+  EXPECT_THROW(saver->at_boundary(*session, hooks), RunInUse);
+  EXPECT_THROW(saver->begin_end(*session, hooks), RunInUse);
+  EXPECT_THAT(new_events(), IsEmpty()) << "no hook prepares a checkpoint that cannot be written";
+  EXPECT_THAT(checkpoints(), IsEmpty());
+}
+
+TEST_F(Savers, T_59b_ALockThatIsLostWhileItSavesLeavesNoCheckpoint) {
+  const auto saver = make_saver();
+  add_probe("a").in["before_save"] = [&] { std::filesystem::remove(run.path() + "/lock"); };
+  saver->request();
+  EXPECT_THROW(saver->at_boundary(*session, hooks), RunInUse);
+  EXPECT_THAT(checkpoints(), IsEmpty());
+}
+
+// The next boundary ends the run, without a checkpoint that was asked for.
+TEST_F(Savers, T_59b_WhatTheEventFileFindsIsSeenAtTheBoundary) {
+  RunEvents events(run.directory(), clock, *log);
+  const auto saver = make_saver();
+  std::filesystem::remove(run.path() + "/lock");
+  EXPECT_FALSE(saver->requested());
+  events.writer()->add_scalar("loss", 1, 0.5);
+  events.writer()->flush();
+  EXPECT_TRUE(saver->requested());
+  EXPECT_THROW(saver->at_boundary(*session, hooks), RunInUse);
 }
 
 TEST_F(Savers, TellTheEventFile) {

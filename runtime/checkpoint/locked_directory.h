@@ -1,0 +1,52 @@
+// A run directory under its run's lock. Whatever writes into it looks first whether the lock is still in place; where
+// it is not, nothing is written any more, and the run ends: two runs would mix their checkpoints and events.
+//
+// What is written inside a directory that was made here (a checkpoint) is not looked after: it gets its name here.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/checkpoint/run_lock.h"
+#include "runtime/platform/file_system.h"
+
+namespace belay::runtime {
+
+class LockedDirectory final : public OpenDirectory {
+ public:
+  LockedDirectory(std::unique_ptr<OpenDirectory> directory, RunLock lock)
+      : directory_(std::move(directory)), lock_(std::move(lock)) {}
+
+  // RunInUse where the lock is not in place, now or at an earlier look.
+  void check_lock() const;
+  // Whether a look found that. Looks at nothing itself. Any thread.
+  bool lock_lost() const noexcept { return lost_.load(std::memory_order_relaxed); }
+
+  const std::string& path() const override { return directory_->path(); }
+  std::unique_ptr<OpenFile> create(std::string_view name) override;
+  std::unique_ptr<OpenFile> open(std::string_view name) const override { return directory_->open(name); }
+  bool exists(std::string_view name) const override { return directory_->exists(name); }
+  FileStatus status(std::string_view name) const override { return directory_->status(name); }
+  std::vector<std::string> entries() const override { return directory_->entries(); }
+  std::unique_ptr<OpenDirectory> make_directory(std::string_view name) override;
+  std::unique_ptr<OpenDirectory> open_directory(std::string_view name) const override {
+    return directory_->open_directory(name);
+  }
+  void rename(std::string_view from, std::string_view to) override;
+  void remove(std::string_view name) override;
+  void remove_tree(std::string_view name) override;
+  void sync() override { directory_->sync(); }
+  std::unique_ptr<OpenFile> try_lock(std::string_view name) override { return directory_->try_lock(name); }
+
+ private:
+  class File;
+
+  const std::unique_ptr<OpenDirectory> directory_;
+  const RunLock lock_;
+  mutable std::atomic<bool> lost_{false};
+};
+
+}  // namespace belay::runtime
