@@ -152,8 +152,8 @@ TEST_F(SessionTest, T_07_AFetchSetOfAnotherGraphIsRefusedHoweverItWasUsed) {
     // It has not lost its own.
     request.fetches = &used;
     request.extras = {};
-    const Run run = its_own.run(request);
-    EXPECT_EQ(TensorView(run.result(used, 0)).number(0), static_cast<double>(i));
+    const auto values = its_own.run(request);
+    EXPECT_EQ(TensorView(values.result(used, 0)).number(0), static_cast<double>(i));
   }
 }
 
