@@ -47,10 +47,10 @@ ordered_json encoded(const std::vector<T>& list) {
 }
 
 ordered_json encoded(const HookState& state) {
-  ordered_json object = ordered_json::object();
+  ordered_json::object_t object;  // the keys differ; to look each one up would cost their square
   for (const auto& [key, value] : state)
-    object[key] =
-        ordered_json::array({kTypes[value.index()], std::visit([](const auto& v) { return encoded(v); }, value)});
+    object.push_back({key, ordered_json::array(
+                               {kTypes[value.index()], std::visit([](const auto& v) { return encoded(v); }, value)})});
   return object;
 }
 

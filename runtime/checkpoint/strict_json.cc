@@ -15,35 +15,48 @@ using nlohmann::json;
 
 constexpr std::size_t kMaxValues = 400'000, kMaxDepth = 16;
 
-// Watches the parser's events, and stops it where a bound is passed.
-class Bounds {
+// Receives the parser's events and stops it where a bound is passed. Makes no tree: the library's own way to watch one
+// being made looks through all of an object's entries at the end of each.
+class Bounds final : public json::json_sax_t {
  public:
-  bool operator()(int, json::parse_event_t event, json& parsed) {
-    switch (event) {
-      case json::parse_event_t::key:
-        count();
-        if (!keys_.back().insert(parsed.get_ref<const std::string&>()).second)
-          fail(Code::kDataLoss,
-               "the key \"" + escaped(parsed.get_ref<const std::string&>()) + "\" stands twice in one object");
-        break;
-      case json::parse_event_t::object_start:
-      case json::parse_event_t::array_start:
-        count();
-        if (keys_.size() == kMaxDepth)
-          fail(Code::kDataLoss, "it is nested deeper than " + std::to_string(kMaxDepth) + " levels");
-        keys_.emplace_back();
-        break;
-      case json::parse_event_t::object_end:
-      case json::parse_event_t::array_end: keys_.pop_back(); break;
-      case json::parse_event_t::value: count(); break;
-    }
-    return true;
+  bool null() override { return count(); }
+  bool boolean(bool) override { return count(); }
+  bool number_integer(std::int64_t) override { return count(); }
+  bool number_unsigned(std::uint64_t) override { return count(); }
+  bool number_float(double, const std::string&) override { return count(); }
+  bool string(std::string&) override { return count(); }
+  bool binary(binary_t&) override { return count(); }
+  bool start_object(std::size_t) override { return go_deeper(); }
+  bool start_array(std::size_t) override { return go_deeper(); }
+  bool end_object() override { return leave(); }
+  bool end_array() override { return leave(); }
+  bool key(std::string& name) override {
+    if (!keys_.back().insert(name).second)
+      fail(Code::kDataLoss, "the key \"" + escaped(name) + "\" stands twice in one object");
+    return count();
+  }
+  bool parse_error(std::size_t, const std::string&, const json::exception& e) override {
+    if (const auto* syntax = dynamic_cast<const json::parse_error*>(&e))
+      fail(Code::kDataLoss, "it is no JSON at byte " + std::to_string(syntax->byte == 0 ? 0 : syntax->byte - 1));
+    fail(Code::kDataLoss, "it is no JSON that belay writes: " + escaped(e.what()));
   }
 
  private:
-  void count() {
+  bool count() {
     if (++values_ > kMaxValues) fail(Code::kDataLoss, "it has more than " + std::to_string(kMaxValues) + " values");
+    return true;
   }
+  bool go_deeper() {
+    if (keys_.size() == kMaxDepth)
+      fail(Code::kDataLoss, "it is nested deeper than " + std::to_string(kMaxDepth) + " levels");
+    keys_.emplace_back();
+    return count();
+  }
+  bool leave() {
+    keys_.pop_back();
+    return true;
+  }
+
   std::size_t values_ = 0;
   std::vector<std::set<std::string>> keys_;  // of the open objects; those of lists stay empty
 };
@@ -52,13 +65,8 @@ class Bounds {
 
 json parse_json(std::string_view text) {
   Bounds bounds;
-  try {
-    return json::parse(text.begin(), text.end(), std::ref(bounds));
-  } catch (const json::parse_error& e) {
-    fail(Code::kDataLoss, "it is no JSON at byte " + std::to_string(e.byte == 0 ? 0 : e.byte - 1));
-  } catch (const json::exception& e) {
-    fail(Code::kDataLoss, "it is no JSON that belay writes: " + escaped(e.what()));
-  }
+  json::sax_parse(text.begin(), text.end(), &bounds);
+  return json::parse(text.begin(), text.end());
 }
 
 JsonFields::JsonFields(const json& value, std::string where, std::initializer_list<std::string_view> keys,

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -135,6 +139,25 @@ TEST(RunStateFile, EachDamageHasItsMessage) {
   };
   for (const auto& c : cases)
     EXPECT_EQ(error_of([&] { parse_run_state(c.text); }), "DATA_LOSS: " + c.expected) << c.text;
+}
+
+// Four times as many states take about four times as long, not sixteen times: of many hooks, and of one with many keys.
+TEST(RunStateFile, T_62a_ManyStatesAreWrittenAndReadInLinearTime) {
+  const auto seconds = [](int hooks, int keys) {
+    RunState state;
+    for (int h = 0; h < hooks; ++h)
+      for (int k = 0; k < keys; ++k) state.hook_states["hook_" + std::to_string(h)]["key_" + std::to_string(k)] = true;
+    double best = HUGE_VAL;
+    for (int i = 0; i < 3; ++i) {
+      const std::clock_t start = std::clock();
+      const RunState read = parse_run_state(format_run_state(state));
+      best = std::min(best, static_cast<double>(std::clock() - start));
+      EXPECT_EQ(read.hook_states, state.hook_states);
+    }
+    return best;
+  };
+  EXPECT_LT(seconds(50'000, 1), 9 * seconds(12'500, 1));
+  EXPECT_LT(seconds(1, 80'000), 9 * seconds(1, 20'000));
 }
 
 TEST(RunStateFile, AKeyThatIsNoUtf8IsNotWritten) {
