@@ -21,13 +21,16 @@ struct NamedTensor {
 
 struct TensorInfo {
   std::string name;
-  DType dtype = DType::kInvalid;
+  DType dtype = DType::kInvalid;  // so too in a file where the tensor is of a type that belay does not have
   Dims dims;
   bool operator==(const TensorInfo&) const = default;
 };
 
 // "float32 [2, 3]"
-inline std::string form_text(const TensorInfo& t) { return std::string(dtype_name(t.dtype)) + " " + dims_text(t.dims); }
+inline std::string form_text(const TensorInfo& t) {
+  if (t.dtype == DType::kInvalid) return "of a type that belay does not have, " + dims_text(t.dims);
+  return std::string(dtype_name(t.dtype)) + " " + dims_text(t.dims);
+}
 
 // A hook's state by key. Texts may be any bytes, keys are UTF-8; numbers come back with the same bits, NaN and infinity
 // too.

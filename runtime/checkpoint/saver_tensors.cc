@@ -22,12 +22,15 @@ const NamedTensor& TensorsToRead::get(std::uint64_t) const {
 }
 
 void* TensorsToRead::found(TensorInfo tensor) {
-  if (!byte_size(tensor.dtype, tensor.dims))
+  const bool foreign_type = tensor.dtype == DType::kInvalid;
+  if (!foreign_type && !byte_size(tensor.dtype, tensor.dims))
     fail(Code::kDataLoss, "tensor " + quoted(tensor.name) + " is " + form_text(tensor) + ", which has no size");
   const auto [at, is_new] = all_.emplace(tensor.name, tensor);
   if (!is_new) fail(Code::kDataLoss, "tensor " + quoted(tensor.name) + " is there twice");
   const auto wanted = wanted_.find(tensor.name);
   if (wanted == wanted_.end()) return nullptr;
+  if (foreign_type)
+    fail(Code::kUnimplemented, "tensor " + quoted(tensor.name) + " is of a type that belay does not have");
   const TensorView view(wanted->second);
   const TensorInfo expected{tensor.name, view.dtype(), view.dims()};
   if (expected != tensor)

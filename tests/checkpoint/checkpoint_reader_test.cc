@@ -221,6 +221,31 @@ TEST_F(CheckpointReading, AForeignFileMayHaveAnyName) {
             3u);
 }
 
+TEST_F(CheckpointReading, T_62b_ATensorOfAForeignTypeIsSkippedUnlessItIsWanted) {
+  std::string header =
+      R"({"ids":{"dtype":"I16","shape":[2],"data_offsets":[0,4]},"w":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})";
+  const std::string length{static_cast<char>(header.size()), 0, 0, 0, 0, 0, 0, 0};
+  const std::string data("\1\0\2\0\0\0\x80\x3f", 8);
+  const std::string path = dir_ / "pretrained.safetensors";
+  write_file(path, length + header + data);
+  FileSystem& files = posix_file_system();
+  const auto foreign = open_stored_tensors(files, path, saver_.use(), log_);
+  Tensor w(DType::kFloat32, {1}), ids(DType::kInt32, {2});
+  foreign->read(saver_.use(), {{"w", w.view()}});
+  EXPECT_EQ(TensorView(w.view()).scalar<float>(), 1.0f);
+  EXPECT_EQ(error_of([&] {
+              foreign->read(saver_.use(), {{"ids", ids.view()}});
+            }),
+            "INVALID_ARGUMENT: tensor 'ids' is of a type that belay does not have, [2] in '" + path +
+                "', the memory for it is int32 [2]");
+  // Damage names the file that is there, not the one that the saver would write.
+  write_file(path, length + header + data + "x");
+  EXPECT_EQ(
+      error_of([&] { open_stored_tensors(files, path, saver_.use(), log_); }),
+      "DATA_LOSS: '" + path +
+          "': saver 'safetensors': the .safetensors file: the tensors end at data byte 8, and 1 bytes follow them");
+}
+
 TEST_F(CheckpointReading, WhatCannotBeOpenedSaysWhy) {
   FileSystem& files = posix_file_system();
   EXPECT_EQ(error_of([&] { open_stored_tensors(files, dir_ / "no", saver_.use(), log_); }),

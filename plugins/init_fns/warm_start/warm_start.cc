@@ -24,6 +24,7 @@ std::string joined(const std::vector<std::string>& names) {
 }
 
 std::string type_text(belay::DType dtype, const belay::Dims& dims) {
+  if (dtype == belay::DType::kInvalid) return "of a type that belay does not have, " + belay::dims_text(dims);
   return std::string(belay::dtype_name(dtype)) + " " + belay::dims_text(dims);
 }
 

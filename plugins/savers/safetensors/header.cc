@@ -21,7 +21,7 @@ struct Type {
   std::uint64_t bits;
   DType dtype;
 };
-// All of the format; kInvalid: not ours.
+// All of the format; kInvalid: belay does not have it.
 constexpr Type kTypes[] = {
     {"F32", 32, DType::kFloat32},
     {"F64", 64, DType::kFloat64},
@@ -91,9 +91,6 @@ Entry checked(const RawEntry& raw) {
   if (end < begin || end - begin != bytes)
     bad_tensor(raw.name, "has the data_offsets [" + std::to_string(begin) + ", " + std::to_string(end) + "], but " +
                              std::to_string(bytes) + " bytes by its dtype and shape");
-  if (type->dtype == DType::kInvalid)
-    fail(Code::kUnimplemented,
-         "tensor " + shown(raw.name) + " is of type " + *raw.dtype + ", which belay does not have");
   Entry entry{raw.name, type->dtype, {}, begin, end};
   for (const std::uint64_t d : *raw.shape) {
     if (d > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))

@@ -21,15 +21,14 @@ inline constexpr std::uint64_t kLengthBytes = 8;
 
 struct Entry {
   std::string name;
-  belay::DType dtype = belay::DType::kInvalid;
+  belay::DType dtype = belay::DType::kInvalid;  // so too where it is of a type that belay does not have
   belay::Dims dims;
   std::uint64_t begin = 0;  // in the data
   std::uint64_t end = 0;
 };
 
 // Entries in the order of their data. Every rule of the format is checked, none is taken on trust: a header that breaks
-// one is DATA_LOSS, a type that belay does not have is UNIMPLEMENTED; both name the tensor. `data_size` is what follows
-// the header in the file.
+// one is DATA_LOSS and names the tensor. `data_size` is what follows the header in the file.
 std::vector<Entry> parse_header(std::string_view json, std::uint64_t data_size);
 
 // The bytes before the data: length and JSON, padded with spaces so that the data begins at a multiple of 64. `entries`

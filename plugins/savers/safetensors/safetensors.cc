@@ -17,6 +17,8 @@ using belay::fail;
 using belay_safetensors::Entry;
 
 constexpr std::string_view kFile = "model.safetensors";
+// In messages: it may have another name, which the host knows and says.
+constexpr const char* kAnyFile = "the .safetensors file";
 
 class Safetensors final : public belay::Saver {
  public:
@@ -69,13 +71,15 @@ class Safetensors final : public belay::Saver {
     const void* data;
   };
 
-  [[noreturn]] static void damaged(const std::string& text) { fail(Code::kDataLoss, std::string(kFile) + " " + text); }
+  [[noreturn]] static void damaged(const std::string& text) {
+    fail(Code::kDataLoss, std::string(kAnyFile) + " " + text);
+  }
 
   static std::vector<Entry> parse(const std::string& json, std::uint64_t data_size) {
     try {
       return belay_safetensors::parse_header(json, data_size);
     } catch (const belay::Error& e) {
-      fail(e.code(), std::string(kFile) + ": " + e.what());
+      fail(e.code(), std::string(kAnyFile) + ": " + e.what());
     }
   }
 

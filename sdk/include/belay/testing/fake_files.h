@@ -179,6 +179,12 @@ class FakeTensors {
     for (const std::string& known : announced_)
       if (known == key) fail(Code::kAlreadyExists, "'" + key + "' is announced twice");
     const auto type = static_cast<DType>(dtype);
+    if (type == DType::kInvalid) {
+      if (wanted_ && wanted_->count(key) != 0)
+        fail(Code::kUnimplemented, "'" + key + "' is of a type that belay does not have");
+      announced_.push_back(key);
+      return nullptr;
+    }
     if (dtype_size(type) == 0 || type == DType::kString)
       fail(Code::kInvalidArgument, "'" + key + "' has no numeric dtype");
     std::uint64_t bytes = dtype_size(type);
