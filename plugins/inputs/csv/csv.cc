@@ -42,7 +42,7 @@ class Csv final : public belay::Input {
   };
   static constexpr auto about = belay::about(
       "csv", "Rows of numbers and a label from a CSV file that fits in memory",
-      belay::option("path", &Options::path, "the file: UTF-8 text; blank lines are skipped").required(),
+      belay::option("path", &Options::path, "the file: UTF-8 text, plain or .gz; blank lines are skipped").required(),
       belay::option("header", &Options::header, "the first row names the columns"),
       belay::option("delimiter", &Options::delimiter, "one character between fields"),
       belay::option("skip_lines", &Options::skip_lines, "lines at the start to ignore, before the header").min(0),

@@ -2,11 +2,11 @@
 
 #include <belay/data_file.h>
 #include <belay/error.h>
+#include <belay/gzip_file.h>
 #include <belay/nearest.h>
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 
 namespace csv_input {
 namespace {
@@ -39,12 +39,17 @@ CsvFile::CsvFile(const CsvFormat& format) : format_(format) {
 
 void CsvFile::read_text() {
   const std::string prefix = "path: '" + format_.path + "' ";
-  text_.resize(static_cast<std::size_t>(belay::data_file_size("path", format_.path)));
-  std::ifstream file(format_.path, std::ios::binary);
-  file.read(text_.data(), static_cast<std::streamsize>(text_.size()));
-  if (!file) fail(Code::kDataLoss, prefix + "cannot be read whole");
-  if (text_.compare(0, 2, "\x1f\x8b") == 0)
-    fail(Code::kInvalidArgument, prefix + "is compressed; unpack it first (gunzip -k)");
+  belay::GzipFile file("path", format_.path);
+  belay::in_memory("path", format_.path, file.file_bytes(), [&] {
+    constexpr std::size_t kPart = 1 << 20;
+    if (!file.compressed()) text_.reserve(static_cast<std::size_t>(file.file_bytes()) + kPart);
+    for (std::size_t got = kPart; got == kPart;) {
+      const std::size_t size = text_.size();
+      text_.resize(size + kPart);
+      got = file.read(text_.data() + size, kPart);
+      text_.resize(size + got);
+    }
+  });
   const std::size_t zero = text_.find('\0');
   if (zero != std::string::npos)
     fail(Code::kInvalidArgument,

@@ -3,6 +3,8 @@
 #include <belay/testing/error_of.h>
 #include <belay/testing/temporary_folder.h>
 #include <gmock/gmock.h>
+#include <unistd.h>
+#include <zlib.h>
 
 namespace csv_input {
 namespace {
@@ -64,7 +66,8 @@ TEST_F(CsvFileTest, WhatOpeningCanSeeIsAnError) {
       {"", "FAILED_PRECONDITION: path: '@' holds no rows"},
       {" \n\r\n", "FAILED_PRECONDITION: path: '@' holds no rows"},
       {"a,b\n", "FAILED_PRECONDITION: path: '@' holds a header and no rows; if it has no header, set header = false"},
-      {"\x1f\x8b\x08 more", "INVALID_ARGUMENT: path: '@' is compressed; unpack it first (gunzip -k)"},
+      {"\x1f\x8b\x08 more",
+       "DATA_LOSS: path: '@' is damaged behind byte 0 of its content: unknown header flags set; fetch it again"},
       {std::string("a,b\n1,\0\n", 8),
        "INVALID_ARGUMENT: path: '@' is no text: byte 6 is zero; give a CSV file in UTF-8"},
       {"\"a,b\n1,2\n", "DATA_LOSS: @:1: a quoted field does not end"},
@@ -86,6 +89,35 @@ TEST_F(CsvFileTest, WhatOpeningCanSeeIsAnError) {
       "and skip_lines");
   f.path = folder_.file("y.csv");
   EXPECT_EQ(error_at_open(f), "NOT_FOUND: path: there is no file '" + f.path + "' (did you mean \"x.csv\"?)");
+}
+
+TEST_F(CsvFileTest, T_62f_ACompressedFileIsReadAsWhatItHolds) {
+  std::string text = "a,b\n";
+  for (int i = 0; i < 300'000; ++i) text += std::to_string(i) + ",x\n";  // more than is read at once
+  CsvFormat f = format("");
+  f.path = folder_.file("x.csv.gz");
+  const auto write = [&](const std::string& part, const char* mode) {
+    const gzFile out = gzopen(f.path.c_str(), mode);
+    ASSERT_EQ(gzwrite(out, part.data(), static_cast<unsigned>(part.size())), static_cast<int>(part.size()));
+    ASSERT_EQ(gzclose(out), Z_OK);
+  };
+  write(text, "wb");
+  const CsvFile file(f);
+  EXPECT_THAT(file.columns(), ElementsAre("a", "b"));
+  ASSERT_EQ(file.rows(), 300'000);
+  EXPECT_THAT(file.fields(299'999), ElementsAre("299999", "x"));
+  EXPECT_EQ(file.place(1), f.path + ":3");
+  write("last,y\n", "ab");  // a second gzip file behind the first
+  EXPECT_THAT(CsvFile(f).fields(300'000), ElementsAre("last", "y"));
+}
+
+TEST_F(CsvFileTest, T_62g_AFileThatNoMemoryHoldsIsNamed) {
+  const CsvFormat f = format("a,b\n");
+  if (truncate(f.path.c_str(), std::int64_t{1} << 40) != 0)
+    GTEST_SKIP() << "no sparse file of a terabyte can be made in " << folder_.path();
+  EXPECT_EQ(error_at_open(f), "RESOURCE_EXHAUSTED: path: '" + path_ +
+                                  "' does not fit into the memory: it needs 1099511627776 bytes or more; give a "
+                                  "smaller file, or several");
 }
 
 TEST_F(CsvFileTest, ARowOfOtherLengthIsAnErrorWithItsLine) {

@@ -2,10 +2,9 @@
 
 #include <belay/data_file.h>
 #include <belay/error.h>
+#include <belay/gzip_file.h>
 #include <belay/tensor.h>
-#include <zlib.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <limits>
@@ -17,34 +16,16 @@ using belay::Code;
 using belay::fail;
 
 constexpr std::size_t kMaxRank = 8;
-constexpr std::size_t kReadBytes = 1 << 16;       // a damaged place is known to within this
 constexpr std::uint64_t kMaxDeflateRatio = 1032;  // no gzip file holds more bytes than this for each of its own
 
-// An open file, read front to back; zlib reads plain files as they are.
+// An open file, read front to back.
 class IdxReader {
  public:
   IdxReader(std::string_view option, const std::string& path)
-      : prefix_(std::string(option) + ": '" + path + "' "), file_bytes_(belay::data_file_size(option, path)) {
-    file_ = gzopen(path.c_str(), "rb");
-    if (file_ == nullptr) fail(Code::kResourceExhausted, prefix_ + "cannot be opened: " + std::strerror(errno));
-  }
-  IdxReader(const IdxReader&) = delete;
-  IdxReader& operator=(const IdxReader&) = delete;
-  ~IdxReader() { gzclose_r(file_); }
+      : prefix_(std::string(option) + ": '" + path + "' "), file_(option, path) {}
 
-  // How many of `size` bytes the file still had. A file that was cut short just ends; one that is damaged throws.
-  std::size_t read(std::uint8_t* bytes, std::size_t size) {
-    std::size_t done = 0;
-    while (done < size) {
-      const auto part = static_cast<unsigned>(std::min(size - done, kReadBytes));
-      const int got = gzread(file_, bytes + done, part);
-      if (got < 0) check_damage();
-      if (got <= 0) break;
-      done += static_cast<std::size_t>(got);
-      position_ += static_cast<std::uint64_t>(got);
-    }
-    return done;
-  }
+  // How many of `size` bytes the content still had. A file that is damaged throws.
+  std::size_t read(std::uint8_t* bytes, std::size_t size) { return file_.read(bytes, size); }
 
   IdxHeader read_header();
   void check_length(const IdxHeader& header);
@@ -53,26 +34,13 @@ class IdxReader {
     std::uint8_t extra = 0;
     if (read(&extra, 1) != 0)
       fail(Code::kDataLoss, prefix_ + "goes on after the elements that its header promises; it is damaged");
-    check_damage();
   }
 
   const std::string& prefix() const { return prefix_; }
 
  private:
-  void check_damage() {
-    int error = Z_OK;
-    const char* text = gzerror(file_, &error);
-    if (error == Z_OK || error == Z_STREAM_END) return;
-    if (error == Z_BUF_ERROR) text = "it was cut short";
-    const std::string name = std::strrchr(text, ':') == nullptr ? text : std::strrchr(text, ':') + 2;
-    fail(Code::kDataLoss, prefix_ + "is damaged behind byte " + std::to_string(position_) + " of its content: " + name +
-                              "; fetch it again");
-  }
-
   std::string prefix_;
-  std::uint64_t file_bytes_;
-  std::uint64_t position_ = 0;  // in the uncompressed content
-  gzFile file_ = nullptr;
+  belay::GzipFile file_;
 };
 
 bool known_type(std::uint8_t type) {
@@ -104,7 +72,6 @@ double float_value(std::uint64_t bits) {
 IdxHeader IdxReader::read_header() {
   std::uint8_t magic[4];
   const std::size_t got = read(magic, sizeof(magic));
-  if (got < sizeof(magic)) check_damage();
   if (got == 0) fail(Code::kInvalidArgument, prefix_ + "is empty; name an IDX file");
   if (got < sizeof(magic) || magic[0] != 0 || magic[1] != 0 || !known_type(magic[2]) || magic[3] == 0) {
     char text[16] = "0x";
@@ -137,12 +104,13 @@ void IdxReader::check_length(const IdxHeader& header) {
       fail(Code::kInvalidArgument, prefix_ + "cannot hold " + belay::dims_text(header.dims) +
                                        " elements, as its header says; it is damaged or no IDX file");
   }
-  const std::uint64_t whole = position_ + bytes;
-  const bool plain = gzdirect(file_) != 0;
-  if (plain ? whole == file_bytes_ : whole / kMaxDeflateRatio <= file_bytes_) return;
-  fail(Code::kDataLoss, prefix_ + "has " + std::to_string(file_bytes_) + (plain ? " bytes; " : " compressed bytes; ") +
-                            belay::dims_text(header.dims) + " elements of " + element_name(header.type) + " need " +
-                            std::to_string(whole) + "; fetch it again");
+  const std::uint64_t whole = file_.position() + bytes;
+  const bool plain = !file_.compressed();
+  if (plain ? whole == file_.file_bytes() : whole / kMaxDeflateRatio <= file_.file_bytes()) return;
+  fail(Code::kDataLoss, prefix_ + "has " + std::to_string(file_.file_bytes()) +
+                            (plain ? " bytes; " : " compressed bytes; ") + belay::dims_text(header.dims) +
+                            " elements of " + element_name(header.type) + " need " + std::to_string(whole) +
+                            "; fetch it again");
 }
 
 }  // namespace
@@ -203,7 +171,9 @@ std::vector<std::uint8_t> read_idx_elements(std::string_view option, const std::
   if (again.type != header.type || again.dims != header.dims)
     fail(Code::kDataLoss, reader.prefix() + "was replaced by another one since the run started");
   const std::size_t record = header.bytes_per_record();
-  std::vector<std::uint8_t> elements(record * static_cast<std::size_t>(header.records()));
+  const std::size_t bytes = record * static_cast<std::size_t>(header.records());
+  std::vector<std::uint8_t> elements =
+      belay::in_memory(option, path, bytes, [&] { return std::vector<std::uint8_t>(bytes); });
   const std::size_t got = reader.read(elements.data(), elements.size());
   if (got != elements.size())
     fail(Code::kDataLoss, reader.prefix() + "ends in record " + std::to_string(got / record) + " of " +

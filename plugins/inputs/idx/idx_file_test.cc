@@ -3,6 +3,7 @@
 #include <belay/testing/error_of.h>
 #include <belay/testing/temporary_folder.h>
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <random>
@@ -196,7 +197,7 @@ TEST(IdxFile, AFailedChecksumIsToldWithItsPlace) {
   const std::string path = folder.write("sum.gz", packed);
   EXPECT_EQ(error_of([&] { read_whole(path); }),
             "DATA_LOSS: images: '" + path +
-                "' is damaged behind byte 0 of its content: incorrect data check; fetch it again");
+                "' is damaged behind byte 316 of its content: incorrect data check; fetch it again");
 }
 
 TEST(IdxFile, MoreElementsThanPromisedIsDataLoss) {
@@ -204,6 +205,27 @@ TEST(IdxFile, MoreElementsThanPromisedIsDataLoss) {
   const std::string path = folder.write("long.gz", gzipped(images(2, 2, 2) + "x"));
   EXPECT_EQ(error_of([&] { read_whole(path); }),
             "DATA_LOSS: images: '" + path + "' goes on after the elements that its header promises; it is damaged");
+}
+
+TEST(IdxFile, T_62c_BytesBehindTheCompressedDataAreRefused) {
+  const TemporaryFolder folder;
+  const std::string packed = gzipped(images(2, 2, 2));
+  for (const std::string& more : {std::string("x"), std::string(1, '\0'), std::string("\x1f\x8b"), packed}) {
+    const std::string path = folder.write("more.gz", packed + more);
+    EXPECT_THAT(error_of([&] { read_whole(path); }), StartsWith("DATA_LOSS: images: '" + path + "' ")) << more;
+  }
+}
+
+TEST(IdxFile, T_62d_ElementsThatNoMemoryHoldsAreAnErrorWithTheFilesName) {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("huge", header(8, {1u << 20, 1u << 20}));
+  if (truncate(path.c_str(), (std::int64_t{1} << 40) + 12) != 0)
+    GTEST_SKIP() << "no sparse file of a terabyte can be made in " << folder.path();
+  const IdxHeader h = read_idx_header("images", path);
+  EXPECT_EQ(
+      error_of([&] { read_idx_elements("images", path, h); }),
+      "RESOURCE_EXHAUSTED: images: '" + path +
+          "' does not fit into the memory: it needs 1099511627776 bytes or more; give a smaller file, or several");
 }
 
 TEST(IdxFile, AFileThatWasReplacedIsDataLoss) {

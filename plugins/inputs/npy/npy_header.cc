@@ -206,6 +206,10 @@ NpyHeader read_npy_header(std::string_view bytes, const std::string& prefix) {
     fail(Code::kDataLoss, prefix + "is cut short or damaged: it has " + std::to_string(found) + " bytes of elements, " +
                               belay::dims_text(header.shape) + " of '" + header.descr + "' need " +
                               (needed ? std::to_string(*needed) : "more than there can be") + "; save it again");
+  if (*needed < found)
+    fail(Code::kDataLoss, prefix + "goes on for " + std::to_string(found - *needed) +
+                              " bytes behind its elements: it is damaged, or several arrays were saved into one file; "
+                              "save each into its own, or all by numpy.savez");
   return header;
 }
 

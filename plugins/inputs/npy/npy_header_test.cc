@@ -104,6 +104,19 @@ TEST(NpyHeader, DamageIsTold) {
         << bad;
 }
 
+TEST(NpyHeader, T_62e_BytesBehindTheElementsAreRefused) {
+  const std::string good = npy_file<float>("<f4", "(2, 3)", {1, 2, 3, 4, 5, 6});
+  EXPECT_EQ(error_of([&] { read(good); }), "");
+  for (const std::string& more : {std::string("x"), std::string(1, '\0'), good})
+    EXPECT_EQ(error_of([&] { read(good + more); }),
+              "DATA_LOSS: features: 'x.npy' goes on for " + std::to_string(more.size()) +
+                  " bytes behind its elements: it is damaged, or several arrays were saved into one file; save each "
+                  "into its own, or all by numpy.savez");
+  const std::string nothing = npy_file<float>("<f4", "(0, 3)", {});
+  EXPECT_EQ(error_of([&] { read(nothing); }), "");
+  EXPECT_NE(error_of([&] { read(nothing + "x"); }), "");
+}
+
 TEST(NpyHeader, GarbageIsAnErrorAndNeverACrash) {
   const std::string good = npy_file<float>("<f4", "(2, 3)", {1, 2, 3, 4, 5, 6});
   std::mt19937 random(13);

@@ -76,7 +76,7 @@ std::vector<char> read_npz_member(std::string_view option, const std::string& pa
   if (status.size / kMaxDeflateRatio > status.comp_size) damaged("it claims to have more bytes than it can");
   const std::unique_ptr<zip_file_t, CloseFile> file(zip_fopen_index(archive.get(), number, 0));
   if (file == nullptr) damaged(zip_strerror(archive.get()));
-  std::vector<char> bytes(status.size);
+  std::vector<char> bytes = belay::in_memory(option, path, status.size, [&] { return std::vector<char>(status.size); });
   std::size_t done = 0;
   for (zip_int64_t got = 1; got > 0 && done < bytes.size(); done += static_cast<std::size_t>(got < 0 ? 0 : got)) {
     got = zip_fread(file.get(), bytes.data() + done, bytes.size() - done);

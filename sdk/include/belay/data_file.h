@@ -7,8 +7,11 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <new>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,6 +52,26 @@ inline std::uint64_t data_file_size(std::string_view option, const std::string& 
   if (access(path.c_str(), R_OK) != 0)
     fail(Code::kPermissionDenied, prefix + "cannot be read: " + std::strerror(errno));
   return static_cast<std::uint64_t>(status.st_size);
+}
+
+// Calls f, which brings at least so many bytes of a data file into memory. RESOURCE_EXHAUSTED that names the file where
+// the machine has less.
+template <class F>
+auto in_memory(std::string_view option, const std::string& path, std::uint64_t bytes, F&& f) {
+  const auto too_large = [&] {
+    fail(Code::kResourceExhausted, std::string(option) + ": '" + path + "' does not fit into the memory: it needs " +
+                                       std::to_string(bytes) + " bytes or more; give a smaller file, or several");
+  };
+  const std::uint64_t machine =
+      static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  if (bytes > machine) too_large();
+  try {
+    return f();
+  } catch (const std::bad_alloc&) {
+  } catch (const std::length_error&) {
+  }
+  too_large();
+  std::abort();  // not reached
 }
 
 }  // namespace v0

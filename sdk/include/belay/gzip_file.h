@@ -1,0 +1,147 @@
+// A data file, plain or compressed with gzip (its first two bytes say which), read front to back. For a plugin that
+// links zlib: this header includes zlib.h.
+//
+//   GzipFile file("path", options.path.string());
+//   while (const std::size_t got = file.read(buffer, sizeof(buffer))) parse(buffer, got);
+//
+// Several gzip files one behind the other are one content, as the format has it. Errors name option, file and place.
+#pragma once
+
+#include <fcntl.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "belay/data_file.h"
+
+namespace belay {
+inline namespace v0 {
+
+class GzipFile {
+ public:
+  // `option` named the file: errors as data_file_size has them.
+  GzipFile(std::string_view option, const std::string& path)
+      : prefix_(std::string(option) + ": '" + path + "' "), file_bytes_(data_file_size(option, path)) {
+    fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd_ < 0) fail(Code::kResourceExhausted, prefix_ + "cannot be opened: " + std::strerror(errno));
+    try {
+      begin();
+    } catch (...) {
+      ::close(fd_);
+      throw;
+    }
+  }
+  GzipFile(const GzipFile&) = delete;
+  GzipFile& operator=(const GzipFile&) = delete;
+  ~GzipFile() {
+    if (compressed_) inflateEnd(&stream_);
+    ::close(fd_);
+  }
+
+  bool compressed() const noexcept { return compressed_; }
+  std::uint64_t file_bytes() const noexcept { return file_bytes_; }
+  // How much of the content was read.
+  std::uint64_t position() const noexcept { return position_; }
+
+  // How many of `size` bytes the content still has; fewer only at its end. DATA_LOSS where the compressed data is
+  // damaged or cut short, or anything else follows it.
+  std::size_t read(void* bytes, std::size_t size) {
+    auto* at = static_cast<Bytef*>(bytes);
+    std::size_t done = 0;
+    while (done < size) {
+      const std::size_t part = std::min(size - done, kMostAtOnce);
+      const std::size_t got = compressed_ ? inflate_some(at + done, part) : copy_some(at + done, part);
+      if (got == 0) break;
+      done += got;
+      position_ += got;
+    }
+    return done;
+  }
+
+ private:
+  static constexpr std::size_t kBuffer = 1 << 16, kMostAtOnce = std::size_t{1} << 30;
+
+  void begin() {
+    buffer_.resize(kBuffer);
+    refill();
+    if (stream_.avail_in == 1) more();
+    if (stream_.avail_in < 2 || stream_.next_in[0] != 0x1f || stream_.next_in[1] != 0x8b) return;
+    constexpr int kGzipOnly = 15 + 16;
+    if (inflateInit2(&stream_, kGzipOnly) != Z_OK)
+      fail(Code::kResourceExhausted, prefix_ + "cannot be unpacked: no memory");
+    compressed_ = true;
+  }
+
+  std::size_t read_file(void* bytes, std::size_t size) {
+    ssize_t got = 0;
+    do got = ::read(fd_, bytes, size);
+    while (got < 0 && errno == EINTR);
+    if (got < 0)
+      fail(Code::kDataLoss, prefix_ + "cannot be read behind byte " + std::to_string(position_) +
+                                " of its content: " + std::strerror(errno));
+    return static_cast<std::size_t>(got);
+  }
+  // False at the end of the file.
+  bool refill() {
+    stream_.next_in = buffer_.data();
+    stream_.avail_in = static_cast<uInt>(read_file(buffer_.data(), buffer_.size()));
+    return stream_.avail_in > 0;
+  }
+  // A file system may give its bytes one by one.
+  void more() { stream_.avail_in += static_cast<uInt>(read_file(buffer_.data() + stream_.avail_in, 1)); }
+
+  std::size_t copy_some(Bytef* out, std::size_t size) {
+    if (stream_.avail_in == 0) return read_file(out, size);
+    const std::size_t n = std::min<std::size_t>(stream_.avail_in, size);
+    std::memcpy(out, stream_.next_in, n);
+    stream_.next_in += n;
+    stream_.avail_in -= static_cast<uInt>(n);
+    return n;
+  }
+
+  // At least one byte, unless the content ends.
+  std::size_t inflate_some(Bytef* out, std::size_t size) {
+    stream_.next_out = out;
+    stream_.avail_out = static_cast<uInt>(size);
+    while (stream_.avail_out == size) {
+      const bool more_input = stream_.avail_in > 0 || refill();
+      if (!more_input && between_) return 0;
+      if (!more_input) damaged("it was cut short");
+      const int result = inflate(&stream_, Z_NO_FLUSH);
+      if (result == Z_STREAM_END) {
+        inflateReset(&stream_);
+        between_ = true;
+        continue;
+      }
+      if (result != Z_OK && result != Z_BUF_ERROR)
+        damaged(between_                 ? "what follows the compressed data is none"
+                : stream_.msg == nullptr ? "no memory"
+                                         : stream_.msg);
+      between_ = false;
+    }
+    return size - stream_.avail_out;
+  }
+  [[noreturn]] void damaged(const std::string& why) const {
+    fail(Code::kDataLoss, prefix_ + "is damaged behind byte " + std::to_string(position_) + " of its content: " + why +
+                              "; fetch it again");
+  }
+
+  std::string prefix_;
+  std::uint64_t file_bytes_;
+  std::uint64_t position_ = 0;
+  int fd_ = -1;
+  bool compressed_ = false;
+  bool between_ = false;  // one gzip file has ended and no other has begun
+  std::vector<Bytef> buffer_;
+  z_stream stream_{};
+};
+
+}  // namespace v0
+}  // namespace belay
