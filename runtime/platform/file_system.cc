@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -10,9 +11,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "belay/error.h"
+#include "runtime/platform/process_copy.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -114,6 +117,9 @@ class PosixFile final : public OpenFile {
  public:
   PosixFile(Descriptor fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
 
+  // For a lock.
+  void keep_from_copies() { held_.emplace(fd_.get()); }
+
   const std::string& path() const override { return path_; }
 
   void write(const void* data, std::size_t size) override {
@@ -157,6 +163,7 @@ class PosixFile final : public OpenFile {
   }
 
   void close() override {
+    held_.reset();
     // Linux closes the descriptor whatever it answers, so a second call could hit another file.
     if (::close(fd_.release()) != 0 && errno != EINTR) fail_call("close " + quoted(path_), errno);
   }
@@ -164,6 +171,34 @@ class PosixFile final : public OpenFile {
  private:
   Descriptor fd_;
   std::string path_;
+  std::optional<NotInCopies> held_;  // dies before fd_
+};
+
+class PosixPageFile final : public PageFile {
+ public:
+  // The file is new, open and locked.
+  PosixPageFile(Descriptor fd, const std::string& path) : page_(map(fd.get(), path)), file_(std::move(fd), path) {
+    file_.keep_from_copies();
+  }
+  void* page() noexcept override { return page_; }
+  const std::string& path() const override { return file_.path(); }
+  void write(const void* data, std::size_t size) override { file_.write(data, size); }
+  void read_at(std::uint64_t offset, void* data, std::size_t size) const override { file_.read_at(offset, data, size); }
+  std::uint64_t size() const override { return file_.size(); }
+  void sync() override { file_.sync(); }
+  void close() override { file_.close(); }
+
+ private:
+  static void* map(int fd, const std::string& path) {
+    if (const int error = ::posix_fallocate(fd, 0, kPageBytes); error != 0) fail_call("write " + quoted(path), error);
+    if (::lseek(fd, 0, SEEK_END) < 0) fail_call("write " + quoted(path), errno);
+    void* page = ::mmap(nullptr, kPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (page == MAP_FAILED) fail_call("map " + quoted(path), errno);
+    return page;
+  }
+
+  void* page_;
+  PosixFile file_;
 };
 
 class PosixDirectory final : public OpenDirectory {
@@ -264,7 +299,33 @@ class PosixDirectory final : public OpenDirectory {
       fail_call("lock " + quoted(path), errno);
     }
     if (uninterrupted([&] { return ::ftruncate(fd.get(), 0); }) != 0) fail_call("write " + quoted(path), errno);
-    return std::make_unique<PosixFile>(std::move(fd), path);
+    auto lock = std::make_unique<PosixFile>(std::move(fd), path);
+    lock->keep_from_copies();
+    return lock;
+  }
+
+  std::unique_ptr<PageFile> create_page(std::string_view name) override {
+    const std::string path = entry_path(path_, name);
+    Descriptor fd = open_at(checked_name(path_, name), "create " + quoted(path),
+                            O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC);
+    try {
+      // Nobody else has it yet.
+      if (uninterrupted([&] { return ::flock(fd.get(), LOCK_EX | LOCK_NB); }) != 0)
+        fail_call("lock " + quoted(path), errno);
+      return std::make_unique<PosixPageFile>(std::move(fd), path);
+    } catch (const Error&) {
+      ::unlinkat(fd_.get(), std::string(name).c_str(), 0);
+      throw;
+    }
+  }
+
+  bool locked(std::string_view name) const override {
+    const std::string path = entry_path(path_, name);
+    const Descriptor fd =
+        open_at(checked_name(path_, name), "open " + quoted(path), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+    if (uninterrupted([&] { return ::flock(fd.get(), LOCK_SH | LOCK_NB); }) == 0) return false;
+    if (errno != EWOULDBLOCK) fail_call("lock " + quoted(path), errno);
+    return true;
   }
 
  private:

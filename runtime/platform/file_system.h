@@ -52,6 +52,14 @@ class OpenFile {
   virtual void close() = 0;
 };
 
+// An open file whose first page is also memory of this process: what is stored there is in the file however the process
+// ends, at no cost but the store. write() appends behind that page. It is locked while it is open.
+class PageFile : public OpenFile {
+ public:
+  static constexpr std::size_t kPageBytes = 4096;
+  virtual void* page() noexcept = 0;  // mapped until the process ends, for threads that outlive the file
+};
+
 class OpenDirectory {
  public:
   virtual ~OpenDirectory() = default;
@@ -72,6 +80,10 @@ class OpenDirectory {
   // does). The file is made where it is missing and emptied, so that the holder can write who it is. Null where another
   // process or object holds it.
   virtual std::unique_ptr<OpenFile> try_lock(std::string_view name) = 0;
+  // A new file with a page of zeros that is allocated on the disk, so that no store into it can fail for want of room.
+  virtual std::unique_ptr<PageFile> create_page(std::string_view name) = 0;  // ALREADY_EXISTS
+  // Whether a process holds the file open by try_lock() or create_page(). Changes nothing.
+  virtual bool locked(std::string_view name) const = 0;
   // Replaces a file's whole content: `name`.tmp, sync, rename, sync of the directory. A failure leaves the old content.
   void replace(std::string_view name, std::string_view content);
   std::string read(std::string_view name, std::uint64_t at_most) const;  // larger: RESOURCE_EXHAUSTED

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <spdlog/pattern_formatter.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -52,19 +53,28 @@ class WithoutSigpipe {
   bool was_pending_ = false;
 };
 
-// Writes to a descriptor of its own, never for long.
+// Which file a descriptor leads to; {0, 0}: none.
+std::pair<dev_t, ino_t> file_of(int fd) {
+  struct stat s {};
+  return ::fstat(fd, &s) == 0 ? std::pair{s.st_dev, s.st_ino} : std::pair<dev_t, ino_t>{};
+}
+
+// Writes to a descriptor of its own, never for long. Something else in the process may close that one, and its number
+// may be another file's then: a line goes to what was opened, or to the descriptor that it was made from, or nowhere.
 class DescriptorWriter {
  public:
   DescriptorWriter(int fd, std::chrono::milliseconds patience)
-      : fd_(::fcntl(fd, F_DUPFD_CLOEXEC, 3)), patience_(patience) {}
+      : fd_(::fcntl(fd, F_DUPFD_CLOEXEC, 3)), original_(fd), file_(file_of(fd_)), patience_(patience) {}
   ~DescriptorWriter() {
-    if (fd_ >= 0) ::close(fd_);
+    if (fd_ >= 0 && fd_ != original_ && file_of(fd_) == file_) ::close(fd_);
   }
   DescriptorWriter(const DescriptorWriter&) = delete;
   DescriptorWriter& operator=(const DescriptorWriter&) = delete;
 
   bool write(std::string_view text) {
     if (fd_ < 0) return false;
+    if (file_of(fd_) != file_) fd_ = original_;
+    if (file_of(fd_) != file_) return false;
     const WithoutSigpipe guard;
     if (torn_ && !write_all("\n")) return false;
     torn_ = false;
@@ -95,13 +105,15 @@ class DescriptorWriter {
   bool ready() {
     pollfd wanted{fd_, POLLOUT, 0};
     const int n = ::poll(&wanted, 1, behind_ ? 0 : static_cast<int>(patience_.count()));
-    if (n < 0) return false;  // interrupted: errno says so
+    if (n < 0) return errno == EINVAL;  // else interrupted; EINVAL: more than RLIMIT_NOFILE, which is 0
     behind_ = n == 0;
     errno = EAGAIN;
     return n > 0;
   }
 
-  const int fd_;
+  int fd_;
+  const int original_;
+  const std::pair<dev_t, ino_t> file_;
   const std::chrono::milliseconds patience_;
   bool behind_ = false;  // the reader did not keep up
   bool torn_ = false;    // the last line was cut

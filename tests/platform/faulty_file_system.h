@@ -195,6 +195,11 @@ class FaultyFileSystem::Directory final : public OpenDirectory {
     std::unique_ptr<OpenFile> lock = directory_->try_lock(name);
     return lock == nullptr ? nullptr : file(std::move(lock), name);
   }
+  std::unique_ptr<PageFile> create_page(std::string_view name) override {
+    state_->check(FileCall::kCreate, "create_page " + inside(name));
+    return directory_->create_page(name);
+  }
+  bool locked(std::string_view name) const override { return directory_->locked(name); }
 
  private:
   std::string inside(std::string_view name) const {

@@ -269,6 +269,33 @@ TEST_F(FileSystemTest, RunningOutOfDescriptorsIsResourceExhausted) {
   EXPECT_EQ(error_of([&] { directory->entries(); }), "RESOURCE_EXHAUSTED: cannot list 'DIR': Too many open files");
 }
 
+TEST_F(FileSystemTest, APageIsInTheFileWithoutAnyCallAndLockedWhileItIsOpen) {
+  const auto directory = open();
+  {
+    const std::unique_ptr<PageFile> file = directory->create_page("page");
+    std::memcpy(file->page(), "stored", 6);
+    file->write("behind", 6);
+    EXPECT_TRUE(directory->locked("page"));
+    EXPECT_EQ(error_of([&] { directory->create_page("page"); }),
+              "ALREADY_EXISTS: cannot create 'DIR/page': File exists");
+  }
+  EXPECT_FALSE(directory->locked("page"));
+  const std::string text = directory->read("page", 1 << 20);
+  EXPECT_EQ(text.substr(0, 6), "stored");
+  EXPECT_EQ(text.substr(PageFile::kPageBytes), "behind");
+}
+
+TEST_F(FileSystemTest, APageForWhichThereIsNoRoomIsRefusedAndLeavesNoFile) {
+  const auto directory = open();
+  ::signal(SIGXFSZ, SIG_IGN);
+  {
+    const Limit limit(RLIMIT_FSIZE, 100);
+    EXPECT_EQ(error_of([&] { directory->create_page("page"); }),
+              "RESOURCE_EXHAUSTED: cannot write 'DIR/page': File too large");
+  }
+  EXPECT_FALSE(directory->exists("page"));
+}
+
 TEST_F(FileSystemTest, WithoutPermissionNothingIsCreated) {
   constexpr uid_t kNobody = 65534;
   const auto directory = open();

@@ -1,0 +1,61 @@
+#include "runtime/platform/process_copy.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "belay/error.h"
+
+namespace belay::runtime {
+namespace {
+
+constexpr std::size_t kMarkBytes = 4096;
+const volatile std::uint32_t never_copied = 1;
+volatile std::uint32_t* own_mark = nullptr;
+
+// Descriptor + 1; 0: free. A run has two, its lock and its attempt's mark.
+std::array<std::atomic<int>, 16> host_only{};
+
+// The copy's one thread, right after fork.
+void enter_copy() {
+  *own_mark = 0;  // a kernel before 4.14 does not clear it
+  for (std::atomic<int>& place : host_only)
+    if (const int fd = place.load() - 1; fd >= 0) ::close(fd);
+}
+
+volatile std::uint32_t* make_mark() {
+  void* page = ::mmap(nullptr, kMarkBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) fail(Code::kResourceExhausted, std::string("cannot map a page: ") + std::strerror(errno));
+  ::madvise(page, kMarkBytes, MADV_WIPEONFORK);
+  ::pthread_atfork(nullptr, nullptr, &enter_copy);
+  return static_cast<volatile std::uint32_t*>(page);
+}
+
+}  // namespace
+
+const volatile std::uint32_t* process_mark = &never_copied;
+
+void own_process() {
+  if (own_mark == nullptr) own_mark = make_mark();
+  *own_mark = 1;
+  process_mark = own_mark;
+}
+
+NotInCopies::NotInCopies(int fd) noexcept : place_(-1) {
+  for (std::size_t i = 0; i < host_only.size() && place_ < 0; ++i) {
+    int free = 0;
+    if (host_only[i].compare_exchange_strong(free, fd + 1)) place_ = static_cast<int>(i);
+  }
+}
+
+NotInCopies::~NotInCopies() {
+  if (place_ >= 0) host_only[static_cast<std::size_t>(place_)] = 0;
+}
+
+}  // namespace belay::runtime

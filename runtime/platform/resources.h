@@ -1,0 +1,16 @@
+// What to say where threads or memory cannot be had.
+#pragma once
+
+#include <exception>
+#include <string>
+
+namespace belay::runtime {
+
+// Where `error` says that a thread could not be started or memory could not be had: what is short, the limit of this
+// process and the cure. Empty for any other error.
+std::string resource_shortage(const std::exception& error);
+
+// The limit that makes threads fail to start, and the cure: "this user may run 3 processes ... (ulimit -u)".
+std::string thread_limit_text();
+
+}  // namespace belay::runtime
