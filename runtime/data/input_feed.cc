@@ -1,6 +1,7 @@
 #include "runtime/data/input_feed.h"
 
 #include "belay/ops/control.h"
+#include "runtime/platform/signal_stack.h"
 
 namespace belay::runtime {
 
@@ -102,6 +103,7 @@ std::vector<std::shared_ptr<Joinable>> InputFeed::create_threads(DirectSession& 
 }
 
 void InputFeed::fill(Queue& queue, Clock& clock) {
+  const SignalStack stack;  // an overflow in the plugin is named, too
   // What ends a wait here is the queue being closed; the session's own cancellation is for its runs.
   CancellationSource never;
   const CancelToken cancel(never, clock);

@@ -52,12 +52,20 @@ namespace {
 using detail::guard;
 using detail::view;
 
+void check_rank(std::int32_t rank, const std::int64_t* dims) {
+  constexpr std::int32_t kMaxRank = 64;
+  if (rank < 0 || rank > kMaxRank || (rank > 0 && dims == nullptr))
+    fail(Code::kInvalidArgument, "a component of an input cannot have rank " + std::to_string(rank) +
+                                     (rank > 0 && rank <= kMaxRank ? " and no dimensions (dims is null)" : ""));
+}
+
 std::int32_t declare(belay_input_spec* spec, std::int32_t role, belay_str name, std::int32_t dtype, std::int32_t rank,
                      const std::int64_t* dims, belay_status* status) {
   return guard(status, [&] {
+    check_rank(rank, dims);
     auto& declaration = *reinterpret_cast<InputDeclaration*>(spec);
-    InputComponent c{role == BELAY_LABEL, std::string(view(name)), static_cast<DType>(dtype),
-                     rank > 0 ? Dims(dims, dims + rank) : Dims{}, 0};
+    InputComponent c{role == BELAY_LABEL, std::string(view(name)), static_cast<DType>(dtype), Dims(dims, dims + rank),
+                     0};
     if (c.name.empty()) fail(Code::kInvalidArgument, "a component of an input needs a name");
     if (dtype_size(c.dtype) == 0)
       fail(Code::kInvalidArgument, "'" + c.name + "' has the unknown dtype " + std::to_string(dtype));
@@ -86,7 +94,8 @@ std::int32_t tensor(belay_batch* batch, std::uint32_t slot, std::int32_t rank, c
                     belay_tensor* out, belay_status* status) {
   return guard(status, [&] {
     thread_local Dims copy;
-    copy.assign(dims, dims + std::max(rank, 0));
+    check_rank(rank, dims);
+    copy.assign(dims, dims + rank);
     *out = reinterpret_cast<BatchBuilder*>(batch)->tensor(slot, copy);
   });
 }

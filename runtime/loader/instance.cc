@@ -1,12 +1,15 @@
 #include "runtime/loader/instance.h"
 
 #include <cxxabi.h>
+#include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <utility>
 
+#include "runtime/platform/last_word.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -48,13 +51,23 @@ std::string current_exception_text() {
   }
 }
 
+// At once: the caller's stack is being unwound, or is a copy's.
+[[noreturn]] void end_process(std::string_view text) {
+  const ssize_t ignored = ::write(STDERR_FILENO, text.data(), text.size());
+  (void)ignored;
+  if (!is_process_copy()) say_last_word();
+  constexpr int kPluginFailure = 3;  // exit status
+  ::_exit(kPluginFailure);
+}
+
 }  // namespace
 
 PluginInstance::PluginInstance(const RegisteredPlugin& plugin, const ResolvedPlugin& use, const HostServices& services,
-                               CallMonitor& monitor)
+                               CallMonitor& monitor, std::uint32_t number)
     : plugin_(plugin),
       host_(services, use.instance_name),
       monitor_(monitor),
+      number_(number),
       label_(plugin.label(use.instance_name, use.at)) {
   create(use);
 }
@@ -88,7 +101,7 @@ void PluginInstance::create(const ResolvedPlugin& use) {
     fail(code, at_text(use.at) + "cannot create " + plugin_.label(use.instance_name) +
                    (plugin_.file.empty() ? "" : " of '" + escaped(plugin_.file) + "'") + ": " + text);
   };
-  const CallScope scope(monitor_, this, "create");
+  const CallScope scope(monitor_, *this, "create");
   detail::Status status;
   std::int32_t code = BELAY_OK;
   std::string thrown;
@@ -99,19 +112,24 @@ void PluginInstance::create(const ResolvedPlugin& use) {
         },
         plugin_.table);
   } catch (...) {
+    refuse_end_of_thread("create");
     thrown = current_exception_text();
   }
-  if (!thrown.empty()) failed(Code::kUnknown, "it let an exception escape: " + thrown);
+  // Of a create that failed there is no instance, whatever it left in self: abi.h says so.
+  const char* left = self_ == nullptr
+                         ? ""
+                         : "; it left an instance behind, which is never destroyed: a create that fails frees its own";
+  if (!thrown.empty()) failed(Code::kUnknown, "it let an exception escape: " + thrown + left);
   if (code != BELAY_OK) {
     const CodeAndText said = read_status(code, status.message());
-    failed(said.code, said.text);
+    failed(said.code, said.text + left);
   }
   if (self_ == nullptr) failed(Code::kInternal, "it gave no instance (self is null)");
 }
 
 PluginInstance::~PluginInstance() {
   if (poisoned() || self_ == nullptr || own_hook_) return;  // a program's own hook dies with its handle
-  const CallScope scope(monitor_, this, "destroy");
+  const CallScope scope(monitor_, *this, "destroy");
   try {
     std::visit([&](const auto& table) { table.destroy(self_); }, plugin_.table);
   } catch (...) {
@@ -120,6 +138,7 @@ PluginInstance::~PluginInstance() {
 }
 
 void PluginInstance::log_escape(const char* callback) const {
+  refuse_end_of_thread(callback);
   host_.services().logger().error(
       name(), label_ + " let an exception escape from " + callback + ": " + current_exception_text());
 }
@@ -139,10 +158,47 @@ void PluginInstance::fail_poisoned(const char* callback) const {
        place(callback) + ": it is not called any more, since it let an exception escape from an earlier call");
 }
 
+void PluginInstance::refuse(Callback callback, const Error& why) const {
+  fail(why.code(), place(callback.name()) + ": " + why.what());
+}
+
 void PluginInstance::poison(const char* callback) {
+  refuse_end_of_thread(callback);
   poisoned_ = true;
   fail(Code::kUnknown,
        place(callback) + ": it let an exception escape, and is not called any more: " + current_exception_text());
+}
+
+// pthread_exit unwinds the stack of the host's thread as an exception that nobody may stop; and without that thread the
+// process would go on with nothing to do, or end with status 0.
+void PluginInstance::refuse_end_of_thread(const char* callback) const {
+  try {
+    throw;
+  } catch (const abi::__forced_unwind&) {
+    end_process("error: " + place(callback) +
+                " ended its thread, which is the host's (pthread_exit)\n  help: return from the callback instead; ask "
+                "the session to stop, or return an error\n");
+  } catch (...) {
+    return;
+  }
+}
+
+constinit thread_local const PluginInstance::CallScope* PluginInstance::CallScope::innermost_ = nullptr;
+
+std::optional<PluginInstance::Current> PluginInstance::current() noexcept {
+  const CallScope* scope = CallScope::innermost_;
+  if (scope == nullptr) return std::nullopt;
+  return Current{scope->instance_, scope->callback_, scope->monitor_.step.load(std::memory_order_relaxed)};
+}
+
+// Allocates nothing: a thread that is not in the copy may hold the allocator's lock.
+void PluginInstance::CallScope::end_copy() const noexcept {
+  char text[1024];
+  std::snprintf(text, sizeof(text),
+                "error: %s in %s forked the process, and the copy came back: the copy (pid %d) ends here, the run goes "
+                "on without it\n  help: a copy must call exec or _exit inside the callback\n",
+                instance_.label_.c_str(), callback_, static_cast<int>(::getpid()));
+  end_process(text);
 }
 
 PluginInstances::~PluginInstances() {
@@ -150,8 +206,8 @@ PluginInstances::~PluginInstances() {
 }
 
 PluginInstance& PluginInstances::create(const RegisteredPlugin& plugin, const ResolvedPlugin& use,
-                                        const HostServices& services, CallMonitor& monitor) {
-  instances_.push_back(std::make_unique<PluginInstance>(plugin, use, services, monitor));
+                                        const HostServices& services, CallMonitor& monitor, std::uint32_t number) {
+  instances_.push_back(std::make_unique<PluginInstance>(plugin, use, services, monitor, number));
   return *instances_.back();
 }
 

@@ -18,18 +18,28 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
 #include "belay/module.h"
+#include "runtime/loader/callback.h"
 #include "runtime/loader/host.h"
 #include "runtime/loader/resolve.h"
+#include "runtime/platform/process_copy.h"
 
 namespace belay::runtime {
 
 class PluginInstance;
+
+// The same as numbers, in memory that outlives the process: a run's attempt puts its mark there, for the next one to
+// read (runtime/monitored/attempt_mark.h).
+struct CallPlace {
+  std::atomic<std::int64_t> step{-1};
+  std::atomic<std::uint64_t> call{0};  // the instance's number * 256 + the callback's; 0: none is being called
+};
 
 // What plugins are doing at the moment, for error messages and for the watchdog, which samples it from another thread.
 // One per thread that calls plugins. Whoever runs the steps sets `step`.
@@ -37,14 +47,16 @@ struct CallMonitor {
   std::atomic<std::int64_t> step{-1};                    // -1: none yet
   std::atomic<const PluginInstance*> instance{nullptr};  // null: none is being called
   std::atomic<const char*> callback{nullptr};            // a literal: "after_run"
+  CallPlace nowhere;
+  std::atomic<CallPlace*> place{&nowhere};  // never null; changed while no plugin is being called
 };
 
 class PluginInstance {
  public:
   // Calls the plugin's `create`. Throws Error naming place, plugin and file; its code is the plugin's. Services and
-  // monitor are borrowed.
+  // monitor are borrowed. `number`: the instance's in an attempt's mark; 0: there is none.
   PluginInstance(const RegisteredPlugin& plugin, const ResolvedPlugin& use, const HostServices& services,
-                 CallMonitor& monitor);
+                 CallMonitor& monitor, std::uint32_t number = 0);
   // A program's own hook: `make` gets the instance's host and gives the (table, self) pair, which the instance owns.
   using MakeHook = std::function<HookHandle(const belay_host_api*, belay_host*)>;
   PluginInstance(const std::string& name, const MakeHook& make, const HostServices& services, CallMonitor& monitor);
@@ -55,31 +67,42 @@ class PluginInstance {
   // Calls a slot of the instance's table with everything between `self` and `status`. Allocates nothing unless it
   // fails. Throws Error; one of a poisoned instance too.
   template <class Api, class... P, class... A>
-  void call(const char* callback, std::int32_t (*Api::*slot)(void*, P...), A... args) {
-    if (poisoned()) fail_poisoned(callback);
-    const CallScope scope(monitor_, this, callback);
+  void call(Callback callback, std::int32_t (*Api::*slot)(void*, P...), A... args) {
+    if (poisoned()) fail_poisoned(callback.name());
+    const CallScope scope(monitor_, *this, callback);
     detail::Status status;
     std::int32_t code = BELAY_OK;
     try {
       code = (table<Api>().*slot)(self_, args..., status);
     } catch (...) {
-      poison(callback);
+      poison(callback.name());
     }
-    if (code != BELAY_OK) fail_callback(callback, code, status.message());
+    if (code != BELAY_OK) fail_callback(callback.name(), code, status.message());
   }
 
   // Calls a slot that gives something back to the plugin and cannot fail; an exception that escapes is logged. A
   // poisoned instance, whose state nobody knows, is left alone.
   template <class Api, class... P, class... A>
-  void release(const char* callback, void (*Api::*slot)(void*, P...), A... args) noexcept {
+  void release(Callback callback, void (*Api::*slot)(void*, P...), A... args) noexcept {
     if (poisoned()) return;
-    const CallScope scope(monitor_, this, callback);
+    const CallScope scope(monitor_, *this, callback);
     try {
       (table<Api>().*slot)(self_, args...);
     } catch (...) {
-      log_escape(callback);
+      log_escape(callback.name());
     }
   }
+
+  // Fails as the callback would have: what it gave back is of no use.
+  [[noreturn]] void refuse(Callback callback, const Error& why) const;
+
+  // What this thread is calling, for handlers; none: no plugin, or it is a plugin's own thread.
+  struct Current {
+    const PluginInstance& instance;
+    const char* callback;
+    std::int64_t step;  // -1: none yet
+  };
+  static std::optional<Current> current() noexcept;
 
   template <class Api>
   const Api& table() const {
@@ -99,24 +122,48 @@ class PluginInstance {
   bool poisoned() const noexcept { return poisoned_.load(std::memory_order_relaxed); }
 
  private:
+  // Around every call of a plugin.
   class CallScope {
    public:
-    CallScope(CallMonitor& monitor, const PluginInstance* instance, const char* callback) noexcept
+    CallScope(CallMonitor& monitor, const PluginInstance& instance, Callback callback) noexcept
         : monitor_(monitor),
+          place_(*monitor.place.load(std::memory_order_relaxed)),
+          instance_(instance),
+          callback_(callback.name()),
+          outer_(innermost_),
           instance_before_(monitor.instance.load(std::memory_order_relaxed)),
-          callback_before_(monitor.callback.load(std::memory_order_relaxed)) {
-      monitor.callback.store(callback, std::memory_order_relaxed);
-      monitor.instance.store(instance, std::memory_order_relaxed);
+          callback_before_(monitor.callback.load(std::memory_order_relaxed)),
+          call_before_(place_.call.load(std::memory_order_relaxed)) {
+      if (is_process_copy()) end_copy();
+      monitor.callback.store(callback_, std::memory_order_relaxed);
+      monitor.instance.store(&instance, std::memory_order_relaxed);
+      place_.step.store(monitor.step.load(std::memory_order_relaxed), std::memory_order_relaxed);
+      place_.call.store(instance.number_ * std::uint64_t{256} + callback.number(), std::memory_order_relaxed);
+      innermost_ = this;
     }
     ~CallScope() {
+      if (is_process_copy()) end_copy();
+      innermost_ = outer_;
+      place_.call.store(call_before_, std::memory_order_relaxed);
       monitor_.instance.store(instance_before_, std::memory_order_relaxed);
       monitor_.callback.store(callback_before_, std::memory_order_relaxed);
     }
 
    private:
+    friend class PluginInstance;
+    // A copy of the process that the callback forked came back from it.
+    [[noreturn]] void end_copy() const noexcept;
+
+    static thread_local constinit const CallScope* innermost_;
+
     CallMonitor& monitor_;
-    const PluginInstance* instance_before_;  // a callback may lead to another's
+    CallPlace& place_;
+    const PluginInstance& instance_;
+    const char* callback_;
+    const CallScope* outer_;                 // a callback may lead to another's
+    const PluginInstance* instance_before_;  // of the monitor
     const char* callback_before_;
+    std::uint64_t call_before_;
   };
 
   void create(const ResolvedPlugin& use);
@@ -126,11 +173,14 @@ class PluginInstance {
   // Inside a catch block.
   [[noreturn]] void poison(const char* callback);
   void log_escape(const char* callback) const;
+  // Inside a catch block too: ends the process where the callback called pthread_exit.
+  void refuse_end_of_thread(const char* callback) const;
 
   const std::unique_ptr<RegisteredPlugin> own_plugin_;  // of a program's own hook
   const RegisteredPlugin& plugin_;
   InstanceHost host_;
   CallMonitor& monitor_;
+  std::uint32_t number_ = 0;
   std::string label_;
   HookHandle own_hook_;
   void* self_ = nullptr;
@@ -146,7 +196,7 @@ class PluginInstances {
   PluginInstances& operator=(const PluginInstances&) = delete;
 
   PluginInstance& create(const RegisteredPlugin& plugin, const ResolvedPlugin& use, const HostServices& services,
-                         CallMonitor& monitor);
+                         CallMonitor& monitor, std::uint32_t number = 0);
   // A program's own hook. T derives from belay::Hook.
   template <class T>
   PluginInstance& add_hook(const std::string& name, std::unique_ptr<T> hook, const HostServices& services,

@@ -9,6 +9,8 @@
 #include <mutex>
 
 #include "belay/error.h"
+#include "runtime/platform/last_word.h"
+#include "runtime/platform/process_copy.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -17,7 +19,7 @@ namespace {
 constexpr int kPluginFailure = 3;  // exit status
 
 // Handlers of exit and terminate take no argument that could carry it.
-std::atomic<const char*> library_being_loaded{nullptr};
+std::atomic<const char*> current_library{nullptr};
 
 void say(const std::string& text) {
   const ssize_t ignored = ::write(STDERR_FILENO, text.data(), text.size());
@@ -41,19 +43,24 @@ std::string thrown() {
 }
 
 [[noreturn]] void on_terminate() {
-  if (const char* path = library_being_loaded.load())
+  if (const char* path = current_library.load())
     say("error: plugin '" + escaped(path) + "' failed in its own initializers while it was loaded: " + thrown() +
         "\n  help: initializers of global objects must not throw\n");
+  say_last_word();
   ::_exit(kPluginFailure);
 }
 
-void on_exit_handler(int status, void*) {
-  const char* path = library_being_loaded.load();
-  if (path == nullptr) return;
-  say("error: plugin '" + escaped(path) + "' ended the process (exit status " + std::to_string(status) +
+void end_while_loading(const std::string& how) {
+  const char* path = current_library.load();
+  if (path == nullptr || is_process_copy()) return;
+  say("error: plugin '" + escaped(path) + "' ended the process (" + how +
       ") while it was loaded\n  help: initializers of global objects must not call exit\n");
-  if (status == 0) ::_exit(kPluginFailure);
+  say_last_word();
+  ::_exit(kPluginFailure);
 }
+
+void on_exit_handler(int status, void*) { end_while_loading("exit status " + std::to_string(status)); }
+void on_quick_exit() { end_while_loading("quick_exit"); }
 
 struct ControlBits {
   std::uint32_t vector = 0;  // MXCSR, FPCR
@@ -105,6 +112,8 @@ std::vector<std::string> ProcessStateGuard::restore() {
   return changed;
 }
 
+const char* library_being_loaded() noexcept { return current_library.load(); }
+
 void LoadingWatch::begin(const std::string& path) {
   {
     const std::lock_guard lock(mutex_);
@@ -155,14 +164,36 @@ void LoadingWatch::watch() {
 LoadingScope::LoadingScope(const std::string& path, LoadingWatch& watch)
     : path_(path), watch_(watch), terminate_before_(std::set_terminate(on_terminate)) {
   static std::once_flag registered;
-  std::call_once(registered, [] { ::on_exit(on_exit_handler, nullptr); });
-  library_being_loaded = path_.c_str();
-  watch_.begin(path_);
+  std::call_once(registered, [] {
+    ::on_exit(on_exit_handler, nullptr);
+    ::at_quick_exit(on_quick_exit);
+  });
+  try {
+    watch_.begin(path_);
+  } catch (...) {
+    std::set_terminate(terminate_before_);
+    throw;
+  }
+  current_library = path_.c_str();
+}
+
+void LoadingScope::end_of_thread() const {
+  say("error: plugin '" + escaped(path_) +
+      "' ended the host's thread (pthread_exit) while it was loaded\n  help: "
+      "initializers of global objects must return\n");
+  say_last_word();
+  ::_exit(kPluginFailure);
 }
 
 LoadingScope::~LoadingScope() {
+  if (is_process_copy()) {
+    say("error: plugin '" + escaped(path_) +
+        "' forked the process while it was loaded, and the copy came back: the "
+        "copy ends here\n  help: a copy must call exec or _exit\n");
+    ::_exit(kPluginFailure);
+  }
+  current_library = nullptr;
   watch_.end();
-  library_being_loaded = nullptr;
   std::set_terminate(terminate_before_);
 }
 

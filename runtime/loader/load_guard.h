@@ -65,16 +65,22 @@ class LoadingWatch {
   std::thread thread_;
 };
 
+// The library whose initializers run at the moment, or null. For handlers; any thread.
+const char* library_being_loaded() noexcept;
+
 // While one lives: if the process ends inside a library's own initializers, this names the library on stderr and makes
-// the exit status 3. A throwing initializer calls std::terminate, which nobody can catch; one that calls exit(0) would
-// end the run with success. One at a time. [main]
+// the exit status 3. A throwing initializer calls std::terminate, which nobody can catch; one that calls exit(0) or
+// quick_exit(0) would end the run with success. One at a time. [main]
 class LoadingScope {
  public:
-  // Borrows the watch.
+  // Borrows the watch. std::system_error where no thread can be started for it.
   LoadingScope(const std::string& path, LoadingWatch& watch);
   ~LoadingScope();
   LoadingScope(const LoadingScope&) = delete;
   LoadingScope& operator=(const LoadingScope&) = delete;
+
+  // The initializers called pthread_exit: this thread is the host's, and its stack is being unwound.
+  [[noreturn]] void end_of_thread() const;
 
  private:
   std::string path_;

@@ -1,8 +1,10 @@
 #include "runtime/loader/loader.h"
 
+#include <cxxabi.h>
 #include <dlfcn.h>
 
 #define BOOST_DLL_USE_STD_FS
+#include <atomic>
 #include <boost/dll/shared_library.hpp>
 #include <exception>
 #include <filesystem>
@@ -24,12 +26,14 @@ using boost::dll::shared_library;
 
 // What the dynamic linker says where it refuses, else null. An exception out of an initializer must not get past here:
 // the dynamic linker's lock would stay taken. It ends the process, and LoadingScope says whose it was.
-const char* refusal_of_linker(shared_library& library, const std::string& path) noexcept {
+const char* refusal_of_linker(shared_library& library, const std::string& path, const LoadingScope& scope) noexcept {
   // RTLD_NODELETE keeps the library when the handle dies.
   constexpr auto kMode = static_cast<boost::dll::load_mode::type>(RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   std::error_code error;
   try {
     library.load(std::filesystem::path(path), error, kMode);
+  } catch (const abi::__forced_unwind&) {
+    scope.end_of_thread();
   } catch (...) {
     std::terminate();
   }
@@ -104,7 +108,27 @@ void warn_of_openmp(const std::string& path, const std::vector<std::string>& bef
                      "; build all with one compiler's -fopenmp");
 }
 
+// Libraries are never unloaded, and neither is this list: a handler may read it at any time.
+struct LoadedPlace {
+  const void* base;
+  std::string path;
+  const LoadedPlace* next;
+};
+std::atomic<const LoadedPlace*> loaded_places{nullptr};
+
+const void* base_of(const void* address) noexcept {
+  Dl_info info{};
+  return ::dladdr(address, &info) == 0 ? nullptr : info.dli_fbase;
+}
+
 }  // namespace
+
+const char* plugin_at(const void* address) noexcept {
+  const void* base = base_of(address);
+  for (const LoadedPlace* place = loaded_places; place != nullptr; place = place->next)
+    if (base != nullptr && place->base == base) return place->path.c_str();
+  return nullptr;
+}
 
 Loader::Loader(FilePolicy& policy, const CpuFeatures& cpu, std::string library_path, std::chrono::milliseconds patience)
     : policy_(policy), cpu_(cpu), library_path_(std::move(library_path)), watch_(patience) {}
@@ -119,6 +143,7 @@ const LoadedLibrary& Loader::load(const std::string& path, const std::optional<F
   auto library = std::make_unique<LoadedLibrary>();
   const std::vector<std::string> openmp_before = loaded_openmp_runtimes();
   const belay_module& module = open(file, file.warnings);
+  loaded_places = new LoadedPlace{base_of(&module), path, loaded_places};
   warn_of_openmp(path, openmp_before, file.warnings);
   library->path = path;
   library->identity = file.stamp.identity;
@@ -139,13 +164,13 @@ const LoadedLibrary* Loader::find_loaded(const std::string& path, const FileIden
 
 const belay_module& Loader::open(const LibraryFile& file, std::vector<std::string>& warnings) {
   ProcessStateGuard state;
+  const LoadingScope scope(file.path, watch_);
   try {
-    const LoadingScope scope(file.path, watch_);
     // The dynamic linker opens the path anew. That it had the vetted file shows in that the path leads to it before and
     // after: a file that is moved away and back gets another time of change.
     require_unchanged(file);
     shared_library handle;
-    if (const char* text = refusal_of_linker(handle, file.path))
+    if (const char* text = refusal_of_linker(handle, file.path, scope))
       throw explain_linker_error(file.path, text, library_path_);
     require_unchanged(file);
     const auto& module = handle.get<const belay_module>(BELAY_MODULE_SYMBOL);

@@ -33,6 +33,9 @@ struct LoadedLibrary {
   std::vector<std::string> warnings;
 };
 
+// The path of the plugin whose library holds this address, or null. Allocates nothing; for handlers, any thread.
+const char* plugin_at(const void* address) noexcept;
+
 class Loader {
  public:
   // Both are borrowed. `library_path`: LD_LIBRARY_PATH, to explain what is missing and what is loaded from elsewhere.

@@ -31,6 +31,55 @@ void merge(const belay_run_options& from, RunOptions& into) {
     into.debug_tensor_watches.emplace_back(detail::view(from.debug_tensor_watches[i]));
 }
 
+// What before_run gave back is the hook's word for pointers and lengths: what can be seen to be wrong is refused here,
+// before it is followed.
+constexpr std::uint64_t kMaxFetches = 1 << 20;  // of one hook, in one run
+constexpr std::int32_t kMaxRank = 64;
+
+void check_list(const char* what, const void* list, std::uint64_t n) {
+  if (n > kMaxFetches)
+    fail(Code::kInvalidArgument,
+         "it gave n_" + std::string(what) + " = " + std::to_string(n) + ", more than " + std::to_string(kMaxFetches));
+  if (n != 0 && list == nullptr)
+    fail(Code::kInvalidArgument,
+         "it gave n_" + std::string(what) + " = " + std::to_string(n) + ", and " + what + " is null");
+}
+
+[[noreturn]] void fail_feed(const NodeGraph& graph, const belay_feed& feed, const std::string& text) {
+  fail(Code::kInvalidArgument, "its feed for '" + graph.port_name(graph.resolve(feed.output)) + "' " + text);
+}
+
+// Dtype and shape are compared with the node's where the feed is used.
+void check_feed(const NodeGraph& graph, const belay_feed& feed) {
+  const Port port = graph.resolve(feed.output);
+  const belay_tensor& value = feed.value;
+  if (port.index == BELAY_OPERATION) fail_feed(graph, feed, "names an operation, which has no value");
+  if (dtype_size(static_cast<DType>(value.dtype)) == 0)
+    fail_feed(graph, feed, "has the unknown dtype " + std::to_string(value.dtype));
+  const Shape& wanted = graph.spec(port).second;
+  const bool fits = wanted.rank() < 0 || wanted.rank() == value.rank;
+  if (value.rank < 0 || value.rank > kMaxRank || !fits)
+    fail_feed(graph, feed,
+              "has rank " + std::to_string(value.rank) +
+                  (fits ? "" : ", the node has rank " + std::to_string(wanted.rank())));
+  if (value.rank > 0 && value.dims == nullptr) fail_feed(graph, feed, "has no dimensions (dims is null)");
+  bool empty = false;
+  for (std::int32_t d = 0; d < value.rank; ++d) {
+    if (value.dims[d] < 0)
+      fail_feed(graph, feed, "has the dimension " + std::to_string(value.dims[d]) + " on axis " + std::to_string(d));
+    empty = empty || value.dims[d] == 0;
+  }
+  if (!empty && value.data == nullptr) fail_feed(graph, feed, "has no elements (data is null)");
+}
+
+void check_run_options(const NodeGraph& graph, const belay_run_options& options) {
+  check_list("debug_tensor_watches", options.debug_tensor_watches, options.n_debug_tensor_watches);
+  for (std::uint64_t i = 0; i < options.n_debug_tensor_watches; ++i)
+    graph.find(detail::view(options.debug_tensor_watches[i]));
+  if (options.timeout_ms < 0)
+    fail(Code::kInvalidArgument, "it gave timeout_ms = " + std::to_string(options.timeout_ms));
+}
+
 }  // namespace
 
 HookedSession::HookedSession(std::shared_ptr<DirectSession> session, HookSet& hooks, RunSaver* saver,
@@ -57,10 +106,21 @@ FetchSet* HookedSession::fetch_set(HookRequest& request) {
     if (i != 0) std::swap(request.sets[i], request.sets[0]);
     return request.sets[0].get();
   }
+  // Nodes of another graph, or that are not there, show here and not in the run, where they would be nobody's.
+  for (std::uint64_t i = 0; i < args.n_fetches; ++i) session_->graph().resolve(args.fetches[i]);
   constexpr std::size_t kMaxSets = 16;
   if (request.sets.size() >= kMaxSets) request.sets.pop_back();
   request.sets.insert(request.sets.begin(), std::make_unique<FetchSet>(args.fetches, args.n_fetches));
   return request.sets[0].get();
+}
+
+void HookedSession::take(HookRequest& request) {
+  const belay_run_args& args = request.args;
+  check_list("fetches", args.fetches, args.n_fetches);
+  check_list("feeds", args.feeds, args.n_feeds);
+  for (std::uint64_t i = 0; i < args.n_feeds; ++i) check_feed(session_->graph(), args.feeds[i]);
+  if (args.options != nullptr) check_run_options(session_->graph(), *args.options);
+  request.fetches = fetch_set(request);
 }
 
 void HookedSession::before_run(const RunCall& call, RunContextState& context) {
@@ -72,11 +132,11 @@ void HookedSession::before_run(const RunCall& call, RunContextState& context) {
     r.fetches = nullptr;
     r.asked = false;
     if (call.hooks != nullptr && !call.hooks->calls(i)) continue;
-    r.asked = hook.has_before_run() ? hook.call("before_run", &belay_hook_api::before_run, to_handle(&context), &r.args)
-                                    : !hook.disabled();
-    if (!r.asked) continue;
-    r.fetches = fetch_set(r);
-    if (r.fetches != nullptr) extras_.push_back(r.fetches);
+    r.asked = hook.has_before_run()
+                  ? hook.call_and_check(
+                        "before_run", &belay_hook_api::before_run, [&] { take(r); }, to_handle(&context), &r.args)
+                  : !hook.disabled();
+    if (r.asked && r.fetches != nullptr) extras_.push_back(r.fetches);
   }
 }
 
@@ -112,7 +172,7 @@ void HookedSession::after_run(RunContextState& context, const Run& run) {
     HookRequest& r = requests_[i];
     SessionHook& hook = hooks_.all()[i];
     if (!r.asked || !hook.has_after_run()) continue;
-    r.values.resize(r.args.n_fetches);
+    r.values.resize(r.fetches == nullptr ? 0 : r.fetches->outputs().size());
     for (std::size_t v = 0; v < r.values.size(); ++v) r.values[v] = run.result(*r.fetches, v);
     const belay_run_values values{r.values.data(), r.values.size()};
     const bool stop_before = context.stop_requested;

@@ -52,6 +52,8 @@ class HookedSession final : public SessionLayer {
   Run run_raw(const RunCall& call, RunContextState& context);
   void describe_run(const RunCall& call, const Run& run);
   void after_run(RunContextState& context, const Run& run);
+  // Checks what before_run gave back, and finds its fetch set.
+  void take(HookRequest& request);
   FetchSet* fetch_set(HookRequest& request);
 
   std::shared_ptr<DirectSession> session_;

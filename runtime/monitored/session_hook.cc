@@ -34,6 +34,9 @@ using detail::view;
 
 std::int32_t put(belay_state* state, belay_str key, const belay_value* value, belay_status* status) {
   return guard(status, [&] {
+    if (value == nullptr || (value->data == nullptr && value->count != 0) ||
+        ((value->type & BELAY_VALUE_LIST) == 0 && value->count != 1))
+      fail(Code::kInvalidArgument, "a hook's state takes one value, or a list, that is there");
     const auto n = static_cast<std::size_t>(value->count);
     const auto* ints = static_cast<const std::int64_t*>(value->data);
     const auto* floats = static_cast<const double*>(value->data);
@@ -105,6 +108,14 @@ void SessionHook::fail_or_disable(const Error& error) {
   if (on_error_ == OnHookError::kStop || steers) throw Error(error);
   disabled_ = true;
   log_->error(name(), std::string(error.what()) + "; on_error = \"disable\": the run goes on without it");
+}
+
+void SessionHook::refuse(Callback callback, const Error& error) {
+  try {
+    instance_->refuse(callback, error);
+  } catch (const Error& named) {
+    fail_or_disable(named);
+  }
 }
 
 void HookSet::add(const SessionHook& hook) {

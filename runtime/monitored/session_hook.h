@@ -46,13 +46,26 @@ class SessionHook {
 
   // Calls a slot unless the hook is disabled. False: it is, or became so by this call.
   template <class... P, class... A>
-  bool call(const char* callback, std::int32_t (*belay_hook_api::*slot)(void*, P...), A... args) {
+  bool call(Callback callback, std::int32_t (*belay_hook_api::*slot)(void*, P...), A... args) {
+    return call_and_check(
+        callback, slot, [] {}, args...);
+  }
+  // The same; check() looks at what the hook gave back. What it throws is the callback's error.
+  template <class... P, class Check, class... A>
+  bool call_and_check(Callback callback, std::int32_t (*belay_hook_api::*slot)(void*, P...), const Check& check,
+                      A... args) {
     if (disabled_) return false;
     try {
       instance_->call(callback, slot, args...);
-      return true;
     } catch (const Error& e) {
       fail_or_disable(e);
+      return false;
+    }
+    try {
+      check();
+      return true;
+    } catch (const Error& e) {
+      refuse(callback, e);
       return false;
     }
   }
@@ -62,6 +75,7 @@ class SessionHook {
 
  private:
   void fail_or_disable(const Error& error);
+  void refuse(Callback callback, const Error& error);
 
   PluginInstance* instance_;
   Logger* log_;

@@ -96,7 +96,24 @@ TEST_F(InstanceTest, AnUnknownCodeIsInternalAndShown) {
 TEST_F(InstanceTest, TextIsCutAndEscapedToOneLine) {
   EXPECT_EQ(begin_error("megabyte"), "INTERNAL: " + kLabel + " in begin: " + std::string(4096, 'x'));
   EXPECT_EQ(begin_error("escapes"), "DATA_LOSS: " + kLabel + " in begin: two\\nlines \\x1b[31m and \\xff");
-  EXPECT_EQ(begin_error("says more than it wrote").rfind("INTERNAL: " + kLabel + " in begin: short", 0), 0u);
+}
+
+TEST_F(InstanceTest, T_27c_AMessageThatClaimsMoreThanItsBufferIsNotShown) {
+  EXPECT_EQ(begin_error("says more than it wrote"),
+            "INTERNAL: " + kLabel + " in begin: no message (its message claims more bytes than there is room for)");
+}
+
+TEST_F(InstanceTest, T_20p_WhatIsBeingCalledIsPublishedAsNumbersAndTakenBack) {
+  const RegisteredPlugin& plugin = misbehaving();
+  CallPlace place;
+  monitor_.place = &place;
+  monitor_.step = 17;
+  PluginInstance& hook = instances_.create(plugin, use_with(plugin, ""), services_, monitor_, 5);
+  EXPECT_EQ(place.call, 0u);
+  EXPECT_FALSE(PluginInstance::current());
+  after_run(hook);
+  EXPECT_EQ(place.call, 0u);
+  EXPECT_EQ(place.step, 17);
 }
 
 TEST_F(InstanceTest, AnExceptionThatEscapesPoisonsTheInstance) {

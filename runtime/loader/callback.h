@@ -1,0 +1,58 @@
+// The name of a callback, which is a number too: a number is one store where the current callback is written down.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <string_view>
+
+namespace belay::runtime {
+
+// By number. The number of what is not called yet, a library that is being loaded for one, is 0.
+inline constexpr std::string_view kCallbackNames[] = {"",
+                                                      "create",
+                                                      "destroy",
+                                                      "begin",
+                                                      "after_create_session",
+                                                      "before_run",
+                                                      "after_run",
+                                                      "end",
+                                                      "before_save",
+                                                      "after_save",
+                                                      "on_error",
+                                                      "save_state",
+                                                      "load_state",
+                                                      "write",
+                                                      "read",
+                                                      "run",
+                                                      "build",
+                                                      "spec",
+                                                      "open",
+                                                      "next",
+                                                      "seek",
+                                                      "size",
+                                                      "traits",
+                                                      "infer",
+                                                      "make_kernel",
+                                                      "destroy_kernel",
+                                                      "gradient"};
+
+// Made from a literal of that list while this is compiled: `call("begin", ...)`.
+class Callback {
+ public:
+  consteval Callback(const char* name) : name_(name), number_(number_of(name)) {}  // NOLINT: implicit, for literals
+  constexpr const char* name() const noexcept { return name_; }
+  constexpr std::uint32_t number() const noexcept { return number_; }
+
+ private:
+  static consteval std::uint32_t number_of(std::string_view name) {
+    for (std::size_t i = 1; i < std::size(kCallbackNames); ++i)
+      if (kCallbackNames[i] == name) return static_cast<std::uint32_t>(i);
+    throw "a callback that is not in kCallbackNames";
+  }
+
+  const char* name_;
+  std::uint32_t number_;
+};
+
+}  // namespace belay::runtime
