@@ -493,7 +493,8 @@ typedef struct belay_op_service {
 #define BELAY_KIND_EXPORTER 7 /* reserved */
 #define BELAY_KIND_OP 8
 
-/* The first two slots of every kind's table. Options are those that the manifest gives, nested tables flattened
+/* The first two slots of every kind's table. A create that fails has made no instance: it frees what it made, and the host
+ * neither uses nor destroys what it may have left in *self. Options are those that the manifest gives, nested tables flattened
  * ("layers.0.units"); the host has checked them against the note. The defaults are the plugin's own. */
 #define BELAY_INSTANCE_SLOTS                                                                                         \
   int32_t (*create)(const belay_host_api* api, belay_host* host, const belay_named_value* options, uint64_t n_options, \

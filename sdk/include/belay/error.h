@@ -100,9 +100,10 @@ class Status {
   Status(const Status&) = delete;
   Status& operator=(const Status&) = delete;
   operator belay_status*() noexcept { return &status_; }
-  // A callee may claim to have written more than there is room for.
+  // Of a callee that claims to have written more than there is room for nobody knows how much it wrote.
   std::string_view message() const noexcept {
-    return {text_, static_cast<std::size_t>(std::min<std::uint64_t>(status_.size, sizeof(text_)))};
+    if (status_.size > sizeof(text_)) return "no message (its message claims more bytes than there is room for)";
+    return {text_, static_cast<std::size_t>(status_.size)};
   }
   void check(std::int32_t code) const {
     if (code != BELAY_OK) throw Error(static_cast<Code>(code), std::string(message()));
