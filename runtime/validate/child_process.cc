@@ -15,6 +15,7 @@
 
 #include "belay/detail/parse_options.h"
 #include "belay/error.h"
+#include "runtime/platform/process_copy.h"
 
 namespace belay::runtime {
 namespace {
@@ -46,10 +47,33 @@ class Capture {
   int fd_;
 };
 
-[[noreturn]] void work_in_child(const std::function<std::string()>& work, int out, int err, int report) {
+// A word that a child and what it forks share with this process.
+class SharedFlag {
+ public:
+  SharedFlag() : memory_(::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {
+    if (memory_ == MAP_FAILED) fail(Code::kInternal, std::string("mmap: ") + std::strerror(errno));
+  }
+  SharedFlag(const SharedFlag&) = delete;
+  SharedFlag& operator=(const SharedFlag&) = delete;
+  ~SharedFlag() { ::munmap(memory_, kBytes); }
+  void raise() { *static_cast<volatile int*>(memory_) = 1; }
+  bool raised() const { return *static_cast<volatile const int*>(memory_) != 0; }
+
+ private:
+  static constexpr std::size_t kBytes = sizeof(int);
+  void* memory_;
+};
+
+[[noreturn]] void work_in_child(const std::function<std::string()>& work, int out, int err, int report,
+                                SharedFlag& copy_came_back) {
+  own_process();
   ::dup2(out, STDOUT_FILENO);
   ::dup2(err, STDERR_FILENO);
   const std::string text = work();
+  if (is_process_copy()) {
+    copy_came_back.raise();
+    ::_exit(0);
+  }
   std::fflush(nullptr);
   std::cout.flush();
   for (std::size_t done = 0; done < text.size();) {
@@ -90,6 +114,7 @@ std::string ending_of(int status, bool reported) {
 
 ChildOutcome run_in_child(const std::function<std::string()>& work, double seconds) {
   const Capture out("stdout"), err("stderr");
+  SharedFlag copy_came_back;
   int pipe[2];
   checked(::pipe2(pipe, O_CLOEXEC), "pipe2");
   std::fflush(nullptr);
@@ -97,7 +122,7 @@ ChildOutcome run_in_child(const std::function<std::string()>& work, double secon
   const pid_t child = checked(::fork(), "fork");
   if (child == 0) {
     ::close(pipe[0]);
-    work_in_child(work, out.fd(), err.fd(), pipe[1]);
+    work_in_child(work, out.fd(), err.fd(), pipe[1], copy_came_back);
   }
   ::close(pipe[1]);
   ChildOutcome outcome;
@@ -109,6 +134,8 @@ ChildOutcome run_in_child(const std::function<std::string()>& work, double secon
   }
   outcome.ending = in_time ? ending_of(status, !outcome.report.empty())
                            : "did not end within " + detail::number_text(seconds) + " s";
+  if (copy_came_back.raised() && outcome.ending.empty())
+    outcome.ending = "forked the process, and the copy came back from a callback; a copy must call exec or _exit there";
   outcome.output = out.text();
   outcome.errors = err.text();
   return outcome;

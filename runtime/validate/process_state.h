@@ -2,6 +2,7 @@
 #pragma once
 
 #include <signal.h>
+#include <sys/resource.h>
 
 #include <array>
 #include <string>
@@ -23,7 +24,8 @@ class ProcessResources {
   int threads_ = 0;
 };
 
-// Floating-point mode, locale, directory, umask, signal handlers and mask, at the moment of construction.
+// Floating-point mode, locale, directory, umask, signal handlers and mask, limits, and how many files are open, at the
+// moment of construction.
 class ProcessState {
  public:
   ProcessState();
@@ -38,11 +40,14 @@ class ProcessState {
   static Signals signals();
   static std::string directory();
   static unsigned mask();
+  static std::array<rlim_t, RLIM_NLIMITS> limits();
 
   ProcessStateGuard guard_;
   std::string directory_;
   unsigned mask_;
   Signals signals_;
+  std::array<rlim_t, RLIM_NLIMITS> limits_;
+  int files_;
 };
 
 }  // namespace belay::runtime

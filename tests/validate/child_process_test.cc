@@ -1,6 +1,7 @@
 #include "runtime/validate/child_process.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -54,6 +55,27 @@ TEST(ChildProcess, TellsHowItEnded) {
     EXPECT_EQ(outcome.ending, c.ending);
     EXPECT_EQ(outcome.report, "");
   }
+}
+
+TEST(ChildProcess, T_26e_ACopyThatItForksAndThatComesBackIsTold) {
+  const ChildOutcome outcome = run_in_child(
+      [] {
+        if (const pid_t child = ::fork(); child != 0) ::waitpid(child, nullptr, 0);
+        return std::string("done");
+      },
+      kLong);
+  EXPECT_EQ(outcome.ending,
+            "forked the process, and the copy came back from a callback; a copy must call exec or _exit there");
+  EXPECT_EQ(outcome.report, "done") << "the copy does not report";
+  const ChildOutcome exits = run_in_child(
+      [] {
+        const pid_t child = ::fork();
+        if (child == 0) ::_exit(0);
+        ::waitpid(child, nullptr, 0);
+        return std::string("done");
+      },
+      kLong);
+  EXPECT_EQ(exits.ending, "");
 }
 
 TEST(ChildProcess, IsKilledWhenItsTimeIsOver) {

@@ -1,6 +1,8 @@
 #include "runtime/validate/process_state.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -29,6 +31,23 @@ TEST(ProcessState, NamesWhatHasChanged) {
     std::filesystem::current_path("/");
     EXPECT_EQ(before.changes(), Texts{"the current directory"});
     std::filesystem::current_path(here);
+  }
+  {
+    ProcessState before;
+    rlimit limit{};
+    ::getrlimit(RLIMIT_CORE, &limit);
+    const rlimit other{limit.rlim_cur == 0 ? 1 : 0, limit.rlim_max};
+    if (limit.rlim_max != 0) {
+      ::setrlimit(RLIMIT_CORE, &other);
+      EXPECT_EQ(before.changes(), Texts{"a limit of the process (setrlimit)"});
+      ::setrlimit(RLIMIT_CORE, &limit);
+    }
+  }
+  {
+    const int file = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+    ProcessState before;
+    ::close(file);
+    EXPECT_EQ(before.changes(), Texts{"files of the host, which it closed"});
   }
   {
     ProcessState before;
