@@ -42,6 +42,11 @@ std::unique_ptr<OpenFile> LockedDirectory::create(std::string_view name) {
   return std::make_unique<File>(directory_->create(name), *this);
 }
 
+std::unique_ptr<PageFile> LockedDirectory::create_page(std::string_view name) {
+  check_lock();
+  return directory_->create_page(name);
+}
+
 std::unique_ptr<OpenDirectory> LockedDirectory::make_directory(std::string_view name) {
   check_lock();
   return directory_->make_directory(name);

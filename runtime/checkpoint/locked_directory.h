@@ -40,6 +40,8 @@ class LockedDirectory final : public OpenDirectory {
   void remove_tree(std::string_view name) override;
   void sync() override { directory_->sync(); }
   std::unique_ptr<OpenFile> try_lock(std::string_view name) override { return directory_->try_lock(name); }
+  std::unique_ptr<PageFile> create_page(std::string_view name) override;
+  bool locked(std::string_view name) const override { return directory_->locked(name); }
 
  private:
   class File;

@@ -16,6 +16,7 @@ namespace belay::runtime {
 inline constexpr std::string_view kStateFileName = "checkpoint";
 inline constexpr std::string_view kUnfinishedStateFileName = "checkpoint.tmp";  // OpenDirectory::replace names it
 inline constexpr std::string_view kLockName = "lock";
+inline constexpr std::string_view kAttemptName = "attempt";  // the mark of the attempt that runs
 inline constexpr std::string_view kIndexName = "index";  // inside a checkpoint
 inline constexpr std::string_view kStateName = "state";  // inside a checkpoint
 

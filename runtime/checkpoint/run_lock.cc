@@ -35,6 +35,11 @@ RunHolder this_process() {
   return {host, getpid()};
 }
 
+std::string holder_text(const RunHolder& holder, const Clock& clock) {
+  const auto started = static_cast<std::time_t>(clock.wall_ns() / 1'000'000'000);
+  return fmt::format("host {}, pid {}, since {:%Y-%m-%dT%H:%M:%SZ}", holder.host, holder.pid, fmt::gmtime(started));
+}
+
 RunLock RunLock::take(OpenDirectory& run, const Clock& clock, const RunHolder& holder) {
   std::unique_ptr<OpenFile> file = run.try_lock(kLockName);
   if (file == nullptr) {
@@ -43,9 +48,7 @@ RunLock RunLock::take(OpenDirectory& run, const Clock& clock, const RunHolder& h
                                                   "' is in use by another run" + (who.empty() ? "" : " (" + who + ")") +
                                                   ": stop that one, or give this one another run.dir");
   }
-  const auto started = static_cast<std::time_t>(clock.wall_ns() / 1'000'000'000);
-  const std::string text =
-      fmt::format("host {}, pid {}, since {:%Y-%m-%dT%H:%M:%SZ}\n", holder.host, holder.pid, fmt::gmtime(started));
+  const std::string text = holder_text(holder, clock) + "\n";
   file->write(text.data(), text.size());
   return RunLock(std::move(file), run.status(kLockName));
 }

@@ -26,6 +26,8 @@ struct RunHolder {
 };
 // This process on this machine.
 RunHolder this_process();
+// "host h, pid 7, since 2026-01-31T12:00:00Z"
+std::string holder_text(const RunHolder& holder, const Clock& clock);
 
 class RunLock {
  public:

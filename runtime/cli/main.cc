@@ -12,6 +12,7 @@
 #include "belay/abi.h"
 #include "runtime/cli/command_line.h"
 #include "runtime/cli/describe_command.h"
+#include "runtime/cli/end_report.h"
 #include "runtime/cli/exit_status.h"
 #include "runtime/cli/graph_command.h"
 #include "runtime/cli/new_command.h"
@@ -20,6 +21,8 @@
 #include "runtime/cli/schema_command.h"
 #include "runtime/cli/validate_command.h"
 #include "runtime/platform/build_id.h"
+#include "runtime/platform/process_copy.h"
+#include "runtime/platform/resources.h"
 #include "runtime/platform/text.h"
 
 namespace {
@@ -72,10 +75,7 @@ int dispatch(const std::string& command, const std::vector<std::string>& args) {
                    "; see belay --help");
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  const std::vector<std::string> args(argv + 1, argv + argc);
+int run_program(const std::vector<std::string>& args) {
   try {
     if (args.empty()) {
       std::cerr << help_text();
@@ -94,7 +94,18 @@ int main(int argc, char** argv) {
     std::cerr << e.what() << "\n";
     return kExitTrainingFailed;
   } catch (const std::exception& e) {
-    std::cerr << "belay ended with an unexpected error, which is a bug of ours: " << e.what() << "\n";
+    const std::string shortage = resource_shortage(e);
+    std::cerr << (shortage.empty()
+                      ? "belay ended with an unexpected error, which is a bug of ours: " + std::string(e.what())
+                      : "error: " + shortage)
+              << "\n";
     return kExitTrainingFailed;
   }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  own_process();
+  return leave(run_program({argv + 1, argv + argc}));
 }

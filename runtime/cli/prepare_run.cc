@@ -19,7 +19,8 @@ void log_error(Logger& log, std::string_view text) {
 }
 
 int prepare_run(PreparedRun& prepared, const std::string& file, const std::vector<std::string>& sets,
-                const TrainingRunOptions& options, const World& world, RunControl& control) {
+                const TrainingRunOptions& options, const World& world, RunControl& control,
+                const std::function<int(TrainingRun&)>& before_plugins) {
   std::unique_ptr<TrainingRun>& run = prepared.run;
   Diagnostics problems;
   std::optional<Manifest> manifest = parse_manifest(file, sets, world.environment, problems);
@@ -33,14 +34,13 @@ int prepare_run(PreparedRun& prepared, const std::string& file, const std::vecto
     std::cerr << problems.text() << std::flush;
     return plugins_usable ? kExitUsage : kExitPlugin;
   }
-  // A sanitizer has a better report of its own.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-  prepared.crash_report.emplace(run->monitors(), run->manifest().run.dir);
-#endif
+  prepared.end_report.emplace(run->monitors(), run->manifest().run.dir);
   const TrainingRun& watched = *run;
   prepared.watchdog.emplace(
       WatchdogOptions{run->manifest().session.no_progress_secs, [&watched] { return watched.activity(); }, {}},
       world.log);
+  if (before_plugins)
+    if (const int status = before_plugins(*run); status != kExitDone) return status;
   try {
     run->load_plugins();
   } catch (const LoadError& e) {

@@ -1,13 +1,14 @@
 // What the commands that work on a manifest have in common: all that comes before a run directory.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "runtime/cli/crash_report.h"
+#include "runtime/cli/end_report.h"
 #include "runtime/cli/training_run.h"
 #include "runtime/cli/watchdog.h"
 
@@ -21,14 +22,25 @@ void log_error(Logger& log, std::string_view text);
 // A run, what it says where a plugin crashes, and what ends it where one hangs: from the moment that the first is
 // loaded.
 struct PreparedRun {
+  PreparedRun() = default;
+  PreparedRun(const PreparedRun&) = delete;
+  PreparedRun& operator=(const PreparedRun&) = delete;
+  // What destroys the instances may crash, too.
+  ~PreparedRun() {
+    watchdog.reset();
+    run.reset();
+  }
+
+  std::optional<EndReport> end_report;
   std::unique_ptr<TrainingRun> run;
-  std::optional<CrashReport> crash_report;
   std::optional<Watchdog> watchdog;
 };
 
 // Up to the point where nothing has been written: manifest, plugins, inputs, graph. Gives an exit status, kExitDone to
-// go on. Each stage's problems are told here.
+// go on. Each stage's problems are told here. `before_plugins` comes when the manifest is found to be right, before the
+// first plugin is loaded; its status counts as well.
 int prepare_run(PreparedRun& prepared, const std::string& file, const std::vector<std::string>& sets,
-                const TrainingRunOptions& options, const World& world, RunControl& control);
+                const TrainingRunOptions& options, const World& world, RunControl& control,
+                const std::function<int(TrainingRun&)>& before_plugins = {});
 
 }  // namespace belay::runtime

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <functional>
 #include <iostream>
 #include <thread>
 
@@ -91,6 +92,21 @@ int train(TrainingRun& run, Watchdog& watchdog, Logger& log, const Signals& sign
   return status;
 }
 
+// Runs f, which works on the run directory; an exit status.
+int with_directory(Logger& log, const std::function<void()>& f) {
+  try {
+    f();
+    return kExitDone;
+  } catch (const RunInUse& e) {
+    log.error("", e.what());
+    return kExitInUse;
+  } catch (const Error& e) {
+    log_error(log, std::string("the run directory cannot be used: ") + e.what() +
+                       "\n  help: set dir in [run], or --set run.dir=DIR, to a folder that this user can write");
+    return kExitUsage;
+  }
+}
+
 }  // namespace
 
 int run_command(const RunArguments& arguments) {
@@ -102,7 +118,11 @@ int run_command(const RunArguments& arguments) {
   PreparedRun prepared;
   const std::unique_ptr<TrainingRun>& run = prepared.run;
   SignalRequests requests;
-  requests.stop = [&](int signal) {
+  requests.stop = [&](int signal, bool from_itself) {
+    const std::string doing = from_itself && run != nullptr ? run->activity() : "";
+    if (from_itself)
+      log->warning("", signal_name(signal) + " came from this process itself, so from a plugin" +
+                           (doing.empty() ? "" : "; being called: " + doing));
     if (!training) Signals::die_of(signal);  // there is nothing to save yet
     control.stop("stopped by " + signal_name(signal));
   };
@@ -115,24 +135,20 @@ int run_command(const RunArguments& arguments) {
     write_all_stacks(STDERR_FILENO);
   };
   Signals signals(requests);
-  const int status =
-      prepare_run(prepared, arguments.manifest, arguments.sets, {arguments.from_scratch}, make_world(*log), control);
+  // From before the first plugin is loaded on the run directory is ours, and shows it.
+  const auto take_directory = [&](TrainingRun& taken) {
+    return arguments.dry_run ? kExitDone : with_directory(*log, [&] { taken.take_directory(); });
+  };
+  int status = prepare_run(prepared, arguments.manifest, arguments.sets, {arguments.from_scratch}, make_world(*log),
+                           control, take_directory);
   if (status != kExitDone) return status;
   signals.set_grace(run->manifest().session.signal_grace_secs);
   if (arguments.dry_run) {
     std::cout << run->plan_text() << std::flush;
     return kExitDone;
   }
-  try {
-    run->open_directory();
-  } catch (const RunInUse& e) {
-    log->error("", e.what());
-    return kExitInUse;
-  } catch (const Error& e) {
-    log_error(*log, std::string("the run directory cannot be used: ") + e.what() +
-                        "\n  help: set dir in [run], or --set run.dir=DIR, to a folder that this user can write");
-    return kExitUsage;
-  }
+  status = with_directory(*log, [&] { run->open_directory(); });
+  if (status != kExitDone) return status;
   training = true;
   return train(*run, *prepared.watchdog, *log, signals);
 }
@@ -141,7 +157,11 @@ int check_command(const ManifestArguments& arguments) {
   const std::unique_ptr<Logger> log = make_stderr_logger(LogFormat::kText, LogLevel::kInfo, system_clock());
   RunControl control;
   PreparedRun prepared;
-  const int status = prepare_run(prepared, arguments.manifest, arguments.sets, {}, make_world(*log), control);
+  const int status =
+      prepare_run(prepared, arguments.manifest, arguments.sets, {}, make_world(*log), control, [](TrainingRun& run) {
+        run.tell_last_attempt();
+        return kExitDone;
+      });
   if (status == kExitDone)
     std::cout << escaped(arguments.manifest) << ": ok\n" << prepared.run->plan_text() << std::flush;
   return status;

@@ -7,6 +7,8 @@
 #include <chrono>
 #include <cstdlib>
 
+#include "runtime/platform/last_word.h"
+
 namespace belay::runtime {
 namespace {
 
@@ -42,7 +44,8 @@ void Signals::serve() {
   SteadyClock::time_point stopped_at{};
   while (!done_) {
     const timespec wait{0, 50'000'000};
-    const int s = sigtimedwait(&set, nullptr, &wait);
+    siginfo_t info{};
+    const int s = sigtimedwait(&set, &info, &wait);
     const int stopping = stop_signal_.load();
     if (stopping != 0) {
       const double passed = std::chrono::duration<double>(SteadyClock::now() - stopped_at).count();
@@ -59,12 +62,13 @@ void Signals::serve() {
     } else {
       stop_signal_ = s;
       stopped_at = SteadyClock::now();
-      if (requests_.stop) requests_.stop(s);
+      if (requests_.stop) requests_.stop(s, info.si_pid == getpid());
     }
   }
 }
 
 void Signals::die_of(int s) {
+  say_last_word();
   signal(s, SIG_DFL);
   sigset_t set;
   sigemptyset(&set);

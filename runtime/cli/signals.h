@@ -16,7 +16,8 @@
 namespace belay::runtime {
 
 struct SignalRequests {
-  std::function<void(int signal)> stop;  // once; like all of these, called from the signal thread
+  // Once; like all of these, called from the signal thread. from_itself: this process sent it, not another one.
+  std::function<void(int signal, bool from_itself)> stop;
   std::function<void(int signal)> wake;  // half a second later and from then on: the step may be waiting for input
   std::function<void()> save;
   std::function<void()> stacks;

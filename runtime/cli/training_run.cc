@@ -126,7 +126,16 @@ bool TrainingRun::find_plugins(Diagnostics& problems) {
 
 PluginInstance& TrainingRun::create(const ResolvedPlugin& plugin, CallMonitor& monitor) {
   const RegisteredPlugin& registered = load_plugin(plugin, plugins_->loader, plugins_->registry);
-  return plugins_->instances.create(registered, plugin, services_, monitor);
+  return plugins_->instances.create(registered, plugin, services_, monitor,
+                                    number_of(registered.label(plugin.instance_name, plugin.at)));
+}
+
+void TrainingRun::load(const ResolvedPlugin& plugin) {
+  CallPlace& place = *monitor_.place.load();
+  if (mark_ != nullptr && !plugin.file.empty())
+    place.call = number_of("plugin '" + escaped(plugin.file) + "', which was being loaded") * std::uint64_t{256};
+  load_plugin(plugin, plugins_->loader, plugins_->registry);
+  place.call = 0;
 }
 
 void TrainingRun::load_plugins() {
@@ -134,7 +143,7 @@ void TrainingRun::load_plugins() {
   // All libraries first: a refused one shows before any plugin's code has done anything but initialize its globals.
   std::size_t told = 0;
   const auto load = [&](const ResolvedPlugin& p) {
-    load_plugin(p, plugins_->loader, plugins_->registry);
+    this->load(p);
     const std::vector<std::string>& warnings = plugins_->loader.warnings();
     for (; told < warnings.size(); ++told) world_.log.warning("plugins", warnings[told]);
   };
@@ -163,7 +172,8 @@ void TrainingRun::add_plugin_ops() {
     use.instance_name = p.info.name;
     for (const ResolvedPlugin& named : plugins_->resolved.ops)
       if (named.info.name == p.info.name && named.file == p.file) use.at = named.at;
-    add_plugin_op(*ops_, plugins_->instances.create(p, use, services_, monitor_));
+    add_plugin_op(
+        *ops_, plugins_->instances.create(p, use, services_, monitor_, number_of(p.label(use.instance_name, use.at))));
   }
 }
 
@@ -184,9 +194,30 @@ void TrainingRun::build_scaffold() {
   train_input_->prime();
 }
 
-void TrainingRun::open_directory() {
+void TrainingRun::take_directory() {
   if (manifest_.run.dir.empty()) return;
   directory_ = RunDirectory::open(world_.files, manifest_.run.dir, world_.clock, world_.log);
+  mark_ = directory_->mark_attempt(world_.clock, world_.log);
+  if (mark_ == nullptr) return;
+  monitor_.place = mark_->place(0);
+  input_monitor_.place = mark_->place(1);
+  eval_monitor_.place = mark_->place(2);
+}
+
+void TrainingRun::tell_last_attempt() const {
+  const std::string& dir = manifest_.run.dir;
+  try {
+    if (dir.empty() || !world_.files.exists(dir)) return;
+    const std::string how = AttemptMark::last_attempt(*world_.files.open_directory(dir));
+    if (!how.empty()) world_.log.warning("", how);
+  } catch (const Error& e) {
+    world_.log.warning("", std::string("the run directory cannot be read: ") + e.what());
+  }
+}
+
+void TrainingRun::open_directory() {
+  if (!directory_) return;
+  directory_->keep();
   if (options_.from_scratch) start_over();
   write_manifest();
   events_ = RunEvents(directory_->directory(), world_.clock, world_.log);
@@ -199,7 +230,7 @@ void TrainingRun::start_over() {
   OpenDirectory& run = directory_->directory();
   std::vector<std::string> found;
   for (const std::string& name : run.entries())
-    if (name != kLockName && name.rfind("before-", 0) != 0) found.push_back(name);
+    if (name != kLockName && name != kAttemptName && name.rfind("before-", 0) != 0) found.push_back(name);
   if (found.empty()) return;
   std::string aside;
   for (int i = 1;; ++i) {

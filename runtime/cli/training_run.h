@@ -4,9 +4,10 @@
 //
 //   TrainingRun run(manifest, settings, world);
 //   run.find_plugins(problems)     // names and options against the notes; no plugin code runs
+//   run.take_directory()           // the run directory made, locked, this attempt's mark put into it
 //   run.load_plugins()             // libraries, then instances
-//   run.build_scaffold()           // inputs opened, graph built; still nothing written
-//   run.open_directory()           // made, locked
+//   run.build_scaffold()           // inputs opened, graph built; still nothing to keep
+//   run.open_directory()           // from here on it stays
 //   run.train()                    // the session with its hooks
 //   run.evaluate()                 // one pass over [input.eval]
 #pragma once
@@ -93,11 +94,15 @@ class TrainingRun {
 
   // False where a plugin is the trouble (exit status 3 instead of 2); `problems` tells all.
   bool find_plugins(Diagnostics& problems);
+  // RunInUse; PERMISSION_DENIED and others. Until open_directory() the end of the run takes away what this made.
+  void take_directory();
+  // A warning where the attempt before ended without a word. Changes nothing; for `belay check`.
+  void tell_last_attempt() const;
   // LoadError; or an instance's own error.
   void load_plugins();
   // Opens the inputs (the first batch is fetched: an empty input shows) and builds the graph.
   void build_scaffold();
-  // RunInUse; PERMISSION_DENIED and others.
+  // After take_directory(). PERMISSION_DENIED and others.
   void open_directory();
   // `on_step` after every step, on this thread. Where the directory's lock is lost it fails, and lock_lost() is true.
   TrainingResult train(const std::function<void()>& on_step);
@@ -124,6 +129,9 @@ class TrainingRun {
  private:
   struct Plugins;
   PluginInstance& create(const ResolvedPlugin& plugin, CallMonitor& monitor);
+  // The instance's number in the attempt's mark.
+  std::uint32_t number_of(const std::string& label) { return mark_ == nullptr ? 0 : mark_->name(label); }
+  void load(const ResolvedPlugin& plugin);
   void add_plugin_ops();
   std::shared_ptr<InputFeed> open_input(const std::string& name);
   void write_manifest();
@@ -145,12 +153,13 @@ class TrainingRun {
   CallMonitor input_monitor_;  // of the feeding thread
   CallMonitor eval_monitor_;
   HostServices services_;
+  std::optional<RunDirectory> directory_;  // with the attempt's mark, which covers the instances' destruction
+  AttemptMark* mark_ = nullptr;            // the directory's; null: there is none
   std::unique_ptr<Plugins> plugins_;
   std::shared_ptr<InputFeed> train_input_;
   std::shared_ptr<InputFeed> eval_input_;
   ModelOutputs model_;
   HookSet hooks_;
-  std::optional<RunDirectory> directory_;
   RunEvents events_;
   std::shared_ptr<RunSaver> saver_;
   std::shared_ptr<VariableStore> trained_;  // that the training ended with

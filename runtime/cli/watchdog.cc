@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "runtime/cli/exit_status.h"
+#include "runtime/platform/last_word.h"
 #include "runtime/platform/stacks.h"
 
 namespace belay::runtime {
@@ -61,6 +62,7 @@ void Watchdog::watch() {
         options_.give_up();
         return;
       }
+      say_last_word();
       _exit(kExitNoProgress);
     }
     if (passed >= limit / 2 && !warned) {

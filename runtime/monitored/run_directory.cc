@@ -1,11 +1,39 @@
 #include "runtime/monitored/run_directory.h"
 
+#include <filesystem>
+
 #include "runtime/checkpoint/leftovers.h"
+#include "runtime/checkpoint/names.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
 
+namespace {
+
+// Of the directories that lead to `path` those that are not there, the inner first.
+std::vector<std::string> missing_directories(const FileSystem& files, const std::string& path) {
+  std::vector<std::string> missing;
+  for (std::filesystem::path at = path; !at.empty() && !files.exists(at.string()); at = at.parent_path()) {
+    if (at.has_filename()) missing.push_back(at.string());
+    if (at == at.parent_path()) break;
+  }
+  return missing;
+}
+
+// A mark that cannot be read is no reason not to start.
+void tell_last_attempt(OpenDirectory& run, Logger& log) {
+  try {
+    if (const std::string how = AttemptMark::last_attempt(run); !how.empty()) log.warning("", how);
+    if (run.exists(kAttemptName)) run.remove(kAttemptName);
+  } catch (const Error& e) {
+    log.warning("", std::string("what the attempt before left cannot be read: ") + e.what());
+  }
+}
+
+}  // namespace
+
 RunDirectory RunDirectory::open(FileSystem& files, const std::string& path, const Clock& clock, Logger& log) {
+  std::vector<std::string> made = missing_directories(files, path);
   std::unique_ptr<OpenDirectory> directory = files.make_directories(path);
   constexpr std::uint32_t kWorldWritable = 0002, kSticky = 01000;
   const FileStatus status = files.status(path);
@@ -13,8 +41,20 @@ RunDirectory RunDirectory::open(FileSystem& files, const std::string& path, cons
     fail(Code::kPermissionDenied, "the run directory '" + escaped(path) +
                                       "' may be written by everybody; run: chmod o-w '" + escaped(path) + "'");
   RunLock lock = RunLock::take(*directory, clock);
+  tell_last_attempt(*directory, log);
   remove_leftovers(*directory, log);
-  return RunDirectory(std::make_unique<LockedDirectory>(std::move(directory), std::move(lock)));
+  return RunDirectory(std::make_unique<LockedDirectory>(std::move(directory), std::move(lock)), std::move(made));
+}
+
+AttemptMark* RunDirectory::mark_attempt(const Clock& clock, Logger& log) {
+  try {
+    mark_ = std::make_unique<AttemptMark>(*directory_, holder_text(this_process(), clock));
+    mark_->remove_at_end(made_);
+  } catch (const Error& e) {
+    log.warning("", std::string("this attempt is not marked (") + e.what() +
+                        "): if a plugin ends the process without a word, the next start cannot say which");
+  }
+  return mark_.get();
 }
 
 }  // namespace belay::runtime

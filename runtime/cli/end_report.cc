@@ -1,0 +1,265 @@
+#include "runtime/cli/end_report.h"
+
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <span>
+#include <string_view>
+
+#include "runtime/checkpoint/names.h"
+#include "runtime/cli/exit_status.h"
+#include "runtime/loader/load_guard.h"
+#include "runtime/loader/loader.h"
+#include "runtime/monitored/attempt_mark.h"
+#include "runtime/platform/last_word.h"
+#include "runtime/platform/process_copy.h"
+#include "runtime/platform/resources.h"
+#include "runtime/platform/signal_stack.h"
+
+namespace belay::runtime {
+namespace {
+
+struct NamedSignal {
+  int number;
+  std::string_view name;
+};
+constexpr NamedSignal kCrashes[] = {
+    {SIGSEGV, "SIGSEGV"}, {SIGBUS, "SIGBUS"}, {SIGILL, "SIGILL"}, {SIGFPE, "SIGFPE"}, {SIGABRT, "SIGABRT"}};
+// What a plugin may have asked the kernel for: alarm, timers, a limit of processor time. Without a handler each ends
+// the process with no word.
+constexpr NamedSignal kOthers[] = {{SIGALRM, "SIGALRM"}, {SIGVTALRM, "SIGVTALRM"}, {SIGPROF, "SIGPROF"},
+                                   {SIGXCPU, "SIGXCPU"}, {SIGSYS, "SIGSYS"},       {SIGTRAP, "SIGTRAP"}};
+
+// Handlers get no argument of ours.
+std::atomic<const EndReport*> current_report{nullptr};
+std::atomic<bool> crashed{false};
+std::atomic<bool> exits_watched{false};
+std::atomic<int> status_at_end{-1};  // of the process; -1: the host has not come to its end
+
+std::string_view name_of(int signal) {
+  for (const NamedSignal& s : kCrashes)
+    if (s.number == signal) return s.name;
+  for (const NamedSignal& s : kOthers)
+    if (s.number == signal) return s.name;
+  return "a signal";
+}
+
+// Nothing here allocates or locks: the crash may have come from inside malloc.
+void say(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t n = ::write(STDERR_FILENO, text.data(), text.size());
+    if (n < 0 && errno != EINTR) return;
+    if (n > 0) text.remove_prefix(static_cast<std::size_t>(n));
+  }
+}
+
+void say(std::int64_t number) {
+  char text[24];
+  say(std::string_view(text, static_cast<std::size_t>(std::to_chars(text, text + sizeof(text), number).ptr - text)));
+}
+
+void say_call(const PluginInstance& instance, const char* callback, std::int64_t step) {
+  say(instance.label());
+  say(" in ");
+  say(callback);
+  if (step < 0) return;
+  say(" at step ");
+  say(step);
+}
+
+// What the monitors show: calls on this thread, but from before a handler ran, and on others.
+bool say_monitored(std::string_view before) {
+  const EndReport* report = current_report;
+  if (report == nullptr) return false;
+  bool said = false;
+  for (const CallMonitor* m : report->monitors()) {
+    const PluginInstance* instance = m->instance.load();
+    const char* callback = m->callback.load();
+    if (instance == nullptr || callback == nullptr) continue;
+    say(said ? "; " : before);
+    say_call(*instance, callback, m->step.load());
+    said = true;
+  }
+  return said;
+}
+
+// The plugin whose code is on this stack, the innermost; null: none.
+const char* plugin_on(std::span<void* const> frames) {
+  for (void* frame : frames)
+    if (const char* path = plugin_at(static_cast<const char*>(frame) - 1)) return path;
+  return nullptr;
+}
+
+// " in hook "x" (...) in after_run at step 17": what this thread is calling, else whose code is on its stack, else what
+// is being called anywhere. False where it is nobody.
+bool say_who(std::span<void* const> frames) {
+  if (const char* path = library_being_loaded()) {
+    say(" in plugin '"), say(path), say("', while it was loaded");
+    return true;
+  }
+  if (const auto call = PluginInstance::current()) {
+    say(" in ");
+    say_call(call->instance, call->callback, call->step);
+    return true;
+  }
+  if (const char* path = plugin_on(frames)) {
+    say(" in plugin '"), say(path), say("', outside of its callbacks (a thread of its own, or a handler)");
+    say_monitored("; meanwhile ");
+    return true;
+  }
+  return say_monitored(" in ");
+}
+
+void say_next_start() {
+  const EndReport* report = current_report;
+  if (report == nullptr) return;
+  char text[512];
+  const int file = report->state_file().empty() ? -1 : ::open(report->state_file().c_str(), O_RDONLY | O_CLOEXEC);
+  const ssize_t n = file < 0 ? 0 : ::read(file, text, sizeof(text));
+  const std::string_view line(text, n < 0 ? 0 : static_cast<std::size_t>(n));
+  if (line.empty()) {
+    say("no checkpoint was written\n");
+  } else {
+    say("the next start goes on from: ");
+    say(line.substr(0, line.find('\n')));
+    say("\n");
+  }
+}
+
+constexpr int kFrames = 64;
+
+void handle_signal(int signal, siginfo_t* info, void*) {
+  if (signal == SIGBUS && replace_lost_page(info->si_addr)) return;
+  // Two threads may crash at once: the second one waits for the first to end the process. One that crashes in here,
+  // too, does not.
+  static thread_local bool telling = false;
+  if (!crashed.exchange(true)) {
+    telling = true;
+    void* frames[kFrames];
+    const int n = ::backtrace(frames, kFrames);
+    say("\nbelay crashed with ");
+    say(name_of(signal));
+    say_who({frames, static_cast<std::size_t>(n)});
+    say("\n");
+    ::backtrace_symbols_fd(frames, n, STDERR_FILENO);
+    say_next_start();
+    if (!is_process_copy()) say_last_word();
+  } else if (!telling) {
+    for (int i = 0; i < 50; ++i) ::usleep(100'000);
+  }
+  ::signal(signal, SIG_DFL);
+  ::raise(signal);
+}
+
+// The library that called exit, where it is no plugin: libgomp does where it cannot start its threads.
+const char* caller_of_exit(std::span<void* const> frames) {
+  Dl_info own{}, c_library{}, info{};
+  ::dladdr(reinterpret_cast<const void*>(&caller_of_exit), &own);
+  ::dladdr(reinterpret_cast<const void*>(&::exit), &c_library);
+  for (void* frame : frames)
+    if (::dladdr(frame, &info) != 0 && info.dli_fbase != own.dli_fbase && info.dli_fbase != c_library.dli_fbase)
+      return info.dli_fname;
+  return nullptr;
+}
+
+[[noreturn]] void end_by_exit(std::string_view call, int status) {
+  void* frames[kFrames];
+  const std::span<void* const> stack(frames, static_cast<std::size_t>(::backtrace(frames, kFrames)));
+  const bool in_plugin = PluginInstance::current() || plugin_on(stack) != nullptr;
+  say("\nbelay was ended by ");
+  say(call);
+  const char* library = in_plugin ? nullptr : caller_of_exit(stack);
+  if (library != nullptr) {
+    say(" in "), say(library);
+  } else if (!say_who(stack)) {
+    say(" in code that is no plugin's");
+  }
+  say("\n");
+  if (in_plugin) {
+    say("  help: a plugin must not end the process: return an error, or ask the session to stop\n");
+  } else if (library != nullptr && std::strstr(library, "libgomp") != nullptr) {
+    say("  help: threads cannot be started: "), say(thread_limit_text()), say("\n");
+  }
+  say_next_start();
+  say_last_word();
+  ::_exit(in_plugin ? kExitPlugin : status == 0 ? kExitTrainingFailed : status);
+}
+
+void end_copy(int status) {
+  std::fflush(nullptr);
+  ::_exit(status);
+}
+
+void on_exit_of_process(int status, void*) {
+  if (is_process_copy()) end_copy(status);
+  const int wanted = status_at_end;
+  if (wanted < 0) {
+    char call[32];
+    std::snprintf(call, sizeof(call), "exit(%d)", status);
+    end_by_exit(call, status);
+  }
+  if (status != wanted) ::_exit(wanted);
+}
+
+void on_quick_exit_of_process() {
+  if (is_process_copy()) return;
+  const int wanted = status_at_end;
+  if (wanted < 0) end_by_exit("quick_exit", 0);
+  ::_exit(wanted);
+}
+
+void watch_exits() {
+  if (exits_watched.exchange(true)) return;
+  ::on_exit(on_exit_of_process, nullptr);
+  ::at_quick_exit(on_quick_exit_of_process);
+}
+
+// A sanitizer has a better report of its own.
+void watch_signals() {
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  static const SignalStack stack;  // the crash may be an overflow of the other one
+  struct sigaction action {};
+  action.sa_sigaction = &handle_signal;
+  action.sa_flags = SA_ONSTACK | SA_NODEFER | SA_SIGINFO;
+  for (const NamedSignal& s : kCrashes) ::sigaction(s.number, &action, nullptr);
+  for (const NamedSignal& s : kOthers) {
+    struct sigaction before {};
+    if (::sigaction(s.number, nullptr, &before) == 0 && before.sa_handler == SIG_DFL)
+      ::sigaction(s.number, &action, nullptr);
+  }
+#endif
+}
+
+}  // namespace
+
+int leave(int status) {
+  std::cout.flush();
+  std::fflush(nullptr);
+  status_at_end = status;
+  if (status != kExitDone) ::_exit(status);
+  return status;
+}
+
+EndReport::EndReport(std::vector<const CallMonitor*> monitors, std::string run_directory)
+    : monitors_(std::move(monitors)),
+      state_file_(run_directory.empty() ? "" : run_directory + "/" + std::string(kStateFileName)) {
+  void* warm[2];
+  ::backtrace(warm, 2);  // loads what it needs now
+  current_report = this;
+  watch_exits();
+  watch_signals();
+}
+
+EndReport::~EndReport() { current_report = nullptr; }
+
+}  // namespace belay::runtime

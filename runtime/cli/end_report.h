@@ -1,0 +1,48 @@
+// What is said where the process ends although the host does not end it: it crashes (SIGSEGV, SIGABRT, ...), or a
+// plugin calls exit or quick_exit, in a callback or in a thread of its own. It names the plugin that was being called,
+// or whose code called exit, and the checkpoint that the next start goes on from. After a crash the process dies of the
+// signal, as it would have without this; an exit becomes status 3.
+//
+//   belay crashed with SIGSEGV in hook "x" (x.so 1.2, train.toml:14) in after_run at step 17
+//   ./x.so(+0x1234)[0x7f...]
+//   the next start goes on from: model_checkpoint_path: "model.ckpt-10"
+//
+//   belay was ended by exit(0) in hook "x" (x.so 1.2, train.toml:14) in after_run at step 17
+//
+//   EndReport report(monitors, run_directory);   // before the first plugin is loaded
+//   int main() { ...; return leave(status); }
+//
+// _exit, exec and a raw system call end the process before anybody can say a word; the attempt's mark says it at the
+// next start (runtime/monitored/attempt_mark.h).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runtime/loader/instance.h"
+
+namespace belay::runtime {
+
+// The host has done its work: gives the status back, and from now on no plugin's code can change it. Where it is not 0
+// the process ends here, without the exit handlers that plugins left.
+int leave(int status);
+
+// From the construction on a crash is told, until the process ends, and an exit, until leave(). While it lives the
+// callbacks that are in progress and the checkpoint to go on from are told with them. The monitors are borrowed;
+// run_directory: empty where there is none. One at a time. [main], before other threads
+class EndReport {
+ public:
+  EndReport(std::vector<const CallMonitor*> monitors, std::string run_directory);
+  ~EndReport();
+  EndReport(const EndReport&) = delete;
+  EndReport& operator=(const EndReport&) = delete;
+
+  const std::vector<const CallMonitor*>& monitors() const noexcept { return monitors_; }
+  const std::string& state_file() const noexcept { return state_file_; }
+
+ private:
+  const std::vector<const CallMonitor*> monitors_;
+  const std::string state_file_;
+};
+
+}  // namespace belay::runtime

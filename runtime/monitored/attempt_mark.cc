@@ -1,0 +1,160 @@
+#include "runtime/monitored/attempt_mark.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+#include <iterator>
+#include <new>
+#include <optional>
+#include <sstream>
+
+#include "runtime/checkpoint/names.h"
+#include "runtime/platform/last_word.h"
+#include "runtime/platform/process_copy.h"
+#include "runtime/platform/text.h"
+
+namespace belay::runtime {
+
+struct AttemptMark::Page {
+  static constexpr char kHead[32] = "belay attempt 1\n";
+  char head[32] = {};                  // for who looks into the file
+  std::atomic<std::uint64_t> said{0};  // 1: why the attempt ended is on its stderr
+  CallPlace places[kPlaces];
+};
+
+namespace {
+
+std::atomic<AttemptMark*> current_mark{nullptr};
+std::atomic<void*> current_page{nullptr};
+
+constexpr std::uint64_t kMostBytes = 1 << 20;  // of a file that another process wrote
+
+// The lines behind the page: who it was, the callbacks' names, then name 1, 2, ...
+struct AttemptLines {
+  std::string who;
+  std::vector<std::string> callbacks, names;
+};
+
+std::optional<AttemptLines> read_lines(const std::string& text) {
+  AttemptLines lines;
+  std::istringstream in(text);
+  std::string callbacks;
+  if (!std::getline(in, lines.who) || !std::getline(in, callbacks)) return std::nullopt;
+  std::istringstream words(callbacks);
+  for (std::string word; words >> word;) lines.callbacks.push_back(word);
+  for (std::string name; std::getline(in, name);) lines.names.push_back(name);
+  return lines;
+}
+
+// "hook "x" (x.so 1.2, train.toml:14) in after_run at step 17"; empty where nothing was being called.
+std::string call_text(const CallPlace& place, const AttemptLines& lines) {
+  const std::uint64_t call = place.call.load(), name = call / 256, callback = call % 256;
+  if (call == 0) return "";
+  std::string text = name >= 1 && name <= lines.names.size() ? escaped(lines.names[name - 1]) : "a plugin";
+  if (callback >= 1 && callback <= lines.callbacks.size()) text += " in " + escaped(lines.callbacks[callback - 1]);
+  if (const std::int64_t step = place.step.load(); step >= 0) text += " at step " + std::to_string(step);
+  return text;
+}
+
+}  // namespace
+
+std::string AttemptMark::last_attempt(const OpenDirectory& run) {
+  if (!run.exists(kAttemptName) || run.locked(kAttemptName)) return "";
+  const std::string text = run.read(kAttemptName, kMostBytes);
+  if (text.size() < PageFile::kPageBytes || std::memcmp(text.data(), Page::kHead, sizeof(Page::kHead)) != 0) return "";
+  alignas(Page) unsigned char bytes[sizeof(Page)];
+  std::memcpy(bytes, text.data(), sizeof(Page));
+  const Page& page = *std::launder(reinterpret_cast<const Page*>(bytes));
+  const std::optional<AttemptLines> lines = read_lines(text.substr(PageFile::kPageBytes));
+  if (page.said.load() != 0 || !lines) return "";
+  std::string calls;
+  for (const CallPlace& place : page.places)
+    if (const std::string call = call_text(place, *lines); !call.empty()) calls += (calls.empty() ? "" : "; ") + call;
+  const std::int64_t step = page.places[0].step.load();
+  const std::string between = step < 0 ? "before the first step" : "at step " + std::to_string(step);
+  return "the attempt before (" + escaped(lines->who) + ") ended without a word, " +
+         (calls.empty() ? between +
+                              ", when no plugin was being called: it was killed, or a thread of a plugin ended the "
+                              "process (_exit, exec)"
+                        : "in " + calls + ": it was killed, or the plugin ended the process (_exit, exec)");
+}
+
+namespace {
+
+std::unique_ptr<PageFile> new_file(OpenDirectory& run) {
+  if (run.exists(kAttemptName)) run.remove(kAttemptName);
+  return run.create_page(kAttemptName);
+}
+
+std::string all_callbacks() {
+  std::string line;
+  for (std::size_t i = 1; i < std::size(kCallbackNames); ++i) line += std::string(kCallbackNames[i]) + " ";
+  return line;
+}
+
+}  // namespace
+
+AttemptMark::AttemptMark(OpenDirectory& run, const std::string& who)
+    : path_(run.path() + "/" + std::string(kAttemptName)), file_(new_file(run)), page_(new (file_->page()) Page) {
+  static_assert(sizeof(Page) <= PageFile::kPageBytes);
+  const std::string lines = escaped(who) + "\n" + all_callbacks() + "\n";
+  file_->write(lines.data(), lines.size());
+  // Last: a file without its head is no mark.
+  std::memcpy(page_->head, Page::kHead, sizeof(Page::kHead));
+  current_page = page_;
+  current_mark = this;
+  last_word = &AttemptMark::say_last_word_of_current;
+}
+
+AttemptMark::~AttemptMark() {
+  if (current_mark.exchange(nullptr) == nullptr) return;  // another thread ends the process
+  last_word = nullptr;
+  current_page = nullptr;
+  end();
+}
+
+void AttemptMark::say_last_word_of_current() noexcept {
+  if (AttemptMark* mark = current_mark.exchange(nullptr)) mark->end();
+}
+
+void AttemptMark::end() noexcept {
+  page_->said = 1;
+  ::unlink(path_.c_str());
+  if (!remove_made_) return;
+  ::unlink(lock_.c_str());
+  for (const std::string& directory : made_) ::rmdir(directory.c_str());
+}
+
+void AttemptMark::remove_at_end(std::vector<std::string> directories) {
+  if (directories.empty()) return;
+  lock_ = directories.front() + "/" + std::string(kLockName);
+  made_ = std::move(directories);
+  remove_made_ = true;
+}
+
+CallPlace* AttemptMark::place(std::size_t i) noexcept { return &page_->places[i]; }
+
+std::uint32_t AttemptMark::name(const std::string& text) {
+  if (names_ == kNoMoreNames) return 0;
+  const std::string line = escaped(text) + "\n";
+  try {
+    file_->write(line.data(), line.size());
+  } catch (const Error&) {
+    names_ = kNoMoreNames;  // half a line may be there
+    return 0;
+  }
+  return ++names_;
+}
+
+bool replace_lost_page(const void* address) noexcept {
+  char* page = static_cast<char*>(current_page.load());
+  const char* at = static_cast<const char*>(address);
+  if (page == nullptr || at < page || at >= page + PageFile::kPageBytes) return false;
+  void* memory =
+      ::mmap(page, PageFile::kPageBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  return memory != MAP_FAILED;
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,481 @@
+// Nothing that a plugin does ends a run unnamed or with status 0. tests/bad_plugins/ends does each of it; here is what
+// `belay run` says, its status, and that the next start gets the run directory and finishes.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "tests/e2e/run_fixture.h"
+
+namespace belay::runtime::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+const std::string kPlugins = BELAY_BINARY_DIR "/tests/bad_plugins/ends/plugins";
+const std::string kWithoutAWord = "ended without a word";
+const std::string kHook = "hook \"ends\" (ends.so 1.0.0, train.toml:19)";
+
+class PluginEnds : public RunTest {
+ protected:
+  // Every kind of plugin from ends.so; `more` are more tables.
+  std::string manifest(const std::string& more = "") {
+    const std::string path = temp / "train.toml";
+    write_file(path, "[run]\ndir = \"runs/one\"\nmax_steps = 12\nthreads = 1\n[plugins]\npath = [\"" + kPlugins +
+                         "\"]\n[input.train]\nplugin = \"ends_input\"\n[model]\nplugin = \"ends_model\"\n[optimizer]\n"
+                         "name = \"sgd\"\nlearning_rate = 0.01\n[scaffold]\nsaver = { plugin = \"ends_saver\" }\n"
+                         "init_fn = [{ plugin = \"ends_init_fn\" }]\n[checkpoint]\nsave_steps = 4\n[[hooks]]\nplugin = "
+                         "\"ends\"\n[[ops]]\nplugin = \"ends_op\"\n" +
+                         more);
+    return path;
+  }
+  std::string dir() const { return temp / "runs/one"; }
+  ProcessResult run(const std::string& in, const std::string& how, const std::string& at = "1",
+                    std::vector<std::string> variables = {}) {
+    variables.insert(variables.end(), {"ENDS_IN=" + in, "ENDS_HOW=" + how, "ENDS_AT=" + at, "ENDS_RUN=" + dir()});
+    return belay({"run", manifest()}, variables);
+  }
+  // The next start, with nothing that ends it: it has the lock, and comes to its end. What it warned of.
+  std::string warnings_of_next_start() {
+    const ProcessResult next = belay({"run", manifest()});
+    EXPECT_EQ(next.status, 0) << next.err;
+    EXPECT_THAT(lines_with(next.err, "info ended at step 12"), SizeIs(1)) << next.err;
+    EXPECT_FALSE(std::filesystem::exists(dir() + "/attempt"));
+    std::string warnings;
+    for (const std::string& line : lines_with(next.err, kWithoutAWord)) warnings += line + "\n";
+    return warnings;
+  }
+  void start_over() { std::filesystem::remove_all(temp / "runs"); }
+};
+
+// Each place in which a plugin of each kind is called, as it is named. The first checkpoint is written before step 0.
+const struct Place {
+  const char *in, *named;
+} kPlaces[] = {
+    {"hook.create", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in create"},
+    {"hook.begin", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in begin"},
+    {"hook.after_create_session", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in after_create_session"},
+    {"hook.before_run", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in before_run at step 0"},
+    {"hook.after_run", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in after_run at step 0"},
+    {"hook.before_save", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in before_save"},
+    {"hook.save_state", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in save_state"},
+    {"hook.after_save", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in after_save"},
+    {"hook.end", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in end at step 11"},
+    {"hook.destroy", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in destroy at step 11"},
+    {"saver.create", "saver \"ends_saver\" (ends.so 1.0.0, train.toml:15) in create"},
+    {"saver.write", "saver \"ends_saver\" (ends.so 1.0.0, train.toml:15) in write"},
+    {"init_fn.create", "init_fn \"ends_init_fn\" (ends.so 1.0.0, train.toml:16) in create"},
+    {"init_fn.run", "init_fn \"ends_init_fn\" (ends.so 1.0.0, train.toml:16) in run"},
+    {"model.create", "model \"ends_model\" (ends.so 1.0.0, train.toml:9) in create"},
+    {"model.build", "model \"ends_model\" (ends.so 1.0.0, train.toml:9) in build"},
+    {"input.create", "input \"train\" of \"ends_input\" (ends.so 1.0.0, train.toml:7) in create"},
+    {"input.spec", "input \"train\" of \"ends_input\" (ends.so 1.0.0, train.toml:7) in spec"},
+    {"input.open", "input \"train\" of \"ends_input\" (ends.so 1.0.0, train.toml:7) in open"},
+    {"input.next", "input \"train\" of \"ends_input\" (ends.so 1.0.0, train.toml:7) in next"},
+    {"op.infer", "op \"ends_op\" (ends.so 1.0.0, train.toml:21) in infer"},
+    {"op.prepare", "op \"ends_op\" (ends.so 1.0.0, train.toml:21) in make_kernel at step 0"},
+    {"op.run", "op \"ends_op\" (ends.so 1.0.0, train.toml:21) in run at step 0"},
+    {"op.gradient", "op \"ends_op\" (ends.so 1.0.0, train.toml:21) in gradient"},
+};
+
+bool before_training(const std::string& place) {
+  for (const char* late : {"hook.begin", "hook.after", "hook.before", "hook.save", "hook.end", "hook.destroy",
+                           "saver.write", "init_fn.run", "op.run", "op.prepare"})
+    if (place.rfind(late, 0) == 0) return false;
+  return true;
+}
+
+TEST_F(PluginEnds, T_20a_AnExitInAnyCallbackOfAnyKindIsNamedAndStatusThree) {
+  for (const Place& place : kPlaces) {
+    start_over();
+    const ProcessResult r = run(place.in, "exit");
+    EXPECT_EQ(r.status, 3) << place.in << r.err;
+    EXPECT_THAT(r.err, HasSubstr("belay was ended by exit(0) in " + std::string(place.named) + "\n")) << place.in;
+    EXPECT_EQ(std::filesystem::exists(dir()), !before_training(place.in)) << place.in;
+    EXPECT_EQ(warnings_of_next_start(), "") << place.in;
+  }
+}
+
+TEST_F(PluginEnds, T_20b_QuickExitIsNamedAndStatusThree) {
+  for (const char* in : {"hook.create", "hook.after_run", "hook.destroy", "input.next", "saver.write", "op.run"}) {
+    start_over();
+    const ProcessResult r = run(in, "quick_exit");
+    EXPECT_EQ(r.status, 3) << in << r.err;
+    EXPECT_THAT(r.err, HasSubstr("belay was ended by quick_exit in ")) << in;
+    EXPECT_THAT(r.err, HasSubstr("(ends.so 1.0.0, train.toml:")) << in;
+    EXPECT_EQ(warnings_of_next_start(), "") << in;
+  }
+}
+
+TEST_F(PluginEnds, T_20c_AnExitWhileTheLibraryIsLoadedIsNamedAndStatusThree) {
+  for (const char* how : {"exit", "exit_9", "quick_exit", "terminate"}) {
+    start_over();
+    const ProcessResult r = run("load", how);
+    EXPECT_EQ(r.status, 3) << how << r.err;
+    EXPECT_THAT(r.err, HasSubstr("plugin '" + kPlugins + "/ends.so'")) << how;
+    EXPECT_FALSE(std::filesystem::exists(temp / "runs")) << how;
+    const ProcessResult check =
+        belay({"check", manifest()}, {"ENDS_IN=load", "ENDS_AT=1", "ENDS_HOW=" + std::string(how)});
+    EXPECT_EQ(check.status, 3) << how << check.err;
+    EXPECT_EQ(warnings_of_next_start(), "") << how;
+  }
+}
+
+// What ends the process with no word is told by the next start, and by `belay check` before it.
+TEST_F(PluginEnds, T_20d_WhatEndsTheProcessAtOnceIsNamedByTheNextStart) {
+  const struct {
+    const char *in, *at, *how, *named;
+  } cases[] = {
+      {"load", "1", "_exit", "ends.so', which was being loaded"},
+      {"load", "1", "exec", "ends.so', which was being loaded"},
+      {"load", "1", "exit_group", "ends.so', which was being loaded"},
+      {"hook.create", "1", "_exit", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in create"},
+      {"input.open", "1", "exec", "input \"train\" of \"ends_input\" (ends.so 1.0.0, train.toml:7) in open"},
+      {"hook.after_run", "3", "_exit", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in after_run at step 2"},
+      {"hook.before_run", "3", "exec", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in before_run at step 2"},
+      {"hook.after_run", "3", "exit_group", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in after_run at step 2"},
+      {"hook.after_run", "5", "sigkill", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in after_run at step 4"},
+      {"op.run", "3", "_exit", "op \"ends_op\" (ends.so 1.0.0, train.toml:21) in run at step 2"},
+      {"saver.write", "2", "exit_group", "saver \"ends_saver\" (ends.so 1.0.0, train.toml:15) in write at step"},
+      {"input.next", "4", "_exit", "input \"train\" of \"ends_input\" (ends.so 1.0.0, train.toml:7) in next"},
+      {"hook.destroy", "1", "_exit", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in destroy at step 11"},
+  };
+  for (const auto& c : cases) {
+    start_over();
+    run(c.in, c.how, c.at);
+    EXPECT_TRUE(std::filesystem::exists(dir() + "/attempt")) << c.in << c.how;
+    const ProcessResult check = belay({"check", manifest()});
+    EXPECT_EQ(check.status, 0) << check.err;
+    EXPECT_THAT(lines_with(check.err, kWithoutAWord), SizeIs(1)) << check.err;
+    EXPECT_THAT(check.err, HasSubstr(c.named));
+    const std::string told = warnings_of_next_start();
+    EXPECT_THAT(told, HasSubstr(c.named)) << c.in << c.how;
+    EXPECT_THAT(told, HasSubstr("pid ")) << c.in << c.how;
+    const ProcessResult again = belay({"check", manifest()});
+    EXPECT_THAT(lines_with(again.err, kWithoutAWord), IsEmpty()) << "it is told once";
+  }
+}
+
+TEST_F(PluginEnds, T_20e_ARunThatIsGoingOnHasNotEndedWithoutAWord) {
+  BelayProcess run({"run", manifest(), "--set", "run.max_steps=100000000"});
+  ASSERT_TRUE(run.wait_for("saved ")) << run.wait().err;
+  EXPECT_TRUE(std::filesystem::exists(dir() + "/attempt"));
+  const ProcessResult check = belay({"check", manifest()});
+  EXPECT_EQ(check.status, 0) << check.err;
+  EXPECT_THAT(lines_with(check.err, kWithoutAWord), IsEmpty());
+  EXPECT_EQ(belay({"run", manifest()}).status, 6);
+  run.kill(SIGTERM);
+  EXPECT_EQ(run.wait().signal, SIGTERM);
+  EXPECT_FALSE(std::filesystem::exists(dir() + "/attempt"));
+}
+
+TEST_F(PluginEnds, T_20f_AThreadOfAPluginThatEndsTheProcessIsNamed) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer reports a crash in its own way";
+#endif
+  const struct {
+    const char *how, *said;
+    int status;
+  } cases[] = {
+      {"thread_exit", "belay was ended by exit(0) in plugin '", 3},
+      {"thread_crash", "belay crashed with SIGSEGV in plugin '", 128 + SIGSEGV},
+      {"thread_throws", "belay crashed with SIGABRT in plugin '", 128 + SIGABRT},
+  };
+  for (const auto& c : cases) {
+    start_over();
+    const ProcessResult r = run("hook.after_run", c.how, "3");
+    EXPECT_EQ(r.status, c.status) << c.how << r.err;
+    EXPECT_THAT(r.err, HasSubstr(c.said + kPlugins + "/ends.so'")) << c.how;
+    EXPECT_EQ(warnings_of_next_start(), "") << c.how;
+  }
+}
+
+TEST_F(PluginEnds, T_20g_WhatIsLeftForTheEndOfTheProcessCannotMakeAFailedRunASuccess) {
+  for (const char* how : {"atexit__exit", "atexit_crash", "late_thread_exit"}) {
+    start_over();
+    const ProcessResult r = run("hook.begin", how, "1", {"ENDS_FAIL=1"});
+    EXPECT_EQ(r.status, 1) << how << r.err;
+    EXPECT_THAT(r.err, HasSubstr(kHook + " in after_run at step 0: boom")) << how;
+    EXPECT_EQ(warnings_of_next_start(), "") << how;
+  }
+  // A thread that is still there when a good run ends, and calls exit then, changes nothing either.
+  start_over();
+  const ProcessResult late = run("hook.end", "late_thread_exit");
+  EXPECT_TRUE(late.status == 0 || late.status == 3) << late.err;
+  EXPECT_THAT(lines_with(late.err, "info ended at step 12"), SizeIs(1)) << late.err;
+}
+
+TEST_F(PluginEnds, T_20h_WhatCrashesTheProcessIsNamed) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer reports the crash in its own way";
+#endif
+  const struct {
+    const char *in, *how, *signal;
+  } cases[] = {{"hook.after_run", "abort", "SIGABRT"},
+               {"hook.after_run", "segv", "SIGSEGV"},
+               {"hook.after_run", "overflow", "SIGSEGV"},
+               {"hook.after_run", "terminate", "SIGABRT"},
+               {"hook.after_run", "longjmp", "SIGABRT"},
+               {"hook.after_run", "alarm", "SIGALRM"},
+               {"hook.after_run", "cpu_limit", "SIGXCPU"},
+               {"hook.after_run", "joinable", "SIGABRT"},
+               {"input.next", "overflow", "SIGSEGV"},
+               {"input.next", "segv", "SIGSEGV"},
+               {"op.run", "segv", "SIGSEGV"},
+               {"saver.write", "abort", "SIGABRT"},
+               {"model.build", "segv", "SIGSEGV"},
+               {"init_fn.run", "abort", "SIGABRT"},
+               {"hook.after_run", "pthread_exit", "SIGABRT"}};
+  for (const auto& c : cases) {
+    start_over();
+    const ProcessResult r = run(c.in, c.how, c.in == std::string("hook.after_run") ? "3" : "1");
+    EXPECT_NE(r.signal, 0) << c.in << c.how << r.err;
+    EXPECT_THAT(r.err, HasSubstr("belay crashed with " + std::string(c.signal) + " in ")) << c.in << c.how;
+    EXPECT_THAT(r.err, HasSubstr("(ends.so 1.0.0, train.toml:")) << c.in << c.how;
+    EXPECT_EQ(warnings_of_next_start(), "") << c.in << c.how;
+  }
+}
+
+TEST_F(PluginEnds, T_20i_ATerminateHandlerThatExitsIsNamed) {
+  const ProcessResult r = run("hook.after_run", "terminate_exits", "3");
+  EXPECT_EQ(r.status, 3) << r.err;
+  EXPECT_THAT(r.err, HasSubstr("belay was ended by exit(0) in " + kHook + " in after_run at step 2"));
+  EXPECT_EQ(warnings_of_next_start(), "");
+}
+
+TEST_F(PluginEnds, T_20j_ASignalThatAPluginSendsToItsProcessIsSaidToBeThat) {
+  const ProcessResult r = run("hook.after_run", "sigterm", "3");
+  EXPECT_EQ(r.signal, SIGTERM) << r.err;
+  EXPECT_THAT(r.err, HasSubstr("SIGTERM came from this process itself, so from a plugin; being called: " + kHook +
+                               " in after_run at step 2"));
+  EXPECT_EQ(warnings_of_next_start(), "");
+  // One that is sent to the thread is blocked there, and changes nothing.
+  start_over();
+  const ProcessResult raised = run("hook.after_run", "raise_sigterm", "3");
+  EXPECT_EQ(raised.status, 0) << raised.err;
+  EXPECT_THAT(lines_with(raised.err, "info ended at step 12"), SizeIs(1)) << raised.err;
+}
+
+// What a plugin takes away from the process shows as the error of what the host does next: never status 0 untrained.
+TEST_F(PluginEnds, T_20k_WhatIsTakenFromTheProcessEndsTheRunWithAnErrorOrNotAtAll) {
+  for (const char* how : {"close_files", "close_all", "dlclose", "no_files", "no_file_size", "no_memory", "remove_run",
+                          "truncate_mark"}) {
+    start_over();
+    const ProcessResult r = run("hook.after_run", how, "3");
+    const bool trained = std::filesystem::exists(dir() + "/model.ckpt-12");
+    EXPECT_TRUE(r.status != 0 || trained) << how << r.err;
+    EXPECT_TRUE(r.status == 0 || how == std::string("close_all") || !r.err.empty()) << how;
+    warnings_of_next_start();
+  }
+}
+
+TEST_F(PluginEnds, T_25a_ACrashInAStaticConstructorNamesThePlugin) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer reports the crash in its own way";
+#endif
+  for (const char* how : {"segv", "abort", "overflow"}) {
+    start_over();
+    const ProcessResult r = run("load", how);
+    EXPECT_NE(r.signal, 0) << how << r.err;
+    EXPECT_THAT(r.err, HasSubstr(" in plugin '" + kPlugins + "/ends.so', while it was loaded\n")) << how;
+    EXPECT_FALSE(std::filesystem::exists(temp / "runs")) << how;
+    EXPECT_EQ(warnings_of_next_start(), "") << how;
+  }
+  const ProcessResult thread = run("load", "pthread_exit");
+  EXPECT_NE(thread.status, 0) << thread.err;
+  EXPECT_THAT(thread.err, HasSubstr("plugin '" + kPlugins + "/ends.so'"));
+}
+
+TEST_F(PluginEnds, T_25b_ACrashInDestroyAndAJoinableThreadThereNameThePlugin) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer reports the crash in its own way";
+#endif
+  for (const char* how : {"segv", "abort", "joinable"}) {
+    start_over();
+    const ProcessResult r = run("hook.destroy", how);
+    EXPECT_NE(r.signal, 0) << how << r.err;
+    EXPECT_THAT(r.err, HasSubstr(" in " + kHook + " in destroy")) << how;
+    EXPECT_EQ(warnings_of_next_start(), "") << how;
+  }
+  start_over();
+  const ProcessResult r = run("hook.begin", "atexit_crash");
+  EXPECT_EQ(r.signal, SIGSEGV) << r.err;
+  EXPECT_THAT(r.err, HasSubstr(" in plugin '" + kPlugins + "/ends.so', outside of its callbacks"));
+}
+
+TEST_F(PluginEnds, T_26a_ACopyOfTheProcessThatComesBackEndsThereAndTheRunGoesOn) {
+  for (const char* how : {"fork", "clone"}) {
+    for (const char* in : {"hook.after_run", "hook.create", "input.next", "op.run", "load"}) {
+      start_over();
+      const ProcessResult r = run(in, how);
+      EXPECT_EQ(r.status, 0) << in << how << r.err;
+      EXPECT_THAT(r.err, HasSubstr("ends.so")) << in << how;
+      EXPECT_THAT(r.err, HasSubstr("and the copy came back: the copy ")) << in << how;
+      EXPECT_THAT(r.err, HasSubstr("the copy ended with status 3\n")) << in << how;
+      EXPECT_THAT(lines_with(r.err, "info ended at step 12"), SizeIs(1)) << in << how << r.err;
+    }
+  }
+}
+
+TEST_F(PluginEnds, T_26b_ForkWithExecOrExitStaysAllowed) {
+  const ProcessResult exec = run("hook.after_run", "fork_exec", "3");
+  EXPECT_EQ(exec.status, 0) << exec.err;
+  EXPECT_THAT(exec.err, HasSubstr("the copy ended with status 0\n"));
+  start_over();
+  const ProcessResult exits = run("hook.after_run", "fork_exit", "3");
+  EXPECT_EQ(exits.status, 0) << exits.err;
+  EXPECT_THAT(exits.err, HasSubstr("the copy ended with status 5\n"));
+  EXPECT_THAT(lines_with(exits.err, "belay was ended"), IsEmpty());
+}
+
+TEST_F(PluginEnds, T_26c_ACopyThatStaysDoesNotHoldTheRunDirectory) {
+  BelayProcess run({"run", manifest()},
+                   {"ENDS_IN=hook.after_run", "ENDS_HOW=fork_stays", "ENDS_AT=3", "ENDS_RUN=" + dir()});
+  ASSERT_TRUE(run.wait_for("info ended at step 12")) << run.wait().err;
+  // The copy keeps stderr open, but the run has ended: its directory is free.
+  const ProcessResult r = run.wait();
+  EXPECT_EQ(r.status, 0) << r.err;
+  const std::vector<std::string> copy = lines_with(r.err, "the copy is ");
+  ASSERT_THAT(copy, SizeIs(1));
+  const pid_t pid = std::stoi(copy[0].substr(12));
+  EXPECT_EQ(::kill(pid, 0), 0) << "the copy is still there";
+  EXPECT_EQ(warnings_of_next_start(), "");
+  ::kill(pid, SIGKILL);
+}
+
+TEST_F(PluginEnds, T_26f_ValidateFailsWhatEndsOrCopiesOrTakesAwayItsProcess) {
+  const struct {
+    const char *how, *said;
+  } cases[] = {
+      {"exit", "ended the process with status 0"},
+      {"_exit", "ended the process with status 0"},
+      {"exec", "ended the process with status 0"},
+      {"sigkill", "crashed with signal 9"},
+      {"fork", "forked the process, and the copy came back from a callback; a copy must call exec or _exit there"},
+      {"clone", "forked the process, and the copy came back from a callback; a copy must call exec or _exit there"},
+      {"no_file_size", "changed a limit of the process (setrlimit)"},
+      {"close_files", "ended the process with status 0"},
+  };
+  for (const auto& c : cases) {
+    const ProcessResult r = belay({"validate", kPlugins + "/ends.so"},
+                                  {"ENDS_IN=hook.after_run", "ENDS_AT=2", "ENDS_HOW=" + std::string(c.how)});
+    EXPECT_EQ(r.status, 3) << c.how << r.out;
+    EXPECT_THAT(r.out, HasSubstr(c.said)) << c.how;
+  }
+}
+
+// Root has no limit of processes, so it becomes nobody.
+TEST_F(PluginEnds, T_57c_ALimitOfThreadsOrMemoryIsNamedWithItsCure) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can become a user with a limit of its own";
+  const std::string file = manifest();
+  ASSERT_EQ(std::system(("chmod -R a+rwX '" + temp.path() + "'").c_str()), 0);
+  const auto run_with = [&](const std::string& limit) {
+    start_over();
+    const std::string said = temp / "said";
+    const int status =
+        std::system(("setpriv --reuid=65534 --regid=65534 --clear-groups prlimit " + limit + " '" BELAY_BINARY_DIR
+                     "/bin/belay' run '" + file + "' > '" + said + "' 2>&1").c_str());
+    EXPECT_TRUE(WIFEXITED(status)) << limit;
+    return std::pair{WEXITSTATUS(status), contents(said)};
+  };
+  const auto [unlimited, all] = run_with("--nproc=1000");
+  if (unlimited != 0) GTEST_SKIP() << "a user without rights cannot run the program here: " << all;
+  int refused = 0;
+  for (int threads = 1; threads < 8; ++threads) {
+    const auto [status, said] = run_with("--nproc=" + std::to_string(threads));
+    EXPECT_THAT(said, ::testing::Not(HasSubstr("a bug of ours"))) << threads;
+    if (status == 0) continue;
+    ++refused;
+    EXPECT_THAT(said, HasSubstr("(ulimit -u)")) << threads;
+    EXPECT_THAT(said, HasSubstr("raise the limit")) << threads;
+  }
+  EXPECT_GT(refused, 0);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  for (int megabytes = 60; megabytes < 100; megabytes += 8) {
+    const auto [status, said] = run_with("--as=" + std::to_string(megabytes) + "000000");
+    EXPECT_THAT(said, ::testing::Not(HasSubstr("a bug of ours"))) << megabytes;
+    // 127: the dynamic linker has no room for the program itself.
+    EXPECT_THAT(status == 0 || status == 127 ? "(ulimit -v)" : said, HasSubstr("(ulimit -v)")) << megabytes;
+  }
+#endif
+}
+
+TEST_F(PluginEnds, T_23a_WhatBeforeRunGivesBackIsCheckedAndNamed) {
+  const struct {
+    const char *lie, *said;
+  } cases[] = {
+      {"huge_fetches", "it gave n_fetches = 1152921504606846976, more than 1048576"},
+      {"null_fetches", "it gave n_fetches = 1, and fetches is null"},
+      {"no_such_node", "the graph has no node 4000000"},
+      {"no_such_output", "there is no output 7"},
+      {"other_graph", "belongs to another one"},
+      {"empty_output", "an empty Output was used"},
+      {"huge_feeds", "it gave n_feeds = 1152921504606846976, more than 1048576"},
+      {"null_feeds", "it gave n_feeds = 1, and feeds is null"},
+      {"feed_of_rank_a_million", "has rank 1000000, the node has rank 0"},
+      {"feed_of_negative_rank", "has rank -3, the node has rank 0"},
+      {"feed_without_data", "has no elements (data is null)"},
+      {"feed_of_no_dtype", "has the unknown dtype 99"},
+      {"feed_of_an_operation", "names an operation, which has no value"},
+      {"feed_for_no_node", "the graph has no node 4000000"},
+      {"feed_with_dims", "has rank 2, the node has rank 0"},
+      {"null_watches", "it gave n_debug_tensor_watches = 3, and debug_tensor_watches is null"},
+  };
+  for (const auto& c : cases) {
+    start_over();
+    const std::string file = manifest("[[hooks]]\nplugin = \"lies\"\n");
+    const ProcessResult r = belay({"run", file}, {"LIE=" + std::string(c.lie)});
+    EXPECT_EQ(r.status, 1) << c.lie << r.err;
+    const auto errors = lines_with(r.err, "hook \"lies\" (lies.so 1.0.0, train.toml:23) in before_run at step 2: ");
+    ASSERT_THAT(errors, SizeIs(1)) << c.lie << r.err;
+    EXPECT_THAT(errors[0], HasSubstr(c.said)) << c.lie;
+    // It can be left out, as any hook that fails.
+    const ProcessResult without =
+        belay({"run", file, "--set", "hooks.1.on_error=disable"}, {"LIE=" + std::string(c.lie)});
+    EXPECT_EQ(without.status, 0) << c.lie << without.err;
+  }
+}
+
+TEST_F(PluginEnds, T_27a_ACreateThatFailsHasNoInstance) {
+  const std::string file = manifest("[[hooks]]\nplugin = \"lies\"\n");
+  const ProcessResult r = belay({"run", file}, {"LIE=create_yields_and_fails"});
+  EXPECT_EQ(r.status, 2) << r.err;
+  EXPECT_THAT(r.err, HasSubstr("cannot create hook \"lies\""));
+  EXPECT_THAT(r.err,
+              HasSubstr("it left an instance behind, which is never destroyed: a create that fails frees its own"));
+}
+
+TEST_F(PluginEnds, T_27b_AStatusThatClaimsMoreThanItsBufferShowsNothingOfIt) {
+  const ProcessResult r = belay({"run", manifest("[[hooks]]\nplugin = \"lies\"\n")}, {"LIE=long_status"});
+  EXPECT_EQ(r.status, 3) << r.err;
+  EXPECT_THAT(r.err, HasSubstr("cannot create hook \"lies\""));
+  EXPECT_THAT(r.err, HasSubstr("(its message claims more bytes than there is room for)"));
+}
+
+TEST_F(PluginEnds, T_20l_WithoutTheSdksBarrierTheHostSeesTheSame) {
+  const std::string file = manifest("[[hooks]]\nplugin = \"lies\"\n");
+  const std::string hook = "hook \"lies\" (lies.so 1.0.0, train.toml:23) in ";
+  const ProcessResult thread = belay({"run", file}, {"LIE=pthread_exit"});
+  EXPECT_EQ(thread.status, 3) << thread.err;
+  EXPECT_THAT(thread.err, HasSubstr(hook + "after_run at step 2 ended its thread, which is the host's (pthread_exit)"));
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  start_over();
+  const ProcessResult jump = belay({"run", file}, {"LIE=longjmp"});
+  // Where it lands is undefined; not in a run that ends well untrained, and not unnamed.
+  if (!std::filesystem::exists(dir() + "/model.ckpt-12")) {
+    EXPECT_NE(jump.status, 0) << jump.err;
+    EXPECT_THAT(jump.err, HasSubstr(hook));
+  }
+#endif
+  start_over();
+  const ProcessResult create = belay({"run", file}, {"LIE=exit_in_create"});
+  EXPECT_EQ(create.status, 3) << create.err;
+  EXPECT_THAT(create.err, HasSubstr("belay was ended by exit(0) in " + hook + "create"));
+  EXPECT_FALSE(std::filesystem::exists(dir()));
+}
+
+}  // namespace
+}  // namespace belay::runtime::testing
