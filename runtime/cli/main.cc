@@ -19,10 +19,10 @@
 #include "runtime/cli/plugins_command.h"
 #include "runtime/cli/run_command.h"
 #include "runtime/cli/schema_command.h"
+#include "runtime/cli/unexpected.h"
 #include "runtime/cli/validate_command.h"
 #include "runtime/platform/build_id.h"
 #include "runtime/platform/process_copy.h"
-#include "runtime/platform/resources.h"
 #include "runtime/platform/text.h"
 
 namespace {
@@ -94,11 +94,7 @@ int run_program(const std::vector<std::string>& args) {
     std::cerr << e.what() << "\n";
     return kExitTrainingFailed;
   } catch (const std::exception& e) {
-    const std::string shortage = resource_shortage(e);
-    std::cerr << (shortage.empty()
-                      ? "belay ended with an unexpected error, which is a bug of ours: " + std::string(e.what())
-                      : "error: " + shortage)
-              << "\n";
+    std::cerr << unexpected_text(e) << "\n";
     return kExitTrainingFailed;
   }
 }

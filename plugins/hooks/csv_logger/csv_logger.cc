@@ -1,3 +1,4 @@
+#include <belay/output_file.h>
 #include <belay/plugin.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -30,13 +31,14 @@ class CsvFile {
   void open(std::int64_t bytes) {
     file_.reset();
     if (bytes == 0) {
-      file_.reset(std::fopen(path_.c_str(), "we"));
+      file_ = belay::open_output_file(path_);
       if (!file_) fail("cannot be written");
       bytes_ = 0;
       write(header_);
       return;
     }
-    file_.reset(std::fopen(path_.c_str(), "r+e"));
+    constexpr bool kKeep = true;
+    file_ = belay::open_output_file(path_, kKeep);
     if (!file_) fail("belongs to this run and cannot be opened");
     struct stat info {};
     if (fstat(fileno(file_.get()), &info) != 0) fail("cannot be read");
@@ -73,14 +75,15 @@ class CsvFile {
  private:
   [[noreturn]] void fail(const std::string& what) const {
     const int error = errno;
-    belay::fail(Code::kFailedPrecondition,
-                "csv_logger: '" + path_ + "' " + what + (error == 0 ? "" : std::string(": ") + std::strerror(error)));
+    const std::string text = "csv_logger: '" + path_ + "' ";
+    if (error == ELOOP)
+      belay::fail(Code::kFailedPrecondition, text +
+                                                 "is a symbolic link, which is not followed: it could lead out of "
+                                                 "the run directory; remove it, or give another 'output_file'");
+    belay::fail(Code::kFailedPrecondition, text + what + (error == 0 ? "" : std::string(": ") + std::strerror(error)));
   }
-  struct Close {
-    void operator()(std::FILE* f) const noexcept { std::fclose(f); }
-  };
   std::string path_, header_;
-  std::unique_ptr<std::FILE, Close> file_;
+  belay::OutputFile file_;
   std::int64_t bytes_ = 0;
 };
 

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <sstream>
@@ -95,6 +96,25 @@ TEST_F(CsvLogger, ARecoveryCutsWhatComesAgain) {
   hook->recover();
   run(*hook, 1);
   EXPECT_EQ(text(), "global_step,loss\n1,1\n2,0.5\n");
+}
+
+TEST_F(CsvLogger, T_63c_ASymbolicLinkIsNotFollowedOutOfTheRunDirectory) {
+  const OptionValues options{{"tensors", Texts{"loss"}}, {"every_n_steps", 1}};
+  const TemporaryFolder elsewhere;
+  const std::string error =
+      "FAILED_PRECONDITION: csv_logger: '" + folder.file("metrics.csv") +
+      "' is a symbolic link, which is not followed: it could lead out of the run directory; remove it, or give another "
+      "'output_file'";
+  const auto first = started(options);
+  run(*first, 3);
+  const StoredState state = first->save_state();
+  const std::string target = elsewhere.write("precious", text());
+  const std::uintmax_t size = std::filesystem::file_size(target);
+  std::filesystem::remove(folder.file("metrics.csv"));
+  std::filesystem::create_symlink(target, folder.file("metrics.csv"));
+  EXPECT_EQ(error_of([&] { started(options); }), error);
+  EXPECT_EQ(error_of([&] { started(options, &state, 2); }), error);
+  EXPECT_EQ(std::filesystem::file_size(target), size);
 }
 
 TEST_F(CsvLogger, AFileThatIsNotTheRunsOwnIsLeftAlone) {

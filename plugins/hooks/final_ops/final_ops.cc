@@ -1,4 +1,5 @@
 #include <belay/hooks/final_ops.h>
+#include <belay/output_file.h>
 #include <belay/plugin.h>
 #include <belay/table_tensor.h>
 #include <belay/tensor_text.h>
@@ -80,13 +81,8 @@ class FinalOps final : public belay::FinalOps {
   }
 
  private:
-  // Under another name first, so that nobody finds half a file.
   static void write(const std::string& path, const std::string& text) {
-    const std::string part = path + ".part";
-    std::FILE* file = std::fopen(part.c_str(), "we");
-    bool ok = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-    if (file != nullptr) ok = std::fclose(file) == 0 && ok;
-    if (!ok || std::rename(part.c_str(), path.c_str()) != 0)
+    if (!belay::replace_output_file(path, text))
       belay::fail(Code::kUnknown, "final_ops: '" + path + "' cannot be written: " + std::strerror(errno));
   }
 

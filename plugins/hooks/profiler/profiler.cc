@@ -1,3 +1,4 @@
+#include <belay/output_file.h>
 #include <belay/plugin.h>
 #include <sys/stat.h>
 
@@ -89,13 +90,8 @@ class Profiler final : public belay::Hook {
     write(path, chrome_trace(nodes, trace_edges(run.session().graph(), nodes), trace_));
     host().info("traced step " + std::to_string(step) + ": " + std::to_string(nodes.size()) + " nodes, " + path);
   }
-  // Under another name first, so that nobody finds half a file.
-  void write(const std::string& path, const std::string& text) const {
-    const std::string part = path + ".part";
-    std::FILE* file = std::fopen(part.c_str(), "we");
-    bool ok = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-    if (file != nullptr) ok = std::fclose(file) == 0 && ok;
-    if (!ok || std::rename(part.c_str(), path.c_str()) != 0) fail_file(path, "cannot be written");
+  static void write(const std::string& path, const std::string& text) {
+    if (!belay::replace_output_file(path, text)) fail_file(path, "cannot be written");
   }
   [[noreturn]] static void fail_file(const std::string& path, const char* what) {
     belay::fail(Code::kUnknown, "profiler: '" + path + "' " + what + ": " + std::strerror(errno));

@@ -1,0 +1,12 @@
+// What ended the program past every place that expects errors.
+#pragma once
+
+#include <exception>
+#include <string>
+
+namespace belay::runtime {
+
+// Whether the machine gave out (memory, threads, the current directory), and what to do; else it is a bug of ours.
+std::string unexpected_text(const std::exception& e);
+
+}  // namespace belay::runtime

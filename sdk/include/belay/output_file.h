@@ -1,0 +1,42 @@
+// Files that a plugin writes into the run directory by itself. A symbolic link in the place of one is refused: the file
+// that it leads to is not the run's. Errors are in errno; ELOOP: there is such a link.
+#pragma once
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace belay {
+inline namespace v0 {
+
+struct CloseFile {
+  void operator()(std::FILE* file) const noexcept { std::fclose(file); }
+};
+using OutputFile = std::unique_ptr<std::FILE, CloseFile>;
+
+// A new, empty file, or with `keep` the one that is there, from its start, for reading and writing. Null: it failed.
+inline OutputFile open_output_file(const std::string& path, bool keep = false) {
+  const int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | (keep ? 0 : O_CREAT | O_TRUNC);
+  const int descriptor = ::open(path.c_str(), flags, 0666);
+  if (descriptor < 0) return nullptr;
+  OutputFile file(::fdopen(descriptor, "r+"));
+  if (file == nullptr) ::close(descriptor);
+  return file;
+}
+
+// Replaces a file by one with this content; it is written under another name first, so that half a file is never found.
+// False: it failed.
+inline bool replace_output_file(const std::string& path, std::string_view content) {
+  const std::string part = path + ".part";
+  OutputFile file = open_output_file(part);
+  if (file == nullptr) return false;
+  const bool written = std::fwrite(content.data(), 1, content.size(), file.get()) == content.size();
+  return std::fclose(file.release()) == 0 && written && std::rename(part.c_str(), path.c_str()) == 0;
+}
+
+}  // namespace v0
+}  // namespace belay
