@@ -11,7 +11,7 @@ import subprocess
 
 MODELS = ("linear", "mlp", "mlp_512", "mlp_wide", "cnn", "lstm", "transformer")
 WITHOUT_LIMIT = ("linear", "lstm")
-BF16 = ("mlp_wide",)
+BF16 = ("mlp", "mlp_wide", "cnn")
 OPENBLAS = "/usr/lib/x86_64-linux-gnu/openblas-openmp"  # of libopenblas0-openmp: the pthread build slows libtorch down
 INSTALL = "apt-get install --no-install-recommends libtorch-dev libopenblas0-openmp"
 
@@ -111,7 +111,9 @@ def ratios(model, threads, found):
     measures = {f"{model}_{threads}_us": own}
     if "libtorch" in found:
         measures[f"{model}_{threads}_to_libtorch"] = own / found["libtorch"][key]
-    if "bf16" in found and "libtorch" in found:
+    if "bf16" in found:
+        measures[f"{model}_bf16_to_float32"] = found["bf16"][key] / own
+    if "bf16" in found and "libtorch" in found and model == "mlp_wide":
         measures[f"{model}_bf16_to_libtorch"] = found["bf16"][key] / found["libtorch"][key]
     if "limit" in found:
         measures[f"{model}_to_limit"] = own / found["limit"][key]

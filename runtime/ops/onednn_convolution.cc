@@ -79,12 +79,20 @@ class OnednnConvolution final : public Convolution {
     call_.add_input(DNNL_ARG_DIFF_DST, plain(y_), p.diff_dst_desc());
     call_.add_output(DNNL_ARG_DIFF_SRC, plain(x_), p.diff_src_desc());
   }
-  void prepare_filter_gradient() {
+  BackwardWeights::primitive_desc filter_gradient(const Forward::primitive_desc& hint) const {
     const Geometry& g = geometry_;
+    return {{kDirect, image(x_, factor_), any_filter(Type::f32), image(y_, factor_), g.strides, g.dilations, g.before,
+             g.after},
+            attr_,
+            call_.engine(),
+            hint};
+  }
+  void prepare_filter_gradient() {
+    // A tile has a row for each of 16 channels of x, and is no faster than float32 where nearly all are empty.
+    const bool tiles = factor_ == Type::bf16 && dnnl::get_effective_cpu_isa() == dnnl::cpu_isa::avx512_core_amx;
+    if (tiles && x_[1] < 4) factor_ = Type::f32;
     const Forward::primitive_desc hint = forward(factor_);  // next_impl looks at it again
-    BackwardWeights::primitive_desc p({kDirect, image(x_, factor_), any_filter(Type::f32), image(y_, factor_),
-                                       g.strides, g.dilations, g.before, g.after},
-                                      attr_, call_.engine(), hint);
+    BackwardWeights::primitive_desc p = filter_gradient(hint);
     if (outruns_scratch())
       while (std::string_view(p.impl_info_str()).find("1x1") != std::string_view::npos && p.next_impl()) {
       }

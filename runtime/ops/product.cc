@@ -97,10 +97,18 @@ std::unique_ptr<Product<float>> make_small_product(const ProductSizes& sizes, bo
   return std::make_unique<SmallProduct>(sizes, bias);
 }
 
+Precision product_precision(const ProductSizes& s, Precision precision, bool b_is_kept) {
+  // Rounding an operand takes as long as multiplying each of its elements about sixteen times, and a call of its own.
+  constexpr std::int64_t kThin = 16, kFew = 1 << 18;
+  const bool gains = s.m * s.n * s.k >= kFew && s.n >= kThin && s.k >= kThin && (s.m >= kThin || b_is_kept);
+  return gains ? precision : Precision::kFloat32;
+}
+
 template <>
-std::unique_ptr<Product<float>> make_product(const ProductSizes& sizes, bool bias, Precision precision, int threads,
+std::unique_ptr<Product<float>> make_product(const ProductSizes& sizes, bool bias, Precision wanted, int threads,
                                              const Version* b_version) {
   if (sizes.m * sizes.n * sizes.k <= kSmall) return make_small_product(sizes, bias);
+  const Precision precision = product_precision(sizes, wanted, b_version != nullptr);
   if (precision == Precision::kFloat32 && b_version == nullptr && hot_level() == HotLevel::kAvx512)
     if (auto streamed = make_streamed_product(sizes, bias, threads)) return streamed;
   return make_onednn_product(sizes, bias, precision, b_version);

@@ -39,6 +39,10 @@ template <>
 std::unique_ptr<Product<double>> make_product(const ProductSizes& sizes, bool bias, Precision precision, int threads,
                                               const Version* b_version);
 
+// In which precision a product is computed that is asked for in `wanted`: float32 where rounding the operands would
+// take longer than it saves. b_is_kept: b needs rounding once.
+Precision product_precision(const ProductSizes& sizes, Precision wanted, bool b_is_kept);
+
 // Its parts. A streamed one is null where another is faster.
 std::unique_ptr<Product<float>> make_small_product(const ProductSizes& sizes, bool bias);
 std::unique_ptr<Product<float>> make_streamed_product(const ProductSizes& sizes, bool bias, int threads);

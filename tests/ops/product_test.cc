@@ -106,6 +106,32 @@ TEST(Product, AStreamedProductHasTheSameBitsAtAnyNumberOfThreads) {
   }
 }
 
+TEST(Product, T_46a_RoundsOnlyWhereThatSavesTime) {
+  const auto precision_of = [](std::int64_t m, std::int64_t n, std::int64_t k, bool b_is_kept = false) {
+    return product_precision({m, n, k}, Precision::kBfloat16, b_is_kept);
+  };
+  constexpr Precision kRounded = Precision::kBfloat16, kExact = Precision::kFloat32;
+  EXPECT_EQ(precision_of(64, 1024, 3136), kRounded);
+  EXPECT_EQ(precision_of(64, 64, 64), kRounded);
+  EXPECT_EQ(precision_of(64, 10, 128), kExact);
+  EXPECT_EQ(precision_of(4096, 10, 1024), kExact) << "rounding a takes longer than the product";
+  EXPECT_EQ(precision_of(4096, 1024, 10), kExact);
+  EXPECT_EQ(precision_of(1, 1024, 1024), kExact) << "rounding b does";
+  EXPECT_EQ(precision_of(1, 1024, 1024, true), kRounded) << "once";
+  EXPECT_EQ(precision_of(32, 32, 32), kExact);
+  EXPECT_EQ(product_precision({64, 1024, 3136}, Precision::kFloat32, false), kExact);
+}
+
+TEST(Product, T_46a_AThinOneInBf16HasTheBitsOfFloat32) {
+  if (const std::string why = why_not(Precision::kBfloat16, CpuFeatures()); !why.empty()) GTEST_SKIP() << why;
+  const ProductSizes s{300, 10, 200};
+  std::vector<float> a(60'000), b(2'000);
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(std::sin(static_cast<double>(i)));
+  for (std::size_t i = 0; i < b.size(); ++i) b[i] = static_cast<float>(std::cos(static_cast<double>(i)));
+  EXPECT_EQ(run(*make_product<float>(s, false, Precision::kBfloat16), s, a, b, {}),
+            run(*make_product<float>(s, false, Precision::kFloat32), s, a, b, {}));
+}
+
 TEST(Product, FollowsPointersThatMove) {
   const ProductSizes s{32, 32, 32, false, false};
   const auto product = make_onednn_product(s, false);

@@ -35,26 +35,26 @@ std::string why_not_here() {
 
 class PrecisionTest : public SessionTest {
  protected:
-  // a [32, 32] times itself; all elements of a are the same.
+  // a [64, 64] times itself; all elements of a are the same.
   float product_of(float element, Precision precision) {
-    const Output a = ops::placeholder(g, DType::kFloat32, {32, 32}, "a");
+    const Output a = ops::placeholder(g, DType::kFloat32, {64, 64}, "a");
     const Output c = ops::matmul(a, a);
     SessionOptions options;
     options.precision = precision;
     open(std::move(options));
-    return values<float>(c, {{a, Tensor({32, 32}, std::vector<float>(32 * 32, element))}}).front();
+    return values<float>(c, {{a, Tensor({64, 64}, std::vector<float>(64 * 64, element))}}).front();
   }
 };
 
 constexpr float kBetweenTwoOfBf16 = 1.0f + 1.0f / 512;  // bfloat16 has 8 bits: the next after 1 is 1 + 1/128
 
 TEST_F(PrecisionTest, Float32KeepsAllBits) {
-  EXPECT_EQ(product_of(kBetweenTwoOfBf16, Precision::kFloat32), 32 * kBetweenTwoOfBf16 * kBetweenTwoOfBf16);
+  EXPECT_EQ(product_of(kBetweenTwoOfBf16, Precision::kFloat32), 64 * kBetweenTwoOfBf16 * kBetweenTwoOfBf16);
 }
 
 TEST_F(PrecisionTest, Bf16RoundsWhatIsMultiplied) {
   SKIP_WITHOUT_BF16();
-  EXPECT_EQ(product_of(kBetweenTwoOfBf16, Precision::kBfloat16), 32);
+  EXPECT_EQ(product_of(kBetweenTwoOfBf16, Precision::kBfloat16), 64);
 }
 
 // What an operation and its gradients give on a graph of its own, one after the other; the inputs have these dims.
