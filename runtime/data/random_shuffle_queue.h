@@ -13,7 +13,7 @@ namespace belay::runtime {
 
 class RandomShuffleQueue final : public BoundedQueue {
  public:
-  RandomShuffleQueue(Options options, std::uint64_t seed)
+  RandomShuffleQueue(const Options& options, std::uint64_t seed)
       : BoundedQueue(options), random_(mix_key(seed, stream_id(options.name)), 0) {}
 
  protected:

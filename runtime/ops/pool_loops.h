@@ -116,7 +116,7 @@ template <bool relu, class T, class Index>
     for (std::int64_t j = columns.first; j < columns.last; ++j) {
       T* tap = dx + (i * s.width.input + j) * s.c;
       const auto index = static_cast<std::int32_t>(i * s.width.size + j);
-      if (covered) {  // NOLINT(bugprone-branch-clone): one sets, one adds
+      if (covered) {
 #pragma omp simd
         for (std::int64_t c = 0; c < n; ++c) tap[c] = at[c] == index ? grad[c] : T(0);
       } else {

@@ -1,5 +1,7 @@
 #include "runtime/session/simplify.h"
 
+#include <bit>
+#include <cstdint>
 #include <cstring>
 #include <functional>
 
@@ -13,7 +15,7 @@ constexpr std::size_t kFoldedBytes = 1 << 16;  // a constant of at most so much 
 constexpr std::size_t kComparedBytes = 256;    // tensors of at most so much are compared by their elements
 constexpr std::size_t kSameHash = 8;           // nodes of one hash that are looked at
 
-bool same_bits(double a, double b) { return std::memcmp(&a, &b, sizeof a) == 0; }
+bool same_bits(double a, double b) { return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b); }
 
 bool same_tensor(const DenseTensor& a, const DenseTensor& b) {
   if (!a || !b) return !a && !b;
