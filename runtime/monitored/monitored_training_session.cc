@@ -30,10 +30,10 @@ TrainingSessionOptions completed(TrainingSessionOptions o, std::unique_ptr<Logge
 }  // namespace
 
 OwnHook plugin_hook(const std::string& plugin, std::vector<std::pair<std::string, OptionValue>> options,
-                    std::string name) {
+                    const std::string& name) {
   PluginUse use;
   use.plugin = plugin;
-  use.name = name.empty() ? plugin : std::move(name);
+  use.name = name.empty() ? plugin : name;
   use.at.file = use.plugin_at.file = "hook \"" + use.name + "\"";
   for (auto& [key, value] : options) use.options.push_back({key, std::move(value), use.at, use.at});
   OwnHook hook;

@@ -63,8 +63,7 @@ auto RecoverableSession::repeated(F&& f) {
       return result;
     } catch (const Error& e) {
       if (!is_preemption(e.code())) throw;
-      const Error error(e);
-      recover(error);
+      recover(e);
     }
   }
 }
@@ -83,8 +82,7 @@ bool RecoverableSession::check_stop() {
     return inner()->should_stop();
   } catch (const Error& e) {
     if (!is_preemption(e.code())) return true;
-    const Error error(e);
-    recover(error);
+    recover(e);
     return false;
   }
 }

@@ -194,7 +194,7 @@ std::string RunSaver::write(DirectSession& session, const std::map<std::string, 
   content.hook_states = states;
   content.fingerprint = options_.fingerprint;
   content.graph_hash = session.graph().variables_digest();
-  const std::string path = series_.save(content, options_.saver);
+  std::string path = series_.save(content, options_.saver);
   environment_.log.info("", "saved " + escaped(path));
   return path;
 }
