@@ -14,12 +14,12 @@ using belay::testing::error_of;
 using ::testing::ElementsAre;
 
 NpyHeader read(const std::string& bytes) { return read_npy_header(bytes, "features: 'x.npy' "); }
-NpyHeader read_text(const std::string& header, std::size_t element_bytes = 1 << 10) {
+NpyHeader read_text(const std::string& header, std::size_t element_bytes = 0) {
   return read(npy_bytes(header, std::string(element_bytes, '\0')));
 }
 
 TEST(NpyHeader, ReadsTypeOrderAndShape) {
-  const NpyHeader h = read_text("{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }   \n");
+  const NpyHeader h = read_text("{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }   \n", 48);
   EXPECT_EQ(h.descr, "<f4");
   EXPECT_EQ(h.type, ElementType::kFloat32);
   EXPECT_FALSE(h.big_endian);
@@ -30,14 +30,14 @@ TEST(NpyHeader, ReadsTypeOrderAndShape) {
 }
 
 TEST(NpyHeader, KeysComeInAnyOrderAndSpacing) {
-  const NpyHeader h = read_text("{\"shape\":(2L,3L),\"fortran_order\":True,\"descr\":\">i2\"}");
+  const NpyHeader h = read_text("{\"shape\":(2L,3L),\"fortran_order\":True,\"descr\":\">i2\"}", 12);
   EXPECT_TRUE(h.big_endian);
   EXPECT_TRUE(h.fortran_order);
   EXPECT_EQ(h.type, ElementType::kInt16);
   EXPECT_THAT(h.shape, ElementsAre(2, 3));
-  EXPECT_THAT(read_text("{'descr': '|u1', 'fortran_order': False, 'shape': (5,)}").shape, ElementsAre(5));
-  EXPECT_THAT(read_text("{'descr': '|b1', 'fortran_order': False, 'shape': ()}").shape, ElementsAre());
-  EXPECT_THAT(read_text("{'descr': '<f8', 'fortran_order': False, 'shape': (0, 3)}", 0).shape, ElementsAre(0, 3));
+  EXPECT_THAT(read_text("{'descr': '|u1', 'fortran_order': False, 'shape': (5,)}", 5).shape, ElementsAre(5));
+  EXPECT_THAT(read_text("{'descr': '|b1', 'fortran_order': False, 'shape': ()}", 1).shape, ElementsAre());
+  EXPECT_THAT(read_text("{'descr': '<f8', 'fortran_order': False, 'shape': (0, 3)}").shape, ElementsAre(0, 3));
 }
 
 TEST(NpyHeader, VersionsOneToThreeAreRead) {

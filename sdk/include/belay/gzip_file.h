@@ -123,14 +123,16 @@ class GzipFile {
       if (result != Z_OK && result != Z_BUF_ERROR)
         damaged(between_                 ? "what follows the compressed data is none"
                 : stream_.msg == nullptr ? "no memory"
-                                         : stream_.msg);
+                                         : stream_.msg,
+                size - stream_.avail_out);
       between_ = false;
     }
     return size - stream_.avail_out;
   }
-  [[noreturn]] void damaged(const std::string& why) const {
-    fail(Code::kDataLoss, prefix_ + "is damaged behind byte " + std::to_string(position_) + " of its content: " + why +
-                              "; fetch it again");
+  // `unpacked`: bytes behind position_.
+  [[noreturn]] void damaged(const std::string& why, std::size_t unpacked = 0) const {
+    fail(Code::kDataLoss, prefix_ + "is damaged behind byte " + std::to_string(position_ + unpacked) +
+                              " of its content: " + why + "; fetch it again");
   }
 
   std::string prefix_;
