@@ -38,7 +38,7 @@ class Queue {
   // The emptied list of an element's components comes back, so that the next one needs no memory: spare() gives it out.
   virtual void recycle(QueueElement element) = 0;
   virtual QueueElement spare() = 0;
-  // No more elements come in. cancel_pending: those that wait to enqueue fail, and what is in the queue stays.
+  // No enqueue begins any more; those that wait come in, or with cancel_pending fail. What is in the queue stays.
   virtual void close(bool cancel_pending) = 0;
   // Closes it because whoever fills it failed: readers get what is left, then this error.
   virtual void close_with_error(const Error& error) = 0;

@@ -203,7 +203,7 @@ void add_queue_ops(OpRegistry& r) {
          .stops_gradient = true,
          .host_kernel = make<DequeueKernel>});
   r.add({.name = "QueueClose",
-         .doc = "No more elements come in; `cancel_pending_enqueues`: those who wait to put one in fail.",
+         .doc = "No enqueue begins any more; those that wait still come in, or with `cancel_pending_enqueues` fail.",
          .inputs = "queue",
          .dtypes = "any",
          .n_inputs = 1,
