@@ -176,17 +176,16 @@ class PosixFile final : public OpenFile {
 
 class PosixPageFile final : public PageFile {
  public:
-  // The file is new, open and locked.
-  PosixPageFile(Descriptor fd, const std::string& path) : page_(map(fd.get(), path)), file_(std::move(fd), path) {
-    file_.keep_from_copies();
-  }
+  // The file is new. The lock is another opening of it: a mapping keeps what it was made from open.
+  PosixPageFile(Descriptor fd, Descriptor lock, const std::string& path)
+      : page_(map(fd.get(), path)), lock_(std::move(lock)), held_(lock_.get()), file_(std::move(fd), path) {}
   void* page() noexcept override { return page_; }
   const std::string& path() const override { return file_.path(); }
   void write(const void* data, std::size_t size) override { file_.write(data, size); }
   void read_at(std::uint64_t offset, void* data, std::size_t size) const override { file_.read_at(offset, data, size); }
   std::uint64_t size() const override { return file_.size(); }
   void sync() override { file_.sync(); }
-  void close() override { file_.close(); }
+  void close() override { file_.close(); }  // the lock stays until the object dies
 
  private:
   static void* map(int fd, const std::string& path) {
@@ -198,6 +197,8 @@ class PosixPageFile final : public PageFile {
   }
 
   void* page_;
+  Descriptor lock_;
+  NotInCopies held_;
   PosixFile file_;
 };
 
@@ -309,10 +310,11 @@ class PosixDirectory final : public OpenDirectory {
     Descriptor fd = open_at(checked_name(path_, name), "create " + quoted(path),
                             O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC);
     try {
+      Descriptor lock = open_at(std::string(name), "lock " + quoted(path), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
       // Nobody else has it yet.
-      if (uninterrupted([&] { return ::flock(fd.get(), LOCK_EX | LOCK_NB); }) != 0)
+      if (uninterrupted([&] { return ::flock(lock.get(), LOCK_EX | LOCK_NB); }) != 0)
         fail_call("lock " + quoted(path), errno);
-      return std::make_unique<PosixPageFile>(std::move(fd), path);
+      return std::make_unique<PosixPageFile>(std::move(fd), std::move(lock), path);
     } catch (const Error&) {
       ::unlinkat(fd_.get(), std::string(name).c_str(), 0);
       throw;

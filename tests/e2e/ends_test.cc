@@ -371,13 +371,14 @@ TEST_F(PluginEnds, T_26f_ValidateFailsWhatEndsOrCopiesOrTakesAwayItsProcess) {
 TEST_F(PluginEnds, T_57c_ALimitOfThreadsOrMemoryIsNamedWithItsCure) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can become a user with a limit of its own";
   const std::string file = manifest();
-  ASSERT_EQ(std::system(("chmod -R a+rwX '" + temp.path() + "'").c_str()), 0);
+  ASSERT_EQ(std::system(("chown -R 65534:65534 '" + temp.path() + "'").c_str()), 0);
   const auto run_with = [&](const std::string& limit) {
     start_over();
     const std::string said = temp / "said";
-    const int status =
-        std::system(("setpriv --reuid=65534 --regid=65534 --clear-groups prlimit " + limit + " '" BELAY_BINARY_DIR
-                     "/bin/belay' run '" + file + "' > '" + said + "' 2>&1").c_str());
+    const int status = std::system(
+        ("BELAY_PLUGIN_PATH=" BELAY_BINARY_DIR "/plugins setpriv --reuid=65534 --regid=65534 --clear-groups prlimit " +
+         limit + " '" BELAY_BINARY_DIR "/bin/belay' run '" + file + "' > '" + said + "' 2>&1")
+            .c_str());
     EXPECT_TRUE(WIFEXITED(status)) << limit;
     return std::pair{WEXITSTATUS(status), contents(said)};
   };

@@ -100,14 +100,14 @@ TEST(LoadingScope, MakesAnExitWithSuccessAFailure) {
       "  help: initializers of global objects must not call exit\n$");
 }
 
-TEST(LoadingScope, LeavesAnotherExitStatusAlone) {
+TEST(LoadingScope, MakesAnotherExitStatusThreeToo) {
   EXPECT_EXIT(
       {
         LoadingWatch watch;
         const LoadingScope scope("/a/b.so", watch);
         std::exit(9);
       },
-      ExitedWithCode(9), "ended the process \\(exit status 9\\)");
+      ExitedWithCode(3), "ended the process \\(exit status 9\\)");
 }
 
 TEST(LoadingScope, SaysWhenItTakesLong) {

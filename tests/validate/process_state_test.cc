@@ -36,7 +36,7 @@ TEST(ProcessState, NamesWhatHasChanged) {
     ProcessState before;
     rlimit limit{};
     ::getrlimit(RLIMIT_CORE, &limit);
-    const rlimit other{limit.rlim_cur == 0 ? 1 : 0, limit.rlim_max};
+    const rlimit other{rlim_t{limit.rlim_cur == 0 ? 1u : 0u}, limit.rlim_max};
     if (limit.rlim_max != 0) {
       ::setrlimit(RLIMIT_CORE, &other);
       EXPECT_EQ(before.changes(), Texts{"a limit of the process (setrlimit)"});
