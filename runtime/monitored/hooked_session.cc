@@ -21,6 +21,28 @@ class Flag {
   bool& flag_;
 };
 
+// The step that errors name: the one that the run makes, counted as the log and the hooks count it, so from 1; once the
+// run is done, and after one that failed, the steps that there are.
+class StepOfRun {
+ public:
+  StepOfRun(CallMonitor* monitor, std::int64_t done) : monitor_(monitor), done_(done) {
+    if (monitor_ != nullptr) store(done_ < 0 ? done_ : done_ + 1);
+  }
+  StepOfRun(const StepOfRun&) = delete;
+  StepOfRun& operator=(const StepOfRun&) = delete;
+  ~StepOfRun() {
+    if (monitor_ != nullptr) store(done_);
+  }
+  void ran(const DirectSession& session) {
+    if (monitor_ != nullptr) store(done_ = session.global_step());
+  }
+
+ private:
+  void store(std::int64_t step) { monitor_->step.store(step, std::memory_order_relaxed); }
+  CallMonitor* monitor_;
+  std::int64_t done_;
+};
+
 void merge(const belay_run_options& from, RunOptions& into) {
   into.trace_level = std::max(into.trace_level, static_cast<RunOptions::Trace>(from.trace_level));
   into.timeout_ms = std::max(into.timeout_ms, from.timeout_ms);
@@ -235,7 +257,7 @@ void HookedSession::describe_run(const RunCall& call, const Run& run) {
 Run HookedSession::run(const RunCall& call) {
   check_may_run(call);
   const Flag running(running_);
-  if (monitor_ != nullptr) monitor_->step.store(session_->global_step(), std::memory_order_relaxed);
+  StepOfRun step(monitor_, monitor_ == nullptr ? -1 : session_->global_step());
   RunContextState context;
   context.session = session_.get();
   context.original.fetches = call.fetches->outputs().data();
@@ -248,6 +270,7 @@ Run HookedSession::run(const RunCall& call) {
   merge_feeds(call);
   merge_options(call);
   Run run = run_raw(call, context);
+  step.ran(*session_);
   after_run(context, run);
   if (context.stop_requested) request_stop(context.stop_reason);
   const bool hooked = call.hooks == nullptr || !call.hooks->empty();

@@ -86,7 +86,7 @@ TEST_P(EndOfInput, HOOK_05_EndsTheScopeCleanlyWithEnd) {
             code == Code::kStop ? EndReason::Kind::kStopRequested : EndReason::Kind::kEndOfInput);
   EXPECT_EQ(session().end_reason().text, std::string(callback) == "run"
                                              ? "failed"
-                                             : "hook \"y\" in " + std::string(callback) + " at step 1: failed");
+                                             : "hook \"y\" in " + std::string(callback) + " at step 2: failed");
 }
 
 INSTANTIATE_TEST_SUITE_P(Matrix, EndOfInput,
@@ -100,7 +100,7 @@ TEST_P(OtherError, HOOK_05_LeavesTheScopeWithOnErrorAndWithoutEnd) {
   open_failing({callback, code});
   const std::shared_ptr<DirectSession> raw = session().raw_session();
   const std::string text =
-      std::string(callback) == "run" ? "failed" : "hook \"y\" in " + std::string(callback) + " at step 1: failed";
+      std::string(callback) == "run" ? "failed" : "hook \"y\" in " + std::string(callback) + " at step 2: failed";
   EXPECT_EQ(error_of([&] { session().scope([&] { train(); }); }), std::string(code_name(code)) + ": " + text);
   Timeline expected = events_until(callback);
   expected.insert(expected.end(), {"x.on_error", "y.on_error", "z.on_error"});

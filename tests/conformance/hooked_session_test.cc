@@ -347,7 +347,7 @@ TEST_F(CoordinatorOfTheSession, HOOKED_17_AHookThatRunsTheSessionItselfIsRefused
   add_probe("x").in["after_run"] = [&] { train(); };
   open();
   EXPECT_EQ(error_of([&] { train(); }),
-            "FAILED_PRECONDITION: hook \"x\" in after_run at step 0: Run called inside a run of the same session: a "
+            "FAILED_PRECONDITION: hook \"x\" in after_run at step 1: Run called inside a run of the same session: a "
             "hook's own runs go through its context's session");
 }
 

@@ -315,12 +315,12 @@ TEST_F(CheckpointSaverConformance, LSTN_01_AListenersErrorIsAHooksErrorAndLaterL
   };
   const std::string not_an_end = " does not end a run from here; after_save can ask to stop)";
   const Case cases[] = {
-      {"before_save", Code::kInternal, "INTERNAL: hook \"a\" in before_save at step 0: no"},
-      {"after_save", Code::kInternal, "INTERNAL: hook \"a\" in after_save at step 0: no"},
+      {"before_save", Code::kInternal, "INTERNAL: hook \"a\" in before_save at step 1: no"},
+      {"after_save", Code::kInternal, "INTERNAL: hook \"a\" in after_save at step 1: no"},
       // Else an evaluation that runs out of input would end the training without a word.
       {"before_save", Code::kOutOfRange,
-       "FAILED_PRECONDITION: hook \"a\" in before_save at step 0: no (OUT_OF_RANGE" + not_an_end},
-      {"after_save", Code::kStop, "FAILED_PRECONDITION: hook \"a\" in after_save at step 0: no (STOP" + not_an_end},
+       "FAILED_PRECONDITION: hook \"a\" in before_save at step 1: no (OUT_OF_RANGE" + not_an_end},
+      {"after_save", Code::kStop, "FAILED_PRECONDITION: hook \"a\" in after_save at step 1: no (STOP" + not_an_end},
   };
   for (const Case& c : cases) {
     new_program();

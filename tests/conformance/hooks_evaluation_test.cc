@@ -66,7 +66,7 @@ TEST_F(EvaluationConformance, USER_04_EvaluatingInsideTrainingAndSavingOnlyWhatI
     if (call.starts_with("after.after_save")) saves.push_back(call);
   EXPECT_THAT(saves, ElementsAre("after.after_save 0", "after.after_save 1", "after.after_save 2"));
   EXPECT_THAT(log.of(""),
-              ::testing::Contains("no checkpoint of step 3: hook \"best\" in before_save at step 2: a loss of "
+              ::testing::Contains("no checkpoint of step 3: hook \"best\" in before_save at step 3: a loss of "
                                   "0.250000 is no better"));
 }
 

@@ -197,7 +197,7 @@ TEST_F(NanTensorConformance, NAN_01_TheRunFailsAndHasNoLastCheckpoint) {
   });
   EXPECT_EQ(
       error,
-      "DIVERGED: hook \"nan_tensor\" (linked in, 1.0.0) in after_run at step 1: 'loss' is nan at step 2: training "
+      "DIVERGED: hook \"nan_tensor\" (linked in, 1.0.0) in after_run at step 2: 'loss' is nan at step 2: training "
       "has diverged; lower the learning rate or clip the gradients");
   EXPECT_FALSE(called("other.end"));
   EXPECT_TRUE(called("other.on_error"));

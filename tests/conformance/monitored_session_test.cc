@@ -164,7 +164,7 @@ TEST_F(MonitoredConformance, MON_11_AnyOtherErrorOfARunLeavesTheScopeAndEndsTheS
   add_probe("x").in["before_run"] = [] { fail(Code::kInternal, "a regular error"); };
   open();
   EXPECT_EQ(error_of([&] { session().scope([&] { train(); }); }),
-            "INTERNAL: hook \"x\" in before_run at step 0: a regular error");
+            "INTERNAL: hook \"x\" in before_run at step 1: a regular error");
   EXPECT_TRUE(session().should_stop());
 }
 

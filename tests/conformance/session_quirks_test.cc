@@ -81,7 +81,7 @@ TEST_F(SessionQuirks, QUIRK_10_RecoveriesWithoutProgressAreBoundedAndPausedByThe
   open(options);
   x.in["before_run"] = [] { fail(Code::kAborted, "lost"); };
   EXPECT_EQ(error_of([&] { session().scope([&] { train(); }); }),
-            "INTERNAL: gave up after 3 recoveries in a row: hook \"x\" in before_run at step 0: lost");
+            "INTERNAL: gave up after 3 recoveries in a row: hook \"x\" in before_run at step 1: lost");
   EXPECT_EQ(clock.new_waits_ms(), (std::vector<std::int64_t>{500, 1000}));
   EXPECT_EQ(timeline.back(), "x.on_error");
   EXPECT_EQ(session().recoveries(), 3);

@@ -333,7 +333,7 @@ TEST_F(SessionWishes, USER_18_EveryRecoveryIsToldAndCounted) {
     train();
   }
   EXPECT_EQ(told,
-            (Timeline{"1 hook \"x\" in before_run at step 0: lost", "2 hook \"x\" in before_run at step 1: lost"}));
+            (Timeline{"1 hook \"x\" in before_run at step 1: lost", "2 hook \"x\" in before_run at step 2: lost"}));
 }
 
 TEST_F(ProgramWishes, USER_18_RecoveriesAreInTheLogAndInTheEventsAndBounded) {
@@ -349,7 +349,7 @@ TEST_F(ProgramWishes, USER_18_RecoveriesAreInTheLogAndInTheEventsAndBounded) {
     clock.new_waits_ms();
     EXPECT_EQ(
         error_of([&] { session->scope([&] { train(session); }); }),
-        "INTERNAL: gave up after 2 recoveries in a row: hook \"probe\" in before_run at step 0: the peer is gone");
+        "INTERNAL: gave up after 2 recoveries in a row: hook \"probe\" in before_run at step 1: the peer is gone");
     EXPECT_EQ(session->recoveries(), 2);
   }
   EXPECT_EQ(clock.new_waits_ms(), (std::vector<std::int64_t>{7000}));

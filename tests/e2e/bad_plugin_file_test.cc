@@ -35,9 +35,9 @@ class BadPluginFile : public RunTest {
     return "DIR/train.toml:14:8: error: " + problem + "\n  file = \"./x.so\"\n         ^~~~~~~~\n  help: " + help +
            "\n";
   }
-  // What only loading shows.
+  // What only loading shows, with the place of the hook.
   static std::string in_log(const std::string& problem, const std::string& help) {
-    return "error " + problem + "\nerror   help: " + help + "\n";
+    return "error DIR/train.toml:13:1: " + problem + "\nerror   help: " + help + "\n";
   }
 };
 
@@ -141,7 +141,7 @@ TEST_F(BadPluginFile, AModuleThatBreaksARuleIsRefusedByTheFieldsName) {
   for (const auto& c : cases) EXPECT_EQ(run_with(c.plugin), in_log(c.problem, c.help)) << c.plugin;
 }
 
-TEST_F(BadPluginFile, WhatTheDynamicLinkerRefusesIsToldWithItsFix) {
+TEST_F(BadPluginFile, T_31g_WhatTheDynamicLinkerRefusesIsToldWithTheManifestsLineAndItsFix) {
   // Where a plugin takes its libraries from.
   fs::copy(kBadPlugins + "/deps", temp / "deps", fs::copy_options::recursive);
   const std::string rpath = ", set LD_LIBRARY_PATH, or link the plugin with -Wl,-rpath,DIRECTORY; searched: ";
@@ -218,7 +218,7 @@ TEST_F(BadPluginFile, ExceptionsAndCodesThatNobodyMayGiveNameThePluginThatGaveTh
       {"unknown code", 1, "in begin: minus three (unknown status code -3)", begun},
       {"escapes", 1, "in begin: two\\nlines \\x1b[31m and \\xff", begun},
       {"throw", 1,
-       "in after_run at step 0: it let an exception escape, and is not called any more: std::runtime_error: boom",
+       "in after_run at step 1: it let an exception escape, and is not called any more: std::runtime_error: boom",
        stepped},
   };
   for (const auto& c : cases) {

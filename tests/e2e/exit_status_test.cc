@@ -41,7 +41,7 @@ TEST_F(ExitStatus, ZeroWhenAHookAsksToStop) {
 TEST_F(ExitStatus, OneWhenAHookThrowsAndNoFinalCheckpointIsWritten) {
   const ProcessResult r = belay({"run", regression("", "[[hooks]]\nplugin = \"trouble\"\nthrow_at_step = 3\n")});
   EXPECT_EQ(r.status, 1) << r.err;
-  EXPECT_EQ(lines_with(r.err, "hook \"trouble\" (trouble.so 1.0.0, train.toml:13) in after_run at step 3: boom").size(),
+  EXPECT_EQ(lines_with(r.err, "hook \"trouble\" (trouble.so 1.0.0, train.toml:13) in after_run at step 4: boom").size(),
             1u)
       << r.err;
   EXPECT_TRUE(weights(run_dir(), 4).empty());
@@ -58,7 +58,7 @@ TEST_F(ExitStatus, ACrashNamesThePluginItsStackAndTheCheckpointToGoOnFrom) {
   EXPECT_EQ(
       lines_with(
           r.err,
-          "belay crashed with SIGSEGV in hook \"trouble\" (trouble.so 1.0.0, train.toml:16) in after_run at step 7")
+          "belay crashed with SIGSEGV in hook \"trouble\" (trouble.so 1.0.0, train.toml:16) in after_run at step 8")
           .size(),
       1u)
       << r.err;
@@ -181,7 +181,7 @@ TEST_F(ExitStatus, HundredAndTwentyFourWithoutProgressAfterAWarningAndAllStacks)
   EXPECT_EQ(
       lines_with(
           r.err,
-          "warning no progress for 0.5 s, in hook \"trouble\" (trouble.so 1.0.0, train.toml:15) in after_run at step 3")
+          "warning no progress for 0.5 s, in hook \"trouble\" (trouble.so 1.0.0, train.toml:15) in after_run at step 4")
           .size(),
       1u)
       << r.err;

@@ -61,7 +61,7 @@ TEST_F(OpsTest, AFailureNamesNodePluginAndStep) {
     EXPECT_EQ(r.status, 1);
     EXPECT_THAT(errors(r), ::testing::ElementsAre(
                                "error training ended with an error: node 'jitter' (Jitter): op \"jitter\" (jittery.so "
-                               "1.0.0) in run at step 7: " +
+                               "1.0.0) in run at step 8: " +
                                c.said));
   }
 }

@@ -91,7 +91,7 @@ TEST_F(OutputTest, AJsonLogOfARunThatFailsIsOneObjectPerLineToo) {
   EXPECT_EQ(lines.back().at("level"), "error");
   EXPECT_EQ(
       lines.back().at("message"),
-      "training ended with an error: hook \"trouble\" (trouble.so 1.0.0, train.toml:13) in after_run at step 3: boom");
+      "training ended with an error: hook \"trouble\" (trouble.so 1.0.0, train.toml:13) in after_run at step 4: boom");
 }
 
 TEST_F(OutputTest, TenThousandStepsLogLessThanAHundredKilobytes) {
@@ -239,11 +239,11 @@ TEST_F(OutputTest, ARunSaysOnceWhyItEnded) {
        "insufficient elements (requested 1, current size 0)); last checkpoint DIR/run/model.ckpt-4"},
       {"", trouble + "stop_at_run = 6\n", 50, "trouble: enough"},
       {"", trouble + "throw_at_step = 3\n", 50,
-       "hook \"trouble\" (trouble.so 1.0.0, train.toml:13) in after_run at step 3: boom"},
+       "hook \"trouble\" (trouble.so 1.0.0, train.toml:13) in after_run at step 4: boom"},
       {"fail_at_batch = 5\nfail_with = \"data_loss\"\n", "", 50,
        "input \"train\" of \"numbers\" (numbers.so 1.0.0, train.toml:5) in next: record 5 is damaged"},
       {"nan_at_batch = 5\n", "", 50,
-       "hook \"nan_tensor\" (nan_tensor.so 1.0.0) in after_run at step 5: 'loss' is nan at step 6: training has "
+       "hook \"nan_tensor\" (nan_tensor.so 1.0.0) in after_run at step 6: 'loss' is nan at step 6: training has "
        "diverged; lower the learning rate or clip the gradients"},
   };
   for (const auto& c : cases) {

@@ -38,9 +38,9 @@ const struct HookFault {
     {"save_state", "save_state"},
     {"before_save", "before_save"},
     {"after_save", "after_save"},
-    {"before_run", "before_run at step 0"},
-    {"after_run", "after_run at step 0"},
-    {"end", "end at step 19"},
+    {"before_run", "before_run at step 1"},
+    {"after_run", "after_run at step 1"},
+    {"end", "end at step 20"},
 };
 
 TEST_F(PluginFaults, AnExceptionFromEachCallbackOfAHookEndsTheRunWithItsName) {
@@ -92,7 +92,7 @@ TEST_F(PluginFaults, WhateverIsThrownIsToldInOneLine) {
     const ProcessResult r = run_with_hook(std::string("in = \"after_run\"\nhow = \"") + c.how + "\"\n");
     EXPECT_EQ(r.status, c.status) << c.how << ": " << r.err;
     EXPECT_THAT(errors(r),
-                ElementsAre("error training ended with an error: " + kHook + "after_run at step 0: " + c.text));
+                ElementsAre("error training ended with an error: " + kHook + "after_run at step 1: " + c.text));
   }
 }
 
@@ -100,20 +100,20 @@ TEST_F(PluginFaults, AMessageOfAMegabyteIsCut) {
   const ProcessResult r = run_with_hook("in = \"after_run\"\nhow = \"megabyte\"\n");
   EXPECT_EQ(r.status, 1);
   EXPECT_THAT(errors(r), ElementsAre("error training ended with an error: " + kHook +
-                                     "after_run at step 0: " + std::string(4096, 'x')));
+                                     "after_run at step 1: " + std::string(4096, 'x')));
 }
 
-TEST_F(PluginFaults, TheStepOfALateFaultIsTold) {
+TEST_F(PluginFaults, T_31e_TheStepOfALateFaultIsToldAsTheLogCounts) {
   const ProcessResult r = run_with_hook("in = \"after_run\"\nat_call = 1000\n", 2000);
   EXPECT_EQ(r.status, 1) << r.err;
-  EXPECT_THAT(errors(r), ElementsAre("error training ended with an error: " + kHook + "after_run at step 999: boom"));
+  EXPECT_THAT(errors(r), ElementsAre("error training ended with an error: " + kHook + "after_run at step 1000: boom"));
 }
 
 TEST_F(PluginFaults, WhatFailsInOnErrorDoesNotHideTheCause) {
   const ProcessResult r = run_with_hook("in = \"on_error\"\n[[hooks]]\nplugin = \"trouble\"\nthrow_at_step = 3\n");
   EXPECT_EQ(r.status, 1) << r.err;
   EXPECT_THAT(errors(r), ElementsAre("error training ended with an error: hook \"trouble\" (trouble.so 1.0.0, "
-                                     "train.toml:19) in after_run at step 3: boom"));
+                                     "train.toml:19) in after_run at step 4: boom"));
 }
 
 TEST_F(PluginFaults, EachInstanceHasItsOwnPolicy) {
@@ -123,9 +123,9 @@ TEST_F(PluginFaults, EachInstanceHasItsOwnPolicy) {
   EXPECT_EQ(r.status, 1) << r.err;
   EXPECT_THAT(errors(r),
               ElementsAre("error first: hook \"first\" of \"faulty\" (faulty.so 1.0.0, train.toml:16) in before_run at "
-                          "step 2: boom; on_error = \"disable\": the run goes on without it",
+                          "step 3: boom; on_error = \"disable\": the run goes on without it",
                           "error training ended with an error: hook \"second\" of \"faulty\" (faulty.so 1.0.0, "
-                          "train.toml:22) in after_run at step 6: boom",
+                          "train.toml:22) in after_run at step 7: boom",
                           "warning hook \"first\" of \"faulty\" (faulty.so 1.0.0, train.toml:16) failed and was left "
                           "out (on_error = \"disable\")"));
 }
@@ -134,7 +134,7 @@ TEST_F(PluginFaults, AnAbortedCallRecoversAndIsNoReasonToDisableTheHook) {
   const ProcessResult r = run_with_hook("on_error = \"disable\"\nin = \"after_run\"\nhow = \"aborted\"\nat_call = 7\n");
   EXPECT_EQ(r.status, 0) << r.err;
   EXPECT_THAT(errors(r), IsEmpty());
-  EXPECT_EQ(lines_with(told(r), "warning recovery 1: " + kHook + "after_run at step 6: the connection was lost").size(),
+  EXPECT_EQ(lines_with(told(r), "warning recovery 1: " + kHook + "after_run at step 7: the connection was lost").size(),
             1u)
       << r.err;
   EXPECT_FALSE(weights(run_dir(), 20).empty());

@@ -40,13 +40,13 @@ TEST_F(MonitoredSessionTest, AnErrorOfEndLeavesOutTheLaterHooksAndReleasesEveryt
   open();
   const std::shared_ptr<DirectSession> raw = session().raw_session();
   new_events();
-  EXPECT_EQ(error_of([&] { session().scope([&] { train(); }); }), "DATA_LOSS: hook \"x\" in end at step 0: disk full");
+  EXPECT_EQ(error_of([&] { session().scope([&] { train(); }); }), "DATA_LOSS: hook \"x\" in end at step 1: disk full");
   EXPECT_EQ(timeline.back(), "x.end");
   EXPECT_TRUE(session().closed());
   EXPECT_TRUE(raw->closed());
   EXPECT_FALSE(graph.finalized());
   EXPECT_EQ(session().end_reason().kind, EndReason::Kind::kError);
-  EXPECT_EQ(session().end_reason().text, "hook \"x\" in end at step 0: disk full");
+  EXPECT_EQ(session().end_reason().text, "hook \"x\" in end at step 1: disk full");
 }
 
 TEST_F(MonitoredSessionTest, AnInterruptEndsThePauseOfARecovery) {
@@ -62,7 +62,7 @@ TEST_F(MonitoredSessionTest, AnErrorCaughtInsideTheScopeEndsNothing) {
   open();
   session().scope([&] {
     x.in["before_run"] = [] { fail(Code::kInternal, "once"); };
-    EXPECT_EQ(error_of([&] { train(); }), "INTERNAL: hook \"x\" in before_run at step 0: once");
+    EXPECT_EQ(error_of([&] { train(); }), "INTERNAL: hook \"x\" in before_run at step 1: once");
     x.in.clear();
     EXPECT_FALSE(session().should_stop());
     EXPECT_EQ(train(), 1);
