@@ -269,9 +269,11 @@ MonitoredSessionOptions TrainingRun::session_options() {
 }
 
 TrainingResult TrainingRun::train(const std::function<void()>& on_step) {
+  saver_use_ = saver_use(*plugins_->saver);
+  services_.set_context(&saver_use_);
   if (directory_) {
     RunSaverOptions saving;
-    saving.saver = saver_use(*plugins_->saver);
+    saving.saver = saver_use_;
     saving.series.max_to_keep = manifest_.checkpoint.max_to_keep;
     saving.series.write.refuse_non_finite = manifest_.checkpoint.refuse_non_finite;
     saving.on_save_error = manifest_.checkpoint.on_save_error;

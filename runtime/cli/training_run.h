@@ -161,7 +161,8 @@ class TrainingRun {
   ModelOutputs model_;
   HookSet hooks_;
   RunEvents events_;
-  std::shared_ptr<RunSaver> saver_;
+  SaverUse saver_use_;
+  std::shared_ptr<RunSaver> saver_;         // null: the run has no directory
   std::shared_ptr<VariableStore> trained_;  // that the training ended with
 };
 

@@ -124,11 +124,14 @@ PluginInstance& MonitoredTrainingSession::create(PluginKind kind, const PluginUs
 }
 
 void MonitoredTrainingSession::make_saver() {
-  if (!directory_) return;
+  if (!directory_ && registry_.find(PluginKind::kSaver, options_.saver, "") == nullptr) return;
   PluginUse use;
   use.plugin = options_.saver;
+  saver_use_ = saver_use(create(PluginKind::kSaver, use));
+  services_.set_context(&saver_use_);
+  if (!directory_) return;
   RunSaverOptions saving;
-  saving.saver = saver_use(create(PluginKind::kSaver, use));
+  saving.saver = saver_use_;
   saving.series.max_to_keep = options_.checkpoint.max_to_keep;
   saving.series.write.refuse_non_finite = options_.checkpoint.refuse_non_finite;
   saving.on_save_error = options_.checkpoint.on_save_error;

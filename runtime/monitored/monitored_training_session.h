@@ -110,6 +110,7 @@ class MonitoredTrainingSession {
   std::optional<RunDirectory> directory_;
   std::unique_ptr<OpenDirectory> summary_directory_;  // null: the events go into directory_, or nowhere
   RunEvents events_;
+  SaverUse saver_use_;
   std::shared_ptr<RunSaver> saver_;
   std::unique_ptr<MonitoredSession> session_;
 };

@@ -218,6 +218,16 @@ RunSaver& saver_of(belay_host* host) {
   }
 }
 
+// What reads a checkpoint's files: the run's saver, also in a run that saves nothing.
+const SaverUse& reading_saver_of(belay_host* host) {
+  const HostServices& services = InstanceHost::from(host).services();
+  try {
+    return services.context<SaverUse>();
+  } catch (const Error&) {
+    fail(Code::kFailedPrecondition, "this program has no saver that could read a checkpoint");
+  }
+}
+
 struct OpenCheckpoint {
   std::unique_ptr<StoredTensors> stored;
   std::vector<TensorInfo> tensors;
@@ -243,11 +253,10 @@ std::int32_t latest(belay_host* host, belay_str directory, belay_str* path, bela
 
 std::int32_t open(belay_host* host, belay_str path, belay_checkpoint** checkpoint, belay_status* status) {
   return guard(status, [&] {
-    const RunSaver& saver = saver_of(host);
+    const RunEnvironment& environment = environment_of(host);
     auto made = std::make_unique<OpenCheckpoint>();
-    made->saver = saver.options().saver;
-    made->stored =
-        open_stored_tensors(saver.environment().files, std::string(view(path)), made->saver, saver.environment().log);
+    made->saver = reading_saver_of(host);
+    made->stored = open_stored_tensors(environment.files, std::string(view(path)), made->saver, environment.log);
     made->tensors = made->stored->tensors();
     *checkpoint = reinterpret_cast<belay_checkpoint*>(made.release());
   });

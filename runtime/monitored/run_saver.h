@@ -102,7 +102,7 @@ void restore_variables(DirectSession& session, const StoredTensors& stored, cons
 // Names, dtypes and shapes of a session's saved variables.
 std::vector<TensorInfo> variable_infos(const DirectSession& session);
 
-// The table of service "checkpoint"; its context is the RunSaver.
+// The table of service "checkpoint". Its contexts: the RunEnvironment; to read, a SaverUse; to save, the RunSaver.
 const belay_checkpoint_api* checkpoint_service() noexcept;
 
 }  // namespace belay::runtime

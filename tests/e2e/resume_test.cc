@@ -88,6 +88,18 @@ TEST_F(ResumeTest, ASigtermLosesNoStepAndTheBitsAreTheSame) {
   EXPECT_EQ(final_weights("stopped"), final_weights("whole"));
 }
 
+TEST_F(ResumeTest, T_63b_AWarmStartNeedsNoRunDirectory) {
+  ASSERT_EQ(belay({"run", regression()}).status, 0);
+  const std::string path = temp / "warm.toml";
+  write_file(
+      path,
+      "[run]\nmax_steps = 3\n[input.train]\nplugin = \"numbers\"\n[model]\nplugin = \"linear\"\n[optimizer]\n"
+      "name = \"sgd\"\nlearning_rate = 0.01\n[scaffold]\ninit_fn = [{ plugin = \"warm_start\", from = \"run\" }]\n");
+  const ProcessResult r = belay({"run", path});
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_EQ(lines_with(r.err, "warm start from '" + run_dir() + "': 2 variables").size(), 1u) << r.err;
+}
+
 TEST_F(ResumeTest, AnInputThatAbortsLeadsToTheSameBitsInPlace) {
   const auto manifest = [&](const std::string& name, const std::string& input) {
     const std::string path = temp / (name + ".toml");

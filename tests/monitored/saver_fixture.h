@@ -29,6 +29,8 @@ class SaverTest : public MonitoredTest {
                      codec->plugin().version};
     auto saver = std::make_shared<RunSaver>(environment, run.directory(), std::move(options));
     services.set_context(saver.get());
+    reading = saver->options().saver;
+    services.set_context(&reading);
     return saver;
   }
   std::shared_ptr<DirectSession> open_session() {
@@ -44,6 +46,7 @@ class SaverTest : public MonitoredTest {
   TempDir temp;
   RunDirectory run;
   PluginInstance* codec = nullptr;
+  SaverUse reading;
 };
 
 }  // namespace belay::runtime::testing

@@ -65,6 +65,8 @@ LinkedRun::LinkedRun(const std::string& manifest, const std::vector<const belay_
   saving.events = events_.writer();
   saver_ = std::make_shared<RunSaver>(environment_, directory_.directory(), saving);
   services_.set_context(saver_.get());
+  reading_ = saver_->options().saver;
+  services_.set_context(&reading_);
 }
 
 void LinkedRun::resolve(const std::string& manifest) {

@@ -68,6 +68,7 @@ class LinkedRun {
   RunDirectory directory_;
   RunEvents events_;
   std::shared_ptr<RunSaver> saver_;
+  SaverUse reading_;
   std::optional<FetchSet> train_op_;
   RunCall call_;
   std::optional<MonitoredSession> session_;
