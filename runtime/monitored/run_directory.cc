@@ -1,6 +1,8 @@
 #include "runtime/monitored/run_directory.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <vector>
 
 #include "runtime/checkpoint/leftovers.h"
 #include "runtime/checkpoint/names.h"
@@ -10,10 +12,12 @@ namespace belay::runtime {
 
 namespace {
 
+namespace fs = std::filesystem;
+
 // Of the directories that lead to `path` those that are not there, the inner first.
 std::vector<std::string> missing_directories(const FileSystem& files, const std::string& path) {
   std::vector<std::string> missing;
-  for (std::filesystem::path at = path; !at.empty() && !files.exists(at.string()); at = at.parent_path()) {
+  for (fs::path at = path; !at.empty() && !files.exists(at.string()); at = at.parent_path()) {
     if (at.has_filename()) missing.push_back(at.string());
     if (at == at.parent_path()) break;
   }
@@ -30,9 +34,29 @@ void tell_last_attempt(OpenDirectory& run, Logger& log) {
   }
 }
 
+// A place that the system itself needs. --from-scratch would move aside what is there, and a run's user may be root.
+bool is_of_system(const std::string& path) {
+  std::error_code error;
+  const fs::path real = fs::weakly_canonical(path, error);
+  if (error || !real.is_absolute()) return false;
+  std::vector<std::string> parts;
+  for (const fs::path& part : real.relative_path())
+    if (!part.empty()) parts.push_back(part.string());
+  if (parts.empty()) return true;
+  const auto among = [&](std::initializer_list<const char*> names) {
+    return std::find(names.begin(), names.end(), parts[0]) != names.end();
+  };
+  if (parts.size() == 1 && among({"dev", "home", "opt", "run", "tmp", "var"})) return true;
+  if (parts[0] == "usr") return parts.size() == 1 || (parts[1] != "local" && parts[1] != "src");
+  return among({"bin", "boot", "etc", "lib", "lib32", "lib64", "libx32", "proc", "sbin", "sys"});
+}
+
 }  // namespace
 
 RunDirectory RunDirectory::open(FileSystem& files, const std::string& path, const Clock& clock, Logger& log) {
+  if (is_of_system(path))
+    fail(Code::kPermissionDenied,
+         "'" + escaped(path) + "' belongs to the system; a run takes a directory that holds nothing else");
   std::vector<std::string> made = missing_directories(files, path);
   std::unique_ptr<OpenDirectory> directory = files.make_directories(path);
   constexpr std::uint32_t kWorldWritable = 0002, kSticky = 01000;

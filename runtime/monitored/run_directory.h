@@ -16,7 +16,8 @@ namespace belay::runtime {
 
 class RunDirectory {
  public:
-  // RunInUse where another run holds it; PERMISSION_DENIED and others where it cannot be made or is writable for all.
+  // RunInUse where another run holds it; PERMISSION_DENIED and others where it cannot be made, is writable for all, or
+  // is one of the system's own, such as /etc.
   static RunDirectory open(FileSystem& files, const std::string& path, const Clock& clock, Logger& log);
 
   LockedDirectory& directory() noexcept { return *directory_; }

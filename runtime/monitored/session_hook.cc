@@ -198,7 +198,9 @@ void HookSet::load_states(const std::map<std::string, HookState>& states, Logger
   for (const auto& [name, state] : states) {
     bool known = false;
     for (const SessionHook& h : hooks_) known = known || h.name() == name;
-    if (!known) log.info("", "the checkpoint holds state of hook '" + name + "', which this run has not got");
+    if (!known)
+      log.warning("", "the checkpoint holds state of hook '" + name +
+                          "', which this run has not got; it is not in the checkpoints that follow");
   }
 }
 

@@ -119,7 +119,7 @@ class HookSet {
   std::string after_save(DirectSession& session, std::int64_t step);
   // By instance name; hooks without state are left out.
   std::map<std::string, HookState> save_states();
-  // Gives each hook its state; a hook that has none stored and a stored state without a hook are lines in the log.
+  // Gives each hook its state; a stored state without a hook is a warning.
   void load_states(const std::map<std::string, HookState>& states, Logger& log);
 
   // Labels of those that on_error = "disable" took out.

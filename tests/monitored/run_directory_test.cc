@@ -47,6 +47,16 @@ TEST_F(RunDirectories, ThatEverybodyMayWriteAreRefused) {
   EXPECT_NO_THROW(open());
 }
 
+TEST_F(RunDirectories, T_63i_OfTheSystemAreRefusedWhoeverAsks) {
+  std::filesystem::create_directory_symlink("/etc", temp / "link");
+  const std::string reason = " belongs to the system; a run takes a directory that holds nothing else";
+  for (const std::string& system : {std::string("/"), std::string("/etc"), std::string("/etc/belay/run"),
+                                    std::string("/usr/lib"), std::string("/var"), std::string(temp / "link")})
+    EXPECT_EQ(error_of([&] { RunDirectory::open(posix_file_system(), system, clock, *log); }),
+              "PERMISSION_DENIED: '" + system + "'" + reason);
+  EXPECT_FALSE(std::filesystem::exists("/etc/lock"));
+}
+
 TEST_F(RunDirectories, AreClearedOfAnUnfinishedCheckpoint) {
   const std::string unfinished = "model.ckpt-7.tmp-00112233445566ff";
   std::filesystem::create_directories(path + "/" + unfinished);
