@@ -21,6 +21,7 @@ using Json = nlohmann::ordered_json;
 struct Description {
   LibraryFile library;
   std::vector<std::string> exports;
+  std::vector<std::string> export_flaws;
   std::vector<Dependency> dependencies;
   std::vector<PluginInfo> plugins;  // those that were asked for
 };
@@ -34,6 +35,7 @@ Description describe(const std::string& path) {
   const ElfFile elf(*opened.bytes, path);
   for (ElfSymbol& symbol : elf.exports())
     d.exports.push_back(std::move(symbol.name) + (symbol.unique ? " (unique)" : ""));
+  d.export_flaws = export_flaws(elf);
   for (const std::string& flaw : link_flaws(elf)) d.library.warnings.push_back("plugin '" + path + "' " + flaw);
   const char* library_path = std::getenv("LD_LIBRARY_PATH");
   d.dependencies = walk_dependencies(path, library_path == nullptr ? "" : library_path);
@@ -161,10 +163,7 @@ void print_library(const Description& d, std::ostream& out) {
                                                ? " (" + dependency.path + ")"
                                                : " (" + dependency.path + " " + dependency.problem + ")")});
   out << "library\n" << table.text("  ");
-  if (d.exports.size() > 1)
-    out << "warning: it exports more than belay_module_v0, which may clash with other plugins; link it with "
-           "belay_add_plugin or a version script: "
-        << escaped(joined(d.exports)) << "\n";
+  for (const std::string& flaw : d.export_flaws) out << "warning: it " << escaped(flaw) << "\n";
   for (const std::string& warning : d.library.warnings) out << "warning: " << escaped(warning) << "\n";
 }
 

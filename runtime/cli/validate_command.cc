@@ -31,7 +31,11 @@ void print(const CheckResult& result, std::ostream& out) {
 std::string sums(const std::map<Verdict, int>& counts) {
   const auto n = [&](Verdict v) { return counts.count(v) == 0 ? 0 : counts.at(v); };
   return std::to_string(n(Verdict::kPassed)) + " passed, " + std::to_string(n(Verdict::kFailed)) + " failed, " +
-         std::to_string(n(Verdict::kSkipped)) + " skipped";
+         std::to_string(n(Verdict::kSkipped)) + " skipped" +
+         (n(Verdict::kNeedsOptions) == 0
+              ? ""
+              : "; " + std::to_string(n(Verdict::kNeedsOptions)) +
+                    (n(Verdict::kNeedsOptions) == 1 ? " plugin" : " plugins") + " not tried for want of options");
 }
 
 }  // namespace
@@ -65,7 +69,8 @@ int validate_command(const std::string& file, const ValidateOptions& options, bo
     out << all.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
   else
     out << sums(counts) << "\n";
-  return counts.count(Verdict::kFailed) == 0 ? kExitDone : kExitPlugin;
+  if (counts.count(Verdict::kFailed) != 0) return kExitPlugin;
+  return counts.count(Verdict::kNeedsOptions) == 0 ? kExitDone : kExitUsage;
 }
 
 }  // namespace belay::runtime

@@ -4,10 +4,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 
+#include "runtime/loader/linker_error.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -96,6 +98,51 @@ std::vector<std::string> link_flaws(const ElfFile& elf) {
     flaws.emplace_back(
         "takes static thread-local storage, of which a process has little; rebuild it without "
         "-ftls-model=initial-exec");
+  return flaws;
+}
+
+namespace {
+
+// "7 symbols (a, b, c, d, e, ...)", the author's own before the SDK's.
+std::string first_of(std::vector<std::string> names, const std::string& what) {
+  constexpr std::size_t kMost = 5;
+  const std::size_t n = names.size();
+  std::stable_partition(names.begin(), names.end(),
+                        [](const std::string& name) { return name.find("5belay2v0") == std::string::npos; });
+  if (n > kMost) names.resize(kMost);
+  for (std::string& name : names) name = demangled(name);
+  return std::to_string(n) + " " + what + (n == 1 ? " (" : "s (") + joined(names) + (n > kMost ? ", ...)" : ")");
+}
+
+// Whether a mangled name belongs to the C++ standard library, which shows its templates in every library that uses
+// them, whatever the compiler's flags: each library's are the same.
+bool is_of_standard_library(std::string_view name) {
+  if (name == "_ZnwmPv" || name == "_ZnamPv" || name == "_ZdlPvS_" || name == "_ZdaPvS_") return true;  // placement new
+  if (name.substr(0, 2) != "_Z") return false;
+  name.remove_prefix(2);
+  for (const char* prefix : {"GV", "GR", "TV", "TI", "TS", "TT"})
+    if (name.substr(0, 2) == prefix) name.remove_prefix(2);
+  name.remove_prefix(std::min(name.find_first_not_of("ZNKVRO"), name.size()));
+  if (name.substr(0, 10) == "9__gnu_cxx") return true;
+  constexpr std::string_view kAbbreviated = "tabsiod";  // St: std::, Sa: std::allocator, ...
+  return name.size() > 1 && name[0] == 'S' && kAbbreviated.find(name[1]) != std::string_view::npos;
+}
+
+}  // namespace
+
+std::vector<std::string> export_flaws(const ElfFile& elf) {
+  std::vector<std::string> flaws;
+  std::vector<std::string> unique, others;
+  for (const ElfSymbol& symbol : elf.exports())
+    if (symbol.name != BELAY_MODULE_SYMBOL && !is_of_standard_library(symbol.name))
+      (symbol.unique ? unique : others).push_back(symbol.name);
+  if (!unique.empty())
+    flaws.push_back("shares " + first_of(unique, "unique symbol") +
+                    " with every library that has the same: of two plugins both use the first one's; compile it with "
+                    "-fvisibility=hidden (pkg-config --cflags belay-sdk has it) or build it with belay_add_plugin");
+  if (!others.empty())
+    flaws.push_back("exports " + first_of(others, "symbol") + " besides " + BELAY_MODULE_SYMBOL +
+                    ", in whose place it may get the host's; link it with belay_add_plugin or a version script");
   return flaws;
 }
 

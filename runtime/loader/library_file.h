@@ -53,6 +53,10 @@ OpenLibrary open_library(const std::string& path);
 // ...".
 std::vector<std::string> link_flaws(const ElfFile& elf);
 
+// The same of what a plugin exports besides its module: unique symbols, which it shares with other plugins, and what
+// the host's libraries may replace. What shows through of the C++ standard library's templates is left out.
+std::vector<std::string> export_flaws(const ElfFile& elf);
+
 // `path` is absolute.
 LibraryFile vet_library(const std::string& path, FilePolicy& policy, const CpuFeatures& cpu);
 // The same of a file that was opened as `path`.

@@ -22,6 +22,7 @@ struct Subject {
   belay::testing::OptionValues options;  // given by the user; required ones that he did not give are made up
   std::vector<std::string> made_up;      // their names
   bool options_are_given = false;        // some of them, by the user
+  std::string made_up_path;              // the value of a required path; there is a file
   std::uint64_t seed = 0;                // of everything random
 };
 
@@ -35,6 +36,12 @@ class CheckFailed : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 class CheckSkipped : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// The plugin cannot be tried: it takes options that cannot be made up.
+class OptionsNeeded : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };

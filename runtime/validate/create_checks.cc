@@ -60,16 +60,33 @@ void make(const Subject& subject, const OptionValues& options) {
   });
 }
 
+// Whether what create refuses may be the options that validation chose, rather than a fault of the plugin's: it may
+// look for a file in its constructor, and read it.
+bool blames_options(const Subject& subject, Code code) {
+  if (subject.info.options.empty()) return false;
+  if (code == Code::kInvalidArgument) return true;
+  return !subject.made_up.empty() && (code == Code::kNotFound || code == Code::kFailedPrecondition ||
+                                      code == Code::kPermissionDenied || code == Code::kDataLoss);
+}
+
+std::string needed_options(const Subject& subject) {
+  std::vector<std::string> names;
+  for (const std::string& name : subject.made_up) names.push_back("'" + name + "'");
+  if (!names.empty())
+    return "it takes no made-up value for " + joined(names) + "; give " + (names.size() == 1 ? "it" : "them") +
+           " with --set " + subject.made_up[0] + "=...";
+  for (const OptionInfo& option : subject.info.options) names.push_back("'" + option.name + "'");
+  return "its defaults alone are not enough; give options with --set OPTION=VALUE: it has " + joined(names);
+}
+
 void created(const Subject& subject) {
   try {
     make(subject, subject.options);
   } catch (const Error& e) {
     require_explained("create", e);
-    if (subject.options_are_given || e.code() != Code::kInvalidArgument)
+    if (subject.options_are_given || !blames_options(subject, e.code()))
       throw CheckFailed("create failed: " + text_of(e));
-    throw CheckFailed("create wants other options than the defaults" +
-                      (subject.made_up.empty() ? "" : " and what was made up for " + joined(subject.made_up)) + ": " +
-                      text_of(e) + "; give them with --set");
+    throw OptionsNeeded(needed_options(subject) + "\n" + text_of(e));
   }
 }
 

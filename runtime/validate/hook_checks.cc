@@ -1,4 +1,5 @@
 // A hook's life in a made-up training, its state, and what it does when things go wrong.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -17,9 +18,21 @@ using belay::testing::StoredState;
 using belay::testing::StoredValue;
 using belay::testing::TemporaryFolder;
 
-constexpr const char* kMadeUp = "the made-up model (loss, accuracy, learning_rate, global_step)";
+constexpr const char* kMadeUp =
+    "the made-up model (loss, accuracy, learning_rate, global_step, dense/kernel, dense/bias)";
 
-// A hook in a training that is made up: the usual names, values that fall and waver.
+// Of an output that the plugin added: a half in each element.
+Tensor some_value(const Output& output) {
+  Dims dims = output.dims();
+  for (std::int64_t& d : dims)
+    if (d < 0) d = 1;
+  Tensor value(output.dtype(), dims);
+  if (output.dtype() == DType::kFloat32) std::fill_n(value.data<float>(), value.size(), 0.5f);
+  if (output.dtype() == DType::kFloat64) std::fill_n(value.data<double>(), value.size(), 0.5);
+  return value;
+}
+
+// A hook in a training that is made up: the usual names, variables with gradients, values that fall and waver.
 class Training {
  public:
   explicit Training(const Subject& subject, const std::vector<std::string>& without = {},
@@ -39,6 +52,12 @@ class Training {
       hook_->session().variable(name, Tensor(1.f), false);
       hook_->session().set_value(name, Tensor(1.f));
     }
+    add_variable("dense/kernel", {2, 3});
+    add_variable("dense/bias", {3});
+    for (const char* reduction : {"GlobalNorm", "L2Loss", "Sum", "Mean", "Max", "Min", "Prod"})
+      hook_->graph().op(reduction, DType::kFloat32, Dims{});
+    hook_->graph().operation("train_op");
+    hook_->graph().role("train_op", "train_op");
     hook_->graph().tensor("merged_summaries", DType::kString, Dims{});
     hook_->graph().collect("summary_op", "merged_summaries");
     hook_->global_step(0);
@@ -50,6 +69,9 @@ class Training {
   void begin() {
     needs("begin", kMadeUp, [&] { hook_->begin(); });
     hook_->session().set_value("merged_summaries", Tensor(std::string_view()));
+    for (const Output& output : hook_->graph().outputs())
+      if (!hook_->session().has_value(output.raw()))
+        hook_->session().set_value(hook_->graph().name_of(output.raw()), some_value(output));
   }
   void start() {
     begin();
@@ -58,7 +80,13 @@ class Training {
   HookDriver::Values values(float loss) {
     ++steps_;
     hook_->host().clock.advance(0.7);
-    return {{"loss", Tensor(loss)}, {"accuracy", Tensor(1 - std::exp(-0.05f * static_cast<float>(steps_)))}};
+    const float t = static_cast<float>(steps_);
+    return {{"loss", Tensor(loss)},
+            {"accuracy", Tensor(1 - std::exp(-0.05f * t))},
+            {"dense/kernel", filled({2, 3}, 1 - 0.01f * t)},
+            {"dense/bias", filled({3}, 0.01f * t)},
+            {"gradients/dense/kernel", filled({2, 3}, 1 / (1 + t))},
+            {"gradients/dense/bias", filled({3}, -1 / (1 + t))}};
   }
   // A step with a loss that falls, and wavers a little.
   void step() {
@@ -72,6 +100,25 @@ class Training {
   }
 
  private:
+  static Tensor filled(const Dims& dims, float value) {
+    Tensor t(DType::kFloat32, dims);
+    std::fill_n(t.data<float>(), t.size(), value);
+    return t;
+  }
+  // A trainable one, with its gradient.
+  void add_variable(const std::string& name, const Dims& dims) {
+    const std::string gradient = "gradients/" + name;
+    for (const std::string& tensor : {name, gradient}) {
+      hook_->tensor<float>(tensor, dims);
+      hook_->session().set_value(tensor, filled(dims, 1));
+    }
+    hook_->session().variable(name, filled(dims, 1));
+    hook_->graph().collect(collections::kGlobalVariables, name);
+    hook_->graph().collect(collections::kTrainableVariables, name);
+    hook_->graph().collect(collections::kGradients, gradient);
+    hook_->graph().collect(collections::kGradientVariables, name);
+  }
+
   std::shared_ptr<const TemporaryFolder> folder_;
   std::unique_ptr<HookDriver> hook_;
   std::uint64_t random_;

@@ -1,7 +1,6 @@
 // An init function on made-up variables, with a made-up checkpoint.
 #include "belay/testing/testing.h"
 #include "runtime/validate/check.h"
-#include "runtime/validate/made_up.h"
 
 namespace belay::runtime {
 namespace {
@@ -9,18 +8,18 @@ namespace {
 using belay::testing::DriverSetup;
 using belay::testing::InitFnDriver;
 
-void add_variables(InitFnDriver& init) {
+void add_variables(InitFnDriver& init, const Subject& subject) {
   init.variable("dense/kernel", Tensor({2}, {0.f, 0.f}));
   init.variable("dense/bias", Tensor(0.f));
   init.variable("global_step", Tensor(std::int64_t{0}), false);
-  init.checkpoints().add(kMadeUpPath, {{"dense/kernel", Tensor({2}, {1.f, 2.f})},
-                                       {"dense/bias", Tensor(3.f)},
-                                       {"global_step", Tensor(std::int64_t{100})}});
+  init.checkpoints().add(subject.made_up_path, {{"dense/kernel", Tensor({2}, {1.f, 2.f})},
+                                                {"dense/bias", Tensor(3.f)},
+                                                {"global_step", Tensor(std::int64_t{100})}});
 }
 
 void runs(const Subject& subject) {
   InitFnDriver init(subject.module, subject.options, setup_of(subject));
-  add_variables(init);
+  add_variables(init, subject);
   needs("run", "the made-up model (dense/kernel, dense/bias, global_step)", [&] { init.run(); });
   for (const char* name : {"dense/kernel", "dense/bias"})
     if (init.value(name).dtype() != DType::kFloat32) throw CheckFailed(std::string("it changed the type of ") + name);
@@ -29,7 +28,7 @@ void runs(const Subject& subject) {
 void damaged_checkpoint(const Subject& subject) {
   InitFnDriver init(subject.module, subject.options, setup_of(subject));
   init.variable("dense/kernel", Tensor({2}, {0.f, 0.f}));
-  init.checkpoints().add_damaged(kMadeUpPath, Error(Code::kDataLoss, "made up by belay validate"));
+  init.checkpoints().add_damaged(subject.made_up_path, Error(Code::kDataLoss, "made up by belay validate"));
   may_refuse("a damaged checkpoint", [&] { init.run(); });
 }
 
@@ -44,7 +43,7 @@ void missing_services(const Subject& subject) {
     setup.without = {service};
     may_refuse(std::string("a host without service '") + service + "'", [&] {
       InitFnDriver init(subject.module, subject.options, setup);
-      add_variables(init);
+      add_variables(init, subject);
       init.run();
     });
   }

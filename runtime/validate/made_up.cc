@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 #include "runtime/loader/check_options.h"
 #include "runtime/manifest/read_plugin_use.h"
@@ -11,11 +12,11 @@ namespace belay::runtime {
 namespace {
 
 // Something within the option's limits; a text is the name of what every model has.
-OptionValue make_up(const OptionInfo& option) {
+OptionValue make_up(const OptionInfo& option, const std::string& path) {
   double number = std::max(1.0, option.min.value_or(1));
   if (option.max) number = std::min(number, *option.max);
   const std::string text = !option.choices.empty()            ? option.choices[0]
-                           : option.type == OptionType::kPath ? kMadeUpPath
+                           : option.type == OptionType::kPath ? path
                                                               : "loss";
   switch (option.type) {
     case OptionType::kBool: return option.list ? OptionValue(std::vector<bool>{true}) : OptionValue(true);
@@ -62,9 +63,26 @@ belay::testing::OptionValue driver_value(const belay_named_value& option) {
   }
 }
 
+// Keys that a manifest keeps for itself never reach a plugin.
+void refuse_keys_of_manifest(const std::vector<std::string>& sets, Diagnostics& problems) {
+  const std::pair<const char*, const char*> kept[] = {{"plugin", "names the plugin"},
+                                                      {"file", "names the plugin's library"},
+                                                      {"name", "names the instance"},
+                                                      {"on_error", "says what follows an error"}};
+  for (const std::string& set : sets) {
+    const std::string key = set.substr(0, set.find_first_of("=. "));
+    for (const auto& [name, meaning] : kept)
+      if (key == name)
+        problems.add({"--set " + key, 0, 0}, "\"" + key + "\" is no option: in a manifest it " + meaning,
+                     "leave it out; a plugin that has such an option must give it another name");
+  }
+}
+
 }  // namespace
 
-ChosenOptions choose_options(const PluginInfo& plugin, const std::vector<std::string>& sets, Diagnostics& problems) {
+ChosenOptions choose_options(const PluginInfo& plugin, const std::vector<std::string>& sets, const std::string& path,
+                             Diagnostics& problems) {
+  refuse_keys_of_manifest(sets, problems);
   const Environment environment = process_environment();
   const std::string directory = std::filesystem::current_path().string();
   const std::vector<SectionKeys> known = manifest_keys();
@@ -80,7 +98,7 @@ ChosenOptions choose_options(const PluginInfo& plugin, const std::vector<std::st
     if (!option.required || std::any_of(use.options.begin(), use.options.end(), given)) continue;
     // Of a table: one entry, by the name that every model has.
     const std::string key = option.type == OptionType::kTable ? below + "loss" : option.name;
-    use.options.push_back({key, make_up(option), {}, {}});
+    use.options.push_back({key, make_up(option, path), {}, {}});
     chosen.made_up.push_back(option.name);
   }
   const OptionValues values = check_options(plugin, use, {directory, environment}, problems);

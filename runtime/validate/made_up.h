@@ -10,15 +10,14 @@
 
 namespace belay::runtime {
 
-// The value of a required path: init functions find a checkpoint there, nothing else does.
-inline constexpr const char* kMadeUpPath = "/made_up_by_belay_validate";
-
 struct ChosenOptions {
   belay::testing::OptionValues values;
   std::vector<std::string> made_up;
 };
 
-// `sets`: key=value, as for `belay run --set`. What is wrong with them is in `problems`.
-ChosenOptions choose_options(const PluginInfo& plugin, const std::vector<std::string>& sets, Diagnostics& problems);
+// `sets`: key=value, as for `belay run --set`. `path`: the value of a required path; init functions find a checkpoint
+// there. What is wrong with the sets is in `problems`.
+ChosenOptions choose_options(const PluginInfo& plugin, const std::vector<std::string>& sets, const std::string& path,
+                             Diagnostics& problems);
 
 }  // namespace belay::runtime

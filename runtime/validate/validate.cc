@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <utility>
 
 #include "belay/detail/tables.h"
 #include "belay/testing/temporary_folder.h"
@@ -57,6 +58,8 @@ std::string verdict_of(const std::function<void()>& work) {
     return packed(Verdict::kFailed, e.what());
   } catch (const CheckSkipped& e) {
     return packed(Verdict::kSkipped, e.what());
+  } catch (const OptionsNeeded& e) {
+    return packed(Verdict::kNeedsOptions, e.what());
   } catch (const LoadError& e) {
     return packed(Verdict::kFailed, e.what());
   } catch (const Error& e) {
@@ -147,17 +150,7 @@ class Validation {
     const OpenLibrary opened = open_library(file_);
     const ElfFile elf(*opened.bytes, file_);
     std::vector<std::string> flaws = link_flaws(elf);
-    std::vector<std::string> others;
-    for (const ElfSymbol& symbol : elf.exports())
-      if (symbol.name != BELAY_MODULE_SYMBOL) others.push_back(symbol.name + (symbol.unique ? " (unique)" : ""));
-    if (!others.empty()) {
-      constexpr std::size_t kMost = 5;
-      const std::size_t n = others.size();
-      if (n > kMost) others.resize(kMost);
-      flaws.push_back("exports " + std::to_string(n) + (n == 1 ? " symbol" : " symbols") + " besides " +
-                      BELAY_MODULE_SYMBOL + ", which may clash with other plugins' (" + joined(others) +
-                      (n > kMost ? ", ..." : "") + "); link it with belay_add_plugin or a version script");
-    }
+    for (std::string& flaw : export_flaws(elf)) flaws.push_back(std::move(flaw));
     if (!flaws.empty()) throw CheckFailed(joined(flaws, "; "));
   }
 
@@ -165,7 +158,7 @@ class Validation {
     if (loaded_ == nullptr) {
       const char* library_path = std::getenv("LD_LIBRARY_PATH");
       loader_ = std::make_unique<Loader>(policy_, cpu_, library_path == nullptr ? "" : library_path);
-      loaded_ = &loader_->load(file_);
+      loaded_ = &loader_->load(file_, library_.stamp);
       Registry().add_loaded(*loaded_);
       for (const std::string& warning : loaded_->warnings)
         if (warning.find("writable by") == std::string::npos && warning.find("owned by") == std::string::npos)
@@ -177,12 +170,13 @@ class Validation {
   void validate(const PluginInfo& plugin) {
     const std::string label = std::string(kind_name(plugin.kind)) + " \"" + plugin.name + "\"";
     Diagnostics problems;
-    const ChosenOptions chosen = choose_options(plugin, options_.sets, problems);
+    const ChosenOptions chosen = choose_options(plugin, options_.sets, made_up_path_, problems);
     if (!problems.empty()) fail(Code::kInvalidArgument, problems.text());
     const std::vector<Check>& checks = checks_of(plugin.kind);
     for (const Check& c : checks) {
       const bool passed = check(label, c.name, true, [&] {
-        c.run(Subject{load(), plugin, chosen.values, chosen.made_up, !options_.sets.empty(), options_.seed});
+        c.run(Subject{load(), plugin, chosen.values, chosen.made_up, !options_.sets.empty(), made_up_path_,
+                      options_.seed});
       });
       if (passed || &c != &checks.front()) continue;
       report_({label, "everything else", Verdict::kSkipped, "it could not be created"});
@@ -193,6 +187,8 @@ class Validation {
   const std::string& file_;
   const ValidateOptions& options_;
   const std::function<void(const CheckResult&)>& report_;
+  const belay::testing::TemporaryFolder folder_;
+  const std::string made_up_path_ = folder_.write("made_up_by_belay_validate", "made up by belay validate\n");
   FilePolicy policy_;
   const CpuFeatures cpu_;
   LibraryFile library_;
@@ -207,6 +203,7 @@ const char* verdict_name(Verdict verdict) noexcept {
     case Verdict::kPassed: return "passed";
     case Verdict::kFailed: return "failed";
     case Verdict::kSkipped: return "skipped";
+    case Verdict::kNeedsOptions: return "needs options";
   }
   return "";
 }

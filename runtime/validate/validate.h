@@ -12,7 +12,8 @@
 
 namespace belay::runtime {
 
-enum class Verdict { kPassed, kFailed, kSkipped };
+// kNeedsOptions: the plugin is not to blame, but was not tried.
+enum class Verdict { kPassed, kFailed, kSkipped, kNeedsOptions };
 const char* verdict_name(Verdict verdict) noexcept;  // "passed" ...
 
 struct CheckResult {

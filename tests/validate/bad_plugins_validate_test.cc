@@ -31,6 +31,7 @@ TEST(ValidateBadPlugins, EachFailsInTheWordsOfItsFault) {
       {"abi_major", "load.file: abi_major: 'P/abi_major.so' is built for ABI 7.0, this host speaks 0.1"},
       {"abi_minor",
        "load.file: abi_minor: 'P/abi_minor.so' needs ABI 0.99, this host has 0.1 (before 1.0 they must be equal)"},
+      {"changes_its_file", ""},
       {"changes_locale",
        "load.opens: fp_mode: loading plugin 'P/changes_locale.so' changed the floating-point mode (rounding, x87 "
        "control word) of this thread, which was put back; relink it without -ffast-math"},
@@ -40,6 +41,12 @@ TEST(ValidateBadPlugins, EachFailsInTheWordsOfItsFault) {
       {"fast_math",
        "load.opens: fp_mode: loading plugin 'P/fast_math.so' changed the floating-point mode (flush-to-zero) of this "
        "thread, which was put back; relink it without -ffast-math"},
+      {"foreign_name", "load.opens: bad_module: 'P/foreign_name.so' has a bad belay_module_v0: plugins[0].name lies"},
+      {"foreign_note", "load.opens: bad_module: 'P/foreign_note.so' has a bad belay_module_v0: note lies outside of"},
+      {"foreign_plugin", "load.opens: bad_module: 'P/foreign_plugin.so' has a bad belay_module_v0: plugins[0] lies"},
+      {"foreign_plugins", "load.opens: bad_module: 'P/foreign_plugins.so' has a bad belay_module_v0: plugins lies"},
+      {"foreign_table",
+       "load.opens: bad_module: 'P/foreign_table.so' has a bad belay_module_v0: plugins[0].table lies"},
       {"hidden_module",
        "load.opens: bad_module: 'P/hidden_module.so' has a plugin's note, but does not export belay_module_v0"},
       {"isa",
@@ -58,6 +65,9 @@ TEST(ValidateBadPlugins, EachFailsInTheWordsOfItsFault) {
       {"module_abi",
        "load.opens: stale: 'P/module_abi.so' has a note that is not its module's: the note says ABI 0.1, the module "
        "0.2"},
+      {"module_in_namespace", "load.linked: exports 1 symbol (mine::belay_module_v0) besides belay_module_v0, "},
+      {"module_is_function",
+       "load.opens: bad_module: 'P/module_is_function.so' exports belay_module_v0 as a function, not as data"},
       {"module_flags", "load.opens: bad_module: 'P/module_flags.so' has a bad belay_module_v0: flags is 1, must be 0"},
       {"musl",
        "load.opens: missing_dep: 'P/musl.so' needs what cannot be loaded: libc.musl-x86_64.so.1 (wanted by P/musl.so)"},

@@ -30,7 +30,7 @@ PluginInfo plugin() {
 
 TEST(MadeUp, RequiredOptionsThatNobodyGaveGetAValueWithinTheirLimits) {
   Diagnostics problems;
-  const ChosenOptions chosen = choose_options(plugin(), {"tensor=accuracy"}, problems);
+  const ChosenOptions chosen = choose_options(plugin(), {"tensor=accuracy"}, "/made/up", problems);
   EXPECT_EQ(problems.text(), "");
   EXPECT_EQ(chosen.made_up, (std::vector<std::string>{"n", "rates", "from", "mode"}));
 }
@@ -44,22 +44,22 @@ TEST(MadeUp, ATableGetsAnEntryUnlessItHasOne) {
   feeds.required = true;
   info.options.push_back(feeds);
   Diagnostics problems;
-  EXPECT_EQ(choose_options(info, {}, problems).made_up, std::vector<std::string>{"feeds"});
-  EXPECT_EQ(choose_options(info, {"feeds.accuracy=0.5"}, problems).made_up, std::vector<std::string>{});
+  EXPECT_EQ(choose_options(info, {}, "/made/up", problems).made_up, std::vector<std::string>{"feeds"});
+  EXPECT_EQ(choose_options(info, {"feeds.accuracy=0.5"}, "/made/up", problems).made_up, std::vector<std::string>{});
   EXPECT_EQ(problems.text(), "");
 }
 
 TEST(MadeUp, WithAllGivenNothingIsMadeUp) {
   Diagnostics problems;
   const ChosenOptions chosen =
-      choose_options(plugin(), {"n=7", "rates=[0.1]", "tensor=loss", "from=a", "mode=slow"}, problems);
+      choose_options(plugin(), {"n=7", "rates=[0.1]", "tensor=loss", "from=a", "mode=slow"}, "/made/up", problems);
   EXPECT_EQ(problems.text(), "");
   EXPECT_TRUE(chosen.made_up.empty());
 }
 
 TEST(MadeUp, WhatIsWrongIsToldAsForAManifest) {
   Diagnostics problems;
-  choose_options(plugin(), {"n=2", "mod=fast"}, problems);
+  choose_options(plugin(), {"n=2", "mod=fast"}, "/made/up", problems);
   EXPECT_EQ(problems.text(), R"(--set n: error: "n" is 2, must be at least 5
   n=2
     ^
@@ -68,6 +68,15 @@ TEST(MadeUp, WhatIsWrongIsToldAsForAManifest) {
   ^~~
   help: did you mean "mode"? options: n, rates, tensor, from, mode, left_out
 )");
+}
+
+TEST(MadeUp, T_30c_AKeyThatTheManifestKeepsForItselfIsRefusedByName) {
+  for (const char* key : {"plugin", "file", "name", "on_error"}) {
+    Diagnostics problems;
+    choose_options(plugin(), {std::string(key) + "=x"}, "/made/up", problems);
+    EXPECT_EQ(problems.text().rfind("--set " + std::string(key) + ": error: \"" + key + "\" is no option: in a", 0), 0u)
+        << problems.text();
+  }
 }
 
 }  // namespace

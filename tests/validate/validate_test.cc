@@ -51,7 +51,8 @@ TEST(Validate, EachFlawOfAHookFailsItsCheck) {
                 "create.hundred: failed: create and destroy, a hundred times, left 100 open files"},
            Case{"wants another name",
                 "drive.begin: skipped: begin does not find what it needs in the made-up model (loss, accuracy, "
-                "learning_rate, global_step): NOT_FOUND: the graph has no 'no_such_tensor'; give its options with "
+                "learning_rate, global_step, dense/kernel, dense/bias): NOT_FOUND: the graph has no 'no_such_tensor'; "
+                "give its options with "
                 "--set"},
            Case{"grows the graph", "drive.begin: failed: "},
            Case{"prints", "drive.life: failed: wrote to standard output, which may carry data: \"step\\nstep\\n"},
@@ -123,6 +124,36 @@ TEST(Validate, EachFlawOfTheOtherKindsFailsItsCheck) {
       EXPECT_EQ(first, "");
     }
   }
+}
+
+// The checks that did not pass, "drive.begin: skipped"; with the text where it failed.
+std::vector<std::string> troubles_in(const std::string& file, const std::string& plugin) {
+  std::vector<std::string> found;
+  validate(file, {}, [&](const CheckResult& r) {
+    if (r.verdict == Verdict::kPassed || r.plugin != plugin) return;
+    found.push_back(r.check + ": " + (r.verdict == Verdict::kFailed ? r.text : verdict_name(r.verdict)));
+  });
+  return found;
+}
+
+TEST(Validate, T_30a_AHookOverTrainableVariablesIsTriedInAModelThatHasSome) {
+  EXPECT_EQ(troubles_in(BELAY_WANTING, "hook \"wants_trainables\""),
+            (std::vector<std::string>{"state.comes_back: skipped"}));  // it keeps none
+}
+
+TEST(Validate, T_30b_AnInitFunctionThatLooksForItsFileInTheConstructorPasses) {
+  EXPECT_EQ(troubles_in(BELAY_WANTING, "init_fn \"wants_its_file\""), std::vector<std::string>{});
+}
+
+TEST(Validate, T_22d_UniqueSymbolsAreListedAndThoseOfTheStandardLibraryAreNot) {
+#if defined(__clang__)
+  GTEST_SKIP() << "clang makes no unique symbols";
+#endif
+  const std::vector<std::string> found = troubles_in(BELAY_UNUSUAL_PLUGIN_DIR "/default_class_a.so", "");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].rfind("load.linked: shares ", 0), 0u) << found[0];
+  EXPECT_NE(found[0].find(" unique symbols (Shared::about, "), std::string::npos) << found[0];
+  EXPECT_EQ(troubles_in(BELAY_UNUSUAL_PLUGIN_DIR "/hidden_class_a.so", ""), std::vector<std::string>{});
 }
 
 TEST(Validate, AnOptionThatIsWrongIsToldBeforeAnythingRuns) {

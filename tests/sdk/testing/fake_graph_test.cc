@@ -97,6 +97,17 @@ TEST(FakeGraph, CollectionsAreCountedAndChecked) {
             "INVALID_ARGUMENT: collection 'none' has 0 items, there is no item 0");
 }
 
+TEST(FakeGraph, ListsEveryOutputThatThereIs) {
+  FakeHost host;
+  FakeGraph graph(host);
+  graph.operation("train_op");
+  const Output x = graph.tensor<float>("x");
+  graph.handle().node("Square", "squared").in(x).output();
+  std::string names;
+  for (const Output& o : graph.outputs()) names += graph.name_of(o.raw()) + " ";
+  EXPECT_EQ(names, "x squared ");
+}
+
 TEST(FakeGraph, HasNoGradients) {
   FakeHost host;
   FakeGraph graph(host);

@@ -91,6 +91,13 @@ class FakeGraph {
     for (const belay_output& o : announced_) names.push_back(name_of(o));
     return names;
   }
+  // Every output that there is, those of nodes that the plugin added among them.
+  std::vector<Output> outputs() {
+    std::vector<Output> all;
+    for (const Node& n : nodes_)
+      for (std::uint32_t i = 0; i < n.outputs.size(); ++i) all.push_back(handle().output({serial_, n.id, i}));
+    return all;
+  }
   // All nodes, collections and open scopes, one a line: to see whether anything has changed.
   std::string text() const {
     std::string out;

@@ -79,6 +79,10 @@ class FakeSession {
       fail(Code::kFailedPrecondition, "'" + name + "' was fetched, but the test gave it no value");
     return it->second;
   }
+  bool has_value(const belay_output& o) const {
+    const std::lock_guard lock(mutex_);
+    return values_.count(graph_.name_of(o)) != 0;
+  }
   // Replaces what raw runs give: one tensor per fetch, or throw.
   void on_run(RunFunction run) { on_run_ = std::move(run); }
   std::vector<RawRun> raw_runs() const {
