@@ -82,7 +82,7 @@ constexpr bool can_load_plugins() {
 #endif
 }
 
-class ShownProgram : public testing::TestWithParam<std::string> {
+class CompiledProgram : public testing::Test {
  protected:
   void SetUp() override { ASSERT_NE(mkdtemp(directory_.data()), nullptr); }
   void TearDown() override { fs::remove_all(directory_); }
@@ -98,6 +98,8 @@ class ShownProgram : public testing::TestWithParam<std::string> {
   }
   std::string directory_ = testing::TempDir() + "belay_page_XXXXXX";
 };
+
+class ShownProgram : public CompiledProgram, public testing::WithParamInterface<std::string> {};
 
 // Those that are a plugin pass `belay validate`, too; a test is only compiled.
 TEST_P(ShownProgram, CompilesWithNothingButTheSdkAndKeepsTheContract) {
@@ -115,6 +117,27 @@ TEST_P(ShownProgram, CompilesWithNothingButTheSdkAndKeepsTheContract) {
     ASSERT_TRUE(run(kCompile + link + source + " -o " + library, printed)) << printed;
     EXPECT_TRUE(run(BELAY_BINARY_DIR "/bin/belay validate " + library, printed)) << printed;
   }
+}
+
+// The one line of docs/plugins/README.md, with the flags of the pkg-config file that is installed with the SDK.
+TEST_F(CompiledProgram, T_22e_TheOneLineOfTheDocsMakesWhatValidateAccepts) {
+  if (!can_load_plugins()) GTEST_SKIP() << "a sanitizer's program takes no library of another build";
+  const std::string page = read_source("docs/plugins/README.md");
+  EXPECT_THAT(page,
+              testing::HasSubstr("g++ -std=c++17 -shared -fPIC my.cc $(pkg-config --cflags belay-sdk) -o my.so\n"));
+  std::ostringstream pc;
+  pc << std::ifstream(BELAY_BINARY_DIR "/belay-sdk.pc").rdbuf();
+  std::smatch flags;
+  const std::string text = pc.str();
+  ASSERT_TRUE(std::regex_search(text, flags, std::regex("\nCflags: -I\\$\\{includedir\\} (.*)\n"))) << text;
+  std::ofstream(directory_ + "/my.cc") << fenced_blocks(read_source("docs/plugins/hook.md"), "cpp").at(0);
+  std::string printed;
+  ASSERT_TRUE(run("cd " + directory_ +
+                      " && " BELAY_CXX_COMPILER " -std=c++17 -shared -fPIC my.cc -I" BELAY_SOURCE_DIR "/sdk/include " +
+                      flags.str(1) + " -o my.so",
+                  printed))
+      << printed;
+  EXPECT_TRUE(run(BELAY_BINARY_DIR "/bin/belay validate " + directory_ + "/my.so", printed)) << printed;
 }
 
 INSTANTIATE_TEST_SUITE_P(Pages, ShownProgram,

@@ -69,6 +69,7 @@ pkgconfig=$(dirname "$(find "$prefix" -name belay-sdk.pc)")
   # shellcheck disable=SC2046
   g++ -std=c++17 -shared -fPIC my.cc $(pkg-config --cflags belay-sdk) -o my.so
 )
+"$belay" validate "$here/hook/my.so" >"$here/hook/validated" || { cat "$here/hook/validated"; fail "T-22e: belay validate of what the one line made"; }
 cat >"$here/hook/train.toml" <<'TOML'
 [run]
 dir = "run"
