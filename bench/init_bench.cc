@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <functional>
+#include <string>
 
 #include "belay/ops/random.h"
 #include "belay/ops/variables.h"
@@ -15,14 +16,15 @@
 namespace belay::runtime {
 namespace {
 
-constexpr std::int64_t kElements = std::int64_t{1} << 28;
+constexpr std::int64_t kVariables = 16, kElements = std::int64_t{1} << 28;
 
 using Draw = std::function<Output(const Graph&, const Dims&)>;
 
 void initialize(benchmark::State& state, const Draw& draw) {
   const std::unique_ptr<OpRegistry> ops = make_op_registry();
   NodeGraph graph(*ops);
-  ops::variable(graph.handle(), "v", draw(graph.handle(), {kElements}));
+  for (std::int64_t i = 0; i < kVariables; ++i)
+    ops::variable(graph.handle(), "v" + std::to_string(i), draw(graph.handle(), {kElements / kVariables}));
   graph.finalize();
   SessionOptions options;
   options.threads = static_cast<int>(state.range(0));

@@ -112,7 +112,7 @@ def least(build, name, field, *options):
 
 
 def init(build):
-    """A variable of 1 GiB, elapsed: what two threads share is told by the clock."""
+    """Variables of 1 GiB, elapsed: what two threads share is told by the clock."""
     best = least(build, "bench_init", "real_time", "--benchmark_filter=random_normal|copy", "--benchmark_repetitions=3")
     normal = {n: best[f"random_normal/{n}/process_time/real_time"] for n in (1, 2)}
     return {

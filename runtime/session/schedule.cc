@@ -174,6 +174,17 @@ class Scheduler {
       if (s.always && out_.in_base[s.port.node]) out_.pinned[out_.simplified.twin[s.port.node]] = true;
   }
 
+  // An initial value. It is drawn right before it is assigned, so that all of them take turns in one piece of memory;
+  // drawn before the commit they would be there together, as large as the model.
+  bool is_drawn_to_be_assigned(const Node& n) const {
+    const bool free = n.inputs.empty() && n.control_inputs.empty() && out_.followers[n.id].empty();
+    if (n.op->effect != Effect::kRandom || !free || !out_.in_base[n.id] || out_.pinned[n.id]) return false;
+    const std::vector<std::uint32_t>& users = out_.users[n.id];
+    return !users.empty() && std::all_of(users.begin(), users.end(), [&](std::uint32_t user) {
+      return graph_.node(user).op->name == "Assign" && phase_[user] == phase_[n.id];
+    });
+  }
+
   // Stages in order; a pure node moves to the latest segment that still serves its users, so that reads of variables
   // stand where they are needed and not before a wait.
   void place() {
@@ -196,6 +207,7 @@ class Scheduler {
         out_.stage[id] = kAny;
         continue;
       }
+      if (is_drawn_to_be_assigned(n)) out_.commit[id] = true;
       if (out_.commit[id]) {
         out_.stage[id] = first[p] + last_segment_[p] + 1;
         continue;

@@ -1,5 +1,7 @@
 #include "runtime/session/direct_session.h"
 
+#include <cstring>
+
 #include "belay/ops/tables.h"
 #include "tests/session/session_fixture.h"
 
@@ -155,6 +157,37 @@ TEST_F(SessionTest, T_07_AFetchSetOfAnotherGraphIsRefusedHoweverItWasUsed) {
     const auto values = its_own.run(request);
     EXPECT_EQ(TensorView(values.result(used, 0)).number(0), static_cast<double>(i));
   }
+}
+
+TEST_F(SessionTest, T_43d_InitialValuesTakeTurnsInMemory) {
+  constexpr std::int64_t kElements = 1 << 16, kVariables = 8;
+  std::vector<Output> variables;
+  for (std::int64_t i = 0; i < kVariables; ++i)
+    variables.push_back(ops::variable(g, "v" + std::to_string(i), ops::random_normal(g, {kElements}, 0, 1)));
+  open();
+  std::vector<belay_output> initializers;
+  for (const Port& p : graph.collection("variable_init")) initializers.push_back({graph.serial(), p.node, p.index});
+  FetchSet fetches(initializers.data(), initializers.size());
+  RunRequest request;
+  request.fetches = &fetches;
+  session().run(request);
+  EXPECT_LE(session().plan_stats(&fetches).arena_bytes, 2 * kElements * sizeof(float));
+  const std::vector<float> first = values<float>(variables[0]);
+  EXPECT_NE(values<float>(variables[7]), first);
+  // What another session draws, one variable at a time.
+  DirectSession other(graph, std::make_shared<VariableStore>(), {});
+  other.run_once({graph.collection("variable_init")[0]});
+  EXPECT_EQ(std::memcmp(other.variables()[0]->value.data(), first.data(), kElements * sizeof(float)), 0);
+}
+
+// An initial value that is also fetched, or read by anything but its assignment, stays before the commit.
+TEST_F(SessionTest, T_43d_AnInitialValueThatIsUsedTwiceIsTheSame) {
+  const Output x = ops::random_normal(g, {100}, 0, 1);
+  const Output v = ops::variable(g, "v", x), w = ops::variable(g, "w", x * 2.0f);
+  open();
+  initialize();
+  const std::vector<float> once = values<float>(v), twice = values<float>(w);
+  for (std::size_t i = 0; i < once.size(); ++i) ASSERT_EQ(twice[i], once[i] * 2) << i;
 }
 
 TEST_F(SessionTest, RandomNumbersDependOnSeedNameAndStepOnly) {
