@@ -20,7 +20,7 @@ inline namespace v0 {
 namespace testing {
 
 struct ModelDriver::Engine {
-  Engine() : ops(runtime::make_op_registry()), graph(*ops), learning_rate_feed() {
+  Engine() : ops(runtime::make_op_registry()), graph(*ops) {
     host.set_service("graph", runtime::graph_api());
     host.set_service("session", runtime::session_api());
     host.set_service("model", runtime::model_service());
