@@ -5,6 +5,8 @@
 // Nothing is global: each stage takes what the one before made.
 #include <dnnl_version.h>
 
+#include <cerrno>
+#include <cstring>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -19,10 +21,12 @@
 #include "runtime/cli/plugins_command.h"
 #include "runtime/cli/run_command.h"
 #include "runtime/cli/schema_command.h"
+#include "runtime/cli/standard_output.h"
 #include "runtime/cli/unexpected.h"
 #include "runtime/cli/validate_command.h"
 #include "runtime/platform/build_id.h"
 #include "runtime/platform/process_copy.h"
+#include "runtime/platform/standard_descriptors.h"
 #include "runtime/platform/text.h"
 
 namespace {
@@ -102,6 +106,16 @@ int run_program(const std::vector<std::string>& args) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (!open_standard_descriptors()) {
+    std::cerr << "a standard descriptor is closed, and /dev/null cannot be opened in its place: "
+              << std::strerror(errno) << "\n";
+    return kExitUsage;
+  }
   own_process();
-  return leave(run_program({argv + 1, argv + argc}));
+  StandardOutput out;
+  const int status = run_program({argv + 1, argv + argc});
+  const int error = out.finish();
+  if (error == 0) return leave(status);
+  std::cerr << "the output is not complete: cannot write to stdout: " << std::strerror(error) << "\n";
+  return leave(status == kExitDone ? kExitTrainingFailed : status);
 }

@@ -1,0 +1,30 @@
+// What std::cout writes into while main runs: it remembers why a write failed, which a stream does not.
+#pragma once
+
+#include <array>
+#include <streambuf>
+
+namespace belay::runtime {
+
+class StandardOutput final : public std::streambuf {
+ public:
+  // Behind std::cout from here until it dies.
+  StandardOutput();
+  ~StandardOutput() override;
+  StandardOutput(const StandardOutput&) = delete;
+  StandardOutput& operator=(const StandardOutput&) = delete;
+
+  // Writes what is left. The number of the first error that any write had; 0: all of it arrived.
+  int finish();
+
+ protected:
+  int_type overflow(int_type c) override;
+  int sync() override;
+
+ private:
+  std::array<char, 1 << 16> buffer_;
+  std::streambuf* before_;
+  int error_ = 0;
+};
+
+}  // namespace belay::runtime
