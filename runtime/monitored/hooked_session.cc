@@ -1,6 +1,7 @@
 #include "runtime/monitored/hooked_session.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/events/graph_def.h"
 #include "runtime/monitored/run_saver.h"
@@ -105,12 +106,13 @@ void check_run_options(const NodeGraph& graph, const belay_run_options& options)
 }  // namespace
 
 HookedSession::HookedSession(std::shared_ptr<DirectSession> session, HookSet& hooks, RunSaver* saver,
-                             CallMonitor* monitor)
+                             CallMonitor* monitor, Logger* log)
     : SessionLayer(std::make_unique<RawLayer>(session)),
       session_(std::move(session)),
       hooks_(hooks),
       saver_(saver),
-      monitor_(monitor) {
+      monitor_(monitor),
+      log_(log) {
   requests_.resize(hooks_.size());
   extras_.reserve(hooks_.size());
 }
@@ -271,6 +273,7 @@ Run HookedSession::run(const RunCall& call) {
   merge_options(call);
   Run run = run_raw(call, context);
   step.ran(*session_);
+  if (log_ != nullptr && !run.finite()) say_what_is_not_finite(run);
   after_run(context, run);
   if (context.stop_requested) request_stop(context.stop_reason);
   const bool hooked = call.hooks == nullptr || !call.hooks->empty();
@@ -279,6 +282,16 @@ Run HookedSession::run(const RunCall& call) {
     if (!stopping.empty()) request_stop(stopping + ": asked to stop after a checkpoint");
   }
   return run;
+}
+
+// A NaN is in the weights a step before it is in the loss, and then it is everywhere.
+void HookedSession::say_what_is_not_finite(const Run& run) {
+  const std::string first = session_->first_not_finite(run);
+  if (first.empty()) return;
+  const std::int64_t step = session_->global_step();
+  std::exchange(log_, nullptr)
+      ->warning("", "the training is no longer finite" + (step < 0 ? "" : " behind step " + std::to_string(step)) +
+                        "; first " + first);
 }
 
 std::any HookedSession::run_step_fn(const StepFn& step) {

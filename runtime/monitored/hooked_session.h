@@ -22,8 +22,9 @@ class RunSaver;
 
 class HookedSession final : public SessionLayer {
  public:
-  // Hooks and saver are borrowed; the saver may be null.
-  HookedSession(std::shared_ptr<DirectSession> session, HookSet& hooks, RunSaver* saver, CallMonitor* monitor);
+  // Hooks, saver and log are borrowed; saver and log may be null.
+  HookedSession(std::shared_ptr<DirectSession> session, HookSet& hooks, RunSaver* saver, CallMonitor* monitor,
+                Logger* log = nullptr);
 
   Run run(const RunCall& call) override;
   std::any run_step_fn(const StepFn& step) override;
@@ -55,11 +56,13 @@ class HookedSession final : public SessionLayer {
   // Checks what before_run gave back, and finds its fetch set.
   void take(HookRequest& request);
   FetchSet* fetch_set(HookRequest& request);
+  void say_what_is_not_finite(const Run& run);
 
   std::shared_ptr<DirectSession> session_;
   HookSet& hooks_;
   RunSaver* saver_;
   CallMonitor* monitor_;
+  Logger* log_;  // null once it was said
   std::vector<HookRequest> requests_;
   std::vector<FetchSet*> extras_;
   std::vector<belay_feed> feeds_;

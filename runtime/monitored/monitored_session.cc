@@ -125,7 +125,7 @@ std::unique_ptr<SessionLayer> MonitoredSession::make_layers() {
   if (created.restored) hooks_.load_states(created.restored->state.hook_states, environment_.log);
   const auto coordinator = std::make_shared<Coordinator>(environment_.clock, std::vector<Code>{}, this);
   session->coordinator = to_handle(coordinator.get());
-  auto hooked = std::make_unique<HookedSession>(session, hooks_, options_.saver, options_.monitor);
+  auto hooked = std::make_unique<HookedSession>(session, hooks_, options_.saver, options_.monitor, &environment_.log);
   HookedSession* hooked_now = hooked.get();
   auto layers = std::make_unique<CoordinatedSession>(std::move(hooked), coordinator, options_.stop_grace_period_secs,
                                                      environment_.log, &laggards_);

@@ -406,11 +406,12 @@ void DirectSession::execute(PlanState& state, const RunRequest& request) {
   state.key.clear();
   state.context_known = false;
   state.committed = false;
+  state.finite = true;
   for (TakenPosition& t : state.taken) t.fresh = false;
   bind_feeds(state, request);
   try {
     for (std::uint32_t s = 0; s < plan.stages.size(); ++s) run_stage(state, s, request, cancel);
-    drop_host_values(state);
+    if (state.finite) drop_host_values(state);  // else somebody may ask what was wrong
   } catch (const Error& e) {
     drop_host_values(state);
     if (state.committed) store_->mark_dirty(std::string("a run failed after it had written variables: ") + e.what());
@@ -537,6 +538,7 @@ void DirectSession::commit(PlanState& state, Program& program, const RunRequest&
     Variable& v = *state.plan->variables[index];
     v.initialized.store(true, std::memory_order_release);
     v.version.fetch_add(1, std::memory_order_relaxed);
+    state.finite = state.finite && v.begins_finite();
   });
   for (TakenPosition& t : state.taken)
     if (t.fresh) *t.slot = t.position, t.fresh = false;

@@ -104,6 +104,9 @@ class Run {
   belay_tensor result(const FetchSet& fetches, std::size_t i) const;
   // The same, shared: outlives this object.
   DenseTensor owned_result(const FetchSet& fetches, std::size_t i) const;
+  // False: it has written a NaN or infinity into a trainable variable (Variable::begins_finite).
+  // DirectSession::first_not_finite names where it came from.
+  bool finite() const noexcept;
 
  private:
   friend class DirectSession;
@@ -156,6 +159,10 @@ class DirectSession : public std::enable_shared_from_this<DirectSession> {
   PlanStats plan_stats(const FetchSet* of = nullptr) const;
   // That which the set's last run had; null before. Valid as long as the set is not run otherwise.
   const Plan* plan_of(const FetchSet& fetches) const noexcept;
+
+  // Behind a run that was not finite(): what was not, in the order in which it came about, as far as that is still
+  // there: a batch that the run took, else a trainable variable. "'input/x', element 0 of [16, 4], is nan".
+  std::string first_not_finite(const Run& run);
 
   // Whom the SDK's Session asks for the coordinator; set by who makes one. May be null.
   belay_coordinator* coordinator = nullptr;

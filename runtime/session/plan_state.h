@@ -69,6 +69,7 @@ struct PlanState {
   StepContext context;
   bool context_known = false;
   bool committed = false;
+  bool finite = true;  // as far as the commit has looked
 };
 
 struct CachedPlan {

@@ -1,5 +1,6 @@
 #include "runtime/session/variable_store.h"
 
+#include <algorithm>
 #include <cstring>
 #include <shared_mutex>
 
@@ -21,6 +22,9 @@ Variable& VariableStore::find_or_create(const std::string& name, DType dtype, co
     slot->trainable = trainable;
     slot->value = DenseTensor(dtype, dims);
     std::memset(slot->value.data(), 0, slot->value.bytes());
+    if (trainable && dtype == DType::kFloat32)
+      slot->looked_at =
+          static_cast<std::uint32_t>(std::min<std::int64_t>(slot->value.elements(), Variable::kMostLookedAt));
   } else if (slot->value.dtype() != dtype || slot->value.dims() != dims) {
     fail(Code::kInvalidArgument, "variable '" + name + "' is " + described(dtype, dims) +
                                      " in this graph, but the store has " +

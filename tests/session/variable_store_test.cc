@@ -1,5 +1,7 @@
 #include "runtime/session/variable_store.h"
 
+#include <limits>
+
 #include "tests/session/session_fixture.h"
 
 namespace belay::runtime::testing {
@@ -23,6 +25,26 @@ TEST(VariableStore, AssignNamesTheNearestVariable) {
               store.assign("dense/kernel", Tensor({2}, {1.0f, 2.0f}));
             }),
             "INVALID_ARGUMENT: variable 'dense/kernel' is float32 [1], the value is float32 [2]");
+}
+
+TEST(VariableStore, T_61a_ALookAtItsBeginningFindsNaNAndInfinity) {
+  constexpr float kNaN = std::numeric_limits<float>::quiet_NaN(), kInf = std::numeric_limits<float>::infinity();
+  VariableStore store;
+  const auto finite = [&](DType dtype, std::int64_t n, bool trainable, std::int64_t at, float value) {
+    const std::string name = std::to_string(at) + std::to_string(value) + dtype_name(dtype) + std::to_string(n) +
+                             (trainable ? "trainable" : "");
+    Variable& v = store.find_or_create(name, dtype, {n}, trainable);
+    if (dtype == DType::kFloat32 && at < n) v.value.data<float>()[at] = value;
+    return v.begins_finite();
+  };
+  EXPECT_TRUE(finite(DType::kFloat32, 40, true, 0, std::numeric_limits<float>::max()));
+  EXPECT_FALSE(finite(DType::kFloat32, 40, true, 0, kNaN));
+  EXPECT_FALSE(finite(DType::kFloat32, 40, true, 15, -kInf));
+  EXPECT_FALSE(finite(DType::kFloat32, 3, true, 2, kInf));
+  EXPECT_TRUE(finite(DType::kFloat32, 40, true, 16, kNaN)) << "behind the beginning";
+  EXPECT_TRUE(finite(DType::kFloat32, 40, false, 1, kInf)) << "a mask, say";
+  EXPECT_TRUE(finite(DType::kFloat32, 0, true, 0, kNaN));
+  EXPECT_TRUE(finite(DType::kInt64, 3, true, 0, 0));
 }
 
 TEST(VariableStore, ASnapshotIsACopyWithPositions) {
