@@ -62,6 +62,7 @@ InputFeed::Tensors InputFeed::add_to_graph(NodeGraph& graph) {
   const ops::QueueRef queue = ops::fifo_queue(g, options_.prefetch, components, options_.name + "_queue");
   const std::vector<Output> outputs = ops::dequeue(queue, options_.name + "_batch");
   Tensors tensors;
+  tensors.batch = outputs[0];
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const InputComponent& c = declaration_.components[i];
     (c.label ? tensors.labels : tensors.features).push_back({c.name, ops::identity(outputs[i], c.name), c.classes});

@@ -42,6 +42,7 @@ class InputFeed final : public QueueRunner, public std::enable_shared_from_this<
   struct Tensors {
     std::vector<NamedOutput> features;
     std::vector<NamedOutput> labels;
+    Output batch;  // of the dequeue: a run that reaches it takes a batch
   };
   // Adds the queue and its dequeue under the scope "input", and itself as a queue runner of the graph.
   Tensors add_to_graph(NodeGraph& graph);

@@ -1,5 +1,6 @@
 #include "runtime/monitored/build_model.h"
 
+#include "belay/ops/control.h"
 #include "belay/ops/summaries.h"
 #include "belay/ops/variables.h"
 #include "runtime/graph/graph_service.h"
@@ -135,6 +136,33 @@ ModelOutputs build_model(const ModelHandle& model, NodeGraph& graph, Mode mode,
 void add_train_op(NodeGraph& graph, const OptimizerSection& optimizer, ModelOutputs& outputs) {
   if (!outputs.train_op) outputs.train_op = minimize(graph.handle(), outputs.loss, optimizer);
   graph.set_role("train_op", graph.resolve(outputs.train_op.raw()));
+}
+
+namespace {
+
+bool reaches(const NodeGraph& graph, std::uint32_t from, std::uint32_t wanted) {
+  std::vector<bool> seen(graph.size());
+  std::vector<std::uint32_t> open{from};
+  while (!open.empty()) {
+    const std::uint32_t id = open.back();
+    open.pop_back();
+    if (id == wanted) return true;
+    if (seen[id]) continue;
+    seen[id] = true;
+    const Node& node = graph.node(id);
+    for (const Port& p : node.inputs) open.push_back(p.node);
+    open.insert(open.end(), node.control_inputs.begin(), node.control_inputs.end());
+  }
+  return false;
+}
+
+}  // namespace
+
+bool take_batch(NodeGraph& graph, const Output& batch, ModelOutputs& outputs) {
+  if (reaches(graph, graph.resolve(outputs.train_op.raw()).node, graph.resolve(batch.raw()).node)) return false;
+  outputs.train_op = ops::group(graph.handle(), {batch, outputs.train_op}, "train/take_batch");
+  graph.set_role("train_op", graph.resolve(outputs.train_op.raw()));
+  return true;
 }
 
 }  // namespace belay::runtime
