@@ -1,5 +1,6 @@
 #include "runtime/monitored/run_saver.h"
 
+#include <cstdio>
 #include <mutex>
 
 #include "runtime/checkpoint/compare_tensors.h"
@@ -81,8 +82,7 @@ std::optional<RestoredRun> RunSaver::restore_latest(DirectSession& session, cons
   RestoredRun restored = restore(session, *found);
   if (own) {
     series_.restored(found->name());
-    saved_step_ = restored.state.global_step;
-    saved_path_ = restored.path;
+    now_current(restored.path, restored.state.global_step);
   }
   return restored;
 }
@@ -143,8 +143,29 @@ void RunSaver::save_while_ending() {
   }
 }
 
+void RunSaver::now_current(const std::string& path, std::int64_t step) {
+  saved_path_ = path;
+  saved_step_ = step;
+  if (options_.on_saved) options_.on_saved(path, step);
+}
+
+// A signal's save comes behind the step that is under way, so it has not all of the grace.
+void RunSaver::warn_if_slower_than_grace(double seconds) {
+  constexpr double kPartForTheSave = 0.8;
+  const double grace = options_.signal_grace_secs;
+  if (grace <= 0 || seconds <= grace * kPartForTheSave || warned_of_grace_) return;
+  warned_of_grace_ = true;
+  char text[160];
+  std::snprintf(text, sizeof(text),
+                "a save takes %.1f s, and after a signal the run has %g s: its last checkpoint may not be written; "
+                "raise signal_grace_secs",
+                seconds, grace);
+  environment_.log.warning("", text);
+}
+
 std::string RunSaver::save(DirectSession& session, HookSet& hooks, const std::map<std::string, HookState>* states) {
   run_.check_lock();
+  const std::int64_t start = environment_.clock.monotonic_ns();
   std::int64_t step = std::max<std::int64_t>(session.global_step(), 0);
   try {
     hooks.before_save(session, step);
@@ -157,7 +178,7 @@ std::string RunSaver::save(DirectSession& session, HookSet& hooks, const std::ma
   const std::map<std::string, HookState> now =
       states == nullptr ? hooks.save_states() : std::map<std::string, HookState>();
   try {
-    saved_path_ = write(session, states == nullptr ? now : *states, step);
+    now_current(write(session, states == nullptr ? now : *states, step), step);
     save_error_.clear();
   } catch (const Error& e) {
     if (run_.lock_lost()) run_.check_lock();
@@ -167,16 +188,16 @@ std::string RunSaver::save(DirectSession& session, HookSet& hooks, const std::ma
     }
     save_error_ = e.what();
     environment_.log.error("", std::string("the checkpoint of step ") + std::to_string(step) +
-                                   " was not written, training goes on: " + e.what());
+                                   " was not written (on_save_error = \"continue\"): " + e.what());
     return "";
   }
-  saved_step_ = step;
   if (options_.events != nullptr) {
     options_.events->add_session_log(EventWriter::kCheckpoint, step, run_.path() + "/model.ckpt");
     options_.events->flush();
   }
   const std::string stopping = hooks.after_save(session, step);
   series_.retain();
+  warn_if_slower_than_grace(static_cast<double>(environment_.clock.monotonic_ns() - start) * 1e-9);
   return stopping;
 }
 

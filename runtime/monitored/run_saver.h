@@ -5,6 +5,7 @@
 // under the run's lock; it outlives recoveries. [session]
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,6 +30,10 @@ struct RunSaverOptions {
   OnSaveError on_save_error = OnSaveError::kContinue;
   Fingerprint fingerprint;
   EventWriter* events = nullptr;  // borrowed; may be null
+  // What a signal leaves for the last save; one that takes longer is a warning. 0: nothing ends it.
+  double signal_grace_secs = 0;
+  // Told of each checkpoint of this directory that was written or restored: the next start goes on from it.
+  std::function<void(const std::string& path, std::int64_t step)> on_saved;
 };
 
 class RunSaver {
@@ -83,6 +88,8 @@ class RunSaver {
   std::string write(DirectSession& session, const std::map<std::string, HookState>& states, std::int64_t& step);
   RestoredRun restore(DirectSession& session, const CheckpointReader& checkpoint);
   void compare_fingerprint(const Fingerprint& stored) const;
+  void now_current(const std::string& path, std::int64_t step);
+  void warn_if_slower_than_grace(double seconds);
 
   const RunEnvironment& environment_;
   LockedDirectory& run_;
@@ -95,6 +102,7 @@ class RunSaver {
   std::string saved_path_;
   std::string save_error_;
   std::optional<Error> diverged_;  // why the state of an end was not saved
+  bool warned_of_grace_ = false;
 };
 
 // Reads all of a checkpoint's variables into the session's store. RestoreError where it does not fit.

@@ -107,7 +107,7 @@ void SessionHook::fail_or_disable(const Error& error) {
                       error.code() == Code::kSkip;
   if (on_error_ == OnHookError::kStop || steers) throw Error(error);
   disabled_ = true;
-  log_->error(name(), std::string(error.what()) + "; on_error = \"disable\": the run goes on without it");
+  log_->error(name(), std::string(error.what()) + "; on_error = \"disable\": it is left out from here on");
 }
 
 void SessionHook::refuse(Callback callback, const Error& error) {

@@ -19,6 +19,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
+constexpr std::int64_t kSaveSecondNs = 1'000'000'000;
+
 // Asks for a checkpoint as a plugin does, and reads one.
 class Asking final : public Hook {
  public:
@@ -176,11 +178,63 @@ TEST_F(Savers, AFailedSaveIsLoggedAndTrainingGoesOn) {
   save(saver, 1.0f, 3);
   EXPECT_EQ(saver.saved_step(), -1);
   EXPECT_THAT(saver.save_error(), HasSubstr("disk on fire"));
-  EXPECT_TRUE(logged("the checkpoint of step 3 was not written, training goes on: "));
+  EXPECT_TRUE(logged("the checkpoint of step 3 was not written (on_save_error = \\\"continue\\\"): "));
   EXPECT_THAT(new_events(), ElementsAre("a.before_save 3"));
   save(saver, 1.0f, 4);
   EXPECT_EQ(saver.save_error(), "");
   EXPECT_EQ(saver.saved_step(), 4);
+}
+
+// Behind the last step no training goes on.
+TEST_F(Savers, T_63c_AFailedSaveSaysNothingOfATrainingThatGoesOn) {
+  FaultyFileSystem files(posix_file_system());
+  const RunEnvironment on_bad_disk{clock, *log, files, targets, interrupt, environment.session};
+  RunDirectory bad = RunDirectory::open(files, temp / "bad", clock, *log);
+  RunSaverOptions options;
+  options.saver = make_saver()->options().saver;
+  RunSaver saver(on_bad_disk, bad.directory(), options);
+  saver.request();
+  files.fail(FileCall::kSync, 1, Error(Code::kDataLoss, "disk on fire"));
+  saver.begin_end(*session, hooks);
+  saver.finish_end();
+  EXPECT_TRUE(logged("the checkpoint of step 0 was not written (on_save_error = \\\"continue\\\"): "));
+  EXPECT_FALSE(logged("goes on"));
+}
+
+TEST_F(Savers, T_54c_ASaveThatTakesMostOfASignalsGraceIsAWarningOnce) {
+  RunSaverOptions options;
+  options.signal_grace_secs = 25;
+  const auto saver = make_saver(options);
+  Probe& a = add_probe("a");
+  a.in["before_save"] = [&] { clock.advance(19 * kSaveSecondNs); };
+  save(*saver, 1.0f, 1);
+  EXPECT_FALSE(logged("signal_grace_secs"));
+  a.in["before_save"] = [&] { clock.advance(22 * kSaveSecondNs); };
+  save(*saver, 1.0f, 2);
+  EXPECT_TRUE(
+      logged("a save takes 22.0 s, and after a signal the run has 25 s: its last checkpoint may not be "
+             "written; raise signal_grace_secs"));
+  log_text.clear();
+  save(*saver, 1.0f, 3);
+  EXPECT_FALSE(logged("signal_grace_secs")) << "once";
+}
+
+TEST_F(Savers, T_54c_WithoutAGraceNoSaveIsTooSlow) {
+  const auto saver = make_saver();
+  add_probe("a").in["before_save"] = [&] { clock.advance(1000 * kSaveSecondNs); };
+  save(*saver, 1.0f, 1);
+  EXPECT_FALSE(logged("signal_grace_secs"));
+}
+
+TEST_F(Savers, T_54b_EachCheckpointThatIsWrittenOrRestoredIsTold) {
+  std::vector<std::string> told;
+  RunSaverOptions options;
+  options.on_saved = [&](const std::string& path, std::int64_t step) {
+    told.push_back(path.substr(run.path().size()) + " " + std::to_string(step));
+  };
+  save(*make_saver(options), 1.0f, 1);
+  make_saver(options)->restore_latest(*session, run.path());
+  EXPECT_THAT(told, ElementsAre("/model.ckpt-1 1", "/model.ckpt-1 1"));
 }
 
 TEST_F(Savers, AFailedSaveIsThrownWhereTheRunIsToStop) {

@@ -70,7 +70,7 @@ TEST_F(SessionHookTest, WithOnErrorDisableTheHookIsLeftOutFromThenOn) {
   EXPECT_TRUE(hooks.all()[0].disabled());
   EXPECT_FALSE(hooks.all()[1].disabled());
   EXPECT_TRUE(
-      logged("hook \\\"x\\\" in begin: no node \\\"loss\\\"; on_error = \\\"disable\\\": the run goes on without it"))
+      logged("hook \\\"x\\\" in begin: no node \\\"loss\\\"; on_error = \\\"disable\\\": it is left out from here on"))
       << log_text;
 }
 
