@@ -37,8 +37,9 @@ int prepare_run(PreparedRun& prepared, const std::string& file, const std::vecto
   prepared.end_report.emplace(run->monitors(), run->manifest().run.dir);
   const TrainingRun& watched = *run;
   prepared.watchdog.emplace(
-      WatchdogOptions{run->manifest().session.no_progress_secs, [&watched] { return watched.activity(); }, {}},
-      world.log);
+      WatchdogOptions{
+          run->manifest().session.no_progress_secs, [&watched] { return watched.activity(); }, &control.disk(), {}},
+      world.log, world.clock);
   if (before_plugins)
     if (const int status = before_plugins(*run); status != kExitDone) return status;
   try {

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <functional>
 #include <iostream>
+#include <optional>
 #include <thread>
 
 #include "runtime/checkpoint/restore_error.h"
@@ -28,18 +29,38 @@ std::string duration_text(double seconds) {
   return text;
 }
 
+std::string last_checkpoint(const TrainingResult& result) {
+  if (!result.moved) return escaped(result.checkpoint);
+  const std::size_t name = result.checkpoint.rfind('/') + 1;
+  return escaped(result.checkpoint.substr(name)) + ", which is in the run directory, but that was moved away from " +
+         escaped(result.checkpoint.substr(0, name - 1));
+}
+
 void say_why_it_ended(Logger& log, const TrainingResult& result) {
   log.status_line("");
   const bool input_ended = result.reason.kind == EndReason::Kind::kEndOfInput;
   const std::string why = input_ended ? "the input ended (" + result.reason.text + ")" : result.reason.text;
   log.info("", "ended at step " + std::to_string(result.global_step) + " (" + std::to_string(result.steps) +
                    " steps in " + duration_text(result.seconds) + "): " + why +
-                   (result.checkpoint.empty() ? "" : "; last checkpoint " + escaped(result.checkpoint)) +
+                   (result.checkpoint.empty() ? "" : "; last checkpoint " + last_checkpoint(result)) +
                    (result.recoveries == 0 ? "" : "; " + std::to_string(result.recoveries) + " recoveries"));
 }
 
 void say_what_was_left_out(Logger& log, const std::vector<std::string>& hooks) {
   for (const std::string& hook : hooks) log.warning("", hook + " failed and was left out (on_error = \"disable\")");
+}
+
+// Where nothing more is saved: "ended by a second signal, SIGTERM: saved is runs/x/model.ckpt-40, ..."
+void say_last_word(Logger& log, int signal, std::optional<double> grace_secs, const std::string& kept) {
+  std::string why = "a second signal, " + signal_name(signal);
+  if (grace_secs) {
+    char seconds[32];
+    std::snprintf(seconds, sizeof(seconds), "%g", *grace_secs);
+    why = signal_name(signal) + ", after its signal_grace_secs = " + seconds;
+  }
+  log.status_line("");
+  log.warning("", "ended by " + why + ": " + kept);
+  log.flush();
 }
 
 int status_of(const Error& error) {
@@ -66,6 +87,9 @@ int train(TrainingRun& run, Watchdog& watchdog, Logger& log, const Signals& sign
   int status = kExitDone;
   if (!result.save_error.empty()) {
     log.error("", "the last checkpoint was not written: " + result.save_error);
+    status = kExitSaveFailed;
+  } else if (!result.removed.empty()) {
+    log.error("", "the last checkpoint was removed after it was written: there is no " + escaped(result.removed));
     status = kExitSaveFailed;
   }
   if (signals.stop_signal() == 0 && status == kExitDone) {
@@ -123,8 +147,15 @@ int run_command(const RunArguments& arguments) {
     if (from_itself)
       log->warning("", signal_name(signal) + " came from this process itself, so from a plugin" +
                            (doing.empty() ? "" : "; being called: " + doing));
-    if (!training) Signals::die_of(signal);  // there is nothing to save yet
+    if (!training) {
+      log->info("", "ended by " + signal_name(signal) + " before training began: there is nothing to save");
+      log->flush();
+      Signals::die_of(signal);
+    }
     control.stop("stopped by " + signal_name(signal));
+  };
+  requests.give_up = [&](int signal, std::optional<double> grace_secs) {
+    say_last_word(*log, signal, grace_secs, control.what_is_kept());
   };
   requests.wake = [&](int signal) { control.wake(Error(Code::kCancelled, "stopped by " + signal_name(signal))); };
   requests.save = [&] { control.save(); };

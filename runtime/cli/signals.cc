@@ -49,7 +49,7 @@ void Signals::serve() {
     const int stopping = stop_signal_.load();
     if (stopping != 0) {
       const double passed = std::chrono::duration<double>(SteadyClock::now() - stopped_at).count();
-      if (passed > grace_secs_) die_of(stopping);
+      if (passed > grace_secs_) give_up(stopping, grace_secs_);
       if (passed > kWakeSecs && requests_.wake) requests_.wake(stopping);
     }
     if (s <= 0 || (s == SIGUSR2 && done_)) continue;
@@ -58,13 +58,18 @@ void Signals::serve() {
     } else if (s == SIGQUIT) {
       if (requests_.stacks) requests_.stacks();
     } else if (stopping != 0) {
-      die_of(s);
+      give_up(s, std::nullopt);
     } else {
       stop_signal_ = s;
       stopped_at = SteadyClock::now();
       if (requests_.stop) requests_.stop(s, info.si_pid == getpid());
     }
   }
+}
+
+void Signals::give_up(int s, std::optional<double> grace_secs) {
+  if (requests_.give_up) requests_.give_up(s, grace_secs);
+  die_of(s);
 }
 
 void Signals::die_of(int s) {

@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <functional>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -21,6 +22,8 @@ struct SignalRequests {
   std::function<void(int signal)> wake;  // half a second later and from then on: the step may be waiting for input
   std::function<void()> save;
   std::function<void()> stacks;
+  // The last word before the process ends without more: a second signal came, or the grace of so many seconds is over.
+  std::function<void(int signal, std::optional<double> grace_secs)> give_up;
 };
 
 class Signals {
@@ -44,6 +47,7 @@ class Signals {
 
  private:
   void serve();
+  [[noreturn]] void give_up(int signal, std::optional<double> grace_secs);
 
   static constexpr double kWakeSecs = 0.5;
 

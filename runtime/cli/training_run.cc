@@ -5,6 +5,7 @@
 
 #include "belay/ops/variables.h"
 #include "runtime/checkpoint/names.h"
+#include "runtime/checkpoint/sibling_run.h"
 #include "runtime/data/make_queue.h"
 #include "runtime/events/graph_def.h"
 #include "runtime/graph/graph_service.h"
@@ -46,6 +47,23 @@ RunControl::Interruptible::~Interruptible() {
 std::string RunControl::stop_reason() const {
   const std::lock_guard lock(mutex_);
   return reason_;
+}
+
+void RunControl::note_saved(const std::string& path, std::int64_t step) {
+  const std::lock_guard lock(mutex_);
+  saved_path_ = path;
+  saved_step_ = step;
+}
+
+std::string RunControl::what_is_kept() const {
+  const std::lock_guard lock(mutex_);
+  const std::int64_t step = step_.load(std::memory_order_relaxed);
+  if (saved_path_.empty())
+    return step < 0 ? "nothing was saved since the start, the next one goes on from where this one did"
+                    : "nothing was saved, the next start begins at step 0";
+  const std::int64_t lost = std::max<std::int64_t>(step - saved_step_, 0);
+  return "saved is " + escaped(saved_path_) + ", from which the next start goes on; " +
+         (lost == 0 ? "no step is lost" : std::to_string(lost) + (lost == 1 ? " step is lost" : " steps are lost"));
 }
 
 // The plugins of the run: found, loaded, made into instances.
@@ -94,9 +112,10 @@ TrainingRun::TrainingRun(Manifest manifest, TrainingRunOptions options, World wo
       options_(options),
       world_(std::move(world)),
       control_(control),
+      files_(watched_files(world_.files, control.disk())),
       environment_{world_.clock,
                    world_.log,
-                   world_.files,
+                   *files_,
                    targets_,
                    control.interrupt(),
                    SessionOptions{threads_of(manifest_), manifest_.run.seed, make_queue, &world_.clock,
@@ -191,12 +210,16 @@ void TrainingRun::build_scaffold() {
   const InputFeed::Tensors tensors = train_input_->add_to_graph(graph_);
   model_ = build_model(*plugins_->model, graph_, Mode::kTrain, tensors.features, tensors.labels);
   add_train_op(graph_, manifest_.optimizer, model_);
+  if (take_batch(graph_, tensors.batch, model_))
+    world_.log.warning("",
+                       "nothing of the input reaches the training step: neither features nor labels are used by "
+                       "the loss; each step takes a batch all the same");
   train_input_->prime();
 }
 
 void TrainingRun::take_directory() {
   if (manifest_.run.dir.empty()) return;
-  directory_ = RunDirectory::open(world_.files, manifest_.run.dir, world_.clock, world_.log);
+  directory_ = RunDirectory::open(*files_, manifest_.run.dir, world_.clock, world_.log);
   mark_ = directory_->mark_attempt(world_.clock, world_.log);
   if (mark_ == nullptr) return;
   monitor_.place = mark_->place(0);
@@ -219,8 +242,23 @@ void TrainingRun::open_directory() {
   if (!directory_) return;
   directory_->keep();
   if (options_.from_scratch) start_over();
+  say_new_run();
   write_manifest();
   events_ = RunEvents(directory_->directory(), world_.clock, world_.log);
+}
+
+// Where a name was mistyped this is the only sign of it.
+void TrainingRun::say_new_run() {
+  const OpenDirectory& run = directory_->directory();
+  const std::vector<std::string> entries = run.entries();
+  const auto is_of_a_run = [](const std::string& e) { return e == kStateFileName || step_of_checkpoint(e); };
+  if (std::any_of(entries.begin(), entries.end(), is_of_a_run)) return;
+  std::string text = "a new run in " + escaped(run.path());
+  if (!options_.from_scratch)
+    if (const auto sibling = find_sibling_run(*files_, run.path(), graph_.variables_digest()))
+      text += "; " + escaped(sibling->path) + " holds checkpoints of this model, the newest of step " +
+              std::to_string(sibling->step) + ": to go on from there, set run.dir";
+  world_.log.info("", text);
 }
 
 void TrainingRun::write_manifest() { directory_->directory().replace("manifest.toml", effective_manifest(manifest_)); }
@@ -238,8 +276,7 @@ void TrainingRun::start_over() {
     if (!run.exists(aside)) break;
   }
   run.make_directory(aside);
-  for (const std::string& name : found)
-    world_.files.rename(run.path() + "/" + name, run.path() + "/" + aside + "/" + name);
+  for (const std::string& name : found) files_->rename(run.path() + "/" + name, run.path() + "/" + aside + "/" + name);
   run.sync();
   world_.log.info("", "--from-scratch: what an earlier run left is now in " + escaped(run.path()) + "/" + aside);
 }
@@ -279,6 +316,8 @@ TrainingResult TrainingRun::train(const std::function<void()>& on_step) {
     saving.on_save_error = manifest_.checkpoint.on_save_error;
     saving.fingerprint = fingerprint();
     saving.events = events_.writer();
+    saving.signal_grace_secs = manifest_.session.signal_grace_secs;
+    saving.on_saved = [this](const std::string& path, std::int64_t step) { control_.note_saved(path, step); };
     saver_ = std::make_shared<RunSaver>(environment_, directory_->directory(), saving);
     services_.set_context(saver_.get());
   }
@@ -325,6 +364,7 @@ void TrainingRun::run_loop(MonitoredSession& session, const std::function<void()
   call.fetches = &train_op;
   const std::int64_t first = session.raw_session()->global_step();
   result.global_step = first;
+  control_.note_step(first);
   // A job that is at its last step already does not train one more (TensorFlow does; docs/differences.md).
   if (manifest_.run.max_steps && first >= *manifest_.run.max_steps) {
     session.request_stop("step " + std::to_string(first) +
@@ -349,6 +389,7 @@ void TrainingRun::run_loop(MonitoredSession& session, const std::function<void()
     ++result.steps;
     result.global_step = session.raw_session()->global_step();
     world_.log.set_step(result.global_step);
+    control_.note_step(result.global_step);
     on_step();
   }
 }
@@ -360,10 +401,27 @@ void TrainingRun::finish(MonitoredSession& session, TrainingResult& result) {
   if (saver_ != nullptr) {
     result.checkpoint = saver_->saved_path();
     result.save_error = saver_->save_error();
+    look_for_checkpoint(result);
   }
   if (events_.writer() != nullptr) {
     events_.writer()->add_session_log(EventWriter::kStop, result.global_step);
     events_.writer()->flush();
+  }
+}
+
+// Somebody may have moved or removed the run directory meanwhile; what was written goes where it is now.
+void TrainingRun::look_for_checkpoint(TrainingResult& result) {
+  if (result.checkpoint.empty()) return;
+  try {
+    const std::string name = checkpoint_name(saver_->saved_step());
+    if (!directory_->directory().exists(name)) {
+      result.removed = std::exchange(result.checkpoint, "");
+    } else {
+      result.moved = !files_->exists(result.checkpoint) ||
+                     files_->status(result.checkpoint).inode != directory_->directory().status(name).inode;
+    }
+  } catch (const Error& e) {
+    result.save_error = e.what();
   }
 }
 
@@ -401,8 +459,7 @@ std::optional<EvalResult> TrainingRun::evaluate(const std::function<void()>& on_
   });
   if (directory_) {
     // Its own run for TensorBoard: a late evaluation must not erase points of the training.
-    const std::unique_ptr<OpenDirectory> place =
-        world_.files.make_directories(directory_->path() + "/" + kEvalDirectory);
+    const std::unique_ptr<OpenDirectory> place = files_->make_directories(directory_->path() + "/" + kEvalDirectory);
     RunEvents events(*place, world_.clock, world_.log);
     for (const auto& [name, value] : result.metrics) events.writer()->add_scalar(name, result.global_step, value);
   }

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/cli/watched_files.h"
 #include "runtime/events/event_service.h"
 #include "runtime/loader/instance.h"
 #include "runtime/loader/loader.h"
@@ -53,6 +54,15 @@ class RunControl {
   // Ends what the run waits for at this moment. May be called again and again.
   void wake(const Error& reason);
   CancellationSource& interrupt() noexcept { return interrupt_; }
+
+  // ---- what is told where the run ends in the middle; from the run's thread
+  void note_step(std::int64_t step) noexcept { step_.store(step, std::memory_order_relaxed); }
+  void note_saved(const std::string& path, std::int64_t step);
+  // "saved is runs/x/model.ckpt-40, from which the next start goes on; 3 steps are lost". Any thread.
+  std::string what_is_kept() const;
+  // The calls of the file system.
+  DiskCalls& disk() noexcept { return disk_; }
+
   // While it lives, wake() also interrupts the session's run: not in the calls of `end`, which still need it.
   class Interruptible {
    public:
@@ -69,9 +79,13 @@ class RunControl {
  private:
   mutable std::mutex mutex_;
   std::string reason_;
+  std::string saved_path_;  // empty: nothing is saved
+  std::int64_t saved_step_ = -1;
   MonitoredSession* session_ = nullptr;  // its runs may be interrupted
   std::atomic<bool> stopping_{false};
   std::atomic<bool> save_requested_{false};
+  std::atomic<std::int64_t> step_{-1};
+  DiskCalls disk_;
   CancellationSource interrupt_;
 };
 
@@ -83,6 +97,8 @@ struct TrainingResult {
   std::int64_t recoveries = 0;
   std::string checkpoint;  // path of the last one; empty: none
   std::string save_error;  // why the last one was not written; empty: it was, or none was asked for
+  std::string removed;     // path of the last one, where somebody removed it after it was written
+  bool moved = false;      // the last one is there, but no longer at its path: the run directory was moved
 };
 
 class TrainingRun {
@@ -136,15 +152,18 @@ class TrainingRun {
   std::shared_ptr<InputFeed> open_input(const std::string& name);
   void write_manifest();
   void start_over();
+  void say_new_run();
   Fingerprint fingerprint() const;
   MonitoredSessionOptions session_options();
   void run_loop(MonitoredSession& session, const std::function<void()>& on_step, TrainingResult& result);
   void finish(MonitoredSession& session, TrainingResult& result);
+  void look_for_checkpoint(TrainingResult& result);
 
   Manifest manifest_;
   TrainingRunOptions options_;
   World world_;
   RunControl& control_;
+  const std::unique_ptr<FileSystem> files_;  // the world's, watched
   StoreTargets targets_;
   RunEnvironment environment_;
   std::unique_ptr<OpRegistry> ops_;

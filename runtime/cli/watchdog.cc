@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 
 #include "runtime/cli/exit_status.h"
@@ -21,7 +20,8 @@ std::string seconds_text(double s) {
 
 }  // namespace
 
-Watchdog::Watchdog(WatchdogOptions options, Logger& log) : options_(std::move(options)), log_(log) {
+Watchdog::Watchdog(WatchdogOptions options, Logger& log, Clock& clock)
+    : options_(std::move(options)), log_(log), clock_(clock) {
   if (options_.no_progress_secs > 0) thread_ = std::thread([this] { watch(); });
 }
 
@@ -34,42 +34,56 @@ Watchdog::~Watchdog() {
   if (thread_.joinable()) thread_.join();
 }
 
+Watchdog::Seen Watchdog::look() const noexcept {
+  if (options_.disk == nullptr) return {count_, 0, false};
+  // In this order: a call that ends in between looks as if it were under way, once more.
+  const std::uint64_t ended = options_.disk->ended;
+  return {count_, ended, options_.disk->begun != ended};
+}
+
+std::string Watchdog::where() const {
+  const std::string doing = options_.activity ? options_.activity() : "";
+  return doing.empty() ? "" : ", in " + doing;
+}
+
+void Watchdog::warn(double seconds, bool in_disk) {
+  if (in_disk)
+    return log_.warning(
+        "", "the disk has not answered for " + seconds_text(seconds) + " s" + where() + "; the run waits for it");
+  log_.warning("", "no progress for " + seconds_text(seconds) + " s" + where() + "; the run ends after " +
+                       seconds_text(options_.no_progress_secs) + " s (no_progress_secs)");
+}
+
+void Watchdog::give_up(double seconds) {
+  log_.error("", "no progress for " + seconds_text(seconds) + " s" + where() +
+                     "; the stacks of all threads follow, then the run ends with status 124");
+  log_.flush();
+  if (options_.give_up) return options_.give_up();
+  write_all_stacks(STDERR_FILENO);
+  say_last_word();
+  _exit(kExitNoProgress);
+}
+
 void Watchdog::watch() {
-  using SteadyClock = std::chrono::steady_clock;
   const double limit = options_.no_progress_secs;
-  const auto look = std::chrono::duration<double>(std::clamp(limit / 20, 0.01, 1.0));
-  std::uint64_t seen = count_;
-  SteadyClock::time_point since = SteadyClock::now();
+  const auto pause = static_cast<std::int64_t>(std::clamp(limit / 20, 0.01, 1.0) * 1e9);
+  Seen seen = look();
+  std::int64_t since = clock_.monotonic_ns();
   bool warned = false;
   std::unique_lock lock(mutex_);
-  while (!changed_.wait_for(lock, look, [&] { return done_; })) {
-    const std::uint64_t now = count_;
-    if (now != seen) {
-      seen = now;
-      since = SteadyClock::now();
+  for (;;) {
+    const std::int64_t next = clock_.monotonic_ns() + pause;
+    while (!done_ && clock_.monotonic_ns() < next) clock_.wait_until(lock, changed_, next);
+    if (done_) return;
+    const Seen now = look();
+    if (now.progress != seen.progress || now.disk != seen.disk) {
+      since = clock_.monotonic_ns();
       warned = false;
-      continue;
     }
-    const double passed = std::chrono::duration<double>(SteadyClock::now() - since).count();
-    const std::string doing = options_.activity ? options_.activity() : "";
-    const std::string where = doing.empty() ? "" : ", in " + doing;
-    if (passed >= limit) {
-      log_.error("", "no progress for " + seconds_text(passed) + " s" + where +
-                         "; the stacks of all threads follow, then the run ends with status 124");
-      log_.flush();
-      write_all_stacks(STDERR_FILENO);
-      if (options_.give_up) {
-        options_.give_up();
-        return;
-      }
-      say_last_word();
-      _exit(kExitNoProgress);
-    }
-    if (passed >= limit / 2 && !warned) {
-      warned = true;
-      log_.warning("", "no progress for " + seconds_text(passed) + " s" + where + "; the run ends after " +
-                           seconds_text(limit) + " s (no_progress_secs)");
-    }
+    seen = now;
+    const double passed = static_cast<double>(clock_.monotonic_ns() - since) * 1e-9;
+    if (passed >= limit && !now.in_disk) return give_up(passed);
+    if (passed >= limit / 2 && !warned) warn(passed, now.in_disk), warned = true;
   }
 }
 

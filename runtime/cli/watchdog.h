@@ -1,6 +1,8 @@
 // Ends a run that makes no progress: a warning at half of the time, then the stacks of all threads and exit status 124.
 //
-// Progress is what the run reports with progress(): a finished step, a batch of the evaluation, a phase of the start.
+// Progress is what the run reports with progress(): a finished step, a batch of the evaluation, a phase of the start;
+// and each call of the file system, of a save or restore above all, that has returned. While it waits inside such a
+// call nothing hangs but the disk: that is a warning, however long it takes, since a save that is cut off helps nobody.
 #pragma once
 
 #include <atomic>
@@ -10,6 +12,8 @@
 #include <string>
 #include <thread>
 
+#include "runtime/cli/watched_files.h"
+#include "runtime/platform/clock.h"
 #include "runtime/platform/logger.h"
 
 namespace belay::runtime {
@@ -18,13 +22,14 @@ struct WatchdogOptions {
   double no_progress_secs = 1800;  // 0: never
   // What the run is doing, for the messages: "hook "x" in after_run at step 17". Called from the watchdog's thread.
   std::function<std::string()> activity;
+  const DiskCalls* disk = nullptr;  // borrowed; null: none are watched
   // Called instead of ending the process; a test's.
   std::function<void()> give_up;
 };
 
 class Watchdog {
  public:
-  Watchdog(WatchdogOptions options, Logger& log);
+  Watchdog(WatchdogOptions options, Logger& log, Clock& clock);
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
@@ -32,10 +37,19 @@ class Watchdog {
   void progress() noexcept { count_.fetch_add(1, std::memory_order_relaxed); }
 
  private:
+  struct Seen {
+    std::uint64_t progress = 0, disk = 0;
+    bool in_disk = false;  // a call is under way
+  };
+  Seen look() const noexcept;
   void watch();
+  void warn(double seconds, bool in_disk);
+  void give_up(double seconds);
+  std::string where() const;
 
   WatchdogOptions options_;
   Logger& log_;
+  Clock& clock_;
   std::atomic<std::uint64_t> count_{0};
   std::mutex mutex_;
   std::condition_variable changed_;

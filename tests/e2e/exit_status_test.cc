@@ -10,7 +10,14 @@
 namespace belay::runtime::testing {
 namespace {
 
-using ExitStatus = RunTest;
+class ExitStatus : public RunTest {
+ protected:
+  std::string last_line(const ProcessResult& r) const {
+    std::string said = told(r);
+    if (said.ends_with('\n')) said.pop_back();
+    return said.substr(said.rfind('\n') + 1);
+  }
+};
 
 TEST_F(ExitStatus, ZeroWhenAStopConditionIsReachedAndTheLastCheckpointIsDurable) {
   const ProcessResult r = belay({"run", regression()});
@@ -216,22 +223,75 @@ TEST_F(ExitStatus, ASignalWhileTheInputDawdlesEndsTheWait) {
   EXPECT_FALSE(weights(run_dir(), 5).empty()) << r.err;
 }
 
-TEST_F(ExitStatus, ASecondSignalEndsAtOnce) {
-  BelayProcess run({"run", regression("", "[[hooks]]\nplugin = \"trouble\"\nhang_at_step = 3\n")});
-  ASSERT_TRUE(run.wait_for("saved ")) << run.wait().err;
+// Three steps are done, and a hook hangs in the fourth; the log says when that is so.
+constexpr const char* kHangsInStep4 =
+    "[[hooks]]\nplugin = \"logging_tensor\"\ntensors = [\"global_step\"]\nevery_n_iter = 1\n"
+    "[[hooks]]\nplugin = \"trouble\"\nhang_at_step = 3\n";
+
+TEST_F(ExitStatus, T_54a_ASecondSignalEndsAtOnceAndTheLastLineSaysWhatIsKept) {
+  BelayProcess run({"run", regression("", kHangsInStep4)});
+  ASSERT_TRUE(run.wait_for("global_step = 3")) << run.wait().err;
   run.kill(SIGTERM);
-  usleep(200'000);  // two signals of one kind at once are one
-  run.kill(SIGTERM);
-  EXPECT_EQ(run.wait().signal, SIGTERM);
+  usleep(200'000);  // the first one is taken
+  run.kill(SIGINT);
+  const ProcessResult r = run.wait();
+  EXPECT_EQ(r.signal, SIGINT) << r.err;
+  EXPECT_EQ(last_line(r),
+            "warning ended by a second signal, SIGINT: saved is DIR/run/model.ckpt-0, from which the next start goes "
+            "on; 3 steps are lost");
+  const ProcessResult again = belay({"run", regression()});
+  EXPECT_EQ(lines_with(again.err, "restored step 0 from " + run_dir() + "/model.ckpt-0").size(), 1u) << again.err;
 }
 
-TEST_F(ExitStatus, TheGracePeriodOfASignalIsADeadline) {
-  BelayProcess run(
-      {"run",
-       regression("", "[session]\nsignal_grace_secs = 0.3\n[[hooks]]\nplugin = \"trouble\"\nhang_at_step = 3\n")});
-  ASSERT_TRUE(run.wait_for("saved ")) << run.wait().err;
+TEST_F(ExitStatus, T_54a_TheGraceOfASignalIsADeadlineAndTheLastLineSaysWhatIsKept) {
+  BelayProcess run({"run", regression("", "[session]\nsignal_grace_secs = 0.3\n[checkpoint]\nsave_steps = 2\n" +
+                                              std::string(kHangsInStep4))});
+  ASSERT_TRUE(run.wait_for("global_step = 3")) << run.wait().err;
   run.kill(SIGTERM);
-  EXPECT_EQ(run.wait().signal, SIGTERM);
+  const ProcessResult r = run.wait();
+  EXPECT_EQ(r.signal, SIGTERM) << r.err;
+  EXPECT_EQ(
+      last_line(r),
+      "warning ended by SIGTERM, after its signal_grace_secs = 0.3: saved is DIR/run/model.ckpt-2, from which the "
+      "next start goes on; 1 step is lost");
+}
+
+TEST_F(ExitStatus, T_54a_WhereNothingWasSavedTheLastLineSaysThat) {
+  const std::string manifest = regression("", kHangsInStep4);
+  write_file(manifest, replaced(contents(manifest), "dir = \"run\"\n", ""));
+  BelayProcess run({"run", manifest});
+  ASSERT_TRUE(run.wait_for("global_step = 3")) << run.wait().err;
+  run.kill(SIGTERM);
+  usleep(200'000);  // the first one is taken
+  run.kill(SIGTERM);
+  EXPECT_EQ(last_line(run.wait()),
+            "warning ended by a second signal, SIGTERM: nothing was saved, the next start begins at step 0");
+}
+
+TEST_F(ExitStatus, T_54a_WhileARunGoesOnFromACheckpointNothingOfItIsLost) {
+  ASSERT_EQ(belay({"run", regression()}).status, 0);
+  BelayProcess run({"run", regression("", "[[hooks]]\nplugin = \"trouble\"\ndawdle_in = \"begin\"\n", 60)});
+  ASSERT_TRUE(run.wait_for("dawdles in begin")) << run.wait().err;
+  run.kill(SIGTERM);
+  usleep(200'000);  // the first one is taken
+  run.kill(SIGTERM);
+  EXPECT_EQ(last_line(run.wait()),
+            "warning ended by a second signal, SIGTERM: nothing was saved since the start, the next one goes on from "
+            "where this one did");
+}
+
+TEST_F(ExitStatus, T_54c_ASaveThatIsLikelyToTakeLongerThanTheGraceIsAWarningAtTheStart) {
+  const ProcessResult r =
+      belay({"run", regression("",
+                               "[session]\nsignal_grace_secs = 0.1\n"
+                               "[[hooks]]\nplugin = \"trouble\"\ndawdle_in = \"before_save\"\ndawdle_secs = 0.5\n")});
+  EXPECT_EQ(r.status, 0) << r.err;
+  const std::string said = told(r);
+  const std::size_t warning = said.find("warning a save takes 0.");
+  ASSERT_NE(warning, std::string::npos) << said;
+  EXPECT_LT(warning, said.find("progress: step ")) << "before the first step: " << said;
+  EXPECT_EQ(lines_with(said, "and after a signal the run has 0.1 s: its last checkpoint may not be written").size(),
+            1u);
 }
 
 // The second run's history is its own: the first one sees that its lock is gone before it writes again.
@@ -273,12 +333,33 @@ TEST_F(ExitStatus, SigQuitWritesTheStacksAndGoesOn) {
   EXPECT_EQ(run.wait().signal, SIGTERM);
 }
 
-TEST_F(ExitStatus, AClosedStderrDoesNotEndTheRun) {
-  const std::string command = "BELAY_PLUGIN_PATH=" BELAY_BINARY_DIR "/plugins:" BELAY_BINARY_DIR
-                              "/tests/e2e/plugins " BELAY_BINARY_DIR "/bin/belay run " +
-                              regression("", "", 200) + " 2>&1 >&- | head -1 >/dev/null";
-  ASSERT_EQ(std::system(command.c_str()), 0);
-  EXPECT_FALSE(weights(run_dir(), 200).empty());
+// While hooks end, behind the last save.
+TEST_F(ExitStatus, T_63b_ACheckpointThatWasRemovedIsNotNamedAsTheLastOne) {
+  BelayProcess run(
+      {"run", regression("", "[[hooks]]\nplugin = \"trouble\"\ndawdle_in = \"end\"\ndawdle_secs = 0.5\n", 5)});
+  ASSERT_TRUE(run.wait_for("dawdles in end")) << run.wait().err;
+  std::filesystem::remove_all(run_dir() + "/model.ckpt-5");
+  const ProcessResult r = run.wait();
+  EXPECT_EQ(r.status, 7) << r.err;
+  EXPECT_EQ(lines_with(told(r), "info ended at step 5 ").at(0).find("last checkpoint"), std::string::npos) << r.err;
+  EXPECT_EQ(last_line(r),
+            "error the last checkpoint was removed after it was written: there is no DIR/run/model.ckpt-5");
+}
+
+TEST_F(ExitStatus, T_63b_ACheckpointInADirectoryThatWasMovedIsSaidToBeThere) {
+  BelayProcess run(
+      {"run", regression("", "[[hooks]]\nplugin = \"trouble\"\ndawdle_in = \"end\"\ndawdle_secs = 0.5\n", 5)});
+  ASSERT_TRUE(run.wait_for("dawdles in end")) << run.wait().err;
+  std::filesystem::rename(run_dir(), temp / "elsewhere");
+  const ProcessResult r = run.wait();
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_EQ(lines_with(told(r),
+                       "; last checkpoint model.ckpt-5, which is in the run directory, but that was moved away "
+                       "from DIR/run")
+                .size(),
+            1u)
+      << r.err;
+  EXPECT_FALSE(weights(temp / "elsewhere", 5).empty());
 }
 
 }  // namespace

@@ -182,7 +182,7 @@ TEST_F(OutputTest, FromScratchMovesAllOfAnEarlierRunAside) {
     ASSERT_EQ(r.status, 0) << r.err;
     EXPECT_THAT(told(r), ::testing::StartsWith(std::string("info --from-scratch: what an earlier run left is now in "
                                                            "DIR/run/") +
-                                               aside + "\n"));
+                                               aside + "\ninfo a new run in DIR/run\n"));
     EXPECT_EQ(lines_with(r.err, "info ended at step 50 (50 steps").size(), 1u) << "it began at step 0: " << r.err;
     EXPECT_EQ(listing(run_dir() + "/" + aside), files);
     EXPECT_EQ(weights(run_dir() + "/" + aside, 50), before);
@@ -191,6 +191,22 @@ TEST_F(OutputTest, FromScratchMovesAllOfAnEarlierRunAside) {
   EXPECT_EQ(listing(run_dir()), (Names{"before-1", "before-2", "checkpoint", "eval", kEventFile, "lock",
                                        "manifest.toml", "model.ckpt-0", "model.ckpt-50"}));
   EXPECT_EQ(weights(run_dir(), 50), before) << "the same seed gives the same bits";
+}
+
+TEST_F(OutputTest, T_55_AFreshStartSaysSoAndNamesTheRunThatWasPerhapsMeant) {
+  const std::string manifest = regression("", "", 5);
+  const ProcessResult first = belay({"run", manifest, "--set", "run.dir=" + temp / "runs/mnist"});
+  EXPECT_THAT(told(first), ::testing::StartsWith("info a new run in DIR/runs/mnist\n"));
+  const ProcessResult again = belay({"run", manifest, "--set", "run.dir=" + temp / "runs/mnist"});
+  EXPECT_EQ(lines_with(again.err, "a new run").size(), 0u) << again.err;
+  const ProcessResult mistyped = belay({"run", manifest, "--set", "run.dir=" + temp / "runs/mnits"});
+  EXPECT_THAT(told(mistyped),
+              ::testing::StartsWith("info a new run in DIR/runs/mnits; DIR/runs/mnist holds checkpoints "
+                                    "of this model, the newest of step 5: to go on from there, set "
+                                    "run.dir\n"));
+  const ProcessResult other =
+      belay({"run", manifest, "--set", "run.dir=" + temp / "runs/other", "--set", "model.plugin=blind"});
+  EXPECT_THAT(told(other), ::testing::HasSubstr("info a new run in DIR/runs/other\n")) << "of another model";
 }
 
 TEST_F(OutputTest, FromScratchWithNothingThereMovesNothing) {

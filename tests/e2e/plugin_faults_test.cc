@@ -23,7 +23,7 @@ class PluginFaults : public RunTest {
   std::vector<std::string> errors(const ProcessResult& r) const { return lines_with(told(r), "error"); }
 };
 
-const std::string kGoesOn = "; on_error = \"disable\": the run goes on without it";
+const std::string kGoesOn = "; on_error = \"disable\": it is left out from here on";
 const std::string kLeftOut =
     "warning hook \"faulty\" (faulty.so 1.0.0, train.toml:16) failed and was left out (on_error = \"disable\")";
 const std::string kHook = "hook \"faulty\" (faulty.so 1.0.0, train.toml:16) in ";
@@ -123,7 +123,7 @@ TEST_F(PluginFaults, EachInstanceHasItsOwnPolicy) {
   EXPECT_EQ(r.status, 1) << r.err;
   EXPECT_THAT(errors(r),
               ElementsAre("error first: hook \"first\" of \"faulty\" (faulty.so 1.0.0, train.toml:16) in before_run at "
-                          "step 3: boom; on_error = \"disable\": the run goes on without it",
+                          "step 3: boom; on_error = \"disable\": it is left out from here on",
                           "error training ended with an error: hook \"second\" of \"faulty\" (faulty.so 1.0.0, "
                           "train.toml:22) in after_run at step 7: boom",
                           "warning hook \"first\" of \"faulty\" (faulty.so 1.0.0, train.toml:16) failed and was left "
@@ -170,7 +170,8 @@ TEST_F(PluginFaults, AnExceptionFromEachCallbackOfTheOtherKindsIsToldWithItsName
       {{},
        "[scaffold]\nsaver = { plugin = \"faulty_saver\", in = \"write\" }\n",
        0,
-       "error the checkpoint of step 0 was not written, training goes on: cannot save 'DIR/run/model.ckpt-0': saver "
+       "error the checkpoint of step 0 was not written (on_save_error = \"continue\"): cannot save "
+       "'DIR/run/model.ckpt-0': saver "
        "\"faulty_saver\" (faulty.so 1.0.0, train.toml:14) in write: boom"},
   };
   for (const auto& c : cases) {

@@ -142,6 +142,41 @@ TEST_F(RunFaults, WhatHangsWhileTheRunStartsIsNamedAndTheRunEnds) {
   }
 }
 
+// Before the first step a save syncs eight times and more, each for 0.3 s.
+TEST_F(RunFaults, T_63d_ASlowSaveIsProgress) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer's runtime cannot stand behind a preloaded library";
+#endif
+  const ProcessResult r =
+      belay({"run", regression("", "[session]\nno_progress_secs = 1\n", 5)}, {"LD_PRELOAD=" BELAY_SLOW_DISK});
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(lines_with(r.err, "no progress"), IsEmpty()) << r.err;
+  EXPECT_FALSE(weights(run_dir(), 5).empty()) << r.err;
+}
+
+// ---- what is not finite ----
+
+TEST_F(RunFaults, T_61a_ABatchThatIsNotFiniteIsNamedAtItsStep) {
+  const ProcessResult r = belay({"run", regression("nan_at_batch = 5\n")});
+  EXPECT_EQ(r.status, 4) << r.err;
+  EXPECT_THAT(lines_with(r.err,
+                         "warning the training is no longer finite behind step 6; first 'input/x', element 0 of "
+                         "[16, 4], is nan"),
+              SizeIs(1))
+      << r.err;
+}
+
+TEST_F(RunFaults, T_61a_AGradientThatIsNotFiniteIsNamedByItsVariableAStepBeforeTheLoss) {
+  const ProcessResult r = belay({"run", regression(), "--set", "model.plugin=zero_length"});
+  EXPECT_EQ(r.status, 4) << r.err;
+  EXPECT_THAT(lines_with(r.err,
+                         "warning the training is no longer finite behind step 1; first the variable 'zeros', "
+                         "element 0 of [3], is nan"),
+              SizeIs(1))
+      << r.err;
+  EXPECT_THAT(lines_with(r.err, "'loss' is nan at step 2"), SizeIs(1)) << r.err;
+}
+
 // ---- an input that fails in its thread ----
 
 TEST_F(RunFaults, AnInputThatFailsInItsThreadEndsTheRunSoonWithItsRecord) {
@@ -162,6 +197,21 @@ TEST_F(RunFaults, AnInputThatEndsEarlyIsANormalEndAndAnEmptyOneAMistake) {
   const ProcessResult empty = belay({"run", regression("epochs = 1\nexamples = 0\n", "", 1000)});
   EXPECT_EQ(empty.status, 2) << empty.err;
   EXPECT_FALSE(std::filesystem::exists(run_dir()));
+}
+
+TEST_F(RunFaults, T_45_AModelThatUsesNothingOfItsInputTakesABatchAStepAndEndsWithIt) {
+  const ProcessResult r =
+      belay({"run", regression("epochs = 2\nexamples = 64\n", "", 1'000'000), "--set", "model.plugin=blind"});
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_EQ(ended_at(r), 8) << r.err;
+  EXPECT_THAT(lines_with(r.err, "the input ended ("), SizeIs(1)) << r.err;
+  EXPECT_THAT(lines_with(r.err, "warning nothing of the input reaches the training step"), SizeIs(1)) << r.err;
+  // It goes on at the batch where it was.
+  std::filesystem::remove_all(run_dir());
+  const std::string input = "epochs = 2\nexamples = 64\n";
+  EXPECT_EQ(ended_at(belay({"run", regression(input, "", 5), "--set", "model.plugin=blind"})), 5);
+  const ProcessResult resumed = belay({"run", regression(input, "", 1'000'000), "--set", "model.plugin=blind"});
+  EXPECT_EQ(ended_at(resumed), 8) << resumed.err;
 }
 
 }  // namespace

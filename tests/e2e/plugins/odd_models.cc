@@ -1,0 +1,38 @@
+// Models that a test needs and nobody else should have.
+#include <belay/ops/math.h>
+#include <belay/ops/reductions.h>
+#include <belay/ops/variables.h>
+#include <belay/plugin.h>
+
+namespace {
+
+namespace ops = belay::ops;
+
+// Its loss uses nothing of the input.
+class Blind final : public belay::Model {
+ public:
+  static constexpr auto about = belay::about("blind", "Finds the number 3 without looking at its input");
+
+  void build(belay::ModelContext& model) override {
+    const belay::Output weight = ops::variable(model.graph(), "weight", belay::Tensor(0.0f));
+    model.loss(ops::square(weight - 3.0));
+  }
+};
+
+// The length of a vector of zeros has no gradient: NaN comes out, of a loss that is finite.
+class ZeroLength final : public belay::Model {
+ public:
+  static constexpr auto about = belay::about("zero_length", "A finite loss whose gradient is not");
+
+  void build(belay::ModelContext& model) override {
+    const belay::Graph& g = model.graph();
+    const belay::Output fine = ops::variable(g, "fine", belay::Tensor(1.0f));
+    const belay::Output zeros = ops::variable(g, "zeros", belay::Tensor({3}, {0.0f, 0.0f, 0.0f}));
+    const belay::Output length = ops::sqrt(ops::reduce_sum(ops::square(zeros)));
+    model.loss(ops::square(fine * ops::reduce_mean(model.feature())) + length);
+  }
+};
+
+}  // namespace
+
+BELAY_MODULE("1.0.0", Blind, ZeroLength)
