@@ -80,7 +80,7 @@ BENCHMARK(table);
 void guarded(benchmark::State& state) {
   LoadedHook hook;
   measure_pair(state, [&](const char* callback, auto slot, auto... arguments) {
-    hook.instance().call(callback, slot, arguments...);
+    hook.instance().call_in_step(callback, slot, arguments...);
   });
 }
 BENCHMARK(guarded);

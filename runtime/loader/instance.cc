@@ -101,7 +101,9 @@ void PluginInstance::create(const ResolvedPlugin& use) {
     fail(code, at_text(use.at) + "cannot create " + plugin_.label(use.instance_name) +
                    (plugin_.file.empty() ? "" : " of '" + escaped(plugin_.file) + "'") + ": " + text);
   };
+  const ThreadSettings settings;
   const CallScope scope(monitor_, *this, "create");
+  const VectorMode mode;
   detail::Status status;
   std::int32_t code = BELAY_OK;
   std::string thrown;
@@ -115,6 +117,7 @@ void PluginInstance::create(const ResolvedPlugin& use) {
     refuse_end_of_thread("create");
     thrown = current_exception_text();
   }
+  keep(mode, "create");
   // Of a create that failed there is no instance, whatever it left in self: abi.h says so.
   const char* left = self_ == nullptr
                          ? ""
@@ -129,18 +132,34 @@ void PluginInstance::create(const ResolvedPlugin& use) {
 
 PluginInstance::~PluginInstance() {
   if (poisoned() || self_ == nullptr || own_hook_) return;  // a program's own hook dies with its handle
+  const ThreadSettings settings;
   const CallScope scope(monitor_, *this, "destroy");
+  const VectorMode mode;
   try {
     std::visit([&](const auto& table) { table.destroy(self_); }, plugin_.table);
   } catch (...) {
     log_escape("destroy");
   }
+  keep(mode, "destroy");
 }
 
 void PluginInstance::log_escape(const char* callback) const {
   refuse_end_of_thread(callback);
   host_.services().logger().error(
       name(), label_ + " let an exception escape from " + callback + ": " + current_exception_text());
+}
+
+void PluginInstance::put_back(const VectorMode& mode, const char* callback) const noexcept {
+  const std::uint32_t left = vector_control();
+  mode.put_back();
+  if (mode_told_.exchange(true)) return;
+  try {
+    host_.services().logger().warning(
+        name(), place(callback) + ": it changed " + mode_change_text(mode.bits(), left, false) +
+                    " of the thread that called it, which was put back, now and whenever it does it again");
+  } catch (const std::exception&) {
+    mode_told_ = false;  // the log has no memory now; the mode counts
+  }
 }
 
 std::string PluginInstance::place(const char* callback) const {

@@ -12,6 +12,9 @@
 // `hook "x" (x.so 1.2, train.toml:14) in begin: no node "loss"`. A plugin written without the SDK's barrier may let an
 // exception escape: it is caught here, and the instance, whose state nobody knows then, is poisoned: never called
 // again, not even destroyed.
+//
+// What a callback changes of its thread is put back: the floating-point mode, with a warning the first time, and how
+// OpenMP sizes its teams.
 #pragma once
 
 #include <atomic>
@@ -28,7 +31,9 @@
 #include "runtime/loader/callback.h"
 #include "runtime/loader/host.h"
 #include "runtime/loader/resolve.h"
+#include "runtime/platform/floating_point.h"
 #include "runtime/platform/process_copy.h"
+#include "runtime/platform/thread_settings.h"
 
 namespace belay::runtime {
 
@@ -68,15 +73,25 @@ class PluginInstance {
   // fails. Throws Error; one of a poisoned instance too.
   template <class Api, class... P, class... A>
   void call(Callback callback, std::int32_t (*Api::*slot)(void*, P...), A... args) {
+    const ThreadSettings settings;
+    call_in_step(callback, slot, args...);
+  }
+
+  // The same for what each step calls: the caller has one ThreadSettings round all of a step's calls.
+  template <class Api, class... P, class... A>
+  void call_in_step(Callback callback, std::int32_t (*Api::*slot)(void*, P...), A... args) {
     if (poisoned()) fail_poisoned(callback.name());
     const CallScope scope(monitor_, *this, callback);
+    const VectorMode mode;
     detail::Status status;
     std::int32_t code = BELAY_OK;
     try {
       code = (table<Api>().*slot)(self_, args..., status);
     } catch (...) {
+      keep(mode, callback.name());
       poison(callback.name());
     }
+    keep(mode, callback.name());
     if (code != BELAY_OK) fail_callback(callback.name(), code, status.message());
   }
 
@@ -85,12 +100,15 @@ class PluginInstance {
   template <class Api, class... P, class... A>
   void release(Callback callback, void (*Api::*slot)(void*, P...), A... args) noexcept {
     if (poisoned()) return;
+    const ThreadSettings settings;
     const CallScope scope(monitor_, *this, callback);
+    const VectorMode mode;
     try {
       (table<Api>().*slot)(self_, args...);
     } catch (...) {
       log_escape(callback.name());
     }
+    keep(mode, callback.name());
   }
 
   // Fails as the callback would have: what it gave back is of no use.
@@ -175,6 +193,11 @@ class PluginInstance {
   void log_escape(const char* callback) const;
   // Inside a catch block too: ends the process where the callback called pthread_exit.
   void refuse_end_of_thread(const char* callback) const;
+  void keep(const VectorMode& mode, const char* callback) const noexcept {
+    if (!mode.holds()) [[unlikely]]
+      put_back(mode, callback);
+  }
+  void put_back(const VectorMode& mode, const char* callback) const noexcept;
 
   const std::unique_ptr<RegisteredPlugin> own_plugin_;  // of a program's own hook
   const RegisteredPlugin& plugin_;
@@ -185,6 +208,7 @@ class PluginInstance {
   HookHandle own_hook_;
   void* self_ = nullptr;
   std::atomic<bool> poisoned_{false};  // operations are called from several threads
+  mutable std::atomic<bool> mode_told_{false};
 };
 
 // All instances of a run, destroyed in reverse order, before main returns.

@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "belay/error.h"
+#include "runtime/platform/floating_point.h"
 #include "runtime/platform/last_word.h"
 #include "runtime/platform/process_copy.h"
 #include "runtime/platform/text.h"
@@ -62,47 +63,21 @@ void end_while_loading(const std::string& how) {
 void on_exit_handler(int status, void*) { end_while_loading("exit status " + std::to_string(status)); }
 void on_quick_exit() { end_while_loading("quick_exit"); }
 
-struct ControlBits {
-  std::uint32_t vector = 0;  // MXCSR, FPCR
-  std::uint32_t x87 = 0;
-};
-
-ControlBits control_bits(const fenv_t& e) {
-#if defined(__x86_64__)
-  return {e.__mxcsr & ~0x3fu, e.__control_word};  // without the sticky exception flags
-#else
-  return {e.__fpcr, 0};
-#endif
-}
-
-std::string describe_change(const ControlBits& before, const ControlBits& after) {
-#if defined(__x86_64__)
-  constexpr std::uint32_t kFlushToZero = 0x8000, kDenormalsAreZero = 0x0040, kRounding = 0x6000, kMasks = 0x1f80;
-#else
-  constexpr std::uint32_t kFlushToZero = 1u << 24, kDenormalsAreZero = 0, kRounding = 3u << 22, kMasks = 0x9f00;
-#endif
-  const std::uint32_t changed = before.vector ^ after.vector;
-  std::vector<std::string> parts;
-  if ((changed & (kFlushToZero | kDenormalsAreZero)) != 0) parts.emplace_back("flush-to-zero");
-  if ((changed & kRounding) != 0) parts.emplace_back("rounding");
-  if ((changed & kMasks) != 0) parts.emplace_back("traps");
-  if (before.x87 != after.x87) parts.emplace_back("x87 control word");
-  return "the floating-point mode (" + joined(parts) + ")";
-}
-
 }  // namespace
 
-ProcessStateGuard::ProcessStateGuard() : locale_(::setlocale(LC_ALL, nullptr)), thread_locale_(::uselocale(nullptr)) {
-  ::fegetenv(&environment_);
-}
+ProcessStateGuard::ProcessStateGuard()
+    : vector_mode_(vector_control()),
+      x87_mode_(x87_control()),
+      locale_(::setlocale(LC_ALL, nullptr)),
+      thread_locale_(::uselocale(nullptr)) {}
 
 std::vector<std::string> ProcessStateGuard::restore() {
   std::vector<std::string> changed;
-  fenv_t now;
-  ::fegetenv(&now);
-  const ControlBits before = control_bits(environment_), after = control_bits(now);
-  ::fesetenv(&environment_);
-  if (before.vector != after.vector || before.x87 != after.x87) changed.push_back(describe_change(before, after));
+  const bool x87_changed = x87_control() != x87_mode_;
+  if (!vector_mode_is(vector_mode_) || x87_changed)
+    changed.push_back(mode_change_text(vector_mode_, vector_control(), x87_changed));
+  set_vector_control(vector_mode_);
+  set_x87_control(x87_mode_);
   const bool cxx_changed = std::locale() != cxx_locale_, c_changed = locale_ != ::setlocale(LC_ALL, nullptr);
   if (cxx_changed) std::locale::global(cxx_locale_);
   if (c_changed || cxx_changed) ::setlocale(LC_ALL, locale_.c_str());

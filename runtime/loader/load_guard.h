@@ -1,12 +1,12 @@
 // What a library may do to the process while it is loaded, undone or named.
 #pragma once
 
-#include <fenv.h>
 #include <locale.h>
 
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <locale>
 #include <mutex>
 #include <string>
@@ -25,7 +25,8 @@ class ProcessStateGuard {
   std::vector<std::string> restore();
 
  private:
-  fenv_t environment_;
+  const std::uint32_t vector_mode_;
+  const std::uint16_t x87_mode_;
   std::string locale_;
   locale_t thread_locale_;
   std::locale cxx_locale_;

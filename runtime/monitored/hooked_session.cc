@@ -157,7 +157,7 @@ void HookedSession::before_run(const RunCall& call, RunContextState& context) {
     r.asked = false;
     if (call.hooks != nullptr && !call.hooks->calls(i)) continue;
     r.asked = hook.has_before_run()
-                  ? hook.call_and_check(
+                  ? hook.call_in_step(
                         "before_run", &belay_hook_api::before_run, [&] { take(r); }, to_handle(&context), &r.args)
                   : !hook.disabled();
     if (r.asked && r.fetches != nullptr) extras_.push_back(r.fetches);
@@ -200,7 +200,8 @@ void HookedSession::after_run(RunContextState& context, const Run& run) {
     for (std::size_t v = 0; v < r.values.size(); ++v) r.values[v] = run.result(*r.fetches, v);
     const belay_run_values values{r.values.data(), r.values.size()};
     const bool stop_before = context.stop_requested;
-    hook.call("after_run", &belay_hook_api::after_run, to_handle(&context), &values);
+    hook.call_in_step(
+        "after_run", &belay_hook_api::after_run, [] {}, to_handle(&context), &values);
     if (context.stop_requested && !stop_before) context.stop_reason = hook.name() + ": " + context.stop_reason;
   }
 }
@@ -259,6 +260,7 @@ void HookedSession::describe_run(const RunCall& call, const Run& run) {
 Run HookedSession::run(const RunCall& call) {
   check_may_run(call);
   const Flag running(running_);
+  const ThreadSettings settings;  // of all hooks' calls together: they are many, and short
   StepOfRun step(monitor_, monitor_ == nullptr ? -1 : session_->global_step());
   RunContextState context;
   context.session = session_.get();

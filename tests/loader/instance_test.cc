@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <malloc.h>
+#include <omp.h>
 
+#include <functional>
 #include <iterator>
 #include <limits>
 
@@ -270,6 +272,75 @@ std::int32_t watching_create(const belay_host_api*, belay_host*, const belay_nam
   return BELAY_OK;
 }
 void watching_destroy(void*) {}
+
+// A hook that changes its thread's settings.
+std::function<void()> change;
+std::int32_t changing_begin(void*, belay_graph*, belay_status*) {
+  change();
+  return BELAY_OK;
+}
+std::int32_t changing_after_run(void*, belay_run*, const belay_run_values*, belay_status*) {
+  change();
+  return BELAY_OK;
+}
+
+class ChangingHook : public InstanceTest {
+ protected:
+  ChangingHook() {
+    static belay_hook_api table{};
+    table.struct_size = sizeof(table);
+    table.create = &watching_create;
+    table.destroy = &watching_destroy;
+    table.begin = &changing_begin;
+    table.after_run = &changing_after_run;
+    plugin_.info.name = "changing";
+    plugin_.table = adopt_table(PluginKind::kHook, &table);
+    ResolvedPlugin use;
+    use.instance_name = "x";
+    hook_ = &instances_.create(plugin_, use, services_, monitor_);
+  }
+  void begin() { hook_->call("begin", &belay_hook_api::begin, static_cast<belay_graph*>(nullptr)); }
+
+  RegisteredPlugin plugin_;
+  PluginInstance* hook_ = nullptr;
+};
+
+TEST_F(ChangingHook, T_60_TheFloatingPointModeIsPutBackAfterEachCallbackWithOneWarning) {
+  monitor_.step = 17;
+  const std::uint32_t own = vector_control();
+  change = [] { set_vector_control(0xdfc0); };
+  for (int i = 0; i < 2; ++i) {
+    hook_->call_in_step("after_run", &belay_hook_api::after_run, static_cast<belay_run*>(nullptr),
+                        static_cast<const belay_run_values*>(nullptr));
+    EXPECT_EQ(vector_control() & kVectorModeBits, own & kVectorModeBits);
+    begin();
+    EXPECT_EQ(vector_control() & kVectorModeBits, own & kVectorModeBits);
+  }
+  EXPECT_THAT(logger_.lines,
+              ElementsAre("warning x: hook \"x\" of \"changing\" (linked in,) in after_run at step 17: it changed the "
+                          "floating-point mode (flush-to-zero, rounding) of the thread that called it, which was put "
+                          "back, now and whenever it does it again"));
+}
+
+TEST_F(ChangingHook, T_60_TheX87ControlWordIsPutBack) {
+  const std::uint16_t own = x87_control();
+  change = [] { set_x87_control(0x0f7f); };
+  begin();
+  EXPECT_EQ(x87_control(), own);
+}
+
+TEST_F(ChangingHook, T_50b_WhatItChangesOfOpenMPsSettingsIsPutBackAfterItsCallback) {
+  const int threads = omp_get_max_threads(), dynamic = omp_get_dynamic(), levels = omp_get_max_active_levels();
+  change = [&] {
+    omp_set_num_threads(threads + 1);
+    omp_set_dynamic(1);
+    omp_set_max_active_levels(0);
+  };
+  begin();
+  EXPECT_EQ(omp_get_max_threads(), threads);
+  EXPECT_EQ(omp_get_dynamic(), dynamic);
+  EXPECT_EQ(omp_get_max_active_levels(), levels);
+}
 
 TEST_F(InstanceTest, TheMonitorTellsWhoIsBeingCalled) {
   belay_hook_api table{};

@@ -1,5 +1,7 @@
 #include "runtime/monitored/hooked_session.h"
 
+#include <omp.h>
+
 #include "tests/monitored/hooked_fixture.h"
 
 namespace belay::runtime::testing {
@@ -26,6 +28,22 @@ TEST_F(HookedSessionTest, AHookMayAskForSomethingElseInEveryRun) {
   x.look = [&](RunContext&, const RunValues& v) { again.push_back(v.result(v.size() - 1).scalar<float>()); };
   for (int i = 0; i < 40; ++i) run(one);
   EXPECT_EQ(again, std::vector<float>(40, 2.0f));
+}
+
+TEST_F(HookedSessionTest, T_50b_WhatHooksChangeOfOpenMPsSettingsIsPutBackAfterTheStep) {
+  Probe& x = add_probe("x");
+  x.ask = [this](RunContext&) {
+    omp_set_num_threads(7);
+    omp_set_max_active_levels(0);
+    return RunArgs{one};
+  };
+  x.look = [](RunContext&, const RunValues&) { omp_set_dynamic(1); };
+  const int threads = omp_get_max_threads(), dynamic = omp_get_dynamic(), levels = omp_get_max_active_levels();
+  open();
+  run(one);
+  EXPECT_EQ(omp_get_max_threads(), threads);
+  EXPECT_EQ(omp_get_dynamic(), dynamic);
+  EXPECT_EQ(omp_get_max_active_levels(), levels);
 }
 
 class Looking final : public Hook {

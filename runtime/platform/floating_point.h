@@ -1,0 +1,94 @@
+// The floating-point mode of a thread: rounding, traps, what becomes of denormals. All arithmetic but that of long
+// double obeys one register, MXCSR (FPCR on aarch64); long double has the x87 control word.
+//
+// Kernels compute in one mode, KernelMode, in each thread of the team (runtime/ops/parallel.cc). Callbacks of plugins
+// run in the mode of the thread that calls them, and what they change is put back (runtime/loader/instance.h).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+namespace belay::runtime {
+
+inline std::uint32_t vector_control() noexcept {
+#if defined(__x86_64__)
+  return _mm_getcsr();
+#else
+  std::uint64_t bits;
+  __asm__ volatile("mrs %0, fpcr" : "=r"(bits));
+  return static_cast<std::uint32_t>(bits);
+#endif
+}
+inline void set_vector_control(std::uint32_t bits) noexcept {
+#if defined(__x86_64__)
+  _mm_setcsr(bits);
+#else
+  __asm__ volatile("msr fpcr, %0" : : "r"(std::uint64_t{bits}));
+#endif
+}
+inline std::uint16_t x87_control() noexcept {
+  std::uint16_t bits = 0;
+#if defined(__x86_64__)
+  __asm__ volatile("fnstcw %0" : "=m"(bits));
+#endif
+  return bits;
+}
+inline void set_x87_control([[maybe_unused]] std::uint16_t bits) noexcept {
+#if defined(__x86_64__)
+  __asm__ volatile("fnclex\n\tfldcw %0" : : "m"(bits));  // an old flag must not trap under the new mode
+#endif
+}
+
+#if defined(__x86_64__)
+inline constexpr std::uint32_t kVectorModeBits = 0xffc0;  // the others are sticky: what happened, not a mode
+inline constexpr std::uint32_t kKernelMode = 0x9fc0;      // no traps, to nearest, flush to zero, denormals are zero
+#else
+inline constexpr std::uint32_t kVectorModeBits = 0xffffffff;
+inline constexpr std::uint32_t kKernelMode = 1u << 24;
+#endif
+
+inline bool vector_mode_is(std::uint32_t mode) noexcept { return ((vector_control() ^ mode) & kVectorModeBits) == 0; }
+
+// The mode that the thread was in when it was made. Costs one instruction to make and five to ask.
+class VectorMode {
+ public:
+#if defined(__x86_64__)
+  VectorMode() noexcept { __asm__ volatile("stmxcsr %0" : "=m"(bits_)); }
+#else
+  VectorMode() noexcept : bits_(vector_control()) {}
+#endif
+  bool holds() const noexcept { return vector_mode_is(bits_); }
+  void put_back() const noexcept { set_vector_control(bits_); }
+  std::uint32_t bits() const noexcept { return bits_; }
+
+ private:
+  std::uint32_t bits_;
+};
+
+// What of a mode changed: "the floating-point mode (rounding, traps)".
+std::string mode_change_text(std::uint32_t vector_before, std::uint32_t vector_after, bool x87_changed);
+
+// While it lives, this thread computes as kernels do, whatever its own mode is: to nearest, without traps, and a number
+// too small for its type's full precision is 0. Such denormals take a processor a hundred times as long.
+class KernelMode {
+ public:
+  KernelMode() noexcept : before_(vector_control()) {
+    if (!vector_mode_is(kKernelMode)) set_vector_control(kKernelMode);
+  }
+  ~KernelMode() {
+    if (!vector_mode_is(before_)) set_vector_control(before_);
+  }
+  KernelMode(const KernelMode&) = delete;
+  KernelMode& operator=(const KernelMode&) = delete;
+
+ private:
+  const std::uint32_t before_;
+};
+
+// KernelMode in words, for a checkpoint's fingerprint.
+inline constexpr const char* kKernelModeText = "denormals flushed";
+
+}  // namespace belay::runtime
