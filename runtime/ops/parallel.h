@@ -1,12 +1,15 @@
 // The one thread pool: OpenMP's, which oneDNN uses too. All loops of ours that split work go through here.
 //
 // The split depends only on n, the grain and the team's size, never on load, so results are the same bits at every run.
+// All threads of a team compute in the floating-point mode of the one that opens it, whoever made them and whatever
+// mode they were left in; for kernels that is KernelMode (runtime/platform/floating_point.h).
+//
 // In the tsan preset the loops run on std::thread, because the thread sanitizer cannot see into OpenMP's runtime.
 #pragma once
 
-#include <omp.h>
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #ifdef BELAY_PARALLEL_STD_THREAD
 #include <thread>
 #include <vector>
@@ -14,26 +17,28 @@
 
 namespace belay::runtime {
 
-// Processors that this process may use.
+// Processors that this process may use, or fewer where OMP_THREAD_LIMIT says so.
 int available_threads();
 
-// Makes `threads` the size of the team for what this thread starts, oneDNN included, while it lives.
+// Why no team of that size can be had; empty: it can.
+std::string why_no_team(int threads);
+
+// Makes `threads` the size of the team for what this thread starts, oneDNN included, while it lives. The size is exact:
+// oneDNN shares work out when a primitive is made and counts on every thread, or it computes nonsense or waits for
+// ever. So whatever makes teams smaller (OMP_DYNAMIC, OMP_MAX_ACTIVE_LEVELS, the same by a call in a plugin) is set
+// aside. FAILED_PRECONDITION where that is not possible.
 class Team {
  public:
-  explicit Team(int threads) {
-#ifdef BELAY_PARALLEL_STD_THREAD
-    threads = 1;  // of OpenMP, which oneDNN alone uses then
-#endif
-    if (before_ != threads) omp_set_num_threads(threads);
-  }
-  ~Team() {
-    if (omp_get_max_threads() != before_) omp_set_num_threads(before_);
-  }
+  explicit Team(int threads);
+  ~Team();
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
 
  private:
-  int before_ = omp_get_max_threads();
+  void need_exact(int threads);
+
+  const int threads_before_;
+  bool dynamic_before_ = false, closed_before_ = false;
 };
 
 // Whether a loop on several threads allocates: each std::thread does.

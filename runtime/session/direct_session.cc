@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "runtime/ops/parallel.h"
+#include "runtime/platform/floating_point.h"
 #include "runtime/session/plan_state.h"
 #include "runtime/session/session_service.h"
 
@@ -496,6 +497,7 @@ void DirectSession::run_stage(PlanState& state, std::uint32_t s, const RunReques
       program.publish(state.values);
       state.stages[s].published = &program;
     }
+    const KernelMode mode;
     if (stage.commit) {
       commit(state, program, request, s);
     } else {

@@ -7,6 +7,7 @@
 
 #include "runtime/ops/kernel.h"
 #include "runtime/ops/parallel.h"
+#include "runtime/platform/floating_point.h"
 
 namespace belay::runtime {
 namespace {
@@ -116,6 +117,7 @@ class Simplifier {
       return result;
     }
     const Team team(spec.threads);
+    const KernelMode mode;
     void* const out[] = {result.data()};
     spec.node.op->kernel(spec)->run(in.data(), out, StepContext{});
     return result;

@@ -2,7 +2,9 @@
 #include "runtime/ops/plugin_op.h"
 
 #include <gtest/gtest.h>
+#include <omp.h>
 
+#include <atomic>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -15,6 +17,7 @@
 #include "runtime/graph/graph_service.h"
 #include "runtime/ops/parallel.h"
 #include "runtime/ops/plugin_attrs.h"
+#include "runtime/platform/floating_point.h"
 #include "tests/loader/plugin_files.h"
 #include "tests/platform/fake_clock.h"
 #include "tests/session/session_fixture.h"
@@ -125,9 +128,33 @@ class Sqrt final : public belay::Op {
   }
 };
 
+// Remembers in which floating-point mode its callbacks were called.
+class Moody final : public belay::Op {
+ public:
+  static constexpr auto about = belay::about("moody", "Looks at the floating-point mode");
+  static inline bool kernel_mode_in_infer = true, kernel_mode_in_prepare = true, kernel_mode_in_run = false;
+  static inline std::atomic<int> parts_in_kernel_mode{0};
+  void infer(belay::OpShapes& s) const override {
+    kernel_mode_in_infer = in_kernel_mode();
+    s.output_like(0);
+  }
+  void prepare(const belay::OpSetup&) override { kernel_mode_in_prepare = in_kernel_mode(); }
+  void run(belay::OpRun& r) override {
+    kernel_mode_in_run = in_kernel_mode();
+    r.parallel(64, 32, [](std::int64_t, std::int64_t) { parts_in_kernel_mode += in_kernel_mode() ? 1 : 0; });
+    // What an operation leaves behind must not reach the kernels that follow.
+    belay::runtime::set_vector_control(0x5f80);
+    omp_set_num_threads(1);
+    std::fill_n(r.output(0).data<float>(), r.output(0).size(), 1.0f);
+  }
+
+ private:
+  static bool in_kernel_mode() { return belay::runtime::vector_mode_is(belay::runtime::kKernelMode); }
+};
+
 }  // namespace
 
-BELAY_MODULE("1.2.0", Affine, Noise, SumAndCount, Sqrt)
+BELAY_MODULE("1.2.0", Affine, Noise, SumAndCount, Sqrt, Moody)
 
 namespace belay::runtime::testing {
 namespace {
@@ -190,6 +217,35 @@ TEST_F(PluginOpTest, ANodeHasItsShapeItsValueAndItsGradient) {
   EXPECT_EQ(floats(y, {{x, one}}), (Floats{4, -5}));
   EXPECT_EQ(floats(y, {{x, two}}), (Floats{4, 7, 10, 13}));
   EXPECT_EQ(floats(dx[0], {{x, two}}), (Floats{3, 3, 3, 3}));
+}
+
+TEST_F(PluginOpTest, T_41b_RunAndItsPartsAreInTheHostsModeAndAllElseInTheCallers) {
+  const Output x = input({64});
+  const Output y = g.node("Moody").in(x).output() + ops::constant(g, Tensor(1e-10f));
+  SessionOptions options;
+  options.threads = 2;
+  open(std::move(options));
+  const std::uint32_t own = vector_control();
+  const int threads = omp_get_max_threads();
+  FetchSet fetches({y});
+  const Tensor fed({64}, Floats(64, 0.0f));
+  const belay_feed feed{x.raw(), fed.view()};
+  RunRequest request;
+  request.fetches = &fetches;
+  request.feeds = {&feed, 1};
+  request.full_team = true;
+  const runtime::Run done = session().run(request);
+  EXPECT_FALSE(Moody::kernel_mode_in_infer);
+  EXPECT_FALSE(Moody::kernel_mode_in_prepare);
+  EXPECT_TRUE(Moody::kernel_mode_in_run);
+  EXPECT_EQ(Moody::parts_in_kernel_mode, 2);
+  EXPECT_EQ(TensorView(done.result(fetches, 0)).data<const float>()[0], 1.0f);  // upward it were more than 1
+  EXPECT_EQ(vector_control() & kVectorModeBits, own & kVectorModeBits);
+  EXPECT_EQ(omp_get_max_threads(), threads);
+  ASSERT_FALSE(logger_.lines.empty());
+  EXPECT_EQ(logger_.lines.back(),
+            "warning moody: op \"moody\" (linked in, 1.2.0) in run: it changed the floating-point mode (flush-to-zero, "
+            "rounding) of the thread that called it, which was put back, now and whenever it does it again");
 }
 
 TEST_F(PluginOpTest, DefaultsOfAttributesAreThePluginsOwn) {
