@@ -16,6 +16,7 @@
 
 #include "runtime/monitored/monitored_training_session.h"
 #include "runtime/ops/registry.h"
+#include "runtime/platform/spinning.h"
 
 namespace {
 
@@ -83,6 +84,7 @@ int run(const std::string& directory) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  belay::runtime::bound_spinning(argv);  // before anything else: it executes the program once more
   if (argc != 2) {
     std::fprintf(stderr, "usage: embed RUN_DIRECTORY\n");
     return 2;

@@ -26,6 +26,7 @@
 #include "runtime/cli/validate_command.h"
 #include "runtime/platform/build_id.h"
 #include "runtime/platform/process_copy.h"
+#include "runtime/platform/spinning.h"
 #include "runtime/platform/standard_descriptors.h"
 #include "runtime/platform/text.h"
 
@@ -45,6 +46,9 @@ PluginSearch default_search() {
   FilePolicy policy;
   return PluginSearch(plugin_search_path({}, process_environment()), policy, CpuFeatures());
 }
+
+// Whether the command runs kernels: the others need not start twice.
+bool computes(const std::string& command) { return command == "run" || command == "graph" || command == "validate"; }
 
 int dispatch(const std::string& command, const std::vector<std::string>& args) {
   bool help = false;
@@ -111,6 +115,7 @@ int main(int argc, char** argv) {
               << std::strerror(errno) << "\n";
     return kExitUsage;
   }
+  if (argc > 1 && computes(argv[1])) bound_spinning(argv);
   own_process();
   StandardOutput out;
   const int status = run_program({argv + 1, argv + argc});
