@@ -45,6 +45,9 @@ struct Fingerprint {
   std::string binary;
   std::uint64_t seed = 0;
   std::string precision = "float32";
+  std::string onednn = {};                          // its version and instruction set; empty: not recorded
+  std::string floating_point = "denormals kept";    // as before it was recorded
+  std::map<std::string, std::string> plugins = {};  // build ids by kind and name: "model:mlp"
   bool operator==(const Fingerprint&) const = default;
 };
 

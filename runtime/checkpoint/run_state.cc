@@ -156,13 +156,36 @@ std::map<std::string, HookState> hook_states_from_json(const json& object) {
   return states;
 }
 
+// What every run had before it was recorded is left out.
+ordered_json encoded(const Fingerprint& f) {
+  const Fingerprint before;
+  ordered_json entries = {{"threads", f.threads}, {"isa", f.isa}, {"binary", f.binary}, {"seed", f.seed}};
+  if (f.precision != before.precision) entries["precision"] = f.precision;
+  if (f.onednn != before.onednn) entries["onednn"] = f.onednn;
+  if (f.floating_point != before.floating_point) entries["floating_point"] = f.floating_point;
+  if (!f.plugins.empty()) entries["plugins"] = f.plugins;
+  return entries;
+}
+
+Fingerprint fingerprint_from(const JsonFields& fields) {
+  Fingerprint f;
+  f.threads = fields.integer("threads");
+  f.isa = fields.text("isa");
+  f.binary = fields.text("binary");
+  f.seed = fields.unsigned_integer("seed");
+  if (fields.has("precision")) f.precision = fields.text("precision");
+  if (fields.has("onednn")) f.onednn = fields.text("onednn");
+  if (fields.has("floating_point")) f.floating_point = fields.text("floating_point");
+  if (fields.has("plugins"))
+    for (const auto& [name, id] : fields.object("plugins").items())
+      f.plugins[name] = from_json<std::string>(id, "fingerprint.plugins." + escaped(name));
+  return f;
+}
+
 }  // namespace
 
 std::string format_run_state(const RunState& state) {
-  const Fingerprint& f = state.fingerprint;
   try {
-    ordered_json fingerprint = {{"threads", f.threads}, {"isa", f.isa}, {"binary", f.binary}, {"seed", f.seed}};
-    if (f.precision != Fingerprint().precision) fingerprint["precision"] = f.precision;
     std::string text =
         "{\n \"global_step\": " + std::to_string(state.global_step) + ",\n \"input_positions\": " +
         lines_of(state.input_positions,
@@ -170,7 +193,7 @@ std::string format_run_state(const RunState& state) {
                    return ordered_json{{"epoch", p.epoch}, {"index", p.index}};
                  }) +
         ",\n \"hook_states\": " + lines_of(state.hook_states, [](const HookState& s) { return encoded(s); }) +
-        ",\n \"fingerprint\": " + fingerprint.dump() + "\n}\n";
+        ",\n \"fingerprint\": " + encoded(state.fingerprint).dump() + "\n}\n";
     if (text.size() > kMaxIndexBytes)
       fail(Code::kResourceExhausted, "the hooks' states would have " + std::to_string(text.size()) +
                                          " bytes, at most " + std::to_string(kMaxIndexBytes) + " are read");
@@ -184,14 +207,12 @@ RunState parse_run_state(std::string_view text) {
   const json value = parse_json(text);
   const JsonFields fields(value, "", {"global_step", "input_positions", "hook_states", "fingerprint"});
   const JsonFields fingerprint(fields.object("fingerprint"), "fingerprint", {"threads", "isa", "binary", "seed"},
-                               {"precision"});
+                               {"precision", "onednn", "floating_point", "plugins"});
   RunState state;
   state.global_step = fields.integer("global_step");
   state.input_positions = positions_from_json(fields.object("input_positions"));
   state.hook_states = hook_states_from_json(fields.object("hook_states"));
-  state.fingerprint = {fingerprint.integer("threads"), fingerprint.text("isa"), fingerprint.text("binary"),
-                       fingerprint.unsigned_integer("seed"), Fingerprint().precision};
-  if (fingerprint.has("precision")) state.fingerprint.precision = fingerprint.text("precision");
+  state.fingerprint = fingerprint_from(fingerprint);
   return state;
 }
 

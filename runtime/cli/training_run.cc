@@ -11,11 +11,12 @@
 #include "runtime/graph/graph_service.h"
 #include "runtime/manifest/show.h"
 #include "runtime/monitored/default_hooks.h"
+#include "runtime/monitored/fingerprint.h"
 #include "runtime/monitored/host_services.h"
 #include "runtime/ops/parallel.h"
 #include "runtime/ops/plugin_op.h"
 #include "runtime/ops/registry.h"
-#include "runtime/platform/build_id.h"
+#include "runtime/platform/spinning.h"
 #include "runtime/platform/text.h"
 #include "runtime/session/session_service.h"
 
@@ -140,6 +141,9 @@ bool TrainingRun::find_plugins(Diagnostics& problems) {
   const std::string reason = why_not(manifest_.session.precision, plugins_->cpu);
   if (!reason.empty())
     problems.add(manifest_.session.precision_at, reason, "leave session.precision out, or write \"float32\"");
+  const std::string no_team = why_no_team(environment_.session.threads);
+  if (!no_team.empty())
+    problems.add(manifest_.run.threads_at, no_team, "unset OMP_THREAD_LIMIT, or leave run.threads out");
   return !resolver.plugin_failed();
 }
 
@@ -281,16 +285,6 @@ void TrainingRun::start_over() {
   world_.log.info("", "--from-scratch: what an earlier run left is now in " + escaped(run.path()) + "/" + aside);
 }
 
-Fingerprint TrainingRun::fingerprint() const {
-  Fingerprint f;
-  f.threads = environment_.session.threads;
-  f.isa = isa_text();
-  f.binary = build_id();
-  f.seed = manifest_.run.seed;
-  f.precision = precision_name(manifest_.session.precision);
-  return f;
-}
-
 MonitoredSessionOptions TrainingRun::session_options() {
   MonitoredSessionOptions options;
   options.stop_grace_period_secs = manifest_.session.stop_grace_period_secs;
@@ -314,7 +308,7 @@ TrainingResult TrainingRun::train(const std::function<void()>& on_step) {
     saving.series.max_to_keep = manifest_.checkpoint.max_to_keep;
     saving.series.write.refuse_non_finite = manifest_.checkpoint.refuse_non_finite;
     saving.on_save_error = manifest_.checkpoint.on_save_error;
-    saving.fingerprint = fingerprint();
+    saving.fingerprint = fingerprint_of(environment_, plugins_->registry);
     saving.events = events_.writer();
     saving.signal_grace_secs = manifest_.session.signal_grace_secs;
     saving.on_saved = [this](const std::string& path, std::int64_t step) { control_.note_saved(path, step); };
@@ -332,6 +326,8 @@ TrainingResult TrainingRun::train(const std::function<void()>& on_step) {
       graph_, environment_,
       ChiefSessionCreator::Options{.scaffold = std::make_shared<Scaffold>(std::move(pieces)),
                                    .checkpoint_dir = directory_ ? directory_->path() : ""});
+  const std::string warning = spinning_warning(environment_.session.threads);
+  if (!warning.empty()) world_.log.warning("", warning);
   TrainingResult result;
   const std::int64_t start = world_.clock.monotonic_ns();
   MonitoredSession session(creator, environment_, hooks_, session_options());

@@ -153,7 +153,6 @@ class TrainingRun {
   void write_manifest();
   void start_over();
   void say_new_run();
-  Fingerprint fingerprint() const;
   MonitoredSessionOptions session_options();
   void run_loop(MonitoredSession& session, const std::function<void()>& on_step, TrainingResult& result);
   void finish(MonitoredSession& session, TrainingResult& result);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "runtime/loader/module_check.h"
+#include "runtime/platform/build_id.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -50,8 +51,10 @@ void Registry::add_loaded(const LoadedLibrary& library) {
 
 void Registry::add(const belay_module& module, const ModuleInfo& info, const std::string& file) {
   std::vector<RegisteredPlugin> fresh;
+  const std::string id = file.empty() ? "" : build_id_of(&module);
   for (std::size_t i = 0; i < info.plugins.size(); ++i)
-    fresh.push_back({info.plugins[i], info.version, file, adopt_table(info.plugins[i].kind, module.plugins[i]->table)});
+    fresh.push_back(
+        {info.plugins[i], info.version, file, adopt_table(info.plugins[i].kind, module.plugins[i]->table), id});
   for (RegisteredPlugin& p : fresh) plugins_.push_back(std::move(p));
 }
 

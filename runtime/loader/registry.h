@@ -25,6 +25,7 @@ struct RegisteredPlugin {
   std::string version;
   std::string file;  // empty: linked in
   AdoptedTable table;
+  std::string build_id = {};  // of its library; empty: linked in
 
   // `hook "x" (libx.so 1.2)` or `hook "x" (linked in, 1.2)`; with the instance's name where that is another, and with
   // the line of the manifest where there is one: `hook "x" (libx.so 1.2, train.toml:14)`.

@@ -66,8 +66,12 @@ struct RunSection {
   std::optional<std::int64_t> max_steps;  // last_step of the default stop_at_step; none: until the input ends
   std::uint64_t seed = 42;                // at most 2^63 - 1, as TOML has no more
   std::int64_t threads = 0;               // 0: all cores
+  Location threads_at;                    // of the key, where it is given
 
-  friend bool operator==(const RunSection&, const RunSection&) = default;
+  friend bool operator==(const RunSection& a, const RunSection& b) {
+    return a.mode == b.mode && a.dir == b.dir && a.max_steps == b.max_steps && a.seed == b.seed &&
+           a.threads == b.threads;
+  }
 };
 
 struct PluginsSection {

@@ -24,7 +24,7 @@ class ManifestReader {
 
   Manifest read() {
     refuse_unknown();
-    read_plain("run", manifest_.run);
+    read_run();
     read_plain("plugins", manifest_.plugins);
     read_inputs();
     if (const TomlNode* model = table("model"))
@@ -63,12 +63,20 @@ class ManifestReader {
     fields.refuse_unvisited();
   }
 
+  void read_run() {
+    read_plain("run", manifest_.run);
+    manifest_.run.threads_at = location_of("run", "threads");
+  }
   void read_session() {
     read_plain("session", manifest_.session);
-    const TomlEntry* section = find(root_, "session");
-    if (section == nullptr || !std::holds_alternative<TomlTable>(section->node.value)) return;
-    if (const TomlEntry* precision = find(std::get<TomlTable>(section->node.value), "precision"))
-      manifest_.session.precision_at = precision->node.at.location();
+    manifest_.session.precision_at = location_of("session", "precision");
+  }
+  // Of a key, for what is found wrong with it later; empty where it is not given.
+  Location location_of(const char* section, const char* key) const {
+    const TomlEntry* at = find(root_, section);
+    if (at == nullptr || !std::holds_alternative<TomlTable>(at->node.value)) return {};
+    const TomlEntry* entry = find(std::get<TomlTable>(at->node.value), key);
+    return entry == nullptr ? Location() : entry->node.at.location();
   }
 
   void read_inputs() {

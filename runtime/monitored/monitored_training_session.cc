@@ -6,9 +6,10 @@
 #include "runtime/events/graph_def.h"
 #include "runtime/loader/cpu_features.h"
 #include "runtime/monitored/default_hooks.h"
+#include "runtime/monitored/fingerprint.h"
 #include "runtime/monitored/host_services.h"
 #include "runtime/ops/parallel.h"
-#include "runtime/platform/build_id.h"
+#include "runtime/platform/spinning.h"
 
 namespace belay::runtime {
 namespace {
@@ -58,6 +59,10 @@ MonitoredTrainingSession::MonitoredTrainingSession(NodeGraph& graph, TrainingSes
   services_.set_context(&events_);
   const std::string reason = why_not(options_.session.precision, CpuFeatures());
   if (!reason.empty()) fail(Code::kFailedPrecondition, reason + "; leave session.precision as it is");
+  const std::string no_team = why_no_team(options_.threads);
+  if (!no_team.empty()) fail(Code::kFailedPrecondition, no_team + "; unset it, or set the session's threads");
+  const std::string warning = spinning_warning(options_.threads);
+  if (!warning.empty()) options_.log->warning("", warning);
   for (const belay_module* module : options_.plugins) registry_.add_linked(module);
   open_directories();
   make_saver();
@@ -135,11 +140,7 @@ void MonitoredTrainingSession::make_saver() {
   saving.series.max_to_keep = options_.checkpoint.max_to_keep;
   saving.series.write.refuse_non_finite = options_.checkpoint.refuse_non_finite;
   saving.on_save_error = options_.checkpoint.on_save_error;
-  saving.fingerprint.threads = options_.threads;
-  saving.fingerprint.isa = isa_text();
-  saving.fingerprint.binary = build_id();
-  saving.fingerprint.seed = options_.seed;
-  saving.fingerprint.precision = precision_name(options_.session.precision);
+  saving.fingerprint = fingerprint_of(environment_, registry_);
   saving.events = events_.writer();
   saver_ = std::make_shared<RunSaver>(environment_, directory_->directory(), saving);
   services_.set_context(saver_.get());

@@ -58,6 +58,13 @@ void RunSaver::compare_fingerprint(const Fingerprint& stored) const {
   compare("instruction set", stored.isa, own.isa);
   compare("binary", stored.binary, own.binary);
   compare("precision", stored.precision, own.precision);
+  if (!stored.onednn.empty()) compare("oneDNN", stored.onednn, own.onednn);
+  compare("floating point", stored.floating_point, own.floating_point);
+  std::vector<std::string> anew;
+  for (const auto& [plugin, id] : own.plugins)
+    if (const auto before = stored.plugins.find(plugin); before != stored.plugins.end() && before->second != id)
+      anew.push_back(escaped(plugin));
+  if (!anew.empty()) differences.push_back("built anew since: " + joined(anew));
   if (!differences.empty())
     environment_.log.warning(
         "", "the run may not end with the same bits as one that was never stopped: " + joined(differences, "; "));

@@ -1,4 +1,4 @@
-// What this program is, for a checkpoint's fingerprint and --version.
+// What this program and its libraries are, for a checkpoint's fingerprint and --version.
 #pragma once
 
 #include <string>
@@ -7,7 +7,10 @@ namespace belay::runtime {
 
 // The linker's build id of the running program, in hexadecimal; "unknown" where it has none.
 std::string build_id();
-// The instruction set that our own loops and oneDNN dispatch to: "x86-64-v4".
+// The same of the library that the address lies in; of one without a build id, a hash of what it never writes. Empty
+// where no library is there.
+std::string build_id_of(const void* address);
+// The instruction set that our own loops dispatch to: "x86-64-v4".
 std::string isa_text();
 
 }  // namespace belay::runtime

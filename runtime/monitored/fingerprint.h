@@ -1,0 +1,13 @@
+// What a run that goes on from a checkpoint must share with the one that wrote it, to end with the same bits.
+#pragma once
+
+#include "runtime/checkpoint/content.h"
+#include "runtime/loader/registry.h"
+#include "runtime/monitored/run_environment.h"
+
+namespace belay::runtime {
+
+// Of this program, with these settings of its sessions and the libraries that it has loaded.
+Fingerprint fingerprint_of(const RunEnvironment& environment, const Registry& plugins);
+
+}  // namespace belay::runtime

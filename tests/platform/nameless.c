@@ -1,0 +1,2 @@
+// A library without a build id.
+__attribute__((visibility("default"))) int nameless(void) { return NUMBER; }
