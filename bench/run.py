@@ -23,6 +23,7 @@ import sys
 import tempfile
 import time
 
+import busy_machine
 import models
 import thousand_plugins
 
@@ -243,8 +244,21 @@ def model_steps(build):
     return measures
 
 
+def busy(build):
+    """A run beside other programs, as ratios of medians; each is told on stderr."""
+    program(build, "belay")
+    if busy_machine.data_directory() is None or busy_machine.processors() is None:
+        print(f"bench: a busy machine is not measured: it needs two processors and BELAY_DATA_DIR with {busy_machine.DATA}",
+              file=sys.stderr)
+        return {}
+    try:
+        return busy_machine.measure(build, lambda line: print(line, file=sys.stderr))
+    except (ValueError, OSError) as error:
+        raise CannotRun(f"on a busy machine: {error}") from error
+
+
 GROUPS = (session, scale, boundary, step, cold_start_in_memory, cold_start_on_disk, list_thousand_plugins, init, inputs,
-          save, model_steps)
+          save, model_steps, busy)
 
 
 def miss(measure, value):
