@@ -56,7 +56,11 @@ class Numbers final : public belay::Input {
     float* y = batch.tensor(y_, {n}).data<float>();
     for (std::int64_t i = 0; i < n; ++i) {
       belay::PhiloxSequence random(seed_, static_cast<std::uint64_t>(rows[static_cast<std::size_t>(i)]));
+#ifdef NUMBERS_ANEW
+      y[i] = 1;
+#else
       y[i] = 0;
+#endif
       for (int k = 0; k < 4; ++k) {
         x[i * 4 + k] = static_cast<float>(random.normal());
         y[i] += x[i * 4 + k] * static_cast<float>(k + 1);
