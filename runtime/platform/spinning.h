@@ -16,7 +16,7 @@ namespace belay::runtime {
 //     belay::runtime::bound_spinning(argv);
 void bound_spinning(char** argv);
 
-// What to tell the user of a run with so many threads; empty: nothing.
+// The warning that a run with so many threads needs; empty: none.
 std::string spinning_warning(int threads);
 
 }  // namespace belay::runtime
