@@ -142,10 +142,8 @@ void Supervisor::managed_session(const std::function<void(DirectSession&)>& body
       session = prepare_or_wait_for_session(
           {.target = options.target, .start_standard_services = options.start_standard_services});
       body(*session);
-    } catch (const Error& e) {
-      report(e);
-    } catch (const std::exception& e) {
-      report(Error(Code::kUnknown, e.what()));
+    } catch (...) {
+      report(current_error());
     }
     stop({.close_summary_writer = options.close_summary_writer});
   } catch (...) {
@@ -166,7 +164,7 @@ void Supervisor::stop(const StopOptions& options) {
         coordinator_->join(options.threads, {options_.stop_grace_secs, options.ignore_live_threads});
     if (!alive.empty())
       environment_.log.warning("supervisor", "threads are still running after the grace period: " + joined(alive));
-  } catch (const Error&) {
+  } catch (...) {
     close_events();
     throw;
   }

@@ -420,6 +420,23 @@ TEST_F(SupervisorConformance, PROSE_27_APreparedSessionIsClosedAndTheEventsEndHo
       "UNKNOWN: not ours");
 }
 
+TEST_F(SupervisorConformance, T_15b_WhatIsNoExceptionStopsTheThreadsToo) {
+  Supervisor supervisor(graph, timed);
+  std::shared_ptr<DirectSession> kept;
+  std::atomic<bool> stopped{false};
+  EXPECT_EQ(error_of([&] {
+              supervisor.managed_session([&](DirectSession& session) {
+                kept = session.shared_from_this();
+                supervisor.coordinator().start_thread("waiter",
+                                                      [&] { stopped = supervisor.coordinator().wait_for_stop(-1); });
+                throw 42;
+              });
+            }),
+            "UNKNOWN: unknown exception type");
+  EXPECT_TRUE(stopped);
+  EXPECT_TRUE(kept->closed());
+}
+
 TEST_F(SupervisorConformance, PROSE_27_AnErrorBehindAStopIsNotLost) {
   const ops::QueueRef queue = ops::fifo_queue(g, 1, {{DType::kInt64, {}}}, "queue");
   const Output put = ops::enqueue(queue, {one()});

@@ -150,7 +150,7 @@ TEST_F(SessionEnds, T_08a_AnyExceptionOfARecoveryLeavesTheScopeAsItIs) {
   EXPECT_EQ(x.error, "UNKNOWN: the file is too short");
 }
 
-TEST_F(SessionEnds, T_15_WhatIsNoExceptionClosesTheSessionToo) {
+TEST_F(SessionEnds, T_15a_WhatIsNoExceptionClosesTheSessionToo) {
   Probe& x = add_probe("x");
   open();
   const std::shared_ptr<DirectSession> raw = session().raw_session();
