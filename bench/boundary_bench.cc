@@ -69,7 +69,7 @@ void table(benchmark::State& state) {
   if (testing::allocations() == before) state.SkipWithError("allocations are not counted");
   const belay_hook_api& api = hook.instance().table<belay_hook_api>();
   void* const self = hook.instance().self();
-  measure_pair(state, [&](const char*, auto slot, auto... arguments) {
+  measure_pair(state, [&](Callback, auto slot, auto... arguments) {
     detail::Status status;
     if ((api.*slot)(self, arguments..., status) != BELAY_OK) state.SkipWithError("the hook failed");
   });
@@ -79,7 +79,7 @@ BENCHMARK(table);
 // The same through the guard that the host puts round every call: what the watchdog and error messages need to know.
 void guarded(benchmark::State& state) {
   LoadedHook hook;
-  measure_pair(state, [&](const char* callback, auto slot, auto... arguments) {
+  measure_pair(state, [&](Callback callback, auto slot, auto... arguments) {
     hook.instance().call_in_step(callback, slot, arguments...);
   });
 }
