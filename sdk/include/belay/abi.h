@@ -667,7 +667,9 @@ typedef struct belay_plugin {
   const void* table;
 } belay_plugin;
 
-/* The exported object. Its first 32 bytes never change, in any major. */
+/* The exported object, as data and with C's name. Its first 32 bytes never change, in any major. It and all that it points
+ * to lie in the library itself: of two exported symbols of one name the dynamic linker may take one for both libraries,
+ * and the host refuses a module whose note, plugins, names or tables are another library's. */
 typedef struct belay_module {
   uint64_t magic;
   uint32_t struct_size;
