@@ -51,7 +51,7 @@ void say_what_was_left_out(Logger& log, const std::vector<std::string>& hooks) {
 }
 
 // Where nothing more is saved: "ended by a second signal, SIGTERM: saved is runs/x/model.ckpt-40, ..."
-void say_last_word(Logger& log, int signal, std::optional<double> grace_secs, const std::string& kept) {
+void say_what_is_kept(Logger& log, int signal, std::optional<double> grace_secs, const std::string& kept) {
   std::string why = "a second signal, " + signal_name(signal);
   if (grace_secs) {
     char seconds[32];
@@ -155,7 +155,7 @@ int run_command(const RunArguments& arguments) {
     control.stop("stopped by " + signal_name(signal));
   };
   requests.give_up = [&](int signal, std::optional<double> grace_secs) {
-    say_last_word(*log, signal, grace_secs, control.what_is_kept());
+    say_what_is_kept(*log, signal, grace_secs, control.what_is_kept());
   };
   requests.wake = [&](int signal) { control.wake(Error(Code::kCancelled, "stopped by " + signal_name(signal))); };
   requests.save = [&] { control.save(); };

@@ -98,6 +98,14 @@ class WatchedDirectory final : public OpenDirectory {
     std::unique_ptr<OpenFile> lock = directory_->try_lock(name);
     return lock == nullptr ? nullptr : std::make_unique<WatchedFile>(std::move(lock), calls_);
   }
+  std::unique_ptr<PageFile> create_page(std::string_view name) override {
+    const CallOfDisk call(calls_);
+    return directory_->create_page(name);
+  }
+  bool locked(std::string_view name) const override {
+    const CallOfDisk call(calls_);
+    return directory_->locked(name);
+  }
 
  private:
   std::unique_ptr<OpenDirectory> directory_;
