@@ -88,7 +88,7 @@ TEST_F(ResumeTest, ASigtermLosesNoStepAndTheBitsAreTheSame) {
   EXPECT_EQ(final_weights("stopped"), final_weights("whole"));
 }
 
-TEST_F(ResumeTest, T_63b_AWarmStartNeedsNoRunDirectory) {
+TEST_F(ResumeTest, T_63e_AWarmStartNeedsNoRunDirectory) {
   ASSERT_EQ(belay({"run", regression()}).status, 0);
   const std::string path = temp / "warm.toml";
   write_file(

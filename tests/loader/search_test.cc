@@ -191,7 +191,7 @@ TEST_F(SearchTest, AWorldWritableDirectoryIsRejectedWhole) {
             "insecure: 'DIR/one' can be written by everybody\n  help: chmod o-w 'DIR/one'");
 }
 
-TEST_F(SearchTest, T_63d_APluginInAnInsecureDirectoryIsNotSaidToBeNowhere) {
+TEST_F(SearchTest, T_63g_APluginInAnInsecureDirectoryIsNotSaidToBeNowhere) {
   folder_.write("one/sample_hook.so", sample_);
   ASSERT_EQ(::chmod(folder_.file("one").c_str(), 0777), 0);
   const PluginSearch s = search();

@@ -98,7 +98,7 @@ TEST_F(CsvLogger, ARecoveryCutsWhatComesAgain) {
   EXPECT_EQ(text(), "global_step,loss\n1,1\n2,0.5\n");
 }
 
-TEST_F(CsvLogger, T_63c_ASymbolicLinkIsNotFollowedOutOfTheRunDirectory) {
+TEST_F(CsvLogger, T_63f_ASymbolicLinkIsNotFollowedOutOfTheRunDirectory) {
   const OptionValues options{{"tensors", Texts{"loss"}}, {"every_n_steps", 1}};
   const TemporaryFolder elsewhere;
   const std::string error =
