@@ -122,7 +122,7 @@ std::string LayerSettings::free_text(std::string_view key) {
 
 std::string LayerSettings::text(std::string_view key, const std::vector<std::string>& choices,
                                 std::optional<std::string> fallback) {
-  const std::string value = free_text(key);
+  std::string value = free_text(key);
   if (value.empty() && !fallback) fail_missing(key);
   if (value.empty()) return *fallback;
   if (std::find(choices.begin(), choices.end(), value) == choices.end())

@@ -53,6 +53,7 @@ struct OpThunks {
 
   static std::int32_t create(const belay_host_api* api, belay_host* host, const belay_named_value*, std::uint64_t,
                              void** self, belay_status* status) noexcept {
+    // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): guard catches it
     return guard(status, [&] { *self = new Instance(api, host); });
   }
   static void destroy(void* self) noexcept { delete static_cast<Instance*>(self); }
