@@ -88,15 +88,16 @@ Targets checked_targets(const std::vector<NamedTensor>& targets, const std::vect
       std::vector<std::string> names;
       names.reserve(stored.size());
       for (const TensorInfo& t : stored) names.push_back(t.name);
-      fail(Code::kNotFound, quoted(path) + " has no tensor " + quoted(target.name) + did_you_mean(target.name, names));
+      fail(Code::kNotFound,
+           single_quoted(path) + " has no tensor " + single_quoted(target.name) + did_you_mean(target.name, names));
     }
     const TensorView view(target.tensor);
     const TensorInfo given{target.name, view.dtype(), view.dims()};
     if (given != *at->second)
-      fail(Code::kInvalidArgument, "tensor " + quoted(target.name) + " is " + form_text(*at->second) + " in " +
-                                       quoted(path) + ", the memory for it is " + form_text(given));
+      fail(Code::kInvalidArgument, "tensor " + single_quoted(target.name) + " is " + form_text(*at->second) + " in " +
+                                       single_quoted(path) + ", the memory for it is " + form_text(given));
     if (!wanted.emplace(target.name, target.tensor).second)
-      fail(Code::kInvalidArgument, "tensor " + quoted(target.name) + " is asked for twice");
+      fail(Code::kInvalidArgument, "tensor " + single_quoted(target.name) + " is asked for twice");
   }
   return wanted;
 }
@@ -107,7 +108,7 @@ auto in_path(const std::string& path, F&& f) {
   try {
     return f();
   } catch (const Error& e) {
-    throw RestoreError(e.code(), quoted(path) + ": " + std::string(e.message()));
+    throw RestoreError(e.code(), single_quoted(path) + ": " + std::string(e.message()));
   }
 }
 
@@ -124,7 +125,8 @@ class ForeignFile final : public StoredTensors {
     const Targets wanted = checked_targets(targets, tensors_, path_);
     const auto found = call(saver, wanted);
     for (const auto& [name, target] : wanted)
-      if (!found.contains(name)) fail(Code::kDataLoss, quoted(path_) + " no longer has tensor " + quoted(name));
+      if (!found.contains(name))
+        fail(Code::kDataLoss, single_quoted(path_) + " no longer has tensor " + single_quoted(name));
   }
 
  private:
@@ -166,10 +168,10 @@ std::vector<TensorInfo> CheckpointReader::tensors() const {
 
 void CheckpointReader::read(const SaverUse& saver, const std::vector<NamedTensor>& targets) const {
   if (saver.name != index_.saver)
-    throw RestoreError(Code::kFailedPrecondition, quoted(path()) + " was written by the saver " + quoted(index_.saver) +
-                                                      ", this one is " + quoted(saver.name) +
-                                                      ": set [scaffold] saver = { plugin = \"" + escaped(index_.saver) +
-                                                      "\" }");
+    throw RestoreError(Code::kFailedPrecondition,
+                       single_quoted(path()) + " was written by the saver " + single_quoted(index_.saver) +
+                           ", this one is " + single_quoted(saver.name) + ": set [scaffold] saver = { plugin = \"" +
+                           escaped(index_.saver) + "\" }");
   const std::vector<TensorInfo> stored = tensors();
   const Targets wanted = checked_targets(targets, stored, path());
   in_path(path(), [&] {
@@ -181,15 +183,16 @@ void CheckpointReader::read(const SaverUse& saver, const std::vector<NamedTensor
     call_read(saver, files.handle(), tensors.handle());
     for (const TensorEntry& expected : index_.tensors) {
       const auto found = tensors.all().find(expected.name);
-      if (found == tensors.all().end()) fail(Code::kDataLoss, "the saver did not find tensor " + quoted(expected.name));
+      if (found == tensors.all().end())
+        fail(Code::kDataLoss, "the saver did not find tensor " + single_quoted(expected.name));
       if (found->second != expected)
-        fail(Code::kDataLoss, "tensor " + quoted(expected.name) + " is " + form_text(found->second) +
+        fail(Code::kDataLoss, "tensor " + single_quoted(expected.name) + " is " + form_text(found->second) +
                                   ", the index says " + form_text(expected));
       const auto target = wanted.find(expected.name);
       if (target == wanted.end()) continue;
       const std::uint32_t crc = crc32c(target->second.data, TensorView(target->second).bytes());
       if (crc != expected.crc32c)
-        fail(Code::kDataLoss, "tensor " + quoted(expected.name) + " has the CRC32C " + crc_text(crc) +
+        fail(Code::kDataLoss, "tensor " + single_quoted(expected.name) + " has the CRC32C " + crc_text(crc) +
                                   ", the index says " + crc_text(expected.crc32c));
     }
     if (tensors.all().size() != index_.tensors.size())
@@ -200,7 +203,7 @@ void CheckpointReader::read(const SaverUse& saver, const std::vector<NamedTensor
 
 std::unique_ptr<StoredTensors> open_stored_tensors(FileSystem& files, const std::string& path, const SaverUse& saver,
                                                    Logger& log) {
-  if (!files.exists(path)) fail(Code::kNotFound, "there is no " + quoted(path));
+  if (!files.exists(path)) fail(Code::kNotFound, "there is no " + single_quoted(path));
   if (files.status(path).kind != FileKind::kDirectory) {
     const std::size_t slash = path.rfind('/');
     const std::string parent = slash == path.npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
@@ -210,7 +213,8 @@ std::unique_ptr<StoredTensors> open_stored_tensors(FileSystem& files, const std:
   if (directory->exists(kIndexName)) return CheckpointReader::open(std::move(directory));
   auto newest = find_restorable(*directory, log);
   if (newest == nullptr)
-    fail(Code::kNotFound, quoted(path) + " is neither a checkpoint (it has no index) nor holds one (no model.ckpt-*)");
+    fail(Code::kNotFound,
+         single_quoted(path) + " is neither a checkpoint (it has no index) nor holds one (no model.ckpt-*)");
   return newest;
 }
 

@@ -168,7 +168,7 @@ bool CheckpointSeries::try_remove(const std::string& name) {
     std::string reason;
     try {
       const std::string foreign = foreign_entry(*run_.open_directory(name));
-      if (!foreign.empty()) reason = "it holds " + quoted(foreign) + ", which is no part of it";
+      if (!foreign.empty()) reason = "it holds " + single_quoted(foreign) + ", which is no part of it";
     } catch (const Error& e) {
       reason = e.message();
     }
@@ -205,7 +205,7 @@ void CheckpointSeries::write_state_file() {
   try {
     run_.replace(kStateFileName, format_checkpoint_state({newest_verified_, kept_}));
   } catch (const Error& e) {
-    fail(e.code(), "cannot write the state file of " + quoted(run_.path()) + ": " + std::string(e.message()));
+    fail(e.code(), "cannot write the state file of " + single_quoted(run_.path()) + ": " + std::string(e.message()));
   }
 }
 

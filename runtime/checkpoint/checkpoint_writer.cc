@@ -65,7 +65,7 @@ class UnfinishedCheckpoint {
         run_.status(name_).kind == FileKind::kDirectory && run_.open_directory(name_)->exists(kIndexName);
     if (!is_checkpoint)
       fail(Code::kAlreadyExists,
-           quoted(run_.path() + "/" + name_) + " exists and is no checkpoint (it has no index); move it away");
+           single_quoted(run_.path() + "/" + name_) + " exists and is no checkpoint (it has no index); move it away");
   }
   // What fails here waits for remove_leftovers.
   template <class F>
@@ -85,7 +85,7 @@ class UnfinishedCheckpoint {
 };
 
 [[noreturn]] void fail_non_finite(const NamedTensor& v, std::uint64_t at) {
-  fail(Code::kDiverged, "variable " + quoted(v.name) + " is not finite: element " + std::to_string(at) + " of " +
+  fail(Code::kDiverged, "variable " + single_quoted(v.name) + " is not finite: element " + std::to_string(at) + " of " +
                             dims_text(v.tensor.dims, v.tensor.rank) + " is " +
                             std::to_string(TensorView(v.tensor).number(at)));
 }
@@ -98,13 +98,14 @@ void check_storable(const CheckpointContent& content) {
   for (const NamedTensor& v : content.variables) {
     const auto dtype = static_cast<DType>(v.tensor.dtype);
     if (dtype == DType::kString)
-      fail(Code::kUnimplemented, "variable " + quoted(v.name) + " is of type string; a checkpoint holds numbers");
+      fail(Code::kUnimplemented,
+           "variable " + single_quoted(v.name) + " is of type string; a checkpoint holds numbers");
     if (!byte_size(dtype, v.tensor.dims, v.tensor.rank))
-      fail(Code::kInvalidArgument, "variable " + quoted(v.name) + " has no size: " + dtype_name(dtype) + " " +
+      fail(Code::kInvalidArgument, "variable " + single_quoted(v.name) + " has no size: " + dtype_name(dtype) + " " +
                                        dims_text(v.tensor.dims, v.tensor.rank));
     if (v.name.empty() || !names.insert(v.name).second)
       fail(Code::kInvalidArgument,
-           v.name.empty() ? "a variable has no name" : "two variables have the same name: " + quoted(v.name));
+           v.name.empty() ? "a variable has no name" : "two variables have the same name: " + single_quoted(v.name));
   }
 }
 
@@ -129,10 +130,10 @@ void check_left(const OpenDirectory& directory, const std::vector<FileEntry>& fi
                        : status.kind == FileKind::kSymlink ? "a symbolic link"
                        : status.kind == FileKind::kOther   ? "no regular file"
                                                            : nullptr;
-    if (kind != nullptr) fail(Code::kInternal, "it left " + quoted(entry) + ", which is " + kind);
+    if (kind != nullptr) fail(Code::kInternal, "it left " + single_quoted(entry) + ", which is " + kind);
     const auto known = std::find_if(files.begin(), files.end(), [&](const FileEntry& f) { return f.name == entry; });
     if (known == files.end() || known->length != status.size)
-      fail(Code::kInternal, "it left " + quoted(entry) + ", which it did not write through the host");
+      fail(Code::kInternal, "it left " + single_quoted(entry) + ", which it did not write through the host");
   }
 }
 
@@ -146,7 +147,7 @@ std::vector<FileEntry> call_saver(OpenDirectory& directory, const std::vector<Na
     check_left(directory, written);
     return written;
   } catch (const Error& e) {
-    fail(e.code(), "saver " + quoted(saver.name) + ": " + std::string(e.message()));
+    fail(e.code(), "saver " + single_quoted(saver.name) + ": " + std::string(e.message()));
   }
 }
 
@@ -179,7 +180,7 @@ std::string write_checkpoint(OpenDirectory& run, const CheckpointContent& conten
     directory.sync();
     unfinished.place();
   } catch (const Error& e) {
-    fail(e.code(), "cannot save " + quoted(run.path() + "/" + name) + ": " + std::string(e.message()));
+    fail(e.code(), "cannot save " + single_quoted(run.path() + "/" + name) + ": " + std::string(e.message()));
   }
   return name;
 }

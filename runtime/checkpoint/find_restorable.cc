@@ -20,10 +20,11 @@ std::optional<std::string> named_by_state_file(const OpenDirectory& run, Logger&
     if (!state) return std::nullopt;
     if (is_entry_name(state->current)) return state->current;
     log.warning("checkpoint",
-                "the state file " + quoted(run.path() + "/checkpoint") + " names " + quoted(state->current) +
+                "the state file " + single_quoted(run.path() + "/checkpoint") + " names " +
+                    single_quoted(state->current) +
                     ", which is no entry of this directory; it is not opened, and the directory is searched");
   } catch (const Error& e) {
-    log.warning("checkpoint", "the state file " + quoted(run.path() + "/checkpoint") +
+    log.warning("checkpoint", "the state file " + single_quoted(run.path() + "/checkpoint") +
                                   " cannot be used, so the directory is searched: " + std::string(e.message()));
   }
   return std::nullopt;
@@ -51,9 +52,9 @@ std::unique_ptr<CheckpointReader> open_if_whole(const OpenDirectory& run, const 
   const std::string path = run.path() + "/" + name;
   try {
     if (!run.exists(name)) {
-      reason = quoted(path) + ": it is missing";
+      reason = single_quoted(path) + ": it is missing";
     } else if (const FileKind kind = run.status(name).kind; kind != FileKind::kDirectory) {
-      reason = quoted(path) + ": it is " + (kind == FileKind::kSymlink ? "a symbolic link" : "a file") +
+      reason = single_quoted(path) + ": it is " + (kind == FileKind::kSymlink ? "a symbolic link" : "a file") +
                ", a checkpoint is a directory";
     } else {
       return CheckpointReader::open(run.open_directory(name));
@@ -82,7 +83,7 @@ std::unique_ptr<CheckpointReader> find_restorable(const OpenDirectory& run, Logg
     reasons.push_back(std::move(reason));
   }
   if (reasons.empty()) return nullptr;
-  throw RestoreError(Code::kDataLoss, quoted(run.path()) + " holds checkpoints, but none can be restored:\n  " +
+  throw RestoreError(Code::kDataLoss, single_quoted(run.path()) + " holds checkpoints, but none can be restored:\n  " +
                                           joined(reasons, "\n  ") +
                                           "\nnothing was deleted; to begin again at step 0, run with --from-scratch");
 }

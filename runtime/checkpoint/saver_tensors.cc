@@ -24,18 +24,18 @@ const NamedTensor& TensorsToRead::get(std::uint64_t) const {
 void* TensorsToRead::found(TensorInfo tensor) {
   const bool foreign_type = tensor.dtype == DType::kInvalid;
   if (!foreign_type && !byte_size(tensor.dtype, tensor.dims))
-    fail(Code::kDataLoss, "tensor " + quoted(tensor.name) + " is " + form_text(tensor) + ", which has no size");
+    fail(Code::kDataLoss, "tensor " + single_quoted(tensor.name) + " is " + form_text(tensor) + ", which has no size");
   const auto [at, is_new] = all_.emplace(tensor.name, tensor);
-  if (!is_new) fail(Code::kDataLoss, "tensor " + quoted(tensor.name) + " is there twice");
+  if (!is_new) fail(Code::kDataLoss, "tensor " + single_quoted(tensor.name) + " is there twice");
   const auto wanted = wanted_.find(tensor.name);
   if (wanted == wanted_.end()) return nullptr;
   if (foreign_type)
-    fail(Code::kUnimplemented, "tensor " + quoted(tensor.name) + " is of a type that belay does not have");
+    fail(Code::kUnimplemented, "tensor " + single_quoted(tensor.name) + " is of a type that belay does not have");
   const TensorView view(wanted->second);
   const TensorInfo expected{tensor.name, view.dtype(), view.dims()};
   if (expected != tensor)
-    fail(Code::kDataLoss,
-         "tensor " + quoted(tensor.name) + " is " + form_text(tensor) + "; " + form_text(expected) + " was expected");
+    fail(Code::kDataLoss, "tensor " + single_quoted(tensor.name) + " is " + form_text(tensor) + "; " +
+                              form_text(expected) + " was expected");
   return wanted->second.data;
 }
 
@@ -68,7 +68,7 @@ void call_write(const SaverUse& saver, belay_dir* directory, belay_tensors* tens
   detail::Status status;
   const std::int32_t code = saver.table->write(saver.self, directory, tensors, status);
   if (code != BELAY_OK)
-    fail(static_cast<Code>(code), "saver " + quoted(saver.name) + ": " + std::string(status.message()));
+    fail(static_cast<Code>(code), "saver " + single_quoted(saver.name) + ": " + std::string(status.message()));
 }
 
 void call_read(const SaverUse& saver, belay_dir* directory, belay_tensors* tensors) {
@@ -76,7 +76,7 @@ void call_read(const SaverUse& saver, belay_dir* directory, belay_tensors* tenso
   detail::Status status;
   const std::int32_t code = saver.table->read(saver.self, directory, tensors, status);
   if (code != BELAY_OK)
-    fail(static_cast<Code>(code), "saver " + quoted(saver.name) + ": " + std::string(status.message()));
+    fail(static_cast<Code>(code), "saver " + single_quoted(saver.name) + ": " + std::string(status.message()));
 }
 
 const belay_saver_service* saver_service() noexcept { return &kTable; }

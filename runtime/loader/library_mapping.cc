@@ -37,7 +37,7 @@ std::uint64_t LibraryMapping::bytes_from(const void* data) const noexcept {
 std::string owner_of(const void* data) {
   Dl_info info{};
   if (::dladdr(data, &info) == 0 || info.dli_fname == nullptr) return "memory of no library";
-  return quoted(info.dli_fname);
+  return single_quoted(info.dli_fname);
 }
 
 }  // namespace belay::runtime

@@ -73,8 +73,8 @@ std::string entry_path(const std::string& directory, std::string_view name) {
 // The name with a terminating zero.
 std::string checked_name(const std::string& directory, std::string_view name) {
   if (name.empty() || name == "." || name == ".." || name.find('/') != name.npos || name.find('\0') != name.npos)
-    fail(Code::kInvalidArgument,
-         quoted(name) + " is no name for an entry of " + quoted(directory) + ": use one part of a path, without '/'");
+    fail(Code::kInvalidArgument, single_quoted(name) + " is no name for an entry of " + single_quoted(directory) +
+                                     ": use one part of a path, without '/'");
   return std::string(name);
 }
 
@@ -110,7 +110,8 @@ class Descriptor {
 
 void sync_directory(int fd, const std::string& path) {
   // EINVAL: a file system without such a call, where names are as durable as they get.
-  if (uninterrupted([&] { return ::fsync(fd); }) != 0 && errno != EINVAL) fail_call("sync " + quoted(path), errno);
+  if (uninterrupted([&] { return ::fsync(fd); }) != 0 && errno != EINVAL)
+    fail_call("sync " + single_quoted(path), errno);
 }
 
 class PosixFile final : public OpenFile {
@@ -127,7 +128,7 @@ class PosixFile final : public OpenFile {
     while (size != 0) {
       const ssize_t n = uninterrupted([&] { return ::write(fd_.get(), at, std::min(size, kMaxTransfer)); });
       // A write of nothing would be tried again for ever.
-      if (n <= 0) fail_call("write " + quoted(path_), n == 0 ? EIO : errno);
+      if (n <= 0) fail_call("write " + single_quoted(path_), n == 0 ? EIO : errno);
       at += n;
       size -= static_cast<std::size_t>(n);
     }
@@ -140,10 +141,11 @@ class PosixFile final : public OpenFile {
     while (left != 0) {
       const ssize_t n = uninterrupted(
           [&] { return ::pread(fd_.get(), at, std::min(left, kMaxTransfer), static_cast<off_t>(position)); });
-      if (n < 0) fail_call("read " + quoted(path_), errno);
+      if (n < 0) fail_call("read " + single_quoted(path_), errno);
       if (n == 0)
-        fail(Code::kDataLoss, "cannot read " + quoted(path_) + ": it ends at byte " + std::to_string(position) + ", " +
-                                  std::to_string(size) + " bytes were wanted from byte " + std::to_string(offset));
+        fail(Code::kDataLoss, "cannot read " + single_quoted(path_) + ": it ends at byte " + std::to_string(position) +
+                                  ", " + std::to_string(size) + " bytes were wanted from byte " +
+                                  std::to_string(offset));
       at += n;
       position += static_cast<std::uint64_t>(n);
       left -= static_cast<std::size_t>(n);
@@ -152,20 +154,20 @@ class PosixFile final : public OpenFile {
 
   FileStatus status() const {
     struct stat s;
-    if (::fstat(fd_.get(), &s) != 0) fail_call("read the status of " + quoted(path_), errno);
+    if (::fstat(fd_.get(), &s) != 0) fail_call("read the status of " + single_quoted(path_), errno);
     return to_status(s);
   }
 
   std::uint64_t size() const override { return status().size; }
 
   void sync() override {
-    if (uninterrupted([&] { return ::fsync(fd_.get()); }) != 0) fail_call("sync " + quoted(path_), errno);
+    if (uninterrupted([&] { return ::fsync(fd_.get()); }) != 0) fail_call("sync " + single_quoted(path_), errno);
   }
 
   void close() override {
     held_.reset();
     // Linux closes the descriptor whatever it answers, so a second call could hit another file.
-    if (::close(fd_.release()) != 0 && errno != EINTR) fail_call("close " + quoted(path_), errno);
+    if (::close(fd_.release()) != 0 && errno != EINTR) fail_call("close " + single_quoted(path_), errno);
   }
 
  private:
@@ -189,10 +191,11 @@ class PosixPageFile final : public PageFile {
 
  private:
   static void* map(int fd, const std::string& path) {
-    if (const int error = ::posix_fallocate(fd, 0, kPageBytes); error != 0) fail_call("write " + quoted(path), error);
-    if (::lseek(fd, 0, SEEK_END) < 0) fail_call("write " + quoted(path), errno);
+    if (const int error = ::posix_fallocate(fd, 0, kPageBytes); error != 0)
+      fail_call("write " + single_quoted(path), error);
+    if (::lseek(fd, 0, SEEK_END) < 0) fail_call("write " + single_quoted(path), errno);
     void* page = ::mmap(nullptr, kPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (page == MAP_FAILED) fail_call("map " + quoted(path), errno);
+    if (page == MAP_FAILED) fail_call("map " + single_quoted(path), errno);
     return page;
   }
 
@@ -216,30 +219,30 @@ class PosixDirectory final : public OpenDirectory {
     // O_NONBLOCK: a pipe without a writer must not hang the program. Regular files ignore it.
     auto opened = file(name, "open", O_RDONLY | O_NONBLOCK);
     if (opened->status().kind != FileKind::kFile)
-      fail(Code::kFailedPrecondition, "cannot open " + quoted(opened->path()) + ": Not a regular file");
+      fail(Code::kFailedPrecondition, "cannot open " + single_quoted(opened->path()) + ": Not a regular file");
     return opened;
   }
 
   bool exists(std::string_view name) const override {
     struct stat s;
     if (::fstatat(fd_.get(), checked_name(path_, name).c_str(), &s, AT_SYMLINK_NOFOLLOW) == 0) return true;
-    if (errno != ENOENT) fail_call("look for " + quoted(entry_path(path_, name)), errno);
+    if (errno != ENOENT) fail_call("look for " + single_quoted(entry_path(path_, name)), errno);
     return false;
   }
 
   FileStatus status(std::string_view name) const override {
     struct stat s;
     if (::fstatat(fd_.get(), checked_name(path_, name).c_str(), &s, AT_SYMLINK_NOFOLLOW) != 0)
-      fail_call("read the status of " + quoted(entry_path(path_, name)), errno);
+      fail_call("read the status of " + single_quoted(entry_path(path_, name)), errno);
     return to_status(s);
   }
 
   std::vector<std::string> entries() const override {
     // Opened anew, since a copy of the descriptor would share its reading position.
     Descriptor fd(uninterrupted([&] { return ::openat(fd_.get(), ".", kOpenDirectory); }));
-    if (fd.get() < 0) fail_call("list " + quoted(path_), errno);
+    if (fd.get() < 0) fail_call("list " + single_quoted(path_), errno);
     const std::unique_ptr<DIR, int (*)(DIR*)> listing(::fdopendir(fd.get()), ::closedir);
-    if (listing == nullptr) fail_call("list " + quoted(path_), errno);
+    if (listing == nullptr) fail_call("list " + single_quoted(path_), errno);
     fd.release();
     std::vector<std::string> names;
     errno = 0;
@@ -248,32 +251,33 @@ class PosixDirectory final : public OpenDirectory {
       if (name != "." && name != "..") names.emplace_back(name);
       errno = 0;
     }
-    if (errno != 0) fail_call("list " + quoted(path_), errno);
+    if (errno != 0) fail_call("list " + single_quoted(path_), errno);
     std::sort(names.begin(), names.end());
     return names;
   }
 
   std::unique_ptr<OpenDirectory> make_directory(std::string_view name) override {
     if (::mkdirat(fd_.get(), checked_name(path_, name).c_str(), kDirectoryMode) != 0)
-      fail_call("make directory " + quoted(entry_path(path_, name)), errno);
+      fail_call("make directory " + single_quoted(entry_path(path_, name)), errno);
     return open_directory(name);
   }
 
   std::unique_ptr<OpenDirectory> open_directory(std::string_view name) const override {
     const std::string path = entry_path(path_, name);
     return std::make_unique<PosixDirectory>(
-        open_at(checked_name(path_, name), "open directory " + quoted(path), kOpenDirectory | O_NOFOLLOW), path);
+        open_at(checked_name(path_, name), "open directory " + single_quoted(path), kOpenDirectory | O_NOFOLLOW), path);
   }
 
   void rename(std::string_view from, std::string_view to) override {
     const std::string old_name = checked_name(path_, from), new_name = checked_name(path_, to);
     if (::renameat(fd_.get(), old_name.c_str(), fd_.get(), new_name.c_str()) != 0)
-      fail_call("rename " + quoted(entry_path(path_, from)) + " to " + quoted(entry_path(path_, to)), errno);
+      fail_call("rename " + single_quoted(entry_path(path_, from)) + " to " + single_quoted(entry_path(path_, to)),
+                errno);
   }
 
   void remove(std::string_view name) override {
     if (::unlinkat(fd_.get(), checked_name(path_, name).c_str(), 0) != 0)
-      fail_call("remove " + quoted(entry_path(path_, name)), errno);
+      fail_call("remove " + single_quoted(entry_path(path_, name)), errno);
   }
 
   void remove_tree(std::string_view name) override {
@@ -286,7 +290,7 @@ class PosixDirectory final : public OpenDirectory {
       }
     }
     if (::unlinkat(fd_.get(), checked_name(path_, name).c_str(), AT_REMOVEDIR) != 0)
-      fail_call("remove " + quoted(entry_path(path_, name)), errno);
+      fail_call("remove " + single_quoted(entry_path(path_, name)), errno);
   }
 
   void sync() override { sync_directory(fd_.get(), path_); }
@@ -294,12 +298,12 @@ class PosixDirectory final : public OpenDirectory {
   std::unique_ptr<OpenFile> try_lock(std::string_view name) override {
     const std::string path = entry_path(path_, name);
     Descriptor fd =
-        open_at(checked_name(path_, name), "lock " + quoted(path), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC);
+        open_at(checked_name(path_, name), "lock " + single_quoted(path), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC);
     if (uninterrupted([&] { return ::flock(fd.get(), LOCK_EX | LOCK_NB); }) != 0) {
       if (errno == EWOULDBLOCK) return nullptr;
-      fail_call("lock " + quoted(path), errno);
+      fail_call("lock " + single_quoted(path), errno);
     }
-    if (uninterrupted([&] { return ::ftruncate(fd.get(), 0); }) != 0) fail_call("write " + quoted(path), errno);
+    if (uninterrupted([&] { return ::ftruncate(fd.get(), 0); }) != 0) fail_call("write " + single_quoted(path), errno);
     auto lock = std::make_unique<PosixFile>(std::move(fd), path);
     lock->keep_from_copies();
     return lock;
@@ -307,13 +311,13 @@ class PosixDirectory final : public OpenDirectory {
 
   std::unique_ptr<PageFile> create_page(std::string_view name) override {
     const std::string path = entry_path(path_, name);
-    Descriptor fd = open_at(checked_name(path_, name), "create " + quoted(path),
+    Descriptor fd = open_at(checked_name(path_, name), "create " + single_quoted(path),
                             O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC);
     try {
-      Descriptor lock = open_at(std::string(name), "lock " + quoted(path), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+      Descriptor lock = open_at(std::string(name), "lock " + single_quoted(path), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
       // Nobody else has it yet.
       if (uninterrupted([&] { return ::flock(lock.get(), LOCK_EX | LOCK_NB); }) != 0)
-        fail_call("lock " + quoted(path), errno);
+        fail_call("lock " + single_quoted(path), errno);
       return std::make_unique<PosixPageFile>(std::move(fd), std::move(lock), path);
     } catch (const Error&) {
       ::unlinkat(fd_.get(), std::string(name).c_str(), 0);
@@ -323,10 +327,10 @@ class PosixDirectory final : public OpenDirectory {
 
   bool locked(std::string_view name) const override {
     const std::string path = entry_path(path_, name);
-    const Descriptor fd =
-        open_at(checked_name(path_, name), "open " + quoted(path), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+    const Descriptor fd = open_at(checked_name(path_, name), "open " + single_quoted(path),
+                                  O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
     if (uninterrupted([&] { return ::flock(fd.get(), LOCK_SH | LOCK_NB); }) == 0) return false;
-    if (errno != EWOULDBLOCK) fail_call("lock " + quoted(path), errno);
+    if (errno != EWOULDBLOCK) fail_call("lock " + single_quoted(path), errno);
     return true;
   }
 
@@ -340,7 +344,7 @@ class PosixDirectory final : public OpenDirectory {
   std::unique_ptr<PosixFile> file(std::string_view name, const char* verb, int flags) const {
     const std::string path = entry_path(path_, name);
     return std::make_unique<PosixFile>(
-        open_at(checked_name(path_, name), verb + (" " + quoted(path)), flags | O_NOFOLLOW | O_CLOEXEC), path);
+        open_at(checked_name(path_, name), verb + (" " + single_quoted(path)), flags | O_NOFOLLOW | O_CLOEXEC), path);
   }
 
   Descriptor fd_;
@@ -351,7 +355,7 @@ class PosixFileSystem final : public FileSystem {
  public:
   std::unique_ptr<OpenDirectory> open_directory(const std::string& path) override {
     Descriptor fd(uninterrupted([&] { return ::open(path.c_str(), kOpenDirectory); }));
-    if (fd.get() < 0) fail_call("open directory " + quoted(path), errno);
+    if (fd.get() < 0) fail_call("open directory " + single_quoted(path), errno);
     return std::make_unique<PosixDirectory>(std::move(fd), path);
   }
 
@@ -363,23 +367,24 @@ class PosixFileSystem final : public FileSystem {
   bool exists(const std::string& path) const override {
     struct stat s;
     if (::stat(path.c_str(), &s) == 0) return true;
-    if (errno != ENOENT && errno != ENOTDIR) fail_call("look for " + quoted(path), errno);
+    if (errno != ENOENT && errno != ENOTDIR) fail_call("look for " + single_quoted(path), errno);
     return false;
   }
 
   FileStatus status(const std::string& path) const override {
     struct stat s;
-    if (::stat(path.c_str(), &s) != 0) fail_call("read the status of " + quoted(path), errno);
+    if (::stat(path.c_str(), &s) != 0) fail_call("read the status of " + single_quoted(path), errno);
     return to_status(s);
   }
 
   void rename(const std::string& from, const std::string& to) override {
-    if (::rename(from.c_str(), to.c_str()) != 0) fail_call("rename " + quoted(from) + " to " + quoted(to), errno);
+    if (::rename(from.c_str(), to.c_str()) != 0)
+      fail_call("rename " + single_quoted(from) + " to " + single_quoted(to), errno);
   }
   std::uint64_t free_bytes(const std::string& path) const override {
     struct statvfs s;
     if (uninterrupted([&] { return ::statvfs(path.c_str(), &s); }) != 0)
-      fail_call("read the free space of " + quoted(path), errno);
+      fail_call("read the free space of " + single_quoted(path), errno);
     return static_cast<std::uint64_t>(s.f_bavail) * s.f_frsize;
   }
 
@@ -389,10 +394,10 @@ class PosixFileSystem final : public FileSystem {
     if (::mkdir(path.c_str(), kDirectoryMode) != 0) {
       if (errno == EEXIST) return;  // if it is no directory, opening it tells
       const std::string parent = parent_of(path);
-      if (errno != ENOENT || parent == path) fail_call("make directory " + quoted(path), errno);
+      if (errno != ENOENT || parent == path) fail_call("make directory " + single_quoted(path), errno);
       make_missing(parent);
       if (::mkdir(path.c_str(), kDirectoryMode) != 0 && errno != EEXIST)
-        fail_call("make directory " + quoted(path), errno);
+        fail_call("make directory " + single_quoted(path), errno);
     }
     open_directory(parent_of(path))->sync();
   }
@@ -431,7 +436,7 @@ std::string OpenDirectory::read(std::string_view name, std::uint64_t at_most) co
   const std::unique_ptr<OpenFile> file = open(name);
   const std::uint64_t size = file->size();
   if (size > at_most)
-    fail(Code::kResourceExhausted, "cannot read " + quoted(file->path()) + ": it has " + std::to_string(size) +
+    fail(Code::kResourceExhausted, "cannot read " + single_quoted(file->path()) + ": it has " + std::to_string(size) +
                                        " bytes, at most " + std::to_string(at_most) + " are read");
   std::string content(static_cast<std::size_t>(size), '\0');
   file->read_at(0, content.data(), content.size());

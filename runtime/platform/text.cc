@@ -87,7 +87,7 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-std::string quoted(std::string_view text) { return "'" + escaped(text) + "'"; }
+std::string single_quoted(std::string_view text) { return "'" + escaped(text) + "'"; }
 std::string double_quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
 
 std::string_view cut_to_width(std::string_view text, std::size_t columns) {

@@ -28,7 +28,7 @@ bool is_control(char32_t c);
 std::string escaped(std::string_view text);
 
 // 'the text, escaped'
-std::string quoted(std::string_view text);
+std::string single_quoted(std::string_view text);
 // "the text as it is"
 std::string double_quoted(std::string_view text);
 

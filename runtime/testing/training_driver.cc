@@ -18,6 +18,7 @@
 #include "runtime/monitored/build_model.h"
 #include "runtime/monitored/host_services.h"
 #include "runtime/monitored/monitored_session.h"
+#include "runtime/monitored/run_directory.h"
 #include "runtime/monitored/run_saver.h"
 #include "runtime/monitored/scaffold.h"
 #include "runtime/ops/registry.h"
@@ -93,12 +94,14 @@ std::string name_of(const belay_module& module, const void* table) {
 
 // What a test sets up, and what outlives a restart.
 struct Setup {
-  Setup() : directory(runtime::posix_file_system().make_directories(folder.path())), events(*directory, clock, log) {}
+  Setup()
+      : directory(runtime::RunDirectory::open(runtime::posix_file_system(), folder.path(), clock, log)),
+        events(directory.directory(), clock, log) {}
 
   TemporaryFolder folder;
   StepClock clock;
   KeptLog log;
-  std::unique_ptr<runtime::OpenDirectory> directory;
+  runtime::RunDirectory directory;
   runtime::RunEvents events;
   runtime::MemorySaver memory;
   std::deque<HookUse> uses;
@@ -155,7 +158,7 @@ struct Process {
     runtime::RunSaverOptions options;
     options.saver = saver_use;
     options.events = setup.events.writer();
-    saver = std::make_shared<runtime::RunSaver>(*environment, *setup.directory, options);
+    saver = std::make_shared<runtime::RunSaver>(*environment, setup.directory.directory(), options);
     services->set_context(&saver_use);
     services->set_context(saver.get());
   }
@@ -322,9 +325,9 @@ std::vector<std::string> TrainingDriver::logged() const { return engine_->setup.
 std::vector<TrainingDriver::Scalar> TrainingDriver::scalars(const std::string& tag) {
   engine_->setup.events.writer()->flush();
   std::vector<Scalar> found;
-  for (const std::string& name : engine_->setup.directory->entries()) {
+  for (const std::string& name : engine_->setup.directory.directory().entries()) {
     if (name.rfind("events.out.tfevents.", 0) != 0) continue;
-    runtime::EventReader events(engine_->setup.directory->open(name));
+    runtime::EventReader events(engine_->setup.directory.directory().open(name));
     for (belay::pb::Event event; events.next(event);)
       for (const belay::pb::Summary::Value& value : event.summary().value())
         if (tag.empty() || value.tag() == tag)
