@@ -225,7 +225,8 @@ TEST_F(RunOptionsConformance, HOOKED_11_TheCallersWatchesComeFirst) {
 TEST_F(RunOptionsConformance, HOOKED_11_AWatchThatTheGraphHasNotIsNamed) {
   add_asking("x", {RunOptions::Trace::kNone, false, 0, 0, false, {"summ"}});
   open();
-  EXPECT_EQ(error_of([&] { run(one); }), "NOT_FOUND: the graph has no 'summ'; did you mean 'sum'?");
+  EXPECT_EQ(error_of([&] { run(one); }),
+            "NOT_FOUND: hook \"x\" in before_run: the graph has no 'summ'; did you mean 'sum'?");
 }
 
 TEST_F(RunOptionsConformance, HOOKED_12_TheCallersOptionsStayAsTheyAre) {

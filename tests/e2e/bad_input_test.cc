@@ -237,11 +237,11 @@ TEST_F(BadInput, ATruncatedGzFileIsFoundWhileTraining) {
     const char* expected;
   } cases[] = {
       {whole.size() / 2,
-       "in next: images: 'DIR/images.gz' ends in record 31 of 64, after 8181 of 16384 bytes: it was cut short"},
+       "in next: images: 'DIR/images.gz' is damaged behind byte 8197 of its content: it was cut short"},
       // The content is there, its checksum is not.
       {whole.size() - 1,
        "in next: images: 'DIR/images.gz' is damaged behind byte 16400 of its content: it was cut short"},
-      {20, "in spec: images: 'DIR/images.gz' ends inside its header"},
+      {20, "in spec: images: 'DIR/images.gz' is damaged behind byte 5 of its content: it was cut short"},
   };
   for (const auto& c : cases) {
     std::filesystem::remove_all(run_dir());

@@ -58,13 +58,13 @@ const struct Place {
     {"hook.create", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in create"},
     {"hook.begin", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in begin"},
     {"hook.after_create_session", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in after_create_session"},
-    {"hook.before_run", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in before_run at step 0"},
-    {"hook.after_run", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in after_run at step 0"},
+    {"hook.before_run", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in before_run at step 1"},
+    {"hook.after_run", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in after_run at step 1"},
     {"hook.before_save", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in before_save"},
     {"hook.save_state", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in save_state"},
     {"hook.after_save", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in after_save"},
-    {"hook.end", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in end at step 11"},
-    {"hook.destroy", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in destroy at step 11"},
+    {"hook.end", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in end at step 12"},
+    {"hook.destroy", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in destroy at step 12"},
     {"saver.create", "saver \"ends_saver\" (ends.so 1.0.0, train.toml:15) in create"},
     {"saver.write", "saver \"ends_saver\" (ends.so 1.0.0, train.toml:15) in write"},
     {"init_fn.create", "init_fn \"ends_init_fn\" (ends.so 1.0.0, train.toml:16) in create"},
@@ -76,8 +76,8 @@ const struct Place {
     {"input.open", "input \"train\" of \"ends_input\" (ends.so 1.0.0, train.toml:7) in open"},
     {"input.next", "input \"train\" of \"ends_input\" (ends.so 1.0.0, train.toml:7) in next"},
     {"op.infer", "op \"ends_op\" (ends.so 1.0.0, train.toml:21) in infer"},
-    {"op.prepare", "op \"ends_op\" (ends.so 1.0.0, train.toml:21) in make_kernel at step 0"},
-    {"op.run", "op \"ends_op\" (ends.so 1.0.0, train.toml:21) in run at step 0"},
+    {"op.prepare", "op \"ends_op\" (ends.so 1.0.0, train.toml:21) in make_kernel at step 1"},
+    {"op.run", "op \"ends_op\" (ends.so 1.0.0, train.toml:21) in run at step 1"},
     {"op.gradient", "op \"ends_op\" (ends.so 1.0.0, train.toml:21) in gradient"},
 };
 
@@ -134,14 +134,14 @@ TEST_F(PluginEnds, T_20d_WhatEndsTheProcessAtOnceIsNamedByTheNextStart) {
       {"load", "1", "exit_group", "ends.so', which was being loaded"},
       {"hook.create", "1", "_exit", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in create"},
       {"input.open", "1", "exec", "input \"train\" of \"ends_input\" (ends.so 1.0.0, train.toml:7) in open"},
-      {"hook.after_run", "3", "_exit", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in after_run at step 2"},
-      {"hook.before_run", "3", "exec", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in before_run at step 2"},
-      {"hook.after_run", "3", "exit_group", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in after_run at step 2"},
-      {"hook.after_run", "5", "sigkill", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in after_run at step 4"},
-      {"op.run", "3", "_exit", "op \"ends_op\" (ends.so 1.0.0, train.toml:21) in run at step 2"},
+      {"hook.after_run", "3", "_exit", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in after_run at step 3"},
+      {"hook.before_run", "3", "exec", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in before_run at step 3"},
+      {"hook.after_run", "3", "exit_group", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in after_run at step 3"},
+      {"hook.after_run", "5", "sigkill", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in after_run at step 5"},
+      {"op.run", "3", "_exit", "op \"ends_op\" (ends.so 1.0.0, train.toml:21) in run at step 3"},
       {"saver.write", "2", "exit_group", "saver \"ends_saver\" (ends.so 1.0.0, train.toml:15) in write at step"},
       {"input.next", "4", "_exit", "input \"train\" of \"ends_input\" (ends.so 1.0.0, train.toml:7) in next"},
-      {"hook.destroy", "1", "_exit", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in destroy at step 11"},
+      {"hook.destroy", "1", "_exit", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in destroy at step 12"},
   };
   for (const auto& c : cases) {
     start_over();
@@ -198,7 +198,7 @@ TEST_F(PluginEnds, T_20g_WhatIsLeftForTheEndOfTheProcessCannotMakeAFailedRunASuc
     start_over();
     const ProcessResult r = run("hook.begin", how, "1", {"ENDS_FAIL=1"});
     EXPECT_EQ(r.status, 1) << how << r.err;
-    EXPECT_THAT(r.err, HasSubstr(kHook + " in after_run at step 0: boom")) << how;
+    EXPECT_THAT(r.err, HasSubstr(kHook + " in after_run at step 1: boom")) << how;
     EXPECT_EQ(warnings_of_next_start(), "") << how;
   }
   // A thread that is still there when a good run ends, and calls exit then, changes nothing either.
@@ -242,7 +242,7 @@ TEST_F(PluginEnds, T_20h_WhatCrashesTheProcessIsNamed) {
 TEST_F(PluginEnds, T_20i_ATerminateHandlerThatExitsIsNamed) {
   const ProcessResult r = run("hook.after_run", "terminate_exits", "3");
   EXPECT_EQ(r.status, 3) << r.err;
-  EXPECT_THAT(r.err, HasSubstr("belay was ended by exit(0) in " + kHook + " in after_run at step 2"));
+  EXPECT_THAT(r.err, HasSubstr("belay was ended by exit(0) in " + kHook + " in after_run at step 3"));
   EXPECT_EQ(warnings_of_next_start(), "");
 }
 
@@ -250,7 +250,7 @@ TEST_F(PluginEnds, T_20j_ASignalThatAPluginSendsToItsProcessIsSaidToBeThat) {
   const ProcessResult r = run("hook.after_run", "sigterm", "3");
   EXPECT_EQ(r.signal, SIGTERM) << r.err;
   EXPECT_THAT(r.err, HasSubstr("SIGTERM came from this process itself, so from a plugin; being called: " + kHook +
-                               " in after_run at step 2"));
+                               " in after_run at step 3"));
   EXPECT_EQ(warnings_of_next_start(), "");
   // One that is sent to the thread is blocked there, and changes nothing.
   start_over();
@@ -430,7 +430,7 @@ TEST_F(PluginEnds, T_23a_WhatBeforeRunGivesBackIsCheckedAndNamed) {
     const std::string file = manifest("[[hooks]]\nplugin = \"lies\"\n");
     const ProcessResult r = belay({"run", file}, {"LIE=" + std::string(c.lie)});
     EXPECT_EQ(r.status, 1) << c.lie << r.err;
-    const auto errors = lines_with(r.err, "hook \"lies\" (lies.so 1.0.0, train.toml:23) in before_run at step 2: ");
+    const auto errors = lines_with(r.err, "hook \"lies\" (lies.so 1.0.0, train.toml:23) in before_run at step 3: ");
     ASSERT_THAT(errors, SizeIs(1)) << c.lie << r.err;
     EXPECT_THAT(errors[0], HasSubstr(c.said)) << c.lie;
     // It can be left out, as any hook that fails.
@@ -461,7 +461,7 @@ TEST_F(PluginEnds, T_20l_WithoutTheSdksBarrierTheHostSeesTheSame) {
   const std::string hook = "hook \"lies\" (lies.so 1.0.0, train.toml:23) in ";
   const ProcessResult thread = belay({"run", file}, {"LIE=pthread_exit"});
   EXPECT_EQ(thread.status, 3) << thread.err;
-  EXPECT_THAT(thread.err, HasSubstr(hook + "after_run at step 2 ended its thread, which is the host's (pthread_exit)"));
+  EXPECT_THAT(thread.err, HasSubstr(hook + "after_run at step 3 ended its thread, which is the host's (pthread_exit)"));
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   start_over();
   const ProcessResult jump = belay({"run", file}, {"LIE=longjmp"});
