@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the plugin boundary costs: before_run and after_run of a hook that does nothing, in a library file, through the
 // host's copy of its C table and the SDK's thunks. `allocations` are those of the whole benchmark, on both sides.
 #include <benchmark/benchmark.h>

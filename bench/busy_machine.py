@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What 1,000 steps of examples/mnist_mlp.toml take on two threads and two processors, while something else runs on one of
 these or on both, beside what they take while nothing does."""
 import contextlib

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A hook that has both callbacks of a step and does nothing in them: what is left is the boundary.
 #include <belay/plugin.h>
 

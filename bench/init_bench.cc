@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A fresh start of a model of 1 GiB: one variable, made and initialized by an operation of random numbers, on one
 // thread and two, beside what it costs to copy as much. A session draws its initial values once, so memory that the
 // process has not touched before is part of it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The inputs that come with Belay, each on one thread, into batches as a run has them: examples a second once it runs
 // (next/NAME), and what it takes to open it (start/NAME): time, and memory in times the size of its files. The files
 // are made anew in a temporary folder: 784 bytes an example where there is a choice, and 111 MB of text.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Training steps of the models of bench/models.cc in libtorch, the peer they are measured against. bench/models.py
 // drives it; OMP_NUM_THREADS must be THREADS.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a training step costs at least: the matrix products and convolutions of a model of bench/models.cc, forward and
 // backward, by oneDNN's own primitives on memory that lies as they like it, and one pass of Adam over its memory.
 // Nothing else of the step. bench/models.py drives it; OMP_NUM_THREADS must be THREADS.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Training steps of one of bench/models.h through a session, as a run makes them: loss, gradients, optimizer, step
 // counter. bench/models.py drives it.
 //

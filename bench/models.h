@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The models that are measured against other systems, as a model plugin would build them.
 #pragma once
 

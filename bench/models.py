@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whole training steps of the models in bench/models.cc: Belay, libtorch and the limit, round by round in turns.
 
 A round of each program follows one of the others', so that what else the machine does meets all of them; the ratios are

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Single operations through a session, one thread: GFLOP/s of what multiplies, GB/s (memory read and written once) of
 // what only passes over its inputs. The cost of a run itself is in each; bench_session tells it.
 #include <benchmark/benchmark.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How bench/models.py talks to a program that repeats one step: each line on stdin is the seconds that a round should
 // take; the answer is a line of JSON. So rounds of several programs take turns, while each keeps what it has warmed up.
 //

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs the benchmarks, prints a table, and with --check compares it with baseline.json.
 
     python3 bench/run.py --build build/release [--check] [--json FILE] [--only GROUP]

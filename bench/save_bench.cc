@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A save of 1 GiB while training waits: the snapshot of a store, and the checkpoint with the safetensors saver, into a
 // folder in memory (BELAY_BENCH_DIR; /dev/shm where it is unset), beside what it costs to copy as much and to write as
 // much to a file there.

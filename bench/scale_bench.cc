@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether costs stay linear: in the nodes of a graph, and in the bytes of its variables.
 #include <benchmark/benchmark.h>
 

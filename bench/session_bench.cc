@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the engine adds to a step: a raw run of one tiny operation, and each hook of a monitored session.
 #include <benchmark/benchmark.h>
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `belay plugins` takes with a thousand plugins in one folder, and `ls -l` of the same folder."""
 import json
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # cmake --install: the host, the SDK, and the runtime for programs with a main of their own. Its plugins: plugins/.
 include(CMakePackageConfigHelpers)
 

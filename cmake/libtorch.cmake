@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Debian's libtorch-dev, where it is installed: the target belay_libtorch. Benchmarks and one test compare with it;
 # nothing else needs it.
 find_path(BELAY_TORCH_INCLUDE torch/torch.h PATH_SUFFIXES torch/csrc/api/include)

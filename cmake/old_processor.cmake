@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # BELAY_OLD_PROCESSOR: what runs on a processor without AVX-512 runs here too, so that the tests see it. The versions of
 # our own loops for newer processors (runtime/ops/hot.h) are left out, and oneDNN, which chooses by itself, is told.
 set(belay_test_environment)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # BELAY_SANITIZE=address: with the undefined-behaviour sanitizer. =thread: own loops run on std::thread instead of OpenMP,
 # whose runtime the thread sanitizer cannot see into (runtime/ops/parallel.h).
 if(BELAY_SANITIZE STREQUAL "address")

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # belay_runtime_library(name SOURCES ... [LINK ...] [PRIVATE ...]): one folder of runtime/ as the static library belay_<name>,
 # exported as belay::<name>. LINK is what its headers need, PRIVATE what only its sources do.
 function(belay_runtime_library name)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Warnings of our own code; dependencies come in as system headers.
 add_library(belay_warnings INTERFACE)
 target_compile_options(belay_warnings INTERFACE

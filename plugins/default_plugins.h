@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The plugins that come with Belay and need no files of their own, linked into a program of one's own (target
 // belay::default_plugins):
 //

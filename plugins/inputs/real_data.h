@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where tests find the data sets that are not part of the project.
 #pragma once
 

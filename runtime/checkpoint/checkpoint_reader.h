@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reading a checkpoint. Nothing is mapped into memory and nothing is trusted: the index is checked as a whole, every
 // file against it when the checkpoint is opened, every tensor against it when it is read.
 //

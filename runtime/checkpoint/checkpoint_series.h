@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The checkpoints of one run directory, as the run that writes them sees them: saves, keeps the state file, and removes
 // what is more than max_to_keep.
 //

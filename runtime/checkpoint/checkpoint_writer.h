@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writing one checkpoint, so that a crash at any moment leaves it whole or absent.
 //
 //   1. model.ckpt-N.tmp-<random>/ is made

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether a checkpoint fits a graph, and if not, in which ways. [any thread]
 #pragma once
 

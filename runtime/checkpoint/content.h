@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a checkpoint holds, as plain values. Whoever saves fills a CheckpointContent at one moment, the step's boundary;
 // whoever restores gets the RunState back and the variables in buffers of its own.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CRC32C (Castagnoli), over ISA-L. [any thread]
 #pragma once
 

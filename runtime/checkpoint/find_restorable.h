@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which checkpoint of a run directory to go on from.
 //
 // The state file decides when it is valid: it names a checkpoint of this directory, and that one is whole. One that is

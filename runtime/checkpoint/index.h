@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The file `index` of a checkpoint: what belongs to it, with lengths and checksums. Written by the host, last of all
 // files; JSON with one file or tensor per line, so that two can be compared by eye and by diff.
 //

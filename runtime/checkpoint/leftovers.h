@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a run that was killed while saving left in its directory.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A run directory under its run's lock. Whatever writes into it looks first whether the lock is still in place; where
 // it is not, nothing is written any more, and the run ends: two runs would mix their checkpoints and events.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The names inside a run directory and a checkpoint. [any thread]
 //
 //   checkpoint                             state file: which checkpoint is current

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/run_lock.h"
 
 #include <fmt/chrono.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The file `state` of a checkpoint: the RunState as JSON. Its length and checksum stand in the index. [any thread]
 //
 //   {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The directory that a saver gets: service "files" of the host, for the time of one write or read. Whatever passes is
 // counted and checksummed, small writes are gathered, and a file is synced before it closes; the saver sees none of
 // that.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tensors that a saver writes from or reads into: service "saver" of the host, for the time of one write or read.
 // [session]
 #pragma once

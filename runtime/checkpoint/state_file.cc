@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/state_file.h"
 
 #include <google/protobuf/io/tokenizer.h>

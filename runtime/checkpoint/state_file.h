@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The state file `checkpoint`: which checkpoint of a run directory is current, and which are kept. Text, as TensorFlow
 // writes it; may be edited by hand to go back. [any thread]
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // JSON from a file that nobody vouches for: bounded, without duplicate keys, and with every field's name and kind
 // checked. Errors are DATA_LOSS and say where. [any thread]
 #pragma once

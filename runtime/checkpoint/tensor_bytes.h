@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sizes and values of dense numeric tensors, with checked arithmetic. [any thread]
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/cli/command_line.h"
 
 #include <boost/program_options.hpp>

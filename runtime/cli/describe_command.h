@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `belay describe NAME|KIND:NAME|FILE.so`: what a plugin does, its options, and its library. Runs no plugin code.
 #pragma once
 

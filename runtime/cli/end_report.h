@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is said where the process ends although the host does not end it: it crashes (SIGSEGV, SIGABRT, ...), or a
 // plugin calls exit or quick_exit, in a callback or in a thread of its own. It names the plugin that was being called,
 // or whose code called exit, and the checkpoint that the next start goes on from. After a crash the process dies of the

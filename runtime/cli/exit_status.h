@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the process ends. Scripts and schedulers rely on these numbers.
 #pragma once
 

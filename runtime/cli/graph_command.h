@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `belay graph MANIFEST.toml`: the graph that a manifest describes, and how a training step would run it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `belay graph` prints: the graph of a manifest, and the plan of its training step.
 #pragma once
 

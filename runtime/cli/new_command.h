@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `belay new KIND NAME`: a folder NAME with a plugin that works, its test, its build and a manifest that runs it.
 #pragma once
 

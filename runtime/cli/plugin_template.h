@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The files that `belay new` copies, from sdk/template; the build turns them into text (CMakeLists.txt).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `belay plugins [--json]`: every plugin of the search path, by kind, and what could not be used and why. Reads notes
 // alone; no plugin code runs.
 #pragma once

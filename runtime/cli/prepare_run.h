@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the commands that work on a manifest have in common: all that comes before a run directory.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `belay run`: a whole training run, from the manifest to the last line that says why it ended.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `belay schema`: the manifest's JSON Schema, with the options of every plugin that is found, for editors (taplo and
 // what is built on it read Draft 4) and for checks elsewhere.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Signals as requests. All that a run cares about are blocked in every thread and taken by one, so nothing ever runs in
 // a signal handler.
 //

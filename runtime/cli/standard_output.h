@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What std::cout writes into while main runs: it remembers why a write failed, which a stream does not.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows of text with their columns below each other, as wide as their widest cell. Cells are escaped.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `belay run` does, stage by stage; each takes what the one before made, and nothing reaches back.
 //
 //   manifest -> plugins -> scaffold -> session -> hooks

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What ended the program past every place that expects errors.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `belay validate FILE.so`: everything that can be told about a plugin library without a training run.
 #pragma once
 

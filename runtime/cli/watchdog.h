@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ends a run that makes no progress: a warning at half of the time, then the stacks of all threads and exit status 124.
 //
 // Progress is what the run reports with progress(): a finished step, a batch of the evaluation, a phase of the start;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The file system as `belay run` gets it: each call that may wait for a disk is counted when it begins and when it
 // ends. So the watchdog knows a slow disk from a run that hangs.
 #pragma once

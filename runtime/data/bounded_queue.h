@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What all queues of a session share: a capacity, waiting, closing and stacking. Which element is next is the kind's
 // choice. A padding queue's elements may differ in the dimensions that its shapes leave open; dequeued together they
 // are padded at their ends with zeros (strings: empty). [any thread]

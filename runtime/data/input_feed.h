@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An input plugin in a run: what it declares, its queue in the graph, and the thread that keeps the queue full.
 //
 //   auto feed = InputFeed::open(instance, {.name = "train"});        // spec and open; fails where a file is missing

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Service "input": what an input plugin declares and the batches that it fills.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/data/make_queue.h"
 
 #include "runtime/data/fifo_queue.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The queue that a node of a graph stands for: SessionOptions.queues.
 #pragma once
 

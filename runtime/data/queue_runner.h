@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fills a queue while a session runs, one thread per enqueue operation, until the queue is closed or the coordinator
 // stops. A graph carries its runners (NodeGraph::queue_runners); start_queue_runners starts them all.
 #pragma once

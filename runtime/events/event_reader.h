@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads an event file. One thread at a time.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/events/event_service.h"
 
 namespace belay::runtime {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Service "events": the run's event file for plugins; its context is the RunEvents.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes a run's TensorBoard event file: scalars, summaries, the graph, and the log of sessions.
 //
 //   EventWriter events(run, clock, {.on_warning = [&](std::string_view text) { log.warning("events", text); }});

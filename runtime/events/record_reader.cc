@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/events/record_reader.h"
 
 #include "belay/error.h"

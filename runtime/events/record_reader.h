@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads a record file (record_writer.h), also one that still grows.
 //
 //   RecordReader reader(*file);

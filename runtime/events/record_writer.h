@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The framing of record files, little-endian, one record after the other and nothing else:
 //
 //   u64 length | u32 masked CRC32C of the length | data | u32 masked CRC32C of the data

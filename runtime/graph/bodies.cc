@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bodies of a graph: opening, closing, capturing.
 #include "runtime/graph/node_graph.h"
 #include "runtime/platform/text.h"

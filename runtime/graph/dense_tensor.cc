@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/graph/dense_tensor.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A tensor's value in the engine: dense, row-major, 64-byte aligned, shared. Copies share the elements, which nobody
 // changes once the tensor is handed on. [any thread]
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reverse-mode differentiation, as nodes added to the graph: each operation's gradient function (runtime/ops/) is
 // called once per node between ys and xs, in reverse order; what arrives at one output from several users is summed.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Service "graph": the SDK's Graph over a NodeGraph.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The engine's graph: nodes in the order of their making (inputs before users), names, scopes, collections, roles. Open
 // while it is built, frozen by finalize(); handle() is the SDK's Graph over it, the one way to add nodes.
 //

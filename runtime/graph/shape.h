@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A partial shape: unknown rank, or a rank with some dimensions unknown (-1).
 #pragma once
 

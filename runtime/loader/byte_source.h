@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random access to the bytes of an untrusted file: by pread, never by mmap, because a file that shrinks under a mapping
 // kills the process.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The name of a callback, which is a number too: a number is one store where the current callback is written down.
 #pragma once
 

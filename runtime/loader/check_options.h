@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A plugin's options in a manifest against what its note declares. Runs no plugin code.
 #pragma once
 

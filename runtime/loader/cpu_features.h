@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The processor's instruction sets, by the names that notes use: those of /proc/cpuinfo.
 #pragma once
 

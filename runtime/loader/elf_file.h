@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An untrusted ELF file, read by its program headers alone (section headers may be stripped, and lie more easily).
 //
 // The dynamic linker does not survive bad files: a truncated one ends the process with SIGBUS, one for another machine

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who may have put a plugin where it lies. A file or directory that everybody can write, or a parent of one, is
 // refused: anybody could have run code as this user. Group-writable, and belonging to somebody else than this user or
 // root, are warnings. No key allows what is refused. A sticky bit (as /tmp has) keeps others from replacing what is

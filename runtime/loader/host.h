@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host's side of belay_host: what an instance gets from its host.
 //
 // HostServices is one per run: the log, the clock, the run directory, and the tables of all services by name. "core" is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A plugin's instance, and the guarded way to call it.
 //
 //   PluginInstances instances;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The dynamic linker's cache, /etc/ld.so.cache: where system libraries lie. Read only to explain and to describe; what
 // is loaded, the dynamic linker decides.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A plugin file, vetted as far as that goes without running any of its code: it can be opened, is a regular file that
 // only trusted users can write, a whole ELF library for this machine, and carries a note of this host's ABI that this
 // processor can serve. The steps run in that order; the first that fails is a LoadError, one kind each.

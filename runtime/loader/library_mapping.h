@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where a loaded library lies in this process's memory: what belongs to it, and to whom else an address belongs.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From the dynamic linker's words to a LoadError that says what to do.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Why a plugin file was refused, or a plugin not found. The kinds are stable: tests, `belay plugins --json` and tools
 // go by their names (kind_name below), people by the text and the fix. The command line ends with status 3 on any of
 // them.

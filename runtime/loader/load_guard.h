@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a library may do to the process while it is loaded, undone or named.
 #pragma once
 

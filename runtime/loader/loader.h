@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loads plugin libraries: vets the file (library_file.h), then lets the dynamic linker have it, then checks what it
 // exports (module_check.h). The mapped file is the vetted one. This is the only place that runs a library's own code
 // before an instance is created: the initializers of its global objects, guarded by load_guard.h.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether a module's tables keep the rules of abi.h and say what its note says. The module is a plugin's own data:
 // every number is checked before what it counts is touched.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The BELAY note of a plugin file, as plain structs: all that listing, describing and checking need, so that no plugin
 // code runs for them. The text is JSON from an untrusted file; abi.h states its form.
 #pragma once

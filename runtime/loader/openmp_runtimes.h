@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // OpenMP runtimes in this process. Each has a pool of threads of its own, so two of them share the cores badly, and the
 // host's setting of the number of threads reaches only its own.
 #pragma once

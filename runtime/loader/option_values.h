@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Options in the form in which they cross to a plugin: named values with the memory behind them.
 #pragma once
 

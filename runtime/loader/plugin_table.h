@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A plugin's table of callbacks as the runtime calls it: copied once over stubs, so that no call site tests for null.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The plugins that this run can use: those linked into the program, given as explicit lists, and those of loaded files.
 //
 //   Registry registry;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From the plugins that a manifest names to the files they are in and the options they get, without running their code.
 //
 //   PluginResolver resolver(registry, search, policy, cpu, {manifest.directory, environment}, problems);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where plugins are looked for, and what lies there. Everything here reads notes alone; no plugin code runs.
 //
 //   const SearchPath path = plugin_search_path(manifest.plugins.path, environment);

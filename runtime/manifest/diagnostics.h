@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Everything that is wrong with a manifest, collected so that all of it is reported at once:
 //
 //   train.toml:3:1: error: unknown key "max_step" in [run]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The keys of a section, declared once and visited to read them, to write them and to list them.
 //
 //   void visit(Fields& f, CheckpointSection& s) {

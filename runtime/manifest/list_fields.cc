@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // manifest_keys and reserved_keys of parse.h.
 #include <utility>
 

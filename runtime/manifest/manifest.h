@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The manifest as plain structs with their defaults. Every field is a TOML key of the same name; a section is a struct.
 // This is the first stage of a run (manifest -> plugins -> scaffold -> session -> hooks) and knows nothing of plugins:
 // what stands in a plugin's table is kept as it was written, with its place, and checked by the loader.

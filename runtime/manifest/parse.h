@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From a manifest's text to a Manifest. Every problem is reported at once, with its place.
 //
 //   Diagnostics problems;

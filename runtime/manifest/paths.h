@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Paths in a manifest: relative ones are relative to the manifest's directory, ${NAME} is an environment variable. No
 // shell, no ~, and what a variable holds is not expanded again. There is no way to write a literal "${".
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads the keys of one TOML table, with a problem for each that is wrong.
 #pragma once
 

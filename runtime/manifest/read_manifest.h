@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From the document's tree, with the --sets in it, to the Manifest.
 #pragma once
 

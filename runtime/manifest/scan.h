@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The check before the TOML parser, which overflows the stack on keys of tens of thousands of parts.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What keys the sections have, with their ranges: the declarations behind reading, showing and listing.
 #pragma once
 

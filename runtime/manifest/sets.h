@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // --set key.path=value: changes to a document's tree before it is read.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The effective manifest: what a run is made from, as TOML that reads back as the same Manifest (`belay show`, and
 // manifest.toml in a run directory).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values and keys as TOML writes them.
 #pragma once
 

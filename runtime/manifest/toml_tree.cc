@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/manifest/toml_tree.h"
 
 // The library's code is compiled here, so that the sanitizers and the fuzzer see into it. Of version 3.3 two things are

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A TOML document as plain values with their places. The TOML library stays behind this header.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/monitored/attempt_mark.h"
 
 #include <sys/mman.h>

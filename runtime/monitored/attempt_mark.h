@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The mark of one attempt in its run directory: the file `attempt`, there while the attempt runs. A plugin that calls
 // _exit, exec or exit_group, and a SIGKILL, end the process with no word on stderr; the file stays then, and the next
 // start reads in it what was being called.

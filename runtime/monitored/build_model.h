@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A model plugin's graph: features and labels in, named outputs by role out; and the train operation from [optimizer].
 #pragma once
 

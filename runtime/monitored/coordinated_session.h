@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A session with threads: its coordinator's errors come out of it, and closing it stops and joins the threads.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a scaffold or a supervisor makes where a piece is not given and the graph's collections have none. Each adds to
 // the graph.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One pass over an input, in a graph and a store of its own: the variables come from another store by name.
 #pragma once
 

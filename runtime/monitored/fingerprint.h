@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a run that goes on from a checkpoint must share with the one that wrote it, to end with the same bits.
 #pragma once
 

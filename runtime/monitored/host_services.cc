@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/monitored/host_services.h"
 
 #include "runtime/checkpoint/saver_directory.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every service that a host of sessions offers to plugins.
 #pragma once
 

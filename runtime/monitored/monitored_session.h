@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A session that initialises or restores itself, calls hooks round every run, recovers from preemption, ends cleanly.
 //
 //   MonitoredSession session(creator, hooks, options);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A monitored session for a program with a main of its own, with all that TensorFlow's function of this name sets up:
 // the default hooks, checkpoints in a directory and recovery.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A session that is made again after a preemption error (ABORTED, UNAVAILABLE): out of its creation, a run or a step
 // function, or reported by one of its threads. The same run is repeated; the caller sees nothing.
 //

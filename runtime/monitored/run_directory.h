@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A run's directory: made where it is missing, locked for this run, cleared of what a killed run left half-written.
 // Nothing is written into it once its lock is not in place. How an attempt ended that said nothing is a warning in the
 // log.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a run stands on: the world's edges and the settings that its sessions share. Borrowed by all who take it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Saves and restores a running session in its run directory: variables, input positions and hook states of one moment.
 //
 // A hook asks for a checkpoint (request); the session writes it at the step's boundary, after every hook's after_run:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who makes the raw session of a monitored session, at first and at every recovery.
 #pragma once
 

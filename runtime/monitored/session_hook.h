@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The hooks of a session, in calling order.
 //
 // A hook that fails stops the run, or, with on_error = "disable", is left out from then on: the run goes on without it,

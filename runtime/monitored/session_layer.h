@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a monitored session is made of: layers, each round the next, outermost first
 //
 //   MonitoredSession -> RecoverableSession (absent in SingularMonitoredSession) -> CoordinatedSession -> HookedSession

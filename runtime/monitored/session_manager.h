@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes sessions that are ready to run: restored from a checkpoint, or initialized, or (a worker's) initialized by
 // another session on the same store.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The older way to run a session, before monitored sessions: no hooks, no recovery; services on timers beside the
 // training loop. For programs that are written so; a new one takes MonitoredTrainingSession.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a supervisor does beside training: checkpoints, summaries and the number of steps per second, each written at
 // once and then on a timer by a thread of its own. They share one event file. [any thread]
 #pragma once

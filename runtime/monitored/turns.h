@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who is inside a monitored session: one thread at a time. Those that come meanwhile wait, and go before the one that
 // comes back at once. [any thread]
 #pragma once

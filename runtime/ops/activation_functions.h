@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One element of the activations that also stand at the end of a fused product.
 #pragma once
 

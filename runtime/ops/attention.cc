@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scaled dot-product attention of several heads. The weights of a block of queries exist at a time, never the whole
 // matrix; the gradient computes them again from the logarithm of each row's sum. Threads share the heads of all
 // examples.

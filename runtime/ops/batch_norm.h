@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Normalization of each channel over a batch, for sizes that are fixed when the object is made: y = (x - mean) /
 // sqrt(variance + epsilon) * scale + offset. It may keep scratch memory: one run at a time.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How kernels of operations with bodies run these. The session implements it: a body has a plan of its own.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How element-wise operations walk over operands of different shapes, by numpy's rule: shapes are aligned at their last
 // dimension, and a dimension of 1 (or a missing one) is repeated.
 #pragma once

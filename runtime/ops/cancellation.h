@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ends what waits from outside. A CancellationSource is a flag with a reason, for all runs of a session; a CancelToken
 // is one run's view of it, with the run's own deadline. [any thread]
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Comparisons, truth values and the choice between two tensors.
 #include <limits>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Constants, placeholders, identity and nodes that only order others.
 #include <cmath>
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Nodes that run bodies: Cond and While, and what stands for their inputs inside.
 #include "belay/ops/control_flow.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two-dimensional convolutions, alone and fused with bias and activation.
 #include "runtime/ops/convolution.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Convolutions of sizes that are fixed when the object is made, and their gradients. It may keep scratch memory: one
 // run at a time.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Picks a kernel's element type by a dtype.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels of element-wise operations, made from a functor that computes one element:
 //
 //   struct SquareOf {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One kernel for element-wise nodes of one shape that feed each other (runtime/session/elementwise_groups.h). Each
 // member's own kernel runs on a tile that stays in the cache, so every element has the bits that it has unfused.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels of fused groups (runtime/session/fusion.h): KernelSpec.members are the group's nodes in order.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Slices picked by indices, and their way back.
 #include <algorithm>
 #include <cstring>

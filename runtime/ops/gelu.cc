@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The Gaussian error linear unit: x times the probability that a normal number lies below x.
 #include <cmath>
 

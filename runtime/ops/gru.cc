@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A gated recurrent unit over whole sequences, built like lstm.cc. The reset gate acts behind the recurrent product:
 //
 //   r = sigmoid(x Wr + br + h Ur + cr)    z = sigmoid(x Wz + bz + h Uz + cz)

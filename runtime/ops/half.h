@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // float32 and the two dtypes of 16 bits, which are stored as std::uint16_t. Rounded to the nearest, of two to the even
 // one; infinities stay, NaN stays NaN.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Histograms of tensors, in TensorFlow's buckets: their limits grow by a tenth each, from 1e-12 to 1e20, on both sides
 // of 0.
 #include <algorithm>

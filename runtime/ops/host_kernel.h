@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A host kernel: an operation that waits, or whose output's shape is known only when it has run (queues, lists of
 // names). It runs between the segments of a plan, outside the store's gate, and hands over whole tensors.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loops that are worth compiling for newer processors too: the fastest version that the machine supports is taken when
 // the program runs.
 #pragma once

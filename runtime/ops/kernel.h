@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A kernel: one operation (or a fused group) prepared for concrete shapes. Made when a plan is specialised, run at
 // every step; making it may be slow, running it allocates nothing. A kernel object belongs to one run at a time and may
 // keep scratch memory.

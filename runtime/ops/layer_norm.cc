@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Layer normalization: over the last dimension, forward and backward as one operation each.
 #include "belay/ops/math.h"
 #include "runtime/ops/dtypes.h"

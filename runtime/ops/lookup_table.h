@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A hash table of a session: filled once, at local initialization, and only read from then on. [any thread]
 #pragma once
 

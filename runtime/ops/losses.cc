@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Cross entropies.
 #include "belay/ops/losses.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A long short-term memory over whole sequences. The inputs' products for all steps are one large product; a step then
 // adds the small product of the states before it. Threads share the examples of the batch, each goes through all steps
 // alone.

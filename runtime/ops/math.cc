@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Arithmetic on two operands, with broadcasting.
 #include "belay/ops/math.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Matrix products, alone and fused with bias and activation.
 #include "belay/ops/matmul.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One oneDNN primitive with its arguments, made once and executed at every step. It may hold scratch memory: one run at
 // a time. Sources of kernels only: this header includes oneDNN's.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The one thread pool: OpenMP's, which oneDNN uses too. All loops of ours that split work go through here.
 //
 // The split depends only on n, the grain and the team's size, never on load, so results are the same bits at every run.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Elements in another order, parts of tensors, and tensors put together from parts.
 #include <algorithm>
 #include <cstring>

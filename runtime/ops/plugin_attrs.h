@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The attributes of a node against what the note of its plugin declares, and in the form in which they cross to it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An operation that a plugin offers, as the graph and the plans know operations.
 //
 //   add_plugin_op(*registry, instances.create(registered, use, services, monitor));

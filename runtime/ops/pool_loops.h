@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loops of pooling over images. The same at every run and for every number of threads: an element of a result is
 // computed by one of them, in the order of the window.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pooling of images: the largest and the mean of windows.
 #include "runtime/ops/pooling.h"
 

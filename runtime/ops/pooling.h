@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Max pooling as a part of a fused kernel.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Matrix products of sizes that are fixed when the object is made. It may keep scratch memory: one run at a time.
 #pragma once
 

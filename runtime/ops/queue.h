@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What queue operations work on. Implementations: runtime/data/bounded_queue.h. [any thread]
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random numbers and dropout, from Philox streams: key = seed and node name, counter = global step, element by element,
 // so that neither threads nor the order of steps matter.
 #include "belay/ops/random.h"

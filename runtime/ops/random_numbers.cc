@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compiled without contraction of products and sums (CMakeLists.txt): all versions of a loop have the same bits.
 #include "runtime/ops/random_numbers.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Vector loops over Philox streams: random words, and uniform and normal float32 numbers. A number depends on the
 // stream and its place alone: not on the range that it is drawn with, on the thread, or on the instruction set.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels of reductions, made from a reducer: what is kept while terms come in (Acc), and how. Terms are taken in an
 // order that depends on the shape alone, so the number of threads changes no bit.
 #pragma once

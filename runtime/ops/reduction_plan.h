@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How reductions walk over a tensor.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sums, means, extremes and products over axes, and what their gradients need.
 #include "belay/ops/reductions.h"
 

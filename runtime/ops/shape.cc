@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The same elements in another form: aliases, for which nothing runs; and tensors made from shapes alone.
 #include "belay/ops/shape.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The exponentials of rows against their largest elements: what softmax and its cross entropies are made of.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every n-th element of a part of a tensor, forwards or backwards; padding; repetition.
 #include <algorithm>
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Summaries: serialized tensorboard messages as string scalars.
 #include "belay/ops/summaries.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The summaries whose messages have files of their own; summaries.cc registers them.
 #pragma once
 

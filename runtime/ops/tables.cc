@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hash tables: a node that stands for one, and operations that fill it and look keys up. They run between the segments
 // of a plan, like those of queues.
 #include "belay/ops/tables.h"

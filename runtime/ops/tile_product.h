@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Matrix products on one thread that are too small, or too oddly placed, for oneDNN: of parts of tensors, as attention
 // and recurrent cells need them. No preparation and no allocation. An element of c is the sum over k in ascending
 // order, whatever m and n are: how a caller splits rows and columns changes no bit.

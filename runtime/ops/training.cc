@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Updates of variables by their gradients: gradient descent, momentum, Adam. The other optimizers:
 // training_adaptive.cc.
 #include "belay/ops/training.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Updates whose rate adapts to each element: Adagrad, RMSProp, FTRL.
 #include <cmath>
 #include <string>

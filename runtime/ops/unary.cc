@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Element-wise functions of one tensor, casts, and the sum of many tensors.
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What updates of variables share: their shape rule, and a kernel for the updates of one or more variables in one pass.
 #pragma once
 

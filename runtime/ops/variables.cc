@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Variables: their node is their value as it is when read; writes happen in a run's commit.
 #include <algorithm>
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // exp, log, tanh ... of one number. The float32 ones have no branches and are always inlined, so that a loop over them
 // becomes vector code; within 3 units in the last place of the exact value, results below the smallest normal number
 // aside. The float64 ones are the C library's. NaN gives NaN, infinities and overflow what the C library gives.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Windows that slide over images: the geometry that convolutions and pooling share.
 //
 // Attributes, as TensorFlow has them. Lists have one entry for each dimension of an image tensor, in the order of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The learning rate as a node of the graph: a number or a schedule over the global step, times the variable
 // "learning_rate_scale" (1 at first; a hook may set it).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Optimizers: the nodes that one training step adds to a graph behind a loss.
 //
 //   Output loss = ...;                                            // a scalar

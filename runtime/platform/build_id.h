@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What this program and its libraries are, for a checkpoint's fingerprint and --version.
 #pragma once
 

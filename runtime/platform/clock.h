@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Time, as the runtime sees it: a seam. Tests drive a FakeClock (tests/platform/fake_clock.h) by hand, so nothing
 // sleeps.
 #pragma once

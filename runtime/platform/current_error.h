@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The exception that is being handled, as an Error: what reports, logs and hooks take. Only inside a catch clause.
 #pragma once
 

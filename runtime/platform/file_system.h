@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files, as the runtime sees them: a seam, so that tests inject faults at any call
 // (tests/platform/faulty_file_system.h).
 //

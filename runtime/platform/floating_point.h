@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The floating-point mode of a thread: rounding, traps, what becomes of denormals. All arithmetic but that of long
 // double obeys one register, MXCSR (FPCR on aarch64); long double has the x87 control word.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is done before the process ends at once, by _exit or a signal: a run's attempt notes that it did not end without
 // a word (runtime/monitored/attempt_mark.h). Whoever ends the process like that calls say_last_word() first; a signal
 // handler may.

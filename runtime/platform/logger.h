@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The program's one log, on stderr: text for people or one JSON object per line. [any thread]
 //
 // Text: "12:34:56.789 warning nan_tensor: loss is not finite". Control characters of a message are escaped, so that a

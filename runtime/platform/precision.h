@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // In which arithmetic a session computes its products, convolutions and recurrent cells.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies of this process that something in it forked. A plugin may fork to run another program; a copy that comes back
 // into the host instead would train on in the same run directory, with the same lock. So a copy knows that it is one,
 // however it was made, and does not keep the descriptors that only the host may hold.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What to say where threads or memory cannot be had.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A stack for signal handlers of the thread that makes it: without one the overflow of a thread's own stack ends the
 // process before any handler can say where.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long the threads of OpenMP's team spin while they wait for each other. libgomp, left alone, spins for
 // milliseconds: on a machine where anything else runs, the thread that is waited for has no processor meanwhile, and a
 // step takes 10 to 30 times as long.

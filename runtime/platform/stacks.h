@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The call stacks of all threads of this process, for a hang or on demand.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Descriptors 0, 1 and 2 of this process.
 #pragma once
 

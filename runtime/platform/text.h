@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Text for messages: escaping, and how wide a text is on a terminal. [any thread]
 // The nearest known name is in belay/nearest.h.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/session/body_kernel.h"
 
 #include <algorithm>

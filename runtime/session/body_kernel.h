@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bodies of cond and while as kernels: each has a plan and a program of its own, made for the shapes of its inputs.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The nodes that a set of targets needs, through values and control edges, where feeds cut what lies behind them.
 #pragma once
 

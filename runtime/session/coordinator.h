@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The common stop flag and the threads of one session. [any thread]
 //
 //   Coordinator coordinator(clock);

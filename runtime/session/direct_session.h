@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A session: a frozen graph and a store of variables. run() computes fetches; it may be called from several threads.
 //
 //   runtime::NodeGraph graph(ops);            ... build through graph.handle() ...

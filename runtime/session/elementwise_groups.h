@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Element-wise nodes of one shape whose values only each other read, up to the one that gives a value to others: one
 // step that works in tiles (runtime/ops/elementwise_chain.h). float32 and truth values; nothing that a control edge
 // touches, that a commit stage runs or that another group has taken.

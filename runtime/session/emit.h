@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The last part of planning: a schedule and its fused groups become the steps, values and reads of a plan.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which nodes of a plan's base become one kernel. Patterns:
 //   MatMul | Conv2D -> BiasAdd -> Relu | Sigmoid | Tanh   (one of the latter two may be missing)
 //   Conv2D -> BiasAdd -> Relu -> MaxPool                  (so may any of the latter three, but not all)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The readers-writer gate of a variable store: shared while a run reads, exclusive for its commit. Writers go first, so
 // that a commit does not starve among readers. Not recursive.
 #pragma once

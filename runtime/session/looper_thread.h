@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A thread that calls a function again and again until its coordinator stops: at once, then at a fixed rate from the
 // start (a slow call is followed at once by the ones that are overdue), or back to back where the interval is 0.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where each value of a stage lies in the stage's arena: values whose lives do not overlap share memory.
 #pragma once
 

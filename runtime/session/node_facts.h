@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the planner asks about a node's inputs and effects.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A plan: which nodes a request needs, in what order, and where the run may block or write.
 //
 // A run is a sequence of stages. A main stage computes from what it has (the store's gate shared, if it reads

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What one run of a plan needs: values, programs by stage, arenas, fetch buffers. Leased for the run and used again.
 #pragma once
 

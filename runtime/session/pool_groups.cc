@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/session/pool_groups.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradients of a relu with max pooling behind it. What the pooling gave tells both where the largest stood and whether
 // the relu let it through, so:
 //   MaxPoolGrad -> ReluGrad                    one step

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A stage of a plan made concrete: kernels for actual dims, memory laid out, pointers filled in. Belongs to one run at
 // a time; running it allocates nothing.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One hooked run, as its hooks see it through belay_run.
 #pragma once
 

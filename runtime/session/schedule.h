@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a plan needs, and where each node of it runs. Vectors are by node id.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/session/session_service.h"
 
 #include "runtime/graph/graph_service.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Services "session" and "coordinator": the SDK's Session and Coordinator over the engine's.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Nodes that a plan need not run: those whose value is known when the plan is made (folded), and those of the base that
 // compute what an earlier one does (twins). Both give the bits that running them would give: folding runs the same
 // kernels, a twin is the same operation with the same attributes on the same inputs.

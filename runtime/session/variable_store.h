@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Variables' values, outside any graph: sessions, savers, init functions and evaluation act on a store.
 //
 // Dense, row-major, 64-byte aligned, in the variable's own dtype. Every write happens under the gate held exclusively,

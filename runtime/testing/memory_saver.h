@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A saver whose tensors stay in memory, for checkpoints of a test: the file that it leaves in a checkpoint says which
 // they are.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The operations of plugin modules, for the drivers' registries.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `belay validate` asks of a plugin, one question a check. Checks stand in lists, one per kind of plugin and one
 // that every kind shares; validate.h runs them, each in a process of its own.
 #pragma once

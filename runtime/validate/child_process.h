@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A piece of work in a process of its own, so that whatever it does to its process is done to that one.
 #pragma once
 

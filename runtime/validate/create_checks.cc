@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Creating an instance, of any kind of plugin: with good and with odd options, and that instances are independent.
 //
 // Unknown options, wrong types and values out of range are refused by the host, by the note, before any plugin code; a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A hook's life in a made-up training, its state, and what it does when things go wrong.
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An init function on made-up variables, with a made-up checkpoint.
 #include "belay/testing/testing.h"
 #include "runtime/validate/check.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An input: the same batches again, from any position, to the same end.
 #include <limits>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Options of a plugin under validation: the user's, and values made up for required ones that he did not give.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A model on the real engine, with made-up features and labels: four columns, and a class or a number.
 #include <memory>
 

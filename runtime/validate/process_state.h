@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a plugin must leave as it was: the process that it lives in.
 #pragma once
 

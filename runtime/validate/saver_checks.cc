@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A saver: what it writes comes back, and no damage goes unnoticed.
 #include <cstring>
 #include <random>

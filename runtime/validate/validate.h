@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `belay validate`: a plugin library against the whole contract, with the drivers that authors test with. In order: the
 // file and how it was linked; loading; then each plugin: create, drive, state, faults.
 //

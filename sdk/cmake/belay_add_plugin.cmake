@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # belay_add_plugin(name SOURCES a.cc ... [LINK lib ...] [CXX_STANDARD 17])
 #
 # Compiles the sources once and makes

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // abi.h means the same to every compiler and language level, and is all that a plugin in C needs.
 #include <belay/abi.h>
 #include <gmock/gmock.h>

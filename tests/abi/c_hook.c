@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* A hook in C11, written with abi.h alone: stops the run when a scalar rises above a limit. */
 #include <belay/abi.h>
 #include <stdio.h>

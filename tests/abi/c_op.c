@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Two operations in C11, written with abi.h alone: c_clip keeps elements of a float32 tensor between two limits, and
  * c_clip_grad is its gradient. */
 #include <belay/abi.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An operation written in C with abi.h alone trains as one of the engine's own.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs the machine's compilers on the sources of this folder, as a plugin's author would.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A hook as somebody builds it in one line: g++ -std=c++17 -shared -fPIC hand_built_hook.cc -o hand_built_hook.so
 #include <belay/plugin.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Uses every macro of abi.h, so that each language level sees it. */
 #include <belay/abi.h>
 

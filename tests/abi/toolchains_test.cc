@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One host, and the same hook from every toolchain that is installed, all in this process: nothing but plain data
 // crosses, so all of them work.
 #include <gmock/gmock.h>

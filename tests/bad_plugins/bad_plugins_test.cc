@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every bad plugin, loaded: the whole message. Nothing here may crash, hang, or leave the process changed.
 #include <elf.h>
 #include <gmock/gmock.h>

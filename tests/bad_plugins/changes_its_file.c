@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Its initializer writes to the file that the environment names. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Changes the locale and the rounding mode of whoever loads it. */
 #include <fenv.h>
 #include <locale.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Ends the process with success before anybody has called it. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* A whole hook library written with abi.h alone. Each bad plugin of this folder is this one with one macro changed, and
  * so breaks one clause of the contract. */
 #include <belay/abi.h>

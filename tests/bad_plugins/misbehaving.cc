@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A hook written in C++ without the SDK, so without its barrier. The option "fault" says what it does wrong.
 #include <belay/abi.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An operation written in C++ without the SDK, so without its barrier: one float32 input, one output like it. The
 // attribute "fault" says what a node does wrong.
 #include <belay/abi.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Needs two libraries that are not there, one of them through a third that is. */
 int belay_test_absent(void);
 int belay_test_middle(void);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The module in a namespace, so that C++ mangles its name.
 #define NO_MODULE
 #include "minimal_hook.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* What is exported under the module's name is code. */
 #define NO_MODULE
 #include "minimal_hook.h"

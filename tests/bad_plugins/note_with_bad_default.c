@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The default is no number. */
 #define NOTE_PLUGIN                                            \
   "{\"kind\": \"hook\", \"name\": \"minimal\", \"options\": [" \

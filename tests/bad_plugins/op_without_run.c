@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* An operation whose kernel cannot run: a mandatory slot of its kind is null. */
 #include <belay/abi.h>
 #include <stddef.h>

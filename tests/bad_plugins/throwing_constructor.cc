@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Refuses its options the ordinary way: by throwing from the constructor.
 #include <belay/plugin.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A global object that cannot be made.
 #include <belay/plugin.h>
 

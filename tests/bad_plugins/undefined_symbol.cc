@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Uses a function that no library has.
 #include <belay/plugin.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/checkpoint_writer.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whatever fails while a checkpoint is saved: the older ones stay as they were, byte for byte, and the directory can be
 // restored.
 #include <gmock/gmock.h>

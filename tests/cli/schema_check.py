@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks `belay schema` with a validator of others: it takes every example and refuses what is wrong.
 
 usage: schema_check.py BELAY PLUGIN_DIRECTORY EXAMPLES_DIRECTORY

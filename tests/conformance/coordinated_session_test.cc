@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The session with a coordinator: section 10 of the contract.
 #include "runtime/monitored/coordinated_session.h"
 

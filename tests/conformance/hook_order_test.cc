@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hooks, what they ask for and what they get: section 3 of the contract.
 #include <string>
 #include <vector>

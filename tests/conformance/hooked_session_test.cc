@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hooks round a run: section 11 of the contract.
 #include "runtime/monitored/hooked_session.h"
 

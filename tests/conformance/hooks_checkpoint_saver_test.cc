@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CheckpointSaverHook and its listeners: section 14 of the contract. A listener is a hook with before_save and
 // after_save.
 #include "tests/conformance/hooks_fixture.h"

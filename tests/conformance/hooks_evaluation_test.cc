@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What users asked of listeners: evaluating inside training, and saving only what is better.
 #include "belay/checkpoint.h"
 #include "tests/conformance/hooks_fixture.h"

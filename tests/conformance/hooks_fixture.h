@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program that trains, with the hooks that a test names and time that passes when it says so. The hooks are the real
 // plugins, in a real MonitoredTrainingSession.
 #pragma once

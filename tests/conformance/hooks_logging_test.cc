@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LoggingTensorHook and NanTensorHook: sections 15 and 16 of the contract.
 #include <cmath>
 #include <limits>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ProfilerHook: section 22 of the contract. The event file has no run metadata: the trace is the file.
 #include <fstream>
 #include <nlohmann/json.hpp>

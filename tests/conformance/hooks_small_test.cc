@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // GlobalStepWaiterHook, FinalOpsHook and FeedFnHook: sections 19 to 21 of the contract.
 #include <belay/hooks/feed_fn.h>
 #include <belay/hooks/final_ops.h>

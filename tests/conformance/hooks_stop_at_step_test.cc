@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // StopAtStepHook: section 13 of the contract.
 #include "tests/conformance/hooks_fixture.h"
 

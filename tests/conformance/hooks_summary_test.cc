@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SummarySaverHook and StepCounterHook: sections 17 and 18 of the contract.
 #include "belay/events.h"
 #include "tests/conformance/hooks_fixture.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // docs/lifecycle.md against what hooks, init function, queue runner, thread and raw session really see.
 #include <algorithm>
 #include <functional>

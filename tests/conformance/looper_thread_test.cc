@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Section 24: a thread that calls a function on a timer.
 #include "runtime/session/looper_thread.h"
 

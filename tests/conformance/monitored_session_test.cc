@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MonitoredSession and SingularMonitoredSession: section 6 of the contract.
 #include "runtime/monitored/monitored_session.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MonitoredTrainingSession: section 5 of the contract.
 #include "runtime/monitored/monitored_training_session.h"
 

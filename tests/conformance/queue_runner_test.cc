@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Section 25: threads that fill a session's queues.
 #include "runtime/data/queue_runner.h"
 

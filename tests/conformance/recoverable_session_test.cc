@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recovery: section 9 of the contract.
 #include "runtime/monitored/recoverable_session.h"
 

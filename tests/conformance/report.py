@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Compares the rows of the contract with the tests that prove them.
 
     report.py --rows rows.txt [--all] tests.xml

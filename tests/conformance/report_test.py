@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tests of report.py: it proves no row that a test did not prove."""
 import contextlib
 import io

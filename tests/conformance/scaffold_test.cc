@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scaffold: section 2 of the contract.
 #include "runtime/monitored/scaffold.h"
 

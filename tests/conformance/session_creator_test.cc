@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Session creators: section 4 of the contract.
 #include "runtime/monitored/session_creator.h"
 

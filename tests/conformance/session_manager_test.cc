@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Section 26: sessions that are ready to run.
 #include "runtime/monitored/session_manager.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The choices of section 28 that are about sessions and their layers.
 #include <any>
 #include <chrono>

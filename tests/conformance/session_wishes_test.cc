@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What users ask for in section 29, as far as it is about sessions.
 #include <gmock/gmock.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Several sessions on one store, and several threads on one session: what users ask for in section 29 about workers and
 // threads, as far as one process goes.
 #include <gmock/gmock.h>

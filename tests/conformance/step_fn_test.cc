@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // run_step_fn and its context: section 7 of the contract.
 #include <any>
 #include <functional>

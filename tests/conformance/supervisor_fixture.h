@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program with a supervisor, whose time passes when the test says so.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Section 27: what a supervisor does beside training, on timers.
 #include "runtime/monitored/supervisor_services.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SecondOrStepTimer: section 12 of the contract.
 #include <gtest/gtest.h>
 

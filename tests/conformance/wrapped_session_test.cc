@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every layer of a session does: section 8 of the contract.
 #include <functional>
 #include <memory>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Starts save_loop, kills it, and keeps what it announced.
 #pragma once
 

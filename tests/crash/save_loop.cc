@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A run that does nothing but save, made to be killed: takes the lock, cleans up, restores, checks every restored bit,
 // and saves step after step. On stdout: "restored N" (-1: nothing), then "saved N" once a save is announced as done.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/data/input_service.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // belay/ops/queues.h through a session, and what its nodes refuse while the graph is built.
 #include "belay/ops/queues.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // docs/benchmarks.md against the measures of bench/baseline.json.
 #include <gmock/gmock.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // docs/commands.md against the command line and the exit statuses.
 #include <gmock/gmock.h>
 

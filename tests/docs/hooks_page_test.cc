@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // docs/hooks.md against the notes of the hooks that were built.
 #include <gmock/gmock.h>
 

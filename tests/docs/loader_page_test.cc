@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // docs/loader.md against the loader's kinds of errors and against the tests that it names.
 #include <gmock/gmock.h>
 

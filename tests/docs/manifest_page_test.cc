@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // docs/manifest.md against the declarations of the keys.
 #include <gmock/gmock.h>
 

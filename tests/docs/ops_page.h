@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // docs/ops.md, made from the registry of operations. make_ops_page prints it:
 //
 //   build/bin/make_ops_page > docs/ops.md

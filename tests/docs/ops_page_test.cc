@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // docs/ops.md against the registry, and the registry's own descriptions.
 #include "tests/docs/ops_page.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A page of the documentation as the tests look at it: its headings, and the tables below each.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // docs/plugins/*.md against the headers, and every whole program that a page shows against the compiler.
 #include <gmock/gmock.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // README.md: what it shows works, what it names is there.
 #include <gmock/gmock.h>
 #include <unistd.h>

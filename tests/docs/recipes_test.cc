@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The programs of docs/recipes.md, run: what stands there between the fences is cut out of this file, from a line
 // `// recipe: NAME` to `// end`.
 #include <belay/events.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs an example with the real program, and reads the numbers that it prints.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Examples that take minutes reach what they promise.
 #include "tests/e2e/accuracy_fixture.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The examples reach what they promise, on real data, through the real program.
 #include <cmath>
 #include <fstream>

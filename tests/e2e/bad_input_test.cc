@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bad data: a clear error, the exit status of when it was found, and nothing half-written.
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A manifest that names a bad plugin file: exit status 3, the whole message, and no run directory.
 #include <cstdlib>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The real `belay`, started as a user would: its output, its exit status, signals to it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // At a fixed number of threads every example trains to the same bits, run after run.
 #include <cstdlib>
 #include <filesystem>

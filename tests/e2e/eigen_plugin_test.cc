@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A plugin compiled for a newer processor than the host, with Eigen inside: its packets and its own memory are aligned
 // otherwise than the host's. Nothing of Eigen crosses the boundary, so both compute the same.
 #include <cstdio>

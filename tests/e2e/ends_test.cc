@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Nothing that a plugin does ends a run unnamed or with status 0. tests/bad_plugins/ends does each of it; here is what
 // `belay run` says, its status, and that the next start gets the run directory and finishes.
 #include <signal.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One test per exit status and signal of the command line's promise.
 #include <signal.h>
 #include <sys/stat.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `belay graph`: what it prints of a manifest, and that nothing is left behind.
 #include <nlohmann/json.hpp>
 

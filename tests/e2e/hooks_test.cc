@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hooks of a manifest: what they are told in its tables, and what they leave.
 #include <nlohmann/json.hpp>
 

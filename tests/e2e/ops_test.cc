@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operations of plugins in whole runs: those beside a model, those that [[ops]] brings.
 #include <signal.h>
 

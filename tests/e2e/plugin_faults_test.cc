@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A plugin that fails in one of its callbacks, of each kind and each callback: the whole line, and what the run leaves.
 #include <signal.h>
 #include <unistd.h>

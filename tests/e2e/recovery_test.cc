@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs that lose their session on the way: what is evaluated, what is told, and how they may end.
 #include "tests/e2e/run_fixture.h"
 #include "tests/monitored/event_files.h"

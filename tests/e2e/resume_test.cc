@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The same bits after a kill, a recovery, a signal; with and without somebody watching.
 #include <signal.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A signal in every phase of a run, a hook that hangs in any callback, an input that fails in its thread.
 #include <signal.h>
 

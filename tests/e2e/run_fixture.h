@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A manifest and a run directory of a test's own.
 #pragma once
 

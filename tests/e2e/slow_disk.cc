@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Preloaded: a disk that takes its time for each fsync.
 #include <dlfcn.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Standard streams that are closed, full or gone.
 #include <fcntl.h>
 #include <signal.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The team of threads is the host's responsibility: whatever the environment, the processors and the plugins make of
 // OpenMP's settings, a run has the team that it was asked for, or says that it cannot.
 #include <sched.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer target: the files of a checkpoint and the state file. The first byte says which one the rest is; an index
 // gets the checksum that belongs to it, so that what lies behind it is reached.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer target: CSV files. The first byte is the format: bit 0 a header, bit 1 semicolons, bit 2 a label that is a
 // number, bit 3 a line to skip. The last column is the label.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer target: plugin files. elf_seed.so, which is built beside it, is the seed.
 #include <cstddef>
 #include <cstdint>

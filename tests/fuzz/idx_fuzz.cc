@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer target: IDX files, plain or compressed.
 #include <cstddef>
 #include <cstdint>

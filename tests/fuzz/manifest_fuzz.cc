@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any bytes as a manifest; what stands behind lines "--set" is an argument each:
 //
 //   [run]

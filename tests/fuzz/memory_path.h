@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bytes under a path of their own, for parsers that open a file. The file lives in memory and goes with the object.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer target: .npy files and, where the first byte is odd, .npz files with an array "x".
 #include <cstddef>
 #include <cstdint>

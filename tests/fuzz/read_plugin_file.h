@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Everything that the loader reads of a plugin file before it loads it, on any bytes: for the fuzz target and for the
 // test of mutated plugins.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer target: the header of a .safetensors file; the first byte is the size of the data behind it.
 #include <cstddef>
 #include <cstdint>

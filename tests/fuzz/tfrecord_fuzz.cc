@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer target: TFRecord files, plain or gzip, and the record itself as a tf.train.Example, since a checksum keeps
 // most damage from getting that far.
 #include <cstddef>

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # What users have: an installed tree, and nothing of the build tree. Builds against it and runs what comes out.
 #
 #   install_test.sh BUILD_DIRECTORY SOURCE_DIRECTORY

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Does what a page of the documentation says, as a reader would, and compares what comes out with what the page shows.
 
     run_page.py PAGE DIRECTORY

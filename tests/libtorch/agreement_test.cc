@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loss and gradients of the models of bench/models.h beside libtorch's, from the same weights and batch. The measure is
 // the distance to our own float64 run: it may be at most twice that of libtorch.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/loader/cpu_features.h"
 
 #include <gmock/gmock.h>

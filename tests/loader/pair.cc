@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A library with two hooks and nothing else.
 #include <belay/plugin.h>
 

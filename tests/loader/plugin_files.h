@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the loader's tests share: plugin files to spoil, and what is said about them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A library with a plugin of each kind and options of each type, for the loader's tests.
 #include <belay/plugin.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The library of sample.cc: a plugin of each kind.
 #pragma once
 

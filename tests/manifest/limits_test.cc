@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Manifests made to hurt: each is refused, or read, fast and in bounded memory.
 #include <gtest/gtest.h>
 #include <malloc.h>

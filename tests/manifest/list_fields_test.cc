@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // manifest_keys and reserved_keys of runtime/manifest/parse.h.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

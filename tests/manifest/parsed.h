@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A manifest given as text, parsed with an environment of the test's own.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/manifest/read_fields.h"
 
 #include <gtest/gtest.h>

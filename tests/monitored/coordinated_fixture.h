@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A coordinated session round a scripted layer.
 #pragma once
 

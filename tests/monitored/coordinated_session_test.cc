@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/monitored/coordinated_session.h"
 
 #include "tests/monitored/coordinated_fixture.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A monitored session on a graph that only counts its steps, with the hooks that a test adds before it opens.
 #pragma once
 

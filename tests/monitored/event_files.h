@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the event files of a directory hold.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A hooked session round a raw one.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/monitored/hooked_session.h"
 
 #include <omp.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What may be called of a session from inside it: from a step function, a hook, an init function, another thread of
 // either.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A clock that jumps to whatever is waited for, and notes how long that wait would have been. For waits that nothing
 // else ends, in a test of one thread. [any thread]
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the layers of a monitored session stand on: a graph, a clock that jumps over every wait, a log that is kept, and
 // hooks.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A hook that writes down when it is called and does in each callback what the test tells it.
 #pragma once
 

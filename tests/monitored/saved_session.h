@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A monitored session that counts its steps and is saved in a run directory, with the hooks that a test adds before it
 // opens.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A run directory and a saver that writes safetensors into it, besides what every monitored test has.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A session for a scaffold's operations, and the names that a ready operation gives.
 #pragma once
 

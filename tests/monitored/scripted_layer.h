@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A layer of which the test says what its run and close throw, and fetches of nothing to call it with.
 #pragma once
 

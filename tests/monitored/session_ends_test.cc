@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a session ends: which exceptions end it well, what every other one does, and what is left behind.
 #include <gmock/gmock.h>
 

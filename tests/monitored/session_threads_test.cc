@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Threads of a session's coordinator that run the session themselves, while it recovers or ends.
 #include <gmock/gmock.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program that trains with MonitoredTrainingSession: a graph, a clock, a place for its directories.
 #pragma once
 

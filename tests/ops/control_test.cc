@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // belay/ops/control.h: what checks its input, and placeholders.
 #include "belay/ops/control.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/ops/kernel_check.h"
 
 #include <gtest/gtest.h>

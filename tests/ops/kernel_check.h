@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks of operations: gradients against finite differences in float64, and float32 kernels against the float64 ones,
 // forward and backward, at one and two threads.
 //

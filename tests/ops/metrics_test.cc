@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // belay/ops/metrics.h: counts that add up over runs.
 #include "belay/ops/metrics.h"
 

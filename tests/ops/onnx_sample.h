@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reference results of ONNX's own tests, each a model of one node with inputs and what must come out. They lie in
 // BELAY_SAMPLES_DIR/onnx (default: ../shared/samples beside the source).
 //

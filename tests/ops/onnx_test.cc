@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operations against the results that ONNX's own tests expect.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What shape rules say while not all is known about the inputs, and that such a graph runs.
 #include <gtest/gtest.h>
 

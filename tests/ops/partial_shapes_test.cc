@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is inferred where ranks or dimensions are not known.
 #include <gtest/gtest.h>
 

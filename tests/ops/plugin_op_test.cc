@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operations that plugins offer, good ones and bad ones, in graphs and sessions.
 #include "runtime/ops/plugin_op.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // belay/ops/random.h: the numbers and their distributions, and dropout with its mask.
 #include "belay/ops/random.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "belay/ops/reductions.h"
 
 #include <gtest/gtest.h>

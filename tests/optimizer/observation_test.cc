@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Watching changes nothing: training ends with the same bits whether or not somebody fetches every tensor.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every optimizer against a plain loop in float64, for several steps: alone in float64, and in float32 for several
 // variables in one fused pass.
 #include <gtest/gtest.h>

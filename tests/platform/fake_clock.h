@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A clock that stands still until the test moves it. [any thread]
 //
 //   FakeClock clock;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A file system that fails on demand and remembers what it was asked: for tests of what must survive a full disk, and
 // of the order of the steps of a save. [any thread, as the file system that it wraps]
 //

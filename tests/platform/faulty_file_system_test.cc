@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/platform/faulty_file_system.h"
 
 #include <gmock/gmock.h>

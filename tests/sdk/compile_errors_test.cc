@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a compiler says about a plugin that is written wrongly: each source of compile_errors/ states in its first line
 // the message that must be among the errors. As C++17, with the compiler of this build.
 #include <gtest/gtest.h>

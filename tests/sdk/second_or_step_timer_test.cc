@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "belay/second_or_step_timer.h"
 
 #include <gtest/gtest.h>

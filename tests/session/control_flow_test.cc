@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "belay/ops/control_flow.h"
 
 #include "belay/ops/math.h"

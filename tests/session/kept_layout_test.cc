@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Weights that a plan does not write are kept in the layout that oneDNN likes best, until somebody else writes them.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/session/linked_run.h"
 
 #include "runtime/checkpoint/saver_directory.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A training run inside this program, of plugins linked into it: what `belay run` puts together, with every part in
 // reach.
 //

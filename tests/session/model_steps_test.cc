@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Warm training steps of recurrent cells, attention and convolutions allocate nothing; what oneDNN allocates is not
 // counted (steady_state_test.cc, in the same program).
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans of a graph under test, and what stands in them.
 #pragma once
 

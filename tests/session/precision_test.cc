@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // session.precision = "bf16": what changes, by how much at the most, and what does not.
 #include <gtest/gtest.h>
 

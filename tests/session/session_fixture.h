@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A graph, a store and a session on it, for tests: build, then open, then run.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a step costs once everything is warm: no allocation, no plan. A program of its own, since it replaces operator
 // new.
 #include <gtest/gtest.h>

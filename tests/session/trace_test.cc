@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a traced run tells of its nodes.
 #include <gmock/gmock.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A warm run of cond and while allocates nothing.
 #include "belay/ops/control_flow.h"
 #include "belay/ops/math.h"

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Prints the tracked sources that do not begin with the line that names their licence.
 
     licences.py [ROOT]

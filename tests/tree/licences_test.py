@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tests of licences.py: it finds the sources without their line."""
 import pathlib
 import tempfile

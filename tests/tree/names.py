@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Finds names that two sources of a target define for themselves, where these are compiled as one file.
 
     names.py BUILD_DIRECTORY

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tests of names.py: it finds what breaks when two sources are compiled as one file, and nothing else."""
 import json
 import pathlib

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs clang-tidy over the sources of runtime/, sdk/ and plugins/ that changed, or over all of them.
 
     tidy.py --build BUILD_DIRECTORY [--all] [--minutes 6]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tests of tidy.py: which sources it looks at."""
 import contextlib
 import json

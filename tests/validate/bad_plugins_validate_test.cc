@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `belay validate` on every plugin of tests/bad_plugins: each fails, in the words of its fault.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/validate/child_process.h"
 
 #include <gtest/gtest.h>

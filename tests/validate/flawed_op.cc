@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An operation on the SDK that breaks one rule, told by its attribute "flaw": x + 1 where it has none.
 #include <belay/ops/math.h>
 #include <belay/plugin.h>

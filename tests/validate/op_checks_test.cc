@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What belay validate finds in an operation that breaks one rule.
 #include <gtest/gtest.h>
 

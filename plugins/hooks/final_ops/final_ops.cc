@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <belay/hooks/final_ops.h>
 #include <belay/output_file.h>
 #include <belay/plugin.h>

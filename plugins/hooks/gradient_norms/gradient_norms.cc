@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The length of the gradient, of all variables together and of each: a training that is about to diverge, or a layer
 // that learns nothing, shows there first.
 #include <belay/ops/reductions.h>

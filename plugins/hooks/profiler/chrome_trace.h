@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A traced run in Chrome's trace format, for chrome://tracing, Perfetto or speedscope.
 #pragma once
 

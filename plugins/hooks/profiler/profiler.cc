@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <belay/output_file.h>
 #include <belay/plugin.h>
 #include <sys/stat.h>

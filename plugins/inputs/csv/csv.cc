@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows of numbers and a label from a CSV file.
 //
 // The file is read into memory when the input is asked for its columns, and scanned for rows. Rows are parsed at the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "csv_file.h"
 
 #include <belay/data_file.h>

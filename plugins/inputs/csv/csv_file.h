@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A CSV file in memory, plain or compressed with gzip: its column names and where its rows are. Making one scans the
 // text once for line ends and parses the header; rows are parsed when they are asked for.
 #pragma once

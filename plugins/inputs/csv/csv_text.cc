@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "csv_text.h"
 
 #include <belay/error.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the ten digits are written: for each a few styles, each a few strokes of a pen in a box of width and height 1, x
 // to the right and y down.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Handwritten-like digits, drawn while training: an input that needs no file.
 //
 // Example i of a split depends on (data_seed, split, i) alone. It is drawn when it is first delivered, which takes

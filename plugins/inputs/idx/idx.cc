@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Records and labels from a pair of IDX files, such as MNIST's.
 //
 // Opening reads the headers; the files are read whole at the first batch and stay in memory in their own element type.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files in the IDX format of the MNIST data, plain or compressed with gzip:
 //
 //   0x00 0x00, element type, number of dimensions     one byte each

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Examples from numpy's arrays: one of features and, where there is one, another of labels; the first dimension counts
 // the examples.
 #include <belay/example_order.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An array of a .npy or .npz file, row by row as a tensor's elements. A row is what one index of the first dimension
 // leaves.
 //

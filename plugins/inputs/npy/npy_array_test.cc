@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "npy_array.h"
 
 #include <belay/testing/error_of.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <belay/testing/error_of.h>
 #include <belay/testing/input_driver.h>
 #include <belay/testing/temporary_folder.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "npz_member.h"
 
 #include <belay/data_file.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One array of an .npz file, which is a zip archive of .npy files.
 #pragma once
 

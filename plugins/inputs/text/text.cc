@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Windows of text for a model that predicts the next character: `sequence_length` ids, and the ids that follow each.
 //
 // The text is read when the input is asked for its columns, since the vocabulary's size is one of them. It stays in

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files of text as characters (Unicode's code points) or bytes, by number.
 #pragma once
 

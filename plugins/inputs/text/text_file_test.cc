@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "text_file.h"
 
 #include <belay/testing/error_of.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How much memory the input takes, counted at operator new.
 #include <belay/testing/input_driver.h>
 #include <belay/testing/temporary_folder.h>

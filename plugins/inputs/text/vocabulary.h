@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which characters there are, and their ids: 0, 1, ... in the order of their code points, so that the ids depend on the
 // set of characters alone.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One record of a TFRecord file as the values that a manifest asks for.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the manifest says about the features of a tf.train.Example:
 //
 //   [input.train.features]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A TFRecord file, plain or gzip: which records it has, and each by its number.
 //
 // A plain file is mapped and not read; of a gzip file the whole content is kept in memory, since it can be read from

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Examples from TFRecord files of tf.train.Example, by the features that the manifest names.
 //
 // Opening finds where the records are; a record is decoded each time that it is delivered.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An autoencoder: dense layers that narrow the features down to a code, and the same layers in reverse that rebuild the
 // features from it. Labels, where the input has some, are not used.
 #include <belay/heads.h>

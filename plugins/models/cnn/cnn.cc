@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A convolutional network: convolutions with an activation and pooling behind each, dense layers, then a head.
 #include <belay/heads.h>
 #include <belay/ops/convolution.h>

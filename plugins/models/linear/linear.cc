@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One layer: y = x W + b. Linear regression where the label is a number, logistic regression where it is a class.
 #include <belay/heads.h>
 #include <belay/ops/matmul.h>

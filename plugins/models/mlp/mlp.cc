@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A multi-layer perceptron: dense layers with an activation, dropout behind each while training, then a head.
 #include <belay/heads.h>
 #include <belay/ops/matmul.h>

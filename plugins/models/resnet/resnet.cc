@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A small residual network: a convolution, stages of blocks that add to what they are given, the mean of each channel,
 // then a head. Each stage after the first halves height and width and has twice the filters.
 #include <belay/heads.h>

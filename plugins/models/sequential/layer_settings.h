@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the manifest says about one layer: the keys of one table in
 //
 //   layers = [{ type = "dense", units = 128, activation = "relu" }, { type = "dense", units = 10 }]

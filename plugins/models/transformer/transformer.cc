@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A language model of characters (or other ids) in the manner of GPT: embeddings of id and place, decoder layers with
 // their normalization in front and a causal mask, a dense layer to the logits of the next id at every place.
 #include <belay/heads.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Mish, x * tanh(log(1 + e^x)), and the kernel of its gradient.
 //
 // With n = e^x (e^x + 2) the tangent is n / (n + 2): one exponential an element. Beyond kLinear it is 1 in float64, and

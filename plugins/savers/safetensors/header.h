@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The header of a .safetensors file:
 //
 //   u64 little-endian N | N bytes of JSON | data

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The saver "safetensors": all variables in one file, model.safetensors, as the format's other readers know it.
 #include <belay/plugin.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The C boundary between the host and its plugins. Nothing else crosses it.
  *
  * This header is C11 and C++; the C++ headers beside it (plugin.h is the one include that an author needs) are the API

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checkpoints as a plugin sees them: ask for one now, read any.
 #pragma once
 

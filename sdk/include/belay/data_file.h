@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The data files that a manifest names: errors that say which option, which file, and what to do.
 #pragma once
 

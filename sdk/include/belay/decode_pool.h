@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decodes the rows of a batch with several threads.
 //
 //   DecodePool pool(options.decode_threads);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Errors: one exception type with a code. Throw it (or any std::exception) from a plugin's callback and the host sees
 // the code and the text; a call on the host that fails throws it at the caller. It never crosses the boundary itself.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writing to the run's TensorBoard event file, which all hooks share. Without a run directory nothing is written.
 #pragma once
 

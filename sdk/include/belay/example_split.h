@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which examples of a data set an input uses: the options `split`, `eval_fraction` and `split_seed`.
 //
 //   rows_ = split_examples(rows, options.split, options.eval_fraction, options.split_seed);

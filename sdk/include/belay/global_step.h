@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The global step, for hooks that act at certain steps.
 //
 // What a run fetches is the step from before its update, or after it: that depends on the model. So such a hook takes

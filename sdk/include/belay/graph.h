@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The graph: nodes with named, typed, partly shaped outputs. Open while it is built, frozen when the session is made.
 //
 // Graph and Output are handles: copy them freely. The functions in ops/ make nodes; Graph itself finds, asks, scopes

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A data file, plain or compressed with gzip (its first two bytes say which), read front to back. For a plugin that
 // links zlib: this header includes zlib.h.
 //

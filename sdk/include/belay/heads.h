@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Heads: the last part of a model, from its last layer to loss, predictions and metrics. And its first part: the
 // features as one matrix.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A Hook watches a session from outside: logging, checkpoints, stopping. Derive, override what you need, export with
 // BELAY_MODULE (module.h).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an instance can ask of its host: log, clocks, run directory, and the services that the other headers wrap. Every
 // plugin class has host(). All calls here are for any thread.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether a watched value still gets better: for hooks that act when it does not.
 //
 //   Improvement improvement(Improvement::Better::kSmaller, min_delta);

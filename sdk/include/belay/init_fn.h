@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An InitFn runs after the init operation, where no checkpoint was restored (so also in a recovery before there is one):
 // it may load chosen values over the fresh ones (Session::assign), say from another run's checkpoint (checkpoint.h).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An Input delivers batches of examples.
 //
 //   spec -> open -> (seek | next)*

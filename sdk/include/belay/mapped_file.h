@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A data file as memory, without reading it: pages come from the disk as they are touched, and may leave again. For
 // files that may be larger than the memory.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A Model builds a graph: from the features and labels of an input to a loss, predictions and metrics. The host calls
 // build once per graph (training and evaluation have their own) and adds the train operation from [optimizer].
 #pragma once

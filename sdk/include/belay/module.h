@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Exporting plugins: one line at the end of the source.
 //
 //   BELAY_MODULE("1.0.0", LossCeiling)            // version, then every plugin class of the library

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For error messages: the known name that was probably meant.
 //
 //   fail(Code::kNotFound, "there is no column \"" + name + "\"" + did_you_mean(name, columns));

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An Op is an operation of a graph: a shape rule, a kernel and, if gradients shall pass through it, their rule.
 //
 //   class Swish final : public belay::Op {

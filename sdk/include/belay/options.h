@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A plugin's options: a plain struct with defaults, and `about`, which names and explains its members. The note in the
 // file, the checks before `create`, `belay describe` and the documentation are all made from that one declaration.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files that a plugin writes into the run directory by itself. A symbolic link in the place of one is refused: the file
 // that it leads to is not the run's. Errors are in errno; ELOOP: there is such a link.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A seeded order of the numbers 0 .. size - 1, another one for each epoch.
 //
 //   Permutation order(seed, 60000);

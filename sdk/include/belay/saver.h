@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A Saver is a codec: it writes named tensors into a directory that the host has opened, and reads them back. Naming,
 // checksums, fsync, rename, retention and the choice of tensors are the host's.
 #pragma once

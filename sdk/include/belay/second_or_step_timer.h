@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // When a hook acts: every so many steps, or every so many seconds of the host's monotonic clock.
 //
 // Asking does not change anything; tell it with update() that the hook acted. The first question is always answered

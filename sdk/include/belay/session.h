@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a plugin sees of a running session.
 //
 //   Session      raw runs, variables, the coordinator. Valid for the callback that got it: a recovery makes a new one.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tensors from a plugin's table option: {x = 1.5, ids = [1, 2, 3]}.
 //
 //   Tensor fed = table_tensor(table, i, placeholder);    // entry i as a value for this output

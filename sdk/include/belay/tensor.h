@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Element types, views of tensors, and an owning tensor.
 //
 // A tensor is dense and row-major; a scalar has rank 0. TensorView borrows: it is valid as long as whoever gave it says

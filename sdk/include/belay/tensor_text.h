@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A tensor as people read it, for log lines: "0.6931472", "[1, 2, 3]", "[[1, 2], [3, 4, ...]]".
 //
 // Numbers have as many digits as it takes to tell them from their neighbours of the same dtype; texts stand in quotes.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* What Go cannot say of abi.h: a call through a function pointer. */
 #pragma once
 #include <belay/abi.h>

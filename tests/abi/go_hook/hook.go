@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A hook in Go: go build -buildmode=c-shared. Its tables and its note stand in module.c, since Go has neither constant
 // C structs nor sections; what the host calls arrives here.
 package main

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The note, the table and the entry point of the hook in hook.go. */
 #include "_cgo_export.h"
 

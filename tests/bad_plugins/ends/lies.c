@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* A hook in C whose before_run, create and statuses say what is not so. Which lie is in the environment:
  * LIE=huge_fetches. Being C it has no barrier of the SDK: pthread_exit and longjmp unwind straight into the host. */
 #include <belay/abi.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* A hook whose `begin` calls a service of the host that throws inside, and hands on what that says. */
 #include <belay/abi.h>
 

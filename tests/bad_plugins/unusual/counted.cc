@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A static of an inline function and one of a template. Exported, the dynamic linker makes one of each for the whole
 // process, whatever the mode of loading (STB_GNU_UNIQUE); behind a version script each library has its own.
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* An initializer that waits for a thread which loads a library: the dynamic linker's lock is held while initializers
  * run, so both wait for ever. */
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* A hook that tells in `begin` what belay_test_who says, as the text of an error. */
 #include <belay/abi.h>
 #include <string.h>

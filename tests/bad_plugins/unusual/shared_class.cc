@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A hook of a class that another library has too, by the same name.
 #include <belay/plugin.h>
 

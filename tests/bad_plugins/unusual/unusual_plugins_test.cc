@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plugins that are not bad, but unusual: what each of them does to the others in one process.
 #include <elf.h>
 #include <gmock/gmock.h>

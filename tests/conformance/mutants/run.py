@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Shows that the contract's tests would notice a wrong runtime.
 
     run.py --source . --build build/mutants [NAME...]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A hook that computes with Eigen. Built twice: for the host's processor and for x86-64-v3, where Eigen's packets are
 // twice as wide and its own memory is aligned twice as far.
 #include <belay/plugin.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A plugin of each kind that fails in the callback which a test names, in the way that it names.
 #include <belay/example_order.h>
 #include <belay/heads.h>

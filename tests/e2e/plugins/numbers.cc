@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An input that does what a test asks: pairs (x, y) from its seed, failing or dawdling where it is told.
 #include <belay/example_order.h>
 #include <belay/philox.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Models that a test needs and nobody else should have.
 #include <belay/ops/math.h>
 #include <belay/ops/reductions.h>

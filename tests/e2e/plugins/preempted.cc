@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A hook that loses the session once, and may fail when it is made anew.
 #include <belay/plugin.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A hook that makes the trouble that a test asks for, or none.
 #include <belay/plugin.h>
 

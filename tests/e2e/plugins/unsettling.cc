@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A hook that changes the settings of the thread that calls it, in each of its callbacks, as a test asks.
 #include <belay/plugin.h>
 #include <omp.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // expect: belay: a plugin's name is [a-z][a-z0-9_-]{0,62}
 #include <belay/plugin.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // expect: belay: only texts have choices
 #include <belay/plugin.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // expect: belay: begin has another signature than belay::Hook::begin, so it would never be called
 #include <belay/plugin.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // expect: belay: an option's default breaks its own range or choices; a std::optional may stay unset
 #include <belay/plugin.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compiles: the others differ from it in one thing each.
 #include <belay/plugin.h>
 

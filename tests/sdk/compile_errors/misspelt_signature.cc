@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // expect: belay: end has another signature than belay::Hook::end, so it would never be called
 #include <belay/plugin.h>
 

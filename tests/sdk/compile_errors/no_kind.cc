@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // expect: belay: a plugin class derives from Hook, Saver, InitFn, Model, Input or Op
 #include <belay/plugin.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // expect: belay: an option is bool, an integer, a float, belay::Str, belay::Path, belay::List, belay::Table, or
 #include <belay/plugin.h>
 

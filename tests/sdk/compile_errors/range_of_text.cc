@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // expect: belay: only numbers have a range
 #include <belay/plugin.h>
 

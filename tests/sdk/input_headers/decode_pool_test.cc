@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <belay/decode_pool.h>
 #include <belay/testing/error_of.h>
 #include <gmock/gmock.h>

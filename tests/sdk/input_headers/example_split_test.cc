@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "belay/example_split.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <belay/plugin.h>
 #include <belay/testing/error_of.h>
 #include <belay/testing/option_values.h>

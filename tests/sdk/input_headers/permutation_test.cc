@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <belay/permutation.h>
 #include <belay/testing/allocations.h>
 #include <gmock/gmock.h>

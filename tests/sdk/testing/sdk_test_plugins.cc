@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plugins for the tests of the test kit, as an author writes them: C++17, the one include.
 #include <belay/plugin.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "belay/testing/stored_value.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The note: JSON made at compile time from `about`, so that it cannot drift from the code.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The C callbacks of an Op's class. Its plugin instance holds the host alone: an object of the class stands for one
 // node, made from the node's attributes.
 #pragma once

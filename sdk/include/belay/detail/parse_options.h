@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From the values that crossed the boundary to the author's Options struct. The host has checked them against the note;
 // a host in another language may not have, so name, kind, range, choices and required are checked again.
 #pragma once

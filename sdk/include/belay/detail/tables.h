@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reading the other side's table: whole slots that it has are taken, the rest become stubs, so no call site tests for
 // null. Both sides use this, the SDK for the host's services and the host for the plugins' tables.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TensorFlow's FeedFnHook, for a program with a graph of its own: feeds what a function gives before every run.
 //
 //   session.hooks.push_back(own_hook("batches", std::make_unique<belay::FeedFn>([&] {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TensorFlow's FinalOpsHook: fetches once more when a session ends well, and keeps the values.
 //
 //   auto hook = std::make_unique<belay::FinalOps>(std::vector<belay::Output>{accuracy});

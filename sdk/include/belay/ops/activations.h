@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Activation functions of floating-point tensors. NaN stays NaN.
 #pragma once
 

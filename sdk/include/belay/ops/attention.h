@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attention.
 //
 //   const Output y = ops::multi_head_attention(x, {.heads = 4, .causal = true});   x and y [batch, time, width]

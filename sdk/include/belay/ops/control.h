@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Constants, placeholders, identity, groups: nodes that carry or order values.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Branches and loops inside one run.
 //
 //   Output y = ops::cond(ops::less(x, limit), [&] { return x * 2.0; }, [&] { return ops::zeros_like(x); });

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Convolutions of images, and the layer made of one.
 //
 //   Output y = ops::conv2d(x, 32, 5, {.window = {.padding = "SAME"}, .activation = ops::Activation::kRelu});

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Slices of a tensor picked by indices, and the embedding layer made of them.
 //
 //   const Output x = ops::embedding(ids, vocabulary, 64);   ids [batch, time] -> [batch, time, 64]

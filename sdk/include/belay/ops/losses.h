@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Losses and what goes with them. Logits are unscaled: softmax or sigmoid is part of the loss.
 //
 //   Output loss = ops::softmax_cross_entropy(logits, labels);   a scalar to minimize

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Element-wise arithmetic, comparison and choice. Operands of different shapes are repeated by numpy's rule (aligned at
 // the last dimension; a dimension of 1 fits any); operands have one dtype, which is the result's. Integers wrap.
 //

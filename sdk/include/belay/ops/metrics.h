@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Metrics that add up over many runs: an evaluation's accuracy over all its batches. Each keeps its counts in local
 // variables, which a session starts at 0 and nobody saves.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pooling of images [batch, height, width, channels] (NCHW: [batch, channels, height, width]).
 //
 //   Output y = ops::max_pool2d(x, 2);                                     // halves height and width

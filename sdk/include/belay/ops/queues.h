@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Queues between threads of a session. Enqueue waits while the queue is full, dequeue while it is empty; a closed and
 // empty one ends its readers with OUT_OF_RANGE.
 #pragma once

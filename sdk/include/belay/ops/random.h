@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random numbers and dropout. Every node has its own stream (Philox), keyed by the run's seed and the node's full name
 // and counted by the global step: the same step gives the same numbers, however often it is repeated and whatever else
 // runs.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recurrent layers over whole sequences.
 //
 //   const ops::LstmResult r = ops::lstm(x, 128);        x [batch, time, features] -> r.y [batch, time, 128]

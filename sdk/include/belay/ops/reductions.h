@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reductions over axes (negative: from the last one; no axes: all). keep_dims leaves them as 1. Sums of float32 are
 // made in blocks whose sums are added in float64, in an order that does not depend on the number of threads.
 #pragma once

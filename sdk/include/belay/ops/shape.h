@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shapes: the same elements in another order or form, parts of tensors, and tensors made from shapes.
 #pragma once
 

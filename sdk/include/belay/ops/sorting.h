@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The largest elements of rows, and sums along an axis.
 #pragma once
 

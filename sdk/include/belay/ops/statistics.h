@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Means with their variances, and sums of exponentials. No axes: all; keep_dims leaves them as 1.
 #pragma once
 

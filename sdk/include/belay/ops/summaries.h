@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Summaries: string scalars that hold a serialized tensorboard Summary, for summary_saver to write.
 #pragma once
 

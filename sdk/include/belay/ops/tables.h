@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hash tables: from strings or int64 numbers to values, a vocabulary say. A table belongs to a session, which fills it
 // in its local init (collection "table_initializer"); from then on it does not change.
 //

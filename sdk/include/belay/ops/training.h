@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Updates of a variable by its gradient: what an optimizer adds to the graph, one for each variable. They write in the
 // run's commit and give the variable as it is then. var, its slots, the gradient and the scalars have one dtype,
 // float32 or float64; slots and gradient have the variable's shape.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Variables. A variable's Output is its value as it is before the run writes anything; the assign functions give its
 // value as it is after them. All writes of a run happen together at its end.
 //

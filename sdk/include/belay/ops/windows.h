@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How windows slide over images: for convolutions and pooling.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Counts a thread's allocations, to show that a callback makes none. Once per test program, at namespace scope:
 //
 //   BELAY_COUNT_ALLOCATIONS

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a driver's fake host is like, where a test wants it otherwise:
 //
 //   HookDriver hook(belay_module_progress, {{"max_steps", 100}}, {.interactive = true});      // C++20

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The error that a call throws, as one line, so that a test asserts its code and its whole text:
 //
 //   EXPECT_EQ(error_of([&] { hook.begin(); }), "NOT_FOUND: the graph has no 'los'; did you mean 'loss'?");

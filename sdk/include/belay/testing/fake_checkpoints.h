@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Service "checkpoint": checkpoints that a test made up, and the requests to save.
 //
 //   FakeCheckpoints checkpoints(host);

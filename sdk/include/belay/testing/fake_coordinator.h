@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Service "coordinator": the stop flag and the registered threads of a session. A test asks what was requested, and may
 // request a stop itself. Waiting ends at a stop, or when the host's fake clock has passed the time.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Service "events": what a plugin writes to the event file, kept in order. Without a run directory nothing is written,
 // as in the host.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A directory in memory, and the tensors of one checkpoint: services "files" and "saver" for a saver's test.
 //
 //   FakeHost host;

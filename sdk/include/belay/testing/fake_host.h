@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A host for tests, without an engine: a log that is kept, a clock that moves when told, a run directory, and whatever
 // services a test adds. It implements the real tables; a plugin cannot tell it from the host.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Services "session" and "coordinator" without an engine: variables, raw runs that a test scripts, the run that hooks
 // stand round.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Service "state": a hook's state as a map. HookDriver uses it; a test sees the map only.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Drives a hook without an engine, in the words of training: a session begins, steps, saves, recovers, ends.
 //
 //   extern "C" const belay_module belay_module_loss_ceiling;               // linked in, or

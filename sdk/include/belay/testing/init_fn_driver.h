@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs an init function without an engine: on variables that a test makes up, with checkpoints that it makes up.
 //
 //   InitFnDriver init(belay_module_warm_start, {{"from", "runs/a"}});

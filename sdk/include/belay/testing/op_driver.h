@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs an operation without an engine: its shape rule on known and unknown shapes, its kernel on given values.
 //
 //   OpDriver swish(belay_module_swish, {{"beta", 1.5}});                          // the attributes of one node

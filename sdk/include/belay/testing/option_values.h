@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A plugin's options in a test, as C++ values:
 //
 //   const OptionValues options = {{"every_n_iter", 10}, {"scale", 0.5}, {"tensors", std::vector<std::string>{"loss"}}};

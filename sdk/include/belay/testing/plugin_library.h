@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where a test takes a plugin's table from: the module that is linked into the test, or the library file. The same test
 // runs both ways.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Drives a saver plugin without an engine.
 //
 //   extern "C" const belay_module belay_module_safetensors;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A copy of a value that crossed the boundary: an entry of a hook's state, an attribute of a node. Made from a C++
 // value (bool, number, text, vector of them) or from what the plugin gave; comparable.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The whole test kit: a fake host and its services, and a driver per kind of plugin that needs no engine. Header-only;
 // use it with any test framework.
 //

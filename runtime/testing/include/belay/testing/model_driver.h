@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Drives a model plugin on the real engine: shapes, values, gradients, training steps. Link belay::testing_runtime; the
 // header itself needs the SDK only.
 //

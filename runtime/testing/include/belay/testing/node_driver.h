@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Drives one node on the real engine: its shapes, its values, its gradient against finite differences. Link
 // belay::testing_runtime; the header itself needs the SDK only.
 //

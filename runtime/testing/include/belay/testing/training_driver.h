@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A hook in a real training: a small model on the real engine under a real monitored session, for tests that want real
 // losses, gradients and variables. Link belay::testing_runtime; the header itself needs the SDK only.
 //
