@@ -226,8 +226,14 @@ void watch_exits() {
 }
 
 // A sanitizer has a better report of its own.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kReportsCrashes = false;
+#else
+constexpr bool kReportsCrashes = true;
+#endif
+
 void watch_signals() {
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  if constexpr (!kReportsCrashes) return;
   static const SignalStack stack;  // the crash may be an overflow of the other one
   struct sigaction action {};
   action.sa_sigaction = &handle_signal;
@@ -238,7 +244,6 @@ void watch_signals() {
     if (::sigaction(s.number, nullptr, &before) == 0 && before.sa_handler == SIG_DFL)
       ::sigaction(s.number, &action, nullptr);
   }
-#endif
 }
 
 }  // namespace
