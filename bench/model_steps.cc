@@ -1,55 +1,82 @@
 // SPDX-License-Identifier: Apache-2.0
 // Training steps of one of bench/models.h through a session, as a run makes them: loss, gradients, optimizer, step
-// counter. bench/models.py drives it.
+// counter; or what the model computes of a batch, without gradients. bench/models.py drives it.
 //
-//   bench_model_steps MODEL THREADS [bf16]
+//   bench_model_steps MODEL THREADS [bf16 | forward BATCH]
 #include <cstdlib>
 #include <iostream>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "bench/models.h"
 #include "bench/rounds.h"
 #include "runtime/optimizer/optimizer.h"
+#include "runtime/platform/spinning.h"
 #include "runtime/session/direct_session.h"
 
 namespace belay::bench {
 namespace {
 
-int run(const std::string& name, int threads, runtime::Precision precision) {
-  const std::unique_ptr<ModelGraph> model = build_model(name);
+using Feeds = std::vector<std::pair<Output, Tensor>>;
+
+Output add_training(const ModelGraph& model, const std::string& name) {
   runtime::OptimizerSection optimizer;
   optimizer.name = name == "linear" ? "sgd" : "adam";
   optimizer.learning_rate.learning_rate = name == "linear" ? 0.01 : 1e-3;
-  const Output train = runtime::minimize(model->graph, model->loss, optimizer);
-  const std::vector<runtime::Port> initializers = model->nodes.collection("variable_init");
-  model->nodes.finalize();
-  runtime::SessionOptions options;
-  options.threads = threads;
-  options.precision = precision;
+  return runtime::minimize(model.graph, model.loss, optimizer);
+}
+
+void answer(ModelGraph& model, const Output& wanted, const Feeds& values, const runtime::SessionOptions& options) {
+  const std::vector<runtime::Port> initializers = model.nodes.collection("variable_init");
+  model.nodes.finalize();
   const auto session =
-      std::make_shared<runtime::DirectSession>(model->nodes, std::make_shared<runtime::VariableStore>(), options);
+      std::make_shared<runtime::DirectSession>(model.nodes, std::make_shared<runtime::VariableStore>(), options);
   session->run_once(initializers);
 
-  const Tensor x = make_features(*model), labels = make_labels(*model);
-  const std::vector<belay_feed> feeds{{model->x.raw(), x.view()}, {model->labels.raw(), labels.view()}};
-  runtime::FetchSet fetches(std::vector<FetchRef>{train});
+  std::vector<belay_feed> feeds;
+  for (const auto& [placeholder, value] : values) feeds.push_back({placeholder.raw(), value.view()});
+  runtime::FetchSet fetches(std::vector<FetchRef>{wanted});
   runtime::RunRequest request;
   request.fetches = &fetches;
   request.feeds = feeds;
   request.full_team = true;
   rounds::answer([&] { session->run(request); });
-  return 0;
+}
+
+void train(const std::string& name, const runtime::SessionOptions& options) {
+  const std::unique_ptr<ModelGraph> model = build_model(name);
+  const Output step = add_training(*model, name);
+  answer(*model, step, {{model->x, make_features(*model)}, {model->labels, make_labels(*model)}}, options);
+}
+
+void forward(const std::string& name, std::int64_t batch, const runtime::SessionOptions& options) {
+  const std::unique_ptr<ModelGraph> model = build_model(name, DType::kFloat32, batch);
+  answer(*model, model->logits, {{model->x, make_features(*model)}}, options);
+}
+
+void run(const std::vector<std::string>& arguments) {
+  const std::string kind = arguments.size() > 2 ? arguments[2] : "";
+  runtime::SessionOptions options;
+  options.threads = arguments.size() > 1 ? std::atoi(arguments[1].c_str()) : 0;
+  if (kind == "bf16") options.precision = runtime::Precision::kBfloat16;
+  if (kind == "forward" && arguments.size() == 4) {
+    forward(arguments[0], std::atoi(arguments[3].c_str()), options);
+  } else if (arguments.size() == 2 || (arguments.size() == 3 && kind == "bf16")) {
+    train(arguments[0], options);
+  } else {
+    fail(Code::kInvalidArgument, "use: bench_model_steps MODEL THREADS [bf16 | forward BATCH]");
+  }
 }
 
 }  // namespace
 }  // namespace belay::bench
 
 int main(int argc, char** argv) {
+  belay::runtime::bound_spinning(argv);  // as `belay run` does
   try {
-    if (argc < 3) belay::fail(belay::Code::kInvalidArgument, "use: bench_model_steps MODEL THREADS [bf16]");
-    const bool bf16 = argc > 3 && std::string(argv[3]) == "bf16";
-    return belay::bench::run(argv[1], std::atoi(argv[2]),
-                             bf16 ? belay::runtime::Precision::kBfloat16 : belay::runtime::Precision::kFloat32);
+    belay::bench::run({argv + 1, argv + argc});
+    return 0;
   } catch (const belay::Error& e) {
     std::cerr << "bench_model_steps: " << e.what() << "\n";
     return 2;

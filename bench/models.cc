@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/models.h"
 
+#include <algorithm>
+#include <iterator>
 #include <random>
 #include <utility>
 
@@ -26,43 +28,50 @@ Output dense_relu(const Output& x, std::int64_t units) {
   return ops::dense(x, units, {.activation = ops::Activation::kRelu});
 }
 
+void add_classifier(ModelGraph& m, const Output& logits) {
+  m.logits = logits;
+  m.loss = ops::softmax_cross_entropy(logits, m.labels);
+}
+
 // y = x w, mean squared error.
-void linear(ModelGraph& m, DType dtype) {
-  m.x = ops::placeholder(m.graph, dtype, {16, 10}, "x");
-  m.labels = ops::placeholder(m.graph, dtype, {16, 1}, "labels");
+void linear(ModelGraph& m, DType dtype, std::int64_t batch) {
+  m.x = ops::placeholder(m.graph, dtype, {batch, 10}, "x");
+  m.labels = ops::placeholder(m.graph, dtype, {batch, 1}, "labels");
   const Output w = ops::variable(m.graph, "w", ops::random_normal(m.graph, {10, 1}, 0, 1, dtype));
-  m.loss = ops::mean_squared_error(ops::matmul(m.x, w), m.labels);
+  m.logits = ops::matmul(m.x, w);
+  m.loss = ops::mean_squared_error(m.logits, m.labels);
 }
 
 void mlp(ModelGraph& m, DType dtype, std::int64_t batch) {
   add_placeholders(m, dtype, {batch, 784}, batch, 10);
-  m.loss = ops::softmax_cross_entropy(ops::dense(dense_relu(m.x, 128), 10), m.labels);
+  add_classifier(m, ops::dense(dense_relu(m.x, 128), 10));
 }
 
-void wide_mlp(ModelGraph& m, DType dtype) {
-  add_placeholders(m, dtype, {256, 1024}, 256, 10);
+void wide_mlp(ModelGraph& m, DType dtype, std::int64_t batch) {
+  add_placeholders(m, dtype, {batch, 1024}, batch, 10);
   Output h = m.x;
   for (int i = 0; i < 3; ++i) h = dense_relu(h, 1024);
-  m.loss = ops::softmax_cross_entropy(ops::dense(h, 10), m.labels);
+  add_classifier(m, ops::dense(h, 10));
 }
 
-void cnn(ModelGraph& m, DType dtype) {
-  add_placeholders(m, dtype, {64, 28, 28, 1}, 64, 10);
+void cnn(ModelGraph& m, DType dtype, std::int64_t batch) {
+  add_placeholders(m, dtype, {batch, 28, 28, 1}, batch, 10);
   const ops::Conv2dOptions conv{.window = {.padding = "SAME"}, .activation = ops::Activation::kRelu};
   Output h = ops::max_pool2d(ops::conv2d(m.x, 32, 5, conv), 2);
   h = ops::max_pool2d(ops::conv2d(h, 64, 5, conv), 2);
-  m.loss = ops::softmax_cross_entropy(ops::dense(dense_relu(ops::flatten(h), 1024), 10), m.labels);
+  add_classifier(m, ops::dense(dense_relu(ops::flatten(h), 1024), 10));
 }
 
-void lstm(ModelGraph& m, DType dtype) {
-  add_placeholders(m, dtype, {32, 32, 64}, 32 * 32, 64);
-  const Output h = ops::reshape(ops::lstm(m.x, 128).y, {32 * 32, 128});
-  m.loss = ops::softmax_cross_entropy(ops::dense(h, 64), m.labels);
+void lstm(ModelGraph& m, DType dtype, std::int64_t batch) {
+  constexpr int kTime = 32;
+  add_placeholders(m, dtype, {batch, kTime, 64}, batch * kTime, 64);
+  const Output h = ops::reshape(ops::lstm(m.x, 128).y, {batch * kTime, 128});
+  add_classifier(m, ops::dense(h, 64));
 }
 
-void transformer(ModelGraph& m, DType dtype) {
-  constexpr int kBatch = 16, kTime = 64, kWidth = 128, kVocabulary = 96;
-  add_placeholders(m, DType::kInt64, {kBatch, kTime}, kBatch * kTime, kVocabulary);
+void transformer(ModelGraph& m, DType dtype, std::int64_t batch) {
+  constexpr int kTime = 64, kWidth = 128, kVocabulary = 96;
+  add_placeholders(m, DType::kInt64, {batch, kTime}, batch * kTime, kVocabulary);
   m.tokens = kVocabulary;
   Output h = ops::embedding(m.x, kVocabulary, kWidth, {.dtype = dtype});
   for (int layer = 0; layer < 2; ++layer) {
@@ -70,8 +79,17 @@ void transformer(ModelGraph& m, DType dtype) {
     const Output inner = ops::dense_last(h, 512, {.activation = ops::Activation::kRelu});
     h = ops::layer_norm(h + ops::dense_last(inner, kWidth));
   }
-  m.loss = ops::softmax_cross_entropy(ops::dense(ops::reshape(h, {kBatch * kTime, kWidth}), kVocabulary), m.labels);
+  add_classifier(m, ops::dense(ops::reshape(h, {batch * kTime, kWidth}), kVocabulary));
 }
+
+struct Builder {
+  const char* name;
+  void (*add)(ModelGraph&, DType, std::int64_t batch);
+  std::int64_t batch;  // of the training steps
+};
+constexpr Builder kBuilders[] = {{"linear", linear, 16},          {"mlp", mlp, 64}, {"mlp_512", mlp, 512},
+                                 {"mlp_wide", wide_mlp, 256},     {"cnn", cnn, 64}, {"lstm", lstm, 32},
+                                 {"transformer", transformer, 16}};
 
 template <class T>
 Tensor filled(const Output& placeholder, std::uint32_t seed, auto&& draw) {
@@ -93,25 +111,11 @@ Tensor classes_below(const Output& placeholder, std::uint32_t seed, int n) {
 
 }  // namespace
 
-std::unique_ptr<ModelGraph> build_model(const std::string& name, DType dtype) {
+std::unique_ptr<ModelGraph> build_model(const std::string& name, DType dtype, std::int64_t batch) {
+  const auto found = std::ranges::find(kBuilders, name, &Builder::name);
+  if (found == std::end(kBuilders)) fail(Code::kInvalidArgument, "there is no model '" + name + "' to measure");
   auto m = std::make_unique<ModelGraph>();
-  if (name == "linear") {
-    linear(*m, dtype);
-  } else if (name == "mlp") {
-    mlp(*m, dtype, 64);
-  } else if (name == "mlp_512") {
-    mlp(*m, dtype, 512);
-  } else if (name == "mlp_wide") {
-    wide_mlp(*m, dtype);
-  } else if (name == "cnn") {
-    cnn(*m, dtype);
-  } else if (name == "lstm") {
-    lstm(*m, dtype);
-  } else if (name == "transformer") {
-    transformer(*m, dtype);
-  } else {
-    fail(Code::kInvalidArgument, "there is no model '" + name + "' to measure");
-  }
+  found->add(*m, dtype, batch == 0 ? found->batch : batch);
   return m;
 }
 

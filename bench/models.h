@@ -2,6 +2,7 @@
 // The models that are measured against other systems, as a model plugin would build them.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,13 +22,14 @@ struct ModelGraph {
   runtime::NodeGraph nodes;
   Graph graph;
   Output x, labels;  // placeholders of the batch's shape
+  Output logits;     // what the model computes of x
   Output loss;
   int classes = 0;  // of the labels; 0: they are numbers
   int tokens = 0;   // of x, where that holds indices; else 0
 };
 
-// Without a train operation. INVALID_ARGUMENT for another name.
-std::unique_ptr<ModelGraph> build_model(const std::string& name, DType dtype = DType::kFloat32);
+// Without a train operation. batch: 0 for that of the training steps. INVALID_ARGUMENT for another name.
+std::unique_ptr<ModelGraph> build_model(const std::string& name, DType dtype = DType::kFloat32, std::int64_t batch = 0);
 
 // Values for both placeholders, always the same: normal numbers, or classes.
 Tensor make_features(const ModelGraph& model);

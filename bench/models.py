@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole training steps of the models in bench/models.cc: Belay, libtorch and the limit, round by round in turns.
+"""Whole training steps of the models in bench/models.cc, and what they compute without gradients: Belay, libtorch as
+shipped and as an expert would use it, and oneDNN's own primitives, round by round in turns.
 
 A round of each program follows one of the others', so that what else the machine does meets all of them; the ratios are
 those of the medians. With one thread times are CPU time: a program that computes and never waits takes no longer on an
@@ -10,9 +11,14 @@ import os
 import statistics
 import subprocess
 
+import processor
+
 MODELS = ("linear", "mlp", "mlp_512", "mlp_wide", "cnn", "lstm", "transformer")
-WITHOUT_LIMIT = ("linear", "lstm")
+WITHOUT_ONEDNN = ("linear", "lstm")
 BF16 = ("mlp", "mlp_wide", "cnn")
+FORWARD = ("mlp", "cnn", "transformer")
+FORWARD_BATCHES = (1, 64)
+OTHERS = 0.1  # of one processor
 OPENBLAS = "/usr/lib/x86_64-linux-gnu/openblas-openmp"  # of libopenblas0-openmp: the pthread build slows libtorch down
 INSTALL = "apt-get install --no-install-recommends libtorch-dev libopenblas0-openmp"
 
@@ -55,37 +61,47 @@ class Program:
         self._process.wait()
 
 
-def peer_of(build):
-    """libtorch's program; None where it is not built."""
-    path = build / "bin" / "bench_libtorch_peer"
-    return path if path.exists() else None
+def with_libtorch(build):
+    return (build / "bin" / "bench_libtorch_shipped").exists()
 
 
-def open_programs(build, model, threads):
-    peer = peer_of(build)
-    programs = [Program("belay", build / "bin" / "bench_model_steps", model, threads)]
-    if peer is not None:
-        programs.append(Program("libtorch", peer, model, threads))
-    if threads == 1:
-        if model not in WITHOUT_LIMIT:
-            programs.append(Program("limit", build / "bin" / "bench_limit_peer", model, threads))
-        if model in BF16 and "avx512_bf16" in cpu_flags():
-            programs.append(Program("bf16", build / "bin" / "bench_model_steps", model, threads, "bf16"))
+def open_libtorch(build, model, threads, *options):
+    if not with_libtorch(build):
+        return []
+    return [Program("libtorch", build / "bin" / "bench_libtorch_shipped", model, threads, *options),
+            Program("tuned", build / "bin" / "bench_libtorch_tuned", model, threads, *options)]
+
+
+def open_steps(build, model, threads):
+    own = build / "bin" / "bench_model_steps"
+    programs = [Program("belay", own, model, threads), *open_libtorch(build, model, threads)]
+    if threads > 1:
+        return programs
+    if model not in WITHOUT_ONEDNN:
+        programs.append(Program("onednn", build / "bin" / "bench_onednn_peer", model, threads))
+    if model in BF16 and processor.describe()["avx512_bf16"]:
+        programs.append(Program("bf16", own, model, threads, "bf16"))
+        if with_libtorch(build):
+            tuned = build / "bin" / "bench_libtorch_tuned"
+            programs.append(Program("tuned_bf16", tuned, model, threads, "bf16"))
     return programs
 
 
-def cpu_flags():
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as info:
-            return next((line.split() for line in info if line.startswith("flags")), [])
-    except OSError:
-        return []
+def open_forward(build, model, threads, batch):
+    own = build / "bin" / "bench_model_steps"
+    return [Program("belay", own, model, threads, "forward", str(batch)),
+            *open_libtorch(build, model, threads, "forward", str(batch))]
 
 
-def measure(build, model, threads, rounds, seconds, say):
-    """{program: {"us": .., "cpu_us": .., "max_rss_mib": .., "rounds": [..]}}; `say` gets each round as a line."""
-    programs = open_programs(build, model, threads)
-    key = "cpu_us" if threads == 1 else "us"
+def time_of(threads):
+    return "cpu_us" if threads == 1 else "us"
+
+
+def measure(programs, title, threads, rounds, seconds, say):
+    """{program: {"us": .., "cpu_us": .., "max_rss_mib": ..}}; `say` gets each round as a line. Ends the programs. Empty
+    where a team of threads met other programs on its processors: what it waits for then is these."""
+    key = time_of(threads)
+    others = processor.Others()
     try:
         # All start at once; nobody's first round is to meet the others' beginnings.
         for program in programs:
@@ -95,29 +111,43 @@ def measure(build, model, threads, rounds, seconds, say):
             turn = programs if number % 2 == 0 else programs[::-1]
             for program in turn:
                 program.round(seconds)
-            say(f"  {model}, {threads} thread{'s' if threads > 1 else ''}, round {number + 1}: " +
+            say(f"  {title}, {threads} thread{'s' if threads > 1 else ''}, round {number + 1}: " +
                 ", ".join(f"{p.name} {p.rounds[-1][key]:.1f} us" for p in programs))
-        return {p.name: {"us": p.median("us"), "cpu_us": p.median("cpu_us"), "max_rss_mib": p.memory(),
-                         "rounds": p.rounds} for p in programs}
     finally:
         for program in programs:
             program.close()
+    if threads > 1 and others.part() > OTHERS:
+        say(f"bench: {title}, {threads} threads: left out, for other programs took {others.part():.0%} of a processor")
+        return {}
+    return {p.name: {"us": p.median("us"), "cpu_us": p.median("cpu_us"), "max_rss_mib": p.memory()} for p in programs}
 
 
-def ratios(model, threads, found):
+def step_ratios(model, threads, found):
     """The measures of bench/baseline.json, by their names there: how long a step of ours takes, by itself and as part of
     the others' time."""
-    key = "cpu_us" if threads == 1 else "us"
-    own = found["belay"][key]
-    measures = {f"{model}_{threads}_us": own}
-    if "libtorch" in found:
-        measures[f"{model}_{threads}_to_libtorch"] = own / found["libtorch"][key]
-    if "bf16" in found:
-        measures[f"{model}_bf16_to_float32"] = found["bf16"][key] / own
-    if "bf16" in found and "libtorch" in found and model == "mlp_wide":
-        measures[f"{model}_bf16_to_libtorch"] = found["bf16"][key] / found["libtorch"][key]
-    if "limit" in found:
-        measures[f"{model}_to_limit"] = own / found["limit"][key]
-    if "libtorch" in found and threads == 1 and model in ("cnn", "transformer"):
+    time = {name: measured[time_of(threads)] for name, measured in found.items()}
+    measures = beside_libtorch(f"{model}_{threads}", time)
+    if "bf16" in time:
+        measures[f"{model}_bf16_to_float32"] = time["bf16"] / time["belay"]
+    if "bf16" in time and "libtorch" in time:
+        measures[f"{model}_bf16_to_tuned_bf16"] = time["bf16"] / time["tuned_bf16"]
+        if model == "mlp_wide":
+            measures[f"{model}_bf16_to_libtorch"] = time["bf16"] / time["libtorch"]
+    if "onednn" in time:
+        measures[f"{model}_to_onednn"] = time["belay"] / time["onednn"]
+    if "libtorch" in time and threads == 1 and model in ("cnn", "transformer"):
         measures[f"{model}_memory_to_libtorch"] = found["belay"]["max_rss_mib"] / found["libtorch"]["max_rss_mib"]
+    return measures
+
+
+def forward_ratios(model, threads, batch, found):
+    time = {name: measured[time_of(threads)] for name, measured in found.items()}
+    return beside_libtorch(f"forward_{model}_{batch}_{threads}", time)
+
+
+def beside_libtorch(name, time):
+    measures = {f"{name}_us": time["belay"]} if time else {}
+    if "libtorch" in time:
+        measures[f"{name}_to_libtorch"] = time["belay"] / time["libtorch"]
+        measures[f"{name}_to_tuned"] = time["belay"] / time["tuned"]
     return measures

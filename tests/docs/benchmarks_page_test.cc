@@ -19,17 +19,18 @@ class BenchmarksPage : public testing::Test {
       for (const Row& row : section.rows) cells.push_back(row.at(index));
     return cells;
   }
-  const nlohmann::ordered_json baseline_ = nlohmann::ordered_json::parse(read_source("bench/baseline.json"));
+  const nlohmann::ordered_json baseline_ =
+      nlohmann::ordered_json::parse(read_source("bench/baseline.json")).at("measures");
 };
 
-TEST_F(BenchmarksPage, ListsTheMeasuresInTheirOrder) {
+TEST_F(BenchmarksPage, T_42c_ListsTheMeasuresInTheirOrder) {
   std::vector<std::string> measures;
   for (const auto& measure : baseline_) measures.push_back(measure.at("what"));
   ASSERT_FALSE(measures.empty());
   EXPECT_THAT(column(0), testing::ElementsAreArray(measures));
 }
 
-TEST_F(BenchmarksPage, TheBoundsAreThoseOfTheCheck) {
+TEST_F(BenchmarksPage, T_42c_TheBoundsAreThoseOfTheCheck) {
   std::vector<std::string> bounds;
   for (const auto& measure : baseline_) {
     std::ostringstream text;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a training step costs at least: the matrix products and convolutions of a model of bench/models.cc, forward and
-// backward, by oneDNN's own primitives on memory that lies as they like it, and one pass of Adam over its memory.
-// Nothing else of the step. bench/models.py drives it; OMP_NUM_THREADS must be THREADS.
+// The matrix products and convolutions of a training step of a model of bench/models.cc, forward and backward, by
+// oneDNN's own primitives on memory that lies as they like it, and one pass of Adam over its memory. Nothing else of
+// the step. bench/models.py drives it; OMP_NUM_THREADS must be THREADS.
 //
-//   bench_limit_peer MODEL THREADS
+//   bench_onednn_peer MODEL THREADS
 #include <omp.h>
 
 #include <algorithm>
@@ -204,13 +204,13 @@ bool add_model(Work& work, const std::string& name) {
 
 int main(int argc, char** argv) {
   if (argc != 3) {
-    std::fputs("use: bench_limit_peer MODEL THREADS\n", stderr);
+    std::fputs("use: bench_onednn_peer MODEL THREADS\n", stderr);
     return 2;
   }
   omp_set_num_threads(std::atoi(argv[2]));
   Work work;
   if (!add_model(work, argv[1])) {
-    std::fprintf(stderr, "bench_limit_peer: there is no limit for '%s'\n", argv[1]);
+    std::fprintf(stderr, "bench_onednn_peer: there is no model '%s'\n", argv[1]);
     return 2;
   }
   rounds::answer([&] { work.run(); });

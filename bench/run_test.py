@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of run.py: it names the processor, holds the bounds, and docs/benchmarks.md says what it measures."""
+import contextlib
+import io
+import json
+import pathlib
+import re
+import tempfile
+import unittest
+from unittest import mock
+
+import models
+import processor
+import run
+
+HERE = pathlib.Path(__file__).resolve().parent
+PAGE = (HERE.parent / "docs" / "benchmarks.md").read_text()
+
+XEON = "processor\t: 0\ncpu family\t: 6\nmodel\t\t: 143\nmodel name\t: Intel(R) Xeon(R)\nflags\t\t: avx512f avx512_bf16 amx_bf16\n"
+EPYC = "processor\t: 0\ncpu family\t: 26\nmodel\t\t: 2\nmodel name\t: AMD EPYC\nflags\t\t: avx512f avx512_bf16\n"
+OLD = "processor\t: 0\ncpu family\t: 6\nmodel\t\t: 60\nmodel name\t: Intel(R) Core(TM)\nflags\t\t: avx2 fma\n"
+
+
+def described(cpuinfo, cores=2):
+    with tempfile.TemporaryDirectory() as folder, mock.patch("os.sched_getaffinity", return_value=set(range(cores))):
+        path = pathlib.Path(folder) / "cpuinfo"
+        path.write_text(cpuinfo + "\n" + OLD.replace(": 0", ": 1"))  # a second one, which does not count
+        return processor.describe(path)
+
+
+class Runs(unittest.TestCase):
+    """Runs main with one measure."""
+
+    def main(self, value, *options, measure=None, then="", cpuinfo=EPYC):
+        def group(build):
+            return {"thing": value}
+
+        said = io.StringIO()
+        measures = {"thing": {"what": "a thing", "unit": "us", **(measure or {})}}
+        with mock.patch.object(run, "GROUPS", (group,)), mock.patch("sys.argv", ["run.py", "--build", "b", *options]), \
+                mock.patch.object(run, "read_baseline", return_value=(measures, then)), \
+                mock.patch.object(processor, "describe", return_value=described(cpuinfo)), \
+                contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+            status = run.main()
+        return status, said.getvalue()
+
+
+class Processor(Runs):
+    def test_its_name_and_what_it_has(self):
+        self.assertEqual(processor.sentence(described(XEON)),
+                         "Intel(R) Xeon(R), family 6 model 143: AVX-512 with bf16, AMX, 2 cores")
+        self.assertEqual(processor.sentence(described(EPYC, cores=1)),
+                         "AMD EPYC, family 26 model 2: AVX-512 with bf16, no AMX, 1 core")
+        self.assertEqual(processor.sentence(described(OLD)),
+                         "Intel(R) Core(TM), family 6 model 60: no AVX-512, no AMX, 2 cores")
+
+    def test_a_system_that_does_not_say(self):
+        self.assertEqual(processor.describe("/nonexistent")["name"], "unknown")
+
+    def test_it_is_above_the_table_beside_that_of_the_baseline(self):
+        _, said = self.main(1, then="an older one", cpuinfo=XEON)
+        self.assertIn("now: Intel(R) Xeon(R), family 6 model 143: AVX-512 with bf16, AMX, 2 cores\nwas: an older one\n", said)
+
+    def test_it_is_in_the_json(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "found.json"
+            self.main(3, "--json", str(path))
+            self.assertEqual(json.loads(path.read_text()), {
+                "processor": {"name": "AMD EPYC, family 26 model 2", "avx512": True, "avx512_bf16": True, "amx": False,
+                              "cores": 2},
+                "measures": {"thing": 3}})
+
+
+class Bounds(Runs):
+    HERE = "AMD EPYC, family 26 model 2: AVX-512 with bf16, no AMX, 2 cores"
+
+    def test_a_limit_holds_on_every_processor(self):
+        for then in (self.HERE, "another"):
+            self.assertEqual(self.main(2, "--check", measure={"limit": 3}, then=then)[0], 0)
+            status, said = self.main(3, "--check", measure={"limit": 3}, then=then)
+            self.assertEqual(status, 1)
+            self.assertIn("a thing: 3 us, must be less than 3 us", said)
+
+    def test_a_tolerance_holds_on_the_processor_of_the_baseline(self):
+        measure = {"was": 1, "tolerance": 1.3, "limit": 3}
+        self.assertEqual(self.main(1.2, "--check", measure=measure, then=self.HERE)[0], 0)
+        self.assertEqual(self.main(1.4, "--check", measure=measure, then=self.HERE)[0], 1)
+        self.assertEqual(self.main(1.4, "--check", measure=measure, then="another")[0], 0)
+
+    def test_the_shipped_baseline_can_be_held(self):
+        measures, then = run.read_baseline()
+        self.assertRegex(then, r"^.+, family \d+ model \d+: .*AVX-512.*, (no )?AMX, \d+ cores?$")
+        for name, measure in measures.items():
+            if "tolerance" in measure:
+                self.assertIn("was", measure, name)
+            if "limit" in measure and "was" in measure:
+                self.assertLess(measure["was"], measure["limit"], name)
+
+
+class OtherPrograms(unittest.TestCase):
+    def part(self, took, own, elapsed=10):
+        with mock.patch.object(processor, "busy_seconds", side_effect=[100, 100 + took]), \
+                mock.patch.object(processor, "own_seconds", side_effect=[1, 1 + own]), \
+                mock.patch("time.monotonic", side_effect=[0, elapsed]):
+            return processor.Others().part()
+
+    def test_what_we_took_is_not_theirs(self):
+        self.assertEqual(self.part(took=20, own=15), 0.5)
+        self.assertEqual(self.part(took=14.9, own=15), 0)
+
+    def test_the_time_that_all_processors_worked(self):
+        with tempfile.TemporaryDirectory() as folder, mock.patch("os.sysconf", return_value=100):
+            path = pathlib.Path(folder) / "stat"
+            path.write_text("cpu  100 20 30 9999 8888 4 5 600 7 8\ncpu0 1 2 3\n")
+            self.assertEqual(processor.busy_seconds(path), 7.59)
+            self.assertIsNone(processor.busy_seconds("/nonexistent"))
+
+    def test_a_team_that_met_them_is_left_out(self):
+        one_round = {"us": 3, "cpu_us": 2, "max_rss_mib": 1}
+        for part, threads, found in ((0.5, 2, False), (0.05, 2, True), (0.5, 1, True)):
+            with mock.patch.object(processor.Others, "part", return_value=part):
+                measured = models.measure([FakeProgram(one_round)], "mlp", threads, 3, 0.1, lambda line: None)
+            self.assertEqual(measured, {"belay": one_round} if found else {})
+            self.assertEqual(models.step_ratios("mlp", threads, measured),
+                             {f"mlp_{threads}_us": 2 if threads == 1 else 3} if found else {})
+
+
+class FakeProgram(models.Program):
+    """Answers as bench/rounds.h does, without a process."""
+
+    def __init__(self, answer):
+        self.name, self.rounds, self._answer = "belay", [], answer
+
+    def round(self, seconds):
+        self.rounds.append(self._answer)
+
+    def close(self):
+        pass
+
+
+class Page(unittest.TestCase):
+    def test_it_names_each_group_and_no_other(self):
+        named = re.findall(r"`--only (\w+)`", PAGE)
+        self.assertEqual(sorted(set(named)), sorted(group.__name__ for group in run.GROUPS))
+
+    def test_it_names_each_program(self):
+        for source in [*HERE.glob("*_bench.cc"), *HERE.glob("libtorch_*.cc"), *HERE.glob("*_peer.cc")]:
+            if source.name != "libtorch_peer.cc":
+                self.assertTrue(f"bench/{source.name}" in PAGE or f"`bench_{source.name.split('_')[0]}`" in PAGE, source.name)
+
+    def test_it_says_which_processor_and_where_belay_loses(self):
+        name = run.read_baseline()[1]
+        self.assertIn(name, PAGE)
+        self.assertIn("\n## Where Belay loses\n", PAGE)
+
+
+if __name__ == "__main__":
+    unittest.main()
