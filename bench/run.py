@@ -323,12 +323,13 @@ def measure_all(build, baseline, groups, check):
 
 def print_table(values, baseline, here, then):
     print(f"now: {here}\nwas: {then}\n")
-    print(f"{'':58} {'now':>10} {'was':>10} {'limit':>10}")
+    width = max((len(baseline[name]["what"]) for name in values), default=0)
+    print(f"{'':{width}} {'now':>10} {'was':>10} {'limit':>10}")
     for name, value in values.items():
         measure = baseline[name]
         limit = f"{measure['limit']:g}" if "limit" in measure else ""
         was = f"{measure['was']:.3g}" if "was" in measure else ""
-        print(f"{measure['what']:58} {value:10.3g} {was:>10} {limit:>10} {measure['unit']}")
+        print(f"{measure['what']:{width}} {value:10.3g} {was:>10} {limit:>10} {measure['unit']}")
 
 
 def main():
