@@ -65,7 +65,7 @@ TEST(Readme, ListsEveryCommand) {
 }
 
 TEST(SdkReadme, ItsCostsAreHeldToTheLimitsThatItNames) {
-  const auto baseline = nlohmann::json::parse(read_source("bench/baseline.json"));
+  const auto baseline = nlohmann::json::parse(read_source("bench/baseline.json")).at("measures");
   const std::vector<PageSection> sections = sections_of(read_source("sdk/README.md"));
   const PageSection* cost = find_section(sections, "What it costs");
   ASSERT_NE(cost, nullptr);
