@@ -197,7 +197,8 @@ void EventWriter::open_file() {
   file_has_version_ = false;
   tags_with_metadata_.clear();
   pb::Event version;
-  version.set_wall_time(static_cast<double>(clock_.wall_ns() / kSecond));
+  const std::int64_t seconds = clock_.wall_ns() / kSecond;
+  version.set_wall_time(static_cast<double>(seconds));
   version.set_file_version("brain.Event:2");
   std::string record;
   append_record(record, serialized(version));
