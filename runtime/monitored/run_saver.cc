@@ -203,7 +203,7 @@ std::string RunSaver::save(DirectSession& session, HookSet& hooks, const std::ma
     options_.events->add_session_log(EventWriter::kCheckpoint, step, run_.path() + "/model.ckpt");
     options_.events->flush();
   }
-  const std::string stopping = hooks.after_save(session, step);
+  std::string stopping = hooks.after_save(session, step);
   series_.retain();
   warn_if_slower_than_grace(static_cast<double>(environment_.clock.monotonic_ns() - start) * 1e-9);
   return stopping;
