@@ -64,7 +64,7 @@ void check_entry(const ElfFile& elf, const std::string& path) {
     refuse("exports " + name + " as " + type_text(entry->type) + ", not as data",
            "let BELAY_MODULE write it, or define `const belay_module " + name + "` as abi.h says");
   for (const ElfSymbol& symbol : elf.exports())
-    if (symbol.name.find(name) != std::string::npos)
+    if (symbol.name.rfind("_Z", 0) == 0 && symbol.name.find(name) != std::string::npos)
       refuse("exports `" + demangled(symbol.name) + "`, but not " + name,
              "declare it extern \"C\" and outside of namespaces, so that its name is not mangled");
   refuse("has a plugin's note, but does not export " + name,

@@ -12,9 +12,10 @@ void* allocate_aligned(std::size_t bytes) noexcept {
   const std::size_t alignment = bytes < kLarge ? kAlignment : kHugePage;
   if (bytes > static_cast<std::size_t>(-1) - kHugePage) return nullptr;
   const std::size_t size = bytes == 0 ? kAlignment : (bytes + kAlignment - 1) / kAlignment * kAlignment;
-  void* block = std::aligned_alloc(alignment, size);
+  void* block = nullptr;
+  if (::posix_memalign(&block, alignment, size) != 0) return nullptr;
   // Advice: where it is not taken the pages are small.
-  if (block != nullptr && alignment == kHugePage) madvise(block, size / kHugePage * kHugePage, MADV_HUGEPAGE);
+  if (alignment == kHugePage) madvise(block, size / kHugePage * kHugePage, MADV_HUGEPAGE);
   return block;
 }
 

@@ -32,8 +32,8 @@ class CompileErrors : public testing::TestWithParam<std::string> {};
 TEST_P(CompileErrors, NameTheMistake) {
   const std::filesystem::path source = std::filesystem::path(COMPILE_ERRORS_SOURCES) / (GetParam() + ".cc");
   std::ifstream file(source);
-  std::string first_line;
-  ASSERT_TRUE(std::getline(file, first_line)) << source;
+  std::string licence, first_line;
+  ASSERT_TRUE(std::getline(file, licence) && std::getline(file, first_line)) << source;
   const std::string mark = "// expect: ";
   const Compiled compiled = compile(source);
   if (first_line.rfind(mark, 0) != 0) {
