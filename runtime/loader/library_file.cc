@@ -129,13 +129,16 @@ bool is_of_standard_library(std::string_view name) {
   return name.size() > 1 && name[0] == 'S' && kAbbreviated.find(name[1]) != std::string_view::npos;
 }
 
+// What the address sanitizer puts beside each global variable.
+bool is_of_sanitizer(std::string_view name) { return name.rfind("__odr_asan.", 0) == 0; }
+
 }  // namespace
 
 std::vector<std::string> export_flaws(const ElfFile& elf) {
   std::vector<std::string> flaws;
   std::vector<std::string> unique, others;
   for (const ElfSymbol& symbol : elf.exports())
-    if (symbol.name != BELAY_MODULE_SYMBOL && !is_of_standard_library(symbol.name))
+    if (symbol.name != BELAY_MODULE_SYMBOL && !is_of_standard_library(symbol.name) && !is_of_sanitizer(symbol.name))
       (symbol.unique ? unique : others).push_back(symbol.name);
   if (!unique.empty())
     flaws.push_back("shares " + first_of(unique, "unique symbol") +

@@ -17,20 +17,19 @@ extern char** environ;
 
 namespace belay::runtime::testing {
 
-BelayProcess::BelayProcess(std::vector<std::string> args, std::vector<std::string> variables) {
+BelayProcess::BelayProcess(std::vector<std::string> args, const std::vector<std::string>& variables) {
   int out[2], err[2];
   if (pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0) throw std::runtime_error("pipe2 failed");
   args.insert(args.begin(), BELAY_BINARY_DIR "/bin/belay");
-  std::vector<std::string> environment;
-  for (char** e = environ; *e != nullptr; ++e)
-    if (std::string(*e).rfind("BELAY_PLUGIN_PATH=", 0) != 0) environment.emplace_back(*e);
+  std::vector<std::string> environment = variables;
+  // Of a name that is there twice a program takes the first.
   environment.push_back("BELAY_PLUGIN_PATH=" BELAY_BINARY_DIR "/plugins:" BELAY_BINARY_DIR "/tests/e2e/plugins");
 #ifdef __SANITIZE_ADDRESS__
   // LeakSanitizer's look at the end of a process crashes now and then on threads that end at that moment; leaks of the
   // same code show in the tests that link it.
   environment.push_back("ASAN_OPTIONS=detect_leaks=0");
 #endif
-  environment.insert(environment.end(), variables.begin(), variables.end());
+  for (char** e = environ; *e != nullptr; ++e) environment.emplace_back(*e);
   std::vector<char*> argv, envp;
   for (std::string& a : args) argv.push_back(a.data());
   for (std::string& e : environment) envp.push_back(e.data());
@@ -110,8 +109,8 @@ ProcessResult BelayProcess::wait() {
   return result_;
 }
 
-ProcessResult belay(std::vector<std::string> args, std::vector<std::string> variables) {
-  return BelayProcess(std::move(args), std::move(variables)).wait();
+ProcessResult belay(std::vector<std::string> args, const std::vector<std::string>& variables) {
+  return BelayProcess(std::move(args), variables).wait();
 }
 
 std::string contents(const std::string& path) {

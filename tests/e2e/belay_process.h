@@ -20,8 +20,9 @@ struct ProcessResult {
 
 class BelayProcess {
  public:
-  // Environment: this process's, plus BELAY_PLUGIN_PATH = the build's plugins and the tests' own, plus `variables`.
-  BelayProcess(std::vector<std::string> args, std::vector<std::string> variables = {});
+  // Environment: this process's, plus BELAY_PLUGIN_PATH = the build's plugins and the tests' own, plus `variables`,
+  // which take the place of those of their names.
+  BelayProcess(std::vector<std::string> args, const std::vector<std::string>& variables = {});
   ~BelayProcess();
   BelayProcess(const BelayProcess&) = delete;
   BelayProcess& operator=(const BelayProcess&) = delete;
@@ -42,7 +43,7 @@ class BelayProcess {
 };
 
 // Runs to the end.
-ProcessResult belay(std::vector<std::string> args, std::vector<std::string> variables = {});
+ProcessResult belay(std::vector<std::string> args, const std::vector<std::string>& variables = {});
 
 // All of a file; empty where it does not exist.
 std::string contents(const std::string& path);
