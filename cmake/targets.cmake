@@ -45,7 +45,7 @@ function(belay_reuse_test_headers target)
 endfunction()
 
 # What belay sets for itself (runtime/platform/spinning.h): the tests of ctest -j are programs that run beside each other.
-list(APPEND belay_test_environment GOMP_SPINCOUNT=3000)
+list(APPEND belay_test_environment GOMP_SPINCOUNT=1000)
 
 # belay_test(name SOURCES ... LINK ... [SHARDS n] [LONG]): one GoogleTest program, run by ctest. LONG: only in
 # ./dev test --long.

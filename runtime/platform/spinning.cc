@@ -13,8 +13,8 @@ namespace {
 
 constexpr const char* kSelf = "/proc/self/exe";
 constexpr const char* kVariable = "GOMP_SPINCOUNT";
-// About 10 us: barriers between the threads of one kernel pass within it.
-constexpr const char* kSpins = "3000";
+// A few microseconds: barriers between the threads of one kernel pass within it.
+constexpr const char* kSpins = "1000";
 
 bool spinning_is_bounded() { return std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv(kVariable) != nullptr; }
 

@@ -182,7 +182,7 @@ TEST_F(Waiting, T_40a_ItsSpinningIsBoundedBeforeLibgompStarts) {
   const Without none("GOMP_SPINCOUNT");
   BelayProcess run({"run", endless()});
   ASSERT_TRUE(run.wait_until([&] { return std::filesystem::exists(temp / "run/checkpoint"); }));
-  EXPECT_EQ(started_with(run.pid(), "GOMP_SPINCOUNT"), "3000");
+  EXPECT_EQ(started_with(run.pid(), "GOMP_SPINCOUNT"), "1000");
   const std::string proc = "/proc/" + std::to_string(run.pid());
   EXPECT_EQ(contents(proc + "/comm"), "belay\n");
   EXPECT_NE(contents(proc + "/cmdline").find(std::string("run\0", 4) + temp.path()), std::string::npos);
@@ -218,7 +218,7 @@ TEST_F(Waiting, T_40b_WhereItCannotExecuteItselfItWarnsAndGoesOn) {
                    std::string(linker) + " " BELAY_BINARY_DIR "/bin/belay run " + manifest + " 2>" + told)
                       .c_str());
   EXPECT_EQ(status, 0) << contents(told);
-  EXPECT_EQ(lines_with(contents(told), "set GOMP_SPINCOUNT=3000 in the environment").size(), 1u) << contents(told);
+  EXPECT_EQ(lines_with(contents(told), "set GOMP_SPINCOUNT=1000 in the environment").size(), 1u) << contents(told);
 }
 
 // ---- what a run that goes on is told

@@ -31,7 +31,7 @@ class Spinning : public ::testing::Test {
 
 TEST_F(Spinning, T_40b_AProgramWithATeamThatDidNotBoundItIsToldHow) {
   EXPECT_THAT(spinning_warning(2),
-              ::testing::HasSubstr("set GOMP_SPINCOUNT=3000 in the environment; a program that embeds Belay calls "
+              ::testing::HasSubstr("set GOMP_SPINCOUNT=1000 in the environment; a program that embeds Belay calls "
                                    "belay::runtime::bound_spinning first in main"));
   EXPECT_EQ(spinning_warning(1), "");
   for (const char* name : kVariables) {
@@ -44,7 +44,7 @@ TEST_F(Spinning, T_40b_AProgramWithATeamThatDidNotBoundItIsToldHow) {
 // Where the program is when it was executed once more.
 TEST(SpinningAgain, DISABLED_TheVariableIsSet) {
   const char* value = std::getenv("GOMP_SPINCOUNT");
-  std::exit(value != nullptr && std::string(value) == "3000" ? 42 : 1);
+  std::exit(value != nullptr && std::string(value) == "1000" ? 42 : 1);
 }
 
 TEST_F(Spinning, T_40a_TheProgramIsExecutedOnceMoreWithItsArguments) {
@@ -56,7 +56,7 @@ TEST_F(Spinning, T_40a_TheProgramIsExecutedOnceMoreWithItsArguments) {
 
 // Or there would be no end of it.
 TEST_F(Spinning, T_40a_TheSecondTimeItReturns) {
-  ::setenv("GOMP_SPINCOUNT", "3000", 1);
+  ::setenv("GOMP_SPINCOUNT", "1000", 1);
   char program[] = "platform_test";
   char* argv[] = {program, nullptr};
   EXPECT_EXIT(
