@@ -18,8 +18,8 @@ inline constexpr std::string_view kStateFileName = "checkpoint";
 inline constexpr std::string_view kUnfinishedStateFileName = "checkpoint.tmp";  // OpenDirectory::replace names it
 inline constexpr std::string_view kLockName = "lock";
 inline constexpr std::string_view kAttemptName = "attempt";  // the mark of the attempt that runs
-inline constexpr std::string_view kIndexName = "index";  // inside a checkpoint
-inline constexpr std::string_view kStateName = "state";  // inside a checkpoint
+inline constexpr std::string_view kIndexName = "index";      // inside a checkpoint
+inline constexpr std::string_view kStateName = "state";      // inside a checkpoint
 
 // `step` is not negative.
 std::string checkpoint_name(std::int64_t step);

@@ -126,8 +126,7 @@ void EventWriter::flush() noexcept {
            " events were lost");
     dropped_ = 0;
   } catch (const std::exception& e) {
-    if (!std::exchange(failing_, true))
-      warn(std::string("events are not written for now: ") + e.what());
+    if (!std::exchange(failing_, true)) warn(std::string("events are not written for now: ") + e.what());
     // Nothing of worth is in it: do not leave one for every attempt.
     if (file_ != nullptr && !file_has_version_) {
       try {
@@ -153,7 +152,8 @@ std::optional<std::int64_t> seconds_of(std::string_view name) {
   name.remove_prefix(kPrefix.size());
   std::int64_t seconds = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + std::min(name.size(), kSecondsDigits), seconds);
-  const bool whole = error == std::errc() && end == name.data() + kSecondsDigits && seconds >= 0 && seconds <= kMostSeconds;
+  const bool whole =
+      error == std::errc() && end == name.data() + kSecondsDigits && seconds >= 0 && seconds <= kMostSeconds;
   return whole && name.size() > kSecondsDigits && name[kSecondsDigits] == '.' ? std::optional(seconds) : std::nullopt;
 }
 

@@ -8,9 +8,9 @@
 //
 // One object is one file, of the name events.out.tfevents.<seconds>.<host>.<pid>.<counter>, which is new: an attempt
 // never appends to another's. Its name sorts behind those that are there, whatever the clock says, since TensorBoard
-// reads files in the order of their names and drops what comes before; so the seconds may be later than the clock's. Its
-// first record, the version, is in the file when the constructor returns. Records are
-// gathered in memory and written at flush(), at the first add 120 s after the last flush, and when they are many.
+// reads files in the order of their names and drops what comes before; so the seconds may be later than the clock's.
+// Its first record, the version, is in the file when the constructor returns. Records are gathered in memory and
+// written at flush(), at the first add 120 s after the last flush, and when they are many.
 //
 // Nothing here ends training. Where the file cannot be written the caller's on_warning is told once, and a new file is
 // tried at the next flush (the old one may end in half a record, behind which no reader looks); where that goes on, the
