@@ -15,7 +15,7 @@ get_property(runtime GLOBAL PROPERTY BELAY_RUNTIME_TARGETS)
 add_library(belay_runtime INTERFACE)
 add_library(belay::runtime ALIAS belay_runtime)
 set_target_properties(belay_runtime PROPERTIES EXPORT_NAME runtime)
-target_link_libraries(belay_runtime INTERFACE belay_monitored)
+target_link_libraries(belay_runtime INTERFACE belay_estimator)
 install(TARGETS belay_sdk belay_testing belay_runtime belay_default_plugins ${runtime} EXPORT belay-targets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}/belay)
 install(DIRECTORY runtime DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/belay-runtime FILES_MATCHING PATTERN "*.h"

@@ -15,7 +15,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "runtime/monitored/monitored_training_session.h"
+#include "runtime/estimator/monitored_training_session.h"
 #include "runtime/ops/registry.h"
 #include "runtime/platform/spinning.h"
 

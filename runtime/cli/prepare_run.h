@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "runtime/cli/end_report.h"
-#include "runtime/cli/training_run.h"
+#include "runtime/estimator/training_run.h"
 #include "runtime/cli/watchdog.h"
 
 namespace belay::runtime {

@@ -13,7 +13,7 @@
 #include <string>
 #include <thread>
 
-#include "runtime/cli/watched_files.h"
+#include "runtime/platform/watched_files.h"
 #include "runtime/platform/clock.h"
 #include "runtime/platform/logger.h"
 

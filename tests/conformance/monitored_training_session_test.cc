@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // MonitoredTrainingSession: section 5 of the contract.
-#include "runtime/monitored/monitored_training_session.h"
+#include "runtime/estimator/monitored_training_session.h"
 
 #include <gmock/gmock.h>
 
 #include <algorithm>
 
-#include "tests/monitored/training_session.h"
+#include "tests/estimator/training_session.h"
 #include "tests/platform/faulty_file_system.h"
 
 namespace belay::runtime::testing {

@@ -11,7 +11,7 @@
 
 #include "runtime/monitored/supervisor.h"
 #include "tests/docs/page.h"
-#include "tests/monitored/training_session.h"
+#include "tests/estimator/training_session.h"
 #include "tests/platform/fake_clock.h"
 
 namespace rt = belay::runtime;

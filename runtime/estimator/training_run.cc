@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/cli/training_run.h"
+#include "runtime/estimator/training_run.h"
 
 #include <algorithm>
 #include <cstdlib>

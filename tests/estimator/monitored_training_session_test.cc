@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/monitored/monitored_training_session.h"
+#include "runtime/estimator/monitored_training_session.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "runtime/checkpoint/run_lock.h"
-#include "tests/monitored/training_session.h"
+#include "tests/estimator/training_session.h"
 
 namespace belay::runtime::testing {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/cli/watched_files.h"
+#include "runtime/platform/watched_files.h"
 
 #include <utility>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/monitored/evaluate.h"
+#include "runtime/estimator/evaluate.h"
 
 #include <cstdio>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/monitored/monitored_training_session.h"
+#include "runtime/estimator/monitored_training_session.h"
 
 #include <algorithm>
 

@@ -18,14 +18,14 @@
 #include <string>
 #include <vector>
 
-#include "runtime/cli/watched_files.h"
+#include "runtime/platform/watched_files.h"
 #include "runtime/events/event_service.h"
 #include "runtime/loader/instance.h"
 #include "runtime/loader/loader.h"
 #include "runtime/loader/resolve.h"
 #include "runtime/manifest/manifest.h"
 #include "runtime/monitored/build_model.h"
-#include "runtime/monitored/evaluate.h"
+#include "runtime/estimator/evaluate.h"
 #include "runtime/monitored/monitored_session.h"
 #include "runtime/monitored/run_directory.h"
 #include "runtime/monitored/run_saver.h"
