@@ -128,8 +128,9 @@ std::unique_ptr<SessionLayer> MonitoredSession::make_layers() {
   session->coordinator = to_handle(coordinator.get());
   auto hooked = std::make_unique<HookedSession>(session, hooks_, options_.saver, options_.monitor, &environment_.log);
   HookedSession* hooked_now = hooked.get();
-  auto layers = std::make_unique<CoordinatedSession>(std::move(hooked), coordinator, options_.stop_grace_period_secs,
-                                                     environment_.log, &laggards_);
+  std::unique_ptr<SessionLayer> layers = std::make_unique<CoordinatedSession>(
+      std::move(hooked), coordinator, options_.stop_grace_period_secs, environment_.log, &laggards_);
+  if (options_.layer) layers = options_.layer(std::move(layers));
   try {
     start_queue_runners(*session, coordinator.get());
     if (const std::string why = why_resume_is_approximate(session->graph());

@@ -57,6 +57,10 @@ struct EndReason {
   std::string text;  // "stop_at_step: reached step 2000 (last_step = 2000)"
 };
 
+// A layer between recovery and coordination, round the coordinated session: made with every session, before
+// after_create_session is called. The one that makes ranks agree is such a layer.
+using MakeLayer = std::function<std::unique_ptr<SessionLayer>(std::unique_ptr<SessionLayer> coordinated)>;
+
 struct MonitoredSessionOptions {
   double stop_grace_period_secs = 120;
   RecoveryPolicy recovery;
@@ -64,6 +68,7 @@ struct MonitoredSessionOptions {
   RunSaver* saver = nullptr;       // borrowed; null: nothing is saved
   CallMonitor* monitor = nullptr;  // borrowed; may be null
   RecoverableSession::OnRecovery on_recovery = {};
+  MakeLayer layer = {};  // none: nothing is between them
 };
 
 // Results of MonitoredSession::run, in the order of the fetches.
