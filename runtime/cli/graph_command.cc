@@ -6,6 +6,7 @@
 #include "runtime/cli/exit_status.h"
 #include "runtime/cli/graph_report.h"
 #include "runtime/cli/prepare_run.h"
+#include "runtime/estimator/trace_steps.h"
 
 namespace belay::runtime {
 namespace {
@@ -21,14 +22,14 @@ int graph_command(const GraphArguments& arguments) {
   PreparedRun prepared;
   const int status = prepare_run(prepared, arguments.manifest, arguments.sets, {}, make_world(*log), control);
   if (status != kExitDone) return status;
-  TrainingRun& run = *prepared.run;
-  GraphReport report = report_graph(arguments.manifest, run.graph());
+  ManifestRun& run = *prepared.run;
+  GraphReport report = report_graph(arguments.manifest, run.model().graph);
   if (arguments.plan) {
     try {
-      run.trace_steps(kWarmSteps, kTracedSteps,
-                      [&](const Plan& plan, const PlanStats& stats, const std::vector<RunMetadata>& traces) {
-                        report.plan = report_plan(run.graph(), plan, stats, traces);
-                      });
+      trace_steps(run.host(), run.model(), kWarmSteps, kTracedSteps,
+                  [&](const Plan& plan, const PlanStats& stats, const std::vector<RunMetadata>& traces) {
+                    report.plan = report_plan(run.model().graph, plan, stats, traces);
+                  });
     } catch (const Error& e) {
       log_error(*log, std::string("the training steps for --plan failed: ") + e.what());
       return kExitTrainingFailed;

@@ -8,7 +8,7 @@
 
 namespace belay::runtime {
 
-World make_world(Logger& log) { return {system_clock(), log, posix_file_system(), process_environment()}; }
+World make_world(Logger& log) { return {system_clock(), log, posix_file_system()}; }
 
 // A text of several lines as that many lines of the log.
 void log_error(Logger& log, std::string_view text) {
@@ -20,14 +20,15 @@ void log_error(Logger& log, std::string_view text) {
 }
 
 int prepare_run(PreparedRun& prepared, const std::string& file, const std::vector<std::string>& sets,
-                const TrainingRunOptions& options, const World& world, RunControl& control,
-                const std::function<int(TrainingRun&)>& before_plugins) {
-  std::unique_ptr<TrainingRun>& run = prepared.run;
+                const ManifestRunOptions& options, const World& world, RunControl& control,
+                const std::function<int(ManifestRun&)>& before_plugins) {
+  std::unique_ptr<ManifestRun>& run = prepared.run;
+  const Environment environment = process_environment();
   Diagnostics problems;
-  std::optional<Manifest> manifest = parse_manifest(file, sets, world.environment, problems);
+  std::optional<Manifest> manifest = parse_manifest(file, sets, environment, problems);
   bool plugins_usable = true;
   if (manifest) {
-    run = std::make_unique<TrainingRun>(std::move(*manifest), options, world, control);
+    run = std::make_unique<ManifestRun>(std::move(*manifest), options, world, environment, control);
     plugins_usable = run->find_plugins(problems);
   }
   if (!problems.empty()) {
@@ -35,8 +36,8 @@ int prepare_run(PreparedRun& prepared, const std::string& file, const std::vecto
     std::cerr << problems.text() << std::flush;
     return plugins_usable ? kExitUsage : kExitPlugin;
   }
-  prepared.end_report.emplace(run->monitors(), run->manifest().run.dir);
-  const TrainingRun& watched = *run;
+  prepared.end_report.emplace(run->host().monitors(), run->manifest().run.dir);
+  const ManifestRun& watched = *run;
   prepared.watchdog.emplace(
       WatchdogOptions{
           run->manifest().session.no_progress_secs, [&watched] { return watched.activity(); }, &control.disk(), {}},

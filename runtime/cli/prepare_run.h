@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "runtime/cli/end_report.h"
-#include "runtime/estimator/training_run.h"
 #include "runtime/cli/watchdog.h"
+#include "runtime/estimator/manifest_run.h"
 
 namespace belay::runtime {
 
@@ -33,7 +33,7 @@ struct PreparedRun {
   }
 
   std::optional<EndReport> end_report;
-  std::unique_ptr<TrainingRun> run;
+  std::unique_ptr<ManifestRun> run;
   std::optional<Watchdog> watchdog;
 };
 
@@ -41,7 +41,7 @@ struct PreparedRun {
 // go on. Each stage's problems are told here. `before_plugins` comes when the manifest is found to be right, before the
 // first plugin is loaded; its status counts as well.
 int prepare_run(PreparedRun& prepared, const std::string& file, const std::vector<std::string>& sets,
-                const TrainingRunOptions& options, const World& world, RunControl& control,
-                const std::function<int(TrainingRun&)>& before_plugins = {});
+                const ManifestRunOptions& options, const World& world, RunControl& control,
+                const std::function<int(ManifestRun&)>& before_plugins = {});
 
 }  // namespace belay::runtime

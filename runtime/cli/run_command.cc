@@ -13,6 +13,7 @@
 
 #include "runtime/checkpoint/restore_error.h"
 #include "runtime/cli/exit_status.h"
+#include "runtime/cli/plan_text.h"
 #include "runtime/cli/prepare_run.h"
 #include "runtime/cli/signals.h"
 #include "runtime/cli/watchdog.h"
@@ -70,7 +71,7 @@ int status_of(const Error& error) {
 }
 
 // Training and the evaluation after it.
-int train(TrainingRun& run, Watchdog& watchdog, Logger& log, const Signals& signals) {
+int train(ManifestRun& run, Watchdog& watchdog, Logger& log, const Signals& signals) {
   TrainingResult result;
   try {
     result = run.train([&] { watchdog.progress(); });
@@ -81,7 +82,7 @@ int train(TrainingRun& run, Watchdog& watchdog, Logger& log, const Signals& sign
     log.flush();
     if (signals.stop_signal() != 0 && e.code() == Code::kCancelled) Signals::die_of(signals.stop_signal());
     // The error may have come through a hook, as one of its own.
-    return run.lock_lost() ? kExitInUse : status_of(e);
+    return run.host().lock_lost() ? kExitInUse : status_of(e);
   }
   say_why_it_ended(log, result);
   say_what_was_left_out(log, run.disabled_hooks());
@@ -141,7 +142,7 @@ int run_command(const RunArguments& arguments) {
   RunControl control;
   std::atomic<bool> training{false};
   PreparedRun prepared;
-  const std::unique_ptr<TrainingRun>& run = prepared.run;
+  const std::unique_ptr<ManifestRun>& run = prepared.run;
   SignalRequests requests;
   requests.stop = [&](int signal, bool from_itself) {
     const std::string doing = from_itself && run != nullptr ? run->activity() : "";
@@ -168,7 +169,7 @@ int run_command(const RunArguments& arguments) {
   };
   Signals signals(requests);
   // From before the first plugin is loaded on the run directory is ours, and shows it.
-  const auto take_directory = [&](TrainingRun& taken) {
+  const auto take_directory = [&](ManifestRun& taken) {
     return arguments.dry_run ? kExitDone : with_directory(*log, [&] { taken.take_directory(); });
   };
   int status = prepare_run(prepared, arguments.manifest, arguments.sets, {arguments.from_scratch}, make_world(*log),
@@ -176,7 +177,7 @@ int run_command(const RunArguments& arguments) {
   if (status != kExitDone) return status;
   signals.set_grace(run->manifest().session.signal_grace_secs);
   if (arguments.dry_run) {
-    std::cout << run->plan_text() << std::flush;
+    std::cout << plan_text(*run) << std::flush;
     return kExitDone;
   }
   status = with_directory(*log, [&] { run->open_directory(); });
@@ -190,12 +191,12 @@ int check_command(const ManifestArguments& arguments) {
   RunControl control;
   PreparedRun prepared;
   const int status =
-      prepare_run(prepared, arguments.manifest, arguments.sets, {}, make_world(*log), control, [](TrainingRun& run) {
+      prepare_run(prepared, arguments.manifest, arguments.sets, {}, make_world(*log), control, [](ManifestRun& run) {
         run.tell_last_attempt();
         return kExitDone;
       });
   if (status == kExitDone)
-    std::cout << escaped(arguments.manifest) << ": ok\n" << prepared.run->plan_text() << std::flush;
+    std::cout << escaped(arguments.manifest) << ": ok\n" << plan_text(*prepared.run) << std::flush;
   return status;
 }
 

@@ -13,9 +13,9 @@
 #include <string>
 #include <thread>
 
-#include "runtime/platform/watched_files.h"
 #include "runtime/platform/clock.h"
 #include "runtime/platform/logger.h"
+#include "runtime/platform/watched_files.h"
 
 namespace belay::runtime {
 

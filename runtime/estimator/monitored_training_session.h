@@ -24,12 +24,11 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/events/event_service.h"
-#include "runtime/loader/instance.h"
+#include "runtime/estimator/run_host.h"
+#include "runtime/estimator/run_plugins.h"
+#include "runtime/estimator/session_host.h"
 #include "runtime/manifest/manifest.h"
 #include "runtime/monitored/monitored_session.h"
-#include "runtime/monitored/run_directory.h"
-#include "runtime/monitored/run_saver.h"
 
 namespace belay::runtime {
 
@@ -88,31 +87,19 @@ class MonitoredTrainingSession {
   MonitoredSession* operator->() noexcept { return session_.get(); }
   MonitoredSession& operator*() noexcept { return *session_; }
   // Path of the last checkpoint that was written or restored; empty: none.
-  std::string checkpoint() const { return saver_ == nullptr ? std::string() : saver_->saved_path(); }
+  std::string checkpoint() const { return run_.saver() == nullptr ? std::string() : run_.saver()->saved_path(); }
 
  private:
-  void open_directories();
-  void make_saver();
-  void make_hooks();
-  void add_own(std::vector<OwnHook>& hooks);
-  std::shared_ptr<SessionCreator> creator(NodeGraph& graph);
-  PluginInstance& create(PluginKind kind, const PluginUse& use);
-  bool replaced(const PluginUse& default_hook) const;
+  void make_saver(const std::string& name);
+  void make_hooks(const TrainingSessionOptions& options);
+  void add_own(const std::vector<OwnHook>& hooks);
+  std::shared_ptr<SessionCreator> creator(NodeGraph& graph, const TrainingSessionOptions& options);
 
-  std::unique_ptr<Logger> own_log_;  // before the options, which point to it
-  TrainingSessionOptions options_;
-  CancellationSource interrupt_;
-  RunEnvironment environment_;
-  HostServices services_;
-  Registry registry_;
-  CallMonitor monitor_;
-  PluginInstances instances_;
-  HookSet hooks_;
-  std::optional<RunDirectory> directory_;
-  std::unique_ptr<OpenDirectory> summary_directory_;  // null: the events go into directory_, or nowhere
-  RunEvents events_;
-  SaverUse saver_use_;
-  std::shared_ptr<RunSaver> saver_;
+  std::unique_ptr<Logger> own_log_;
+  RunControl control_;
+  RunHost run_;
+  RunPlugins plugins_;
+  SessionHost host_;
   std::unique_ptr<MonitoredSession> session_;
 };
 

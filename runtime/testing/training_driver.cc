@@ -13,14 +13,9 @@
 #include "belay/ops/variables.h"
 #include "belay/testing/plugin_library.h"
 #include "belay/testing/temporary_folder.h"
-#include "runtime/data/make_queue.h"
+#include "runtime/estimator/session_host.h"
 #include "runtime/events/event_reader.h"
-#include "runtime/events/event_service.h"
 #include "runtime/monitored/build_model.h"
-#include "runtime/monitored/host_services.h"
-#include "runtime/monitored/monitored_session.h"
-#include "runtime/monitored/run_directory.h"
-#include "runtime/monitored/run_saver.h"
 #include "runtime/monitored/scaffold.h"
 #include "runtime/ops/registry.h"
 #include "runtime/testing/memory_saver.h"
@@ -93,17 +88,11 @@ std::string name_of(const belay_module& module, const void* table) {
   return "";
 }
 
-// What a test sets up, and what outlives a restart.
+// What a test sets up.
 struct Setup {
-  Setup()
-      : directory(runtime::RunDirectory::open(runtime::posix_file_system(), folder.path(), clock, log)),
-        events(directory.directory(), clock, log) {}
-
   TemporaryFolder folder;
   StepClock clock;
   KeptLog log;
-  runtime::RunDirectory directory;
-  runtime::RunEvents events;
   runtime::MemorySaver memory;
   std::deque<HookUse> uses;
   std::optional<SavedBy> saver;  // none: `memory`
@@ -118,7 +107,7 @@ struct Process {
   void start() {
     for (const HookUse& use : setup.uses) module_ops.add(*ops, *use.module);
     build();
-    open_services();
+    open_run();
     make_saver();
     for (const HookUse& use : setup.uses) add_hook(use);
     open_session();
@@ -138,52 +127,40 @@ struct Process {
     fetches = {model.train_op, model.loss};
   }
 
-  void open_services() {
-    environment = std::make_unique<runtime::RunEnvironment>(
-        runtime::RunEnvironment{setup.clock, setup.log, runtime::posix_file_system(), targets, interrupt,
-                                runtime::SessionOptions{1, setup.seed, runtime::make_queue, &setup.clock}});
-    services = std::make_unique<runtime::HostServices>(setup.log, setup.clock, setup.folder.path(), setup.seed);
-    runtime::add_session_services(*services);
-    services->set_context(environment.get());
-    services->set_context(&setup.events);
+  void open_run() {
+    run.emplace(runtime::World{setup.clock, setup.log, runtime::posix_file_system()}, control,
+                runtime::RunHostOptions{.dir = setup.folder.path(), .threads = 1, .seed = setup.seed});
+    run->take_directory();
+    host.emplace(*run, runtime::SessionHost::Options{.saves = true});
+    host->open_events();
   }
 
   void make_saver() {
-    saver_use = setup.memory.use();
+    runtime::SaverUse use = setup.memory.use();
     if (setup.saver) {
-      saver_host = std::make_unique<runtime::InstanceHost>(*services, setup.saver->name);
+      saver_host = std::make_unique<runtime::InstanceHost>(run->services(), setup.saver->name);
       saver_table = belay::detail::adopt(setup.saver->table);
       codec = setup.saver->options.create(runtime::InstanceHost::api(), saver_host->raw(), &saver_table);
-      saver_use = {&saver_table, codec.self(), setup.saver->name, "linked in"};
+      use = {&saver_table, codec.self(), setup.saver->name, "linked in"};
     }
-    runtime::RunSaverOptions options;
-    options.saver = saver_use;
-    options.events = setup.events.writer();
-    saver = std::make_shared<runtime::RunSaver>(*environment, setup.directory.directory(), options);
-    services->set_context(&saver_use);
-    services->set_context(saver.get());
+    run->use_codec(use);
+    run->open_saver({}, host->events());
   }
 
   void add_hook(const HookUse& use) {
-    runtime::PluginInstance& instance = instances.add_hook(
-        use.name,
-        [&use](const belay_host_api* api, belay_host* host) { return use.options.create(api, host, use.table); },
-        *services, monitor);
-    hooks.add(runtime::SessionHook(instance, setup.log));
+    host->add_hook(use.name, [&use](const belay_host_api* api, belay_host* instance) {
+      return use.options.create(api, instance, use.table);
+    });
   }
 
   void open_session() {
     runtime::ScaffoldOptions pieces;
-    pieces.saver = saver;
+    pieces.saver = run->saver();
     runtime::ChiefSessionCreator::Options creation;
     creation.scaffold = std::make_shared<runtime::Scaffold>(std::move(pieces));
     creation.checkpoint_dir = setup.folder.path();
-    runtime::MonitoredSessionOptions options;
-    options.monitor = &monitor;
-    options.saver = saver.get();
-    session = std::make_unique<runtime::MonitoredSession>(
-        std::make_shared<runtime::ChiefSessionCreator>(graph, *environment, std::move(creation)), *environment, hooks,
-        std::move(options));
+    session =
+        host->open(std::make_shared<runtime::ChiefSessionCreator>(graph, run->environment(), std::move(creation)));
     step = std::max<std::int64_t>(session->raw_session()->global_step(), 0);
   }
 
@@ -201,21 +178,15 @@ struct Process {
   }
 
   Setup& setup;
-  runtime::StoreTargets targets;
-  runtime::CancellationSource interrupt;
   std::unique_ptr<runtime::OpRegistry> ops;
   runtime::ModuleOps module_ops;
   runtime::NodeGraph graph;
-  std::unique_ptr<runtime::RunEnvironment> environment;
-  std::unique_ptr<runtime::HostServices> services;
+  runtime::RunControl control;
+  std::optional<runtime::RunHost> run;
   std::unique_ptr<runtime::InstanceHost> saver_host;  // of a linked saver
   belay_saver_api saver_table{};
   Handle<belay_saver_api> codec;
-  runtime::SaverUse saver_use;
-  std::shared_ptr<runtime::RunSaver> saver;
-  runtime::CallMonitor monitor;
-  runtime::PluginInstances instances;
-  runtime::HookSet hooks;
+  std::optional<runtime::SessionHost> host;
   std::vector<FetchRef> fetches;  // train_op, loss
   std::unique_ptr<runtime::MonitoredSession> session;
   std::int64_t step = 0;
@@ -287,8 +258,8 @@ std::int64_t TrainingDriver::run(std::int64_t steps) {
 void TrainingDriver::save() {
   Process& p = *engine_->process;
   runtime::MonitoredSession& session = p.open("a checkpoint is written");
-  p.saver->request();
-  const std::string stopping = p.saver->at_boundary(*session.raw_session(), p.hooks);
+  p.run->saver()->request();
+  const std::string stopping = p.run->saver()->at_boundary(*session.raw_session(), p.host->hooks());
   if (!stopping.empty()) session.request_stop(stopping + ": asked to stop after a checkpoint");
 }
 
@@ -309,7 +280,7 @@ std::int64_t TrainingDriver::step() const { return engine_->process->step; }
 double TrainingDriver::loss() const { return engine_->process->loss; }
 
 std::string TrainingDriver::checkpoint() const {
-  return engine_->process->saver == nullptr ? std::string() : engine_->process->saver->saved_path();
+  return engine_->process->run ? engine_->process->run->saver()->saved_path() : std::string();
 }
 
 Tensor TrainingDriver::variable(const std::string& name) const {
@@ -324,11 +295,12 @@ void TrainingDriver::set_variable(const std::string& name, const Tensor& value) 
 std::vector<std::string> TrainingDriver::logged() const { return engine_->setup.log.lines(); }
 
 std::vector<TrainingDriver::Scalar> TrainingDriver::scalars(const std::string& tag) {
-  engine_->setup.events.writer()->flush();
+  if (engine_->process->host) engine_->process->host->events()->flush();
   std::vector<Scalar> found;
-  for (const std::string& name : engine_->setup.directory.directory().entries()) {
+  const auto run = runtime::posix_file_system().open_directory(engine_->setup.folder.path());
+  for (const std::string& name : run->entries()) {
     if (name.rfind("events.out.tfevents.", 0) != 0) continue;
-    runtime::EventReader events(engine_->setup.directory.directory().open(name));
+    runtime::EventReader events(run->open(name));
     for (belay::pb::Event event; events.next(event);)
       for (const belay::pb::Summary::Value& value : event.summary().value())
         if (tag.empty() || value.tag() == tag)

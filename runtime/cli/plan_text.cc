@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/cli/plan_text.h"
+
+#include "runtime/ops/plugin_op.h"
+
+namespace belay::runtime {
+namespace {
+
+std::string input_text(const std::string& name, const ResolvedPlugin& plugin, const RunInput* input) {
+  std::string text = "input." + name + "  " + plugin.info.name;
+  if (input != nullptr && input->feed != nullptr) {
+    if (input->feed->size() >= 0) text += ", " + std::to_string(input->feed->size()) + " examples";
+    for (const InputComponent& c : input->feed->components())
+      text += std::string(c.label ? ", label " : ", feature ") + c.name + " " + dtype_name(c.dtype) + " " +
+              dims_text(c.dims);
+  }
+  return text + "\n";
+}
+
+}  // namespace
+
+std::string plan_text(const ManifestRun& run) {
+  const ResolvedPlugins& found = run.plugins().found();
+  const NodeGraph& graph = run.model().graph;
+  std::string text;
+  for (const auto& [name, input] : found.inputs) text += input_text(name, input, run.input(name));
+  text += "model  " + found.model->info.name + "\n";
+  std::int64_t parameters = 0;
+  for (const Port& p : graph.collection(collections::kTrainableVariables)) {
+    const auto& [dtype, shape] = graph.spec(p);
+    parameters += shape.elements();
+    text += "  " + graph.node(p.node).name + "  " + dtype_name(dtype) + " " + shape.text() + "\n";
+  }
+  text += "  " + std::to_string(parameters) + " trainable parameters\n";
+  text += "optimizer  " + run.manifest().optimizer.name + "\n";
+  text += "saver  " + found.saver->info.name + "\n";
+  for (const ResolvedPlugin& p : found.init_fns) text += "init_fn  " + p.instance_name + "\n";
+  for (const ResolvedPlugin& p : found.hooks) text += "hook  " + p.instance_name + "\n";
+  for (const RegisteredPlugin& p : run.plugins().registry().plugins())
+    if (p.info.kind == PluginKind::kOp) text += "op  " + operation_name(p.info.name) + "\n";
+  text += "run directory  " +
+          (run.manifest().run.dir.empty() ? std::string("none: nothing is kept") : run.manifest().run.dir) + "\n";
+  return text;
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run consists of, for --dry-run and check: inputs, model, variables, hooks, one line each.
+#pragma once
+
+#include <string>
+
+#include "runtime/estimator/manifest_run.h"
+
+namespace belay::runtime {
+
+// After build_scaffold().
+std::string plan_text(const ManifestRun& run);
+
+}  // namespace belay::runtime

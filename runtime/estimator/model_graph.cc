@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/estimator/model_graph.h"
+
+namespace belay::runtime {
+
+void RunInput::open(std::uint64_t seed) {
+  InputFeed::Options options;
+  options.name = name;
+  options.prefetch = prefetch;
+  options.shard = shard;
+  options.shards = shards;
+  options.seed = seed;
+  feed = InputFeed::open(*instance, options);
+}
+
+void ModelGraph::build(PluginInstance& model, const RunInput& input) {
+  tensors = input.feed->add_to_graph(graph);
+  outputs = build_model(model, graph, mode, tensors.features, tensors.labels);
+}
+
+bool ModelGraph::add_training(const OptimizerSection& optimizer) {
+  add_train_op(graph, optimizer, outputs);
+  return !take_batch(graph, tensors.batch, outputs);
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// One mode's graph of a run: an input's features and labels, the model on them, and in training its train operation.
+#pragma once
+
+#include "runtime/data/input_feed.h"
+#include "runtime/graph/node_graph.h"
+#include "runtime/loader/instance.h"
+#include "runtime/manifest/manifest.h"
+#include "runtime/monitored/build_model.h"
+
+namespace belay::runtime {
+
+// An input of a run: its instance, the thread that calls it, and its share of the examples.
+struct RunInput {
+  std::string name;  // of the manifest's [input.NAME]
+  CallMonitor& monitor;
+  std::int64_t prefetch = 2;  // batches
+  std::int64_t shard = 0;
+  std::int64_t shards = 1;
+  PluginInstance* instance = nullptr;
+  std::shared_ptr<InputFeed> feed = {};  // null: not open
+
+  // Asks for its columns and opens its files; fails where one is missing.
+  void open(std::uint64_t seed);
+};
+
+struct ModelGraph {
+  ModelGraph(const OpRegistry& ops, Mode the_mode) : mode(the_mode), graph(ops) {}
+
+  // Adds the input and the model. Once; the input is open.
+  void build(PluginInstance& model, const RunInput& input);
+  // Training: the train operation, unless the model brought one. False: nothing of the input reaches it, so it is made
+  // to take a batch.
+  bool add_training(const OptimizerSection& optimizer);
+
+  const Mode mode;
+  NodeGraph graph;
+  InputFeed::Tensors tensors;
+  ModelOutputs outputs;
+};
+
+}  // namespace belay::runtime

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/estimator/run_control.h"
+
+#include <algorithm>
+
+#include "runtime/platform/text.h"
+
+namespace belay::runtime {
+
+void RunControl::stop(const std::string& reason) {
+  const std::lock_guard lock(mutex_);
+  if (!stopping_) reason_ = reason;
+  stopping_ = true;
+}
+
+void RunControl::wake(const Error& reason) {
+  interrupt_.cancel(reason);
+  const std::lock_guard lock(mutex_);
+  if (session_ != nullptr) session_->interrupt(reason);
+}
+
+RunControl::Interruptible::Interruptible(RunControl& control, MonitoredSession& session) : control_(control) {
+  const std::lock_guard lock(control_.mutex_);
+  control_.session_ = &session;
+}
+
+RunControl::Interruptible::~Interruptible() {
+  const std::lock_guard lock(control_.mutex_);
+  control_.session_->resume();
+  control_.session_ = nullptr;
+}
+
+std::string RunControl::stop_reason() const {
+  const std::lock_guard lock(mutex_);
+  return reason_;
+}
+
+void RunControl::note_saved(const std::string& path, std::int64_t step) {
+  const std::lock_guard lock(mutex_);
+  saved_path_ = path;
+  saved_step_ = step;
+}
+
+std::string RunControl::what_is_kept() const {
+  const std::lock_guard lock(mutex_);
+  const std::int64_t step = step_.load(std::memory_order_relaxed);
+  if (saved_path_.empty())
+    return step < 0 ? "nothing was saved since the start, the next one goes on from where this one did"
+                    : "nothing was saved, the next start begins at step 0";
+  const std::int64_t lost = std::max<std::int64_t>(step - saved_step_, 0);
+  return "saved is " + escaped(saved_path_) + ", from which the next start goes on; " +
+         (lost == 0 ? "no step is lost" : std::to_string(lost) + (lost == 1 ? " step is lost" : " steps are lost"));
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/estimator/run_host.h"
+
+#include <algorithm>
+
+#include "runtime/data/make_queue.h"
+#include "runtime/monitored/host_services.h"
+#include "runtime/ops/parallel.h"
+
+namespace belay::runtime {
+
+RunHost::RunHost(const World& world, RunControl& control, RunHostOptions options, std::shared_ptr<StoreTargets> targets)
+    : options_(std::move(options)),
+      events_dir_(options_.events_dir.empty() ? options_.dir : options_.events_dir),
+      control_(control),
+      targets_(targets != nullptr ? std::move(targets) : std::make_shared<StoreTargets>()),
+      files_(watched_files(world.files, control.disk())),
+      environment_{world.clock,
+                   world.log,
+                   *files_,
+                   *targets_,
+                   control.interrupt(),
+                   SessionOptions{options_.threads == 0 ? available_threads() : options_.threads, options_.seed,
+                                  make_queue, &world.clock, options_.session.precision}},
+      services_(world.log, world.clock, options_.dir.empty() ? events_dir_ : options_.dir, options_.seed),
+      monitors_(1) {
+  add_session_services(services_);
+  set_contexts(services_, false);
+  set_events(nullptr);
+}
+
+RunHost::~RunHost() = default;
+
+// ---- the directory ----
+
+void RunHost::take_directory() {
+  if (options_.dir.empty()) return;
+  directory_ = RunDirectory::open(*files_, options_.dir, clock(), log());
+  if (options_.marks_attempt) mark_ = directory_->mark_attempt(clock(), log());
+  for (std::size_t i = 0; i < monitors_.size(); ++i) mark_monitor(i);
+}
+
+void RunHost::keep_directory() {
+  if (directory_) directory_->keep();
+}
+
+// ---- who is being called ----
+
+void RunHost::mark_monitor(std::size_t i) {
+  if (mark_ != nullptr && i < AttemptMark::kPlaces) monitors_[i].place = mark_->place(i);
+}
+
+CallMonitor& RunHost::add_monitor() {
+  monitors_.emplace_back();
+  mark_monitor(monitors_.size() - 1);
+  return monitors_.back();
+}
+
+std::vector<const CallMonitor*> RunHost::monitors() const {
+  std::vector<const CallMonitor*> all;
+  for (const CallMonitor& m : monitors_) all.push_back(&m);
+  return all;
+}
+
+// ---- saving ----
+
+void RunHost::use_codec(const SaverUse& codec) {
+  codec_ = codec;
+  set_contexts(services_, false);
+}
+
+void RunHost::open_saver(const Fingerprint& fingerprint, EventWriter* events) {
+  RunSaverOptions saving;
+  saving.saver = codec_;
+  saving.series.max_to_keep = options_.checkpoint.max_to_keep;
+  saving.series.write.refuse_non_finite = options_.checkpoint.refuse_non_finite;
+  saving.on_save_error = options_.checkpoint.on_save_error;
+  saving.fingerprint = fingerprint;
+  saving.events = events;
+  saving.signal_grace_secs = options_.session.signal_grace_secs;
+  saving.on_saved = [this](const std::string& path, std::int64_t step) { control_.note_saved(path, step); };
+  saver_ = std::make_shared<RunSaver>(environment_, directory(), std::move(saving));
+}
+
+void RunHost::set_contexts(HostServices& services, bool saves) {
+  services.set_context(&environment_);
+  if (codec_.table != nullptr) services.set_context(&codec_);
+  if (saves) services.set_context(saver_.get());
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// The owner of a run: what a run has once, whoever asks for it (belay run, a program's MonitoredTrainingSession, a test
+// driver) and however many sessions it has.
+//
+//   RunHost run(world, control, options);
+//   run.take_directory();                       // locked from here on; nothing in it yet that stays
+//   RunPlugins plugins(run, ...);               // instances that belong to no session: model, saver, inputs
+//   SessionHost training(run, "");              // session_host.h: hooks and events of one session
+//   run.keep_directory();                       // from here on it stays
+//   run.open_saver(saver_use(codec), fingerprint, training.events().writer());
+//
+// The lock is held as long as this object lives, so across training, evaluation and training again. It outlives the
+// plugins and the sessions: the attempt's mark covers the destruction of their instances. [main], but for what says
+// otherwise
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/estimator/run_control.h"
+#include "runtime/events/event_service.h"
+#include "runtime/loader/host.h"
+#include "runtime/loader/instance.h"
+#include "runtime/manifest/manifest.h"
+#include "runtime/monitored/run_directory.h"
+#include "runtime/monitored/run_environment.h"
+#include "runtime/monitored/run_saver.h"
+
+namespace belay::runtime {
+
+// The edges of the world, all borrowed.
+struct World {
+  Clock& clock;
+  Logger& log;
+  FileSystem& files;
+};
+
+struct RunHostOptions {
+  std::string dir = {};         // of the checkpoints; absolute; empty: nothing is saved
+  std::string events_dir = {};  // absolute; empty: dir
+  int threads = 0;              // 0: all cores
+  std::uint64_t seed = 42;
+  bool marks_attempt = false;  // one run of a process at a time; see attempt_mark.h
+  CheckpointSection checkpoint = {};
+  SessionSection session = {};
+};
+
+class RunHost {
+ public:
+  // `targets`: where sessions share their variables; shared with other runs of the program, none: the run's own.
+  RunHost(const World& world, RunControl& control, RunHostOptions options, std::shared_ptr<StoreTargets> targets = {});
+  ~RunHost();
+  RunHost(const RunHost&) = delete;
+  RunHost& operator=(const RunHost&) = delete;
+
+  const RunHostOptions& options() const noexcept { return options_; }
+  const RunEnvironment& environment() const noexcept { return environment_; }
+  RunControl& control() noexcept { return control_; }
+  Clock& clock() const noexcept { return environment_.clock; }
+  Logger& log() const noexcept { return environment_.log; }
+  FileSystem& files() const noexcept { return *files_; }  // the world's, with the calls counted for the watchdog
+  // Of instances that belong to no session.
+  const HostServices& services() const noexcept { return services_; }
+
+  // ---- the directory
+  // Makes and locks it, and marks this attempt if the options say so; without options().dir it does nothing. RunInUse;
+  // PERMISSION_DENIED and others. Until keep_directory() the end of the run takes away again what this made.
+  void take_directory();
+  void keep_directory();
+  bool has_directory() const noexcept { return directory_.has_value(); }
+  LockedDirectory& directory() { return directory_->directory(); }
+  bool lock_lost() const noexcept { return directory_ && directory_->directory().lock_lost(); }
+  // Where event files go: options().events_dir, else the run's directory; empty: nowhere.
+  const std::string& events_dir() const noexcept { return events_dir_; }
+
+  // ---- who is being called
+  // Of the sessions' thread.
+  CallMonitor& monitor() noexcept { return monitors_.front(); }
+  // Of another thread that calls plugins; lives as long as this.
+  CallMonitor& add_monitor();
+  std::vector<const CallMonitor*> monitors() const;
+  // The instance's number in the attempt's mark; 0: there is none.
+  std::uint32_t number_of(const std::string& label) { return mark_ == nullptr ? 0 : mark_->name(label); }
+
+  // ---- saving
+  // How checkpoints are read, also without a directory.
+  void use_codec(const SaverUse& codec);
+  // And written; needs the directory. `events` gets a line for each checkpoint; borrowed, may be null.
+  void open_saver(const Fingerprint& fingerprint, EventWriter* events);
+  // Null: nothing is saved.
+  const std::shared_ptr<RunSaver>& saver() const noexcept { return saver_; }
+  // What services of a session find of the run; `saves`: its hooks may ask for a checkpoint. Again when there is a
+  // codec or a saver.
+  void set_contexts(HostServices& services, bool saves);
+  // Where instances that belong to no session write events: a session's, borrowed, or nowhere.
+  void set_events(RunEvents* events) { services_.set_context(events == nullptr ? &no_events_ : events); }
+
+ private:
+  void mark_monitor(std::size_t i);
+
+  const RunHostOptions options_;
+  const std::string events_dir_;
+  RunControl& control_;
+  const std::shared_ptr<StoreTargets> targets_;
+  const std::unique_ptr<FileSystem> files_;
+  RunEnvironment environment_;
+  RunEvents no_events_;
+  HostServices services_;
+  std::deque<CallMonitor> monitors_;
+  std::optional<RunDirectory> directory_;  // with the attempt's mark
+  AttemptMark* mark_ = nullptr;            // the directory's; null: there is none
+  SaverUse codec_;
+  std::shared_ptr<RunSaver> saver_;
+};
+
+}  // namespace belay::runtime

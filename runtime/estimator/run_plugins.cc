@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/estimator/run_plugins.h"
+
+#include "runtime/ops/plugin_op.h"
+#include "runtime/platform/text.h"
+
+namespace belay::runtime {
+
+RunPlugins::RunPlugins(RunHost& run, const Manifest& manifest, const Environment& environment)
+    : run_(run),
+      search_(std::make_unique<PluginSearch>(plugin_search_path(manifest.plugins.path, environment), policy_, cpu_)),
+      loader_(std::make_unique<Loader>(policy_, cpu_, environment("LD_LIBRARY_PATH").value_or(""))) {}
+
+RunPlugins::RunPlugins(RunHost& run, const std::vector<const belay_module*>& linked) : run_(run) {
+  for (const belay_module* module : linked) registry_.add_linked(module);
+}
+
+RunPlugins::~RunPlugins() = default;
+
+// ---- of a manifest ----
+
+bool RunPlugins::find(const Manifest& manifest, const Environment& environment, Diagnostics& problems) {
+  for (const std::string& w : search_->warnings()) run_.log().warning("plugins", w);
+  PluginResolver resolver(registry_, *search_, policy_, cpu_, {manifest.directory, environment}, problems);
+  found_ = resolver.resolve(manifest);
+  for (const std::string& w : resolver.warnings()) run_.log().warning("plugins", w);
+  return !resolver.plugin_failed();
+}
+
+void RunPlugins::warn_of_loading() {
+  const std::vector<std::string>& warnings = loader_->warnings();
+  for (; warned_ < warnings.size(); ++warned_) run_.log().warning("plugins", warnings[warned_]);
+}
+
+void RunPlugins::load(const ResolvedPlugin& plugin) {
+  CallPlace& place = *run_.monitor().place.load();
+  if (!plugin.file.empty())
+    place.call = run_.number_of("plugin '" + escaped(plugin.file) + "', which was being loaded") * std::uint64_t{256};
+  load_plugin(plugin, *loader_, registry_);
+  place.call = 0;
+  warn_of_loading();
+}
+
+void RunPlugins::load() {
+  for (const auto& [name, input] : found_.inputs) load(input);
+  load(*found_.model);
+  load(*found_.saver);
+  for (const ResolvedPlugin& p : found_.init_fns) load(p);
+  for (const ResolvedPlugin& p : found_.hooks) load(p);
+  for (const ResolvedPlugin& p : found_.ops) load(p);
+  loader_->rest();
+}
+
+FoundUse RunPlugins::loaded(const ResolvedPlugin& plugin) { return {load_plugin(plugin, *loader_, registry_), plugin}; }
+
+// ---- of a program ----
+
+FoundUse RunPlugins::linked(PluginKind kind, const PluginUse& use) {
+  const RegisteredPlugin* plugin = registry_.find(kind, use.plugin, "");
+  if (plugin == nullptr)
+    fail(Code::kNotFound, std::string("there is no ") + kind_name(kind) + " \"" + use.plugin +
+                              "\" among the session's plugins: give it belay::default_plugins()");
+  Diagnostics problems;
+  ResolvedPlugin& linked = linked_uses_.emplace_back();
+  linked.info = plugin->info;
+  linked.instance_name = use.name.empty() ? use.plugin : use.name;
+  linked.options = check_options(plugin->info, use, {}, problems);
+  if (!problems.empty()) fail(Code::kInvalidArgument, problems.text());
+  return {*plugin, linked};
+}
+
+// ---- both ----
+
+PluginInstance& RunPlugins::create(const FoundUse& plugin, CallMonitor& monitor) {
+  return instances_.create(plugin.plugin, plugin.use, run_.services(), monitor, run_.number_of(plugin.label()));
+}
+
+void RunPlugins::add_ops(OpRegistry& ops) {
+  for (const RegisteredPlugin& p : registry_.plugins()) {
+    if (p.info.kind != PluginKind::kOp) continue;
+    ResolvedPlugin use;
+    use.instance_name = p.info.name;
+    for (const ResolvedPlugin& named : found_.ops)
+      if (named.info.name == p.info.name && named.file == p.file) use.at = named.at;
+    add_plugin_op(ops, create({p, use}, run_.monitor()));
+  }
+}
+
+}  // namespace belay::runtime

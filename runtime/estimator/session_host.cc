@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/estimator/session_host.h"
+
+#include <algorithm>
+
+#include "runtime/graph/graph_service.h"
+#include "runtime/monitored/host_services.h"
+#include "runtime/session/session_service.h"
+
+namespace belay::runtime {
+
+SessionHost::SessionHost(RunHost& run, Options options)
+    : run_(run),
+      options_(std::move(options)),
+      services_(run.log(), run.clock(), run.services().run_directory(), run.services().seed()) {
+  add_session_services(services_);
+  services_.set_context(&events_);
+  run_.set_contexts(services_, options_.saves);
+  if (options_.saves) run_.set_events(&events_);
+}
+
+SessionHost::~SessionHost() {
+  if (options_.saves) run_.set_events(nullptr);
+}
+
+// ---- events ----
+
+void SessionHost::open_events() {
+  if (run_.events_dir().empty()) return;
+  if (options_.events_folder.empty() && run_.has_directory() && run_.events_dir() == run_.options().dir) {
+    events_ = RunEvents(run_.directory(), run_.clock(), run_.log());
+    return;
+  }
+  const std::string folder = options_.events_folder.empty() ? "" : "/" + options_.events_folder;
+  events_directory_ = run_.files().make_directories(run_.events_dir() + folder);
+  events_ = RunEvents(*events_directory_, run_.clock(), run_.log());
+}
+
+void SessionHost::close_events(std::int64_t step) {
+  if (events() == nullptr) return;
+  events()->add_session_log(EventWriter::kStop, std::max<std::int64_t>(step, 0));
+  events()->flush();
+}
+
+// ---- plugins ----
+
+PluginInstance& SessionHost::create(const FoundUse& use) {
+  return instances_.create(use.plugin, use.use, services_, run_.monitor(), run_.number_of(use.label()));
+}
+
+PluginInstance& SessionHost::add(PluginInstance& hook, OnHookError on_error) {
+  hooks_.add(SessionHook(hook, run_.log(), on_error));
+  return hook;
+}
+
+PluginInstance& SessionHost::add_hook(const FoundUse& hook) { return add(create(hook), hook.use.on_error); }
+
+PluginInstance& SessionHost::add_hook(const std::string& name, const PluginInstance::MakeHook& make) {
+  return add(instances_.add_hook(name, make, services_, run_.monitor()), OnHookError::kStop);
+}
+
+void SessionHost::add_init_fn(const FoundUse& init_fn) { init_fns_.push_back(&create(init_fn)); }
+
+void SessionHost::call_init_fns(NodeGraph& graph, DirectSession& session) {
+  for (PluginInstance* init_fn : init_fns_)
+    init_fn->call("run", &belay_init_fn_api::run, to_handle(&graph), to_handle(&session));
+}
+
+// ---- the session ----
+
+MonitoredSessionOptions SessionHost::session_options() {
+  const SessionSection& settings = run_.options().session;
+  MonitoredSessionOptions options;
+  options.stop_grace_period_secs = settings.stop_grace_period_secs;
+  options.recovery = {settings.max_recoveries, settings.recovery_backoff_secs};
+  options.saver = options_.saves ? run_.saver().get() : nullptr;
+  options.monitor = &run_.monitor();
+  options.on_recovery = [this](const Error& error, std::int64_t count) {
+    run_.log().warning("", "recovery " + std::to_string(count) + ": " + error.what());
+    if (events() != nullptr)
+      events()->add_scalar("recoveries", std::max<std::int64_t>(run_.monitor().step, 0), static_cast<double>(count));
+  };
+  return options;
+}
+
+std::unique_ptr<MonitoredSession> SessionHost::open(std::shared_ptr<SessionCreator> creator) {
+  run_.set_contexts(services_, options_.saves);
+  return std::make_unique<MonitoredSession>(std::move(creator), run_.environment(), hooks_, session_options());
+}
+
+}  // namespace belay::runtime

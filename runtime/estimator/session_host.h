@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// What each session of a run has: the services of its plugins, its hooks and init functions, its event file. Training
+// has one and each evaluation has one; no instance is in two of them.
+//
+//   SessionHost training(run, {.saves = true});
+//   training.open_events();
+//   training.add_hook(plugins.loaded(hook));
+//   const auto session = training.open(creator);
+//
+// The hooks are destroyed with it. The run outlives it. [main]
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/estimator/run_host.h"
+#include "runtime/estimator/run_plugins.h"
+#include "runtime/monitored/monitored_session.h"
+
+namespace belay::runtime {
+
+class SessionHost {
+ public:
+  struct Options {
+    std::string events_folder = {};  // of its event files, in the run's place for events; empty: that place itself
+    bool saves = false;              // its hooks may ask for checkpoints, and it recovers from the run's
+  };
+  SessionHost(RunHost& run, Options options);
+  ~SessionHost();
+  SessionHost(const SessionHost&) = delete;
+  SessionHost& operator=(const SessionHost&) = delete;
+
+  RunHost& run() noexcept { return run_; }
+  const HostServices& services() const noexcept { return services_; }
+
+  // A new event file, if the run keeps events. Makes the folder.
+  void open_events();
+  // Null where the run keeps none, or before open_events().
+  EventWriter* events() noexcept { return events_.writer(); }
+  // STOP at this step, and all that is in memory into the file; later records may follow.
+  void close_events(std::int64_t step);
+
+  HookSet& hooks() noexcept { return hooks_; }
+  PluginInstance& add_hook(const FoundUse& hook);
+  // A program's own, or a (table, self) pair without a registry.
+  PluginInstance& add_hook(const std::string& name, const PluginInstance::MakeHook& make);
+  // In the order in which they are called.
+  void add_init_fn(const FoundUse& init_fn);
+  bool has_init_fns() const noexcept { return !init_fns_.empty(); }
+  void call_init_fns(NodeGraph& graph, DirectSession& session);
+
+  // A session with these hooks, and the run's saver, recoveries and grace periods as its settings say.
+  std::unique_ptr<MonitoredSession> open(std::shared_ptr<SessionCreator> creator);
+
+ private:
+  MonitoredSessionOptions session_options();
+  PluginInstance& create(const FoundUse& use);
+  PluginInstance& add(PluginInstance& hook, OnHookError on_error);
+
+  RunHost& run_;
+  const Options options_;
+  HostServices services_;
+  std::unique_ptr<OpenDirectory> events_directory_;  // null: the run's own
+  RunEvents events_;
+  PluginInstances instances_;
+  HookSet hooks_;
+  std::vector<PluginInstance*> init_fns_;
+};
+
+}  // namespace belay::runtime

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/estimator/train.h"
+
+#include "runtime/checkpoint/names.h"
+#include "runtime/events/graph_def.h"
+#include "runtime/platform/spinning.h"
+
+namespace belay::runtime {
+namespace {
+
+class Training {
+ public:
+  Training(SessionHost& host, ModelGraph& model, const TrainingOptions& options)
+      : host_(host),
+        run_(host.run()),
+        model_(model),
+        options_(options),
+        train_op_({FetchRef(model.outputs.train_op)}) {}
+
+  TrainingResult run();
+
+ private:
+  std::shared_ptr<SessionCreator> creator();
+  void loop(MonitoredSession& session);
+  bool step(MonitoredSession& session);
+  void finish(MonitoredSession& session);
+  void look_for_checkpoint();
+
+  SessionHost& host_;
+  RunHost& run_;
+  ModelGraph& model_;
+  const TrainingOptions& options_;
+  FetchSet train_op_;
+  RunCall call_;
+  TrainingResult result_;
+};
+
+std::shared_ptr<SessionCreator> Training::creator() {
+  ScaffoldOptions pieces;
+  pieces.saver = run_.saver();
+  if (host_.has_init_fns())
+    pieces.init_fn = [this](const Scaffold&, DirectSession& session) { host_.call_init_fns(model_.graph, session); };
+  return std::make_shared<ChiefSessionCreator>(
+      model_.graph, run_.environment(),
+      ChiefSessionCreator::Options{.scaffold = std::make_shared<Scaffold>(std::move(pieces)),
+                                   .checkpoint_dir = run_.has_directory() ? run_.directory().path() : ""});
+}
+
+TrainingResult Training::run() {
+  const std::string warning = spinning_warning(run_.environment().session.threads);
+  if (!warning.empty()) run_.log().warning("", warning);
+  const std::int64_t start = run_.clock().monotonic_ns();
+  const std::unique_ptr<MonitoredSession> session = host_.open(creator());
+  if (host_.events() != nullptr) host_.events()->add_graph(serialized_graph_def(model_.graph));
+  try {
+    session->scope([&] {
+      // Not before: a recovery trains in another store, and the old one's memory is wanted then.
+      const struct Keep {
+        MonitoredSession& session;
+        std::shared_ptr<VariableStore>& store;
+        ~Keep() {
+          if (const std::shared_ptr<DirectSession> raw = session.raw_session()) store = raw->shared_store();
+        }
+      } keep{*session, result_.trained};
+      loop(*session);
+    });
+  } catch (...) {
+    finish(*session);
+    throw;
+  }
+  result_.seconds = static_cast<double>(run_.clock().monotonic_ns() - start) * 1e-9;
+  finish(*session);
+  if (run_.has_directory()) run_.directory().check_lock();
+  return std::move(result_);
+}
+
+void Training::loop(MonitoredSession& session) {
+  call_.fetches = &train_op_;
+  RunControl& control = run_.control();
+  const std::int64_t first = session.raw_session()->global_step();
+  result_.global_step = first;
+  control.note_step(first);
+  // A job that is at its last step already does not train one more (TensorFlow does; docs/differences.md).
+  if (options_.max_steps && first >= *options_.max_steps) {
+    session.request_stop("step " + std::to_string(first) +
+                         " is already at max_steps = " + std::to_string(*options_.max_steps));
+    return;
+  }
+  const RunControl::Interruptible interruptible(control, session);
+  while (!session.should_stop()) {
+    if (control.stopping()) {
+      session.request_stop(control.stop_reason());
+      break;
+    }
+    if (run_.saver() != nullptr && control.take_save_request()) run_.saver()->request();
+    if (!step(session)) break;
+  }
+}
+
+// False: interrupted.
+bool Training::step(MonitoredSession& session) {
+  RunControl& control = run_.control();
+  try {
+    session.run(call_);
+  } catch (const Error& e) {
+    // An interrupt ends a wait for input; nothing of that step has happened.
+    if (e.code() != Code::kCancelled || !control.stopping()) throw;
+    session.request_stop(control.stop_reason());
+    return false;
+  }
+  ++result_.steps;
+  result_.global_step = session.raw_session()->global_step();
+  run_.log().set_step(result_.global_step);
+  control.note_step(result_.global_step);
+  if (options_.on_step) options_.on_step();
+  return true;
+}
+
+void Training::finish(MonitoredSession& session) {
+  result_.reason = session.end_reason();
+  result_.recoveries = session.recoveries();
+  if (session.global_step() >= 0) result_.global_step = session.global_step();  // also after a recovery that went back
+  if (run_.saver() != nullptr) {
+    result_.checkpoint = run_.saver()->saved_path();
+    result_.save_error = run_.saver()->save_error();
+    look_for_checkpoint();
+  }
+  host_.close_events(result_.global_step);
+}
+
+// Somebody may have moved or removed the run directory meanwhile; what was written goes where it is now.
+void Training::look_for_checkpoint() {
+  if (result_.checkpoint.empty()) return;
+  try {
+    const std::string name = checkpoint_name(run_.saver()->saved_step());
+    if (!run_.directory().exists(name)) {
+      result_.removed = std::exchange(result_.checkpoint, "");
+    } else {
+      result_.moved = !run_.files().exists(result_.checkpoint) ||
+                      run_.files().status(result_.checkpoint).inode != run_.directory().status(name).inode;
+    }
+  } catch (const Error& e) {
+    result_.save_error = e.what();
+  }
+}
+
+}  // namespace
+
+TrainingResult train(SessionHost& host, ModelGraph& model, const TrainingOptions& options) {
+  return Training(host, model, options).run();
+}
+
+}  // namespace belay::runtime

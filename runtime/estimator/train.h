@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mode train: steps until a hook, a signal, the input or an error ends them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "runtime/estimator/model_graph.h"
+#include "runtime/estimator/session_host.h"
+
+namespace belay::runtime {
+
+struct TrainingOptions {
+  std::optional<std::int64_t> max_steps;  // a run that is there already trains no step
+  // After every step, on the session's thread.
+  std::function<void()> on_step = {};
+};
+
+struct TrainingResult {
+  EndReason reason;
+  std::int64_t steps = 0;  // of this attempt
+  std::int64_t global_step = 0;
+  double seconds = 0;
+  std::int64_t recoveries = 0;
+  std::string checkpoint;  // path of the last one; empty: none
+  std::string save_error;  // why the last one was not written; empty: it was, or none was asked for
+  std::string removed;     // path of the last one, where somebody removed it after it was written
+  bool moved = false;      // the last one is there, but no longer at its path: the run directory was moved
+  std::shared_ptr<VariableStore> trained;  // that the training ended with; null: a recovery failed
+};
+
+// The graph is complete, and its model is in mode train. Restores the run's newest checkpoint, or initializes. Where
+// the directory's lock is lost it fails, and run.lock_lost() is true.
+TrainingResult train(SessionHost& host, ModelGraph& model, const TrainingOptions& options);
+
+}  // namespace belay::runtime
