@@ -18,9 +18,14 @@ Supervisor::Supervisor(NodeGraph& graph, const RunEnvironment& environment, Supe
   find_global_step();
   find_pieces();
   SupervisorServices::Options services;
-  services.logdir = options_.is_chief ? options_.logdir : "";
+  if (options_.is_chief && !options_.logdir.empty()) {
+    services.directory = std::make_shared<RunDirectory>(
+        RunDirectory::open(environment.files, options_.logdir, environment.clock, environment.log));
+    if (options_.saver && !graph.collection(collections::kGlobalVariables).empty())
+      saver_ = std::make_shared<RunSaver>(environment, services.directory->directory(), *options_.saver);
+  }
   services.writes_events = options_.writes_events;
-  if (!graph.collection(collections::kGlobalVariables).empty()) services.saver = options_.saver;
+  services.saver = saver_;
   services.summary_op = summary_op_;
   services.counts_steps = static_cast<bool>(global_step_);
   services_ = std::make_shared<SupervisorServices>(environment, std::move(services));
@@ -112,7 +117,7 @@ std::shared_ptr<DirectSession> Supervisor::prepare_or_wait_for_session(const Pre
     args.init_op = init_op_;
     args.init_feeds = options_.init_feeds;
     args.init_fn = options_.init_fn;
-    args.saver = services_->saver();
+    args.saver = saver_;
     args.checkpoint_dir = options_.logdir;
     args.wait_for_checkpoint = options.wait_for_checkpoint;
     args.max_wait_secs = options.max_wait_secs;
@@ -192,7 +197,7 @@ std::vector<std::shared_ptr<Joinable>> Supervisor::start_standard_services(
     if (global_step_)
       threads.push_back(services_->start_step_counter(*coordinator_, session, options_.save_summaries_secs));
   }
-  if (options_.save_model_secs > 0 && services_->saver() != nullptr)
+  if (options_.save_model_secs > 0 && saver_ != nullptr)
     threads.push_back(services_->start_checkpoints(*coordinator_, session, options_.save_model_secs));
   return threads;
 }

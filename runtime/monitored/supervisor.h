@@ -128,7 +128,7 @@ class Supervisor {
   const Output& summary_op() const noexcept { return summary_op_; }
   const Output& global_step() const noexcept { return global_step_; }
   // Null where nothing is saved. While the checkpoint service runs it is that thread's alone.
-  const std::shared_ptr<RunSaver>& saver() const noexcept { return services_->saver(); }
+  const std::shared_ptr<RunSaver>& saver() const noexcept { return saver_; }
 
  private:
   void find_pieces();
@@ -146,6 +146,7 @@ class Supervisor {
   Output summary_op_;
   Output global_step_;
   std::shared_ptr<Coordinator> coordinator_;
+  std::shared_ptr<RunSaver> saver_;
   std::shared_ptr<SupervisorServices> services_;  // its threads keep it
 };
 

@@ -33,11 +33,7 @@ std::shared_ptr<Joinable> start_service(Coordinator& coordinator, double period_
 }  // namespace
 
 SupervisorServices::SupervisorServices(const RunEnvironment& environment, Options options)
-    : environment_(environment), options_(std::move(options)) {
-  if (options_.logdir.empty()) return;
-  directory_ = RunDirectory::open(environment.files, options_.logdir, environment.clock, environment.log);
-  if (options_.saver) saver_ = std::make_shared<RunSaver>(environment, directory_->directory(), *options_.saver);
-}
+    : environment_(environment), options_(std::move(options)) {}
 
 std::int64_t SupervisorServices::step_of(const DirectSession& session) const {
   return options_.counts_steps ? std::max<std::int64_t>(session.global_step(), 0) : 0;
@@ -51,7 +47,7 @@ void SupervisorServices::open_events(const NodeGraph& graph) {
   if (events_ != nullptr) return;
   EventWriterOptions options;
   options.on_warning = [&log = environment_.log](std::string_view text) { log.warning("events", text); };
-  events_ = std::make_unique<EventWriter>(directory_->directory(), environment_.clock, std::move(options));
+  events_ = std::make_unique<EventWriter>(options_.directory->directory(), environment_.clock, std::move(options));
   events_->add_graph(serialized_graph_def(graph));
 }
 
@@ -133,12 +129,13 @@ std::shared_ptr<Joinable> SupervisorServices::start_checkpoints(Coordinator& coo
 }
 
 void SupervisorServices::write_checkpoint(DirectSession& session) {
-  saver_->request();
-  saver_->at_boundary(session, no_hooks_);
-  if (!saver_->save_error().empty() || !options_.counts_steps) return;
+  options_.saver->request();
+  options_.saver->at_boundary(session, no_hooks_);
+  if (!options_.saver->save_error().empty() || !options_.counts_steps) return;
   const std::lock_guard lock(events_mutex_);
   if (events_ == nullptr) return;
-  events_->add_session_log(EventWriter::kCheckpoint, saver_->saved_step(), directory_->path() + "/model.ckpt");
+  events_->add_session_log(EventWriter::kCheckpoint, options_.saver->saved_step(),
+                           options_.directory->path() + "/model.ckpt");
   events_->flush();
 }
 

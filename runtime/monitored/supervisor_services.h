@@ -21,26 +21,24 @@ namespace belay::runtime {
 class SupervisorServices : public std::enable_shared_from_this<SupervisorServices> {
  public:
   struct Options {
-    std::string logdir = {};  // empty: nothing is kept
+    std::shared_ptr<RunDirectory> directory = {};  // locked by the caller; null: nothing is kept
     bool writes_events = true;
-    std::optional<RunSaverOptions> saver = {};  // none: no checkpoints
+    // Of that directory; null: no checkpoints. Used by the session's creation, then by the checkpoint thread alone.
+    std::shared_ptr<RunSaver> saver = {};
     Output summary_op = {};
     bool counts_steps = true;  // the graph has a global step
   };
-  // Opens and locks the directory; RunInUse where another run holds it.
+  // What is shared lives as long as a thread of the services.
   SupervisorServices(const RunEnvironment& environment, Options options);
 
   // Where nothing else follows, the file has the version, the graph, what is added and STOP.
-  bool writes_events() const noexcept { return directory_.has_value() && options_.writes_events; }
+  bool writes_events() const noexcept { return options_.directory != nullptr && options_.writes_events; }
   // A new file, unless one is open; the graph goes into it.
   void open_events(const NodeGraph& graph);
   void close_events();
   // FAILED_PRECONDITION where no file is open.
   void add_summary(std::string_view summary, std::int64_t step);
   void add_start(std::int64_t step);
-
-  // Null where nothing is saved.
-  const std::shared_ptr<RunSaver>& saver() const noexcept { return saver_; }
 
   // The threads, registered with the coordinator and started; period 0: no such thread. What one of them fails with
   // stops the coordinator, but for a checkpoint that cannot be written (RunSaverOptions::on_save_error).
@@ -59,8 +57,6 @@ class SupervisorServices : public std::enable_shared_from_this<SupervisorService
 
   const RunEnvironment& environment_;
   const Options options_;
-  std::optional<RunDirectory> directory_;
-  std::shared_ptr<RunSaver> saver_;  // used by the session's creation, then by the checkpoint thread alone
   HookSet no_hooks_;
   std::mutex events_mutex_;
   std::unique_ptr<EventWriter> events_;

@@ -126,7 +126,9 @@ TEST_F(SupervisorConformance, SUP_39_StepsInNoTimeAreInfinitelyFast) {
   const auto session = std::make_shared<DirectSession>(graph, std::make_shared<VariableStore>(), timed.session);
   session->run_once(graph.collection("variable_init"));
   const auto coordinator = std::make_shared<Coordinator>(time);
-  const auto beside = std::make_shared<SupervisorServices>(timed, SupervisorServices::Options{.logdir = logdir});
+  const auto directory =
+      std::make_shared<RunDirectory>(RunDirectory::open(timed.files, logdir, timed.clock, timed.log));
+  const auto beside = std::make_shared<SupervisorServices>(timed, SupervisorServices::Options{.directory = directory});
   beside->open_events(graph);
   // Back to back, while the clock stands still.
   beside->start_step_counter(*coordinator, session, 0);
