@@ -69,10 +69,10 @@ bool ManifestRun::find_plugins(Diagnostics& problems) {
   const bool usable = plugins_.find(completed(manifest_), environment_, problems);
   const std::string reason = why_not(manifest_.session.precision, plugins_.cpu());
   if (!reason.empty())
-    problems.add(manifest_.session.precision_at, reason, "leave session.precision out, or write \"float32\"");
+    problems.add(manifest_.at("session.precision"), reason, "leave session.precision out, or write \"float32\"");
   const std::string no_team = why_no_team(host_.environment().session.threads);
   if (!no_team.empty())
-    problems.add(manifest_.run.threads_at, no_team, "unset OMP_THREAD_LIMIT, or leave run.threads out");
+    problems.add(manifest_.at("run.threads"), no_team, "unset OMP_THREAD_LIMIT, or leave run.threads out");
   return usable;
 }
 

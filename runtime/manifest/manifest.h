@@ -67,12 +67,8 @@ struct RunSection {
   std::optional<std::int64_t> max_steps;  // last_step of the default stop_at_step; none: until the input ends
   std::uint64_t seed = 42;                // at most 2^63 - 1, as TOML has no more
   std::int64_t threads = 0;               // 0: all cores
-  Location threads_at;                    // of the key, where it is given
 
-  friend bool operator==(const RunSection& a, const RunSection& b) {
-    return a.mode == b.mode && a.dir == b.dir && a.max_steps == b.max_steps && a.seed == b.seed &&
-           a.threads == b.threads;
-  }
+  friend bool operator==(const RunSection&, const RunSection&) = default;
 };
 
 struct PluginsSection {
@@ -124,17 +120,8 @@ struct OptimizerSection {
   double learning_rate_power = -0.5;
   double clip_norm = 0;   // > 0: gradients scaled so that their global norm is at most this
   double clip_value = 0;  // > 0: each element of a gradient clipped to +- this
-  Location at;
 
-  friend bool operator==(const OptimizerSection& a, const OptimizerSection& b) {
-    return a.name == b.name && a.learning_rate == b.learning_rate && a.momentum == b.momentum &&
-           a.use_nesterov == b.use_nesterov && a.decay == b.decay && a.centered == b.centered && a.beta1 == b.beta1 &&
-           a.beta2 == b.beta2 && a.epsilon == b.epsilon && a.weight_decay == b.weight_decay &&
-           a.initial_accumulator_value == b.initial_accumulator_value &&
-           a.l1_regularization_strength == b.l1_regularization_strength &&
-           a.l2_regularization_strength == b.l2_regularization_strength &&
-           a.learning_rate_power == b.learning_rate_power && a.clip_norm == b.clip_norm && a.clip_value == b.clip_value;
-  }
+  friend bool operator==(const OptimizerSection&, const OptimizerSection&) = default;
 };
 
 struct ScaffoldSection {
@@ -166,15 +153,14 @@ struct SessionSection {
   std::int64_t max_recoveries = 10;
   double recovery_backoff_secs = 1;  // doubled after each recovery without progress, at most 60
   Precision precision = Precision::kFloat32;
-  Location precision_at;  // of the key, where it is given
 
-  friend bool operator==(const SessionSection& a, const SessionSection& b) {
-    return a.save_summaries_steps == b.save_summaries_steps && a.save_summaries_secs == b.save_summaries_secs &&
-           a.log_step_count_steps == b.log_step_count_steps && a.stop_grace_period_secs == b.stop_grace_period_secs &&
-           a.signal_grace_secs == b.signal_grace_secs && a.no_progress_secs == b.no_progress_secs &&
-           a.max_recoveries == b.max_recoveries && a.recovery_backoff_secs == b.recovery_backoff_secs &&
-           a.precision == b.precision;
-  }
+  friend bool operator==(const SessionSection&, const SessionSection&) = default;
+};
+
+// Where the sections with fixed keys and their keys are written, by their names in TOML: "run", "run.threads",
+// "optimizer.learning_rate.schedule".
+struct Places : std::map<std::string, Location> {
+  friend bool operator==(const Places&, const Places&) { return true; }  // no part of what a manifest means
 };
 
 struct Manifest {
@@ -191,6 +177,10 @@ struct Manifest {
   std::vector<PluginUse> hooks;
   std::vector<PluginUse> ops;  // operations that come from libraries of their own
   std::optional<PluginUse> cluster;
+  Places places;
+
+  // For what is found wrong with a key later: where its value is written; else its section; else the file.
+  Location at(const std::string& key) const;
 
   friend bool operator==(const Manifest&, const Manifest&) = default;
 };

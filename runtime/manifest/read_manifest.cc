@@ -25,16 +25,15 @@ class ManifestReader {
 
   Manifest read() {
     refuse_unknown();
-    read_run();
+    read_plain("run", manifest_.run);
     read_plain("plugins", manifest_.plugins);
     read_inputs();
     if (const TomlNode* model = table("model"))
       manifest_.model = read_plugin_use(*model, "model", PluginTable::kModel, context_);
     read_plain("optimizer", manifest_.optimizer);
-    if (const TomlEntry* optimizer = find(root_, "optimizer")) manifest_.optimizer.at = optimizer->node.at.location();
     read_scaffold();
     read_plain("checkpoint", manifest_.checkpoint);
-    read_session();
+    read_plain("session", manifest_.session);
     read_hooks();
     read_list("ops", "operation", PluginTable::kOp, manifest_.ops);
     refuse_cluster();
@@ -62,22 +61,13 @@ class ManifestReader {
     ReadFields fields(*node, name, context_);
     visit(fields, section);
     fields.refuse_unvisited();
+    note_places(name, *node);
   }
 
-  void read_run() {
-    read_plain("run", manifest_.run);
-    manifest_.run.threads_at = location_of("run", "threads");
-  }
-  void read_session() {
-    read_plain("session", manifest_.session);
-    manifest_.session.precision_at = location_of("session", "precision");
-  }
-  // Of a key, for what is found wrong with it later; empty where it is not given.
-  Location location_of(const char* section, const char* key) const {
-    const TomlEntry* at = find(root_, section);
-    if (at == nullptr || !std::holds_alternative<TomlTable>(at->node.value)) return {};
-    const TomlEntry* entry = find(std::get<TomlTable>(at->node.value), key);
-    return entry == nullptr ? Location() : entry->node.at.location();
+  void note_places(const std::string& name, const TomlNode& node) {
+    manifest_.places[name] = node.at.location();
+    if (const auto* table = std::get_if<TomlTable>(&node.value))
+      for (const TomlEntry& entry : *table) note_places(name + "." + entry.key, entry.node);
   }
 
   void read_inputs() {

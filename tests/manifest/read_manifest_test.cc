@@ -124,6 +124,35 @@ TEST(ReadManifest, MistakesAreShown) {
   for (const auto& c : cases) EXPECT_EQ(parsed(c.text).errors, c.expected) << c.text;
 }
 
+std::string place_of(const Parsed& result, const std::string& key) {
+  const Location at = result.manifest.value().at(key);
+  return at.file + ":" + std::to_string(at.line) + ":" + std::to_string(at.column);
+}
+
+const std::string kPlaced = "[run]\nthreads = 2\n[optimizer]\nlearning_rate = { schedule = 'constant' }\n" + kRest;
+
+TEST(ReadManifest, ThePlacesOfSectionsAndKeysAreKept) {
+  const Parsed result = parsed(kPlaced, {"session.precision='bf16'"});
+  EXPECT_EQ(place_of(result, "run.threads"), "train.toml:2:11");
+  EXPECT_EQ(place_of(result, "optimizer"), "train.toml:3:1");
+  EXPECT_EQ(place_of(result, "optimizer.learning_rate.schedule"), "train.toml:4:30");
+  EXPECT_EQ(place_of(result, "session.precision"), "--set session.precision:0:19");
+}
+
+TEST(ReadManifest, AKeyThatIsNotWrittenIsPlacedAtItsTableAndElseAtTheFile) {
+  const Parsed result = parsed(kPlaced);
+  EXPECT_EQ(place_of(result, "run.seed"), "train.toml:1:1");
+  EXPECT_EQ(place_of(result, "optimizer.learning_rate.power"), "train.toml:4:17");
+  EXPECT_EQ(place_of(result, "session.precision"), "train.toml:0:0");
+}
+
+TEST(ReadManifest, PlacesMakeNoDifferenceBetweenManifests) {
+  const Manifest manifest = parsed("[run]\nthreads = 2\n" + kRest).manifest.value();
+  EXPECT_EQ(manifest, parsed("# moved\n\n[run]\n  threads = 2\n" + kRest).manifest.value());
+  EXPECT_EQ(manifest, parsed(kRest, {"run.threads=2"}).manifest.value());
+  EXPECT_NE(manifest, parsed("[run]\nthreads = 3\n" + kRest).manifest.value());
+}
+
 TEST(ReadManifest, EverythingWrongIsReportedAtOnce) {
   const Parsed result = parsed(
       "[run]\nmax_step = 5\nseed = \"1\"\nthreads = -1\n[optimizer]\nname = \"adma\"\n[model]\nhidden = [1, "

@@ -54,7 +54,6 @@ TEST(Sections, OptimizerHasItsKeys) {
   EXPECT_TRUE(momentum.use_nesterov);
   EXPECT_EQ(momentum.clip_norm, 5);
   EXPECT_EQ(momentum.clip_value, 0.5);
-  EXPECT_EQ(momentum.at.line, 1);
   const OptimizerSection adam =
       manifest_of("[optimizer]\nname = 'adam'\nbeta1 = 0\nbeta2 = 0.5\nepsilon = 1e-3").optimizer;
   EXPECT_EQ(adam.beta1, 0);
