@@ -19,8 +19,8 @@ target_link_libraries(belay_runtime INTERFACE belay_estimator)
 install(TARGETS belay_sdk belay_testing belay_runtime belay_default_plugins ${runtime} EXPORT belay-targets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}/belay)
 install(DIRECTORY runtime DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/belay-runtime FILES_MATCHING PATTERN "*.h"
-  PATTERN "testing" EXCLUDE)
-install(DIRECTORY runtime/testing/include/belay DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  PATTERN "testing" EXCLUDE PATTERN "include" EXCLUDE)
+install(DIRECTORY runtime/include/belay runtime/testing/include/belay DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES plugins/default_plugins.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/belay)
 
 install(EXPORT belay-targets NAMESPACE belay:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/belay)

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/platform/precision.h"
+#include "belay/runtime/precision.h"
 
 namespace belay::runtime {
 

@@ -14,7 +14,7 @@
 #include <variant>
 #include <vector>
 
-#include "runtime/platform/precision.h"
+#include "belay/runtime/precision.h"
 
 namespace belay::runtime {
 

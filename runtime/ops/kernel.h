@@ -10,8 +10,8 @@
 #include <memory>
 #include <vector>
 
+#include "belay/runtime/precision.h"
 #include "runtime/graph/node_graph.h"
-#include "runtime/platform/precision.h"
 
 namespace belay::runtime {
 
