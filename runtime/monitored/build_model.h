@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "belay/model.h"
+#include "belay/runtime/optimizer_settings.h"
 #include "runtime/graph/node_graph.h"
 #include "runtime/loader/instance.h"
-#include "runtime/manifest/manifest.h"
 
 namespace belay::runtime {
 

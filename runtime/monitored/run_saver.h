@@ -11,11 +11,11 @@
 #include <optional>
 #include <string>
 
+#include "belay/runtime/checkpoint_settings.h"
 #include "runtime/checkpoint/checkpoint_reader.h"
 #include "runtime/checkpoint/checkpoint_series.h"
 #include "runtime/checkpoint/locked_directory.h"
 #include "runtime/events/event_writer.h"
-#include "runtime/manifest/manifest.h"
 #include "runtime/monitored/run_environment.h"
 #include "runtime/monitored/session_hook.h"
 #include "runtime/monitored/session_manager.h"

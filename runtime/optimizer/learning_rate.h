@@ -20,7 +20,7 @@
 #pragma once
 
 #include "belay/graph.h"
-#include "runtime/manifest/manifest.h"
+#include "belay/runtime/optimizer_settings.h"
 
 namespace belay::runtime {
 
