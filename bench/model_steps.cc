@@ -21,7 +21,7 @@ namespace {
 using Feeds = std::vector<std::pair<Output, Tensor>>;
 
 Output add_training(const ModelGraph& model, const std::string& name) {
-  runtime::OptimizerSection optimizer;
+  runtime::OptimizerSettings optimizer;
   optimizer.name = name == "linear" ? "sgd" : "adam";
   optimizer.learning_rate.learning_rate = name == "linear" ? 0.01 : 1e-3;
   return runtime::minimize(model.graph, model.loss, optimizer);

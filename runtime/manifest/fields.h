@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The keys of a section, declared once and visited to read them, to write them and to list them.
 //
-//   void visit(Fields& f, CheckpointSection& s) {
+//   void visit(Fields& f, CheckpointSettings& s) {
 //     f.number("save_secs", s.save_secs, {.min = 0}, "every 600 s");
 //     f.integer("max_to_keep", s.max_to_keep, {.min = 0});
 //   }

@@ -56,12 +56,12 @@ std::vector<SectionKeys> manifest_keys() {
   all.push_back({"",
                  {"run", "plugins", "input", "model", "optimizer", "scaffold", "checkpoint", "session", "hooks", "ops",
                   "cluster"}});
-  list<RunSection>("run", all);
+  list<RunSettings>("run", all);
   list<PluginsSection>("plugins", all);
-  list<OptimizerSection>("optimizer", all);
+  list<OptimizerSettings>("optimizer", all);
   all.push_back({"scaffold", {"saver", "init_fn"}});
-  list<CheckpointSection>("checkpoint", all);
-  list<SessionSection>("session", all);
+  list<CheckpointSettings>("checkpoint", all);
+  list<SessionSettings>("session", all);
   return all;
 }
 

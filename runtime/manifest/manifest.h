@@ -90,14 +90,14 @@ struct Places : std::map<std::string, Location> {
 struct Manifest {
   std::string file;       // as given on the command line
   std::string directory;  // the file's, absolute: what relative paths are relative to
-  RunSection run;
+  RunSettings run;
   PluginsSection plugins;
   std::map<std::string, InputSection> inputs;  // "train", "eval", ...
   std::optional<PluginUse> model;
-  OptimizerSection optimizer;
+  OptimizerSettings optimizer;
   ScaffoldSection scaffold;
-  CheckpointSection checkpoint;
-  SessionSection session;
+  CheckpointSettings checkpoint;
+  SessionSettings session;
   std::vector<PluginUse> hooks;
   std::vector<PluginUse> ops;  // operations that come from libraries of their own
   std::optional<PluginUse> cluster;

@@ -61,7 +61,7 @@ void visit_learning_rate(Fields& f, LearningRate& rate) {
 
 }  // namespace
 
-void visit(Fields& f, RunSection& run) {
+void visit(Fields& f, RunSettings& run) {
   f.choice("mode", run.mode, run_modes());
   f.check(run.mode == RunMode::kTrain, "mode",
           "run.mode = \"" + run_modes()[static_cast<std::size_t>(run.mode)] +
@@ -77,7 +77,7 @@ void visit(Fields& f, RunSection& run) {
 
 void visit(Fields& f, PluginsSection& plugins) { f.paths("path", plugins.path); }
 
-void visit(Fields& f, OptimizerSection& optimizer) {
+void visit(Fields& f, OptimizerSettings& optimizer) {
   LearningRate& rate = optimizer.learning_rate;
   const std::string& name = optimizer.name;
   f.word("name", optimizer.name, {"sgd", "momentum", "adagrad", "rmsprop", "adam", "adamw", "ftrl"});
@@ -110,7 +110,7 @@ void visit(Fields& f, OptimizerSection& optimizer) {
   f.number("clip_value", optimizer.clip_value, {.min = 0});
 }
 
-void visit(Fields& f, CheckpointSection& checkpoint) {
+void visit(Fields& f, CheckpointSettings& checkpoint) {
   f.number("save_secs", checkpoint.save_secs, kSeconds, "600 where save_steps is not set either");
   f.integer("save_steps", checkpoint.save_steps, {.min = 0}, "off");
   f.integer("max_to_keep", checkpoint.max_to_keep, {.min = 0});
@@ -118,7 +118,7 @@ void visit(Fields& f, CheckpointSection& checkpoint) {
   f.boolean("refuse_non_finite", checkpoint.refuse_non_finite);
 }
 
-void visit(Fields& f, SessionSection& session) {
+void visit(Fields& f, SessionSettings& session) {
   f.integer("save_summaries_steps", session.save_summaries_steps, {.min = 0},
             "100 where save_summaries_secs is not set either");
   f.number("save_summaries_secs", session.save_summaries_secs, kSeconds, "off");

@@ -8,11 +8,11 @@
 
 namespace belay::runtime {
 
-void visit(Fields& f, RunSection& run);
+void visit(Fields& f, RunSettings& run);
 void visit(Fields& f, PluginsSection& plugins);
-void visit(Fields& f, OptimizerSection& optimizer);
-void visit(Fields& f, CheckpointSection& checkpoint);
-void visit(Fields& f, SessionSection& session);
+void visit(Fields& f, OptimizerSettings& optimizer);
+void visit(Fields& f, CheckpointSettings& checkpoint);
+void visit(Fields& f, SessionSettings& session);
 
 // The reserved keys of a plugin's table.
 void visit(Fields& f, PluginUse& use, PluginTable table);

@@ -134,7 +134,7 @@ ModelOutputs build_model(const ModelHandle& model, NodeGraph& graph, Mode mode,
       "the model", graph, mode, features, labels);
 }
 
-void add_train_op(NodeGraph& graph, const OptimizerSection& optimizer, ModelOutputs& outputs) {
+void add_train_op(NodeGraph& graph, const OptimizerSettings& optimizer, ModelOutputs& outputs) {
   if (!outputs.train_op) outputs.train_op = minimize(graph.handle(), outputs.loss, optimizer);
   graph.set_role("train_op", graph.resolve(outputs.train_op.raw()));
 }

@@ -16,7 +16,7 @@ PluginUse hook(const std::string& plugin, std::vector<std::pair<std::string, Opt
 
 }  // namespace
 
-std::vector<PluginUse> training_session_hooks(const SessionSection& session, const CheckpointSection& checkpoint,
+std::vector<PluginUse> training_session_hooks(const SessionSettings& session, const CheckpointSettings& checkpoint,
                                               bool has_events, bool has_checkpoints) {
   std::vector<PluginUse> hooks;
   if (has_events && session.log_step_count_steps > 0)

@@ -15,7 +15,7 @@ std::vector<PluginUse> hooks_of_run(const Manifest& manifest);
 
 // The defaults of TensorFlow's MonitoredTrainingSession among them: step_counter and summary_saver where there is a
 // place for events, checkpoint_saver where there is one for checkpoints; each only with a positive period.
-std::vector<PluginUse> training_session_hooks(const SessionSection& session, const CheckpointSection& checkpoint,
+std::vector<PluginUse> training_session_hooks(const SessionSettings& session, const CheckpointSettings& checkpoint,
                                               bool has_events, bool has_checkpoints);
 
 }  // namespace belay::runtime

@@ -53,20 +53,20 @@ std::vector<Update> find_updates(const Graph& g, const Output& loss) {
   return updates;
 }
 
-void clip(const Graph& g, std::vector<Update>& updates, const OptimizerSection& section) {
-  if (section.clip_norm > 0) {
+void clip(const Graph& g, std::vector<Update>& updates, const OptimizerSettings& settings) {
+  if (settings.clip_norm > 0) {
     const auto scope = g.scope("clip_by_global_norm");
     std::vector<Output> gradients;
     gradients.reserve(updates.size());
     for (const Update& u : updates) gradients.push_back(u.gradient);
     const Output norm = ops::global_norm(gradients, "global_norm");
-    const Output limit = ops::scalar(g, section.clip_norm, norm.dtype());
+    const Output limit = ops::scalar(g, settings.clip_norm, norm.dtype());
     const Output scale = limit / ops::maximum(norm, limit);
     for (Update& u : updates) u.gradient = u.gradient * scale;
   }
-  if (section.clip_value > 0) {
+  if (settings.clip_value > 0) {
     const auto scope = g.scope("clip_by_value");
-    for (Update& u : updates) u.gradient = ops::clip_by_value(u.gradient, -section.clip_value, section.clip_value);
+    for (Update& u : updates) u.gradient = ops::clip_by_value(u.gradient, -settings.clip_value, settings.clip_value);
   }
 }
 
@@ -81,7 +81,7 @@ Output slot(const Output& variable, const std::string& suffix, double initial) {
 // What an optimizer needs to add its updates: scalars have the variables' dtype.
 struct Train {
   const Graph& g;
-  const OptimizerSection& section;
+  const OptimizerSettings& settings;
   const std::vector<Update>& updates;
   Output rate;
 
@@ -106,28 +106,28 @@ std::vector<Output> apply_descent(const Train& t) {
 std::vector<Output> apply_momentum(const Train& t) {
   const std::vector<Output> accums = t.slots("Momentum");
   const auto scope = t.g.scope("train");
-  const Output momentum = t.scalar(t.section.momentum.value_or(0.9), "momentum");
+  const Output momentum = t.scalar(t.settings.momentum.value_or(0.9), "momentum");
   std::vector<Output> applied;
   for (std::size_t i = 0; i < t.updates.size(); ++i)
     applied.push_back(ops::apply_momentum(t.updates[i].variable, accums[i], t.rate, t.updates[i].gradient, momentum,
-                                          t.section.use_nesterov, t.name_of(t.updates[i])));
+                                          t.settings.use_nesterov, t.name_of(t.updates[i])));
   return applied;
 }
 
 std::vector<Output> apply_adam(const Train& t) {
   const std::vector<Output> m = t.slots("Adam"), v = t.slots("Adam_1");
   const Output power1 =
-      ops::variable(t.g, "beta1_power", t.scalar(t.section.beta1, "beta1_power_initial_value"), VariableKind::kGlobal);
+      ops::variable(t.g, "beta1_power", t.scalar(t.settings.beta1, "beta1_power_initial_value"), VariableKind::kGlobal);
   const Output power2 =
-      ops::variable(t.g, "beta2_power", t.scalar(t.section.beta2, "beta2_power_initial_value"), VariableKind::kGlobal);
+      ops::variable(t.g, "beta2_power", t.scalar(t.settings.beta2, "beta2_power_initial_value"), VariableKind::kGlobal);
   const auto scope = t.g.scope("train");
-  const ops::AdamConstants constants{t.section.beta1, t.section.beta2, t.section.epsilon.value_or(1e-8),
-                                     t.section.name == "adamw" ? t.section.weight_decay : 0};
+  const ops::AdamConstants constants{t.settings.beta1, t.settings.beta2, t.settings.epsilon.value_or(1e-8),
+                                     t.settings.name == "adamw" ? t.settings.weight_decay : 0};
   std::vector<Output> applied;
   for (std::size_t i = 0; i < t.updates.size(); ++i)
     applied.push_back(ops::apply_adam(t.updates[i].variable, m[i], v[i], power1, power2, t.rate, t.updates[i].gradient,
                                       constants, t.name_of(t.updates[i])));
-  const Output next1 = power1 * t.section.beta1, next2 = power2 * t.section.beta2;
+  const Output next1 = power1 * t.settings.beta1, next2 = power2 * t.settings.beta2;
   const auto after = t.g.after(applied);
   applied.push_back(ops::assign(power1, next1, "update_beta1_power"));
   applied.push_back(ops::assign(power2, next2, "update_beta2_power"));
@@ -135,7 +135,7 @@ std::vector<Output> apply_adam(const Train& t) {
 }
 
 std::vector<Output> apply_adagrad(const Train& t) {
-  const std::vector<Output> accums = t.slots("Adagrad", t.section.initial_accumulator_value);
+  const std::vector<Output> accums = t.slots("Adagrad", t.settings.initial_accumulator_value);
   const auto scope = t.g.scope("train");
   std::vector<Output> applied;
   for (std::size_t i = 0; i < t.updates.size(); ++i)
@@ -145,13 +145,13 @@ std::vector<Output> apply_adagrad(const Train& t) {
 }
 
 std::vector<Output> apply_rms_prop(const Train& t) {
-  const bool centered = t.section.centered;
+  const bool centered = t.settings.centered;
   const std::vector<Output> ms = t.slots("RMSProp", 1);
   const std::vector<Output> mg = centered ? t.slots("RMSProp_1") : std::vector<Output>();
   const std::vector<Output> momenta = t.slots(centered ? "RMSProp_2" : "RMSProp_1");
   const auto scope = t.g.scope("train");
-  const ops::RmsPropConstants constants{t.section.decay, t.section.momentum.value_or(0),
-                                        t.section.epsilon.value_or(1e-10)};
+  const ops::RmsPropConstants constants{t.settings.decay, t.settings.momentum.value_or(0),
+                                        t.settings.epsilon.value_or(1e-10)};
   std::vector<Output> applied;
   for (std::size_t i = 0; i < t.updates.size(); ++i) {
     const auto& [variable, gradient] = t.updates[i];
@@ -164,10 +164,10 @@ std::vector<Output> apply_rms_prop(const Train& t) {
 }
 
 std::vector<Output> apply_ftrl(const Train& t) {
-  const std::vector<Output> accums = t.slots("Ftrl", t.section.initial_accumulator_value), linears = t.slots("Ftrl_1");
+  const std::vector<Output> accums = t.slots("Ftrl", t.settings.initial_accumulator_value), linears = t.slots("Ftrl_1");
   const auto scope = t.g.scope("train");
-  const ops::FtrlConstants constants{t.section.l1_regularization_strength, t.section.l2_regularization_strength,
-                                     t.section.learning_rate_power};
+  const ops::FtrlConstants constants{t.settings.l1_regularization_strength, t.settings.l2_regularization_strength,
+                                     t.settings.learning_rate_power};
   std::vector<Output> applied;
   for (std::size_t i = 0; i < t.updates.size(); ++i)
     applied.push_back(ops::apply_ftrl(t.updates[i].variable, accums[i], linears[i], t.rate, t.updates[i].gradient,
@@ -204,13 +204,13 @@ Output advance_global_step(const Graph& g, const Output& step, const std::vector
 
 }  // namespace
 
-Output minimize(const Graph& graph, const Output& loss, const OptimizerSection& section) {
+Output minimize(const Graph& graph, const Output& loss, const OptimizerSettings& settings) {
   check_loss(loss);
-  const Apply apply = find_optimizer(section.name);
+  const Apply apply = find_optimizer(settings.name);
   std::vector<Update> updates = find_updates(graph, loss);
-  clip(graph, updates, section);
+  clip(graph, updates, settings);
   const Output step = ops::get_or_create_global_step(graph);
-  Train train{graph, section, updates, add_learning_rate(graph, section.learning_rate, step)};
+  Train train{graph, settings, updates, add_learning_rate(graph, settings.learning_rate, step)};
   if (train.dtype() != train.rate.dtype()) train.rate = ops::cast(train.rate, train.dtype());
   std::vector<Output> applied = apply(train);
   for (const Output& update : graph.collection(collections::kUpdateOps)) applied.push_back(update);

@@ -121,7 +121,7 @@ struct Process {
     runtime::ModelOutputs model;
     model.loss = ops::reduce_mean(ops::square(weight * x + bias - (x * 3.0 + 2.0)), {}, false, "loss");
     graph.set_role("loss", graph.resolve(model.loss.raw()));
-    runtime::OptimizerSection optimizer;
+    runtime::OptimizerSettings optimizer;
     optimizer.learning_rate.learning_rate = setup.rate;
     runtime::add_train_op(graph, optimizer, model);
     fetches = {model.train_op, model.loss};

@@ -17,15 +17,15 @@ Manifest manifest_of(const std::string& text) {
 
 TEST(Sections, WithoutKeysTheDefaultsHold) {
   const Manifest m = manifest_of("");
-  EXPECT_EQ(m.run, RunSection{});
+  EXPECT_EQ(m.run, RunSettings{});
   EXPECT_EQ(m.plugins, PluginsSection{});
-  EXPECT_EQ(m.optimizer, OptimizerSection{});
-  EXPECT_EQ(m.checkpoint, CheckpointSection{});
-  EXPECT_EQ(m.session, SessionSection{});
+  EXPECT_EQ(m.optimizer, OptimizerSettings{});
+  EXPECT_EQ(m.checkpoint, CheckpointSettings{});
+  EXPECT_EQ(m.session, SessionSettings{});
 }
 
 TEST(Sections, RunHasItsKeys) {
-  const RunSection run =
+  const RunSettings run =
       manifest_of("[run]\nmode = 'train'\ndir = 'x'\nmax_steps = 1\nseed = 9223372036854775807\nthreads = 1024").run;
   EXPECT_EQ(run.mode, RunMode::kTrain);
   EXPECT_EQ(run.dir, "/m/x");
@@ -43,10 +43,11 @@ TEST(Sections, OtherModesAreKnownButRefused) {
 }
 
 TEST(Sections, OptimizerHasItsKeys) {
-  const OptimizerSection momentum = manifest_of(
-                                        "[optimizer]\nname = 'momentum'\nlearning_rate = 1\nmomentum = 1\nuse_nesterov "
-                                        "= true\nclip_norm = 5\nclip_value = 0.5")
-                                        .optimizer;
+  const OptimizerSettings momentum =
+      manifest_of(
+          "[optimizer]\nname = 'momentum'\nlearning_rate = 1\nmomentum = 1\nuse_nesterov "
+          "= true\nclip_norm = 5\nclip_value = 0.5")
+          .optimizer;
   EXPECT_EQ(momentum.name, "momentum");
   EXPECT_EQ(momentum.learning_rate.schedule, "");
   EXPECT_EQ(momentum.learning_rate.learning_rate, 1);
@@ -54,7 +55,7 @@ TEST(Sections, OptimizerHasItsKeys) {
   EXPECT_TRUE(momentum.use_nesterov);
   EXPECT_EQ(momentum.clip_norm, 5);
   EXPECT_EQ(momentum.clip_value, 0.5);
-  const OptimizerSection adam =
+  const OptimizerSettings adam =
       manifest_of("[optimizer]\nname = 'adam'\nbeta1 = 0\nbeta2 = 0.5\nepsilon = 1e-3").optimizer;
   EXPECT_EQ(adam.beta1, 0);
   EXPECT_EQ(adam.beta2, 0.5);
@@ -62,10 +63,10 @@ TEST(Sections, OptimizerHasItsKeys) {
 }
 
 TEST(Sections, AdaptiveOptimizersHaveTheirKeys) {
-  const OptimizerSection plain = manifest_of("[optimizer]\nname = 'rmsprop'").optimizer;
+  const OptimizerSettings plain = manifest_of("[optimizer]\nname = 'rmsprop'").optimizer;
   EXPECT_EQ(plain.momentum, std::nullopt);
   EXPECT_EQ(plain.epsilon, std::nullopt);
-  const OptimizerSection rms_prop =
+  const OptimizerSettings rms_prop =
       manifest_of("[optimizer]\nname = 'rmsprop'\nmomentum = 0.5\ndecay = 0.8\ncentered = true\nepsilon = 1").optimizer;
   EXPECT_EQ(rms_prop.momentum, 0.5);
   EXPECT_EQ(rms_prop.decay, 0.8);
@@ -75,10 +76,10 @@ TEST(Sections, AdaptiveOptimizersHaveTheirKeys) {
   EXPECT_EQ(
       manifest_of("[optimizer]\nname = 'adagrad'\ninitial_accumulator_value = 2").optimizer.initial_accumulator_value,
       2);
-  const OptimizerSection ftrl = manifest_of(
-                                    "[optimizer]\nname = 'ftrl'\nl1_regularization_strength = 1\n"
-                                    "l2_regularization_strength = 2\nlearning_rate_power = -1")
-                                    .optimizer;
+  const OptimizerSettings ftrl = manifest_of(
+                                     "[optimizer]\nname = 'ftrl'\nl1_regularization_strength = 1\n"
+                                     "l2_regularization_strength = 2\nlearning_rate_power = -1")
+                                     .optimizer;
   EXPECT_EQ(ftrl.l1_regularization_strength, 1);
   EXPECT_EQ(ftrl.l2_regularization_strength, 2);
   EXPECT_EQ(ftrl.learning_rate_power, -1);
@@ -153,10 +154,10 @@ TEST(Sections, SchedulesAreCheckedAsAWhole) {
 }
 
 TEST(Sections, CheckpointHasItsKeys) {
-  const CheckpointSection checkpoint = manifest_of(
-                                           "[checkpoint]\nsave_secs = 1.5\nsave_steps = 0\nmax_to_keep = "
-                                           "0\non_save_error = 'stop'\nrefuse_non_finite = false")
-                                           .checkpoint;
+  const CheckpointSettings checkpoint = manifest_of(
+                                            "[checkpoint]\nsave_secs = 1.5\nsave_steps = 0\nmax_to_keep = "
+                                            "0\non_save_error = 'stop'\nrefuse_non_finite = false")
+                                            .checkpoint;
   EXPECT_EQ(checkpoint.save_secs, 1.5);
   EXPECT_EQ(checkpoint.save_steps, 0);
   EXPECT_EQ(checkpoint.max_to_keep, 0);
@@ -165,7 +166,7 @@ TEST(Sections, CheckpointHasItsKeys) {
 }
 
 TEST(Sections, SessionHasItsKeys) {
-  const SessionSection session =
+  const SessionSettings session =
       manifest_of(
           "[session]\nsave_summaries_steps = 1\nsave_summaries_secs = 2\nlog_step_count_steps = "
           "3\nstop_grace_period_secs = 4\n"

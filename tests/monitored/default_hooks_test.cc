@@ -30,7 +30,7 @@ std::vector<std::string> texts(const std::vector<PluginUse>& hooks) {
   return out;
 }
 
-std::vector<std::string> of_sections(const SessionSection& session, const CheckpointSection& checkpoint) {
+std::vector<std::string> of_sections(const SessionSettings& session, const CheckpointSettings& checkpoint) {
   return texts(training_session_hooks(session, checkpoint, true, true));
 }
 
@@ -47,8 +47,8 @@ TEST(TrainingSessionHooks, NeedAPlaceForWhatTheyWrite) {
 }
 
 TEST(TrainingSessionHooks, TakeTheGivenPeriods) {
-  SessionSection session;
-  CheckpointSection checkpoint;
+  SessionSettings session;
+  CheckpointSettings checkpoint;
   session.log_step_count_steps = 7;
   session.save_summaries_secs = 2.5;
   checkpoint.save_steps = 30;
@@ -63,8 +63,8 @@ TEST(TrainingSessionHooks, TakeTheGivenPeriods) {
 }
 
 TEST(TrainingSessionHooks, APeriodOfZeroSwitchesOff) {
-  SessionSection session;
-  CheckpointSection checkpoint;
+  SessionSettings session;
+  CheckpointSettings checkpoint;
   session.log_step_count_steps = 0;
   session.save_summaries_steps = 0;
   checkpoint.save_secs = 0;

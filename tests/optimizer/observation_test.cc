@@ -25,7 +25,7 @@ struct Mlp {
     const Output logits = ops::dense(h, 5, {.name = "logits"});
     loss = ops::softmax_cross_entropy(logits, labels);
     ops::accuracy(logits, labels);
-    OptimizerSection section;
+    OptimizerSettings section;
     section.name = "adam";
     section.learning_rate.schedule = "exponential_decay";
     section.learning_rate.learning_rate = 0.01;

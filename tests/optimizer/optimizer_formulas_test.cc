@@ -27,7 +27,7 @@ using Formula = std::function<void(Element&, double gradient, int t)>;
 
 struct OptimizerCase {
   const char* title;
-  std::function<void(OptimizerSection&)> section;
+  std::function<void(OptimizerSettings&)> section;
   Element initial;  // slots
   Formula step;
   std::vector<std::pair<const char*, double Element::*>> slots;  // by the name of the variable's slot
@@ -39,7 +39,7 @@ void adam(Element& e, double g, int t, double decay) {
   const double rate = kRate * std::sqrt(1 - std::pow(0.9375, t)) / (1 - std::pow(0.75, t));
   e.x -= kRate * decay * e.x + rate * e.a / (std::sqrt(e.b) + 0.5);
 }
-void adam_section(OptimizerSection& s) { s.beta1 = 0.75, s.beta2 = 0.9375, s.epsilon = 0.5; }
+void adam_section(OptimizerSettings& s) { s.beta1 = 0.75, s.beta2 = 0.9375, s.epsilon = 0.5; }
 
 void ftrl(Element& e, double g, double l1, double l2, double power) {
   const double sum = e.a + g * g;
@@ -50,9 +50,13 @@ void ftrl(Element& e, double g, double l1, double l2, double power) {
 
 const std::vector<OptimizerCase>& cases() {
   static const std::vector<OptimizerCase> all = {
-      {"sgd", [](OptimizerSection& s) { s.name = "sgd"; }, {}, [](Element& e, double g, int) { e.x -= kRate * g; }, {}},
+      {"sgd",
+       [](OptimizerSettings& s) { s.name = "sgd"; },
+       {},
+       [](Element& e, double g, int) { e.x -= kRate * g; },
+       {}},
       {"momentum",
-       [](OptimizerSection& s) { s.name = "momentum"; },
+       [](OptimizerSettings& s) { s.name = "momentum"; },
        {},
        [](Element& e, double g, int) {
          e.a = 0.9 * e.a + g;
@@ -60,7 +64,7 @@ const std::vector<OptimizerCase>& cases() {
        },
        {{"Momentum", &Element::a}}},
       {"nesterov",
-       [](OptimizerSection& s) { s.name = "momentum", s.momentum = 0.5, s.use_nesterov = true; },
+       [](OptimizerSettings& s) { s.name = "momentum", s.momentum = 0.5, s.use_nesterov = true; },
        {},
        [](Element& e, double g, int) {
          e.a = 0.5 * e.a + g;
@@ -68,7 +72,7 @@ const std::vector<OptimizerCase>& cases() {
        },
        {{"Momentum", &Element::a}}},
       {"adagrad",
-       [](OptimizerSection& s) { s.name = "adagrad"; },
+       [](OptimizerSettings& s) { s.name = "adagrad"; },
        {0, 0.1, 0, 0},
        [](Element& e, double g, int) {
          e.a += g * g;
@@ -76,7 +80,7 @@ const std::vector<OptimizerCase>& cases() {
        },
        {{"Adagrad", &Element::a}}},
       {"rmsprop",
-       [](OptimizerSection& s) { s.name = "rmsprop"; },
+       [](OptimizerSettings& s) { s.name = "rmsprop"; },
        {0, 1, 0, 0},
        [](Element& e, double g, int) {
          e.a = 0.9 * e.a + 0.1 * g * g;
@@ -85,7 +89,7 @@ const std::vector<OptimizerCase>& cases() {
        },
        {{"RMSProp", &Element::a}, {"RMSProp_1", &Element::b}}},
       {"centered_rmsprop",
-       [](OptimizerSection& s) {
+       [](OptimizerSettings& s) {
          s.name = "rmsprop", s.centered = true, s.decay = 0.75, s.momentum = 0.5, s.epsilon = 0.125;
        },
        {0, 1, 0, 0},
@@ -97,24 +101,24 @@ const std::vector<OptimizerCase>& cases() {
        },
        {{"RMSProp", &Element::a}, {"RMSProp_1", &Element::b}, {"RMSProp_2", &Element::c}}},
       {"adam",
-       [](OptimizerSection& s) { s.name = "adam", adam_section(s); },
+       [](OptimizerSettings& s) { s.name = "adam", adam_section(s); },
        {},
        [](Element& e, double g, int t) { adam(e, g, t, 0); },
        {{"Adam", &Element::a}, {"Adam_1", &Element::b}}},
       {"adamw",
-       [](OptimizerSection& s) { s.name = "adamw", adam_section(s), s.weight_decay = 0.25; },
+       [](OptimizerSettings& s) { s.name = "adamw", adam_section(s), s.weight_decay = 0.25; },
        {},
        [](Element& e, double g, int t) { adam(e, g, t, 0.25); },
        {{"Adam", &Element::a}, {"Adam_1", &Element::b}}},
       {"ftrl",
-       [](OptimizerSection& s) {
+       [](OptimizerSettings& s) {
          s.name = "ftrl", s.l1_regularization_strength = 0.5, s.l2_regularization_strength = 0.25;
        },
        {0, 0.1, 0, 0},
        [](Element& e, double g, int) { ftrl(e, g, 0.5, 0.25, 0.5); },
        {{"Ftrl", &Element::a}, {"Ftrl_1", &Element::b}}},
       {"ftrl_of_another_power",
-       [](OptimizerSection& s) { s.name = "ftrl", s.initial_accumulator_value = 0.5, s.learning_rate_power = -0.25; },
+       [](OptimizerSettings& s) { s.name = "ftrl", s.initial_accumulator_value = 0.5, s.learning_rate_power = -0.25; },
        {0, 0.5, 0, 0},
        [](Element& e, double g, int) { ftrl(e, g, 0, 0, 0.25); },
        {{"Ftrl", &Element::a}, {"Ftrl_1", &Element::b}}},
@@ -144,7 +148,7 @@ class OptimizerFormulas : public SessionTest, public ::testing::WithParamInterfa
       losses.push_back(
           ops::reduce_sum(ops::square(variables[v]) * ops::constant(g, numbers<T>(sizes[v], factor)) * 0.5));
     }
-    OptimizerSection section;
+    OptimizerSettings section;
     c.section(section);
     section.learning_rate.learning_rate = kRate;
     const Output train = minimize(g, ops::add_n(losses), section);

@@ -22,13 +22,13 @@ namespace {
 // Minimizes sum(c * x^2) / 2 for x = (1, -2), c = (1, 3), in float64; the gradient is c * x.
 class OptimizerTest : public SessionTest {
  protected:
-  static OptimizerSection section(const char* name) {
-    OptimizerSection s;
+  static OptimizerSettings section(const char* name) {
+    OptimizerSettings s;
     s.name = name;
     s.learning_rate.learning_rate = 0.125;  // exact in float32
     return s;
   }
-  void build(const OptimizerSection& s) {
+  void build(const OptimizerSettings& s) {
     x_ = ops::variable(g, "x", Tensor({2}, {1.0, -2.0}));
     const Output loss = ops::reduce_sum(ops::square(x_) * ops::constant(g, Tensor({2}, {0.5, 1.5})));
     train_ = minimize(g, loss, s);
@@ -61,7 +61,7 @@ TEST_F(OptimizerTest, GradientDescentFollowsItsFormula) {
 }
 
 TEST_F(OptimizerTest, MomentumFollowsItsFormula) {
-  OptimizerSection s = section("momentum");
+  OptimizerSettings s = section("momentum");
   s.momentum = 0.5;
   build(s);
   train(1);  // accum = gradient
@@ -72,7 +72,7 @@ TEST_F(OptimizerTest, MomentumFollowsItsFormula) {
 }
 
 TEST_F(OptimizerTest, NesterovLooksAhead) {
-  OptimizerSection s = section("momentum");
+  OptimizerSettings s = section("momentum");
   s.momentum = 0.5;
   s.use_nesterov = true;
   build(s);
@@ -83,7 +83,7 @@ TEST_F(OptimizerTest, NesterovLooksAhead) {
 }
 
 TEST_F(OptimizerTest, AdamFollowsItsFormula) {
-  OptimizerSection s = section("adam");
+  OptimizerSettings s = section("adam");
   s.beta1 = 0.75, s.beta2 = 0.9375, s.epsilon = 0.5;
   build(s);
   double x[] = {1, -2}, m[] = {0, 0}, v[] = {0, 0};
@@ -116,7 +116,7 @@ TEST_F(OptimizerTest, EachStepAdvancesTheGlobalStepByOne) {
 }
 
 TEST_F(OptimizerTest, AScheduleSeesTheStepsTaken) {
-  OptimizerSection s = section("sgd");
+  OptimizerSettings s = section("sgd");
   s.learning_rate.schedule = "piecewise_constant";
   s.learning_rate.boundaries = {0};
   s.learning_rate.values = {0.125, 0.25};
@@ -128,7 +128,7 @@ TEST_F(OptimizerTest, AScheduleSeesTheStepsTaken) {
 }
 
 TEST_F(OptimizerTest, ClipNormScalesAllGradientsTogether) {
-  OptimizerSection s = section("sgd");
+  OptimizerSettings s = section("sgd");
   s.clip_norm = 0.5;
   build(s);
   train(1);
@@ -137,7 +137,7 @@ TEST_F(OptimizerTest, ClipNormScalesAllGradientsTogether) {
 }
 
 TEST_F(OptimizerTest, ClipNormLeavesSmallGradientsAlone) {
-  OptimizerSection s = section("sgd");
+  OptimizerSettings s = section("sgd");
   s.clip_norm = 100;
   build(s);
   train(1);
@@ -145,7 +145,7 @@ TEST_F(OptimizerTest, ClipNormLeavesSmallGradientsAlone) {
 }
 
 TEST_F(OptimizerTest, ClipValueLimitsEachElementAfterTheNorm) {
-  OptimizerSection s = section("sgd");
+  OptimizerSettings s = section("sgd");
   s.clip_value = 2;
   s.clip_norm = std::sqrt(37.0) / 2;  // halves the gradients (1, -6)
   build(s);
@@ -156,7 +156,7 @@ TEST_F(OptimizerTest, ClipValueLimitsEachElementAfterTheNorm) {
 TEST_F(OptimizerTest, NamesAndCollectionsAreTensorFlows) {
   const Output x = ops::placeholder(g, DType::kFloat32, {-1, 3}, "x");
   const Output loss = ops::reduce_mean(ops::square(ops::dense(x, 2)));
-  OptimizerSection s = section("adam");
+  OptimizerSettings s = section("adam");
   s.clip_norm = 1, s.clip_value = 1;
   const Output train = minimize(g, loss, s);
   EXPECT_EQ(names(g, collections::kTrainableVariables), (std::vector<std::string>{"dense/kernel", "dense/bias"}));
@@ -180,7 +180,7 @@ TEST_F(OptimizerTest, VariablesWithoutAGradientAreLeftAlone) {
 TEST_F(OptimizerTest, Float32TrainsInOneFusedPassToTheSameNumbers) {
   const Output a = ops::variable(g, "a", Tensor({2}, {1.0f, -2.0f})), b = ops::variable(g, "b", Tensor({1}, {0.5f}));
   const Output loss = ops::reduce_sum(ops::square(a)) + ops::reduce_sum(ops::square(b));
-  OptimizerSection s = section("momentum");
+  OptimizerSettings s = section("momentum");
   s.momentum = 0.5;
   const Output train_op = minimize(g, loss, s);
   open();

@@ -60,7 +60,7 @@ class ModelSteps : public SessionTest, public ::testing::WithParamInterface<Outp
 TEST_P(ModelSteps, AllocateNothing) {
   const Output ids = ops::placeholder(g, DType::kInt32, {kBatch, kTime}, "ids");
   const Output logits = ops::dense_last(GetParam()(ids), kVocabulary);
-  OptimizerSection adam;
+  OptimizerSettings adam;
   adam.name = "adam";
   const Output train = minimize(g, ops::softmax_cross_entropy(logits, ids), adam);
   SessionOptions options;

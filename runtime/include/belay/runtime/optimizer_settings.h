@@ -29,7 +29,7 @@ struct LearningRate {
   friend bool operator==(const LearningRate&, const LearningRate&) = default;
 };
 
-struct OptimizerSection {
+struct OptimizerSettings {
   std::string name = "sgd";  // sgd | momentum | adagrad | rmsprop | adam | adamw | ftrl
   LearningRate learning_rate;
   std::optional<double> momentum;  // not set: 0.9 for momentum, 0 for rmsprop
@@ -47,7 +47,7 @@ struct OptimizerSection {
   double clip_norm = 0;   // > 0: gradients scaled so that their global norm is at most this
   double clip_value = 0;  // > 0: each element of a gradient clipped to +- this
 
-  friend bool operator==(const OptimizerSection&, const OptimizerSection&) = default;
+  friend bool operator==(const OptimizerSettings&, const OptimizerSettings&) = default;
 };
 
 }  // namespace belay::runtime

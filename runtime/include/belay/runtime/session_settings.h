@@ -9,7 +9,7 @@
 
 namespace belay::runtime {
 
-struct SessionSection {
+struct SessionSettings {
   std::optional<std::int64_t> save_summaries_steps;  // neither: every 100 steps; 0: off
   std::optional<double> save_summaries_secs;
   std::int64_t log_step_count_steps = 100;  // 0: off
@@ -20,7 +20,7 @@ struct SessionSection {
   double recovery_backoff_secs = 1;  // doubled after each recovery without progress, at most 60
   Precision precision = Precision::kFloat32;
 
-  friend bool operator==(const SessionSection&, const SessionSection&) = default;
+  friend bool operator==(const SessionSettings&, const SessionSettings&) = default;
 };
 
 }  // namespace belay::runtime
