@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The manifest as plain structs with their defaults. Every field is a TOML key of the same name; a section is a struct.
+// The manifest as plain structs with their defaults. Every field is a TOML key of the same name; a section is a struct:
+// those that a program fills as well are settings (runtime/include/belay/runtime), the others name plugins.
 // This is the first stage of a run (manifest -> plugins -> scaffold -> session -> hooks) and knows nothing of plugins:
 // what stands in a plugin's table is kept as it was written, with its place, and checked by the loader.
 //

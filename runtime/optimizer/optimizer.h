@@ -5,7 +5,7 @@
 //   Output train_op = minimize(graph, loss, manifest.optimizer);  // run it to train one step
 //
 // Adds, with names as in TensorFlow 1: the gradients of the loss for all trainable variables ("gradients/..."), clipped
-// as the settings says; the learning rate (learning_rate.h); the optimizer's own variables, which are saved; one update
+// as the settings say; the learning rate (learning_rate.h); the optimizer's own variables, which are saved; one update
 // for each variable (formulas: belay/ops/training.h). After all updates the powers of Adam are multiplied, and after
 // those the global step, made where the graph has none, is increased by one.
 //

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When to save, and how many checkpoints to keep.
+// When a run saves, how many checkpoints it keeps, and what it does with a state that cannot be saved. [checkpoint] of
+// a manifest.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +8,21 @@
 
 namespace belay::runtime {
 
+// What a checkpoint that cannot be written does to the run: an error in the log, or the run's end.
 enum class OnSaveError { kContinue, kStop };
 
 struct CheckpointSettings {
-  std::optional<double> save_secs;         // neither: every 600 s; 0: off
-  std::optional<std::int64_t> save_steps;  // both: whichever comes first
-  std::int64_t max_to_keep = 5;            // 0: all
+  // The periods of the default checkpoint_saver; with both, whichever comes first. Neither is set: every 600 s. 0: off;
+  // with no period left there is no checkpoint_saver, and nothing is saved unless somebody asks for it, not even at the
+  // end.
+  std::optional<double> save_secs;
+  std::optional<std::int64_t> save_steps;
+  // Behind each save older checkpoints are removed, down to so many. 0: all are kept.
+  std::int64_t max_to_keep = 5;
   OnSaveError on_save_error = OnSaveError::kContinue;
-  bool refuse_non_finite = true;  // a state with NaN or infinity is not saved; the run ends with status 4
+  // A state with NaN or infinity is not saved, whatever on_save_error is: the run ends with DIVERGED (status 4), and
+  // the newest checkpoint is the one before it.
+  bool refuse_non_finite = true;
 
   friend bool operator==(const CheckpointSettings&, const CheckpointSettings&) = default;
 };

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run is.
+// What a run is: where it is kept, how long it goes on, what its random numbers begin with. [run] of a manifest.
+//
+// Settings are plain structs that hold their defaults: a manifest and a program fill the same ones. They say nothing
+// about where a value was written, and nothing in them is checked: a function that takes them says what it refuses.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +14,20 @@ namespace belay::runtime {
 enum class RunMode { kTrain, kEvaluate, kPredict, kTrainAndEvaluate, kContinuousEval, kExport };
 
 struct RunSettings {
+  // All modes but kTrain are refused by this version.
   RunMode mode = RunMode::kTrain;
-  std::string dir;                        // absolute; empty: nothing is kept
-  std::optional<std::int64_t> max_steps;  // last_step of the default stop_at_step; none: until the input ends
-  std::uint64_t seed = 42;                // at most 2^63 - 1, as TOML has no more
-  std::int64_t threads = 0;               // 0: all cores
+  // The run directory, absolute: checkpoints, events, the effective manifest. It is made where it is missing, with all
+  // above it. Empty: nothing is kept.
+  std::string dir;
+  // The global step, that of earlier attempts included, at which the default stop_at_step stops. Not set: until the
+  // input ends.
+  std::optional<std::int64_t> max_steps;
+  // Of every random number: initial values, dropout, the order of the inputs. At most 2^63 - 1 in a manifest, since
+  // TOML has no larger integer.
+  std::uint64_t seed = 42;
+  // Threads of the kernels; the bits of a result depend on their number. 0: all cores that the process may use, at most
+  // OMP_THREAD_LIMIT; more than that limit is an error.
+  std::int64_t threads = 0;
 
   friend bool operator==(const RunSettings&, const RunSettings&) = default;
 };

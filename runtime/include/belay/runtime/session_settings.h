@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Summaries, log, graces, recoveries.
+// How a session reports, ends, recovers and computes. [session] of a manifest.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,28 @@
 namespace belay::runtime {
 
 struct SessionSettings {
-  std::optional<std::int64_t> save_summaries_steps;  // neither: every 100 steps; 0: off
+  // The periods of the default summary_saver; with both, whichever comes first. Neither is set: every 100 steps. 0:
+  // off.
+  std::optional<std::int64_t> save_summaries_steps;
   std::optional<double> save_summaries_secs;
-  std::int64_t log_step_count_steps = 100;  // 0: off
+  // The period of the default step_counter, which logs the steps per second. 0: off.
+  std::int64_t log_step_count_steps = 100;
+
+  // How long the end of a session waits for its threads.
   double stop_grace_period_secs = 120;
+  // After a signal everything, the last save included, has this long; then the process ends. `belay run` only.
   double signal_grace_secs = 25;
-  double no_progress_secs = 1800;  // 0: never
+  // Without a step, or a phase of the start, for so long, the stacks are written and the process ends with status 124;
+  // a warning at half of it. A save is progress. 0: never. `belay run` only.
+  double no_progress_secs = 1800;
+
+  // Recoveries from ABORTED and UNAVAILABLE in a row, with no step made between them; one more ends the session with
+  // INTERNAL, which names that error.
   std::int64_t max_recoveries = 10;
-  double recovery_backoff_secs = 1;  // doubled after each recovery without progress, at most 60
+  // The first recovery in a row comes at once, the second after this pause, which doubles from then on, up to 60 s.
+  double recovery_backoff_secs = 1;
+
+  // Of products, convolutions and recurrent cells.
   Precision precision = Precision::kFloat32;
 
   friend bool operator==(const SessionSettings&, const SessionSettings&) = default;
