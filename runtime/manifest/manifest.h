@@ -63,6 +63,11 @@ struct PluginUse {
   }
 };
 
+// One that no manifest names; options in the order given. `from` stands in messages in place of the file: "the default
+// hook nan_tensor".
+PluginUse plugin_use(const std::string& plugin, const std::vector<std::pair<std::string, OptionValue>>& options,
+                     const std::string& from);
+
 struct PluginsSection {
   std::vector<std::string> path;  // absolute directories
 

@@ -6,12 +6,8 @@
 namespace belay::runtime {
 namespace {
 
-PluginUse hook(const std::string& plugin, std::vector<std::pair<std::string, OptionValue>> options = {}) {
-  PluginUse use;
-  use.plugin = plugin;
-  use.at.file = use.plugin_at.file = "the default hook " + plugin;
-  for (auto& [key, value] : options) use.options.push_back({key, std::move(value), use.at, use.at});
-  return use;
+PluginUse hook(const std::string& plugin, const std::vector<std::pair<std::string, OptionValue>>& options = {}) {
+  return plugin_use(plugin, options, "the default hook " + plugin);
 }
 
 }  // namespace
@@ -27,14 +23,14 @@ std::vector<PluginUse> training_session_hooks(const SessionSettings& session, co
     if (session.save_summaries_secs.value_or(0) > 0) periods.emplace_back("save_secs", *session.save_summaries_secs);
     if (!session.save_summaries_steps && !session.save_summaries_secs)
       periods.emplace_back("save_steps", std::int64_t{100});
-    if (!periods.empty()) hooks.push_back(hook("summary_saver", std::move(periods)));
+    if (!periods.empty()) hooks.push_back(hook("summary_saver", periods));
   }
   if (has_checkpoints) {
     std::vector<std::pair<std::string, OptionValue>> periods;
     if (checkpoint.save_steps.value_or(0) > 0) periods.emplace_back("save_steps", *checkpoint.save_steps);
     if (checkpoint.save_secs.value_or(0) > 0) periods.emplace_back("save_secs", *checkpoint.save_secs);
     if (!checkpoint.save_steps && !checkpoint.save_secs) periods.emplace_back("save_secs", 600.0);
-    if (!periods.empty()) hooks.push_back(hook("checkpoint_saver", std::move(periods)));
+    if (!periods.empty()) hooks.push_back(hook("checkpoint_saver", periods));
   }
   return hooks;
 }

@@ -37,16 +37,13 @@ class SavedSession : public SaverTest {
   std::int64_t train() { return session().run({train_op})[0].scalar<std::int64_t>(); }
   std::int64_t read() { return session().run({step})[0].scalar<std::int64_t>(); }
   // One of the default plugins, with these options.
-  void add_plugin(const std::string& name, std::vector<std::pair<std::string, OptionValue>> options) {
+  void add_plugin(const std::string& name, const std::vector<std::pair<std::string, OptionValue>>& options) {
     const RegisteredPlugin* plugin = registry.find(PluginKind::kHook, name, "");
-    PluginUse use;
-    use.plugin = name;
-    for (auto& [key, value] : options) use.options.push_back({key, std::move(value), use.at, use.at});
     Diagnostics problems;
     ResolvedPlugin resolved;
     resolved.info = plugin->info;
     resolved.instance_name = name;
-    resolved.options = check_options(plugin->info, use, {}, problems);
+    resolved.options = check_options(plugin->info, plugin_use(name, options, ""), {}, problems);
     ASSERT_TRUE(problems.empty()) << problems.text();
     hooks.add(SessionHook(instances.create(*plugin, resolved, services, monitor), *log));
   }
