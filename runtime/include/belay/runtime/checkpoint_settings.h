@@ -15,8 +15,8 @@ struct CheckpointSettings {
   // The periods of the default checkpoint_saver; with both, whichever comes first. Neither is set: every 600 s. 0: off;
   // with no period left there is no checkpoint_saver, and nothing is saved unless somebody asks for it, not even at the
   // end.
-  std::optional<double> save_secs;
-  std::optional<std::int64_t> save_steps;
+  std::optional<double> save_secs = {};
+  std::optional<std::int64_t> save_steps = {};
   // Behind each save older checkpoints are removed, down to so many. 0: all are kept.
   std::int64_t max_to_keep = 5;
   OnSaveError on_save_error = OnSaveError::kContinue;

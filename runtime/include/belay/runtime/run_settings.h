@@ -3,6 +3,8 @@
 //
 // Settings are plain structs that hold their defaults: a manifest and a program fill the same ones. They say nothing
 // about where a value was written, and nothing in them is checked: a function that takes them says what it refuses.
+//
+//   CheckpointSettings checkpoint{.save_steps = 100, .max_to_keep = 2};
 #pragma once
 
 #include <cstdint>
@@ -18,10 +20,10 @@ struct RunSettings {
   RunMode mode = RunMode::kTrain;
   // The run directory, absolute: checkpoints, events, the effective manifest. It is made where it is missing, with all
   // above it. Empty: nothing is kept.
-  std::string dir;
+  std::string dir = {};
   // The global step, that of earlier attempts included, at which the default stop_at_step stops. Not set: until the
   // input ends.
-  std::optional<std::int64_t> max_steps;
+  std::optional<std::int64_t> max_steps = {};
   // Of every random number: initial values, dropout, the order of the inputs. At most 2^63 - 1 in a manifest, since
   // TOML has no larger integer.
   std::uint64_t seed = 42;

@@ -12,8 +12,8 @@ namespace belay::runtime {
 struct SessionSettings {
   // The periods of the default summary_saver; with both, whichever comes first. Neither is set: every 100 steps. 0:
   // off.
-  std::optional<std::int64_t> save_summaries_steps;
-  std::optional<double> save_summaries_secs;
+  std::optional<std::int64_t> save_summaries_steps = {};
+  std::optional<double> save_summaries_secs = {};
   // The period of the default step_counter, which logs the steps per second. 0: off.
   std::int64_t log_step_count_steps = 100;
 
