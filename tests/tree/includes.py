@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Finds what reaches upwards in the order of folders.
+
+    includes.py [ROOT]
+
+The order is sdk, runtime/include, then the folders of runtime/ as runtime/CMakeLists.txt lists them. A file of runtime/
+includes only headers of its own and of earlier folders. What is below an include/ folder of runtime/ includes no header that
+is not below one. sdk/ and plugins/ include nothing of runtime/, but for their tests, which include test drivers
+(runtime/testing/include).
+
+Nor does a file declare a class at namespace scope (`class X;`) that a later folder defines: it would know it without
+including it. FORWARD lists where that is so today; one that is listed and no longer there is an error as well.
+"""
+import os
+import pathlib
+import re
+import sys
+
+FORWARD = {
+    "runtime/graph/op_def.h": {"HostKernel", "Kernel", "KernelSpec", "PluginOp"},
+    "runtime/graph/node_graph.h": {"QueueRunner"},
+}
+
+SETTINGS = "runtime/include"
+TEST_DRIVERS = "runtime/testing/include/"
+TOP_FOLDERS = ("runtime", "sdk", "plugins", "tests", "bench", "examples")
+SUFFIXES = (".h", ".c", ".cc")
+
+NOT_CODE = re.compile(r'''//[^\n]*|/\*.*?\*/|R"(?P<end>[^\s(]*)\(.*?\)(?P=end)"
+                          |"(?:\\.|[^"\\\n])*"|(?<!\w)'(?:\\.|[^'\\\n])+'  # a quote behind a digit separates digits''',
+                      re.DOTALL | re.VERBOSE)
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">]+)[">]', re.MULTILINE)
+DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\n|[^\n])*", re.MULTILINE)
+NAMESPACE = re.compile(r"(?:inline\s+)?namespace\b\s*([\w:]*)")
+CLASS = r"(?:template\s*<.*>\s*)?(?:class|struct|union|enum(?:\s+(?:class|struct))?)\s+(?:\[\[.*?\]\]\s*)?(\w+)"
+DECLARED = re.compile(CLASS + r"(?:\s*:[\w:\s]+)?", re.DOTALL)
+DEFINED = re.compile(CLASS + r"(?:\s+final)?(?:\s*:.*)?", re.DOTALL)
+
+
+def without_comments(text, strings):
+    """The lines stay where they are. strings: literals stay, too, but for raw ones."""
+    def shortened(match):
+        literal = match[0][0] in "\"'"
+        return match[0] if literal and strings else ('""' if literal else " ") + "\n" * match[0].count("\n")
+    return NOT_CODE.sub(shortened, text)
+
+
+def includes(text):
+    """[(line, the header as it is written)]"""
+    text = without_comments(text, strings=True)
+    return [(text.count("\n", 0, match.start()) + 1, match[1]) for match in INCLUDE.finditer(text)]
+
+
+def classes(text):
+    """What stands at namespace scope: ({what is only declared: line}, what is defined), by names with their namespaces."""
+    text = DIRECTIVE.sub(lambda match: "\n" * match[0].count("\n"), without_comments(text, strings=False))
+    declared, defined, scopes, begin = {}, set(), [], 0
+
+    def named(name):
+        return "::".join([*filter(None, scopes), name])
+
+    for match in re.finditer("[{};]", text):
+        statement, line = text[begin:match.start()].strip(), text.count("\n", 0, match.start()) + 1
+        begin = match.end()
+        if match[0] == "}":
+            if not scopes:
+                raise ValueError(f"line {line}: a }} without its {{")
+            scopes.pop()
+        elif None in scopes:  # inside a class or function
+            if match[0] == "{":
+                scopes.append(None)
+        elif match[0] == ";":
+            if found := DECLARED.fullmatch(statement):
+                declared.setdefault(named(found[1]), line)
+        elif found := NAMESPACE.fullmatch(statement):
+            scopes.append(found[1] or f"unnamed in line {line}")
+        elif re.fullmatch(r'extern\s*""', statement):
+            scopes.append("")
+        else:
+            if found := DEFINED.fullmatch(statement):
+                defined.add(named(found[1]))
+            scopes.append(None)
+    if scopes:
+        raise ValueError("the last { has no }")
+    return {name: line for name, line in declared.items() if name not in defined}, defined
+
+
+def folders_of(cmake):
+    """The folders of runtime/ in the order of its CMakeLists.txt."""
+    found = re.findall(r"^\s*(?:add_subdirectory\(([\w/]+)\)|foreach\(folder ([\w/ ]+)\))", cmake, re.MULTILINE)
+    return [folder for one, several in found for folder in (one or several).split()]
+
+
+class Tree:
+    def __init__(self, root, forward):
+        self.root = root
+        self.forward = forward
+        self.order = ["sdk", SETTINGS] + [f"runtime/{folder}" for folder in
+                                          folders_of((root / "runtime/CMakeLists.txt").read_text(encoding="utf-8"))]
+        self.files = {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8")
+                      for top in ("sdk", "runtime", "plugins") for path in sorted((root / top).rglob("*"))
+                      if path.suffix in SUFFIXES}
+
+    def folder_of(self, path):
+        """Where a file is in the order; None: outside of it."""
+        return max((folder for folder in self.order if path.startswith(folder + "/")), key=len, default=None)
+
+    def rank(self, folder):
+        return self.order.index(folder)
+
+    def included(self, path, header):
+        """The file that is meant; None: one of a library."""
+        beside = os.path.normpath(os.path.join(os.path.dirname(path), header))
+        if beside in self.files or header.split("/")[0] in TOP_FOLDERS:
+            return beside if beside in self.files else os.path.normpath(header)
+        public = [f"{folder}/include/{header}" for folder in self.order if folder != SETTINGS] + [f"{SETTINGS}/{header}"]
+        return next((file for file in public if file in self.files), header if header.startswith("belay/") else None)
+
+    def why_not(self, path, file):
+        """Why `path` must not include `file`; None: it may."""
+        of_test = path.endswith("_test.cc") and file.startswith(TEST_DRIVERS)
+        folder, other = self.folder_of(path), self.folder_of(file)
+        if folder in (None, "sdk"):
+            return f"{path.split('/')[0]}/ includes nothing of runtime/" if file.startswith("runtime/") and not of_test else None
+        if other is None:
+            return f"it is in none of the folders of {folder}'s order"
+        if is_public(path) and other != "sdk" and not is_public(file):
+            return "a header below include/ includes only others that are below one"
+        return f"{other} is behind {folder} in runtime/CMakeLists.txt" if self.rank(other) > self.rank(folder) else None
+
+    def wrong_includes(self):
+        lines = []
+        for path, text in self.files.items():
+            if path.startswith("runtime/") and self.folder_of(path) is None:
+                lines.append(f"{path}: its folder is not listed in runtime/CMakeLists.txt")
+                continue
+            for line, header in includes(text):
+                file = self.included(path, header)
+                reason = file and self.why_not(path, file)
+                if reason:
+                    lines.append(f"{path}:{line}: includes {header}: {reason}")
+        return lines
+
+    def wrong_declarations(self):
+        declared, defined_in, lines, needed = {}, {}, [], set()
+        for path, text in self.files.items():
+            try:
+                declared[path], defined = classes(text)
+            except ValueError as error:
+                lines.append(f"{path}: {error}")
+                continue
+            defined_in.update({name: self.folder_of(path) for name in defined if self.folder_of(path)})
+        for path, names in declared.items():
+            folder = self.folder_of(path)
+            for name, line in names.items():
+                later = defined_in.get(name)
+                if not folder or not later or self.rank(later) <= self.rank(folder):
+                    continue
+                name = name.split("::")[-1]
+                needed.add((path, name))
+                if name not in self.forward.get(path, ()):
+                    lines.append(f"{path}:{line}: declares {name}, which {later} defines: that is behind {folder} in "
+                                 "runtime/CMakeLists.txt")
+        listed = {(path, name) for path, names in self.forward.items() for name in names}
+        return lines + [f"{path}: declares no {name} of a later folder any more: take it out of FORWARD"
+                        for path, name in sorted(listed - needed)]
+
+
+def is_public(path):
+    return path.startswith("runtime/") and "include" in path.split("/")
+
+
+def wrong(root, forward):
+    tree = Tree(root, forward)
+    return tree.wrong_includes() + tree.wrong_declarations()
+
+
+def main():
+    lines = wrong(pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "."), FORWARD)
+    for line in lines:
+        print(line)
+    return 1 if lines else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
