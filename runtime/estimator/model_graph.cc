@@ -18,7 +18,7 @@ void ModelGraph::build(PluginInstance& model, const RunInput& input) {
   outputs = build_model(model, graph, mode, tensors.features, tensors.labels);
 }
 
-bool ModelGraph::add_training(const OptimizerSection& optimizer) {
+bool ModelGraph::add_training(const OptimizerSettings& optimizer) {
   add_train_op(graph, optimizer, outputs);
   return !take_batch(graph, tensors.batch, outputs);
 }

@@ -20,11 +20,13 @@
 #include <string>
 #include <vector>
 
+#include "belay/runtime/checkpoint_settings.h"
+#include "belay/runtime/session_settings.h"
+
 #include "runtime/estimator/run_control.h"
 #include "runtime/events/event_service.h"
 #include "runtime/loader/host.h"
 #include "runtime/loader/instance.h"
-#include "runtime/manifest/manifest.h"
 #include "runtime/monitored/run_directory.h"
 #include "runtime/monitored/run_environment.h"
 #include "runtime/monitored/run_saver.h"
@@ -44,8 +46,8 @@ struct RunHostOptions {
   int threads = 0;              // 0: all cores
   std::uint64_t seed = 42;
   bool marks_attempt = false;  // one run of a process at a time; see attempt_mark.h
-  CheckpointSection checkpoint = {};
-  SessionSection session = {};
+  CheckpointSettings checkpoint = {};
+  SessionSettings session = {};
 };
 
 class RunHost {

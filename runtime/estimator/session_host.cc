@@ -69,7 +69,7 @@ void SessionHost::call_init_fns(NodeGraph& graph, DirectSession& session) {
 // ---- the session ----
 
 MonitoredSessionOptions SessionHost::session_options() {
-  const SessionSection& settings = run_.options().session;
+  const SessionSettings& settings = run_.options().session;
   MonitoredSessionOptions options;
   options.stop_grace_period_secs = settings.stop_grace_period_secs;
   options.recovery = {settings.max_recoveries, settings.recovery_backoff_secs};

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/estimator/run_host.h"
+
+#include "runtime/checkpoint/run_lock.h"
+#include "runtime/estimator/session_host.h"
+#include "tests/estimator/training_session.h"
+
+namespace belay::runtime::testing {
+namespace {
+
+class RunHostTest : public TrainingSessionTest {
+ protected:
+  World world() { return {clock, *log, posix_file_system()}; }
+  RunHostOptions in_directory() { return {.dir = temp.path(), .threads = 1}; }
+  static std::size_t event_files(const std::string& path) {
+    std::size_t n = 0;
+    for (const std::string& name : posix_file_system().open_directory(path)->entries())
+      n += name.starts_with("events.out.tfevents.") ? 1 : 0;
+    return n;
+  }
+
+  RunControl control;
+};
+
+TEST_F(RunHostTest, TheLockIsKeptFromSessionToSession) {
+  std::optional<RunHost> run(std::in_place, world(), control, in_directory());
+  run->take_directory();
+  for (int i = 0; i < 2; ++i) {
+    SessionHost training(*run, {.saves = true});
+    RunHost other(world(), control, in_directory());
+    EXPECT_THROW(other.take_directory(), RunInUse);
+  }
+  RunHost other(world(), control, in_directory());
+  EXPECT_THROW(other.take_directory(), RunInUse);
+  run.reset();
+  other.take_directory();
+  EXPECT_TRUE(other.has_directory());
+}
+
+TEST_F(RunHostTest, EventsMayLieInAnotherDirectoryThanCheckpoints) {
+  const TempDir elsewhere;
+  RunHostOptions options = in_directory();
+  options.events_dir = elsewhere.path();
+  RunHost run(world(), control, std::move(options));
+  run.take_directory();
+  SessionHost training(run, {.saves = true}), evaluation(run, {.events_folder = "eval"});
+  training.open_events();
+  evaluation.open_events();
+  EXPECT_EQ(event_files(temp.path()), 0u);
+  EXPECT_EQ(event_files(elsewhere.path()), 1u);
+  EXPECT_EQ(event_files(elsewhere.path() + "/eval"), 1u);
+}
+
+TEST_F(RunHostTest, WithoutADirectoryNothingIsKept) {
+  RunHost run(world(), control, {});
+  run.take_directory();
+  SessionHost training(run, {.saves = true});
+  training.open_events();
+  EXPECT_FALSE(run.has_directory());
+  EXPECT_EQ(training.events(), nullptr);
+  EXPECT_EQ(run.saver(), nullptr);
+}
+
+TEST_F(RunHostTest, SessionsHaveHooksOfTheirOwn) {
+  RunHost run(world(), control, {});
+  SessionHost training(run, {.saves = true}), evaluation(run, {});
+  const OwnHook hook = probe("x");
+  training.add_hook(hook.name, hook.make);
+  EXPECT_EQ(training.hooks().size(), 1u);
+  EXPECT_EQ(evaluation.hooks().size(), 0u);
+  EXPECT_NE(&training.services(), &evaluation.services());
+}
+
+TEST_F(RunHostTest, EachThreadThatCallsPluginsHasItsMonitor) {
+  RunHost run(world(), control, {});
+  CallMonitor& input = run.add_monitor();
+  EXPECT_NE(&input, &run.monitor());
+  EXPECT_EQ(run.monitors(), (std::vector<const CallMonitor*>{&run.monitor(), &input}));
+}
+
+}  // namespace
+}  // namespace belay::runtime::testing
