@@ -58,8 +58,8 @@ std::optional<std::int64_t> step_of(const OpenDirectory& run, const std::string&
 }  // namespace
 
 CheckpointSeries::CheckpointSeries(FileSystem& files, OpenDirectory& run, Clock& clock, Logger& log,
-                                   const SeriesOptions& options)
-    : files_(files), run_(run), clock_(clock), log_(log), options_(options) {}
+                                   const CheckpointSettings& settings)
+    : files_(files), run_(run), clock_(clock), log_(log), settings_(settings) {}
 
 bool CheckpointSeries::is_listed(const std::string& name) const {
   return std::any_of(kept_.begin(), kept_.end(), [&](const CheckpointState::Kept& k) { return k.path == name; });
@@ -113,7 +113,7 @@ void CheckpointSeries::restored(const std::string& name) {
 
 std::string CheckpointSeries::save(const CheckpointContent& content, const SaverUse& saver) {
   try {
-    const std::string name = write_checkpoint(run_, content, saver, log_, options_.write);
+    const std::string name = write_checkpoint(run_, content, saver, log_, settings_);
     std::erase_if(kept_, [&](const CheckpointState::Kept& k) { return k.path == name; });
     kept_.push_back({name, static_cast<double>(clock_.wall_ns()) * 1e-9});
     newest_verified_ = name;
@@ -139,7 +139,7 @@ std::string CheckpointSeries::save(const CheckpointContent& content, const Saver
 
 void CheckpointSeries::retain(const std::vector<std::string>& in_use) noexcept {
   try {
-    const auto most = static_cast<std::size_t>(options_.max_to_keep);
+    const auto most = static_cast<std::size_t>(settings_.max_to_keep);
     if (most == 0 || kept_.size() <= most || newest_verified_.empty()) return;
     // Only the oldest are looked at: one that must stay is not made up for by a newer one.
     const std::size_t excess = kept_.size() - most;

@@ -2,7 +2,7 @@
 // The checkpoints of one run directory, as the run that writes them sees them: saves, keeps the state file, and removes
 // what is more than max_to_keep.
 //
-//   CheckpointSeries series(files, run, clock, log, options);
+//   CheckpointSeries series(files, run, clock, log, settings);
 //   series.recover();                        // the list of earlier attempts
 //   series.restored(reader->name());
 //   const std::string path = series.save(content, saver);
@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "belay/runtime/checkpoint_settings.h"
 #include "runtime/checkpoint/checkpoint_writer.h"
 #include "runtime/checkpoint/state_file.h"
 #include "runtime/platform/clock.h"
@@ -24,15 +25,11 @@
 
 namespace belay::runtime {
 
-struct SeriesOptions {
-  std::int64_t max_to_keep = 5;  // 0: all
-  WriteOptions write;
-};
-
 class CheckpointSeries {
  public:
   // All arguments must outlive the object.
-  CheckpointSeries(FileSystem& files, OpenDirectory& run, Clock& clock, Logger& log, const SeriesOptions& options);
+  CheckpointSeries(FileSystem& files, OpenDirectory& run, Clock& clock, Logger& log,
+                   const CheckpointSettings& settings);
 
   // Continues the state file's list with what of it still exists, and with the checkpoints that are newer than its
   // current one: a save was killed before it wrote the state file, or somebody went back by hand. A missing or broken
@@ -69,7 +66,7 @@ class CheckpointSeries {
   OpenDirectory& run_;
   Clock& clock_;
   Logger& log_;
-  SeriesOptions options_;
+  CheckpointSettings settings_;
   std::vector<CheckpointState::Kept> kept_;  // `path` is the name
   std::string newest_verified_;
   bool removal_failed_ = false;  // and was said

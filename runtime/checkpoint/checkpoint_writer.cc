@@ -111,13 +111,13 @@ void check_storable(const CheckpointContent& content) {
 }
 
 // Reads every element once.
-CheckpointIndex describe(const CheckpointContent& content, const SaverUse& saver, const WriteOptions& options) {
+CheckpointIndex describe(const CheckpointContent& content, const SaverUse& saver, const CheckpointSettings& settings) {
   CheckpointIndex index{saver.name, saver.version, content.graph_hash, content.global_step, {}, {}};
   index.tensors.reserve(content.variables.size());
   for (const NamedTensor& v : content.variables) {
     const TensorView view(v.tensor);
     const TensorDigest found = digest(v.tensor);
-    if (options.refuse_non_finite && found.non_finite) fail_non_finite(v, *found.non_finite);
+    if (settings.refuse_non_finite && found.non_finite) fail_non_finite(v, *found.non_finite);
     index.tensors.push_back({{v.name, view.dtype(), view.dims()}, found.crc});
   }
   return index;
@@ -163,11 +163,11 @@ FileEntry write_file(OpenDirectory& directory, std::string_view name, std::strin
 }  // namespace
 
 std::string write_checkpoint(OpenDirectory& run, const CheckpointContent& content, const SaverUse& saver, Logger& log,
-                             const WriteOptions& options) {
+                             const CheckpointSettings& settings) {
   std::string name = checkpoint_name(content.global_step);
   try {
     check_storable(content);
-    CheckpointIndex index = describe(content, saver, options);
+    CheckpointIndex index = describe(content, saver, settings);
     const std::string state = format_run_state(content);
     parse_run_state(state);  // what could not be read back is not written
 

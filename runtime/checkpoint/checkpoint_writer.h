@@ -13,6 +13,7 @@
 
 #include <string>
 
+#include "belay/runtime/checkpoint_settings.h"
 #include "runtime/checkpoint/content.h"
 #include "runtime/checkpoint/saver_tensors.h"
 #include "runtime/platform/file_system.h"
@@ -20,17 +21,13 @@
 
 namespace belay::runtime {
 
-struct WriteOptions {
-  bool refuse_non_finite = true;  // DIVERGED, naming the variable, where one holds NaN or infinity
-};
-
 // Gives the checkpoint's name in `run`. Errors keep their code and say what was being done:
-//   DIVERGED            a variable is not finite; nothing was touched
+//   DIVERGED            a variable is not finite, and settings.refuse_non_finite; nothing was touched
 //   INVALID_ARGUMENT    content that a checkpoint cannot hold
 //   ALREADY_EXISTS      something that is no checkpoint bears its name
 //   INTERNAL            the saver broke its contract: no file, a file left open, a directory or a link
 //   the rest            what the file system or the saver says
 std::string write_checkpoint(OpenDirectory& run, const CheckpointContent& content, const SaverUse& saver, Logger& log,
-                             const WriteOptions& options = {});
+                             const CheckpointSettings& settings = {});
 
 }  // namespace belay::runtime

@@ -44,7 +44,7 @@ RunSaver::RunSaver(const RunEnvironment& environment, LockedDirectory& run, RunS
     : environment_(environment),
       run_(run),
       options_(std::move(options)),
-      series_(environment.files, run, environment.clock, environment.log, options_.series) {
+      series_(environment.files, run, environment.clock, environment.log, options_.checkpoint) {
   series_.recover();
 }
 
@@ -190,7 +190,7 @@ std::string RunSaver::save(DirectSession& session, HookSet& hooks, const std::ma
     save_error_.clear();
   } catch (const Error& e) {
     if (run_.lock_lost()) run_.check_lock();
-    if (e.code() == Code::kDiverged || options_.on_save_error == OnSaveError::kStop) {
+    if (e.code() == Code::kDiverged || options_.checkpoint.on_save_error == OnSaveError::kStop) {
       save_error_ = e.what();
       throw;
     }

@@ -27,8 +27,7 @@ SaverUse saver_use(PluginInstance& codec);
 
 struct RunSaverOptions {
   SaverUse saver;
-  SeriesOptions series;
-  OnSaveError on_save_error = OnSaveError::kContinue;
+  CheckpointSettings checkpoint;  // its periods belong to the one who asks for saves
   Fingerprint fingerprint;
   EventWriter* events = nullptr;  // borrowed; may be null
   // What a signal leaves for the last save; one that takes longer is a warning. 0: nothing ends it.

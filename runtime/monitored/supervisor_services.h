@@ -41,7 +41,7 @@ class SupervisorServices : public std::enable_shared_from_this<SupervisorService
   void add_start(std::int64_t step);
 
   // The threads, registered with the coordinator and started; period 0: no such thread. What one of them fails with
-  // stops the coordinator, but for a checkpoint that cannot be written (RunSaverOptions::on_save_error).
+  // stops the coordinator, but for a checkpoint that cannot be written (CheckpointSettings::on_save_error).
   std::shared_ptr<Joinable> start_summaries(Coordinator& coordinator, const std::shared_ptr<DirectSession>& session,
                                             double period_secs);
   std::shared_ptr<Joinable> start_step_counter(Coordinator& coordinator, const std::shared_ptr<DirectSession>& session,

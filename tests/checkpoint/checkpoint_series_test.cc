@@ -27,7 +27,7 @@ class CheckpointSeriesTest : public ::testing::Test {
   }
   // A new process over the same directory.
   void begin(std::int64_t max_to_keep = 5) {
-    series_.emplace(files_, *run_, clock_, log_, SeriesOptions{max_to_keep, {}});
+    series_.emplace(files_, *run_, clock_, log_, CheckpointSettings{.max_to_keep = max_to_keep});
     series_->recover();
   }
   std::string save(std::int64_t step) {

@@ -62,7 +62,7 @@ class SaveFaults : public ::testing::Test {
   SafetensorsSaver saver_;
   FaultyFileSystem files_{posix_file_system()};
   std::unique_ptr<OpenDirectory> run_ = files_.open_directory(dir_.path());
-  CheckpointSeries series_{files_, *run_, clock_, log_, {.max_to_keep = 2, .write = {}}};
+  CheckpointSeries series_{files_, *run_, clock_, log_, {.max_to_keep = 2}};
 };
 
 const Error kFull(Code::kResourceExhausted, "No space left on device");
@@ -178,7 +178,7 @@ TEST_F(SaveFaults, AStopAtEveryCallLeavesSomethingToRestore) {
       std::filesystem::copy(dir_.path(), copy.path(), std::filesystem::copy_options::recursive);
       FaultyFileSystem files(posix_file_system());
       const auto run = files.open_directory(copy.path());
-      CheckpointSeries series(files, *run, clock_, log_, {.max_to_keep = 2, .write = {}});
+      CheckpointSeries series(files, *run, clock_, log_, {.max_to_keep = 2});
       series.recover();
       files.fail_any(nth, kBroken, HowOften::kForEver);  // all that would clean up fails too
       const StepContent content(step);

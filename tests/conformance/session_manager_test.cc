@@ -444,7 +444,7 @@ TEST_F(SessionManagerConformance, SM_24_EveryLookIsANewSession) {
 TEST_F(SessionManagerConformance, SM_25_EarlierCheckpointsAreDeletedInTurnAfterARestart) {
   SessionManager full = full_manager();
   RunSaverOptions two;
-  two.series.max_to_keep = 2;
+  two.checkpoint.max_to_keep = 2;
   for (const std::int64_t at : {10, 20}) save(1.0f, at);
   args.saver = make_saver(two);
   args.checkpoint_dir = run.path();

@@ -34,7 +34,7 @@ int save_loop(const std::string& directory, bool once) {
   const auto run = posix_file_system().open_directory(directory);
   const RunLock lock = RunLock::take(*run, system_clock());
   remove_leftovers(*run, log);
-  CheckpointSeries series(posix_file_system(), *run, system_clock(), log, {.max_to_keep = 3, .write = {}});
+  CheckpointSeries series(posix_file_system(), *run, system_clock(), log, {.max_to_keep = 3});
   series.recover();
   std::int64_t step = 0;
   if (const auto reader = find_restorable(*run, log)) {

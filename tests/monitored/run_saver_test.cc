@@ -139,7 +139,7 @@ TEST_F(Savers, ADirectoryOfAnotherRunIsReadButNotTaken) {
 
 TEST_F(Savers, KeepTheNewestOnesAlsoAfterARestart) {
   RunSaverOptions options;
-  options.series.max_to_keep = 2;
+  options.checkpoint.max_to_keep = 2;
   {
     const auto saver = make_saver(options);
     for (const std::int64_t step : {1, 2, 3}) save(*saver, 1.0f, step);
@@ -244,7 +244,7 @@ TEST_F(Savers, AFailedSaveIsThrownWhereTheRunIsToStop) {
   RunDirectory bad = RunDirectory::open(files, temp / "bad", clock, *log);
   RunSaverOptions options;
   options.saver = make_saver()->options().saver;
-  options.on_save_error = OnSaveError::kStop;
+  options.checkpoint.on_save_error = OnSaveError::kStop;
   RunSaver saver(on_bad_disk, bad.directory(), options);
   files.fail(FileCall::kSync, 1, Error(Code::kDataLoss, "disk on fire"));
   saver.request();
@@ -262,7 +262,7 @@ TEST_F(Savers, AStateThatIsNotFiniteIsThrownAndNotSaved) {
                 "/model.ckpt-3': variable 'weight' is not finite: element 0 of [] is inf");
   EXPECT_THAT(checkpoints(), IsEmpty());
   RunSaverOptions options;
-  options.series.write.refuse_non_finite = false;
+  options.checkpoint.refuse_non_finite = false;
   save(*make_saver(options), std::numeric_limits<float>::infinity(), 3);
   EXPECT_THAT(checkpoints(), ElementsAre("model.ckpt-3"));
 }
