@@ -64,7 +64,7 @@ MonitoredSession::MonitoredSession(std::shared_ptr<SessionCreator> creator, cons
   try {
     hooks_.begin(creator_->graph());
     if (options_.recovers) {
-      layers_ = std::make_unique<RecoverableSession>([this] { return create(); }, options_.recovery,
+      layers_ = std::make_unique<RecoverableSession>([this] { return create(); }, options_.settings,
                                                      [this](double s) { creator_->pause().wait(environment_, s); },
                                                      [this](const Error& error, std::int64_t count) {
                                                        abandon(error);
@@ -129,7 +129,7 @@ std::unique_ptr<SessionLayer> MonitoredSession::make_layers() {
   auto hooked = std::make_unique<HookedSession>(session, hooks_, options_.saver, options_.monitor, &environment_.log);
   HookedSession* hooked_now = hooked.get();
   std::unique_ptr<SessionLayer> layers = std::make_unique<CoordinatedSession>(
-      std::move(hooked), coordinator, options_.stop_grace_period_secs, environment_.log, &laggards_);
+      std::move(hooked), coordinator, options_.settings.stop_grace_period_secs, environment_.log, &laggards_);
   if (options_.layer) layers = options_.layer(std::move(layers));
   try {
     start_queue_runners(*session, coordinator.get());

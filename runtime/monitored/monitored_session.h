@@ -62,8 +62,7 @@ struct EndReason {
 using MakeLayer = std::function<std::unique_ptr<SessionLayer>(std::unique_ptr<SessionLayer> coordinated)>;
 
 struct MonitoredSessionOptions {
-  double stop_grace_period_secs = 120;
-  RecoveryPolicy recovery;
+  SessionSettings settings;        // of them the grace period and the recoveries
   bool recovers = true;            // false: SingularMonitoredSession
   RunSaver* saver = nullptr;       // borrowed; null: nothing is saved
   CallMonitor* monitor = nullptr;  // borrowed; may be null

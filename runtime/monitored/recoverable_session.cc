@@ -7,18 +7,18 @@
 
 namespace belay::runtime {
 
-RecoverableSession::RecoverableSession(Factory factory, RecoveryPolicy policy, Pause pause, OnRecovery on_recovery,
-                                       Logger* log)
+RecoverableSession::RecoverableSession(Factory factory, const SessionSettings& settings, Pause pause,
+                                       OnRecovery on_recovery, Logger* log)
     : SessionLayer(nullptr, log),
       factory_(std::move(factory)),
-      policy_(policy),
+      settings_(settings),
       pause_(std::move(pause)),
       on_recovery_(std::move(on_recovery)) {
   inner_ = create();
 }
 
 void RecoverableSession::count(const Error& error) {
-  if (without_progress_ >= policy_.max_recoveries)
+  if (without_progress_ >= settings_.max_recoveries)
     fail(Code::kInternal,
          "gave up after " + std::to_string(without_progress_) + " recoveries in a row: " + error.what());
   ++recoveries_;
@@ -28,7 +28,7 @@ void RecoverableSession::count(const Error& error) {
 
 void RecoverableSession::back_off() {
   if (without_progress_ < 2) return;
-  double seconds = policy_.backoff_secs;
+  double seconds = settings_.recovery_backoff_secs;
   for (std::int64_t i = 2; i < without_progress_ && seconds < 60; ++i) seconds *= 2;
   pause_(std::min(seconds, 60.0));
 }

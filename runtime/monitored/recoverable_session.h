@@ -2,21 +2,17 @@
 // A session that is made again after a preemption error (ABORTED, UNAVAILABLE): out of its creation, a run or a step
 // function, or reported by one of its threads. The same run is repeated; the caller sees nothing.
 //
-// Recoveries without progress are bounded: max_recoveries in a row, the first at once, then with a pause that doubles
-// from backoff_secs up to a minute. What makes a run count as progress is that it returns.
+// Recoveries without progress are bounded by the settings: max_recoveries in a row, the first at once, then with a
+// pause that doubles from recovery_backoff_secs up to a minute. What makes a run count as progress is that it returns.
 #pragma once
 
 #include <functional>
 #include <memory>
 
+#include "belay/runtime/session_settings.h"
 #include "runtime/monitored/session_layer.h"
 
 namespace belay::runtime {
-
-struct RecoveryPolicy {
-  std::int64_t max_recoveries = 10;  // in a row
-  double backoff_secs = 1;
-};
 
 class RecoverableSession final : public SessionLayer {
  public:
@@ -27,7 +23,7 @@ class RecoverableSession final : public SessionLayer {
   using Pause = std::function<void(double seconds)>;
 
   // Creates at once.
-  RecoverableSession(Factory factory, RecoveryPolicy policy, Pause pause, OnRecovery on_recovery = {},
+  RecoverableSession(Factory factory, const SessionSettings& settings, Pause pause, OnRecovery on_recovery = {},
                      Logger* log = nullptr);
 
   Run run(const RunCall& call) override;
@@ -47,7 +43,7 @@ class RecoverableSession final : public SessionLayer {
   auto repeated(F&& f);
 
   Factory factory_;
-  RecoveryPolicy policy_;
+  const SessionSettings settings_;
   Pause pause_;
   OnRecovery on_recovery_;
   std::int64_t recoveries_ = 0;

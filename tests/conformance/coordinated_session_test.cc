@@ -148,7 +148,7 @@ TEST_F(CoordinatedConformance, PROSE_10_ThreadsThatOutliveTheGracePeriodAreNamed
 }
 
 TEST_F(CoordinatedConformance, PROSE_10_TheGracePeriodIsTwoMinutesByDefault) {
-  EXPECT_EQ(MonitoredSessionOptions().stop_grace_period_secs, 120);
+  EXPECT_EQ(MonitoredSessionOptions().settings.stop_grace_period_secs, 120);
 }
 
 class CoordinatorOfASession : public CountingSessionTest {};

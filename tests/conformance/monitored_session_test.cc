@@ -316,7 +316,7 @@ TEST_F(MonitoredConformance, MON_26_AllOfTheCreationIsInTheConstructor) {
 
 TEST_F(MonitoredConformance, PROSE_06_TheDefaultsAreADefaultChiefNoHooksAndTwoMinutes) {
   const MonitoredSessionOptions options;
-  EXPECT_EQ(options.stop_grace_period_secs, 120);
+  EXPECT_EQ(options.settings.stop_grace_period_secs, 120);
   EXPECT_TRUE(options.recovers);
   EXPECT_EQ(options.saver, nullptr);
   const RunCall call;

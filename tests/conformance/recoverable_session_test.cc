@@ -181,7 +181,7 @@ TEST_F(RecoverableConformance, RECOV_15_AHooksStopIsForgottenByARecoveryAndThePr
 
 TEST_F(RecoverableConformance, RECOV_16_ARecoveryWaitsForThreadsAtMostTheGracePeriod) {
   MonitoredSessionOptions options;
-  options.stop_grace_period_secs = 0.001;
+  options.settings.stop_grace_period_secs = 0.001;
   open(options);
   std::atomic<bool> release{false};
   const auto stubborn = coordinator().start_thread("stubborn", [&] {
@@ -246,7 +246,7 @@ TEST_F(RecoverableLayerConformance, PROSE_09_APreemptionInTheCreationIsTriedAgai
 
 TEST_F(RecoverableLayerConformance, QUIRK_10_RecoveriesInARowAreBounded) {
   at_run = failing_until(100, Code::kAborted, "preempted");
-  RecoverableSession session = make({.max_recoveries = 3, .backoff_secs = 1});
+  RecoverableSession session = make({.max_recoveries = 3, .recovery_backoff_secs = 1});
   EXPECT_EQ(error_of([&] { session.run({}); }), "INTERNAL: gave up after 3 recoveries in a row: preempted");
   EXPECT_EQ(created, 4);
   EXPECT_EQ(session.recoveries(), 3);
@@ -262,7 +262,7 @@ TEST_F(RecoverableLayerConformance, QUIRK_10_TheFirstRecoveryIsAtOnceAndThePause
 
 TEST_F(RecoverableLayerConformance, QUIRK_10_RecoveriesInTheCreationAreBounded) {
   at_create = failing_until(100, Code::kAborted, "preempted");
-  EXPECT_EQ(error_of([&] { make({.max_recoveries = 2, .backoff_secs = 1}); }),
+  EXPECT_EQ(error_of([&] { make({.max_recoveries = 2, .recovery_backoff_secs = 1}); }),
             "INTERNAL: gave up after 2 recoveries in a row: preempted");
   EXPECT_EQ(created, 3);
 }

@@ -77,7 +77,7 @@ TEST(TimerQuirks, QUIRK_06_BothPeriodsTogetherAreWhicheverEndsFirst) {
 
 TEST_F(SessionQuirks, QUIRK_10_RecoveriesWithoutProgressAreBoundedAndPausedByTheClock) {
   MonitoredSessionOptions options;
-  options.recovery = {.max_recoveries = 3, .backoff_secs = 0.5};
+  options.settings = {.max_recoveries = 3, .recovery_backoff_secs = 0.5};
   Probe& x = add_probe("x");
   open(options);
   x.in["before_run"] = [] { fail(Code::kAborted, "lost"); };

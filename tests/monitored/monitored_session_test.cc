@@ -163,7 +163,7 @@ TEST_F(MonitoredSessionTest, CloseEndsAThreadThatWaits) {
 
 TEST_F(MonitoredSessionTest, AThreadThatOutlivesTheGracePeriodIsALaggard) {
   MonitoredSessionOptions options;
-  options.stop_grace_period_secs = 0.001;
+  options.settings.stop_grace_period_secs = 0.001;
   open(options);
   std::atomic<bool> release{false};
   const auto stubborn = coordinator().start_thread("stubborn", [&] {

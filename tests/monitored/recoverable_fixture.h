@@ -19,8 +19,8 @@ class RecoverableSessionTest : public ::testing::Test {
   // Number n is the session that is made n-th, from 1.
   using At = std::function<void(int n)>;
 
-  RecoverableSession make(RecoveryPolicy policy = {}) {
-    return RecoverableSession([this] { return create(); }, policy,
+  RecoverableSession make(const SessionSettings& settings = {}) {
+    return RecoverableSession([this] { return create(); }, settings,
                               [this](double seconds) { pauses.push_back(seconds); },
                               [this](const Error& e, std::int64_t n) {
                                 recoveries.push_back(std::to_string(n) + " " + code_name(e.code()) + ": " + e.what());

@@ -51,7 +51,7 @@ TEST_F(RecoverableSessionTest, ThePauseStartsAtBackoffSecs) {
     created = 0;
     pauses.clear();
     at_create = failing_until(4, Code::kAborted, "preempted");
-    make({.max_recoveries = 10, .backoff_secs = c.backoff_secs});
+    make({.max_recoveries = 10, .recovery_backoff_secs = c.backoff_secs});
     EXPECT_EQ(pauses, c.pauses);
   }
 }
@@ -61,7 +61,7 @@ TEST_F(RecoverableSessionTest, RecoveriesOfRunsAndOfCreationsCountTogether) {
   at_create = [](int n) {
     if (n >= 2) fail(Code::kUnavailable, "creation");
   };
-  RecoverableSession session = make({.max_recoveries = 3, .backoff_secs = 1});
+  RecoverableSession session = make({.max_recoveries = 3, .recovery_backoff_secs = 1});
   EXPECT_EQ(error_of([&] { session.run({}); }), "INTERNAL: gave up after 3 recoveries in a row: creation");
   EXPECT_EQ(events, (Timeline{"create 1", "run 1", "close 1", "create 2", "create 3", "create 4"}));
   EXPECT_EQ(error_of([&] { session.run({}); }), "FAILED_PRECONDITION: Run called on a closed session");
@@ -70,12 +70,12 @@ TEST_F(RecoverableSessionTest, RecoveriesOfRunsAndOfCreationsCountTogether) {
 
 TEST_F(RecoverableSessionTest, NoRecoveryAtAllMayBeAsked) {
   at_run = failing_until(1, Code::kAborted, "preempted");
-  RecoverableSession session = make({.max_recoveries = 0, .backoff_secs = 1});
+  RecoverableSession session = make({.max_recoveries = 0, .recovery_backoff_secs = 1});
   EXPECT_EQ(error_of([&] { session.run({}); }), "INTERNAL: gave up after 0 recoveries in a row: preempted");
 }
 
 TEST_F(RecoverableSessionTest, ARunThatReturnsStartsTheCountAnew) {
-  RecoverableSession session = make({.max_recoveries = 2, .backoff_secs = 1});
+  RecoverableSession session = make({.max_recoveries = 2, .recovery_backoff_secs = 1});
   for (int round = 0; round < 5; ++round) {
     at_run = failing_until(created + 1, Code::kAborted, "preempted");
     session.run({});
@@ -85,7 +85,7 @@ TEST_F(RecoverableSessionTest, ARunThatReturnsStartsTheCountAnew) {
 }
 
 TEST_F(RecoverableSessionTest, AnErrorThatLeavesARunIsNoProgress) {
-  RecoverableSession session = make({.max_recoveries = 2, .backoff_secs = 1});
+  RecoverableSession session = make({.max_recoveries = 2, .recovery_backoff_secs = 1});
   at_run = [](int n) { fail(n == 2 ? Code::kInternal : Code::kAborted, "no"); };
   EXPECT_EQ(error_of([&] { session.run({}); }), "INTERNAL: no");
   at_run = failing_until(100, Code::kAborted, "preempted");

@@ -100,7 +100,7 @@ TEST_F(SessionThreads, T_06b_WhatARefusedRunThrowsOutOfItsThreadIsNoErrorOfTheSe
 
 TEST_F(SessionThreads, T_06c_AThreadThatOutlivedItsSessionDoesNotTrainTheNextOne) {
   MonitoredSessionOptions options;
-  options.stop_grace_period_secs = 0.001;
+  options.settings.stop_grace_period_secs = 0.001;
   open(options);
   std::atomic<bool> release{false};
   std::string run, closing;
