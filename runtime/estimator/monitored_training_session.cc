@@ -46,16 +46,12 @@ void check_system(const RunHost& run) {
 
 }  // namespace
 
-OwnHook plugin_hook(const std::string& plugin, std::vector<std::pair<std::string, OptionValue>> options,
+OwnHook plugin_hook(const std::string& plugin, const std::vector<std::pair<std::string, OptionValue>>& options,
                     const std::string& name) {
-  PluginUse use;
-  use.plugin = plugin;
-  use.name = name.empty() ? plugin : name;
-  use.at.file = use.plugin_at.file = "hook \"" + use.name + "\"";
-  for (auto& [key, value] : options) use.options.push_back({key, std::move(value), use.at, use.at});
   OwnHook hook;
-  hook.name = use.name;
-  hook.plugin = std::move(use);
+  hook.name = name.empty() ? plugin : name;
+  hook.plugin = plugin_use(plugin, options, "hook \"" + hook.name + "\"");
+  hook.plugin->name = hook.name;
   return hook;
 }
 

@@ -49,7 +49,7 @@ OwnHook own_hook(std::string name, std::unique_ptr<T> hook) {
 
 // A hook among TrainingSessionOptions::plugins. One that is also a default hook replaces it.
 //   options.hooks.push_back(plugin_hook("stop_at_step", {{"last_step", std::int64_t{2000}}}));
-OwnHook plugin_hook(const std::string& plugin, std::vector<std::pair<std::string, OptionValue>> options = {},
+OwnHook plugin_hook(const std::string& plugin, const std::vector<std::pair<std::string, OptionValue>>& options = {},
                     const std::string& name = {});
 
 struct TrainingSessionOptions {
