@@ -20,12 +20,7 @@ constexpr const char* kEvalFolder = "eval";  // in the place for events: the eva
 // What the manifest leaves out, put in: the default hooks and the default saver.
 Manifest completed(Manifest manifest) {
   manifest.hooks = hooks_of_run(manifest);
-  if (!manifest.scaffold.saver) {
-    PluginUse saver;
-    saver.plugin = "safetensors";
-    saver.at.file = saver.plugin_at.file = "the default saver";
-    manifest.scaffold.saver = saver;
-  }
+  if (!manifest.scaffold.saver) manifest.scaffold.saver = plugin_use("safetensors", {}, "the default saver");
   return manifest;
 }
 

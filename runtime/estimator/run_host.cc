@@ -72,9 +72,7 @@ void RunHost::use_codec(const SaverUse& codec) {
 void RunHost::open_saver(const Fingerprint& fingerprint, EventWriter* events) {
   RunSaverOptions saving;
   saving.saver = codec_;
-  saving.series.max_to_keep = options_.checkpoint.max_to_keep;
-  saving.series.write.refuse_non_finite = options_.checkpoint.refuse_non_finite;
-  saving.on_save_error = options_.checkpoint.on_save_error;
+  saving.checkpoint = options_.checkpoint;
   saving.fingerprint = fingerprint;
   saving.events = events;
   saving.signal_grace_secs = options_.session.signal_grace_secs;

@@ -69,10 +69,8 @@ void SessionHost::call_init_fns(NodeGraph& graph, DirectSession& session) {
 // ---- the session ----
 
 MonitoredSessionOptions SessionHost::session_options() {
-  const SessionSettings& settings = run_.options().session;
   MonitoredSessionOptions options;
-  options.stop_grace_period_secs = settings.stop_grace_period_secs;
-  options.recovery = {settings.max_recoveries, settings.recovery_backoff_secs};
+  options.settings = run_.options().session;
   options.saver = options_.saves ? run_.saver().get() : nullptr;
   options.monitor = &run_.monitor();
   options.on_recovery = [this](const Error& error, std::int64_t count) {
