@@ -17,6 +17,10 @@ class LockedDirectory::File final : public OpenFile {
     directory_.check_lock();
     file_->write(data, size);
   }
+  void write_at(std::uint64_t offset, const void* data, std::size_t size) override {
+    directory_.check_lock();
+    file_->write_at(offset, data, size);
+  }
   void read_at(std::uint64_t offset, void* data, std::size_t size) const override {
     file_->read_at(offset, data, size);
   }

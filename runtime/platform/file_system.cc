@@ -135,6 +135,18 @@ class PosixFile final : public OpenFile {
     }
   }
 
+  void write_at(std::uint64_t offset, const void* data, std::size_t size) override {
+    const char* at = static_cast<const char*>(data);
+    while (size != 0) {
+      const ssize_t n = uninterrupted(
+          [&] { return ::pwrite(fd_.get(), at, std::min(size, kMaxTransfer), static_cast<off_t>(offset)); });
+      if (n <= 0) fail_call("write " + single_quoted(path_), n == 0 ? EIO : errno);
+      at += n;
+      offset += static_cast<std::uint64_t>(n);
+      size -= static_cast<std::size_t>(n);
+    }
+  }
+
   void read_at(std::uint64_t offset, void* data, std::size_t size) const override {
     char* at = static_cast<char*>(data);
     std::uint64_t position = offset;
@@ -185,6 +197,9 @@ class PosixPageFile final : public PageFile {
   void* page() noexcept override { return page_; }
   const std::string& path() const override { return file_.path(); }
   void write(const void* data, std::size_t size) override { file_.write(data, size); }
+  void write_at(std::uint64_t offset, const void* data, std::size_t size) override {
+    file_.write_at(offset, data, size);
+  }
   void read_at(std::uint64_t offset, void* data, std::size_t size) const override { file_.read_at(offset, data, size); }
   std::uint64_t size() const override { return file_.size(); }
   void sync() override { file_.sync(); }

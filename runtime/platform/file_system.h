@@ -46,6 +46,8 @@ class OpenFile {
   virtual ~OpenFile() = default;
   virtual const std::string& path() const = 0;
   virtual void write(const void* data, std::size_t size) = 0;  // at the end
+  // Over bytes that the file has: a header whose numbers are known last. write() goes on at the end.
+  virtual void write_at(std::uint64_t offset, const void* data, std::size_t size) = 0;
   // Exactly size bytes, else DATA_LOSS with the offset.
   virtual void read_at(std::uint64_t offset, void* data, std::size_t size) const = 0;
   virtual std::uint64_t size() const = 0;

@@ -25,6 +25,10 @@ class WatchedFile final : public OpenFile {
     const CallOfDisk call(calls_);
     file_->write(data, size);
   }
+  void write_at(std::uint64_t offset, const void* data, std::size_t size) override {
+    const CallOfDisk call(calls_);
+    file_->write_at(offset, data, size);
+  }
   void read_at(std::uint64_t offset, void* data, std::size_t size) const override {
     const CallOfDisk call(calls_);
     file_->read_at(offset, data, size);

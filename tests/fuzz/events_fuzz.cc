@@ -26,6 +26,10 @@ class MemoryFile final : public OpenFile {
   explicit MemoryFile(std::string bytes) : bytes_(std::move(bytes)) {}
   const std::string& path() const override { return path_; }
   void write(const void* data, std::size_t size) override { bytes_.append(static_cast<const char*>(data), size); }
+  void write_at(std::uint64_t offset, const void* data, std::size_t size) override {
+    require(offset <= bytes_.size() && size <= bytes_.size() - offset);
+    std::memcpy(bytes_.data() + offset, data, size);
+  }
   void read_at(std::uint64_t offset, void* data, std::size_t size) const override {
     require(offset <= bytes_.size() && size <= bytes_.size() - offset);  // the reader looks at size() first
     std::memcpy(data, bytes_.data() + offset, size);

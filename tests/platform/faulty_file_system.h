@@ -126,6 +126,11 @@ class FaultyFileSystem::File final : public OpenFile {
     file_->write(data, error ? size / 2 : size);
     if (error) throw *error;
   }
+  void write_at(std::uint64_t offset, const void* data, std::size_t size) override {
+    const std::optional<Error> error = state_->enter(FileCall::kWrite, "write_at " + name_);
+    file_->write_at(offset, data, error ? size / 2 : size);
+    if (error) throw *error;
+  }
   void read_at(std::uint64_t offset, void* data, std::size_t size) const override {
     state_->check(FileCall::kRead, "read " + name_);
     file_->read_at(offset, data, size);

@@ -62,6 +62,19 @@ TEST_F(FileSystemTest, WhatIsWrittenIsRead) {
   EXPECT_EQ(directory->read("a", 100), "hello world");
 }
 
+TEST_F(FileSystemTest, WhatIsWrittenOverStaysInItsPlace) {
+  const auto directory = open();
+  const auto file = directory->create("a");
+  file->write("rows: ?, ", 9);
+  file->write_at(6, "2", 1);
+  file->write("end", 3);
+  file->close();
+  EXPECT_EQ(directory->read("a", 100), "rows: 2, end");
+  char byte = 'x';
+  EXPECT_EQ(error_of([&] { directory->open("a")->write_at(0, &byte, 1); }),
+            "INTERNAL: cannot write 'DIR/a': Bad file descriptor");
+}
+
 TEST_F(FileSystemTest, LargeWritesArriveWhole) {
   const auto directory = open();
   std::string content(10'000'000, '\0');
