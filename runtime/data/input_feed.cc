@@ -43,6 +43,8 @@ bool InputFeed::next(QueueElement& element) {
   } catch (const Error& e) {
     fail(e.code(), input_.label() + " in next: " + e.what());
   }
+  if (pass_done_) begun_again_.store(true, std::memory_order_relaxed);
+  pass_done_ = position.epoch > 0;
   element.input = &options_.name;
   element.position = {position.epoch, position.index};
   return true;
@@ -85,6 +87,8 @@ std::vector<std::shared_ptr<Joinable>> InputFeed::create_threads(DirectSession& 
   const bool from_start = start.epoch == 0 && start.index == 0;
   if (!from_start || (used_ && !primed_)) {
     primed_.reset();
+    pass_done_ = false;
+    begun_again_ = false;
     input_.call("seek", &belay_input_api::seek, belay_position{start.epoch, start.index});
   }
   running_for_ = &session;

@@ -9,6 +9,7 @@
 // position with its writes. A session that starts seeks the input to the committed position first.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -37,6 +38,9 @@ class InputFeed final : public QueueRunner, public std::enable_shared_from_this<
   const std::vector<InputComponent>& components() const noexcept { return declaration_.components; }
   // Examples in one epoch; -1: the input cannot say.
   std::int64_t size() const;
+  // Whether it has begun a second pass over its examples, as the positions of its batches say. Any thread; it may be
+  // ahead of what is read by the batches in the queue.
+  bool begun_again() const noexcept { return begun_again_.load(std::memory_order_relaxed); }
   // Fetches the first batch ahead. FAILED_PRECONDITION where there is none; what next() fails with otherwise.
   void prime();
 
@@ -66,6 +70,8 @@ class InputFeed final : public QueueRunner, public std::enable_shared_from_this<
   BatchBuilder batch_;
   std::optional<QueueElement> primed_;  // the batch at position 0
   bool used_ = false;                   // the plugin has moved from its start
+  bool pass_done_ = false;              // by the position of its last batch
+  std::atomic<bool> begun_again_{false};
   std::string queue_name_;
   std::uint32_t queue_node_ = 0;
   const DirectSession* running_for_ = nullptr;
