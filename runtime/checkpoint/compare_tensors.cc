@@ -47,9 +47,8 @@ std::string table(const std::vector<Line>& lines) {
   return text;
 }
 
-}  // namespace
-
-std::string tensor_differences(const std::vector<TensorInfo>& graph, const std::vector<TensorInfo>& checkpoint) {
+// Sorted by name.
+std::vector<Line> differences(const std::vector<TensorInfo>& graph, const std::vector<TensorInfo>& checkpoint) {
   std::map<std::string_view, const TensorInfo*> stored, wanted;
   for (const TensorInfo& t : checkpoint) stored[t.name] = &t;
   for (const TensorInfo& t : graph) wanted[t.name] = &t;
@@ -78,17 +77,36 @@ std::string tensor_differences(const std::vector<TensorInfo>& graph, const std::
           {"reshaped", t->name, form_text(*t) + " in the graph, " + dims_text(s.dims) + " in the checkpoint"});
   }
   std::stable_sort(lines.begin(), lines.end(), [](const Line& a, const Line& b) { return a.name < b.name; });
-  return table(lines);
+  return lines;
+}
+
+[[noreturn]] void refuse(const StoredTensors& checkpoint, const std::string& differences, const std::string& advice) {
+  throw RestoreError(Code::kFailedPrecondition, "the checkpoint '" + escaped(checkpoint.path()) +
+                                                    "' does not fit this model:\n" + differences + "\n" + advice);
+}
+
+}  // namespace
+
+std::string tensor_differences(const std::vector<TensorInfo>& graph, const std::vector<TensorInfo>& checkpoint) {
+  return table(differences(graph, checkpoint));
 }
 
 void check_fits(const StoredTensors& checkpoint, const std::vector<TensorInfo>& graph) {
-  const std::string differences = tensor_differences(graph, checkpoint.tensors());
-  if (differences.empty()) return;
-  throw RestoreError(Code::kFailedPrecondition,
-                     "the checkpoint '" + escaped(checkpoint.path()) + "' does not fit this model:\n" + differences +
-                         "\nto take a part of it, begin in another directory with [scaffold] init_fn = [{ plugin = "
-                         "\"warm_start\", from = \"" +
-                         escaped(checkpoint.path()) + "\" }]");
+  const std::string different = tensor_differences(graph, checkpoint.tensors());
+  if (different.empty()) return;
+  refuse(
+      checkpoint, different,
+      "to take a part of it, begin in another directory with [scaffold] init_fn = [{ plugin = \"warm_start\", from = "
+      "\"" +
+          escaped(checkpoint.path()) + "\" }]");
+}
+
+void check_holds(const StoredTensors& checkpoint, const std::vector<TensorInfo>& graph) {
+  std::vector<Line> lines = differences(graph, checkpoint.tensors());
+  std::erase_if(lines, [](const Line& line) { return line.kind == "extra"; });
+  if (lines.empty()) return;
+  refuse(checkpoint, table(lines),
+         "it is of another model, or of other options of this one: use those with which it was trained");
 }
 
 }  // namespace belay::runtime

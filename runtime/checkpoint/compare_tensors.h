@@ -23,4 +23,8 @@ std::string tensor_differences(const std::vector<TensorInfo>& graph, const std::
 // RestoreError with that table, and what to do, where the checkpoint does not hold exactly the graph's variables.
 void check_fits(const StoredTensors& checkpoint, const std::vector<TensorInfo>& graph);
 
+// The same for a graph that needs only a part of it, as a model that predicts needs none of the optimizer's variables:
+// what else the checkpoint holds is left alone.
+void check_holds(const StoredTensors& checkpoint, const std::vector<TensorInfo>& graph);
+
 }  // namespace belay::runtime

@@ -27,8 +27,9 @@ SaverUse saver_use(PluginInstance& codec) {
   return use;
 }
 
-void restore_variables(DirectSession& session, const StoredTensors& stored, const SaverUse& saver) {
-  check_fits(stored, variable_infos(session));
+namespace {
+
+void read_variables(DirectSession& session, const StoredTensors& stored, const SaverUse& saver) {
   std::vector<NamedTensor> targets;
   for (Variable* v : session.variables()) targets.push_back({v->name, v->value.view()});
   const std::unique_lock gate(session.store().gate());
@@ -38,6 +39,18 @@ void restore_variables(DirectSession& session, const StoredTensors& stored, cons
     v->initialized = true;
     ++v->version;
   }
+}
+
+}  // namespace
+
+void restore_variables(DirectSession& session, const StoredTensors& stored, const SaverUse& saver) {
+  check_fits(stored, variable_infos(session));
+  read_variables(session, stored, saver);
+}
+
+void load_variables(DirectSession& session, const StoredTensors& stored, const SaverUse& saver) {
+  check_holds(stored, variable_infos(session));
+  read_variables(session, stored, saver);
 }
 
 RunSaver::RunSaver(const RunEnvironment& environment, LockedDirectory& run, RunSaverOptions options)
