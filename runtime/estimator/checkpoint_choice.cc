@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/estimator/checkpoint_choice.h"
+
+#include <algorithm>
+#include <charconv>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "runtime/checkpoint/find_restorable.h"
+#include "runtime/checkpoint/names.h"
+#include "runtime/monitored/run_saver.h"
+#include "runtime/platform/text.h"
+
+namespace belay::runtime {
+namespace {
+
+// Keeps what an attempt says until it is known to be true: a checkpoint that was deleted looks like a damaged one.
+class HeldLog final : public Logger {
+ public:
+  explicit HeldLog(Logger& log) : log_(log) {}
+  void log(LogLevel level, std::string_view source, std::string_view text) override {
+    lines_.push_back({level, std::string(source), std::string(text)});
+  }
+  bool enabled(LogLevel level) const override { return log_.enabled(level); }
+  bool interactive() const override { return false; }
+  void status_line(std::string_view) override {}
+  void set_step(std::int64_t) override {}
+  void flush() override {}
+
+  bool empty() const noexcept { return lines_.empty(); }
+  void pass_on() {
+    for (const Line& line : lines_) log_.log(line.level, line.source, line.text);
+    lines_.clear();
+  }
+
+ private:
+  struct Line {
+    LogLevel level;
+    std::string source, text;
+  };
+  Logger& log_;
+  std::vector<Line> lines_;
+};
+
+// Which checkpoints a directory has, and which of them is current.
+struct Look {
+  std::vector<std::pair<std::string, std::uint64_t>> checkpoints;  // names and inodes
+  std::string state;
+  std::vector<std::string> best;
+  bool operator==(const Look&) const = default;
+};
+
+// What cannot be read counts as not there: who asks wants to know whether anything changes.
+Look look_at(const OpenDirectory& run, const BestCheckpoints& best, const std::string& also) {
+  Look look;
+  const auto quietly = [](const auto& f) {
+    try {
+      f();
+    } catch (const Error&) {
+    }
+  };
+  std::vector<std::string> names;
+  quietly([&] { names = run.entries(); });
+  for (const std::string& name : names)
+    if (step_of_checkpoint(name) || name == also)
+      quietly([&] { look.checkpoints.emplace_back(name, run.status(name).inode); });
+  quietly([&] { look.state = run.read(kStateFileName, kMaxIndexBytes); });
+  if (best) quietly([&] { look.best = best(run); });
+  return look;
+}
+
+std::vector<std::string> listed(std::vector<std::string> names) {
+  constexpr std::size_t kMost = 10;
+  for (std::string& name : names) name = escaped(name);
+  if (names.size() <= kMost) return names;
+  const std::string rest = "and " + std::to_string(names.size() - kMost) + " more";
+  names.resize(kMost);
+  names.push_back(rest);
+  return names;
+}
+
+// "; it holds a, b" or "; it is empty".
+std::string content_of(const OpenDirectory& directory) {
+  const std::vector<std::string> names = directory.entries();
+  return names.empty() ? "; it is empty" : "; it holds " + joined(listed(names));
+}
+
+std::string steps_there(const OpenDirectory& run) {
+  std::vector<std::int64_t> steps;
+  for (const std::string& name : run.entries())
+    if (const auto step = step_of_checkpoint(name)) steps.push_back(*step);
+  if (steps.empty()) return "; there is none of any step";
+  std::ranges::sort(steps);
+  std::vector<std::string> texts;
+  for (const std::int64_t step : steps) texts.push_back(std::to_string(step));
+  return "; there are those of the steps " + joined(texts);
+}
+
+// Where a choice leads, the directory already open.
+struct Target {
+  std::unique_ptr<OpenDirectory> directory;
+  CheckpointChoice::Kind kind;
+  std::string name;  // of kStep and kPath: the entry
+};
+
+std::string without_slashes(std::string path) {
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path;
+}
+
+Target target_of_path(FileSystem& files, const std::string& given) {
+  const std::string path = without_slashes(given);
+  if (!files.exists(path)) {
+    const bool tensorflow = files.exists(path + ".index");
+    fail(tensorflow ? Code::kFailedPrecondition : Code::kNotFound,
+         tensorflow ? single_quoted(path) + " is a checkpoint of TensorFlow's, which this version cannot read"
+                    : "there is no " + single_quoted(path) + "; --checkpoint is latest, best, a step or a path");
+  }
+  if (files.status(path).kind != FileKind::kDirectory)
+    fail(Code::kFailedPrecondition,
+         single_quoted(path) + " is a file; a checkpoint is a directory such as model.ckpt-2000");
+  std::unique_ptr<OpenDirectory> directory = files.open_directory(path);
+  const std::size_t slash = path.rfind('/');
+  const std::string name = slash == path.npos ? path : path.substr(slash + 1);
+  if (directory->exists(kIndexName) && is_entry_name(name)) {
+    const std::string parent = slash == path.npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+    return {files.open_directory(parent), CheckpointChoice::Kind::kPath, name};
+  }
+  const std::vector<std::string> names = directory->entries();
+  if (std::ranges::none_of(names, [](const std::string& n) { return step_of_checkpoint(n).has_value(); }))
+    fail(Code::kFailedPrecondition, single_quoted(path) +
+                                        " is no checkpoint, which has a file 'index', and no run directory, which has "
+                                        "model.ckpt-*" +
+                                        content_of(*directory));
+  return {std::move(directory), CheckpointChoice::Kind::kLatest, ""};
+}
+
+Target target_of(const CheckpointPlace& place, const CheckpointChoice& choice) {
+  if (choice.kind == CheckpointChoice::Kind::kPath) return target_of_path(place.files, choice.path);
+  if (!place.files.exists(place.run_directory))
+    fail(Code::kNotFound, "there is no run directory " + single_quoted(place.run_directory) +
+                              "; train first, or name the checkpoint by its path");
+  Target target{place.files.open_directory(place.run_directory), choice.kind, ""};
+  if (choice.kind == CheckpointChoice::Kind::kStep) target.name = checkpoint_name(choice.step);
+  return target;
+}
+
+std::unique_ptr<CheckpointReader> open_latest(const OpenDirectory& run, Logger& log) {
+  std::unique_ptr<CheckpointReader> found = find_restorable(run, log);
+  if (found == nullptr) fail(Code::kNotFound, single_quoted(run.path()) + " holds no checkpoint" + content_of(run));
+  return found;
+}
+
+std::unique_ptr<CheckpointReader> open_best(const OpenDirectory& run, const BestCheckpoints& best) {
+  const std::vector<std::string> names = best ? best(run) : std::vector<std::string>();
+  if (names.empty())
+    fail(Code::kFailedPrecondition,
+         single_quoted(run.path()) + ": this run keeps no best checkpoints: set [checkpoint] keep_best");
+  return CheckpointReader::open(run.open_directory(names[0]));
+}
+
+std::unique_ptr<CheckpointReader> open_target(const Target& target, const BestCheckpoints& best, Logger& log) {
+  const OpenDirectory& directory = *target.directory;
+  switch (target.kind) {
+    case CheckpointChoice::Kind::kLatest: return open_latest(directory, log);
+    case CheckpointChoice::Kind::kBest: return open_best(directory, best);
+    case CheckpointChoice::Kind::kStep:
+    case CheckpointChoice::Kind::kPath: break;
+  }
+  if (!directory.exists(target.name))
+    fail(Code::kNotFound,
+         single_quoted(directory.path()) + " holds no " + escaped(target.name) + steps_there(directory));
+  return CheckpointReader::open(directory.open_directory(target.name));
+}
+
+}  // namespace
+
+CheckpointChoice parse_checkpoint_choice(std::string_view text) {
+  if (text == "latest") return {};
+  if (text == "best") return {.kind = CheckpointChoice::Kind::kBest};
+  if (text.empty()) fail(Code::kInvalidArgument, "a checkpoint is latest, best, a step or a path, and not empty");
+  if (text.find_first_not_of("0123456789") != text.npos)
+    return {.kind = CheckpointChoice::Kind::kPath, .path = std::string(text)};
+  std::int64_t step = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), step);
+  if (error != std::errc()) fail(Code::kInvalidArgument, std::string(text) + " is no step: it is larger than any");
+  return {.kind = CheckpointChoice::Kind::kStep, .step = step};
+}
+
+UsedCheckpoint with_checkpoint(const CheckpointPlace& place, const CheckpointChoice& choice,
+                               const std::function<void(const CheckpointReader&)>& use) {
+  const Target target = target_of(place, choice);
+  const auto look = [&] { return look_at(*target.directory, place.best, target.name); };
+  for (int attempt = 1;; ++attempt) {
+    HeldLog held(place.log);
+    const Look before = look();
+    const auto stands = [&] { return attempt == kChoiceAttempts || look() == before; };
+    try {
+      const std::unique_ptr<CheckpointReader> checkpoint = open_target(target, place.best, held);
+      use(*checkpoint);
+      if (held.empty() || stands()) {
+        held.pass_on();
+        return {checkpoint->path(), checkpoint->state().global_step};
+      }
+    } catch (const Error&) {
+      if (stands()) {
+        held.pass_on();
+        throw;
+      }
+    }
+    place.log.info("checkpoint", "the checkpoints of " + escaped(target.directory->path()) +
+                                     " changed while one was read; looking again");
+  }
+}
+
+UsedCheckpoint load_checkpoint(const CheckpointPlace& place, const CheckpointChoice& choice, const SaverUse& saver,
+                               DirectSession& session) {
+  return with_checkpoint(place, choice,
+                         [&](const CheckpointReader& checkpoint) { load_variables(session, checkpoint, saver); });
+}
+
+UsedCheckpoint load_checkpoint(const CheckpointPlace& place, const CheckpointChoice& choice, const SaverUse& saver,
+                               VariableStore& store) {
+  return with_checkpoint(place, choice, [&](const CheckpointReader& checkpoint) {
+    std::vector<Variable*> variables;
+    std::vector<NamedTensor> targets;
+    for (const TensorInfo& t : checkpoint.tensors()) {
+      variables.push_back(&store.find_or_create(t.name, t.dtype, t.dims, false));
+      targets.push_back({t.name, variables.back()->value.view()});
+    }
+    const std::unique_lock gate(store.gate());
+    for (Variable* v : variables) v->initialized = false;
+    checkpoint.read(saver, targets);
+    for (Variable* v : variables) {
+      v->initialized = true;
+      ++v->version;
+    }
+  });
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The checkpoint that a user names to evaluate or predict with: `latest`, `best`, a step, or a path.
+//
+//   const CheckpointChoice choice = parse_checkpoint_choice("latest");
+//   load_checkpoint({files, log, "/runs/mnist"}, choice, saver, session);
+//
+// It only reads: it takes no lock and works beside the run that trains, and on a directory that it may not write. Every
+// length and checksum is looked at, as in a restore. The run may delete a checkpoint while it is read, or write a newer
+// one: then the directory is looked at again, kChoiceAttempts times at most; what was read of the first one does not
+// stay. [session]
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/checkpoint/checkpoint_reader.h"
+#include "runtime/checkpoint/restore_error.h"
+#include "runtime/platform/file_system.h"
+#include "runtime/platform/logger.h"
+#include "runtime/session/direct_session.h"
+#include "runtime/session/variable_store.h"
+
+namespace belay::runtime {
+
+inline constexpr int kChoiceAttempts = 10;
+
+struct CheckpointChoice {
+  enum class Kind {
+    kLatest,  // the one that a training would go on from (find_restorable.h)
+    kBest,    // by [checkpoint] best_metric
+    kStep,
+    kPath,  // a checkpoint's directory, or a run directory, of which it is the latest
+  };
+  Kind kind = Kind::kLatest;
+  std::int64_t step = -1;
+  std::string path = {};
+};
+// "latest", "best", a number; anything else is a path (of a directory named 100: "./100"). INVALID_ARGUMENT for nothing
+// and for a number that is no step.
+CheckpointChoice parse_checkpoint_choice(std::string_view text);
+
+// The best checkpoints of a run directory by their names in it, the best one first, as its state says at this moment.
+using BestCheckpoints = std::function<std::vector<std::string>(const OpenDirectory& run)>;
+
+struct CheckpointPlace {
+  FileSystem& files;
+  Logger& log;
+  std::string run_directory;
+  BestCheckpoints best = {};  // empty: the run keeps none
+};
+
+struct UsedCheckpoint {
+  std::string path;
+  std::int64_t global_step = 0;
+};
+
+// Opens it and calls `use`, which may be called again with another one where that was deleted meanwhile.
+//
+//   NOT_FOUND            no run directory; no checkpoint in it, with what is there; not that step, with those there
+//   are;
+//                        no such path
+//   FAILED_PRECONDITION  a path that is no checkpoint; `best` of a run that keeps none
+//   RestoreError         checkpoints are there, and the one that was named, or for `latest` each, is damaged
+UsedCheckpoint with_checkpoint(const CheckpointPlace& place, const CheckpointChoice& choice,
+                               const std::function<void(const CheckpointReader&)>& use);
+
+// The session's variables by their names. RestoreError with all that are missing or have another shape or type.
+UsedCheckpoint load_checkpoint(const CheckpointPlace& place, const CheckpointChoice& choice, const SaverUse& saver,
+                               DirectSession& session);
+// All variables of the checkpoint, made in the store where they are new: for sessions that take theirs from it.
+UsedCheckpoint load_checkpoint(const CheckpointPlace& place, const CheckpointChoice& choice, const SaverUse& saver,
+                               VariableStore& store);
+
+}  // namespace belay::runtime
