@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where predictions are written to: a file that appears whole or not at all, or stdout.
+//
+//   const auto output = prediction_file(files, "out/predictions.jsonl");
+//   output->write(bytes) ...
+//   output->finish();
+//
+// One thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "runtime/platform/file_system.h"
+
+namespace belay::runtime {
+
+class PredictionOutput {
+ public:
+  PredictionOutput() = default;
+  PredictionOutput(const PredictionOutput&) = delete;
+  PredictionOutput& operator=(const PredictionOutput&) = delete;
+  // Without finish() before: a file does not appear.
+  virtual ~PredictionOutput() = default;
+
+  // False: nobody reads any more (`| head` has seen enough); more is not wanted, and it is no error. Any other write
+  // that fails throws.
+  virtual bool write(std::string_view bytes) = 0;
+  // Over bytes that were written, where it can_rewrite().
+  virtual bool can_rewrite() const noexcept { return false; }
+  virtual void write_at(std::uint64_t offset, std::string_view bytes) = 0;
+  virtual bool is_terminal() const noexcept { return false; }
+  // After the last write; false as write(). A file is on the disk under its name then.
+  virtual bool finish() = 0;
+};
+
+// Written as NAME.tmp- and random digits in the same directory, which must be there; finish() syncs it and renames it,
+// in the place of a file that is there. FAILED_PRECONDITION where `path` is something else than a file. A process that
+// is killed leaves the file with the digits.
+std::unique_ptr<PredictionOutput> prediction_file(FileSystem& files, const std::string& path);
+
+// `descriptor` stays open; `name` is for errors: "stdout". Each write arrives at once, whole. The process ignores
+// SIGPIPE, as cli/signals sees to, or ends by it.
+std::unique_ptr<PredictionOutput> prediction_stream(int descriptor, std::string name);
+
+}  // namespace belay::runtime
