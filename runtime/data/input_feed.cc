@@ -127,7 +127,8 @@ void InputFeed::fill(Queue& queue, Clock& clock) {
       }
       queue.enqueue(std::move(element), cancel);
     }
-  } catch (const Error& e) {
+  } catch (...) {
+    const Error e = filling_error(queue.name(), input_.label());
     // A queue that was closed from outside is the normal end of this thread; the readers get anything else.
     if (!(e.code() == Code::kCancelled && queue.closed())) queue.close_with_error(e);
   }

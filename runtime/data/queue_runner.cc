@@ -2,10 +2,25 @@
 #include "runtime/data/queue_runner.h"
 
 #include <algorithm>
+#include <new>
 
+#include "runtime/platform/current_error.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
+
+Error filling_error(const std::string& queue, const std::string& by) {
+  const std::string what = "filling queue '" + queue + "' by " + by + ": ";
+  try {
+    throw;
+  } catch (const Error& e) {
+    return e;
+  } catch (const std::bad_alloc&) {
+    return Error(Code::kResourceExhausted, what + "out of memory");
+  } catch (...) {
+    return Error(Code::kUnknown, what + std::string(current_error().message()));
+  }
+}
 
 OpQueueRunner::OpQueueRunner(Options options) : enqueue_ops_(std::move(options.enqueue_ops)) {
   if (!options.queue.handle) fail(Code::kInvalidArgument, "a queue runner needs a queue");
@@ -15,6 +30,7 @@ OpQueueRunner::OpQueueRunner(Options options) : enqueue_ops_(std::move(options.e
   name_ = options.queue.handle.graph().node_name_of(options.queue.handle);
   shared_ = std::make_shared<Shared>();
   shared_->queue_closed_codes = std::move(options.queue_closed_codes);
+  shared_->queue_name = name_;
   shared_->queue_node = options.queue.handle.raw().node;
   shared_->close_op = options.close_op ? options.close_op : ops::queue_close(options.queue, false);
   cancel_op_ = options.cancel_op ? options.cancel_op : ops::queue_close(options.queue, true);
@@ -28,8 +44,8 @@ void OpQueueRunner::fill(const std::shared_ptr<Shared>& shared, const std::share
     RunRequest request;
     request.fetches = &fetches;
     while (coordinator == nullptr || !coordinator->should_stop()) session->run(request);
-  } catch (const Error& e) {
-    error = e;
+  } catch (...) {
+    error = filling_error(shared->queue_name, "'" + enqueue_op.graph().node_name_of(enqueue_op) + "'");
   }
   const auto& clean = shared->queue_closed_codes;
   const bool closed = error && std::find(clean.begin(), clean.end(), error->code()) != clean.end();

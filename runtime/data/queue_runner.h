@@ -68,6 +68,7 @@ class OpQueueRunner final : public QueueRunner {
     std::map<const DirectSession*, Running> running;
     std::vector<Error> raised;
     std::vector<Code> queue_closed_codes;
+    std::string queue_name;
     std::uint32_t queue_node = 0;
     Output close_op;
   };
@@ -79,6 +80,10 @@ class OpQueueRunner final : public QueueRunner {
   Output cancel_op_;
   std::shared_ptr<Shared> shared_;
 };
+
+// The exception that a thread which fills a queue ends with, as the queue's readers get it: an Error as it is; another
+// one says what was being done. Only inside a catch clause.
+Error filling_error(const std::string& queue, const std::string& by);
 
 // Starts every runner of the session's graph. Gives their threads.
 std::vector<std::shared_ptr<Joinable>> start_queue_runners(DirectSession& session, Coordinator* coordinator = nullptr);

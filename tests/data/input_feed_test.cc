@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/data/input_feed.h"
 
+#include <new>
 #include <optional>
 
 #include "belay/plugin.h"
 #include "runtime/data/make_queue.h"
 #include "runtime/loader/host.h"
 #include "runtime/loader/registry.h"
+#include "tests/data/failing_queue.h"
 #include "tests/session/session_fixture.h"
 
 namespace {
@@ -90,7 +92,7 @@ class InputFeedTest : public SessionTest {
   // A session as it is begun, and begun again.
   void start() {
     SessionOptions options;
-    options.queues = make_queue;
+    options.queues = queues;
     session = std::make_shared<DirectSession>(graph, store, options);
     session->run_once(graph.collection("variable_init"));
     threads = input->create_threads(*session, nullptr);
@@ -110,6 +112,7 @@ class InputFeedTest : public SessionTest {
   PluginInstance* instance = nullptr;
   std::shared_ptr<InputFeed> input;
   Output number, count;
+  QueueFactory queues = make_queue;
   std::shared_ptr<DirectSession> session;
   std::vector<std::shared_ptr<Joinable>> threads;
 
@@ -202,6 +205,25 @@ TEST_F(InputFeedTest, AnErrorComesAfterWhatWasReadBefore) {
   EXPECT_EQ(error_of([&] { next(); }),
             "DATA_LOSS: node 'input/train_batch' (QueueDequeue): input \"train\" of \"counting\" (linked in, 1.0.0) in "
             "next: number 3 is damaged");
+}
+
+TEST_F(InputFeedTest, WhateverElseItsThreadFailsWithComesThereTooAndSaysWhatItDid) {
+  queues = failing_queues([] { throw std::bad_alloc(); });
+  create();
+  feed({.name = "train", .prefetch = 8});
+  start();
+  for (std::int64_t i = 0; i < 2; ++i) EXPECT_EQ(next(), i);
+  const std::string filling =
+      "filling queue 'input/train_queue' by input \"train\" of \"counting\" (linked in, 1.0.0): ";
+  EXPECT_EQ(error_of([&] { next(); }),
+            "RESOURCE_EXHAUSTED: node 'input/train_batch' (QueueDequeue): " + filling + "out of memory");
+  EXPECT_TRUE(threads[0]->join_for(kTenSeconds));
+  queues = failing_queues([] { throw 7; });
+  start();
+  for (std::int64_t i = 2; i < 4; ++i) EXPECT_EQ(next(), i);
+  EXPECT_EQ(error_of([&] { next(); }),
+            "UNKNOWN: node 'input/train_batch' (QueueDequeue): " + filling + "unknown exception type");
+  EXPECT_TRUE(threads[0]->join_for(kTenSeconds));
 }
 
 TEST_F(InputFeedTest, AnEmptyInputShowsWhenItIsPrimed) {

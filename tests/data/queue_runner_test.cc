@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <new>
 #include <thread>
 
 #include "runtime/data/make_queue.h"
+#include "tests/data/failing_queue.h"
 #include "tests/session/session_fixture.h"
 
 namespace belay::runtime::testing {
@@ -18,11 +20,12 @@ class QueueRunnerTest : public SessionTest {
   std::shared_ptr<DirectSession> start() {
     graph.finalize();
     SessionOptions options;
-    options.queues = make_queue;
+    options.queues = queues;
     shared = std::make_shared<DirectSession>(graph, store, options);
     return shared;
   }
   void initialize_variables() { shared->run_once(graph.collection("variable_init")); }
+  QueueFactory queues = make_queue;
   std::shared_ptr<DirectSession> shared;
   std::shared_ptr<Coordinator> coordinator = std::make_shared<Coordinator>(system_clock());
 };
@@ -98,6 +101,27 @@ TEST_F(QueueRunnerTest, T_16c_OneOfTwoFillersThatFailsLetsTheOtherFinish) {
   for (std::int64_t v = 1; v <= 3; ++v) EXPECT_EQ(shared->handle().run({take})[0].scalar<std::int64_t>(), v);
   EXPECT_EQ(error_of([&] { shared->handle().run({take}); }),
             "FAILED_PRECONDITION: node 'take' (QueueDequeue): Attempting to use uninitialized value never");
+}
+
+TEST_F(QueueRunnerTest, T_16c_WhateverElseAFillerFailsWithReachesTheReadersAndSaysWhatItDid) {
+  const Output seven = ops::constant(g, Tensor(std::int64_t{7}));
+  const ops::QueueRef queue = ops::fifo_queue(g, 10, {{DType::kInt64, {}}}, "queue");
+  const Output take = ops::dequeue(queue, "take")[0];
+  OpQueueRunner runner({.queue = queue, .enqueue_ops = {ops::enqueue(queue, {seven}, "put")}});
+  const std::function<void()> failures[] = {[] { throw std::bad_alloc(); }, [] { throw std::logic_error("odd"); },
+                                            [] { throw 7; }};
+  const std::string errors[] = {"RESOURCE_EXHAUSTED", "UNKNOWN", "UNKNOWN"},
+                    texts[] = {"out of memory", "odd", "unknown exception type"};
+  for (std::size_t i = 0; i < 3; ++i) {
+    queues = failing_queues(failures[i]);
+    start();
+    for (const auto& t : runner.create_threads(*shared, nullptr)) EXPECT_TRUE(t->join_for(10'000'000'000));
+    for (int n = 0; n < 2; ++n) EXPECT_EQ(shared->handle().run({take})[0].scalar<std::int64_t>(), 7);
+    const std::string text = "filling queue 'queue' by 'put': " + texts[i];
+    EXPECT_EQ(error_of([&] { shared->handle().run({take}); }), errors[i] + ": node 'take' (QueueDequeue): " + text);
+    ASSERT_EQ(runner.exceptions_raised().size(), 1u);
+    EXPECT_EQ(runner.exceptions_raised()[0].message(), text);
+  }
 }
 
 // The error of an enqueue on a queue that somebody closed is not why there is nothing more.
