@@ -107,7 +107,7 @@ class RunArgs {
     for (const FetchRef& f : fetches) fetch(f);
   }
   // So that a hook can build one in a loop and return it. Not defaulted: it would copy what was never set.
-  RunArgs(RunArgs&& o) noexcept : n_(o.n_), more_(std::move(o.more_)), extras_(std::move(o.extras_)) {
+  RunArgs(RunArgs&& o) noexcept : n_(o.n_), extras_(std::move(o.extras_)) {
     for (std::size_t i = 0; i < n_ && i < kInline; ++i) inline_[i] = o.inline_[i];
   }
   RunArgs& operator=(const RunArgs&) = delete;
@@ -116,8 +116,8 @@ class RunArgs {
     if (n_ < kInline) {
       inline_[n_] = f.raw();
     } else {
-      if (n_ == kInline) more_.assign(inline_, inline_ + kInline);
-      more_.push_back(f.raw());
+      if (n_ == kInline) extras().fetches.assign(inline_, inline_ + kInline);
+      extras_->fetches.push_back(f.raw());
     }
     ++n_;
     return *this;
@@ -134,24 +134,20 @@ class RunArgs {
 
   // As it crosses. Pointers into this object: valid while it lives and does not change.
   belay_run_args raw() {
-    belay_run_args args{};
-    args.fetches = fetches();
-    args.n_fetches = n_;
-    if (extras_ != nullptr) {
-      extras_->raw_feeds.clear();
-      for (const auto& [output, tensor] : extras_->feeds) extras_->raw_feeds.push_back({output, tensor.view()});
-      args.feeds = extras_->raw_feeds.data();
-      args.n_feeds = extras_->raw_feeds.size();
-      if (extras_->options != nullptr) args.options = extras_->raw_options.fill(*extras_->options);
-    }
-    return args;
+    if (extras_ == nullptr) return {fetches(), n_, nullptr, 0, nullptr};
+    extras_->raw_feeds.clear();
+    for (const auto& [output, tensor] : extras_->feeds) extras_->raw_feeds.push_back({output, tensor.view()});
+    return {fetches(), n_, extras_->raw_feeds.data(), extras_->raw_feeds.size(),
+            extras_->options == nullptr ? nullptr : extras_->raw_options.fill(*extras_->options)};
   }
-  const belay_output* fetches() const noexcept { return n_ <= kInline ? inline_ : more_.data(); }
+  const belay_output* fetches() const noexcept { return n_ <= kInline ? inline_ : extras_->fetches.data(); }
   std::size_t size() const noexcept { return n_; }
 
  private:
   static constexpr std::size_t kInline = 8;
+  // What few hooks ask for, and in few steps.
   struct Extras {
+    std::vector<belay_output> fetches;  // all of them where they are more than kInline
     std::vector<std::pair<belay_output, Tensor>> feeds;
     std::vector<belay_feed> raw_feeds;
     std::unique_ptr<RunOptions> options;
@@ -164,7 +160,6 @@ class RunArgs {
 
   belay_output inline_[kInline];
   std::size_t n_ = 0;
-  std::vector<belay_output> more_;
   std::unique_ptr<Extras> extras_;
 };
 
