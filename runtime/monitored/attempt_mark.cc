@@ -2,6 +2,7 @@
 #include "runtime/monitored/attempt_mark.h"
 
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -98,7 +99,9 @@ std::string all_callbacks() {
 }  // namespace
 
 AttemptMark::AttemptMark(OpenDirectory& run, const std::string& who)
-    : path_(run.path() + "/" + std::string(kAttemptName)), file_(new_file(run)), page_(new (file_->page()) Page) {
+    : file_(new_file(run)),
+      own_{file_->path(), file_->status().device, file_->status().inode},
+      page_(new (file_->page()) Page) {
   static_assert(sizeof(Page) <= PageFile::kPageBytes);
   const std::string lines = escaped(who) + "\n" + all_callbacks() + "\n";
   file_->write(lines.data(), lines.size());
@@ -120,17 +123,23 @@ void AttemptMark::say_last_word_of_current() noexcept {
   if (AttemptMark* mark = current_mark.exchange(nullptr)) mark->end();
 }
 
+void AttemptMark::OwnFile::remove() const noexcept {
+  struct stat now;
+  if (::lstat(path.c_str(), &now) == 0 && now.st_dev == device && now.st_ino == inode) ::unlink(path.c_str());
+}
+
 void AttemptMark::end() noexcept {
   page_->said = 1;
-  ::unlink(path_.c_str());
+  own_.remove();
   if (!remove_made_) return;
-  ::unlink(lock_.c_str());
+  lock_.remove();
   for (const std::string& directory : made_) ::rmdir(directory.c_str());
 }
 
-void AttemptMark::remove_at_end(std::vector<std::string> directories) {
+void AttemptMark::remove_at_end(const OpenDirectory& run, std::vector<std::string> directories) {
   if (directories.empty()) return;
-  lock_ = directories.front() + "/" + std::string(kLockName);
+  const FileStatus lock = run.status(kLockName);
+  lock_ = {directories.front() + "/" + std::string(kLockName), lock.device, lock.inode};
   made_ = std::move(directories);
   remove_made_ = true;
 }

@@ -11,6 +11,9 @@
 // The first page of the file is memory of this process (PageFile). Its pages are dirty in the kernel, not on the disk:
 // they outlive the process, but not always the machine.
 //
+// A run whose lock was taken away ends beside another one in its directory: what is removed at the end is looked at
+// first, since the file of that name may be the other's.
+//
 // One at a time in a process. [main]; last_attempt: any thread
 #pragma once
 
@@ -46,8 +49,8 @@ class AttemptMark {
   std::uint32_t name(const std::string& text);
 
   // What is removed when the attempt ends, until begun(): the directories that were made for it, the inner first, and
-  // the lock that is in the first of them. Only empty directories go.
-  void remove_at_end(std::vector<std::string> directories);
+  // the lock that is in the first of them, which `run` is. Only empty directories go.
+  void remove_at_end(const OpenDirectory& run, std::vector<std::string> directories);
   // From now on what the attempt made stays.
   void begun() noexcept { remove_made_ = false; }
 
@@ -60,11 +63,19 @@ class AttemptMark {
 
   static constexpr std::uint32_t kNoMoreNames = UINT32_MAX;
 
-  const std::string path_;
-  const std::unique_ptr<PageFile> file_;
+  // A file by its path, and which one it was.
+  struct OwnFile {
+    std::string path;
+    std::uint64_t device = 0, inode = 0;
+    // Where the path still leads to it. Signal-safe.
+    void remove() const noexcept;
+  };
+
+  const std::unique_ptr<PageFile> file_;  // open until the end, so that no other file can get its inode
+  const OwnFile own_;
   Page* const page_;
   std::uint32_t names_ = 0;
-  std::string lock_;
+  OwnFile lock_;
   std::vector<std::string> made_;
   std::atomic<bool> remove_made_{false};
 };

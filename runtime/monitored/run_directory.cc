@@ -74,7 +74,7 @@ RunDirectory RunDirectory::open(FileSystem& files, const std::string& path, cons
 AttemptMark* RunDirectory::mark_attempt(const Clock& clock, Logger& log) {
   try {
     mark_ = std::make_unique<AttemptMark>(*directory_, holder_text(this_process(), clock));
-    mark_->remove_at_end(made_);
+    mark_->remove_at_end(*directory_, made_);
   } catch (const Error& e) {
     log.warning("", std::string("this attempt is not marked (") + e.what() +
                         "): if a plugin ends the process without a word, the next start cannot say which");

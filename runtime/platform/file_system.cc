@@ -195,6 +195,7 @@ class PosixPageFile final : public PageFile {
   PosixPageFile(Descriptor fd, Descriptor lock, const std::string& path)
       : page_(map(fd.get(), path)), lock_(std::move(lock)), held_(lock_.get()), file_(std::move(fd), path) {}
   void* page() noexcept override { return page_; }
+  FileStatus status() const override { return file_.status(); }
   const std::string& path() const override { return file_.path(); }
   void write(const void* data, std::size_t size) override { file_.write(data, size); }
   void write_at(std::uint64_t offset, const void* data, std::size_t size) override {

@@ -61,6 +61,7 @@ class PageFile : public OpenFile {
  public:
   static constexpr std::size_t kPageBytes = 4096;
   virtual void* page() noexcept = 0;  // mapped until the process ends, for threads that outlive the file
+  virtual FileStatus status() const = 0;
 };
 
 class OpenDirectory {

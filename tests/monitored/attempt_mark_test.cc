@@ -109,6 +109,24 @@ TEST_F(AttemptMarks, WhatTheAttemptMadeIsTakenAwayAgainUntilItHasBegun) {
   EXPECT_TRUE(fs::exists(temp / "a/b/c/lock"));
 }
 
+TEST_F(AttemptMarks, T_20_TheMarkOfAnotherRunInItsPlaceStays) {
+  {
+    AttemptMark mark(*run, "a");
+    run->remove(kAttemptName);
+    std::ofstream(temp / "run/attempt") << "another's";
+  }
+  EXPECT_EQ(run->read(kAttemptName, 100), "another's");
+}
+
+TEST_F(AttemptMarks, T_20_TheLockOfARunThatTookTheDirectoryOverStays) {
+  auto lost = std::make_unique<RunDirectory>(RunDirectory::open(posix_file_system(), temp / "a/b", clock, *log));
+  ASSERT_NE(lost->mark_attempt(clock, *log), nullptr);
+  fs::remove(temp / "a/b/lock");
+  const RunDirectory other = RunDirectory::open(posix_file_system(), temp / "a/b", clock, *log);
+  lost = nullptr;
+  EXPECT_TRUE(fs::exists(temp / "a/b/lock"));
+}
+
 TEST_F(AttemptMarks, T_20n_ADiskWithoutRoomIsAWarningAndNoMark) {
   FaultyFileSystem files(posix_file_system());
   files.fail(FileCall::kCreate, 1, Error(Code::kResourceExhausted, "No space left on device"));
