@@ -77,11 +77,13 @@ void table(benchmark::State& state) {
 }
 BENCHMARK(table);
 
-// The same through the guard that the host puts round every call: what the watchdog and error messages need to know.
+// The same through the guard that the host puts round every call, as in a step with many hooks: what the watchdog and
+// error messages need to know, and the thread's mode.
 void guarded(benchmark::State& state) {
   LoadedHook hook;
+  ThreadOfCalls thread;
   measure_pair(state, [&](Callback callback, auto slot, auto... arguments) {
-    hook.instance().call_in_step(callback, slot, arguments...);
+    hook.instance().call_in_step(thread, callback, slot, arguments...);
   });
 }
 BENCHMARK(guarded);

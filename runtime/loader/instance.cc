@@ -102,9 +102,8 @@ void PluginInstance::create(const ResolvedPlugin& use) {
     fail(code, at_text(use.at) + "cannot create " + plugin_.label(use.instance_name) +
                    (plugin_.file.empty() ? "" : " of '" + escaped(plugin_.file) + "'") + ": " + text);
   };
-  const ThreadSettings settings;
-  const CallScope scope(monitor_, *this, "create");
-  const VectorMode mode;
+  ThreadOfCalls thread;
+  const ThreadOfCalls::Scope scope(thread, *this, "create");
   detail::Status status;
   std::int32_t code = BELAY_OK;
   std::string thrown;
@@ -118,7 +117,7 @@ void PluginInstance::create(const ResolvedPlugin& use) {
     refuse_end_of_thread("create");
     thrown = current_exception_text();
   }
-  keep(mode, "create");
+  thread.put_mode_back();
   // Of a create that failed there is no instance, whatever it left in self: abi.h says so.
   const char* left = self_ == nullptr
                          ? ""
@@ -133,15 +132,14 @@ void PluginInstance::create(const ResolvedPlugin& use) {
 
 PluginInstance::~PluginInstance() {
   if (poisoned() || self_ == nullptr || own_hook_) return;  // a program's own hook dies with its handle
-  const ThreadSettings settings;
-  const CallScope scope(monitor_, *this, "destroy");
-  const VectorMode mode;
+  ThreadOfCalls thread;
+  const ThreadOfCalls::Scope scope(thread, *this, "destroy");
   try {
     std::visit([&](const auto& table) { table.destroy(self_); }, plugin_.table);
   } catch (...) {
     log_escape("destroy");
   }
-  keep(mode, "destroy");
+  thread.put_mode_back();
 }
 
 void PluginInstance::log_escape(const char* callback) const {
@@ -150,13 +148,11 @@ void PluginInstance::log_escape(const char* callback) const {
       name(), label_ + " let an exception escape from " + callback + ": " + current_exception_text());
 }
 
-void PluginInstance::put_back(const VectorMode& mode, const char* callback) const noexcept {
-  const std::uint32_t left = vector_control();
-  mode.put_back();
+void PluginInstance::tell_of_mode(std::uint32_t before, std::uint32_t after, const char* callback) const noexcept {
   if (mode_told_.exchange(true)) return;
   try {
     host_.services().logger().warning(
-        name(), place(callback) + ": it changed " + mode_change_text(mode.bits(), left, false) +
+        name(), place(callback) + ": it changed " + mode_change_text(before, after, false) +
                     " of the thread that called it, which was put back, now and whenever it does it again");
   } catch (const std::exception&) {
     mode_told_ = false;  // the log has no memory now; the mode counts
@@ -203,22 +199,38 @@ void PluginInstance::refuse_end_of_thread(const char* callback) const {
   }
 }
 
-constinit thread_local const PluginInstance::CallScope* PluginInstance::CallScope::innermost_ = nullptr;
+constinit thread_local const ThreadOfCalls* ThreadOfCalls::innermost_ = nullptr;
 
-std::optional<PluginInstance::Current> PluginInstance::current() noexcept {
-  const CallScope* scope = CallScope::innermost_;
-  if (scope == nullptr) return std::nullopt;
-  return Current{scope->instance_, scope->callback_, scope->monitor_.step.load(std::memory_order_relaxed)};
+void ThreadOfCalls::look() noexcept {
+  for (std::uint32_t i = 0; i < n_; ++i)
+    if (!mode_.is(calls_[i].mode)) calls_[i].instance->tell_of_mode(mode_.bits(), calls_[i].mode, calls_[i].callback);
+  n_ = 0;
+}
+
+void ThreadOfCalls::report_to(CallMonitor& monitor) noexcept {
+  monitor_ = &monitor;
+  place_ = monitor.place.load(std::memory_order_relaxed);
+  instance_before_ = monitor.instance.load(std::memory_order_relaxed);
+  callback_before_ = monitor.callback.load(std::memory_order_relaxed);
+  call_before_ = place_->call.load(std::memory_order_relaxed);
 }
 
 // Allocates nothing: a thread that is not in the copy may hold the allocator's lock.
-void PluginInstance::CallScope::end_copy() const noexcept {
+void ThreadOfCalls::end_copy() const noexcept {
+  const Call& call = calls_[n_];
   char text[1024];
   std::snprintf(text, sizeof(text),
                 "error: %s in %s forked the process, and the copy came back: the copy (pid %d) ends here, the run goes "
                 "on without it\n  help: a copy must call exec or _exit inside the callback\n",
-                instance_.label_.c_str(), callback_, static_cast<int>(::getpid()));
+                call.instance->label().c_str(), call.callback, static_cast<int>(::getpid()));
   end_process(text);
+}
+
+std::optional<PluginInstance::Current> PluginInstance::current() noexcept {
+  const ThreadOfCalls* thread = ThreadOfCalls::innermost_;
+  if (thread == nullptr) return std::nullopt;
+  const ThreadOfCalls::Call& call = thread->calls_[thread->n_];
+  return Current{*call.instance, call.callback, thread->monitor_->step.load(std::memory_order_relaxed)};
 }
 
 PluginInstances::~PluginInstances() {

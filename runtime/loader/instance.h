@@ -15,7 +15,7 @@
 // again, not even destroyed.
 //
 // What a callback changes of its thread is put back: the floating-point mode, with a warning the first time, and how
-// OpenMP sizes its teams.
+// OpenMP sizes its teams (ThreadOfCalls).
 #pragma once
 
 #include <atomic>
@@ -57,6 +57,66 @@ struct CallMonitor {
   std::atomic<CallPlace*> place{&nowhere};  // never null; changed while no plugin is being called
 };
 
+// Round the calls of plugins that a thread makes in one go: all those of a step, or a single one. Keeps the monitor up
+// to date. Each call finds the floating-point mode in which this was made, and the flags that were raised then; how
+// OpenMP sizes its teams is put back behind the last.
+class ThreadOfCalls {
+ public:
+  ThreadOfCalls() noexcept : outer_(innermost_) {}
+  ~ThreadOfCalls() { look(); }
+  ThreadOfCalls(const ThreadOfCalls&) = delete;
+  ThreadOfCalls& operator=(const ThreadOfCalls&) = delete;
+
+  // Warns of calls that left another mode behind, which was put back at once. They are looked at together, since
+  // looking at once would make the processor wait (VectorMode): at the end of a phase at the latest, while the
+  // monitor's step is still theirs.
+  void look() noexcept;
+
+ private:
+  friend class PluginInstance;
+
+  static constexpr std::uint32_t kMostCalls = 8;
+  struct Call {
+    const PluginInstance* instance;
+    const char* callback;
+    std::uint32_t mode;  // that it left behind
+  };
+
+  class Scope {
+   public:
+    Scope(ThreadOfCalls& thread, const PluginInstance& instance, Callback callback) noexcept : thread_(thread) {
+      thread_.begin(instance, callback);
+    }
+    ~Scope() { thread_.end(); }
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    ThreadOfCalls& thread_;
+  };
+
+  void begin(const PluginInstance& instance, Callback callback) noexcept;
+  void put_mode_back() noexcept { mode_.put_back(calls_[n_].mode); }
+  void end() noexcept;
+  void report_to(CallMonitor& monitor) noexcept;
+  // A copy of the process that the callback forked came back from it.
+  [[noreturn]] void end_copy() const noexcept;
+
+  static thread_local constinit const ThreadOfCalls* innermost_;  // that is calling
+
+  const ThreadSettings settings_;
+  const VectorMode mode_;
+  const ThreadOfCalls* const outer_;  // a callback may lead to another's
+  // What the monitor said before.
+  CallMonitor* monitor_ = nullptr;
+  CallPlace* place_ = nullptr;
+  const PluginInstance* instance_before_ = nullptr;
+  const char* callback_before_ = nullptr;
+  std::uint64_t call_before_ = 0;
+  std::uint32_t n_ = 0;
+  Call calls_[kMostCalls];  // the last n_, and the one that is being made
+};
+
 class PluginInstance {
  public:
   // Calls the plugin's `create`. Throws Error naming place, plugin and file; its code is the plugin's. Services and
@@ -74,25 +134,25 @@ class PluginInstance {
   // fails. Throws Error; one of a poisoned instance too.
   template <class Api, class... P, class... A>
   void call(Callback callback, std::int32_t (*Api::*slot)(void*, P...), A... args) {
-    const ThreadSettings settings;
-    call_in_step(callback, slot, args...);
+    ThreadOfCalls thread;
+    call_in_step(thread, callback, slot, args...);
   }
 
-  // The same for what each step calls: the caller has one ThreadSettings round all of a step's calls.
+  // The same for what each step calls: into the loop over the hooks, where the slot and the callback are known.
   template <class Api, class... P, class... A>
-  void call_in_step(Callback callback, std::int32_t (*Api::*slot)(void*, P...), A... args) {
+  [[gnu::always_inline]] void call_in_step(ThreadOfCalls& thread, Callback callback,
+                                           std::int32_t (*Api::*slot)(void*, P...), A... args) {
     if (poisoned()) fail_poisoned(callback.name());
-    const CallScope scope(monitor_, *this, callback);
-    const VectorMode mode;
+    const ThreadOfCalls::Scope scope(thread, *this, callback);
     detail::Status status;
     std::int32_t code = BELAY_OK;
     try {
       code = (table<Api>().*slot)(self_, args..., status);
     } catch (...) {
-      keep(mode, callback.name());
+      thread.put_mode_back();
       poison(callback.name());
     }
-    keep(mode, callback.name());
+    thread.put_mode_back();
     if (code != BELAY_OK) fail_callback(callback.name(), code, status.message());
   }
 
@@ -101,15 +161,14 @@ class PluginInstance {
   template <class Api, class... P, class... A>
   void release(Callback callback, void (*Api::*slot)(void*, P...), A... args) noexcept {
     if (poisoned()) return;
-    const ThreadSettings settings;
-    const CallScope scope(monitor_, *this, callback);
-    const VectorMode mode;
+    ThreadOfCalls thread;
+    const ThreadOfCalls::Scope scope(thread, *this, callback);
     try {
       (table<Api>().*slot)(self_, args...);
     } catch (...) {
       log_escape(callback.name());
     }
-    keep(mode, callback.name());
+    thread.put_mode_back();
   }
 
   // Fails as the callback would have: what it gave back is of no use.
@@ -141,50 +200,6 @@ class PluginInstance {
   bool poisoned() const noexcept { return poisoned_.load(std::memory_order_relaxed); }
 
  private:
-  // Around every call of a plugin.
-  class CallScope {
-   public:
-    CallScope(CallMonitor& monitor, const PluginInstance& instance, Callback callback) noexcept
-        : monitor_(monitor),
-          place_(*monitor.place.load(std::memory_order_relaxed)),
-          instance_(instance),
-          callback_(callback.name()),
-          outer_(innermost_),
-          instance_before_(monitor.instance.load(std::memory_order_relaxed)),
-          callback_before_(monitor.callback.load(std::memory_order_relaxed)),
-          call_before_(place_.call.load(std::memory_order_relaxed)) {
-      if (is_process_copy()) end_copy();
-      monitor.callback.store(callback_, std::memory_order_relaxed);
-      monitor.instance.store(&instance, std::memory_order_relaxed);
-      place_.step.store(monitor.step.load(std::memory_order_relaxed), std::memory_order_relaxed);
-      place_.call.store(instance.number_ * std::uint64_t{256} + callback.number(), std::memory_order_relaxed);
-      innermost_ = this;
-    }
-    ~CallScope() {
-      if (is_process_copy()) end_copy();
-      innermost_ = outer_;
-      place_.call.store(call_before_, std::memory_order_relaxed);
-      monitor_.instance.store(instance_before_, std::memory_order_relaxed);
-      monitor_.callback.store(callback_before_, std::memory_order_relaxed);
-    }
-
-   private:
-    friend class PluginInstance;
-    // A copy of the process that the callback forked came back from it.
-    [[noreturn]] void end_copy() const noexcept;
-
-    static thread_local constinit const CallScope* innermost_;
-
-    CallMonitor& monitor_;
-    CallPlace& place_;
-    const PluginInstance& instance_;
-    const char* callback_;
-    const CallScope* outer_;                 // a callback may lead to another's
-    const PluginInstance* instance_before_;  // of the monitor
-    const char* callback_before_;
-    std::uint64_t call_before_;
-  };
-
   void create(const ResolvedPlugin& use);
   std::string place(const char* callback) const;  // `hook "x" (x.so 1.2, train.toml:14) in after_run at step 17`
   [[noreturn]] void fail_callback(const char* callback, std::int32_t code, std::string_view text) const;
@@ -194,11 +209,9 @@ class PluginInstance {
   void log_escape(const char* callback) const;
   // Inside a catch block too: ends the process where the callback called pthread_exit.
   void refuse_end_of_thread(const char* callback) const;
-  void keep(const VectorMode& mode, const char* callback) const noexcept {
-    if (!mode.holds()) [[unlikely]]
-      put_back(mode, callback);
-  }
-  void put_back(const VectorMode& mode, const char* callback) const noexcept;
+  friend class ThreadOfCalls;
+  // The first time: it left the floating-point mode `after` behind, and that was put back.
+  void tell_of_mode(std::uint32_t before, std::uint32_t after, const char* callback) const noexcept;
 
   const std::unique_ptr<RegisteredPlugin> own_plugin_;  // of a program's own hook
   const RegisteredPlugin& plugin_;
@@ -211,6 +224,34 @@ class PluginInstance {
   std::atomic<bool> poisoned_{false};  // operations are called from several threads
   mutable std::atomic<bool> mode_told_{false};
 };
+
+inline void ThreadOfCalls::begin(const PluginInstance& instance, Callback callback) noexcept {
+  Call& call = calls_[n_];
+  call.instance = &instance;
+  call.callback = callback.name();
+  if (is_process_copy()) end_copy();
+  CallMonitor& monitor = instance.monitor_;
+  if (&monitor != monitor_) [[unlikely]]
+    report_to(monitor);
+  CallPlace& place = *place_;
+  monitor.callback.store(callback.name(), std::memory_order_relaxed);
+  monitor.instance.store(&instance, std::memory_order_relaxed);
+  place.step.store(monitor.step.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  place.call.store(instance.number_ * std::uint64_t{256} + callback.number(), std::memory_order_relaxed);
+  innermost_ = this;
+}
+
+inline void ThreadOfCalls::end() noexcept {
+  if (is_process_copy()) end_copy();
+  CallMonitor& monitor = *monitor_;
+  CallPlace& place = *place_;
+  innermost_ = outer_;
+  place.call.store(call_before_, std::memory_order_relaxed);
+  monitor.instance.store(instance_before_, std::memory_order_relaxed);
+  monitor.callback.store(callback_before_, std::memory_order_relaxed);
+  if (++n_ == kMostCalls) [[unlikely]]
+    look();
+}
 
 // All instances of a run, destroyed in reverse order, before main returns.
 class PluginInstances {

@@ -141,6 +141,7 @@ FetchSet* HookedSession::fetch_set(HookRequest& request) {
 
 void HookedSession::take(HookRequest& request) {
   const belay_run_args& args = request.args;
+  if ((args.n_fetches | args.n_feeds) == 0 && args.options == nullptr) return;  // most hooks, in most steps
   check_list("fetches", args.fetches, args.n_fetches);
   check_list("feeds", args.feeds, args.n_feeds);
   for (std::uint64_t i = 0; i < args.n_feeds; ++i) check_feed(session_->graph(), args.feeds[i]);
@@ -148,7 +149,7 @@ void HookedSession::take(HookRequest& request) {
   request.fetches = fetch_set(request);
 }
 
-void HookedSession::before_run(const RunCall& call, RunContextState& context) {
+void HookedSession::before_run(const RunCall& call, RunContextState& context, ThreadOfCalls& thread) {
   extras_.clear();
   for (std::size_t i = 0; i < requests_.size(); ++i) {
     HookRequest& r = requests_[i];
@@ -157,12 +158,13 @@ void HookedSession::before_run(const RunCall& call, RunContextState& context) {
     r.fetches = nullptr;
     r.asked = false;
     if (call.hooks != nullptr && !call.hooks->calls(i)) continue;
-    r.asked = hook.has_before_run()
-                  ? hook.call_in_step(
-                        "before_run", &belay_hook_api::before_run, [&] { take(r); }, to_handle(&context), &r.args)
-                  : !hook.disabled();
+    r.asked = hook.has_before_run() ? hook.call_in_step(
+                                          thread, "before_run", &belay_hook_api::before_run, [&] { take(r); },
+                                          to_handle(&context), &r.args)
+                                    : !hook.disabled();
     if (r.asked && r.fetches != nullptr) extras_.push_back(r.fetches);
   }
+  thread.look();
 }
 
 void HookedSession::merge_feeds(const RunCall& call) {
@@ -192,19 +194,25 @@ void HookedSession::merge_options(const RunCall& call) {
     if (r.asked && r.args.options != nullptr) merge(*r.args.options, options_);
 }
 
-void HookedSession::after_run(RunContextState& context, const Run& run) {
+belay_run_values HookedSession::fetched(HookRequest& request, const Run& run) {
+  request.values.resize(request.fetches->outputs().size());
+  for (std::size_t v = 0; v < request.values.size(); ++v) request.values[v] = run.result(*request.fetches, v);
+  return {request.values.data(), request.values.size()};
+}
+
+void HookedSession::after_run(RunContextState& context, const Run& run, ThreadOfCalls& thread) {
   for (std::size_t i = 0; i < requests_.size(); ++i) {
     HookRequest& r = requests_[i];
     SessionHook& hook = hooks_.all()[i];
     if (!r.asked || !hook.has_after_run()) continue;
-    r.values.resize(r.fetches == nullptr ? 0 : r.fetches->outputs().size());
-    for (std::size_t v = 0; v < r.values.size(); ++v) r.values[v] = run.result(*r.fetches, v);
-    const belay_run_values values{r.values.data(), r.values.size()};
+    belay_run_values values{nullptr, 0};
+    if (r.fetches != nullptr) values = fetched(r, run);
     const bool stop_before = context.stop_requested;
     hook.call_in_step(
-        "after_run", &belay_hook_api::after_run, [] {}, to_handle(&context), &values);
+        thread, "after_run", &belay_hook_api::after_run, [] {}, to_handle(&context), &values);
     if (context.stop_requested && !stop_before) context.stop_reason = hook.name() + ": " + context.stop_reason;
   }
+  thread.look();
 }
 
 void HookedSession::check_may_run(const RunCall& call) const {
@@ -261,8 +269,8 @@ void HookedSession::describe_run(const RunCall& call, const Run& run) {
 Run HookedSession::run(const RunCall& call) {
   check_may_run(call);
   const Flag running(running_);
-  const ThreadSettings settings;  // of all hooks' calls together: they are many, and short
   StepOfRun step(monitor_, monitor_ == nullptr ? -1 : session_->global_step());
+  ThreadOfCalls thread;  // of all hooks' calls together: they are many, and short
   RunContextState context;
   context.session = session_.get();
   context.original.fetches = call.fetches->outputs().data();
@@ -271,13 +279,13 @@ Run HookedSession::run(const RunCall& call) {
   context.original.n_feeds = call.feeds.size();
   detail::RawRunOptions raw_options;
   if (call.options != nullptr) context.original.options = raw_options.fill(*call.options);
-  before_run(call, context);
+  before_run(call, context, thread);
   merge_feeds(call);
   merge_options(call);
   Run run = run_raw(call, context);
   step.ran(*session_);
   if (log_ != nullptr && !run.finite()) say_what_is_not_finite(run);
-  after_run(context, run);
+  after_run(context, run, thread);
   if (context.stop_requested) request_stop(context.stop_reason);
   const bool hooked = call.hooks == nullptr || !call.hooks->empty();
   if (hooked && saver_ != nullptr && saver_->requested()) {

@@ -48,15 +48,17 @@ class HookedSession final : public SessionLayer {
   };
 
   void check_may_run(const RunCall& call) const;
-  void before_run(const RunCall& call, RunContextState& context);
+  void before_run(const RunCall& call, RunContextState& context, ThreadOfCalls& thread);
   void merge_feeds(const RunCall& call);
   void merge_options(const RunCall& call);
   Run run_raw(const RunCall& call, RunContextState& context);
   void describe_run(const RunCall& call, const Run& run);
-  void after_run(RunContextState& context, const Run& run);
+  void after_run(RunContextState& context, const Run& run, ThreadOfCalls& thread);
   // Checks what before_run gave back, and finds its fetch set.
   void take(HookRequest& request);
   FetchSet* fetch_set(HookRequest& request);
+  // The values of the hook's own fetches, valid until its next run.
+  static belay_run_values fetched(HookRequest& request, const Run& run);
   void say_what_is_not_finite(const Run& run);
 
   std::shared_ptr<DirectSession> session_;

@@ -48,18 +48,18 @@ class SessionHook {
   // Calls a slot unless the hook is disabled. False: it is, or became so by this call.
   template <class... P, class... A>
   bool call(Callback callback, std::int32_t (*belay_hook_api::*slot)(void*, P...), A... args) {
-    const ThreadSettings settings;
+    ThreadOfCalls thread;
     return call_in_step(
-        callback, slot, [] {}, args...);
+        thread, callback, slot, [] {}, args...);
   }
   // The same for what each step calls (PluginInstance::call_in_step); check() looks at what the hook gave back. What it
   // throws is the callback's error.
   template <class... P, class Check, class... A>
-  bool call_in_step(Callback callback, std::int32_t (*belay_hook_api::*slot)(void*, P...), const Check& check,
-                    A... args) {
+  bool call_in_step(ThreadOfCalls& thread, Callback callback, std::int32_t (*belay_hook_api::*slot)(void*, P...),
+                    const Check& check, A... args) {
     if (disabled_) return false;
     try {
-      instance_->call_in_step(callback, slot, args...);
+      instance_->call_in_step(thread, callback, slot, args...);
     } catch (const Error& e) {
       fail_or_disable(e);
       return false;

@@ -33,6 +33,7 @@ namespace {
 
 using belay::testing::error_of;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 class InstanceTest : public ::testing::Test {
@@ -296,9 +297,16 @@ class ChangingHook : public InstanceTest {
     table.after_run = &changing_after_run;
     plugin_.info.name = "changing";
     plugin_.table = adopt_table(PluginKind::kHook, &table);
+    hook_ = &create("x");
+  }
+  PluginInstance& create(const std::string& name) {
     ResolvedPlugin use;
-    use.instance_name = "x";
-    hook_ = &instances_.create(plugin_, use, services_, monitor_);
+    use.instance_name = name;
+    return instances_.create(plugin_, use, services_, monitor_);
+  }
+  static void after_run_in_step(ThreadOfCalls& thread, PluginInstance& hook) {
+    hook.call_in_step(thread, "after_run", &belay_hook_api::after_run, static_cast<belay_run*>(nullptr),
+                      static_cast<const belay_run_values*>(nullptr));
   }
   void begin() { hook_->call("begin", &belay_hook_api::begin, static_cast<belay_graph*>(nullptr)); }
 
@@ -311,8 +319,9 @@ TEST_F(ChangingHook, T_60_TheFloatingPointModeIsPutBackAfterEachCallbackWithOneW
   const std::uint32_t own = vector_control();
   change = [] { set_vector_control(0xdfc0); };
   for (int i = 0; i < 2; ++i) {
-    hook_->call_in_step("after_run", &belay_hook_api::after_run, static_cast<belay_run*>(nullptr),
-                        static_cast<const belay_run_values*>(nullptr));
+    ThreadOfCalls thread;
+    after_run_in_step(thread, *hook_);
+    thread.look();
     EXPECT_EQ(vector_control() & kVectorModeBits, own & kVectorModeBits);
     begin();
     EXPECT_EQ(vector_control() & kVectorModeBits, own & kVectorModeBits);
@@ -321,6 +330,40 @@ TEST_F(ChangingHook, T_60_TheFloatingPointModeIsPutBackAfterEachCallbackWithOneW
               ElementsAre("warning x: hook \"x\" of \"changing\" (linked in,) in after_run at step 17: it changed the "
                           "floating-point mode (flush-to-zero, rounding) of the thread that called it, which was put "
                           "back, now and whenever it does it again"));
+}
+
+// More calls than are looked at together.
+TEST_F(ChangingHook, T_60_InAStepEachCallFindsTheThreadsModeAndWhoChangesItIsNamed) {
+  PluginInstance* const hooks[] = {hook_, &create("y"), &create("z")};
+  const std::uint32_t own = vector_control() & kVectorModeBits;
+  std::vector<std::uint32_t> found;
+  change = [&found] {
+    found.push_back(vector_control() & kVectorModeBits);
+    if (found.size() % 3 != 2) set_vector_control(0xdfc0);  // all but y
+  };
+  {
+    ThreadOfCalls thread;
+    for (int i = 0; i < 5; ++i)
+      for (PluginInstance* hook : hooks) {
+        after_run_in_step(thread, *hook);
+        EXPECT_EQ(vector_control() & kVectorModeBits, own);
+      }
+  }
+  EXPECT_EQ(found, std::vector<std::uint32_t>(15, own));
+  EXPECT_THAT(logger_.lines,
+              ElementsAre(HasSubstr("warning x: hook \"x\" of \"changing\" (linked in,) in after_run: "),
+                          HasSubstr("warning z: hook \"z\" of \"changing\" (linked in,) in after_run: ")));
+}
+
+TEST_F(ChangingHook, T_60_AModeThatACallLeavesWithAnExceptionIsPutBackWithTheWarning) {
+  const std::uint32_t own = vector_control() & kVectorModeBits;
+  change = [] {
+    set_vector_control(0xdfc0);
+    throw 7;
+  };
+  EXPECT_THAT(error_of([&] { begin(); }), HasSubstr("let an exception escape"));
+  EXPECT_EQ(vector_control() & kVectorModeBits, own);
+  EXPECT_THAT(logger_.lines, ElementsAre(HasSubstr("in begin: it changed the floating-point mode")));
 }
 
 TEST_F(ChangingHook, T_60_TheX87ControlWordIsPutBack) {

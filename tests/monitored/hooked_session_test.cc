@@ -47,6 +47,34 @@ TEST_F(HookedSessionTest, T_50b_WhatHooksChangeOfOpenMPsSettingsIsPutBackAfterTh
   EXPECT_EQ(omp_get_max_active_levels(), levels);
 }
 
+TEST_F(HookedSessionTest, T_60_AModeThatACallbackLeavesReachesNoOtherOneAndNamesItsCallback) {
+  std::vector<std::uint32_t> found;
+  const auto change = [&found] {
+    found.push_back(vector_control() & kVectorModeBits);
+    set_vector_control(0xdfc0);
+  };
+  Probe& x = add_probe("x");
+  Probe& y = add_probe("y");
+  x.ask = [&](RunContext&) {
+    change();
+    return RunArgs{one};
+  };
+  y.look = [&](RunContext&, const RunValues&) { change(); };
+  Probe& z = add_probe("z");
+  z.ask = [&](RunContext&) {
+    found.push_back(vector_control() & kVectorModeBits);
+    return RunArgs();
+  };
+  const std::uint32_t own = vector_control() & kVectorModeBits;
+  open();
+  run(one);
+  EXPECT_EQ(found, std::vector<std::uint32_t>(3, own));
+  EXPECT_EQ(vector_control() & kVectorModeBits, own);
+  EXPECT_TRUE(logged(R"(hook \"x\" in before_run: it changed the floating-point mode)")) << log_text;
+  EXPECT_TRUE(logged(R"(hook \"y\" in after_run: it changed the floating-point mode)")) << log_text;
+  EXPECT_FALSE(logged(R"(hook \"z\")")) << log_text;
+}
+
 class Looking final : public Hook {
  public:
   explicit Looking(int& runs) : runs_(runs) {}
