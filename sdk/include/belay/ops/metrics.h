@@ -1,29 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
 // Metrics that add up over many runs: an evaluation's accuracy over all its batches. Each keeps its counts in local
-// variables, which a session starts at 0 and nobody saves.
+// variables, which a session starts at 0 and no checkpoint holds.
 //
 //   ops::Metric accuracy = ops::metrics::accuracy(labels, ops::arg_max(logits));
-//   for (each batch) session.run({accuracy.update});          adds the batch; gives the value with it
-//   float result = session.run({accuracy.value})[0].scalar<float>();   the value so far; adds nothing
+//   for (each batch) session.run({accuracy.update});          adds the batch; returns the value with it
+//   double result = session.run({accuracy.value})[0].scalar<double>();   the value so far; adds nothing
+//   model.metric("accuracy", accuracy.value, accuracy.update);           or: hands both to the host
 //
-// value and update are float32 scalars. weights, where given, are numbers of a shape that repeats to that of the values
-// (bool counts as 0 and 1): each element counts so much. Counts are kept in float64: a float32 count stops at 2^24.
-// Before the first update, and where nothing counted, a metric is 0. To start again, run the session's local init
+// value and update are float64 scalars (of confusion_matrix [classes, classes]), and so are all counts: a float32 count
+// stops at 2^24, and sums of the same examples cut into other batches would differ in the seventh digit. Like this they
+// agree to about 1e-15 of their size. A batch of no examples adds nothing. To start again, run the session's local init
 // operation.
+//
+// Shapes. labels and predictions have one shape; where one of them has a last dimension of 1 more ([n] and [n, 1]) it
+// is taken away. Any other difference is an error: [n] and [n, 1] would repeat each other to [n, n]. weights, where
+// given, are numbers, or bool for 0 and 1: each element counts so much. They are a scalar, or belong to the first
+// dimensions of the values: weights [n] with values [n, time] are those of n examples. Dimensions of 1 are repeated.
+// They must not be negative; that is not looked at.
+//
+// Nothing to count, which is also one class only where a metric needs two: the value is 0, for every metric. It is what
+// TensorFlow's metrics return (div_no_nan) for most, a precision of a model that predicts nothing true yet is 0 in any
+// plot, and an evaluation without any example is an error of the host's anyway. An error measure of 0 can therefore
+// mean that all weights were 0. Weight 0: the element counts nowhere, whatever it holds; a NaN behind a padding mask
+// does no harm. TensorFlow multiplies, and NaN * 0 is NaN. NaN in an element with a weight: it never agrees with
+// anything (accuracy, in_top_k: wrong), is not 0 (where truth values are asked for: true), and makes a mean, an error
+// measure, a perplexity and an area NaN for good, so that it cannot be missed. A weight that is NaN makes the value
+// NaN.
 #pragma once
 
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "belay/graph.h"
 #include "belay/ops/math.h"
+#include "belay/ops/matmul.h"
 #include "belay/ops/reductions.h"
 #include "belay/ops/shape.h"
+#include "belay/ops/sorting.h"
 #include "belay/ops/variables.h"
 
 namespace belay {
 inline namespace v0 {
+
+namespace collections {
+// The local variables that hold metrics' counts.
+inline constexpr const char* kMetricVariables = "metric_variables";
+}  // namespace collections
+
 namespace ops {
 
 struct Metric {
@@ -40,150 +65,305 @@ struct Total {
   Output after;
 };
 inline Total total_of(const Output& batch, std::string_view name) {
+  const Graph g = batch.graph();
   const Output variable = ops::variable(
-      batch.graph(), name, zeros(batch.graph(), batch.dims(), DType::kFloat64, std::string(name) + "_initial_value"),
-      VariableKind::kLocal);
+      g, name, zeros(g, batch.dims(), DType::kFloat64, std::string(name) + "_initial_value"), VariableKind::kLocal);
+  g.collect(collections::kMetricVariables, variable);
   return {variable, assign_add(variable, batch)};
+}
+// What a function makes of both states of one total, or of two.
+template <class Function>
+Metric metric_of(const Total& a, Function function) {
+  return {identity(function(a.before), "value"), identity(function(a.after), "update")};
+}
+template <class Function>
+Metric metric_of(const Total& a, const Total& b, Function function) {
+  return {identity(function(a.before, b.before), "value"), identity(function(a.after, b.after), "update")};
 }
 
 inline Output to_float64(const Output& x) { return x.dtype() == DType::kFloat64 ? x : cast(x, DType::kFloat64); }
 
-// How much each element of `like` counts.
+// x without its last dimension where that is 1 and y has one dimension less.
+inline Output without_last(const Output& x, const Output& y) {
+  const bool one_more = x.rank() > 0 && y.rank() == x.rank() - 1;
+  return one_more && x.dim(-1) == 1 ? squeeze(x, {-1}) : x;
+}
+// Labels and predictions of one shape.
+struct Pair {
+  Output labels, predictions;
+};
+inline Pair pair_of(const char* metric, const Output& labels, const Output& predictions) {
+  const Output p = without_last(predictions, labels), l = without_last(labels, p);
+  bool fits = l.rank() < 0 || p.rank() < 0 || l.rank() == p.rank();
+  for (std::int32_t i = 0; fits && i < l.rank() && i < p.rank(); ++i)
+    fits = l.dim(i) < 0 || p.dim(i) < 0 || l.dim(i) == p.dim(i);
+  if (!fits)
+    fail(Code::kInvalidArgument, std::string(metric) + ": the labels " + labels.text() + " and the predictions " +
+                                     predictions.text() + " must have one shape");
+  return {reshape_like(l, p), p};  // what is known in a run only is compared there
+}
+
+// How much each element of `like` counts, in its shape.
 inline Output counts_of(const Output& like, const Output& weights) {
-  const Output ones = to_float64(ones_like(like));
-  return weights ? ones * to_float64(weights) : ones;
+  if (!weights) return to_float64(ones_like(like));
+  Output w = without_last(to_float64(weights), like);
+  if (like.rank() >= 0 && w.rank() > like.rank())
+    fail(Code::kInvalidArgument,
+         "the weights " + weights.text() + " have more dimensions than what they are for, " + like.text());
+  for (std::int32_t rank = w.rank(); rank > 0 && rank < like.rank(); ++rank) w = expand_dims(w, -1);
+  return broadcast_like(w, like);
 }
-
-// a / b, 0 where b is not above 0; as a float32.
+// The values times their counts; nothing where the count is 0.
+inline Output counted(const Output& values, const Output& counts) {
+  const Output zero = zeros_like(counts);
+  return select(equal(counts, zero), zero, to_float64(values) * counts);
+}
+// a / b, 0 where b is 0.
 inline Output ratio(const Output& a, const Output& b) {
-  const Output zero = zeros_like(b), above = greater(b, zero);
-  return cast(select(above, a / select(above, b, ones_like(b)), zero), DType::kFloat32);
+  const Output nothing = equal(b, zeros_like(b));
+  return select(nothing, zeros_like(b), a / select(nothing, ones_like(b), b));
 }
 
-// The sum of the elements of a bool tensor that are true, each with its weight.
-inline Total count_true(const Output& truth, const Output& weights, std::string_view name) {
-  return total_of(reduce_sum(to_float64(truth) * counts_of(truth, weights)), name);
+// A mean as its two sums.
+struct Mean {
+  Total total, count;
+};
+inline Mean mean_of(const Output& values, const Output& weights) {
+  const Output counts = counts_of(values, weights);
+  return {total_of(reduce_sum(weights ? counted(values, counts) : to_float64(values)), "total"),
+          total_of(reduce_sum(counts), "count")};
 }
 
 inline Output truth(const Output& x) { return x.dtype() == DType::kBool ? x : cast(x, DType::kBool); }
+inline Output as_wanted(const Output& x, bool wanted) { return wanted ? truth(x) : logical_not(truth(x)); }
+
+// The weight of the elements whose label and prediction are so.
+inline Total count_of(const Pair& p, bool label, bool prediction, const Output& weights, std::string_view name) {
+  const Output agree = logical_and(as_wanted(p.labels, label), as_wanted(p.predictions, prediction));
+  return total_of(reduce_sum(counted(agree, counts_of(agree, weights))), name);
+}
 
 inline std::string scope_name(std::string_view name, const char* metric) {
   return name.empty() ? std::string(metric) : std::string(name);
 }
 
-// labels and predictions, as truth values, that agree as wanted.
-struct Confusion {
-  Output labels, predictions;
-  Output both(bool label, bool prediction) const {
-    return logical_and(label ? labels : logical_not(labels), prediction ? predictions : logical_not(predictions));
-  }
-};
-inline Confusion confusion(const Output& labels, const Output& predictions) {
-  return {truth(labels), truth(predictions)};
+inline Metric count_metric(const char* metric, const Output& labels, const Output& predictions, bool label,
+                           bool prediction, const Output& weights, std::string_view name) {
+  const Graph g = labels.graph();
+  const auto scope = g.scope(scope_name(name, metric));
+  const Total count = count_of(pair_of(metric, labels, predictions), label, prediction, weights, "count");
+  return metric_of(count, [](const Output& c) { return c; });
 }
 
-inline Metric counted(const Output& labels, const Output& predictions, bool label, bool prediction,
-                      const Output& weights, const std::string& name) {
-  const auto scope = labels.graph().scope(name);
-  const Total total = count_true(confusion(labels, predictions).both(label, prediction), weights, "count");
-  return {cast(total.before, DType::kFloat32, "value"), cast(total.after, DType::kFloat32, "update")};
+// true positives / (true positives + those that are wrong in this way)
+inline Metric positives_ratio(const char* metric, const Output& labels, const Output& predictions, bool wrong_label,
+                              const Output& weights, std::string_view name) {
+  const Graph g = labels.graph();
+  const auto scope = g.scope(scope_name(name, metric));
+  const Pair pair = pair_of(metric, labels, predictions);
+  const Total right = count_of(pair, true, true, weights, "true_positives");
+  const Total wrong =
+      count_of(pair, wrong_label, !wrong_label, weights, wrong_label ? "false_negatives" : "false_positives");
+  return metric_of(right, wrong, [](const Output& r, const Output& w) { return ratio(r, r + w); });
+}
+
+// The mean of function(labels, predictions), both in float64: a difference of float32 is not rounded then.
+template <class Function>
+Mean mean_of_errors(const char* metric, const Output& labels, const Output& predictions, const Output& weights,
+                    Function function) {
+  const Pair pair = pair_of(metric, labels, predictions);
+  return mean_of(function(to_float64(pair.labels), to_float64(pair.predictions)), weights);
+}
+
+// Whether elements are the same. In one dtype that holds both: int64 for integers and bool, else float64, so that a
+// prediction of 2.7 is not class 2.
+inline Output same(const Pair& p) {
+  const auto whole = [](const Output& x) { return x.dtype() != DType::kFloat32 && x.dtype() != DType::kFloat64; };
+  const DType both = p.labels.dtype() == p.predictions.dtype() ? p.labels.dtype()
+                     : whole(p.labels) && whole(p.predictions) ? DType::kInt64
+                                                               : DType::kFloat64;
+  const auto as = [&](const Output& x) { return x.dtype() == both ? x : cast(x, both); };
+  return equal(as(p.predictions), as(p.labels));
 }
 
 }  // namespace detail
 
-// The mean of all elements.
+// The mean of all elements of `values`, numbers or bool of any shape: sum(values * weights) / sum(weights). A scalar is
+// one element of each run, however large the batch it was made from.
 inline Metric mean(const Output& values, const Output& weights = {}, std::string_view name = {}) {
-  const auto scope = values.graph().scope(detail::scope_name(name, "mean"));
-  const Output counts = detail::counts_of(values, weights);
-  const detail::Total total = detail::total_of(reduce_sum(detail::to_float64(values) * counts), "total");
-  const detail::Total count = detail::total_of(reduce_sum(counts), "count");
-  return {detail::ratio(total.before, count.before), detail::ratio(total.after, count.after)};
+  const Graph g = values.graph();
+  const auto scope = g.scope(detail::scope_name(name, "mean"));
+  const detail::Mean m = detail::mean_of(values, weights);
+  return detail::metric_of(m.total, m.count, detail::ratio);
 }
 
-// The fraction of elements in which predictions are the labels. Both have one shape; any numbers, or bool.
+// e^(mean of `values`), the cross entropies (natural logarithms) of words: what ops::softmax_cross_entropy_with_logits
+// and its sparse sister return, before any mean.
+inline Metric perplexity(const Output& values, const Output& weights = {}, std::string_view name = {}) {
+  const Graph g = values.graph();
+  const auto scope = g.scope(detail::scope_name(name, "perplexity"));
+  const detail::Mean m = detail::mean_of(values, weights);
+  return detail::metric_of(m.total, m.count, [](const Output& total, const Output& count) {
+    const Output zero = zeros_like(count);
+    return select(equal(count, zero), zero, exp(detail::ratio(total, count)));
+  });
+}
+
+// The fraction of elements in which predictions are the labels. Numbers or bool, not necessarily of one dtype.
 inline Metric accuracy(const Output& labels, const Output& predictions, const Output& weights = {},
                        std::string_view name = {}) {
-  const Output same =
-      equal(predictions.dtype() == labels.dtype() ? predictions : cast(predictions, labels.dtype()), labels);
-  return mean(cast(same, DType::kFloat32), weights, detail::scope_name(name, "accuracy"));
+  const Graph g = labels.graph();
+  const auto scope = g.scope(detail::scope_name(name, "accuracy"));
+  const detail::Mean m = detail::mean_of(detail::same(detail::pair_of("accuracy", labels, predictions)), weights);
+  return detail::metric_of(m.total, m.count, detail::ratio);
+}
+
+// The fraction of labels [...], int32 or int64, that are among the k largest of their predictions [..., classes],
+// floating-point: fewer than k are larger. Of equal predictions all are in, so a model that predicts the same for each
+// class is right everywhere (TensorFlow's in_top_k). A label that is no class is wrong, and so is one beside
+// predictions that are not finite.
+inline Metric in_top_k(const Output& labels, const Output& predictions, std::int64_t k, const Output& weights = {},
+                       std::string_view name = {}) {
+  if (k < 1) fail(Code::kInvalidArgument, "in_top_k: k must be at least 1, got " + std::to_string(k));
+  const bool column = labels.rank() > 0 && labels.rank() == predictions.rank() && labels.dim(-1) == 1;
+  const Output l = column ? squeeze(labels, {-1}) : labels;
+  if (predictions.rank() < 2 || l.rank() != predictions.rank() - 1 || predictions.dim(-1) < 0)
+    fail(Code::kInvalidArgument, "in_top_k: the predictions " + predictions.text() +
+                                     " must have the dimensions of the labels " + labels.text() +
+                                     " and a last one of known size, the classes");
+  const Graph g = labels.graph();
+  const auto scope = g.scope(detail::scope_name(name, "in_top_k"));
+  const Output rows = ops::in_top_k(reshape(predictions, {-1, predictions.dim(-1)}), reshape(l, {-1}), k);
+  const detail::Mean m = detail::mean_of(reshape_like(rows, l), weights);
+  return detail::metric_of(m.total, m.count, detail::ratio);
 }
 
 // The means of (labels - predictions)^2, of its root, and of |labels - predictions|.
 inline Metric mean_squared_error(const Output& labels, const Output& predictions, const Output& weights = {},
                                  std::string_view name = {}) {
-  return mean(squared_difference(labels, predictions), weights, detail::scope_name(name, "mean_squared_error"));
+  const Graph g = labels.graph();
+  const auto scope = g.scope(detail::scope_name(name, "mean_squared_error"));
+  const detail::Mean m =
+      detail::mean_of_errors("mean_squared_error", labels, predictions, weights,
+                             [](const Output& l, const Output& p) { return squared_difference(l, p); });
+  return detail::metric_of(m.total, m.count, detail::ratio);
 }
+// The root of the mean of squares over all batches, not a mean of roots.
 inline Metric root_mean_squared_error(const Output& labels, const Output& predictions, const Output& weights = {},
                                       std::string_view name = {}) {
-  const Metric squared =
-      mean(squared_difference(labels, predictions), weights, detail::scope_name(name, "root_mean_squared_error"));
-  return {sqrt(squared.value), sqrt(squared.update)};
+  const Graph g = labels.graph();
+  const auto scope = g.scope(detail::scope_name(name, "root_mean_squared_error"));
+  const detail::Mean m =
+      detail::mean_of_errors("root_mean_squared_error", labels, predictions, weights,
+                             [](const Output& l, const Output& p) { return squared_difference(l, p); });
+  return detail::metric_of(m.total, m.count,
+                           [](const Output& total, const Output& count) { return sqrt(detail::ratio(total, count)); });
 }
 inline Metric mean_absolute_error(const Output& labels, const Output& predictions, const Output& weights = {},
                                   std::string_view name = {}) {
-  return mean(abs(labels - predictions), weights, detail::scope_name(name, "mean_absolute_error"));
+  const Graph g = labels.graph();
+  const auto scope = g.scope(detail::scope_name(name, "mean_absolute_error"));
+  const detail::Mean m = detail::mean_of_errors("mean_absolute_error", labels, predictions, weights,
+                                                [](const Output& l, const Output& p) { return abs(l - p); });
+  return detail::metric_of(m.total, m.count, detail::ratio);
 }
 
-// How many elements are so. Labels and predictions are bool, or numbers that are true where they are not 0.
+// The weight of the elements that are so. From here to recall labels and predictions are bool, or numbers that are true
+// where they are not 0: compare probabilities with a threshold first.
 inline Metric true_positives(const Output& labels, const Output& predictions, const Output& weights = {},
                              std::string_view name = {}) {
-  return detail::counted(labels, predictions, true, true, weights, detail::scope_name(name, "true_positives"));
+  return detail::count_metric("true_positives", labels, predictions, true, true, weights, name);
 }
 inline Metric true_negatives(const Output& labels, const Output& predictions, const Output& weights = {},
                              std::string_view name = {}) {
-  return detail::counted(labels, predictions, false, false, weights, detail::scope_name(name, "true_negatives"));
+  return detail::count_metric("true_negatives", labels, predictions, false, false, weights, name);
 }
 inline Metric false_positives(const Output& labels, const Output& predictions, const Output& weights = {},
                               std::string_view name = {}) {
-  return detail::counted(labels, predictions, false, true, weights, detail::scope_name(name, "false_positives"));
+  return detail::count_metric("false_positives", labels, predictions, false, true, weights, name);
 }
 inline Metric false_negatives(const Output& labels, const Output& predictions, const Output& weights = {},
                               std::string_view name = {}) {
-  return detail::counted(labels, predictions, true, false, weights, detail::scope_name(name, "false_negatives"));
+  return detail::count_metric("false_negatives", labels, predictions, true, false, weights, name);
 }
-
-namespace detail {
-// true positives / (true positives + those that were wrong in this way)
-inline Metric positives_ratio(const Output& labels, const Output& predictions, bool wrong_label, const Output& weights,
-                              const std::string& name) {
-  const auto scope = labels.graph().scope(name);
-  const Confusion c = confusion(labels, predictions);
-  const Total right = count_true(c.both(true, true), weights, "true_positives");
-  const Total wrong =
-      count_true(c.both(wrong_label, !wrong_label), weights, wrong_label ? "false_negatives" : "false_positives");
-  return {ratio(right.before, right.before + wrong.before), ratio(right.after, right.after + wrong.after)};
-}
-}  // namespace detail
 
 // Of what was predicted true, the fraction that is; of what is true, the fraction that was predicted.
 inline Metric precision(const Output& labels, const Output& predictions, const Output& weights = {},
                         std::string_view name = {}) {
-  return detail::positives_ratio(labels, predictions, false, weights, detail::scope_name(name, "precision"));
+  return detail::positives_ratio("precision", labels, predictions, false, weights, name);
 }
 inline Metric recall(const Output& labels, const Output& predictions, const Output& weights = {},
                      std::string_view name = {}) {
-  return detail::positives_ratio(labels, predictions, true, weights, detail::scope_name(name, "recall"));
+  return detail::positives_ratio("recall", labels, predictions, true, weights, name);
+}
+
+// How often label i was predicted as j: float64 [classes, classes], row i, column j; with weights, how much. labels and
+// predictions are int32 or int64. An element counts nowhere if either is not in [0, classes): -1 can mark padding.
+inline Metric confusion_matrix(const Output& labels, const Output& predictions, std::int64_t classes,
+                               const Output& weights = {}, std::string_view name = {}) {
+  if (classes < 1)
+    fail(Code::kInvalidArgument, "confusion_matrix: classes must be at least 1, got " + std::to_string(classes));
+  const Graph g = labels.graph();
+  const auto scope = g.scope(detail::scope_name(name, "confusion_matrix"));
+  const detail::Pair pair = detail::pair_of("confusion_matrix", labels, predictions);
+  const auto rows = [&](const Output& x) { return one_hot(reshape(x, {-1}), classes, 1, 0, DType::kFloat64); };
+  const Output counts = reshape(detail::counts_of(pair.predictions, weights), {-1, 1});
+  const detail::Total total =
+      detail::total_of(matmul(rows(pair.labels) * counts, rows(pair.predictions), true), "counts");
+  return detail::metric_of(total, [](const Output& counts_so_far) { return counts_so_far; });
 }
 
 enum class Curve { kRoc, kPrecisionRecall };
 
 namespace detail {
-// The area under the curve through the points of all thresholds, by the trapezoidal rule. All float64 [thresholds], the
-// thresholds rising.
-inline Output area(const Output& tp, const Output& fp, const Output& tn, const Output& fn, Curve curve) {
-  constexpr double kEpsilon = 1e-6;  // TensorFlow's: keeps 0 / 0 away
-  const Output recall = (tp + kEpsilon) / (tp + fn + kEpsilon);
-  const Output x = curve == Curve::kRoc ? fp / (fp + tn + kEpsilon) : recall;
-  const Output y = curve == Curve::kRoc ? recall : (tp + kEpsilon) / (tp + fp + kEpsilon);
-  const std::int64_t n = tp.dims()[0] - 1;
-  const auto first = [&](const Output& o) { return slice(o, {0}, {n}); };
-  const auto last = [&](const Output& o) { return slice(o, {1}, {n}); };
-  return cast(reduce_sum((first(x) - last(x)) * (first(y) + last(y)) * 0.5), DType::kFloat32);
+// The steps from each element of a vector to the next one, which is smaller.
+struct Steps {
+  explicit Steps(const Output& x)
+      : from(slice(x, {0}, {x.dims()[0] - 1})), to(slice(x, {1}, {x.dims()[0] - 1})), change(from - to) {}
+  Output from, to, change;
+};
+// tp and fp: float64 [thresholds], the thresholds rising; at the first one everything is predicted true.
+inline Output area_under_roc(const Output& tp, const Output& fp) {
+  const Steps y(ratio(tp, slice(tp, {0}, {1}))), x(ratio(fp, slice(fp, {0}, {1})));
+  return reduce_sum(x.change * (y.from + y.to)) * 0.5;
+}
+inline Output area_under_precision_recall(const Output& tp, const Output& fp) {
+  const Steps right(tp), all(tp + fp);
+  const Output slope = ratio(right.change, all.change);
+  const Output intercept = right.to - slope * all.to;
+  const Output some = greater(all.to, zeros_like(all.to)), one = ones_like(all.to);
+  const Output growth = select(some, all.from / select(some, all.to, one), one);
+  const Output area = reduce_sum(slope * (right.change + intercept * log(growth)));
+  return ratio(area, reshape(slice(tp, {0}, {1}), {}));
+}
+// How much each prediction counts: NaN for one that is no probability.
+inline Output counts_of_probabilities(const Output& predictions, const Output& clipped, const Output& weights) {
+  const Output counts = counts_of(predictions, weights);
+  const Output fits = less_equal(abs(predictions - clipped), scalar(counts.graph(), 1e-6, DType::kFloat64));
+  const Output nothing = equal(counts, zeros_like(counts));
+  const Output nan = scalar(counts.graph(), std::numeric_limits<double>::quiet_NaN(), DType::kFloat64);
+  return select(logical_or(fits, nothing), counts, nan);
 }
 }  // namespace detail
 
-// The area under the curve, from counts at evenly spaced thresholds: exact as they grow many. labels: bool or 0 and 1;
-// predictions: probabilities of the same number of elements.
+// The area under a curve that is known at num_thresholds (at least 2) thresholds from 0 to 1, evenly spaced: an element
+// counts as predicted true where its prediction is above the threshold (the first one lies just below 0, the last one
+// just above 1). labels: bool, or numbers that are true where they are not 0; predictions: probabilities, in any order.
+// Predictions between the same two thresholds count as equal; the area is that of all examples where the thresholds
+// part all predictions that differ.
+//   kRoc: true positive rate over false positive rate, by the trapezoidal rule:
+//       sum over steps of (x_i - x_i+1) * (y_i + y_i+1) / 2.
+//     It is the probability that a true element is predicted higher than a false one, equal ones counting half (Hanley
+//     and McNeil, Radiology 143, 1982). 0 if there is one class only.
+//   kPrecisionRecall: precision over recall. Between two points precision is no straight line, so the true positives t
+//     are interpolated along with all predicted n (Davis and Goadrich, ICML 2006), whose integral is, with
+//     s = (t_i - t_i+1) / (n_i - n_i+1) and c = t_i+1 - s * n_i+1:
+//       sum over steps of s * (t_i - t_i+1 + c * ln(n_i / n_i+1)) / (number of true elements);
+//     the logarithm is 0 in the step from n = 0. 0 if no element is true, 1 if all are.
+// TensorFlow 1 takes trapezoids for both unless it is told otherwise, which is too good for precision and recall, and
+// adds 1e-6 to numerators and denominators, which makes the ROC area of true elements alone 0 and of false ones
+// alone 1. A prediction more than 1e-6 outside of [0, 1] (a logit), or NaN, makes the value NaN. A batch of n elements
+// needs tensors of [num_thresholds, n] in float64.
 inline Metric auc(const Output& labels, const Output& predictions, const Output& weights = {},
                   std::int64_t num_thresholds = 200, Curve curve = Curve::kRoc, std::string_view name = {}) {
   if (num_thresholds < 2)
@@ -195,17 +375,16 @@ inline Metric auc(const Output& labels, const Output& predictions, const Output&
     thresholds.push_back(static_cast<double>(i) / static_cast<double>(num_thresholds - 1));
   thresholds.front() = -1e-7, thresholds.back() = 1 + 1e-7;
   const Output at = constant(g, Tensor({num_thresholds, 1}, thresholds), "thresholds");
-  const Output counts = reshape(detail::counts_of(predictions, weights), {1, -1});
-  // [thresholds, elements]
-  const Output positive = greater(reshape(detail::to_float64(predictions), {1, -1}), at);
-  const detail::Confusion c{reshape(detail::truth(labels), {1, -1}), positive};
-  const auto count = [&](bool label, bool prediction, const char* called) {
-    return detail::total_of(reduce_sum(detail::to_float64(c.both(label, prediction)) * counts, {1}), called);
+  const detail::Pair pair = detail::pair_of("auc", labels, predictions);
+  const Output p = detail::to_float64(pair.predictions), clipped = clip_by_value(p, 0, 1);
+  const Output counts = detail::counts_of_probabilities(p, clipped, weights);
+  const Output positive = detail::to_float64(greater(reshape(clipped, {1, -1}), at));  // [thresholds, elements]
+  const auto total = [&](bool label, const char* called) {
+    const Output of_label = reshape(detail::to_float64(detail::as_wanted(pair.labels, label)) * counts, {1, -1});
+    return detail::total_of(reduce_sum(positive * of_label, {1}), called);
   };
-  const detail::Total tp = count(true, true, "true_positives"), fp = count(false, true, "false_positives"),
-                      tn = count(false, false, "true_negatives"), fn = count(true, false, "false_negatives");
-  return {detail::area(tp.before, fp.before, tn.before, fn.before, curve),
-          detail::area(tp.after, fp.after, tn.after, fn.after, curve)};
+  const detail::Total tp = total(true, "true_positives"), fp = total(false, "false_positives");
+  return detail::metric_of(tp, fp, curve == Curve::kRoc ? detail::area_under_roc : detail::area_under_precision_recall);
 }
 
 }  // namespace metrics
