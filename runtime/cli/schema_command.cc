@@ -189,6 +189,8 @@ int schema_command(const PluginSearch& search, std::ostream& out, std::ostream& 
                        {"properties", Json::object()},
                        {"required", {"train"}},
                        {"additionalProperties", plugin_schema(search, PluginKind::kInput, PluginTable::kInput)}};
+  Json metric = section_schema<MetricSection>();
+  metric["required"] = Json::array({"kind"});
   const Json schema = {{"$schema", "http://json-schema.org/draft-04/schema#"},
                        {"title", "Belay manifest"},
                        {"type", "object"},
@@ -202,6 +204,7 @@ int schema_command(const PluginSearch& search, std::ostream& out, std::ostream& 
                          {"checkpoint", section_schema<CheckpointSettings>()},
                          {"session", section_schema<SessionSettings>()},
                          {"hooks", list_of(plugin_schema(search, PluginKind::kHook, PluginTable::kHook))},
+                         {"metrics", list_of(std::move(metric))},
                          {"ops", list_of(plugin_schema(search, PluginKind::kOp, PluginTable::kOp))}}},
                        {"required", {"input", "model"}},
                        {"additionalProperties", false}};

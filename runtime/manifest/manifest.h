@@ -93,6 +93,39 @@ struct Places : std::map<std::string, Location> {
   friend bool operator==(const Places&, const Places&) { return true; }  // no part of what a manifest means
 };
 
+// The name of a tensor in the graph, and where it is written.
+struct TensorName {
+  std::string name;  // empty: not given
+  Location at;       // of the value
+
+  friend bool operator==(const TensorName& a, const TensorName& b) { return a.name == b.name; }
+};
+
+// A metric of the evaluation over tensors of the model and the input. What each kind computes, from which of the
+// tensors: belay/ops/metrics.h.
+struct MetricSection {
+  std::string kind;  // accuracy | mean | auc | ...: a function of belay/ops/metrics.h
+  std::string name;  // the role that it becomes; empty: the kind
+  TensorName labels;
+  TensorName predictions;
+  TensorName values;  // mean and perplexity
+  TensorName weights;
+  std::optional<std::int64_t> class_id;  // of those with truth values: true is this class
+  std::int64_t k = 5;                    // in_top_k
+  std::optional<std::int64_t> classes;   // confusion_matrix; must be given there
+  std::int64_t num_thresholds = 200;     // auc
+  std::string curve = "roc";             // auc: roc | pr
+  Location at;                           // of the table
+  Location name_at;                      // of the name, or of the table
+
+  const std::string& role() const { return name.empty() ? kind : name; }
+  friend bool operator==(const MetricSection& a, const MetricSection& b) {
+    return a.kind == b.kind && a.name == b.name && a.labels == b.labels && a.predictions == b.predictions &&
+           a.values == b.values && a.weights == b.weights && a.class_id == b.class_id && a.k == b.k &&
+           a.classes == b.classes && a.num_thresholds == b.num_thresholds && a.curve == b.curve;
+  }
+};
+
 struct Manifest {
   std::string file;       // as given on the command line
   std::string directory;  // the file's, absolute: what relative paths are relative to
@@ -105,6 +138,7 @@ struct Manifest {
   CheckpointSettings checkpoint;
   SessionSettings session;
   std::vector<PluginUse> hooks;
+  std::vector<MetricSection> metrics;
   std::vector<PluginUse> ops;  // operations that come from libraries of their own
   std::optional<PluginUse> cluster;
   Places places;

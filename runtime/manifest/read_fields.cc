@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "runtime/manifest/sections.h"
 #include "runtime/manifest/toml_text.h"
 #include "runtime/platform/text.h"
 
@@ -259,13 +260,13 @@ std::string ReadFields::help_for_unknown(const std::string& key) const {
   std::vector<std::string> owners;
   for (const SectionKeys& section : context_.known)
     if (section.section != name_ && std::find(section.keys.begin(), section.keys.end(), key) != section.keys.end())
-      owners.push_back(section.section.empty() ? "the top of the manifest" : "[" + section.section + "]");
+      owners.push_back(section.section.empty() ? "the top of the manifest" : section_header(section.section));
   if (!owners.empty()) return "this key belongs to " + joined(owners, " or ");
   if (const std::string near = nearest(key, visited_); !near.empty())
     return "did you mean " + double_quoted(near) + "?";
   for (const SectionKeys& section : context_.known)
     if (const std::string near = nearest(key, section.keys); !near.empty() && !section.section.empty())
-      return "did you mean " + double_quoted(near) + " of [" + section.section + "]?";
+      return "did you mean " + double_quoted(near) + " of " + section_header(section.section) + "?";
   return "[" + name_ + "] has " + joined(visited_);
 }
 

@@ -35,6 +35,7 @@ class ManifestReader {
     read_plain("checkpoint", manifest_.checkpoint);
     read_plain("session", manifest_.session);
     read_hooks();
+    read_metrics();
     read_list("ops", "operation", PluginTable::kOp, manifest_.ops);
     refuse_cluster();
     refuse_missing();
@@ -113,16 +114,54 @@ class ManifestReader {
       uses.push_back(read_plugin_use((*list)[i], name + "." + std::to_string(i), table, context_));
   }
 
-  // A section that is written once for each of its plugins.
-  void read_list(const std::string& name, const std::string& what, PluginTable table, std::vector<PluginUse>& uses) {
+  // A section that is written once for each of what it holds; null where it is not given, or no list.
+  const TomlNode* list_of_tables(const std::string& name, const std::string& what) {
     const TomlEntry* entry = find(root_, name);
-    if (entry == nullptr) return;
-    if (!std::holds_alternative<TomlList>(entry->node.value)) {
-      context_.problems.add(entry->at.location(), name + " must be a list of tables, found " + found_text(entry->node),
-                            "begin each " + what + " with [[" + name + "]]");
-      return;
+    if (entry == nullptr) return nullptr;
+    if (std::holds_alternative<TomlList>(entry->node.value)) return &entry->node;
+    context_.problems.add(entry->at.location(), name + " must be a list of tables, found " + found_text(entry->node),
+                          "begin each " + what + " with [[" + name + "]]");
+    return nullptr;
+  }
+  void read_list(const std::string& name, const std::string& what, PluginTable table, std::vector<PluginUse>& uses) {
+    if (const TomlNode* list = list_of_tables(name, what)) read_uses(name, *list, table, uses);
+  }
+
+  void read_metrics() {
+    const TomlNode* list = list_of_tables("metrics", "metric");
+    if (list == nullptr) return;
+    for (const TomlNode& node : std::get<TomlList>(list->value)) {
+      const std::string name = "metrics." + std::to_string(manifest_.metrics.size());
+      if (std::holds_alternative<TomlTable>(node.value)) {
+        manifest_.metrics.push_back(read_metric(node, name));
+      } else {
+        context_.problems.add(node.at.location(), name + " must be a table, found " + found_text(node),
+                              "begin each metric with [[metrics]]");
+        manifest_.metrics.emplace_back();
+      }
     }
-    read_uses(name, entry->node, table, uses);
+    std::set<std::string> roles;
+    for (std::size_t i = 0; i < manifest_.metrics.size(); ++i) {
+      const MetricSection& metric = manifest_.metrics[i];
+      if (!metric.role().empty() && !roles.insert(metric.role()).second)
+        context_.problems.add(
+            metric.name_at,
+            "metrics." + std::to_string(i) + " has the name \"" + metric.role() + "\" of an earlier one",
+            "a metric is known by its name: give it another");
+    }
+  }
+  MetricSection read_metric(const TomlNode& node, const std::string& name) {
+    MetricSection metric;
+    ReadFields fields(node, name, context_);
+    visit(fields, metric);
+    fields.refuse_unvisited();
+    metric.at = node.at.location();
+    metric.name_at = fields.place_of("name");
+    metric.labels.at = fields.place_of("labels");
+    metric.predictions.at = fields.place_of("predictions");
+    metric.values.at = fields.place_of("values");
+    metric.weights.at = fields.place_of("weights");
+    return metric;
   }
 
   void read_hooks() {
@@ -159,11 +198,10 @@ class ManifestReader {
   std::string help_for_unknown(const std::string& key) const {
     if (context_.problems.full()) return "";
     if (const std::string near = nearest(key, sections_); !near.empty())
-      return "did you mean " + std::string(near == "hooks" || near == "ops" ? "[[" + near + "]]" : "[" + near + "]") +
-             "?";
+      return "did you mean " + section_header(near) + "?";
     for (const SectionKeys& section : context_.known)
       if (std::find(section.keys.begin(), section.keys.end(), key) != section.keys.end())
-        return "this key belongs to [" + section.section + "]";
+        return "this key belongs to " + section_header(section.section);
     return "a manifest has " + joined(sections_);
   }
 

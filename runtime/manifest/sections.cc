@@ -10,6 +10,8 @@ namespace {
 
 constexpr std::int64_t kMaxThreads = 1024;
 constexpr std::int64_t kMaxPrefetch = 1024;
+constexpr std::int64_t kMaxClasses = 4096;  // of a matrix of 128 MiB
+constexpr std::int64_t kMaxThresholds = 100000;
 constexpr NumberRange kSeconds{.min = 0, .max = 1e9};  // about 30 years; as nanoseconds it fits into 64 bits
 
 std::vector<std::string> run_modes() {  // in RunMode's order
@@ -57,6 +59,33 @@ void visit_learning_rate(Fields& f, LearningRate& rate) {
             "values[i] holds up to boundaries[i], the last one after all of them");
   }
   if (rate.schedule == "constant" && rate.warmup_steps == 0) rate.schedule.clear();
+}
+
+std::vector<std::string> metric_kinds() {
+  return {"accuracy",
+          "mean",
+          "auc",
+          "precision",
+          "recall",
+          "confusion_matrix",
+          "mean_squared_error",
+          "root_mean_squared_error",
+          "mean_absolute_error",
+          "in_top_k",
+          "perplexity",
+          "true_positives",
+          "true_negatives",
+          "false_positives",
+          "false_negatives"};
+}
+
+// The name of a tensor without which a metric of these kinds cannot be.
+void visit_tensor(Fields& f, const char* key, TensorName& tensor, const std::string& kind, bool applies,
+                  const char* owner) {
+  f.only_for("kind", owner, applies);
+  f.text(key, tensor.name, "");
+  f.check(kind.empty() || !applies || !tensor.name.empty(), key, "kind = \"" + kind + "\" needs " + key,
+          std::string("the name of a tensor: ") + key + " = \"NAME\"; `belay graph` lists them");
 }
 
 }  // namespace
@@ -131,6 +160,39 @@ void visit(Fields& f, SessionSettings& session) {
   f.choice("precision", session.precision, {"float32", "bf16"});
 }
 
+void visit(Fields& f, MetricSection& metric) {
+  f.word("kind", metric.kind, metric_kinds());
+  f.check(!metric.kind.empty(), "kind", "a metric needs a kind", "one of " + joined(metric_kinds()));
+  f.text("name", metric.name, "the kind");
+  f.check(metric.name.empty() || is_instance_name(metric.name), "name",
+          "the name of a metric has letters, digits, '_', '-' and '.', at most 63", "");
+  f.check(metric.name != "loss" && metric.name != "global_step", "name",
+          "every evaluation reports " + metric.name + " already", "name the metric otherwise");
+  // Without a kind all keys pass, so that the one problem does not make many.
+  const auto is = [&](const char* kind) { return metric.kind.empty() || metric.kind == kind; };
+  const bool of_values = is("mean") || is("perplexity"), of_labels = metric.kind.empty() || !of_values;
+  visit_tensor(f, "labels", metric.labels, metric.kind, of_labels, "the kinds that compare labels with predictions");
+  visit_tensor(f, "predictions", metric.predictions, metric.kind, of_labels,
+               "the kinds that compare labels with predictions");
+  visit_tensor(f, "values", metric.values, metric.kind, of_values, "mean and perplexity");
+  f.only_for("", "", true);
+  f.text("weights", metric.weights.name, "each element counts 1");
+  const bool truths = is("auc") || is("precision") || is("recall") || is("true_positives") || is("true_negatives") ||
+                      is("false_positives") || is("false_negatives");
+  f.only_for("kind", "auc, precision, recall and the counts of positives and negatives", truths);
+  f.integer("class_id", metric.class_id, {.min = 0}, "what is not 0 is true");
+  f.only_for("kind", "kind = \"in_top_k\"", is("in_top_k"));
+  f.integer("k", metric.k, {.min = 1});
+  f.only_for("kind", "kind = \"confusion_matrix\"", is("confusion_matrix"));
+  f.integer("classes", metric.classes, {.min = 1, .max = kMaxClasses}, "");
+  f.check(metric.kind != "confusion_matrix" || metric.classes, "classes", "a confusion_matrix needs classes",
+          "their number: classes = 10");
+  f.only_for("kind", "kind = \"auc\"", is("auc"));
+  f.integer("num_thresholds", metric.num_thresholds, {.min = 2, .max = kMaxThresholds});
+  f.word("curve", metric.curve, {"roc", "pr"});
+  f.only_for("", "", true);
+}
+
 void visit(Fields& f, PluginUse& use, PluginTable table) {
   f.text("plugin", use.plugin, "");
   f.path("file", use.file, "");
@@ -145,6 +207,11 @@ void visit(Fields& f, PluginUse& use, PluginTable table) {
 void visit(Fields& f, InputSection& input) {
   visit(f, input, PluginTable::kInput);
   f.integer("prefetch", input.prefetch, {.min = 1, .max = kMaxPrefetch});
+}
+
+std::string section_header(const std::string& section) {
+  const bool list = section == "hooks" || section == "metrics" || section == "ops";
+  return list ? "[[" + section + "]]" : "[" + section + "]";
 }
 
 bool is_instance_name(const std::string& name) {

@@ -13,10 +13,14 @@ void visit(Fields& f, PluginsSection& plugins);
 void visit(Fields& f, OptimizerSettings& optimizer);
 void visit(Fields& f, CheckpointSettings& checkpoint);
 void visit(Fields& f, SessionSettings& session);
+void visit(Fields& f, MetricSection& metric);
 
 // The reserved keys of a plugin's table.
 void visit(Fields& f, PluginUse& use, PluginTable table);
 void visit(Fields& f, InputSection& input);
+
+// [run], [[hooks]]: as the section is begun in a manifest.
+std::string section_header(const std::string& section);
 
 // At most 63 letters, digits, '_', '-' and '.'.
 bool is_instance_name(const std::string& name);

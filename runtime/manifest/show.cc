@@ -125,6 +125,7 @@ class ManifestWriter {
     section("[checkpoint]", m_.checkpoint);
     section("[session]", m_.session);
     for (PluginUse& hook : m_.hooks) use("[[hooks]]", hook, PluginTable::kHook);
+    for (MetricSection& metric : m_.metrics) section("[[metrics]]", metric);
     for (PluginUse& op : m_.ops) use("[[ops]]", op, PluginTable::kOp);
     if (m_.cluster) use("[cluster]", *m_.cluster, PluginTable::kCluster);
     return std::move(out_);

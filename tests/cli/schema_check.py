@@ -41,6 +41,7 @@ good = {
     "optimizer": {"name": "sgd", "learning_rate": {"schedule": "cosine_decay", "decay_steps": 5}},
     "scaffold": {"init_fn": [{"plugin": "warm_start", "from": "x"}]},
     "hooks": [{"file": "./mine.so", "any": 1}, {"plugin": "stop_at_step", "last_step": 3, "name": "s"}],
+    "metrics": [{"kind": "auc", "labels": "y", "predictions": "p", "curve": "pr"}],
     "ops": [{"plugin": "mish"}, {"file": "./mine.so"}],
 }
 for error in validator.iter_errors(good):
@@ -73,7 +74,10 @@ bad("an unknown schedule", lambda m: m["optimizer"]["learning_rate"].update(sche
 bad("a negative learning rate", lambda m: m["optimizer"].update(learning_rate=-1))
 bad("a table without a plugin", lambda m: m["hooks"].append({"every_n_iter": 1}))
 bad("an option at an operation", lambda m: m["ops"][0].update(beta=1))
+bad("an unknown kind of metric", lambda m: m["metrics"][0].update(kind="auk"))
+bad("an unknown key of a metric", lambda m: m["metrics"][0].update(lables="y"))
+bad("a metric without a kind", lambda m: m["metrics"][0].pop("kind"))
 bad("hooks that is no list", lambda m: m.update(hooks={"plugin": "stop_at_step", "last_step": 3}))
 
-print("\n".join(failures) or f"{len(manifests)} examples and 20 wrong manifests are judged rightly")
+print("\n".join(failures) or f"{len(manifests)} examples and 23 wrong manifests are judged rightly")
 sys.exit(1 if failures else 0)

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "runtime/manifest/parse.h"
+#include "runtime/manifest/sections.h"
 #include "runtime/manifest/show.h"
 #include "tests/docs/page.h"
 
@@ -53,13 +54,18 @@ void add_shown(const Manifest& manifest, std::map<std::string, std::string>& val
   }
 }
 
-// All defaults, of every optimizer and schedule.
+// All defaults, of every optimizer, schedule and kind of metric.
 std::map<std::string, std::string> shown_defaults() {
   std::map<std::string, std::string> values;
   for (const char* schedule :
        {"constant", "exponential_decay", "polynomial_decay", "cosine_decay", "piecewise_constant"}) {
     Manifest manifest;
     manifest.optimizer.learning_rate.schedule = schedule;
+    add_shown(manifest, values);
+  }
+  for (const char* kind : {"auc", "in_top_k"}) {
+    Manifest manifest;
+    manifest.metrics.emplace_back().kind = kind;
     add_shown(manifest, values);
   }
   for (const char* optimizer : {"adamw", "ftrl", "momentum", "rmsprop", "sgd"}) {
@@ -84,7 +90,7 @@ TEST_F(ManifestPage, ListsTheSectionsInTheirOrder) {
 TEST_F(ManifestPage, EachSectionsTableHasItsKeysInTheirOrder) {
   for (const SectionKeys& keys : manifest_keys()) {
     if (keys.section.empty()) continue;
-    std::vector<Row> rows = section("`[" + keys.section + "]`").rows;
+    std::vector<Row> rows = section("`" + section_header(keys.section) + "`").rows;
     std::erase_if(rows, [](const Row& row) { return row.size() < 4; });  // of tables that are no list of keys
     EXPECT_THAT(first_column(rows), ElementsAreArray(keys.keys)) << keys.section;
   }
@@ -100,9 +106,13 @@ TEST_F(ManifestPage, TheTableOfPluginKeysHasThoseOfEveryKind) {
 TEST_F(ManifestPage, TheDefaultsAreThoseThatShowPrints) {
   std::map<std::string, std::string> defaults = shown_defaults();
   defaults["optimizer.learning_rate.schedule"] = "needed";
+  defaults["metrics.kind"] = "needed";
+  // Needed by some kinds, not there for the others.
+  for (const char* key : {"labels", "predictions", "values", "classes"})
+    defaults["metrics." + std::string(key)] = "needed where there is one";
   for (const SectionKeys& keys : manifest_keys()) {
     if (keys.section.empty() || keys.section == "scaffold") continue;  // show prints what the manifest has of it
-    for (const Row& row : section("`[" + keys.section + "]`").rows) {
+    for (const Row& row : section("`" + section_header(keys.section) + "`").rows) {
       if (row.size() < 4) continue;
       const std::string key = keys.section + "." + code_of(row.at(0));
       ASSERT_TRUE(defaults.count(key)) << key;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "runtime/manifest/sections.h"
 #include "tests/manifest/parsed.h"
 
 namespace belay::runtime {
@@ -14,7 +15,7 @@ TEST(ListFields, EverySectionIsThere) {
   std::vector<std::string> sections;
   for (const SectionKeys& section : manifest_keys()) sections.push_back(section.section);
   EXPECT_THAT(sections, ElementsAre("", "run", "plugins", "optimizer", "optimizer.learning_rate", "scaffold",
-                                    "checkpoint", "session"));
+                                    "checkpoint", "session", "metrics"));
 }
 
 TEST(ListFields, KeysStandInTheOrderOfTheManual) {
@@ -54,12 +55,12 @@ TEST(ListFields, MisspeltKeysAndSectionsAreRecognised) {
     for (const std::string& key : section.keys) {
       for (const std::string& misspelt : misspellings(key)) {
         if (section.section.empty()) {
-          expect(errors_of("[" + misspelt + "]\n"), key == "hooks" ? "[[hooks]]" : "[" + key + "]");
+          expect(errors_of("[" + misspelt + "]\n"), section_header(key));
         } else if (section.section == "optimizer.learning_rate") {
           expect(errors_of("[optimizer]\nlearning_rate = { schedule = 'constant', " + misspelt + " = 0 }"),
                  "\"" + key + "\"");
         } else {
-          expect(errors_of("[" + section.section + "]\n" + misspelt + " = 0"), "\"" + key + "\"");
+          expect(errors_of(section_header(section.section) + "\n" + misspelt + " = 0"), "\"" + key + "\"");
         }
       }
     }

@@ -251,8 +251,9 @@ TEST(Sections, NoKeyTakesADate) {
   for (const SectionKeys& section : manifest_keys()) {
     if (section.section.empty()) continue;
     for (const std::string& key : section.keys) {
-      const std::string name = section.section + "." + key;
-      std::string text;
+      const bool list = section.section == "metrics";
+      const std::string name = section.section + (list ? ".0." : ".") + key;
+      std::string text = list ? "[[metrics]]" : "";
       if (section.section == "optimizer.learning_rate") text = "[optimizer]\nlearning_rate = { }";
       const std::string errors = errors_of(text, {name + "=2020-01-01"});
       EXPECT_NE(errors.find("--set " + name + ": error: " + name), std::string::npos) << errors;

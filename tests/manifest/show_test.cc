@@ -109,6 +109,11 @@ TEST(Show, WhatIsShownReadsBackAsTheSameManifest) {
       kRest +
           "hidden = []\nnames.\"a b\".\"\" = 'é \\u007f \"'\nx = [[1, 2.5], [true]]\ny = -inf\n\"z.w\" = 1\nz = 2\n",
       kRest + "[[ops]]\nplugin = 'mish'\n[[ops]]\nfile = 'my.so'\nplugin = 'x'\n",
+      kRest +
+          "[[metrics]]\nkind = 'auc'\nlabels = 'y'\npredictions = 'p'\nweights = 'w'\nname = 'area'\nclass_id = 1\n"
+          "num_thresholds = 9\ncurve = 'pr'\n[[metrics]]\nkind = 'in_top_k'\nlabels = 'y'\npredictions = 'p'\nk = 3\n"
+          "[[metrics]]\nkind = 'perplexity'\nvalues = 'v'\n[[metrics]]\nkind = 'confusion_matrix'\nlabels = 'y'\n"
+          "predictions = 'c'\nclasses = 4\n",
       kRest + "[[hooks]]\nplugin = 'a'\non_error = 'disable'\n[[hooks]]\nfile = 'b.so'\nbig = -9223372036854775808\n",
       kRest +
           "[input.eval]\nfile = '/x.so'\nprefetch = 9\nname = 'e'\n[scaffold]\nsaver = { plugin = 's', a = 1 "
@@ -127,6 +132,12 @@ TEST(Show, WhatIsShownReadsBackAsTheSameManifest) {
 TEST(Show, EveryKeyIsShownOrTold) {
   Manifest all = manifest_from(kRest);
   std::string text;
+  for (const char* kind : {"auc", "mean", "in_top_k", "confusion_matrix"}) {
+    MetricSection& metric = all.metrics.emplace_back();
+    metric.kind = kind;
+    metric.labels.name = metric.predictions.name = metric.values.name = "x";
+    metric.classes = 3;
+  }
   for (const char* name : {"momentum", "rmsprop", "adamw", "ftrl"}) {
     for (const char* schedule : {"", "exponential_decay", "piecewise_constant", "polynomial_decay", "cosine_decay"}) {
       all.optimizer.name = name;
