@@ -28,6 +28,10 @@ void add_named(std::vector<NamedOutput>& to, const std::string& name, const Outp
   to.push_back({name, o});
 }
 
+bool is_square(const Output& o) {
+  return o.dtype() == DType::kFloat64 && o.rank() == 2 && o.dim(0) >= 0 && o.dim(0) == o.dim(1);
+}
+
 std::int32_t set(belay_model_spec* handle, std::int32_t role, belay_str name, belay_output output, belay_output update,
                  belay_status* status) {
   return guard(status, [&] {
@@ -44,8 +48,9 @@ std::int32_t set(belay_model_spec* handle, std::int32_t role, belay_str name, be
         break;
       case BELAY_ROLE_PREDICTION: add_named(out.predictions, n, o, "prediction"); break;
       case BELAY_ROLE_METRIC:
-        if (o.is_operation() || o.rank() != 0)
-          fail(Code::kInvalidArgument, "the metric '" + n + "' " + o.text() + " must be a scalar");
+        if (o.is_operation() || !(o.rank() == 0 || (update.graph != 0 && is_square(o))))
+          fail(Code::kInvalidArgument, "the metric '" + n + "' " + o.text() + " must be a scalar" +
+                                           (update.graph == 0 ? "" : ", or float64 [n, n]"));
         for (const ModelOutputs::Metric& m : out.metrics)
           if (m.name == n) fail(Code::kInvalidArgument, "the model gives the metric '" + n + "' twice");
         out.metrics.push_back({n, o, update.graph == 0 ? Output() : spec.graph.output(spec.graph.resolve(update))});

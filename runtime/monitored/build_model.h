@@ -15,7 +15,7 @@ namespace belay::runtime {
 struct ModelOutputs {
   struct Metric {
     std::string name;
-    Output value;
+    Output value;   // a scalar; with an update also float64 [n, n]
     Output update;  // empty: the value is averaged over batches by their examples
   };
   Output loss;

@@ -48,7 +48,10 @@ class ModelContext {
   void prediction(std::string_view name, const Output& o) { set(BELAY_ROLE_PREDICTION, name, o); }
   // A scalar: the mean over a batch, averaged over batches by their number of examples.
   void metric(std::string_view name, const Output& value) { set(BELAY_ROLE_METRIC, name, value); }
-  // A metric with state of its own: `update` runs with every batch, `value` is read at the end.
+  // A metric with state of its own: `update` runs with every batch, `value` is read at the end. The value is a scalar,
+  // or a float64 matrix [n, n] (ops::metrics::confusion_matrix). Scalars go to logs, events and whatever compares
+  // metrics; a matrix is written as a tensor where results are written as values, and is no number to log, to plot or
+  // to stop on.
   void metric(std::string_view name, const Output& value, const Output& update) {
     set(BELAY_ROLE_METRIC, name, value, update);
   }
