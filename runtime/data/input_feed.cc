@@ -59,7 +59,7 @@ void InputFeed::prime() {
 
 InputFeed::Tensors InputFeed::add_to_graph(NodeGraph& graph) {
   const belay::Graph g = graph.handle();
-  const auto scope = g.scope("input");
+  const auto scope = g.scope(kInputScope);
   std::vector<ops::QueueComponent> components;
   for (const InputComponent& c : declaration_.components) components.push_back({c.dtype, c.dims, true});
   const ops::QueueRef queue = ops::fifo_queue(g, options_.prefetch, components, options_.name + "_queue");

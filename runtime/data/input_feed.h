@@ -22,6 +22,9 @@
 
 namespace belay::runtime {
 
+// The scope of an input's tensors in the graph: the feature or label "x" is the node "input/x".
+inline constexpr const char* kInputScope = "input";
+
 class InputFeed final : public QueueRunner, public std::enable_shared_from_this<InputFeed> {
  public:
   struct Options {
@@ -49,7 +52,7 @@ class InputFeed final : public QueueRunner, public std::enable_shared_from_this<
     std::vector<NamedOutput> labels;
     Output batch;  // of the dequeue: a run that reaches it takes a batch
   };
-  // Adds the queue and its dequeue under the scope "input", and itself as a queue runner of the graph.
+  // Adds the queue and its dequeue under the scope kInputScope, and itself as a queue runner of the graph.
   Tensors add_to_graph(NodeGraph& graph);
 
   const std::string& name() const override { return queue_name_; }
