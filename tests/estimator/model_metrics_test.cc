@@ -227,18 +227,18 @@ TEST_F(ModelMetrics, OfNumbersAndOfRanks) {
   EXPECT_NEAR(values.at("root_mean_squared_error")[0], std::sqrt(4.6 / 5), 1e-6);
 }
 
-TEST_F(ModelMetrics, AnUnknownNameIsToldWithItsPlace) {
+TEST_F(ModelMetrics, AnUnknownNameIsReportedWithItsPlace) {
   EXPECT_EQ(error_with("[[metrics]]\nkind = 'in_top_k'\nlabels = 'class'\npredictions = 'probabilites'\n"),
             "NOT_FOUND: train.toml:4:15: the graph has no 'probabilites'; did you mean 'probabilities'?");
 }
 
-TEST_F(ModelMetrics, WhereNoNameIsNearAllAreTold) {
+TEST_F(ModelMetrics, WhereNoNameIsNearAllAreListed) {
   EXPECT_EQ(error_with("[[metrics]]\nkind = 'mean'\nvalues = 'frobnicate'\n"),
             "NOT_FOUND: train.toml:3:10: the graph has no 'frobnicate'; the model and the input have class, loss, "
             "probabilities, table, value, x, weight, and `belay graph` lists the nodes");
 }
 
-TEST_F(ModelMetrics, AnOutputThatANodeHasNotIsToldWithItsPlace) {
+TEST_F(ModelMetrics, AnOutputThatANodeHasNotIsReportedWithItsPlace) {
   EXPECT_EQ(error_with("[[metrics]]\nkind = 'mean'\nvalues = 'chosen:1'\n"),
             "NOT_FOUND: train.toml:3:10: node 'chosen' has 1 outputs, there is no 'chosen:1'");
 }
@@ -254,7 +254,7 @@ TEST_F(ModelMetrics, ANameOfTheModelsIsRefused) {
             "\"my_table\"");
 }
 
-TEST_F(ModelMetrics, TensorsThatDoNotFitAreToldWithTheTablesPlace) {
+TEST_F(ModelMetrics, TensorsThatDoNotFitAreReportedWithTheTablesPlace) {
   EXPECT_EQ(error_with("[[metrics]]\nkind = 'accuracy'\n" + kScored),
             "INVALID_ARGUMENT: train.toml:1:1: metric 'accuracy': accuracy: the labels 'input/class:0' (int64 [?]) and "
             "the predictions 'input/x:0' (float32 [?, 3]) must have one shape");

@@ -41,7 +41,7 @@ TEST(MetricSections, KeepWhereTheyAreWritten) {
   EXPECT_EQ(metrics[0].predictions.at.line, 4);
 }
 
-TEST(MetricSections, TheirMistakesAreTold) {
+TEST(MetricSections, MistakesAreReported) {
   const std::string tensors = "labels = 'a'\npredictions = 'b'\n";
   const struct {
     std::string text, expected;

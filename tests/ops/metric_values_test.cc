@@ -381,7 +381,7 @@ Examples random_examples(const std::string& metric, bool weighted, std::mt19937_
 
 class AnySplit : public MetricValues, public ::testing::WithParamInterface<std::tuple<std::string, bool>> {};
 
-TEST_P(AnySplit, GivesTheSameValue) {
+TEST_P(AnySplit, HasTheSameValue) {
   const auto& [metric, weighted] = GetParam();
   std::mt19937_64 random(2026);
   const Examples all = random_examples(metric, weighted, random);

@@ -12,20 +12,23 @@
 // agree to about 1e-15 of their size. A batch of no examples adds nothing. To start again, run the session's local init
 // operation.
 //
-// Shapes. labels and predictions have one shape; where one of them has a last dimension of 1 more ([n] and [n, 1]) it
-// is taken away. Any other difference is an error: [n] and [n, 1] would repeat each other to [n, n]. weights, where
-// given, are numbers, or bool for 0 and 1: each element counts so much. They are a scalar, or belong to the first
-// dimensions of the values: weights [n] with values [n, time] are those of n examples. Dimensions of 1 are repeated.
-// They must not be negative; that is not looked at.
+// Shapes:
+// * labels and predictions have one shape; a last dimension of 1 that one of them has more ([n] and [n, 1]) is taken
+//   away. Any other difference is an error: [n] and [n, 1] would repeat each other to [n, n].
+// * weights, where given, are numbers, or bool for 0 and 1: each element counts so much. They are a scalar, or belong
+//   to the first dimensions of the values: weights [n] with values [n, time] are those of n examples. Dimensions of 1
+//   are repeated. They must not be negative; that is not looked at.
 //
-// Nothing to count, which is also one class only where a metric needs two: the value is 0, for every metric. It is what
-// TensorFlow's metrics return (div_no_nan) for most, a precision of a model that predicts nothing true yet is 0 in any
-// plot, and an evaluation without any example is an error of the host's anyway. An error measure of 0 can therefore
-// mean that all weights were 0. Weight 0: the element counts nowhere, whatever it holds; a NaN behind a padding mask
-// does no harm. TensorFlow multiplies, and NaN * 0 is NaN. NaN in an element with a weight: it never agrees with
-// anything (accuracy, in_top_k: wrong), is not 0 (where truth values are asked for: true), and makes a mean, an error
-// measure, a perplexity and an area NaN for good, so that it cannot be missed. A weight that is NaN makes the value
-// NaN.
+// Special values:
+// * Nothing to count, which is also one class only where a metric needs two: the value is 0, of every metric. It is
+//   what TensorFlow's metrics return (div_no_nan) for most; a model that predicts nothing true yet has a point of
+//   precision in the plot; and an evaluation without any example is an error of the host's anyway. So an error measure
+//   of 0 can mean that all weights were 0.
+// * Weight 0: the element counts nowhere, whatever it holds; a NaN behind a padding mask does no harm. TensorFlow
+//   multiplies, and NaN * 0 is NaN.
+// * NaN in an element that counts: it never agrees with anything (accuracy, in_top_k: wrong), is not 0 (where truth
+//   values are asked for: true), and makes a mean, an error measure, a perplexity and an area NaN for good, so that it
+//   cannot be missed. A weight that is NaN makes any value NaN.
 #pragma once
 
 #include <limits>
@@ -351,6 +354,7 @@ inline Output counts_of_probabilities(const Output& predictions, const Output& c
 // just above 1). labels: bool, or numbers that are true where they are not 0; predictions: probabilities, in any order.
 // Predictions between the same two thresholds count as equal; the area is that of all examples where the thresholds
 // part all predictions that differ.
+//
 //   kRoc: true positive rate over false positive rate, by the trapezoidal rule:
 //       sum over steps of (x_i - x_i+1) * (y_i + y_i+1) / 2.
 //     It is the probability that a true element is predicted higher than a false one, equal ones counting half (Hanley
@@ -360,10 +364,13 @@ inline Output counts_of_probabilities(const Output& predictions, const Output& c
 //     s = (t_i - t_i+1) / (n_i - n_i+1) and c = t_i+1 - s * n_i+1:
 //       sum over steps of s * (t_i - t_i+1 + c * ln(n_i / n_i+1)) / (number of true elements);
 //     the logarithm is 0 in the step from n = 0. 0 if no element is true, 1 if all are.
+//
 // TensorFlow 1 takes trapezoids for both unless it is told otherwise, which is too good for precision and recall, and
 // adds 1e-6 to numerators and denominators, which makes the ROC area of true elements alone 0 and of false ones
-// alone 1. A prediction more than 1e-6 outside of [0, 1] (a logit), or NaN, makes the value NaN. A batch of n elements
-// needs tensors of [num_thresholds, n] in float64.
+// alone 1.
+//
+// A prediction more than 1e-6 outside of [0, 1] (a logit), or NaN, makes the value NaN. A batch of n elements needs
+// tensors of [num_thresholds, n] in float64.
 inline Metric auc(const Output& labels, const Output& predictions, const Output& weights = {},
                   std::int64_t num_thresholds = 200, Curve curve = Curve::kRoc, std::string_view name = {}) {
   if (num_thresholds < 2)
