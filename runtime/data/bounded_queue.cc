@@ -193,6 +193,13 @@ QueueElement BoundedQueue::dequeue(const CancelToken& cancel) {
   return element;
 }
 
+bool BoundedQueue::wait_for_element(const CancelToken& cancel) {
+  std::unique_lock lock(mutex_);
+  cancel.wait(lock, not_empty_, [&] { return !gathering_ && (available() > 0 || ended()); });
+  if (size_ == 0 && error_) throw Error(*error_);
+  return size_ != 0;
+}
+
 QueueElement BoundedQueue::dequeue_many(std::int64_t n, bool at_most, const CancelToken& cancel) {
   if (n < 1)
     fail(Code::kInvalidArgument, "queue '" + options_.name + "': cannot dequeue " + std::to_string(n) + " elements");
@@ -234,6 +241,13 @@ void BoundedQueue::close_with_error(const Error& error) {
   not_empty_.notify_all();
 }
 
+void BoundedQueue::reopen() {
+  const std::lock_guard lock(mutex_);
+  while (size_ > 0) keep_spare(take_next());
+  closed_ = cancel_pending_ = false;
+  error_.reset();
+}
+
 bool BoundedQueue::closed() const {
   const std::lock_guard lock(mutex_);
   return closed_;
@@ -246,8 +260,13 @@ std::int64_t BoundedQueue::size() const {
 
 void BoundedQueue::recycle(QueueElement element) {
   element.components.clear();
-  element.input = nullptr;
   const std::lock_guard lock(mutex_);
+  keep_spare(std::move(element));
+}
+
+void BoundedQueue::keep_spare(QueueElement element) {
+  element.components.clear();
+  element.input = nullptr;
   if (spares_.size() < spares_.capacity()) spares_.push_back(std::move(element));
 }
 

@@ -41,9 +41,11 @@ class BoundedQueue : public Queue {
   void enqueue(QueueElement element, const CancelToken& cancel) override;
   void enqueue_many(std::vector<QueueElement> elements, const CancelToken& cancel) override;
   QueueElement dequeue(const CancelToken& cancel) override;
+  bool wait_for_element(const CancelToken& cancel) override;
   QueueElement dequeue_many(std::int64_t n, bool at_most, const CancelToken& cancel) override;
   void close(bool cancel_pending) override;
   void close_with_error(const Error& error) override;
+  void reopen() override;
   bool closed() const override;
   std::int64_t size() const override;
   const std::string& name() const override { return options_.name; }
@@ -65,6 +67,7 @@ class BoundedQueue : public Queue {
   bool ended() const { return closed_ && filling_ == 0; }
   void put(QueueElement element, std::unique_lock<std::mutex>& lock, const CancelToken& cancel);
   QueueElement take_next();
+  void keep_spare(QueueElement element);
   void give_back(std::vector<QueueElement> elements);
   void check_components(const QueueElement& element) const;
   [[noreturn]] void fail_closed() const;

@@ -108,6 +108,18 @@ std::vector<std::shared_ptr<Joinable>> InputFeed::create_threads(DirectSession& 
   return threads;
 }
 
+void InputFeed::fill_from_start(DirectSession& session) {
+  Queue& queue = queue_of(session);
+  in_pass_ = true;
+  try {
+    if (used_ && !primed_) input_.call("seek", &belay_input_api::seek, belay_position{0, 0});
+    fill(queue, session.clock());
+  } catch (const Error& e) {
+    queue.close_with_error(e);
+  }
+  in_pass_ = false;
+}
+
 void InputFeed::fill(Queue& queue, Clock& clock) {
   const SignalStack stack;  // an overflow in the plugin is named, too
   // What ends a wait here is the queue being closed; the session's own cancellation is for its runs.

@@ -55,10 +55,16 @@ class InputFeed final : public QueueRunner, public std::enable_shared_from_this<
   // Adds the queue and its dequeue under the scope kInputScope, and itself as a queue runner of the graph.
   Tensors add_to_graph(NodeGraph& graph);
 
+  // For who goes over the input again and again with a thread of its own (input_passes.h): fills the session's queue,
+  // which is open and empty, from the input's start, until the input has ended or the queue is closed. What fails
+  // reaches the queue's readers.
+  void fill_from_start(DirectSession& session);
+  Queue& queue_of(DirectSession& session) const { return session.queue(queue_node_); }
+
   const std::string& name() const override { return queue_name_; }
   std::vector<std::shared_ptr<Joinable>> create_threads(DirectSession& session, Coordinator* coordinator) override;
   // True while a thread is inside the plugin: its instance must not be destroyed then.
-  bool busy() const { return thread_ != nullptr && !thread_->join_for(0); }
+  bool busy() const { return in_pass_ || (thread_ != nullptr && !thread_->join_for(0)); }
 
  private:
   InputFeed(PluginInstance& input, Options options);
@@ -79,6 +85,7 @@ class InputFeed final : public QueueRunner, public std::enable_shared_from_this<
   std::uint32_t queue_node_ = 0;
   const DirectSession* running_for_ = nullptr;
   std::shared_ptr<Thread> thread_;
+  std::atomic<bool> in_pass_{false};  // a thread is in fill_from_start
 };
 
 }  // namespace belay::runtime

@@ -33,6 +33,8 @@ class Queue {
   virtual void enqueue_many(std::vector<QueueElement> elements, const CancelToken& cancel) = 0;
   // Waits while it is empty. Closed and empty: OUT_OF_RANGE "... is closed and has insufficient elements".
   virtual QueueElement dequeue(const CancelToken& cancel) = 0;
+  // Waits until a dequeue of one would not: true. False once it is closed and empty; what it was closed with is thrown.
+  virtual bool wait_for_element(const CancelToken& cancel) = 0;
   // n elements stacked along a new first dimension; at_most: fewer where the queue is closed and holds some. Where it
   // fails, what it had taken is in the queue again.
   virtual QueueElement dequeue_many(std::int64_t n, bool at_most, const CancelToken& cancel) = 0;
@@ -43,6 +45,8 @@ class Queue {
   virtual void close(bool cancel_pending) = 0;
   // Closes it because whoever fills it failed: readers get what is left, then this error.
   virtual void close_with_error(const Error& error) = 0;
+  // Empties it and opens it again, for another pass of an input. Nobody waits in it then.
+  virtual void reopen() = 0;
   virtual bool closed() const = 0;
   virtual std::int64_t size() const = 0;
   virtual const std::string& name() const = 0;

@@ -53,11 +53,13 @@ class RecordingQueue final : public Queue {
     element.components.emplace_back(DType::kFloat32, Dims{});
     return element;
   }
+  bool wait_for_element(const CancelToken&) override { return true; }
   QueueElement dequeue_many(std::int64_t, bool, const CancelToken& cancel) override { return dequeue(cancel); }
   void recycle(QueueElement) override {}
   QueueElement spare() override { return {}; }
   void close(bool) override {}
   void close_with_error(const Error&) override {}
+  void reopen() override {}
   bool closed() const override { return false; }
   std::int64_t size() const override { return 1; }
   const std::string& name() const override { return name_; }

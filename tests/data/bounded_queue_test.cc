@@ -278,6 +278,40 @@ TEST_F(BoundedQueueTest, T_11_AnElementOfAnotherShapeIsRefusedByEnqueue) {
   EXPECT_EQ(pairs.size(), 1);
 }
 
+TEST_F(BoundedQueueTest, WhoWaitsForAnElementLearnsThatThereIsOneOrThatNoneComes) {
+  bool there = false;
+  std::thread waiter([&] { there = queue.wait_for_element(patient); });
+  clock.await_waiters(1);
+  put(queue, {1});
+  waiter.join();
+  EXPECT_TRUE(there);
+  EXPECT_EQ(queue.size(), 1) << "it takes nothing";
+  queue.close(false);
+  EXPECT_TRUE(queue.wait_for_element(token));
+  queue.dequeue(token);
+  EXPECT_FALSE(queue.wait_for_element(token));
+}
+
+TEST_F(BoundedQueueTest, WhoWaitsForAnElementLearnsWhyNoneComes) {
+  put(queue, {1});
+  queue.close_with_error(Error(Code::kDataLoss, "damaged"));
+  EXPECT_TRUE(queue.wait_for_element(token));
+  queue.dequeue(token);
+  EXPECT_EQ(error_of([&] { queue.wait_for_element(token); }), "DATA_LOSS: damaged");
+}
+
+TEST_F(BoundedQueueTest, ReopenedItIsEmptyAndHasForgottenWhyItWasClosed) {
+  put(queue, {1, 2});
+  queue.close_with_error(Error(Code::kDataLoss, "damaged"));
+  queue.reopen();
+  EXPECT_FALSE(queue.closed());
+  EXPECT_EQ(queue.size(), 0);
+  put(queue, {3, 4});
+  queue.close(false);
+  EXPECT_THAT(rest(queue), ElementsAre(3, 4));
+  EXPECT_FALSE(queue.wait_for_element(token));
+}
+
 TEST_F(BoundedQueueTest, PositionsAreThoseOfTheLastElement) {
   const std::string name = "train";
   for (const std::int64_t i : {32, 64}) {

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "belay/plugin.h"
+#include "runtime/data/input_passes.h"
 #include "runtime/data/make_queue.h"
 #include "runtime/loader/host.h"
 #include "runtime/loader/registry.h"
@@ -243,6 +244,69 @@ TEST_F(InputFeedTest, AnInputMustDeclareSomethingAndFillIt) {
   EXPECT_EQ(error_of([&] { input->prime(); }),
             "INTERNAL: input \"train\" of \"counting\" (linked in, 1.0.0) in next: the batch lacks 'n': the input did "
             "not fill it");
+}
+
+class InputPassesTest : public InputFeedTest {
+ protected:
+  void start(const std::vector<std::pair<std::string, OptionValue>>& options, std::int64_t prefetch) {
+    create(options);
+    feed({.name = "train", .prefetch = prefetch});
+    SessionOptions session_options;
+    session_options.queues = make_queue;
+    session = std::make_shared<DirectSession>(graph, store, session_options);
+    session->run_once(graph.collection("variable_init"));
+    passes.emplace(input, session, nullptr, 10);
+  }
+  // So many batches, or all.
+  std::vector<std::int64_t> pass(std::size_t most = 1000) {
+    std::vector<std::int64_t> numbers;
+    passes->begin();
+    while (numbers.size() < most && passes->more(token)) numbers.push_back(next());
+    passes->end();
+    EXPECT_FALSE(input->busy());
+    return numbers;
+  }
+
+  CancellationSource source;
+  CancelToken token{source, system_clock()};
+  std::optional<InputPasses> passes;
+};
+
+TEST_F(InputPassesTest, EachPassBeginsAtTheStart) {
+  start({{"end", std::int64_t{4}}}, 2);
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(pass(), (std::vector<std::int64_t>{0, 1, 2, 3}));
+  EXPECT_EQ(Counting::seeks, std::vector<std::int64_t>(99, 0));
+}
+
+TEST_F(InputPassesTest, WhatAPassHasReadAheadIsNotInTheNextOne) {
+  start({}, 8);
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(pass(2), (std::vector<std::int64_t>{0, 1}));
+}
+
+TEST_F(InputPassesTest, APrimedBatchIsTheFirstOnesFirst) {
+  start({{"end", std::int64_t{2}}}, 2);
+  input->prime();
+  EXPECT_EQ(pass(), (std::vector<std::int64_t>{0, 1}));
+  EXPECT_TRUE(Counting::seeks.empty());
+  EXPECT_EQ(pass(), (std::vector<std::int64_t>{0, 1}));
+}
+
+TEST_F(InputPassesTest, AnErrorOfTheInputReachesTheReaderInEachPass) {
+  start({{"fails_at", std::int64_t{1}}}, 2);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(error_of([&] { pass(); }),
+              "DATA_LOSS: input \"train\" of \"counting\" (linked in, 1.0.0) in next: number 1 is damaged");
+    passes->end();
+  }
+}
+
+TEST_F(InputPassesTest, AWaitForABatchCanBeInterrupted) {
+  start({}, 2);
+  passes->begin();
+  passes->end();  // nothing more comes, and nobody has told the reader
+  input->queue_of(*session).reopen();
+  source.cancel(Error(Code::kCancelled, "interrupted"));
+  EXPECT_EQ(error_of([&] { passes->more(token); }), "CANCELLED: interrupted");
 }
 
 TEST_F(InputFeedTest, WithoutASizeItCannotSay) {
