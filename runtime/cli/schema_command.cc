@@ -50,6 +50,7 @@ class SchemaFields final : public Fields {
     describe_unset(add(key, text_schema()), unset);
   }
   void paths(const char* key, std::vector<std::string>&) override { add(key, list_of(text_schema())); }
+  void names(const char* key, std::vector<std::string>&) override { add(key, list_of(text_schema())); }
   void number_or_table(const char* key, double& value, NumberRange range, bool&,
                        const std::function<void(Fields&)>& visit_members) override {
     SchemaFields members;
@@ -202,6 +203,7 @@ int schema_command(const PluginSearch& search, std::ostream& out, std::ostream& 
                          {"optimizer", section_schema<OptimizerSettings>()},
                          {"scaffold", scaffold},
                          {"checkpoint", section_schema<CheckpointSettings>()},
+                         {"eval", section_schema<EvalSettings>()},
                          {"session", section_schema<SessionSettings>()},
                          {"hooks", list_of(plugin_schema(search, PluginKind::kHook, PluginTable::kHook))},
                          {"metrics", list_of(std::move(metric))},

@@ -52,6 +52,8 @@ class Fields {
   // The same, made absolute.
   virtual void path(const char* key, std::string& value, const char* unset) = 0;
   virtual void paths(const char* key, std::vector<std::string>& value) = 0;
+  // Names of instances.
+  virtual void names(const char* key, std::vector<std::string>& value) = 0;
   // A number, or a table (then is_table) with the keys that `visit_members` visits.
   virtual void number_or_table(const char* key, double& value, NumberRange range, bool& is_table,
                                const std::function<void(Fields&)>& visit_members) = 0;

@@ -26,6 +26,7 @@ class ListFields final : public Fields {
   void text(const char* key, std::string&, const char*) override { add(key); }
   void path(const char* key, std::string&, const char*) override { add(key); }
   void paths(const char* key, std::vector<std::string>&) override { add(key); }
+  void names(const char* key, std::vector<std::string>&) override { add(key); }
   void number_or_table(const char* key, double&, NumberRange, bool&,
                        const std::function<void(Fields&)>& visit_members) override {
     add(key);
@@ -54,13 +55,14 @@ void list(const char* name, std::vector<SectionKeys>& all) {
 std::vector<SectionKeys> manifest_keys() {
   std::vector<SectionKeys> all;
   all.push_back({"",
-                 {"run", "plugins", "input", "model", "optimizer", "scaffold", "checkpoint", "session", "hooks",
+                 {"run", "plugins", "input", "model", "optimizer", "scaffold", "checkpoint", "eval", "session", "hooks",
                   "metrics", "ops", "cluster"}});
   list<RunSettings>("run", all);
   list<PluginsSection>("plugins", all);
   list<OptimizerSettings>("optimizer", all);
   all.push_back({"scaffold", {"saver", "init_fn"}});
   list<CheckpointSettings>("checkpoint", all);
+  list<EvalSettings>("eval", all);
   list<SessionSettings>("session", all);
   list<MetricSection>("metrics", all);
   return all;

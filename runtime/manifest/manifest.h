@@ -19,6 +19,7 @@
 #include "belay/runtime/optimizer_settings.h"
 #include "belay/runtime/run_settings.h"
 #include "belay/runtime/session_settings.h"
+#include "belay/runtime/eval_settings.h"
 
 namespace belay::runtime {
 
@@ -136,6 +137,7 @@ struct Manifest {
   OptimizerSettings optimizer;
   ScaffoldSection scaffold;
   CheckpointSettings checkpoint;
+  EvalSettings eval;
   SessionSettings session;
   std::vector<PluginUse> hooks;
   std::vector<MetricSection> metrics;
@@ -148,5 +150,10 @@ struct Manifest {
 
   friend bool operator==(const Manifest&, const Manifest&) = default;
 };
+
+// [input.eval] and [input.eval_NAME] are inputs of evaluations.
+bool is_eval_input(const std::string& name);
+// Those on which the run evaluates: eval.inputs, else all of them.
+std::vector<std::string> eval_inputs(const Manifest& manifest);
 
 }  // namespace belay::runtime

@@ -141,6 +141,14 @@ void ReadFields::paths(const char* key, std::vector<std::string>& value) {
   }
 }
 
+void ReadFields::names(const char* key, std::vector<std::string>& value) {
+  const TomlList* list = list_of(key, "a list of names");
+  if (list == nullptr) return;
+  value.clear();
+  for (const TomlNode& node : *list)
+    if (std::string name; read(key, node, name)) value.push_back(std::move(name));
+}
+
 void ReadFields::number_or_table(const char* key, double& value, NumberRange range, bool& is_table,
                                  const std::function<void(Fields&)>& visit_members) {
   const TomlNode* node = value_of(key);

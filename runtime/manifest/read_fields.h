@@ -37,6 +37,7 @@ class ReadFields final : public Fields {
   void text(const char* key, std::string& value, const char* unset) override;
   void path(const char* key, std::string& value, const char* unset) override;
   void paths(const char* key, std::vector<std::string>& value) override;
+  void names(const char* key, std::vector<std::string>& value) override;
   void number_or_table(const char* key, double& value, NumberRange range, bool& is_table,
                        const std::function<void(Fields&)>& visit_members) override;
   void only_for(const char* decided_by, const char* owner, bool applies) override;

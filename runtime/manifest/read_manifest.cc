@@ -33,6 +33,7 @@ class ManifestReader {
     read_plain("optimizer", manifest_.optimizer);
     read_scaffold();
     read_plain("checkpoint", manifest_.checkpoint);
+    read_eval();
     read_plain("session", manifest_.session);
     read_hooks();
     read_metrics();
@@ -69,6 +70,50 @@ class ManifestReader {
     manifest_.places[name] = node.at.location();
     if (const auto* table = std::get_if<TomlTable>(&node.value))
       for (const TomlEntry& entry : *table) note_places(name + "." + entry.key, entry.node);
+  }
+
+  void read_eval() {
+    read_plain("eval", manifest_.eval);
+    std::vector<std::string> there;
+    for (const auto& [name, input] : manifest_.inputs)
+      if (is_eval_input(name)) there.push_back(name);
+    if (const TomlNode* inputs = value_in("eval", "inputs")) check_eval_inputs(*inputs, there);
+    const EvalSettings& eval = manifest_.eval;
+    const std::string period = eval.every_steps.value_or(0) > 0  ? "every_steps"
+                               : eval.every_secs.value_or(0) > 0 ? "every_secs"
+                               : eval.at_checkpoint              ? "at_checkpoint"
+                                                                 : "";
+    if (!period.empty() && there.empty())
+      context_.problems.add(manifest_.at("eval." + period),
+                            "eval." + period + " asks for evaluations, and there is no input for them",
+                            "add [input.eval] and plugin = \"NAME\" below");
+  }
+  // What is no list of texts was refused when it was read.
+  void check_eval_inputs(const TomlNode& inputs, const std::vector<std::string>& there) {
+    const auto* list = std::get_if<TomlList>(&inputs.value);
+    if (list == nullptr) return;
+    std::set<std::string> seen;
+    for (const TomlNode& node : *list) {
+      const auto* name = std::get_if<std::string>(&node.value);
+      if (name == nullptr) continue;
+      const bool known = std::find(there.begin(), there.end(), *name) != there.end();
+      if (known && seen.insert(*name).second) continue;
+      const std::string near = known ? "" : nearest(*name, there);
+      context_.problems.add(node.at.location(),
+                            "eval.inputs names " + single_quoted(*name) +
+                                (known ? " twice" : ", which is no input of an evaluation in this manifest"),
+                            !near.empty() ? "did you mean " + double_quoted(near) + "?"
+                            : known       ? ""
+                                          : "those are [input.eval] and [input.eval_NAME]");
+    }
+  }
+
+  // The value of a key; null where it is not given.
+  const TomlNode* value_in(const char* section, const char* key) const {
+    const TomlEntry* at = find(root_, section);
+    if (at == nullptr || !std::holds_alternative<TomlTable>(at->node.value)) return nullptr;
+    const TomlEntry* entry = find(std::get<TomlTable>(at->node.value), key);
+    return entry == nullptr ? nullptr : &entry->node;
   }
 
   void read_inputs() {

@@ -147,6 +147,18 @@ void visit(Fields& f, CheckpointSettings& checkpoint) {
   f.boolean("refuse_non_finite", checkpoint.refuse_non_finite);
 }
 
+void visit(Fields& f, EvalSettings& eval) {
+  f.integer("every_steps", eval.every_steps, {.min = 0}, "off");
+  f.number("every_secs", eval.every_secs, kSeconds, "off");
+  f.boolean("at_checkpoint", eval.at_checkpoint);
+  f.names("inputs", eval.inputs);
+  f.integer("batches", eval.batches, {.min = 0});
+  f.number("start_delay_secs", eval.start_delay_secs, kSeconds);
+  f.number("throttle_secs", eval.throttle_secs, kSeconds);
+  f.boolean("at_start", eval.at_start);
+  f.choice("on_error", eval.on_error, {"stop", "continue"});
+}
+
 void visit(Fields& f, SessionSettings& session) {
   f.integer("save_summaries_steps", session.save_summaries_steps, {.min = 0},
             "100 where save_summaries_secs is not set either");

@@ -12,6 +12,7 @@ void visit(Fields& f, RunSettings& run);
 void visit(Fields& f, PluginsSection& plugins);
 void visit(Fields& f, OptimizerSettings& optimizer);
 void visit(Fields& f, CheckpointSettings& checkpoint);
+void visit(Fields& f, EvalSettings& eval);
 void visit(Fields& f, SessionSettings& session);
 void visit(Fields& f, MetricSection& metric);
 

@@ -54,6 +54,7 @@ class WriteFields final : public Fields {
   }
   void path(const char* key, std::string& value, const char* unset) override { text(key, value, unset); }
   void paths(const char* key, std::vector<std::string>& value) override { write(key, to_text(value)); }
+  void names(const char* key, std::vector<std::string>& value) override { write(key, to_text(value)); }
   void number_or_table(const char* key, double& value, NumberRange range, bool& is_table,
                        const std::function<void(Fields&)>& visit_members) override {
     if (!is_table) return number(key, value, range);
@@ -123,6 +124,7 @@ class ManifestWriter {
     if (m_.scaffold.saver) use("[scaffold.saver]", *m_.scaffold.saver, PluginTable::kSaver);
     for (PluginUse& init_fn : m_.scaffold.init_fn) use("[[scaffold.init_fn]]", init_fn, PluginTable::kInitFn);
     section("[checkpoint]", m_.checkpoint);
+    section("[eval]", m_.eval);
     section("[session]", m_.session);
     for (PluginUse& hook : m_.hooks) use("[[hooks]]", hook, PluginTable::kHook);
     for (MetricSection& metric : m_.metrics) section("[[metrics]]", metric);

@@ -15,7 +15,7 @@ TEST(ListFields, EverySectionIsThere) {
   std::vector<std::string> sections;
   for (const SectionKeys& section : manifest_keys()) sections.push_back(section.section);
   EXPECT_THAT(sections, ElementsAre("", "run", "plugins", "optimizer", "optimizer.learning_rate", "scaffold",
-                                    "checkpoint", "session", "metrics"));
+                                    "checkpoint", "eval", "session", "metrics"));
 }
 
 TEST(ListFields, KeysStandInTheOrderOfTheManual) {

@@ -21,6 +21,7 @@ TEST(Sections, WithoutKeysTheDefaultsHold) {
   EXPECT_EQ(m.plugins, PluginsSection{});
   EXPECT_EQ(m.optimizer, OptimizerSettings{});
   EXPECT_EQ(m.checkpoint, CheckpointSettings{});
+  EXPECT_EQ(m.eval, EvalSettings{});
   EXPECT_EQ(m.session, SessionSettings{});
 }
 
@@ -163,6 +164,56 @@ TEST(Sections, CheckpointHasItsKeys) {
   EXPECT_EQ(checkpoint.max_to_keep, 0);
   EXPECT_EQ(checkpoint.on_save_error, OnSaveError::kStop);
   EXPECT_FALSE(checkpoint.refuse_non_finite);
+}
+
+TEST(Sections, EvalHasItsKeys) {
+  const EvalSettings eval = manifest_of(
+                                "[eval]\nevery_steps = 1\nevery_secs = 2.5\nat_checkpoint = true\ninputs = "
+                                "['eval_b', 'eval']\nbatches = 3\nstart_delay_secs = 4\nthrottle_secs = 5\nat_start "
+                                "= false\non_error = 'continue'\n[input.eval]\nplugin = 'x'\n[input.eval_b]\nplugin "
+                                "= 'x'\n")
+                                .eval;
+  EXPECT_EQ(eval.every_steps, 1);
+  EXPECT_EQ(eval.every_secs, 2.5);
+  EXPECT_TRUE(eval.at_checkpoint);
+  EXPECT_EQ(eval.inputs, (std::vector<std::string>{"eval_b", "eval"}));
+  EXPECT_EQ(eval.batches, 3);
+  EXPECT_EQ(eval.start_delay_secs, 4);
+  EXPECT_EQ(eval.throttle_secs, 5);
+  EXPECT_FALSE(eval.at_start);
+  EXPECT_EQ(eval.on_error, OnEvalError::kContinue);
+}
+
+TEST(Sections, AnEvaluationsInputsAreThoseOfItsNameOrTheGivenOnes) {
+  const std::string inputs =
+      "[input.eval]\nplugin = 'x'\n[input.eval_b]\nplugin = 'x'\n[input.evaluate]\nplugin = 'x'\n";
+  EXPECT_EQ(eval_inputs(manifest_of(inputs)), (std::vector<std::string>{"eval", "eval_b"}));
+  EXPECT_EQ(eval_inputs(manifest_of("[eval]\ninputs = ['eval_b']\n" + inputs)), std::vector<std::string>{"eval_b"});
+  EXPECT_EQ(eval_inputs(manifest_of("")), std::vector<std::string>());
+}
+
+TEST(Sections, AnInputThatIsNoneOfAnEvaluationIsRefused) {
+  const std::string eval = "[input.eval]\nplugin = 'x'\n";
+  EXPECT_EQ(errors_of("[eval]\ninputs = ['eval', 'train']\n" + eval),
+            "train.toml:2:19: error: eval.inputs names 'train', which is no input of an evaluation in this manifest\n"
+            "  inputs = ['eval', 'train']\n                    ^~~~~~~\n"
+            "  help: those are [input.eval] and [input.eval_NAME]\n");
+  EXPECT_EQ(errors_of("[eval]\ninputs = ['evla']\n" + eval),
+            "train.toml:2:11: error: eval.inputs names 'evla', which is no input of an evaluation in this manifest\n"
+            "  inputs = ['evla']\n            ^~~~~~\n  help: did you mean \"eval\"?\n");
+  EXPECT_EQ(errors_of("[eval]\ninputs = ['eval', 'eval']\n" + eval),
+            "train.toml:2:19: error: eval.inputs names 'eval' twice\n"
+            "  inputs = ['eval', 'eval']\n                    ^~~~~~\n");
+  EXPECT_EQ(errors_of("[eval]\ninputs = 'eval'\n" + eval),
+            "train.toml:2:10: error: eval.inputs must be a list of names, found the text \"eval\"\n"
+            "  inputs = 'eval'\n           ^~~~~~\n  help: write it in brackets: inputs = [...]\n");
+}
+
+TEST(Sections, EvaluationsNeedAnInput) {
+  EXPECT_EQ(errors_of("[eval]\nbatches = 3\nevery_steps = 100"),
+            "train.toml:3:15: error: eval.every_steps asks for evaluations, and there is no input for them\n"
+            "  every_steps = 100\n                ^~~\n  help: add [input.eval] and plugin = \"NAME\" below\n");
+  EXPECT_EQ(errors_of("[eval]\nevery_steps = 0\nat_checkpoint = false"), "");
 }
 
 TEST(Sections, SessionHasItsKeys) {

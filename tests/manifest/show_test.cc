@@ -46,6 +46,17 @@ TEST(Show, EveryDefaultIsFilledIn) {
             "on_save_error = \"continue\"\n"
             "refuse_non_finite = true\n"
             "\n"
+            "[eval]\n"
+            "# every_steps: not set, off\n"
+            "# every_secs: not set, off\n"
+            "at_checkpoint = false\n"
+            "inputs = []\n"
+            "batches = 0\n"
+            "start_delay_secs = 0.0\n"
+            "throttle_secs = 0.0\n"
+            "at_start = true\n"
+            "on_error = \"stop\"\n"
+            "\n"
             "[session]\n"
             "# save_summaries_steps: not set, 100 where save_summaries_secs is not set either\n"
             "# save_summaries_secs: not set, off\n"
@@ -102,6 +113,9 @@ TEST(Show, WhatIsShownReadsBackAsTheSameManifest) {
       "[optimizer]\nlearning_rate = { schedule = 'constant', learning_rate = 0.25 }\n" + kRest,
       "[checkpoint]\nsave_secs = 0.1\nsave_steps = 5\nmax_to_keep = 0\non_save_error = 'stop'\nrefuse_non_finite = "
       "false\n" +
+          kRest,
+      "[input.eval]\nplugin = 'idx'\n[eval]\nevery_steps = 5\nevery_secs = 0.5\nat_checkpoint = true\ninputs = "
+      "['eval']\nbatches = 7\nstart_delay_secs = 1\nthrottle_secs = 2\nat_start = false\non_error = 'continue'\n" +
           kRest,
       "[session]\nsave_summaries_steps = 0\nsave_summaries_secs = 2.5\nlog_step_count_steps = 3\nmax_recoveries = 0\n"
       "precision = 'bf16'\n" +

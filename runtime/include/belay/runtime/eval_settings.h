@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// When a training stops to evaluate, and on what.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace belay::runtime {
+
+enum class OnEvalError { kStop, kContinue };
+
+struct EvalSettings {
+  // Of several whichever comes first; of none: no evaluation between two steps.
+  std::optional<std::int64_t> every_steps = {};  // at the multiples of it; 0: off
+  std::optional<double> every_secs = {};         // so long after the last one's end; 0: off
+  bool at_checkpoint = false;                    // behind each checkpoint
+  std::vector<std::string> inputs = {};          // empty: each [input.eval] and [input.eval_NAME]
+  std::int64_t batches = 0;                      // of each input; 0: until it ends
+  double start_delay_secs = 0;                   // none before the training has run so long
+  double throttle_secs = 0;                      // none sooner behind the end of the one before
+  bool at_start = true;                          // two batches before the first step: what is wrong shows at once
+  OnEvalError on_error = OnEvalError::kStop;
+
+  friend bool operator==(const EvalSettings&, const EvalSettings&) = default;
+};
+
+}  // namespace belay::runtime
