@@ -1,118 +1,84 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/estimator/evaluate.h"
+#include "runtime/estimator/evaluation.h"
 
-#include <algorithm>
+#include <thread>
 
-#include "belay/ops/math.h"
-#include "belay/ops/reductions.h"
-#include "belay/plugin.h"
-#include "runtime/loader/registry.h"
-#include "tests/monitored/monitored_fixture.h"
-
-namespace {
-
-namespace ops = belay::ops;
-using belay::Dims;
-using belay::DType;
-using belay::Output;
-using belay::Tensor;
-
-// 1, 2, 3, 4, 5 in batches of two: the last one is smaller.
-class Numbers final : public belay::Input {
- public:
-  static constexpr auto about = belay::about("numbers", "Counts to five");
-
-  void spec(belay::InputSpec& spec) override { slot_ = spec.feature("x", DType::kFloat32, {-1}); }
-  void open(const belay::OpenArgs&) override {}
-  bool next(belay::Batch& batch, belay::Position& position) override {
-    const std::int64_t n = std::min<std::int64_t>(2, kLast - at_);
-    if (n == 0) return false;
-    float* x = batch.tensor(slot_, {n}).data<float>();
-    for (std::int64_t i = 0; i < n; ++i) x[i] = static_cast<float>(++at_);
-    position = {0, at_};
-    return true;
-  }
-  void seek(const belay::Position& position) override { at_ = position.index; }
-
- private:
-  static constexpr std::int64_t kLast = 5;
-  std::uint32_t slot_ = 0;
-  std::int64_t at_ = 0;
-};
-
-// The loss is the mean of scale * x; two metrics by batches, one that counts in a variable of its own.
-class Scaled final : public belay::Model {
- public:
-  static constexpr auto about = belay::about("scaled", "Multiplies its input");
-
-  void build(belay::ModelContext& model) override {
-    const belay::Graph& g = model.graph();
-    ops::get_or_create_global_step(g);
-    const Output x = model.feature();
-    const Output scale = ops::variable(g, "scale", Tensor(1.0f));
-    const Output total = ops::variable(g, "total", Tensor(0.0f), ops::VariableKind::kLocal);
-    model.loss(ops::reduce_mean(x * scale));
-    model.metric("largest", ops::reduce_max(x));
-    model.metric("total", total, ops::assign_add(total, ops::reduce_sum(x)));
-  }
-};
-
-}  // namespace
-
-BELAY_MODULE("1.0.0", Numbers, Scaled)
+#include "tests/estimator/evaluation_fixture.h"
 
 namespace belay::runtime::testing {
 namespace {
 
-using Metrics = std::vector<std::pair<std::string, double>>;
+constexpr const char* kNotThere =
+    "FAILED_PRECONDITION: the model in mode eval has the variable 'scale', which training has not got; a model must "
+    "make the same variables in both";
 
-class Evaluation : public MonitoredTest {
+class EvaluateTrained : public EvaluationTest {
  protected:
-  Evaluation() {
-    registry.add_linked(&belay_module_v0);
-    input = InputFeed::open(create(PluginKind::kInput, "numbers", input_monitor), {.name = "eval"});
-    model = &create(PluginKind::kModel, "scaled", monitor);
+  EvaluateTrained() {
     trained.find_or_create("scale", DType::kFloat32, {}, true);
     trained.find_or_create("global_step", DType::kInt64, {}, false);
     set("scale", Tensor(2.0f));
     set("global_step", Tensor(std::int64_t{70}));
   }
-  PluginInstance& create(PluginKind kind, const std::string& name, CallMonitor& of) {
-    const RegisteredPlugin* plugin = registry.find(kind, name, "");
-    ResolvedPlugin resolved;
-    resolved.info = plugin->info;
-    resolved.instance_name = name;
-    return instances.create(*plugin, resolved, services, of);
-  }
   void set(const std::string& name, const Tensor& value) { trained.assign(name, TensorView(value.view())); }
-  EvalResult run(const std::function<bool()>& keep_going = [] { return true; }) {
-    return evaluate(*ops, environment, *model, input, trained, keep_going);
+  Evaluation& make(EvaluationOptions options = {}, const OptionList& of_input = {}, const OptionList& of_model = {}) {
+    input = open("eval", of_input);
+    evaluation.emplace(*ops, environment, model(of_model), input, std::move(options));
+    return *evaluation;
   }
+  EvalResult run(const std::function<bool()>& keep_going = always) { return evaluation->run(trained, 70, keep_going); }
 
-  CallMonitor input_monitor;
-  std::shared_ptr<InputFeed> input;
-  PluginInstance* model = nullptr;
   VariableStore trained;
+  std::shared_ptr<InputFeed> input;
+  std::optional<Evaluation> evaluation;
 };
 
-TEST_F(Evaluation, WeighsEachBatchByItsExamples) {
+TEST_F(EvaluateTrained, WeighsEachBatchByItsExamples) {
+  make();
   const EvalResult result = run();
   EXPECT_EQ(result.global_step, 70);
   EXPECT_EQ(result.examples, 5);
   EXPECT_EQ(result.batches, 3);
   // Losses of the batches: 3, 7, 10; their largest numbers: 2, 4, 5.
   EXPECT_EQ(result.metrics, (Metrics{{"loss", 6.0}, {"largest", 3.4}, {"total", 15.0}}));
+  EXPECT_EQ(evaluation->metric_names(), (std::vector<std::string>{"loss", "largest", "total"}));
 }
 
-TEST_F(Evaluation, BeginsAnewEachTimeWithTheVariablesOfThen) {
-  run();
-  set("scale", Tensor(3.0f));
+TEST_F(EvaluateTrained, EVAL_02_TheEndOfTheInputIsCountedAsNoBatchAndTheMetricsAreReadBehindIt) {
+  make({}, {{"last", std::int64_t{16}}});
   const EvalResult result = run();
-  EXPECT_EQ(result.examples, 5);
-  EXPECT_EQ(result.metrics, (Metrics{{"loss", 9.0}, {"largest", 3.4}, {"total", 15.0}}));
+  EXPECT_EQ(result.batches, 8);
+  EXPECT_EQ(result.examples, 16);
+  EXPECT_EQ(result.metrics.back().second, 136.0);
 }
 
-TEST_F(Evaluation, LeavesTheTrainedVariablesAlone) {
+TEST_F(EvaluateTrained, BeginsAnewEachTimeWithTheVariablesOfThen) {
+  make();
+  for (int i = 0; i < 20; ++i) {
+    set("scale", Tensor(static_cast<float>(i)));
+    const EvalResult result = run();
+    ASSERT_EQ(result.examples, 5);
+    ASSERT_EQ(result.metrics, (Metrics{{"loss", 3.0 * i}, {"largest", 3.4}, {"total", 15.0}}));
+  }
+}
+
+TEST_F(EvaluateTrained, NothingThatAPassHasReadAheadIsInTheNextOne) {
+  make({.batches = 2}, {{"last", std::int64_t{1000}}});
+  for (int i = 0; i < 50; ++i) {
+    const EvalResult result = run();
+    ASSERT_EQ(result.batches, 2);
+    ASSERT_EQ(result.metrics, (Metrics{{"loss", 5.0}, {"largest", 3.0}, {"total", 10.0}}));
+  }
+}
+
+TEST_F(EvaluateTrained, AFewBatchesLookWhetherItWorks) {
+  make();
+  EXPECT_EQ(evaluation->run_some(trained, 0, 1, always).examples, 2);
+  EXPECT_EQ(run().examples, 5);
+}
+
+TEST_F(EvaluateTrained, LeavesTheTrainedVariablesAlone) {
+  make();
   const std::uint64_t version = trained.find("scale")->version;
   run();
   EXPECT_EQ(trained.find("scale")->version, version);
@@ -120,23 +86,103 @@ TEST_F(Evaluation, LeavesTheTrainedVariablesAlone) {
   EXPECT_TRUE(trained.positions().empty());
 }
 
-TEST_F(Evaluation, AVariableThatTrainingHasNotGotIsAnError) {
+TEST_F(EvaluateTrained, TheSnapshotIsMadeOnceAndCounted) {
+  make();
+  EXPECT_EQ(evaluation->snapshot_bytes(), 0u);
+  run();
+  EXPECT_EQ(evaluation->snapshot_bytes(), sizeof(float) + sizeof(std::int64_t));
+  run();
+  EXPECT_EQ(evaluation->snapshot_bytes(), sizeof(float) + sizeof(std::int64_t));
+}
+
+TEST_F(EvaluateTrained, AVariableThatTrainingHasNotGotIsAnError) {
+  make();
   VariableStore without_scale;
   without_scale.find_or_create("global_step", DType::kInt64, {}, false);
   without_scale.assign("global_step", TensorView(Tensor(std::int64_t{1}).view()));
-  EXPECT_EQ(error_of([&] { evaluate(*ops, environment, *model, input, without_scale, [] { return true; }); }),
-            "FAILED_PRECONDITION: the model in mode eval has the variable 'scale', which training has not got; a model "
-            "must make the same variables in both");
+  EXPECT_EQ(error_of([&] { evaluation->run(without_scale, 1, always); }), kNotThere);
+  EXPECT_EQ(run().examples, 5);
   trained.find("scale")->initialized = false;
-  EXPECT_EQ(error_of([&] { run(); }),
-            "FAILED_PRECONDITION: the model in mode eval has the variable 'scale', which training has not got; a model "
-            "must make the same variables in both");
+  EXPECT_EQ(error_of([&] { run(); }), kNotThere);
 }
 
-TEST_F(Evaluation, EndsBetweenTwoBatchesWhereItIsTold) {
+TEST_F(EvaluateTrained, AVariableOfAnotherShapeIsAnError) {
+  make();
+  VariableStore wider;
+  wider.find_or_create("global_step", DType::kInt64, {}, false).initialized = true;
+  wider.find_or_create("scale", DType::kFloat32, {3}, true).initialized = true;
+  EXPECT_EQ(
+      error_of([&] { evaluation->run(wider, 1, always); }),
+      "FAILED_PRECONDITION: the variable 'scale' is float32 [] in mode eval, but training has float32 [3]; a model "
+      "must make the same variables in both");
+}
+
+TEST_F(EvaluateTrained, EndsBetweenTwoBatchesWhereItIsTold) {
+  make();
   int asked = 0;
   EXPECT_EQ(error_of([&] { run([&] { return ++asked < 3; }); }), "CANCELLED: the evaluation was interrupted");
   EXPECT_EQ(asked, 3);
+  EXPECT_EQ(run().metrics, (Metrics{{"loss", 6.0}, {"largest", 3.4}, {"total", 15.0}}));
+}
+
+TEST_F(EvaluateTrained, AnInterruptEndsAWaitForTheInputWhichBeginsAgainOnceItHasComeBack) {
+  Gatekeeper gate;
+  gatekeeper = &gate;
+  make({.stop_grace_period_secs = 0.01}, {{"waits_at", std::int64_t{2}}});
+  std::thread signal([&] {
+    gate.await();
+    interrupt.cancel(Error(Code::kCancelled, "a signal came"));
+  });
+  EXPECT_EQ(error_of([&] { run(); }), "CANCELLED: a signal came");
+  signal.join();
+  interrupt.reset();
+  EXPECT_EQ(
+      error_of([&] { run(); }),
+      "FAILED_PRECONDITION: 'input/eval_queue' cannot begin again: its input has not come back from the last pass");
+  gate.open();
+  while (error_of([&] { run(); }).find("cannot begin again") != std::string::npos) std::this_thread::yield();
+  EXPECT_EQ(run().examples, 5);
+}
+
+TEST_F(EvaluateTrained, WhatTheInputFailsWithIsTheEvaluationsError) {
+  make({}, {{"fails_at", std::int64_t{4}}});
+  for (int i = 0; i < 3; ++i)
+    EXPECT_EQ(error_of([&] { run(); }),
+              "DATA_LOSS: input \"numbers\" (linked in, 1.0.0) in next: the numbers are damaged");
+}
+
+TEST_F(EvaluateTrained, AnInputWithoutExamplesIsAnError) {
+  make({}, {{"last", std::int64_t{0}}});
+  EXPECT_EQ(error_of([&] { run(); }), "FAILED_PRECONDITION: the evaluation's input has no examples");
+}
+
+TEST_F(EvaluateTrained, AnInputThatNeverEndsIsAnErrorUnlessTheBatchesAreCounted) {
+  make({}, {{"repeat", true}});
+  for (int i = 0; i < 2; ++i)
+    EXPECT_EQ(
+        error_of([&] { run(); }),
+        "FAILED_PRECONDITION: [input.eval] begins its third pass over its examples, and does not seem to end: set "
+        "its option epochs = 1, or eval.batches");
+  make({.batches = 30}, {{"repeat", true}});
+  EXPECT_EQ(run().batches, 30);
+}
+
+TEST_F(EvaluateTrained, AMetricWithTheNameOfOneThatEachEvaluationHasIsRefused) {
+  for (const char* name : {"loss", "global_step"})
+    EXPECT_EQ(error_of([&] {
+                make({}, {}, {{"metric", std::string(name)}});
+              }),
+              "INVALID_ARGUMENT: the model has a metric called '" + std::string(name) +
+                  "', which each evaluation has already; give the metric another name");
+}
+
+TEST_F(EvaluateTrained, TellsItsProgressAndItsStep) {
+  int batches = 0;
+  CallMonitor of;
+  make({.monitor = &of, .on_batch = [&] { ++batches; }});
+  run();
+  EXPECT_EQ(batches, 3);
+  EXPECT_EQ(of.step, 70);
 }
 
 TEST(MetricsText, IsShort) {

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Evaluates a model on one input, as often as is asked: the graph is built once, the session made at the first run, and
+// each run goes over the input from its start with the variables of that moment.
+//
+//   Evaluation evaluation(ops, environment, model, input, {.name = "eval", .batches = 100});   // builds the graph
+//   const EvalResult& result = evaluation.run(*session->shared_store(), step, [&] { return !stopping; });
+//
+// It has a store of its own, into which a run copies the trained variables at one moment; the store that they come from
+// is only read. Its variables' buffers are made by the first run and used again: after the first whole pass a run
+// builds no plan and allocates nothing. [one thread; it computes with the full team]
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/data/input_passes.h"
+#include "runtime/monitored/build_model.h"
+#include "runtime/monitored/run_environment.h"
+#include "runtime/monitored/scaffold.h"
+
+namespace belay::runtime {
+
+struct EvalResult {
+  std::int64_t global_step = 0;
+  std::int64_t examples = 0;
+  std::int64_t batches = 0;                             // those that there were: the end of the input is none
+  std::vector<std::pair<std::string, double>> metrics;  // "loss" first, then in the model's order
+};
+
+struct EvaluationOptions {
+  std::string name = "eval";  // of [input.NAME]; its metrics are eval/loss, ...
+  std::int64_t batches = 0;   // at most; 0: until the input ends
+  double stop_grace_period_secs = 120;
+  CallMonitor* monitor = nullptr;            // borrowed: the input's, which is told the step; may be null
+  std::function<void()> on_batch = nullptr;  // behind each batch, on the evaluation's thread: its progress
+};
+
+class Evaluation {
+ public:
+  // Builds the model in mode kEval on the input. Environment, model and the input's instance are borrowed.
+  // INVALID_ARGUMENT where a metric of the model is called loss or global_step; what the model fails with.
+  Evaluation(const OpRegistry& ops, const RunEnvironment& environment, PluginInstance& model,
+             std::shared_ptr<InputFeed> input, EvaluationOptions options = {});
+  ~Evaluation();
+  Evaluation(const Evaluation&) = delete;
+  Evaluation& operator=(const Evaluation&) = delete;
+
+  const std::string& name() const noexcept { return options_.name; }
+  // As EvalResult::metrics has them.
+  std::vector<std::string> metric_names() const;
+
+  // One pass. Valid until the next one. keep_going is asked before each batch: false is CANCELLED, and nothing of the
+  // pass is kept. FAILED_PRECONDITION naming a variable that the model has here and training has not, where the input
+  // is empty or begins a third pass over its examples, and where an end of input comes from anywhere else.
+  const EvalResult& run(VariableStore& trained, std::int64_t global_step, const std::function<bool()>& keep_going);
+  // The same with at most so many batches, to see whether it works at all.
+  const EvalResult& run_some(VariableStore& trained, std::int64_t global_step, std::int64_t batches,
+                             const std::function<bool()>& keep_going);
+
+  // Of the copy of the variables; 0 before the first run.
+  std::size_t snapshot_bytes() const;
+  PlanStats plan_stats() const { return session_ == nullptr ? PlanStats() : session_->plan_stats(); }
+
+ private:
+  void check_metrics() const;
+  void open(VariableStore& trained);
+  void copy_variables(DirectSession& session, VariableStore& trained);
+  void find_variables(const std::vector<Variable*>& wanted, VariableStore& trained);
+  void refuse_endless() const;
+  void run_batches(std::int64_t most, const std::function<bool()>& keep_going);
+  void add_batch(const Run& run);
+  void read_totals();
+  Run run_set(FetchSet& set);
+
+  const RunEnvironment& environment_;
+  const EvaluationOptions options_;
+  const std::shared_ptr<InputFeed> input_;
+  const std::shared_ptr<NodeGraph> graph_;
+  ModelOutputs outputs_;
+  Scaffold scaffold_;
+  FetchSet batch_;         // loss, each metric or its update, the shape of a feature
+  FetchSet reset_locals_;  // the initializers of local variables
+  FetchSet totals_;        // metrics that count in variables of their own
+  std::vector<const Variable*> trained_;
+  std::shared_ptr<DirectSession> session_;
+  std::optional<InputPasses> passes_;
+  const std::optional<Position>* position_ = nullptr;  // of the input, in session_'s store
+  EvalResult result_;
+};
+
+// "loss = 0.0812, accuracy = 0.975"
+std::string metrics_text(const EvalResult& result);
+
+}  // namespace belay::runtime

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// An input and models to evaluate: "numbers" counts 1, 2, 3, ... in batches of two, "scaled" multiplies it, "above"
+// tells the larger ones.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/data/input_feed.h"
+#include "runtime/estimator/evaluation.h"
+#include "runtime/loader/registry.h"
+#include "tests/monitored/monitored_fixture.h"
+
+extern "C" {
+extern const belay_module belay_module_v0;
+}
+
+namespace belay::runtime::testing {
+
+using Metrics = std::vector<std::pair<std::string, double>>;
+using OptionList = std::vector<std::pair<std::string, OptionValue>>;
+
+// Where "numbers" waits, if its option says so, until the test lets it go on.
+class Gatekeeper {
+ public:
+  void pass() {
+    std::unique_lock lock(mutex_);
+    waits_ = true;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return open_; });
+  }
+  void await() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return waits_; });
+  }
+  void open() {
+    const std::lock_guard lock(mutex_);
+    open_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool waits_ = false;
+  bool open_ = false;
+};
+inline Gatekeeper* gatekeeper = nullptr;  // of the test that runs
+
+class EvaluationTest : public MonitoredTest {
+ protected:
+  EvaluationTest() { registry.add_linked(&belay_module_v0); }
+
+  PluginInstance& create(PluginKind kind, const std::string& name, CallMonitor& of, const OptionList& options = {}) {
+    const RegisteredPlugin* plugin = registry.find(kind, name, "");
+    ResolvedPlugin resolved;
+    resolved.info = plugin->info;
+    resolved.instance_name = name;
+    for (const auto& [key, value] : options) resolved.options.add(key, value, plugin->info.option(key)->type);
+    return instances.create(*plugin, resolved, services, of);
+  }
+  std::shared_ptr<InputFeed> open(const std::string& name, const OptionList& options = {}) {
+    CallMonitor& of = *monitors.emplace_back(std::make_unique<CallMonitor>());
+    return InputFeed::open(create(PluginKind::kInput, "numbers", of, options), {.name = name});
+  }
+  void add_made(const std::string& name, const PluginInstance::MakeHook& make) {
+    hooks.add(SessionHook(instances.add_hook(name, make, services, monitor), *log));
+  }
+  PluginInstance& model(const OptionList& options = {}, const std::string& name = "scaled") {
+    return create(PluginKind::kModel, name, monitor, options);
+  }
+
+  std::vector<std::unique_ptr<CallMonitor>> monitors;  // of the feeding threads
+};
+
+inline bool always() { return true; }
+
+}  // namespace belay::runtime::testing

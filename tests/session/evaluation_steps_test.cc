@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an evaluation while training costs once one was made: no allocation, no plan.
+#include "belay/testing/allocations.h"
+#include "runtime/estimator/evaluation.h"
+#include "runtime/loader/check_options.h"
+#include "runtime/ops/parallel.h"
+#include "tests/monitored/monitored_fixture.h"
+
+extern "C" {
+extern const belay_module belay_module_digits;
+extern const belay_module belay_module_mlp;
+}
+
+namespace belay::runtime::testing {
+namespace {
+
+class EvaluationSteps : public MonitoredTest {
+ protected:
+  EvaluationSteps() {
+    environment.session.threads = kLoopsAllocate ? 1 : available_threads();
+    registry.add_linked(&belay_module_digits);
+    registry.add_linked(&belay_module_mlp);
+  }
+  PluginInstance& make(PluginKind kind, const std::string& name, CallMonitor& of, std::vector<PluginOption> options) {
+    PluginUse use;
+    use.plugin = use.name = name;
+    use.options = std::move(options);
+    const RegisteredPlugin* plugin = registry.find(kind, name, "");
+    Diagnostics problems;
+    ResolvedPlugin resolved;
+    resolved.info = plugin->info;
+    resolved.instance_name = name;
+    resolved.options = check_options(plugin->info, use, {}, problems);
+    EXPECT_EQ(problems.text(), "");
+    return instances.create(*plugin, resolved, services, of);
+  }
+  // 250 examples: two whole batches and half a one.
+  std::shared_ptr<InputFeed> digits(CallMonitor& of) {
+    return InputFeed::open(make(PluginKind::kInput, "digits", of,
+                                {{"split", std::string("eval"), {}, {}},
+                                 {"examples", std::int64_t{250}, {}, {}},
+                                 {"batch_size", std::int64_t{100}, {}, {}},
+                                 {"epochs", std::int64_t{1}, {}, {}}}),
+                           {.name = "eval"});
+  }
+  // A training's store, as it is after the initializers.
+  void initialize(PluginInstance& model) {
+    const InputFeed::Tensors tensors = digits(input_monitor)->add_to_graph(graph);
+    build_model(model, graph, Mode::kTrain, tensors.features, tensors.labels);
+    graph.finalize();
+    std::make_shared<DirectSession>(graph, trained, environment.session)->run_once(graph.collection("variable_init"));
+  }
+
+  CallMonitor input_monitor, eval_monitor;
+  std::shared_ptr<VariableStore> trained = std::make_shared<VariableStore>();
+};
+
+// Counted as in steady_state_test.cc: the session's thread, without oneDNN.
+TEST_F(EvaluationSteps, AfterTheFirstOneNothingIsAllocatedAndNoPlanBuilt) {
+  PluginInstance& model =
+      make(PluginKind::kModel, "mlp", monitor, {{"hidden", std::vector<std::int64_t>{256}, {}, {}}});
+  initialize(model);
+  Evaluation evaluation(*ops, environment, model, digits(eval_monitor));
+  const std::function<bool()> always = [] { return true; };
+  const double loss = evaluation.run(*trained, 0, always).metrics[0].second;
+  const PlanStats plans = evaluation.plan_stats();
+  for (int i = 1; i <= 10; ++i) {
+    for (Variable* v : trained->all()) ++v->version;  // as a step does
+    const std::uint64_t before = belay::testing::allocations();
+    const EvalResult& result = evaluation.run(*trained, i, always);
+    EXPECT_EQ(belay::testing::allocations() - before, 0u) << "evaluation " << i;
+    EXPECT_EQ(result.batches, 3);
+    EXPECT_EQ(result.metrics[0].second, loss);
+  }
+  EXPECT_EQ(evaluation.plan_stats().plans_built, plans.plans_built);
+  EXPECT_EQ(evaluation.plan_stats().programs_built, plans.programs_built);
+  EXPECT_GT(evaluation.snapshot_bytes(), 256u * 28 * 28 * sizeof(float) / 4);
+}
+
+}  // namespace
+}  // namespace belay::runtime::testing
