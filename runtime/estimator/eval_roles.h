@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The metrics of evaluations as values of the training graph, under the roles "eval/loss", "eval/accuracy", ... and
+// "eval/global_step", the step of that evaluation. Hooks fetch them as they fetch a loss: each run sees the values of
+// the last evaluation; NaN and step -1 before the first one.
+//
+//   EvalRoles roles;
+//   roles.add(graph, "eval", evaluation.metric_names());   // while the graph is open
+//   hooks.add(SessionHook(instances.add_hook(EvalRoles::kHookName, roles.hook(), services, monitor), log));
+//   roles.set(session, "eval", result);                    // at a step's boundary
+//
+// The variables behind them are local ones: no checkpoint has them, so that an evaluation can be added to a run that
+// has checkpoints, and a metric that is not finite does not keep a state from being saved. What a resume must know is
+// the state of the hook, which puts it back into each new session. [session thread]
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runtime/estimator/evaluation.h"
+
+namespace belay::runtime {
+
+class EvalRoles {
+ public:
+  static constexpr const char* kHookName = "eval_roles";
+
+  EvalRoles() = default;
+  EvalRoles(const EvalRoles&) = delete;
+  EvalRoles& operator=(const EvalRoles&) = delete;
+
+  // `metrics` as Evaluation::metric_names() has them. INVALID_ARGUMENT where the graph has a role of such a name.
+  void add(NodeGraph& graph, const std::string& input, const std::vector<std::string>& metrics);
+  // All values of the input at once. Allocates nothing and builds no plan.
+  void set(DirectSession& session, const std::string& input, const EvalResult& result);
+  // Of the last evaluation of any input; -1: there was none.
+  std::int64_t last_step() const noexcept;
+  // Makes the hook that saves and restores them; the roles must outlive it.
+  PluginInstance::MakeHook hook();
+
+ private:
+  class Keeper;
+  struct Role {
+    std::string name;
+    std::uint32_t node = 0;
+    double value = 0;
+  };
+  struct Input {
+    std::string name;
+    std::vector<Role> metrics;
+    std::uint32_t step_node = 0;
+    std::int64_t step = -1;
+  };
+  void forget(Input& input);
+  void write(DirectSession& session, const Input& input) const;
+
+  std::vector<Input> inputs_;
+};
+
+}  // namespace belay::runtime
