@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/estimator/eval_while_training.h"
+
+#include <algorithm>
+
+namespace belay::runtime {
+namespace {
+
+constexpr std::int64_t kBatchesAtStart = 2;
+
+}  // namespace
+
+EvalWhileTraining::EvalWhileTraining(const RunEnvironment& environment, EvalWhileTrainingOptions options)
+    : environment_(environment), options_(std::move(options)), schedule_(options_.settings, environment.clock) {}
+
+EvalWhileTraining::~EvalWhileTraining() = default;
+
+void EvalWhileTraining::add(std::unique_ptr<Evaluation> evaluation, NodeGraph& training) {
+  roles_.add(training, evaluation->name(), evaluation->metric_names());
+  inputs_.emplace_back().evaluation = std::move(evaluation);
+}
+
+template <class F>
+void EvalWhileTraining::attempt(const Input& input, std::int64_t step, F&& run) {
+  try {
+    run();
+  } catch (const Error& e) {
+    const std::string what = "the evaluation of step " + std::to_string(step);
+    const bool stopped = e.code() == Code::kCancelled || environment_.interrupt.cancelled();
+    if (stopped && !options_.keep_going()) {
+      ++counts_.interrupted;
+      environment_.log.info(input.evaluation->name(), what + " was interrupted; what it had so far is discarded");
+      return;
+    }
+    const std::string text = what + " on [input." + input.evaluation->name() + "]: " + e.what();
+    if (options_.settings.on_error == OnEvalError::kStop) fail(e.code(), text);
+    ++counts_.failed;
+    environment_.log.warning(input.evaluation->name(), text + "; the training goes on (eval.on_error = \"continue\")");
+  }
+}
+
+void EvalWhileTraining::at_start(DirectSession& training) {
+  first_step_ = training.global_step();
+  if (!active()) return;
+  const std::int64_t skipped = schedule_.skipped();
+  if (schedule_.begin(first_step_, roles_.last_step())) {
+    evaluate(training.store(), first_step_, &training);
+    return;
+  }
+  if (schedule_.skipped() != skipped) say_skipped(first_step_);
+  if (!options_.settings.at_start) return;
+  const std::int64_t most = options_.settings.batches;
+  const std::int64_t batches = most == 0 ? kBatchesAtStart : std::min(most, kBatchesAtStart);
+  for (const Input& input : inputs_)
+    attempt(input, first_step_,
+            [&] { input.evaluation->run_some(training.store(), first_step_, batches, options_.keep_going); });
+}
+
+bool EvalWhileTraining::is_due(std::int64_t step, bool saved) {
+  const std::int64_t skipped = schedule_.skipped();
+  if (schedule_.due(step, saved)) return true;
+  if (schedule_.skipped() != skipped) say_skipped(step);
+  return false;
+}
+
+void EvalWhileTraining::say_skipped(std::int64_t step) {
+  environment_.log.info("eval", "the evaluation of step " + std::to_string(step) +
+                                    " is skipped because of eval.throttle_secs or eval.start_delay_secs; " +
+                                    std::to_string(schedule_.skipped()) + " so far");
+}
+
+void EvalWhileTraining::at_end(VariableStore& trained, std::int64_t step) {
+  if (step == schedule_.last_evaluated() || !options_.keep_going()) return;
+  evaluate(trained, step, nullptr);
+}
+
+void EvalWhileTraining::evaluate(VariableStore& trained, std::int64_t step, DirectSession* training) {
+  for (Input& input : inputs_)
+    attempt(input, step, [&] { keep(input, input.evaluation->run(trained, step, options_.keep_going), training); });
+  schedule_.evaluated(step);
+}
+
+void EvalWhileTraining::keep(Input& input, const EvalResult& result, DirectSession* training) {
+  input.result = result;
+  input.has_result = true;
+  ++counts_.made;
+  if (training != nullptr) roles_.set(*training, input.evaluation->name(), result);
+  environment_.log.info(input.evaluation->name(), "step " + std::to_string(result.global_step) + ": " +
+                                                      metrics_text(result) + " (" + std::to_string(result.examples) +
+                                                      " examples in " + std::to_string(result.batches) +
+                                                      (result.batches == 1 ? " batch)" : " batches)"));
+  if (!options_.directory.empty()) write_events(input);
+}
+
+// Runs of their own for TensorBoard. What an attempt before wrote behind the step where this one begins is made anew.
+void EvalWhileTraining::write_events(Input& input) {
+  if (input.directory == nullptr) {
+    input.directory = environment_.files.make_directories(options_.directory + "/" + input.evaluation->name());
+    input.events = RunEvents(*input.directory, environment_.clock, environment_.log);
+    input.events.writer()->add_session_log(EventWriter::kStart, first_step_ + 1);
+  }
+  for (const auto& [name, value] : input.result.metrics)
+    input.events.writer()->add_scalar(name, input.result.global_step, value);
+  input.events.writer()->flush();
+}
+
+const EvalResult* EvalWhileTraining::last(const std::string& input) const {
+  for (const Input& i : inputs_)
+    if (i.evaluation->name() == input && i.has_result) return &i.result;
+  return nullptr;
+}
+
+EvalWhileTraining::Counts EvalWhileTraining::counts() const {
+  Counts counts = counts_;
+  counts.skipped = schedule_.skipped();
+  return counts;
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Evaluates while a training goes on: between two steps, on the session's thread, each evaluation input in its turn.
+//
+//   EvalWhileTraining evals(environment, {.settings = ..., .directory = run_directory, .keep_going = ...});
+//   evals.add(std::make_unique<Evaluation>(...), graph);    // each input, while the training graph is open
+//   hooks.add(... evals.roles().hook() ...)                 // as eval_roles.h says
+//   evals.at_start(*session->raw_session());                // behind the session's creation, before the first step
+//   ... each step: evals.at_boundary(*session->raw_session(), step, saved) ...
+//   evals.at_end(*store, step);                             // behind a good end; the session may be gone
+//
+// What an evaluation finds becomes roles of the training graph (eval_roles.h), scalars in the event file of
+// DIRECTORY/eval (or eval_NAME) and a line of the log. An error in it is an error of the run, or with on_error =
+// "continue" a warning. A stop ends it at the next batch; its partial metrics are discarded. [session thread]
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/estimator/eval_roles.h"
+#include "runtime/estimator/eval_schedule.h"
+#include "runtime/estimator/evaluation.h"
+#include "runtime/events/event_service.h"
+
+namespace belay::runtime {
+
+struct EvalWhileTrainingOptions {
+  EvalSettings settings;
+  std::string directory = {};  // the run's; empty: no event files
+  std::function<bool()> keep_going = [] { return true; };
+};
+
+class EvalWhileTraining {
+ public:
+  struct Counts {
+    std::int64_t made = 0;         // at_start's are none
+    std::int64_t failed = 0;       // with on_error = "continue"
+    std::int64_t interrupted = 0;  // by a stop
+    std::int64_t skipped = 0;      // by throttle_secs or start_delay_secs
+  };
+
+  EvalWhileTraining(const RunEnvironment& environment, EvalWhileTrainingOptions options);
+  ~EvalWhileTraining();
+  EvalWhileTraining(const EvalWhileTraining&) = delete;
+  EvalWhileTraining& operator=(const EvalWhileTraining&) = delete;
+
+  void add(std::unique_ptr<Evaluation> evaluation, NodeGraph& training);
+  EvalRoles& roles() noexcept { return roles_; }
+  bool active() const noexcept { return !inputs_.empty() && schedule_.active(); }
+
+  // The evaluation that an attempt before has missed; else, if settings.at_start, two batches of each input, whose
+  // values nobody sees. Nothing unless active().
+  void at_start(DirectSession& training);
+  void at_boundary(DirectSession& training, std::int64_t step, bool saved) {
+    if (active() && is_due(step, saved)) evaluate(training.store(), step, &training);
+  }
+  // Unless the last evaluation was of this step.
+  void at_end(VariableStore& trained, std::int64_t step);
+
+  // Of the input's last evaluation; null: there is none.
+  const EvalResult* last(const std::string& input) const;
+  Counts counts() const;
+
+ private:
+  struct Input {
+    std::unique_ptr<Evaluation> evaluation;
+    bool has_result = false;
+    EvalResult result;
+    std::unique_ptr<OpenDirectory> directory;
+    RunEvents events;
+  };
+  bool is_due(std::int64_t step, bool saved);
+  void say_skipped(std::int64_t step);
+  void evaluate(VariableStore& trained, std::int64_t step, DirectSession* training);
+  // What an error of `run` means to the training.
+  template <class F>
+  void attempt(const Input& input, std::int64_t step, F&& run);
+  void keep(Input& input, const EvalResult& result, DirectSession* training);
+  void write_events(Input& input);
+
+  const RunEnvironment& environment_;
+  const EvalWhileTrainingOptions options_;
+  EvalSchedule schedule_;
+  EvalRoles roles_;
+  std::vector<Input> inputs_;
+  std::int64_t first_step_ = 0;  // of this attempt
+  Counts counts_;
+};
+
+}  // namespace belay::runtime

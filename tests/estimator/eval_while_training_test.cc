@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/estimator/eval_while_training.h"
+
+#include <bit>
+
+#include "runtime/monitored/monitored_session.h"
+#include "tests/estimator/evaluation_fixture.h"
+#include "tests/monitored/event_files.h"
+#include "tests/platform/temp_dir.h"
+
+namespace belay::runtime::testing {
+namespace {
+
+using Steps = std::vector<std::int64_t>;
+
+// A training of "scaled" with evaluations: everything of it but the session.
+struct Training {
+  Training(const OpRegistry& ops, const RunEnvironment& environment, EvalWhileTrainingOptions options)
+      : graph(ops), evals(environment, std::move(options)) {}
+
+  NodeGraph graph;
+  EvalWhileTraining evals;  // before the session, whose hooks refer to it
+  ModelOutputs model;
+};
+
+class EvaluatesWhileTraining : public EvaluationTest {
+ protected:
+  std::unique_ptr<Training> make(EvalWhileTrainingOptions options, const std::vector<std::string>& inputs = {"eval"},
+                                 const OptionList& of_input = {}, const std::string& of_model = "scaled") {
+    auto made = std::make_unique<Training>(*ops, environment, std::move(options));
+    const InputFeed::Tensors tensors = open("train", {{"repeat", true}})->add_to_graph(made->graph);
+    PluginInstance& plugin = model({}, of_model);
+    made->model = build_model(plugin, made->graph, Mode::kTrain, tensors.features, tensors.labels);
+    OptimizerSection optimizer;
+    optimizer.learning_rate.learning_rate = 0.02;
+    add_train_op(made->graph, optimizer, made->model);
+    take_batch(made->graph, tensors.batch, made->model);
+    for (const std::string& name : inputs)
+      made->evals.add(std::make_unique<Evaluation>(*ops, environment, plugin, open(name, of_input),
+                                                   EvaluationOptions{.name = name}),
+                      made->graph);
+    add_made(EvalRoles::kHookName, made->evals.roles().hook());
+    return made;
+  }
+  // Steps with evaluations; what is done behind each may save or stop.
+  void train(Training& training, std::int64_t steps, const std::function<bool(std::int64_t)>& saves = {}) {
+    SingularMonitoredSession session(training.graph, environment, hooks);
+    session.scope([&] {
+      training.evals.at_start(*session.raw_session());
+      for (std::int64_t i = 0; i < steps; ++i) {
+        session.run({training.model.train_op});
+        const std::int64_t step = session.raw_session()->global_step();
+        training.evals.at_boundary(*session.raw_session(), step, saves && saves(step));
+      }
+      store = session.raw_session()->shared_store();
+    });
+    if (store != nullptr) training.evals.at_end(*store, steps);
+  }
+  std::uint32_t scale_bits() { return std::bit_cast<std::uint32_t>(*store->find("scale")->value.data<float>()); }
+
+  std::shared_ptr<VariableStore> store;
+  TempDir temp;
+};
+
+TEST_F(EvaluatesWhileTraining, ItChangesNoBitOfTheTraining) {
+  for (const int threads : {1, 2}) {
+    environment.session.threads = threads;
+    train(*make({}), 100);
+    const std::uint32_t without = scale_bits();
+    hooks = HookSet();
+    const auto evaluated = make({.settings = {.every_steps = 7}});
+    Probe& probe = add_probe("watches");
+    std::vector<double> seen;
+    probe.ask = [](RunContext& run) { return RunArgs({run.session().graph().find("eval/loss")}); };
+    probe.look = [&](RunContext&, const RunValues& values) { seen.push_back(values.result(0).scalar<double>()); };
+    train(*evaluated, 100);
+    EXPECT_EQ(scale_bits(), without);
+    EXPECT_EQ(evaluated->evals.counts().made, 15);  // 7, 14, ..., 98, and the end
+    EXPECT_EQ(evaluated->evals.last("eval")->global_step, 100);
+    ASSERT_EQ(seen.size(), 100u);
+    EXPECT_NE(seen[20], seen[99]);  // of steps 14 and 98
+    hooks = HookSet();
+  }
+}
+
+TEST_F(EvaluatesWhileTraining, EVAL_01_OneEvaluationOfATrainedModelHasItsAccuracy) {
+  const auto training = make({.settings = {.every_steps = 1}}, {"eval"}, {}, "above");
+  std::vector<double> accuracies;
+  Probe& probe = add_probe("watches");
+  probe.ask = [](RunContext& run) { return RunArgs({run.session().graph().find("eval/accuracy")}); };
+  probe.look = [&](RunContext&, const RunValues& values) { accuracies.push_back(values.result(0).scalar<double>()); };
+  train(*training, 1000);
+  EXPECT_EQ(accuracies.at(1), 0.4);  // all are said to be below
+  EXPECT_GT(accuracies.back(), 0.99);
+  EXPECT_GT(training->evals.last("eval")->metrics[1].second, 0.99);
+}
+
+TEST_F(EvaluatesWhileTraining, EachEvaluationSeesTheVariablesOfItsStep) {
+  const auto training = make({.settings = {.every_steps = 10}});
+  std::vector<std::pair<double, double>> losses;
+  SingularMonitoredSession session(training->graph, environment, hooks);
+  session.scope([&] {
+    for (int i = 0; i < 30; ++i) {
+      session.run({training->model.train_op});
+      const std::int64_t step = session.raw_session()->global_step();
+      training->evals.at_boundary(*session.raw_session(), step, false);
+      if (step % 10 != 0) continue;
+      const double scale = *session.raw_session()->store().find("scale")->value.data<float>();
+      EXPECT_EQ(training->evals.last("eval")->global_step, step);
+      EXPECT_NEAR(training->evals.last("eval")->metrics[0].second, 3 * scale, 1e-5);
+    }
+  });
+}
+
+TEST_F(EvaluatesWhileTraining, TwoBatchesBeforeTheFirstStepShowWhatIsWrong) {
+  const auto training = make({.settings = {.every_steps = 1000}}, {"eval"}, {{"fails_at", std::int64_t{2}}});
+  EXPECT_EQ(error_of([&] { train(*training, 5); }),
+            "DATA_LOSS: the evaluation of step 0 on [input.eval]: input \"numbers\" (linked in, 1.0.0) in "
+            "next: the numbers are damaged");
+  EXPECT_EQ(store, nullptr);
+}
+
+TEST_F(EvaluatesWhileTraining, TwoBatchesAtTheStartAreNoEvaluation) {
+  const auto training = make({.settings = {.every_steps = 10}});
+  SingularMonitoredSession session(training->graph, environment, hooks);
+  session.scope([&] { training->evals.at_start(*session.raw_session()); });
+  EXPECT_EQ(training->evals.last("eval"), nullptr);
+  EXPECT_EQ(training->evals.counts().made, 0);
+  EXPECT_EQ(training->evals.roles().last_step(), -1);
+}
+
+TEST_F(EvaluatesWhileTraining, SeveralInputsHaveTheirOwnMetrics) {
+  const auto training = make({.settings = {.at_checkpoint = true}, .directory = temp / "run"}, {"eval", "eval_hard"});
+  train(*training, 10, [](std::int64_t step) { return step == 4 || step == 8; });
+  for (const char* name : {"eval", "eval_hard"}) {
+    const EventFiles events = read_event_files(temp / "run/" + name);
+    EXPECT_EQ(events.files, 1);
+    for (const char* tag : {"loss", "largest", "total"})
+      EXPECT_EQ(events.steps.at(tag), (Steps{4, 8, 10})) << name << " " << tag;
+    EXPECT_EQ(events.values.at("total"), (std::vector<float>{15, 15, 15}));
+    EXPECT_EQ(events.sessions.at(pb::SessionLog::START), Steps{1});
+  }
+  EXPECT_EQ(training->evals.counts().made, 6);
+  EXPECT_TRUE(logged("step 8: loss = "));
+  EXPECT_TRUE(logged("(5 examples in 3 batches)"));
+}
+
+TEST_F(EvaluatesWhileTraining, AnErrorInItIsAnErrorOfTheRun) {
+  const auto training =
+      make({.settings = {.every_steps = 3, .at_start = false}}, {"eval"}, {{"fails_at", std::int64_t{4}}});
+  EXPECT_EQ(error_of([&] { train(*training, 9); }),
+            "DATA_LOSS: the evaluation of step 3 on [input.eval]: input \"numbers\" (linked in, 1.0.0) in "
+            "next: the numbers are damaged");
+}
+
+TEST_F(EvaluatesWhileTraining, UnlessTheTrainingIsToGoOn) {
+  const auto training = make({.settings = {.every_steps = 3, .at_start = false, .on_error = OnEvalError::kContinue}},
+                             {"eval"}, {{"fails_at", std::int64_t{4}}});
+  train(*training, 9);
+  EXPECT_EQ(training->evals.counts().failed, 3);
+  EXPECT_EQ(training->evals.counts().made, 0);
+  EXPECT_EQ(training->evals.roles().last_step(), -1);
+  EXPECT_TRUE(logged("the training goes on"));
+}
+
+TEST_F(EvaluatesWhileTraining, AStopEndsItAtTheNextBatchAndDiscardsWhatItHad) {
+  int asked = 0;
+  const auto training =
+      make({.settings = {.every_steps = 3, .at_start = false}, .directory = temp / "run", .keep_going = [&] {
+              return ++asked < 6;
+            }});  // in the second one
+  train(*training, 6);
+  const EvalWhileTraining::Counts counts = training->evals.counts();
+  EXPECT_EQ(counts.made, 1);
+  EXPECT_EQ(counts.interrupted, 1);
+  EXPECT_EQ(counts.failed, 0);
+  EXPECT_EQ(training->evals.last("eval")->global_step, 3);
+  EXPECT_EQ(training->evals.roles().last_step(), 3);
+  EXPECT_EQ(read_event_files(temp / "run/eval").steps.at("loss"), Steps{3});
+}
+
+TEST_F(EvaluatesWhileTraining, WhatAThrottleSkipsIsReported) {
+  const auto training = make({.settings = {.every_steps = 2, .throttle_secs = 1000, .at_start = false}});
+  train(*training, 8);
+  EXPECT_EQ(training->evals.counts().skipped, 3);
+  EXPECT_EQ(training->evals.counts().made, 2);  // of step 2, and the end's
+  EXPECT_TRUE(
+      logged("the evaluation of step 8 is skipped because of eval.throttle_secs or eval.start_delay_secs; 3 so "
+             "far"));
+}
+
+TEST_F(EvaluatesWhileTraining, WithoutAPeriodThereIsOneBehindTheEnd) {
+  const auto training = make({});
+  train(*training, 8, [](std::int64_t) { return true; });
+  EXPECT_EQ(training->evals.counts().made, 1);
+  EXPECT_EQ(training->evals.last("eval")->global_step, 8);
+}
+
+}  // namespace
+}  // namespace belay::runtime::testing
