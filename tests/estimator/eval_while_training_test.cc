@@ -31,7 +31,7 @@ class EvaluatesWhileTraining : public EvaluationTest {
     const InputFeed::Tensors tensors = open("train", {{"repeat", true}})->add_to_graph(made->graph);
     PluginInstance& plugin = model({}, of_model);
     made->model = build_model(plugin, made->graph, Mode::kTrain, tensors.features, tensors.labels);
-    OptimizerSection optimizer;
+    OptimizerSettings optimizer;
     optimizer.learning_rate.learning_rate = 0.02;
     add_train_op(made->graph, optimizer, made->model);
     take_batch(made->graph, tensors.batch, made->model);
