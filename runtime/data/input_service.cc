@@ -2,6 +2,10 @@
 #include "runtime/data/input_service.h"
 
 #include <algorithm>
+#include <string_view>
+#include <unordered_map>
+
+#include "runtime/platform/text.h"
 
 namespace belay::runtime {
 
@@ -65,8 +69,8 @@ std::int32_t declare(belay_input_spec* spec, std::int32_t role, belay_str name, 
   return guard(status, [&] {
     check_rank(rank, dims);
     auto& declaration = *reinterpret_cast<InputDeclaration*>(spec);
-    InputComponent c{role == BELAY_LABEL, std::string(view(name)), static_cast<DType>(dtype), Dims(dims, dims + rank),
-                     0};
+    InputComponent c{
+        role == BELAY_LABEL, std::string(view(name)), static_cast<DType>(dtype), Dims(dims, dims + rank), 0, {}};
     if (c.name.empty()) fail(Code::kInvalidArgument, "a component of an input needs a name");
     if (dtype_size(c.dtype) == 0)
       fail(Code::kInvalidArgument, "'" + c.name + "' has the unknown dtype " + std::to_string(dtype));
@@ -76,18 +80,56 @@ std::int32_t declare(belay_input_spec* spec, std::int32_t role, belay_str name, 
   });
 }
 
+InputComponent& component_of_classes(belay_input_spec* spec, std::uint32_t slot, std::int64_t classes) {
+  auto& components = reinterpret_cast<InputDeclaration*>(spec)->components;
+  if (slot >= components.size())
+    fail(Code::kInvalidArgument, "the input declared " + std::to_string(components.size()) +
+                                     " components, there is no slot " + std::to_string(slot));
+  InputComponent& c = components[slot];
+  const bool integer = c.dtype == DType::kInt32 || c.dtype == DType::kInt64 || c.dtype == DType::kUInt8;
+  if (classes < 1 || !integer)
+    fail(Code::kInvalidArgument, "'" + c.name + "' (" + dtype_name(c.dtype) + ") cannot have " +
+                                     std::to_string(classes) + " classes; at least 1, of an integer");
+  return c;
+}
+
+void check_count(const InputComponent& c, std::int64_t classes, std::size_t names) {
+  if (static_cast<std::uint64_t>(classes) != names)
+    fail(Code::kInvalidArgument,
+         "'" + c.name + "' has " + std::to_string(classes) + " classes and " + std::to_string(names) + " class names");
+}
+
+void check_different(const InputComponent& c, const std::vector<std::string>& names) {
+  std::unordered_map<std::string_view, std::size_t> value_of;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto [first, added] = value_of.emplace(names[i], i);
+    if (!added)
+      fail(Code::kInvalidArgument, "'" + c.name + "' has the class name " + single_quoted(names[i]) + " twice, for " +
+                                       std::to_string(first->second) + " and " + std::to_string(i));
+  }
+}
+
 std::int32_t set_classes(belay_input_spec* spec, std::uint32_t slot, std::int64_t classes, belay_status* status) {
   return guard(status, [&] {
-    auto& components = reinterpret_cast<InputDeclaration*>(spec)->components;
-    if (slot >= components.size())
-      fail(Code::kInvalidArgument, "the input declared " + std::to_string(components.size()) +
-                                       " components, there is no slot " + std::to_string(slot));
-    InputComponent& c = components[slot];
-    const bool integer = c.dtype == DType::kInt32 || c.dtype == DType::kInt64 || c.dtype == DType::kUInt8;
-    if (classes < 1 || !integer)
-      fail(Code::kInvalidArgument, "'" + c.name + "' (" + dtype_name(c.dtype) + ") cannot have " +
-                                       std::to_string(classes) + " classes; at least 1, of an integer");
+    InputComponent& c = component_of_classes(spec, slot, classes);
+    if (!c.class_names.empty()) check_count(c, classes, c.class_names.size());
     c.classes = classes;
+  });
+}
+
+std::int32_t set_class_names(belay_input_spec* spec, std::uint32_t slot, const belay_str* names, std::uint64_t count,
+                             belay_status* status) {
+  return guard(status, [&] {
+    const auto classes = static_cast<std::int64_t>(count);
+    InputComponent& c = component_of_classes(spec, slot, classes);
+    if (names == nullptr) fail(Code::kInvalidArgument, "the class names of '" + c.name + "' are null");
+    if (c.classes != 0) check_count(c, c.classes, count);
+    std::vector<std::string> copies;
+    copies.reserve(count);
+    for (std::uint64_t i = 0; i < count; ++i) copies.emplace_back(view(names[i]));
+    check_different(c, copies);
+    c.classes = classes;
+    c.class_names = std::move(copies);
   });
 }
 
@@ -106,7 +148,8 @@ std::int32_t set_string(belay_batch* batch, std::uint32_t slot, std::uint64_t el
   return guard(status, [&] { reinterpret_cast<BatchBuilder*>(batch)->set_string(slot, element, view(bytes)); });
 }
 
-constexpr belay_input_service kInputService{sizeof(belay_input_service), 0, declare, tensor, set_string, set_classes};
+constexpr belay_input_service kInputService{
+    sizeof(belay_input_service), 0, declare, tensor, set_string, set_classes, set_class_names};
 
 }  // namespace
 

@@ -17,6 +17,7 @@ struct InputComponent {
   DType dtype = DType::kInvalid;
   Dims dims;
   std::int64_t classes = 0;  // values are in [0, classes); 0: not said
+  std::vector<std::string> class_names;  // by value, all different; empty: not said
 };
 
 // Behind belay_input_spec.

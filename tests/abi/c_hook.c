@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define NOTE_TEXT                                                                                                  \
-  "{\"abi\": [0, 1], \"version\": \"2.1.0\", \"toolchain\": \"C11\", \"isa\": [], \"plugins\": [{\"kind\": "       \
+  "{\"abi\": [0, 2], \"version\": \"2.1.0\", \"toolchain\": \"C11\", \"isa\": [], \"plugins\": [{\"kind\": "       \
   "\"hook\", \"name\": \"c_ceiling\", \"doc\": \"Stops the run when a scalar rises above a limit\", \"options\": [" \
   "{\"name\": \"max\", \"type\": \"float\", \"default\": 10, \"min\": 0, \"help\": \"stop above this\"}, "          \
   "{\"name\": \"tensor\", \"type\": \"string\", \"default\": \"loss\", \"help\": \"scalar to watch\"}]}]}"

@@ -9,7 +9,7 @@
   "\"options\": [{\"name\": \"low\", \"type\": \"float\", \"default\": -1, \"help\": \"smallest\"}, {\"name\": " \
   "\"high\", \"type\": \"float\", \"default\": 1, \"help\": \"largest\"}]"
 #define NOTE_TEXT                                                                                                   \
-  "{\"abi\": [0, 1], \"version\": \"1.0.0\", \"toolchain\": \"C11\", \"isa\": [], \"plugins\": [{\"kind\": \"op\", " \
+  "{\"abi\": [0, 2], \"version\": \"1.0.0\", \"toolchain\": \"C11\", \"isa\": [], \"plugins\": [{\"kind\": \"op\", " \
   "\"name\": \"c_clip\", \"doc\": \"Keeps elements between two limits\", " LIMITS "}, {\"kind\": \"op\", \"name\": " \
   "\"c_clip_grad\", \"doc\": \"The gradient of c_clip\", " LIMITS "}]}"
 BELAY_NOTE(note, NOTE_TEXT);

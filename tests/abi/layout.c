@@ -85,6 +85,7 @@ int main(void) {
   STRUCT(belay_input_service)
     FIELD(belay_input_service, struct_size) FIELD(belay_input_service, reserved) FIELD(belay_input_service, declare)
     FIELD(belay_input_service, tensor) FIELD(belay_input_service, set_string) FIELD(belay_input_service, set_classes)
+    FIELD(belay_input_service, set_class_names)
   STRUCT(belay_files_api)
     FIELD(belay_files_api, struct_size) FIELD(belay_files_api, reserved) FIELD(belay_files_api, create)
     FIELD(belay_files_api, open) FIELD(belay_files_api, write) FIELD(belay_files_api, size)

@@ -2,7 +2,7 @@
 /* Uses every macro of abi.h, so that each language level sees it. */
 #include <belay/abi.h>
 
-#define NOTE_TEXT "{\"abi\": [0, 1]}"
+#define NOTE_TEXT "{\"abi\": [0, 2]}"
 BELAY_NOTE(note, NOTE_TEXT);
 
 typedef struct Slots {

@@ -197,7 +197,7 @@ static table: HookApi = HookApi {
 static plugin: Plugin = Plugin { kind: 1, reserved: 0, name: b"hand_built\0".as_ptr(), table: &table };
 static plugins: PluginList = PluginList([&plugin]);
 
-const TEXT: &[u8] = b"{\"abi\": [0, 1], \"version\": \"0.0.1\", \"toolchain\": \"rustc\", \"isa\": [], \"plugins\": [{\
+const TEXT: &[u8] = b"{\"abi\": [0, 2], \"version\": \"0.0.1\", \"toolchain\": \"rustc\", \"isa\": [], \"plugins\": [{\
 \"kind\": \"hook\", \"name\": \"hand_built\", \"doc\": \"Built without any build system\", \"options\": [{\
 \"name\": \"max\", \"type\": \"float\", \"default\": 10, \"min\": 0, \"help\": \"a limit\"}]}]}";
 const PADDED: usize = (TEXT.len() + 3) / 4 * 4;
@@ -231,7 +231,7 @@ pub static belay_module_v0: Module = Module {
     magic: 0x003079616c6562b3,
     struct_size: std::mem::size_of::<Module>() as u32,
     abi_major: 0,
-    abi_minor: 1,
+    abi_minor: 2,
     flags: 0,
     reserved: 0,
     note: addr_of!(note.text) as *const u8,

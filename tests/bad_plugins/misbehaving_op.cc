@@ -10,7 +10,7 @@
 namespace {
 
 #define NOTE_TEXT                                                                                                      \
-  "{\"abi\": [0, 1], \"version\": \"0.9\", \"toolchain\": \"by hand\", \"isa\": [], \"plugins\": [{\"kind\": \"op\", " \
+  "{\"abi\": [0, 2], \"version\": \"0.9\", \"toolchain\": \"by hand\", \"isa\": [], \"plugins\": [{\"kind\": \"op\", " \
   "\"name\": \"misbehaving_op\", \"doc\": \"Does what it is told not to do\", \"options\": [{\"name\": \"fault\", "    \
   "\"type\": \"string\", \"default\": \"\", \"help\": \"what to do wrong\"}]}]}"
 BELAY_NOTE(note, NOTE_TEXT);

@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 #define NOTE_TEXT                                                                                                \
-  "{\"abi\": [0, 1], \"version\": \"1.0.0\", \"toolchain\": \"by hand\", \"isa\": [], \"plugins\": [{\"kind\": " \
+  "{\"abi\": [0, 2], \"version\": \"1.0.0\", \"toolchain\": \"by hand\", \"isa\": [], \"plugins\": [{\"kind\": " \
   "\"op\", \"name\": \"minimal\", \"doc\": \"Computes nothing\", \"options\": []}]}"
 BELAY_NOTE(note, NOTE_TEXT);
 

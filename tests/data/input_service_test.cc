@@ -122,5 +122,48 @@ TEST_F(InputService, BeginsEachBatchEmpty) {
   EXPECT_EQ(error_of([&] { batch.finish(); }), "INTERNAL: the batch lacks 'image': the input did not fill it");
 }
 
+TEST_F(InputService, ClassNamesAreKeptAndAreAsManyAsTheClasses) {
+  {
+    std::vector<std::string> names{"cat", "dog"};
+    spec.set_class_names(digit, names);
+    names[0] = "was copied";
+  }
+  EXPECT_EQ(declaration.components[digit].class_names, (std::vector<std::string>{"cat", "dog"}));
+  EXPECT_EQ(declaration.components[digit].classes, 2);
+  spec.set_classes(digit, 2);
+  spec.set_class_names(digit, {"a", std::string("\0\xff", 2)});
+  EXPECT_EQ(declaration.components[digit].class_names, (std::vector<std::string>{"a", std::string("\0\xff", 2)}));
+}
+
+TEST_F(InputService, RefusesClassNamesThatCannotBe) {
+  EXPECT_EQ(error_of([&] { spec.set_class_names(image, {"a"}); }),
+            "INVALID_ARGUMENT: 'image' (float32) cannot have 1 classes; at least 1, of an integer");
+  EXPECT_EQ(error_of([&] { spec.set_class_names(digit, {}); }),
+            "INVALID_ARGUMENT: 'digit' (int64) cannot have 0 classes; at least 1, of an integer");
+  EXPECT_EQ(error_of([&] { spec.set_class_names(3, {"a"}); }),
+            "INVALID_ARGUMENT: the input declared 3 components, there is no slot 3");
+  EXPECT_EQ(error_of([&] {
+              spec.set_class_names(digit, {"a", "b\n", "b\n"});
+            }),
+            "INVALID_ARGUMENT: 'digit' has the class name 'b\\n' twice, for 1 and 2");
+  EXPECT_EQ(declaration.components[digit].classes, 0);
+  EXPECT_TRUE(declaration.components[digit].class_names.empty());
+  detail::Status status;
+  EXPECT_EQ(input_service()->set_class_names(to_handle(&declaration), digit, nullptr, 2, status),
+            BELAY_INVALID_ARGUMENT);
+}
+
+TEST_F(InputService, ClassesAndClassNamesAreOfOneNumberInEitherOrder) {
+  spec.set_classes(digit, 3);
+  EXPECT_EQ(error_of([&] {
+              spec.set_class_names(digit, {"a", "b"});
+            }),
+            "INVALID_ARGUMENT: 'digit' has 3 classes and 2 class names");
+  EXPECT_TRUE(declaration.components[digit].class_names.empty());
+  spec.set_class_names(digit, {"a", "b", "c"});
+  EXPECT_EQ(error_of([&] { spec.set_classes(digit, 2); }), "INVALID_ARGUMENT: 'digit' has 2 classes and 3 class names");
+  EXPECT_EQ(declaration.components[digit].classes, 3);
+}
+
 }  // namespace
 }  // namespace belay::runtime::testing

@@ -20,7 +20,7 @@ std::string error_of_note(const std::string& text) {
 }
 
 std::string with_plugins(const std::string& plugins) {
-  return R"({"abi": [0, 1], "version": "1.0.0", "plugins": [)" + plugins + "]}";
+  return R"({"abi": [0, 2], "version": "1.0.0", "plugins": [)" + plugins + "]}";
 }
 
 std::string with_option(const std::string& option) {
@@ -31,7 +31,7 @@ TEST(Note, OfAnSdkPluginHasEveryPluginAndOption) {
   const belay_module& m = belay_module_loader_sample;
   const ModuleInfo info = parse_note({m.note, m.note_size});
   EXPECT_EQ(info.abi_major, 0);
-  EXPECT_EQ(info.abi_minor, 1);
+  EXPECT_EQ(info.abi_minor, 2);
   EXPECT_EQ(info.version, "1.2.0");
   EXPECT_NE(info.toolchain.find("C++17"), std::string::npos) << info.toolchain;
   ASSERT_EQ(info.plugins.size(), 5u);
@@ -90,9 +90,9 @@ TEST(Note, SaysWhatIsWrongAndWhere) {
       {R"({"abi": [1]})", "\"abi\" must be [major, minor]"},
       {R"({"abi": [0, "1"]})", "\"abi.1\" must be an integer of 64 bits"},
       {R"({"abi": [0, 18446744073709551615]})", "\"abi.1\" must be an integer of 64 bits"},
-      {R"({"abi": [0, 1]})", "\"plugins\" is missing"},
-      {R"({"abi": [0, 1], "plugins": []})", "\"plugins\" is empty"},
-      {R"({"abi": [0, 1], "isa": [1], "plugins": []})", "\"isa.0\" must be a text"},
+      {R"({"abi": [0, 2]})", "\"plugins\" is missing"},
+      {R"({"abi": [0, 2], "plugins": []})", "\"plugins\" is empty"},
+      {R"({"abi": [0, 2], "isa": [1], "plugins": []})", "\"isa.0\" must be a text"},
       {with_plugins("1"), "\"plugins.0\" must be an object"},
       {with_plugins("{}"), "\"plugins.0.kind\" is missing"},
       {with_plugins(R"({"kind": "hok", "name": "x"})"),
@@ -133,11 +133,11 @@ TEST(Note, SaysWhatIsWrongAndWhere) {
        "\"plugins.0.options.0.default\" is \"\", the option's own choices are: x, y"},
       {with_option(R"({"name": "a", "type": "int"}, {"name": "a", "type": "int"})"),
        "\"plugins.0.options.1\" repeats the name of another option"},
-      {R"({"abi": [0, 1], "x": )" + std::string(10000, '[') + std::string(10000, ']') + "}",
+      {R"({"abi": [0, 2], "x": )" + std::string(10000, '[') + std::string(10000, ']') + "}",
        "it is nested deeper than 8 levels"},
-      {R"({"abi": [0, 1], "x": [[[[[[[[1]]]]]]]]})", "it is nested deeper than 8 levels"},
-      {R"({"abi": [0, 1], "x": [[[[[[[1]]]]]]], "y": "\"[[[[[[[[[[\\"})", "\"plugins\" is missing"},
-      {R"({"abi": [0, 1], "version": ")" + std::string(70000, 'v') + R"(", "plugins": []})",
+      {R"({"abi": [0, 2], "x": [[[[[[[[1]]]]]]]]})", "it is nested deeper than 8 levels"},
+      {R"({"abi": [0, 2], "x": [[[[[[[1]]]]]]], "y": "\"[[[[[[[[[[\\"})", "\"plugins\" is missing"},
+      {R"({"abi": [0, 2], "version": ")" + std::string(70000, 'v') + R"(", "plugins": []})",
        "\"version\" is longer than 64 KiB"},
   };
   for (const auto& c : cases) EXPECT_EQ(error_of_note(c.note), c.expected) << c.note.substr(0, 200);
@@ -145,8 +145,8 @@ TEST(Note, SaysWhatIsWrongAndWhere) {
 
 TEST(Note, ThatIsNoJsonOrNoUtf8IsRefusedWithThePlace) {
   for (const std::string& text :
-       {std::string(""), std::string("{"), std::string("{\"abi\": [0, 1],}"), std::string("{\"abi\": \"\xff\"}"),
-        std::string("{\"abi\": 1e999}"), std::string("{\"abi\": [0, 1]} x")})
+       {std::string(""), std::string("{"), std::string("{\"abi\": [0, 2],}"), std::string("{\"abi\": \"\xff\"}"),
+        std::string("{\"abi\": 1e999}"), std::string("{\"abi\": [0, 2]} x")})
     EXPECT_EQ(error_of_note(text).rfind("it is no JSON: ", 0), 0u) << text << " -> " << error_of_note(text);
 }
 

@@ -84,6 +84,8 @@ class Csv final : public belay::Input {
     features_slot_ = spec.feature("features", belay::DType::kFloat32, {-1, width});
     if (columns_.label)
       label_slot_ = spec.label("label", has_classes() ? belay::DType::kInt64 : belay::DType::kFloat32, {-1});
+    if (columns_.label && has_classes() && !columns_.classes.empty())
+      spec.set_class_names(label_slot_, columns_.classes);
   }
 
   void open(const belay::OpenArgs& args) override {

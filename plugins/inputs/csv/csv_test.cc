@@ -66,6 +66,18 @@ TEST_F(Csv, DeclaresFeaturesAndLabel) {
   EXPECT_TRUE(spec[1].is_label);
 }
 
+TEST_F(Csv, NamesTheClassesThatItIsToldOf) {
+  const OptionValues options{{"path", folder_.write("pets.csv", "x,pet\n1,dog\n2,cat\n")}};
+  InputDriver named(module(), options.with({"classes", std::vector<std::string>{"cat", "dog", "fish"}}));
+  EXPECT_EQ(named.spec()[1].classes, 3);
+  EXPECT_THAT(named.spec()[1].class_names, ElementsAre("cat", "dog", "fish"));
+  named.open();
+  EXPECT_THAT(named.next()->values<std::int64_t>("label"), ElementsAre(1, 0));
+  InputDriver unnamed(module(), options);
+  EXPECT_EQ(unnamed.spec()[1].classes, 0);
+  EXPECT_THAT(unnamed.spec()[1].class_names, ElementsAre());
+}
+
 TEST_F(Csv, DeliversRowsInOrder) {
   InputDriver input(module(), rows(5).with({"batch_size", 3}).with({"epochs", 1}));
   input.open();

@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "text_file.h"
 #include "vocabulary.h"
@@ -68,8 +70,9 @@ class Text final : public belay::Input {
     load();
     ids_slot_ = spec.feature("ids", belay::DType::kInt32, {-1, o_.sequence_length});
     next_slot_ = spec.label("next_ids", belay::DType::kInt32, {-1, o_.sequence_length});
-    spec.set_classes(ids_slot_, vocabulary_.size());
-    spec.set_classes(next_slot_, vocabulary_.size());
+    const std::vector<std::string> names = vocabulary_.names();
+    spec.set_class_names(ids_slot_, names);
+    spec.set_class_names(next_slot_, names);
   }
 
   void open(const belay::OpenArgs& args) override {

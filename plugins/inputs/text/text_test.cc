@@ -62,8 +62,14 @@ TEST_F(Text, DeclaresIdsAndTheVocabularysSize) {
     EXPECT_EQ(spec[i].dtype, belay::DType::kInt32);
     EXPECT_THAT(spec[i].dims, ElementsAre(-1, 4));
     EXPECT_EQ(spec[i].is_label, i == 1);
-    EXPECT_EQ(spec[i].classes, 5);  // a b c d r
+    EXPECT_EQ(spec[i].classes, 5);
+    EXPECT_THAT(spec[i].class_names, ElementsAre("a", "b", "c", "d", "r"));
   }
+}
+
+TEST_F(Text, NamesTheIdsByTheirCharactersInUtf8) {
+  InputDriver input(module(), text("\xe2\x82\xac\n\xc3\xa9z").with({"sequence_length", 2}));
+  EXPECT_THAT(input.spec()[0].class_names, ElementsAre("\n", "z", "\xc3\xa9", "\xe2\x82\xac"));
 }
 
 TEST_F(Text, DeliversWindowsAndWhatFollowsThem) {
@@ -100,6 +106,9 @@ TEST_F(Text, BytesAreTheirOwnIds) {
   InputDriver input(module(), text("\xc3\xa9z").with({"sequence_length", 2}).with({"units", "bytes"}));
   input.open();
   EXPECT_EQ(input.spec()[0].classes, 256);
+  ASSERT_THAT(input.spec()[1].class_names, SizeIs(256));
+  for (std::size_t i = 0; i < 256; ++i)
+    EXPECT_EQ(input.spec()[1].class_names[i], std::string(1, static_cast<char>(static_cast<unsigned char>(i))));
   const InputBatch batch = *input.next();
   EXPECT_THAT(batch.values<std::int32_t>("ids"), ElementsAre(0xc3, 0xa9));
   EXPECT_THAT(batch.values<std::int32_t>("next_ids"), ElementsAre(0xa9, 'z'));

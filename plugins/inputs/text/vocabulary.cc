@@ -29,6 +29,7 @@ std::string json_text(char32_t character) {
 
 Vocabulary Vocabulary::of_bytes() {
   Vocabulary vocabulary;
+  vocabulary.bytes_ = true;
   for (char32_t byte = 0; byte < 256; ++byte) vocabulary.characters_.push_back(byte);
   vocabulary.number();
   return vocabulary;
@@ -45,6 +46,14 @@ void Vocabulary::number() {
   ids_.assign(characters_.empty() ? 0 : std::size_t{characters_.back()} + 1, -1);
   std::int32_t id = 0;
   for (const char32_t character : characters_) ids_[character] = id++;
+}
+
+std::vector<std::string> Vocabulary::names() const {
+  std::vector<std::string> all;
+  all.reserve(characters_.size());
+  for (const char32_t character : characters_)
+    all.push_back(bytes_ ? std::string(1, static_cast<char>(static_cast<unsigned char>(character))) : utf8(character));
+  return all;
 }
 
 void Vocabulary::write(std::string_view option, const std::string& path) const {

@@ -25,11 +25,15 @@ class Vocabulary {
     return ids_[character];
   }
 
+  // By id: each character in UTF-8, or each byte as it is.
+  std::vector<std::string> names() const;
+
   // A JSON list of texts, the one at place i for id i; bytes from 128 up as the characters of these code points. The
   // file appears whole or not at all; `option` named it.
   void write(std::string_view option, const std::string& path) const;
 
  private:
+  bool bytes_ = false;
   std::u32string characters_;      // ascending
   std::vector<std::int32_t> ids_;  // by character; -1: it has none
 

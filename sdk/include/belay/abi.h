@@ -44,7 +44,7 @@
 #include <stdint.h>
 
 #define BELAY_ABI_MAJOR 0
-#define BELAY_ABI_MINOR 1
+#define BELAY_ABI_MINOR 2
 #define BELAY_MODULE_SYMBOL "belay_module_v0"
 #define BELAY_MODULE_MAGIC UINT64_C(0x003079616c6562b3) /* bytes b3 'b' 'e' 'l' 'a' 'y' '0' 0 */
 
@@ -398,6 +398,13 @@ typedef struct belay_input_service {
   int32_t (*set_string)(belay_batch* batch, uint32_t slot, uint64_t element, belay_str bytes, belay_status* status);
   /* The values of an integer slot are in [0, classes): what a model is told in belay_model_args. [main] */
   int32_t (*set_classes)(belay_input_spec* spec, uint32_t slot, int64_t classes, belay_status* status);
+  /* What the values of an integer slot mean: names[i] is value i, a class of a label or a character of a vocabulary. The
+   * names are copied before the call returns. They are UTF-8, or of a vocabulary of bytes single bytes: who shows one
+   * escapes what is no UTF-8. Implies set_classes(count). INVALID_ARGUMENT, and nothing is set, where the slot is no
+   * integer or there is no such slot, count is 0 or not the number that set_classes was called with (in either order), or
+   * two names are equal. A second call replaces the names. [main] */
+  int32_t (*set_class_names)(belay_input_spec* spec, uint32_t slot, const belay_str* names, uint64_t count,
+                             belay_status* status);
 } belay_input_service;
 
 /* "files": files inside a directory that the host has opened. Names have no '/'. All [session]. */
@@ -687,7 +694,7 @@ typedef struct belay_module {
 /* The ELF note: section ".note.belay" (type SHT_NOTE, allocated, 4-byte aligned), owner "BELAY", type 1, descriptor = the
  * JSON text without a final NUL, padded with NULs to a multiple of 4:
  *
- *   {"abi": [0, 1], "version": "1.0.0", "toolchain": "gcc 12.2.0, C++17", "isa": ["sse2"],
+ *   {"abi": [0, 2], "version": "1.0.0", "toolchain": "gcc 12.2.0, C++17", "isa": ["sse2"],
  *    "plugins": [{"kind": "hook", "name": "loss_ceiling", "doc": "Stops the run ...",
  *                 "options": [{"name": "max", "type": "float", "default": 10, "min": 0, "max": 1e30, "help": "..."}]}]}
  *
@@ -697,7 +704,7 @@ typedef struct belay_module {
  *
  * A plugin in C states its note with BELAY_NOTE and places it as above, for example:
  *
- *   #define TEXT "{\"abi\": [0, 1], ...}"
+ *   #define TEXT "{\"abi\": [0, 2], ...}"
  *   BELAY_NOTE(my_note, TEXT);
  *   const belay_module belay_module_v0 = {BELAY_MODULE_MAGIC, sizeof(belay_module), BELAY_ABI_MAJOR, BELAY_ABI_MINOR, 0, 0,
  *                                         my_note.text, sizeof(TEXT) - 1, plugins, 1};

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "belay/host.h"
 #include "belay/tensor.h"
@@ -40,6 +41,16 @@ class InputSpec {
   void set_classes(std::uint32_t slot, std::int64_t classes) {
     detail::Status status;
     status.check(api_->set_classes(self_, slot, classes, status));
+  }
+  // What these values mean: names[i] is value i. For predictions that name their class and for the sampling of text,
+  // whose names are the characters of the vocabulary. They are copied, all different, UTF-8 or single bytes. Implies
+  // set_classes(names.size()); that with another number is INVALID_ARGUMENT.
+  void set_class_names(std::uint32_t slot, const std::vector<std::string>& names) {
+    std::vector<belay_str> raw;
+    raw.reserve(names.size());
+    for (const std::string& name : names) raw.push_back(detail::str(name));
+    detail::Status status;
+    status.check(api_->set_class_names(self_, slot, raw.data(), raw.size(), status));
   }
 
  private:

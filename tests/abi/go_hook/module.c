@@ -3,7 +3,7 @@
 #include "_cgo_export.h"
 
 #define NOTE_TEXT                                                                                                     \
-  "{\"abi\": [0, 1], \"version\": \"0.0.1\", \"toolchain\": \"Go\", \"isa\": [], \"plugins\": [{\"kind\": \"hook\", " \
+  "{\"abi\": [0, 2], \"version\": \"0.0.1\", \"toolchain\": \"Go\", \"isa\": [], \"plugins\": [{\"kind\": \"hook\", " \
   "\"name\": \"hand_built\", \"doc\": \"Built by Go\", \"options\": [{\"name\": \"max\", \"type\": \"float\", "       \
   "\"default\": 10, \"help\": \"a limit\"}]}]}"
 BELAY_NOTE(note, NOTE_TEXT);

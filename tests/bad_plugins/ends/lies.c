@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define TEXT                                                                                               \
-  "{\"abi\": [0, 1], \"version\": \"1.0.0\", \"toolchain\": \"c\", \"isa\": [], \"plugins\": [{\"kind\": " \
+  "{\"abi\": [0, 2], \"version\": \"1.0.0\", \"toolchain\": \"c\", \"isa\": [], \"plugins\": [{\"kind\": " \
   "\"hook\", \"name\": \"lies\", \"doc\": \"Says what is not so\", \"options\": []}]}"
 BELAY_NOTE(note, TEXT);
 

@@ -28,6 +28,12 @@ class Counter final : public belay::Input {
   void spec(belay::InputSpec& spec) override {
     if (o_.fault == "no spec") return;
     spec.feature("number", belay::DType::kInt64, {-1});
+    if (o_.fault == "named") spec.set_class_names(0, {"none", "one"}), spec.set_classes(0, 2);
+    if (o_.fault == "more names") spec.set_classes(0, 1), spec.set_class_names(0, {"none", "one"});
+    if (o_.fault == "more classes") spec.set_class_names(0, {"none", "one"}), spec.set_classes(0, 3);
+    if (o_.fault == "same class") spec.set_class_names(0, {"one", "one"});
+    if (o_.fault == "no names") spec.set_class_names(0, {});
+    if (o_.fault == "names of nothing") spec.set_class_names(7, {"one"});
     spec.feature(o_.fault == "same name" ? "number" : "text", belay::DType::kString, {-1, 1});
     if (o_.fault == "label") spec.label("other", belay::DType::kFloat32, {-1, 2});
   }
@@ -95,6 +101,13 @@ TEST(InputDriver, ShowsWhatTheInputDeclaresAndDelivers) {
   EXPECT_EQ(input.size(), -1);
 }
 
+TEST(InputDriver, ShowsTheNamesOfClasses) {
+  InputDriver input(&kCounter, {{"fault", "named"}});
+  EXPECT_EQ(input.spec()[0].classes, 2);
+  EXPECT_THAT(input.spec()[0].class_names, ElementsAre("none", "one"));
+  EXPECT_THAT(input.spec()[1].class_names, ElementsAre());
+}
+
 TEST(InputDriver, TheLawsHoldForAGoodInput) {
   InputDriver input(&kCounter);
   opened(input);
@@ -125,6 +138,11 @@ TEST(InputDriver, BreachesOfTheContractAreNamed) {
   const Case cases[] = {
       {"no spec", "FAILED_PRECONDITION: the input declares no tensor"},
       {"same name", "ALREADY_EXISTS: 'number' is declared twice"},
+      {"more names", "INVALID_ARGUMENT: 'number' has 1 classes and 2 class names"},
+      {"more classes", "INVALID_ARGUMENT: 'number' has 3 classes and 2 class names"},
+      {"same class", "INVALID_ARGUMENT: 'number' has two classes of the name 'one'"},
+      {"no names", "INVALID_ARGUMENT: 'number' (int64) cannot have 0 classes; at least 1, of an integer"},
+      {"names of nothing", "INVALID_ARGUMENT: there is no slot 7; the input declared 1 tensors"},
       {"label", "FAILED_PRECONDITION: next did not fill 'other'"},
       {"unfilled", "FAILED_PRECONDITION: next did not fill 'text'"},
       {"dims", "INVALID_ARGUMENT: 'text' was declared as [?, 1], the batch has [2, 3]"},

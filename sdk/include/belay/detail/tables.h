@@ -30,7 +30,8 @@ namespace detail {
 #define BELAY_SLOTS_coordinator(X)                                                                       \
   X(coordinator, should_stop) X(coordinator, request_stop) X(coordinator, wait_for_stop) X(coordinator, register_thread)
 #define BELAY_SLOTS_model(X) X(model, set)
-#define BELAY_SLOTS_input(X) X(input, declare) X(input, tensor) X(input, set_string) X(input, set_classes)
+#define BELAY_SLOTS_input(X) \
+  X(input, declare) X(input, tensor) X(input, set_string) X(input, set_classes) X(input, set_class_names)
 #define BELAY_SLOTS_files(X) \
   X(files, create) X(files, open) X(files, write) X(files, size) X(files, read_at) X(files, close)
 #define BELAY_SLOTS_saver(X) X(saver, count) X(saver, get) X(saver, found)

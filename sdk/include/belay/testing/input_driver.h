@@ -40,6 +40,7 @@ struct DeclaredTensor {
   Dims dims;  // dims[0] is the batch; -1: unknown
   bool is_label = false;
   std::int64_t classes = 0;  // values are in [0, classes); 0: not said
+  std::vector<std::string> class_names;  // by value; empty: not said
 };
 
 // A copy of what one next() delivered.
@@ -306,7 +307,7 @@ class InputDriver {
     return belay::detail::guard(status, [&] {
       auto& declared = reinterpret_cast<InputDriver*>(spec)->declared_;
       DeclaredTensor tensor{
-          std::string(belay::detail::view(name)), static_cast<DType>(dtype), {}, role == BELAY_LABEL, 0};
+          std::string(belay::detail::view(name)), static_cast<DType>(dtype), {}, role == BELAY_LABEL, 0, {}};
       for (const DeclaredTensor& known : declared)
         if (known.name == tensor.name) fail(Code::kAlreadyExists, "'" + tensor.name + "' is declared twice");
       if (dtype_size(tensor.dtype) == 0) fail(Code::kInvalidArgument, "'" + tensor.name + "' has no valid dtype");
@@ -319,16 +320,42 @@ class InputDriver {
   static std::int32_t set_classes(belay_input_spec* spec, std::uint32_t slot, std::int64_t classes,
                                   belay_status* status) {
     return belay::detail::guard(status, [&] {
-      auto& declared = reinterpret_cast<InputDriver*>(spec)->declared_;
-      if (slot >= declared.size())
-        fail(Code::kInvalidArgument, "there is no slot " + std::to_string(slot) + "; the input declared " +
-                                         std::to_string(declared.size()) + " tensors");
-      const DType t = declared[slot].dtype;
-      if (classes < 1 || (t != DType::kInt32 && t != DType::kInt64 && t != DType::kUInt8))
-        fail(Code::kInvalidArgument, "'" + declared[slot].name + "' (" + dtype_name(t) + ") cannot have " +
-                                         std::to_string(classes) + " classes; at least 1, of an integer");
-      declared[slot].classes = classes;
+      DeclaredTensor& declared = of_classes(spec, slot, classes);
+      if (!declared.class_names.empty()) require_count(declared, classes, declared.class_names.size());
+      declared.classes = classes;
     });
+  }
+  static std::int32_t set_class_names(belay_input_spec* spec, std::uint32_t slot, const belay_str* names,
+                                      std::uint64_t count, belay_status* status) {
+    return belay::detail::guard(status, [&] {
+      DeclaredTensor& declared = of_classes(spec, slot, static_cast<std::int64_t>(count));
+      if (declared.classes != 0) require_count(declared, declared.classes, count);
+      std::vector<std::string> copies;
+      for (std::uint64_t i = 0; i < count; ++i) copies.emplace_back(belay::detail::view(names[i]));
+      std::vector<std::string> sorted = copies;
+      std::sort(sorted.begin(), sorted.end());
+      const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+      if (twice != sorted.end())
+        fail(Code::kInvalidArgument, "'" + declared.name + "' has two classes of the name '" + *twice + "'");
+      declared.classes = static_cast<std::int64_t>(count);
+      declared.class_names = std::move(copies);
+    });
+  }
+  static DeclaredTensor& of_classes(belay_input_spec* spec, std::uint32_t slot, std::int64_t classes) {
+    auto& declared = reinterpret_cast<InputDriver*>(spec)->declared_;
+    if (slot >= declared.size())
+      fail(Code::kInvalidArgument, "there is no slot " + std::to_string(slot) + "; the input declared " +
+                                       std::to_string(declared.size()) + " tensors");
+    const DType t = declared[slot].dtype;
+    if (classes < 1 || (t != DType::kInt32 && t != DType::kInt64 && t != DType::kUInt8))
+      fail(Code::kInvalidArgument, "'" + declared[slot].name + "' (" + dtype_name(t) + ") cannot have " +
+                                       std::to_string(classes) + " classes; at least 1, of an integer");
+    return declared[slot];
+  }
+  static void require_count(const DeclaredTensor& declared, std::int64_t classes, std::size_t names) {
+    if (static_cast<std::uint64_t>(classes) != names)
+      fail(Code::kInvalidArgument, "'" + declared.name + "' has " + std::to_string(classes) + " classes and " +
+                                       std::to_string(names) + " class names");
   }
 
   static std::int32_t tensor(belay_batch* batch, std::uint32_t slot, std::int32_t rank, const std::int64_t* dims,
@@ -371,9 +398,10 @@ class InputDriver {
     });
   }
 
-  static constexpr belay_input_service kInput{sizeof(belay_input_service), 0,
-                                              &InputDriver::declare,       &InputDriver::tensor,
-                                              &InputDriver::set_string,    &InputDriver::set_classes};
+  static constexpr belay_input_service kInput{sizeof(belay_input_service),  0,
+                                              &InputDriver::declare,        &InputDriver::tensor,
+                                              &InputDriver::set_string,     &InputDriver::set_classes,
+                                              &InputDriver::set_class_names};
 
   const belay_input_api* table_;
   OptionValues options_;
