@@ -9,10 +9,16 @@ namespace belay::runtime {
 InputFeed::InputFeed(PluginInstance& input, Options options)
     : input_(input), options_(std::move(options)), batch_(declaration_, pool_) {}
 
+std::vector<InputComponent> InputFeed::declaration_of(PluginInstance& input) {
+  InputDeclaration declaration;
+  input.call("spec", &belay_input_api::spec, to_handle(&declaration));
+  if (declaration.components.empty()) fail(Code::kInvalidArgument, input.label() + " declares no features");
+  return std::move(declaration.components);
+}
+
 std::shared_ptr<InputFeed> InputFeed::open(PluginInstance& input, Options options) {
   std::shared_ptr<InputFeed> feed(new InputFeed(input, std::move(options)));
-  input.call("spec", &belay_input_api::spec, to_handle(&feed->declaration_));
-  if (feed->declaration_.components.empty()) fail(Code::kInvalidArgument, input.label() + " declares no features");
+  feed->declaration_.components = declaration_of(input);
   input.call("open", &belay_input_api::open, feed->options_.shard, feed->options_.shards, feed->options_.seed);
   return feed;
 }

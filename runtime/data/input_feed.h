@@ -34,6 +34,8 @@ class InputFeed final : public QueueRunner, public std::enable_shared_from_this<
     std::int64_t shards = 1;
     std::uint64_t seed = 42;
   };
+  // What the input declares: calls spec, once for an instance. INVALID_ARGUMENT where it declares nothing.
+  static std::vector<InputComponent> declaration_of(PluginInstance& input);
   // Calls spec and open. The instance must outlive the feed and needs a CallMonitor of its own: the feeding thread
   // calls it too.
   static std::shared_ptr<InputFeed> open(PluginInstance& input, Options options);

@@ -153,6 +153,13 @@ constexpr belay_input_service kInputService{
 
 }  // namespace
 
+std::vector<DeclaredLabel> declared_labels(const std::vector<InputComponent>& components) {
+  std::vector<DeclaredLabel> labels;
+  for (const InputComponent& c : components)
+    if (c.label) labels.push_back({c.name, c.dtype, c.dims, c.classes});
+  return labels;
+}
+
 const belay_input_service* input_service() noexcept { return &kInputService; }
 
 }  // namespace belay::runtime

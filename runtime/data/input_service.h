@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "belay/abi.h"
+#include "belay/model.h"
 #include "runtime/graph/dense_tensor.h"
 
 namespace belay::runtime {
@@ -43,6 +44,9 @@ class BatchBuilder {
   std::shared_ptr<BufferPool> pool_;
   std::vector<DenseTensor> tensors_;
 };
+
+// What the model is told of the labels in every mode.
+std::vector<DeclaredLabel> declared_labels(const std::vector<InputComponent>& components);
 
 const belay_input_service* input_service() noexcept;
 inline belay_input_spec* to_handle(InputDeclaration* d) noexcept { return reinterpret_cast<belay_input_spec*>(d); }

@@ -73,11 +73,40 @@ std::vector<belay_named_output> raw(const std::vector<NamedOutput>& outputs) {
   return out;
 }
 
-std::vector<std::int64_t> classes_of(const std::vector<NamedOutput>& outputs) {
+template <class Named>
+std::vector<std::int64_t> classes_of(const std::vector<Named>& all) {
   std::vector<std::int64_t> out;
-  for (const NamedOutput& o : outputs) out.push_back(o.classes);
+  for (const Named& n : all) out.push_back(n.classes);
   return out;
 }
+
+std::vector<DeclaredLabel> declared_of(const std::vector<NamedOutput>& labels) {
+  std::vector<DeclaredLabel> out;
+  for (const NamedOutput& l : labels) out.push_back({l.name, l.output.dtype(), l.output.dims(), l.classes});
+  return out;
+}
+
+// Declared labels as they cross; keeps what they point at.
+class RawDeclared {
+ public:
+  explicit RawDeclared(const std::vector<DeclaredLabel>& labels) : classes_(classes_of(labels)) {
+    for (const DeclaredLabel& l : labels)
+      tensors_.push_back(
+          {static_cast<std::int32_t>(l.dtype), static_cast<std::int32_t>(l.dims.size()), l.dims.data(), nullptr});
+    for (std::size_t i = 0; i < labels.size(); ++i)
+      values_.push_back({detail::str(labels[i].name), {BELAY_VALUE_TENSOR, 0, 1, &tensors_[i]}});
+  }
+  void fill(belay_model_args& args) const {
+    args.declared_labels = values_.data();
+    args.n_declared_labels = values_.size();
+    args.declared_label_classes = classes_.data();
+  }
+
+ private:
+  std::vector<std::int64_t> classes_;
+  std::vector<belay_tensor> tensors_;
+  std::vector<belay_named_value> values_;
+};
 
 }  // namespace
 
@@ -88,7 +117,8 @@ namespace {
 // `call` runs the model's build on the arguments, and `label` names it.
 template <class Call>
 ModelOutputs build(const Call& call, const std::string& label, NodeGraph& graph, Mode mode,
-                   const std::vector<NamedOutput>& features, const std::vector<NamedOutput>& labels) {
+                   const std::vector<NamedOutput>& features, const std::vector<NamedOutput>& labels,
+                   const std::vector<DeclaredLabel>& declared) {
   ops::get_or_create_global_step(graph.handle());
   ModelSpec spec{graph, {}};
   const std::vector<belay_named_output> raw_features = raw(features), raw_labels = raw(labels);
@@ -102,6 +132,9 @@ ModelOutputs build(const Call& call, const std::string& label, NodeGraph& graph,
   args.n_labels = raw_labels.size();
   args.feature_classes = feature_classes.data();
   args.label_classes = label_classes.data();
+  const std::vector<DeclaredLabel> declared_labels = declared.empty() ? declared_of(labels) : declared;
+  const RawDeclared raw_declared(declared_labels);
+  raw_declared.fill(args);
   args.spec = to_handle(&spec);
   call(args);
 
@@ -124,19 +157,20 @@ ModelOutputs build(const Call& call, const std::string& label, NodeGraph& graph,
 }  // namespace
 
 ModelOutputs build_model(PluginInstance& model, NodeGraph& graph, Mode mode, const std::vector<NamedOutput>& features,
-                         const std::vector<NamedOutput>& labels) {
+                         const std::vector<NamedOutput>& labels, const std::vector<DeclaredLabel>& declared) {
   return build([&](const belay_model_args& args) { model.call("build", &belay_model_api::build, &args); },
-               model.label(), graph, mode, features, labels);
+               model.label(), graph, mode, features, labels, declared);
 }
 
 ModelOutputs build_model(const ModelHandle& model, NodeGraph& graph, Mode mode,
-                         const std::vector<NamedOutput>& features, const std::vector<NamedOutput>& labels) {
+                         const std::vector<NamedOutput>& features, const std::vector<NamedOutput>& labels,
+                         const std::vector<DeclaredLabel>& declared) {
   return build(
       [&](const belay_model_args& args) {
         detail::Status status;
         status.check(model.table()->build(model.self(), &args, status));
       },
-      "the model", graph, mode, features, labels);
+      "the model", graph, mode, features, labels, declared);
 }
 
 void add_train_op(NodeGraph& graph, const OptimizerSettings& optimizer, ModelOutputs& outputs) {

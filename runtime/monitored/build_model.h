@@ -26,13 +26,15 @@ struct ModelOutputs {
 };
 
 // Calls the model's build. Its outputs become roles of the graph ("loss", a metric's or a prediction's name), and the
-// loss and the metrics scalar summaries. INVALID_ARGUMENT where a role is given twice or the loss is missing or no
-// scalar.
+// loss and the metrics scalar summaries. `declared`: what the input declares as labels (data/input_service.h), for mode
+// kPredict, which has no labels; an input without any may stand with those of the training's. Empty: what `labels` are.
+// INVALID_ARGUMENT where a role is given twice or the loss is missing or no scalar.
 ModelOutputs build_model(PluginInstance& model, NodeGraph& graph, Mode mode, const std::vector<NamedOutput>& features,
-                         const std::vector<NamedOutput>& labels);
+                         const std::vector<NamedOutput>& labels, const std::vector<DeclaredLabel>& declared = {});
 // The same for a table and an object; an error is the model's own text.
 ModelOutputs build_model(const ModelHandle& model, NodeGraph& graph, Mode mode,
-                         const std::vector<NamedOutput>& features, const std::vector<NamedOutput>& labels);
+                         const std::vector<NamedOutput>& features, const std::vector<NamedOutput>& labels,
+                         const std::vector<DeclaredLabel>& declared = {});
 
 // Sets outputs.train_op from the optimizer unless the model gave one; the roles "train_op" and "learning_rate".
 void add_train_op(NodeGraph& graph, const OptimizerSettings& optimizer, ModelOutputs& outputs);

@@ -8,6 +8,7 @@
 #include "belay/ops/training.h"
 #include "belay/ops/variables.h"
 #include "belay/testing/plugin_library.h"
+#include "runtime/data/input_service.h"
 #include "runtime/data/make_queue.h"
 #include "runtime/graph/graph_service.h"
 #include "runtime/monitored/build_model.h"
@@ -30,11 +31,24 @@ struct ModelDriver::Engine {
   std::vector<std::pair<Output, Tensor>> feeds(const ModelBatch& batch) const {
     std::vector<std::pair<Output, Tensor>> out;
     for (const auto& [name, tensor] : batch) {
+      if (mode == Mode::kPredict && is_label(name)) continue;
       const auto it = inputs.find(name);
       if (it == inputs.end()) fail(Code::kInvalidArgument, "the model has no feature or label '" + name + "'");
       out.emplace_back(it->second, tensor);
     }
     return out;
+  }
+  bool is_label(const std::string& name) const {
+    return std::any_of(declared.begin(), declared.end(),
+                       [&](const runtime::InputComponent& c) { return c.label && c.name == name; });
+  }
+  // The features, and unless they are to be predicted the labels, in the order of their declaration.
+  void add_placeholders() {
+    for (const runtime::InputComponent& c : declared) {
+      if (c.label && mode == Mode::kPredict) continue;
+      inputs[c.name] = ops::placeholder(graph.handle(), c.dtype, c.dims, c.name);
+      (c.label ? labels : features).push_back({c.name, inputs[c.name], c.classes});
+    }
   }
   RunResult run(const std::vector<FetchRef>& fetches, const ModelBatch& batch) {
     if (session == nullptr) fail(Code::kFailedPrecondition, "call build first");
@@ -47,6 +61,8 @@ struct ModelDriver::Engine {
   std::unique_ptr<runtime::OpRegistry> ops;
   runtime::ModuleOps module_ops;
   runtime::NodeGraph graph;
+  Mode mode = Mode::kTrain;
+  std::vector<runtime::InputComponent> declared;
   std::map<std::string, Output> inputs;
   std::vector<NamedOutput> features, labels;
   runtime::ModelOutputs outputs;
@@ -68,19 +84,19 @@ ModelDriver::~ModelDriver() = default;
 void ModelDriver::add_ops(const belay_module& module) { engine_->module_ops.add(*engine_->ops, module); }
 
 void ModelDriver::feature(const std::string& name, DType dtype, const Dims& dims, std::int64_t classes) {
-  engine_->inputs[name] = ops::placeholder(engine_->graph.handle(), dtype, dims, name);
-  engine_->features.push_back({name, engine_->inputs[name], classes});
+  engine_->declared.push_back({false, name, dtype, dims, classes, {}});
 }
 
 void ModelDriver::label(const std::string& name, DType dtype, const Dims& dims, std::int64_t classes) {
-  engine_->inputs[name] = ops::placeholder(engine_->graph.handle(), dtype, dims, name);
-  engine_->labels.push_back({name, engine_->inputs[name], classes});
+  engine_->declared.push_back({true, name, dtype, dims, classes, {}});
 }
 
 void ModelDriver::build(Mode mode, std::uint64_t seed) {
   Engine& e = *engine_;
   const Graph g = e.graph.handle();
-  e.outputs = runtime::build_model(e.model, e.graph, mode, e.features, e.labels);
+  e.mode = mode;
+  e.add_placeholders();
+  e.outputs = runtime::build_model(e.model, e.graph, mode, e.features, e.labels, declared_labels(e.declared));
   const Output step = ops::get_or_create_global_step(g);
   e.trainable = g.collection(collections::kTrainableVariables);
   if (e.outputs.loss && !e.trainable.empty()) {
@@ -101,6 +117,17 @@ void ModelDriver::build(Mode mode, std::uint64_t seed) {
   std::vector<runtime::Port> inits = e.graph.collection("variable_init");
   for (const runtime::Port& p : e.graph.collection("local_variable_init")) inits.push_back(p);
   e.session->run_once(inits);
+}
+
+std::string foreign_variables(const ModelDriver& training, const ModelDriver& other) {
+  std::string text;
+  const std::vector<VariableInfo> known = training.variables();
+  for (const VariableInfo& v : other.variables()) {
+    const auto same = [&](const VariableInfo& k) { return k.name == v.name && k.dtype == v.dtype && k.dims == v.dims; };
+    if (std::none_of(known.begin(), known.end(), same))
+      text += (text.empty() ? "" : ", ") + v.name + " " + dtype_name(v.dtype) + " " + dims_text(v.dims);
+  }
+  return text;
 }
 
 std::vector<std::string> ModelDriver::predictions() const {

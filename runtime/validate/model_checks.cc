@@ -20,13 +20,11 @@ Built try_build(const Subject& subject, Mode mode, DType label) {
   Built built{std::make_unique<ModelDriver>(subject.module, subject.options, subject.info.name), {}};
   built.model->feature("x", DType::kFloat32, {-1, 4});
   built.batch["x"] = Tensor({3, 4}, {1.f, 2.f, -1.f, 0.5f, 3.f, -2.f, 0.f, 1.f, -1.f, 1.f, 2.f, 0.25f});
-  if (mode != Mode::kPredict) {
-    built.model->label("y", label, {-1});
-    if (label == DType::kInt64)
-      built.batch["y"] = Tensor({3}, std::vector<std::int64_t>{0, 1, 0});
-    else
-      built.batch["y"] = Tensor({3}, {0.5f, -1.f, 2.f});
-  }
+  built.model->label("y", label, {-1});
+  if (label == DType::kInt64)
+    built.batch["y"] = Tensor({3}, std::vector<std::int64_t>{0, 1, 0});
+  else
+    built.batch["y"] = Tensor({3}, {0.5f, -1.f, 2.f});
   built.model->build(mode, subject.seed);
   return built;
 }
@@ -38,7 +36,6 @@ Built build(const Subject& subject, Mode mode) {
     try {
       built = try_build(subject, mode, DType::kInt64);
     } catch (const Error& e) {
-      if (mode == Mode::kPredict) throw;
       require_explained("build with an int64 label", e);
       built = try_build(subject, mode, DType::kFloat32);
     }
@@ -53,7 +50,15 @@ void builds(const Subject& subject) {
 }
 
 void predicts(const Subject& subject) {
-  const Built built = build(subject, Mode::kPredict);
+  const Built training = build(subject, Mode::kTrain);
+  Built built;
+  must_succeed("build for prediction, where the label is declared and not there,", [&] {
+    built = try_build(subject, Mode::kPredict, training.batch.at("y").dtype());
+  });
+  const std::string foreign = foreign_variables(*training.model, *built.model);
+  if (!foreign.empty())
+    throw CheckFailed("predicting it has variables that training has not: " + foreign +
+                      "; no checkpoint holds their values");
   for (const std::string& name : built.model->predictions())
     must_succeed("prediction '" + name + "'", [&] { built.model->values(name, built.batch); });
 }

@@ -120,6 +120,8 @@ int main(void) {
     FIELD(belay_model_args, features) FIELD(belay_model_args, n_features) FIELD(belay_model_args, labels)
     FIELD(belay_model_args, n_labels) FIELD(belay_model_args, spec)
     FIELD(belay_model_args, feature_classes) FIELD(belay_model_args, label_classes)
+    FIELD(belay_model_args, declared_labels) FIELD(belay_model_args, n_declared_labels)
+    FIELD(belay_model_args, declared_label_classes)
   STRUCT(belay_model_api)
     FIELD(belay_model_api, struct_size) FIELD(belay_model_api, reserved) FIELD(belay_model_api, create)
     FIELD(belay_model_api, destroy) FIELD(belay_model_api, build)

@@ -165,5 +165,13 @@ TEST_F(InputService, ClassesAndClassNamesAreOfOneNumberInEitherOrder) {
   EXPECT_EQ(declaration.components[digit].classes, 3);
 }
 
+TEST_F(InputService, DeclaresItsLabelsToModels) {
+  spec.set_classes(digit, 10);
+  const std::vector<DeclaredLabel> labels = declared_labels(declaration.components);
+  ASSERT_EQ(labels.size(), 1u);
+  EXPECT_EQ(labels[0].text(), "'digit' (int64 [?])");
+  EXPECT_EQ(labels[0].classes, 10);
+}
+
 }  // namespace
 }  // namespace belay::runtime::testing

@@ -158,6 +158,13 @@ class FlawedModel final : public belay::Model {
     if (flaw_ == "climbs") {
       model.prediction("y", y);
       model.loss(0.0f - belay::ops::softmax_cross_entropy(y, model.label()));
+    } else if (flaw_ == "predicts by other variables") {
+      const belay::Output scale = belay::ops::variable(
+          model.graph(), model.mode() == belay::Mode::kPredict ? "predicting" : "scale", belay::Tensor(1.0f));
+      belay::add_head(model, y * scale, "classification");
+    } else if (flaw_ == "predicts with labels") {
+      belay::add_head(model, y, "classification");
+      model.prediction("right", belay::ops::cast(model.label(), belay::DType::kFloat32));
     } else if (flaw_ == "predicts nothing") {
       model.loss(belay::ops::reduce_mean(belay::ops::square(y)));
     } else {

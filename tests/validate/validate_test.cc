@@ -116,6 +116,12 @@ TEST(Validate, EachFlawOfTheOtherKindsFailsItsCheck) {
            Case{"model \"flawed_model\"", "none", ""},
            Case{"model \"flawed_model\"", "predicts nothing",
                 "drive.builds: failed: it gives no prediction, so that nobody can use what it learns"},
+           Case{"model \"flawed_model\"", "predicts by other variables",
+                "drive.predicts: failed: predicting it has variables that training has not: predicting float32 []; no "
+                "checkpoint holds their values"},
+           Case{"model \"flawed_model\"", "predicts with labels",
+                "drive.predicts: failed: build for prediction, where the label is declared and not there, failed: "
+                "INVALID_ARGUMENT: the model expects one label, the input has 0"},
        }) {
     const std::vector<std::string> all = troubles(c.plugin, c.flaw);
     const std::string first = all.empty() ? "" : all[0];

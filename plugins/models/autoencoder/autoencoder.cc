@@ -43,6 +43,7 @@ class Autoencoder final : public belay::Model {
     const Output reconstruction = probabilities ? ops::sigmoid(last) : last;
     model.prediction("reconstruction", reconstruction);
     model.prediction("code", code);
+    if (model.mode() == belay::Mode::kPredict) return;
     const Output error = ops::mean_squared_error(reconstruction, features, "mean_squared_error");
     model.loss(probabilities ? ops::sigmoid_cross_entropy(last, features, "loss") : error);
     model.metric("reconstruction_error", error);

@@ -123,4 +123,16 @@ TEST(Cnn, PoolingThatLeavesNothingIsNamed) {
             "or padding SAME");
 }
 
+TEST(Cnn, PredictsWithTheOptionsOfTheTrainingAndNoLabels) {
+  const OptionValues options = small({{"dropout", 0.5}});
+  const auto training = built(options), evaluating = built(options, kImages, Mode::kEval),
+             predicting = built(options, kImages, Mode::kPredict);
+  EXPECT_EQ(predicting->predictions(), (std::vector<std::string>{"probabilities", "class"}));
+  EXPECT_EQ(predicting->metrics(), std::vector<std::string>{});
+  EXPECT_EQ(foreign_variables(*training, *predicting), "");
+  EXPECT_EQ(foreign_variables(*training, *evaluating), "");
+  for (const std::string& name : predicting->predictions())
+    EXPECT_EQ(predicting->values(name, batch()), evaluating->values(name, batch())) << name;
+}
+
 }  // namespace

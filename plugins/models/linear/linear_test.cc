@@ -106,4 +106,45 @@ TEST(Linear, ALabelOutsideTheClassesIsAnError) {
   EXPECT_EQ(error.rfind("INVALID_ARGUMENT: ", 0), 0u) << error;
 }
 
+TEST(Linear, PredictsWithTheOptionsOfTheTrainingAndNoLabels) {
+  struct Case {
+    OptionValues options;
+    DType label;
+    std::vector<std::string> predictions;
+    const ModelBatch* batch;
+  };
+  for (const Case& c : {Case{{{"classes", 3}}, DType::kInt64, {"probabilities", "class"}, &kClasses},
+                        Case{{}, DType::kFloat32, {"value"}, &kNumbers}}) {
+    const auto training = built(c.options, c.label), evaluating = built(c.options, c.label, Mode::kEval),
+               predicting = built(c.options, c.label, Mode::kPredict);
+    EXPECT_EQ(predicting->predictions(), c.predictions);
+    EXPECT_EQ(predicting->metrics(), std::vector<std::string>{});
+    EXPECT_EQ(foreign_variables(*training, *predicting), "");
+    EXPECT_EQ(foreign_variables(*training, *evaluating), "");
+    for (const std::string& name : c.predictions)
+      EXPECT_EQ(predicting->values(name, *c.batch), evaluating->values(name, *c.batch)) << name;
+  }
+}
+
+TEST(Linear, PredictsAsManyNumbersAsTheLabelIsDeclaredToHave) {
+  ModelDriver model(module());
+  model.feature("x", DType::kFloat32, {-1, 2});
+  model.label("y", DType::kFloat64, {-1, 5});
+  model.build(Mode::kPredict);
+  EXPECT_EQ(model.spec("value"), "float32 [?, 5]");
+}
+
+TEST(Linear, WithoutADeclaredLabelTheTaskMustBeSet) {
+  const auto predicting = [](const OptionValues& options) {
+    ModelDriver model(module(), options);
+    model.feature("x", DType::kFloat32, {-1, 2});
+    model.build(Mode::kPredict);
+    return model.predictions();
+  };
+  EXPECT_EQ(error_of([&] { predicting({}); }),
+            "INVALID_ARGUMENT: the input declares no label, so the model cannot tell its task: set task to "
+            "classification or regression");
+  EXPECT_EQ(predicting({{"task", "regression"}}), std::vector<std::string>{"value"});
+}
+
 }  // namespace

@@ -125,4 +125,18 @@ TEST(Lstm, DropoutIsForTrainingAndOtherAtEachStep) {
             built({{"embedding", 3}, {"hidden", 32}}, Mode::kEval)->loss(kBatch));
 }
 
+TEST(Lstm, PredictsWithTheOptionsOfTheTrainingAndNoLabels) {
+  const OptionValues options{{"embedding", 3}, {"hidden", 32}, {"layers", 2}, {"dropout", 0.5}};
+  const auto training = built(options), evaluating = built(options, Mode::kEval),
+             predicting = built(options, Mode::kPredict);
+  EXPECT_EQ(predicting->predictions(), (std::vector<std::string>{"probabilities", "class"}));
+  EXPECT_EQ(predicting->spec("probabilities"), "float32 [?, 3, 4]");
+  EXPECT_EQ(predicting->spec("class"), "int64 [?, 3]");
+  EXPECT_EQ(predicting->metrics(), std::vector<std::string>{});
+  EXPECT_EQ(foreign_variables(*training, *predicting), "");
+  EXPECT_EQ(foreign_variables(*training, *evaluating), "");
+  for (const std::string& name : predicting->predictions())
+    EXPECT_EQ(predicting->values(name, kBatch), evaluating->values(name, kBatch)) << name;
+}
+
 }  // namespace

@@ -103,4 +103,17 @@ TEST(Mlp, DropoutIsForTrainingAndOtherAtEachStep) {
   EXPECT_EQ(evaluating->loss(kBatch), built({{"hidden", Units{64}}, {"classes", 3}}, Mode::kEval)->loss(kBatch));
 }
 
+TEST(Mlp, PredictsWithTheOptionsOfTheTrainingAndNoLabels) {
+  const OptionValues options{{"hidden", Units{64}}, {"classes", 3}, {"dropout", 0.5}};
+  const auto training = built(options), evaluating = built(options, Mode::kEval),
+             predicting = built(options, Mode::kPredict);
+  EXPECT_EQ(predicting->predictions(), (std::vector<std::string>{"probabilities", "class"}));
+  EXPECT_EQ(predicting->metrics(), std::vector<std::string>{});
+  EXPECT_EQ(foreign_variables(*training, *predicting), "");
+  EXPECT_EQ(foreign_variables(*training, *evaluating), "");
+  for (const std::string& name : predicting->predictions())
+    EXPECT_EQ(predicting->values(name, kBatch), evaluating->values(name, kBatch)) << name;
+  EXPECT_EQ(error_of([&] { predicting->spec("y"); }), "NOT_FOUND: the graph has no 'y'");
+}
+
 }  // namespace

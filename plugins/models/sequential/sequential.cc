@@ -72,23 +72,23 @@ class Sequential final : public belay::Model {
     return x.dtype() == DType::kFloat32 ? x : belay::ops::cast(x, DType::kFloat32);
   }
 
-  // That the last layer fits the label, as far as that is known.
+  // That the last layer fits the label, as far as the input declares that.
   void check_last(const belay::ModelContext& model, const Output& x) const {
     const std::string& place = layers_.back().place;
     if (x.rank() < 2 || x.dim(-1) < 1)
       fail(Code::kInvalidArgument,
            place + ": the last layer gives " + x.text() + "; it must give a known number of values for each example");
-    if (model.labels().empty()) return;
-    const Output label = model.label();
+    if (model.declared_labels().empty()) return;
+    const belay::DeclaredLabel& label = model.declared_label();
+    const auto rank = static_cast<std::int32_t>(label.dims.size());
     const bool classes = belay::head_task(model, options_.task) == "classification";
-    const bool probabilities = label.dtype() == DType::kFloat32 || label.dtype() == DType::kFloat64;
-    if (classes && !probabilities && label.rank() != x.rank() - 1)
+    const bool probabilities = label.dtype == DType::kFloat32 || label.dtype == DType::kFloat64;
+    if (classes && !probabilities && rank != x.rank() - 1)
       fail(Code::kInvalidArgument,
            place + ": the last layer gives " + x.text() + ", which does not fit the label " + label.text() +
-               (label.rank() < x.rank() - 1
-                    ? "; put { type = \"flatten\" } or an lstm without return_sequences before it"
-                    : "; give the layers before it return_sequences = true"));
-    const std::int64_t wanted = classes ? model.label_classes() : label.rank() == 2 ? label.dim(1) : 1;
+               (rank < x.rank() - 1 ? "; put { type = \"flatten\" } or an lstm without return_sequences before it"
+                                    : "; give the layers before it return_sequences = true"));
+    const std::int64_t wanted = classes ? label.classes : rank == 2 ? label.dims[1] : 1;
     if (wanted > 0 && x.dim(-1) != wanted)
       fail(Code::kInvalidArgument, place + ": the last layer gives " + std::to_string(x.dim(-1)) +
                                        " values for each example, the label " + label.text() + " needs " +

@@ -48,7 +48,7 @@ struct Data {
 std::unique_ptr<ModelDriver> built(const OptionValues& options, const Data& data, Mode mode = Mode::kTrain) {
   auto model = std::make_unique<ModelDriver>(module(), options);
   model->feature("x", data.dtype, data.dims, data.ids);
-  if (mode != Mode::kPredict) model->label("y", DType::kInt64, data.label_dims, data.classes);
+  model->label("y", DType::kInt64, data.label_dims, data.classes);
   model->build(mode);
   return model;
 }
@@ -234,19 +234,55 @@ TEST(Sequential, LayersThatDoNotFitAreNamed) {
        "its features must be known"},
       {{{"dense", {{"units", 4}}}},
        kRows,
-       "'layers.0' (dense): the last layer gives 4 values for each example, the label 'y:0' (int64 [?]) needs 3; end "
+       "'layers.0' (dense): the last layer gives 4 values for each example, the label 'y' (int64 [?]) needs 3; end "
        "with { type = \"dense\", units = 3 }"},
       {{{"lstm", {{"units", 3}, {"return_sequences", true}}}},
        kSequences,
        "'layers.0' (lstm): the last layer gives 'lstm_1/Lstm:0' (float32 [?, 3, 3]), which does not fit the label "
-       "'y:0' (int64 [?]); put { type = \"flatten\" } or an lstm without return_sequences before it"},
+       "'y' (int64 [?]); put { type = \"flatten\" } or an lstm without return_sequences before it"},
       {{{"embedding", {{"width", 3}}}, {"lstm", {{"units", 7}}}},
        kText,
-       "'layers.1' (lstm): the last layer gives 'lstm_1/Lstm:1' (float32 [?, 7]), which does not fit the label 'y:0' "
+       "'layers.1' (lstm): the last layer gives 'lstm_1/Lstm:1' (float32 [?, 7]), which does not fit the label 'y' "
        "(int64 [?, 5]); give the layers before it return_sequences = true"},
   };
   for (const auto& c : cases)
     EXPECT_EQ(error_at_build(stack(c.layers), c.data), std::string("INVALID_ARGUMENT: ") + c.error);
+}
+
+TEST(Sequential, PredictsWithTheOptionsOfTheTrainingAndNoLabels) {
+  const struct {
+    std::vector<LayerOptions> layers;
+    Data data;
+    const char* probabilities;
+  } cases[] = {
+      {{{"dense", {{"units", 64}}}, {"dropout", {}}, {"batch_norm", {}}, kDense3}, kRows, "float32 [?, 3]"},
+      {{{"embedding", {{"width", 3}}},
+        {"lstm", {{"units", 5}, {"return_sequences", true}}},
+        {"dropout", {}},
+        {"dense", {{"units", 7}}}},
+       kText,
+       "float32 [?, 5, 7]"},
+  };
+  for (const auto& c : cases) {
+    const auto training = built(stack(c.layers), c.data), evaluating = built(stack(c.layers), c.data, Mode::kEval),
+               predicting = built(stack(c.layers), c.data, Mode::kPredict);
+    EXPECT_THAT(predicting->predictions(), ElementsAre("probabilities", "class"));
+    EXPECT_EQ(predicting->spec("probabilities"), c.probabilities);
+    EXPECT_THAT(predicting->metrics(), ElementsAre());
+    EXPECT_EQ(foreign_variables(*training, *predicting), "");
+    EXPECT_EQ(foreign_variables(*training, *evaluating), "");
+    for (const std::string& name : predicting->predictions())
+      EXPECT_EQ(predicting->values(name, batch_of(c.data)), evaluating->values(name, batch_of(c.data))) << name;
+  }
+}
+
+TEST(Sequential, LayersThatDoNotFitTheDeclaredLabelAreNamedInEveryMode) {
+  for (const Mode mode : {Mode::kTrain, Mode::kEval, Mode::kPredict})
+    EXPECT_EQ(error_of([&] {
+                built(stack({{"dense", {{"units", 4}}}}), kRows, mode);
+              }),
+              "INVALID_ARGUMENT: 'layers.0' (dense): the last layer gives 4 values for each example, the label 'y' "
+              "(int64 [?]) needs 3; end with { type = \"dense\", units = 3 }");
 }
 
 }  // namespace

@@ -86,23 +86,23 @@ inline Sequences sequence_feature(const ModelContext& model, std::int64_t vocabu
 }
 
 // "classification" where the label is an integer, "regression" where it is a floating-point number, unless `task` says
-// which. Without labels (mode kPredict) the task must be given.
+// which. By what the input declares, so that it is the same in every mode; where it declares no label the task must be
+// given.
 inline std::string head_task(const ModelContext& model, std::string_view task) {
   if (task != "auto") return std::string(task);
-  if (model.labels().empty())
+  if (model.declared_labels().empty())
     fail(Code::kInvalidArgument,
-         "without labels the model cannot tell its task: set task to classification or regression");
-  const DType t = model.label().dtype();
+         "the input declares no label, so the model cannot tell its task: set task to classification or regression");
+  const DType t = model.declared_label().dtype;
   return t == DType::kFloat32 || t == DType::kFloat64 ? "regression" : "classification";
 }
 
 // Outputs that the last layer needs: the number of classes, or the label's numbers per example.
 inline std::int64_t head_units(const ModelContext& model, std::string_view task, std::int64_t classes) {
   if (head_task(model, task) == "classification") return classes;
-  if (model.labels().empty()) return 1;
-  const Output label = model.label();
-  if (label.rank() == 2 && label.dim(1) > 0) return label.dim(1);
-  return 1;
+  if (model.declared_labels().empty()) return 1;
+  const Dims& label = model.declared_label().dims;
+  return label.size() == 2 && label[1] > 0 ? label[1] : 1;
 }
 
 namespace detail {
@@ -148,6 +148,7 @@ inline void regression_head(ModelContext& model, const Output& y) {
 // label is [batch, time]: the loss is the mean over all places then.
 //   classification: softmax cross entropy; predictions "probabilities" and "class"; metric "accuracy"
 //   regression: mean squared error; prediction "value"; metrics "mean_absolute_error" and, evaluating, "r2"
+// In mode kPredict the predictions alone.
 inline void add_head(ModelContext& model, const Output& last, std::string_view task) {
   if (head_task(model, task) == "classification") {
     detail::classification_head(model, last);

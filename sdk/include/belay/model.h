@@ -20,6 +20,18 @@ struct NamedOutput {
   std::int64_t classes = 0;  // of a feature or label: its values are in [0, classes); 0: the input did not say
 };
 
+// A label as the input declares it: known in every mode, while the label itself is there for training and evaluation
+// only.
+struct DeclaredLabel {
+  std::string name;
+  DType dtype = DType::kInvalid;
+  Dims dims;                 // dims[0] is the batch; -1: unknown
+  std::int64_t classes = 0;  // as of NamedOutput
+
+  // "'digit' (int64 [?])"
+  std::string text() const { return "'" + name + "' (" + dtype_name(dtype) + " " + dims_text(dims) + ")"; }
+};
+
 class ModelContext {
  public:
   ModelContext(const detail::Services* services, const belay_model_args& args)
@@ -27,16 +39,24 @@ class ModelContext {
     for (std::uint64_t i = 0; i < args.n_features; ++i)
       features_.push_back(named(args.features[i], args.feature_classes, i));
     for (std::uint64_t i = 0; i < args.n_labels; ++i) labels_.push_back(named(args.labels[i], args.label_classes, i));
+    for (std::uint64_t i = 0; i < args.n_declared_labels; ++i)
+      declared_.push_back(declared(args.declared_labels[i],
+                                   args.declared_label_classes == nullptr ? 0 : args.declared_label_classes[i]));
   }
 
   Mode mode() const noexcept { return mode_; }
   bool training() const noexcept { return mode_ == Mode::kTrain; }
   const Graph& graph() const noexcept { return graph_; }
   const std::vector<NamedOutput>& features() const noexcept { return features_; }
+  // Empty in mode kPredict: predictions must be built without labels.
   const std::vector<NamedOutput>& labels() const noexcept { return labels_; }
+  // The labels' names, types and shapes as the input declares them, the same in every mode: what decides how a model
+  // ends (a class or a number, how many) decides by these. Empty where the input declares no label.
+  const std::vector<DeclaredLabel>& declared_labels() const noexcept { return declared_; }
   // By name; without a name the only one. An error lists what there is.
   Output feature(std::string_view name = {}) const { return pick(features_, "feature", name).output; }
   Output label(std::string_view name = {}) const { return pick(labels_, "label", name).output; }
+  const DeclaredLabel& declared_label(std::string_view name = {}) const { return pick(declared_, "label", name); }
   // The values of that feature or label are in [0, n), as its input says: a vocabulary's size, a number of classes. 0
   // where it does not say.
   std::int64_t feature_classes(std::string_view name = {}) const { return pick(features_, "feature", name).classes; }
@@ -63,9 +83,17 @@ class ModelContext {
   NamedOutput named(const belay_named_output& n, const std::int64_t* classes, std::uint64_t i) const {
     return {std::string(detail::view(n.name)), graph_.output(n.output), classes == nullptr ? 0 : classes[i]};
   }
-  const NamedOutput& pick(const std::vector<NamedOutput>& from, const char* what, std::string_view name) const {
+  static DeclaredLabel declared(const belay_named_value& n, std::int64_t classes) {
+    if (n.value.type != BELAY_VALUE_TENSOR || n.value.count != 1 || n.value.data == nullptr)
+      fail(Code::kInvalidArgument, "the declared label '" + std::string(detail::view(n.name)) + "' is no tensor");
+    const auto& t = *static_cast<const belay_tensor*>(n.value.data);
+    return {std::string(detail::view(n.name)), static_cast<DType>(t.dtype),
+            t.rank > 0 ? Dims(t.dims, t.dims + t.rank) : Dims{}, classes};
+  }
+  template <class Named>
+  static const Named& pick(const std::vector<Named>& from, const char* what, std::string_view name) {
     std::string all;
-    for (const NamedOutput& n : from) {
+    for (const Named& n : from) {
       if (n.name == name) return n;
       all += (all.empty() ? "" : ", ") + n.name;
     }
@@ -87,6 +115,7 @@ class ModelContext {
   Graph graph_;
   std::vector<NamedOutput> features_;
   std::vector<NamedOutput> labels_;
+  std::vector<DeclaredLabel> declared_;
 };
 
 class Model : public Plugin {

@@ -18,7 +18,7 @@ class MyModel final : public belay::Model {
 
   explicit MyModel(const Options& options) : options_(options) {}
 
-  // Called once per graph: training and evaluation have their own. The host adds the training operation.
+  // Called once per graph: training, evaluation and prediction have their own. The host adds the training operation.
   void build(belay::ModelContext& model) override {
     const belay::Output x = belay::feature_matrix(model);
     belay::ops::DenseOptions hidden, last;

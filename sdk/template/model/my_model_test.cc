@@ -33,6 +33,12 @@ TEST(MyModel, HasTheOutputsOfAClassifier) {
   EXPECT_EQ(model->spec("probabilities"), "float32 [?, 3]");
 }
 
+TEST(MyModel, PredictsWithTheVariablesOfTheTrainingAndNoLabels) {
+  const auto predicting = built(Mode::kPredict);
+  EXPECT_EQ(foreign_variables(*built(Mode::kTrain), *predicting), "");
+  EXPECT_EQ(predicting->values("class", kBatch).size(), 3u);
+}
+
 TEST(MyModel, GradientsAgreeWithFiniteDifferences) {
   EXPECT_LT(built(Mode::kTrain)->worst_gradient_error(kBatch), 1e-2);
 }

@@ -13,6 +13,11 @@
 //
 // One driver is one graph with one set of variables, initialized by build. What the model throws comes out as
 // belay::Error.
+//
+// Modes: declare features and labels alike and build a driver for each. In Mode::kPredict the model gets the labels'
+// declarations and no labels; those of a batch are left out there.
+//
+//   EXPECT_EQ(foreign_variables(*built(Mode::kTrain), *built(Mode::kPredict)), "");
 #pragma once
 
 #include <map>
@@ -71,6 +76,10 @@ class ModelDriver {
   struct Engine;
   std::unique_ptr<Engine> engine_;
 };
+
+// The variables of `other`, an evaluation or a prediction, that `training` has not got with this dtype and shape: they
+// would find no value in its checkpoint. Empty: none.
+std::string foreign_variables(const ModelDriver& training, const ModelDriver& other);
 
 }  // namespace testing
 }  // namespace v0
