@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text from a language model: each character is drawn from what the model predicts behind the prompt and the characters
+// before it.
+//
+//   sample_text(session, {ids, probabilities, names}, {.prompt = "ROMEO:", .length = 200}, [](std::string_view
+//   character) {
+//     std::cout << character << std::flush;
+//     return true;
+//   });
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/session/direct_session.h"
+
+namespace belay::runtime {
+
+// A model that was built in mode kPredict. It must be causal: what it predicts at a place depends on the ids up to
+// there alone, since behind the text its window is filled up with ids that mean nothing.
+struct LanguageModel {
+  Output ids;                      // the feature that is fed, int32 or int64 [batch, time]; time is the window
+  Output probabilities;            // the prediction: of each id to come next, at each place; [batch, time, ids]. Empty,
+                                   // where the model has none: an error
+  std::vector<std::string> names;  // the characters, by id: InputComponent::class_names
+};
+
+struct SampleOptions {
+  std::string prompt = {};  // empty: the text begins behind a newline or, if there is none, behind the first character
+  std::int64_t length = 200;  // characters to draw
+  double temperature = 1;     // probabilities to the power of 1 / temperature; 0: always the most probable character
+  std::uint64_t seed = 42;
+};
+
+// Calls deliver(character) for each one as it is drawn, the prompt not among them, until there are `length` or it
+// returns false. The window is the end of the text so far; each window is computed from scratch. A character is a
+// function of the model, the seed, its place in the text and the window before it: the same seed gives the same text,
+// and a prompt that is the begin of an earlier text goes on as that did. Runs use one thread, so that their number
+// changes nothing. INVALID_ARGUMENT for a character of the prompt that has no id, a temperature that is no number from
+// 0 up, or a model that is no language model; DIVERGED where its probabilities are not finite.
+void sample_text(DirectSession& session, const LanguageModel& model, const SampleOptions& options,
+                 const std::function<bool(std::string_view)>& deliver);
+
+}  // namespace belay::runtime
