@@ -181,14 +181,16 @@ Json plugin_schema(const PluginSearch& search, PluginKind kind, PluginTable tabl
 int schema_command(const PluginSearch& search, std::ostream& out, std::ostream& err) {
   for (const std::string& warning : search.warnings()) err << "warning: " << escaped(warning) << "\n";
   const Json init_fn = plugin_schema(search, PluginKind::kInitFn, PluginTable::kInitFn);
-  const Json scaffold = {{"type", "object"},
-                         {"properties",
-                          {{"saver", plugin_schema(search, PluginKind::kSaver, PluginTable::kSaver)},
-                           {"init_fn", {{"anyOf", {init_fn, list_of(init_fn)}}}}}},
-                         {"additionalProperties", false}};
+  Json scaffold = {{"type", "object"},
+                   {"properties",
+                    {{"saver", plugin_schema(search, PluginKind::kSaver, PluginTable::kSaver)},
+                     {"init_fn", {{"anyOf", {init_fn, list_of(init_fn)}}}}}},
+                   {"additionalProperties", false}};
+  for (const ScaffoldPiece& piece : scaffold_pieces())
+    scaffold["properties"][piece.key] = {{"type", "string"}, {"minLength", 1}};
   const Json inputs = {{"type", "object"},
                        {"properties", Json::object()},
-                       {"required", {"train"}},
+                       {"minProperties", 1},
                        {"additionalProperties", plugin_schema(search, PluginKind::kInput, PluginTable::kInput)}};
   Json metric = section_schema<MetricSection>();
   metric["required"] = Json::array({"kind"});
@@ -204,6 +206,7 @@ int schema_command(const PluginSearch& search, std::ostream& out, std::ostream& 
                          {"scaffold", scaffold},
                          {"checkpoint", section_schema<CheckpointSettings>()},
                          {"eval", section_schema<EvalSettings>()},
+                         {"predict", section_schema<PredictSettings>()},
                          {"session", section_schema<SessionSettings>()},
                          {"hooks", list_of(plugin_schema(search, PluginKind::kHook, PluginTable::kHook))},
                          {"metrics", list_of(std::move(metric))},

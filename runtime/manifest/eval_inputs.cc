@@ -13,4 +13,10 @@ std::vector<std::string> eval_inputs(const Manifest& manifest) {
   return names;
 }
 
+std::string predict_input(const Manifest& manifest) {
+  if (manifest.inputs.count("predict") != 0) return "predict";
+  const std::vector<std::string> evals = eval_inputs(manifest);
+  return evals.empty() ? "" : evals.front();
+}
+
 }  // namespace belay::runtime

@@ -55,14 +55,15 @@ void list(const char* name, std::vector<SectionKeys>& all) {
 std::vector<SectionKeys> manifest_keys() {
   std::vector<SectionKeys> all;
   all.push_back({"",
-                 {"run", "plugins", "input", "model", "optimizer", "scaffold", "checkpoint", "eval", "session", "hooks",
-                  "metrics", "ops", "cluster"}});
+                 {"run", "plugins", "input", "model", "optimizer", "scaffold", "checkpoint", "eval", "predict",
+                  "session", "hooks", "metrics", "ops", "cluster"}});
   list<RunSettings>("run", all);
   list<PluginsSection>("plugins", all);
   list<OptimizerSettings>("optimizer", all);
-  all.push_back({"scaffold", {"saver", "init_fn"}});
+  all.push_back({"scaffold", scaffold_keys()});
   list<CheckpointSettings>("checkpoint", all);
   list<EvalSettings>("eval", all);
+  list<PredictSettings>("predict", all);
   list<SessionSettings>("session", all);
   list<MetricSection>("metrics", all);
   return all;

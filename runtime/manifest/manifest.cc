@@ -21,4 +21,19 @@ Location Manifest::at(const std::string& key) const {
   }
 }
 
+const std::vector<ScaffoldPiece>& scaffold_pieces() {
+  static const std::vector<ScaffoldPiece> pieces = {{"init_op", &ScaffoldSection::init_op},
+                                                    {"local_init", &ScaffoldSection::local_init},
+                                                    {"ready", &ScaffoldSection::ready},
+                                                    {"ready_for_local_init", &ScaffoldSection::ready_for_local_init},
+                                                    {"summary_op", &ScaffoldSection::summary_op}};
+  return pieces;
+}
+
+std::vector<std::string> scaffold_keys() {
+  std::vector<std::string> keys{"saver", "init_fn"};
+  for (const ScaffoldPiece& piece : scaffold_pieces()) keys.emplace_back(piece.key);
+  return keys;
+}
+
 }  // namespace belay::runtime

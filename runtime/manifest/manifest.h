@@ -16,10 +16,11 @@
 #include <vector>
 
 #include "belay/runtime/checkpoint_settings.h"
+#include "belay/runtime/eval_settings.h"
 #include "belay/runtime/optimizer_settings.h"
+#include "belay/runtime/predict_settings.h"
 #include "belay/runtime/run_settings.h"
 #include "belay/runtime/session_settings.h"
-#include "belay/runtime/eval_settings.h"
 
 namespace belay::runtime {
 
@@ -84,6 +85,13 @@ struct InputSection : PluginUse {
 struct ScaffoldSection {
   std::optional<PluginUse> saver;  // none: safetensors
   std::vector<PluginUse> init_fn;
+  // Nodes of the graph by their names, or collections of it with one element; empty: found or made as
+  // TensorFlow's Scaffold does.
+  std::string init_op;
+  std::string local_init;
+  std::string ready;
+  std::string ready_for_local_init;
+  std::string summary_op;
 
   friend bool operator==(const ScaffoldSection&, const ScaffoldSection&) = default;
 };
@@ -138,6 +146,7 @@ struct Manifest {
   ScaffoldSection scaffold;
   CheckpointSettings checkpoint;
   EvalSettings eval;
+  PredictSettings predict;
   SessionSettings session;
   std::vector<PluginUse> hooks;
   std::vector<MetricSection> metrics;
@@ -151,9 +160,20 @@ struct Manifest {
   friend bool operator==(const Manifest&, const Manifest&) = default;
 };
 
+// The keys of [scaffold] that name pieces of the graph, and where their values are.
+struct ScaffoldPiece {
+  const char* key;
+  std::string ScaffoldSection::*value;
+};
+const std::vector<ScaffoldPiece>& scaffold_pieces();
+// All keys of [scaffold].
+std::vector<std::string> scaffold_keys();
+
 // [input.eval] and [input.eval_NAME] are inputs of evaluations.
 bool is_eval_input(const std::string& name);
 // Those on which the run evaluates: eval.inputs, else all of them.
 std::vector<std::string> eval_inputs(const Manifest& manifest);
+// That predictions are made from: [input.predict], else the first of those. Empty: there is none.
+std::string predict_input(const Manifest& manifest);
 
 }  // namespace belay::runtime

@@ -7,6 +7,7 @@
 
 #include "runtime/manifest/read_plugin_use.h"
 #include "runtime/manifest/sections.h"
+#include "runtime/manifest/toml_text.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -34,6 +35,7 @@ class ManifestReader {
     read_scaffold();
     read_plain("checkpoint", manifest_.checkpoint);
     read_eval();
+    read_plain("predict", manifest_.predict);
     read_plain("session", manifest_.session);
     read_hooks();
     read_metrics();
@@ -123,6 +125,7 @@ class ManifestReader {
       if (!is_instance_name(entry.key))
         context_.problems.add(entry.at.location(),
                               "the name of an input has letters, digits, '_', '-' and '.', at most 63");
+      refuse_unclaimed(entry);
       if (std::holds_alternative<TomlTable>(entry.node.value)) {
         manifest_.inputs[entry.key] = read_input(entry.node, "input." + entry.key, context_);
       } else {
@@ -130,6 +133,17 @@ class ManifestReader {
                               "write [input.train] above it");
       }
     }
+  }
+
+  // A misspelt name would be an input that nothing reads.
+  void refuse_unclaimed(const TomlEntry& entry) {
+    if (!std::holds_alternative<TomlTable>(entry.node.value) || entry.key == "train" || entry.key == "predict" ||
+        is_eval_input(entry.key))
+      return;
+    const std::string near = nearest(entry.key, std::vector<std::string>{"train", "eval", "predict"});
+    context_.problems.add(
+        entry.at.location(), "nothing reads [input." + toml_key(entry.key) + "]",
+        near.empty() ? "inputs are train, predict, eval and eval_NAME" : "did you mean \"" + near + "\"?");
   }
 
   void read_scaffold() {
@@ -140,12 +154,32 @@ class ManifestReader {
         manifest_.scaffold.saver = read_plugin_use(entry.node, "scaffold.saver", PluginTable::kSaver, context_);
       } else if (entry.key == "init_fn") {
         read_uses("scaffold.init_fn", entry.node, PluginTable::kInitFn, manifest_.scaffold.init_fn);
-      } else {
-        const std::string near = nearest(entry.key, std::vector<std::string>{"saver", "init_fn"});
-        context_.problems.add(entry.at.location(), "unknown key \"" + entry.key + "\" in [scaffold]",
-                              near.empty() ? "[scaffold] has saver, init_fn" : "did you mean \"" + near + "\"?");
+      } else if (!read_piece(entry)) {
+        const std::string near = nearest(entry.key, scaffold_keys());
+        context_.problems.add(
+            entry.at.location(), "unknown key \"" + entry.key + "\" in [scaffold]",
+            near.empty() ? "[scaffold] has " + joined(scaffold_keys()) : "did you mean \"" + near + "\"?");
       }
     }
+  }
+
+  // A piece of the graph by its name; false where the key is none of them.
+  bool read_piece(const TomlEntry& entry) {
+    for (const ScaffoldPiece& piece : scaffold_pieces()) {
+      if (entry.key != piece.key) continue;
+      manifest_.places["scaffold." + entry.key] = entry.node.at.location();
+      const auto* name = std::get_if<std::string>(&entry.node.value);
+      if (name != nullptr && !name->empty()) {
+        manifest_.scaffold.*piece.value = *name;
+      } else {
+        context_.problems.add(entry.node.at.location(),
+                              "scaffold." + entry.key +
+                                  " must be the name of a node or a collection of the graph, found " +
+                                  (name != nullptr ? "an empty string" : found_text(entry.node)));
+      }
+      return true;
+    }
+    return false;
   }
 
   // A table, or a list of tables.
@@ -257,16 +291,30 @@ class ManifestReader {
   }
 
   void refuse_missing() {
-    if (manifest_.run.mode != RunMode::kTrain) return;
     if (find(root_, "model") == nullptr && !was_misspelt("model"))
       context_.problems.add({file_, 0, 0}, "[model] is missing", "add [model] and plugin = \"NAME\" below");
-    if (manifest_.inputs.count("train") != 0 || (find(root_, "input") == nullptr && was_misspelt("input"))) return;
+    if (find(root_, "input") == nullptr && was_misspelt("input")) return;
+    switch (manifest_.run.mode) {
+      case RunMode::kEvaluate:
+        if (eval_inputs(manifest_).empty()) refuse_missing_input("eval");
+        break;
+      case RunMode::kPredict:
+        if (predict_input(manifest_).empty()) refuse_missing_input("predict");
+        break;
+      default:
+        if (manifest_.inputs.count("train") == 0) refuse_missing_input("train");
+    }
+  }
+
+  void refuse_missing_input(const std::string& name) {
     std::vector<std::string> given;
-    for (const auto& [name, input] : manifest_.inputs) given.push_back(name);
-    const std::string near = nearest("train", given);
-    context_.problems.add({file_, 0, 0}, "[input.train] is missing",
-                          near.empty() ? "add [input.train] and plugin = \"NAME\" below"
-                                       : "did you mean \"train\" instead of \"" + near + "\"?");
+    for (const auto& [other, input] : manifest_.inputs) given.push_back(other);
+    const std::string near = nearest(name, given);
+    // A name that nothing reads has its own message.
+    const std::string place = "[input." + name + "]";
+    context_.problems.add({file_, 0, 0}, place + " is missing",
+                          near.empty() ? "add " + place + " and plugin = \"NAME\" below"
+                                       : "did you mean \"" + name + "\" instead of \"" + near + "\"?");
   }
 
   const TomlTable& root_;

@@ -92,10 +92,11 @@ void visit_tensor(Fields& f, const char* key, TensorName& tensor, const std::str
 
 void visit(Fields& f, RunSettings& run) {
   f.choice("mode", run.mode, run_modes());
-  f.check(run.mode == RunMode::kTrain, "mode",
+  f.check(run.mode == RunMode::kTrain || run.mode == RunMode::kEvaluate || run.mode == RunMode::kPredict, "mode",
           "run.mode = \"" + run_modes()[static_cast<std::size_t>(run.mode)] +
-              "\" is not supported by this version; use \"train\"",
+              "\" is not supported by this version; use \"train\", \"evaluate\" or \"predict\"",
           "");
+  f.text("checkpoint", run.checkpoint, "");
   f.path("dir", run.dir, "nothing is kept");
   f.integer("max_steps", run.max_steps, {.min = 1}, "until the input ends");
   std::int64_t seed = static_cast<std::int64_t>(run.seed);
@@ -157,6 +158,16 @@ void visit(Fields& f, EvalSettings& eval) {
   f.number("throttle_secs", eval.throttle_secs, kSeconds);
   f.boolean("at_start", eval.at_start);
   f.choice("on_error", eval.on_error, {"stop", "continue"});
+}
+
+void visit(Fields& f, PredictSettings& predict) {
+  f.names("keys", predict.keys);
+  f.word("format", predict.format, {"jsonl", "csv", "npy"});
+  f.path("output", predict.output, "stdout");
+  f.text("prompt", predict.prompt, "no text is sampled");
+  f.integer("length", predict.length, {.min = 1});
+  f.number("temperature", predict.temperature, {.min = 0});
+  f.integer("seed", predict.seed, {.min = 0});
 }
 
 void visit(Fields& f, SessionSettings& session) {

@@ -13,6 +13,7 @@ void visit(Fields& f, PluginsSection& plugins);
 void visit(Fields& f, OptimizerSettings& optimizer);
 void visit(Fields& f, CheckpointSettings& checkpoint);
 void visit(Fields& f, EvalSettings& eval);
+void visit(Fields& f, PredictSettings& predict);
 void visit(Fields& f, SessionSettings& session);
 void visit(Fields& f, MetricSection& metric);
 

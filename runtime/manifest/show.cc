@@ -121,10 +121,12 @@ class ManifestWriter {
     }
     if (m_.model) use("[model]", *m_.model, PluginTable::kModel);
     section("[optimizer]", m_.optimizer);
+    write_pieces();
     if (m_.scaffold.saver) use("[scaffold.saver]", *m_.scaffold.saver, PluginTable::kSaver);
     for (PluginUse& init_fn : m_.scaffold.init_fn) use("[[scaffold.init_fn]]", init_fn, PluginTable::kInitFn);
     section("[checkpoint]", m_.checkpoint);
     section("[eval]", m_.eval);
+    section("[predict]", m_.predict);
     section("[session]", m_.session);
     for (PluginUse& hook : m_.hooks) use("[[hooks]]", hook, PluginTable::kHook);
     for (MetricSection& metric : m_.metrics) section("[[metrics]]", metric);
@@ -135,6 +137,16 @@ class ManifestWriter {
 
  private:
   void header(const std::string& text) { out_ += (out_.empty() ? "" : "\n") + text + "\n"; }
+
+  void write_pieces() {
+    bool any = false;
+    for (const ScaffoldPiece& piece : scaffold_pieces()) {
+      const std::string& value = m_.scaffold.*piece.value;
+      if (value.empty()) continue;
+      if (!std::exchange(any, true)) header("[scaffold]");
+      out_ += std::string(piece.key) + " = " + toml_string(value) + "\n";
+    }
+  }
 
   template <class Section>
   void section(const char* name, Section& section) {

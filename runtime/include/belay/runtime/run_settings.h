@@ -16,8 +16,11 @@ namespace belay::runtime {
 enum class RunMode { kTrain, kEvaluate, kPredict, kTrainAndEvaluate, kContinuousEval, kExport };
 
 struct RunSettings {
-  // All modes but kTrain are refused by this version.
+  // kTrainAndEvaluate, kContinuousEval and kExport are refused by this version.
   RunMode mode = RunMode::kTrain;
+  // Whose variables the modes kEvaluate and kPredict use: "latest", "best", a step, or the path of a checkpoint or of a
+  // run directory. They take no lock and write nothing into the run directory.
+  std::string checkpoint = "latest";
   // The run directory, absolute: checkpoints, events, the effective manifest. It is made where it is missing, with all
   // above it. Empty: nothing is kept.
   std::string dir = {};
