@@ -2,8 +2,11 @@
 #include "runtime/cli/command_line.h"
 
 #include <boost/program_options.hpp>
+#include <filesystem>
 #include <sstream>
 
+#include "belay/detail/parse_options.h"  // number_text
+#include "runtime/manifest/toml_text.h"
 #include "runtime/platform/text.h"
 
 namespace po = boost::program_options;
@@ -19,6 +22,8 @@ struct Command {
 
 constexpr Command kCommands[] = {
     {"run", "MANIFEST.toml", "trains what the manifest describes"},
+    {"evaluate", "MANIFEST.toml", "evaluates a checkpoint on the manifest's evaluation inputs"},
+    {"predict", "MANIFEST.toml", "prints what the model predicts, or a text that it goes on with"},
     {"check", "MANIFEST.toml", "finds everything that is wrong with a manifest, without running it"},
     {"show", "MANIFEST.toml", "prints the effective manifest, every default filled in"},
     {"graph", "MANIFEST.toml", "prints the graph that a manifest describes, and how a training step runs it"},
@@ -32,13 +37,27 @@ constexpr Command kCommands[] = {
 po::options_description options_of(std::string_view command) {
   po::options_description d("options");
   auto add = d.add_options();
-  if (command == "run" || command == "check" || command == "show" || command == "graph")
+  const bool mode = command == "evaluate" || command == "predict";
+  if (command == "run" || mode || command == "check" || command == "show" || command == "graph")
     add("set", po::value<std::vector<std::string>>()->value_name("KEY=VALUE"),
         "overrides a key of the manifest; may be given again");
   if (command == "run") {
     add("dry-run", "says what would be done; writes nothing");
     add("from-scratch", "begins at step 0; what an earlier run left is moved aside");
     add("log-format", po::value<std::string>()->default_value("text")->value_name("text|json"), "of the log on stderr");
+  }
+  if (mode) {
+    add("checkpoint", po::value<std::string>()->value_name("latest|best|N|PATH"), "whose variables are used (latest)");
+    add("log-format", po::value<std::string>()->default_value("text")->value_name("text|json"), "of the log on stderr");
+  }
+  if (command == "predict") {
+    add("keys", po::value<std::string>()->value_name("NAME,..."), "which predictions; all, if it is not given");
+    add("format", po::value<std::string>()->value_name("jsonl|csv|npy"), "by the output's ending, else jsonl");
+    add("output", po::value<std::string>()->value_name("FILE"), "which appears whole or not at all; else stdout");
+    add("prompt", po::value<std::string>()->value_name("TEXT"), "samples text that goes on behind this");
+    add("length", po::value<std::int64_t>()->value_name("N"), "characters to sample (200)");
+    add("temperature", po::value<double>()->value_name("T"), "of the sampling; 0: the most probable character (1)");
+    add("seed", po::value<std::int64_t>()->value_name("N"), "of the sampling (42)");
   }
   if (command == "graph") add("plan", "runs some training steps and tells the time of each node; writes nothing");
   if (command == "validate") {
@@ -104,6 +123,13 @@ std::vector<std::string> sets_of(const po::variables_map& values) {
   return values.count("set") == 0 ? std::vector<std::string>{} : values["set"].as<std::vector<std::string>>();
 }
 
+LogFormat log_format_of(const std::string& command, const po::variables_map& values) {
+  const std::string format = values["log-format"].as<std::string>();
+  if (format != "text" && format != "json")
+    throw UsageError("belay " + command + ": --log-format is \"" + escaped(format) + "\", must be text or json");
+  return format == "json" ? LogFormat::kJson : LogFormat::kText;
+}
+
 }  // namespace
 
 RunArguments parse_run(const std::vector<std::string>& args, bool& help) {
@@ -114,10 +140,59 @@ RunArguments parse_run(const std::vector<std::string>& args, bool& help) {
   out.sets = sets_of(values);
   out.dry_run = values.count("dry-run") != 0;
   out.from_scratch = values.count("from-scratch") != 0;
-  const std::string format = values["log-format"].as<std::string>();
-  if (format != "text" && format != "json")
-    throw UsageError("belay run: --log-format is \"" + escaped(format) + "\", must be text or json");
-  out.log_format = format == "json" ? LogFormat::kJson : LogFormat::kText;
+  out.log_format = log_format_of("run", values);
+  return out;
+}
+
+namespace {
+
+// "a,b" as a TOML list of strings.
+std::string list_text(const std::string& names) {
+  std::string text = "[";
+  for (std::size_t begin = 0; begin <= names.size();) {
+    const std::size_t end = std::min(names.find(',', begin), names.size());
+    text += (begin == 0 ? "" : ", ") + toml_string(names.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return text + "]";
+}
+
+// A path of the command line is relative to where the command is called.
+std::string absolute(const std::string& path) { return std::filesystem::absolute(path).lexically_normal().string(); }
+
+bool is_path(const std::string& checkpoint) {
+  return checkpoint != "latest" && checkpoint != "best" &&
+         (checkpoint.empty() || checkpoint.find_first_not_of("0123456789") != checkpoint.npos);
+}
+
+}  // namespace
+
+RunArguments parse_mode(const std::string& mode, const std::vector<std::string>& args, bool& help) {
+  const po::variables_map values = parse(mode, args, help);
+  RunArguments out;
+  if (help) return out;
+  out.manifest = one_argument(mode, values, "manifest");
+  out.sets = {"run.mode=" + toml_string(mode)};
+  const auto set = [&](const char* option, const std::string& key, const auto& text_of) {
+    if (values.count(option) != 0) out.sets.push_back(key + "=" + text_of(values[option]));
+  };
+  const auto string = [](const po::variable_value& v) { return toml_string(v.as<std::string>()); };
+  const auto integer = [](const po::variable_value& v) { return std::to_string(v.as<std::int64_t>()); };
+  set("checkpoint", "run.checkpoint", [&](const po::variable_value& v) {
+    const auto& text = v.as<std::string>();
+    return toml_string(is_path(text) && !text.empty() ? absolute(text) : text);
+  });
+  set("keys", "predict.keys", [](const po::variable_value& v) { return list_text(v.as<std::string>()); });
+  set("format", "predict.format", string);
+  set("output", "predict.output",
+      [](const po::variable_value& v) { return toml_string(absolute(v.as<std::string>())); });
+  set("prompt", "predict.prompt", string);
+  set("length", "predict.length", integer);
+  set("temperature", "predict.temperature",
+      [](const po::variable_value& v) { return detail::number_text(v.as<double>()); });
+  set("seed", "predict.seed", integer);
+  for (const std::string& s : sets_of(values)) out.sets.push_back(s);
+  out.log_format = log_format_of(mode, values);
   return out;
 }
 

@@ -55,6 +55,8 @@ struct DescribeArguments {
 
 // `args`: what follows the command's name. Throws UsageError. Sets `help` where --help was given.
 RunArguments parse_run(const std::vector<std::string>& args, bool& help);
+// `belay evaluate` and `belay predict`: `belay run` with the settings that their options are short for.
+RunArguments parse_mode(const std::string& mode, const std::vector<std::string>& args, bool& help);
 ManifestArguments parse_manifest_command(const std::string& command, const std::vector<std::string>& args, bool& help);
 GraphArguments parse_graph(const std::vector<std::string>& args, bool& help);
 PluginsArguments parse_plugins(const std::vector<std::string>& args, bool& help);

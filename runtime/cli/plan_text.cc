@@ -2,6 +2,7 @@
 #include "runtime/cli/plan_text.h"
 
 #include "runtime/ops/plugin_op.h"
+#include "runtime/platform/text.h"
 
 namespace belay::runtime {
 namespace {
@@ -17,24 +18,45 @@ std::string input_text(const std::string& name, const ResolvedPlugin& plugin, co
   return text + "\n";
 }
 
-}  // namespace
-
-std::string plan_text(const ManifestRun& run) {
-  const ResolvedPlugins& found = run.plugins().found();
-  const NodeGraph& graph = run.model().graph;
+std::string variables_text(const NodeGraph& graph) {
   std::string text;
-  for (const auto& [name, input] : found.inputs) text += input_text(name, input, run.input(name));
-  text += "model  " + found.model->info.name + "\n";
   std::int64_t parameters = 0;
   for (const Port& p : graph.collection(collections::kTrainableVariables)) {
     const auto& [dtype, shape] = graph.spec(p);
     parameters += shape.elements();
     text += "  " + graph.node(p.node).name + "  " + dtype_name(dtype) + " " + shape.text() + "\n";
   }
-  text += "  " + std::to_string(parameters) + " trainable parameters\n";
-  text += "optimizer  " + run.manifest().optimizer.name + "\n";
-  text += "saver  " + found.saver->info.name + "\n";
-  for (const ResolvedPlugin& p : found.init_fns) text += "init_fn  " + p.instance_name + "\n";
+  return text + "  " + std::to_string(parameters) + " trainable parameters\n";
+}
+
+// Which pieces the session takes; those that are not named are found in the graph's collections or made.
+std::string scaffold_text(const ManifestRun& run) {
+  const ResolvedPlugins& found = run.plugins().found();
+  std::string text = "scaffold  saver " + found.saver->info.name;
+  for (const ResolvedPlugin& p : found.init_fns) text += ", init_fn " + p.instance_name;
+  for (const ScaffoldPiece& piece : scaffold_pieces()) {
+    const std::string& name = run.manifest().scaffold.*piece.value;
+    text += ", " + std::string(piece.key) + " " + (name.empty() ? "default" : escaped(name));
+  }
+  return text + "\n";
+}
+
+std::string mode_text(const ManifestRun& run) {
+  if (run.manifest().run.mode == RunMode::kTrain)
+    return "optimizer  " + run.manifest().optimizer.name + "\n" + scaffold_text(run);
+  return "checkpoint  " + escaped(run.manifest().run.checkpoint) + ", read by " +
+         run.plugins().found().saver->info.name + "\n";
+}
+
+}  // namespace
+
+std::string plan_text(const ManifestRun& run) {
+  const ResolvedPlugins& found = run.plugins().found();
+  std::string text;
+  for (const auto& [name, input] : found.inputs) text += input_text(name, input, run.input(name));
+  text += "model  " + found.model->info.name + "\n";
+  text += variables_text(run.model().graph);
+  text += mode_text(run);
   for (const ResolvedPlugin& p : found.hooks) text += "hook  " + p.instance_name + "\n";
   for (const RegisteredPlugin& p : run.plugins().registry().plugins())
     if (p.info.kind == PluginKind::kOp) text += "op  " + operation_name(p.info.name) + "\n";

@@ -31,9 +31,12 @@ int prepare_run(PreparedRun& prepared, const std::string& file, const std::vecto
     run = std::make_unique<ManifestRun>(std::move(*manifest), options, world, environment, control);
     plugins_usable = run->find_plugins(problems);
   }
-  if (!problems.empty()) {
+  const auto show_problems = [&] {
     world.log.flush();
     std::cerr << problems.text() << std::flush;
+  };
+  if (!problems.empty()) {
+    show_problems();
     return plugins_usable ? kExitUsage : kExitPlugin;
   }
   prepared.end_report.emplace(run->host().monitors(), run->manifest().run.dir);
@@ -55,15 +58,18 @@ int prepare_run(PreparedRun& prepared, const std::string& file, const std::vecto
   }
   prepared.watchdog->progress();
   try {
-    run->build_scaffold();
+    run->build_scaffold(problems);
   } catch (const Error& e) {
     log_error(world.log, e.what());
+    if (!problems.empty()) show_problems();
     // An input that is not there or empty is the manifest's mistake; one that breaks while it is read has begun to
     // train.
     return e.code() == Code::kDataLoss || e.code() == Code::kUnknown ? kExitTrainingFailed : kExitUsage;
   }
   prepared.watchdog->progress();
-  return kExitDone;
+  if (problems.empty()) return kExitDone;
+  show_problems();
+  return kExitUsage;
 }
 
 }  // namespace belay::runtime

@@ -11,11 +11,11 @@
 #include <optional>
 #include <thread>
 
-#include "runtime/checkpoint/restore_error.h"
 #include "runtime/cli/exit_status.h"
 #include "runtime/cli/plan_text.h"
 #include "runtime/cli/prepare_run.h"
 #include "runtime/cli/signals.h"
+#include "runtime/cli/use_model.h"
 #include "runtime/cli/watchdog.h"
 #include "runtime/manifest/parse.h"
 #include "runtime/manifest/show.h"
@@ -65,11 +65,6 @@ void say_what_is_kept(Logger& log, int signal, std::optional<double> grace_secs,
   log.flush();
 }
 
-int status_of(const Error& error) {
-  if (dynamic_cast<const RestoreError*>(&error) != nullptr) return kExitNoRestore;
-  return error.code() == Code::kDiverged ? kExitDiverged : kExitTrainingFailed;
-}
-
 // Training and the evaluation after it.
 int train(ManifestRun& run, Watchdog& watchdog, Logger& log, const Signals& signals) {
   TrainingResult result;
@@ -96,13 +91,7 @@ int train(ManifestRun& run, Watchdog& watchdog, Logger& log, const Signals& sign
   }
   if (signals.stop_signal() == 0 && status == kExitDone) {
     try {
-      const std::optional<EvalResult> evaluation = run.evaluate([&] { watchdog.progress(); });
-      if (evaluation) {
-        log.status_line("");
-        log.flush();
-        std::cout << "eval at step " << evaluation->global_step << " on " << evaluation->examples
-                  << " examples: " << metrics_text(*evaluation) << std::endl;
-      }
+      for (const InputResult& result : run.evaluate_at_end()) print_result(log, result);
     } catch (const Error& e) {
       if (signals.stop_signal() == 0) {
         log_error(log, std::string("the evaluation failed: ") + e.what());
@@ -170,7 +159,8 @@ int run_command(const RunArguments& arguments) {
   Signals signals(requests);
   // From before the first plugin is loaded on the run directory is ours, and shows it.
   const auto take_directory = [&](ManifestRun& taken) {
-    return arguments.dry_run ? kExitDone : with_directory(*log, [&] { taken.take_directory(); });
+    const bool trains = taken.manifest().run.mode == RunMode::kTrain;
+    return arguments.dry_run || !trains ? kExitDone : with_directory(*log, [&] { taken.take_directory(); });
   };
   int status = prepare_run(prepared, arguments.manifest, arguments.sets, {arguments.from_scratch}, make_world(*log),
                            control, take_directory);
@@ -179,6 +169,10 @@ int run_command(const RunArguments& arguments) {
   if (arguments.dry_run) {
     std::cout << plan_text(*run) << std::flush;
     return kExitDone;
+  }
+  if (run->manifest().run.mode != RunMode::kTrain) {
+    training = true;
+    return use_model(*run, *prepared.watchdog, *log, signals);
   }
   status = with_directory(*log, [&] { run->open_directory(); });
   if (status != kExitDone) return status;

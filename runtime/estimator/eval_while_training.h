@@ -47,6 +47,8 @@ class EvalWhileTraining {
 
   void add(std::unique_ptr<Evaluation> evaluation, NodeGraph& training);
   EvalRoles& roles() noexcept { return roles_; }
+  // Whether the settings ask for any evaluation between two steps.
+  bool scheduled() const noexcept { return schedule_.active(); }
   bool active() const noexcept { return !inputs_.empty() && schedule_.active(); }
 
   // The evaluation that an attempt before has missed; else, if settings.at_start, two batches of each input, whose

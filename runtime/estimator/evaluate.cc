@@ -3,12 +3,15 @@
 
 namespace belay::runtime {
 
-EvalResult evaluate(const OpRegistry& ops, const RunEnvironment& environment, PluginInstance& model,
-                    const std::shared_ptr<InputFeed>& input, VariableStore& trained,
-                    const std::function<bool()>& keep_going) {
-  const Variable* step = trained.find("global_step");
-  const std::int64_t global_step = step == nullptr ? -1 : *step->value.data<std::int64_t>();
-  return Evaluation(ops, environment, model, input).run(trained, global_step, keep_going);
+CheckpointResult evaluate_checkpoint(const CheckpointPlace& place, const CheckpointChoice& choice,
+                                     const SaverUse& saver, const std::vector<std::unique_ptr<Evaluation>>& evaluations,
+                                     const std::function<bool()>& keep_going) {
+  VariableStore store;
+  CheckpointResult out;
+  out.checkpoint = load_checkpoint(place, choice, saver, store);
+  for (const std::unique_ptr<Evaluation>& evaluation : evaluations)
+    out.inputs.push_back({evaluation->name(), evaluation->run(store, out.checkpoint.global_step, keep_going)});
+  return out;
 }
 
 }  // namespace belay::runtime

@@ -1,17 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// One evaluation, for a run that makes no more of them.
+// Mode evaluate: the variables of a checkpoint, on each evaluation input. Takes no lock and writes nothing.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
+#include "runtime/estimator/checkpoint_choice.h"
 #include "runtime/estimator/evaluation.h"
 
 namespace belay::runtime {
 
-// With the step that `trained` is at; see evaluation.h.
-EvalResult evaluate(const OpRegistry& ops, const RunEnvironment& environment, PluginInstance& model,
-                    const std::shared_ptr<InputFeed>& input, VariableStore& trained,
-                    const std::function<bool()>& keep_going);
+struct InputResult {
+  std::string input;  // of [input.NAME]
+  EvalResult result;
+};
+struct CheckpointResult {
+  UsedCheckpoint checkpoint;
+  std::vector<InputResult> inputs;
+};
+
+// What load_checkpoint throws, and Evaluation::run.
+CheckpointResult evaluate_checkpoint(const CheckpointPlace& place, const CheckpointChoice& choice,
+                                     const SaverUse& saver, const std::vector<std::unique_ptr<Evaluation>>& evaluations,
+                                     const std::function<bool()>& keep_going);
 
 }  // namespace belay::runtime

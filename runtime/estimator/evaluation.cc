@@ -47,6 +47,7 @@ Evaluation::Evaluation(const OpRegistry& ops, const RunEnvironment& environment,
       graph_(std::make_shared<NodeGraph>(ops)) {
   const InputFeed::Tensors tensors = input_->add_to_graph(*graph_);
   outputs_ = build_model(model, *graph_, Mode::kEval, tensors.features, tensors.labels);
+  if (options_.add_metrics) options_.add_metrics(*graph_, outputs_);
   check_metrics();
   std::vector<FetchRef> batch{outputs_.loss}, totals;
   for (const ModelOutputs::Metric& m : outputs_.metrics) {

@@ -38,6 +38,8 @@ struct EvaluationOptions {
   double stop_grace_period_secs = 120;
   CallMonitor* monitor = nullptr;            // borrowed: the input's, which is told the step; may be null
   std::function<void()> on_batch = nullptr;  // behind each batch, on the evaluation's thread: its progress
+  // Adds metrics to those of the model, when that is built.
+  std::function<void(NodeGraph&, ModelOutputs&)> add_metrics = nullptr;
 };
 
 class Evaluation {
@@ -51,6 +53,7 @@ class Evaluation {
   Evaluation& operator=(const Evaluation&) = delete;
 
   const std::string& name() const noexcept { return options_.name; }
+  const NodeGraph& graph() const noexcept { return *graph_; }
   // As EvalResult::metrics has them.
   std::vector<std::string> metric_names() const;
 

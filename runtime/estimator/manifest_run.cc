@@ -5,6 +5,7 @@
 
 #include "runtime/checkpoint/names.h"
 #include "runtime/checkpoint/sibling_run.h"
+#include "runtime/estimator/model_metrics.h"
 #include "runtime/manifest/show.h"
 #include "runtime/monitored/default_hooks.h"
 #include "runtime/monitored/fingerprint.h"
@@ -15,13 +16,43 @@
 namespace belay::runtime {
 namespace {
 
-constexpr const char* kEvalFolder = "eval";  // in the place for events: the evaluation's own files
-
-// What the manifest leaves out, put in: the default hooks and the default saver.
+// What the mode uses, and what the manifest leaves out: the default hooks and the default saver.
 Manifest completed(Manifest manifest) {
-  manifest.hooks = hooks_of_run(manifest);
+  const bool trains = manifest.run.mode == RunMode::kTrain;
+  manifest.hooks = trains ? hooks_of_run(manifest) : std::vector<PluginUse>();
+  if (!trains) manifest.scaffold.init_fn.clear();
+  const std::string predicted = predict_input(manifest);
+  std::erase_if(manifest.inputs, [&](const auto& entry) {
+    switch (manifest.run.mode) {
+      case RunMode::kEvaluate: return !is_eval_input(entry.first);
+      case RunMode::kPredict: return entry.first != predicted && entry.first != "train";
+      default: return entry.first == "predict";
+    }
+  });
   if (!manifest.scaffold.saver) manifest.scaffold.saver = plugin_use("safetensors", {}, "the default saver");
   return manifest;
+}
+
+// An input whose option `epochs`, as all first-party inputs spell it, is 0: for ever.
+bool never_ends(const ResolvedPlugin& input, const PluginUse& section) {
+  const OptionInfo* epochs = input.info.option("epochs");
+  if (epochs == nullptr || epochs->type != OptionType::kInt) return false;
+  std::optional<OptionValue> value = epochs->default_value;
+  for (const PluginOption& option : section.options)
+    if (option.key == "epochs") value = option.value;
+  const auto* number = value ? std::get_if<std::int64_t>(&*value) : nullptr;
+  return number != nullptr && *number == 0;
+}
+
+// Whether a string of the value is quoted in the text.
+bool names_a_word_of(const OptionValue& value, const std::string& text) {
+  const auto quoted = [&](const std::string& word) {
+    return !word.empty() &&
+           (text.find(single_quoted(word)) != text.npos || text.find(double_quoted(word)) != text.npos);
+  };
+  if (const auto* word = std::get_if<std::string>(&value)) return quoted(*word);
+  const auto* words = std::get_if<std::vector<std::string>>(&value);
+  return words != nullptr && std::any_of(words->begin(), words->end(), quoted);
 }
 
 RunHostOptions host_options(const Manifest& manifest) {
@@ -44,7 +75,7 @@ ManifestRun::ManifestRun(Manifest manifest, ManifestRunOptions options, const Wo
       environment_(std::move(environment)),
       host_(world, control, host_options(manifest_)),
       ops_(make_op_registry()),
-      model_(*ops_, Mode::kTrain),
+      model_(*ops_, manifest_.run.mode == RunMode::kPredict ? Mode::kPredict : Mode::kTrain),
       plugins_(host_, manifest_, environment_),
       training_(host_, {.saves = true}) {
   for (const auto& [name, section] : manifest_.inputs)
@@ -85,16 +116,166 @@ void ManifestRun::load_plugins() {
   for (const ResolvedPlugin& p : found.hooks) training_.add_hook(plugins_.loaded(p));
 }
 
-void ManifestRun::build_scaffold() {
+// ---- graphs ----
+
+void ManifestRun::build_scaffold(Diagnostics& problems) {
+  switch (manifest_.run.mode) {
+    case RunMode::kEvaluate: build_evaluations(problems); return;
+    case RunMode::kPredict: build_prediction(); return;
+    default: build_training(problems);
+  }
+}
+
+// The predictions make a graph of their own; this one shows what is wrong before anything is read.
+void ManifestRun::build_prediction() {
+  RunInput& input = inputs_.at(predict_input(manifest_));
+  input.open(manifest_.run.seed);
+  const auto training = inputs_.find("train");
+  if (declared_labels(input.feed->components()).empty() && training != inputs_.end() && &training->second != &input)
+    declared_ = declared_labels(InputFeed::declaration_of(*training->second.instance));
+  model_.build(*model_instance_, input, declared_);
+}
+
+void ManifestRun::build_training(Diagnostics& problems) {
   RunInput& input = inputs_.at("train");
   input.open(manifest_.run.seed);
-  if (const auto eval = inputs_.find("eval"); eval != inputs_.end()) eval->second.open(manifest_.run.seed);
   model_.build(*model_instance_, input);
   if (!model_.add_training(manifest_.optimizer))
     host_.log().warning("",
                         "nothing of the input reaches the training step: neither features nor labels are used by "
                         "the loss; each step takes a batch all the same");
-  input.feed->prime();
+  build_evaluations(problems);
+  if (!problems.empty()) return;
+  EvalWhileTrainingOptions options;
+  options.settings = manifest_.eval;
+  options.directory = manifest_.run.dir;
+  options.keep_going = [this] { return keep_going(); };
+  evals_.emplace(host_.environment(), std::move(options));
+  if (evals_->scheduled() && !evaluations_.empty()) {
+    for (std::unique_ptr<Evaluation>& evaluation : evaluations_) evals_->add(std::move(evaluation), model_.graph);
+    evaluations_.clear();
+    training_.add_hook(EvalRoles::kHookName, evals_->roles().hook());
+  } else {
+    evals_.reset();
+  }
+  find_pieces(problems);
+  begin_hooks(problems);
+  if (problems.empty()) input.feed->prime();
+}
+
+void ManifestRun::build_evaluations(Diagnostics& problems) {
+  for (const std::string& name : eval_inputs(manifest_)) {
+    RunInput& input = inputs_.at(name);
+    input.open(manifest_.run.seed);
+    check_eval_input(input, problems);
+    EvaluationOptions options;
+    options.name = name;
+    options.batches = manifest_.eval.batches;
+    options.stop_grace_period_secs = manifest_.session.stop_grace_period_secs;
+    options.monitor = &input.monitor;
+    options.on_batch = [this] { progress_(); };
+    options.add_metrics = [this](NodeGraph& graph, ModelOutputs& outputs) {
+      add_metrics(graph, manifest_.metrics, outputs);
+    };
+    evaluations_.push_back(
+        std::make_unique<Evaluation>(*ops_, host_.environment(), *model_instance_, input.feed, std::move(options)));
+    if (manifest_.run.mode == RunMode::kTrain) check_eval_variables(*evaluations_.back(), problems);
+  }
+}
+
+// What would fail in the first evaluation, or never come back from it.
+void ManifestRun::check_eval_input(const RunInput& input, Diagnostics& problems) const {
+  const InputSection& section = manifest_.inputs.at(input.name);
+  if (manifest_.eval.batches == 0 && never_ends(plugins_.found().inputs.at(input.name), section))
+    problems.add(section.plugin_at, "[input." + input.name + "] never ends, so an evaluation on it would not either",
+                 "add epochs = 1, or set batches in [eval]");
+  const RunInput* training = this->input("train");
+  if (training == nullptr || training->feed == nullptr) return;
+  std::vector<std::string> there;
+  for (const InputComponent& c : input.feed->components())
+    if (!c.label) there.push_back(c.name);
+  for (const InputComponent& c : training->feed->components()) {
+    if (c.label || std::find(there.begin(), there.end(), c.name) != there.end()) continue;
+    problems.add(section.plugin_at,
+                 "[input." + input.name + "] has no feature " + double_quoted(c.name) + ", which [input.train] has",
+                 "it has: " + joined(there));
+  }
+}
+
+// Variables are matched by name: one of another shape comes from an input of another width.
+void ManifestRun::check_eval_variables(const Evaluation& evaluation, Diagnostics& problems) const {
+  const NodeGraph& graph = evaluation.graph();
+  for (const Port& p : graph.collection(collections::kGlobalVariables)) {
+    const std::string& name = graph.node(p.node).name;
+    const Node* trained = model_.graph.find_node(name);
+    const auto described = [](const NodeGraph& g, const Port& port) {
+      const auto& [dtype, shape] = g.spec(port);
+      return std::string(dtype_name(dtype)) + " " + shape.text();
+    };
+    const std::string here = described(graph, p);
+    const std::string there = trained == nullptr ? "" : described(model_.graph, {trained->id, 0});
+    if (here == there) continue;
+    problems.add(manifest_.inputs.at(evaluation.name()).plugin_at,
+                 "on [input." + evaluation.name() + "] the model's variable " + double_quoted(name) + " is " + here +
+                     (there.empty() ? ", and the training has no such variable" : ", in the training it is " + there),
+                 "an evaluation input needs the features and labels of [input.train], with the same widths");
+    return;
+  }
+}
+
+void ManifestRun::find_pieces(Diagnostics& problems) {
+  const auto output = [&](const char* key, const std::string& name) -> Output {
+    try {
+      if (const std::vector<Port>& items = model_.graph.collection(name); items.size() == 1)
+        return model_.graph.output(items[0]);
+      else if (items.size() > 1)
+        fail(Code::kInvalidArgument, "the collection " + double_quoted(name) + " has " + std::to_string(items.size()) +
+                                         " items; a piece of the scaffold is one");
+      if (const Node* node = model_.graph.find_node(name); node != nullptr && node->outputs.empty())
+        return model_.graph.output({node->id, BELAY_OPERATION});
+      return model_.graph.output(model_.graph.find(name));
+    } catch (const Error& e) {
+      problems.add(manifest_.at("scaffold." + std::string(key)), e.what(),
+                   "the name of a node or of a collection of the graph; belay graph shows its nodes");
+      return {};
+    }
+  };
+  for (const ScaffoldPiece& piece : scaffold_pieces()) {
+    const std::string& name = manifest_.scaffold.*piece.value;
+    if (name.empty()) continue;
+    const std::string key = piece.key;
+    Output found = output(piece.key, name);
+    if (!found) continue;
+    if (key == "init_op") pieces_.init_op = found.operation();
+    if (key == "local_init") pieces_.local_init_op = found.operation();
+    if (key == "ready") pieces_.ready_op = found;
+    if (key == "ready_for_local_init") pieces_.ready_for_local_init_op = found;
+    if (key == "summary_op") pieces_.summary_op = found;
+  }
+}
+
+// A name that a hook asks the graph for in vain is the manifest's mistake; it is shown where it is written.
+void ManifestRun::begin_hooks(Diagnostics& problems) {
+  if (!problems.empty()) return;
+  try {
+    training_.begin_hooks(model_.graph);
+  } catch (const Error& e) {
+    if (e.code() != Code::kNotFound && e.code() != Code::kInvalidArgument) throw;
+    problems.add(place_of_hook_error(e.what()), e.what());
+  }
+}
+
+Location ManifestRun::place_of_hook_error(const std::string& text) const {
+  for (const ResolvedPlugin& found : plugins_.found().hooks) {
+    if (!text.starts_with("hook " + double_quoted(found.instance_name) + " ")) continue;
+    for (const PluginUse& use : manifest_.hooks) {
+      if (use.at.file != found.at.file || use.at.line != found.at.line || use.at.column != found.at.column) continue;
+      for (const PluginOption& option : use.options)
+        if (names_a_word_of(option.value, text)) return option.value_at;
+      return use.plugin_at;
+    }
+  }
+  return {manifest_.file, 0, 0};
 }
 
 // ---- the directory ----
@@ -156,28 +337,83 @@ void ManifestRun::start_over() {
 
 // ---- modes ----
 
-TrainingResult ManifestRun::train(const std::function<void()>& on_step) {
+TrainingResult ManifestRun::train(const std::function<void()>& progress) {
+  progress_ = progress;
   if (host_.has_directory())
     host_.open_saver(fingerprint_of(host_.environment(), plugins_.registry()), training_.events());
-  TrainingResult result = runtime::train(training_, model_, {.max_steps = manifest_.run.max_steps, .on_step = on_step});
+  TrainingOptions options;
+  options.max_steps = manifest_.run.max_steps;
+  options.on_step = progress;
+  options.scaffold = pieces_;
+  options.evals = evals_ ? &*evals_ : nullptr;
+  TrainingResult result = runtime::train(training_, model_, options);
   trained_ = result.trained;
+  trained_step_ = result.global_step;
   return result;
 }
 
-std::optional<EvalResult> ManifestRun::evaluate(const std::function<void()>& on_batch) {
-  const RunInput* input = this->input("eval");
-  if (input == nullptr || trained_ == nullptr) return std::nullopt;
-  input->feed->prime();
-  EvalResult result = runtime::evaluate(*ops_, host_.environment(), *model_instance_, input->feed, *trained_, [&] {
-    on_batch();
-    return !host_.control().stopping();
+std::vector<InputResult> ManifestRun::evaluate_at_end() {
+  std::vector<InputResult> results;
+  if (trained_ == nullptr) return results;
+  if (evals_) {
+    evals_->at_end(*trained_, trained_step_);
+    for (const std::string& name : eval_inputs(manifest_))
+      if (const EvalResult* last = evals_->last(name); last != nullptr && last->global_step == trained_step_)
+        results.push_back({name, *last});
+    return results;
+  }
+  for (const std::unique_ptr<Evaluation>& evaluation : evaluations_) {
+    const EvalResult& result = evaluation->run(*trained_, trained_step_, [this] { return keep_going(); });
+    results.push_back({evaluation->name(), result});
+    // A folder of its own is a run of its own for TensorBoard: a late evaluation must not erase points of the training.
+    SessionHost host(host_, {.events_folder = evaluation->name()});
+    host.open_events();
+    if (host.events() != nullptr)
+      for (const auto& [name, value] : result.metrics) host.events()->add_scalar(name, result.global_step, value);
+  }
+  return results;
+}
+
+CheckpointPlace ManifestRun::checkpoint_place() const { return {host_.files(), host_.log(), manifest_.run.dir, {}}; }
+
+CheckpointChoice ManifestRun::checkpoint_choice() const {
+  CheckpointChoice choice = parse_checkpoint_choice(manifest_.run.checkpoint);
+  if (choice.kind == CheckpointChoice::Kind::kPath && !choice.path.starts_with('/'))
+    choice.path = manifest_.directory + "/" + choice.path;
+  return choice;
+}
+
+CheckpointResult ManifestRun::evaluate_checkpoint(const std::function<void()>& progress) {
+  progress_ = progress;
+  return runtime::evaluate_checkpoint(checkpoint_place(), checkpoint_choice(), host_.codec(), evaluations_,
+                                      [this] { return keep_going(); });
+}
+
+PredictionSource ManifestRun::prediction_source() {
+  return {host_,
+          *ops_,
+          *model_instance_,
+          inputs_.at(predict_input(manifest_)).feed,
+          declared_,
+          checkpoint_place(),
+          checkpoint_choice()};
+}
+
+Predicted ManifestRun::predict(PredictionWriter& writer, const std::function<void()>& progress) {
+  return runtime::predict(prediction_source(), manifest_.predict.keys, writer, [&] {
+    progress();
+    return keep_going();
   });
-  // Its own folder, a run of its own for TensorBoard: a late evaluation must not erase points of the training.
-  SessionHost evaluation(host_, {.events_folder = kEvalFolder});
-  evaluation.open_events();
-  if (evaluation.events() != nullptr)
-    for (const auto& [name, value] : result.metrics) evaluation.events()->add_scalar(name, result.global_step, value);
-  return result;
+}
+
+UsedCheckpoint ManifestRun::sample(const std::function<bool(std::string_view)>& deliver) {
+  const PredictSettings& settings = manifest_.predict;
+  return runtime::sample(prediction_source(),
+                         {.prompt = settings.prompt,
+                          .length = settings.length,
+                          .temperature = settings.temperature,
+                          .seed = static_cast<std::uint64_t>(settings.seed)},
+                         deliver);
 }
 
 std::string ManifestRun::activity() const {

@@ -7,10 +7,14 @@
 //   run.find_plugins(problems)     // names and options against the notes; no plugin code runs
 //   run.take_directory()           // the run directory made, locked, this attempt's mark put into it
 //   run.load_plugins()             // libraries, then instances
-//   run.build_scaffold()           // inputs opened, graph built; still nothing to keep
+//   run.build_scaffold(problems)   // inputs opened, graphs built, hooks begun; still nothing to keep
 //   run.open_directory()           // from here on it stays
-//   run.train(...)                 // a mode: the session with its hooks
-//   run.evaluate(...)              // one pass over [input.eval]
+//   run.train(...)                 // mode train: the session with its hooks
+//   run.evaluate_at_end()          // one pass over each [input.eval]
+//
+// The modes evaluate and predict use less of it: no optimizer, no hooks, no directory that is taken.
+//
+//   find_plugins, load_plugins, build_scaffold, then evaluate_checkpoint() or predict() or sample()
 #pragma once
 
 #include <functional>
@@ -20,6 +24,7 @@
 #include <string>
 
 #include "runtime/estimator/evaluate.h"
+#include "runtime/estimator/predict.h"
 #include "runtime/estimator/run_plugins.h"
 #include "runtime/estimator/train.h"
 
@@ -45,13 +50,22 @@ class ManifestRun {
   void tell_last_attempt() const;
   // LoadError; or an instance's own error.
   void load_plugins();
-  // Opens the inputs (the first batch is fetched: an empty input shows) and builds the graph.
-  void build_scaffold();
+  // Opens the inputs (the first batch is fetched: an empty input shows), builds the graphs of the mode, and calls the
+  // hooks' begin. What the manifest names and the graph has not, and evaluation inputs that do not fit the training,
+  // are in `problems`; other mistakes are thrown.
+  void build_scaffold(Diagnostics& problems);
   // After take_directory(). PERMISSION_DENIED and others.
   void open_directory();
-  // `on_step` after every step, on this thread. Where the directory's lock is lost it fails, and lock_lost() is true.
-  TrainingResult train(const std::function<void()>& on_step);
-  std::optional<EvalResult> evaluate(const std::function<void()>& on_batch);
+  // `progress` after every step and every batch of an evaluation, on this thread; of all that follows. Where the
+  // directory's lock is lost it fails, and lock_lost() is true.
+  TrainingResult train(const std::function<void()>& progress);
+  // With the variables that the training ended with. Nothing where they are gone, or there is no evaluation input.
+  std::vector<InputResult> evaluate_at_end();
+
+  // ---- the other modes; CANCELLED where the control stops them
+  CheckpointResult evaluate_checkpoint(const std::function<void()>& progress);
+  Predicted predict(PredictionWriter& writer, const std::function<void()>& progress);
+  UsedCheckpoint sample(const std::function<bool(std::string_view)>& deliver);
 
   RunHost& host() noexcept { return host_; }
   const RunHost& host() const noexcept { return host_; }
@@ -67,6 +81,18 @@ class ManifestRun {
   std::string activity() const;
 
  private:
+  void build_training(Diagnostics& problems);
+  void build_prediction();
+  void build_evaluations(Diagnostics& problems);
+  void check_eval_input(const RunInput& input, Diagnostics& problems) const;
+  void check_eval_variables(const Evaluation& evaluation, Diagnostics& problems) const;
+  void find_pieces(Diagnostics& problems);
+  void begin_hooks(Diagnostics& problems);
+  Location place_of_hook_error(const std::string& text) const;
+  bool keep_going() const { return !host_.control().stopping(); }
+  CheckpointPlace checkpoint_place() const;
+  CheckpointChoice checkpoint_choice() const;
+  PredictionSource prediction_source();
   void write_manifest();
   void start_over();
   void say_new_run();
@@ -81,7 +107,13 @@ class ManifestRun {
   std::map<std::string, RunInput> inputs_;  // by section
   SessionHost training_;
   PluginInstance* model_instance_ = nullptr;
+  ScaffoldOptions pieces_;                                // those that the manifest names
+  std::vector<std::unique_ptr<Evaluation>> evaluations_;  // of each evaluation input; empty where `evals_` has them
+  std::optional<EvalWhileTraining> evals_;                // where [eval] asks for evaluations between two steps
+  std::vector<DeclaredLabel> declared_;                   // of a prediction whose input has no labels: the training's
+  std::function<void()> progress_ = [] {};
   std::shared_ptr<VariableStore> trained_;  // that the training ended with
+  std::int64_t trained_step_ = -1;
 };
 
 }  // namespace belay::runtime

@@ -13,9 +13,14 @@ void RunInput::open(std::uint64_t seed) {
   feed = InputFeed::open(*instance, options);
 }
 
-void ModelGraph::build(PluginInstance& model, const RunInput& input) {
+void ModelGraph::build(PluginInstance& model, const RunInput& input, const std::vector<DeclaredLabel>& declared) {
   tensors = input.feed->add_to_graph(graph);
-  outputs = build_model(model, graph, mode, tensors.features, tensors.labels);
+  if (mode != Mode::kPredict) {
+    outputs = build_model(model, graph, mode, tensors.features, tensors.labels);
+    return;
+  }
+  const std::vector<DeclaredLabel> own = declared_labels(input.feed->components());
+  outputs = build_model(model, graph, mode, tensors.features, {}, own.empty() ? declared : own);
 }
 
 bool ModelGraph::add_training(const OptimizerSettings& optimizer) {

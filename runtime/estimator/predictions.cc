@@ -93,7 +93,9 @@ void Predictions::open() {
   graph_.emplace(ops_);
   const InputFeed::Tensors tensors = input_->add_to_graph(*graph_);
   std::vector<FetchRef> fetches;
-  choose(build_model(model_, *graph_, Mode::kPredict, tensors.features, {}), fetches);
+  const std::vector<DeclaredLabel> own = declared_labels(input_->components());
+  choose(build_model(model_, *graph_, Mode::kPredict, tensors.features, {}, own.empty() ? options_.declared : own),
+         fetches);
   const NamedOutput* id = find_id(tensors);
   has_id_ = id != nullptr;
   if (has_id_) fetches.emplace_back(id->output);

@@ -66,6 +66,8 @@ struct PredictOptions {
   // Fills the variables of the session, which are initialized by then: from a checkpoint, say. Empty: they stay so.
   std::function<void(DirectSession&)> fill = {};
   CallMonitor* monitor = nullptr;  // of the thread that reads; borrowed, may be null
+  // What the training's input declares as labels, for an input that has none; see build_model.h.
+  std::vector<DeclaredLabel> declared = {};
 };
 
 // [session], except where it says otherwise.

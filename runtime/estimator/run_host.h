@@ -60,7 +60,7 @@ class RunHost {
 
   const RunHostOptions& options() const noexcept { return options_; }
   const RunEnvironment& environment() const noexcept { return environment_; }
-  RunControl& control() noexcept { return control_; }
+  RunControl& control() const noexcept { return control_; }
   Clock& clock() const noexcept { return environment_.clock; }
   Logger& log() const noexcept { return environment_.log; }
   FileSystem& files() const noexcept { return *files_; }  // the world's, with the calls counted for the watchdog
@@ -92,6 +92,7 @@ class RunHost {
   void use_codec(const SaverUse& codec);
   // And written; needs the directory. `events` gets a line for each checkpoint; borrowed, may be null.
   void open_saver(const Fingerprint& fingerprint, EventWriter* events);
+  const SaverUse& codec() const noexcept { return codec_; }
   // Null: nothing is saved.
   const std::shared_ptr<RunSaver>& saver() const noexcept { return saver_; }
   // What services of a session find of the run; `saves`: its hooks may ask for a checkpoint. Again when there is a

@@ -66,6 +66,11 @@ void SessionHost::call_init_fns(NodeGraph& graph, DirectSession& session) {
     init_fn->call("run", &belay_init_fn_api::run, to_handle(&graph), to_handle(&session));
 }
 
+void SessionHost::begin_hooks(NodeGraph& graph) {
+  hooks_.begin(graph);
+  begun_ = true;
+}
+
 // ---- the session ----
 
 MonitoredSessionOptions SessionHost::session_options() {
@@ -73,6 +78,7 @@ MonitoredSessionOptions SessionHost::session_options() {
   options.settings = run_.options().session;
   options.saver = options_.saves ? run_.saver().get() : nullptr;
   options.monitor = &run_.monitor();
+  options.begins_hooks = !begun_;
   options.on_recovery = [this](const Error& error, std::int64_t count) {
     run_.log().warning("", "recovery " + std::to_string(count) + ": " + error.what());
     if (events() != nullptr)

@@ -45,6 +45,8 @@ class SessionHost {
   PluginInstance& add_hook(const FoundUse& hook);
   // A program's own, or a (table, self) pair without a registry.
   PluginInstance& add_hook(const std::string& name, const PluginInstance::MakeHook& make);
+  // Their begin, before there is a session; the one that is opened then does not call it again.
+  void begin_hooks(NodeGraph& graph);
   // In the order in which they are called.
   void add_init_fn(const FoundUse& init_fn);
   bool has_init_fns() const noexcept { return !init_fns_.empty(); }
@@ -65,6 +67,7 @@ class SessionHost {
   RunEvents events_;
   PluginInstances instances_;
   HookSet hooks_;
+  bool begun_ = false;
   std::vector<PluginInstance*> init_fns_;
 };
 

@@ -23,6 +23,7 @@ class Training {
   std::shared_ptr<SessionCreator> creator();
   void loop(MonitoredSession& session);
   bool step(MonitoredSession& session);
+  void evaluate(MonitoredSession& session);
   void finish(MonitoredSession& session);
   void look_for_checkpoint();
 
@@ -32,11 +33,15 @@ class Training {
   const TrainingOptions& options_;
   FetchSet train_op_;
   RunCall call_;
+  std::int64_t saved_ = -1;  // the step of the last checkpoint that was seen
   TrainingResult result_;
 };
 
 std::shared_ptr<SessionCreator> Training::creator() {
-  ScaffoldOptions pieces;
+  ScaffoldOptions pieces = options_.scaffold;
+  // Where summary_saver looks for it.
+  if (pieces.summary_op)
+    model_.graph.replace_collection(collections::kSummaryOp, {model_.graph.resolve(pieces.summary_op.raw())});
   pieces.saver = run_.saver();
   if (host_.has_init_fns())
     pieces.init_fn = [this](const Scaffold&, DirectSession& session) { host_.call_init_fns(model_.graph, session); };
@@ -87,6 +92,7 @@ void Training::loop(MonitoredSession& session) {
     return;
   }
   const RunControl::Interruptible interruptible(control, session);
+  if (options_.evals != nullptr) options_.evals->at_start(*session.raw_session());
   while (!session.should_stop()) {
     if (control.stopping()) {
       session.request_stop(control.stop_reason());
@@ -113,7 +119,16 @@ bool Training::step(MonitoredSession& session) {
   run_.log().set_step(result_.global_step);
   control.note_step(result_.global_step);
   if (options_.on_step) options_.on_step();
+  if (options_.evals != nullptr) evaluate(session);
   return true;
+}
+
+// At the step's boundary, behind its checkpoint if there was one.
+void Training::evaluate(MonitoredSession& session) {
+  const std::int64_t saved = run_.saver() == nullptr ? -1 : run_.saver()->saved_step();
+  const bool now = saved == result_.global_step && saved != saved_;
+  saved_ = saved;
+  options_.evals->at_boundary(*session.raw_session(), result_.global_step, now);
 }
 
 void Training::finish(MonitoredSession& session) {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "runtime/estimator/eval_while_training.h"
 #include "runtime/estimator/model_graph.h"
 #include "runtime/estimator/session_host.h"
 
@@ -17,6 +18,9 @@ struct TrainingOptions {
   std::optional<std::int64_t> max_steps;  // a run that is there already trains no step
   // After every step, on the session's thread.
   std::function<void()> on_step = {};
+  // Pieces of the scaffold that are given; the saver is the run's, the init function the host's init_fns.
+  ScaffoldOptions scaffold = {};
+  EvalWhileTraining* evals = nullptr;  // borrowed; null: none between two steps
 };
 
 struct TrainingResult {

@@ -62,7 +62,7 @@ MonitoredSession::MonitoredSession(std::shared_ptr<SessionCreator> creator, cons
   creator_->graph().hold();
   creator_->pause().reset();
   try {
-    hooks_.begin(creator_->graph());
+    if (options_.begins_hooks) hooks_.begin(creator_->graph());
     if (options_.recovers) {
       layers_ = std::make_unique<RecoverableSession>([this] { return create(); }, options_.settings,
                                                      [this](double s) { creator_->pause().wait(environment_, s); },

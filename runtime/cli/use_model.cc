@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/cli/use_model.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <iostream>
+
+#include "runtime/checkpoint/restore_error.h"
+#include "runtime/cli/exit_status.h"
+#include "runtime/cli/prepare_run.h"
+#include "runtime/platform/text.h"
+
+namespace belay::runtime {
+namespace {
+
+PredictionFormat format_of(const PredictSettings& settings) {
+  return settings.format.empty() ? prediction_format_of_file(settings.output) : prediction_format(settings.format);
+}
+
+std::unique_ptr<PredictionWriter> make_writer(ManifestRun& run) {
+  const PredictSettings& settings = run.manifest().predict;
+  FileSystem& files = run.host().files();
+  auto output =
+      settings.output.empty() ? prediction_stream(STDOUT_FILENO, "stdout") : prediction_file(files, settings.output);
+  return make_prediction_writer(format_of(settings), std::move(output), files,
+                                process_environment()("TMPDIR").value_or("/tmp"));
+}
+
+void predict(ManifestRun& run, Watchdog& watchdog, Logger& log) {
+  const std::unique_ptr<PredictionWriter> writer = make_writer(run);
+  const std::int64_t begin = run.host().clock().monotonic_ns();
+  const Predicted predicted = run.predict(*writer, [&] { watchdog.progress(); });
+  if (predicted.totals.reader_gone) return;
+  char seconds[32];
+  std::snprintf(seconds, sizeof(seconds), "%.2f s",
+                static_cast<double>(run.host().clock().monotonic_ns() - begin) * 1e-9);
+  const std::string remark = remark_of(predicted.totals);
+  log.info("", "predicted " + std::to_string(predicted.totals.examples) + " examples with " +
+                   escaped(predicted.checkpoint.path) + " in " + seconds + (remark.empty() ? "" : "; " + remark));
+}
+
+void sample(ManifestRun& run, Watchdog& watchdog) {
+  const auto output = prediction_stream(STDOUT_FILENO, "stdout");
+  bool begun = false;
+  bool read = true;
+  run.sample([&](std::string_view character) {
+    watchdog.progress();
+    if (run.host().control().stopping()) fail(Code::kCancelled, "the sampling was interrupted");
+    if (!std::exchange(begun, true)) read = output->write(run.manifest().predict.prompt);
+    read = read && output->write(character);
+    return read;
+  });
+  if (read) output->write("\n");
+  output->finish();
+}
+
+}  // namespace
+
+int status_of(const Error& error) {
+  if (dynamic_cast<const RestoreError*>(&error) != nullptr) return kExitNoRestore;
+  return error.code() == Code::kDiverged ? kExitDiverged : kExitTrainingFailed;
+}
+
+void print_result(Logger& log, const InputResult& result) {
+  log.status_line("");
+  log.flush();
+  std::cout << result.input << " at step " << result.result.global_step << " on " << result.result.examples
+            << " examples: " << metrics_text(result.result) << std::endl;
+}
+
+int use_model(ManifestRun& run, Watchdog& watchdog, Logger& log, const Signals& signals) {
+  const bool evaluates = run.manifest().run.mode == RunMode::kEvaluate;
+  try {
+    if (evaluates) {
+      const CheckpointResult found = run.evaluate_checkpoint([&] { watchdog.progress(); });
+      log.info("", "evaluated " + escaped(found.checkpoint.path));
+      for (const InputResult& result : found.inputs) print_result(log, result);
+    } else if (run.manifest().predict.prompt.empty()) {
+      predict(run, watchdog, log);
+    } else {
+      sample(run, watchdog);
+    }
+  } catch (const Error& e) {
+    log.status_line("");
+    if (signals.stop_signal() != 0) {
+      log.info("", std::string("ended by ") + signal_name(signals.stop_signal()));
+      log.flush();
+      Signals::die_of(signals.stop_signal());
+    }
+    log_error(log, std::string(evaluates ? "the evaluation failed: " : "the prediction failed: ") + e.what());
+    log.flush();
+    const bool usage = e.code() == Code::kInvalidArgument || e.code() == Code::kNotFound;
+    return usage ? static_cast<int>(kExitUsage) : status_of(e);
+  }
+  log.flush();
+  return kExitDone;
+}
+
+}  // namespace belay::runtime
