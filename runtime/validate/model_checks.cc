@@ -52,9 +52,8 @@ void builds(const Subject& subject) {
 void predicts(const Subject& subject) {
   const Built training = build(subject, Mode::kTrain);
   Built built;
-  must_succeed("build for prediction, where the label is declared and not there,", [&] {
-    built = try_build(subject, Mode::kPredict, training.batch.at("y").dtype());
-  });
+  must_succeed("build for prediction, where the label is declared and not there,",
+               [&] { built = try_build(subject, Mode::kPredict, training.batch.at("y").dtype()); });
   const std::string foreign = foreign_variables(*training.model, *built.model);
   if (!foreign.empty())
     throw CheckFailed("predicting it has variables that training has not: " + foreign +
