@@ -58,7 +58,7 @@ class NpyWriter final : public PredictionWriter {
   NpyWriter(std::unique_ptr<PredictionOutput> output, FileSystem& files, std::string temporary_directory)
       : output_(std::move(output)), files_(files), temporary_directory_(std::move(temporary_directory)) {
     if (output_->is_terminal())
-      fail(Code::kInvalidArgument, "npy is no text and stdout is a terminal: write to a file, or into another program");
+      fail(Code::kInvalidArgument, "npy is binary and stdout is a terminal: write to a file, or into another program");
   }
 
   bool write(const Prediction& batch) override {

@@ -25,7 +25,7 @@ class PredictionOutput {
   // Without finish() before: a file does not appear.
   virtual ~PredictionOutput() = default;
 
-  // False: nobody reads any more (`| head` has seen enough); more is not wanted, and it is no error. Any other write
+  // False: the reader is gone (`| head` has seen enough); more is not wanted, and it is no error. Any other write
   // that fails throws.
   virtual bool write(std::string_view bytes) = 0;
   // Over bytes that were written, where it can_rewrite().

@@ -268,7 +268,7 @@ class CsvWriter final : public LineWriter {
       append_number(buffer_, value, at);
     }
   }
-  // An empty text is quoted as well: a line of nothing else would be taken for none.
+  // An empty string is quoted as well: a line of nothing else would be taken for none.
   void append_text(std::string_view text) {
     if (!text.empty() && text.find_first_of(",\"\r\n") == text.npos) {
       buffer_ += text;

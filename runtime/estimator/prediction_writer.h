@@ -3,21 +3,21 @@
 //
 //   const auto writer = make_prediction_writer(PredictionFormat::kCsv, prediction_file(files, path), files, "/tmp");
 //   while (const Prediction* batch = predictions.next_batch())
-//     if (!writer->write(*batch)) break;       // `| head`: nobody reads any more
+//     if (!writer->write(*batch)) break;       // `| head`: the reader is gone
 //   writer->finish();
 //
 // In front of the predictions of an example is its id, where the input has a feature or label of that name, else its
 // number, `index` from 0; a prediction of the same name takes the place of either.
 //
 //   jsonl  an object a line, vectors as arrays, arrays of arrays and so on. NaN and infinities are null, which is
-//          counted; bytes of a text that are no UTF-8 are U+FFFD, which is counted too.
+//          counted; bytes of a string that are no UTF-8 are U+FFFD, which is counted too.
 //   csv    a header; a column for a scalar, `name_0`, `name_1`, ... (`name_0_0`, ...) for what has more elements, so
 //   all
 //          examples need the same shape. RFC 4180's quotes, lines that end with a line feed, `nan`, `inf` and `-inf`.
 //   npy    one prediction as one array, without ids; version 1.0, little-endian, in C order. bfloat16, which numpy does
 //          not have, as float32. Its header holds the number of rows, which is known last: in a file it is written
 //          over, for stdout the rows wait in a file without a name in the temporary directory. Not for a terminal, not
-//          for text.
+//          for strings.
 //
 // Floats have the fewest digits that read back as the same number (float16 and bfloat16 as the same float32), integers
 // all of theirs.
@@ -45,13 +45,13 @@ struct PredictionTotals {
   std::int64_t examples = 0;
   std::int64_t not_finite = 0;  // numbers that JSON has no word for, written as null
   std::int64_t replaced = 0;    // bytes that are no UTF-8, in JSON
-  bool reader_gone = false;     // nobody read the rest
+  bool reader_gone = false;     // the rest was not read
 };
 
 class PredictionWriter {
  public:
   virtual ~PredictionWriter() = default;
-  // A batch, as Predictions::next_batch gives it. False: nobody reads any more. INVALID_ARGUMENT where the format
+  // A batch, as Predictions::next_batch returns it. False: the reader is gone. INVALID_ARGUMENT where the format
   // cannot hold it.
   virtual bool write(const Prediction& batch) = 0;
   // After the last batch. Without it a file does not appear. False as write().

@@ -80,7 +80,7 @@ class Predictions {
   Predictions(const Predictions&) = delete;
   Predictions& operator=(const Predictions&) = delete;
 
-  // The next batch; null at the end. What it gives is valid until the next call of any function here. An error ends the
+  // The next batch; null at the end. It is valid until the next call of any function here. An error ends the
   // predictions: the next call is FAILED_PRECONDITION.
   //
   // The first call is INVALID_ARGUMENT where a key is none of the model's predictions, which it lists, and where the
@@ -90,7 +90,7 @@ class Predictions {
   const Prediction* next();
   // The end, now: as if the input had ended.
   void close();
-  // The same from another thread, a signal's say: a run that waits for input ends with nothing, and next gives null.
+  // The same from another thread, a signal's say: a run that waits for input ends with nothing, and next returns null.
   void stop_now(const std::string& reason);
 
   // So far.

@@ -155,7 +155,7 @@ TEST_F(Npy, IsRefusedForATerminal) {
   EXPECT_EQ(error_of([&] {
               make_prediction_writer(kNpy, prediction_stream(terminal, "stdout"), posix_file_system(), dir.path());
             }),
-            "INVALID_ARGUMENT: npy is no text and stdout is a terminal: write to a file, or into another program");
+            "INVALID_ARGUMENT: npy is binary and stdout is a terminal: write to a file, or into another program");
   make_prediction_writer(PredictionFormat::kCsv, prediction_stream(terminal, "stdout"), posix_file_system(),
                          dir.path());
   ::close(terminal);
