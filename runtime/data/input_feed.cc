@@ -114,15 +114,13 @@ std::vector<std::shared_ptr<Joinable>> InputFeed::create_threads(DirectSession& 
   return threads;
 }
 
-void InputFeed::fill_from_start(DirectSession& session) {
-  Queue& queue = queue_of(session);
+void InputFeed::rewind() {
+  if (used_ && !primed_) input_.call("seek", &belay_input_api::seek, belay_position{0, 0});
+}
+
+void InputFeed::fill_queue(DirectSession& session) {
   in_pass_ = true;
-  try {
-    if (used_ && !primed_) input_.call("seek", &belay_input_api::seek, belay_position{0, 0});
-    fill(queue, session.clock());
-  } catch (const Error& e) {
-    queue.close_with_error(e);
-  }
+  fill(queue_of(session), session.clock());
   in_pass_ = false;
 }
 

@@ -57,10 +57,12 @@ class InputFeed final : public QueueRunner, public std::enable_shared_from_this<
   // Adds the queue and its dequeue under the scope kInputScope, and itself as a queue runner of the graph.
   Tensors add_to_graph(NodeGraph& graph);
 
-  // For who goes over the input again and again with a thread of its own (input_passes.h): fills the session's queue,
-  // which is open and empty, from the input's start, until the input has ended or the queue is closed. What fails
+  // For who goes over the input again and again with a thread of its own (input_passes.h). Seeks the input to its
+  // start, while no thread feeds it.
+  void rewind();
+  // Fills the session's queue, which is open and empty, until the input has ended or the queue is closed. What fails
   // reaches the queue's readers.
-  void fill_from_start(DirectSession& session);
+  void fill_queue(DirectSession& session);
   Queue& queue_of(DirectSession& session) const { return session.queue(queue_node_); }
 
   const std::string& name() const override { return queue_name_; }
@@ -87,7 +89,7 @@ class InputFeed final : public QueueRunner, public std::enable_shared_from_this<
   std::uint32_t queue_node_ = 0;
   const DirectSession* running_for_ = nullptr;
   std::shared_ptr<Thread> thread_;
-  std::atomic<bool> in_pass_{false};  // a thread is in fill_from_start
+  std::atomic<bool> in_pass_{false};  // a thread is in fill_queue
 };
 
 }  // namespace belay::runtime

@@ -30,6 +30,7 @@ void InputPasses::begin() {
   if (shared_->filling)
     fail(Code::kFailedPrecondition,
          "'" + shared_->feed->name() + "' cannot begin again: its input has not come back from the last pass");
+  shared_->feed->rewind();
   shared_->feed->queue_of(*shared_->session).reopen();
   shared_->session->store().replace_positions({});
   shared_->filling = true;
@@ -54,7 +55,7 @@ void InputPasses::fill(Shared& shared) {
     shared.changed.wait(lock, [&] { return shared.filling || shared.quits; });
     if (!shared.filling) return;
     lock.unlock();
-    shared.feed->fill_from_start(*shared.session);
+    shared.feed->fill_queue(*shared.session);
     lock.lock();
     shared.filling = false;
     shared.changed.notify_all();

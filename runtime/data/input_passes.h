@@ -29,7 +29,7 @@ class InputPasses {
   InputPasses(const InputPasses&) = delete;
   InputPasses& operator=(const InputPasses&) = delete;
 
-  // FAILED_PRECONDITION while the input has not come back from an earlier pass.
+  // FAILED_PRECONDITION while the input has not come back from an earlier pass; what its seek fails with.
   void begin();
   // Waits for the next batch; false at the input's end. What the input fails with is thrown.
   bool more(const CancelToken& cancel);
