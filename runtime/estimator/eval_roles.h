@@ -5,7 +5,7 @@
 //
 //   EvalRoles roles;
 //   roles.add(graph, "eval", evaluation.metric_names());   // while the graph is open
-//   hooks.add(SessionHook(instances.add_hook(EvalRoles::kHookName, roles.hook(), services, monitor), log));
+//   hooks.add(SessionHook(instances.add_hook(EvalRoles::kHookName, roles.hook(), services, monitor), log));   // first
 //   roles.set(session, "eval", result);                    // at a step's boundary
 //
 // The variables behind them are local ones: no checkpoint has them, so that an evaluation can be added to a run that

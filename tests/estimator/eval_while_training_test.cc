@@ -2,7 +2,10 @@
 #include "runtime/estimator/eval_while_training.h"
 
 #include <bit>
+#include <map>
 
+#include "plugins/default_plugins.h"
+#include "runtime/estimator/monitored_training_session.h"
 #include "runtime/monitored/monitored_session.h"
 #include "tests/estimator/evaluation_fixture.h"
 #include "tests/monitored/event_files.h"
@@ -93,6 +96,50 @@ TEST_F(EvaluatesWhileTraining, EVAL_01_OneEvaluationOfATrainedModelHasItsAccurac
   EXPECT_EQ(accuracies.at(1), 0.4);  // all are said to be below
   EXPECT_GT(accuracies.back(), 0.99);
   EXPECT_GT(training->evals.last("eval")->metrics[1].second, 0.99);
+}
+
+// What evaluations found, and what each step saw of them, as bits.
+struct Seen {
+  std::map<std::int64_t, std::uint64_t> evaluated;
+  std::map<std::int64_t, std::uint64_t> by_step;
+};
+
+TEST_F(EvaluatesWhileTraining, ARunThatWasKilledAndGoesOnEvaluatesAndSeesWhatOneThatWasNotDoes) {
+  const auto attempt = [&](const std::string& directory, std::int64_t last, Seen& seen) {
+    const auto training = make({.settings = {.every_steps = 10}});
+    TrainingSessionOptions options;
+    options.plugins = default_plugins();
+    options.checkpoint_dir = temp / directory;
+    options.checkpoint.save_steps = 10;
+    options.threads = 1;
+    options.log = log.get();
+    options.clock = &clock;
+    options.hooks.push_back({EvalRoles::kHookName, training->evals.roles().hook(), {}});
+    MonitoredTrainingSession session(training->graph, std::move(options));  // dropped without an end, as if killed
+    const Output role = training->graph.handle().find("eval/loss");
+    const auto look = [&](std::int64_t step) {
+      const EvalResult* result = training->evals.last("eval");
+      if (result != nullptr)
+        seen.evaluated[result->global_step] = std::bit_cast<std::uint64_t>(result->metrics[0].second);
+      const double value = session->raw_session()->handle().run({role})[0].scalar<double>();
+      seen.by_step[step] = std::bit_cast<std::uint64_t>(value);
+    };
+    training->evals.at_start(*session->raw_session());
+    for (std::int64_t step = session->global_step(); step < last; look(step)) {
+      session->run({training->model.train_op});
+      step = session->raw_session()->global_step();
+      training->evals.at_boundary(*session->raw_session(), step, false);
+    }
+  };
+  Seen whole, killed;
+  attempt("whole", 45, whole);
+  attempt("killed", 25, killed);
+  EXPECT_EQ(killed.evaluated.size(), 2u);
+  attempt("killed", 45, killed);  // goes on from step 20, whose checkpoint was written before its evaluation
+  EXPECT_EQ(whole.evaluated.size(), 4u);
+  EXPECT_EQ(killed.evaluated, whole.evaluated);
+  EXPECT_EQ(killed.by_step, whole.by_step);
+  EXPECT_EQ(whole.by_step.size(), 45u);
 }
 
 TEST_F(EvaluatesWhileTraining, EachEvaluationSeesTheVariablesOfItsStep) {
