@@ -73,7 +73,7 @@ struct PredictOptions {
 // [session], except where it says otherwise.
 class Predictions {
  public:
-  // Everything is borrowed but the input.
+  // Everything is borrowed but the input, which feeds one session at a time.
   Predictions(const OpRegistry& ops, const RunEnvironment& environment, PluginInstance& model,
               std::shared_ptr<InputFeed> input, HookSet& hooks, PredictOptions options = {});
   ~Predictions();
