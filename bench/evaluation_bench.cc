@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// A training of mlp on digits with evaluations between its steps, or the batches of such evaluations alone, to count
+// the instructions of: bench/evaluation.py.
+//
+//   bench_evaluation train STEPS EVERY    EVERY 0: no evaluation
+//   bench_evaluation batches PASSES       a pass: the batches of one evaluation, and nothing else of it
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/data/make_queue.h"
+#include "runtime/estimator/eval_while_training.h"
+#include "runtime/loader/check_options.h"
+#include "runtime/loader/registry.h"
+#include "runtime/monitored/host_services.h"
+#include "runtime/monitored/monitored_session.h"
+#include "runtime/ops/registry.h"
+
+extern "C" {
+extern const belay_module belay_module_digits;
+extern const belay_module belay_module_mlp;
+}
+
+namespace belay::bench {
+namespace {
+
+using namespace runtime;
+
+using Options = std::vector<std::pair<std::string, OptionValue>>;
+
+class Bench {
+ public:
+  Bench() {
+    registry_.add_linked(&belay_module_digits);
+    registry_.add_linked(&belay_module_mlp);
+    add_session_services(services_);
+    model_ = &create(PluginKind::kModel, "mlp", {{"hidden", std::vector<std::int64_t>{64}}}, monitor_);
+  }
+
+  void train(std::int64_t steps, std::int64_t every) {
+    NodeGraph graph(*ops_);
+    const InputFeed::Tensors tensors = digits("train", train_monitor_)->add_to_graph(graph);
+    ModelOutputs outputs = build_model(*model_, graph, Mode::kTrain, tensors.features, tensors.labels);
+    add_train_op(graph, {}, outputs);
+    EvalWhileTraining evals(environment_, {.settings = {.every_steps = every, .at_start = false}});
+    HookSet hooks;
+    if (every > 0) {
+      evals.add(std::make_unique<Evaluation>(*ops_, environment_, *model_, digits("eval", eval_monitor_)), graph);
+      hooks.add(
+          SessionHook(instances_.add_hook(EvalRoles::kHookName, evals.roles().hook(), services_, monitor_), *log_));
+    }
+    FetchSet train_op(std::vector<FetchRef>{outputs.train_op});
+    RunCall call;
+    call.fetches = &train_op;
+    SingularMonitoredSession session(graph, environment_, hooks);
+    session.scope([&] {
+      for (std::int64_t step = 1; step <= steps; ++step) {
+        session.run(call);
+        evals.at_boundary(*session.raw_session(), step, false);
+      }
+    });
+  }
+
+  void batches(int passes) {
+    const auto graph = std::make_shared<NodeGraph>(*ops_);
+    const std::shared_ptr<InputFeed> input = digits("eval", eval_monitor_);
+    const InputFeed::Tensors tensors = input->add_to_graph(*graph);
+    const ModelOutputs outputs = build_model(*model_, *graph, Mode::kEval, tensors.features, tensors.labels);
+    std::vector<FetchRef> wanted{outputs.loss};
+    for (const ModelOutputs::Metric& m : outputs.metrics) wanted.push_back(m.value);
+    FetchSet fetches(wanted);
+    const std::vector<Port> initializers = graph->collection("variable_init");
+    graph->finalize();
+    const auto session =
+        std::make_shared<DirectSession>(*graph, std::make_shared<VariableStore>(), environment_.session);
+    session->run_once(initializers);
+    InputPasses over(input, session, graph, 10);
+    const CancelToken cancel(interrupt_, environment_.clock);
+    RunRequest request;
+    request.fetches = &fetches;
+    request.full_team = true;
+    for (int i = 0; i < passes; ++i) {
+      over.begin();
+      while (over.more(cancel)) session->run(request);
+      over.end();
+    }
+  }
+
+ private:
+  PluginInstance& create(PluginKind kind, const std::string& name, const Options& options, CallMonitor& of) {
+    PluginUse use;
+    use.plugin = use.name = name;
+    for (const auto& [key, value] : options) use.options.push_back({key, value, {}, {}});
+    const RegisteredPlugin* plugin = registry_.find(kind, name, "");
+    Diagnostics problems;
+    ResolvedPlugin resolved;
+    resolved.info = plugin->info;
+    resolved.instance_name = name;
+    resolved.options = check_options(plugin->info, use, {}, problems);
+    return instances_.create(*plugin, resolved, services_, of);
+  }
+  std::shared_ptr<InputFeed> digits(const std::string& split, CallMonitor& of) {
+    const bool eval = split == "eval";
+    return InputFeed::open(create(PluginKind::kInput, "digits",
+                                  {{"split", split},
+                                   {"examples", std::int64_t{eval ? 320 : 1000}},
+                                   {"batch_size", std::int64_t{32}},
+                                   {"epochs", std::int64_t{eval ? 1 : 0}}},
+                                  of),
+                           {.name = split});
+  }
+
+  std::unique_ptr<Logger> log_ = make_stderr_logger(LogFormat::kText, LogLevel::kError, system_clock());
+  StoreTargets targets_;
+  CancellationSource interrupt_;
+  RunEnvironment environment_{system_clock(), *log_,      posix_file_system(),
+                              targets_,       interrupt_, SessionOptions{1, 42, make_queue, &system_clock()}};
+  std::unique_ptr<OpRegistry> ops_ = make_op_registry();
+  HostServices services_{*log_, system_clock(), "", 42};
+  CallMonitor monitor_, train_monitor_, eval_monitor_;
+  Registry registry_;
+  PluginInstances instances_;
+  PluginInstance* model_ = nullptr;
+};
+
+}  // namespace
+}  // namespace belay::bench
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (arguments.size() == 3 && arguments[0] == "train") {
+    belay::bench::Bench().train(std::stoll(arguments[1]), std::stoll(arguments[2]));
+  } else if (arguments.size() == 2 && arguments[0] == "batches") {
+    belay::bench::Bench().batches(std::stoi(arguments[1]));
+  } else {
+    std::cerr << "usage: bench_evaluation train STEPS EVERY | batches PASSES\n";
+    return 2;
+  }
+}
