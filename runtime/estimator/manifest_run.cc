@@ -112,6 +112,7 @@ void ManifestRun::load_plugins() {
     RunInput& opened = inputs_.at(name);
     opened.instance = &plugins_.create(plugins_.loaded(input), opened.monitor);
   }
+  make_evals();
   for (const ResolvedPlugin& p : found.init_fns) training_.add_init_fn(plugins_.loaded(p));
   for (const ResolvedPlugin& p : found.hooks) training_.add_hook(plugins_.loaded(p));
 }
@@ -146,21 +147,28 @@ void ManifestRun::build_training(Diagnostics& problems) {
                         "the loss; each step takes a batch all the same");
   build_evaluations(problems);
   if (!problems.empty()) return;
+  if (evals_) {
+    for (std::unique_ptr<Evaluation>& evaluation : evaluations_) evals_->add(std::move(evaluation), model_.graph);
+    evaluations_.clear();
+  }
+  find_pieces(problems);
+  begin_hooks(problems);
+  if (problems.empty()) input.feed->prime();
+}
+
+// Before the other hooks: they see what it restores.
+void ManifestRun::make_evals() {
+  if (manifest_.run.mode != RunMode::kTrain || eval_inputs(manifest_).empty()) return;
   EvalWhileTrainingOptions options;
   options.settings = manifest_.eval;
   options.directory = manifest_.run.dir;
   options.keep_going = [this] { return keep_going(); };
   evals_.emplace(host_.environment(), std::move(options));
-  if (evals_->scheduled() && !evaluations_.empty()) {
-    for (std::unique_ptr<Evaluation>& evaluation : evaluations_) evals_->add(std::move(evaluation), model_.graph);
-    evaluations_.clear();
+  if (evals_->scheduled()) {
     training_.add_hook(EvalRoles::kHookName, evals_->roles().hook());
   } else {
     evals_.reset();
   }
-  find_pieces(problems);
-  begin_hooks(problems);
-  if (problems.empty()) input.feed->prime();
 }
 
 void ManifestRun::build_evaluations(Diagnostics& problems) {

@@ -81,6 +81,7 @@ class ManifestRun {
   std::string activity() const;
 
  private:
+  void make_evals();
   void build_training(Diagnostics& problems);
   void build_prediction();
   void build_evaluations(Diagnostics& problems);
