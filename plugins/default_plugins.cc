@@ -16,6 +16,7 @@ extern const belay_module belay_module_stop_at_checkpoint_step;
 extern const belay_module belay_module_stop_at_step;
 extern const belay_module belay_module_summary_saver;
 extern const belay_module belay_module_time_limit;
+extern const belay_module belay_module_warm_start;
 }
 
 namespace belay {
@@ -34,7 +35,8 @@ std::vector<const belay_module*> default_plugins() {
           &belay_module_stop_at_checkpoint_step,
           &belay_module_stop_at_step,
           &belay_module_summary_saver,
-          &belay_module_time_limit};
+          &belay_module_time_limit,
+          &belay_module_warm_start};
 }
 
 }  // namespace belay

@@ -12,7 +12,7 @@
 namespace belay {
 
 // The default hooks, the others of TensorFlow's (feed_fn, final_ops, global_step_waiter, logging_tensor, profiler,
-// stop_at_checkpoint_step, time_limit), and the saver safetensors.
+// stop_at_checkpoint_step, time_limit), the saver safetensors, and the init function warm_start.
 std::vector<const belay_module*> default_plugins();
 
 }  // namespace belay

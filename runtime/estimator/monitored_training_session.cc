@@ -4,20 +4,11 @@
 #include <algorithm>
 
 #include "runtime/events/graph_def.h"
-#include "runtime/loader/cpu_features.h"
 #include "runtime/monitored/default_hooks.h"
 #include "runtime/monitored/fingerprint.h"
-#include "runtime/ops/parallel.h"
-#include "runtime/platform/spinning.h"
 
 namespace belay::runtime {
 namespace {
-
-World world_of(const TrainingSessionOptions& o, std::unique_ptr<Logger>& own_log) {
-  Clock& clock = o.clock != nullptr ? *o.clock : system_clock();
-  if (o.log == nullptr) own_log = make_stderr_logger(LogFormat::kText, LogLevel::kInfo, clock);
-  return {clock, o.log != nullptr ? *o.log : *own_log, o.files != nullptr ? *o.files : posix_file_system()};
-}
 
 RunHostOptions run_options(const TrainingSessionOptions& o) {
   RunHostOptions run;
@@ -33,17 +24,6 @@ RunHostOptions run_options(const TrainingSessionOptions& o) {
   return run;
 }
 
-// What this system cannot do; the spinning of waiting threads is a warning only.
-void check_system(const RunHost& run) {
-  const int threads = run.environment().session.threads;
-  const std::string reason = why_not(run.options().session.precision, CpuFeatures());
-  if (!reason.empty()) fail(Code::kFailedPrecondition, reason + "; leave session.precision as it is");
-  const std::string no_team = why_no_team(threads);
-  if (!no_team.empty()) fail(Code::kFailedPrecondition, no_team + "; unset it, or set the session's threads");
-  const std::string warning = spinning_warning(threads);
-  if (!warning.empty()) run.log().warning("", warning);
-}
-
 }  // namespace
 
 OwnHook plugin_hook(const std::string& plugin, const std::vector<std::pair<std::string, OptionValue>>& options,
@@ -55,12 +35,35 @@ OwnHook plugin_hook(const std::string& plugin, const std::vector<std::pair<std::
   return hook;
 }
 
+struct MonitoredTrainingSession::OwnRun {
+  explicit OwnRun(const TrainingSessionOptions& o)
+      : run(world_or_system(o.clock, o.log, o.files, log), control, run_options(o), o.targets),
+        plugins(run, o.plugins) {}
+
+  std::unique_ptr<Logger> log;  // null: the program's
+  RunControl control;
+  RunHost run;
+  RunPlugins plugins;
+};
+
 MonitoredTrainingSession::MonitoredTrainingSession(NodeGraph& graph, TrainingSessionOptions options)
-    : run_(world_of(options, own_log_), control_, run_options(options), options.targets),
-      plugins_(run_, options.plugins),
-      host_(run_, {.saves = true}) {
+    : MonitoredTrainingSession(std::make_unique<OwnRun>(options), graph, options) {}
+
+MonitoredTrainingSession::MonitoredTrainingSession(std::unique_ptr<OwnRun> own, NodeGraph& graph,
+                                                   const TrainingSessionOptions& options)
+    : own_(std::move(own)), run_(own_->run), plugins_(own_->plugins), host_(run_, {.saves = true}) {
+  start(graph, options);
+}
+
+MonitoredTrainingSession::MonitoredTrainingSession(RunHost& run, RunPlugins& plugins, NodeGraph& graph,
+                                                   const TrainingSessionOptions& options)
+    : run_(run), plugins_(plugins), host_(run_, {.saves = true}) {
+  start(graph, options);
+}
+
+void MonitoredTrainingSession::start(NodeGraph& graph, const TrainingSessionOptions& options) {
   check_system(run_);
-  run_.take_directory();
+  if (!run_.has_directory()) run_.take_directory();
   host_.open_events();
   make_saver(options.saver);
   make_hooks(options);
@@ -114,9 +117,11 @@ void MonitoredTrainingSession::make_hooks(const TrainingSessionOptions& options)
            std::any_of(options.chief_only_hooks.begin(), options.chief_only_hooks.end(), names_it);
   };
   if (options.is_chief) {
+    for (const PluginUse& use : options.init_fns) host_.add_init_fn(plugins_.linked(PluginKind::kInitFn, use));
     add_own(options.chief_only_hooks);
+    const RunHostOptions& settings = run_.options();
     for (const PluginUse& use :
-         training_session_hooks(options.session, options.checkpoint, host_.events() != nullptr, run_.has_directory()))
+         training_session_hooks(settings.session, settings.checkpoint, host_.events() != nullptr, run_.has_directory()))
       if (!replaced(use)) host_.add_hook(plugins_.linked(PluginKind::kHook, use));
   }
   add_own(options.hooks);
@@ -126,6 +131,11 @@ std::shared_ptr<SessionCreator> MonitoredTrainingSession::creator(NodeGraph& gra
                                                                   const TrainingSessionOptions& options) {
   ScaffoldOptions pieces = options.scaffold;
   pieces.saver = run_.saver();
+  if (host_.has_init_fns())
+    pieces.init_fn = [this, &graph, own = options.scaffold.init_fn](const Scaffold& scaffold, DirectSession& session) {
+      host_.call_init_fns(graph, session);
+      if (own) own(scaffold, session);
+    };
   // Where summary_saver looks for it.
   if (pieces.summary_op) graph.replace_collection(collections::kSummaryOp, {graph.resolve(pieces.summary_op.raw())});
   auto scaffold = std::make_shared<Scaffold>(std::move(pieces));
@@ -139,7 +149,7 @@ std::shared_ptr<SessionCreator> MonitoredTrainingSession::creator(NodeGraph& gra
   return std::make_shared<ChiefSessionCreator>(
       graph, run_.environment(),
       ChiefSessionCreator::Options{
-          .scaffold = scaffold, .target = options.target, .checkpoint_dir = options.checkpoint_dir});
+          .scaffold = scaffold, .target = options.target, .checkpoint_dir = run_.options().dir});
 }
 
 }  // namespace belay::runtime

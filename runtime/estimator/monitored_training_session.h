@@ -63,8 +63,9 @@ struct TrainingSessionOptions {
   ScaffoldOptions scaffold;               // its saver is made here
   std::vector<OwnHook> hooks;             // called after the default ones
   std::vector<OwnHook> chief_only_hooks;  // called before them, on the chief
-  CheckpointSettings checkpoint;          // periods (neither: every 600 s), what is kept
-  SessionSettings session;                // summaries, steps per second, grace period, recoveries
+  std::vector<PluginUse> init_fns;        // of the chief: plugins, called before the scaffold's init_fn
+  CheckpointSettings checkpoint;           // periods (neither: every 600 s), what is kept
+  SessionSettings session;                 // summaries, steps per second, grace period, recoveries
   double max_wait_secs = 7200;            // of a worker, for the chief
   double recovery_wait_secs = 30;         // of a worker, between two looks
   bool save_graph_def = true;             // into the event file, for TensorBoard
@@ -80,6 +81,9 @@ class MonitoredTrainingSession {
  public:
   // NOT_FOUND for a plugin that is not among the given ones; RunInUse; RestoreError; what hooks and model raise.
   MonitoredTrainingSession(NodeGraph& graph, TrainingSessionOptions options);
+  // In a run that the caller has, with its plugins: directories, settings, threads, log and clock are the run's then.
+  // Both outlive the session.
+  MonitoredTrainingSession(RunHost& run, RunPlugins& plugins, NodeGraph& graph, const TrainingSessionOptions& options);
   ~MonitoredTrainingSession();
   MonitoredTrainingSession(const MonitoredTrainingSession&) = delete;
   MonitoredTrainingSession& operator=(const MonitoredTrainingSession&) = delete;
@@ -90,15 +94,18 @@ class MonitoredTrainingSession {
   std::string checkpoint() const { return run_.saver() == nullptr ? std::string() : run_.saver()->saved_path(); }
 
  private:
+  struct OwnRun;
+  MonitoredTrainingSession(std::unique_ptr<OwnRun> own, NodeGraph& graph, const TrainingSessionOptions& options);
+
+  void start(NodeGraph& graph, const TrainingSessionOptions& options);
   void make_saver(const std::string& name);
   void make_hooks(const TrainingSessionOptions& options);
   void add_own(const std::vector<OwnHook>& hooks);
   std::shared_ptr<SessionCreator> creator(NodeGraph& graph, const TrainingSessionOptions& options);
 
-  std::unique_ptr<Logger> own_log_;
-  RunControl control_;
-  RunHost run_;
-  RunPlugins plugins_;
+  const std::unique_ptr<OwnRun> own_;  // null: the caller's
+  RunHost& run_;
+  RunPlugins& plugins_;
   SessionHost host_;
   std::unique_ptr<MonitoredSession> session_;
 };

@@ -4,10 +4,18 @@
 #include <algorithm>
 
 #include "runtime/data/make_queue.h"
+#include "runtime/loader/cpu_features.h"
 #include "runtime/monitored/host_services.h"
 #include "runtime/ops/parallel.h"
+#include "runtime/platform/spinning.h"
 
 namespace belay::runtime {
+
+World world_or_system(Clock* clock, Logger* log, FileSystem* files, std::unique_ptr<Logger>& own_log) {
+  Clock& used = clock != nullptr ? *clock : system_clock();
+  if (log == nullptr) own_log = make_stderr_logger(LogFormat::kText, LogLevel::kInfo, used);
+  return {used, log != nullptr ? *log : *own_log, files != nullptr ? *files : posix_file_system()};
+}
 
 RunHost::RunHost(const World& world, RunControl& control, RunHostOptions options, std::shared_ptr<StoreTargets> targets)
     : options_(std::move(options)),
@@ -84,6 +92,18 @@ void RunHost::set_contexts(HostServices& services, bool saves) {
   services.set_context(&environment_);
   if (codec_.table != nullptr) services.set_context(&codec_);
   if (saves) services.set_context(saver_.get());
+}
+
+// ---- the system ----
+
+void check_system(const RunHost& run) {
+  const int threads = run.environment().session.threads;
+  const std::string reason = why_not(run.options().session.precision, CpuFeatures());
+  if (!reason.empty()) fail(Code::kFailedPrecondition, reason + "; leave session.precision as it is");
+  const std::string no_team = why_no_team(threads);
+  if (!no_team.empty()) fail(Code::kFailedPrecondition, no_team + "; unset it, or set the session's threads");
+  const std::string warning = spinning_warning(threads);
+  if (!warning.empty()) run.log().warning("", warning);
 }
 
 }  // namespace belay::runtime

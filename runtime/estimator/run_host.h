@@ -40,6 +40,10 @@ struct World {
   FileSystem& files;
 };
 
+// A program's edges: those that it leaves out are the system's. `own_log` keeps the logger that is made then, text on
+// stderr.
+World world_or_system(Clock* clock, Logger* log, FileSystem* files, std::unique_ptr<Logger>& own_log);
+
 struct RunHostOptions {
   std::string dir = {};         // of the checkpoints; absolute; empty: nothing is saved
   std::string events_dir = {};  // absolute; empty: dir
@@ -118,5 +122,8 @@ class RunHost {
   SaverUse codec_;
   std::shared_ptr<RunSaver> saver_;
 };
+
+// FAILED_PRECONDITION for what this system cannot do; the spinning of waiting threads is a warning only.
+void check_system(const RunHost& run);
 
 }  // namespace belay::runtime
