@@ -35,6 +35,17 @@ OwnHook plugin_hook(const std::string& plugin, const std::vector<std::pair<std::
   return hook;
 }
 
+void add_hook(SessionHost& session, RunPlugins& plugins, const OwnHook& hook) {
+  for (const SessionHook& other : session.hooks().all())
+    if (other.name() == hook.name)
+      fail(Code::kInvalidArgument, "two hooks are named \"" + hook.name + "\": each needs a name of its own");
+  if (hook.plugin) {
+    session.add_hook(plugins.linked(PluginKind::kHook, *hook.plugin));
+  } else {
+    session.add_hook(hook.name, hook.make);
+  }
+}
+
 struct MonitoredTrainingSession::OwnRun {
   explicit OwnRun(const TrainingSessionOptions& o)
       : run(world_or_system(o.clock, o.log, o.files, log), control, run_options(o), o.targets),
@@ -98,16 +109,7 @@ void MonitoredTrainingSession::make_saver(const std::string& name) {
 }
 
 void MonitoredTrainingSession::add_own(const std::vector<OwnHook>& hooks) {
-  for (const OwnHook& own : hooks) {
-    for (const SessionHook& other : host_.hooks().all())
-      if (other.name() == own.name)
-        fail(Code::kInvalidArgument, "two hooks are named \"" + own.name + "\": each needs a name of its own");
-    if (own.plugin) {
-      host_.add_hook(plugins_.linked(PluginKind::kHook, *own.plugin));
-    } else {
-      host_.add_hook(own.name, own.make);
-    }
-  }
+  for (const OwnHook& own : hooks) add_hook(host_, plugins_, own);
 }
 
 void MonitoredTrainingSession::make_hooks(const TrainingSessionOptions& options) {

@@ -39,18 +39,23 @@ struct OwnHook {
   std::optional<PluginUse> plugin = {};
 };
 
-// T derives from belay::Hook.
+// T derives from belay::Hook. For one session: used in a second one it is an error.
 template <class T>
 OwnHook own_hook(std::string name, std::unique_ptr<T> hook) {
   auto held = std::make_shared<std::unique_ptr<T>>(std::move(hook));
-  return {std::move(name),
-          [held](const belay_host_api* api, belay_host* host) { return belay::hook(api, host, std::move(*held)); }};
+  return {std::move(name), [held](const belay_host_api* api, belay_host* host) {
+            if (*held == nullptr) fail(Code::kFailedPrecondition, "the hook is in another session already");
+            return belay::hook(api, host, std::move(*held));
+          }};
 }
 
 // A hook among TrainingSessionOptions::plugins. One that is also a default hook replaces it.
 //   options.hooks.push_back(plugin_hook("stop_at_step", {{"last_step", std::int64_t{2000}}}));
 OwnHook plugin_hook(const std::string& plugin, const std::vector<std::pair<std::string, OptionValue>>& options = {},
                     const std::string& name = {});
+
+// Into a session; a plugin's comes from `plugins`. INVALID_ARGUMENT where one of that name is there already.
+void add_hook(SessionHost& session, RunPlugins& plugins, const OwnHook& hook);
 
 struct TrainingSessionOptions {
   // Where the default hooks and the saver come from: belay::default_plugins().

@@ -24,7 +24,7 @@ LINE = re.compile(r"\[ (?P<what>RUN     |      OK|  FAILED | SKIPPED) \] (?P<sui
                   r"(?P<end>(?:, where [^\n]*?)? \(\d+ ms\))?")
 TRUNCATED = "The rest of the test output was removed since it exceeds the threshold"
 # In these programs every test proves a row.
-PROGRAMS = re.compile(r"(session|hook|coordination)_conformance")
+PROGRAMS = re.compile(r"(session|hook|coordination|estimator)_conformance")
 # What a machine may lack, as the reason of a skipped test says it.
 LACKING = ("BELAY_DATA_DIR", "BELAY_SAMPLES_DIR", "this processor", "this system", "this user", "this is root")
 

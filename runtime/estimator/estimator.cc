@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/estimator/estimator.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "belay/ops/summaries.h"
+#include "runtime/estimator/evaluate_once.h"
+#include "runtime/platform/text.h"
+
+namespace belay::runtime {
+namespace {
+
+constexpr const char* kSaverHook = "checkpoint_saver";
+
+void need_above_0(const char* option, const std::optional<std::int64_t>& value) {
+  if (value && *value <= 0)
+    fail(Code::kInvalidArgument, std::string(option) + " must be above 0, got " + std::to_string(*value));
+}
+
+bool saves(const std::vector<OwnHook>& hooks) {
+  return std::any_of(hooks.begin(), hooks.end(),
+                     [](const OwnHook& hook) { return hook.plugin && hook.plugin->plugin == kSaverHook; });
+}
+
+void append(std::vector<OwnHook>& to, const std::vector<OwnHook>& hooks) {
+  to.insert(to.end(), hooks.begin(), hooks.end());
+}
+
+// A hook of the Estimator's; a name that the program's hooks have already gets a number.
+void append_default(std::vector<OwnHook>& to, const std::string& plugin,
+                    std::vector<std::pair<std::string, OptionValue>> options) {
+  std::string name = plugin;
+  const auto taken = [&] {
+    return std::any_of(to.begin(), to.end(), [&](const OwnHook& hook) { return hook.name == name; });
+  };
+  for (int i = 1; taken(); ++i) name = plugin + "_" + std::to_string(i);
+  to.push_back(plugin_hook(plugin, std::move(options), name));
+}
+
+// Where the model has none of that name.
+void add_loss_summary(const NodeGraph& graph, const Output& loss) {
+  for (const Port& port : graph.collection(collections::kSummaries)) {
+    const Node& node = graph.node(port.node);
+    if (node.op->name == "ScalarSummary" && node.attrs.text("tag") == "loss") return;
+  }
+  ops::scalar_summary("loss", loss, "loss_summary");
+}
+
+std::string eval_folder(const std::string& name) { return name.empty() ? "eval" : "eval_" + name; }
+
+}  // namespace
+
+Estimator::Estimator(ModelFn model, EstimatorOptions options)
+    : settings_(std::make_shared<EstimatorSettings>(std::move(model), std::move(options))) {}
+
+std::string Estimator::eval_dir(const std::string& name) const { return model_dir() + "/" + eval_folder(name); }
+
+// ---- train ----
+
+void Estimator::check_may_train(const TrainOptions& options) const {
+  const RunConfig& c = config();
+  if (c.task_type() == "evaluator" || c.task_type() == "ps")
+    fail(Code::kInvalidArgument, "a task of type " + c.task_type() + " does not train; use train_and_evaluate");
+  if (c.num_worker_replicas() + c.num_ps_replicas() > 1)
+    fail(Code::kFailedPrecondition, "an Estimator trains in one process; its config is of a cluster of " +
+                                        std::to_string(c.num_worker_replicas() + c.num_ps_replicas()) + " tasks");
+  if (options.steps && options.max_steps)
+    fail(Code::kInvalidArgument, "steps and max_steps are both given; leave one of them out");
+  need_above_0("steps", options.steps);
+  need_above_0("max_steps", options.max_steps);
+}
+
+TrainingSessionOptions Estimator::session_options(EstimatorRun& run, const TrainOptions& options,
+                                                  std::int64_t trained) const {
+  const EstimatorPieces& model = run.model();
+  const RunConfig& c = config();
+  TrainingSessionOptions o;
+  o.scaffold = model.scaffold;
+  o.saver = settings_->options.saver;
+  o.max_wait_secs = c.options().session_creation_timeout_secs.value_or(o.max_wait_secs);
+  o.save_graph_def = c.options().checkpoint_save_graph_def;
+  // They run only where there is no checkpoint.
+  if (settings_->options.warm_start_from) o.init_fns.push_back(*settings_->options.warm_start_from);
+
+  append(o.hooks, run.input_hooks());
+  append(o.hooks, options.hooks);
+  // Without a checkpoint it is not known where the model starts; with one, a target that an earlier call did not reach
+  // is not to come back.
+  if (options.steps && trained < 0) append_default(o.hooks, "stop_at_step", {{"num_steps", *options.steps}});
+  if (options.steps && trained >= 0) append_default(o.hooks, "stop_at_step", {{"last_step", trained + *options.steps}});
+  if (options.max_steps) append_default(o.hooks, "stop_at_step", {{"last_step", *options.max_steps}});
+  append_default(o.hooks, "nan_tensor", {});
+  if (const auto every = c.options().log_step_count_steps)
+    append_default(o.hooks, "logging_tensor",
+                   {{"tensors", std::vector<std::string>{"loss", "global_step"}}, {"every_n_iter", *every}});
+  append(o.hooks, model.training_hooks);
+
+  std::vector<std::pair<std::string, OptionValue>> periods;
+  if (c.save_checkpoints_steps().value_or(0) > 0) periods.emplace_back("save_steps", *c.save_checkpoints_steps());
+  if (c.save_checkpoints_secs().value_or(0) > 0) periods.emplace_back("save_secs", *c.save_checkpoints_secs());
+  const bool program_saves = saves(o.hooks) || saves(model.training_chief_hooks);
+  if (!periods.empty() && !program_saves) o.chief_only_hooks.push_back(plugin_hook(kSaverHook, std::move(periods)));
+  append(o.chief_only_hooks, model.training_chief_hooks);
+  if (!options.saving_listeners.empty() && !program_saves &&
+      o.chief_only_hooks.size() == model.training_chief_hooks.size())
+    fail(Code::kInvalidArgument,
+         "saving_listeners are given, and nothing saves: give the config a period of checkpoints, or the hook "
+         "checkpoint_saver");
+  append(o.hooks, options.saving_listeners);
+  return o;
+}
+
+Estimator& Estimator::train(const InputFn& input, TrainOptions options) {
+  check_may_train(options);
+  // A checkpoint that cannot be read is an error here; none is step 0.
+  const std::unique_ptr<CheckpointReader> newest = newest_checkpoint(*settings_);
+  const std::int64_t trained = newest == nullptr ? -1 : newest->state().global_step;
+  if (options.max_steps && *options.max_steps <= trained) {
+    settings_->world.log.info("", "max_steps = " + std::to_string(*options.max_steps) + ", and the model is at step " +
+                                      std::to_string(trained) + ": nothing to train");
+    return *this;
+  }
+  check_hooks("train's hooks", options.hooks);
+  check_hooks("saving_listeners", options.saving_listeners);
+
+  EstimatorRun run(*settings_, Mode::kTrain, "");
+  run.build(input);
+  add_loss_summary(run.graph(), run.model().loss);
+  MonitoredTrainingSession session(run.host(), run.plugins(), run.graph(), session_options(run, options, trained));
+  std::vector<FetchRef> wanted{run.model().train_op, run.model().loss};
+  wanted.insert(wanted.end(), run.batch().begin(), run.batch().end());
+  FetchSet fetches(wanted);
+  RunCall call;
+  call.fetches = &fetches;
+  std::optional<double> loss;
+  session->scope([&] {
+    while (!session->should_stop()) {
+      const Run done = session->run(call);
+      loss = TensorView(done.result(fetches, 1)).number(0);
+    }
+  });
+  if (loss) {
+    run.host().log().info("", "the loss of the last step is " + std::to_string(*loss));
+  } else {
+    run.host().log().warning("", "the training made no step: the input is empty, or a hook stopped it at once");
+  }
+  return *this;
+}
+
+// ---- evaluate ----
+
+EvalMetrics Estimator::evaluate(const InputFn& input, EvaluateOptions options) {
+  check_hooks("evaluate's hooks", options.hooks);
+  auto stop = std::make_unique<StopAfterNEvals>(options.steps);
+
+  EstimatorRun run(*settings_, Mode::kEval, eval_dir(options.name));
+  check_system(run.host());
+  run.use_checkpoint(options.checkpoint_path);
+  run.build(input);
+
+  const Graph g = run.graph().handle();
+  std::map<std::string, ops::Metric> metrics = run.model().eval_metric_ops;
+  metrics["loss"] = ops::metrics::mean(run.model().loss, {}, "mean_loss");
+  EvaluateOnceOptions once;
+  once.eval_ops = run.batch();
+  std::vector<std::string> names;
+  for (const auto& [name, metric] : metrics) {
+    names.push_back(name);
+    once.eval_ops.push_back(metric.update.operation());
+    once.final_ops.push_back(metric.value);
+  }
+  names.emplace_back("global_step");
+  once.final_ops.push_back(g.global_step_if_exists());
+  EvaluateOnce evaluation(run.graph(), std::move(once));
+
+  SessionHost session(run.host(), {});
+  try {
+    session.open_events();
+  } catch (const Error& e) {
+    run.host().log().warning("", std::string("the evaluation writes no events: ") + e.what());
+  }
+  run.add_hooks(session, run.input_hooks());
+  run.add_hooks(session, options.hooks);
+  run.add_hooks(session, {own_hook("stop_after_n_evals", std::move(stop))});
+  run.add_hooks(session, run.model().evaluation_hooks);
+  const std::vector<Tensor> values = evaluation.run(session, run.scaffold(session));
+
+  EvalMetrics result;
+  for (std::size_t i = 0; i < names.size(); ++i) result[names[i]] = values.at(i);
+  const std::int64_t step = TensorView(result["global_step"]).scalar<std::int64_t>();
+  run.host().log().info("", "evaluation at global step " + std::to_string(step) + ": " + eval_metrics_text(result));
+  if (session.events() != nullptr)
+    write_eval_metrics(*session.events(), run.host().log(), result, step, run.checkpoint());
+  return result;
+}
+
+// ---- predict ----
+
+EstimatorPredictions Estimator::predict(InputFn input, PredictOptions options) {
+  return {settings_, std::move(input), std::move(options)};
+}
+
+// ---- the newest checkpoint ----
+
+std::string Estimator::latest_checkpoint() const {
+  const std::unique_ptr<CheckpointReader> newest = newest_checkpoint(*settings_);
+  return newest == nullptr ? "" : newest->path();
+}
+
+namespace {
+
+std::unique_ptr<CheckpointReader> trained_model(const EstimatorSettings& settings) {
+  std::unique_ptr<CheckpointReader> newest = newest_checkpoint(settings);
+  if (newest == nullptr)
+    fail(Code::kNotFound, "there is no trained model in '" + escaped(settings.model_dir) + "'; train it first");
+  return newest;
+}
+
+}  // namespace
+
+std::vector<std::string> Estimator::variable_names() const {
+  std::vector<std::string> names;
+  for (const TensorInfo& t : trained_model(*settings_)->tensors()) names.push_back(t.name);
+  return names;
+}
+
+Tensor Estimator::variable_value(const std::string& name) const {
+  const std::unique_ptr<CheckpointReader> checkpoint = trained_model(*settings_);
+  std::vector<std::string> names;
+  for (const TensorInfo& t : checkpoint->tensors()) {
+    names.push_back(t.name);
+    if (t.name != name) continue;
+    EstimatorRun run(*settings_, Mode::kPredict, "");
+    PluginUse saver;
+    saver.plugin = settings_->options.saver;
+    Tensor value(t.dtype, t.dims);
+    checkpoint->read(saver_use(run.create(PluginKind::kSaver, saver)), {{name, value.view()}});
+    return value;
+  }
+  fail(Code::kNotFound, "the checkpoint has no variable '" + name + "'" + did_you_mean(name, names));
+}
+
+// ---- warm start ----
+
+PluginUse warm_start(const std::string& from, const std::vector<std::string>& vars,
+                     const std::map<std::string, std::string>& names) {
+  std::vector<std::pair<std::string, OptionValue>> options{{"from", std::filesystem::absolute(from).string()}};
+  if (!vars.empty()) options.emplace_back("vars", vars);
+  for (const auto& [variable, source] : names) options.emplace_back("names." + variable, source);
+  PluginUse use = *plugin_hook("warm_start", std::move(options)).plugin;
+  use.at.file = use.plugin_at.file = "warm_start";
+  return use;
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// TensorFlow's Estimator: a model function that is trained, evaluated and asked for predictions, each time in a graph
+// and a session of its own; what lasts is the checkpoints of its directory.
+//
+//   Estimator estimator(model, {.plugins = belay::default_plugins(), .model_dir = "/tmp/run"});
+//   estimator.train(training_input, {.steps = 1000});
+//   const EvalMetrics metrics = estimator.evaluate(test_input);      // metrics.at("accuracy").view() ...
+//   for (const Prediction& p : estimator.predict(new_input)) ...
+//
+// Input and model functions: estimator_spec.h. Training takes the directory's lock while it runs; evaluation and
+// prediction take none, and work beside a trainer: an evaluation writes its events and nothing else, a prediction
+// nothing. A call that is wrong in itself is INVALID_ARGUMENT before anything has begun. One thread. [main]
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/estimator/estimator_predictions.h"
+#include "runtime/estimator/eval_events.h"
+
+namespace belay::runtime {
+
+struct TrainOptions {
+  std::vector<OwnHook> hooks = {};             // each hook of a program's own is for one call
+  std::optional<std::int64_t> steps = {};      // so many more; none of the two: until the input ends or a hook stops it
+  std::optional<std::int64_t> max_steps = {};  // up to this global step; nothing happens where it is reached
+  // Hooks that hear of checkpoints (before_save, after_save). INVALID_ARGUMENT where nothing saves.
+  std::vector<OwnHook> saving_listeners = {};
+};
+
+struct EvaluateOptions {
+  std::optional<std::int64_t> steps = {};  // batches; none: until the input ends
+  std::vector<OwnHook> hooks = {};
+  std::string checkpoint_path = {};  // empty: the newest of model_dir, else the initial values
+  std::string name = {};             // events go into eval_NAME instead of eval
+};
+
+class Estimator {
+ public:
+  // INVALID_ARGUMENT: no model function; two model directories. The model function is not called.
+  Estimator(ModelFn model, EstimatorOptions options);
+
+  // Restores the newest checkpoint, or else initializes or starts warm; saves as the config says, and at the end.
+  // RunInUse where another process trains there.
+  Estimator& train(const InputFn& input, TrainOptions options = {});
+  // The model's metrics, "loss" (the mean over the batches) and "global_step". NOT_FOUND: no such checkpoint.
+  EvalMetrics evaluate(const InputFn& input, EvaluateOptions options = {});
+  EstimatorPredictions predict(InputFn input, PredictOptions options = {});
+
+  const std::string& model_dir() const noexcept { return settings_->model_dir; }
+  std::string eval_dir(const std::string& name = {}) const;
+  const RunConfig& config() const noexcept { return settings_->options.config; }
+  const Params& params() const noexcept { return settings_->options.params; }
+  // Path of the newest checkpoint; empty: there is none.
+  std::string latest_checkpoint() const;
+  // Of the newest checkpoint, sorted; NOT_FOUND where there is none, or no such variable.
+  std::vector<std::string> variable_names() const;
+  Tensor variable_value(const std::string& name) const;
+
+ private:
+  void check_may_train(const TrainOptions& options) const;
+  TrainingSessionOptions session_options(EstimatorRun& run, const TrainOptions& options, std::int64_t trained) const;
+
+  std::shared_ptr<const EstimatorSettings> settings_;
+};
+
+// Takes initial values of variables from a checkpoint, where the model's directory has none: the plugin warm_start.
+//   {.warm_start_from = warm_start("/tmp/other")}                            // all trainable ones
+//   {.warm_start_from = warm_start(path, {"encoder/.*"}, {{"encoder/w", "old/w"}})}
+PluginUse warm_start(const std::string& from, const std::vector<std::string>& vars = {},
+                     const std::map<std::string, std::string>& names = {});
+
+}  // namespace belay::runtime

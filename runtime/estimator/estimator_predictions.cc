@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/estimator/estimator_predictions.h"
+
+#include <algorithm>
+
+#include "runtime/platform/text.h"
+
+namespace belay::runtime {
+
+// ---- Prediction ----
+
+TensorView Prediction::operator[](std::string_view name) const {
+  for (std::size_t i = 0; i < names_->size(); ++i)
+    if ((*names_)[i] == name) return {values_[i]};
+  fail(Code::kNotFound,
+       "there is no prediction '" + std::string(name) + "'" + did_you_mean(std::string(name), *names_));
+}
+
+TensorView Prediction::value() const {
+  if (values_.size() != 1)
+    fail(Code::kInvalidArgument, "there is no single prediction, but " + std::to_string(values_.size()) + ": " +
+                                     joined(*names_) + "; choose one by its name");
+  return {values_[0]};
+}
+
+// ---- the session ----
+
+namespace {
+
+// Only what a queue gives comes to an end.
+bool may_end(const NodeGraph& graph) {
+  for (std::uint32_t id = 0; id < graph.size(); ++id)
+    if (graph.node(id).op->name == "QueueDequeue") return true;
+  return false;
+}
+
+}  // namespace
+
+class EstimatorPredictions::Session {
+ public:
+  Session(const EstimatorSettings& settings, const InputFn& input, const PredictOptions& options);
+  const Prediction* next();
+  void close() { session_->close(); }
+  EstimatorRun& run() noexcept { return run_; }
+
+ private:
+  void choose(const std::vector<std::string>& keys);
+  bool take_batch();
+  void check_batch();
+  void point_at(std::int64_t example);
+
+  EstimatorRun run_;
+  SessionHost host_;
+  std::unique_ptr<MonitoredSession> session_;
+  const bool single_;
+  std::vector<std::string> names_;
+  FetchSet fetches_;
+  RunCall call_;
+  std::optional<Run> batch_;
+  std::vector<belay_tensor> whole_;  // of the batch
+  std::vector<std::size_t> bytes_;   // of an example
+  std::int64_t examples_ = 0;
+  std::int64_t next_ = 0;
+  Prediction prediction_;
+};
+
+EstimatorPredictions::Session::Session(const EstimatorSettings& settings, const InputFn& input,
+                                       const PredictOptions& options)
+    : run_(settings, Mode::kPredict, ""), host_(run_.host(), {}), single_(options.yield_single_examples) {
+  check_system(run_.host());
+  check_hooks("predict's hooks", options.hooks);
+  run_.use_checkpoint(options.checkpoint_path);
+  run_.build(input);
+  if (!may_end(run_.graph()))
+    run_.host().log().warning("", "the input of predict has no queue: it never ends, and neither does predict");
+  choose(options.predict_keys);
+  run_.add_hooks(host_, run_.input_hooks());
+  run_.add_hooks(host_, options.hooks);
+  run_.add_hooks(host_, run_.model().prediction_hooks);
+  session_ = host_.open(std::make_shared<ChiefSessionCreator>(
+      run_.graph(), run_.host().environment(), ChiefSessionCreator::Options{.scaffold = run_.scaffold(host_)}));
+}
+
+void EstimatorPredictions::Session::choose(const std::vector<std::string>& keys) {
+  const std::vector<NamedOutput>& all = run_.model().predictions;
+  if (!keys.empty() && all.size() == 1 && all[0].name.empty())
+    fail(Code::kInvalidArgument, "predict_keys = " + joined(keys) +
+                                     ", and the model's prediction is a tensor without a "
+                                     "name; leave them out");
+  std::vector<FetchRef> fetches;
+  std::vector<std::string> there;
+  for (const NamedOutput& p : all) {
+    there.push_back(p.name);
+    if (!keys.empty() && std::find(keys.begin(), keys.end(), p.name) == keys.end()) continue;
+    names_.push_back(p.name);
+    fetches.emplace_back(p.output);
+  }
+  if (fetches.empty())
+    fail(Code::kInvalidArgument,
+         "predict_keys = " + joined(keys) + ": the model has none of them, but " + joined(there));
+  fetches.insert(fetches.end(), run_.batch().begin(), run_.batch().end());
+  fetches_ = FetchSet(fetches);
+  call_.fetches = &fetches_;
+  prediction_.names_ = &names_;
+  prediction_.values_.resize(names_.size());
+  whole_.resize(names_.size());
+  bytes_.resize(names_.size());
+}
+
+const Prediction* EstimatorPredictions::Session::next() {
+  if (next_ >= examples_ && !take_batch()) return nullptr;
+  point_at(next_++);
+  return &prediction_;
+}
+
+// False: the session has ended.
+bool EstimatorPredictions::Session::take_batch() {
+  batch_.reset();
+  do {
+    if (session_->should_stop()) {
+      session_->close();
+      return false;
+    }
+    try {
+      batch_ = session_->run(call_);
+      check_batch();
+    } catch (...) {
+      if (session_->leave(current_error())) return false;
+      throw;
+    }
+  } while (examples_ == 0);
+  next_ = 0;
+  return true;
+}
+
+void EstimatorPredictions::Session::check_batch() {
+  for (std::size_t i = 0; i < whole_.size(); ++i) whole_[i] = batch_->result(fetches_, i);
+  examples_ = 1;
+  if (!single_) return;
+  for (std::size_t i = 0; i < whole_.size(); ++i) {
+    const TensorView value(whole_[i]);
+    const std::string name = names_[i].empty() ? "the prediction" : "the prediction '" + names_[i] + "'";
+    if (value.rank() == 0)
+      fail(Code::kInvalidArgument,
+           name + " is a scalar, not a value for each example; set yield_single_examples to false");
+    if (i > 0 && value.dim(0) != examples_)
+      fail(Code::kInvalidArgument, name + " is of " + std::to_string(value.dim(0)) + " examples, '" + names_[0] +
+                                       "' of " + std::to_string(examples_) +
+                                       "; set yield_single_examples to false for batches as they are");
+    examples_ = value.dim(0);
+    const std::size_t element = value.dtype() == DType::kString ? sizeof(belay_str) : dtype_size(value.dtype());
+    bytes_[i] = examples_ == 0 ? 0 : value.size() / static_cast<std::size_t>(examples_) * element;
+  }
+}
+
+void EstimatorPredictions::Session::point_at(std::int64_t example) {
+  for (std::size_t i = 0; i < whole_.size(); ++i) {
+    belay_tensor& value = prediction_.values_[i];
+    value = whole_[i];
+    if (!single_) continue;
+    --value.rank;
+    ++value.dims;
+    value.data = static_cast<char*>(value.data) + static_cast<std::size_t>(example) * bytes_[i];
+  }
+}
+
+// ---- EstimatorPredictions ----
+
+EstimatorPredictions::EstimatorPredictions(std::shared_ptr<const EstimatorSettings> settings, InputFn input,
+                                           PredictOptions options)
+    : settings_(std::move(settings)), input_(std::move(input)), options_(std::move(options)) {}
+EstimatorPredictions::~EstimatorPredictions() = default;
+EstimatorPredictions::EstimatorPredictions(EstimatorPredictions&&) noexcept = default;
+
+const Prediction* EstimatorPredictions::next() {
+  if (!begun_) {
+    begun_ = true;
+    session_ = std::make_unique<Session>(*settings_, input_, options_);
+    checkpoint_ = session_->run().checkpoint();
+  }
+  if (session_ == nullptr) return nullptr;
+  try {
+    if (const Prediction* prediction = session_->next()) return prediction;
+  } catch (...) {
+    session_.reset();
+    throw;
+  }
+  session_.reset();
+  return nullptr;
+}
+
+void EstimatorPredictions::close() {
+  begun_ = true;
+  const std::unique_ptr<Session> ending = std::move(session_);
+  if (ending != nullptr) ending->close();
+}
+
+}  // namespace belay::runtime

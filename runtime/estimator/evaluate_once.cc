@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/estimator/evaluate_once.h"
+
+#include <algorithm>
+
+#include "belay/hooks/final_ops.h"
+#include "belay/ops/variables.h"
+
+namespace belay::runtime {
+namespace {
+
+constexpr const char* kEvalStep = "eval_step";
+constexpr const char* kEvalStepAfter = "eval_step_after_run";
+
+}  // namespace
+
+Output get_or_create_eval_step(const Graph& graph) {
+  const std::uint64_t n = graph.collection_size(kEvalStep);
+  if (n > 1) fail(Code::kInvalidArgument, "the graph has " + std::to_string(n) + " counters of evaluation runs");
+  if (n == 1) return graph.collection_item(kEvalStep, 0);
+  const Output step = ops::variable(graph, kEvalStep, Tensor(std::int64_t{0}), ops::VariableKind::kLocal);
+  graph.collect(kEvalStep, step);
+  return step;
+}
+
+// ---- StopAfterNEvals ----
+
+StopAfterNEvals::StopAfterNEvals(std::optional<std::int64_t> num_evals, bool log_progress)
+    : num_evals_(num_evals), log_progress_(log_progress) {
+  if (num_evals && *num_evals <= 0)
+    fail(Code::kInvalidArgument, "an evaluation needs at least one step, got " + std::to_string(*num_evals));
+}
+
+void StopAfterNEvals::begin(Graph& graph) {
+  if (graph.collection_size(kEvalStepAfter) == 0)
+    fail(Code::kFailedPrecondition, "the graph counts no evaluation runs: StopAfterNEvals belongs to evaluate_once");
+  done_ = graph.fetch<std::int64_t>(graph.collection_item(kEvalStepAfter, 0), kEvalStep);
+}
+
+RunArgs StopAfterNEvals::before_run(RunContext&) { return {done_}; }
+
+void StopAfterNEvals::after_run(RunContext& run, const RunValues& values) {
+  constexpr std::int64_t kFew = 20, kParts = 10;
+  const std::int64_t done = values[done_];
+  const bool last = num_evals_ && done >= *num_evals_;
+  if (log_progress_ && (!num_evals_ || *num_evals_ < kFew || done % (*num_evals_ / kParts) == 0 || last))
+    host().info("evaluation [" + std::to_string(done) + (num_evals_ ? "/" + std::to_string(*num_evals_) : "") + "]");
+  if (last) run.request_stop("evaluated " + std::to_string(done) + " batches");
+}
+
+// ---- EvaluateOnce ----
+
+EvaluateOnce::EvaluateOnce(NodeGraph& graph, EvaluateOnceOptions options)
+    : graph_(graph), options_(std::move(options)) {
+  const Graph g = graph.handle();
+  const Output step = get_or_create_eval_step(g);
+  if (options_.eval_ops.empty()) return;
+  const auto after = g.after(options_.eval_ops);
+  const Output counted = ops::assign_add(step, ops::constant(g, Tensor(std::int64_t{1})), "update_eval_step");
+  g.collect(kEvalStepAfter, counted);
+  options_.eval_ops.push_back(counted.operation());
+}
+
+std::vector<Tensor> EvaluateOnce::run(SessionHost& session, std::shared_ptr<Scaffold> scaffold) {
+  auto hook = std::make_unique<FinalOps>(options_.final_ops, options_.final_feeds);
+  const FinalOps& final_ops = *hook;
+  session.add_hook("final_ops of the evaluation", [&hook](const belay_host_api* api, belay_host* host) {
+    return belay::hook(api, host, std::move(hook));
+  });
+  RunHost& run = session.run();
+  run.log().info("", "evaluation started");
+  const std::int64_t start = run.clock().monotonic_ns();
+  const std::unique_ptr<MonitoredSession> opened = session.open(std::make_shared<ChiefSessionCreator>(
+      graph_, run.environment(), ChiefSessionCreator::Options{.scaffold = std::move(scaffold)}));
+  FetchSet fetches(std::vector<FetchRef>(options_.eval_ops.begin(), options_.eval_ops.end()));
+  std::vector<belay_feed> feeds;
+  for (const auto& [output, tensor] : options_.feeds) feeds.push_back({output.raw(), tensor.view()});
+  RunCall call;
+  call.fetches = &fetches;
+  call.feeds = feeds;
+  opened->scope([&] {
+    while (!options_.eval_ops.empty() && !opened->should_stop()) opened->run(call);
+  });
+  const double seconds = static_cast<double>(run.clock().monotonic_ns() - start) * 1e-9;
+  run.log().info("", "evaluation finished in " + std::to_string(seconds) + " s: " + opened->end_reason().text);
+  return final_ops.values();
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// One evaluation of a graph as TensorFlow's evaluate_once does it: operations run again and again, until the input ends
+// or a hook stops it, and values that are fetched at the end.
+//
+//   SessionHost session(run, {.events_folder = "eval"});
+//   add_hook(session, plugins, own_hook("stop", std::make_unique<StopAfterNEvals>(100)));
+//   const EvaluateOnce evaluation(graph.handle(), {.eval_ops = {accuracy.update}, .final_ops = {accuracy.value}});
+//   const std::vector<Tensor> values = evaluation.run(session, scaffold);
+//
+// The number of runs is in a local int64 variable, eval_step; a run that comes to the end of the input is not one of
+// them. [main]
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "belay/hook.h"
+#include "runtime/estimator/session_host.h"
+
+namespace belay::runtime {
+
+// The graph's counter of evaluation runs, made where there is none. INVALID_ARGUMENT where there are two.
+Output get_or_create_eval_step(const Graph& graph);
+
+// Stops an evaluation after so many runs; none: its input ends it. Logs how far it is: every run where there are few, a
+// tenth of them otherwise. Only in evaluate_once, whose counter it reads. [session]
+class StopAfterNEvals final : public Hook {
+ public:
+  // INVALID_ARGUMENT where it is not above 0.
+  explicit StopAfterNEvals(std::optional<std::int64_t> num_evals, bool log_progress = true);
+
+  void begin(Graph& graph) override;
+  RunArgs before_run(RunContext& run) override;
+  void after_run(RunContext& run, const RunValues& values) override;
+
+ private:
+  const std::optional<std::int64_t> num_evals_;
+  const bool log_progress_;
+  Fetch<std::int64_t> done_;  // with the run that reads it
+};
+
+struct EvaluateOnceOptions {
+  std::vector<Output> eval_ops = {};  // of each run; none: there is no run at all
+  Feeds feeds = {};
+  std::vector<Output> final_ops = {};  // fetched once, when the evaluation has ended well
+  Feeds final_feeds = {};
+};
+
+class EvaluateOnce {
+ public:
+  // Adds the counter; before the session's hooks are made to begin.
+  EvaluateOnce(NodeGraph& graph, EvaluateOnceOptions options);
+  // The values of the final operations. The session's hooks come as they are in it, and behind them the one that
+  // fetches. Its model is restored or initialized as the scaffold says.
+  std::vector<Tensor> run(SessionHost& session, std::shared_ptr<Scaffold> scaffold);
+
+ private:
+  NodeGraph& graph_;
+  EvaluateOnceOptions options_;
+};
+
+}  // namespace belay::runtime

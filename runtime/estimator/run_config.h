@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// How an Estimator runs: its directory and periods, and which task of which cluster this process is.
+//
+//   RunConfig config({.model_dir = "/tmp/run", .save_checkpoints_steps = 500});
+//   RunConfig often = config.replace([](RunConfigOptions& o) { o.save_checkpoints_secs = 30; });   // steps: none then
+//
+// Part of it comes from the environment, as JSON in the variable BELAY_CONFIG or, where that is not set, in TF_CONFIG,
+// which the tools that start clusters set:
+//
+//   {"cluster": {"chief": ["host0:2222"], "worker": ["host1:2222"]}, "task": {"type": "worker", "index": 0},
+//    "model_dir": "/tmp/run", "session_master": "", "eval_session_master": "", "service": {...}}
+//
+// All of it may be left out; other keys are for others. Each mistake is INVALID_ARGUMENT and names variable and key.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/manifest/paths.h"
+
+namespace belay::runtime {
+
+// A period that may be left to its default, or be none.
+template <class T>
+class Period {
+ public:
+  Period() = default;  // the default
+  Period(std::nullopt_t) : given_(true) {}
+  Period(T value) : given_(true), value_(value) {}
+  bool given() const noexcept { return given_; }
+  const std::optional<T>& value() const noexcept { return value_; }
+  friend bool operator==(const Period&, const Period&) = default;
+
+ private:
+  bool given_ = false;
+  std::optional<T> value_;
+};
+
+// None is always allowed. Numbers are as TensorFlow's; 0 switches a period off.
+struct RunConfigOptions {
+  std::string model_dir = {};                     // empty: the environment's, or a new temporary directory
+  std::optional<std::uint64_t> random_seed = {};  // none: 42
+  std::optional<std::int64_t> save_summary_steps = 100;
+  Period<std::int64_t> save_checkpoints_steps = {};     // by default none
+  Period<double> save_checkpoints_secs = {};            // by default 600, where there are no steps
+  std::optional<std::int64_t> keep_checkpoint_max = 5;  // none and 0: all
+  std::optional<std::int64_t> log_step_count_steps = 100;
+  std::optional<double> session_creation_timeout_secs = 7200;  // of a worker, for the chief
+  bool checkpoint_save_graph_def = true;                       // into the event file, for TensorBoard
+  int threads = 0;                                             // 0: all cores
+};
+
+// Addresses by the name of their job.
+using Cluster = std::map<std::string, std::vector<std::string>>;
+
+class RunConfig {
+ public:
+  explicit RunConfig(RunConfigOptions options = {}, const Environment& environment = process_environment());
+  // A copy with what `change` changes in the options, checked anew; the environment is the same. Where it sets one of
+  // the checkpoints' periods, the other becomes none.
+  RunConfig replace(const std::function<void(RunConfigOptions&)>& change) const;
+
+  const RunConfigOptions& options() const noexcept { return options_; }
+  // The options', or else the environment's; empty: none.
+  const std::string& model_dir() const noexcept { return options_.model_dir; }
+  const std::optional<std::int64_t>& save_checkpoints_steps() const noexcept { return save_steps_; }
+  const std::optional<double>& save_checkpoints_secs() const noexcept { return save_secs_; }
+  std::uint64_t seed() const noexcept { return options_.random_seed.value_or(42); }
+
+  // ---- of the environment
+  const std::string& task_type() const noexcept { return task_.type; }
+  std::int64_t task_index() const noexcept { return task_.index; }
+  bool is_chief() const noexcept { return task_.is_chief; }
+  const Cluster& cluster() const noexcept { return task_.cluster; }  // empty: this process alone, and for an evaluator
+  const std::string& master() const noexcept { return task_.master; }
+  const std::string& evaluation_master() const noexcept { return task_.evaluation_master; }
+  std::int64_t num_ps_replicas() const noexcept { return task_.ps; }
+  std::int64_t num_worker_replicas() const noexcept { return task_.workers; }  // with the chief
+  // Of this task among all: the chief, then other jobs by name, then ps. None: an evaluator.
+  const std::optional<std::int64_t>& global_id_in_cluster() const noexcept { return task_.global_id; }
+  // JSON, as it was given; none: there is none.
+  const std::optional<std::string>& service() const noexcept { return task_.service; }
+
+  // What the environment says, or what follows from its silence.
+  struct Task {
+    std::string variable = {};  // that it is from
+    std::string model_dir = {};
+    std::string type = "worker";
+    std::int64_t index = 0;
+    bool is_chief = true;
+    Cluster cluster = {};
+    std::string master = {};
+    std::string evaluation_master = {};
+    std::int64_t ps = 0;
+    std::int64_t workers = 1;
+    std::optional<std::int64_t> global_id = 0;
+    std::optional<std::string> service = {};
+  };
+
+ private:
+  RunConfig(RunConfigOptions options, Task task);
+  void check() const;
+  void settle();
+
+  RunConfigOptions options_;
+  Task task_;
+  std::optional<std::int64_t> save_steps_;
+  std::optional<double> save_secs_;
+};
+
+// From the environment; see the head of this file.
+RunConfig::Task task_of(const Environment& environment);
+
+}  // namespace belay::runtime
