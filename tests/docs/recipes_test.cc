@@ -241,5 +241,12 @@ TEST(RecipesPage, ShowsThePrograms) {
                           recipe("pretrained_subset"), recipe("timer_service"), recipe("custom_summary")));
 }
 
+TEST(EstimatorPage, ShowsTheExample) {
+  const std::vector<std::string> blocks = fenced_blocks(read_source("docs/estimator.md"), "cpp");
+  EXPECT_EQ(blocks.size(), 2);
+  for (const std::string& block : blocks)
+    EXPECT_THAT(read_source("examples/estimator/estimator.cc"), ::testing::HasSubstr(block));
+}
+
 }  // namespace
 }  // namespace belay::runtime::testing

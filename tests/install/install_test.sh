@@ -134,4 +134,15 @@ configure_and_build "$source/examples/embed" "$here/embed_build"
 grep -q "restored step 200" "$here/embed.log" || { cat "$here/embed.log"; fail "embed does not go on where it stopped"; }
 [ -d "$here/embed_run/model.ckpt-400" ] || fail "embed has no checkpoint of step 400"
 
+step "examples/estimator"
+configure_and_build "$source/examples/estimator" "$here/estimator_build"
+for start in 200 400; do
+  "$here/estimator_build/estimator" "$here/estimator_run" >"$here/estimator.log" 2>"$here/estimator.err" ||
+    { cat "$here/estimator.err"; fail "estimator"; }
+  grep -q "^accuracy = 0\.9.*, global_step = $start, " "$here/estimator.log" ||
+    { cat "$here/estimator.log"; fail "estimator has not learned by step $start"; }
+  printf 'inside\ninside\ninside\noutside\noutside\noutside\n' | diff - <(tail -n 6 "$here/estimator.log") ||
+    fail "estimator predicts something else"
+done
+
 step "all of it holds"
