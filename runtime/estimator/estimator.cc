@@ -71,39 +71,49 @@ void Estimator::check_may_train(const TrainOptions& options) const {
   need_above_0("max_steps", options.max_steps);
 }
 
-TrainingSessionOptions Estimator::session_options(EstimatorRun& run, const TrainOptions& options,
-                                                  std::int64_t trained) const {
-  const EstimatorPieces& model = run.model();
-  const RunConfig& c = config();
-  TrainingSessionOptions o;
-  o.scaffold = model.scaffold;
-  o.saver = settings_->options.saver;
-  o.max_wait_secs = c.options().session_creation_timeout_secs.value_or(o.max_wait_secs);
-  o.save_graph_def = c.options().checkpoint_save_graph_def;
-  // They run only where there is no checkpoint.
-  if (settings_->options.warm_start_from) o.init_fns.push_back(*settings_->options.warm_start_from);
-
-  append(o.hooks, run.input_hooks());
-  append(o.hooks, options.hooks);
+// In the order input's, caller's, the Estimator's own, model's.
+std::vector<OwnHook> Estimator::training_hooks(const EstimatorRun& run, const TrainOptions& options,
+                                               std::int64_t trained) const {
+  std::vector<OwnHook> hooks = run.input_hooks();
+  append(hooks, options.hooks);
   // Without a checkpoint it is not known where the model starts; with one, a target that an earlier call did not reach
   // is not to come back.
-  if (options.steps && trained < 0) append_default(o.hooks, "stop_at_step", {{"num_steps", *options.steps}});
-  if (options.steps && trained >= 0) append_default(o.hooks, "stop_at_step", {{"last_step", trained + *options.steps}});
-  if (options.max_steps) append_default(o.hooks, "stop_at_step", {{"last_step", *options.max_steps}});
-  append_default(o.hooks, "nan_tensor", {});
-  if (const auto every = c.options().log_step_count_steps)
-    append_default(o.hooks, "logging_tensor",
+  if (options.steps && trained < 0) append_default(hooks, "stop_at_step", {{"num_steps", *options.steps}});
+  if (options.steps && trained >= 0) append_default(hooks, "stop_at_step", {{"last_step", trained + *options.steps}});
+  if (options.max_steps) append_default(hooks, "stop_at_step", {{"last_step", *options.max_steps}});
+  append_default(hooks, "nan_tensor", {});
+  if (const auto every = config().options().log_step_count_steps)
+    append_default(hooks, "logging_tensor",
                    {{"tensors", std::vector<std::string>{"loss", "global_step"}}, {"every_n_iter", *every}});
-  append(o.hooks, model.training_hooks);
+  append(hooks, run.model().training_hooks);
+  return hooks;
+}
 
+// The hook that saves, unless the config switches it off.
+std::vector<OwnHook> Estimator::saver_hook() const {
   std::vector<std::pair<std::string, OptionValue>> periods;
+  const RunConfig& c = config();
   if (c.save_checkpoints_steps().value_or(0) > 0) periods.emplace_back("save_steps", *c.save_checkpoints_steps());
   if (c.save_checkpoints_secs().value_or(0) > 0) periods.emplace_back("save_secs", *c.save_checkpoints_secs());
-  const bool program_saves = saves(o.hooks) || saves(model.training_chief_hooks);
-  if (!periods.empty() && !program_saves) o.chief_only_hooks.push_back(plugin_hook(kSaverHook, std::move(periods)));
-  append(o.chief_only_hooks, model.training_chief_hooks);
-  if (!options.saving_listeners.empty() && !program_saves &&
-      o.chief_only_hooks.size() == model.training_chief_hooks.size())
+  if (periods.empty()) return {};
+  return {plugin_hook(kSaverHook, std::move(periods))};
+}
+
+TrainingSessionOptions Estimator::session_options(const EstimatorRun& run, const TrainOptions& options,
+                                                  std::int64_t trained) const {
+  const RunConfigOptions& c = config().options();
+  TrainingSessionOptions o;
+  o.scaffold = run.model().scaffold;
+  o.saver = settings_->options.saver;
+  o.max_wait_secs = c.session_creation_timeout_secs.value_or(o.max_wait_secs);
+  o.save_graph_def = c.checkpoint_save_graph_def;
+  // They run only where there is no checkpoint.
+  if (settings_->options.warm_start_from) o.init_fns.push_back(*settings_->options.warm_start_from);
+  o.hooks = training_hooks(run, options, trained);
+  const std::vector<OwnHook>& chief = run.model().training_chief_hooks;
+  if (!saves(o.hooks) && !saves(chief)) o.chief_only_hooks = saver_hook();
+  append(o.chief_only_hooks, chief);
+  if (!options.saving_listeners.empty() && !saves(o.hooks) && !saves(o.chief_only_hooks))
     fail(Code::kInvalidArgument,
          "saving_listeners are given, and nothing saves: give the config a period of checkpoints, or the hook "
          "checkpoint_saver");
@@ -111,7 +121,24 @@ TrainingSessionOptions Estimator::session_options(EstimatorRun& run, const Train
   return o;
 }
 
-Estimator& Estimator::train(const InputFn& input, TrainOptions options) {
+// The loss of the last step; none: there was no step.
+std::optional<double> Estimator::run_steps(MonitoredSession& session, const EstimatorRun& run) {
+  std::vector<FetchRef> wanted{run.model().train_op, run.model().loss};
+  wanted.insert(wanted.end(), run.batch().begin(), run.batch().end());
+  FetchSet fetches(wanted);
+  RunCall call;
+  call.fetches = &fetches;
+  std::optional<double> loss;
+  session.scope([&] {
+    while (!session.should_stop()) {
+      const Run done = session.run(call);
+      loss = TensorView(done.result(fetches, 1)).number(0);
+    }
+  });
+  return loss;
+}
+
+Estimator& Estimator::train(const InputFn& input, const TrainOptions& options) {
   check_may_train(options);
   // A checkpoint that cannot be read is an error here; none is step 0.
   const std::unique_ptr<CheckpointReader> newest = newest_checkpoint(*settings_);
@@ -128,18 +155,7 @@ Estimator& Estimator::train(const InputFn& input, TrainOptions options) {
   run.build(input);
   add_loss_summary(run.graph(), run.model().loss);
   MonitoredTrainingSession session(run.host(), run.plugins(), run.graph(), session_options(run, options, trained));
-  std::vector<FetchRef> wanted{run.model().train_op, run.model().loss};
-  wanted.insert(wanted.end(), run.batch().begin(), run.batch().end());
-  FetchSet fetches(wanted);
-  RunCall call;
-  call.fetches = &fetches;
-  std::optional<double> loss;
-  session->scope([&] {
-    while (!session->should_stop()) {
-      const Run done = session->run(call);
-      loss = TensorView(done.result(fetches, 1)).number(0);
-    }
-  });
+  const std::optional<double> loss = run_steps(*session, run);
   if (loss) {
     run.host().log().info("", "the loss of the last step is " + std::to_string(*loss));
   } else {
@@ -150,44 +166,60 @@ Estimator& Estimator::train(const InputFn& input, TrainOptions options) {
 
 // ---- evaluate ----
 
-EvalMetrics Estimator::evaluate(const InputFn& input, EvaluateOptions options) {
+namespace {
+
+// What an evaluation runs and fetches, with the names of what it fetches.
+struct Measured {
+  std::vector<std::string> names;
+  EvaluateOnceOptions once;
+};
+
+Measured measured(EstimatorRun& run) {
+  std::map<std::string, ops::Metric> metrics = run.model().eval_metric_ops;
+  metrics["loss"] = ops::metrics::mean(run.model().loss, {}, "mean_loss");
+  Measured m;
+  m.once.eval_ops = run.batch();
+  for (const auto& [name, metric] : metrics) {
+    m.names.push_back(name);
+    m.once.eval_ops.push_back(metric.update.operation());
+    m.once.final_ops.push_back(metric.value);
+  }
+  m.names.emplace_back("global_step");
+  m.once.final_ops.push_back(run.graph().handle().global_step_if_exists());
+  return m;
+}
+
+void open_eval_events(SessionHost& session) {
+  try {
+    session.open_events();
+  } catch (const Error& e) {
+    session.run().log().warning("", std::string("the evaluation writes no events: ") + e.what());
+  }
+}
+
+}  // namespace
+
+EvalMetrics Estimator::evaluate(const InputFn& input, const EvaluateOptions& options) {
   check_hooks("evaluate's hooks", options.hooks);
-  auto stop = std::make_unique<StopAfterNEvals>(options.steps);
+  OwnHook stop = own_hook("stop_after_n_evals", std::make_unique<StopAfterNEvals>(options.steps));
 
   EstimatorRun run(*settings_, Mode::kEval, eval_dir(options.name));
   check_system(run.host());
   run.use_checkpoint(options.checkpoint_path);
   run.build(input);
-
-  const Graph g = run.graph().handle();
-  std::map<std::string, ops::Metric> metrics = run.model().eval_metric_ops;
-  metrics["loss"] = ops::metrics::mean(run.model().loss, {}, "mean_loss");
-  EvaluateOnceOptions once;
-  once.eval_ops = run.batch();
-  std::vector<std::string> names;
-  for (const auto& [name, metric] : metrics) {
-    names.push_back(name);
-    once.eval_ops.push_back(metric.update.operation());
-    once.final_ops.push_back(metric.value);
-  }
-  names.emplace_back("global_step");
-  once.final_ops.push_back(g.global_step_if_exists());
-  EvaluateOnce evaluation(run.graph(), std::move(once));
+  const Measured m = measured(run);
+  EvaluateOnce evaluation(run.graph(), m.once);
 
   SessionHost session(run.host(), {});
-  try {
-    session.open_events();
-  } catch (const Error& e) {
-    run.host().log().warning("", std::string("the evaluation writes no events: ") + e.what());
-  }
+  open_eval_events(session);
   run.add_hooks(session, run.input_hooks());
   run.add_hooks(session, options.hooks);
-  run.add_hooks(session, {own_hook("stop_after_n_evals", std::move(stop))});
+  run.add_hooks(session, {std::move(stop)});
   run.add_hooks(session, run.model().evaluation_hooks);
   const std::vector<Tensor> values = evaluation.run(session, run.scaffold(session));
 
   EvalMetrics result;
-  for (std::size_t i = 0; i < names.size(); ++i) result[names[i]] = values.at(i);
+  for (std::size_t i = 0; i < m.names.size(); ++i) result[m.names[i]] = values.at(i);
   const std::int64_t step = TensorView(result["global_step"]).scalar<std::int64_t>();
   run.host().log().info("", "evaluation at global step " + std::to_string(step) + ": " + eval_metrics_text(result));
   if (session.events() != nullptr)

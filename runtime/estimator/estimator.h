@@ -45,9 +45,9 @@ class Estimator {
 
   // Restores the newest checkpoint, or else initializes or starts warm; saves as the config says, and at the end.
   // RunInUse where another process trains there.
-  Estimator& train(const InputFn& input, TrainOptions options = {});
+  Estimator& train(const InputFn& input, const TrainOptions& options = {});
   // The model's metrics, "loss" (the mean over the batches) and "global_step". NOT_FOUND: no such checkpoint.
-  EvalMetrics evaluate(const InputFn& input, EvaluateOptions options = {});
+  EvalMetrics evaluate(const InputFn& input, const EvaluateOptions& options = {});
   EstimatorPredictions predict(InputFn input, PredictOptions options = {});
 
   const std::string& model_dir() const noexcept { return settings_->model_dir; }
@@ -62,7 +62,12 @@ class Estimator {
 
  private:
   void check_may_train(const TrainOptions& options) const;
-  TrainingSessionOptions session_options(EstimatorRun& run, const TrainOptions& options, std::int64_t trained) const;
+  std::vector<OwnHook> training_hooks(const EstimatorRun& run, const TrainOptions& options, std::int64_t trained) const;
+  std::vector<OwnHook> saver_hook() const;
+  // `trained`: the step of the newest checkpoint; -1: there is none.
+  TrainingSessionOptions session_options(const EstimatorRun& run, const TrainOptions& options,
+                                         std::int64_t trained) const;
+  static std::optional<double> run_steps(MonitoredSession& session, const EstimatorRun& run);
 
   std::shared_ptr<const EstimatorSettings> settings_;
 };

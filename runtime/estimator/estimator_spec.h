@@ -95,7 +95,8 @@ class EstimatorSpec {
  public:
   // Checks the pieces, in their order: kTrain needs train_op and loss, kEval loss, kPredict predictions; everything is
   // of the model's graph. INVALID_ARGUMENT names the piece.
-  EstimatorSpec(const ModelArgs& model, EstimatorPieces pieces) : EstimatorSpec(model.graph, model.mode, pieces) {}
+  EstimatorSpec(const ModelArgs& model, EstimatorPieces pieces)
+      : EstimatorSpec(model.graph, model.mode, std::move(pieces)) {}
   EstimatorSpec(const Graph& graph, Mode mode, EstimatorPieces pieces);
   // A copy with what `change` changes, checked anew. Its mode is the same.
   EstimatorSpec replace(const std::function<void(EstimatorPieces&)>& change) const;
