@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "runtime/checkpoint/best_checkpoints.h"
 #include "runtime/checkpoint/crc32c.h"
 #include "runtime/checkpoint/find_restorable.h"
 #include "runtime/checkpoint/names.h"
@@ -208,6 +209,7 @@ std::unique_ptr<StoredTensors> open_stored_tensors(FileSystem& files, const std:
   if (files.status(path).kind != FileKind::kDirectory) {
     const std::size_t slash = path.rfind('/');
     const std::string parent = slash == path.npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+    if (path.substr(slash + 1) == kBestName) return find_best(*files.open_directory(parent), log);
     return std::make_unique<ForeignFile>(files.open_directory(parent), path.substr(slash + 1), saver);
   }
   std::unique_ptr<OpenDirectory> directory = files.open_directory(path);

@@ -55,8 +55,9 @@ class CheckpointReader final : public StoredTensors {
   RunState state_;
 };
 
-// Anything that a user may name: a checkpoint's directory, a run directory (its newest whole checkpoint), or one file
-// of somebody else's that `saver` can read (without checksums, since it has no index).
+// Anything that a user may name: a checkpoint's directory, a run directory (its newest whole checkpoint), the file
+// `best` of a run directory (the best whole one of that list), or one file of somebody else's that `saver` can read
+// (without checksums, since it has no index).
 std::unique_ptr<StoredTensors> open_stored_tensors(FileSystem& files, const std::string& path, const SaverUse& saver,
                                                    Logger& log);
 

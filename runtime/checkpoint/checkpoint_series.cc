@@ -59,7 +59,9 @@ std::optional<std::int64_t> step_of(const OpenDirectory& run, const std::string&
 
 CheckpointSeries::CheckpointSeries(FileSystem& files, OpenDirectory& run, Clock& clock, Logger& log,
                                    const CheckpointSettings& settings)
-    : files_(files), run_(run), clock_(clock), log_(log), settings_(settings) {}
+    : files_(files), run_(run), clock_(clock), log_(log), settings_(settings), rule_(best_rule(settings)) {
+  if (rule_.keep > 0) best_ = {rule_.metric, rule_.better};
+}
 
 bool CheckpointSeries::is_listed(const std::string& name) const {
   return std::any_of(kept_.begin(), kept_.end(), [&](const CheckpointState::Kept& k) { return k.path == name; });
@@ -67,6 +69,8 @@ bool CheckpointSeries::is_listed(const std::string& name) const {
 
 void CheckpointSeries::recover() {
   kept_.clear();
+  best_.checkpoints.clear();
+  if ((rule_.keep > 0) != run_.exists(kBestName)) tell_best();
   std::optional<CheckpointState> state;
   try {
     state = read_checkpoint_state(run_);
@@ -106,9 +110,60 @@ void CheckpointSeries::list(const std::string& name) {
   kept_.push_back({name, static_cast<double>(run_.status(name).modified_ns) * 1e-9});
 }
 
-void CheckpointSeries::restored(const std::string& name) {
+void CheckpointSeries::restored(const std::string& name, const BestList& best) {
   newest_verified_ = name;
   if (step_of_checkpoint(name) && !is_listed(name)) list(name);
+  if (rule_.keep > 0) adopt_best(best);
+}
+
+void CheckpointSeries::adopt_best(const BestList& stored) {
+  best_.checkpoints.clear();
+  const bool same = stored.metric == best_.metric && stored.better == best_.better;
+  if (!same && !stored.checkpoints.empty())
+    log_.warning("checkpoint", "the best checkpoints so far are those by " + escaped(stored.metric) + "; the list by " +
+                                   escaped(best_.metric) + " begins anew");
+  for (const BestCheckpoint& c : same ? stored.checkpoints : std::vector<BestCheckpoint>()) {
+    const std::string name = checkpoint_name(c.step);
+    if (!run_.exists(name)) {
+      log_.warning("checkpoint", name + " is among the best checkpoints but no longer there");
+      continue;
+    }
+    if (best_.checkpoints.size() < static_cast<std::size_t>(rule_.keep)) best_.checkpoints.push_back(c);
+    if (!is_listed(name)) list_by_step(name, c.step);
+  }
+  tell_best();
+}
+
+// The next save writes it again, so that a disk which is full now keeps nobody from starting. A run that keeps none has
+// no list: retention may remove what an older one names.
+void CheckpointSeries::tell_best() {
+  try {
+    if (rule_.keep > 0) {
+      write_best_file();
+    } else {
+      run_.remove(kBestName);
+    }
+  } catch (const Error& e) {
+    log_.warning("checkpoint", e.what());
+  }
+}
+
+// Oldest first, as the list is.
+void CheckpointSeries::list_by_step(const std::string& name, std::int64_t step) {
+  list(name);
+  const auto later = std::find_if(kept_.begin(), kept_.end() - 1, [&](const CheckpointState::Kept& k) {
+    return step_of_checkpoint(k.path).value_or(-1) > step;
+  });
+  std::rotate(later, kept_.end() - 1, kept_.end());
+}
+
+BestList CheckpointSeries::best_with(std::int64_t step, std::optional<double> value) const {
+  return value ? with_checkpoint(best_, {step, *value}, rule_) : without_step(best_, step);
+}
+
+bool CheckpointSeries::is_best(const std::string& name) const {
+  const auto step = step_of_checkpoint(name);
+  return step && find_step(best_, *step) != nullptr;
 }
 
 std::string CheckpointSeries::save(const CheckpointContent& content, const SaverUse& saver) {
@@ -117,6 +172,10 @@ std::string CheckpointSeries::save(const CheckpointContent& content, const Saver
     std::erase_if(kept_, [&](const CheckpointState::Kept& k) { return k.path == name; });
     kept_.push_back({name, static_cast<double>(clock_.wall_ns()) * 1e-9});
     newest_verified_ = name;
+    if (rule_.keep > 0) {
+      best_.checkpoints = content.best.checkpoints;
+      write_best_file();
+    }
     write_state_file();
     if (failures_ != 0)
       log_.info("checkpoint", "saved " + name + " after " + std::to_string(failures_) +
@@ -146,7 +205,8 @@ void CheckpointSeries::retain(const std::vector<std::string>& in_use) noexcept {
     std::vector<CheckpointState::Kept> left;
     for (std::size_t i = 0; i < kept_.size(); ++i) {
       const std::string& name = kept_[i].path;
-      const bool needed = name == newest_verified_ || std::find(in_use.begin(), in_use.end(), name) != in_use.end();
+      const bool needed =
+          name == newest_verified_ || is_best(name) || std::find(in_use.begin(), in_use.end(), name) != in_use.end();
       if (i >= excess || needed || !try_remove(name)) left.push_back(kept_[i]);
     }
     removal_failed_ = removal_failed_ && left.size() > most;
@@ -207,6 +267,15 @@ void CheckpointSeries::write_state_file() {
     run_.replace(kStateFileName, format_checkpoint_state({newest_verified_, kept_}));
   } catch (const Error& e) {
     fail(e.code(), "cannot write the state file of " + single_quoted(run_.path()) + ": " + std::string(e.message()));
+  }
+}
+
+void CheckpointSeries::write_best_file() {
+  try {
+    run_.replace(kBestName, format_best_list(best_) + "\n");
+  } catch (const Error& e) {
+    fail(e.code(), "cannot write the list of the best checkpoints of " + single_quoted(run_.path()) + ": " +
+                       std::string(e.message()));
   }
 }
 

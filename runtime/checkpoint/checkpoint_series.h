@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The checkpoints of one run directory, as the run that writes them sees them: saves, keeps the state file, and removes
-// what is more than max_to_keep.
+// what is more than max_to_keep and not among the best.
 //
 //   CheckpointSeries series(files, run, clock, log, settings);
 //   series.recover();                        // the list of earlier attempts
-//   series.restored(reader->name());
+//   series.restored(reader->name(), reader->state().best);
+//   content.best = series.best_with(step, value);
 //   const std::string path = series.save(content, saver);
 //   ... after_save of every hook ...
 //   series.retain();
@@ -13,10 +14,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "belay/runtime/checkpoint_settings.h"
+#include "runtime/checkpoint/best_checkpoints.h"
 #include "runtime/checkpoint/checkpoint_writer.h"
 #include "runtime/checkpoint/state_file.h"
 #include "runtime/platform/clock.h"
@@ -36,19 +39,26 @@ class CheckpointSeries {
   // state file gives an empty list: what then lies in the directory is not the series' to remove.
   void recover();
   // That checkpoint was verified and restored: it is the newest that is known to be whole until the next save, and
-  // belongs to the list.
-  void restored(const std::string& name);
+  // belongs to the list. The best checkpoints are from now on those of its state: what is missing of them is a warning,
+  // and those of another metric begin anew.
+  void restored(const std::string& name, const BestList& best = {});
 
-  // Writes a checkpoint, then the state file; gives the checkpoint's path. A step that was saved before is replaced and
-  // becomes the newest. Throws as write_checkpoint does; where space was short, with the bytes needed and free. A
-  // failed save leaves the list, the state file and every older checkpoint as they were, save that a checkpoint which
-  // is whole stays where only the state file could not be written.
+  // Writes a checkpoint, then the list of the best, which is content.best from now on, then the state file; gives the
+  // checkpoint's path. A step that was saved before is replaced and becomes the newest. Throws as write_checkpoint
+  // does; where space was short, with the bytes needed and free. A failed save leaves the list, the state file and
+  // every older checkpoint as they were, save that a checkpoint which is whole stays where only the state file could
+  // not be written.
   std::string save(const CheckpointContent& content, const SaverUse& saver);
 
-  // Removes all but the newest max_to_keep, and rewrites the state file. Touches only names of the list, and of those
-  // neither the newest verified one nor those `in_use`, nor one that holds a file which is no part of it. Does nothing
-  // while none is known to be whole. Never throws: what cannot be removed stays where it is and listed for the next
-  // time, with one warning.
+  // The best checkpoints as they are once that step is saved, with what its evaluation gave; none: what is saved was
+  // not evaluated, so a checkpoint of this step that was among the best no longer is.
+  BestList best_with(std::int64_t step, std::optional<double> value) const;
+  const BestList& best() const noexcept { return best_; }
+
+  // Removes all but the newest max_to_keep and the best, and rewrites the state file. Touches only names of the list,
+  // and of those neither the newest verified one nor those `in_use`, nor one that holds a file which is no part of it.
+  // Does nothing while none is known to be whole. Never throws: what cannot be removed stays where it is and listed for
+  // the next time, with one warning.
   void retain(const std::vector<std::string>& in_use = {}) noexcept;
 
   // Names in the run directory, oldest first.
@@ -57,18 +67,25 @@ class CheckpointSeries {
  private:
   bool is_listed(const std::string& name) const;
   void list(const std::string& name);
+  void list_by_step(const std::string& name, std::int64_t step);
   void list_newer_than(const std::string& current);
   bool try_remove(const std::string& name);
   void remove_whole(const std::string& name);
   void write_state_file();
+  void write_best_file();
+  void tell_best();
+  void adopt_best(const BestList& stored);
+  bool is_best(const std::string& name) const;
 
   FileSystem& files_;
   OpenDirectory& run_;
   Clock& clock_;
   Logger& log_;
   CheckpointSettings settings_;
+  const BestRule rule_;
   std::vector<CheckpointState::Kept> kept_;  // `path` is the name
   std::string newest_verified_;
+  BestList best_;
   bool removal_failed_ = false;  // and was said
   int failures_ = 0;             // of saves, since the last that did not fail
 };

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "belay/better.h"
 #include "belay/input.h"
 #include "belay/tensor.h"
 
@@ -52,12 +53,27 @@ struct Fingerprint {
   bool operator==(const Fingerprint&) const = default;
 };
 
+// A checkpoint by its step, and what its evaluation gave.
+struct BestCheckpoint {
+  std::int64_t step = 0;
+  double value = 0;
+  bool operator==(const BestCheckpoint&) const = default;
+};
+// See best_checkpoints.h.
+struct BestList {
+  std::string metric = {};  // empty: the run keeps no list
+  Better better = Better::kSmaller;
+  std::vector<BestCheckpoint> checkpoints = {};  // the best one first
+  bool operator==(const BestList&) const = default;
+};
+
 // All that a run goes on from, besides the variables.
 struct RunState {
   std::int64_t global_step = 0;
   std::map<std::string, Position> input_positions;  // by the input's name in the manifest
   std::map<std::string, HookState> hook_states;     // by the instance's name
   Fingerprint fingerprint;
+  BestList best;  // this checkpoint among them, if it is one
 };
 
 struct CheckpointContent : RunState {

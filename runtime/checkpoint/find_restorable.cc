@@ -47,7 +47,8 @@ std::vector<std::string> candidates(const OpenDirectory& run, const std::optiona
   return names;
 }
 
-// Null with a reason where it is damaged.
+}  // namespace
+
 std::unique_ptr<CheckpointReader> open_if_whole(const OpenDirectory& run, const std::string& name,
                                                 std::string& reason) {
   const std::string path = run.path() + "/" + name;
@@ -67,8 +68,6 @@ std::unique_ptr<CheckpointReader> open_if_whole(const OpenDirectory& run, const 
   }
   return nullptr;
 }
-
-}  // namespace
 
 std::unique_ptr<CheckpointReader> find_restorable(const OpenDirectory& run, Logger& log) {
   const auto current = named_by_state_file(run, log);

@@ -17,7 +17,7 @@ void remove_leftovers(OpenDirectory& run, Logger& log) {
     try {
       const FileKind kind = run.status(name).kind;
       const auto replaced = checkpoint_of_replaced(name);
-      if (kind == FileKind::kFile && name == kUnfinishedStateFileName) {
+      if (kind == FileKind::kFile && (name == kUnfinishedStateFileName || name == kUnfinishedBestName)) {
         run.remove(name);
       } else if (kind == FileKind::kDirectory && replaced && !run.exists(*replaced)) {
         run.rename(name, *replaced);

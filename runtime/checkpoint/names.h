@@ -2,6 +2,7 @@
 // The names inside a run directory and a checkpoint. [any thread]
 //
 //   checkpoint                             state file: which checkpoint is current
+//   best                                   the best checkpoints, where the run keeps them
 //   model.ckpt-2000                        a checkpoint
 //   model.ckpt-2000.tmp-5f0c...            one that is being written, or being deleted
 //   model.ckpt-2000.old-5f0c...            one whose successor of the same step is being put in its place
@@ -16,6 +17,8 @@ namespace belay::runtime {
 
 inline constexpr std::string_view kStateFileName = "checkpoint";
 inline constexpr std::string_view kUnfinishedStateFileName = "checkpoint.tmp";  // OpenDirectory::replace names it
+inline constexpr std::string_view kBestName = "best";
+inline constexpr std::string_view kUnfinishedBestName = "best.tmp";
 inline constexpr std::string_view kLockName = "lock";
 inline constexpr std::string_view kAttemptName = "attempt";  // the mark of the attempt that runs
 inline constexpr std::string_view kIndexName = "index";      // inside a checkpoint

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "runtime/checkpoint/best_checkpoints.h"
 #include "runtime/checkpoint/index.h"
 #include "runtime/checkpoint/strict_json.h"
 #include "runtime/platform/text.h"
@@ -194,7 +195,8 @@ std::string format_run_state(const RunState& state) {
                    return ordered_json{{"epoch", p.epoch}, {"index", p.index}};
                  }) +
         ",\n \"hook_states\": " + lines_of(state.hook_states, [](const HookState& s) { return encoded(s); }) +
-        ",\n \"fingerprint\": " + encoded(state.fingerprint).dump() + "\n}\n";
+        ",\n \"fingerprint\": " + encoded(state.fingerprint).dump() +
+        (state.best.metric.empty() ? "" : ",\n \"best\": " + format_best_list(state.best)) + "\n}\n";
     if (text.size() > kMaxIndexBytes)
       fail(Code::kResourceExhausted, "the hooks' states would have " + std::to_string(text.size()) +
                                          " bytes, at most " + std::to_string(kMaxIndexBytes) + " are read");
@@ -206,7 +208,7 @@ std::string format_run_state(const RunState& state) {
 
 RunState parse_run_state(std::string_view text) {
   const json value = parse_json(text);
-  const JsonFields fields(value, "", {"global_step", "input_positions", "hook_states", "fingerprint"});
+  const JsonFields fields(value, "", {"global_step", "input_positions", "hook_states", "fingerprint"}, {"best"});
   const JsonFields fingerprint(fields.object("fingerprint"), "fingerprint", {"threads", "isa", "binary", "seed"},
                                {"precision", "onednn", "floating_point", "plugins"});
   RunState state;
@@ -214,6 +216,7 @@ RunState parse_run_state(std::string_view text) {
   state.input_positions = positions_from_json(fields.object("input_positions"));
   state.hook_states = hook_states_from_json(fields.object("hook_states"));
   state.fingerprint = fingerprint_from(fingerprint);
+  if (fields.has("best")) state.best = parse_best_list(fields.object("best").dump(), "best");
   return state;
 }
 

@@ -11,6 +11,8 @@
 // The fingerprint has "precision" too where that is not "float32", "onednn" and "floating_point" as texts, and
 // "plugins": the build id of each library that was loaded, by the plugin's kind and name. Older ones lack these.
 //
+// A run that keeps its best checkpoints has "best" too: best_checkpoints.h.
+//
 // A hook's value is a pair of its type (bool, int, float, text, int_list, float_list, text_list) and itself. Numbers
 // that JSON has no word for are texts: "inf", "-inf", "nan:" and the sixteen digits of its bits. A text that is no
 // UTF-8 is

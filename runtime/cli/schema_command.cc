@@ -43,8 +43,10 @@ class SchemaFields final : public Fields {
     Json& schema = add(key, {{"enum", words}});
     if (!value.empty()) schema["default"] = value;
   }
-  void text(const char* key, std::string&, const char* unset) override {
-    describe_unset(add(key, text_schema()), unset);
+  void text(const char* key, std::string& value, const char* unset) override {
+    Json& schema = add(key, text_schema());
+    describe_unset(schema, unset);
+    if (!value.empty()) schema["default"] = value;
   }
   void path(const char* key, std::string&, const char* unset) override {
     describe_unset(add(key, text_schema()), unset);

@@ -35,6 +35,7 @@ class ManifestReader {
     read_scaffold();
     read_plain("checkpoint", manifest_.checkpoint);
     read_eval();
+    check_best_metric();
     read_plain("predict", manifest_.predict);
     read_plain("session", manifest_.session);
     read_hooks();
@@ -74,6 +75,17 @@ class ManifestReader {
       for (const TomlEntry& entry : *table) note_places(name + "." + entry.key, entry.node);
   }
 
+  void check_best_metric() {
+    const CheckpointSettings& checkpoint = manifest_.checkpoint;
+    const std::string input = evaluation_input_of(checkpoint.best_metric);
+    if (checkpoint.keep_best == 0 || input.empty() || manifest_.inputs.contains(input)) return;
+    const char* key =
+        manifest_.places.count("checkpoint.best_metric") != 0 ? "checkpoint.best_metric" : "checkpoint.keep_best";
+    context_.problems.add(manifest_.at(key),
+                          "the best checkpoints are those by " + double_quoted(checkpoint.best_metric) +
+                              ", and there is no [input." + input + "]",
+                          "add [input." + input + "] and plugin = \"NAME\" below");
+  }
   void read_eval() {
     read_plain("eval", manifest_.eval);
     std::vector<std::string> there;

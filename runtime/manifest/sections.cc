@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "belay/better.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -146,6 +147,17 @@ void visit(Fields& f, CheckpointSettings& checkpoint) {
   f.integer("max_to_keep", checkpoint.max_to_keep, {.min = 0});
   f.choice("on_save_error", checkpoint.on_save_error, {"continue", "stop"});
   f.boolean("refuse_non_finite", checkpoint.refuse_non_finite);
+  f.integer("keep_best", checkpoint.keep_best, {.min = 0});
+  const std::string& metric = checkpoint.best_metric;
+  f.text("best_metric", checkpoint.best_metric, "");
+  f.choice("best_mode", checkpoint.best_mode, {"auto", "min", "max"});
+  f.check(!evaluation_input_of(metric).empty(), "best_metric",
+          "checkpoint.best_metric is a metric of an evaluation, found " + double_quoted(metric),
+          metric.find('/') == metric.npos ? "did you mean " + double_quoted("eval/" + metric) + "?"
+                                          : "it begins with the input's name: \"eval/loss\", \"eval_NAME/accuracy\"");
+  f.check(checkpoint.best_mode != BestMode::kAuto || better_by_name(metric).has_value(), "best_metric",
+          "checkpoint.best_metric = " + double_quoted(metric) + " does not say by its name which values are better",
+          "add best_mode = \"min\" or best_mode = \"max\"");
 }
 
 void visit(Fields& f, EvalSettings& eval) {
@@ -235,6 +247,13 @@ void visit(Fields& f, InputSection& input) {
 std::string section_header(const std::string& section) {
   const bool list = section == "hooks" || section == "metrics" || section == "ops";
   return list ? "[[" + section + "]]" : "[" + section + "]";
+}
+
+std::string evaluation_input_of(const std::string& metric) {
+  const std::size_t slash = metric.find('/');
+  if (slash == metric.npos || slash + 1 == metric.size()) return "";
+  const std::string input = metric.substr(0, slash);
+  return input == "eval" || input.starts_with("eval_") ? input : "";
 }
 
 bool is_instance_name(const std::string& name) {

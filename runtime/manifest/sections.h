@@ -24,6 +24,9 @@ void visit(Fields& f, InputSection& input);
 // [run], [[hooks]]: as the section is begun in a manifest.
 std::string section_header(const std::string& section);
 
+// "eval" of "eval/loss", "eval_hard" of "eval_hard/loss"; empty: it is no metric of an evaluation.
+std::string evaluation_input_of(const std::string& metric);
+
 // At most 63 letters, digits, '_', '-' and '.'.
 bool is_instance_name(const std::string& name);
 

@@ -6,6 +6,7 @@
 
 #include "runtime/checkpoint/compare_tensors.h"
 #include "runtime/checkpoint/find_restorable.h"
+#include "runtime/checkpoint/names.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -84,6 +85,17 @@ void RunSaver::compare_fingerprint(const Fingerprint& stored) const {
         "", "the run may not end with the same bits as one that was never stopped: " + joined(differences, "; "));
 }
 
+namespace {
+
+// Changes with every write of a variable.
+std::uint64_t total_of_versions(const DirectSession& session) {
+  std::uint64_t total = 0;
+  for (const Variable* v : session.variables()) total += v->version.load(std::memory_order_relaxed);
+  return total;
+}
+
+}  // namespace
+
 RestoredRun RunSaver::restore(DirectSession& session, const CheckpointReader& checkpoint) {
   restore_variables(session, checkpoint, options_.saver);
   session.store().replace_positions(checkpoint.state().input_positions);
@@ -102,7 +114,10 @@ std::optional<RestoredRun> RunSaver::restore_latest(DirectSession& session, cons
   if (found == nullptr) return std::nullopt;
   RestoredRun restored = restore(session, *found);
   if (own) {
-    series_.restored(found->name());
+    series_.restored(found->name(), restored.state.best);
+    evaluated_.reset();
+    if (const BestCheckpoint* best = find_step(series_.best(), restored.state.global_step))
+      evaluated_ = {best->step, best->value, total_of_versions(session)};
     now_current(restored.path, restored.state.global_step);
   }
   return restored;
@@ -111,6 +126,36 @@ std::optional<RestoredRun> RunSaver::restore_latest(DirectSession& session, cons
 RestoredRun RunSaver::restore_exactly(DirectSession& session, const std::string& path) {
   return restore(session, *CheckpointReader::open(environment_.files.open_directory(path)));
 }
+
+// ---- the best ----
+
+void RunSaver::note_evaluation(std::int64_t step, double value) {
+  if (options_.checkpoint.keep_best == 0) return;
+  evaluated_ = {step, value};
+  if (series_.best_with(step, value) != series_.best()) request();
+}
+
+// Of the variables that are saved now; none where something wrote to them since they were evaluated.
+std::optional<double> RunSaver::value_of(const DirectSession& session, std::int64_t step) const {
+  if (!evaluated_ || evaluated_->step != step || evaluated_->versions != total_of_versions(session))
+    return std::nullopt;
+  return evaluated_->value;
+}
+
+void RunSaver::say_if_best(std::int64_t step) const {
+  const BestList& list = series_.best();
+  const BestCheckpoint* best = find_step(list, step);
+  if (best == nullptr) return;
+  const auto place = best - list.checkpoints.data() + 1;
+  char value[32];
+  std::snprintf(value, sizeof(value), "%.6g", best->value);
+  environment_.log.info("", checkpoint_name(step) + " is " +
+                                (place == 1 ? "the best checkpoint so far"
+                                            : "number " + std::to_string(place) + " of the best checkpoints") +
+                                ": " + escaped(list.metric) + " = " + value);
+}
+
+// ---- saving ----
 
 namespace {
 
@@ -123,17 +168,6 @@ std::string RunSaver::at_boundary(DirectSession& session, HookSet& hooks) {
   requested_ = false;
   return without_end_of_input([&] { return save(session, hooks, nullptr); }, kSaveAdvice);
 }
-
-namespace {
-
-// Changes with every write of a variable.
-std::uint64_t total_of_versions(const DirectSession& session) {
-  std::uint64_t total = 0;
-  for (const Variable* v : session.variables()) total += v->version.load(std::memory_order_relaxed);
-  return total;
-}
-
-}  // namespace
 
 void RunSaver::begin_end(DirectSession& session, HookSet& hooks) {
   run_.check_lock();
@@ -188,6 +222,7 @@ std::string RunSaver::save(DirectSession& session, HookSet& hooks, const std::ma
   run_.check_lock();
   const std::int64_t start = environment_.clock.monotonic_ns();
   std::int64_t step = std::max<std::int64_t>(session.global_step(), 0);
+  if (evaluated_ && !evaluated_->versions) evaluated_->versions = total_of_versions(session);
   try {
     hooks.before_save(session, step);
   } catch (const Error& e) {
@@ -236,8 +271,10 @@ std::string RunSaver::write(DirectSession& session, const std::map<std::string, 
   content.hook_states = states;
   content.fingerprint = options_.fingerprint;
   content.graph_hash = session.graph().variables_digest();
+  content.best = series_.best_with(step, value_of(session, step));
   std::string path = series_.save(content, options_.saver);
   environment_.log.info("", "saved " + escaped(path));
+  say_if_best(step);
   return path;
 }
 

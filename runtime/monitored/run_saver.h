@@ -48,6 +48,11 @@ class RunSaver {
 
   // Asks for a checkpoint at the next boundary. Any thread.
   void request() noexcept { requested_.store(true); }
+  // An evaluation of the variables as they are, at the boundary behind that step: where it is among the best of
+  // [checkpoint] keep_best, a checkpoint is asked for, which has the list with it. Comes before at_boundary and any
+  // other run. `value` is that of best_metric(); without keep_best nothing happens.
+  void note_evaluation(std::int64_t step, double value);
+  const std::string& best_metric() const noexcept { return options_.checkpoint.best_metric; }
   // True too where the run's lock was found lost: the boundary ends the run then.
   bool requested() const noexcept { return requested_.load() || run_.lock_lost(); }
 
@@ -83,6 +88,14 @@ class RunSaver {
     std::map<std::string, HookState> states;
     std::optional<std::uint64_t> asked_at;  // the variables' versions at the last request
   };
+  // What an evaluation found, and the variables' versions that it was of: known once something is saved.
+  struct Evaluated {
+    std::int64_t step;
+    double value;
+    std::optional<std::uint64_t> versions = {};
+  };
+  std::optional<double> value_of(const DirectSession& session, std::int64_t step) const;
+  void say_if_best(std::int64_t step) const;
   void save_while_ending();
   std::string save(DirectSession& session, HookSet& hooks, const std::map<std::string, HookState>* states);
   std::string write(DirectSession& session, const std::map<std::string, HookState>& states, std::int64_t& step);
@@ -98,6 +111,7 @@ class RunSaver {
   Snapshot snapshot_;  // memory that every save uses again
   std::atomic<bool> requested_{false};
   std::unique_ptr<Ending> ending_;
+  std::optional<Evaluated> evaluated_;  // the last one that was noted, or of the checkpoint that was restored
   std::int64_t saved_step_ = -1;
   std::string saved_path_;
   std::string save_error_;

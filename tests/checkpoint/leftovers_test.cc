@@ -75,9 +75,11 @@ TEST_F(Leftovers, AReplacedCheckpointGoesWhereItsSuccessorArrived) {
 
 TEST_F(Leftovers, AnUnfinishedStateFileIsRemovedToo) {
   write_file(dir_ / "checkpoint.tmp", "model_check");
+  write_file(dir_ / "best.tmp", "{");
   std::filesystem::create_directory(dir_ / "checkpoint.tmp2");
   remove_leftovers(*run_, log_);
   EXPECT_FALSE(std::filesystem::exists(dir_ / "checkpoint.tmp"));
+  EXPECT_FALSE(std::filesystem::exists(dir_ / "best.tmp"));
   EXPECT_TRUE(std::filesystem::exists(dir_ / "checkpoint.tmp2"));
 }
 

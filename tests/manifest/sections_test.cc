@@ -216,6 +216,54 @@ TEST(Sections, EvaluationsNeedAnInput) {
   EXPECT_EQ(errors_of("[eval]\nevery_steps = 0\nat_checkpoint = false"), "");
 }
 
+TEST(Sections, TheBestCheckpointsHaveAMetricOfAnEvaluation) {
+  const CheckpointSettings best = manifest_of(
+                                      "[checkpoint]\nkeep_best = 3\nbest_metric = 'eval_hard/agreement'\nbest_mode = "
+                                      "'max'\n[input.eval_hard]\nplugin = 'x'\n")
+                                      .checkpoint;
+  EXPECT_EQ(best.keep_best, 3);
+  EXPECT_EQ(best.best_metric, "eval_hard/agreement");
+  EXPECT_EQ(best.best_mode, BestMode::kMax);
+  const std::string eval = "[input.eval]\nplugin = 'x'\n";
+  for (const char* told_by_its_name : {"loss", "validation_loss", "perplexity", "mean_squared_error", "accuracy",
+                                       "top_5_accuracy", "auc", "precision", "recall"})
+    EXPECT_EQ(
+        errors_of("[checkpoint]\nkeep_best = 1\nbest_metric = 'eval/" + std::string(told_by_its_name) + "'\n" + eval),
+        "");
+  const struct {
+    std::string text, expected;
+  } cases[] = {
+      {"[checkpoint]\nkeep_best = 1\nbest_metric = 'eval/agreement'\n" + eval,
+       "train.toml:3:15: error: checkpoint.best_metric = \"eval/agreement\" does not say by its name which values are "
+       "better\n"
+       "  best_metric = 'eval/agreement'\n"
+       "                ^~~~~~~~~~~~~~~~\n"
+       "  help: add best_mode = \"min\" or best_mode = \"max\"\n"},
+      {"[checkpoint]\nkeep_best = 1\nbest_metric = 'accuracy'\n" + eval,
+       "train.toml:3:15: error: checkpoint.best_metric is a metric of an evaluation, found \"accuracy\"\n"
+       "  best_metric = 'accuracy'\n"
+       "                ^~~~~~~~~~\n"
+       "  help: did you mean \"eval/accuracy\"?\n"},
+      {"[checkpoint]\nbest_metric = 'train/loss'\n" + eval,
+       "train.toml:2:15: error: checkpoint.best_metric is a metric of an evaluation, found \"train/loss\"\n"
+       "  best_metric = 'train/loss'\n"
+       "                ^~~~~~~~~~~~\n"
+       "  help: it begins with the input's name: \"eval/loss\", \"eval_NAME/accuracy\"\n"},
+      {"[checkpoint]\nkeep_best = 1\n",
+       "train.toml:2:13: error: the best checkpoints are those by \"eval/loss\", and there is no [input.eval]\n"
+       "  keep_best = 1\n"
+       "              ^\n"
+       "  help: add [input.eval] and plugin = \"NAME\" below\n"},
+      {"[checkpoint]\nkeep_best = 1\nbest_metric = 'eval_hard/loss'\n" + eval,
+       "train.toml:3:15: error: the best checkpoints are those by \"eval_hard/loss\", and there is no "
+       "[input.eval_hard]\n"
+       "  best_metric = 'eval_hard/loss'\n"
+       "                ^~~~~~~~~~~~~~~~\n"
+       "  help: add [input.eval_hard] and plugin = \"NAME\" below\n"},
+  };
+  for (const auto& c : cases) EXPECT_EQ(errors_of(c.text), c.expected);
+}
+
 TEST(Sections, SessionHasItsKeys) {
   const SessionSettings session =
       manifest_of(
@@ -251,6 +299,7 @@ TEST(Sections, EveryRangeIsKept) {
       {"checkpoint.save_secs", "1e10", "from 0 to 1000000000"},
       {"checkpoint.save_steps", "-1", "at least 0"},
       {"checkpoint.max_to_keep", "-1", "at least 0"},
+      {"checkpoint.keep_best", "-1", "at least 0"},
       {"session.save_summaries_steps", "-1", "at least 0"},
       {"session.save_summaries_secs", "-1", "from 0 to 1000000000"},
       {"session.log_step_count_steps", "-1", "at least 0"},

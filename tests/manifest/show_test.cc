@@ -45,6 +45,9 @@ TEST(Show, EveryDefaultIsFilledIn) {
             "max_to_keep = 5\n"
             "on_save_error = \"continue\"\n"
             "refuse_non_finite = true\n"
+            "keep_best = 0\n"
+            "best_metric = \"eval/loss\"\n"
+            "best_mode = \"auto\"\n"
             "\n"
             "[eval]\n"
             "# every_steps: not set, off\n"
@@ -116,6 +119,9 @@ TEST(Show, WhatIsShownReadsBackAsTheSameManifest) {
           kRest,
       "[input.eval]\nplugin = 'idx'\n[eval]\nevery_steps = 5\nevery_secs = 0.5\nat_checkpoint = true\ninputs = "
       "['eval']\nbatches = 7\nstart_delay_secs = 1\nthrottle_secs = 2\nat_start = false\non_error = 'continue'\n" +
+          kRest,
+      "[checkpoint]\nkeep_best = 2\nbest_metric = 'eval_hard/agreement'\nbest_mode = 'max'\n[input.eval_hard]\n"
+      "plugin = 'x'\n" +
           kRest,
       "[session]\nsave_summaries_steps = 0\nsave_summaries_secs = 2.5\nlog_step_count_steps = 3\nmax_recoveries = 0\n"
       "precision = 'bf16'\n" +

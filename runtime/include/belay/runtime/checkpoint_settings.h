@@ -5,11 +5,15 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace belay::runtime {
 
 // What a checkpoint that cannot be written does to the run: an error in the log, or the run's end.
 enum class OnSaveError { kContinue, kStop };
+
+// Which values of best_metric are better. kAuto: as the metric's name says, "loss" or "accuracy".
+enum class BestMode { kAuto, kMin, kMax };
 
 struct CheckpointSettings {
   // The periods of the default checkpoint_saver; with both, whichever comes first. Neither is set: every 600 s. 0: off;
@@ -23,6 +27,13 @@ struct CheckpointSettings {
   // A state with NaN or infinity is not saved, whatever on_save_error is: the run ends with DIVERGED (status 4), and
   // the newest checkpoint is the one before it.
   bool refuse_non_finite = true;
+
+  // Besides those, so many are kept: the best by a metric of the evaluations. A save follows each evaluation that makes
+  // one of them. 0: none. A resume goes on with the list.
+  std::int64_t keep_best = 0;
+  // The role of the metric: "eval/loss", "eval_hard/accuracy".
+  std::string best_metric = "eval/loss";
+  BestMode best_mode = BestMode::kAuto;
 
   friend bool operator==(const CheckpointSettings&, const CheckpointSettings&) = default;
 };

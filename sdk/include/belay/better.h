@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which values of a metric are better, and what its name says of that.
+//
+//   const Better better = better_by_mode(o.mode, o.tensor);   // "min", "max", or "auto": by the name
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "belay/error.h"
+
+namespace belay {
+inline namespace v0 {
+
+enum class Better { kSmaller, kLarger };
+
+// By the last word of the name, where '/' and '_' part words: "eval/loss" is better the smaller, "eval/top_5_accuracy"
+// the larger. None where the name does not tell.
+inline std::optional<Better> better_by_name(std::string_view metric) noexcept {
+  const std::string_view word = metric.substr(metric.find_last_of("/_") + 1);
+  for (const std::string_view name : {"loss", "error", "perplexity", "mse", "rmse", "mae"})
+    if (word == name) return Better::kSmaller;
+  for (const std::string_view name : {"accuracy", "auc", "precision", "recall"})
+    if (word == name) return Better::kLarger;
+  return std::nullopt;
+}
+
+// Of an option with the choices "auto", "min" and "max". INVALID_ARGUMENT where "auto" cannot tell.
+inline Better better_by_mode(std::string_view mode, std::string_view metric) {
+  if (mode == "min") return Better::kSmaller;
+  if (mode == "max") return Better::kLarger;
+  if (const std::optional<Better> better = better_by_name(metric)) return *better;
+  fail(Code::kInvalidArgument,
+       "'" + std::string(metric) + "' does not say by its name which values are better: set mode = \"min\" or \"max\"");
+}
+
+}  // namespace v0
+}  // namespace belay
