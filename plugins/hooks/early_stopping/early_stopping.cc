@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <belay/improvement.h>
 #include <belay/plugin.h>
+#include <belay/watched_metric.h>
 
 #include <charconv>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace {
-
-using belay::Code;
 
 std::string number_text(double v) {
   char text[32];
@@ -19,80 +19,104 @@ class EarlyStopping final : public belay::Hook {
  public:
   struct Options {
     belay::Str tensor = "loss";
-    belay::Str mode = "min";
-    std::int64_t patience = 5;
+    belay::Str mode = "auto";
+    std::optional<std::int64_t> patience;
+    std::optional<std::int64_t> patience_steps;
     double min_delta = 0;
+    std::optional<double> higher_than;
+    std::optional<double> lower_than;
     std::int64_t every_n_steps = 100;
     std::int64_t start_from_step = 0;
   };
   static constexpr auto about = belay::about(
-      "early_stopping", "Stops the run when a tensor has not improved for some time",
-      belay::option("tensor", &Options::tensor, "the scalar to watch"),
-      belay::option("mode", &Options::mode, "whether smaller or larger values are better").choices("min", "max"),
-      belay::option("patience", &Options::patience, "stop after so many looks without an improvement").min(1),
+      "early_stopping", "Stops the run when a metric has not improved for some time, or is beyond a limit",
+      belay::option("tensor", &Options::tensor, "the scalar to watch: \"loss\" of each step, or \"eval/loss\""),
+      belay::option("mode", &Options::mode, "which values are better: smaller ones, larger ones; auto: by the name")
+          .choices("auto", "min", "max"),
+      belay::option("patience", &Options::patience,
+                    "stop after so many looks without an improvement; 5 where no other condition is given")
+          .min(1),
+      belay::option("patience_steps", &Options::patience_steps, "stop so many steps behind the last improvement")
+          .min(1),
       belay::option("min_delta", &Options::min_delta, "an improvement is a change by more than this").min(0),
-      belay::option("every_n_steps", &Options::every_n_steps, "look every so many steps").min(1),
+      belay::option("higher_than", &Options::higher_than, "stop when the value is higher than this"),
+      belay::option("lower_than", &Options::lower_than, "stop when the value is lower than this"),
+      belay::option("every_n_steps", &Options::every_n_steps,
+                    "look every so many steps; a metric of the evaluation is looked at whenever there is a new one")
+          .min(1),
       belay::option("start_from_step", &Options::start_from_step, "do not look before this global step").min(0));
 
   explicit EarlyStopping(const Options& o)
       : o_(o),
-        timer_({}, o.every_n_steps),
-        improvement_(o.mode == "min" ? belay::Improvement::Better::kSmaller : belay::Improvement::Better::kLarger,
-                     o.min_delta) {}
+        patience_(o.patience || o.patience_steps || o.higher_than || o.lower_than ? o.patience : std::int64_t{5}),
+        metric_(o.tensor.string(), o.every_n_steps, o.start_from_step),
+        improvement_(belay::Better::kSmaller, o.min_delta) {}
 
   void begin(belay::Graph& graph) override {
-    tensor_ = graph.fetch(graph.find(o_.tensor));
-    if (tensor_.is_operation() || tensor_.rank() > 0 || tensor_.dtype() == belay::DType::kString)
-      belay::fail(Code::kInvalidArgument, "early_stopping watches a scalar number, " + tensor_.text() + " is none");
-    step_ = belay::GlobalStep(graph);
+    metric_.begin(graph, "early_stopping");
+    // Where only limits are watched nothing has to be better.
+    if (patience_ || o_.patience_steps) improvement_.set_better(belay::better_by_mode(o_.mode, o_.tensor));
   }
 
   void after_create_session(belay::Session& session) override {
-    step_.forget();
-    if (timer_.last_triggered_step() && *timer_.last_triggered_step() > step_.read(session)) timer_.reset();
+    metric_.session_created(session);
     // A run that was stopped by this and is started again makes no step, unless it is given more patience.
-    if (improvement_.looks_without() >= o_.patience) session.coordinator().request_stop(reason());
+    if (const std::string reason = reason_to_stop(); !reason.empty()) session.coordinator().request_stop(reason);
   }
 
-  belay::RunArgs before_run(belay::RunContext&) override { return {step_.fetch(), tensor_}; }
+  belay::RunArgs before_run(belay::RunContext&) override { return metric_.fetches(); }
 
   void after_run(belay::RunContext& run, const belay::RunValues& values) override {
-    const std::int64_t predicted = step_.predicted(values);
-    if (predicted < o_.start_from_step || !timer_.should_trigger_for_step(predicted, host())) return;
-    const std::int64_t step = step_.read(run.session());
-    if (step < o_.start_from_step || !timer_.should_trigger_for_step(step, host())) return;
-    timer_.update_last_triggered_step(step, host().monotonic());
-    const belay::TensorView value = values[tensor_];
-    if (value.size() != 1)
-      belay::fail(Code::kInvalidArgument, "early_stopping watches a scalar, " + tensor_.text() + " had the shape " +
-                                              belay::dims_text(value.dims()));
-    improvement_.look(value.number(0), step);
-    if (improvement_.looks_without() >= o_.patience) run.request_stop(reason());
+    const auto look = metric_.look(run.session(), values, host());
+    if (!look) return;
+    improvement_.look(look->value, look->step);
+    last_ = look;
+    if (const std::string reason = reason_to_stop(); !reason.empty()) run.request_stop(reason);
   }
 
   void save_state(belay::StateWriter& state) const override {
     improvement_.save(state);
-    timer_.save(state, host().monotonic());
+    metric_.save(state, host());
+    if (!last_) return;
+    state.put("last_value", last_->value);
+    state.put("last_step", last_->step);
   }
   void load_state(const belay::StateReader& state) override {
     improvement_.load(state);
-    timer_.load(state, host().monotonic());
+    metric_.load(state, host());
+    last_.reset();
+    if (state.has("last_step")) last_ = {state.number("last_value"), state.integer("last_step")};
   }
 
  private:
-  std::string reason() const {
-    std::string text =
-        "'" + o_.tensor.string() + "' has not improved for " + std::to_string(improvement_.looks_without()) + " looks";
+  // After the last look; empty: there is none.
+  std::string reason_to_stop() const {
+    if (patience_ && improvement_.looks_without() >= *patience_)
+      return not_improved(metric_.count_text(improvement_.looks_without()), "patience", *patience_);
+    if (!last_) return "";
+    const std::int64_t steps = improvement_.steps_without(last_->step);
+    if (o_.patience_steps && steps >= *o_.patience_steps)
+      return not_improved(std::to_string(steps) + " steps", "patience_steps", *o_.patience_steps);
+    if (o_.higher_than && last_->value > *o_.higher_than) return beyond("higher_than", *o_.higher_than);
+    if (o_.lower_than && last_->value < *o_.lower_than) return beyond("lower_than", *o_.lower_than);
+    return "";
+  }
+  std::string not_improved(const std::string& for_how_long, const char* option, std::int64_t limit) const {
+    std::string text = "'" + metric_.name() + "' has not improved for " + for_how_long;
     if (improvement_.best())
       text += "; best " + number_text(*improvement_.best()) + " at step " + std::to_string(improvement_.best_step());
-    return text + " (patience = " + std::to_string(o_.patience) + ")";
+    return text + " (" + option + " = " + std::to_string(limit) + ")";
+  }
+  std::string beyond(const char* option, double limit) const {
+    return "'" + metric_.name() + "' is " + number_text(last_->value) + " at step " + std::to_string(last_->step) +
+           " (" + option + " = " + number_text(limit) + ")";
   }
 
   const Options o_;
-  belay::SecondOrStepTimer timer_;
-  belay::GlobalStep step_;
-  belay::Output tensor_;
+  const std::optional<std::int64_t> patience_;
+  belay::WatchedMetric metric_;
   belay::Improvement improvement_;
+  std::optional<belay::WatchedMetric::Look> last_;
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <belay/improvement.h>
 #include <belay/plugin.h>
+#include <belay/watched_metric.h>
 
 #include <algorithm>
 #include <charconv>
@@ -8,8 +9,6 @@
 #include <string>
 
 namespace {
-
-using belay::Code;
 
 std::string number_text(double v) {
   char text[32];
@@ -20,7 +19,7 @@ class ReduceLrOnPlateau final : public belay::Hook {
  public:
   struct Options {
     belay::Str tensor = "loss";
-    belay::Str mode = "min";
+    belay::Str mode = "auto";
     double factor = 0.1;
     std::int64_t patience = 10;
     double min_delta = 1e-4;
@@ -31,65 +30,53 @@ class ReduceLrOnPlateau final : public belay::Hook {
   };
   static constexpr auto about = belay::about(
       "reduce_lr_on_plateau", "Lowers the learning rate when a tensor has not improved for some time",
-      belay::option("tensor", &Options::tensor, "the scalar to watch"),
-      belay::option("mode", &Options::mode, "whether smaller or larger values are better").choices("min", "max"),
+      belay::option("tensor", &Options::tensor, "the scalar to watch: \"loss\" of each step, or \"eval/loss\""),
+      belay::option("mode", &Options::mode, "which values are better: smaller ones, larger ones; auto: by the name")
+          .choices("auto", "min", "max"),
       belay::option("factor", &Options::factor, "what the learning rate is multiplied by").range(1e-6, 0.999999),
       belay::option("patience", &Options::patience, "lower it after so many looks without an improvement").min(1),
       belay::option("min_delta", &Options::min_delta, "an improvement is a change by more than this").min(0),
       belay::option("cooldown", &Options::cooldown, "after lowering it, do not count for so many looks").min(0),
       belay::option("min_scale", &Options::min_scale, "never below this part of the manifest's learning rate")
           .range(0, 1),
-      belay::option("every_n_steps", &Options::every_n_steps, "look every so many steps").min(1),
+      belay::option("every_n_steps", &Options::every_n_steps,
+                    "look every so many steps; a metric of the evaluation is looked at whenever there is a new one")
+          .min(1),
       belay::option("variable", &Options::variable, "the variable that scales the learning rate"));
 
   explicit ReduceLrOnPlateau(const Options& o)
-      : o_(o),
-        timer_({}, o.every_n_steps),
-        improvement_(o.mode == "min" ? belay::Improvement::Better::kSmaller : belay::Improvement::Better::kLarger,
-                     o.min_delta) {}
+      : o_(o), metric_(o.tensor.string(), o.every_n_steps), improvement_(belay::Better::kSmaller, o.min_delta) {}
 
   void begin(belay::Graph& graph) override {
-    tensor_ = graph.fetch(graph.find(o_.tensor));
-    if (tensor_.is_operation() || tensor_.rank() > 0 || tensor_.dtype() == belay::DType::kString)
-      belay::fail(Code::kInvalidArgument,
-                  "reduce_lr_on_plateau watches a scalar number, " + tensor_.text() + " is none");
-    step_ = belay::GlobalStep(graph);
+    metric_.begin(graph, "reduce_lr_on_plateau");
+    improvement_.set_better(belay::better_by_mode(o_.mode, o_.tensor));
     scale_ = belay::Fetch<float>(graph.fetch<float>(o_.variable));
   }
 
-  void after_create_session(belay::Session& session) override {
-    step_.forget();
-    if (timer_.last_triggered_step() && *timer_.last_triggered_step() > step_.read(session)) timer_.reset();
-  }
+  void after_create_session(belay::Session& session) override { metric_.session_created(session); }
 
-  belay::RunArgs before_run(belay::RunContext&) override { return {step_.fetch(), tensor_}; }
+  belay::RunArgs before_run(belay::RunContext&) override { return metric_.fetches(); }
 
   void after_run(belay::RunContext& run, const belay::RunValues& values) override {
-    if (!timer_.should_trigger_for_step(step_.predicted(values), host())) return;
-    const std::int64_t step = step_.read(run.session());
-    if (!timer_.should_trigger_for_step(step, host())) return;
-    timer_.update_last_triggered_step(step, host().monotonic());
-    const belay::TensorView value = values[tensor_];
-    if (value.size() != 1)
-      belay::fail(Code::kInvalidArgument, "reduce_lr_on_plateau watches a scalar, " + tensor_.text() +
-                                              " had the shape " + belay::dims_text(value.dims()));
-    improvement_.look(value.number(0), step);
+    const auto look = metric_.look(run.session(), values, host());
+    if (!look) return;
+    improvement_.look(look->value, look->step);
     if (cooldown_left_ > 0) {
       --cooldown_left_;
       improvement_.restart();
     }
-    if (improvement_.looks_without() >= o_.patience) lower(run.session(), step);
+    if (improvement_.looks_without() >= o_.patience) lower(run.session(), look->step);
   }
 
   void save_state(belay::StateWriter& state) const override {
     improvement_.save(state);
     state.put("cooldown_left", cooldown_left_);
-    timer_.save(state, host().monotonic());
+    metric_.save(state, host());
   }
   void load_state(const belay::StateReader& state) override {
     improvement_.load(state);
     cooldown_left_ = state.integer("cooldown_left");
-    timer_.load(state, host().monotonic());
+    metric_.load(state, host());
   }
 
  private:
@@ -101,14 +88,12 @@ class ReduceLrOnPlateau final : public belay::Hook {
     cooldown_left_ = o_.cooldown;
     if (new_scale >= old_scale) return;
     session.assign(o_.variable, belay::Tensor(static_cast<float>(new_scale)));
-    host().info("'" + o_.tensor.string() + "' has not improved for " + std::to_string(o_.patience) + " looks at step " +
+    host().info("'" + metric_.name() + "' has not improved for " + metric_.count_text(o_.patience) + " at step " +
                 std::to_string(step) + "; the learning rate is now " + number_text(new_scale) + " of the manifest's");
   }
 
   const Options o_;
-  belay::SecondOrStepTimer timer_;
-  belay::GlobalStep step_;
-  belay::Output tensor_;
+  belay::WatchedMetric metric_;
   belay::Fetch<float> scale_;
   belay::Improvement improvement_;
   std::int64_t cooldown_left_ = 0;

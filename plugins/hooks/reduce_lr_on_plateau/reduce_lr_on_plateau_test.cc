@@ -82,7 +82,7 @@ TEST(ReduceLrOnPlateau, SaysWhatItDid) {
   const auto hook = started({{"every_n_steps", 1}, {"patience", 1}});
   hook->step({{"loss", 1.f}});
   EXPECT_EQ(hook->step({{"loss", 1.f}}).logged,
-            (std::vector<std::string>{"info: 'loss' has not improved for 1 looks at step 2; the learning rate is now "
+            (std::vector<std::string>{"info: 'loss' has not improved for 1 look at step 2; the learning rate is now "
                                       "0.1 of the manifest's"}));
 }
 
@@ -100,6 +100,31 @@ TEST(ReduceLrOnPlateau, AResumedRunLowersItAtTheSameSteps) {
     for (const float s : scales(*second, {middle, losses.end()})) got.push_back(s);
     EXPECT_EQ(got, whole) << "cut at " << cut;
   }
+}
+
+TEST(ReduceLrOnPlateau, OfTheEvaluationItCountsEvaluations) {
+  HookDriver hook(module(), {{"tensor", "eval/accuracy"}, {"patience", 2}, {"factor", 0.5}});
+  hook.tensor<double>("eval/accuracy");
+  hook.tensor<std::int64_t>("eval/global_step");
+  hook.tensor<float>("learning_rate_scale");
+  hook.session().variable("learning_rate_scale", Tensor(1.0f), false);
+  hook.session().set_value("learning_rate_scale", Tensor(1.0f));
+  hook.global_step(0);
+  hook.begin();
+  hook.create_session();
+  std::vector<float> after;
+  std::vector<std::string> logged;
+  std::int64_t step = 0;
+  for (const double accuracy : {.5, .6, .6, .55, .7}) {
+    step += 100;
+    for (int i = 0; i < 3; ++i)  // of three steps the first one sees it
+      for (std::string& line : hook.step({{"eval/accuracy", accuracy}, {"eval/global_step", step}}).logged)
+        logged.push_back(std::move(line));
+    after.push_back(scale(hook));
+  }
+  EXPECT_EQ(after, (std::vector<float>{1, 1, 1, 0.5f, 0.5f}));
+  EXPECT_EQ(logged, (std::vector<std::string>{"info: 'eval/accuracy' has not improved for 2 evaluations at step 400; "
+                                              "the learning rate is now 0.5 of the manifest's"}));
 }
 
 }  // namespace

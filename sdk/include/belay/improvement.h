@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether a watched value still gets better: for hooks that act when it does not.
 //
-//   Improvement improvement(Improvement::Better::kSmaller, min_delta);
-//   improvement.look(value, step);                       // every so many steps
+//   Improvement improvement(Better::kSmaller, min_delta);
+//   improvement.look(value, step);                       // every so many steps, or at each evaluation
 //   if (improvement.looks_without() >= patience) ...
 //
 // A value is better if it beats the best one by more than min_delta. NaN is never better.
@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "belay/better.h"
 #include "belay/hook.h"
 
 namespace belay {
@@ -19,18 +20,20 @@ inline namespace v0 {
 
 class Improvement {
  public:
-  enum class Better { kSmaller, kLarger };
-
   Improvement(Better better, double min_delta) noexcept : better_(better), min_delta_(min_delta) {}
 
-  // Gives whether this value is the best so far.
+  // For a hook that knows it in begin only. What was looked at so far stays.
+  void set_better(Better better) noexcept { better_ = better; }
+
+  // Returns whether this value is the best so far.
   bool look(double value, std::int64_t step) noexcept {
+    if (!since_step_) since_step_ = step;
     if (!is_better(value)) {
       ++looks_without_;
       return false;
     }
     best_ = value;
-    best_step_ = step;
+    since_step_ = best_step_ = step;
     looks_without_ = 0;
     return true;
   }
@@ -38,12 +41,15 @@ class Improvement {
   void restart() noexcept { looks_without_ = 0; }
 
   std::int64_t looks_without() const noexcept { return looks_without_; }
+  // From the best value's step to this one; without a best value, from the first look's.
+  std::int64_t steps_without(std::int64_t step) const noexcept { return step - since_step_.value_or(step); }
   std::optional<double> best() const noexcept { return best_; }
   std::int64_t best_step() const noexcept { return best_step_; }
 
   // For a hook's state.
   void save(StateWriter& state) const {
     state.put("looks_without", looks_without_);
+    if (since_step_) state.put("since_step", *since_step_);
     if (!best_) return;
     state.put("best", *best_);
     state.put("best_step", best_step_);
@@ -51,8 +57,11 @@ class Improvement {
   void load(const StateReader& state) {
     looks_without_ = state.integer("looks_without");
     best_.reset();
+    since_step_.reset();
     if (state.has("best")) best_ = state.number("best");
     best_step_ = state.integer("best_step");
+    if (state.has("since_step")) since_step_ = state.integer("since_step");
+    if (best_) since_step_ = best_step_;
   }
 
  private:
@@ -66,6 +75,7 @@ class Improvement {
   double min_delta_;
   std::optional<double> best_;
   std::int64_t best_step_ = 0;
+  std::optional<std::int64_t> since_step_;
   std::int64_t looks_without_ = 0;
 };
 

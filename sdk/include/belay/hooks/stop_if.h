@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// TensorFlow's make_early_stopping_hook, for a program with a graph of its own: stops the session when a function says
+// so.
+//
+//   const Fetch<double> accuracy(graph.fetch<double>("eval/accuracy"));
+//   session.hooks.push_back(own_hook("good_enough", std::make_unique<belay::StopIf>(
+//       [=](const Session& s, std::int64_t) { return s.value(accuracy) > 0.99; })));
+//
+// The function is asked after the first run and then every 60 s, or as the periods say; it gets the session, for raw
+// runs, and the global step. It may throw, which ends the session as an error. The plugin `early_stopping` has the
+// usual conditions. [session]
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "belay/global_step.h"
+#include "belay/second_or_step_timer.h"
+
+namespace belay {
+inline namespace v0 {
+
+class StopIf final : public Hook {
+ public:
+  using Predicate = std::function<bool(const Session& session, std::int64_t step)>;
+  // With both, whichever is over first.
+  struct Periods {
+    std::optional<double> every_secs = 60;
+    std::optional<std::int64_t> every_steps = std::nullopt;
+  };
+
+  // INVALID_ARGUMENT for an empty function and where there is no period.
+  explicit StopIf(Predicate predicate) : StopIf(std::move(predicate), Periods()) {}
+  StopIf(Predicate predicate, const Periods& periods)
+      : predicate_(std::move(predicate)), timer_(periods.every_secs, periods.every_steps) {
+    if (!predicate_) fail(Code::kInvalidArgument, "StopIf was given no function");
+  }
+
+  void begin(Graph& graph) override { step_ = GlobalStep(graph); }
+  void after_create_session(Session& session) override {
+    step_.forget();
+    if (timer_.last_triggered_step() && *timer_.last_triggered_step() > step_.read(session)) timer_.reset();
+  }
+  RunArgs before_run(RunContext&) override { return {step_.fetch()}; }
+  void after_run(RunContext& run, const RunValues& values) override {
+    if (!timer_.should_trigger_for_step(step_.predicted(values), host())) return;
+    const Session session = run.session();
+    const std::int64_t step = step_.read(session);
+    if (!timer_.should_trigger_for_step(step, host())) return;
+    timer_.update_last_triggered_step(step, host().monotonic());
+    if (predicate_(session, step)) run.request_stop("its condition holds at step " + std::to_string(step));
+  }
+  void save_state(StateWriter& state) const override { timer_.save(state, host().monotonic()); }
+  void load_state(const StateReader& state) override { timer_.load(state, host().monotonic()); }
+
+ private:
+  Predicate predicate_;
+  SecondOrStepTimer timer_;
+  GlobalStep step_;
+};
+
+}  // namespace v0
+}  // namespace belay
