@@ -3,6 +3,7 @@
 
 extern "C" {
 extern const belay_module belay_module_checkpoint_saver;
+extern const belay_module belay_module_early_stopping;
 extern const belay_module belay_module_feed_fn;
 extern const belay_module belay_module_final_ops;
 extern const belay_module belay_module_global_step_waiter;
@@ -12,8 +13,10 @@ extern const belay_module belay_module_profiler;
 extern const belay_module belay_module_progress;
 extern const belay_module belay_module_safetensors;
 extern const belay_module belay_module_step_counter;
+extern const belay_module belay_module_stop_after_n_evals;
 extern const belay_module belay_module_stop_at_checkpoint_step;
 extern const belay_module belay_module_stop_at_step;
+extern const belay_module belay_module_summary_at_end;
 extern const belay_module belay_module_summary_saver;
 extern const belay_module belay_module_time_limit;
 extern const belay_module belay_module_warm_start;
@@ -23,6 +26,7 @@ namespace belay {
 
 std::vector<const belay_module*> default_plugins() {
   return {&belay_module_checkpoint_saver,
+          &belay_module_early_stopping,
           &belay_module_feed_fn,
           &belay_module_final_ops,
           &belay_module_global_step_waiter,
@@ -32,8 +36,10 @@ std::vector<const belay_module*> default_plugins() {
           &belay_module_progress,
           &belay_module_safetensors,
           &belay_module_step_counter,
+          &belay_module_stop_after_n_evals,
           &belay_module_stop_at_checkpoint_step,
           &belay_module_stop_at_step,
+          &belay_module_summary_at_end,
           &belay_module_summary_saver,
           &belay_module_time_limit,
           &belay_module_warm_start};

@@ -2,6 +2,7 @@
 // A hook's life in a made-up training, its state, and what it does when things go wrong.
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <limits>
 #include <memory>
 
@@ -62,6 +63,7 @@ class Training {
     hook_->graph().tensor("merged_summaries", DType::kString, Dims{});
     hook_->graph().collect("summary_op", "merged_summaries");
     hook_->global_step(0);
+    add_best_checkpoint();
   }
 
   HookDriver& hook() { return *hook_; }
@@ -105,6 +107,16 @@ class Training {
     Tensor t(DType::kFloat32, dims);
     std::fill_n(t.data<float>(), t.size(), value);
     return t;
+  }
+  // The made-up run keeps its best checkpoint, as one with [checkpoint] keep_best does.
+  void add_best_checkpoint() {
+    const std::string best = folder_->path() + "/best";
+    std::ofstream(best) << "{}";
+    hook_->checkpoints().add(best, {{"dense/kernel", filled({2, 3}, 2)},
+                                    {"dense/bias", filled({3}, 2)},
+                                    {"learning_rate", Tensor(1.f)},
+                                    {"learning_rate_scale", Tensor(1.f)},
+                                    {"global_step", Tensor(std::int64_t{1})}});
   }
   // A trainable one, with its gradient.
   void add_variable(const std::string& name, const Dims& dims) {

@@ -19,7 +19,7 @@ class SavedSession : public SaverTest {
   // From the newest checkpoint of the run directory, or from exactly this one.
   MonitoredSession& open(const std::string& exactly = "", MonitoredSessionOptions options = {}) {
     drop();
-    saver_ = make_saver();
+    saver_ = make_saver(saving);
     scaffold.saver = saver_;
     options.saver = saver_.get();
     options.monitor = &monitor;
@@ -49,6 +49,7 @@ class SavedSession : public SaverTest {
   }
 
   ScaffoldOptions scaffold;
+  RunSaverOptions saving;
   const Output step = ops::create_global_step(g);
   const Output train_op = ops::assign_add(step, ops::constant(g, Tensor(std::int64_t{1}), "one"), "train");
 

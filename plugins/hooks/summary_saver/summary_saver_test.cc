@@ -164,7 +164,7 @@ TEST(SummarySaver, NeedsOneSummaryOperationThatGivesAString) {
   }
   two.begin();
   EXPECT_EQ(error_of([&] { two.create_session(); }),
-            "FAILED_PRECONDITION: the collection 'summary_op' has 2 items, summary_saver writes one: merge them");
+            "FAILED_PRECONDITION: the collection 'summary_op' has 2 items, a hook writes one: merge them");
 
   HookDriver number(module());
   number.global_step(0);

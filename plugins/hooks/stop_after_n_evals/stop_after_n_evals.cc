@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <belay/plugin.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace {
+
+class StopAfterNEvals final : public belay::Hook {
+ public:
+  struct Options {
+    std::optional<std::int64_t> num_evals;
+    bool log_progress = true;
+  };
+  static constexpr auto about = belay::about(
+      "stop_after_n_evals", "Stops an evaluation after so many batches, and logs how far it is",
+      belay::option("num_evals", &Options::num_evals, "how many batches; not set: until the input ends").min(1),
+      belay::option("log_progress", &Options::log_progress,
+                    "a line of the log after each batch, ten where there are many"));
+
+  explicit StopAfterNEvals(const Options& o) : num_evals_(o.num_evals), log_progress_(o.log_progress) {
+    constexpr std::int64_t kFew = 20, kLines = 10;
+    if (num_evals_ && *num_evals_ >= kFew) log_every_ = *num_evals_ / kLines;
+  }
+
+  void after_create_session(belay::Session&) override { evals_ = 0; }
+
+  // A run is a batch: the one in which the input ends fails and does not come here.
+  void after_run(belay::RunContext& run, const belay::RunValues&) override {
+    ++evals_;
+    const bool last = num_evals_ && evals_ >= *num_evals_;
+    if (log_progress_ && (last || evals_ % log_every_ == 0)) host().info("Evaluation [" + progress() + "]");
+    if (last) run.request_stop(progress() + " batches are evaluated");
+  }
+
+ private:
+  std::string progress() const {
+    return std::to_string(evals_) + (num_evals_ ? "/" + std::to_string(*num_evals_) : "");
+  }
+
+  const std::optional<std::int64_t> num_evals_;
+  const bool log_progress_;
+  std::int64_t log_every_ = 1;
+  std::int64_t evals_ = 0;
+};
+
+}  // namespace
+
+BELAY_MODULE("1.0.0", StopAfterNEvals)

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The summaries that a hook writes into the event file: those that its options name, or that of the scaffold, which is
+// all of the graph's merged.
+//
+//   SummaryOps summaries(o.summaries);
+//   void begin(Graph& graph) override { summaries.begin(graph); }
+//   void after_create_session(Session& session) override { summaries.session_created(session, host()); }
+//   ... for (const SummaryOps::Op& op : summaries.ops()) ...
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "belay/options.h"
+#include "belay/session.h"
+
+namespace belay {
+inline namespace v0 {
+
+class SummaryOps {
+ public:
+  using Op = Fetch<std::string_view>;
+
+  explicit SummaryOps(const List<Str>& names) {
+    for (const Str& name : names) names_.emplace_back(name);
+  }
+
+  // NOT_FOUND where the graph has no such name, INVALID_ARGUMENT where it is no string.
+  void begin(const Graph& graph) {
+    named_.clear();
+    for (const std::string& name : names_) named_.push_back(graph.fetch<std::string_view>(name));
+  }
+  // The scaffold's operation is looked up here: it may be made after the hooks' begin.
+  void session_created(const Session& session, const Host& host) {
+    ops_ = names_.empty() ? of_scaffold(session.graph()) : named_;
+    if (host.run_directory().empty()) ops_.clear();
+  }
+  // Empty where there is nothing to write, or no event file.
+  const std::vector<Op>& ops() const noexcept { return ops_; }
+
+ private:
+  static std::vector<Op> of_scaffold(const Graph& graph) {
+    const std::vector<Output> found = graph.collection(collections::kSummaryOp);
+    if (found.empty()) return {};
+    if (found.size() > 1)
+      fail(Code::kFailedPrecondition,
+           "the collection 'summary_op' has " + std::to_string(found.size()) + " items, a hook writes one: merge them");
+    if (found[0].dtype() != DType::kString)
+      fail(Code::kInvalidArgument, "the summary operation " + found[0].text() + " gives no string");
+    return {Op(found[0])};
+  }
+
+  std::vector<std::string> names_;
+  std::vector<Op> named_;  // the same in this graph
+  std::vector<Op> ops_;
+};
+
+}  // namespace v0
+}  // namespace belay
