@@ -10,6 +10,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "belay/runtime/checkpoint_settings.h"
 #include "runtime/checkpoint/checkpoint_reader.h"
@@ -53,6 +55,10 @@ class RunSaver {
   // other run. `value` is that of best_metric(); without keep_best nothing happens.
   void note_evaluation(std::int64_t step, double value);
   const std::string& best_metric() const noexcept { return options_.checkpoint.best_metric; }
+  // The same from all metrics of an evaluation on [input.INPUT], by their names there ("loss"): best_metric() is among
+  // them, or of another input. INVALID_ARGUMENT with the nearest name where that input has no such metric.
+  void note_evaluation(const std::string& input, std::int64_t step,
+                       const std::vector<std::pair<std::string, double>>& metrics);
   // True too where the run's lock was found lost: the boundary ends the run then.
   bool requested() const noexcept { return requested_.load() || run_.lock_lost(); }
 

@@ -30,8 +30,8 @@ class RestoreBestSession : HostOfTheRun, public SavedSession {
     resolved.info = plugin->info;
     resolved.instance_name = "restore_best";
     hooks.add(SessionHook(instances.create(*plugin, resolved, *host, monitor), *log));
-    saving.series.max_to_keep = 1;
-    saving.series.best = {2, "eval/loss", Better::kSmaller};
+    saving.checkpoint.max_to_keep = 1;
+    saving.checkpoint.keep_best = 2;
   }
   void begin() {
     open();

@@ -266,6 +266,26 @@ TEST_F(BestSavers, AResumedRunKeepsTheListAndItsFirstSaveOfTheSameStateChangesNo
   EXPECT_THAT(best(), ElementsAre(20, 30));
 }
 
+TEST_F(BestSavers, OfAllMetricsTheBestMetricCounts) {
+  const auto saver = best_saver();
+  set(1.0f, 10);
+  saver->note_evaluation("eval_hard", 10, {{"loss", .1}});
+  EXPECT_FALSE(saver->requested());
+  saver->note_evaluation("eval", 10, {{"accuracy", .9}, {"loss", .5}});
+  saver->at_boundary(*session, hooks);
+  EXPECT_THAT(best_checkpoints(run.directory()), ElementsAre(BestCheckpoint{10, .5}));
+  EXPECT_EQ(error_of([&] {
+              saver->note_evaluation("eval", 20, {{"los", .1}, {"accuracy", .9}});
+            }),
+            "INVALID_ARGUMENT: checkpoint.best_metric is 'eval/loss', which is no metric of [input.eval]; did you mean "
+            "'eval/los'?");
+  EXPECT_EQ(error_of([&] {
+              saver->note_evaluation("eval", 20, {{"accuracy", .9}});
+            }),
+            "INVALID_ARGUMENT: checkpoint.best_metric is 'eval/loss', which is no metric of [input.eval]; it has "
+            "eval/accuracy");
+}
+
 // restore_best at the end, for one, when the last step was evaluated, too.
 TEST_F(BestSavers, AStepThatIsSavedWithOtherWeightsThanWereEvaluatedIsNotAmongTheBest) {
   const auto saver = best_saver();
