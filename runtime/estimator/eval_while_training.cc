@@ -104,6 +104,12 @@ void EvalWhileTraining::write_events(Input& input) {
   input.events.writer()->flush();
 }
 
+std::vector<std::string> EvalWhileTraining::names() const {
+  std::vector<std::string> names;
+  for (const Input& input : inputs_) names.push_back(input.evaluation->name());
+  return names;
+}
+
 const EvalResult* EvalWhileTraining::last(const std::string& input) const {
   for (const Input& i : inputs_)
     if (i.evaluation->name() == input && i.has_result) return &i.result;

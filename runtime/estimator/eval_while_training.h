@@ -60,6 +60,8 @@ class EvalWhileTraining {
   // Unless the last evaluation was of this step.
   void at_end(VariableStore& trained, std::int64_t step);
 
+  // Of the inputs, in their order.
+  std::vector<std::string> names() const;
   // Of the input's last evaluation; null: there is none.
   const EvalResult* last(const std::string& input) const;
   Counts counts() const;

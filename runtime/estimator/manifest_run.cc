@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "runtime/checkpoint/best_checkpoints.h"
 #include "runtime/checkpoint/names.h"
 #include "runtime/checkpoint/sibling_run.h"
 #include "runtime/estimator/model_metrics.h"
@@ -382,7 +383,13 @@ std::vector<InputResult> ManifestRun::evaluate_at_end() {
   return results;
 }
 
-CheckpointPlace ManifestRun::checkpoint_place() const { return {host_.files(), host_.log(), manifest_.run.dir, {}}; }
+CheckpointPlace ManifestRun::checkpoint_place() const {
+  return {host_.files(), host_.log(), manifest_.run.dir, [](const OpenDirectory& run) {
+            std::vector<std::string> names;
+            for (const BestCheckpoint& best : best_checkpoints(run)) names.push_back(checkpoint_name(best.step));
+            return names;
+          }};
+}
 
 CheckpointChoice ManifestRun::checkpoint_choice() const {
   CheckpointChoice choice = parse_checkpoint_choice(manifest_.run.checkpoint);

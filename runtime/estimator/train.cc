@@ -24,6 +24,7 @@ class Training {
   void loop(MonitoredSession& session);
   bool step(MonitoredSession& session);
   void evaluate(MonitoredSession& session);
+  void save_if_best(MonitoredSession& session);
   void finish(MonitoredSession& session);
   void look_for_checkpoint();
 
@@ -128,7 +129,19 @@ void Training::evaluate(MonitoredSession& session) {
   const std::int64_t saved = run_.saver() == nullptr ? -1 : run_.saver()->saved_step();
   const bool now = saved == result_.global_step && saved != saved_;
   saved_ = saved;
+  const std::int64_t made = options_.evals->counts().made;
   options_.evals->at_boundary(*session.raw_session(), result_.global_step, now);
+  if (options_.evals->counts().made != made) save_if_best(session);
+}
+
+// The checkpoint of a new best is written now: it holds what was evaluated.
+void Training::save_if_best(MonitoredSession& session) {
+  if (run_.saver() == nullptr || run_.options().checkpoint.keep_best == 0) return;
+  for (const std::string& name : options_.evals->names())
+    if (const EvalResult* last = options_.evals->last(name);
+        last != nullptr && last->global_step == result_.global_step)
+      run_.saver()->note_evaluation(name, last->global_step, last->metrics);
+  if (run_.saver()->requested()) session.save();
 }
 
 void Training::finish(MonitoredSession& session) {
