@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/run_config.h"
 
+#include "belay/error.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {

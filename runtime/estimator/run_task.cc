@@ -2,6 +2,7 @@
 // Which task of which cluster this process is: BELAY_CONFIG, or TF_CONFIG.
 #include <nlohmann/json.hpp>
 
+#include "belay/error.h"
 #include "runtime/checkpoint/strict_json.h"
 #include "runtime/estimator/run_config.h"
 #include "runtime/platform/text.h"
@@ -137,7 +138,7 @@ class TaskReader {
   }
 
   std::string master() const {
-    const std::string given = text(value_, "session_master", "session_master");
+    std::string given = text(value_, "session_master", "session_master");
     std::size_t tasks = 0;
     for (const auto& [job, addresses] : task_.cluster) tasks += addresses.size();
     if (!given.empty() || tasks == 1) return given;

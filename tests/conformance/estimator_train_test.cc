@@ -242,6 +242,11 @@ TEST_F(EstimatorTrains, PROSE_41_WrongArgumentsAreRefusedBeforeAnythingBegins) {
     EXPECT_EQ(error_of([&] { Estimator(counting, o).train(one, {.steps = 1}); }),
               std::string("INVALID_ARGUMENT: a task of type ") + type + " does not train; use train_and_evaluate");
   }
+  EstimatorOptions two = options();
+  two.config = RunConfig({}, variables({{"TF_CONFIG", R"({"cluster": {"chief": ["a:1"], "worker": ["b:1"]},
+                                                         "task": {"type": "chief", "index": 0}})"}}));
+  EXPECT_EQ(error_of([&] { Estimator(counting, two).train(one, {.steps = 1}); }),
+            "FAILED_PRECONDITION: an Estimator trains in one process; its config is of a cluster of 2 tasks");
   EXPECT_FALSE(std::filesystem::exists(temp / "model"));
 }
 

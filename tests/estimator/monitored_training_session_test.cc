@@ -171,6 +171,30 @@ TEST_F(TrainingSession, TwoHooksOfOneNameAreRefused) {
             "INVALID_ARGUMENT: two hooks are named \"logging_tensor\": each needs a name of its own");
 }
 
+TEST_F(TrainingSession, AHookOfAnotherSessionIsRefused) {
+  TrainingSessionOptions o = options("");
+  o.hooks.push_back(probe("watch"));
+  start(o, 1);
+  EXPECT_THAT(error_of([&] { start(o, 1); }), HasSubstr("the hook is in another session already"));
+}
+
+TEST_F(TrainingSession, InitFunctionPluginsRunBeforeTheScaffoldsWhereNothingIsRestored) {
+  start(options(temp / "source"), 3);  // leaves the weight at 2.5
+  std::vector<float> seen;
+  TrainingSessionOptions o = options(temp / "run");
+  PluginUse warm;
+  warm.plugin = "warm_start";
+  warm.options = {{"from", temp / "source", {}, {}}};
+  o.init_fns = {warm};
+  o.scaffold.init_fn = [&](const Scaffold&, DirectSession& session) {
+    seen.push_back(*static_cast<const float*>(session.store().find("weight")->value.data()));
+  };
+  start(o, 1);
+  EXPECT_THAT(seen, ElementsAre(2.5f));
+  start(o, 1);
+  EXPECT_THAT(seen, ElementsAre(2.5f));
+}
+
 TEST_F(TrainingSession, APluginThatIsNotGivenIsNamed) {
   TrainingSessionOptions o = options(temp / "run");
   o.plugins.clear();
