@@ -34,7 +34,7 @@ rt::EstimatorSpec ring(const rt::ModelArgs& model) {
   const Output loss = ops::softmax_cross_entropy(logits, model.label());
   if (model.mode == belay::Mode::kEval)
     return {model, {.loss = loss, .eval_metric_ops = {{"accuracy", ops::metrics::accuracy(model.label(), inside)}}}};
-  rt::OptimizerSection adam;
+  rt::OptimizerSettings adam;
   adam.name = "adam";
   adam.learning_rate.learning_rate = 0.02;
   return {model, {.loss = loss, .train_op = rt::minimize(model.graph, loss, adam)}};
@@ -66,7 +66,7 @@ void run(const std::string& directory) {
   const rt::EvalMetrics metrics = estimator.evaluate(rt::tensor_input({{"point", test.at}}, {{"inside", test.inside}}));
   std::printf("%s\n", rt::eval_metrics_text(metrics).c_str());
 
-  for (const rt::Prediction& p : estimator.predict(rt::tensor_input({{"point", asked.at}})))
+  for (const rt::PredictedRow& p : estimator.predict(rt::tensor_input({{"point", asked.at}})))
     std::printf("%s\n", p["inside"].scalar<std::int64_t>() == 1 ? "inside" : "outside");
 }
 

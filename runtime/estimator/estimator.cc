@@ -229,7 +229,7 @@ EvalMetrics Estimator::evaluate(const InputFn& input, const EvaluateOptions& opt
 
 // ---- predict ----
 
-EstimatorPredictions Estimator::predict(InputFn input, PredictOptions options) {
+EstimatorPredictions Estimator::predict(InputFn input, PredictArguments options) {
   return {settings_, std::move(input), std::move(options)};
 }
 

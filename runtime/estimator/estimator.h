@@ -5,7 +5,7 @@
 //   Estimator estimator(model, {.plugins = belay::default_plugins(), .model_dir = "/tmp/run"});
 //   estimator.train(training_input, {.steps = 1000});
 //   const EvalMetrics metrics = estimator.evaluate(test_input);      // metrics.at("accuracy").view() ...
-//   for (const Prediction& p : estimator.predict(new_input)) ...
+//   for (const PredictedRow& p : estimator.predict(new_input)) ...
 //
 // Input and model functions: estimator_spec.h. Training takes the directory's lock while it runs; evaluation and
 // prediction take none, and work beside a trainer: an evaluation writes its events and nothing else, a prediction
@@ -48,7 +48,7 @@ class Estimator {
   Estimator& train(const InputFn& input, const TrainOptions& options = {});
   // The model's metrics, "loss" (the mean over the batches) and "global_step". NOT_FOUND: no such checkpoint.
   EvalMetrics evaluate(const InputFn& input, const EvaluateOptions& options = {});
-  EstimatorPredictions predict(InputFn input, PredictOptions options = {});
+  EstimatorPredictions predict(InputFn input, PredictArguments options = {});
 
   const std::string& model_dir() const noexcept { return settings_->model_dir; }
   std::string eval_dir(const std::string& name = {}) const;

@@ -7,16 +7,16 @@
 
 namespace belay::runtime {
 
-// ---- Prediction ----
+// ---- PredictedRow ----
 
-TensorView Prediction::operator[](std::string_view name) const {
+TensorView PredictedRow::operator[](std::string_view name) const {
   for (std::size_t i = 0; i < names_->size(); ++i)
     if ((*names_)[i] == name) return {values_[i]};
   fail(Code::kNotFound,
        "there is no prediction '" + std::string(name) + "'" + did_you_mean(std::string(name), *names_));
 }
 
-TensorView Prediction::value() const {
+TensorView PredictedRow::value() const {
   if (values_.size() != 1)
     fail(Code::kInvalidArgument, "there is no single prediction, but " + std::to_string(values_.size()) + ": " +
                                      joined(*names_) + "; choose one by its name");
@@ -38,8 +38,8 @@ bool may_end(const NodeGraph& graph) {
 
 class EstimatorPredictions::Session {
  public:
-  Session(const EstimatorSettings& settings, const InputFn& input, const PredictOptions& options);
-  const Prediction* next();
+  Session(const EstimatorSettings& settings, const InputFn& input, const PredictArguments& options);
+  const PredictedRow* next();
   void close() { session_->close(); }
   EstimatorRun& run() noexcept { return run_; }
 
@@ -61,11 +61,11 @@ class EstimatorPredictions::Session {
   std::vector<std::size_t> bytes_;   // of an example
   std::int64_t examples_ = 0;
   std::int64_t next_ = 0;
-  Prediction prediction_;
+  PredictedRow prediction_;
 };
 
 EstimatorPredictions::Session::Session(const EstimatorSettings& settings, const InputFn& input,
-                                       const PredictOptions& options)
+                                       const PredictArguments& options)
     : run_(settings, Mode::kPredict, ""), host_(run_.host(), {}), single_(options.yield_single_examples) {
   check_system(run_.host());
   check_hooks("predict's hooks", options.hooks);
@@ -107,7 +107,7 @@ void EstimatorPredictions::Session::choose(const std::vector<std::string>& keys)
   bytes_.resize(names_.size());
 }
 
-const Prediction* EstimatorPredictions::Session::next() {
+const PredictedRow* EstimatorPredictions::Session::next() {
   if (next_ >= examples_ && !take_batch()) return nullptr;
   point_at(next_++);
   return &prediction_;
@@ -167,12 +167,12 @@ void EstimatorPredictions::Session::point_at(std::int64_t example) {
 // ---- EstimatorPredictions ----
 
 EstimatorPredictions::EstimatorPredictions(std::shared_ptr<const EstimatorSettings> settings, InputFn input,
-                                           PredictOptions options)
+                                           PredictArguments options)
     : settings_(std::move(settings)), input_(std::move(input)), options_(std::move(options)) {}
 EstimatorPredictions::~EstimatorPredictions() = default;
 EstimatorPredictions::EstimatorPredictions(EstimatorPredictions&&) noexcept = default;
 
-const Prediction* EstimatorPredictions::next() {
+const PredictedRow* EstimatorPredictions::next() {
   if (!begun_) {
     begun_ = true;
     session_ = std::make_unique<Session>(*settings_, input_, options_);
@@ -180,7 +180,7 @@ const Prediction* EstimatorPredictions::next() {
   }
   if (session_ == nullptr) return nullptr;
   try {
-    if (const Prediction* prediction = session_->next()) return prediction;
+    if (const PredictedRow* prediction = session_->next()) return prediction;
   } catch (...) {
     session_.reset();
     throw;

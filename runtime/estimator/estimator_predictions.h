@@ -3,7 +3,7 @@
 // asked for: no function of the program is called, no hook is looked at, no checkpoint is looked for.
 //
 //   EstimatorPredictions predictions = estimator.predict(input);
-//   for (const Prediction& p : predictions) print(p["class"].scalar<std::int64_t>());
+//   for (const PredictedRow& p : predictions) print(p["class"].scalar<std::int64_t>());
 //
 // It is read once. Behind the last element the session is closed and its hooks' `end` was called; where reading stops
 // before, close() does the same, and the destructor closes it without `end`, as after an error. An error leaves the
@@ -22,7 +22,7 @@
 
 namespace belay::runtime {
 
-struct PredictOptions {
+struct PredictArguments {
   std::vector<std::string> predict_keys = {};  // of the model's predictions; none: all
   std::vector<OwnHook> hooks = {};
   std::string checkpoint_path = {};  // empty: the newest of model_dir, else the initial values
@@ -30,7 +30,7 @@ struct PredictOptions {
 };
 
 // One example's predictions, or a batch's. Valid until the next one is asked for.
-class Prediction {
+class PredictedRow {
  public:
   // NOT_FOUND with the nearest name.
   TensorView operator[](std::string_view name) const;
@@ -48,23 +48,23 @@ class Prediction {
 
 class EstimatorPredictions {
  public:
-  EstimatorPredictions(std::shared_ptr<const EstimatorSettings> settings, InputFn input, PredictOptions options);
+  EstimatorPredictions(std::shared_ptr<const EstimatorSettings> settings, InputFn input, PredictArguments options);
   ~EstimatorPredictions();
   EstimatorPredictions(EstimatorPredictions&&) noexcept;
   EstimatorPredictions& operator=(EstimatorPredictions&&) = delete;
 
   // Null behind the last one.
-  const Prediction* next();
+  const PredictedRow* next();
   void close();
   // That the predictions are of; empty before the first element, and where there is none.
   const std::string& checkpoint() const noexcept { return checkpoint_; }
 
   class Iterator {
    public:
-    using value_type = Prediction;
+    using value_type = PredictedRow;
     using difference_type = std::ptrdiff_t;
-    const Prediction& operator*() const { return *at_; }
-    const Prediction* operator->() const { return at_; }
+    const PredictedRow& operator*() const { return *at_; }
+    const PredictedRow* operator->() const { return at_; }
     Iterator& operator++() {
       at_ = from_->next();
       return *this;
@@ -76,7 +76,7 @@ class EstimatorPredictions {
     friend class EstimatorPredictions;
     explicit Iterator(EstimatorPredictions& from) : from_(&from), at_(from.next()) {}
     EstimatorPredictions* from_;
-    const Prediction* at_;
+    const PredictedRow* at_;
   };
   Iterator begin() { return Iterator(*this); }
   static std::default_sentinel_t end() { return {}; }
@@ -86,7 +86,7 @@ class EstimatorPredictions {
 
   std::shared_ptr<const EstimatorSettings> settings_;
   InputFn input_;
-  PredictOptions options_;
+  PredictArguments options_;
   std::unique_ptr<Session> session_;  // null: not begun, or ended
   bool begun_ = false;
   std::string checkpoint_;

@@ -139,7 +139,7 @@ InputFn input_plugin(const std::string& plugin, std::vector<std::pair<std::strin
   };
 }
 
-ModelFn model_plugin(const std::string& plugin, const OptimizerSection& optimizer) {
+ModelFn model_plugin(const std::string& plugin, const OptimizerSettings& optimizer) {
   return [plugin, optimizer](const ModelArgs& args) {
     PluginUse use;
     use.plugin = plugin;

@@ -121,7 +121,7 @@ using ModelFn = std::function<EstimatorSpec(const ModelArgs&)>;
 
 // A model among the Estimator's plugins; its options are the Estimator's params. Where it brings no train operation the
 // optimizer makes it. A metric that it has no update for is averaged over the examples.
-ModelFn model_plugin(const std::string& plugin, const OptimizerSection& optimizer = {});
+ModelFn model_plugin(const std::string& plugin, const OptimizerSettings& optimizer = {});
 
 // INVALID_ARGUMENT where one of them is neither a program's own hook nor a plugin's, naming `list` and its place.
 void check_hooks(const std::string& list, const std::vector<OwnHook>& hooks);

@@ -46,7 +46,7 @@ class EstimatorEvaluates : public EstimatorTest {
       p.loss = ops::softmax_cross_entropy(logits, m.label());
       p.eval_metric_ops["accuracy"] = ops::metrics::accuracy(m.label(), ops::arg_max(logits));
     }
-    OptimizerSection optimizer;
+    OptimizerSettings optimizer;
     optimizer.learning_rate.learning_rate = 1;
     if (m.mode == Mode::kTrain) p.train_op = minimize(m.graph, p.loss, optimizer);
     return EstimatorSpec(m, p);
@@ -116,7 +116,7 @@ TEST_F(EstimatorEvaluates, EST_20_BatchesOfAQueueAreEvaluatedAndLabelsMayBeMissi
                       options());
   EXPECT_EQ(number(estimator.evaluate(input), "loss"), 16.5);
   std::vector<float> predicted;
-  for (const Prediction& p : estimator.predict(input)) predicted.push_back(p.value().data<float>()[0]);
+  for (const PredictedRow& p : estimator.predict(input)) predicted.push_back(p.value().data<float>()[0]);
   EXPECT_THAT(predicted, ElementsAre(1, 2));
   EXPECT_EQ(number(estimator.evaluate(counted(2, 1)), "loss"), 1.5);
 }

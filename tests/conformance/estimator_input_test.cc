@@ -20,7 +20,7 @@ TEST_F(TensorInputs, SPEC_09_RowsComeInOrderAndTheLastBatchIsSmaller) {
   EstimatorPredictions predictions =
       estimator.predict(tensor_input({{"x", Tensor({3}, {1.0f, 2.0f, 3.0f})}}, {}, {.batch_size = 2, .epochs = 2}),
                         {.yield_single_examples = false});
-  for (const Prediction& p : predictions) {
+  for (const PredictedRow& p : predictions) {
     batches.push_back(p["x"].dim(0));
     rows.insert(rows.end(), p["x"].data<float>(), p["x"].data<float>() + p["x"].size());
   }

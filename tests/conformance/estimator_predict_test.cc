@@ -54,7 +54,7 @@ TEST_F(EstimatorPredicts, EST_28_AReaderThatStopsClosesOrDrops) {
   closed.close();
   EXPECT_EQ(count("closed.end"), 1);
   EXPECT_EQ(closed.next(), nullptr);
-  for (const Prediction& p : estimator.predict(counted(4, 2), {.hooks = {probe("dropped")}})) {
+  for (const PredictedRow& p : estimator.predict(counted(4, 2), {.hooks = {probe("dropped")}})) {
     EXPECT_EQ(p.value().data<float>()[0], 3);
     break;
   }
@@ -64,7 +64,7 @@ TEST_F(EstimatorPredicts, EST_28_AReaderThatStopsClosesOrDrops) {
 TEST_F(EstimatorPredicts, EST_29_RowsComeByNameAndKeysChoose) {
   Estimator estimator(two_names(), options());
   std::vector<float> rows;
-  for (const Prediction& p : estimator.predict(counted(3, 2))) {
+  for (const PredictedRow& p : estimator.predict(counted(3, 2))) {
     EXPECT_THAT(p.names(), ElementsAre("x", "twice"));
     EXPECT_EQ(p["x"].dims(), Dims{1});
     rows.push_back(p["x"].data<float>()[0]);
@@ -75,7 +75,7 @@ TEST_F(EstimatorPredicts, EST_29_RowsComeByNameAndKeysChoose) {
   }
   EXPECT_THAT(rows, ElementsAre(1, 2, 2, 4, 3, 6));
   EstimatorPredictions one_key = estimator.predict(counted(3, 2), {.predict_keys = {"twice", "other"}});
-  const Prediction* p = one_key.next();
+  const PredictedRow* p = one_key.next();
   EXPECT_THAT(p->names(), ElementsAre("twice"));
   EXPECT_EQ(p->value().data<float>()[0], 2);
   EXPECT_EQ(error_of([&] { estimator.predict(counted(3, 2), {.predict_keys = {"three"}}).next(); }),
@@ -97,7 +97,7 @@ TEST_F(EstimatorPredicts, EST_29_UnequalBatchesComeOnlyWhole) {
             "batches as they are");
   EXPECT_EQ(count("hook.on_error"), 1);
   EstimatorPredictions whole = estimator.predict(counted(2, 2), {.yield_single_examples = false});
-  const Prediction* p = whole.next();
+  const PredictedRow* p = whole.next();
   EXPECT_EQ((*p)["x"].dims(), (Dims{2, 1}));
   EXPECT_EQ((*p)["all"].dims(), Dims{3});
   EXPECT_EQ(whole.next(), nullptr);
@@ -161,7 +161,7 @@ TEST_F(EstimatorPredicts, EST_32_ALinearModelLearnsAndPredicts) {
     const Output w = ops::variable(m.graph, "w", Tensor(0.0f)), b = ops::variable(m.graph, "b", Tensor(0.0f));
     const Output y = m.feature() * w + b;
     if (m.mode == Mode::kPredict) return EstimatorSpec(m, {.predictions = {{"y", y}}});
-    OptimizerSection optimizer;
+    OptimizerSettings optimizer;
     optimizer.learning_rate.learning_rate = 0.1;
     EstimatorPieces p{.loss = ops::mean_squared_error(y, m.label())};
     if (m.mode == Mode::kTrain) p.train_op = minimize(m.graph, p.loss, optimizer);
@@ -185,7 +185,7 @@ TEST_F(EstimatorPredicts, PROSE_45_PluginsAreModelsAndInputs) {
   o.plugins.push_back(&belay_module_mlp);
   o.params["task"] = std::string("classification");
   o.params["hidden"] = std::vector<std::int64_t>{32};
-  OptimizerSection adam;
+  OptimizerSettings adam;
   adam.name = "adam";
   adam.learning_rate.learning_rate = 0.01;
   Estimator estimator(model_plugin("mlp", adam), o);
@@ -195,7 +195,7 @@ TEST_F(EstimatorPredicts, PROSE_45_PluginsAreModelsAndInputs) {
   const EvalMetrics metrics = estimator.evaluate(test);
   EXPECT_GT(number(metrics, "accuracy"), 0.5);
   std::int64_t examples = 0;
-  for (const Prediction& p : estimator.predict(test, {.predict_keys = {"class"}})) {
+  for (const PredictedRow& p : estimator.predict(test, {.predict_keys = {"class"}})) {
     EXPECT_LT(p.value().scalar<std::int64_t>(), 10);
     ++examples;
   }

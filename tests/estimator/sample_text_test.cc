@@ -257,7 +257,7 @@ class SampledModel : public ::testing::Test {
     const Output ids = ops::placeholder(g, DType::kInt32, {-1, kWindow}, "ids");
     const Output next = ops::placeholder(g, DType::kInt32, {-1, kWindow}, "next");
     ModelOutputs outputs = build_model(plugin, training, Mode::kTrain, {{"ids", ids, 3}}, {{"next", next, 3}});
-    OptimizerSection adam;
+    OptimizerSettings adam;
     adam.name = "adam";
     adam.learning_rate.learning_rate = 0.02;
     add_train_op(training, adam, outputs);
