@@ -36,7 +36,8 @@ inline std::string latest_checkpoint(const Host& host, std::string_view director
   return std::string(detail::view(path));
 }
 
-// Any checkpoint that the host can read: a directory "runs/x/model.ckpt-100", a run directory (its newest), or a file
+// Any checkpoint that the host can read: a directory "runs/x/model.ckpt-100", a run directory (its newest), the file
+// "runs/x/best" (the best one of [checkpoint] keep_best; FAILED_PRECONDITION where none was evaluated yet), or a file
 // that the scaffold's saver understands. Verified while it is opened.
 class Checkpoint {
  public:
