@@ -134,7 +134,7 @@ void CheckpointSeries::adopt_best(const BestList& stored) {
   tell_best();
 }
 
-// The next save writes it again, so that a disk which is full now keeps nobody from starting. A run that keeps none has
+// The next save writes it again, so that a run starts on a full disk, too. A run that keeps none has
 // no list: retention may remove what an older one names.
 void CheckpointSeries::tell_best() {
   try {

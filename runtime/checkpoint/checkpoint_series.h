@@ -50,7 +50,7 @@ class CheckpointSeries {
   // not be written.
   std::string save(const CheckpointContent& content, const SaverUse& saver);
 
-  // The best checkpoints as they are once that step is saved, with what its evaluation gave; none: what is saved was
+  // The best checkpoints as they are once that step is saved, with the value of its evaluation; none: what is saved was
   // not evaluated, so a checkpoint of this step that was among the best no longer is.
   BestList best_with(std::int64_t step, std::optional<double> value) const;
   const BestList& best() const noexcept { return best_; }

@@ -53,7 +53,7 @@ struct Fingerprint {
   bool operator==(const Fingerprint&) const = default;
 };
 
-// A checkpoint by its step, and what its evaluation gave.
+// A checkpoint by its step, and the value of its evaluation.
 struct BestCheckpoint {
   std::int64_t step = 0;
   double value = 0;

@@ -305,7 +305,7 @@ TEST_F(BestSavers, ASaveThatFailsOrIsRefusedLeavesTheList) {
   EXPECT_THAT(best(), ElementsAre(10));
   EXPECT_FALSE(saver->requested());
   a.in.erase("before_save");
-  save(*saver, 20.0f, 20);  // other weights: nobody knows what they are worth
+  save(*saver, 20.0f, 20);  // other weights, of no evaluation
   EXPECT_THAT(best(), ElementsAre(10));
   evaluate(*saver, 30, .2);
   EXPECT_THAT(best(), ElementsAre(30, 10));

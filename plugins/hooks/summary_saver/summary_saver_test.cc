@@ -172,7 +172,7 @@ TEST(SummarySaver, NeedsOneSummaryOperationThatGivesAString) {
   number.graph().collect("summary_op", "loss");
   number.begin();
   EXPECT_EQ(error_of([&] { number.create_session(); }),
-            "INVALID_ARGUMENT: the summary operation 'loss:0' (float32 []) gives no string");
+            "INVALID_ARGUMENT: the summary operation 'loss:0' (float32 []) is no string");
 }
 
 TEST(SummarySaver, SeveralStepsPerRunAreWrittenAtTheRealStep) {

@@ -16,7 +16,7 @@ inline namespace v0 {
 enum class Better { kSmaller, kLarger };
 
 // By the last word of the name, where '/' and '_' part words: "eval/loss" is better the smaller, "eval/top_5_accuracy"
-// the larger. None where the name does not tell.
+// the larger. None if the name does not say it.
 inline std::optional<Better> better_by_name(std::string_view metric) noexcept {
   const std::string_view word = metric.substr(metric.find_last_of("/_") + 1);
   for (const std::string_view name : {"loss", "error", "perplexity", "mse", "rmse", "mae"})
@@ -26,7 +26,7 @@ inline std::optional<Better> better_by_name(std::string_view metric) noexcept {
   return std::nullopt;
 }
 
-// Of an option with the choices "auto", "min" and "max". INVALID_ARGUMENT where "auto" cannot tell.
+// Of an option with the choices "auto", "min" and "max". INVALID_ARGUMENT if "auto" cannot say it.
 inline Better better_by_mode(std::string_view mode, std::string_view metric) {
   if (mode == "min") return Better::kSmaller;
   if (mode == "max") return Better::kLarger;

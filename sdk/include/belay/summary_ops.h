@@ -47,7 +47,7 @@ class SummaryOps {
       fail(Code::kFailedPrecondition,
            "the collection 'summary_op' has " + std::to_string(found.size()) + " items, a hook writes one: merge them");
     if (found[0].dtype() != DType::kString)
-      fail(Code::kInvalidArgument, "the summary operation " + found[0].text() + " gives no string");
+      fail(Code::kInvalidArgument, "the summary operation " + found[0].text() + " is no string");
     return {Op(found[0])};
   }
 

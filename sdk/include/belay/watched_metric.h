@@ -41,7 +41,7 @@ class WatchedMetric {
       : name_(std::move(name)), start_from_step_(start_from_step), timer_({}, every_n_steps) {}
 
   // NOT_FOUND where the graph has no such name, with the nearest one; INVALID_ARGUMENT where it is no scalar number.
-  // `hook` stands in the message.
+  // The message has `hook`.
   void begin(const Graph& graph, std::string_view hook) {
     hook_ = hook;
     tensor_ = graph.fetch(graph.find(name_));
