@@ -76,7 +76,7 @@ class CheckpointChoiceTest : public ::testing::Test {
   SafetensorsSaver saver_;
   MeddledFileSystem files_{posix_file_system()};
   std::unique_ptr<OpenDirectory> run_ = posix_file_system().open_directory(dir_.path());
-  CheckpointSeries series_{posix_file_system(), *run_, clock_, log_, {.max_to_keep = 3, .write = {}}};
+  CheckpointSeries series_{posix_file_system(), *run_, clock_, log_, {.max_to_keep = 3}};
 };
 
 TEST_F(CheckpointChoiceTest, LatestIsTheOneThatTrainingWouldGoOnFrom) {
