@@ -52,7 +52,8 @@ po::options_description options_of(std::string_view command) {
   }
   if (command == "predict") {
     add("keys", po::value<std::string>()->value_name("NAME,..."), "which predictions; all, if it is not given");
-    add("format", po::value<std::string>()->value_name("jsonl|csv|npy"), "by the output's ending, else jsonl");
+    add("format", po::value<std::string>()->value_name("auto|jsonl|csv|npy"),
+        "auto: by the output's ending, else jsonl");
     add("output", po::value<std::string>()->value_name("FILE"), "which appears whole or not at all; else stdout");
     add("prompt", po::value<std::string>()->value_name("TEXT"), "samples text that goes on behind this");
     add("length", po::value<std::int64_t>()->value_name("N"), "characters to sample (200)");

@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "runtime/cli/exit_status.h"
+#include "runtime/cli/use_model.h"
 #include "runtime/manifest/parse.h"
 
 namespace belay::runtime {
@@ -67,6 +68,14 @@ int prepare_run(PreparedRun& prepared, const std::string& file, const std::vecto
     return e.code() == Code::kDataLoss || e.code() == Code::kUnknown ? kExitTrainingFailed : kExitUsage;
   }
   prepared.watchdog->progress();
+  if (problems.empty()) {
+    try {
+      run->begin_hooks(problems);
+    } catch (const Error& e) {
+      log_error(world.log, std::string("training ended with an error: ") + e.what());
+      return status_of(e);
+    }
+  }
   if (problems.empty()) return kExitDone;
   show_problems();
   return kExitUsage;

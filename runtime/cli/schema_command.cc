@@ -192,7 +192,7 @@ int schema_command(const PluginSearch& search, std::ostream& out, std::ostream& 
     scaffold["properties"][piece.key] = {{"type", "string"}, {"minLength", 1}};
   const Json inputs = {{"type", "object"},
                        {"properties", Json::object()},
-                       {"minProperties", 1},
+                       {"anyOf", {{{"required", {"train"}}}, {{"required", {"eval"}}}, {{"required", {"predict"}}}}},
                        {"additionalProperties", plugin_schema(search, PluginKind::kInput, PluginTable::kInput)}};
   Json metric = section_schema<MetricSection>();
   metric["required"] = Json::array({"kind"});

@@ -15,7 +15,7 @@ namespace belay::runtime {
 namespace {
 
 PredictionFormat format_of(const PredictSettings& settings) {
-  return settings.format.empty() ? prediction_format_of_file(settings.output) : prediction_format(settings.format);
+  return settings.format == "auto" ? prediction_format_of_file(settings.output) : prediction_format(settings.format);
 }
 
 std::unique_ptr<PredictionWriter> make_writer(ManifestRun& run) {

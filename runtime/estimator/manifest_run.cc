@@ -153,7 +153,6 @@ void ManifestRun::build_training(Diagnostics& problems) {
     evaluations_.clear();
   }
   find_pieces(problems);
-  begin_hooks(problems);
   if (problems.empty()) input.feed->prime();
 }
 
@@ -265,7 +264,7 @@ void ManifestRun::find_pieces(Diagnostics& problems) {
 
 // A name that a hook asks the graph for in vain is the manifest's mistake; it is shown where it is written.
 void ManifestRun::begin_hooks(Diagnostics& problems) {
-  if (!problems.empty()) return;
+  if (manifest_.run.mode != RunMode::kTrain) return;
   try {
     training_.begin_hooks(model_.graph);
   } catch (const Error& e) {

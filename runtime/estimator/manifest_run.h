@@ -7,7 +7,8 @@
 //   run.find_plugins(problems)     // names and options against the notes; no plugin code runs
 //   run.take_directory()           // the run directory made, locked, this attempt's mark put into it
 //   run.load_plugins()             // libraries, then instances
-//   run.build_scaffold(problems)   // inputs opened, graphs built, hooks begun; still nothing to keep
+//   run.build_scaffold(problems)   // inputs opened, graphs built; still nothing to keep
+//   run.begin_hooks(problems)      // the names that they look for in the graph
 //   run.open_directory()           // from here on it stays
 //   run.train(...)                 // mode train: the session with its hooks
 //   run.evaluate_at_end()          // one pass over each [input.eval]
@@ -50,10 +51,12 @@ class ManifestRun {
   void tell_last_attempt() const;
   // LoadError; or an instance's own error.
   void load_plugins();
-  // Opens the inputs (the first batch is fetched: an empty input shows), builds the graphs of the mode, and calls the
-  // hooks' begin. What the manifest names and the graph has not, and evaluation inputs that do not fit the training,
-  // are in `problems`; other mistakes are thrown.
+  // Opens the inputs (the first batch is fetched: an empty input shows) and builds the graphs of the mode. What the
+  // manifest names and the graph has not, and evaluation inputs that do not fit the training, are in `problems`; other
+  // mistakes are thrown.
   void build_scaffold(Diagnostics& problems);
+  // Each hook's begin. A name that it looks for in vain is in `problems`; what else it fails with is thrown.
+  void begin_hooks(Diagnostics& problems);
   // After take_directory(). PERMISSION_DENIED and others.
   void open_directory();
   // `progress` after every step and every batch of an evaluation, on this thread; of all that follows. Where the
@@ -88,7 +91,6 @@ class ManifestRun {
   void check_eval_input(const RunInput& input, Diagnostics& problems) const;
   void check_eval_variables(const Evaluation& evaluation, Diagnostics& problems) const;
   void find_pieces(Diagnostics& problems);
-  void begin_hooks(Diagnostics& problems);
   Location place_of_hook_error(const std::string& text) const;
   bool keep_going() const { return !host_.control().stopping(); }
   CheckpointPlace checkpoint_place() const;

@@ -174,7 +174,7 @@ void visit(Fields& f, EvalSettings& eval) {
 
 void visit(Fields& f, PredictSettings& predict) {
   f.names("keys", predict.keys);
-  f.word("format", predict.format, {"jsonl", "csv", "npy"});
+  f.word("format", predict.format, {"auto", "jsonl", "csv", "npy"});
   f.path("output", predict.output, "stdout");
   f.text("prompt", predict.prompt, "no text is sampled");
   f.integer("length", predict.length, {.min = 1});

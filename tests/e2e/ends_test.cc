@@ -83,8 +83,8 @@ const struct Place {
 };
 
 bool before_training(const std::string& place) {
-  for (const char* late : {"hook.begin", "hook.after", "hook.before", "hook.save", "hook.end", "hook.destroy",
-                           "saver.write", "init_fn.run", "op.run", "op.prepare"})
+  for (const char* late : {"hook.after", "hook.before", "hook.save", "hook.end", "hook.destroy", "saver.write",
+                           "init_fn.run", "op.run", "op.prepare"})
     if (place.rfind(late, 0) == 0) return false;
   return true;
 }

@@ -271,8 +271,9 @@ TEST_F(ExitStatus, T_54a_WhereNothingWasSavedTheLastLineSaysThat) {
 
 TEST_F(ExitStatus, T_54a_WhileARunGoesOnFromACheckpointNothingOfItIsLost) {
   ASSERT_EQ(belay({"run", regression()}).status, 0);
-  BelayProcess run({"run", regression("", "[[hooks]]\nplugin = \"trouble\"\ndawdle_in = \"begin\"\n", 60)});
-  ASSERT_TRUE(run.wait_for("dawdles in begin")) << run.wait().err;
+  BelayProcess run(
+      {"run", regression("", "[[hooks]]\nplugin = \"trouble\"\ndawdle_in = \"after_create_session\"\n", 60)});
+  ASSERT_TRUE(run.wait_for("dawdles in after_create_session")) << run.wait().err;
   run.kill(SIGTERM);
   usleep(200'000);  // the first one is taken
   run.kill(SIGTERM);

@@ -35,7 +35,7 @@ TEST_F(HooksTest, FeedFnFeedsWhatItsTableSays) {
 TEST_F(HooksTest, AFeedThatDoesNotFitIsNamed) {
   const ProcessResult r =
       belay({"run", regression("", table("plugin = \"feed_fn\"\nfeeds = { learning_rate = [1.0, 2.0] }"))});
-  EXPECT_EQ(r.status, 1);
+  EXPECT_EQ(r.status, 2);
   EXPECT_THAT(r.err, HasSubstr("in begin: 'learning_rate': a list of 2 value(s) is no value for '"));
 }
 
@@ -73,7 +73,7 @@ TEST_F(HooksTest, StopAtCheckpointStepStopsForAnotherRunsCheckpoint) {
 
 TEST_F(HooksTest, SummariesOfTheModelCanBeChosen) {
   const ProcessResult r = belay({"run", regression("", table("plugin = \"summary_saver\"\nsummaries = [\"loss\"]"))});
-  EXPECT_EQ(r.status, 1);
+  EXPECT_EQ(r.status, 2);
   EXPECT_THAT(r.err, HasSubstr("in begin: 'loss' is float32, expected string"));
 }
 

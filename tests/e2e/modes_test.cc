@@ -187,19 +187,19 @@ TEST_F(ModesTest, ATrainingThatEvaluatesEndsWithTheBitsOfOneThatDoesNot) {
   ASSERT_EQ(belay({"run", digits()}).status, 0);
   const std::string plain = weights(run_dir(), 60);
   ASSERT_FALSE(plain.empty());
-  const ProcessResult r =
-      belay({"run",
-             digits("[eval]\nevery_steps = 20\n[[hooks]]\nplugin = \"csv_logger\"\nfile = "
-                    "\"log.csv\"\ntensors = [\"eval/loss\", \"eval/global_step\"]\nevery_n_iter = 30\n"),
-             "--set", "run.dir=\"watched\""});
+  const ProcessResult r = belay({"run",
+                                 digits("[eval]\nevery_steps = 20\n[[hooks]]\nplugin = \"csv_logger\"\ntensors = "
+                                        "[\"eval/loss\", \"eval/global_step\"]\nevery_n_steps = 30\n"),
+                                 "--set", "run.dir=\"watched\""});
   ASSERT_EQ(r.status, 0) << r.err;
   EXPECT_EQ(weights(temp / "watched", 60), plain);
   EXPECT_THAT(listing(temp / "watched/eval"), ElementsAre(kEventFile));
 }
 
 TEST_F(ModesTest, WhatAHookLooksForInVainIsFoundByCheckWithItsPlace) {
-  const std::string manifest =
-      digits("[[hooks]]\nplugin = \"logging_tensor\"\nname = \"seen\"\ntensors = [\"loss\", \"acuracy\"]\n");
+  const std::string manifest = digits(
+      "[[hooks]]\nplugin = \"logging_tensor\"\nname = \"seen\"\nevery_n_iter = 10\ntensors = [\"loss\", "
+      "\"acuracy\"]\n");
   for (const char* command : {"check", "run"}) {
     const ProcessResult r = belay({command, manifest});
     EXPECT_EQ(r.status, 2) << command << r.err;

@@ -54,16 +54,22 @@ TEST_F(RunFaults, ASignalEndsARunWhoseLibraryHangsWhileItIsLoaded) {
 }
 
 TEST_F(RunFaults, ASignalWhileTheSessionIsMadeIsServedWhenItStands) {
-  for (const char* callback : {"begin", "after_create_session"}) {
-    std::filesystem::remove_all(run_dir());
-    BelayProcess run({"run", dawdling(callback, "0.3")});
-    ASSERT_TRUE(run.wait_for(std::string("dawdles in ") + callback)) << run.wait().err;
-    run.kill(SIGTERM);
-    const ProcessResult r = run.wait();
-    EXPECT_EQ(r.signal, SIGTERM) << r.err;
-    EXPECT_EQ(ended_at(r), 0) << r.err;
-    EXPECT_FALSE(weights(run_dir(), 0).empty()) << r.err;
-  }
+  BelayProcess run({"run", dawdling("after_create_session", "0.3")});
+  ASSERT_TRUE(run.wait_for("dawdles in after_create_session")) << run.wait().err;
+  run.kill(SIGTERM);
+  const ProcessResult r = run.wait();
+  EXPECT_EQ(r.signal, SIGTERM) << r.err;
+  EXPECT_EQ(ended_at(r), 0) << r.err;
+  EXPECT_FALSE(weights(run_dir(), 0).empty()) << r.err;
+}
+
+TEST_F(RunFaults, ASignalBeforeThereIsASessionEndsTheRunAndLeavesNothing) {
+  BelayProcess run({"run", dawdling("begin", "0.3")});
+  ASSERT_TRUE(run.wait_for("dawdles in begin")) << run.wait().err;
+  run.kill(SIGTERM);
+  const ProcessResult r = run.wait();
+  EXPECT_EQ(r.signal, SIGTERM) << r.err;
+  EXPECT_THAT(r.err, HasSubstr("before training began: there is nothing to save"));
 }
 
 TEST_F(RunFaults, ASignalDuringASaveLetsItFinishAndLosesNoStep) {

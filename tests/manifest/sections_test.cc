@@ -35,12 +35,21 @@ TEST(Sections, RunHasItsKeys) {
   EXPECT_EQ(run.threads, 1024);
 }
 
+TEST(Sections, AModeThatUsesACheckpointNeedsAnInputOfItsOwn) {
+  EXPECT_EQ(errors_of("[run]\nmode = 'evaluate'"),
+            "train.toml: error: [input.eval] is missing\n  help: add [input.eval] and plugin = \"NAME\" below\n");
+  EXPECT_EQ(errors_of("[run]\nmode = 'predict'"),
+            "train.toml: error: [input.predict] is missing\n"
+            "  help: add [input.predict] and plugin = \"NAME\" below\n");
+  EXPECT_EQ(errors_of("[run]\nmode = 'predict'\n[input.eval_b]\nplugin = 'x'"), "");
+}
+
 TEST(Sections, OtherModesAreKnownButRefused) {
-  for (const std::string mode : {"evaluate", "predict", "train_and_evaluate", "continuous_eval", "export"})
+  for (const std::string mode : {"train_and_evaluate", "continuous_eval", "export"})
     EXPECT_EQ(errors_of("[run]\nmode = \"" + mode + "\""),
               "train.toml:2:8: error: run.mode = \"" + mode +
-                  "\" is not supported by this version; use \"train\"\n  mode = \"" + mode + "\"\n         ^" +
-                  std::string(mode.size() + 1, '~') + "\n");
+                  "\" is not supported by this version; use \"train\", \"evaluate\" or \"predict\"\n  mode = \"" +
+                  mode + "\"\n         ^" + std::string(mode.size() + 1, '~') + "\n");
 }
 
 TEST(Sections, OptimizerHasItsKeys) {
@@ -186,7 +195,7 @@ TEST(Sections, EvalHasItsKeys) {
 
 TEST(Sections, AnEvaluationsInputsAreThoseOfItsNameOrTheGivenOnes) {
   const std::string inputs =
-      "[input.eval]\nplugin = 'x'\n[input.eval_b]\nplugin = 'x'\n[input.evaluate]\nplugin = 'x'\n";
+      "[input.eval]\nplugin = 'x'\n[input.eval_b]\nplugin = 'x'\n[input.predict]\nplugin = 'x'\n";
   EXPECT_EQ(eval_inputs(manifest_of(inputs)), (std::vector<std::string>{"eval", "eval_b"}));
   EXPECT_EQ(eval_inputs(manifest_of("[eval]\ninputs = ['eval_b']\n" + inputs)), std::vector<std::string>{"eval_b"});
   EXPECT_EQ(eval_inputs(manifest_of("")), std::vector<std::string>());

@@ -11,8 +11,8 @@ namespace belay::runtime {
 struct PredictSettings {
   // Which of the model's predictions; empty: all, in the model's order.
   std::vector<std::string> keys = {};
-  // "jsonl", "csv" or "npy"; empty: by the ending of `output`, else jsonl.
-  std::string format = {};
+  // "jsonl", "csv" or "npy"; "auto": by the ending of `output`, else jsonl.
+  std::string format = "auto";
   // The file, absolute, which appears whole or not at all. Empty: stdout.
   std::string output = {};
 
