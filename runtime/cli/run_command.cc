@@ -91,7 +91,7 @@ int train(ManifestRun& run, Watchdog& watchdog, Logger& log, const Signals& sign
   }
   if (signals.stop_signal() == 0 && status == kExitDone) {
     try {
-      for (const InputResult& evaluated : run.evaluate_at_end()) print_result(log, evaluated);
+      for (const EvaluatedInput& evaluated : run.evaluate_at_end()) print_result(log, evaluated);
     } catch (const Error& e) {
       if (signals.stop_signal() == 0) {
         log_error(log, std::string("the evaluation failed: ") + e.what());

@@ -62,7 +62,7 @@ int status_of(const Error& error) {
   return error.code() == Code::kDiverged ? kExitDiverged : kExitTrainingFailed;
 }
 
-void print_result(Logger& log, const InputResult& result) {
+void print_result(Logger& log, const EvaluatedInput& result) {
   log.status_line("");
   log.flush();
   std::cout << result.input << " at step " << result.result.global_step << " on " << result.result.examples
@@ -75,7 +75,7 @@ int use_model(ManifestRun& run, Watchdog& watchdog, Logger& log, const Signals& 
     if (evaluates) {
       const CheckpointResult found = run.evaluate_checkpoint([&] { watchdog.progress(); });
       log.info("", "evaluated " + escaped(found.checkpoint.path));
-      for (const InputResult& result : found.inputs) print_result(log, result);
+      for (const EvaluatedInput& result : found.inputs) print_result(log, result);
     } else if (run.manifest().predict.prompt.empty()) {
       predict(run, watchdog, log);
     } else {

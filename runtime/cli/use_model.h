@@ -12,7 +12,7 @@ namespace belay::runtime {
 int status_of(const Error& error);
 
 // A line of stdout: "eval at step 400 on 1000 examples: loss = 0.08, accuracy = 0.975"
-void print_result(Logger& log, const InputResult& result);
+void print_result(Logger& log, const EvaluatedInput& result);
 
 // Mode evaluate or predict of a run that is composed; an exit status.
 int use_model(ManifestRun& run, Watchdog& watchdog, Logger& log, const Signals& signals);

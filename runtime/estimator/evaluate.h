@@ -12,13 +12,13 @@
 
 namespace belay::runtime {
 
-struct InputResult {
+struct EvaluatedInput {
   std::string input;  // of [input.NAME]
   EvalResult result;
 };
 struct CheckpointResult {
   UsedCheckpoint checkpoint;
-  std::vector<InputResult> inputs;
+  std::vector<EvaluatedInput> inputs;
 };
 
 // What load_checkpoint throws, and Evaluation::run.

@@ -360,8 +360,8 @@ TrainingResult ManifestRun::train(const std::function<void()>& progress) {
   return result;
 }
 
-std::vector<InputResult> ManifestRun::evaluate_at_end() {
-  std::vector<InputResult> results;
+std::vector<EvaluatedInput> ManifestRun::evaluate_at_end() {
+  std::vector<EvaluatedInput> results;
   if (trained_ == nullptr) return results;
   if (evals_) {
     evals_->at_end(*trained_, trained_step_);

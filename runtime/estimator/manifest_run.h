@@ -63,7 +63,7 @@ class ManifestRun {
   // directory's lock is lost it fails, and lock_lost() is true.
   TrainingResult train(const std::function<void()>& progress);
   // With the variables that the training ended with. Nothing where they are gone, or there is no evaluation input.
-  std::vector<InputResult> evaluate_at_end();
+  std::vector<EvaluatedInput> evaluate_at_end();
 
   // ---- the other modes; CANCELLED where the control stops them
   CheckpointResult evaluate_checkpoint(const std::function<void()>& progress);
@@ -107,13 +107,13 @@ class ManifestRun {
   std::unique_ptr<OpRegistry> ops_;
   ModelGraph model_;
   RunPlugins plugins_;
-  std::map<std::string, RunInput> inputs_;  // by section
-  SessionHost training_;
-  PluginInstance* model_instance_ = nullptr;
-  ScaffoldOptions pieces_;                                // those that the manifest names
+  std::map<std::string, RunInput> inputs_;                // by section
   std::vector<std::unique_ptr<Evaluation>> evaluations_;  // of each evaluation input; empty where `evals_` has them
   std::optional<EvalWhileTraining> evals_;                // where [eval] asks for evaluations between two steps
-  std::vector<DeclaredLabel> declared_;                   // of a prediction whose input has no labels: the training's
+  SessionHost training_;                                  // its hooks borrow what is above
+  PluginInstance* model_instance_ = nullptr;
+  ScaffoldOptions pieces_;               // those that the manifest names
+  std::vector<DeclaredLabel> declared_;  // of a prediction whose input has no labels: the training's
   std::function<void()> progress_ = [] {};
   std::shared_ptr<VariableStore> trained_;  // that the training ended with
   std::int64_t trained_step_ = -1;

@@ -137,7 +137,6 @@ class ManifestReader {
       if (!is_instance_name(entry.key))
         context_.problems.add(entry.at.location(),
                               "the name of an input has letters, digits, '_', '-' and '.', at most 63");
-      refuse_unclaimed(entry);
       if (std::holds_alternative<TomlTable>(entry.node.value)) {
         manifest_.inputs[entry.key] = read_input(entry.node, "input." + entry.key, context_);
       } else {
@@ -145,14 +144,16 @@ class ManifestReader {
                               "write [input.train] above it");
       }
     }
+    for (const TomlEntry& entry : std::get<TomlTable>(inputs->value)) refuse_unclaimed(entry);
   }
 
-  // A misspelt name would be an input that nothing reads.
+  // A misspelt name would be an input that nothing reads. One that is meant to be a missing input is named there.
   void refuse_unclaimed(const TomlEntry& entry) {
-    if (!std::holds_alternative<TomlTable>(entry.node.value) || entry.key == "train" || entry.key == "predict" ||
-        is_eval_input(entry.key))
+    if (!std::holds_alternative<TomlTable>(entry.node.value) || !is_instance_name(entry.key) || entry.key == "train" ||
+        entry.key == "predict" || is_eval_input(entry.key))
       return;
     const std::string near = nearest(entry.key, std::vector<std::string>{"train", "eval", "predict"});
+    if (near == "train" && manifest_.run.mode == RunMode::kTrain && manifest_.inputs.count("train") == 0) return;
     context_.problems.add(
         entry.at.location(), "nothing reads [input." + toml_key(entry.key) + "]",
         near.empty() ? "inputs are train, predict, eval and eval_NAME" : "did you mean \"" + near + "\"?");

@@ -278,8 +278,8 @@ TEST_F(ExitStatus, T_54a_WhileARunGoesOnFromACheckpointNothingOfItIsLost) {
   usleep(200'000);  // the first one is taken
   run.kill(SIGTERM);
   EXPECT_EQ(last_line(run.wait()),
-            "warning ended by a second signal, SIGTERM: nothing was saved since the start, the next one goes on from "
-            "where this one did");
+            "warning ended by a second signal, SIGTERM: saved is DIR/run/model.ckpt-50, from which the next start goes "
+            "on; no step is lost");
 }
 
 TEST_F(ExitStatus, T_54c_ASaveThatIsLikelyToTakeLongerThanTheGraceIsAWarningAtTheStart) {

@@ -15,11 +15,11 @@ TEST(ListFields, EverySectionIsThere) {
   std::vector<std::string> sections;
   for (const SectionKeys& section : manifest_keys()) sections.push_back(section.section);
   EXPECT_THAT(sections, ElementsAre("", "run", "plugins", "optimizer", "optimizer.learning_rate", "scaffold",
-                                    "checkpoint", "eval", "session", "metrics"));
+                                    "checkpoint", "eval", "predict", "session", "metrics"));
 }
 
 TEST(ListFields, KeysStandInTheOrderOfTheManual) {
-  EXPECT_THAT(manifest_keys()[1].keys, ElementsAre("mode", "dir", "max_steps", "seed", "threads"));
+  EXPECT_THAT(manifest_keys()[1].keys, ElementsAre("mode", "checkpoint", "dir", "max_steps", "seed", "threads"));
 }
 
 TEST(ListFields, PluginsTablesReserveKeys) {

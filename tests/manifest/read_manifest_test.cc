@@ -31,7 +31,7 @@ TEST(ReadManifest, WindowsLineEndsAndAByteOrderMarkAreFine) {
 }
 
 TEST(ReadManifest, InputsHaveNames) {
-  const Parsed result = parsed(kRest + "[input.eval]\nplugin = 'csv'\n[input.extra-1]\nplugin = 'x'\n");
+  const Parsed result = parsed(kRest + "[input.eval]\nplugin = 'csv'\n[input.eval_extra-1]\nplugin = 'x'\n");
   EXPECT_EQ(result.errors, "");
   EXPECT_EQ(result.manifest->inputs.size(), 3u);
   EXPECT_EQ(result.manifest->inputs.at("eval").plugin, "csv");
@@ -78,7 +78,7 @@ TEST(ReadManifest, MistakesAreShown) {
        "  help: this key belongs to [run]\n"},
       {"frobnicate = 5\n" + kRest,
        "train.toml:1:1: error: unknown key \"frobnicate\" above the sections\n  frobnicate = 5\n  ^~~~~~~~~~\n"
-       "  help: a manifest has run, plugins, input, model, optimizer, scaffold, checkpoint, eval, session, hooks, "
+       "  help: a manifest has run, plugins, input, model, optimizer, scaffold, checkpoint, eval, predict, session, hooks, "
        "metrics, ops, cluster\n"},
       {"[model]\nplugin = 'a'\n[input.trian]\nplugin = 'a'\n",
        "train.toml: error: [input.train] is missing\n  help: did you mean \"train\" instead of \"trian\"?\n"},
@@ -110,7 +110,8 @@ TEST(ReadManifest, MistakesAreShown) {
       {"[scaffold]\nsavre = {}\nx = 1\n" + kRest,
        "train.toml:2:1: error: unknown key \"savre\" in [scaffold]\n  savre = {}\n  ^~~~~\n  help: did you mean "
        "\"saver\"?\n"
-       "train.toml:3:1: error: unknown key \"x\" in [scaffold]\n  x = 1\n  ^\n  help: [scaffold] has saver, init_fn\n"},
+       "train.toml:3:1: error: unknown key \"x\" in [scaffold]\n  x = 1\n  ^\n  help: [scaffold] has saver, init_fn, "
+       "init_op, local_init, ready, ready_for_local_init, summary_op\n"},
       {"[[hooks]]\nplugin = 'a'\nname = 'n'\n[[hooks]]\nplugin = 'b'\nname = 'n'\n" + kRest,
        "train.toml:4:1: error: hooks.1 has the name \"n\" of an earlier hook\n  [[hooks]]\n  ^~~~~~~~~\n"
        "  help: a hook's state is kept under its name: give it another\n"},
