@@ -29,13 +29,13 @@ void append(std::vector<OwnHook>& to, const std::vector<OwnHook>& hooks) {
 
 // A hook of the Estimator's; a name that the program's hooks have already gets a number.
 void append_default(std::vector<OwnHook>& to, const std::string& plugin,
-                    std::vector<std::pair<std::string, OptionValue>> options) {
+                    const std::vector<std::pair<std::string, OptionValue>>& options) {
   std::string name = plugin;
   const auto taken = [&] {
     return std::any_of(to.begin(), to.end(), [&](const OwnHook& hook) { return hook.name == name; });
   };
   for (int i = 1; taken(); ++i) name = plugin + "_" + std::to_string(i);
-  to.push_back(plugin_hook(plugin, std::move(options), name));
+  to.push_back(plugin_hook(plugin, options, name));
 }
 
 // Where the model has none of that name.
@@ -96,7 +96,7 @@ std::vector<OwnHook> Estimator::saver_hook() const {
   if (c.save_checkpoints_steps().value_or(0) > 0) periods.emplace_back("save_steps", *c.save_checkpoints_steps());
   if (c.save_checkpoints_secs().value_or(0) > 0) periods.emplace_back("save_secs", *c.save_checkpoints_secs());
   if (periods.empty()) return {};
-  return {plugin_hook(kSaverHook, std::move(periods))};
+  return {plugin_hook(kSaverHook, periods)};
 }
 
 TrainingSessionOptions Estimator::session_options(const EstimatorRun& run, const TrainOptions& options,
@@ -280,7 +280,7 @@ PluginUse warm_start(const std::string& from, const std::vector<std::string>& va
   std::vector<std::pair<std::string, OptionValue>> options{{"from", std::filesystem::absolute(from).string()}};
   if (!vars.empty()) options.emplace_back("vars", vars);
   for (const auto& [variable, source] : names) options.emplace_back("names." + variable, source);
-  PluginUse use = *plugin_hook("warm_start", std::move(options)).plugin;
+  PluginUse use = *plugin_hook("warm_start", options).plugin;
   use.at.file = use.plugin_at.file = "warm_start";
   return use;
 }

@@ -129,9 +129,9 @@ void check_hooks(const std::string& list, const std::vector<OwnHook>& hooks) {
 
 // ---- plugins ----
 
-InputFn input_plugin(const std::string& plugin, std::vector<std::pair<std::string, OptionValue>> options,
+InputFn input_plugin(const std::string& plugin, const std::vector<std::pair<std::string, OptionValue>>& options,
                      std::int64_t prefetch) {
-  PluginUse use = *plugin_hook(plugin, std::move(options)).plugin;
+  PluginUse use = *plugin_hook(plugin, options).plugin;
   use.at.file = use.plugin_at.file = "input \"" + plugin + "\"";
   return [use, prefetch](const InputArgs& args) {
     const InputFeed::Tensors tensors = args.run.open_input(use, prefetch);
