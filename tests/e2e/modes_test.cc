@@ -124,7 +124,7 @@ std::vector<int> labels_of(const std::string& path) {
 
 TEST_F(ModesData, PredictedClassesOfMnistHaveExactlyTheAccuracyOfTheEvaluation) {
   NEEDS_DATA("mnist/t10k-labels-idx1-ubyte.gz");
-  const std::vector<std::string> sets = {"run.max_steps=300", "run.threads=2"};
+  const std::vector<std::string> sets = {"run.max_steps=100", "run.threads=2"};
   const ProcessResult trained = run("mnist_mlp.toml", sets);
   ASSERT_EQ(trained.status, 0) << trained.err;
   const ProcessResult predicted = use("predict", "mnist_mlp.toml", {"--keys", "class", "--format", "csv"}, sets);
@@ -147,7 +147,8 @@ TEST_F(ModesData, PredictedClassesOfMnistHaveExactlyTheAccuracyOfTheEvaluation) 
 
 TEST_F(ModesData, ASeedIsAText) {
   NEEDS_DATA("shakespeare/tinyshakespeare.txt");
-  const std::vector<std::string> sets = {"run.max_steps=30"};
+  // Small, since sanitizers make it slow.
+  const std::vector<std::string> sets = {"run.max_steps=10", "model.hidden=32", "model.embedding=16", "eval.batches=1"};
   ASSERT_EQ(run("shakespeare_lstm.toml", sets).status, 0);
   const auto text = [&](const std::string& seed) {
     return use("predict", "shakespeare_lstm.toml", {"--prompt", "ROMEO:", "--length", "80", "--seed", seed}, sets).out;
