@@ -51,7 +51,12 @@ class Gatekeeper {
 };
 inline Gatekeeper* gatekeeper = nullptr;  // of the test that runs
 
-class EvaluationTest : public MonitoredTest {
+// The first base, so that the monitors outlive the instances that report to them.
+struct InputMonitors {
+  std::vector<std::unique_ptr<CallMonitor>> monitors;  // of the feeding threads
+};
+
+class EvaluationTest : protected InputMonitors, public MonitoredTest {
  protected:
   EvaluationTest() { registry.add_linked(&belay_module_v0); }
 
@@ -73,8 +78,6 @@ class EvaluationTest : public MonitoredTest {
   PluginInstance& model(const OptionList& options = {}, const std::string& name = "scaled") {
     return create(PluginKind::kModel, name, monitor, options);
   }
-
-  std::vector<std::unique_ptr<CallMonitor>> monitors;  // of the feeding threads
 };
 
 inline bool always() { return true; }
