@@ -308,11 +308,14 @@ TEST_F(PluginEnds, T_25b_ACrashInDestroyAndAJoinableThreadThereNameThePlugin) {
 }
 
 TEST_F(PluginEnds, T_26a_ACopyOfTheProcessThatComesBackEndsThereAndTheRunGoesOn) {
-#if defined(__SANITIZE_ADDRESS__)
-  GTEST_SKIP() << "SKIPPED: a copy may find the sanitizer's allocator locked by a thread that it does not have";
+  std::vector<std::string> places = {"hook.after_run", "hook.create", "input.next", "op.run"};
+#if !defined(__SANITIZE_ADDRESS__)
+  // Behind an initializer the copy goes on in dlopen, which allocates: glibc's fork leaves its allocator usable, the
+  // sanitizer's may stay locked by a thread that the copy does not have, and then it waits for ever.
+  places.emplace_back("load");
 #endif
   for (const char* how : {"fork", "clone"}) {
-    for (const char* in : {"hook.after_run", "hook.create", "input.next", "op.run", "load"}) {
+    for (const std::string& in : places) {
       start_over();
       const ProcessResult r = run(in, how);
       EXPECT_EQ(r.status, 0) << in << how << r.err;

@@ -109,7 +109,7 @@ TEST_F(AttemptMarks, WhatTheAttemptMadeIsTakenAwayAgainUntilItHasBegun) {
   EXPECT_TRUE(fs::exists(temp / "a/b/c/lock"));
 }
 
-TEST_F(AttemptMarks, T_20_TheMarkOfAnotherRunInItsPlaceStays) {
+TEST_F(AttemptMarks, T_20q_TheMarkOfAnotherRunInItsPlaceStays) {
   {
     AttemptMark mark(*run, "a");
     run->remove(kAttemptName);
@@ -118,7 +118,7 @@ TEST_F(AttemptMarks, T_20_TheMarkOfAnotherRunInItsPlaceStays) {
   EXPECT_EQ(run->read(kAttemptName, 100), "another's");
 }
 
-TEST_F(AttemptMarks, T_20_TheLockOfARunThatTookTheDirectoryOverStays) {
+TEST_F(AttemptMarks, T_20q_TheLockOfARunThatTookTheDirectoryOverStays) {
   auto lost = std::make_unique<RunDirectory>(RunDirectory::open(posix_file_system(), temp / "a/b", clock, *log));
   ASSERT_NE(lost->mark_attempt(clock, *log), nullptr);
   fs::remove(temp / "a/b/lock");
