@@ -88,6 +88,10 @@ std::unique_ptr<CheckpointReader> find_restorable(const OpenDirectory& run, Logg
                                           "\nnothing was deleted; to begin again at step 0, run with --from-scratch");
 }
 
+bool holds_checkpoints(const OpenDirectory& run, Logger& log) {
+  return !candidates(run, named_by_state_file(run, log)).empty();
+}
+
 std::string latest_checkpoint(const OpenDirectory& run, Logger& log) {
   const auto newest = find_restorable(run, log);
   return newest == nullptr ? std::string() : newest->path();

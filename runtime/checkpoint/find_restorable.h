@@ -23,6 +23,9 @@ namespace belay::runtime {
 // step 0. RestoreError, with every reason, where there are checkpoints but none can be restored.
 std::unique_ptr<CheckpointReader> find_restorable(const OpenDirectory& run, Logger& log);
 
+// Whether there is anything for find_restorable to open. Reads the state file and the names, and no checkpoint.
+bool holds_checkpoints(const OpenDirectory& run, Logger& log);
+
 // One checkpoint of the directory, opened and verified; null with the reason where it is missing or damaged. What may
 // not be read, or is of a later format, is thrown.
 std::unique_ptr<CheckpointReader> open_if_whole(const OpenDirectory& run, const std::string& name, std::string& reason);

@@ -111,13 +111,13 @@ std::string without_slashes(std::string path) {
   return path;
 }
 
-Target target_of_path(FileSystem& files, const std::string& given) {
-  const std::string path = without_slashes(given);
+Target target_of_path(FileSystem& files, const CheckpointChoice& choice) {
+  const std::string path = without_slashes(choice.path);
   if (!files.exists(path)) {
     const bool tensorflow = files.exists(path + ".index");
     fail(tensorflow ? Code::kFailedPrecondition : Code::kNotFound,
          tensorflow ? single_quoted(path) + " is a checkpoint of TensorFlow's, which this version cannot read"
-                    : "there is no " + single_quoted(path) + "; --checkpoint is latest, best, a step or a path");
+                    : "there is no " + single_quoted(path) + choice.hint);
   }
   if (files.status(path).kind != FileKind::kDirectory)
     fail(Code::kFailedPrecondition,
@@ -139,7 +139,7 @@ Target target_of_path(FileSystem& files, const std::string& given) {
 }
 
 Target target_of(const CheckpointPlace& place, const CheckpointChoice& choice) {
-  if (choice.kind == CheckpointChoice::Kind::kPath) return target_of_path(place.files, choice.path);
+  if (choice.kind == CheckpointChoice::Kind::kPath) return target_of_path(place.files, choice);
   if (!place.files.exists(place.run_directory))
     fail(Code::kNotFound, "there is no run directory " + single_quoted(place.run_directory) +
                               "; train first, or name the checkpoint by its path");
@@ -162,18 +162,18 @@ std::unique_ptr<CheckpointReader> open_best(const OpenDirectory& run, const Best
   return CheckpointReader::open(run.open_directory(names[0]));
 }
 
+std::unique_ptr<CheckpointReader> open_named(const OpenDirectory& run, const std::string& name) {
+  if (!run.exists(name))
+    fail(Code::kNotFound, single_quoted(run.path()) + " holds no " + escaped(name) + steps_there(run));
+  return CheckpointReader::open(run.open_directory(name));
+}
+
 std::unique_ptr<CheckpointReader> open_target(const Target& target, const BestCheckpoints& best, Logger& log) {
-  const OpenDirectory& directory = *target.directory;
   switch (target.kind) {
-    case CheckpointChoice::Kind::kLatest: return open_latest(directory, log);
-    case CheckpointChoice::Kind::kBest: return open_best(directory, best);
-    case CheckpointChoice::Kind::kStep:
-    case CheckpointChoice::Kind::kPath: break;
+    case CheckpointChoice::Kind::kLatest: return open_latest(*target.directory, log);
+    case CheckpointChoice::Kind::kBest: return open_best(*target.directory, best);
+    default: return open_named(*target.directory, target.name);
   }
-  if (!directory.exists(target.name))
-    fail(Code::kNotFound,
-         single_quoted(directory.path()) + " holds no " + escaped(target.name) + steps_there(directory));
-  return CheckpointReader::open(directory.open_directory(target.name));
 }
 
 }  // namespace
@@ -183,11 +183,23 @@ CheckpointChoice parse_checkpoint_choice(std::string_view text) {
   if (text == "best") return {.kind = CheckpointChoice::Kind::kBest};
   if (text.empty()) fail(Code::kInvalidArgument, "a checkpoint is latest, best, a step or a path, and not empty");
   if (text.find_first_not_of("0123456789") != text.npos)
-    return {.kind = CheckpointChoice::Kind::kPath, .path = std::string(text)};
+    return {.kind = CheckpointChoice::Kind::kPath,
+            .path = std::string(text),
+            .hint = "; --checkpoint is latest, best, a step or a path"};
   std::int64_t step = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), step);
   if (error != std::errc()) fail(Code::kInvalidArgument, std::string(text) + " is no step: it is larger than any");
   return {.kind = CheckpointChoice::Kind::kStep, .step = step};
+}
+
+bool has_checkpoint(const CheckpointPlace& place, const CheckpointChoice& choice) {
+  if (choice.kind == CheckpointChoice::Kind::kLatest && !place.files.exists(place.run_directory)) return false;
+  const Target target = target_of(place, choice);
+  if (target.kind != CheckpointChoice::Kind::kLatest) return true;
+  HeldLog held(place.log);
+  const bool there = holds_checkpoints(*target.directory, held);
+  if (!there) held.pass_on();  // else they come when it is opened
+  return there;
 }
 
 UsedCheckpoint with_checkpoint(const CheckpointPlace& place, const CheckpointChoice& choice,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checkpoint that a user names to evaluate or predict with: `latest`, `best`, a step, or a path.
+// The checkpoint to evaluate or predict with, as a user names it (`latest`, `best`, a step, or a path) or an Estimator.
 //
 //   const CheckpointChoice choice = parse_checkpoint_choice("latest");
 //   load_checkpoint({files, log, "/runs/mnist"}, choice, saver, session);
@@ -37,6 +37,7 @@ struct CheckpointChoice {
   Kind kind = Kind::kLatest;
   std::int64_t step = -1;
   std::string path = {};
+  const char* hint = "";  // what else may be given, for the error of a path that is not there
 };
 // "latest", "best", a number; anything else is a path (of a directory named 100: "./100"). INVALID_ARGUMENT for nothing
 // and for a number that is no step.
@@ -57,11 +58,14 @@ struct UsedCheckpoint {
   std::int64_t global_step = 0;
 };
 
+// Looks before anything is read: false for `latest` where there is no run directory, or no checkpoint in it. A path
+// that is not there, or is none, is thrown as below; a step and `best` are looked for only there.
+bool has_checkpoint(const CheckpointPlace& place, const CheckpointChoice& choice);
+
 // Opens it and calls `use`, which may be called again with another one where that was deleted meanwhile.
 //
-//   NOT_FOUND            no run directory; no checkpoint in it, with what is there; not that step, with those there
-//   are;
-//                        no such path
+//   NOT_FOUND            no run directory; no checkpoint in it, with what is there; not that step, with those that are
+//                        there; no such path
 //   FAILED_PRECONDITION  a path that is no checkpoint; `best` of a run that keeps none
 //   RestoreError         checkpoints are there, and the one that was named, or for `latest` each, is damaged
 UsedCheckpoint with_checkpoint(const CheckpointPlace& place, const CheckpointChoice& choice,

@@ -47,6 +47,14 @@ void add_loss_summary(const NodeGraph& graph, const Output& loss) {
   ops::scalar_summary("loss", loss, "loss_summary");
 }
 
+// Calls `use` with it; none where the directory has none. RestoreError where it has some and none can be read.
+std::optional<UsedCheckpoint> newest_checkpoint(
+    const EstimatorSettings& settings, const std::function<void(const CheckpointReader&)>& use = [](const auto&) {}) {
+  const CheckpointPlace place = settings.checkpoints();
+  if (!has_checkpoint(place, {})) return std::nullopt;
+  return with_checkpoint(place, {}, use);
+}
+
 std::string eval_folder(const std::string& name) { return name.empty() ? "eval" : "eval_" + name; }
 
 }  // namespace
@@ -141,8 +149,8 @@ std::optional<double> Estimator::run_steps(MonitoredSession& session, const Esti
 Estimator& Estimator::train(const InputFn& input, const TrainOptions& options) {
   check_may_train(options);
   // A checkpoint that cannot be read is an error here; none is step 0.
-  const std::unique_ptr<CheckpointReader> newest = newest_checkpoint(*settings_);
-  const std::int64_t trained = newest == nullptr ? -1 : newest->state().global_step;
+  const std::optional<UsedCheckpoint> newest = newest_checkpoint(*settings_);
+  const std::int64_t trained = newest ? newest->global_step : -1;
   if (options.max_steps && *options.max_steps <= trained) {
     settings_->world.log.info("", "max_steps = " + std::to_string(*options.max_steps) + ", and the model is at step " +
                                       std::to_string(trained) + ": nothing to train");
@@ -205,7 +213,7 @@ EvalMetrics Estimator::evaluate(const InputFn& input, const EvaluateOptions& opt
 
   EstimatorRun run(*settings_, Mode::kEval, eval_dir(options.name));
   check_system(run.host());
-  run.use_checkpoint(options.checkpoint_path);
+  run.choose_checkpoint(options.checkpoint_path);
   run.build(input);
   const Measured m = measured(run);
   EvaluateOnce evaluation(run.graph(), m.once);
@@ -236,41 +244,45 @@ EstimatorPredictions Estimator::predict(InputFn input, PredictArguments options)
 // ---- the newest checkpoint ----
 
 std::string Estimator::latest_checkpoint() const {
-  const std::unique_ptr<CheckpointReader> newest = newest_checkpoint(*settings_);
-  return newest == nullptr ? "" : newest->path();
+  const std::optional<UsedCheckpoint> newest = newest_checkpoint(*settings_);
+  return newest ? newest->path : "";
 }
 
 namespace {
 
-std::unique_ptr<CheckpointReader> trained_model(const EstimatorSettings& settings) {
-  std::unique_ptr<CheckpointReader> newest = newest_checkpoint(settings);
-  if (newest == nullptr)
+void read_trained(const EstimatorSettings& settings, const std::function<void(const CheckpointReader&)>& use) {
+  if (!newest_checkpoint(settings, use))
     fail(Code::kNotFound, "there is no trained model in '" + escaped(settings.model_dir) + "'; train it first");
-  return newest;
 }
 
 }  // namespace
 
 std::vector<std::string> Estimator::variable_names() const {
   std::vector<std::string> names;
-  for (const TensorInfo& t : trained_model(*settings_)->tensors()) names.push_back(t.name);
+  read_trained(*settings_, [&](const CheckpointReader& checkpoint) {
+    names.clear();
+    for (const TensorInfo& t : checkpoint.tensors()) names.push_back(t.name);
+  });
   return names;
 }
 
 Tensor Estimator::variable_value(const std::string& name) const {
-  const std::unique_ptr<CheckpointReader> checkpoint = trained_model(*settings_);
-  std::vector<std::string> names;
-  for (const TensorInfo& t : checkpoint->tensors()) {
-    names.push_back(t.name);
-    if (t.name != name) continue;
+  Tensor value;
+  read_trained(*settings_, [&](const CheckpointReader& checkpoint) {
+    std::vector<std::string> names;
+    const std::vector<TensorInfo> all = checkpoint.tensors();
+    for (const TensorInfo& t : all) names.push_back(t.name);
+    const auto found = std::find(names.begin(), names.end(), name);
+    if (found == names.end())
+      fail(Code::kNotFound, "the checkpoint has no variable '" + name + "'" + did_you_mean(name, names));
+    const TensorInfo& info = all[static_cast<std::size_t>(found - names.begin())];
     EstimatorRun run(*settings_, Mode::kPredict, "");
     PluginUse saver;
     saver.plugin = settings_->options.saver;
-    Tensor value(t.dtype, t.dims);
-    checkpoint->read(saver_use(run.create(PluginKind::kSaver, saver)), {{name, value.view()}});
-    return value;
-  }
-  fail(Code::kNotFound, "the checkpoint has no variable '" + name + "'" + did_you_mean(name, names));
+    value = Tensor(info.dtype, info.dims);
+    checkpoint.read(saver_use(run.create(PluginKind::kSaver, saver)), {{name, value.view()}});
+  });
+  return value;
 }
 
 // ---- warm start ----

@@ -69,7 +69,7 @@ EstimatorPredictions::Session::Session(const EstimatorSettings& settings, const 
     : run_(settings, Mode::kPredict, ""), host_(run_.host(), {}), single_(options.yield_single_examples) {
   check_system(run_.host());
   check_hooks("predict's hooks", options.hooks);
-  run_.use_checkpoint(options.checkpoint_path);
+  run_.choose_checkpoint(options.checkpoint_path);
   run_.build(input);
   if (!may_end(run_.graph()))
     run_.host().log().warning("", "the input of predict has no queue: it never ends, and neither does predict");

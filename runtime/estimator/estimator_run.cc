@@ -3,11 +3,9 @@
 
 #include <filesystem>
 #include <map>
-#include <set>
 
 #include "belay/ops/control.h"
 #include "belay/ops/variables.h"
-#include "runtime/checkpoint/find_restorable.h"
 #include "runtime/monitored/default_pieces.h"
 #include "runtime/ops/registry.h"
 #include "runtime/platform/text.h"
@@ -18,27 +16,6 @@ namespace {
 // Under which a checkpoint has the position of an input.
 const std::map<Mode, std::string> kModeNames = {
     {Mode::kTrain, "train"}, {Mode::kEval, "eval"}, {Mode::kPredict, "predict"}};
-
-// What a graph has of a checkpoint: evaluation and prediction know nothing of an optimizer's variables.
-class TensorsOf final : public StoredTensors {
- public:
-  TensorsOf(const StoredTensors& all, const DirectSession& session) : all_(all) {
-    for (const TensorInfo& variable : variable_infos(session)) names_.insert(variable.name);
-  }
-  const std::string& path() const override { return all_.path(); }
-  std::vector<TensorInfo> tensors() const override {
-    std::vector<TensorInfo> kept = all_.tensors();
-    std::erase_if(kept, [&](const TensorInfo& t) { return !names_.contains(t.name); });
-    return kept;
-  }
-  void read(const SaverUse& saver, const std::vector<NamedTensor>& targets) const override {
-    all_.read(saver, targets);
-  }
-
- private:
-  const StoredTensors& all_;
-  std::set<std::string> names_;
-};
 
 std::string temporary_model_dir(Logger& log) {
   std::string path = (std::filesystem::temp_directory_path() / "belay-XXXXXX").string();
@@ -137,23 +114,13 @@ void EstimatorRun::add_hooks(SessionHost& session, const std::vector<OwnHook>& h
 
 // ---- checkpoints ----
 
-std::unique_ptr<CheckpointReader> newest_checkpoint(const EstimatorSettings& settings) {
-  const World& world = settings.world;
-  if (!world.files.exists(settings.model_dir)) return nullptr;
-  return find_restorable(*world.files.open_directory(settings.model_dir), world.log);
-}
-
-void EstimatorRun::use_checkpoint(const std::string& path) {
+void EstimatorRun::choose_checkpoint(const std::string& path) {
   PluginUse use;
   use.plugin = settings_.options.saver;
-  codec_ = saver_use(create(PluginKind::kSaver, use));
-  host_.use_codec(codec_);
-  if (path.empty()) {
-    checkpoint_ = newest_checkpoint(settings_);
-  } else {
-    checkpoint_ = open_stored_tensors(host_.files(), std::filesystem::absolute(path).string(), codec_, host_.log());
-  }
-  if (checkpoint_ != nullptr) checkpoint_path_ = checkpoint_->path();
+  host_.use_codec(saver_use(create(PluginKind::kSaver, use)));
+  CheckpointChoice choice;
+  if (!path.empty()) choice = {.kind = CheckpointChoice::Kind::kPath, .path = std::filesystem::absolute(path).string()};
+  if (has_checkpoint(settings_.checkpoints(), choice)) choice_ = std::move(choice);
 }
 
 std::shared_ptr<Scaffold> EstimatorRun::scaffold(SessionHost& session) {
@@ -161,13 +128,13 @@ std::shared_ptr<Scaffold> EstimatorRun::scaffold(SessionHost& session) {
   const belay::Graph g = graph_.handle();
   if (pieces.local_init_op)
     pieces.local_init_op = ops::group(g, {pieces.local_init_op, default_local_init_op(g)}, "local_init_with_metrics");
-  if (checkpoint_ != nullptr) {
+  if (choice_) {
     pieces.init_op = ops::no_op(g, "restored");
     pieces.init_feeds = {};
     pieces.init_fn = [this](const Scaffold&, DirectSession& restored) {
-      restore_variables(restored, TensorsOf(*checkpoint_, restored), codec_);
-      host_.log().info(
-          "", "restored step " + std::to_string(restored.global_step()) + " from " + escaped(checkpoint_path_));
+      const UsedCheckpoint used = load_checkpoint(settings_.checkpoints(), *choice_, host_.codec(), restored);
+      checkpoint_ = used.path;
+      host_.log().info("", "restored step " + std::to_string(used.global_step) + " from " + escaped(used.path));
     };
     return std::make_shared<Scaffold>(std::move(pieces));
   }

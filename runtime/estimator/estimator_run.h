@@ -3,7 +3,7 @@
 //
 //   EstimatorRun run(settings, Mode::kEval, "");
 //   run.build(input);                                       // the program's functions are called
-//   run.use_checkpoint(path);                               // "": the newest, if there is one
+//   run.choose_checkpoint(path);                            // "": the newest, if there is one
 //   SessionHost session(run.host(), {...});
 //   ... ChiefSessionCreator with run.scaffold(session) ...
 //
@@ -16,7 +16,7 @@
 #include <optional>
 #include <string>
 
-#include "runtime/checkpoint/checkpoint_reader.h"
+#include "runtime/estimator/checkpoint_choice.h"
 #include "runtime/estimator/estimator_spec.h"
 #include "runtime/estimator/model_graph.h"
 #include "runtime/estimator/run_control.h"
@@ -41,6 +41,7 @@ struct EstimatorOptions {
 // What an Estimator has once, for all its calls; nothing in it changes.
 struct EstimatorSettings {
   EstimatorSettings(ModelFn model_fn, EstimatorOptions given);
+  CheckpointPlace checkpoints() const { return {world.files, world.log, model_dir}; }
 
   const ModelFn model;
   const EstimatorOptions options;
@@ -74,10 +75,11 @@ class EstimatorRun {
   InputFeed::Tensors open_input(const PluginUse& use, std::int64_t prefetch);
 
   // ---- evaluation and prediction
-  // NOT_FOUND where a path names none; empty: the newest of the model's directory, or none.
-  void use_checkpoint(const std::string& path);
-  // Empty: there is none, so the model starts from its initial values.
-  const std::string& checkpoint() const noexcept { return checkpoint_path_; }
+  // NOT_FOUND where there is no such path, FAILED_PRECONDITION where it is none; empty: the newest of the model's
+  // directory, or none.
+  void choose_checkpoint(const std::string& path);
+  // That the session has; empty before there is one, and where the model starts from its initial values.
+  const std::string& checkpoint() const noexcept { return checkpoint_; }
   // The model's, which restores that checkpoint instead of initializing; without one the warm start comes first.
   // `session` has the warm start's instance, and outlives the scaffold.
   std::shared_ptr<Scaffold> scaffold(SessionHost& session);
@@ -98,13 +100,8 @@ class EstimatorRun {
   std::vector<OwnHook> input_hooks_;
   std::vector<Output> batch_;
   std::optional<EstimatorSpec> spec_;
-  std::unique_ptr<StoredTensors> checkpoint_;
-  std::string checkpoint_path_;
-  SaverUse codec_;
+  std::optional<CheckpointChoice> choice_;  // none: the model starts from its initial values
+  std::string checkpoint_;
 };
-
-// The newest checkpoint of a directory, opened and verified; null where there is none. RestoreError where there are
-// some but none can be restored.
-std::unique_ptr<CheckpointReader> newest_checkpoint(const EstimatorSettings& settings);
 
 }  // namespace belay::runtime

@@ -141,6 +141,23 @@ TEST_F(CheckpointChoiceTest, NoCheckpointIsAnErrorThatSaysWhatIsThere) {
       "NOT_FOUND: there is no run directory '" + dir_ / "gone" + "'; train first, or name the checkpoint by its path");
 }
 
+TEST_F(CheckpointChoiceTest, WhetherThereIsOneIsSeenWithoutReadingIt) {
+  const CheckpointPlace place{files_, log_, dir_.path()};
+  EXPECT_FALSE(has_checkpoint({files_, log_, dir_ / "gone"}, {}));
+  EXPECT_FALSE(has_checkpoint(place, {}));
+  save(10);
+  std::filesystem::resize_file(dir_ / "model.ckpt-10/model.safetensors", 100);
+  EXPECT_TRUE(has_checkpoint(place, {}));
+  EXPECT_TRUE(has_checkpoint(place, {.kind = Kind::kPath, .path = dir_ / "model.ckpt-10"}));
+  EXPECT_THAT(log_.lines, IsEmpty());
+  EXPECT_EQ(error_of([&] { has_checkpoint(place, {.kind = Kind::kPath, .path = dir_ / "no"}); }),
+            "NOT_FOUND: there is no '" + dir_ / "no" + "'");
+  write_file(dir_ / "checkpoint", "no state");
+  remove(10);
+  EXPECT_FALSE(has_checkpoint(place, {}));
+  EXPECT_EQ(log_.lines.size(), 1u);  // the state file cannot be used
+}
+
 TEST_F(CheckpointChoiceTest, BestIsTheFirstOfTheList) {
   save(10), save(20), save(30);
   EXPECT_EQ(chosen("best", [](const OpenDirectory&) { return std::vector<std::string>{"model.ckpt-20", "x"}; }), 20);
