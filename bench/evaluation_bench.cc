@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/data/make_queue.h"
 #include "runtime/estimator/eval_while_training.h"
 #include "runtime/loader/check_options.h"
 #include "runtime/loader/registry.h"
@@ -43,20 +42,22 @@ class Bench {
 
   void train(std::int64_t steps, std::int64_t every) {
     NodeGraph graph(*ops_);
-    const InputFeed::Tensors tensors = digits("train", train_monitor_)->add_to_graph(graph);
+    open_digits(train_);
+    const InputFeed::Tensors tensors = train_.feed->add_to_graph(graph);
     ModelOutputs outputs = build_model(*model_, graph, Mode::kTrain, tensors.features, tensors.labels);
     add_train_op(graph, {}, outputs);
-    EvalWhileTraining evals(environment_, {.settings = {.every_steps = every, .at_start = false}});
+    EvalWhileTraining evals(run_.environment(), {.settings = {.every_steps = every, .at_start = false}});
     HookSet hooks;
     if (every > 0) {
-      evals.add(std::make_unique<Evaluation>(*ops_, environment_, *model_, digits("eval", eval_monitor_)), graph);
+      open_digits(eval_);
+      evals.add(std::make_unique<Evaluation>(run_, *ops_, *model_, eval_), graph);
       hooks.add(
           SessionHook(instances_.add_hook(EvalRoles::kHookName, evals.roles().hook(), services_, monitor_), *log_));
     }
     FetchSet train_op(std::vector<FetchRef>{outputs.train_op});
     RunCall call;
     call.fetches = &train_op;
-    SingularMonitoredSession session(graph, environment_, hooks);
+    SingularMonitoredSession session(graph, run_.environment(), hooks);
     session.scope([&] {
       for (std::int64_t step = 1; step <= steps; ++step) {
         session.run(call);
@@ -67,8 +68,8 @@ class Bench {
 
   void batches(int passes) {
     const auto graph = std::make_shared<NodeGraph>(*ops_);
-    const std::shared_ptr<InputFeed> input = digits("eval", eval_monitor_);
-    const InputFeed::Tensors tensors = input->add_to_graph(*graph);
+    open_digits(eval_);
+    const InputFeed::Tensors tensors = eval_.feed->add_to_graph(*graph);
     const ModelOutputs outputs = build_model(*model_, *graph, Mode::kEval, tensors.features, tensors.labels);
     std::vector<FetchRef> wanted{outputs.loss};
     for (const ModelOutputs::Metric& m : outputs.metrics) wanted.push_back(m.value);
@@ -76,10 +77,10 @@ class Bench {
     const std::vector<Port> initializers = graph->collection("variable_init");
     graph->finalize();
     const auto session =
-        std::make_shared<DirectSession>(*graph, std::make_shared<VariableStore>(), environment_.session);
+        std::make_shared<DirectSession>(*graph, std::make_shared<VariableStore>(), run_.environment().session);
     session->run_once(initializers);
-    InputPasses over(input, session, graph, 10);
-    const CancelToken cancel(interrupt_, environment_.clock);
+    InputPasses over(eval_.feed, session, graph, 10);
+    const CancelToken cancel(control_.interrupt(), run_.clock());
     RunRequest request;
     request.fetches = &fetches;
     request.full_team = true;
@@ -103,25 +104,25 @@ class Bench {
     resolved.options = check_options(plugin->info, use, {}, problems);
     return instances_.create(*plugin, resolved, services_, of);
   }
-  std::shared_ptr<InputFeed> digits(const std::string& split, CallMonitor& of) {
-    const bool eval = split == "eval";
-    return InputFeed::open(create(PluginKind::kInput, "digits",
-                                  {{"split", split},
-                                   {"examples", std::int64_t{eval ? 320 : 1000}},
-                                   {"batch_size", std::int64_t{32}},
-                                   {"epochs", std::int64_t{eval ? 1 : 0}}},
-                                  of),
-                           {.name = split});
+  void open_digits(RunInput& input) {
+    const bool eval = input.name == "eval";
+    input.instance = &create(PluginKind::kInput, "digits",
+                             {{"split", input.name},
+                              {"examples", std::int64_t{eval ? 320 : 1000}},
+                              {"batch_size", std::int64_t{32}},
+                              {"epochs", std::int64_t{eval ? 1 : 0}}},
+                             input.monitor);
+    input.open(42);
   }
 
   std::unique_ptr<Logger> log_ = make_stderr_logger(LogFormat::kText, LogLevel::kError, system_clock());
-  StoreTargets targets_;
-  CancellationSource interrupt_;
-  RunEnvironment environment_{system_clock(), *log_,      posix_file_system(),
-                              targets_,       interrupt_, SessionOptions{1, 42, make_queue, &system_clock()}};
+  RunControl control_;
+  RunHost run_{World{system_clock(), *log_, posix_file_system()}, control_, {.threads = 1}};
   std::unique_ptr<OpRegistry> ops_ = make_op_registry();
   HostServices services_{*log_, system_clock(), "", 42};
-  CallMonitor monitor_, train_monitor_, eval_monitor_;
+  CallMonitor monitor_;
+  RunInput train_{.name = "train", .monitor = run_.add_monitor()};
+  RunInput eval_{.name = "eval", .monitor = run_.add_monitor()};
   Registry registry_;
   PluginInstances instances_;
   PluginInstance* model_ = nullptr;

@@ -15,7 +15,7 @@ EvalWhileTraining::EvalWhileTraining(const RunEnvironment& environment, EvalWhil
 
 EvalWhileTraining::~EvalWhileTraining() = default;
 
-void EvalWhileTraining::add(std::unique_ptr<Evaluation> evaluation, NodeGraph& training) {
+void EvalWhileTraining::add(std::unique_ptr<RepeatedEvaluation> evaluation, NodeGraph& training) {
   roles_.add(training, evaluation->name(), evaluation->metric_names());
   inputs_.emplace_back().evaluation = std::move(evaluation);
 }
@@ -32,7 +32,7 @@ void EvalWhileTraining::attempt(const Input& input, std::int64_t step, F&& run) 
       environment_.log.info(input.evaluation->name(), what + " was interrupted; what it had so far is discarded");
       return;
     }
-    const std::string text = what + " on [input." + input.evaluation->name() + "]: " + e.what();
+    const std::string text = what + " on " + input.evaluation->place() + ": " + e.what();
     if (options_.settings.on_error == OnEvalError::kStop) fail(e.code(), text);
     ++counts_.failed;
     environment_.log.warning(input.evaluation->name(), text + "; the training goes on (eval.on_error = \"continue\")");
@@ -85,23 +85,21 @@ void EvalWhileTraining::keep(Input& input, const EvalResult& result, DirectSessi
   input.has_result = true;
   ++counts_.made;
   if (training != nullptr) roles_.set(*training, input.evaluation->name(), result);
-  environment_.log.info(input.evaluation->name(), "step " + std::to_string(result.global_step) + ": " +
-                                                      metrics_text(result) + " (" + std::to_string(result.examples) +
-                                                      " examples in " + std::to_string(result.batches) +
-                                                      (result.batches == 1 ? " batch)" : " batches)"));
-  if (!options_.directory.empty()) write_events(input);
+  const std::string examples = result.examples == 0 ? "" : std::to_string(result.examples) + " examples in ";
+  environment_.log.info(input.evaluation->name(),
+                        "step " + std::to_string(result.global_step) + ": " + metrics_text(result) + " (" + examples +
+                            std::to_string(result.batches) + (result.batches == 1 ? " batch)" : " batches)"));
+  write_events(input);
 }
 
 // Runs of their own for TensorBoard. What an attempt before wrote behind the step where this one begins is made anew.
 void EvalWhileTraining::write_events(Input& input) {
-  if (input.directory == nullptr) {
-    input.directory = environment_.files.make_directories(options_.directory + "/" + input.evaluation->name());
-    input.events = RunEvents(*input.directory, environment_.clock, environment_.log);
-    input.events.writer()->add_session_log(EventWriter::kStart, first_step_ + 1);
-  }
-  for (const auto& [name, value] : input.result.metrics)
-    input.events.writer()->add_scalar(name, input.result.global_step, value);
-  input.events.writer()->flush();
+  SessionHost& host = input.evaluation->host();
+  if (host.events() == nullptr) host.open_events();
+  if (host.events() == nullptr) return;
+  if (!std::exchange(input.has_events, true)) host.events()->add_session_log(EventWriter::kStart, first_step_ + 1);
+  input.evaluation->add_events(*host.events());
+  host.events()->flush();
 }
 
 std::vector<std::string> EvalWhileTraining::names() const {

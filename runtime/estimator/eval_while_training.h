@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Evaluates while a training goes on: between two steps, on the session's thread, each evaluation input in its turn.
 //
-//   EvalWhileTraining evals(environment, {.settings = ..., .directory = run_directory, .keep_going = ...});
+//   EvalWhileTraining evals(environment, {.settings = ..., .keep_going = ...});
 //   evals.add(std::make_unique<Evaluation>(...), graph);    // each input, while the training graph is open
 //   hooks.add(... evals.roles().hook() ...)                 // as eval_roles.h says
 //   evals.at_start(*session->raw_session());                // behind the session's creation, before the first step
 //   ... each step: evals.at_boundary(*session->raw_session(), step, saved) ...
 //   evals.at_end(*store, step);                             // behind a good end; the session may be gone
 //
-// What an evaluation finds becomes roles of the training graph (eval_roles.h), scalars in the event file of
-// DIRECTORY/eval (or eval_NAME) and a line of the log. An error in it is an error of the run, or with on_error =
-// "continue" a warning. A stop ends it at the next batch; its partial metrics are discarded. [session thread]
+// What an evaluation finds becomes roles of the training graph (eval_roles.h), events in the evaluation's own file, if
+// the run keeps events, and a line of the log. An error in it is an error of the run, or with on_error = "continue" a
+// warning. A stop ends it at the next batch; its partial metrics are discarded. [session thread]
 #pragma once
 
 #include <functional>
@@ -21,13 +21,11 @@
 #include "runtime/estimator/eval_roles.h"
 #include "runtime/estimator/eval_schedule.h"
 #include "runtime/estimator/evaluation.h"
-#include "runtime/events/event_service.h"
 
 namespace belay::runtime {
 
 struct EvalWhileTrainingOptions {
   EvalSettings settings;
-  std::string directory = {};  // the run's; empty: no event files
   std::function<bool()> keep_going = [] { return true; };
 };
 
@@ -45,14 +43,14 @@ class EvalWhileTraining {
   EvalWhileTraining(const EvalWhileTraining&) = delete;
   EvalWhileTraining& operator=(const EvalWhileTraining&) = delete;
 
-  void add(std::unique_ptr<Evaluation> evaluation, NodeGraph& training);
+  void add(std::unique_ptr<RepeatedEvaluation> evaluation, NodeGraph& training);
   EvalRoles& roles() noexcept { return roles_; }
   // Whether the settings ask for any evaluation between two steps.
   bool scheduled() const noexcept { return schedule_.active(); }
   bool active() const noexcept { return !inputs_.empty() && schedule_.active(); }
 
-  // The evaluation that an attempt before has missed; else, if settings.at_start, two batches of each input, whose
-  // values nobody sees. Nothing unless active().
+  // The evaluation that an attempt before has missed; else, if settings.at_start, two batches of
+  // each input, whose values are not used. Nothing unless active().
   void at_start(DirectSession& training);
   void at_boundary(DirectSession& training, std::int64_t step, bool saved) {
     if (active() && is_due(step, saved)) evaluate(training.store(), step, &training);
@@ -68,11 +66,10 @@ class EvalWhileTraining {
 
  private:
   struct Input {
-    std::unique_ptr<Evaluation> evaluation;
+    std::unique_ptr<RepeatedEvaluation> evaluation;
     bool has_result = false;
     EvalResult result;
-    std::unique_ptr<OpenDirectory> directory;
-    RunEvents events;
+    bool has_events = false;
   };
   bool is_due(std::int64_t step, bool saved);
   void say_skipped(std::int64_t step);

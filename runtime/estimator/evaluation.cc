@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 
 #include "belay/ops/control.h"
 #include "belay/ops/shape.h"
@@ -25,51 +24,40 @@ class Pass {
   InputPasses& passes_;
 };
 
-// What is found wrong with a variable before a byte is copied.
-void check_variable(const Variable& wanted, const Variable* trained) {
-  if (trained == nullptr || !trained->initialized)
-    fail(Code::kFailedPrecondition, "the model in mode eval has the variable '" + wanted.name +
-                                        "', which training has not got; a model must make the same variables in both");
-  const auto described = [](const DenseTensor& t) { return dtype_name(t.dtype()) + (" " + dims_text(t.dims())); };
-  if (trained->value.dtype() != wanted.value.dtype() || trained->value.dims() != wanted.value.dims())
-    fail(Code::kFailedPrecondition, "the variable '" + wanted.name + "' is " + described(wanted.value) +
-                                        " in mode eval, but training has " + described(trained->value) +
-                                        "; a model must make the same variables in both");
-}
-
 }  // namespace
 
-Evaluation::Evaluation(const OpRegistry& ops, const RunEnvironment& environment, PluginInstance& model,
-                       std::shared_ptr<InputFeed> input, EvaluationOptions options)
-    : environment_(environment),
+Evaluation::Evaluation(RunHost& run, const OpRegistry& ops, PluginInstance& model, RunInput& input,
+                       EvaluationOptions options)
+    : environment_(run.environment()),
       options_(std::move(options)),
-      input_(std::move(input)),
-      graph_(std::make_shared<NodeGraph>(ops)) {
-  const InputFeed::Tensors tensors = input_->add_to_graph(*graph_);
-  outputs_ = build_model(model, *graph_, Mode::kEval, tensors.features, tensors.labels);
-  if (options_.add_metrics) options_.add_metrics(*graph_, outputs_);
+      input_(input),
+      model_(std::make_shared<ModelGraph>(ops, Mode::kEval)),
+      host_(run, {.events_folder = input.name}) {
+  model_->build(model, input);
+  ModelOutputs& outputs = model_->outputs;
+  if (options_.add_metrics) options_.add_metrics(model_->graph, outputs);
   check_metrics();
-  std::vector<FetchRef> batch{outputs_.loss}, totals;
-  for (const ModelOutputs::Metric& m : outputs_.metrics) {
+  std::vector<FetchRef> batch{outputs.loss}, totals;
+  for (const ModelOutputs::Metric& m : outputs.metrics) {
     batch.push_back(m.update ? m.update.operation() : m.value);
     if (m.update) totals.push_back(m.value);
   }
   // Its first dimension is the number of examples. The batch is taken also where the model reads nothing of it.
-  batch.push_back(ops::shape(tensors.features[0].output));
-  batch.push_back(tensors.batch.operation());
+  batch.push_back(ops::shape(model_->tensors.features[0].output));
+  batch.push_back(model_->tensors.batch.operation());
   batch_ = FetchSet(batch);
   totals_ = FetchSet(totals);
-  const belay::Graph g = graph_->handle();
+  const belay::Graph g = model_->graph.handle();
   const std::vector<Output> locals = g.collection("local_variable_init");
   if (!locals.empty()) reset_locals_ = FetchSet(std::vector<FetchRef>{ops::group(g, locals, "reset_local_variables")});
-  scaffold_.finalize(*graph_);
+  scaffold_.finalize(model_->graph);
   for (const std::string& name : metric_names()) result_.metrics.emplace_back(name, 0);
 }
 
 Evaluation::~Evaluation() = default;
 
 void Evaluation::check_metrics() const {
-  for (const ModelOutputs::Metric& m : outputs_.metrics)
+  for (const ModelOutputs::Metric& m : model_->outputs.metrics)
     if (m.name == "loss" || m.name == "global_step")
       fail(Code::kInvalidArgument, "the model has a metric called '" + m.name +
                                        "', which each evaluation has already; give the metric another name");
@@ -77,7 +65,7 @@ void Evaluation::check_metrics() const {
 
 std::vector<std::string> Evaluation::metric_names() const {
   std::vector<std::string> names{"loss"};
-  for (const ModelOutputs::Metric& m : outputs_.metrics) names.push_back(m.name);
+  for (const ModelOutputs::Metric& m : model_->outputs.metrics) names.push_back(m.name);
   return names;
 }
 
@@ -90,50 +78,18 @@ std::size_t Evaluation::snapshot_bytes() const {
 
 // The initializers of variables that are copied need not run.
 void Evaluation::open(VariableStore& trained) {
-  SessionManager manager(*graph_, environment_,
+  SessionManager manager(model_->graph, environment_,
                          {.local_init_op = scaffold_.local_init_op(),
                           .ready_op = scaffold_.ready_op(),
                           .ready_for_local_init_op = scaffold_.ready_for_local_init_op()});
-  session_ = manager.prepare_session({.init_fn = [&](DirectSession& s) { copy_variables(s, trained); }}).session;
-  passes_.emplace(input_, session_, graph_, options_.stop_grace_period_secs);
-  position_ = session_->store().position_slot(options_.name);
-}
-
-// Looked up each time: a recovery replaces the store, perhaps by one at the same address.
-void Evaluation::find_variables(const std::vector<Variable*>& wanted, VariableStore& trained) {
-  trained_.clear();
-  for (const Variable* v : wanted) {
-    const Variable* from = trained.find(v->name);
-    check_variable(*v, from);
-    trained_.push_back(from);
-  }
-}
-
-// The trained variables of one moment, which may be any: other threads may train in that store.
-void Evaluation::copy_variables(DirectSession& session, VariableStore& trained) {
-  const std::vector<Variable*>& variables = session.variables();
-  find_variables(variables, trained);
-  const std::shared_lock reading(trained.gate());
-  if (trained.dirty())
-    fail(Code::kFailedPrecondition,
-         "the variables are not of one step and cannot be evaluated: " + trained.dirty_reason());
-  const std::unique_lock writing(session.store().gate());
-  for (std::size_t i = 0; i < variables.size(); ++i) {
-    Variable& v = *variables[i];
-    if (v.value.bytes() != 0) std::memcpy(v.value.data(), trained_[i]->value.data(), v.value.bytes());
-    v.initialized = true;
-    ++v.version;
-  }
-}
-
-const EvalResult& Evaluation::run(VariableStore& trained, std::int64_t global_step,
-                                  const std::function<bool()>& keep_going) {
-  return run_some(trained, global_step, options_.batches, keep_going);
+  session_ = manager.prepare_session({.init_fn = [&](DirectSession& s) { variables_.copy(trained, s); }}).session;
+  passes_.emplace(input_.feed, session_, model_, host_.run().options().session.stop_grace_period_secs);
+  position_ = session_->store().position_slot(name());
 }
 
 const EvalResult& Evaluation::run_some(VariableStore& trained, std::int64_t global_step, std::int64_t batches,
                                        const std::function<bool()>& keep_going) {
-  if (options_.monitor != nullptr) options_.monitor->step.store(global_step, std::memory_order_relaxed);
+  input_.monitor.step.store(global_step, std::memory_order_relaxed);
   result_.global_step = global_step;
   result_.examples = result_.batches = 0;
   for (auto& [name, value] : result_.metrics) value = 0;
@@ -141,7 +97,7 @@ const EvalResult& Evaluation::run_some(VariableStore& trained, std::int64_t glob
     if (session_ == nullptr) {
       open(trained);
     } else {
-      copy_variables(*session_, trained);
+      variables_.copy(trained, *session_);
     }
     if (!reset_locals_.outputs().empty()) run_set(reset_locals_);
     run_batches(batches, keep_going);
@@ -155,8 +111,8 @@ const EvalResult& Evaluation::run_some(VariableStore& trained, std::int64_t glob
 // One that goes over its examples for ever would never come to a result.
 void Evaluation::refuse_endless() const {
   if (position_->has_value() && (*position_)->epoch >= 2)
-    fail(Code::kFailedPrecondition, "[input." + options_.name +
-                                        "] begins its third pass over its examples, and does not seem to end: set its "
+    fail(Code::kFailedPrecondition, place() +
+                                        " begins its third pass over its examples, and does not seem to end: set its "
                                         "option epochs = 1, or eval.batches");
 }
 
@@ -181,7 +137,7 @@ Run Evaluation::run_set(FetchSet& set) {
 
 // Sums, weighted by the batches' examples.
 void Evaluation::add_batch(const Run& run) {
-  const TensorView shape(run.result(batch_, outputs_.metrics.size() + 1));
+  const TensorView shape(run.result(batch_, model_->outputs.metrics.size() + 1));
   const std::int64_t n = shape.size() == 0 ? 1 : shape.data<std::int64_t>()[0];
   const auto add = [&](std::size_t i) {
     result_.metrics[i].second += static_cast<double>(n) * TensorView(run.result(batch_, i)).number(0);
@@ -189,15 +145,20 @@ void Evaluation::add_batch(const Run& run) {
   result_.examples += n;
   ++result_.batches;
   add(0);
-  for (std::size_t i = 0; i < outputs_.metrics.size(); ++i)
-    if (!outputs_.metrics[i].update) add(i + 1);
+  for (std::size_t i = 0; i < model_->outputs.metrics.size(); ++i)
+    if (!model_->outputs.metrics[i].update) add(i + 1);
 }
 
 void Evaluation::read_totals() {
   const Run run = run_set(totals_);
   std::size_t next = 0;
-  for (std::size_t i = 0; i < outputs_.metrics.size(); ++i)
-    if (outputs_.metrics[i].update) result_.metrics[i + 1].second = TensorView(run.result(totals_, next++)).number(0);
+  for (std::size_t i = 0; i < model_->outputs.metrics.size(); ++i)
+    if (model_->outputs.metrics[i].update)
+      result_.metrics[i + 1].second = TensorView(run.result(totals_, next++)).number(0);
+}
+
+void Evaluation::add_events(EventWriter& events) {
+  for (const auto& [metric, value] : result_.metrics) events.add_scalar(metric, result_.global_step, value);
 }
 
 std::string metrics_text(const EvalResult& result) {

@@ -2,7 +2,7 @@
 // Evaluates a model on one input, as often as is asked: the graph is built once, the session made at the first run, and
 // each run goes over the input from its start with the variables of that moment.
 //
-//   Evaluation evaluation(ops, environment, model, input, {.name = "eval", .batches = 100});   // builds the graph
+//   Evaluation evaluation(run, ops, model, input, {.batches = 100});   // builds the graph
 //   const EvalResult& result = evaluation.run(*session->shared_store(), step, [&] { return !stopping; });
 //
 // It has a store of its own, into which a run copies the trained variables at one moment; the store that they come from
@@ -19,8 +19,9 @@
 #include <vector>
 
 #include "runtime/data/input_passes.h"
-#include "runtime/monitored/build_model.h"
-#include "runtime/monitored/run_environment.h"
+#include "runtime/estimator/model_graph.h"
+#include "runtime/estimator/session_host.h"
+#include "runtime/estimator/trained_variables.h"
 #include "runtime/monitored/scaffold.h"
 
 namespace belay::runtime {
@@ -32,38 +33,64 @@ struct EvalResult {
   std::vector<std::pair<std::string, double>> metrics;  // "loss" first, then in the model's order
 };
 
+// One that is run again and again with the variables of a training (eval_while_training.h).
+class RepeatedEvaluation {
+ public:
+  virtual ~RepeatedEvaluation() = default;
+
+  // Before the "/" of its metrics' roles ("eval/loss"), and in the log.
+  virtual const std::string& name() const = 0;
+  // In an error: "[input.eval]".
+  virtual std::string place() const = 0;
+  // As EvalResult::metrics has them.
+  virtual std::vector<std::string> metric_names() const = 0;
+  // Of the training's run: its services, its hooks, its event file.
+  virtual SessionHost& host() = 0;
+
+  // One pass. Valid until the next one. keep_going is asked before each batch: false is CANCELLED, and nothing of the
+  // pass is kept. FAILED_PRECONDITION naming a variable that the model has here and training has not.
+  virtual const EvalResult& run(VariableStore& trained, std::int64_t global_step,
+                                const std::function<bool()>& keep_going) = 0;
+  // The same with at most so many batches, to see whether it works at all.
+  virtual const EvalResult& run_some(VariableStore& trained, std::int64_t global_step, std::int64_t batches,
+                                     const std::function<bool()>& keep_going) = 0;
+  // What the last run found.
+  virtual void add_events(EventWriter& events) = 0;
+};
+
 struct EvaluationOptions {
-  std::string name = "eval";  // of [input.NAME]; its metrics are eval/loss, ...
-  std::int64_t batches = 0;   // at most; 0: until the input ends
-  double stop_grace_period_secs = 120;
-  CallMonitor* monitor = nullptr;            // borrowed: the input's, which is told the step; may be null
+  std::int64_t batches = 0;                  // at most; 0: until the input ends
   std::function<void()> on_batch = nullptr;  // behind each batch, on the evaluation's thread: its progress
   // Adds metrics to those of the model, when that is built.
   std::function<void(NodeGraph&, ModelOutputs&)> add_metrics = nullptr;
 };
 
-class Evaluation {
+class Evaluation final : public RepeatedEvaluation {
  public:
-  // Builds the model in mode kEval on the input. Environment, model and the input's instance are borrowed.
-  // INVALID_ARGUMENT where a metric of the model is called loss or global_step; what the model fails with.
-  Evaluation(const OpRegistry& ops, const RunEnvironment& environment, PluginInstance& model,
-             std::shared_ptr<InputFeed> input, EvaluationOptions options = {});
-  ~Evaluation();
+  // Builds the model in mode kEval on the input, which is open. Its name is the input's, and so is its events' folder.
+  // All are borrowed. INVALID_ARGUMENT where a metric of the model is called loss or global_step; what the model fails
+  // with.
+  Evaluation(RunHost& run, const OpRegistry& ops, PluginInstance& model, RunInput& input,
+             EvaluationOptions options = {});
+  ~Evaluation() override;
   Evaluation(const Evaluation&) = delete;
   Evaluation& operator=(const Evaluation&) = delete;
 
-  const std::string& name() const noexcept { return options_.name; }
-  const NodeGraph& graph() const noexcept { return *graph_; }
-  // As EvalResult::metrics has them.
-  std::vector<std::string> metric_names() const;
+  const NodeGraph& graph() const noexcept { return model_->graph; }
+  const std::string& name() const override { return input_.name; }
+  SessionHost& host() override { return host_; }
+  std::string place() const override { return "[input." + name() + "]"; }
+  std::vector<std::string> metric_names() const override;
 
-  // One pass. Valid until the next one. keep_going is asked before each batch: false is CANCELLED, and nothing of the
-  // pass is kept. FAILED_PRECONDITION naming a variable that the model has here and training has not, where the input
-  // is empty or begins a third pass over its examples, and where an end of input comes from anywhere else.
-  const EvalResult& run(VariableStore& trained, std::int64_t global_step, const std::function<bool()>& keep_going);
-  // The same with at most so many batches, to see whether it works at all.
+  // FAILED_PRECONDITION also where the input is empty or begins a third pass over its examples, and where an end of
+  // input comes from anywhere else.
+  const EvalResult& run(VariableStore& trained, std::int64_t global_step,
+                        const std::function<bool()>& keep_going) override {
+    return run_some(trained, global_step, options_.batches, keep_going);
+  }
   const EvalResult& run_some(VariableStore& trained, std::int64_t global_step, std::int64_t batches,
-                             const std::function<bool()>& keep_going);
+                             const std::function<bool()>& keep_going) override;
+  void add_events(EventWriter& events) override;
 
   // Of the copy of the variables; 0 before the first run.
   std::size_t snapshot_bytes() const;
@@ -72,8 +99,6 @@ class Evaluation {
  private:
   void check_metrics() const;
   void open(VariableStore& trained);
-  void copy_variables(DirectSession& session, VariableStore& trained);
-  void find_variables(const std::vector<Variable*>& wanted, VariableStore& trained);
   void refuse_endless() const;
   void run_batches(std::int64_t most, const std::function<bool()>& keep_going);
   void add_batch(const Run& run);
@@ -82,14 +107,14 @@ class Evaluation {
 
   const RunEnvironment& environment_;
   const EvaluationOptions options_;
-  const std::shared_ptr<InputFeed> input_;
-  const std::shared_ptr<NodeGraph> graph_;
-  ModelOutputs outputs_;
+  RunInput& input_;
+  const std::shared_ptr<ModelGraph> model_;
+  SessionHost host_;
   Scaffold scaffold_;
   FetchSet batch_;         // loss, each metric or its update, the shape of a feature
   FetchSet reset_locals_;  // the initializers of local variables
   FetchSet totals_;        // metrics that count in variables of their own
-  std::vector<const Variable*> trained_;
+  TrainedVariables variables_;
   std::shared_ptr<DirectSession> session_;
   std::optional<InputPasses> passes_;
   const std::optional<Position>* position_ = nullptr;  // of the input, in session_'s store

@@ -161,7 +161,6 @@ void ManifestRun::make_evals() {
   if (manifest_.run.mode != RunMode::kTrain || eval_inputs(manifest_).empty()) return;
   EvalWhileTrainingOptions options;
   options.settings = manifest_.eval;
-  options.directory = manifest_.run.dir;
   options.keep_going = [this] { return keep_going(); };
   evals_.emplace(host_.environment(), std::move(options));
   if (evals_->scheduled()) {
@@ -177,16 +176,12 @@ void ManifestRun::build_evaluations(Diagnostics& problems) {
     input.open(manifest_.run.seed);
     check_eval_input(input, problems);
     EvaluationOptions options;
-    options.name = name;
     options.batches = manifest_.eval.batches;
-    options.stop_grace_period_secs = manifest_.session.stop_grace_period_secs;
-    options.monitor = &input.monitor;
     options.on_batch = [this] { progress_(); };
     options.add_metrics = [this](NodeGraph& graph, ModelOutputs& outputs) {
       add_metrics(graph, manifest_.metrics, outputs);
     };
-    evaluations_.push_back(
-        std::make_unique<Evaluation>(*ops_, host_.environment(), *model_instance_, input.feed, std::move(options)));
+    evaluations_.push_back(std::make_unique<Evaluation>(host_, *ops_, *model_instance_, input, std::move(options)));
     if (manifest_.run.mode == RunMode::kTrain) check_eval_variables(*evaluations_.back(), problems);
   }
 }
@@ -374,10 +369,11 @@ std::vector<EvaluatedInput> ManifestRun::evaluate_at_end() {
     const EvalResult& result = evaluation->run(*trained_, trained_step_, [this] { return keep_going(); });
     results.push_back({evaluation->name(), result});
     // A folder of its own is a run of its own for TensorBoard: a late evaluation must not erase points of the training.
-    SessionHost host(host_, {.events_folder = evaluation->name()});
-    host.open_events();
-    if (host.events() != nullptr)
-      for (const auto& [name, value] : result.metrics) host.events()->add_scalar(name, result.global_step, value);
+    evaluation->host().open_events();
+    if (EventWriter* events = evaluation->host().events()) {
+      evaluation->add_events(*events);
+      events->flush();
+    }
   }
   return results;
 }

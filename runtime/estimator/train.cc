@@ -2,6 +2,7 @@
 #include "runtime/estimator/train.h"
 
 #include "runtime/checkpoint/names.h"
+#include "runtime/estimator/trained_variables.h"
 #include "runtime/events/graph_def.h"
 #include "runtime/platform/spinning.h"
 
@@ -60,14 +61,7 @@ TrainingResult Training::run() {
   if (host_.events() != nullptr) host_.events()->add_graph(serialized_graph_def(model_.graph));
   try {
     session->scope([&] {
-      // Not before: a recovery trains in another store, and the old one's memory is wanted then.
-      const struct Keep {
-        MonitoredSession& session;
-        std::shared_ptr<VariableStore>& store;
-        ~Keep() {
-          if (const std::shared_ptr<DirectSession> raw = session.raw_session()) store = raw->shared_store();
-        }
-      } keep{*session, result_.trained};
+      const KeptStore kept(*session, result_.trained);
       loop(*session);
     });
   } catch (...) {

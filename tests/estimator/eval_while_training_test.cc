@@ -30,8 +30,8 @@ class EvaluatesWhileTraining : public EvaluationTest {
  protected:
   std::unique_ptr<Training> make(EvalWhileTrainingOptions options, const std::vector<std::string>& inputs = {"eval"},
                                  const OptionList& of_input = {}, const std::string& of_model = "scaled") {
-    auto made = std::make_unique<Training>(*ops, environment, std::move(options));
-    const InputFeed::Tensors tensors = open("train", {{"repeat", true}})->add_to_graph(made->graph);
+    auto made = std::make_unique<Training>(*ops, run_host->environment(), std::move(options));
+    const InputFeed::Tensors tensors = open("train", {{"repeat", true}}).feed->add_to_graph(made->graph);
     PluginInstance& plugin = model({}, of_model);
     made->model = build_model(plugin, made->graph, Mode::kTrain, tensors.features, tensors.labels);
     OptimizerSettings optimizer;
@@ -39,15 +39,13 @@ class EvaluatesWhileTraining : public EvaluationTest {
     add_train_op(made->graph, optimizer, made->model);
     take_batch(made->graph, tensors.batch, made->model);
     for (const std::string& name : inputs)
-      made->evals.add(std::make_unique<Evaluation>(*ops, environment, plugin, open(name, of_input),
-                                                   EvaluationOptions{.name = name}),
-                      made->graph);
+      made->evals.add(std::make_unique<Evaluation>(*run_host, *ops, plugin, open(name, of_input)), made->graph);
     add_made(EvalRoles::kHookName, made->evals.roles().hook());
     return made;
   }
   // Steps with evaluations; what is done behind each may save or stop.
   void train(Training& training, std::int64_t steps, const std::function<bool(std::int64_t)>& saves = {}) {
-    SingularMonitoredSession session(training.graph, environment, hooks);
+    SingularMonitoredSession session(training.graph, run_host->environment(), hooks);
     session.scope([&] {
       training.evals.at_start(*session.raw_session());
       for (std::int64_t i = 0; i < steps; ++i) {
@@ -67,7 +65,7 @@ class EvaluatesWhileTraining : public EvaluationTest {
 
 TEST_F(EvaluatesWhileTraining, ItChangesNoBitOfTheTraining) {
   for (const int threads : {1, 2}) {
-    environment.session.threads = threads;
+    new_run({.threads = threads});
     train(*make({}), 100);
     const std::uint32_t without = scale_bits();
     hooks = HookSet();
@@ -145,7 +143,7 @@ TEST_F(EvaluatesWhileTraining, ARunThatWasKilledAndGoesOnEvaluatesAndSeesWhatOne
 TEST_F(EvaluatesWhileTraining, EachEvaluationSeesTheVariablesOfItsStep) {
   const auto training = make({.settings = {.every_steps = 10}});
   std::vector<std::pair<double, double>> losses;
-  SingularMonitoredSession session(training->graph, environment, hooks);
+  SingularMonitoredSession session(training->graph, run_host->environment(), hooks);
   session.scope([&] {
     for (int i = 0; i < 30; ++i) {
       session.run({training->model.train_op});
@@ -163,13 +161,13 @@ TEST_F(EvaluatesWhileTraining, TwoBatchesBeforeTheFirstStepShowWhatIsWrong) {
   const auto training = make({.settings = {.every_steps = 1000}}, {"eval"}, {{"fails_at", std::int64_t{2}}});
   EXPECT_EQ(error_of([&] { train(*training, 5); }),
             "DATA_LOSS: the evaluation of step 0 on [input.eval]: input \"numbers\" (linked in, 1.0.0) in "
-            "next: the numbers are damaged");
+            "next at step 0: the numbers are damaged");
   EXPECT_EQ(store, nullptr);
 }
 
 TEST_F(EvaluatesWhileTraining, TwoBatchesAtTheStartAreNoEvaluation) {
   const auto training = make({.settings = {.every_steps = 10}});
-  SingularMonitoredSession session(training->graph, environment, hooks);
+  SingularMonitoredSession session(training->graph, run_host->environment(), hooks);
   session.scope([&] { training->evals.at_start(*session.raw_session()); });
   EXPECT_EQ(training->evals.last("eval"), nullptr);
   EXPECT_EQ(training->evals.counts().made, 0);
@@ -177,7 +175,8 @@ TEST_F(EvaluatesWhileTraining, TwoBatchesAtTheStartAreNoEvaluation) {
 }
 
 TEST_F(EvaluatesWhileTraining, SeveralInputsHaveTheirOwnMetrics) {
-  const auto training = make({.settings = {.at_checkpoint = true}, .directory = temp / "run"}, {"eval", "eval_hard"});
+  new_run({.events_dir = temp / "run"});
+  const auto training = make({.settings = {.at_checkpoint = true}}, {"eval", "eval_hard"});
   train(*training, 10, [](std::int64_t step) { return step == 4 || step == 8; });
   for (const char* name : {"eval", "eval_hard"}) {
     const EventFiles events = read_event_files(temp / "run/" + name);
@@ -197,7 +196,7 @@ TEST_F(EvaluatesWhileTraining, AnErrorInItIsAnErrorOfTheRun) {
       make({.settings = {.every_steps = 3, .at_start = false}}, {"eval"}, {{"fails_at", std::int64_t{4}}});
   EXPECT_EQ(error_of([&] { train(*training, 9); }),
             "DATA_LOSS: the evaluation of step 3 on [input.eval]: input \"numbers\" (linked in, 1.0.0) in "
-            "next: the numbers are damaged");
+            "next at step 3: the numbers are damaged");
 }
 
 TEST_F(EvaluatesWhileTraining, UnlessTheTrainingIsToGoOn) {
@@ -212,10 +211,9 @@ TEST_F(EvaluatesWhileTraining, UnlessTheTrainingIsToGoOn) {
 
 TEST_F(EvaluatesWhileTraining, AStopEndsItAtTheNextBatchAndDiscardsWhatItHad) {
   int asked = 0;
-  const auto training =
-      make({.settings = {.every_steps = 3, .at_start = false}, .directory = temp / "run", .keep_going = [&] {
-              return ++asked < 6;
-            }});  // in the second one
+  new_run({.events_dir = temp / "run"});
+  const auto training = make({.settings = {.every_steps = 3, .at_start = false},
+                              .keep_going = [&] { return ++asked < 6; }});  // in the second one
   train(*training, 6);
   const EvalWhileTraining::Counts counts = training->evals.counts();
   EXPECT_EQ(counts.made, 1);

@@ -3,7 +3,9 @@
 // tells the larger ones.
 #pragma once
 
+#include <algorithm>
 #include <condition_variable>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -58,7 +60,15 @@ struct InputMonitors {
 
 class EvaluationTest : protected InputMonitors, public MonitoredTest {
  protected:
-  EvaluationTest() { registry.add_linked(&belay_module_v0); }
+  EvaluationTest() {
+    registry.add_linked(&belay_module_v0);
+    new_run();
+  }
+  // With one thread, unless the options say otherwise.
+  void new_run(RunHostOptions options = {}) {
+    options.threads = std::max(options.threads, 1);
+    run_host = std::make_unique<RunHost>(World{clock, *log, posix_file_system()}, control, std::move(options));
+  }
 
   PluginInstance& create(PluginKind kind, const std::string& name, CallMonitor& of, const OptionList& options = {}) {
     const RegisteredPlugin* plugin = registry.find(kind, name, "");
@@ -68,9 +78,12 @@ class EvaluationTest : protected InputMonitors, public MonitoredTest {
     for (const auto& [key, value] : options) resolved.options.add(key, value, plugin->info.option(key)->type);
     return instances.create(*plugin, resolved, services, of);
   }
-  std::shared_ptr<InputFeed> open(const std::string& name, const OptionList& options = {}) {
+  RunInput& open(const std::string& name, const OptionList& options = {}) {
     CallMonitor& of = *monitors.emplace_back(std::make_unique<CallMonitor>());
-    return InputFeed::open(create(PluginKind::kInput, "numbers", of, options), {.name = name});
+    RunInput& input = opened.emplace_back(RunInput{.name = name, .monitor = of});
+    input.instance = &create(PluginKind::kInput, "numbers", of, options);
+    input.open(42);
+    return input;
   }
   void add_made(const std::string& name, const PluginInstance::MakeHook& make) {
     hooks.add(SessionHook(instances.add_hook(name, make, services, monitor), *log));
@@ -78,6 +91,10 @@ class EvaluationTest : protected InputMonitors, public MonitoredTest {
   PluginInstance& model(const OptionList& options = {}, const std::string& name = "scaled") {
     return create(PluginKind::kModel, name, monitor, options);
   }
+
+  RunControl control;
+  std::unique_ptr<RunHost> run_host;
+  std::list<RunInput> opened;
 };
 
 inline bool always() { return true; }

@@ -22,14 +22,14 @@ class EvaluateTrained : public EvaluationTest {
   }
   void set(const std::string& name, const Tensor& value) { trained.assign(name, TensorView(value.view())); }
   Evaluation& make(EvaluationOptions options = {}, const OptionList& of_input = {}, const OptionList& of_model = {}) {
-    input = open("eval", of_input);
-    evaluation.emplace(*ops, environment, model(of_model), input, std::move(options));
+    input = &open("eval", of_input);
+    evaluation.emplace(*run_host, *ops, model(of_model), *input, std::move(options));
     return *evaluation;
   }
   EvalResult run(const std::function<bool()>& keep_going = always) { return evaluation->run(trained, 70, keep_going); }
 
   VariableStore trained;
-  std::shared_ptr<InputFeed> input;
+  RunInput* input = nullptr;
   std::optional<Evaluation> evaluation;
 };
 
@@ -128,14 +128,15 @@ TEST_F(EvaluateTrained, EndsBetweenTwoBatchesWhereItIsTold) {
 TEST_F(EvaluateTrained, AnInterruptEndsAWaitForTheInputWhichBeginsAgainOnceItHasComeBack) {
   Gatekeeper gate;
   gatekeeper = &gate;
-  make({.stop_grace_period_secs = 0.01}, {{"waits_at", std::int64_t{2}}});
+  new_run({.session = {.stop_grace_period_secs = 0.01}});
+  make({}, {{"waits_at", std::int64_t{2}}});
   std::thread signal([&] {
     gate.await();
-    interrupt.cancel(Error(Code::kCancelled, "a signal came"));
+    control.interrupt().cancel(Error(Code::kCancelled, "a signal came"));
   });
   EXPECT_EQ(error_of([&] { run(); }), "CANCELLED: a signal came");
   signal.join();
-  interrupt.reset();
+  control.interrupt().reset();
   EXPECT_EQ(
       error_of([&] { run(); }),
       "FAILED_PRECONDITION: 'input/eval_queue' cannot begin again: its input has not come back from the last pass");
@@ -148,7 +149,7 @@ TEST_F(EvaluateTrained, WhatTheInputFailsWithIsTheEvaluationsError) {
   make({}, {{"fails_at", std::int64_t{4}}});
   for (int i = 0; i < 3; ++i)
     EXPECT_EQ(error_of([&] { run(); }),
-              "DATA_LOSS: input \"numbers\" (linked in, 1.0.0) in next: the numbers are damaged");
+              "DATA_LOSS: input \"numbers\" (linked in, 1.0.0) in next at step 70: the numbers are damaged");
 }
 
 TEST_F(EvaluateTrained, AnInputWithoutExamplesIsAnError) {
@@ -178,11 +179,10 @@ TEST_F(EvaluateTrained, AMetricWithTheNameOfOneThatEachEvaluationHasIsRefused) {
 
 TEST_F(EvaluateTrained, TellsItsProgressAndItsStep) {
   int batches = 0;
-  CallMonitor of;
-  make({.monitor = &of, .on_batch = [&] { ++batches; }});
+  make({.on_batch = [&] { ++batches; }});
   run();
   EXPECT_EQ(batches, 3);
-  EXPECT_EQ(of.step, 70);
+  EXPECT_EQ(input->monitor.step, 70);
 }
 
 TEST(MetricsText, IsShort) {

@@ -17,7 +17,6 @@ namespace {
 class EvaluationSteps : public MonitoredTest {
  protected:
   EvaluationSteps() {
-    environment.session.threads = kLoopsAllocate ? 1 : available_threads();
     registry.add_linked(&belay_module_digits);
     registry.add_linked(&belay_module_mlp);
   }
@@ -35,23 +34,28 @@ class EvaluationSteps : public MonitoredTest {
     return instances.create(*plugin, resolved, services, of);
   }
   // 250 examples: two whole batches and half a one.
-  std::shared_ptr<InputFeed> digits(CallMonitor& of) {
-    return InputFeed::open(make(PluginKind::kInput, "digits", of,
-                                {{"split", std::string("eval"), {}, {}},
-                                 {"examples", std::int64_t{250}, {}, {}},
-                                 {"batch_size", std::int64_t{100}, {}, {}},
-                                 {"epochs", std::int64_t{1}, {}, {}}}),
-                           {.name = "eval"});
+  void open_digits(RunInput& input) {
+    input.instance = &make(PluginKind::kInput, "digits", input.monitor,
+                           {{"split", std::string("eval"), {}, {}},
+                            {"examples", std::int64_t{250}, {}, {}},
+                            {"batch_size", std::int64_t{100}, {}, {}},
+                            {"epochs", std::int64_t{1}, {}, {}}});
+    input.open(42);
   }
   // A training's store, as it is after the initializers.
   void initialize(PluginInstance& model) {
-    const InputFeed::Tensors tensors = digits(input_monitor)->add_to_graph(graph);
+    open_digits(train);
+    const InputFeed::Tensors tensors = train.feed->add_to_graph(graph);
     build_model(model, graph, Mode::kTrain, tensors.features, tensors.labels);
     graph.finalize();
-    std::make_shared<DirectSession>(graph, trained, environment.session)->run_once(graph.collection("variable_init"));
+    std::make_shared<DirectSession>(graph, trained, run.environment().session)
+        ->run_once(graph.collection("variable_init"));
   }
 
-  CallMonitor input_monitor, eval_monitor;
+  RunControl control;
+  RunHost run{World{clock, *log, posix_file_system()}, control, {.threads = kLoopsAllocate ? 1 : available_threads()}};
+  RunInput train{.name = "eval", .monitor = run.add_monitor()};
+  RunInput eval{.name = "eval", .monitor = run.add_monitor()};
   std::shared_ptr<VariableStore> trained = std::make_shared<VariableStore>();
 };
 
@@ -60,7 +64,8 @@ TEST_F(EvaluationSteps, AfterTheFirstOneNothingIsAllocatedAndNoPlanBuilt) {
   PluginInstance& model =
       make(PluginKind::kModel, "mlp", monitor, {{"hidden", std::vector<std::int64_t>{256}, {}, {}}});
   initialize(model);
-  Evaluation evaluation(*ops, environment, model, digits(eval_monitor));
+  open_digits(eval);
+  Evaluation evaluation(run, *ops, model, eval);
   const std::function<bool()> always = [] { return true; };
   const double loss = evaluation.run(*trained, 0, always).metrics[0].second;
   const PlanStats plans = evaluation.plan_stats();
