@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "belay/ops/summaries.h"
-#include "runtime/estimator/evaluate_once.h"
+#include "runtime/estimator/estimator_evaluation.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -55,8 +55,6 @@ std::optional<UsedCheckpoint> newest_checkpoint(
   return with_checkpoint(place, {}, use);
 }
 
-std::string eval_folder(const std::string& name) { return name.empty() ? "eval" : "eval_" + name; }
-
 }  // namespace
 
 Estimator::Estimator(ModelFn model, EstimatorOptions options)
@@ -80,9 +78,9 @@ void Estimator::check_may_train(const TrainOptions& options) const {
 }
 
 // In the order input's, caller's, the Estimator's own, model's.
-std::vector<OwnHook> Estimator::training_hooks(const EstimatorRun& run, const TrainOptions& options,
+std::vector<OwnHook> Estimator::training_hooks(const EstimatorModel& model, const TrainOptions& options,
                                                std::int64_t trained) const {
-  std::vector<OwnHook> hooks = run.input_hooks();
+  std::vector<OwnHook> hooks = model.input_hooks();
   append(hooks, options.hooks);
   // Without a checkpoint it is not known where the model starts; with one, a target that an earlier call did not reach
   // is not to come back.
@@ -93,7 +91,7 @@ std::vector<OwnHook> Estimator::training_hooks(const EstimatorRun& run, const Tr
   if (const auto every = config().options().log_step_count_steps)
     append_default(hooks, "logging_tensor",
                    {{"tensors", std::vector<std::string>{"loss", "global_step"}}, {"every_n_iter", *every}});
-  append(hooks, run.model().training_hooks);
+  append(hooks, model.pieces().training_hooks);
   return hooks;
 }
 
@@ -107,18 +105,18 @@ std::vector<OwnHook> Estimator::saver_hook() const {
   return {plugin_hook(kSaverHook, periods)};
 }
 
-TrainingSessionOptions Estimator::session_options(const EstimatorRun& run, const TrainOptions& options,
+TrainingSessionOptions Estimator::session_options(const EstimatorModel& model, const TrainOptions& options,
                                                   std::int64_t trained) const {
   const RunConfigOptions& c = config().options();
   TrainingSessionOptions o;
-  o.scaffold = run.model().scaffold;
+  o.scaffold = model.pieces().scaffold;
   o.saver = settings_->options.saver;
   o.max_wait_secs = c.session_creation_timeout_secs.value_or(o.max_wait_secs);
   o.save_graph_def = c.checkpoint_save_graph_def;
   // They run only where there is no checkpoint.
   if (settings_->options.warm_start_from) o.init_fns.push_back(*settings_->options.warm_start_from);
-  o.hooks = training_hooks(run, options, trained);
-  const std::vector<OwnHook>& chief = run.model().training_chief_hooks;
+  o.hooks = training_hooks(model, options, trained);
+  const std::vector<OwnHook>& chief = model.pieces().training_chief_hooks;
   if (!saves(o.hooks) && !saves(chief)) o.chief_only_hooks = saver_hook();
   append(o.chief_only_hooks, chief);
   if (!options.saving_listeners.empty() && !saves(o.hooks) && !saves(o.chief_only_hooks))
@@ -130,9 +128,9 @@ TrainingSessionOptions Estimator::session_options(const EstimatorRun& run, const
 }
 
 // The loss of the last step; none: there was no step.
-std::optional<double> Estimator::run_steps(MonitoredSession& session, const EstimatorRun& run) {
-  std::vector<FetchRef> wanted{run.model().train_op, run.model().loss};
-  wanted.insert(wanted.end(), run.batch().begin(), run.batch().end());
+std::optional<double> Estimator::run_steps(MonitoredSession& session, const EstimatorModel& model) {
+  std::vector<FetchRef> wanted{model.pieces().train_op, model.pieces().loss};
+  wanted.insert(wanted.end(), model.batch().begin(), model.batch().end());
   FetchSet fetches(wanted);
   RunCall call;
   call.fetches = &fetches;
@@ -160,10 +158,10 @@ Estimator& Estimator::train(const InputFn& input, const TrainOptions& options) {
   check_hooks("saving_listeners", options.saving_listeners);
 
   EstimatorRun run(*settings_, Mode::kTrain, "");
-  run.build(input);
-  add_loss_summary(run.graph(), run.model().loss);
-  MonitoredTrainingSession session(run.host(), run.plugins(), run.graph(), session_options(run, options, trained));
-  const std::optional<double> loss = run_steps(*session, run);
+  EstimatorModel model(run, Mode::kTrain, input);
+  add_loss_summary(model.graph(), model.pieces().loss);
+  MonitoredTrainingSession session(run.host(), run.plugins(), model.graph(), session_options(model, options, trained));
+  const std::optional<double> loss = run_steps(*session, model);
   if (loss) {
     run.host().log().info("", "the loss of the last step is " + std::to_string(*loss));
   } else {
@@ -174,65 +172,14 @@ Estimator& Estimator::train(const InputFn& input, const TrainOptions& options) {
 
 // ---- evaluate ----
 
-namespace {
-
-// What an evaluation runs and fetches, with the names of what it fetches.
-struct Measured {
-  std::vector<std::string> names;
-  EvaluateOnceOptions once;
-};
-
-Measured measured(EstimatorRun& run) {
-  std::map<std::string, ops::Metric> metrics = run.model().eval_metric_ops;
-  metrics["loss"] = ops::metrics::mean(run.model().loss, {}, "mean_loss");
-  Measured m;
-  m.once.eval_ops = run.batch();
-  for (const auto& [name, metric] : metrics) {
-    m.names.push_back(name);
-    m.once.eval_ops.push_back(metric.update.operation());
-    m.once.final_ops.push_back(metric.value);
-  }
-  m.names.emplace_back("global_step");
-  m.once.final_ops.push_back(run.graph().handle().global_step_if_exists());
-  return m;
-}
-
-void open_eval_events(SessionHost& session) {
-  try {
-    session.open_events();
-  } catch (const Error& e) {
-    session.run().log().warning("", std::string("the evaluation writes no events: ") + e.what());
-  }
-}
-
-}  // namespace
-
 EvalMetrics Estimator::evaluate(const InputFn& input, const EvaluateOptions& options) {
   check_hooks("evaluate's hooks", options.hooks);
-  OwnHook stop = own_hook("stop_after_n_evals", std::make_unique<StopAfterNEvals>(options.steps));
-
+  EstimatorEvaluation::Options what{.hooks = options.hooks};
+  what.hooks.push_back(stop_after(options.steps));
   EstimatorRun run(*settings_, Mode::kEval, eval_dir(options.name));
   check_system(run.host());
   run.choose_checkpoint(options.checkpoint_path);
-  run.build(input);
-  const Measured m = measured(run);
-  EvaluateOnce evaluation(run.graph(), m.once);
-
-  SessionHost session(run.host(), {});
-  open_eval_events(session);
-  run.add_hooks(session, run.input_hooks());
-  run.add_hooks(session, options.hooks);
-  run.add_hooks(session, {std::move(stop)});
-  run.add_hooks(session, run.model().evaluation_hooks);
-  const std::vector<Tensor> values = evaluation.run(session, run.scaffold(session));
-
-  EvalMetrics result;
-  for (std::size_t i = 0; i < m.names.size(); ++i) result[m.names[i]] = values.at(i);
-  const std::int64_t step = TensorView(result["global_step"]).scalar<std::int64_t>();
-  run.host().log().info("", "evaluation at global step " + std::to_string(step) + ": " + eval_metrics_text(result));
-  if (session.events() != nullptr)
-    write_eval_metrics(*session.events(), run.host().log(), result, step, run.checkpoint());
-  return result;
+  return EstimatorEvaluation(run, input, std::move(what)).run_restored();
 }
 
 // ---- predict ----

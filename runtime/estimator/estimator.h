@@ -62,12 +62,13 @@ class Estimator {
 
  private:
   void check_may_train(const TrainOptions& options) const;
-  std::vector<OwnHook> training_hooks(const EstimatorRun& run, const TrainOptions& options, std::int64_t trained) const;
+  std::vector<OwnHook> training_hooks(const EstimatorModel& model, const TrainOptions& options,
+                                      std::int64_t trained) const;
   std::vector<OwnHook> saver_hook() const;
   // `trained`: the step of the newest checkpoint; -1: there is none.
-  TrainingSessionOptions session_options(const EstimatorRun& run, const TrainOptions& options,
+  TrainingSessionOptions session_options(const EstimatorModel& model, const TrainOptions& options,
                                          std::int64_t trained) const;
-  static std::optional<double> run_steps(MonitoredSession& session, const EstimatorRun& run);
+  static std::optional<double> run_steps(MonitoredSession& session, const EstimatorModel& model);
 
   std::shared_ptr<const EstimatorSettings> settings_;
 };

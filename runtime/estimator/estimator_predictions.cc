@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "runtime/estimator/estimator_model.h"
+#include "runtime/estimator/session_host.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -27,7 +29,7 @@ TensorView PredictedRow::value() const {
 
 namespace {
 
-// Only what a queue gives comes to an end.
+// Only a queue comes to an end.
 bool may_end(const NodeGraph& graph) {
   for (std::uint32_t id = 0; id < graph.size(); ++id)
     if (graph.node(id).op->name == "QueueDequeue") return true;
@@ -50,6 +52,7 @@ class EstimatorPredictions::Session {
   void point_at(std::int64_t example);
 
   EstimatorRun run_;
+  std::optional<EstimatorModel> model_;
   SessionHost host_;
   std::unique_ptr<MonitoredSession> session_;
   const bool single_;
@@ -70,19 +73,19 @@ EstimatorPredictions::Session::Session(const EstimatorSettings& settings, const 
   check_system(run_.host());
   check_hooks("predict's hooks", options.hooks);
   run_.choose_checkpoint(options.checkpoint_path);
-  run_.build(input);
-  if (!may_end(run_.graph()))
+  model_.emplace(run_, Mode::kPredict, input);
+  if (!may_end(model_->graph()))
     run_.host().log().warning("", "the input of predict has no queue: it never ends, and neither does predict");
   choose(options.predict_keys);
-  run_.add_hooks(host_, run_.input_hooks());
-  run_.add_hooks(host_, options.hooks);
-  run_.add_hooks(host_, run_.model().prediction_hooks);
+  model_->add_hooks(host_, model_->input_hooks());
+  model_->add_hooks(host_, options.hooks);
+  model_->add_hooks(host_, model_->pieces().prediction_hooks);
   session_ = host_.open(std::make_shared<ChiefSessionCreator>(
-      run_.graph(), run_.host().environment(), ChiefSessionCreator::Options{.scaffold = run_.scaffold(host_)}));
+      model_->graph(), run_.host().environment(), ChiefSessionCreator::Options{.scaffold = model_->scaffold(host_)}));
 }
 
 void EstimatorPredictions::Session::choose(const std::vector<std::string>& keys) {
-  const std::vector<NamedOutput>& all = run_.model().predictions;
+  const std::vector<NamedOutput>& all = model_->pieces().predictions;
   if (!keys.empty() && all.size() == 1 && all[0].name.empty())
     fail(Code::kInvalidArgument, "predict_keys = " + joined(keys) +
                                      ", and the model's prediction is a tensor without a "
@@ -98,7 +101,7 @@ void EstimatorPredictions::Session::choose(const std::vector<std::string>& keys)
   if (fetches.empty())
     fail(Code::kInvalidArgument,
          "predict_keys = " + joined(keys) + ": the model has none of them, but " + joined(there));
-  fetches.insert(fetches.end(), run_.batch().begin(), run_.batch().end());
+  fetches.insert(fetches.end(), model_->batch().begin(), model_->batch().end());
   fetches_ = FetchSet(fetches);
   call_.fetches = &fetches_;
   prediction_.names_ = &names_;

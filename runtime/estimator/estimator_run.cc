@@ -2,20 +2,12 @@
 #include "runtime/estimator/estimator_run.h"
 
 #include <filesystem>
-#include <map>
 
-#include "belay/ops/control.h"
-#include "belay/ops/variables.h"
-#include "runtime/monitored/default_pieces.h"
 #include "runtime/ops/registry.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
 namespace {
-
-// Under which a checkpoint has the position of an input.
-const std::map<Mode, std::string> kModeNames = {
-    {Mode::kTrain, "train"}, {Mode::kEval, "eval"}, {Mode::kPredict, "predict"}};
 
 std::string temporary_model_dir(Logger& log) {
   std::string path = (std::filesystem::temp_directory_path() / "belay-XXXXXX").string();
@@ -47,22 +39,12 @@ EstimatorSettings::EstimatorSettings(ModelFn model_fn, EstimatorOptions given)
 
 // ---- EstimatorRun ----
 
-EstimatorRun::EstimatorRun(const EstimatorSettings& settings, Mode mode, const std::string& events_dir)
-    : settings_(settings),
-      mode_(mode),
-      host_(settings.world, control_, host_options(events_dir)),
-      ops_(make_op_registry()),
-      graph_(*ops_),
-      plugins_(host_, settings.options.plugins) {
-  plugins_.add_ops(*ops_);
-}
+namespace {
 
-EstimatorRun::~EstimatorRun() = default;
-
-RunHostOptions EstimatorRun::host_options(const std::string& events_dir) const {
-  const RunConfig& config = settings_.options.config;
+RunHostOptions estimator_host_options(const EstimatorSettings& settings, Mode mode, const std::string& events_dir) {
+  const RunConfig& config = settings.options.config;
   RunHostOptions o;
-  if (mode_ == Mode::kTrain) o.dir = settings_.model_dir;
+  if (mode == Mode::kTrain) o.dir = settings.model_dir;
   o.events_dir = events_dir;
   o.threads = config.options().threads;
   o.seed = config.seed();
@@ -74,45 +56,21 @@ RunHostOptions EstimatorRun::host_options(const std::string& events_dir) const {
   return o;
 }
 
-void EstimatorRun::build(const InputFn& input) {
-  if (!input) fail(Code::kInvalidArgument, "the Estimator was given no input function");
-  const EstimatorOptions& o = settings_.options;
-  const belay::Graph g = graph_.handle();
-  ops::create_global_step(g);
-  InputResult in = input({g, mode_, o.params, o.config, *this});
-  check_hooks("the input function's hooks", in.hooks);
-  input_hooks_ = std::move(in.hooks);
-  if (mode_ == Mode::kPredict) in.labels.clear();
-  if (!in.features.empty()) batch_ = {in.features[0].output.operation()};
-  spec_ = settings_.model({g, std::move(in.features), std::move(in.labels), mode_, o.params, o.config, *this});
-  if (spec_->mode() != mode_ || spec_->graph().serial() != graph_.serial())
-    fail(Code::kInvalidArgument, "the model function returned the EstimatorSpec of another call");
-  for (const NamedOutput& p : model().predictions)
-    if (!p.name.empty()) graph_.set_role(p.name, graph_.resolve(p.output.raw()));
-  if (model().loss) graph_.set_role("loss", graph_.resolve(model().loss.raw()));
+}  // namespace
+
+EstimatorRun::EstimatorRun(const EstimatorSettings& settings, Mode mode, const std::string& events_dir)
+    : settings_(settings),
+      host_(settings.world, control_, estimator_host_options(settings, mode, events_dir)),
+      ops_(make_op_registry()),
+      plugins_(host_, settings.options.plugins) {
+  plugins_.add_ops(*ops_);
 }
 
-// ---- plugins ----
+EstimatorRun::~EstimatorRun() = default;
 
 PluginInstance& EstimatorRun::create(PluginKind kind, const PluginUse& use) {
   return plugins_.create(plugins_.linked(kind, use), host_.monitor());
 }
-
-InputFeed::Tensors EstimatorRun::open_input(const PluginUse& use, std::int64_t prefetch) {
-  RunInput& input = inputs_.emplace_back(
-      RunInput{.name = kModeNames.at(mode_) + (inputs_.empty() ? "" : "_" + std::to_string(inputs_.size())),
-               .monitor = host_.add_monitor()});
-  input.prefetch = prefetch;
-  input.instance = &plugins_.create(plugins_.linked(PluginKind::kInput, use), input.monitor);
-  input.open(host_.options().seed);
-  return input.feed->add_to_graph(graph_);
-}
-
-void EstimatorRun::add_hooks(SessionHost& session, const std::vector<OwnHook>& hooks) {
-  for (const OwnHook& own : hooks) runtime::add_hook(session, plugins_, own);
-}
-
-// ---- checkpoints ----
 
 void EstimatorRun::choose_checkpoint(const std::string& path) {
   PluginUse use;
@@ -123,31 +81,10 @@ void EstimatorRun::choose_checkpoint(const std::string& path) {
   if (has_checkpoint(settings_.checkpoints(), choice)) choice_ = std::move(choice);
 }
 
-std::shared_ptr<Scaffold> EstimatorRun::scaffold(SessionHost& session) {
-  ScaffoldOptions pieces = model().scaffold;
-  const belay::Graph g = graph_.handle();
-  if (pieces.local_init_op)
-    pieces.local_init_op = ops::group(g, {pieces.local_init_op, default_local_init_op(g)}, "local_init_with_metrics");
-  if (choice_) {
-    pieces.init_op = ops::no_op(g, "restored");
-    pieces.init_feeds = {};
-    pieces.init_fn = [this](const Scaffold&, DirectSession& restored) {
-      const UsedCheckpoint used = load_checkpoint(settings_.checkpoints(), *choice_, host_.codec(), restored);
-      checkpoint_ = used.path;
-      host_.log().info("", "restored step " + std::to_string(used.global_step) + " from " + escaped(used.path));
-    };
-    return std::make_shared<Scaffold>(std::move(pieces));
-  }
-  host_.log().info(
-      "", "there is no checkpoint in " + escaped(settings_.model_dir) + ": the model starts from its initial values");
-  if (settings_.options.warm_start_from) {
-    session.add_init_fn(plugins_.linked(PluginKind::kInitFn, *settings_.options.warm_start_from));
-    pieces.init_fn = [this, &session, own = std::move(pieces.init_fn)](const Scaffold& made, DirectSession& fresh) {
-      session.call_init_fns(graph_, fresh);
-      if (own) own(made, fresh);
-    };
-  }
-  return std::make_shared<Scaffold>(std::move(pieces));
+void EstimatorRun::restore(DirectSession& session) {
+  const UsedCheckpoint used = load_checkpoint(settings_.checkpoints(), *choice_, host_.codec(), session);
+  checkpoint_ = used.path;
+  host_.log().info("", "restored step " + std::to_string(used.global_step) + " from " + escaped(used.path));
 }
 
 }  // namespace belay::runtime

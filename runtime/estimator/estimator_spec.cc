@@ -2,7 +2,7 @@
 #include "runtime/estimator/estimator_spec.h"
 
 #include "belay/ops/shape.h"
-#include "runtime/estimator/estimator_run.h"
+#include "runtime/estimator/estimator_model.h"
 
 namespace belay::runtime {
 namespace {
@@ -134,7 +134,7 @@ InputFn input_plugin(const std::string& plugin, const std::vector<std::pair<std:
   PluginUse use = *plugin_hook(plugin, options).plugin;
   use.at.file = use.plugin_at.file = "input \"" + plugin + "\"";
   return [use, prefetch](const InputArgs& args) {
-    const InputFeed::Tensors tensors = args.run.open_input(use, prefetch);
+    const InputFeed::Tensors tensors = args.built.open_input(use, prefetch);
     return InputResult{tensors.features, tensors.labels, {}};
   };
 }
@@ -144,9 +144,9 @@ ModelFn model_plugin(const std::string& plugin, const OptimizerSettings& optimiz
     PluginUse use;
     use.plugin = plugin;
     use.options = options_of(args.params);
-    NodeGraph& graph = args.run.graph();
+    NodeGraph& graph = args.built.graph();
     ModelOutputs out =
-        build_model(args.run.create(PluginKind::kModel, use), graph, args.mode, args.features, args.labels);
+        build_model(args.built.create(PluginKind::kModel, use), graph, args.mode, args.features, args.labels);
     EstimatorPieces pieces;
     pieces.predictions = out.predictions;
     pieces.loss = out.loss;

@@ -29,7 +29,7 @@
 
 namespace belay::runtime {
 
-class EstimatorRun;
+class EstimatorModel;
 
 // A program's own settings of its model, by name.
 using Params = std::map<std::string, OptionValue>;
@@ -39,13 +39,13 @@ struct InputArgs {
   Mode mode;
   const Params& params;
   const RunConfig& config;
-  EstimatorRun& run;  // for input_plugin
+  EstimatorModel& built;  // for input_plugin
 };
 
-// Constants, what a queue with runners gives, or an input plugin's. Without queue runners the input never ends.
+// Constants, the elements of a queue with runners, or an input plugin's. Without queue runners the input never ends.
 struct InputResult {
   std::vector<NamedOutput> features = {};
-  std::vector<NamedOutput> labels = {};  // in mode kPredict nobody looks at them
+  std::vector<NamedOutput> labels = {};  // not used in mode kPredict
   std::vector<OwnHook> hooks = {};       // called before all others
 };
 using InputFn = std::function<InputResult(const InputArgs&)>;
@@ -62,7 +62,7 @@ struct ModelArgs {
   Mode mode;
   const Params& params;
   const RunConfig& config;
-  EstimatorRun& run;  // for model_plugin
+  EstimatorModel& built;  // for model_plugin
 
   // By name; without a name the only one. An error lists what there is.
   Output feature(std::string_view name = {}) const;

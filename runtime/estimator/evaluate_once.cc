@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "belay/hooks/final_ops.h"
 #include "belay/ops/variables.h"
 
 namespace belay::runtime {
@@ -48,6 +47,10 @@ void StopAfterNEvals::after_run(RunContext& run, const RunValues& values) {
   if (last) run.request_stop("evaluated " + std::to_string(done) + " batches");
 }
 
+OwnHook stop_after(std::optional<std::int64_t> num_evals, bool log_progress) {
+  return own_hook("stop_after_n_evals", std::make_unique<StopAfterNEvals>(num_evals, log_progress));
+}
+
 // ---- EvaluateOnce ----
 
 EvaluateOnce::EvaluateOnce(NodeGraph& graph, EvaluateOnceOptions options)
@@ -61,12 +64,17 @@ EvaluateOnce::EvaluateOnce(NodeGraph& graph, EvaluateOnceOptions options)
   options_.eval_ops.push_back(counted.operation());
 }
 
-std::vector<Tensor> EvaluateOnce::run(SessionHost& session, std::shared_ptr<Scaffold> scaffold) {
+void EvaluateOnce::add_final_ops(SessionHost& session) {
   auto hook = std::make_unique<FinalOps>(options_.final_ops, options_.final_feeds);
-  const FinalOps& final_ops = *hook;
+  final_ops_ = hook.get();
   session.add_hook("final_ops of the evaluation", [&hook](const belay_host_api* api, belay_host* host) {
     return belay::hook(api, host, std::move(hook));
   });
+}
+
+std::vector<Tensor> EvaluateOnce::run(SessionHost& session, std::shared_ptr<Scaffold> scaffold, std::int64_t most,
+                                      const std::function<bool()>& keep_going) {
+  if (final_ops_ == nullptr) add_final_ops(session);
   RunHost& run = session.run();
   run.log().info("", "evaluation started");
   const std::int64_t start = run.clock().monotonic_ns();
@@ -78,12 +86,17 @@ std::vector<Tensor> EvaluateOnce::run(SessionHost& session, std::shared_ptr<Scaf
   RunCall call;
   call.fetches = &fetches;
   call.feeds = feeds;
+  runs_ = 0;
   opened->scope([&] {
-    while (!options_.eval_ops.empty() && !opened->should_stop()) opened->run(call);
+    while (!options_.eval_ops.empty() && !opened->should_stop() && (most == 0 || runs_ < most)) {
+      if (!keep_going()) fail(Code::kCancelled, "the evaluation was interrupted");
+      opened->run(call);
+      ++runs_;
+    }
   });
   const double seconds = static_cast<double>(run.clock().monotonic_ns() - start) * 1e-9;
   run.log().info("", "evaluation finished in " + std::to_string(seconds) + " s: " + opened->end_reason().text);
-  return final_ops.values();
+  return final_ops_->values();
 }
 
 }  // namespace belay::runtime

@@ -89,7 +89,9 @@ MonitoredSessionOptions SessionHost::session_options() {
 
 std::unique_ptr<MonitoredSession> SessionHost::open(std::shared_ptr<SessionCreator> creator) {
   run_.set_contexts(services_, options_.saves);
-  return std::make_unique<MonitoredSession>(std::move(creator), run_.environment(), hooks_, session_options());
+  auto session = std::make_unique<MonitoredSession>(std::move(creator), run_.environment(), hooks_, session_options());
+  begun_ = true;  // of a further session on that graph
+  return session;
 }
 
 }  // namespace belay::runtime
