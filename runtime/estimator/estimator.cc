@@ -128,19 +128,25 @@ TrainingSessionOptions Estimator::session_options(const EstimatorModel& model, c
 }
 
 // The loss of the last step; none: there was no step.
-std::optional<double> Estimator::run_steps(MonitoredSession& session, const EstimatorModel& model) {
+std::optional<double> Estimator::run_steps(MonitoredSession& session, const EstimatorModel& model,
+                                           InMemoryEvaluations& evaluations) {
   std::vector<FetchRef> wanted{model.pieces().train_op, model.pieces().loss};
   wanted.insert(wanted.end(), model.batch().begin(), model.batch().end());
   FetchSet fetches(wanted);
   RunCall call;
   call.fetches = &fetches;
   std::optional<double> loss;
+  std::shared_ptr<VariableStore> trained;
   session.scope([&] {
+    const KeptStore kept(session, trained);
+    evaluations.at_start(session);
     while (!session.should_stop()) {
       const Run done = session.run(call);
       loss = TensorView(done.result(fetches, 1)).number(0);
+      evaluations.at_boundary(session);
     }
   });
+  if (trained != nullptr) evaluations.at_end(*trained, session.global_step());
   return loss;
 }
 
@@ -156,12 +162,17 @@ Estimator& Estimator::train(const InputFn& input, const TrainOptions& options) {
   }
   check_hooks("train's hooks", options.hooks);
   check_hooks("saving_listeners", options.saving_listeners);
+  check_evaluators(options.evaluators);
 
   EstimatorRun run(*settings_, Mode::kTrain, "");
   EstimatorModel model(run, Mode::kTrain, input);
   add_loss_summary(model.graph(), model.pieces().loss);
-  MonitoredTrainingSession session(run.host(), run.plugins(), model.graph(), session_options(model, options, trained));
-  const std::optional<double> loss = run_steps(*session, model);
+  InMemoryEvaluations evaluations(model, options.evaluators);
+  TrainingSessionOptions of_session = session_options(model, options, trained);
+  const std::vector<OwnHook> roles = evaluations.role_hooks();
+  of_session.chief_only_hooks.insert(of_session.chief_only_hooks.begin(), roles.begin(), roles.end());
+  MonitoredTrainingSession session(run.host(), run.plugins(), model.graph(), of_session);
+  const std::optional<double> loss = run_steps(*session, model, evaluations);
   if (loss) {
     run.host().log().info("", "the loss of the last step is " + std::to_string(*loss));
   } else {

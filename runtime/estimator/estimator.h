@@ -20,6 +20,7 @@
 
 #include "runtime/estimator/estimator_predictions.h"
 #include "runtime/estimator/eval_events.h"
+#include "runtime/estimator/in_memory_evaluator.h"
 
 namespace belay::runtime {
 
@@ -29,6 +30,7 @@ struct TrainOptions {
   std::optional<std::int64_t> max_steps = {};  // up to this global step; nothing happens where it is reached
   // Hooks that hear of checkpoints (before_save, after_save). INVALID_ARGUMENT where nothing saves.
   std::vector<OwnHook> saving_listeners = {};
+  std::vector<InMemoryEvaluator> evaluators = {};  // evaluations inside the training: in_memory_evaluator(...)
 };
 
 struct EvaluateOptions {
@@ -68,7 +70,8 @@ class Estimator {
   // `trained`: the step of the newest checkpoint; -1: there is none.
   TrainingSessionOptions session_options(const EstimatorModel& model, const TrainOptions& options,
                                          std::int64_t trained) const;
-  static std::optional<double> run_steps(MonitoredSession& session, const EstimatorModel& model);
+  static std::optional<double> run_steps(MonitoredSession& session, const EstimatorModel& model,
+                                         InMemoryEvaluations& evaluations);
 
   std::shared_ptr<const EstimatorSettings> settings_;
 };

@@ -43,7 +43,7 @@ void EvalWhileTraining::at_start(DirectSession& training) {
   first_step_ = training.global_step();
   if (!active()) return;
   const std::int64_t skipped = schedule_.skipped();
-  if (schedule_.begin(first_step_, roles_.last_step())) {
+  if (schedule_.begin(first_step_, roles_.last_step()) || options_.whole_at_start) {
     evaluate(training.store(), first_step_, &training);
     return;
   }

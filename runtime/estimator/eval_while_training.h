@@ -26,6 +26,7 @@ namespace belay::runtime {
 
 struct EvalWhileTrainingOptions {
   EvalSettings settings;
+  bool whole_at_start = false;  // an evaluation of the step where the training begins, whatever the settings say
   std::function<bool()> keep_going = [] { return true; };
 };
 
@@ -49,7 +50,7 @@ class EvalWhileTraining {
   bool scheduled() const noexcept { return schedule_.active(); }
   bool active() const noexcept { return !inputs_.empty() && schedule_.active(); }
 
-  // The evaluation that an attempt before has missed; else, if settings.at_start, two batches of
+  // The evaluation that an attempt before has missed, or whole_at_start; else, if settings.at_start, two batches of
   // each input, whose values are not used. Nothing unless active().
   void at_start(DirectSession& training);
   void at_boundary(DirectSession& training, std::int64_t step, bool saved) {
