@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace {
@@ -21,7 +22,8 @@ class ReduceLrOnPlateau final : public belay::Hook {
     belay::Str tensor = "loss";
     belay::Str mode = "auto";
     double factor = 0.1;
-    std::int64_t patience = 10;
+    std::optional<std::int64_t> patience;
+    std::optional<std::int64_t> patience_steps;
     double min_delta = 1e-4;
     std::int64_t cooldown = 0;
     double min_scale = 0;
@@ -34,7 +36,12 @@ class ReduceLrOnPlateau final : public belay::Hook {
       belay::option("mode", &Options::mode, "which values are better: smaller ones, larger ones; auto: by the name")
           .choices("auto", "min", "max"),
       belay::option("factor", &Options::factor, "what the learning rate is multiplied by").range(1e-6, 0.999999),
-      belay::option("patience", &Options::patience, "lower it after so many looks without an improvement").min(1),
+      belay::option("patience", &Options::patience,
+                    "lower it after so many looks without an improvement; 10 where patience_steps is not given")
+          .min(1),
+      belay::option("patience_steps", &Options::patience_steps,
+                    "lower it so many steps behind the last improvement, or behind the last time that it was lowered")
+          .min(1),
       belay::option("min_delta", &Options::min_delta, "an improvement is a change by more than this").min(0),
       belay::option("cooldown", &Options::cooldown, "after lowering it, do not count for so many looks").min(0),
       belay::option("min_scale", &Options::min_scale, "never below this part of the manifest's learning rate")
@@ -45,7 +52,10 @@ class ReduceLrOnPlateau final : public belay::Hook {
       belay::option("variable", &Options::variable, "the variable that scales the learning rate"));
 
   explicit ReduceLrOnPlateau(const Options& o)
-      : o_(o), metric_(o.tensor.string(), o.every_n_steps), improvement_(belay::Better::kSmaller, o.min_delta) {}
+      : o_(o),
+        patience_(o.patience || o.patience_steps ? o.patience : std::int64_t{10}),
+        metric_(o.tensor.string(), o.every_n_steps),
+        improvement_(belay::Better::kSmaller, o.min_delta) {}
 
   void begin(belay::Graph& graph) override {
     metric_.begin(graph, "reduce_lr_on_plateau");
@@ -63,9 +73,10 @@ class ReduceLrOnPlateau final : public belay::Hook {
     improvement_.look(look->value, look->step);
     if (cooldown_left_ > 0) {
       --cooldown_left_;
-      improvement_.restart();
+      improvement_.restart(look->step);
     }
-    if (improvement_.looks_without() >= o_.patience) lower(run.session(), look->step);
+    const std::string for_how_long = patience_is_over(look->step);
+    if (!for_how_long.empty()) lower(run.session(), look->step, for_how_long);
   }
 
   void save_state(belay::StateWriter& state) const override {
@@ -80,19 +91,26 @@ class ReduceLrOnPlateau final : public belay::Hook {
   }
 
  private:
+  // For how long there was no improvement: "10 looks", "500 steps"; empty: not for long enough.
+  std::string patience_is_over(std::int64_t step) const {
+    if (patience_ && improvement_.looks_without() >= *patience_) return metric_.count_text(*patience_);
+    const std::int64_t steps = improvement_.steps_without(step);
+    return o_.patience_steps && steps >= *o_.patience_steps ? std::to_string(steps) + " steps" : "";
+  }
   // The scale itself is a variable of the model, and so in the checkpoint.
-  void lower(const belay::Session& session, std::int64_t step) {
+  void lower(const belay::Session& session, std::int64_t step, const std::string& for_how_long) {
     const double old_scale = static_cast<double>(session.value(scale_));
     const double new_scale = std::max(old_scale * o_.factor, o_.min_scale);
-    improvement_.restart();
+    improvement_.restart(step);
     cooldown_left_ = o_.cooldown;
     if (new_scale >= old_scale) return;
     session.assign(o_.variable, belay::Tensor(static_cast<float>(new_scale)));
-    host().info("'" + metric_.name() + "' has not improved for " + metric_.count_text(o_.patience) + " at step " +
-                std::to_string(step) + "; the learning rate is now " + number_text(new_scale) + " of the manifest's");
+    host().info("'" + metric_.name() + "' has not improved for " + for_how_long + " at step " + std::to_string(step) +
+                "; the learning rate is now " + number_text(new_scale) + " of the manifest's");
   }
 
   const Options o_;
+  const std::optional<std::int64_t> patience_;
   belay::WatchedMetric metric_;
   belay::Fetch<float> scale_;
   belay::Improvement improvement_;

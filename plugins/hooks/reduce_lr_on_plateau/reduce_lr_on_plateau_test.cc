@@ -73,9 +73,39 @@ TEST(ReduceLrOnPlateau, LowersTheScaleAfterSoManyLooksWithoutAnImprovement) {
        {1, 0.5f, 0.4f, 0.4f}},
       {{{"every_n_steps", 1}, {"patience", 1}, {"factor", 0.5}, {"mode", "max"}}, {1, 2, 2}, {1, 1, 0.5f}},
       {{{"every_n_steps", 2}, {"patience", 1}, {"factor", 0.5}}, {3, 1, 3, 1}, {1, 1, 0.5f, 0.5f}},
+      // Looks at steps 1, 3, 5, 7, 9; the best is at step 3, then it counts from step 7.
+      {{{"every_n_steps", 2}, {"patience_steps", 3}, {"factor", 0.5}},
+       {3, 3, 2, 2, 2, 2, 2, 2, 2, 2, 2},
+       {1, 1, 1, 1, 1, 1, 0.5f, 0.5f, 0.5f, 0.5f, 0.25f}},
+      {{{"every_n_steps", 1}, {"patience_steps", 2}, {"cooldown", 2}, {"factor", 0.5}},
+       {3, 3, 3, 3, 3, 3, 3},
+       {1, 1, 0.5f, 0.5f, 0.5f, 0.5f, 0.25f}},
+      // Whichever is over first.
+      {{{"every_n_steps", 1}, {"patience", 2}, {"patience_steps", 3}, {"factor", 0.5}},
+       {3, 3, 3, 3},
+       {1, 1, 0.5f, 0.5f}},
+      {{{"every_n_steps", 1}, {"patience", 4}, {"patience_steps", 3}, {"factor", 0.5}}, {3, 3, 3, 3}, {1, 1, 1, 0.5f}},
   };
   for (std::size_t i = 0; i < cases.size(); ++i)
     EXPECT_EQ(scales(*started(cases[i].options), cases[i].losses), cases[i].scales) << "case " << i;
+}
+
+// Ten looks would lower it at step 11.
+TEST(ReduceLrOnPlateau, PatienceInStepsLeavesTheDefaultOfLooksOut) {
+  const auto hook = started({{"every_n_steps", 1}, {"patience_steps", 13}, {"factor", 0.5}});
+  std::vector<float> wanted(14, 1.f);
+  wanted.back() = 0.5f;
+  EXPECT_EQ(scales(*hook, std::vector<float>(14, 3.f)), wanted);
+}
+
+TEST(ReduceLrOnPlateau, SaysHowManyStepsItWaited) {
+  const auto hook = started({{"every_n_steps", 2}, {"patience_steps", 3}});
+  std::vector<std::string> logged;
+  for (int i = 0; i < 5; ++i)
+    for (std::string& line : hook->step({{"loss", 1.f}}).logged) logged.push_back(std::move(line));
+  EXPECT_EQ(logged,
+            (std::vector<std::string>{"info: 'loss' has not improved for 4 steps at step 5; the learning rate is "
+                                      "now 0.1 of the manifest's"}));
 }
 
 TEST(ReduceLrOnPlateau, SaysWhatItDid) {
@@ -87,18 +117,21 @@ TEST(ReduceLrOnPlateau, SaysWhatItDid) {
 }
 
 TEST(ReduceLrOnPlateau, AResumedRunLowersItAtTheSameSteps) {
-  const OptionValues options{{"every_n_steps", 2}, {"patience", 2}, {"factor", 0.5}, {"cooldown", 1}};
-  const std::vector<float> losses = {5, 4, 3, 4, 4, 5, 4, 3.5f, 4, 4, 4, 4, 3, 3, 3, 3};
-  const std::vector<float> whole = scales(*started(options), losses);
-  ASSERT_LT(whole.back(), 1);
-  for (std::size_t cut = 1; cut < losses.size(); ++cut) {
-    const auto first = started(options);
-    const auto middle = losses.begin() + static_cast<std::ptrdiff_t>(cut);
-    std::vector<float> got = scales(*first, {losses.begin(), middle});
-    const StoredState state = first->save_state();
-    const auto second = started(options, &state, static_cast<std::int64_t>(cut), got.back());
-    for (const float s : scales(*second, {middle, losses.end()})) got.push_back(s);
-    EXPECT_EQ(got, whole) << "cut at " << cut;
+  for (const char* patience : {"patience", "patience_steps"}) {
+    SCOPED_TRACE(patience);
+    const OptionValues options{{"every_n_steps", 2}, {patience, 2}, {"factor", 0.5}, {"cooldown", 1}};
+    const std::vector<float> losses = {5, 4, 3, 4, 4, 5, 4, 3.5f, 4, 4, 4, 4, 3, 3, 3, 3};
+    const std::vector<float> whole = scales(*started(options), losses);
+    ASSERT_LT(whole.back(), 1);
+    for (std::size_t cut = 1; cut < losses.size(); ++cut) {
+      const auto first = started(options);
+      const auto middle = losses.begin() + static_cast<std::ptrdiff_t>(cut);
+      std::vector<float> got = scales(*first, {losses.begin(), middle});
+      const StoredState state = first->save_state();
+      const auto second = started(options, &state, static_cast<std::int64_t>(cut), got.back());
+      for (const float s : scales(*second, {middle, losses.end()})) got.push_back(s);
+      EXPECT_EQ(got, whole) << "cut at " << cut;
+    }
   }
 }
 

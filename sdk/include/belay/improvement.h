@@ -37,11 +37,14 @@ class Improvement {
     looks_without_ = 0;
     return true;
   }
-  // Counts from zero again; the best value stays.
-  void restart() noexcept { looks_without_ = 0; }
+  // Counts from zero again, and steps from this one; the best value stays.
+  void restart(std::int64_t step) noexcept {
+    looks_without_ = 0;
+    since_step_ = step;
+  }
 
   std::int64_t looks_without() const noexcept { return looks_without_; }
-  // From the best value's step to this one; without a best value, from the first look's.
+  // To this step, from that of the best value or of the last restart; without either, from the first look's.
   std::int64_t steps_without(std::int64_t step) const noexcept { return step - since_step_.value_or(step); }
   std::optional<double> best() const noexcept { return best_; }
   std::int64_t best_step() const noexcept { return best_step_; }
@@ -60,8 +63,8 @@ class Improvement {
     since_step_.reset();
     if (state.has("best")) best_ = state.number("best");
     best_step_ = state.integer("best_step");
-    if (state.has("since_step")) since_step_ = state.integer("since_step");
     if (best_) since_step_ = best_step_;
+    if (state.has("since_step")) since_step_ = state.integer("since_step");
   }
 
  private:
