@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <future>
+#include <latch>
 #include <map>
 #include <optional>
 
@@ -26,11 +27,13 @@ class StoryClock final : public Clock {
   std::map<std::int64_t, std::function<void()>> at;  // seconds
   std::int64_t last = 0;
   std::function<void()> over;
+  std::latch begun{1};  // the story waits for it
 
   std::int64_t monotonic_ns() const override { return now_ns_; }
   std::int64_t wall_ns() const override { return now_ns_; }
   void wait_until(std::unique_lock<std::mutex>& lock, std::condition_variable& changed,
                   std::int64_t deadline_ns) override {
+    begun.wait();
     if (now_ns_ >= last * kSecondNs) {
       if (over) std::exchange(over, nullptr)();
       return changed.wait(lock);
@@ -53,6 +56,7 @@ class Watchdogs : public ::testing::Test {
     clock_.over = [&] { ended.set_value(std::nullopt); };
     const auto give_up = [&] { ended.set_value(clock_.monotonic_ns() / kSecondNs); };
     watchdog_.emplace(WatchdogOptions{100, [] { return "saver \"x\" in write"; }, &disk_, give_up}, *log_, clock_);
+    clock_.begun.count_down();  // what happens in it may call the watchdog
     const std::optional<std::int64_t> result = ended.get_future().get();
     watchdog_.reset();
     return result;
