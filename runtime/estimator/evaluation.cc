@@ -24,6 +24,22 @@ class Pass {
   InputPasses& passes_;
 };
 
+// Shows other threads that an evaluation is under way.
+class Shown {
+ public:
+  Shown(std::atomic<const Evaluation*>* running, const Evaluation* evaluation) : running_(running) {
+    if (running_ != nullptr) running_->store(evaluation);
+  }
+  ~Shown() {
+    if (running_ != nullptr) running_->store(nullptr);
+  }
+  Shown(const Shown&) = delete;
+  Shown& operator=(const Shown&) = delete;
+
+ private:
+  std::atomic<const Evaluation*>* const running_;
+};
+
 }  // namespace
 
 Evaluation::Evaluation(RunHost& run, const OpRegistry& ops, PluginInstance& model, RunInput& input,
@@ -90,6 +106,7 @@ void Evaluation::open(VariableStore& trained) {
 const EvalResult& Evaluation::run_some(VariableStore& trained, std::int64_t global_step, std::int64_t batches,
                                        const std::function<bool()>& keep_going) {
   input_.monitor.step.store(global_step, std::memory_order_relaxed);
+  const Shown shown(options_.running, this);
   result_.global_step = global_step;
   result_.examples = result_.batches = 0;
   for (auto& [name, value] : result_.metrics) value = 0;

@@ -10,6 +10,7 @@
 // builds no plan and allocates nothing. [one thread; it computes with the full team]
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -58,9 +59,12 @@ class RepeatedEvaluation {
   virtual void add_events(EventWriter& events) = 0;
 };
 
+class Evaluation;
+
 struct EvaluationOptions {
   std::int64_t batches = 0;                  // at most; 0: until the input ends
   std::function<void()> on_batch = nullptr;  // behind each batch, on the evaluation's thread: its progress
+  std::atomic<const Evaluation*>* running = nullptr;  // borrowed: this one, while it runs; may be null
   // Adds metrics to those of the model, when that is built.
   std::function<void(NodeGraph&, ModelOutputs&)> add_metrics = nullptr;
 };

@@ -183,6 +183,7 @@ void ManifestRun::build_evaluations(Diagnostics& problems) {
     };
     evaluations_.push_back(std::make_unique<Evaluation>(host_, *ops_, *model_instance_, input, std::move(options)));
     if (manifest_.run.mode == RunMode::kTrain) check_eval_variables(*evaluations_.back(), problems);
+    options.running = &evaluating_;
   }
 }
 
@@ -438,7 +439,16 @@ std::string ManifestRun::activity() const {
     text += (text.empty() ? "" : "; ") + instance->label() + " in " + callback +
             (step < 0 ? "" : " at step " + std::to_string(step));
   }
-  return text;
+  return evaluation + (evaluation.empty() || text.empty() ? "" : ": ") + text;
+}
+
+// "the evaluation of step 200 on [input.eval]"; empty: there is none under way.
+std::string ManifestRun::evaluating() const {
+  const Evaluation* evaluation = evaluating_.load();
+  if (evaluation == nullptr) return "";
+  return "the evaluation of step " + std::to_string(inputs_.at(evaluation->name()).monitor.step) + " on [input." +
+         evaluation->name() + "]";
 }
 
 }  // namespace belay::runtime
+  const std::string evaluation = evaluating();

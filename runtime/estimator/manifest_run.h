@@ -18,6 +18,7 @@
 //   find_plugins, load_plugins, build_scaffold, then evaluate_checkpoint() or predict() or sample()
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -93,6 +94,7 @@ class ManifestRun {
   void find_pieces(Diagnostics& problems);
   Location place_of_hook_error(const std::string& text) const;
   bool keep_going() const { return !host_.control().stopping(); }
+  std::string evaluating() const;
   CheckpointPlace checkpoint_place() const;
   CheckpointChoice checkpoint_choice() const;
   PredictionSource prediction_source();
@@ -109,7 +111,8 @@ class ManifestRun {
   RunPlugins plugins_;
   std::map<std::string, RunInput> inputs_;                // by section
   std::vector<std::unique_ptr<Evaluation>> evaluations_;  // of each evaluation input; empty where `evals_` has them
-  std::optional<EvalWhileTraining> evals_;                // where [eval] asks for evaluations between two steps
+  std::optional<EvalWhileTraining> evals_;                // between two steps, or for the list of the best
+  std::atomic<const Evaluation*> evaluating_{nullptr};    // that is under way
   SessionHost training_;                                  // its hooks borrow what is above
   PluginInstance* model_instance_ = nullptr;
   ScaffoldOptions pieces_;               // those that the manifest names
