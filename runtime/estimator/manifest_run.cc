@@ -147,6 +147,7 @@ void ManifestRun::build_training(Diagnostics& problems) {
                         "nothing of the input reaches the training step: neither features nor labels are used by "
                         "the loss; each step takes a batch all the same");
   build_evaluations(problems);
+  check_best_metric(problems);
   if (!problems.empty()) return;
   if (evals_) {
     for (std::unique_ptr<Evaluation>& evaluation : evaluations_) evals_->add(std::move(evaluation), model_.graph);
@@ -211,6 +212,20 @@ void ManifestRun::check_eval_variables(const Evaluation& evaluation, Diagnostics
   const NodeGraph& graph = evaluation.graph();
   for (const Port& p : graph.collection(collections::kGlobalVariables)) {
     const std::string& name = graph.node(p.node).name;
+// A name that no evaluation has would show in the first one only.
+void ManifestRun::check_best_metric(Diagnostics& problems) const {
+  const std::string& wanted = manifest_.checkpoint.best_metric;
+  std::vector<std::string> there;
+  for (const std::unique_ptr<Evaluation>& evaluation : evaluations_)
+    for (const std::string& metric : evaluation->metric_names()) there.push_back(evaluation->name() + "/" + metric);
+  if (manifest_.checkpoint.keep_best == 0 || std::find(there.begin(), there.end(), wanted) != there.end()) return;
+  const char* key = manifest_.places.contains("checkpoint.best_metric") ? "best_metric" : "keep_best";
+  const std::string near = nearest(wanted, there);
+  problems.add(manifest_.at("checkpoint." + std::string(key)),
+               "the best checkpoints are those by " + double_quoted(wanted) + ", which no evaluation has",
+               near.empty() ? "there are: " + joined(there) : "did you mean " + double_quoted(near) + "?");
+}
+
     const Node* trained = model_.graph.find_node(name);
     const auto described = [](const NodeGraph& g, const Port& port) {
       const auto& [dtype, shape] = g.spec(port);

@@ -90,6 +90,7 @@ class ManifestRun {
   void build_prediction();
   void build_evaluations(Diagnostics& problems);
   void check_eval_input(const RunInput& input, Diagnostics& problems) const;
+  void check_best_metric(Diagnostics& problems) const;
   void check_eval_variables(const Evaluation& evaluation, Diagnostics& problems) const;
   void find_pieces(Diagnostics& problems);
   Location place_of_hook_error(const std::string& text) const;
