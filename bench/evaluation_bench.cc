@@ -52,7 +52,7 @@ class Bench {
       open_digits(eval_);
       evals.add(std::make_unique<Evaluation>(run_, *ops_, *model_, eval_), graph);
       hooks.add(
-          SessionHook(instances_.add_hook(EvalRoles::kHookName, evals.roles().hook(), services_, monitor_), *log_));
+          SessionHook(instances_.add_hook(EvalRoles::kHookName, evals.hook(), services_, monitor_), *log_));
     }
     FetchSet train_op(std::vector<FetchRef>{outputs.train_op});
     RunCall call;

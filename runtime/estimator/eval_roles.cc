@@ -38,7 +38,7 @@ void put_value(DirectSession& session, std::uint32_t node, T value) {
 // The state: each input's step and metrics, under their roles.
 class EvalRoles::Keeper final : public Hook {
  public:
-  explicit Keeper(EvalRoles& roles) : roles_(roles) {}
+  Keeper(EvalRoles& roles, std::function<void(DirectSession&)> at_end) : roles_(roles), at_end_(std::move(at_end)) {}
 
   void save_state(StateWriter& state) const override {
     for (const Input& input : roles_.inputs_) {
@@ -62,9 +62,13 @@ class EvalRoles::Keeper final : public Hook {
       roles_.write(session, input);
     }
   }
+  void end(Session& handle) override {
+    if (at_end_) at_end_(from_handle(handle.raw()));
+  }
 
  private:
   EvalRoles& roles_;
+  const std::function<void(DirectSession&)> at_end_;
 };
 
 void EvalRoles::add(NodeGraph& graph, const std::string& input, const std::vector<std::string>& metrics) {
@@ -91,9 +95,9 @@ std::int64_t EvalRoles::last_step() const noexcept {
   return last;
 }
 
-PluginInstance::MakeHook EvalRoles::hook() {
-  return [this](const belay_host_api* api, belay_host* host) {
-    return belay::hook(api, host, std::make_unique<Keeper>(*this));
+PluginInstance::MakeHook EvalRoles::hook(std::function<void(DirectSession&)> at_end) {
+  return [this, at_end = std::move(at_end)](const belay_host_api* api, belay_host* host) {
+    return belay::hook(api, host, std::make_unique<Keeper>(*this, at_end));
   };
 }
 

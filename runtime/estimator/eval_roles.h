@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -35,8 +36,8 @@ class EvalRoles {
   void set(DirectSession& session, const std::string& input, const EvalResult& result);
   // Of the last evaluation of any input; -1: there was none.
   std::int64_t last_step() const noexcept;
-  // Makes the hook that saves and restores them; the roles must outlive it.
-  PluginInstance::MakeHook hook();
+  // Makes the hook that saves and restores them; the roles must outlive it. `at_end` is called in its end.
+  PluginInstance::MakeHook hook(std::function<void(DirectSession&)> at_end = {});
 
  private:
   class Keeper;

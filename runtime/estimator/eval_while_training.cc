@@ -8,6 +8,13 @@ namespace {
 
 constexpr std::int64_t kBatchesAtStart = 2;
 
+// Changes with every write of a variable.
+std::uint64_t sum_of_versions(VariableStore& store) {
+  std::uint64_t sum = 0;
+  for (const Variable* v : store.all()) sum += v->version.load(std::memory_order_relaxed);
+  return sum;
+}
+
 }  // namespace
 
 EvalWhileTraining::EvalWhileTraining(const RunEnvironment& environment, EvalWhileTrainingOptions options)
@@ -18,6 +25,10 @@ EvalWhileTraining::~EvalWhileTraining() = default;
 void EvalWhileTraining::add(std::unique_ptr<RepeatedEvaluation> evaluation, NodeGraph& training) {
   roles_.add(training, evaluation->name(), evaluation->metric_names());
   inputs_.emplace_back().evaluation = std::move(evaluation);
+}
+
+PluginInstance::MakeHook EvalWhileTraining::hook() {
+  return roles_.hook([this](DirectSession& training) { before_end(training); });
 }
 
 template <class F>
@@ -40,20 +51,17 @@ void EvalWhileTraining::attempt(const Input& input, std::int64_t step, F&& run) 
 }
 
 void EvalWhileTraining::at_start(DirectSession& training) {
-  first_step_ = training.global_step();
+  const std::int64_t step = training.global_step();
+  first_step_ = step;
   if (!active()) return;
   const std::int64_t skipped = schedule_.skipped();
-  if (schedule_.begin(first_step_, roles_.last_step()) || options_.whole_at_start) {
-    evaluate(training.store(), first_step_, &training);
-    return;
-  }
-  if (schedule_.skipped() != skipped) say_skipped(first_step_);
+  if (schedule_.begin(step, roles_.last_step()) || options_.whole_at_start) return evaluate_and_note(training, step);
+  if (schedule_.skipped() != skipped) say_skipped(step);
   if (!options_.settings.at_start) return;
   const std::int64_t most = options_.settings.batches;
   const std::int64_t batches = most == 0 ? kBatchesAtStart : std::min(most, kBatchesAtStart);
   for (const Input& input : inputs_)
-    attempt(input, first_step_,
-            [&] { input.evaluation->run_some(training.store(), first_step_, batches, options_.keep_going); });
+    attempt(input, step, [&] { input.evaluation->run_some(training.store(), step, batches, options_.keep_going); });
 }
 
 bool EvalWhileTraining::is_due(std::int64_t step, bool saved) {
@@ -69,15 +77,46 @@ void EvalWhileTraining::say_skipped(std::int64_t step) {
                                     std::to_string(schedule_.skipped()) + " so far");
 }
 
-void EvalWhileTraining::at_end(VariableStore& trained, std::int64_t step) {
+// A run that made no step leaves the list of the best as it is.
+void EvalWhileTraining::before_end(DirectSession& training) {
+  const std::int64_t step = training.global_step();
+  if (!options_.note_best || !first_step_ || step <= *first_step_) return;
   if (step == schedule_.last_evaluated() || !options_.keep_going()) return;
-  evaluate(trained, step, nullptr);
+  try {
+    evaluate(training.store(), step, nullptr);
+  } catch (const Error& e) {
+    failed_ = e;  // the training ended well, and is saved
+    return;
+  }
+  note_best(step);
+}
+
+// Hooks may have set other variables in their end, as restore_best does.
+void EvalWhileTraining::at_end(VariableStore& trained, std::int64_t step) {
+  if (failed_) throw Error(*failed_);
+  const bool known = step == schedule_.last_evaluated() && evaluated_ == sum_of_versions(trained);
+  if (!known && options_.keep_going()) evaluate(trained, step, nullptr);
+}
+
+void EvalWhileTraining::evaluate_and_note(DirectSession& training, std::int64_t step) {
+  evaluate(training.store(), step, &training);
+  note_best(step);
+}
+
+void EvalWhileTraining::note_best(std::int64_t step) const {
+  if (!options_.note_best) return;
+  for (const Input& input : inputs_) {
+    if (!input.has_result || input.result.global_step != step) continue;
+    for (const auto& [name, value] : input.result.metrics)
+      if (input.evaluation->name() + "/" + name == options_.best_metric) options_.note_best(step, value);
+  }
 }
 
 void EvalWhileTraining::evaluate(VariableStore& trained, std::int64_t step, DirectSession* training) {
   for (Input& input : inputs_)
     attempt(input, step, [&] { keep(input, input.evaluation->run(trained, step, options_.keep_going), training); });
   schedule_.evaluated(step);
+  evaluated_ = sum_of_versions(trained);
 }
 
 void EvalWhileTraining::keep(Input& input, const EvalResult& result, DirectSession* training) {
@@ -97,7 +136,8 @@ void EvalWhileTraining::write_events(Input& input) {
   SessionHost& host = input.evaluation->host();
   if (host.events() == nullptr) host.open_events();
   if (host.events() == nullptr) return;
-  if (!std::exchange(input.has_events, true)) host.events()->add_session_log(EventWriter::kStart, first_step_ + 1);
+  if (!std::exchange(input.has_events, true))
+    host.events()->add_session_log(EventWriter::kStart, first_step_.value_or(0) + 1);
   input.evaluation->add_events(*host.events());
   host.events()->flush();
 }

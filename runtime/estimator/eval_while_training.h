@@ -3,18 +3,24 @@
 //
 //   EvalWhileTraining evals(environment, {.settings = ..., .keep_going = ...});
 //   evals.add(std::make_unique<Evaluation>(...), graph);    // each input, while the training graph is open
-//   hooks.add(... evals.roles().hook() ...)                 // as eval_roles.h says
+//   hooks.add(... evals.hook() ...)                         // before all others
 //   evals.at_start(*session->raw_session());                // behind the session's creation, before the first step
 //   ... each step: evals.at_boundary(*session->raw_session(), step, saved) ...
 //   evals.at_end(*store, step);                             // behind a good end; the session may be gone
 //
 // What an evaluation finds becomes roles of the training graph (eval_roles.h), events in the evaluation's own file, if
 // the run keeps events, and a line of the log. An error in it is an error of the run, or with on_error = "continue" a
-// warning. A stop ends it at the next batch; its partial metrics are discarded. [session thread]
+// warning. A stop ends it at the next batch; its partial metrics are discarded.
+//
+// Where the run keeps its best checkpoints, the last step is evaluated while its session can still save: in the end of
+// the hook, before any other hook's. No role has that evaluation: a run that goes on from there sees what it would have
+// seen had it never ended. [session thread]
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +34,10 @@ struct EvalWhileTrainingOptions {
   EvalSettings settings;
   bool whole_at_start = false;  // an evaluation of the step where the training begins, whatever the settings say
   std::function<bool()> keep_going = [] { return true; };
+  // Gets the value of best_metric ("eval/loss") of each evaluation, at the boundary behind its step. Empty: the run
+  // keeps no best checkpoints.
+  std::string best_metric = {};
+  std::function<void(std::int64_t step, double value)> note_best = {};
 };
 
 class EvalWhileTraining {
@@ -45,7 +55,9 @@ class EvalWhileTraining {
   EvalWhileTraining& operator=(const EvalWhileTraining&) = delete;
 
   void add(std::unique_ptr<RepeatedEvaluation> evaluation, NodeGraph& training);
-  EvalRoles& roles() noexcept { return roles_; }
+  const EvalRoles& roles() const noexcept { return roles_; }
+  // Saves and restores the roles, and evaluates the last step; the object must outlive it.
+  PluginInstance::MakeHook hook();
   // Whether the settings ask for any evaluation between two steps.
   bool scheduled() const noexcept { return schedule_.active(); }
   bool active() const noexcept { return !inputs_.empty() && schedule_.active(); }
@@ -53,10 +65,14 @@ class EvalWhileTraining {
   // The evaluation that an attempt before has missed, or whole_at_start; else, if settings.at_start, two batches of
   // each input, whose values are not used. Nothing unless active().
   void at_start(DirectSession& training);
-  void at_boundary(DirectSession& training, std::int64_t step, bool saved) {
-    if (active() && is_due(step, saved)) evaluate(training.store(), step, &training);
+  // Whether there was one.
+  bool at_boundary(DirectSession& training, std::int64_t step, bool saved) {
+    if (!active() || !is_due(step, saved)) return false;
+    evaluate_and_note(training, step);
+    return true;
   }
-  // Unless the last evaluation was of this step.
+  // Unless the last evaluation was of this step and these variables. What the evaluation in the hook's end failed with
+  // is thrown here.
   void at_end(VariableStore& trained, std::int64_t step);
 
   // Of the inputs, in their order.
@@ -74,6 +90,9 @@ class EvalWhileTraining {
   };
   bool is_due(std::int64_t step, bool saved);
   void say_skipped(std::int64_t step);
+  void before_end(DirectSession& training);
+  void evaluate_and_note(DirectSession& training, std::int64_t step);
+  void note_best(std::int64_t step) const;
   void evaluate(VariableStore& trained, std::int64_t step, DirectSession* training);
   // What an error of `run` means to the training.
   template <class F>
@@ -86,7 +105,9 @@ class EvalWhileTraining {
   EvalSchedule schedule_;
   EvalRoles roles_;
   std::vector<Input> inputs_;
-  std::int64_t first_step_ = 0;  // of this attempt
+  std::optional<std::int64_t> first_step_;  // of this attempt; none: it has made none
+  std::optional<std::uint64_t> evaluated_;  // the variables' versions at the last evaluation
+  std::optional<Error> failed_;             // what the one in the hook's end failed with
   Counts counts_;
 };
 

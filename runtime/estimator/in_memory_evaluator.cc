@@ -46,7 +46,7 @@ InMemoryEvaluations::~InMemoryEvaluations() = default;
 std::vector<OwnHook> InMemoryEvaluations::role_hooks() {
   std::vector<OwnHook> hooks;
   for (const auto& evals : all_)
-    hooks.push_back({std::string(EvalRoles::kHookName) + "_" + evals->names().front(), evals->roles().hook(), {}});
+    hooks.push_back({std::string(EvalRoles::kHookName) + "_" + evals->names().front(), evals->hook(), {}});
   return hooks;
 }
 

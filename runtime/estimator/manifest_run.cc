@@ -163,9 +163,14 @@ void ManifestRun::make_evals() {
   EvalWhileTrainingOptions options;
   options.settings = manifest_.eval;
   options.keep_going = [this] { return keep_going(); };
+  const bool keeps_best = manifest_.checkpoint.keep_best > 0 && !manifest_.run.dir.empty();
+  if (keeps_best) {
+    options.best_metric = manifest_.checkpoint.best_metric;
+    options.note_best = [this](std::int64_t step, double value) { host_.saver()->note_evaluation(step, value); };
+  }
   evals_.emplace(host_.environment(), std::move(options));
-  if (evals_->scheduled()) {
-    training_.add_hook(EvalRoles::kHookName, evals_->roles().hook());
+  if (keeps_best || evals_->scheduled()) {
+    training_.add_hook(EvalRoles::kHookName, evals_->hook());
   } else {
     evals_.reset();
   }
@@ -179,12 +184,12 @@ void ManifestRun::build_evaluations(Diagnostics& problems) {
     EvaluationOptions options;
     options.batches = manifest_.eval.batches;
     options.on_batch = [this] { progress_(); };
+    options.running = &evaluating_;
     options.add_metrics = [this](NodeGraph& graph, ModelOutputs& outputs) {
       add_metrics(graph, manifest_.metrics, outputs);
     };
     evaluations_.push_back(std::make_unique<Evaluation>(host_, *ops_, *model_instance_, input, std::move(options)));
     if (manifest_.run.mode == RunMode::kTrain) check_eval_variables(*evaluations_.back(), problems);
-    options.running = &evaluating_;
   }
 }
 
@@ -207,11 +212,6 @@ void ManifestRun::check_eval_input(const RunInput& input, Diagnostics& problems)
   }
 }
 
-// Variables are matched by name: one of another shape comes from an input of another width.
-void ManifestRun::check_eval_variables(const Evaluation& evaluation, Diagnostics& problems) const {
-  const NodeGraph& graph = evaluation.graph();
-  for (const Port& p : graph.collection(collections::kGlobalVariables)) {
-    const std::string& name = graph.node(p.node).name;
 // A name that no evaluation has would show in the first one only.
 void ManifestRun::check_best_metric(Diagnostics& problems) const {
   const std::string& wanted = manifest_.checkpoint.best_metric;
@@ -226,6 +226,11 @@ void ManifestRun::check_best_metric(Diagnostics& problems) const {
                near.empty() ? "there are: " + joined(there) : "did you mean " + double_quoted(near) + "?");
 }
 
+// Variables are matched by name: one of another shape comes from an input of another width.
+void ManifestRun::check_eval_variables(const Evaluation& evaluation, Diagnostics& problems) const {
+  const NodeGraph& graph = evaluation.graph();
+  for (const Port& p : graph.collection(collections::kGlobalVariables)) {
+    const std::string& name = graph.node(p.node).name;
     const Node* trained = model_.graph.find_node(name);
     const auto described = [](const NodeGraph& g, const Port& port) {
       const auto& [dtype, shape] = g.spec(port);
@@ -445,6 +450,7 @@ UsedCheckpoint ManifestRun::sample(const std::function<bool(std::string_view)>& 
 std::string ManifestRun::activity() const {
   const std::string library = plugins_.loading();
   if (!library.empty()) return "plugin '" + escaped(library) + "', which is being loaded";
+  const std::string evaluation = evaluating();
   std::string text;
   for (const CallMonitor* m : host_.monitors()) {
     const PluginInstance* instance = m->instance.load();
@@ -466,4 +472,3 @@ std::string ManifestRun::evaluating() const {
 }
 
 }  // namespace belay::runtime
-  const std::string evaluation = evaluating();

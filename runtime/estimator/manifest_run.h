@@ -94,8 +94,8 @@ class ManifestRun {
   void check_eval_variables(const Evaluation& evaluation, Diagnostics& problems) const;
   void find_pieces(Diagnostics& problems);
   Location place_of_hook_error(const std::string& text) const;
-  bool keep_going() const { return !host_.control().stopping(); }
   std::string evaluating() const;
+  bool keep_going() const { return !host_.control().stopping(); }
   CheckpointPlace checkpoint_place() const;
   CheckpointChoice checkpoint_choice() const;
   PredictionSource prediction_source();

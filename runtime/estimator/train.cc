@@ -25,7 +25,6 @@ class Training {
   void loop(MonitoredSession& session);
   bool step(MonitoredSession& session);
   void evaluate(MonitoredSession& session);
-  void save_if_best(MonitoredSession& session);
   void finish(MonitoredSession& session);
   void look_for_checkpoint();
 
@@ -87,7 +86,10 @@ void Training::loop(MonitoredSession& session) {
     return;
   }
   const RunControl::Interruptible interruptible(control, session);
-  if (options_.evals != nullptr) options_.evals->at_start(*session.raw_session());
+  if (options_.evals != nullptr) {
+    options_.evals->at_start(*session.raw_session());
+    session.save_if_asked();
+  }
   while (!session.should_stop()) {
     if (control.stopping()) {
       session.request_stop(control.stop_reason());
@@ -123,19 +125,8 @@ void Training::evaluate(MonitoredSession& session) {
   const std::int64_t saved = run_.saver() == nullptr ? -1 : run_.saver()->saved_step();
   const bool now = saved == result_.global_step && saved != saved_;
   saved_ = saved;
-  const std::int64_t made = options_.evals->counts().made;
-  options_.evals->at_boundary(*session.raw_session(), result_.global_step, now);
-  if (options_.evals->counts().made != made) save_if_best(session);
-}
-
-// The checkpoint of a new best is written now: it holds what was evaluated.
-void Training::save_if_best(MonitoredSession& session) {
-  if (run_.saver() == nullptr || run_.options().checkpoint.keep_best == 0) return;
-  for (const std::string& name : options_.evals->names())
-    if (const EvalResult* last = options_.evals->last(name);
-        last != nullptr && last->global_step == result_.global_step)
-      run_.saver()->note_evaluation(name, last->global_step, last->metrics);
-  if (run_.saver()->requested()) session.save();
+  // The checkpoint of a new best is written now: it holds what was evaluated.
+  if (options_.evals->at_boundary(*session.raw_session(), result_.global_step, now)) session.save_if_asked();
 }
 
 void Training::finish(MonitoredSession& session) {

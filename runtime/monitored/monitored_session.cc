@@ -293,11 +293,22 @@ std::string MonitoredSession::save() {
   const std::shared_ptr<DirectSession> raw = raw_session();
   if (closed() || raw == nullptr) fail(Code::kFailedPrecondition, "Save called on a closed session");
   saver->request();
-  const std::string stopping = saver->at_boundary(*raw, hooks_);
-  if (!stopping.empty()) hooked_->request_stop(stopping + ": asked to stop after a checkpoint");
+  save_at_boundary(*raw);
   if (!saver->save_error().empty()) fail(Code::kDataLoss, "the checkpoint was not written: " + saver->save_error());
   const bool written = saver->saved_step() == std::max<std::int64_t>(raw->global_step(), 0);
   return written ? saver->saved_path() : "";
+}
+
+void MonitoredSession::save_if_asked() {
+  const Visit visit(*this, "Save", Place::kSave);
+  const std::shared_ptr<DirectSession> raw = raw_session();
+  if (options_.saver == nullptr || !options_.saver->requested() || closed() || raw == nullptr) return;
+  save_at_boundary(*raw);
+}
+
+void MonitoredSession::save_at_boundary(DirectSession& raw) {
+  const std::string stopping = options_.saver->at_boundary(raw, hooks_);
+  if (!stopping.empty()) hooked_->request_stop(stopping + ": asked to stop after a checkpoint");
 }
 
 void MonitoredSession::interrupt(const Error& reason) {

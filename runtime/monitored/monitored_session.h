@@ -120,6 +120,9 @@ class MonitoredSession {
   // FAILED_PRECONDITION where the session has no directory and inside a run, DATA_LOSS where it could not be written. A
   // hook's after_save may ask to stop.
   std::string save();
+  // The last run's boundary once more: writes the checkpoint that was asked for since, if one was. What fails there
+  // means what it means at a boundary.
+  void save_if_asked();
 
   // Runs body as the inside of a `with` block: see the head of this file.
   template <class F>
@@ -170,6 +173,7 @@ class MonitoredSession {
   std::any call_step(const StepFn& step, StepFnContext& context);
   FetchedValues run_fetches(const std::vector<FetchRef>& fetches, const Feeds& feeds, RunCall call);
   EndReason reason_of_normal_end() const;
+  void save_at_boundary(DirectSession& raw);
   void end_normally();
   void close_layers();
   void run_end_hooks();

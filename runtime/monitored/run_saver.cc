@@ -132,24 +132,7 @@ RestoredRun RunSaver::restore_exactly(DirectSession& session, const std::string&
 void RunSaver::note_evaluation(std::int64_t step, double value) {
   if (options_.checkpoint.keep_best == 0) return;
   evaluated_ = {step, value};
-  if (series_.best_with(step, value) != series_.best()) request();
-}
-
-void RunSaver::note_evaluation(const std::string& input, std::int64_t step,
-                               const std::vector<std::pair<std::string, double>>& metrics) {
-  const std::string before = input + "/";
-  if (options_.checkpoint.keep_best == 0 || !best_metric().starts_with(before)) return;
-  const std::string_view wanted = std::string_view(best_metric()).substr(before.size());
-  std::vector<std::string> names;
-  for (const auto& [name, value] : metrics) {
-    if (name == wanted) return note_evaluation(step, value);
-    names.push_back(before + name);
-  }
-  const std::string near = nearest(best_metric(), names);
-  fail(Code::kInvalidArgument,
-       "checkpoint.best_metric is " + single_quoted(best_metric()) + ", which is no metric of [input." +
-           escaped(input) + "]; " +
-           (near.empty() ? "it has " + joined(names) : "did you mean " + single_quoted(near) + "?"));
+  if (series_.best_with(step, value) != series_.best()) save_requested_by_hook();
 }
 
 // Of the variables that are saved now; none where something wrote to them since they were evaluated.

@@ -10,7 +10,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "belay/runtime/checkpoint_settings.h"
@@ -50,15 +49,10 @@ class RunSaver {
 
   // Asks for a checkpoint at the next boundary. Any thread.
   void request() noexcept { requested_.store(true); }
-  // An evaluation of the variables as they are, at the boundary behind that step: where it is among the best of
-  // [checkpoint] keep_best, a checkpoint is asked for, which has the list with it. Comes before at_boundary and any
-  // other run. `value` is that of best_metric(); without keep_best nothing happens.
+  // An evaluation of the variables as they are, at the boundary behind that step or while the session ends: where it is
+  // among the best of [checkpoint] keep_best, a checkpoint is asked for, which has the list with it. Comes before
+  // at_boundary and any other run. `value` is that of best_metric; without keep_best nothing happens.
   void note_evaluation(std::int64_t step, double value);
-  const std::string& best_metric() const noexcept { return options_.checkpoint.best_metric; }
-  // The same from all metrics of an evaluation on [input.INPUT], by their names there ("loss"): best_metric() is among
-  // them, or of another input. INVALID_ARGUMENT with the nearest name where that input has no such metric.
-  void note_evaluation(const std::string& input, std::int64_t step,
-                       const std::vector<std::pair<std::string, double>>& metrics);
   // True too where the run's lock was found lost: the boundary ends the run then.
   bool requested() const noexcept { return requested_.load() || run_.lock_lost(); }
 
@@ -76,7 +70,7 @@ class RunSaver {
   void check_last_state() const {
     if (diverged_) throw Error(*diverged_);
   }
-  // Service "checkpoint"'s save.
+  // Service "checkpoint"'s save: asks for a checkpoint at the next boundary, or while the session ends writes it.
   void save_requested_by_hook();
 
   // The step of the last checkpoint that this run wrote or restored; -1: none.

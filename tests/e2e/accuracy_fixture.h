@@ -33,7 +33,10 @@ class Accuracy : public ::testing::Test {
       args.emplace_back("--set");
       args.push_back(std::move(s));
     }
-    return belay(args, {"BELAY_DATA_DIR=" + data_directory(), "BELAY_SAMPLES_DIR=" + samples_directory()});
+    return belay(args, data_variables());
+  }
+  static std::vector<std::string> data_variables() {
+    return {"BELAY_DATA_DIR=" + data_directory(), "BELAY_SAMPLES_DIR=" + samples_directory()};
   }
   TempDir temp;
 

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // belay evaluate and belay predict, and evaluations between two steps, through the real program.
-#include <zlib.h>
-
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "tests/e2e/accuracy_fixture.h"
+#include "tests/e2e/modes_fixture.h"
 #include "tests/e2e/run_fixture.h"
 
 namespace belay::runtime::testing {
@@ -45,18 +43,6 @@ class ModesTest : public RunTest {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(dir))
       found[entry.path().string()] = entry.is_regular_file() ? contents(entry.path().string()) : "";
     return found;
-  }
-};
-
-class ModesData : public Accuracy {
- protected:
-  ProcessResult use(const std::string& command, const std::string& example, std::vector<std::string> options,
-                    const std::vector<std::string>& sets) {
-    std::vector<std::string> args = {command, BELAY_SOURCE_DIR "/examples/" + example, "--set",
-                                     "run.dir=\"" + (temp / "run") + "\""};
-    for (const std::string& s : sets) args.insert(args.end(), {"--set", s});
-    for (std::string& o : options) args.push_back(std::move(o));
-    return belay(args, {"BELAY_DATA_DIR=" + data_directory(), "BELAY_SAMPLES_DIR=" + samples_directory()});
   }
 };
 
@@ -111,37 +97,17 @@ TEST_F(ModesTest, EachExampleIsALineInTheInputsOrder) {
   }
 }
 
-// The labels of an idx file, compressed.
-std::vector<int> labels_of(const std::string& path) {
-  gzFile file = gzopen(path.c_str(), "rb");
-  std::vector<int> labels;
-  char header[8];
-  if (file != nullptr && gzread(file, header, sizeof(header)) == sizeof(header))
-    for (int c = gzgetc(file); c != -1; c = gzgetc(file)) labels.push_back(c);
-  if (file != nullptr) gzclose(file);
-  return labels;
-}
-
 TEST_F(ModesData, PredictedClassesOfMnistHaveExactlyTheAccuracyOfTheEvaluation) {
   NEEDS_DATA("mnist/t10k-labels-idx1-ubyte.gz");
   const std::vector<std::string> sets = {"run.max_steps=100", "run.threads=2"};
   const ProcessResult trained = run("mnist_mlp.toml", sets);
   ASSERT_EQ(trained.status, 0) << trained.err;
-  const ProcessResult predicted = use("predict", "mnist_mlp.toml", {"--keys", "class", "--format", "csv"}, sets);
+  const ProcessResult predicted =
+      use("predict", example("mnist_mlp.toml"), {"--keys", "class", "--format", "csv"}, sets);
   ASSERT_EQ(predicted.status, 0) << predicted.err;
-  const std::vector<int> labels = labels_of(data_directory() + "/mnist/t10k-labels-idx1-ubyte.gz");
-  ASSERT_EQ(labels.size(), 10'000u);
-  std::istringstream rows(predicted.out);
-  std::string row;
-  std::getline(rows, row);
-  int right = 0;
-  std::size_t read = 0;
-  for (; std::getline(rows, row); ++read)
-    right += read < labels.size() && std::stoi(row.substr(row.find(',') + 1)) == labels[read] ? 1 : 0;
-  EXPECT_EQ(read, labels.size());
-  const ProcessResult evaluated = use("evaluate", "mnist_mlp.toml", {}, sets);
+  const ProcessResult evaluated = use("evaluate", example("mnist_mlp.toml"), {}, sets);
   ASSERT_EQ(evaluated.status, 0) << evaluated.err;
-  EXPECT_EQ(metric(evaluated.out, "accuracy"), right / 10'000.0) << evaluated.out;
+  EXPECT_EQ(metric(evaluated.out, "accuracy"), accuracy_of_classes(predicted.out)) << evaluated.out;
   EXPECT_EQ(evaluated.out, trained.out);
 }
 
@@ -151,7 +117,9 @@ TEST_F(ModesData, ASeedIsAText) {
   const std::vector<std::string> sets = {"run.max_steps=10", "model.hidden=32", "model.embedding=16", "eval.batches=1"};
   ASSERT_EQ(run("shakespeare_lstm.toml", sets).status, 0);
   const auto text = [&](const std::string& seed) {
-    return use("predict", "shakespeare_lstm.toml", {"--prompt", "ROMEO:", "--length", "80", "--seed", seed}, sets).out;
+    return use("predict", example("shakespeare_lstm.toml"), {"--prompt", "ROMEO:", "--length", "80", "--seed", seed},
+               sets)
+        .out;
   };
   const std::string one = text("1");
   EXPECT_EQ(one.size(), 6u + 80u + 1u) << one;
@@ -217,6 +185,118 @@ TEST_F(ModesTest, AnEvaluationInputThatNeverEndsIsFoundByCheck) {
   EXPECT_THAT(told(r), HasSubstr("[input.eval] never ends"));
   EXPECT_THAT(told(r), HasSubstr("epochs = 1"));
   EXPECT_EQ(belay({"check", manifest, "--set", "input.eval.epochs=0", "--set", "eval.batches=3"}).status, 0);
+}
+
+// ---- the best ----
+
+// Every evaluation of a run of 50 steps is among the best: those of 20 and 40, and of the last step. The worst accuracy
+// counts as the best, so that is the first one.
+const char* const kBest =
+    "[eval]\nevery_steps = 20\n[checkpoint]\nsave_steps = 20\nkeep_best = 3\nbest_metric = \"eval/accuracy\"\n"
+    "best_mode = \"min\"\n";
+
+// The steps in the list, in its order.
+std::vector<int> best_steps(const std::string& dir) {
+  std::vector<int> steps;
+  const nlohmann::json list = nlohmann::json::parse(contents(dir + "/best"));
+  for (const nlohmann::json& c : list["checkpoints"]) steps.push_back(c["step"]);
+  return steps;
+}
+
+TEST_F(ModesTest, TheLastStepIsAmongTheBestToo) {
+  const std::string manifest = digits(kBest, 50);
+  const ProcessResult run = belay({"run", manifest, "--set", "checkpoint.best_mode=max"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(best_steps(run_dir()), ElementsAre(50, 40, 20));
+  EXPECT_EQ(lines_with(run.err, "eval: step 50: ").size(), 1u) << run.err;
+  EXPECT_EQ(belay({"evaluate", manifest, "--checkpoint", "best"}).out, run.out);
+  const ProcessResult more = belay({"run", manifest, "--set", "run.max_steps=51", "--set", "checkpoint.best_mode=max",
+                                    "--set", "checkpoint.keep_best=4"});
+  ASSERT_EQ(more.status, 0) << more.err;
+  EXPECT_THAT(best_steps(run_dir()), ::testing::IsSupersetOf({20, 40, 50})) << "its state has it as well";
+}
+
+TEST_F(ModesTest, ARunThatEvaluatesAtItsEndOnlyKeepsThatAsTheBest) {
+  const ProcessResult r = belay({"run", digits("[checkpoint]\nkeep_best = 1\n")});
+  ASSERT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(best_steps(run_dir()), ElementsAre(60));
+}
+
+TEST_F(ModesTest, TheLastStepIsLeftAsItIsWhereItIsTheBest) {
+  const ProcessResult r = belay({"run", digits(std::string(kBest) + "[[hooks]]\nplugin = \"restore_best\"\n", 50),
+                                 "--set", "checkpoint.best_mode=max"});
+  ASSERT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(told(r), HasSubstr("restore_best: the last step, 50, is the best one"));
+  EXPECT_THAT(best_steps(run_dir()), ElementsAre(50, 40, 20));
+}
+
+// Whether the last step was evaluated as one of every 20 or because it is the last.
+TEST_F(ModesTest, WhatIsSaidAtTheEndIsOfTheWeightsThatAreSaved) {
+  for (const int last : {50, 60}) {
+    std::filesystem::remove_all(run_dir());
+    const std::string manifest = digits(std::string(kBest) + "[[hooks]]\nplugin = \"restore_best\"\n", last);
+    const ProcessResult run = belay({"run", manifest});
+    ASSERT_EQ(run.status, 0) << run.err;
+    EXPECT_EQ(weights(run_dir(), last).size(), weights(run_dir(), 20).size());
+    EXPECT_EQ(belay({"evaluate", manifest}).out, run.out);
+    const ProcessResult best = belay({"evaluate", manifest, "--checkpoint", "best"});
+    EXPECT_EQ(best.out.substr(best.out.find(" on ")), run.out.substr(run.out.find(" on ")));
+  }
+}
+
+TEST_F(ModesTest, ARunThatIsDoneAndStartedAgainLeavesItsBest) {
+  const std::string manifest = digits(std::string(kBest) + "[[hooks]]\nplugin = \"restore_best\"\n", 50);
+  const ProcessResult run = belay({"run", manifest});
+  const std::string list = contents(run_dir() + "/best"), last = weights(run_dir(), 50);
+  ASSERT_FALSE(list.empty() || last.empty()) << run.err;
+  const ProcessResult again = belay({"run", manifest});
+  ASSERT_EQ(again.status, 0) << again.err;
+  EXPECT_EQ(contents(run_dir() + "/best"), list);
+  EXPECT_EQ(weights(run_dir(), 50), last);
+  EXPECT_EQ(again.out, run.out);
+}
+
+// Killed behind the checkpoint of step 20 and before its evaluation.
+TEST_F(ModesTest, AnEvaluationThatAKillLeftOutIsAmongTheBest) {
+  const std::string manifest = digits(std::string(kBest) + "[[hooks]]\nplugin = \"trouble\"\n", 50);
+  ASSERT_EQ(belay({"run", manifest, "--set", "run.dir=\"whole\""}).status, 0);
+  const ProcessResult killed =
+      belay({"run", manifest, "--set", "hooks.0.dies_in=after_save", "--set", "hooks.0.dies_at=2"});
+  ASSERT_EQ(killed.signal, SIGKILL) << killed.err;
+  ASSERT_EQ(lines_with(killed.err, "eval: step 20").size(), 0u) << killed.err;
+  const ProcessResult r = belay({"run", manifest});
+  ASSERT_EQ(r.status, 0) << r.err;
+  EXPECT_EQ(contents(run_dir() + "/best"), contents(temp / "whole/best"));
+  EXPECT_EQ(weights(run_dir(), 20), weights(temp / "whole", 20));
+}
+
+TEST_F(ModesTest, ABestMetricThatNoEvaluationHasIsFoundByCheckWithItsPlace) {
+  const std::string manifest =
+      digits("[checkpoint]\nkeep_best = 1\nbest_metric = \"eval/acuracy\"\nbest_mode = \"max\"\n");
+  for (const char* command : {"check", "run"}) {
+    const ProcessResult r = belay({command, manifest});
+    EXPECT_EQ(r.status, 2) << command << r.err;
+    EXPECT_THAT(told(r),
+                HasSubstr("train.toml:24:15: error: the best checkpoints are those by \"eval/acuracy\", which no "
+                          "evaluation has\n  best_metric = \"eval/acuracy\"\n                ^~~~~~~~~~~~~~\n"
+                          "  help: did you mean \"eval/accuracy\"?\n"))
+        << command;
+    EXPECT_FALSE(std::filesystem::exists(run_dir()));
+  }
+  const ProcessResult far = belay({"check", manifest, "--set", "checkpoint.best_metric=\"eval/perplexity\""});
+  EXPECT_EQ(far.status, 2) << far.err;
+  EXPECT_THAT(told(far), HasSubstr("help: there are: eval/loss, eval/accuracy\n"));
+}
+
+TEST_F(ModesTest, ABestMetricOfAnInputThatIsNotEvaluatedIsFoundByCheck) {
+  const std::string manifest = digits(
+      "[input.eval_hard]\nplugin = \"digits\"\nepochs = 1\n[eval]\ninputs = [\"eval_hard\"]\n[checkpoint]\nkeep_best = "
+      "1\n");
+  const ProcessResult r = belay({"check", manifest});
+  EXPECT_EQ(r.status, 2) << r.err;
+  EXPECT_THAT(told(r), HasSubstr("keep_best = 1\n              ^\n"));
+  EXPECT_THAT(told(r), HasSubstr("those by \"eval/loss\", which no evaluation has"));
+  EXPECT_EQ(belay({"check", manifest, "--set", "checkpoint.best_metric=\"eval_hard/loss\""}).status, 0);
 }
 
 TEST_F(ModesTest, AnInputThatNothingReadsIsAnError) {

@@ -40,7 +40,7 @@ class EvaluatesWhileTraining : public EvaluationTest {
     take_batch(made->graph, tensors.batch, made->model);
     for (const std::string& name : inputs)
       made->evals.add(std::make_unique<Evaluation>(*run_host, *ops, plugin, open(name, of_input)), made->graph);
-    add_made(EvalRoles::kHookName, made->evals.roles().hook());
+    add_made(EvalRoles::kHookName, made->evals.hook());
     return made;
   }
   // Steps with evaluations; what is done behind each may save or stop.
@@ -112,7 +112,7 @@ TEST_F(EvaluatesWhileTraining, ARunThatWasKilledAndGoesOnEvaluatesAndSeesWhatOne
     options.threads = 1;
     options.log = log.get();
     options.clock = &clock;
-    options.hooks.push_back({EvalRoles::kHookName, training->evals.roles().hook(), {}});
+    options.hooks.push_back({EvalRoles::kHookName, training->evals.hook(), {}});
     MonitoredTrainingSession session(training->graph, std::move(options));  // dropped without an end, as if killed
     const Output role = training->graph.handle().find("eval/loss");
     const auto look = [&](std::int64_t step) {
@@ -232,6 +232,103 @@ TEST_F(EvaluatesWhileTraining, WhatAThrottleSkipsIsReported) {
   EXPECT_TRUE(
       logged("the evaluation of step 8 is skipped because of eval.throttle_secs or eval.start_delay_secs; 3 so "
              "far"));
+}
+
+// Of a run that keeps its best checkpoints.
+class NotesTheBest : public EvaluatesWhileTraining {
+ protected:
+  EvalWhileTrainingOptions noting(EvalSettings settings, const std::string& metric = "eval/loss") {
+    return {.settings = std::move(settings),
+            .best_metric = metric,
+            .note_best = [this](std::int64_t step, double value) { noted.emplace_back(step, value); }};
+  }
+  Steps noted_steps() const {
+    Steps steps;
+    for (const auto& [step, value] : noted) steps.push_back(step);
+    return steps;
+  }
+  std::vector<std::pair<std::int64_t, double>> noted;
+};
+
+TEST_F(NotesTheBest, EachEvaluationAndThatOfTheLastStepWhileTheSessionLives) {
+  const auto training = make(noting({.every_steps = 3}, "eval_hard/total"), {"eval", "eval_hard"});
+  Probe& probe = add_probe("restores");
+  std::size_t noted_by_then = 0;
+  probe.in["end"] = [&] { noted_by_then = noted.size(); };
+  train(*training, 8);
+  EXPECT_EQ(noted, (std::vector<std::pair<std::int64_t, double>>{{3, 15}, {6, 15}, {8, 15}}));
+  EXPECT_EQ(noted_by_then, 3u);
+  EXPECT_EQ(training->evals.counts().made, 6) << "the last step is evaluated once";
+  EXPECT_EQ(training->evals.last("eval")->global_step, 8);
+  EXPECT_EQ(training->evals.roles().last_step(), 6) << "hooks of a run that goes on see what they would have seen";
+}
+
+TEST_F(NotesTheBest, ALastStepThatWasDueOnce) {
+  const auto training = make(noting({.every_steps = 4}));
+  train(*training, 8);
+  EXPECT_EQ(noted_steps(), (Steps{4, 8}));
+  EXPECT_EQ(training->evals.counts().made, 2);
+}
+
+TEST_F(NotesTheBest, NothingWhereTheRunMakesNoStep) {
+  const auto training = make(noting({}));
+  train(*training, 0);
+  EXPECT_EQ(noted, (std::vector<std::pair<std::int64_t, double>>{}));
+  EXPECT_EQ(training->evals.last("eval")->global_step, 0) << "it is evaluated all the same";
+}
+
+TEST_F(NotesTheBest, TheEvaluationThatAnAttemptBeforeMissed) {
+  const auto attempt = [&](std::int64_t last) {
+    const auto training = make(noting({.every_steps = 10}));
+    TrainingSessionOptions options;
+    options.plugins = default_plugins();
+    options.checkpoint_dir = temp / "run";
+    options.checkpoint.save_steps = 10;
+    options.threads = 1;
+    options.log = log.get();
+    options.clock = &clock;
+    options.hooks.push_back({EvalRoles::kHookName, training->evals.hook(), {}});
+    MonitoredTrainingSession session(training->graph, std::move(options));  // dropped without an end, as if killed
+    training->evals.at_start(*session->raw_session());
+    while (session->global_step() < last) session->run({training->model.train_op});
+  };
+  attempt(10);
+  EXPECT_EQ(noted, (std::vector<std::pair<std::int64_t, double>>{}));
+  attempt(10);
+  EXPECT_EQ(noted_steps(), Steps{10});
+}
+
+TEST_F(NotesTheBest, WhatTheLastEvaluationFailsWithIsThrownBehindTheEnd) {
+  const auto training = make(noting({}), {"eval"}, {{"fails_at", std::int64_t{2}}});
+  bool ended = false;
+  add_probe("saves").in["end"] = [&] { ended = true; };
+  EXPECT_EQ(error_of([&] { train(*training, 3); }),
+            "DATA_LOSS: the evaluation of step 3 on [input.eval]: input \"numbers\" (linked in, 1.0.0) in "
+            "next: the numbers are damaged");
+  EXPECT_TRUE(ended);
+  EXPECT_NE(store, nullptr) << "the training ended well";
+  EXPECT_EQ(noted, (std::vector<std::pair<std::int64_t, double>>{}));
+}
+
+TEST_F(NotesTheBest, NothingBehindAStop) {
+  bool stopped = false;
+  EvalWhileTrainingOptions options = noting({});
+  options.keep_going = [&] { return !stopped; };
+  const auto training = make(std::move(options));
+  train(*training, 3, [&](std::int64_t step) { return stopped = step == 3; });
+  EXPECT_EQ(training->evals.counts().made, 0);
+  EXPECT_EQ(noted, (std::vector<std::pair<std::int64_t, double>>{}));
+}
+
+// As restore_best sets them.
+TEST_F(EvaluatesWhileTraining, WhatHooksSetAtTheEndIsEvaluatedOnceMore) {
+  const auto training = make({.settings = {.every_steps = 4}});
+  add_probe("restores").in_session = [calls = 0](Session& session) mutable {
+    if (++calls == 2) session.assign("scale", Tensor(7.0f));  // after_create_session was the first
+  };
+  train(*training, 8);
+  EXPECT_EQ(training->evals.counts().made, 3);
+  EXPECT_NEAR(training->evals.last("eval")->metrics[0].second, 21, 1e-5);
 }
 
 TEST_F(EvaluatesWhileTraining, WithoutAPeriodThereIsOneBehindTheEnd) {

@@ -295,5 +295,21 @@ TEST_F(CalledBack, T_13_BetweenTheRunsOfAStepFunctionSaveWritesACheckpointAndIns
   EXPECT_THAT(checkpoints(), ::testing::ElementsAre("model.ckpt-1"));
 }
 
+TEST_F(CalledBack, WhatIsAskedForBehindARunIsSavedAsAtItsBoundary) {
+  open();
+  train();
+  session().save_if_asked();
+  EXPECT_THAT(checkpoints(), ::testing::IsEmpty());
+  saver().request();
+  session().save_if_asked();
+  EXPECT_THAT(checkpoints(), ::testing::ElementsAre("model.ckpt-1"));
+  train();
+  run.directory().make_directory("model.ckpt-2");  // no checkpoint, so it is not replaced
+  saver().request();
+  session().save_if_asked();
+  EXPECT_NE(saver().save_error(), "");
+  EXPECT_EQ(train(), 3) << "on_save_error is \"continue\"";
+}
+
 }  // namespace
 }  // namespace belay::runtime::testing

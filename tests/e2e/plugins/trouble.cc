@@ -20,6 +20,8 @@ class Trouble final : public belay::Hook {
     std::int64_t fetches = 0;
     belay::Str dawdle_in;    // a callback
     double dawdle_secs = 0;  // 0: for ever
+    belay::Str dies_in;      // a callback
+    std::int64_t dies_at = 1;
   };
   static constexpr auto about =
       belay::about("trouble", "Makes trouble for tests of the host",
@@ -29,12 +31,14 @@ class Trouble final : public belay::Hook {
                    belay::option("stop_at_run", &Options::stop_at_run, "asks to stop in after_run"),
                    belay::option("fetches", &Options::fetches, "1: fetches every tensor of the graph that it can name"),
                    belay::option("dawdle_in", &Options::dawdle_in, "the callback that does not return"),
-                   belay::option("dawdle_secs", &Options::dawdle_secs, "after this it does; 0: never"));
+                   belay::option("dawdle_secs", &Options::dawdle_secs, "after this it does; 0: never"),
+                   belay::option("dies_in", &Options::dies_in, "the callback in which it kills the process (SIGKILL)"),
+                   belay::option("dies_at", &Options::dies_at, "at this call of it, counted from 1"));
 
   explicit Trouble(const Options& o) : o_(o) {}
 
   void begin(belay::Graph& graph) override {
-    dawdle("begin");
+    trouble("begin");
     step_ = graph.global_step();
     if (o_.fetches == 0) return;
     for (const char* name : {"loss", "mean_absolute_error", "accuracy", "probabilities", "class", "value", "train_op"})
@@ -47,21 +51,21 @@ class Trouble final : public belay::Hook {
     }
     host().info("fetches " + std::to_string(everything_.size()) + " tensors");
   }
-  void after_create_session(belay::Session&) override { dawdle("after_create_session"); }
-  void before_save(belay::Session&, std::int64_t) override { dawdle("before_save"); }
+  void after_create_session(belay::Session&) override { trouble("after_create_session"); }
+  void before_save(belay::Session&, std::int64_t) override { trouble("before_save"); }
   bool after_save(belay::Session&, std::int64_t) override {
-    dawdle("after_save");
+    trouble("after_save");
     return false;
   }
-  void end(belay::Session&) override { dawdle("end"); }
+  void end(belay::Session&) override { trouble("end"); }
   belay::RunArgs before_run(belay::RunContext&) override {
-    dawdle("before_run");
+    trouble("before_run");
     belay::RunArgs args{step_};
     for (const belay::Output& o : everything_) args.fetch(o);
     return args;
   }
   void after_run(belay::RunContext& run, const belay::RunValues& values) override {
-    dawdle("after_run");
+    trouble("after_run");
     const std::int64_t step = values[step_];
     if (step == o_.throw_at_step) throw std::runtime_error("boom");
     if (step == o_.crash_at_step) std::raise(SIGSEGV);
@@ -70,6 +74,10 @@ class Trouble final : public belay::Hook {
   }
 
  private:
+  void trouble(const char* callback) {
+    if (o_.dies_in == callback && ++calls_ == o_.dies_at) std::raise(SIGKILL);
+    dawdle(callback);
+  }
   // Once.
   void dawdle(const char* callback) {
     if (dawdled_ || o_.dawdle_in != callback) return;
@@ -93,6 +101,7 @@ class Trouble final : public belay::Hook {
   belay::Fetch<std::int64_t> step_;
   std::vector<belay::Output> everything_;
   std::int64_t runs_ = 0;
+  std::int64_t calls_ = 0;  // of dies_in
   bool dawdled_ = false;
 };
 
