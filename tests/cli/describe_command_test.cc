@@ -41,7 +41,7 @@ TEST_F(DescribeCommandTest, ShowsOptionsWithTypeDefaultLimitsAndHelp) {
     every_n_iter  int          default 100     at least 1             period in steps
     max           float        default 10      0 to 1e+30             stop above this
     mode          string       default "fast"  one of "fast", "slow"  how thorough
-    file          path         default ""                             where to write
+    target        path         default ""                             where to write
     hidden        int_list     default [128]   1 to 4096              layer sizes
     rates         float_list   default []                             one per layer
     tensors       string_list  required                               what to watch

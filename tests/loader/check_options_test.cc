@@ -53,7 +53,7 @@ TEST_F(CheckOptionsTest, GoodValuesCrossInTheirOwnTypes) {
   give("every_n_iter", std::int64_t{5});
   give("max", std::int64_t{3});
   give("mode", "slow");
-  give("file", "${DATA}/x.csv");
+  give("target", "${DATA}/x.csv");
   give("hidden", std::vector<std::int64_t>{64, 32});
   give("rates", std::vector<std::int64_t>{1, 2});
   give("files", std::vector<std::string>{"a.csv", "/b.csv"});
@@ -65,7 +65,7 @@ TEST_F(CheckOptionsTest, GoodValuesCrossInTheirOwnTypes) {
   EXPECT_EQ(*static_cast<const std::int64_t*>(value("at_end")->data), 1);
   EXPECT_EQ(value("max")->type, BELAY_VALUE_FLOAT);
   EXPECT_EQ(*static_cast<const double*>(value("max")->data), 3.0);
-  EXPECT_EQ(detail::view(*static_cast<const belay_str*>(value("file")->data)), "/data/x.csv");
+  EXPECT_EQ(detail::view(*static_cast<const belay_str*>(value("target")->data)), "/data/x.csv");
   EXPECT_EQ(value("hidden")->count, 2u);
   EXPECT_EQ(value("rates")->type, BELAY_VALUE_FLOAT | BELAY_VALUE_LIST);
   EXPECT_EQ(static_cast<const double*>(value("rates")->data)[1], 2.0);
@@ -83,14 +83,14 @@ TEST_F(CheckOptionsTest, AnEmptyListTakesTheOptionsType) {
 }
 
 TEST_F(CheckOptionsTest, AnEmptyPathStaysEmpty) {
-  give("file", "");
+  give("target", "");
   EXPECT_EQ(check(), "");
-  EXPECT_EQ(static_cast<const belay_str*>(value("file")->data)->size, 0u);
+  EXPECT_EQ(static_cast<const belay_str*>(value("target")->data)->size, 0u);
 }
 
 TEST_F(CheckOptionsTest, EachProblemIsToldWithItsPlaceAndFix) {
   const std::string all_options =
-      "options: at_end, every_n_iter, max, mode, file, hidden, rates, tensors, files, feeds";
+      "options: at_end, every_n_iter, max, mode, target, hidden, rates, tensors, files, feeds";
   const struct {
     const char* key;
     OptionValue value;
@@ -121,7 +121,7 @@ TEST_F(CheckOptionsTest, EachProblemIsToldWithItsPlaceAndFix) {
       {"mode", std::int64_t{1}, "9:10 \"mode\" must be a text, not an integer [write it in quotes]"},
       {"mode", "fsat", "9:10 \"mode\" is \"fsat\", must be one of: fast, slow [did you mean \"fast\"?]"},
       {"mode", "reckless", "9:10 \"mode\" is \"reckless\", must be one of: fast, slow []"},
-      {"file", false, "9:10 \"file\" must be a path, not true or false [write it in quotes]"},
+      {"target", false, "9:10 \"target\" must be a path, not true or false [write it in quotes]"},
       {"hidden", std::int64_t{64},
        "9:10 \"hidden\" must be a list of integers, not an integer [a list of one is written in brackets: hidden = "
        "[...]]"},
@@ -143,7 +143,7 @@ TEST_F(CheckOptionsTest, EachProblemIsToldWithItsPlaceAndFix) {
 }
 
 TEST_F(CheckOptionsTest, AVariableThatIsNotSetIsToldByThePathsOwnRules) {
-  give("file", "${NOT_SET}/x");
+  give("target", "${NOT_SET}/x");
   EXPECT_NE(check().find("NOT_SET"), std::string::npos) << check();
   use_.options.resize(1);
   give("files", std::vector<std::string>{"fine", "${NOT_SET}/x"});

@@ -15,7 +15,7 @@ class SampleHook final : public belay::Hook {
     std::int64_t every_n_iter = 100;
     double max = 10;
     belay::Str mode = "fast";
-    belay::Path file;
+    belay::Path target;
     belay::List<std::int64_t> hidden = kHidden;
     belay::List<double> rates;
     belay::List<belay::Str> tensors;
@@ -27,7 +27,7 @@ class SampleHook final : public belay::Hook {
       belay::option("every_n_iter", &Options::every_n_iter, "period in steps").min(1),
       belay::option("max", &Options::max, "stop above this").range(0, 1e30),
       belay::option("mode", &Options::mode, "how thorough").choices("fast", "slow"),
-      belay::option("file", &Options::file, "where to write"),
+      belay::option("target", &Options::target, "where to write"),
       belay::option("hidden", &Options::hidden, "layer sizes").range(1, 4096),
       belay::option("rates", &Options::rates, "one per layer"),
       belay::option("tensors", &Options::tensors, "what to watch").required(),

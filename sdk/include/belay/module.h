@@ -3,9 +3,11 @@
 //
 //   BELAY_MODULE("1.0.0", LossCeiling)            // version, then every plugin class of the library
 //
-// A plugin class derives from Hook, Saver, InitFn, Model, Input or Op, has a `static constexpr auto about`, usually a struct
-// Options, and a constructor that takes `const Options&` or nothing. It throws where it must; nothing crosses the boundary
-// but the code and the text.
+// A plugin class derives from Hook, Saver, InitFn, Model, Input or Op, has a `static constexpr auto about`, usually a
+// struct Options, and a constructor that takes `const Options&` or nothing. Its callbacks are public, each the only member
+// of its name, with the base's parameters. What is not so is the compiler's first error, a line that begins with "belay:"
+// and says what to do (detail/check_class.h). It throws where it must; nothing crosses the boundary but the code and the
+// text.
 //
 // A program's own hook, with whatever constructor it likes, becomes a (table, self) pair with belay::hook(...).
 #pragma once
@@ -14,6 +16,7 @@
 #include <memory>
 #include <utility>
 
+#include "belay/detail/check_class.h"
 #include "belay/detail/note.h"
 #include "belay/detail/op_thunks.h"
 #include "belay/detail/tables.h"
@@ -71,28 +74,6 @@ struct Instance {
   std::unique_ptr<T> object;
   RunArgs args;  // hooks: what before_run returned, alive until the next call
 };
-
-template <class T>
-constexpr int kind_of() {
-  if constexpr (std::is_base_of_v<Hook, T>) return BELAY_KIND_HOOK;
-  if constexpr (std::is_base_of_v<Saver, T>) return BELAY_KIND_SAVER;
-  if constexpr (std::is_base_of_v<InitFn, T>) return BELAY_KIND_INIT_FN;
-  if constexpr (std::is_base_of_v<Model, T>) return BELAY_KIND_MODEL;
-  if constexpr (std::is_base_of_v<Input, T>) return BELAY_KIND_INPUT;
-  if constexpr (std::is_base_of_v<Op, T>) return BELAY_KIND_OP;
-  return 0;
-}
-constexpr std::string_view kind_name(int kind) {
-  switch (kind) {
-    case BELAY_KIND_HOOK: return "hook";
-    case BELAY_KIND_SAVER: return "saver";
-    case BELAY_KIND_INIT_FN: return "init_fn";
-    case BELAY_KIND_MODEL: return "model";
-    case BELAY_KIND_INPUT: return "input";
-    case BELAY_KIND_OP: return "op";
-    default: return "";
-  }
-}
 
 template <class T>
 struct Thunks {
@@ -260,64 +241,29 @@ struct Thunks {
   }
 };
 
-// Whether T has its own version of a callback; and, if it names one at all, that it has the base's signature. A misspelt
-// parameter would otherwise hide the base's function and never be called.
-#define BELAY_CALLBACK(base, callback, ret, qualifiers, ...)                                                       \
-  template <class T, class = void>                                                                                 \
-  struct overrides_##base##_##callback : std::false_type {};                                                       \
-  template <class T>                                                                                               \
-  struct overrides_##base##_##callback<T, std::void_t<decltype(&T::callback)>>                                     \
-      : std::bool_constant<!std::is_same_v<decltype(&T::callback), ret (base::*)(__VA_ARGS__) qualifiers>> {       \
-    template <class C>                                                                                             \
-    static constexpr bool fits(ret (C::*)(__VA_ARGS__) qualifiers) {                                               \
-      return true;                                                                                                 \
-    }                                                                                                              \
-    template <class C>                                                                                             \
-    static constexpr bool fits(ret (C::*)(__VA_ARGS__) qualifiers noexcept) {                                      \
-      return true;                                                                                                 \
-    }                                                                                                              \
-    static constexpr bool fits(...) { return false; }                                                              \
-    static_assert(fits(&T::callback), "belay: " #callback " has another signature than belay::" #base "::" #callback \
-                                      ", so it would never be called");                                            \
-  };
-BELAY_CALLBACK(Hook, begin, void, , Graph&)
-BELAY_CALLBACK(Hook, after_create_session, void, , Session&)
-BELAY_CALLBACK(Hook, before_run, RunArgs, , RunContext&)
-BELAY_CALLBACK(Hook, after_run, void, , RunContext&, const RunValues&)
-BELAY_CALLBACK(Hook, end, void, , Session&)
-BELAY_CALLBACK(Hook, before_save, void, , Session&, std::int64_t)
-BELAY_CALLBACK(Hook, after_save, bool, , Session&, std::int64_t)
-BELAY_CALLBACK(Hook, on_error, void, , const Error&)
-BELAY_CALLBACK(Hook, save_state, void, const, StateWriter&)
-BELAY_CALLBACK(Hook, load_state, void, , const StateReader&)
-BELAY_CALLBACK(Input, size, std::int64_t, const, )
-BELAY_CALLBACK(Op, prepare, void, , const OpSetup&)
-BELAY_CALLBACK(Op, gradient, void, const, OpGradient&)
-#undef BELAY_CALLBACK
-
 template <class T>
 constexpr belay_hook_api hook_table() {
   using H = Thunks<T>;
   belay_hook_api t{};
   t.struct_size = sizeof(t);
   t.destroy = H::destroy;
-  if constexpr (overrides_Hook_begin<T>::value) t.begin = H::begin;
-  if constexpr (overrides_Hook_after_create_session<T>::value) t.after_create_session = H::after_create_session;
-  if constexpr (overrides_Hook_before_run<T>::value) t.before_run = H::before_run;
-  if constexpr (overrides_Hook_after_run<T>::value) t.after_run = H::after_run;
-  if constexpr (overrides_Hook_end<T>::value) t.end = H::end;
-  if constexpr (overrides_Hook_before_save<T>::value) t.before_save = H::before_save;
-  if constexpr (overrides_Hook_after_save<T>::value) t.after_save = H::after_save;
-  if constexpr (overrides_Hook_on_error<T>::value) t.on_error = H::on_error;
-  if constexpr (overrides_Hook_save_state<T>::value) t.save_state = H::save_state;
-  if constexpr (overrides_Hook_load_state<T>::value) t.load_state = H::load_state;
+  if constexpr (overrides_Hook_begin<T>()) t.begin = H::begin;
+  if constexpr (overrides_Hook_after_create_session<T>()) t.after_create_session = H::after_create_session;
+  if constexpr (overrides_Hook_before_run<T>()) t.before_run = H::before_run;
+  if constexpr (overrides_Hook_after_run<T>()) t.after_run = H::after_run;
+  if constexpr (overrides_Hook_end<T>()) t.end = H::end;
+  if constexpr (overrides_Hook_before_save<T>()) t.before_save = H::before_save;
+  if constexpr (overrides_Hook_after_save<T>()) t.after_save = H::after_save;
+  if constexpr (overrides_Hook_on_error<T>()) t.on_error = H::on_error;
+  if constexpr (overrides_Hook_save_state<T>()) t.save_state = H::save_state;
+  if constexpr (overrides_Hook_load_state<T>()) t.load_state = H::load_state;
   return t;
 }
 
 template <class T>
 constexpr belay_op_api op_table() {
   using H = OpThunks<T>;
-  static_assert(overrides_Op_prepare<T>::value || true);  // instantiated for its check of the signature
+  (void)overrides_Op_prepare<T>();  // always in the table: the base's does nothing
   belay_op_api t{};
   t.struct_size = sizeof(t);
   t.create = H::create;
@@ -327,7 +273,7 @@ constexpr belay_op_api op_table() {
   t.make_kernel = H::make_kernel;
   t.run = H::run;
   t.destroy_kernel = H::destroy_kernel;
-  if constexpr (overrides_Op_gradient<T>::value) t.gradient = H::gradient;
+  if constexpr (overrides_Op_gradient<T>()) t.gradient = H::gradient;
   return t;
 }
 
@@ -335,8 +281,6 @@ template <class T>
 constexpr auto make_table() {
   using H = Thunks<T>;
   constexpr int kind = kind_of<T>();
-  static_assert(kind != 0, "belay: a plugin class derives from Hook, Saver, InitFn, Model, Input or Op");
-  static_assert(is_plugin_name(T::about.name), "belay: a plugin's name is [a-z][a-z0-9_-]{0,62}");
   if constexpr (kind == BELAY_KIND_HOOK) {
     belay_hook_api t = hook_table<T>();
     t.create = H::create;
@@ -350,16 +294,34 @@ constexpr auto make_table() {
   } else if constexpr (kind == BELAY_KIND_OP) {
     return op_table<T>();
   } else {
-    return belay_input_api{sizeof(belay_input_api), 0,        H::create,
-                           H::destroy,              H::spec,  H::open,
-                           H::next,                 H::seek,  overrides_Input_size<T>::value ? H::size : nullptr};
+    return belay_input_api{sizeof(belay_input_api),
+                           0,
+                           H::create,
+                           H::destroy,
+                           H::spec,
+                           H::open,
+                           H::next,
+                           H::seek,
+                           overrides_Input_size<T>() ? H::size : nullptr};
   }
 }
+
+template <class T>
+struct Exported {
+  static constexpr auto table = make_table<T>();
+  static constexpr auto name = [] {
+    std::array<char, T::about.name.size() + 1> text{};
+    for (std::size_t i = 0; i < T::about.name.size(); ++i) text[i] = T::about.name[i];
+    return text;
+  }();
+  static constexpr belay_plugin plugin{kind_of<T>(), 0, name.data(), &table};
+};
 
 // Everything that the macro needs, for one list of classes.
 template <class... T>
 struct Module {
   static constexpr std::string_view kinds[] = {kind_name(kind_of<T>())...};
+  static constexpr const belay_plugin* plugins[] = {&Exported<T>::plugin...};
 
   static constexpr std::size_t note_size(std::string_view version) {
     NoteWriter w(nullptr);
@@ -374,22 +336,18 @@ struct Module {
     return bytes;
   }
 };
-
-template <class T>
-struct Exported {
-  static constexpr auto table = make_table<T>();
-  static constexpr auto name = [] {
-    std::array<char, T::about.name.size() + 1> text{};
-    for (std::size_t i = 0; i < T::about.name.size(); ++i) text[i] = T::about.name[i];
-    return text;
-  }();
-  static constexpr belay_plugin plugin{kind_of<T>(), 0, name.data(), &table};
+// In place of classes that were refused, so that no other error follows.
+template <>
+struct Module<> {
+  static constexpr const belay_plugin* plugins[] = {nullptr};
+  static constexpr std::size_t note_size(std::string_view) { return 4; }
+  template <std::size_t N>
+  static constexpr NoteBytes<N> note(std::string_view) {
+    return {};
+  }
 };
-
 template <class... T>
-struct PluginList {
-  static constexpr const belay_plugin* plugins[] = {&Exported<T>::plugin...};
-};
+using CheckedModule = std::conditional_t<check_classes<T...>(), Module<T...>, Module<>>;
 
 }  // namespace detail
 
@@ -421,21 +379,24 @@ HookHandle hook(const belay_host_api* api, belay_host* host, std::unique_ptr<T> 
   const belay_module belay_module_v0;
 #endif
 
-#define BELAY_MODULE(version, ...)                                                                              \
-  namespace {                                                                                                   \
-  __attribute__((section(".note.belay"), used, aligned(4))) constexpr auto belay_note_bytes =                   \
-      ::belay::detail::Module<__VA_ARGS__>::note<::belay::detail::Module<__VA_ARGS__>::note_size(version)>(     \
-          version);                                                                                             \
-  }                                                                                                             \
-  extern "C" __attribute__((visibility("default"))) const belay_module BELAY_MODULE_NAME = {                    \
-      BELAY_MODULE_MAGIC,                                                                                       \
-      sizeof(belay_module),                                                                                     \
-      BELAY_ABI_MAJOR,                                                                                          \
-      BELAY_ABI_MINOR,                                                                                          \
-      0,                                                                                                        \
-      0,                                                                                                        \
-      belay_note_bytes.text,                                                                                    \
-      belay_note_bytes.text_size,                                                                               \
-      ::belay::detail::PluginList<__VA_ARGS__>::plugins,                                                        \
-      sizeof(::belay::detail::PluginList<__VA_ARGS__>::plugins) / sizeof(const belay_plugin*)};                 \
+#define BELAY_MODULE(version, ...)                                                                                \
+  namespace {                                                                                                     \
+  struct belay_module_is_there_twice_name_all_classes_in_one {};                                                  \
+  static_assert(sizeof(#__VA_ARGS__) > 1 && std::is_convertible_v<__typeof__(version), std::string_view>,         \
+                "belay: BELAY_MODULE takes a version, then the plugin classes: BELAY_MODULE(\"1.0.0\", MyHook)"); \
+  using belay_module_classes = ::belay::detail::CheckedModule<__VA_ARGS__>;                                       \
+  __attribute__((section(".note.belay"), used, aligned(4))) constexpr auto belay_note_bytes =                     \
+      belay_module_classes::note<belay_module_classes::note_size(version)>(version);                              \
+  }                                                                                                               \
+  extern "C" __attribute__((visibility("default")))                                                               \
+  const belay_module BELAY_MODULE_NAME = {BELAY_MODULE_MAGIC,                                                     \
+                                          sizeof(belay_module),                                                   \
+                                          BELAY_ABI_MAJOR,                                                        \
+                                          BELAY_ABI_MINOR,                                                        \
+                                          0,                                                                      \
+                                          0,                                                                      \
+                                          belay_note_bytes.text,                                                  \
+                                          belay_note_bytes.text_size,                                             \
+                                          belay_module_classes::plugins,                                          \
+                                          sizeof(belay_module_classes::plugins) / sizeof(const belay_plugin*)};   \
   BELAY_MODULE_ALIAS

@@ -40,8 +40,8 @@
 namespace belay {
 inline namespace v0 {
 
-// What holds for every node of the operation. `static constexpr auto traits = belay::OpTraits()...;` in the class; one
-// input and nothing else without it.
+// What holds for every node of the operation. `static constexpr auto traits = belay::OpTraits()...;` in the class,
+// below `public:`; one input and nothing else without it.
 class OpTraits {
  public:
   constexpr OpTraits inputs(int n) const { return with(n, flags_, in_place_); }
@@ -232,6 +232,9 @@ class OpGradient {
 
 class Op : public Plugin {
  public:
+  // A class that differs has its own.
+  static constexpr OpTraits traits{};
+
   // Checks the inputs and declares the outputs.
   virtual void infer(OpShapes& shapes) const = 0;
   // Before the first run of a kernel: makes scratch memory, tables, whatever run shall not. May be slow.

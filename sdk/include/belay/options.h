@@ -172,14 +172,16 @@ struct Option {
   // Both ends allowed; of a list: of each element.
   constexpr Option range(double lo, double hi) const { return min(lo).max(hi); }
   constexpr Option min(double lo) const {
-    static_assert(std::is_arithmetic_v<Element> && !std::is_same_v<Element, bool>, "belay: only numbers have a range");
+    static_assert(std::is_arithmetic_v<Element> && !std::is_same_v<Element, bool>,
+                  "belay: only numbers have a range; a text has .choices(...)");
     Option o = *this;
     o.has_min = true;
     o.min_value = lo;
     return o;
   }
   constexpr Option max(double hi) const {
-    static_assert(std::is_arithmetic_v<Element> && !std::is_same_v<Element, bool>, "belay: only numbers have a range");
+    static_assert(std::is_arithmetic_v<Element> && !std::is_same_v<Element, bool>,
+                  "belay: only numbers have a range; a text has .choices(...)");
     Option o = *this;
     o.has_max = true;
     o.max_value = hi;
@@ -187,7 +189,7 @@ struct Option {
   }
   template <class... C>
   constexpr Option choices(const C&... texts) const {
-    static_assert(std::is_same_v<Element, Str>, "belay: only texts have choices");
+    static_assert(std::is_same_v<Element, Str>, "belay: only texts have choices; a number has .range(lo, hi)");
     static_assert(sizeof...(C) <= kMaxChoices, "belay: at most 16 choices");
     Option o = *this;
     o.n_choices = 0;

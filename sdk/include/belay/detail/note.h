@@ -267,49 +267,8 @@ struct OptionsOf<T, std::void_t<typename T::Options>> {
   using type = typename T::Options;
 };
 
-// Whether a default satisfies the option's own range and choices: nobody could write it in a manifest otherwise.
-template <class O, class V>
-constexpr bool default_fits(const O& o, const V& v) {
-  if constexpr (std::is_arithmetic_v<V>) {
-    // A float is compared as a float: 0.3f is not above 0.3.
-    using T = std::conditional_t<std::is_same_v<V, float>, float, double>;
-    return !(o.has_min && !(static_cast<T>(v) >= static_cast<T>(o.min_value))) &&
-           !(o.has_max && !(static_cast<T>(v) <= static_cast<T>(o.max_value)));
-  } else if constexpr (std::is_base_of_v<Str, V>) {
-    bool known = o.n_choices == 0;
-    for (std::size_t i = 0; i < o.n_choices; ++i) known = known || o.choice[i] == v.view();
-    return known;
-  } else {
-    return true;
-  }
-}
-template <class O, class V>
-constexpr bool default_fits(const O& o, const std::optional<V>& v) {
-  return !v.has_value() || default_fits(o, *v);
-}
-template <class O, class V>
-constexpr bool default_fits(const O& o, const List<V>& values) {
-  for (const V& v : values)
-    if (!default_fits(o, v)) return false;
-  return true;
-}
-// The compiler tells the option by its number, Index.
-template <class T, std::size_t Index>
-constexpr bool check_default() {
-  constexpr typename OptionsOf<T>::type defaults{};
-  constexpr auto o = std::get<Index>(T::about.options);
-  static_assert(o.is_required || default_fits(o, defaults.*(o.member)),
-                "belay: an option's default breaks its own range or choices; a std::optional may stay unset");
-  return true;
-}
-template <class T, std::size_t... Index>
-constexpr bool check_defaults(std::index_sequence<Index...>) {
-  return (check_default<T, Index>() && ...);
-}
-
 template <class T>
 constexpr void write_plugin(NoteWriter& w, std::string_view kind, bool first) {
-  static_assert(check_defaults<T>(std::make_index_sequence<std::tuple_size_v<decltype(T::about.options)>>()));
   if (!first) w.raw(",");
   w.raw("{");
   w.key("kind"), w.text(kind), w.raw(",");
@@ -350,13 +309,6 @@ struct NoteBytes {
   char name[8];
   char text[(N + 3) / 4 * 4];
 };
-
-constexpr bool is_plugin_name(std::string_view name) {
-  if (name.empty() || name.size() > 63 || name[0] < 'a' || name[0] > 'z') return false;
-  for (const char c : name)
-    if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-')) return false;
-  return true;
-}
 
 }  // namespace detail
 }  // namespace v0

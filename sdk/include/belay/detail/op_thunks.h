@@ -22,15 +22,6 @@ struct OpObject {
   std::uint64_t seed = 0;
 };
 
-template <class T, class = void>
-struct TraitsOf {
-  static constexpr OpTraits value{};
-};
-template <class T>
-struct TraitsOf<T, std::void_t<decltype(T::traits)>> {
-  static constexpr OpTraits value = T::traits;
-};
-
 template <class T>
 struct OpThunks {
   struct Instance {
@@ -60,7 +51,7 @@ struct OpThunks {
   static void destroy(void* self) noexcept { delete static_cast<Instance*>(self); }
 
   static std::int32_t traits(void*, belay_op_traits* out, belay_status*) noexcept {
-    *out = TraitsOf<T>::value.raw();
+    *out = T::traits.raw();
     return BELAY_OK;
   }
   static std::int32_t infer(void* self, const belay_op_node* node, belay_op_outputs* outputs,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: belay: only numbers have a range
+// expect: belay: an option is bool, an integer, a float, belay::Str, belay::Path, belay::List, belay::Table, or
 #include <belay/plugin.h>
 
 namespace {
@@ -7,10 +7,10 @@ namespace {
 class Bad final : public belay::Hook {
  public:
   struct Options {
-    belay::Str text;
+    std::string text;
   };
   static constexpr auto about =
-      belay::about("bad", "A text has no range", belay::option("text", &Options::text, "a text").min(1));
+      belay::about("bad", "Its text is a std::string", belay::option("text", &Options::text, "a text"));
   explicit Bad(const Options&) {}
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: belay: begin has another signature than belay::Hook::begin, so it would never be called
+// expect: belay: begin would never be called: declare it as in belay::Hook, `void begin(Graph&) override`
 #include <belay/plugin.h>
 
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: belay: a plugin class derives from Hook, Saver, InitFn, Model, Input or Op
+// expect: belay: a plugin class derives publicly from one of belay::Hook, Saver, InitFn, Model, Input and Op
 #include <belay/plugin.h>
 
 namespace {

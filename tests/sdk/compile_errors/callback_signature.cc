@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: belay: end has another signature than belay::Hook::end, so it would never be called
+// expect: belay: end would never be called: declare it as in belay::Hook, `void end(Session&) override`
 #include <belay/plugin.h>
 
 namespace {

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which callbacks a plugin class has, and what the compiler says about one that would never be called: because it is
+// private, because another member has its name, or because its parameters are not the base's.
+#pragma once
+
+#include <type_traits>
+
+#include "belay/hook.h"
+#include "belay/init_fn.h"
+#include "belay/input.h"
+#include "belay/model.h"
+#include "belay/op.h"
+#include "belay/saver.h"
+
+namespace belay {
+inline namespace v0 {
+namespace detail {
+
+// The type of a member that cannot be named from outside.
+struct Hidden;
+
+template <class Member, class F>
+inline constexpr bool has_signature = false;
+template <class C, class F>
+inline constexpr bool has_signature<F C::*, F> = true;
+
+#define BELAY_SPACED_
+#define BELAY_SPACED_const " const"
+// overrides_BASE_CALLBACK<T>(): whether T, or a base of it below BASE, has a version of the callback. The pointer is
+// asked for in a function's declaration: clang 14 forgets that a member is protected where a partial specialization
+// asks.
+#define BELAY_CALLBACK(base, callback, result, qualifiers, ...)                                              \
+  template <class T>                                                                                         \
+  decltype(&T::callback) pointer_to_##base##_##callback(int);                                                \
+  template <class T>                                                                                         \
+  Hidden* pointer_to_##base##_##callback(...);                                                               \
+  template <class T>                                                                                         \
+  constexpr bool overrides_##base##_##callback() {                                                           \
+    using Pointer = decltype(pointer_to_##base##_##callback<T>(0));                                          \
+    constexpr bool hidden = std::is_same_v<Pointer, Hidden*>;                                                \
+    static_assert(!hidden, "belay: " #callback                                                               \
+                           " is private, protected or shares its name with another member, so the "          \
+                           "host cannot call it: declare it once, below `public:`");                         \
+    constexpr bool fits = has_signature<Pointer, result(__VA_ARGS__) qualifiers> ||                          \
+                          has_signature<Pointer, result(__VA_ARGS__) qualifiers noexcept>;                   \
+    static_assert(hidden || fits,                                                                            \
+                  "belay: " #callback " would never be called: declare it as in belay::" #base ", `" #result \
+                  " " #callback "(" #__VA_ARGS__ ")" BELAY_SPACED_##qualifiers " override`");                \
+    return fits && !std::is_same_v<Pointer, result (base::*)(__VA_ARGS__) qualifiers>;                       \
+  }
+// One that every class of the kind has.
+#define BELAY_NEEDED_CALLBACK(base, callback, result, qualifiers, ...)                                            \
+  BELAY_CALLBACK(base, callback, result, qualifiers, __VA_ARGS__)                                                 \
+  template <class T>                                                                                              \
+  constexpr bool has_##base##_##callback() {                                                                      \
+    constexpr bool missing =                                                                                      \
+        std::is_same_v<decltype(pointer_to_##base##_##callback<T>(0)), result (base::*)(__VA_ARGS__) qualifiers>; \
+    static_assert(!missing, "belay: a class that derives from belay::" #base " has a `" #result " " #callback     \
+                            "(" #__VA_ARGS__ ")" BELAY_SPACED_##qualifiers " override`; this one lacks it");      \
+    return overrides_##base##_##callback<T>();                                                                    \
+  }
+
+BELAY_CALLBACK(Hook, begin, void, , Graph&)
+BELAY_CALLBACK(Hook, after_create_session, void, , Session&)
+BELAY_CALLBACK(Hook, before_run, RunArgs, , RunContext&)
+BELAY_CALLBACK(Hook, after_run, void, , RunContext&, const RunValues&)
+BELAY_CALLBACK(Hook, end, void, , Session&)
+BELAY_CALLBACK(Hook, before_save, void, , Session&, std::int64_t)
+BELAY_CALLBACK(Hook, after_save, bool, , Session&, std::int64_t)
+BELAY_CALLBACK(Hook, on_error, void, , const Error&)
+BELAY_CALLBACK(Hook, save_state, void, const, StateWriter&)
+BELAY_CALLBACK(Hook, load_state, void, , const StateReader&)
+BELAY_NEEDED_CALLBACK(Saver, write, void, , Directory&, const TensorSource&)
+BELAY_NEEDED_CALLBACK(Saver, read, void, , Directory&, TensorSink&)
+BELAY_NEEDED_CALLBACK(InitFn, run, void, , Graph&, Session&)
+BELAY_NEEDED_CALLBACK(Model, build, void, , ModelContext&)
+BELAY_NEEDED_CALLBACK(Input, spec, void, , InputSpec&)
+BELAY_NEEDED_CALLBACK(Input, open, void, , const OpenArgs&)
+BELAY_NEEDED_CALLBACK(Input, next, bool, , Batch&, Position&)
+BELAY_NEEDED_CALLBACK(Input, seek, void, , const Position&)
+BELAY_CALLBACK(Input, size, std::int64_t, const, )
+BELAY_NEEDED_CALLBACK(Op, infer, void, const, OpShapes&)
+BELAY_CALLBACK(Op, prepare, void, , const OpSetup&)
+BELAY_NEEDED_CALLBACK(Op, run, void, , OpRun&)
+BELAY_CALLBACK(Op, gradient, void, const, OpGradient&)
+#undef BELAY_SPACED_const
+#undef BELAY_SPACED_
+#undef BELAY_NEEDED_CALLBACK
+#undef BELAY_CALLBACK
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace belay

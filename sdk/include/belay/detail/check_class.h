@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is checked of a BELAY_MODULE line and of each class in it while it is compiled. Every mistake is one
+// static_assert that says what to do, and what follows from the mistake is left out, so that the compiler's first error
+// is that one.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "belay/detail/callbacks.h"
+#include "belay/detail/note.h"
+#include "belay/options.h"
+
+namespace belay {
+inline namespace v0 {
+namespace detail {
+
+template <class T>
+constexpr int kind_of() {
+  if constexpr (std::is_convertible_v<T*, Hook*>) return BELAY_KIND_HOOK;
+  if constexpr (std::is_convertible_v<T*, Saver*>) return BELAY_KIND_SAVER;
+  if constexpr (std::is_convertible_v<T*, InitFn*>) return BELAY_KIND_INIT_FN;
+  if constexpr (std::is_convertible_v<T*, Model*>) return BELAY_KIND_MODEL;
+  if constexpr (std::is_convertible_v<T*, Input*>) return BELAY_KIND_INPUT;
+  if constexpr (std::is_convertible_v<T*, Op*>) return BELAY_KIND_OP;
+  return 0;
+}
+constexpr std::string_view kind_name(int kind) {
+  switch (kind) {
+    case BELAY_KIND_HOOK: return "hook";
+    case BELAY_KIND_SAVER: return "saver";
+    case BELAY_KIND_INIT_FN: return "init_fn";
+    case BELAY_KIND_MODEL: return "model";
+    case BELAY_KIND_INPUT: return "input";
+    case BELAY_KIND_OP: return "op";
+    default: return "";
+  }
+}
+
+constexpr bool is_plugin_name(std::string_view name) {
+  if (name.empty() || name.size() > 63 || name[0] < 'a' || name[0] > 'z') return false;
+  for (const char c : name)
+    if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-')) return false;
+  return true;
+}
+// A key of TOML that needs no quotes. A dot would make it a key of a table.
+constexpr bool is_option_name(std::string_view name) {
+  for (const char c : name)
+    if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-'))
+      return false;
+  return !name.empty();
+}
+// The keys that a manifest keeps for itself in a plugin's table. The options of an op are no keys there, but
+// attributes.
+constexpr bool is_reserved_option(std::string_view kind, std::string_view name) {
+  if (kind == kind_name(BELAY_KIND_OP)) return false;
+  return name == "plugin" || name == "file" || name == "name" || name == "on_error" ||
+         (name == "prefetch" && kind == kind_name(BELAY_KIND_INPUT));
+}
+
+// Asked in declarations of functions, as in callbacks.h.
+template <class... Opts>
+constexpr bool is_about(const About<Opts...>&) {
+  return true;
+}
+template <class T>
+std::bool_constant<is_about(T::about) && T::about.name.data() != nullptr> constant_about(int);
+template <class T>
+std::false_type constant_about(...);
+template <class T>
+std::bool_constant<((void)T::traits.raw(), true)> constant_traits(int);
+template <class T>
+std::false_type constant_traits(...);
+template <class O>
+std::bool_constant<((void)O{}, true)> constant_defaults(int);
+template <class O>
+std::false_type constant_defaults(...);
+
+template <class T>
+constexpr bool check_traits() {
+  constexpr bool constant = decltype(constant_traits<T>(0))::value;
+  static_assert(constant,
+                "belay: the traits of an op are a public `static constexpr auto traits = belay::OpTraits();`");
+  return constant;
+}
+// The callbacks that a class of its kind cannot be without; the others are looked at where its table is made.
+template <class T>
+constexpr bool check_callbacks() {
+  constexpr int kind = kind_of<T>();
+  if constexpr (kind == BELAY_KIND_SAVER) return has_Saver_write<T>() && has_Saver_read<T>();
+  if constexpr (kind == BELAY_KIND_INIT_FN) return has_InitFn_run<T>();
+  if constexpr (kind == BELAY_KIND_MODEL) return has_Model_build<T>();
+  if constexpr (kind == BELAY_KIND_INPUT)
+    return has_Input_spec<T>() && has_Input_open<T>() && has_Input_next<T>() && has_Input_seek<T>();
+  if constexpr (kind == BELAY_KIND_OP) return has_Op_infer<T>() && has_Op_run<T>() && check_traits<T>();
+  return true;
+}
+
+// Whether a default satisfies the option's own range and choices: nobody could write it in a manifest otherwise.
+template <class O, class V>
+constexpr bool default_fits(const O& o, const V& v) {
+  if constexpr (std::is_arithmetic_v<V>) {
+    // A float is compared as a float: 0.3f is not above 0.3.
+    using T = std::conditional_t<std::is_same_v<V, float>, float, double>;
+    return !(o.has_min && !(static_cast<T>(v) >= static_cast<T>(o.min_value))) &&
+           !(o.has_max && !(static_cast<T>(v) <= static_cast<T>(o.max_value)));
+  } else if constexpr (std::is_base_of_v<Str, V>) {
+    bool known = o.n_choices == 0;
+    for (std::size_t i = 0; i < o.n_choices; ++i) known = known || o.choice[i] == v.view();
+    return known;
+  } else {
+    return true;
+  }
+}
+template <class O, class V>
+constexpr bool default_fits(const O& o, const std::optional<V>& v) {
+  return !v.has_value() || default_fits(o, *v);
+}
+template <class O, class V>
+constexpr bool default_fits(const O& o, const List<V>& values) {
+  for (const V& v : values)
+    if (!default_fits(o, v)) return false;
+  return true;
+}
+
+// Whether an earlier option of the class has the name of option `index`.
+template <class T, std::size_t... I>
+constexpr bool is_doubled(std::size_t index, std::index_sequence<I...>) {
+  const std::string_view names[] = {std::get<I>(T::about.options).name...};
+  for (std::size_t i = 0; i < index; ++i)
+    if (names[i] == names[index]) return true;
+  return false;
+}
+
+// The compiler tells the option by its number, Index.
+template <class T, std::size_t Index, class All>
+constexpr bool check_option() {
+  constexpr auto o = std::get<Index>(T::about.options);
+  using Options = typename OptionsOf<T>::type;
+  using Owner = typename decltype(o)::Owner;
+  using Element = typename decltype(o)::Element;
+  constexpr bool known =  // the rest was refused by belay::option
+      std::is_arithmetic_v<Element> || std::is_base_of_v<Str, Element> || std::is_same_v<Element, Table>;
+  constexpr bool named = is_option_name(o.name);
+  static_assert(named, "belay: an option's name consists of letters, digits, '_' and '-'");
+  constexpr bool single = !is_doubled<T>(Index, All());
+  static_assert(single, "belay: two options of this class have one name: rename one of them");
+  constexpr bool reserved = is_reserved_option(kind_name(kind_of<T>()), o.name);
+  static_assert(!reserved,
+                "belay: plugin, file, name, on_error and, of an input, prefetch are the manifest's own keys in a "
+                "plugin's table: give the option another name");
+  constexpr bool member = std::is_same_v<Owner, Options>;
+  static_assert(member,
+                "belay: an option is a member of the class's own public `struct Options`: call the struct Options");
+  if constexpr (known && named && single && !reserved && member) {
+    constexpr Options defaults{};
+    constexpr bool fits = o.is_required || default_fits(o, defaults.*(o.member));
+    static_assert(fits, "belay: an option's default breaks its own range or choices; a std::optional may stay unset");
+    return fits;
+  }
+  return false;
+}
+template <class T, std::size_t... Index>
+constexpr bool check_options(std::index_sequence<Index...> all) {
+  return (check_option<T, Index, decltype(all)>() && ...);
+}
+
+template <class T>
+constexpr bool check_about() {
+  constexpr bool constant = decltype(constant_about<T>(0))::value;
+  static_assert(constant,
+                "belay: a plugin class has a public `static constexpr auto about = belay::about(\"name\", \"what it "
+                "does\");`");
+  if constexpr (constant) {
+    constexpr bool named = is_plugin_name(T::about.name);
+    static_assert(named, "belay: a plugin's name is [a-z][a-z0-9_-]{0,62}");
+    constexpr bool defaults = decltype(constant_defaults<typename OptionsOf<T>::type>(0))::value;
+    static_assert(defaults,
+                  "belay: the members of Options have defaults that the compiler can compute: belay::Str, not "
+                  "std::string; belay::List, not std::vector");
+    if constexpr (named && defaults)
+      return check_options<T>(std::make_index_sequence<std::tuple_size_v<decltype(T::about.options)>>());
+  }
+  return false;
+}
+
+template <class T>
+constexpr bool check_constructor() {
+  static_assert(!std::is_abstract_v<T>,
+                "belay: the class is abstract: override every pure virtual function of its bases");
+  constexpr bool constructible =
+      std::is_constructible_v<T, const typename OptionsOf<T>::type&> || std::is_default_constructible_v<T>;
+  static_assert(constructible || std::is_abstract_v<T>,
+                "belay: a plugin class has a public constructor that takes `const Options&`, or nothing");
+  return constructible;
+}
+
+template <class T>
+constexpr bool check_class() {
+  constexpr bool derived = std::is_convertible_v<T*, Hook*> + std::is_convertible_v<T*, Saver*> +
+                               std::is_convertible_v<T*, InitFn*> + std::is_convertible_v<T*, Model*> +
+                               std::is_convertible_v<T*, Input*> + std::is_convertible_v<T*, Op*> ==
+                           1;
+  static_assert(derived,
+                "belay: a plugin class derives publicly from one of belay::Hook, Saver, InitFn, Model, Input and Op");
+  if constexpr (derived) return check_about<T>() && check_callbacks<T>() && check_constructor<T>();
+  return false;
+}
+
+// Whether two of the classes have one kind and name.
+template <class... T>
+constexpr bool are_doubled() {
+  const std::string_view names[] = {T::about.name...};
+  const int kinds[] = {kind_of<T>()...};
+  for (std::size_t i = 0; i < sizeof...(T); ++i)
+    for (std::size_t j = 0; j < i; ++j)
+      if (kinds[i] == kinds[j] && names[i] == names[j]) return true;
+  return false;
+}
+
+// All classes of a BELAY_MODULE line.
+template <class... T>
+constexpr bool check_classes() {
+  if constexpr ((check_class<T>() && ...)) {
+    static_assert(!are_doubled<T...>(),
+                  "belay: two classes of this BELAY_MODULE have one kind and name: rename one, or "
+                  "name each class once");
+    return !are_doubled<T...>();
+  }
+  return false;
+}
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace belay

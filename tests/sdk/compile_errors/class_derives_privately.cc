@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect: belay: a plugin class derives publicly from one of belay::Hook, Saver, InitFn, Model, Input and Op
+#include <belay/plugin.h>
+
+namespace {
+
+class Bad final : private belay::Hook {
+ public:
+  static constexpr auto about = belay::about("bad", "Derives privately");
+  void begin(belay::Graph&) override {}
+};
+
+}  // namespace
+
+BELAY_MODULE("1.0.0", Bad)

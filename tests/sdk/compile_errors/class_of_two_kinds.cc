@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect: belay: a plugin class derives publicly from one of belay::Hook, Saver, InitFn, Model, Input and Op
+#include <belay/plugin.h>
+
+namespace {
+
+class Bad final : public belay::Hook, public belay::InitFn {
+ public:
+  static constexpr auto about = belay::about("bad", "Is a hook and an init function");
+  void run(belay::Graph&, belay::Session&) override {}
+};
+
+}  // namespace
+
+BELAY_MODULE("1.0.0", Bad)

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect: belay: plugin, file, name, on_error and, of an input, prefetch are the manifest's own keys in a plugin's
+// table: give the option another name
+#include <belay/plugin.h>
+
+namespace {
+
+class Bad final : public belay::Hook {
+ public:
+  struct Options {
+    belay::Str text;
+  };
+  static constexpr auto about =
+      belay::about("bad", "Has an option that never reaches it", belay::option("plugin", &Options::text, "a text"));
+  explicit Bad(const Options&) {}
+};
+
+}  // namespace
+
+BELAY_MODULE("1.0.0", Bad)

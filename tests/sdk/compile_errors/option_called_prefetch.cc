@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect: belay: plugin, file, name, on_error and, of an input, prefetch are the manifest's own keys in a plugin's
+// table: give the option another name
+#include <belay/plugin.h>
+
+namespace {
+
+class Bad final : public belay::Input {
+ public:
+  struct Options {
+    int number = 1;
+  };
+  static constexpr auto about =
+      belay::about("bad", "Has an option of the queue", belay::option("prefetch", &Options::number, "a number"));
+  explicit Bad(const Options&) {}
+  void spec(belay::InputSpec&) override {}
+  void open(const belay::OpenArgs&) override {}
+  void seek(const belay::Position&) override {}
+  bool next(belay::Batch&, belay::Position&) override { return false; }
+};
+
+}  // namespace
+
+BELAY_MODULE("1.0.0", Bad)
