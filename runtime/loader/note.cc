@@ -174,11 +174,22 @@ void check_default(const Field& field, const OptionInfo& option) {
       *option.default_value);
 }
 
-OptionInfo read_option(const Field& field) {
+// Of `plugin`, whose earlier options are there.
+void check_option_name(const Field& field, const std::string& name, const PluginInfo& plugin) {
+  const std::string whose = std::string("of the ") + kind_name(plugin.kind) + " \"" + plugin.name + "\"";
+  if (!detail::is_option_name(name))
+    field.fail("is " + shown(name) + ": the name of an option " + whose + " consists of letters, digits, '_' and '-'");
+  if (detail::is_reserved_option(kind_name(plugin.kind), name))
+    field.fail("is " + shown(name) + ", a manifest's own key: the option " + whose + " needs another name");
+  if (plugin.option(name) != nullptr)
+    field.fail("is " + shown(name) + " again: another option " + whose + " has that name");
+}
+
+OptionInfo read_option(const Field& field, const PluginInfo& plugin) {
   OptionInfo option;
   const Field name = field.get("name");
   option.name = name.text();
-  if (option.name.empty() || escaped(option.name) != option.name) name.fail("is no name of an option");
+  check_option_name(name, option.name, plugin);
   read_type(field.get("type"), option);
   if (const auto help = field.find("help")) option.help = help->text();
   if (const auto required = field.find("required")) option.required = required->boolean();
@@ -212,13 +223,8 @@ PluginInfo read_plugin(const Field& field) {
   plugin.kind = *known;
   plugin.name = plugin_name(field.get("name"));
   if (const auto doc = field.find("doc")) plugin.doc = doc->text();
-  if (const auto options = field.find("options")) {
-    std::set<std::string> names;
-    for (const Field& item : options->items()) {
-      plugin.options.push_back(read_option(item));
-      if (!names.insert(plugin.options.back().name).second) item.fail("repeats the name of another option");
-    }
-  }
+  if (const auto options = field.find("options"))
+    for (const Field& item : options->items()) plugin.options.push_back(read_option(item, plugin));
   return plugin;
 }
 

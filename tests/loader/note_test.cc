@@ -108,7 +108,10 @@ TEST(Note, SaysWhatIsWrongAndWhere) {
       {with_plugins(R"({"kind": "hook", "name": "x"}, {"kind": "hook", "name": "x"})"),
        "\"plugins.1\" repeats the hook \"x\""},
       {with_option(R"({"type": "int"})"), "\"plugins.0.options.0.name\" is missing"},
-      {with_option(R"({"name": "", "type": "int"})"), "\"plugins.0.options.0.name\" is no name of an option"},
+      {with_option(R"({"name": "", "type": "int"})"),
+       "\"plugins.0.options.0.name\" is \"\": the name of an option of the hook \"x\" consists of letters, digits, '_' "
+       "and "
+       "'-'"},
       {with_option(R"({"name": "a"})"), "\"plugins.0.options.0.type\" is missing"},
       {with_option(R"({"name": "a", "type": "flaot"})"),
        "\"plugins.0.options.0.type\" is \"flaot\", must be one of: bool, int, float, string, path, table, bool_list, "
@@ -131,8 +134,6 @@ TEST(Note, SaysWhatIsWrongAndWhere) {
        "\"plugins.0.options.0.default\" is 1.5, the option's own max is 1"},
       {with_option(R"({"name": "a", "type": "string", "default": "", "choices": ["x", "y"]})"),
        "\"plugins.0.options.0.default\" is \"\", the option's own choices are: x, y"},
-      {with_option(R"({"name": "a", "type": "int"}, {"name": "a", "type": "int"})"),
-       "\"plugins.0.options.1\" repeats the name of another option"},
       {R"({"abi": [0, 2], "x": )" + std::string(10000, '[') + std::string(10000, ']') + "}",
        "it is nested deeper than 8 levels"},
       {R"({"abi": [0, 2], "x": [[[[[[[[1]]]]]]]]})", "it is nested deeper than 8 levels"},
@@ -141,6 +142,30 @@ TEST(Note, SaysWhatIsWrongAndWhere) {
        "\"version\" is longer than 64 KiB"},
   };
   for (const auto& c : cases) EXPECT_EQ(error_of_note(c.note), c.expected) << c.note.substr(0, 200);
+}
+
+TEST(Note, T_29b_AnOptionThatAManifestCannotGiveIsRefusedWithItsPlugin) {
+  const auto error_of_option = [](const std::string& kind, const std::string& name) {
+    return error_of_note(with_plugins(R"({"kind": ")" + kind +
+                                      R"(", "name": "x", "options": [{"name": "a", "type": "int"})" +
+                                      R"(, {"name": ")" + name + R"(", "type": "int"}]})"));
+  };
+  EXPECT_EQ(error_of_option("hook", "a"),
+            "\"plugins.0.options.1.name\" is \"a\" again: another option of the hook \"x\" has that name");
+  EXPECT_EQ(
+      error_of_option("hook", "b.c"),
+      "\"plugins.0.options.1.name\" is \"b.c\": the name of an option of the hook \"x\" consists of letters, digits, "
+      "'_' and '-'");
+  for (const char* kind : {"hook", "saver", "init_fn", "model", "input"})
+    for (const char* key : {"plugin", "file", "name", "on_error"})
+      EXPECT_EQ(error_of_option(kind, key), std::string("\"plugins.0.options.1.name\" is \"") + key +
+                                                "\", a manifest's own key: the option of the " + kind +
+                                                " \"x\" needs another name");
+  EXPECT_EQ(error_of_option("input", "prefetch"),
+            "\"plugins.0.options.1.name\" is \"prefetch\", a manifest's own key: the option of the input \"x\" needs "
+            "another name");
+  EXPECT_EQ(error_of_option("hook", "prefetch"), "");
+  EXPECT_EQ(error_of_option("op", "file"), "") << "an attribute of a node is no key of a manifest";
 }
 
 TEST(Note, ThatIsNoJsonOrNoUtf8IsRefusedWithThePlace) {

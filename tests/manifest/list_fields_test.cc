@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "belay/module.h"
 #include "runtime/manifest/sections.h"
 #include "tests/manifest/parsed.h"
 
@@ -26,6 +27,14 @@ TEST(ListFields, PluginsTablesReserveKeys) {
   EXPECT_THAT(reserved_keys(PluginTable::kModel), ElementsAre("plugin", "file", "name", "on_error"));
   EXPECT_THAT(reserved_keys(PluginTable::kHook), ElementsAre("plugin", "file", "name", "on_error"));
   EXPECT_THAT(reserved_keys(PluginTable::kInput), ElementsAre("plugin", "file", "name", "on_error", "prefetch"));
+}
+
+TEST(ListFields, T_29c_NoOptionOfAPluginMayHaveTheNameOfAReservedKey) {
+  for (const std::string& key : reserved_keys(PluginTable::kHook))
+    EXPECT_TRUE(detail::is_reserved_option("hook", key)) << key;
+  for (const std::string& key : reserved_keys(PluginTable::kInput))
+    EXPECT_TRUE(detail::is_reserved_option("input", key)) << key;
+  EXPECT_FALSE(detail::is_reserved_option("hook", "prefetch"));
 }
 
 // One letter dropped, doubled, replaced or swapped with its neighbour, at each place of the name.
