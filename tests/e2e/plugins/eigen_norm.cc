@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A hook that computes with Eigen. Built twice: for the host's processor and for x86-64-v3, where Eigen's packets are
 // twice as wide and its own memory is aligned twice as far.
+#include <belay/eigen.h>
 #include <belay/plugin.h>
 
-#include <Eigen/Dense>
 #include <cstdio>
 #include <string>
 
@@ -19,10 +19,9 @@ class EigenNorm final : public belay::Hook {
   }
   belay::RunArgs before_run(belay::RunContext&) override { return {weights_}; }
   void after_run(belay::RunContext&, const belay::RunValues& values) override {
-    const belay::TensorView w = values[weights_];
-    const Eigen::Map<const Eigen::VectorXf> all(w.data<const float>(), static_cast<Eigen::Index>(w.size()));
+    const auto all = belay::eigen_array<const float>(values[weights_], "weights").matrix();
     // From the second element on: aligned to 4 bytes, whatever the host aligns to.
-    const Eigen::Map<const Eigen::VectorXf> rest(w.data<const float>() + 1, all.size() - 1);
+    const Eigen::Map<const Eigen::VectorXf> rest(all.data() + 1, all.size() - 1);
     const Eigen::MatrixXf product = (all.head(8) * packet_.transpose()).eval();  // memory of its own
     char text[96];
     std::snprintf(text, sizeof(text), "norms %.5f %.5f %.5f", all.norm(), rest.norm(), product.norm());
