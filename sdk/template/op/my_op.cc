@@ -1,5 +1,6 @@
 // x where it is above zero, slope * x where it is below. In a graph: graph.node("MyOp").in(x).attr("slope",
 // 0.2).output().
+#include <belay/eigen.h>
 #include <belay/ops/math.h>
 #include <belay/ops/shape.h>
 #include <belay/plugin.h>
@@ -25,10 +26,11 @@ class MyOp final : public belay::Op {
 
   // Allocates nothing; the parts run on the host's threads.
   void run(belay::OpRun& run) override {
-    const float* x = run.input(0).data<const float>();
-    float* y = run.output(0).data<float>();
-    run.parallel(static_cast<std::int64_t>(run.input(0).size()), 4096, [=](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) y[i] = x[i] > 0 ? x[i] : slope_ * x[i];
+    const auto x = belay::eigen_array<const float>(run.input(0));
+    auto y = belay::eigen_array<float>(run.output(0));
+    run.parallel(x.size(), 4096, [&](std::int64_t begin, std::int64_t end) {
+      const auto part = x.segment(begin, end - begin);
+      y.segment(begin, end - begin) = part.max(slope_ * part);  // the slope is at most 1
     });
   }
 
