@@ -53,8 +53,8 @@ class LoadedHook {
 template <class Call>
 void measure_pair(benchmark::State& state, Call&& call) {
   RunContextState context;
-  belay_run_args args{};
-  const belay_run_values values{nullptr, 0};
+  auto args = detail::sized<belay_run_args>();
+  const auto values = detail::sized<belay_run_values>();
   const std::uint64_t before = testing::allocations();
   for (auto _ : state) {
     call("before_run", &belay_hook_api::before_run, to_handle(&context), &args);

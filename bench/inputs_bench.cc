@@ -129,8 +129,8 @@ class Feed {
   // Its examples.
   std::int64_t next() {
     batch_.begin({});
-    belay_position position{};
-    call([&](belay_status* status) { return api_.next(handle_.self(), to_handle(&batch_), &position, status); });
+    position_.clear();
+    call([&](belay_status* status) { return api_.next(handle_.self(), to_handle(&batch_), &position_.raw, status); });
     return batch_.finish()[0].dims()[0];
   }
 
@@ -147,6 +147,7 @@ class Feed {
   belay_input_api api_{};
   InputDeclaration declaration_;
   BatchBuilder batch_{declaration_, BufferPool::make()};
+  belay::detail::RawPosition position_;
 };
 
 // "VmHWM" is the most that the process held since it was forgotten, "VmRSS" what it holds; KiB.

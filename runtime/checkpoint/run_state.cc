@@ -140,8 +140,11 @@ StateValue value_from_json(const json& v, const std::string& where) {
 std::map<std::string, Position> positions_from_json(const json& object) {
   std::map<std::string, Position> positions;
   for (const auto& [name, value] : object.items()) {
-    const JsonFields fields(value, "input_positions." + escaped(name), {"epoch", "index"});
-    positions[name] = {fields.integer("epoch"), fields.integer("index")};
+    const std::string where = "input_positions." + escaped(name);
+    const JsonFields fields(value, where, {"epoch", "index"}, {"bytes"});
+    Position& p = positions[name];
+    p = {fields.integer("epoch"), fields.integer("index")};
+    if (fields.has("bytes")) p.bytes = from_json<std::string>(value.at("bytes"), where + ".bytes");
   }
   return positions;
 }
@@ -156,6 +159,13 @@ std::map<std::string, HookState> hook_states_from_json(const json& object) {
       state.emplace(key, value_from_json(value, where + "." + escaped(key)));
   }
   return states;
+}
+
+// Most inputs have no bytes of their own.
+ordered_json encoded(const Position& p) {
+  ordered_json entries{{"epoch", p.epoch}, {"index", p.index}};
+  if (!p.bytes.empty()) entries["bytes"] = encoded(p.bytes);
+  return entries;
 }
 
 // What every run had before it was recorded is left out.
@@ -189,11 +199,8 @@ Fingerprint fingerprint_from(const JsonFields& fields) {
 std::string format_run_state(const RunState& state) {
   try {
     std::string text =
-        "{\n \"global_step\": " + std::to_string(state.global_step) + ",\n \"input_positions\": " +
-        lines_of(state.input_positions,
-                 [](const Position& p) {
-                   return ordered_json{{"epoch", p.epoch}, {"index", p.index}};
-                 }) +
+        "{\n \"global_step\": " + std::to_string(state.global_step) +
+        ",\n \"input_positions\": " + lines_of(state.input_positions, [](const Position& p) { return encoded(p); }) +
         ",\n \"hook_states\": " + lines_of(state.hook_states, [](const HookState& s) { return encoded(s); }) +
         ",\n \"fingerprint\": " + encoded(state.fingerprint).dump() +
         (state.best.metric.empty() ? "" : ",\n \"best\": " + format_best_list(state.best)) + "\n}\n";

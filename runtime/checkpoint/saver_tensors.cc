@@ -50,6 +50,7 @@ std::int32_t get(belay_tensors* t, std::uint64_t i, belay_str* name, belay_tenso
     const NamedTensor& named = from(t).get(i);
     *name = belay::detail::str(named.name);
     *tensor = named.tensor;
+    tensor->flags |= BELAY_TENSOR_READ_ONLY;
   });
 }
 std::int32_t found(belay_tensors* t, belay_str name, std::int32_t dtype, std::int32_t rank, const std::int64_t* dims,

@@ -58,7 +58,8 @@ void check_kind(const std::string& kind) {
 }
 
 void check_name(const std::string& name) {
-  if (!detail::is_plugin_name(name))
+  // A vendor's name is added in the source: here the name becomes files, a class and a target, too.
+  if (!detail::is_plugin_name(name) || name.find('.') != std::string::npos)
     throw UsageError("belay new: \"" + escaped(name) + "\" cannot be a plugin's name, which is [a-z][a-z0-9_-]{0,62}");
   // The name becomes a target of the build, which has these of its own.
   for (const char* taken : {"all", "clean", "edit_cache", "help", "install", "package", "rebuild_cache", "test"})

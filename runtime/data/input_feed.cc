@@ -37,22 +37,22 @@ std::int64_t InputFeed::size() const {
 bool InputFeed::next(QueueElement& element) {
   used_ = true;
   batch_.begin(std::move(element.components));
-  belay_position position{0, 0};
+  position_.clear();
   try {
-    input_.call("next", &belay_input_api::next, to_handle(&batch_), &position);
+    input_.call("next", &belay_input_api::next, to_handle(&batch_), &position_.raw);
   } catch (const Error& e) {
     if (e.code() == Code::kOutOfRange) return false;
     throw;
   }
   try {
     element.components = batch_.finish();
+    position_.take(element.position);
   } catch (const Error& e) {
     fail(e.code(), input_.label() + " in next: " + e.what());
   }
   if (pass_done_) begun_again_.store(true, std::memory_order_relaxed);
-  pass_done_ = position.epoch > 0;
+  pass_done_ = element.position.epoch > 0;
   element.input = &options_.name;
-  element.position = {position.epoch, position.index};
   return true;
 }
 
@@ -90,12 +90,12 @@ std::vector<std::shared_ptr<Joinable>> InputFeed::create_threads(DirectSession& 
   const auto positions = session.store().positions();
   const auto at = positions.find(options_.name);
   const Position start = at == positions.end() ? Position{} : at->second;
-  const bool from_start = start.epoch == 0 && start.index == 0;
+  const bool from_start = start.epoch == 0 && start.index == 0 && start.bytes.empty();
   if (!from_start || (used_ && !primed_)) {
     primed_.reset();
     pass_done_ = false;
     begun_again_ = false;
-    input_.call("seek", &belay_input_api::seek, belay_position{start.epoch, start.index});
+    seek(start);
   }
   running_for_ = &session;
   thread_ = std::make_shared<Thread>("QueueRunnerThread-" + queue_name_,
@@ -103,19 +103,25 @@ std::vector<std::shared_ptr<Joinable>> InputFeed::create_threads(DirectSession& 
                                       node = queue_node_] { self->fill(shared->queue(node), shared->clock()); });
   std::vector<std::shared_ptr<Joinable>> threads{thread_};
   if (coordinator != nullptr) {
-    threads.push_back(std::make_shared<Thread>(
-        "QueueRunnerThread-" + queue_name_ + "-close_on_stop",
-        [shared = session.shared_from_this(), node = queue_node_, waits_for = coordinator->shared_from_this()] {
-          waits_for->wait_for_stop(-1);
-          shared->queue(node).close(true);
-        }));
+    threads.push_back(std::make_shared<Thread>("QueueRunnerThread-" + queue_name_ + "-close_on_stop",
+                                               [self = shared_from_this(), shared = session.shared_from_this(),
+                                                node = queue_node_, waits_for = coordinator->shared_from_this()] {
+                                                 waits_for->wait_for_stop(-1);
+                                                 shared->queue(node).close(true);
+                                                 self->input_.interrupt();
+                                               }));
     for (const auto& t : threads) coordinator->register_thread(t);
   }
   return threads;
 }
 
+void InputFeed::seek(const Position& position) {
+  position_.set(position);
+  input_.call("seek", &belay_input_api::seek, static_cast<const belay_position*>(&position_.raw));
+}
+
 void InputFeed::rewind() {
-  if (used_ && !primed_) input_.call("seek", &belay_input_api::seek, belay_position{0, 0});
+  if (used_ && !primed_) seek({});
 }
 
 void InputFeed::fill_queue(DirectSession& session) {

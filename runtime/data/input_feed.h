@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "belay/detail/raw_position.h"
 #include "belay/model.h"
 #include "runtime/data/input_service.h"
 #include "runtime/data/queue_runner.h"
@@ -75,12 +76,14 @@ class InputFeed final : public QueueRunner, public std::enable_shared_from_this<
   // One batch into `element`; false at the end.
   bool next(QueueElement& element);
   void fill(Queue& queue, Clock& clock);
+  void seek(const Position& position);
 
   PluginInstance& input_;
   Options options_;
   InputDeclaration declaration_;
   std::shared_ptr<BufferPool> pool_ = BufferPool::make();
   BatchBuilder batch_;
+  detail::RawPosition position_;        // as it crosses, of the call that is being made
   std::optional<QueueElement> primed_;  // the batch at position 0
   bool used_ = false;                   // the plugin has moved from its start
   bool pass_done_ = false;              // by the position of its last batch

@@ -58,10 +58,9 @@ using detail::guard;
 using detail::view;
 
 void check_rank(std::int32_t rank, const std::int64_t* dims) {
-  constexpr std::int32_t kMaxRank = 64;
-  if (rank < 0 || rank > kMaxRank || (rank > 0 && dims == nullptr))
+  if (rank < 0 || rank > detail::kMaxRank || (rank > 0 && dims == nullptr))
     fail(Code::kInvalidArgument, "a component of an input cannot have rank " + std::to_string(rank) +
-                                     (rank > 0 && rank <= kMaxRank ? " and no dimensions (dims is null)" : ""));
+                                     (rank > 0 && rank <= detail::kMaxRank ? " and no dimensions (dims is null)" : ""));
 }
 
 std::int32_t declare(belay_input_spec* spec, std::int32_t role, belay_str name, std::int32_t dtype, std::int32_t rank,

@@ -61,7 +61,6 @@ class EstimatorPredictions::Session {
   RunCall call_;
   std::optional<Run> batch_;
   std::vector<belay_tensor> whole_;  // of the batch
-  std::vector<std::size_t> bytes_;   // of an example
   std::int64_t examples_ = 0;
   std::int64_t next_ = 0;
   PredictedRow prediction_;
@@ -107,7 +106,6 @@ void EstimatorPredictions::Session::choose(const std::vector<std::string>& keys)
   prediction_.names_ = &names_;
   prediction_.values_.resize(names_.size());
   whole_.resize(names_.size());
-  bytes_.resize(names_.size());
 }
 
 const PredictedRow* EstimatorPredictions::Session::next() {
@@ -151,19 +149,13 @@ void EstimatorPredictions::Session::check_batch() {
                                        "' of " + std::to_string(examples_) +
                                        "; set yield_single_examples to false for batches as they are");
     examples_ = value.dim(0);
-    const std::size_t element = value.dtype() == DType::kString ? sizeof(belay_str) : dtype_size(value.dtype());
-    bytes_[i] = examples_ == 0 ? 0 : value.size() / static_cast<std::size_t>(examples_) * element;
   }
 }
 
 void EstimatorPredictions::Session::point_at(std::int64_t example) {
   for (std::size_t i = 0; i < whole_.size(); ++i) {
-    belay_tensor& value = prediction_.values_[i];
-    value = whole_[i];
-    if (!single_) continue;
-    --value.rank;
-    ++value.dims;
-    value.data = static_cast<char*>(value.data) + static_cast<std::size_t>(example) * bytes_[i];
+    const TensorView whole(whole_[i]);
+    prediction_.values_[i] = single_ ? whole.row(example).raw() : whole.raw();
   }
 }
 

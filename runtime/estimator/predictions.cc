@@ -14,17 +14,6 @@ std::string shape_of_value(const std::string& name, const TensorView& value) {
   return "prediction " + single_quoted(name) + " is " + dims_text(value.dims());
 }
 
-// One example of a value: its dimensions but the first.
-TensorView row(const TensorView& value, std::int64_t i) {
-  belay_tensor t = value.raw();
-  std::size_t bytes = dtype_size(value.dtype());
-  for (std::int32_t d = 1; d < t.rank; ++d) bytes *= static_cast<std::size_t>(t.dims[d]);
-  --t.rank;
-  ++t.dims;
-  t.data = static_cast<char*>(t.data) + static_cast<std::size_t>(i) * bytes;
-  return TensorView(t);
-}
-
 const NamedOutput* find_id(const InputFeed::Tensors& tensors) {
   for (const std::vector<NamedOutput>* part : {&tensors.features, &tensors.labels})
     for (const NamedOutput& o : *part)
@@ -180,10 +169,10 @@ const Prediction* Predictions::next() {
   while (run_ == std::nullopt || next_example_ == batch_.examples)
     if (next_batch() == nullptr) return nullptr;
   const std::int64_t i = next_example_++;
-  for (std::size_t v = 0; v < values_.size(); ++v) example_values_[v] = row(values_[v], i);
+  for (std::size_t v = 0; v < values_.size(); ++v) example_values_[v] = values_[v].row(i);
   example_.names = names_;
   example_.values = example_values_;
-  if (has_id_) example_.id = row(batch_.id, i);
+  if (has_id_) example_.id = batch_.id.row(i);
   return &example_;
 }
 

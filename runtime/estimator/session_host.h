@@ -24,6 +24,7 @@ class SessionHost {
  public:
   struct Options {
     std::string events_folder = {};  // of its event files, in the run's place for events; empty: that place itself
+    Mode mode = Mode::kTrain;        // what it is for, as its plugins are told
     bool saves = false;              // its hooks may ask for checkpoints, and it recovers from the run's
   };
   SessionHost(RunHost& run, Options options);

@@ -100,8 +100,8 @@ class DenseTensor {
   void set_text(std::size_t i, std::string_view text);
   // Valid as long as one owner lives.
   belay_tensor view() const noexcept {
-    return {static_cast<std::int32_t>(buffer_->dtype_), static_cast<std::int32_t>(buffer_->dims_.size()),
-            buffer_->dims_.data(), buffer_->data_};
+    return detail::raw_tensor(buffer_->dtype_, static_cast<std::int32_t>(buffer_->dims_.size()), buffer_->dims_.data(),
+                              buffer_->data_, bytes());
   }
 
  private:

@@ -19,7 +19,11 @@ AttrValue attr_value(const belay_value& v) {
     case BELAY_VALUE_INT: return ints[0];
     case BELAY_VALUE_FLOAT: return floats[0];
     case BELAY_VALUE_TEXT: return std::string(view(texts[0]));
-    case BELAY_VALUE_TENSOR: return DenseTensor(TensorView(*static_cast<const belay_tensor*>(v.data)));
+    case BELAY_VALUE_TENSOR: {
+      const auto& t = *static_cast<const belay_tensor*>(v.data);
+      detail::check_tensor(t);
+      return DenseTensor(TensorView(t));
+    }
     case BELAY_VALUE_BOOL | BELAY_VALUE_LIST:
     case BELAY_VALUE_INT | BELAY_VALUE_LIST: return std::vector<std::int64_t>(ints, ints + n);
     case BELAY_VALUE_FLOAT | BELAY_VALUE_LIST: return std::vector<double>(floats, floats + n);
@@ -61,6 +65,7 @@ void view_attr(const AttrValue& v, AttrView& out) {
     set(BELAY_VALUE_TEXT | BELAY_VALUE_LIST, out.texts.size(), out.texts.data());
   } else {
     out.tensor = std::get<DenseTensor>(v).view();
+    out.tensor.flags |= BELAY_TENSOR_READ_ONLY;
     set(BELAY_VALUE_TENSOR, 1, &out.tensor);
   }
 }
@@ -75,22 +80,23 @@ std::int32_t finalized(belay_graph* graph) { return from_handle(graph).finalized
 std::int32_t add_node(belay_graph* graph, const belay_node_def* def, std::uint32_t* node, belay_status* status) {
   return guard(status, [&] {
     NodeGraph& g = from_handle(graph);
+    belay_node_def room;
+    const belay_node_def& d = detail::read_sized(def, room);
     std::vector<Port> inputs;
-    for (std::uint64_t i = 0; i < def->n_inputs; ++i) {
-      const Port in = g.resolve(def->inputs[i]);
+    for (std::uint64_t i = 0; i < d.n_inputs; ++i) {
+      const Port in = g.resolve(d.inputs[i]);
       if (in.index == BELAY_OPERATION)
         fail(Code::kInvalidArgument, "'" + g.port_name(in) + "' is an operation without a value; node '" +
-                                         std::string(view(def->name)) + "' (" + std::string(view(def->op)) +
+                                         std::string(view(d.name)) + "' (" + std::string(view(d.op)) +
                                          ") cannot take it as input " + std::to_string(i));
       inputs.push_back(g.visible(in));
     }
     std::vector<std::uint32_t> controls;
-    for (std::uint64_t i = 0; i < def->n_control_inputs; ++i)
-      controls.push_back(g.resolve(def->control_inputs[i]).node);
+    for (std::uint64_t i = 0; i < d.n_control_inputs; ++i) controls.push_back(g.resolve(d.control_inputs[i]).node);
     Attrs attrs;
-    for (std::uint64_t i = 0; i < def->n_attrs; ++i)
-      attrs.set(std::string(view(def->attrs[i].name)), attr_value(def->attrs[i].value));
-    *node = g.add(view(def->op), view(def->name), std::move(inputs), std::move(controls), std::move(attrs));
+    for (std::uint64_t i = 0; i < d.n_attrs; ++i)
+      attrs.set(std::string(view(d.attrs[i].name)), attr_value(d.attrs[i].value));
+    *node = g.add(view(d.op), view(d.name), std::move(inputs), std::move(controls), std::move(attrs));
   });
 }
 
@@ -107,8 +113,12 @@ std::int32_t node_info(belay_graph* graph, std::uint32_t node, belay_node_info* 
     const NodeGraph& g = from_handle(graph);
     g.resolve({g.serial(), node, BELAY_OPERATION});
     const Node& n = g.node(node);
-    *info = {detail::str(n.op->name), detail::str(n.name), static_cast<std::uint32_t>(n.inputs.size()),
-             static_cast<std::uint32_t>(n.outputs.size())};
+    auto ours = detail::sized<belay_node_info>();
+    ours.op = detail::str(n.op->name);
+    ours.name = detail::str(n.name);
+    ours.n_inputs = static_cast<std::uint32_t>(n.inputs.size());
+    ours.n_outputs = static_cast<std::uint32_t>(n.outputs.size());
+    detail::fill_sized(info, ours);
   });
 }
 
@@ -117,12 +127,15 @@ std::int32_t output_info(belay_graph* graph, belay_output output, belay_output_i
     const NodeGraph& g = from_handle(graph);
     const Port p = g.resolve(output);
     last_text = g.port_name(p);
-    *info = {0, 0, nullptr, detail::str(last_text)};
-    if (p.index == BELAY_OPERATION) return;
-    const auto& [dtype, shape] = g.spec(p);
-    info->dtype = static_cast<std::int32_t>(dtype);
-    info->rank = shape.rank();
-    info->dims = shape.dims().data();
+    auto ours = detail::sized<belay_output_info>();
+    ours.name = detail::str(last_text);
+    if (p.index != BELAY_OPERATION) {
+      const auto& [dtype, shape] = g.spec(p);
+      ours.dtype = static_cast<std::int32_t>(dtype);
+      ours.rank = shape.rank();
+      ours.dims = shape.dims().data();
+    }
+    detail::fill_sized(info, ours);
   });
 }
 

@@ -48,9 +48,27 @@ void status_line(belay_host* host, belay_str text) {
   contained([&] { services(host).logger().status_line(view(text)); });
 }
 
-constexpr belay_core_api kCore{
-    sizeof(belay_core_api), 0,     &log,         &log_enabled, &monotonic_ns, &wall_ns, &run_directory,
-    &instance_name,         &seed, &interactive, &status_line};
+std::int32_t mode(belay_host* host) { return services(host).mode(); }
+// One process, so far.
+std::int32_t rank(belay_host*) { return 0; }
+std::int32_t ranks(belay_host*) { return 1; }
+std::int32_t is_chief(belay_host*) { return 1; }
+
+constexpr belay_core_api kCore{sizeof(belay_core_api),
+                               0,
+                               &log,
+                               &log_enabled,
+                               &monotonic_ns,
+                               &wall_ns,
+                               &run_directory,
+                               &instance_name,
+                               &seed,
+                               &interactive,
+                               &status_line,
+                               &mode,
+                               &rank,
+                               &ranks,
+                               &is_chief};
 
 const void* service(belay_host* host, belay_str name) { return services(host).find(view(name)); }
 

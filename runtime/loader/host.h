@@ -53,6 +53,10 @@ class HostServices {
     fail_no_context();
   }
 
+  // What the instances' session is for: one of BELAY_MODE_..., or 0.
+  void set_mode(std::int32_t mode) noexcept { mode_ = mode; }
+  std::int32_t mode() const noexcept { return mode_; }
+
   Logger& logger() const noexcept { return logger_; }
   Clock& clock() const noexcept { return clock_; }
   const std::string& run_directory() const noexcept { return run_directory_; }
@@ -75,6 +79,7 @@ class HostServices {
   Clock& clock_;
   std::string run_directory_;
   std::uint64_t seed_;
+  std::int32_t mode_ = 0;
   std::vector<std::pair<std::string, const void*>> tables_;
   std::vector<Context> contexts_;
 };

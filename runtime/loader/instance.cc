@@ -128,6 +128,27 @@ void PluginInstance::create(const ResolvedPlugin& use) {
     failed(said.code, said.text + left);
   }
   if (self_ == nullptr) failed(Code::kInternal, "it gave no instance (self is null)");
+  if (const void* table = extension(BELAY_INTERRUPT_EXTENSION))
+    interrupt_ = detail::adopt(static_cast<const belay_interrupt_api*>(table));
+}
+
+const void* PluginInstance::extension(std::string_view name) const noexcept {
+  const auto ask = [&](const auto& table) { return table.extension(self_, detail::str(name)); };
+  try {
+    return poisoned() ? nullptr : std::visit(ask, plugin_.table);
+  } catch (...) {
+    log_escape("extension");
+    return nullptr;
+  }
+}
+
+void PluginInstance::interrupt() noexcept {
+  if (poisoned() || !interrupt_) return;
+  try {
+    interrupt_->interrupt(self_);
+  } catch (...) {
+    log_escape("interrupt");
+  }
 }
 
 PluginInstance::~PluginInstance() {

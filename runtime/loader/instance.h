@@ -171,6 +171,11 @@ class PluginInstance {
     thread.put_mode_back();
   }
 
+  // Makes a callback that waits in another thread return soon, if the plugin can (BELAY_INTERRUPT_EXTENSION). [any]
+  void interrupt() noexcept;
+  // The plugin's table of that name; null: it has none.
+  const void* extension(std::string_view name) const noexcept;
+
   // Fails as the callback would have: what it gave back is of no use.
   [[noreturn]] void refuse(Callback callback, const Error& why) const;
 
@@ -221,6 +226,7 @@ class PluginInstance {
   std::string label_;
   HookHandle own_hook_;
   void* self_ = nullptr;
+  std::optional<belay_interrupt_api> interrupt_;
   std::atomic<bool> poisoned_{false};  // operations are called from several threads
   mutable std::atomic<bool> mode_told_{false};
 };

@@ -150,6 +150,12 @@ std::vector<std::string> export_flaws(const ElfFile& elf) {
   return flaws;
 }
 
+LoadError unusable_error(const std::string& path, const UnusablePlugin& plugin) {
+  return {LoadErrorKind::kUnusable, path,
+          "offers the " + plugin.kind + " \"" + plugin.name + "\", which this host cannot use: " + plugin.reason,
+          "it was built for a later Belay; its other plugins can be used"};
+}
+
 LibraryFile vet_library(const std::string& path, FilePolicy& policy, const CpuFeatures& cpu) {
   return vet_library(open_library(path), path, policy, cpu);
 }

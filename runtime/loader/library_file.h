@@ -14,6 +14,7 @@
 #include "runtime/loader/cpu_features.h"
 #include "runtime/loader/elf_file.h"
 #include "runtime/loader/file_policy.h"
+#include "runtime/loader/load_error.h"
 #include "runtime/loader/note.h"
 
 namespace belay::runtime {
@@ -57,6 +58,9 @@ std::vector<std::string> link_flaws(const ElfFile& elf);
 // The same of what a plugin exports besides its module: unique symbols, which it shares with other plugins, and what
 // the host's libraries may replace. What shows through of the C++ standard library's templates is left out.
 std::vector<std::string> export_flaws(const ElfFile& elf);
+
+// Why a plugin of the library cannot be used: UNUSABLE.
+LoadError unusable_error(const std::string& path, const UnusablePlugin& plugin);
 
 // `path` is absolute.
 LibraryFile vet_library(const std::string& path, FilePolicy& policy, const CpuFeatures& cpu);

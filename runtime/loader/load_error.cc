@@ -53,6 +53,7 @@ const char* kind_name(LoadErrorKind kind) noexcept {
     case LoadErrorKind::kLoadFailed: return "load_failed";
     case LoadErrorKind::kBadModule: return "bad_module";
     case LoadErrorKind::kStale: return "stale";
+    case LoadErrorKind::kUnusable: return "unusable";
     case LoadErrorKind::kDuplicate: return "duplicate";
   }
   return "unknown";

@@ -34,6 +34,7 @@ enum class LoadErrorKind {
   kLoadFailed,     // the dynamic linker refused it for another reason
   kBadModule,      // its exported tables break a rule of abi.h
   kStale,          // its note and its tables disagree
+  kUnusable,       // a plugin of a kind, or with an option, that only later hosts know
   kDuplicate,      // two files or entries offer the same plugin
 };
 

@@ -24,12 +24,12 @@ class ModuleChecker {
   void check() const {
     check_head();
     check_note();
-    if (module_.n_plugins != note_.plugins.size())
-      stale("its note lists " + std::to_string(note_.plugins.size()) + " plugins, its module " +
-            std::to_string(module_.n_plugins));
+    const std::size_t noted = note_.plugins.size() + note_.unusable.size();
+    if (module_.n_plugins != noted)
+      stale("its note lists " + std::to_string(noted) + " plugins, its module " + std::to_string(module_.n_plugins));
     if (module_.plugins == nullptr) bad("plugins is null");
     require_own("plugins", module_.plugins, module_.n_plugins * sizeof(belay_plugin*));
-    for (std::size_t i = 0; i < note_.plugins.size(); ++i) check_plugin(i);
+    for (const PluginInfo& p : note_.plugins) check_plugin(p);
   }
 
  private:
@@ -78,13 +78,13 @@ class ModuleChecker {
       stale("the module points at another text than the file's note");
   }
 
-  void check_plugin(std::size_t i) const {
+  void check_plugin(const PluginInfo& noted) const {
+    const std::size_t i = noted.index;
     const std::string place = "plugins[" + std::to_string(i) + "]";
     const belay_plugin* plugin = module_.plugins[i];
     if (plugin == nullptr) bad(place + " is null");
     require_own(place, plugin, sizeof(*plugin));
     const std::string name = checked_name(place, plugin->name);
-    const PluginInfo& noted = note_.plugins[i];
     if (plugin->kind != static_cast<std::int32_t>(noted.kind) || name != noted.name)
       stale("the note's plugin " + std::to_string(i) + " is the " + kind_name(noted.kind) + " \"" + noted.name +
             "\", the module's is \"" + name + "\" of kind " + std::to_string(plugin->kind));

@@ -27,7 +27,8 @@ class Field {
  public:
   explicit Field(const Json& note) : json_(note) {}
 
-  [[noreturn]] void fail(const std::string& reason) const { throw NoteError("\"" + place() + "\" " + reason); }
+  [[noreturn]] void fail(const std::string& reason) const { throw NoteError(said(reason)); }
+  std::string said(const std::string& reason) const { return "\"" + place() + "\" " + reason; }
   const Json& json() const { return json_; }
 
   std::optional<Field> find(const char* key) const {
@@ -97,7 +98,8 @@ std::vector<std::string> texts(const Field& list) {
 
 std::string plugin_name(const Field& field) {
   std::string name = field.text();
-  if (!detail::is_plugin_name(name)) field.fail("is " + shown(name) + ", must be [a-z][a-z0-9_-]{0,62}");
+  if (!detail::is_plugin_name(name))
+    field.fail("is " + shown(name) + ", must be [a-z][a-z0-9_-]{0,62} or VENDOR.NAME of such");
   return name;
 }
 
@@ -111,6 +113,12 @@ constexpr TypeName kTypes[] = {{OptionType::kBool, false},   {OptionType::kInt, 
                                {OptionType::kBool, true},    {OptionType::kInt, true},   {OptionType::kFloat, true},
                                {OptionType::kString, true},  {OptionType::kPath, true}};
 
+// What a later version of abi.h may have and this one has not: it makes one plugin unusable, not the file.
+class UnknownHere : public NoteError {
+ public:
+  using NoteError::NoteError;
+};
+
 void read_type(const Field& field, OptionInfo& option) {
   const std::string name = field.text();
   for (const TypeName& t : kTypes) {
@@ -121,7 +129,7 @@ void read_type(const Field& field, OptionInfo& option) {
   }
   std::vector<std::string> all;
   for (const TypeName& t : kTypes) all.emplace_back(detail::option_type_name(t.type, t.list));
-  field.fail("is " + shown(name) + ", must be one of: " + joined(all));
+  throw UnknownHere(field.said("is " + shown(name) + ", this host knows: " + joined(all)));
 }
 
 template <class T, class Read>
@@ -210,18 +218,20 @@ OptionInfo read_option(const Field& field, const PluginInfo& plugin) {
   return option;
 }
 
+PluginKind read_kind(const Field& kind) {
+  const std::string text = kind.text();
+  if (const auto known = kind_from_name(text)) return *known;
+  std::vector<std::string> all;
+  for (const PluginKind k : kPluginKinds) all.emplace_back(kind_name(k));
+  throw UnknownHere(kind.said("is " + shown(text) + ", this host knows: " + joined(all)));
+}
+
+// Throws UnknownHere or NoteError.
 PluginInfo read_plugin(const Field& field) {
   PluginInfo plugin;
   const Field kind = field.get("kind");
-  const std::string kind_text = kind.text();
-  const auto known = kind_from_name(kind_text);
-  if (!known) {
-    std::vector<std::string> all;
-    for (const PluginKind k : kPluginKinds) all.emplace_back(kind_name(k));
-    kind.fail("is " + shown(kind_text) + ", must be one of: " + joined(all));
-  }
-  plugin.kind = *known;
   plugin.name = plugin_name(field.get("name"));
+  plugin.kind = read_kind(kind);
   if (const auto doc = field.find("doc")) plugin.doc = doc->text();
   if (const auto options = field.find("options"))
     for (const Field& item : options->items()) plugin.options.push_back(read_option(item, plugin));
@@ -293,13 +303,20 @@ ModuleInfo parse_note(std::string_view text) {
   if (const auto isa = note.find("isa")) module.isa = texts(*isa);
   const Field plugins = note.get("plugins");
   std::set<std::pair<PluginKind, std::string>> names;
+  std::size_t index = 0;
   for (const Field& item : plugins.items()) {
-    module.plugins.push_back(read_plugin(item));
-    const PluginInfo& p = module.plugins.back();
-    if (!names.insert({p.kind, p.name}).second)
-      item.fail(std::string("repeats the ") + kind_name(p.kind) + " \"" + p.name + "\"");
+    try {
+      PluginInfo p = read_plugin(item);
+      p.index = index++;
+      if (!names.insert({p.kind, p.name}).second)
+        item.fail(std::string("repeats the ") + kind_name(p.kind) + " \"" + p.name + "\"");
+      module.plugins.push_back(std::move(p));
+    } catch (const UnknownHere& e) {
+      ++index;
+      module.unusable.push_back({item.get("kind").text(), item.get("name").text(), e.what()});
+    }
   }
-  if (module.plugins.empty()) plugins.fail("is empty");
+  if (index == 0) plugins.fail("is empty");
   return module;
 }
 

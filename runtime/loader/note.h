@@ -49,9 +49,18 @@ struct PluginInfo {
   PluginKind kind = PluginKind::kHook;
   std::string name;
   std::string doc;
+  std::size_t index = 0;            // in the module's list of plugins
   std::vector<OptionInfo> options;  // of an op: the attributes of its nodes
 
   const OptionInfo* option(std::string_view option_name) const noexcept;  // or null
+};
+
+// A plugin of a kind, or with a type of option, that this host does not know: the library was built for a later one.
+// The library's other plugins can be used.
+struct UnusablePlugin {
+  std::string kind;
+  std::string name;
+  std::string reason;  // `"plugins.1.kind" is "stage", this host knows: hook, ...`
 };
 
 struct ModuleInfo {
@@ -59,7 +68,8 @@ struct ModuleInfo {
   std::string version;
   std::string toolchain;
   std::vector<std::string> isa;     // beyond the baseline, as in /proc/cpuinfo
-  std::vector<PluginInfo> plugins;  // empty where the ABI is not this host's: nobody can tell what stands there
+  std::vector<PluginInfo> plugins;  // empty where the ABI is not this host's: the rest of the note may mean anything
+  std::vector<UnusablePlugin> unusable;
   std::string text;                 // the note itself
 };
 

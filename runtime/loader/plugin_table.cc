@@ -74,7 +74,7 @@ belay_input_api adopt_input(const belay_input_api* given) noexcept {
 }
 
 std::int32_t default_traits(void*, belay_op_traits* traits, belay_status*) noexcept {
-  *traits = {1, 0, 0, 0};
+  traits->n_inputs = 1;
   return BELAY_OK;
 }
 

@@ -53,9 +53,8 @@ void Registry::add_loaded(const LoadedLibrary& library) {
 void Registry::add(const belay_module& module, const ModuleInfo& info, const std::string& file) {
   std::vector<RegisteredPlugin> fresh;
   const std::string id = file.empty() ? "" : build_id_of(&module);
-  for (std::size_t i = 0; i < info.plugins.size(); ++i)
-    fresh.push_back(
-        {info.plugins[i], info.version, file, adopt_table(info.plugins[i].kind, module.plugins[i]->table), id});
+  for (const PluginInfo& p : info.plugins)
+    fresh.push_back({p, info.version, file, adopt_table(p.kind, module.plugins[p.index]->table), id});
   for (RegisteredPlugin& p : fresh) plugins_.push_back(std::move(p));
 }
 

@@ -112,7 +112,10 @@ PluginResolver::Place PluginResolver::find_in_file(PluginKind kind, const Plugin
     names.push_back(p.name);
     if (p.name == use.plugin) return {p, use.file, library.stamp};
   }
+  for (const UnusablePlugin& p : library.module.unusable)
+    if (p.name == use.plugin) throw unusable_error(use.file, p);
   const std::string offers = "it offers " + listed(library.module.plugins);
+  if (library.module.plugins.empty()) throw unusable_error(use.file, library.module.unusable.front());
   if (fitting.empty()) throw LoadError(LoadErrorKind::kNotFound, use.file, "offers no " + kind_text, offers);
   if (!use.plugin.empty())
     throw LoadError(LoadErrorKind::kNotFound, use.file, "offers no " + kind_text + " \"" + use.plugin + "\"",

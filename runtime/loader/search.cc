@@ -123,6 +123,8 @@ void PluginSearch::list_directory(std::size_t index, FilePolicy& policy, const C
 }
 
 void PluginSearch::add_plugins(const LibraryFile& library, std::size_t index) {
+  for (const UnusablePlugin& p : library.module.unusable)
+    rejected_.push_back({library.path, unusable_error(library.path, p), p.name});
   for (const PluginInfo& info : library.module.plugins) {
     FoundPlugin found;
     found.info = info;
@@ -161,6 +163,8 @@ void PluginSearch::fail_not_found(PluginKind kind, std::string_view name, std::v
     throw LoadError(LoadErrorKind::kNotFound, "", quoted + " is no plugin's name: it has a '/'",
                     "to load a library by its path, write file = " + quoted);
   for (const RejectedFile& r : rejected_) {
+    if (r.plugin == name) throw r.error;
+    if (!r.plugin.empty()) continue;
     const std::string stem = fs::path(r.path).stem().string();
     if (stem == name || stem == "lib" + std::string(name)) throw r.error;
     if (is_library_in(r.path, name)) throw r.error;

@@ -51,10 +51,11 @@ struct FoundPlugin {
   std::size_t directory = 0;   // index in directories()
 };
 
-// A *.so that cannot be used, or a directory that may not be.
+// A *.so that cannot be used, a plugin of one, or a directory that may not be.
 struct RejectedFile {
   std::string path;
   LoadError error;
+  std::string plugin = {};  // its name, where the file's others can be used
 };
 
 class PluginSearch {

@@ -91,8 +91,7 @@ class RawDeclared {
  public:
   explicit RawDeclared(const std::vector<DeclaredLabel>& labels) : classes_(classes_of(labels)) {
     for (const DeclaredLabel& l : labels)
-      tensors_.push_back(
-          {static_cast<std::int32_t>(l.dtype), static_cast<std::int32_t>(l.dims.size()), l.dims.data(), nullptr});
+      tensors_.push_back(detail::described(l.dtype, static_cast<std::int32_t>(l.dims.size()), l.dims.data()));
     for (std::size_t i = 0; i < labels.size(); ++i)
       values_.push_back({detail::str(labels[i].name), {BELAY_VALUE_TENSOR, 0, 1, &tensors_[i]}});
   }
@@ -123,7 +122,7 @@ ModelOutputs build(const Call& call, const std::string& label, NodeGraph& graph,
   ModelSpec spec{graph, {}};
   const std::vector<belay_named_output> raw_features = raw(features), raw_labels = raw(labels);
   const std::vector<std::int64_t> feature_classes = classes_of(features), label_classes = classes_of(labels);
-  belay_model_args args{};
+  auto args = detail::sized<belay_model_args>();
   args.mode = static_cast<std::int32_t>(mode);
   args.graph = to_handle(&graph);
   args.features = raw_features.data();

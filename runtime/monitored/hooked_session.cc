@@ -45,20 +45,14 @@ class StepOfRun {
   std::int64_t done_;
 };
 
-void merge(const belay_run_options& from, RunOptions& into) {
-  into.trace_level = std::max(into.trace_level, static_cast<RunOptions::Trace>(from.trace_level));
+void merge(const RunOptions& from, RunOptions& into) {
+  into.trace_level = std::max(into.trace_level, from.trace_level);
   into.timeout_ms = std::max(into.timeout_ms, from.timeout_ms);
-  into.inter_op_thread_pool = std::max(into.inter_op_thread_pool, from.inter_op_thread_pool);
-  if (from.output_partition_graphs != 0) into.output_partition_graphs = true;
-  if (from.report_tensor_allocations_upon_oom != 0) into.report_tensor_allocations_upon_oom = true;
-  for (std::uint64_t i = 0; i < from.n_debug_tensor_watches; ++i)
-    into.debug_tensor_watches.emplace_back(detail::view(from.debug_tensor_watches[i]));
 }
 
 // What before_run gave back is the hook's word for pointers and lengths: what can be seen to be wrong is refused here,
 // before it is followed.
 constexpr std::uint64_t kMaxFetches = 1 << 20;  // of one hook, in one run
-constexpr std::int32_t kMaxRank = 64;
 
 void check_list(const char* what, const void* list, std::uint64_t n) {
   if (n > kMaxFetches)
@@ -82,7 +76,7 @@ void check_feed(const NodeGraph& graph, const belay_feed& feed) {
     fail_feed(graph, feed, "has the unknown dtype " + std::to_string(value.dtype));
   const Shape& wanted = graph.spec(port).second;
   const bool fits = wanted.rank() < 0 || wanted.rank() == value.rank;
-  if (value.rank < 0 || value.rank > kMaxRank || !fits)
+  if (value.rank < 0 || value.rank > detail::kMaxRank || !fits)
     fail_feed(graph, feed,
               "has rank " + std::to_string(value.rank) +
                   (fits ? "" : ", the node has rank " + std::to_string(wanted.rank())));
@@ -94,12 +88,17 @@ void check_feed(const NodeGraph& graph, const belay_feed& feed) {
     empty = empty || value.dims[d] == 0;
   }
   if (!empty && value.data == nullptr) fail_feed(graph, feed, "has no elements (data is null)");
+  try {
+    detail::check_tensor(value);
+  } catch (const Error& e) {
+    fail_feed(graph, feed, std::string("cannot be read: ") + e.what());
+  }
 }
 
-void check_run_options(const NodeGraph& graph, const belay_run_options& options) {
-  check_list("debug_tensor_watches", options.debug_tensor_watches, options.n_debug_tensor_watches);
-  for (std::uint64_t i = 0; i < options.n_debug_tensor_watches; ++i)
-    graph.find(detail::view(options.debug_tensor_watches[i]));
+void check_run_options(const RunOptions& options) {
+  if (options.trace_level < RunOptions::Trace::kNone || options.trace_level > RunOptions::Trace::kFull)
+    fail(Code::kInvalidArgument,
+         "it gave trace_level = " + std::to_string(static_cast<std::int32_t>(options.trace_level)));
   if (options.timeout_ms < 0)
     fail(Code::kInvalidArgument, "it gave timeout_ms = " + std::to_string(options.timeout_ms));
 }
@@ -141,11 +140,12 @@ FetchSet* HookedSession::fetch_set(HookRequest& request) {
 
 void HookedSession::take(HookRequest& request) {
   const belay_run_args& args = request.args;
+  detail::check_sized(args);
   if ((args.n_fetches | args.n_feeds) == 0 && args.options == nullptr) return;  // most hooks, in most steps
   check_list("fetches", args.fetches, args.n_fetches);
   check_list("feeds", args.feeds, args.n_feeds);
   for (std::uint64_t i = 0; i < args.n_feeds; ++i) check_feed(session_->graph(), args.feeds[i]);
-  if (args.options != nullptr) check_run_options(session_->graph(), *args.options);
+  if (args.options != nullptr) check_run_options(detail::run_options(args.options));
   request.fetches = fetch_set(request);
 }
 
@@ -154,7 +154,7 @@ void HookedSession::before_run(const RunCall& call, RunContextState& context, Th
   for (std::size_t i = 0; i < requests_.size(); ++i) {
     HookRequest& r = requests_[i];
     SessionHook& hook = hooks_.all()[i];
-    r.args = belay_run_args{};
+    r.args = detail::sized<belay_run_args>();
     r.fetches = nullptr;
     r.asked = false;
     if (call.hooks != nullptr && !call.hooks->calls(i)) continue;
@@ -188,16 +188,18 @@ void HookedSession::merge_options(const RunCall& call) {
   if (call.options != nullptr) {
     options_ = *call.options;
   } else {
-    options_ = RunOptions();
+    options_ = CallerOptions();
   }
   for (const HookRequest& r : requests_)
-    if (r.asked && r.args.options != nullptr) merge(*r.args.options, options_);
+    if (r.asked && r.args.options != nullptr) merge(detail::run_options(r.args.options), options_);
+  raw_options_ = detail::raw_options(options_);
 }
 
-belay_run_values HookedSession::fetched(HookRequest& request, const Run& run) {
+void HookedSession::fetch(HookRequest& request, const Run& run, belay_run_values& values) {
   request.values.resize(request.fetches->outputs().size());
   for (std::size_t v = 0; v < request.values.size(); ++v) request.values[v] = run.result(*request.fetches, v);
-  return {request.values.data(), request.values.size()};
+  values.results = request.values.data();
+  values.n_results = request.values.size();
 }
 
 void HookedSession::after_run(RunContextState& context, const Run& run, ThreadOfCalls& thread) {
@@ -205,8 +207,9 @@ void HookedSession::after_run(RunContextState& context, const Run& run, ThreadOf
     HookRequest& r = requests_[i];
     SessionHook& hook = hooks_.all()[i];
     if (!r.asked || !hook.has_after_run()) continue;
-    belay_run_values values{nullptr, 0};
-    if (r.fetches != nullptr) values = fetched(r, run);
+    auto values = detail::sized<belay_run_values>();
+    values.options = &raw_options_;
+    if (r.fetches != nullptr) fetch(r, run, values);
     const bool stop_before = context.stop_requested;
     hook.call_in_step(
         thread, "after_run", &belay_hook_api::after_run, [] {}, to_handle(&context), &values);
@@ -273,12 +276,16 @@ Run HookedSession::run(const RunCall& call) {
   ThreadOfCalls thread;  // of all hooks' calls together: they are many, and short
   RunContextState context;
   context.session = session_.get();
+  context.number = ++runs_;
   context.original.fetches = call.fetches->outputs().data();
   context.original.n_fetches = call.fetches->outputs().size();
   context.original.feeds = call.feeds.data();
   context.original.n_feeds = call.feeds.size();
-  detail::RawRunOptions raw_options;
-  if (call.options != nullptr) context.original.options = raw_options.fill(*call.options);
+  belay_run_options original_options;
+  if (call.options != nullptr) {
+    original_options = detail::raw_options(*call.options);
+    context.original.options = &original_options;
+  }
   before_run(call, context, thread);
   merge_feeds(call);
   merge_options(call);

@@ -42,7 +42,7 @@ class HookedSession final : public SessionLayer {
   struct HookRequest {
     std::vector<std::unique_ptr<FetchSet>> sets;  // fetch lists that it has used, the last one first
     FetchSet* fetches = nullptr;                  // of this run; null: none
-    belay_run_args args{};
+    belay_run_args args = detail::sized<belay_run_args>();
     std::vector<belay_tensor> values;
     bool asked = false;
   };
@@ -58,7 +58,7 @@ class HookedSession final : public SessionLayer {
   void take(HookRequest& request);
   FetchSet* fetch_set(HookRequest& request);
   // The values of the hook's own fetches, valid until its next run.
-  static belay_run_values fetched(HookRequest& request, const Run& run);
+  static void fetch(HookRequest& request, const Run& run, belay_run_values& values);
   void say_what_is_not_finite(const Run& run);
 
   std::shared_ptr<DirectSession> session_;
@@ -69,9 +69,11 @@ class HookedSession final : public SessionLayer {
   std::vector<HookRequest> requests_;
   std::vector<FetchSet*> extras_;
   std::vector<belay_feed> feeds_;
-  RunOptions options_;    // of this run: the caller's and the hooks' together
-  FetchSet watched_;      // of this run: its debug_tensor_watches
-  RunMetadata metadata_;  // of this run
+  CallerOptions options_;  // of this run: the caller's and the hooks' together
+  belay_run_options raw_options_ = detail::sized<belay_run_options>();  // the same, as hooks see it
+  FetchSet watched_;                                                    // of this run: its debug_tensor_watches
+  RunMetadata metadata_;                                                // of this run
+  std::int64_t runs_ = 0;
   bool running_ = false;
   bool should_stop_ = false;
   std::string stop_reason_;

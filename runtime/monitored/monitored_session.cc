@@ -199,8 +199,8 @@ FetchedValues MonitoredSession::run_fetches(const std::vector<FetchRef>& fetches
   return FetchedValues(std::move(run), std::move(set));
 }
 
-FetchedValues MonitoredSession::run(const std::vector<FetchRef>& fetches, const Feeds& feeds, const RunOptions& options,
-                                    RunMetadata* metadata) {
+FetchedValues MonitoredSession::run(const std::vector<FetchRef>& fetches, const Feeds& feeds,
+                                    const CallerOptions& options, RunMetadata* metadata) {
   RunCall call;
   call.options = &options;
   call.metadata = metadata;

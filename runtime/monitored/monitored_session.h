@@ -97,7 +97,7 @@ class MonitoredSession {
 
   // With hooks. A fetch set that is kept from run to run costs no look-up.
   Run run(const RunCall& call);
-  FetchedValues run(const std::vector<FetchRef>& fetches, const Feeds& feeds = {}, const RunOptions& options = {},
+  FetchedValues run(const std::vector<FetchRef>& fetches, const Feeds& feeds = {}, const CallerOptions& options = {},
                     RunMetadata* metadata = nullptr);
   // With the chosen hooks, or with none, and with recovery. Both are runs of the session as others are; HookChoice
   // tells how one without hooks differs.

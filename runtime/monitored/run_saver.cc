@@ -251,7 +251,7 @@ std::string RunSaver::save(DirectSession& session, HookSet& hooks, const std::ma
     options_.events->add_session_log(EventWriter::kCheckpoint, step, run_.path() + "/model.ckpt");
     options_.events->flush();
   }
-  std::string stopping = hooks.after_save(session, step);
+  std::string stopping = hooks.after_save(session, step, saved_path_);
   series_.retain();
   warn_if_slower_than_grace(static_cast<double>(environment_.clock.monotonic_ns() - start) * 1e-9);
   return stopping;
@@ -352,7 +352,7 @@ std::int32_t info(belay_checkpoint* c, std::uint64_t i, belay_str* name, belay_t
   return guard(status, [&] {
     const TensorInfo& t = tensor_of(from_handle(c), i);
     *name = detail::str(t.name);
-    *tensor = {static_cast<std::int32_t>(t.dtype), static_cast<std::int32_t>(t.dims.size()), t.dims.data(), nullptr};
+    *tensor = detail::described(t.dtype, static_cast<std::int32_t>(t.dims.size()), t.dims.data());
   });
 }
 
@@ -360,8 +360,8 @@ std::int32_t read(belay_checkpoint* c, std::uint64_t i, void* data, std::uint64_
   return guard(status, [&] {
     OpenCheckpoint& checkpoint = from_handle(c);
     const TensorInfo& t = tensor_of(checkpoint, i);
-    const belay_tensor target{static_cast<std::int32_t>(t.dtype), static_cast<std::int32_t>(t.dims.size()),
-                              t.dims.data(), data};
+    const belay_tensor target =
+        detail::raw_tensor(t.dtype, static_cast<std::int32_t>(t.dims.size()), t.dims.data(), data, bytes);
     if (TensorView(target).bytes() != bytes)
       fail(Code::kInvalidArgument, "tensor '" + t.name + "' has " + std::to_string(TensorView(target).bytes()) +
                                        " bytes, the buffer " + std::to_string(bytes));

@@ -169,12 +169,17 @@ void HookSet::before_save(DirectSession& session, std::int64_t step) {
   for (SessionHook& h : hooks_) h.call("before_save", &belay_hook_api::before_save, runtime::to_handle(&session), step);
 }
 
-std::string HookSet::after_save(DirectSession& session, std::int64_t step) {
+std::string HookSet::after_save(DirectSession& session, std::int64_t step, const std::string& path) {
   std::string who;
   for (SessionHook& h : hooks_) {
-    std::int32_t stop = 0;
-    h.call("after_save", &belay_hook_api::after_save, runtime::to_handle(&session), step, &stop);
-    if (stop != 0 && who.empty()) who = h.name();
+    auto saved = detail::sized<belay_saved>();
+    saved.step = step;
+    saved.path = detail::str(path);
+    ThreadOfCalls thread;
+    h.call_in_step(
+        thread, "after_save", &belay_hook_api::after_save, [&] { detail::check_sized(saved); },
+        runtime::to_handle(&session), &saved);
+    if (saved.stop != 0 && who.empty()) who = h.name();
   }
   return who;
 }

@@ -119,7 +119,7 @@ class HookSet {
 
   void before_save(DirectSession& session, std::int64_t step);
   // The name of the first hook that asks to stop; empty: none.
-  std::string after_save(DirectSession& session, std::int64_t step);
+  std::string after_save(DirectSession& session, std::int64_t step, const std::string& path);
   // By instance name; hooks without state are left out.
   std::map<std::string, HookState> save_states();
   // Gives each hook its state; a stored state without a hook is a warning.

@@ -25,7 +25,7 @@ class HookChoice;
 struct RunCall {
   FetchSet* fetches = nullptr;
   std::span<const belay_feed> feeds = {};
-  const RunOptions* options = nullptr;  // null: defaults
+  const CallerOptions* options = nullptr;  // null: defaults
   RunMetadata* metadata = nullptr;      // may be null
   const HookChoice* hooks = nullptr;    // whom the run calls (session_hook.h); null: every hook
 };

@@ -60,6 +60,7 @@ class CancelToken {
   CancelToken(CancellationSource& source, Clock& clock, std::int64_t deadline_ns = 0)
       : source_(source), clock_(clock), deadline_ns_(deadline_ns) {}
 
+  bool cancelled() const { return source_.cancelled() || (deadline_ns_ != 0 && clock_.monotonic_ns() >= deadline_ns_); }
   // Throws the source's reason, or DEADLINE_EXCEEDED.
   void check() const {
     source_.check();

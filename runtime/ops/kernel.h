@@ -12,6 +12,7 @@
 
 #include "belay/runtime/precision.h"
 #include "runtime/graph/node_graph.h"
+#include "runtime/ops/cancellation.h"
 
 namespace belay::runtime {
 
@@ -47,7 +48,8 @@ struct KernelSpec {
 
 // What a kernel may know of the run.
 struct StepContext {
-  std::uint64_t counter = 0;  // random streams: the global step (0 where there is none)
+  std::uint64_t counter = 0;            // random streams: the global step (0 where there is none)
+  const CancelToken* cancel = nullptr;  // of the run; null: nothing cancels it
 };
 
 class Kernel {

@@ -15,8 +15,6 @@ namespace {
 
 using detail::guard;
 
-constexpr std::int32_t kMaxRank = 64;
-
 const char* known_dtype(std::int32_t dtype) noexcept {
   const char* name = dtype_name(static_cast<DType>(dtype));
   return dtype_size(static_cast<DType>(dtype)) == 0 ? nullptr : name;
@@ -36,9 +34,9 @@ std::int32_t output(belay_op_outputs* handle, std::int32_t dtype, std::int32_t r
       fail(Code::kInvalidArgument, which + " has the unknown dtype " + std::to_string(dtype));
     if (static_cast<DType>(dtype) == DType::kString)
       fail(Code::kInvalidArgument, which + " is a string; an operation of a plugin computes numbers");
-    if (rank < -1 || rank > kMaxRank || (rank > 0 && dims == nullptr))
-      fail(Code::kInvalidArgument,
-           which + " has rank " + std::to_string(rank) + (rank > 0 && rank <= kMaxRank ? " and no dimensions" : ""));
+    if (rank < -1 || rank > detail::kMaxRank || (rank > 0 && dims == nullptr))
+      fail(Code::kInvalidArgument, which + " has rank " + std::to_string(rank) +
+                                       (rank > 0 && rank <= detail::kMaxRank ? " and no dimensions" : ""));
     for (std::int32_t d = 0; d < rank; ++d)
       if (dims[d] < -1)
         fail(Code::kInvalidArgument,
@@ -47,24 +45,54 @@ std::int32_t output(belay_op_outputs* handle, std::int32_t dtype, std::int32_t r
   });
 }
 
-std::int32_t parallel(std::int32_t threads, std::int64_t n, std::int64_t grain,
+// Behind belay_op_context.
+struct OpContext {
+  const int threads;
+  const StepContext* step = nullptr;  // of the run that is going on
+  DenseTensor scratch = {};
+};
+OpContext& from(belay_op_context* handle) noexcept { return *reinterpret_cast<OpContext*>(handle); }
+
+std::int32_t parallel(belay_op_context* context, std::int64_t n, std::int64_t grain,
                       void (*body)(void* arg, std::int64_t begin, std::int64_t end), void* arg, belay_status* status) {
   return guard(status, [&] {
-    if (threads < 1 || n < 0 || grain < 1)
-      fail(Code::kInvalidArgument, "parallel: threads = " + std::to_string(threads) + ", n = " + std::to_string(n) +
-                                       ", grain = " + std::to_string(grain) +
-                                       "; threads and grain must be at least 1, n at least 0");
+    if (n < 0 || grain < 1)
+      fail(Code::kInvalidArgument, "parallel: n = " + std::to_string(n) + ", grain = " + std::to_string(grain) +
+                                       "; grain must be at least 1, n at least 0");
     if (n == 0) return;
-    parallel_for(n, grain, threads, [&](std::int64_t begin, std::int64_t end, int) {
+    parallel_for(n, grain, from(context).threads, [&](std::int64_t begin, std::int64_t end, int) {
       if (begin < end) body(arg, begin, end);
     });
   });
 }
 
-constexpr belay_op_service kOpService{sizeof(belay_op_service), 0, output, parallel};
+std::int32_t cancelled(belay_op_context* context) {
+  const StepContext* step = from(context).step;
+  return step != nullptr && step->cancel != nullptr && step->cancel->cancelled() ? 1 : 0;
+}
 
-belay_tensor described(DType dtype, std::int32_t rank, const Dims& dims) {
-  return {static_cast<std::int32_t>(dtype), rank, dims.data(), nullptr};
+std::int32_t scratch(belay_op_context* context, std::uint64_t bytes, void** memory, belay_status* status) {
+  return guard(status, [&] {
+    DenseTensor& held = from(context).scratch;
+    constexpr std::uint64_t kMost = std::uint64_t{1} << 46;
+    if (bytes > kMost)
+      fail(Code::kResourceExhausted, "scratch: there are no " + std::to_string(bytes) + " bytes of memory");
+    if (!held || held.bytes() < bytes) held = DenseTensor(DType::kUInt8, {static_cast<std::int64_t>(bytes)});
+    *memory = bytes == 0 ? nullptr : held.data();
+  });
+}
+
+constexpr belay_op_service kOpService{sizeof(belay_op_service), 0, output, parallel, cancelled, scratch};
+
+belay_op_node node_as_it_crosses(const std::string& name, const OptionValues& attrs,
+                                 const std::vector<belay_tensor>& inputs) {
+  auto node = detail::sized<belay_op_node>();
+  node.name = detail::str(name);
+  node.attrs = attrs.data();
+  node.n_attrs = attrs.size();
+  node.inputs = inputs.data();
+  node.n_inputs = inputs.size();
+  return node;
 }
 
 std::string spec_text(DType dtype, const Shape& shape) { return std::string(dtype_name(dtype)) + " " + shape.text(); }
@@ -75,39 +103,55 @@ std::string spec_text(DType dtype, const Shape& shape) { return std::string(dtyp
 
 class PluginKernel final : public Kernel {
  public:
-  PluginKernel(const PluginOp& op, const KernelSpec& spec) : instance_(op.instance()) {
+  PluginKernel(const PluginOp& op, const KernelSpec& spec) : instance_(op.instance()), context_{spec.threads} {
     const OptionValues attrs = check_attrs(instance_.plugin().info, spec.attrs());
     dims_.reserve(spec.inputs.size() + spec.outputs.size());  // the tensors point into it
     const auto tensor_of = [&](const TensorSpec& t) {
       dims_.push_back(t.dims);
-      return described(t.dtype, static_cast<std::int32_t>(t.dims.size()), dims_.back());
+      return detail::described(t.dtype, static_cast<std::int32_t>(t.dims.size()), dims_.back().data());
     };
     for (const TensorSpec& t : spec.inputs) inputs_.push_back(tensor_of(t));
     for (const TensorSpec& t : spec.outputs) outputs_.push_back(tensor_of(t));
-    run_ = {inputs_.data(), inputs_.size(), outputs_.data(), outputs_.size(), 0};
-    const belay_op_node node{detail::str(spec.node.name), attrs.data(), attrs.size(), inputs_.data(), inputs_.size()};
-    const belay_op_kernel_args args{
-        &node, outputs_.data(), outputs_.size(), spec.threads, 0, mix_key(spec.seed, stream_id(spec.node.name))};
-    instance_.call("make_kernel", &belay_op_api::make_kernel, &args, &kernel_);
+    make(attrs, spec);
     if (kernel_ == nullptr)
       fail(Code::kInternal, instance_.label() + " in make_kernel: it gave no kernel (kernel is null)");
+    // From here on they have elements.
+    for (std::size_t i = 0; i < inputs_.size(); ++i)
+      inputs_[i].bytes = spec.inputs[i].bytes(), inputs_[i].flags = BELAY_TENSOR_READ_ONLY;
+    for (std::size_t i = 0; i < outputs_.size(); ++i) outputs_[i].bytes = spec.outputs[i].bytes();
+    run_.inputs = inputs_.data(), run_.n_inputs = inputs_.size();
+    run_.outputs = outputs_.data(), run_.n_outputs = outputs_.size();
+    run_.context = reinterpret_cast<belay_op_context*>(&context_);
   }
   ~PluginKernel() override {
     if (kernel_ != nullptr) instance_.release("destroy_kernel", &belay_op_api::destroy_kernel, kernel_);
   }
 
   void run(void* const* in, void* const* out, const StepContext& context) override {
-    for (std::size_t i = 0; i < inputs_.size(); ++i) inputs_[i].data = in[i];
-    for (std::size_t i = 0; i < outputs_.size(); ++i) outputs_[i].data = out[i];
+    for (std::size_t i = 0; i < inputs_.size(); ++i) inputs_[i].data = inputs_[i].bytes == 0 ? nullptr : in[i];
+    for (std::size_t i = 0; i < outputs_.size(); ++i) outputs_[i].data = outputs_[i].bytes == 0 ? nullptr : out[i];
     run_.counter = context.counter;
-    instance_.call("run", &belay_op_api::run, kernel_, &run_);
+    context_.step = &context;
+    instance_.call("run", &belay_op_api::run, kernel_, static_cast<const belay_op_run*>(&run_));
   }
 
  private:
+  void make(const OptionValues& attrs, const KernelSpec& spec) {
+    const belay_op_node node = node_as_it_crosses(spec.node.name, attrs, inputs_);
+    auto args = detail::sized<belay_op_kernel_args>();
+    args.node = &node;
+    args.outputs = outputs_.data(), args.n_outputs = outputs_.size();
+    args.threads = spec.threads;
+    args.seed = mix_key(spec.seed, stream_id(spec.node.name));
+    instance_.call("make_kernel", &belay_op_api::make_kernel, static_cast<const belay_op_kernel_args*>(&args),
+                   &kernel_);
+  }
+
   PluginInstance& instance_;
   std::vector<Dims> dims_;
   std::vector<belay_tensor> inputs_, outputs_;
-  belay_op_run run_{};
+  OpContext context_;
+  belay_op_run run_ = detail::sized<belay_op_run>();
   void* kernel_ = nullptr;
 };
 
@@ -123,7 +167,7 @@ std::string operation_name(std::string_view plugin) {
   std::string name;
   bool first = true;
   for (const char c : plugin) {
-    if (c == '_' || c == '-') {
+    if (c == '_' || c == '-' || c == '.') {
       first = true;
       continue;
     }
@@ -146,7 +190,7 @@ void add_plugin_op(OpRegistry& registry, PluginInstance& instance) {
   def.plugin = std::make_shared<PluginOp>(instance);
   const belay_op_traits& traits = def.plugin->traits();
   def.n_inputs = traits.n_inputs;
-  def.effect = (traits.flags & BELAY_OP_RANDOM) != 0 ? Effect::kRandom : Effect::kNone;
+  def.effect = (traits.flags & (BELAY_OP_RANDOM | BELAY_OP_STATEFUL)) != 0 ? Effect::kRandom : Effect::kNone;
   def.elementwise = (traits.flags & BELAY_OP_ELEMENTWISE) != 0;
   def.in_place = traits.in_place;
   def.infer = infer_plugin;
@@ -158,11 +202,18 @@ void add_plugin_op(OpRegistry& registry, PluginInstance& instance) {
 PluginOp::PluginOp(PluginInstance& instance) : instance_(instance) {
   instance_.call("traits", &belay_op_api::traits, &traits_);
   const auto refuse = [&](const std::string& text) { fail(Code::kInvalidArgument, instance_.label() + ": " + text); };
+  constexpr std::uint32_t kKnown = BELAY_OP_ELEMENTWISE | BELAY_OP_RANDOM | BELAY_OP_STATEFUL;
+  constexpr std::uint32_t kLater = BELAY_OP_BLOCKING | BELAY_OP_COLLECTIVE;
+  if ((traits_.flags & kLater) != 0)
+    refuse("its traits ask for " + std::string((traits_.flags & BELAY_OP_BLOCKING) != 0 ? "blocking" : "collective") +
+           " runs, which this host does not have yet");
+  try {
+    detail::check_sized(traits_, kKnown);
+  } catch (const Error& e) {
+    refuse("its traits: " + std::string(e.what()));
+  }
   if (traits_.n_inputs < -1)
     refuse("its traits say n_inputs = " + std::to_string(traits_.n_inputs) + ", must be -1 (any) or more");
-  constexpr std::uint32_t kKnown = BELAY_OP_ELEMENTWISE | BELAY_OP_RANDOM;
-  if ((traits_.flags & ~kKnown) != 0)
-    refuse("its traits have the unknown flag " + std::to_string(traits_.flags & ~kKnown));
   try {
     check_declared_attrs(instance_.plugin().info);
   } catch (const Error& e) {
@@ -180,10 +231,10 @@ void PluginOp::infer(InferContext& c) const {
     std::vector<belay_tensor> inputs;
     for (std::size_t i = 0; i < c.n_inputs(); ++i) {
       if (c.dtype(i) == DType::kString) fail(Code::kInvalidArgument, c.input_text(i) + " must be a number");
-      inputs.push_back(described(c.dtype(i), c.shape(i).rank(), c.shape(i).dims()));
+      inputs.push_back(detail::described(c.dtype(i), c.shape(i).rank(), c.shape(i).dims().data()));
       known = known && c.shape(i).fully_known();
     }
-    const belay_op_node node{detail::str(c.node_name()), attrs.data(), attrs.size(), inputs.data(), inputs.size()};
+    const belay_op_node node = node_as_it_crosses(c.node_name(), attrs, inputs);
     instance_.call("infer", &belay_op_api::infer, &node, reinterpret_cast<belay_op_outputs*>(&outputs));
   } catch (const Error& e) {
     fail_at(c.op().name, c.node_name(), e.code(), e.what());
@@ -241,7 +292,7 @@ void PluginOp::gradient(GradContext& c) const {
   std::vector<std::int32_t> wanted;
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     const auto& [dtype, shape] = graph.spec(node.inputs[i]);
-    specs.push_back(described(dtype, shape.rank(), shape.dims()));
+    specs.push_back(detail::described(dtype, shape.rank(), shape.dims().data()));
     inputs.push_back(c.input(i).raw());
     wanted.push_back(c.wanted(i) ? 1 : 0);
   }
@@ -251,10 +302,16 @@ void PluginOp::gradient(GradContext& c) const {
   }
   try {
     const OptionValues attrs = check_attrs(instance_.plugin().info, node.attrs);
-    const belay_op_node shown{detail::str(node.name), attrs.data(), attrs.size(), specs.data(), specs.size()};
-    const belay_op_gradient_args args{&shown,         c.graph().raw(), inputs.data(), outputs.data(),
-                                      outputs.size(), arriving.data(), wanted.data(), found.data()};
-    instance_.call("gradient", &belay_op_api::gradient, &args);
+    const belay_op_node shown = node_as_it_crosses(node.name, attrs, specs);
+    auto args = detail::sized<belay_op_gradient_args>();
+    args.node = &shown;
+    args.graph = c.graph().raw();
+    args.inputs = inputs.data();
+    args.outputs = outputs.data(), args.n_outputs = outputs.size();
+    args.output_gradients = arriving.data();
+    args.wanted = wanted.data();
+    args.input_gradients = found.data();
+    instance_.call("gradient", &belay_op_api::gradient, static_cast<const belay_op_gradient_args*>(&args));
     for (std::size_t i = 0; i < found.size(); ++i)
       if (found[i].graph != 0) c.set(i, graph.output(checked_gradient(graph, found[i], node.inputs[i], i)));
   } catch (const Error& e) {

@@ -13,13 +13,14 @@
 #include <utility>
 #include <vector>
 
+#include "belay/detail/sized.h"
 #include "runtime/graph/node_graph.h"
 #include "runtime/graph/op_def.h"
 #include "runtime/loader/instance.h"
 
 namespace belay::runtime {
 
-// "leaky_swish": "LeakySwish".
+// "leaky_swish": "LeakySwish"; "acme.swish": "AcmeSwish".
 std::string operation_name(std::string_view plugin);
 
 // ALREADY_EXISTS, naming both, where the registry has an operation of that name; INVALID_ARGUMENT where the plugin's
@@ -44,7 +45,7 @@ class PluginOp {
   Port checked_gradient(const NodeGraph& graph, const belay_output& given, Port input, std::size_t i) const;
 
   PluginInstance& instance_;
-  belay_op_traits traits_{};
+  belay_op_traits traits_ = detail::sized<belay_op_traits>();
 };
 
 // The table of the service "op".

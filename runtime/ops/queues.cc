@@ -101,14 +101,7 @@ class EnqueueKernel final : public HostKernel {
       fail(Code::kInvalidArgument, "a scalar component has no first dimension to take elements from");
     return t.dims()[0];
   }
-  static DenseTensor row(const DenseTensor& t, std::int64_t i) {
-    const belay_tensor whole = t.view();
-    belay_tensor part = whole;
-    part.rank = whole.rank - 1;
-    part.dims = whole.dims + 1;
-    part.data = static_cast<std::byte*>(whole.data) + static_cast<std::size_t>(i) * TensorView(part).bytes();
-    return DenseTensor(TensorView(part));
-  }
+  static DenseTensor row(const DenseTensor& t, std::int64_t i) { return DenseTensor(TensorView(t.view()).row(i)); }
   std::size_t components_;
   bool many_;
 };

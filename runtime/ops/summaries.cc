@@ -19,18 +19,19 @@ void infer_scalar_summary(InferContext& c) {
 
 class ScalarSummaryKernel final : public Kernel {
  public:
-  explicit ScalarSummaryKernel(const KernelSpec& spec) : dtype_(static_cast<std::int32_t>(spec.inputs[0].dtype)) {
+  explicit ScalarSummaryKernel(const KernelSpec& spec) : dtype_(spec.inputs[0].dtype) {
     value_ = summary_.add_value();
     value_->set_tag(spec.attrs().text("tag"));
   }
   void run(void* const* in, void* const* out, const StepContext&) override {
-    value_->set_simple_value(static_cast<float>(TensorView(belay_tensor{dtype_, 0, nullptr, in[0]}).number(0)));
+    value_->set_simple_value(
+        static_cast<float>(TensorView(detail::raw_tensor(dtype_, 0, nullptr, in[0], dtype_size(dtype_))).number(0)));
     summary_.SerializeToString(&bytes_);
     *output<belay_str>(out, 0) = detail::str(bytes_);
   }
 
  private:
-  std::int32_t dtype_;
+  DType dtype_;
   pb::Summary summary_;
   pb::Summary::Value* value_;
   std::string bytes_;

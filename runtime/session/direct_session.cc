@@ -77,6 +77,18 @@ void give_back(CachedPlan& cached, PlanState* state) noexcept {
   cached.free.push_back(state);
 }
 
+// The kernels of a run may ask whether it is cancelled, as long as it goes on.
+class Cancellable {
+ public:
+  Cancellable(StepContext& context, const CancelToken& cancel) : context_(context) { context_.cancel = &cancel; }
+  ~Cancellable() { context_.cancel = nullptr; }
+  Cancellable(const Cancellable&) = delete;
+  Cancellable& operator=(const Cancellable&) = delete;
+
+ private:
+  StepContext& context_;
+};
+
 // What a host kernel sees of a run.
 class RunHostContext final : public HostContext {
  public:
@@ -88,9 +100,10 @@ class RunHostContext final : public HostContext {
     const ValueId v = step_.inputs[i];
     const Plan& plan = *state_.plan->plan;
     const Dims& dims = *state_.values.dims[v];
-    return TensorView(belay_tensor{static_cast<std::int32_t>(plan.values[v].dtype),
-                                   static_cast<std::int32_t>(dims.size()), dims.data(),
-                                   state_.values.data[plan.values[v].root]});
+    const DType dtype = plan.values[v].dtype;
+    return TensorView(detail::raw_tensor(
+        dtype, static_cast<std::int32_t>(dims.size()), dims.data(), state_.values.data[plan.values[v].root],
+        static_cast<std::size_t>(count_of(dims)) * dtype_size(dtype), BELAY_TENSOR_READ_ONLY));
   }
   DenseTensor owned_input(std::size_t i) override {
     const ValueId root = state_.plan->plan->values[step_.inputs[i]].root;
@@ -153,8 +166,10 @@ Run::~Run() {
 
 belay_tensor Run::result(const FetchSet& fetches, std::size_t i) const {
   const std::uint32_t slot = fetches.slots_[i];
-  if (slot == kNoValue) return belay_tensor{0, 0, nullptr, nullptr};
-  return state_->slots[slot].tensor.view();
+  if (slot == kNoValue) return belay_tensor{};
+  belay_tensor value = state_->slots[slot].tensor.view();
+  value.flags |= BELAY_TENSOR_READ_ONLY;
+  return value;
 }
 
 DenseTensor Run::owned_result(const FetchSet& fetches, std::size_t i) const {
@@ -411,6 +426,7 @@ void DirectSession::execute(PlanState& state, const RunRequest& request) {
   state.finite = true;
   for (TakenPosition& t : state.taken) t.fresh = false;
   bind_feeds(state, request);
+  const Cancellable cancellable(state.context, cancel);
   try {
     for (std::uint32_t s = 0; s < plan.stages.size(); ++s) run_stage(state, s, request, cancel);
     if (state.finite) drop_host_values(state);  // else somebody may ask what was wrong

@@ -44,9 +44,15 @@ struct SessionOptions {
   Precision precision = Precision::kFloat32;
 };
 
-// What a run tells of itself besides its results.
+// What a program may ask of its run, besides what a hook may.
+struct CallerOptions : RunOptions {
+  bool output_partition_graphs = false;
+  std::vector<std::string> debug_tensor_watches = {};  // names of tensors whose values the metadata shall have
+};
+
+// What is known of a run besides its results.
 struct RunMetadata {
-  RunOptions options;                         // with which it was made: the caller's and the hooks' together
+  CallerOptions options;                      // with which it was made: the caller's and the hooks' together
   std::vector<NodeStats> nodes;               // where the trace level asked for them
   std::vector<std::string> partition_graphs;  // where asked for: a serialized GraphDef of what the run needed; one
                                               // process is one partition

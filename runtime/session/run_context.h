@@ -3,9 +3,8 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
-#include "belay/abi.h"
+#include "belay/detail/sized.h"
 
 namespace belay::runtime {
 
@@ -14,11 +13,11 @@ struct RunMetadata;
 
 struct RunContextState {
   DirectSession* session = nullptr;
-  belay_run_args original = {};  // the caller's fetches, feeds and options
+  belay_run_args original = detail::sized<belay_run_args>();  // the caller's fetches, feeds and options
+  std::int64_t number = 0;                                    // of the session's hooked runs, from 1
   bool stop_requested = false;
-  std::string stop_reason;                     // the first one
-  const RunMetadata* metadata = nullptr;       // of the run, in after_run; null: not traced
-  std::vector<belay_node_stats> node_stats{};  // the same as it crosses, made when a hook asks for it
+  std::string stop_reason;                // the first one
+  const RunMetadata* metadata = nullptr;  // of the run, in after_run; null: not traced
 };
 
 inline belay_run* to_handle(RunContextState* run) noexcept { return reinterpret_cast<belay_run*>(run); }

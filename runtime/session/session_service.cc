@@ -17,15 +17,17 @@ struct Result {
 
 std::int32_t run(belay_session* session, const belay_run_args* args, belay_result** result, belay_status* status) {
   return guard(status, [&] {
+    belay_run_args room;
+    const belay_run_args& a = detail::read_sized(args, room);
     auto made = std::make_unique<Result>();
-    made->fetches = FetchSet(args->fetches, args->n_fetches);
+    made->fetches = FetchSet(a.fetches, a.n_fetches);
     RunRequest request;
     request.fetches = &made->fetches;
-    request.feeds = {args->feeds, args->n_feeds};
-    if (args->options != nullptr) {
-      request.timeout_ms = args->options->timeout_ms;
-      request.trace_level = args->options->trace_level;
-    }
+    request.feeds = {a.feeds, a.n_feeds};
+    for (const belay_feed& feed : request.feeds) detail::check_tensor(feed.value);
+    const RunOptions options = detail::run_options(a.options);
+    request.timeout_ms = options.timeout_ms;
+    request.trace_level = static_cast<std::int32_t>(options.trace_level);
     made->run.emplace(from_handle(session).run(request));
     *result = reinterpret_cast<belay_result*>(made.release());
   });
@@ -53,12 +55,22 @@ std::int32_t variable_info(belay_session* session, std::uint64_t i, belay_variab
     if (i >= variables.size()) fail(Code::kInvalidArgument, "there is no variable " + std::to_string(i));
     const Variable& v = *variables[i];
     const belay_tensor t = v.value.view();
-    *info = {detail::str(v.name), t.dtype, t.rank, t.dims, v.trainable ? 1 : 0, v.initialized ? 1 : 0};
+    auto ours = detail::sized<belay_variable_info>();
+    ours.name = detail::str(v.name);
+    ours.dtype = t.dtype;
+    ours.rank = t.rank;
+    ours.dims = t.dims;
+    ours.trainable = v.trainable ? 1 : 0;
+    ours.initialized = v.initialized ? 1 : 0;
+    detail::fill_sized(info, ours);
   });
 }
 
 std::int32_t assign(belay_session* session, belay_str variable, const belay_tensor* value, belay_status* status) {
-  return guard(status, [&] { from_handle(session).store().assign(std::string(view(variable)), TensorView(*value)); });
+  return guard(status, [&] {
+    detail::check_tensor(*value);
+    from_handle(session).store().assign(std::string(view(variable)), TensorView(*value));
+  });
 }
 
 belay_coordinator* coordinator(belay_session* session) { return from_handle(session).coordinator; }
@@ -73,22 +85,35 @@ void run_request_stop(belay_run* r, belay_str reason) {
 
 std::int32_t run_stop_requested(belay_run* r) { return from_handle(r).stop_requested ? 1 : 0; }
 
-std::int32_t run_original_args(belay_run* r, belay_run_args* args, belay_status*) {
-  *args = from_handle(r).original;
-  return BELAY_OK;
+std::int32_t run_original_args(belay_run* r, belay_run_args* args, belay_status* status) {
+  return guard(status, [&] { detail::fill_sized(args, from_handle(r).original); });
 }
 
-std::int32_t run_node_stats(belay_run* r, const belay_node_stats** stats, std::uint64_t* n, belay_status* status) {
+std::uint64_t run_node_count(belay_run* r) {
+  const RunMetadata* metadata = from_handle(r).metadata;
+  return metadata == nullptr ? 0 : metadata->nodes.size();
+}
+
+std::int32_t run_node_stats(belay_run* r, std::uint64_t i, belay_node_stats* stats, belay_status* status) {
   return guard(status, [&] {
-    RunContextState& state = from_handle(r);
-    if (state.node_stats.empty() && state.metadata != nullptr)
-      for (const NodeStats& s : state.metadata->nodes)
-        state.node_stats.push_back(
-            {detail::str(s.name), detail::str(s.op), s.start_ns, s.end_ns, s.output_bytes, s.node, 0});
-    *stats = state.node_stats.data();
-    *n = state.node_stats.size();
+    if (i >= run_node_count(r))
+      fail(Code::kOutOfRange,
+           "the run has " + std::to_string(run_node_count(r)) + " traced nodes, there is no node " + std::to_string(i));
+    const NodeStats& s = from_handle(r).metadata->nodes[static_cast<std::size_t>(i)];
+    auto ours = detail::sized<belay_node_stats>();
+    ours.name = detail::str(s.name);
+    ours.op = detail::str(s.op);
+    ours.start_ns = s.start_ns;
+    ours.end_ns = s.end_ns;
+    ours.output_bytes = s.output_bytes;
+    ours.node = s.node;
+    detail::fill_sized(stats, ours);
   });
 }
+
+std::int64_t global_step(belay_session* session) { return from_handle(session).global_step(); }
+
+std::int64_t run_number(belay_run* r) { return from_handle(r).number; }
 
 constexpr belay_session_api kSessionApi{sizeof(belay_session_api),
                                         0,
@@ -104,7 +129,10 @@ constexpr belay_session_api kSessionApi{sizeof(belay_session_api),
                                         run_request_stop,
                                         run_stop_requested,
                                         run_original_args,
-                                        run_node_stats};
+                                        run_node_count,
+                                        run_node_stats,
+                                        global_step,
+                                        run_number};
 
 std::int32_t should_stop(belay_coordinator* c) { return c != nullptr && from_handle(c).should_stop() ? 1 : 0; }
 

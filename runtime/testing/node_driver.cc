@@ -34,7 +34,7 @@ struct NodeDriver::Engine {
 
   void add_node() {
     const std::vector<belay_output> raw = Graph::raws(inputs);
-    belay_node_def def{};
+    auto def = detail::sized<belay_node_def>();
     def.op = detail::str(operation), def.name = detail::str("node");
     def.inputs = raw.data(), def.n_inputs = raw.size();
     def.attrs = attrs.data(), def.n_attrs = attrs.size();

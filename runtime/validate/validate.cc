@@ -114,13 +114,17 @@ class Validation {
       : file_(file), options_(options), report_(report) {}
 
   void run() {
-    if (!check("", "load.file", false, [this] { library_ = vet_library(file_, policy_, cpu_); })) return;
+    if (!check("", "load.file", false, [this] { vet(); })) return;
     check("", "load.linked", false, [this] { check_linked(); });
     if (!check("", "load.opens", true, [this] { load(); })) return;
     for (const PluginInfo& plugin : library_.module.plugins) validate(plugin);
   }
 
  private:
+  void vet() {
+    library_ = vet_library(file_, policy_, cpu_);
+    if (!library_.module.unusable.empty()) throw unusable_error(file_, library_.module.unusable.front());
+  }
   // True where it passed. `code`: it runs the plugin's code.
   bool check(const std::string& plugin, const char* name, bool code, const std::function<void()>& work) {
     CheckResult result{plugin, name, Verdict::kPassed, {}};

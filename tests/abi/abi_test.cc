@@ -139,12 +139,13 @@ class CHookTest : public ::testing::TestWithParam<const char*> {
   static std::string step(PluginInstance& hook, float loss) {
     FakeRun run;
     auto* raw = reinterpret_cast<belay_run*>(&run);
-    belay_run_args args{};
+    auto args = belay::detail::sized<belay_run_args>();
     hook.call("before_run", &belay_hook_api::before_run, raw, &args);
     EXPECT_EQ(args.n_fetches, 1u);
     EXPECT_EQ(args.fetches[0].node, 5u);
-    const belay_tensor value{BELAY_FLOAT32, 0, nullptr, &loss};
-    const belay_run_values values{&value, 1};
+    const belay_tensor value = belay::detail::raw_tensor(belay::DType::kFloat32, 0, nullptr, &loss, sizeof(loss));
+    auto values = belay::detail::sized<belay_run_values>();
+    values.results = &value, values.n_results = 1;
     hook.call("after_run", &belay_hook_api::after_run, raw, static_cast<const belay_run_values*>(&values));
     return run.stop_reason;
   }

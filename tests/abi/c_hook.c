@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NOTE_TEXT                                                                                                  \
-  "{\"abi\": [0, 2], \"version\": \"2.1.0\", \"toolchain\": \"C11\", \"isa\": [], \"plugins\": [{\"kind\": "       \
+#define NOTE_TEXT                                                                                                   \
+  "{\"abi\": " BELAY_NOTE_ABI                                                                                       \
+  ", \"version\": \"2.1.0\", \"toolchain\": \"C11\", \"isa\": [], \"plugins\": [{\"kind\": "                        \
   "\"hook\", \"name\": \"c_ceiling\", \"doc\": \"Stops the run when a scalar rises above a limit\", \"options\": [" \
   "{\"name\": \"max\", \"type\": \"float\", \"default\": 10, \"min\": 0, \"help\": \"stop above this\"}, "          \
   "{\"name\": \"tensor\", \"type\": \"string\", \"default\": \"loss\", \"help\": \"scalar to watch\"}]}]}"

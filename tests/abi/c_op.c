@@ -8,9 +8,11 @@
 #define LIMITS                                                                                                   \
   "\"options\": [{\"name\": \"low\", \"type\": \"float\", \"default\": -1, \"help\": \"smallest\"}, {\"name\": " \
   "\"high\", \"type\": \"float\", \"default\": 1, \"help\": \"largest\"}]"
-#define NOTE_TEXT                                                                                                   \
-  "{\"abi\": [0, 2], \"version\": \"1.0.0\", \"toolchain\": \"C11\", \"isa\": [], \"plugins\": [{\"kind\": \"op\", " \
-  "\"name\": \"c_clip\", \"doc\": \"Keeps elements between two limits\", " LIMITS "}, {\"kind\": \"op\", \"name\": " \
+#define NOTE_TEXT                                                                                    \
+  "{\"abi\": " BELAY_NOTE_ABI                                                                        \
+  ", \"version\": \"1.0.0\", \"toolchain\": \"C11\", \"isa\": [], \"plugins\": [{\"kind\": \"op\", " \
+  "\"name\": \"c_clip\", \"doc\": \"Keeps elements between two limits\", " LIMITS                    \
+  "}, {\"kind\": \"op\", \"name\": "                                                                 \
   "\"c_clip_grad\", \"doc\": \"The gradient of c_clip\", " LIMITS "}]}"
 BELAY_NOTE(note, NOTE_TEXT);
 
@@ -23,7 +25,6 @@ typedef struct Host {
 typedef struct Clip {
   float low, high;
   int64_t n;
-  int32_t threads;
   const Host* host;
 } Clip;
 
@@ -84,7 +85,6 @@ static int32_t make_kernel(void* self, const belay_op_kernel_args* args, void** 
     if (node->attrs[i].name.size == 4) c->high = value;
   }
   for (d = 0; d < node->inputs[0].rank; ++d) c->n *= node->inputs[0].dims[d];
-  c->threads = args->threads;
   c->host = (const Host*)self;
   *kernel = c;
   return BELAY_OK;
@@ -121,7 +121,7 @@ static int32_t run(void* self, void* kernel, const belay_op_run* run, belay_stat
   part.x = (const float*)run->inputs[0].data;
   part.dy = run->n_inputs == 2 ? (const float*)run->inputs[1].data : NULL;
   part.out = (float*)run->outputs[0].data;
-  return ((Host*)self)->op->parallel(c->threads, c->n, 1024, clip_part, &part, status);
+  return ((Host*)self)->op->parallel(run->context, c->n, 1024, clip_part, &part, status);
 }
 
 static int32_t gradient(void* self, const belay_op_gradient_args* args, belay_status* status) {
@@ -131,7 +131,7 @@ static int32_t gradient(void* self, const belay_op_gradient_args* args, belay_st
   int32_t code;
   inputs[0] = args->inputs[0];
   inputs[1] = args->output_gradients[0];
-  memset(&def, 0, sizeof(def));
+  BELAY_INIT(def);
   def.op = text_of("CClipGrad");
   def.inputs = inputs, def.n_inputs = 2;
   def.attrs = args->node->attrs, def.n_attrs = args->node->n_attrs;

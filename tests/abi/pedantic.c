@@ -2,7 +2,7 @@
 /* Uses every macro of abi.h, so that each language level sees it. */
 #include <belay/abi.h>
 
-#define NOTE_TEXT "{\"abi\": [0, 2]}"
+#define NOTE_TEXT "{\"abi\": " BELAY_NOTE_ABI "}"
 BELAY_NOTE(note, NOTE_TEXT);
 
 typedef struct Slots {

@@ -72,6 +72,7 @@ struct HookApi {
     reserved: u32,
     create: Create,
     destroy: extern "C" fn(*mut c_void),
+    extension: usize,
     begin: usize, // slots that are not used are null
     after_create_session: usize,
     before_run: usize,
@@ -197,7 +198,7 @@ static table: HookApi = HookApi {
 static plugin: Plugin = Plugin { kind: 1, reserved: 0, name: b"hand_built\0".as_ptr(), table: &table };
 static plugins: PluginList = PluginList([&plugin]);
 
-const TEXT: &[u8] = b"{\"abi\": [0, 2], \"version\": \"0.0.1\", \"toolchain\": \"rustc\", \"isa\": [], \"plugins\": [{\
+const TEXT: &[u8] = b"{\"abi\": [0, 3], \"version\": \"0.0.1\", \"toolchain\": \"rustc\", \"isa\": [], \"plugins\": [{\
 \"kind\": \"hook\", \"name\": \"hand_built\", \"doc\": \"Built without any build system\", \"options\": [{\
 \"name\": \"max\", \"type\": \"float\", \"default\": 10, \"min\": 0, \"help\": \"a limit\"}]}]}";
 const PADDED: usize = (TEXT.len() + 3) / 4 * 4;

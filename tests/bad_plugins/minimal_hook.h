@@ -11,7 +11,7 @@
 #define NOTE_KIND "hook"
 #endif
 #ifndef NOTE_ABI
-#define NOTE_ABI "[0, 2]"
+#define NOTE_ABI BELAY_NOTE_ABI
 #endif
 #ifndef NOTE_ISA
 #define NOTE_ISA "[]"

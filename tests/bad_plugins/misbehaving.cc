@@ -10,7 +10,8 @@
 namespace {
 
 #define NOTE_TEXT                                                                                                \
-  "{\"abi\": [0, 2], \"version\": \"0.9\", \"toolchain\": \"by hand\", \"isa\": [], \"plugins\": [{\"kind\": "   \
+  "{\"abi\": " BELAY_NOTE_ABI                                                                                    \
+  ", \"version\": \"0.9\", \"toolchain\": \"by hand\", \"isa\": [], \"plugins\": [{\"kind\": "                   \
   "\"hook\", "                                                                                                   \
   "\"name\": \"misbehaving\", \"doc\": \"Does what it is told not to do\", \"options\": [{\"name\": \"fault\", " \
   "\"type\": "                                                                                                   \

@@ -9,9 +9,10 @@
 
 namespace {
 
-#define NOTE_TEXT                                                                                                      \
-  "{\"abi\": [0, 2], \"version\": \"0.9\", \"toolchain\": \"by hand\", \"isa\": [], \"plugins\": [{\"kind\": \"op\", " \
-  "\"name\": \"misbehaving_op\", \"doc\": \"Does what it is told not to do\", \"options\": [{\"name\": \"fault\", "    \
+#define NOTE_TEXT                                                                                                   \
+  "{\"abi\": " BELAY_NOTE_ABI                                                                                       \
+  ", \"version\": \"0.9\", \"toolchain\": \"by hand\", \"isa\": [], \"plugins\": [{\"kind\": \"op\", "              \
+  "\"name\": \"misbehaving_op\", \"doc\": \"Does what it is told not to do\", \"options\": [{\"name\": \"fault\", " \
   "\"type\": \"string\", \"default\": \"\", \"help\": \"what to do wrong\"}]}]}"
 BELAY_NOTE(note, NOTE_TEXT);
 

@@ -3,8 +3,9 @@
 #include <belay/abi.h>
 #include <stddef.h>
 
-#define NOTE_TEXT                                                                                                \
-  "{\"abi\": [0, 2], \"version\": \"1.0.0\", \"toolchain\": \"by hand\", \"isa\": [], \"plugins\": [{\"kind\": " \
+#define NOTE_TEXT                                                                                \
+  "{\"abi\": " BELAY_NOTE_ABI                                                                    \
+  ", \"version\": \"1.0.0\", \"toolchain\": \"by hand\", \"isa\": [], \"plugins\": [{\"kind\": " \
   "\"op\", \"name\": \"minimal\", \"doc\": \"Computes nothing\", \"options\": []}]}"
 BELAY_NOTE(note, NOTE_TEXT);
 

@@ -21,6 +21,7 @@ RunState example_state() {
   RunState state;
   state.global_step = 2000;
   state.input_positions["train"] = {3, 512};
+  state.input_positions["stream"] = {0, 7, std::string("at \0\xff", 5)};
   state.hook_states["empty"] = {};
   state.hook_states["all"] = {{"flag", true},
                               {"count", std::int64_t{-7}},
@@ -44,6 +45,13 @@ TEST(RunStateFile, ComesBackAsItWas) {
   EXPECT_EQ(found.input_positions.at("train").index, 512);
   EXPECT_EQ(found.hook_states, expected.hook_states);
   EXPECT_EQ(found.fingerprint, expected.fingerprint);
+}
+
+TEST(RunStateFile, B_05a_TheBytesOfAPositionComeBackAsTheyWere) {
+  const RunState found = parse_run_state(format_run_state(example_state()));
+  EXPECT_EQ(found.input_positions.at("stream").index, 7);
+  EXPECT_EQ(found.input_positions.at("stream").bytes, std::string("at \0\xff", 5));
+  EXPECT_EQ(found.input_positions.at("train").bytes, "");
 }
 
 TEST(RunStateFile, EveryDoubleKeepsItsBits) {

@@ -105,7 +105,7 @@ TEST_F(HookConformance, HOOK_07_TheContextHasTheCallersFetchesFeedsAndOptionsOnl
   Probe& y = add_probe("y");
   const auto asks = [&](RunContext&) {
     RunArgs args{two};
-    args.feed(a, Tensor(1.0f)).options(RunOptions{RunOptions::Trace::kFull, true, 60000, 2, true, {"one"}});
+    args.feed(a, Tensor(1.0f)).options(RunOptions{RunOptions::Trace::kFull, 60000});
     return args;
   };
   x.ask = asks;
@@ -119,10 +119,7 @@ TEST_F(HookConformance, HOOK_07_TheContextHasTheCallersFetchesFeedsAndOptionsOnl
     EXPECT_EQ(feeds[1].first, c);
     const RunOptions options = context.original_options();
     EXPECT_EQ(options.timeout_ms, 30000);
-    EXPECT_EQ(options.inter_op_thread_pool, 1);
     EXPECT_EQ(options.trace_level, RunOptions::Trace::kNone);
-    EXPECT_FALSE(options.output_partition_graphs);
-    EXPECT_EQ(options.debug_tensor_watches, (std::vector<std::string>{"two"}));
     ++looks;
   };
   y.ask = [&](RunContext& context) {
@@ -131,9 +128,8 @@ TEST_F(HookConformance, HOOK_07_TheContextHasTheCallersFetchesFeedsAndOptionsOnl
   };
   y.look = [&](RunContext& context, const RunValues&) { check(context); };
   open();
-  RunOptions options;
+  CallerOptions options;
   options.timeout_ms = 30000;
-  options.inter_op_thread_pool = 1;
   options.debug_tensor_watches = {"two"};
   EXPECT_EQ(run_with(sum, {{b, Tensor(10.0f)}, {c, Tensor(20.0f)}}, &options, nullptr), 31.0f);
   EXPECT_EQ(looks, 2);
@@ -263,7 +259,6 @@ TEST(RunArgsConformance, PROSE_03_WithoutAnythingAskedAllIsEmpty) {
   const RunOptions options;
   EXPECT_EQ(options.trace_level, RunOptions::Trace::kNone);
   EXPECT_EQ(options.timeout_ms, 0);
-  EXPECT_TRUE(options.debug_tensor_watches.empty());
 }
 
 // Every callback has a default, which asks for nothing and does nothing.

@@ -22,7 +22,7 @@ class HookedConformance : public HookedSessionTest {};
 
 TEST_F(HookedConformance, HOOKED_01_FeedsOptionsAndMetadataReachTheInnerRun) {
   open();
-  RunOptions options;
+  CallerOptions options;
   options.trace_level = RunOptions::Trace::kFull;
   options.timeout_ms = 30000;
   RunMetadata metadata;
@@ -157,16 +157,22 @@ TEST_F(CoordinatorOfTheSession, HOOKED_09_ACoordinatorsStopAloneRefusesNoRun) {
 
 // ----- options: the rows' examples; A and B are hooks
 
-const RunOptions kOfHookA{RunOptions::Trace::kHardware, false, 30000, 2, false, {"one"}};
-const RunOptions kOfHookB{RunOptions::Trace::kFull, true, 60000, 3, true, {"two"}};
+const RunOptions kOfHookA{RunOptions::Trace::kHardware, 30000};
+const RunOptions kOfHookB{RunOptions::Trace::kFull, 60000};
+
+// What a program may ask of its own run, besides.
+CallerOptions of_caller(RunOptions::Trace level, std::int64_t timeout_ms, std::vector<std::string> watches) {
+  CallerOptions options;
+  options.trace_level = level;
+  options.timeout_ms = timeout_ms;
+  options.output_partition_graphs = true;
+  options.debug_tensor_watches = std::move(watches);
+  return options;
+}
 
 void expect_same(const RunOptions& got, const RunOptions& expected) {
   EXPECT_EQ(got.trace_level, expected.trace_level);
-  EXPECT_EQ(got.output_partition_graphs, expected.output_partition_graphs);
   EXPECT_EQ(got.timeout_ms, expected.timeout_ms);
-  EXPECT_EQ(got.inter_op_thread_pool, expected.inter_op_thread_pool);
-  EXPECT_EQ(got.report_tensor_allocations_upon_oom, expected.report_tensor_allocations_upon_oom);
-  EXPECT_EQ(got.debug_tensor_watches, expected.debug_tensor_watches);
 }
 
 std::vector<std::string> nodes_of(const std::string& graph_def) {
@@ -195,7 +201,56 @@ TEST_F(RunOptionsConformance, HOOKED_10_OptionsOfTwoHooksAreMerged) {
   open();
   RunMetadata metadata;
   EXPECT_EQ(run_with(one, {}, nullptr, &metadata), 1.0f);
-  expect_same(metadata.options, {RunOptions::Trace::kFull, true, 60000, 3, true, {"one", "two"}});
+  expect_same(metadata.options, kOfHookB);
+  EXPECT_TRUE(metadata.watched.empty());
+}
+
+// As TensorFlow's SessionRunValues has them.
+TEST_F(RunOptionsConformance, B_14_HooksSeeTheMergedOptionsAfterTheRun) {
+  add_asking("x", kOfHookA);
+  Probe& y = add_probe("y");
+  std::vector<RunOptions> seen;
+  y.look = [&](RunContext&, const RunValues& values) { seen.push_back(values.options()); };
+  open();
+  const CallerOptions caller = of_caller(RunOptions::Trace::kSoftware, 45000, {});
+  run_with(one, {}, &caller, nullptr);
+  run(one);
+  ASSERT_EQ(seen.size(), 2u);
+  expect_same(seen[0], {RunOptions::Trace::kHardware, 45000});
+  expect_same(seen[1], kOfHookA);
+}
+
+TEST_F(RunOptionsConformance, B_02d_ValuesOfAHookAreMarkedAsNotToBeWritten) {
+  Probe& x = add_probe("x");
+  x.ask = [&](RunContext&) { return RunArgs{two}; };
+  bool read_only = false;
+  x.look = [&](RunContext&, const RunValues& values) { read_only = values[two].read_only(); };
+  open();
+  run(one);
+  EXPECT_TRUE(read_only);
+}
+
+TEST_F(RunOptionsConformance, B_12b_AHookReadsTheGlobalStepAndTheNumberOfTheRun) {
+  const Output step = ops::get_or_create_global_step(g);
+  const Output train_op = ops::assign_add(step, ops::constant(g, Tensor(std::int64_t{1})));
+  Probe& x = add_probe("x");
+  std::vector<std::int64_t> seen;
+  x.look = [&](RunContext& context, const RunValues&) {
+    seen.insert(seen.end(), {context.number(), context.session().global_step()});
+  };
+  open();
+  run(one);
+  raw().handle().run({train_op});
+  run(one);
+  EXPECT_EQ(seen, (std::vector<std::int64_t>{1, 0, 2, 1, 3, 1}));
+}
+
+TEST_F(RunOptionsConformance, HOOKED_10_TheCallersWatchesAreInTheMetadata) {
+  open();
+  RunMetadata metadata;
+  const CallerOptions caller = of_caller(RunOptions::Trace::kNone, 0, {"one", "two"});
+  run_with(one, {}, &caller, &metadata);
+  EXPECT_EQ(metadata.options.debug_tensor_watches, (std::vector<std::string>{"one", "two"}));
   ASSERT_EQ(metadata.watched.size(), 2u);
   EXPECT_EQ(metadata.watched[0].first, "one");
   EXPECT_EQ(TensorView(metadata.watched[0].second.view()).scalar<float>(), 1.0f);
@@ -204,37 +259,38 @@ TEST_F(RunOptionsConformance, HOOKED_10_OptionsOfTwoHooksAreMerged) {
 }
 
 TEST_F(RunOptionsConformance, HOOKED_10_ThePartitionGraphIsWhatTheRunNeededOncePerRun) {
-  add_asking("x", kOfHookB);
   open();
+  const CallerOptions caller = of_caller(RunOptions::Trace::kNone, 0, {"two"});
   for (int i = 0; i < 2; ++i) {
     RunMetadata metadata;
-    run_with(sum, {{a, Tensor(1.0f)}, {b, Tensor(2.0f)}, {c, Tensor(3.0f)}}, nullptr, &metadata);
+    run_with(sum, {{a, Tensor(1.0f)}, {b, Tensor(2.0f)}, {c, Tensor(3.0f)}}, &caller, &metadata);
     ASSERT_EQ(metadata.partition_graphs.size(), 1u);
     EXPECT_THAT(nodes_of(metadata.partition_graphs[0]), UnorderedElementsAre("a", "b", "c", "Add", "sum", "two"));
   }
 }
 
-TEST_F(RunOptionsConformance, HOOKED_11_TheCallersWatchesComeFirst) {
-  add_asking("x", {RunOptions::Trace::kHardware, false, 60000, 2, false, {"two"}});
+TEST_F(RunOptionsConformance, HOOKED_11_TheCallersOptionsAreMergedWithAHooks) {
+  add_asking("x", {RunOptions::Trace::kHardware, 60000});
   open();
   RunMetadata metadata;
-  const RunOptions caller{RunOptions::Trace::kFull, true, 30000, 3, true, {"one"}};
+  const CallerOptions caller = of_caller(RunOptions::Trace::kFull, 30000, {"one"});
   run_with(one, {}, &caller, &metadata);
-  expect_same(metadata.options, {RunOptions::Trace::kFull, true, 60000, 3, true, {"one", "two"}});
+  expect_same(metadata.options, {RunOptions::Trace::kFull, 60000});
+  EXPECT_EQ(metadata.options.debug_tensor_watches, (std::vector<std::string>{"one"}));
 }
 
 TEST_F(RunOptionsConformance, HOOKED_11_AWatchThatTheGraphHasNotIsNamed) {
-  add_asking("x", {RunOptions::Trace::kNone, false, 0, 0, false, {"summ"}});
   open();
-  EXPECT_EQ(error_of([&] { run(one); }),
-            "NOT_FOUND: hook \"x\" in before_run: the graph has no 'summ'; did you mean 'sum'?");
+  const CallerOptions caller = of_caller(RunOptions::Trace::kNone, 0, {"summ"});
+  EXPECT_EQ(error_of([&] { run_with(one, {}, &caller, nullptr); }),
+            "NOT_FOUND: the graph has no 'summ'; did you mean 'sum'?");
 }
 
 TEST_F(RunOptionsConformance, HOOKED_12_TheCallersOptionsStayAsTheyAre) {
   add_asking("x", kOfHookB);
   open();
-  const RunOptions before = kOfHookA;
-  RunOptions options = before;
+  const CallerOptions before = of_caller(RunOptions::Trace::kHardware, 30000, {"one"});
+  CallerOptions options = before;
   run_with(one, {}, &options, nullptr);
   expect_same(options, before);
 }

@@ -518,7 +518,7 @@ TEST_F(SessionManagerConformance, USER_11_AnInitFunctionTakesAPartAndTheInitOper
     const std::unique_ptr<StoredTensors> stored =
         open_stored_tensors(environment.files, run.path() + "/model.ckpt-7", saver->options().saver, environment.log);
     std::int64_t read = 0;
-    const belay_tensor target{BELAY_INT64, 0, nullptr, &read};
+    const belay_tensor target = belay::detail::raw_tensor(DType::kInt64, 0, nullptr, &read, sizeof(read));
     stored->read(saver->options().saver, {{"global_step", target}});
     session.store().assign("global_step", Tensor(read));
   };

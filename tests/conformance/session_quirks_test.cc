@@ -49,11 +49,11 @@ TEST_F(SessionQuirks, QUIRK_03_ACreationThatFailsLeavesNoSessionBehind) {
 TEST_F(SessionQuirks, QUIRK_04_TheCallersOptionsAreTheSameBeforeAndBehindARun) {
   add_probe("x").ask = [](RunContext&) {
     RunArgs args;
-    args.options(RunOptions{RunOptions::Trace::kFull, true, 5000, 1, true, {}});
+    args.options(RunOptions{RunOptions::Trace::kFull, 5000});
     return args;
   };
   open();
-  const RunOptions options;
+  const CallerOptions options;
   RunMetadata metadata;
   session().run({train_op}, {}, options, &metadata);
   EXPECT_EQ(metadata.options.timeout_ms, 5000);

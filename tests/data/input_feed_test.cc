@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/data/input_feed.h"
 
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
 #include <new>
 #include <optional>
 
@@ -60,9 +63,61 @@ class Counting final : public belay::Input {
 std::vector<std::int64_t> Counting::seeks;
 belay::OpenArgs Counting::opened;
 
+// Cannot go back by a number: it keeps what it needs, a kilobyte, in the bytes of its position. Its next example may
+// wait until it is interrupted.
+class Streaming final : public belay::Input {
+ public:
+  struct Options {
+    std::int64_t bytes = 1024;
+    bool waits = false;
+  };
+  static constexpr auto about = belay::about(
+      "streaming", "Delivers the sum of what it has seen", belay::option("bytes", &Options::bytes, "of its position"),
+      belay::option("waits", &Options::waits, "whether the second example never comes"));
+  explicit Streaming(const Options& o) : o_(o), seen_(static_cast<std::size_t>(o.bytes), '\0') { interrupts = 0; }
+
+  void spec(belay::InputSpec& spec) override { slot_ = spec.feature("n", DType::kInt64, {-1}); }
+  void open(const belay::OpenArgs&) override {}
+  bool next(belay::Batch& batch, belay::Position& position) override {
+    std::unique_lock lock(mutex_);
+    if (o_.waits && n_ == 1) changed_.wait(lock, [&] { return interrupts > 0; });
+    if (interrupts > 0) belay::fail(Code::kCancelled, "interrupted");
+    ++seen_[static_cast<std::size_t>(n_) % seen_.size()];
+    std::int64_t sum = ++n_ * 1000;
+    for (const char c : seen_) sum += c;
+    *batch.tensor(slot_, {1}).data<std::int64_t>() = sum;
+    position = {0, n_, seen_};
+    return true;
+  }
+  void seek(const belay::Position& position) override {
+    n_ = position.index;
+    seen_ = position.bytes.empty() ? std::string(static_cast<std::size_t>(o_.bytes), '\0') : position.bytes;
+  }
+  void interrupt() noexcept override {
+    {
+      const std::lock_guard lock(mutex_);
+      ++interrupts;
+    }
+    changed_.notify_all();
+  }
+  static const void* extension(std::string_view name) noexcept {
+    static constexpr std::uint32_t kTable[] = {sizeof(kTable), 0};
+    return name == "acme.answer.1" ? kTable : nullptr;
+  }
+  static inline std::atomic<int> interrupts{0};
+
+ private:
+  const Options o_;
+  std::uint32_t slot_ = 0;
+  std::int64_t n_ = 0;
+  std::string seen_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+};
+
 }  // namespace
 
-BELAY_MODULE("1.0.0", Counting)
+BELAY_MODULE("1.0.0", Counting, Streaming)
 
 namespace belay::runtime::testing {
 namespace {
@@ -76,8 +131,8 @@ class InputFeedTest : public SessionTest {
     services.add("input", input_service());
   }
 
-  void create(const std::vector<std::pair<std::string, OptionValue>>& options = {}) {
-    const RegisteredPlugin* plugin = registry.find(PluginKind::kInput, "counting", "");
+  void create(const std::vector<std::pair<std::string, OptionValue>>& options = {}, const char* name = "counting") {
+    const RegisteredPlugin* plugin = registry.find(PluginKind::kInput, name, "");
     ResolvedPlugin resolved;
     resolved.info = plugin->info;
     resolved.instance_name = "train";
@@ -151,6 +206,68 @@ TEST_F(InputFeedTest, TheRunThatTakesABatchCommitsItsPosition) {
   session->handle().run({number});  // writes nothing, so there is nothing to be in step with
   EXPECT_EQ(store->positions().at("train").index, 2);
   stop();
+}
+
+TEST_F(InputFeedTest, B_05b_AnInputWhosePositionIsAKilobyteOfItsOwnResumesExactly) {
+  create({}, "streaming");
+  feed();
+  start();
+  std::vector<std::int64_t> whole;
+  for (int i = 0; i < 8; ++i) whole.push_back(next());
+  stop();
+  const auto at_eight = store->positions();
+  EXPECT_EQ(at_eight.at("train").bytes.size(), 1024u);
+  // Again from a position in the middle, as a resume does it.
+  store->replace_positions({});
+  start();
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(next(), whole[static_cast<std::size_t>(i)]);
+  stop();
+  const auto at_four = store->positions();
+  store->replace_positions({});
+  start();
+  for (int i = 0; i < 6; ++i) next();
+  stop();
+  store->replace_positions(at_four);
+  start();
+  for (std::size_t i = 4; i < 8; ++i) EXPECT_EQ(next(), whole[i]);
+  EXPECT_EQ(store->positions().at("train").bytes, at_eight.at("train").bytes);
+  stop();
+}
+
+TEST_F(InputFeedTest, B_05c_APositionBeyondTheHostsMemoryIsRefused) {
+  create({{"bytes", std::int64_t{BELAY_POSITION_BYTES + 1}}}, "streaming");
+  input = InputFeed::open(*instance, {.name = "train"});
+  EXPECT_EQ(error_of([&] { input->prime(); }),
+            "RESOURCE_EXHAUSTED: input \"train\" (streaming 1.0.0) in next: the position has 4097 bytes of its own, at "
+            "most 4096 are kept");
+}
+
+TEST_F(InputFeedTest, B_03a_AnInputThatWaitsIsWokenWhenTheSessionStops) {
+  create({{"waits", true}}, "streaming");
+  feed();
+  SessionOptions options;
+  options.queues = queues;
+  session = std::make_shared<DirectSession>(graph, store, options);
+  session->run_once(graph.collection("variable_init"));
+  const auto coordinator = std::make_shared<Coordinator>();
+  threads = input->create_threads(*session, coordinator.get());
+  next();
+  coordinator->request_stop("enough");
+  for (const auto& t : threads) EXPECT_TRUE(t->join_for(kTenSeconds));
+  EXPECT_EQ(Streaming::interrupts, 1);
+  EXPECT_FALSE(input->busy());
+}
+
+TEST_F(InputFeedTest, B_03b_APluginsTablesAreFoundByTheirNames) {
+  create({}, "streaming");
+  const void* table = instance->extension("acme.answer.1");
+  EXPECT_NE(table, nullptr);
+  EXPECT_EQ(instance->extension("acme.answer.1"), table);
+  EXPECT_NE(instance->extension(BELAY_INTERRUPT_EXTENSION), nullptr);
+  EXPECT_EQ(instance->extension("acme.question.1"), nullptr);
+  create();
+  EXPECT_EQ(instance->extension(BELAY_INTERRUPT_EXTENSION), nullptr);
+  instance->interrupt();  // nothing to do
 }
 
 TEST_F(InputFeedTest, ANewSessionGoesOnAtTheCommittedPosition) {

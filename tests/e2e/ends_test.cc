@@ -430,7 +430,14 @@ TEST_F(PluginEnds, T_23a_WhatBeforeRunGivesBackIsCheckedAndNamed) {
       {"feed_of_an_operation", "names an operation, which has no value"},
       {"feed_for_no_node", "the graph has no node 4000000"},
       {"feed_with_dims", "has rank 2, the node has rank 0"},
-      {"null_watches", "it gave n_debug_tensor_watches = 3, and debug_tensor_watches is null"},
+      {"feed_of_too_few_bytes", "cannot be read: the tensor has bytes = 1, a float32 tensor of [] has 4"},
+      {"feed_on_another_device", "cannot be read: the tensor lies on device 3"},
+      {"feed_with_a_flag", "cannot be read: the tensor has the unknown flag 64"},
+      {"options_without_size", "belay_run_options has struct_size 0: its owner sets it before the call (BELAY_INIT)"},
+      {"options_with_a_flag", "belay_run_options has the unknown flag 8"},
+      {"options_of_no_level", "it gave trace_level = 9"},
+      {"args_zeroed", "belay_run_args has struct_size 0: its owner sets it before the call (BELAY_INIT)"},
+      {"args_with_a_flag", "belay_run_args has the unknown flag 2"},
   };
   for (const auto& c : cases) {
     start_over();

@@ -51,6 +51,13 @@ TEST_F(RunHostTest, EventsMayLieInAnotherDirectoryThanCheckpoints) {
   EXPECT_EQ(event_files(elsewhere.path() + "/eval"), 1u);
 }
 
+TEST_F(RunHostTest, B_12a_PluginsOfASessionReadWhatItIsFor) {
+  RunHost run(world(), control, {});
+  SessionHost training(run, {.saves = true}), evaluation(run, {.mode = Mode::kEval});
+  EXPECT_EQ(training.services().mode(), BELAY_MODE_TRAIN);
+  EXPECT_EQ(evaluation.services().mode(), BELAY_MODE_EVAL);
+}
+
 TEST_F(RunHostTest, WithoutADirectoryNothingIsKept) {
   RunHost run(world(), control, {});
   run.take_directory();

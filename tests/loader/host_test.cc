@@ -52,6 +52,20 @@ TEST(Host, OffersTheCoreServiceToTheSdk) {
   EXPECT_EQ(logger.status, "50 %");
 }
 
+TEST(Host, B_12a_SaysWhatTheSessionIsForAndWhichProcessThisIs) {
+  RecordingLogger logger;
+  FakeClock clock;
+  HostServices services(logger, clock, "", 7);
+  InstanceHost instance(services, "losses");
+  const belay::Host host(InstanceHost::api(), instance.raw());
+  EXPECT_EQ(host.mode(), std::nullopt);
+  services.set_mode(BELAY_MODE_EVAL);
+  EXPECT_EQ(host.mode(), Mode::kEval);
+  EXPECT_EQ(host.rank(), 0);
+  EXPECT_EQ(host.ranks(), 1);
+  EXPECT_TRUE(host.is_chief());
+}
+
 TEST(Host, NothingThatALoggerThrowsReachesThePlugin) {
   FailingLogger logger;
   FakeClock clock;

@@ -31,7 +31,7 @@ class HookedSessionTest : public MonitoredTest {
   HookedSession& session() { return *session_; }
   DirectSession& raw() { return *raw_; }
   // With all that a caller can say.
-  float run_with(const Output& fetch, const std::vector<std::pair<Output, Tensor>>& feeds, const RunOptions* options,
+  float run_with(const Output& fetch, const std::vector<std::pair<Output, Tensor>>& feeds, const CallerOptions* options,
                  RunMetadata* metadata) {
     FetchSet set({fetch});
     std::vector<belay_feed> fed;

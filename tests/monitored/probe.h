@@ -28,7 +28,8 @@ class Probe final : public Hook {
   std::function<void(Session&)> in_session;
   bool stop_after_save = false;
   std::int64_t state = 0;
-  std::string error;  // that on_error got
+  std::string error;       // that on_error got
+  std::string saved_path;  // that after_save got
 
   void begin(Graph&) override { called("begin"); }
   void after_create_session(Session& session) override {
@@ -48,8 +49,9 @@ class Probe final : public Hook {
     if (in_session) in_session(session);
   }
   void before_save(Session&, std::int64_t step) override { called("before_save", " " + std::to_string(step)); }
-  bool after_save(Session&, std::int64_t step) override {
-    called("after_save", " " + std::to_string(step));
+  bool after_save(Session&, const Saved& saved) override {
+    called("after_save", " " + std::to_string(saved.step));
+    saved_path = std::string(saved.path);
     return stop_after_save;
   }
   void on_error(const Error& e) override {

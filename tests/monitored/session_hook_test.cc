@@ -42,7 +42,7 @@ TEST_F(SessionHookTest, EveryPhaseGoesInTheOrderOfTheHooks) {
   hooks.load_states({}, *log);
   hooks.after_create_session(session);
   hooks.before_save(session, 7);
-  EXPECT_EQ(hooks.after_save(session, 7), "");
+  EXPECT_EQ(hooks.after_save(session, 7, "/run/model.ckpt-7"), "");
   hooks.end(session);
   hooks.on_error(Error(Code::kInternal, "late"));
   EXPECT_EQ(new_events(), (Timeline{"x.begin", "y.begin", "x.load_state", "y.load_state", "x.after_create_session",
@@ -82,7 +82,7 @@ TEST_F(SessionHookTest, EachCallbackMayFailAndIsThenNamedOrLeftOut) {
       {"load_state", [&] { hooks.load_states({}, *log); }},
       {"after_create_session", [&] { hooks.after_create_session(session); }},
       {"before_save", [&] { hooks.before_save(session, 7); }},
-      {"after_save", [&] { hooks.after_save(session, 7); }},
+      {"after_save", [&] { hooks.after_save(session, 7, "/run/model.ckpt-7"); }},
       {"end", [&] { hooks.end(session); }},
   };
   for (const auto& [callback, phase] : phases) {
@@ -130,11 +130,18 @@ TEST_F(SessionHookTest, OnErrorTellsEveryHookWhateverTheyAnswer) {
   EXPECT_EQ(y.error, "DIVERGED: the loss is nan");
 }
 
+TEST_F(SessionHookTest, B_04a_AfterSaveGetsStepAndPathOfWhatIsOnTheDisk) {
+  Probe& x = add_probe("x");
+  hooks.after_save(open(), 7, "/run/model.ckpt-7");
+  EXPECT_EQ(new_events(), (Timeline{"x.after_save 7"}));
+  EXPECT_EQ(x.saved_path, "/run/model.ckpt-7");
+}
+
 TEST_F(SessionHookTest, TheFirstHookThatAsksToStopAfterASaveIsNamedAndAllAreAsked) {
   add_probe("x");
   add_probe("y").stop_after_save = true;
   add_probe("z").stop_after_save = true;
-  EXPECT_EQ(hooks.after_save(open(), 3), "y");
+  EXPECT_EQ(hooks.after_save(open(), 3, "/run/model.ckpt-3"), "y");
   EXPECT_EQ(new_events(), (Timeline{"x.after_save 3", "y.after_save 3", "z.after_save 3"}));
 }
 

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -73,6 +74,36 @@ class Affine final : public belay::Op {
 
  private:
   const Options o_;
+};
+
+// How often an instance ran, and what the run's context says; needs `scratch` floats of memory of its own.
+class Contextual final : public belay::Op {
+ public:
+  struct Options {
+    std::int64_t scratch = 0;
+  };
+  static constexpr auto about = belay::about("contextual", "Counts its runs",
+                                             belay::option("scratch", &Options::scratch, "floats of scratch memory"));
+  static constexpr auto traits = belay::OpTraits().stateful();
+  explicit Contextual(const Options& o) : o_(o) {}
+  void infer(belay::OpShapes& s) const override { s.output(DType::kFloat32, {3}); }
+  void run(belay::OpRun& r) override {
+    float* y = r.output(0).data<float>();
+    auto* memory = static_cast<float*>(r.scratch(static_cast<std::size_t>(o_.scratch) * sizeof(float)));
+    for (std::int64_t i = 0; i < o_.scratch; ++i) memory[i] = 1;
+    y[0] = static_cast<float>(++runs_);
+    y[1] = memory == nullptr ? -1 : static_cast<float>(reinterpret_cast<std::uintptr_t>(memory) % 64);
+    y[2] = r.cancelled() ? 1 : 0;
+    reads_only = r.input(0).read_only() && !r.output(0).read_only();
+    if (in_run) in_run();
+    cancelled_at_end = r.cancelled();
+  }
+  static inline std::function<void()> in_run;
+  static inline bool cancelled_at_end = false, reads_only = false;
+
+ private:
+  const Options o_;
+  int runs_ = 0;
 };
 
 // Numbers of a random stream, as many as the input has.
@@ -155,7 +186,7 @@ class Moody final : public belay::Op {
 
 }  // namespace
 
-BELAY_MODULE("1.2.0", Affine, Noise, SumAndCount, Sqrt, Moody)
+BELAY_MODULE("1.2.0", Affine, Noise, SumAndCount, Sqrt, Moody, Contextual)
 
 namespace belay::runtime::testing {
 namespace {
@@ -204,7 +235,9 @@ using Floats = std::vector<float>;
 TEST(PluginOp, ItsNameInAGraphIsThePluginsInTitleCase) {
   const struct {
     const char *plugin, *operation;
-  } cases[] = {{"swish", "Swish"}, {"leaky_swish", "LeakySwish"}, {"a-b_c2d", "ABC2d"}, {"x__y_", "XY"}, {"a_2", "A2"}};
+  } cases[] = {{"swish", "Swish"},   {"leaky_swish", "LeakySwish"},
+               {"a-b_c2d", "ABC2d"}, {"acme.swish", "AcmeSwish"},
+               {"x__y_", "XY"},      {"a_2", "A2"}};
   for (const auto& c : cases) EXPECT_EQ(operation_name(c.plugin), c.operation);
 }
 
@@ -356,25 +389,94 @@ TEST_F(PluginOpTest, TraitsAndAttributesThatNoOperationCanHaveAreRefused) {
     return error_of([&] { add(plugin); });
   };
   EXPECT_EQ(with_traits([](void*, belay_op_traits* t, belay_status*) {
-              *t = {-2, 0, 0, 0};
+              t->n_inputs = -2;
               return BELAY_OK;
             }),
             "INVALID_ARGUMENT: op \"odd\" (linked in, 1.2.0): its traits say n_inputs = -2, must be -1 (any) or more");
-  EXPECT_EQ(with_traits([](void*, belay_op_traits* t, belay_status*) {
-              *t = {1, 64, 0, 0};
-              return BELAY_OK;
-            }),
-            "INVALID_ARGUMENT: op \"odd\" (linked in, 1.2.0): its traits have the unknown flag 64");
+  EXPECT_EQ(
+      with_traits([](void*, belay_op_traits* t, belay_status*) {
+        t->n_inputs = 1, t->flags = 64;
+        return BELAY_OK;
+      }),
+      "INVALID_ARGUMENT: op \"odd\" (linked in, 1.2.0): its traits: belay_op_traits has the unknown flag 64; this "
+      "side was built before it");
   plugin.info.options.emplace_back();
   plugin.info.options.back().name = "weights";
   plugin.info.options.back().type = OptionType::kPath;
   EXPECT_EQ(
       with_traits([](void*, belay_op_traits* t, belay_status*) {
-        *t = {1, 0, 0, 0};
+        t->n_inputs = 1;
         return BELAY_OK;
       }),
       "INVALID_ARGUMENT: op \"odd\" (linked in, 1.2.0): its attribute \"weights\" is a path; the attributes of an "
       "operation are truth values, numbers, texts and lists of them");
+}
+
+TEST_F(PluginOpTest, B_01e_ATraitsThatZeroesTheHostsStructIsRefused) {
+  odd_ = *plugins_.find(PluginKind::kOp, "noise");
+  odd_.info.name = "odd";
+  std::get<belay_op_api>(odd_.table).traits = [](void*, belay_op_traits* t, belay_status*) {
+    *t = {};
+    t->n_inputs = 1;
+    return BELAY_OK;
+  };
+  EXPECT_EQ(error_of([&] { add(odd_); }),
+            "INVALID_ARGUMENT: op \"odd\" (linked in, 1.2.0): its traits: belay_op_traits has struct_size 0: its owner "
+            "sets it before the call (BELAY_INIT), and nobody changes it in the call");
+}
+
+TEST_F(PluginOpTest, B_06a_StatefulNodesAreNeitherMergedNorFolded) {
+  const Output x = ops::constant(g, Tensor({1}, {0.f}));
+  const Output a = g.node("Contextual", "a").in(x).output(), b = g.node("Contextual", "b").in(x).output();
+  open();
+  EXPECT_EQ(floats(a)[0], 1);
+  EXPECT_EQ(floats(a)[0], 2);
+  EXPECT_EQ(floats(b)[0], 1);
+}
+
+TEST_F(PluginOpTest, B_06b_ScratchMemoryComesFromTheRunsContext) {
+  const Output x = ops::constant(g, Tensor({1}, {0.f}));
+  const Output none = g.node("Contextual", "none").in(x).output();
+  const Output some = g.node("Contextual", "some").in(x).attr("scratch", std::int64_t{1000}).output();
+  open();
+  EXPECT_EQ(floats(none)[1], -1);
+  EXPECT_EQ(floats(some)[1], 0) << "64-byte aligned";
+  EXPECT_EQ(floats(some)[2], 0) << "not cancelled";
+}
+
+TEST_F(PluginOpTest, B_06d_ARunThatIsLateSaysSoToTheOperation) {
+  const Output y = g.node("Contextual").in(ops::constant(g, Tensor({1}, {0.f}))).output();
+  FakeClock clock;
+  SessionOptions options;
+  options.clock = &clock;
+  open(std::move(options));
+  RunOptions late;
+  late.timeout_ms = 500;
+  session().handle().run({y}, {}, late);
+  EXPECT_FALSE(Contextual::cancelled_at_end);
+  Contextual::in_run = [&] { clock.advance(FakeClock::kSecond); };
+  error_of([&] { session().handle().run({y}, {}, late); });
+  Contextual::in_run = nullptr;
+  EXPECT_TRUE(Contextual::cancelled_at_end);
+}
+
+TEST_F(PluginOpTest, B_02d_InputsAreMarkedAsNotToBeWritten) {
+  const Output y = g.node("Contextual").in(ops::constant(g, Tensor({1}, {0.f}))).output();
+  open();
+  floats(y);
+  EXPECT_TRUE(Contextual::reads_only);
+}
+
+TEST_F(PluginOpTest, B_06c_WhatNoHostHasYetIsRefusedByName) {
+  odd_ = *plugins_.find(PluginKind::kOp, "noise");
+  odd_.info.name = "odd";
+  std::get<belay_op_api>(odd_.table).traits = [](void*, belay_op_traits* t, belay_status*) {
+    t->n_inputs = 1, t->flags = BELAY_OP_COLLECTIVE;
+    return BELAY_OK;
+  };
+  EXPECT_EQ(error_of([&] { add(odd_); }),
+            "INVALID_ARGUMENT: op \"odd\" (linked in, 1.2.0): its traits ask for collective runs, which this host does "
+            "not have yet");
 }
 
 TEST_F(PluginOpTest, RandomNumbersFollowFromSeedNodeAndStep) {

@@ -36,7 +36,7 @@ class Thrower final : public belay::Hook {
   void after_run(belay::RunContext&, const belay::RunValues&) override { maybe("after_run"); }
   void end(belay::Session&) override { maybe("end"); }
   void before_save(belay::Session&, std::int64_t) override { maybe("before_save"); }
-  bool after_save(belay::Session&, std::int64_t) override {
+  bool after_save(belay::Session&, const belay::Saved&) override {
     maybe("after_save");
     return true;
   }
@@ -168,7 +168,7 @@ TEST(Module, BeforeRunsRequestLivesUntilTheNextCall) {
   auto object = std::make_unique<Asker>();
   Asker& asker = *object;
   const belay::HookHandle handle = belay::hook(host.api(), host.raw(), std::move(object));
-  belay_run_args args{};
+  auto args = belay::detail::sized<belay_run_args>();
   belay::detail::Status status;
   for (const int n : {20, 3, 9}) {
     asker.n = n;

@@ -69,7 +69,6 @@ TEST(RunArgs, CarriesFeedsAndOptions) {
   RunOptions options;
   options.trace_level = RunOptions::Trace::kFull;
   options.timeout_ms = 250;
-  options.debug_tensor_watches = {"a", "b"};
   RunArgs args;
   args.feed(handle(1), Tensor(2.5f)).feed(handle(2), Tensor({2}, {1, 2})).options(options);
   const belay_run_args raw = args.raw();
@@ -79,17 +78,16 @@ TEST(RunArgs, CarriesFeedsAndOptions) {
   ASSERT_NE(raw.options, nullptr);
   EXPECT_EQ(raw.options->trace_level, BELAY_TRACE_FULL);
   EXPECT_EQ(raw.options->timeout_ms, 250);
-  ASSERT_EQ(raw.options->n_debug_tensor_watches, 2u);
-  EXPECT_EQ(belay::detail::view(raw.options->debug_tensor_watches[1]), "b");
 }
 
 TEST(RunValues, AreFoundByTheirFetch) {
   const float loss = 1.5f;
   const std::int64_t counts[] = {1, 2, 3};
   const std::int64_t dims[] = {3};
-  const belay_tensor results[] = {{BELAY_FLOAT32, 0, nullptr, const_cast<float*>(&loss)},
-                                  {BELAY_INT64, 1, dims, const_cast<std::int64_t*>(counts)},
-                                  {0, 0, nullptr, nullptr}};
+  const belay_tensor results[] = {
+      belay::detail::raw_tensor(belay::DType::kFloat32, 0, nullptr, const_cast<float*>(&loss), sizeof(loss)),
+      belay::detail::raw_tensor(belay::DType::kInt64, 1, dims, const_cast<std::int64_t*>(counts), sizeof(counts)),
+      belay_tensor{}};
   const belay_output fetches[] = {output(5), output(6), output(7)};
   const RunValues values(results, fetches, 3);
   EXPECT_EQ(values[Fetch<float>(handle(5))], 1.5f);

@@ -29,9 +29,9 @@ std::string first_failure(const std::string& name, const std::vector<std::string
 
 TEST(ValidateBadPlugins, EachFailsInTheWordsOfItsFault) {
   const std::map<std::string, std::string> expected = {
-      {"abi_major", "load.file: abi_major: 'P/abi_major.so' is built for ABI 7.0, this host speaks 0.2"},
+      {"abi_major", "load.file: abi_major: 'P/abi_major.so' is built for ABI 7.0, this host speaks 0.3"},
       {"abi_minor",
-       "load.file: abi_minor: 'P/abi_minor.so' needs ABI 0.99, this host has 0.2 (before 1.0 they must be equal)"},
+       "load.file: abi_minor: 'P/abi_minor.so' needs ABI 0.99, this host has 0.3 (before 1.0 they must be equal)"},
       {"changes_its_file", ""},
       {"changes_locale",
        "load.opens: fp_mode: loading plugin 'P/changes_locale.so' changed the floating-point mode (rounding, x87 "
@@ -64,8 +64,8 @@ TEST(ValidateBadPlugins, EachFailsInTheWordsOfItsFault) {
        "P/missing_deps.so), libbelay_test_other_absent.so (wanted by P/deps/found/libbelay_test_middle.so, wanted by "
        "P/missing_deps.so)"},
       {"module_abi",
-       "load.opens: stale: 'P/module_abi.so' has a note that is not its module's: the note says ABI 0.2, the module "
-       "0.3"},
+       "load.opens: stale: 'P/module_abi.so' has a note that is not its module's: the note says ABI 0.3, the module "
+       "0.4"},
       {"module_in_namespace", "load.linked: exports 1 symbol (mine::belay_module_v0) besides belay_module_v0, "},
       {"module_is_function",
        "load.opens: bad_module: 'P/module_is_function.so' exports belay_module_v0 as a function, not as data"},
@@ -93,10 +93,10 @@ TEST(ValidateBadPlugins, EachFailsInTheWordsOfItsFault) {
        "number"},
       {"note_with_bad_name",
        "load.file: no_note: 'P/note_with_bad_name.so' has a corrupt note: \"plugins.0.name\" is \"../Minimal\", must "
-       "be [a-z][a-z0-9_-]{0,62}"},
+       "be [a-z][a-z0-9_-]{0,62} or VENDOR.NAME of such"},
       {"note_with_unknown_kind",
-       "load.file: no_note: 'P/note_with_unknown_kind.so' has a corrupt note: \"plugins.0.kind\" is \"hooks\", must be "
-       "one of: hook, saver, init_fn, model, input, op"},
+       "load.file: unusable: 'P/note_with_unknown_kind.so' offers the hooks \"minimal\", which this host cannot use: "
+       "\"plugins.0.kind\" is \"hooks\", this host knows: hook, saver, init_fn, model, input, op"},
       {"note_without_abi", "load.file: no_note: 'P/note_without_abi.so' has a corrupt note: \"abi\" is missing"},
       {"note_without_plugins",
        "load.file: no_note: 'P/note_without_plugins.so' has a corrupt note: \"plugins\" is empty"},

@@ -144,7 +144,7 @@ class Progress final : public belay::Hook {
 
   // Saving takes time that no run shows.
   void before_save(belay::Session&, std::int64_t) override { save_start_ = host().monotonic(); }
-  bool after_save(belay::Session&, std::int64_t) override {
+  bool after_save(belay::Session&, const belay::Saved&) override {
     saving_ += host().monotonic() - save_start_;
     return false;
   }

@@ -5,32 +5,52 @@
  * that people program against. Read this one to write a plugin in another language, or to change the host.
  *
  * Shape
- *   A library exports one const data object, `belay_module_v0` (belay_module below). It points at a note, JSON text that
- *   describes every plugin of the library, which also lies in an ELF note of the file, so that the host lists, describes
+ *   A library exports one const data object, `belay_module_v0` (belay_module below). It points at a note, JSON text
+ that
+ *   describes every plugin of the library, which also lies in an ELF note of the file, so that the host lists,
+ describes
  *   and checks plugins without running any of their code. Per plugin the module points at a table of callbacks.
  *   A library imports nothing from the host: what the host offers arrives as tables too, asked for by name
  *   (belay_host_api.service).
  *
  * Tables
  *   A table is a uint32_t struct_size, a reserved uint32_t, then function pointers only. struct_size is the end of the
- *   last slot that its writer knew. The reader copies the table once over a table of stubs, whole slots only, and takes a
+ *   last slot that its writer knew. The reader copies the table once over a table of stubs, whole slots only, and takes
+ a
  *   stub for a null slot; so no call site tests for null. Tables grow at their end and only there.
- *   Value types (belay_str, belay_output, belay_tensor, belay_value, belay_position and the small structs made of them)
- *   carry no size and do not change within a major version.
+
+ * Structs
+ *   Two kinds cross. Value types go by value, in arrays or behind a pointer, carry no size and do not change within a
+ *   major version: belay_str, belay_status, belay_output, belay_tensor, belay_value, belay_named_value,
+ *   belay_named_output, belay_feed.
+ *   Every other struct is sized: it crosses by pointer, never in an array, and begins with uint32_t struct_size and
+ *   uint32_t flags. The owner of its memory sets struct_size to what it was compiled with before the call, in C by
+ *   BELAY_INIT, which also zeroes the rest. Neither side reads or writes beyond struct_size; a field beyond it counts
+ as
+ *   0. So the callee fills the fields of a struct of the caller's one by one: who zeroes it or copies another over it
+ *   loses struct_size, and is refused. Flags that a side does not know are refused, not ignored; the host sets only
+ *   those that the module's abi_minor has. Structs grow at their end and only there.
  *
  * Calls
- *   Every callback that can fail returns an int32_t code (BELAY_OK or one of the codes below) and writes its message into
- *   the belay_status that the caller owns. No exception passes through a slot in either direction. `destroy` cannot fail.
+ *   Every callback that can fail returns an int32_t code (BELAY_OK or one of the codes below) and writes its message
+ into
+ *   the belay_status that the caller owns. No exception passes through a slot in either direction. `destroy` cannot
+ fail.
  *
  * Ownership
  *   Who allocates, frees. A view (belay_str, belay_tensor) given to a call is valid for that call. What `before_run`
- *   returns in belay_run_args must stay valid until the next call on that instance. Tensors that leave a plugin (a batch,
+ *   returns in belay_run_args must stay valid until the next call on that instance. Tensors that leave a plugin (a
+ batch,
  *   a restored variable) lie in memory that the host provides.
  *
  * Threads
  *   [main]    the thread that builds and closes the session; never two at once.
  *   [session] one call at a time per instance, with a happens-before between calls; usually the main thread.
- *   [input]   one call at a time per input instance: on the main thread before the first batch, then on a feeding thread.
+ *   [save]    one call at a time per instance, on any thread, possibly beside the instance's [session] calls of others
+ and
+ *             beside the steps of the session.
+ *   [input]   one call at a time per input instance: on the main thread before the first batch, then on a feeding
+ thread.
  *   [any]     any thread, also several at once.
  *   All callbacks of one hook instance are [session]; two instances may always be called at the same time.
  *
@@ -42,9 +62,14 @@
 #define BELAY_ABI_H_
 
 #include <stdint.h>
+#include <string.h>
 
 #define BELAY_ABI_MAJOR 0
-#define BELAY_ABI_MINOR 2
+#define BELAY_ABI_MINOR 3
+/* "[0, 3]", for the note of a module in C. */
+#define BELAY_NOTE_ABI "[" BELAY_TEXT_OF(BELAY_ABI_MAJOR) ", " BELAY_TEXT_OF(BELAY_ABI_MINOR) "]"
+#define BELAY_TEXT_OF(x) BELAY_TEXT_OF_(x)
+#define BELAY_TEXT_OF_(x) #x
 #define BELAY_MODULE_SYMBOL "belay_module_v0"
 #define BELAY_MODULE_MAGIC UINT64_C(0x003079616c6562b3) /* bytes b3 'b' 'e' 'l' 'a' 'y' '0' 0 */
 
@@ -102,12 +127,21 @@ typedef struct belay_status {
 #define BELAY_BFLOAT16 14 /* the upper half of a float32 */
 #define BELAY_FLOAT16 19  /* IEEE half, storage only */
 
-/* A dense row-major view. A scalar has rank 0. For BELAY_STRING, data is belay_str[number of elements]. */
+#define BELAY_DEVICE_HOST 0      /* memory of this process; so far there is no other device */
+#define BELAY_TENSOR_READ_ONLY 1 /* flag: its elements are not to be written */
+
+/* A dense row-major view. A scalar has rank 0. For BELAY_STRING, data is belay_str[number of elements].
+ * Where a comment says "data null" the tensor only describes: data is null and bytes 0 whatever the dimensions are.
+ * Elements are aligned as their dtype asks, unless a comment says 64 bytes. A device or a flag that the receiver does
+ * not know is refused. */
 typedef struct belay_tensor {
   int32_t dtype;
   int32_t rank;
-  const int64_t* dims;
-  void* data;
+  const int64_t* dims; /* rank of them; may be null at rank 0 */
+  void* data;          /* null where a dimension is 0 */
+  uint64_t bytes;      /* of the elements: their number times the size of one */
+  int32_t device;
+  uint32_t flags;
 } belay_tensor;
 
 /* Output `index` of node `node` of the graph with serial number `graph`. Index BELAY_OPERATION names the operation
@@ -150,10 +184,26 @@ typedef struct belay_feed {
   belay_tensor value;
 } belay_feed;
 
-/* Where an input stands: the next example to deliver, as `index` of the order of `epoch` (both from 0). */
+/* ---- sized structs
+ * --------------------------------------------------------------------------------------------------- */
+
+/* Makes a sized struct ready for a call: all zero but struct_size. */
+#define BELAY_INIT(x) (memset(&(x), 0, sizeof(x)), (void)((x).struct_size = (uint32_t)sizeof(x)))
+
+/* Up to so many bytes of a position are the input's own. */
+#define BELAY_POSITION_BYTES 4096
+
+/* A position of an input: where its next batch begins. `epoch` and `index` are for people: the next example as
+ * index of the order of the epoch, both from 0. An input that needs more to begin there keeps it in `bytes`, whose
+ * meaning is its own; size 0: epoch and index are all. */
 typedef struct belay_position {
+  uint32_t struct_size;
+  uint32_t flags;
   int64_t epoch;
   int64_t index;
+  uint8_t* bytes;    /* the host's memory: next fills it, seek reads it */
+  uint64_t capacity; /* at least BELAY_POSITION_BYTES */
+  uint64_t size;     /* of what is there; 0 when next is called */
 } belay_position;
 
 /* ---- host objects --------------------------------------------------------------------------------------------------- */
@@ -173,6 +223,7 @@ typedef struct belay_tensors belay_tensors;
 typedef struct belay_checkpoint belay_checkpoint;
 typedef struct belay_state belay_state;
 typedef struct belay_op_outputs belay_op_outputs;
+typedef struct belay_op_context belay_op_context; /* one run of a kernel */
 
 /* The first table that an instance gets. service gives the table of a name below, or null where the host has none; the
  * pointer is valid as long as the instance. [any] */
@@ -189,27 +240,46 @@ typedef struct belay_host_api {
 #define BELAY_LOG_WARNING 30
 #define BELAY_LOG_ERROR 40
 
-/* "core": log, clock, run directory. All [any]. */
+/* What a graph, and the session over it, is for. A model answers a mode that it does not know with UNIMPLEMENTED. */
+#define BELAY_MODE_TRAIN 1
+#define BELAY_MODE_EVAL 2
+#define BELAY_MODE_PREDICT 3
+
+/* "core": log, clock, run directory, the place in the run. All [any]. */
 typedef struct belay_core_api {
   uint32_t struct_size;
   uint32_t reserved;
   /* One line; the host adds time, level and the instance's name, and escapes control characters. */
   void (*log)(belay_host* host, int32_t level, belay_str text);
+  /* 1 where a line of that level would be shown: ask before putting an expensive one together. */
   int32_t (*log_enabled)(belay_host* host, int32_t level);
   /* The host's clocks in nanoseconds: monotonic since some start, and wall since 1970. Tests drive them by hand. */
   int64_t (*monotonic_ns)(belay_host* host);
-  int64_t (*wall_ns)(belay_host* host);
-  /* Absolute path of the run directory, or empty where the run has none. */
+  int64_t (*wall_ns)(belay_host* host); /* may jump, in either direction */
+  /* Absolute path of the run directory, or empty where the run has none. Valid until destroy returns. */
   belay_str (*run_directory)(belay_host* host);
+  /* The instance's name, unique among its kind in the run: the manifest's, or the plugin's. Valid until destroy
+   * returns. */
   belay_str (*instance_name)(belay_host* host);
+  /* The run's seed ([run] seed), the same for all instances: mix in what tells yours apart. */
   uint64_t (*seed)(belay_host* host);
   /* 1 where the user watches a terminal: then status_line shows `text` in place, redrawn at most ten times a second. */
   int32_t (*interactive)(belay_host* host);
   void (*status_line)(belay_host* host, belay_str text);
+  /* What the session of this instance is for: BELAY_MODE_TRAIN, BELAY_MODE_EVAL or BELAY_MODE_PREDICT, the same from
+   * create to destroy; 0: it belongs to no session (an input or a saver that several share). */
+  int32_t (*mode)(belay_host* host);
+  /* This process among those of the run, 0 <= rank < ranks. One process is 0 of 1. */
+  int32_t (*rank)(belay_host* host);
+  int32_t (*ranks)(belay_host* host);
+  /* 1 in the process that writes checkpoints and events: rank 0. */
+  int32_t (*is_chief)(belay_host* host);
 } belay_core_api;
 
 /* One node to add. `name` is a hint, made unique inside the current scope; empty: the operation's own name. */
 typedef struct belay_node_def {
+  uint32_t struct_size;
+  uint32_t flags;
   belay_str op;
   belay_str name;
   const belay_output* inputs;
@@ -221,6 +291,8 @@ typedef struct belay_node_def {
 } belay_node_def;
 
 typedef struct belay_output_info {
+  uint32_t struct_size;
+  uint32_t flags;
   int32_t dtype;
   int32_t rank;        /* -1: unknown */
   const int64_t* dims; /* -1: unknown; owned by the graph */
@@ -228,6 +300,8 @@ typedef struct belay_output_info {
 } belay_output_info;
 
 typedef struct belay_node_info {
+  uint32_t struct_size;
+  uint32_t flags;
   belay_str op;
   belay_str name;
   uint32_t n_inputs;
@@ -239,24 +313,40 @@ typedef struct belay_node_info {
 typedef struct belay_graph_api {
   uint32_t struct_size;
   uint32_t reserved;
+  /* The graph's number, of this process: belay_output.graph of its nodes. Never 0. */
   uint64_t (*serial)(belay_graph* graph);
+  /* 1 where it is frozen. */
   int32_t (*finalized)(belay_graph* graph);
+  /* Adds a node under the current scope and control dependencies; *node is its number. Its shapes are inferred now:
+   * INVALID_ARGUMENT where inputs or attributes do not fit, NOT_FOUND with the nearest name for an unknown operation,
+   * FAILED_PRECONDITION in a frozen graph. What `def` points at is copied. */
   int32_t (*add_node)(belay_graph* graph, const belay_node_def* def, uint32_t* node, belay_status* status);
-  /* A role of the model ("loss"), else a node ("scope/node", output 0), else an output ("scope/node:1"). */
+  /* A role of the model ("loss"), else a node ("scope/node", output 0), else an output ("scope/node:1"). NOT_FOUND,
+   * with the nearest name. */
   int32_t (*find)(belay_graph* graph, belay_str name, belay_output* output, belay_status* status);
+  /* Operation, name and counts of a node. The strings are valid as long as the graph. */
   int32_t (*node_info)(belay_graph* graph, uint32_t node, belay_node_info* info, belay_status* status);
+  /* Dtype, shape and name of an output; of an operation (index BELAY_OPERATION) the name alone. `name` is valid until
+   * this thread's next call here, dims as long as the graph. */
   int32_t (*output_info)(belay_graph* graph, belay_output output, belay_output_info* info, belay_status* status);
+  /* Where the node's input `index` comes from. INVALID_ARGUMENT: it has no such input. */
   int32_t (*input)(belay_graph* graph, uint32_t node, uint32_t index, belay_output* output, belay_status* status);
+  /* An attribute that the node was given. NOT_FOUND: it was not, so its default holds. The value is valid until this
+   * thread's next call here. */
   int32_t (*attr)(belay_graph* graph, uint32_t node, belay_str name, belay_value* value, belay_status* status);
   /* Announces that the output may be fetched later, so that the first plan has it. Optional: it saves one plan. */
   int32_t (*will_fetch)(belay_graph* graph, belay_output output, belay_status* status);
+  /* Names of nodes added before the matching leave begin with "name/", made unique. Scopes may be inside scopes. */
   int32_t (*enter_scope)(belay_graph* graph, belay_str name, belay_status* status);
   void (*leave_scope)(belay_graph* graph);
   /* Nodes added before the matching leave run after these. */
   int32_t (*enter_control)(belay_graph* graph, const belay_output* outputs, uint64_t n, belay_status* status);
   void (*leave_control)(belay_graph* graph);
+  /* Puts an output or an operation into a collection, which begins with the first; the order is kept. */
   int32_t (*collect)(belay_graph* graph, belay_str collection, belay_output output, belay_status* status);
+  /* 0 also where there is no such collection. */
   uint64_t (*collection_size)(belay_graph* graph, belay_str collection);
+  /* Item i, 0 <= i < collection_size. INVALID_ARGUMENT beyond it. */
   int32_t (*collection_item)(belay_graph* graph, belay_str collection, uint64_t i, belay_output* output,
                              belay_status* status);
   /* d(sum of ys, weighted by grad_ys) / dx for each x; grad_ys null: ones. gradients[i].graph is 0 where y does not depend
@@ -278,19 +368,18 @@ typedef struct belay_graph_api {
 #define BELAY_TRACE_HARDWARE 2
 #define BELAY_TRACE_FULL 3
 
-/* TensorFlow's RunOptions. Those of several hooks and the caller are merged: the larger number, the union of flags, the
- * watches one after the other. */
+/* What TensorFlow's RunOptions have for hooks. Those of several hooks and the caller are merged: the larger number. */
 typedef struct belay_run_options {
-  int32_t trace_level;
-  int32_t output_partition_graphs;
+  uint32_t struct_size;
+  uint32_t flags;
+  int32_t trace_level; /* of BELAY_TRACE_... */
+  int32_t reserved;
   int64_t timeout_ms; /* 0: none */
-  int32_t inter_op_thread_pool;
-  int32_t report_tensor_allocations_upon_oom;
-  const belay_str* debug_tensor_watches;
-  uint64_t n_debug_tensor_watches;
 } belay_run_options;
 
 typedef struct belay_run_args {
+  uint32_t struct_size;
+  uint32_t flags;
   const belay_output* fetches;
   uint64_t n_fetches;
   const belay_feed* feeds;
@@ -300,11 +389,16 @@ typedef struct belay_run_args {
 
 /* results[i] is the value of fetches[i]; an operation's has data null, rank 0 and dtype 0. */
 typedef struct belay_run_values {
+  uint32_t struct_size;
+  uint32_t flags;
   const belay_tensor* results;
   uint64_t n_results;
+  const belay_run_options* options; /* of this run: the caller's and those of all hooks, merged; null: the defaults */
 } belay_run_values;
 
 typedef struct belay_variable_info {
+  uint32_t struct_size;
+  uint32_t flags;
   belay_str name;
   int32_t dtype;
   int32_t rank;
@@ -316,6 +410,8 @@ typedef struct belay_variable_info {
 /* What one node did in a run that was traced. Times are the host's monotonic clock. Of nodes that were computed together
  * one stands for all, and its `op` begins with "Fused". `name` and `op` are owned by the graph. */
 typedef struct belay_node_stats {
+  uint32_t struct_size;
+  uint32_t flags;
   belay_str name;
   belay_str op;
   int64_t start_ns;
@@ -331,30 +427,44 @@ typedef struct belay_session_api {
   uint32_t reserved;
   /* A raw run: no hook sees it. */
   int32_t (*run)(belay_session* session, const belay_run_args* args, belay_result** result, belay_status* status);
+  /* The value of fetch i, read-only, valid until the result is released. INVALID_ARGUMENT: there is no fetch i. */
   int32_t (*result_tensor)(belay_result* result, uint64_t i, belay_tensor* tensor, belay_status* status);
+  /* Once for each result, before the callback returns. */
   void (*result_release)(belay_result* result);
+  /* Valid while the session is. */
   belay_graph* (*graph)(belay_session* session);
   /* Saved (global) variables of the store, in a fixed order. */
   uint64_t (*variable_count)(belay_session* session);
+  /* Of variable i, 0 <= i < variable_count. The strings and dimensions are valid while the session is. */
   int32_t (*variable_info)(belay_session* session, uint64_t i, belay_variable_info* info, belay_status* status);
   /* Sets a variable by name; dtype and shape must be the variable's. */
   int32_t (*assign)(belay_session* session, belay_str variable, const belay_tensor* value, belay_status* status);
+  /* Of the session's threads; null where it has none. Valid until the session has closed. */
   belay_coordinator* (*coordinator)(belay_session* session);
-  /* Of the run that before_run and after_run see: */
+  /* The session of the run that before_run and after_run see, for runs that no hook sees. */
   belay_session* (*run_session)(belay_run* run);
+  /* The session stops after this run's after_run calls. The first reason is what the user reads; it is copied. */
   void (*run_request_stop)(belay_run* run, belay_str reason);
+  /* 1 where this hook or another one has asked in this run. */
   int32_t (*run_stop_requested)(belay_run* run);
   /* The caller's own fetches, feeds and options, without those of the hooks. */
   int32_t (*run_original_args)(belay_run* run, belay_run_args* args, belay_status* status);
-  /* In after_run: what the nodes did, in the order of their start; none unless a hook or the caller asked for a trace
-   * level. Valid until after_run returns. */
-  int32_t (*run_node_stats)(belay_run* run, const belay_node_stats** stats, uint64_t* n, belay_status* status);
+  /* In after_run: how many nodes were traced; 0 unless a hook or the caller asked for a trace level. */
+  uint64_t (*run_node_count)(belay_run* run);
+  /* In after_run: what the i-th of them did, in the order of their start. OUT_OF_RANGE: there is none. */
+  int32_t (*run_node_stats)(belay_run* run, uint64_t i, belay_node_stats* stats, belay_status* status);
+  /* The global step, without a run: as of the last one that was committed. -1: the graph has none, or it is not
+   * initialized yet. */
+  int64_t (*global_step)(belay_session* session);
+  /* Which run of its session this is, counted from 1: those that hooks see. A recovery begins again at 1. */
+  int64_t (*run_number)(belay_run* run);
 } belay_session_api;
 
 /* "coordinator". All [any]. */
 typedef struct belay_coordinator_api {
   uint32_t struct_size;
   uint32_t reserved;
+  /* 1 where a stop was asked for, by anybody. */
   int32_t (*should_stop)(belay_coordinator* coordinator);
   /* code BELAY_OK: a plain stop with a reason; else the error is raised where the session is closed. */
   void (*request_stop)(belay_coordinator* coordinator, int32_t code, belay_str text);
@@ -407,13 +517,19 @@ typedef struct belay_input_service {
                              belay_status* status);
 } belay_input_service;
 
-/* "files": files inside a directory that the host has opened. Names have no '/'. All [session]. */
+/* "files": files inside a directory that the host has opened. Names have no '/'. In a saver's write [save], else
+ * [session]. */
 typedef struct belay_files_api {
   uint32_t struct_size;
   uint32_t reserved;
+  /* A new file to write from its start. ALREADY_EXISTS where the name is taken. */
   int32_t (*create)(belay_dir* dir, belay_str name, belay_file** file, belay_status* status);
+  /* A file to read. NOT_FOUND where there is none of that name. */
   int32_t (*open)(belay_dir* dir, belay_str name, belay_file** file, belay_status* status);
+  /* Appends all of it, or fails: RESOURCE_EXHAUSTED where the disk is full. The bytes are the caller's again when it
+   * returns. */
   int32_t (*write)(belay_file* file, const void* data, uint64_t size, belay_status* status);
+  /* In bytes. */
   int32_t (*size)(belay_file* file, uint64_t* size, belay_status* status);
   /* Reads exactly `size` bytes; a file that ends before is DATA_LOSS. */
   int32_t (*read_at)(belay_file* file, uint64_t offset, void* data, uint64_t size, belay_status* status);
@@ -421,12 +537,13 @@ typedef struct belay_files_api {
   int32_t (*close)(belay_file* file, belay_status* status);
 } belay_files_api;
 
-/* "saver": the tensors that a saver writes or reads. [session] */
+/* "saver": the tensors that a saver writes or reads. In write [save], in read [session]. */
 typedef struct belay_saver_service {
   uint32_t struct_size;
   uint32_t reserved;
   /* Writing: tensor i of count, in the order to keep. */
   uint64_t (*count)(belay_tensors* tensors);
+  /* Name and value of tensor i, read-only; both are valid until write returns. */
   int32_t (*get)(belay_tensors* tensors, uint64_t i, belay_str* name, belay_tensor* tensor, belay_status* status);
   /* Reading: the saver announces each tensor that the directory holds; `data` becomes the memory to fill, or null where
    * the host does not want this one. */
@@ -443,11 +560,16 @@ typedef struct belay_checkpoint_api {
   int32_t (*save)(belay_host* host, belay_status* status);
   /* The newest whole checkpoint of a directory, or NOT_FOUND. The text is valid until the instance's next call here. */
   int32_t (*latest)(belay_host* host, belay_str directory, belay_str* path, belay_status* status);
+  /* Opens and verifies a checkpoint, of this run or another one. DATA_LOSS where it is damaged, with file and place.
+   * The caller closes it. */
   int32_t (*open)(belay_host* host, belay_str path, belay_checkpoint** checkpoint, belay_status* status);
+  /* Of its tensors. */
   uint64_t (*count)(belay_checkpoint* checkpoint);
-  /* Name, dtype and shape of tensor i; data is null. Sorted by name. */
+  /* Name, dtype and shape of tensor i; data is null. Sorted by name. Valid until close. */
   int32_t (*info)(belay_checkpoint* checkpoint, uint64_t i, belay_str* name, belay_tensor* tensor, belay_status* status);
+  /* Reads tensor i into the caller's memory of exactly its bytes, checked by its checksum. Strings cannot be read. */
   int32_t (*read)(belay_checkpoint* checkpoint, uint64_t i, void* data, uint64_t bytes, belay_status* status);
+  /* Once for each checkpoint that was opened. */
   void (*close)(belay_checkpoint* checkpoint);
 } belay_checkpoint_api;
 
@@ -460,10 +582,13 @@ typedef struct belay_checkpoint_api {
 typedef struct belay_events_api {
   uint32_t struct_size;
   uint32_t reserved;
+  /* One point of the curve `tag`; written as float32. */
   int32_t (*scalar)(belay_host* host, belay_str tag, int64_t step, double value, belay_status* status);
   /* A serialized Summary message, as the summary operations give. */
   int32_t (*summary)(belay_host* host, belay_str summary, int64_t step, belay_status* status);
+  /* A mark of BELAY_SESSION_...: TensorBoard restarts its curves at a START. `path` is of a CHECKPOINT. */
   int32_t (*session_log)(belay_host* host, int32_t kind, int64_t step, belay_str path, belay_status* status);
+  /* All that was added is in the file when it returns. */
   int32_t (*flush)(belay_host* host, belay_status* status);
 } belay_events_api;
 
@@ -471,6 +596,7 @@ typedef struct belay_events_api {
 typedef struct belay_state_service {
   uint32_t struct_size;
   uint32_t reserved;
+  /* In save_state: sets the key's value, no tensor. All states of a run together have at most 16 MiB. */
   int32_t (*put)(belay_state* state, belay_str key, const belay_value* value, belay_status* status);
   /* NOT_FOUND where the key is absent. The value is valid for the callback. */
   int32_t (*get)(belay_state* state, belay_str key, belay_value* value, belay_status* status);
@@ -483,11 +609,18 @@ typedef struct belay_op_service {
   /* In infer: the next output. Rank -1 and dimensions of -1 are unknown, which is allowed as long as an input's are. No
    * strings. [any] */
   int32_t (*output)(belay_op_outputs* outputs, int32_t dtype, int32_t rank, const int64_t* dims, belay_status* status);
-  /* In run: body(arg, begin, end) for disjoint parts that make up [0, n), on up to `threads` threads at once, no part
-   * smaller than `grain` where n allows; returns when all have. The parts depend on n, grain and threads alone, so that
-   * results are the same bits in every run. body cannot fail. [any] */
-  int32_t (*parallel)(int32_t threads, int64_t n, int64_t grain, void (*body)(void* arg, int64_t begin, int64_t end),
-                      void* arg, belay_status* status);
+  /* In run: body(arg, begin, end) for disjoint parts that make up [0, n), on up to belay_op_kernel_args.threads threads
+   * at once, no part smaller than `grain` where n allows; returns when all have. The parts depend on n, grain and that
+   * number alone, so that results are the same bits in every run. body cannot fail. Not from inside a body. [any] */
+  int32_t (*parallel)(belay_op_context* context, int64_t n, int64_t grain,
+                      void (*body)(void* arg, int64_t begin, int64_t end), void* arg, belay_status* status);
+  /* In run, also from inside a body: 1 where the run has been cancelled or is past its deadline. What the operation
+   * then returns, BELAY_OK or an error, is not used. 0: go on, also where the host cannot say. [any] */
+  int32_t (*cancelled)(belay_op_context* context);
+  /* In run, not from inside a body: memory of `bytes` bytes, 64-byte aligned, not zeroed, that belongs to this run
+   * until it returns or asks again. It is allocated when a kernel asks for more than before, so not at each run. 0
+   * bytes: *memory is null. RESOURCE_EXHAUSTED: there is not so much. [any] */
+  int32_t (*scratch)(belay_op_context* context, uint64_t bytes, void** memory, belay_status* status);
 } belay_op_service;
 
 /* ---- plugins -------------------------------------------------------------------------------------------------------- */
@@ -501,13 +634,40 @@ typedef struct belay_op_service {
 #define BELAY_KIND_EXPORTER 7 /* reserved */
 #define BELAY_KIND_OP 8
 
-/* The first two slots of every kind's table. A create that fails has made no instance: it frees what it made, and the host
- * neither uses nor destroys what it may have left in *self. Options are those that the manifest gives, nested tables flattened
+/* The first three slots of every kind's table. A create that fails has made no instance: it frees what it made, and the
+ * host neither uses nor destroys what it may have left in *self. Options are those that the manifest gives, nested
+ * tables flattened
  * ("layers.0.units"); the host has checked them against the note. The defaults are the plugin's own. */
-#define BELAY_INSTANCE_SLOTS                                                                                         \
+#define BELAY_INSTANCE_SLOTS                                                                                           \
   int32_t (*create)(const belay_host_api* api, belay_host* host, const belay_named_value* options, uint64_t n_options, \
-                    void** self, belay_status* status);                                                               \
-  void (*destroy)(void* self)
+                    void** self, belay_status* status);                                                                \
+  void (*destroy)(void* self);                                                                                         \
+  const void* (*extension)(void* self, belay_str name)
+
+/* extension: a table of further callbacks of this instance, or null where it has none of that name. The table is const,
+ * begins with struct_size and reserved like every table, and lives as long as the library; its callbacks take the same
+ * self. Asked after create, the answer is the same each time. Names are "belay.NAME.VERSION" for those of this header,
+ * "vendor.name.version" for others. An absent slot: no extensions. [any] */
+
+/* "belay.interrupt.1", of inputs and savers: wakes an instance that waits (for a network, a lock, a pipe), because the
+ * run is being stopped. Called at most once until the next callback begins, while another thread is inside a callback
+ * of the instance; that one returns soon, with CANCELLED or with what it has. It must not wait itself. [any] */
+#define BELAY_INTERRUPT_EXTENSION "belay.interrupt.1"
+typedef struct belay_interrupt_api {
+  uint32_t struct_size;
+  uint32_t reserved;
+  void (*interrupt)(void* self);
+} belay_interrupt_api;
+
+/* A checkpoint that was written. */
+typedef struct belay_saved {
+  uint32_t struct_size;
+  uint32_t flags;
+  int64_t step;   /* of the snapshot */
+  belay_str path; /* of its directory, absolute; valid until after_save returns */
+  int32_t stop;   /* to set: 1 asks the session to stop */
+  int32_t reserved;
+} belay_saved;
 
 /* begin -> after_create_session -> (before_run -> the run -> after_run)* -> end
  * begin once per instance and graph; after_create_session again after every recovery. An error skips what follows of that
@@ -516,15 +676,25 @@ typedef struct belay_hook_api {
   uint32_t struct_size;
   uint32_t reserved;
   BELAY_INSTANCE_SLOTS;
+  /* The graph is complete and still open: look tensors up, add what the hook needs. */
   int32_t (*begin)(void* self, belay_graph* graph, belay_status* status);
+  /* Variables are initialized or restored, and the graph is frozen. */
   int32_t (*after_create_session)(void* self, belay_session* session, belay_status* status);
+  /* Fill `args` with what to fetch, feed and ask for; left alone, it is nothing. What it points at must stay valid
+   * until the next call on this instance. */
   int32_t (*before_run)(void* self, belay_run* run, belay_run_args* args, belay_status* status);
+  /* The results of this hook's own fetches, in their order; valid until it returns. */
   int32_t (*after_run)(void* self, belay_run* run, const belay_run_values* values, belay_status* status);
+  /* The loop has ended well; runs are still possible. */
   int32_t (*end)(void* self, belay_session* session, belay_status* status);
-  /* Around every checkpoint that the host writes. before_save: BELAY_SKIP leaves this one out, with a line in the log and
-   * without after_save. after_save: *stop = 1 asks the session to stop. */
+  /* Around every checkpoint that the host writes. before_save is the moment of the snapshot: what the session's
+   * variables are then is what is written. BELAY_SKIP leaves this checkpoint out, with a line in the log and without
+   * after_save. */
   int32_t (*before_save)(void* self, belay_session* session, int64_t step, belay_status* status);
-  int32_t (*after_save)(void* self, belay_session* session, int64_t step, int32_t* stop, belay_status* status);
+  /* The checkpoint is on the disk, whole and durable. It may come when the session is some steps further. */
+  int32_t (*after_save)(void* self, belay_session* session, belay_saved* saved, belay_status* status);
+  /* The session ends because of this error, raised anywhere; the last call before destroy. What it returns is ignored.
+   */
   int32_t (*on_error)(void* self, int32_t code, belay_str message, belay_status* status);
   /* The instance's state, stored in checkpoints under its name and given back at resume and at recovery. */
   int32_t (*save_state)(void* self, belay_state* state, belay_status* status);
@@ -532,7 +702,9 @@ typedef struct belay_hook_api {
 } belay_hook_api;
 
 /* A codec for named tensors in a directory that the host has opened; the host checksums, syncs and renames what write
- * left there. write and read are mandatory. [session] */
+ * left there. write and read are mandatory, and never overlap on one instance.
+ *   write  [save]: the tensors are a snapshot, valid until it returns whatever the session does meanwhile.
+ *   read   [session] */
 typedef struct belay_saver_api {
   uint32_t struct_size;
   uint32_t reserved;
@@ -549,11 +721,9 @@ typedef struct belay_init_fn_api {
   int32_t (*run)(void* self, belay_graph* graph, belay_session* session, belay_status* status);
 } belay_init_fn_api;
 
-#define BELAY_MODE_TRAIN 1
-#define BELAY_MODE_EVAL 2
-#define BELAY_MODE_PREDICT 3
-
 typedef struct belay_model_args {
+  uint32_t struct_size;
+  uint32_t flags;
   int32_t mode;
   int32_t reserved;
   belay_graph* graph;
@@ -596,13 +766,15 @@ typedef struct belay_input_api {
   int32_t (*spec)(void* self, belay_input_spec* spec, belay_status* status);
   int32_t (*open)(void* self, int64_t shard, int64_t shards, uint64_t seed, belay_status* status);
   int32_t (*next)(void* self, belay_batch* batch, belay_position* position, belay_status* status);
-  int32_t (*seek)(void* self, belay_position position, belay_status* status);
+  int32_t (*seek)(void* self, const belay_position* position, belay_status* status);
   int32_t (*size)(void* self, int64_t* examples, belay_status* status);
 } belay_input_api;
 
 /* A node as its operation sees it: attributes that were given, checked against the note's options; inputs with data null.
  * While the graph is built, an input's rank and dimensions may be -1: unknown. */
 typedef struct belay_op_node {
+  uint32_t struct_size;
+  uint32_t flags;
   belay_str name;
   const belay_named_value* attrs;
   uint64_t n_attrs;
@@ -612,14 +784,19 @@ typedef struct belay_op_node {
 
 #define BELAY_OP_ELEMENTWISE 1 /* output 0 has the broadcast shape of the inputs, its elements come one from one */
 #define BELAY_OP_RANDOM 2      /* draws random numbers from seed and counter: never merged or folded */
+#define BELAY_OP_STATEFUL 4    /* equal inputs may give another result: never merged or folded */
+#define BELAY_OP_BLOCKING 8    /* run may wait for something outside. No host has it yet: refused */
+#define BELAY_OP_COLLECTIVE 16 /* all ranks run it together, in one order. No host has it yet: refused */
 typedef struct belay_op_traits {
-  int32_t n_inputs; /* -1: any number, infer says which */
-  uint32_t flags;
+  uint32_t struct_size;
+  uint32_t flags;    /* of BELAY_OP_... */
+  int32_t n_inputs;  /* -1: any number, infer says which */
   uint32_t in_place; /* bit i: output 0 may lie in the memory of input i, where that has the same size */
-  uint32_t reserved;
 } belay_op_traits;
 
 typedef struct belay_op_kernel_args {
+  uint32_t struct_size;
+  uint32_t flags;
   const belay_op_node* node;   /* every dimension known */
   const belay_tensor* outputs; /* what infer gave for these inputs; data null */
   uint64_t n_outputs;
@@ -630,14 +807,19 @@ typedef struct belay_op_kernel_args {
 
 /* Elements of one run. Dtypes, ranks and dims are those that the kernel was made for. */
 typedef struct belay_op_run {
+  uint32_t struct_size;
+  uint32_t flags;
   const belay_tensor* inputs;
   uint64_t n_inputs;
   const belay_tensor* outputs; /* to fill, every element; what was there before is of no meaning */
   uint64_t n_outputs;
-  uint64_t counter; /* the global step, 0 where the graph has none */
+  uint64_t counter;          /* the global step, 0 where the graph has none */
+  belay_op_context* context; /* for the calls of the service "op" that are made in run; valid until it returns */
 } belay_op_run;
 
 typedef struct belay_op_gradient_args {
+  uint32_t struct_size;
+  uint32_t flags;
   const belay_op_node* node;
   belay_graph* graph;
   const belay_output* inputs; /* as many as the node's */
@@ -673,7 +855,9 @@ typedef struct belay_op_api {
 
 /* ---- the module ----------------------------------------------------------------------------------------------------- */
 
-/* name: [a-z][a-z0-9_-]{0,62}, unique per kind in the library. table: the kind's table above. */
+/* name: [a-z][a-z0-9_-]{0,62}, or VENDOR.NAME of two such and at most 63 bytes in all; unique per kind in the library.
+ * table: the kind's table above. A plugin whose kind the host does not know, or with an option of a type that it does
+ * not know, is listed as unusable; the library's other plugins work. */
 typedef struct belay_plugin {
   int32_t kind;
   uint32_t reserved;
@@ -697,23 +881,24 @@ typedef struct belay_module {
   uint64_t n_plugins;
 } belay_module;
 
-/* The ELF note: section ".note.belay" (type SHT_NOTE, allocated, 4-byte aligned), owner "BELAY", type 1, descriptor = the
- * JSON text without a final NUL, padded with NULs to a multiple of 4:
+/* The ELF note: section ".note.belay" (type SHT_NOTE, allocated, 4-byte aligned), owner "BELAY", type 1, descriptor =
+ * the JSON text without a final NUL, padded with NULs to a multiple of 4:
  *
- *   {"abi": [0, 2], "version": "1.0.0", "toolchain": "gcc 12.2.0, C++17", "isa": ["sse2"],
+ *   {"abi": [0, 3], "version": "1.0.0", "toolchain": "gcc 12.2.0, C++17", "isa": ["sse2"],
  *    "plugins": [{"kind": "hook", "name": "loss_ceiling", "doc": "Stops the run ...",
  *                 "options": [{"name": "max", "type": "float", "default": 10, "min": 0, "max": 1e30, "help": "..."}]}]}
  *
- * Option types: bool int float string path table, and bool_list int_list float_list string_list path_list. Of an option:
- * "default" (absent: none), "required": true, "min", "max" (numbers and elements of lists), "choices": [text...].
- * "isa" lists what the code needs beyond the architecture's baseline, as in /proc/cpuinfo.
+ * Option types: bool int float string path table, and bool_list int_list float_list string_list path_list. Of an
+ * option: "default" (absent: none), "required": true, "min", "max" (numbers and elements of lists), "choices":
+ * [text...]. "isa" lists what the code needs beyond the architecture's baseline, as in /proc/cpuinfo. Limits: 1 MiB in
+ * all, 8 levels of nesting, 64 KiB a string. Unknown keys are ignored.
  *
  * A plugin in C states its note with BELAY_NOTE and places it as above, for example:
  *
- *   #define TEXT "{\"abi\": [0, 2], ...}"
+ *   #define TEXT "{\"abi\": " BELAY_NOTE_ABI ", ...}"
  *   BELAY_NOTE(my_note, TEXT);
- *   const belay_module belay_module_v0 = {BELAY_MODULE_MAGIC, sizeof(belay_module), BELAY_ABI_MAJOR, BELAY_ABI_MINOR, 0, 0,
- *                                         my_note.text, sizeof(TEXT) - 1, plugins, 1};
+ *   const belay_module belay_module_v0 = {BELAY_MODULE_MAGIC, sizeof(belay_module), BELAY_ABI_MAJOR, BELAY_ABI_MINOR,
+ * 0, 0, my_note.text, sizeof(TEXT) - 1, plugins, 1};
  */
 #define BELAY_NOTE_TYPE 1
 #define BELAY_NOTE(variable, json)                                                   \

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "belay/detail/sized.h"
 #include "belay/host.h"
 #include "belay/tensor.h"
 
@@ -66,7 +67,7 @@ class Output {
  private:
   belay_output_info info() const {
     if (graph_ == nullptr) fail(Code::kInvalidArgument, "an empty Output was used");
-    belay_output_info out{};
+    auto out = detail::sized<belay_output_info>();
     detail::Status status;
     status.check(api_->output_info(graph_, raw_, &out, status));
     return out;
@@ -301,7 +302,7 @@ class Graph {
 
  private:
   belay_node_info node_info(const Output& o) const {
-    belay_node_info info{};
+    auto info = detail::sized<belay_node_info>();
     detail::Status status;
     status.check(api_->node_info(self_, o.raw().node, &info, status));
     return info;
@@ -404,7 +405,7 @@ class NodeBuilder {
       }
       values.push_back({detail::str(a.name), v});
     }
-    belay_node_def def{};
+    auto def = detail::sized<belay_node_def>();
     def.op = detail::str(op_);
     def.name = detail::str(name_);
     def.inputs = inputs_.data(), def.n_inputs = inputs_.size();

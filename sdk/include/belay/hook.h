@@ -114,6 +114,12 @@ class StateReader {
   belay_state* self_;
 };
 
+// A checkpoint that was written, as after_save gets it.
+struct Saved {
+  std::int64_t step;
+  std::string_view path;  // of its directory, absolute; valid for the call
+};
+
 class Hook : public Plugin {
  public:
   // The graph may still grow; a second session on the same graph calls it again and must find nothing more to add.
@@ -127,11 +133,12 @@ class Hook : public Plugin {
   virtual void after_run(RunContext& run, const RunValues& values) { (void)run, (void)values; }
   virtual void end(Session& session) { (void)session; }
 
-  // Round every checkpoint: TensorFlow's saver listeners. before_save may refuse it (skip_checkpoint in checkpoint.h);
-  // after_save: true asks the session to stop.
+  // Round every checkpoint: TensorFlow's saver listeners. before_save is the moment whose variables are written; it may
+  // refuse the checkpoint (skip_checkpoint in checkpoint.h).
   virtual void before_save(Session& session, std::int64_t step) { (void)session, (void)step; }
-  virtual bool after_save(Session& session, std::int64_t step) {
-    (void)session, (void)step;
+  // It is on the disk, whole; the session may be some steps further. true asks the session to stop.
+  virtual bool after_save(Session& session, const Saved& saved) {
+    (void)session, (void)saved;
     return false;
   }
   // The session ends because of this error, raised anywhere; the last call before destruction.

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -39,6 +40,8 @@ struct Services {
 };
 
 }  // namespace detail
+
+enum class Mode : std::int32_t { kTrain = BELAY_MODE_TRAIN, kEval = BELAY_MODE_EVAL, kPredict = BELAY_MODE_PREDICT };
 
 class Host {
  public:
@@ -80,6 +83,16 @@ class Host {
   std::uint64_t seed() const { return s_.core.seed(self_); }
   bool interactive() const { return s_.core.interactive(self_) != 0; }
   void status_line(std::string_view text) const { s_.core.status_line(self_, detail::str(text)); }
+  // What this instance's session is for: a hook may be in the training's and another instance of it in an evaluation's.
+  // Nothing where the instance belongs to no session.
+  std::optional<Mode> mode() const {
+    const std::int32_t mode = s_.core.mode(self_);
+    return mode == 0 ? std::nullopt : std::optional<Mode>(static_cast<Mode>(mode));
+  }
+  // This process among those of the run: 0 of 1, unless it trains in several. The chief, rank 0, writes checkpoints.
+  int rank() const { return s_.core.rank(self_); }
+  int ranks() const { return s_.core.ranks(self_); }
+  bool is_chief() const { return s_.core.is_chief(self_) != 0; }
 
   belay_host* raw() const noexcept { return self_; }
   const detail::Services& services() const noexcept { return s_; }

@@ -20,10 +20,13 @@
 namespace belay {
 inline namespace v0 {
 
-// The next example to deliver: `index` in the order of `epoch`, both from 0.
+// Where the next batch begins: the next example to deliver is `index` in the order of `epoch`, both from 0. An input
+// that cannot go back there by these two alone puts what it needs into `bytes`, at most BELAY_POSITION_BYTES; they are
+// kept in checkpoints, and seek gets them back as they were. Empty when next is called.
 struct Position {
   std::int64_t epoch = 0;
   std::int64_t index = 0;
+  std::string bytes = {};
 };
 
 class InputSpec {
@@ -100,6 +103,10 @@ class Input : public Plugin {
   virtual bool next(Batch& batch, Position& position) = 0;
   // The next batch begins at `position`; also after the end.
   virtual void seek(const Position& position) = 0;
+  // Makes a next that waits (for a network, a pipe) return soon, since the run is being stopped: next then throws
+  // Error(Code::kCancelled, ...) or returns false. Called from another thread while next is inside, at most once until
+  // next is called again; it must not wait. Only inputs that may wait for long override it. [any]
+  virtual void interrupt() {}
   // Examples in one epoch of this shard; -1: cannot say.
   virtual std::int64_t size() const { return -1; }
 };

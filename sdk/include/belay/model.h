@@ -12,8 +12,6 @@
 namespace belay {
 inline namespace v0 {
 
-enum class Mode : std::int32_t { kTrain = BELAY_MODE_TRAIN, kEval = BELAY_MODE_EVAL, kPredict = BELAY_MODE_PREDICT };
-
 struct NamedOutput {
   std::string name;
   Output output;

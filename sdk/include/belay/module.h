@@ -19,6 +19,7 @@
 #include "belay/detail/check_class.h"
 #include "belay/detail/note.h"
 #include "belay/detail/op_thunks.h"
+#include "belay/detail/raw_position.h"
 #include "belay/detail/tables.h"
 #include "belay/hook.h"
 #include "belay/init_fn.h"
@@ -75,6 +76,19 @@ struct Instance {
   RunArgs args;  // hooks: what before_run returned, alive until the next call
 };
 
+// `static const void* extension(std::string_view name) noexcept` in a plugin class: its extensions (abi.h), by name.
+template <class T, class = void>
+struct has_extensions : std::false_type {};
+template <class T>
+struct has_extensions<T, std::void_t<decltype(T::extension(std::string_view{}))>> : std::true_type {};
+
+template <class T>
+constexpr bool overrides_interrupt() {
+  if constexpr (kind_of<T>() == BELAY_KIND_INPUT) return overrides_Input_interrupt<T>();
+  if constexpr (kind_of<T>() == BELAY_KIND_SAVER) return overrides_Saver_interrupt<T>();
+  return false;
+}
+
 template <class T>
 struct Thunks {
   using I = Instance<T>;
@@ -106,6 +120,22 @@ struct Thunks {
     }
   }
 
+  // The class's own extensions, then those that follow from what it overrides.
+  static void interrupt(void* self) noexcept {
+    if constexpr (overrides_interrupt<T>()) {
+      try {
+        object(self).interrupt();
+      } catch (...) {  // the callback goes on waiting; nothing may pass
+      }
+    }
+  }
+  static const void* extension(void*, belay_str name) noexcept {
+    static constexpr belay_interrupt_api kInterrupt{sizeof(belay_interrupt_api), 0, &Thunks::interrupt};
+    if (overrides_interrupt<T>() && view(name) == BELAY_INTERRUPT_EXTENSION) return &kInterrupt;
+    if constexpr (has_extensions<T>::value) return T::extension(view(name));
+    return nullptr;
+  }
+
   // Hook
   static std::int32_t begin(void* self, belay_graph* graph, belay_status* status) noexcept {
     return guard(status, [&] {
@@ -130,7 +160,7 @@ struct Thunks {
         new (&i.args) RunArgs();
         throw;
       }
-      *args = i.args.raw();
+      fill_sized(args, i.args.raw());
     });
   }
   static std::int32_t after_run(void* self, belay_run* run, const belay_run_values* values,
@@ -138,7 +168,9 @@ struct Thunks {
     return guard(status, [&] {
       I& i = instance(self);
       RunContext context(&i.host.services(), run);
-      i.object->after_run(context, RunValues(values->results, i.args.fetches(), values->n_results));
+      belay_run_values room;
+      const belay_run_values& v = read_sized(values, room);
+      i.object->after_run(context, RunValues(v.results, i.args.fetches(), v.n_results, v.options));
     });
   }
   static std::int32_t end(void* self, belay_session* session, belay_status* status) noexcept {
@@ -154,11 +186,14 @@ struct Thunks {
       object(self).before_save(s, step);
     });
   }
-  static std::int32_t after_save(void* self, belay_session* session, std::int64_t step, std::int32_t* stop,
+  static std::int32_t after_save(void* self, belay_session* session, belay_saved* saved,
                                  belay_status* status) noexcept {
     return guard(status, [&] {
       Session s(services(self), session);
-      *stop = object(self).after_save(s, step) ? 1 : 0;
+      belay_saved room;
+      belay_saved ours = read_sized(static_cast<const belay_saved*>(saved), room);
+      ours.stop = object(self).after_save(s, Saved{ours.step, view(ours.path)}) ? 1 : 0;
+      fill_sized(saved, ours);
     });
   }
   static std::int32_t on_error(void* self, std::int32_t code, belay_str message, belay_status* status) noexcept {
@@ -204,7 +239,8 @@ struct Thunks {
   // Model
   static std::int32_t build(void* self, const belay_model_args* args, belay_status* status) noexcept {
     return guard(status, [&] {
-      ModelContext context(services(self), *args);
+      belay_model_args room;
+      ModelContext context(services(self), read_sized(args, room));
       object(self).build(context);
     });
   }
@@ -226,20 +262,28 @@ struct Thunks {
       Batch b(&services(self)->input, batch);
       Position p;
       if (object(self).next(b, p)) {
-        *position = {p.epoch, p.index};
+        give_position(p, position);
       } else {
         end = report(status, BELAY_OUT_OF_RANGE, "end of input");
       }
     });
     return code == BELAY_OK ? end : code;
   }
-  static std::int32_t seek(void* self, belay_position position, belay_status* status) noexcept {
-    return guard(status, [&] { object(self).seek(Position{position.epoch, position.index}); });
+  static std::int32_t seek(void* self, const belay_position* position, belay_status* status) noexcept {
+    return guard(status, [&] { object(self).seek(taken_position(position)); });
   }
   static std::int32_t size(void* self, std::int64_t* examples, belay_status* status) noexcept {
     return guard(status, [&] { *examples = object(self).size(); });
   }
 };
+
+// Null where the class has no extensions.
+template <class T>
+constexpr auto extension_slot() {
+  using Slot = const void* (*)(void*, belay_str);
+  constexpr bool any = has_extensions<T>::value || overrides_interrupt<T>();
+  return any ? static_cast<Slot>(Thunks<T>::extension) : nullptr;
+}
 
 template <class T>
 constexpr belay_hook_api hook_table() {
@@ -247,6 +291,7 @@ constexpr belay_hook_api hook_table() {
   belay_hook_api t{};
   t.struct_size = sizeof(t);
   t.destroy = H::destroy;
+  t.extension = extension_slot<T>();
   if constexpr (overrides_Hook_begin<T>()) t.begin = H::begin;
   if constexpr (overrides_Hook_after_create_session<T>()) t.after_create_session = H::after_create_session;
   if constexpr (overrides_Hook_before_run<T>()) t.before_run = H::before_run;
@@ -286,11 +331,11 @@ constexpr auto make_table() {
     t.create = H::create;
     return t;
   } else if constexpr (kind == BELAY_KIND_SAVER) {
-    return belay_saver_api{sizeof(belay_saver_api), 0, H::create, H::destroy, H::write, H::read};
+    return belay_saver_api{sizeof(belay_saver_api), 0, H::create, H::destroy, extension_slot<T>(), H::write, H::read};
   } else if constexpr (kind == BELAY_KIND_INIT_FN) {
-    return belay_init_fn_api{sizeof(belay_init_fn_api), 0, H::create, H::destroy, H::run};
+    return belay_init_fn_api{sizeof(belay_init_fn_api), 0, H::create, H::destroy, extension_slot<T>(), H::run};
   } else if constexpr (kind == BELAY_KIND_MODEL) {
-    return belay_model_api{sizeof(belay_model_api), 0, H::create, H::destroy, H::build};
+    return belay_model_api{sizeof(belay_model_api), 0, H::create, H::destroy, extension_slot<T>(), H::build};
   } else if constexpr (kind == BELAY_KIND_OP) {
     return op_table<T>();
   } else {
@@ -298,6 +343,7 @@ constexpr auto make_table() {
                            0,
                            H::create,
                            H::destroy,
+                           extension_slot<T>(),
                            H::spec,
                            H::open,
                            H::next,

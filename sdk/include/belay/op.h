@@ -33,6 +33,7 @@
 #include <string>
 #include <vector>
 
+#include "belay/detail/sized.h"
 #include "belay/graph.h"
 #include "belay/host.h"
 #include "belay/tensor.h"
@@ -51,9 +52,11 @@ class OpTraits {
   constexpr OpTraits elementwise() const { return with(inputs_, flags_ | BELAY_OP_ELEMENTWISE, in_place_); }
   // run draws numbers from seed() and counter().
   constexpr OpTraits random() const { return with(inputs_, flags_ | BELAY_OP_RANDOM, in_place_); }
+  // The same inputs may give another result: it reads a clock, a file, a device.
+  constexpr OpTraits stateful() const { return with(inputs_, flags_ | BELAY_OP_STATEFUL, in_place_); }
   // Output 0 may lie in the memory of this input (0..31): run reads an element before it writes the one at its place.
   constexpr OpTraits in_place(int input = 0) const { return with(inputs_, flags_, in_place_ | (1u << input)); }
-  constexpr belay_op_traits raw() const { return {inputs_, flags_, in_place_, 0}; }
+  constexpr belay_op_traits raw() const { return {sizeof(belay_op_traits), flags_, inputs_, in_place_}; }
 
  private:
   static constexpr OpTraits with(int inputs, std::uint32_t flags, std::uint32_t in_place) {
@@ -173,6 +176,17 @@ class OpRun {
   std::uint64_t seed() const noexcept { return seed_; }
   std::uint64_t counter() const noexcept { return run_.counter; }
   int threads() const noexcept { return threads_; }
+  // Whether the run has been cancelled or is past its deadline. A run that takes long asks now and then and returns:
+  // its outputs are not used.
+  bool cancelled() const noexcept { return api_->cancelled(run_.context) != 0; }
+  // Memory for this run alone: 64-byte aligned, not zeroed, the same from run to run as long as no run asks for more.
+  // Valid until run returns; a second call replaces it. Null for 0 bytes.
+  void* scratch(std::size_t bytes) const {
+    void* memory = nullptr;
+    detail::Status status;
+    status.check(api_->scratch(run_.context, bytes, &memory, status));
+    return memory;
+  }
 
   // f(begin, end) for disjoint parts of [0, n), each of at least `grain` where n allows, on the host's threads; the
   // parts are the same in every run. The first error that a part throws comes out when all have ended.
@@ -192,7 +206,7 @@ class OpRun {
       }
     } work{f};
     detail::Status status;
-    status.check(api_->parallel(threads_, n, grain, &Work::part, &work, status));
+    status.check(api_->parallel(run_.context, n, grain, &Work::part, &work, status));
     if (work.error) std::rethrow_exception(work.error);
   }
 

@@ -115,6 +115,9 @@ class Saver : public Plugin {
   // Announces every tensor that the directory holds, each once. A damaged or foreign file is DATA_LOSS, with the
   // offset.
   virtual void read(Directory& directory, TensorSink& tensors) = 0;
+  // Makes a write or read that waits (for a lock, a remote disk) return soon, with an error, since the run is being
+  // stopped. Called from another thread while one is inside; it must not wait. Few savers override it. [any]
+  virtual void interrupt() {}
 };
 
 }  // namespace v0

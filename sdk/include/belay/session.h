@@ -21,8 +21,7 @@
 namespace belay {
 inline namespace v0 {
 
-// TensorFlow's RunOptions. The host merges those of all hooks and the caller: the larger number, the union of flags,
-// the watches one after the other.
+// What TensorFlow's RunOptions have for hooks. The host merges those of all hooks and the caller: the larger number.
 struct RunOptions {
   enum class Trace : std::int32_t {
     kNone = BELAY_TRACE_NONE,
@@ -31,49 +30,27 @@ struct RunOptions {
     kFull = BELAY_TRACE_FULL
   };
   Trace trace_level = Trace::kNone;
-  bool output_partition_graphs = false;
   std::int64_t timeout_ms = 0;  // 0: none
-  std::int32_t inter_op_thread_pool = 0;
-  bool report_tensor_allocations_upon_oom = false;
-  std::vector<std::string> debug_tensor_watches;
 };
 
 namespace detail {
 
-// RunOptions as they cross; keeps what they point at.
-class RawRunOptions {
- public:
-  const belay_run_options* fill(const RunOptions& o) {
-    watches_.clear();
-    texts_ = o.debug_tensor_watches;
-    for (const std::string& w : texts_) watches_.push_back(str(w));
-    raw_ = {static_cast<std::int32_t>(o.trace_level),
-            o.output_partition_graphs ? 1 : 0,
-            o.timeout_ms,
-            o.inter_op_thread_pool,
-            o.report_tensor_allocations_upon_oom ? 1 : 0,
-            watches_.data(),
-            watches_.size()};
-    return &raw_;
-  }
+// RunOptions as they cross.
+inline belay_run_options raw_options(const RunOptions& o) {
+  auto raw = sized<belay_run_options>();
+  raw.trace_level = static_cast<std::int32_t>(o.trace_level);
+  raw.timeout_ms = o.timeout_ms;
+  return raw;
+}
 
- private:
-  belay_run_options raw_{};
-  std::vector<std::string> texts_;
-  std::vector<belay_str> watches_;
-};
-
-// And back, as what it points at is only borrowed.
-inline RunOptions run_options(const belay_run_options* raw) {
+// And back; null: the defaults.
+inline RunOptions run_options(const belay_run_options* theirs) {
   RunOptions o;
-  if (raw == nullptr) return o;
-  o.trace_level = static_cast<RunOptions::Trace>(raw->trace_level);
-  o.output_partition_graphs = raw->output_partition_graphs != 0;
-  o.timeout_ms = raw->timeout_ms;
-  o.inter_op_thread_pool = raw->inter_op_thread_pool;
-  o.report_tensor_allocations_upon_oom = raw->report_tensor_allocations_upon_oom != 0;
-  for (std::uint64_t i = 0; i < raw->n_debug_tensor_watches; ++i)
-    o.debug_tensor_watches.emplace_back(view(raw->debug_tensor_watches[i]));
+  if (theirs == nullptr) return o;
+  belay_run_options room;
+  const belay_run_options& raw = read_sized(theirs, room);
+  o.trace_level = static_cast<RunOptions::Trace>(raw.trace_level);
+  o.timeout_ms = raw.timeout_ms;
   return o;
 }
 
@@ -127,18 +104,24 @@ class RunArgs {
     extras().feeds.push_back({o.raw(), std::move(value)});
     return *this;
   }
-  RunArgs& options(RunOptions o) {
-    extras().options = std::make_unique<RunOptions>(std::move(o));
+  RunArgs& options(const RunOptions& o) {
+    extras().options = detail::raw_options(o);
+    extras_->has_options = true;
     return *this;
   }
 
   // As it crosses. Pointers into this object: valid while it lives and does not change.
   belay_run_args raw() {
-    if (extras_ == nullptr) return {fetches(), n_, nullptr, 0, nullptr};
+    auto out = detail::sized<belay_run_args>();
+    out.fetches = fetches();
+    out.n_fetches = n_;
+    if (extras_ == nullptr) return out;
     extras_->raw_feeds.clear();
     for (const auto& [output, tensor] : extras_->feeds) extras_->raw_feeds.push_back({output, tensor.view()});
-    return {fetches(), n_, extras_->raw_feeds.data(), extras_->raw_feeds.size(),
-            extras_->options == nullptr ? nullptr : extras_->raw_options.fill(*extras_->options)};
+    out.feeds = extras_->raw_feeds.data();
+    out.n_feeds = extras_->raw_feeds.size();
+    if (extras_->has_options) out.options = &extras_->options;
+    return out;
   }
   const belay_output* fetches() const noexcept { return n_ <= kInline ? inline_ : extras_->fetches.data(); }
   std::size_t size() const noexcept { return n_; }
@@ -150,8 +133,8 @@ class RunArgs {
     std::vector<belay_output> fetches;  // all of them where they are more than kInline
     std::vector<std::pair<belay_output, Tensor>> feeds;
     std::vector<belay_feed> raw_feeds;
-    std::unique_ptr<RunOptions> options;
-    detail::RawRunOptions raw_options;
+    bool has_options = false;
+    belay_run_options options;
   };
   Extras& extras() {
     if (extras_ == nullptr) extras_ = std::make_unique<Extras>();
@@ -166,8 +149,9 @@ class RunArgs {
 // The values that came back, by fetch. Valid for the after_run call.
 class RunValues {
  public:
-  RunValues(const belay_tensor* results, const belay_output* fetches, std::size_t n) noexcept
-      : results_(results), fetches_(fetches), n_(n) {}
+  RunValues(const belay_tensor* results, const belay_output* fetches, std::size_t n,
+            const belay_run_options* options = nullptr) noexcept
+      : results_(results), fetches_(fetches), n_(n), options_(options) {}
 
   template <class T>
   T operator[](const Fetch<T>& f) const {
@@ -182,6 +166,8 @@ class RunValues {
   bool has(const FetchRef& f) const noexcept { return index_of(f.raw()) != n_; }
   std::size_t size() const noexcept { return n_; }
   TensorView result(std::size_t i) const noexcept { return TensorView(results_[i]); }
+  // Those that the run was made with: the caller's and those of all hooks, merged. RunContext has the caller's alone.
+  RunOptions options() const { return detail::run_options(options_); }
 
  private:
   std::size_t index_of(const belay_output& o) const noexcept {
@@ -198,6 +184,7 @@ class RunValues {
   const belay_tensor* results_;
   const belay_output* fetches_;
   std::size_t n_;
+  const belay_run_options* options_;
 };
 
 // Results of a raw run, in the order of its fetches. Owns them.
@@ -277,9 +264,11 @@ class Session {
     std::vector<belay_feed> raw_feeds;
     raw_feeds.reserve(feeds.size());
     for (const auto& [output, tensor] : feeds) raw_feeds.push_back({output.raw(), tensor.view()});
-    detail::RawRunOptions raw_options;
-    const belay_run_args args{outputs.data(), outputs.size(), raw_feeds.data(), raw_feeds.size(),
-                              raw_options.fill(options)};
+    const belay_run_options raw_options = detail::raw_options(options);
+    auto args = detail::sized<belay_run_args>();
+    args.fetches = outputs.data(), args.n_fetches = outputs.size();
+    args.feeds = raw_feeds.data(), args.n_feeds = raw_feeds.size();
+    args.options = &raw_options;
     belay_result* result = nullptr;
     detail::Status status;
     status.check(s_->session.run(self_, &args, &result, status));
@@ -296,7 +285,7 @@ class Session {
   std::vector<VariableInfo> variables() const {
     std::vector<VariableInfo> out;
     for (std::uint64_t i = 0, n = s_->session.variable_count(self_); i < n; ++i) {
-      belay_variable_info v{};
+      auto v = detail::sized<belay_variable_info>();
       detail::Status status;
       status.check(s_->session.variable_info(self_, i, &v, status));
       out.push_back({std::string(detail::view(v.name)), static_cast<DType>(v.dtype),
@@ -309,6 +298,8 @@ class Session {
     detail::Status status;
     status.check(s_->session.assign(self_, detail::str(variable), &value.raw(), status));
   }
+  // Of the last run that was committed, read without a run; -1: there is none yet.
+  std::int64_t global_step() const { return s_->session.global_step(self_); }
   Coordinator coordinator() const {
     return Coordinator(&s_->coordinator, detail::given(s_->session.coordinator(self_), "session.coordinator"));
   }
@@ -333,6 +324,8 @@ class RunContext {
  public:
   RunContext(const detail::Services* services, belay_run* self) noexcept : s_(services), self_(self) {}
 
+  // Which run of its session this is, from 1; a recovery begins again.
+  std::int64_t number() const { return s_->session.run_number(self_); }
   // The raw session: runs through it trigger no hooks.
   Session session() const { return Session(s_, detail::given(s_->session.run_session(self_), "session.run_session")); }
   // The session stops after this run's after_run calls. The reason is what the user reads at the end.
@@ -359,23 +352,22 @@ class RunContext {
   RunOptions original_options() const { return detail::run_options(original().options); }
   // In after_run: what the nodes did, in the order of their start. Empty unless somebody asked for a trace level.
   std::vector<NodeStats> node_stats() const {
-    const belay_node_stats* stats = nullptr;
-    std::uint64_t n = 0;
-    detail::Status status;
-    status.check(s_->session.run_node_stats(self_, &stats, &n, status));
     const Graph g = session().graph();
     const std::uint64_t serial = g.serial();
     std::vector<NodeStats> out;
-    for (std::uint64_t i = 0; i < n; ++i)
-      out.push_back({detail::view(stats[i].name), detail::view(stats[i].op),
-                     std::chrono::nanoseconds(stats[i].start_ns), std::chrono::nanoseconds(stats[i].end_ns),
-                     stats[i].output_bytes, g.output({serial, stats[i].node, 0})});
+    for (std::uint64_t i = 0, n = s_->session.run_node_count(self_); i < n; ++i) {
+      auto stats = detail::sized<belay_node_stats>();
+      detail::Status status;
+      status.check(s_->session.run_node_stats(self_, i, &stats, status));
+      out.push_back({detail::view(stats.name), detail::view(stats.op), std::chrono::nanoseconds(stats.start_ns),
+                     std::chrono::nanoseconds(stats.end_ns), stats.output_bytes, g.output({serial, stats.node, 0})});
+    }
     return out;
   }
 
  private:
   belay_run_args original() const {
-    belay_run_args args{};
+    auto args = detail::sized<belay_run_args>();
     detail::Status status;
     status.check(s_->session.run_original_args(self_, &args, status));
     return args;

@@ -116,9 +116,54 @@ inline std::string dims_text(const Dims& dims) {
   return dims_text(dims.data(), static_cast<std::int32_t>(dims.size()));
 }
 
+namespace detail {
+// As a tensor crosses: in this process's memory. The dimensions are borrowed.
+inline belay_tensor raw_tensor(DType dtype, std::int32_t rank, const std::int64_t* dims, void* data, std::size_t bytes,
+                               std::uint32_t flags = 0) noexcept {
+  return {static_cast<std::int32_t>(dtype), rank, dims, bytes == 0 ? nullptr : data, bytes, BELAY_DEVICE_HOST, flags};
+}
+// Dtype and shape alone: data null. Rank and dimensions may be -1 where they are unknown.
+inline belay_tensor described(DType dtype, std::int32_t rank, const std::int64_t* dims) noexcept {
+  return raw_tensor(dtype, rank, dims, nullptr, 0);
+}
+
+// What this side cannot read is refused, not misread.
+inline void check_device(const belay_tensor& t) {
+  if (t.device != BELAY_DEVICE_HOST)
+    fail(Code::kUnimplemented, "the tensor lies on device " + std::to_string(t.device) +
+                                   "; this side only reads the host's memory (device 0)");
+  if ((t.flags & ~std::uint32_t{BELAY_TENSOR_READ_ONLY}) != 0)
+    fail(Code::kUnimplemented, "the tensor has the unknown flag " +
+                                   std::to_string(t.flags & ~std::uint32_t{BELAY_TENSOR_READ_ONLY}) +
+                                   "; this side was built before it");
+}
+inline constexpr std::int32_t kMaxRank = 64;
+
+// A tensor of the other side, before its elements are read: that its fields fit each other. INVALID_ARGUMENT names the
+// field.
+inline void check_tensor(const belay_tensor& t) {
+  const auto refuse = [](const std::string& text) { fail(Code::kInvalidArgument, "the tensor has " + text); };
+  check_device(t);
+  const std::size_t element = dtype_size(static_cast<DType>(t.dtype));
+  if (element == 0) refuse("the unknown dtype " + std::to_string(t.dtype));
+  if (t.rank < 0 || t.rank > kMaxRank) refuse("rank " + std::to_string(t.rank));
+  if (t.rank > 0 && t.dims == nullptr) refuse("no dimensions (dims is null)");
+  std::uint64_t bytes = element;
+  for (std::int32_t i = 0; i < t.rank; ++i) {
+    if (t.dims[i] < 0) refuse("the dimension " + std::to_string(t.dims[i]) + " on axis " + std::to_string(i));
+    if (__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(t.dims[i]), &bytes))
+      refuse("more bytes than can be counted: " + dims_text(t.dims, t.rank));
+  }
+  if (t.bytes != bytes)
+    refuse("bytes = " + std::to_string(t.bytes) + ", a " + dtype_name(static_cast<DType>(t.dtype)) + " tensor of " +
+           dims_text(t.dims, t.rank) + " has " + std::to_string(bytes));
+  if (bytes != 0 && t.data == nullptr) refuse("no elements (data is null)");
+}
+}  // namespace detail
+
 class TensorView {
  public:
-  TensorView() noexcept : t_{0, 0, nullptr, nullptr} {}
+  TensorView() noexcept : t_{} {}
   TensorView(const belay_tensor& t) noexcept : t_(t) {}
 
   DType dtype() const noexcept { return static_cast<DType>(t_.dtype); }
@@ -133,7 +178,19 @@ class TensorView {
   std::size_t bytes() const noexcept { return size() * dtype_size(dtype()); }
   // False for the value of an operation.
   bool has_value() const noexcept { return t_.dtype != 0; }
+  // Whether its elements are not to be written: a hook's values, an operation's inputs.
+  bool read_only() const noexcept { return (t_.flags & BELAY_TENSOR_READ_ONLY) != 0; }
   const belay_tensor& raw() const noexcept { return t_; }
+
+  // Part i of the first axis: one rank less, the same memory. 0 <= i < dim(0).
+  TensorView row(std::int64_t i) const noexcept {
+    belay_tensor part = t_;
+    --part.rank;
+    ++part.dims;
+    part.bytes = t_.bytes / static_cast<std::uint64_t>(t_.dims[0]);
+    if (part.bytes != 0) part.data = static_cast<char*>(t_.data) + static_cast<std::uint64_t>(i) * part.bytes;
+    return part;
+  }
 
   const void* data() const noexcept { return t_.data; }
   void* mutable_data() const noexcept { return t_.data; }
@@ -235,7 +292,8 @@ class Tensor {
       for (std::size_t i = 0; i < count_; ++i) text_views_[i] = detail::str(texts_[i]);
       data = text_views_.data();
     }
-    return {static_cast<std::int32_t>(dtype_), static_cast<std::int32_t>(dims_.size()), dims_.data(), data};
+    return detail::raw_tensor(dtype_, static_cast<std::int32_t>(dims_.size()), dims_.data(), data,
+                              count_ * dtype_size(dtype_));
   }
   operator TensorView() const { return TensorView(view()); }
 

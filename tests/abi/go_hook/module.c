@@ -2,9 +2,10 @@
 /* The note, the table and the entry point of the hook in hook.go. */
 #include "_cgo_export.h"
 
-#define NOTE_TEXT                                                                                                     \
-  "{\"abi\": [0, 2], \"version\": \"0.0.1\", \"toolchain\": \"Go\", \"isa\": [], \"plugins\": [{\"kind\": \"hook\", " \
-  "\"name\": \"hand_built\", \"doc\": \"Built by Go\", \"options\": [{\"name\": \"max\", \"type\": \"float\", "       \
+#define NOTE_TEXT                                                                                               \
+  "{\"abi\": " BELAY_NOTE_ABI                                                                                   \
+  ", \"version\": \"0.0.1\", \"toolchain\": \"Go\", \"isa\": [], \"plugins\": [{\"kind\": \"hook\", "           \
+  "\"name\": \"hand_built\", \"doc\": \"Built by Go\", \"options\": [{\"name\": \"max\", \"type\": \"float\", " \
   "\"default\": 10, \"help\": \"a limit\"}]}]}"
 BELAY_NOTE(note, NOTE_TEXT);
 

@@ -203,7 +203,7 @@ class EndsHook final : public belay::Hook {
   }
   void end(belay::Session&) override { ends("hook.end"); }
   void before_save(belay::Session&, std::int64_t) override { ends("hook.before_save"); }
-  bool after_save(belay::Session&, std::int64_t) override {
+  bool after_save(belay::Session&, const belay::Saved&) override {
     ends("hook.after_save");
     return false;
   }

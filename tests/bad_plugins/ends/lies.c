@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TEXT                                                                                               \
-  "{\"abi\": [0, 2], \"version\": \"1.0.0\", \"toolchain\": \"c\", \"isa\": [], \"plugins\": [{\"kind\": " \
+#define TEXT                                                                               \
+  "{\"abi\": " BELAY_NOTE_ABI                                                              \
+  ", \"version\": \"1.0.0\", \"toolchain\": \"c\", \"isa\": [], \"plugins\": [{\"kind\": " \
   "\"hook\", \"name\": \"lies\", \"doc\": \"Says what is not so\", \"options\": []}]}"
 BELAY_NOTE(note, TEXT);
 
@@ -62,7 +63,7 @@ static belay_run_options run_options;
 static int32_t before_run(void* self, belay_run* run, belay_run_args* args, belay_status* status) {
   (void)self, (void)run, (void)status;
   if (++calls < 3) return BELAY_OK;
-  const belay_tensor scalar = {BELAY_FLOAT32, 0, 0, value};
+  const belay_tensor scalar = {BELAY_FLOAT32, 0, 0, value, sizeof(float), BELAY_DEVICE_HOST, 0};
   fetches[0] = loss;
   feeds[0].output = loss;
   feeds[0].value = scalar;
@@ -84,7 +85,15 @@ static int32_t before_run(void* self, belay_run* run, belay_run_args* args, bela
   if (lie("feed_of_an_operation")) args->n_feeds = 1, feeds[0].output.index = BELAY_OPERATION;
   if (lie("feed_for_no_node")) args->n_feeds = 1, feeds[0].output.node = 4000000;
   if (lie("feed_with_dims")) args->n_feeds = 1, feeds[0].value.rank = 2, feeds[0].value.dims = dims;
-  if (lie("null_watches")) args->options = &run_options, run_options.n_debug_tensor_watches = 3;
+  if (lie("feed_of_too_few_bytes")) args->n_feeds = 1, feeds[0].value.bytes = 1;
+  if (lie("feed_on_another_device")) args->n_feeds = 1, feeds[0].value.device = 3;
+  if (lie("feed_with_a_flag")) args->n_feeds = 1, feeds[0].value.flags = 64;
+  BELAY_INIT(run_options);
+  if (lie("options_without_size")) args->options = &run_options, run_options.struct_size = 0;
+  if (lie("options_with_a_flag")) args->options = &run_options, run_options.flags = 8;
+  if (lie("options_of_no_level")) args->options = &run_options, run_options.trace_level = 9;
+  if (lie("args_zeroed")) memset(args, 0, sizeof(*args));
+  if (lie("args_with_a_flag")) args->flags = 2;
   return BELAY_OK;
 }
 

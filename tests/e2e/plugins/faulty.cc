@@ -65,7 +65,7 @@ class Faulty final : public belay::Hook {
   void after_run(belay::RunContext&, const belay::RunValues&) override { fault_.in("after_run"); }
   void end(belay::Session&) override { fault_.in("end"); }
   void before_save(belay::Session&, std::int64_t) override { fault_.in("before_save"); }
-  bool after_save(belay::Session&, std::int64_t) override {
+  bool after_save(belay::Session&, const belay::Saved&) override {
     fault_.in("after_save");
     return false;
   }

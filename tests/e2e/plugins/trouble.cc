@@ -44,7 +44,7 @@ class Trouble final : public belay::Hook {
     for (const char* name : {"loss", "mean_absolute_error", "accuracy", "probabilities", "class", "value", "train_op"})
       if (const belay::Output o = graph.find_if_exists(name)) fetch(graph, o);
     for (std::uint32_t node = 0;; ++node) {
-      belay_node_info info{};
+      auto info = belay::detail::sized<belay_node_info>();
       belay::detail::Status status;
       if (graph.api()->node_info(graph.raw(), node, &info, status) != BELAY_OK) break;
       for (std::uint32_t i = 0; i < info.n_outputs; ++i) fetch(graph, graph.output({graph.serial(), node, i}));
@@ -53,7 +53,7 @@ class Trouble final : public belay::Hook {
   }
   void after_create_session(belay::Session&) override { trouble("after_create_session"); }
   void before_save(belay::Session&, std::int64_t) override { trouble("before_save"); }
-  bool after_save(belay::Session&, std::int64_t) override {
+  bool after_save(belay::Session&, const belay::Saved&) override {
     trouble("after_save");
     return false;
   }

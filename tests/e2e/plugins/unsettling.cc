@@ -47,7 +47,7 @@ class Unsettling final : public belay::Hook {
   }
   void after_run(belay::RunContext&, const belay::RunValues&) override { change(); }
   void before_save(belay::Session&, std::int64_t) override { change(); }
-  bool after_save(belay::Session&, std::int64_t) override {
+  bool after_save(belay::Session&, const belay::Saved&) override {
     change();
     return false;
   }

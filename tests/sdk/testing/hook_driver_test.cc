@@ -59,8 +59,8 @@ class Diary final : public belay::Hook {
   void after_run(RunContext&, const RunValues&) override { calls.push_back("after_run"); }
   void end(Session&) override { calls.push_back("end"); }
   void before_save(Session&, std::int64_t step) override { calls.push_back("before_save " + std::to_string(step)); }
-  bool after_save(Session&, std::int64_t step) override {
-    calls.push_back("after_save " + std::to_string(step));
+  bool after_save(Session&, const belay::Saved& saved) override {
+    calls.push_back("after_save " + std::to_string(saved.step));
     return stop_after_save;
   }
   void on_error(const belay::Error& e) override { calls.push_back(std::string("on_error ") + e.what()); }
@@ -235,7 +235,7 @@ TEST(HookDriver, ARequestToSaveIsPlayedAtTheEndOfTheStep) {
       calls.push_back("asked");
     }
     void before_save(Session&, std::int64_t step) override { calls.push_back("before_save " + std::to_string(step)); }
-    bool after_save(Session&, std::int64_t) override { return calls.size() > 4; }
+    bool after_save(Session&, const belay::Saved&) override { return calls.size() > 4; }
     void end(Session&) override { belay::save_checkpoint(host()); }
     Texts calls;
   };
@@ -319,7 +319,7 @@ TEST(HookDriver, ACheckpointThatBeforeSaveSkipsIsNotAmongTheSaves) {
     void before_save(Session&, std::int64_t step) override {
       if (step == 1) belay::skip_checkpoint("not this one");
     }
-    bool after_save(Session&, std::int64_t) override {
+    bool after_save(Session&, const belay::Saved&) override {
       ++saves;
       return false;
     }
@@ -515,7 +515,7 @@ TEST(HookDriver, AResultThatIsNotReleasedIsFound) {
    public:
     void after_create_session(Session& s) override {
       const belay_session_api& api = host().services().session;
-      const belay_run_args nothing{};
+      const auto nothing = belay::detail::sized<belay_run_args>();
       belay_result* result = nullptr;
       belay::detail::Status status;
       status.check(api.run(s.raw(), &nothing, &result, status));

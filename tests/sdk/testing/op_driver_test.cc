@@ -127,7 +127,7 @@ TEST(OpDriver, ErrorsComeOut) {
       {{{"what", "prepare"}}, "INVALID_ARGUMENT: no scratch"},
       {{{"what", "part"}}, "UNKNOWN: part from 2"},
       {{{"what", "spoils"}}, "FAILED_PRECONDITION: run wrote to input 0"},
-      {{{"what", "grain"}}, "INVALID_ARGUMENT: parallel: threads and grain must be at least 1, n at least 0"},
+      {{{"what", "grain"}}, "INVALID_ARGUMENT: parallel: grain must be at least 1, n at least 0"},
   };
   for (const auto& c : cases) EXPECT_EQ(said(c.attrs), c.expected);
 }

@@ -41,11 +41,20 @@ constexpr std::string_view kind_name(int kind) {
   }
 }
 
+// [a-z][a-z0-9_-]*, or two of them with a dot between: VENDOR.NAME. At most 63 characters.
 constexpr bool is_plugin_name(std::string_view name) {
-  if (name.empty() || name.size() > 63 || name[0] < 'a' || name[0] > 'z') return false;
-  for (const char c : name)
-    if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-')) return false;
-  return true;
+  if (name.empty() || name.size() > 63) return false;
+  int dots = 0;
+  bool begins = true;  // a name, or the part behind the vendor's dot
+  for (const char c : name) {
+    const bool letter = c >= 'a' && c <= 'z';
+    const bool follows = !begins && ((c >= '0' && c <= '9') || c == '_' || c == '-');
+    const bool dot = !begins && c == '.';
+    if (!letter && !follows && !dot) return false;
+    dots += dot ? 1 : 0;
+    begins = dot;
+  }
+  return !begins && dots <= 1;
 }
 // A key of TOML that needs no quotes. A dot would make it a key of a table.
 constexpr bool is_option_name(std::string_view name) {
@@ -177,7 +186,7 @@ constexpr bool check_about() {
                 "does\");`");
   if constexpr (constant) {
     constexpr bool named = is_plugin_name(T::about.name);
-    static_assert(named, "belay: a plugin's name is [a-z][a-z0-9_-]{0,62}");
+    static_assert(named, "belay: a plugin's name is [a-z][a-z0-9_-]{0,62}, or VENDOR.NAME of two such");
     constexpr bool defaults = decltype(constant_defaults<typename OptionsOf<T>::type>(0))::value;
     static_assert(defaults,
                   "belay: the members of Options have defaults that the compiler can compute: belay::Str, not "

@@ -50,32 +50,38 @@ struct OpThunks {
   }
   static void destroy(void* self) noexcept { delete static_cast<Instance*>(self); }
 
-  static std::int32_t traits(void*, belay_op_traits* out, belay_status*) noexcept {
-    *out = T::traits.raw();
-    return BELAY_OK;
+  static std::int32_t traits(void*, belay_op_traits* out, belay_status* status) noexcept {
+    return guard(status, [&] { fill_sized(out, T::traits.raw()); });
   }
   static std::int32_t infer(void* self, const belay_op_node* node, belay_op_outputs* outputs,
                             belay_status* status) noexcept {
     return guard(status, [&] {
-      OpShapes shapes(&host(self).services().op, *node, outputs);
-      const auto object = make(self, *node);
+      belay_op_node room;
+      const belay_op_node& n = read_sized(node, room);
+      OpShapes shapes(&host(self).services().op, n, outputs);
+      const auto object = make(self, n);
       static_cast<const T&>(*object->op).infer(shapes);
     });
   }
   static std::int32_t make_kernel(void* self, const belay_op_kernel_args* args, void** kernel,
                                   belay_status* status) noexcept {
     return guard(status, [&] {
-      auto made = make(self, *args->node);
-      made->threads = args->threads;
-      made->seed = args->seed;
-      made->op->prepare(OpSetup(*args));
+      belay_op_kernel_args room;
+      belay_op_node node_room;
+      belay_op_kernel_args a = read_sized(args, room);
+      a.node = &read_sized(a.node, node_room);
+      auto made = make(self, *a.node);
+      made->threads = a.threads;
+      made->seed = a.seed;
+      made->op->prepare(OpSetup(a));
       *kernel = made.release();
     });
   }
   static std::int32_t run(void* self, void* kernel, const belay_op_run* run, belay_status* status) noexcept {
     return guard(status, [&] {
       OpObject<T>& object = *static_cast<OpObject<T>*>(kernel);
-      OpRun r(&host(self).services().op, *run, object.threads, object.seed);
+      belay_op_run room;
+      OpRun r(&host(self).services().op, read_sized(run, room), object.threads, object.seed);
       object.op->run(r);
     });
   }
@@ -87,8 +93,12 @@ struct OpThunks {
   }
   static std::int32_t gradient(void* self, const belay_op_gradient_args* args, belay_status* status) noexcept {
     return guard(status, [&] {
-      OpGradient g(&host(self).services().graph, *args);
-      const auto object = make(self, *args->node);
+      belay_op_gradient_args room;
+      belay_op_node node_room;
+      belay_op_gradient_args a = read_sized(args, room);
+      a.node = &read_sized(a.node, node_room);
+      OpGradient g(&host(self).services().graph, a);
+      const auto object = make(self, *a.node);
       static_cast<const T&>(*object->op).gradient(g);
     });
   }

@@ -271,7 +271,10 @@ class FakeGraph {
   static std::uint64_t get_serial(belay_graph* raw) { return from(raw).serial_; }
   static std::int32_t is_finalized(belay_graph* raw) { return from(raw).finalized_ ? 1 : 0; }
   static std::int32_t add_node(belay_graph* raw, const belay_node_def* def, std::uint32_t* node, belay_status* status) {
-    return call(raw, "add_node", status, [&](FakeGraph& g) { *node = g.add(*def); });
+    return call(raw, "add_node", status, [&](FakeGraph& g) {
+      belay_node_def room;
+      *node = g.add(detail::read_sized(def, room));
+    });
   }
   static std::int32_t find(belay_graph* raw, belay_str name, belay_output* output, belay_status* status) {
     return call(raw, "find", status, [&](FakeGraph& g) { *output = g.resolve(detail::view(name)); });
@@ -279,21 +282,27 @@ class FakeGraph {
   static std::int32_t node_info(belay_graph* raw, std::uint32_t node, belay_node_info* info, belay_status* status) {
     return call(raw, "node_info", status, [&](FakeGraph& g) {
       const Node& n = g.node_of({g.serial_, node, BELAY_OPERATION});
-      *info = {detail::str(n.op), detail::str(n.name), static_cast<std::uint32_t>(n.inputs.size()),
-               static_cast<std::uint32_t>(n.outputs.size())};
+      auto ours = detail::sized<belay_node_info>();
+      ours.op = detail::str(n.op), ours.name = detail::str(n.name);
+      ours.n_inputs = static_cast<std::uint32_t>(n.inputs.size());
+      ours.n_outputs = static_cast<std::uint32_t>(n.outputs.size());
+      detail::fill_sized(info, ours);
     });
   }
   static std::int32_t output_info(belay_graph* raw, belay_output output, belay_output_info* info,
                                   belay_status* status) {
     return call(raw, "output_info", status, [&](FakeGraph& g) {
       const Node& n = g.node_of(output);
-      if (output.index == BELAY_OPERATION) {
-        *info = {0, 0, nullptr, detail::str(n.name)};
-        return;
+      auto ours = detail::sized<belay_output_info>();
+      ours.name = detail::str(n.name);
+      if (output.index != BELAY_OPERATION) {
+        const Spec& s = n.outputs[output.index];
+        ours.name = detail::str(s.name);
+        ours.dtype = static_cast<std::int32_t>(s.dtype);
+        ours.rank = s.dims ? static_cast<std::int32_t>(s.dims->size()) : -1;
+        ours.dims = s.dims ? s.dims->data() : nullptr;
       }
-      const Spec& s = n.outputs[output.index];
-      *info = {static_cast<std::int32_t>(s.dtype), s.dims ? static_cast<std::int32_t>(s.dims->size()) : -1,
-               s.dims ? s.dims->data() : nullptr, detail::str(s.name)};
+      detail::fill_sized(info, ours);
     });
   }
   static std::int32_t input(belay_graph* raw, std::uint32_t node, std::uint32_t index, belay_output* output,

@@ -59,6 +59,9 @@ class FakeHost {
   std::string run_directory;
   std::uint64_t seed = 42;
   bool interactive = false;
+  // What the plugin is told of its place in the run.
+  std::int32_t mode = BELAY_MODE_TRAIN;  // 0: none
+  std::int32_t rank = 0, ranks = 1;
 
   // Each line as "info: text".
   std::vector<std::string> logged() const {
@@ -153,6 +156,11 @@ class FakeHost {
     h.status_lines_.emplace_back(detail::view(text));
   }
 
+  static std::int32_t get_mode(belay_host* host) { return from(host).mode; }
+  static std::int32_t get_rank(belay_host* host) { return from(host).rank; }
+  static std::int32_t get_ranks(belay_host* host) { return from(host).ranks; }
+  static std::int32_t is_chief(belay_host* host) { return from(host).rank == 0 ? 1 : 0; }
+
   static constexpr belay_host_api kHost{sizeof(belay_host_api), 0, &FakeHost::service};
   static constexpr belay_core_api kCore{sizeof(belay_core_api),
                                         0,
@@ -164,7 +172,11 @@ class FakeHost {
                                         &FakeHost::get_instance_name,
                                         &FakeHost::get_seed,
                                         &FakeHost::get_interactive,
-                                        &FakeHost::status_line};
+                                        &FakeHost::status_line,
+                                        &FakeHost::get_mode,
+                                        &FakeHost::get_rank,
+                                        &FakeHost::get_ranks,
+                                        &FakeHost::is_chief};
 
   std::string instance_name_;
   const std::thread::id own_thread_ = std::this_thread::get_id();

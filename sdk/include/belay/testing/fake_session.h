@@ -112,6 +112,9 @@ class FakeSession {
     return names;
   }
 
+  // What Session::global_step gives; -1: the graph has none.
+  void set_global_step(std::int64_t step) { global_step_ = step; }
+
   // ---- for drivers
 
   // A session handle is valid until it is closed; every call of a plugin gets one of its own.
@@ -127,10 +130,12 @@ class FakeSession {
     bool stop_asked = false;
     std::string stop_reason;
     bool traced = false;
+    std::int64_t number = 0;  // of the session's, from 1
     belay_run* raw() noexcept { return reinterpret_cast<belay_run*>(this); }
   };
   Run& open_run(std::vector<belay_output> caller_fetches) {
-    return runs_seen_.emplace_back(Run{this, open_handle(), std::move(caller_fetches), true, false, {}, false});
+    return runs_seen_.emplace_back(
+        Run{this, open_handle(), std::move(caller_fetches), true, false, {}, false, ++runs_of_session_});
   }
   // What a traced step's node_stats gives, by declared tensor; an untraced one's gives nothing.
   void node_stats(std::string_view tensor, std::string op, double start_seconds, double end_seconds,
@@ -138,9 +143,14 @@ class FakeSession {
     const belay_output o = graph_.resolve(tensor);
     const std::string full = graph_.name_of(o);
     node_texts_.push_back({full.substr(0, full.rfind(':')), std::move(op)});
-    node_stats_.push_back({detail::str(node_texts_.back().first), detail::str(node_texts_.back().second),
-                           static_cast<std::int64_t>(start_seconds * 1e9), static_cast<std::int64_t>(end_seconds * 1e9),
-                           output_bytes, o.node, 0});
+    auto stats = detail::sized<belay_node_stats>();
+    stats.name = detail::str(node_texts_.back().first);
+    stats.op = detail::str(node_texts_.back().second);
+    stats.start_ns = static_cast<std::int64_t>(start_seconds * 1e9);
+    stats.end_ns = static_cast<std::int64_t>(end_seconds * 1e9);
+    stats.output_bytes = output_bytes;
+    stats.node = o.node;
+    node_stats_.push_back(stats);
   }
   static void close_run(Run& run) noexcept {
     run.open = false;
@@ -211,7 +221,9 @@ class FakeSession {
   static std::int32_t run(belay_session* raw, const belay_run_args* args, belay_result** result, belay_status* status) {
     return detail::guard(status, [&] {
       FakeSession& self = require_open(raw, "run");
-      RawRun request = self.copy_request(*args);
+      belay_run_args room;
+      const belay_run_args& asked = detail::read_sized(args, room);
+      RawRun request = self.copy_request(asked);
       {
         const std::lock_guard lock(self.mutex_);
         self.runs_.push_back(request);
@@ -223,7 +235,7 @@ class FakeSession {
           fail(Code::kInternal, "the test's on_run gave " + std::to_string(values.size()) + " values for " +
                                     std::to_string(request.fetches.size()) + " fetches");
       } else {
-        for (std::uint64_t i = 0; i < args->n_fetches; ++i) values.push_back(self.value(args->fetches[i]));
+        for (std::uint64_t i = 0; i < asked.n_fetches; ++i) values.push_back(self.value(asked.fetches[i]));
       }
       const std::lock_guard lock(self.mutex_);
       *result = reinterpret_cast<belay_result*>(&self.results_.emplace_back(Result{&self, std::move(values), false}));
@@ -237,7 +249,8 @@ class FakeSession {
         fail(Code::kInvalidArgument, "the run has " + std::to_string(result.values.size()) +
                                          " results, there is no result " + std::to_string(i));
       const Tensor& value = result.values[static_cast<std::size_t>(i)];
-      *tensor = value.dtype() == DType::kInvalid ? belay_tensor{0, 0, nullptr, nullptr} : value.view();
+      *tensor = value.dtype() == DType::kInvalid ? belay_tensor{} : value.view();
+      tensor->flags |= BELAY_TENSOR_READ_ONLY;
     });
   }
   static void result_release(belay_result* raw) {
@@ -263,12 +276,14 @@ class FakeSession {
         fail(Code::kInvalidArgument, "the session has " + std::to_string(self.variables_.size()) +
                                          " variables, there is no variable " + std::to_string(i));
       const Variable& v = self.variables_[static_cast<std::size_t>(i)];
-      *info = {detail::str(v.name),
-               static_cast<std::int32_t>(v.value.dtype()),
-               static_cast<std::int32_t>(v.value.dims().size()),
-               v.value.dims().data(),
-               v.trainable ? 1 : 0,
-               v.initialized ? 1 : 0};
+      auto ours = detail::sized<belay_variable_info>();
+      ours.name = detail::str(v.name);
+      ours.dtype = static_cast<std::int32_t>(v.value.dtype());
+      ours.rank = static_cast<std::int32_t>(v.value.dims().size());
+      ours.dims = v.value.dims().data();
+      ours.trainable = v.trainable ? 1 : 0;
+      ours.initialized = v.initialized ? 1 : 0;
+      detail::fill_sized(info, ours);
     });
   }
   static std::int32_t assign(belay_session* raw, belay_str name, const belay_tensor* value, belay_status* status) {
@@ -276,6 +291,7 @@ class FakeSession {
       FakeSession& self = require_open(raw, "assign");
       self.host_.require_thread("session.assign");
       Variable& v = self.variables_[self.find_variable(detail::view(name))];
+      detail::check_tensor(*value);
       Tensor given{TensorView(*value)};
       if (given.dtype() != v.value.dtype() || given.dims() != v.value.dims())
         fail(Code::kInvalidArgument,
@@ -301,17 +317,29 @@ class FakeSession {
   static std::int32_t run_original_args(belay_run* raw, belay_run_args* args, belay_status* status) {
     return detail::guard(status, [&] {
       const Run& run = require_open(raw, "run_original_args");
-      *args = {run.caller_fetches.data(), run.caller_fetches.size(), nullptr, 0, nullptr};
+      auto ours = detail::sized<belay_run_args>();
+      ours.fetches = run.caller_fetches.data(), ours.n_fetches = run.caller_fetches.size();
+      detail::fill_sized(args, ours);
     });
   }
-  static std::int32_t run_node_stats(belay_run* raw, const belay_node_stats** stats, std::uint64_t* n,
-                                     belay_status* status) {
+  static std::uint64_t run_node_count(belay_run* raw) {
+    const Run& run = require_open(raw, "run_node_count");
+    return run.traced ? run.owner->node_stats_.size() : 0;
+  }
+  static std::int32_t run_node_stats(belay_run* raw, std::uint64_t i, belay_node_stats* stats, belay_status* status) {
     return detail::guard(status, [&] {
       const Run& run = require_open(raw, "run_node_stats");
-      *stats = run.owner->node_stats_.data();
-      *n = run.traced ? run.owner->node_stats_.size() : 0;
+      if (!run.traced || i >= run.owner->node_stats_.size())
+        fail(Code::kOutOfRange, "the run has no traced node " + std::to_string(i));
+      detail::fill_sized(stats, run.owner->node_stats_[static_cast<std::size_t>(i)]);
     });
   }
+
+  static std::int64_t get_global_step(belay_session* raw) {
+    note_if_closed(raw, "global_step");
+    return owner(raw).global_step_;
+  }
+  static std::int64_t run_number(belay_run* raw) { return require_open(raw, "run_number").number; }
 
   static constexpr belay_session_api kSession{sizeof(belay_session_api),
                                               0,
@@ -327,12 +355,17 @@ class FakeSession {
                                               &FakeSession::run_request_stop,
                                               &FakeSession::run_stop_requested,
                                               &FakeSession::run_original_args,
-                                              &FakeSession::run_node_stats};
+                                              &FakeSession::run_node_count,
+                                              &FakeSession::run_node_stats,
+                                              &FakeSession::get_global_step,
+                                              &FakeSession::run_number};
 
   FakeHost& host_;
   FakeGraph& graph_;
   FakeCoordinator coordinator_;
   RunFunction on_run_;
+  std::int64_t global_step_ = -1;
+  std::int64_t runs_of_session_ = 0;
   mutable std::mutex mutex_;  // raw runs may come from a plugin's threads
   std::map<std::string, Tensor> values_;
   std::vector<RawRun> runs_;

@@ -103,7 +103,9 @@ class HookDriver {
   std::int64_t step_number() const noexcept { return step_; }
   void set_global_step(std::int64_t value) {
     step_ = value;
-    if (has_global_step()) session_.set_value(graph_.name_of(global_step_), step_);
+    if (!has_global_step()) return;
+    session_.set_value(graph_.name_of(global_step_), step_);
+    session_.set_global_step(step_);
   }
   // How many steps each later run makes; 0: training stands still.
   void steps_per_run(std::int64_t n) noexcept { steps_per_run_ = n; }
@@ -189,11 +191,14 @@ class HookDriver {
     saved_state_ = save_state();
     saves_.push_back(step_);
     host_.clock.advance(saving_seconds_);
-    std::int32_t stop = 0;
-    call("after_save",
-         [&](belay_status* status) { return api_.after_save(self(), handle.raw(), step_, &stop, status); });
-    if (stop != 0) note_stop(kAfterSave);
-    return stop != 0;
+    auto saved = detail::sized<belay_saved>();
+    const std::string path = "/checkpoints/model.ckpt-" + std::to_string(step_);
+    saved.step = step_;
+    saved.path = detail::str(path);
+    call("after_save", [&](belay_status* status) { return api_.after_save(self(), handle.raw(), &saved, status); });
+    detail::check_sized(saved);
+    if (saved.stop != 0) note_stop(kAfterSave);
+    return saved.stop != 0;
   }
   // The global steps of the checkpoints so far: those that the hook asked for and those of save().
   const std::vector<std::int64_t>& saves() const noexcept { return saves_; }
@@ -266,7 +271,7 @@ class HookDriver {
     std::vector<belay_tensor> views;
     void overwrite() {
       for (Tensor& t : tensors) poison(t);
-      std::fill(views.begin(), views.end(), belay_tensor{0, 0, nullptr, nullptr});
+      std::fill(views.begin(), views.end(), belay_tensor{});
     }
   };
   struct RunCloser {
@@ -342,22 +347,24 @@ class HookDriver {
   void leave_run() { set_global_step(step_ + steps_per_run_); }
 
   std::vector<belay_output> before_run(FakeSession::Run& run, StepResult& result) {
-    belay_run_args args{};
+    auto args = detail::sized<belay_run_args>();
     call("before_run", [&](belay_status* status) {
       const std::uint64_t start = probe();
       const std::int32_t code = api_.before_run(self(), run.raw(), &args, status);
       result.probed += probe() - start;
       return code;
     });
+    detail::check_sized(args);
     std::vector<belay_output> fetches(args.fetches, args.fetches + args.n_fetches);
     for (const belay_output& o : fetches) result.fetched.push_back(graph_.name_of(o));
     for (std::uint64_t i = 0; i < args.n_feeds; ++i) {
+      detail::check_tensor(args.feeds[i].value);
       Tensor value{TensorView(args.feeds[i].value)};
       graph_.check_value(args.feeds[i].output, value);
       result.fed.insert_or_assign(graph_.name_of(args.feeds[i].output), std::move(value));
     }
     if (args.options != nullptr) result.options = detail::run_options(args.options);
-    run.traced = args.options != nullptr && args.options->trace_level > BELAY_TRACE_NONE;
+    run.traced = result.options && result.options->trace_level > RunOptions::Trace::kNone;
     return fetches;
   }
   PassedValues& pass_values(const std::vector<belay_output>& fetches) {
@@ -365,12 +372,17 @@ class HookDriver {
     if (passed_.size() == kKept) passed_.pop_front();
     PassedValues& passed = passed_.emplace_back();
     for (const belay_output& o : fetches) passed.tensors.push_back(session_.value(o));
-    for (const Tensor& t : passed.tensors)
-      passed.views.push_back(t.dtype() == DType::kInvalid ? belay_tensor{0, 0, nullptr, nullptr} : t.view());
+    for (const Tensor& t : passed.tensors) {
+      passed.views.push_back(t.dtype() == DType::kInvalid ? belay_tensor{} : t.view());
+      passed.views.back().flags |= BELAY_TENSOR_READ_ONLY;
+    }
     return passed;
   }
   void after_run(FakeSession::Run& run, PassedValues& passed, StepResult& result) {
-    const belay_run_values values{passed.views.data(), passed.views.size()};
+    auto values = detail::sized<belay_run_values>();
+    values.results = passed.views.data(), values.n_results = passed.views.size();
+    const belay_run_options options = detail::raw_options(result.options.value_or(RunOptions()));
+    if (result.options) values.options = &options;
     const auto overwrite = [&] { passed.overwrite(); };
     try {
       call("after_run", [&](belay_status* status) {

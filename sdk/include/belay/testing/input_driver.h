@@ -140,22 +140,24 @@ class InputDriver {
     if (!opened_) fail(Code::kFailedPrecondition, "next before open");
     slots_.clear();
     slots_.resize(declared_.size());
-    belay_position position{-1, -1};
+    belay::detail::RawPosition position;
+    position.raw.epoch = position.raw.index = -1;
     const bool ended_before = ended_;
     call([&](belay_status* status) {
-      const std::int32_t code = api_.next(handle_.self(), reinterpret_cast<belay_batch*>(this), &position, status);
+      const std::int32_t code = api_.next(handle_.self(), reinterpret_cast<belay_batch*>(this), &position.raw, status);
       ended_ = code == BELAY_OUT_OF_RANGE;
       return ended_ ? BELAY_OK : code;
     });
     if (ended_) return std::nullopt;
     if (ended_before) fail(Code::kFailedPrecondition, "a batch came after the end");
-    if (position.epoch < 0 || position.index < 0) fail(Code::kFailedPrecondition, "next set no position");
-    if (position.epoch < at_.epoch || (position.epoch == at_.epoch && position.index <= at_.index))
-      fail(Code::kFailedPrecondition, "next went from position " + InputBatch::text_of(at_) + " to " +
-                                          InputBatch::text_of({position.epoch, position.index}));
-    at_ = {position.epoch, position.index};
+    const Position now = position.taken();
+    if (now.epoch < 0 || now.index < 0) fail(Code::kFailedPrecondition, "next set no position");
+    if (now.epoch < at_.epoch || (now.epoch == at_.epoch && now.index <= at_.index))
+      fail(Code::kFailedPrecondition,
+           "next went from position " + InputBatch::text_of(at_) + " to " + InputBatch::text_of(now));
+    at_ = now;
     InputBatch batch;
-    batch.position = {position.epoch, position.index};
+    batch.position = now;
     for (std::size_t i = 0; i < slots_.size(); ++i) {
       if (!slots_[i].filled) fail(Code::kFailedPrecondition, "next did not fill '" + declared_[i].name + "'");
       if (slots_[i].dims[0] != slots_[0].dims[0])
@@ -168,7 +170,8 @@ class InputDriver {
   }
 
   void seek(const Position& position) {
-    call([&](belay_status* status) { return api_.seek(handle_.self(), {position.epoch, position.index}, status); });
+    belay::detail::RawPosition raw(position);
+    call([&](belay_status* status) { return api_.seek(handle_.self(), &raw.raw, status); });
     at_ = position;
     ended_ = false;
   }
@@ -271,7 +274,8 @@ class InputDriver {
     }
     belay_tensor view() {
       void* data = dtype == DType::kString ? static_cast<void*>(views.data()) : bytes.get();
-      return {static_cast<std::int32_t>(dtype), static_cast<std::int32_t>(dims.size()), dims.data(), data};
+      return belay::detail::raw_tensor(dtype, static_cast<std::int32_t>(dims.size()), dims.data(), data,
+                                       count() * dtype_size(dtype));
     }
   };
 

@@ -50,6 +50,7 @@ class OpDriver {
     if (table->struct_size < offsetof(belay_op_api, traits) + sizeof(table->traits) || table->traits == nullptr) return;
     detail::Status status;
     status.check(api_.traits(handle_.self(), &traits_, status));
+    detail::check_sized(traits_, kFlags);
   }
   OpDriver(const OpDriver&) = delete;
   OpDriver& operator=(const OpDriver&) = delete;
@@ -62,6 +63,8 @@ class OpDriver {
   int threads = 1;
   std::uint64_t seed = 42;
   std::uint64_t counter = 0;
+  // What later runs are told when they ask: set it to see what run does then.
+  bool cancelled = false;
 
   // The outputs as "float32 [?, 3], int64 []".
   std::string infer(const std::vector<OpInput>& inputs) {
@@ -124,7 +127,11 @@ class OpDriver {
     Kernel(OpDriver& driver, const std::vector<OpInput>& inputs, const std::vector<OpInput>& outputs)
         : d(driver), in(described(inputs)), out(described(outputs)) {
       const belay_op_node node = d.node_of(in);
-      const belay_op_kernel_args args{&node, out.data(), out.size(), d.threads, 0, d.seed};
+      auto args = detail::sized<belay_op_kernel_args>();
+      args.node = &node;
+      args.outputs = out.data(), args.n_outputs = out.size();
+      args.threads = d.threads;
+      args.seed = d.seed;
       detail::Status status;
       status.check(d.api_.make_kernel(d.handle_.self(), &args, &raw, status));
       if (raw == nullptr) breach("make_kernel succeeded but gave no kernel");
@@ -147,12 +154,29 @@ class OpDriver {
   static std::vector<belay_tensor> described(const std::vector<OpInput>& specs) {
     std::vector<belay_tensor> raw;
     for (const OpInput& s : specs)
-      raw.push_back({static_cast<std::int32_t>(s.dtype), s.rank_known ? static_cast<std::int32_t>(s.dims.size()) : -1,
-                     s.dims.data(), nullptr});
+      raw.push_back(
+          detail::described(s.dtype, s.rank_known ? static_cast<std::int32_t>(s.dims.size()) : -1, s.dims.data()));
     return raw;
   }
   belay_op_node node_of(const std::vector<belay_tensor>& inputs) const {
-    return {detail::str("node"), attrs_.data(), attrs_.size(), inputs.data(), inputs.size()};
+    auto node = detail::sized<belay_op_node>();
+    node.name = detail::str("node");
+    node.attrs = attrs_.data(), node.n_attrs = attrs_.size();
+    node.inputs = inputs.data(), node.n_inputs = inputs.size();
+    return node;
+  }
+
+  // What belay_op_context is here.
+  struct RunState {
+    int threads;
+    bool cancelled;
+    std::vector<unsigned char> scratch;
+  };
+  static RunState& state_of(belay_op_context* context) { return *reinterpret_cast<RunState*>(context); }
+  static void place(belay_tensor& t, Memory& memory, std::uint32_t flags) {
+    t.bytes = memory.bytes.size() - kGuard;
+    t.data = t.bytes == 0 ? nullptr : memory.bytes.data();
+    t.flags = flags;
   }
 
   // Output 0 in the memory of input `shared`, if that is not negative.
@@ -166,15 +190,20 @@ class OpDriver {
       if (view.bytes() != 0) std::memcpy(given.back().bytes.data(), view.data(), view.bytes());
     }
     const std::vector<Memory> unchanged = given;
-    for (std::size_t i = 0; i < inputs.size(); ++i) in[i].data = given[i].bytes.data();
+    for (std::size_t i = 0; i < inputs.size(); ++i) place(in[i], given[i], BELAY_TENSOR_READ_ONLY);
     for (const OpInput& o : outputs) {
       made.push_back({std::vector<unsigned char>(bytes_of(o) + kGuard, before)});
       std::fill(made.back().bytes.end() - kGuard, made.back().bytes.end(), kGuardByte);
     }
-    for (std::size_t i = 0; i < outputs.size(); ++i) out[i].data = made[i].bytes.data();
-    if (shared >= 0) out[0].data = given[static_cast<std::size_t>(shared)].bytes.data();
+    for (std::size_t i = 0; i < outputs.size(); ++i) place(out[i], made[i], 0);
+    if (shared >= 0) out[0].data = in[static_cast<std::size_t>(shared)].data;
 
-    const belay_op_run args{in.data(), in.size(), out.data(), out.size(), counter};
+    RunState state{threads, cancelled, {}};
+    auto args = detail::sized<belay_op_run>();
+    args.inputs = in.data(), args.n_inputs = in.size();
+    args.outputs = out.data(), args.n_outputs = out.size();
+    args.counter = counter;
+    args.context = reinterpret_cast<belay_op_context*>(&state);
     detail::Status status;
     status.check(api_.run(handle_.self(), kernel.raw, &args, status));
 
@@ -200,11 +229,11 @@ class OpDriver {
           {t, rank <= 0 ? Dims{} : Dims(dims, dims + rank), rank >= 0});
     });
   }
-  static std::int32_t parallel(std::int32_t threads, std::int64_t n, std::int64_t grain,
+  static std::int32_t parallel(belay_op_context* context, std::int64_t n, std::int64_t grain,
                                void (*body)(void*, std::int64_t, std::int64_t), void* arg, belay_status* status) {
     return detail::guard(status, [&] {
-      if (threads < 1 || n < 0 || grain < 1)
-        fail(Code::kInvalidArgument, "parallel: threads and grain must be at least 1, n at least 0");
+      const int threads = state_of(context).threads;
+      if (n < 0 || grain < 1) fail(Code::kInvalidArgument, "parallel: grain must be at least 1, n at least 0");
       const std::int64_t parts = std::clamp<std::int64_t>(n / grain, 1, threads), step = (n + parts - 1) / parts;
       std::vector<std::thread> team;
       for (std::int64_t begin = step; step != 0 && begin < n; begin += step)
@@ -213,13 +242,26 @@ class OpDriver {
       for (std::thread& t : team) t.join();
     });
   }
-  static constexpr belay_op_service kService{sizeof(belay_op_service), 0, &OpDriver::output, &OpDriver::parallel};
+  static std::int32_t is_cancelled(belay_op_context* context) { return state_of(context).cancelled ? 1 : 0; }
+  static std::int32_t scratch(belay_op_context* context, std::uint64_t bytes, void** memory, belay_status* status) {
+    return detail::guard(status, [&] {
+      std::vector<unsigned char>& room = state_of(context).scratch;
+      room.assign(bytes + kGuard, kGuardByte);
+      *memory =
+          bytes == 0
+              ? nullptr
+              : reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(room.data()) + kGuard - 1) / kGuard * kGuard);
+    });
+  }
+  static constexpr belay_op_service kService{
+      sizeof(belay_op_service), 0, &OpDriver::output, &OpDriver::parallel, &OpDriver::is_cancelled, &OpDriver::scratch};
+  static constexpr std::uint32_t kFlags = BELAY_OP_ELEMENTWISE | BELAY_OP_RANDOM | BELAY_OP_STATEFUL;
   static constexpr unsigned char kGuardByte = 0xC3;
 
   FakeHost host_;
   bool has_gradient_;
   belay_op_api api_;
-  belay_op_traits traits_{1, 0, 0, 0};
+  belay_op_traits traits_{sizeof(belay_op_traits), 0, 1, 0};
   OpHandle handle_;
   RawOptions attrs_;
 };

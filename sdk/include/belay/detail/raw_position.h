@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// An input's position as it crosses. RawPosition is the host's side: it owns the memory that `bytes` points at, and is
+// made once for many calls. give_position and taken_position are the plugin's.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "belay/detail/sized.h"
+#include "belay/input.h"
+
+namespace belay {
+inline namespace v0 {
+namespace detail {
+
+class RawPosition {
+ public:
+  RawPosition() : room_(BELAY_POSITION_BYTES), raw(sized<belay_position>()) { clear(); }
+  explicit RawPosition(const Position& p) : RawPosition() { set(p); }
+  RawPosition(const RawPosition&) = delete;
+  RawPosition& operator=(const RawPosition&) = delete;
+
+  // As next finds it.
+  void clear() noexcept {
+    raw.epoch = raw.index = 0;
+    raw.size = 0;
+    raw.bytes = room_.data();
+    raw.capacity = room_.size();
+  }
+  // As seek finds it.
+  void set(const Position& p) {
+    if (p.bytes.size() > room_.size()) room_.resize(p.bytes.size());
+    clear();
+    raw.epoch = p.epoch;
+    raw.index = p.index;
+    raw.size = p.bytes.size();
+    std::copy(p.bytes.begin(), p.bytes.end(), room_.begin());
+  }
+  // What next left, checked. Allocates only where `into` has no room for its bytes.
+  void take(Position& into) const {
+    check_sized(raw);
+    if (raw.size > room_.size() || raw.bytes != room_.data())
+      fail(Code::kInvalidArgument, "the position has " + std::to_string(raw.size) +
+                                       " bytes of its own, there is room for " + std::to_string(room_.size()) +
+                                       " in the host's memory");
+    into.epoch = raw.epoch;
+    into.index = raw.index;
+    into.bytes.assign(reinterpret_cast<const char*>(room_.data()), static_cast<std::size_t>(raw.size));
+  }
+  Position taken() const {
+    Position p;
+    take(p);
+    return p;
+  }
+
+ private:
+  std::vector<std::uint8_t> room_;
+
+ public:
+  belay_position raw;  // what crosses
+};
+
+inline void give_position(const Position& p, belay_position* theirs) {
+  belay_position room;
+  belay_position ours = read_sized(theirs, room);
+  if (p.bytes.size() > ours.capacity)
+    fail(Code::kResourceExhausted, "the position has " + std::to_string(p.bytes.size()) +
+                                       " bytes of its own, at most " + std::to_string(ours.capacity) + " are kept");
+  ours.epoch = p.epoch;
+  ours.index = p.index;
+  ours.size = p.bytes.size();
+  if (!p.bytes.empty()) std::memcpy(ours.bytes, p.bytes.data(), p.bytes.size());
+  fill_sized(theirs, ours);
+}
+
+inline Position taken_position(const belay_position* theirs) {
+  belay_position room;
+  const belay_position& p = read_sized(theirs, room);
+  Position taken{p.epoch, p.index};
+  if (p.size != 0) taken.bytes.assign(reinterpret_cast<const char*>(p.bytes), static_cast<std::size_t>(p.size));
+  return taken;
+}
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace belay
