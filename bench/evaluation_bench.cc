@@ -13,9 +13,6 @@
 #include <vector>
 
 #include "runtime/estimator/eval_while_training.h"
-#include "runtime/loader/check_options.h"
-#include "runtime/loader/registry.h"
-#include "runtime/monitored/host_services.h"
 #include "runtime/monitored/monitored_session.h"
 #include "runtime/ops/registry.h"
 
@@ -33,12 +30,7 @@ using Options = std::vector<std::pair<std::string, OptionValue>>;
 
 class Bench {
  public:
-  Bench() {
-    registry_.add_linked(&belay_module_digits);
-    registry_.add_linked(&belay_module_mlp);
-    add_session_services(services_);
-    model_ = &create(PluginKind::kModel, "mlp", {{"hidden", std::vector<std::int64_t>{64}}}, monitor_);
-  }
+  Bench() { model_ = &create(PluginKind::kModel, "mlp", {{"hidden", std::vector<std::int64_t>{64}}}, run_.monitor()); }
 
   void train(std::int64_t steps, std::int64_t every) {
     NodeGraph graph(*ops_);
@@ -47,17 +39,16 @@ class Bench {
     ModelOutputs outputs = build_model(*model_, graph, Mode::kTrain, tensors.features, tensors.labels);
     add_train_op(graph, {}, outputs);
     EvalWhileTraining evals(run_.environment(), {.settings = {.every_steps = every, .at_start = false}});
-    HookSet hooks;
+    SessionHost training(run_, {});
     if (every > 0) {
       open_digits(eval_);
       evals.add(std::make_unique<Evaluation>(run_, *ops_, *model_, eval_), graph);
-      hooks.add(
-          SessionHook(instances_.add_hook(EvalRoles::kHookName, evals.hook(), services_, monitor_), *log_));
+      training.add_hook(EvalRoles::kHookName, evals.hook());
     }
     FetchSet train_op(std::vector<FetchRef>{outputs.train_op});
     RunCall call;
     call.fetches = &train_op;
-    SingularMonitoredSession session(graph, run_.environment(), hooks);
+    SingularMonitoredSession session(graph, run_.environment(), training.hooks());
     session.scope([&] {
       for (std::int64_t step = 1; step <= steps; ++step) {
         session.run(call);
@@ -93,16 +84,7 @@ class Bench {
 
  private:
   PluginInstance& create(PluginKind kind, const std::string& name, const Options& options, CallMonitor& of) {
-    PluginUse use;
-    use.plugin = use.name = name;
-    for (const auto& [key, value] : options) use.options.push_back({key, value, {}, {}});
-    const RegisteredPlugin* plugin = registry_.find(kind, name, "");
-    Diagnostics problems;
-    ResolvedPlugin resolved;
-    resolved.info = plugin->info;
-    resolved.instance_name = name;
-    resolved.options = check_options(plugin->info, use, {}, problems);
-    return instances_.create(*plugin, resolved, services_, of);
+    return plugins_.create(plugins_.linked(kind, plugin_use(name, options, "the benchmark")), of);
   }
   void open_digits(RunInput& input) {
     const bool eval = input.name == "eval";
@@ -119,12 +101,9 @@ class Bench {
   RunControl control_;
   RunHost run_{World{system_clock(), *log_, posix_file_system()}, control_, {.threads = 1}};
   std::unique_ptr<OpRegistry> ops_ = make_op_registry();
-  HostServices services_{*log_, system_clock(), "", 42};
-  CallMonitor monitor_;
   RunInput train_{.name = "train", .monitor = run_.add_monitor()};
   RunInput eval_{.name = "eval", .monitor = run_.add_monitor()};
-  Registry registry_;
-  PluginInstances instances_;
+  RunPlugins plugins_{run_, {&belay_module_digits, &belay_module_mlp}};
   PluginInstance* model_ = nullptr;
 };
 

@@ -130,6 +130,18 @@ std::string foreign_variables(const ModelDriver& training, const ModelDriver& ot
   return text;
 }
 
+std::string prediction_faults(const ModelDriver& training, ModelDriver& evaluating, ModelDriver& predicting,
+                              const ModelBatch& batch) {
+  std::string faults;
+  for (const ModelDriver* model : {&evaluating, &predicting})
+    if (const std::string foreign = foreign_variables(training, *model); !foreign.empty())
+      faults += "not in the training: " + foreign + "; ";
+  for (const std::string& name : predicting.metrics()) faults += "the metric '" + name + "' in a prediction; ";
+  for (const std::string& name : predicting.predictions())
+    if (predicting.values(name, batch) != evaluating.values(name, batch)) faults += "other values of '" + name + "'; ";
+  return faults;
+}
+
 std::vector<std::string> ModelDriver::predictions() const {
   std::vector<std::string> names;
   for (const NamedOutput& p : engine_->outputs.predictions) names.push_back(p.name);

@@ -13,8 +13,7 @@
 #include "runtime/checkpoint/leftovers.h"
 #include "runtime/checkpoint/names.h"
 #include "runtime/checkpoint/run_state.h"
-#include "tests/checkpoint/checkpoint_fixture.h"
-#include "tests/platform/faulty_file_system.h"
+#include "tests/checkpoint/run_directory_fixture.h"
 
 namespace belay::runtime {
 namespace {
@@ -107,7 +106,7 @@ TEST(BestList, IsInAStateThatHasOneAndInNoOther) {
 // ---- in a run directory ----
 
 // A run that evaluates each step that it saves.
-class BestCheckpoints : public ::testing::Test {
+class BestCheckpoints : public RunDirectoryTest {
  protected:
   BestCheckpoints() { begin(); }
   // A new process over the same directory, which goes on from its current checkpoint.
@@ -143,12 +142,6 @@ class BestCheckpoints : public ::testing::Test {
   }
   void spoil(std::int64_t step) { write_file(dir_ / checkpoint_name(step) + "/model.safetensors", "?"); }
 
-  TempDir dir_;
-  FakeClock clock_;
-  RecordingLogger log_;
-  SafetensorsSaver saver_;
-  FaultyFileSystem files_{posix_file_system()};
-  std::unique_ptr<OpenDirectory> run_ = files_.open_directory(dir_.path());
   std::optional<CheckpointSeries> series_;
 };
 

@@ -9,8 +9,7 @@
 
 #include "runtime/checkpoint/find_restorable.h"
 #include "runtime/checkpoint/names.h"
-#include "tests/checkpoint/checkpoint_fixture.h"
-#include "tests/platform/faulty_file_system.h"
+#include "tests/checkpoint/run_directory_fixture.h"
 
 namespace belay::runtime {
 namespace {
@@ -19,7 +18,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 // A run: saves by step, and what then lies in the directory.
-class CheckpointSeriesTest : public ::testing::Test {
+class CheckpointSeriesTest : public RunDirectoryTest {
  protected:
   CheckpointSeries& series() {
     if (!series_) begin();
@@ -61,12 +60,6 @@ class CheckpointSeriesTest : public ::testing::Test {
   }
   std::string current() const { return parse_checkpoint_state(read_file(dir_ / "checkpoint")).current; }
 
-  TempDir dir_;
-  FakeClock clock_;
-  RecordingLogger log_;
-  SafetensorsSaver saver_;
-  FaultyFileSystem files_{posix_file_system()};
-  std::unique_ptr<OpenDirectory> run_ = files_.open_directory(dir_.path());
   std::optional<CheckpointSeries> series_;
 };
 

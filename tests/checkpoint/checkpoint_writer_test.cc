@@ -8,8 +8,7 @@
 #include <limits>
 
 #include "runtime/checkpoint/names.h"
-#include "tests/checkpoint/checkpoint_fixture.h"
-#include "tests/platform/faulty_file_system.h"
+#include "tests/checkpoint/run_directory_fixture.h"
 
 namespace belay::runtime {
 namespace {
@@ -17,7 +16,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-class CheckpointWriter : public ::testing::Test {
+class CheckpointWriter : public RunDirectoryTest {
  protected:
   std::string write(const StepContent& content) {
     return write_checkpoint(*run_, content.content(), saver_.use(), log_);
@@ -31,12 +30,6 @@ class CheckpointWriter : public ::testing::Test {
     const auto reader = CheckpointReader::open(run_->open_directory(name));
     EXPECT_EQ(content.difference(*reader, saver_.use()), "");
   }
-
-  TempDir dir_;
-  FaultyFileSystem files_{posix_file_system()};
-  std::unique_ptr<OpenDirectory> run_ = files_.open_directory(dir_.path());
-  SafetensorsSaver saver_;
-  RecordingLogger log_;
 };
 
 TEST_F(CheckpointWriter, WhatIsWrittenIsReadBackToTheBit) {

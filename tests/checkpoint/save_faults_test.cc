@@ -16,13 +16,12 @@
 #include "runtime/checkpoint/find_restorable.h"
 #include "runtime/checkpoint/leftovers.h"
 #include "runtime/checkpoint/names.h"
-#include "tests/checkpoint/checkpoint_fixture.h"
-#include "tests/platform/faulty_file_system.h"
+#include "tests/checkpoint/run_directory_fixture.h"
 
 namespace belay::runtime {
 namespace {
 
-class SaveFaults : public ::testing::Test {
+class SaveFaults : public RunDirectoryTest {
  protected:
   SaveFaults() {
     series_.recover();
@@ -56,12 +55,6 @@ class SaveFaults : public ::testing::Test {
     return reader->state().global_step;
   }
 
-  TempDir dir_;
-  FakeClock clock_;
-  RecordingLogger log_;
-  SafetensorsSaver saver_;
-  FaultyFileSystem files_{posix_file_system()};
-  std::unique_ptr<OpenDirectory> run_ = files_.open_directory(dir_.path());
   CheckpointSeries series_{files_, *run_, clock_, log_, {.max_to_keep = 2}};
 };
 

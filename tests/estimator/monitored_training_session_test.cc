@@ -48,9 +48,7 @@ TEST_F(TrainingSession, WritesSummariesAfterEachPeriodOfSeconds) {
 TEST_F(TrainingSession, RecoversFromTheLastCheckpointAndSaysSo) {
   TrainingSessionOptions o = options(temp / "run");
   o.checkpoint.save_steps = 2;
-  auto hook = std::make_unique<Probe>("probe", timeline);
-  Probe& failing = *hook;
-  o.hooks.push_back(own_hook("probe", std::move(hook)));
+  Probe& failing = probe_in(o);
   MonitoredTrainingSession session(program.graph, std::move(o));
   train(session, 3);
   failing.in["before_run"] = [&] {
@@ -65,9 +63,7 @@ TEST_F(TrainingSession, RecoversFromTheLastCheckpointAndSaysSo) {
 
 TEST_F(TrainingSession, T_14c_TheStopEventIsOfTheStepThatTheVariablesAreAt) {
   TrainingSessionOptions o = options(temp / "run");
-  auto hook = std::make_unique<Probe>("probe", timeline);
-  Probe& failing = *hook;
-  o.hooks.push_back(own_hook("probe", std::move(hook)));
+  Probe& failing = probe_in(o);
   {
     MonitoredTrainingSession session(program.graph, std::move(o));
     session->scope([&] {
@@ -101,10 +97,8 @@ TEST_F(TrainingSession, TheInitFunctionOfTheScaffoldRunsWhereNothingIsRestored) 
 
 TEST_F(TrainingSession, AHooksStateComesBackWithTheCheckpoint) {
   for (const std::int64_t state : {5, 6}) {
-    auto hook = std::make_unique<Probe>("probe", timeline);
-    Probe& kept = *hook;
     TrainingSessionOptions o = options(temp / "run");
-    o.hooks.push_back(own_hook("probe", std::move(hook)));
+    Probe& kept = probe_in(o);
     MonitoredTrainingSession session(program.graph, std::move(o));
     EXPECT_EQ(kept.state, state == 5 ? 0 : 5);
     kept.state = state;

@@ -46,6 +46,13 @@ class TrainingSessionTest : public MonitoredTest {
     o.clock = &clock;
     return o;
   }
+  // A hook of the session that is made with these options.
+  Probe& probe_in(TrainingSessionOptions& o) {
+    auto hook = std::make_unique<Probe>("probe", timeline);
+    Probe& added = *hook;
+    o.hooks.push_back(own_hook("probe", std::move(hook)));
+    return added;
+  }
   OwnHook probe(const std::string& name) { return own_hook(name, std::make_unique<Probe>(name, timeline)); }
 
   std::int64_t step_of(MonitoredTrainingSession& session) {

@@ -2,7 +2,6 @@
 // What an evaluation while training costs once one was made: no allocation, no plan.
 #include "belay/testing/allocations.h"
 #include "runtime/estimator/evaluation.h"
-#include "runtime/loader/check_options.h"
 #include "runtime/ops/parallel.h"
 #include "tests/monitored/monitored_fixture.h"
 
@@ -16,30 +15,17 @@ namespace {
 
 class EvaluationSteps : public MonitoredTest {
  protected:
-  EvaluationSteps() {
-    registry.add_linked(&belay_module_digits);
-    registry.add_linked(&belay_module_mlp);
-  }
-  PluginInstance& make(PluginKind kind, const std::string& name, CallMonitor& of, std::vector<PluginOption> options) {
-    PluginUse use;
-    use.plugin = use.name = name;
-    use.options = std::move(options);
-    const RegisteredPlugin* plugin = registry.find(kind, name, "");
-    Diagnostics problems;
-    ResolvedPlugin resolved;
-    resolved.info = plugin->info;
-    resolved.instance_name = name;
-    resolved.options = check_options(plugin->info, use, {}, problems);
-    EXPECT_EQ(problems.text(), "");
-    return instances.create(*plugin, resolved, services, of);
+  using Options = std::vector<std::pair<std::string, OptionValue>>;
+  PluginInstance& make(PluginKind kind, const std::string& name, CallMonitor& of, const Options& options) {
+    return plugins.create(plugins.linked(kind, plugin_use(name, options, "the test")), of);
   }
   // 250 examples: two whole batches and half a one.
   void open_digits(RunInput& input) {
     input.instance = &make(PluginKind::kInput, "digits", input.monitor,
-                           {{"split", std::string("eval"), {}, {}},
-                            {"examples", std::int64_t{250}, {}, {}},
-                            {"batch_size", std::int64_t{100}, {}, {}},
-                            {"epochs", std::int64_t{1}, {}, {}}});
+                           {{"split", std::string("eval")},
+                            {"examples", std::int64_t{250}},
+                            {"batch_size", std::int64_t{100}},
+                            {"epochs", std::int64_t{1}}});
     input.open(42);
   }
   // A training's store, as it is after the initializers.
@@ -54,6 +40,7 @@ class EvaluationSteps : public MonitoredTest {
 
   RunControl control;
   RunHost run{World{clock, *log, posix_file_system()}, control, {.threads = kLoopsAllocate ? 1 : available_threads()}};
+  RunPlugins plugins{run, {&belay_module_digits, &belay_module_mlp}};
   RunInput train{.name = "eval", .monitor = run.add_monitor()};
   RunInput eval{.name = "eval", .monitor = run.add_monitor()};
   std::shared_ptr<VariableStore> trained = std::make_shared<VariableStore>();
@@ -61,8 +48,7 @@ class EvaluationSteps : public MonitoredTest {
 
 // Counted as in steady_state_test.cc: the session's thread, without oneDNN.
 TEST_F(EvaluationSteps, AfterTheFirstOneNothingIsAllocatedAndNoPlanBuilt) {
-  PluginInstance& model =
-      make(PluginKind::kModel, "mlp", monitor, {{"hidden", std::vector<std::int64_t>{256}, {}, {}}});
+  PluginInstance& model = make(PluginKind::kModel, "mlp", monitor, {{"hidden", std::vector<std::int64_t>{256}}});
   initialize(model);
   open_digits(eval);
   Evaluation evaluation(run, *ops, model, eval);

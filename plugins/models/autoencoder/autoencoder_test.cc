@@ -100,12 +100,8 @@ TEST(Autoencoder, PredictionIsTheReconstructionAndTheCodeAlone) {
   const auto training = built(options), evaluating = built(options, Mode::kEval),
              predicting = built(options, Mode::kPredict);
   EXPECT_THAT(predicting->predictions(), ElementsAre("reconstruction", "code"));
-  EXPECT_THAT(predicting->metrics(), ElementsAre());
   EXPECT_NE(error_of([&] { predicting->loss(kBatch); }), "");
-  EXPECT_EQ(foreign_variables(*training, *predicting), "");
-  EXPECT_EQ(foreign_variables(*training, *evaluating), "");
-  for (const std::string& name : predicting->predictions())
-    EXPECT_EQ(predicting->values(name, kBatch), evaluating->values(name, kBatch)) << name;
+  EXPECT_EQ(prediction_faults(*training, *evaluating, *predicting, kBatch), "");
 }
 
 }  // namespace

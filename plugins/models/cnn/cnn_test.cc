@@ -128,11 +128,7 @@ TEST(Cnn, PredictsWithTheOptionsOfTheTrainingAndNoLabels) {
   const auto training = built(options), evaluating = built(options, kImages, Mode::kEval),
              predicting = built(options, kImages, Mode::kPredict);
   EXPECT_EQ(predicting->predictions(), (std::vector<std::string>{"probabilities", "class"}));
-  EXPECT_EQ(predicting->metrics(), std::vector<std::string>{});
-  EXPECT_EQ(foreign_variables(*training, *predicting), "");
-  EXPECT_EQ(foreign_variables(*training, *evaluating), "");
-  for (const std::string& name : predicting->predictions())
-    EXPECT_EQ(predicting->values(name, batch()), evaluating->values(name, batch())) << name;
+  EXPECT_EQ(prediction_faults(*training, *evaluating, *predicting, batch()), "");
 }
 
 }  // namespace

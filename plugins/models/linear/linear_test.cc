@@ -118,11 +118,7 @@ TEST(Linear, PredictsWithTheOptionsOfTheTrainingAndNoLabels) {
     const auto training = built(c.options, c.label), evaluating = built(c.options, c.label, Mode::kEval),
                predicting = built(c.options, c.label, Mode::kPredict);
     EXPECT_EQ(predicting->predictions(), c.predictions);
-    EXPECT_EQ(predicting->metrics(), std::vector<std::string>{});
-    EXPECT_EQ(foreign_variables(*training, *predicting), "");
-    EXPECT_EQ(foreign_variables(*training, *evaluating), "");
-    for (const std::string& name : c.predictions)
-      EXPECT_EQ(predicting->values(name, *c.batch), evaluating->values(name, *c.batch)) << name;
+    EXPECT_EQ(prediction_faults(*training, *evaluating, *predicting, *c.batch), "");
   }
 }
 

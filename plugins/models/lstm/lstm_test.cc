@@ -132,11 +132,7 @@ TEST(Lstm, PredictsWithTheOptionsOfTheTrainingAndNoLabels) {
   EXPECT_EQ(predicting->predictions(), (std::vector<std::string>{"probabilities", "class"}));
   EXPECT_EQ(predicting->spec("probabilities"), "float32 [?, 3, 4]");
   EXPECT_EQ(predicting->spec("class"), "int64 [?, 3]");
-  EXPECT_EQ(predicting->metrics(), std::vector<std::string>{});
-  EXPECT_EQ(foreign_variables(*training, *predicting), "");
-  EXPECT_EQ(foreign_variables(*training, *evaluating), "");
-  for (const std::string& name : predicting->predictions())
-    EXPECT_EQ(predicting->values(name, kBatch), evaluating->values(name, kBatch)) << name;
+  EXPECT_EQ(prediction_faults(*training, *evaluating, *predicting, kBatch), "");
 }
 
 }  // namespace

@@ -108,11 +108,7 @@ TEST(Mlp, PredictsWithTheOptionsOfTheTrainingAndNoLabels) {
   const auto training = built(options), evaluating = built(options, Mode::kEval),
              predicting = built(options, Mode::kPredict);
   EXPECT_EQ(predicting->predictions(), (std::vector<std::string>{"probabilities", "class"}));
-  EXPECT_EQ(predicting->metrics(), std::vector<std::string>{});
-  EXPECT_EQ(foreign_variables(*training, *predicting), "");
-  EXPECT_EQ(foreign_variables(*training, *evaluating), "");
-  for (const std::string& name : predicting->predictions())
-    EXPECT_EQ(predicting->values(name, kBatch), evaluating->values(name, kBatch)) << name;
+  EXPECT_EQ(prediction_faults(*training, *evaluating, *predicting, kBatch), "");
   EXPECT_EQ(error_of([&] { predicting->spec("y"); }), "NOT_FOUND: the graph has no 'y'");
 }
 

@@ -268,11 +268,7 @@ TEST(Sequential, PredictsWithTheOptionsOfTheTrainingAndNoLabels) {
                predicting = built(stack(c.layers), c.data, Mode::kPredict);
     EXPECT_THAT(predicting->predictions(), ElementsAre("probabilities", "class"));
     EXPECT_EQ(predicting->spec("probabilities"), c.probabilities);
-    EXPECT_THAT(predicting->metrics(), ElementsAre());
-    EXPECT_EQ(foreign_variables(*training, *predicting), "");
-    EXPECT_EQ(foreign_variables(*training, *evaluating), "");
-    for (const std::string& name : predicting->predictions())
-      EXPECT_EQ(predicting->values(name, batch_of(c.data)), evaluating->values(name, batch_of(c.data))) << name;
+    EXPECT_EQ(prediction_faults(*training, *evaluating, *predicting, batch_of(c.data)), "");
   }
 }
 

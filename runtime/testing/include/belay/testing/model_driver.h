@@ -17,7 +17,7 @@
 // Modes: declare features and labels alike and build a driver for each. In Mode::kPredict the model gets the labels'
 // declarations and no labels; those of a batch are left out there.
 //
-//   EXPECT_EQ(foreign_variables(*built(Mode::kTrain), *built(Mode::kPredict)), "");
+//   EXPECT_EQ(prediction_faults(*built(Mode::kTrain), *built(Mode::kEval), *built(Mode::kPredict), batch), "");
 #pragma once
 
 #include <map>
@@ -50,7 +50,7 @@ class ModelDriver {
   // Calls the plugin's build, and initializes the variables from `seed`.
   void build(Mode mode, std::uint64_t seed = 42);
 
-  // What the model gave. Names in its order.
+  // What the model has. Names in its order.
   std::vector<std::string> predictions() const;
   std::vector<std::string> metrics() const;
   // Dtype and shape of a role or a node: "float32 [?, 10]".
@@ -80,6 +80,11 @@ class ModelDriver {
 // The variables of `other`, an evaluation or a prediction, that `training` has not got with this dtype and shape: they
 // would find no value in its checkpoint. Empty: none.
 std::string foreign_variables(const ModelDriver& training, const ModelDriver& other);
+
+// What a prediction owes to an evaluation with the options of its training: no metrics, no foreign variables in either,
+// and of this batch the values that the evaluation has. What is wrong; empty: nothing.
+std::string prediction_faults(const ModelDriver& training, ModelDriver& evaluating, ModelDriver& predicting,
+                              const ModelBatch& batch);
 
 }  // namespace testing
 }  // namespace v0
