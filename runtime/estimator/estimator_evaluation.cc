@@ -9,7 +9,7 @@ EstimatorEvaluation::EstimatorEvaluation(EstimatorRun& run, const InputFn& input
     : name_(std::move(options.name)),
       hooks_(std::move(options.hooks)),
       model_(run, Mode::kEval, input),
-      host_(run.host(), {.events_folder = std::move(options.events_folder)}),
+      host_(run.host(), {.mode = Mode::kEval, .events_folder = std::move(options.events_folder)}),
       measured_(model_.pieces().eval_metric_ops),
       once_(model_.graph(), measured()) {}
 

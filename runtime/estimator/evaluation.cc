@@ -48,7 +48,7 @@ Evaluation::Evaluation(RunHost& run, const OpRegistry& ops, PluginInstance& mode
       options_(std::move(options)),
       input_(input),
       model_(std::make_shared<ModelGraph>(ops, Mode::kEval)),
-      host_(run, {.events_folder = input.name}) {
+      host_(run, {.mode = Mode::kEval, .events_folder = input.name}) {
   model_->build(model, input);
   ModelOutputs& outputs = model_->outputs;
   if (options_.add_metrics) options_.add_metrics(model_->graph, outputs);

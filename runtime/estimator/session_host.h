@@ -23,8 +23,8 @@ namespace belay::runtime {
 class SessionHost {
  public:
   struct Options {
+    Mode mode = Mode::kTrain;        // what it is for: its plugins may ask
     std::string events_folder = {};  // of its event files, in the run's place for events; empty: that place itself
-    Mode mode = Mode::kTrain;        // what it is for, as its plugins are told
     bool saves = false;              // its hooks may ask for checkpoints, and it recovers from the run's
   };
   SessionHost(RunHost& run, Options options);
