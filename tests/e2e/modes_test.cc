@@ -237,7 +237,6 @@ TEST_F(ModesTest, WhatIsSaidAtTheEndIsOfTheWeightsThatAreSaved) {
     const std::string manifest = digits(std::string(kBest) + "[[hooks]]\nplugin = \"restore_best\"\n", last);
     const ProcessResult run = belay({"run", manifest});
     ASSERT_EQ(run.status, 0) << run.err;
-    EXPECT_EQ(weights(run_dir(), last).size(), weights(run_dir(), 20).size());
     EXPECT_EQ(belay({"evaluate", manifest}).out, run.out);
     const ProcessResult best = belay({"evaluate", manifest, "--checkpoint", "best"});
     EXPECT_EQ(best.out.substr(best.out.find(" on ")), run.out.substr(run.out.find(" on ")));
@@ -254,6 +253,18 @@ TEST_F(ModesTest, ARunThatIsDoneAndStartedAgainLeavesItsBest) {
   EXPECT_EQ(contents(run_dir() + "/best"), list);
   EXPECT_EQ(weights(run_dir(), 50), last);
   EXPECT_EQ(again.out, run.out);
+}
+
+TEST_F(ModesTest, AFailureOfTheLastEvaluationLosesNoCheckpoint) {
+  const ProcessResult r =
+      belay({"run", regression("",
+                               "[input.eval]\nplugin = \"numbers\"\nexamples = 64\nepochs = 1\nfail_at_batch = 2\n"
+                               "fail_with = \"data_loss\"\n[checkpoint]\nkeep_best = 1\n")});
+  EXPECT_EQ(r.status, 1) << r.err;
+  EXPECT_THAT(told(r), HasSubstr("ended at step 50 (50 steps"));
+  EXPECT_THAT(told(r), HasSubstr("error the evaluation failed: the evaluation of step 50 on [input.eval]: "));
+  EXPECT_FALSE(weights(run_dir(), 50).empty());
+  EXPECT_THAT(best_steps(run_dir()), IsEmpty());
 }
 
 // Killed behind the checkpoint of step 20 and before its evaluation.
