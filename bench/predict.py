@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Instructions that the reading thread takes for a batch: of the bare forward pass, of predicting, and their ratio.
+"""Instructions that the reading thread takes for a batch: of the bare forward pass, of predicting, of the rows of an
+Estimator's predictions, and their ratios to the first.
 
     python3 bench/predict.py [build/release/bin/bench_predict]
 
@@ -30,11 +31,12 @@ def instructions(program, mode, batches):
 def main():
     program = sys.argv[1] if len(sys.argv) > 1 else "build/release/bin/bench_predict"
     per_batch = {}
-    for mode in ("forward", "predict"):
+    for mode in ("forward", "predict", "estimator"):
         first, last = (instructions(program, mode, n) for n in (SHORT, LONG))
         per_batch[mode] = (last - first) / (LONG - SHORT)
         print(f"{mode}: {per_batch[mode]:,.0f} instructions a batch")
-    print(f"predict / forward: {per_batch['predict'] / per_batch['forward']:.4f}")
+    for mode in ("predict", "estimator"):
+        print(f"{mode} / forward: {per_batch[mode] / per_batch['forward']:.4f}")
 
 
 main()

@@ -4,6 +4,7 @@
 //
 //   bench_predict forward BATCHES     runs of a session, the batch fed
 //   bench_predict predict BATCHES     runtime/estimator/predictions.h, the batch from an input
+//   bench_predict estimator BATCHES   the rows that Estimator::predict returns, from the same input
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
@@ -13,7 +14,9 @@
 #include "belay/ops/control.h"
 #include "belay/ops/matmul.h"
 #include "belay/plugin.h"
+#include "plugins/default_plugins.h"
 #include "runtime/data/make_queue.h"
+#include "runtime/estimator/estimator.h"
 #include "runtime/estimator/predictions.h"
 #include "runtime/loader/registry.h"
 #include "runtime/monitored/host_services.h"
@@ -121,15 +124,40 @@ void predict(int batches) {
   predictions.close();
 }
 
+// There is no checkpoint, so the weights are the initial values.
+void estimator(int batches) {
+  const auto log = make_stderr_logger(LogFormat::kText, LogLevel::kWarning, system_clock());
+  EstimatorOptions options;
+  options.plugins = default_plugins();
+  options.plugins.push_back(&belay_module_v0);
+  options.model_dir = "/there/is/none";
+  options.config = RunConfig({.threads = 1});
+  options.log = log.get();
+  Estimator of_mlp(
+      [](const ModelArgs& model) {
+        return EstimatorSpec(model, {.predictions = {{"logits", logits_of(model.feature())}}});
+      },
+      std::move(options));
+  EstimatorPredictions predictions = of_mlp.predict(input_plugin("pixels"));
+  for (std::int64_t i = 0; i < batches * kBatch; ++i) predictions.next();
+  predictions.close();
+}
+
 }  // namespace
 }  // namespace belay::runtime
 
 int main(int argc, char** argv) {
   const std::string_view mode = argc == 3 ? argv[1] : "";
-  if (mode != "forward" && mode != "predict") {
-    std::cerr << "use: bench_predict forward|predict BATCHES\n";
+  const int batches = argc == 3 ? std::atoi(argv[2]) : 0;
+  if (mode == "forward") {
+    belay::runtime::forward(batches);
+  } else if (mode == "predict") {
+    belay::runtime::predict(batches);
+  } else if (mode == "estimator") {
+    belay::runtime::estimator(batches);
+  } else {
+    std::cerr << "use: bench_predict forward|predict|estimator BATCHES\n";
     return 2;
   }
-  (mode == "forward" ? belay::runtime::forward : belay::runtime::predict)(std::atoi(argv[2]));
   return 0;
 }
