@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The programs of docs/recipes.md, run: what stands there between the fences is cut out of this file, from a line
 // `// recipe: NAME` to `// end`.
+#include <belay/eigen.h>
 #include <belay/events.h>
 #include <belay/global_step.h>
 #include <belay/ops/summaries.h>
@@ -104,6 +105,27 @@ class WeightNorm final : public belay::Hook {
  private:
   belay::Fetch<float> weight_;
   belay::GlobalStep step_;
+};
+// end
+
+// recipe: dead_units
+// Warns of units that are zero for every example of a batch: they learn nothing.
+class DeadUnits final : public belay::Hook {
+ public:
+  explicit DeadUnits(std::string tensor) : tensor_(std::move(tensor)) {}
+  void begin(belay::Graph& graph) override { activations_ = graph.fetch(tensor_); }
+  belay::RunArgs before_run(belay::RunContext&) override { return {activations_}; }
+  void after_run(belay::RunContext&, const belay::RunValues& values) override {
+    const auto units = belay::eigen_matrix<const float>(values[activations_], tensor_);  // [batch, units]
+    const std::int64_t dead = (units.array() <= 0).colwise().all().count();
+    if (dead != 0)
+      host().warning(std::to_string(dead) + " of " + std::to_string(units.cols()) + " units of '" + tensor_ +
+                     "' are dead");
+  }
+
+ private:
+  const std::string tensor_;
+  belay::Output activations_;
 };
 // end
 
@@ -217,6 +239,23 @@ TEST_F(Recipes, ACustomSummaryStandsInTheEventFile) {
   EXPECT_EQ(read_event_files(temp / "run").steps.at("weight/squared"), (Steps{1, 2, 3}));
 }
 
+TEST_F(Recipes, DeadUnitsAreCountedWithEigen) {
+  ops::constant(program.graph.handle(), Tensor({2, 3}, {0.f, 0.f, 1.f, 0.f, 2.f, -1.f}), "hidden");
+  TrainingSessionOptions o = options("");
+  o.hooks.push_back(own_hook("dead_units", std::make_unique<DeadUnits>("hidden")));
+  MonitoredTrainingSession session(program.graph, std::move(o));
+  session->scope([&] { train(session); });
+  EXPECT_TRUE(logged("1 of 3 units of 'hidden' are dead"));
+}
+
+TEST_F(Recipes, EigenSaysWhichTensorIsNoMatrix) {
+  TrainingSessionOptions o = options("");
+  o.hooks.push_back(own_hook("dead_units", std::make_unique<DeadUnits>("weight")));
+  MonitoredTrainingSession session(program.graph, std::move(o));
+  EXPECT_THAT(error_of([&] { session->scope([&] { train(session); }); }),
+              HasSubstr("in after_run at step 1: 'weight' is float32 [], expected float32 [?, ?]"));
+}
+
 // What stands between `// recipe: NAME` and `// end`, moved to the left margin.
 std::string recipe(const std::string& name) {
   std::istringstream lines(read_source("tests/docs/recipes_test.cc"));
@@ -236,9 +275,10 @@ std::string recipe(const std::string& name) {
 
 TEST(RecipesPage, ShowsThePrograms) {
   const std::string page = read_source("docs/recipes.md");
-  EXPECT_THAT(fenced_blocks(page, "cpp"),
-              ElementsAre(recipe("two_graphs"), recipe("example_hook"), recipe("stop_at_step"),
-                          recipe("pretrained_subset"), recipe("timer_service"), recipe("custom_summary")));
+  EXPECT_THAT(
+      fenced_blocks(page, "cpp"),
+      ElementsAre(recipe("two_graphs"), recipe("example_hook"), recipe("stop_at_step"), recipe("pretrained_subset"),
+                  recipe("timer_service"), recipe("custom_summary"), recipe("dead_units")));
 }
 
 TEST(EstimatorPage, ShowsTheExample) {
