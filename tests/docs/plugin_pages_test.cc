@@ -83,6 +83,16 @@ constexpr bool can_load_plugins() {
 #endif
 }
 
+// What `pkg-config --cflags belay-sdk` prints where the SDK is installed, with this tree's headers.
+std::string pkg_config_flags() {
+  std::ostringstream pc;
+  pc << std::ifstream(BELAY_BINARY_DIR "/belay-sdk.pc").rdbuf();
+  const std::string text = pc.str();
+  std::smatch flags;
+  EXPECT_TRUE(std::regex_search(text, flags, std::regex("\nCflags: -I\\$\\{includedir\\} (.*)\n"))) << text;
+  return "-I" BELAY_SOURCE_DIR "/sdk/include " + flags.str(1);
+}
+
 class CompiledProgram : public testing::Test {
  protected:
   void SetUp() override { ASSERT_NE(mkdtemp(directory_.data()), nullptr); }
@@ -126,20 +136,53 @@ TEST_F(CompiledProgram, T_22e_TheOneLineOfTheDocsMakesWhatValidateAccepts) {
   const std::string page = read_source("docs/plugins/README.md");
   EXPECT_THAT(page,
               testing::HasSubstr("g++ -std=c++17 -shared -fPIC my.cc $(pkg-config --cflags belay-sdk) -o my.so\n"));
-  std::ostringstream pc;
-  pc << std::ifstream(BELAY_BINARY_DIR "/belay-sdk.pc").rdbuf();
-  std::smatch flags;
-  const std::string text = pc.str();
-  ASSERT_TRUE(std::regex_search(text, flags, std::regex("\nCflags: -I\\$\\{includedir\\} (.*)\n"))) << text;
   std::ofstream(directory_ + "/my.cc") << fenced_blocks(read_source("docs/plugins/hook.md"), "cpp").at(0);
   std::string printed;
-  ASSERT_TRUE(run("cd " + directory_ +
-                      " && " BELAY_CXX_COMPILER " -std=c++17 -shared -fPIC my.cc -I" BELAY_SOURCE_DIR "/sdk/include " +
-                      flags.str(1) + " -o my.so",
-                  printed))
-      << printed;
+  const std::string line = BELAY_CXX_COMPILER " -std=c++17 -shared -fPIC my.cc " + pkg_config_flags() + " -o my.so";
+  ASSERT_TRUE(run("cd " + directory_ + " && " + line, printed)) << printed;
   EXPECT_TRUE(run(BELAY_BINARY_DIR "/bin/belay validate " + directory_ + "/my.so", printed)) << printed;
 }
+
+// The whole of a page about another language, in an empty directory: its program, its manifest, and each of its
+// commands, with the flags of the pkg-config file. The run ends as the page says.
+class LanguagePage : public CompiledProgram, public testing::WithParamInterface<std::string> {
+ protected:
+  static std::string replaced(std::string text, const std::string& from, const std::string& to) {
+    const std::size_t at = text.find(from);
+    return at == text.npos ? text : text.replace(at, from.size(), to);
+  }
+  static std::string block(const std::string& page, const std::string& language) {
+    const std::vector<std::string> blocks = fenced_blocks(page, language);
+    EXPECT_EQ(blocks.size(), 1u) << language;
+    return blocks.empty() ? "" : blocks[0];
+  }
+};
+
+TEST_P(LanguagePage, IsCompiledCheckedAndRunAsItStands) {
+  if (!can_load_plugins()) GTEST_SKIP() << "a sanitizer's program takes no library of another build";
+  const std::string page = read_source("docs/plugins/" + GetParam() + ".md");
+  const std::string suffix = GetParam() == "c" ? ".c" : ".rs";
+  std::ofstream(directory_ + "/my_hook" + suffix) << block(page, GetParam());
+  std::ofstream(directory_ + "/my_hook.toml") << block(page, "toml");
+  std::istringstream commands(block(page, "sh"));
+  std::string printed, compiler;
+  for (std::string command; std::getline(commands, command);) {
+    if (compiler.empty()) {
+      compiler = command.substr(0, command.find(' '));
+      if (!run("command -v " + compiler, printed)) GTEST_SKIP() << "this system has no " << compiler;
+      command += compiler == "rustc" ? " -D warnings" : " -Wall -Wextra -Werror";
+    }
+    command = replaced(command, "$(pkg-config --cflags belay-sdk)", pkg_config_flags());
+    if (command.rfind("belay ", 0) == 0)
+      command = "BELAY_PLUGIN_PATH=" BELAY_BINARY_DIR "/plugins " BELAY_BINARY_DIR "/bin/" + command;
+    ASSERT_TRUE(run("cd " + directory_ + " && " + command, printed)) << command << "\n" << printed;
+  }
+  const std::string end = block(page, "text");
+  EXPECT_THAT(printed, testing::HasSubstr(end.substr(0, end.find('\n'))));
+}
+
+INSTANTIATE_TEST_SUITE_P(Languages, LanguagePage, testing::Values("c", "rust"),
+                         [](const auto& test) { return test.param; });
 
 INSTANTIATE_TEST_SUITE_P(Pages, ShownProgram,
                          testing::Values("docs/plugins/hook.md", "docs/plugins/saver.md", "docs/plugins/init_fn.md",
