@@ -143,6 +143,21 @@ TEST_F(CompiledProgram, T_22e_TheOneLineOfTheDocsMakesWhatValidateAccepts) {
   EXPECT_TRUE(run(BELAY_BINARY_DIR "/bin/belay validate " + directory_ + "/my.so", printed)) << printed;
 }
 
+// README's hook and the line below it.
+TEST_F(CompiledProgram, T_22e_TheReadmesHookAndLineMakeWhatValidateAccepts) {
+  if (!can_load_plugins()) GTEST_SKIP() << "a sanitizer's program takes no library of another build";
+  const std::string shown = code_block(read_source("README.md"), "#include <belay/plugin.h>");
+  const std::size_t end = shown.find("\ng++ ");
+  ASSERT_NE(end, shown.npos) << shown;
+  std::ofstream(directory_ + "/loss_ceiling.cc") << shown.substr(0, end);
+  std::string line = shown.substr(end + 5, shown.find('\n', end + 1) - end - 5), printed;
+  const std::string flags = "$(pkg-config --cflags belay-sdk)";
+  ASSERT_NE(line.find(flags), line.npos) << line;
+  line.replace(line.find(flags), flags.size(), pkg_config_flags());
+  ASSERT_TRUE(run("cd " + directory_ + " && " BELAY_CXX_COMPILER " " + line, printed)) << printed;
+  EXPECT_TRUE(run(BELAY_BINARY_DIR "/bin/belay validate " + directory_ + "/loss_ceiling.so", printed)) << printed;
+}
+
 // The whole of a page about another language, in an empty directory: its program, its manifest, and each of its
 // commands, with the flags of the pkg-config file. The run ends as the page says.
 class LanguagePage : public CompiledProgram, public testing::WithParamInterface<std::string> {
