@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells points inside a ring from those outside: a model in a dozen lines, trained, evaluated and asked for
+// Separates points inside a ring from those outside: a model in a dozen lines, trained, evaluated and asked for
 // predictions. Each start trains 200 steps more from the last checkpoint.
 #include <belay/default_plugins.h>
 #include <belay/ops/losses.h>

@@ -38,7 +38,7 @@ struct BestRule {
   Better better = Better::kSmaller;
 };
 
-// What [checkpoint] says of the best ones. INVALID_ARGUMENT where neither best_mode nor the metric's name tells.
+// What [checkpoint] says of the best ones. INVALID_ARGUMENT where neither best_mode nor the metric's name decides.
 BestRule best_rule(const CheckpointSettings& settings);
 
 // The list with one more, or with another value of that step: ordered, of equal values the earlier one first, at most

@@ -218,7 +218,7 @@ void CheckpointSeries::retain(const std::vector<std::string>& in_use) noexcept {
   }
 }
 
-// Whether the name is off the list. A checkpoint that must stay, because it cannot be told what in it is ours, is off
+// Whether the name is off the list. A checkpoint that must stay, because what in it is ours is not known, is off
 // the list too: it would be asked about for ever.
 bool CheckpointSeries::try_remove(const std::string& name) {
   try {

@@ -36,14 +36,14 @@ class CheckpointSeries {
 
   // Continues the state file's list with what of it still exists, and with the checkpoints that are newer than its
   // current one: a save was killed before it wrote the state file, or somebody went back by hand. A missing or broken
-  // state file gives an empty list: what then lies in the directory is not the series' to remove.
+  // state file has an empty list: what then lies in the directory is not the series' to remove.
   void recover();
   // That checkpoint was verified and restored: it is the newest that is known to be whole until the next save, and
   // belongs to the list. The best checkpoints are from now on those of its state: what is missing of them is a warning,
   // and those of another metric begin anew.
   void restored(const std::string& name, const BestList& best = {});
 
-  // Writes a checkpoint, then the list of the best, which is content.best from now on, then the state file; gives the
+  // Writes a checkpoint, then the list of the best, which is content.best from now on, then the state file; returns the
   // checkpoint's path. A step that was saved before is replaced and becomes the newest. Throws as write_checkpoint
   // does; where space was short, with the bytes needed and free. A failed save leaves the list, the state file and
   // every older checkpoint as they were, save that a checkpoint which is whole stays where only the state file could

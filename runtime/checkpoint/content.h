@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a checkpoint holds, as plain values. Whoever saves fills a CheckpointContent at one moment, the step's boundary;
-// whoever restores gets the RunState back and the variables in buffers of its own.
+// What a checkpoint holds, as plain values. A save fills a CheckpointContent at one moment, the step's boundary;
+// a restore returns the RunState, and the variables in buffers of its own.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace belay::runtime {
 
-// A tensor by name. Whose memory it is says whoever takes one; numeric types only.
+// A tensor by name. A function that takes one says whose memory it is; numeric types only.
 struct NamedTensor {
   std::string name;
   belay_tensor tensor{};

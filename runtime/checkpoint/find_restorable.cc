@@ -31,7 +31,7 @@ std::optional<std::string> named_by_state_file(const OpenDirectory& run, Logger&
   return std::nullopt;
 }
 
-// Newest first; with a checkpoint to start from, that one, the older ones, and then the newer ones: whoever went back
+// Newest first; with a checkpoint to start from, that one, the older ones, and then the newer ones: who went back
 // by hand did so for a reason.
 std::vector<std::string> candidates(const OpenDirectory& run, const std::optional<std::string>& first) {
   std::vector<std::int64_t> steps;

@@ -28,7 +28,7 @@ constexpr Command kCommands[] = {
     {"show", "MANIFEST.toml", "prints the effective manifest, every default filled in"},
     {"graph", "MANIFEST.toml", "prints the graph that a manifest describes, and how a training step runs it"},
     {"plugins", "", "lists the plugins that are found, and the files that are not usable"},
-    {"describe", "NAME|KIND:NAME|FILE.so", "tells what a plugin is and what options it takes"},
+    {"describe", "NAME|KIND:NAME|FILE.so", "shows what a plugin is and what options it takes"},
     {"validate", "FILE.so", "tries a plugin library against the whole contract, each check in a process of its own"},
     {"new", "KIND NAME", "makes a folder NAME with a plugin that works: source, test, build, manifest"},
     {"schema", "", "prints the manifest's JSON Schema, with the options of every plugin that is found"},
@@ -60,7 +60,7 @@ po::options_description options_of(std::string_view command) {
     add("temperature", po::value<double>()->value_name("T"), "of the sampling; 0: the most probable character (1)");
     add("seed", po::value<std::int64_t>()->value_name("N"), "of the sampling (42)");
   }
-  if (command == "graph") add("plan", "runs some training steps and tells the time of each node; writes nothing");
+  if (command == "graph") add("plan", "runs some training steps and reports the time of each node; writes nothing");
   if (command == "validate") {
     add("set", po::value<std::vector<std::string>>()->value_name("OPTION=VALUE"),
         "an option of the plugin; may be given again");
@@ -213,7 +213,7 @@ GraphArguments parse_graph(const std::vector<std::string>& args, bool& help) {
 PluginsArguments parse_plugins(const std::vector<std::string>& args, bool& help) {
   const po::variables_map values = parse("plugins", args, help);
   if (!help && values.count("argument") != 0)
-    throw UsageError("belay plugins takes no argument; belay describe NAME tells about one plugin");
+    throw UsageError("belay plugins takes no argument; belay describe NAME shows one plugin");
   return {values.count("json") != 0};
 }
 
@@ -268,7 +268,7 @@ std::string help_text() {
     left.resize(std::max<std::size_t>(left.size() + 2, 34), ' ');
     out << "  " << left << c.what << "\n";
   }
-  out << "\n  belay COMMAND --help tells about its options; belay --version about this build\n"
+  out << "\n  belay COMMAND --help lists its options; belay --version describes this build\n"
          "\nexit status: 0 done, 1 training failed, 2 usage or manifest, 3 plugin, 4 diverged, 5 no checkpoint can be\n"
          "restored, 6 run directory in use, 7 last save failed, 124 no progress, 130/143 stopped by a signal\n";
   return out.str();

@@ -150,7 +150,7 @@ Json option_schema(const OptionInfo& option) {
   return schema;
 }
 
-// A table that names one of the plugins and has its options, or a file, whose options nobody knows here.
+// A table that names one of the plugins and has its options, or a file, whose options are not known here.
 Json plugin_schema(const PluginSearch& search, PluginKind kind, PluginTable table) {
   Json any = Json::array();
   const Json reserved = reserved_properties(table);
@@ -162,7 +162,7 @@ Json plugin_schema(const PluginSearch& search, PluginKind kind, PluginTable tabl
     Json required = {"plugin"};
     if (kind == PluginKind::kOp) properties.erase("name");
     for (const OptionInfo& option : p.info.options) {
-      if (kind == PluginKind::kOp) break;  // attributes: a model gives them
+      if (kind == PluginKind::kOp) break;  // attributes: a model sets them
       properties[option.name] = option_schema(option);
       if (option.required) required.push_back(option.name);
     }

@@ -3,7 +3,7 @@
 //
 // Progress is what the run reports with progress(): a finished step, a batch of the evaluation, a phase of the start;
 // and each call of the file system, of a save or restore above all, that has returned. While it waits inside such a
-// call nothing hangs but the disk: that is a warning, however long it takes, since a save that is cut off helps nobody.
+// call nothing hangs but the disk: that is a warning, however long it takes, since a save that is cut off helps no one.
 #pragma once
 
 #include <atomic>

@@ -161,7 +161,7 @@ QueueElement BoundedQueue::take_next() {
 }
 
 // They become the oldest again. Others may have filled their places: then the queue holds more than its capacity for a
-// while, and nobody puts more in.
+// while, and no one puts more in.
 void BoundedQueue::give_back(std::vector<QueueElement> elements) {
   const auto held = static_cast<std::size_t>(size_);
   if (held + elements.size() > ring_.size()) {

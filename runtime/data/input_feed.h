@@ -5,7 +5,7 @@
 //   feed->prime();                                                   // the first batch: an empty input shows here
 //   InputFeed::Tensors t = feed->add_to_graph(graph);                // a queue, its dequeue, a queue runner
 //
-// Every batch carries through the queue where the input stands after it; the run that takes the batch commits that
+// Every batch carries through the queue where the input is after it; the run that takes the batch commits that
 // position with its writes. A session that starts seeks the input to the committed position first.
 #pragma once
 

@@ -45,7 +45,7 @@ void InputPasses::end() noexcept {
   std::unique_lock lock(shared_->mutex);
   if (!shared_->filling) return;
   shared_->feed->queue_of(*shared_->session).close(true);
-  // Real time, as where a coordinator joins: a plugin comes back in real time even where a test's clock stands still.
+  // Real time, as where a coordinator joins: a plugin comes back in real time even where a test's clock does not move.
   shared_->changed.wait_for(lock, std::chrono::duration<double>(grace_secs_), [&] { return !shared_->filling; });
 }
 

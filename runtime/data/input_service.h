@@ -45,7 +45,7 @@ class BatchBuilder {
   std::vector<DenseTensor> tensors_;
 };
 
-// What the model is told of the labels in every mode.
+// What the model learns of the labels in every mode.
 std::vector<DeclaredLabel> declared_labels(const std::vector<InputComponent>& components);
 
 const belay_input_service* input_service() noexcept;

@@ -209,16 +209,16 @@ UsedCheckpoint with_checkpoint(const CheckpointPlace& place, const CheckpointCho
   for (int attempt = 1;; ++attempt) {
     HeldLog held(place.log);
     const Look before = look();
-    const auto stands = [&] { return attempt == kChoiceAttempts || look() == before; };
+    const auto unchanged = [&] { return attempt == kChoiceAttempts || look() == before; };
     try {
       const std::unique_ptr<CheckpointReader> checkpoint = open_target(target, place.best, held);
       use(*checkpoint);
-      if (held.empty() || stands()) {
+      if (held.empty() || unchanged()) {
         held.pass_on();
         return {checkpoint->path(), checkpoint->state().global_step};
       }
     } catch (const Error&) {
-      if (stands()) {
+      if (unchanged()) {
         held.pass_on();
         throw;
       }

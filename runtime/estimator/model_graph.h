@@ -28,7 +28,7 @@ struct RunInput {
 struct ModelGraph {
   ModelGraph(const OpRegistry& ops, Mode the_mode) : mode(the_mode), graph(ops) {}
 
-  // Adds the input and the model; in mode kPredict the model gets no labels, and is told of those that the input
+  // Adds the input and the model; in mode kPredict the model gets no labels, and learns of those that the input
   // declares, else of `declared`. Once; the input is open.
   void build(PluginInstance& model, const RunInput& input, const std::vector<DeclaredLabel>& declared = {});
   // Training: the train operation, unless the model brought one. False: nothing of the input reaches it, so it is made

@@ -14,7 +14,7 @@
 //     while (!session->should_stop()) session->run({train_op});
 //   });
 //
-// A second program on the same directory goes on where the first one's last checkpoint stands. The graph outlives the
+// A second program on the same directory goes on where the first one's last checkpoint is. The graph outlives the
 // session. One thread drives it; see monitored_session.h for what others may call.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The owner of a run: what a run has once, whoever asks for it (belay run, a program's MonitoredTrainingSession, a test
+// The owner of a run: what a run has once, whatever makes it (belay run, a program's MonitoredTrainingSession, a test
 // driver) and however many sessions it has.
 //
 //   RunHost run(world, control, options);

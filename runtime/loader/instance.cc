@@ -127,7 +127,7 @@ void PluginInstance::create(const ResolvedPlugin& use) {
     const CodeAndText said = read_status(code, status.message());
     failed(said.code, said.text + left);
   }
-  if (self_ == nullptr) failed(Code::kInternal, "it gave no instance (self is null)");
+  if (self_ == nullptr) failed(Code::kInternal, "it returned no instance (self is null)");
   if (const void* table = extension(BELAY_INTERRUPT_EXTENSION))
     interrupt_ = detail::adopt(static_cast<const belay_interrupt_api*>(table));
 }
@@ -206,8 +206,8 @@ void PluginInstance::poison(const char* callback) {
        place(callback) + ": it let an exception escape, and is not called any more: " + current_exception_text());
 }
 
-// pthread_exit unwinds the stack of the host's thread as an exception that nobody may stop; and without that thread the
-// process would go on with nothing to do, or end with status 0.
+// pthread_exit unwinds the stack of the host's thread as an exception that must not be stopped; and without that thread
+// the process would go on with nothing to do, or end with status 0.
 void PluginInstance::refuse_end_of_thread(const char* callback) const {
   try {
     throw;

@@ -11,7 +11,7 @@
 //
 // A callback's code and text become an Error that says whose it is, with the line of the manifest:
 // `hook "x" (x.so 1.2, train.toml:14) in begin: no node "loss"`. A plugin written without the SDK's barrier may let an
-// exception escape: it is caught here, and the instance, whose state nobody knows then, is poisoned: never called
+// exception escape: it is caught here, and the instance, whose state is not known then, is poisoned: never called
 // again, not even destroyed.
 //
 // What a callback changes of its thread is put back: the floating-point mode, with a warning the first time, and how
@@ -48,7 +48,7 @@ struct CallPlace {
 };
 
 // What plugins are doing at the moment, for error messages and for the watchdog, which samples it from another thread.
-// One per thread that calls plugins. Whoever runs the steps sets `step`.
+// One per thread that calls plugins. The thread that runs the steps sets `step`.
 struct CallMonitor {
   std::atomic<std::int64_t> step{-1};                    // -1: none yet
   std::atomic<const PluginInstance*> instance{nullptr};  // null: none is being called
@@ -123,7 +123,7 @@ class PluginInstance {
   // monitor are borrowed. `number`: the instance's in an attempt's mark; 0: there is none.
   PluginInstance(const RegisteredPlugin& plugin, const ResolvedPlugin& use, const HostServices& services,
                  CallMonitor& monitor, std::uint32_t number = 0);
-  // A program's own hook: `make` gets the instance's host and gives the (table, self) pair, which the instance owns.
+  // A program's own hook: `make` gets the instance's host and returns the (table, self) pair, which the instance owns.
   using MakeHook = std::function<HookHandle(const belay_host_api*, belay_host*)>;
   PluginInstance(const std::string& name, const MakeHook& make, const HostServices& services, CallMonitor& monitor);
   ~PluginInstance();
@@ -156,8 +156,8 @@ class PluginInstance {
     if (code != BELAY_OK) fail_callback(callback.name(), code, status.message());
   }
 
-  // Calls a slot that gives something back to the plugin and cannot fail; an exception that escapes is logged. A
-  // poisoned instance, whose state nobody knows, is left alone.
+  // Calls a slot that returns something to the plugin and cannot fail; an exception that escapes is logged. A
+  // poisoned instance, whose state is not known, is left alone.
   template <class Api, class... P, class... A>
   void release(Callback callback, void (*Api::*slot)(void*, P...), A... args) noexcept {
     if (poisoned()) return;
@@ -176,7 +176,7 @@ class PluginInstance {
   // The plugin's table of that name; null: it has none.
   const void* extension(std::string_view name) const noexcept;
 
-  // Fails as the callback would have: what it gave back is of no use.
+  // Fails as the callback would have: what it returned is of no use.
   [[noreturn]] void refuse(Callback callback, const Error& why) const;
 
   // What this thread is calling, for handlers; none: no plugin, or it is a plugin's own thread.

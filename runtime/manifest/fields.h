@@ -58,10 +58,10 @@ class Fields {
   virtual void number_or_table(const char* key, double& value, NumberRange range, bool& is_table,
                                const std::function<void(Fields&)>& visit_members) = 0;
 
-  // The keys from here on mean something for `owner` only (name = "adam"); `applies` tells whether that is so here, and
+  // The keys from here on mean something for `owner` only (name = "adam"); `applies` says whether that is so here, and
   // `decided_by` is the key that says it.
   virtual void only_for(const char* decided_by, const char* owner, bool applies) = 0;
-  // A rule over several keys; where it is broken the message stands at `key`.
+  // A rule over several keys; where it is broken the message is at `key`.
   virtual void check(bool holds, const char* key, const std::string& message, const std::string& help) = 0;
 
   // An enumeration whose values count through `words`.

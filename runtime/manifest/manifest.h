@@ -2,7 +2,7 @@
 // The manifest as plain structs with their defaults. Every field is a TOML key of the same name; a section is a struct:
 // those that a program fills as well are settings (runtime/include/belay/runtime), the others name plugins.
 // This is the first stage of a run (manifest -> plugins -> scaffold -> session -> hooks) and knows nothing of plugins:
-// what stands in a plugin's table is kept as it was written, with its place, and checked by the loader.
+// what is in a plugin's table is kept as it was written, with its place, and checked by the loader.
 //
 // Two manifests are equal if they mean the same: == does not look at Locations.
 #pragma once
@@ -24,7 +24,7 @@
 
 namespace belay::runtime {
 
-// Where a key or value stands: `file:line:column`, in characters, counted from 1. From --set: file is "--set run.dir",
+// Where a key or value is: `file:line:column`, in characters, counted from 1. From --set: file is "--set run.dir",
 // line is 0 and column counts in the argument. line and column 0: nowhere in particular, as for a section that is
 // missing.
 struct Location {
@@ -65,7 +65,7 @@ struct PluginUse {
   }
 };
 
-// One that no manifest names; options in the order given. `from` stands in messages in place of the file: "the default
+// One that no manifest names; options in the order given. `from` is in messages in place of the file: "the default
 // hook nan_tensor".
 PluginUse plugin_use(const std::string& plugin, const std::vector<std::pair<std::string, OptionValue>>& options,
                      const std::string& from);

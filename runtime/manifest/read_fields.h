@@ -43,7 +43,7 @@ class ReadFields final : public Fields {
   void only_for(const char* decided_by, const char* owner, bool applies) override;
   void check(bool holds, const char* key, const std::string& message, const std::string& help) override;
 
-  // Where the value of a key stands; the table's place where it is not given.
+  // Where the value of a key is; the table's place where it is not given.
   Location place_of(std::string_view key) const;
 
   // The entries whose keys were not visited, in the order written.

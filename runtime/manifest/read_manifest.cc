@@ -140,7 +140,7 @@ class ManifestReader {
       if (std::holds_alternative<TomlTable>(entry.node.value)) {
         manifest_.inputs[entry.key] = read_input(entry.node, "input." + entry.key, context_);
       } else {
-        context_.problems.add(entry.at.location(), "\"" + entry.key + "\" stands in [input], which holds named inputs",
+        context_.problems.add(entry.at.location(), "\"" + entry.key + "\" is in [input], which holds named inputs",
                               "write [input.train] above it");
       }
     }
@@ -297,7 +297,7 @@ class ManifestReader {
     return "a manifest has " + joined(sections_);
   }
 
-  // Whether a section that is missing was misspelt: then that was told.
+  // Whether a section that is missing was misspelt: then that was reported.
   bool was_misspelt(const std::string& section) const {
     return std::any_of(root_.begin(), root_.end(),
                        [&](const TomlEntry& entry) { return nearest(entry.key, sections_) == section; });

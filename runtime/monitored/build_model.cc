@@ -24,7 +24,7 @@ belay_model_spec* to_handle(ModelSpec* s) { return reinterpret_cast<belay_model_
 void add_named(std::vector<NamedOutput>& to, const std::string& name, const Output& o, const char* what) {
   for (const NamedOutput& other : to)
     if (other.name == name)
-      fail(Code::kInvalidArgument, std::string("the model gives the ") + what + " '" + name + "' twice");
+      fail(Code::kInvalidArgument, std::string("the model has the ") + what + " '" + name + "' twice");
   to.push_back({name, o});
 }
 
@@ -41,7 +41,7 @@ std::int32_t set(belay_model_spec* handle, std::int32_t role, belay_str name, be
     const std::string n(view(name));
     switch (role) {
       case BELAY_ROLE_LOSS:
-        if (out.loss) fail(Code::kInvalidArgument, "the model gives two losses");
+        if (out.loss) fail(Code::kInvalidArgument, "the model has two losses");
         if (o.is_operation() || o.rank() != 0)
           fail(Code::kInvalidArgument, "the loss " + o.text() + " must be a scalar");
         out.loss = o;
@@ -52,11 +52,11 @@ std::int32_t set(belay_model_spec* handle, std::int32_t role, belay_str name, be
           fail(Code::kInvalidArgument, "the metric '" + n + "' " + o.text() + " must be a scalar" +
                                            (update.graph == 0 ? "" : ", or float64 [n, n]"));
         for (const ModelOutputs::Metric& m : out.metrics)
-          if (m.name == n) fail(Code::kInvalidArgument, "the model gives the metric '" + n + "' twice");
+          if (m.name == n) fail(Code::kInvalidArgument, "the model has the metric '" + n + "' twice");
         out.metrics.push_back({n, o, update.graph == 0 ? Output() : spec.graph.output(spec.graph.resolve(update))});
         break;
       case BELAY_ROLE_TRAIN_OP:
-        if (out.train_op) fail(Code::kInvalidArgument, "the model gives two train operations");
+        if (out.train_op) fail(Code::kInvalidArgument, "the model has two train operations");
         out.train_op = o.operation();
         break;
       case BELAY_ROLE_EXPORT: add_named(out.exports, n, o, "export output"); break;
@@ -139,7 +139,7 @@ ModelOutputs build(const Call& call, const std::string& label, NodeGraph& graph,
 
   ModelOutputs& out = spec.outputs;
   if (!out.loss && mode != Mode::kPredict)
-    fail(Code::kInvalidArgument, label + " gave no loss; its build must call loss(...)");
+    fail(Code::kInvalidArgument, label + " has no loss; its build must call loss(...)");
   const auto port = [&](const Output& o) { return graph.resolve(o.raw()); };
   for (const NamedOutput& p : out.predictions) graph.set_role(p.name, port(p.output));
   for (const ModelOutputs::Metric& m : out.metrics) {

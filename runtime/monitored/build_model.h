@@ -36,7 +36,7 @@ ModelOutputs build_model(const ModelHandle& model, NodeGraph& graph, Mode mode,
                          const std::vector<NamedOutput>& features, const std::vector<NamedOutput>& labels,
                          const std::vector<DeclaredLabel>& declared = {});
 
-// Sets outputs.train_op from the optimizer unless the model gave one; the roles "train_op" and "learning_rate".
+// Sets outputs.train_op from the optimizer unless the model has one; the roles "train_op" and "learning_rate".
 void add_train_op(NodeGraph& graph, const OptimizerSettings& optimizer, ModelOutputs& outputs);
 // Makes each training step take a batch: where outputs.train_op does not reach `batch` it becomes an operation that
 // does (true). Otherwise a model that uses nothing of its input would never come to the input's end.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hooks that a run has without being told.
+// The hooks that a run has without being asked.
 #pragma once
 
 #include <vector>

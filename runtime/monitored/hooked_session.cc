@@ -50,17 +50,17 @@ void merge(const RunOptions& from, RunOptions& into) {
   into.timeout_ms = std::max(into.timeout_ms, from.timeout_ms);
 }
 
-// What before_run gave back is the hook's word for pointers and lengths: what can be seen to be wrong is refused here,
+// What before_run returned is the hook's word for pointers and lengths: what can be seen to be wrong is refused here,
 // before it is followed.
 constexpr std::uint64_t kMaxFetches = 1 << 20;  // of one hook, in one run
 
 void check_list(const char* what, const void* list, std::uint64_t n) {
   if (n > kMaxFetches)
-    fail(Code::kInvalidArgument,
-         "it gave n_" + std::string(what) + " = " + std::to_string(n) + ", more than " + std::to_string(kMaxFetches));
+    fail(Code::kInvalidArgument, "it returned n_" + std::string(what) + " = " + std::to_string(n) + ", more than " +
+                                     std::to_string(kMaxFetches));
   if (n != 0 && list == nullptr)
     fail(Code::kInvalidArgument,
-         "it gave n_" + std::string(what) + " = " + std::to_string(n) + ", and " + what + " is null");
+         "it returned n_" + std::string(what) + " = " + std::to_string(n) + ", and " + what + " is null");
 }
 
 [[noreturn]] void fail_feed(const NodeGraph& graph, const belay_feed& feed, const std::string& text) {
@@ -98,9 +98,9 @@ void check_feed(const NodeGraph& graph, const belay_feed& feed) {
 void check_run_options(const RunOptions& options) {
   if (options.trace_level < RunOptions::Trace::kNone || options.trace_level > RunOptions::Trace::kFull)
     fail(Code::kInvalidArgument,
-         "it gave trace_level = " + std::to_string(static_cast<std::int32_t>(options.trace_level)));
+         "it returned trace_level = " + std::to_string(static_cast<std::int32_t>(options.trace_level)));
   if (options.timeout_ms < 0)
-    fail(Code::kInvalidArgument, "it gave timeout_ms = " + std::to_string(options.timeout_ms));
+    fail(Code::kInvalidArgument, "it returned timeout_ms = " + std::to_string(options.timeout_ms));
 }
 
 }  // namespace
@@ -130,7 +130,7 @@ FetchSet* HookedSession::fetch_set(HookRequest& request) {
     if (i != 0) std::swap(request.sets[i], request.sets[0]);
     return request.sets[0].get();
   }
-  // Nodes of another graph, or that are not there, show here and not in the run, where they would be nobody's.
+  // Nodes of another graph, or that are not there, show here and not in the run, where they would be no one's.
   for (std::uint64_t i = 0; i < args.n_fetches; ++i) session_->graph().resolve(args.fetches[i]);
   constexpr std::size_t kMaxSets = 16;
   if (request.sets.size() >= kMaxSets) request.sets.pop_back();

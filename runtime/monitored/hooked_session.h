@@ -29,7 +29,7 @@ class HookedSession final : public SessionLayer {
 
   Run run(const RunCall& call) override;
   std::any run_step_fn(const StepFn& step) override;
-  // Who asked to stop and why; empty while nobody has.
+  // Who asked to stop and why; empty while no one has.
   const std::string& stop_reason() const noexcept { return stop_reason_; }
   // As a hook's request, from outside.
   void request_stop(const std::string& reason);
@@ -54,7 +54,7 @@ class HookedSession final : public SessionLayer {
   Run run_raw(const RunCall& call, RunContextState& context);
   void describe_run(const RunCall& call, const Run& run);
   void after_run(RunContextState& context, const Run& run, ThreadOfCalls& thread);
-  // Checks what before_run gave back, and finds its fetch set.
+  // Checks what before_run returned, and finds its fetch set.
   void take(HookRequest& request);
   FetchSet* fetch_set(HookRequest& request);
   // The values of the hook's own fetches, valid until its next run.

@@ -26,8 +26,8 @@
 //   should_stop                        looks, and never recovers
 //   request_stop, stop_now, interrupt, resume, raw_session, end_reason: yes
 //
-// Threads: runs with hooks come one after the other, whoever calls them, and the end waits for the one that is under
-// way. Runs through raw_session() go on beside them. should_stop, request_stop, stop_now, interrupt, resume and
+// Threads: runs with hooks come one after the other, whichever thread calls them, and the end waits for the one that is
+// under way. Runs through raw_session() go on beside them. should_stop, request_stop, stop_now, interrupt, resume and
 // raw_session never wait; while another thread's run is under way should_stop knows only of requests from outside. One
 // thread closes the session; a run that waits for its turn then is FAILED_PRECONDITION, as one behind the end.
 //
@@ -100,7 +100,7 @@ class MonitoredSession {
   FetchedValues run(const std::vector<FetchRef>& fetches, const Feeds& feeds = {}, const CallerOptions& options = {},
                     RunMetadata* metadata = nullptr);
   // With the chosen hooks, or with none, and with recovery. Both are runs of the session as others are; HookChoice
-  // tells how one without hooks differs.
+  // says how one without hooks differs.
   FetchedValues run_with(const HookChoice& hooks, const std::vector<FetchRef>& fetches, const Feeds& feeds = {});
   FetchedValues run_without_hooks(const std::vector<FetchRef>& fetches, const Feeds& feeds = {});
   // Calls step(context) inside the recovery loop: it is repeated from its start after a preemption error. STOP, asked
@@ -116,7 +116,7 @@ class MonitoredSession {
   // its step has happened; the scope ends normally, with every hook's end and its last checkpoint (without them where
   // it comes between two recoveries, when there is no session). During the end it interrupts nothing.
   void stop_now(const std::string& reason);
-  // Writes a checkpoint between two runs and gives its path; empty where a hook's before_save skipped it.
+  // Writes a checkpoint between two runs and returns its path; empty where a hook's before_save skipped it.
   // FAILED_PRECONDITION where the session has no directory and inside a run, DATA_LOSS where it could not be written. A
   // hook's after_save may ask to stop.
   std::string save();

@@ -17,7 +17,7 @@ namespace belay::runtime {
 class RecoverableSession final : public SessionLayer {
  public:
   using Factory = std::function<std::unique_ptr<SessionLayer>()>;
-  // Told before each attempt: the error and how many recoveries there have been in this run.
+  // Called before each attempt, with: the error and how many recoveries there have been in this run.
   using OnRecovery = std::function<void(const Error&, std::int64_t)>;
 
   using Pause = std::function<void(double seconds)>;

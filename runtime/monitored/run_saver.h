@@ -33,7 +33,7 @@ struct RunSaverOptions {
   EventWriter* events = nullptr;  // borrowed; may be null
   // What a signal leaves for the last save; one that takes longer is a warning. 0: nothing ends it.
   double signal_grace_secs = 0;
-  // Told of each checkpoint of this directory that was written or restored: the next start goes on from it.
+  // Called for each checkpoint of this directory that was written or restored: the next start goes on from it.
   std::function<void(const std::string& path, std::int64_t step)> on_saved;
 };
 

@@ -52,7 +52,7 @@ class SessionHook {
     return call_in_step(
         thread, callback, slot, [] {}, args...);
   }
-  // The same for what each step calls (PluginInstance::call_in_step); check() looks at what the hook gave back. What it
+  // The same for what each step calls (PluginInstance::call_in_step); check() looks at what the hook returned. What it
   // throws is the callback's error.
   template <class... P, class Check, class... A>
   bool call_in_step(ThreadOfCalls& thread, Callback callback, std::int32_t (*belay_hook_api::*slot)(void*, P...),
@@ -91,7 +91,7 @@ class SessionHook {
 // Which hooks a run calls. HookSet::only makes one by names, once; asking it costs no look-up.
 class HookChoice {
  public:
-  // Nobody: what the run fetches is all that happens. Such a run goes on after a hook's stop request, and no checkpoint
+  // None: what the run fetches is all that happens. Such a run goes on after a hook's stop request, and no checkpoint
   // is written behind it.
   static HookChoice none() { return HookChoice(); }
   bool calls(std::size_t i) const noexcept { return i < chosen_.size() && chosen_[i]; }
@@ -114,7 +114,7 @@ class HookSet {
   void begin(NodeGraph& graph);
   void after_create_session(DirectSession& session);
   void end(DirectSession& session);
-  // Tells every hook, whatever they answer; once per session.
+  // Calls every hook, whatever they answer; once per session.
   void on_error(const Error& error) noexcept;
 
   void before_save(DirectSession& session, std::int64_t step);

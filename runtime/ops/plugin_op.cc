@@ -114,7 +114,7 @@ class PluginKernel final : public Kernel {
     for (const TensorSpec& t : spec.outputs) outputs_.push_back(tensor_of(t));
     make(attrs, spec);
     if (kernel_ == nullptr)
-      fail(Code::kInternal, instance_.label() + " in make_kernel: it gave no kernel (kernel is null)");
+      fail(Code::kInternal, instance_.label() + " in make_kernel: it returned no kernel (kernel is null)");
     // From here on they have elements.
     for (std::size_t i = 0; i < inputs_.size(); ++i)
       inputs_[i].bytes = spec.inputs[i].bytes(), inputs_[i].flags = BELAY_TENSOR_READ_ONLY;

@@ -38,7 +38,7 @@ class PluginOp {
 
   void infer(InferContext& context) const;
   void gradient(GradContext& context) const;
-  // What infer gave for concrete inputs must be of the kind that it gave when the node was added.
+  // What infer returns for concrete inputs must be of the kind that it returned when the node was added.
   void check_outputs(const Node& node, const std::vector<std::pair<DType, Shape>>& outputs) const;
 
  private:

@@ -13,7 +13,7 @@
 
 namespace belay::runtime {
 
-// One element: a tensor per component, and where the input that made it stands after it.
+// One element: a tensor per component, and where the input that made it is after it.
 struct QueueElement {
   std::vector<DenseTensor> components;
   const std::string* input = nullptr;  // its name, which outlives the queue; null: none
@@ -38,14 +38,14 @@ class Queue {
   // n elements stacked along a new first dimension; at_most: fewer where the queue is closed and holds some. Where it
   // fails, what it had taken is in the queue again.
   virtual QueueElement dequeue_many(std::int64_t n, bool at_most, const CancelToken& cancel) = 0;
-  // The emptied list of an element's components comes back, so that the next one needs no memory: spare() gives it out.
+  // The emptied list of an element's components comes back, so that the next one needs no memory: spare() returns it.
   virtual void recycle(QueueElement element) = 0;
   virtual QueueElement spare() = 0;
   // No enqueue begins any more; those that wait come in, or with cancel_pending fail. What is in the queue stays.
   virtual void close(bool cancel_pending) = 0;
-  // Closes it because whoever fills it failed: readers get what is left, then this error.
+  // Closes it because what fills it failed: readers get what is left, then this error.
   virtual void close_with_error(const Error& error) = 0;
-  // Empties it and opens it again, for another pass of an input. Nobody waits in it then.
+  // Empties it and opens it again, for another pass of an input. No one waits in it then.
   virtual void reopen() = 0;
   virtual bool closed() const = 0;
   virtual std::int64_t size() const = 0;

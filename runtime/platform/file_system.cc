@@ -332,7 +332,7 @@ class PosixDirectory final : public OpenDirectory {
                             O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC);
     try {
       Descriptor lock = open_at(std::string(name), "lock " + single_quoted(path), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-      // Nobody else has it yet.
+      // No one else has it yet.
       if (uninterrupted([&] { return ::flock(lock.get(), LOCK_EX | LOCK_NB); }) != 0)
         fail_call("lock " + single_quoted(path), errno);
       return std::make_unique<PosixPageFile>(std::move(fd), std::move(lock), path);
@@ -409,7 +409,7 @@ class PosixFileSystem final : public FileSystem {
   // Parents first; each new name is made durable in its parent.
   void make_missing(const std::string& path) {
     if (::mkdir(path.c_str(), kDirectoryMode) != 0) {
-      if (errno == EEXIST) return;  // if it is no directory, opening it tells
+      if (errno == EEXIST) return;  // if it is no directory, opening it fails
       const std::string parent = parent_of(path);
       if (errno != ENOENT || parent == path) fail_call("make directory " + single_quoted(path), errno);
       make_missing(parent);
@@ -442,7 +442,7 @@ void OpenDirectory::replace(std::string_view name, std::string_view content) {
     try {
       if (exists(temporary)) remove(temporary);
     } catch (const Error&) {
-      // The first error tells more.
+      // The first error says more.
     }
     throw;
   }

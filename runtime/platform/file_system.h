@@ -40,7 +40,7 @@ struct FileStatus {
   std::int64_t modified_ns = 0;
 };
 
-// An open regular file. Closes when it dies; close() tells about errors and comes last.
+// An open regular file. Closes when it dies; close() reports errors and comes last.
 class OpenFile {
  public:
   virtual ~OpenFile() = default;

@@ -44,7 +44,7 @@ class Training {
     setup.run_directory = folder_->path();
     setup.without = without;
     hook_ = std::make_unique<HookDriver>(subject.module, subject.options, setup);
-    hook_->host().clock.jump_over_waits();  // nobody else moves it
+    hook_->host().clock.jump_over_waits();  // nothing else moves it
     for (const char* name : {"loss", "accuracy"}) {
       hook_->tensor<float>(name);
       hook_->session().set_value(name, Tensor(1.f));

@@ -46,7 +46,7 @@ Built build(const Subject& subject, Mode mode) {
 void builds(const Subject& subject) {
   for (const Mode mode : {Mode::kTrain, Mode::kEval}) build(subject, mode);
   if (build(subject, Mode::kEval).model->predictions().empty())
-    throw CheckFailed("it gives no prediction, so that nobody can use what it learns");
+    throw CheckFailed("it has no prediction, so that what it learns cannot be used");
 }
 
 void predicts(const Subject& subject) {

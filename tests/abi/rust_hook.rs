@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A hook in Rust with rustc alone, without a crate: rustc --crate-type cdylib rust_hook.rs
-// What stands here by hand is abi.h: the tables that it uses, and the note's layout.
+// What is here by hand is abi.h: the tables that it uses, and the note's layout.
 #![allow(non_upper_case_globals)]
 use std::ffi::c_void;
 use std::panic::catch_unwind;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the tests of checkpoints share: a log that is kept, variables whose values follow from the step, the real
-// safetensors saver, and savers that misbehave as told.
+// safetensors saver, and savers that misbehave as asked.
 #pragma once
 
 #include <fstream>

@@ -162,7 +162,7 @@ TEST_F(SaveFaults, AStateFileThatCannotBeWrittenLeavesTheCheckpoint) {
   EXPECT_EQ(run_->entries(), (std::vector<std::string>{"checkpoint", "model.ckpt-30", "model.ckpt-40"}));
 }
 
-// Power is cut at every call: nothing that comes after it is done. Unlike a call that fails, nobody cleans up.
+// Power is cut at every call: nothing that comes after it is done. Unlike a call that fails, nothing cleans up.
 TEST_F(SaveFaults, AStopAtEveryCallLeavesSomethingToRestore) {
   for (const std::int64_t step : {20, 30}) {  // a second save of a step, and a new one
     for (int nth = 1;; ++nth) {

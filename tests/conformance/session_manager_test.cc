@@ -34,7 +34,7 @@ class SessionManagerConformance : public SaverTest {
     graph.finalize();
     return SessionManager(graph, environment, options);
   }
-  // With all that a default scaffold gives.
+  // With all that a default scaffold has.
   SessionManager full_manager() {
     options.local_init_op = local_init;
     options.ready_op = all_ready;

@@ -130,7 +130,7 @@ TEST_F(SupervisorConformance, SUP_39_StepsInNoTimeAreInfinitelyFast) {
       std::make_shared<RunDirectory>(RunDirectory::open(timed.files, logdir, timed.clock, timed.log));
   const auto beside = std::make_shared<SupervisorServices>(timed, SupervisorServices::Options{.directory = directory});
   beside->open_events(graph);
-  // Back to back, while the clock stands still.
+  // Back to back, while the clock does not move.
   beside->start_step_counter(*coordinator, session, 0);
   // It reads the clock each time: when it has done so often, it has also looked at the steps.
   const auto let_it_count = [&] {

@@ -36,7 +36,7 @@ class BoundedQueueTest : public ::testing::Test {
   CancellationSource source;
   FakeClock clock;
   CancelToken token{source, clock};
-  // For who is to wait: clock.await_waiters() sees it. The clock stands still, unless the test moves it.
+  // For who is to wait: clock.await_waiters() sees it. The clock does not move, unless the test moves it.
   CancelToken patient{source, clock, FakeClock::kSecond};
   FifoQueue queue{{.name = "q", .type = "FIFOQueue", .capacity = 2}};
 };

@@ -201,7 +201,7 @@ TEST_F(InputFeedTest, TheRunThatTakesABatchCommitsItsPosition) {
   EXPECT_TRUE(store->positions().empty());
   next();
   next();
-  // Not where the input stands, which is ahead by what is in the queue.
+  // Not where the input is, which is ahead by what is in the queue.
   EXPECT_EQ(store->positions().at("train").index, 2);
   session->handle().run({number});  // writes nothing, so there is nothing to be in step with
   EXPECT_EQ(store->positions().at("train").index, 2);
@@ -420,7 +420,7 @@ TEST_F(InputPassesTest, AnErrorOfTheInputReachesTheReaderInEachPass) {
 TEST_F(InputPassesTest, AWaitForABatchCanBeInterrupted) {
   start({}, 2);
   passes->begin();
-  passes->end();  // nothing more comes, and nobody has told the reader
+  passes->end();  // nothing more comes, and the reader does not know
   input->queue_of(*session).reopen();
   source.cancel(Error(Code::kCancelled, "interrupted"));
   EXPECT_EQ(error_of([&] { passes->more(token); }), "CANCELLED: interrupted");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The programs of docs/recipes.md, run: what stands there between the fences is cut out of this file, from a line
+// The programs of docs/recipes.md, run: what is there between the fences is cut out of this file, from a line
 // `// recipe: NAME` to `// end`.
 #include <belay/eigen.h>
 #include <belay/events.h>
@@ -256,7 +256,7 @@ TEST_F(Recipes, EigenSaysWhichTensorIsNoMatrix) {
               HasSubstr("in after_run at step 1: 'weight' is float32 [], expected float32 [?, ?]"));
 }
 
-// What stands between `// recipe: NAME` and `// end`, moved to the left margin.
+// What is between `// recipe: NAME` and `// end`, moved to the left margin.
 std::string recipe(const std::string& name) {
   std::istringstream lines(read_source("tests/docs/recipes_test.cc"));
   std::string text;

@@ -13,9 +13,9 @@ const std::string kBadPlugins = BELAY_BINARY_DIR "/tests/bad_plugins/plugins";
 
 class BadPluginFile : public RunTest {
  protected:
-  // A refusal tells where it looked.
+  // A refusal says where it looked.
   BadPluginFile() { ::unsetenv("LD_LIBRARY_PATH"); }
-  // Runs with `file = "./x.so"`; gives what was said.
+  // Runs with `file = "./x.so"`; returns what was said.
   std::string run_with_hook_file() {
     const ProcessResult r = belay({"run", regression("", "[[hooks]]\nfile = \"./x.so\"\n")});
     EXPECT_EQ(r.status, 3) << r.err;
@@ -213,7 +213,7 @@ TEST_F(BadPluginFile, ExceptionsAndCodesThatNobodyMayGiveNameThePluginThatGaveTh
     std::vector<std::string> made;
   } cases[] = {
       {"refuse", 2, "alpha must lie in (0, 1)", {}},
-      {"no instance", 3, "it gave no instance (self is null)", {}},
+      {"no instance", 3, "it returned no instance (self is null)", {}},
       {"unknown code in create", 3, "what is this (unknown status code 4711)", {}},
       {"unknown code", 1, "in begin: minus three (unknown status code -3)", {}},
       {"escapes", 1, "in begin: two\\nlines \\x1b[31m and \\xff", {}},

@@ -125,7 +125,7 @@ TEST_F(PluginEnds, T_20c_AnExitWhileTheLibraryIsLoadedIsNamedAndStatusThree) {
   }
 }
 
-// What ends the process with no word is told by the next start, and by `belay check` before it.
+// What ends the process with no word is reported by the next start, and by `belay check` before it.
 TEST_F(PluginEnds, T_20d_WhatEndsTheProcessAtOnceIsNamedByTheNextStart) {
   const struct {
     const char *in, *at, *how, *named;
@@ -156,7 +156,7 @@ TEST_F(PluginEnds, T_20d_WhatEndsTheProcessAtOnceIsNamedByTheNextStart) {
     EXPECT_THAT(told, HasSubstr(c.named)) << c.in << c.how;
     EXPECT_THAT(told, HasSubstr("pid ")) << c.in << c.how;
     const ProcessResult again = belay({"check", manifest()});
-    EXPECT_THAT(lines_with(again.err, kWithoutAWord), IsEmpty()) << "it is told once";
+    EXPECT_THAT(lines_with(again.err, kWithoutAWord), IsEmpty()) << "it is reported once";
   }
 }
 
@@ -415,14 +415,14 @@ TEST_F(PluginEnds, T_23a_WhatBeforeRunGivesBackIsCheckedAndNamed) {
   const struct {
     const char *lie, *said;
   } cases[] = {
-      {"huge_fetches", "it gave n_fetches = 1152921504606846976, more than 1048576"},
-      {"null_fetches", "it gave n_fetches = 1, and fetches is null"},
+      {"huge_fetches", "it returned n_fetches = 1152921504606846976, more than 1048576"},
+      {"null_fetches", "it returned n_fetches = 1, and fetches is null"},
       {"no_such_node", "the graph has no node 4000000"},
       {"no_such_output", "there is no output 7"},
       {"other_graph", "belongs to another one"},
       {"empty_output", "an empty Output was used"},
-      {"huge_feeds", "it gave n_feeds = 1152921504606846976, more than 1048576"},
-      {"null_feeds", "it gave n_feeds = 1, and feeds is null"},
+      {"huge_feeds", "it returned n_feeds = 1152921504606846976, more than 1048576"},
+      {"null_feeds", "it returned n_feeds = 1, and feeds is null"},
       {"feed_of_rank_a_million", "has rank 1000000, the node has rank 0"},
       {"feed_of_negative_rank", "has rank -3, the node has rank 0"},
       {"feed_without_data", "has no elements (data is null)"},
@@ -435,7 +435,7 @@ TEST_F(PluginEnds, T_23a_WhatBeforeRunGivesBackIsCheckedAndNamed) {
       {"feed_with_a_flag", "cannot be read: the tensor has the unknown flag 64"},
       {"options_without_size", "belay_run_options has struct_size 0: its owner sets it before the call (BELAY_INIT)"},
       {"options_with_a_flag", "belay_run_options has the unknown flag 8"},
-      {"options_of_no_level", "it gave trace_level = 9"},
+      {"options_of_no_level", "it returned trace_level = 9"},
       {"args_zeroed", "belay_run_args has struct_size 0: its owner sets it before the call (BELAY_INIT)"},
       {"args_with_a_flag", "belay_run_args has the unknown flag 2"},
   };

@@ -162,7 +162,7 @@ TEST_F(ExitStatus, SixForASecondRunInTheSameDirectory) {
 
 TEST_F(ExitStatus, SevenWhenTheLastCheckpointCannotBeWritten) {
   if (geteuid() == 0) {
-    // Root writes everywhere: a limit on the size of files stands in for a full disk.
+    // Root writes everywhere: a limit on the size of files replaces a full disk.
     BelayProcess run({"run", regression("delay_secs = 0.02\n", "", 60), "--set", "model.plugin=mlp", "--set",
                       "model.hidden=[20000]"});
     ASSERT_TRUE(run.wait_for("saved ")) << run.wait().err;

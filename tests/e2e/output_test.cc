@@ -99,7 +99,7 @@ TEST_F(OutputTest, TenThousandStepsLogLessThanAHundredKilobytes) {
   const ProcessResult r = belay({"run", regression("", "", 10000)});
   ASSERT_EQ(r.status, 0) << r.err;
   EXPECT_LT(r.err.size(), 100'000u);
-  EXPECT_EQ(lines_with(r.err, "\r").size(), 0u) << "no live line where nobody watches";
+  EXPECT_EQ(lines_with(r.err, "\r").size(), 0u) << "no live line where no one watches";
   EXPECT_GE(lines_with(r.err, " progress: step ").size(), 2u);
 }
 

@@ -90,7 +90,7 @@ class Scaled final : public belay::Model {
 // Learns which of 1 to 5 are above 2.5, with a line through them.
 class Above final : public belay::Model {
  public:
-  static constexpr auto about = belay::about("above", "Tells larger numbers from smaller ones");
+  static constexpr auto about = belay::about("above", "Separates larger numbers from smaller ones");
 
   void build(belay::ModelContext& model) override {
     const belay::Graph& g = model.graph();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An input and models to evaluate: "numbers" counts 1, 2, 3, ... in batches of two, "scaled" multiplies it, "above"
-// tells the larger ones.
+// finds the larger ones.
 #pragma once
 
 #include <algorithm>

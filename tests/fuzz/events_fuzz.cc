@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer target: event files. With an even first byte the rest is a file as it stands; with an odd one it is the
+// libFuzzer target: event files. With an even first byte the rest is a file as it is; with an odd one it is the
 // content of a record, which gets the checksums that belong to it and two neighbours that must survive it.
 #include <cstddef>
 #include <cstdint>

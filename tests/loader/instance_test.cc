@@ -152,7 +152,7 @@ TEST_F(InstanceTest, AFailingCreateNamesThePlaceInTheManifestAndTheFile) {
             "UNKNOWN: " + head + "it let an exception escape: std::invalid_argument: alpha must lie in (0, 1)");
   EXPECT_EQ(error_of([&] { make("unknown code in create"); }),
             "INTERNAL: " + head + "what is this (unknown status code 4711)");
-  EXPECT_EQ(error_of([&] { make("no instance"); }), "INTERNAL: " + head + "it gave no instance (self is null)");
+  EXPECT_EQ(error_of([&] { make("no instance"); }), "INTERNAL: " + head + "it returned no instance (self is null)");
   EXPECT_EQ(monitor_.instance.load(), nullptr);
 }
 

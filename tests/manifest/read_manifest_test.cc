@@ -78,13 +78,14 @@ TEST(ReadManifest, MistakesAreShown) {
        "  help: this key belongs to [run]\n"},
       {"frobnicate = 5\n" + kRest,
        "train.toml:1:1: error: unknown key \"frobnicate\" above the sections\n  frobnicate = 5\n  ^~~~~~~~~~\n"
-       "  help: a manifest has run, plugins, input, model, optimizer, scaffold, checkpoint, eval, predict, session, hooks, "
+       "  help: a manifest has run, plugins, input, model, optimizer, scaffold, checkpoint, eval, predict, session, "
+       "hooks, "
        "metrics, ops, cluster\n"},
       {"[model]\nplugin = 'a'\n[input.trian]\nplugin = 'a'\n",
        "train.toml: error: [input.train] is missing\n  help: did you mean \"train\" instead of \"trian\"?\n"},
       {"[model]\nplugin = 'a'\n[input]\nplugin = 'a'\n",
        "train.toml: error: [input.train] is missing\n  help: add [input.train] and plugin = \"NAME\" below\n"
-       "train.toml:4:1: error: \"plugin\" stands in [input], which holds named inputs\n  plugin = 'a'\n  ^~~~~~\n"
+       "train.toml:4:1: error: \"plugin\" is in [input], which holds named inputs\n  plugin = 'a'\n  ^~~~~~\n"
        "  help: write [input.train] above it\n"},
       {"[[model]]\nplugin = 'a'\n[input.train]\nplugin = 'a'\n",
        "train.toml:1:3: error: model must be a table, found a list\n  [[model]]\n    ^~~~~\n"

@@ -108,7 +108,7 @@ TEST(HooksOfARun, ADefaultThatTheManifestNamesIsLeftToIt) {
                           "my_hook", "checkpoint_saver save_steps=5", "checkpoint_saver save_steps=5"));
 }
 
-// A wrong option of a default hook is told with its origin.
+// A wrong option of a default hook is reported with its origin.
 TEST(HooksOfARun, KnowWhereTheyComeFrom) {
   const std::vector<PluginUse> hooks = hooks_of_run({});
   EXPECT_EQ(hooks[0].at.file, "the default hook nan_tensor");

@@ -602,7 +602,7 @@ INSTANTIATE_TEST_SUITE_P(
                   "shapes of a run"},
         std::pair{"another output when it runs",
                   "INTERNAL: @ in infer: it declared 1 outputs when the node was added, and 2 for the shapes of a run"},
-        std::pair{"no kernel", "INTERNAL: @ in make_kernel: it gave no kernel (kernel is null)"},
+        std::pair{"no kernel", "INTERNAL: @ in make_kernel: it returned no kernel (kernel is null)"},
         std::pair{"fail in make_kernel", "RESOURCE_EXHAUSTED: @ in make_kernel: no room"},
         std::pair{"throw in make_kernel",
                   "UNKNOWN: @ in make_kernel: it let an exception escape, and is not called any more: "

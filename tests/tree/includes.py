@@ -53,7 +53,7 @@ def includes(text):
 
 
 def classes(text):
-    """What stands at namespace scope: ({what is only declared: line}, what is defined), by names with their namespaces."""
+    """What is at namespace scope: ({what is only declared: line}, what is defined), by names with their namespaces."""
     text = DIRECTIVE.sub(lambda match: "\n" * match[0].count("\n"), without_comments(text, strings=False))
     declared, defined, scopes, begin = {}, set(), [], 0
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plugins on the SDK that break one rule each, told by their option "flaw".
+// Plugins on the SDK that break one rule each, chosen by their option "flaw".
 #include <belay/example_order.h>
 #include <belay/heads.h>
 #include <belay/ops/matmul.h>

@@ -115,7 +115,7 @@ TEST(Validate, EachFlawOfTheOtherKindsFailsItsCheck) {
                 "drive.shards: failed: seek failed: FAILED_PRECONDITION: next went from position {0, 4} to {0, 4}"},
            Case{"model \"flawed_model\"", "none", ""},
            Case{"model \"flawed_model\"", "predicts nothing",
-                "drive.builds: failed: it gives no prediction, so that nobody can use what it learns"},
+                "drive.builds: failed: it has no prediction, so that what it learns cannot be used"},
            Case{"model \"flawed_model\"", "predicts by other variables",
                 "drive.predicts: failed: predicting it has variables that training has not: predicting float32 []; no "
                 "checkpoint holds their values"},

@@ -11,7 +11,7 @@
 //     { type = "dense", units = 10 },
 //   ]
 //
-// The last layer gives the logits of the classes, or the numbers to predict.
+// The last layer returns the logits of the classes, or the numbers to predict.
 #include <belay/heads.h>
 #include <belay/plugin.h>
 
@@ -76,8 +76,8 @@ class Sequential final : public belay::Model {
   void check_last(const belay::ModelContext& model, const Output& x) const {
     const std::string& place = layers_.back().place;
     if (x.rank() < 2 || x.dim(-1) < 1)
-      fail(Code::kInvalidArgument,
-           place + ": the last layer gives " + x.text() + "; it must give a known number of values for each example");
+      fail(Code::kInvalidArgument, place + ": the last layer returns " + x.text() +
+                                       "; it must return a known number of values for each example");
     if (model.declared_labels().empty()) return;
     const belay::DeclaredLabel& label = model.declared_label();
     const auto rank = static_cast<std::int32_t>(label.dims.size());
@@ -85,12 +85,12 @@ class Sequential final : public belay::Model {
     const bool probabilities = label.dtype == DType::kFloat32 || label.dtype == DType::kFloat64;
     if (classes && !probabilities && rank != x.rank() - 1)
       fail(Code::kInvalidArgument,
-           place + ": the last layer gives " + x.text() + ", which does not fit the label " + label.text() +
+           place + ": the last layer returns " + x.text() + ", which does not fit the label " + label.text() +
                (rank < x.rank() - 1 ? "; put { type = \"flatten\" } or an lstm without return_sequences before it"
                                     : "; give the layers before it return_sequences = true"));
     const std::int64_t wanted = classes ? label.classes : rank == 2 ? label.dims[1] : 1;
     if (wanted > 0 && x.dim(-1) != wanted)
-      fail(Code::kInvalidArgument, place + ": the last layer gives " + std::to_string(x.dim(-1)) +
+      fail(Code::kInvalidArgument, place + ": the last layer returns " + std::to_string(x.dim(-1)) +
                                        " values for each example, the label " + label.text() + " needs " +
                                        std::to_string(wanted) +
                                        "; end with { type = \"dense\", units = " + std::to_string(wanted) + " }");

@@ -234,15 +234,15 @@ TEST(Sequential, LayersThatDoNotFitAreNamed) {
        "its features must be known"},
       {{{"dense", {{"units", 4}}}},
        kRows,
-       "'layers.0' (dense): the last layer gives 4 values for each example, the label 'y' (int64 [?]) needs 3; end "
+       "'layers.0' (dense): the last layer returns 4 values for each example, the label 'y' (int64 [?]) needs 3; end "
        "with { type = \"dense\", units = 3 }"},
       {{{"lstm", {{"units", 3}, {"return_sequences", true}}}},
        kSequences,
-       "'layers.0' (lstm): the last layer gives 'lstm_1/Lstm:0' (float32 [?, 3, 3]), which does not fit the label "
+       "'layers.0' (lstm): the last layer returns 'lstm_1/Lstm:0' (float32 [?, 3, 3]), which does not fit the label "
        "'y' (int64 [?]); put { type = \"flatten\" } or an lstm without return_sequences before it"},
       {{{"embedding", {{"width", 3}}}, {"lstm", {{"units", 7}}}},
        kText,
-       "'layers.1' (lstm): the last layer gives 'lstm_1/Lstm:1' (float32 [?, 7]), which does not fit the label 'y' "
+       "'layers.1' (lstm): the last layer returns 'lstm_1/Lstm:1' (float32 [?, 7]), which does not fit the label 'y' "
        "(int64 [?, 5]); give the layers before it return_sequences = true"},
   };
   for (const auto& c : cases)
@@ -277,7 +277,7 @@ TEST(Sequential, LayersThatDoNotFitTheDeclaredLabelAreNamedInEveryMode) {
     EXPECT_EQ(error_of([&] {
                 built(stack({{"dense", {{"units", 4}}}}), kRows, mode);
               }),
-              "INVALID_ARGUMENT: 'layers.0' (dense): the last layer gives 4 values for each example, the label 'y' "
+              "INVALID_ARGUMENT: 'layers.0' (dense): the last layer returns 4 values for each example, the label 'y' "
               "(int64 [?]) needs 3; end with { type = \"dense\", units = 3 }");
 }
 

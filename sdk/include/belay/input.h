@@ -4,7 +4,7 @@
 //   spec -> open -> (seek | next)*
 //
 // spec declares names, dtypes and partial shapes before the model is built. next fills one batch in memory that the
-// host gives (the first on the main thread, then on a feeding thread) and says where the input stands after it; seek
+// host passes (the first on the main thread, then on a feeding thread) and says where the input is after it; seek
 // goes back there, so that a resumed run sees the same batches as one that never stopped. Seed, shard and position
 // decide a batch.
 #pragma once

@@ -54,7 +54,7 @@ inline RunOptions run_options(const belay_run_options* theirs) {
   return o;
 }
 
-// What a host's function gave. One that the host lacks gives null, which nobody must be handed.
+// What a host's function returned. One that the host lacks returns null, which must not be handed on.
 template <class T>
 T* given(T* p, const char* slot) {
   if (p == nullptr) fail(Code::kUnimplemented, std::string("the other side offers no '") + slot + "'");
@@ -228,7 +228,7 @@ class Coordinator {
   void request_stop(const Error& error) const {
     api_->request_stop(self_, static_cast<std::int32_t>(error.code()), detail::str(error.message()));
   }
-  // Waits for a stop, at most `timeout`; gives should_stop().
+  // Waits for a stop, at most `timeout`; returns should_stop().
   bool wait_for_stop(std::chrono::nanoseconds timeout) const {
     return api_->wait_for_stop(self_, timeout.count()) != 0;
   }

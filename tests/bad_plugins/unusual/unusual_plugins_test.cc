@@ -115,7 +115,7 @@ TEST_F(UnusualPlugins, ASecondOpenMpRuntimeIsTold) {
   EXPECT_THAT(told_last, HasSubstr("PLUGINS/openmp/libiomp5.so.5"));
   EXPECT_THAT(told_last, HasSubstr("PLUGINS/openmp/libomp.so.5"));
   EXPECT_THAT(told_last, HasSubstr("; build all with one compiler's -fopenmp"));
-  // One that brings no other is told nothing.
+  // One that brings no other hears nothing.
   load("no_exceptions");
   EXPECT_EQ(loader_.warnings().size(), before + 1);
 }
@@ -175,7 +175,7 @@ TEST_F(UnusualPlugins, WithoutUnwindTablesTheHostsFailuresAreCodes) {
 }
 
 TEST_F(UnusualPlugins, AnInitializerThatWaitsForAThreadThatLoadsALibraryIsTold) {
-  // It hangs for ever. Once that is told, the child ends itself, as a user would by Ctrl-C.
+  // It hangs for ever. Once that is reported, the child ends itself, as a user would by Ctrl-C.
   const auto load_and_end = [] {
     std::thread([] {
       struct stat told {};

@@ -76,7 +76,7 @@ namespace detail {
                   X(init_fn, belay_init_fn_api) X(model_plugin, belay_model_api) X(input_plugin, belay_input_api) \
                       X(op, belay_op_service) X(op_plugin, belay_op_api) X(interrupt, belay_interrupt_api)
 
-// What stands in for a slot that the other side lacks: kMissing fails and names the slot, kSkip does nothing.
+// What replaces a slot that the other side lacks: kMissing fails and names the slot, kSkip does nothing.
 enum class Absent { kMissing, kSkip };
 
 template <class F>

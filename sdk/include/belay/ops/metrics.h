@@ -365,7 +365,7 @@ inline Output counts_of_probabilities(const Output& predictions, const Output& c
 //       sum over steps of s * (t_i - t_i+1 + c * ln(n_i / n_i+1)) / (number of true elements);
 //     the logarithm is 0 in the step from n = 0. 0 if no element is true, 1 if all are.
 //
-// TensorFlow 1 takes trapezoids for both unless it is told otherwise, which is too good for precision and recall, and
+// TensorFlow 1 takes trapezoids for both unless it is asked otherwise, which is too good for precision and recall, and
 // adds 1e-6 to numerators and denominators, which makes the ROC area of true elements alone 0 and of false ones
 // alone 1.
 //

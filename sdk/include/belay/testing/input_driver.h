@@ -205,7 +205,8 @@ class InputDriver {
   }
 
   // The three laws of an input. Each opens new instances with the arguments of the last open(), compares at most
-  // `limit` batches and tells the first difference; empty: the law holds. The driver then holds one of these instances.
+  // `limit` batches and returns the first difference; empty: the law holds. The driver then holds one of these
+  // instances.
 
   // The same seed gives the same batches.
   std::string difference_after_restart(std::size_t limit) {
