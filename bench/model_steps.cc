@@ -11,6 +11,7 @@
 
 #include "bench/models.h"
 #include "bench/rounds.h"
+#include "plugins/default_plugins.h"
 #include "runtime/optimizer/optimizer.h"
 #include "runtime/platform/spinning.h"
 #include "runtime/session/direct_session.h"
@@ -24,7 +25,7 @@ Output add_training(const ModelGraph& model, const std::string& name) {
   runtime::OptimizerSettings optimizer;
   optimizer.name = name == "linear" ? "sgd" : "adam";
   optimizer.learning_rate.learning_rate = name == "linear" ? 0.01 : 1e-3;
-  return runtime::minimize(model.graph, model.loss, optimizer);
+  return runtime::minimize(model.graph, model.loss, runtime::LinkedOptimizer(optimizer, default_plugins()).use());
 }
 
 void answer(ModelGraph& model, const Output& wanted, const Feeds& values, const runtime::SessionOptions& options) {

@@ -2,16 +2,30 @@
 #include "plugins/default_plugins.h"
 
 extern "C" {
+extern const belay_module belay_module_adagrad;
+extern const belay_module belay_module_adam;
+extern const belay_module belay_module_adamw;
 extern const belay_module belay_module_checkpoint_saver;
+extern const belay_module belay_module_constant;
+extern const belay_module belay_module_cosine_decay;
 extern const belay_module belay_module_early_stopping;
+extern const belay_module belay_module_exponential_decay;
 extern const belay_module belay_module_feed_fn;
 extern const belay_module belay_module_final_ops;
+extern const belay_module belay_module_ftrl;
 extern const belay_module belay_module_global_step_waiter;
+extern const belay_module belay_module_inverse_time_decay;
 extern const belay_module belay_module_logging_tensor;
+extern const belay_module belay_module_momentum;
 extern const belay_module belay_module_nan_tensor;
+extern const belay_module belay_module_natural_exp_decay;
+extern const belay_module belay_module_piecewise_constant;
+extern const belay_module belay_module_polynomial_decay;
 extern const belay_module belay_module_profiler;
 extern const belay_module belay_module_progress;
+extern const belay_module belay_module_rmsprop;
 extern const belay_module belay_module_safetensors;
+extern const belay_module belay_module_sgd;
 extern const belay_module belay_module_step_counter;
 extern const belay_module belay_module_stop_after_n_evals;
 extern const belay_module belay_module_stop_at_checkpoint_step;
@@ -25,16 +39,30 @@ extern const belay_module belay_module_warm_start;
 namespace belay {
 
 std::vector<const belay_module*> default_plugins() {
-  return {&belay_module_checkpoint_saver,
+  return {&belay_module_adagrad,
+          &belay_module_adam,
+          &belay_module_adamw,
+          &belay_module_checkpoint_saver,
+          &belay_module_constant,
+          &belay_module_cosine_decay,
           &belay_module_early_stopping,
+          &belay_module_exponential_decay,
           &belay_module_feed_fn,
           &belay_module_final_ops,
+          &belay_module_ftrl,
           &belay_module_global_step_waiter,
+          &belay_module_inverse_time_decay,
           &belay_module_logging_tensor,
+          &belay_module_momentum,
           &belay_module_nan_tensor,
+          &belay_module_natural_exp_decay,
+          &belay_module_piecewise_constant,
+          &belay_module_polynomial_decay,
           &belay_module_profiler,
           &belay_module_progress,
+          &belay_module_rmsprop,
           &belay_module_safetensors,
+          &belay_module_sgd,
           &belay_module_step_counter,
           &belay_module_stop_after_n_evals,
           &belay_module_stop_at_checkpoint_step,

@@ -16,7 +16,6 @@
 
 #include "runtime/estimator/estimator.h"
 #include "runtime/estimator/tensor_input.h"
-#include "runtime/optimizer/optimizer.h"
 #include "runtime/platform/spinning.h"
 
 namespace {
@@ -34,10 +33,8 @@ rt::EstimatorSpec ring(const rt::ModelArgs& model) {
   const Output loss = ops::softmax_cross_entropy(logits, model.label());
   if (model.mode == belay::Mode::kEval)
     return {model, {.loss = loss, .eval_metric_ops = {{"accuracy", ops::metrics::accuracy(model.label(), inside)}}}};
-  rt::OptimizerSettings adam;
-  adam.name = "adam";
-  adam.learning_rate.learning_rate = 0.02;
-  return {model, {.loss = loss, .train_op = rt::minimize(model.graph, loss, adam)}};
+  rt::OptimizerSettings adam{.name = "adam", .learning_rate = {.learning_rate = 0.02}};
+  return {model, {.loss = loss, .train_op = model.minimize(loss, adam)}};
 }
 
 struct Points {

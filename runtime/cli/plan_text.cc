@@ -43,7 +43,7 @@ std::string scaffold_text(const ManifestRun& run) {
 
 std::string mode_text(const ManifestRun& run) {
   if (run.manifest().run.mode == RunMode::kTrain)
-    return "optimizer  " + run.manifest().optimizer.name + "\n" + scaffold_text(run);
+    return "optimizer  " + run.plugins().found().optimizer->info.name + "\n" + scaffold_text(run);
   return "checkpoint  " + escaped(run.manifest().run.checkpoint) + ", read by " +
          run.plugins().found().saver->info.name + "\n";
 }

@@ -19,9 +19,71 @@ Json typed(const char* type) { return {{"type", type}}; }
 
 Json list_of(Json element) { return {{"type", "array"}, {"items", std::move(element)}}; }
 
+Json element_schema(const OptionInfo& option) {
+  switch (option.type) {
+    case OptionType::kBool: return typed("boolean");
+    case OptionType::kInt:
+    case OptionType::kFloat: {
+      Json schema = typed(option.type == OptionType::kInt ? "integer" : "number");
+      if (option.min) schema["minimum"] = *option.min;
+      if (option.max) schema["maximum"] = *option.max;
+      return schema;
+    }
+    case OptionType::kString:
+      if (!option.choices.empty()) return {{"enum", option.choices}};
+      return typed("string");
+    case OptionType::kPath: return typed("string");
+    case OptionType::kTable: return typed("object");
+  }
+  return Json::object();
+}
+
+Json option_schema(const OptionInfo& option) {
+  Json schema = element_schema(option);
+  if (option.list) {
+    schema = list_of(std::move(schema));
+  } else if (option.type == OptionType::kTable) {
+    schema = {{"anyOf", {std::move(schema), list_of(typed("object"))}}};
+  }
+  if (!option.help.empty()) schema["description"] = option.help;
+  if (option.default_value) schema["default"] = option_json(*option.default_value);
+  return schema;
+}
+
+// A table that names one of the plugins by the key `name` and has its options beside the host's `keys`; or a file,
+// whose options nobody knows here. `otherwise`: the plugin where the key is left out; empty: it must be there.
+Json tables_of_plugins(const PluginSearch& search, PluginKind kind, const char* name, const Json& keys,
+                       const std::string& otherwise) {
+  Json any = Json::array();
+  for (const FoundPlugin& p : search.plugins()) {
+    if (p.info.kind != kind || !p.shadowed_by.empty() || !p.conflicts_with.empty()) continue;
+    Json properties = keys;
+    Json required = Json::array();
+    if (p.info.name != otherwise) required.push_back(name);
+    properties.erase("file");
+    if (kind == PluginKind::kOp) properties.erase("name");
+    properties[name] = {{"enum", {p.info.name}}};
+    for (const OptionInfo& option : p.info.options) {
+      if (kind == PluginKind::kOp) break;  // attributes: a model gives them
+      properties[option.name] = option_schema(option);
+      if (option.required) required.push_back(option.name);
+    }
+    Json table = {
+        {"type", "object"}, {"title", p.info.name}, {"description", p.info.doc}, {"properties", std::move(properties)}};
+    if (!required.empty()) table["required"] = std::move(required);
+    table["additionalProperties"] = false;
+    any.push_back(std::move(table));
+  }
+  any.push_back({{"type", "object"}, {"title", "a plugin by its file"}, {"properties", keys}, {"required", {"file"}}});
+  return {{"anyOf", std::move(any)}};
+}
+
 // Collects the keys of a section, each with its schema.
 class SchemaFields final : public Fields {
  public:
+  // `search`: of a section with the options of plugins.
+  explicit SchemaFields(const PluginSearch* search = nullptr) : search_(search) {}
+
   void boolean(const char* key, bool& value) override { add(key, typed("boolean")).emplace("default", value); }
   void integer(const char* key, std::int64_t& value, IntegerRange range) override {
     add(key, ranged(range)).emplace("default", value);
@@ -55,12 +117,15 @@ class SchemaFields final : public Fields {
   void names(const char* key, std::vector<std::string>&) override { add(key, list_of(text_schema())); }
   void number_or_table(const char* key, double& value, NumberRange range, bool&,
                        const std::function<void(Fields&)>& visit_members) override {
-    SchemaFields members;
+    SchemaFields members(search_);
     visit_members(members);
     Json number = ranged(range);
     number["default"] = value;
-    add(key, {{"anyOf", {std::move(number), std::move(members).section()}}});
+    // The one table of this kind is a learning rate's.
+    Json table = tables_of_plugins(*search_, PluginKind::kSchedule, "schedule", std::move(members).properties(), "");
+    add(key, {{"anyOf", {std::move(number), std::move(table)}}});
   }
+  void options(std::vector<PluginOption>&) override {}
   // Which value of another key a key belongs to: said, not enforced.
   void only_for(const char*, const char* owner, bool) override { owner_ = owner; }
   void check(bool, const char*, const std::string&, const std::string&) override {}
@@ -94,6 +159,7 @@ class SchemaFields final : public Fields {
     return properties_[key] = std::move(schema);
   }
 
+  const PluginSearch* search_;
   Json properties_ = Json::object();
   std::string owner_;
 };
@@ -104,6 +170,13 @@ Json section_schema() {
   SchemaFields fields;
   visit(fields, section);
   return std::move(fields).section();
+}
+
+Json optimizer_schema(const PluginSearch& search) {
+  OptimizerSettings optimizer;
+  SchemaFields fields(&search);
+  visit(fields, optimizer);
+  return tables_of_plugins(search, PluginKind::kOptimizer, "name", std::move(fields).properties(), "sgd");
 }
 
 Json reserved_properties(PluginTable table) {
@@ -119,63 +192,8 @@ Json reserved_properties(PluginTable table) {
   return properties;
 }
 
-Json element_schema(const OptionInfo& option) {
-  switch (option.type) {
-    case OptionType::kBool: return typed("boolean");
-    case OptionType::kInt:
-    case OptionType::kFloat: {
-      Json schema = typed(option.type == OptionType::kInt ? "integer" : "number");
-      if (option.min) schema["minimum"] = *option.min;
-      if (option.max) schema["maximum"] = *option.max;
-      return schema;
-    }
-    case OptionType::kString:
-      if (!option.choices.empty()) return {{"enum", option.choices}};
-      return typed("string");
-    case OptionType::kPath: return typed("string");
-    case OptionType::kTable: return typed("object");
-  }
-  return Json::object();
-}
-
-Json option_schema(const OptionInfo& option) {
-  Json schema = element_schema(option);
-  if (option.list) {
-    schema = list_of(std::move(schema));
-  } else if (option.type == OptionType::kTable) {
-    schema = {{"anyOf", {std::move(schema), list_of(typed("object"))}}};
-  }
-  if (!option.help.empty()) schema["description"] = option.help;
-  if (option.default_value) schema["default"] = option_json(*option.default_value);
-  return schema;
-}
-
-// A table that names one of the plugins and has its options, or a file, whose options are not known here.
 Json plugin_schema(const PluginSearch& search, PluginKind kind, PluginTable table) {
-  Json any = Json::array();
-  const Json reserved = reserved_properties(table);
-  for (const FoundPlugin& p : search.plugins()) {
-    if (p.info.kind != kind || !p.shadowed_by.empty() || !p.conflicts_with.empty()) continue;
-    Json properties = reserved;
-    properties["plugin"] = {{"enum", {p.info.name}}};
-    properties.erase("file");
-    Json required = {"plugin"};
-    if (kind == PluginKind::kOp) properties.erase("name");
-    for (const OptionInfo& option : p.info.options) {
-      if (kind == PluginKind::kOp) break;  // attributes: a model sets them
-      properties[option.name] = option_schema(option);
-      if (option.required) required.push_back(option.name);
-    }
-    any.push_back({{"type", "object"},
-                   {"title", p.info.name},
-                   {"description", p.info.doc},
-                   {"properties", std::move(properties)},
-                   {"required", std::move(required)},
-                   {"additionalProperties", false}});
-  }
-  any.push_back(
-      {{"type", "object"}, {"title", "a plugin by its file"}, {"properties", reserved}, {"required", {"file"}}});
-  return {{"anyOf", std::move(any)}};
+  return tables_of_plugins(search, kind, "plugin", reserved_properties(table), "");
 }
 
 }  // namespace
@@ -204,7 +222,7 @@ int schema_command(const PluginSearch& search, std::ostream& out, std::ostream& 
                          {"plugins", section_schema<PluginsSection>()},
                          {"input", inputs},
                          {"model", plugin_schema(search, PluginKind::kModel, PluginTable::kModel)},
-                         {"optimizer", section_schema<OptimizerSettings>()},
+                         {"optimizer", optimizer_schema(search)},
                          {"scaffold", scaffold},
                          {"checkpoint", section_schema<CheckpointSettings>()},
                          {"eval", section_schema<EvalSettings>()},

@@ -72,6 +72,12 @@ PluginInstance& EstimatorRun::create(PluginKind kind, const PluginUse& use) {
   return plugins_.create(plugins_.linked(kind, use), host_.monitor());
 }
 
+OptimizerUse EstimatorRun::optimizer(const OptimizerSettings& settings) {
+  const auto schedule = schedule_use(settings.learning_rate);
+  return {settings, create(PluginKind::kOptimizer, optimizer_use(settings)),
+          schedule ? &create(PluginKind::kSchedule, *schedule) : nullptr};
+}
+
 void EstimatorRun::choose_checkpoint(const std::string& path) {
   PluginUse use;
   use.plugin = settings_.options.saver;

@@ -59,6 +59,8 @@ class EstimatorRun {
   const EstimatorSettings& settings() const noexcept { return settings_; }
   // An instance that belongs to no session.
   PluginInstance& create(PluginKind kind, const PluginUse& use);
+  // For ModelArgs::minimize. Refers to the settings.
+  OptimizerUse optimizer(const OptimizerSettings& settings);
 
   // ---- evaluation and prediction
   // NOT_FOUND where there is no such path, FAILED_PRECONDITION where it is none; empty: the newest of the model's

@@ -38,6 +38,10 @@ Output examples_of(const Output& feature) {
 Output ModelArgs::feature(std::string_view name) const { return output_named(features, "feature", name); }
 Output ModelArgs::label(std::string_view name) const { return output_named(labels, "label", name); }
 
+Output ModelArgs::minimize(const Output& loss, const OptimizerSettings& optimizer) const {
+  return runtime::minimize(graph, loss, run.optimizer(optimizer));
+}
+
 // ---- EstimatorSpec ----
 
 EstimatorSpec::EstimatorSpec(const Graph& graph, Mode mode, EstimatorPieces pieces)
@@ -151,7 +155,7 @@ ModelFn model_plugin(const std::string& plugin, const OptimizerSettings& optimiz
     pieces.predictions = out.predictions;
     pieces.loss = out.loss;
     if (args.mode == Mode::kTrain) {
-      add_train_op(graph, optimizer, out);
+      add_train_op(graph, args.run.optimizer(optimizer), out);
       pieces.train_op = out.train_op;
     }
     if (args.mode == Mode::kEval)

@@ -9,7 +9,7 @@
 //     const Output y = ops::dense(model.feature(), 1);
 //     if (model.mode == Mode::kPredict) return EstimatorSpec(model, {.predictions = {{"y", y}}});
 //     const Output loss = ops::mean_squared_error(y, model.label());
-//     return EstimatorSpec(model, {.loss = loss, .train_op = minimize(model.graph, loss, {.name = "adam"})});
+//     return EstimatorSpec(model, {.loss = loss, .train_op = model.minimize(loss, {.name = "adam"})});
 //   }
 //
 // Both are called once for each graph: each train, evaluate and predict has its own. The global step is in the graph
@@ -67,6 +67,8 @@ struct ModelArgs {
   // By name; without a name the only one. An error lists what there is.
   Output feature(std::string_view name = {}) const;
   Output label(std::string_view name = {}) const;
+  // The train operation, by an optimizer and a schedule among the Estimator's plugins.
+  Output minimize(const Output& loss, const OptimizerSettings& optimizer = {}) const;
   // INVALID_ARGUMENT where it is of another type.
   template <class T>
   T param(const std::string& name, T otherwise) const {

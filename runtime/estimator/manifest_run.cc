@@ -113,6 +113,10 @@ void ManifestRun::load_plugins() {
     RunInput& opened = inputs_.at(name);
     opened.instance = &plugins_.create(plugins_.loaded(input), opened.monitor);
   }
+  if (found.optimizer)
+    optimizer_.emplace(
+        OptimizerUse{manifest_.optimizer, plugins_.create(plugins_.loaded(*found.optimizer), host_.monitor()),
+                     found.schedule ? &plugins_.create(plugins_.loaded(*found.schedule), host_.monitor()) : nullptr});
   make_evals();
   for (const ResolvedPlugin& p : found.init_fns) training_.add_init_fn(plugins_.loaded(p));
   for (const ResolvedPlugin& p : found.hooks) training_.add_hook(plugins_.loaded(p));
@@ -142,7 +146,7 @@ void ManifestRun::build_training(Diagnostics& problems) {
   RunInput& input = inputs_.at("train");
   input.open(manifest_.run.seed);
   model_.build(*model_instance_, input);
-  if (!model_.add_training(manifest_.optimizer))
+  if (!model_.add_training(*optimizer_))
     host_.log().warning("",
                         "nothing of the input reaches the training step: neither features nor labels are used by "
                         "the loss; each step takes a batch all the same");

@@ -116,6 +116,7 @@ class ManifestRun {
   std::atomic<const Evaluation*> evaluating_{nullptr};    // that is under way
   SessionHost training_;                                  // its hooks borrow what is above
   PluginInstance* model_instance_ = nullptr;
+  std::optional<OptimizerUse> optimizer_;  // of a training
   ScaffoldOptions pieces_;               // those that the manifest names
   std::vector<DeclaredLabel> declared_;  // of a prediction whose input has no labels: the training's
   std::function<void()> progress_ = [] {};

@@ -23,7 +23,7 @@ void ModelGraph::build(PluginInstance& model, const RunInput& input, const std::
   outputs = build_model(model, graph, mode, tensors.features, {}, own.empty() ? declared : own);
 }
 
-bool ModelGraph::add_training(const OptimizerSettings& optimizer) {
+bool ModelGraph::add_training(const OptimizerUse& optimizer) {
   add_train_op(graph, optimizer, outputs);
   return !take_batch(graph, tensors.batch, outputs);
 }

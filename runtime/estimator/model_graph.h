@@ -2,8 +2,6 @@
 // One mode's graph of a run: an input's features and labels, the model on them, and in training its train operation.
 #pragma once
 
-#include "belay/runtime/optimizer_settings.h"
-
 #include "runtime/data/input_feed.h"
 #include "runtime/graph/node_graph.h"
 #include "runtime/loader/instance.h"
@@ -33,7 +31,7 @@ struct ModelGraph {
   void build(PluginInstance& model, const RunInput& input, const std::vector<DeclaredLabel>& declared = {});
   // Training: the train operation, unless the model brought one. False: nothing of the input reaches it, so it is made
   // to take a batch.
-  bool add_training(const OptimizerSettings& optimizer);
+  bool add_training(const OptimizerUse& optimizer);
 
   const Mode mode;
   NodeGraph graph;

@@ -23,6 +23,7 @@ bool RunPlugins::find(const Manifest& manifest, const Environment& environment, 
   for (const std::string& w : search_->warnings()) run_.log().warning("plugins", w);
   PluginResolver resolver(registry_, *search_, policy_, cpu_, {manifest.directory, environment}, problems);
   found_ = resolver.resolve(manifest);
+  if (manifest.run.mode == RunMode::kTrain) resolver.resolve_optimizer(manifest, found_);
   for (const std::string& w : resolver.warnings()) run_.log().warning("plugins", w);
   return !resolver.plugin_failed();
 }
@@ -45,6 +46,8 @@ void RunPlugins::load() {
   for (const auto& [name, input] : found_.inputs) load(input);
   load(*found_.model);
   load(*found_.saver);
+  if (found_.optimizer) load(*found_.optimizer);
+  if (found_.schedule) load(*found_.schedule);
   for (const ResolvedPlugin& p : found_.init_fns) load(p);
   for (const ResolvedPlugin& p : found_.hooks) load(p);
   for (const ResolvedPlugin& p : found_.ops) load(p);
@@ -56,17 +59,8 @@ FoundUse RunPlugins::loaded(const ResolvedPlugin& plugin) { return {load_plugin(
 // ---- of a program ----
 
 FoundUse RunPlugins::linked(PluginKind kind, const PluginUse& use) {
-  const RegisteredPlugin* plugin = registry_.find(kind, use.plugin, "");
-  if (plugin == nullptr)
-    fail(Code::kNotFound, std::string("there is no ") + kind_name(kind) + " \"" + use.plugin +
-                              "\" among the session's plugins: give it belay::default_plugins()");
-  Diagnostics problems;
-  ResolvedPlugin& linked = linked_uses_.emplace_back();
-  linked.info = plugin->info;
-  linked.instance_name = use.name.empty() ? use.plugin : use.name;
-  linked.options = check_options(plugin->info, use, {}, problems);
-  if (!problems.empty()) fail(Code::kInvalidArgument, problems.text());
-  return {*plugin, linked};
+  const ResolvedPlugin& linked = linked_uses_.emplace_back(resolve_linked(kind, use, registry_));
+  return {*registry_.find(kind, use.plugin, ""), linked};
 }
 
 // ---- both ----

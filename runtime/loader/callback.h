@@ -36,7 +36,11 @@ inline constexpr std::string_view kCallbackNames[] = {"",
                                                       "infer",
                                                       "make_kernel",
                                                       "destroy_kernel",
-                                                      "gradient"};
+                                                      "gradient",
+                                                      "create_slots",
+                                                      "prepare",
+                                                      "apply",
+                                                      "finish"};
 
 // Made from a literal of that list while this is compiled: `call("begin", ...)`.
 class Callback {

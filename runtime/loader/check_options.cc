@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "belay/detail/parse_options.h"
+#include "runtime/manifest/parse.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -65,6 +66,17 @@ bool is_number(const std::string& text) {
   return *end == '\0';
 }
 
+// The host's keys in the same table, where it has more than the reserved ones.
+std::vector<std::string> keys_beside(PluginKind kind) {
+  const char* table = kind == PluginKind::kOptimizer  ? "optimizer"
+                      : kind == PluginKind::kSchedule ? "optimizer.learning_rate"
+                                                      : nullptr;
+  if (table == nullptr) return {};
+  for (const SectionKeys& section : manifest_keys())
+    if (section.section == table) return section.keys;
+  return {};
+}
+
 class OptionsChecker {
  public:
   OptionsChecker(const PluginInfo& plugin, const PluginUse& use, const PathContext& paths, Diagnostics& problems)
@@ -115,7 +127,9 @@ class OptionsChecker {
   void unknown(const PluginOption& given) {
     std::vector<std::string> names;
     for (const OptionInfo& option : plugin_.options) names.push_back(option.name);
-    const std::string near = nearest(given.key, names);
+    std::vector<std::string> candidates = keys_beside(plugin_.kind);
+    candidates.insert(candidates.begin(), names.begin(), names.end());
+    const std::string near = nearest(given.key, candidates);
     problems_.add(given.key_at, double_quoted(given.key) + " is not an " + word() + " of " + plugin(),
                   (near.empty() ? "" : "did you mean " + double_quoted(near) + "? ") +
                       (names.empty() ? "it has no " + word() + "s" : word() + "s: " + joined(names)));

@@ -21,9 +21,12 @@ enum class PluginKind : std::int32_t {
   kModel = BELAY_KIND_MODEL,
   kInput = BELAY_KIND_INPUT,
   kOp = BELAY_KIND_OP,
+  kOptimizer = BELAY_KIND_OPTIMIZER,
+  kSchedule = BELAY_KIND_SCHEDULE,
 };
-inline constexpr PluginKind kPluginKinds[] = {PluginKind::kHook,  PluginKind::kSaver, PluginKind::kInitFn,
-                                              PluginKind::kModel, PluginKind::kInput, PluginKind::kOp};
+inline constexpr PluginKind kPluginKinds[] = {PluginKind::kHook,      PluginKind::kSaver,   PluginKind::kInitFn,
+                                              PluginKind::kModel,     PluginKind::kInput,   PluginKind::kOp,
+                                              PluginKind::kOptimizer, PluginKind::kSchedule};
 
 // "hook", "init_fn" ...
 const char* kind_name(PluginKind kind) noexcept;

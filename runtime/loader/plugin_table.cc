@@ -58,6 +58,20 @@ std::string_view missing(const belay_op_api& t) noexcept {
   return {};
 }
 
+std::string_view missing(const belay_optimizer_api& t) noexcept {
+  using Table = belay_optimizer_api;
+  if (const auto slot = missing_instance_slot(t); !slot.empty()) return slot;
+  BELAY_REQUIRE(apply)
+  return {};
+}
+
+std::string_view missing(const belay_schedule_api& t) noexcept {
+  using Table = belay_schedule_api;
+  if (const auto slot = missing_instance_slot(t); !slot.empty()) return slot;
+  BELAY_REQUIRE(build)
+  return {};
+}
+
 #undef BELAY_REQUIRE
 
 std::int32_t size_is_unknown(void*, std::int64_t* examples, belay_status*) noexcept {
@@ -104,6 +118,8 @@ std::string_view missing_slot(PluginKind kind, const void* table) noexcept {
     case PluginKind::kModel: return missing(*static_cast<const belay_model_api*>(table));
     case PluginKind::kInput: return missing(*static_cast<const belay_input_api*>(table));
     case PluginKind::kOp: return missing(*static_cast<const belay_op_api*>(table));
+    case PluginKind::kOptimizer: return missing(*static_cast<const belay_optimizer_api*>(table));
+    case PluginKind::kSchedule: return missing(*static_cast<const belay_schedule_api*>(table));
   }
   return "kind";
 }
@@ -116,6 +132,8 @@ std::size_t table_size(PluginKind kind) noexcept {
     case PluginKind::kModel: return sizeof(belay_model_api);
     case PluginKind::kInput: return sizeof(belay_input_api);
     case PluginKind::kOp: return sizeof(belay_op_api);
+    case PluginKind::kOptimizer: return sizeof(belay_optimizer_api);
+    case PluginKind::kSchedule: return sizeof(belay_schedule_api);
   }
   return 0;
 }
@@ -127,6 +145,9 @@ AdoptedTable adopt_table(PluginKind kind, const void* table) noexcept {
     case PluginKind::kInitFn: return detail::adopt(static_cast<const belay_init_fn_api*>(table));
     case PluginKind::kModel: return detail::adopt(static_cast<const belay_model_api*>(table));
     case PluginKind::kOp: return adopt_op(static_cast<const belay_op_api*>(table));
+    case PluginKind::kOptimizer:
+      return detail::adopt<detail::Absent::kSkip>(static_cast<const belay_optimizer_api*>(table));
+    case PluginKind::kSchedule: return detail::adopt(static_cast<const belay_schedule_api*>(table));
     case PluginKind::kInput: break;
   }
   return adopt_input(static_cast<const belay_input_api*>(table));

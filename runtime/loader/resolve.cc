@@ -50,6 +50,13 @@ ResolvedPlugins PluginResolver::resolve(const Manifest& manifest) {
   return all;
 }
 
+void PluginResolver::resolve_optimizer(const Manifest& manifest, ResolvedPlugins& all) {
+  all.optimizer = resolve(PluginKind::kOptimizer, optimizer_use(manifest));
+  if (const auto use = schedule_use(manifest)) all.schedule = resolve(PluginKind::kSchedule, *use);
+  for (std::optional<ResolvedPlugin>* p : {&all.optimizer, &all.schedule})
+    if (*p) name_instances({&**p});
+}
+
 // An operation has attributes, which its nodes give; in the manifest there is nothing to set.
 std::optional<ResolvedPlugin> PluginResolver::resolve_op(const PluginUse& use) {
   const auto refuse = [&](const Location& at, const std::string& key) {
@@ -141,6 +148,26 @@ void PluginResolver::name_instances(const std::vector<ResolvedPlugin*>& plugins)
     for (int i = 1; !taken.insert(p->instance_name).second; ++i)
       p->instance_name = p->info.name + "_" + std::to_string(i);
   }
+}
+
+ResolvedPlugin resolve_linked(PluginKind kind, const PluginUse& use, const Registry& linked) {
+  const RegisteredPlugin* plugin = linked.find(kind, use.plugin, "");
+  if (plugin == nullptr) {
+    std::vector<std::string> names;
+    for (const RegisteredPlugin& p : linked.plugins())
+      if (p.info.kind == kind) names.push_back(p.info.name);
+    const std::string near = nearest(use.plugin, names);
+    fail(Code::kNotFound,
+         std::string("there is no ") + kind_name(kind) + " \"" + use.plugin + "\" among the session's plugins" +
+             (near.empty() ? ": give it belay::default_plugins()" : "; did you mean \"" + near + "\"?"));
+  }
+  Diagnostics problems;
+  ResolvedPlugin resolved;
+  resolved.info = plugin->info;
+  resolved.instance_name = use.name.empty() ? use.plugin : use.name;
+  resolved.options = check_options(plugin->info, use, {}, problems);
+  if (!problems.empty()) fail(Code::kInvalidArgument, problems.text());
+  return resolved;
 }
 
 namespace {

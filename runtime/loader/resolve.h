@@ -39,6 +39,8 @@ struct ResolvedPlugins {
   std::optional<ResolvedPlugin> saver;
   std::vector<ResolvedPlugin> init_fns;
   std::vector<ResolvedPlugin> hooks;  // in calling order
+  std::optional<ResolvedPlugin> optimizer;  // of a training
+  std::optional<ResolvedPlugin> schedule;   // none: the learning rate is a number
   // Named in [[ops]]. The other operations of every library that is used come with it.
   std::vector<ResolvedPlugin> ops;
 };
@@ -52,6 +54,8 @@ class PluginResolver {
   // What could be resolved of the manifest's plugins; complete if no problem was added. What the manifest leaves out
   // (default hooks, the default saver) its caller has put in before.
   ResolvedPlugins resolve(const Manifest& manifest);
+  // Adds those of [optimizer]; a training needs them.
+  void resolve_optimizer(const Manifest& manifest, ResolvedPlugins& all);
   // One plugin. Nothing where it is not found; its options' problems are told all the same.
   std::optional<ResolvedPlugin> resolve(PluginKind kind, const PluginUse& use);
 
@@ -82,6 +86,9 @@ class PluginResolver {
   bool plugin_failed_ = false;
   std::vector<std::string> warnings_;
 };
+
+// A plugin among those that a program links in. NOT_FOUND; INVALID_ARGUMENT with what is wrong with its options.
+ResolvedPlugin resolve_linked(PluginKind kind, const PluginUse& use, const Registry& linked);
 
 // The plugin's table, its library loaded and registered where it was not yet. Throws LoadError, with the place in the
 // manifest.

@@ -18,6 +18,8 @@
 #include <string_view>
 #include <vector>
 
+#include "belay/runtime/plugin_use.h"
+
 namespace belay::runtime {
 
 struct IntegerRange {
@@ -57,6 +59,9 @@ class Fields {
   // A number, or a table (then is_table) with the keys that `visit_members` visits.
   virtual void number_or_table(const char* key, double& value, NumberRange range, bool& is_table,
                                const std::function<void(Fields&)>& visit_members) = 0;
+
+  // All keys of the table that are not visited: a plugin's options, which the loader checks. The last of the table.
+  virtual void options(std::vector<PluginOption>& options) = 0;
 
   // The keys from here on mean something for `owner` only (name = "adam"); `applies` says whether that is so here, and
   // `decided_by` is the key that says it.

@@ -33,6 +33,7 @@ class ListFields final : public Fields {
     ListFields members(all_[index_].section + "." + key, all_);
     visit_members(members);
   }
+  void options(std::vector<PluginOption>&) override {}
   void only_for(const char*, const char*, bool) override {}
   void check(bool, const char*, const std::string&, const std::string&) override {}
 

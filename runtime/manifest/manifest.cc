@@ -12,6 +12,47 @@ PluginUse plugin_use(const std::string& plugin, const std::vector<std::pair<std:
   return use;
 }
 
+namespace {
+
+PluginUse use_of_settings(const std::string& plugin, const std::string& file, const std::vector<PluginOption>& options,
+                          const std::string& from) {
+  PluginUse use = plugin_use(plugin, {}, from);
+  use.file = file;
+  use.options = options;
+  for (PluginOption& option : use.options)
+    for (Location* place : {&option.key_at, &option.value_at})
+      if (place->file.empty()) place->file = from;
+  return use;
+}
+
+}  // namespace
+
+PluginUse optimizer_use(const OptimizerSettings& settings) {
+  const std::string name = settings.name.empty() && settings.file.empty() ? "sgd" : settings.name;
+  return use_of_settings(name, settings.file, settings.options, "the optimizer's options");
+}
+
+std::optional<PluginUse> schedule_use(const LearningRate& rate) {
+  if (!rate.is_scheduled()) return std::nullopt;
+  return use_of_settings(rate.schedule, rate.file, rate.options, "the schedule's options");
+}
+
+PluginUse optimizer_use(const Manifest& manifest) {
+  PluginUse use = optimizer_use(manifest.optimizer);
+  use.at = manifest.at("optimizer");
+  use.plugin_at = manifest.at(manifest.optimizer.name.empty() ? "optimizer.file" : "optimizer.name");
+  return use;
+}
+
+std::optional<PluginUse> schedule_use(const Manifest& manifest) {
+  std::optional<PluginUse> use = schedule_use(manifest.optimizer.learning_rate);
+  if (!use) return use;
+  const std::string table = "optimizer.learning_rate";
+  use->at = manifest.at(table);
+  use->plugin_at = manifest.at(table + (use->plugin.empty() ? ".file" : ".schedule"));
+  return use;
+}
+
 Location Manifest::at(const std::string& key) const {
   for (std::string name = key;;) {
     if (const auto place = places.find(name); place != places.end()) return place->second;

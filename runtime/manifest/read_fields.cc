@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "runtime/manifest/read_options.h"
 #include "runtime/manifest/sections.h"
 #include "runtime/manifest/toml_text.h"
 #include "runtime/platform/text.h"
@@ -161,6 +162,11 @@ void ReadFields::number_or_table(const char* key, double& value, NumberRange ran
   ReadFields members(*node, name_ + "." + key, context_);
   visit_members(members);
   members.refuse_unvisited();
+}
+
+void ReadFields::options(std::vector<PluginOption>& options) {
+  read_options(unvisited(), name_, options, context_.problems);
+  for (const TomlEntry* entry : unvisited()) visited_.push_back(entry->key);
 }
 
 void ReadFields::only_for(const char* decided_by, const char* owner, bool applies) {

@@ -19,47 +19,14 @@ std::vector<std::string> run_modes() {  // in RunMode's order
   return {"train", "evaluate", "predict", "train_and_evaluate", "continuous_eval", "export"};
 }
 
-std::vector<std::string> schedules() {
-  return {"constant",           "exponential_decay", "natural_exp_decay", "inverse_time_decay",
-          "piecewise_constant", "polynomial_decay",  "cosine_decay"};
-}
-
 void visit_learning_rate(Fields& f, LearningRate& rate) {
-  f.word("schedule", rate.schedule, schedules());
-  f.check(!rate.schedule.empty(), "schedule", "the table of a learning rate needs a schedule",
-          "one of " + joined(schedules()));
-  // Without a schedule all keys pass, so that the one problem does not make many.
-  const auto is = [&](const char* schedule) { return rate.schedule.empty() || rate.schedule == schedule; };
-  const bool by_rate = is("exponential_decay") || is("natural_exp_decay") || is("inverse_time_decay");
-  const bool decays = by_rate || is("polynomial_decay") || is("cosine_decay");
-  f.only_for("schedule", "the schedules but piecewise_constant", decays || is("constant"));
-  f.number("learning_rate", rate.learning_rate, {.min = 0});
-  f.only_for("schedule", "the schedules that decay", decays);
-  f.integer("decay_steps", rate.decay_steps, {.min = 1});
-  f.only_for("schedule", "exponential_decay, natural_exp_decay and inverse_time_decay", by_rate);
-  f.number("decay_rate", rate.decay_rate, {.min = 0, .without_min = true});
-  f.boolean("staircase", rate.staircase);
-  f.only_for("schedule", "schedule = \"polynomial_decay\"", is("polynomial_decay"));
-  f.number("end_learning_rate", rate.end_learning_rate, {.min = 0});
-  f.number("power", rate.power, {.min = 0, .without_min = true});
-  f.boolean("cycle", rate.cycle);
-  f.only_for("schedule", "schedule = \"cosine_decay\"", is("cosine_decay"));
-  f.number("alpha", rate.alpha, {.min = 0, .max = 1});
-  f.only_for("schedule", "schedule = \"piecewise_constant\"", is("piecewise_constant"));
-  f.integers("boundaries", rate.boundaries, {.min = 0});
-  f.numbers("values", rate.values, {.min = 0});
-  f.only_for("", "", true);
+  f.text("schedule", rate.schedule, "");
+  f.path("file", rate.file, "found by its name");
+  f.check(rate.is_scheduled(), "schedule", "the table of a learning rate needs a schedule",
+          "schedule = \"NAME\"; `belay plugins` lists the names");
+  f.number("learning_rate", rate.learning_rate, {.min = 0}, "0.001");
   f.integer("warmup_steps", rate.warmup_steps, {.min = 0});
-  if (rate.schedule == "piecewise_constant") {
-    const auto not_rising = std::adjacent_find(rate.boundaries.begin(), rate.boundaries.end(), std::greater_equal<>());
-    f.check(not_rising == rate.boundaries.end(), "boundaries", "the boundaries must rise",
-            "each is a step, and later than the one before");
-    f.check(rate.values.size() == rate.boundaries.size() + 1, "boundaries",
-            "values has " + std::to_string(rate.values.size()) + " numbers and boundaries " +
-                std::to_string(rate.boundaries.size()) + "; there must be one value more than boundaries",
-            "values[i] holds up to boundaries[i], the last one after all of them");
-  }
-  if (rate.schedule == "constant" && rate.warmup_steps == 0) rate.schedule.clear();
+  f.options(rate.options);
 }
 
 std::vector<std::string> metric_kinds() {
@@ -110,35 +77,19 @@ void visit(Fields& f, PluginsSection& plugins) { f.paths("path", plugins.path); 
 
 void visit(Fields& f, OptimizerSettings& optimizer) {
   LearningRate& rate = optimizer.learning_rate;
-  const std::string& name = optimizer.name;
-  f.word("name", optimizer.name, {"sgd", "momentum", "adagrad", "rmsprop", "adam", "adamw", "ftrl"});
-  bool is_schedule = !rate.schedule.empty();
-  f.number_or_table("learning_rate", rate.learning_rate, {.min = 0}, is_schedule,
+  const std::string otherwise = optimizer.file.empty() ? "sgd" : "";
+  std::string name = optimizer.name.empty() ? otherwise : optimizer.name;
+  f.text("name", name, "that of the file");
+  if (name != otherwise) optimizer.name = name;
+  f.path("file", optimizer.file, "found by its name");
+  bool is_scheduled = rate.is_scheduled();
+  double number = rate.number();
+  f.number_or_table("learning_rate", number, {.min = 0}, is_scheduled,
                     [&](Fields& members) { visit_learning_rate(members, rate); });
-  const bool adam = name == "adam" || name == "adamw", rms_prop = name == "rmsprop", ftrl = name == "ftrl";
-  f.only_for("name", "momentum and rmsprop", name == "momentum" || rms_prop);
-  f.number("momentum", optimizer.momentum, {.min = 0, .max = 1}, "0.9 for momentum, 0 for rmsprop");
-  f.only_for("name", "name = \"momentum\"", name == "momentum");
-  f.boolean("use_nesterov", optimizer.use_nesterov);
-  f.only_for("name", "name = \"rmsprop\"", rms_prop);
-  f.number("decay", optimizer.decay, {.min = 0, .max = 1, .without_max = true});
-  f.boolean("centered", optimizer.centered);
-  f.only_for("name", "adam and adamw", adam);
-  f.number("beta1", optimizer.beta1, {.min = 0, .max = 1, .without_max = true});
-  f.number("beta2", optimizer.beta2, {.min = 0, .max = 1, .without_max = true});
-  f.only_for("name", "adam, adamw and rmsprop", adam || rms_prop);
-  f.number("epsilon", optimizer.epsilon, {.min = 0, .without_min = true}, "1e-8 for adam and adamw, 1e-10 for rmsprop");
-  f.only_for("name", "name = \"adamw\"", name == "adamw");
-  f.number("weight_decay", optimizer.weight_decay, {.min = 0});
-  f.only_for("name", "adagrad and ftrl", name == "adagrad" || ftrl);
-  f.number("initial_accumulator_value", optimizer.initial_accumulator_value, {.min = 0, .without_min = true});
-  f.only_for("name", "name = \"ftrl\"", ftrl);
-  f.number("l1_regularization_strength", optimizer.l1_regularization_strength, {.min = 0});
-  f.number("l2_regularization_strength", optimizer.l2_regularization_strength, {.min = 0});
-  f.number("learning_rate_power", optimizer.learning_rate_power, {.max = 0});
-  f.only_for("", "", true);
+  if (!is_scheduled && number != rate.number()) rate.learning_rate = number;
   f.number("clip_norm", optimizer.clip_norm, {.min = 0});
   f.number("clip_value", optimizer.clip_value, {.min = 0});
+  f.options(optimizer.options);
 }
 
 void visit(Fields& f, CheckpointSettings& checkpoint) {

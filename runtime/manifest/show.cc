@@ -28,6 +28,20 @@ std::string to_text(const std::vector<T>& values) {
   return list_text(values, [](const T& value) { return to_text(value); });
 }
 
+// Nested keys with dots, unless another option's key is the beginning of this one: there the whole is one key in
+// quotes.
+std::string option_key(const std::string& key, const std::set<std::string>& all) {
+  std::string dotted;
+  for (std::size_t begin = 0;;) {
+    const std::size_t dot = key.find('.', begin);
+    if (dot != key.npos && all.count(key.substr(0, dot)) != 0) return toml_string(key);
+    dotted += toml_key(key.substr(begin, dot == key.npos ? dot : dot - begin));
+    if (dot == key.npos) return dotted;
+    dotted += '.';
+    begin = dot + 1;
+  }
+}
+
 // Writes `key = value` lines, or with inline_table the inside of { }.
 class WriteFields final : public Fields {
  public:
@@ -63,6 +77,12 @@ class WriteFields final : public Fields {
     visit_members(members);
     write(key, "{ " + inside + " }");
   }
+  void options(std::vector<PluginOption>& options) override {
+    std::set<std::string> keys;
+    for (const PluginOption& option : options) keys.insert(option.key);
+    for (const PluginOption& option : options)
+      write(option_key(option.key, keys), std::visit([](const auto& value) { return to_text(value); }, option.value));
+  }
   void only_for(const char*, const char*, bool applies) override { applies_ = applies; }
   void check(bool, const char*, const std::string&, const std::string&) override {}
 
@@ -83,29 +103,6 @@ class WriteFields final : public Fields {
   bool applies_ = true;
 };
 
-// Nested keys with dots, unless another option's key is the beginning of this one: there the whole is one key in
-// quotes.
-std::string option_key(const std::string& key, const std::set<std::string>& all) {
-  std::string dotted;
-  for (std::size_t begin = 0;;) {
-    const std::size_t dot = key.find('.', begin);
-    if (dot != key.npos && all.count(key.substr(0, dot)) != 0) return toml_string(key);
-    dotted += toml_key(key.substr(begin, dot == key.npos ? dot : dot - begin));
-    if (dot == key.npos) return dotted;
-    dotted += '.';
-    begin = dot + 1;
-  }
-}
-
-template <class Use>
-void write_options(WriteFields& fields, const Use& use) {
-  std::set<std::string> keys;
-  for (const PluginOption& option : use.options) keys.insert(option.key);
-  for (const PluginOption& option : use.options)
-    fields.write(option_key(option.key, keys),
-                 std::visit([](const auto& value) { return to_text(value); }, option.value));
-}
-
 class ManifestWriter {
  public:
   explicit ManifestWriter(Manifest manifest) : m_(std::move(manifest)) {}
@@ -117,7 +114,7 @@ class ManifestWriter {
       header("[input." + toml_key(name) + "]");
       WriteFields fields(out_);
       visit(fields, input);
-      write_options(fields, input);
+      fields.options(input.options);
     }
     if (m_.model) use("[model]", *m_.model, PluginTable::kModel);
     section("[optimizer]", m_.optimizer);
@@ -159,7 +156,7 @@ class ManifestWriter {
     header(name);
     WriteFields fields(out_);
     visit(fields, use, table);
-    write_options(fields, use);
+    fields.options(use.options);
   }
 
   Manifest m_;  // a copy, as the declarations of the keys are for reading too

@@ -5,7 +5,6 @@
 #include "belay/ops/summaries.h"
 #include "belay/ops/variables.h"
 #include "runtime/graph/graph_service.h"
-#include "runtime/optimizer/optimizer.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -172,7 +171,7 @@ ModelOutputs build_model(const ModelHandle& model, NodeGraph& graph, Mode mode,
       "the model", graph, mode, features, labels, declared);
 }
 
-void add_train_op(NodeGraph& graph, const OptimizerSettings& optimizer, ModelOutputs& outputs) {
+void add_train_op(NodeGraph& graph, const OptimizerUse& optimizer, ModelOutputs& outputs) {
   if (!outputs.train_op) outputs.train_op = minimize(graph.handle(), outputs.loss, optimizer);
   graph.set_role("train_op", graph.resolve(outputs.train_op.raw()));
 }

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "belay/model.h"
-#include "belay/runtime/optimizer_settings.h"
 #include "runtime/graph/node_graph.h"
 #include "runtime/loader/instance.h"
+#include "runtime/optimizer/optimizer.h"
 
 namespace belay::runtime {
 
@@ -37,7 +37,7 @@ ModelOutputs build_model(const ModelHandle& model, NodeGraph& graph, Mode mode,
                          const std::vector<DeclaredLabel>& declared = {});
 
 // Sets outputs.train_op from the optimizer unless the model has one; the roles "train_op" and "learning_rate".
-void add_train_op(NodeGraph& graph, const OptimizerSettings& optimizer, ModelOutputs& outputs);
+void add_train_op(NodeGraph& graph, const OptimizerUse& optimizer, ModelOutputs& outputs);
 // Makes each training step take a batch: where outputs.train_op does not reach `batch` it becomes an operation that
 // does (true). Otherwise a model that uses nothing of its input would never come to the input's end.
 bool take_batch(NodeGraph& graph, const Output& batch, ModelOutputs& outputs);

@@ -1,36 +1,75 @@
 // SPDX-License-Identifier: Apache-2.0
-// Optimizers: the nodes that one training step adds to a graph behind a loss.
+// The nodes that one training step adds to a graph behind a loss. The rule of the update is an optimizer plugin's.
 //
-//   Output loss = ...;                                            // a scalar
-//   Output train_op = minimize(graph, loss, manifest.optimizer);  // run it to train one step
+//   Output loss = ...;                                                 // a scalar
+//   const LinkedOptimizer adam({.name = "adam"}, belay::default_plugins());
+//   Output train_op = minimize(graph, loss, adam.use());               // run it to train one step
 //
-// Adds, with names as in TensorFlow 1: the gradients of the loss for all trainable variables ("gradients/..."), clipped
-// as the settings say; the learning rate (learning_rate.h); the optimizer's own variables, which are saved; one update
-// for each variable (formulas: belay/ops/training.h). After all updates the powers of Adam are multiplied, and after
-// those the global step, made where the graph has none, is increased by one.
-//
-//   name       variables of its own, for each variable            and for all
-//   sgd        none
-//   momentum   /Momentum
-//   adagrad    /Adagrad
-//   rmsprop    /RMSProp (mean square), centered: /RMSProp_1 (mean gradient), last: _1 or _2 (momentum)
-//   adam       /Adam, /Adam_1 (first and second moments)          beta1_power, beta2_power
-//   adamw      the same; weight decay is decoupled: learning_rate * weight_decay * variable is subtracted
-//   ftrl       /Ftrl (sum of squares), /Ftrl_1 (linear)
+// minimize is TensorFlow's: compute_gradients, then clipping as the settings say, then apply_gradients. Names are those
+// of TensorFlow 1, too: gradients are "gradients/...", updates "train/update_<variable>". After all updates, and the
+// operations that the plugin's finish and the model add to the step, the global step is increased by one.
 //
 // clip_norm scales all gradients by clip_norm / max(norm, clip_norm), norm being that of all of them together;
 // clip_value then limits each element. A gradient that is NaN or infinite makes all of them so.
+//
+// Call all of it in no scope, so that names are as above.
 #pragma once
+
+#include <memory>
+#include <vector>
 
 #include "belay/graph.h"
 #include "belay/runtime/optimizer_settings.h"
+#include "runtime/loader/instance.h"
 
 namespace belay::runtime {
 
-// The train operation, also in the collection "train_op". INVALID_ARGUMENT: a loss that is no floating-point scalar, no
-// trainable variables or some of another dtype, a loss that depends on none of them, an operation without gradient on
-// the way, an unknown optimizer. Variables without a gradient are left alone. Call it in no scope, so that names are as
-// above.
-Output minimize(const Graph& graph, const Output& loss, const OptimizerSettings& settings);
+// The settings, and instances of the plugins that they name.
+struct OptimizerUse {
+  const OptimizerSettings& settings;
+  PluginInstance& optimizer;
+  PluginInstance* schedule = nullptr;  // null: the learning rate is a number
+};
+
+// A variable and the gradient of the loss for it.
+struct VariableGradient {
+  Output variable;
+  Output gradient;
+};
+
+// Of the graph's trainable variables, in the order of their making; those that the loss does not depend on are left
+// out. Also in the collections "gradients" and "gradient_variables". INVALID_ARGUMENT: a loss that is no floating-point
+// scalar, no trainable variables or some of another dtype, a loss that depends on none of them, an operation without
+// gradient on the way.
+std::vector<VariableGradient> compute_gradients(const Graph& graph, const Output& loss);
+
+// Changes the gradients as clip_norm and clip_value say.
+void clip_gradients(const Graph& graph, std::vector<VariableGradient>& gradients, const OptimizerSettings& settings);
+
+// The train operation, also in the collection "train_op": it updates the variables and increases the global step.
+// `learning_rate` is a floating-point scalar. Errors of the plugin name it.
+Output apply_gradients(const Graph& graph, const std::vector<VariableGradient>& gradients, const Output& learning_rate,
+                       const Output& global_step, PluginInstance& optimizer);
+
+// All three, with the learning rate of the settings (learning_rate.h). Makes the global step where the graph has none.
+Output minimize(const Graph& graph, const Output& loss, const OptimizerUse& use);
+
+// For a program that has no run (whose RunPlugins make instances): of plugins that it links in. Outlives the building
+// of the graph, not the training.
+class LinkedOptimizer {
+ public:
+  // NOT_FOUND: `plugins` has none of that name; INVALID_ARGUMENT: its options.
+  LinkedOptimizer(OptimizerSettings settings, const std::vector<const belay_module*>& plugins);
+  ~LinkedOptimizer();
+  LinkedOptimizer(const LinkedOptimizer&) = delete;
+  LinkedOptimizer& operator=(const LinkedOptimizer&) = delete;
+
+  OptimizerUse use() const;
+
+ private:
+  struct Parts;
+  const OptimizerSettings settings_;
+  const std::unique_ptr<Parts> parts_;
+};
 
 }  // namespace belay::runtime

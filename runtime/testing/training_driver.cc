@@ -18,6 +18,7 @@
 #include "runtime/monitored/build_model.h"
 #include "runtime/monitored/scaffold.h"
 #include "runtime/ops/registry.h"
+#include "runtime/optimizer/learning_rate.h"
 #include "runtime/testing/memory_saver.h"
 #include "runtime/testing/module_ops.h"
 
@@ -121,10 +122,22 @@ struct Process {
     runtime::ModelOutputs model;
     model.loss = ops::reduce_mean(ops::square(weight * x + bias - (x * 3.0 + 2.0)), {}, false, "loss");
     graph.set_role("loss", graph.resolve(model.loss.raw()));
-    runtime::OptimizerSettings optimizer;
-    optimizer.learning_rate.learning_rate = setup.rate;
-    runtime::add_train_op(graph, optimizer, model);
+    model.train_op = descent(model.loss);
+    graph.set_role("train_op", graph.resolve(model.train_op.raw()));
     fetches = {model.train_op, model.loss};
+  }
+
+  // What [optimizer] would add: plain gradient descent, which needs no plugin.
+  Output descent(const Output& of) {
+    const Graph g = graph.handle();
+    const Output counter = ops::get_or_create_global_step(g);
+    const auto gradients = runtime::compute_gradients(g, of);
+    const Output rate = runtime::add_learning_rate(g, {.learning_rate = setup.rate}, counter, nullptr);
+    std::vector<Output> updates;
+    for (const auto& [trained, gradient] : gradients)
+      updates.push_back(ops::apply_gradient_descent(trained, rate, gradient));
+    const auto after = g.after(updates);
+    return ops::assign_add(counter, ops::constant(g, Tensor(std::int64_t{1}))).operation();
   }
 
   void open_run() {

@@ -60,6 +60,8 @@ std::vector<Check> init_fn_checks();
 std::vector<Check> model_checks();
 std::vector<Check> input_checks();
 std::vector<Check> op_checks();
+std::vector<Check> optimizer_checks();
+std::vector<Check> schedule_checks();
 
 // "NOT_FOUND: the graph has no 'x'"
 std::string text_of(const Error& error);

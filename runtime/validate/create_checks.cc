@@ -48,6 +48,8 @@ void with_table(const Subject& subject, F&& f) {
     case PluginKind::kModel: return f(find_table<belay_model_api>(m, name));
     case PluginKind::kInput: return f(find_table<belay_input_api>(m, name));
     case PluginKind::kOp: return f(find_table<belay_op_api>(m, name));
+    case PluginKind::kOptimizer: return f(find_table<belay_optimizer_api>(m, name));
+    case PluginKind::kSchedule: return f(find_table<belay_schedule_api>(m, name));
   }
 }
 

@@ -28,7 +28,9 @@ const std::vector<Check>& checks_of(PluginKind kind) {
   };
   static const std::vector<Check> hook = with_create(hook_checks()), saver = with_create(saver_checks()),
                                   init_fn = with_create(init_fn_checks()), model = with_create(model_checks()),
-                                  input = with_create(input_checks()), op = joined_with(instance_checks(), op_checks());
+                                  input = with_create(input_checks()), op = joined_with(instance_checks(), op_checks()),
+                                  optimizer = with_create(optimizer_checks()),
+                                  schedule = with_create(schedule_checks());
   switch (kind) {
     case PluginKind::kHook: return hook;
     case PluginKind::kSaver: return saver;
@@ -36,6 +38,8 @@ const std::vector<Check>& checks_of(PluginKind kind) {
     case PluginKind::kModel: return model;
     case PluginKind::kInput: return input;
     case PluginKind::kOp: return op;
+    case PluginKind::kOptimizer: return optimizer;
+    case PluginKind::kSchedule: return schedule;
   }
   std::abort();
 }

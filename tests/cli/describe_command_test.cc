@@ -110,7 +110,8 @@ TEST_F(DescribeCommandTest, WhatIsNotThereIsStatus3WithTheReason) {
        "error: not_found: model \"sample_hook\" is not found, but there is a plugin of that name of the kind hook\n"
        "  help: name it where a plugin of the kind hook belongs\n"},
       {"hooks:x",
-       "error: not_found: \"hooks\" is no kind of plugin\n  help: kinds: hook, saver, init_fn, model, input, op\n"},
+       "error: not_found: \"hooks\" is no kind of plugin\n  help: kinds: hook, saver, init_fn, model, input, op, "
+       "optimizer, schedule\n"},
       {folder_.file("none.so"),
        "error: not_found: 'DIR/none.so' does not exist\n"
        "  help: check the path; in a manifest it is relative to the manifest\n"},

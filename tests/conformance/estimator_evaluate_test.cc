@@ -48,7 +48,7 @@ class EstimatorEvaluates : public EstimatorTest {
     }
     OptimizerSettings optimizer;
     optimizer.learning_rate.learning_rate = 1;
-    if (m.mode == Mode::kTrain) p.train_op = minimize(m.graph, p.loss, optimizer);
+    if (m.mode == Mode::kTrain) p.train_op = m.minimize(p.loss, optimizer);
     return EstimatorSpec(m, p);
   }
 };

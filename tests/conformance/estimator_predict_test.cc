@@ -164,7 +164,7 @@ TEST_F(EstimatorPredicts, EST_32_ALinearModelLearnsAndPredicts) {
     OptimizerSettings optimizer;
     optimizer.learning_rate.learning_rate = 0.1;
     EstimatorPieces p{.loss = ops::mean_squared_error(y, m.label())};
-    if (m.mode == Mode::kTrain) p.train_op = minimize(m.graph, p.loss, optimizer);
+    if (m.mode == Mode::kTrain) p.train_op = m.minimize(p.loss, optimizer);
     return EstimatorSpec(m, p);
   };
   Estimator estimator(model, options());

@@ -54,27 +54,21 @@ void add_shown(const Manifest& manifest, std::map<std::string, std::string>& val
   }
 }
 
-// All defaults, of every optimizer, schedule and kind of metric.
+// All defaults, of every kind of metric.
 std::map<std::string, std::string> shown_defaults() {
   std::map<std::string, std::string> values;
-  for (const char* schedule :
-       {"constant", "exponential_decay", "polynomial_decay", "cosine_decay", "piecewise_constant"}) {
-    Manifest manifest;
-    manifest.optimizer.learning_rate.schedule = schedule;
-    add_shown(manifest, values);
-  }
+  Manifest scheduled;
+  scheduled.optimizer.learning_rate.schedule = "constant";
+  add_shown(scheduled, values);
   for (const char* kind : {"auc", "in_top_k"}) {
     Manifest manifest;
     manifest.metrics.emplace_back().kind = kind;
     add_shown(manifest, values);
   }
-  for (const char* optimizer : {"adamw", "ftrl", "momentum", "rmsprop", "sgd"}) {
-    Manifest manifest;
-    manifest.optimizer.name = optimizer;
-    manifest.inputs["train"].plugin = "x";
-    manifest.hooks.emplace_back().plugin = "x";
-    add_shown(manifest, values);
-  }
+  Manifest manifest;
+  manifest.inputs["train"].plugin = "x";
+  manifest.hooks.emplace_back().plugin = "x";
+  add_shown(manifest, values);
   return values;
 }
 
@@ -107,6 +101,9 @@ TEST_F(ManifestPage, TheDefaultsAreThoseThatShowPrints) {
   std::map<std::string, std::string> defaults = shown_defaults();
   defaults["optimizer.learning_rate.schedule"] = "needed";
   defaults["metrics.kind"] = "needed";
+  // Not told inside a table that is written in one line.
+  defaults["optimizer.learning_rate.file"] = "not set: found by its name";
+  defaults["optimizer.learning_rate.learning_rate"] = "0.001";
   // Needed by some kinds, not there for the others.
   for (const char* key : {"labels", "predictions", "values", "classes"})
     defaults["metrics." + std::string(key)] = "needed where there is one";

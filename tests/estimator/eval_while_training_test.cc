@@ -36,7 +36,7 @@ class EvaluatesWhileTraining : public EvaluationTest {
     made->model = build_model(plugin, made->graph, Mode::kTrain, tensors.features, tensors.labels);
     OptimizerSettings optimizer;
     optimizer.learning_rate.learning_rate = 0.02;
-    add_train_op(made->graph, optimizer, made->model);
+    add_train_op(made->graph, LinkedOptimizer(optimizer, default_plugins()).use(), made->model);
     take_batch(made->graph, tensors.batch, made->model);
     for (const std::string& name : inputs)
       made->evals.add(std::make_unique<Evaluation>(*run_host, *ops, plugin, open(name, of_input)), made->graph);

@@ -14,6 +14,7 @@
 #include "belay/testing/fake_host.h"
 #include "belay/testing/option_values.h"
 #include "belay/testing/plugin_library.h"
+#include "plugins/default_plugins.h"
 #include "runtime/graph/graph_service.h"
 #include "runtime/monitored/build_model.h"
 #include "runtime/session/session_service.h"
@@ -260,7 +261,7 @@ class SampledModel : public ::testing::Test {
     OptimizerSettings adam;
     adam.name = "adam";
     adam.learning_rate.learning_rate = 0.02;
-    add_train_op(training, adam, outputs);
+    add_train_op(training, LinkedOptimizer(adam, default_plugins()).use(), outputs);
     training.finalize();
     const auto trainer = std::make_shared<DirectSession>(training, store, SessionOptions{});
     trainer->run_once(training.collection("variable_init"));

@@ -31,7 +31,7 @@ TEST(Note, OfAnSdkPluginHasEveryPluginAndOption) {
   const belay_module& m = belay_module_loader_sample;
   const ModuleInfo info = parse_note({m.note, m.note_size});
   EXPECT_EQ(info.abi_major, 0);
-  EXPECT_EQ(info.abi_minor, 2);
+  EXPECT_EQ(info.abi_minor, 3);
   EXPECT_EQ(info.version, "1.2.0");
   EXPECT_NE(info.toolchain.find("C++17"), std::string::npos) << info.toolchain;
   ASSERT_EQ(info.plugins.size(), 5u);
@@ -89,7 +89,7 @@ TEST(Note, B_07a_APluginOfALaterKindIsUnusableAndTheOthersAreNot) {
   EXPECT_EQ(info.unusable[0].kind, "stage");
   EXPECT_EQ(info.unusable[0].name, "x");
   EXPECT_EQ(info.unusable[0].reason,
-            "\"plugins.0.kind\" is \"stage\", this host knows: hook, saver, init_fn, model, input, op");
+            "\"plugins.0.kind\" is \"stage\", this host knows: hook, saver, init_fn, model, input, op, optimizer, schedule");
 }
 
 TEST(Note, B_07b_AnOptionOfALaterTypeMakesItsPluginUnusable) {

@@ -157,7 +157,7 @@ TEST(ReadManifest, PlacesMakeNoDifferenceBetweenManifests) {
 
 TEST(ReadManifest, EverythingWrongIsReportedAtOnce) {
   const Parsed result = parsed(
-      "[run]\nmax_step = 5\nseed = \"1\"\nthreads = -1\n[optimizer]\nname = \"adma\"\n[model]\nhidden = [1, "
+      "[run]\nmax_step = 5\nseed = \"1\"\nthreads = -1\n[optimizer]\nclip_norm = -2\n[model]\nhidden = [1, "
       "'a']\n[[hooks]]\n"
       "plugin = 'a'\non_error = 'x'\n");
   EXPECT_EQ(result.errors,
@@ -167,9 +167,8 @@ TEST(ReadManifest, EverythingWrongIsReportedAtOnce) {
             "train.toml:3:8: error: run.seed must be an integer, found the text \"1\"\n  seed = \"1\"\n         ^~~\n"
             "  help: write it without quotes: seed = 1\n"
             "train.toml:4:11: error: run.threads must be from 0 to 1024, found -1\n  threads = -1\n            ^~\n"
-            "train.toml:6:8: error: optimizer.name must be one of sgd, momentum, adagrad, rmsprop, adam, adamw, ftrl; "
-            "found \"adma\"\n"
-            "  name = \"adma\"\n         ^~~~~~\n  help: did you mean \"adam\"?\n"
+            "train.toml:6:13: error: optimizer.clip_norm must be at least 0, found -2\n"
+            "  clip_norm = -2\n              ^~\n"
             "train.toml:7:1: error: [model] names no plugin\n  [model]\n  ^~~~~~~\n"
             "  help: add plugin = \"NAME\", or file = \"./NAME.so\"; `belay plugins` lists the names\n"
             "train.toml:8:10: error: model.hidden mixes kinds of values\n  hidden = [1, 'a']\n           ^~~~~~~~\n"

@@ -52,88 +52,56 @@ TEST(Sections, OtherModesAreKnownButRefused) {
                   mode + "\"\n         ^" + std::string(mode.size() + 1, '~') + "\n");
 }
 
-TEST(Sections, OptimizerHasItsKeys) {
+std::vector<std::string> keys_of(const std::vector<PluginOption>& options) {
+  std::vector<std::string> keys;
+  for (const PluginOption& option : options) keys.push_back(option.key);
+  return keys;
+}
+
+TEST(Sections, OptimizerHasItsKeysAndThoseOfThePlugin) {
   const OptimizerSettings momentum =
       manifest_of(
           "[optimizer]\nname = 'momentum'\nlearning_rate = 1\nmomentum = 1\nuse_nesterov "
           "= true\nclip_norm = 5\nclip_value = 0.5")
           .optimizer;
   EXPECT_EQ(momentum.name, "momentum");
-  EXPECT_EQ(momentum.learning_rate.schedule, "");
-  EXPECT_EQ(momentum.learning_rate.learning_rate, 1);
-  EXPECT_EQ(momentum.momentum, 1);
-  EXPECT_TRUE(momentum.use_nesterov);
+  EXPECT_EQ(momentum.learning_rate, LearningRate{.learning_rate = 1});
   EXPECT_EQ(momentum.clip_norm, 5);
   EXPECT_EQ(momentum.clip_value, 0.5);
-  const OptimizerSettings adam =
-      manifest_of("[optimizer]\nname = 'adam'\nbeta1 = 0\nbeta2 = 0.5\nepsilon = 1e-3").optimizer;
-  EXPECT_EQ(adam.beta1, 0);
-  EXPECT_EQ(adam.beta2, 0.5);
-  EXPECT_EQ(adam.epsilon, 1e-3);
+  EXPECT_EQ(momentum.options, (std::vector<PluginOption>{{"momentum", std::int64_t{1}}, {"use_nesterov", true}}));
+  const OptimizerSettings own = manifest_of("[optimizer]\nfile = 'lion.so'\nsign.of = ['x']").optimizer;
+  EXPECT_EQ(own.name, "");
+  EXPECT_EQ(own.file, "/m/lion.so");
+  EXPECT_EQ(keys_of(own.options), std::vector<std::string>{"sign.of"});
 }
 
-TEST(Sections, AdaptiveOptimizersHaveTheirKeys) {
-  const OptimizerSettings plain = manifest_of("[optimizer]\nname = 'rmsprop'").optimizer;
-  EXPECT_EQ(plain.momentum, std::nullopt);
-  EXPECT_EQ(plain.epsilon, std::nullopt);
-  const OptimizerSettings rms_prop =
-      manifest_of("[optimizer]\nname = 'rmsprop'\nmomentum = 0.5\ndecay = 0.8\ncentered = true\nepsilon = 1").optimizer;
-  EXPECT_EQ(rms_prop.momentum, 0.5);
-  EXPECT_EQ(rms_prop.decay, 0.8);
-  EXPECT_TRUE(rms_prop.centered);
-  EXPECT_EQ(rms_prop.epsilon, 1);
-  EXPECT_EQ(manifest_of("[optimizer]\nname = 'adamw'\nweight_decay = 0.5").optimizer.weight_decay, 0.5);
-  EXPECT_EQ(
-      manifest_of("[optimizer]\nname = 'adagrad'\ninitial_accumulator_value = 2").optimizer.initial_accumulator_value,
-      2);
-  const OptimizerSettings ftrl = manifest_of(
-                                     "[optimizer]\nname = 'ftrl'\nl1_regularization_strength = 1\n"
-                                     "l2_regularization_strength = 2\nlearning_rate_power = -1")
-                                     .optimizer;
-  EXPECT_EQ(ftrl.l1_regularization_strength, 1);
-  EXPECT_EQ(ftrl.l2_regularization_strength, 2);
-  EXPECT_EQ(ftrl.learning_rate_power, -1);
+TEST(Sections, TheOptimizerIsAPluginWithItsPlaces) {
+  const Manifest m = manifest_of("[optimizer]\nname = 'adam'\nbeta1 = 0.5\nlearning_rate = { schedule = 'x', y = 1 }");
+  const PluginUse optimizer = optimizer_use(m);
+  EXPECT_EQ(optimizer.plugin, "adam");
+  EXPECT_EQ(optimizer.plugin_at.line, 2);
+  EXPECT_EQ(optimizer.options.at(0).key_at.line, 3);
+  const auto schedule = schedule_use(m);
+  ASSERT_TRUE(schedule);
+  EXPECT_EQ(schedule->plugin, "x");
+  EXPECT_EQ(schedule->plugin_at.column, 30);
+  EXPECT_EQ(schedule->options.at(0).key_at.column, 35);
+  EXPECT_EQ(optimizer_use(manifest_of("")).plugin, "sgd");
+  EXPECT_EQ(optimizer_use(manifest_of("[optimizer]\nfile = 'lion.so'")).plugin, "");
+  EXPECT_FALSE(schedule_use(manifest_of("[optimizer]\nlearning_rate = 1")));
 }
 
 TEST(Sections, LearningRatesHaveSchedules) {
   const auto rate = [](const std::string& table) {
     return manifest_of("[optimizer]\nlearning_rate = {" + table + "}").optimizer.learning_rate;
   };
-  LearningRate expected;
-  expected.learning_rate = 0.5;
-  EXPECT_EQ(rate("schedule = 'constant', learning_rate = 0.5"), expected);
-  expected.schedule = "exponential_decay";
-  expected.decay_steps = 7;
-  expected.decay_rate = 0.5;
-  expected.staircase = true;
-  EXPECT_EQ(
-      rate("schedule = 'exponential_decay', learning_rate = 0.5, decay_steps = 7, decay_rate = 0.5, staircase = true"),
-      expected);
-  expected.schedule = "inverse_time_decay";
-  expected.warmup_steps = 5;
-  EXPECT_EQ(
-      rate("schedule = 'inverse_time_decay', learning_rate = 0.5, decay_steps = 7, decay_rate = 0.5, staircase = true, "
-           "warmup_steps = 5"),
-      expected);
-  expected = {};
-  expected.schedule = "constant";
-  expected.warmup_steps = 5;
-  EXPECT_EQ(rate("schedule = 'constant', warmup_steps = 5"), expected);
-  expected = {};
-  expected.schedule = "polynomial_decay";
-  expected.end_learning_rate = 0;
-  expected.power = 2;
-  expected.cycle = true;
-  EXPECT_EQ(rate("schedule = 'polynomial_decay', end_learning_rate = 0, power = 2, cycle = true"), expected);
-  expected = {};
-  expected.schedule = "cosine_decay";
-  expected.alpha = 0.1;
-  EXPECT_EQ(rate("schedule = 'cosine_decay', alpha = 0.1"), expected);
-  expected = {};
-  expected.schedule = "piecewise_constant";
-  expected.boundaries = {10, 20};
-  expected.values = {1, 0.5, 0.25};
-  EXPECT_EQ(rate("schedule = 'piecewise_constant', boundaries = [10, 20], values = [1, 0.5, 0.25]"), expected);
+  EXPECT_EQ(rate("schedule = 'constant', learning_rate = 0.5"),
+            (LearningRate{.schedule = "constant", .learning_rate = 0.5}));
+  EXPECT_EQ(rate("schedule = 'constant', warmup_steps = 5"), (LearningRate{.schedule = "constant", .warmup_steps = 5}));
+  EXPECT_EQ(rate("schedule = 'half_life', steps = 7, of = [1, 0.5]"),
+            (LearningRate{.schedule = "half_life",
+                          .options = {{"steps", std::int64_t{7}}, {"of", std::vector<double>{1, 0.5}}}}));
+  EXPECT_EQ(rate("file = 'x.so'").file, "/m/x.so");
 }
 
 TEST(Sections, SchedulesAreCheckedAsAWhole) {
@@ -143,22 +111,11 @@ TEST(Sections, SchedulesAreCheckedAsAWhole) {
       {"{ decay_steps = 5 }",
        "train.toml:2:17: error: the table of a learning rate needs a schedule\n  learning_rate = { decay_steps = 5 }\n"
        "                  ^~~~~~~~~~~~~~~~~~~\n"
-       "  help: one of constant, exponential_decay, natural_exp_decay, inverse_time_decay, piecewise_constant, "
-       "polynomial_decay, cosine_decay\n"},
-      {"{ schedule = 'piecewise_constant', boundaries = [5, 5], values = [1, 2, 3] }",
-       "train.toml:2:65: error: the boundaries must rise\n"
-       "  learning_rate = { schedule = 'piecewise_constant', boundaries = [5, 5], values = [1, 2, 3] }\n"
-       "                                                                  ^~~~~~\n"
-       "  help: each is a step, and later than the one before\n"},
-      {"{ schedule = 'piecewise_constant', values = [1, 2] }",
-       "train.toml:2:17: error: values has 2 numbers and boundaries 0; there must be one value more than boundaries\n"
-       "  learning_rate = { schedule = 'piecewise_constant', values = [1, 2] }\n"
-       "                  ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~\n"
-       "  help: values[i] holds up to boundaries[i], the last one after all of them\n"},
-      {"{ schedule = 'cosine_decay', alhpa = 0 }",
-       "train.toml:2:46: error: unknown key \"alhpa\" in [optimizer.learning_rate]\n"
-       "  learning_rate = { schedule = 'cosine_decay', alhpa = 0 }\n"
-       "                                               ^~~~~\n  help: did you mean \"alpha\"?\n"},
+       "  help: schedule = \"NAME\"; `belay plugins` lists the names\n"},
+      {"{ schedule = 'cosine_decay', warmup_steps = -1 }",
+       "train.toml:2:61: error: optimizer.learning_rate.warmup_steps must be at least 0, found -1\n"
+       "  learning_rate = { schedule = 'cosine_decay', warmup_steps = -1 }\n"
+       "                                                              ^~\n"},
   };
   for (const auto& c : cases) EXPECT_EQ(errors_of("[optimizer]\nlearning_rate = " + c.table), c.expected);
 }
@@ -322,37 +279,10 @@ TEST(Sections, EveryRangeIsKept) {
     const std::string errors = errors_of("", {c.key + "=" + c.value});
     EXPECT_EQ(errors.substr(0, errors.find(", found")), "--set " + c.key + ": error: " + c.key + " must be " + c.range);
   }
-  const struct {
-    std::string name, key, value, range;
-  } optimizers[] = {
-      {"momentum", "momentum", "1.5", "from 0 to 1"},
-      {"adam", "beta1", "1", "at least 0 and less than 1"},
-      {"adam", "beta2", "-0.1", "at least 0 and less than 1"},
-      {"adam", "epsilon", "0", "greater than 0"},
-  };
-  for (const auto& c : optimizers) {
-    const std::string errors =
-        errors_of("[optimizer]\nname = '" + c.name + "'", {"optimizer." + c.key + "=" + c.value});
-    EXPECT_EQ(errors.substr(0, errors.find(", found")),
-              "--set optimizer." + c.key + ": error: optimizer." + c.key + " must be " + c.range);
-  }
-  const struct {
-    std::string schedule, key, value, range;
-  } schedules[] = {
-      {"exponential_decay", "learning_rate", "-1", "at least 0"},
-      {"exponential_decay", "decay_steps", "0", "at least 1"},
-      {"exponential_decay", "decay_rate", "0", "greater than 0"},
-      {"polynomial_decay", "end_learning_rate", "-1", "at least 0"},
-      {"polynomial_decay", "power", "0", "greater than 0"},
-      {"cosine_decay", "alpha", "1.5", "from 0 to 1"},
-      {"piecewise_constant", "boundaries", "[-1]", "at least 0"},
-      {"piecewise_constant", "values", "[-1]", "at least 0"},
-  };
-  for (const auto& c : schedules) {
-    const std::string name = "optimizer.learning_rate." + c.key;
-    const std::string errors =
-        errors_of("[optimizer]\nlearning_rate = { schedule = '" + c.schedule + "' }", {name + "=" + c.value});
-    EXPECT_EQ(errors.substr(0, errors.find(", found")), "--set " + name + ": error: " + name + " must be " + c.range);
+  for (const std::string key : {"learning_rate", "warmup_steps"}) {
+    const std::string name = "optimizer.learning_rate." + key;
+    const std::string errors = errors_of("[optimizer]\nlearning_rate = { schedule = 'x' }", {name + "=-1"});
+    EXPECT_EQ(errors.substr(0, errors.find(", found")), "--set " + name + ": error: " + name + " must be at least 0");
   }
 }
 

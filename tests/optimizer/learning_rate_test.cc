@@ -7,6 +7,8 @@
 #include <functional>
 #include <numbers>
 
+#include "plugins/default_plugins.h"
+#include "runtime/optimizer/optimizer.h"
 #include "tests/session/session_fixture.h"
 
 namespace belay::runtime::testing {
@@ -14,8 +16,11 @@ namespace {
 
 class LearningRateTest : public SessionTest {
  protected:
+  Output add(const LearningRate& rate, const Output& step) {
+    return add_learning_rate(g, rate, step, LinkedOptimizer({.learning_rate = rate}, default_plugins()).use().schedule);
+  }
   void build(const LearningRate& rate) {
-    rate_ = add_learning_rate(g, rate, ops::create_global_step(g));
+    rate_ = add(rate, ops::create_global_step(g));
     open();
     initialize();
   }
@@ -32,11 +37,10 @@ class LearningRateTest : public SessionTest {
       EXPECT_NEAR(at(step), wanted, 1e-6 * std::fabs(wanted) + 1e-45) << "step " << step;
     }
   }
-  static LearningRate schedule(const char* name) {
-    LearningRate rate;
-    rate.schedule = name;
-    rate.learning_rate = 0.3;
-    rate.decay_steps = 100;
+  static LearningRate schedule(const char* name, const std::vector<PluginOption>& options = {}) {
+    LearningRate rate{.schedule = name, .options = options};
+    if (rate.schedule != "piecewise_constant") rate.learning_rate = 0.3;
+    if (rate.schedule.ends_with("_decay")) rate.options.push_back({"decay_steps", std::int64_t{100}});
     return rate;
   }
 
@@ -54,34 +58,27 @@ TEST_F(LearningRateTest, ConstantIsAScheduleToo) {
 }
 
 TEST_F(LearningRateTest, ExponentialDecay) {
-  LearningRate rate = schedule("exponential_decay");
-  rate.decay_rate = 0.7;
+  LearningRate rate = schedule("exponential_decay", {{"decay_rate", 0.7}});
   check(rate, [](double t) { return 0.3 * std::pow(0.7, t / 100); });
 }
 
 TEST_F(LearningRateTest, ExponentialDecayInSteps) {
-  LearningRate rate = schedule("exponential_decay");
-  rate.decay_rate = 0.7;
-  rate.staircase = true;
+  LearningRate rate = schedule("exponential_decay", {{"decay_rate", 0.7}, {"staircase", true}});
   check(rate, [](double t) { return 0.3 * std::pow(0.7, std::floor(t / 100)); });
 }
 
 TEST_F(LearningRateTest, NaturalExponentialDecay) {
-  LearningRate rate = schedule("natural_exp_decay");
-  rate.decay_rate = 0.7;
+  LearningRate rate = schedule("natural_exp_decay", {{"decay_rate", 0.7}});
   check(rate, [](double t) { return 0.3 * std::exp(-0.7 * t / 100); });
 }
 
 TEST_F(LearningRateTest, InverseTimeDecay) {
-  LearningRate rate = schedule("inverse_time_decay");
-  rate.decay_rate = 0.7;
+  LearningRate rate = schedule("inverse_time_decay", {{"decay_rate", 0.7}});
   check(rate, [](double t) { return 0.3 / (1 + 0.7 * t / 100); });
 }
 
 TEST_F(LearningRateTest, InverseTimeDecayInSteps) {
-  LearningRate rate = schedule("inverse_time_decay");
-  rate.decay_rate = 0.7;
-  rate.staircase = true;
+  LearningRate rate = schedule("inverse_time_decay", {{"decay_rate", 0.7}, {"staircase", true}});
   check(rate, [](double t) { return 0.3 / (1 + 0.7 * std::floor(t / 100)); });
 }
 
@@ -100,30 +97,23 @@ TEST_F(LearningRateTest, AScheduleWarmsUp) {
 }
 
 TEST_F(LearningRateTest, PiecewiseConstant) {
-  LearningRate rate = schedule("piecewise_constant");
-  rate.boundaries = {10, 100, 200};
-  rate.values = {1, 0.5, 0.1, 0.01};
+  LearningRate rate = schedule("piecewise_constant", {{"boundaries", std::vector<std::int64_t>{10, 100, 200}},
+                                                      {"values", std::vector<double>{1, 0.5, 0.1, 0.01}}});
   check(rate, [](double t) { return t <= 10 ? 1 : (t <= 100 ? 0.5 : (t <= 200 ? 0.1 : 0.01)); });
 }
 
 TEST_F(LearningRateTest, PiecewiseConstantOfOneValue) {
-  LearningRate rate = schedule("piecewise_constant");
-  rate.values = {0.2};
+  LearningRate rate = schedule("piecewise_constant", {{"values", std::vector<double>{0.2}}});
   check(rate, [](double) { return 0.2; });
 }
 
 TEST_F(LearningRateTest, PolynomialDecay) {
-  LearningRate rate = schedule("polynomial_decay");
-  rate.end_learning_rate = 0.02;
-  rate.power = 1.5;
+  LearningRate rate = schedule("polynomial_decay", {{"end_learning_rate", 0.02}, {"power", 1.5}});
   check(rate, [](double t) { return (0.3 - 0.02) * std::pow(1 - std::min(t, 100.0) / 100, 1.5) + 0.02; });
 }
 
 TEST_F(LearningRateTest, PolynomialDecayInCycles) {
-  LearningRate rate = schedule("polynomial_decay");
-  rate.end_learning_rate = 0.02;
-  rate.power = 2;
-  rate.cycle = true;
+  LearningRate rate = schedule("polynomial_decay", {{"end_learning_rate", 0.02}, {"power", 2.0}, {"cycle", true}});
   check(rate, [](double t) {
     const double d = 100 * std::max(1.0, std::ceil(t / 100));
     return (0.3 - 0.02) * std::pow(1 - t / d, 2) + 0.02;
@@ -131,8 +121,7 @@ TEST_F(LearningRateTest, PolynomialDecayInCycles) {
 }
 
 TEST_F(LearningRateTest, CosineDecay) {
-  LearningRate rate = schedule("cosine_decay");
-  rate.alpha = 0.1;
+  LearningRate rate = schedule("cosine_decay", {{"alpha", 0.1}});
   check(rate, [](double t) {
     return 0.3 * ((1 - 0.1) * 0.5 * (1 + std::cos(std::numbers::pi * std::min(t, 100.0) / 100)) + 0.1);
   });
@@ -159,29 +148,19 @@ TEST_F(LearningRateTest, IsFoundByNameAndInItsCollection) {
   EXPECT_EQ(rate_.rank(), 0);
 }
 
-TEST_F(LearningRateTest, FieldsThatMakeNoScheduleAreNamed) {
+TEST_F(LearningRateTest, AScheduleThatCannotBeIsNamed) {
   const Output step = ops::create_global_step(g);
-  const auto error = [&](const std::function<void(LearningRate&)>& change) {
-    LearningRate rate = schedule("piecewise_constant");
-    rate.values = {1};
-    change(rate);
-    return error_of([&] { add_learning_rate(g, rate, step); });
-  };
+  const auto error = [&](const LearningRate& rate) { return error_of([&] { add(rate, step); }); };
+  EXPECT_EQ(error(schedule("cosine_decai")),
+            "NOT_FOUND: there is no schedule \"cosine_decai\" among the session's plugins; did you mean "
+            "\"cosine_decay\"?");
+  EXPECT_EQ(error({.schedule = "cosine_decay", .options = {{"decay_steps", std::int64_t{0}}}}),
+            "INVALID_ARGUMENT: the schedule's options: error: \"decay_steps\" is 0, must be at least 1\n"
+            "  help: decay_steps: the step at which the rate is alpha * learning_rate\n");
   EXPECT_EQ(
-      error([](LearningRate& r) {
-        r.boundaries = {1, 2};
-      }),
-      "INVALID_ARGUMENT: optimizer.learning_rate.values must have one value more than boundaries; got 1 values and 2 "
-      "boundaries");
-  EXPECT_EQ(error([](LearningRate& r) {
-              r.boundaries = {5, 2}, r.values = {1, 2, 3};
-            }),
-            "INVALID_ARGUMENT: optimizer.learning_rate.boundaries must rise");
-  EXPECT_EQ(error([](LearningRate& r) { r.schedule = "cosine_decay", r.decay_steps = 0; }),
-            "INVALID_ARGUMENT: optimizer.learning_rate.decay_steps must be at least 1, got 0");
-  EXPECT_EQ(error([](LearningRate& r) { r.schedule = "cosine_decai"; }),
-            "INVALID_ARGUMENT: optimizer.learning_rate.schedule: there is no schedule 'cosine_decai'; did you mean "
-            "'cosine_decay'?");
+      error({.schedule = "piecewise_constant", .learning_rate = 0.1, .options = {{"values", std::vector<double>{1}}}}),
+      "INVALID_ARGUMENT: schedule \"piecewise_constant\" (linked in, 1.0.0) in build: piecewise_constant has its "
+      "rates in values; take learning_rate away");
 }
 
 }  // namespace

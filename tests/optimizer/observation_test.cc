@@ -7,6 +7,7 @@
 #include "belay/ops/losses.h"
 #include "belay/ops/matmul.h"
 #include "belay/ops/random.h"
+#include "plugins/default_plugins.h"
 #include "runtime/optimizer/optimizer.h"
 #include "tests/session/session_fixture.h"
 
@@ -29,9 +30,9 @@ struct Mlp {
     section.name = "adam";
     section.learning_rate.schedule = "exponential_decay";
     section.learning_rate.learning_rate = 0.01;
-    section.learning_rate.decay_steps = 7;
+    section.learning_rate.options = {{"decay_steps", std::int64_t{7}}};
     section.clip_norm = 0.5;
-    train = minimize(g, loss, section);
+    train = minimize(g, loss, LinkedOptimizer(section, default_plugins()).use());
     inits = graph.collection("variable_init");
     // All that can be fetched: also what is fused away, the updates' results, gradients, masks.
     for (std::uint32_t id = 0; id < graph.size(); ++id) {

@@ -9,6 +9,7 @@
 
 #include "belay/ops/math.h"
 #include "belay/ops/reductions.h"
+#include "plugins/default_plugins.h"
 #include "runtime/optimizer/optimizer.h"
 #include "tests/session/session_fixture.h"
 
@@ -27,7 +28,7 @@ using Formula = std::function<void(Element&, double gradient, int t)>;
 
 struct OptimizerCase {
   const char* title;
-  std::function<void(OptimizerSettings&)> section;
+  OptimizerSettings section;
   Element initial;  // slots
   Formula step;
   std::vector<std::pair<const char*, double Element::*>> slots;  // by the name of the variable's slot
@@ -39,7 +40,11 @@ void adam(Element& e, double g, int t, double decay) {
   const double rate = kRate * std::sqrt(1 - std::pow(0.9375, t)) / (1 - std::pow(0.75, t));
   e.x -= kRate * decay * e.x + rate * e.a / (std::sqrt(e.b) + 0.5);
 }
-void adam_section(OptimizerSettings& s) { s.beta1 = 0.75, s.beta2 = 0.9375, s.epsilon = 0.5; }
+std::vector<PluginOption> adam_options(double weight_decay = 0) {
+  std::vector<PluginOption> options = {{"beta1", 0.75}, {"beta2", 0.9375}, {"epsilon", 0.5}};
+  if (weight_decay > 0) options.push_back({"weight_decay", weight_decay});
+  return options;
+}
 
 void ftrl(Element& e, double g, double l1, double l2, double power) {
   const double sum = e.a + g * g;
@@ -50,13 +55,9 @@ void ftrl(Element& e, double g, double l1, double l2, double power) {
 
 const std::vector<OptimizerCase>& cases() {
   static const std::vector<OptimizerCase> all = {
-      {"sgd",
-       [](OptimizerSettings& s) { s.name = "sgd"; },
-       {},
-       [](Element& e, double g, int) { e.x -= kRate * g; },
-       {}},
+      {"sgd", {.name = "sgd"}, {}, [](Element& e, double g, int) { e.x -= kRate * g; }, {}},
       {"momentum",
-       [](OptimizerSettings& s) { s.name = "momentum"; },
+       {.name = "momentum"},
        {},
        [](Element& e, double g, int) {
          e.a = 0.9 * e.a + g;
@@ -64,7 +65,7 @@ const std::vector<OptimizerCase>& cases() {
        },
        {{"Momentum", &Element::a}}},
       {"nesterov",
-       [](OptimizerSettings& s) { s.name = "momentum", s.momentum = 0.5, s.use_nesterov = true; },
+       {.name = "momentum", .options = {{"momentum", 0.5}, {"use_nesterov", true}}},
        {},
        [](Element& e, double g, int) {
          e.a = 0.5 * e.a + g;
@@ -72,7 +73,7 @@ const std::vector<OptimizerCase>& cases() {
        },
        {{"Momentum", &Element::a}}},
       {"adagrad",
-       [](OptimizerSettings& s) { s.name = "adagrad"; },
+       {.name = "adagrad"},
        {0, 0.1, 0, 0},
        [](Element& e, double g, int) {
          e.a += g * g;
@@ -80,7 +81,7 @@ const std::vector<OptimizerCase>& cases() {
        },
        {{"Adagrad", &Element::a}}},
       {"rmsprop",
-       [](OptimizerSettings& s) { s.name = "rmsprop"; },
+       {.name = "rmsprop"},
        {0, 1, 0, 0},
        [](Element& e, double g, int) {
          e.a = 0.9 * e.a + 0.1 * g * g;
@@ -89,9 +90,7 @@ const std::vector<OptimizerCase>& cases() {
        },
        {{"RMSProp", &Element::a}, {"RMSProp_1", &Element::b}}},
       {"centered_rmsprop",
-       [](OptimizerSettings& s) {
-         s.name = "rmsprop", s.centered = true, s.decay = 0.75, s.momentum = 0.5, s.epsilon = 0.125;
-       },
+       {.name = "rmsprop", .options = {{"centered", true}, {"decay", 0.75}, {"momentum", 0.5}, {"epsilon", 0.125}}},
        {0, 1, 0, 0},
        [](Element& e, double g, int) {
          e.a = 0.75 * e.a + 0.25 * g * g;
@@ -101,24 +100,22 @@ const std::vector<OptimizerCase>& cases() {
        },
        {{"RMSProp", &Element::a}, {"RMSProp_1", &Element::b}, {"RMSProp_2", &Element::c}}},
       {"adam",
-       [](OptimizerSettings& s) { s.name = "adam", adam_section(s); },
+       {.name = "adam", .options = adam_options()},
        {},
        [](Element& e, double g, int t) { adam(e, g, t, 0); },
        {{"Adam", &Element::a}, {"Adam_1", &Element::b}}},
       {"adamw",
-       [](OptimizerSettings& s) { s.name = "adamw", adam_section(s), s.weight_decay = 0.25; },
+       {.name = "adamw", .options = adam_options(0.25)},
        {},
        [](Element& e, double g, int t) { adam(e, g, t, 0.25); },
        {{"Adam", &Element::a}, {"Adam_1", &Element::b}}},
       {"ftrl",
-       [](OptimizerSettings& s) {
-         s.name = "ftrl", s.l1_regularization_strength = 0.5, s.l2_regularization_strength = 0.25;
-       },
+       {.name = "ftrl", .options = {{"l1_regularization_strength", 0.5}, {"l2_regularization_strength", 0.25}}},
        {0, 0.1, 0, 0},
        [](Element& e, double g, int) { ftrl(e, g, 0.5, 0.25, 0.5); },
        {{"Ftrl", &Element::a}, {"Ftrl_1", &Element::b}}},
       {"ftrl_of_another_power",
-       [](OptimizerSettings& s) { s.name = "ftrl", s.initial_accumulator_value = 0.5, s.learning_rate_power = -0.25; },
+       {.name = "ftrl", .options = {{"initial_accumulator_value", 0.5}, {"learning_rate_power", -0.25}}},
        {0, 0.5, 0, 0},
        [](Element& e, double g, int) { ftrl(e, g, 0, 0, 0.25); },
        {{"Ftrl", &Element::a}, {"Ftrl_1", &Element::b}}},
@@ -148,10 +145,9 @@ class OptimizerFormulas : public SessionTest, public ::testing::WithParamInterfa
       losses.push_back(
           ops::reduce_sum(ops::square(variables[v]) * ops::constant(g, numbers<T>(sizes[v], factor)) * 0.5));
     }
-    OptimizerSettings section;
-    c.section(section);
+    OptimizerSettings section = c.section;
     section.learning_rate.learning_rate = kRate;
-    const Output train = minimize(g, ops::add_n(losses), section);
+    const Output train = minimize(g, ops::add_n(losses), LinkedOptimizer(section, default_plugins()).use());
     SessionOptions options;
     options.threads = threads;
     open(std::move(options));

@@ -14,6 +14,7 @@
 #include "belay/ops/matmul.h"
 #include "belay/ops/reductions.h"
 #include "belay/ops/training.h"
+#include "plugins/default_plugins.h"
 #include "tests/session/session_fixture.h"
 
 namespace belay::runtime::testing {
@@ -28,10 +29,13 @@ class OptimizerTest : public SessionTest {
     s.learning_rate.learning_rate = 0.125;  // exact in float32
     return s;
   }
+  static Output minimized(const belay::Graph& graph, const Output& loss, const OptimizerSettings& s) {
+    return minimize(graph, loss, LinkedOptimizer(s, default_plugins()).use());
+  }
   void build(const OptimizerSettings& s) {
     x_ = ops::variable(g, "x", Tensor({2}, {1.0, -2.0}));
     const Output loss = ops::reduce_sum(ops::square(x_) * ops::constant(g, Tensor({2}, {0.5, 1.5})));
-    train_ = minimize(g, loss, s);
+    train_ = minimized(g, loss, s);
     open();
     initialize();
   }
@@ -62,7 +66,7 @@ TEST_F(OptimizerTest, GradientDescentFollowsItsFormula) {
 
 TEST_F(OptimizerTest, MomentumFollowsItsFormula) {
   OptimizerSettings s = section("momentum");
-  s.momentum = 0.5;
+  s.options = {{"momentum", 0.5}};
   build(s);
   train(1);  // accum = gradient
   expect_x(0.875, -1.25);
@@ -73,8 +77,7 @@ TEST_F(OptimizerTest, MomentumFollowsItsFormula) {
 
 TEST_F(OptimizerTest, NesterovLooksAhead) {
   OptimizerSettings s = section("momentum");
-  s.momentum = 0.5;
-  s.use_nesterov = true;
+  s.options = {{"momentum", 0.5}, {"use_nesterov", true}};
   build(s);
   train(1);  // x -= rate * (gradient + 0.5 * accum)
   expect_x(1 - 0.125 * 1.5, -2 + 0.125 * 9);
@@ -84,7 +87,7 @@ TEST_F(OptimizerTest, NesterovLooksAhead) {
 
 TEST_F(OptimizerTest, AdamFollowsItsFormula) {
   OptimizerSettings s = section("adam");
-  s.beta1 = 0.75, s.beta2 = 0.9375, s.epsilon = 0.5;
+  s.options = {{"beta1", 0.75}, {"beta2", 0.9375}, {"epsilon", 0.5}};
   build(s);
   double x[] = {1, -2}, m[] = {0, 0}, v[] = {0, 0};
   const double c[] = {1, 3};
@@ -118,8 +121,9 @@ TEST_F(OptimizerTest, EachStepAdvancesTheGlobalStepByOne) {
 TEST_F(OptimizerTest, AScheduleSeesTheStepsTaken) {
   OptimizerSettings s = section("sgd");
   s.learning_rate.schedule = "piecewise_constant";
-  s.learning_rate.boundaries = {0};
-  s.learning_rate.values = {0.125, 0.25};
+  s.learning_rate.learning_rate.reset();
+  s.learning_rate.options = {{"boundaries", std::vector<std::int64_t>{0}},
+                             {"values", std::vector<double>{0.125, 0.25}}};
   build(s);
   train(1);
   expect_x(1 - 0.125, -2 + 0.125 * 6);
@@ -153,12 +157,12 @@ TEST_F(OptimizerTest, ClipValueLimitsEachElementAfterTheNorm) {
   expect_x(1 - 0.125 * 0.5, -2 + 0.125 * 2);
 }
 
-TEST_F(OptimizerTest, NamesAndCollectionsAreTensorFlows) {
+TEST_F(OptimizerTest, B_18j_NamesAndCollectionsAreTensorFlows) {
   const Output x = ops::placeholder(g, DType::kFloat32, {-1, 3}, "x");
   const Output loss = ops::reduce_mean(ops::square(ops::dense(x, 2)));
   OptimizerSettings s = section("adam");
   s.clip_norm = 1, s.clip_value = 1;
-  const Output train = minimize(g, loss, s);
+  const Output train = minimized(g, loss, s);
   EXPECT_EQ(names(g, collections::kTrainableVariables), (std::vector<std::string>{"dense/kernel", "dense/bias"}));
   EXPECT_EQ(names(g, collections::kGlobalVariables),
             (std::vector<std::string>{"dense/kernel", "dense/bias", "global_step", "learning_rate_scale",
@@ -177,12 +181,12 @@ TEST_F(OptimizerTest, VariablesWithoutAGradientAreLeftAlone) {
   EXPECT_FALSE(g.find_if_exists("other/Momentum"));
 }
 
-TEST_F(OptimizerTest, Float32TrainsInOneFusedPassToTheSameNumbers) {
+TEST_F(OptimizerTest, B_18j_Float32TrainsInOneFusedPassToTheSameNumbers) {
   const Output a = ops::variable(g, "a", Tensor({2}, {1.0f, -2.0f})), b = ops::variable(g, "b", Tensor({1}, {0.5f}));
   const Output loss = ops::reduce_sum(ops::square(a)) + ops::reduce_sum(ops::square(b));
   OptimizerSettings s = section("momentum");
-  s.momentum = 0.5;
-  const Output train_op = minimize(g, loss, s);
+  s.options = {{"momentum", 0.5}};
+  const Output train_op = minimized(g, loss, s);
   open();
   initialize();
   run(train_op);
@@ -195,25 +199,29 @@ TEST_F(OptimizerTest, Float32TrainsInOneFusedPassToTheSameNumbers) {
 TEST_F(OptimizerTest, WrongUseIsNamed) {
   const Output constant = ops::constant(g, Tensor(1.0f), "one");
   EXPECT_EQ(
-      error_of([&] { minimize(g, constant, section("sgd")); }),
+      error_of([&] { minimized(g, constant, section("sgd")); }),
       "INVALID_ARGUMENT: the graph has no trainable variables: there is nothing that could lower the loss 'one:0'");
   const Output v = ops::variable(g, "v", Tensor({2}, {1.0f, 2.0f}));
-  EXPECT_EQ(error_of([&] { minimize(g, constant, section("sgd")); }),
+  EXPECT_EQ(error_of([&] { minimized(g, constant, section("sgd")); }),
             "INVALID_ARGUMENT: the loss 'one:0' depends on none of the 1 trainable variables; the first is 'v'");
-  EXPECT_EQ(error_of([&] { minimize(g, ops::square(v, "many"), section("sgd")); }),
+  EXPECT_EQ(error_of([&] { minimized(g, ops::square(v, "many"), section("sgd")); }),
             "INVALID_ARGUMENT: the loss 'many:0' (float32 [2]) must be a floating-point scalar; take its mean or sum");
-  EXPECT_EQ(error_of([&] { minimize(g, ops::no_op(g, "nothing"), section("sgd")); }),
+  EXPECT_EQ(error_of([&] { minimized(g, ops::no_op(g, "nothing"), section("sgd")); }),
             "INVALID_ARGUMENT: the loss 'nothing' must be a floating-point scalar; take its mean or sum");
   const Output loss = ops::reduce_sum(v);
-  EXPECT_EQ(error_of([&] { minimize(g, loss, section("adamm")); }),
-            "INVALID_ARGUMENT: optimizer.name: there is no optimizer 'adamm'; did you mean 'adam'?");
+  EXPECT_EQ(error_of([&] { minimized(g, loss, section("adamm")); }),
+            "NOT_FOUND: there is no optimizer \"adamm\" among the session's plugins; did you mean \"adam\"?");
   EXPECT_EQ(
-      error_of([&] { minimize(g, loss, section("newton")); }),
-      "INVALID_ARGUMENT: optimizer.name: there is no optimizer 'newton'; use one of sgd, momentum, adagrad, rmsprop, "
-      "adam, adamw, ftrl");
+      error_of([&] { minimized(g, loss, section("newton")); }),
+      "NOT_FOUND: there is no optimizer \"newton\" among the session's plugins: give it belay::default_plugins()");
+  OptimizerSettings misspelt = section("momentum");
+  misspelt.options = {{"momentm", 0.5}};
+  EXPECT_EQ(error_of([&] { minimized(g, loss, misspelt); }),
+            "INVALID_ARGUMENT: the optimizer's options: error: \"momentm\" is not an option of optimizer \"momentum\"\n"
+            "  help: did you mean \"momentum\"? options: momentum, use_nesterov\n");
   const Output w = ops::variable(g, "w", Tensor(1.0));
   EXPECT_EQ(
-      error_of([&] { minimize(g, loss + ops::cast(w, DType::kFloat32), section("sgd")); }),
+      error_of([&] { minimized(g, loss + ops::cast(w, DType::kFloat32), section("sgd")); }),
       "INVALID_ARGUMENT: the trainable variables 'v:0' (float32 [2]) and 'w:0' (float64 []) must have the same dtype");
 }
 

@@ -56,7 +56,10 @@ LinkedRun::LinkedRun(const std::string& manifest, const std::vector<const belay_
       input, {.name = "train", .prefetch = manifest_.inputs.at("train").prefetch, .seed = manifest_.run.seed});
   const InputFeed::Tensors tensors = input_->add_to_graph(graph_);
   model_ = build_model(create(*resolved_.model, monitor_), graph_, Mode::kTrain, tensors.features, tensors.labels);
-  add_train_op(graph_, manifest_.optimizer, model_);
+  add_train_op(graph_,
+               {manifest_.optimizer, create(*resolved_.optimizer, monitor_),
+                resolved_.schedule ? &create(*resolved_.schedule, monitor_) : nullptr},
+               model_);
   train_op_.emplace(std::vector<FetchRef>{model_.train_op});
   call_.fetches = &*train_op_;
 
@@ -84,6 +87,7 @@ void LinkedRun::resolve(const std::string& manifest) {
   const PluginSearch no_files({}, policy, cpu);
   PluginResolver resolver(registry_, no_files, policy, cpu, {manifest_.directory, environment}, problems);
   resolved_ = resolver.resolve(manifest_);
+  resolver.resolve_optimizer(manifest_, resolved_);
   if (!problems.empty()) fail(Code::kInvalidArgument, problems.text());
 }
 

@@ -18,6 +18,7 @@
 #include "belay/ops/shape.h"
 #include "belay/ops/variables.h"
 #include "belay/testing/allocations.h"
+#include "plugins/default_plugins.h"
 #include "runtime/ops/parallel.h"
 #include "runtime/optimizer/optimizer.h"
 #include "tests/session/session_fixture.h"
@@ -62,7 +63,8 @@ TEST_P(ModelSteps, AllocateNothing) {
   const Output logits = ops::dense_last(GetParam()(ids), kVocabulary);
   OptimizerSettings adam;
   adam.name = "adam";
-  const Output train = minimize(g, ops::softmax_cross_entropy(logits, ids), adam);
+  const Output train =
+      minimize(g, ops::softmax_cross_entropy(logits, ids), LinkedOptimizer(adam, default_plugins()).use());
   SessionOptions options;
   options.threads = kLoopsAllocate ? 1 : 2;
   open(options);

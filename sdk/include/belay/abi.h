@@ -5,52 +5,43 @@
  * that people program against. Read this one to write a plugin in another language, or to change the host.
  *
  * Shape
- *   A library exports one const data object, `belay_module_v0` (belay_module below). It points at a note, JSON text
- that
- *   describes every plugin of the library, which also lies in an ELF note of the file, so that the host lists,
- describes
+ *   A library exports one const data object, `belay_module_v0` (belay_module below). It points at a note, JSON text that
+ *   describes every plugin of the library, which also lies in an ELF note of the file, so that the host lists, describes
  *   and checks plugins without running any of their code. Per plugin the module points at a table of callbacks.
  *   A library imports nothing from the host: what the host offers arrives as tables too, asked for by name
  *   (belay_host_api.service).
  *
  * Tables
  *   A table is a uint32_t struct_size, a reserved uint32_t, then function pointers only. struct_size is the end of the
- *   last slot that its writer knew. The reader copies the table once over a table of stubs, whole slots only, and takes
- a
+ *   last slot that its writer knew. The reader copies the table once over a table of stubs, whole slots only, and takes a
  *   stub for a null slot; so no call site tests for null. Tables grow at their end and only there.
-
+ *
  * Structs
  *   Two kinds cross. Value types go by value, in arrays or behind a pointer, carry no size and do not change within a
  *   major version: belay_str, belay_status, belay_output, belay_tensor, belay_value, belay_named_value,
  *   belay_named_output, belay_feed.
  *   Every other struct is sized: it crosses by pointer, never in an array, and begins with uint32_t struct_size and
  *   uint32_t flags. The owner of its memory sets struct_size to what it was compiled with before the call, in C by
- *   BELAY_INIT, which also zeroes the rest. Neither side reads or writes beyond struct_size; a field beyond it counts
- as
+ *   BELAY_INIT, which also zeroes the rest. Neither side reads or writes beyond struct_size; a field beyond it counts as
  *   0. So the callee fills the fields of a struct of the caller's one by one: who zeroes it or copies another over it
  *   loses struct_size, and is refused. Flags that a side does not know are refused, not ignored; the host sets only
  *   those that the module's abi_minor has. Structs grow at their end and only there.
  *
  * Calls
- *   Every callback that can fail returns an int32_t code (BELAY_OK or one of the codes below) and writes its message
- into
- *   the belay_status that the caller owns. No exception passes through a slot in either direction. `destroy` cannot
- fail.
+ *   Every callback that can fail returns an int32_t code (BELAY_OK or one of the codes below) and writes its message into
+ *   the belay_status that the caller owns. No exception passes through a slot in either direction. `destroy` cannot fail.
  *
  * Ownership
  *   Who allocates, frees. A view (belay_str, belay_tensor) given to a call is valid for that call. What `before_run`
- *   returns in belay_run_args must stay valid until the next call on that instance. Tensors that leave a plugin (a
- batch,
+ *   returns in belay_run_args must stay valid until the next call on that instance. Tensors that leave a plugin (a batch,
  *   a restored variable) lie in memory that the host provides.
  *
  * Threads
  *   [main]    the thread that builds and closes the session; never two at once.
  *   [session] one call at a time per instance, with a happens-before between calls; usually the main thread.
- *   [save]    one call at a time per instance, on any thread, possibly beside the instance's [session] calls of others
- and
+ *   [save]    one call at a time per instance, on any thread, possibly beside the instance's [session] calls of others and
  *             beside the steps of the session.
- *   [input]   one call at a time per input instance: on the main thread before the first batch, then on a feeding
- thread.
+ *   [input]   one call at a time per input instance: on the main thread before the first batch, then on a feeding thread.
  *   [any]     any thread, also several at once.
  *   All callbacks of one hook instance are [session]; two instances may always be called at the same time.
  *
@@ -132,8 +123,8 @@ typedef struct belay_status {
 
 /* A dense row-major view. A scalar has rank 0. For BELAY_STRING, data is belay_str[number of elements].
  * Where a comment says "data null" the tensor only describes: data is null and bytes 0 whatever the dimensions are.
- * Elements are aligned as their dtype asks, unless a comment says 64 bytes. A device or a flag that the receiver does
- * not know is refused. */
+ * Elements are aligned as their dtype asks, unless a comment says 64 bytes. A device or a flag that the receiver does not
+ * know is refused. */
 typedef struct belay_tensor {
   int32_t dtype;
   int32_t rank;
@@ -184,8 +175,7 @@ typedef struct belay_feed {
   belay_tensor value;
 } belay_feed;
 
-/* ---- sized structs
- * --------------------------------------------------------------------------------------------------- */
+/* ---- sized structs --------------------------------------------------------------------------------------------------- */
 
 /* Makes a sized struct ready for a call: all zero but struct_size. */
 #define BELAY_INIT(x) (memset(&(x), 0, sizeof(x)), (void)((x).struct_size = (uint32_t)sizeof(x)))
@@ -258,16 +248,15 @@ typedef struct belay_core_api {
   int64_t (*wall_ns)(belay_host* host); /* may jump, in either direction */
   /* Absolute path of the run directory, or empty where the run has none. Valid until destroy returns. */
   belay_str (*run_directory)(belay_host* host);
-  /* The instance's name, unique among its kind in the run: the manifest's, or the plugin's. Valid until destroy
-   * returns. */
+  /* The instance's name, unique among its kind in the run: the manifest's, or the plugin's. Valid until destroy returns. */
   belay_str (*instance_name)(belay_host* host);
   /* The run's seed ([run] seed), the same for all instances: mix in what tells yours apart. */
   uint64_t (*seed)(belay_host* host);
   /* 1 where the user watches a terminal: then status_line shows `text` in place, redrawn at most ten times a second. */
   int32_t (*interactive)(belay_host* host);
   void (*status_line)(belay_host* host, belay_str text);
-  /* What the session of this instance is for: BELAY_MODE_TRAIN, BELAY_MODE_EVAL or BELAY_MODE_PREDICT, the same from
-   * create to destroy; 0: it belongs to no session (an input or a saver that several share). */
+  /* What the session of this instance is for: BELAY_MODE_TRAIN, BELAY_MODE_EVAL or BELAY_MODE_PREDICT, the same from create
+   * to destroy; 0: it belongs to no session (an input or a saver that several share). */
   int32_t (*mode)(belay_host* host);
   /* This process among those of the run, 0 <= rank < ranks. One process is 0 of 1. */
   int32_t (*rank)(belay_host* host);
@@ -321,8 +310,8 @@ typedef struct belay_graph_api {
    * INVALID_ARGUMENT where inputs or attributes do not fit, NOT_FOUND with the nearest name for an unknown operation,
    * FAILED_PRECONDITION in a frozen graph. What `def` points at is copied. */
   int32_t (*add_node)(belay_graph* graph, const belay_node_def* def, uint32_t* node, belay_status* status);
-  /* A role of the model ("loss"), else a node ("scope/node", output 0), else an output ("scope/node:1"). NOT_FOUND,
-   * with the nearest name. */
+  /* A role of the model ("loss"), else a node ("scope/node", output 0), else an output ("scope/node:1"). NOT_FOUND, with
+   * the nearest name. */
   int32_t (*find)(belay_graph* graph, belay_str name, belay_output* output, belay_status* status);
   /* Operation, name and counts of a node. The strings are valid as long as the graph. */
   int32_t (*node_info)(belay_graph* graph, uint32_t node, belay_node_info* info, belay_status* status);
@@ -560,8 +549,8 @@ typedef struct belay_checkpoint_api {
   int32_t (*save)(belay_host* host, belay_status* status);
   /* The newest whole checkpoint of a directory, or NOT_FOUND. The text is valid until the instance's next call here. */
   int32_t (*latest)(belay_host* host, belay_str directory, belay_str* path, belay_status* status);
-  /* Opens and verifies a checkpoint, of this run or another one. DATA_LOSS where it is damaged, with file and place.
-   * The caller closes it. */
+  /* Opens and verifies a checkpoint, of this run or another one. DATA_LOSS where it is damaged, with file and place. The
+   * caller closes it. */
   int32_t (*open)(belay_host* host, belay_str path, belay_checkpoint** checkpoint, belay_status* status);
   /* Of its tensors. */
   uint64_t (*count)(belay_checkpoint* checkpoint);
@@ -614,12 +603,12 @@ typedef struct belay_op_service {
    * number alone, so that results are the same bits in every run. body cannot fail. Not from inside a body. [any] */
   int32_t (*parallel)(belay_op_context* context, int64_t n, int64_t grain,
                       void (*body)(void* arg, int64_t begin, int64_t end), void* arg, belay_status* status);
-  /* In run, also from inside a body: 1 where the run has been cancelled or is past its deadline. What the operation
-   * then returns, BELAY_OK or an error, is not used. 0: go on, also where the host cannot say. [any] */
+  /* In run, also from inside a body: 1 where the run has been cancelled or is past its deadline. What the operation then
+   * returns, BELAY_OK or an error, is not used. 0: go on, also where the host cannot say. [any] */
   int32_t (*cancelled)(belay_op_context* context);
-  /* In run, not from inside a body: memory of `bytes` bytes, 64-byte aligned, not zeroed, that belongs to this run
-   * until it returns or asks again. It is allocated when a kernel asks for more than before, so not at each run. 0
-   * bytes: *memory is null. RESOURCE_EXHAUSTED: there is not so much. [any] */
+  /* In run, not from inside a body: memory of `bytes` bytes, 64-byte aligned, not zeroed, that belongs to this run until
+   * it returns or asks again. It is allocated when a kernel asks for more than before, so not at each run. 0 bytes:
+   * *memory is null. RESOURCE_EXHAUSTED: there is not so much. [any] */
   int32_t (*scratch)(belay_op_context* context, uint64_t bytes, void** memory, belay_status* status);
 } belay_op_service;
 
@@ -633,15 +622,16 @@ typedef struct belay_op_service {
 #define BELAY_KIND_CLUSTER 6  /* reserved */
 #define BELAY_KIND_EXPORTER 7 /* reserved */
 #define BELAY_KIND_OP 8
+#define BELAY_KIND_OPTIMIZER 9
+#define BELAY_KIND_SCHEDULE 10
 
-/* The first three slots of every kind's table. A create that fails has made no instance: it frees what it made, and the
- * host neither uses nor destroys what it may have left in *self. Options are those that the manifest gives, nested
- * tables flattened
+/* The first three slots of every kind's table. A create that fails has made no instance: it frees what it made, and the host
+ * neither uses nor destroys what it may have left in *self. Options are those that the manifest gives, nested tables flattened
  * ("layers.0.units"); the host has checked them against the note. The defaults are the plugin's own. */
-#define BELAY_INSTANCE_SLOTS                                                                                           \
+#define BELAY_INSTANCE_SLOTS                                                                                         \
   int32_t (*create)(const belay_host_api* api, belay_host* host, const belay_named_value* options, uint64_t n_options, \
-                    void** self, belay_status* status);                                                                \
-  void (*destroy)(void* self);                                                                                         \
+                    void** self, belay_status* status);                                                               \
+  void (*destroy)(void* self);                                                                                        \
   const void* (*extension)(void* self, belay_str name)
 
 /* extension: a table of further callbacks of this instance, or null where it has none of that name. The table is const,
@@ -650,8 +640,8 @@ typedef struct belay_op_service {
  * "vendor.name.version" for others. An absent slot: no extensions. [any] */
 
 /* "belay.interrupt.1", of inputs and savers: wakes an instance that waits (for a network, a lock, a pipe), because the
- * run is being stopped. Called at most once until the next callback begins, while another thread is inside a callback
- * of the instance; that one returns soon, with CANCELLED or with what it has. It must not wait itself. [any] */
+ * run is being stopped. Called at most once until the next callback begins, while another thread is inside a callback of
+ * the instance; that one returns soon, with CANCELLED or with what it has. It must not wait itself. [any] */
 #define BELAY_INTERRUPT_EXTENSION "belay.interrupt.1"
 typedef struct belay_interrupt_api {
   uint32_t struct_size;
@@ -680,21 +670,19 @@ typedef struct belay_hook_api {
   int32_t (*begin)(void* self, belay_graph* graph, belay_status* status);
   /* Variables are initialized or restored, and the graph is frozen. */
   int32_t (*after_create_session)(void* self, belay_session* session, belay_status* status);
-  /* Fill `args` with what to fetch, feed and ask for; left alone, it is nothing. What it points at must stay valid
-   * until the next call on this instance. */
+  /* Fill `args` with what to fetch, feed and ask for; left alone, it is nothing. What it points at must stay valid until
+   * the next call on this instance. */
   int32_t (*before_run)(void* self, belay_run* run, belay_run_args* args, belay_status* status);
   /* The results of this hook's own fetches, in their order; valid until it returns. */
   int32_t (*after_run)(void* self, belay_run* run, const belay_run_values* values, belay_status* status);
   /* The loop has ended well; runs are still possible. */
   int32_t (*end)(void* self, belay_session* session, belay_status* status);
-  /* Around every checkpoint that the host writes. before_save is the moment of the snapshot: what the session's
-   * variables are then is what is written. BELAY_SKIP leaves this checkpoint out, with a line in the log and without
-   * after_save. */
+  /* Around every checkpoint that the host writes. before_save is the moment of the snapshot: what the session's variables
+   * are then is what is written. BELAY_SKIP leaves this checkpoint out, with a line in the log and without after_save. */
   int32_t (*before_save)(void* self, belay_session* session, int64_t step, belay_status* status);
   /* The checkpoint is on the disk, whole and durable. It may come when the session is some steps further. */
   int32_t (*after_save)(void* self, belay_session* session, belay_saved* saved, belay_status* status);
-  /* The session ends because of this error, raised anywhere; the last call before destroy. What it returns is ignored.
-   */
+  /* The session ends because of this error, raised anywhere; the last call before destroy. What it returns is ignored. */
   int32_t (*on_error)(void* self, int32_t code, belay_str message, belay_status* status);
   /* The instance's state, stored in checkpoints under its name and given back at resume and at recovery. */
   int32_t (*save_state)(void* self, belay_state* state, belay_status* status);
@@ -853,11 +841,80 @@ typedef struct belay_op_api {
   int32_t (*gradient)(void* self, const belay_op_gradient_args* args, belay_status* status);
 } belay_op_api;
 
+/* What an optimizer works on. The host has computed the gradients of the loss and clipped them as [optimizer] says. The
+ * struct and its arrays are valid for the call; the outputs are valid as long as the graph. */
+typedef struct belay_optimizer_args {
+  uint32_t struct_size;
+  uint32_t flags; /* 0 */
+  belay_graph* graph;
+  const belay_output* variables; /* trainable, with a gradient; all of one dtype, float32 or float64 */
+  const belay_output* gradients; /* gradients[i]: of variables[i], dense, of its dtype and shape */
+  uint64_t n_variables;          /* >= 1; variables and gradients have as many */
+  belay_output learning_rate;    /* a scalar of the variables' dtype */
+  belay_output global_step;      /* an integer scalar: the steps that were taken before this one */
+} belay_optimizer_args;
+
+/* Adds the nodes that update variables by their gradients. Called while the graph is built; no code of it runs in a step.
+ *
+ *   create_slots -> prepare -> apply, once for each variable, in their order -> finish
+ *
+ * once per graph, with the same args; all [main]. An error of any of them ends the run before its first step. What the
+ * plugin adds to the graph it may keep between these calls, in its instance; destroy comes after the last of them, and
+ * the nodes stay.
+ *   create_slots  makes the variables that the optimizer keeps, in the collection "variables" and so in checkpoints, which
+ *                 know them by their names: by custom "dense/kernel/Momentum" for one of "dense/kernel". The host has
+ *                 entered no scope. Absent: there are none.
+ *   prepare       makes nodes that all updates share. Here and in the two below the host has entered the scope "train".
+ *                 Absent: there are none.
+ *   apply         adds the nodes that write variables[i] and its slots by gradients[i]; *update, to be filled, is an output
+ *                 of them, or their operation: after it, variable and slots are written. i < n_variables. Mandatory.
+ *   finish        adds what comes after the updates, such as the powers of Adam's betas. `updates` is what apply filled
+ *                 in, n_variables of them. *more and *n_more, to be filled, are further operations of the step (*more may
+ *                 be null where *n_more is 0, as they are before the call); they stay the plugin's and are valid until the
+ *                 instance's next call. What must wait for the updates has control inputs from them. Absent: nothing.
+ * The global step is increased by the host after all of it. */
+typedef struct belay_optimizer_api {
+  uint32_t struct_size;
+  uint32_t reserved;
+  BELAY_INSTANCE_SLOTS;
+  int32_t (*create_slots)(void* self, const belay_optimizer_args* args, belay_status* status);
+  int32_t (*prepare)(void* self, const belay_optimizer_args* args, belay_status* status);
+  int32_t (*apply)(void* self, const belay_optimizer_args* args, uint64_t i, belay_output* update,
+                   belay_status* status);
+  int32_t (*finish)(void* self, const belay_optimizer_args* args, const belay_output* updates,
+                    const belay_output** more, uint64_t* n_more, belay_status* status);
+} belay_optimizer_api;
+
+/* Of belay_schedule_args: the user has set learning_rate. Without it the field holds the host's default. */
+#define BELAY_SCHEDULE_RATE_IS_GIVEN 1
+
+/* What a schedule works on. The struct is valid for the call; the outputs are valid as long as the graph. */
+typedef struct belay_schedule_args {
+  uint32_t struct_size;
+  uint32_t flags; /* BELAY_SCHEDULE_RATE_IS_GIVEN */
+  belay_graph* graph;
+  double learning_rate;     /* >= 0; where the rate starts */
+  belay_output global_step; /* an integer scalar: the steps that were taken before this one */
+  belay_output step;        /* the same as a float64 scalar */
+} belay_schedule_args;
+
+/* Adds the nodes that compute the learning rate of a step. Called while the graph is built, once per graph; no code of it
+ * runs in a step.
+ *   build  *rate, to be filled, is a float32 or float64 scalar. The host has entered a scope. It multiplies the rate by
+ *          the warm-up of [optimizer.learning_rate] and rounds it to float32. An error ends the run before its first
+ *          step. Mandatory. [main] */
+typedef struct belay_schedule_api {
+  uint32_t struct_size;
+  uint32_t reserved;
+  BELAY_INSTANCE_SLOTS;
+  int32_t (*build)(void* self, const belay_schedule_args* args, belay_output* rate, belay_status* status);
+} belay_schedule_api;
+
 /* ---- the module ----------------------------------------------------------------------------------------------------- */
 
 /* name: [a-z][a-z0-9_-]{0,62}, or VENDOR.NAME of two such and at most 63 bytes in all; unique per kind in the library.
- * table: the kind's table above. A plugin whose kind the host does not know, or with an option of a type that it does
- * not know, is listed as unusable; the library's other plugins work. */
+ * table: the kind's table above. A plugin whose kind the host does not know, or with an option of a type that it does not
+ * know, is listed as unusable; the library's other plugins work. */
 typedef struct belay_plugin {
   int32_t kind;
   uint32_t reserved;
@@ -881,24 +938,24 @@ typedef struct belay_module {
   uint64_t n_plugins;
 } belay_module;
 
-/* The ELF note: section ".note.belay" (type SHT_NOTE, allocated, 4-byte aligned), owner "BELAY", type 1, descriptor =
- * the JSON text without a final NUL, padded with NULs to a multiple of 4:
+/* The ELF note: section ".note.belay" (type SHT_NOTE, allocated, 4-byte aligned), owner "BELAY", type 1, descriptor = the
+ * JSON text without a final NUL, padded with NULs to a multiple of 4:
  *
  *   {"abi": [0, 3], "version": "1.0.0", "toolchain": "gcc 12.2.0, C++17", "isa": ["sse2"],
  *    "plugins": [{"kind": "hook", "name": "loss_ceiling", "doc": "Stops the run ...",
  *                 "options": [{"name": "max", "type": "float", "default": 10, "min": 0, "max": 1e30, "help": "..."}]}]}
  *
- * Option types: bool int float string path table, and bool_list int_list float_list string_list path_list. Of an
- * option: "default" (absent: none), "required": true, "min", "max" (numbers and elements of lists), "choices":
- * [text...]. "isa" lists what the code needs beyond the architecture's baseline, as in /proc/cpuinfo. Limits: 1 MiB in
- * all, 8 levels of nesting, 64 KiB a string. Unknown keys are ignored.
+ * Option types: bool int float string path table, and bool_list int_list float_list string_list path_list. Of an option:
+ * "default" (absent: none), "required": true, "min", "max" (numbers and elements of lists), "choices": [text...].
+ * "isa" lists what the code needs beyond the architecture's baseline, as in /proc/cpuinfo.
+ * Limits: 1 MiB in all, 8 levels of nesting, 64 KiB a string. Unknown keys are ignored.
  *
  * A plugin in C states its note with BELAY_NOTE and places it as above, for example:
  *
  *   #define TEXT "{\"abi\": " BELAY_NOTE_ABI ", ...}"
  *   BELAY_NOTE(my_note, TEXT);
- *   const belay_module belay_module_v0 = {BELAY_MODULE_MAGIC, sizeof(belay_module), BELAY_ABI_MAJOR, BELAY_ABI_MINOR,
- * 0, 0, my_note.text, sizeof(TEXT) - 1, plugins, 1};
+ *   const belay_module belay_module_v0 = {BELAY_MODULE_MAGIC, sizeof(belay_module), BELAY_ABI_MAJOR, BELAY_ABI_MINOR, 0, 0,
+ *                                         my_note.text, sizeof(TEXT) - 1, plugins, 1};
  */
 #define BELAY_NOTE_TYPE 1
 #define BELAY_NOTE(variable, json)                                                   \

@@ -3,8 +3,8 @@
 //
 //   BELAY_MODULE("1.0.0", LossCeiling)            // version, then every plugin class of the library
 //
-// A plugin class derives from Hook, Saver, InitFn, Model, Input or Op, has a `static constexpr auto about`, usually a
-// struct Options, and a constructor that takes `const Options&` or nothing. Its callbacks are public, each the only member
+// A plugin class derives from Hook, Saver, InitFn, Model, Input, Op, Optimizer or Schedule, has a `static constexpr auto
+// about`, usually a struct Options, and a constructor that takes `const Options&` or nothing. Its callbacks are public, each the only member
 // of its name, with the base's parameters. What is not so is the compiler's first error, a line that begins with "belay:"
 // and says what to do (detail/check_class.h). It throws where it must; nothing crosses the boundary but the code and the
 // text.
@@ -15,6 +15,7 @@
 #include <array>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "belay/detail/check_class.h"
 #include "belay/detail/note.h"
@@ -26,7 +27,9 @@
 #include "belay/input.h"
 #include "belay/model.h"
 #include "belay/op.h"
+#include "belay/optimizer.h"
 #include "belay/saver.h"
+#include "belay/schedule.h"
 
 namespace belay {
 inline namespace v0 {
@@ -63,6 +66,8 @@ using InitFnHandle = Handle<belay_init_fn_api>;
 using ModelHandle = Handle<belay_model_api>;
 using InputHandle = Handle<belay_input_api>;
 using OpHandle = Handle<belay_op_api>;
+using OptimizerHandle = Handle<belay_optimizer_api>;
+using ScheduleHandle = Handle<belay_schedule_api>;
 
 namespace detail {
 
@@ -74,6 +79,7 @@ struct Instance {
   Host host;
   std::unique_ptr<T> object;
   RunArgs args;  // hooks: what before_run returned, alive until the next call
+  std::vector<belay_output> more;  // optimizers: what finish returned
 };
 
 // `static const void* extension(std::string_view name) noexcept` in a plugin class: its extensions (abi.h), by name.
@@ -275,6 +281,52 @@ struct Thunks {
   static std::int32_t size(void* self, std::int64_t* examples, belay_status* status) noexcept {
     return guard(status, [&] { *examples = object(self).size(); });
   }
+
+  // Optimizer
+  static std::int32_t create_slots(void* self, const belay_optimizer_args* args, belay_status* status) noexcept {
+    return guard(status, [&] {
+      belay_optimizer_args room;
+      const OptimizerContext context(services(self), read_sized(args, room));
+      object(self).create_slots(context);
+    });
+  }
+  static std::int32_t prepare(void* self, const belay_optimizer_args* args, belay_status* status) noexcept {
+    return guard(status, [&] {
+      belay_optimizer_args room;
+      const OptimizerContext context(services(self), read_sized(args, room));
+      object(self).prepare(context);
+    });
+  }
+  static std::int32_t apply(void* self, const belay_optimizer_args* args, std::uint64_t i, belay_output* update,
+                            belay_status* status) noexcept {
+    return guard(status, [&] {
+      belay_optimizer_args room;
+      const OptimizerContext context(services(self), read_sized(args, room));
+      *update = object(self).apply(context, context.update(static_cast<std::size_t>(i))).raw();
+    });
+  }
+  static std::int32_t finish(void* self, const belay_optimizer_args* args, const belay_output* updates,
+                             const belay_output** more, std::uint64_t* n_more, belay_status* status) noexcept {
+    return guard(status, [&] {
+      belay_optimizer_args room;
+      const OptimizerContext context(services(self), read_sized(args, room));
+      I& i = instance(self);
+      i.more.clear();
+      for (const Output& o : i.object->finish(context, context.outputs(updates))) i.more.push_back(o.raw());
+      *more = i.more.data();
+      *n_more = i.more.size();
+    });
+  }
+
+  // Schedule
+  static std::int32_t build_rate(void* self, const belay_schedule_args* args, belay_output* rate,
+                                 belay_status* status) noexcept {
+    return guard(status, [&] {
+      belay_schedule_args room;
+      const ScheduleContext context(services(self), read_sized(args, room, BELAY_SCHEDULE_RATE_IS_GIVEN));
+      *rate = object(self).build(context).raw();
+    });
+  }
 };
 
 // Null where the class has no extensions.
@@ -323,6 +375,21 @@ constexpr belay_op_api op_table() {
 }
 
 template <class T>
+constexpr belay_optimizer_api optimizer_table() {
+  using H = Thunks<T>;
+  belay_optimizer_api t{};
+  t.struct_size = sizeof(t);
+  t.create = H::create;
+  t.destroy = H::destroy;
+  t.extension = extension_slot<T>();
+  if constexpr (overrides_Optimizer_create_slots<T>()) t.create_slots = H::create_slots;
+  if constexpr (overrides_Optimizer_prepare<T>()) t.prepare = H::prepare;
+  t.apply = H::apply;
+  if constexpr (overrides_Optimizer_finish<T>()) t.finish = H::finish;
+  return t;
+}
+
+template <class T>
 constexpr auto make_table() {
   using H = Thunks<T>;
   constexpr int kind = kind_of<T>();
@@ -338,6 +405,10 @@ constexpr auto make_table() {
     return belay_model_api{sizeof(belay_model_api), 0, H::create, H::destroy, extension_slot<T>(), H::build};
   } else if constexpr (kind == BELAY_KIND_OP) {
     return op_table<T>();
+  } else if constexpr (kind == BELAY_KIND_OPTIMIZER) {
+    return optimizer_table<T>();
+  } else if constexpr (kind == BELAY_KIND_SCHEDULE) {
+    return belay_schedule_api{sizeof(belay_schedule_api), 0, H::create, H::destroy, extension_slot<T>(), H::build_rate};
   } else {
     return belay_input_api{sizeof(belay_input_api),
                            0,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: belay: a plugin class derives publicly from one of belay::Hook, Saver, InitFn, Model, Input and Op
+// expect: belay: a plugin class derives publicly from one of belay::Hook, Saver, InitFn, Model, Input, Op, Optimizer and Schedule
 #include <belay/plugin.h>
 
 namespace {

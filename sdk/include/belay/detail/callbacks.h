@@ -4,13 +4,16 @@
 #pragma once
 
 #include <type_traits>
+#include <vector>
 
 #include "belay/hook.h"
 #include "belay/init_fn.h"
 #include "belay/input.h"
 #include "belay/model.h"
 #include "belay/op.h"
+#include "belay/optimizer.h"
 #include "belay/saver.h"
+#include "belay/schedule.h"
 
 namespace belay {
 inline namespace v0 {
@@ -85,6 +88,11 @@ BELAY_NEEDED_CALLBACK(Op, infer, void, const, OpShapes&)
 BELAY_CALLBACK(Op, prepare, void, , const OpSetup&)
 BELAY_NEEDED_CALLBACK(Op, run, void, , OpRun&)
 BELAY_CALLBACK(Op, gradient, void, const, OpGradient&)
+BELAY_CALLBACK(Optimizer, create_slots, void, , const OptimizerContext&)
+BELAY_CALLBACK(Optimizer, prepare, void, , const OptimizerContext&)
+BELAY_NEEDED_CALLBACK(Optimizer, apply, Output, , const OptimizerContext&, const Update&)
+BELAY_CALLBACK(Optimizer, finish, std::vector<Output>, , const OptimizerContext&, const std::vector<Output>&)
+BELAY_NEEDED_CALLBACK(Schedule, build, Output, , const ScheduleContext&)
 #undef BELAY_SPACED_const
 #undef BELAY_SPACED_
 #undef BELAY_NEEDED_CALLBACK

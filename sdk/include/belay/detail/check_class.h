@@ -27,6 +27,8 @@ constexpr int kind_of() {
   if constexpr (std::is_convertible_v<T*, Model*>) return BELAY_KIND_MODEL;
   if constexpr (std::is_convertible_v<T*, Input*>) return BELAY_KIND_INPUT;
   if constexpr (std::is_convertible_v<T*, Op*>) return BELAY_KIND_OP;
+  if constexpr (std::is_convertible_v<T*, Optimizer*>) return BELAY_KIND_OPTIMIZER;
+  if constexpr (std::is_convertible_v<T*, Schedule*>) return BELAY_KIND_SCHEDULE;
   return 0;
 }
 constexpr std::string_view kind_name(int kind) {
@@ -37,6 +39,8 @@ constexpr std::string_view kind_name(int kind) {
     case BELAY_KIND_MODEL: return "model";
     case BELAY_KIND_INPUT: return "input";
     case BELAY_KIND_OP: return "op";
+    case BELAY_KIND_OPTIMIZER: return "optimizer";
+    case BELAY_KIND_SCHEDULE: return "schedule";
     default: return "";
   }
 }
@@ -105,6 +109,8 @@ constexpr bool check_callbacks() {
   if constexpr (kind == BELAY_KIND_MODEL) return has_Model_build<T>();
   if constexpr (kind == BELAY_KIND_INPUT)
     return has_Input_spec<T>() && has_Input_open<T>() && has_Input_next<T>() && has_Input_seek<T>();
+  if constexpr (kind == BELAY_KIND_OPTIMIZER) return has_Optimizer_apply<T>();
+  if constexpr (kind == BELAY_KIND_SCHEDULE) return has_Schedule_build<T>();
   if constexpr (kind == BELAY_KIND_OP) return has_Op_infer<T>() && has_Op_run<T>() && check_traits<T>();
   return true;
 }
@@ -212,10 +218,12 @@ template <class T>
 constexpr bool check_class() {
   constexpr bool derived = std::is_convertible_v<T*, Hook*> + std::is_convertible_v<T*, Saver*> +
                                std::is_convertible_v<T*, InitFn*> + std::is_convertible_v<T*, Model*> +
-                               std::is_convertible_v<T*, Input*> + std::is_convertible_v<T*, Op*> ==
+                               std::is_convertible_v<T*, Input*> + std::is_convertible_v<T*, Op*> +
+                               std::is_convertible_v<T*, Optimizer*> + std::is_convertible_v<T*, Schedule*> ==
                            1;
   static_assert(derived,
-                "belay: a plugin class derives publicly from one of belay::Hook, Saver, InitFn, Model, Input and Op");
+                "belay: a plugin class derives publicly from one of belay::Hook, Saver, InitFn, Model, Input, Op, "
+                "Optimizer and Schedule");
   if constexpr (derived) return check_about<T>() && check_callbacks<T>() && check_constructor<T>();
   return false;
 }

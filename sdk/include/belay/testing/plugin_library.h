@@ -27,6 +27,10 @@ struct PluginKind<belay_hook_api> : std::integral_constant<std::int32_t, BELAY_K
 template <>
 struct PluginKind<belay_saver_api> : std::integral_constant<std::int32_t, BELAY_KIND_SAVER> {};
 template <>
+struct PluginKind<belay_optimizer_api> : std::integral_constant<std::int32_t, BELAY_KIND_OPTIMIZER> {};
+template <>
+struct PluginKind<belay_schedule_api> : std::integral_constant<std::int32_t, BELAY_KIND_SCHEDULE> {};
+template <>
 struct PluginKind<belay_init_fn_api> : std::integral_constant<std::int32_t, BELAY_KIND_INIT_FN> {};
 template <>
 struct PluginKind<belay_model_api> : std::integral_constant<std::int32_t, BELAY_KIND_MODEL> {};

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plugin by its name or file, with its options: what a manifest's table says, or a program.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace belay::runtime {
+
+// Where a key or value stands: `file:line:column`, in characters, counted from 1. From --set: file is "--set run.dir",
+// line is 0 and column counts in the argument. line and column 0: nowhere in particular, as for a section that is
+// missing.
+struct Location {
+  std::string file;
+  int line = 0;
+  int column = 0;
+};
+
+// A value of a plugin's option, as written. Empty lists have no element type.
+using OptionValue = std::variant<bool, std::int64_t, double, std::string, std::vector<bool>, std::vector<std::int64_t>,
+                                 std::vector<double>, std::vector<std::string>, std::monostate /* [] */>;
+
+// One option; keys of nested tables and of tables in lists are flattened: "layers.0.units".
+struct PluginOption {
+  std::string key;
+  OptionValue value;
+  Location key_at = {};
+  Location value_at = {};
+
+  friend bool operator==(const PluginOption& a, const PluginOption& b) { return a.key == b.key && a.value == b.value; }
+};
+
+enum class OnHookError { kStop, kDisable };
+
+// A table that names a plugin. Reserved keys: plugin, file, name, on_error (hooks), prefetch (inputs).
+struct PluginUse {
+  std::string plugin;  // by name, or empty where `file` is given
+  std::string file;    // absolute path of a library; plugin then picks one of several in it
+  std::string name;    // the instance's name; empty: the plugin's name, made unique by the runtime
+  OnHookError on_error = OnHookError::kStop;
+  std::vector<PluginOption> options;  // in the order written
+  Location at;                        // of the table
+  Location plugin_at;                 // of the value of `plugin` or `file`
+
+  friend bool operator==(const PluginUse& a, const PluginUse& b) {
+    return a.plugin == b.plugin && a.file == b.file && a.name == b.name && a.on_error == b.on_error &&
+           a.options == b.options;
+  }
+};
+
+// One that no manifest names; options in the order given. `from` stands in messages in place of the file: "the default
+// hook nan_tensor".
+PluginUse plugin_use(const std::string& plugin, const std::vector<std::pair<std::string, OptionValue>>& options,
+                     const std::string& from);
+
+}  // namespace belay::runtime

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Drives an optimizer plugin on the real engine: its slots, and what a step makes of variables and slots. Link
+// belay::testing_runtime; the header itself needs the SDK only.
+//
+//   OptimizerDriver optimizer(belay_module_my_momentum, {{"momentum", 0.5}});
+//   optimizer.variable("w", Tensor({2}, {1.0, -2.0}));
+//   optimizer.build();
+//   optimizer.step({{"w", Tensor({2}, {1.0, 3.0})}}, 0.1);               // these gradients, this learning rate
+//   EXPECT_EQ(optimizer.values("w"), (std::vector<double>{0.9, -2.3}));
+//   EXPECT_EQ(optimizer.slots(), std::vector<std::string>{"w/Momentum"});
+//
+// The test is the host: it gives the gradients, so that formulas are checked without a model. What the plugin throws
+// comes out as belay::Error that names it and the callback. One thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "belay/graph.h"
+#include "belay/testing/option_values.h"
+
+namespace belay {
+inline namespace v0 {
+namespace testing {
+
+// By the variables' names.
+using VariableGradients = std::map<std::string, Tensor>;
+
+class OptimizerDriver {
+ public:
+  // Makes the instance. `plugin` names it where the module has several.
+  explicit OptimizerDriver(const belay_module& module, const OptionValues& options = {},
+                           const std::string& plugin = {});
+  ~OptimizerDriver();
+  OptimizerDriver(const OptimizerDriver&) = delete;
+  OptimizerDriver& operator=(const OptimizerDriver&) = delete;
+
+  // A trainable variable, float32 or float64; all of one dtype. Before build.
+  void variable(const std::string& name, const Tensor& initial_value);
+  // Calls create_slots, prepare, apply and finish, and initializes all variables. `threads`: of the steps.
+  void build(int threads = 1);
+  // Each variable has its gradient, of its dtype and shape.
+  void step(const VariableGradients& gradients, double learning_rate);
+
+  // What the optimizer keeps, in the order of its making: the saved variables but for those of the test and the step
+  // counter.
+  std::vector<std::string> slots() const;
+  // A variable or a slot by its name.
+  Tensor value(const std::string& name) const;
+  std::vector<double> values(const std::string& name) const;
+  void set_value(const std::string& name, const Tensor& value);
+  std::int64_t global_step() const;
+  // The graph that was built, to look for nodes.
+  Graph graph() const;
+
+ private:
+  struct Engine;
+  std::unique_ptr<Engine> engine_;
+};
+
+}  // namespace testing
+}  // namespace v0
+}  // namespace belay

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// An optimizer on the real engine, with made-up variables and the gradients of the sum of their squares.
+#include <cmath>
+#include <memory>
+
+#include "belay/testing/optimizer_driver.h"
+#include "runtime/validate/check.h"
+
+namespace belay::runtime {
+namespace {
+
+using belay::testing::OptimizerDriver;
+using belay::testing::VariableGradients;
+
+constexpr const char* kVariables[] = {"made_up/kernel", "made_up/bias"};
+constexpr double kRate = 0.01;
+
+template <class T>
+std::unique_ptr<OptimizerDriver> built(const Subject& subject, int threads = 1) {
+  auto optimizer = std::make_unique<OptimizerDriver>(subject.module, subject.options, subject.info.name);
+  std::vector<T> kernel;
+  for (int i = 0; i < 300; ++i) kernel.push_back(static_cast<T>(std::sin(i + 1)));
+  optimizer->variable(kVariables[0], Tensor({3, 100}, kernel));
+  optimizer->variable(kVariables[1], Tensor({1}, {static_cast<T>(-2)}));
+  optimizer->build(threads);
+  return optimizer;
+}
+
+// Of half the sum of squares: the gradient is the variable.
+void steps(OptimizerDriver& optimizer, int n) {
+  for (int i = 0; i < n; ++i) {
+    VariableGradients gradients;
+    for (const char* name : kVariables) gradients[name] = optimizer.value(name);
+    optimizer.step(gradients, kRate);
+  }
+}
+
+double sum_of_squares(const OptimizerDriver& optimizer) {
+  double sum = 0;
+  for (const char* name : kVariables)
+    for (const double x : optimizer.values(name)) sum += x * x;
+  return sum;
+}
+
+std::vector<std::string> kept_by(const OptimizerDriver& optimizer) {
+  std::vector<std::string> names = optimizer.slots();
+  names.insert(names.end(), std::begin(kVariables), std::end(kVariables));
+  return names;
+}
+
+// Empty: the same bits in all variables and slots.
+std::string difference(const OptimizerDriver& a, const OptimizerDriver& b) {
+  for (const std::string& name : kept_by(a))
+    if (a.values(name) != b.values(name)) return name;
+  return "";
+}
+
+void builds(const Subject& subject) {
+  must_succeed("building for float32 variables", [&] { built<float>(subject); });
+  must_succeed("building for float64 variables", [&] { built<double>(subject); });
+}
+
+// A checkpoint finds its values by names: they must not depend on how often something was built.
+void names_its_slots(const Subject& subject) {
+  must_succeed("building it", [&] {
+    const auto first = built<float>(subject), second = built<float>(subject);
+    if (first->slots() != second->slots()) throw CheckFailed("built twice, its variables have other names");
+    for (const std::string& name : first->slots())
+      if (name.rfind("train/", 0) == 0)
+        throw CheckFailed("its variable " + name + " is made in prepare, apply or finish; make it in create_slots");
+  });
+}
+
+template <class T>
+void lowers_a_loss(const Subject& subject) {
+  must_succeed("steps on a sum of squares", [&] {
+    const auto optimizer = built<T>(subject);
+    const double before = sum_of_squares(*optimizer);
+    steps(*optimizer, 20);
+    const double after = sum_of_squares(*optimizer);
+    if (!(after < before))
+      throw CheckFailed("twenty steps did not lower a sum of squares: " + detail::number_text(before) + " before, " +
+                        detail::number_text(after) + " after");
+    if (optimizer->global_step() != 20) throw CheckFailed("it changes the global step, which is the host's");
+  });
+}
+
+void same_again(const Subject& subject) {
+  must_succeed("steps on a sum of squares", [&] {
+    const auto first = built<float>(subject), second = built<float>(subject);
+    steps(*first, 5);
+    steps(*second, 5);
+    if (const std::string other = difference(*first, *second); !other.empty())
+      throw CheckFailed("the same steps made another " + other);
+  });
+}
+
+// All that it keeps is in variables: what a checkpoint has goes on as if nothing had happened.
+void resumes(const Subject& subject) {
+  must_succeed("steps on a sum of squares", [&] {
+    const auto whole = built<float>(subject), resumed = built<float>(subject);
+    steps(*whole, 5);
+    for (const std::string& name : kept_by(*whole)) resumed->set_value(name, whole->value(name));
+    resumed->set_value("global_step", whole->value("global_step"));
+    steps(*whole, 5);
+    steps(*resumed, 5);
+    if (const std::string other = difference(*whole, *resumed); !other.empty())
+      throw CheckFailed("restored from its variables after 5 steps it makes another " + other +
+                        " than without the interruption; what it keeps must be in variables of create_slots");
+  });
+}
+
+void zero_gradients(const Subject& subject) {
+  must_succeed("steps with gradients of 0", [&] {
+    const auto optimizer = built<float>(subject);
+    for (int i = 0; i < 3; ++i) {
+      VariableGradients gradients;
+      gradients[kVariables[0]] = Tensor(DType::kFloat32, {3, 100});
+      gradients[kVariables[1]] = Tensor(DType::kFloat32, {1});
+      optimizer->step(gradients, kRate);
+    }
+    for (const std::string& name : kept_by(*optimizer))
+      for (const double x : optimizer->values(name))
+        if (!std::isfinite(x)) throw CheckFailed("gradients of 0 make " + name + " not finite");
+  });
+}
+
+}  // namespace
+
+std::vector<Check> optimizer_checks() {
+  return {{"drive.builds", builds},
+          {"drive.names_its_slots", names_its_slots},
+          {"drive.lowers_a_loss", lowers_a_loss<float>},
+          {"drive.float64", lowers_a_loss<double>},
+          {"drive.same_again", same_again},
+          {"drive.resumes", resumes},
+          {"faults.zero_gradients", zero_gradients}};
+}
+
+}  // namespace belay::runtime
