@@ -184,6 +184,7 @@ static table: HookApi = HookApi {
     reserved: 0,
     create,
     destroy,
+    extension: 0,
     begin: 0,
     after_create_session: 0,
     before_run: 0,
