@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/estimator_evaluation.h"
 
+#include "runtime/monitored/session_hook.h"
+
 namespace belay::runtime {
 
 std::string eval_folder(const std::string& name) { return name.empty() ? "eval" : "eval_" + name; }
@@ -72,7 +74,7 @@ const EvalResult& EstimatorEvaluation::run_some(VariableStore& trained, std::int
   if (scaffold_ == nullptr)
     scaffold_ = model_.filled([this](DirectSession& session) { variables_.copy(*trained_, session); });
   trained_ = &trained;
-  metrics_ = metrics(once_.run(host_, scaffold_, batches, keep_going));
+  metrics_ = metrics(without_end_of_input([&] { return once_.run(host_, scaffold_, batches, keep_going); }));
   result_.global_step = global_step;
   result_.batches = once_.runs();
   result_.metrics.clear();

@@ -185,6 +185,20 @@ TEST_F(EvaluatesInMemory, EHK_04_AVariableThatTrainingHasNotGotIsAnErrorAndTheMo
   EXPECT_THAT(called, ElementsAre(Mode::kTrain));
 }
 
+// The value of such a metric takes one more batch when the input has ended.
+TEST_F(EvaluatesInMemory, EHK_04_AnEndOfInputThatLeavesItIsAnErrorAndNotTheEndOfTheTraining) {
+  const ModelFn late = [](const ModelArgs& m) {
+    EstimatorPieces p = pieces(m, 1, 3);
+    if (m.mode == Mode::kEval) p.eval_metric_ops["late"] = {ops::reduce_sum(m.feature()), ops::no_op(m.graph)};
+    return EstimatorSpec(m, p);
+  };
+  const std::string error = error_of([&] {
+    Estimator(late, options()).train(ten(), {.evaluators = {in_memory_evaluator(ten(), {.every_n_iter = 5})}});
+  });
+  EXPECT_THAT(error, ::testing::StartsWith("FAILED_PRECONDITION: the evaluation of step 0 on \"eval\": "));
+  EXPECT_THAT(error, HasSubstr("OUT_OF_RANGE does not end a run from here"));
+}
+
 TEST_F(EvaluatesInMemory, EHK_01_ItsHooksBeginOnceAndAreInEachOfItsSessionsAndInNoOther) {
   Estimator estimator(two_ahead, options());
   estimator.train(
