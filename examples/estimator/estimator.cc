@@ -58,9 +58,11 @@ Points points(std::int64_t n, double from) {
 void run(const std::string& directory) {
   rt::Estimator estimator(ring, {.plugins = belay::default_plugins(), .model_dir = directory});
   const Points train = points(512, 0), test = points(200, 0.5), asked = points(6, 0.25);
-  estimator.train(rt::tensor_input({{"point", train.at}}, {{"inside", train.inside}}, {.epochs = 100}), {.steps = 200});
+  const rt::InputFn test_input = rt::tensor_input({{"point", test.at}}, {{"inside", test.inside}});
+  estimator.train(rt::tensor_input({{"point", train.at}}, {{"inside", train.inside}}, {.epochs = 100}),
+                  {.steps = 200, .evaluators = {rt::in_memory_evaluator(test_input, {.every_n_iter = 50})}});
 
-  const rt::EvalMetrics metrics = estimator.evaluate(rt::tensor_input({{"point", test.at}}, {{"inside", test.inside}}));
+  const rt::EvalMetrics metrics = estimator.evaluate(test_input, {.name = "after"});
   std::printf("%s\n", rt::eval_metrics_text(metrics).c_str());
 
   for (const rt::PredictedRow& p : estimator.predict(rt::tensor_input({{"point", asked.at}})))

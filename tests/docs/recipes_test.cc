@@ -283,7 +283,7 @@ TEST(RecipesPage, ShowsThePrograms) {
 
 TEST(EstimatorPage, ShowsTheExample) {
   const std::vector<std::string> blocks = fenced_blocks(read_source("docs/estimator.md"), "cpp");
-  EXPECT_EQ(blocks.size(), 2);
+  EXPECT_EQ(blocks.size(), 3);
   for (const std::string& block : blocks)
     EXPECT_THAT(read_source("examples/estimator/estimator.cc"), ::testing::HasSubstr(block));
 }
