@@ -18,6 +18,7 @@
 #include "runtime/estimator/run_control.h"
 #include "runtime/estimator/run_host.h"
 #include "runtime/estimator/run_plugins.h"
+#include "runtime/optimizer/optimizer.h"
 
 namespace belay::runtime {
 

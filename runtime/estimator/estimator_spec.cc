@@ -39,7 +39,7 @@ Output ModelArgs::feature(std::string_view name) const { return output_named(fea
 Output ModelArgs::label(std::string_view name) const { return output_named(labels, "label", name); }
 
 Output ModelArgs::minimize(const Output& loss, const OptimizerSettings& optimizer) const {
-  return runtime::minimize(graph, loss, run.optimizer(optimizer));
+  return runtime::minimize(graph, loss, built.run().optimizer(optimizer));
 }
 
 // ---- EstimatorSpec ----
@@ -155,7 +155,7 @@ ModelFn model_plugin(const std::string& plugin, const OptimizerSettings& optimiz
     pieces.predictions = out.predictions;
     pieces.loss = out.loss;
     if (args.mode == Mode::kTrain) {
-      add_train_op(graph, args.run.optimizer(optimizer), out);
+      add_train_op(graph, args.built.run().optimizer(optimizer), out);
       pieces.train_op = out.train_op;
     }
     if (args.mode == Mode::kEval)
