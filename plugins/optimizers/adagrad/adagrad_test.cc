@@ -45,7 +45,7 @@ TEST(Adagrad, DividesByTheRootOfTheSumOfSquares) {
 }
 
 TEST(Adagrad, StartsAbove0) {
-  EXPECT_NE(error_of([] { built({{"initial_accumulator_value", 0.0}}); }).find("must be at least"), std::string::npos);
+  EXPECT_NE(error_of([] { built({{"initial_accumulator_value", 0.0}}); }).find("must be >= "), std::string::npos);
 }
 
 }  // namespace

@@ -52,10 +52,7 @@ TEST(Momentum, NesterovLooksAhead) {
 }
 
 TEST(Momentum, IsCheckedForItsRange) {
-  EXPECT_NE(error_of([] {
-              built({{"momentum", 1.5}});
-            }).find("'momentum' is 1.5, must be at most 1"),
-            std::string::npos);
+  EXPECT_NE(error_of([] { built({{"momentum", 1.5}}); }).find("'momentum' is 1.5, must be <= "), std::string::npos);
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ TEST(PolynomialDecay, CyclesBeginAgainOverMoreSteps) {
 }
 
 TEST(PolynomialDecay, ThePowerIsAbove0) {
-  EXPECT_NE(error_of([] { ScheduleDriver(module(), {{"power", 0.0}}); }).find("must be at least"), std::string::npos);
+  EXPECT_NE(error_of([] { ScheduleDriver(module(), {{"power", 0.0}}); }).find("must be >= "), std::string::npos);
 }
 
 }  // namespace
