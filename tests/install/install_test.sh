@@ -119,6 +119,9 @@ wait $model $input || fail "model or input"
 one_kind hook ceiling & hook=$!
 one_kind op soft-step & op=$!
 wait $hook $op || fail "hook or op"
+one_kind optimizer sum-of-steps & optimizer=$!
+one_kind schedule half_life & schedule=$!
+wait $optimizer $schedule || fail "optimizer or schedule"
 [ -f "$here/new/flat-file/runs/flat-file/model.ckpt-200/variables.bin" ] || fail "the new saver wrote nothing"
 
 step "a newcomer's path: docs/write-a-hook.md, every command as written"
