@@ -22,15 +22,20 @@ struct Kind {
   const char* header;
   const char* base;  // the class to derive from
 };
-constexpr Kind kKinds[] = {{"hook", "hook.h", "Hook"},         {"saver", "saver.h", "Saver"},
-                           {"init_fn", "init_fn.h", "InitFn"}, {"model", "model.h", "Model"},
-                           {"input", "input.h", "Input"},      {"op", "op.h", "Op"}};
+constexpr Kind kKinds[] = {{"hook", "hook.h", "Hook"},
+                           {"saver", "saver.h", "Saver"},
+                           {"init_fn", "init_fn.h", "InitFn"},
+                           {"model", "model.h", "Model"},
+                           {"input", "input.h", "Input"},
+                           {"op", "op.h", "Op"},
+                           {"optimizer", "optimizer.h", "Optimizer"},
+                           {"schedule", "schedule.h", "Schedule"}};
 
 // Names of the virtual functions of `class base : public Plugin`, in their order.
 std::vector<std::string> callbacks_of(const std::string& header, const std::string& base) {
   const std::size_t begin = header.find("class " + base + " : public Plugin {");
   const std::string body = begin == header.npos ? "" : header.substr(begin, header.find("\n};", begin) - begin);
-  static const std::regex callback(R"(virtual [\w:]+ (\w+)\()");
+  static const std::regex callback(R"(virtual [\w:<>]+ (\w+)\()");
   std::vector<std::string> names;
   for (std::sregex_iterator it(body.begin(), body.end(), callback), end; it != end; ++it) names.push_back(it->str(1));
   return names;
@@ -202,6 +207,7 @@ INSTANTIATE_TEST_SUITE_P(Languages, LanguagePage, testing::Values("c", "rust"),
 INSTANTIATE_TEST_SUITE_P(Pages, ShownProgram,
                          testing::Values("docs/plugins/hook.md", "docs/plugins/saver.md", "docs/plugins/init_fn.md",
                                          "docs/plugins/model.md", "docs/plugins/input.md", "docs/plugins/op.md",
+                                         "docs/plugins/optimizer.md", "docs/plugins/schedule.md",
                                          "docs/threads-and-lifetimes.md", "docs/write-a-hook.md"),
                          [](const auto& test) {
                            std::string name = fs::path(test.param).stem().string();
