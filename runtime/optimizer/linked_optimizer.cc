@@ -8,7 +8,7 @@
 
 namespace belay::runtime {
 
-// Instances refer to all that stands before them.
+// Instances refer to the members before them.
 struct LinkedOptimizer::Parts {
   Parts(const OptimizerSettings& settings, const std::vector<const belay_module*>& plugins)
       : log(make_stderr_logger(LogFormat::kText, LogLevel::kInfo, system_clock())),

@@ -98,7 +98,7 @@ TEST_F(OptimizersTest, B_18h_AnEvaluationNeedsNoOptimizer) {
   EXPECT_THAT(r.out, HasSubstr("eval at step 30"));
 }
 
-// As docs/plugins/optimizer.md says: nothing but its manifest's line tells it from Belay's own.
+// As docs/plugins/optimizer.md says: its manifest differs by the optimizer's lines alone.
 TEST_F(OptimizersTest, B_18i_AStrangersOptimizerTrainsMnist) {
   const char* data = std::getenv("BELAY_DATA_DIR");
   if (data == nullptr || !std::filesystem::exists(std::string(data) + "/mnist"))

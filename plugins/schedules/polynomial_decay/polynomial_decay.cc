@@ -32,8 +32,8 @@ class PolynomialDecay final : public belay::Schedule {
   explicit PolynomialDecay(const Options& o) : o_(o) {}
 
   Output build(const ScheduleContext& s) override {
-    const Output left = 1.0 - fraction(s);
-    return (s.learning_rate() - o_.end_learning_rate) * ops::pow(left, s.scalar(o_.power)) + o_.end_learning_rate;
+    const Output done = fraction(s), power = s.scalar(o_.power);
+    return (s.learning_rate() - o_.end_learning_rate) * ops::pow(1.0 - done, power) + o_.end_learning_rate;
   }
 
  private:
