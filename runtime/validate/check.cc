@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/validate/check.h"
 
+#include "runtime/manifest/parse.h"
+
 namespace belay::runtime {
 
 belay::testing::DriverSetup setup_of(const Subject& subject) {
@@ -10,6 +12,14 @@ belay::testing::DriverSetup setup_of(const Subject& subject) {
 }
 
 std::string text_of(const Error& error) { return std::string(code_name(error.code())) + ": " + error.what(); }
+
+void options_can_be_given(const Subject& subject, const std::string& section) {
+  for (const SectionKeys& known : manifest_keys())
+    for (const std::string& key : known.keys)
+      if (known.section == section && subject.info.option(key) != nullptr)
+        throw CheckFailed("its option '" + key + "' can never be given: in [" + section +
+                          "] that key is the host's; name it otherwise");
+}
 
 void require_explained(const std::string& where, const Error& error) {
   const auto code = static_cast<std::int32_t>(error.code());

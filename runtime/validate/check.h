@@ -60,6 +60,8 @@ std::vector<Check> init_fn_checks();
 std::vector<Check> model_checks();
 std::vector<Check> input_checks();
 std::vector<Check> op_checks();
+// Of a plugin whose options stand beside keys of the host's in `section`: that each can be given.
+void options_can_be_given(const Subject& subject, const std::string& section);
 std::vector<Check> optimizer_checks();
 std::vector<Check> schedule_checks();
 

@@ -55,6 +55,8 @@ std::string difference(const OptimizerDriver& a, const OptimizerDriver& b) {
   return "";
 }
 
+void options(const Subject& subject) { options_can_be_given(subject, "optimizer"); }
+
 void builds(const Subject& subject) {
   must_succeed("building for float32 variables", [&] { built<float>(subject); });
   must_succeed("building for float64 variables", [&] { built<double>(subject); });
@@ -128,7 +130,8 @@ void zero_gradients(const Subject& subject) {
 }  // namespace
 
 std::vector<Check> optimizer_checks() {
-  return {{"drive.builds", builds},
+  return {{"create.host_keys", options},
+          {"drive.builds", builds},
           {"drive.names_its_slots", names_its_slots},
           {"drive.lowers_a_loss", lowers_a_loss<float>},
           {"drive.float64", lowers_a_loss<double>},

@@ -12,6 +12,8 @@ using belay::testing::ScheduleDriver;
 
 constexpr std::int64_t kSteps[] = {0, 1, 2, 10, 100, 999, 1000, 1001, 100'000, 10'000'000, 1'000'000'000'000};
 
+void options(const Subject& subject) { options_can_be_given(subject, "optimizer.learning_rate"); }
+
 void rates(const Subject& subject) {
   must_succeed("computing rates", [&] {
     ScheduleDriver schedule(subject.module, subject.options, subject.info.name);
@@ -40,7 +42,7 @@ void of_the_step_alone(const Subject& subject) {
 }  // namespace
 
 std::vector<Check> schedule_checks() {
-  return {{"drive.rates", rates}, {"drive.of_the_step_alone", of_the_step_alone}};
+  return {{"create.host_keys", options}, {"drive.rates", rates}, {"drive.of_the_step_alone", of_the_step_alone}};
 }
 
 }  // namespace belay::runtime

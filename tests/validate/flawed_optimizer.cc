@@ -49,6 +49,22 @@ class FlawedOptimizer final : public belay::Optimizer {
   std::vector<Output> sums_;
 };
 
+// Has an option that no manifest can give.
+class Unreachable final : public belay::Optimizer {
+ public:
+  struct Options {
+    belay::Str flaw = "none";
+    double clip_norm = 0;
+  };
+  static constexpr auto about =
+      belay::about("unreachable", "Plain descent", belay::option("flaw", &Options::flaw, "of no meaning here"),
+                   belay::option("clip_norm", &Options::clip_norm, "the host's key"));
+
+  Output apply(const belay::OptimizerContext& o, const belay::Update& u) override {
+    return ops::assign_sub(u.variable, u.gradient * o.learning_rate(), u.name);
+  }
+};
+
 class FlawedSchedule final : public belay::Schedule {
  public:
   struct Options {
@@ -72,4 +88,4 @@ class FlawedSchedule final : public belay::Schedule {
 
 }  // namespace
 
-BELAY_MODULE("1.0.0", FlawedOptimizer, FlawedSchedule)
+BELAY_MODULE("1.0.0", FlawedOptimizer, Unreachable, FlawedSchedule)

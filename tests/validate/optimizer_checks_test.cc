@@ -43,6 +43,12 @@ TEST(ValidateOptimizers, B_18k_EachFlawOfAnOptimizerFailsItsCheck) {
   }
 }
 
+TEST(ValidateOptimizers, B_18k_AnOptionWithTheNameOfAHostsKeyCanNeverBeGiven) {
+  EXPECT_EQ(flaws_found("optimizer \"unreachable\"", "none"),
+            std::vector<std::string>{"create.host_keys: failed: its option 'clip_norm' can never be given: in "
+                                     "[optimizer] that key is the host's; name it otherwise"});
+}
+
 TEST(ValidateOptimizers, B_18k_EachFlawOfAScheduleFailsItsCheck) {
   const struct {
     const char* flaw;
