@@ -48,7 +48,7 @@ TEST_F(OptimizersTest, B_18a_OptimizerAndScheduleAreFoundByNameOrByFile) {
       "}\n");
   const ProcessResult check = belay({"check", by_file});
   EXPECT_EQ(check.status, 0) << check.err;
-  EXPECT_THAT(check.out + check.err, HasSubstr("optimizer  lion"));
+  EXPECT_THAT(check.out + check.err, HasSubstr("optimizer  lion, schedule saw_tooth\n"));
   const ProcessResult first = belay({"run", by_file});
   ASSERT_EQ(first.status, 0) << first.err;
   const std::string weights_by_file = weights(run_dir(), 30);
