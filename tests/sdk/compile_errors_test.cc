@@ -69,8 +69,11 @@ Compiled run(const std::string& command) {
 
 bool has(const std::string& compiler) { return run("command -v " + compiler).status == 0; }
 
-std::string command_of(const std::string& compiler) {
-  return "LC_ALL=C " + compiler + " -std=c++17 -fvisibility=hidden -Wall -Wextra -I " BELAY_SOURCE_DIR "/sdk/include ";
+// `flags` come before the directory of the headers: g++ takes a precompiled header where it would find the header
+// first.
+std::string command_of(const std::string& compiler, const std::string& flags) {
+  return "LC_ALL=C " + compiler + " -std=c++17 -fvisibility=hidden -Wall -Wextra " + flags +
+         " -I " BELAY_SOURCE_DIR "/sdk/include ";
 }
 
 // plugin.h compiled once for all sources, which takes most of the time of each.
@@ -82,7 +85,7 @@ class PrecompiledHeader : public testing::Environment {
     for (const char* compiler : {"g++", "clang++"}) {
       if (!has(compiler)) continue;
       const Compiled made =
-          run(command_of(compiler) + "-x c++-header " BELAY_SOURCE_DIR "/sdk/include/belay/plugin.h -o " + directory_ +
+          run(command_of(compiler, "-x c++-header") + BELAY_SOURCE_DIR "/sdk/include/belay/plugin.h -o " + directory_ +
               (compiler == std::string("g++") ? "/belay/plugin.h.gch" : "/plugin.pch"));
       ASSERT_EQ(made.status, 0) << made.output;
     }
@@ -91,7 +94,7 @@ class PrecompiledHeader : public testing::Environment {
 
   // The compiler's flag that has it used.
   std::string use(const std::string& compiler) const {
-    return compiler == "g++" ? "-I " + directory_ + " " : "-include-pch " + directory_ + "/plugin.pch ";
+    return compiler == "g++" ? "-I " + directory_ : "-include-pch " + directory_ + "/plugin.pch";
   }
 
  private:
@@ -107,7 +110,7 @@ class CompileErrors : public testing::TestWithParam<std::tuple<std::string, cons
     if (!has(compiler)) GTEST_SKIP() << "this system has no " << compiler;
     const std::string path = std::string(COMPILE_ERRORS_SOURCES) + "/" + name + ".cc";
     const std::string error = expected(path, compiler);
-    const Compiled compiled = run(command_of(compiler) + header->use(compiler) + "-fsyntax-only " +
+    const Compiled compiled = run(command_of(compiler, header->use(compiler)) + "-fsyntax-only " +
                                   (error.empty() ? "-Wpedantic -Wno-extra-semi -Werror " : "") + path);
     EXPECT_EQ(compiled.status == 0, error.empty()) << compiled.output;
     EXPECT_THAT(compiled.first_error(), HasSubstr(error)) << compiled.output;
