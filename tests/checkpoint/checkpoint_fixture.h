@@ -85,7 +85,7 @@ class ScriptedSaver {
       static_cast<ScriptedSaver*>(self)->read(directory, sink);
     });
   }
-  static constexpr belay_saver_api kTable{sizeof(belay_saver_api), 0, nullptr, nullptr, write_slot, read_slot};
+  static constexpr belay_saver_api kTable{sizeof(belay_saver_api), 0, nullptr, nullptr, nullptr, write_slot, read_slot};
 };
 
 // Variables and a state of which every bit follows from the step.

@@ -148,7 +148,7 @@ TEST_F(CheckpointWriter, ContentThatACheckpointCannotHoldIsNamed) {
        1,
        "INVALID_ARGUMENT: cannot save '*1': two variables have the same name: 'a'"},
       {{{"", number.view()}}, 1, "INVALID_ARGUMENT: cannot save '*1': a variable has no name"},
-      {{{"a", {BELAY_FLOAT32, 1, negative, nullptr}}},
+      {{{"a", belay::detail::described(DType::kFloat32, 1, negative)}},
        1,
        "INVALID_ARGUMENT: cannot save '*1': variable 'a' has no size: float32 [?]"},
       {{}, -1, "INVALID_ARGUMENT: cannot save '*-1': the global step is -1; it must not be negative"},

@@ -93,7 +93,7 @@ TEST_F(EvaluatesInMemory, EHK_02_ItChangesNoBitOfTheTraining) {
     const Output w = ops::variable(m.graph, "w", Tensor(0.0f));
     const Output loss = ops::square(w - ops::reduce_mean(m.feature()) - ops::random_uniform(m.graph, {}, 2, 4));
     if (m.mode != Mode::kTrain) return EstimatorSpec(m, {.loss = loss});
-    return EstimatorSpec(m, {.loss = loss, .train_op = minimize(m.graph, loss, {.name = "adam"})});
+    return EstimatorSpec(m, {.loss = loss, .train_op = m.minimize(loss, {.name = "adam"})});
   };
   EstimatorOptions o = options();
   Estimator alone(random, o);

@@ -101,7 +101,7 @@ class Streaming final : public belay::Input {
     changed_.notify_all();
   }
   static const void* extension(std::string_view name) noexcept {
-    static constexpr std::uint32_t kTable[] = {sizeof(kTable), 0};
+    static constexpr std::uint32_t kTable[] = {8, 0};  // struct_size, reserved
     return name == "acme.answer.1" ? kTable : nullptr;
   }
   static inline std::atomic<int> interrupts{0};
@@ -131,8 +131,8 @@ class InputFeedTest : public SessionTest {
     services.add("input", input_service());
   }
 
-  void create(const std::vector<std::pair<std::string, OptionValue>>& options = {}, const char* name = "counting") {
-    const RegisteredPlugin* plugin = registry.find(PluginKind::kInput, name, "");
+  void create(const std::vector<std::pair<std::string, OptionValue>>& options = {}, const char* kind = "counting") {
+    const RegisteredPlugin* plugin = registry.find(PluginKind::kInput, kind, "");
     ResolvedPlugin resolved;
     resolved.info = plugin->info;
     resolved.instance_name = "train";
@@ -249,7 +249,7 @@ TEST_F(InputFeedTest, B_03a_AnInputThatWaitsIsWokenWhenTheSessionStops) {
   options.queues = queues;
   session = std::make_shared<DirectSession>(graph, store, options);
   session->run_once(graph.collection("variable_init"));
-  const auto coordinator = std::make_shared<Coordinator>();
+  const auto coordinator = std::make_shared<Coordinator>(system_clock());
   threads = input->create_threads(*session, coordinator.get());
   next();
   coordinator->request_stop("enough");
