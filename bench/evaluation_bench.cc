@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "plugins/default_plugins.h"
 #include "runtime/estimator/eval_while_training.h"
 #include "runtime/monitored/monitored_session.h"
 #include "runtime/ops/registry.h"
@@ -37,7 +38,8 @@ class Bench {
     open_digits(train_);
     const InputFeed::Tensors tensors = train_.feed->add_to_graph(graph);
     ModelOutputs outputs = build_model(*model_, graph, Mode::kTrain, tensors.features, tensors.labels);
-    add_train_op(graph, {}, outputs);
+    const OptimizerSettings sgd;
+    add_train_op(graph, LinkedOptimizer(sgd, default_plugins()).use(), outputs);
     EvalWhileTraining evals(run_.environment(), {.settings = {.every_steps = every, .at_start = false}});
     SessionHost training(run_, {});
     if (every > 0) {
