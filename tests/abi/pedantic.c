@@ -16,7 +16,7 @@ const belay_module belay_module_v0 = {BELAY_MODULE_MAGIC, sizeof(belay_module), 
                                       note.text,          sizeof(NOTE_TEXT) - 1, plugins,        0};
 
 int main(void) {
-  const Slots slots = {0, 0};
+  const Slots slots = {0, 0, 0};
   const belay_output operation = {0, 0, BELAY_OPERATION};
   return slots.create == 0 && operation.index == BELAY_OPERATION && sizeof(BELAY_MODULE_SYMBOL) == 16 &&
                  belay_module_v0.note[0] == '{'

@@ -155,7 +155,7 @@ TEST_F(BadPluginsTest, EachModuleThatBreaksARuleIsRefusedByTheFieldsName) {
       {"no_destroy",
        bad("no_destroy", "the table of hook \"minimal\" (struct_size 20) lacks the mandatory slot destroy")},
       {"op_without_run",
-       bad("op_without_run", "the table of op \"minimal\" (struct_size 72) lacks the mandatory slot run")},
+       bad("op_without_run", "the table of op \"minimal\" (struct_size 80) lacks the mandatory slot run")},
   };
   for (const auto& c : cases) EXPECT_EQ(load_plugin(c.plugin), c.expected);
   EXPECT_THAT(registry_.plugins(), IsEmpty());

@@ -130,7 +130,7 @@ TEST_F(BadPluginFile, AModuleThatBreaksARuleIsRefusedByTheFieldsName) {
        fill},
       {"null_table", "bad_module: 'DIR/x.so' has a bad belay_module_v0: plugins[0].table is null", fill},
       {"no_create",
-       "bad_module: 'DIR/x.so' has a bad belay_module_v0: the table of hook \"minimal\" (struct_size 104) lacks the "
+       "bad_module: 'DIR/x.so' has a bad belay_module_v0: the table of hook \"minimal\" (struct_size 112) lacks the "
        "mandatory slot create",
        fill},
       {"module_abi", "stale: 'DIR/x.so' has a note that is not its module's: the note says ABI 0.3, the module 0.4",

@@ -304,7 +304,7 @@ TEST_F(NotesTheBest, WhatTheLastEvaluationFailsWithIsThrownBehindTheEnd) {
   add_probe("saves").in["end"] = [&] { ended = true; };
   EXPECT_EQ(error_of([&] { train(*training, 3); }),
             "DATA_LOSS: the evaluation of step 3 on [input.eval]: input \"numbers\" (linked in, 1.0.0) in "
-            "next: the numbers are damaged");
+            "next at step 3: the numbers are damaged");
   EXPECT_TRUE(ended);
   EXPECT_NE(store, nullptr) << "the training ended well";
   EXPECT_EQ(noted, (std::vector<std::pair<std::int64_t, double>>{}));

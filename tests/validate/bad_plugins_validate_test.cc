@@ -74,7 +74,7 @@ TEST(ValidateBadPlugins, EachFailsInTheWordsOfItsFault) {
        "load.opens: missing_dep: 'P/musl.so' needs what cannot be loaded: libc.musl-x86_64.so.1 (wanted by P/musl.so)"},
       {"no_create",
        "load.opens: bad_module: 'P/no_create.so' has a bad belay_module_v0: the table of hook \"minimal\" (struct_size "
-       "104) lacks the mandatory slot create"},
+       "112) lacks the mandatory slot create"},
       {"no_destroy",
        "load.opens: bad_module: 'P/no_destroy.so' has a bad belay_module_v0: the table of hook \"minimal\" "
        "(struct_size 20) lacks the mandatory slot destroy"},
@@ -107,7 +107,7 @@ TEST(ValidateBadPlugins, EachFailsInTheWordsOfItsFault) {
       {"null_table", "load.opens: bad_module: 'P/null_table.so' has a bad belay_module_v0: plugins[0].table is null"},
       {"op_without_run",
        "load.opens: bad_module: 'P/op_without_run.so' has a bad belay_module_v0: the table of op \"minimal\" "
-       "(struct_size 72) lacks the mandatory slot run"},
+       "(struct_size 80) lacks the mandatory slot run"},
       {"other_kind",
        "load.opens: stale: 'P/other_kind.so' has a note that is not its module's: the note's plugin 0 is the hook "
        "\"minimal\", the module's is \"minimal\" of kind 2"},

@@ -72,9 +72,9 @@ TEST(Note, TextsAreEscaped) {
 
 TEST(Note, PluginNamesFollowOneRule) {
   using belay::detail::is_plugin_name;
-  for (const char* good : {"a", "ema", "my-hook_2", "a23456789012345678901234567890123456789012345678901234567890123"})
+  for (const char* good : {"a", "ema", "my-hook_2", "acme.ema", "a23456789012345678901234567890123456789012345678901234567890123"})
     EXPECT_TRUE(is_plugin_name(good)) << good;
-  for (const char* bad : {"", "A", "1a", "_a", "../x", "a b", "a.b", "é",
+  for (const char* bad : {"", "A", "1a", "_a", "../x", "a b", "a.b.c", ".a", "a.", "é",
                           "a2345678901234567890123456789012345678901234567890123456789012345"})
     EXPECT_FALSE(is_plugin_name(bad)) << bad;
   EXPECT_FALSE(is_plugin_name(std::string_view("a\0b", 3)));
