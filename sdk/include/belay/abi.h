@@ -45,6 +45,11 @@
  *   [any]     any thread, also several at once.
  *   All callbacks of one hook instance are [session]; two instances may always be called at the same time.
  *
+ * Floating point
+ *   run of an operation, and the bodies that it hands to op.parallel, are called in the host's mode, in which denormals
+ *   are zero. Every other callback is called in the mode of the thread that opened the session. A callback that changes
+ *   the mode finds it put back, with one warning. The mode is in a checkpoint's fingerprint.
+ *
  * Versions
  *   While the major is 0 the minor must match exactly. From 1.0 on: equal major, and the minor that the plugin needs is
  *   not above the host's.

@@ -14,28 +14,28 @@ inline namespace v0 {
 namespace detail {
 
 // Every table's slots, in order.
-#define BELAY_SLOTS_core(X)                                                                                 \
-  X(core, log)                                                                                              \
-  X(core, log_enabled) X(core, monotonic_ns) X(core, wall_ns) X(core, run_directory) X(core, instance_name) \
-      X(core, seed) X(core, interactive) X(core, status_line) X(core, mode) X(core, rank) X(core, ranks)    \
-          X(core, is_chief)
-#define BELAY_SLOTS_graph(X)                                                                                         \
-  X(graph, serial) X(graph, finalized) X(graph, add_node) X(graph, find) X(graph, node_info) X(graph, output_info)     \
-  X(graph, input) X(graph, attr) X(graph, will_fetch) X(graph, enter_scope) X(graph, leave_scope)                      \
-  X(graph, enter_control) X(graph, leave_control) X(graph, collect) X(graph, collection_size) X(graph, collection_item) \
-  X(graph, gradients) X(graph, begin_body) X(graph, end_body)
-#define BELAY_SLOTS_session(X)                                                                      \
-  X(session, run)                                                                                   \
-  X(session, result_tensor) X(session, result_release) X(session, graph) X(session, variable_count) \
-      X(session, variable_info) X(session, assign) X(session, coordinator) X(session, run_session)  \
-          X(session, run_request_stop) X(session, run_stop_requested) X(session, run_original_args) \
-              X(session, run_node_count) X(session, run_node_stats) X(session, global_step) X(session, run_number)
-#define BELAY_SLOTS_coordinator(X)                                                                       \
-  X(coordinator, should_stop) X(coordinator, request_stop) X(coordinator, wait_for_stop) X(coordinator, register_thread)
+// clang-format off
+#define BELAY_SLOTS_core(X)                                                                                  \
+  X(core, log) X(core, log_enabled) X(core, monotonic_ns) X(core, wall_ns) X(core, run_directory)            \
+  X(core, instance_name) X(core, seed) X(core, interactive) X(core, status_line) X(core, mode) X(core, rank) \
+  X(core, ranks) X(core, is_chief)
+#define BELAY_SLOTS_graph(X)                                                                                       \
+  X(graph, serial) X(graph, finalized) X(graph, add_node) X(graph, find) X(graph, node_info) X(graph, output_info) \
+  X(graph, input) X(graph, attr) X(graph, will_fetch) X(graph, enter_scope) X(graph, leave_scope)                  \
+  X(graph, enter_control) X(graph, leave_control) X(graph, collect) X(graph, collection_size)                      \
+  X(graph, collection_item) X(graph, gradients) X(graph, begin_body) X(graph, end_body)
+#define BELAY_SLOTS_session(X)                                                                                      \
+  X(session, run) X(session, result_tensor) X(session, result_release) X(session, graph) X(session, variable_count) \
+  X(session, variable_info) X(session, assign) X(session, coordinator) X(session, run_session)                      \
+  X(session, run_request_stop) X(session, run_stop_requested) X(session, run_original_args)                         \
+  X(session, run_node_count) X(session, run_node_stats) X(session, global_step) X(session, run_number)
+#define BELAY_SLOTS_coordinator(X)                                                       \
+  X(coordinator, should_stop) X(coordinator, request_stop) X(coordinator, wait_for_stop) \
+  X(coordinator, register_thread)
 #define BELAY_SLOTS_model(X) X(model, set)
-#define BELAY_SLOTS_input(X) \
+#define BELAY_SLOTS_input(X)                                                                              \
   X(input, declare) X(input, tensor) X(input, set_string) X(input, set_classes) X(input, set_class_names)
-#define BELAY_SLOTS_files(X) \
+#define BELAY_SLOTS_files(X)                                                                       \
   X(files, create) X(files, open) X(files, write) X(files, size) X(files, read_at) X(files, close)
 #define BELAY_SLOTS_saver(X) X(saver, count) X(saver, get) X(saver, found)
 #define BELAY_SLOTS_checkpoint(X)                                                                        \
@@ -47,42 +47,37 @@ namespace detail {
 
 #define BELAY_SLOTS_interrupt(X) X(interrupt, interrupt)
 
-#define BELAY_SLOTS_hook(X)                                                                                          \
-  X(hook, create)                                                                                                    \
-  X(hook, destroy) X(hook, extension) X(hook, begin) X(hook, after_create_session) X(hook, before_run)               \
-      X(hook, after_run) X(hook, end) X(hook, before_save) X(hook, after_save) X(hook, on_error) X(hook, save_state) \
-          X(hook, load_state)
-#define BELAY_SLOTS_saver_plugin(X) \
-  X(saver_plugin, create)           \
-  X(saver_plugin, destroy) X(saver_plugin, extension) X(saver_plugin, write) X(saver_plugin, read)
+#define BELAY_SLOTS_hook(X)                                                                                      \
+  X(hook, create) X(hook, destroy) X(hook, extension) X(hook, begin) X(hook, after_create_session)               \
+  X(hook, before_run) X(hook, after_run) X(hook, end) X(hook, before_save) X(hook, after_save) X(hook, on_error) \
+  X(hook, save_state) X(hook, load_state)
+#define BELAY_SLOTS_saver_plugin(X)                                                                  \
+  X(saver_plugin, create) X(saver_plugin, destroy) X(saver_plugin, extension) X(saver_plugin, write) \
+  X(saver_plugin, read)
 #define BELAY_SLOTS_init_fn(X) X(init_fn, create) X(init_fn, destroy) X(init_fn, extension) X(init_fn, run)
-#define BELAY_SLOTS_model_plugin(X) \
+#define BELAY_SLOTS_model_plugin(X)                                                                  \
   X(model_plugin, create) X(model_plugin, destroy) X(model_plugin, extension) X(model_plugin, build)
-#define BELAY_SLOTS_input_plugin(X)                                                               \
-  X(input_plugin, create)                                                                         \
-  X(input_plugin, destroy) X(input_plugin, extension) X(input_plugin, spec) X(input_plugin, open) \
-      X(input_plugin, next) X(input_plugin, seek) X(input_plugin, size)
-#define BELAY_SLOTS_op_plugin(X)                                                                                   \
-  X(op_plugin, create)                                                                                             \
-  X(op_plugin, destroy) X(op_plugin, extension) X(op_plugin, traits) X(op_plugin, infer) X(op_plugin, make_kernel) \
-      X(op_plugin, run) X(op_plugin, destroy_kernel) X(op_plugin, gradient)
+#define BELAY_SLOTS_input_plugin(X)                                                                 \
+  X(input_plugin, create) X(input_plugin, destroy) X(input_plugin, extension) X(input_plugin, spec) \
+  X(input_plugin, open) X(input_plugin, next) X(input_plugin, seek) X(input_plugin, size)
+#define BELAY_SLOTS_op_plugin(X)                                                                              \
+  X(op_plugin, create) X(op_plugin, destroy) X(op_plugin, extension) X(op_plugin, traits) X(op_plugin, infer) \
+  X(op_plugin, make_kernel) X(op_plugin, run) X(op_plugin, destroy_kernel) X(op_plugin, gradient)
 
-#define BELAY_SLOTS_optimizer(X)                                                                                 \
-  X(optimizer, create)                                                                                           \
-  X(optimizer, destroy) X(optimizer, extension) X(optimizer, create_slots) X(optimizer, prepare) X(optimizer, apply) \
-      X(optimizer, finish)
-#define BELAY_SLOTS_schedule(X) \
-  X(schedule, create) X(schedule, destroy) X(schedule, extension) X(schedule, build)
+#define BELAY_SLOTS_optimizer(X)                                                                                      \
+  X(optimizer, create) X(optimizer, destroy) X(optimizer, extension) X(optimizer, create_slots) X(optimizer, prepare) \
+  X(optimizer, apply) X(optimizer, finish)
+#define BELAY_SLOTS_schedule(X) X(schedule, create) X(schedule, destroy) X(schedule, extension) X(schedule, build)
 
-#define BELAY_EACH_TABLE(X)                                                                                       \
-  X(core, belay_core_api)                                                                                         \
-  X(graph, belay_graph_api) X(session, belay_session_api) X(coordinator, belay_coordinator_api)                   \
-      X(model, belay_model_service) X(input, belay_input_service) X(files, belay_files_api)                       \
-          X(saver, belay_saver_service) X(checkpoint, belay_checkpoint_api) X(events, belay_events_api)           \
-              X(state, belay_state_service) X(hook, belay_hook_api) X(saver_plugin, belay_saver_api)              \
-                  X(init_fn, belay_init_fn_api) X(model_plugin, belay_model_api) X(input_plugin, belay_input_api) \
-                      X(op, belay_op_service) X(op_plugin, belay_op_api) X(interrupt, belay_interrupt_api) \
-                          X(optimizer, belay_optimizer_api) X(schedule, belay_schedule_api)
+#define BELAY_EACH_TABLE(X)                                                                                          \
+  X(core, belay_core_api) X(graph, belay_graph_api) X(session, belay_session_api)                                    \
+  X(coordinator, belay_coordinator_api) X(model, belay_model_service) X(input, belay_input_service)                  \
+  X(files, belay_files_api) X(saver, belay_saver_service) X(checkpoint, belay_checkpoint_api)                        \
+  X(events, belay_events_api) X(state, belay_state_service) X(hook, belay_hook_api) X(saver_plugin, belay_saver_api) \
+  X(init_fn, belay_init_fn_api) X(model_plugin, belay_model_api) X(input_plugin, belay_input_api)                    \
+  X(op, belay_op_service) X(op_plugin, belay_op_api) X(interrupt, belay_interrupt_api)                               \
+  X(optimizer, belay_optimizer_api) X(schedule, belay_schedule_api)
+// clang-format on
 
 // What replaces a slot that the other side lacks: kMissing fails and names the slot, kSkip does nothing.
 enum class Absent { kMissing, kSkip };
