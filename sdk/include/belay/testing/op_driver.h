@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <thread>
 #include <utility>
@@ -232,9 +233,9 @@ class OpDriver {
   static std::int32_t parallel(belay_op_context* context, std::int64_t n, std::int64_t grain,
                                void (*body)(void*, std::int64_t, std::int64_t), void* arg, belay_status* status) {
     return detail::guard(status, [&] {
-      const int threads = state_of(context).threads;
       if (n < 0 || grain < 1) fail(Code::kInvalidArgument, "parallel: grain must be at least 1, n at least 0");
-      const std::int64_t parts = std::clamp<std::int64_t>(n / grain, 1, threads), step = (n + parts - 1) / parts;
+      const std::int64_t parts = std::clamp<std::int64_t>(n / grain, 1, state_of(context).threads);
+      const std::int64_t step = (n + parts - 1) / parts;
       std::vector<std::thread> team;
       for (std::int64_t begin = step; step != 0 && begin < n; begin += step)
         team.emplace_back(body, arg, begin, std::min(n, begin + step));
@@ -247,10 +248,9 @@ class OpDriver {
     return detail::guard(status, [&] {
       std::vector<unsigned char>& room = state_of(context).scratch;
       room.assign(bytes + kGuard, kGuardByte);
-      *memory =
-          bytes == 0
-              ? nullptr
-              : reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(room.data()) + kGuard - 1) / kGuard * kGuard);
+      void* begin = room.data();
+      std::size_t space = room.size();
+      *memory = bytes == 0 ? nullptr : std::align(kGuard, static_cast<std::size_t>(bytes), begin, space);
     });
   }
   static constexpr belay_op_service kService{
