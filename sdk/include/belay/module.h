@@ -166,7 +166,11 @@ struct Thunks {
         new (&i.args) RunArgs();
         throw;
       }
-      fill_sized(args, i.args.raw());
+      if (args != nullptr && args->struct_size >= sizeof(*args)) {
+        i.args.write(*args);  // field by field: a copy of the whole would wait for the stores that it reads
+      } else {
+        fill_sized(args, i.args.raw());
+      }
     });
   }
   static std::int32_t after_run(void* self, belay_run* run, const belay_run_values* values,

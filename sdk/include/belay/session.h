@@ -113,15 +113,14 @@ class RunArgs {
   // As it crosses. Pointers into this object: valid while it lives and does not change.
   belay_run_args raw() {
     auto out = detail::sized<belay_run_args>();
+    write(out);
+    return out;
+  }
+  // The same into a struct of the host's, which is empty but for its size.
+  void write(belay_run_args& out) {
     out.fetches = fetches();
     out.n_fetches = n_;
-    if (extras_ == nullptr) return out;
-    extras_->raw_feeds.clear();
-    for (const auto& [output, tensor] : extras_->feeds) extras_->raw_feeds.push_back({output, tensor.view()});
-    out.feeds = extras_->raw_feeds.data();
-    out.n_feeds = extras_->raw_feeds.size();
-    if (extras_->has_options) out.options = &extras_->options;
-    return out;
+    if (extras_ != nullptr) write_extras(out);
   }
   const belay_output* fetches() const noexcept { return n_ <= kInline ? inline_ : extras_->fetches.data(); }
   std::size_t size() const noexcept { return n_; }
@@ -136,6 +135,13 @@ class RunArgs {
     bool has_options = false;
     belay_run_options options;
   };
+  void write_extras(belay_run_args& out) {
+    extras_->raw_feeds.clear();
+    for (const auto& [output, tensor] : extras_->feeds) extras_->raw_feeds.push_back({output, tensor.view()});
+    out.feeds = extras_->raw_feeds.data();
+    out.n_feeds = extras_->raw_feeds.size();
+    if (extras_->has_options) out.options = &extras_->options;
+  }
   Extras& extras() {
     if (extras_ == nullptr) extras_ = std::make_unique<Extras>();
     return *extras_;
