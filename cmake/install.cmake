@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 install(TARGETS belay RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
 # SDK
-install(DIRECTORY sdk/include/belay DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(DIRECTORY sdk/include/belay DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 install(FILES sdk/cmake/belay_add_plugin.cmake sdk/cmake/plugin.version DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/belay)
 configure_file(cmake/belay-sdk.pc.in ${CMAKE_BINARY_DIR}/belay-sdk.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/belay-sdk.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

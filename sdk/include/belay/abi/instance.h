@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the tables of all kinds begin with, and the first table that an instance gets.
+ * Part of belay/abi.h, which says what holds for all parts. */
+#ifndef BELAY_ABI_INSTANCE_H_
+#define BELAY_ABI_INSTANCE_H_
+
+#include "belay/abi/values.h"
+
+BELAY_C_BEGIN
+
+/* The first table that an instance gets. service gives the table of a name below, or null where the host has none; the
+ * pointer is valid as long as the instance. [any] */
+typedef struct belay_host_api {
+  uint32_t struct_size;
+  uint32_t reserved;
+  const void* (*service)(belay_host* host, belay_str name);
+} belay_host_api;
+
+#define BELAY_KIND_HOOK 1
+#define BELAY_KIND_SAVER 2
+#define BELAY_KIND_INIT_FN 3
+#define BELAY_KIND_MODEL 4
+#define BELAY_KIND_INPUT 5
+#define BELAY_KIND_CLUSTER 6  /* reserved */
+#define BELAY_KIND_EXPORTER 7 /* reserved */
+#define BELAY_KIND_OP 8
+#define BELAY_KIND_OPTIMIZER 9
+#define BELAY_KIND_SCHEDULE 10
+
+/* The first three slots of every kind's table. A create that fails has made no instance: it frees what it made, and the host
+ * neither uses nor destroys what it may have left in *self. Options are those that the manifest gives, nested tables flattened
+ * ("layers.0.units"); the host has checked them against the note. The defaults are the plugin's own. */
+#define BELAY_INSTANCE_SLOTS                                                                                         \
+  int32_t (*create)(const belay_host_api* api, belay_host* host, const belay_named_value* options, uint64_t n_options, \
+                    void** self, belay_status* status);                                                               \
+  void (*destroy)(void* self);                                                                                        \
+  const void* (*extension)(void* self, belay_str name)
+
+/* extension: a table of further callbacks of this instance, or null where it has none of that name. The table is const,
+ * begins with struct_size and reserved like every table, and lives as long as the library; its callbacks take the same
+ * self. Asked after create, the answer is the same each time. Names are "belay.NAME.VERSION" for those of this header,
+ * "vendor.name.version" for others. An absent slot: no extensions. [any] */
+
+/* "belay.interrupt.1", of inputs and savers: wakes an instance that waits (for a network, a lock, a pipe), because the
+ * run is being stopped. A callback that another thread is inside of returns soon, with CANCELLED or with what it has; there
+ * may be none. What waited may refuse each further next until a seek, which comes before the input is used again; a saver
+ * forgets the call when its next write or read begins. The call must not wait itself. [any] */
+#define BELAY_INTERRUPT_EXTENSION "belay.interrupt.1"
+typedef struct belay_interrupt_api {
+  uint32_t struct_size;
+  uint32_t reserved;
+  void (*interrupt)(void* self);
+} belay_interrupt_api;
+
+BELAY_C_END
+
+#endif /* BELAY_ABI_INSTANCE_H_ */

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What every part is made of: versions, codes, value types, sized structs, the host's objects.
+ * Part of belay/abi.h, which says what holds for all parts. */
+#ifndef BELAY_ABI_VALUES_H_
+#define BELAY_ABI_VALUES_H_
+
+#include <stdint.h>
+#include <string.h>
+
+#define BELAY_ABI_MAJOR 0
+#define BELAY_ABI_MINOR 3
+/* "[0, 3]", for the note of a module in C. */
+#define BELAY_NOTE_ABI "[" BELAY_TEXT_OF(BELAY_ABI_MAJOR) ", " BELAY_TEXT_OF(BELAY_ABI_MINOR) "]"
+#define BELAY_TEXT_OF(x) BELAY_TEXT_OF_(x)
+#define BELAY_TEXT_OF_(x) #x
+#define BELAY_MODULE_SYMBOL "belay_module_v0"
+#define BELAY_MODULE_MAGIC UINT64_C(0x003079616c6562b3) /* bytes b3 'b' 'e' 'l' 'a' 'y' '0' 0 */
+
+#ifdef __cplusplus
+#define BELAY_C_BEGIN extern "C" {
+#define BELAY_C_END }
+#else
+#define BELAY_C_BEGIN
+#define BELAY_C_END
+#endif
+
+BELAY_C_BEGIN
+
+/* ---- codes ---------------------------------------------------------------------------------------------------------- */
+
+/* gRPC's codes by number, and three of our own. An unknown code is read as BELAY_INTERNAL, its number shown. */
+#define BELAY_OK 0
+#define BELAY_CANCELLED 1
+#define BELAY_UNKNOWN 2
+#define BELAY_INVALID_ARGUMENT 3
+#define BELAY_DEADLINE_EXCEEDED 4
+#define BELAY_NOT_FOUND 5
+#define BELAY_ALREADY_EXISTS 6
+#define BELAY_PERMISSION_DENIED 7
+#define BELAY_RESOURCE_EXHAUSTED 8
+#define BELAY_FAILED_PRECONDITION 9
+#define BELAY_ABORTED 10 /* with UNAVAILABLE: the preemption errors, after which a session recovers */
+#define BELAY_OUT_OF_RANGE 11 /* with STOP: end of input, after which a session closes without error */
+#define BELAY_UNIMPLEMENTED 12
+#define BELAY_INTERNAL 13
+#define BELAY_UNAVAILABLE 14
+#define BELAY_DATA_LOSS 15
+#define BELAY_UNAUTHENTICATED 16
+#define BELAY_STOP 100     /* StopIteration: ends the loop, no error */
+#define BELAY_DIVERGED 101 /* NaN or infinity, or a limit passed: training cannot go on from these values */
+#define BELAY_SKIP 102     /* from before_save: this checkpoint is not to be written; elsewhere an error as any other */
+
+/* ---- value types ---------------------------------------------------------------------------------------------------- */
+
+/* UTF-8 text or bytes, not NUL-terminated; may hold NUL. data may be null when size is 0. */
+typedef struct belay_str {
+  const char* data;
+  uint64_t size;
+} belay_str;
+
+/* Where the callee puts its message: at most `capacity` bytes into `text`, their number into `size`. The caller owns it. */
+typedef struct belay_status {
+  char* text;
+  uint64_t capacity;
+  uint64_t size;
+} belay_status;
+
+/* Element types; the numbers are TensorFlow's DataType. */
+#define BELAY_FLOAT32 1
+#define BELAY_FLOAT64 2
+#define BELAY_INT32 3
+#define BELAY_UINT8 4
+#define BELAY_STRING 7
+#define BELAY_INT64 9
+#define BELAY_BOOL 10     /* one byte, 0 or 1 */
+#define BELAY_BFLOAT16 14 /* the upper half of a float32 */
+#define BELAY_FLOAT16 19  /* IEEE half, storage only */
+
+#define BELAY_DEVICE_HOST 0      /* memory of this process; so far there is no other device */
+#define BELAY_TENSOR_READ_ONLY 1 /* flag: its elements are not to be written */
+
+/* A dense row-major view. A scalar has rank 0. For BELAY_STRING, data is belay_str[number of elements].
+ * Where a comment says "data null" the tensor only describes: data is null and bytes 0 whatever the dimensions are.
+ * Elements are aligned as their dtype asks, unless a comment says 64 bytes. A device or a flag that the receiver does not
+ * know is refused. */
+typedef struct belay_tensor {
+  int32_t dtype;
+  int32_t rank;
+  const int64_t* dims; /* rank of them; may be null at rank 0 */
+  void* data;          /* null where a dimension is 0 */
+  uint64_t bytes;      /* of the elements: their number times the size of one */
+  int32_t device;
+  uint32_t flags;
+} belay_tensor;
+
+/* Output `index` of node `node` of the graph with serial number `graph`. Index BELAY_OPERATION names the operation
+ * itself: fetched, it runs and gives nothing. */
+#define BELAY_OPERATION UINT32_C(0xffffffff)
+typedef struct belay_output {
+  uint64_t graph;
+  uint32_t node;
+  uint32_t index;
+} belay_output;
+
+/* An option, an attribute or an entry of a hook's state. `data` points at `count` elements of the type without
+ * BELAY_LIST: int64_t for BOOL and INT, double for FLOAT, belay_str for TEXT, belay_tensor for TENSOR. A value that is no
+ * list has count 1. */
+#define BELAY_VALUE_BOOL 1
+#define BELAY_VALUE_INT 2
+#define BELAY_VALUE_FLOAT 3
+#define BELAY_VALUE_TEXT 4
+#define BELAY_VALUE_TENSOR 5
+#define BELAY_VALUE_LIST 16 /* added to one of the above */
+typedef struct belay_value {
+  int32_t type;
+  uint32_t reserved;
+  uint64_t count;
+  const void* data;
+} belay_value;
+
+typedef struct belay_named_value {
+  belay_str name;
+  belay_value value;
+} belay_named_value;
+
+typedef struct belay_named_output {
+  belay_str name;
+  belay_output output;
+} belay_named_output;
+
+typedef struct belay_feed {
+  belay_output output;
+  belay_tensor value;
+} belay_feed;
+
+/* ---- sized structs --------------------------------------------------------------------------------------------------- */
+
+/* Makes a sized struct ready for a call: all zero but struct_size. */
+#define BELAY_INIT(x) (memset(&(x), 0, sizeof(x)), (void)((x).struct_size = (uint32_t)sizeof(x)))
+
+/* ---- host objects --------------------------------------------------------------------------------------------------- */
+
+typedef struct belay_host belay_host;               /* one per plugin instance; valid from create to destroy */
+typedef struct belay_graph belay_graph;             /* valid while the session that it belongs to */
+typedef struct belay_session belay_session;         /* valid for the call that got it; a recovery makes a new one */
+typedef struct belay_run belay_run;                 /* one run of a session, shared by all its hooks */
+typedef struct belay_result belay_result;           /* results of a raw run; released by its caller */
+typedef struct belay_coordinator belay_coordinator; /* of a session: its threads' common stop flag */
+typedef struct belay_model_spec belay_model_spec;
+typedef struct belay_input_spec belay_input_spec;
+typedef struct belay_batch belay_batch;
+typedef struct belay_dir belay_dir;   /* an open directory */
+typedef struct belay_file belay_file; /* an open file in one */
+typedef struct belay_tensors belay_tensors;
+typedef struct belay_checkpoint belay_checkpoint;
+typedef struct belay_state belay_state;
+typedef struct belay_op_outputs belay_op_outputs;
+typedef struct belay_op_context belay_op_context; /* one run of a kernel */
+
+BELAY_C_END
+
+#endif /* BELAY_ABI_VALUES_H_ */
