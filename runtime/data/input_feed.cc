@@ -97,6 +97,7 @@ std::vector<std::shared_ptr<Joinable>> InputFeed::create_threads(DirectSession& 
     begun_again_ = false;
     seek(start);
   }
+  used_ = true;  // whatever becomes of this session: it may interrupt the plugin
   running_for_ = &session;
   thread_ = std::make_shared<Thread>("QueueRunnerThread-" + queue_name_,
                                      [self = shared_from_this(), shared = session.shared_from_this(),

@@ -85,7 +85,7 @@ class InputFeed final : public QueueRunner, public std::enable_shared_from_this<
   BatchBuilder batch_;
   detail::RawPosition position_;        // as it crosses, of the call that is being made
   std::optional<QueueElement> primed_;  // the batch at position 0
-  bool used_ = false;                   // the plugin has moved from its start
+  bool used_ = false;                   // the plugin may have moved from its start, or been interrupted
   bool pass_done_ = false;              // by the position of its last batch
   std::atomic<bool> begun_again_{false};
   std::string queue_name_;

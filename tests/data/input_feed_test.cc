@@ -80,8 +80,8 @@ class Streaming final : public belay::Input {
   void open(const belay::OpenArgs&) override {}
   bool next(belay::Batch& batch, belay::Position& position) override {
     std::unique_lock lock(mutex_);
-    if (o_.waits && n_ == 1) changed_.wait(lock, [&] { return interrupts > 0; });
-    if (interrupts > 0) belay::fail(Code::kCancelled, "interrupted");
+    if (o_.waits && n_ == 1) changed_.wait(lock, [&] { return interrupted_; });
+    if (interrupted_) belay::fail(Code::kCancelled, "interrupted");
     ++seen_[static_cast<std::size_t>(n_) % seen_.size()];
     std::int64_t sum = ++n_ * 1000;
     for (const char c : seen_) sum += c;
@@ -90,6 +90,7 @@ class Streaming final : public belay::Input {
     return true;
   }
   void seek(const belay::Position& position) override {
+    interrupted_ = false;
     n_ = position.index;
     seen_ = position.bytes.empty() ? std::string(static_cast<std::size_t>(o_.bytes), '\0') : position.bytes;
   }
@@ -97,6 +98,7 @@ class Streaming final : public belay::Input {
     {
       const std::lock_guard lock(mutex_);
       ++interrupts;
+      interrupted_ = true;
     }
     changed_.notify_all();
   }
@@ -111,6 +113,7 @@ class Streaming final : public belay::Input {
   std::uint32_t slot_ = 0;
   std::int64_t n_ = 0;
   std::string seen_;
+  bool interrupted_ = false;  // until a seek
   std::mutex mutex_;
   std::condition_variable changed_;
 };
@@ -146,17 +149,21 @@ class InputFeedTest : public SessionTest {
     graph.finalize();
   }
   // A session as it is begun, and begun again.
-  void start() {
+  void open_session() {
     SessionOptions options;
     options.queues = queues;
     session = std::make_shared<DirectSession>(graph, store, options);
     session->run_once(graph.collection("variable_init"));
+  }
+  std::uint32_t queue_node() { return g.find(input->name()).raw().node; }
+  void start() {
+    open_session();
     threads = input->create_threads(*session, nullptr);
   }
   // A step: it takes a batch and writes a variable.
   std::int64_t next() { return session->handle().run({number, count})[0].data<std::int64_t>()[0]; }
   void stop() {
-    session->queue(g.find(input->name()).raw().node).close(true);
+    session->queue(queue_node()).close(true);
     for (const auto& t : threads) ASSERT_TRUE(t->join_for(kTenSeconds));
   }
 
@@ -245,10 +252,7 @@ TEST_F(InputFeedTest, B_05c_APositionBeyondTheHostsMemoryIsRefused) {
 TEST_F(InputFeedTest, B_03a_AnInputThatWaitsIsWokenWhenTheSessionStops) {
   create({{"waits", true}}, "streaming");
   feed();
-  SessionOptions options;
-  options.queues = queues;
-  session = std::make_shared<DirectSession>(graph, store, options);
-  session->run_once(graph.collection("variable_init"));
+  open_session();
   const auto coordinator = std::make_shared<Coordinator>(system_clock());
   threads = input->create_threads(*session, coordinator.get());
   next();
@@ -256,6 +260,24 @@ TEST_F(InputFeedTest, B_03a_AnInputThatWaitsIsWokenWhenTheSessionStops) {
   for (const auto& t : threads) EXPECT_TRUE(t->join_for(kTenSeconds));
   EXPECT_EQ(Streaming::interrupts, 1);
   EXPECT_FALSE(input->busy());
+}
+
+// Also where the interrupt met no wait.
+TEST_F(InputFeedTest, B_03a_AnInputSeeksBetweenAnInterruptAndTheNextSession) {
+  create({}, "streaming");
+  feed();
+  for (int times = 1; times <= 2; ++times) {
+    open_session();
+    session->queue(queue_node()).close(true);  // before the feeding thread asks for its first batch
+    const auto coordinator = std::make_shared<Coordinator>(system_clock());
+    coordinator->request_stop("at once");
+    for (const auto& t : input->create_threads(*session, coordinator.get())) EXPECT_TRUE(t->join_for(kTenSeconds));
+    EXPECT_EQ(Streaming::interrupts, times);
+  }
+  start();
+  EXPECT_EQ(next(), 1001);
+  next();
+  stop();
 }
 
 TEST_F(InputFeedTest, B_03b_APluginsTablesAreFoundByTheirNames) {

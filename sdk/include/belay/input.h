@@ -104,8 +104,9 @@ class Input : public Plugin {
   // The next batch begins at `position`; also after the end.
   virtual void seek(const Position& position) = 0;
   // Makes a next that waits (for a network, a pipe) return soon, since the run is being stopped: next then throws
-  // Error(Code::kCancelled, ...) or returns false. Called from another thread while next is inside, at most once until
-  // next is called again; it must not wait. Only inputs that may wait for long override it. [any]
+  // Error(Code::kCancelled, ...) or returns false. Called from another thread, also while no next is inside; it must
+  // not wait. What it leaves behind counts until the next seek: the input is not used again before one. Only inputs
+  // that may wait for long override it. [any]
   virtual void interrupt() {}
   // Examples in one epoch of this shard; -1: cannot say.
   virtual std::int64_t size() const { return -1; }
