@@ -11,10 +11,14 @@ Output number(const Graph& g, double value) { return ops::scalar(g, value, DType
 
 Output of_plugin(const LearningRate& rate, const Output& global_step, const Output& step, PluginInstance& schedule) {
   const Graph g = step.graph();
-  const std::uint32_t flags = rate.learning_rate ? BELAY_SCHEDULE_RATE_IS_GIVEN : 0;
-  const belay_schedule_args args{sizeof(args), flags, g.raw(), rate.number(), global_step.raw(), step.raw()};
+  auto args = detail::sized<belay_schedule_args>();
+  args.flags = rate.learning_rate ? BELAY_SCHEDULE_RATE_IS_GIVEN : 0;
+  args.graph = g.raw();
+  args.learning_rate = rate.number();
+  args.global_step = global_step.raw();
+  args.step = step.raw();
   belay_output raw{};
-  schedule.call("build", &belay_schedule_api::build, &args, &raw);
+  schedule.call("build", &belay_schedule_api::build, static_cast<const belay_schedule_args*>(&args), &raw);
   try {
     const Output made = g.output(raw);
     if (made.is_operation() || (made.dtype() != DType::kFloat64 && made.dtype() != DType::kFloat32) || made.rank() != 0)

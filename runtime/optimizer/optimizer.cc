@@ -33,9 +33,11 @@ void check_gradients(const Graph& g, const Output& loss, const std::vector<Outpu
 class OptimizerArgs {
  public:
   OptimizerArgs(const Graph& graph, const std::vector<VariableGradient>& gradients, const Output& learning_rate,
-                const Output& global_step)
-      : args_{sizeof(args_),    0, graph.raw(), nullptr, nullptr, gradients.size(), learning_rate.raw(),
-              global_step.raw()} {
+                const Output& global_step) {
+    args_.graph = graph.raw();
+    args_.learning_rate = learning_rate.raw();
+    args_.global_step = global_step.raw();
+    args_.n_variables = gradients.size();
     for (const VariableGradient& v : gradients) {
       variables_.push_back(v.variable.raw());
       gradients_.push_back(v.gradient.raw());
@@ -49,7 +51,7 @@ class OptimizerArgs {
 
  private:
   std::vector<belay_output> variables_, gradients_;
-  belay_optimizer_args args_;
+  belay_optimizer_args args_ = detail::sized<belay_optimizer_args>();
 };
 
 // What the plugin returned, which must be of this graph.

@@ -29,7 +29,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstring>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,18 +41,6 @@
 namespace belay {
 inline namespace v0 {
 
-namespace detail {
-// The host's struct in the size that this side knows; what the host does not know is 0. Unknown flags are refused.
-template <class Args>
-Args known_args(const Args& given, std::uint32_t known_flags) {
-  Args args{};
-  std::memcpy(&args, &given, given.struct_size < sizeof(args) ? given.struct_size : sizeof(args));
-  if ((args.flags & ~known_flags) != 0)
-    fail(Code::kUnimplemented, "the host sets flags that this plugin does not know; build it again");
-  return args;
-}
-}  // namespace detail
-
 // One variable's share of a step.
 struct Update {
   std::size_t index;  // of the variable, and of its slot in what slots() returned
@@ -64,8 +51,9 @@ struct Update {
 
 class OptimizerContext {
  public:
+  // `given` as detail::read_sized returned it.
   OptimizerContext(const detail::Services* services, const belay_optimizer_args& given)
-      : args_(detail::known_args(given, 0)), graph_(&services->graph, args_.graph) {}
+      : args_(given), graph_(&services->graph, args_.graph) {}
 
   const Graph& graph() const noexcept { return graph_; }
   // The variables to update, at least one; all of one dtype, float32 or float64.

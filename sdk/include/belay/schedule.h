@@ -28,8 +28,9 @@ inline namespace v0 {
 
 class ScheduleContext {
  public:
+  // `given` as detail::read_sized returned it.
   ScheduleContext(const detail::Services* services, const belay_schedule_args& given)
-      : args_(detail::known_args(given, BELAY_SCHEDULE_RATE_IS_GIVEN)), graph_(&services->graph, args_.graph) {}
+      : args_(given), graph_(&services->graph, args_.graph) {}
 
   const Graph& graph() const noexcept { return graph_; }
   // Where the rate starts, >= 0: `learning_rate` beside `schedule`.
