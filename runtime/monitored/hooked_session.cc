@@ -203,12 +203,13 @@ void HookedSession::fetch(HookRequest& request, const Run& run, belay_run_values
 }
 
 void HookedSession::after_run(RunContextState& context, const Run& run, ThreadOfCalls& thread) {
+  auto values = detail::sized<belay_run_values>();
+  values.options = &raw_options_;
   for (std::size_t i = 0; i < requests_.size(); ++i) {
     HookRequest& r = requests_[i];
     SessionHook& hook = hooks_.all()[i];
     if (!r.asked || !hook.has_after_run()) continue;
-    auto values = detail::sized<belay_run_values>();
-    values.options = &raw_options_;
+    values.n_results = 0;
     if (r.fetches != nullptr) fetch(r, run, values);
     const bool stop_before = context.stop_requested;
     hook.call_in_step(
