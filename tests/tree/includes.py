@@ -119,7 +119,7 @@ class Tree:
 
     def why_not(self, path, file):
         """Why `path` must not include `file`; None: it may."""
-        of_test = path.endswith("_test.cc") and file.startswith(TEST_DRIVERS)
+        of_test = path.endswith(("_test.cc", "_test.h")) and file.startswith(TEST_DRIVERS)
         folder, other = self.folder_of(path), self.folder_of(file)
         if folder in (None, "sdk"):
             return f"{path.split('/')[0]}/ includes nothing of runtime/" if file.startswith("runtime/") and not of_test else None
