@@ -12,9 +12,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
+
+#include "belay/testing/temporary_folder.h"
 
 namespace {
 
@@ -80,25 +83,25 @@ std::string command_of(const std::string& compiler, const std::string& flags) {
 class PrecompiledHeader : public testing::Environment {
  public:
   void SetUp() override {
-    ASSERT_NE(mkdtemp(directory_.data()), nullptr);
-    fs::create_directory(directory_ + "/belay");
+    folder_.emplace();
+    fs::create_directory(folder_->file("belay"));
     for (const char* compiler : {"g++", "clang++"}) {
       if (!has(compiler)) continue;
       const Compiled made =
-          run(command_of(compiler, "-x c++-header") + BELAY_SOURCE_DIR "/sdk/include/belay/plugin.h -o " + directory_ +
-              (compiler == std::string("g++") ? "/belay/plugin.h.gch" : "/plugin.pch"));
+          run(command_of(compiler, "-x c++-header") + BELAY_SOURCE_DIR "/sdk/include/belay/plugin.h -o " +
+              folder_->file(compiler == std::string("g++") ? "belay/plugin.h.gch" : "plugin.pch"));
       ASSERT_EQ(made.status, 0) << made.output;
     }
   }
-  void TearDown() override { fs::remove_all(directory_); }
+  void TearDown() override { folder_.reset(); }
 
   // The compiler's flag that has it used.
   std::string use(const std::string& compiler) const {
-    return compiler == "g++" ? "-I " + directory_ : "-include-pch " + directory_ + "/plugin.pch";
+    return compiler == "g++" ? "-I " + folder_->path() : "-include-pch " + folder_->file("plugin.pch");
   }
 
  private:
-  std::string directory_ = testing::TempDir() + "belay_header_XXXXXX";
+  std::optional<belay::testing::TemporaryFolder> folder_;  // made when tests run, not when they are listed
 };
 
 auto* const header = static_cast<PrecompiledHeader*>(testing::AddGlobalTestEnvironment(new PrecompiledHeader));
