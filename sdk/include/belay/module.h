@@ -3,11 +3,11 @@
 //
 //   BELAY_MODULE("1.0.0", LossCeiling)            // version, then every plugin class of the library
 //
-// A plugin class derives from Hook, Saver, InitFn, Model, Input, Op, Optimizer or Schedule, has a `static constexpr auto
-// about`, usually a struct Options, and a constructor that takes `const Options&` or nothing. Its callbacks are public, each the only member
-// of its name, with the base's parameters. What is not so is the compiler's first error, a line that begins with "belay:"
-// and says what to do (detail/check_class.h). It throws where it must; nothing crosses the boundary but the code and the
-// text.
+// A plugin class derives from Hook, Saver, InitFn, Model, Input, Op, Optimizer or Schedule, has a `static constexpr
+// auto about`, usually a struct Options, and a constructor that takes `const Options&` or nothing. Its callbacks are
+// public, each the only member of its name, with the base's parameters. What is not so is the compiler's first error, a
+// line that begins with "belay:" and says what to do (detail/check_class.h). It throws where it must; nothing crosses
+// the boundary but the code and the text.
 //
 // A program's own hook, with whatever constructor it likes, becomes a (table, self) pair with belay::hook(...).
 #pragma once
@@ -78,7 +78,7 @@ struct Instance {
   OptionStorage storage;
   Host host;
   std::unique_ptr<T> object;
-  RunArgs args;  // hooks: what before_run returned, alive until the next call
+  RunArgs args;                    // hooks: what before_run returned, alive until the next call
   std::vector<belay_output> more;  // optimizers: what finish returned
 };
 
@@ -472,8 +472,8 @@ using CheckedModule = std::conditional_t<check_classes<T...>(), Module<T...>, Mo
 
 }  // namespace detail
 
-// A (table, self) pair for an object that the program made itself. `host` must outlive the handle; the runtime makes one
-// (runtime/loader/host.h), a test has its own (testing/).
+// A (table, self) pair for an object that the program made itself. `host` must outlive the handle; the runtime makes
+// one (runtime/loader/host.h), a test has its own (testing/).
 template <class T>
 HookHandle hook(const belay_host_api* api, belay_host* host, std::unique_ptr<T> object) {
   static_assert(std::is_base_of_v<Hook, T>);
@@ -487,15 +487,15 @@ HookHandle hook(const belay_host_api* api, belay_host* host, std::unique_ptr<T> 
 }  // namespace v0
 }  // namespace belay
 
-// The symbol's name. belay_add_plugin sets BELAY_MODULE_NAME to belay_module_<name>, so that several plugins can be linked
-// into one program; the exported symbol is then an alias.
+// The symbol's name. belay_add_plugin sets BELAY_MODULE_NAME to belay_module_<name>, so that several plugins can be
+// linked into one program; the exported symbol is then an alias.
 #ifndef BELAY_MODULE_NAME
 #define BELAY_MODULE_NAME belay_module_v0
 #define BELAY_MODULE_ALIAS
 #else
 #define BELAY_MODULE_TEXT_(x) #x
 #define BELAY_MODULE_TEXT(x) BELAY_MODULE_TEXT_(x)
-#define BELAY_MODULE_ALIAS                                                                              \
+#define BELAY_MODULE_ALIAS                                                                             \
   extern "C" __attribute__((visibility("default"), weak, alias(BELAY_MODULE_TEXT(BELAY_MODULE_NAME)))) \
   const belay_module belay_module_v0;
 #endif

@@ -20,19 +20,22 @@ namespace belay {
 inline namespace v0 {
 namespace detail {
 
+// clang-format off
 #define BELAY_EACH_SIZED(X)                                                                                          \
   X(belay_position) X(belay_node_def) X(belay_output_info) X(belay_node_info) X(belay_run_options) X(belay_run_args) \
   X(belay_run_values) X(belay_variable_info) X(belay_node_stats) X(belay_model_args) X(belay_op_node)                \
-  X(belay_op_traits) X(belay_op_kernel_args) X(belay_op_run) X(belay_op_gradient_args) X(belay_saved) X(belay_optimizer_args) X(belay_schedule_args)
+  X(belay_op_traits) X(belay_op_kernel_args) X(belay_op_run) X(belay_op_gradient_args) X(belay_saved)                \
+  X(belay_optimizer_args) X(belay_schedule_args)
+// clang-format on
 
 template <class T>
 struct SizedName;  // ::value is the struct's name; only sized structs have it
-#define BELAY_SIZED_NAME(type)                                                             \
-  template <>                                                                              \
-  struct SizedName<type> {                                                                 \
-    static constexpr const char* value = #type;                                            \
-  };                                                                                       \
-  static_assert(offsetof(type, struct_size) == 0 && offsetof(type, flags) == 4, #type);    \
+#define BELAY_SIZED_NAME(type)                                                          \
+  template <>                                                                           \
+  struct SizedName<type> {                                                              \
+    static constexpr const char* value = #type;                                         \
+  };                                                                                    \
+  static_assert(offsetof(type, struct_size) == 0 && offsetof(type, flags) == 4, #type); \
   static_assert(std::is_trivially_copyable_v<type> && sizeof(type) % alignof(type) == 0, #type);
 BELAY_EACH_SIZED(BELAY_SIZED_NAME)
 #undef BELAY_SIZED_NAME
@@ -49,8 +52,9 @@ constexpr T sized() noexcept {
 
 template <class T>
 [[noreturn]] void refuse_size(std::uint32_t size) {
-  fail(Code::kInvalidArgument, std::string(SizedName<T>::value) + " has struct_size " + std::to_string(size) +
-                                   ": its owner sets it before the call (BELAY_INIT), and nobody changes it in the call");
+  fail(Code::kInvalidArgument,
+       std::string(SizedName<T>::value) + " has struct_size " + std::to_string(size) +
+           ": its owner sets it before the call (BELAY_INIT), and nobody changes it in the call");
 }
 template <class T>
 void check_flags(const T& theirs, std::uint32_t known) {
