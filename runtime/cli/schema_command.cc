@@ -51,7 +51,7 @@ Json option_schema(const OptionInfo& option) {
 }
 
 // A table that names one of the plugins by the key `name` and has its options beside the host's `keys`; or a file,
-// whose options nobody knows here. `otherwise`: the plugin where the key is left out; empty: it must be there.
+// whose options are not known here. `otherwise`: the plugin where the key is left out; empty: it must be there.
 Json tables_of_plugins(const PluginSearch& search, PluginKind kind, const char* name, const Json& keys,
                        const std::string& otherwise) {
   Json any = Json::array();
@@ -64,7 +64,7 @@ Json tables_of_plugins(const PluginSearch& search, PluginKind kind, const char* 
     if (kind == PluginKind::kOp) properties.erase("name");
     properties[name] = {{"enum", {p.info.name}}};
     for (const OptionInfo& option : p.info.options) {
-      if (kind == PluginKind::kOp) break;  // attributes: a model gives them
+      if (kind == PluginKind::kOp) break;  // attributes: a model sets them
       properties[option.name] = option_schema(option);
       if (option.required) required.push_back(option.name);
     }

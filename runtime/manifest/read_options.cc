@@ -22,7 +22,7 @@ class OptionReader {
       read_list(key, key_at, node, *list);
     } else if (const auto* date = std::get_if<TomlDate>(&node.value)) {
       problems_.add(node.at.location(), table_ + "." + key + " is the date " + date->text + "; no option is a date",
-                    "write it in quotes where a text is meant");
+                    "write it in quotes where a string is meant");
     } else {
       std::visit([&](const auto& value) { add_scalar(key, key_at, node.at, value); }, node.value);
     }
@@ -64,7 +64,7 @@ class OptionReader {
       for (std::size_t i = 0; i < list.size(); ++i) read(key + "." + std::to_string(i), list[i].at, list[i]);
     } else {
       problems_.add(node.at.location(), table_ + "." + key + " mixes kinds of values",
-                    "a list holds truth values, numbers, texts, or tables and lists");
+                    "a list holds booleans, numbers, strings, or tables and lists");
     }
   }
 

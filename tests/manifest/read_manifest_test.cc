@@ -172,7 +172,7 @@ TEST(ReadManifest, EverythingWrongIsReportedAtOnce) {
             "train.toml:7:1: error: [model] names no plugin\n  [model]\n  ^~~~~~~\n"
             "  help: add plugin = \"NAME\", or file = \"./NAME.so\"; `belay plugins` lists the names\n"
             "train.toml:8:10: error: model.hidden mixes kinds of values\n  hidden = [1, 'a']\n           ^~~~~~~~\n"
-            "  help: a list holds truth values, numbers, texts, or tables and lists\n"
+            "  help: a list holds booleans, numbers, strings, or tables and lists\n"
             "train.toml:11:12: error: hooks.0.on_error must be one of stop, disable; found \"x\"\n  on_error = 'x'\n"
             "             ^~~\n");
   // What was right is there, so that the loader can go on looking for mistakes.

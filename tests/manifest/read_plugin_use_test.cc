@@ -117,14 +117,14 @@ TEST(ReadPluginUse, MistakesAreShown) {
        "  help: take it away\n"},
       {"plugin = 'a'\nx = [1, 'a']",
        "train.toml:3:5: error: model.x mixes kinds of values\n  x = [1, 'a']\n      ^~~~~~~~\n"
-       "  help: a list holds truth values, numbers, texts, or tables and lists\n"},
+       "  help: a list holds booleans, numbers, strings, or tables and lists\n"},
       {"plugin = 'a'\nx = 2020-01-01",
        "train.toml:3:5: error: model.x is the date 2020-01-01; no option is a date\n  x = 2020-01-01\n      "
        "^~~~~~~~~~\n"
        "  help: write it in quotes where a text is meant\n"},
       {"plugin = 'a'\nx = [2020-01-01]",
        "train.toml:3:5: error: model.x mixes kinds of values\n  x = [2020-01-01]\n      ^~~~~~~~~~~~\n"
-       "  help: a list holds truth values, numbers, texts, or tables and lists\n"},
+       "  help: a list holds booleans, numbers, strings, or tables and lists\n"},
       {"plugin = 'a'\nx.y = 1\n\"x.y\" = 2",
        "train.toml:4:1: error: model.x.y is given twice\n  \"x.y\" = 2\n  ^~~~~\n"
        "  help: a key in quotes with dots is the same as keys of nested tables\n"},

@@ -45,7 +45,7 @@ struct OptimizerSettings {
   friend bool operator==(const OptimizerSettings&, const OptimizerSettings&) = default;
 };
 
-// The plugins that the settings name. Places of options that a program gives are "the optimizer's options".
+// The plugins that the settings name. Places of options that a program sets are "the optimizer's options".
 PluginUse optimizer_use(const OptimizerSettings& settings);
 std::optional<PluginUse> schedule_use(const LearningRate& rate);
 

@@ -9,7 +9,7 @@
 //   EXPECT_EQ(optimizer.values("w"), (std::vector<double>{0.9, -2.3}));
 //   EXPECT_EQ(optimizer.slots(), std::vector<std::string>{"w/Momentum"});
 //
-// The test is the host: it gives the gradients, so that formulas are checked without a model. What the plugin throws
+// The test is the host: it sets the gradients, so that formulas are checked without a model. What the plugin throws
 // comes out as belay::Error that names it and the callback. One thread.
 #pragma once
 
