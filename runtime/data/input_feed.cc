@@ -117,6 +117,7 @@ std::vector<std::shared_ptr<Joinable>> InputFeed::create_threads(DirectSession& 
 }
 
 void InputFeed::seek(const Position& position) {
+  input_.uninterrupted();
   position_.set(position);
   input_.call("seek", &belay_input_api::seek, static_cast<const belay_position*>(&position_.raw));
 }

@@ -67,6 +67,9 @@ std::int32_t declare(belay_input_spec* spec, std::int32_t role, belay_str name, 
                      const std::int64_t* dims, belay_status* status) {
   return guard(status, [&] {
     check_rank(rank, dims);
+    if (role != BELAY_FEATURE && role != BELAY_LABEL)
+      fail(Code::kUnimplemented, "'" + std::string(view(name)) + "' has the role " + std::to_string(role) +
+                                     ", which this host does not know: a component is a feature or a label");
     auto& declaration = *reinterpret_cast<InputDeclaration*>(spec);
     InputComponent c{
         role == BELAY_LABEL, std::string(view(name)), static_cast<DType>(dtype), Dims(dims, dims + rank), 0, {}};

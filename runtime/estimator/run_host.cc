@@ -90,6 +90,7 @@ void RunHost::open_saver(const Fingerprint& fingerprint, EventWriter* events) {
 
 void RunHost::set_contexts(HostServices& services, bool saves) {
   services.set_context(&environment_);
+  services.set_stopping([this] { return control_.stopping(); });
   if (codec_.table != nullptr) services.set_context(&codec_);
   if (saves) services.set_context(saver_.get());
 }

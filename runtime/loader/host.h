@@ -8,13 +8,17 @@
 //   services.add("events", &kEventsTable);          services.set_context(&event_writer);
 //   std::int32_t scalar(belay_host* host, ...) { InstanceHost::from(host).services().context<EventWriter>()... }
 //
-// InstanceHost is one per plugin instance: it adds the instance's name.
+// InstanceHost is one per plugin instance: it adds the instance's name. What the plugin holds of it, a belay_host*, is
+// memory of the process that is never freed: a thread that a plugin forgot calls in vain, with one warning, instead of
+// through a pointer to nothing.
 //
 // Everything is added before the first instance is created (a plugin asks for services then); a context may be replaced
 // when no plugin runs. The functions of "core" are for any thread.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,6 +35,7 @@ class HostServices {
  public:
   // Both are borrowed. run_directory: absolute, or empty where the run has none.
   HostServices(Logger& logger, Clock& clock, std::string run_directory, std::uint64_t seed);
+  ~HostServices();
   HostServices(const HostServices&) = delete;
   HostServices& operator=(const HostServices&) = delete;
 
@@ -56,6 +61,9 @@ class HostServices {
   // What the instances' session is for: one of BELAY_MODE_..., or 0.
   void set_mode(std::int32_t mode) noexcept { mode_ = mode; }
   std::int32_t mode() const noexcept { return mode_; }
+  // Whether the run was asked to stop, as the function says; it is called from any thread. None: it never is.
+  void set_stopping(std::function<bool()> stopping) { stopping_ = std::move(stopping); }
+  bool stopping() const { return stopping_ && stopping_(); }
 
   Logger& logger() const noexcept { return logger_; }
   Clock& clock() const noexcept { return clock_; }
@@ -80,27 +88,45 @@ class HostServices {
   std::string run_directory_;
   std::uint64_t seed_;
   std::int32_t mode_ = 0;
+  std::function<bool()> stopping_;
   std::vector<std::pair<std::string, const void*>> tables_;
   std::vector<Context> contexts_;
 };
 
 class InstanceHost {
  public:
-  InstanceHost(const HostServices& services, std::string instance_name)
-      : services_(services), name_(std::move(instance_name)) {}
+  // `services` outlive it. Its end waits for calls of "core" that are under way.
+  InstanceHost(const HostServices& services, std::string instance_name);
+  ~InstanceHost();
   InstanceHost(const InstanceHost&) = delete;
   InstanceHost& operator=(const InstanceHost&) = delete;
 
   static const belay_host_api* api() noexcept;
-  belay_host* raw() noexcept { return reinterpret_cast<belay_host*>(this); }
-  static InstanceHost& from(belay_host* raw) noexcept { return *reinterpret_cast<InstanceHost*>(raw); }
+  belay_host* raw() noexcept { return reinterpret_cast<belay_host*>(&handle_); }
+  // In a function of a service with a status: FAILED_PRECONDITION, and a warning the first time, after the instance's
+  // end. The instance must not end during the call: services but "core" are not called by threads that outlive it.
+  static InstanceHost& from(belay_host* raw);
 
   const std::string& name() const noexcept { return name_; }
   const HostServices& services() const noexcept { return services_; }
 
+  // What the instance waits for is not wanted any more; it is again with false. [any]
+  void set_stopping(bool stopping) noexcept { stopping_ = stopping; }
+  bool stopping() const { return stopping_ || services_.stopping(); }
+
+  // What belay_host is.
+  struct Handle {
+    std::atomic<InstanceHost*> instance{nullptr};  // null: it has ended
+    std::atomic<std::uint32_t> calls{0};           // of "core", that are under way
+    std::atomic<bool> warned{false};
+    std::string name;
+  };
+
  private:
   const HostServices& services_;
-  std::string name_;
+  const std::string name_;
+  Handle& handle_;
+  std::atomic<bool> stopping_{false};
 };
 
 }  // namespace belay::runtime

@@ -143,6 +143,7 @@ const void* PluginInstance::extension(std::string_view name) const noexcept {
 }
 
 void PluginInstance::interrupt() noexcept {
+  host_.set_stopping(true);
   if (poisoned() || !interrupt_) return;
   try {
     interrupt_->interrupt(self_);

@@ -171,8 +171,10 @@ class PluginInstance {
     thread.put_mode_back();
   }
 
-  // Makes a callback that waits in another thread return soon, if the plugin can (BELAY_INTERRUPT_EXTENSION). [any]
+  // Makes a callback that waits in another thread return soon, if the plugin can (BELAY_INTERRUPT_EXTENSION), or asks its
+  // host whether it is to stop. Until uninterrupted(). [any]
   void interrupt() noexcept;
+  void uninterrupted() noexcept { host_.set_stopping(false); }
   // The plugin's table of that name; null: it has none.
   const void* extension(std::string_view name) const noexcept;
 

@@ -128,6 +128,21 @@ void Coordinator::register_thread(std::shared_ptr<Joinable> thread) {
   registered_.push_back(std::move(thread));
 }
 
+bool Coordinator::unregister_thread(const std::function<bool(Joinable&)>& is_it) {
+  std::vector<std::shared_ptr<Joinable>> threads;
+  {
+    const std::lock_guard lock(mutex_);
+    threads = registered_;
+  }
+  for (const auto& thread : threads) {
+    if (!is_it(*thread)) continue;  // may wait for a join, which may look at this
+    const std::lock_guard lock(mutex_);
+    std::erase(registered_, thread);
+    return true;
+  }
+  return false;
+}
+
 std::shared_ptr<Joinable> Coordinator::start_thread(const std::string& name, std::function<void()> body) {
   auto thread = std::make_shared<Thread>(
       name, [this, body = std::move(body)] { stop_on_exception(body); }, weak_from_this().lock());
@@ -143,8 +158,13 @@ std::vector<std::string> Coordinator::join(const std::vector<std::shared_ptr<Joi
     for (const auto& t : registered_)
       if (std::find(waiting.begin(), waiting.end(), t) == waiting.end()) waiting.push_back(t);
   }
+  std::optional<Error> ended_with;
   const auto drop_ended = [&](std::int64_t timeout_ns) {
-    std::erase_if(waiting, [&](const auto& t) { return t->join_for(timeout_ns); });
+    std::erase_if(waiting, [&](const auto& t) {
+      if (!t->join_for(timeout_ns)) return false;
+      if (!ended_with) ended_with = t->error();
+      return true;
+    });
   };
   drop_ended(0);
   while (!waiting.empty() && !should_stop()) drop_ended(kLook);
@@ -167,6 +187,7 @@ std::vector<std::string> Coordinator::join(const std::vector<std::shared_ptr<Joi
     const std::lock_guard lock(mutex_);
     joined_ = true;
     registered_.clear();
+    if (!error_ && ended_with && !is_clean(ended_with->code())) error_ = ended_with;
     if (error_) throw Error(*error_);
   }
   if (!alive.empty() && !options.ignore_live_threads)

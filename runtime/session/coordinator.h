@@ -37,6 +37,8 @@ class Joinable {
   virtual void registered_with(std::shared_ptr<Coordinator> /*coordinator*/) {}
   // True when it has ended; waits for that at most timeout_ns of real time (0: only asks).
   virtual bool join_for(std::int64_t timeout_ns) = 0;
+  // What it ended with, if the join is to throw that: threads of this process report with request_stop instead.
+  virtual std::optional<Error> error() const { return std::nullopt; }
 };
 
 // A thread that tells when it has ended. Abandoned, not waited for, where it dies running. It keeps its coordinator, so
@@ -86,6 +88,8 @@ class Coordinator : public std::enable_shared_from_this<Coordinator> {
   std::string stop_reason() const;
 
   void register_thread(std::shared_ptr<Joinable> thread);
+  // Forgets the first one for which `is_it` returns true. False: there is none.
+  bool unregister_thread(const std::function<bool(Joinable&)>& is_it);
   // Makes, registers and starts a thread; what its body throws is reported with request_stop.
   std::shared_ptr<Joinable> start_thread(const std::string& name, std::function<void()> body);
 
@@ -95,7 +99,7 @@ class Coordinator : public std::enable_shared_from_this<Coordinator> {
   };
   // Waits until the registered threads (and those given) have ended, or a stop was asked for and the grace period is
   // over (threads registered meanwhile are not waited for); forgets the registered ones; then throws the recorded
-  // error, else FAILED_PRECONDITION naming the threads that still run. Gives the names of those.
+  // error, else the first of the threads' own (Joinable::error), else FAILED_PRECONDITION naming the threads that still run. Gives the names of those.
   std::vector<std::string> join(const std::vector<std::shared_ptr<Joinable>>& threads, const JoinOptions& options);
   std::vector<std::string> join(const std::vector<std::shared_ptr<Joinable>>& threads = {}) {
     return join(threads, JoinOptions());

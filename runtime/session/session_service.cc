@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/session/session_service.h"
 
+#include <mutex>
+
 #include "runtime/graph/graph_service.h"
+#include "runtime/platform/text.h"
 #include "runtime/session/run_context.h"
 
 namespace belay::runtime {
@@ -111,7 +114,12 @@ std::int32_t run_node_stats(belay_run* r, std::uint64_t i, belay_node_stats* sta
   });
 }
 
-std::int64_t global_step(belay_session* session) { return from_handle(session).global_step(); }
+std::int32_t global_step(belay_session* session, std::int64_t* step, belay_status* status) {
+  return guard(status, [&] {
+    *step = from_handle(session).global_step();
+    if (*step < 0) fail(Code::kNotFound, "the session has no global step, or it is not initialized yet");
+  });
+}
 
 std::int64_t run_number(belay_run* r) { return from_handle(r).number; }
 
@@ -153,30 +161,68 @@ std::int32_t wait_for_stop(belay_coordinator* c, std::int64_t timeout_ns) {
   return c == nullptr || from_handle(c).wait_for_stop(timeout_ns) ? 1 : 0;
 }
 
-// A plugin's own thread.
+using Join = std::int32_t (*)(void*, std::int64_t, belay_status*);
+
+// A plugin's own thread. [any]
 class PluginThread final : public Joinable {
  public:
-  PluginThread(std::string name, std::int32_t (*join)(void*, std::int64_t), void* arg)
-      : name_(std::move(name)), join_(join), arg_(arg) {}
+  PluginThread(std::string name, Join join, void* arg) : name_(std::move(name)), join_(join), arg_(arg) {}
   const std::string& name() const override { return name_; }
-  bool join_for(std::int64_t timeout_ns) override { return join_(arg_, timeout_ns) != 0; }
+  bool join_for(std::int64_t timeout_ns) override {
+    const std::lock_guard lock(mutex_);
+    if (done_) return true;
+    detail::Status status;
+    const std::int32_t code = join_(arg_, timeout_ns, status);
+    if (code == BELAY_DEADLINE_EXCEEDED) return false;
+    done_ = true;
+    if (code != BELAY_OK)
+      error_ = Error(static_cast<Code>(code), "thread '" + escaped(name_) + "': " + escaped(status.message()));
+    return true;
+  }
+  std::optional<Error> error() const override {
+    const std::lock_guard lock(mutex_);
+    return error_;
+  }
+  // False: it is another's, or has been joined or forgotten. Waits for a join that is under way.
+  bool forget(const void* arg) {
+    const std::lock_guard lock(mutex_);
+    if (done_ || arg_ != arg) return false;
+    return done_ = true;
+  }
 
  private:
-  std::string name_;
-  std::int32_t (*join_)(void*, std::int64_t);
-  void* arg_;
+  const std::string name_;
+  const Join join_;
+  void* const arg_;
+  mutable std::mutex mutex_;
+  bool done_ = false;  // join is not called any more
+  std::optional<Error> error_;
 };
 
-std::int32_t register_thread(belay_coordinator* c, belay_str name, std::int32_t (*join)(void*, std::int64_t), void* arg,
-                             belay_status* status) {
+Coordinator& coordinator_of(belay_coordinator* c) {
+  if (c == nullptr) fail(Code::kFailedPrecondition, "this session has no coordinator");
+  return from_handle(c);
+}
+
+std::int32_t register_thread(belay_coordinator* c, belay_str name, Join join, void* arg, belay_status* status) {
   return guard(status, [&] {
-    if (c == nullptr) fail(Code::kFailedPrecondition, "this session has no coordinator");
-    from_handle(c).register_thread(std::make_shared<PluginThread>(std::string(view(name)), join, arg));
+    if (join == nullptr) fail(Code::kInvalidArgument, "register_thread needs a join function");
+    coordinator_of(c).register_thread(std::make_shared<PluginThread>(std::string(view(name)), join, arg));
+  });
+}
+
+std::int32_t unregister_thread(belay_coordinator* c, void* arg, belay_status* status) {
+  return guard(status, [&] {
+    const bool found = coordinator_of(c).unregister_thread([&](Joinable& thread) {
+      auto* plugins = dynamic_cast<PluginThread*>(&thread);
+      return plugins != nullptr && plugins->forget(arg);
+    });
+    if (!found) fail(Code::kNotFound, "no such thread is registered");
   });
 }
 
 constexpr belay_coordinator_api kCoordinatorApi{
-    sizeof(belay_coordinator_api), 0, should_stop, request_stop, wait_for_stop, register_thread};
+    sizeof(belay_coordinator_api), 0, should_stop, request_stop, wait_for_stop, register_thread, unregister_thread};
 
 }  // namespace
 

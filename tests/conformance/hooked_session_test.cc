@@ -236,13 +236,22 @@ TEST_F(RunOptionsConformance, B_12b_AHookReadsTheGlobalStepAndTheNumberOfTheRun)
   Probe& x = add_probe("x");
   std::vector<std::int64_t> seen;
   x.look = [&](RunContext& context, const RunValues&) {
-    seen.insert(seen.end(), {context.number(), context.session().global_step()});
+    seen.insert(seen.end(), {context.number(), context.session().global_step().value_or(-1)});
   };
   open();
   run(one);
   raw().handle().run({train_op});
   run(one);
   EXPECT_EQ(seen, (std::vector<std::int64_t>{1, 0, 2, 1}));
+}
+
+TEST_F(RunOptionsConformance, B_09_AGraphWithoutAGlobalStepHasNoneForItsHooks) {
+  Probe& x = add_probe("x");
+  std::optional<std::int64_t> seen = 7;
+  x.look = [&](RunContext& context, const RunValues&) { seen = context.session().global_step(); };
+  open();
+  run(one);
+  EXPECT_EQ(seen, std::nullopt);
 }
 
 TEST_F(RunOptionsConformance, HOOKED_10_TheCallersWatchesAreInTheMetadata) {

@@ -118,9 +118,31 @@ class Streaming final : public belay::Input {
   std::condition_variable changed_;
 };
 
+// Waits for ever before its second batch, unless its host says that it is to stop.
+class Polling final : public belay::Input {
+ public:
+  static constexpr auto about = belay::about("polling", "Asks whether to go on");
+  void spec(belay::InputSpec& spec) override { slot_ = spec.feature("n", DType::kInt64, {-1}); }
+  void open(const belay::OpenArgs&) override {}
+  bool next(belay::Batch& batch, belay::Position& position) override {
+    while (n_ == 1) {
+      if (host().stopping()) belay::fail(Code::kCancelled, "not wanted any more");
+      std::this_thread::yield();
+    }
+    *batch.tensor(slot_, {1}).data<std::int64_t>() = ++n_;
+    position = {0, n_};
+    return true;
+  }
+  void seek(const belay::Position& position) override { n_ = position.index; }
+
+ private:
+  std::uint32_t slot_ = 0;
+  std::int64_t n_ = 0;
+};
+
 }  // namespace
 
-BELAY_MODULE("1.0.0", Counting, Streaming)
+BELAY_MODULE("1.0.0", Counting, Streaming, Polling)
 
 namespace belay::runtime::testing {
 namespace {
@@ -260,6 +282,20 @@ TEST_F(InputFeedTest, B_03a_AnInputThatWaitsIsWokenWhenTheSessionStops) {
   for (const auto& t : threads) EXPECT_TRUE(t->join_for(kTenSeconds));
   EXPECT_EQ(Streaming::interrupts, 1);
   EXPECT_FALSE(input->busy());
+}
+
+TEST_F(InputFeedTest, B_11b_AnInputThatAsksItsHostIsTold) {
+  create({}, "polling");
+  feed();
+  for (int times = 0; times < 2; ++times) {  // a new session begins without the stop of the one before
+    open_session();
+    const auto coordinator = std::make_shared<Coordinator>(system_clock());
+    threads = input->create_threads(*session, coordinator.get());
+    EXPECT_EQ(next(), 1);
+    coordinator->request_stop("enough");
+    for (const auto& t : threads) EXPECT_TRUE(t->join_for(kTenSeconds));
+    store->replace_positions({});
+  }
 }
 
 // Also where the interrupt met no wait.

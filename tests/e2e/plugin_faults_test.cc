@@ -260,5 +260,29 @@ TEST_F(PluginFaults, AFileThatAGroupCanReplaceIsAWarning) {
                           ", whose members can replace plugins"));
 }
 
+// ---- threads that plugins leave
+
+TEST_F(PluginFaults, B_10c_ACallAfterDestroyIsAWarningAndTheRunEndsWell) {
+  const ProcessResult r = belay({"run", regression("", "[[hooks]]\nplugin = \"late_caller\"\n[[hooks]]\nplugin = "
+                                                       "\"late_caller\"\nname = \"late_caller_2\"\n")});
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(lines_with(told(r), "warning"),
+              ElementsAre(::testing::AllOf(::testing::HasSubstr("late_caller"),
+                                           ::testing::HasSubstr("it calls its host after its destroy"))));
+}
+
+TEST_F(PluginFaults, B_11c_WhatAThreadEndsWithIsTheRunsError) {
+  const ProcessResult r = belay({"run", regression("", "[[hooks]]\nplugin = \"thread_ends\"\nfails = true\n")});
+  EXPECT_EQ(r.status, 1) << r.err;
+  EXPECT_THAT(r.err, ::testing::HasSubstr("DATA_LOSS: thread 'uploader': the last part was not sent"));
+}
+
+TEST_F(PluginFaults, B_11d_AThreadThatWasUnregisteredHoldsNothingUp) {
+  const ProcessResult r = belay({"run", regression("", "[[hooks]]\nplugin = \"thread_ends\"\n")});
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(r.err, ::testing::HasSubstr("the session has forgotten it"));
+  EXPECT_THAT(r.err, ::testing::Not(::testing::HasSubstr("uploader")));
+}
+
 }  // namespace
 }  // namespace belay::runtime::testing

@@ -66,6 +66,64 @@ TEST(Host, B_12a_SaysWhatTheSessionIsForAndWhichProcessThisIs) {
   EXPECT_TRUE(host.is_chief());
 }
 
+TEST(Host, B_10a_ALogLineAfterDestroyIsAWarningAndTheHandleStaysValid) {
+  RecordingLogger logger;
+  FakeClock clock;
+  HostServices services(logger, clock, "/runs/x", 7);
+  auto instance = std::make_unique<InstanceHost>(services, "losses");
+  belay_host* const raw = instance->raw();
+  const belay::Host host(InstanceHost::api(), raw);
+  instance.reset();
+  host.info("too late");
+  EXPECT_EQ(host.run_directory(), "");
+  EXPECT_EQ(host.seed(), 0u);
+  EXPECT_TRUE(host.stopping());
+  host.info("once more");
+  EXPECT_THAT(logger.lines(), ElementsAre("WARNING losses: it calls its host after its destroy, from a thread that it left "
+                                          "behind; such calls do nothing. The destructor has to join the plugin's threads"));
+  const InstanceHost another(services, "losses");  // gets another handle
+  EXPECT_EQ(error_of([&] { InstanceHost::from(raw); }), "FAILED_PRECONDITION: the instance 'losses' has been destroyed");
+}
+
+// Each call sees an instance that is there to its end, or none.
+TEST(Host, B_10b_AThreadMayLogWhileItsInstanceIsDestroyed) {
+  RecordingLogger logger;
+  FakeClock clock;
+  HostServices services(logger, clock, "", 7);
+  for (int times = 0; times < 50; ++times) {
+    auto instance = std::make_unique<InstanceHost>(services, "losses");
+    const belay::Host host(InstanceHost::api(), instance->raw());
+    std::atomic<bool> calls{false}, over{false};
+    std::thread thread([&] {
+      while (!over) {
+        host.log_enabled(LogLevel::kInfo);
+        host.instance_name();
+        calls = true;
+      }
+    });
+    while (!calls) std::this_thread::yield();
+    instance.reset();
+    over = true;
+    thread.join();
+  }
+}
+
+TEST(Host, B_11a_AnInstanceAsksWhetherItIsToStop) {
+  RecordingLogger logger;
+  FakeClock clock;
+  HostServices services(logger, clock, "", 7);
+  InstanceHost instance(services, "losses");
+  const belay::Host host(InstanceHost::api(), instance.raw());
+  EXPECT_FALSE(host.stopping());
+  bool run_is_stopping = true;
+  services.set_stopping([&] { return run_is_stopping; });
+  EXPECT_TRUE(host.stopping());
+  run_is_stopping = false;
+  EXPECT_FALSE(host.stopping());
+  instance.set_stopping(true);  // the session that it feeds
+  EXPECT_TRUE(host.stopping());
+}
+
 TEST(Host, NothingThatALoggerThrowsReachesThePlugin) {
   FailingLogger logger;
   FakeClock clock;

@@ -282,6 +282,13 @@ TEST_F(PluginOpTest, T_41b_RunAndItsPartsAreInTheHostsModeAndAllElseInTheCallers
             "rounding) of the thread that called it, which was put back, now and whenever it does it again");
 }
 
+TEST_F(PluginOpTest, B_17_DenormalsAreZeroInTheRunOfAnOperation) {
+  const Output x = input({2});
+  const Output y = g.node("Affine").in(x).attr("scale", 8.0).output();
+  open();
+  EXPECT_EQ(floats(y, {{x, Tensor({2}, {1e-40f, 1e-30f})}}), (Floats{0, 8e-30f}));
+}
+
 TEST_F(PluginOpTest, DefaultsOfAttributesAreThePluginsOwn) {
   const Output y = g.node("Affine").in(ops::constant(g, Tensor({2}, {1.f, 2.f}))).output();
   open();

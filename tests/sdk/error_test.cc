@@ -59,6 +59,15 @@ TEST(Error, ALongTextIsCutToTheBuffer) {
   EXPECT_EQ(status.message(), std::string(4096, 'x'));
 }
 
+TEST(Error, B_16_ASizeBeyondTheBufferIsNotFollowed) {
+  Status status;
+  belay_status* raw = status;
+  raw->size = raw->capacity + 1;
+  EXPECT_EQ(status.message(), "no message (its message claims more bytes than there is room for)");
+  raw->size = raw->capacity;
+  EXPECT_EQ(status.message().size(), raw->capacity);
+}
+
 TEST(Error, ACallerMayLeaveOutTheBuffer) {
   EXPECT_EQ(guard(nullptr, [] { belay::fail(Code::kAborted, "text"); }), BELAY_ABORTED);
   belay_status none{nullptr, 100, 0};

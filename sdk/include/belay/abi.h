@@ -31,11 +31,17 @@
  * Calls
  *   Every callback that can fail returns an int32_t code (BELAY_OK or one of the codes below) and writes its message into
  *   the belay_status that the caller owns. No exception passes through a slot in either direction. `destroy` cannot fail.
+ *   A slot without a status cannot fail; where 0 or null means that something is absent, its comment says so. What a side
+ *   calls in a slot that the other one does not have does nothing and fails with UNIMPLEMENTED, or returns 0 where it has no
+ *   status. So a slot without a status that is appended later may mean by 0 nothing but "there is none, or I cannot say".
  *
  * Ownership
  *   Who allocates, frees. A view (belay_str, belay_tensor) given to a call is valid for that call. What `before_run`
  *   returns in belay_run_args must stay valid until the next call on that instance. Tensors that leave a plugin (a batch,
  *   a restored variable) lie in memory that the host provides.
+ *   A pointer that a call returns is valid as long as its slot's comment says; a handle of the host's as long as values.h
+ *   says. Only a belay_host* is valid until the process ends: calls with one after its instance's destroy (a thread that
+ *   the plugin forgot) are dropped, with one warning, and those that have a status fail with FAILED_PRECONDITION.
  *
  * Threads
  *   [main]    the thread that builds and closes the session; never two at once.

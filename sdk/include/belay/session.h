@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -238,10 +239,28 @@ class Coordinator {
   bool wait_for_stop(std::chrono::nanoseconds timeout) const {
     return api_->wait_for_stop(self_, timeout.count()) != 0;
   }
-  // See belay_coordinator_api.register_thread.
-  void register_thread(std::string_view name, std::int32_t (*join)(void*, std::int64_t), void* arg) const {
+  // A thread that the session waits for when it closes. `thread` has `bool join(std::chrono::nanoseconds timeout)`, which
+  // waits at most that long and returns whether the thread has ended; what it throws is the thread's error, and leaves
+  // the session as if it had been passed to request_stop. It is called from the thread that closes the session, again and
+  // again until the grace period is over, and not after it has returned true or thrown. `thread` lives until then, or
+  // until unregister_thread.
+  template <class T>
+  void register_thread(std::string_view name, T& thread) const {
+    const auto join = [](void* arg, std::int64_t timeout_ns, belay_status* status) noexcept -> std::int32_t {
+      bool ended = false;
+      const std::int32_t code =
+          detail::guard(status, [&] { ended = static_cast<T*>(arg)->join(std::chrono::nanoseconds(timeout_ns)); });
+      return code != BELAY_OK || ended ? code : BELAY_DEADLINE_EXCEEDED;
+    };
     detail::Status status;
-    status.check(api_->register_thread(self_, detail::str(name), join, arg, status));
+    status.check(api_->register_thread(self_, detail::str(name), join, &thread, status));
+  }
+  // The session forgets it; returns when no join of it is under way. NOT_FOUND: it was never registered, or its join was
+  // called for the last time. Not from inside its join.
+  template <class T>
+  void unregister_thread(T& thread) const {
+    detail::Status status;
+    status.check(api_->unregister_thread(self_, &thread, status));
   }
 
  private:
@@ -304,8 +323,16 @@ class Session {
     detail::Status status;
     status.check(s_->session.assign(self_, detail::str(variable), &value.raw(), status));
   }
-  // Of the last run that was committed, read without a run; -1: there is none yet.
-  std::int64_t global_step() const { return s_->session.global_step(self_); }
+  // As of the last run that was committed, read without a run. Nothing where the graph has no global step, or it is not
+  // initialized yet.
+  std::optional<std::int64_t> global_step() const {
+    std::int64_t step = 0;
+    detail::Status status;
+    const std::int32_t code = s_->session.global_step(self_, &step, status);
+    if (code == BELAY_NOT_FOUND) return std::nullopt;
+    status.check(code);
+    return step;
+  }
   Coordinator coordinator() const {
     return Coordinator(&s_->coordinator, detail::given(s_->session.coordinator(self_), "session.coordinator"));
   }

@@ -153,18 +153,26 @@ TEST(FakeCoordinator, AStopWakesAThreadThatIsThenJoined) {
   const belay::Coordinator coordinator = f.session.coordinator();
   struct Worker {
     std::thread thread;
-    static std::int32_t join(void* self, std::int64_t) {
-      static_cast<Worker*>(self)->thread.join();
-      return 1;
+    bool join(std::chrono::nanoseconds) {
+      thread.join();
+      return true;
     }
   } worker;
+  struct Laggard {
+    bool join(std::chrono::nanoseconds) { return false; }
+  } laggard, forgotten;
   worker.thread = std::thread([&] { coordinator.wait_for_stop(std::chrono::nanoseconds(-1)); });
-  coordinator.register_thread("worker", &Worker::join, &worker);
-  coordinator.register_thread(
-      "laggard", [](void*, std::int64_t) { return 0; }, nullptr);
+  coordinator.register_thread("worker", worker);
+  coordinator.register_thread("laggard", laggard);
+  coordinator.register_thread("forgotten", forgotten);
+  coordinator.unregister_thread(forgotten);
   EXPECT_EQ(f.fake.coordinator().stop_and_join(10), std::vector<std::string>{"laggard"});
-  EXPECT_EQ(error_of([&] { coordinator.register_thread("x", nullptr, nullptr); }),
-            "INVALID_ARGUMENT: register_thread needs a join function");
+  EXPECT_EQ(error_of([&] { coordinator.unregister_thread(worker); }), "NOT_FOUND: no such thread is registered");
+  struct Failing {
+    bool join(std::chrono::nanoseconds) { fail(Code::kDataLoss, "half of it is missing"); }
+  } failing;
+  coordinator.register_thread("failing", failing);
+  EXPECT_EQ(error_of([&] { f.fake.coordinator().stop_and_join(10); }), "DATA_LOSS: half of it is missing");
 }
 
 }  // namespace

@@ -420,9 +420,9 @@ TEST(HookDriver, AThreadOfTheHookMustEndWithTheSession) {
   class Laggard final : public belay::Hook {
    public:
     void after_create_session(Session& s) override {
-      s.coordinator().register_thread(
-          "sampler", [](void*, std::int64_t) { return 0; }, nullptr);
+      s.coordinator().register_thread("sampler", *this);
     }
+    bool join(std::chrono::nanoseconds) { return false; }
   };
   Driven<Laggard> d;
   EXPECT_EQ(error_of([&] { d.driver->end(); }), "FAILED_PRECONDITION: the hook's thread 'sampler' did not end");

@@ -46,6 +46,10 @@ typedef struct belay_core_api {
   int32_t (*ranks)(belay_host* host);
   /* 1 in the process that writes checkpoints and events: rank 0. */
   int32_t (*is_chief)(belay_host* host);
+  /* 1 when what the instance waits for is no longer wanted: the run was asked to stop (a signal, the program), or the
+   * session that an input feeds is being stopped. For waits in create, next, write and read; "belay.interrupt.1" of
+   * instance.h wakes one that cannot ask. An input finds 0 again when its next session begins. */
+  int32_t (*stopping)(belay_host* host);
 } belay_core_api;
 
 BELAY_C_END

@@ -98,9 +98,9 @@ typedef struct belay_session_api {
   uint64_t (*run_node_count)(belay_run* run);
   /* In after_run: what the i-th of them did, in the order of their start. OUT_OF_RANGE: there is none. */
   int32_t (*run_node_stats)(belay_run* run, uint64_t i, belay_node_stats* stats, belay_status* status);
-  /* The global step, without a run: as of the last one that was committed. -1: the graph has none, or it is not
+  /* The global step, without a run: as of the last one that was committed. NOT_FOUND: the graph has none, or it is not
    * initialized yet. */
-  int64_t (*global_step)(belay_session* session);
+  int32_t (*global_step)(belay_session* session, int64_t* step, belay_status* status);
   /* Which run of its session this is, counted from 1: those that hooks see. A recovery begins again at 1. */
   int64_t (*run_number)(belay_run* run);
 } belay_session_api;
@@ -115,10 +115,18 @@ typedef struct belay_coordinator_api {
   void (*request_stop)(belay_coordinator* coordinator, int32_t code, belay_str text);
   /* Waits until a stop is asked for or the time is over; negative: for ever. Gives should_stop. */
   int32_t (*wait_for_stop)(belay_coordinator* coordinator, int64_t timeout_ns);
-  /* A thread of the plugin's that the session shall wait for when it closes: join(arg, timeout_ns) returns 1 when it has
-   * ended. join is called until the grace period is over; arg must live until the session has closed. */
+  /* A thread of the plugin's that the session shall wait for when it closes. join waits at most timeout_ns nanoseconds for
+   * it and returns BELAY_OK when it has ended, DEADLINE_EXCEEDED while it still runs, or the error with which it ended,
+   * which then leaves the session as if it had been given to request_stop. join is called by the thread that closes the
+   * session, again and again until the grace period is over; never after it has returned anything but DEADLINE_EXCEEDED.
+   * arg must live until then, or until unregister_thread. The name is copied. */
   int32_t (*register_thread)(belay_coordinator* coordinator, belay_str name,
-                             int32_t (*join)(void* arg, int64_t timeout_ns), void* arg, belay_status* status);
+                             int32_t (*join)(void* arg, int64_t timeout_ns, belay_status* status), void* arg,
+                             belay_status* status);
+  /* Takes back what register_thread was called with for this arg: a thread that has ended long before its session. While
+   * the session closes it returns when no join of it is under way. NOT_FOUND: there is none, or its join was called for the
+   * last time. Not from inside its join. */
+  int32_t (*unregister_thread)(belay_coordinator* coordinator, void* arg, belay_status* status);
 } belay_coordinator_api;
 
 BELAY_C_END

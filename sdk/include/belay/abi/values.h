@@ -140,22 +140,23 @@ typedef struct belay_feed {
 
 /* ---- host objects --------------------------------------------------------------------------------------------------- */
 
-typedef struct belay_host belay_host;               /* one per plugin instance; valid from create to destroy */
-typedef struct belay_graph belay_graph;             /* valid while the session that it belongs to */
-typedef struct belay_session belay_session;         /* valid for the call that got it; a recovery makes a new one */
-typedef struct belay_run belay_run;                 /* one run of a session, shared by all its hooks */
-typedef struct belay_result belay_result;           /* results of a raw run; released by its caller */
-typedef struct belay_coordinator belay_coordinator; /* of a session: its threads' common stop flag */
-typedef struct belay_model_spec belay_model_spec;
-typedef struct belay_input_spec belay_input_spec;
-typedef struct belay_batch belay_batch;
-typedef struct belay_dir belay_dir;   /* an open directory */
-typedef struct belay_file belay_file; /* an open file in one */
-typedef struct belay_tensors belay_tensors;
-typedef struct belay_checkpoint belay_checkpoint;
-typedef struct belay_state belay_state;
-typedef struct belay_op_outputs belay_op_outputs;
-typedef struct belay_op_context belay_op_context; /* one run of a kernel */
+/* Each means something in the process that got it only, and is valid as long as it says here. */
+typedef struct belay_host belay_host;               /* one per plugin instance; until the process ends (abi.h, Ownership) */
+typedef struct belay_graph belay_graph;             /* while the session that it belongs to */
+typedef struct belay_session belay_session;         /* for the call that got it; a recovery makes a new one */
+typedef struct belay_run belay_run;                 /* one run of a session, shared by all its hooks; for the call */
+typedef struct belay_result belay_result;           /* results of a raw run; until its caller releases it */
+typedef struct belay_coordinator belay_coordinator; /* of a session, its threads' common stop flag; until it has closed */
+typedef struct belay_model_spec belay_model_spec;   /* what a build makes; for the call */
+typedef struct belay_input_spec belay_input_spec;   /* what an input declares; for the call */
+typedef struct belay_batch belay_batch;             /* what a next fills; for the call */
+typedef struct belay_dir belay_dir;                 /* an open directory; for the call */
+typedef struct belay_file belay_file;               /* an open file in one; until it is closed, at most as long as the dir */
+typedef struct belay_tensors belay_tensors;         /* what a saver writes or reads; for the call */
+typedef struct belay_checkpoint belay_checkpoint;   /* an open checkpoint; until it is closed */
+typedef struct belay_state belay_state;             /* of one hook in one checkpoint; for the call */
+typedef struct belay_op_outputs belay_op_outputs;   /* what an infer returns; for the call */
+typedef struct belay_op_context belay_op_context;   /* one run of a kernel; for the call */
 
 BELAY_C_END
 

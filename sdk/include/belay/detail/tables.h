@@ -18,7 +18,7 @@ namespace detail {
 #define BELAY_SLOTS_core(X)                                                                                  \
   X(core, log) X(core, log_enabled) X(core, monotonic_ns) X(core, wall_ns) X(core, run_directory)            \
   X(core, instance_name) X(core, seed) X(core, interactive) X(core, status_line) X(core, mode) X(core, rank) \
-  X(core, ranks) X(core, is_chief)
+  X(core, ranks) X(core, is_chief) X(core, stopping)
 #define BELAY_SLOTS_graph(X)                                                                                       \
   X(graph, serial) X(graph, finalized) X(graph, add_node) X(graph, find) X(graph, node_info) X(graph, output_info) \
   X(graph, input) X(graph, attr) X(graph, will_fetch) X(graph, enter_scope) X(graph, leave_scope)                  \
@@ -31,7 +31,7 @@ namespace detail {
   X(session, run_node_count) X(session, run_node_stats) X(session, global_step) X(session, run_number)
 #define BELAY_SLOTS_coordinator(X)                                                       \
   X(coordinator, should_stop) X(coordinator, request_stop) X(coordinator, wait_for_stop) \
-  X(coordinator, register_thread)
+  X(coordinator, register_thread) X(coordinator, unregister_thread)
 #define BELAY_SLOTS_model(X) X(model, set)
 #define BELAY_SLOTS_input(X)                                                                              \
   X(input, declare) X(input, tensor) X(input, set_string) X(input, set_classes) X(input, set_class_names)

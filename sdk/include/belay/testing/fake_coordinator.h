@@ -43,8 +43,8 @@ class FakeCoordinator {
     reason_ = std::string(reason);
     changed_.notify_all();
   }
-  // Asks for a stop and joins the registered threads, each for at most `seconds` of real time; gives the names of those
-  // that have not ended.
+  // Asks for a stop and joins the registered threads, each for at most `seconds` of real time; returns the names of those
+  // that have not ended. Throws what a thread ended with.
   std::vector<std::string> stop_and_join(double seconds) {
     request_stop(Code::kOk, "the session is closed");
     std::vector<Registered> threads;
@@ -53,8 +53,15 @@ class FakeCoordinator {
       threads.swap(threads_);
     }
     std::vector<std::string> running;
-    for (const Registered& t : threads)
-      if (t.join(t.arg, static_cast<std::int64_t>(seconds * 1e9)) != 1) running.push_back(t.name);
+    for (const Registered& t : threads) {
+      detail::Status status;
+      const std::int32_t code = t.join(t.arg, static_cast<std::int64_t>(seconds * 1e9), status);
+      if (code == BELAY_DEADLINE_EXCEEDED) {
+        running.push_back(t.name);
+      } else {
+        status.check(code);
+      }
+    }
     return running;
   }
   // For a new session.
@@ -70,7 +77,7 @@ class FakeCoordinator {
  private:
   struct Registered {
     std::string name;
-    std::int32_t (*join)(void*, std::int64_t);
+    std::int32_t (*join)(void*, std::int64_t, belay_status*);
     void* arg;
   };
 
@@ -89,18 +96,32 @@ class FakeCoordinator {
       self.changed_.wait_for(lock, std::chrono::milliseconds(1));  // the fake clock wakes nobody
     return self.stop_ ? 1 : 0;
   }
-  static std::int32_t register_thread(belay_coordinator* raw, belay_str name, std::int32_t (*join)(void*, std::int64_t),
-                                      void* arg, belay_status* status) {
+  static std::int32_t register_thread(belay_coordinator* raw, belay_str name,
+                                      std::int32_t (*join)(void*, std::int64_t, belay_status*), void* arg,
+                                      belay_status* status) {
     return detail::guard(status, [&] {
       if (join == nullptr) fail(Code::kInvalidArgument, "register_thread needs a join function");
       const std::lock_guard lock(from(raw).mutex_);
       from(raw).threads_.push_back({std::string(detail::view(name)), join, arg});
     });
   }
+  static std::int32_t unregister_thread(belay_coordinator* raw, void* arg, belay_status* status) {
+    return detail::guard(status, [&] {
+      FakeCoordinator& self = from(raw);
+      const std::lock_guard lock(self.mutex_);
+      for (auto at = self.threads_.begin(); at != self.threads_.end(); ++at) {
+        if (at->arg != arg) continue;
+        self.threads_.erase(at);
+        return;
+      }
+      fail(Code::kNotFound, "no such thread is registered");
+    });
+  }
   static constexpr belay_coordinator_api kCoordinator{
       sizeof(belay_coordinator_api),     0,
       &FakeCoordinator::get_should_stop, &FakeCoordinator::ask_for_stop,
-      &FakeCoordinator::wait_for_stop,   &FakeCoordinator::register_thread};
+      &FakeCoordinator::wait_for_stop,   &FakeCoordinator::register_thread,
+      &FakeCoordinator::unregister_thread};
 
   FakeHost& host_;
   mutable std::mutex mutex_;

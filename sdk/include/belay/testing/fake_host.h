@@ -62,6 +62,7 @@ class FakeHost {
   // What the plugin is told of its place in the run.
   std::int32_t mode = BELAY_MODE_TRAIN;  // 0: none
   std::int32_t rank = 0, ranks = 1;
+  std::atomic<bool> stopping{false};
 
   // Each line as "info: text".
   std::vector<std::string> logged() const {
@@ -161,6 +162,8 @@ class FakeHost {
   static std::int32_t get_ranks(belay_host* host) { return from(host).ranks; }
   static std::int32_t is_chief(belay_host* host) { return from(host).rank == 0 ? 1 : 0; }
 
+  static std::int32_t is_stopping(belay_host* host) { return from(host).stopping ? 1 : 0; }
+
   static constexpr belay_host_api kHost{sizeof(belay_host_api), 0, &FakeHost::service};
   static constexpr belay_core_api kCore{sizeof(belay_core_api),
                                         0,
@@ -176,7 +179,8 @@ class FakeHost {
                                         &FakeHost::get_mode,
                                         &FakeHost::get_rank,
                                         &FakeHost::get_ranks,
-                                        &FakeHost::is_chief};
+                                        &FakeHost::is_chief,
+                                        &FakeHost::is_stopping};
 
   std::string instance_name_;
   const std::thread::id own_thread_ = std::this_thread::get_id();

@@ -112,7 +112,7 @@ class FakeSession {
     return names;
   }
 
-  // What Session::global_step gives; -1: the graph has none.
+  // What Session::global_step returns; -1: the graph has none.
   void set_global_step(std::int64_t step) { global_step_ = step; }
 
   // ---- for drivers
@@ -335,9 +335,12 @@ class FakeSession {
     });
   }
 
-  static std::int64_t get_global_step(belay_session* raw) {
-    note_if_closed(raw, "global_step");
-    return owner(raw).global_step_;
+  static std::int32_t get_global_step(belay_session* raw, std::int64_t* step, belay_status* status) {
+    return detail::guard(status, [&] {
+      note_if_closed(raw, "global_step");
+      *step = owner(raw).global_step_;
+      if (*step < 0) fail(Code::kNotFound, "the session has no global step");
+    });
   }
   static std::int64_t run_number(belay_run* raw) { return require_open(raw, "run_number").number; }
 
