@@ -19,6 +19,7 @@ namespace {
 using belay::testing::error_of;
 using belay::testing::TemporaryFolder;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 const char* const kC = "gcc -std=c11";
 const char* const kCxx = "g++ -x c++ -std=c++20";
@@ -77,6 +78,18 @@ TEST(Abi, TheLayoutCheckKnowsEveryStructAndEveryField) {
     }
   }
   EXPECT_EQ(known, defined);
+}
+
+TEST(Abi, B_15_TheListOfSlotsIsThatOfTheHeaders) {
+  const TemporaryFolder folder;
+  const std::string layout = folder.write("layout.txt", layout_by(kC, folder));
+  const Output listed = run("python3 -B '" + source("slots.py") + "' '" BELAY_SOURCE_DIR "/sdk/include/belay/abi' '" +
+                            layout + "'");
+  ASSERT_EQ(listed.status, 0) << listed.text;
+  EXPECT_EQ(listed.text, bytes_of(BELAY_SOURCE_DIR "/docs/abi-slots.tsv"))
+      << "make the list anew: tests/abi/slots.py says how";
+  EXPECT_THAT(listed.text, HasSubstr("\nbelay_hook_api\tbegin\t32\tint32_t (*)(void* self, belay_graph* graph, "
+                                     "belay_status* status)\n"));
 }
 
 TEST(Abi, TheHeadOfTheModuleIsFrozen) {
