@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What the host links, how large it is, and what it starts for a command that only looks.
+
+    host_links.py BUILD SOURCE            compares with docs/architecture.md; status 77: strace cannot run here
+    host_links.py BUILD SOURCE --print    prints the two tables of that page as they are here
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+BUILD, SOURCE = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+HOST = BUILD / "bin" / "belay"
+SYSTEM = re.compile(r"^(libstdc\+\+|libm|libgcc_s|libc|ld-linux[-\w]*)\.so")
+LARGEST = 12 << 20  # bytes of the host's code and data
+# Commands that neither train nor build a graph.
+LOOKING = (["plugins"], ["describe", "mlp"], ["check", str(SOURCE / "examples" / "digits.toml")])
+# A second thread, or OpenCL looking for devices. oneDNN and OpenMP start threads as soon as they work.
+STARTED = re.compile(r"clone3?\(|/etc/OpenCL|\.icd")
+
+
+def output(*command):
+    return subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True, env={**os.environ, "LC_ALL": "C"}).stdout
+
+
+def libraries():
+    """The libraries of the dynamic section but for those of the compiler and the system, in its order."""
+    needed = re.findall(r"\(NEEDED\).*\[(.*)\]", output("readelf", "-d", HOST))
+    return [name for name in needed if not SYSTEM.match(name)]
+
+
+def size_of(*files):
+    """Code and data of object files or programs, in bytes."""
+    return sum(int(line.split()[0]) + int(line.split()[1]) for line in output("size", *files).splitlines()[1:])
+
+
+def print_tables():
+    paths = dict(re.findall(r"(\S+) => (\S+)", output("ldd", HOST)))
+    for name in libraries():
+        print(f"| `{name}` | {os.path.getsize(os.path.realpath(paths[name])) / 1024:,.0f} KiB |")
+    for archive in sorted((BUILD / "runtime").glob("*/lib*.a")):
+        print(f"| `{archive.parent.name}` | {size_of(archive) / 1024:,.0f} KiB |")
+    print(f"| all of `bin/belay` | {size_of(HOST) / 1024:,.0f} KiB |")
+
+
+def why_wrong():
+    page = (SOURCE / "docs" / "architecture.md").read_text(encoding="utf-8")
+    section = page.split("## What the host links", 1)[1].split("\n## ", 1)[0]
+    listed = re.findall(r"^\| `(lib[^`]*)` \|", section, re.M)
+    if sorted(listed) != sorted(libraries()):
+        yield f"docs/architecture.md lists {sorted(listed)}; {HOST} is linked with {sorted(libraries())}"
+    if size_of(HOST) > LARGEST:
+        yield f"{HOST} has {size_of(HOST)} bytes of code and data, more than {LARGEST}"
+    environment = {**os.environ, "BELAY_PLUGIN_PATH": str(BUILD / "plugins")}
+    for command in LOOKING:
+        traced = subprocess.run(["strace", "-f", "-qq", "-e", "trace=clone,clone3,openat", HOST, *command], env=environment,
+                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        if "ptrace" in traced.stderr and "Operation not permitted" in traced.stderr:
+            print("SKIPPED: this system does not let strace trace programs")
+            sys.exit(77)
+        if traced.returncode != 0:
+            yield f"belay {' '.join(command)} ended with {traced.returncode}: {traced.stderr[-500:]}"
+        started = [line for line in traced.stderr.splitlines() if STARTED.search(line)]
+        if started:
+            yield f"belay {' '.join(command)} starts something: {started[0]}"
+
+
+def main():
+    if "--print" in sys.argv:
+        print_tables()
+        return 0
+    found = list(why_wrong())
+    print("\n".join(found) or f"{HOST} links what docs/architecture.md says")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
