@@ -6,6 +6,7 @@
 #include "belay/ops/control.h"
 #include "belay/ops/variables.h"
 #include "runtime/monitored/default_pieces.h"
+#include "runtime/platform/text.h"
 
 namespace belay::runtime {
 namespace {

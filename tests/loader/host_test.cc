@@ -79,7 +79,7 @@ TEST(Host, B_10a_ALogLineAfterDestroyIsAWarningAndTheHandleStaysValid) {
   EXPECT_EQ(host.seed(), 0u);
   EXPECT_TRUE(host.stopping());
   host.info("once more");
-  EXPECT_THAT(logger.lines(), ElementsAre("WARNING losses: it calls its host after its destroy, from a thread that it left "
+  EXPECT_THAT(logger.lines, ElementsAre("warning losses: it calls its host after its destroy, from a thread that it left "
                                           "behind; such calls do nothing. The destructor has to join the plugin's threads"));
   const InstanceHost another(services, "losses");  // gets another handle
   EXPECT_EQ(error_of([&] { InstanceHost::from(raw); }), "FAILED_PRECONDITION: the instance 'losses' has been destroyed");
