@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "belay/detail/check_class.h"
 #include "belay/detail/note.h"
 #include "belay/nearest.h"
 #include "runtime/cli/command_line.h"
