@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/loader/host.h"
 
+#include <array>
 #include <cstdio>
-#include <deque>
 #include <mutex>
 #include <thread>
 
@@ -20,39 +20,94 @@ LogLevel level_of(std::int32_t level) noexcept {
   return level >= BELAY_LOG_INFO ? LogLevel::kInfo : LogLevel::kDebug;
 }
 
-// The memory of every belay_host that there ever was, and whose loggers exist.
+}  // namespace
+
+// A place for one instance at a time. It stays for the next one, so that a late call finds it, and sees by the number of
+// its use that it means another one.
+struct InstanceHost::Slot {
+  explicit Slot(std::uint64_t i) : index(i) {}
+  const std::uint64_t index;
+  std::atomic<std::uint64_t> use{0};             // counted from 1
+  std::atomic<InstanceHost*> instance{nullptr};  // null: it has ended
+  std::atomic<std::uint32_t> calls{0};           // of "core", that are under way
+  std::atomic<std::uint64_t> warned{0};          // the last use that called too late
+  std::string name;                              // of the last use; under the mutex
+};
+
+namespace {
+
+using Slot = InstanceHost::Slot;
+
+constexpr std::uint64_t kIndexBits = 16;
+constexpr std::uint64_t kSlots = std::uint64_t{1} << kIndexBits;
+
+// What is of the process, whatever runs in it. Never destroyed: threads of plugins may outlive main.
 struct Process {
   std::mutex mutex;
-  std::deque<InstanceHost::Handle> handles;
-  std::vector<const HostServices*> services;
+  std::array<std::atomic<Slot*>, kSlots> slots{};  // those that were ever used come first
+  std::uint64_t n_slots = 0;
+  std::vector<Slot*> free;
+  std::vector<const HostServices*> services;  // whose loggers exist
 };
 Process& process() {
-  static Process& all = *new Process;  // never destroyed: threads of plugins may outlive main
+  static Process& all = *new Process;
   return all;
 }
 
-InstanceHost::Handle& new_handle(const std::string& name) {
+Slot& take_slot(const std::string& name) {
   Process& all = process();
   const std::lock_guard lock(all.mutex);
-  InstanceHost::Handle& handle = all.handles.emplace_back();
-  handle.name = name;
-  return handle;
+  if (all.free.empty()) {
+    if (all.n_slots == kSlots) fail(Code::kResourceExhausted, "there are 65,536 plugin instances already");
+    all.free.push_back(new Slot(all.n_slots));
+    all.slots[all.n_slots++] = all.free.back();
+  }
+  Slot& slot = *all.free.back();
+  all.free.pop_back();
+  slot.name = name;
+  ++slot.use;
+  return slot;
 }
 
-InstanceHost::Handle& handle_of(belay_host* host) noexcept { return *reinterpret_cast<InstanceHost::Handle*>(host); }
+void give_back(Slot& slot) {
+  slot.instance = nullptr;
+  while (slot.calls.load() != 0) std::this_thread::yield();
+  const std::lock_guard lock(process().mutex);
+  process().free.push_back(&slot);
+}
+
+// Use and index in one number, which is never 0.
+belay_host* handle_of(const Slot& slot) noexcept {
+  return reinterpret_cast<belay_host*>(slot.use.load() << kIndexBits | slot.index);
+}
+std::uint64_t use_of(belay_host* host) noexcept { return reinterpret_cast<std::uint64_t>(host) >> kIndexBits; }
+Slot& slot_of(belay_host* host) noexcept {
+  return *process().slots[reinterpret_cast<std::uint64_t>(host) & (kSlots - 1)].load();
+}
+// Null: it has ended.
+InstanceHost* instance_of(const Slot& slot, belay_host* host) noexcept {
+  InstanceHost* instance = slot.instance.load();
+  return slot.use.load() == use_of(host) ? instance : nullptr;
+}
+
+std::string name_of_late(const Slot& slot, belay_host* host) {
+  const std::lock_guard lock(process().mutex);
+  return slot.use.load() == use_of(host) ? slot.name : "an instance that has ended";
+}
 
 // Once for each instance. Its own run may be over, so another one's log has to do, or none.
-void warn_of_late_call(InstanceHost::Handle& handle) {
-  if (handle.warned.exchange(true)) return;
+void warn_of_late_call(Slot& slot, belay_host* host) {
+  if (slot.warned.exchange(use_of(host)) == use_of(host)) return;
+  const std::string name = name_of_late(slot, host);
   const std::string text =
-      "it calls its host after its destroy, from a thread that it left behind; such calls do nothing. The destructor has to "
-      "join the plugin's threads";
+      "it calls its host after its destroy, from a thread that it left behind; such calls do nothing. The destructor has "
+      "to join the plugin's threads";
   Process& all = process();
   const std::lock_guard lock(all.mutex);
   if (all.services.empty()) {
-    std::fprintf(stderr, "belay: warning: %s: %s\n", escaped(handle.name).c_str(), text.c_str());
+    std::fprintf(stderr, "belay: warning: %s: %s\n", escaped(name).c_str(), text.c_str());
   } else {
-    all.services.back()->logger().log(LogLevel::kWarning, handle.name, text);
+    all.services.back()->logger().log(LogLevel::kWarning, name, text);
   }
 }
 
@@ -60,15 +115,15 @@ void warn_of_late_call(InstanceHost::Handle& handle) {
 // here, since nothing may pass into a plugin's frames: a log that fails must not end a run.
 template <class F>
 auto with(belay_host* host, F&& f) noexcept -> decltype(f(std::declval<InstanceHost&>())) {
-  InstanceHost::Handle& handle = handle_of(host);
-  handle.calls.fetch_add(1);
+  Slot& slot = slot_of(host);
+  slot.calls.fetch_add(1);
   struct Leave {
     std::atomic<std::uint32_t>& calls;
     ~Leave() { calls.fetch_sub(1); }
-  } leave{handle.calls};
+  } leave{slot.calls};
   try {
-    if (InstanceHost* instance = handle.instance.load()) return f(*instance);
-    warn_of_late_call(handle);
+    if (InstanceHost* instance = instance_of(slot, host)) return f(*instance);
+    warn_of_late_call(slot, host);
   } catch (...) {
   }
   return decltype(f(std::declval<InstanceHost&>()))();
@@ -111,8 +166,7 @@ std::int32_t ranks(belay_host*) { return 1; }
 std::int32_t is_chief(belay_host*) { return 1; }
 // Of an instance that has ended nothing is wanted.
 std::int32_t stopping(belay_host* host) {
-  return handle_of(host).instance.load() == nullptr ||
-         with(host, [](InstanceHost& h) { return h.stopping() ? 1 : 0; }) != 0;
+  return with(host, [](InstanceHost& h) { return h.stopping() ? 1 : 2; }) != 2;
 }
 
 constexpr belay_core_api kCore{sizeof(belay_core_api),
@@ -179,22 +233,19 @@ void HostServices::fail_no_context() {
 }
 
 InstanceHost::InstanceHost(const HostServices& services, std::string instance_name)
-    : services_(services), name_(std::move(instance_name)), handle_(new_handle(name_)) {
-  handle_.instance = this;
+    : services_(services), name_(std::move(instance_name)), slot_(take_slot(name_)), raw_(handle_of(slot_)) {
+  slot_.instance = this;
 }
 
-InstanceHost::~InstanceHost() {
-  handle_.instance = nullptr;
-  while (handle_.calls.load() != 0) std::this_thread::yield();
-}
+InstanceHost::~InstanceHost() { give_back(slot_); }
 
 const belay_host_api* InstanceHost::api() noexcept { return &kHost; }
 
 InstanceHost& InstanceHost::from(belay_host* raw) {
-  Handle& handle = handle_of(raw);
-  if (InstanceHost* instance = handle.instance.load()) return *instance;
-  warn_of_late_call(handle);
-  fail(Code::kFailedPrecondition, "the instance '" + escaped(handle.name) + "' has been destroyed");
+  Slot& slot = slot_of(raw);
+  if (InstanceHost* instance = instance_of(slot, raw)) return *instance;
+  warn_of_late_call(slot, raw);
+  fail(Code::kFailedPrecondition, "'" + escaped(name_of_late(slot, raw)) + "' has been destroyed");
 }
 
 }  // namespace belay::runtime

@@ -8,9 +8,9 @@
 //   services.add("events", &kEventsTable);          services.set_context(&event_writer);
 //   std::int32_t scalar(belay_host* host, ...) { InstanceHost::from(host).services().context<EventWriter>()... }
 //
-// InstanceHost is one per plugin instance: it adds the instance's name. What the plugin holds of it, a belay_host*, is
-// memory of the process that is never freed: a thread that a plugin forgot calls in vain, with one warning, instead of
-// through a pointer to nothing.
+// InstanceHost is one per plugin instance: it adds the instance's name. What the plugin holds of it, a belay_host*, is no
+// address but a number that is never used again: a thread that a plugin forgot calls in vain, with one warning, instead
+// of through a pointer to nothing.
 //
 // Everything is added before the first instance is created (a plugin asks for services then); a context may be replaced
 // when no plugin runs. The functions of "core" are for any thread.
@@ -95,14 +95,14 @@ class HostServices {
 
 class InstanceHost {
  public:
-  // `services` outlive it. Its end waits for calls of "core" that are under way.
+  // `services` outlive it. Its end waits for calls of "core" that are under way. RESOURCE_EXHAUSTED: 65,536 exist.
   InstanceHost(const HostServices& services, std::string instance_name);
   ~InstanceHost();
   InstanceHost(const InstanceHost&) = delete;
   InstanceHost& operator=(const InstanceHost&) = delete;
 
   static const belay_host_api* api() noexcept;
-  belay_host* raw() noexcept { return reinterpret_cast<belay_host*>(&handle_); }
+  belay_host* raw() const noexcept { return raw_; }
   // In a function of a service with a status: FAILED_PRECONDITION, and a warning the first time, after the instance's
   // end. The instance must not end during the call: services but "core" are not called by threads that outlive it.
   static InstanceHost& from(belay_host* raw);
@@ -114,18 +114,13 @@ class InstanceHost {
   void set_stopping(bool stopping) noexcept { stopping_ = stopping; }
   bool stopping() const { return stopping_ || services_.stopping(); }
 
-  // What belay_host is.
-  struct Handle {
-    std::atomic<InstanceHost*> instance{nullptr};  // null: it has ended
-    std::atomic<std::uint32_t> calls{0};           // of "core", that are under way
-    std::atomic<bool> warned{false};
-    std::string name;
-  };
+  struct Slot;  // what a belay_host is found by
 
  private:
   const HostServices& services_;
   const std::string name_;
-  Handle& handle_;
+  Slot& slot_;
+  belay_host* const raw_;
   std::atomic<bool> stopping_{false};
 };
 

@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 
-BUILD, SOURCE = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+BUILD, SOURCE = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
 HOST = BUILD / "bin" / "belay"
 SYSTEM = re.compile(r"^(libstdc\+\+|libm|libgcc_s|libc|ld-linux[-\w]*)\.so")
 LARGEST = 12 << 20  # bytes of the host's code and data

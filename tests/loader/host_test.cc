@@ -81,8 +81,12 @@ TEST(Host, B_10a_ALogLineAfterDestroyIsAWarningAndTheHandleStaysValid) {
   host.info("once more");
   EXPECT_THAT(logger.lines, ElementsAre("warning losses: it calls its host after its destroy, from a thread that it left "
                                           "behind; such calls do nothing. The destructor has to join the plugin's threads"));
-  const InstanceHost another(services, "losses");  // gets another handle
-  EXPECT_EQ(error_of([&] { InstanceHost::from(raw); }), "FAILED_PRECONDITION: the instance 'losses' has been destroyed");
+  EXPECT_EQ(error_of([&] { InstanceHost::from(raw); }), "FAILED_PRECONDITION: 'losses' has been destroyed");
+  const InstanceHost another(services, "accuracies");  // in its place
+  EXPECT_NE(another.raw(), raw);
+  EXPECT_EQ(host.instance_name(), "");
+  EXPECT_EQ(error_of([&] { InstanceHost::from(raw); }),
+            "FAILED_PRECONDITION: 'an instance that has ended' has been destroyed");
 }
 
 // Each call sees an instance that is there to its end, or none.

@@ -40,8 +40,9 @@
  *   returns in belay_run_args must stay valid until the next call on that instance. Tensors that leave a plugin (a batch,
  *   a restored variable) lie in memory that the host provides.
  *   A pointer that a call returns is valid as long as its slot's comment says; a handle of the host's as long as values.h
- *   says. Only a belay_host* is valid until the process ends: calls with one after its instance's destroy (a thread that
- *   the plugin forgot) are dropped, with one warning, and those that have a status fail with FAILED_PRECONDITION.
+ *   says. A belay_host* is a number, not an address, and valid until the process ends: calls with one after its instance's
+ *   destroy (a thread that the plugin forgot) are dropped, with one warning; those with a status fail with
+ *   FAILED_PRECONDITION.
  *
  * Threads
  *   [main]    the thread that builds and closes the session; never two at once.

@@ -72,7 +72,7 @@ static const belay_session_api session = {.struct_size = sizeof(session), .run_r
 
 /* ---- input */
 
-static _Alignas(64) char elements[1 << 16];
+static _Alignas(64) char elements[1 << 18];
 static int32_t declare(belay_input_spec* spec, int32_t role, belay_str name, int32_t dtype, int32_t rank,
                        const int64_t* dims, belay_status* status) {
   (void)spec, (void)role, (void)dtype, (void)dims, (void)status;

@@ -20,7 +20,7 @@ class LateCaller final : public belay::Hook {
       return;
     }
     std::thread([host = &host(), api = host().services().core, raw = host().raw()] {
-      while (alive() != 0) {  // until the destroy of this instance is long over
+      while (!called()) {  // until the destroy of this instance is over
         api.log(raw, BELAY_LOG_INFO, belay_str{"late", 4});
         api.log(raw, BELAY_LOG_INFO, belay_str{"later", 5});
         if (api.instance_name(raw).size == 0) called() = true;
