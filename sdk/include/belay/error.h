@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Errors: one exception type with a code. Throw it (or any std::exception) from a plugin's callback and the host sees
-// the code and the text; a call on the host that fails throws it at the caller. It never crosses the boundary itself.
+// the code and the message; a call on the host that fails throws it at the caller. The exception itself never crosses
+// the boundary: a code and a message of at most 4096 bytes do.
+//
+//    if (batch_ % 8 != 0)
+//      belay::fail(belay::Code::kInvalidArgument, "batch_size = " + std::to_string(batch_) + "; use a multiple of 8");
+//
+// A good message names the thing, the place and the fix. The host adds which plugin and which callback it came from,
+// and the step, so the message need not repeat them. Everything here may be used on any thread.
 #pragma once
 
 #include <algorithm>
@@ -16,42 +23,66 @@
 namespace belay {
 inline namespace v0 {
 
+// What went wrong, as the host acts on it. The numbers up to kUnauthenticated are gRPC's and TensorFlow's; a number
+// that is not listed is read as kInternal.
+//
+// What an error in a training step does (before_run, after_run, a run of the session; docs/lifecycle.md has the
+// others):
+// * kAborted, kUnavailable: preemption. The session is closed and made anew from the newest checkpoint; training goes
+//   on.
+// * kOutOfRange, kStop: the end of the input, or of the loop. The session closes without an error.
+// * any other code: the session closes, and the error ends the run.
 enum class Code : std::int32_t {
   kOk = BELAY_OK,
+  // A run or a wait that was broken off because the session stops or is closed.
   kCancelled = BELAY_CANCELLED,
   kUnknown = BELAY_UNKNOWN,
+  // A shape, dtype, name or option that is wrong whatever the state is: the caller's mistake.
   kInvalidArgument = BELAY_INVALID_ARGUMENT,
   kDeadlineExceeded = BELAY_DEADLINE_EXCEEDED,
+  // There is no such name, file or attribute; the message has the nearest name where there is one.
   kNotFound = BELAY_NOT_FOUND,
   kAlreadyExists = BELAY_ALREADY_EXISTS,
   kPermissionDenied = BELAY_PERMISSION_DENIED,
+  // Memory, disk space or a limit. A std::bad_alloc that leaves a callback becomes this.
   kResourceExhausted = BELAY_RESOURCE_EXHAUSTED,
+  // The call is right, the time is not: a node added to a frozen graph, a variable read before it is initialized.
   kFailedPrecondition = BELAY_FAILED_PRECONDITION,
   kAborted = BELAY_ABORTED,
   kOutOfRange = BELAY_OUT_OF_RANGE,
+  // The other side does not have it: an older host, a dtype without a kernel, a mode that a model does not build.
   kUnimplemented = BELAY_UNIMPLEMENTED,
   kInternal = BELAY_INTERNAL,
   kUnavailable = BELAY_UNAVAILABLE,
+  // Stored data that cannot be right: a truncated file, a checksum that differs.
   kDataLoss = BELAY_DATA_LOSS,
   kUnauthenticated = BELAY_UNAUTHENTICATED,
+  // The three that gRPC does not have. Python's StopIteration: ends the loop without an error.
   kStop = BELAY_STOP,
+  // A NaN, an infinity, or a limit passed: training cannot go on from these values.
   kDiverged = BELAY_DIVERGED,
+  // From Hook::before_save: this checkpoint is not written. Anywhere else an error like any other.
   kSkip = BELAY_SKIP,
 };
 
+// The exception of the SDK: throw it by value, catch it by const reference. It owns its message.
 class Error : public std::runtime_error {
  public:
+  // kOk is not a code for an error: one that leaves a callback with it is reported as kUnknown.
   Error(Code code, const std::string& message) : std::runtime_error(message), code_(code) {}
   Code code() const noexcept { return code_; }
+  // Without the code, which is separate. Valid as long as the Error; ends at the first NUL of what was passed.
   std::string_view message() const noexcept { return what(); }
 
  private:
   Code code_;
 };
 
+// Throws Error(code, message). For checks in one line; it does not return, so no `else` is needed behind it.
 [[noreturn]] inline void fail(Code code, const std::string& message) { throw Error(code, message); }
 
-// The code's name as gRPC spells it ("INVALID_ARGUMENT").
+// The code's name as gRPC spells it ("INVALID_ARGUMENT"), "INTERNAL" for a number that is no code. A string literal:
+// valid always.
 inline const char* code_name(Code code) noexcept {
   switch (code) {
     case Code::kOk: return "OK";
@@ -80,11 +111,15 @@ inline const char* code_name(Code code) noexcept {
 
 namespace detail {
 
+// Views of the C boundary and of C++, both ways; nothing is copied, so a view is valid as long as what it points at. A
+// belay_str of size 0 may have null data, which view() does not read.
 inline belay_str str(std::string_view text) noexcept { return {text.data(), text.size()}; }
 inline std::string_view view(belay_str text) noexcept {
   return text.size == 0 ? std::string_view{} : std::string_view(text.data, static_cast<std::size_t>(text.size));
 }
 
+// Writes the message into the caller's buffer, cut off at its capacity (in bytes, maybe within a UTF-8 character), and
+// returns the code. A null status or buffer: only the code is returned.
 inline std::int32_t report(belay_status* status, std::int32_t code, std::string_view text) noexcept {
   if (status != nullptr && status->text != nullptr) {
     const std::size_t n = std::min<std::size_t>(text.size(), static_cast<std::size_t>(status->capacity));
@@ -94,18 +129,24 @@ inline std::int32_t report(belay_status* status, std::int32_t code, std::string_
   return code;
 }
 
-// The caller's side of a call through a slot: owns the buffer, turns a code into an exception.
+// The caller's side of a call through a slot: owns the buffer of 4096 bytes, turns a code into an exception. One per
+// call, on the stack:
+//
+//   detail::Status status;
+//   status.check(api->find(graph, name, &out, status));
 class Status {
  public:
   Status() noexcept : status_{text_, sizeof(text_), 0} {}
   Status(const Status&) = delete;
   Status& operator=(const Status&) = delete;
   operator belay_status*() noexcept { return &status_; }
-  // Of a callee that claims to have written more than there is room for nobody knows how much it wrote.
+  // What the callee wrote. If the callee claims to have written more than there is room for, it is unknown how much it
+  // wrote, and nothing of it is read. Valid as long as this Status.
   std::string_view message() const noexcept {
     if (status_.size > sizeof(text_)) return "no message (its message claims more bytes than there is room for)";
     return {text_, static_cast<std::size_t>(status_.size)};
   }
+  // Throws Error with the callee's code and message unless the code is BELAY_OK.
   void check(std::int32_t code) const {
     if (code != BELAY_OK) throw Error(static_cast<Code>(code), std::string(message()));
   }
@@ -115,13 +156,15 @@ class Status {
   char text_[4096];
 };
 
-// The text of anybody's exception; what() cannot throw, but it may be null.
+// The message of any exception; what() cannot throw, but a foreign class may return null.
 inline std::string_view text_of(const std::exception& e) noexcept {
   const char* text = e.what();
   return text == nullptr ? "an exception without a text" : text;
 }
 
-// The callee's side: runs f, turns whatever it throws into a code and a text.
+// The callee's side: runs f, turns what it throws into a code and a message. An Error keeps its code, std::bad_alloc is
+// RESOURCE_EXHAUSTED, std::invalid_argument INVALID_ARGUMENT, everything else UNKNOWN. Returns BELAY_OK if nothing was
+// thrown; never throws, so that no exception passes through a slot.
 template <class F>
 std::int32_t guard(belay_status* status, F&& f) noexcept {
   try {

@@ -1,8 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Element types, views of tensors, and an owning tensor.
 //
-// A tensor is dense and row-major; a scalar has rank 0. TensorView borrows: it is valid as long as whoever gave it says
-// (a hook's values: the after_run call). Tensor owns a copy: for feeds, and for values that are kept.
+// A tensor is dense and row-major: of dimensions [2, 3] element [i, j] is number 3 i + j. A scalar has rank 0 and one
+// element; a tensor with a dimension of 0 has none, and its data may be null. TensorView borrows: it is valid as long
+// as the call that it came from says (a hook's values: until after_run returns). Tensor owns a copy: for feeds, and for
+// values that are kept.
+//
+//   const belay::TensorView loss = values[fetch];          // borrowed
+//   const float now = loss.scalar<float>();                // INVALID_ARGUMENT unless it is float32 with one element
+//   kept_ = belay::Tensor(loss);                           // a copy that lives as long as kept_
+//   const belay::Tensor m({2, 3}, {1.f, 2.f, 3.f, 4.f, 5.f, 6.f});  // float32 [2, 3], row by row
+//
+// Neither class locks: several threads may read one tensor at once, but Tensor::view() of a string tensor writes into
+// it. Elements are in this process's memory; a device or a flag that this side does not know is refused where a tensor
+// arrives.
 #pragma once
 
 #include <cmath>
@@ -20,19 +31,25 @@
 namespace belay {
 inline namespace v0 {
 
+// Element types; the numbers are those of TensorFlow's DataType, so checkpoints and event files have them too.
 enum class DType : std::int32_t {
   kInvalid = 0,
   kFloat32 = BELAY_FLOAT32,
   kFloat64 = BELAY_FLOAT64,
   kInt32 = BELAY_INT32,
   kUInt8 = BELAY_UINT8,
+  // Elements of any length, arbitrary bytes. As a view: an array of belay_str.
   kString = BELAY_STRING,
   kInt64 = BELAY_INT64,
+  // One byte, 0 or 1.
   kBool = BELAY_BOOL,
+  // Two bytes, for storage only: operations cast it to float32 to compute. The upper half of a float32.
   kBFloat16 = BELAY_BFLOAT16,
+  // Two bytes, for storage only. IEEE 754 binary16.
   kFloat16 = BELAY_FLOAT16,
 };
 
+// "float32", "int64" ..., as messages, manifests and docs/ops.md spell them; "invalid" for a number that is no dtype.
 inline const char* dtype_name(DType t) noexcept {
   switch (t) {
     case DType::kFloat32: return "float32";
@@ -49,7 +66,8 @@ inline const char* dtype_name(DType t) noexcept {
   return "invalid";
 }
 
-// Bytes of one element; strings: of a belay_str.
+// Bytes of one element; of a string the bytes of a belay_str, not of what it points at. 0 for a number that is no
+// dtype.
 inline std::size_t dtype_size(DType t) noexcept {
   switch (t) {
     case DType::kFloat32:
@@ -67,6 +85,8 @@ inline std::size_t dtype_size(DType t) noexcept {
 }
 
 namespace detail {
+// Which dtype a C++ type is; a type that is not listed does not compile. bfloat16 and float16 have no C++ type: read
+// them with TensorView::number, write them by casting in the graph.
 template <class T>
 struct DTypeOf;
 template <>
@@ -86,7 +106,7 @@ struct DTypeOf<belay_str> : std::integral_constant<DType, DType::kString> {};
 template <>
 struct DTypeOf<std::string_view> : std::integral_constant<DType, DType::kString> {};
 
-// An IEEE half by its bits.
+// The value of an IEEE half, from its bits; exact, with infinities, NaN and denormal halves.
 inline double half_to_double(std::uint16_t bits) noexcept {
   const int exponent = (bits >> 10) & 31, fraction = bits & 1023;
   const double magnitude = exponent == 31  ? (fraction == 0 ? HUGE_VAL : std::nan(""))
@@ -96,13 +116,15 @@ inline double half_to_double(std::uint16_t bits) noexcept {
 }
 }  // namespace detail
 
+// dtype_of<float> is DType::kFloat32. const and volatile are ignored.
 template <class T>
 inline constexpr DType dtype_of = detail::DTypeOf<std::remove_cv_t<T>>::value;
 
-// Dimensions of a tensor or a partial shape: -1 is unknown.
+// Dimensions of a tensor or of a partial shape, outermost first: -1 is unknown. Empty for a scalar; an unknown rank
+// cannot be said by Dims alone (see Output::rank).
 using Dims = std::vector<std::int64_t>;
 
-// "[2, ?, 3]"
+// "[2, ?, 3]" for messages: an unknown dimension is "?", an unknown rank (rank < 0) "[...]".
 inline std::string dims_text(const std::int64_t* dims, std::int32_t rank) {
   if (rank < 0) return "[...]";
   std::string text = "[";
@@ -127,7 +149,8 @@ inline belay_tensor described(DType dtype, std::int32_t rank, const std::int64_t
   return raw_tensor(dtype, rank, dims, nullptr, 0);
 }
 
-// What this side cannot read is refused, not misread.
+// Refuses with UNIMPLEMENTED what this side cannot read, instead of misreading it: another device's memory, a flag that
+// a later version defined.
 inline void check_device(const belay_tensor& t) {
   if (t.device != BELAY_DEVICE_HOST)
     fail(Code::kUnimplemented, "the tensor lies on device " + std::to_string(t.device) +
@@ -137,10 +160,12 @@ inline void check_device(const belay_tensor& t) {
                                    std::to_string(t.flags & ~std::uint32_t{BELAY_TENSOR_READ_ONLY}) +
                                    "; this side was built before it");
 }
+// More dimensions than this are taken for a corrupted struct.
 inline constexpr std::int32_t kMaxRank = 64;
 
-// A tensor of the other side, before its elements are read: that its fields fit each other. INVALID_ARGUMENT names the
-// field.
+// A tensor of the other side, before its elements are read: that its fields fit each other. dtype known, rank in [0,
+// kMaxRank], dimensions not negative, bytes = product of the dimensions * dtype_size, data not null unless there are no
+// elements. INVALID_ARGUMENT names the field.
 inline void check_tensor(const belay_tensor& t) {
   const auto refuse = [](const std::string& text) { fail(Code::kInvalidArgument, "the tensor has " + text); };
   check_device(t);
@@ -161,25 +186,32 @@ inline void check_tensor(const belay_tensor& t) {
 }
 }  // namespace detail
 
+// A borrowed tensor: dtype, dimensions and a pointer, small enough to be copied freely. It does not keep what it points
+// at alive, neither elements nor dimensions. Accessors do not check indices.
 class TensorView {
  public:
+  // Empty: has_value() is false, and nothing else may be asked but dtype().
   TensorView() noexcept : t_{} {}
   TensorView(const belay_tensor& t) noexcept : t_(t) {}
 
   DType dtype() const noexcept { return static_cast<DType>(t_.dtype); }
   std::int32_t rank() const noexcept { return t_.rank; }
+  // Dimension i, 0 <= i < rank(); negative i do not count from the end here.
   std::int64_t dim(std::int32_t i) const noexcept { return t_.dims[i]; }
   Dims dims() const { return t_.rank == 0 ? Dims{} : Dims(t_.dims, t_.dims + t_.rank); }
+  // Number of elements: 1 for a scalar, 0 where a dimension is 0.
   std::size_t size() const noexcept {
     std::size_t n = 1;
     for (std::int32_t i = 0; i < t_.rank; ++i) n *= static_cast<std::size_t>(t_.dims[i]);
     return n;
   }
+  // size() * dtype_size(dtype()); for strings without the characters.
   std::size_t bytes() const noexcept { return size() * dtype_size(dtype()); }
-  // False for the value of an operation.
+  // False for the value of an operation, which has none.
   bool has_value() const noexcept { return t_.dtype != 0; }
-  // Whether its elements are not to be written: a hook's values, an operation's inputs.
+  // Whether its elements must not be written: a hook's values, an operation's inputs. mutable_data() does not check it.
   bool read_only() const noexcept { return (t_.flags & BELAY_TENSOR_READ_ONLY) != 0; }
+  // As it crosses the boundary. Valid as long as this view object.
   const belay_tensor& raw() const noexcept { return t_; }
 
   // Part i of the first axis: one rank less, the same memory. 0 <= i < dim(0).
@@ -192,9 +224,11 @@ class TensorView {
     return part;
   }
 
+  // The elements as bytes, for dtypes without a C++ type and for copying. Null where there are none.
   const void* data() const noexcept { return t_.data; }
   void* mutable_data() const noexcept { return t_.data; }
-  // The elements as T; a T that is not the dtype is an error that names both.
+  // The elements as T: `view.data<const float>()`. A T that is not the dtype is INVALID_ARGUMENT, and both are named.
+  // Strings are belay_str; data<bool>() is an array of bool.
   template <class T>
   T* data() const {
     using Element = std::remove_cv_t<T>;
@@ -203,7 +237,8 @@ class TensorView {
            std::string("the tensor is ") + dtype_name(dtype()) + ", not " + dtype_name(dtype_of<Element>));
     return static_cast<T*>(t_.data);
   }
-  // The only element of a scalar (or of a tensor of one element).
+  // The only element of a scalar, or of a tensor of one element of any rank; more or fewer are INVALID_ARGUMENT, a
+  // wrong T too. scalar<std::string_view>() borrows from the tensor.
   template <class T>
   T scalar() const {
     if (size() != 1) fail(Code::kInvalidArgument, "expected a scalar, got shape " + dims_text(t_.dims, t_.rank));
@@ -213,8 +248,10 @@ class TensorView {
       return *data<const T>();
     }
   }
+  // String i, row-major; INVALID_ARGUMENT if this is no string tensor. Valid as long as the elements are.
   std::string_view text(std::size_t i) const { return detail::view(data<const belay_str>()[i]); }
-  // Element i of any numeric dtype.
+  // Element i of any numeric dtype or bool, row-major. int64 beyond 2^53 is rounded. A string tensor is
+  // INVALID_ARGUMENT.
   double number(std::size_t i) const {
     switch (dtype()) {
       case DType::kFloat32: return static_cast<const float*>(t_.data)[i];
@@ -238,12 +275,16 @@ class TensorView {
   belay_tensor t_;
 };
 
-// Owns its elements. Movable and copyable; strings are kept as std::string.
+// Owns its elements. Movable and copyable (a deep copy); strings are kept as std::string. Default-made it is empty,
+// with the dtype kInvalid and no dimensions.
 class Tensor {
  public:
   Tensor() = default;
-  // Zero (strings: empty).
+  // All elements zero (strings: empty). Dimensions must be known; a negative one ends in a std::length_error or
+  // std::bad_alloc. bfloat16 and float16 are allowed: they are two zero bytes each.
   Tensor(DType dtype, Dims dims) : dtype_(dtype), dims_(std::move(dims)) { allocate(); }
+  // A scalar: Tensor(1.0f) is float32, Tensor(1.0) float64, Tensor(std::int64_t{1}) int64. A string_view is copied.
+  // Implicit, so that a number can be passed where a Tensor is wanted.
   template <class T, class = decltype(detail::DTypeOf<T>::value)>
   Tensor(T scalar) : dtype_(dtype_of<T>) {
     allocate();
@@ -253,6 +294,7 @@ class Tensor {
       std::memcpy(bytes_.data(), &scalar, sizeof(T));
     }
   }
+  // Elements row by row; as many as the dimensions ask for, else INVALID_ARGUMENT. T fixes the dtype; no conversion.
   template <class T>
   Tensor(Dims dims, const std::vector<T>& values) : dtype_(dtype_of<T>), dims_(std::move(dims)) {
     allocate();
@@ -267,6 +309,7 @@ class Tensor {
   }
   template <class T>
   Tensor(Dims dims, std::initializer_list<T> values) : Tensor(std::move(dims), std::vector<T>(values)) {}
+  // A copy of a view's elements, so of a [n] string tensor also n strings.
   explicit Tensor(const TensorView& view) : dtype_(view.dtype()), dims_(view.dims()) {
     allocate();
     if (dtype_ == DType::kString) {
@@ -279,12 +322,15 @@ class Tensor {
   DType dtype() const noexcept { return dtype_; }
   const Dims& dims() const noexcept { return dims_; }
   std::size_t size() const noexcept { return count_; }
+  // String i of a string tensor, copied. std::out_of_range beyond size(), and for every i of another dtype.
   void set_text(std::size_t i, std::string_view text) { texts_.at(i) = std::string(text); }
+  // As TensorView::data, for filling it in place. Invalid after assignment to the tensor. Not for strings: use
+  // set_text, what is written into their belay_str array is lost.
   template <class T>
   T* data() {
     return TensorView(view()).template data<T>();
   }
-  // Valid until the tensor changes or dies.
+  // As it crosses the boundary. Valid until the tensor changes or is destroyed; of strings also until the next view().
   belay_tensor view() const {
     void* data = const_cast<unsigned char*>(bytes_.data());
     if (dtype_ == DType::kString) {
@@ -295,6 +341,7 @@ class Tensor {
     return detail::raw_tensor(dtype_, static_cast<std::int32_t>(dims_.size()), dims_.data(), data,
                               count_ * dtype_size(dtype_));
   }
+  // So that a Tensor can be passed where a view is wanted; do not keep the view of a temporary.
   operator TensorView() const { return TensorView(view()); }
 
  private:
