@@ -1,8 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graph: nodes with named, typed, partly shaped outputs. Open while it is built, frozen when the session is made.
+// The graph: nodes with named, typed, partly shaped outputs. It is open while it is built and frozen when the session
+// is made; from then on a change fails with FAILED_PRECONDITION, and the message names the node.
 //
-// Graph and Output are handles: copy them freely. The functions in ops/ make nodes; Graph itself finds, asks, scopes
-// and collects. [main] thread only. A wrong name, dtype or graph throws Error with both sides named.
+// Graph and Output are handles: copy them freely. The functions in ops/ make nodes, each of the dtype and shape that
+// its rule infers at once, so a wrong shape is an error at the line that made it. Graph itself finds, asks, scopes and
+// collects:
+//
+//    const auto scope = graph.scope("head");                       // names begin with "head/"
+//    belay::Output y = ops::dense(x, 10);                          // "head/dense/..."
+//    graph.collect(belay::collections::kSummaries, ops::scalar_summary("loss", loss));
+//    const auto fetch = graph.fetch<float>("loss");                // for RunValues[fetch]
+//
+// Threads: [main] only, in the callbacks that get a graph (Model::build, Hook::begin, an optimizer's, a schedule's). A
+// handle of the training's graph stays valid as a name for fetches until the plugin's destructor; a recovery keeps the
+// graph.
+//
+// Errors: a wrong name is NOT_FOUND with the nearest name; a wrong dtype, shape or a node of another graph is
+// INVALID_ARGUMENT, with both sides named.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +36,8 @@ inline namespace v0 {
 
 class Graph;
 
-// One value that a node gives, or (operation()) the node itself as something to run. A default-made Output is empty.
+// One value that a node computes, or (operation()) the node itself as something to run. Three numbers and two pointers;
+// a default-made Output is empty: it converts to false, and asking it for anything is INVALID_ARGUMENT.
 class Output {
  public:
   Output() noexcept : api_(nullptr), graph_(nullptr), raw_{0, 0, 0} {}
@@ -30,10 +45,14 @@ class Output {
       : api_(api), graph_(graph), raw_(raw) {}
 
   explicit operator bool() const noexcept { return raw_.graph != 0; }
+  // As it crosses the C boundary. Valid as long as this object.
   const belay_output& raw() const noexcept { return raw_; }
+  // Whether this is a node to run rather than a value: it has no dtype and no shape, and cannot be an input of a node.
   bool is_operation() const noexcept { return raw_.index == BELAY_OPERATION; }
+  // The graph that it belongs to.
   inline Graph graph() const;
 
+  // Element type; kInvalid of an operation.
   DType dtype() const { return static_cast<DType>(info().dtype); }
   // Rank, or -1 where it is not known.
   std::int32_t rank() const { return info().rank; }
@@ -42,13 +61,15 @@ class Output {
     const belay_output_info i = info();
     return i.rank <= 0 ? Dims{} : Dims(i.dims, i.dims + i.rank);
   }
+  // Dimension `axis`, negative ones from the last; -1 where it is not known, and where there is no such axis.
   std::int64_t dim(std::int32_t axis) const {
     const belay_output_info i = info();
     const std::int32_t a = axis < 0 ? axis + i.rank : axis;
     return i.rank < 0 || a < 0 || a >= i.rank ? -1 : i.dims[a];
   }
-  // "scope/node:0"
+  // "scope/node:0"; of an operation "scope/node". What Graph::find and a manifest take.
   std::string name() const { return std::string(detail::view(info().name)); }
+  // For messages: "'scope/node:0' (float32 [?, 10])".
   std::string text() const {
     const belay_output_info i = info();
     return "'" + std::string(detail::view(i.name)) + "' (" + dtype_name(static_cast<DType>(i.dtype)) + " " +
@@ -56,9 +77,10 @@ class Output {
   }
   // The node as an operation: for control dependencies, train operations, fetches without a value.
   Output operation() const noexcept { return Output(api_, graph_, {raw_.graph, raw_.node, BELAY_OPERATION}); }
-  // Another output of the same node.
+  // Another output of the same node. That it exists is checked where it is used.
   Output sibling(std::uint32_t index) const noexcept { return Output(api_, graph_, {raw_.graph, raw_.node, index}); }
 
+  // Whether two handles are the same output of the same graph. To compare elements make a node: ops::equal.
   friend bool operator==(const Output& a, const Output& b) noexcept {
     return a.raw_.graph == b.raw_.graph && a.raw_.node == b.raw_.node && a.raw_.index == b.raw_.index;
   }
@@ -78,7 +100,8 @@ class Output {
   belay_output raw_;
 };
 
-// A fetch whose element type is known: RunValues[fetch] is a T.
+// A fetch whose element type is known: RunValues[fetch] is a T. Made by Graph::fetch<T>, which checks the dtype; this
+// constructor does not.
 template <class T>
 class Fetch {
  public:
@@ -91,54 +114,79 @@ class Fetch {
   belay_output raw_;
 };
 
-// Names of collections, as TensorFlow spells them.
+// Names of collections, as TensorFlow spells them. A collection is an ordered list of outputs that parts of a program
+// agree upon by its name; it begins with the first that is collected, and others than these may be made freely.
+//
+// The variables' collections are filled by ops/variables.h, kSummaries by ops/summaries.h. kSummaryOp to
+// kReadyForLocalInitOp are pieces of a session: the host makes the default where the model collected none; two items in
+// one of them are FAILED_PRECONDITION.
 namespace collections {
+// Every variable that checkpoints hold.
 inline constexpr const char* kGlobalVariables = "variables";
+// Those of them that the optimizer changes.
 inline constexpr const char* kTrainableVariables = "trainable_variables";
+// Variables of one session, in no checkpoint: counters of an evaluation.
 inline constexpr const char* kLocalVariables = "local_variables";
+// The int64 scalar that counts training steps; one item.
 inline constexpr const char* kGlobalStep = "global_step";
+// Summaries; the default kSummaryOp merges them into one message.
 inline constexpr const char* kSummaries = "summaries";
+// What summary_saver runs.
 inline constexpr const char* kSummaryOp = "summary_op";
+// Runs once where there is no checkpoint to restore. Default: the initial values of all global variables.
 inline constexpr const char* kInitOp = "init_op";
+// Runs for every session, after kReadyForLocalInitOp. Default: the local variables and the tables.
 inline constexpr const char* kLocalInitOp = "local_init_op";
+// A string vector, the names of what is not initialized: the session is ready when it is empty.
 inline constexpr const char* kReadyOp = "ready_op";
+// The same, asked before kLocalInitOp runs. Default: the global variables alone.
 inline constexpr const char* kReadyForLocalInitOp = "ready_for_local_init_op";
+// Operations that fill tables; part of the default kLocalInitOp.
 inline constexpr const char* kTableInitializers = "table_initializer";
+// TensorFlow's name for the parts of a loss. The host neither fills nor reads it.
 inline constexpr const char* kLosses = "losses";
+// The operation of a training step, made by the host's optimizer.
 inline constexpr const char* kTrainOp = "train_op";
-// Of the loss, before clipping: what the host's optimizer is given, and the variables that they belong to, in the same
+// Of the loss, before clipping: what the host's optimizer takes, and the variables that they belong to, in the same
 // order. A trainable variable that the loss does not depend on is in neither.
 inline constexpr const char* kGradients = "gradients";
 inline constexpr const char* kGradientVariables = "gradient_variables";
 // Operations that a training step runs beside the optimizer's: a batch norm's moving averages. The host's train
-// operation includes them; a model that gives its own includes them itself.
+// operation includes them; a model that makes its own train operation includes them itself.
 inline constexpr const char* kUpdateOps = "update_ops";
+// TensorFlow's name. The host keeps its queue runners outside the graph's collections.
 inline constexpr const char* kQueueRunners = "queue_runners";
 }  // namespace collections
 
-// A value of an attribute, for NodeBuilder.
 class NodeBuilder;
 
+// A handle of the host's graph; it owns nothing. Its functions are const because the handle does not change. A
+// default-made Graph converts to false; anything but that is undefined for it.
 class Graph {
  public:
   Graph() noexcept : api_(nullptr), self_(nullptr) {}
   Graph(const belay_graph_api* api, belay_graph* self) noexcept : api_(api), self_(self) {}
 
   explicit operator bool() const noexcept { return self_ != nullptr; }
+  // The graph's number in this process, never 0: by it an output of another graph is noticed.
   std::uint64_t serial() const { return api_->serial(self_); }
+  // Whether it is frozen: a session over it exists.
   bool finalized() const { return api_->finalized(self_) != 0; }
   const belay_graph_api* api() const noexcept { return api_; }
   belay_graph* raw() const noexcept { return self_; }
+  // A handle for a raw output; not checked until it is used.
   Output output(belay_output raw) const noexcept { return Output(api_, self_, raw); }
 
-  // By role ("loss"), node ("scope/node") or output ("scope/node:1"). An unknown name is NOT_FOUND and suggests one.
+  // By role of the model ("loss"), node ("scope/node") or output ("scope/node:1"), in this order. A node without
+  // outputs is found as an operation. NOT_FOUND suggests the nearest name; a node of several outputs without ":i" is
+  // INVALID_ARGUMENT.
   Output find(std::string_view name) const {
     belay_output out{};
     detail::Status status;
     status.check(api_->find(self_, detail::str(name), &out, status));
     return output(out);
   }
-  // Empty where there is no such name.
+  // As find, but empty where there is no such name; other errors stay errors.
   Output find_if_exists(std::string_view name) const {
     belay_output out{};
     detail::Status status;
@@ -147,17 +195,21 @@ class Graph {
     status.check(code);
     return output(out);
   }
-  // As find, and announced to the host as something that runs will fetch.
+  // As find, and announced to the host as something that runs will fetch. Announcing is optional: it saves making a
+  // second plan when the first run with that fetch comes, so do it in Hook::begin.
   Output fetch(std::string_view name) const { return fetch(find(name)); }
+  // The output must not be inside a body of a cond or while loop.
   Output fetch(const Output& o) const {
     detail::Status status;
     status.check(api_->will_fetch(self_, o.raw(), status));
     return o;
   }
+  // With the element type that it must have: another one is INVALID_ARGUMENT, which names both.
   template <class T>
   Fetch<T> fetch(std::string_view name) const {
     return fetch<T>(find(name), name);
   }
+  // name: what the message calls it instead of the output's own name.
   template <class T>
   Fetch<T> fetch(const Output& o, std::string_view name = {}) const {
     if (o.dtype() != dtype_of<T>)
@@ -165,37 +217,45 @@ class Graph {
                                        dtype_name(o.dtype()) + ", expected " + dtype_name(dtype_of<T>));
     return Fetch<T>(fetch(o));
   }
-  // The int64 scalar that counts training steps; an error where the graph has none.
+  // The int64 scalar that counts training steps, announced as a fetch. FAILED_PRECONDITION where the graph has none.
   Fetch<std::int64_t> global_step() const {
     const Output o = global_step_if_exists();
     if (!o) fail(Code::kFailedPrecondition, "the graph has no global step");
     return fetch<std::int64_t>(o, "global_step");
   }
+  // Empty where there is none; not announced.
   Output global_step_if_exists() const {
     const std::uint64_t n = collection_size(collections::kGlobalStep);
     return n == 0 ? Output() : collection_item(collections::kGlobalStep, 0);
   }
 
+  // How many are in the collection; 0 also where there is no such collection.
   std::uint64_t collection_size(std::string_view name) const { return api_->collection_size(self_, detail::str(name)); }
+  // Item i in the order of collecting; INVALID_ARGUMENT at and beyond collection_size.
   Output collection_item(std::string_view name, std::uint64_t i) const {
     belay_output out{};
     detail::Status status;
     status.check(api_->collection_item(self_, detail::str(name), i, &out, status));
     return output(out);
   }
+  // All of them, in that order.
   std::vector<Output> collection(std::string_view name) const {
     std::vector<Output> out;
     for (std::uint64_t i = 0, n = collection_size(name); i < n; ++i) out.push_back(collection_item(name, i));
     return out;
   }
+  // Appends an output or an operation; twice is twice. FAILED_PRECONDITION in a frozen graph, INVALID_ARGUMENT for what
+  // is inside a body.
   void collect(std::string_view name, const Output& o) const {
     detail::Status status;
     status.check(api_->collect(self_, detail::str(name), o.raw(), status));
   }
 
-  // Operation type and name of the node that gives o; its inputs.
+  // The operation type ("MatMul") of the node that makes o.
   std::string op_of(const Output& o) const { return std::string(detail::view(node_info(o).op)); }
+  // The node's name without an output's ":0".
   std::string node_name_of(const Output& o) const { return std::string(detail::view(node_info(o).name)); }
+  // The node's data inputs in order, not its control inputs. A node that runs bodies has what they capture behind them.
   std::vector<Output> inputs_of(const Output& o) const {
     std::vector<Output> out;
     for (std::uint32_t i = 0, n = node_info(o).n_inputs; i < n; ++i) {
@@ -206,6 +266,8 @@ class Graph {
     }
     return out;
   }
+  // An attribute that was set on the node; NOT_FOUND if it was not, its default holds then. bool and DType come back as
+  // integers. Views in it are valid until this thread's next call on a graph: copy at once.
   belay_value attr_of(const Output& o, std::string_view name) const {
     belay_value value{};
     detail::Status status;
@@ -213,8 +275,13 @@ class Graph {
     return value;
   }
 
-  // The sum of ys (weighted by grad_ys, if given) differentiated with respect to each of xs. An empty Output where it
-  // does not depend on x.
+  // The sum of ys, each weighted element by element by its grad_ys (empty: ones), differentiated with respect to each
+  // of xs, as TensorFlow's tf.gradients. Adds nodes under the scope "gradients"; the results have the shapes of xs.
+  // * ys must be floating-point tensors, else INVALID_ARGUMENT; grad_ys are none or one for each of ys.
+  // * An empty Output where no path of floating-point tensors leads from x to a y, or one that stops gradients lies on
+  //   it.
+  // * An operation on the path without a gradient ("error" in docs/ops.md) is INVALID_ARGUMENT, which names it.
+  // * Several paths are added (AddN). Variables count as constants of the run: one forward pass, one backward.
   std::vector<Output> gradients(const std::vector<Output>& ys, const std::vector<Output>& xs,
                                 const std::vector<Output>& grad_ys = {}) const {
     std::vector<belay_output> y = raws(ys), x = raws(xs), g = raws(grad_ys), out(xs.size());
@@ -227,7 +294,10 @@ class Graph {
     return result;
   }
 
-  // Nodes made while the scope lives are named "name/..."; the name is made unique.
+  // Nodes made while the scope lives are named "name/..."; the name is made unique ("name_1"), scopes may be in scopes.
+  // Keep it in a variable: `const auto scope = g.scope("layer");`. Scopes end in the reverse order of their making.
+  //
+  // Names of scopes and nodes: letters, digits and . _ - / \ >, beginning with a letter, a digit, . or _.
   class Scope {
    public:
     Scope(const Graph& g, std::string_view name) : api_(g.api_), graph_(g.self_) {
@@ -242,7 +312,8 @@ class Graph {
     const belay_graph_api* api_;
     belay_graph* graph_;
   };
-  // Nodes made while the scope lives run after these.
+  // Nodes made while the scope lives run after these: a run that needs one of the new nodes runs these first, whether
+  // or not their values are used. Scopes inside add theirs; a Body begins without any.
   class ControlScope {
    public:
     ControlScope(const Graph& g, const std::vector<Output>& after) : api_(g.api_), graph_(g.self_) {
@@ -258,7 +329,13 @@ class Graph {
     const belay_graph_api* api_;
     belay_graph* graph_;
   };
-  // Nodes made while it lives are a body: a named part of the graph that a node such as Cond runs (ops/control_flow.h).
+  // Nodes made while it lives are a body: a named part of the graph that a node such as Cond runs (ops/control_flow.h
+  // makes bodies; use those functions). An output from outside that a node inside uses is captured: it becomes an input
+  // of the node that runs the body. Control dependencies from outside do not reach in.
+  //
+  // Inside only nodes that compute are allowed: variables, placeholders, writes, waits, random numbers and summaries
+  // are INVALID_ARGUMENT. Nothing inside can be used, fetched or collected outside; the outputs of the node that runs
+  // the body can. A body destroyed without end() is closed and of no use.
   class Body {
    public:
     Body(const Graph& g, std::string_view name) : api_(g.api_), graph_(g.self_) {
@@ -271,7 +348,8 @@ class Graph {
     }
     Body(const Body&) = delete;
     Body& operator=(const Body&) = delete;
-    // What the body gives; at least one. Returns its full name, for the node that runs it.
+    // The body's outputs, at least one, values rather than operations. Returns its full name, for the attribute of the
+    // node that runs it, which must be made in the scope where the body began.
     std::string end(const std::vector<Output>& outputs) {
       if (outputs.empty()) fail(Code::kInvalidArgument, "a body of a cond or while loop must give at least one output");
       const std::vector<belay_output> raw = raws(outputs);
@@ -287,12 +365,16 @@ class Graph {
     belay_graph* graph_;
     bool ended_ = false;
   };
+  // The three as functions; the result must be kept in a variable, for it ends when it is destroyed.
   [[nodiscard]] Body body(std::string_view name) const { return Body(*this, name); }
   [[nodiscard]] Scope scope(std::string_view name) const { return Scope(*this, name); }
   [[nodiscard]] ControlScope after(const std::vector<Output>& outputs) const { return ControlScope(*this, outputs); }
 
+  // Begins a node of any operation by its name (docs/ops.md, or a plugin's). name: a hint, made unique in the current
+  // scope; empty: the operation's own name. Nothing is added before NodeBuilder::output() or operation().
   inline NodeBuilder node(std::string_view op, std::string_view name = {}) const;
 
+  // As arrays of the C boundary.
   static std::vector<belay_output> raws(const std::vector<Output>& outputs) {
     std::vector<belay_output> raw;
     raw.reserve(outputs.size());
@@ -314,23 +396,32 @@ class Graph {
 
 inline Graph Output::graph() const { return Graph(api_, graph_); }
 
-// Makes one node: g.node("Add", name).in(a).in(b).output().
+// Makes one node: g.node("Add", name).in(a).in(b).output(). The calls before the last may come in any order; inputs are
+// numbered in the order of their calls.
+//
+//    const belay::Output y = g.node("Conv2D", "c").in(x).in(filter).attr("strides", std::vector<std::int64_t>{2, 2})
+//                                .attr("padding", "SAME").output();
 class NodeBuilder {
  public:
   NodeBuilder(const Graph& graph, std::string_view op, std::string_view name) : graph_(graph), op_(op), name_(name) {}
 
+  // The next data input; a value of the same graph. An operation is refused when the node is added.
   NodeBuilder& in(const Output& o) {
     inputs_.push_back(o.raw());
     return *this;
   }
+  // All of them, as the next inputs.
   NodeBuilder& in(const std::vector<Output>& outputs) {
     for (const Output& o : outputs) inputs_.push_back(o.raw());
     return *this;
   }
+  // The node runs after o's node, whose value it does not use.
   NodeBuilder& control(const Output& o) {
     controls_.push_back(o.operation().raw());
     return *this;
   }
+  // Attributes: the name and the value, copied. The type must be the one that the operation reads; docs/ops.md says
+  // which attributes it has and their defaults.
   NodeBuilder& attr(std::string_view name, bool v) { return number(name, BELAY_VALUE_BOOL, v ? 1 : 0); }
   NodeBuilder& attr(std::string_view name, int v) { return number(name, BELAY_VALUE_INT, v); }
   NodeBuilder& attr(std::string_view name, std::int64_t v) { return number(name, BELAY_VALUE_INT, v); }
@@ -365,8 +456,11 @@ class NodeBuilder {
     return *this;
   }
 
-  // Adds the node and gives its first output (or the node as an operation, where it has no outputs: operation()).
+  // Adds the node, once: a second call adds a second node. Its shapes are inferred now: INVALID_ARGUMENT where inputs
+  // or attributes do not fit, NOT_FOUND with the nearest name for an unknown operation, FAILED_PRECONDITION in a frozen
+  // graph. Returns output `index`; use sibling() for the others.
   Output output(std::uint32_t index = 0) { return graph_.output({graph_.serial(), add(), index}); }
+  // The same for a node without outputs, or one that is only run.
   Output operation() { return output(BELAY_OPERATION); }
 
  private:
