@@ -399,8 +399,8 @@ inline Graph Output::graph() const { return Graph(api_, graph_); }
 // Makes one node: g.node("Add", name).in(a).in(b).output(). The calls before the last may come in any order; inputs are
 // numbered in the order of their calls.
 //
-//    const belay::Output y = g.node("Conv2D", "c").in(x).in(filter).attr("strides", std::vector<std::int64_t>{2, 2})
-//                                .attr("padding", "SAME").output();
+//    const belay::Output y = g.node("Conv2D", "c").in(x).in(filter).attr("padding", "SAME")
+//                                .attr("strides", std::vector<std::int64_t>{1, 2, 2, 1}).output();
 class NodeBuilder {
  public:
   NodeBuilder(const Graph& graph, std::string_view op, std::string_view name) : graph_(graph), op_(op), name_(name) {}

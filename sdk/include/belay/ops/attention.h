@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention.
+// Attention (Vaswani et al. 2017), of float32 or float64.
 //
 //   const Output y = ops::multi_head_attention(x, {.heads = 4, .causal = true});   x and y [batch, time, width]
+//   const Output y = ops::attention(query, key, value, {.heads = 8, .mask = hidden});
+//
+// The matrix of weights [queries, keys] never exists as a whole: 64 queries at a time, and the gradient computes them
+// again from the logarithm of each row's sum (sibling(1) of the result). So memory grows with the length of the
+// sequences, not with its square. It can be differentiated once, with respect to query, key and value.
 #pragma once
 
 #include <string>
@@ -14,14 +19,19 @@ namespace belay {
 inline namespace v0 {
 namespace ops {
 
+// How the scores become weights.
 struct AttentionOptions {
-  std::int64_t heads = 1;  // the last dimensions are cut into so many parts, each of which attends alone
-  // A query sees the keys up to its own place; where there are more keys than queries, the last query sees all.
+  // The last dimensions are cut into so many parts, each of which attends alone; it must divide them.
+  std::int64_t heads = 1;
+  // A query sees the keys up to its own place; where there are more keys than queries, the last query sees all. More
+  // queries than keys are INVALID_ARGUMENT then.
   bool causal = false;
-  // Added to the scores before softmax: [queries, keys], or [batch, queries, keys]; empty: nothing. -infinity hides a
-  // key; a query from which all are hidden gives NaN. It has no gradient.
+  // Added to the scores before softmax, of their dtype: [queries, keys], or [batch, queries, keys]; empty: nothing.
+  // -infinity hides a key; a query from which all are hidden is NaN. It has no gradient.
   Output mask = {};
-  double scale = 0;  // of the scores; 0: 1 / sqrt(width of a head)
+  // Of the scores, before the mask; 0: 1 / sqrt(width of a head).
+  double scale = 0;
+  // The scope of multi_head_attention's variables.
   std::string_view name = "attention";
 };
 

@@ -9,10 +9,15 @@
 //
 // The functions are called once, while the graph is built; what they add is a body, a part of the graph that only runs
 // where it is needed. They may use outputs from outside (which are then computed before, whether the body runs or not),
-// and bodies may hold cond and while_loop themselves. A body only computes: variables, placeholders, writes, queues,
-// random numbers and summaries stand outside it; reading a variable made outside is fine. Nothing inside a body can be
-// fetched, fed, collected or used outside it. Branches give the same dtypes and shapes; a loop changes neither. No
-// gradient passes through (UNIMPLEMENTED); where one must, use ops::select.
+// and bodies may hold cond and while_loop themselves.
+//
+// Rules, each an INVALID_ARGUMENT that names the node:
+// * A body only computes: variables, placeholders, writes, queues, random numbers and summaries are made outside it;
+//   reading a variable made outside is fine.
+// * Nothing inside a body can be fetched, fed, collected or used outside it.
+// * Branches return the same dtypes and shapes; a loop changes neither. No strings.
+//
+// No gradient passes through (UNIMPLEMENTED where one is wanted); where one must, use ops::select, which computes both.
 #pragma once
 
 #include <cstdint>
@@ -54,8 +59,8 @@ inline std::vector<Output> arguments(const Graph& g, const std::vector<Output>& 
 }
 }  // namespace detail_control_flow
 
-// What then_function gives where the bool scalar is true, else what else_function gives; both give as many outputs, of
-// the same dtypes and shapes. Functions: () -> Output or std::vector<Output>.
+// What then_function returns where the bool scalar is true, else what else_function returns; both return as many
+// outputs, of the same dtypes and shapes. Functions: () -> Output or std::vector<Output>.
 template <class Then, class Else>
 std::vector<Output> cond_list(const Output& condition, Then&& then_function, Else&& else_function,
                               std::string_view name = "cond") {
@@ -71,15 +76,15 @@ std::vector<Output> cond_list(const Output& condition, Then&& then_function, Els
   node.attr("else_body", else_body.end(list(else_function())));
   return detail_control_flow::siblings(node.output(), outputs);
 }
-// With one output.
+// With one output: the first, if the functions return several.
 template <class Then, class Else>
 Output cond(const Output& condition, Then&& then_function, Else&& else_function, std::string_view name = "cond") {
   return cond_list(condition, then_function, else_function, name)[0];
 }
 
-// The values after body(values) was applied as often as condition(values) gave true before; at most maximum_iterations
+// The values after body(values) was applied as often as condition(values) was true before; at most maximum_iterations
 // times (-1: no limit; a loop cannot be cancelled while it runs). condition: const std::vector<Output>& -> Output, a
-// bool scalar. body: the same -> as many.
+// bool scalar. body: the same -> as many values, of the dtypes and shapes of those that come in.
 template <class Condition, class Body>
 std::vector<Output> while_loop(Condition&& condition, Body&& body, const std::vector<Output>& values,
                                std::int64_t maximum_iterations = -1, std::string_view name = "while") {

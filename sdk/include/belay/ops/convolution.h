@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions of images, and the layer made of one.
+// Convolutions of images, and the layer made of one. float32 and float64; float32 is computed by oneDNN, together with
+// a bias, an activation (relu, sigmoid, tanh) and, behind a relu, a max pooling that follow it.
 //
-//   Output y = ops::conv2d(x, 32, 5, {.window = {.padding = "SAME"}, .activation = ops::Activation::kRelu});
+//                                                                     x  [batch, 28, 28, 1]
+//   Output y = ops::conv2d(x, 32, 5, {.window = {.padding = "SAME"},
+//                                     .activation = ops::Activation::kRelu});   [batch, 28, 28, 32]
+//   Output z = ops::max_pool2d(y, 2);                                           [batch, 14, 14, 32]
+//
+// As everywhere in this field "convolution" is a cross-correlation: the filter is not mirrored.
 #pragma once
 
 #include <functional>
@@ -20,30 +26,38 @@ namespace belay {
 inline namespace v0 {
 namespace ops {
 
-// Images [batch, height, width, channels] (NCHW: [batch, channels, height, width]) filtered by
-// [height, width, in channels, out channels].
+// Images [batch, height, width, channels] (NCHW: [batch, channels, height, width]) filtered by [height, width, in
+// channels, out channels]: [batch, height', width', out channels], sizes as windows.h says. Both of one dtype; the
+// images' channels must be the filter's in channels (there are no groups). Gradients of any order.
 inline Output convolve2d(const Output& x, const Output& filter, const WindowOptions& window = {},
                          std::string_view name = {}) {
   NodeBuilder node = x.graph().node("Conv2D", name).in(x).in(filter);
   return detail_windows::add_window_options(node, window).output();
 }
 
-// Images plus one number for each channel.
+// Images plus one number for each channel: bias [channels], of known size with NCHW. Only window.data_format is read.
 inline Output bias_add_image(const Output& x, const Output& bias, const WindowOptions& window = {}) {
   return window.channels_last() ? bias_add(x, bias) : x + reshape(bias, {bias.dim(0), 1, 1});
 }
 
+// How a convolutional layer is made; padding VALID, no activation and a bias, as in tf.layers.conv2d.
 struct Conv2dOptions {
+  // Strides, dilations, padding and the order of dimensions.
   WindowOptions window = {};
+  // Applied after the bias.
   Activation activation = Activation::kNone;
-  // From graph, dims [height, width, in, out] and dtype; none: glorot_uniform.
+  // Called once with graph, dims [height, width, in, out] and dtype; none: glorot_uniform.
   std::function<Output(const Graph&, const Dims&, DType)> kernel_initializer = nullptr;
-  bool use_bias = true;  // begins at 0
+  // The bias begins at 0. Without it there is no variable "<name>/bias"; use false before a batch norm, which has an
+  // offset.
+  bool use_bias = true;
+  // The scope of the layer; a second one of that name is "conv2d_1".
   std::string_view name = "conv2d";
 };
 
-// activation(x convolved with a kernel + bias), with the trainable variables "<name>/kernel" and "<name>/bias". The
-// name is made unique.
+// activation(x convolved with a kernel + bias), with the trainable variables "<name>/kernel" [height, width, channels,
+// filters] and "<name>/bias" [filters], which begins at 0, of the dtype of x. The name is made unique. The number of
+// channels must be known, batch, height and width need not be. INVALID_ARGUMENT names the layer.
 inline Output conv2d(const Output& x, std::int64_t filters, const HeightWidth& kernel_size,
                      const Conv2dOptions& options = {}) {
   const std::string who = "conv2d '" + std::string(options.name) + "': ";

@@ -17,28 +17,37 @@ inline namespace v0 {
 namespace ops {
 
 // The slices of params along `axis` that the indices (int32 or int64) name: that dimension is replaced by the
-// dimensions of the indices. An index outside [0, size) ends the run with INVALID_ARGUMENT. Its gradient is dense:
-// zeros, and what arrives added at the indices, those that come twice in their order.
+// dimensions of the indices, so params [10, 4], indices [2, 3] make [2, 3, 4], along axis 1 [10, 2, 3]. Any dtype but
+// string. An index outside [0, size) ends the run with INVALID_ARGUMENT; negative ones do not count from the end.
+//
+// The gradient of params (floats) is dense, of the size of params: zeros, and the incoming slices added at the indices,
+// those that come twice in their order, so that the number of threads changes no bit.
 inline Output gather(const Output& params, const Output& indices, std::int64_t axis = 0, std::string_view name = {}) {
   return params.graph().node("Gather", name).in(params).in(indices).attr("axis", axis).output();
 }
 
-// Adds slices to a variable at the indices along its first dimension; gives the variable as it is then. `slices` has
-// the dimensions of the indices, then those of the variable after its first.
+// Adds slices to a variable of numbers at the indices (int32 or int64) along its first dimension; returns the variable
+// as it is after the run's writes. `slices` has the dimensions of the indices, then those of the variable after its
+// first. An index outside ends the run with INVALID_ARGUMENT, before anything is written. No gradient.
 inline Output scatter_add(const Output& variable, const Output& indices, const Output& slices,
                           std::string_view name = {}) {
   return variable.graph().node("ScatterAdd", name).in(variable).in(indices).in(slices).output();
 }
 
+// How an embedding is made.
 struct EmbeddingOptions {
+  // Of the table, which ids do not say: float32 or float64.
   DType dtype = DType::kFloat32;
-  // From graph, dims [entries, width] and dtype; none: normal with stddev 1 / sqrt(width).
+  // Called once with graph, dims [entries, width] and dtype; none: normal with stddev 1 / sqrt(width), vectors of
+  // length about 1.
   std::function<Output(const Graph&, const Dims&, DType)> initializer = nullptr;
+  // The scope of the variable.
   std::string_view name = "embedding";
 };
 
 // A trainable vector of `width` numbers for each id in [0, entries): the variable "<name>/table" [entries, width]. ids
-// of dimensions [...] give [..., width].
+// (int32 or int64) of dimensions [...] make [..., width]. To share one table between two places make the variable and
+// gather from it twice.
 inline Output embedding(const Output& ids, std::int64_t entries, std::int64_t width,
                         const EmbeddingOptions& options = {}) {
   if (entries < 1 || width < 1)

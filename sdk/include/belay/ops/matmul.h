@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products and the dense layer made of them.
+// Matrix products and the dense layer made of them. All of floats (float32 or float64), both operands of one dtype.
+//
+//   Output h = ops::dense(x, 128, {.activation = ops::Activation::kRelu, .name = "hidden"});   [batch, 128]
+//   Output logits = ops::dense(h, 10);                                                         [batch, 10]
+//
+// In float32 a matmul, its bias_add and the relu, sigmoid or tanh behind it run as one kernel. Products whose inner
+// dimensions are known to differ are INVALID_ARGUMENT while the graph is built, others when a run has the shapes.
 #pragma once
 
 #include <functional>
@@ -16,7 +22,8 @@ namespace belay {
 inline namespace v0 {
 namespace ops {
 
-// a * b of two matrices, each transposed first if wanted.
+// a * b of two matrices, [m, k] times [k, n] is [m, n], each transposed first if wanted (a is [k, m] then). Its
+// gradients are two products of the same kind, for which nothing is transposed in memory.
 inline Output matmul(const Output& a, const Output& b, bool transpose_a = false, bool transpose_b = false,
                      std::string_view name = {}) {
   return a.graph()
@@ -28,7 +35,8 @@ inline Output matmul(const Output& a, const Output& b, bool transpose_a = false,
       .output();
 }
 // The products of the matrices in the last two dimensions, each transposed first if wanted; the dimensions before them
-// broadcast by numpy's rule: [8, 1, 3, 4] and [5, 4, 2] give [8, 5, 3, 2].
+// broadcast by numpy's rule: [8, 1, 3, 4] and [5, 4, 2] make [8, 5, 3, 2]. At least two dimensions each. The gradient
+// of an operand that was repeated is summed back to its shape.
 inline Output batch_matmul(const Output& a, const Output& b, bool transpose_a = false, bool transpose_b = false,
                            std::string_view name = {}) {
   return a.graph()
@@ -39,21 +47,30 @@ inline Output batch_matmul(const Output& a, const Output& b, bool transpose_a = 
       .attr("transpose_b", transpose_b)
       .output();
 }
-// x plus a vector along its last dimension.
+// x [..., n] plus a vector [n] along its last dimension; numbers of one dtype. The gradient of bias is the sum over all
+// other dimensions.
 inline Output bias_add(const Output& x, const Output& bias, std::string_view name = {}) {
   return x.graph().node("BiasAdd", name).in(x).in(bias).output();
 }
 
+// How a dense layer is made; the defaults are those of TensorFlow's tf.layers.dense.
 struct DenseOptions {
+  // Applied to x * kernel + bias; kNone: linear, as for logits.
   Activation activation = Activation::kNone;
-  // From graph, dims [features, units] and dtype; none: glorot_uniform.
+  // Called once, in the layer's scope, with the graph, dims [features, units] and dtype of x; returns the initial
+  // value. None: glorot_uniform. Its signature is that of ops::he_normal but for the name.
   std::function<Output(const Graph&, const Dims&, DType)> kernel_initializer = nullptr;
-  bool use_bias = true;  // begins at 0
+  // The bias begins at 0. Without it there is no variable "<name>/bias"; use false before a batch norm, which has an
+  // offset.
+  bool use_bias = true;
+  // The scope of the layer. A second layer of that name is "dense_1": name layers whose variables checkpoints must
+  // find.
   std::string_view name = "dense";
 };
 
-// activation(x * kernel + bias) of a matrix [examples, features], with the trainable variables "<name>/kernel" and
-// "<name>/bias". The name is made unique.
+// activation(x * kernel + bias) of a matrix x [examples, features]: [examples, units]. Variables, trainable, of the
+// dtype of x: "<name>/kernel" [features, units] and "<name>/bias" [units], which begins at 0. The name is made unique.
+// INVALID_ARGUMENT where x is no matrix with known features, or units is below 1.
 inline Output dense(const Output& x, std::int64_t units, const DenseOptions& options = {}) {
   if (x.rank() != 2 || x.dim(1) < 0)
     fail(Code::kInvalidArgument,
@@ -74,7 +91,7 @@ inline Output dense(const Output& x, std::int64_t units, const DenseOptions& opt
 }
 
 // dense of the last dimension of x [..., features], as of a matrix of all its rows: [..., units]. At most one of the
-// dimensions before it may be unknown.
+// dimensions before it may be unknown. The same weights for each row, as over the time of [batch, time, features].
 inline Output dense_last(const Output& x, std::int64_t units, const DenseOptions& options = {}) {
   if (x.rank() == 2) return dense(x, units, options);
   Dims dims = x.dims();

@@ -54,8 +54,11 @@ inline constexpr const char* kMetricVariables = "metric_variables";
 
 namespace ops {
 
+// Both are scalars, but for confusion_matrix.
 struct Metric {
+  // The metric of all updates before this run.
   Output value;
+  // The metric with this run's batch, which is added; fetch it once for each batch.
   Output update;
 };
 
@@ -201,7 +204,8 @@ inline Metric mean(const Output& values, const Output& weights = {}, std::string
 }
 
 // e^(mean of `values`), the cross entropies (natural logarithms) of words: what ops::softmax_cross_entropy_with_logits
-// and its sparse sister return, before any mean.
+// and ops::sparse_softmax_cross_entropy_with_logits return, before any mean. At least 1; for words that are all equally
+// likely it is their number.
 inline Metric perplexity(const Output& values, const Output& weights = {}, std::string_view name = {}) {
   const Graph g = values.graph();
   const auto scope = g.scope(detail::scope_name(name, "perplexity"));
@@ -241,7 +245,7 @@ inline Metric in_top_k(const Output& labels, const Output& predictions, std::int
   return detail::metric_of(m.total, m.count, detail::ratio);
 }
 
-// The means of (labels - predictions)^2, of its root, and of |labels - predictions|.
+// The mean of (labels - predictions)^2 over all elements, each computed in float64.
 inline Metric mean_squared_error(const Output& labels, const Output& predictions, const Output& weights = {},
                                  std::string_view name = {}) {
   const Graph g = labels.graph();
@@ -251,7 +255,7 @@ inline Metric mean_squared_error(const Output& labels, const Output& predictions
                              [](const Output& l, const Output& p) { return squared_difference(l, p); });
   return detail::metric_of(m.total, m.count, detail::ratio);
 }
-// The root of the mean of squares over all batches, not a mean of roots.
+// Its root: the root of the mean of squares over all batches, not a mean of roots.
 inline Metric root_mean_squared_error(const Output& labels, const Output& predictions, const Output& weights = {},
                                       std::string_view name = {}) {
   const Graph g = labels.graph();
@@ -262,6 +266,7 @@ inline Metric root_mean_squared_error(const Output& labels, const Output& predic
   return detail::metric_of(m.total, m.count,
                            [](const Output& total, const Output& count) { return sqrt(detail::ratio(total, count)); });
 }
+// The mean of |labels - predictions| over all elements.
 inline Metric mean_absolute_error(const Output& labels, const Output& predictions, const Output& weights = {},
                                   std::string_view name = {}) {
   const Graph g = labels.graph();
@@ -271,30 +276,35 @@ inline Metric mean_absolute_error(const Output& labels, const Output& prediction
   return detail::metric_of(m.total, m.count, detail::ratio);
 }
 
-// The weight of the elements that are so. From here to recall labels and predictions are bool, or numbers that are true
-// where they are not 0: compare probabilities with a threshold first.
+// The weight (without weights: the number) of the elements whose label and prediction are so. From here to recall
+// labels and predictions are bool, or numbers that are true where they are not 0: compare probabilities with a
+// threshold first.
 inline Metric true_positives(const Output& labels, const Output& predictions, const Output& weights = {},
                              std::string_view name = {}) {
   return detail::count_metric("true_positives", labels, predictions, true, true, weights, name);
 }
+// Label false, predicted false.
 inline Metric true_negatives(const Output& labels, const Output& predictions, const Output& weights = {},
                              std::string_view name = {}) {
   return detail::count_metric("true_negatives", labels, predictions, false, false, weights, name);
 }
+// Label false, predicted true.
 inline Metric false_positives(const Output& labels, const Output& predictions, const Output& weights = {},
                               std::string_view name = {}) {
   return detail::count_metric("false_positives", labels, predictions, false, true, weights, name);
 }
+// Label true, predicted false.
 inline Metric false_negatives(const Output& labels, const Output& predictions, const Output& weights = {},
                               std::string_view name = {}) {
   return detail::count_metric("false_negatives", labels, predictions, true, false, weights, name);
 }
 
-// Of what was predicted true, the fraction that is; of what is true, the fraction that was predicted.
+// Of what was predicted true, the fraction that is: tp / (tp + fp); 0 while nothing was predicted true.
 inline Metric precision(const Output& labels, const Output& predictions, const Output& weights = {},
                         std::string_view name = {}) {
   return detail::positives_ratio("precision", labels, predictions, false, weights, name);
 }
+// Of what is true, the fraction that was predicted: tp / (tp + fn); 0 while nothing is true.
 inline Metric recall(const Output& labels, const Output& predictions, const Output& weights = {},
                      std::string_view name = {}) {
   return detail::positives_ratio("recall", labels, predictions, true, weights, name);

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalizations, and the layers made of them.
+// Normalizations, and the layers made of them: float32 and float64, results in the shape of x.
+//
+//   Output y = ops::layer_norm(x);                                             over the features of each example
+//   Output y = ops::batch_norm(x, model.training());                           over the batch, for each channel
+//
+// Both can be differentiated once, with respect to x, scale and offset.
 #pragma once
 
 #include <string>
@@ -14,19 +19,22 @@ namespace belay {
 inline namespace v0 {
 namespace ops {
 
-// (x - mean) / sqrt(variance + epsilon) * scale + offset, mean and variance over the last dimension of x; scale and
-// offset are vectors of its size.
+// (x - mean) / sqrt(variance + epsilon) * scale + offset, mean and variance (divided by n) over the last dimension of x
+// (Ba, Kiros and Hinton 2016); scale and offset are vectors of its size and of the dtype of x.
 inline Output layer_norm(const Output& x, const Output& scale, const Output& offset, double epsilon = 1e-5,
                          std::string_view name = {}) {
   return x.graph().node("LayerNorm", name).in(x).in(scale).in(offset).attr("epsilon", epsilon).output();
 }
 
+// What a layer norm is made with.
 struct LayerNormOptions {
+  // Keeps the root away from 0 in rows of equal elements.
   double epsilon = 1e-5;
   std::string_view name = "layer_norm";
 };
 
-// The same with the trainable variables "<name>/scale", which begins at 1, and "<name>/offset", which begins at 0.
+// The same with the trainable variables "<name>/scale", which begins at 1, and "<name>/offset", which begins at 0. The
+// last dimension must be known.
 inline Output layer_norm(const Output& x, const LayerNormOptions& options) {
   if (x.rank() < 1 || x.dim(-1) < 0)
     fail(Code::kInvalidArgument,
@@ -38,21 +46,31 @@ inline Output layer_norm(const Output& x, const LayerNormOptions& options) {
   const Output offset = variable(g, "offset", zeros(g, dims, x.dtype()));
   return layer_norm(x, scale, offset, options.epsilon);
 }
+// With the defaults.
 inline Output layer_norm(const Output& x) { return layer_norm(x, LayerNormOptions()); }
 
+// What a batch norm is made with; momentum and epsilon are the defaults of tf.layers.batch_normalization.
 struct BatchNormOptions {
-  double momentum = 0.99;  // of the moving averages: what is kept of them at each step
+  // Of the moving averages: what is kept of them at each step. After 300 steps 5 % of the initial values are still in
+  // them: use 0.9 for short runs.
+  double momentum = 0.99;
+  // Added to the variance; above 0.
   double epsilon = 1e-3;
-  std::string_view data_format = "NHWC";  // or "NCHW"
+  // Where the channels are: the last dimension, or with "NCHW" dimension 1 of 4.
+  std::string_view data_format = "NHWC";
   std::string_view name = "batch_norm";
 };
 
 // (x - mean) / sqrt(variance + epsilon) * scale + offset for each channel of x: its last dimension, or dimension 1 with
-// NCHW. Training, mean and variance are those of the batch, and the operations in the collection "update_ops", which
-// the host's train operation runs, move the averages towards them; else the averages are used. Variables: trainable
-// "<name>/scale", which begins at 1, and "<name>/offset", 0; saved "<name>/moving_mean", 0, and
-// "<name>/moving_variance",
-// 1. The name is made unique.
+// NCHW (Ioffe and Szegedy 2015). x has at least two dimensions, and its number of channels is known.
+//
+// Training, mean and variance are those of the batch, and the operations in the collection "update_ops", which the
+// host's train operation runs, move the averages towards them; else the averages are used. So make the evaluation's
+// graph with training false, and a batch of one example is normal there.
+//
+// Variables of the dtype of x, [channels]: trainable "<name>/scale", which begins at 1, and "<name>/offset", 0; saved
+// "<name>/moving_mean", 0, and "<name>/moving_variance", 1. The moving variance is over n - 1, as TensorFlow's. The
+// name is made unique.
 inline Output batch_norm(const Output& x, bool training, const BatchNormOptions& options = {}) {
   const std::int64_t channels = x.rank() < 2 ? -1 : x.dim(options.data_format == "NCHW" ? 1 : -1);
   if (channels < 0)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pooling of images [batch, height, width, channels] (NCHW: [batch, channels, height, width]).
+// Pooling of images [batch, height, width, channels] (NCHW: [batch, channels, height, width]), float32 or float64,
+// channel by channel; windows.h says how many windows an axis has.
 //
 //   Output y = ops::max_pool2d(x, 2);                                     // halves height and width
-//   Output z = ops::avg_pool2d(x, 3, {.strides = 1, .padding = "SAME"});
+//   Output z = ops::avg_pool2d(x, 3, {.strides = 1, .padding = "SAME"});  // keeps them
 #pragma once
 
 #include <string_view>
@@ -15,10 +16,15 @@ namespace belay {
 inline namespace v0 {
 namespace ops {
 
+// As WindowOptions, but the strides default to the window's size and there are no dilations.
 struct PoolOptions {
-  HeightWidth strides = 0;  // 0: the window's size
+  // 0: the window's size, so that windows touch and none overlap.
+  HeightWidth strides = 0;
+  // "VALID" leaves out what does not fill a window; "SAME" and "EXPLICIT" as in WindowOptions. Padding never wins a
+  // maximum.
   std::string_view padding = "VALID";
   std::array<std::int64_t, 4> explicit_paddings = {0, 0, 0, 0};  // top, bottom, left, right; less than the window
+  // Or "NCHW", which is slower: the channels of a pixel are what is computed side by side.
   std::string_view data_format = "NHWC";
 };
 
@@ -38,17 +44,20 @@ inline Output pool(const char* op, const Output& x, const HeightWidth& size, con
 
 }  // namespace detail_pooling
 
-// The largest of each window; its sibling(1) tells where in the window it stands (row * width + column).
+// The largest of each window, NaN where any element is NaN; sibling(1) is where in the window it is (row * width +
+// column; uint8, int32 for windows of more than 256 elements), the first of equal ones. The gradient goes to that
+// element; it has none itself.
 inline Output max_pool2d(const Output& x, const HeightWidth& size, const PoolOptions& options = {},
                          std::string_view name = {}) {
   return detail_pooling::pool("MaxPool", x, size, options, name);
 }
-// The mean of each window; padding does not count.
+// The mean of each window; padding does not count, neither as an element nor in their number. Gradients of any order.
 inline Output avg_pool2d(const Output& x, const HeightWidth& size, const PoolOptions& options = {},
                          std::string_view name = {}) {
   return detail_pooling::pool("AvgPool", x, size, options, name);
 }
-// The mean of each channel: [batch, channels].
+// The mean of each channel over height and width: [batch, channels], which replaces flatten before the last dense layer
+// (Lin et al. 2014, Network in network).
 inline Output global_avg_pool2d(const Output& x, std::string_view data_format = "NHWC", std::string_view name = {}) {
   return reduce_mean(x, data_format == "NCHW" ? Axes{2, 3} : Axes{1, 2}, false, name);
 }

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random numbers and dropout. Every node has its own stream (Philox), keyed by the run's seed and the node's full name
-// and counted by the global step: the same step gives the same numbers, however often it is repeated and whatever else
-// runs.
+// and counted by the global step: the same step draws the same numbers, however often it is repeated, on however many
+// threads, and whatever else runs. So renaming a node, or the scope around it, changes its numbers.
+//
+//   Output w = ops::variable(g, "w", ops::truncated_normal(g, {784, 10}, 0, 0.05));   drawn once, by the initializer
+//   Output noisy = x + ops::random_normal(g, {32, 784}, 0, 0.1);                      drawn anew in each step
+//
+// Drawn tensors are float32 or float64 and of known dimensions, else INVALID_ARGUMENT; no gradient passes to them. In a
+// body of a cond or while loop they are refused.
 #pragma once
 
 #include <cmath>
@@ -14,7 +20,7 @@ namespace belay {
 inline namespace v0 {
 namespace ops {
 
-// In [low, high).
+// Uniform in [low, high); low <= high.
 inline Output random_uniform(const Graph& g, const Dims& dims, double low = 0, double high = 1,
                              DType dtype = DType::kFloat32, std::string_view name = {}) {
   return g.node("RandomUniform", name)
@@ -24,6 +30,7 @@ inline Output random_uniform(const Graph& g, const Dims& dims, double low = 0, d
       .attr("high", high)
       .output();
 }
+// Normal with this mean and standard deviation, which is at least 0.
 inline Output random_normal(const Graph& g, const Dims& dims, double mean = 0, double stddev = 1,
                             DType dtype = DType::kFloat32, std::string_view name = {}) {
   return g.node("RandomNormal", name)
@@ -43,12 +50,17 @@ inline Output truncated_normal(const Graph& g, const Dims& dims, double mean = 0
       .attr("stddev", stddev)
       .output();
 }
-// Uniform within +-sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio 2010); for a matrix [fan_in, fan_out].
+// Uniform within +-sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio 2010), which keeps the variance of a layer with
+// tanh. A matrix is [fan_in, fan_out]; of a filter [height, width, in, out] both fans are multiplied by height * width.
+// At least two dimensions.
 Output glorot_uniform(const Graph& g, const Dims& dims, DType dtype = DType::kFloat32, std::string_view name = {});
-// Normal with stddev sqrt(2 / fan_in) (He et al. 2015), truncated; for a matrix [fan_in, fan_out].
+// Normal with stddev sqrt(2 / fan_in) (He et al. 2015), truncated; for layers with relu. Dimensions as for
+// glorot_uniform.
 Output he_normal(const Graph& g, const Dims& dims, DType dtype = DType::kFloat32, std::string_view name = {});
 
-// Sets a fraction `rate` of the elements to 0 and scales the others by 1 / (1 - rate). Use it while training only.
+// Sets a fraction `rate` (0 <= rate < 1) of the elements of x (floats) to 0 and scales the others by 1 / (1 - rate), so
+// that the mean stays (Srivastava et al. 2014, in its inverted form). Use it in a training graph only: it does not look
+// at the mode. sibling(1) is the mask, uint8 of the shape of x, by which the gradient passes.
 inline Output dropout(const Output& x, double rate, std::string_view name = {}) {
   return x.graph().node("Dropout", name).in(x).attr("rate", rate).output();
 }

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recurrent layers over whole sequences.
+// Recurrent layers over whole sequences, of float32 or float64. All steps of all gates are one matrix product in front;
+// what remains of each step runs for the examples in parallel. No loop is in the graph: the number of steps may differ
+// from run to run.
 //
 //   const ops::LstmResult r = ops::lstm(x, 128);        x [batch, time, features] -> r.y [batch, time, 128]
+//   const Output last = ops::dense(r.h, classes);       r.h [batch, 128], the state after the last step
 //
-// Truncated backpropagation: give the last states of one part as the first ones of the next (they are ordinary inputs
-// and outputs; ops::stop_gradient or a feed cuts the gradient).
+// Truncated backpropagation: the last states of one part are the first ones of the next (they are ordinary inputs and
+// outputs; ops::stop_gradient or a feed cuts the gradient). Sequences are not masked: in a padded batch every example
+// runs through all steps; pick the last real one from y with ops::gather, or weight the losses.
+//
+// Both can be differentiated once, with respect to x, the weights and the initial states.
 #pragma once
 
 #include <cmath>
@@ -20,30 +26,44 @@ namespace belay {
 inline namespace v0 {
 namespace ops {
 
+// What a layer computes; the dtype is that of x.
 struct LstmResult {
   Output y;     // h of each step, in the order of x
   Output h, c;  // after the last step: [batch, units]
 };
+// How an LSTM runs, and for the layer how it begins.
 struct LstmOptions {
-  bool time_major = false;      // x and y are [time, batch, ...]
-  Output initial_h, initial_c;  // [batch, units]; empty: zeros. Both or none.
-  double forget_bias = 1;       // where the bias of the forget gates begins; the others begin at 0
+  bool time_major = false;  // x and y are [time, batch, ...]
+  // [batch, units], the states before the first step; empty: zeros. Both or none, else INVALID_ARGUMENT.
+  Output initial_h, initial_c;
+  // Where the bias of the forget gates begins, the others begin at 0: cells remember at first (Jozefowicz et al. 2015).
+  // In the variable, not added in each step as in TensorFlow's BasicLSTMCell. For the layer only.
+  double forget_bias = 1;
+  // The scope of the layer's variables.
   std::string_view name = "lstm";
 };
 struct GruResult {
+  // h of each step: [batch, time, units], or [time, batch, units].
   Output y;
+  // After the last step: [batch, units].
   Output h;
 };
+// As LstmOptions.
 struct GruOptions {
+  // x and y are [time, batch, ...].
   bool time_major = false;
+  // [batch, units]; empty: zeros.
   Output initial_h;
   std::string_view name = "gru";
 };
 
-// A long short-term memory with given weights. Gates along the kernels' columns: input, forget, candidate, output.
-// kernel [features, 4 * units], recurrent_kernel [units, 4 * units], bias [4 * units].
+// A long short-term memory with given weights (Hochreiter and Schmidhuber 1997, with forget gates). Gates along the
+// kernels' columns: input, forget, candidate, output. kernel [features, 4 * units], recurrent_kernel [units, 4 *
+// units], bias [4 * units].
 //
-//   i, f, o = sigmoid(...)   g = tanh(...)   c' = f c + i g   h' = o tanh(c')
+//   i, f, g, o = x W + h U + b, cut into four       of this step's x and the step's h before
+//   c' = sigmoid(f) c + sigmoid(i) tanh(g)
+//   h' = sigmoid(o) tanh(c')
 inline LstmResult lstm(const Output& x, const Output& kernel, const Output& recurrent_kernel, const Output& bias,
                        const LstmOptions& options = {}) {
   if (static_cast<bool>(options.initial_h) != static_cast<bool>(options.initial_c))
@@ -56,9 +76,12 @@ inline LstmResult lstm(const Output& x, const Output& kernel, const Output& recu
   return {y, y.sibling(1), y.sibling(2)};
 }
 
-// A gated recurrent unit with given weights, its reset gate behind the recurrent product. Gates along the kernels'
-// columns: reset, update, candidate. kernel [features, 3 * units], recurrent_kernel [units, 3 * units], biases
-// [3 * units].
+// A gated recurrent unit with given weights (Cho et al. 2014), its reset gate behind the recurrent product, as in
+// cuDNN's and Keras' reset_after. Gates along the kernels' columns: reset, update, candidate. kernel [features, 3 *
+// units], recurrent_kernel [units, 3 * units], bias and recurrent_bias [3 * units].
+//
+//   r = sigmoid(x Wr + br + h Ur + cr)         z = sigmoid(x Wz + bz + h Uz + cz)
+//   n = tanh(x Wn + bn + r (h Un + cn))        h' = (1 - z) n + z h
 inline GruResult gru(const Output& x, const Output& kernel, const Output& recurrent_kernel, const Output& bias,
                      const Output& recurrent_bias, const GruOptions& options = {}) {
   NodeBuilder node = x.graph().node("Gru");
@@ -83,7 +106,7 @@ inline Output recurrent_kernel(const Graph& g, std::int64_t units, std::int64_t 
 }  // namespace detail_recurrent
 
 // The same as a layer with the trainable variables "<name>/kernel" (glorot_uniform), "<name>/recurrent_kernel" (uniform
-// within 1 / sqrt(units)) and "<name>/bias".
+// within 1 / sqrt(units)) and "<name>/bias", of the shapes above. x has 3 dimensions, its features are known.
 inline LstmResult lstm(const Output& x, std::int64_t units, const LstmOptions& options = {}) {
   detail_recurrent::check("lstm", options.name, x, units);
   const Graph g = x.graph();
@@ -95,7 +118,7 @@ inline LstmResult lstm(const Output& x, std::int64_t units, const LstmOptions& o
       concat({zeros(g, {units}, dtype), fill(g, {units}, options.forget_bias, dtype), zeros(g, {2 * units}, dtype)}, 0);
   return lstm(x, kernel, recurrent, variable(g, "bias", begin), options);
 }
-// Its variables: as those of lstm, and "<name>/recurrent_bias".
+// Its variables: as those of lstm, with 3 instead of 4, and "<name>/recurrent_bias"; both biases begin at 0.
 inline GruResult gru(const Output& x, std::int64_t units, const GruOptions& options = {}) {
   detail_recurrent::check("gru", options.name, x, units);
   const Graph g = x.graph();

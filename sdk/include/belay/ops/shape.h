@@ -1,5 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shapes: the same elements in another order or form, parts of tensors, and tensors made from shapes.
+// Shapes: the same elements in another order or form, parts of tensors, and tensors made from shapes. Any dtype,
+// strings too, unless a function says otherwise; all gradients pass unless it says so.
+//
+//   x [batch, 28, 28]
+//   ops::flatten(x)                                   [batch, 784]
+//   ops::expand_dims(x, -1)                           [batch, 28, 28, 1]
+//   ops::transpose(x, {0, 2, 1})                      each image mirrored at its diagonal
+//   ops::strided_slice(x, {0, 0}, {0, -1}, {}, {.begin = 1, .end = 1})    x[:, 0:-1], the last row of each left out
+//
+// Negative axes count from the last dimension. What cannot be right is INVALID_ARGUMENT while the graph is built; what
+// depends on dimensions that are unknown there is checked in the run that has them.
+//
+// reshape, reshape_like, expand_dims, squeeze and flatten are other views of the same memory and cost nothing; the
+// others copy what they return, shared among the threads of the run where it is large.
 #pragma once
 
 #include <cmath>
@@ -14,22 +27,27 @@ namespace belay {
 inline namespace v0 {
 namespace ops {
 
-// The same elements with other dimensions; one of them may be -1: what the number of elements leaves.
+// The same elements, row by row, with other dimensions; one of them may be -1: what the number of elements leaves. The
+// products must be equal: [2, 6] to {3, -1} is [3, 4].
 inline Output reshape(const Output& x, const Dims& dims, std::string_view name = {}) {
   return x.graph().node("Reshape", name).in(x).attr("shape", dims).output();
 }
+// The elements of x with the dimensions of `like`, which must have as many; its dtype and values do not matter. For
+// shapes that only a run knows.
 inline Output reshape_like(const Output& x, const Output& like, std::string_view name = {}) {
   return x.graph().node("ReshapeLike", name).in(x).in(like).output();
 }
-// A new dimension of 1 that stands at `axis` of the result; -1: the last.
+// A new dimension of 1, which is number `axis` of the result: of [3, 4] axis 0 makes [1, 3, 4], -1 makes [3, 4, 1].
 inline Output expand_dims(const Output& x, std::int64_t axis, std::string_view name = {}) {
   return x.graph().node("ExpandDims", name).in(x).attr("axis", axis).output();
 }
-// Without these dimensions, which must be 1; no axes: without all that are 1.
+// Without these dimensions, which must be 1; no axes: without all that are 1, so that the rank is unknown where a
+// dimension is. Name the axes: a batch of one example keeps its first dimension then.
 inline Output squeeze(const Output& x, const std::vector<std::int64_t>& axes = {}, std::string_view name = {}) {
   return x.graph().node("Squeeze", name).in(x).attr("axes", axes).output();
 }
-// [examples, everything else]
+// [examples, everything else]: of [batch, 28, 28] [batch, 784]. The dimensions after the first must be known, the first
+// need not be.
 inline Output flatten(const Output& x, std::string_view name = {}) {
   const Dims dims = x.dims();
   std::int64_t rest = 1;
@@ -39,16 +57,18 @@ inline Output flatten(const Output& x, std::string_view name = {}) {
          "flatten: " + x.text() + " must have known dimensions after the first; reshape it with the sizes meant");
   return reshape(x, {dims[0], rest}, name.empty() ? "flatten" : name);
 }
-// Dimension i of the result is dimension perm[i] of x; no perm: reversed.
+// Dimension i of the result is dimension perm[i] of x; perm names each of 0 ... rank - 1 once; no perm: reversed.
+// Before a product use its transpose_a or transpose_b, which copies nothing.
 inline Output transpose(const Output& x, const std::vector<std::int64_t>& perm = {}, std::string_view name = {}) {
   return x.graph().node("Transpose", name).in(x).attr("perm", perm).output();
 }
-// Tensors one after the other along a dimension that they have.
+// Tensors one after the other along a dimension that they have: [2, 3] and [4, 3] along 0 make [6, 3]. At least one, of
+// one dtype and rank, equal in all other dimensions.
 inline Output concat(const std::vector<Output>& xs, std::int64_t axis, std::string_view name = {}) {
   if (xs.empty()) fail(Code::kInvalidArgument, "concat needs at least one tensor");
   return xs[0].graph().node("Concat", name).in(xs).attr("axis", axis).output();
 }
-// Tensors of one shape along a new dimension, which stands at `axis` of the result.
+// Tensors of one shape along a new dimension, number `axis` of the result: three [4] make [3, 4], with axis -1 [4, 3].
 inline Output stack(const std::vector<Output>& xs, std::int64_t axis = 0, std::string_view name = {}) {
   if (xs.empty()) fail(Code::kInvalidArgument, "stack needs at least one tensor");
   std::vector<Output> expanded;
@@ -56,20 +76,24 @@ inline Output stack(const std::vector<Output>& xs, std::int64_t axis = 0, std::s
   for (const Output& x : xs) expanded.push_back(expand_dims(x, axis));
   return concat(expanded, axis, name.empty() ? "stack" : name);
 }
-// size[i] elements from begin[i] on in each dimension i; -1: all up to its end.
+// size[i] elements from begin[i] on in each dimension i; -1: all up to its end. One number for each dimension, begin
+// not negative; a part that does not lie within x is an error, unlike with strided_slice.
 inline Output slice(const Output& x, const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& size,
                     std::string_view name = {}) {
   return x.graph().node("Slice", name).in(x).attr("begin", begin).attr("size", size).output();
 }
-// In each dimension i the elements from begin[i] to before end[i], every strides[i]-th (none given: every one), as
-// numpy's x[begin:end:stride]: negative places count from the end, places outside are cut, a negative stride goes
-// backwards. Dimensions behind the last one named stay whole. Bit i of a mask: begin[i] or end[i] does not count, but
-// the start or end of the dimension; shrink: only the element at begin[i], and no dimension for it.
+// Bit i of a mask is for dimension i, as in tf.strided_slice.
 struct SliceMasks {
+  // begin[i] does not count: from the start of the dimension (from its end where the stride is negative).
   std::int64_t begin = 0;
+  // end[i] does not count: to the end of the dimension (to its start).
   std::int64_t end = 0;
+  // Only the element at begin[i], which must lie within, and no dimension for it.
   std::int64_t shrink = 0;
 };
+// In each dimension i the elements from begin[i] to before end[i], every strides[i]-th (empty: every one; 0 is an
+// error), as numpy's x[begin:end:stride]: negative indices count from the end, those outside are cut to it, a negative
+// stride goes backwards. begin, end and strides are equally long; dimensions behind the last one named stay whole.
 inline Output strided_slice(const Output& x, const std::vector<std::int64_t>& begin,
                             const std::vector<std::int64_t>& end, const std::vector<std::int64_t>& strides = {},
                             const SliceMasks& masks = {}, std::string_view name = {}) {
@@ -84,7 +108,7 @@ inline Output strided_slice(const Output& x, const std::vector<std::int64_t>& be
       .attr("shrink_axis_mask", masks.shrink)
       .output();
 }
-// In the opposite order along these axes.
+// In the opposite order along these axes. The rank must be known.
 inline Output reverse(const Output& x, const std::vector<std::int64_t>& axes, std::string_view name = {}) {
   if (x.rank() < 0) fail(Code::kInvalidArgument, "reverse: the rank of " + x.text() + " must be known");
   const auto rank = static_cast<std::size_t>(x.rank());
@@ -99,12 +123,15 @@ inline Output reverse(const Output& x, const std::vector<std::int64_t>& axes, st
   }
   return strided_slice(x, places, places, strides, masks, name.empty() ? "reverse" : name);
 }
-// x with before[i] and after[i] more elements in each dimension i, all of them `value`. Numbers only.
+// x with before[i] and after[i] more elements (at least 0) in each dimension i, all of them `value`. Numbers only. The
+// gradient is cut to x.
 inline Output pad(const Output& x, const std::vector<std::int64_t>& before, const std::vector<std::int64_t>& after,
                   double value = 0, std::string_view name = {}) {
   return x.graph().node("Pad", name).in(x).attr("before", before).attr("after", after).attr("value", value).output();
 }
-// x multiples[i] times one after the other along each dimension i.
+// x multiples[i] times one after the other along each dimension i: [2, 3] by {1, 2} is [2, 6]. Its gradient, the sum
+// over the repetitions, is for floats. To repeat a dimension of 1 in arithmetic nothing is needed: operations
+// broadcast.
 inline Output tile(const Output& x, const std::vector<std::int64_t>& multiples, std::string_view name = {}) {
   return x.graph().node("Tile", name).in(x).attr("multiples", multiples).output();
 }
@@ -118,7 +145,8 @@ inline std::size_t known_axis(const char* what, const Output& x, std::int64_t ax
   return static_cast<std::size_t>(i);
 }
 }  // namespace detail_shape
-// Parts of these sizes along the axis, one after the other; together they are x.
+// Parts of these sizes along the axis, one after the other; together they are x, and its size there must be known. The
+// parts are nodes "split", "split_1" ...
 inline std::vector<Output> split(const Output& x, const std::vector<std::int64_t>& sizes, std::int64_t axis = 0) {
   const std::size_t at = detail_shape::known_axis("split", x, axis);
   std::vector<std::int64_t> begin(x.dims().size(), 0), size(x.dims().size(), -1);
@@ -133,7 +161,7 @@ inline std::vector<Output> split(const Output& x, const std::vector<std::int64_t
                                      std::to_string(axis) + " of " + x.text() + " has " + std::to_string(x.dims()[at]));
   return parts;
 }
-// So many parts of the same size.
+// So many parts of the same size, which must divide the axis.
 inline std::vector<Output> split(const Output& x, std::int64_t parts, std::int64_t axis = 0) {
   const std::size_t at = detail_shape::known_axis("split", x, axis);
   if (parts < 1 || x.dims()[at] % parts != 0)
@@ -141,7 +169,7 @@ inline std::vector<Output> split(const Output& x, std::int64_t parts, std::int64
                                      std::to_string(parts) + " equal parts");
   return split(x, std::vector<std::int64_t>(static_cast<std::size_t>(parts), x.dims()[at] / parts), axis);
 }
-// The slices along an axis, without it: what stack puts together.
+// The slices along an axis of known size, without it: what stack puts together. None for an axis of size 0.
 inline std::vector<Output> unstack(const Output& x, std::int64_t axis = 0) {
   const std::size_t at = detail_shape::known_axis("unstack", x, axis);
   std::vector<Output> parts;
@@ -150,7 +178,8 @@ inline std::vector<Output> unstack(const Output& x, std::int64_t axis = 0) {
     parts.push_back(squeeze(part, {static_cast<std::int64_t>(at)}));
   return parts;
 }
-// start, start + delta ... up to before limit, as a constant.
+// start, start + delta ... up to before limit, as a constant vector [n] of int32, int64, float32 or float64; delta may
+// be negative. More than 1e9 elements, or a delta of 0, are INVALID_ARGUMENT.
 inline Output range(const Graph& g, double start, double limit, double delta = 1, DType dtype = DType::kInt32,
                     std::string_view name = {}) {
   if (delta == 0 || !(std::fabs((limit - start) / delta) < 1e9))
@@ -174,37 +203,46 @@ inline Output range(const Graph& g, double start, double limit, double delta = 1
     default: fail(Code::kInvalidArgument, std::string("range: there is no range of ") + dtype_name(dtype));
   }
 }
-// x repeated to the shape of `like`, by numpy's rule.
+// x (numbers) repeated to the shape of `like`, by numpy's rule; the values of `like` do not matter. The gradient is
+// summed.
 inline Output broadcast_like(const Output& x, const Output& like, std::string_view name = {}) {
   return x.graph().node("BroadcastLike", name).in(x).in(like).output();
 }
-// The reverse: x summed over what `like` would be repeated along.
+// The reverse: x (numbers) summed over what `like` would be repeated along, in the shape of `like`.
 inline Output sum_like(const Output& x, const Output& like, std::string_view name = {}) {
   return x.graph().node("SumLike", name).in(x).in(like).output();
 }
-// Dimensions as an int64 vector; number of elements as an int64 scalar.
+// The dimensions as an int64 vector [rank], as they are in the run. No gradient.
 inline Output shape(const Output& x, std::string_view name = {}) {
   return x.graph().node("Shape", name).in(x).output();
 }
+// The number of elements as an int64 scalar.
 inline Output size(const Output& x, std::string_view name = {}) { return x.graph().node("Size", name).in(x).output(); }
+// Ones in the shape and dtype of x (any but string), whose values do not matter. No gradient.
 inline Output ones_like(const Output& x, std::string_view name = {}) {
   return x.graph().node("OnesLike", name).in(x).output();
 }
+// Zeros, the same way.
 inline Output zeros_like(const Output& x, std::string_view name = {}) {
   return x.graph().node("ZerosLike", name).in(x).output();
 }
-// One value everywhere.
+// One value everywhere, of known dimensions and any dtype but string. The graph holds one number, where a constant
+// would hold all of them.
 inline Output fill(const Graph& g, const Dims& dims, double value, DType dtype = DType::kFloat32,
                    std::string_view name = {}) {
   return g.node("Fill", name).attr("shape", dims).attr("value", value).attr("dtype", dtype).output();
 }
+// fill with 0, named "zeros".
 inline Output zeros(const Graph& g, const Dims& dims, DType dtype = DType::kFloat32, std::string_view name = {}) {
   return fill(g, dims, 0, dtype, name.empty() ? "zeros" : name);
 }
+// fill with 1, named "ones".
 inline Output ones(const Graph& g, const Dims& dims, DType dtype = DType::kFloat32, std::string_view name = {}) {
   return fill(g, dims, 1, dtype, name.empty() ? "ones" : name);
 }
-// A new last dimension of `depth`: `on` at the index (int32 or int64), `off` elsewhere; an index outside: only `off`.
+// A new last dimension of `depth`: `on` at the index (int32 or int64), `off` elsewhere; an index outside [0, depth):
+// only `off`. [batch] becomes [batch, depth]; dtype: numbers or bool. No gradient. For a loss keep the indices:
+// softmax_cross_entropy takes them. Rows of a matrix by index: ops::gather, without the product.
 inline Output one_hot(const Output& indices, std::int64_t depth, double on = 1, double off = 0,
                       DType dtype = DType::kFloat32, std::string_view name = {}) {
   return indices.graph()

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Means with their variances, and sums of exponentials. No axes: all; keep_dims leaves them as 1.
+// Means with their variances, norms, and sums of exponentials, of floats. Axes as in reductions.h: negative ones from
+// the last, none: all; keep_dims leaves them as 1. Each is made of several nodes, in a scope of its name, and has
+// gradients.
+//
+//   const ops::Moments m = ops::moments(x, {0});                x [batch, features] -> both [features]
+//   const Output y = (x - m.mean) / ops::sqrt(m.variance + 1e-5);
 #pragma once
 
 #include <string>
@@ -15,10 +20,14 @@ namespace belay {
 inline namespace v0 {
 namespace ops {
 
+// What moments() computes: two tensors of one shape.
 struct Moments {
   Output mean;
-  Output variance;  // of the population: divided by n
+  // Of the population: divided by n, as in tf.nn.moments.
+  Output variance;
 };
+// Mean and variance over the axes, the latter as the mean of (x - mean)^2: exact also where the mean is large compared
+// with the deviation. Of nothing: NaN.
 inline Moments moments(const Output& x, const Axes& axes = {}, bool keep_dims = false, std::string_view name = {}) {
   const Graph g = x.graph();
   const auto scope = g.scope(name.empty() ? "moments" : name);
@@ -26,15 +35,18 @@ inline Moments moments(const Output& x, const Axes& axes = {}, bool keep_dims = 
   const Output variance = reduce_mean(squared_difference(x, mean), axes, keep_dims, "variance");
   return {keep_dims ? mean : reduce_mean(x, axes, false, "mean"), variance};
 }
+// The variance alone.
 inline Output reduce_variance(const Output& x, const Axes& axes = {}, bool keep_dims = false,
                               std::string_view name = {}) {
   return moments(x, axes, keep_dims, name.empty() ? "variance" : name).variance;
 }
+// Its square root, the standard deviation. The gradient is infinite where all elements are equal.
 inline Output reduce_std(const Output& x, const Axes& axes = {}, bool keep_dims = false, std::string_view name = {}) {
   return sqrt(reduce_variance(x, axes, keep_dims, name.empty() ? "std" : name));
 }
 
-// log(sum(e^x)), without overflow where x is large. Of nothing, and of minus infinity alone: minus infinity.
+// log(sum(e^x)), without overflow where x is large: the largest element is subtracted first. Of nothing, and of minus
+// infinity alone: minus infinity. The gradient is softmax(x) times the incoming one.
 inline Output reduce_logsumexp(const Output& x, const Axes& axes = {}, bool keep_dims = false,
                                std::string_view name = {}) {
   const Graph g = x.graph();
@@ -45,7 +57,8 @@ inline Output reduce_logsumexp(const Output& x, const Axes& axes = {}, bool keep
   return keep_dims ? sum : reshape_like(sum, reduce_max(stop_gradient(x), axes, false));
 }
 
-// x / sqrt(max(sum(x^2), epsilon)) along the axes: vectors of length 1.
+// x / sqrt(max(sum(x^2), epsilon)) along the axes: vectors of length 1, in the shape of x. epsilon keeps vectors of
+// zeros finite: they stay zeros.
 inline Output l2_normalize(const Output& x, const Axes& axes = {}, double epsilon = 1e-12, std::string_view name = {}) {
   const Graph g = x.graph();
   const auto scope = g.scope(name.empty() ? "l2_normalize" : name);
@@ -53,7 +66,8 @@ inline Output l2_normalize(const Output& x, const Axes& axes = {}, double epsilo
   return x * rsqrt(maximum(sum, scalar(g, epsilon, x.dtype())));
 }
 
-// x scaled so that its norm is at most clip_norm.
+// x scaled so that its norm, over all elements, is at most clip_norm (above 0, else INVALID_ARGUMENT): x * clip_norm /
+// max(norm, clip_norm). For all gradients together the host has [optimizer] clip_norm.
 inline Output clip_by_norm(const Output& x, double clip_norm, std::string_view name = {}) {
   if (!(clip_norm > 0))
     fail(Code::kInvalidArgument, "clip_by_norm: clip_norm must be above 0, got " + std::to_string(clip_norm));

@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Summaries: string scalars that hold a serialized tensorboard Summary, for summary_saver to write.
+// Summaries: string scalars that hold a serialized tensorboard Summary message, for summary_saver to write.
+//
+//   ops::scalar_summary("loss", loss);
+//   ops::histogram_summary("hidden/kernel", kernel);
+//
+// Making one is enough: each joins the collection "summaries", which the session merges into one fetch. It is computed
+// only in the steps in which that is fetched, so a summary costs nothing in the others. Tags name what TensorBoard
+// shows, with / as folders; an empty one is INVALID_ARGUMENT. Not allowed in bodies of cond and while_loop.
 #pragma once
 
 #include <string_view>
@@ -14,23 +21,25 @@ namespace ops {
 // Each joins the collection "summaries", which the session merges and summary_saver writes. Tags name what TensorBoard
 // shows.
 
-// One number.
+// One number: a scalar of any dtype but string, written as float32. NaN is written too.
 inline Output scalar_summary(std::string_view tag, const Output& value, std::string_view name = {}) {
   const Graph g = value.graph();
   const Output s = g.node("ScalarSummary", name).in(value).attr("tag", tag).output();
   g.collect(collections::kSummaries, s);
   return s;
 }
-// How the elements of a tensor are distributed. A NaN or infinity in it ends the run as DIVERGED.
+// How the elements of a tensor of numbers, of any shape, are distributed. A NaN or infinity in it ends the run as
+// DIVERGED.
 inline Output histogram_summary(std::string_view tag, const Output& values, std::string_view name = {}) {
   const Graph g = values.graph();
   const Output s = g.node("HistogramSummary", name).in(values).attr("tag", tag).output();
   g.collect(collections::kSummaries, s);
   return s;
 }
-// The first images of [images, height, width, channels], as "tag/image/0" ... (with max_images 1: "tag/image"). 1
-// channel is grey, 3 are RGB, 4 RGBA. uint8 as they are; float32 scaled image by image: the largest value becomes 255,
-// or, where some are negative, 0 becomes 128. Pixels that are no numbers are red.
+// The first max_images (at least 1) of [images, height, width, channels] as PNG, as "tag/image/0" ... (with max_images
+// 1: "tag/image"). 1 channel is grey, 2 are grey and alpha, 3 RGB, 4 RGBA. uint8 as they are; float32 scaled image by
+// image, by TensorFlow's rule: the largest value becomes 255, or, where some are negative, 0 becomes 128. Pixels with a
+// NaN or infinity are red (with one channel white).
 inline Output image_summary(std::string_view tag, const Output& images, std::int64_t max_images = 3,
                             std::string_view name = {}) {
   const Graph g = images.graph();
@@ -38,14 +47,15 @@ inline Output image_summary(std::string_view tag, const Output& images, std::int
   g.collect(collections::kSummaries, s);
   return s;
 }
-// A string tensor; TensorBoard shows it as Markdown.
+// A string tensor of any shape; TensorBoard shows it as Markdown.
 inline Output text_summary(std::string_view tag, const Output& texts, std::string_view name = {}) {
   const Graph g = texts.graph();
   const Output s = g.node("TextSummary", name).in(texts).attr("tag", tag).output();
   g.collect(collections::kSummaries, s);
   return s;
 }
-// All in one message.
+// All in one message: a string scalar. For a summary operation that is not the default one; the merged ones may be
+// serialized Summary messages from anywhere.
 inline Output merge_summary(const Graph& g, const std::vector<Output>& summaries, std::string_view name = {}) {
   return g.node("MergeSummary", name).in(summaries).output();
 }

@@ -4,6 +4,9 @@
 //
 //   ops::TableRef ids = ops::hash_table(g, ops::constant(g, words), ops::constant(g, numbers), "vocabulary");
 //   Output id = ops::lookup(ids, word, ops::constant(g, Tensor(std::int64_t{-1})));
+//
+// Keys are looked up on the host, one by one, between the parallel parts of a step. No gradient passes: look ids up
+// here and embed them with ops::embedding.
 #pragma once
 
 #include <string_view>
@@ -21,8 +24,9 @@ struct TableRef {
   DType value_dtype = DType::kInvalid;
 };
 
-// A table with its contents: two vectors of one length. A key that comes twice with different values is an error of the
-// run that initializes.
+// A table with its contents: two vectors of one length [n], keys of string or int64, values of any dtype. A key that
+// comes twice with different values is an error (INVALID_ARGUMENT) of the run that initializes; initializing again with
+// other contents is FAILED_PRECONDITION.
 inline TableRef hash_table(const Graph& g, const Output& keys, const Output& values, std::string_view name = {}) {
   const TableRef t{
       g.node("HashTable", name).attr("key_dtype", keys.dtype()).attr("value_dtype", values.dtype()).output(),
@@ -37,7 +41,8 @@ inline TableRef hash_table(const Graph& g, const Output& keys, const Output& val
   g.collect(collections::kTableInitializers, init);
   return t;
 }
-// The keys' values, in the keys' shape; default_value, a scalar, for keys that the table does not hold.
+// The keys' values, in the keys' shape and the values' dtype; default_value, a scalar of that dtype, for keys that the
+// table does not hold. Before the table is filled: FAILED_PRECONDITION.
 inline Output lookup(const TableRef& t, const Output& keys, const Output& default_value, std::string_view name = {}) {
   return t.handle.graph()
       .node("TableLookup", name)
@@ -48,7 +53,7 @@ inline Output lookup(const TableRef& t, const Output& keys, const Output& defaul
       .attr("value_dtype", t.value_dtype)
       .output();
 }
-// An int64 scalar.
+// How many different keys it holds, an int64 scalar; 0 before it is filled.
 inline Output table_size(const TableRef& t, std::string_view name = {}) {
   return t.handle.graph().node("TableSize", name).in(t.handle).output();
 }

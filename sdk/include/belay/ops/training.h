@@ -1,7 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Updates of a variable by its gradient: what an optimizer adds to the graph, one for each variable. They write in the
-// run's commit and give the variable as it is then. var, its slots, the gradient and the scalars have one dtype,
-// float32 or float64; slots and gradient have the variable's shape.
+// run's commit, all together at its end, and return the variable as it is then.
+//
+//   Output apply(const OptimizerContext& o, const Update& u) override {       of an Optimizer (belay/optimizer.h)
+//     return ops::apply_momentum(u.variable, sums_[u.index], o.learning_rate(), u.gradient, momentum_, false, u.name);
+//   }
+//
+// var, its slots, the gradient and the scalars have one dtype, float32 or float64; slots and gradient have the
+// variable's shape, other inputs are scalars; else INVALID_ARGUMENT. var and slots are variables themselves, not what
+// was computed from them. No gradient passes. float32 updates of one kind that share their scalars run as one pass over
+// all variables.
+//
+// A scalar may be a variable or a computed value: a schedule changes learning_rate, nothing is compiled in. The
+// formulas are those of TensorFlow's operations of the same names.
 #pragma once
 
 #include <string_view>
@@ -13,14 +24,19 @@ inline namespace v0 {
 namespace ops {
 
 // var -= learning_rate * grad
+//
+// No slots.
 inline Output apply_gradient_descent(const Output& var, const Output& learning_rate, const Output& grad,
                                      std::string_view name = {}) {
   return var.graph().node("ApplyGradientDescent", name).in(var).in(learning_rate).in(grad).output();
 }
 
-// accum = momentum * accum + grad
-// var -= learning_rate * accum                                    or, with use_nesterov,
-// var -= learning_rate * grad + learning_rate * momentum * accum
+//   accum = momentum * accum + grad
+//   var -= learning_rate * accum                                    or, with use_nesterov,
+//   var -= learning_rate * grad + learning_rate * momentum * accum
+//
+// accum begins at 0. The learning rate is outside the accumulator: changing it changes at once what all of it moves
+// (Polyak 1964; Nesterov's form as in Sutskever et al. 2013).
 inline Output apply_momentum(const Output& var, const Output& accum, const Output& learning_rate, const Output& grad,
                              const Output& momentum, bool use_nesterov = false, std::string_view name = {}) {
   return var.graph()
@@ -34,18 +50,24 @@ inline Output apply_momentum(const Output& var, const Output& accum, const Outpu
       .output();
 }
 
-// The powers are beta1^t and beta2^t at the t-th update, t = 1, 2, ...; their owner multiplies them afterwards.
-// rate = learning_rate * sqrt(1 - beta2_power) / (1 - beta1_power)
-// m += (1 - beta1) * (grad - m)
-// v += (1 - beta2) * (grad^2 - v)
-// var -= rate * m / (sqrt(v) + epsilon)                           and, with weight_decay (AdamW),
-// var -= learning_rate * weight_decay * var                       of the variable as it was before
+// Kingma and Ba 2015, in the form of the end of its section 2, in which epsilon is added to the root that is not
+// corrected:
+//
+//   rate = learning_rate * sqrt(1 - beta2_power) / (1 - beta1_power)
+//   m += (1 - beta1) * (grad - m)
+//   v += (1 - beta2) * (grad^2 - v)
+//   var -= rate * m / (sqrt(v) + epsilon)                           and, with weight_decay (AdamW),
+//   var -= learning_rate * weight_decay * var                       of the variable as it was before
+//
+// AdamW: Loshchilov and Hutter 2019, decay apart from the gradient's moments.
 struct AdamConstants {
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-8;
   double weight_decay = 0;
 };
+// m and v begin at 0. The powers are beta1^t and beta2^t at the t-th update, t = 1, 2, ...; their owner multiplies them
+// afterwards, once for all variables.
 inline Output apply_adam(const Output& var, const Output& m, const Output& v, const Output& beta1_power,
                          const Output& beta2_power, const Output& learning_rate, const Output& grad,
                          const AdamConstants& constants = {}, std::string_view name = {}) {
@@ -65,23 +87,26 @@ inline Output apply_adam(const Output& var, const Output& m, const Output& v, co
       .output();
 }
 
-// accum += grad^2
-// var -= learning_rate * grad / sqrt(accum)
-// accum begins above 0 (TensorFlow: at 0.1).
+//   accum += grad^2
+//   var -= learning_rate * grad / sqrt(accum)
+//
+// accum begins above 0 (TensorFlow: at 0.1), or the first 0 gradient divides by 0. Duchi et al. 2011.
 inline Output apply_adagrad(const Output& var, const Output& accum, const Output& learning_rate, const Output& grad,
                             std::string_view name = {}) {
   return var.graph().node("ApplyAdagrad", name).in(var).in(accum).in(learning_rate).in(grad).output();
 }
 
-// ms = decay * ms + (1 - decay) * grad^2
-// mom = momentum * mom + learning_rate * grad / sqrt(ms + epsilon)
-// var -= mom
-// ms begins at 1, mom at 0.
+// Tieleman and Hinton 2012:
+//
+//   ms = decay * ms + (1 - decay) * grad^2
+//   mom = momentum * mom + learning_rate * grad / sqrt(ms + epsilon)
+//   var -= mom
 struct RmsPropConstants {
   double decay = 0.9;
   double momentum = 0;
   double epsilon = 1e-10;
 };
+// ms begins at 1, mom at 0, as in TensorFlow. epsilon is under the root, unlike Adam's.
 inline Output apply_rms_prop(const Output& var, const Output& ms, const Output& mom, const Output& learning_rate,
                              const Output& grad, const RmsPropConstants& constants = {}, std::string_view name = {}) {
   return var.graph()
@@ -96,7 +121,8 @@ inline Output apply_rms_prop(const Output& var, const Output& ms, const Output& 
       .attr("epsilon", constants.epsilon)
       .output();
 }
-// The same, but divided by the deviation: mg = decay * mg + (1 - decay) * grad, and ms - mg^2 in the place of ms.
+// The same, but divided by the deviation: mg = decay * mg + (1 - decay) * grad, and ms - mg^2 in the place of ms. mg
+// begins at 0 (Graves 2013).
 inline Output apply_centered_rms_prop(const Output& var, const Output& mg, const Output& ms, const Output& mom,
                                       const Output& learning_rate, const Output& grad,
                                       const RmsPropConstants& constants = {}, std::string_view name = {}) {
@@ -114,17 +140,18 @@ inline Output apply_centered_rms_prop(const Output& var, const Output& mg, const
       .output();
 }
 
-// Follow the (proximally) regularized leader, with p = -learning_rate_power:
-// sum = accum + grad^2
-// linear += grad - (sum^p - accum^p) / learning_rate * var
-// var = (sign(linear) * l1 - linear) / (sum^p / learning_rate + 2 * l2) where |linear| > l1, else 0
-// accum = sum
-// accum begins above 0 (TensorFlow: at 0.1), linear at 0.
+// Follow the (proximally) regularized leader (McMahan et al. 2013), with p = -learning_rate_power:
+//
+//   sum = accum + grad^2
+//   linear += grad - (sum^p - accum^p) / learning_rate * var
+//   var = (sign(linear) * l1 - linear) / (sum^p / learning_rate + 2 * l2) where |linear| > l1, else 0
+//   accum = sum
 struct FtrlConstants {
   double l1 = 0;
   double l2 = 0;
   double learning_rate_power = -0.5;
 };
+// accum begins above 0 (TensorFlow: at 0.1), linear at 0. With l1 above 0 variables become exactly 0.
 inline Output apply_ftrl(const Output& var, const Output& accum, const Output& linear, const Output& learning_rate,
                          const Output& grad, const FtrlConstants& constants = {}, std::string_view name = {}) {
   return var.graph()

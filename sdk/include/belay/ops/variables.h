@@ -55,8 +55,8 @@ inline Output variable(const Graph& g, std::string_view name, const Tensor& init
   return variable(g, name, constant(g, initial_value, std::string(name) + "_initial_value"), kind);
 }
 
-// Sets the variable; value has its dtype and shape. Like all writes it is no path for gradients, returns the new value,
-// and `variable` must be the variable's own Output, not an identity of it.
+// Sets the variable; value has its dtype and shape. As for all writes, `variable` must be the variable's Output or what
+// another write of it returned, nothing computed from it; the new value is returned; no gradient passes.
 inline Output assign(const Output& variable, const Output& value, std::string_view name = {}) {
   return variable.graph().node("Assign", name).in(variable).in(value).output();
 }
