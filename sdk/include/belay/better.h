@@ -13,6 +13,7 @@
 namespace belay {
 inline namespace v0 {
 
+// For hooks that keep, stop or lower by a metric: kSmaller as for a loss, kLarger as for an accuracy.
 enum class Better { kSmaller, kLarger };
 
 // By the last word of the name, where '/' and '_' part words: "eval/loss" is better the smaller, "eval/top_5_accuracy"
@@ -26,7 +27,8 @@ inline std::optional<Better> better_by_name(std::string_view metric) noexcept {
   return std::nullopt;
 }
 
-// Of an option with the choices "auto", "min" and "max". INVALID_ARGUMENT if "auto" cannot say it.
+// Of an option with the choices "auto", "min" and "max"; `metric` is the name that "auto" looks at. INVALID_ARGUMENT if
+// that does not say it, as "eval/score" does not.
 inline Better better_by_mode(std::string_view mode, std::string_view metric) {
   if (mode == "min") return Better::kSmaller;
   if (mode == "max") return Better::kLarger;

@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints as a plugin sees them: ask for one now, read any.
+// Checkpoints as a plugin sees them: ask for one now, read any. [session]
+//
+//   const Checkpoint old(host(), options.path.string());                       // in InitFn::run
+//   for (const Checkpoint::Entry& e : old.entries())
+//     if (e.name.rfind("encoder/", 0) == 0) session.assign(e.name, old.read(e.name));
+//
+// Names are those of the variables' nodes ("dense/kernel"), with optimizers' slots and the global step beside them.
+// docs/checkpoint.md has the files' format.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +23,18 @@ namespace belay {
 inline namespace v0 {
 
 // Asks the host for a checkpoint of this step. It is written at the step's boundary, after every hook's after_run, so
-// that it is one moment of variables, hook states and input positions; in `end` it is written at once.
+// that it is one moment of variables, hook states and input positions; asked for in after_create_session, when the
+// session is complete; in `end` at once. Asking twice in a step writes one.
 inline void save_checkpoint(const Host& host) {
   detail::Status status;
   status.check(host.services().checkpoint.save(host.raw(), status));
 }
 
-// In before_save: this checkpoint is not to be written (the reason goes into the log), and training goes on. Hooks
-// after this one are not asked, and no after_save follows.
+// In before_save: this checkpoint is not written (the reason goes into the log), and training goes on. Hooks after this
+// one are not asked, and no after_save follows. Throws Error with the code kSkip, so nothing behind it runs.
 [[noreturn]] inline void skip_checkpoint(const std::string& reason) { fail(Code::kSkip, reason); }
 
-// The newest whole checkpoint of a run directory; empty where there is none.
+// The path of the newest whole checkpoint of a run directory; empty where there is none. Other errors are thrown.
 inline std::string latest_checkpoint(const Host& host, std::string_view directory) {
   belay_str path{};
   detail::Status status;
@@ -41,12 +49,15 @@ inline std::string latest_checkpoint(const Host& host, std::string_view director
 // that the scaffold's saver understands. Verified while it is opened.
 class Checkpoint {
  public:
+  // One tensor, without its elements.
   struct Entry {
     std::string name;
     DType dtype;
     Dims dims;
   };
 
+  // Opens and verifies it: NOT_FOUND if there is none, DATA_LOSS with file and place where it is damaged. The entries
+  // are in memory then, the elements are not. The destructor closes it.
   Checkpoint(const Host& host, std::string_view path) : api_(&host.services().checkpoint) {
     detail::Status status;
     belay_checkpoint* opened = nullptr;
@@ -61,13 +72,16 @@ class Checkpoint {
     }
   }
 
-  // Sorted by name.
+  // Sorted by name. Valid as long as the object.
   const std::vector<Entry>& entries() const noexcept { return entries_; }
+  // Null where there is no such tensor.
   const Entry* find(std::string_view name) const noexcept {
     for (const Entry& e : entries_)
       if (e.name == name) return &e;
     return nullptr;
   }
+  // A copy of its elements, checked by its checksum (DATA_LOSS). NOT_FOUND where there is no such tensor; string
+  // tensors cannot be read.
   Tensor read(std::string_view name) const {
     for (std::size_t i = 0; i < entries_.size(); ++i) {
       if (entries_[i].name != name) continue;

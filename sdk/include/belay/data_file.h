@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The data files that a manifest names: errors that say which option, which file, and what to do.
+// The data files that a manifest names: errors that say which option, which file, and what to do. For an input's spec
+// and open, before anything is read.
+//
+//   const std::uint64_t bytes = data_file_size("path", options.path.string());
+//   content_ = in_memory("path", options.path.string(), bytes, [&] { return read_all(options.path.string()); });
+//
+//   path: there is no file '/data/tran.csv' (did you mean "train.csv"?)
+//
+// Any thread; nothing is kept.
 #pragma once
 
 #include <dirent.h>
@@ -24,6 +32,7 @@ namespace belay {
 inline namespace v0 {
 namespace detail {
 
+// NOT_FOUND with the nearest name in the folder, or why the folder cannot be opened.
 [[noreturn]] inline void fail_missing_file(std::string_view option, const std::string& path) {
   const std::size_t slash = path.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
@@ -37,8 +46,9 @@ namespace detail {
 
 }  // namespace detail
 
-// The size in bytes of a regular file that this process may read. Else an Error, as an input's spec or open should
-// throw: NOT_FOUND with the nearest name in the folder, PERMISSION_DENIED, or INVALID_ARGUMENT for a folder or device.
+// The size in bytes of a regular file that this process may read; symbolic links are followed. Else an Error, as an
+// input's spec or open should throw: NOT_FOUND with the nearest name in the folder, PERMISSION_DENIED, or
+// INVALID_ARGUMENT for an empty path, a folder or a device.
 inline std::uint64_t data_file_size(std::string_view option, const std::string& path) {
   struct stat status {};
   const std::string prefix = std::string(option) + ": '" + path + "' ";
@@ -55,8 +65,9 @@ inline std::uint64_t data_file_size(std::string_view option, const std::string& 
   return static_cast<std::uint64_t>(status.st_size);
 }
 
-// Calls f, which brings at least so many bytes of a data file into memory. RESOURCE_EXHAUSTED that names the file where
-// the machine has less.
+// Calls f, which brings at least so many bytes of a data file into memory, and returns what it returns.
+// RESOURCE_EXHAUSTED that names the file where the machine has less memory than that, without calling f, and where f
+// runs out of it (std::bad_alloc, std::length_error).
 template <class F>
 auto in_memory(std::string_view option, const std::string& path, std::uint64_t bytes, F&& f) {
   const auto too_large = [&] {

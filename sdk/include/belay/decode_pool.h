@@ -4,14 +4,13 @@
 //   DecodePool pool(options.decode_threads);
 //   pool.for_each_row(rows, [&](std::int64_t row) { decode(examples[row], out + row * width); });
 //
-// Each row is decoded once, by one thread; thread t of k gets the rows [rows * t / k, rows * (t + 1) / k) in order. As
+// Each row is decoded once, by one thread; thread t of k takes the rows [rows * t / k, rows * (t + 1) / k) in order. As
 // long as a row depends on nothing but its number, the batch is bit-identical for every k. Noise must be keyed by the
-// example, not drawn from a shared generator.
+// example (philox.h), not drawn from a shared generator.
 //
-// for_each_row returns when every row is done or given up. The calling thread is one of the k. Where decoding throws,
-// the exception of the lowest row that threw comes out of for_each_row; it is the same one for every k. Threads start
-// at the first call that has work for them and are joined by the destructor. One caller at a time. No allocation after
-// the first call. Handing a batch to threads costs some 10 to 100 us, so where decoding is cheap one thread is fastest.
+// Threads start at the first call that has work for them and are joined by the destructor: make the pool a member of
+// the input, not one for each batch. Handing a batch to threads costs some 10 to 100 us, so where decoding is cheap one
+// thread is fastest.
 #pragma once
 
 #include <condition_variable>
@@ -30,14 +29,22 @@
 namespace belay {
 inline namespace v0 {
 
+// Neither copied nor moved. One caller at a time; the callers of an input never overlap.
 class DecodePool {
  public:
-  // `threads` includes the caller's; at least 1.
+  // `threads` includes the caller's; below 1 is 1. Starts none yet.
   explicit DecodePool(std::int64_t threads) : errors_(static_cast<std::size_t>(threads < 1 ? 1 : threads)) {}
   DecodePool(const DecodePool&) = delete;
   DecodePool& operator=(const DecodePool&) = delete;
   ~DecodePool() { stop(); }
 
+  // Calls decode(row) for 0 <= row < rows and returns when every row is done or left out. The calling thread is one of
+  // the k; with one thread, or fewer than two rows, it is the only one. decode runs on several threads at once and must
+  // write to its row alone.
+  //
+  // Where it throws, that thread leaves out its remaining rows, and the exception of the lowest row that threw comes
+  // out of here, the same one for every k. RESOURCE_EXHAUSTED where threads cannot be started. No allocation after the
+  // first call.
   template <class Decode>
   void for_each_row(std::int64_t rows, Decode&& decode) {
     using Function = std::remove_reference_t<Decode>;
@@ -61,7 +68,8 @@ class DecodePool {
       if (error) std::rethrow_exception(error);
   }
 
-  std::size_t running_threads() const noexcept { return threads_.size(); }  // without the caller's
+  // Those that were started, without the caller's: 0 before the first call that needed them.
+  std::size_t running_threads() const noexcept { return threads_.size(); }
 
  private:
   struct Job {

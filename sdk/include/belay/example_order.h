@@ -6,7 +6,7 @@
 //   bool next(Batch& batch, Position& position) override {
 //     const std::vector<std::int64_t>& examples = order_.batch();
 //     if (examples.empty()) return false;
-//     ...                                       // one row per example; whoever throws here has not moved
+//     ...                                       // one row per example; what throws here has not moved
 //     position = order_.advance();
 //     return true;
 //   }
@@ -34,6 +34,7 @@ inline namespace v0 {
 
 class ExampleOrder {
  public:
+  // From the input's options and its data.
   struct Options {
     std::int64_t examples = 0;  // of all shards together; at least 1
     std::int64_t batch_size = 32;
@@ -43,7 +44,8 @@ class ExampleOrder {
 
   ExampleOrder() = default;
 
-  // FAILED_PRECONDITION where this shard would get no example.
+  // In Input::open. FAILED_PRECONDITION where this shard would get no example, INVALID_ARGUMENT for a shard that there
+  // is not. With shuffle it takes 8 bytes for each example of all shards, at the first batch.
   ExampleOrder(const Options& options, const OpenArgs& args)
       : options_(options), shard_(args.shard), shards_(args.shards), permutation_(args.seed, options.examples) {
     if (shard_ < 0 || shard_ >= shards_)
@@ -56,8 +58,9 @@ class ExampleOrder {
                                           " examples; use fewer shards");
   }
 
-  // Examples of this shard in one epoch.
+  // Examples of this shard in one epoch: what Input::size returns.
   std::int64_t size() const noexcept { return size_; }
+  // Where the next batch begins.
   const Position& position() const noexcept { return position_; }
 
   // The examples of the next batch, in order; empty at the end, also when asked again. Valid until the next call here.
@@ -73,7 +76,7 @@ class ExampleOrder {
     return batch_;
   }
 
-  // Moves past the batch that batch() gave last. Gives the position after it.
+  // Moves past the batch that batch() returned last; once for each. Returns the position after it.
   Position advance() noexcept {
     position_.index += static_cast<std::int64_t>(batch_.size());
     if (position_.index == size_) position_ = {position_.epoch + 1, 0};

@@ -2,9 +2,10 @@
 // Which examples of a data set an input uses: the options `split`, `eval_fraction` and `split_seed`.
 //
 //   rows_ = split_examples(rows, options.split, options.eval_fraction, options.split_seed);
+//   order_ = ExampleOrder({static_cast<std::int64_t>(rows_.size()), batch_size, shuffle, epochs}, args);
 //
 // "eval" gets `eval_fraction` of the examples, rounded; "train" the others; "all" every one. Seed and fraction alone
-// choose them, so that two inputs with the same ones get parts that are disjoint and complete. Ascending numbers.
+// choose them, so that two inputs with the same ones get parts that are disjoint and complete.
 #pragma once
 
 #include <algorithm>
@@ -18,6 +19,9 @@
 namespace belay {
 inline namespace v0 {
 
+// The numbers of the examples in [0, examples), ascending; empty where a part gets none. `split` is "all", "train" or
+// "eval" (another string counts as "train"; the option has choices), eval_fraction in [0, 1]. Adding an example changes
+// the whole choice. O(examples) in time and memory.
 inline std::vector<std::int64_t> split_examples(std::int64_t examples, std::string_view split, double eval_fraction,
                                                 std::int64_t seed) {
   std::vector<std::int64_t> chosen;

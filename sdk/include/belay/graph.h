@@ -8,8 +8,15 @@
 //
 //    const auto scope = graph.scope("head");                       // names begin with "head/"
 //    belay::Output y = ops::dense(x, 10);                          // "head/dense/..."
-//    graph.collect(belay::collections::kSummaries, ops::scalar_summary("loss", loss));
+//    graph.collect(belay::collections::kUpdateOps, moved);         // for others to find
 //    const auto fetch = graph.fetch<float>("loss");                // for RunValues[fetch]
+//
+// Names. A node is "scope/node"; its outputs are "scope/node:0", "scope/node:1"; a model's role ("loss", a prediction,
+// a metric) is another name of one of them. Hooks' options and Graph::find take all three. Look names up in begin, not
+// in a step: a step takes the Output or Fetch.
+//
+// Shapes. A dimension that is known only in a run (a batch) is -1, an unknown rank is -1. What depends on one is
+// checked when a run has it; the error then names the node too.
 //
 // Threads: [main] only, in the callbacks that get a graph (Model::build, Hook::begin, an optimizer's, a schedule's). A
 // handle of the training's graph stays valid as a name for fetches until the plugin's destructor; a recovery keeps the
@@ -41,6 +48,7 @@ class Graph;
 class Output {
  public:
   Output() noexcept : api_(nullptr), graph_(nullptr), raw_{0, 0, 0} {}
+  // For the SDK: programs get Outputs from Graph and from ops/.
   Output(const belay_graph_api* api, belay_graph* graph, belay_output raw) noexcept
       : api_(api), graph_(graph), raw_(raw) {}
 
@@ -106,8 +114,10 @@ template <class T>
 class Fetch {
  public:
   Fetch() noexcept : raw_{0, 0, 0} {}
+  // Does not announce and does not check; for an output whose dtype is known to be T.
   explicit Fetch(const Output& output) noexcept : raw_(output.raw()) {}
   explicit operator bool() const noexcept { return raw_.graph != 0; }
+  // As it crosses the C boundary.
   const belay_output& raw() const noexcept { return raw_; }
 
  private:
@@ -277,11 +287,17 @@ class Graph {
 
   // The sum of ys, each weighted element by element by its grad_ys (empty: ones), differentiated with respect to each
   // of xs, as TensorFlow's tf.gradients. Adds nodes under the scope "gradients"; the results have the shapes of xs.
+  //
+  //   const std::vector<Output> d = g.gradients({loss}, {w, b});        // d[0] is d loss / d w
+  //   if (!d[0]) ...                                                    // the loss does not depend on w
+  //
   // * ys must be floating-point tensors, else INVALID_ARGUMENT; grad_ys are none or one for each of ys.
   // * An empty Output where no path of floating-point tensors leads from x to a y, or one that stops gradients lies on
   //   it.
-  // * An operation on the path without a gradient ("error" in docs/ops.md) is INVALID_ARGUMENT, which names it.
-  // * Several paths are added (AddN). Variables count as constants of the run: one forward pass, one backward.
+  // * An operation on the path without a gradient ("error" in docs/ops.md) is INVALID_ARGUMENT, or UNIMPLEMENTED where
+  //   one is
+  //   only missing so far; both name the node.
+  // * Several paths are added (AddN). Gradients of gradients work where every operation on the path has them.
   std::vector<Output> gradients(const std::vector<Output>& ys, const std::vector<Output>& xs,
                                 const std::vector<Output>& grad_ys = {}) const {
     std::vector<belay_output> y = raws(ys), x = raws(xs), g = raws(grad_ys), out(xs.size());
@@ -295,9 +311,16 @@ class Graph {
   }
 
   // Nodes made while the scope lives are named "name/..."; the name is made unique ("name_1"), scopes may be in scopes.
-  // Keep it in a variable: `const auto scope = g.scope("layer");`. Scopes end in the reverse order of their making.
+  // Keep it in a variable, or it ends with the statement:
   //
-  // Names of scopes and nodes: letters, digits and . _ - / \ >, beginning with a letter, a digit, . or _.
+  //   const auto outer = g.scope("encoder");
+  //   for (int i = 0; i < 2; ++i) {
+  //     const auto inner = g.scope("layer");           // "encoder/layer", "encoder/layer_1"
+  //     x = ops::dense(x, 64);                         // "encoder/layer/dense/kernel", "encoder/layer_1/dense/kernel"
+  //   }
+  //
+  // Scopes end in the reverse order of their making. Names of scopes and nodes: letters, digits and . _ - / \ >,
+  // beginning with a letter, a digit, . or _; another one is INVALID_ARGUMENT.
   class Scope {
    public:
     Scope(const Graph& g, std::string_view name) : api_(g.api_), graph_(g.self_) {
@@ -314,6 +337,12 @@ class Graph {
   };
   // Nodes made while the scope lives run after these: a run that needs one of the new nodes runs these first, whether
   // or not their values are used. Scopes inside add theirs; a Body begins without any.
+  //
+  //   const Output step = ops::assign_add(counter, one);
+  //   const auto after = g.after({step});
+  //   const Output now = ops::identity(counter);       // the new value
+  //
+  // Nodes that were made before are not affected, also when an operation inside uses them.
   class ControlScope {
    public:
     ControlScope(const Graph& g, const std::vector<Output>& after) : api_(g.api_), graph_(g.self_) {
@@ -421,36 +450,47 @@ class NodeBuilder {
     return *this;
   }
   // Attributes: the name and the value, copied. The type must be the one that the operation reads; docs/ops.md says
-  // which attributes it has and their defaults.
+  // which attributes it has and their defaults. An attribute that is set twice has the value of the last call.
+  //
+  // A flag: "transpose_a", "keep_dims".
   NodeBuilder& attr(std::string_view name, bool v) { return number(name, BELAY_VALUE_BOOL, v ? 1 : 0); }
+  // A whole number: "axis", "depth".
   NodeBuilder& attr(std::string_view name, int v) { return number(name, BELAY_VALUE_INT, v); }
   NodeBuilder& attr(std::string_view name, std::int64_t v) { return number(name, BELAY_VALUE_INT, v); }
+  // A dtype: "dtype" of Cast, Placeholder, Fill.
   NodeBuilder& attr(std::string_view name, DType v) {
     return number(name, BELAY_VALUE_INT, static_cast<std::int64_t>(v));
   }
+  // A number: "alpha", "epsilon", "rate". A whole number is taken for one too.
   NodeBuilder& attr(std::string_view name, double v) {
     attrs_.push_back({std::string(name), BELAY_VALUE_FLOAT, {}, {v}, {}, {}});
     return *this;
   }
+  // A string: "padding", "data_format", "tag".
   NodeBuilder& attr(std::string_view name, std::string_view v) {
     attrs_.push_back({std::string(name), BELAY_VALUE_TEXT, {}, {}, {std::string(v)}, {}});
     return *this;
   }
+  // A literal, which would otherwise be taken for a bool.
   NodeBuilder& attr(std::string_view name, const char* v) { return attr(name, std::string_view(v)); }
+  // Whole numbers, dimensions too: "axes", "strides", "shape" (-1: unknown).
   NodeBuilder& attr(std::string_view name, const std::vector<std::int64_t>& v) {
     attrs_.push_back({std::string(name), BELAY_VALUE_INT | BELAY_VALUE_LIST, v, {}, {}, {}});
     return *this;
   }
+  // Dtypes: those of a queue's components.
   NodeBuilder& attr(std::string_view name, const std::vector<DType>& v) {
     std::vector<std::int64_t> numbers;
     numbers.reserve(v.size());
     for (const DType t : v) numbers.push_back(static_cast<std::int64_t>(t));
     return attr(name, numbers);
   }
+  // Strings, for a plugin's operation with such an option.
   NodeBuilder& attr(std::string_view name, const std::vector<std::string>& v) {
     attrs_.push_back({std::string(name), BELAY_VALUE_TEXT | BELAY_VALUE_LIST, {}, {}, v, {}});
     return *this;
   }
+  // A tensor: "value" of Const.
   NodeBuilder& attr(std::string_view name, const Tensor& v) {
     attrs_.push_back({std::string(name), BELAY_VALUE_TENSOR, {}, {}, {}, {v}});
     return *this;
@@ -464,6 +504,7 @@ class NodeBuilder {
   Output operation() { return output(BELAY_OPERATION); }
 
  private:
+  // One attribute until the node is added: the list that its type names is filled, one element where it is no list.
   struct Attr {
     std::string name;
     std::int32_t type;
@@ -478,6 +519,7 @@ class NodeBuilder {
     return *this;
   }
 
+  // All of it as views of the C boundary, which the host copies. Returns the node's number.
   std::uint32_t add() {
     std::vector<belay_named_value> values;
     std::vector<std::vector<belay_str>> texts(attrs_.size());

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A data file, plain or compressed with gzip (its first two bytes say which), read front to back. For a plugin that
-// links zlib: this header includes zlib.h.
+// A data file, plain or compressed with gzip (its first two bytes, 1f 8b, say which), read front to back. For a plugin
+// that links zlib: this header includes zlib.h.
 //
 //   GzipFile file("path", options.path.string());
 //   while (const std::size_t got = file.read(buffer, sizeof(buffer))) parse(buffer, got);
 //
-// Several gzip files one behind the other are one content, as the format has it. Errors name option, file and place.
+// Several gzip files one behind the other are one content, as the format (RFC 1952) has it; checksums are verified.
+// Errors name option, file and place. There is no way back: to begin again make another object. One thread at a time.
 #pragma once
 
 #include <fcntl.h>
@@ -25,9 +26,12 @@
 namespace belay {
 inline namespace v0 {
 
+// An open file; holds one descriptor and a buffer of 64 KiB.
 class GzipFile {
  public:
-  // `option` named the file: errors as data_file_size has them.
+  // Opens the file and looks at its first bytes. `option` is the manifest's option that named it, for messages. Errors
+  // as data_file_size has them; RESOURCE_EXHAUSTED if it cannot be opened then (too many open files), or there is no
+  // memory.
   GzipFile(std::string_view option, const std::string& path)
       : prefix_(std::string(option) + ": '" + path + "' "), file_bytes_(data_file_size(option, path)) {
     fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -46,13 +50,16 @@ class GzipFile {
     ::close(fd_);
   }
 
+  // Whether it is gzip; its name does not matter.
   bool compressed() const noexcept { return compressed_; }
+  // The size of the file when it was opened, compressed if it is.
   std::uint64_t file_bytes() const noexcept { return file_bytes_; }
-  // How much of the content was read.
+  // How many bytes of the content (unpacked) were read.
   std::uint64_t position() const noexcept { return position_; }
 
-  // How many of `size` bytes the content still has; fewer only at its end. DATA_LOSS where the compressed data is
-  // damaged or cut short, or anything else follows it.
+  // Fills `bytes` with the next bytes of the content and returns their number: `size`, fewer only at its end, then 0.
+  // DATA_LOSS where the compressed data is damaged or cut short, anything else follows it, or the disk fails; after an
+  // error the object is of no more use.
   std::size_t read(void* bytes, std::size_t size) {
     auto* at = static_cast<Bytef*>(bytes);
     std::size_t done = 0;
@@ -95,7 +102,7 @@ class GzipFile {
     stream_.avail_in = static_cast<uInt>(read_file(buffer_.data(), buffer_.size()));
     return stream_.avail_in > 0;
   }
-  // A file system may give its bytes one by one.
+  // A file system may deliver its bytes one by one, and the first two are needed to know the format.
   void more() { stream_.avail_in += static_cast<uInt>(read_file(buffer_.data() + stream_.avail_in, 1)); }
 
   std::size_t copy_some(Bytef* out, std::size_t size) {
@@ -107,7 +114,8 @@ class GzipFile {
     return n;
   }
 
-  // At least one byte, unless the content ends.
+  // At least one byte, unless the content ends. between_ keeps a file that ends after a whole gzip member apart from
+  // one cut short.
   std::size_t inflate_some(Bytef* out, std::size_t size) {
     stream_.next_out = out;
     stream_.avail_out = static_cast<uInt>(size);

@@ -2,9 +2,12 @@
 // Heads: the last part of a model, from its last layer to loss, predictions and metrics. And its first part: the
 // features as one matrix.
 //
-//   const Output x = belay::feature_matrix(model);
+//   const Output x = belay::feature_matrix(model);                                           [examples, columns]
 //   const Output y = ops::dense(x, belay::head_units(model, options.task, options.classes));
 //   belay::add_head(model, y, options.task);
+//
+// All of it is called in Model::build. [main] What does not fit the input is INVALID_ARGUMENT, with the feature and the
+// option that would help.
 #pragma once
 
 #include <string>
@@ -22,7 +25,9 @@
 namespace belay {
 inline namespace v0 {
 
-// All features as float32 [examples, columns], in the input's order, each flattened.
+// All features as float32 [examples, columns], in the input's order, each flattened: numbers of any dtype and bool,
+// [examples] as one column. INVALID_ARGUMENT for strings, for a feature whose size per example is not known, and where
+// there is none.
 inline Output feature_matrix(const ModelContext& model) {
   std::vector<Output> parts;
   for (const NamedOutput& f : model.features()) {
@@ -40,7 +45,8 @@ inline Output feature_matrix(const ModelContext& model) {
 }
 
 // The input's one feature as float32 images [examples, height, width, channels]: `image` is what one example is,
-// height, width and, unless it is 1, channels; empty: as the feature's own dimensions say.
+// height, width and, unless it is 1, channels; empty: as the feature's dimensions say. The values are cast, not scaled:
+// divide uint8 pixels by 255 in the model.
 inline Output image_feature(const ModelContext& model, const Dims& image) {
   const Output raw = model.feature();
   if (raw.dtype() == DType::kString)
@@ -66,13 +72,16 @@ inline Output image_feature(const ModelContext& model, const Dims& image) {
   return ops::reshape(x, {x.dim(0), dims[0], dims[1], dims[2]}, "image");
 }
 
-// The only feature as ids of a language model.
+// The only feature as ids of a language model, as sequence_feature found them.
 struct Sequences {
   Output ids;  // int32 or int64 [batch, time]
+  // How many ids there are; they are in [0, vocabulary).
   std::int64_t vocabulary;
+  // Ids per example; known, unlike the batch.
   std::int64_t time;
 };
-// `vocabulary`: how many ids there are; 0: as many as the input declares.
+// `vocabulary`: how many ids there are; 0: as many as the input declares (InputSpec::set_classes). With a smaller
+// number than that the run ends at the first id that is not in the table.
 inline Sequences sequence_feature(const ModelContext& model, std::int64_t vocabulary) {
   const Output ids = model.feature();
   if (vocabulary == 0) vocabulary = model.feature_classes();
@@ -85,9 +94,9 @@ inline Sequences sequence_feature(const ModelContext& model, std::int64_t vocabu
   return {ids, vocabulary, ids.dim(1)};
 }
 
-// "classification" where the label is an integer, "regression" where it is a floating-point number, unless `task` says
-// which. By what the input declares, so that it is the same in every mode; where it declares no label the task must be
-// given.
+// "regression" where the label is a floating-point number, "classification" where it is anything else (its loss takes
+// int32 and int64), unless `task` says which. By what the input declares, so that it is the same in every mode; where
+// it declares no label and `task` is "auto", INVALID_ARGUMENT.
 inline std::string head_task(const ModelContext& model, std::string_view task) {
   if (task != "auto") return std::string(task);
   if (model.declared_labels().empty())
@@ -97,7 +106,8 @@ inline std::string head_task(const ModelContext& model, std::string_view task) {
   return t == DType::kFloat32 || t == DType::kFloat64 ? "regression" : "classification";
 }
 
-// Outputs that the last layer needs: the number of classes, or the label's numbers per example.
+// Outputs that the last layer needs: `classes` for a classification, the label's numbers per example for a regression
+// (of a label [examples, 3]: 3; else 1).
 inline std::int64_t head_units(const ModelContext& model, std::string_view task, std::int64_t classes) {
   if (head_task(model, task) == "classification") return classes;
   if (model.declared_labels().empty()) return 1;
@@ -107,6 +117,7 @@ inline std::int64_t head_units(const ModelContext& model, std::string_view task,
 
 namespace detail {
 
+// logits [examples, classes] or [batch, time, classes]; labels integers without the last dimension.
 inline void classification_head(ModelContext& model, const Output& logits) {
   model.prediction("probabilities", ops::softmax(logits, "probabilities"));
   model.prediction("class", ops::arg_max(logits, -1, "class"));
@@ -116,7 +127,8 @@ inline void classification_head(ModelContext& model, const Output& logits) {
   model.metric("accuracy", ops::accuracy(logits, label, "accuracy"));
 }
 
-// The coefficient of determination over a whole pass: 1 - (sum of squared errors) / (sum of squares about the mean).
+// The coefficient of determination over a whole pass: 1 - (sum of squared errors) / (sum of squares about the mean). In
+// float64, by sums that batches add to. Minus infinity or NaN where all targets are equal.
 inline void add_r2(ModelContext& model, const Output& y, const Output& target) {
   const Graph g = y.graph();
   const auto scope = g.scope("r2");
@@ -131,6 +143,7 @@ inline void add_r2(ModelContext& model, const Output& y, const Output& target) {
   model.metric("r2", 1.0 - errors / (squares - ops::square(sum) / count), update);
 }
 
+// y [examples, numbers]; a label [examples] becomes [examples, 1], other dtypes than float32 are cast.
 inline void regression_head(ModelContext& model, const Output& y) {
   model.prediction("value", y);
   if (model.labels().empty()) return;
@@ -145,10 +158,13 @@ inline void regression_head(ModelContext& model, const Output& y) {
 }  // namespace detail
 
 // Loss, predictions and metrics from the last layer's output [examples, units], or [batch, time, classes] where the
-// label is [batch, time]: the loss is the mean over all places then.
-//   classification: softmax cross entropy; predictions "probabilities" and "class"; metric "accuracy"
-//   regression: mean squared error; prediction "value"; metrics "mean_absolute_error" and, evaluating, "r2"
-// In mode kPredict the predictions alone.
+// label is [batch, time]: the loss is the mean over all of them then.
+//
+//   classification   softmax cross entropy; predictions "probabilities" (softmax of `last`) and "class" (int64);
+//                    metric "accuracy"
+//   regression       mean squared error; prediction "value"; metrics "mean_absolute_error" and, evaluating, "r2"
+//
+// In mode kPredict the predictions alone. `task` as in head_task.
 inline void add_head(ModelContext& model, const Output& last, std::string_view task) {
   if (head_task(model, task) == "classification") {
     detail::classification_head(model, last);

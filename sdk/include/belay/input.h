@@ -3,10 +3,27 @@
 //
 //   spec -> open -> (seek | next)*
 //
+//   class Count final : public belay::Input {
+//    public:
+//     void spec(belay::InputSpec& s) override { x_ = s.feature("x", belay::DType::kInt64, {-1}); }
+//     void open(const belay::OpenArgs&) override {}
+//     bool next(belay::Batch& batch, belay::Position& position) override {
+//       std::int64_t* x = batch.tensor(x_, {32}).data<std::int64_t>();
+//       for (int i = 0; i < 32; ++i) x[i] = at_ + i;
+//       position = {0, at_ += 32};
+//       return true;
+//     }
+//     void seek(const belay::Position& position) override { at_ = position.index; }
+//    private:
+//     std::uint32_t x_ = 0;
+//     std::int64_t at_ = 0;
+//   };
+//
 // spec declares names, dtypes and partial shapes before the model is built. next fills one batch in memory that the
-// host passes (the first on the main thread, then on a feeding thread) and says where the input is after it; seek
-// goes back there, so that a resumed run sees the same batches as one that never stopped. Seed, shard and position
-// decide a batch.
+// host passes (the first on the main thread, then on a feeding thread, never two at once) and says where the input is
+// after it; seek goes back there, so that a resumed run sees the same batches as one that never stopped. Seed, shard
+// and position decide a batch. ExampleOrder does the bookkeeping for numbered examples, DecodePool decodes them in
+// parallel.
 #pragma once
 
 #include <cstdint>
@@ -29,18 +46,22 @@ struct Position {
   std::string bytes = {};
 };
 
+// What spec declares. Slots are numbered from 0 in the order of the calls; names are different from each other. For the
+// call of spec alone.
 class InputSpec {
  public:
   InputSpec(const belay_input_service* api, belay_input_spec* self) noexcept : api_(api), self_(self) {}
-  // dims[0] is the batch, usually -1. Gives the slot, from 0.
+  // What the model computes from. dims[0] is the batch, usually -1; other unknown dimensions may be -1 too. Returns the
+  // slot.
   std::uint32_t feature(std::string_view name, DType dtype, const Dims& dims) {
     return declare(BELAY_FEATURE, name, dtype, dims);
   }
+  // What it should compute, absent when it predicts. Otherwise as a feature.
   std::uint32_t label(std::string_view name, DType dtype, const Dims& dims) {
     return declare(BELAY_LABEL, name, dtype, dims);
   }
   // The values of an integer slot are in [0, classes): the size of a vocabulary, the number of classes. A model reads
-  // it as ModelContext::feature_classes or label_classes.
+  // it as ModelContext::feature_classes or label_classes. Values outside are not looked for.
   void set_classes(std::uint32_t slot, std::int64_t classes) {
     detail::Status status;
     status.check(api_->set_classes(self_, slot, classes, status));
@@ -68,16 +89,19 @@ class InputSpec {
   std::uint32_t slots_ = 0;
 };
 
+// The batch that next fills; every slot must get its tensor. For the call of next alone.
 class Batch {
  public:
   Batch(const belay_input_service* api, belay_batch* self) noexcept : api_(api), self_(self) {}
-  // Memory for the slot's tensor, 64-byte aligned, not zeroed.
+  // Memory for the slot's tensor, 64-byte aligned, not zeroed (strings: empty). dims are all known and fit the declared
+  // ones; dims[0] is the number of examples, the same for all slots. Valid until next returns.
   TensorView tensor(std::uint32_t slot, const Dims& dims) {
     belay_tensor t{};
     detail::Status status;
     status.check(api_->tensor(self_, slot, static_cast<std::int32_t>(dims.size()), dims.data(), &t, status));
     return TensorView(t);
   }
+  // Sets element `element` (row-major) of a string tensor; the bytes are copied.
   void set_string(std::uint32_t slot, std::uint64_t element, std::string_view bytes) {
     detail::Status status;
     status.check(api_->set_string(self_, slot, element, detail::str(bytes), status));
@@ -88,27 +112,33 @@ class Batch {
   belay_batch* self_;
 };
 
+// What open gets; the same in a resumed run, where the manifest is the same.
 struct OpenArgs {
   std::int64_t shard = 0;   // this replica's share ...
   std::int64_t shards = 1;  // ... of this many
   std::uint64_t seed = 0;   // keys shuffling and augmentation
 };
 
+// A plugin of the kind "input"; [input] of a manifest names it. An error that it throws ends the run, but for ABORTED
+// and UNAVAILABLE, after which the session is made anew and seek comes.
 class Input : public Plugin {
  public:
+  // [main] Declares features and labels, at least one of them; may read files to know their shapes.
   virtual void spec(InputSpec& spec) = 0;
-  // Fails where a file is missing or there is nothing to read.
+  // [main] Fails where a file is missing or there is nothing to read.
   virtual void open(const OpenArgs& args) = 0;
-  // Fills one batch and sets `position`; false at the end.
+  // [input] Fills one batch and sets `position` to where the next one begins; false at the end, and again when asked
+  // again. It may wait, and should then override interrupt or ask host().stopping(). If it throws, it has not moved.
   virtual bool next(Batch& batch, Position& position) = 0;
-  // The next batch begins at `position`; also after the end.
+  // [main] or [input] The next batch begins at `position`, which an earlier next returned; also after the end, to begin
+  // anew. A position that it cannot have is INVALID_ARGUMENT.
   virtual void seek(const Position& position) = 0;
   // Makes a next that waits (for a network, a pipe) return soon, since the run is being stopped: next then throws
   // Error(Code::kCancelled, ...) or returns false. Called from another thread, also while no next is inside; it must
   // not wait. What it leaves behind counts until the next seek: the input is not used again before one. Only inputs
   // that may wait for long override it. [any]
   virtual void interrupt() {}
-  // Examples in one epoch of this shard; -1: cannot say.
+  // [main] Examples in one epoch of this shard; -1: cannot say. For reports and for epochs in messages; not trusted.
   virtual std::int64_t size() const { return -1; }
 };
 

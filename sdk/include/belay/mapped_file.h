@@ -5,8 +5,9 @@
 //   const MappedFile file("features", options.features.string());
 //   parse(file.bytes());
 //
-// The bytes are good as long as the object lives, for any thread. The file must not get shorter meanwhile: touching
-// what was cut off ends the process with SIGBUS. One that is replaced by a rename does no harm.
+// The bytes are valid as long as the object lives, on any thread. The file must not get shorter meanwhile: touching
+// what was cut off ends the process with SIGBUS. One that is replaced by a rename does no harm. First touches wait for
+// the disk, so read in the order of the file where you can; to have all of it before the first step, copy it.
 #pragma once
 
 #include <fcntl.h>
@@ -24,10 +25,12 @@
 namespace belay {
 inline namespace v0 {
 
+// Moved, not copied; a moved-from one has no bytes. It keeps no descriptor open.
 class MappedFile {
  public:
   MappedFile() noexcept = default;  // no bytes
-  // `option` named the file: errors as data_file_size has them.
+  // `option` named the file: errors as data_file_size has them, and RESOURCE_EXHAUSTED where it cannot be opened or
+  // mapped (too many open files, no address space). A file of size 0 is no error.
   MappedFile(std::string_view option, const std::string& path)
       : size_(static_cast<std::size_t>(data_file_size(option, path))) {
     if (size_ == 0) return;  // which mmap refuses
@@ -53,6 +56,7 @@ class MappedFile {
     if (data_ != nullptr) munmap(const_cast<char*>(data_), size_);
   }
 
+  // The whole file, read-only; it begins at the boundary of a page. Null data where it is empty.
   std::string_view bytes() const noexcept { return {data_, size_}; }
 
  private:

@@ -2,6 +2,10 @@
 // For error messages: the known name that was probably meant.
 //
 //   fail(Code::kNotFound, "there is no column \"" + name + "\"" + did_you_mean(name, columns));
+//   there is no column "lable" (did you mean "label"?)
+//
+// Bytes are compared, upper and lower case differ. No state, any thread; meant for errors, not for a step: every
+// candidate of about the same length costs the product of both lengths.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +18,7 @@ namespace belay {
 inline namespace v0 {
 
 // How many characters must be inserted, deleted, replaced or swapped with their neighbour to turn one name into the
-// other.
+// other (Damerau and Levenshtein's distance in the restricted form: nothing is changed twice). "lable" and "label": 1.
 inline std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1),
       row(b.size() + 1);  // three rows of the usual table
@@ -33,7 +37,7 @@ inline std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 // The candidate at the smallest edit distance, which must be at most 3 and at most a third of the longer name, but may
 // always be 1; empty where none is that near, or shares nothing with it. Ties: the first. `candidates` is a range of
-// texts.
+// strings or string views.
 template <class Candidates>
 std::string nearest(std::string_view name, const Candidates& candidates) {
   std::string best;
@@ -49,7 +53,7 @@ std::string nearest(std::string_view name, const Candidates& candidates) {
   return best;
 }
 
-// ` (did you mean "x"?)`, or empty.
+// ` (did you mean "x"?)`, to be appended to a message, or empty.
 template <class Candidates>
 std::string did_you_mean(std::string_view name, const Candidates& candidates) {
   const std::string near = nearest(name, candidates);

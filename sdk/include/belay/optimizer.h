@@ -49,12 +49,15 @@ struct Update {
   std::string name;  // for the node that writes the variable: "update_dense/kernel"
 };
 
+// What every callback gets: the graph, the variables and their gradients, the rate. For the call; outputs that were
+// made with it may be kept until finish has returned.
 class OptimizerContext {
  public:
   // `given` as detail::read_sized returned it.
   OptimizerContext(const detail::Services* services, const belay_optimizer_args& given)
       : args_(given), graph_(&services->graph, args_.graph) {}
 
+  // The training's graph, open.
   const Graph& graph() const noexcept { return graph_; }
   // The variables to update, at least one; all of one dtype, float32 or float64.
   std::size_t size() const noexcept { return static_cast<std::size_t>(args_.n_variables); }
@@ -64,8 +67,9 @@ class OptimizerContext {
     const Output variable = graph_.output(args_.variables[i]);
     return {i, variable, graph_.output(args_.gradients[i]), "update_" + graph_.node_name_of(variable)};
   }
+  // In the order of update(i).
   std::vector<Output> variables() const { return outputs(args_.variables); }
-  // In the variables' order.
+  // In the variables' order, clipped as [optimizer] says. Dense, of the variables' shapes.
   std::vector<Output> gradients() const { return outputs(args_.gradients); }
   // A scalar of dtype(), as a schedule and hooks make it.
   Output learning_rate() const { return graph_.output(args_.learning_rate); }
@@ -105,6 +109,8 @@ class OptimizerContext {
   Graph graph_;
 };
 
+// A plugin of the kind "optimizer". An error that a callback throws ends the building of the graph, with its name in
+// front.
 class Optimizer : public Plugin {
  public:
   // Makes the variables that the optimizer keeps from step to step.

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files that a plugin writes into the run directory by itself. A symbolic link in the place of one is refused: the file
 // that it leads to is not the run's. Errors are in errno; ELOOP: there is such a link.
+//
+//   OutputFile file = open_output_file(std::string(host().run_directory()) + "/losses.csv");
+//   if (file == nullptr) fail(Code::kUnavailable, std::string("losses.csv: ") + std::strerror(errno));
+//
+// Any thread; nothing is kept.
 #pragma once
 
 #include <fcntl.h>
@@ -14,12 +19,15 @@
 namespace belay {
 inline namespace v0 {
 
+// What closes it; an error of the last write is lost there: call std::fflush before where it matters.
 struct CloseFile {
   void operator()(std::FILE* file) const noexcept { std::fclose(file); }
 };
+// A C stream that closes itself.
 using OutputFile = std::unique_ptr<std::FILE, CloseFile>;
 
-// A new, empty file, or with `keep` the one that is there, from its start, for reading and writing. Null: it failed.
+// A new, empty file (mode 0666 without the umask's bits), or with `keep` the one that is there, from its start, for
+// reading and writing: where there is none, null with ENOENT. Not inherited by child processes. Null: it failed.
 inline OutputFile open_output_file(const std::string& path, bool keep = false) {
   const int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | (keep ? 0 : O_CREAT | O_TRUNC);
   const int descriptor = ::open(path.c_str(), flags, 0666);
@@ -29,8 +37,9 @@ inline OutputFile open_output_file(const std::string& path, bool keep = false) {
   return file;
 }
 
-// Replaces a file by one with this content; it is written under another name first, so that half a file is never found.
-// False: it failed.
+// Replaces a file by one with this content; it is written under another name first ("<path>.part"), so that half a file
+// is never found. It is not synced: after a power failure the old one may be there. False: it failed, errno says why,
+// the old file is as it was, and the part may be left.
 inline bool replace_output_file(const std::string& path, std::string_view content) {
   const std::string part = path + ".part";
   OutputFile file = open_output_file(part);

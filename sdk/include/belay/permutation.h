@@ -20,14 +20,17 @@
 namespace belay {
 inline namespace v0 {
 
+// Copyable, with its table. Default-made it has no numbers.
 class Permutation {
  public:
   Permutation() = default;
+  // Makes no order yet. size at least 0. Another seed, another order in every epoch.
   Permutation(std::uint64_t seed, std::int64_t size) : key_(mix_key(seed, stream_id("permutation"))), size_(size) {}
 
   std::int64_t size() const noexcept { return size_; }
 
-  // Fisher and Yates's shuffle of 0 .. size - 1, with the epoch as the random stream.
+  // Fisher and Yates's shuffle of 0 .. size - 1, with the epoch (at least 0) as the random stream. Not while others
+  // read.
   void use_epoch(std::int64_t epoch) {
     if (epoch == epoch_) return;
     order_.resize(static_cast<std::size_t>(size_));

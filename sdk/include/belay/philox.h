@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC 2011): a counter-based
-// generator. The same key and counter give the same numbers, in any order and on any thread, so a stream has no state.
+// generator. The same key and counter make the same numbers, in any order and on any thread, so a stream has no state
+// to save: a resumed run draws what the first one would have drawn.
 //
-// The host's random operations and the first-party inputs use it: key = seed and name, counter = step or example.
+//   const std::uint64_t key = mix_key(seed, stream_id("augmentation"));
+//   PhiloxSequence random(key, example);                       // its own numbers for each example, whatever the order
+//   const bool mirrored = random.uniform() < 0.5;
+//   const std::uint64_t left = random.below(5);                // 0 ... 4
+//
+// The host's random operations and the first-party inputs use it: key = seed and name, counter = step or example. Not
+// for secrets. All functions may be called on any thread.
 #pragma once
 
 #include <array>
@@ -13,9 +20,11 @@
 namespace belay {
 inline namespace v0 {
 
+// What one counter yields: 128 bits.
 using PhiloxBlock = std::array<std::uint32_t, 4>;
 
-// Four random words for one counter.
+// Four random words for one counter of 128 bits, in two halves. Two counters that differ in any bit yield independent
+// words; so use one half for the element and the other for the stream.
 inline PhiloxBlock philox(std::uint64_t key, std::uint64_t counter_low, std::uint64_t counter_high) noexcept {
   constexpr std::uint64_t kM0 = 0xD2511F53u, kM1 = 0xCD9E8D57u;
   constexpr std::uint32_t kW0 = 0x9E3779B9u, kW1 = 0xBB67AE85u;
@@ -36,14 +45,15 @@ inline PhiloxBlock philox(std::uint64_t key, std::uint64_t counter_low, std::uin
   return {c0, c1, c2, c3};
 }
 
-// 64-bit FNV-1a: a name as part of a key. The same on every machine.
+// 64-bit FNV-1a: a name as part of a key. The same on every machine and in every version.
 constexpr std::uint64_t stream_id(std::string_view name) noexcept {
   std::uint64_t h = 0xcbf29ce484222325u;
   for (const char c : name) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
   return h;
 }
 
-// Mixes two 64-bit numbers into a key (the finalizer of splitmix64 over their combination).
+// Mixes two 64-bit numbers into a key (the finalizer of splitmix64 over their combination). Not symmetric: mix_key(a,
+// b) is another key than mix_key(b, a). For three: mix_key(mix_key(a, b), c).
 constexpr std::uint64_t mix_key(std::uint64_t a, std::uint64_t b) noexcept {
   std::uint64_t z = a + 0x9e3779b97f4a7c15u * (b + 1);
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -51,18 +61,21 @@ constexpr std::uint64_t mix_key(std::uint64_t a, std::uint64_t b) noexcept {
   return z ^ (z >> 31);
 }
 
-// In [0, 1), 24 bits.
+// In [0, 1), 24 bits: the multiples of 2^-24, never 1.
 inline float uniform_float(std::uint32_t word) noexcept { return static_cast<float>(word >> 8) * 0x1p-24f; }
-// In [0, 1), 53 bits.
+// In [0, 1), 53 bits: the multiples of 2^-53.
 inline double uniform_double(std::uint32_t high, std::uint32_t low) noexcept {
   const std::uint64_t bits = (static_cast<std::uint64_t>(high) << 32) | low;
   return static_cast<double>(bits >> 11) * 0x1p-53;
 }
 
-// A sequence of numbers from one key and one counter half, for code that just wants the next one.
+// A sequence of numbers from one key and one counter half, for code that just wants the next one. 64-bit counting: it
+// does not repeat. Copying it copies its place; one object is for one thread.
 class PhiloxSequence {
  public:
+  // `stream`: what distinguishes sequences of one key, an epoch or an example.
   PhiloxSequence(std::uint64_t key, std::uint64_t stream) noexcept : key_(key), stream_(stream) {}
+  // The next 32 random bits; one in four calls computes a block.
   std::uint32_t next() noexcept {
     if (used_ == 4) {
       block_ = philox(key_, counter_++, stream_);
@@ -70,7 +83,7 @@ class PhiloxSequence {
     }
     return block_[used_++];
   }
-  // In [0, n), without bias (rejection).
+  // In [0, n), n at least 1, without bias (rejection): two words, seldom more.
   std::uint64_t below(std::uint64_t n) noexcept {
     const std::uint64_t limit = ~std::uint64_t{0} - ~std::uint64_t{0} % n;
     for (;;) {
@@ -78,6 +91,7 @@ class PhiloxSequence {
       if (v < limit) return v % n;
     }
   }
+  // In [0, 1), by two words.
   double uniform() noexcept {
     const std::uint32_t high = next();
     return uniform_double(high, next());

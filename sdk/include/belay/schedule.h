@@ -26,12 +26,14 @@
 namespace belay {
 inline namespace v0 {
 
+// What build gets. For the call.
 class ScheduleContext {
  public:
   // `given` as detail::read_sized returned it.
   ScheduleContext(const detail::Services* services, const belay_schedule_args& given)
       : args_(given), graph_(&services->graph, args_.graph) {}
 
+  // The training's graph, open. New nodes are in the scope "learning_rate_schedule".
   const Graph& graph() const noexcept { return graph_; }
   // Where the rate starts, >= 0: `learning_rate` beside `schedule`.
   double learning_rate() const noexcept { return args_.learning_rate; }
@@ -49,6 +51,7 @@ class ScheduleContext {
   Graph graph_;
 };
 
+// A plugin of the kind "schedule".
 class Schedule : public Plugin {
  public:
   // Returns the rate of a step, a float32 or float64 scalar.

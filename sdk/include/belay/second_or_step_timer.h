@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // When a hook acts: every so many steps, or every so many seconds of the host's monotonic clock.
 //
-// Asking does not change anything; tell it with update() that the hook acted. The first question is always answered
-// yes. At most one trigger per step. With both periods either one triggers (TensorFlow allows only one; see
-// docs/differences.md).
+//   SecondOrStepTimer timer_{std::nullopt, 100};                             // every 100 steps
+//   if (timer_.should_trigger_for_step(step, host())) {
+//     act();
+//     timer_.update_last_triggered_step(step, host().monotonic());
+//   }
+//
+// Asking does not change anything; update_last_triggered_step records that the hook acted. The first question is always
+// answered yes. At most one trigger per step. With both periods either one triggers (TensorFlow allows only one; see
+// docs/differences.md). No locks: the session's thread.
 #pragma once
 
 #include <chrono>
@@ -18,6 +24,7 @@ inline namespace v0 {
 
 class SecondOrStepTimer {
  public:
+  // Between two times that the hook acted: for rates such as steps per second.
   struct Elapsed {
     double seconds;
     std::int64_t steps;
@@ -25,13 +32,17 @@ class SecondOrStepTimer {
 
   // A timer that never triggers.
   SecondOrStepTimer() = default;
+  // Seconds, steps, or both; neither is INVALID_ARGUMENT. Periods are not checked: a hook's options have a range.
   SecondOrStepTimer(std::optional<double> every_secs, std::optional<std::int64_t> every_steps)
       : every_secs_(every_secs), every_steps_(every_steps) {
     if (!every_secs && !every_steps) fail(Code::kInvalidArgument, "give a period: either seconds or steps");
   }
 
+  // As new: the next question is answered yes.
   void reset() noexcept { last_step_.reset(), last_time_ = {}; }
 
+  // Whether it is time at this step: since the last time at least one period is over, and the step is another one.
+  // `now`: of the same clock in every call.
   bool should_trigger_for_step(std::int64_t step, std::chrono::nanoseconds now) const noexcept {
     if (!every_secs_ && !every_steps_) return false;
     if (!last_step_) return true;
@@ -44,7 +55,7 @@ class SecondOrStepTimer {
     return should_trigger_for_step(step, every_secs_ ? host.monotonic() : std::chrono::nanoseconds{});
   }
 
-  // The hook acted at `step`. Gives what passed since the last time; nothing for the first.
+  // The hook acted at `step`. Returns what passed since the last time; nothing for the first.
   std::optional<Elapsed> update_last_triggered_step(std::int64_t step, std::chrono::nanoseconds now) noexcept {
     std::optional<Elapsed> elapsed;
     if (last_step_) elapsed = Elapsed{seconds(now - last_time_), step - *last_step_};
@@ -53,14 +64,17 @@ class SecondOrStepTimer {
     return elapsed;
   }
 
+  // Nothing before the first time. After a recovery it may lie ahead of the session's step: reset then.
   std::optional<std::int64_t> last_triggered_step() const noexcept { return last_step_; }
 
-  // For a hook's state: the step, and how long ago it was.
+  // For a hook's state: the step, and how long ago it was, so that a resumed run keeps the period; the time between the
+  // two runs does not count. Before the first time nothing is written.
   void save(StateWriter& state, std::chrono::nanoseconds now) const {
     if (!last_step_) return;
     state.put("last_triggered_step", *last_step_);
     state.put("seconds_since", seconds(now - last_time_));
   }
+  // What save wrote; anything else leaves it as new.
   void load(const StateReader& state, std::chrono::nanoseconds now) {
     reset();
     if (!state.has("last_triggered_step")) return;

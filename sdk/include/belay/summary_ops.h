@@ -6,6 +6,8 @@
 //   void begin(Graph& graph) override { summaries.begin(graph); }
 //   void after_create_session(Session& session) override { summaries.session_created(session, host()); }
 //   ... for (const SummaryOps::Op& op : summaries.ops()) ...
+//
+// A member of a hook, [session].
 #pragma once
 
 #include <string>
@@ -18,10 +20,13 @@
 namespace belay {
 inline namespace v0 {
 
+// Names from an option, outputs of a graph once there is one.
 class SummaryOps {
  public:
+  // A string scalar: a serialized Summary message.
   using Op = Fetch<std::string_view>;
 
+  // Names as Graph::find has them; none: the scaffold's. They are copied.
   explicit SummaryOps(const List<Str>& names) {
     for (const Str& name : names) names_.emplace_back(name);
   }
@@ -31,7 +36,8 @@ class SummaryOps {
     named_.clear();
     for (const std::string& name : names_) named_.push_back(graph.fetch<std::string_view>(name));
   }
-  // The scaffold's operation is looked up here: it may be made after the hooks' begin.
+  // The scaffold's operation is looked up here: it may be made after the hooks' begin. FAILED_PRECONDITION where the
+  // collection "summary_op" has several items, INVALID_ARGUMENT where its item is no string.
   void session_created(const Session& session, const Host& host) {
     ops_ = names_.empty() ? of_scaffold(session.graph()) : named_;
     if (host.run_directory().empty()) ops_.clear();

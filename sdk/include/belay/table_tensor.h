@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensors from a plugin's table option: {x = 1.5, ids = [1, 2, 3]}.
 //
-//   Tensor fed = table_tensor(table, i, placeholder);    // entry i as a value for this output
+//   for (std::size_t i = 0; i < options.feed.size(); ++i) {
+//     const Output placeholder = graph.find(options.feed.key(i));
+//     Tensor fed = table_tensor(options.feed, i, placeholder);    // entry i as a value for this output
+//   }
 //
-// A number, truth value or text gives a scalar, or a vector of one where the shape wants it. A list is row-major: where
+// A number, boolean or string becomes a scalar, or a vector of one where the shape wants it. A list is row-major: where
 // the output's shape is known but for one dimension, that one is worked out; of an unknown rank it is a vector.
 #pragma once
 
@@ -19,11 +22,12 @@ namespace belay {
 inline namespace v0 {
 namespace detail {
 
+// INVALID_ARGUMENT: "'x': a list of 5 value(s) is no value for 'x:0' (float32 [2, 3])".
 [[noreturn]] inline void fail_table_value(std::string_view key, const Output& output, const std::string& what) {
   fail(Code::kInvalidArgument, "'" + std::string(key) + "': " + what + " is no value for " + output.text());
 }
 
-// The shape of `count` values for this output.
+// The shape of `count` values for this output; an error where they cannot fill it.
 inline Dims table_tensor_dims(std::string_view key, const Output& output, std::uint64_t count, bool is_list) {
   const auto n = static_cast<std::int64_t>(count);
   if (output.rank() < 0) return is_list ? Dims{n} : Dims{};
@@ -45,6 +49,7 @@ inline Dims table_tensor_dims(std::string_view key, const Output& output, std::u
   return dims;
 }
 
+// An integer where the dtype is smaller than the option's 64 bits: what does not fit is an error, not cut off.
 template <class T>
 void put_integer(Tensor& tensor, std::size_t i, std::int64_t v, std::string_view key, const Output& output) {
   if (v < static_cast<std::int64_t>(std::numeric_limits<T>::min()) ||
@@ -55,6 +60,9 @@ void put_integer(Tensor& tensor, std::size_t i, std::int64_t v, std::string_view
 
 }  // namespace detail
 
+// Entry `entry` of the table as a tensor of the output's dtype, a copy. Integers and floats become float32 or float64;
+// integers int64, int32 or uint8; booleans bool; strings string. Everything else is INVALID_ARGUMENT, with the key and
+// the output: a float for an int64, a number out of range, too many or too few values.
 inline Tensor table_tensor(const Table& table, std::size_t entry, const Output& output) {
   const belay_value& value = table.value(entry);
   const std::string_view key = table.key(entry);

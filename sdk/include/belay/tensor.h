@@ -11,6 +11,24 @@
 //   kept_ = belay::Tensor(loss);                           // a copy that lives as long as kept_
 //   const belay::Tensor m({2, 3}, {1.f, 2.f, 3.f, 4.f, 5.f, 6.f});  // float32 [2, 3], row by row
 //
+//   belay::Tensor words(belay::DType::kString, {2});       // two empty strings
+//   words.set_text(0, "one");
+//   words.set_text(1, "two");
+//
+//   for (std::int64_t i = 0; i < batch.dim(0); ++i)        // batch [n, 784]
+//     sum(batch.row(i).data<const float>(), 784);
+//
+//   dtype      C++            bytes   in docs/ops.md
+//   float32    float          4       floats, numbers
+//   float64    double         8       floats, numbers
+//   int32      std::int32_t   4       numbers
+//   int64      std::int64_t   8       numbers
+//   uint8      std::uint8_t   1       numbers
+//   bool       bool           1
+//   string     belay_str              any length; arbitrary bytes, UTF-8 where people read them
+//   bfloat16                  2       storage: Cast makes float32 of them and back
+//   float16                   2       storage
+//
 // Neither class locks: several threads may read one tensor at once, but Tensor::view() of a string tensor writes into
 // it. Elements are in this process's memory; a device or a flag that this side does not know is refused where a tensor
 // arrives.
@@ -139,12 +157,13 @@ inline std::string dims_text(const Dims& dims) {
 }
 
 namespace detail {
-// As a tensor crosses: in this process's memory. The dimensions are borrowed.
+// As a tensor crosses: in this process's memory. Dimensions and data are borrowed: both must live as long as the
+// result.
 inline belay_tensor raw_tensor(DType dtype, std::int32_t rank, const std::int64_t* dims, void* data, std::size_t bytes,
                                std::uint32_t flags = 0) noexcept {
   return {static_cast<std::int32_t>(dtype), rank, dims, bytes == 0 ? nullptr : data, bytes, BELAY_DEVICE_HOST, flags};
 }
-// Dtype and shape alone: data null. Rank and dimensions may be -1 where they are unknown.
+// Dtype and shape alone: data null, bytes 0. Rank and dimensions may be -1 where they are unknown.
 inline belay_tensor described(DType dtype, std::int32_t rank, const std::int64_t* dims) noexcept {
   return raw_tensor(dtype, rank, dims, nullptr, 0);
 }
@@ -192,12 +211,16 @@ class TensorView {
  public:
   // Empty: has_value() is false, and nothing else may be asked but dtype().
   TensorView() noexcept : t_{} {}
+  // Not checked here: what comes from the other side goes through detail::check_tensor where it arrives.
   TensorView(const belay_tensor& t) noexcept : t_(t) {}
 
+  // kInvalid for the value of an operation.
   DType dtype() const noexcept { return static_cast<DType>(t_.dtype); }
+  // Number of dimensions; 0 for a scalar.
   std::int32_t rank() const noexcept { return t_.rank; }
   // Dimension i, 0 <= i < rank(); negative i do not count from the end here.
   std::int64_t dim(std::int32_t i) const noexcept { return t_.dims[i]; }
+  // A copy of the dimensions, which allocates: in a loop use dim().
   Dims dims() const { return t_.rank == 0 ? Dims{} : Dims(t_.dims, t_.dims + t_.rank); }
   // Number of elements: 1 for a scalar, 0 where a dimension is 0.
   std::size_t size() const noexcept {
@@ -214,7 +237,8 @@ class TensorView {
   // As it crosses the boundary. Valid as long as this view object.
   const belay_tensor& raw() const noexcept { return t_; }
 
-  // Part i of the first axis: one rank less, the same memory. 0 <= i < dim(0).
+  // Part i of the first axis: one rank less, the same memory, so [n, h, w] becomes [h, w]. 0 <= i < dim(0), rank at
+  // least 1; neither is checked.
   TensorView row(std::int64_t i) const noexcept {
     belay_tensor part = t_;
     --part.rank;
@@ -226,6 +250,7 @@ class TensorView {
 
   // The elements as bytes, for dtypes without a C++ type and for copying. Null where there are none.
   const void* data() const noexcept { return t_.data; }
+  // For what was passed to be filled: a batch's tensor, an operation's outputs.
   void* mutable_data() const noexcept { return t_.data; }
   // The elements as T: `view.data<const float>()`. A T that is not the dtype is INVALID_ARGUMENT, and both are named.
   // Strings are belay_str; data<bool>() is an array of bool.
@@ -307,6 +332,7 @@ class Tensor {
       std::memcpy(bytes_.data(), values.data(), bytes_.size());
     }
   }
+  // The same with the elements in braces: Tensor({2}, {1.f, 2.f}). Of {} T must be named.
   template <class T>
   Tensor(Dims dims, std::initializer_list<T> values) : Tensor(std::move(dims), std::vector<T>(values)) {}
   // A copy of a view's elements, so of a [n] string tensor also n strings.
@@ -319,8 +345,11 @@ class Tensor {
     }
   }
 
+  // kInvalid if it is default-made.
   DType dtype() const noexcept { return dtype_; }
+  // Valid until the tensor is assigned to.
   const Dims& dims() const noexcept { return dims_; }
+  // Number of elements; 0 if it is default-made.
   std::size_t size() const noexcept { return count_; }
   // String i of a string tensor, copied. std::out_of_range beyond size(), and for every i of another dtype.
   void set_text(std::size_t i, std::string_view text) { texts_.at(i) = std::string(text); }
@@ -345,6 +374,7 @@ class Tensor {
   operator TensorView() const { return TensorView(view()); }
 
  private:
+  // Elements of dims_, zero; called once, by each constructor.
   void allocate() {
     count_ = 1;
     for (const std::int64_t d : dims_) count_ *= static_cast<std::size_t>(d);
@@ -360,6 +390,7 @@ class Tensor {
   std::size_t count_ = 0;
   std::vector<unsigned char> bytes_;
   std::vector<std::string> texts_;
+  // What view() of a string tensor points at: made anew by each view(), so that the strings may have moved.
   mutable std::vector<belay_str> text_views_;
 };
 

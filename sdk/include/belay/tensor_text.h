@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tensor as people read it, for log lines: "0.6931472", "[1, 2, 3]", "[[1, 2], [3, 4, ...]]".
 //
-// Numbers have as many digits as it takes to tell them from their neighbours of the same dtype; texts stand in quotes.
-// After `max_elements` elements the rest is "...". The same in every locale.
+//   host().info("weights = " + belay::tensor_text(values[weights_], 6));
+//
+// Numbers have as many digits as it takes to distinguish them from their neighbours of the same dtype (bfloat16 and
+// float16 four), so reading one back returns the same number; strings are in quotes, of long ones the first 64 bytes
+// and "...". bool is true or false, NaN is nan. After `max_elements` elements the rest is "...". The same in every
+// locale.
 #pragma once
 
 #include <charconv>
@@ -15,12 +19,14 @@ namespace belay {
 inline namespace v0 {
 namespace detail {
 
+// By std::to_chars, which knows no locale and does not allocate.
 template <class T, class... Format>
 void append_number(std::string& out, T value, Format... format) {
   char text[48];
   out.append(text, std::to_chars(text, text + sizeof(text), value, format...).ptr);
 }
 
+// Element i in row-major order. Bytes of strings are copied as they are: what shows them escapes them.
 inline void append_element(std::string& out, const TensorView& t, std::size_t i) {
   constexpr std::size_t kLongestText = 64;
   switch (t.dtype()) {
@@ -66,6 +72,8 @@ inline bool append_elements(std::string& out, const TensorView& t, std::int32_t 
 
 }  // namespace detail
 
+// The elements, nested by dimensions; a scalar without brackets, an empty one "[]", the value of an operation "(no
+// value)". max_elements 0 counts as 1.
 inline std::string tensor_text(const TensorView& t, std::size_t max_elements = 10) {
   if (!t.has_value()) return "(no value)";
   std::string out;

@@ -28,20 +28,24 @@
 namespace belay {
 inline namespace v0 {
 
+// One watched scalar; a member of a hook, called on the session's thread.
 class WatchedMetric {
  public:
+  // What a hook decides by.
   struct Look {
+    // Of any numeric dtype, as a double; may be NaN.
     double value;
+    // The global step that it belongs to: after the run's update, or that of the evaluation.
     std::int64_t step;
   };
 
-  // `every_n_steps` is for values of the training step; of an evaluation no look is left out. There is no look before
-  // the global step `start_from_step`.
+  // `name`: as Graph::find has it. `every_n_steps` is for values of the training step; of an evaluation no look is left
+  // out. There is no look before the global step `start_from_step`.
   WatchedMetric(std::string name, std::int64_t every_n_steps, std::int64_t start_from_step = 0)
       : name_(std::move(name)), start_from_step_(start_from_step), timer_({}, every_n_steps) {}
 
-  // NOT_FOUND where the graph has no such name, with the nearest one; INVALID_ARGUMENT where it is no scalar number.
-  // The message has `hook`.
+  // In Hook::begin. NOT_FOUND where the graph has no such name, with the nearest one; INVALID_ARGUMENT where it is no
+  // scalar number; FAILED_PRECONDITION where there is no global step. The message has `hook`.
   void begin(const Graph& graph, std::string_view hook) {
     hook_ = hook;
     tensor_ = graph.fetch(graph.find(name_));
@@ -51,7 +55,7 @@ class WatchedMetric {
     evaluated_.reset();
     if (const Output step = step_of_evaluation(graph)) evaluated_ = graph.fetch<std::int64_t>(step);
   }
-  // In each after_create_session.
+  // In each after_create_session. After a recovery to an earlier step what was seen later is forgotten.
   void session_created(const Session& session) {
     step_.forget();
     const std::int64_t step = step_.read(session);
@@ -59,11 +63,13 @@ class WatchedMetric {
     if (seen_evaluation_ > step) seen_evaluation_ = kNone;
   }
 
+  // In each before_run: the value and its step, two scalars, in every run.
   RunArgs fetches() const {
     if (evaluated_) return {*evaluated_, tensor_};
     return {step_.fetch(), tensor_};
   }
-  // In each after_run: the value, where it is time to look.
+  // In each after_run: the value, where it is time to look, else nothing. Reads the real global step by a raw run only
+  // then.
   std::optional<Look> look(const Session& session, const RunValues& values, const Host& host) {
     if (evaluated_) return look_at_evaluation(values);
     const std::int64_t predicted = step_.predicted(values);
@@ -74,12 +80,14 @@ class WatchedMetric {
     return Look{number(values), step};
   }
 
-  // For messages: "loss"; "3 looks", "1 evaluation".
+  // For messages: "loss".
   const std::string& name() const noexcept { return name_; }
+  // For messages: "3 looks", "1 evaluation".
   std::string count_text(std::int64_t n) const {
     return std::to_string(n) + (evaluated_ ? " evaluation" : " look") + (n == 1 ? "" : "s");
   }
 
+  // In save_state and load_state; its keys do not collide with those of Improvement.
   void save(StateWriter& state, const Host& host) const {
     timer_.save(state, host.monotonic());
     if (seen_evaluation_ != kNone) state.put("seen_evaluation", seen_evaluation_);

@@ -21,16 +21,19 @@
 namespace belay {
 inline namespace v0 {
 
+// May be derived from, as the plugin is: set_ops in begin, values() in end after FinalOps::end.
 class FinalOps : public Hook {
  public:
   using Feeds = std::vector<std::pair<Output, Tensor>>;
 
-  // What to fetch, tensors or operations, and what to feed in that one run.
+  // What to fetch, tensors or operations, and what to feed in that one run. The outputs belong to the session's graph.
   explicit FinalOps(std::vector<Output> ops = {}, Feeds feeds = {}) : ops_(std::move(ops)), feeds_(std::move(feeds)) {}
 
-  // In the order of the ops; that of an operation has no value. Empty before the end.
+  // Copies, in the order of the ops; that of an operation has no value. Empty before the end, and where the session
+  // ended by an error.
   const std::vector<Tensor>& values() const noexcept { return values_; }
 
+  // One run of its own, after the last step.
   void end(Session& session) override {
     if (ops_.empty()) return;
     const RunResult result = run(session);

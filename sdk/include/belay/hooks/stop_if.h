@@ -23,16 +23,19 @@
 namespace belay {
 inline namespace v0 {
 
+// It needs a global step: begin is FAILED_PRECONDITION without one.
 class StopIf final : public Hook {
  public:
+  // Returns whether to stop. `session` is for the call; raw runs with it (Session::value) do not call hooks.
   using Predicate = std::function<bool(const Session& session, std::int64_t step)>;
-  // With both, whichever is over first.
+  // When the function is asked. With both, whichever is over first; std::nullopt: not by this one.
   struct Periods {
     std::optional<double> every_secs = 60;
     std::optional<std::int64_t> every_steps = std::nullopt;
   };
 
-  // INVALID_ARGUMENT for an empty function and where there is no period.
+  // INVALID_ARGUMENT for an empty function and where there is no period. The function may keep what it captures until
+  // the session's end.
   explicit StopIf(Predicate predicate) : StopIf(std::move(predicate), Periods()) {}
   StopIf(Predicate predicate, const Periods& periods)
       : predicate_(std::move(predicate)), timer_(periods.every_secs, periods.every_steps) {
@@ -40,11 +43,13 @@ class StopIf final : public Hook {
   }
 
   void begin(Graph& graph) override { step_ = GlobalStep(graph); }
+  // After a recovery to an earlier step the timer begins anew.
   void after_create_session(Session& session) override {
     step_.forget();
     if (timer_.last_triggered_step() && *timer_.last_triggered_step() > step_.read(session)) timer_.reset();
   }
   RunArgs before_run(RunContext&) override { return {step_.fetch()}; }
+  // The fetched step is cheap and may be one behind; the real one is read only when it is about time.
   void after_run(RunContext& run, const RunValues& values) override {
     if (!timer_.should_trigger_for_step(step_.predicted(values), host())) return;
     const Session session = run.session();
@@ -53,6 +58,7 @@ class StopIf final : public Hook {
     timer_.update_last_triggered_step(step, host().monotonic());
     if (predicate_(session, step)) run.request_stop("its condition holds at step " + std::to_string(step));
   }
+  // When it was asked last, so that a resumed run asks at the same steps.
   void save_state(StateWriter& state) const override { timer_.save(state, host().monotonic()); }
   void load_state(const StateReader& state) override { timer_.load(state, host().monotonic()); }
 
