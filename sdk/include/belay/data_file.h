@@ -74,6 +74,7 @@ auto in_memory(std::string_view option, const std::string& path, std::uint64_t b
     fail(Code::kResourceExhausted, std::string(option) + ": '" + path + "' does not fit into the memory: it needs " +
                                        std::to_string(bytes) + " bytes or more; give a smaller file, or several");
   };
+  // Allocating more than there is may succeed (overcommit) and end the process later.
   const std::uint64_t machine =
       static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   if (bytes > machine) too_large();

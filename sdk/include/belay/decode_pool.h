@@ -1,8 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decodes the rows of a batch with several threads.
 //
-//   DecodePool pool(options.decode_threads);
-//   pool.for_each_row(rows, [&](std::int64_t row) { decode(examples[row], out + row * width); });
+//   class Images final : public belay::Input {
+//     ...
+//     bool next(belay::Batch& batch, belay::Position& position) override {
+//       const std::vector<std::int64_t>& examples = order_.batch();
+//       if (examples.empty()) return false;
+//       const auto n = static_cast<std::int64_t>(examples.size());
+//       float* out = batch.tensor(x_, {n, width_}).data<float>();
+//       pool_.for_each_row(n, [&](std::int64_t row) { decode(examples[row], out + row * width_); });
+//       position = order_.advance();
+//       return true;
+//     }
+//     belay::DecodePool pool_;                               // made with the option decode_threads
+//   };
 //
 // Each row is decoded once, by one thread; thread t of k takes the rows [rows * t / k, rows * (t + 1) / k) in order. As
 // long as a row depends on nothing but its number, the batch is bit-identical for every k. Noise must be keyed by the
@@ -72,12 +83,14 @@ class DecodePool {
   std::size_t running_threads() const noexcept { return threads_.size(); }
 
  private:
+  // The rows of one call; decode calls `function`, which is the caller's and outlives the call.
   struct Job {
     void (*decode)(void*, std::int64_t) = nullptr;
     void* function = nullptr;
     std::int64_t rows = 0;
   };
 
+  // The rows of one thread; a part with fewer rows than threads may have none.
   void run_part(std::size_t part) noexcept {
     const auto k = static_cast<std::int64_t>(errors_.size()), t = static_cast<std::int64_t>(part);
     errors_[part] = nullptr;
@@ -88,6 +101,7 @@ class DecodePool {
     }
   }
 
+  // A thread's life: waits for the next job, runs its part, reports it.
   void serve(std::size_t part) {
     std::uint64_t served = 0;
     for (;;) {
@@ -103,6 +117,7 @@ class DecodePool {
     }
   }
 
+  // All threads or none: where one cannot be made, those that were are joined again.
   void start() {
     if (!threads_.empty()) return;
     threads_.reserve(errors_.size() - 1);
@@ -132,6 +147,7 @@ class DecodePool {
   std::condition_variable work_, done_;
   Job job_;  // written before its number changes
   std::uint64_t job_number_ = 0;
+  // Threads that have not finished the job; the caller waits until there are none.
   std::size_t busy_ = 0;
   bool stopping_ = false;
 };

@@ -36,23 +36,32 @@ enum class Code : std::int32_t {
   kOk = BELAY_OK,
   // A run or a wait that was broken off because the session stops or is closed.
   kCancelled = BELAY_CANCELLED,
+  // An exception without a code, as std::runtime_error is.
   kUnknown = BELAY_UNKNOWN,
   // A shape, dtype, name or option that is wrong whatever the state is: the caller's mistake.
   kInvalidArgument = BELAY_INVALID_ARGUMENT,
+  // A run took longer than its timeout.
   kDeadlineExceeded = BELAY_DEADLINE_EXCEEDED,
   // There is no such name, file or attribute; the message has the nearest name where there is one.
   kNotFound = BELAY_NOT_FOUND,
+  // The name is taken.
   kAlreadyExists = BELAY_ALREADY_EXISTS,
+  // A file or folder that this process may not read or write.
   kPermissionDenied = BELAY_PERMISSION_DENIED,
   // Memory, disk space or a limit. A std::bad_alloc that leaves a callback becomes this.
   kResourceExhausted = BELAY_RESOURCE_EXHAUSTED,
   // The call is right, the time is not: a node added to a frozen graph, a variable read before it is initialized.
   kFailedPrecondition = BELAY_FAILED_PRECONDITION,
+  // Something that the run depended on went away; trying again from the last checkpoint may succeed.
   kAborted = BELAY_ABORTED,
+  // The end of an input or of a queue. A value out of its range is kInvalidArgument: this code would end the run as a
+  // success.
   kOutOfRange = BELAY_OUT_OF_RANGE,
   // The other side does not have it: an older host, a dtype without a kernel, a mode that a model does not build.
   kUnimplemented = BELAY_UNIMPLEMENTED,
+  // A defect of the host or of a plugin.
   kInternal = BELAY_INTERNAL,
+  // As kAborted, for what may come back by itself: a network, a server.
   kUnavailable = BELAY_UNAVAILABLE,
   // Stored data that cannot be right: a truncated file, a checksum that differs.
   kDataLoss = BELAY_DATA_LOSS,

@@ -450,9 +450,7 @@ class NodeBuilder {
     return *this;
   }
   // Attributes: the name and the value, copied. The type must be the one that the operation reads; docs/ops.md says
-  // which attributes it has and their defaults. An attribute that is set twice has the value of the last call.
-  //
-  // A flag: "transpose_a", "keep_dims".
+  // which attributes it has and their defaults. Here a flag: "transpose_a", "keep_dims".
   NodeBuilder& attr(std::string_view name, bool v) { return number(name, BELAY_VALUE_BOOL, v ? 1 : 0); }
   // A whole number: "axis", "depth".
   NodeBuilder& attr(std::string_view name, int v) { return number(name, BELAY_VALUE_INT, v); }

@@ -74,8 +74,10 @@ class GzipFile {
   }
 
  private:
+  // Compressed bytes read at once; and what zlib, which counts in 32 bits, is asked for at once.
   static constexpr std::size_t kBuffer = 1 << 16, kMostAtOnce = std::size_t{1} << 30;
 
+  // Reads the first bytes and decides by them; unpacking needs zlib's state, some 40 KiB more.
   void begin() {
     buffer_.resize(kBuffer);
     refill();
@@ -87,6 +89,7 @@ class GzipFile {
     compressed_ = true;
   }
 
+  // Up to `size` bytes of the file as it is; 0 at its end. A read that a signal broke off is repeated.
   std::size_t read_file(void* bytes, std::size_t size) {
     ssize_t got = 0;
     do got = ::read(fd_, bytes, size);
@@ -105,6 +108,7 @@ class GzipFile {
   // A file system may deliver its bytes one by one, and the first two are needed to know the format.
   void more() { stream_.avail_in += static_cast<uInt>(read_file(buffer_.data() + stream_.avail_in, 1)); }
 
+  // Of a plain file: what is left of the first buffer, then the file directly into the caller's memory, without a copy.
   std::size_t copy_some(Bytef* out, std::size_t size) {
     if (stream_.avail_in == 0) return read_file(out, size);
     const std::size_t n = std::min<std::size_t>(stream_.avail_in, size);
@@ -144,6 +148,7 @@ class GzipFile {
                               " of its content: " + why + "; fetch it again");
   }
 
+  // For messages: "path: '/data/x.gz' ".
   std::string prefix_;
   std::uint64_t file_bytes_;
   std::uint64_t position_ = 0;
@@ -151,6 +156,7 @@ class GzipFile {
   bool compressed_ = false;
   bool between_ = false;  // one gzip file has ended and no other has begun
   std::vector<Bytef> buffer_;
+  // next_in and avail_in are the rest of buffer_, also of a plain file.
   z_stream stream_{};
 };
 

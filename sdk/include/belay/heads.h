@@ -45,8 +45,12 @@ inline Output feature_matrix(const ModelContext& model) {
 }
 
 // The input's one feature as float32 images [examples, height, width, channels]: `image` is what one example is,
-// height, width and, unless it is 1, channels; empty: as the feature's dimensions say. The values are cast, not scaled:
-// divide uint8 pixels by 255 in the model.
+// height, width and, unless it is 1, channels; empty: as the feature's dimensions say.
+//
+//   feature [examples, 784], image {28, 28}         [examples, 28, 28, 1]
+//   feature [examples, 32, 32, 3], image {}         [examples, 32, 32, 3]
+//
+// The values are cast, not scaled: divide uint8 pixels by 255 in the model.
 inline Output image_feature(const ModelContext& model, const Dims& image) {
   const Output raw = model.feature();
   if (raw.dtype() == DType::kString)
@@ -115,6 +119,7 @@ inline std::int64_t head_units(const ModelContext& model, std::string_view task,
   return label.size() == 2 && label[1] > 0 ? label[1] : 1;
 }
 
+// What add_head does for each task.
 namespace detail {
 
 // logits [examples, classes] or [batch, time, classes]; labels integers without the last dimension.

@@ -60,9 +60,16 @@ void put_integer(Tensor& tensor, std::size_t i, std::int64_t v, std::string_view
 
 }  // namespace detail
 
-// Entry `entry` of the table as a tensor of the output's dtype, a copy. Integers and floats become float32 or float64;
-// integers int64, int32 or uint8; booleans bool; strings string. Everything else is INVALID_ARGUMENT, with the key and
-// the output: a float for an int64, a number out of range, too many or too few values.
+// Entry `entry` of the table as a tensor of the output's dtype, a copy.
+//
+//   in the table              for float32 [2, 2]      for int64 []      for string of unknown rank
+//   1                         an error                1                 an error
+//   [1, 2, 3, 4]              [[1, 2], [3, 4]]        an error          an error
+//   "a"                       an error                an error          "a"
+//
+// Integers and floats become float32 or float64; integers int64, int32 or uint8; booleans bool; strings string.
+// Everything else is INVALID_ARGUMENT, with the key and the output: a float for an int64, a number out of range, too
+// many or too few values.
 inline Tensor table_tensor(const Table& table, std::size_t entry, const Output& output) {
   const belay_value& value = table.value(entry);
   const std::string_view key = table.key(entry);

@@ -28,6 +28,7 @@ void append_number(std::string& out, T value, Format... format) {
 
 // Element i in row-major order. Bytes of strings are copied as they are: what shows them escapes them.
 inline void append_element(std::string& out, const TensorView& t, std::size_t i) {
+  // Of a string, in bytes; a character of several may be cut.
   constexpr std::size_t kLongestText = 64;
   switch (t.dtype()) {
     case DType::kFloat32: return append_number(out, static_cast<float>(t.number(i)));
@@ -47,7 +48,8 @@ inline void append_element(std::string& out, const TensorView& t, std::size_t i)
   }
 }
 
-// Elements [next, ...) of one sub-tensor; false where `left` is used up.
+// Elements [next, ...) of one sub-tensor, with its brackets. Returns false where `left`, the number of elements that
+// may still be shown, is used up, so that the outer ones close their brackets and stop.
 inline bool append_elements(std::string& out, const TensorView& t, std::int32_t axis, std::size_t& next,
                             std::size_t& left) {
   if (axis == t.rank()) {

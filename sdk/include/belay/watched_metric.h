@@ -98,8 +98,10 @@ class WatchedMetric {
   }
 
  private:
-  static constexpr std::int64_t kNone = -1;  // as the graph has it before the first evaluation
+  // As the graph has it before the first evaluation.
+  static constexpr std::int64_t kNone = -1;
 
+  // The step beside "eval/accuracy" or "eval_NAME/accuracy"; empty for a value of the training step.
   Output step_of_evaluation(const Graph& graph) const {
     const std::string_view name = name_;
     const std::size_t slash = name.rfind('/');
@@ -108,6 +110,7 @@ class WatchedMetric {
     if (input != "eval" && input.rfind("eval_", 0) != 0) return {};
     return graph.find_if_exists(input + "/global_step");
   }
+  // The first run behind an evaluation sees another step than before; all later ones see that again.
   std::optional<Look> look_at_evaluation(const RunValues& values) {
     const std::int64_t step = values[*evaluated_];
     if (step == seen_evaluation_ || step < 0) return std::nullopt;
@@ -115,6 +118,7 @@ class WatchedMetric {
     if (step < start_from_step_) return std::nullopt;
     return Look{number(values), step};
   }
+  // The shape is checked in each look: while the graph was built it may have been unknown.
   double number(const RunValues& values) const {
     const TensorView value = values[tensor_];
     if (value.size() != 1)
@@ -124,6 +128,7 @@ class WatchedMetric {
   }
 
   std::string name_;
+  // For messages: who watches.
   std::string hook_;
   std::int64_t start_from_step_;
   SecondOrStepTimer timer_;

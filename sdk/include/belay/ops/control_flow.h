@@ -32,16 +32,18 @@ inline namespace v0 {
 namespace ops {
 
 namespace detail_control_flow {
+// So that a function may return one output or several.
 inline std::vector<Output> list(Output o) { return {o}; }
 inline std::vector<Output> list(std::vector<Output> o) { return o; }
 
+// The first n outputs of a node.
 inline std::vector<Output> siblings(const Output& first, std::size_t n) {
   std::vector<Output> out;
   for (std::size_t i = 0; i < n; ++i) out.push_back(first.sibling(static_cast<std::uint32_t>(i)));
   return out;
 }
 
-// An argument of a body, like this value outside.
+// An argument of a body, of the dtype and shape of this value outside.
 inline Output argument(const Graph& g, const Output& like) {
   NodeBuilder node = g.node("BodyInput", "value");
   node.attr("dtype", like.dtype());

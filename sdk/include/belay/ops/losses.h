@@ -5,10 +5,16 @@
 //   Output logits = ops::dense(h, 10);                          [batch, 10]
 //   Output loss = ops::softmax_cross_entropy(logits, labels);   labels [batch] int64; a scalar to minimize
 //
-// The ..._with_logits functions return a loss for each row or element, to be weighted; the others the mean, a scalar. A
-// mean of no elements is NaN. Labels and targets have the shape of the predictions, unless a function says otherwise,
-// and the same dtype unless it says that they are cast: [n] beside [n, 1] is INVALID_ARGUMENT, where numpy's rule would
-// make [n, n] of it.
+//   Output rows = ops::sparse_softmax_cross_entropy_with_logits(logits, labels);      [batch], to be weighted:
+//   Output loss = ops::reduce_sum(rows * weights) / ops::reduce_sum(weights);
+//
+// The ..._with_logits functions return a loss for each row or element; the others the mean, a scalar. A mean of no
+// elements is NaN. Labels and targets have the shape of the predictions, unless a function says otherwise, and the same
+// dtype unless it says that they are cast: [n] beside [n, 1] is INVALID_ARGUMENT, where numpy's rule would make [n, n]
+// of it.
+//
+// Which one: classes that exclude each other, softmax_cross_entropy; several classes at once, sigmoid_cross_entropy; a
+// number, mean_squared_error, or huber_loss where single targets are far off.
 #pragma once
 
 #include <string>

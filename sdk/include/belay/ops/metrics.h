@@ -54,7 +54,9 @@ inline constexpr const char* kMetricVariables = "metric_variables";
 
 namespace ops {
 
-// Both are scalars, but for confusion_matrix.
+// Both are scalars, but for confusion_matrix. ModelContext::metric takes the two; a program that runs its evaluation
+// itself fetches `update` once for each batch and `value` at the end. To compute both in one run is allowed: `value` is
+// then that of the batches before.
 struct Metric {
   // The metric of all updates before this run.
   Output value;
@@ -65,11 +67,13 @@ struct Metric {
 namespace metrics {
 namespace detail {
 
-// A sum over all updates, as it was before this run and as it is after it.
+// A sum over all updates, as it was before this run and as it is after it: a local variable and what assign_add
+// returned.
 struct Total {
   Output before;
   Output after;
 };
+// Adds `batch` (float64) to the local variable `name` of its shape, which begins at 0.
 inline Total total_of(const Output& batch, std::string_view name) {
   const Graph g = batch.graph();
   const Output variable = ops::variable(
@@ -87,6 +91,7 @@ Metric metric_of(const Total& a, const Total& b, Function function) {
   return {identity(function(a.before, b.before), "value"), identity(function(a.after, b.after), "update")};
 }
 
+// Counts and errors are computed in float64 from the start: a difference of float32 would be rounded already.
 inline Output to_float64(const Output& x) { return x.dtype() == DType::kFloat64 ? x : cast(x, DType::kFloat64); }
 
 // x without its last dimension where that is 1 and y has one dimension less.
@@ -94,7 +99,7 @@ inline Output without_last(const Output& x, const Output& y) {
   const bool one_more = x.rank() > 0 && y.rank() == x.rank() - 1;
   return one_more && x.dim(-1) == 1 ? squeeze(x, {-1}) : x;
 }
-// Labels and predictions of one shape.
+// Labels and predictions of one shape, each still of its dtype.
 struct Pair {
   Output labels, predictions;
 };
@@ -109,7 +114,7 @@ inline Pair pair_of(const char* metric, const Output& labels, const Output& pred
   return {reshape_like(l, p), p};  // what is known in a run only is compared there
 }
 
-// How much each element of `like` counts, in its shape.
+// How much each element of `like` counts, float64 in its shape: 1 without weights, else the weights, repeated to it.
 inline Output counts_of(const Output& like, const Output& weights) {
   if (!weights) return to_float64(ones_like(like));
   Output w = without_last(to_float64(weights), like);
@@ -130,25 +135,28 @@ inline Output ratio(const Output& a, const Output& b) {
   return select(nothing, zeros_like(b), a / select(nothing, ones_like(b), b));
 }
 
-// A mean as its two sums.
+// A mean as its two sums: of the values times their weights, and of the weights.
 struct Mean {
   Total total, count;
 };
+// Adds a batch to both sums. Without weights values are not selected, so that a NaN stays visible.
 inline Mean mean_of(const Output& values, const Output& weights) {
   const Output counts = counts_of(values, weights);
   return {total_of(reduce_sum(weights ? counted(values, counts) : to_float64(values)), "total"),
           total_of(reduce_sum(counts), "count")};
 }
 
+// x != 0, so a NaN is true.
 inline Output truth(const Output& x) { return x.dtype() == DType::kBool ? x : cast(x, DType::kBool); }
 inline Output as_wanted(const Output& x, bool wanted) { return wanted ? truth(x) : logical_not(truth(x)); }
 
-// The weight of the elements whose label and prediction are so.
+// The weight of the elements whose label and prediction are so, as a total.
 inline Total count_of(const Pair& p, bool label, bool prediction, const Output& weights, std::string_view name) {
   const Output agree = logical_and(as_wanted(p.labels, label), as_wanted(p.predictions, prediction));
   return total_of(reduce_sum(counted(agree, counts_of(agree, weights))), name);
 }
 
+// The scope of a metric's variables: the name that was passed, else that of the function.
 inline std::string scope_name(std::string_view name, const char* metric) {
   return name.empty() ? std::string(metric) : std::string(name);
 }
@@ -195,7 +203,11 @@ inline Output same(const Pair& p) {
 }  // namespace detail
 
 // The mean of all elements of `values`, numbers or bool of any shape: sum(values * weights) / sum(weights). A scalar is
-// one element of each run, however large the batch it was made from.
+// one element of each run, however large the batch it was made from: pass the loss of each example, not the batch's
+// mean, or a short last batch counts as much as a whole one.
+//
+//   ops::Metric loss = ops::metrics::mean(ops::sparse_softmax_cross_entropy_with_logits(logits, labels));
+//   ops::Metric padded = ops::metrics::mean(losses, ops::not_equal(ids, padding));       [batch, time] both
 inline Metric mean(const Output& values, const Output& weights = {}, std::string_view name = {}) {
   const Graph g = values.graph();
   const auto scope = g.scope(detail::scope_name(name, "mean"));
@@ -216,7 +228,8 @@ inline Metric perplexity(const Output& values, const Output& weights = {}, std::
   });
 }
 
-// The fraction of elements in which predictions are the labels. Numbers or bool, not necessarily of one dtype.
+// The fraction of elements in which predictions are the labels: classes (ops::arg_max of the logits) or booleans.
+// Numbers or bool, not necessarily of one dtype.
 inline Metric accuracy(const Output& labels, const Output& predictions, const Output& weights = {},
                        std::string_view name = {}) {
   const Graph g = labels.graph();
@@ -225,10 +238,10 @@ inline Metric accuracy(const Output& labels, const Output& predictions, const Ou
   return detail::metric_of(m.total, m.count, detail::ratio);
 }
 
-// The fraction of labels [...], int32 or int64, that are among the k largest of their predictions [..., classes],
-// floating-point: fewer than k are larger. Of equal predictions all are in, so a model that predicts the same for each
-// class is right everywhere (TensorFlow's in_top_k). A label that is no class is wrong, and so is one beside
-// predictions that are not finite.
+// The fraction of labels [...], int32 or int64, that are among the k (at least 1) largest of their predictions [...,
+// classes], floating-point: fewer than k are larger. Of equal predictions all are in, so a model that predicts the same
+// for each class is right everywhere (TensorFlow's in_top_k). A label that is no class is wrong, and so is one beside
+// predictions that are not finite. Logits do as well as probabilities.
 inline Metric in_top_k(const Output& labels, const Output& predictions, std::int64_t k, const Output& weights = {},
                        std::string_view name = {}) {
   if (k < 1) fail(Code::kInvalidArgument, "in_top_k: k must be at least 1, got " + std::to_string(k));
@@ -326,6 +339,7 @@ inline Metric confusion_matrix(const Output& labels, const Output& predictions, 
   return detail::metric_of(total, [](const Output& counts_so_far) { return counts_so_far; });
 }
 
+// Which curve auc measures; TensorFlow's curve="ROC" and "PR".
 enum class Curve { kRoc, kPrecisionRecall };
 
 namespace detail {
@@ -335,11 +349,14 @@ struct Steps {
       : from(slice(x, {0}, {x.dims()[0] - 1})), to(slice(x, {1}, {x.dims()[0] - 1})), change(from - to) {}
   Output from, to, change;
 };
+// The trapezoids under (false positive rate, true positive rate), from threshold to threshold.
+//
 // tp and fp: float64 [thresholds], the thresholds rising; at the first one everything is predicted true.
 inline Output area_under_roc(const Output& tp, const Output& fp) {
   const Steps y(ratio(tp, slice(tp, {0}, {1}))), x(ratio(fp, slice(fp, {0}, {1})));
   return reduce_sum(x.change * (y.from + y.to)) * 0.5;
 }
+// The integral of precision over recall, with true positives interpolated along with all predicted; tp and fp as above.
 inline Output area_under_precision_recall(const Output& tp, const Output& fp) {
   const Steps right(tp), all(tp + fp);
   const Output slope = ratio(right.change, all.change);

@@ -63,7 +63,7 @@ inline Output transpose(const Output& x, const std::vector<std::int64_t>& perm =
   return x.graph().node("Transpose", name).in(x).attr("perm", perm).output();
 }
 // Tensors one after the other along a dimension that they have: [2, 3] and [4, 3] along 0 make [6, 3]. At least one, of
-// one dtype and rank, equal in all other dimensions.
+// one dtype and rank, equal in all other dimensions. The gradient of each is its part of the incoming one.
 inline Output concat(const std::vector<Output>& xs, std::int64_t axis, std::string_view name = {}) {
   if (xs.empty()) fail(Code::kInvalidArgument, "concat needs at least one tensor");
   return xs[0].graph().node("Concat", name).in(xs).attr("axis", axis).output();
@@ -78,6 +78,10 @@ inline Output stack(const std::vector<Output>& xs, std::int64_t axis = 0, std::s
 }
 // size[i] elements from begin[i] on in each dimension i; -1: all up to its end. One number for each dimension, begin
 // not negative; a part that does not lie within x is an error, unlike with strided_slice.
+//
+//   ops::slice(x, {0, 1}, {-1, 3})              x[:, 1:4] of a matrix
+//
+// The gradient is zeros in the shape of x around the incoming one.
 inline Output slice(const Output& x, const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& size,
                     std::string_view name = {}) {
   return x.graph().node("Slice", name).in(x).attr("begin", begin).attr("size", size).output();
@@ -94,6 +98,10 @@ struct SliceMasks {
 // In each dimension i the elements from begin[i] to before end[i], every strides[i]-th (empty: every one; 0 is an
 // error), as numpy's x[begin:end:stride]: negative indices count from the end, those outside are cut to it, a negative
 // stride goes backwards. begin, end and strides are equally long; dimensions behind the last one named stay whole.
+//
+//   ops::strided_slice(x, {-1}, {0}, {}, {.shrink = 1})                 x[-1]
+//   ops::strided_slice(x, {0}, {0}, {2}, {.begin = 1, .end = 1})        x[::2]
+//   ops::strided_slice(x, {0, 3}, {0, 7}, {}, {.begin = 1, .end = 1})   x[:, 3:7]
 inline Output strided_slice(const Output& x, const std::vector<std::int64_t>& begin,
                             const std::vector<std::int64_t>& end, const std::vector<std::int64_t>& strides = {},
                             const SliceMasks& masks = {}, std::string_view name = {}) {
@@ -125,6 +133,8 @@ inline Output reverse(const Output& x, const std::vector<std::int64_t>& axes, st
 }
 // x with before[i] and after[i] more elements (at least 0) in each dimension i, all of them `value`. Numbers only. The
 // gradient is cut to x.
+//
+//   ops::pad(images, {0, 4, 4, 0}, {0, 4, 4, 0})                        4 pixels on each side, black
 inline Output pad(const Output& x, const std::vector<std::int64_t>& before, const std::vector<std::int64_t>& after,
                   double value = 0, std::string_view name = {}) {
   return x.graph().node("Pad", name).in(x).attr("before", before).attr("after", after).attr("value", value).output();
@@ -135,6 +145,7 @@ inline Output pad(const Output& x, const std::vector<std::int64_t>& before, cons
 inline Output tile(const Output& x, const std::vector<std::int64_t>& multiples, std::string_view name = {}) {
   return x.graph().node("Tile", name).in(x).attr("multiples", multiples).output();
 }
+// For split and unstack, which need the number of parts while the graph is built.
 namespace detail_shape {
 // The dimension `axis` of x, whose size must be known; as 0..rank-1.
 inline std::size_t known_axis(const char* what, const Output& x, std::int64_t axis) {
@@ -147,6 +158,8 @@ inline std::size_t known_axis(const char* what, const Output& x, std::int64_t ax
 }  // namespace detail_shape
 // Parts of these sizes along the axis, one after the other; together they are x, and its size there must be known. The
 // parts are nodes "split", "split_1" ...
+//
+//   const auto qkv = ops::split(x, {64, 64, 32}, -1);                   x [batch, 160]
 inline std::vector<Output> split(const Output& x, const std::vector<std::int64_t>& sizes, std::int64_t axis = 0) {
   const std::size_t at = detail_shape::known_axis("split", x, axis);
   std::vector<std::int64_t> begin(x.dims().size(), 0), size(x.dims().size(), -1);
@@ -203,8 +216,9 @@ inline Output range(const Graph& g, double start, double limit, double delta = 1
     default: fail(Code::kInvalidArgument, std::string("range: there is no range of ") + dtype_name(dtype));
   }
 }
-// x (numbers) repeated to the shape of `like`, by numpy's rule; the values of `like` do not matter. The gradient is
-// summed.
+// x (numbers) repeated to the shape of `like`, by numpy's rule: [3] or [1, 3] to [4, 3], a scalar to anything; a shape
+// that cannot be is INVALID_ARGUMENT. The values of `like` do not matter. The gradient is summed. Arithmetic does this
+// by itself.
 inline Output broadcast_like(const Output& x, const Output& like, std::string_view name = {}) {
   return x.graph().node("BroadcastLike", name).in(x).in(like).output();
 }
@@ -241,8 +255,12 @@ inline Output ones(const Graph& g, const Dims& dims, DType dtype = DType::kFloat
   return fill(g, dims, 1, dtype, name.empty() ? "ones" : name);
 }
 // A new last dimension of `depth`: `on` at the index (int32 or int64), `off` elsewhere; an index outside [0, depth):
-// only `off`. [batch] becomes [batch, depth]; dtype: numbers or bool. No gradient. For a loss keep the indices:
-// softmax_cross_entropy takes them. Rows of a matrix by index: ops::gather, without the product.
+// only `off`. [batch] becomes [batch, depth]; dtype: numbers or bool. No gradient.
+//
+//   ops::one_hot({0, 2, 3}, 3) is [[1, 0, 0], [0, 0, 1], [0, 0, 0]]
+//
+// For a loss keep the indices: softmax_cross_entropy takes them. For rows of a matrix use ops::gather, without the
+// product.
 inline Output one_hot(const Output& indices, std::int64_t depth, double on = 1, double off = 0,
                       DType dtype = DType::kFloat32, std::string_view name = {}) {
   return indices.graph()

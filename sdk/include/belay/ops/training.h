@@ -23,7 +23,7 @@ namespace belay {
 inline namespace v0 {
 namespace ops {
 
-// var -= learning_rate * grad
+//   var -= learning_rate * grad
 //
 // No slots.
 inline Output apply_gradient_descent(const Output& var, const Output& learning_rate, const Output& grad,
@@ -61,9 +61,13 @@ inline Output apply_momentum(const Output& var, const Output& accum, const Outpu
 //
 // AdamW: Loshchilov and Hutter 2019, decay apart from the gradient's moments.
 struct AdamConstants {
+  // Of the gradients' mean: what is kept at each step, below 1.
   double beta1 = 0.9;
+  // Of the squares' mean.
   double beta2 = 0.999;
+  // Against a division by 0. Larger ones (1e-3) calm steps of small gradients.
   double epsilon = 1e-8;
+  // 0: plain Adam.
   double weight_decay = 0;
 };
 // m and v begin at 0. The powers are beta1^t and beta2^t at the t-th update, t = 1, 2, ...; their owner multiplies them
@@ -102,8 +106,11 @@ inline Output apply_adagrad(const Output& var, const Output& accum, const Output
 //   mom = momentum * mom + learning_rate * grad / sqrt(ms + epsilon)
 //   var -= mom
 struct RmsPropConstants {
+  // Of the squares' mean: what is kept at each step.
   double decay = 0.9;
+  // Of the steps; 0: none.
   double momentum = 0;
+  // Under the root.
   double epsilon = 1e-10;
 };
 // ms begins at 1, mom at 0, as in TensorFlow. epsilon is under the root, unlike Adam's.
@@ -147,11 +154,15 @@ inline Output apply_centered_rms_prop(const Output& var, const Output& mg, const
 //   var = (sign(linear) * l1 - linear) / (sum^p / learning_rate + 2 * l2) where |linear| > l1, else 0
 //   accum = sum
 struct FtrlConstants {
+  // How strongly variables are pulled to exactly 0.
   double l1 = 0;
+  // How strongly large variables are pulled back; TensorFlow's l2_regularization_strength.
   double l2 = 0;
+  // -0.5: rates fall with the root of the sum of squares, as Adagrad's. 0: they stay.
   double learning_rate_power = -0.5;
 };
-// accum begins above 0 (TensorFlow: at 0.1), linear at 0. With l1 above 0 variables become exactly 0.
+// accum begins above 0 (TensorFlow: at 0.1), linear at 0, both of the variable's shape. With l1 above 0 variables
+// become exactly 0, as for sparse linear models.
 inline Output apply_ftrl(const Output& var, const Output& accum, const Output& linear, const Output& learning_rate,
                          const Output& grad, const FtrlConstants& constants = {}, std::string_view name = {}) {
   return var.graph()

@@ -20,6 +20,7 @@ namespace belay {
 inline namespace v0 {
 namespace ops {
 
+// Which collections a variable joins, and by that what saves and trains it.
 enum class VariableKind {
   kTrainable,  // saved, and a target of the optimizer
   kGlobal,     // saved
@@ -29,6 +30,11 @@ enum class VariableKind {
 // A variable with its initial value, which fixes dtype (any but string) and shape (all dimensions known, else
 // INVALID_ARGUMENT). The initializer joins the collection "variable_init" ("local_variable_init" of a kLocal one),
 // which the default init operations run; an initial value of random numbers is drawn then, not in each run.
+//
+//   ops::variable(g, "best", Tensor(0.0f), ops::VariableKind::kGlobal)        saved, but not trained
+//
+// The initial value cannot read another variable: all initializers run in one run, which reads values as they were
+// before.
 inline Output variable(const Graph& g, std::string_view name, const Output& initial_value,
                        VariableKind kind = VariableKind::kTrainable) {
   const Dims dims = initial_value.dims();
