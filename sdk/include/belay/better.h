@@ -2,6 +2,11 @@
 // Which values of a metric are better, and what its name says of that.
 //
 //   const Better better = better_by_mode(o.mode, o.tensor);   // "min", "max", or "auto": by the name
+//
+//   name                                                      "auto"
+//   loss, eval/loss, top_error, perplexity, mse, rmse, mae    the smaller
+//   accuracy, eval/top_5_accuracy, auc, precision, recall     the larger
+//   score, eval/f1                                            an error that asks for "min" or "max"
 #pragma once
 
 #include <optional>

@@ -44,9 +44,13 @@ inline std::string latest_checkpoint(const Host& host, std::string_view director
   return std::string(detail::view(path));
 }
 
-// Any checkpoint that the host can read: a directory "runs/x/model.ckpt-100", a run directory (its newest), the file
-// "runs/x/best" (the best one of [checkpoint] keep_best; FAILED_PRECONDITION where none was evaluated yet), or a file
-// that the scaffold's saver understands. Verified while it is opened.
+// Any checkpoint that the host can read, of this run or another one:
+// * a directory "runs/x/model.ckpt-100";
+// * a run directory "runs/x": its newest;
+// * the file "runs/x/best": the best one of [checkpoint] keep_best; FAILED_PRECONDITION where none was evaluated yet;
+// * a file that the scaffold's saver understands.
+//
+// Movable. Keep it no longer than the callback: files stay open, and the host removes old checkpoints meanwhile.
 class Checkpoint {
  public:
   // One tensor, without its elements.

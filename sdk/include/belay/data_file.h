@@ -5,7 +5,10 @@
 //   const std::uint64_t bytes = data_file_size("path", options.path.string());
 //   content_ = in_memory("path", options.path.string(), bytes, [&] { return read_all(options.path.string()); });
 //
-//   path: there is no file '/data/tran.csv' (did you mean "train.csv"?)
+//   path: there is no file '/data/tran.csv' (did you mean "train.csv"?)                        NOT_FOUND
+//   path: '/data' is a folder; name a file in it                                               INVALID_ARGUMENT
+//   path: '/data/key' cannot be read: Permission denied                                        PERMISSION_DENIED
+//   path: '/data/all.csv' does not fit into the memory: it needs 64000000000 bytes or more; ...    RESOURCE_EXHAUSTED
 //
 // Any thread; nothing is kept.
 #pragma once

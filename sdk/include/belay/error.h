@@ -6,6 +6,13 @@
 //    if (batch_ % 8 != 0)
 //      belay::fail(belay::Code::kInvalidArgument, "batch_size = " + std::to_string(batch_) + "; use a multiple of 8");
 //
+//    try {
+//      old_.emplace(host(), options_.path.string());              // a Checkpoint
+//    } catch (const belay::Error& e) {
+//      if (e.code() != belay::Code::kNotFound) throw;             // what cannot be handled goes on as it is
+//      host().info("no checkpoint yet: " + std::string(e.message()));
+//    }
+//
 // A good message names the thing, the place and the fix. The host adds which plugin and which callback it came from,
 // and the step, so the message need not repeat them. Everything here may be used on any thread.
 #pragma once

@@ -32,6 +32,13 @@
 namespace belay {
 inline namespace v0 {
 
+// Of 10 examples, batch_size 4, without shuffle:
+//
+//   shard 0 of 1    epoch 0: 0 1 2 3 | 4 5 6 7 | 8 9       epoch 1: 0 1 2 3 | ...
+//   shard 0 of 3    epoch 0: 0 3 6 9 |                     epoch 1: 0 3 6 9 | ...
+//   shard 1 of 3    epoch 0: 1 4 7 |                       epoch 1: 1 4 7 | ...
+//
+// Copyable. One thread at a time, as an input is called.
 class ExampleOrder {
  public:
   // From the input's options and its data.

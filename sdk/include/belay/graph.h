@@ -127,6 +127,11 @@ class Fetch {
 // Names of collections, as TensorFlow spells them. A collection is an ordered list of outputs that parts of a program
 // agree upon by its name; it begins with the first that is collected, and others than these may be made freely.
 //
+//   const std::vector<Output> gradients = graph.collection(collections::kGradients);            // in Hook::begin
+//   const std::vector<Output> variables = graph.collection(collections::kGradientVariables);
+//   for (std::size_t i = 0; i < gradients.size(); ++i)
+//     ops::histogram_summary(graph.node_name_of(variables[i]) + "_gradient", gradients[i]);
+//
 // The variables' collections are filled by ops/variables.h, kSummaries by ops/summaries.h. kSummaryOp to
 // kReadyForLocalInitOp are pieces of a session: the host makes the default where the model collected none; two items in
 // one of them are FAILED_PRECONDITION.
@@ -190,6 +195,11 @@ class Graph {
   // By role of the model ("loss"), node ("scope/node") or output ("scope/node:1"), in this order. A node without
   // outputs is found as an operation. NOT_FOUND suggests the nearest name; a node of several outputs without ":i" is
   // INVALID_ARGUMENT.
+  //
+  //   graph.find("loss")             the role
+  //   graph.find("dense/kernel")     output 0 of the node, its only one
+  //   graph.find("TopK:1")           the indices of a top_k
+  //   graph.find("train/advance_global_step")
   Output find(std::string_view name) const {
     belay_output out{};
     detail::Status status;

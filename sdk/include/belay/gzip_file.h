@@ -2,11 +2,22 @@
 // A data file, plain or compressed with gzip (its first two bytes, 1f 8b, say which), read front to back. For a plugin
 // that links zlib: this header includes zlib.h.
 //
+//   // Lines of "train.csv" or "train.csv.gz":
 //   GzipFile file("path", options.path.string());
-//   while (const std::size_t got = file.read(buffer, sizeof(buffer))) parse(buffer, got);
+//   std::string lines;
+//   char buffer[1 << 16];
+//   while (const std::size_t got = file.read(buffer, sizeof(buffer))) {
+//     lines.append(buffer, got);
+//     lines.erase(0, parse_whole_lines(lines));                    // what is left is the beginning of a line
+//   }
 //
 // Several gzip files one behind the other are one content, as the format (RFC 1952) has it; checksums are verified.
-// Errors name option, file and place. There is no way back: to begin again make another object. One thread at a time.
+// There is no way back: to begin again make another object. One thread at a time.
+//
+// Errors name option, file and place:
+//
+//   path: '/data/x.gz' is damaged behind byte 81920 of its content: it was cut short; fetch it again         DATA_LOSS
+//   path: there is no file '/data/x.gx' (did you mean "x.gz"?)                                               NOT_FOUND
 #pragma once
 
 #include <fcntl.h>
@@ -142,7 +153,8 @@ class GzipFile {
     }
     return size - stream_.avail_out;
   }
-  // `unpacked`: bytes behind position_.
+  // Counts bytes of the content, not of the file: what a reader of the unpacked file can look for. `unpacked`: bytes
+  // behind position_ that were unpacked before the damage.
   [[noreturn]] void damaged(const std::string& why, std::size_t unpacked = 0) const {
     fail(Code::kDataLoss, prefix_ + "is damaged behind byte " + std::to_string(position_ + unpacked) +
                               " of its content: " + why + "; fetch it again");
@@ -153,6 +165,7 @@ class GzipFile {
   std::uint64_t file_bytes_;
   std::uint64_t position_ = 0;
   int fd_ = -1;
+  // Whether stream_ is zlib's, to be ended.
   bool compressed_ = false;
   bool between_ = false;  // one gzip file has ended and no other has begun
   std::vector<Bytef> buffer_;

@@ -2,9 +2,19 @@
 // Heads: the last part of a model, from its last layer to loss, predictions and metrics. And its first part: the
 // features as one matrix.
 //
-//   const Output x = belay::feature_matrix(model);                                           [examples, columns]
-//   const Output y = ops::dense(x, belay::head_units(model, options.task, options.classes));
-//   belay::add_head(model, y, options.task);
+//   class Linear final : public belay::Model {
+//    public:
+//     struct Options {
+//       belay::Str task = "auto";
+//       std::int64_t classes = 10;
+//     };
+//     ...
+//     void build(belay::ModelContext& model) override {
+//       const belay::Output x = belay::feature_matrix(model);                        [examples, columns]
+//       const std::int64_t units = belay::head_units(model, options_.task, options_.classes);
+//       belay::add_head(model, belay::ops::dense(x, units), options_.task);
+//     }
+//   };
 //
 // All of it is called in Model::build. [main] What does not fit the input is INVALID_ARGUMENT, with the feature and the
 // option that would help.

@@ -1,9 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether a watched value still gets better: for hooks that act when it does not.
 //
-//   Improvement improvement(Better::kSmaller, min_delta);
-//   improvement.look(value, step);                       // every so many steps, or at each evaluation
-//   if (improvement.looks_without() >= patience) ...
+//   class Patience final : public belay::Hook {
+//     ...
+//     void after_run(belay::RunContext& run, const belay::RunValues& values) override {
+//       const auto look = metric_.look(run.session(), values, host());                 // a WatchedMetric
+//       if (!look) return;
+//       improvement_.look(look->value, look->step);
+//       if (improvement_.looks_without() >= patience_) run.request_stop("no improvement");
+//     }
+//     void save_state(belay::StateWriter& s) const override { improvement_.save(s); }
+//     void load_state(const belay::StateReader& s) override { improvement_.load(s); }
+//     belay::Improvement improvement_{belay::Better::kSmaller, 0.001};
+//   };
 //
 // A value is better if it beats the best one by more than min_delta, an absolute difference. NaN is never better. Small
 // steps are not added up: with min_delta 0.1 the values 1, 0.95, 0.89 have their second best at 0.89.

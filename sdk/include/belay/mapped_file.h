@@ -2,8 +2,12 @@
 // A data file as memory, without reading it: pages come from the disk as they are touched, and may leave again. For
 // files that may be larger than the memory.
 //
-//   const MappedFile file("features", options.features.string());
-//   parse(file.bytes());
+//   void open(const belay::OpenArgs&) override { file_ = belay::MappedFile("features", options_.features.string()); }
+//   bool next(belay::Batch& batch, belay::Position& position) override {
+//     const std::string_view all = file_.bytes();
+//     std::memcpy(batch.tensor(x_, {1, 784}).mutable_data(), all.data() + at_ * 784, 784);     // uint8
+//     ...
+//   }
 //
 // The bytes are valid as long as the object lives, on any thread. The file must not get shorter meanwhile: touching
 // what was cut off ends the process with SIGBUS. One that is replaced by a rename does no harm. First touches wait for

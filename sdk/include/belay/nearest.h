@@ -4,6 +4,12 @@
 //   fail(Code::kNotFound, "there is no column \"" + name + "\"" + did_you_mean(name, columns));
 //   there is no column "lable" (did you mean "label"?)
 //
+//   name       candidates              nearest
+//   lable      label, lambda           label          two neighbours swapped: 1 change
+//   los        loss, cost              loss
+//   x          y, z                    none           1 change, but nothing in common
+//   colour     size                    none           too far
+//
 // Bytes are compared, upper and lower case differ. No state, any thread; meant for errors, not for a step: every
 // candidate of about the same length costs the product of both lengths.
 #pragma once

@@ -8,6 +8,9 @@
 //   const bool mirrored = random.uniform() < 0.5;
 //   const std::uint64_t left = random.below(5);                // 0 ... 4
 //
+//   for (std::int64_t i = begin; i < end; ++i)                 // in OpRun::parallel: the counter is the element
+//     y[i] = uniform_float(philox(run.seed(), i, run.counter())[0]);
+//
 // The host's random operations and the first-party inputs use it: key = seed and name, counter = step or example. Not
 // for secrets. All functions may be called on any thread.
 #pragma once

@@ -1,11 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // When a hook acts: every so many steps, or every so many seconds of the host's monotonic clock.
 //
-//   SecondOrStepTimer timer_{std::nullopt, 100};                             // every 100 steps
-//   if (timer_.should_trigger_for_step(step, host())) {
-//     act();
-//     timer_.update_last_triggered_step(step, host().monotonic());
-//   }
+//   class Shout final : public belay::Hook {
+//     ...
+//     void begin(belay::Graph& graph) override { step_ = belay::GlobalStep(graph); }
+//     belay::RunArgs before_run(belay::RunContext&) override { return {step_.fetch()}; }
+//     void after_run(belay::RunContext& run, const belay::RunValues& values) override {
+//       if (!timer_.should_trigger_for_step(step_.predicted(values), host())) return;
+//       const std::int64_t step = step_.read(run.session());
+//       if (!timer_.should_trigger_for_step(step, host())) return;
+//       host().info("step " + std::to_string(step));
+//       timer_.update_last_triggered_step(step, host().monotonic());
+//     }
+//     belay::GlobalStep step_;
+//     belay::SecondOrStepTimer timer_{std::nullopt, 100};                        // every 100 steps
+//   };
 //
 // Asking does not change anything; update_last_triggered_step records that the hook acted. The first question is always
 // answered yes. At most one trigger per step. With both periods either one triggers (TensorFlow allows only one; see

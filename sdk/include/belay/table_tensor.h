@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors from a plugin's table option: {x = 1.5, ids = [1, 2, 3]}.
+// Tensors from a plugin's table option, whose keys the user chooses.
 //
+//   feed = { keep_prob = 0.5, "images:0" = [0, 0, 0, 0] }                        in the manifest
+//
+//   struct Options { belay::Table feed; };                                      in the plugin
 //   for (std::size_t i = 0; i < options.feed.size(); ++i) {
-//     const Output placeholder = graph.find(options.feed.key(i));
-//     Tensor fed = table_tensor(options.feed, i, placeholder);    // entry i as a value for this output
+//     const Output output = graph.find(options.feed.key(i));
+//     args.feed(output, table_tensor(options.feed, i, output));                 // entry i as a value for this output
 //   }
 //
 // A number, boolean or string becomes a scalar, or a vector of one where the shape wants it. A list is row-major: where

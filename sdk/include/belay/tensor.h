@@ -152,6 +152,7 @@ inline std::string dims_text(const std::int64_t* dims, std::int32_t rank) {
   }
   return text + "]";
 }
+// The same of a known rank.
 inline std::string dims_text(const Dims& dims) {
   return dims_text(dims.data(), static_cast<std::int32_t>(dims.size()));
 }
@@ -309,7 +310,9 @@ class Tensor {
   // std::bad_alloc. bfloat16 and float16 are allowed: they are two zero bytes each.
   Tensor(DType dtype, Dims dims) : dtype_(dtype), dims_(std::move(dims)) { allocate(); }
   // A scalar: Tensor(1.0f) is float32, Tensor(1.0) float64, Tensor(std::int64_t{1}) int64. A string_view is copied.
-  // Implicit, so that a number can be passed where a Tensor is wanted.
+  // Implicit, so that a number can be passed where a Tensor is wanted:
+  //
+  //   session.run({loss}, {{rate, Tensor(0.1f)}, {mode, Tensor(std::string_view("fast"))}})
   template <class T, class = decltype(detail::DTypeOf<T>::value)>
   Tensor(T scalar) : dtype_(dtype_of<T>) {
     allocate();
@@ -319,7 +322,8 @@ class Tensor {
       std::memcpy(bytes_.data(), &scalar, sizeof(T));
     }
   }
-  // Elements row by row; as many as the dimensions ask for, else INVALID_ARGUMENT. T fixes the dtype; no conversion.
+  // Elements row by row; as many as the dimensions ask for, else INVALID_ARGUMENT. T fixes the dtype; nothing is
+  // converted, so {1, 2} is int32 and {1.0, 2.0} float64. Numbers and bool: strings are put in by set_text.
   template <class T>
   Tensor(Dims dims, const std::vector<T>& values) : dtype_(dtype_of<T>), dims_(std::move(dims)) {
     allocate();

@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tensor as people read it, for log lines: "0.6931472", "[1, 2, 3]", "[[1, 2], [3, 4, ...]]".
+// A tensor as people read it, for log lines.
 //
 //   host().info("weights = " + belay::tensor_text(values[weights_], 6));
 //
+//   float32 scalar                 0.6931472
+//   int64 [3]                      [1, 2, 3]
+//   float32 [2, 2], at most 3      [[1, 2], [3, ...]]
+//   string [2]                     ["one", "two"]
+//   bool [2]                       [true, false]
+//   float32 [0]                    []
+//   an operation                   (no value)
+//
 // Numbers have as many digits as it takes to distinguish them from their neighbours of the same dtype (bfloat16 and
 // float16 four), so reading one back returns the same number; strings are in quotes, of long ones the first 64 bytes
-// and "...". bool is true or false, NaN is nan. After `max_elements` elements the rest is "...". The same in every
-// locale.
+// and "...". After `max_elements` elements the rest is "...". The same in every locale.
 #pragma once
 
 #include <charconv>

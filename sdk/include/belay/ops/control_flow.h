@@ -63,6 +63,11 @@ inline std::vector<Output> arguments(const Graph& g, const std::vector<Output>& 
 
 // What then_function returns where the bool scalar is true, else what else_function returns; both return as many
 // outputs, of the same dtypes and shapes. Functions: () -> Output or std::vector<Output>.
+//
+//   const std::vector<Output> ab = ops::cond_list(swap, [&] { return std::vector<Output>{b, a}; },
+//                                                 [&] { return std::vector<Output>{a, b}; });
+//
+// One predicate for the whole tensor; to choose element by element use ops::select.
 template <class Then, class Else>
 std::vector<Output> cond_list(const Output& condition, Then&& then_function, Else&& else_function,
                               std::string_view name = "cond") {
@@ -87,6 +92,11 @@ Output cond(const Output& condition, Then&& then_function, Else&& else_function,
 // The values after body(values) was applied as often as condition(values) was true before; at most maximum_iterations
 // times (-1: no limit; a loop cannot be cancelled while it runs). condition: const std::vector<Output>& -> Output, a
 // bool scalar. body: the same -> as many values, of the dtypes and shapes of those that come in.
+//
+//   // Newton's square root of a, ten times at most:
+//   using Values = std::vector<Output>;
+//   const Values root = ops::while_loop([&](const Values& v) { return ops::greater(ops::abs(v[0] * v[0] - a), eps); },
+//                                       [&](const Values& v) { return Values{(v[0] + a / v[0]) * 0.5}; }, Values{a}, 10);
 template <class Condition, class Body>
 std::vector<Output> while_loop(Condition&& condition, Body&& body, const std::vector<Output>& values,
                                std::int64_t maximum_iterations = -1, std::string_view name = "while") {

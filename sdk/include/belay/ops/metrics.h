@@ -7,17 +7,28 @@
 //   double result = session.run({accuracy.value})[0].scalar<double>();   the value so far; adds nothing
 //   model.metric("accuracy", accuracy.value, accuracy.update);           or: hands both to the host
 //
+//   mean, perplexity                                     of any values, such as losses
+//   accuracy, in_top_k, confusion_matrix                 of classes
+//   mean_squared_error, root_mean_squared_error,
+//   mean_absolute_error                                  of numbers
+//   true_positives, true_negatives, false_positives,
+//   false_negatives, precision, recall                   of booleans
+//   auc                                                  of probabilities
+//
+// The arguments are in TensorFlow's order: labels before predictions. `name` is the scope of the metric's variables.
+//
 // value and update are float64 scalars (of confusion_matrix [classes, classes]), and so are all counts: a float32 count
 // stops at 2^24, and sums of the same examples cut into other batches would differ in the seventh digit. Like this they
 // agree to about 1e-15 of their size. A batch of no examples adds nothing. To start again, run the session's local init
-// operation.
+// operation. No gradient passes through the counts.
 //
 // Shapes:
 // * labels and predictions have one shape; a last dimension of 1 that one of them has more ([n] and [n, 1]) is taken
 //   away. Any other difference is an error: [n] and [n, 1] would repeat each other to [n, n].
-// * weights, where given, are numbers, or bool for 0 and 1: each element counts so much. They are a scalar, or belong
-//   to the first dimensions of the values: weights [n] with values [n, time] are those of n examples. Dimensions of 1
-//   are repeated. They must not be negative; that is not looked at.
+// * weights, unless they are empty, are numbers, or bool for 0 and 1: each element counts so much. They are a scalar,
+//   or
+//   belong to the first dimensions of the values: weights [n] with values [n, time] are those of n examples. Dimensions
+//   of 1 are repeated. They must not be negative; that is not looked at.
 //
 // Special values:
 // * Nothing to count, which is also one class only where a metric needs two: the value is 0, of every metric. It is
@@ -26,8 +37,8 @@
 //   of 0 can mean that all weights were 0.
 // * Weight 0: the element counts nowhere, whatever it holds; a NaN behind a padding mask does no harm. TensorFlow
 //   multiplies, and NaN * 0 is NaN.
-// * NaN in an element that counts: it never agrees with anything (accuracy, in_top_k: wrong), is not 0 (where truth
-//   values are asked for: true), and makes a mean, an error measure, a perplexity and an area NaN for good, so that it
+// * NaN in an element that counts: it never agrees with anything (accuracy, in_top_k: wrong), is not 0 (where booleans
+//   are asked for: true), and makes a mean, an error measure, a perplexity and an area NaN for good, so that it
 //   cannot be missed. A weight that is NaN makes any value NaN.
 #pragma once
 
@@ -325,6 +336,9 @@ inline Metric recall(const Output& labels, const Output& predictions, const Outp
 
 // How often label i was predicted as j: float64 [classes, classes], row i, column j; with weights, how much. labels and
 // predictions are int32 or int64. An element counts nowhere if either is not in [0, classes): -1 can mark padding.
+//
+// The sum of row i is how often i was the label, the diagonal divided by it the recall of each class. Costs a product
+// of [classes, n] and [n, classes] for each batch of n.
 inline Metric confusion_matrix(const Output& labels, const Output& predictions, std::int64_t classes,
                                const Output& weights = {}, std::string_view name = {}) {
   if (classes < 1)
