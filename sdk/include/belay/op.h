@@ -233,8 +233,15 @@ class OpRun {
 };
 
 // Adds the nodes that compute the inputs' gradients from the incoming gradients of the outputs; see ops/ for the
-// functions that make nodes. An operation whose gradient is worth a kernel has a second Op for it, "swish_grad", in the
-// same library: g.graph().node("SwishGrad"). For the call of gradient. [main]
+// functions that make nodes. For the call of gradient. [main]
+//
+//   void gradient(belay::OpGradient& g) const override {                  of y = a * b
+//     if (g.wanted(0)) g.set(0, g.grad() * g.input(1));
+//     if (g.wanted(1)) g.set(1, g.grad() * g.input(0));
+//   }
+//
+// An operation whose gradient is worth a kernel has a second Op for it, "swish_grad", in the same library:
+// g.graph().node("SwishGrad").
 class OpGradient {
  public:
   OpGradient(const belay_graph_api* api, const belay_op_gradient_args& args) noexcept
@@ -260,7 +267,13 @@ class OpGradient {
   const belay_op_gradient_args& args_;
 };
 
-// A plugin of the kind "op".
+// A plugin of the kind "op". Calls, by object:
+//
+//   a node is added            constructor, infer, destructor
+//   a kernel is made and used  constructor, infer, prepare, run, run, ..., destructor
+//   a gradient is asked for    constructor, gradient, destructor
+//
+// So members hold what follows from the attributes and dimensions, never what one run leaves for the next.
 class Op : public Plugin {
  public:
   // A class that differs has its own.

@@ -95,8 +95,9 @@ Output cond(const Output& condition, Then&& then_function, Else&& else_function,
 //
 //   // Newton's square root of a, ten times at most:
 //   using Values = std::vector<Output>;
-//   const Values root = ops::while_loop([&](const Values& v) { return ops::greater(ops::abs(v[0] * v[0] - a), eps); },
-//                                       [&](const Values& v) { return Values{(v[0] + a / v[0]) * 0.5}; }, Values{a}, 10);
+//   const auto wrong = [&](const Values& v) { return ops::greater(ops::abs(v[0] * v[0] - a), eps); };
+//   const auto better = [&](const Values& v) { return Values{(v[0] + a / v[0]) * 0.5}; };
+//   const Values root = ops::while_loop(wrong, better, Values{a}, 10);
 template <class Condition, class Body>
 std::vector<Output> while_loop(Condition&& condition, Body&& body, const std::vector<Output>& values,
                                std::int64_t maximum_iterations = -1, std::string_view name = "while") {

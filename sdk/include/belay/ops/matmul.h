@@ -24,6 +24,11 @@ namespace ops {
 
 // a * b of two matrices, [m, k] times [k, n] is [m, n], each transposed first if wanted (a is [k, m] then). Its
 // gradients are two products of the same kind, for which nothing is transposed in memory.
+//
+//   ops::matmul(a, b, true)             a [k, m], b [k, n] -> [m, n]
+//   ops::matmul(a, b, false, true)      a [m, k], b [n, k] -> [m, n]
+//
+// Of more dimensions: batch_matmul, or dense_last for a layer.
 inline Output matmul(const Output& a, const Output& b, bool transpose_a = false, bool transpose_b = false,
                      std::string_view name = {}) {
   return a.graph()

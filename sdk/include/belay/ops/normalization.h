@@ -4,7 +4,11 @@
 //   Output y = ops::layer_norm(x);                                             over the features of each example
 //   Output y = ops::batch_norm(x, model.training());                           over the batch, for each channel
 //
-// Both can be differentiated once, with respect to x, scale and offset.
+//   x [batch, features]                     layer_norm: batch means            batch_norm: features means
+//   x [batch, height, width, channels]      batch * height * width means       channels means
+//
+// layer_norm does the same in training and evaluation and with batches of any size; batch_norm needs batches of some
+// size and keeps averages for the evaluation. Both can be differentiated once, with respect to x, scale and offset.
 #pragma once
 
 #include <string>

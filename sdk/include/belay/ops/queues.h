@@ -4,8 +4,9 @@
 // graph itself runs.
 //
 //   const ops::QueueRef q = ops::fifo_queue(g, 32, {{DType::kFloat32, {784}}, {DType::kInt64, {}}}, "examples");
-//   const Output put = ops::enqueue(q, {image, label});                     one element; run it in a thread of its own
-//   const std::vector<Output> batch = ops::dequeue_many(q, 100);            [100, 784] and [100]
+//   const Output put = ops::enqueue(q, {image, label});                     run by a thread, again and again
+//   const Output close = ops::queue_close(q);                               run by it at the end
+//   const std::vector<Output> batch = ops::dequeue_many(q, 100);            [100, 784] and [100], part of the step
 //
 // A queue belongs to a session: a recovery makes a new, empty one, and no checkpoint holds its elements. When the
 // session stops, what waits in a queue ends with CANCELLED. Tensors are copied in and out; no gradient passes.

@@ -58,6 +58,9 @@ inline Output flatten(const Output& x, std::string_view name = {}) {
   return reshape(x, {dims[0], rest}, name.empty() ? "flatten" : name);
 }
 // Dimension i of the result is dimension perm[i] of x; perm names each of 0 ... rank - 1 once; no perm: reversed.
+//
+//   ops::transpose(images, {0, 3, 1, 2})        NHWC to NCHW
+//
 // Before a product use its transpose_a or transpose_b, which copies nothing.
 inline Output transpose(const Output& x, const std::vector<std::int64_t>& perm = {}, std::string_view name = {}) {
   return x.graph().node("Transpose", name).in(x).attr("perm", perm).output();
@@ -69,6 +72,7 @@ inline Output concat(const std::vector<Output>& xs, std::int64_t axis, std::stri
   return xs[0].graph().node("Concat", name).in(xs).attr("axis", axis).output();
 }
 // Tensors of one shape along a new dimension, number `axis` of the result: three [4] make [3, 4], with axis -1 [4, 3].
+// unstack takes them apart again.
 inline Output stack(const std::vector<Output>& xs, std::int64_t axis = 0, std::string_view name = {}) {
   if (xs.empty()) fail(Code::kInvalidArgument, "stack needs at least one tensor");
   std::vector<Output> expanded;
@@ -117,6 +121,8 @@ inline Output strided_slice(const Output& x, const std::vector<std::int64_t>& be
       .output();
 }
 // In the opposite order along these axes. The rank must be known.
+//
+//   ops::reverse(images, {2})                   mirrored left to right, of [batch, height, width, channels]
 inline Output reverse(const Output& x, const std::vector<std::int64_t>& axes, std::string_view name = {}) {
   if (x.rank() < 0) fail(Code::kInvalidArgument, "reverse: the rank of " + x.text() + " must be known");
   const auto rank = static_cast<std::size_t>(x.rank());
@@ -140,8 +146,11 @@ inline Output pad(const Output& x, const std::vector<std::int64_t>& before, cons
   return x.graph().node("Pad", name).in(x).attr("before", before).attr("after", after).attr("value", value).output();
 }
 // x multiples[i] times one after the other along each dimension i: [2, 3] by {1, 2} is [2, 6]. Its gradient, the sum
-// over the repetitions, is for floats. To repeat a dimension of 1 in arithmetic nothing is needed: operations
-// broadcast.
+// over the repetitions, is for floats.
+//
+//   ops::tile({1, 2}, {3})                      [1, 2, 1, 2, 1, 2]
+//
+// To repeat a dimension of 1 in arithmetic nothing is needed: operations broadcast.
 inline Output tile(const Output& x, const std::vector<std::int64_t>& multiples, std::string_view name = {}) {
   return x.graph().node("Tile", name).in(x).attr("multiples", multiples).output();
 }
@@ -193,6 +202,9 @@ inline std::vector<Output> unstack(const Output& x, std::int64_t axis = 0) {
 }
 // start, start + delta ... up to before limit, as a constant vector [n] of int32, int64, float32 or float64; delta may
 // be negative. More than 1e9 elements, or a delta of 0, are INVALID_ARGUMENT.
+//
+//   ops::range(g, 0, 5)                         [0, 1, 2, 3, 4]
+//   ops::range(g, 1, 0, -0.25, DType::kFloat32) [1, 0.75, 0.5, 0.25]
 inline Output range(const Graph& g, double start, double limit, double delta = 1, DType dtype = DType::kInt32,
                     std::string_view name = {}) {
   if (delta == 0 || !(std::fabs((limit - start) / delta) < 1e9))

@@ -60,7 +60,8 @@ inline Output reduce_logsumexp(const Output& x, const Axes& axes = {}, bool keep
 // x / sqrt(max(sum(x^2), epsilon)) along the axes: vectors of length 1, in the shape of x. epsilon keeps vectors of
 // zeros finite: they stay zeros.
 //
-//   ops::matmul(ops::l2_normalize(a, {-1}), ops::l2_normalize(b, {-1}), false, true)     cosines [m, n] of [m, k], [n, k]
+//   const Output u = ops::l2_normalize(a, {-1}), v = ops::l2_normalize(b, {-1});         [m, k] and [n, k]
+//   const Output cosines = ops::matmul(u, v, false, true);                               [m, n]
 inline Output l2_normalize(const Output& x, const Axes& axes = {}, double epsilon = 1e-12, std::string_view name = {}) {
   const Graph g = x.graph();
   const auto scope = g.scope(name.empty() ? "l2_normalize" : name);

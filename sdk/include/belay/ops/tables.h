@@ -2,8 +2,12 @@
 // Hash tables: from strings or int64 numbers to values, a vocabulary say. A table belongs to a session, which fills it
 // in its local init (collection "table_initializer"); from then on it does not change.
 //
-//   ops::TableRef ids = ops::hash_table(g, ops::constant(g, words), ops::constant(g, numbers), "vocabulary");
-//   Output id = ops::lookup(ids, word, ops::constant(g, Tensor(std::int64_t{-1})));
+//   Tensor words(DType::kString, {2});
+//   words.set_text(0, "yes");
+//   words.set_text(1, "no");
+//   const Output numbers = ops::range(g, 0, 2, 1, DType::kInt64);
+//   const ops::TableRef ids = ops::hash_table(g, ops::constant(g, words), numbers, "answers");
+//   const Output id = ops::lookup(ids, answer, ops::constant(g, Tensor(std::int64_t{-1})));     -1: neither
 //
 // Keys are looked up on the host, one by one, between the parallel parts of a step. No gradient passes: look ids up
 // here and embed them with ops::embedding.
