@@ -22,9 +22,13 @@
 namespace belay {
 inline namespace v0 {
 
-// Asks the host for a checkpoint of this step. It is written at the step's boundary, after every hook's after_run, so
-// that it is one moment of variables, hook states and input positions; asked for in after_create_session, when the
-// session is complete; in `end` at once. Asking twice in a step writes one.
+// Asks the host for a checkpoint of this step, as before something risky, or when a metric is at its best:
+//
+//   if (improvement_.look(look->value, look->step)) belay::save_checkpoint(host());
+//
+// It is written at the step's boundary, after every hook's after_run, so that it is one moment of variables, hook
+// states and input positions; asked for in after_create_session, when the session is complete; in `end` at once. Asking
+// twice in a step writes one.
 inline void save_checkpoint(const Host& host) {
   detail::Status status;
   status.check(host.services().checkpoint.save(host.raw(), status));

@@ -70,7 +70,8 @@ inline std::uint64_t data_file_size(std::string_view option, const std::string& 
 
 // Calls f, which brings at least so many bytes of a data file into memory, and returns what it returns.
 // RESOURCE_EXHAUSTED that names the file where the machine has less memory than that, without calling f, and where f
-// runs out of it (std::bad_alloc, std::length_error).
+// runs out of it (std::bad_alloc, std::length_error). Other exceptions of f pass. `bytes` may be an estimate from
+// below: a compressed file's size does.
 template <class F>
 auto in_memory(std::string_view option, const std::string& path, std::uint64_t bytes, F&& f) {
   const auto too_large = [&] {

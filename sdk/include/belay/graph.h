@@ -108,8 +108,13 @@ class Output {
   belay_output raw_;
 };
 
-// A fetch whose element type is known: RunValues[fetch] is a T. Made by Graph::fetch<T>, which checks the dtype; this
-// constructor does not.
+// A fetch whose element type is known: RunValues[fetch] is a T. Made by Graph::fetch<T>, which checks the dtype.
+//
+//   loss_ = graph.fetch<float>("loss");                            // in begin
+//   RunArgs before_run(RunContext&) override { return {loss_}; }
+//   void after_run(RunContext&, const RunValues& values) override { const float loss = values[loss_]; }
+//
+// Empty until it is assigned. Strings: Fetch<std::string_view>, valid as long as the values.
 template <class T>
 class Fetch {
  public:
@@ -229,7 +234,7 @@ class Graph {
   Fetch<T> fetch(std::string_view name) const {
     return fetch<T>(find(name), name);
   }
-  // name: what the message calls it instead of the output's own name.
+  // As above, of an output. name: what the message calls it instead of the output's name.
   template <class T>
   Fetch<T> fetch(const Output& o, std::string_view name = {}) const {
     if (o.dtype() != dtype_of<T>)
@@ -276,6 +281,8 @@ class Graph {
   // The node's name without an output's ":0".
   std::string node_name_of(const Output& o) const { return std::string(detail::view(node_info(o).name)); }
   // The node's data inputs in order, not its control inputs. A node that runs bodies has what they capture behind them.
+  //
+  //   for (Output o = loss; graph.op_of(o) == "Identity";) o = graph.inputs_of(o)[0];      // what is behind the names
   std::vector<Output> inputs_of(const Output& o) const {
     std::vector<Output> out;
     for (std::uint32_t i = 0, n = node_info(o).n_inputs; i < n; ++i) {
@@ -368,13 +375,18 @@ class Graph {
     const belay_graph_api* api_;
     belay_graph* graph_;
   };
-  // Nodes made while it lives are a body: a named part of the graph that a node such as Cond runs (ops/control_flow.h
-  // makes bodies; use those functions). An output from outside that a node inside uses is captured: it becomes an input
-  // of the node that runs the body. Control dependencies from outside do not reach in.
+  // Nodes made while it lives are a body: a named part of the graph that a node such as Cond runs. ops/control_flow.h
+  // makes them; this is what it does:
   //
-  // Inside only nodes that compute are allowed: variables, placeholders, writes, waits, random numbers and summaries
-  // are INVALID_ARGUMENT. Nothing inside can be used, fetched or collected outside; the outputs of the node that runs
-  // the body can. A body destroyed without end() is closed and of no use.
+  //   belay::Graph::Body body = g.body("double");
+  //   const std::string name = body.end({ops::add(x, x)});           // x is from outside: captured
+  //   node.attr("then_body", name);                                  // of a NodeBuilder of "Cond"
+  //
+  // An output from outside that a node inside uses is captured: it becomes an input of the node that runs the body.
+  // Control dependencies from outside do not reach in. Inside only nodes that compute are allowed: variables,
+  // placeholders, writes, waits, random numbers and summaries are INVALID_ARGUMENT. Nothing inside can be used, fetched
+  // or collected outside; the outputs of the node that runs the body can. A body destroyed without end() is closed and
+  // of no use.
   class Body {
    public:
     Body(const Graph& g, std::string_view name) : api_(g.api_), graph_(g.self_) {

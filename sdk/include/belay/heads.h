@@ -121,7 +121,7 @@ inline std::string head_task(const ModelContext& model, std::string_view task) {
 }
 
 // Outputs that the last layer needs: `classes` for a classification, the label's numbers per example for a regression
-// (of a label [examples, 3]: 3; else 1).
+// (of a label [examples, 3]: 3; else 1). `task` as in head_task; the same in every mode, so that a checkpoint fits.
 inline std::int64_t head_units(const ModelContext& model, std::string_view task, std::int64_t classes) {
   if (head_task(model, task) == "classification") return classes;
   if (model.declared_labels().empty()) return 1;
@@ -179,7 +179,8 @@ inline void regression_head(ModelContext& model, const Output& y) {
 //                    metric "accuracy"
 //   regression       mean squared error; prediction "value"; metrics "mean_absolute_error" and, evaluating, "r2"
 //
-// In mode kPredict the predictions alone. `task` as in head_task.
+// In mode kPredict the predictions alone. `task` as in head_task. `last` has no activation: logits, or the value
+// itself. The model may add predictions and metrics of other names before or after.
 inline void add_head(ModelContext& model, const Output& last, std::string_view task) {
   if (head_task(model, task) == "classification") {
     detail::classification_head(model, last);

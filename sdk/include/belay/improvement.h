@@ -57,7 +57,8 @@ class Improvement {
 
   // Looks since the best value or the last restart.
   std::int64_t looks_without() const noexcept { return looks_without_; }
-  // To this step, from that of the best value or of the last restart; without either, from the first look's.
+  // To this step, from that of the best value or of the last restart; without either, from the first look's. For a
+  // patience in steps rather than looks.
   std::int64_t steps_without(std::int64_t step) const noexcept { return step - since_step_.value_or(step); }
   // The best value; nothing before the first one that is no NaN.
   std::optional<double> best() const noexcept { return best_; }

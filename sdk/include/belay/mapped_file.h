@@ -32,7 +32,8 @@ inline namespace v0 {
 // Moved, not copied; a moved-from one has no bytes. It keeps no descriptor open.
 class MappedFile {
  public:
-  MappedFile() noexcept = default;  // no bytes
+  // No bytes; assign a file to it in open.
+  MappedFile() noexcept = default;
   // `option` named the file: errors as data_file_size has them, and RESOURCE_EXHAUSTED where it cannot be opened or
   // mapped (too many open files, no address space). A file of size 0 is no error.
   MappedFile(std::string_view option, const std::string& path)
@@ -49,6 +50,7 @@ class MappedFile {
   }
   MappedFile(MappedFile&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  // Swaps: the old bytes are unmapped with the other object.
   MappedFile& operator=(MappedFile&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);

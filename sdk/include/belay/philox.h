@@ -73,7 +73,8 @@ inline double uniform_double(std::uint32_t high, std::uint32_t low) noexcept {
 }
 
 // A sequence of numbers from one key and one counter half, for code that just wants the next one. 64-bit counting: it
-// does not repeat. Copying it copies its place; one object is for one thread.
+// does not repeat. Copying it copies its place; one object is for one thread. It is cheap to make: one for each
+// example, keyed by the example's number, is how noise stays independent of threads and batches.
 class PhiloxSequence {
  public:
   // `stream`: what distinguishes sequences of one key, an epoch or an example.
@@ -99,7 +100,7 @@ class PhiloxSequence {
     const std::uint32_t high = next();
     return uniform_double(high, next());
   }
-  // Standard normal (Box-Muller, the cosine branch).
+  // Standard normal (Box-Muller, the cosine branch): two uniform numbers each, so always four words.
   double normal() noexcept {
     const double u = 1 - uniform();
     return std::sqrt(-2 * std::log(u)) * std::cos(6.283185307179586 * uniform());

@@ -30,7 +30,8 @@ namespace detail {
   fail(Code::kInvalidArgument, "'" + std::string(key) + "': " + what + " is no value for " + output.text());
 }
 
-// The shape of `count` values for this output; an error where they cannot fill it.
+// The shape of `count` values for this output; an error where they cannot fill it. [?, 2] and 6 values: [3, 2]; [?, ?]
+// and any number: an error, for there is more than one way.
 inline Dims table_tensor_dims(std::string_view key, const Output& output, std::uint64_t count, bool is_list) {
   const auto n = static_cast<std::int64_t>(count);
   if (output.rank() < 0) return is_list ? Dims{n} : Dims{};

@@ -67,7 +67,8 @@ enum class DType : std::int32_t {
   kFloat16 = BELAY_FLOAT16,
 };
 
-// "float32", "int64" ..., as messages, manifests and docs/ops.md spell them; "invalid" for a number that is no dtype.
+// "float32", "int64" ..., as messages, manifests and docs/ops.md spell them; "invalid" for kInvalid and for a number
+// that is no dtype. A string literal: valid always.
 inline const char* dtype_name(DType t) noexcept {
   switch (t) {
     case DType::kFloat32: return "float32";
@@ -229,13 +230,14 @@ class TensorView {
     for (std::int32_t i = 0; i < t_.rank; ++i) n *= static_cast<std::size_t>(t_.dims[i]);
     return n;
   }
-  // size() * dtype_size(dtype()); for strings without the characters.
+  // size() * dtype_size(dtype()); for strings without the characters. What a memcpy of the elements needs.
   std::size_t bytes() const noexcept { return size() * dtype_size(dtype()); }
-  // False for the value of an operation, which has none.
+  // False for the value of an operation, which has none, and for a default-made view. All tensors that a plugin gets
+  // for outputs it fetched have one.
   bool has_value() const noexcept { return t_.dtype != 0; }
   // Whether its elements must not be written: a hook's values, an operation's inputs. mutable_data() does not check it.
   bool read_only() const noexcept { return (t_.flags & BELAY_TENSOR_READ_ONLY) != 0; }
-  // As it crosses the boundary. Valid as long as this view object.
+  // As it crosses the boundary: what a slot of belay/abi takes. Valid as long as this view object.
   const belay_tensor& raw() const noexcept { return t_; }
 
   // Part i of the first axis: one rank less, the same memory, so [n, h, w] becomes [h, w]. 0 <= i < dim(0), rank at
@@ -303,6 +305,9 @@ class TensorView {
 
 // Owns its elements. Movable and copyable (a deep copy); strings are kept as std::string. Default-made it is empty,
 // with the dtype kInvalid and no dimensions.
+//
+// The dimensions and the dtype of a Tensor are fixed; assign another one to change them. It is passed wherever a
+// TensorView is wanted, without a copy.
 class Tensor {
  public:
   Tensor() = default;

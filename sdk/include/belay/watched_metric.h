@@ -9,7 +9,10 @@
 //   void after_run(RunContext& run, const RunValues& values) override {
 //     if (const auto look = metric.look(run.session(), values, host())) act(look->value, look->step);
 //   }
-//   save_state, load_state                                     // so that a resumed run looks at the same steps
+//   void save_state(StateWriter& state) const override { metric.save(state, host()); }
+//   void load_state(const StateReader& state) override { metric.load(state, host()); }
+//
+// With the state a resumed run looks at the same steps as one that never stopped.
 //
 // Evaluations between two steps leave their metrics in the training graph, under the names eval/loss, eval/accuracy,
 // ... of [input.eval] and eval_NAME/... of [input.eval_NAME], and beside them eval/global_step, the step that was

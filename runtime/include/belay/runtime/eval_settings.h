@@ -9,6 +9,7 @@
 
 namespace belay::runtime {
 
+// What an evaluation that fails does to the training: it ends it, or is a warning in the log.
 enum class OnEvalError { kStop, kContinue };
 
 struct EvalSettings {

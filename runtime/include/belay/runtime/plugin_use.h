@@ -10,16 +10,17 @@
 
 namespace belay::runtime {
 
-// Where a key or value stands: `file:line:column`, in characters, counted from 1. From --set: file is "--set run.dir",
+// The place of a key or value: `file:line:column`, in characters, counted from 1. From --set: file is "--set run.dir",
 // line is 0 and column counts in the argument. line and column 0: nowhere in particular, as for a section that is
-// missing.
+// missing. Messages begin with it, so that an error in a manifest leads to its line.
 struct Location {
   std::string file;
   int line = 0;
   int column = 0;
 };
 
-// A value of a plugin's option, as written. Empty lists have no element type.
+// A value of a plugin's option, as written: TOML's types, and an integer stays one where the option is a float. Empty
+// lists have no element type.
 using OptionValue = std::variant<bool, std::int64_t, double, std::string, std::vector<bool>, std::vector<std::int64_t>,
                                  std::vector<double>, std::vector<std::string>, std::monostate /* [] */>;
 
@@ -33,9 +34,12 @@ struct PluginOption {
   friend bool operator==(const PluginOption& a, const PluginOption& b) { return a.key == b.key && a.value == b.value; }
 };
 
+// What an error of a hook does: it ends the run, or the hook is left out from then on and the end of the run says so.
 enum class OnHookError { kStop, kDisable };
 
-// A table that names a plugin. Reserved keys: plugin, file, name, on_error (hooks), prefetch (inputs).
+// A table that names a plugin. Reserved keys: plugin, file, name, on_error (hooks), prefetch (inputs). Options are
+// checked against the plugin's note when it is loaded, not here. Two uses are equal if they mean the same: places do
+// not count.
 struct PluginUse {
   std::string plugin;  // by name, or empty where `file` is given
   std::string file;    // absolute path of a library; plugin then picks one of several in it
@@ -51,8 +55,8 @@ struct PluginUse {
   }
 };
 
-// One that no manifest names; options in the order given. `from` stands in messages in place of the file: "the default
-// hook nan_tensor".
+// One that no manifest names; options in the order of the list. `from` takes the place of the file in messages: "the
+// default hook nan_tensor".
 PluginUse plugin_use(const std::string& plugin, const std::vector<std::pair<std::string, OptionValue>>& options,
                      const std::string& from);
 

@@ -16,7 +16,7 @@ struct PredictSettings {
   // The file, absolute, which appears whole or not at all. Empty: stdout.
   std::string output = {};
 
-  // Not empty: text is sampled from a language model behind this beginning, and the settings above mean nothing.
+  // Not empty: characters are sampled from a language model behind this beginning, and the settings above mean nothing.
   std::string prompt = {};
   // Characters to sample.
   std::int64_t length = 200;

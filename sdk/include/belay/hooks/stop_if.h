@@ -37,6 +37,7 @@ class StopIf final : public Hook {
   // INVALID_ARGUMENT for an empty function and where there is no period. The function may keep what it captures until
   // the session's end.
   explicit StopIf(Predicate predicate) : StopIf(std::move(predicate), Periods()) {}
+  // With other periods than every 60 s: {.every_secs = std::nullopt, .every_steps = 100}.
   StopIf(Predicate predicate, const Periods& periods)
       : predicate_(std::move(predicate)), timer_(periods.every_secs, periods.every_steps) {
     if (!predicate_) fail(Code::kInvalidArgument, "StopIf was given no function");

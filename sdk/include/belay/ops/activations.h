@@ -58,7 +58,8 @@ inline Output softplus(const Output& x, std::string_view name = {}) {
   return x.graph().node("Softplus", name).in(x).output();
 }
 // e^x / sum(e^x) along the last dimension, of at least one; the largest x of a row is subtracted first, so nothing
-// overflows. For a loss use softmax_cross_entropy, of the logits.
+// overflows. Derivative: y (dy - sum(dy y)). For a loss use softmax_cross_entropy, of the logits. A row with +infinity
+// is NaN, one of minus infinities alone too.
 inline Output softmax(const Output& x, std::string_view name = {}) {
   return x.graph().node("Softmax", name).in(x).output();
 }

@@ -60,7 +60,8 @@ inline void need_same_rank(const char* what, const Output& a, const Output& b) {
 }  // namespace detail_losses
 
 // The mean over all rows. Labels are classes (int32 or int64, [...]), or probabilities (of the dtype and shape of
-// logits).
+// logits). With ids of a language model, logits [batch, time, classes] and labels [batch, time], it is the mean over
+// all words, in nats: e to its power is the perplexity.
 inline Output softmax_cross_entropy(const Output& logits, const Output& labels, std::string_view name = {}) {
   const Graph g = logits.graph();
   const auto scope = g.scope(name.empty() ? "softmax_cross_entropy" : name);
@@ -68,7 +69,8 @@ inline Output softmax_cross_entropy(const Output& logits, const Output& labels, 
                                                       : sparse_softmax_cross_entropy_with_logits(logits, labels);
   return reduce_mean(rows, {}, false, "value");
 }
-// The mean over all elements. Labels are 0 and 1 of any numeric dtype or bool, or probabilities; they are cast.
+// The mean over all elements, logits and labels of one shape. Labels are 0 and 1 of any numeric dtype or bool, or
+// probabilities; they are cast.
 inline Output sigmoid_cross_entropy(const Output& logits, const Output& labels, std::string_view name = {}) {
   const Graph g = logits.graph();
   detail_losses::need_same_rank("sigmoid_cross_entropy", logits, labels);

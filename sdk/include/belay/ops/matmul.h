@@ -4,8 +4,9 @@
 //   Output h = ops::dense(x, 128, {.activation = ops::Activation::kRelu, .name = "hidden"});   [batch, 128]
 //   Output logits = ops::dense(h, 10);                                                         [batch, 10]
 //
-// In float32 a matmul, its bias_add and the relu, sigmoid or tanh behind it run as one kernel. Products whose inner
-// dimensions are known to differ are INVALID_ARGUMENT while the graph is built, others when a run has the shapes.
+// In float32 a matmul, its bias_add and the relu, sigmoid or tanh behind it run as one kernel. With [session] precision
+// "bf16" large float32 products round their operands to bfloat16 and add up in float32. Products whose inner dimensions
+// are known to differ are INVALID_ARGUMENT while the graph is built, others when a run has the shapes.
 #pragma once
 
 #include <functional>

@@ -105,7 +105,7 @@ Metric metric_of(const Total& a, const Total& b, Function function) {
 // Counts and errors are computed in float64 from the start: a difference of float32 would be rounded already.
 inline Output to_float64(const Output& x) { return x.dtype() == DType::kFloat64 ? x : cast(x, DType::kFloat64); }
 
-// x without its last dimension where that is 1 and y has one dimension less.
+// x without its last dimension where that is 1 and y has one dimension less: [n, 1] beside [n].
 inline Output without_last(const Output& x, const Output& y) {
   const bool one_more = x.rank() > 0 && y.rank() == x.rank() - 1;
   return one_more && x.dim(-1) == 1 ? squeeze(x, {-1}) : x;
@@ -114,6 +114,8 @@ inline Output without_last(const Output& x, const Output& y) {
 struct Pair {
   Output labels, predictions;
 };
+// Brings both to one shape, or throws INVALID_ARGUMENT that names the metric; dimensions that only a run knows are
+// compared there, by reshape_like.
 inline Pair pair_of(const char* metric, const Output& labels, const Output& predictions) {
   const Output p = without_last(predictions, labels), l = without_last(labels, p);
   bool fits = l.rank() < 0 || p.rank() < 0 || l.rank() == p.rank();
@@ -140,7 +142,7 @@ inline Output counted(const Output& values, const Output& counts) {
   const Output zero = zeros_like(counts);
   return select(equal(counts, zero), zero, to_float64(values) * counts);
 }
-// a / b, 0 where b is 0.
+// a / b, 0 where b is 0, element by element; never NaN by a division.
 inline Output ratio(const Output& a, const Output& b) {
   const Output nothing = equal(b, zeros_like(b));
   return select(nothing, zeros_like(b), a / select(nothing, ones_like(b), b));
@@ -353,7 +355,8 @@ inline Metric confusion_matrix(const Output& labels, const Output& predictions, 
   return detail::metric_of(total, [](const Output& counts_so_far) { return counts_so_far; });
 }
 
-// Which curve auc measures; TensorFlow's curve="ROC" and "PR".
+// Which curve auc measures; TensorFlow's curve="ROC" and "PR". kRoc is about how well the two classes are ordered,
+// whatever their sizes; kPrecisionRecall about the true ones, where they are few.
 enum class Curve { kRoc, kPrecisionRecall };
 
 namespace detail {

@@ -23,9 +23,12 @@ namespace ops {
 
 // One tensor of an element: each element has one of every component.
 struct QueueComponent {
+  // Strings too.
   DType dtype;
-  Dims dims;               // -1: differs from element to element
-  bool known_rank = true;  // false: any shape
+  // -1: differs from element to element.
+  Dims dims;
+  // False: any shape; dims do not count then.
+  bool known_rank = true;
 };
 
 // A queue's node and the description of its elements. Copy it freely.

@@ -61,8 +61,11 @@ Output glorot_uniform(const Graph& g, const Dims& dims, DType dtype = DType::kFl
 Output he_normal(const Graph& g, const Dims& dims, DType dtype = DType::kFloat32, std::string_view name = {});
 
 // Sets a fraction `rate` (0 <= rate < 1) of the elements of x (floats) to 0 and scales the others by 1 / (1 - rate), so
-// that the mean stays (Srivastava et al. 2014, in its inverted form). Use it in a training graph only: it does not look
-// at the mode. sibling(1) is the mask, uint8 of the shape of x, by which the gradient passes.
+// that the mean stays (Srivastava et al. 2014, in its inverted form). It does not look at the mode:
+//
+//   if (model.training()) h = ops::dropout(h, 0.5);
+//
+// sibling(1) is the mask, uint8 of the shape of x, by which the gradient passes.
 inline Output dropout(const Output& x, double rate, std::string_view name = {}) {
   return x.graph().node("Dropout", name).in(x).attr("rate", rate).output();
 }

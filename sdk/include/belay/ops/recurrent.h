@@ -42,6 +42,7 @@ struct LstmOptions {
   // The scope of the layer's variables.
   std::string_view name = "lstm";
 };
+// As LstmResult; a GRU has one state.
 struct GruResult {
   // h of each step: [batch, time, units], or [time, batch, units].
   Output y;

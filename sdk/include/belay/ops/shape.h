@@ -37,12 +37,15 @@ inline Output reshape(const Output& x, const Dims& dims, std::string_view name =
 inline Output reshape_like(const Output& x, const Output& like, std::string_view name = {}) {
   return x.graph().node("ReshapeLike", name).in(x).in(like).output();
 }
-// A new dimension of 1, which is number `axis` of the result: of [3, 4] axis 0 makes [1, 3, 4], -1 makes [3, 4, 1].
+// A new dimension of 1, which is number `axis` of the result: of [3, 4] axis 0 makes [1, 3, 4], -1 makes [3, 4, 1]. For
+// broadcasting: x [batch, n] - expand_dims(mean, 1) of a mean [batch].
 inline Output expand_dims(const Output& x, std::int64_t axis, std::string_view name = {}) {
   return x.graph().node("ExpandDims", name).in(x).attr("axis", axis).output();
 }
 // Without these dimensions, which must be 1; no axes: without all that are 1, so that the rank is unknown where a
 // dimension is. Name the axes: a batch of one example keeps its first dimension then.
+//
+//   ops::squeeze(x, {-1})                       [batch, 1] to [batch]
 inline Output squeeze(const Output& x, const std::vector<std::int64_t>& axes = {}, std::string_view name = {}) {
   return x.graph().node("Squeeze", name).in(x).attr("axes", axes).output();
 }
@@ -248,7 +251,7 @@ inline Output size(const Output& x, std::string_view name = {}) { return x.graph
 inline Output ones_like(const Output& x, std::string_view name = {}) {
   return x.graph().node("OnesLike", name).in(x).output();
 }
-// Zeros, the same way.
+// Zeros, the same way: the 0 of a select or a comparison, which needs the dtype of the other side.
 inline Output zeros_like(const Output& x, std::string_view name = {}) {
   return x.graph().node("ZerosLike", name).in(x).output();
 }

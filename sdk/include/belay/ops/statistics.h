@@ -40,7 +40,8 @@ inline Output reduce_variance(const Output& x, const Axes& axes = {}, bool keep_
                               std::string_view name = {}) {
   return moments(x, axes, keep_dims, name.empty() ? "variance" : name).variance;
 }
-// Its square root, the standard deviation. The gradient is infinite where all elements are equal.
+// Its square root, the standard deviation of the population. The gradient is infinite where all elements are equal: add
+// an epsilon to reduce_variance and take the root where that can be.
 inline Output reduce_std(const Output& x, const Axes& axes = {}, bool keep_dims = false, std::string_view name = {}) {
   return sqrt(reduce_variance(x, axes, keep_dims, name.empty() ? "std" : name));
 }
