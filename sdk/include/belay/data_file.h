@@ -51,7 +51,8 @@ namespace detail {
 
 // The size in bytes of a regular file that this process may read; symbolic links are followed. Else an Error, as an
 // input's spec or open should throw: NOT_FOUND with the nearest name in the folder, PERMISSION_DENIED, or
-// INVALID_ARGUMENT for an empty path, a folder or a device.
+// INVALID_ARGUMENT for an empty path, a folder or a device. `option` is the name of the manifest's option, with which
+// the message begins. 0 for an empty file, which is no error here.
 inline std::uint64_t data_file_size(std::string_view option, const std::string& path) {
   struct stat status {};
   const std::string prefix = std::string(option) + ": '" + path + "' ";

@@ -130,6 +130,7 @@ class DecodePool {
     }
   }
 
+  // Joins all threads. A job is never under way then: for_each_row has returned.
   void stop() {
     {
       const std::lock_guard lock(mutex_);
@@ -143,6 +144,7 @@ class DecodePool {
 
   std::vector<std::exception_ptr> errors_;  // one per part of the job
   std::vector<std::thread> threads_;        // parts 1 ..; part 0 is the caller's
+  // Guards job_, job_number_, busy_ and stopping_. A part's error is its thread's until busy_ is 0.
   std::mutex mutex_;
   std::condition_variable work_, done_;
   Job job_;  // written before its number changes

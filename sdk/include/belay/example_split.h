@@ -3,6 +3,7 @@
 //
 //   rows_ = split_examples(rows, options.split, options.eval_fraction, options.split_seed);
 //   order_ = ExampleOrder({static_cast<std::int64_t>(rows_.size()), batch_size, shuffle, epochs}, args);
+//   ... rows_[order_.batch()[i]] is a row of the file
 //
 // "eval" gets `eval_fraction` of the examples, rounded; "train" the others; "all" every one. Seed and fraction alone
 // choose them, so that two inputs with the same ones get parts that are disjoint and complete.

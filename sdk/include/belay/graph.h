@@ -155,7 +155,7 @@ inline constexpr const char* kSummaries = "summaries";
 inline constexpr const char* kSummaryOp = "summary_op";
 // Runs once where there is no checkpoint to restore. Default: the initial values of all global variables.
 inline constexpr const char* kInitOp = "init_op";
-// Runs for every session, after kReadyForLocalInitOp. Default: the local variables and the tables.
+// Runs for every session, once kReadyForLocalInitOp names nothing. Default: the local variables and the tables.
 inline constexpr const char* kLocalInitOp = "local_init_op";
 // A string vector, the names of what is not initialized: the session is ready when it is empty.
 inline constexpr const char* kReadyOp = "ready_op";
@@ -312,8 +312,7 @@ class Graph {
   // * An empty Output where no path of floating-point tensors leads from x to a y, or one that stops gradients lies on
   //   it.
   // * An operation on the path without a gradient ("error" in docs/ops.md) is INVALID_ARGUMENT, or UNIMPLEMENTED where
-  //   one is
-  //   only missing so far; both name the node.
+  //   one is only missing so far; both name the node.
   // * Several paths are added (AddN). Gradients of gradients work where every operation on the path has them.
   std::vector<Output> gradients(const std::vector<Output>& ys, const std::vector<Output>& xs,
                                 const std::vector<Output>& grad_ys = {}) const {
@@ -400,7 +399,7 @@ class Graph {
     Body(const Body&) = delete;
     Body& operator=(const Body&) = delete;
     // The body's outputs, at least one, values rather than operations. Returns its full name, for the attribute of the
-    // node that runs it, which must be made in the scope where the body began.
+    // node that runs it, which is added where the body was begun: outside bodies, or in the same one.
     std::string end(const std::vector<Output>& outputs) {
       if (outputs.empty()) fail(Code::kInvalidArgument, "a body of a cond or while loop must give at least one output");
       const std::vector<belay_output> raw = raws(outputs);

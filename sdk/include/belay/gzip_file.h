@@ -37,7 +37,13 @@
 namespace belay {
 inline namespace v0 {
 
-// An open file; holds one descriptor and a buffer of 64 KiB.
+// An open file; holds one descriptor and a buffer of 64 KiB. An input that must go back, in seek, opens it again and
+// skips:
+//
+//   file_.emplace("path", path_);
+//   while (file_->position() < place) file_->read(buffer_, std::min(sizeof(buffer_), place - file_->position()));
+//
+// which unpacks everything before the place: for data that is shuffled read it into memory once.
 class GzipFile {
  public:
   // Opens the file and looks at its first bytes. `option` is the manifest's option that named it, for messages. Errors

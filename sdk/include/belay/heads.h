@@ -96,6 +96,11 @@ struct Sequences {
 };
 // `vocabulary`: how many ids there are; 0: as many as the input declares (InputSpec::set_classes). With a smaller
 // number than that the run ends at the first id that is not in the table.
+//
+//   const belay::Sequences s = belay::sequence_feature(model, options_.vocabulary);
+//   const belay::Output x = ops::embedding(s.ids, s.vocabulary, 64);                  [batch, time, 64]
+//   const belay::Output h = ops::lstm(x, 128).y;                                      [batch, time, 128]
+//   belay::add_head(model, ops::dense_last(h, s.vocabulary), "classification");       labels [batch, time]
 inline Sequences sequence_feature(const ModelContext& model, std::int64_t vocabulary) {
   const Output ids = model.feature();
   if (vocabulary == 0) vocabulary = model.feature_classes();

@@ -109,8 +109,8 @@ class OptimizerContext {
   Graph graph_;
 };
 
-// A plugin of the kind "optimizer". An error that a callback throws ends the building of the graph, with its name in
-// front.
+// A plugin of the kind "optimizer". An error that a callback throws ends the building of the graph, with the plugin's
+// name in front. `belay validate` runs it on made-up variables.
 class Optimizer : public Plugin {
  public:
   // Makes the variables that the optimizer keeps from step to step.

@@ -6,8 +6,8 @@
 //   for (std::int64_t i = 0; i < order.size(); ++i) visit(order[i]);
 //
 // The order depends on seed, size and epoch alone: any epoch is made without those before it, on any thread, so that an
-// input can seek. Eight bytes per number, taken at the first use_epoch and never again. Reading is for any thread while
-// no use_epoch runs.
+// input can seek. It is the same on every machine. Eight bytes per number, taken at the first use_epoch and never
+// again. Reading is for any thread while no use_epoch runs.
 #pragma once
 
 #include <cstddef>

@@ -51,7 +51,9 @@ class ScheduleContext {
   Graph graph_;
 };
 
-// A plugin of the kind "schedule".
+// A plugin of the kind "schedule". The rate of step t is
+//
+//   build's value * min(1, (t + 1) / warmup_steps) * learning_rate_scale
 class Schedule : public Plugin {
  public:
   // Returns the rate of a step, a float32 or float64 scalar.

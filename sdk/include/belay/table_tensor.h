@@ -25,7 +25,11 @@ namespace belay {
 inline namespace v0 {
 namespace detail {
 
-// INVALID_ARGUMENT: "'x': a list of 5 value(s) is no value for 'x:0' (float32 [2, 3])".
+// INVALID_ARGUMENT, which names the key, what it has and what is wanted:
+//
+//   'x': a list of 5 value(s) is no value for 'x:0' (float32 [2, 3])
+//   'ids': a number is no value for 'ids:0' (int64 [?])
+//   'small': 300 is no value for 'small:0' (uint8 [])
 [[noreturn]] inline void fail_table_value(std::string_view key, const Output& output, const std::string& what) {
   fail(Code::kInvalidArgument, "'" + std::string(key) + "': " + what + " is no value for " + output.text());
 }

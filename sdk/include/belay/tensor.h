@@ -255,8 +255,9 @@ class TensorView {
   const void* data() const noexcept { return t_.data; }
   // For what was passed to be filled: a batch's tensor, an operation's outputs.
   void* mutable_data() const noexcept { return t_.data; }
-  // The elements as T: `view.data<const float>()`. A T that is not the dtype is INVALID_ARGUMENT, and both are named.
-  // Strings are belay_str; data<bool>() is an array of bool.
+  // The elements as T: `view.data<const float>()` to read, `data<float>()` to write what was passed to be filled. A T
+  // that is not the dtype is INVALID_ARGUMENT, and both are named: nothing is converted. Strings are belay_str;
+  // data<bool>() is an array of bool. Null where there are no elements.
   template <class T>
   T* data() const {
     using Element = std::remove_cv_t<T>;
@@ -276,10 +277,12 @@ class TensorView {
       return *data<const T>();
     }
   }
-  // String i, row-major; INVALID_ARGUMENT if this is no string tensor. Valid as long as the elements are.
+  // String i, row-major; INVALID_ARGUMENT if this is no string tensor. Valid as long as the elements are: copy it into
+  // a std::string to keep it.
   std::string_view text(std::size_t i) const { return detail::view(data<const belay_str>()[i]); }
-  // Element i of any numeric dtype or bool, row-major. int64 beyond 2^53 is rounded. A string tensor is
-  // INVALID_ARGUMENT.
+  // Element i of any numeric dtype or bool, row-major; the only way to read bfloat16 and float16. int64 beyond 2^53 is
+  // rounded. A string tensor is INVALID_ARGUMENT. For a few elements: it looks at the dtype each time; a loop over many
+  // uses data<T>().
   double number(std::size_t i) const {
     switch (dtype()) {
       case DType::kFloat32: return static_cast<const float*>(t_.data)[i];

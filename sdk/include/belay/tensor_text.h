@@ -55,8 +55,8 @@ inline void append_element(std::string& out, const TensorView& t, std::size_t i)
   }
 }
 
-// Elements [next, ...) of one sub-tensor, with its brackets. Returns false where `left`, the number of elements that
-// may still be shown, is used up, so that the outer ones close their brackets and stop.
+// Elements [next, ...) of one sub-tensor, with its brackets; one call for each dimension. Returns false where `left`,
+// the number of elements that may still be shown, is used up, so that the outer ones close their brackets and stop.
 inline bool append_elements(std::string& out, const TensorView& t, std::int32_t axis, std::size_t& next,
                             std::size_t& left) {
   if (axis == t.rank()) {

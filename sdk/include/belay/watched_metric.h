@@ -58,7 +58,8 @@ class WatchedMetric {
     evaluated_.reset();
     if (const Output step = step_of_evaluation(graph)) evaluated_ = graph.fetch<std::int64_t>(step);
   }
-  // In each after_create_session. After a recovery to an earlier step what was seen later is forgotten.
+  // In each after_create_session. After a recovery to an earlier step what was seen later is forgotten, so that the
+  // steps that come again are looked at again.
   void session_created(const Session& session) {
     step_.forget();
     const std::int64_t step = step_.read(session);

@@ -56,14 +56,17 @@ inline Output attention(const Output& query, const Output& key, const Output& va
   return detail_attention::build({query, key, value}, false, options);
 }
 // The same of one tensor [batch, time, 3 * width] that holds query, key and value one after the other along its last
-// dimension.
+// dimension, as one dense layer computes them: nothing is cut apart.
 inline Output self_attention(const Output& packed, const AttentionOptions& options = {}) {
   return detail_attention::build({packed}, true, options);
 }
 
 // Self-attention as a layer: a dense layer to query, key and value, attention, a dense layer back to the width of x
-// [batch, time, width]. Variables "<name>/qkv/kernel", "<name>/qkv/bias", "<name>/output/kernel", "<name>/output/bias".
-// Width, and one of batch and time, must be known.
+// [batch, time, width]. Variables "<name>/qkv/kernel" [width, 3 * width], "<name>/qkv/bias", "<name>/output/kernel"
+// [width, width], "<name>/output/bias". Width, and one of batch and time, must be known; heads must divide the width,
+// else INVALID_ARGUMENT.
+//
+// A block of a transformer: x = x + ops::multi_head_attention(ops::layer_norm(x), {.heads = 4, .causal = true});
 inline Output multi_head_attention(const Output& x, const AttentionOptions& options = {}) {
   if (x.rank() != 3 || x.dim(2) < 0 || options.heads < 1 || x.dim(2) % options.heads != 0)
     fail(Code::kInvalidArgument, "multi_head_attention '" + std::string(options.name) + "': " + x.text() +

@@ -29,6 +29,10 @@ namespace ops {
 // Images [batch, height, width, channels] (NCHW: [batch, channels, height, width]) filtered by [height, width, in
 // channels, out channels]: [batch, height', width', out channels], sizes as windows.h says. Both of one dtype; the
 // images' channels must be the filter's in channels (there are no groups). Gradients of any order.
+//
+//   y[b, i, j, o] = sum over u, v, c of x[b, i * stride + u * dilation - before, j * ..., c] * filter[u, v, c, o]
+//
+// which is batch * height' * width' * height * width * in * out multiplications, and twice that for both gradients.
 inline Output convolve2d(const Output& x, const Output& filter, const WindowOptions& window = {},
                          std::string_view name = {}) {
   NodeBuilder node = x.graph().node("Conv2D", name).in(x).in(filter);

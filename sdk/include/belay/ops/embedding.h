@@ -47,7 +47,10 @@ struct EmbeddingOptions {
 
 // A trainable vector of `width` numbers for each id in [0, entries): the variable "<name>/table" [entries, width]. ids
 // (int32 or int64) of dimensions [...] make [..., width]. To share one table between two places make the variable and
-// gather from it twice.
+// gather from it twice:
+//
+//   const Output table = ops::variable(g, "words", ops::random_normal(g, {10000, 64}, 0, 0.125));
+//   const Output a = ops::gather(table, questions), b = ops::gather(table, answers);
 inline Output embedding(const Output& ids, std::int64_t entries, std::int64_t width,
                         const EmbeddingOptions& options = {}) {
   if (entries < 1 || width < 1)

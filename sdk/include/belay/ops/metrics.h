@@ -26,9 +26,8 @@
 // * labels and predictions have one shape; a last dimension of 1 that one of them has more ([n] and [n, 1]) is taken
 //   away. Any other difference is an error: [n] and [n, 1] would repeat each other to [n, n].
 // * weights, unless they are empty, are numbers, or bool for 0 and 1: each element counts so much. They are a scalar,
-//   or
-//   belong to the first dimensions of the values: weights [n] with values [n, time] are those of n examples. Dimensions
-//   of 1 are repeated. They must not be negative; that is not looked at.
+//   or belong to the first dimensions of the values: weights [n] with values [n, time] are those of n examples.
+//   Dimensions of 1 are repeated. They must not be negative; that is not looked at.
 //
 // Special values:
 // * Nothing to count, which is also one class only where a metric needs two: the value is 0, of every metric. It is
@@ -281,7 +280,7 @@ inline Metric mean_squared_error(const Output& labels, const Output& predictions
                              [](const Output& l, const Output& p) { return squared_difference(l, p); });
   return detail::metric_of(m.total, m.count, detail::ratio);
 }
-// Its root: the root of the mean of squares over all batches, not a mean of roots.
+// Its root: the root of the mean of squares over all batches, not a mean of roots. In the units of the labels.
 inline Metric root_mean_squared_error(const Output& labels, const Output& predictions, const Output& weights = {},
                                       std::string_view name = {}) {
   const Graph g = labels.graph();
@@ -292,7 +291,7 @@ inline Metric root_mean_squared_error(const Output& labels, const Output& predic
   return detail::metric_of(m.total, m.count,
                            [](const Output& total, const Output& count) { return sqrt(detail::ratio(total, count)); });
 }
-// The mean of |labels - predictions| over all elements.
+// The mean of |labels - predictions| over all elements; in the units of the labels.
 inline Metric mean_absolute_error(const Output& labels, const Output& predictions, const Output& weights = {},
                                   std::string_view name = {}) {
   const Graph g = labels.graph();
@@ -331,6 +330,10 @@ inline Metric precision(const Output& labels, const Output& predictions, const O
   return detail::positives_ratio("precision", labels, predictions, false, weights, name);
 }
 // Of what is true, the fraction that was predicted: tp / (tp + fn); 0 while nothing is true.
+//
+//   const Output p = ops::metrics::precision(labels, positive).value, r = ops::metrics::recall(labels, positive).value;
+//
+// F1 is 2 p r / (p + r) of these two, computed when the evaluation is over.
 inline Metric recall(const Output& labels, const Output& predictions, const Output& weights = {},
                      std::string_view name = {}) {
   return detail::positives_ratio("recall", labels, predictions, true, weights, name);

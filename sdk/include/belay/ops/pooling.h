@@ -51,7 +51,8 @@ inline Output max_pool2d(const Output& x, const HeightWidth& size, const PoolOpt
                          std::string_view name = {}) {
   return detail_pooling::pool("MaxPool", x, size, options, name);
 }
-// The mean of each window; padding does not count, neither as an element nor in their number. Gradients of any order.
+// The mean of each window; padding does not count, neither as an element nor in their number (TensorFlow's rule; others
+// divide by the whole window). Gradients of any order.
 inline Output avg_pool2d(const Output& x, const HeightWidth& size, const PoolOptions& options = {},
                          std::string_view name = {}) {
   return detail_pooling::pool("AvgPool", x, size, options, name);

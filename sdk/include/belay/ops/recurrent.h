@@ -107,7 +107,8 @@ inline Output recurrent_kernel(const Graph& g, std::int64_t units, std::int64_t 
 }  // namespace detail_recurrent
 
 // The same as a layer with the trainable variables "<name>/kernel" (glorot_uniform), "<name>/recurrent_kernel" (uniform
-// within 1 / sqrt(units)) and "<name>/bias", of the shapes above. x has 3 dimensions, its features are known.
+// within 1 / sqrt(units)) and "<name>/bias", of the shapes above: 4 * units * (features + units + 1) numbers. x has 3
+// dimensions, its features are known.
 inline LstmResult lstm(const Output& x, std::int64_t units, const LstmOptions& options = {}) {
   detail_recurrent::check("lstm", options.name, x, units);
   const Graph g = x.graph();

@@ -39,7 +39,7 @@ inline Output reduce_mean(const Output& x, const Axes& axes = {}, bool keep_dims
   return detail_reductions::reduce("Mean", x, axes, keep_dims, name);
 }
 // The largest. NaN where any element is NaN; of nothing: the smallest value of the dtype (-infinity). The gradient is
-// shared equally by equal largest elements.
+// shared equally by equal largest elements: of [1, 3, 3] it is [0, 1/2, 1/2].
 inline Output reduce_max(const Output& x, const Axes& axes = {}, bool keep_dims = false, std::string_view name = {}) {
   return detail_reductions::reduce("Max", x, axes, keep_dims, name);
 }
@@ -62,6 +62,8 @@ inline Output reduce_any(const Output& x, const Axes& axes = {}, bool keep_dims 
 }
 // int64: the index along the axis of the largest element, the first of equal ones, without that dimension. NaN counts
 // as the largest. No gradient. An axis of size 0 is INVALID_ARGUMENT.
+//
+//   ops::arg_max(logits)                        [batch, classes] -> [batch], the predicted classes
 inline Output arg_max(const Output& x, std::int64_t axis = -1, std::string_view name = {}) {
   return x.graph().node("ArgMax", name).in(x).attr("axis", axis).output();
 }

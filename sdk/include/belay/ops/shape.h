@@ -194,7 +194,8 @@ inline std::vector<Output> split(const Output& x, std::int64_t parts, std::int64
                                      std::to_string(parts) + " equal parts");
   return split(x, std::vector<std::int64_t>(static_cast<std::size_t>(parts), x.dims()[at] / parts), axis);
 }
-// The slices along an axis of known size, without it: what stack puts together. None for an axis of size 0.
+// The slices along an axis of known size, without it: what stack puts together. None for an axis of size 0. Of [batch,
+// 3] along 1: three [batch].
 inline std::vector<Output> unstack(const Output& x, std::int64_t axis = 0) {
   const std::size_t at = detail_shape::known_axis("unstack", x, axis);
   std::vector<Output> parts;
@@ -245,7 +246,7 @@ inline Output sum_like(const Output& x, const Output& like, std::string_view nam
 inline Output shape(const Output& x, std::string_view name = {}) {
   return x.graph().node("Shape", name).in(x).output();
 }
-// The number of elements as an int64 scalar.
+// The number of elements as an int64 scalar, as it is in the run: of the batch dimension use strided_slice of shape.
 inline Output size(const Output& x, std::string_view name = {}) { return x.graph().node("Size", name).in(x).output(); }
 // Ones in the shape and dtype of x (any but string), whose values do not matter. No gradient.
 inline Output ones_like(const Output& x, std::string_view name = {}) {

@@ -27,6 +27,8 @@ inline TopK top_k(const Output& x, std::int64_t k, std::string_view name = {}) {
 // bool [n]: whether fewer than k predictions of a row are larger than that of its target, so that ties count for the
 // target (tf.nn.in_top_k). predictions [n, classes] floats, targets [n] int32 or int64. False where a prediction is not
 // finite or the target is no class. No gradient.
+//
+//   ops::reduce_mean(ops::cast(ops::in_top_k(logits, labels, 5), DType::kFloat32))      top-5 accuracy of a batch
 inline Output in_top_k(const Output& predictions, const Output& targets, std::int64_t k, std::string_view name = {}) {
   return predictions.graph().node("InTopK", name).in(predictions).in(targets).attr("k", k).output();
 }

@@ -28,8 +28,8 @@ inline Output scalar_summary(std::string_view tag, const Output& value, std::str
   g.collect(collections::kSummaries, s);
   return s;
 }
-// How the elements of a tensor of numbers, of any shape, are distributed. A NaN or infinity in it ends the run as
-// DIVERGED.
+// How the elements of a tensor of numbers, of any shape, are distributed, in TensorFlow's buckets, whose limits grow by
+// 10 %. A NaN or infinity in it ends the run as DIVERGED.
 inline Output histogram_summary(std::string_view tag, const Output& values, std::string_view name = {}) {
   const Graph g = values.graph();
   const Output s = g.node("HistogramSummary", name).in(values).attr("tag", tag).output();

@@ -4,6 +4,13 @@
 //
 //    floor((n + p - ((k - 1) * dilation + 1)) / stride) + 1 results.       SAME: ceil(n / stride)
 //
+//   n    k   stride   padding          results
+//   28   5   1        VALID            24
+//   28   5   1        SAME             28        2 elements on each side
+//   28   3   2        SAME             14        none before, 1 after
+//   28   2   2        VALID            14
+//   28   3   1        VALID, dilation 2    24    each window reaches over 5
+//
 // Of SAME the padding is split evenly, an odd element goes to the bottom and right, as in TensorFlow.
 //
 //   ops::WindowOptions w = {.strides = 2, .padding = "SAME"};     28 x 28 -> 14 x 14
@@ -38,7 +45,8 @@ struct WindowOptions {
   HeightWidth dilations = 1;
   // "VALID": none. "SAME": so much that a size of n becomes ceil(n / stride). "EXPLICIT": as explicit_paddings says.
   std::string_view padding = "VALID";
-  std::array<std::int64_t, 4> explicit_paddings = {0, 0, 0, 0};  // top, bottom, left, right
+  // For "EXPLICIT": elements at the top, bottom, left and right, none negative.
+  std::array<std::int64_t, 4> explicit_paddings = {0, 0, 0, 0};
   // The order of an image tensor's dimensions: "NHWC", which is faster here, or "NCHW".
   std::string_view data_format = "NHWC";
 
