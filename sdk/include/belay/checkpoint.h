@@ -54,7 +54,7 @@ inline std::string latest_checkpoint(const Host& host, std::string_view director
 // * the file "runs/x/best": the best one of [checkpoint] keep_best; FAILED_PRECONDITION where none was evaluated yet;
 // * a file that the scaffold's saver understands.
 //
-// Movable. Keep it no longer than the callback: files stay open, and the host removes old checkpoints meanwhile.
+// Movable. It holds files open: keep it no longer than the callback that opened it.
 class Checkpoint {
  public:
   // One tensor, without its elements.

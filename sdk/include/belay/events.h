@@ -5,7 +5,7 @@
 //   void begin(belay::Graph&) override { events_.emplace(host()); }
 //   void after_run(belay::RunContext&, const belay::RunValues& v) override { events_->scalar("my/norm", step, norm); }
 //
-// [session]: not from a thread of the plugin's. Everything is buffered; the file has it at the latest when the session
+// [session]: not from a thread of the plugin's. Everything is buffered; the file has it at the latest when the run
 // ends. Errors of the disk are warnings of the host's, not errors here.
 #pragma once
 

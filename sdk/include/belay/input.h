@@ -60,8 +60,9 @@ class InputSpec {
   std::uint32_t label(std::string_view name, DType dtype, const Dims& dims) {
     return declare(BELAY_LABEL, name, dtype, dims);
   }
-  // The values of an integer slot are in [0, classes): the size of a vocabulary, the number of classes. A model reads
-  // it as ModelContext::feature_classes or label_classes. Values outside are not looked for.
+  // The values of an integer slot (int32, int64 or uint8) are in [0, classes), classes at least 1: the size of a
+  // vocabulary, the number of classes. A model reads it as ModelContext::feature_classes or label_classes. Values
+  // outside are not looked for.
   void set_classes(std::uint32_t slot, std::int64_t classes) {
     detail::Status status;
     status.check(api_->set_classes(self_, slot, classes, status));
@@ -101,7 +102,8 @@ class Batch {
     status.check(api_->tensor(self_, slot, static_cast<std::int32_t>(dims.size()), dims.data(), &t, status));
     return TensorView(t);
   }
-  // Sets element `element` (row-major) of a string tensor; the bytes are copied.
+  // Sets element `element` (row-major) of a string tensor, after tensor() was called for the slot; the bytes are
+  // copied.
   void set_string(std::uint32_t slot, std::uint64_t element, std::string_view bytes) {
     detail::Status status;
     status.check(api_->set_string(self_, slot, element, detail::str(bytes), status));

@@ -3,7 +3,7 @@
 // that it leads to is not the run's. Errors are in errno; ELOOP: there is such a link.
 //
 //   OutputFile file = open_output_file(std::string(host().run_directory()) + "/losses.csv");
-//   if (file == nullptr) fail(Code::kUnavailable, std::string("losses.csv: ") + std::strerror(errno));
+//   if (file == nullptr) host().warning(std::string("losses.csv cannot be written: ") + std::strerror(errno));
 //
 // Any thread; nothing is kept.
 #pragma once

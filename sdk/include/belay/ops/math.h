@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Element-wise arithmetic, comparison and choice. Operands of different shapes are repeated by numpy's rule (aligned at
-// the last dimension; a dimension of 1 fits any); operands have one dtype, which is the result's. Integers wrap.
+// the last dimension; a dimension of 1 fits any); operands have one dtype, which is the result's, of comparisons bool.
+// Integers wrap.
 //
 //   Output y = (a + b) * 2.0 - ops::sqrt(c);      a number takes the dtype of the tensor beside it
 //   Output z = ops::select(ops::greater(y, ops::zeros_like(y)), y, -y);
-//   [batch, 1, width] + [time, width]             is [batch, time, width]; [2, 3] + [2] is INVALID_ARGUMENT
+//   Output right = ops::cast(ops::equal(ops::arg_max(logits), labels), DType::kFloat32);       1 where right, else 0
+//
+//   a                    b               a + b
+//   [batch, features]    [features]      [batch, features]         b is added to each row
+//   [batch, features]    [batch, 1]      [batch, features]         b[i] is added to row i
+//   [batch, 1, width]    [time, width]   [batch, time, width]
+//   [2, 3]               [2]             INVALID_ARGUMENT          expand_dims(b, 1) makes [2, 1] of it
 //
 // Numbers are float32, float64, int32, int64 and uint8; floats the first two. Another dtype, two different ones, and
 // shapes that do not fit are INVALID_ARGUMENT while the graph is built, as far as the shapes are known then. Gradients
 // of an operand that was repeated are summed back to its shape. Kernels share a large tensor among the threads of the
-// run; exp, log, tanh and their like of float32 are within 3 units in the last place of the exact value, those of
-// float64 are the C library's.
+// run. exp, log and log1p of float32 are within 3 units in the last place of the exact value; everything else is the C
+// library's.
 //
 // ops::equal compares elements and makes a node; Output's own == asks whether two handles are the same output.
 #pragma once
@@ -63,8 +70,8 @@ inline Output floor_div(const Output& a, const Output& b, std::string_view name 
 inline Output floor_mod(const Output& a, const Output& b, std::string_view name = {}) {
   return detail_math::binary("FloorMod", a, b, name);
 }
-// a to the power b, of floats. A negative a with a b that is no whole number is NaN. The gradient for b is 0 where a <=
-// 0.
+// a to the power b, of floats. A negative a with a b that is no whole number is NaN. The gradient for b is 0 where a is
+// not above 0.
 inline Output pow(const Output& a, const Output& b, std::string_view name = {}) {
   return detail_math::binary("Pow", a, b, name);
 }

@@ -24,7 +24,7 @@ inline namespace v0 {
 namespace ops {
 
 // a * b of two matrices, [m, k] times [k, n] is [m, n], each transposed first if wanted (a is [k, m] then). Its
-// gradients are two products of the same kind, for which nothing is transposed in memory.
+// gradients are two products of the same kind, with the flags that fit.
 //
 //   ops::matmul(a, b, true)             a [k, m], b [k, n] -> [m, n]
 //   ops::matmul(a, b, false, true)      a [m, k], b [n, k] -> [m, n]

@@ -9,7 +9,7 @@
 //   const std::vector<Output> batch = ops::dequeue_many(q, 100);            [100, 784] and [100], part of the step
 //
 // A queue belongs to a session: a recovery makes a new, empty one, and no checkpoint holds its elements. When the
-// session stops, what waits in a queue ends with CANCELLED. Tensors are copied in and out; no gradient passes.
+// session stops, what still waits in a queue ends with an error. No gradient passes.
 #pragma once
 
 #include <string_view>

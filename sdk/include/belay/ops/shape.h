@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shapes: the same elements in another order or form, parts of tensors, and tensors made from shapes. Any dtype,
-// strings too, unless a function says otherwise; all gradients pass unless it says so.
+// strings too, and the gradient passes, unless a function says otherwise.
 //
 //   x [batch, 28, 28]
 //   ops::flatten(x)                                   [batch, 784]
@@ -64,7 +64,7 @@ inline Output flatten(const Output& x, std::string_view name = {}) {
 //
 //   ops::transpose(images, {0, 3, 1, 2})        NHWC to NCHW
 //
-// Before a product use its transpose_a or transpose_b, which copies nothing.
+// Before a product use its transpose_a or transpose_b instead of a node.
 inline Output transpose(const Output& x, const std::vector<std::int64_t>& perm = {}, std::string_view name = {}) {
   return x.graph().node("Transpose", name).in(x).attr("perm", perm).output();
 }
