@@ -52,6 +52,7 @@ class Output {
   Output(const belay_graph_api* api, belay_graph* graph, belay_output raw) noexcept
       : api_(api), graph_(graph), raw_(raw) {}
 
+  // Whether it names anything: false for a default-made one.
   explicit operator bool() const noexcept { return raw_.graph != 0; }
   // As it crosses the C boundary. Valid as long as this object.
   const belay_output& raw() const noexcept { return raw_; }
@@ -187,6 +188,7 @@ class Graph {
   Graph() noexcept : api_(nullptr), self_(nullptr) {}
   Graph(const belay_graph_api* api, belay_graph* self) noexcept : api_(api), self_(self) {}
 
+  // Whether it is a graph's handle: false for a default-made one.
   explicit operator bool() const noexcept { return self_ != nullptr; }
   // The graph's number in this process, never 0: by it an output of another graph is noticed.
   std::uint64_t serial() const { return api_->serial(self_); }

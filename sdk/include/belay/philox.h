@@ -100,7 +100,8 @@ class PhiloxSequence {
     const std::uint32_t high = next();
     return uniform_double(high, next());
   }
-  // Standard normal (Box-Muller, the cosine branch): two uniform numbers each, so always four words.
+  // Standard normal (Box-Muller, the cosine branch): two uniform numbers each, so always four words. 1 - uniform() is
+  // never 0, whose logarithm would be infinite.
   double normal() noexcept {
     const double u = 1 - uniform();
     return std::sqrt(-2 * std::log(u)) * std::cos(6.283185307179586 * uniform());

@@ -51,13 +51,19 @@ inline namespace v0 {
 
 // Element types; the numbers are those of TensorFlow's DataType, so checkpoints and event files have them too.
 enum class DType : std::int32_t {
+  // No dtype: that of an operation's value and of a default-made Tensor.
   kInvalid = 0,
+  // What models compute in; its kernels are the fast ones.
   kFloat32 = BELAY_FLOAT32,
+  // For metrics and schedules, where a sum of many terms must not lose digits.
   kFloat64 = BELAY_FLOAT64,
+  // Indices that operations return, such as those of top_k.
   kInt32 = BELAY_INT32,
+  // Pixels and other bytes, as files have them; cast before computing.
   kUInt8 = BELAY_UINT8,
   // Elements of any length, arbitrary bytes. As a view: an array of belay_str.
   kString = BELAY_STRING,
+  // Labels, ids, steps, dimensions.
   kInt64 = BELAY_INT64,
   // One byte, 0 or 1.
   kBool = BELAY_BOOL,
@@ -347,7 +353,7 @@ class Tensor {
   // The same with the elements in braces: Tensor({2}, {1.f, 2.f}). Of {} T must be named.
   template <class T>
   Tensor(Dims dims, std::initializer_list<T> values) : Tensor(std::move(dims), std::vector<T>(values)) {}
-  // A copy of a view's elements, so of a [n] string tensor also n strings.
+  // A copy of a view's elements, strings too, which outlives the view. Explicit, since it allocates.
   explicit Tensor(const TensorView& view) : dtype_(view.dtype()), dims_(view.dims()) {
     allocate();
     if (dtype_ == DType::kString) {

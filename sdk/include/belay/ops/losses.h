@@ -44,6 +44,9 @@ inline Output softmax_cross_entropy_with_logits(const Output& logits, const Outp
 // -labels * log(sigmoid(logits)) - (1 - labels) * log(1 - sigmoid(logits)) of each element, for classes that do not
 // exclude each other; labels in [0, 1], of the shape and dtype of logits. Computed as max(x, 0) - x * label + log(1 +
 // e^-|x|), which does not overflow. Gradients for both.
+//
+//   const Output each = ops::sigmoid_cross_entropy_with_logits(logits, labels);
+//   const Output loss = ops::reduce_mean(each * (labels * 9.0 + 1.0));            rare true elements count ten times
 inline Output sigmoid_cross_entropy_with_logits(const Output& logits, const Output& labels,
                                                 std::string_view name = {}) {
   return logits.graph().node("SigmoidCrossEntropyWithLogits", name).in(logits).in(labels).output();

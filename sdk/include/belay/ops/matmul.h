@@ -64,7 +64,9 @@ struct DenseOptions {
   // Applied to x * kernel + bias; kNone: linear, as for logits.
   Activation activation = Activation::kNone;
   // Called once, in the layer's scope, with the graph, dims [features, units] and dtype of x; returns the initial
-  // value. None: glorot_uniform. Its signature is that of ops::he_normal but for the name.
+  // value. None: glorot_uniform.
+  //
+  //   options.kernel_initializer = [](const Graph& g, const Dims& d, DType t) { return ops::he_normal(g, d, t); };
   std::function<Output(const Graph&, const Dims&, DType)> kernel_initializer = nullptr;
   // The bias begins at 0. Without it there is no variable "<name>/bias"; use false before a batch norm, which has an
   // offset.

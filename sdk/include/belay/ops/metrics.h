@@ -91,7 +91,7 @@ inline Total total_of(const Output& batch, std::string_view name) {
   g.collect(collections::kMetricVariables, variable);
   return {variable, assign_add(variable, batch)};
 }
-// What a function makes of both states of one total, or of two.
+// What a function makes of both states of one total, or of two: the metric before this run and after it.
 template <class Function>
 Metric metric_of(const Total& a, Function function) {
   return {identity(function(a.before), "value"), identity(function(a.after), "update")};
@@ -173,6 +173,7 @@ inline std::string scope_name(std::string_view name, const char* metric) {
   return name.empty() ? std::string(metric) : std::string(name);
 }
 
+// True and false positives and negatives: the total is the metric.
 inline Metric count_metric(const char* metric, const Output& labels, const Output& predictions, bool label,
                            bool prediction, const Output& weights, std::string_view name) {
   const Graph g = labels.graph();
@@ -251,9 +252,12 @@ inline Metric accuracy(const Output& labels, const Output& predictions, const Ou
 }
 
 // The fraction of labels [...], int32 or int64, that are among the k (at least 1) largest of their predictions [...,
-// classes], floating-point: fewer than k are larger. Of equal predictions all are in, so a model that predicts the same
-// for each class is right everywhere (TensorFlow's in_top_k). A label that is no class is wrong, and so is one beside
-// predictions that are not finite. Logits do as well as probabilities.
+// classes], floating-point: fewer than k are larger.
+//
+//   ops::metrics::in_top_k(labels, logits, 5)                   top-5 accuracy; logits do as well as probabilities
+//
+// Of equal predictions all are in, so a model that predicts the same for each class is right everywhere (TensorFlow's
+// in_top_k). A label that is no class is wrong, and so is one beside predictions that are not finite.
 inline Metric in_top_k(const Output& labels, const Output& predictions, std::int64_t k, const Output& weights = {},
                        std::string_view name = {}) {
   if (k < 1) fail(Code::kInvalidArgument, "in_top_k: k must be at least 1, got " + std::to_string(k));
@@ -325,6 +329,9 @@ inline Metric false_negatives(const Output& labels, const Output& predictions, c
 }
 
 // Of what was predicted true, the fraction that is: tp / (tp + fp); 0 while nothing was predicted true.
+//
+//   const Output positive = ops::greater(probabilities, ops::scalar(g, 0.5, DType::kFloat32));      [batch], bool
+//   model.metric("precision", precision.value, precision.update);     of ops::metrics::precision(labels, positive)
 inline Metric precision(const Output& labels, const Output& predictions, const Output& weights = {},
                         std::string_view name = {}) {
   return detail::positives_ratio("precision", labels, predictions, false, weights, name);

@@ -24,7 +24,8 @@ inline namespace v0 {
 namespace ops {
 
 // (x - mean) / sqrt(variance + epsilon) * scale + offset, mean and variance (divided by n) over the last dimension of x
-// (Ba, Kiros and Hinton 2016); scale and offset are vectors of its size and of the dtype of x.
+// (Ba, Kiros and Hinton 2016); scale and offset are vectors of its size and of the dtype of x. With scale 1 and offset
+// 0 [1, 2, 3] becomes [-1.2247, 0, 1.2247].
 inline Output layer_norm(const Output& x, const Output& scale, const Output& offset, double epsilon = 1e-5,
                          std::string_view name = {}) {
   return x.graph().node("LayerNorm", name).in(x).in(scale).in(offset).attr("epsilon", epsilon).output();

@@ -104,8 +104,8 @@ inline std::vector<Output> dequeue_many(const QueueRef& q, std::int64_t n_elemen
   return detail_queues::outputs(q,
                                 detail_queues::describe(n.in(q.handle).attr("n", n_elements), q.components).output());
 }
-// At most n elements stacked: fewer only when the queue is closed, what is left then. The first dimension is unknown
-// while the graph is built.
+// At most n elements stacked: fewer only when the queue is closed, what is left then; none left is OUT_OF_RANGE. The
+// first dimension is unknown while the graph is built. For an evaluation, whose last batch may be short.
 inline std::vector<Output> dequeue_up_to(const QueueRef& q, std::int64_t n_elements, std::string_view name = {}) {
   NodeBuilder n = q.handle.graph().node("QueueDequeue", name.empty() ? "QueueDequeueUpTo" : name);
   return detail_queues::outputs(

@@ -48,6 +48,8 @@ inline Output reduce_std(const Output& x, const Axes& axes = {}, bool keep_dims 
 
 // log(sum(e^x)), without overflow where x is large: the largest element is subtracted first. Of nothing, and of minus
 // infinity alone: minus infinity. The gradient is softmax(x) times the incoming one.
+//
+//   ops::reduce_logsumexp(x, {-1})                [..., classes] -> [...]: what log_softmax subtracts
 inline Output reduce_logsumexp(const Output& x, const Axes& axes = {}, bool keep_dims = false,
                                std::string_view name = {}) {
   const Graph g = x.graph();
