@@ -50,7 +50,7 @@ class OpTraits {
   constexpr OpTraits inputs(int n) const { return with(n, flags_, in_place_); }
   // infer says how many it takes.
   constexpr OpTraits any_inputs() const { return with(-1, flags_, in_place_); }
-  // Output 0 has the broadcast shape of the inputs, element by element. The host may then let it run in place.
+  // Output 0 has the broadcast shape of the inputs, and each of its elements comes from the inputs' at that place.
   constexpr OpTraits elementwise() const { return with(inputs_, flags_ | BELAY_OP_ELEMENTWISE, in_place_); }
   // run draws numbers from seed() and counter(): nodes are not merged, nor computed once.
   constexpr OpTraits random() const { return with(inputs_, flags_ | BELAY_OP_RANDOM, in_place_); }

@@ -20,7 +20,7 @@ namespace belay {
 inline namespace v0 {
 namespace ops {
 
-// Uniform in [low, high); low <= high. Multiples of 2^-24 (float64: 2^-53) of the range.
+// Uniform in [low, high); low <= high. From 53 random bits, rounded to the dtype, but never to high itself.
 inline Output random_uniform(const Graph& g, const Dims& dims, double low = 0, double high = 1,
                              DType dtype = DType::kFloat32, std::string_view name = {}) {
   return g.node("RandomUniform", name)
@@ -30,8 +30,8 @@ inline Output random_uniform(const Graph& g, const Dims& dims, double low = 0, d
       .attr("high", high)
       .output();
 }
-// Normal with this mean and standard deviation, which is at least 0. Nothing is cut off: of 10 million numbers some 6
-// lie beyond 5 standard deviations.
+// Normal with this mean and standard deviation, which is at least 0 (Box-Muller in float64, the same bits on every
+// processor). Nothing is cut off: of 10 million numbers some 6 lie beyond 5 standard deviations.
 inline Output random_normal(const Graph& g, const Dims& dims, double mean = 0, double stddev = 1,
                             DType dtype = DType::kFloat32, std::string_view name = {}) {
   return g.node("RandomNormal", name)
