@@ -30,8 +30,9 @@ inline Output random_uniform(const Graph& g, const Dims& dims, double low = 0, d
       .attr("high", high)
       .output();
 }
-// Normal with this mean and standard deviation, which is at least 0 (Box-Muller in float64, the same bits on every
-// processor). Nothing is cut off: of 10 million numbers some 6 lie beyond 5 standard deviations.
+// Normal with this mean and standard deviation, which is at least 0, by Box and Muller's method in float64; float32
+// numbers are the same bits on every processor. Nothing is cut off: of 10 million numbers some 6 lie beyond 5 standard
+// deviations.
 inline Output random_normal(const Graph& g, const Dims& dims, double mean = 0, double stddev = 1,
                             DType dtype = DType::kFloat32, std::string_view name = {}) {
   return g.node("RandomNormal", name)

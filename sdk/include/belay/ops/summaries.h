@@ -18,9 +18,6 @@ namespace belay {
 inline namespace v0 {
 namespace ops {
 
-// Each joins the collection "summaries", which the session merges and summary_saver writes. Tags name what TensorBoard
-// shows.
-
 // One number: a scalar of any dtype but string, written as float32. NaN is written too.
 inline Output scalar_summary(std::string_view tag, const Output& value, std::string_view name = {}) {
   const Graph g = value.graph();
