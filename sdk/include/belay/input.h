@@ -140,7 +140,7 @@ class Input : public Plugin {
   // not wait. What it leaves behind counts until the next seek: the input is not used again before one. Only inputs
   // that may wait for long override it. [any]
   virtual void interrupt() {}
-  // [main] Examples in one epoch of this shard; -1: cannot say. For reports and for epochs in messages; not trusted.
+  // [main] Examples in one epoch of this shard, after open; -1: cannot say. For people: the run's plan shows it.
   virtual std::int64_t size() const { return -1; }
 };
 
