@@ -274,7 +274,7 @@ TEST_F(PluginFaults, B_10c_ACallAfterDestroyIsAWarningAndTheRunEndsWell) {
 TEST_F(PluginFaults, B_11c_WhatAThreadEndsWithIsTheRunsError) {
   const ProcessResult r = belay({"run", regression("", "[[hooks]]\nplugin = \"thread_ends\"\nfails = true\n")});
   EXPECT_EQ(r.status, 1) << r.err;
-  EXPECT_THAT(r.err, ::testing::HasSubstr("DATA_LOSS: thread 'uploader': the last part was not sent"));
+  EXPECT_THAT(r.err, ::testing::HasSubstr("thread 'uploader': the last part was not sent"));
 }
 
 TEST_F(PluginFaults, B_11d_AThreadThatWasUnregisteredHoldsNothingUp) {
