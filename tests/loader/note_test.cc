@@ -104,6 +104,12 @@ TEST(Note, B_07b_AnOptionOfALaterTypeMakesItsPluginUnusable) {
             "bool_list, int_list, float_list, string_list, path_list");
 }
 
+TEST(Note, B_07e_KeysThatTheHostMayAddLaterAreNoOptions) {
+  const std::string option = R"({"name": "host_retries", "type": "int"})";
+  EXPECT_NE(error_of_note(with_option(option)).find("is \"host_retries\", a manifest's own key"), std::string::npos);
+  EXPECT_EQ(error_of_note(with_option(R"({"name": "hostname", "type": "int"})")), "");
+}
+
 TEST(Note, B_07c_ANameMayHaveAVendor) {
   for (const char* name : {"acme.ceiling", "a.b", "x-1.y_2"})
     EXPECT_EQ(error_of_note(with_plugins(std::string(R"({"kind": "hook", "name": ")") + name + "\"}")), "") << name;

@@ -67,11 +67,11 @@ constexpr bool is_option_name(std::string_view name) {
       return false;
   return !name.empty();
 }
-// The keys that a manifest keeps for itself in a plugin's table. The options of an op are no keys there, but
-// attributes.
+// The keys that a manifest keeps for itself in a plugin's table; later ones will begin with "host_". The options of an
+// op are no keys there, but attributes.
 constexpr bool is_reserved_option(std::string_view kind, std::string_view name) {
   if (kind == kind_name(BELAY_KIND_OP)) return false;
-  return name == "plugin" || name == "file" || name == "name" || name == "on_error" ||
+  return name.substr(0, 5) == "host_" || name == "plugin" || name == "file" || name == "name" || name == "on_error" ||
          (name == "prefetch" && kind == kind_name(BELAY_KIND_INPUT));
 }
 
@@ -165,9 +165,10 @@ constexpr bool check_option() {
   constexpr bool single = !is_doubled<T>(Index, All());
   static_assert(single, "belay: two options of this class have one name: rename one of them");
   constexpr bool reserved = is_reserved_option(kind_name(kind_of<T>()), o.name);
-  static_assert(!reserved,
-                "belay: plugin, file, name, on_error and, of an input, prefetch are the manifest's own keys in a "
-                "plugin's table: give the option another name");
+  static_assert(
+      !reserved,
+      "belay: plugin, file, name, on_error, host_... and, of an input, prefetch are the manifest's own keys in a "
+      "plugin's table: give the option another name");
   constexpr bool member = std::is_same_v<Owner, Options>;
   static_assert(member,
                 "belay: an option is a member of the class's own public `struct Options`: call the struct Options");
