@@ -12,6 +12,7 @@
 #include "runtime/checkpoint/restore_error.h"
 #include "runtime/checkpoint/run_state.h"
 #include "runtime/checkpoint/saver_directory.h"
+#include "runtime/checkpoint/state_data.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -60,11 +61,12 @@ void check_file(const OpenDirectory& directory, const FileEntry& entry) {
 }
 
 RunState read_state(const OpenDirectory& directory, const CheckpointIndex& index) {
-  if (directory.status(kStateName).size > kMaxIndexBytes)
-    fail(Code::kDataLoss, "state: it has more than " + std::to_string(kMaxIndexBytes) + " bytes");
+  if (directory.status(kStateName).size > kMaxStateBytes)
+    fail(Code::kDataLoss, "state: it has more than " + std::to_string(kMaxStateBytes) + " bytes");
   RunState state;
   try {
-    state = parse_run_state(directory.read(kStateName, kMaxIndexBytes));
+    state = parse_run_state(directory.read(kStateName, kMaxStateBytes));
+    open_state_data(state, directory, index);
   } catch (const Error& e) {
     fail(e.code(), "state: " + std::string(e.message()));
   }
@@ -179,7 +181,7 @@ void CheckpointReader::read(const SaverUse& saver, const std::vector<NamedTensor
   in_path(path(), [&] {
     std::vector<std::string> names;
     for (const FileEntry& f : index_.files)
-      if (f.name != kStateName) names.push_back(f.name);
+      if (!is_hosts_file(f.name)) names.push_back(f.name);
     SaverDirectory files = SaverDirectory::for_reading(*directory_, std::move(names));
     TensorsToRead tensors(wanted);
     call_read(saver, files.handle(), tensors.handle());

@@ -7,15 +7,17 @@
 
 #include "runtime/checkpoint/index.h"
 #include "runtime/checkpoint/names.h"
+#include "runtime/checkpoint/state_data.h"
 #include "runtime/checkpoint/tensor_bytes.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
 namespace {
 
-std::uint64_t bytes_of(const std::vector<NamedTensor>& variables) {
-  std::uint64_t bytes = 0;
-  for (const NamedTensor& v : variables) bytes += TensorView(v.tensor).bytes();
+// Of the two files that may be large.
+std::uint64_t bytes_of(const CheckpointContent& content) {
+  std::uint64_t bytes = tensor_bytes(content);
+  for (const NamedTensor& v : content.variables) bytes += TensorView(v.tensor).bytes();
   return bytes;
 }
 
@@ -191,8 +193,9 @@ std::string CheckpointSeries::save(const CheckpointContent& content, const Saver
     } catch (const Error&) {
       room = "an unknown number";
     }
-    fail(e.code(), std::string(e.message()) + " (the variables need " + std::to_string(bytes_of(content.variables)) +
-                       " bytes, " + room + " are free)");
+    fail(e.code(), std::string(e.message()) + " (the variables " +
+                       (has_tensors(content) ? "and the hooks' tensors " : "") + "need " +
+                       std::to_string(bytes_of(content)) + " bytes, " + room + " are free)");
   }
 }
 

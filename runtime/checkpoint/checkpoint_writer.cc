@@ -10,6 +10,7 @@
 #include "runtime/checkpoint/names.h"
 #include "runtime/checkpoint/run_state.h"
 #include "runtime/checkpoint/saver_directory.h"
+#include "runtime/checkpoint/state_data.h"
 #include "runtime/checkpoint/tensor_bytes.h"
 #include "runtime/platform/text.h"
 
@@ -174,6 +175,7 @@ std::string write_checkpoint(OpenDirectory& run, const CheckpointContent& conten
     UnfinishedCheckpoint unfinished(run, name, log);
     OpenDirectory& directory = unfinished.directory();
     index.files = call_saver(directory, content.variables, saver);
+    if (has_tensors(content)) index.files.push_back(write_state_data(directory, content));
     index.files.push_back(write_file(directory, kStateName, state));
     const std::string text = format_index(index);
     parse_index(text);

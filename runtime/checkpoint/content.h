@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <variant>
 #include <vector>
@@ -14,6 +15,8 @@
 #include "belay/tensor.h"
 
 namespace belay::runtime {
+
+class OpenFile;
 
 // A tensor by name. A function that takes one says whose memory it is; numeric types only.
 struct NamedTensor {
@@ -34,11 +37,27 @@ inline std::string form_text(const TensorInfo& t) {
   return std::string(dtype_name(t.dtype)) + " " + dims_text(t.dims);
 }
 
+// A tensor of a hook's state. Of a run that saves, its elements are in memory; of a checkpoint, in its file
+// `state.data` (state_data.h). Copies share them.
+struct StateTensor {
+  DType dtype = DType::kInvalid;  // no strings
+  Dims dims = {};
+  std::shared_ptr<void> memory = {};                // 64-byte aligned; null: see below
+  std::shared_ptr<const OpenFile> file = {};        // null: the state was parsed, and its file not opened
+  std::uint64_t offset = 0;                         // of the elements in the file
+  std::uint32_t crc32c = 0;                         // of the elements in the file
+  bool operator==(const StateTensor& other) const;  // by form and checksum
+};
+
 // A hook's state by key. Texts may be any bytes, keys are UTF-8; numbers come back with the same bits, NaN and infinity
 // too.
 using StateValue = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<double>,
-                                std::vector<std::string>>;
-using HookState = std::map<std::string, StateValue, std::less<>>;
+                                std::vector<std::string>, StateTensor>;
+struct HookState {
+  std::map<std::string, StateValue, std::less<>> entries = {};
+  std::string written_by = {};  // version of the hook's library; empty: not known
+  bool operator==(const HookState&) const = default;
+};
 
 // What a resumed run must share with the one that saved, to compute the same bits.
 struct Fingerprint {

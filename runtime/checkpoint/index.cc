@@ -62,12 +62,6 @@ void check_format(const json& value) {
   if (found != static_cast<std::uint64_t>(kIndexFormat)) damaged("format is " + std::to_string(found));
 }
 
-std::uint32_t crc_of(const JsonFields& fields) {
-  const auto crc = parse_crc(fields.text("crc32c"));
-  if (!crc) damaged(fields.place("crc32c") + " is no CRC32C of eight digits");
-  return *crc;
-}
-
 std::string item(std::string_view list, std::size_t i) { return std::string(list) + "[" + std::to_string(i) + "]"; }
 
 std::vector<FileEntry> parse_files(const json& list) {
@@ -80,7 +74,7 @@ std::vector<FileEntry> parse_files(const json& list) {
     if (!is_entry_name(name) || name == kIndexName)
       damaged(fields.place("name") + " is \"" + escaped(name) + "\", which is no file of a checkpoint");
     if (!names.insert(name).second) damaged(fields.place("name") + " is \"" + escaped(name) + "\" a second time");
-    files.push_back({name, static_cast<std::uint64_t>(fields.integer("length")), crc_of(fields)});
+    files.push_back({name, static_cast<std::uint64_t>(fields.integer("length")), parse_crc(fields)});
   }
   if (!names.contains(kStateName)) damaged("files has no \"state\"");
   return files;
@@ -88,24 +82,11 @@ std::vector<FileEntry> parse_files(const json& list) {
 
 TensorEntry parse_tensor(const json& value, std::size_t i) {
   const JsonFields fields(value, item("tensors", i), {"name", "dtype", "shape", "crc32c"});
-  TensorEntry tensor;
-  tensor.name = fields.text("name");
-  if (tensor.name.empty() || tensor.name.find('\0') != tensor.name.npos)
-    damaged(fields.place("name") + " is \"" + escaped(tensor.name) + "\", which is no tensor's name");
-  for (const DType t : kStored)
-    if (fields.text("dtype") == dtype_name(t)) tensor.dtype = t;
-  if (tensor.dtype == DType::kInvalid)
-    damaged(fields.place("dtype") + " is \"" + escaped(fields.text("dtype")) + "\", which belay does not store");
-  const json& shape = fields.list("shape");
-  if (shape.size() > kMaxRank) damaged(fields.place("shape") + " has more than 255 dimensions");
-  for (const json& dim : shape) {
-    if (!dim.is_number_unsigned() || dim.get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX))
-      damaged(fields.place("shape") + " holds what is no dimension");
-    tensor.dims.push_back(dim.get<std::int64_t>());
-  }
-  if (!byte_size(tensor.dtype, tensor.dims))
-    damaged(fields.place("shape") + " is " + dims_text(tensor.dims) + ", whose size overflows");
-  tensor.crc32c = crc_of(fields);
+  const std::string& name = fields.text("name");
+  if (name.empty() || name.find('\0') != name.npos)
+    damaged(fields.place("name") + " is \"" + escaped(name) + "\", which is no tensor's name");
+  TensorEntry tensor{parse_form(fields), parse_crc(fields)};
+  tensor.name = name;
   return tensor;
 }
 
@@ -123,6 +104,30 @@ std::vector<TensorEntry> parse_tensors(const json& list) {
 }
 
 }  // namespace
+
+TensorInfo parse_form(const JsonFields& fields) {
+  TensorInfo form;
+  for (const DType t : kStored)
+    if (fields.text("dtype") == dtype_name(t)) form.dtype = t;
+  if (form.dtype == DType::kInvalid)
+    damaged(fields.place("dtype") + " is \"" + escaped(fields.text("dtype")) + "\", which belay does not store");
+  const json& shape = fields.list("shape");
+  if (shape.size() > kMaxRank) damaged(fields.place("shape") + " has more than 255 dimensions");
+  for (const json& dim : shape) {
+    if (!dim.is_number_unsigned() || dim.get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX))
+      damaged(fields.place("shape") + " holds what is no dimension");
+    form.dims.push_back(dim.get<std::int64_t>());
+  }
+  if (!byte_size(form.dtype, form.dims))
+    damaged(fields.place("shape") + " is " + dims_text(form.dims) + ", whose size overflows");
+  return form;
+}
+
+std::uint32_t parse_crc(const JsonFields& fields) {
+  const auto crc = parse_crc(fields.text("crc32c"));
+  if (!crc) damaged(fields.place("crc32c") + " is no CRC32C of eight digits");
+  return *crc;
+}
 
 std::string format_index(const CheckpointIndex& index) {
   std::vector<ordered_json> files, tensors;

@@ -31,8 +31,10 @@
 
 namespace belay::runtime {
 
+class JsonFields;
+
 inline constexpr std::int64_t kIndexFormat = 1;
-// Of `index` and of `state`: beyond it neither is read, nor written.
+// Beyond it an index is neither read nor written.
 inline constexpr std::uint64_t kMaxIndexBytes = std::uint64_t{16} << 20;
 
 struct FileEntry {
@@ -64,5 +66,10 @@ std::string format_index(const CheckpointIndex& index);
 // Damage of any kind is DATA_LOSS; the index of a later format is FAILED_PRECONDITION and names the belay that wrote
 // it.
 CheckpointIndex parse_index(std::string_view text);
+
+// Of an entry that describes a tensor: "dtype" and "shape", of a type that is stored and a size that can be counted;
+// and "crc32c". DATA_LOSS names the field.
+TensorInfo parse_form(const JsonFields& fields);
+std::uint32_t parse_crc(const JsonFields& fields);
 
 }  // namespace belay::runtime

@@ -20,14 +20,20 @@ inline constexpr std::string_view kUnfinishedStateFileName = "checkpoint.tmp";  
 inline constexpr std::string_view kBestName = "best";
 inline constexpr std::string_view kUnfinishedBestName = "best.tmp";
 inline constexpr std::string_view kLockName = "lock";
-inline constexpr std::string_view kAttemptName = "attempt";  // the mark of the attempt that runs
-inline constexpr std::string_view kIndexName = "index";      // inside a checkpoint
-inline constexpr std::string_view kStateName = "state";      // inside a checkpoint
+inline constexpr std::string_view kAttemptName = "attempt";       // the mark of the attempt that runs
+inline constexpr std::string_view kIndexName = "index";           // inside a checkpoint
+inline constexpr std::string_view kStateName = "state";           // inside a checkpoint
+inline constexpr std::string_view kStateDataName = "state.data";  // inside a checkpoint, where a hook keeps tensors
 
 // `step` is not negative.
 std::string checkpoint_name(std::int64_t step);
 // None where it is no checkpoint's name, as checkpoint_name spells it.
 std::optional<std::int64_t> step_of_checkpoint(std::string_view name) noexcept;
+
+// Whether the host writes the file of that name into a checkpoint, so no saver may.
+constexpr bool is_hosts_file(std::string_view name) noexcept {
+  return name == kIndexName || name == kStateName || name == kStateDataName;
+}
 
 // With random digits, so that what a killed run left is never in the way.
 std::string temporary_name(std::string_view checkpoint);

@@ -7,7 +7,9 @@
 #include <limits>
 
 #include "runtime/checkpoint/best_checkpoints.h"
+#include "runtime/checkpoint/crc32c.h"
 #include "runtime/checkpoint/index.h"
+#include "runtime/checkpoint/state_data.h"
 #include "runtime/checkpoint/strict_json.h"
 #include "runtime/platform/text.h"
 
@@ -17,7 +19,7 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr const char* kTypes[] = {"bool", "int", "float", "text", "int_list", "float_list", "text_list"};
+constexpr const char* kTypes[] = {"bool", "int", "float", "text", "int_list", "float_list", "text_list", "tensor"};
 static_assert(std::size(kTypes) == std::variant_size_v<StateValue>);
 
 // ---- writing
@@ -48,11 +50,23 @@ ordered_json encoded(const std::vector<T>& list) {
   return items;
 }
 
-ordered_json encoded(const HookState& state) {
+ordered_json encoded(const StateTensor& t) {
+  return {{"dtype", dtype_name(t.dtype)}, {"shape", t.dims}, {"offset", t.offset}, {"crc32c", crc_text(crc_of(t))}};
+}
+ordered_json encoded(const StateValue& value) {
+  return ordered_json::array({kTypes[value.index()], std::visit([](const auto& v) { return encoded(v); }, value)});
+}
+
+// `offset`: where the state's first tensor lies in state.data; then where the next state's does.
+ordered_json encoded(const HookState& state, std::uint64_t& offset) {
   ordered_json::object_t object;  // the keys differ; to look each one up would cost their square
-  for (const auto& [key, value] : state)
-    object.push_back({key, ordered_json::array(
-                               {kTypes[value.index()], std::visit([](const auto& v) { return encoded(v); }, value)})});
+  for (const auto& [key, value] : state.entries) {
+    const auto* tensor = std::get_if<StateTensor>(&value);
+    object.push_back({key, encoded(value)});
+    if (tensor == nullptr) continue;
+    object.back().second[1]["offset"] = offset;
+    offset += byte_size(*tensor);
+  }
   return object;
 }
 
@@ -124,7 +138,21 @@ std::vector<T> list_from_json(const json& v, const std::string& where) {
   return list;
 }
 
-StateValue value_from_json(const json& v, const std::string& where) {
+StateTensor tensor_from_json(const json& v, const std::string& where, std::uint64_t& offset) {
+  const JsonFields fields(v, where, {"dtype", "shape", "offset", "crc32c"});
+  TensorInfo form = parse_form(fields);
+  StateTensor tensor{form.dtype, std::move(form.dims)};
+  tensor.offset = fields.unsigned_integer("offset");
+  tensor.crc32c = parse_crc(fields);
+  if (tensor.offset != offset)
+    data_loss(fields.place("offset") + " is " + std::to_string(tensor.offset) + ", the tensors before it end at " +
+              std::to_string(offset));
+  if (__builtin_add_overflow(offset, byte_size(tensor), &offset)) data_loss(where + " has a size that overflows");
+  return tensor;
+}
+
+// `offset`: where the next tensor must lie.
+StateValue value_from_json(const json& v, const std::string& where, std::uint64_t& offset) {
   if (!v.is_array() || v.size() != 2 || !v[0].is_string()) data_loss(where + " is no pair of type and value");
   const std::string& type = v[0].get_ref<const std::string&>();
   if (type == "bool") return from_json<bool>(v[1], where);
@@ -134,6 +162,7 @@ StateValue value_from_json(const json& v, const std::string& where) {
   if (type == "int_list") return list_from_json<std::int64_t>(v[1], where);
   if (type == "float_list") return list_from_json<double>(v[1], where);
   if (type == "text_list") return list_from_json<std::string>(v[1], where);
+  if (type == "tensor") return tensor_from_json(v[1], where, offset);
   data_loss(where + " is of the unknown type \"" + escaped(type) + "\"");
 }
 
@@ -151,14 +180,30 @@ std::map<std::string, Position> positions_from_json(const json& object) {
 
 std::map<std::string, HookState> hook_states_from_json(const json& object) {
   std::map<std::string, HookState> states;
+  std::uint64_t offset = 0;
   for (const auto& [name, entries] : object.items()) {
     const std::string where = "hook_states." + escaped(name);
     if (!entries.is_object()) data_loss(where + " is no object");
     HookState& state = states[name];
     for (const auto& [key, value] : entries.items())
-      state.emplace(key, value_from_json(value, where + "." + escaped(key)));
+      state.entries.emplace(key, value_from_json(value, where + "." + escaped(key), offset));
   }
   return states;
+}
+
+void versions_from_json(const json& object, std::map<std::string, HookState>& states) {
+  for (const auto& [name, version] : object.items()) {
+    const auto state = states.find(name);
+    if (state == states.end()) data_loss("written_by." + escaped(name) + " is of no hook in hook_states");
+    state->second.written_by = from_json<std::string>(version, "written_by." + escaped(name));
+  }
+}
+
+std::map<std::string, ordered_json> versions_of(const std::map<std::string, HookState>& states) {
+  std::map<std::string, ordered_json> versions;
+  for (const auto& [name, state] : states)
+    if (!state.written_by.empty()) versions[name] = encoded(state.written_by);
+  return versions;
 }
 
 // Most inputs have no bytes of their own.
@@ -194,19 +239,66 @@ Fingerprint fingerprint_from(const JsonFields& fields) {
   return f;
 }
 
+template <class T>
+std::uint64_t count_of(const T&) {
+  return 1;
+}
+template <class T>
+std::uint64_t count_of(const std::vector<T>& list) {
+  return list.size();
+}
+
+// The number of its format; 1 where it has none. What is later has another shape, so this comes first.
+std::int64_t format_of(const json& value) {
+  if (!value.is_object() || !value.contains("format")) return 1;
+  const json& format = value["format"];
+  if (!format.is_number_unsigned() || format.get<std::uint64_t>() < 2)
+    data_loss("format is no number that belay has written");
+  const auto found = format.get<std::uint64_t>();
+  if (found > static_cast<std::uint64_t>(kStateFormat))
+    fail(Code::kFailedPrecondition, "it is of format " + std::to_string(found) +
+                                        ", which a later belay wrote; this is belay " BELAY_VERSION
+                                        ", which reads formats 1 to " +
+                                        std::to_string(kStateFormat) + ": use a newer belay");
+  return static_cast<std::int64_t>(found);
+}
+
 }  // namespace
+
+void check_state_key(std::string_view key) {
+  try {
+    (void)ordered_json(key).dump();
+  } catch (const json::type_error&) {
+    fail(Code::kInvalidArgument, "the key \"" + escaped(key) + "\" is not UTF-8");
+  }
+}
+
+StateCost cost_of(std::string_view key, const StateValue& value) {
+  constexpr std::uint64_t kLongestEscape = 6, kPunctuation = 24, kTensor = 96, kDimension = 20;
+  StateCost cost{kLongestEscape * key.size() + kPunctuation, 4};
+  if (const auto* tensor = std::get_if<StateTensor>(&value)) {  // that is described without memory of its own
+    const std::uint64_t rank = tensor->dims.size();
+    return {cost.bytes + kTensor + kDimension * rank, cost.values + 8 + rank};
+  }
+  cost.bytes += encoded(value)[1].dump().size();
+  cost.values += std::visit([](const auto& v) { return count_of(v); }, value);
+  return cost;
+}
 
 std::string format_run_state(const RunState& state) {
   try {
+    std::uint64_t offset = 0;
     std::string text =
-        "{\n \"global_step\": " + std::to_string(state.global_step) +
+        "{\n \"format\": " + std::to_string(kStateFormat) +
+        ",\n \"global_step\": " + std::to_string(state.global_step) +
         ",\n \"input_positions\": " + lines_of(state.input_positions, [](const Position& p) { return encoded(p); }) +
-        ",\n \"hook_states\": " + lines_of(state.hook_states, [](const HookState& s) { return encoded(s); }) +
+        ",\n \"hook_states\": " + lines_of(state.hook_states, [&](const HookState& s) { return encoded(s, offset); }) +
+        ",\n \"written_by\": " + ordered_json(versions_of(state.hook_states)).dump() +
         ",\n \"fingerprint\": " + encoded(state.fingerprint).dump() +
         (state.best.metric.empty() ? "" : ",\n \"best\": " + format_best_list(state.best)) + "\n}\n";
-    if (text.size() > kMaxIndexBytes)
-      fail(Code::kResourceExhausted, "the hooks' states would have " + std::to_string(text.size()) +
-                                         " bytes, at most " + std::to_string(kMaxIndexBytes) + " are read");
+    if (text.size() > kMaxStateBytes)
+      fail(Code::kResourceExhausted, "`state` would have " + std::to_string(text.size()) + " bytes, at most " +
+                                         std::to_string(kMaxStateBytes) + " are read");
     return text;
   } catch (const json::type_error&) {
     fail(Code::kInvalidArgument, "a name or key in the hooks' states is not UTF-8");
@@ -215,13 +307,20 @@ std::string format_run_state(const RunState& state) {
 
 RunState parse_run_state(std::string_view text) {
   const json value = parse_json(text);
-  const JsonFields fields(value, "", {"global_step", "input_positions", "hook_states", "fingerprint"}, {"best"});
+  const bool first_format = format_of(value) == 1;
+  const JsonFields fields =
+      first_format
+          ? JsonFields(value, "", {"global_step", "input_positions", "hook_states", "fingerprint"}, {"best"})
+          : JsonFields(value, "",
+                       {"format", "global_step", "input_positions", "hook_states", "written_by", "fingerprint"},
+                       {"best"});
   const JsonFields fingerprint(fields.object("fingerprint"), "fingerprint", {"threads", "isa", "binary", "seed"},
                                {"precision", "onednn", "floating_point", "plugins"});
   RunState state;
   state.global_step = fields.integer("global_step");
   state.input_positions = positions_from_json(fields.object("input_positions"));
   state.hook_states = hook_states_from_json(fields.object("hook_states"));
+  if (!first_format) versions_from_json(fields.object("written_by"), state.hook_states);
   state.fingerprint = fingerprint_from(fingerprint);
   if (fields.has("best")) state.best = parse_best_list(fields.object("best").dump(), "best");
   return state;

@@ -2,21 +2,26 @@
 // The file `state` of a checkpoint: the RunState as JSON. Its length and checksum stand in the index. [any thread]
 //
 //   {
+//    "format": 2,
 //    "global_step": 2000,
 //    "input_positions": {"train": {"epoch": 3, "index": 512}},
 //    "hook_states": {"stop_at_step": {"last_step": ["int", 2000]}},
+//    "written_by": {"stop_at_step": "1.0.0"},
 //    "fingerprint": {"threads": 2, "isa": "avx2", "binary": "1f0a...", "seed": 42}
 //   }
 //
 // The fingerprint has "precision" too where that is not "float32", "onednn" and "floating_point" as texts, and
 // "plugins": the build id of each library that was loaded, by the plugin's kind and name. Older ones lack these.
 //
+// Format 1 has neither "format" nor "written_by", the versions of the hooks' libraries, and no tensors. Later formats
+// keep "format" as it is here.
+//
 // A run that keeps its best checkpoints has "best" too: best_checkpoints.h.
 //
-// A hook's value is a pair of its type (bool, int, float, text, int_list, float_list, text_list) and itself. Numbers
-// that JSON has no word for are texts: "inf", "-inf", "nan:" and the sixteen digits of its bits. A text that is no
-// UTF-8 is
-// {"hex": "ff00"}.
+// A hook's value is a pair of its type (bool, int, float, text, int_list, float_list, text_list, tensor) and itself.
+// Numbers that JSON has no word for are texts: "inf", "-inf", "nan:" and the sixteen digits of its bits. A text that is
+// no UTF-8 is {"hex": "ff00"}. A tensor says where in `state.data` its elements lie (state_data.h):
+// {"dtype": "float32", "shape": [100, 3], "offset": 64, "crc32c": "0e5d3e2a"}.
 #pragma once
 
 #include <string>
@@ -26,9 +31,25 @@
 
 namespace belay::runtime {
 
+inline constexpr std::int64_t kStateFormat = 2;
+// What the values of all hooks may have together: bytes of JSON; numbers, strings and keys.
+inline constexpr std::uint64_t kMaxHookStateBytes = std::uint64_t{16} << 20, kMaxHookStateValues = 350'000;
+// Of the file: beyond it, it is neither read nor written. Leaves room for the rest.
+inline constexpr std::uint64_t kMaxStateBytes = std::uint64_t{18} << 20;
+
+// What an entry of a hook's state takes in the file, at most: of a tensor its description.
+struct StateCost {
+  std::uint64_t bytes = 0;
+  std::uint64_t values = 0;
+};
+StateCost cost_of(std::string_view key, const StateValue& value);
+// INVALID_ARGUMENT.
+void check_state_key(std::string_view key);
+
 // What cannot be written so that it reads back the same is INVALID_ARGUMENT or RESOURCE_EXHAUSTED.
 std::string format_run_state(const RunState& state);
-// Damage of any kind is DATA_LOSS.
+// Damage of any kind is DATA_LOSS; a later format is FAILED_PRECONDITION. Tensors are not readable yet:
+// open_state_data.
 RunState parse_run_state(std::string_view text);
 
 }  // namespace belay::runtime

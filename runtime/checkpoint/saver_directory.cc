@@ -90,7 +90,7 @@ SaverDirectory SaverDirectory::for_reading_one(const OpenDirectory& directory, s
 
 SaverFile* SaverDirectory::create(std::string_view name) {
   if (writable_ == nullptr) fail(Code::kFailedPrecondition, "a saver that reads cannot create files");
-  if (!is_entry_name(name) || name == kIndexName || name == kStateName)
+  if (!is_entry_name(name) || is_hosts_file(name))
     fail(Code::kInvalidArgument, "a saver cannot name a file \"" + escaped(name) + "\"");
   open_.push_back(std::make_unique<SaverFile>(*this, std::string(name), writable_->create(name), true));
   return open_.back().get();

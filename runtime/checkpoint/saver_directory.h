@@ -28,7 +28,8 @@ class SaverFile;
 
 class SaverDirectory {
  public:
-  // `directory` must outlive the object. New files only; "index" and "state" are the host's.
+  // `directory` must outlive the object. New files only, under names that are not the host's
+  // (is_hosts_file).
   static SaverDirectory for_writing(OpenDirectory& directory);
   // Only these files are there.
   static SaverDirectory for_reading(const OpenDirectory& directory, std::vector<std::string> names);

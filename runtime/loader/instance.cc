@@ -79,7 +79,6 @@ std::unique_ptr<RegisteredPlugin> own_plugin(const std::string& name) {
   auto plugin = std::make_unique<RegisteredPlugin>();
   plugin->info.kind = PluginKind::kHook;
   plugin->info.name = name;
-  plugin->version = "the program's own";
   return plugin;
 }
 

@@ -8,7 +8,7 @@
 #include "runtime/graph/graph_service.h"
 #include "runtime/monitored/build_model.h"
 #include "runtime/monitored/run_saver.h"
-#include "runtime/monitored/session_hook.h"
+#include "runtime/monitored/state_service.h"
 #include "runtime/ops/plugin_op.h"
 #include "runtime/session/session_service.h"
 

@@ -231,10 +231,9 @@ std::string RunSaver::save(DirectSession& session, HookSet& hooks, const std::ma
     return "";
   }
   // A hook that cannot give its state has failed as a hook; a checkpoint without it would restore a run that never was.
-  const std::map<std::string, HookState> now =
-      states == nullptr ? hooks.save_states() : std::map<std::string, HookState>();
+  const std::map<std::string, HookState>& now = states == nullptr ? hooks.save_states() : *states;
   try {
-    now_current(write(session, states == nullptr ? now : *states, step), step);
+    now_current(write(session, now, step), step);
     save_error_.clear();
   } catch (const Error& e) {
     if (run_.lock_lost()) run_.check_lock();

@@ -5,6 +5,7 @@
 
 #include "belay/nearest.h"
 #include "runtime/graph/graph_service.h"
+#include "runtime/monitored/state_service.h"
 #include "runtime/session/session_service.h"
 
 namespace belay::runtime {
@@ -17,84 +18,6 @@ void refuse_end_of_input(const Error& error, const char* advice) {
   fail(Code::kFailedPrecondition,
        std::string(error.what()) + " (" + code_name(error.code()) + " does not end a run from here" + advice + ")");
 }
-
-namespace {
-
-// Behind belay_state: one hook's state, being written or read.
-struct StateAccess {
-  HookState state;
-  std::vector<belay_str> texts;  // of the value that get gave last
-  std::int64_t flag = 0;
-};
-
-StateAccess& from_handle(belay_state* s) { return *reinterpret_cast<StateAccess*>(s); }
-belay_state* to_handle(StateAccess* s) { return reinterpret_cast<belay_state*>(s); }
-
-using detail::guard;
-using detail::view;
-
-std::int32_t put(belay_state* state, belay_str key, const belay_value* value, belay_status* status) {
-  return guard(status, [&] {
-    if (value == nullptr || (value->data == nullptr && value->count != 0) ||
-        ((value->type & BELAY_VALUE_LIST) == 0 && value->count != 1))
-      fail(Code::kInvalidArgument, "a hook's state takes one value, or a list, that is there");
-    const auto n = static_cast<std::size_t>(value->count);
-    const auto* ints = static_cast<const std::int64_t*>(value->data);
-    const auto* floats = static_cast<const double*>(value->data);
-    const auto* texts = static_cast<const belay_str*>(value->data);
-    StateValue v;
-    switch (value->type) {
-      case BELAY_VALUE_BOOL: v = ints[0] != 0; break;
-      case BELAY_VALUE_INT: v = ints[0]; break;
-      case BELAY_VALUE_FLOAT: v = floats[0]; break;
-      case BELAY_VALUE_TEXT: v = std::string(view(texts[0])); break;
-      case BELAY_VALUE_INT | BELAY_VALUE_LIST: v = std::vector<std::int64_t>(ints, ints + n); break;
-      case BELAY_VALUE_FLOAT | BELAY_VALUE_LIST: v = std::vector<double>(floats, floats + n); break;
-      case BELAY_VALUE_TEXT | BELAY_VALUE_LIST: {
-        std::vector<std::string> list;
-        for (std::size_t i = 0; i < n; ++i) list.emplace_back(view(texts[i]));
-        v = std::move(list);
-        break;
-      }
-      default: fail(Code::kInvalidArgument, "a hook's state cannot hold values of type " + std::to_string(value->type));
-    }
-    from_handle(state).state.insert_or_assign(std::string(view(key)), std::move(v));
-  });
-}
-
-std::int32_t get(belay_state* state, belay_str key, belay_value* value, belay_status* status) {
-  return guard(status, [&] {
-    StateAccess& access = from_handle(state);
-    const auto it = access.state.find(view(key));
-    if (it == access.state.end()) fail(Code::kNotFound, "the stored state has no '" + std::string(view(key)) + "'");
-    const StateValue& v = it->second;
-    if (const auto* b = std::get_if<bool>(&v)) {
-      access.flag = *b ? 1 : 0;
-      *value = {BELAY_VALUE_BOOL, 0, 1, &access.flag};
-    } else if (const auto* i = std::get_if<std::int64_t>(&v)) {
-      *value = {BELAY_VALUE_INT, 0, 1, i};
-    } else if (const auto* d = std::get_if<double>(&v)) {
-      *value = {BELAY_VALUE_FLOAT, 0, 1, d};
-    } else if (const auto* s = std::get_if<std::string>(&v)) {
-      access.texts = {detail::str(*s)};
-      *value = {BELAY_VALUE_TEXT, 0, 1, access.texts.data()};
-    } else if (const auto* ints = std::get_if<std::vector<std::int64_t>>(&v)) {
-      *value = {BELAY_VALUE_INT | BELAY_VALUE_LIST, 0, ints->size(), ints->data()};
-    } else if (const auto* floats = std::get_if<std::vector<double>>(&v)) {
-      *value = {BELAY_VALUE_FLOAT | BELAY_VALUE_LIST, 0, floats->size(), floats->data()};
-    } else {
-      access.texts.clear();
-      for (const std::string& t : std::get<std::vector<std::string>>(v)) access.texts.push_back(detail::str(t));
-      *value = {BELAY_VALUE_TEXT | BELAY_VALUE_LIST, 0, access.texts.size(), access.texts.data()};
-    }
-  });
-}
-
-constexpr belay_state_service kStateService{sizeof(belay_state_service), 0, put, get};
-
-}  // namespace
-
-const belay_state_service* state_service() noexcept { return &kStateService; }
 
 SessionHook::SessionHook(PluginInstance& instance, Logger& log, OnHookError on_error)
     : instance_(&instance), log_(&log), on_error_(on_error) {
@@ -184,22 +107,27 @@ std::string HookSet::after_save(DirectSession& session, std::int64_t step, const
   return who;
 }
 
-std::map<std::string, HookState> HookSet::save_states() {
-  std::map<std::string, HookState> states;
+const std::map<std::string, HookState>& HookSet::save_states() {
+  std::map<std::string, HookState> before = std::move(states_);
+  states_.clear();
+  StateCost total;
   for (SessionHook& h : hooks_) {
-    StateAccess access;
-    h.call("save_state", &belay_hook_api::save_state, to_handle(&access));
-    if (!access.state.empty()) states[h.name()] = std::move(access.state);
+    HookStateAccess access(std::move(before[h.name()]), total);
+    if (!h.call("save_state", &belay_hook_api::save_state, access.handle())) continue;
+    HookState state = access.take();
+    if (state.entries.empty()) continue;
+    state.written_by = h.version();
+    states_[h.name()] = std::move(state);
   }
-  return states;
+  return states_;
 }
 
 void HookSet::load_states(const std::map<std::string, HookState>& states, Logger& log) {
+  static const HookState kNone;
   for (SessionHook& h : hooks_) {
-    StateAccess access;
     const auto it = states.find(h.name());
-    if (it != states.end()) access.state = it->second;
-    h.call("load_state", &belay_hook_api::load_state, to_handle(&access));
+    HookStateAccess access(it == states.end() ? kNone : it->second);
+    h.call("load_state", &belay_hook_api::load_state, access.handle());
   }
   for (const auto& [name, state] : states) {
     bool known = false;

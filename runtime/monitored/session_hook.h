@@ -42,6 +42,7 @@ class SessionHook {
 
   const std::string& name() const { return instance_->name(); }
   const std::string& label() const { return instance_->label(); }
+  const std::string& version() const { return instance_->plugin().version; }  // empty: it is the program's own
   bool disabled() const noexcept { return disabled_; }
   bool is(const SessionHook& other) const noexcept { return instance_ == other.instance_; }
 
@@ -120,8 +121,9 @@ class HookSet {
   void before_save(DirectSession& session, std::int64_t step);
   // The name of the first hook that asks to stop; empty: none.
   std::string after_save(DirectSession& session, std::int64_t step, const std::string& path);
-  // By instance name; hooks without state are left out.
-  std::map<std::string, HookState> save_states();
+  // By instance name; hooks without state are left out. Valid until the next call, which uses the memory of the tensors
+  // again unless a copy of this holds it.
+  const std::map<std::string, HookState>& save_states();
   // Gives each hook its state; a stored state without a hook is a warning.
   void load_states(const std::map<std::string, HookState>& states, Logger& log);
 
@@ -130,9 +132,7 @@ class HookSet {
 
  private:
   std::vector<SessionHook> hooks_;
+  std::map<std::string, HookState> states_;  // of the last save
 };
-
-// The table of service "state".
-const belay_state_service* state_service() noexcept;
 
 }  // namespace belay::runtime

@@ -236,7 +236,9 @@ void foreign_state(const Subject& subject) {
                                StoredValue(std::nan("")),
                                StoredValue(true),
                                StoredValue(std::vector<double>{1, 2, 3}),
-                               StoredValue(std::vector<std::int64_t>{})};
+                               StoredValue(std::vector<std::int64_t>{}),
+                               StoredValue(Tensor({2}, {std::nanf(""), -1.f})),
+                               StoredValue(Tensor(DType::kInt64, {0, 3}))};
   for (const auto& entry : saved) {
     for (const StoredValue& value : wrong) {
       StoredState damaged = saved;

@@ -19,6 +19,7 @@
 #include "runtime/checkpoint/content.h"
 #include "runtime/checkpoint/saver_directory.h"
 #include "runtime/checkpoint/saver_tensors.h"
+#include "runtime/checkpoint/state_data.h"
 #include "runtime/platform/logger.h"
 #include "tests/platform/fake_clock.h"
 #include "tests/platform/temp_dir.h"
@@ -99,7 +100,9 @@ class StepContent {
         {"dense/kernel", kernel_.view()}, {"dense/bias", bias_.view()}, {"global_step", step_.view()}};
     content_.global_step = step;
     content_.input_positions["train"] = {step / 10, step % 10};
-    content_.hook_states["timer"] = {{"last_step", step}, {"best", 0.1 * static_cast<double>(step)}, {"note", "ok"}};
+    content_.hook_states["timer"] = {
+        {{"last_step", step}, {"best", 0.1 * static_cast<double>(step)}, {"note", "ok"}, {"window", window(step)}},
+        "2.1"};
     content_.fingerprint = {2, "avx2", "binary-1", 42};
     content_.graph_hash = "5c0e";
   }
@@ -115,6 +118,9 @@ class StepContent {
       return "step " + std::to_string(reader.state().global_step) + " instead of " +
              std::to_string(content_.global_step);
     if (reader.state().hook_states != content_.hook_states) return "hook states";
+    const auto& stored = std::get<StateTensor>(reader.state().hook_states.at("timer").entries.at("window"));
+    if (std::memcmp(elements_of(stored).get(), window(content_.global_step).memory.get(), byte_size(stored)) != 0)
+      return "a hook's tensor";
     if (reader.state().fingerprint != content_.fingerprint) return "fingerprint";
     const Position& position = reader.state().input_positions.at("train");
     if (position.epoch != content_.global_step / 10 || position.index != content_.global_step % 10) return "position";
@@ -136,6 +142,11 @@ class StepContent {
     std::vector<float> v(n);
     for (std::size_t i = 0; i < n; ++i) v[i] = static_cast<float>(step) + static_cast<float>(i) * 0.125f;
     return v;
+  }
+  static StateTensor window(std::int64_t step) {
+    StateTensor t = allocated(DType::kInt32, {2, 3});
+    for (std::int32_t i = 0; i < 6; ++i) static_cast<std::int32_t*>(t.memory.get())[i] = i - static_cast<int>(step);
+    return t;
   }
   Tensor kernel_, bias_, step_;
   CheckpointContent content_;

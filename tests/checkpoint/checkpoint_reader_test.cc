@@ -111,7 +111,7 @@ TEST_F(CheckpointReading, AnIndexOverTheLimitIsNotRead) {
 
 // F19
 TEST_F(CheckpointReading, EveryTruncationOfEveryFileIsFound) {
-  for (const char* name : {"index", "state", "model.safetensors"}) {
+  for (const char* name : {"index", "state", "state.data", "model.safetensors"}) {
     const std::string whole = read_file(file(name));
     for (std::size_t n = 0; n < whole.size(); ++n) {
       std::filesystem::resize_file(file(name), n);
@@ -123,7 +123,7 @@ TEST_F(CheckpointReading, EveryTruncationOfEveryFileIsFound) {
 }
 
 TEST_F(CheckpointReading, EveryFlippedByteOfIndexAndStateIsFound) {
-  for (const char* name : {"index", "state"}) {
+  for (const char* name : {"index", "state", "state.data"}) {
     const std::string whole = read_file(file(name));
     for (std::size_t i = 0; i < whole.size(); ++i) {
       std::string damaged = whole;
@@ -198,9 +198,12 @@ TEST_F(CheckpointReading, ASaverThatReadsSomethingElseIsFound) {
               }),
               "DATA_LOSS: '" + (dir_ / "model.ckpt-31") + "': " + c.expected);
   }
-  saver.read = [](Directory& d, TensorSink&) { d.open("state"); };
-  EXPECT_EQ(error_of([&] { reader->read(saver.use(), {}); }),
-            "NOT_FOUND: '" + (dir_ / "model.ckpt-31") + "': saver 'scripted': the checkpoint has no file \"state\"");
+  for (const char* hosts : {"index", "state", "state.data"}) {
+    saver.read = [&](Directory& d, TensorSink&) { d.open(hosts); };
+    EXPECT_EQ(error_of([&] { reader->read(saver.use(), {}); }),
+              "NOT_FOUND: '" + (dir_ / "model.ckpt-31") + "': saver 'scripted': the checkpoint has no file \"" + hosts +
+                  "\"");
+  }
 }
 
 TEST_F(CheckpointReading, AnythingThatAUserNamesIsOpened) {

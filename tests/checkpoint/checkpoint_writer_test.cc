@@ -36,7 +36,8 @@ TEST_F(CheckpointWriter, WhatIsWrittenIsReadBackToTheBit) {
   const StepContent content(2000);
   EXPECT_EQ(write(content), "model.ckpt-2000");
   EXPECT_THAT(entries(), ElementsAre("model.ckpt-2000"));
-  EXPECT_THAT(run_->open_directory("model.ckpt-2000")->entries(), ElementsAre("index", "model.safetensors", "state"));
+  EXPECT_THAT(run_->open_directory("model.ckpt-2000")->entries(),
+              ElementsAre("index", "model.safetensors", "state", "state.data"));
   expect_whole("model.ckpt-2000", content);
   EXPECT_THAT(log_.lines, IsEmpty());
 }
@@ -59,6 +60,10 @@ TEST_F(CheckpointWriter, TakesTheStepsOfTheProtocolInOrder) {
                                  "sync model.ckpt-5.tmp/model.safetensors",    //
                                  "close model.ckpt-5.tmp/model.safetensors",   //
                                  "list model.ckpt-5.tmp",                      //
+                                 "create model.ckpt-5.tmp/state.data",         //
+                                 "write model.ckpt-5.tmp/state.data",          //
+                                 "sync model.ckpt-5.tmp/state.data",           //
+                                 "close model.ckpt-5.tmp/state.data",          //
                                  "create model.ckpt-5.tmp/state",              //
                                  "write model.ckpt-5.tmp/state",               //
                                  "sync model.ckpt-5.tmp/state",                //
@@ -76,7 +81,7 @@ TEST_F(CheckpointWriter, AStepThatExistsIsPutAsideUntilTheNewOneIsInItsPlace) {
   write(StepContent(5));
   files_.forget_calls();
   StepContent again(5);
-  again.content().hook_states["timer"]["best"] = 77.0;
+  again.content().hook_states["timer"].entries["best"] = 77.0;
   write(again);
   const std::vector<std::string> calls = without_random_digits(files_.calls());
   ASSERT_GE(calls.size(), 5u);
@@ -209,6 +214,8 @@ TEST_F(CheckpointWriter, ASaverThatBreaksItsContractIsRefused) {
        "INTERNAL: it left 'stray', which it did not write through the host"},
       {[](Directory& d, TensorSource&) { d.create("index"); },
        "INVALID_ARGUMENT: a saver cannot name a file \"index\""},
+      {[](Directory& d, TensorSource&) { d.create("state.data"); },
+       "INVALID_ARGUMENT: a saver cannot name a file \"state.data\""},
       {[](Directory& d, TensorSource&) { d.create("../x"); }, "INVALID_ARGUMENT: a saver cannot name a file \"../x\""},
       {[](Directory& d, TensorSource&) { d.open("data"); }, "FAILED_PRECONDITION: a saver that writes cannot read"},
       {[](Directory&, TensorSource& t) { t.get(3); }, "INVALID_ARGUMENT: there is no tensor 3; there are 3"},

@@ -266,7 +266,7 @@ TEST_F(FindRestorable, EveryFlippedByteOfTheStateFileLeadsToAWholeCheckpoint) {
 }
 
 TEST_F(FindRestorable, EveryTruncationOfTheNewestLeadsToTheOneBefore) {
-  for (const char* name : {"index", "state", "model.safetensors"}) {
+  for (const char* name : {"index", "state", "state.data", "model.safetensors"}) {
     const std::string file = dir_ / "model.ckpt-30/" + name, whole = read_file(file);
     for (std::size_t n = 0; n < whole.size(); n += 7) {
       std::filesystem::resize_file(file, n);

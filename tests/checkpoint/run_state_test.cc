@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/run_state.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,6 +13,8 @@
 #include <limits>
 #include <random>
 
+#include "runtime/checkpoint/crc32c.h"
+#include "runtime/checkpoint/state_data.h"
 #include "tests/checkpoint/checkpoint_fixture.h"
 
 namespace belay::runtime {
@@ -23,17 +26,17 @@ RunState example_state() {
   state.input_positions["train"] = {3, 512};
   state.input_positions["stream"] = {0, 7, std::string("at \0\xff", 5)};
   state.hook_states["empty"] = {};
-  state.hook_states["all"] = {{"flag", true},
-                              {"count", std::int64_t{-7}},
-                              {"rate", 0.1},
-                              {"text", "a \"quoted\"\nline"},
-                              {"bytes", std::string("\xff\x00\xfe", 3)},
-                              {"ints", std::vector<std::int64_t>{INT64_MIN, 0, INT64_MAX}},
-                              {"floats", std::vector<double>{1, -0.0, 1e300}},
-                              {"texts", std::vector<std::string>{"", "\xc3\xa9", "\x80"}},
-                              {"no ints", std::vector<std::int64_t>{}},
-                              {"no floats", std::vector<double>{}},
-                              {"no texts", std::vector<std::string>{}}};
+  state.hook_states["all"].entries = {{"flag", true},
+                                      {"count", std::int64_t{-7}},
+                                      {"rate", 0.1},
+                                      {"text", "a \"quoted\"\nline"},
+                                      {"bytes", std::string("\xff\x00\xfe", 3)},
+                                      {"ints", std::vector<std::int64_t>{INT64_MIN, 0, INT64_MAX}},
+                                      {"floats", std::vector<double>{1, -0.0, 1e300}},
+                                      {"texts", std::vector<std::string>{"", "\xc3\xa9", "\x80"}},
+                                      {"no ints", std::vector<std::int64_t>{}},
+                                      {"no floats", std::vector<double>{}},
+                                      {"no texts", std::vector<std::string>{}}};
   state.fingerprint = {2, "avx2", "1f0a", std::numeric_limits<std::uint64_t>::max()};
   return state;
 }
@@ -75,26 +78,29 @@ TEST(RunStateFile, EveryDoubleKeepsItsBits) {
   std::mt19937_64 random(1);
   for (int i = 0; i < 20'000; ++i) values.push_back(std::bit_cast<double>(random()));
   RunState state;
-  state.hook_states["h"]["list"] = values;
-  for (std::size_t i = 0; i < 20; ++i) state.hook_states["h"]["v" + std::to_string(i)] = values[i];
+  state.hook_states["h"].entries["list"] = values;
+  for (std::size_t i = 0; i < 20; ++i) state.hook_states["h"].entries["v" + std::to_string(i)] = values[i];
   const RunState found = parse_run_state(format_run_state(state));
-  const auto& list = std::get<std::vector<double>>(found.hook_states.at("h").at("list"));
+  const auto& list = std::get<std::vector<double>>(found.hook_states.at("h").entries.at("list"));
   ASSERT_EQ(list.size(), values.size());
   for (std::size_t i = 0; i < values.size(); ++i)
     ASSERT_EQ(std::bit_cast<std::uint64_t>(list[i]), std::bit_cast<std::uint64_t>(values[i])) << values[i];
   for (std::size_t i = 0; i < 20; ++i)
-    EXPECT_EQ(std::bit_cast<std::uint64_t>(std::get<double>(found.hook_states.at("h").at("v" + std::to_string(i)))),
-              std::bit_cast<std::uint64_t>(values[i]));
+    EXPECT_EQ(
+        std::bit_cast<std::uint64_t>(std::get<double>(found.hook_states.at("h").entries.at("v" + std::to_string(i)))),
+        std::bit_cast<std::uint64_t>(values[i]));
 }
 
 TEST(RunStateFile, IsReadable) {
   RunState state;
   state.global_step = 2000;
   state.input_positions["train"] = {3, 512};
-  state.hook_states["stop_at_step"] = {{"last_step", std::int64_t{2000}},
-                                       {"best", std::numeric_limits<double>::infinity()}};
+  state.hook_states["stop_at_step"].entries = {{"last_step", std::int64_t{2000}},
+                                               {"best", std::numeric_limits<double>::infinity()}};
   state.fingerprint = {2, "avx2", "1f0a", 42};
+  state.hook_states["stop_at_step"].written_by = "1.2";
   EXPECT_EQ(format_run_state(state), R"({
+ "format": 2,
  "global_step": 2000,
  "input_positions": {
   "train": {"epoch":3,"index":512}
@@ -102,6 +108,7 @@ TEST(RunStateFile, IsReadable) {
  "hook_states": {
   "stop_at_step": {"best":["float","inf"],"last_step":["int",2000]}
  },
+ "written_by": {"stop_at_step":"1.2"},
  "fingerprint": {"threads":2,"isa":"avx2","binary":"1f0a","seed":42}
 }
 )");
@@ -126,6 +133,56 @@ TEST(RunStateFile, T_51_OneDnnFloatingPointAndPluginsAreKept) {
   EXPECT_EQ(parse_run_state(text).fingerprint, state.fingerprint);
 }
 
+TEST(RunStateFile, B_08a_ATensorIsDescribedByItsPlaceInStateData) {
+  RunState state;
+  for (const char* key : {"a", "b"}) {
+    StateTensor t = allocated(DType::kFloat32, {2, 3});
+    std::memset(t.memory.get(), 0, 24);
+    state.hook_states["h"].entries[key] = t;
+  }
+  state.hook_states["i"].entries["none"] = allocated(DType::kBool, {0});
+  const std::string text = format_run_state(state);
+  const std::string crc = crc_text(crc32c(std::string(24, '\0')));
+  EXPECT_NE(
+      text.find("\n  \"h\": {\"a\":[\"tensor\",{\"dtype\":\"float32\",\"shape\":[2,3],\"offset\":0,\"crc32c\":\"" +
+                crc + "\"}],\"b\":[\"tensor\",{\"dtype\":\"float32\",\"shape\":[2,3],\"offset\":24,\"crc32c\":\"" +
+                crc + "\"}]},\n  \"i\": {\"none\":[\"tensor\",{\"dtype\":\"bool\",\"shape\":[0],\"offset\":48,"),
+      text.npos)
+      << text;
+  EXPECT_EQ(parse_run_state(text).hook_states, state.hook_states);
+}
+
+TEST(RunStateFile, B_08c_AFileWithoutAFormatIsReadAndALaterOneRefusedByNumber) {
+  const std::string first = R"("global_step": 1, "input_positions": {}, "hook_states": {"h": {"k": ["int", 3]}}, )"
+                            R"("fingerprint": {"threads": 1, "isa": "", "binary": "", "seed": 1}})";
+  const RunState read = parse_run_state("{" + first);
+  EXPECT_EQ(std::get<std::int64_t>(read.hook_states.at("h").entries.at("k")), 3);
+  EXPECT_EQ(read.hook_states.at("h").written_by, "");
+  const std::string later = error_of([&] { parse_run_state(R"({"format": 7, "anything": [], )" + first); });
+  EXPECT_THAT(later, ::testing::StartsWith("FAILED_PRECONDITION: it is of format 7, which a later belay wrote; "));
+  EXPECT_THAT(later, ::testing::EndsWith(", which reads formats 1 to 2: use a newer belay"));
+  EXPECT_EQ(error_of([&] { parse_run_state(R"({"format": 1, )" + first); }),
+            "DATA_LOSS: format is no number that belay has written");
+  EXPECT_EQ(error_of([&] { parse_run_state(R"({"format": "2", )" + first); }),
+            "DATA_LOSS: format is no number that belay has written");
+  EXPECT_EQ(error_of([&] { parse_run_state(R"({"format": 2, "written_by": {"x": "1"}, )" + first); }),
+            "DATA_LOSS: written_by.x is of no hook in hook_states");
+}
+
+// What an entry is counted as is never less than what it takes in the file.
+TEST(RunStateFile, B_08d_TheCostOfAnEntryIsNotLessThanItsText) {
+  RunState state = example_state();
+  state.hook_states["all"].entries["\x01\x02"] = std::vector<double>(100, 0.1);
+  state.hook_states["all"].entries["tensor"] = allocated(DType::kFloat32, {1, 0, 9'000'000'000'000'000'000});
+  for (const auto& [key, value] : state.hook_states.at("all").entries) {
+    RunState with, without;
+    with.hook_states["h"].entries["x"] = true;
+    without = with;
+    with.hook_states["h"].entries[key] = value;
+    EXPECT_GE(cost_of(key, value).bytes, format_run_state(with).size() - format_run_state(without).size()) << key;
+  }
+}
+
 TEST(RunStateFile, EachDamageHasItsMessage) {
   const auto with = [](const std::string& hooks) {
     return R"({"global_step": 1, "input_positions": {}, "hook_states": )" + hooks +
@@ -140,7 +197,19 @@ TEST(RunStateFile, EachDamageHasItsMessage) {
       {with(R"({"h": 1})"), "hook_states.h is no object"},
       {with(R"({"h": {"k": 1}})"), "hook_states.h.k is no pair of type and value"},
       {with(R"({"h": {"k": ["int"]}})"), "hook_states.h.k is no pair of type and value"},
-      {with(R"({"h": {"k": ["tensor", 1]}})"), "hook_states.h.k is of the unknown type \"tensor\""},
+      {with(R"({"h": {"k": ["matrix", 1]}})"), "hook_states.h.k is of the unknown type \"matrix\""},
+      {with(R"({"h": {"k": ["tensor", 1]}})"), "hook_states.h.k is no object"},
+      {with(R"({"h": {"k": ["tensor", {"dtype": "float32", "shape": [2], "offset": 0}]}})"),
+       "hook_states.h.k.crc32c is missing"},
+      {with(R"({"h": {"k": ["tensor", {"dtype": "string", "shape": [2], "offset": 0, "crc32c": "00000000"}]}})"),
+       "hook_states.h.k.dtype is \"string\", which belay does not store"},
+      {with(R"({"h": {"k": ["tensor", {"dtype": "float32", "shape": [-2], "offset": 0, "crc32c": "00000000"}]}})"),
+       "hook_states.h.k.shape holds what is no dimension"},
+      {with(R"({"h": {"k": ["tensor", {"dtype": "float32", "shape": [2], "offset": 4, "crc32c": "00000000"}]}})"),
+       "hook_states.h.k.offset is 4, the tensors before it end at 0"},
+      {with(
+           R"({"h": {"k": ["tensor", {"dtype": "uint8", "shape": [9223372036854775807], "offset": 0, "crc32c": "00000000"}], "l": ["tensor", {"dtype": "uint8", "shape": [9223372036854775807], "offset": 9223372036854775807, "crc32c": "00000000"}], "m": ["tensor", {"dtype": "uint8", "shape": [2], "offset": 18446744073709551614, "crc32c": "00000000"}]}})"),
+       "hook_states.h.m has a size that overflows"},
       {with(R"({"h": {"k": ["int", 1.5]}})"), "hook_states.h.k is no int"},
       {with(R"({"h": {"k": ["int", 9223372036854775808]}})"), "hook_states.h.k is no int"},
       {with(R"({"h": {"k": ["bool", 1]}})"), "hook_states.h.k is no bool"},
@@ -166,7 +235,8 @@ TEST(RunStateFile, T_62a_ManyStatesAreWrittenAndReadInLinearTime) {
   const auto seconds = [](int hooks, int keys) {
     RunState state;
     for (int h = 0; h < hooks; ++h)
-      for (int k = 0; k < keys; ++k) state.hook_states["hook_" + std::to_string(h)]["key_" + std::to_string(k)] = true;
+      for (int k = 0; k < keys; ++k)
+        state.hook_states["hook_" + std::to_string(h)].entries["key_" + std::to_string(k)] = true;
     double best = HUGE_VAL;
     for (int i = 0; i < 3; ++i) {
       const std::clock_t start = std::clock();
@@ -182,7 +252,7 @@ TEST(RunStateFile, T_62a_ManyStatesAreWrittenAndReadInLinearTime) {
 
 TEST(RunStateFile, AKeyThatIsNoUtf8IsNotWritten) {
   RunState state;
-  state.hook_states["h"]["\xff"] = true;
+  state.hook_states["h"].entries["\xff"] = true;
   EXPECT_EQ(error_of([&] { format_run_state(state); }),
             "INVALID_ARGUMENT: a name or key in the hooks' states is not UTF-8");
 }

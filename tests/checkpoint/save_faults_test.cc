@@ -146,14 +146,14 @@ TEST_F(SaveFaults, AFailedSyncIsNotTriedAgainOnTheSameFile) {
 // F9
 TEST_F(SaveFaults, AFailedSyncOfTheRunDirectoryAnnouncesNothingAndRemovesNothing) {
   const std::string state = read_file(dir_ / "checkpoint");
-  files_.fail(FileCall::kSync, 5, kBroken);
+  files_.fail(FileCall::kSync, 6, kBroken);
   EXPECT_EQ(save(30), "DATA_LOSS: cannot save '" + (dir_ / "model.ckpt-30") + "': Input/output error");
   EXPECT_EQ(read_file(dir_ / "checkpoint"), state);
   EXPECT_EQ(run_->entries(), (std::vector<std::string>{"checkpoint", "model.ckpt-10", "model.ckpt-20"}));
 }
 
 TEST_F(SaveFaults, AStateFileThatCannotBeWrittenLeavesTheCheckpoint) {
-  files_.fail(FileCall::kCreate, 4, kFull);
+  files_.fail(FileCall::kCreate, 5, kFull);
   EXPECT_EQ(save(30).substr(0, 19), "RESOURCE_EXHAUSTED:");
   EXPECT_EQ(run_->entries(),
             (std::vector<std::string>{"checkpoint", "model.ckpt-10", "model.ckpt-20", "model.ckpt-30"}));

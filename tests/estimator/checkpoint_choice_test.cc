@@ -181,7 +181,7 @@ TEST_F(CheckpointChoiceTest, WhereRetentionDeletesTheBestTheListIsReadAgain) {
 TEST_F(CheckpointChoiceTest, WhereRetentionDeletesTheLatestTheNewestIsTaken) {
   save(10);
   std::int64_t newest = 10;
-  for (const char* part : {"index", "model.safetensors", "state"}) {
+  for (const char* part : {"index", "model.safetensors", "state.data", "state"}) {
     before_opening(checkpoint_name(newest) + "/" + part, [&] {
       for (int i = 0; i < 4; ++i) save(newest += 10);
     });

@@ -102,7 +102,7 @@ TEST_F(Savers, RestoreVariablesAndHookStates) {
   EXPECT_EQ(restored->path, run.path() + "/model.ckpt-9");
   EXPECT_EQ(restored->state.global_step, 9);
   ASSERT_EQ(restored->state.hook_states.size(), 1u);
-  EXPECT_EQ(std::get<std::int64_t>(restored->state.hook_states.at("a").at("state")), 11);
+  EXPECT_EQ(std::get<std::int64_t>(restored->state.hook_states.at("a").entries.at("state")), 11);
   EXPECT_EQ(weight_of(*later), 4.0f);
   EXPECT_EQ(later->global_step(), 9);
   EXPECT_EQ(saver->saved_step(), 9);
@@ -438,8 +438,8 @@ TEST_F(Savers, InTheEndARequestIsServedAtOnceWithTheStatesOfBefore) {
   saver->finish_end();
   EXPECT_THAT(checkpoints(), ElementsAre("model.ckpt-8"));
   const std::optional<RestoredRun> restored = make_saver()->restore_latest(*open_session(), run.path());
-  EXPECT_EQ(std::get<std::int64_t>(restored->state.hook_states.at("first").at("state")), 1);
-  EXPECT_EQ(std::get<std::int64_t>(restored->state.hook_states.at("last").at("state")), 2);
+  EXPECT_EQ(std::get<std::int64_t>(restored->state.hook_states.at("first").entries.at("state")), 1);
+  EXPECT_EQ(std::get<std::int64_t>(restored->state.hook_states.at("last").entries.at("state")), 2);
 }
 
 TEST_F(Savers, ARequestThatNoBoundaryServedIsServedWhenTheEndBegins) {

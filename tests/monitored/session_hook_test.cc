@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/monitored/session_hook.h"
 
+#include <gmock/gmock.h>
+
+#include "belay/testing/allocations.h"
+#include "runtime/checkpoint/run_state.h"
+#include "runtime/checkpoint/state_data.h"
+#include "runtime/monitored/state_service.h"
 #include "tests/monitored/monitored_fixture.h"
+
+BELAY_COUNT_ALLOCATIONS
 
 namespace belay::runtime::testing {
 namespace {
@@ -243,8 +251,8 @@ TEST_F(SessionHookTest, StatesGoByTheInstancesNameAndHooksWithoutAreLeftOut) {
   add_probe("y").state = 2;
   const auto states = hooks.save_states();
   ASSERT_EQ(states.size(), 2u);
-  EXPECT_EQ(std::get<std::int64_t>(states.at("x").at("state")), 1);
-  EXPECT_EQ(std::get<std::int64_t>(states.at("y").at("state")), 2);
+  EXPECT_EQ(std::get<std::int64_t>(states.at("x").entries.at("state")), 1);
+  EXPECT_EQ(std::get<std::int64_t>(states.at("y").entries.at("state")), 2);
 
   hooks = HookSet();  // another order, one hook less, one more
   Probe& y = add_probe("y");
@@ -279,11 +287,188 @@ TEST_F(SessionHookTest, AStateOfAnotherTypeIsAnErrorThatNamesTheKey) {
                         {"steps", std::vector<double>{7}, "a list"}};
   add_hook("keeper", std::make_unique<Keeper>());
   for (const Case& c : cases) {
-    const std::map<std::string, HookState> states{{"keeper", {{c.key, c.value}}}};
+    const std::map<std::string, HookState> states{{"keeper", {{{c.key, c.value}}}}};
     EXPECT_EQ(
         error_of([&] { hooks.load_states(states, *log); }),
         std::string("DATA_LOSS: hook \"keeper\" in load_state: the stored state's '") + c.key + "' is not " + c.what);
   }
+}
+
+// A hook whose save_state and load_state are the test's.
+class Scripted final : public Hook {
+ public:
+  std::function<void(StateWriter&)> save = [](StateWriter&) {};
+  std::function<void(const StateReader&)> load = [](const StateReader&) {};
+  void save_state(StateWriter& to) const override { save(to); }
+  void load_state(const StateReader& from) override { load(from); }
+};
+
+class StateTensors : public SessionHookTest {
+ protected:
+  Scripted& add(const std::string& name = "keeper") { return add_hook(name, std::make_unique<Scripted>()); }
+};
+
+TEST_F(StateTensors, B_08a_TheNextSaveGetsTheSameMemoryAndAllocatesNothing) {
+  std::vector<void*> memory;
+  std::vector<std::uint64_t> allocated_by;
+  const Dims dims{100, 30};
+  add().save = [&](StateWriter& to) {
+    const std::uint64_t before = belay::testing::allocations();
+    const TensorView t = to.tensor("window", DType::kFloat32, dims);
+    const std::uint64_t after = belay::testing::allocations();
+    allocated_by.push_back(after - before);
+    memory.push_back(t.mutable_data());
+    EXPECT_EQ(t.dims(), dims);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(t.data()) % 64, 0u);
+    EXPECT_FALSE(t.read_only());
+    EXPECT_EQ(to.tensor("window", DType::kFloat32, dims).data(), t.data());
+    std::fill_n(t.data<float>(), t.size(), static_cast<float>(memory.size()));
+  };
+  hooks.save_states();
+  hooks.save_states();
+  hooks.save_states();
+  EXPECT_NE(allocated_by[0], 0u);
+  EXPECT_EQ(allocated_by[1], 0u);
+  EXPECT_EQ(allocated_by[2], 0u);
+  EXPECT_EQ(memory[1], memory[0]);
+  EXPECT_EQ(memory[2], memory[0]);
+}
+
+// While a save of before still holds it, as one that is being written.
+TEST_F(StateTensors, B_08a_MemoryThatACopyHoldsIsNotWrittenAgain) {
+  float value = 1;
+  add().save = [&](StateWriter& to) { *to.tensor("x", DType::kFloat32, {}).data<float>() = value; };
+  const std::map<std::string, HookState> first = hooks.save_states();
+  value = 2;
+  hooks.save_states();
+  const auto& kept = std::get<StateTensor>(first.at("keeper").entries.at("x"));
+  EXPECT_EQ(*static_cast<const float*>(kept.memory.get()), 1.0f);
+}
+
+TEST_F(StateTensors, B_08a_ATensorComesBackReadOnly) {
+  Scripted& saving = add();
+  saving.save = [](StateWriter& to) {
+    const TensorView t = to.tensor("t", DType::kInt32, {2, 2});
+    for (int i = 0; i < 4; ++i) t.data<std::int32_t>()[i] = i;
+    to.tensor("none", DType::kBool, {3, 0});
+    to.put("n", 7);
+  };
+  const auto states = hooks.save_states();
+  bool loaded = false;
+  saving.load = [&](const StateReader& from) {
+    loaded = true;
+    const TensorView t = from.tensor("t");
+    EXPECT_TRUE(t.read_only());
+    EXPECT_EQ(t.dims(), (Dims{2, 2}));
+    EXPECT_EQ(t.data<const std::int32_t>()[3], 3);
+    EXPECT_EQ(from.tensor("t").data(), t.data());
+    EXPECT_EQ(from.tensor("none").dims(), (Dims{3, 0}));
+    EXPECT_FALSE(from.tensor("absent").has_value());
+    EXPECT_EQ(error_of([&] { from.tensor("n"); }), "DATA_LOSS: the stored state's 'n' is not a tensor");
+    EXPECT_EQ(from.keys(), (std::vector<std::string>{"n", "none", "t"}));
+    EXPECT_EQ(from.written_by(), "");
+  };
+  hooks.load_states(states, *log);
+  EXPECT_TRUE(loaded);
+}
+
+TEST_F(StateTensors, B_08b_KeysAndVersionAreThoseOfTheStoredState) {
+  std::map<std::string, HookState> states{{"keeper", {{{"b", std::int64_t{1}}, {"a", true}}, "3.4"}}};
+  Scripted& hook = add();
+  std::vector<std::string> keys;
+  std::string version;
+  hook.load = [&](const StateReader& from) { keys = from.keys(), version = from.written_by(); };
+  hooks.load_states(states, *log);
+  EXPECT_EQ(keys, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(version, "3.4");
+  hooks.load_states({}, *log);
+  EXPECT_TRUE(keys.empty());
+  EXPECT_EQ(version, "");
+}
+
+TEST_F(StateTensors, B_08a_WhatIsNoTensorIsRefusedByItsKey) {
+  const struct {
+    std::function<void(StateWriter&)> save;
+    const char* expected;
+  } cases[] = {
+      {[](StateWriter& to) { to.tensor("k", DType::kString, {2}); },
+       "state 'k' is to be a tensor of strings, which is not kept: put a list of strings"},
+      {[](StateWriter& to) { to.tensor("k", static_cast<DType>(99), {2}); },
+       "state 'k' is to have the unknown dtype 99"},
+      {[](StateWriter& to) { to.tensor("k", DType::kInt32, Dims(65, 1)); }, "state 'k' is to have rank 65"},
+      {[](StateWriter& to) { to.tensor("k", DType::kInt32, {-1}); }, "state 'k' has no size: int32 [?]"},
+      {[](StateWriter& to) {
+         to.tensor("k", DType::kInt32, {INT64_MAX, 2});
+       },
+       "state 'k' has no size: int32 [9223372036854775807, 2]"},
+      {[](StateWriter& to) { to.tensor("\xff", DType::kInt32, {2}); }, "the key \"\\xff\" is not UTF-8"},
+      {[](StateWriter& to) { to.put("\xff", 2); }, "the key \"\\xff\" is not UTF-8"},
+      {[](StateWriter& to) { to.put("k", 2), to.tensor("k", DType::kInt32, {2}); },
+       "state 'k' has a value in this save; a key has one of the two"},
+      {[](StateWriter& to) { to.tensor("k", DType::kInt32, {2}), to.put("k", 2); },
+       "state 'k' has a tensor in this save; a key has one of the two"},
+      {[](StateWriter& to) {
+         to.tensor("k", DType::kInt32, {2}), to.tensor("k", DType::kInt32, {2, 1});
+       },
+       "state 'k' is int32 [2] in this save, and is asked for as int32 [2, 1]"},
+  };
+  Scripted& hook = add();
+  for (const auto& c : cases) {
+    hook.save = c.save;
+    EXPECT_EQ(error_of([&] { hooks.save_states(); }),
+              std::string("INVALID_ARGUMENT: hook \"keeper\" in save_state: ") + c.expected);
+  }
+}
+
+TEST_F(StateTensors, B_08d_ThePutThatPassesSixteenMebibytesIsNamed) {
+  int puts = 0;
+  const std::string mebibyte(std::size_t{1} << 20, 'x');
+  const auto fill = [&](StateWriter& to, int n) {
+    for (int i = 0; i < n; ++i) to.put("text " + std::to_string(i), mebibyte), ++puts;
+  };
+  add("first").save = [&](StateWriter& to) {
+    fill(to, 8);
+    to.put("text 7", "short");                       // the last put counts
+    to.tensor("large", DType::kUInt8, {100 << 20});  // is not among them
+  };
+  add("second").save = [&](StateWriter& to) { fill(to, 9); };
+  const std::string error = error_of([&] { hooks.save_states(); });
+  EXPECT_EQ(puts, 8 + 8);
+  EXPECT_THAT(error, ::testing::StartsWith("RESOURCE_EXHAUSTED: hook \"second\" in save_state: with state 'text 8' the "
+                                           "values of all hooks' states have 167"));
+  EXPECT_THAT(error, ::testing::EndsWith(" bytes as JSON, at most 16777216 are kept; keep what is large in a tensor "
+                                         "(StateWriter::tensor)"));
+}
+
+// What the file could not be read back with.
+TEST_F(StateTensors, B_08d_ThePutThatPassesTheNumberOfValuesIsNamed) {
+  std::size_t n = 350'000;
+  add().save = [&](StateWriter& to) { to.put("list", std::vector<std::int64_t>(n)); };
+  EXPECT_THAT(error_of([&] { hooks.save_states(); }),
+              ::testing::HasSubstr("with state 'list' the values of all hooks' states have 350004 numbers, strings and "
+                                   "keys, at most 350000 are kept"));
+  n = 349'996;
+  RunState state;
+  state.hook_states = hooks.save_states();
+  EXPECT_EQ(parse_run_state(format_run_state(state)).hook_states, state.hook_states);
+}
+
+TEST(StateAccess, B_08a_NothingIsWrittenInLoadState) {
+  const HookState stored;
+  HookStateAccess access(stored);
+  StateWriter writer(state_service(), access.handle());
+  EXPECT_EQ(error_of([&] { writer.put("k", 1); }),
+            "FAILED_PRECONDITION: a hook's state is written in save_state; `put` was called in load_state");
+  EXPECT_EQ(error_of([&] { writer.tensor("k", DType::kInt32, {1}); }),
+            "FAILED_PRECONDITION: a hook's state is written in save_state; `tensor` was called in load_state");
+}
+
+TEST_F(StateTensors, OfAHookThatIsLeftOutNothingIsSaved) {
+  add_hook("keeper", std::make_unique<Scripted>(), OnHookError::kDisable).save = [](StateWriter& to) {
+    to.put("half", 1);
+    fail(Code::kInternal, "lost the rest");
+  };
+  EXPECT_TRUE(hooks.save_states().empty());
 }
 
 }  // namespace

@@ -58,11 +58,19 @@ class FlawedHook final : public belay::Hook {
   void on_error(const belay::Error&) override {
     if (flaw_ == "fails in on_error") belay::fail(belay::Code::kInternal, "not now");
   }
-  void save_state(belay::StateWriter& state) const override { state.put("steps", steps_); }
+  void save_state(belay::StateWriter& state) const override {
+    state.put("steps", steps_);
+    float* window = state.tensor("window", belay::DType::kFloat32, {2}).data<float>();
+    window[0] = flaw_ == "forgets the tensor" && loaded_ ? 0.0f : static_cast<float>(steps_);
+    window[1] = 0.5f;
+  }
   void load_state(const belay::StateReader& state) override {
     if (flaw_ == "forgets") return;
     if (flaw_ == "crashes at a foreign state" && state.integer("steps") < 0) raise(SIGSEGV);
     steps_ = state.integer("steps");
+    const belay::TensorView window = state.tensor("window");
+    if (flaw_ == "crashes at a foreign tensor" && window.has_value() && window.rank() != 1) raise(SIGSEGV);
+    loaded_ = true;
   }
 
  private:
@@ -74,6 +82,7 @@ class FlawedHook final : public belay::Hook {
   belay::Fetch<float> loss_;
   std::int64_t steps_ = 0;
   int begun_ = 0;
+  bool loaded_ = false;
 };
 
 // Elements only, in one file: a cut file is read as far as it goes.

@@ -72,6 +72,10 @@ TEST(Validate, EachFlawOfAHookFailsItsCheck) {
            Case{"crashes in end", "drive.life: failed: crashed with signal 11 (Segmentation fault)"},
            Case{"crashes at nan", "drive.extreme_values: failed: crashed with signal 8 (Floating point exception)"},
            Case{"forgets", "state.comes_back: failed: state 'steps' is 7, and after it was loaded and saved again 0"},
+           Case{"forgets the tensor",
+                "state.comes_back: failed: state 'window' is [7, 0.5], and after it was loaded and saved again [0, "
+                "0.5]"},
+           Case{"crashes at a foreign tensor", "state.foreign: failed: crashed with signal 11 (Segmentation fault)"},
            Case{"crashes at a foreign state", "state.foreign: failed: crashed with signal 11 (Segmentation fault)"},
            Case{"fails in on_error", "faults.errors: failed: on_error with CANCELLED failed: INTERNAL: not now"},
        }) {

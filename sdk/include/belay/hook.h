@@ -32,7 +32,9 @@
 namespace belay {
 inline namespace v0 {
 
-// A hook's state inside a checkpoint: numbers, texts and lists by key.
+// A hook's state inside a checkpoint, by key: numbers, strings and lists of them by put, arrays by tensor. All values
+// of a run's hooks together may take 16 MiB of JSON; tensors have no limit but memory and disk. A key has a value or a
+// tensor, not both. [session] Valid for the call of save_state.
 class StateWriter {
  public:
   StateWriter(const belay_state_service* api, belay_state* self) noexcept : api_(api), self_(self) {}
@@ -51,6 +53,17 @@ class StateWriter {
   void put(std::string_view key, const std::vector<std::int64_t>& v) {
     put_raw(key, {BELAY_VALUE_INT | BELAY_VALUE_LIST, 0, v.size(), v.data()});
   }
+  // The host's memory for a tensor, to be filled until save_state returns: every element, for it holds anything.
+  // 64-byte aligned. The next save of the same key, dtype and dimensions gets the same memory. Any dtype but strings.
+  //   std::copy(window_.begin(), window_.end(),
+  //             state.tensor("window", belay::DType::kFloat32, {n}).data<float>());
+  TensorView tensor(std::string_view key, DType dtype, const Dims& dims) {
+    belay_tensor t{};
+    detail::Status status;
+    status.check(api_->tensor(self_, detail::str(key), static_cast<std::int32_t>(dtype),
+                              static_cast<std::int32_t>(dims.size()), dims.data(), &t, status));
+    return t;
+  }
 
  private:
   void put_int(std::string_view key, std::int32_t type, std::int64_t v) { put_raw(key, {type, 0, 1, &v}); }
@@ -62,6 +75,8 @@ class StateWriter {
   belay_state* self_;
 };
 
+// The state that a checkpoint has of this hook; none where there is none. A value of another type than is asked for is
+// DATA_LOSS. [session] Valid for the call of load_state.
 class StateReader {
  public:
   StateReader(const belay_state_service* api, belay_state* self) noexcept : api_(api), self_(self) {}
@@ -88,6 +103,35 @@ class StateReader {
   }
   std::vector<double> numbers(std::string_view key) const { return list<double>(key, BELAY_VALUE_FLOAT); }
   std::vector<std::int64_t> integers(std::string_view key) const { return list<std::int64_t>(key, BELAY_VALUE_INT); }
+  // A tensor, read from the checkpoint by this call; read-only, 64-byte aligned, valid until load_state returns.
+  // Without a value (has_value) where the key is absent. Its form is the file's: compare dims() before copying,
+  // data<T>() refuses another dtype.
+  TensorView tensor(std::string_view key) const {
+    const belay_value v = get(key);
+    if (v.data == nullptr) return {};
+    if (v.type != BELAY_VALUE_TENSOR) fail_type(key, "a tensor");
+    const auto& t = *static_cast<const belay_tensor*>(v.data);
+    detail::check_tensor(t);
+    return t;
+  }
+  // All keys, of values and of tensors, in the order of their bytes.
+  std::vector<std::string> keys() const {
+    std::vector<std::string> out(static_cast<std::size_t>(api_->count(self_)));
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      belay_str key{};
+      detail::Status status;
+      status.check(api_->key(self_, i, &key, status));
+      out[i] = detail::view(key);
+    }
+    return out;
+  }
+  // Version of the library that saved this state; empty where that is not known, as of a program's own hook.
+  std::string written_by() const {
+    belay_str version{};
+    detail::Status status;
+    status.check(api_->written_by(self_, &version, status));
+    return std::string(detail::view(version));
+  }
 
  private:
   // data is null where the key is absent (and where it is an empty list).

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <thread>
@@ -73,6 +74,36 @@ class Diary final : public belay::Hook {
   Texts calls;
   bool stop_after_save = false;
 };
+
+// Keeps a tensor; knows what wrote the one that it loads.
+class Rows final : public belay::Hook {
+ public:
+  void save_state(belay::StateWriter& state) const override {
+    std::copy(rows.begin(), rows.end(), state.tensor("rows", belay::DType::kFloat64, {2, 2}).data<double>());
+  }
+  void load_state(const belay::StateReader& state) override {
+    const TensorView stored = state.tensor("rows");
+    rows.assign(stored.data<const double>(), stored.data<const double>() + stored.size());
+    from = state.written_by();
+  }
+  std::vector<double> rows{1, 2, 3, 4};
+  std::string from = "nobody";
+};
+
+TEST(HookDriver, B_08a_ATensorComesBackInARecoveryAndInAnotherDriver) {
+  Driven<Rows> first;
+  first.driver->save();
+  first.hook->rows = {5, 6, 7, 8};
+  first.driver->recover();
+  EXPECT_EQ(first.hook->rows, (std::vector<double>{1, 2, 3, 4}));
+  const StoredState saved = first.driver->save_state();
+  EXPECT_EQ(saved.at("rows"), StoredValue(Tensor({2, 2}, {1.0, 2.0, 3.0, 4.0})));
+  Driven<Rows> second;
+  second.hook->rows.clear();
+  second.driver->load_state(saved, "1.4");
+  EXPECT_EQ(second.hook->rows, (std::vector<double>{1, 2, 3, 4}));
+  EXPECT_EQ(second.hook->from, "1.4");
+}
 
 TEST(HookDriver, PlaysALifeInOrder) {
   Driven<Diary> d;

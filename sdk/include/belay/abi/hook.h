@@ -9,14 +9,38 @@
 
 BELAY_C_BEGIN
 
-/* "state": a hook's state in a checkpoint, by key. Values are copied. [session] */
+/* "state": what a hook keeps in a checkpoint, by key: values, and tensors. A key (UTF-8) has one value or one tensor.
+ * All [session], with the belay_state that save_state or load_state got, until that callback returns. */
 typedef struct belay_state_service {
   uint32_t struct_size;
   uint32_t reserved;
-  /* In save_state: sets the key's value, no tensor. All states of a run together have at most 16 MiB. */
+  /* In save_state: sets the key's value, which is copied; the last one counts. No tensor and no list of booleans.
+   * All values of all hooks of a run together take at most 16 MiB as JSON and 350,000 numbers, strings and keys: the call
+   * that passes either fails with RESOURCE_EXHAUSTED, names the key and changes nothing. What is large is a tensor.
+   * INVALID_ARGUMENT: a key that is no UTF-8 or has a tensor, a type that is not kept. FAILED_PRECONDITION: not in
+   * save_state. */
   int32_t (*put)(belay_state* state, belay_str key, const belay_value* value, belay_status* status);
-  /* NOT_FOUND where the key is absent. The value is valid for the callback. */
+  /* The key's value: in load_state that of the checkpoint, in save_state the one that was put. Valid until the callback
+   * returns or the key is put again. A tensor comes as BELAY_VALUE_TENSOR, read-only and 64-byte aligned; it is read
+   * when it is first asked for, and takes memory until the callback returns. NOT_FOUND where the key is absent;
+   * DATA_LOSS, with file and place, where the checkpoint's file was damaged after it was opened. */
   int32_t (*get)(belay_state* state, belay_str key, belay_value* value, belay_status* status);
+  /* In save_state: memory for the key's tensor, 64-byte aligned, to be filled before save_state returns; every element,
+   * for it holds anything. It is the host's, which keeps it: the next save with the same key, dtype and dimensions gets
+   * the same memory and allocates nothing. Asked for again in one save it is the same tensor. Any dtype but
+   * BELAY_STRING. Its elements have no limit but memory and disk; key, dtype and dimensions count as put's values do.
+   * INVALID_ARGUMENT: strings, an unknown dtype, dimensions without a size, a key that has a value or a tensor of
+   * another form, or is no UTF-8. RESOURCE_EXHAUSTED: no memory, or as put. FAILED_PRECONDITION: not in save_state. */
+  int32_t (*tensor)(belay_state* state, belay_str key, int32_t dtype, int32_t rank, const int64_t* dims,
+                    belay_tensor* out, belay_status* status);
+  /* How many keys there are: in load_state of the checkpoint, in save_state so far. 0: there is no state. */
+  uint64_t (*count)(belay_state* state);
+  /* Key i of them, in the order of their bytes. Valid until the callback returns. OUT_OF_RANGE from count on. */
+  int32_t (*key)(belay_state* state, uint64_t i, belay_str* key, belay_status* status);
+  /* In load_state: the version of the library that saved this state, from its note. Empty where that is not known: there
+   * is no state, the hook was an object of the program, or the checkpoint is older than this slot; and in save_state.
+   * Valid until the callback returns. Fails only as a stub, with UNIMPLEMENTED. */
+  int32_t (*written_by)(belay_state* state, belay_str* version, belay_status* status);
 } belay_state_service;
 
 /* A checkpoint that was written. */

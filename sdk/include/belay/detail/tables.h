@@ -42,7 +42,8 @@ namespace detail {
   X(checkpoint, save) X(checkpoint, latest) X(checkpoint, open) X(checkpoint, count) X(checkpoint, info) \
   X(checkpoint, read) X(checkpoint, close)
 #define BELAY_SLOTS_events(X) X(events, scalar) X(events, summary) X(events, session_log) X(events, flush)
-#define BELAY_SLOTS_state(X) X(state, put) X(state, get)
+#define BELAY_SLOTS_state(X)                                                                              \
+  X(state, put) X(state, get) X(state, tensor) X(state, count) X(state, key) X(state, written_by)
 #define BELAY_SLOTS_op(X) X(op, output) X(op, parallel) X(op, cancelled) X(op, scratch)
 
 #define BELAY_SLOTS_interrupt(X) X(interrupt, interrupt)

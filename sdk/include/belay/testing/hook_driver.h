@@ -238,9 +238,9 @@ class HookDriver {
     call("save_state", [&](belay_status* status) { return api_.save_state(self(), state.raw(), status); });
     return state.values();
   }
-  // Before create_session of a new driver: a run that is resumed.
-  void load_state(const StoredState& values) {
-    FakeState state(host_, values);
+  // Before create_session of a new driver: a run that is resumed. `written_by`: the version that the state is of.
+  void load_state(const StoredState& values, const std::string& written_by = {}) {
+    FakeState state(host_, values, written_by);
     call("load_state", [&](belay_status* status) { return api_.load_state(self(), state.raw(), status); });
   }
   // Destroys the hook, which must have released what it took.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A copy of a value that crossed the boundary: an entry of a hook's state, an attribute of a node. Made from a C++
-// value (bool, number, text, vector of them) or from what the plugin gave; comparable.
+// value (bool, number, text, vector of them, tensor) or from what the plugin gave; comparable.
 //
 //   EXPECT_EQ(hook.save_state().at("best"), 0.25);
+//   EXPECT_EQ(hook.save_state().at("window"), StoredValue(Tensor({3}, {1.f, 2.f, 3.f})));
 #pragma once
 
 #include <cstdint>
@@ -25,6 +26,12 @@ class StoredValue {
  public:
   template <class T>
   StoredValue(const T& value) : kept_("", value) {}
+  StoredValue(const TensorView& tensor) : StoredValue(false) {
+    kept_.integers.clear();
+    kept_.type = BELAY_VALUE_TENSOR;
+    tensor_ = Tensor(tensor);
+  }
+  StoredValue(const Tensor& tensor) : StoredValue(TensorView(tensor)) {}
 
   static StoredValue copy(const belay_value& v) {
     StoredValue out(false);
@@ -95,7 +102,13 @@ class StoredValue {
          std::memcmp(kept_.floats.data(), o.kept_.floats.data(), kept_.floats.size() * sizeof(double)) == 0);
     return kept_.type == o.kept_.type && kept_.integers == o.kept_.integers && same_floats &&
            kept_.texts == o.kept_.texts && tensor_.has_value() == o.tensor_.has_value() &&
-           (!tensor_ || tensor_text(*tensor_, tensor_->size()) == tensor_text(*o.tensor_, o.tensor_->size()));
+           (!tensor_ || same_tensor(*tensor_, *o.tensor_));
+  }
+  static bool same_tensor(const Tensor& a, const Tensor& b) {
+    if (a.dtype() != b.dtype() || a.dims() != b.dims()) return false;
+    if (a.dtype() == DType::kString) return tensor_text(a, a.size()) == tensor_text(b, b.size());
+    const belay_tensor x = a.view(), y = b.view();
+    return x.bytes == 0 || std::memcmp(x.data, y.data, static_cast<std::size_t>(x.bytes)) == 0;
   }
 
   OptionValue kept_;  // its name is not used
