@@ -6,6 +6,8 @@
 
 #include <cmath>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <limits>
 
 #include "belay/testing/error_of.h"
@@ -18,6 +20,7 @@ extern "C" const belay_module belay_module_nan_tensor;
 extern "C" const belay_module belay_module_reduce_lr_on_plateau;
 extern "C" const belay_module belay_module_safetensors;
 extern "C" const belay_module belay_module_time_limit;
+extern "C" const belay_module belay_module_window;
 
 namespace belay::testing {
 namespace {
@@ -127,6 +130,21 @@ TEST(TrainingDriver, T_31a_ATrainingThatWasStoppedGoesOnFromItsCheckpointInMemor
             TensorView(whole.variable("learning_rate_scale")).number(0));
   EXPECT_THAT(stopped.checkpoint(), EndsWith("/model.ckpt-7"));
   EXPECT_FALSE(std::filesystem::exists(stopped.checkpoint() + "/model.safetensors"));
+}
+
+// The elements of the hooks' tensors in the newest checkpoint.
+std::string saved_tensors(TrainingDriver& training) {
+  training.save();
+  std::ifstream file(training.checkpoint() + "/state.data", std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(TrainingDriver, B_08f_AHooksTensorsComeBackBehindARestart) {
+  TrainingDriver whole(belay_module_window, {{"megabytes", 1}}), stopped(belay_module_window, {{"megabytes", 1}});
+  expect_no_difference_after_restart(whole, stopped);
+  const std::string tensors = saved_tensors(whole);
+  EXPECT_EQ(tensors.size(), 1'008'000u);
+  EXPECT_TRUE(saved_tensors(stopped) == tensors);
 }
 
 TEST(TrainingDriver, T_31a_ALinkedSaverWritesTheCheckpoints) {
