@@ -199,7 +199,7 @@ static table: HookApi = HookApi {
 static plugin: Plugin = Plugin { kind: 1, reserved: 0, name: b"hand_built\0".as_ptr(), table: &table };
 static plugins: PluginList = PluginList([&plugin]);
 
-const TEXT: &[u8] = b"{\"abi\": [0, 3], \"version\": \"0.0.1\", \"toolchain\": \"rustc\", \"isa\": [], \"plugins\": [{\
+const TEXT: &[u8] = b"{\"abi\": [0, 4], \"version\": \"0.0.1\", \"toolchain\": \"rustc\", \"isa\": [], \"plugins\": [{\
 \"kind\": \"hook\", \"name\": \"hand_built\", \"doc\": \"Built without any build system\", \"options\": [{\
 \"name\": \"max\", \"type\": \"float\", \"default\": 10, \"min\": 0, \"help\": \"a limit\"}]}]}";
 const PADDED: usize = (TEXT.len() + 3) / 4 * 4;

@@ -88,10 +88,10 @@ TEST_F(BadPluginsTest, EachNoteThatCannotBeUsedIsRefused) {
        "number" +
            rebuild},
       {"abi_major",
-       "abi_major: 'PLUGINS/abi_major.so' is built for ABI 7.0, this host speaks 0.3\n"
+       "abi_major: 'PLUGINS/abi_major.so' is built for ABI 7.0, this host speaks 0.4\n"
        "  help: rebuild it with the SDK of this host, or update the host to ABI 7.0"},
       {"abi_minor",
-       "abi_minor: 'PLUGINS/abi_minor.so' needs ABI 0.99, this host has 0.3 (before 1.0 they must be equal)\n"
+       "abi_minor: 'PLUGINS/abi_minor.so' needs ABI 0.99, this host has 0.4 (before 1.0 they must be equal)\n"
        "  help: rebuild it with the SDK of this host, or update the host to ABI 0.99"},
       {"isa",
        "isa: 'PLUGINS/isa.so' is compiled for instructions that this processor lacks: sse2_of_the_future, avx9\n"
@@ -136,7 +136,7 @@ TEST_F(BadPluginsTest, EachModuleThatBreaksARuleIsRefusedByTheFieldsName) {
       {"struct_size_4", bad("struct_size_4", "struct_size is 4, must be at least 64")},
       {"struct_size_max", bad("struct_size_max", "struct_size is 4294967295, must be at most 4096")},
       {"module_flags", bad("module_flags", "flags is 1, must be 0")},
-      {"module_abi", differs("module_abi", "the note says ABI 0.3, the module 0.4")},
+      {"module_abi", differs("module_abi", "the note says ABI 0.4, the module 0.5")},
       {"null_note", bad("null_note", "note is null")},
       {"other_note", differs("other_note", "the module points at another text than the file's note")},
       {"null_plugins", bad("null_plugins", "plugins is null")},

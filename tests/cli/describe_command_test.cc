@@ -60,7 +60,7 @@ TEST_F(DescribeCommandTest, ShowsTheLibrary) {
 library
   file          DIR/sample.so
   version       1.2.0
-  ABI           0.3
+  ABI           0.4
   )");
   for (const char* part :
        {"  instructions  the baseline\n", "  exports       1 symbol\n", "  needs         libc.so.6 (/"})

@@ -20,7 +20,7 @@ std::string error_of_note(const std::string& text) {
 }
 
 std::string with_plugins(const std::string& plugins) {
-  return R"({"abi": [0, 3], "version": "1.0.0", "plugins": [)" + plugins + "]}";
+  return R"({"abi": [0, 4], "version": "1.0.0", "plugins": [)" + plugins + "]}";
 }
 
 std::string with_option(const std::string& option) {
@@ -128,9 +128,9 @@ TEST(Note, SaysWhatIsWrongAndWhere) {
       {R"({"abi": [1]})", "\"abi\" must be [major, minor]"},
       {R"({"abi": [0, "1"]})", "\"abi.1\" must be an integer of 64 bits"},
       {R"({"abi": [0, 18446744073709551615]})", "\"abi.1\" must be an integer of 64 bits"},
-      {R"({"abi": [0, 3]})", "\"plugins\" is missing"},
-      {R"({"abi": [0, 3], "plugins": []})", "\"plugins\" is empty"},
-      {R"({"abi": [0, 3], "isa": [1], "plugins": []})", "\"isa.0\" must be a text"},
+      {R"({"abi": [0, 4]})", "\"plugins\" is missing"},
+      {R"({"abi": [0, 4], "plugins": []})", "\"plugins\" is empty"},
+      {R"({"abi": [0, 4], "isa": [1], "plugins": []})", "\"isa.0\" must be a text"},
       {with_plugins("1"), "\"plugins.0\" must be an object"},
       {with_plugins("{}"), "\"plugins.0.kind\" is missing"},
       {with_plugins(R"({"kind": "hook", "name": ""})"),
@@ -168,11 +168,11 @@ TEST(Note, SaysWhatIsWrongAndWhere) {
        "\"plugins.0.options.0.default\" is 1.5, the option's own max is 1"},
       {with_option(R"({"name": "a", "type": "string", "default": "", "choices": ["x", "y"]})"),
        "\"plugins.0.options.0.default\" is \"\", the option's own choices are: x, y"},
-      {R"({"abi": [0, 3], "x": )" + std::string(10000, '[') + std::string(10000, ']') + "}",
+      {R"({"abi": [0, 4], "x": )" + std::string(10000, '[') + std::string(10000, ']') + "}",
        "it is nested deeper than 8 levels"},
-      {R"({"abi": [0, 3], "x": [[[[[[[[1]]]]]]]]})", "it is nested deeper than 8 levels"},
-      {R"({"abi": [0, 3], "x": [[[[[[[1]]]]]]], "y": "\"[[[[[[[[[[\\"})", "\"plugins\" is missing"},
-      {R"({"abi": [0, 3], "version": ")" + std::string(70000, 'v') + R"(", "plugins": []})",
+      {R"({"abi": [0, 4], "x": [[[[[[[[1]]]]]]]]})", "it is nested deeper than 8 levels"},
+      {R"({"abi": [0, 4], "x": [[[[[[[1]]]]]]], "y": "\"[[[[[[[[[[\\"})", "\"plugins\" is missing"},
+      {R"({"abi": [0, 4], "version": ")" + std::string(70000, 'v') + R"(", "plugins": []})",
        "\"version\" is longer than 64 KiB"},
   };
   for (const auto& c : cases) EXPECT_EQ(error_of_note(c.note), c.expected) << c.note.substr(0, 200);
@@ -204,8 +204,8 @@ TEST(Note, T_29b_AnOptionThatAManifestCannotGiveIsRefusedWithItsPlugin) {
 
 TEST(Note, ThatIsNoJsonOrNoUtf8IsRefusedWithThePlace) {
   for (const std::string& text :
-       {std::string(""), std::string("{"), std::string("{\"abi\": [0, 3],}"), std::string("{\"abi\": \"\xff\"}"),
-        std::string("{\"abi\": 1e999}"), std::string("{\"abi\": [0, 3]} x")})
+       {std::string(""), std::string("{"), std::string("{\"abi\": [0, 4],}"), std::string("{\"abi\": \"\xff\"}"),
+        std::string("{\"abi\": 1e999}"), std::string("{\"abi\": [0, 4]} x")})
     EXPECT_EQ(error_of_note(text).rfind("it is no JSON: ", 0), 0u) << text << " -> " << error_of_note(text);
 }
 

@@ -29,9 +29,9 @@ std::string first_failure(const std::string& name, const std::vector<std::string
 
 TEST(ValidateBadPlugins, EachFailsInTheWordsOfItsFault) {
   const std::map<std::string, std::string> expected = {
-      {"abi_major", "load.file: abi_major: 'P/abi_major.so' is built for ABI 7.0, this host speaks 0.3"},
+      {"abi_major", "load.file: abi_major: 'P/abi_major.so' is built for ABI 7.0, this host speaks 0.4"},
       {"abi_minor",
-       "load.file: abi_minor: 'P/abi_minor.so' needs ABI 0.99, this host has 0.3 (before 1.0 they must be equal)"},
+       "load.file: abi_minor: 'P/abi_minor.so' needs ABI 0.99, this host has 0.4 (before 1.0 they must be equal)"},
       {"changes_its_file", ""},
       {"changes_locale",
        "load.opens: fp_mode: loading plugin 'P/changes_locale.so' changed the floating-point mode (rounding, x87 "
@@ -64,8 +64,8 @@ TEST(ValidateBadPlugins, EachFailsInTheWordsOfItsFault) {
        "P/missing_deps.so), libbelay_test_other_absent.so (wanted by P/deps/found/libbelay_test_middle.so, wanted by "
        "P/missing_deps.so)"},
       {"module_abi",
-       "load.opens: stale: 'P/module_abi.so' has a note that is not its module's: the note says ABI 0.3, the module "
-       "0.4"},
+       "load.opens: stale: 'P/module_abi.so' has a note that is not its module's: the note says ABI 0.4, the module "
+       "0.5"},
       {"module_in_namespace", "load.linked: exports 1 symbol (mine::belay_module_v0) besides belay_module_v0, "},
       {"module_is_function",
        "load.opens: bad_module: 'P/module_is_function.so' exports belay_module_v0 as a function, not as data"},

@@ -37,7 +37,7 @@ typedef struct belay_module {
 /* The ELF note: section ".note.belay" (type SHT_NOTE, allocated, 4-byte aligned), owner "BELAY", type 1, descriptor = the
  * JSON text without a final NUL, padded with NULs to a multiple of 4:
  *
- *   {"abi": [0, 3], "version": "1.0.0", "toolchain": "gcc 12.2.0, C++17", "isa": ["sse2"],
+ *   {"abi": [0, 4], "version": "1.0.0", "toolchain": "gcc 12.2.0, C++17", "isa": ["sse2"],
  *    "plugins": [{"kind": "hook", "name": "loss_ceiling", "doc": "Stops the run ...",
  *                 "options": [{"name": "max", "type": "float", "default": 10, "min": 0, "max": 1e30, "help": "..."}]}]}
  *

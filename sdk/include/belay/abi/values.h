@@ -8,8 +8,8 @@
 #include <string.h>
 
 #define BELAY_ABI_MAJOR 0
-#define BELAY_ABI_MINOR 3
-/* "[0, 3]", for the note of a module in C. */
+#define BELAY_ABI_MINOR 4
+/* "[0, 4]", for the note of a module in C. */
 #define BELAY_NOTE_ABI "[" BELAY_TEXT_OF(BELAY_ABI_MAJOR) ", " BELAY_TEXT_OF(BELAY_ABI_MINOR) "]"
 #define BELAY_TEXT_OF(x) BELAY_TEXT_OF_(x)
 #define BELAY_TEXT_OF_(x) #x
