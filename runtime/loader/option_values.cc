@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "belay/error.h"
+
 namespace belay::runtime {
 namespace {
 
@@ -59,6 +61,34 @@ void OptionValues::add(const std::string& name, const OptionValue& value, Option
       [&](std::monostate) { return list(value_type(type), 0, nullptr); },
   };
   values_.push_back({keep_text(name), std::visit(to_value, value)});
+}
+
+OptionValue option_value(const belay_value& value) {
+  const bool list = (value.type & BELAY_VALUE_LIST) != 0;
+  if (value.data == nullptr ? !list || value.count != 0 : !list && value.count != 1)
+    fail(Code::kInvalidArgument, "it has no value (count " + std::to_string(value.count) + ")");
+  const auto all = [&]<class T>(const T* data) { return std::vector<T>(data, data + value.count); };
+  switch (value.type & ~BELAY_VALUE_LIST) {
+    case BELAY_VALUE_BOOL: {
+      const auto* v = static_cast<const std::int64_t*>(value.data);
+      return list ? OptionValue(std::vector<bool>(v, v + value.count)) : OptionValue(v[0] != 0);
+    }
+    case BELAY_VALUE_INT: {
+      const auto* v = static_cast<const std::int64_t*>(value.data);
+      return list ? OptionValue(all(v)) : OptionValue(v[0]);
+    }
+    case BELAY_VALUE_FLOAT: {
+      const auto* v = static_cast<const double*>(value.data);
+      return list ? OptionValue(all(v)) : OptionValue(v[0]);
+    }
+    case BELAY_VALUE_TEXT: {
+      const auto* v = static_cast<const belay_str*>(value.data);
+      std::vector<std::string> texts;
+      for (std::uint64_t i = 0; i < value.count; ++i) texts.emplace_back(detail::view(v[i]));
+      return list ? OptionValue(texts) : OptionValue(texts[0]);
+    }
+    default: fail(Code::kInvalidArgument, "it is of type " + std::to_string(value.type) + ", which no option has");
+  }
 }
 
 }  // namespace belay::runtime

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options in the form in which they cross to a plugin: named values with the memory behind them.
+// Options in the form in which they cross to a plugin: named values with the memory behind them; and back.
 #pragma once
 
 #include <cstdint>
@@ -39,5 +39,8 @@ class OptionValues {
   std::deque<std::vector<double>> numbers_;
   std::deque<std::vector<belay_str>> strings_;
 };
+
+// A value of a plugin's, copied. INVALID_ARGUMENT: a tensor, an unknown type, a value that is not there.
+OptionValue option_value(const belay_value& value);
 
 }  // namespace belay::runtime

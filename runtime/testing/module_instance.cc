@@ -7,19 +7,6 @@
 namespace belay::runtime {
 namespace {
 
-OptionValue value_of(const belay::testing::OptionValue& v) {
-  switch (v.type) {
-    case BELAY_VALUE_BOOL: return v.integers.at(0) != 0;
-    case BELAY_VALUE_INT: return v.integers.at(0);
-    case BELAY_VALUE_FLOAT: return v.floats.at(0);
-    case BELAY_VALUE_TEXT: return v.texts.at(0);
-    case BELAY_VALUE_LIST + BELAY_VALUE_BOOL: return std::vector<bool>(v.integers.begin(), v.integers.end());
-    case BELAY_VALUE_LIST + BELAY_VALUE_INT: return v.integers;
-    case BELAY_VALUE_LIST + BELAY_VALUE_FLOAT: return v.floats;
-    default: return v.texts;
-  }
-}
-
 const RegisteredPlugin& only_plugin(const Registry& plugins, PluginKind kind, const std::string& name) {
   const RegisteredPlugin* found = nullptr;
   for (const RegisteredPlugin& p : plugins.plugins()) {
@@ -45,7 +32,9 @@ ModuleInstance::ModuleInstance(PluginKind kind, const belay_module& module, cons
   ResolvedPlugin use;
   use.info = found.info;
   use.instance_name = found.info.name;
-  for (const belay::testing::OptionValue& v : options.all()) use.options.add(v.name, value_of(v), OptionType::kString);
+  const detail::RawOptions raw(options.all());
+  for (std::uint64_t i = 0; i < raw.size(); ++i)
+    use.options.add(options.all()[i].name, option_value(raw.data()[i].value), OptionType::kString);
   instance_ = &instances_.create(found, use, services_, monitor_);
 }
 
