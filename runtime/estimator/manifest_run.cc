@@ -56,12 +56,13 @@ bool names_a_word_of(const OptionValue& value, const std::string& text) {
   return words != nullptr && std::any_of(words->begin(), words->end(), quoted);
 }
 
-RunHostOptions host_options(const Manifest& manifest) {
+RunHostOptions host_options(const Manifest& manifest, bool from_scratch) {
   RunHostOptions options;
   options.dir = manifest.run.dir;
   options.threads = static_cast<int>(manifest.run.threads);
   options.seed = manifest.run.seed;
   options.marks_attempt = true;
+  options.starts_over = from_scratch;
   options.checkpoint = manifest.checkpoint;
   options.session = manifest.session;
   return options;
@@ -74,7 +75,7 @@ ManifestRun::ManifestRun(Manifest manifest, ManifestRunOptions options, const Wo
     : manifest_(std::move(manifest)),
       options_(options),
       environment_(std::move(environment)),
-      host_(world, control, host_options(manifest_)),
+      host_(world, control, host_options(manifest_, options.from_scratch)),
       ops_(make_op_registry()),
       model_(*ops_, manifest_.run.mode == RunMode::kPredict ? Mode::kPredict : Mode::kTrain),
       plugins_(host_, manifest_, environment_),
@@ -349,7 +350,8 @@ void ManifestRun::start_over() {
   OpenDirectory& run = host_.directory();
   std::vector<std::string> found;
   for (const std::string& name : run.entries())
-    if (name != kLockName && name != kAttemptName && name.rfind("before-", 0) != 0) found.push_back(name);
+    if (name != kLockName && name != kAttemptName && name != kAttemptsName && name.rfind("before-", 0) != 0)
+      found.push_back(name);
   if (found.empty()) return;
   std::string aside;
   for (int i = 1;; ++i) {

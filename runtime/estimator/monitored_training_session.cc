@@ -99,6 +99,7 @@ MonitoredTrainingSession::~MonitoredTrainingSession() {
     run_.log().error("", e.what());
   }
 }
+  run_.keep_directory();
 
 void MonitoredTrainingSession::make_saver(const std::string& name) {
   if (!run_.has_directory() && !plugins_.has(PluginKind::kSaver, name)) return;

@@ -2,7 +2,9 @@
 #include "runtime/estimator/run_host.h"
 
 #include <algorithm>
+#include <charconv>
 
+#include "runtime/checkpoint/names.h"
 #include "runtime/data/make_queue.h"
 #include "runtime/loader/cpu_features.h"
 #include "runtime/monitored/host_services.h"
@@ -33,6 +35,7 @@ RunHost::RunHost(const World& world, RunControl& control, RunHostOptions options
       services_(world.log, world.clock, options_.dir.empty() ? events_dir_ : options_.dir, options_.seed),
       monitors_(1) {
   add_session_services(services_);
+  services_.set_attempt(&attempt_);
   set_contexts(services_, false);
   set_events(nullptr);
 }
@@ -44,12 +47,35 @@ RunHost::~RunHost() = default;
 void RunHost::take_directory() {
   if (options_.dir.empty()) return;
   directory_ = RunDirectory::open(*files_, options_.dir, clock(), log());
+  if (!options_.starts_over) attempt_ = attempts_before() + 1;
   if (options_.marks_attempt) mark_ = directory_->mark_attempt(clock(), log());
   for (std::size_t i = 0; i < monitors_.size(); ++i) mark_monitor(i);
 }
 
+// A run that was begun before attempts were counted has a state file, and no count.
+std::int64_t RunHost::attempts_before() {
+  const OpenDirectory& run = directory();
+  if (!run.exists(kAttemptsName)) return run.exists(kStateFileName) ? 1 : 0;
+  constexpr std::uint64_t kMostBytes = 64;
+  const std::string text = run.read(kAttemptsName, kMostBytes);
+  std::int64_t count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error == std::errc() && count > 0 && std::string_view(end, text.data() + text.size()) == "\n") return count;
+  log().warning("", "the file '" + std::string(kAttemptsName) +
+                        "' of the run directory holds no number: attempts are counted anew");
+  return 0;
+}
+
 void RunHost::keep_directory() {
-  if (directory_) directory_->keep();
+  if (!directory_) return;
+  directory_->keep();
+  try {
+    directory().replace(kAttemptsName, std::to_string(attempt_) + "\n");
+  } catch (const RunInUse&) {
+    throw;
+  } catch (const Error& e) {
+    log().warning("", std::string("this attempt is not counted: ") + e.what());
+  }
 }
 
 // ---- who is being called ----

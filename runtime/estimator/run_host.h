@@ -50,6 +50,7 @@ struct RunHostOptions {
   int threads = 0;              // 0: all cores
   std::uint64_t seed = 42;
   bool marks_attempt = false;  // one run of a process at a time; see attempt_mark.h
+  bool starts_over = false;    // what an earlier run left in dir is not gone on with
   CheckpointSettings checkpoint = {};
   SessionSettings session = {};
 };
@@ -75,9 +76,11 @@ class RunHost {
   // Makes and locks it, and marks this attempt if the options say so; without options().dir it does nothing. RunInUse;
   // PERMISSION_DENIED and others. Until keep_directory() the end of the run takes away again what this made.
   void take_directory();
-  void keep_directory();
+  void keep_directory();  // and counts this attempt there
   bool has_directory() const noexcept { return directory_.has_value(); }
   LockedDirectory& directory() { return directory_->directory(); }
+  // Which start of the run in its directory this is: 1, and known once the directory is taken.
+  const std::int64_t& attempt() const noexcept { return attempt_; }
   bool lock_lost() const noexcept { return directory_ && directory_->directory().lock_lost(); }
   // Where event files go: options().events_dir, else the run's directory; empty: nowhere.
   const std::string& events_dir() const noexcept { return events_dir_; }
@@ -107,6 +110,7 @@ class RunHost {
 
  private:
   void mark_monitor(std::size_t i);
+  std::int64_t attempts_before();
 
   const RunHostOptions options_;
   const std::string events_dir_;
@@ -118,7 +122,8 @@ class RunHost {
   HostServices services_;
   std::deque<CallMonitor> monitors_;
   std::optional<RunDirectory> directory_;  // with the attempt's mark
-  AttemptMark* mark_ = nullptr;            // the directory's; null: there is none
+  std::int64_t attempt_ = 1;
+  AttemptMark* mark_ = nullptr;  // the directory's; null: there is none
   SaverUse codec_;
   std::shared_ptr<RunSaver> saver_;
 };

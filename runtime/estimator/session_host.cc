@@ -15,6 +15,7 @@ SessionHost::SessionHost(RunHost& run, Options options)
       services_(run.log(), run.clock(), run.services().run_directory(), run.services().seed()) {
   add_session_services(services_);
   services_.set_mode(static_cast<std::int32_t>(options_.mode));
+  services_.set_attempt(&run_.attempt());
   services_.set_context(&events_);
   run_.set_contexts(services_, options_.saves);
   if (options_.saves) run_.set_events(&events_);

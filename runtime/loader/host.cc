@@ -168,6 +168,9 @@ std::int32_t is_chief(belay_host*) { return 1; }
 std::int32_t stopping(belay_host* host) {
   return with(host, [](InstanceHost& h) { return h.stopping() ? 1 : 2; }) != 2;
 }
+std::int64_t attempt(belay_host* host) {
+  return with(host, [](InstanceHost& h) { return h.services().attempt(); });
+}
 
 constexpr belay_core_api kCore{sizeof(belay_core_api),
                                0,
@@ -184,7 +187,8 @@ constexpr belay_core_api kCore{sizeof(belay_core_api),
                                &rank,
                                &ranks,
                                &is_chief,
-                               &stopping};
+                               &stopping,
+                               &attempt};
 
 const void* service(belay_host* host, belay_str name) {
   return with(host, [&](InstanceHost& h) { return h.services().find(view(name)); });

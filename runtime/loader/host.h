@@ -64,6 +64,9 @@ class HostServices {
   // Whether the run was asked to stop, as the function says; it is called from any thread. None: it never is.
   void set_stopping(std::function<bool()> stopping) { stopping_ = std::move(stopping); }
   bool stopping() const { return stopping_ && stopping_(); }
+  // Which start of the run this is; borrowed, and read when an instance asks. Without one it is 1.
+  void set_attempt(const std::int64_t* attempt) noexcept { attempt_ = attempt; }
+  std::int64_t attempt() const noexcept { return attempt_ == nullptr ? 1 : *attempt_; }
 
   Logger& logger() const noexcept { return logger_; }
   Clock& clock() const noexcept { return clock_; }
@@ -89,6 +92,7 @@ class HostServices {
   std::uint64_t seed_;
   std::int32_t mode_ = 0;
   std::function<bool()> stopping_;
+  const std::int64_t* attempt_ = nullptr;
   std::vector<std::pair<std::string, const void*>> tables_;
   std::vector<Context> contexts_;
 };

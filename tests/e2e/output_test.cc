@@ -190,7 +190,7 @@ TEST_F(OutputTest, FromScratchMovesAllOfAnEarlierRunAside) {
     EXPECT_EQ(weights(run_dir() + "/" + aside, 50), before);
     EXPECT_EQ(event_files(run_dir() + "/eval").size(), 1u);
   }
-  EXPECT_EQ(listing(run_dir()), (Names{"before-1", "before-2", "checkpoint", "eval", kEventFile, "lock",
+  EXPECT_EQ(listing(run_dir()), (Names{"attempts", "before-1", "before-2", "checkpoint", "eval", kEventFile, "lock",
                                        "manifest.toml", "model.ckpt-0", "model.ckpt-50"}));
   EXPECT_EQ(weights(run_dir(), 50), before) << "the same seed gives the same bits";
 }
@@ -216,7 +216,7 @@ TEST_F(OutputTest, FromScratchWithNothingThereMovesNothing) {
   ASSERT_EQ(r.status, 0) << r.err;
   EXPECT_EQ(lines_with(r.err, "--from-scratch").size(), 0u) << r.err;
   EXPECT_EQ(listing(run_dir()),
-            (Names{"checkpoint", kEventFile, "lock", "manifest.toml", "model.ckpt-0", "model.ckpt-50"}));
+            (Names{"attempts", "checkpoint", kEventFile, "lock", "manifest.toml", "model.ckpt-0", "model.ckpt-50"}));
 }
 
 TEST_F(OutputTest, AnEvaluationFollowsTrainingAndIsAllOfStdout) {

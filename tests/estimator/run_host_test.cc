@@ -58,6 +58,30 @@ TEST_F(RunHostTest, B_12a_PluginsOfASessionReadWhatItIsFor) {
   EXPECT_EQ(evaluation.services().mode(), BELAY_MODE_EVAL);
 }
 
+TEST_F(RunHostTest, B_12d_TheAttemptIsCountedWhenTheDirectoryIsKept) {
+  const auto attempt = [&](bool keeps, bool starts_over = false) {
+    RunHostOptions options = in_directory();
+    options.starts_over = starts_over;
+    RunHost run(world(), control, std::move(options));
+    SessionHost training(run, {.saves = true});
+    run.take_directory();
+    if (keeps) run.keep_directory();
+    EXPECT_EQ(run.services().attempt(), training.services().attempt());
+    return training.services().attempt();
+  };
+  EXPECT_EQ(attempt(true), 1);
+  EXPECT_EQ(attempt(false), 2);
+  EXPECT_EQ(attempt(true), 2) << "the one before came to nothing";
+  EXPECT_EQ(attempt(true), 3);
+  EXPECT_EQ(attempt(true, true), 1);
+  EXPECT_EQ(attempt(true), 2);
+  for (const char* damaged : {"", "x\n", "2", "-1\n", "2 3\n"}) {
+    posix_file_system().open_directory(temp.path())->replace("attempts", damaged);
+    EXPECT_EQ(attempt(false), 1) << damaged;
+  }
+  EXPECT_TRUE(logged("holds no number"));
+}
+
 TEST_F(RunHostTest, WithoutADirectoryNothingIsKept) {
   RunHost run(world(), control, {});
   run.take_directory();

@@ -128,6 +128,19 @@ TEST(Host, B_11a_AnInstanceAsksWhetherItIsToStop) {
   EXPECT_TRUE(host.stopping());
 }
 
+TEST(Host, B_12d_AnAttemptIsTheFirstUnlessTheRunSaysOtherwise) {
+  RecordingLogger logger;
+  FakeClock clock;
+  HostServices services(logger, clock, "", 7);
+  InstanceHost instance(services, "losses");
+  const belay::Host host(InstanceHost::api(), instance.raw());
+  EXPECT_EQ(host.attempt(), 1);
+  std::int64_t attempt = 1;
+  services.set_attempt(&attempt);
+  attempt = 3;
+  EXPECT_EQ(host.attempt(), 3);
+}
+
 TEST(Host, NothingThatALoggerThrowsReachesThePlugin) {
   FailingLogger logger;
   FakeClock clock;

@@ -96,6 +96,9 @@ class Host {
   // True when there is no point in waiting any longer: the run was asked to stop, or the session that an input feeds. For
   // loops that wait in a constructor, in next, write or read; after it they throw Error(Code::kCancelled, ...).
   bool stopping() const { return s_.core.stopping(self_) != 0; }
+  // Which start of the run in its directory this is: 1 for a new run, one more each time that it is gone on with. A
+  // recovery is none.
+  std::int64_t attempt() const { return s_.core.attempt(self_); }
 
   belay_host* raw() const noexcept { return self_; }
   const detail::Services& services() const noexcept { return s_; }

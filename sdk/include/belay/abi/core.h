@@ -50,6 +50,10 @@ typedef struct belay_core_api {
    * session that an input feeds is being stopped. For waits in create, next, write and read; "belay.interrupt.1" of
    * instance.h wakes one that cannot ask. An input finds 0 again when its next session begins. */
   int32_t (*stopping)(belay_host* host);
+  /* Which start of the run in its directory this is: 1 for a new run, one more each time that it is gone on with,
+   * whether the start before left a checkpoint or not; the same from create to destroy. 1 where there is no run
+   * directory, and in a process that evaluates or predicts alone. A recovery inside the process is no new start. */
+  int64_t (*attempt)(belay_host* host);
 } belay_core_api;
 
 BELAY_C_END

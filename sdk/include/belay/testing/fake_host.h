@@ -63,6 +63,7 @@ class FakeHost {
   std::int32_t mode = BELAY_MODE_TRAIN;  // 0: none
   std::int32_t rank = 0, ranks = 1;
   std::atomic<bool> stopping{false};
+  std::int64_t attempt = 1;
 
   // Each line as "info: text".
   std::vector<std::string> logged() const {
@@ -161,6 +162,7 @@ class FakeHost {
   static std::int32_t get_rank(belay_host* host) { return from(host).rank; }
   static std::int32_t get_ranks(belay_host* host) { return from(host).ranks; }
   static std::int32_t is_chief(belay_host* host) { return from(host).rank == 0 ? 1 : 0; }
+  static std::int64_t get_attempt(belay_host* host) { return from(host).attempt; }
 
   static std::int32_t is_stopping(belay_host* host) { return from(host).stopping ? 1 : 0; }
 
@@ -180,7 +182,8 @@ class FakeHost {
                                         &FakeHost::get_rank,
                                         &FakeHost::get_ranks,
                                         &FakeHost::is_chief,
-                                        &FakeHost::is_stopping};
+                                        &FakeHost::is_stopping,
+                                        &FakeHost::get_attempt};
 
   std::string instance_name_;
   const std::thread::id own_thread_ = std::this_thread::get_id();
