@@ -2,8 +2,10 @@
 // MonitoredSession and SingularMonitoredSession: section 6 of the contract.
 #include "runtime/monitored/monitored_session.h"
 
+#include <algorithm>
 #include <atomic>
 #include <stdexcept>
+#include <thread>
 
 #include "tests/monitored/counting_session.h"
 #include "tests/monitored/saved_session.h"
@@ -64,6 +66,39 @@ TEST_F(SavedSession, MON_02_AStopHookEndsTheLoopAtItsStepInASecondSessionToo) {
   EXPECT_FALSE(session().should_stop());
   EXPECT_EQ(train(), 5);
   EXPECT_TRUE(session().should_stop());
+}
+
+// One process is one rank: what all ranks agree on at a step's boundary, it decides there.
+TEST_F(SavedSession, B_13a_AStopStopsAtTheBoundaryOfItsStepHoweverItIsAskedFor) {
+  std::int64_t start = 0;
+  for (const std::string way : {"run", "coordinator", "thread", "after_save"}) {
+    hooks = HookSet();
+    if (way == "after_save") add_plugin("checkpoint_saver", {{"save_steps", std::int64_t{2}}});
+    Probe& asks = add_probe(way + ".asks");
+    Probe& behind = add_probe(way + ".behind");
+    asks.ask = [&](RunContext& context) {
+      if (way == "thread" && context.session().global_step() == start + 1)
+        std::thread([&] { context.session().coordinator().request_stop("enough"); }).join();
+      return RunArgs();
+    };
+    asks.look = [&](RunContext& context, const RunValues&) {
+      if (context.session().global_step() != start + 2) return;
+      if (way == "run") context.request_stop("enough");
+      if (way == "coordinator") context.session().coordinator().request_stop("enough");
+      asks.stop_after_save = true;  // where the step is saved
+    };
+    std::int64_t at_end = -1;
+    behind.in["end"] = [&] { at_end = session().raw_session()->global_step(); };
+    open();
+    new_events();
+    while (!session().should_stop()) train();
+    const Timeline steps = new_events();
+    EXPECT_EQ(std::count(steps.begin(), steps.end(), way + ".behind.after_run"), 2) << way;
+    session().save();
+    session().close();
+    EXPECT_EQ(at_end, start + 2) << way;
+    start += 2;
+  }
 }
 
 TEST_F(SavedSession, MON_04_ASessionGoesOnFromTheDirectoryOrFromExactlyTheFile) {

@@ -28,7 +28,14 @@ typedef struct belay_files_api {
   int32_t (*close)(belay_file* file, belay_status* status);
 } belay_files_api;
 
-/* "saver": the tensors that a saver writes or reads. In write [save], in read [session]. */
+/* "saver": the tensors that a saver writes or reads. In write [save], in read [session].
+ *
+ * Every tensor here is a whole one. There is room for slices, the parts of a variable that several ranks share,
+ * without a change of what is here: `get` and `found` go on meaning whole tensors, and two slots are appended,
+ * `get_slice` and `found_slice`, with a sized struct that says which part it is (dims of the whole, and offset and
+ * length per dimension). Several slices then have one name and `count` counts each; `get` of one is
+ * FAILED_PRECONDITION, so that a saver which does not know of slices fails by name instead of writing a part as the
+ * whole. */
 typedef struct belay_saver_service {
   uint32_t struct_size;
   uint32_t reserved;

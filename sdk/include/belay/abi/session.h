@@ -66,6 +66,15 @@ typedef struct belay_node_stats {
   uint32_t reserved;
 } belay_node_stats;
 
+/* Stopping. There are three ways to ask for it: run_request_stop, the coordinator's request_stop, and `stop` of
+ * belay_saved (after_save). None of them ends anything at once: the session stops at the boundary of a step, when
+ * the after_run calls and the checkpoint of that step are over, and no rank begins a step that another one does not
+ * make. With several ranks (core's `ranks`) a request on any of them is one for all: at each boundary the ranks
+ * agree whether one was made, and all stop at the same step, which is the later of those that they are in. A hook
+ * need not ask on each rank, and does not know the last step when it asks; in `end` it is global_step, the same on
+ * all ranks. One process is one rank: it stops at the boundary of the step in which it was asked, or, between two
+ * steps, at the last one. An error is no stop: it ends the step. */
+
 /* "session". run and the result calls are [any]; the rest is [session]. */
 typedef struct belay_session_api {
   uint32_t struct_size;
@@ -88,7 +97,8 @@ typedef struct belay_session_api {
   belay_coordinator* (*coordinator)(belay_session* session);
   /* The session of the run that before_run and after_run see, for runs that no hook sees. */
   belay_session* (*run_session)(belay_run* run);
-  /* The session stops after this run's after_run calls. The first reason is what the user reads; it is copied. */
+  /* The session stops after this run's after_run calls ("Stopping", above). The first reason is what the user reads;
+   * it is copied. */
   void (*run_request_stop)(belay_run* run, belay_str reason);
   /* 1 where this hook or another one has asked in this run. */
   int32_t (*run_stop_requested)(belay_run* run);
@@ -111,7 +121,8 @@ typedef struct belay_coordinator_api {
   uint32_t reserved;
   /* 1 where a stop was asked for, by anybody. */
   int32_t (*should_stop)(belay_coordinator* coordinator);
-  /* code BELAY_OK: a plain stop with a reason; else the error is raised where the session is closed. */
+  /* code BELAY_OK: a plain stop with a reason, at a step's boundary ("Stopping", above); else the error is raised
+   * where the session is closed. */
   void (*request_stop)(belay_coordinator* coordinator, int32_t code, belay_str text);
   /* Waits until a stop is asked for or the time is over; negative: for ever. Gives should_stop. */
   int32_t (*wait_for_stop)(belay_coordinator* coordinator, int64_t timeout_ns);
