@@ -23,7 +23,7 @@ int graph_command(const GraphArguments& arguments) {
   const int status = prepare_run(prepared, arguments.manifest, arguments.sets, {}, make_world(*log), control);
   if (status != kExitDone) return status;
   ManifestRun& run = *prepared.run;
-  GraphReport report = report_graph(arguments.manifest, run.model().graph);
+  GraphReport report = report_graph(arguments.manifest, run.model().graph, run.model().outputs.signatures);
   if (arguments.plan) {
     try {
       trace_steps(run.host(), run.model(), kWarmSteps, kTracedSteps,

@@ -94,7 +94,24 @@ void add_plan_text(const ReportedPlan& plan, std::string& text) {
       "  arena " + bytes_text(plan.arena_bytes) + ", of which " + bytes_text(plan.arena_bound) + " are alive at once\n";
 }
 
+std::string signatures_text(const std::vector<ReportedSignature>& signatures) {
+  TextTable table;
+  for (const ReportedSignature& s : signatures) {
+    table.add({s.name, s.method, "", ""});
+    for (const auto& [name, port] : s.inputs) table.add({"", "input", name, port});
+    for (const auto& [name, port] : s.outputs) table.add({"", "output", name, port});
+  }
+  return table.text("  ");
+}
+
 // ---- JSON
+
+Json json_of(const ReportedSignature& signature) {
+  Json inputs = Json::object(), outputs = Json::object();
+  for (const auto& [name, port] : signature.inputs) inputs[name] = port;
+  for (const auto& [name, port] : signature.outputs) outputs[name] = port;
+  return {{"name", signature.name}, {"method", signature.method}, {"inputs", inputs}, {"outputs", outputs}};
+}
 
 Json json_of(const ReportedPlan& plan) {
   Json stages = Json::array();
@@ -116,10 +133,18 @@ Json json_of(const ReportedPlan& plan) {
 
 }  // namespace
 
-GraphReport report_graph(const std::string& manifest, const NodeGraph& graph) {
+GraphReport report_graph(const std::string& manifest, const NodeGraph& graph,
+                         const std::vector<Signature>& signatures) {
   GraphReport report;
   report.manifest = manifest;
   for (const auto& [role, port] : graph.roles()) report.roles.emplace_back(role, graph.port_name(port));
+  const auto ports = [&](const std::vector<NamedOutput>& outputs) {
+    std::vector<std::pair<std::string, std::string>> all;
+    for (const NamedOutput& o : outputs) all.emplace_back(o.name, graph.port_name(graph.resolve(o.output.raw())));
+    return all;
+  };
+  for (const Signature& s : signatures)
+    report.signatures.push_back({s.name, s.method, ports(s.inputs), ports(s.outputs)});
   std::unordered_set<std::uint32_t> trainable;
   for (const Port& p : graph.collection(collections::kTrainableVariables)) trainable.insert(p.node);
   for (std::uint32_t id = 0; id < graph.size(); ++id) {
@@ -171,7 +196,9 @@ std::string text_of(const GraphReport& report) {
                      std::to_string(trainable_parameters(report)) + " trainable parameters\n\nroles\n";
   TextTable roles, variables, nodes;
   for (const auto& [role, port] : report.roles) roles.add({role, port});
-  text += roles.text("  ") + "\nvariables\n";
+  text += roles.text("  ");
+  if (!report.signatures.empty()) text += "\nsignatures\n" + signatures_text(report.signatures);
+  text += "\nvariables\n";
   for (const ReportedVariable& v : report.variables)
     variables.add({v.name, v.dtype + " " + v.shape, std::to_string(v.elements), v.trainable ? "trainable" : ""});
   text += variables.text("  ") + "\nnodes\n";
@@ -186,8 +213,9 @@ std::string text_of(const GraphReport& report) {
 }
 
 std::string json_of(const GraphReport& report) {
-  Json roles = Json::object(), variables = Json::array(), nodes = Json::array();
+  Json roles = Json::object(), signatures = Json::array(), variables = Json::array(), nodes = Json::array();
   for (const auto& [role, port] : report.roles) roles[role] = port;
+  for (const ReportedSignature& s : report.signatures) signatures.push_back(json_of(s));
   for (const ReportedVariable& v : report.variables)
     variables.push_back({{"name", v.name},
                          {"dtype", v.dtype},
@@ -196,11 +224,9 @@ std::string json_of(const GraphReport& report) {
                          {"trainable", v.trainable}});
   for (const ReportedNode& n : report.nodes)
     nodes.push_back({{"name", n.name}, {"op", n.op}, {"inputs", n.inputs}, {"after", n.after}, {"outputs", n.outputs}});
-  Json all = {{"manifest", report.manifest},
-              {"trainable_parameters", trainable_parameters(report)},
-              {"roles", std::move(roles)},
-              {"variables", std::move(variables)},
-              {"nodes", std::move(nodes)}};
+  Json all = {{"manifest", report.manifest},       {"trainable_parameters", trainable_parameters(report)},
+              {"roles", std::move(roles)},         {"signatures", std::move(signatures)},
+              {"variables", std::move(variables)}, {"nodes", std::move(nodes)}};
   if (report.plan) all["plan"] = json_of(*report.plan);
   return all.dump(2) + "\n";
 }

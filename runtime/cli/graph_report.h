@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "belay/model.h"
 #include "runtime/session/direct_session.h"
 
 namespace belay::runtime {
@@ -51,15 +52,22 @@ struct ReportedPlan {
   std::size_t arena_bound = 0;  // the most that is alive at one step: no arena can be smaller
 };
 
+struct ReportedSignature {
+  std::string name;
+  std::string method;                                                // "predict", "classify", "regress"
+  std::vector<std::pair<std::string, std::string>> inputs, outputs;  // a name, and the output that has it
+};
+
 struct GraphReport {
   std::string manifest;
   std::vector<std::pair<std::string, std::string>> roles;  // "loss", and the output that has it
+  std::vector<ReportedSignature> signatures;               // that the model exports
   std::vector<ReportedVariable> variables;
   std::vector<ReportedNode> nodes;
   std::optional<ReportedPlan> plan;
 };
 
-GraphReport report_graph(const std::string& manifest, const NodeGraph& graph);
+GraphReport report_graph(const std::string& manifest, const NodeGraph& graph, const std::vector<Signature>& signatures);
 
 // `traces`: of runs of this plan, without extra fetches.
 ReportedPlan report_plan(const NodeGraph& graph, const Plan& plan, const PlanStats& stats,

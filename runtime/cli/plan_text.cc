@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cli/plan_text.h"
 
+#include <algorithm>
+
 #include "runtime/ops/plugin_op.h"
 #include "runtime/platform/text.h"
 
@@ -29,6 +31,13 @@ std::string variables_text(const NodeGraph& graph) {
   return text + "  " + std::to_string(parameters) + " trainable parameters\n";
 }
 
+// "default" or, where the model brings the piece and the manifest names none, "the model's".
+std::string unnamed_piece(const ModelOutputs& outputs, const std::string& key) {
+  const std::string name = key.ends_with("_op") ? key : key + "_op";
+  const bool brought = std::find(outputs.pieces.begin(), outputs.pieces.end(), name) != outputs.pieces.end();
+  return brought ? "the model's" : "default";
+}
+
 // Which pieces the session takes; those that are not named are found in the graph's collections or made.
 std::string scaffold_text(const ManifestRun& run) {
   const ResolvedPlugins& found = run.plugins().found();
@@ -36,7 +45,8 @@ std::string scaffold_text(const ManifestRun& run) {
   for (const ResolvedPlugin& p : found.init_fns) text += ", init_fn " + p.instance_name;
   for (const ScaffoldPiece& piece : scaffold_pieces()) {
     const std::string& name = run.manifest().scaffold.*piece.value;
-    text += ", " + std::string(piece.key) + " " + (name.empty() ? "default" : escaped(name));
+    text += ", " + std::string(piece.key) + " " +
+            (name.empty() ? unnamed_piece(run.model().outputs, piece.key) : escaped(name));
   }
   return text + "\n";
 }
@@ -59,6 +69,7 @@ std::string plan_text(const ManifestRun& run) {
   text += variables_text(run.model().graph);
   text += mode_text(run);
   for (const ResolvedPlugin& p : found.hooks) text += "hook  " + p.instance_name + "\n";
+  for (const ModelOutputs::Hook& h : run.model().outputs.hooks) text += "hook  " + h.use.name + ", of the model\n";
   for (const RegisteredPlugin& p : run.plugins().registry().plugins())
     if (p.info.kind == PluginKind::kOp) text += "op  " + operation_name(p.info.name) + "\n";
   text += "run directory  " +

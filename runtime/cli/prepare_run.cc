@@ -60,6 +60,9 @@ int prepare_run(PreparedRun& prepared, const std::string& file, const std::vecto
   prepared.watchdog->progress();
   try {
     run->build_scaffold(problems);
+  } catch (const LoadError& e) {  // of a hook that the model brings
+    log_error(world.log, e.what());
+    return kExitPlugin;
   } catch (const Error& e) {
     log_error(world.log, e.what());
     if (!problems.empty()) show_problems();

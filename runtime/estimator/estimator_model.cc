@@ -64,6 +64,7 @@ std::shared_ptr<Scaffold> EstimatorModel::filled(std::function<void(DirectSessio
   ScaffoldOptions pieces = scaffold_pieces();
   pieces.init_op = ops::no_op(spec_->graph(), "filled");
   pieces.init_feeds = {};
+  pieces.initial_values = {};
   pieces.init_fn = [fill = std::move(fill)](const Scaffold&, DirectSession& session) { fill(session); };
   return std::make_shared<Scaffold>(std::move(pieces));
 }

@@ -3,6 +3,7 @@
 
 #include "belay/ops/shape.h"
 #include "runtime/estimator/estimator_model.h"
+#include "runtime/monitored/model_service.h"
 
 namespace belay::runtime {
 namespace {
@@ -25,6 +26,19 @@ std::vector<PluginOption> options_of(const Params& params) {
   std::vector<PluginOption> options;
   for (const auto& [name, value] : params) options.push_back({name, value, {.file = "params"}, {.file = "params"}});
   return options;
+}
+
+OwnHook own_hook_of(const ModelOutputs::Hook& hook) {
+  OwnHook own;
+  own.name = hook.use.name;
+  own.plugin = hook.use;
+  return own;
+}
+
+std::vector<OwnHook>& hooks_of_mode(EstimatorPieces& pieces, Mode mode, const ModelOutputs::Hook& hook) {
+  if (mode == Mode::kEval) return pieces.evaluation_hooks;
+  if (mode == Mode::kPredict) return pieces.prediction_hooks;
+  return hook.chief_only ? pieces.training_chief_hooks : pieces.training_hooks;
 }
 
 // How many examples a batch has.
@@ -61,6 +75,7 @@ void EstimatorSpec::check() {
     fail(Code::kInvalidArgument, "EstimatorSpec: train_op is missing; mode kTrain needs it");
   check_loss();
   check_predictions();
+  check_export_outputs();
   check_hooks("training_hooks", pieces_.training_hooks);
   check_hooks("evaluation_hooks", pieces_.evaluation_hooks);
   check_hooks("prediction_hooks", pieces_.prediction_hooks);
@@ -111,6 +126,15 @@ void EstimatorSpec::check_predictions() const {
   }
 }
 
+void EstimatorSpec::check_export_outputs() const {
+  std::vector<Signature> checked;
+  try {
+    for (const Signature& s : pieces_.export_outputs) add_signature(checked, graph_.serial(), s);
+  } catch (const Error& e) {
+    fail(e.code(), std::string("EstimatorSpec: export_outputs: ") + e.what());
+  }
+}
+
 void EstimatorSpec::check_metrics() const {
   for (const auto& [name, metric] : pieces_.eval_metric_ops) {
     const std::string piece = "eval_metric_ops['" + name + "']";
@@ -154,6 +178,10 @@ ModelFn model_plugin(const std::string& plugin, const OptimizerSettings& optimiz
     EstimatorPieces pieces;
     pieces.predictions = out.predictions;
     pieces.loss = out.loss;
+    pieces.export_outputs = out.signatures;
+    pieces.scaffold.initial_values = out.initial_values;
+    for (const ModelOutputs::Hook& hook : out.hooks)
+      hooks_of_mode(pieces, args.mode, hook).push_back(own_hook_of(hook));
     if (args.mode == Mode::kTrain) {
       add_train_op(graph, args.built.run().optimizer(optimizer), out);
       pieces.train_op = out.train_op;

@@ -86,6 +86,7 @@ struct EstimatorPieces {
   Output train_op = {};
   // What evaluate returns besides the loss: `update` runs with each batch, `value` is read at the end.
   std::map<std::string, ops::Metric> eval_metric_ops = {};
+  std::vector<Signature> export_outputs = {};  // for whatever exports the model
   std::vector<OwnHook> training_chief_hooks = {};
   std::vector<OwnHook> training_hooks = {};
   ScaffoldOptions scaffold = {};  // its saver is the Estimator's
@@ -113,6 +114,7 @@ class EstimatorSpec {
   void check_loss();
   void check_predictions() const;
   void check_metrics() const;
+  void check_export_outputs() const;
 
   Graph graph_;
   Mode mode_;

@@ -8,6 +8,7 @@
 #include "belay/ops/shape.h"
 #include "runtime/monitored/session_hook.h"
 #include "runtime/monitored/session_manager.h"
+#include "runtime/platform/current_error.h"
 
 namespace belay::runtime {
 namespace {
@@ -53,6 +54,7 @@ Evaluation::Evaluation(RunHost& run, const OpRegistry& ops, PluginInstance& mode
   ModelOutputs& outputs = model_->outputs;
   if (options_.add_metrics) options_.add_metrics(model_->graph, outputs);
   check_metrics();
+  if (options_.add_hooks) options_.add_hooks(host_, outputs);
   std::vector<FetchRef> batch{outputs.loss}, totals;
   for (const ModelOutputs::Metric& m : outputs.metrics) {
     batch.push_back(m.update ? m.update.operation() : m.value);
@@ -66,6 +68,7 @@ Evaluation::Evaluation(RunHost& run, const OpRegistry& ops, PluginInstance& mode
   const belay::Graph g = model_->graph.handle();
   const std::vector<Output> locals = g.collection("local_variable_init");
   if (!locals.empty()) reset_locals_ = FetchSet(std::vector<FetchRef>{ops::group(g, locals, "reset_local_variables")});
+  host_.begin_hooks(model_->graph);
   scaffold_.finalize(model_->graph);
   for (const std::string& name : metric_names()) result_.metrics.emplace_back(name, 0);
 }
@@ -117,7 +120,7 @@ const EvalResult& Evaluation::run_some(VariableStore& trained, std::int64_t glob
       variables_.copy(trained, *session_);
     }
     if (!reset_locals_.outputs().empty()) run_set(reset_locals_);
-    run_batches(batches, keep_going);
+    run_pass(batches, keep_going);
   });
   if (result_.examples == 0) fail(Code::kFailedPrecondition, "the evaluation's input has no examples");
   for (auto& [name, value] : result_.metrics) value /= static_cast<double>(result_.examples);
@@ -140,9 +143,33 @@ void Evaluation::run_batches(std::int64_t most, const std::function<bool()>& kee
     if (!keep_going()) fail(Code::kCancelled, "the evaluation was interrupted");
     if (!passes_->more(cancel)) break;
     if (most == 0) refuse_endless();
-    add_batch(run_set(batch_));
+    add_batch(run_batch());
     if (options_.on_batch) options_.on_batch();
+    if (hooked_ && hooked_->should_stop()) break;
   }
+}
+
+void Evaluation::run_pass(std::int64_t most, const std::function<bool()>& keep_going) {
+  HookSet& hooks = host_.hooks();
+  if (hooks.size() == 0) return run_batches(most, keep_going);
+  try {
+    hooks.after_create_session(*session_);
+    hooked_.emplace(session_, hooks, nullptr, nullptr);
+    run_batches(most, keep_going);
+    hooked_.reset();
+    hooks.end(*session_);
+  } catch (...) {
+    hooked_.reset();
+    hooks.on_error(current_error());
+    throw;
+  }
+}
+
+Run Evaluation::run_batch() {
+  if (!hooked_) return run_set(batch_);
+  RunCall call;
+  call.fetches = &batch_;
+  return hooked_->run(call);
 }
 
 Run Evaluation::run_set(FetchSet& set) {

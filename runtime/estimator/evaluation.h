@@ -8,6 +8,9 @@
 // It has a store of its own, into which a run copies the trained variables at one moment; the store that they come from
 // is only read. Its variables' buffers are made by the first run and used again: after the first whole pass a run
 // builds no plan and allocates nothing. [one thread; it computes with the full team]
+//
+// Hooks that the model brings are called round each batch: begin once, after_create_session and end in each run, and
+// on_error behind a run that fails.
 #pragma once
 
 #include <atomic>
@@ -23,6 +26,7 @@
 #include "runtime/estimator/model_graph.h"
 #include "runtime/estimator/session_host.h"
 #include "runtime/estimator/trained_variables.h"
+#include "runtime/monitored/hooked_session.h"
 #include "runtime/monitored/scaffold.h"
 
 namespace belay::runtime {
@@ -67,6 +71,8 @@ struct EvaluationOptions {
   std::atomic<const Evaluation*>* running = nullptr;  // borrowed: this one, while it runs; may be null
   // Adds metrics to those of the model, when that is built.
   std::function<void(NodeGraph&, ModelOutputs&)> add_metrics = nullptr;
+  // Adds the hooks that the model brings to the evaluation's, when it is built.
+  std::function<void(SessionHost&, const ModelOutputs&)> add_hooks = nullptr;
 };
 
 class Evaluation final : public RepeatedEvaluation {
@@ -105,8 +111,10 @@ class Evaluation final : public RepeatedEvaluation {
   void open(VariableStore& trained);
   void refuse_endless() const;
   void run_batches(std::int64_t most, const std::function<bool()>& keep_going);
+  void run_pass(std::int64_t most, const std::function<bool()>& keep_going);
   void add_batch(const Run& run);
   void read_totals();
+  Run run_batch();
   Run run_set(FetchSet& set);
 
   const RunEnvironment& environment_;
@@ -120,6 +128,7 @@ class Evaluation final : public RepeatedEvaluation {
   FetchSet totals_;        // metrics that count in variables of their own
   TrainedVariables variables_;
   std::shared_ptr<DirectSession> session_;
+  std::optional<HookedSession> hooked_;  // of the pass that runs; none: there are no hooks
   std::optional<InputPasses> passes_;
   const std::optional<Position>* position_ = nullptr;  // of the input, in session_'s store
   EvalResult result_;

@@ -94,7 +94,7 @@ const RunInput* ManifestRun::input(const std::string& name) const {
 // ---- plugins ----
 
 bool ManifestRun::find_plugins(Diagnostics& problems) {
-  const bool usable = plugins_.find(completed(manifest_), environment_, problems);
+  const bool usable = plugins_.find(completed(manifest_), problems);
   const std::string reason = why_not(manifest_.session.precision, plugins_.cpu());
   if (!reason.empty())
     problems.add(manifest_.at("session.precision"), reason, "leave session.precision out, or write \"float32\"");
@@ -151,6 +151,7 @@ void ManifestRun::build_training(Diagnostics& problems) {
     host_.log().warning("",
                         "nothing of the input reaches the training step: neither features nor labels are used by "
                         "the loss; each step takes a batch all the same");
+  add_model_hooks(training_, plugins_, *model_instance_, model_.outputs);
   build_evaluations(problems);
   check_best_metric(problems);
   if (!problems.empty()) return;
@@ -192,6 +193,9 @@ void ManifestRun::build_evaluations(Diagnostics& problems) {
     options.running = &evaluating_;
     options.add_metrics = [this](NodeGraph& graph, ModelOutputs& outputs) {
       add_metrics(graph, manifest_.metrics, outputs);
+    };
+    options.add_hooks = [this](SessionHost& session, const ModelOutputs& outputs) {
+      add_model_hooks(session, plugins_, *model_instance_, outputs);
     };
     evaluations_.push_back(std::make_unique<Evaluation>(host_, *ops_, *model_instance_, input, std::move(options)));
     if (manifest_.run.mode == RunMode::kTrain) check_eval_variables(*evaluations_.back(), problems);
@@ -433,7 +437,10 @@ PredictionSource ManifestRun::prediction_source() {
           inputs_.at(predict_input(manifest_)).feed,
           declared_,
           checkpoint_place(),
-          checkpoint_choice()};
+          checkpoint_choice(),
+          [this](SessionHost& session, const ModelOutputs& outputs) {
+            add_model_hooks(session, plugins_, *model_instance_, outputs);
+          }};
 }
 
 Predicted ManifestRun::predict(PredictionWriter& writer, const std::function<void()>& progress) {

@@ -35,10 +35,31 @@ OwnHook plugin_hook(const std::string& plugin, const std::vector<std::pair<std::
   return hook;
 }
 
-void add_hook(SessionHost& session, RunPlugins& plugins, const OwnHook& hook) {
+namespace {
+
+void check_name(SessionHost& session, const std::string& name) {
   for (const SessionHook& other : session.hooks().all())
-    if (other.name() == hook.name)
-      fail(Code::kInvalidArgument, "two hooks are named \"" + hook.name + "\": each needs a name of its own");
+    if (other.name() == name)
+      fail(Code::kInvalidArgument, "two hooks are named \"" + name + "\": each needs a name of its own");
+}
+
+}  // namespace
+
+void add_model_hooks(SessionHost& session, RunPlugins& plugins, const PluginInstance& model,
+                     const ModelOutputs& outputs) {
+  for (const ModelOutputs::Hook& hook : outputs.hooks) {
+    const FoundUse found = plugins.brought(hook.use, model);
+    try {
+      check_name(session, hook.use.name);
+    } catch (const Error& e) {
+      fail(e.code(), model.label() + " brings a hook: " + e.what());
+    }
+    session.add_hook(found);
+  }
+}
+
+void add_hook(SessionHost& session, RunPlugins& plugins, const OwnHook& hook) {
+  check_name(session, hook.name);
   if (hook.plugin) {
     session.add_hook(plugins.linked(PluginKind::kHook, *hook.plugin));
   } else {
@@ -78,6 +99,7 @@ void MonitoredTrainingSession::start(NodeGraph& graph, const TrainingSessionOpti
   host_.open_events();
   make_saver(options.saver);
   make_hooks(options);
+  run_.keep_directory();
   session_ = host_.open(creator(graph, options));
   if (host_.events() != nullptr && options.save_graph_def) host_.events()->add_graph(serialized_graph_def(graph));
 }
@@ -99,7 +121,6 @@ MonitoredTrainingSession::~MonitoredTrainingSession() {
     run_.log().error("", e.what());
   }
 }
-  run_.keep_directory();
 
 void MonitoredTrainingSession::make_saver(const std::string& name) {
   if (!run_.has_directory() && !plugins_.has(PluginKind::kSaver, name)) return;

@@ -28,6 +28,7 @@
 #include "runtime/estimator/run_plugins.h"
 #include "runtime/estimator/session_host.h"
 #include "runtime/manifest/manifest.h"
+#include "runtime/monitored/model_outputs.h"
 #include "runtime/monitored/monitored_session.h"
 
 namespace belay::runtime {
@@ -56,6 +57,9 @@ OwnHook plugin_hook(const std::string& plugin, const std::vector<std::pair<std::
 
 // Into a session; a plugin's comes from `plugins`. INVALID_ARGUMENT where one of that name is there already.
 void add_hook(SessionHost& session, RunPlugins& plugins, const OwnHook& hook);
+// Those that a model brought when it built the session's graph. One process is the chief.
+void add_model_hooks(SessionHost& session, RunPlugins& plugins, const PluginInstance& model,
+                     const ModelOutputs& outputs);
 
 struct TrainingSessionOptions {
   // Where the default hooks and the saver come from: belay::default_plugins().

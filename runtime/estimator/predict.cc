@@ -8,7 +8,7 @@ namespace belay::runtime {
 Predicted predict(const PredictionSource& source, const std::vector<std::string>& keys, PredictionWriter& writer,
                   const std::function<bool()>& keep_going) {
   Predicted out;
-  HookSet no_hooks;
+  SessionHost host(source.run, {.mode = Mode::kPredict});
   PredictOptions options;
   options.predict_keys = keys;
   options.monitor = &source.run.monitor();
@@ -16,7 +16,8 @@ Predicted predict(const PredictionSource& source, const std::vector<std::string>
   options.fill = [&](DirectSession& session) {
     out.checkpoint = load_checkpoint(source.place, source.choice, source.run.codec(), session);
   };
-  Predictions predictions(source.ops, source.run.environment(), source.model, source.input, no_hooks,
+  if (source.add_hooks) options.on_built = [&](const ModelOutputs& outputs) { source.add_hooks(host, outputs); };
+  Predictions predictions(source.ops, source.run.environment(), source.model, source.input, host.hooks(),
                           std::move(options));
   const auto interrupted = [] { fail(Code::kCancelled, "the prediction was interrupted"); };
   while (true) {

@@ -14,6 +14,7 @@
 #include "runtime/estimator/prediction_writer.h"
 #include "runtime/estimator/run_host.h"
 #include "runtime/estimator/sample_text.h"
+#include "runtime/estimator/session_host.h"
 
 namespace belay::runtime {
 
@@ -25,6 +26,7 @@ struct PredictionSource {
   std::vector<DeclaredLabel> declared;  // of an input without labels: those of the training's
   CheckpointPlace place;
   CheckpointChoice choice;
+  std::function<void(SessionHost&, const ModelOutputs&)> add_hooks = {};  // those that the model brings
 };
 
 struct Predicted {

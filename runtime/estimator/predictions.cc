@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "belay/ops/shape.h"
+#include "runtime/monitored/default_pieces.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -83,8 +84,10 @@ void Predictions::open() {
   const InputFeed::Tensors tensors = input_->add_to_graph(*graph_);
   std::vector<FetchRef> fetches;
   const std::vector<DeclaredLabel> own = declared_labels(input_->components());
-  choose(build_model(model_, *graph_, Mode::kPredict, tensors.features, {}, own.empty() ? options_.declared : own),
-         fetches);
+  const ModelOutputs outputs =
+      build_model(model_, *graph_, Mode::kPredict, tensors.features, {}, own.empty() ? options_.declared : own);
+  choose(outputs, fetches);
+  if (options_.on_built) options_.on_built(outputs);
   const NamedOutput* id = find_id(tensors);
   has_id_ = id != nullptr;
   if (has_id_) fetches.emplace_back(id->output);
@@ -96,7 +99,10 @@ void Predictions::open() {
   example_values_.resize(names_.size());
 
   ScaffoldOptions options;
-  if (options_.fill) options.init_fn = [this](const Scaffold&, DirectSession& session) { options_.fill(session); };
+  if (options_.fill) {
+    options.init_op = default_init_op(graph_->handle());  // not the model's, which is for a new run
+    options.init_fn = [this](const Scaffold&, DirectSession& session) { options_.fill(session); };
+  }
   MonitoredSessionOptions of_session;
   of_session.monitor = options_.monitor;
   auto session = std::make_unique<SingularMonitoredSession>(

@@ -65,6 +65,8 @@ struct PredictOptions {
   bool yield_single_examples = true;
   // Fills the variables of the session, which are initialized by then: from a checkpoint, say. Empty: they stay so.
   std::function<void(DirectSession&)> fill = {};
+  // Before the session with the hooks is made: for those that the model brings.
+  std::function<void(const ModelOutputs&)> on_built = {};
   CallMonitor* monitor = nullptr;  // of the thread that reads; borrowed, may be null
   // What the training's input declares as labels, for an input that has none; see build_model.h.
   std::vector<DeclaredLabel> declared = {};

@@ -9,6 +9,7 @@ namespace belay::runtime {
 RunPlugins::RunPlugins(RunHost& run, const Manifest& manifest, const Environment& environment)
     : run_(run),
       search_(std::make_unique<PluginSearch>(plugin_search_path(manifest.plugins.path, environment), policy_, cpu_)),
+      paths_{manifest.directory, environment},
       loader_(std::make_unique<Loader>(policy_, cpu_, environment("LD_LIBRARY_PATH").value_or(""))) {}
 
 RunPlugins::RunPlugins(RunHost& run, const std::vector<const belay_module*>& linked) : run_(run) {
@@ -19,9 +20,9 @@ RunPlugins::~RunPlugins() = default;
 
 // ---- of a manifest ----
 
-bool RunPlugins::find(const Manifest& manifest, const Environment& environment, Diagnostics& problems) {
+bool RunPlugins::find(const Manifest& manifest, Diagnostics& problems) {
   for (const std::string& w : search_->warnings()) run_.log().warning("plugins", w);
-  PluginResolver resolver(registry_, *search_, policy_, cpu_, {manifest.directory, environment}, problems);
+  PluginResolver resolver(registry_, *search_, policy_, cpu_, paths_, problems);
   found_ = resolver.resolve(manifest);
   if (manifest.run.mode == RunMode::kTrain) resolver.resolve_optimizer(manifest, found_);
   for (const std::string& w : resolver.warnings()) run_.log().warning("plugins", w);
@@ -64,6 +65,33 @@ FoundUse RunPlugins::linked(PluginKind kind, const PluginUse& use) {
 }
 
 // ---- both ----
+
+ResolvedPlugin RunPlugins::resolve_brought(PluginUse hook, const RegisteredPlugin& model) {
+  if (registry_.find(PluginKind::kHook, hook.plugin, model.file) != nullptr) hook.file = model.file;
+  hook.at = found_.model->at;
+  Diagnostics problems;
+  PluginResolver resolver(registry_, *search_, policy_, cpu_, paths_, problems);
+  std::optional<ResolvedPlugin> resolved = resolver.resolve(PluginKind::kHook, hook);
+  for (const std::string& w : resolver.warnings()) run_.log().warning("plugins", w);
+  if (problems.empty()) return std::move(*resolved);
+  const Diagnostic problem = problems.sorted().front();
+  if (resolver.plugin_failed()) throw LoadError(LoadErrorKind::kNotFound, "", problem.message, problem.help);
+  fail(Code::kInvalidArgument, problem.message + (problem.help.empty() ? "" : "; " + problem.help));
+}
+
+FoundUse RunPlugins::brought(const PluginUse& hook, const PluginInstance& model) {
+  try {
+    if (search_ == nullptr) return linked(PluginKind::kHook, hook);
+    const ResolvedPlugin& use = brought_uses_.emplace_back(resolve_brought(hook, model.plugin()));
+    load(use);
+    loader_->rest();
+    return loaded(use);
+  } catch (const LoadError& e) {
+    throw LoadError(e.kind(), e.path(), e.reason() + ", a hook that " + model.label() + " brings", e.help());
+  } catch (const Error& e) {
+    fail(e.code(), model.label() + " brings the hook \"" + hook.plugin + "\": " + e.what());
+  }
+}
 
 PluginInstance& RunPlugins::create(const FoundUse& plugin, CallMonitor& monitor) {
   return instances_.create(plugin.plugin, plugin.use, run_.services(), monitor, run_.number_of(plugin.label()));

@@ -49,7 +49,7 @@ class RunPlugins {
 
   // ---- of a manifest
   // False where a plugin is the trouble; `problems` has all.
-  bool find(const Manifest& manifest, const Environment& environment, Diagnostics& problems);
+  bool find(const Manifest& manifest, Diagnostics& problems);
   const ResolvedPlugins& found() const noexcept { return found_; }
   // The libraries of all that was found: a refused one shows before any plugin's code has done anything but initialize
   // its globals. LoadError.
@@ -64,6 +64,9 @@ class RunPlugins {
   bool has(PluginKind kind, const std::string& name) const { return registry_.find(kind, name, "") != nullptr; }
 
   // ---- both
+  // A hook that a model brings: of the model's own library, else found as one of the manifest is, and loaded.
+  // LoadError, NOT_FOUND, INVALID_ARGUMENT with the model and the hook.
+  FoundUse brought(const PluginUse& hook, const PluginInstance& model);
   // `monitor`: of the thread that calls it.
   PluginInstance& create(const FoundUse& plugin, CallMonitor& monitor);
   // Every operation of every library that the run uses: those of [[ops]], and those that come with a model or a hook.
@@ -73,16 +76,18 @@ class RunPlugins {
  private:
   void load(const ResolvedPlugin& plugin);
   void warn_of_loading();
+  ResolvedPlugin resolve_brought(PluginUse hook, const RegisteredPlugin& model);
 
   RunHost& run_;
   FilePolicy policy_;
   CpuFeatures cpu_;
   std::unique_ptr<PluginSearch> search_;  // null: nothing but what is linked in
+  PathContext paths_;                     // of the manifest
   std::unique_ptr<Loader> loader_;
   std::size_t warned_ = 0;  // of the loader's warnings
   Registry registry_;
   ResolvedPlugins found_;
-  std::deque<ResolvedPlugin> linked_uses_;
+  std::deque<ResolvedPlugin> linked_uses_, brought_uses_;
   PluginInstances instances_;
 };
 

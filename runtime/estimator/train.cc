@@ -44,6 +44,7 @@ std::shared_ptr<SessionCreator> Training::creator() {
   if (pieces.summary_op)
     model_.graph.replace_collection(collections::kSummaryOp, {model_.graph.resolve(pieces.summary_op.raw())});
   pieces.saver = run_.saver();
+  pieces.initial_values = model_.outputs.initial_values;
   if (host_.has_init_fns())
     pieces.init_fn = [this](const Scaffold&, DirectSession& session) { host_.call_init_fns(model_.graph, session); };
   return std::make_shared<ChiefSessionCreator>(

@@ -40,7 +40,8 @@ inline constexpr std::string_view kCallbackNames[] = {"",
                                                       "create_slots",
                                                       "prepare",
                                                       "apply",
-                                                      "finish"};
+                                                      "finish",
+                                                      "initial_value"};
 
 // Made from a literal of that list while this is compiled: `call("begin", ...)`.
 class Callback {

@@ -143,7 +143,7 @@ AdoptedTable adopt_table(PluginKind kind, const void* table) noexcept {
     case PluginKind::kHook: return detail::adopt<detail::Absent::kSkip>(static_cast<const belay_hook_api*>(table));
     case PluginKind::kSaver: return detail::adopt(static_cast<const belay_saver_api*>(table));
     case PluginKind::kInitFn: return detail::adopt(static_cast<const belay_init_fn_api*>(table));
-    case PluginKind::kModel: return detail::adopt(static_cast<const belay_model_api*>(table));
+    case PluginKind::kModel: return detail::adopt<detail::Absent::kSkip>(static_cast<const belay_model_api*>(table));
     case PluginKind::kOp: return adopt_op(static_cast<const belay_op_api*>(table));
     case PluginKind::kOptimizer:
       return detail::adopt<detail::Absent::kSkip>(static_cast<const belay_optimizer_api*>(table));

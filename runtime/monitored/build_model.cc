@@ -5,66 +5,10 @@
 #include "belay/ops/summaries.h"
 #include "belay/ops/variables.h"
 #include "runtime/graph/graph_service.h"
-#include "runtime/platform/text.h"
+#include "runtime/monitored/model_service.h"
 
 namespace belay::runtime {
 namespace {
-
-using detail::guard;
-using detail::view;
-
-// Behind belay_model_spec.
-struct ModelSpec {
-  NodeGraph& graph;
-  ModelOutputs outputs;
-};
-belay_model_spec* to_handle(ModelSpec* s) { return reinterpret_cast<belay_model_spec*>(s); }
-
-void add_named(std::vector<NamedOutput>& to, const std::string& name, const Output& o, const char* what) {
-  for (const NamedOutput& other : to)
-    if (other.name == name)
-      fail(Code::kInvalidArgument, std::string("the model has the ") + what + " '" + name + "' twice");
-  to.push_back({name, o});
-}
-
-bool is_square(const Output& o) {
-  return o.dtype() == DType::kFloat64 && o.rank() == 2 && o.dim(0) >= 0 && o.dim(0) == o.dim(1);
-}
-
-std::int32_t set(belay_model_spec* handle, std::int32_t role, belay_str name, belay_output output, belay_output update,
-                 belay_status* status) {
-  return guard(status, [&] {
-    ModelSpec& spec = *reinterpret_cast<ModelSpec*>(handle);
-    ModelOutputs& out = spec.outputs;
-    const Output o = spec.graph.output(spec.graph.resolve(output));
-    const std::string n(view(name));
-    switch (role) {
-      case BELAY_ROLE_LOSS:
-        if (out.loss) fail(Code::kInvalidArgument, "the model has two losses");
-        if (o.is_operation() || o.rank() != 0)
-          fail(Code::kInvalidArgument, "the loss " + o.text() + " must be a scalar");
-        out.loss = o;
-        break;
-      case BELAY_ROLE_PREDICTION: add_named(out.predictions, n, o, "prediction"); break;
-      case BELAY_ROLE_METRIC:
-        if (o.is_operation() || !(o.rank() == 0 || (update.graph != 0 && is_square(o))))
-          fail(Code::kInvalidArgument, "the metric '" + n + "' " + o.text() + " must be a scalar" +
-                                           (update.graph == 0 ? "" : ", or float64 [n, n]"));
-        for (const ModelOutputs::Metric& m : out.metrics)
-          if (m.name == n) fail(Code::kInvalidArgument, "the model has the metric '" + n + "' twice");
-        out.metrics.push_back({n, o, update.graph == 0 ? Output() : spec.graph.output(spec.graph.resolve(update))});
-        break;
-      case BELAY_ROLE_TRAIN_OP:
-        if (out.train_op) fail(Code::kInvalidArgument, "the model has two train operations");
-        out.train_op = o.operation();
-        break;
-      case BELAY_ROLE_EXPORT: add_named(out.exports, n, o, "export output"); break;
-      default: fail(Code::kInvalidArgument, "a model has no role " + std::to_string(role));
-    }
-  });
-}
-
-constexpr belay_model_service kModelService{sizeof(belay_model_service), 0, set};
 
 std::vector<belay_named_output> raw(const std::vector<NamedOutput>& outputs) {
   std::vector<belay_named_output> out;
@@ -106,11 +50,12 @@ class RawDeclared {
   std::vector<belay_named_value> values_;
 };
 
-}  // namespace
-
-const belay_model_service* model_service() noexcept { return &kModelService; }
-
-namespace {
+// False where the slot is a stub.
+bool has_initial_values(const belay_model_api& table) {
+  static const belay_model_api none =
+      detail::adopt<detail::Absent::kSkip>(static_cast<const belay_model_api*>(nullptr));
+  return table.initial_value != nullptr && table.initial_value != none.initial_value;
+}
 
 // `call` runs the model's build on the arguments, and `label` names it.
 template <class Call>
@@ -118,7 +63,7 @@ ModelOutputs build(const Call& call, const std::string& label, NodeGraph& graph,
                    const std::vector<NamedOutput>& features, const std::vector<NamedOutput>& labels,
                    const std::vector<DeclaredLabel>& declared) {
   ops::get_or_create_global_step(graph.handle());
-  ModelSpec spec{graph, {}};
+  ModelSpec spec{graph};
   const std::vector<belay_named_output> raw_features = raw(features), raw_labels = raw(labels);
   const std::vector<std::int64_t> feature_classes = classes_of(features), label_classes = classes_of(labels);
   auto args = detail::sized<belay_model_args>();
@@ -156,19 +101,34 @@ ModelOutputs build(const Call& call, const std::string& label, NodeGraph& graph,
 
 ModelOutputs build_model(PluginInstance& model, NodeGraph& graph, Mode mode, const std::vector<NamedOutput>& features,
                          const std::vector<NamedOutput>& labels, const std::vector<DeclaredLabel>& declared) {
-  return build([&](const belay_model_args& args) { model.call("build", &belay_model_api::build, &args); },
-               model.label(), graph, mode, features, labels, declared);
+  ModelOutputs out = build([&](const belay_model_args& args) { model.call("build", &belay_model_api::build, &args); },
+                           model.label(), graph, mode, features, labels, declared);
+  if (has_initial_values(model.table<belay_model_api>()))
+    out.initial_values = [&model](const std::string& variable, const belay_tensor& value) {
+      std::int32_t given = 0;
+      model.call("initial_value", &belay_model_api::initial_value, detail::str(variable), &value, &given);
+      return given != 0;
+    };
+  return out;
 }
 
 ModelOutputs build_model(const ModelHandle& model, NodeGraph& graph, Mode mode,
                          const std::vector<NamedOutput>& features, const std::vector<NamedOutput>& labels,
                          const std::vector<DeclaredLabel>& declared) {
-  return build(
+  ModelOutputs out = build(
       [&](const belay_model_args& args) {
         detail::Status status;
         status.check(model.table()->build(model.self(), &args, status));
       },
       "the model", graph, mode, features, labels, declared);
+  if (has_initial_values(*model.table()))
+    out.initial_values = [&model](const std::string& variable, const belay_tensor& value) {
+      detail::Status status;
+      std::int32_t given = 0;
+      status.check(model.table()->initial_value(model.self(), detail::str(variable), &value, &given, status));
+      return given != 0;
+    };
+  return out;
 }
 
 void add_train_op(NodeGraph& graph, const OptimizerUse& optimizer, ModelOutputs& outputs) {

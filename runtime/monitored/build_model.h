@@ -8,27 +8,16 @@
 #include "belay/model.h"
 #include "runtime/graph/node_graph.h"
 #include "runtime/loader/instance.h"
+#include "runtime/monitored/model_outputs.h"
 #include "runtime/optimizer/optimizer.h"
 
 namespace belay::runtime {
 
-struct ModelOutputs {
-  struct Metric {
-    std::string name;
-    Output value;   // a scalar; with an update also float64 [n, n]
-    Output update;  // empty: the value is averaged over batches by their examples
-  };
-  Output loss;
-  std::vector<NamedOutput> predictions;
-  std::vector<Metric> metrics;
-  Output train_op;
-  std::vector<NamedOutput> exports;
-};
-
 // Calls the model's build. Its outputs become roles of the graph ("loss", a metric's or a prediction's name), and the
 // loss and the metrics scalar summaries. `declared`: what the input declares as labels (data/input_service.h), for mode
 // kPredict, which has no labels; an input without any may stand with those of the training's. Empty: what `labels` are.
-// INVALID_ARGUMENT where a role is given twice or the loss is missing or no scalar.
+// INVALID_ARGUMENT where a role is given twice or the loss is missing or no scalar. The model outlives what is
+// returned.
 ModelOutputs build_model(PluginInstance& model, NodeGraph& graph, Mode mode, const std::vector<NamedOutput>& features,
                          const std::vector<NamedOutput>& labels, const std::vector<DeclaredLabel>& declared = {});
 // The same for a table and an object; an error is the model's own text.
@@ -41,8 +30,5 @@ void add_train_op(NodeGraph& graph, const OptimizerUse& optimizer, ModelOutputs&
 // Makes each training step take a batch: where outputs.train_op does not reach `batch` it becomes an operation that
 // does (true). Otherwise a model that uses nothing of its input would never come to the input's end.
 bool take_batch(NodeGraph& graph, const Output& batch, ModelOutputs& outputs);
-
-// The table of service "model".
-const belay_model_service* model_service() noexcept;
 
 }  // namespace belay::runtime

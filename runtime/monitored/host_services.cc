@@ -6,7 +6,7 @@
 #include "runtime/data/input_service.h"
 #include "runtime/events/event_service.h"
 #include "runtime/graph/graph_service.h"
-#include "runtime/monitored/build_model.h"
+#include "runtime/monitored/model_service.h"
 #include "runtime/monitored/run_saver.h"
 #include "runtime/monitored/state_service.h"
 #include "runtime/ops/plugin_op.h"

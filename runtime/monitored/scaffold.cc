@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/monitored/scaffold.h"
 
+#include <cstring>
+
 #include "runtime/monitored/default_pieces.h"
 
 namespace belay::runtime {
@@ -20,6 +22,20 @@ Output get_or_default(const belay::Graph& g, const char* collection, Output (*ma
 
 }  // namespace
 
+GivenValues::GivenValues(const DirectSession& session, const InitialValues& source) {
+  if (!source) return;
+  for (const Variable* v : session.variables()) {
+    if (v->value.dtype() == DType::kString) continue;
+    DenseTensor value(v->value.dtype(), v->value.dims());
+    if (value.bytes() != 0) std::memset(value.data(), 0, value.bytes());
+    if (source(v->name, value.view())) values_.emplace_back(v->name, std::move(value));
+  }
+}
+
+void GivenValues::set(DirectSession& session) const {
+  for (const auto& [name, value] : values_) session.store().assign(name, TensorView(value.view()));
+}
+
 Scaffold::Scaffold(const Scaffold& copy_from, ScaffoldOptions options) : options_(std::move(options)) {
   const auto take = [](Output& mine, const Output& other) {
     if (!mine) mine = other;
@@ -32,6 +48,7 @@ Scaffold::Scaffold(const Scaffold& copy_from, ScaffoldOptions options) : options
   take(options_.summary_op, other.summary_op);
   if (options_.init_feeds.empty()) options_.init_feeds = other.init_feeds;
   if (options_.local_init_feeds.empty()) options_.local_init_feeds = other.local_init_feeds;
+  if (!options_.initial_values) options_.initial_values = other.initial_values;
   if (!options_.init_fn) options_.init_fn = other.init_fn;
   if (options_.saver == nullptr) options_.saver = other.saver;
 }

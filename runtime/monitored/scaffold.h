@@ -24,10 +24,14 @@ class Scaffold;
 
 using Feeds = std::vector<std::pair<Output, Tensor>>;
 using InitFn = std::function<void(const Scaffold&, DirectSession&)>;
+// Fills the memory with the value that a variable begins with; false: it has none.
+using InitialValues = std::function<bool(const std::string& variable, const belay_tensor& value)>;
 
 struct ScaffoldOptions {
   Output init_op = {};
   Feeds init_feeds = {};
+  // Asked for each global variable before the init operation; what it fills is set behind it, before the init function.
+  InitialValues initial_values = {};
   InitFn init_fn = {};
   Output ready_op = {};  // string vector: names of what is not ready
   Output ready_for_local_init_op = {};
@@ -35,6 +39,17 @@ struct ScaffoldOptions {
   Feeds local_init_feeds = {};
   Output summary_op = {};
   std::shared_ptr<RunSaver> saver = {};
+};
+
+// What a source of initial values has for a session: asked before the init operation runs, set behind it.
+class GivenValues {
+ public:
+  // `source` may be empty. Variables of strings are not asked for.
+  GivenValues(const DirectSession& session, const InitialValues& source);
+  void set(DirectSession& session) const;
+
+ private:
+  std::vector<std::pair<std::string, DenseTensor>> values_;
 };
 
 class Scaffold {
@@ -58,6 +73,7 @@ class Scaffold {
   // Empty where the graph has no summaries.
   const Output& summary_op() const noexcept { return options_.summary_op; }
   const std::shared_ptr<RunSaver>& saver() const noexcept { return options_.saver; }
+  const InitialValues& initial_values() const noexcept { return options_.initial_values; }
   // Takes only the session; empty where there is none.
   std::function<void(DirectSession&)> init_fn() const;
 

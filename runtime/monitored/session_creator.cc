@@ -32,6 +32,7 @@ CreatedSession ChiefSessionCreator::create_session() {
   args.target = options_.target;
   args.init_op = scaffold.init_op();
   args.init_feeds = scaffold.init_feeds();
+  args.initial_values = scaffold.initial_values();
   args.init_fn = scaffold.init_fn();
   args.saver = scaffold.saver();
   args.checkpoint_dir = options_.checkpoint_dir;

@@ -71,16 +71,20 @@ bool SessionManager::try_local_init(DirectSession& session, std::string& why) {
   return true;
 }
 
+void SessionManager::initialize(DirectSession& session, const PrepareArgs& args) {
+  if (!args.init_op && !args.init_fn && !options_.local_init_op)
+    fail(Code::kFailedPrecondition, "Model is not initialized and no init_op or init_fn or local_init_op was given");
+  const GivenValues values(session, args.initial_values);
+  if (args.init_op) run(session, args.init_op, args.init_feeds);
+  values.set(session);
+  if (args.init_fn) args.init_fn(session);
+}
+
 CreatedSession SessionManager::prepare_session(const PrepareArgs& args) {
   CreatedSession created{open(args.target), {}};
   DirectSession& session = *created.session;
   created.restored = restore(session, args);
-  if (!created.restored) {
-    if (!args.init_op && !args.init_fn && !options_.local_init_op)
-      fail(Code::kFailedPrecondition, "Model is not initialized and no init_op or init_fn or local_init_op was given");
-    if (args.init_op) run(session, args.init_op, args.init_feeds);
-    if (args.init_fn) args.init_fn(session);
-  }
+  if (!created.restored) initialize(session, args);
   std::string why;
   if (!try_local_init(session, why))
     fail(Code::kFailedPrecondition, "Init operations did not make model ready for local_init. " + why);

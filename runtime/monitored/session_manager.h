@@ -40,6 +40,7 @@ struct PrepareArgs {
   std::string target = {};
   Output init_op = {};
   Feeds init_feeds = {};
+  InitialValues initial_values = {};
   std::function<void(DirectSession&)> init_fn = {};
   std::shared_ptr<RunSaver> saver = {};
   std::string checkpoint_dir = {};                 // restore its newest whole checkpoint ...
@@ -52,8 +53,9 @@ class SessionManager {
  public:
   SessionManager(NodeGraph& graph, const RunEnvironment& environment, SessionManagerOptions options);
 
-  // Restores, else runs the init operation and then the init function; then local init if its guard is empty; then the
-  // ready check. FAILED_PRECONDITION where there is nothing to initialize with, or it did not make the model ready.
+  // Restores, else initializes: the init operation, over it the initial values, the init function. Then local init if
+  // its guard is empty; then the ready check. FAILED_PRECONDITION where there is nothing to initialize with, or it did
+  // not make the model ready.
   CreatedSession prepare_session(const PrepareArgs& args);
   // As prepare, but never initializes: `ready` tells whether a checkpoint was restored and the model is ready.
   struct Recovered {
@@ -68,6 +70,7 @@ class SessionManager {
  private:
   std::shared_ptr<DirectSession> open(const std::string& target);
   std::optional<RestoredRun> restore(DirectSession& session, const PrepareArgs& args);
+  void initialize(DirectSession& session, const PrepareArgs& args);
   // Empty: ready; else the names of what is not.
   std::string not_ready(DirectSession& session, const Output& op, const char* what);
   // False with the reason where the guard does not allow it yet.

@@ -12,6 +12,7 @@
 #include "runtime/data/make_queue.h"
 #include "runtime/graph/graph_service.h"
 #include "runtime/monitored/build_model.h"
+#include "runtime/monitored/model_service.h"
 #include "runtime/ops/registry.h"
 #include "runtime/session/direct_session.h"
 #include "runtime/session/session_service.h"
@@ -74,7 +75,7 @@ struct ModelDriver::Engine {
 
 ModelDriver::ModelDriver(const belay_module& module, const OptionValues& options, const std::string& plugin)
     : engine_(std::make_unique<Engine>()) {
-  engine_->table = detail::adopt(find_table<belay_model_api>(module, plugin));
+  engine_->table = detail::adopt<detail::Absent::kSkip>(find_table<belay_model_api>(module, plugin));
   engine_->model = options.create(engine_->host, &engine_->table);
   add_ops(module);
 }
@@ -109,14 +110,16 @@ void ModelDriver::build(Mode mode, std::uint64_t seed) {
     const auto after = g.after(updates);
     e.train_op = ops::assign_add(step, ops::constant(g, Tensor(std::int64_t{1}))).operation();
   }
-  e.graph.finalize();
+  runtime::Scaffold scaffold;
+  scaffold.finalize(e.graph);
   runtime::SessionOptions options;
   options.seed = seed;
   options.queues = runtime::make_queue;
   e.session = std::make_shared<runtime::DirectSession>(e.graph, e.store, options);
-  std::vector<runtime::Port> inits = e.graph.collection("variable_init");
-  for (const runtime::Port& p : e.graph.collection("local_variable_init")) inits.push_back(p);
-  e.session->run_once(inits);
+  const runtime::GivenValues values(*e.session, e.outputs.initial_values);
+  e.session->run_once({e.graph.resolve(scaffold.init_op().raw())});
+  values.set(*e.session);
+  e.session->run_once({e.graph.resolve(scaffold.local_init_op().raw())});
 }
 
 std::string foreign_variables(const ModelDriver& training, const ModelDriver& other) {
@@ -153,6 +156,16 @@ std::vector<std::string> ModelDriver::metrics() const {
   for (const runtime::ModelOutputs::Metric& m : engine_->outputs.metrics) names.push_back(m.name);
   return names;
 }
+
+const std::vector<Signature>& ModelDriver::signatures() const { return engine_->outputs.signatures; }
+
+std::vector<std::string> ModelDriver::hooks() const {
+  std::vector<std::string> names;
+  for (const runtime::ModelOutputs::Hook& h : engine_->outputs.hooks) names.push_back(h.use.name);
+  return names;
+}
+
+const std::vector<std::string>& ModelDriver::pieces() const { return engine_->outputs.pieces; }
 
 std::string ModelDriver::spec(const std::string& name) const {
   const auto& [dtype, shape] = engine_->graph.spec(engine_->graph.find(name));

@@ -103,11 +103,31 @@ void one_example(const Subject& subject) {
   must_succeed("a batch of one example", [&] { built.model->train_step(built.batch, 0.01); });
 }
 
+// A later host may have modes that this plugin does not know.
+void unknown_mode(const Subject& subject) {
+  constexpr auto kNoMode = static_cast<Mode>(99);
+  Code code = Code::kOk;
+  try {
+    try_build(subject, kNoMode, DType::kInt64);
+  } catch (const Error& e) {
+    code = e.code();
+  }
+  if (code != Code::kUnimplemented)
+    throw CheckFailed(std::string("asked to build a mode that no host has (99), it ") +
+                      (code == Code::kOk ? "built a graph" : std::string("failed with ") + code_name(code)) +
+                      "; it must answer UNIMPLEMENTED");
+}
+
 }  // namespace
 
 std::vector<Check> model_checks() {
-  return {{"drive.builds", builds},       {"drive.predicts", predicts}, {"drive.same_again", same_again},
-          {"drive.gradients", gradients}, {"drive.learns", learns},     {"drive.one_example", one_example}};
+  return {{"drive.builds", builds},
+          {"drive.predicts", predicts},
+          {"drive.same_again", same_again},
+          {"drive.gradients", gradients},
+          {"drive.learns", learns},
+          {"drive.one_example", one_example},
+          {"drive.unknown_mode", unknown_mode}};
 }
 
 }  // namespace belay::runtime

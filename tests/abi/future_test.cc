@@ -102,7 +102,7 @@ TEST_F(NewerLibrary, B_07d_APluginOfALaterKindIsListedAsUnusableAndTheOthersRun)
   EXPECT_EQ(ran.status, 0) << ran.text;
 }
 
-TEST_F(NewerLibrary, B_12c_ARoleOfALaterHeaderIsRefusedByName) {
+TEST_F(NewerLibrary, B_12n_ARoleOfALaterHeaderIsRefusedByName) {
   const Output ran = trained("new_role", "");
   EXPECT_NE(ran.status, 0);
   EXPECT_THAT(ran.text, HasSubstr("'weight' has the role 3, which this host does not know: a component is a feature or a label"));

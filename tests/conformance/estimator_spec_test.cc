@@ -107,6 +107,27 @@ TEST_F(EstimatorSpecs, SPEC_05_AMetricIsAValueAndItsUpdate) {
                   "'] is a name that evaluate uses itself; choose another");
 }
 
+TEST_F(EstimatorSpecs, B_12e_AnExportOutputIsASignatureOfThisGraph) {
+  const NamedOutput x{"x", scalar(graph)}, y{"y", scalar(graph)}, foreign{"z", scalar(other)};
+  const auto with = [&](std::vector<Signature> signatures) {
+    return error_with([&](auto& p) { p.export_outputs = std::move(signatures); }, Mode::kPredict);
+  };
+  EXPECT_EQ(with({{"a", "predict", {x}, {y}}, {"b", "classify", {x}, {x, y}}, {"c", "regress", {x}, {y}}}), "");
+  const std::string begin = "INVALID_ARGUMENT: EstimatorSpec: export_outputs: ";
+  EXPECT_EQ(with({{"a", "predict", {x}, {y}}, {"a", "predict", {x}, {y}}}),
+            begin + "the model has the signature 'a' twice");
+  EXPECT_EQ(with({{"", "predict", {x}, {y}}}), begin + "a signature of the model has no name");
+  EXPECT_EQ(with({{"a", "Predict", {x}, {y}}}),
+            begin + "the signature 'a': its method is 'Predict'; the methods are: predict, classify, regress");
+  EXPECT_EQ(with({{"a", "predict", {}, {y}}}),
+            begin + "the signature 'a': its input is missing: it needs at least one");
+  EXPECT_EQ(with({{"a", "predict", {x}, {foreign}}}),
+            begin + "the signature 'a': its output 'z' is no output of this graph");
+  EXPECT_EQ(with({{"a", "predict", {x}, {{"t", all.train_op}}}}),
+            begin + "the signature 'a': its output 't' is an operation without a value");
+  EXPECT_EQ(with({{"a", "predict", {x, x}, {y}}}), begin + "the signature 'a': its input 'x' is there twice");
+}
+
 TEST_F(EstimatorSpecs, SPEC_06_APieceOfAnotherGraphIsNamed) {
   const Output foreign = scalar(other), own = scalar(graph);
   const auto message = [](const std::string& piece) {

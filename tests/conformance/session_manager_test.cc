@@ -61,6 +61,17 @@ class SessionManagerConformance : public SaverTest {
     for (std::size_t i = 0; i < texts.size(); ++i) t.set_text(i, texts[i]);
     return t;
   }
+  // As PrepareArgs takes them: 5 for "weight", and none of the others; `asked` gets the names.
+  InitialValues five_for_weight(std::vector<std::string>& asked) {
+    return [&asked](const std::string& name, const belay_tensor& value) {
+      asked.push_back(name);
+      if (name != "weight") return false;
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(value.data) % 64, 0u);
+      EXPECT_EQ(TensorView(value).scalar<float>(), 0.0f);
+      *static_cast<float*>(value.data) = 5.0f;
+      return true;
+    };
+  }
   // A checkpoint of step 7 of a model that has the global step and these variables, and no "weight".
   void save_of_smaller_graph(const std::vector<std::pair<std::string, Tensor>>& variables = {}) {
     NodeGraph smaller(*ops);
@@ -549,6 +560,41 @@ TEST_F(SessionManagerConformance, PROSE_26_TheDefaultsAreTensorFlows) {
   EXPECT_EQ(SessionManagerOptions().recovery_wait_secs, 30);
   EXPECT_EQ(PrepareArgs().max_wait_secs, 7200);
   EXPECT_FALSE(PrepareArgs().wait_for_checkpoint);
+}
+
+TEST_F(SessionManagerConformance, B_12j_InitialValuesAreAskedBeforeTheInitOperationAndSetBehindIt) {
+  std::vector<std::string> asked;
+  SessionManager m = full_manager();
+  args.init_op = init;
+  args.target = "local:values";
+  args.initial_values = [&, given = five_for_weight(asked)](const std::string& name, const belay_tensor& value) {
+    EXPECT_FALSE(targets.open(args.target)->find("weight")->initialized);
+    return given(name, value);
+  };
+  float at_init_fn = 0;
+  args.init_fn = [&](DirectSession& session) {
+    at_init_fn = session.handle().run({weight})[0].scalar<float>();
+    session.store().assign("weight", Tensor(6.0f));
+  };
+  const CreatedSession created = m.prepare_session(args);
+  EXPECT_EQ(asked, (std::vector<std::string>{"global_step", "weight"})) << "local variables are not asked for";
+  EXPECT_EQ(at_init_fn, 5.0f);
+  EXPECT_EQ(value<float>(created, weight), 6.0f) << "init functions come behind";
+  EXPECT_EQ(value<std::int64_t>(created, step), 0) << "the initializer's";
+}
+
+TEST_F(SessionManagerConformance, B_12j_ARestoredSessionAsksForNoInitialValues) {
+  graph.finalize();
+  save(3, 7);
+  std::vector<std::string> asked;
+  options.local_init_op = local_init;
+  SessionManager m(graph, environment, options);
+  args.init_op = init;
+  args.saver = make_saver();
+  args.checkpoint_dir = run.path();
+  args.initial_values = five_for_weight(asked);
+  EXPECT_EQ(value<float>(m.prepare_session(args), weight), 3.0f);
+  EXPECT_THAT(asked, IsEmpty());
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "plugins/default_plugins.h"
 #include "runtime/graph/graph_service.h"
 #include "runtime/monitored/build_model.h"
+#include "runtime/monitored/model_service.h"
 #include "runtime/session/session_service.h"
 #include "tests/session/session_fixture.h"
 

@@ -9,6 +9,7 @@
 #include "runtime/loader/search.h"
 #include "runtime/manifest/parse.h"
 #include "runtime/monitored/default_hooks.h"
+#include "runtime/monitored/model_service.h"
 #include "runtime/monitored/state_service.h"
 #include "runtime/ops/parallel.h"
 #include "runtime/ops/registry.h"

@@ -7,6 +7,7 @@
 #include "belay/ops/reductions.h"
 #include "belay/ops/variables.h"
 #include "belay/plugin.h"
+#include "belay/testing/error_of.h"
 
 namespace {
 
@@ -43,6 +44,9 @@ class Multiplied final : public belay::Model {
 }  // namespace
 
 BELAY_MODULE("1.0.0", Multiplied)
+extern "C" {
+extern const belay_module belay_module_whole_model;
+}
 
 namespace belay::testing {
 namespace {
@@ -63,6 +67,30 @@ TEST(ModelDriver, SaysWhatIsWrongWithAPrediction) {
   EXPECT_EQ(faults("value"), "other values of 'y'; ");
   EXPECT_EQ(faults("metric"), "the metric 'largest' in a prediction; ");
   EXPECT_EQ(faults("variable"), "not in the training: more float32 []; ");
+}
+
+TEST(ModelDriver, B_12m_SaysWhatAModelBringsAndBeginsAsANewRun) {
+  ModelDriver model(belay_module_whole_model, {{"summary", true}});
+  model.feature("x", DType::kFloat32, {-1, 4});
+  model.label("y", DType::kFloat32, {-1});
+  model.build(Mode::kTrain);
+  EXPECT_EQ(model.hooks(), (std::vector<std::string>{"whole_training", "whole_chief"}));
+  ASSERT_EQ(model.signatures().size(), 2u);
+  EXPECT_EQ(model.signatures()[0].name, "serving_default");
+  EXPECT_EQ(model.signatures()[0].method, "predict");
+  EXPECT_EQ(model.signatures()[0].outputs.at(0).output.text(), model.signatures()[1].outputs.at(0).output.text());
+  EXPECT_EQ(model.pieces(),
+            (std::vector<std::string>{"local_init_op", "ready_op", "ready_for_local_init_op", "summary_op"}));
+  EXPECT_EQ(TensorView(model.variable("slope")).scalar<float>(), 2.5f);
+  EXPECT_EQ(TensorView(model.variable("offset")).scalar<float>(), 0.5f);
+  EXPECT_EQ(model.value("table", {}), 7.0);
+}
+
+TEST(ModelDriver, B_12k_AModeThatTheModelDoesNotKnowIsUnimplemented) {
+  ModelDriver model(belay_module_whole_model);
+  model.feature("x", DType::kFloat32, {-1, 4});
+  EXPECT_EQ(error_of([&] { model.build(static_cast<Mode>(99)); }),
+            "UNIMPLEMENTED: the model knows the modes 1 (training), 2 (evaluation) and 3 (prediction), not 99");
 }
 
 }  // namespace

@@ -161,6 +161,7 @@ class FlawedModel final : public belay::Model {
   static constexpr auto about =
       belay::about("flawed_model", "Breaks one rule", belay::option("flaw", &Options::flaw, "which"));
   explicit FlawedModel(const Options& o) : flaw_(o.flaw) {}
+  bool builds_any_mode() const { return flaw_ == "builds any mode"; }
 
   void build(belay::ModelContext& model) override {
     const belay::Output y = belay::ops::dense(belay::feature_matrix(model), 2, {});
@@ -185,6 +186,32 @@ class FlawedModel final : public belay::Model {
   const std::string flaw_;
 };
 
+using FlawedModelThunks = belay::detail::Thunks<FlawedModel>;
+
+// As a model without the SDK may do it, which does not look at the mode.
+std::int32_t build_any_mode(void* self, const belay_model_args* args, belay_status* status) noexcept {
+  belay_model_args changed = *args;
+  if (changed.mode > BELAY_MODE_PREDICT && FlawedModelThunks::object(self).builds_any_mode())
+    changed.mode = BELAY_MODE_TRAIN;
+  return FlawedModelThunks::build(self, &changed, status);
+}
+
 }  // namespace
+
+namespace belay {
+inline namespace v0 {
+namespace detail {
+template <>
+constexpr auto make_table<FlawedModel>() {
+  belay_model_api table{};
+  table.struct_size = sizeof(table);
+  table.create = FlawedModelThunks::create;
+  table.destroy = FlawedModelThunks::destroy;
+  table.build = build_any_mode;
+  return table;
+}
+}  // namespace detail
+}  // namespace v0
+}  // namespace belay
 
 BELAY_MODULE("1.0.0", FlawedHook, FlawedSaver, FlawedInput, FlawedModel)

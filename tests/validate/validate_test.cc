@@ -126,6 +126,9 @@ TEST(Validate, EachFlawOfTheOtherKindsFailsItsCheck) {
            Case{"model \"flawed_model\"", "predicts with labels",
                 "drive.predicts: failed: build for prediction, where the label is declared and not there, failed: "
                 "INVALID_ARGUMENT: the model expects one label, the input has 0"},
+           Case{"model \"flawed_model\"", "builds any mode",
+                "drive.unknown_mode: failed: asked to build a mode that no host has (99), it built a graph; it must "
+                "answer UNIMPLEMENTED"},
        }) {
     const std::vector<std::string> all = troubles(c.plugin, c.flaw);
     const std::string first = all.empty() ? "" : all[0];

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A Model builds a graph: from the features and labels of an input to a loss, predictions and metrics. The host calls
-// build once per graph (training and evaluation have their own) and adds the train operation from [optimizer].
+// build once per graph (training and evaluation have their own) and adds the train operation from [optimizer]. What it
+// may say of the graph is what TensorFlow's EstimatorSpec takes: eval_metric_ops are metrics, export_outputs
+// signatures, the hooks of each mode are those that build brings in that mode, and the scaffold's pieces are roles.
 #pragma once
 
 #include <string>
@@ -8,6 +10,7 @@
 #include <vector>
 
 #include "belay/graph.h"
+#include "belay/option_value.h"
 
 namespace belay {
 inline namespace v0 {
@@ -28,6 +31,23 @@ struct DeclaredLabel {
 
   // "'digit' (int64 [?])"
   std::string text() const { return "'" + name + "' (" + dtype_name(dtype) + " " + dims_text(dims) + ")"; }
+};
+
+// How the trained model is called when it is served, as in TensorFlow's SavedModel.
+struct Signature {
+  std::string name;                  // unique in the model; a client that names none gets "serving_default"
+  std::string method;                // "predict", "classify" or "regress"
+  std::vector<NamedOutput> inputs;   // tensors; their classes are not used
+  std::vector<NamedOutput> outputs;  // tensors
+};
+
+// A hook that comes with the model, by its name among the hooks that the host finds and those of the model's own
+// library. Its options are checked as a manifest's are.
+struct ModelHook {
+  std::string plugin;
+  std::vector<OptionValue> options = {};
+  std::string name = {};    // of the instance: unique among the session's hooks; empty: the plugin's
+  bool chief_only = false;  // on rank 0 alone, as TensorFlow's training_chief_hooks
 };
 
 class ModelContext {
@@ -75,7 +95,42 @@ class ModelContext {
   }
   // Replaces the host's train operation; must advance the global step.
   void train_op(const Output& o) { set(BELAY_ROLE_TRAIN_OP, "train_op", o); }
-  void export_output(std::string_view name, const Output& o) { set(BELAY_ROLE_EXPORT, name, o); }
+  // For whatever exports the model; `belay graph` lists them.
+  void signature(const Signature& s) {
+    const std::vector<belay_named_output> inputs = raw(s.inputs), outputs = raw(s.outputs);
+    auto raw_signature = detail::sized<belay_signature>();
+    raw_signature.name = detail::str(s.name);
+    raw_signature.method = detail::str(s.method);
+    raw_signature.inputs = inputs.data(), raw_signature.n_inputs = inputs.size();
+    raw_signature.outputs = outputs.data(), raw_signature.n_outputs = outputs.size();
+    detail::Status status;
+    status.check(s_->model.export_signature(spec_, &raw_signature, status));
+  }
+  // Called in the session of this graph, behind the hooks of the manifest: one that is brought in mode kTrain is one of
+  // the training's, in kEval of each evaluation's, in kPredict of the prediction's.
+  void hook(const ModelHook& h) {
+    const detail::RawOptions options(h.options);
+    auto raw_hook = detail::sized<belay_model_hook>();
+    raw_hook.flags = h.chief_only ? BELAY_MODEL_HOOK_CHIEF_ONLY : 0;
+    raw_hook.plugin = detail::str(h.plugin);
+    raw_hook.name = detail::str(h.name);
+    raw_hook.options = options.data(), raw_hook.n_options = options.size();
+    detail::Status status;
+    status.check(s_->model.add_hook(spec_, &raw_hook, status));
+  }
+  // The pieces of the session's scaffold, each at most once. What [scaffold] of the manifest names has precedence.
+  // Instead of the operation that runs all initializers, in a new run.
+  void init_op(const Output& o) { set(BELAY_ROLE_INIT_OP, "init_op", o); }
+  // Besides the one for local variables and tables; whenever a session is made.
+  void local_init_op(const Output& o) { set(BELAY_ROLE_LOCAL_INIT_OP, "local_init_op", o); }
+  // A string vector, the names of what is not ready: empty where the session may run.
+  void ready_op(const Output& o) { set(BELAY_ROLE_READY_OP, "ready_op", o); }
+  // The same, for the local init operation.
+  void ready_for_local_init_op(const Output& o) {
+    set(BELAY_ROLE_READY_FOR_LOCAL_INIT_OP, "ready_for_local_init_op", o);
+  }
+  // Serialized summaries, in place of all of the graph.
+  void summary_op(const Output& o) { set(BELAY_ROLE_SUMMARY_OP, "summary_op", o); }
 
  private:
   NamedOutput named(const belay_named_output& n, const std::int64_t* classes, std::uint64_t i) const {
@@ -102,6 +157,11 @@ class ModelContext {
     fail(Code::kInvalidArgument, std::string("the input has no ") + what + " '" + std::string(name) + "'" +
                                      (all.empty() ? "" : "; it has: " + all));
   }
+  static std::vector<belay_named_output> raw(const std::vector<NamedOutput>& outputs) {
+    std::vector<belay_named_output> all;
+    for (const NamedOutput& o : outputs) all.push_back({detail::str(o.name), o.output.raw()});
+    return all;
+  }
   void set(std::int32_t role, std::string_view name, const Output& o, const Output& update = {}) {
     detail::Status status;
     status.check(s_->model.set(spec_, role, detail::str(name), o.raw(), update.raw(), status));
@@ -119,6 +179,11 @@ class ModelContext {
 class Model : public Plugin {
  public:
   virtual void build(ModelContext& model) = 0;
+  // The value with which a variable begins, instead of what its initializer computes. Asked for each variable of a new
+  // run, before it is initialized; not by a run that is resumed, and not where a checkpoint is evaluated or predicted
+  // with. `value` is zeroed memory of the variable's dtype and shape: fill it (value.data<float>()) and return true, or
+  // return false, and the initializer's value stays.
+  virtual bool initial_value(std::string_view /*variable*/, const TensorView& /*value*/) { return false; }
 };
 
 }  // namespace v0

@@ -250,9 +250,17 @@ struct Thunks {
   static std::int32_t build(void* self, const belay_model_args* args, belay_status* status) noexcept {
     return guard(status, [&] {
       belay_model_args room;
-      ModelContext context(services(self), read_sized(args, room));
+      const belay_model_args& a = read_sized(args, room);
+      if (a.mode < BELAY_MODE_TRAIN || a.mode > BELAY_MODE_PREDICT)
+        fail(Code::kUnimplemented, "the model knows the modes 1 (training), 2 (evaluation) and 3 (prediction), not " +
+                                       std::to_string(a.mode));
+      ModelContext context(services(self), a);
       object(self).build(context);
     });
+  }
+  static std::int32_t initial_value(void* self, belay_str variable, const belay_tensor* value, std::int32_t* given,
+                                    belay_status* status) noexcept {
+    return guard(status, [&] { *given = object(self).initial_value(view(variable), TensorView(*value)) ? 1 : 0; });
   }
 
   // Input
@@ -406,7 +414,13 @@ constexpr auto make_table() {
   } else if constexpr (kind == BELAY_KIND_INIT_FN) {
     return belay_init_fn_api{sizeof(belay_init_fn_api), 0, H::create, H::destroy, extension_slot<T>(), H::run};
   } else if constexpr (kind == BELAY_KIND_MODEL) {
-    return belay_model_api{sizeof(belay_model_api), 0, H::create, H::destroy, extension_slot<T>(), H::build};
+    return belay_model_api{sizeof(belay_model_api),
+                           0,
+                           H::create,
+                           H::destroy,
+                           extension_slot<T>(),
+                           H::build,
+                           overrides_Model_initial_value<T>() ? H::initial_value : nullptr};
   } else if constexpr (kind == BELAY_KIND_OP) {
     return op_table<T>();
   } else if constexpr (kind == BELAY_KIND_OPTIMIZER) {

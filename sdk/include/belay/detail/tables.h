@@ -32,7 +32,7 @@ namespace detail {
 #define BELAY_SLOTS_coordinator(X)                                                       \
   X(coordinator, should_stop) X(coordinator, request_stop) X(coordinator, wait_for_stop) \
   X(coordinator, register_thread) X(coordinator, unregister_thread)
-#define BELAY_SLOTS_model(X) X(model, set)
+#define BELAY_SLOTS_model(X) X(model, set) X(model, export_signature) X(model, add_hook)
 #define BELAY_SLOTS_input(X)                                                                              \
   X(input, declare) X(input, tensor) X(input, set_string) X(input, set_classes) X(input, set_class_names)
 #define BELAY_SLOTS_files(X)                                                                       \
@@ -57,7 +57,8 @@ namespace detail {
   X(saver_plugin, read)
 #define BELAY_SLOTS_init_fn(X) X(init_fn, create) X(init_fn, destroy) X(init_fn, extension) X(init_fn, run)
 #define BELAY_SLOTS_model_plugin(X)                                                                  \
-  X(model_plugin, create) X(model_plugin, destroy) X(model_plugin, extension) X(model_plugin, build)
+  X(model_plugin, create) X(model_plugin, destroy) X(model_plugin, extension) X(model_plugin, build) \
+  X(model_plugin, initial_value)
 #define BELAY_SLOTS_input_plugin(X)                                                                 \
   X(input_plugin, create) X(input_plugin, destroy) X(input_plugin, extension) X(input_plugin, spec) \
   X(input_plugin, open) X(input_plugin, next) X(input_plugin, seek) X(input_plugin, size)

@@ -47,12 +47,17 @@ class ModelDriver {
   // What the input would declare; before build. Values are in [0, classes); 0: not said.
   void feature(const std::string& name, DType dtype, const Dims& dims, std::int64_t classes = 0);
   void label(const std::string& name, DType dtype, const Dims& dims, std::int64_t classes = 0);
-  // Calls the plugin's build, and initializes the variables from `seed`.
+  // Calls the plugin's build, and initializes the variables from `seed`, as a new run does: with the model's own init
+  // operations and initial values where it has some. Hooks that the model brings are not called.
   void build(Mode mode, std::uint64_t seed = 42);
 
   // What the model has. Names in its order.
   std::vector<std::string> predictions() const;
   std::vector<std::string> metrics() const;
+  std::vector<std::string> hooks() const;  // names of those that it brings in this mode
+  const std::vector<Signature>& signatures() const;
+  // Of the scaffold: "init_op", "local_init_op", "ready_op", "ready_for_local_init_op", "summary_op".
+  const std::vector<std::string>& pieces() const;
   // Dtype and shape of a role or a node: "float32 [?, 10]".
   std::string spec(const std::string& name) const;
 

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a model says of the graph that it built.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "belay/model.h"
+#include "belay/runtime/plugin_use.h"
+#include "runtime/monitored/scaffold.h"
+
+namespace belay::runtime {
+
+struct ModelOutputs {
+  struct Metric {
+    std::string name;
+    Output value;   // a scalar; with an update also float64 [n, n]
+    Output update;  // empty: the value is averaged over batches by their examples
+  };
+  // For the session of this graph, behind the hooks that the run has.
+  struct Hook {
+    PluginUse use;  // with a name
+    bool chief_only = false;
+  };
+  Output loss;
+  std::vector<NamedOutput> predictions;
+  std::vector<Metric> metrics;
+  Output train_op;
+  std::vector<Signature> signatures;  // for an exporter; of this graph, with names that differ
+  std::vector<Hook> hooks;
+  std::vector<std::string> pieces;    // of the scaffold; they are in the graph's collections, where Scaffold looks
+  InitialValues initial_values = {};  // empty: the model has none
+};
+
+}  // namespace belay::runtime

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Service "model": what a model's build calls with its belay_model_spec.
+#pragma once
+
+#include "runtime/graph/node_graph.h"
+#include "runtime/monitored/model_outputs.h"
+
+namespace belay::runtime {
+
+// Behind belay_model_spec, while build runs.
+struct ModelSpec {
+  NodeGraph& graph;
+  ModelOutputs outputs = {};
+};
+belay_model_spec* to_handle(ModelSpec* spec) noexcept;
+
+// Adds a signature to those of the graph with this serial number. INVALID_ARGUMENT names it, and the input or output
+// that is wrong.
+void add_signature(std::vector<Signature>& to, std::uint64_t graph, Signature signature);
+
+const belay_model_service* model_service() noexcept;
+
+}  // namespace belay::runtime
