@@ -32,12 +32,17 @@ static void say(const Queries* q, const char* callback, belay_session* session, 
   const belay_str dir = q->core->run_directory(q->host);
   int n = snprintf(text, sizeof(text),
                    "%s: mode=%" PRId32 " rank=%" PRId32 " ranks=%" PRId32 " chief=%" PRId32 " attempt=%" PRId64
-                   " seed=%" PRIu64 " dir=%.*s",
+                   " stopping=%" PRId32 " seed=%" PRIu64 " dir=%.*s",
                    callback, q->core->mode(q->host), q->core->rank(q->host), q->core->ranks(q->host),
-                   q->core->is_chief(q->host), q->core->attempt(q->host), q->core->seed(q->host), (int)dir.size,
-                   dir.size == 0 ? "" : dir.data);
-  if (session != NULL)
-    n += snprintf(text + n, sizeof(text) - (size_t)n, " step=%" PRId64, q->session->global_step(session));
+                   q->core->is_chief(q->host), q->core->attempt(q->host), q->core->stopping(q->host),
+                   q->core->seed(q->host), (int)dir.size, dir.size == 0 ? "" : dir.data);
+  if (session != NULL) {
+    char message[64];
+    belay_status status = {message, sizeof(message), 0};
+    int64_t step = -1;
+    q->session->global_step(session, &step, &status);
+    n += snprintf(text + n, sizeof(text) - (size_t)n, " step=%" PRId64, step);
+  }
   if (run != NULL) snprintf(text + n, sizeof(text) - (size_t)n, " run=%" PRId64, q->session->run_number(run));
   q->core->log(q->host, BELAY_LOG_INFO, text_of(text));
 }

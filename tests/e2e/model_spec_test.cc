@@ -38,7 +38,7 @@ class ModelSpecTest : public RunTest {
 
 std::string place(int mode, int attempt) {
   return "mode=" + std::to_string(mode) + " rank=0 ranks=1 chief=1 attempt=" + std::to_string(attempt) +
-         " seed=7 dir=DIR/run";
+         " stopping=0 seed=7 dir=DIR/run";
 }
 
 TEST_F(ModelSpecTest, B_12c_APluginInCReadsEveryQueryInTrainingEvaluationAndInit) {
