@@ -13,6 +13,9 @@
 //       belay::option("max", &Options::max, "stop above this").range(0, 1e30),
 //       belay::option("tensor", &Options::tensor, "scalar to watch"));
 //
+// `.example(value)` has `belay describe` and `belay validate` use a value that works, `.watching()` says that it
+// changes no number of the training, and keys below a Table are declared by their path (Nested).
+//
 // Options must be default-constructible at compile time. Str, Path, List and Table borrow: they are valid as long as
 // the plugin instance that was created with them, so a plugin may keep its Options as a member.
 #pragma once
@@ -152,55 +155,107 @@ struct OptionTraits<std::optional<T>> {
 }  // namespace detail
 
 inline constexpr std::size_t kMaxChoices = 16;
+inline constexpr std::size_t kMaxExamples = 8;
 
-// One option. The calls below refine it and can be chained.
-template <class O, class T>
-struct Option {
-  using Owner = O;
+// What the declarations of options have in common. The calls refine one and can be chained.
+template <class Self, class T>
+struct Declaration {
   using Type = T;
   using Element = typename detail::OptionTraits<T>::Element;
+  static constexpr bool is_list = detail::OptionTraits<T>::list;
+  static constexpr bool is_number = std::is_arithmetic_v<Element> && !std::is_same_v<Element, bool>;
+  // Of a table: TOML.
+  using Example = std::conditional_t<std::is_arithmetic_v<Element>, Element, std::string_view>;
 
   std::string_view name;
-  T O::*member;
   std::string_view help;
   bool is_required = false;
+  bool is_watching = false;
   bool has_min = false, has_max = false;
   double min_value = 0, max_value = 0;
   std::string_view choice[kMaxChoices] = {};
   std::size_t n_choices = 0;
+  Example example_value[kMaxExamples] = {};  // of a list: its elements
+  std::size_t n_examples = 0;
+  std::string_view example_contents;
 
   // Both ends allowed; of a list: of each element.
-  constexpr Option range(double lo, double hi) const { return min(lo).max(hi); }
-  constexpr Option min(double lo) const {
-    static_assert(std::is_arithmetic_v<Element> && !std::is_same_v<Element, bool>,
-                  "belay: only numbers have a range; a text has .choices(...)");
-    Option o = *this;
+  constexpr Self range(double lo, double hi) const { return min(lo).max(hi); }
+  constexpr Self min(double lo) const {
+    static_assert(is_number, "belay: only numbers have a range; a text has .choices(...)");
+    Self o = self();
     o.has_min = true;
     o.min_value = lo;
     return o;
   }
-  constexpr Option max(double hi) const {
-    static_assert(std::is_arithmetic_v<Element> && !std::is_same_v<Element, bool>,
-                  "belay: only numbers have a range; a text has .choices(...)");
-    Option o = *this;
+  constexpr Self max(double hi) const {
+    static_assert(is_number, "belay: only numbers have a range; a text has .choices(...)");
+    Self o = self();
     o.has_max = true;
     o.max_value = hi;
     return o;
   }
   template <class... C>
-  constexpr Option choices(const C&... texts) const {
+  constexpr Self choices(const C&... texts) const {
     static_assert(std::is_same_v<Element, Str>, "belay: only texts have choices; a number has .range(lo, hi)");
     static_assert(sizeof...(C) <= kMaxChoices, "belay: at most 16 choices");
-    Option o = *this;
+    Self o = self();
     o.n_choices = 0;
     ((o.choice[o.n_choices++] = std::string_view(texts)), ...);
     return o;
   }
-  constexpr Option required() const {
-    Option o = *this;
+  constexpr Self required() const {
+    Self o = self();
     o.is_required = true;
     return o;
   }
+  // No value of it changes a number of the training: the period of a log, the name of an output file. An option that is
+  // not marked counts as one that may.
+  constexpr Self watching() const {
+    Self o = self();
+    o.is_watching = true;
+    return o;
+  }
+  // What a user might write: `belay describe` shows it, `belay validate` tries it. Of a List its elements, of a Table
+  // the table as TOML has it: .example("{ loss = 1.0 }").
+  template <class... V>
+  constexpr Self example(const V&... values) const {
+    static_assert(sizeof...(V) >= 1 && (sizeof...(V) == 1 || is_list) && (is_example<V>() && ...),
+                  "belay: an example is a value of the option's own type; of a List the elements, .example(1, 2); of a "
+                  "Table its TOML, .example(\"{ key = 1 }\")");
+    static_assert(sizeof...(V) <= kMaxExamples, "belay: at most 8 elements in an example");
+    Self o = self();
+    o.n_examples = 0;
+    if constexpr ((is_example<V>() && ...)) ((o.example_value[o.n_examples++] = static_cast<Example>(values)), ...);
+    return o;
+  }
+  // Of a path to a file that is read: the example's name, and the file's bytes, which `belay validate` writes there.
+  template <std::size_t N>
+  constexpr Self example_file(std::string_view file_name, const char (&contents)[N]) const {
+    static_assert(std::is_same_v<Element, Path>, "belay: only a path has an example file; others have .example(...)");
+    Self o = self();
+    if constexpr (std::is_same_v<Element, Path>) o.example_value[0] = file_name;
+    o.n_examples = 1;
+    o.example_contents = std::string_view(contents, N - 1);
+    return o;
+  }
+
+ private:
+  constexpr const Self& self() const { return static_cast<const Self&>(*this); }
+  template <class V>
+  static constexpr bool is_example() {
+    if constexpr (std::is_same_v<Element, bool>) return std::is_same_v<V, bool>;
+    if constexpr (std::is_floating_point_v<Element>) return std::is_arithmetic_v<V> && !std::is_same_v<V, bool>;
+    if constexpr (std::is_integral_v<Element>) return std::is_integral_v<V> && !std::is_same_v<V, bool>;
+    return std::is_convertible_v<const V&, std::string_view>;
+  }
+};
+
+// A member of Options.
+template <class O, class T>
+struct Option : Declaration<Option<O, T>, T> {
+  using Owner = O;
+  T O::*member = nullptr;
 };
 
 template <class O, class T>
@@ -208,6 +263,57 @@ constexpr Option<O, T> option(std::string_view name, T O::*member, std::string_v
   Option<O, T> o{};
   o.name = name;
   o.member = member;
+  o.help = help;
+  return o;
+}
+
+// A key below a Table option, which the class itself reads from the Table; a Table with one such declaration has no
+// other keys. Its name is a path from the table: `[]` is each element of a list of tables, `*` each key, however it is
+// called.
+//
+//   belay::option("layers", &Options::layers, "one after the other"),                        // a belay::Table
+//   belay::option<belay::Str>("layers[].type", "what it is").choices("dense", "flatten").required(),
+//   belay::option<std::int64_t>("layers[].units", "numbers that it returns").min(1).required().when("type", "dense"),
+template <class T>
+struct Nested : Declaration<Nested<T>, T> {
+  T default_value = {};
+  bool has_default = false;
+  bool is_single = false;
+  std::string_view when_key;
+  std::string_view when_value[kMaxChoices] = {};
+  std::size_t n_when = 0;
+
+  // What its absence means, for readers.
+  constexpr Nested by_default(const T& value) const {
+    Nested o = *this;
+    o.default_value = value;
+    o.has_default = true;
+    return o;
+  }
+  // One value without brackets may be given in place of a list; the Table has it as it was given.
+  constexpr Nested or_single() const {
+    static_assert(Nested::is_list, "belay: .or_single() is for a belay::List");
+    Nested o = *this;
+    o.is_single = true;
+    return o;
+  }
+  // It belongs to those tables alone whose `key` has one of these values. The same path may be declared once more for
+  // other values.
+  template <class... V>
+  constexpr Nested when(std::string_view key, const V&... values) const {
+    static_assert(sizeof...(V) >= 1 && sizeof...(V) <= kMaxChoices, "belay: .when(key, values...) has 1 to 16 values");
+    Nested o = *this;
+    o.when_key = key;
+    o.n_when = 0;
+    ((o.when_value[o.n_when++] = std::string_view(values)), ...);
+    return o;
+  }
+};
+
+template <class T>
+constexpr Nested<T> option(std::string_view name, std::string_view help) {
+  Nested<T> o{};
+  o.name = name;
   o.help = help;
   return o;
 }

@@ -72,7 +72,8 @@ TEST(Note, TextsAreEscaped) {
 
 TEST(Note, PluginNamesFollowOneRule) {
   using belay::detail::is_plugin_name;
-  for (const char* good : {"a", "ema", "my-hook_2", "acme.ema", "a23456789012345678901234567890123456789012345678901234567890123"})
+  for (const char* good :
+       {"a", "ema", "my-hook_2", "acme.ema", "a23456789012345678901234567890123456789012345678901234567890123"})
     EXPECT_TRUE(is_plugin_name(good)) << good;
   for (const char* bad : {"", "A", "1a", "_a", "../x", "a b", "a.b.c", ".a", "a.", "é",
                           "a2345678901234567890123456789012345678901234567890123456789012345"})
@@ -97,6 +98,7 @@ class Everything final : public belay::Hook {
     std::optional<std::int64_t> unset;
     std::optional<double> set = 2.5;
     belay::Table table;
+    belay::Table layers;
   };
   static constexpr auto about =
       belay::about("everything", "Has an option of every kind", belay::option("flag", &Options::flag, "a flag"),
@@ -107,8 +109,35 @@ class Everything final : public belay::Hook {
                    belay::option("sizes", &Options::sizes, "sizes").max(1024),
                    belay::option("colours", &Options::colours, "colours"),
                    belay::option("none", &Options::none, "none"), belay::option("unset", &Options::unset, "unset"),
-                   belay::option("set", &Options::set, "set"), belay::option("table", &Options::table, "table"));
+                   belay::option("set", &Options::set, "set"), belay::option("table", &Options::table, "table"),
+                   belay::option("layers", &Options::layers, "layers").example("[{ type = \"a\" }]"),
+                   belay::option<belay::Str>("layers[].type", "type").choices("a", "b").required(),
+                   belay::option<belay::List<float>>("layers[].rate", "rate")
+                       .or_single()
+                       .min(0.1)
+                       .example(0.3, 1)
+                       .when("type", "a", "b"),
+                   belay::option<bool>("layers[].deep.*.flag", "flag").by_default(true));
   explicit Everything(const Options&) {}
+  void begin(belay::Graph&) override {}
+  void save_state(belay::StateWriter&) const override {}
+};
+class Reader final : public belay::Input {
+ public:
+  struct Options {
+    belay::Path file;
+    std::int64_t threads = 1;
+  };
+  static constexpr auto about =
+      belay::about("reader", "Reads a file",
+                   belay::option("file", &Options::file, "a file").required().example_file("a.bin", "a\"\n\0\x7f\x93"),
+                   belay::option("threads", &Options::threads, "threads").watching().example(2));
+  explicit Reader(const Options&) {}
+  void spec(belay::InputSpec&) override {}
+  void open(const belay::OpenArgs&) override {}
+  bool next(belay::Batch&, belay::Position&) override { return false; }
+  void seek(const belay::Position&) override {}
+  std::int64_t size() const override { return 0; }
 };
 class Plain final : public belay::InitFn {
  public:
@@ -124,7 +153,8 @@ TEST(Note, IsTheWholeDeclaration) {
   ASSERT_NE(plugins, std::string::npos);
   EXPECT_EQ(text.substr(0, 33), "{\"abi\":[0,3],\"version\":\"1.2.3\",\"t");
   EXPECT_EQ(text.substr(plugins),
-            R"("plugins":[{"kind":"hook","name":"everything","doc":"Has an option of every kind","options":[)"
+            R"("plugins":[{"kind":"hook","name":"everything","doc":"Has an option of every kind",)"
+            R"("uses":["begin","save_state"],"state":true,"options":[)"
             R"({"name":"flag","type":"bool","default":true,"help":"a flag"},)"
             R"({"name":"small","type":"int","default":-3,"min":-5,"max":5,"help":"a number"},)"
             R"({"name":"rate","type":"float","default":0.5,"min":0,"help":"a rate"},)"
@@ -135,8 +165,24 @@ TEST(Note, IsTheWholeDeclaration) {
             R"({"name":"none","type":"bool_list","default":[],"help":"none"},)"
             R"({"name":"unset","type":"int","help":"unset"},)"
             R"({"name":"set","type":"float","default":2.5,"help":"set"},)"
-            R"({"name":"table","type":"table","help":"table"}]},)"
+            R"({"name":"table","type":"table","help":"table"},)"
+            R"({"name":"layers","type":"table","example":"[{ type = \"a\" }]","help":"layers"},)"
+            R"({"name":"layers[].type","type":"string","required":true,"choices":["a","b"],"help":"type"},)"
+            R"({"name":"layers[].rate","type":"float_list","min":0.1,"single":true,"when":{"type":["a","b"]},)"
+            R"("example":[0.3,1],"help":"rate"},)"
+            R"({"name":"layers[].deep.*.flag","type":"bool","default":true,"help":"flag"}]},)"
             R"({"kind":"init_fn","name":"plain","doc":"Has no options","options":[]}]})");
+}
+
+TEST(Note, N_08b_SaysWhichCallbacksAClassHasAndTheBytesOfAnExampleFile) {
+  using Module = belay::detail::Module<Reader>;
+  static constexpr auto bytes = Module::note<Module::note_size("1")>("1");
+  const std::string text(bytes.text, bytes.text_size);
+  EXPECT_EQ(text.substr(text.find("\"plugins\":")),
+            R"("plugins":[{"kind":"input","name":"reader","doc":"Reads a file","uses":["size"],"options":[)"
+            R"({"name":"file","type":"path","required":true,"example":"a.bin",)"
+            R"("example_file":"a\"\u000a\u0000\u007f\u0093","help":"a file"},)"
+            R"({"name":"threads","type":"int","default":1,"example":2,"watching":true,"help":"threads"}]}]})");
 }
 
 TEST(Note, HasTheLayoutOfAnElfNote) {

@@ -41,8 +41,22 @@ typedef struct belay_module {
  *    "plugins": [{"kind": "hook", "name": "loss_ceiling", "doc": "Stops the run ...",
  *                 "options": [{"name": "max", "type": "float", "default": 10, "min": 0, "max": 1e30, "help": "..."}]}]}
  *
+ * Of a plugin, where it is known: "uses": [callback...], those that it has of the ones that a plugin of its kind may
+ * lack, by their names in the SDK, and of a hook "state": whether it keeps one in checkpoints. Absent: not known.
+ *
  * Option types: bool int float string path table, and bool_list int_list float_list string_list path_list. Of an option:
- * "default" (absent: none), "required": true, "min", "max" (numbers and elements of lists), "choices": [text...].
+ * "default" (absent: none), "required": true, "min", "max" (numbers and elements of lists), "choices": [text...],
+ * "example": a value that a user might write, of a table its TOML as a string ("{ loss = 1.0 }"); of a path that is read
+ * "example_file": the bytes that are to lie there, a character each, U+0000 to U+00FF; "watching": true where no value
+ * of it changes a number of the training (absent: it may).
+ *
+ * A key below a table is an option, too, listed behind that table's own: its name is a path, "layers[].units" or
+ * "features.*.dtype", where [] is each element of a list of tables and * each key, however it is called. A table with
+ * such options has no other keys, and each of its tables that is there needs the required ones. "when": {"type":
+ * ["dense"]}: it belongs to those tables alone whose key "type" (an option beside it, with choices) is one of these; the
+ * same path may be declared once more for others. "single": true, of a list: one value in its place may be given, too,
+ * and crosses as it was given.
+ *
  * "isa" lists what the code needs beyond the architecture's baseline, as in /proc/cpuinfo.
  * Limits: 1 MiB in all, 8 levels of nesting, 64 KiB a string. Unknown keys are ignored.
  *

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "belay/detail/callbacks.h"
+#include "belay/detail/nested_name.h"
 #include "belay/detail/note.h"
 #include "belay/options.h"
 
@@ -59,13 +60,6 @@ constexpr bool is_plugin_name(std::string_view name) {
     begins = dot;
   }
   return !begins && dots <= 1;
-}
-// A key of TOML that needs no quotes. A dot would make it a key of a table.
-constexpr bool is_option_name(std::string_view name) {
-  for (const char c : name)
-    if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-'))
-      return false;
-  return !name.empty();
 }
 // The keys that a manifest keeps for itself in a plugin's table; later ones will begin with "host_". The options of an
 // op are no keys there, but attributes.
@@ -115,45 +109,139 @@ constexpr bool check_callbacks() {
   return true;
 }
 
-// Whether a default satisfies the option's own range and choices: nobody could write it in a manifest otherwise.
+// Whether a value satisfies the option's own range and choices: nobody could write it in a manifest otherwise.
 template <class O, class V>
-constexpr bool default_fits(const O& o, const V& v) {
+constexpr bool value_fits(const O& o, const V& v) {
   if constexpr (std::is_arithmetic_v<V>) {
     // A float is compared as a float: 0.3f is not above 0.3.
     using T = std::conditional_t<std::is_same_v<V, float>, float, double>;
     return !(o.has_min && !(static_cast<T>(v) >= static_cast<T>(o.min_value))) &&
            !(o.has_max && !(static_cast<T>(v) <= static_cast<T>(o.max_value)));
-  } else if constexpr (std::is_base_of_v<Str, V>) {
+  } else if constexpr (std::is_convertible_v<V, std::string_view>) {
     bool known = o.n_choices == 0;
-    for (std::size_t i = 0; i < o.n_choices; ++i) known = known || o.choice[i] == v.view();
+    for (std::size_t i = 0; i < o.n_choices; ++i) known = known || o.choice[i] == std::string_view(v);
     return known;
   } else {
     return true;
   }
 }
 template <class O, class V>
-constexpr bool default_fits(const O& o, const std::optional<V>& v) {
-  return !v.has_value() || default_fits(o, *v);
+constexpr bool value_fits(const O& o, const std::optional<V>& v) {
+  return !v.has_value() || value_fits(o, *v);
 }
 template <class O, class V>
-constexpr bool default_fits(const O& o, const List<V>& values) {
+constexpr bool value_fits(const O& o, const List<V>& values) {
   for (const V& v : values)
-    if (!default_fits(o, v)) return false;
+    if (!value_fits(o, v)) return false;
+  return true;
+}
+template <class D>
+constexpr bool example_fits(const D& o) {
+  for (std::size_t i = 0; i < o.n_examples; ++i)
+    if (!value_fits(o, o.example_value[i])) return false;
   return true;
 }
 
-// Whether an earlier option of the class has the name of option `index`.
+template <class D>
+inline constexpr bool is_nested = false;
+template <class T>
+inline constexpr bool is_nested<Nested<T>> = true;
+
+// What the checks compare of each option of a class.
+struct OptionSketch {
+  std::string_view name;
+  bool is_table;
+  bool is_text;
+  std::string_view when_key;  // empty: always
+  const std::string_view* when = nullptr;
+  std::size_t n_when = 0;
+  const std::string_view* choices = nullptr;
+  std::size_t n_choices = 0;
+};
+template <class D>
+constexpr OptionSketch sketch_of(const D& o) {
+  using Type = typename D::Type;
+  OptionSketch s{o.name, std::is_same_v<Type, Table>, std::is_same_v<Type, Str>, {}};
+  s.choices = o.choice, s.n_choices = o.n_choices;
+  if constexpr (is_nested<D>) s.when_key = o.when_key, s.when = o.when_value, s.n_when = o.n_when;
+  return s;
+}
+constexpr bool among(std::string_view value, const std::string_view* all, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i)
+    if (all[i] == value) return true;
+  return false;
+}
+// Whether no table can have both.
+constexpr bool exclude_each_other(const OptionSketch& a, const OptionSketch& b) {
+  if (a.n_when == 0 || b.n_when == 0 || a.when_key != b.when_key) return false;
+  for (std::size_t i = 0; i < a.n_when; ++i)
+    if (among(a.when[i], b.when, b.n_when)) return false;
+  return true;
+}
+
+template <class T, class All>
+struct Sketches;
 template <class T, std::size_t... I>
-constexpr bool is_doubled(std::size_t index, std::index_sequence<I...>) {
-  const std::string_view names[] = {std::get<I>(T::about.options).name...};
-  for (std::size_t i = 0; i < index; ++i)
-    if (names[i] == names[index]) return true;
+struct Sketches<T, std::index_sequence<I...>> {
+  static constexpr OptionSketch all[sizeof...(I)] = {sketch_of(std::get<I>(T::about.options))...};
+
+  // Whether an earlier option of the class has the name of option `index`.
+  static constexpr bool is_doubled(std::size_t index) {
+    for (std::size_t i = 0; i < index; ++i)
+      if (all[i].name == all[index].name && !exclude_each_other(all[i], all[index])) return true;
+    return false;
+  }
+  static constexpr bool has_table_before(std::size_t index) {
+    for (std::size_t i = 0; i < index; ++i)
+      if (all[i].is_table && all[i].name == option_of(all[index].name)) return true;
+    return false;
+  }
+  static constexpr bool when_is_there(std::size_t index) {
+    const OptionSketch& o = all[index];
+    if (o.n_when == 0) return true;
+    for (const OptionSketch& other : all) {
+      if (!other.is_text || !is_nested_name(other.name) || table_of(other.name) != table_of(o.name) ||
+          key_of(other.name) != o.when_key)
+        continue;
+      for (std::size_t i = 0; i < o.n_when; ++i)
+        if (!among(o.when[i], other.choices, other.n_choices)) return false;
+      return true;
+    }
+    return false;
+  }
+};
+
+// A key below a table.
+template <class T, std::size_t Index, class All>
+constexpr bool check_nested() {
+  constexpr auto o = std::get<Index>(T::about.options);
+  constexpr bool named = is_nested_name(o.name);
+  static_assert(named,
+                "belay: without a member an option is nested, and its name is a path below a belay::Table: "
+                "\"layers[].units\", \"features.*.dtype\"");
+  if constexpr (named) {
+    constexpr bool below = Sketches<T, All>::has_table_before(Index);
+    static_assert(
+        below,
+        "belay: a nested option lies below a belay::Table: declare that option before it, by the path's first "
+        "name");
+    constexpr bool single = !Sketches<T, All>::is_doubled(Index);
+    static_assert(single, "belay: two options of this class have one name: rename one of them");
+    constexpr bool when = Sketches<T, All>::when_is_there(Index);
+    static_assert(when,
+                  "belay: .when(key, values...) names a belay::Str in the same table, declared as an option, and some "
+                  "of its choices");
+    constexpr bool fits = !o.has_default || value_fits(o, o.default_value);
+    static_assert(fits, "belay: an option's default breaks its own range or choices");
+    constexpr bool example = example_fits(o);
+    static_assert(example, "belay: an option's example breaks its own range or choices");
+    return below && single && when && fits && example;
+  }
   return false;
 }
 
-// The compiler tells the option by its number, Index.
 template <class T, std::size_t Index, class All>
-constexpr bool check_option() {
+constexpr bool check_member() {
   constexpr auto o = std::get<Index>(T::about.options);
   using Options = typename OptionsOf<T>::type;
   using Owner = typename decltype(o)::Owner;
@@ -162,7 +250,7 @@ constexpr bool check_option() {
       std::is_arithmetic_v<Element> || std::is_base_of_v<Str, Element> || std::is_same_v<Element, Table>;
   constexpr bool named = is_option_name(o.name);
   static_assert(named, "belay: an option's name consists of letters, digits, '_' and '-'");
-  constexpr bool single = !is_doubled<T>(Index, All());
+  constexpr bool single = !Sketches<T, All>::is_doubled(Index);
   static_assert(single, "belay: two options of this class have one name: rename one of them");
   constexpr bool reserved = is_reserved_option(kind_name(kind_of<T>()), o.name);
   static_assert(
@@ -174,11 +262,22 @@ constexpr bool check_option() {
                 "belay: an option is a member of the class's own public `struct Options`: call the struct Options");
   if constexpr (known && named && single && !reserved && member) {
     constexpr Options defaults{};
-    constexpr bool fits = o.is_required || default_fits(o, defaults.*(o.member));
+    constexpr bool fits = o.is_required || value_fits(o, defaults.*(o.member));
     static_assert(fits, "belay: an option's default breaks its own range or choices; a std::optional may stay unset");
-    return fits;
+    constexpr bool example = example_fits(o);
+    static_assert(example, "belay: an option's example breaks its own range or choices");
+    return fits && example;
   }
   return false;
+}
+
+// The compiler tells the option by its number, Index.
+template <class T, std::size_t Index, class All>
+constexpr bool check_option() {
+  if constexpr (is_nested<std::tuple_element_t<Index, decltype(T::about.options)>>)
+    return check_nested<T, Index, All>();
+  else
+    return check_member<T, Index, All>();
 }
 template <class T, std::size_t... Index>
 constexpr bool check_options(std::index_sequence<Index...> all) {

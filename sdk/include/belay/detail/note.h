@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "belay/detail/parse_options.h"
+#include "belay/detail/uses.h"
 #include "belay/options.h"
 
 namespace belay {
@@ -28,6 +29,21 @@ class NoteWriter {
       if (c == '"' || c == '\\') {
         put('\\'), put(c);
       } else if (u < 0x20) {
+        raw("\\u00"), put(hex(u >> 4)), put(hex(u & 15));
+      } else {
+        put(c);
+      }
+    }
+    put('"');
+  }
+  // A string with a character for each byte, U+0000 to U+00FF.
+  constexpr void bytes(std::string_view all) {
+    put('"');
+    for (const char c : all) {
+      const auto u = static_cast<unsigned char>(c);
+      if (c == '"' || c == '\\') {
+        put('\\'), put(c);
+      } else if (u < 0x20 || u >= 0x7f) {
         raw("\\u00"), put(hex(u >> 4)), put(hex(u & 15));
       } else {
         put(c);
@@ -196,17 +212,34 @@ inline constexpr std::string_view kIsa[] = {
 #define BELAY_STANDARD ", C++17"
 #endif
 
+// A value of an option, or an element of a list.
+template <class T>
+constexpr void write_value(NoteWriter& w, const T& v) {
+  if constexpr (std::is_same_v<T, bool>) {
+    w.boolean(v);
+  } else if constexpr (std::is_floating_point_v<T>) {
+    w.number(static_cast<double>(v), std::is_same_v<T, float>);
+  } else if constexpr (std::is_integral_v<T>) {
+    w.integer(static_cast<std::int64_t>(v));
+  } else if constexpr (std::is_same_v<T, std::string_view>) {
+    w.text(v);
+  } else {
+    w.text(v.view());
+  }
+}
+template <class T>
+constexpr void write_list(NoteWriter& w, const T* values, std::size_t n) {
+  w.raw("[");
+  for (std::size_t i = 0; i < n; ++i) {
+    if (i != 0) w.raw(",");
+    write_value(w, values[i]);
+  }
+  w.raw("]");
+}
+
 template <class T>
 constexpr void write_default(NoteWriter& w, const T& v) {
-  if constexpr (std::is_same_v<T, bool>) {
-    w.key("default"), w.boolean(v), w.raw(",");
-  } else if constexpr (std::is_floating_point_v<T>) {
-    w.key("default"), w.number(static_cast<double>(v), std::is_same_v<T, float>), w.raw(",");
-  } else if constexpr (std::is_integral_v<T>) {
-    w.key("default"), w.integer(static_cast<std::int64_t>(v)), w.raw(",");
-  } else {
-    w.key("default"), w.text(v.view()), w.raw(",");
-  }
+  w.key("default"), write_value(w, v), w.raw(",");
 }
 constexpr void write_default(NoteWriter&, const Table&) {}
 template <class T>
@@ -215,45 +248,59 @@ constexpr void write_default(NoteWriter& w, const std::optional<T>& v) {
 }
 template <class T>
 constexpr void write_default(NoteWriter& w, const List<T>& v) {
-  w.key("default"), w.raw("[");
-  for (std::size_t i = 0; i < v.size(); ++i) {
-    if (i != 0) w.raw(",");
-    if constexpr (std::is_same_v<T, bool>) {
-      w.boolean(v[i]);
-    } else if constexpr (std::is_floating_point_v<T>) {
-      w.number(static_cast<double>(v[i]), std::is_same_v<T, float>);
-    } else if constexpr (std::is_integral_v<T>) {
-      w.integer(static_cast<std::int64_t>(v[i]));
-    } else {
-      w.text(v[i].view());
-    }
+  w.key("default"), write_list(w, v.begin(), v.size()), w.raw(",");
+}
+
+template <class D>
+constexpr void write_example(NoteWriter& w, const D& o) {
+  if (o.n_examples == 0) return;
+  w.key("example");
+  if constexpr (D::is_list) {
+    write_list(w, o.example_value, o.n_examples);
+  } else {
+    write_value(w, o.example_value[0]);
   }
-  w.raw("],");
+  w.raw(",");
+  if (o.example_contents.data() != nullptr) w.key("example_file"), w.bytes(o.example_contents), w.raw(",");
+}
+
+template <class D>
+constexpr void write_name(NoteWriter& w, const D& o) {
+  using Traits = OptionTraits<typename D::Type>;
+  w.key("name"), w.text(o.name), w.raw(",");
+  w.key("type"), w.text(option_type_name(Traits::type, Traits::list)), w.raw(",");
+  if (o.is_required) w.key("required"), w.raw("true,");
+}
+template <class D>
+constexpr void write_limits(NoteWriter& w, const D& o) {
+  if (o.has_min) w.key("min"), w.number(o.min_value), w.raw(",");
+  if (o.has_max) w.key("max"), w.number(o.max_value), w.raw(",");
+  if (o.n_choices != 0) w.key("choices"), write_list(w, o.choice, o.n_choices), w.raw(",");
+}
+template <class D>
+constexpr void write_rest(NoteWriter& w, const D& o) {
+  write_example(w, o);
+  if (o.is_watching) w.key("watching"), w.raw("true,");
+  w.key("help"), w.text(o.help);
 }
 
 template <class O, class T>
-constexpr void write_option(NoteWriter& w, const O& defaults, const Option<O, T>& o, bool first) {
-  using Traits = OptionTraits<T>;
-  if (!first) w.raw(",");
-  w.raw("{");
-  w.key("name"), w.text(o.name), w.raw(",");
-  w.key("type"), w.text(option_type_name(Traits::type, Traits::list)), w.raw(",");
-  if (o.is_required) {
-    w.key("required"), w.raw("true,");
-  } else {
-    write_default(w, defaults.*(o.member));
+constexpr void write_option(NoteWriter& w, const O& defaults, const Option<O, T>& o) {
+  write_name(w, o);
+  if (!o.is_required) write_default(w, defaults.*(o.member));
+  write_limits(w, o);
+  write_rest(w, o);
+}
+template <class O, class T>
+constexpr void write_option(NoteWriter& w, const O&, const Nested<T>& o) {
+  write_name(w, o);
+  if (o.has_default) write_default(w, o.default_value);
+  write_limits(w, o);
+  if (o.is_single) w.key("single"), w.raw("true,");
+  if (o.n_when != 0) {
+    w.key("when"), w.raw("{"), w.key(o.when_key), write_list(w, o.when_value, o.n_when), w.raw("},");
   }
-  if (o.has_min) w.key("min"), w.number(o.min_value), w.raw(",");
-  if (o.has_max) w.key("max"), w.number(o.max_value), w.raw(",");
-  if (o.n_choices != 0) {
-    w.key("choices"), w.raw("[");
-    for (std::size_t i = 0; i < o.n_choices; ++i) {
-      if (i != 0) w.raw(",");
-      w.text(o.choice[i]);
-    }
-    w.raw("],");
-  }
-  w.key("help"), w.text(o.help), w.raw("}");
+  write_rest(w, o);
 }
 
 // The class's Options, or an empty struct where it has none.
@@ -267,6 +314,16 @@ struct OptionsOf<T, std::void_t<typename T::Options>> {
   using type = typename T::Options;
 };
 
+// Which callbacks of its kind the class has, beyond those that every class of the kind has; of a hook, whether it keeps
+// a state.
+template <class T>
+constexpr void write_uses(NoteWriter& w) {
+  constexpr Uses uses = uses_of<T>();
+  if (!uses.known) return;
+  w.key("uses"), write_list(w, uses.callback, uses.n), w.raw(",");
+  if constexpr (std::is_convertible_v<T*, Hook*>) w.key("state"), w.boolean(overrides_Hook_save_state<T>()), w.raw(",");
+}
+
 template <class T>
 constexpr void write_plugin(NoteWriter& w, std::string_view kind, bool first) {
   if (!first) w.raw(",");
@@ -274,11 +331,13 @@ constexpr void write_plugin(NoteWriter& w, std::string_view kind, bool first) {
   w.key("kind"), w.text(kind), w.raw(",");
   w.key("name"), w.text(T::about.name), w.raw(",");
   w.key("doc"), w.text(T::about.doc), w.raw(",");
+  write_uses<T>(w);
   w.key("options"), w.raw("[");
   constexpr typename OptionsOf<T>::type defaults{};
-  bool first_option = true;
-  std::apply([&](const auto&... o) { ((write_option(w, defaults, o, first_option), first_option = false), ...); },
-             T::about.options);
+  const char* separator = "{";
+  std::apply(
+      [&](const auto&... o) { ((w.raw(separator), write_option(w, defaults, o), w.raw("}"), separator = ",{"), ...); },
+      T::about.options);
   w.raw("]}");
 }
 

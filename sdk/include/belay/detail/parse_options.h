@@ -189,6 +189,12 @@ bool take_option(O& options, const Option<O, T>& o, const belay_named_value* val
   return given;
 }
 
+// It is in the table that it lies below.
+template <class O, class T>
+bool take_option(O&, const Nested<T>&, const belay_named_value*, std::size_t, std::vector<bool>&, OptionStorage&) {
+  return false;
+}
+
 template <class O, class... Opts>
 O parse_options(const About<Opts...>& about, const char* kind, const belay_named_value* values, std::uint64_t count,
                 OptionStorage& storage) {

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect: belay: a nested option lies below a belay::Table: declare that option before it, by the path's first
+#include <belay/plugin.h>
+
+namespace {
+
+class Bad final : public belay::Hook {
+ public:
+  struct Options {
+    belay::Table layers;
+    std::int64_t n = 1;
+  };
+  static constexpr auto about = belay::about("bad", "Has options", belay::option<double>("layers[].rate", "a rate"),
+                                             belay::option("layers", &Options::layers, "a list"));
+  explicit Bad(const Options&) {}
+};
+
+}  // namespace
+
+BELAY_MODULE("1.0.0", Bad)
