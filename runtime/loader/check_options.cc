@@ -2,69 +2,20 @@
 #include "runtime/loader/check_options.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdlib>
-#include <optional>
+#include <map>
 #include <set>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
 
-#include "belay/detail/parse_options.h"
+#include "belay/detail/nested_name.h"
+#include "runtime/loader/option_path.h"
 #include "runtime/manifest/parse.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
 namespace {
-
-using detail::number_text;
-
-const char* singular(OptionType type) {
-  switch (type) {
-    case OptionType::kBool: return "true or false";
-    case OptionType::kInt: return "an integer";
-    case OptionType::kFloat: return "a number";
-    case OptionType::kString: return "a text";
-    case OptionType::kPath: return "a path";
-    case OptionType::kTable: return "a table";
-  }
-  return "";
-}
-
-const char* plural(OptionType type) {
-  switch (type) {
-    case OptionType::kBool: return "a list of true and false";
-    case OptionType::kInt: return "a list of integers";
-    case OptionType::kFloat: return "a list of numbers";
-    case OptionType::kString: return "a list of texts";
-    case OptionType::kPath: return "a list of paths";
-    case OptionType::kTable: return "a list of tables";
-  }
-  return "";
-}
-
-// What the manifest gave, in the same words.
-const char* found(const OptionValue& value) {
-  struct {
-    const char* operator()(bool) const { return singular(OptionType::kBool); }
-    const char* operator()(std::int64_t) const { return singular(OptionType::kInt); }
-    const char* operator()(double) const { return singular(OptionType::kFloat); }
-    const char* operator()(const std::string&) const { return singular(OptionType::kString); }
-    const char* operator()(const std::vector<bool>&) const { return plural(OptionType::kBool); }
-    const char* operator()(const std::vector<std::int64_t>&) const { return plural(OptionType::kInt); }
-    const char* operator()(const std::vector<double>&) const { return plural(OptionType::kFloat); }
-    const char* operator()(const std::vector<std::string>&) const { return plural(OptionType::kString); }
-    const char* operator()(std::monostate) const { return "an empty list"; }
-  } const name;
-  return std::visit(name, value);
-}
-
-bool is_number(const std::string& text) {
-  if (text.empty()) return false;
-  char* end = nullptr;
-  std::strtod(text.c_str(), &end);
-  return *end == '\0';
-}
 
 // The host's keys in the same table, where it has more than the reserved ones.
 std::vector<std::string> keys_beside(PluginKind kind) {
@@ -77,17 +28,21 @@ std::vector<std::string> keys_beside(PluginKind kind) {
   return {};
 }
 
+// What is wrong with a key below a table is reported as for an option.
 class OptionsChecker {
  public:
   OptionsChecker(const PluginInfo& plugin, const PluginUse& use, const PathContext& paths, Diagnostics& problems)
-      : plugin_(plugin), use_(use), paths_(paths), problems_(problems) {}
+      : plugin_(plugin), use_(use), paths_(paths), problems_(problems) {
+    for (const PluginOption& given : use.options) given_.emplace(given.key, &given);
+  }
 
   OptionValues check() {
     for (const PluginOption& given : use_.options) check_given(given);
     for (const OptionInfo& option : plugin_.options)
-      if (option.required && seen_.count(option.name) == 0)
-        problems_.add(use_.at, plugin() + " needs the " + word() + " " + double_quoted(option.name),
-                      option.name + " is " + words(option) + (option.help.empty() ? "" : ": " + option.help));
+      if (option.required && seen_.count(option.name) == 0) missing(option, option.name, use_.at);
+    for (const auto& [table, at] : tables_)
+      for (const OptionInfo& option : plugin_.nested)
+        if (option.required && needs(table, option)) missing(option, table + "." + std::string(key_of(option)), at);
     return std::move(values_);
   }
 
@@ -95,33 +50,173 @@ class OptionsChecker {
   std::string plugin() const { return std::string(kind_name(plugin_.kind)) + " " + double_quoted(plugin_.name); }
   // What an option is called: a node's are its attributes.
   std::string word() const { return plugin_.kind == PluginKind::kOp ? "attribute" : "option"; }
-  static const char* words(const OptionInfo& option) {
-    return option.list ? plural(option.type) : singular(option.type);
+  static std::string_view key_of(const OptionInfo& nested) { return detail::key_of(nested.name); }
+
+  void missing(const OptionInfo& option, const std::string& key, const Location& at) {
+    problems_.add(at, plugin() + " needs the " + word() + " " + double_quoted(key),
+                  option.name + " is " + words(option) + (option.help.empty() ? "" : ": " + option.help));
   }
 
   void check_given(const PluginOption& given) {
     if (const OptionInfo* option = plugin_.option(given.key)) {
       seen_.insert(option->name);
-      if (auto value = converted(*option, given)) {
-        if (check_values(*option, given, *value)) values_.add(given.key, *value, option->type);
+      if (is_list_of_tables(*option) && !std::holds_alternative<std::monostate>(given.value)) {
+        refuse_form(*option, given);
+      } else {
+        take(*option, given);
       }
       return;
     }
+    if (check_nested(given)) return;
     // The longest declared option that the key lies below.
     for (std::size_t dot = given.key.rfind('.'); dot != std::string::npos && dot != 0;
          dot = given.key.rfind('.', dot - 1)) {
-      const OptionInfo* option = plugin_.option(std::string_view(given.key).substr(0, dot));
+      const std::string above = given.key.substr(0, dot);
+      const OptionInfo* option = plugin_.option(above);
+      if (option == nullptr) option = nested_at(above);
       if (option == nullptr) continue;
-      const bool first = seen_.insert(option->name).second;
-      if (option->type == OptionType::kTable) {
-        values_.add(given.key, given.value, OptionType::kString);
-      } else if (first) {
-        problems_.add(given.key_at, double_quoted(option->name) + " must be " + words(*option) + ", not a table",
-                      "write " + option->name + " = ...");
-      }
+      check_below(*option, above, given);
       return;
     }
     unknown(given);
+  }
+
+  void take(const OptionInfo& option, const PluginOption& given) {
+    if (const auto value = check_value(option, given, paths_, problems_)) values_.add(given.key, *value, option.type);
+  }
+
+  // `given` lies below `above`, an option whose table it is no declared key of.
+  void check_below(const OptionInfo& option, const std::string& above, const PluginOption& given) {
+    const bool first = seen_.insert(above).second;
+    if (option.type != OptionType::kTable) {
+      if (first)
+        problems_.add(given.key_at, double_quoted(above) + " must be " + words(option) + ", not a table",
+                      "write " + above + " = ...");
+    } else if (!has_nested(option)) {
+      values_.add(given.key, given.value, OptionType::kString);
+    } else {
+      unknown_nested(option, given, first);
+    }
+  }
+
+  // Keys below a table.
+
+  bool has_nested(const OptionInfo& table) const {
+    return std::any_of(plugin_.nested.begin(), plugin_.nested.end(),
+                       [&](const OptionInfo& o) { return detail::option_of(o.name) == table.name; });
+  }
+  bool is_list_of_tables(const OptionInfo& table) const {
+    bool any = false;
+    for (const OptionInfo& o : plugin_.nested) {
+      if (detail::option_of(o.name) != table.name) continue;
+      if (o.name.compare(table.name.size(), 2, "[]") != 0) return false;
+      any = true;
+    }
+    return any;
+  }
+  const OptionInfo* nested_at(const std::string& key) const {
+    for (const OptionInfo& o : plugin_.nested)
+      if (path_matches(o.name, key)) return &o;
+    return nullptr;
+  }
+
+  // What a table has for `key`; null where that is not given. A default counts.
+  const std::string* text_at(const std::string& table, const std::string& key) const {
+    if (const auto found = given_.find(table + "." + key); found != given_.end())
+      return std::get_if<std::string>(&found->second->value);
+    const OptionInfo* option = nested_at(table + "." + key);
+    return option == nullptr || !option->default_value ? nullptr : std::get_if<std::string>(&*option->default_value);
+  }
+  // What decides which keys the table may have, where that is one of its choices.
+  const std::string* decider(const std::string& table, const OptionInfo& option) const {
+    const std::string* value = text_at(table, option.when_key);
+    const OptionInfo* key = nested_at(table + "." + option.when_key);
+    if (value == nullptr || key == nullptr) return nullptr;
+    return std::find(key->choices.begin(), key->choices.end(), *value) == key->choices.end() ? nullptr : value;
+  }
+  bool belongs(const std::string& table, const OptionInfo& option) const {
+    if (option.when_key.empty()) return true;
+    const std::string* value = decider(table, option);
+    return value != nullptr && std::find(option.when.begin(), option.when.end(), *value) != option.when.end();
+  }
+  bool needs(const std::string& table, const OptionInfo& option) const {
+    if (key_of(option) == "*" || !path_matches(detail::table_of(option.name), table) || !belongs(table, option))
+      return false;
+    const std::string key = table + "." + std::string(key_of(option));
+    const auto below = given_.lower_bound(key + ".");
+    return !given_.contains(key) && (below == given_.end() || !below->first.starts_with(key + "."));
+  }
+
+  // False where no path matches the key.
+  bool check_nested(const PluginOption& given) {
+    const OptionInfo* other = nullptr;
+    for (const OptionInfo& option : plugin_.nested) {
+      if (!path_matches(option.name, given.key)) continue;
+      const std::string table = table_of_key(option.name, given.key);
+      seen_.insert(std::string(detail::option_of(option.name)));
+      tables_.try_emplace(table, given.key_at);
+      if (belongs(table, option)) {
+        take(option, given);
+        return true;
+      }
+      other = &option;
+    }
+    if (other != nullptr) of_another_kind(*other, given);
+    return other != nullptr;
+  }
+
+  void of_another_kind(const OptionInfo& option, const PluginOption& given) {
+    const std::string table = table_of_key(option.name, given.key);
+    const std::string* value = decider(table, option);
+    if (value == nullptr) return;  // what decides is wrong itself, and said to be
+    std::vector<std::string> kinds;
+    for (const OptionInfo& o : plugin_.nested)
+      if (o.name == option.name) kinds.insert(kinds.end(), o.when.begin(), o.when.end());
+    problems_.add(
+        given.key_at,
+        double_quoted(given.key) + " does not belong to " + option.when_key + " = " + double_quoted(*value),
+        near_key(given, table) + "it is for " + option.when_key + " = " + joined(kinds) + "; " + keys_of(table));
+  }
+
+  std::vector<std::string> key_names(const std::string& table) const {
+    std::vector<std::string> names;
+    for (const OptionInfo& o : plugin_.nested)
+      if (path_matches(detail::table_of(o.name), table) &&
+          (o.when_key.empty() || decider(table, o) == nullptr || belongs(table, o)))
+        if (std::find(names.begin(), names.end(), key_of(o)) == names.end()) names.emplace_back(key_of(o));
+    return names;
+  }
+  std::string keys_of(const std::string& table) const {
+    return double_quoted(table) + " has: " + joined(key_names(table));
+  }
+  std::string near_key(const PluginOption& given, const std::string& table) const {
+    const std::string near = nearest(given.key.substr(given.key.rfind('.') + 1), key_names(table));
+    return near.empty() ? "" : "did you mean " + double_quoted(near) + "? ";
+  }
+
+  void unknown_nested(const OptionInfo& option, const PluginOption& given, bool first) {
+    const std::string table = given.key.substr(0, given.key.rfind('.'));
+    if (!key_names(table).empty()) {
+      problems_.add(given.key_at, double_quoted(given.key) + " is not an option of " + plugin(),
+                    near_key(given, table) + keys_of(table));
+    } else if (!key_names(given.key).empty()) {
+      problems_.add(given.value_at, double_quoted(given.key) + " must be a table", keys_of(given.key));
+    } else if (is_list_of_tables(option) && table == option.name) {
+      if (first) refuse_form(option, given);
+    } else {
+      problems_.add(given.key_at, double_quoted(given.key) + " is not an option of " + plugin(), declared(option));
+    }
+  }
+  std::string declared(const OptionInfo& table) const {
+    std::vector<std::string> names;
+    for (const OptionInfo& o : plugin_.nested)
+      if (detail::option_of(o.name) == table.name) names.push_back(o.name);
+    return double_quoted(table.name) + " has: " + joined(names);
+  }
+  void refuse_form(const OptionInfo& option, const PluginOption& given) {
+    problems_.add(given.key == option.name ? given.value_at : given.key_at,
+                  double_quoted(option.name) + " must be a list of tables",
+                  "write " + option.name + " = [{ key = value }]; each has: " + joined(key_names(option.name + ".0")));
   }
 
   void unknown(const PluginOption& given) {
@@ -135,158 +230,14 @@ class OptionsChecker {
                       (names.empty() ? "it has no " + word() + "s" : word() + "s: " + joined(names)));
   }
 
-  void wrong_type(const OptionInfo& option, const PluginOption& given, const std::string& help) {
-    problems_.add(given.value_at,
-                  double_quoted(given.key) + " must be " + words(option) + ", not " + found(given.value), help);
-  }
-
-  // The value in the option's own type, or nothing and a problem.
-  std::optional<OptionValue> converted(const OptionInfo& option, const PluginOption& given) {
-    const OptionValue& v = given.value;
-    if (option.type == OptionType::kTable) {
-      wrong_type(option, given, "write [...] with the keys of the table, or " + given.key + " = { key = value }");
-      return std::nullopt;
-    }
-    if (option.list) return converted_list(option, given);
-    const auto* text = std::get_if<std::string>(&v);
-    const auto* number = std::get_if<double>(&v);
-    switch (option.type) {
-      case OptionType::kBool:
-        if (std::holds_alternative<bool>(v)) return v;
-        wrong_type(option, given,
-                   text != nullptr && (*text == "true" || *text == "false")
-                       ? "write " + given.key + " = " + *text + ", without quotes"
-                       : "");
-        return std::nullopt;
-      case OptionType::kInt:
-        if (std::holds_alternative<std::int64_t>(v)) return v;
-        wrong_type(option, given,
-                   text != nullptr && is_number(*text) ? "write " + given.key + " = " + *text + ", without quotes"
-                   : number != nullptr && *number == std::floor(*number) && std::fabs(*number) < 1e15
-                       ? "write " + given.key + " = " + std::to_string(static_cast<long long>(*number))
-                       : "");
-        return std::nullopt;
-      case OptionType::kFloat:
-        if (number != nullptr) return v;
-        if (const auto* i = std::get_if<std::int64_t>(&v)) return static_cast<double>(*i);
-        wrong_type(
-            option, given,
-            text != nullptr && is_number(*text) ? "write " + given.key + " = " + *text + ", without quotes" : "");
-        return std::nullopt;
-      case OptionType::kString:
-        if (text != nullptr) return v;
-        wrong_type(option, given, "write it in quotes");
-        return std::nullopt;
-      default:
-        if (text != nullptr) return expanded(*text, given);
-        wrong_type(option, given, "write it in quotes");
-        return std::nullopt;
-    }
-  }
-
-  std::optional<OptionValue> converted_list(const OptionInfo& option, const PluginOption& given) {
-    const OptionValue& v = given.value;
-    if (std::holds_alternative<std::monostate>(v)) return v;
-    const auto* texts = std::get_if<std::vector<std::string>>(&v);
-    switch (option.type) {
-      case OptionType::kBool:
-        if (std::holds_alternative<std::vector<bool>>(v)) return v;
-        break;
-      case OptionType::kInt:
-        if (std::holds_alternative<std::vector<std::int64_t>>(v)) return v;
-        break;
-      case OptionType::kFloat:
-        if (std::holds_alternative<std::vector<double>>(v)) return v;
-        if (const auto* i = std::get_if<std::vector<std::int64_t>>(&v))
-          return std::vector<double>(i->begin(), i->end());
-        break;
-      case OptionType::kString:
-        if (texts != nullptr) return v;
-        break;
-      default:
-        if (texts != nullptr) return expanded_list(*texts, given);
-        break;
-    }
-    const bool single = std::holds_alternative<bool>(v) || std::holds_alternative<std::int64_t>(v) ||
-                        std::holds_alternative<double>(v) || std::holds_alternative<std::string>(v);
-    wrong_type(option, given, single ? "a list of one is written in brackets: " + given.key + " = [...]" : "");
-    return std::nullopt;
-  }
-
-  std::optional<OptionValue> expanded(const std::string& text, const PluginOption& given) {
-    // Empty stands for "no file".
-    if (text.empty()) return text;
-    auto path = expand_path(text, paths_.base_directory, paths_.environment, given.value_at, problems_);
-    if (!path) return std::nullopt;
-    return std::move(*path);
-  }
-
-  std::optional<OptionValue> expanded_list(const std::vector<std::string>& texts, const PluginOption& given) {
-    std::vector<std::string> all;
-    bool good = true;
-    for (const std::string& text : texts) {
-      const auto path = expanded(text, given);
-      good = good && path.has_value();
-      if (path) all.push_back(std::get<std::string>(*path));
-    }
-    if (!good) return std::nullopt;
-    return all;
-  }
-
-  // Range and choices, of the value or of each element.
-  bool check_values(const OptionInfo& option, const PluginOption& given, const OptionValue& value) {
-    if (const auto* i = std::get_if<std::int64_t>(&value))
-      return check_number(option, given, static_cast<double>(*i), double_quoted(given.key));
-    if (const auto* d = std::get_if<double>(&value)) return check_number(option, given, *d, double_quoted(given.key));
-    if (const auto* t = std::get_if<std::string>(&value))
-      return check_choice(option, given, *t, double_quoted(given.key));
-    const auto each = [&](const auto& list, const auto& check) {
-      bool good = true;
-      for (std::size_t i = 0; i < list.size(); ++i) good = check(list[i], element(given, i)) && good;
-      return good;
-    };
-    const auto number = [&](const auto& n, const std::string& what) {
-      return check_number(option, given, static_cast<double>(n), what);
-    };
-    const auto text = [&](const std::string& t, const std::string& what) {
-      return check_choice(option, given, t, what);
-    };
-    if (const auto* list = std::get_if<std::vector<std::int64_t>>(&value)) return each(*list, number);
-    if (const auto* list = std::get_if<std::vector<double>>(&value)) return each(*list, number);
-    if (const auto* list = std::get_if<std::vector<std::string>>(&value)) return each(*list, text);
-    return true;
-  }
-
-  static std::string element(const PluginOption& given, std::size_t i) {
-    return "element " + std::to_string(i) + " of " + double_quoted(given.key);
-  }
-
-  bool check_number(const OptionInfo& option, const PluginOption& given, double v, const std::string& what) {
-    const bool low = option.min && !(v >= *option.min), high = option.max && !(v <= *option.max);
-    if (!low && !high) return true;
-    problems_.add(given.value_at,
-                  what + " is " + number_text(v) + ", must be " +
-                      (low ? "at least " + number_text(*option.min) : "at most " + number_text(*option.max)),
-                  option.help.empty() ? "" : option.name + ": " + option.help);
-    return false;
-  }
-
-  bool check_choice(const OptionInfo& option, const PluginOption& given, const std::string& v,
-                    const std::string& what) {
-    if (option.choices.empty() || std::find(option.choices.begin(), option.choices.end(), v) != option.choices.end())
-      return true;
-    const std::string near = nearest(v, option.choices);
-    problems_.add(given.value_at, what + " is " + double_quoted(v) + ", must be one of: " + joined(option.choices),
-                  near.empty() ? "" : "did you mean " + double_quoted(near) + "?");
-    return false;
-  }
-
   const PluginInfo& plugin_;
   const PluginUse& use_;
   const PathContext& paths_;
   Diagnostics& problems_;
+  std::map<std::string_view, const PluginOption*> given_;  // by key
   OptionValues values_;
   std::set<std::string> seen_;
+  std::map<std::string, Location> tables_;  // that have a declared key, and where the first one is
 };
 
 }  // namespace

@@ -2,25 +2,17 @@
 // A plugin's options in a manifest against what its note declares. Runs no plugin code.
 #pragma once
 
-#include <string>
-
+#include "runtime/loader/check_value.h"
 #include "runtime/loader/note.h"
 #include "runtime/loader/option_values.h"
 #include "runtime/manifest/diagnostics.h"
 #include "runtime/manifest/manifest.h"
-#include "runtime/manifest/paths.h"
 
 namespace belay::runtime {
 
-// What paths in a manifest are relative to.
-struct PathContext {
-  std::string base_directory;
-  Environment environment;
-};
-
-// The options given, checked and ready to cross: an integer where a number is wanted is converted, a path made
-// absolute. Adds to `problems`: unknown options, wrong types, values out of range or not among the choices, paths that
-// cannot be expanded, missing ones. What is returned is for use only if nothing was added.
+// The options given, checked and ready to cross. Adds to `problems`: unknown options, values that check_value refuses,
+// missing ones; and the same of keys below a table whose note declares them. What is returned is for use only if
+// nothing was added.
 OptionValues check_options(const PluginInfo& plugin, const PluginUse& use, const PathContext& paths,
                            Diagnostics& problems);
 

@@ -40,9 +40,16 @@ struct OptionInfo {
   bool list = false;
   std::optional<OptionValue> default_value;  // of `type`
   bool required = false;
-  std::optional<double> min, max;    // numbers, and elements of lists
-  std::vector<std::string> choices;  // empty: any
+  std::optional<double> min, max;           // numbers, and elements of lists
+  std::vector<std::string> choices;         // empty: any
+  std::optional<OptionValue> example;       // of `type`; of a table its TOML, a text
+  std::optional<std::string> example_file;  // the bytes of the file that a path's example names
+  bool watching = false;                    // changes no number of the training
   std::string help;
+  // Of a key below a table:
+  bool single = false;            // of a list: one value may be given in its place
+  std::string when_key;           // empty: it belongs to every table
+  std::vector<std::string> when;  // those of its values with which it does
 };
 
 // "float", "string_list"
@@ -52,8 +59,11 @@ struct PluginInfo {
   PluginKind kind = PluginKind::kHook;
   std::string name;
   std::string doc;
-  std::size_t index = 0;            // in the module's list of plugins
-  std::vector<OptionInfo> options;  // of an op: the attributes of its nodes
+  std::size_t index = 0;                         // in the module's list of plugins
+  std::vector<OptionInfo> options;               // of an op: the attributes of its nodes
+  std::vector<OptionInfo> nested;                // keys below options of the kind table: "layers[].units"
+  std::optional<std::vector<std::string>> uses;  // callbacks that not every plugin of the kind has; none: not known
+  std::optional<bool> state;                     // of a hook: whether it keeps one in checkpoints; none: not known
 
   const OptionInfo* option(std::string_view option_name) const noexcept;  // or null
 };
@@ -73,7 +83,7 @@ struct ModuleInfo {
   std::vector<std::string> isa;     // beyond the baseline, as in /proc/cpuinfo
   std::vector<PluginInfo> plugins;  // empty where the ABI is not this host's: the rest of the note may mean anything
   std::vector<UnusablePlugin> unusable;
-  std::string text;                 // the note itself
+  std::string text;  // the note itself
 };
 
 // Whether a note or module of that ABI fits this host: 0.x exactly; from 1.0 on an equal major and a minor not above

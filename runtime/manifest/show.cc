@@ -22,7 +22,6 @@ std::string to_text(bool value) { return value ? "true" : "false"; }
 std::string to_text(std::int64_t value) { return std::to_string(value); }
 std::string to_text(double value) { return toml_number(value); }
 std::string to_text(const std::string& value) { return toml_string(value); }
-std::string to_text(std::monostate) { return "[]"; }
 template <class T>
 std::string to_text(const std::vector<T>& values) {
   return list_text(values, [](const T& value) { return to_text(value); });
@@ -80,8 +79,7 @@ class WriteFields final : public Fields {
   void options(std::vector<PluginOption>& options) override {
     std::set<std::string> keys;
     for (const PluginOption& option : options) keys.insert(option.key);
-    for (const PluginOption& option : options)
-      write(option_key(option.key, keys), std::visit([](const auto& value) { return to_text(value); }, option.value));
+    for (const PluginOption& option : options) write(option_key(option.key, keys), toml_value(option.value));
   }
   void only_for(const char*, const char*, bool applies) override { applies_ = applies; }
   void check(bool, const char*, const std::string&, const std::string&) override {}

@@ -5,10 +5,26 @@
 
 #include <algorithm>
 #include <cmath>
+#include <variant>
 
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
+namespace {
+
+std::string element_text(bool value) { return value ? "true" : "false"; }
+std::string element_text(std::int64_t value) { return std::to_string(value); }
+std::string element_text(double value) { return toml_number(value); }
+std::string element_text(const std::string& value) { return toml_string(value); }
+std::string element_text(std::monostate) { return "[]"; }
+template <class T>
+std::string element_text(const std::vector<T>& values) {
+  std::string out = "[";
+  for (const T& value : values) out += (out.size() == 1 ? "" : ", ") + element_text(value);
+  return out + "]";
+}
+
+}  // namespace
 
 std::string toml_number(double number) {
   if (std::isnan(number)) return "nan";
@@ -38,6 +54,10 @@ std::string toml_string(std::string_view text) {
     text.remove_prefix(c.size);
   }
   return out + "\"";
+}
+
+std::string toml_value(const OptionValue& value) {
+  return std::visit([](const auto& v) { return element_text(v); }, value);
 }
 
 std::string toml_key(std::string_view part) {

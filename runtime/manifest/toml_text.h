@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "belay/runtime/plugin_use.h"
+
 namespace belay::runtime {
 
 // The shortest text that reads back as the same number, always with a point, an exponent, or as inf or nan.
@@ -13,6 +15,9 @@ std::string toml_number(double number);
 // "a \"quoted\" text", in one line, control characters escaped. TOML has no words for bytes that are no UTF-8: they
 // become U+FFFD.
 std::string toml_string(std::string_view text);
+
+// An option's value.
+std::string toml_value(const OptionValue& value);
 
 // One part of a key, in quotes where it needs them.
 std::string toml_key(std::string_view part);

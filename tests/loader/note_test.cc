@@ -88,8 +88,9 @@ TEST(Note, B_07a_APluginOfALaterKindIsUnusableAndTheOthersAreNot) {
   ASSERT_EQ(info.unusable.size(), 2u);
   EXPECT_EQ(info.unusable[0].kind, "stage");
   EXPECT_EQ(info.unusable[0].name, "x");
-  EXPECT_EQ(info.unusable[0].reason,
-            "\"plugins.0.kind\" is \"stage\", this host knows: hook, saver, init_fn, model, input, op, optimizer, schedule");
+  EXPECT_EQ(
+      info.unusable[0].reason,
+      "\"plugins.0.kind\" is \"stage\", this host knows: hook, saver, init_fn, model, input, op, optimizer, schedule");
 }
 
 TEST(Note, B_07b_AnOptionOfALaterTypeMakesItsPluginUnusable) {
@@ -187,8 +188,8 @@ TEST(Note, T_29b_AnOptionThatAManifestCannotGiveIsRefusedWithItsPlugin) {
   EXPECT_EQ(error_of_option("hook", "a"),
             "\"plugins.0.options.1.name\" is \"a\" again: another option of the hook \"x\" has that name");
   EXPECT_EQ(
-      error_of_option("hook", "b.c"),
-      "\"plugins.0.options.1.name\" is \"b.c\": the name of an option of the hook \"x\" consists of letters, digits, "
+      error_of_option("hook", "b c"),
+      "\"plugins.0.options.1.name\" is \"b c\": the name of an option of the hook \"x\" consists of letters, digits, "
       "'_' and '-'");
   for (const char* kind : {"hook", "saver", "init_fn", "model", "input"})
     for (const char* key : {"plugin", "file", "name", "on_error"})
@@ -200,6 +201,88 @@ TEST(Note, T_29b_AnOptionThatAManifestCannotGiveIsRefusedWithItsPlugin) {
             "another name");
   EXPECT_EQ(error_of_option("hook", "prefetch"), "");
   EXPECT_EQ(error_of_option("op", "file"), "") << "an attribute of a node is no key of a manifest";
+}
+
+// With options below the table "t".
+std::string with_nested(const std::string& options) {
+  return with_option(R"({"name": "t", "type": "table"}, )" + options);
+}
+
+TEST(Note, N_01a_KeysBelowATableAreOptionsOfTheirOwn) {
+  const PluginInfo plugin =
+      parse_note(with_nested(R"({"name": "t[].type", "type": "string", "choices": ["x", "y"], "required": true},
+                                {"name": "t[].n", "type": "int", "min": 1, "default": 3, "when": {"type": ["x"]}},
+                                {"name": "t[].n", "type": "float_list", "single": true, "when": {"type": ["y"]}},
+                                {"name": "t[].in.*.z-1", "type": "bool"})"))
+          .plugins.at(0);
+  ASSERT_EQ(plugin.options.size(), 1u);
+  ASSERT_EQ(plugin.nested.size(), 4u);
+  EXPECT_EQ(plugin.nested[0].name, "t[].type");
+  EXPECT_TRUE(plugin.nested[0].required);
+  EXPECT_EQ(plugin.nested[1].default_value, OptionValue(std::int64_t{3}));
+  EXPECT_EQ(plugin.nested[1].when_key, "type");
+  EXPECT_EQ(plugin.nested[1].when, std::vector<std::string>{"x"});
+  EXPECT_TRUE(plugin.nested[2].single);
+  EXPECT_STREQ(type_name(plugin.nested[3]), "bool");
+}
+
+TEST(Note, N_03a_AKeyBelowATableThatNoManifestCouldHaveIsRefused) {
+  const auto named = [](const std::string& name) { return R"({"name": ")" + name + R"(", "type": "int"})"; };
+  for (const char* name : {"t[]", "t.", "t..a", "t[].a[]", "*.a", "t[.a", "t.a b", "t[][].a"})
+    EXPECT_EQ(error_of_note(with_nested(named(name))),
+              "\"plugins.0.options.1.name\" is \"" + std::string(name) +
+                  "\": a key below a table of the hook \"x\" is called as in \"layers[].units\" or "
+                  "\"features.*.dtype\"");
+  EXPECT_EQ(error_of_note(with_nested(named("u.a"))),
+            "\"plugins.0.options.1.name\" is \"u.a\": \"u\" is no table among the options before it");
+  EXPECT_EQ(error_of_note(with_nested(named("t.a") + "," + named("t.a"))),
+            "\"plugins.0.options\" has \"t.a\" twice for one table");
+  EXPECT_EQ(error_of_note(with_nested(R"({"name": "t.k", "type": "string", "choices": ["x"]},
+                                         {"name": "t.a", "type": "int", "when": {"k": ["y"]}})")),
+            "\"plugins.0.options\" has \"t.a\" for \"y\", no choice of \"t.k\"");
+  EXPECT_EQ(error_of_note(with_nested(R"({"name": "t.a", "type": "int", "when": {"k": ["y"], "l": []}})")),
+            "\"plugins.0.options.1.when\" must be an object with one key");
+}
+
+TEST(Note, N_06a_AnExampleIsAValueThatFits) {
+  const auto only = [](const std::string& option) {
+    return parse_note(with_option(R"({"name": "a", )" + option + "}")).plugins.at(0).options.at(0);
+  };
+  EXPECT_EQ(only(R"("type": "int", "min": 1, "example": 5)").example, OptionValue(std::int64_t{5}));
+  EXPECT_EQ(only(R"("type": "string_list", "example": ["x"])").example, OptionValue(std::vector<std::string>{"x"}));
+  EXPECT_EQ(only(R"("type": "table", "example": "{ x = 1 }")").example, OptionValue("{ x = 1 }"));
+  EXPECT_EQ(only(R"("type": "path", "example": "a", "example_file": "x\u0000\u0093\u00ff\n")").example_file,
+            std::string("x\0\x93\xff\n", 5));
+  const auto error = [](const std::string& option) {
+    return error_of_note(with_option(R"({"name": "a", )" + option + "}"));
+  };
+  EXPECT_EQ(error(R"("type": "int", "min": 1, "example": 0)"),
+            "\"plugins.0.options.0.example\" is 0, the option's own min is 1");
+  EXPECT_EQ(error(R"("type": "int", "example": "0")"), "\"plugins.0.options.0.example\" must be an integer of 64 bits");
+  EXPECT_EQ(error(R"("type": "path", "example": "a", "example_file": "\u0100")"),
+            "\"plugins.0.options.0.example_file\" has a character above U+00FF: each stands for a byte");
+  for (const char* option :
+       {R"("type": "path", "example_file": "x")", R"("type": "string", "example": "a", "example_file": "x")"})
+    EXPECT_EQ(error(option), "\"plugins.0.options.0.example_file\" is given, but there is no path as example");
+}
+
+TEST(Note, N_08a_WhatAPluginUsesIsKnownWhereTheNoteSaysIt) {
+  const auto of = [](const std::string& keys) {
+    return parse_note(with_plugins(R"({"kind": "hook", "name": "x")" + keys + "}")).plugins.at(0);
+  };
+  EXPECT_FALSE(of("").uses.has_value());
+  EXPECT_FALSE(of("").state.has_value());
+  EXPECT_EQ(of(R"(, "uses": ["begin", "a later callback"], "state": true)").uses,
+            (std::vector<std::string>{"begin", "a later callback"}));
+  EXPECT_EQ(of(R"(, "uses": [], "state": false)").state, false);
+}
+
+TEST(Note, N_09a_AnOptionThatIsNotMarkedAsWatchingIsNot) {
+  const PluginInfo plugin = parse_note(with_option(R"({"name": "a", "type": "int", "watching": true},
+                                                      {"name": "b", "type": "int"})"))
+                                .plugins.at(0);
+  EXPECT_TRUE(plugin.options[0].watching);
+  EXPECT_FALSE(plugin.options[1].watching);
 }
 
 TEST(Note, ThatIsNoJsonOrNoUtf8IsRefusedWithThePlace) {
