@@ -14,9 +14,11 @@ class CheckpointSaver final : public belay::Hook {
   };
   static constexpr auto about = belay::about(
       "checkpoint_saver", "Asks for checkpoints: when a session begins, regularly, and at the end",
-      belay::option("save_secs", &Options::save_secs, "save every so many seconds").min(0.001),
+      belay::option("save_secs", &Options::save_secs, "save every so many seconds").min(0.001).watching(),
       belay::option("save_steps", &Options::save_steps, "save every so many steps; with both, whichever comes first")
-          .min(1));
+          .min(1)
+          .watching()
+          .example(1000));
 
   explicit CheckpointSaver(const Options& o) {
     if (!o.save_secs && !o.save_steps)

@@ -12,9 +12,11 @@ class FeedConstants final : public belay::Hook {
   struct Options {
     belay::Table feeds;
   };
-  static constexpr auto about = belay::about(
-      "feed_fn", "Feeds tensors with fixed values in every run",
-      belay::option("feeds", &Options::feeds, "name of a tensor = its value, a list row by row").required());
+  static constexpr auto about =
+      belay::about("feed_fn", "Feeds tensors with fixed values in every run",
+                   belay::option("feeds", &Options::feeds, "name of a tensor = its value, a list row by row")
+                       .required()
+                       .example("{ learning_rate = 0.01 }"));
 
   explicit FeedConstants(const Options& o) : o_(o) {
     if (o.feeds.empty()) belay::fail(belay::Code::kInvalidArgument, "'feeds' is empty; name what to feed");

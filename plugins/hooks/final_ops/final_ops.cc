@@ -45,9 +45,10 @@ class FinalOps final : public belay::FinalOps {
   };
   static constexpr auto about = belay::about(
       "final_ops", "Runs operations once when the run ends, logs their values and writes them into a JSON file",
-      belay::option("ops", &Options::ops, "names of tensors or operations; none: nothing happens"),
+      belay::option("ops", &Options::ops, "names of tensors or operations; none: nothing happens").example("loss"),
       belay::option("feeds", &Options::feeds, "name of a tensor = its value in that run, a list row by row"),
-      belay::option("output_file", &Options::output_file, "the file's name in the run directory; empty: no file"));
+      belay::option("output_file", &Options::output_file, "the file's name in the run directory; empty: no file")
+          .watching());
 
   explicit FinalOps(const Options& o) : o_(o) {
     if (o.output_file.view().find('/') != std::string_view::npos)

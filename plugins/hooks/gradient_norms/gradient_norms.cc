@@ -22,11 +22,11 @@ class GradientNorms final : public belay::Hook {
     bool per_variable = true;
     bool log = false;
   };
-  static constexpr auto about =
-      belay::about("gradient_norms", "Writes the norm of the gradient into the event file",
-                   belay::option("every_n_steps", &Options::every_n_steps, "measure every so many steps").min(1),
-                   belay::option("per_variable", &Options::per_variable, "also of each variable's own gradient"),
-                   belay::option("log", &Options::log, "say the norm of all in the log, too"));
+  static constexpr auto about = belay::about(
+      "gradient_norms", "Writes the norm of the gradient into the event file",
+      belay::option("every_n_steps", &Options::every_n_steps, "measure every so many steps").min(1).watching(),
+      belay::option("per_variable", &Options::per_variable, "also of each variable's own gradient").watching(),
+      belay::option("log", &Options::log, "say the norm of all in the log, too").watching());
 
   explicit GradientNorms(const Options& o) : o_(o), timer_(std::nullopt, o.every_n_steps) {}
 

@@ -76,12 +76,21 @@ class LoggingTensor final : public belay::Hook {
   };
   static constexpr auto about = belay::about(
       "logging_tensor", "Prints tensors every so many runs or seconds, and at the end",
-      belay::option("tensors", &Options::tensors, "names of the tensors to print, in this order").required(),
-      belay::option("every_n_iter", &Options::every_n_iter, "print on the first run and every n runs after it").min(1),
+      belay::option("tensors", &Options::tensors, "names of the tensors to print, in this order")
+          .required()
+          .watching()
+          .example("loss"),
+      belay::option("every_n_iter", &Options::every_n_iter, "print on the first run and every n runs after it")
+          .min(1)
+          .watching()
+          .example(100),
       belay::option("every_n_secs", &Options::every_n_secs, "print on the first run and then every so many seconds")
-          .min(0.001),
-      belay::option("at_end", &Options::at_end, "fetch and print once more when the run ends; alone: only then"),
-      belay::option("format", &Options::format, "the line to print instead, with {name} for a tensor's value"));
+          .min(0.001)
+          .watching(),
+      belay::option("at_end", &Options::at_end, "fetch and print once more when the run ends; alone: only then")
+          .watching(),
+      belay::option("format", &Options::format, "the line to print instead, with {name} for a tensor's value")
+          .watching());
 
   explicit LoggingTensor(const Options& o) : at_end_(o.at_end) {
     for (const belay::Str& name : o.tensors) names_.emplace_back(name);

@@ -28,12 +28,18 @@ class Profiler final : public belay::Hook {
   };
   static constexpr auto about = belay::about(
       "profiler", "Traces a run regularly and writes it as a Chrome trace, timeline-STEP.json",
-      belay::option("save_steps", &Options::save_steps, "trace every so many steps, not the first run").min(1),
+      belay::option("save_steps", &Options::save_steps, "trace every so many steps, not the first run")
+          .min(1)
+          .watching()
+          .example(100),
       belay::option("save_secs", &Options::save_secs, "trace every so many seconds; with both, whichever comes first")
-          .min(0.001),
-      belay::option("output_dir", &Options::output_dir, "where the files go; not given: the run directory"),
-      belay::option("show_dataflow", &Options::show_dataflow, "arrows from each node to those that use its output"),
-      belay::option("show_memory", &Options::show_memory, "a counter of the bytes of outputs that are alive"));
+          .min(0.001)
+          .watching(),
+      belay::option("output_dir", &Options::output_dir, "where the files go; not given: the run directory").watching(),
+      belay::option("show_dataflow", &Options::show_dataflow, "arrows from each node to those that use its output")
+          .watching(),
+      belay::option("show_memory", &Options::show_memory, "a counter of the bytes of outputs that are alive")
+          .watching());
 
   explicit Profiler(const Options& o)
       : directory_(o.output_dir.empty() ? host().run_directory() : o.output_dir.string()),

@@ -85,8 +85,11 @@ class Progress final : public belay::Hook {
   };
   static constexpr auto about = belay::about(
       "progress", "Shows how far the run is: a live line on a terminal, now and then a log line elsewhere",
-      belay::option("tensors", &Options::tensors, "scalars to show; the default one only where the graph has it"),
-      belay::option("max_steps", &Options::max_steps, "the step at which the run will end; 0: not known").min(0));
+      belay::option("tensors", &Options::tensors, "scalars to show; the default one only where the graph has it")
+          .watching(),
+      belay::option("max_steps", &Options::max_steps, "the step at which the run will end; 0: not known")
+          .min(0)
+          .watching());
 
   explicit Progress(const Options& o) : max_steps_(o.max_steps), given_(o.tensors.begin() != kLoss) {
     for (const belay::Str& name : o.tensors) names_.emplace_back(name);

@@ -17,8 +17,11 @@ class StepCounter final : public belay::Hook {
   static constexpr auto about = belay::about(
       "step_counter", "Measures steps per second, into the log and the event file",
       belay::option("every_n_steps", &Options::every_n_steps, "measure every so many steps; without any period: 100")
-          .min(1),
-      belay::option("every_n_secs", &Options::every_n_secs, "measure every so many seconds instead").min(0.001));
+          .min(1)
+          .watching(),
+      belay::option("every_n_secs", &Options::every_n_secs, "measure every so many seconds instead")
+          .min(0.001)
+          .watching());
 
   explicit StepCounter(const Options& o)
       : timer_(o.every_n_secs, o.every_n_steps || o.every_n_secs ? o.every_n_steps : std::int64_t{100}) {

@@ -30,10 +30,13 @@ class StopAtCheckpointStep final : public belay::Hook {
   static constexpr auto about = belay::about(
       "stop_at_checkpoint_step",
       "Stops a process that does not save once the newest checkpoint of a directory has reached a step",
-      belay::option("directory", &Options::directory, "where the process that saves writes its checkpoints").required(),
+      belay::option("directory", &Options::directory, "where the process that saves writes its checkpoints")
+          .required()
+          .example("runs/trainer"),
       belay::option("last_step", &Options::last_step, "stop when the newest checkpoint is of this step or a later one")
           .required()
-          .min(1),
+          .min(1)
+          .example(1000),
       belay::option("check_secs", &Options::check_secs, "look into the directory every so many seconds").min(0.001));
 
   explicit StopAtCheckpointStep(const Options& o)

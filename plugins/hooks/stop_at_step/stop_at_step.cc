@@ -20,7 +20,7 @@ class StopAtStep final : public belay::Hook {
                    belay::option("num_steps", &Options::num_steps,
                                  "stop after so many further steps; a run that was killed on the way keeps its target")
                        .min(1),
-                   belay::option("last_step", &Options::last_step, "stop at this global step").min(1));
+                   belay::option("last_step", &Options::last_step, "stop at this global step").min(1).example(1000));
 
   explicit StopAtStep(const Options& o) : num_steps_(o.num_steps), target_(o.last_step) {
     if (o.num_steps.has_value() == o.last_step.has_value())

@@ -16,12 +16,15 @@ class SummarySaver final : public belay::Hook {
   };
   static constexpr auto about = belay::about(
       "summary_saver", "Writes the graph's summaries to the event file, on the first run and regularly after it",
-      belay::option("save_steps", &Options::save_steps, "write every so many steps; without any period: 100").min(1),
+      belay::option("save_steps", &Options::save_steps, "write every so many steps; without any period: 100")
+          .min(1)
+          .watching(),
       belay::option("save_secs", &Options::save_secs, "write every so many seconds; with both, whichever comes first")
-          .min(0.001),
-      belay::option(
-          "summaries", &Options::summaries,
-          "names of the summary operations to write; none: that of the scaffold, all summaries of the graph"));
+          .min(0.001)
+          .watching(),
+      belay::option("summaries", &Options::summaries,
+                    "names of the summary operations to write; none: that of the scaffold, all summaries of the graph")
+          .watching());
 
   explicit SummarySaver(const Options& o)
       : timer_(o.save_secs, o.save_steps || o.save_secs ? o.save_steps : std::int64_t{100}), summaries_(o.summaries) {}

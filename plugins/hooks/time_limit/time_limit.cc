@@ -25,7 +25,8 @@ class TimeLimit final : public belay::Hook {
       "time_limit", "Stops the run, after a whole step, when it has trained for so long",
       belay::option("seconds", &Options::seconds, "stop after so many seconds of training and saving")
           .required()
-          .min(0.001),
+          .min(0.001)
+          .example(3600),
       belay::option("count_earlier_attempts", &Options::count_earlier_attempts,
                     "true: a run that was ended and goes on has what is left; false: each attempt has all of it"));
 

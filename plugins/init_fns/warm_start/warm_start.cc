@@ -67,12 +67,15 @@ class WarmStart final : public belay::InitFn {
   };
   static constexpr auto about = belay::about(
       "warm_start", "Takes the initial values of chosen variables from a checkpoint",
-      belay::option("from", &Options::from, "a checkpoint, or a run directory for its newest").required(),
+      belay::option("from", &Options::from, "a checkpoint, or a run directory for its newest")
+          .required()
+          .example("runs/first"),
       belay::option(
           "vars", &Options::vars,
           "regular expressions for names of variables, matched from the name's start; without them all trainable "
           "variables"),
-      belay::option("names", &Options::names, "variable = \"name in the checkpoint\", where they differ"));
+      belay::option("names", &Options::names, "variable = \"name in the checkpoint\", where they differ"),
+      belay::option<belay::Str>("names.*", "the variable's name in the checkpoint"));
 
   explicit WarmStart(const Options& o) : from_(o.from) {
     for (const belay::Str& text : o.vars) patterns_.emplace_back(text);

@@ -43,13 +43,17 @@ class Csv final : public belay::Input {
   };
   static constexpr auto about = belay::about(
       "csv", "Rows of numbers and a label from a CSV file that fits in memory",
-      belay::option("path", &Options::path, "the file: UTF-8 text, plain or .gz; blank lines are skipped").required(),
+      belay::option("path", &Options::path, "the file: UTF-8 text, plain or .gz; blank lines are skipped")
+          .required()
+          .example_file("kinds.csv",
+                        "length,width,kind\n5.1,3.5,a\n4.9,3.0,a\n7.0,3.2,b\n6.4,3.2,b\n"
+                        "4.7,3.2,a\n6.9,3.1,b\n5.0,3.6,a\n5.5,2.3,b\n"),
       belay::option("header", &Options::header, "the first row names the columns"),
       belay::option("delimiter", &Options::delimiter, "one character between fields"),
       belay::option("skip_lines", &Options::skip_lines, "lines at the start to ignore, before the header").min(0),
       belay::option("columns", &Options::columns, "the columns' names where there is no header; unset: column_0 ..."),
-      belay::option("label", &Options::label,
-                    "column by name, or by number (\"0\" first, \"-1\" last); \"\": no label"),
+      belay::option("label", &Options::label, "column by name, or by number (\"0\" first, \"-1\" last); \"\": no label")
+          .example("kind"),
       belay::option("label_type", &Options::label_type,
                     "class: int64, texts numbered by 'classes' or as they first appear; float: float32")
           .choices("class", "float"),
@@ -66,7 +70,8 @@ class Csv final : public belay::Input {
       belay::option("shuffle", &Options::shuffle, "another order in each epoch, by the run's seed"),
       belay::option("epochs", &Options::epochs, "passes over the examples; 0: for ever").min(0),
       belay::option("decode_threads", &Options::decode_threads, "threads that parse; the batches are the same for any")
-          .range(1, 64));
+          .range(1, 64)
+          .watching());
 
   explicit Csv(const Options& o) : o_(o), pool_(o.decode_threads) {
     const std::string_view delimiter = o.delimiter;

@@ -39,7 +39,8 @@ class Digits final : public belay::Input {
       belay::option("shuffle", &Options::shuffle, "another order in each epoch, by the run's seed"),
       belay::option("epochs", &Options::epochs, "passes over the examples; 0: for ever").min(0),
       belay::option("decode_threads", &Options::decode_threads, "threads that draw; the batches are the same for any")
-          .range(1, 64));
+          .range(1, 64)
+          .watching());
 
   explicit Digits(const Options& o) : o_(o), pool_(o.decode_threads) {
     const bool eval = o.split == "eval";

@@ -17,6 +17,14 @@ namespace {
 using belay::Code;
 using belay::fail;
 
+// Eight images of 2 x 2 bytes, and their labels.
+constexpr char kImages[] =
+    "\x00\x00\x08\x03\x00\x00\x00\x08\x00\x00\x00\x02\x00\x00\x00\x02"
+    "\x00\x08\x10\x18 (08@HPX`hpx\x80\x88\x90\x98\xa0\xa8\xb0\xb8\xc0\xc8\xd0\xd8\xe0\xe8\xf0\xf8";
+constexpr char kLabels[] =
+    "\x00\x00\x08\x01\x00\x00\x00\x08"
+    "\x00\x01\x00\x01\x00\x01\x00\x01";
+
 class Idx final : public belay::Input {
  public:
   struct Options {
@@ -34,8 +42,11 @@ class Idx final : public belay::Input {
   };
   static constexpr auto about = belay::about(
       "idx", "Images and labels from files in MNIST's IDX format, plain or .gz",
-      belay::option("images", &Options::images, "IDX file of the records, of any element type").required(),
-      belay::option("labels", &Options::labels, "IDX file of one whole number per record; unset: no labels"),
+      belay::option("images", &Options::images, "IDX file of the records, of any element type")
+          .required()
+          .example_file("images.idx", kImages),
+      belay::option("labels", &Options::labels, "IDX file of one whole number per record; unset: no labels")
+          .example_file("labels.idx", kLabels),
       belay::option("classes", &Options::classes, "labels must be below this; 0: not checked").min(0),
       belay::option("flatten", &Options::flatten, "feature 'image' as [batch, elements], not [batch, rows, columns]"),
       belay::option("scale", &Options::scale, "factor of each element; unset: 1/255 for uint8, else 1"),
@@ -46,7 +57,8 @@ class Idx final : public belay::Input {
       belay::option("shuffle", &Options::shuffle, "another order in each epoch, by the run's seed"),
       belay::option("epochs", &Options::epochs, "passes over the examples; 0: for ever").min(0),
       belay::option("decode_threads", &Options::decode_threads, "threads that decode; the batches are the same for any")
-          .range(1, 64));
+          .range(1, 64)
+          .watching());
 
   explicit Idx(const Options& o) : o_(o), pool_(o.decode_threads) {}
 

@@ -18,6 +18,15 @@ using belay::Code;
 using belay::DType;
 using belay::fail;
 
+// float32 [8, 2]: {0, 0}, {1, 2}, {2, 4}, ...
+constexpr char kExample[] =
+    "\x93NUMPY\x01\x00v\x00"
+    "{'descr': '<f4', 'fortran_order': False, 'shape': (8, 2), }                                                       "
+    "   \n"
+    "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x80?\x00\x00\x00@\x00\x00\x00@\x00\x00\x80@\x00\x00@@\x00\x00\xc0@"
+    "\x00\x00\x80@\x00\x00\x00"
+    "A\x00\x00\xa0@\x00\x00 A\x00\x00\xc0@\x00\x00@A\x00\x00\xe0@\x00\x00`A";
+
 class Npy final : public belay::Input {
  public:
   struct Options {
@@ -38,7 +47,8 @@ class Npy final : public belay::Input {
       "npy", "Examples from numpy's .npy and .npz files",
       belay::option("features", &Options::features,
                     "array whose rows are feature 'features': a .npy file, or \"file.npz:array\"")
-          .required(),
+          .required()
+          .example_file("points.npy", kExample),
       belay::option("labels", &Options::labels,
                     "the same for label 'label', whole numbers as int64; as many rows; unset: no labels"),
       belay::option("classes", &Options::classes, "labels must be whole numbers below this; 0: not checked").min(0),

@@ -39,7 +39,13 @@ class Text final : public belay::Input {
   };
   static constexpr auto about = belay::about(
       "text", "Windows of text as ids, with the ids of the characters that follow",
-      belay::option("files", &Options::files, "text in UTF-8, read as one text in this order").required(),
+      belay::option("files", &Options::files, "text in UTF-8, read as one text in this order")
+          .required()
+          .example_file("verse.txt",
+                        "one and one is two, and one is three,\n"
+                        "two and two is four, and two is six,\n"
+                        "four and four is eight, and one is nine,\n"
+                        "and nine and one is ten: begin again.\n"),
       belay::option("units", &Options::units,
                     "characters: ids 0, 1, ... of the characters that occur, by code point; bytes: ids 0 to 255")
           .choices("characters", "bytes"),
@@ -47,7 +53,8 @@ class Text final : public belay::Input {
                     "the text whose characters have ids, where an input for evaluation has files of its own; unset: "
                     "'files', whatever the split"),
       belay::option("vocabulary_out", &Options::vocabulary_out,
-                    "file to write with the first batch: a JSON list of the characters by id"),
+                    "file to write with the first batch: a JSON list of the characters by id")
+          .watching(),
       belay::option("split", &Options::split, "which part of the text: train is its beginning, eval its end")
           .choices("all", "train", "eval"),
       belay::option("eval_fraction", &Options::eval_fraction, "part of the text that is for eval").range(0, 1),

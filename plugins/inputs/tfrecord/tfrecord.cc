@@ -23,6 +23,17 @@ using belay::Code;
 using belay::DType;
 using belay::fail;
 
+// Four records of a tf.train.Example each: x of two floats, y a class.
+constexpr char kExample[] =
+    "!\x00\x00\x00\x00\x00\x00\x00\x01{\xec\xf6\n\x1f\n\x11\n\x01x\x12\x0c\x12\n\n\x08\x00\x00\x00\x00\x00\x00\x80?"
+    "\n\n\n\x01y\x12\x05\x1a\x03\n\x01\x00\xb0\xcd\xf7\x01"
+    "!\x00\x00\x00\x00\x00\x00\x00\x01{\xec\xf6\n\x1f\n\x11\n\x01x\x12\x0c\x12\n\n\x08\x00\x00\x80?"
+    "\x00\x00\x00\x00\n\n\n\x01y\x12\x05\x1a\x03\n\x01\x01\x04\xea\x1a/"
+    "!\x00\x00\x00\x00\x00\x00\x00\x01{\xec\xf6\n\x1f\n\x11\n\x01x\x12\x0c\x12\n\n\x08\x00\x00\x00@\x00\x00\x80?"
+    "\n\n\n\x01y\x12\x05\x1a\x03\n\x01\x00\n\x89\xfe\xd1"
+    "!\x00\x00\x00\x00\x00\x00\x00\x01{\xec\xf6\n\x1f\n\x11\n\x01x\x12\x0c\x12\n\n\x08\x00\x00@@"
+    "\x00\x00\x00\x00\n\n\n\x01y\x12\x05\x1a\x03\n\x01\x01\x9f\xba\x83\xd4";
+
 class TfRecord final : public belay::Input {
  public:
   struct Options {
@@ -41,12 +52,31 @@ class TfRecord final : public belay::Input {
   static constexpr auto about = belay::about(
       "tfrecord", "Examples from TFRecord files of tf.train.Example, plain or .gz",
       belay::option("files", &Options::files, "the files, read one after the other; .gz ones are kept in memory")
-          .required(),
+          .required()
+          .example_file("train.tfrecord", kExample),
       belay::option("features", &Options::features,
                     "by name: { dtype, shape, default }; dtype float32, int64, string, or uint8 for the bytes of one "
                     "text; without a shape a single value, without a default each example must have it")
+          .required()
+          .example("{ x = { dtype = \"float32\", shape = [2] }, y = { dtype = \"int64\" } }"),
+      belay::option<belay::Str>("features.*.dtype", "of the feature; uint8: the bytes of one text")
+          .choices("float32", "int64", "string", "uint8")
           .required(),
-      belay::option("label", &Options::label, "which of 'features' is the label; \"\": none"),
+      belay::option<belay::List<std::int64_t>>("features.*.shape", "of one example; not given: a single value").min(1),
+      belay::option<belay::List<float>>("features.*.default", "for an example without the feature")
+          .or_single()
+          .when("dtype", "float32"),
+      belay::option<belay::List<std::int64_t>>("features.*.default", "for an example without the feature")
+          .or_single()
+          .when("dtype", "int64"),
+      belay::option<belay::List<belay::Str>>("features.*.default", "for an example without the feature")
+          .or_single()
+          .when("dtype", "string"),
+      belay::option<belay::List<std::int64_t>>("features.*.default", "for an example without the feature")
+          .or_single()
+          .range(0, 255)
+          .when("dtype", "uint8"),
+      belay::option("label", &Options::label, "which of 'features' is the label; \"\": none").example("y"),
       belay::option("classes", &Options::classes, "an int64 label must be below this; 0: not checked").min(0),
       belay::option("split", &Options::split, "which examples; each is in either train or eval")
           .choices("all", "train", "eval"),
@@ -57,7 +87,8 @@ class TfRecord final : public belay::Input {
       belay::option("shuffle", &Options::shuffle, "another order in each epoch, by the run's seed"),
       belay::option("epochs", &Options::epochs, "passes over the examples; 0: for ever").min(0),
       belay::option("decode_threads", &Options::decode_threads, "threads that decode; the batches are the same for any")
-          .range(1, 64));
+          .range(1, 64)
+          .watching());
 
   explicit TfRecord(const Options& o) : o_(o), specs_(parse_feature_specs(o.features)), pool_(o.decode_threads) {
     if (o.files.empty()) fail(Code::kInvalidArgument, "'files' is empty; name at least one TFRecord file");

@@ -33,7 +33,8 @@ class Resnet final : public belay::Model {
                     "what an example is: height, width and, unless it is 1, channels; empty: as the feature says")
           .range(1, 1e6),
       belay::option("blocks", &Options::blocks, "residual blocks of each stage; a block is two convolutions")
-          .range(1, 1e3),
+          .range(1, 1e3)
+          .example(1, 1),
       belay::option("filters", &Options::filters, "filters of the first stage").range(1, 1e6),
       belay::option("momentum", &Options::momentum, "what batch norms keep of their moving averages at each step")
           .range(0, 1),

@@ -13,6 +13,7 @@
 //
 // The last layer returns the logits of the classes, or the numbers to predict.
 #include <belay/heads.h>
+#include <belay/ops/normalization.h>
 #include <belay/plugin.h>
 
 #include <map>
@@ -30,6 +31,8 @@ using belay::DType;
 using belay::fail;
 using belay::Output;
 
+using Sizes = belay::List<std::int64_t>;
+
 class Sequential final : public belay::Model {
  public:
   struct Options {
@@ -38,11 +41,77 @@ class Sequential final : public belay::Model {
   };
   static constexpr auto about = belay::about(
       "sequential", "Any stack of layers, written in the manifest",
-      belay::option(
-          "layers", &Options::layers,
-          "a list of tables, each with a type and its settings: dense, conv, max_pool, avg_pool, "
-          "global_avg_pool, flatten, reshape, dropout, batch_norm, layer_norm, activation, embedding, lstm, gru")
+      belay::option("layers", &Options::layers, "a list of tables, one for each layer, from the first to the last")
+          .required()
+          .example("[{ type = \"dense\", units = 10 }]"),
+      belay::option<belay::Str>("layers[].type", "what the layer is")
+          .choices("dense", "conv", "max_pool", "avg_pool", "global_avg_pool", "flatten", "reshape", "dropout",
+                   "batch_norm", "layer_norm", "activation", "embedding", "lstm", "gru")
           .required(),
+      belay::option<belay::Str>("layers[].name", "of its variables; not given: TYPE_NUMBER"),
+      belay::option<std::int64_t>("layers[].units", "numbers that it returns for an example or a place")
+          .min(1)
+          .required()
+          .when("type", "dense", "lstm", "gru"),
+      belay::option<std::int64_t>("layers[].filters", "channels that it returns")
+          .min(1)
+          .required()
+          .when("type", "conv"),
+      belay::option<Sizes>("layers[].size", "of the window: one number, or [height, width]")
+          .or_single()
+          .min(1)
+          .required()
+          .when("type", "conv", "max_pool", "avg_pool"),
+      belay::option<Sizes>("layers[].strides", "one number, or [height, width]; not given: of a conv 1, else the size")
+          .or_single()
+          .min(1)
+          .when("type", "conv", "max_pool", "avg_pool"),
+      belay::option<Sizes>("layers[].dilations", "one number, or [height, width]; not given: 1")
+          .or_single()
+          .min(1)
+          .when("type", "conv"),
+      belay::option<belay::Str>("layers[].padding", "SAME keeps height and width, VALID pads nothing")
+          .choices("VALID", "SAME")
+          .by_default("VALID")
+          .when("type", "conv", "max_pool", "avg_pool"),
+      belay::option<belay::Str>("layers[].activation", "of what it returns")
+          .choices("none", "relu", "relu6", "leaky_relu", "elu", "sigmoid", "tanh", "softplus")
+          .by_default("none")
+          .when("type", "dense", "conv"),
+      belay::option<bool>("layers[].use_bias", "add a constant to each output")
+          .by_default(true)
+          .when("type", "dense", "conv"),
+      belay::option<Sizes>("layers[].shape", "of one example").min(1).required().when("type", "reshape"),
+      belay::option<double>("layers[].rate", "fraction set to 0 while training")
+          .range(0, 0.999)
+          .by_default(0.5)
+          .when("type", "dropout"),
+      belay::option<double>("layers[].momentum", "what its moving averages keep at each step")
+          .range(0, 1)
+          .by_default(belay::ops::BatchNormOptions().momentum)
+          .when("type", "batch_norm"),
+      belay::option<double>("layers[].epsilon", "added to the variance")
+          .range(1e-12, 1)
+          .by_default(belay::ops::BatchNormOptions().epsilon)
+          .when("type", "batch_norm"),
+      belay::option<double>("layers[].epsilon", "added to the variance")
+          .range(1e-12, 1)
+          .by_default(belay::ops::LayerNormOptions().epsilon)
+          .when("type", "layer_norm"),
+      belay::option<belay::Str>("layers[].function", "of each number")
+          .choices("none", "relu", "relu6", "leaky_relu", "elu", "sigmoid", "tanh", "softplus")
+          .required()
+          .when("type", "activation"),
+      belay::option<std::int64_t>("layers[].width", "numbers that stand for an id")
+          .min(1)
+          .required()
+          .when("type", "embedding"),
+      belay::option<std::int64_t>("layers[].entries", "number of ids; not given: as many as the input declares")
+          .min(1)
+          .when("type", "embedding"),
+      belay::option<bool>("layers[].return_sequences", "what it returns at each place, not at the last one")
+          .by_default(false)
+          .when("type", "lstm", "gru"),
       belay::option("task", &Options::task, "auto: by the label's type, a class or a number")
           .choices("auto", "classification", "regression"));
 

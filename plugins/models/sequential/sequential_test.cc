@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
 #include "belay/testing/model_driver.h"
 #include "belay/testing/testing.h"
 
@@ -279,6 +286,46 @@ TEST(Sequential, LayersThatDoNotFitTheDeclaredLabelAreNamedInEveryMode) {
               }),
               "INVALID_ARGUMENT: 'layers.0' (dense): the last layer returns 4 values for each example, the label 'y' "
               "(int64 [?]) needs 3; end with { type = \"dense\", units = 3 }");
+}
+
+// `layers.0` of one type with what it needs, and a key that none has: the model lists those that it reads.
+std::set<std::string> keys_read_by(const std::string& type) {
+  const std::string error = error_of([&] {
+    OptionValues options = {{"layers.0.type", type}, {"layers.0.zzz", 1}};
+    for (const char* key : {"units", "filters", "size", "width"})
+      options = options.with({std::string("layers.0.") + key, 1});
+    options = options.with({"layers.0.shape", std::vector<std::int64_t>{4}});
+    options = options.with({"layers.0.function", "relu"});
+    ModelDriver model(module(), options);
+  });
+  std::set<std::string> keys;
+  const std::size_t list = error.rfind("; it has ");
+  EXPECT_NE(list, error.npos) << error;
+  std::istringstream words(error.substr(list + 9));
+  for (std::string word; words >> word;) keys.insert(word.substr(0, word.find(',')));
+  return keys;
+}
+
+TEST(Sequential, N_10_TheKeysThatAreDeclaredForATypeAreThoseThatItReads) {
+  const auto note = nlohmann::json::parse(std::string_view(module().note, module().note_size));
+  std::map<std::string, std::set<std::string>> declared;
+  std::vector<std::string> types;
+  for (const auto& option : note["plugins"][0]["options"]) {
+    const std::string name = option["name"];
+    if (name == "layers[].type") types = option["choices"];
+    if (name.rfind("layers[].", 0) != 0 || name == "layers[].type") continue;
+    const std::string key = name.substr(9);
+    for (const std::string& type :
+         option.contains("when") ? option["when"]["type"].get<std::vector<std::string>>() : types)
+      declared[type].insert(key);
+  }
+  std::string list;
+  for (const std::string& type : types) list += (list.empty() ? "" : ", ") + type;
+  for (const std::string& type : types) EXPECT_EQ(declared[type], keys_read_by(type)) << type;
+  EXPECT_EQ(error_of([] {
+              ModelDriver model(module(), {{"layers.0.type", "zzz"}});
+            }),
+            "INVALID_ARGUMENT: 'layers.0' (zzz): there is no such type; the types are " + list);
 }
 
 }  // namespace

@@ -21,10 +21,15 @@ class PiecewiseConstant final : public belay::Schedule {
     belay::List<std::int64_t> boundaries;
     belay::List<double> values;
   };
-  static constexpr auto about = belay::about(
-      "piecewise_constant", "values[i] while t <= boundaries[i], the last value from then on",
-      belay::option("boundaries", &Options::boundaries, "steps, each later than the one before").range(0, 1e15),
-      belay::option("values", &Options::values, "rates, one more than boundaries").range(0, 1e30).required());
+  static constexpr auto about =
+      belay::about("piecewise_constant", "values[i] while t <= boundaries[i], the last value from then on",
+                   belay::option("boundaries", &Options::boundaries, "steps, each later than the one before")
+                       .range(0, 1e15)
+                       .example(10000, 20000),
+                   belay::option("values", &Options::values, "rates, one more than boundaries")
+                       .range(0, 1e30)
+                       .required()
+                       .example(0.1, 0.01, 0.001));
 
   explicit PiecewiseConstant(const Options& o)
       : boundaries_(o.boundaries.begin(), o.boundaries.end()), values_(o.values.begin(), o.values.end()) {
