@@ -7,7 +7,9 @@
 #include <optional>
 #include <vector>
 
+#include "belay/detail/nested_name.h"
 #include "belay/detail/parse_options.h"
+#include "runtime/cli/manifest_block.h"
 #include "runtime/cli/option_json.h"
 #include "runtime/cli/text_table.h"
 #include "runtime/loader/dependencies.h"
@@ -25,6 +27,7 @@ struct Description {
   std::vector<std::string> export_flaws;
   std::vector<Dependency> dependencies;
   std::vector<PluginInfo> plugins;  // those that were asked for
+  bool by_file = false;             // the file was asked for
 };
 
 Description describe(const std::string& path) {
@@ -57,7 +60,11 @@ Description describe(const std::string& path) {
 std::vector<Description> find(const std::string& what, const PluginSearch& search) {
   const bool is_path =
       what.find('/') != std::string::npos || (what.size() > 3 && what.compare(what.size() - 3, 3, ".so") == 0);
-  if (is_path) return {describe(std::filesystem::absolute(what).lexically_normal().string())};
+  if (is_path) {
+    Description d = describe(std::filesystem::absolute(what).lexically_normal().string());
+    d.by_file = true;
+    return {std::move(d)};
+  }
   std::string name = what;
   std::vector<PluginKind> kinds(std::begin(kPluginKinds), std::end(kPluginKinds));
   if (const std::size_t colon = what.find(':'); colon != std::string::npos) {
@@ -132,14 +139,43 @@ std::string limits(const OptionInfo& option) {
     for (const std::string& choice : option.choices) choices.push_back(double_quoted(choice));
     parts.push_back("one of " + joined(choices));
   }
+  if (option.single) parts.emplace_back("or one without brackets");
+  if (!option.when.empty()) parts.push_back("for " + option.when_key + " " + joined(option.when));
+  if (option.watching) parts.emplace_back("watching");
   return joined(parts, "; ");
 }
 
-void print_plugin(const PluginInfo& plugin, std::ostream& out) {
+void print_block(const std::string& block, std::ostream& out) {
+  out << "  in a manifest\n";
+  std::size_t begin = 0;
+  for (std::size_t end; (end = block.find('\n', begin)) != block.npos; begin = end + 1)
+    out << "    " << block.substr(begin, end - begin) << "\n";
+  out << "\n";
+}
+
+// Those below a table behind it.
+std::vector<OptionInfo> all_options(const PluginInfo& plugin) {
+  std::vector<OptionInfo> all;
+  for (const OptionInfo& option : plugin.options) {
+    all.push_back(option);
+    for (const OptionInfo& nested : plugin.nested)
+      if (detail::option_of(nested.name) == option.name) all.push_back(nested);
+  }
+  return all;
+}
+
+// What the note says of its code.
+void print_uses(const PluginInfo& plugin, std::ostream& out) {
+  if (plugin.uses && !plugin.uses->empty()) out << "  callbacks: " << escaped(joined(*plugin.uses)) << "\n";
+  if (plugin.state) out << (*plugin.state ? "  keeps a state in checkpoints\n" : "  keeps no state\n");
+}
+
+void print_plugin(const PluginInfo& plugin, const std::string& file, std::ostream& out) {
   out << kind_name(plugin.kind) << " " << double_quoted(plugin.name) << "\n";
   if (!plugin.doc.empty()) out << "  " << escaped(plugin.doc) << "\n";
+  print_uses(plugin, out);
   TextTable table;
-  for (const OptionInfo& option : plugin.options)
+  for (const OptionInfo& option : all_options(plugin))
     table.add({option.name, type_name(option),
                option.required        ? "required"
                : option.default_value ? "default " + written(*option.default_value)
@@ -147,6 +183,7 @@ void print_plugin(const PluginInfo& plugin, std::ostream& out) {
                limits(option), option.help});
   const std::string what = plugin.kind == PluginKind::kOp ? "attributes" : "options";
   out << (table.empty() ? "  no " + what + "\n" : "  " + what + "\n" + table.text("    ")) << "\n";
+  print_block(manifest_block(plugin, file), out);
 }
 
 void print_library(const Description& d, std::ostream& out) {
@@ -169,14 +206,21 @@ void print_library(const Description& d, std::ostream& out) {
 }
 
 Json json_of(const PluginInfo& plugin) {
-  Json json{{"kind", kind_name(plugin.kind)}, {"name", plugin.name}, {"doc", plugin.doc}, {"options", Json::array()}};
-  for (const OptionInfo& o : plugin.options) {
+  Json json{{"kind", kind_name(plugin.kind)}, {"name", plugin.name}, {"doc", plugin.doc}};
+  if (plugin.uses) json["uses"] = *plugin.uses;
+  if (plugin.state) json["state"] = *plugin.state;
+  json["options"] = Json::array();
+  for (const OptionInfo& o : all_options(plugin)) {
     Json option{{"name", o.name}, {"type", type_name(o)}};
     if (o.required) option["required"] = true;
     if (o.default_value) option["default"] = option_json(*o.default_value);
     if (o.min) option["min"] = *o.min;
     if (o.max) option["max"] = *o.max;
     if (!o.choices.empty()) option["choices"] = o.choices;
+    if (o.single) option["single"] = true;
+    if (!o.when.empty()) option["when"] = {{o.when_key, o.when}};
+    if (o.example) option["example"] = option_json(*o.example);
+    if (o.watching) option["watching"] = true;
     option["help"] = o.help;
     json["options"].push_back(std::move(option));
   }
@@ -218,7 +262,7 @@ int describe_command(const std::string& what, const PluginSearch& search, bool j
       return 0;
     }
     for (const Description& d : found) {
-      for (const PluginInfo& plugin : d.plugins) print_plugin(plugin, out);
+      for (const PluginInfo& plugin : d.plugins) print_plugin(plugin, d.by_file ? d.library.path : "", out);
       print_library(d, out);
     }
     return 0;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "belay/detail/nested_name.h"
 #include "runtime/cli/option_json.h"
 #include "runtime/manifest/sections.h"
 #include "runtime/platform/text.h"
@@ -38,16 +39,80 @@ Json element_schema(const OptionInfo& option) {
   return Json::object();
 }
 
-Json option_schema(const OptionInfo& option) {
-  Json schema = element_schema(option);
-  if (option.list) {
-    schema = list_of(std::move(schema));
-  } else if (option.type == OptionType::kTable) {
-    schema = {{"anyOf", {std::move(schema), list_of(typed("object"))}}};
-  }
+// One key of a table, with what is said of it.
+Json described(Json schema, const OptionInfo& option) {
   if (!option.help.empty()) schema["description"] = option.help;
   if (option.default_value) schema["default"] = option_json(*option.default_value);
   return schema;
+}
+
+Json value_schema(const OptionInfo& option) {
+  Json schema = element_schema(option);
+  if (!option.list) return schema;
+  Json list = list_of(schema);
+  return option.single ? Json{{"anyOf", {std::move(list), std::move(schema)}}} : list;
+}
+
+// The keys of `table`, "layers[]", of those below it that `nested` has; in tables whose `decider` is `value` where
+// there is one.
+Json nested_table(const std::vector<OptionInfo>& nested, const std::string& table, const std::string& decider,
+                  const std::string& value);
+
+// What lies at `path`, which is a table of its own or a list of such.
+Json nested_schema(const std::vector<OptionInfo>& nested, const std::string& path) {
+  std::string decider;
+  for (const OptionInfo& o : nested)
+    if (detail::table_of(o.name) == path && !o.when_key.empty()) decider = o.when_key;
+  if (decider.empty()) return nested_table(nested, path, "", "");
+  Json any = Json::array();
+  for (const OptionInfo& o : nested)
+    if (o.name == path + "." + decider)
+      for (const std::string& value : o.choices) any.push_back(nested_table(nested, path, decider, value));
+  return {{"anyOf", std::move(any)}};
+}
+
+Json nested_table(const std::vector<OptionInfo>& nested, const std::string& table, const std::string& decider,
+                  const std::string& value) {
+  Json properties = Json::object(), required = Json::array(), others = false;
+  for (const OptionInfo& o : nested) {
+    if (o.name.compare(0, table.size() + 1, table + ".") != 0) continue;
+    const std::string part = o.name.substr(table.size() + 1, o.name.find('.', table.size() + 1) - table.size() - 1);
+    const std::string key(detail::without_brackets(part));
+    Json schema;
+    if (detail::table_of(o.name) != table) {
+      schema = nested_schema(nested, table + "." + part);
+      if (key != part) schema = list_of(std::move(schema));
+    } else if (!o.when.empty() && std::find(o.when.begin(), o.when.end(), value) == o.when.end()) {
+      continue;
+    } else {
+      // A key of any name in a manifest may have dots: it is a table of tables then.
+      schema = described(key == decider ? Json{{"enum", {value}}} : value_schema(o), o);
+      if (key == "*") schema = {{"anyOf", {std::move(schema), typed("object")}}};
+      const bool has_default = o.default_value && *o.default_value == OptionValue(value);
+      if (o.required || (key == decider && !has_default)) required.push_back(key);
+    }
+    (key == "*" ? others : properties[key]) = std::move(schema);
+  }
+  Json all = {{"type", "object"}, {"properties", std::move(properties)}, {"additionalProperties", std::move(others)}};
+  if (!required.empty()) all["required"] = std::move(required);
+  return all;
+}
+
+Json table_schema(const OptionInfo& option, const std::vector<OptionInfo>& nested) {
+  Json any = Json::array();
+  for (const char* form : {"", "[]"}) {
+    const std::string path = option.name + form;
+    const bool there = std::any_of(nested.begin(), nested.end(), [&](const OptionInfo& o) {
+      return o.name.compare(0, path.size() + 1, path + ".") == 0;
+    });
+    if (there) any.push_back(*form == 0 ? nested_schema(nested, path) : list_of(nested_schema(nested, path)));
+  }
+  if (any.empty()) any = {typed("object"), list_of(typed("object"))};
+  return any.size() == 1 ? any[0] : Json{{"anyOf", std::move(any)}};
+}
+
+Json option_schema(const OptionInfo& option, const std::vector<OptionInfo>& nested) {
+  return described(option.type == OptionType::kTable ? table_schema(option, nested) : value_schema(option), option);
 }
 
 // A table that names one of the plugins by the key `name` and has its options beside the host's `keys`; or a file,
@@ -65,7 +130,7 @@ Json tables_of_plugins(const PluginSearch& search, PluginKind kind, const char* 
     properties[name] = {{"enum", {p.info.name}}};
     for (const OptionInfo& option : p.info.options) {
       if (kind == PluginKind::kOp) break;  // attributes: a model sets them
-      properties[option.name] = option_schema(option);
+      properties[option.name] = option_schema(option, p.info.nested);
       if (option.required) required.push_back(option.name);
     }
     Json table = {

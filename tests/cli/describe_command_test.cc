@@ -36,6 +36,8 @@ TEST_F(DescribeCommandTest, ShowsOptionsWithTypeDefaultLimitsAndHelp) {
   ASSERT_EQ(run("sample_hook"), 0) << err_;
   EXPECT_EQ(out_.substr(0, out_.find("library\n")), R"(hook "sample_hook"
   Has an option of each type
+  callbacks: end
+  keeps no state
   options
     at_end        bool         default false                          once, when the run ends
     every_n_iter  int          default 100     at least 1             period in steps
@@ -48,6 +50,11 @@ TEST_F(DescribeCommandTest, ShowsOptionsWithTypeDefaultLimitsAndHelp) {
     files         path_list    default []                             what to read
     feeds         table                                               values to feed
 
+  in a manifest
+    [[hooks]]
+    plugin = "sample_hook"
+    tensors = ["..."]
+
 )");
 }
 
@@ -56,6 +63,10 @@ TEST_F(DescribeCommandTest, ShowsTheLibrary) {
   EXPECT_EQ(out_.substr(0, out_.find("toolchain")), R"(saver "sample_saver"
   Saves nothing
   no options
+
+  in a manifest
+    [scaffold.saver]
+    plugin = "sample_saver"
 
 library
   file          DIR/sample.so
@@ -74,6 +85,12 @@ TEST_F(DescribeCommandTest, AFileShowsAllItsPlugins) {
                            "model \"sample_model\"", "input \"sample_input\""})
     EXPECT_NE(out_.find(part), std::string::npos) << part;
   EXPECT_EQ(out_.find("library\n"), out_.rfind("library\n"));
+}
+
+TEST_F(DescribeCommandTest, N_04c_APluginOfAFileThatWasAskedForIsPastedWithItsFile) {
+  ASSERT_EQ(run(file_), 0) << err_;
+  EXPECT_NE(out_.find("    [model]\n    plugin = \"sample_model\"\n    file = \"DIR/sample.so\"\n"), std::string::npos)
+      << out_;
 }
 
 TEST_F(DescribeCommandTest, AMissingDependencyIsShown) {

@@ -55,6 +55,35 @@ def bad(what, change):
         failures.append(f"is not refused: {what}")
 
 
+nested = copy.deepcopy(good)
+nested["input"]["train"] = {"plugin": "tfrecord", "files": ["x"], "features": {
+    "x": {"dtype": "float32", "shape": [2], "default": 0.5}, "y": {"dtype": "string", "default": ["a"]}}}
+nested["model"] = {"plugin": "sequential", "layers": [
+    {"type": "conv", "filters": 4, "size": [3, 3], "strides": 2}, {"type": "flatten", "name": "flat"},
+    {"type": "dense", "units": 10}]}
+nested["scaffold"]["init_fn"][0]["names"] = {"dense/kernel": "other", "a": {"b": "c"}}
+for error in validator.iter_errors(nested):
+    failures.append(f"a right manifest with keys below tables is refused: {error.message}")
+
+
+def bad_nested(what, change):
+    manifest = copy.deepcopy(nested)
+    change(manifest)
+    if validator.is_valid(manifest):
+        failures.append(f"N-05 is not refused: {what}")
+
+
+bad_nested("an unknown key of a layer", lambda m: m["model"]["layers"][2].update(unitz=1))
+bad_nested("a key of another type of layer", lambda m: m["model"]["layers"][2].update(filters=1))
+bad_nested("a layer without a required key", lambda m: m["model"]["layers"][2].pop("units"))
+bad_nested("a layer without a type", lambda m: m["model"]["layers"][1].pop("type"))
+bad_nested("a value of a layer out of its range", lambda m: m["model"]["layers"][2].update(units=0))
+bad_nested("a table in place of a list of layers", lambda m: m["model"].update(layers={"type": "flatten"}))
+bad_nested("an unknown type of layer", lambda m: m["model"]["layers"][1].update(type="flat"))
+bad_nested("an unknown dtype", lambda m: m["input"]["train"]["features"]["x"].update(dtype="float23"))
+bad_nested("a default of another dtype", lambda m: m["input"]["train"]["features"]["y"].update(default=1.5))
+bad_nested("a number as a variable's name", lambda m: m["scaffold"]["init_fn"][0]["names"].update(x=1))
+
 bad("no model", lambda m: m.pop("model"))
 bad("no training input", lambda m: m["input"].update(other=m["input"].pop("train")))
 bad("an unknown section", lambda m: m.update(runs={}))

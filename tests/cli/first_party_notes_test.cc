@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// The notes of the plugins that come with Belay: what can be pasted from them, and what is checked by them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+#include <sstream>
+
+#include "runtime/cli/describe_command.h"
+#include "runtime/cli/manifest_block.h"
+#include "runtime/loader/resolve.h"
+#include "runtime/manifest/parse.h"
+
+namespace belay::runtime {
+namespace {
+
+using ::testing::HasSubstr;
+
+class FirstPartyNotes : public ::testing::Test {
+ protected:
+  // The problems of a manifest, as `belay check` prints them before it loads anything.
+  std::string problems_of(const std::string& manifest_text) {
+    Diagnostics problems;
+    const auto manifest = parse_manifest(ManifestSource{"train.toml", manifest_text}, {}, {}, problems);
+    if (!manifest) return problems.text();
+    const Registry linked;
+    PluginResolver resolver(linked, search_, policy_, cpu_, {"/", {}}, problems);
+    ResolvedPlugins all = resolver.resolve(*manifest);
+    resolver.resolve_optimizer(*manifest, all);
+    return problems.text();
+  }
+
+  FilePolicy policy_;
+  const CpuFeatures cpu_;
+  const PluginSearch search_{{{{BELAY_BINARY_DIR "/plugins", "the build"}}, {}}, policy_, cpu_};
+};
+
+TEST_F(FirstPartyNotes, N_04a_TheBlockThatDescribePrintsIsAcceptedForEachPlugin) {
+  ASSERT_GT(search_.plugins().size(), 50u);
+  for (const FoundPlugin& plugin : search_.plugins()) {
+    std::string text = manifest_block(plugin.info, "");
+    EXPECT_EQ(text.find("..."), text.npos) << "a required option without an example:\n" << text;
+    if (plugin.info.kind != PluginKind::kInput) text += "[input.train]\nplugin = \"digits\"\n";
+    if (plugin.info.kind != PluginKind::kModel) text += "[model]\nplugin = \"mlp\"\n";
+    EXPECT_EQ(problems_of(text), "") << text;
+  }
+}
+
+TEST_F(FirstPartyNotes, N_01f_AMisspeltKeyOfALayerIsShownWithItsPlaceAndTheNearestName) {
+  const std::string problems = problems_of(R"([input.train]
+plugin = "tfrecord"
+files = ["x"]
+features = { x = { dtype = "float23" } }
+[model]
+plugin = "sequential"
+layers = [
+  { type = "conv", filters = 4, size = 3 },
+  { type = "dense", unitz = 10, units = 0 },
+]
+)");
+  for (const char* part :
+       {"train.toml:4:28: error: \"features.x.dtype\" is \"float23\", must be one of: float32, int64, string, uint8\n"
+        "  features = { x = { dtype = \"float23\" } }\n"
+        "                             ^~~~~~~~~\n"
+        "  help: did you mean \"float32\"?\n",
+        "train.toml:9:21: error: \"layers.1.unitz\" is not an option of model \"sequential\"\n"
+        "    { type = \"dense\", unitz = 10, units = 0 },\n"
+        "                      ^~~~~\n"
+        "  help: did you mean \"units\"? \"layers.1\" has: type, name, units, activation, use_bias\n",
+        "train.toml:9:41: error: \"layers.1.units\" is 0, must be at least 1\n"})
+    EXPECT_THAT(problems, HasSubstr(part));
+}
+
+TEST_F(FirstPartyNotes, N_04b_KeysBelowATableAreDescribedBehindIt) {
+  std::ostringstream out, err;
+  ASSERT_EQ(describe_command("sequential", search_, false, out, err), 0) << err.str();
+  const std::string text = out.str();
+  const std::size_t layers = text.find("\n    layers  "), type = text.find("\n    layers[].type  "),
+                    units = text.find("\n    layers[].units  "), task = text.find("\n    task  ");
+  ASSERT_NE(layers, text.npos) << text;
+  EXPECT_LT(layers, type);
+  EXPECT_LT(type, units);
+  EXPECT_LT(units, task);
+  EXPECT_THAT(text.substr(units, text.find('\n', units + 1) - units),
+              HasSubstr("int       required         at least 1; for type dense, lstm, gru"));
+  EXPECT_THAT(text, HasSubstr("    [model]\n    plugin = \"sequential\"\n"
+                              "    layers = [{ type = \"dense\", units = 10 }]\n"));
+}
+
+TEST_F(FirstPartyNotes, N_09b_WhatOnlyWatchesIsMarkedAndWhatChangesNumbersIsNot) {
+  std::set<std::string> watching;
+  for (const FoundPlugin& plugin : search_.plugins())
+    for (const auto* options : {&plugin.info.options, &plugin.info.nested})
+      for (const OptionInfo& option : *options)
+        if (option.watching) watching.insert(plugin.info.name + "." + option.name);
+  EXPECT_EQ(watching, (std::set<std::string>{"checkpoint_saver.save_secs",
+                                             "checkpoint_saver.save_steps",
+                                             "csv.decode_threads",
+                                             "csv_logger.every_n_steps",
+                                             "csv_logger.output_file",
+                                             "csv_logger.tensors",
+                                             "digits.decode_threads",
+                                             "final_ops.output_file",
+                                             "global_step_waiter.poll_secs",
+                                             "gradient_norms.every_n_steps",
+                                             "gradient_norms.log",
+                                             "gradient_norms.per_variable",
+                                             "idx.decode_threads",
+                                             "logging_tensor.at_end",
+                                             "logging_tensor.every_n_iter",
+                                             "logging_tensor.every_n_secs",
+                                             "logging_tensor.format",
+                                             "logging_tensor.tensors",
+                                             "profiler.output_dir",
+                                             "profiler.save_secs",
+                                             "profiler.save_steps",
+                                             "profiler.show_dataflow",
+                                             "profiler.show_memory",
+                                             "progress.max_steps",
+                                             "progress.tensors",
+                                             "step_counter.every_n_secs",
+                                             "step_counter.every_n_steps",
+                                             "stop_after_n_evals.log_progress",
+                                             "summary_saver.save_secs",
+                                             "summary_saver.save_steps",
+                                             "summary_saver.summaries",
+                                             "text.vocabulary_out",
+                                             "tfrecord.decode_threads"}));
+}
+
+TEST_F(FirstPartyNotes, N_08c_AHookSaysWhetherItKeepsAStateAndWhichCallbacksItHas) {
+  const PluginInfo& stopping = search_.find(PluginKind::kHook, "early_stopping").info;
+  EXPECT_EQ(stopping.state, true);
+  ASSERT_TRUE(stopping.uses.has_value());
+  EXPECT_THAT(*stopping.uses, ::testing::IsSupersetOf({"begin", "after_run", "save_state", "load_state"}));
+  EXPECT_EQ(search_.find(PluginKind::kHook, "nan_tensor").info.state, false);
+  for (const FoundPlugin& plugin : search_.plugins())
+    EXPECT_EQ(plugin.info.state.has_value(), plugin.info.kind == PluginKind::kHook) << plugin.info.name;
+}
+
+}  // namespace
+}  // namespace belay::runtime
