@@ -13,6 +13,7 @@
 #include "belay/testing/driver_setup.h"
 #include "belay/testing/option_values.h"
 #include "runtime/loader/note.h"
+#include "runtime/validate/made_up.h"
 
 namespace belay::runtime {
 
@@ -20,11 +21,11 @@ namespace belay::runtime {
 struct Subject {
   const belay_module& module;
   PluginInfo info;
-  belay::testing::OptionValues options;  // given by the user; required ones that he did not give are made up
-  std::vector<std::string> made_up;      // their names
-  bool options_are_given = false;        // some of them, by the user
-  std::string made_up_path;              // the value of a required path; there is a file
-  std::uint64_t seed = 0;                // of everything random
+  ChosenOptions chosen;
+  bool options_are_given = false;  // some of them, by the user
+  std::uint64_t seed = 0;          // of everything random
+
+  const belay::testing::OptionValues& options() const { return chosen.values; }
 };
 
 // A host for its driver, with every service.

@@ -68,27 +68,29 @@ void make(const Subject& subject, const OptionValues& options) {
 bool blames_options(const Subject& subject, Code code) {
   if (subject.info.options.empty()) return false;
   if (code == Code::kInvalidArgument) return true;
-  return !subject.made_up.empty() && (code == Code::kNotFound || code == Code::kFailedPrecondition ||
-                                      code == Code::kPermissionDenied || code == Code::kDataLoss);
+  return !subject.chosen.made_up.empty() && (code == Code::kNotFound || code == Code::kFailedPrecondition ||
+                                             code == Code::kPermissionDenied || code == Code::kDataLoss);
 }
 
 std::string needed_options(const Subject& subject) {
   std::vector<std::string> names;
-  for (const std::string& name : subject.made_up) names.push_back("'" + name + "'");
+  for (const std::string& name : subject.chosen.made_up) names.push_back("'" + name + "'");
   if (!names.empty())
     return "it takes no made-up value for " + joined(names) + "; give " + (names.size() == 1 ? "it" : "them") +
-           " with --set " + subject.made_up[0] + "=...";
+           " with --set " + subject.chosen.made_up[0] + "=...";
   for (const OptionInfo& option : subject.info.options) names.push_back("'" + option.name + "'");
   return "its defaults alone are not enough; give options with --set OPTION=VALUE: it has " + joined(names);
 }
 
 void created(const Subject& subject) {
   try {
-    make(subject, subject.options);
+    make(subject, subject.options());
   } catch (const Error& e) {
     require_explained("create", e);
-    if (subject.options_are_given || !blames_options(subject, e.code()))
-      throw CheckFailed("create failed: " + text_of(e));
+    const bool by_examples = !subject.chosen.examples.empty() && subject.chosen.made_up.empty();
+    if (subject.options_are_given || by_examples || !blames_options(subject, e.code()))
+      throw CheckFailed((by_examples ? "create with the examples of its note failed: " : "create failed: ") +
+                        text_of(e));
     throw OptionsNeeded(needed_options(subject) + "\n" + text_of(e));
   }
 }
@@ -97,23 +99,23 @@ void two_instances(const Subject& subject) {
   with_table(subject, [&](const auto* table) {
     FullHost host;
     const auto adopted = detail::adopt(table);
-    const auto first = subject.options.create(host.host, &adopted);
-    { const auto second = subject.options.create(host.host, &adopted); }
-    const auto third = subject.options.create(host.host, &adopted);
+    const auto first = subject.options().create(host.host, &adopted);
+    { const auto second = subject.options().create(host.host, &adopted); }
+    const auto third = subject.options().create(host.host, &adopted);
   });
 }
 
 void hundred_times(const Subject& subject) {
-  make(subject, subject.options);  // what is set up once is set up now
+  make(subject, subject.options());  // what is set up once is set up now
   const ProcessResources before;
-  for (int i = 0; i < 100; ++i) make(subject, subject.options);
+  for (int i = 0; i < 100; ++i) make(subject, subject.options());
   if (const std::string more = ProcessResources().more_than(before); !more.empty())
     throw CheckFailed("create and destroy, a hundred times, left " + more);
 }
 
 void unknown_option(const Subject& subject) {
   may_refuse("an option that it does not have",
-             [&] { make(subject, subject.options.with(OptionValue("no-such-option", 1))); });
+             [&] { make(subject, subject.options().with(OptionValue("no-such-option", 1))); });
 }
 
 // A value that is of no use for this option.
@@ -130,7 +132,7 @@ void wrong_types(const Subject& subject) {
   for (const OptionInfo& option : subject.info.options) {
     if (option.type == OptionType::kTable) continue;
     may_refuse("option '" + option.name + "' of a wrong type",
-               [&] { make(subject, subject.options.with(of_wrong_type(option))); });
+               [&] { make(subject, subject.options().with(of_wrong_type(option))); });
   }
 }
 
@@ -151,10 +153,10 @@ constexpr double kLargestExact = 9007199254740992.0;
 
 void check_limit(const Subject& subject, const OptionInfo& option, double limit, double direction) {
   const std::string at = "option '" + option.name + "' = " + detail::number_text(limit);
-  may_refuse(at, [&] { make(subject, subject.options.with(number_of(option, limit))); });
+  may_refuse(at, [&] { make(subject, subject.options().with(number_of(option, limit))); });
   if (std::abs(limit) >= kLargestExact && option.type == OptionType::kInt) return;
   may_refuse("option '" + option.name + "' just " + (direction < 0 ? "below " : "above ") + detail::number_text(limit),
-             [&] { make(subject, subject.options.with(number_of(option, outside(option, limit, direction)))); });
+             [&] { make(subject, subject.options().with(number_of(option, outside(option, limit, direction)))); });
 }
 
 void ranges(const Subject& subject) {
@@ -164,13 +166,13 @@ void ranges(const Subject& subject) {
     if (!option.choices.empty()) {
       const std::string other = "no such choice";
       may_refuse("option '" + option.name + "' = \"" + other + "\"", [&] {
-        make(subject, subject.options.with(option.list ? OptionValue(option.name, Texts{other})
-                                                       : OptionValue(option.name, other)));
+        make(subject, subject.options().with(option.list ? OptionValue(option.name, Texts{other})
+                                                         : OptionValue(option.name, other)));
       });
     }
     if (option.type == OptionType::kFloat && !option.list)
       may_refuse("option '" + option.name + "' = nan", [&] {
-        make(subject, subject.options.with(OptionValue(option.name, std::numeric_limits<double>::quiet_NaN())));
+        make(subject, subject.options().with(OptionValue(option.name, std::numeric_limits<double>::quiet_NaN())));
       });
   }
 }
@@ -182,8 +184,8 @@ void strange_texts(const Subject& subject) {
     if ((option.type != OptionType::kString && option.type != OptionType::kPath) || !option.choices.empty()) continue;
     for (const std::string& text : texts)
       may_refuse("a strange text for option '" + option.name + "'", [&] {
-        make(subject, subject.options.with(option.list ? OptionValue(option.name, Texts{text})
-                                                       : OptionValue(option.name, text)));
+        make(subject, subject.options().with(option.list ? OptionValue(option.name, Texts{text})
+                                                         : OptionValue(option.name, text)));
       });
   }
 }

@@ -43,7 +43,7 @@ class Training {
     DriverSetup setup = setup_of(subject);
     setup.run_directory = folder_->path();
     setup.without = without;
-    hook_ = std::make_unique<HookDriver>(subject.module, subject.options, setup);
+    hook_ = std::make_unique<HookDriver>(subject.module, subject.options(), setup);
     hook_->host().clock.jump_over_waits();  // nothing else moves it
     for (const char* name : {"loss", "accuracy"}) {
       hook_->tensor<float>(name);

@@ -13,13 +13,14 @@ void add_variables(InitFnDriver& init, const Subject& subject) {
   init.variable("dense/kernel", Tensor({2}, {0.f, 0.f}));
   init.variable("dense/bias", Tensor(0.f));
   init.variable("global_step", Tensor(std::int64_t{0}), false);
-  init.checkpoints().add(subject.made_up_path, {{"dense/kernel", Tensor({2}, {1.f, 2.f})},
-                                                {"dense/bias", Tensor(3.f)},
-                                                {"global_step", Tensor(std::int64_t{100})}});
+  for (const std::string& path : subject.chosen.paths)
+    init.checkpoints().add(path, {{"dense/kernel", Tensor({2}, {1.f, 2.f})},
+                                  {"dense/bias", Tensor(3.f)},
+                                  {"global_step", Tensor(std::int64_t{100})}});
 }
 
 void runs(const Subject& subject) {
-  InitFnDriver init(subject.module, subject.options, setup_of(subject));
+  InitFnDriver init(subject.module, subject.options(), setup_of(subject));
   add_variables(init, subject);
   needs("run", "the made-up model (dense/kernel, dense/bias, global_step)", [&] { init.run(); });
   for (const char* name : {"dense/kernel", "dense/bias"})
@@ -27,14 +28,15 @@ void runs(const Subject& subject) {
 }
 
 void damaged_checkpoint(const Subject& subject) {
-  InitFnDriver init(subject.module, subject.options, setup_of(subject));
+  InitFnDriver init(subject.module, subject.options(), setup_of(subject));
   init.variable("dense/kernel", Tensor({2}, {0.f, 0.f}));
-  init.checkpoints().add_damaged(subject.made_up_path, Error(Code::kDataLoss, "made up by belay validate"));
+  for (const std::string& path : subject.chosen.paths)
+    init.checkpoints().add_damaged(path, Error(Code::kDataLoss, "made up by belay validate"));
   may_refuse("a damaged checkpoint", [&] { init.run(); });
 }
 
 void no_variables(const Subject& subject) {
-  InitFnDriver init(subject.module, subject.options, setup_of(subject));
+  InitFnDriver init(subject.module, subject.options(), setup_of(subject));
   may_refuse("a graph without variables", [&] { init.run(); });
 }
 
@@ -43,7 +45,7 @@ void missing_services(const Subject& subject) {
     DriverSetup setup = setup_of(subject);
     setup.without = {service};
     may_refuse(std::string("a host without service '") + service + "'", [&] {
-      InitFnDriver init(subject.module, subject.options, setup);
+      InitFnDriver init(subject.module, subject.options(), setup);
       add_variables(init, subject);
       init.run();
     });

@@ -20,19 +20,19 @@ constexpr std::size_t kBatches = 20;
 OptionValues one_epoch(const Subject& subject) {
   const OptionInfo* epochs = subject.info.option("epochs");
   return epochs != nullptr && epochs->type == OptionType::kInt && !epochs->list
-             ? subject.options.with(OptionValue("epochs", 1))
-             : subject.options;
+             ? subject.options().with(OptionValue("epochs", 1))
+             : subject.options();
 }
 
 // What was made up for a path is no file of the input's format.
 void open(InputDriver& input, const Subject& subject, std::int64_t shard = 0, std::int64_t shards = 1) {
   std::vector<std::string> names;
-  for (const std::string& name : subject.made_up) names.push_back("'" + name + "'");
+  for (const std::string& name : subject.chosen.made_up) names.push_back("'" + name + "'");
   needs("open", names.empty() ? "the made-up options" : "what was made up for " + joined(names), [&] {
     try {
       input.open(shard, shards, subject.seed);
     } catch (const Error& e) {
-      if (subject.made_up.empty() || e.code() != Code::kDataLoss) throw;
+      if (subject.chosen.made_up.empty() || e.code() != Code::kDataLoss) throw;
       fail(Code::kInvalidArgument, std::string(e.message()));
     }
   });
@@ -43,7 +43,7 @@ void require_law(const std::string& difference) {
 }
 
 void batches(const Subject& subject) {
-  InputDriver input(subject.module, subject.options, setup_of(subject));
+  InputDriver input(subject.module, subject.options(), setup_of(subject));
   open(input, subject);
   std::size_t n = 0;
   must_succeed("next", [&] { n = input.batches(kBatches).size(); });
@@ -51,13 +51,13 @@ void batches(const Subject& subject) {
 }
 
 void same_again(const Subject& subject) {
-  InputDriver input(subject.module, subject.options, setup_of(subject));
+  InputDriver input(subject.module, subject.options(), setup_of(subject));
   open(input, subject);
   must_succeed("a second pass", [&] { require_law(input.difference_after_restart(kBatches)); });
 }
 
 void resumes(const Subject& subject) {
-  InputDriver input(subject.module, subject.options, setup_of(subject));
+  InputDriver input(subject.module, subject.options(), setup_of(subject));
   open(input, subject);
   must_succeed("seek", [&] { require_law(input.difference_after_resume(kBatches)); });
 }
@@ -74,7 +74,7 @@ void ends(const Subject& subject) {
 
 void shards(const Subject& subject) {
   for (std::int64_t shard = 0; shard < 2; ++shard) {
-    InputDriver input(subject.module, subject.options, setup_of(subject));
+    InputDriver input(subject.module, subject.options(), setup_of(subject));
     open(input, subject, shard, 2);
     must_succeed("next", [&] { input.batches(kBatches); });
     must_succeed("seek", [&] { require_law(input.difference_after_resume(5)); });
@@ -84,7 +84,7 @@ void shards(const Subject& subject) {
 void strange_positions(const Subject& subject) {
   constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max();
   for (const Position& p : {Position{-1, 0}, Position{0, -1}, Position{0, kHuge}, Position{kHuge, 0}}) {
-    InputDriver input(subject.module, subject.options, setup_of(subject));
+    InputDriver input(subject.module, subject.options(), setup_of(subject));
     open(input, subject);
     may_refuse("seek to {" + std::to_string(p.epoch) + ", " + std::to_string(p.index) + "}", [&] {
       input.seek(p);
@@ -98,7 +98,7 @@ void missing_services(const Subject& subject) {
     DriverSetup setup = setup_of(subject);
     setup.without = {service};
     may_refuse(std::string("a host without service '") + service + "'", [&] {
-      InputDriver input(subject.module, subject.options, setup);
+      InputDriver input(subject.module, subject.options(), setup);
       input.open(0, 1, subject.seed);
       input.next();
     });

@@ -79,31 +79,108 @@ void refuse_keys_of_manifest(const std::vector<std::string>& sets, Diagnostics& 
   }
 }
 
+class OptionChooser {
+ public:
+  OptionChooser(const PluginInfo& plugin, bool any_sets, const std::string& folder, PluginUse& use)
+      : plugin_(plugin), any_sets_(any_sets), folder_(folder), use_(use) {}
+
+  // After the user's options, and the examples of tables, are in `use`.
+  ChosenOptions choose() {
+    for (const OptionInfo& option : plugin_.options) {
+      if (is_given(option)) continue;
+      if (option.example && (option.required || !any_sets_)) {
+        take_example(option);
+      } else if (option.required) {
+        make_up_value(option);
+      }
+    }
+    return std::move(chosen_);
+  }
+
+ private:
+  bool is_given(const OptionInfo& option) const {
+    const std::string below = option.name + ".";
+    return std::any_of(use_.options.begin(), use_.options.end(),
+                       [&](const PluginOption& o) { return o.key == option.name || o.key.starts_with(below); });
+  }
+
+  void take_example(const OptionInfo& option) {
+    OptionValue value = *option.example;
+    if (option.type == OptionType::kPath) {
+      in_folder(value, option);
+      if (option.required && !option.example_file) chosen_.made_up.push_back(option.name);
+    }
+    use_.options.push_back({option.name, std::move(value), {}, {}});
+    chosen_.examples.push_back(option.name);
+  }
+  // Files of required options are there.
+  void in_folder(OptionValue& value, const OptionInfo& option) {
+    const auto place = [&](std::string& path) {
+      path = folder_ + "/" + path;
+      if (option.example_file || option.required) chosen_.files[path] = option.example_file.value_or(kMadeUpFile);
+    };
+    if (auto* path = std::get_if<std::string>(&value)) place(*path);
+    if (auto* paths = std::get_if<std::vector<std::string>>(&value))
+      for (std::string& path : *paths) place(path);
+  }
+  void make_up_value(const OptionInfo& option) {
+    const std::string path = folder_ + "/made_up_by_belay_validate";
+    if (option.type == OptionType::kPath) chosen_.files[path] = kMadeUpFile;
+    // Of a table: one entry, by the name that every model has.
+    const std::string key = option.type == OptionType::kTable ? option.name + ".loss" : option.name;
+    use_.options.push_back({key, make_up(option, path), {}, {}});
+    chosen_.made_up.push_back(option.name);
+  }
+
+  static constexpr const char* kMadeUpFile = "made up by belay validate\n";
+  const PluginInfo& plugin_;
+  const bool any_sets_;
+  const std::string& folder_;
+  PluginUse& use_;
+  ChosenOptions chosen_;
+};
+
+bool has_table(const std::vector<std::string>& sets, const std::string& name) {
+  return std::any_of(sets.begin(), sets.end(), [&](const std::string& set) {
+    return set.starts_with(name) && set.find_first_of("=. ", name.size()) == name.size();
+  });
+}
+
+// The user's, and tables as their examples have them.
+std::vector<std::string> all_sets(const PluginInfo& plugin, const std::vector<std::string>& sets) {
+  std::vector<std::string> all{"plugin=\"" + plugin.name + "\""};
+  for (const OptionInfo& option : plugin.options)
+    if (option.type == OptionType::kTable && option.example && (option.required || sets.empty()) &&
+        !has_table(sets, option.name))
+      all.push_back(option.name + "=" + std::get<std::string>(*option.example));
+  all.insert(all.end(), sets.begin(), sets.end());
+  return all;
+}
+
+void add_paths(const PluginInfo& plugin, const belay_named_value& value, std::vector<std::string>& paths) {
+  const OptionInfo* option = plugin.option(detail::view(value.name));
+  if (option == nullptr || option->type != OptionType::kPath) return;
+  for (std::uint64_t i = 0; i < value.value.count; ++i)
+    paths.emplace_back(detail::view(static_cast<const belay_str*>(value.value.data)[i]));
+}
+
 }  // namespace
 
-ChosenOptions choose_options(const PluginInfo& plugin, const std::vector<std::string>& sets, const std::string& path,
+ChosenOptions choose_options(const PluginInfo& plugin, const std::vector<std::string>& sets, const std::string& folder,
                              Diagnostics& problems) {
   refuse_keys_of_manifest(sets, problems);
   const Environment environment = process_environment();
   const std::string directory = std::filesystem::current_path().string();
   const std::vector<SectionKeys> known = manifest_keys();
   TomlNode root{{std::make_shared<const std::string>("--set")}, TomlTable{}};
-  std::vector<std::string> all{"plugin=\"" + plugin.name + "\""};
-  all.insert(all.end(), sets.begin(), sets.end());
-  apply_sets(root, all, problems);
+  apply_sets(root, all_sets(plugin, sets), problems);
   PluginUse use = read_plugin_use(root, plugin.name, PluginTable::kHook, {directory, environment, problems, known});
-  ChosenOptions chosen;
-  for (const OptionInfo& option : plugin.options) {
-    const std::string below = option.name + ".";
-    const auto given = [&](const PluginOption& o) { return o.key == option.name || o.key.starts_with(below); };
-    if (!option.required || std::any_of(use.options.begin(), use.options.end(), given)) continue;
-    // Of a table: one entry, by the name that every model has.
-    const std::string key = option.type == OptionType::kTable ? below + "loss" : option.name;
-    use.options.push_back({key, make_up(option, path), {}, {}});
-    chosen.made_up.push_back(option.name);
-  }
+  ChosenOptions chosen = OptionChooser(plugin, !sets.empty(), folder, use).choose();
   const OptionValues values = check_options(plugin, use, {directory, environment}, problems);
-  for (std::uint64_t i = 0; i < values.size(); ++i) chosen.values = chosen.values.with(driver_value(values.data()[i]));
+  for (std::uint64_t i = 0; i < values.size(); ++i) {
+    chosen.values = chosen.values.with(driver_value(values.data()[i]));
+    add_paths(plugin, values.data()[i], chosen.paths);
+  }
   return chosen;
 }
 

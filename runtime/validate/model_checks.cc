@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model on the real engine, with made-up features and labels: four columns, and a class or a number.
+// A model on the real engine, with made-up features and labels: rows with a class or a number, an image with a class,
+// or ids with the ids that follow.
+#include <iterator>
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "belay/testing/model_driver.h"
 #include "runtime/validate/check.h"
@@ -11,36 +15,79 @@ namespace {
 using belay::testing::ModelBatch;
 using belay::testing::ModelDriver;
 
-struct Built {
-  std::unique_ptr<ModelDriver> model;
-  ModelBatch batch;
+struct MadeUpInput {
+  DType feature, label;
+  Dims example, label_of_example;
+  std::int64_t ids;  // values are below this; 0: any
 };
 
-Built try_build(const Subject& subject, Mode mode, DType label) {
-  Built built{std::make_unique<ModelDriver>(subject.module, subject.options, subject.info.name), {}};
-  built.model->feature("x", DType::kFloat32, {-1, 4});
-  built.batch["x"] = Tensor({3, 4}, {1.f, 2.f, -1.f, 0.5f, 3.f, -2.f, 0.f, 1.f, -1.f, 1.f, 2.f, 0.25f});
-  built.model->label("y", label, {-1});
-  if (label == DType::kInt64)
-    built.batch["y"] = Tensor({3}, std::vector<std::int64_t>{0, 1, 0});
-  else
-    built.batch["y"] = Tensor({3}, {0.5f, -1.f, 2.f});
+const std::vector<MadeUpInput>& made_up_inputs() {
+  static const std::vector<MadeUpInput> all{{DType::kFloat32, DType::kInt64, {4}, {}, 0},
+                                            {DType::kFloat32, DType::kFloat32, {4}, {}, 0},
+                                            {DType::kFloat32, DType::kInt64, {8, 8}, {}, 0},
+                                            {DType::kInt64, DType::kInt64, {4}, {4}, 3}};
+  return all;
+}
+constexpr const char* kMadeUpInputs =
+    "the made-up inputs (x float32 [?, 4] with y int64 or float32 [?]; x float32 [?, 8, 8] with y int64 [?]; ids x and "
+    "y "
+    "int64 [?, 4])";
+
+Dims batch_dims(std::int64_t n, const Dims& example) {
+  Dims dims{n};
+  dims.insert(dims.end(), example.begin(), example.end());
+  return dims;
+}
+
+// The same numbers again and again, or ids and classes.
+Tensor made_up_tensor(DType dtype, const Dims& dims, std::int64_t ids) {
+  constexpr float kNumbers[] = {1, 2, -1, 0.5, 3, -2, 0, 1, -1, 1, 2, 0.25};
+  const std::size_t below = ids > 0 ? static_cast<std::size_t>(ids) : 2;
+  Tensor t(dtype, dims);
+  for (std::size_t i = 0; i < t.size(); ++i) {
+    if (dtype == DType::kFloat32)
+      t.data<float>()[i] = kNumbers[i % std::size(kNumbers)];
+    else
+      t.data<std::int64_t>()[i] = static_cast<std::int64_t>(i % below);
+  }
+  return t;
+}
+
+struct Built {
+  std::unique_ptr<ModelDriver> model;
+  MadeUpInput input;
+
+  ModelBatch batch(std::int64_t n) const {
+    return {{"x", made_up_tensor(input.feature, batch_dims(n, input.example), input.ids)},
+            {"y", made_up_tensor(input.label, batch_dims(n, input.label_of_example), input.ids)}};
+  }
+};
+
+Built try_build(const Subject& subject, Mode mode, const MadeUpInput& input) {
+  Built built{std::make_unique<ModelDriver>(subject.module, subject.options(), subject.info.name), input};
+  built.model->feature("x", input.feature, batch_dims(-1, input.example), input.ids);
+  built.model->label("y", input.label, batch_dims(-1, input.label_of_example), input.ids);
   built.model->build(mode, subject.seed);
   return built;
 }
 
-// With a class as label, or else with a number.
+// With the first input that it takes; where it takes none, what it says of the first one is why.
 Built build(const Subject& subject, Mode mode) {
-  Built built;
-  needs("build", "the made-up input (feature x float32 [?, 4], label y int64 or float32 [?])", [&] {
-    try {
-      built = try_build(subject, mode, DType::kInt64);
-    } catch (const Error& e) {
-      require_explained("build with an int64 label", e);
-      built = try_build(subject, mode, DType::kFloat32);
+  std::optional<Built> built;
+  std::optional<Error> refusal;
+  needs("build", kMadeUpInputs, [&] {
+    for (const MadeUpInput& input : made_up_inputs()) {
+      try {
+        built = try_build(subject, mode, input);
+        return;
+      } catch (const Error& e) {
+        require_explained("build with a made-up input", e);
+        if (!refusal) refusal = e;
+      }
     }
+    throw Error(*refusal);
   });
-  return built;
+  return std::move(*built);
 }
 
 void builds(const Subject& subject) {
@@ -53,39 +100,55 @@ void predicts(const Subject& subject) {
   const Built training = build(subject, Mode::kTrain);
   Built built;
   must_succeed("build for prediction, where the label is declared and not there,",
-               [&] { built = try_build(subject, Mode::kPredict, training.batch.at("y").dtype()); });
+               [&] { built = try_build(subject, Mode::kPredict, training.input); });
   const std::string foreign = foreign_variables(*training.model, *built.model);
   if (!foreign.empty())
     throw CheckFailed("predicting it has variables that training has not: " + foreign +
                       "; no checkpoint holds their values");
   for (const std::string& name : built.model->predictions())
-    must_succeed("prediction '" + name + "'", [&] { built.model->values(name, built.batch); });
+    must_succeed("prediction '" + name + "'", [&] { built.model->values(name, built.batch(3)); });
 }
 
 void same_again(const Subject& subject) {
   const Built first = build(subject, Mode::kTrain), second = build(subject, Mode::kTrain);
   must_succeed("the loss", [&] {
-    if (first.model->loss(first.batch) != second.model->loss(second.batch))
+    if (first.model->loss(first.batch(3)) != second.model->loss(second.batch(3)))
       throw CheckFailed("built twice from one seed, it has two different losses");
   });
 }
 
+// Dropout, say: two runs have two losses.
+bool is_random(const Built& built) {
+  const ModelBatch batch = built.batch(3);
+  return built.model->loss(batch) != built.model->loss(batch);
+}
+
+// Differences of a random loss say nothing: an evaluation's are taken there, which draws no numbers.
 void gradients(const Subject& subject) {
-  const Built built = build(subject, Mode::kTrain);
+  Built built = build(subject, Mode::kTrain);
   must_succeed("the gradients", [&] {
-    const double error = built.model->worst_gradient_error(built.batch);
+    if (is_random(built)) built = build(subject, Mode::kEval);
+    const double error = built.model->worst_gradient_error(built.batch(3));
     if (!(error < 5e-2))
       throw CheckFailed("its gradients differ from finite differences by " + detail::number_text(error) +
                         ", relative to the larger of 1 and the gradient");
   });
 }
 
+// The mean of some, as it may be random.
+double mean_loss(const Built& built) {
+  constexpr int kRuns = 16;
+  double sum = 0;
+  for (int i = 0; i < kRuns; ++i) sum += built.model->loss(built.batch(3));
+  return sum / kRuns;
+}
+
 void learns(const Subject& subject) {
   const Built built = build(subject, Mode::kTrain);
   must_succeed("a training step", [&] {
-    const double before = built.model->loss(built.batch);
-    for (int i = 0; i < 5; ++i) built.model->train_step(built.batch, 0.01);
-    const double after = built.model->loss(built.batch);
+    const double before = mean_loss(built);
+    for (int i = 0; i < 5; ++i) built.model->train_step(built.batch(3), 0.01);
+    const double after = mean_loss(built);
     if (!(after < before))
       throw CheckFailed("five steps of gradient descent did not lower its loss: " + detail::number_text(before) +
                         " before, " + detail::number_text(after) + " after");
@@ -94,13 +157,8 @@ void learns(const Subject& subject) {
 
 // An epoch's last batch may be short.
 void one_example(const Subject& subject) {
-  Built built = build(subject, Mode::kTrain);
-  built.batch["x"] = Tensor({1, 4}, {1.f, 2.f, -1.f, 0.5f});
-  if (TensorView(built.batch["y"].view()).dtype() == DType::kInt64)
-    built.batch["y"] = Tensor({1}, std::vector<std::int64_t>{1});
-  else
-    built.batch["y"] = Tensor({1}, {0.5f});
-  must_succeed("a batch of one example", [&] { built.model->train_step(built.batch, 0.01); });
+  const Built built = build(subject, Mode::kTrain);
+  must_succeed("a batch of one example", [&] { built.model->train_step(built.batch(1), 0.01); });
 }
 
 // A later host may have modes that this plugin does not know.

@@ -98,7 +98,7 @@ const std::vector<Dims> kShapes = {{3, 5}, {4}, {}, {4, 4}, {2, 3, 4}, {2, 3, 4,
 
 // What is not known must not be claimed, and what is known must not depend on when it is asked.
 void shapes(const Subject& subject) {
-  OpDriver op(subject.module, subject.options, setup_of(subject));
+  OpDriver op(subject.module, subject.options(), setup_of(subject));
   for (const std::vector<OpInput>& known : accepted(subject, op, kShapes)) {
     const std::vector<OpInput> out = op.infer_outputs(known);
     std::vector<OpInput> partial = known, unranked = known;
@@ -120,7 +120,7 @@ void shapes(const Subject& subject) {
 
 // Each shape on one thread and on two, twice from the start: the same bits.
 void runs(const Subject& subject) {
-  OpDriver op(subject.module, subject.options, setup_of(subject));
+  OpDriver op(subject.module, subject.options(), setup_of(subject));
   std::vector<Dims> sizes = kShapes;
   for (const Dims& odd : std::vector<Dims>{{0}, {1}, {17}, {0, 3}, {3, 0}, {1, 1}, {129, 7}, {100'003}})
     sizes.push_back(odd);
@@ -144,7 +144,7 @@ void runs(const Subject& subject) {
 
 // Types and ranks of all kinds, too many inputs and none: refused or taken, never a crash.
 void odd_inputs(const Subject& subject) {
-  OpDriver op(subject.module, subject.options, setup_of(subject));
+  OpDriver op(subject.module, subject.options(), setup_of(subject));
   for (const Dims& dims : std::vector<Dims>{{}, {2}, {2, 3}, {-1, 3}, {1, 2, 3, 4, 5, 6}})
     for (const DType t : kNumbers)
       for (int n = 0; n <= 5; ++n) {
@@ -158,7 +158,7 @@ void odd_inputs(const Subject& subject) {
 void odd_attributes(const Subject& subject) {
   const auto try_with = [&](const std::string& what, const OptionValue& value) {
     may_refuse(what, [&] {
-      OpDriver op(subject.module, subject.options.with(value), setup_of(subject));
+      OpDriver op(subject.module, subject.options().with(value), setup_of(subject));
       const int n = std::max(op.traits().n_inputs, 1);
       op.infer(std::vector<OpInput>(static_cast<std::size_t>(n), OpInput{DType::kFloat32, {3, 5}}));
     });
@@ -176,8 +176,8 @@ void odd_attributes(const Subject& subject) {
 
 // Two nodes of an operation may run at the same time.
 void kernels_apart(const Subject& subject) {
-  OpDriver one(subject.module, subject.options, setup_of(subject)),
-      other(subject.module, subject.options, setup_of(subject));
+  OpDriver one(subject.module, subject.options(), setup_of(subject)),
+      other(subject.module, subject.options(), setup_of(subject));
   const std::vector<OpInput> inputs = accepted(subject, one, {{64, 65}, {4096}, {2, 3, 4, 4}, {}}).front();
   const std::vector<Tensor> values = made_up(inputs, subject.seed);
   must_succeed("run of two nodes at the same time", [&] {
@@ -212,14 +212,14 @@ void kernels_apart(const Subject& subject) {
 constexpr double kLargestGradientError = 2e-2;
 
 void gradients(const Subject& subject) {
-  OpDriver op(subject.module, subject.options, setup_of(subject));
+  OpDriver op(subject.module, subject.options(), setup_of(subject));
   if (!op.has_gradient()) throw CheckSkipped("it has no gradient");
   std::size_t compared = 0;
   for (const std::vector<OpInput>& inputs : accepted(subject, op, kShapes)) {
     if (inputs[0].dtype != DType::kFloat32 && inputs[0].dtype != DType::kFloat64) continue;
     const std::string where = "the gradient for " + text_of(inputs);
     must_succeed(where, [&] {
-      NodeDriver node(subject.module, operation_name(subject.info.name), subject.options);
+      NodeDriver node(subject.module, operation_name(subject.info.name), subject.options());
       for (const OpInput& i : inputs) node.input(i.dtype, i.dims);
       node.build();
       if (!node.has_gradient()) fail(Code::kInvalidArgument, node.gradient_error());
@@ -235,10 +235,10 @@ void gradients(const Subject& subject) {
 
 // In a graph: with dimensions that are known only when it runs, and with a first dimension that changes.
 void in_a_graph(const Subject& subject) {
-  OpDriver op(subject.module, subject.options, setup_of(subject));
+  OpDriver op(subject.module, subject.options(), setup_of(subject));
   const std::vector<OpInput> inputs = accepted(subject, op, kShapes).front();
   must_succeed("a node in a graph", [&] {
-    NodeDriver node(subject.module, operation_name(subject.info.name), subject.options);
+    NodeDriver node(subject.module, operation_name(subject.info.name), subject.options());
     for (const OpInput& i : inputs) node.input_of_unknown_rank(i.dtype);
     node.build(2);
     op.threads = 2;

@@ -17,7 +17,7 @@ constexpr double kRate = 0.01;
 
 template <class T>
 std::unique_ptr<OptimizerDriver> built(const Subject& subject, int threads = 1) {
-  auto optimizer = std::make_unique<OptimizerDriver>(subject.module, subject.options, subject.info.name);
+  auto optimizer = std::make_unique<OptimizerDriver>(subject.module, subject.options(), subject.info.name);
   std::vector<T> kernel;
   for (int i = 0; i < 300; ++i) kernel.push_back(static_cast<T>(std::sin(i + 1)));
   optimizer->variable(kVariables[0], Tensor({3, 100}, kernel));

@@ -28,7 +28,7 @@ NamedTensors usual_tensors(std::uint64_t seed) {
 }
 
 void round_trip(const Subject& subject) {
-  SaverDriver saver(subject.module, subject.options, setup_of(subject));
+  SaverDriver saver(subject.module, subject.options(), setup_of(subject));
   std::string difference;
   const auto compare = [&](const std::string& what, const NamedTensors& tensors) {
     must_succeed("writing and reading " + what, [&] { difference = saver.difference_after_round_trip(tensors); });
@@ -47,7 +47,7 @@ void round_trip(const Subject& subject) {
 void all_types(const Subject& subject) {
   for (const DType dtype : {DType::kBool, DType::kUInt8, DType::kInt32, DType::kInt64, DType::kFloat16,
                             DType::kBFloat16, DType::kFloat32, DType::kFloat64}) {
-    SaverDriver saver(subject.module, subject.options, setup_of(subject));
+    SaverDriver saver(subject.module, subject.options(), setup_of(subject));
     const std::string what = std::string("tensors of type ") + dtype_name(dtype);
     may_refuse(what, [&] {
       const std::string difference = saver.difference_after_round_trip(
@@ -58,7 +58,7 @@ void all_types(const Subject& subject) {
 }
 
 void only_what_is_wanted(const Subject& subject) {
-  SaverDriver saver(subject.module, subject.options, setup_of(subject));
+  SaverDriver saver(subject.module, subject.options(), setup_of(subject));
   saver.write(usual_tensors(subject.seed));
   NamedTensors found;
   must_succeed("reading one tensor", [&] { found = saver.read(std::set<std::string>{"dense/bias"}); });
@@ -68,12 +68,12 @@ void only_what_is_wanted(const Subject& subject) {
 }
 
 void missing_file(const Subject& subject) {
-  SaverDriver saver(subject.module, subject.options, setup_of(subject));
+  SaverDriver saver(subject.module, subject.options(), setup_of(subject));
   must_refuse("reading an empty directory", [&] { saver.read(); });
 }
 
 void cut_file(const Subject& subject) {
-  SaverDriver saver(subject.module, subject.options, setup_of(subject));
+  SaverDriver saver(subject.module, subject.options(), setup_of(subject));
   saver.write(usual_tensors(subject.seed));
   std::vector<std::string> names;
   for (const auto& file : saver.files().contents) names.push_back(file.first);
@@ -84,7 +84,7 @@ void cut_file(const Subject& subject) {
 }
 
 void damaged_file(const Subject& subject) {
-  SaverDriver saver(subject.module, subject.options, setup_of(subject));
+  SaverDriver saver(subject.module, subject.options(), setup_of(subject));
   saver.write(usual_tensors(subject.seed));
   const auto whole = saver.files().contents;
   std::mt19937_64 random(subject.seed);
@@ -100,7 +100,7 @@ void damaged_file(const Subject& subject) {
 }
 
 void full_disk(const Subject& subject) {
-  SaverDriver saver(subject.module, subject.options, setup_of(subject));
+  SaverDriver saver(subject.module, subject.options(), setup_of(subject));
   saver.write(usual_tensors(subject.seed));
   std::uint64_t size = 0;
   for (const auto& file : saver.files().contents) size += file.second.size();

@@ -16,7 +16,7 @@ void options(const Subject& subject) { options_can_be_given(subject, "optimizer.
 
 void rates(const Subject& subject) {
   must_succeed("computing rates", [&] {
-    ScheduleDriver schedule(subject.module, subject.options, subject.info.name);
+    ScheduleDriver schedule(subject.module, subject.options(), subject.info.name);
     for (const std::int64_t step : kSteps) {
       const double rate = schedule.rate(step);
       if (!std::isfinite(rate) || rate < 0)
@@ -29,8 +29,8 @@ void rates(const Subject& subject) {
 // The rate is a function of the step: it keeps nothing from one run to the next.
 void of_the_step_alone(const Subject& subject) {
   must_succeed("computing rates", [&] {
-    ScheduleDriver forward(subject.module, subject.options, subject.info.name),
-        backward(subject.module, subject.options, subject.info.name);
+    ScheduleDriver forward(subject.module, subject.options(), subject.info.name),
+        backward(subject.module, subject.options(), subject.info.name);
     std::vector<double> rising, falling;
     for (auto step = std::begin(kSteps); step != std::end(kSteps); ++step) rising.push_back(forward.rate(*step));
     for (auto step = std::rbegin(kSteps); step != std::rend(kSteps); ++step)

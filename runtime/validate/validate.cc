@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <utility>
 
 #include "belay/detail/tables.h"
@@ -111,6 +112,13 @@ class FolderOfItsOwn {
   const std::filesystem::path before_ = std::filesystem::current_path();
 };
 
+void write_file(const std::string& path, const std::string& contents) {
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+  std::ofstream file(path, std::ios::binary);
+  file << contents;
+  if (!file.flush()) fail(Code::kResourceExhausted, "cannot write '" + path + "'");
+}
+
 class Validation {
  public:
   Validation(const std::string& file, const ValidateOptions& options,
@@ -179,13 +187,16 @@ class Validation {
   void validate(const PluginInfo& plugin) {
     const std::string label = std::string(kind_name(plugin.kind)) + " \"" + plugin.name + "\"";
     Diagnostics problems;
-    const ChosenOptions chosen = choose_options(plugin, options_.sets, made_up_path_, problems);
-    if (!problems.empty()) fail(Code::kInvalidArgument, problems.text());
+    const ChosenOptions chosen = choose_options(plugin, options_.sets, folder_.path(), problems);
+    if (!problems.empty() && !options_.sets.empty()) fail(Code::kInvalidArgument, problems.text());
+    if (!problems.empty())
+      return report_({label, "create.options", Verdict::kFailed,
+                      "it does not take the examples of its note:\n" + problems.text()});
+    for (const auto& [path, contents] : chosen.files) write_file(path, contents);
     const std::vector<Check>& checks = checks_of(plugin.kind);
     for (const Check& c : checks) {
       const bool passed = check(label, c.name, true, [&] {
-        c.run(Subject{load(), plugin, chosen.values, chosen.made_up, !options_.sets.empty(), made_up_path_,
-                      options_.seed});
+        c.run(Subject{load(), plugin, chosen, !options_.sets.empty(), options_.seed});
       });
       if (passed || &c != &checks.front()) continue;
       report_({label, "everything else", Verdict::kSkipped, "it could not be created"});
@@ -197,7 +208,6 @@ class Validation {
   const ValidateOptions& options_;
   const std::function<void(const CheckResult&)>& report_;
   const belay::testing::TemporaryFolder folder_;
-  const std::string made_up_path_ = folder_.write("made_up_by_belay_validate", "made up by belay validate\n");
   FilePolicy policy_;
   const CpuFeatures cpu_;
   LibraryFile library_;

@@ -50,6 +50,65 @@ TEST(MadeUp, ATableGetsAnEntryUnlessItHasOne) {
   EXPECT_EQ(problems.text(), "");
 }
 
+// The value's texts, or its numbers as texts.
+std::vector<std::string> values_of(const ChosenOptions& chosen, const std::string& name) {
+  std::vector<std::string> texts;
+  for (const belay::testing::OptionValue& value : chosen.values.all()) {
+    if (value.name != name) continue;
+    texts = value.texts;
+    for (const std::int64_t i : value.integers) texts.push_back(std::to_string(i));
+  }
+  return texts;
+}
+
+PluginInfo plugin_with_examples() {
+  return parse_note(R"({"abi": [0, 3], "plugins": [{"kind": "hook", "name": "x", "options": [
+      {"name": "needed", "type": "int", "required": true, "example": 7},
+      {"name": "other", "type": "int", "example": 8},
+      {"name": "from", "type": "path", "required": true, "example": "runs/first"},
+      {"name": "files", "type": "path_list", "example": ["data/a.csv"], "example_file": "1,2\u0000"},
+      {"name": "layers", "type": "table", "required": true, "example": "[{ type = \"dense\" }]"},
+      {"name": "layers[].type", "type": "string", "choices": ["dense", "conv"]}]}]})")
+      .plugins.at(0);
+}
+
+TEST(MadeUp, N_06b_ExamplesOfTheNoteAreTaken) {
+  Diagnostics problems;
+  const ChosenOptions chosen = choose_options(plugin_with_examples(), {}, "/made/up", problems);
+  EXPECT_EQ(problems.text(), "");
+  EXPECT_EQ(values_of(chosen, "needed"), std::vector<std::string>{"7"});
+  EXPECT_EQ(values_of(chosen, "other"), std::vector<std::string>{"8"});
+  EXPECT_EQ(values_of(chosen, "files"), std::vector<std::string>{"/made/up/data/a.csv"});
+  EXPECT_EQ(values_of(chosen, "layers.0.type"), std::vector<std::string>{"dense"});
+  EXPECT_EQ(chosen.made_up, std::vector<std::string>{"from"}) << "its note does not say what lies there";
+  EXPECT_EQ(chosen.paths, (std::vector<std::string>{"/made/up/runs/first", "/made/up/data/a.csv"}));
+  EXPECT_EQ(chosen.files, (std::map<std::string, std::string>{{"/made/up/data/a.csv", std::string("1,2\0", 4)},
+                                                              {"/made/up/runs/first", "made up by belay validate\n"}}));
+}
+
+TEST(MadeUp, N_06b_WhatIsGivenGoesBeforeTheExamplesAndTheOptionalOnesAreLeftOut) {
+  Diagnostics problems;
+  const ChosenOptions chosen =
+      choose_options(plugin_with_examples(), {"layers=[{ type = \"conv\" }]", "from=/x"}, "/made/up", problems);
+  EXPECT_EQ(problems.text(), "");
+  EXPECT_EQ(values_of(chosen, "needed"), std::vector<std::string>{"7"});
+  EXPECT_EQ(values_of(chosen, "other"), std::vector<std::string>{});
+  EXPECT_EQ(values_of(chosen, "layers.0.type"), std::vector<std::string>{"conv"});
+  EXPECT_EQ(chosen.paths, std::vector<std::string>{"/x"});
+  EXPECT_TRUE(chosen.files.empty());
+  EXPECT_TRUE(chosen.made_up.empty());
+}
+
+TEST(MadeUp, N_06c_AnExampleThatTheOptionsDoNotTakeIsAProblem) {
+  PluginInfo info = plugin_with_examples();
+  for (OptionInfo& option : info.options)
+    if (option.name == "layers") option.example = "[{ type = \"dens\" }]";
+  Diagnostics problems;
+  choose_options(info, {}, "/made/up", problems);
+  EXPECT_NE(problems.text().find("\"layers.0.type\" is \"dens\", must be one of: dense, conv"), std::string::npos)
+      << problems.text();
+}
+
 TEST(MadeUp, WithAllGivenNothingIsMadeUp) {
   Diagnostics problems;
   const ChosenOptions chosen =

@@ -159,6 +159,19 @@ TEST(Validate, T_30b_AnInitFunctionThatLooksForItsFileInTheConstructorPasses) {
   EXPECT_EQ(troubles_in(BELAY_WANTING, "init_fn \"wants_its_file\""), std::vector<std::string>{});
 }
 
+TEST(Validate, N_06c_AnExampleThatIsNotTakenFails) {
+  const std::vector<std::string> by_note = troubles_in(BELAY_WRONG_EXAMPLE, "hook \"by_note\"");
+  ASSERT_EQ(by_note.size(), 1u);
+  EXPECT_EQ(by_note[0].rfind("create.options: it does not take the examples of its note:\n", 0), 0u) << by_note[0];
+  EXPECT_NE(by_note[0].find("\"parts.0.kind\" is \"rond\", must be one of: round, square"), std::string::npos)
+      << by_note[0];
+  const std::vector<std::string> by_constructor = troubles_in(BELAY_WRONG_EXAMPLE, "hook \"by_constructor\"");
+  ASSERT_EQ(by_constructor.size(), 2u);
+  EXPECT_EQ(by_constructor[0].rfind("create.options: create with the examples of its note failed: ", 0), 0u)
+      << by_constructor[0];
+  EXPECT_NE(by_constructor[0].find("/a/b.txt' holds no number"), std::string::npos) << by_constructor[0];
+}
+
 TEST(Validate, T_22d_UniqueSymbolsAreListedAndThoseOfTheStandardLibraryAreNot) {
 #if defined(__clang__)
   GTEST_SKIP() << "clang makes no unique symbols";
