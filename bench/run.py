@@ -4,7 +4,7 @@
 
     python3 bench/run.py --build build/release [--check] [--json FILE] [--only GROUP]
 
-docs/benchmarks.md says what each line of the table measures.
+docs/design/benchmarks.md says what each line of the table measures.
 
 A machine that others use too only ever adds time, so the smallest of several takes counts, and a measure that misses its
 bounds is taken again, twice at most. The limits hold on every machine. Where a measure has a `tolerance` it is also held

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of run.py: it names the processor, holds the bounds, and docs/benchmarks.md says what it measures."""
+"""Tests of run.py: it names the processor, holds the bounds, and docs/design/benchmarks.md says what it measures."""
 import contextlib
 import io
 import json
@@ -15,7 +15,7 @@ import processor
 import run
 
 HERE = pathlib.Path(__file__).resolve().parent
-PAGE = (HERE.parent / "docs" / "benchmarks.md").read_text()
+PAGE = (HERE.parent / "docs" / "design" / "benchmarks.md").read_text()
 
 XEON = "processor\t: 0\ncpu family\t: 6\nmodel\t\t: 143\nmodel name\t: Intel(R) Xeon(R)\nflags\t\t: avx512f avx512_bf16 amx_bf16\n"
 EPYC = "processor\t: 0\ncpu family\t: 26\nmodel\t\t: 2\nmodel name\t: AMD EPYC\nflags\t\t: avx512f avx512_bf16\n"

@@ -80,7 +80,7 @@ void Training::loop(MonitoredSession& session) {
   const std::int64_t first = session.raw_session()->global_step();
   result_.global_step = first;
   control.note_step(first);
-  // A job that is at its last step already does not train one more (TensorFlow does; docs/differences.md).
+  // A job that is at its last step already does not train one more (TensorFlow does; docs/design/differences.md).
   if (options_.max_steps && first >= *options_.max_steps) {
     session.request_stop("step " + std::to_string(first) +
                          " is already at max_steps = " + std::to_string(*options_.max_steps));

@@ -155,7 +155,8 @@ inline constexpr std::uint32_t kAllInputs = 0xffffffff;
 struct OpDef {
   std::string name;
   std::string doc;
-  // For docs/ops.md: the names of the inputs ("x, scale"; "xs..." for any number), and the dtypes that it takes.
+  // For docs/reference/ops.md: the names of the inputs ("x, scale"; "xs..." for any number), and the dtypes that it
+  // takes.
   std::string inputs = {};
   std::string dtypes = {};
   int n_inputs = 0;  // -1: any number

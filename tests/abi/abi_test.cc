@@ -86,7 +86,7 @@ TEST(Abi, B_15_TheListOfSlotsIsThatOfTheHeaders) {
   const Output listed = run("python3 -B '" + source("slots.py") + "' '" BELAY_SOURCE_DIR "/sdk/include/belay/abi' '" +
                             layout + "'");
   ASSERT_EQ(listed.status, 0) << listed.text;
-  EXPECT_EQ(listed.text, bytes_of(BELAY_SOURCE_DIR "/docs/abi-slots.tsv"))
+  EXPECT_EQ(listed.text, bytes_of(BELAY_SOURCE_DIR "/docs/design/abi-slots.tsv"))
       << "make the list anew: tests/abi/slots.py says how";
   EXPECT_THAT(listed.text, HasSubstr("\nbelay_hook_api\tbegin\t32\tint32_t (*)(void* self, belay_graph* graph, "
                                      "belay_status* status)\n"));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What docs/abi.md says may still be appended: each change compiles, and binaries of today live in a host that has them.
+// What docs/design/abi.md says may still be appended: each change compiles, and binaries of today live in a host that
+// has them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -41,7 +42,7 @@ TEST(FutureAbi, EachChangeCompilesInCAndCxx) {
 
 // In the page's last table, and nothing else there.
 TEST(FutureAbi, TheManualNamesEachChange) {
-  std::ifstream file(BELAY_SOURCE_DIR "/docs/abi.md");
+  std::ifstream file(BELAY_SOURCE_DIR "/docs/design/abi.md");
   const std::string page(std::istreambuf_iterator<char>(file), {});
   const std::size_t at = page.find("## What may still be appended, and how");
   ASSERT_NE(at, page.npos);

@@ -5,11 +5,11 @@
     slots.py HEADERS LAYOUT
 
 HEADERS is sdk/include/belay/abi; LAYOUT is what layout.c printed. Prints a line per slot, separated by tabs: table, slot,
-offset in bytes, signature. The offsets are the compiler's, of LAYOUT. docs/abi-slots.tsv is the list as it is kept; after
-a change of abi.h:
+offset in bytes, signature. The offsets are the compiler's, of LAYOUT. docs/design/abi-slots.tsv is the list as it is kept;
+after a change of abi.h:
 
     cc -std=c11 -Isdk/include tests/abi/layout.c -o layout && ./layout >layout.txt
-    tests/abi/slots.py sdk/include/belay/abi layout.txt >docs/abi-slots.tsv
+    tests/abi/slots.py sdk/include/belay/abi layout.txt >docs/design/abi-slots.tsv
 """
 import pathlib
 import re

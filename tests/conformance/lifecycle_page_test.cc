@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/lifecycle.md against what hooks, init function, queue runner, thread and raw session really see.
+// docs/design/lifecycle.md against what hooks, init function, queue runner, thread and raw session really see.
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -17,9 +17,9 @@ namespace belay::runtime::testing {
 namespace {
 
 const PageSection& section(const std::string& heading) {
-  static const std::vector<PageSection> sections = sections_of(read_source("docs/lifecycle.md"));
+  static const std::vector<PageSection> sections = sections_of(read_source("docs/design/lifecycle.md"));
   const PageSection* found = find_section(sections, heading);
-  if (found == nullptr) fail(Code::kNotFound, "docs/lifecycle.md has no section '" + heading + "'");
+  if (found == nullptr) fail(Code::kNotFound, "docs/design/lifecycle.md has no section '" + heading + "'");
   return *found;
 }
 

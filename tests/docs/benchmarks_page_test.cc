@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/benchmarks.md against the measures of bench/baseline.json.
+// docs/design/benchmarks.md against the measures of bench/baseline.json.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -15,7 +15,7 @@ class BenchmarksPage : public testing::Test {
   // The cells of that column in all tables of the page.
   static std::vector<std::string> column(std::size_t index) {
     std::vector<std::string> cells;
-    for (const PageSection& section : sections_of(read_source("docs/benchmarks.md")))
+    for (const PageSection& section : sections_of(read_source("docs/design/benchmarks.md")))
       for (const Row& row : section.rows) cells.push_back(row.at(index));
     return cells;
   }

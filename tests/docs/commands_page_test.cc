@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/commands.md against the command line and the exit statuses.
+// docs/reference/commands.md against the command line and the exit statuses.
 #include <gmock/gmock.h>
 
 #include <regex>
@@ -20,9 +20,9 @@ class CommandsPage : public testing::Test {
   const PageSection& section_of(const std::string& command) const {
     for (const PageSection& s : sections_)
       if (s.heading.rfind("`belay " + command, 0) == 0) return s;
-    throw std::runtime_error("docs/commands.md has no heading for " + command);
+    throw std::runtime_error("docs/reference/commands.md has no heading for " + command);
   }
-  const std::vector<PageSection> sections_ = sections_of(read_source("docs/commands.md"));
+  const std::vector<PageSection> sections_ = sections_of(read_source("docs/reference/commands.md"));
 };
 
 std::set<std::string> options_in(const std::string& text) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/hooks.md against the notes of the hooks that were built.
+// docs/reference/hooks.md against the notes of the hooks that were built.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -52,10 +52,10 @@ class HooksPage : public testing::Test {
   }
   const PageSection& section_of(const PluginInfo& hook) const {
     const PageSection* found = find_section(sections_, "`" + hook.name + "`");
-    if (found == nullptr) throw std::runtime_error("docs/hooks.md has no heading for " + hook.name);
+    if (found == nullptr) throw std::runtime_error("docs/reference/hooks.md has no heading for " + hook.name);
     return *found;
   }
-  const std::vector<PageSection> sections_ = sections_of(read_source("docs/hooks.md"));
+  const std::vector<PageSection> sections_ = sections_of(read_source("docs/reference/hooks.md"));
 };
 
 TEST_F(HooksPage, HasASectionForEachHookAndForNoOther) {

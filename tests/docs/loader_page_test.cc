@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/loader.md against the loader's kinds of errors and against the tests that it names.
+// docs/design/loader.md against the loader's kinds of errors and against the tests that it names.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 using testing::ElementsAreArray;
 
-const std::string kPage = "docs/loader.md";
+const std::string kPage = "docs/design/loader.md";
 
 // "Suite.Name" of every test in the sources.
 std::set<std::string> tests_of_the_sources() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/manifest.md against the declarations of the keys.
+// docs/reference/manifest.md against the declarations of the keys.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -21,10 +21,10 @@ class ManifestPage : public testing::Test {
  protected:
   const PageSection& section(const std::string& heading) const {
     const PageSection* found = find_section(sections_, heading);
-    if (found == nullptr) throw std::runtime_error("docs/manifest.md has no heading " + heading);
+    if (found == nullptr) throw std::runtime_error("docs/reference/manifest.md has no heading " + heading);
     return *found;
   }
-  const std::vector<PageSection> sections_ = sections_of(read_source("docs/manifest.md"));
+  const std::vector<PageSection> sections_ = sections_of(read_source("docs/reference/manifest.md"));
 };
 
 // "key" -> "value" of `key = value` lines, "not set: ..." of those that tell why there is none. Members of a table in

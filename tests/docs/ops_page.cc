@@ -46,10 +46,11 @@ constexpr Family kFamilies[] = {
 constexpr const char* kIntroduction = R"(# Operations
 
 What a graph can be made of. Models call the functions of `belay/ops/*.h`, which make these nodes and say more about each;
-`Graph::node` makes one by its name. This page is made from the registry by `build/bin/make_ops_page > docs/ops.md`.
+`Graph::node` makes one by its name. This page is made from the registry by
+`build/bin/make_ops_page > docs/reference/ops.md`.
 
 Losses, metrics that add up over batches, moments and other functions that are made of several nodes have no line here:
-see `belay/ops/losses.h`, `metrics.h`, `statistics.h`. A plugin can add operations: [plugins/op.md](plugins/op.md).
+see `belay/ops/losses.h`, `metrics.h`, `statistics.h`. A plugin can add operations: [plugins/op.md](../plugins/op.md).
 
 * Words in `code` are attributes.
 * floats: float32 and float64. numbers: floats, int32, int64 and uint8. Operands have one dtype unless the line says

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/ops.md, made from the registry of operations. make_ops_page prints it:
+// docs/reference/ops.md, made from the registry of operations. make_ops_page prints it:
 //
-//   build/bin/make_ops_page > docs/ops.md
+//   build/bin/make_ops_page > docs/reference/ops.md
 #pragma once
 
 #include <string>

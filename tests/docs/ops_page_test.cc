@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/ops.md against the registry, and the registry's own descriptions.
+// docs/reference/ops.md against the registry, and the registry's own descriptions.
 #include "tests/docs/ops_page.h"
 
 #include <algorithm>
@@ -15,7 +15,8 @@ std::size_t names_in(const std::string& inputs) {
 }
 
 TEST(OpsPage, IsWhatTheRegistrySays) {
-  EXPECT_EQ(read_source("docs/ops.md"), ops_page()) << "renew it: build/bin/make_ops_page > docs/ops.md";
+  EXPECT_EQ(read_source("docs/reference/ops.md"), ops_page())
+      << "renew it: build/bin/make_ops_page > docs/reference/ops.md";
 }
 
 TEST(OpsPage, HasEveryOperation) {

@@ -208,7 +208,7 @@ INSTANTIATE_TEST_SUITE_P(Pages, ShownProgram,
                          testing::Values("docs/plugins/hook.md", "docs/plugins/saver.md", "docs/plugins/init_fn.md",
                                          "docs/plugins/model.md", "docs/plugins/input.md", "docs/plugins/op.md",
                                          "docs/plugins/optimizer.md", "docs/plugins/schedule.md",
-                                         "docs/threads-and-lifetimes.md", "docs/write-a-hook.md"),
+                                         "docs/design/threads-and-lifetimes.md", "docs/guide/write-a-hook.md"),
                          [](const auto& test) {
                            std::string name = fs::path(test.param).stem().string();
                            for (char& c : name)

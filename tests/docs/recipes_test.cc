@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The programs of docs/recipes.md, run: what is there between the fences is cut out of this file, from a line
+// The programs of docs/guide/recipes.md, run: what is there between the fences is cut out of this file, from a line
 // `// recipe: NAME` to `// end`.
 #include <belay/eigen.h>
 #include <belay/events.h>
@@ -274,7 +274,7 @@ std::string recipe(const std::string& name) {
 }
 
 TEST(RecipesPage, ShowsThePrograms) {
-  const std::string page = read_source("docs/recipes.md");
+  const std::string page = read_source("docs/guide/recipes.md");
   EXPECT_THAT(
       fenced_blocks(page, "cpp"),
       ElementsAre(recipe("two_graphs"), recipe("example_hook"), recipe("stop_at_step"), recipe("pretrained_subset"),
@@ -282,7 +282,7 @@ TEST(RecipesPage, ShowsThePrograms) {
 }
 
 TEST(EstimatorPage, ShowsTheExample) {
-  const std::vector<std::string> blocks = fenced_blocks(read_source("docs/estimator.md"), "cpp");
+  const std::vector<std::string> blocks = fenced_blocks(read_source("docs/guide/estimator.md"), "cpp");
   EXPECT_EQ(blocks.size(), 3);
   for (const std::string& block : blocks)
     EXPECT_THAT(read_source("examples/estimator/estimator.cc"), ::testing::HasSubstr(block));

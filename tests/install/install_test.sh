@@ -124,11 +124,11 @@ one_kind schedule half_life & schedule=$!
 wait $optimizer $schedule || fail "optimizer or schedule"
 [ -f "$here/new/flat-file/runs/flat-file/model.ckpt-200/variables.bin" ] || fail "the new saver wrote nothing"
 
-step "a newcomer's path: docs/write-a-hook.md, every command as written"
+step "a newcomer's path: docs/guide/write-a-hook.md, every command as written"
 (
   export PATH=$prefix/bin:$PATH
-  "$source/tests/install/run_page.py" "$prefix/share/doc/belay/docs/write-a-hook.md" "$HOME"
-) || fail "docs/write-a-hook.md does not tell what happens"
+  "$source/tests/install/run_page.py" "$prefix/share/doc/belay/docs/guide/write-a-hook.md" "$HOME"
+) || fail "docs/guide/write-a-hook.md does not tell what happens"
 
 step "examples/embed"
 configure_and_build "$source/examples/embed" "$here/embed_build"

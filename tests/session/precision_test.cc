@@ -148,7 +148,7 @@ double final_loss(const std::string& precision) {
   return sum;
 }
 
-// The bound of docs/manifest.md.
+// The bound of docs/reference/manifest.md.
 TEST(Precision, TheDigitsEndWithinTheBoundOfFloat32) {
   SKIP_WITHOUT_BF16();
   const double exact = final_loss("float32"), rounded = final_loss("bf16");

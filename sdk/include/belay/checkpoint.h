@@ -6,7 +6,7 @@
 //     if (e.name.rfind("encoder/", 0) == 0) session.assign(e.name, old.read(e.name));
 //
 // Names are those of the variables' nodes ("dense/kernel"), with optimizers' slots and the global step beside them.
-// docs/checkpoint.md has the files' format.
+// docs/reference/checkpoint.md has the files' format.
 #pragma once
 
 #include <cstdint>

@@ -33,7 +33,7 @@ inline namespace v0 {
 // What went wrong, as the host acts on it. The numbers up to kUnauthenticated are gRPC's and TensorFlow's; a number
 // that is not listed is read as kInternal.
 //
-// What an error in a training step does (before_run, after_run, a run of the session; docs/lifecycle.md has the
+// What an error in a training step does (before_run, after_run, a run of the session; docs/design/lifecycle.md has the
 // others):
 // * kAborted, kUnavailable: preemption. The session is closed and made anew from the newest checkpoint; training goes
 //   on.

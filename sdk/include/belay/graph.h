@@ -313,8 +313,8 @@ class Graph {
   // * ys must be floating-point tensors, else INVALID_ARGUMENT; grad_ys are none or one for each of ys.
   // * An empty Output where no path of floating-point tensors leads from x to a y, or one that stops gradients lies on
   //   it.
-  // * An operation on the path without a gradient ("error" in docs/ops.md) is INVALID_ARGUMENT, or UNIMPLEMENTED where
-  //   one is only missing so far; both name the node.
+  // * An operation on the path without a gradient ("error" in docs/reference/ops.md) is INVALID_ARGUMENT, or
+  //   UNIMPLEMENTED where one is only missing so far; both name the node.
   // * Several paths are added (AddN). Gradients of gradients work where every operation on the path has them.
   std::vector<Output> gradients(const std::vector<Output>& ys, const std::vector<Output>& xs,
                                 const std::vector<Output>& grad_ys = {}) const {
@@ -422,8 +422,8 @@ class Graph {
   [[nodiscard]] Scope scope(std::string_view name) const { return Scope(*this, name); }
   [[nodiscard]] ControlScope after(const std::vector<Output>& outputs) const { return ControlScope(*this, outputs); }
 
-  // Begins a node of any operation by its name (docs/ops.md, or a plugin's). name: a hint, made unique in the current
-  // scope; empty: the operation's own name. Nothing is added before NodeBuilder::output() or operation().
+  // Begins a node of any operation by its name (docs/reference/ops.md, or a plugin's). name: a hint, made unique in the
+  // current scope; empty: the operation's own name. Nothing is added before NodeBuilder::output() or operation().
   inline NodeBuilder node(std::string_view op, std::string_view name = {}) const;
 
   // As arrays of the C boundary.
@@ -472,8 +472,8 @@ class NodeBuilder {
     controls_.push_back(o.operation().raw());
     return *this;
   }
-  // Attributes: the name and the value, copied. The type must be the one that the operation reads; docs/ops.md says
-  // which attributes it has and their defaults. Here a flag: "transpose_a", "keep_dims".
+  // Attributes: the name and the value, copied. The type must be the one that the operation reads;
+  // docs/reference/ops.md says which attributes it has and their defaults. Here a flag: "transpose_a", "keep_dims".
   NodeBuilder& attr(std::string_view name, bool v) { return number(name, BELAY_VALUE_BOOL, v ? 1 : 0); }
   // A whole number: "axis", "depth".
   NodeBuilder& attr(std::string_view name, int v) { return number(name, BELAY_VALUE_INT, v); }

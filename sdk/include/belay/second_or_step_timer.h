@@ -18,7 +18,7 @@
 //
 // Asking does not change anything; update_last_triggered_step records that the hook acted. The first question is always
 // answered yes. At most one trigger per step. With both periods either one triggers (TensorFlow allows only one; see
-// docs/differences.md). No locks: the session's thread.
+// docs/design/differences.md). No locks: the session's thread.
 #pragma once
 
 #include <chrono>

@@ -18,7 +18,7 @@
 //   for (std::int64_t i = 0; i < batch.dim(0); ++i)        // batch [n, 784]
 //     sum(batch.row(i).data<const float>(), 784);
 //
-//   dtype      C++            bytes   in docs/ops.md
+//   dtype      C++            bytes   in docs/reference/ops.md
 //   float32    float          4       floats, numbers
 //   float64    double         8       floats, numbers
 //   int32      std::int32_t   4       numbers
@@ -73,8 +73,8 @@ enum class DType : std::int32_t {
   kFloat16 = BELAY_FLOAT16,
 };
 
-// "float32", "int64" ..., as messages, manifests and docs/ops.md spell them; "invalid" for kInvalid and for a number
-// that is no dtype. A string literal: valid always.
+// "float32", "int64" ..., as messages, manifests and docs/reference/ops.md spell them; "invalid" for kInvalid and for a
+// number that is no dtype. A string literal: valid always.
 inline const char* dtype_name(DType t) noexcept {
   switch (t) {
     case DType::kFloat32: return "float32";
