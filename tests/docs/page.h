@@ -87,19 +87,6 @@ inline std::vector<std::string> fenced_blocks(const std::string& page, const std
   return blocks;
 }
 
-// The page without its code, fenced or indented.
-inline std::string prose_of(const std::string& page) {
-  std::string text;
-  bool inside = false;
-  std::istringstream lines(page);
-  for (std::string line; std::getline(lines, line);) {
-    const bool fence = line.rfind("```", 0) == 0;
-    if (fence) inside = !inside;
-    if (!fence && !inside && line.rfind("    ", 0) != 0) text += line + "\n";
-  }
-  return text;
-}
-
 inline const PageSection* find_section(const std::vector<PageSection>& sections, const std::string& heading) {
   for (const PageSection& s : sections)
     if (s.heading == heading) return &s;

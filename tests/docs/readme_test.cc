@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// README.md: what it shows works, what it names is there.
+// README.md and sdk/README.md: what they show works, what they name is there.
 #include <gmock/gmock.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <regex>
-#include <set>
 
 #include "runtime/cli/command_line.h"
 #include "runtime/manifest/parse.h"
@@ -18,46 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
-
-std::set<std::string> pages() {  // in the source directory
-  std::set<std::string> names = {"CHANGELOG.md", "README.md", "SECURITY.md", "sdk/README.md"};
-  for (const auto& entry : fs::recursive_directory_iterator(BELAY_SOURCE_DIR "/docs"))
-    if (entry.path().extension() == ".md") names.insert(entry.path().lexically_relative(BELAY_SOURCE_DIR).string());
-  return names;
-}
-
-// Files that a page links to, in the source directory.
-std::vector<std::string> links_of(const std::string& page) {
-  static const std::regex link(R"(\]\(([^)#\s]+)[^)]*\))");
-  const std::string text = prose_of(read_source(page));
-  std::vector<std::string> targets;
-  for (std::sregex_iterator it(text.begin(), text.end(), link), end; it != end; ++it)
-    if (it->str(1).find("://") == std::string::npos)
-      targets.push_back((fs::path(page).parent_path() / it->str(1)).lexically_normal().string());
-  return targets;
-}
-
-TEST(Pages, RelativeLinksLeadToFiles) {
-  int links = 0;
-  for (const std::string& page : pages())
-    for (const std::string& target : links_of(page)) {
-      EXPECT_TRUE(fs::exists(fs::path(BELAY_SOURCE_DIR) / target)) << page << " links to " << target;
-      ++links;
-    }
-  EXPECT_GE(links, 7);
-}
-
-TEST(Pages, AReaderOfTheReadmeGetsToEachOfThem) {
-  std::set<std::string> reached = {"README.md"};
-  std::vector<std::string> to_read = {"README.md"};
-  while (!to_read.empty()) {
-    const std::string page = to_read.back();
-    to_read.pop_back();
-    for (const std::string& target : links_of(page))
-      if (target.ends_with(".md") && reached.insert(target).second) to_read.push_back(target);
-  }
-  for (const std::string& page : pages()) EXPECT_EQ(reached.count(page), 1u) << page << " is linked from nowhere";
-}
 
 TEST(Readme, ListsEveryCommand) {
   const std::string readme = read_source("README.md");
