@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares the rows of the contract with the tests that prove them.
 
-    report.py --rows rows.txt [--all] tests.xml
+    report.py --contract docs/reference/contract.md [--all] tests.xml
 
 tests.xml is what ctest wrote of the whole suite with --output-junit; ./dev test makes it and calls this. A test proves the
 row that its name begins with: SCAF_02_BothReadyOpsNameTheVariables proves SCAF-02, T_20a_... proves T-20a. It may be a
@@ -44,27 +44,35 @@ class Result:
         return self.outcome == "skipped" and any(what in self.reason for what in LACKING)
 
 
+@dataclasses.dataclass
+class Row:
+    status: str  # "", "n/a" or "open"
+    said: str    # what it promises, or the reason
+    tests: str   # the page's last column
+
+
 def read_rows(path):
-    """{ID: (status, sentence or reason)}, where status is "", "n/a" or "open"."""
+    """{ID: Row} of a page: each line of a table whose first cell is an ID, with what holds, where it is from, its tests."""
     rows = {}
     with open(path, encoding="utf-8") as file:
         for number, line in enumerate(file, 1):
-            line = line.strip()
-            if not line or line.startswith("#"):
+            cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip())[1:-1]]
+            if not cells or cells[0] in ("ID", "---"):
                 continue
-            row, _, said = line.partition(" ")
-            if not ROW.fullmatch(row):
-                sys.exit(f"{path}:{number}: '{row}' is no row ID")
+            if len(cells) != 4 or not ROW.fullmatch(cells[0]):
+                sys.exit(f"{path}:{number}: a row is | ID | what holds | from | test |, with an ID as SCAF-02")
+            row, said = cells[0], cells[1].replace("\\|", "|")
             if row in rows:
                 sys.exit(f"{path}:{number}: {row} is listed twice")
-            status, _, reason = said.partition(" ")
-            if status not in ("n/a", "open"):
-                status, reason = "", said
-                if not re.fullmatch(r".+ .+\.", said):
-                    sys.exit(f"{path}:{number}: behind {row} comes a sentence, or n/a or open with a reason")
-            if not reason:
+            marked = re.fullmatch(r"\*\*(n/a|open)\*\*(.*)", said)
+            status, said = (marked[1], marked[2].strip()) if marked else ("", said)
+            if not status and not re.fullmatch(r".+ .+\.", said):
+                sys.exit(f"{path}:{number}: behind {row} comes a sentence, or **n/a** or **open** with a reason")
+            if not said:
                 sys.exit(f"{path}:{number}: {row} is {status} without a reason")
-            rows[row] = (status, reason)
+            if not cells[2]:
+                sys.exit(f"{path}:{number}: {row} is from nowhere")
+            rows[row] = Row(status, said, cells[3])
     return rows
 
 
@@ -113,7 +121,8 @@ def compare(rows, results):
         elif test.name != test.program and PROGRAMS.match(test.program) or row and row.split("-")[0] in families:
             wrong.append(f"test {test.name} of {test.program} begins with no row of the list")
     proved = []
-    for row, (status, said) in rows.items():
+    for row, promise in rows.items():
+        status, said = promise.status, promise.said
         tests = [test for test in proofs[row] if not test.lacks_something()]
         bad = [test for test in tests if test.outcome != "passed"]
         wrong += [f"{row}: test {test.name} of {test.program} {test.outcome}" for test in bad]
@@ -129,19 +138,19 @@ def compare(rows, results):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", required=True)
+    parser.add_argument("--contract", required=True)
     parser.add_argument("--all", action="store_true", help="print every row with its sentence")
     parser.add_argument("results", metavar="tests.xml")
     arguments = parser.parse_args()
 
-    rows = read_rows(arguments.rows)
+    rows = read_rows(arguments.contract)
     results, wrong = read_results(arguments.results)
     proved, not_proved = compare(rows, results)
     wrong += not_proved
     if arguments.all:
-        for row, (status, said) in rows.items():
-            print(f"{status or ('proved' if row in proved else 'NOT PROVED'):10} {row:10} {said}")
-    count = {status: sum(1 for s, _ in rows.values() if s == status) for status in ("", "n/a", "open")}
+        for name, row in rows.items():
+            print(f"{row.status or ('proved' if name in proved else 'NOT PROVED'):10} {name:10} {row.said}")
+    count = {status: sum(1 for row in rows.values() if row.status == status) for status in ("", "n/a", "open")}
     print(f"{len(rows)} rows of the contract: {len(proved)} proved by {sum(test.row() in proved for test in results)} "
           f"tests, {count['n/a']} not applicable, {count['open']} open, {count[''] - len(proved)} not proved")
     for line in wrong:

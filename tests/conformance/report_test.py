@@ -28,10 +28,12 @@ class ReportTest(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
 
     def report(self, rows, *cases, options=()):
-        """(status, what it printed)."""
-        (self.folder / "rows.txt").write_text(rows)
+        """(status, what it printed). `rows`: lines of ID and what holds."""
+        lines = [line.partition(" ") for line in rows.splitlines()]
+        page = "".join(f"| {name} | {said} | source | |\n" for name, _, said in lines)
+        (self.folder / "contract.md").write_text("# Page\n" + page)
         (self.folder / "tests.xml").write_text(f"<testsuite>{''.join(cases)}</testsuite>")
-        arguments = ["report.py", "--rows", str(self.folder / "rows.txt"), *options, str(self.folder / "tests.xml")]
+        arguments = ["report.py", "--contract", str(self.folder / "contract.md"), *options, str(self.folder / "tests.xml")]
         printed = io.StringIO()
         with unittest.mock.patch.object(sys, "argv", arguments), contextlib.redirect_stdout(printed):
             try:
@@ -111,8 +113,8 @@ class ReportTest(unittest.TestCase):
         self.assert_wrong("T-01: no test proves it but for what this machine lacks", "T-01 It is.\n", case("a", skipped))
 
     def test_a_row_that_is_open_or_not_applicable_has_no_test(self):
-        self.assert_proved("T-01 open the next issue\nT-02 n/a no such thing\n")
-        self.assert_wrong("T-01: is listed as open, and has a test", "T-01 open the next issue\n",
+        self.assert_proved("T-01 **open** the next issue\nT-02 **n/a** no such thing\n")
+        self.assert_wrong("T-01: is listed as open, and has a test", "T-01 **open** the next issue\n",
                           case("a", PASSED.format("A.T_01_A")))
 
     def test_a_test_that_names_no_row_is_wrong(self):
@@ -123,20 +125,21 @@ class ReportTest(unittest.TestCase):
         self.assert_proved("T-01 It is.\n", case("a", PASSED.format("A.T_01_A") + PASSED.format("A.AVX_512_Is")))
 
     def test_a_row_says_what_it_promises(self):
-        for line in ("T-01", "T-01 open", "T-01 no sentence", "T-01 No end", "T01 It is."):
+        for line in ("T-01", "T-01 **open**", "T-01 no sentence", "T-01 No end", "T01 It is.", "T-01 It | is."):
             with self.subTest(line):
-                self.assert_wrong("rows.txt:2: ", "# Comment\n" + line + "\n")
-        self.assert_wrong("rows.txt:2: T-01 is listed twice", "T-01 It is.\nT-01 It is.\n")
+                self.assert_wrong("contract.md:2: ", line + "\n")
+        self.assert_wrong("contract.md:3: T-01 is listed twice", "T-01 It is.\nT-01 It is.\n")
+        self.assert_proved("T-01 It \\| that is.\n", case("a", PASSED.format("A.T_01_Is")))
 
     def test_all_rows_are_printed_with_their_sentences(self):
-        _, printed = self.report("T-01 It is.\nT-02 open later\nT-03 It too.\n", case("a", PASSED.format("A.T_01_A")),
+        _, printed = self.report("T-01 It is.\nT-02 **open** later\nT-03 It too.\n", case("a", PASSED.format("A.T_01_A")),
                                  options=["--all"])
         self.assertRegex(printed, r"(?m)^proved +T-01 +It is\.$")
         self.assertRegex(printed, r"(?m)^open +T-02 +later$")
         self.assertRegex(printed, r"(?m)^NOT PROVED +T-03 +It too\.$")
 
     def test_the_rows_of_this_tree_can_be_read(self):
-        self.assertGreater(len(report.read_rows(pathlib.Path(__file__).with_name("rows.txt"))), 350)
+        self.assertGreater(len(report.read_rows(pathlib.Path(__file__).parents[2] / "docs" / "reference" / "contract.md")), 350)
 
 
 if __name__ == "__main__":
