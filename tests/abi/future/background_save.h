@@ -14,10 +14,24 @@ typedef struct belay_saved_with_figures {
   uint64_t bytes;
 } belay_saved_with_figures;
 
-/* Appended to "saver": the part of tensor i that this process holds, in elements of its first dimension. */
+/* Which part of a whole tensor a slice is; arrays of `rank` numbers. */
+typedef struct belay_slice {
+  uint32_t struct_size;
+  uint32_t flags;
+  int32_t rank;
+  int32_t reserved;
+  const int64_t* whole;  /* dimensions of all of it */
+  const int64_t* offset; /* where the part begins */
+  const int64_t* length; /* and how far it goes */
+} belay_slice;
+
+/* Appended to "saver", as abi/saver.h says: the part of tensor i that this process holds, and one that a directory has. */
 typedef struct belay_saver_service_with_slices {
   belay_saver_service before;
-  int32_t (*slice)(belay_tensors* tensors, uint64_t i, int64_t* begin, int64_t* end, belay_status* status);
+  int32_t (*get_slice)(belay_tensors* tensors, uint64_t i, belay_str* name, belay_slice* slice, belay_tensor* tensor,
+                       belay_status* status);
+  int32_t (*found_slice)(belay_tensors* tensors, belay_str name, int32_t dtype, const belay_slice* slice, void** data,
+                         belay_status* status);
 } belay_saver_service_with_slices;
 
 #endif /* BELAY_ABI_FUTURE_BACKGROUND_SAVE_H_ */
