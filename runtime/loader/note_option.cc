@@ -14,6 +14,9 @@
 namespace belay::runtime {
 namespace {
 
+constexpr std::size_t kMaxWhen = 64;
+constexpr std::size_t kMaxNested = 1000;  // of a plugin
+
 struct TypeName {
   OptionType type;
   bool list;
@@ -128,6 +131,7 @@ void read_when(const NoteField& field, OptionInfo& option) {
   if (!json.is_object() || json.size() != 1) field.fail("must be an object with one key");
   option.when_key = json.begin().key();
   option.when = texts(field.get(option.when_key.c_str()));
+  if (option.when.size() > kMaxWhen) field.fail("has more than 64 values");
 }
 
 // The bytes behind characters U+0000 to U+00FF.
@@ -188,6 +192,7 @@ OptionInfo read_option(const NoteField& field, const PluginInfo& plugin) {
 
 // Each of those below tables may be declared for some tables only.
 void check_nested(const NoteField& options, const PluginInfo& plugin) {
+  if (plugin.nested.size() > kMaxNested) options.fail("has more than 1000 keys below tables");
   for (const OptionInfo& option : plugin.nested) {
     for (const OptionInfo& other : plugin.nested)
       if (&other != &option && other.name == option.name && !exclude_each_other(other, option))

@@ -228,7 +228,7 @@ TEST(Note, N_01a_KeysBelowATableAreOptionsOfTheirOwn) {
 
 TEST(Note, N_03a_AKeyBelowATableThatNoManifestCouldHaveIsRefused) {
   const auto named = [](const std::string& name) { return R"({"name": ")" + name + R"(", "type": "int"})"; };
-  for (const char* name : {"t[]", "t.", "t..a", "t[].a[]", "*.a", "t[.a", "t.a b", "t[][].a"})
+  for (const char* name : {"t[]", "t.", "t..a", "t[].a[]", "*.a", "t[.a", "t.a b", "t[][].a", "t.*.*.*.a"})
     EXPECT_EQ(error_of_note(with_nested(named(name))),
               "\"plugins.0.options.1.name\" is \"" + std::string(name) +
                   "\": a key below a table of the hook \"x\" is called as in \"layers[].units\" or "
@@ -242,6 +242,22 @@ TEST(Note, N_03a_AKeyBelowATableThatNoManifestCouldHaveIsRefused) {
             "\"plugins.0.options\" has \"t.a\" for \"y\", no choice of \"t.k\"");
   EXPECT_EQ(error_of_note(with_nested(R"({"name": "t.a", "type": "int", "when": {"k": ["y"], "l": []}})")),
             "\"plugins.0.options.1.when\" must be an object with one key");
+}
+
+// What checking them costs grows with the square.
+TEST(Note, N_03b_HowManyKeysBelowTablesANoteMayHaveIsLimited) {
+  const auto with_keys = [](int n) {
+    std::string keys;
+    for (int i = 0; i < n; ++i)
+      keys += (i == 0 ? "" : ",") + std::string(R"({"name": "t.k)") + std::to_string(i) + R"(", "type": "int"})";
+    return with_nested(keys);
+  };
+  EXPECT_EQ(error_of_note(with_keys(1000)), "");
+  EXPECT_EQ(error_of_note(with_keys(1001)), "\"plugins.0.options\" has more than 1000 keys below tables");
+  std::string values = R"("x")";
+  for (int i = 0; i < 64; ++i) values += R"(, "x")";
+  EXPECT_EQ(error_of_note(with_nested(R"({"name": "t.a", "type": "int", "when": {"k": [)" + values + "]}}")),
+            "\"plugins.0.options.1.when\" has more than 64 values");
 }
 
 TEST(Note, N_06a_AnExampleIsAValueThatFits) {

@@ -58,7 +58,8 @@ typedef struct belay_module {
  * and crosses as it was given.
  *
  * "isa" lists what the code needs beyond the architecture's baseline, as in /proc/cpuinfo.
- * Limits: 1 MiB in all, 8 levels of nesting, 64 KiB a string. Unknown keys are ignored.
+ * Limits: 1 MiB in all, 8 levels of nesting, 64 KiB a string; two * in a path, 64 values in a "when", and 1,000 keys
+ * below the tables of a plugin. Unknown keys are ignored.
  *
  * A plugin in C states its note with BELAY_NOTE and places it as above, for example:
  *

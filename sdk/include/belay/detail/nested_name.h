@@ -23,14 +23,16 @@ constexpr std::string_view without_brackets(std::string_view part) {
   return list ? part.substr(0, part.size() - 2) : part;
 }
 
-// KEY, KEY[] and *, with dots between: a KEY first, a KEY or * last, two parts at least.
+// KEY, KEY[] and *, with dots between: a KEY first, a KEY or * last, two parts at least, two * at most.
 constexpr bool is_nested_name(std::string_view name) {
   bool first = true;
+  int stars = 0;
   for (;;) {
     const std::size_t dot = name.find('.');
     const bool last = dot == std::string_view::npos;
     const std::string_view part = last ? name : name.substr(0, dot);
-    if (last && first) return false;
+    stars += part == "*" ? 1 : 0;
+    if ((last && first) || stars > 2) return false;
     if (!(part == "*" && !first) && !is_option_name(last ? part : without_brackets(part))) return false;
     if (last) return true;
     first = false;
