@@ -77,6 +77,29 @@ TEST_F(EvaluateTrained, AFewBatchesLookWhetherItWorks) {
   EXPECT_EQ(run().examples, 5);
 }
 
+TEST_F(EvaluateTrained, HooksOfTheModelAreRoundEachPassAndMayEndIt) {
+  Probe* hook = nullptr;
+  make({.add_hooks = [&](SessionHost& host, const ModelOutputs&) {
+    auto probe = std::make_unique<Probe>("x", timeline);
+    hook = probe.get();
+    host.add_hook("x",
+                  [held = std::make_shared<std::unique_ptr<Probe>>(std::move(probe))](
+                      const belay_host_api* api, belay_host* of) { return belay::hook(api, of, std::move(*held)); });
+  }});
+  EXPECT_EQ(new_events(), Timeline{"x.begin"});
+  const Metrics whole = run().metrics;
+  EXPECT_EQ(new_events(), (Timeline{"x.after_create_session", "x.before_run", "x.after_run", "x.before_run",
+                                    "x.after_run", "x.before_run", "x.after_run", "x.end"}));
+  EXPECT_EQ(run().metrics, whole) << "begin is called once, all else again";
+  EXPECT_EQ(new_events().size(), 8u);
+  hook->look = [](RunContext& context, const RunValues&) { context.request_stop("enough"); };
+  EXPECT_EQ(run().batches, 1);
+  EXPECT_EQ(new_events().back(), "x.end");
+  hook->look = [](RunContext&, const RunValues&) { fail(Code::kInternal, "broken"); };
+  EXPECT_THAT(error_of([&] { run(); }), ::testing::HasSubstr("in after_run"));
+  EXPECT_EQ(new_events().back(), "x.on_error");
+}
+
 TEST_F(EvaluateTrained, LeavesTheTrainedVariablesAlone) {
   make();
   const std::uint64_t version = trained.find("scale")->version;
