@@ -124,6 +124,13 @@ one_kind schedule half_life & schedule=$!
 wait $optimizer $schedule || fail "optimizer or schedule"
 [ -f "$here/new/flat-file/runs/flat-file/model.ckpt-200/variables.bin" ] || fail "the new saver wrote nothing"
 
+step "a newcomer's first training: docs/guide/run-a-training.md, every command as written"
+mkdir "$here/first"
+(
+  export PATH=$prefix/bin:$PATH
+  "$source/tests/install/run_page.py" "$prefix/share/doc/belay/docs/guide/run-a-training.md" "$here/first"
+) || fail "docs/guide/run-a-training.md does not say what happens"
+
 step "a newcomer's path: docs/guide/write-a-hook.md, every command as written"
 (
   export PATH=$prefix/bin:$PATH
