@@ -26,6 +26,14 @@ static belay_str text_of(const char* text) {
   return s;
 }
 
+static int32_t fail(belay_status* status, int32_t code, const char* text) {
+  uint64_t n = strlen(text);
+  if (n > status->capacity) n = status->capacity;
+  memcpy(status->text, text, n);
+  status->size = n;
+  return code;
+}
+
 /* `session` and `run` may be null: there is none. */
 static void say(const Queries* q, const char* callback, belay_session* session, belay_run* run) {
   char text[1024];
@@ -50,14 +58,14 @@ static void say(const Queries* q, const char* callback, belay_session* session, 
 static int32_t create(const belay_host_api* api, belay_host* host, const belay_named_value* options, uint64_t n_options,
                       void** self, belay_status* status) {
   Queries* q = calloc(1, sizeof(*q));
-  (void)options, (void)n_options, (void)status;
-  if (q == NULL) return BELAY_RESOURCE_EXHAUSTED;
+  (void)options, (void)n_options;
+  if (q == NULL) return fail(status, BELAY_RESOURCE_EXHAUSTED, "out of memory");
   q->host = host;
   q->core = (const belay_core_api*)api->service(host, text_of("core"));
   q->session = (const belay_session_api*)api->service(host, text_of("session"));
   if (q->core == NULL || q->session == NULL) {
     free(q);
-    return BELAY_UNIMPLEMENTED;
+    return fail(status, BELAY_UNIMPLEMENTED, "needs the services core and session");
   }
   *self = q;
   say(q, "create", NULL, NULL);
