@@ -27,7 +27,7 @@ namespace {
 
 using namespace runtime;
 
-using Options = std::vector<std::pair<std::string, OptionValue>>;
+using Options = std::vector<std::pair<std::string, runtime::OptionValue>>;
 
 class Bench {
  public:

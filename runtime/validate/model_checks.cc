@@ -166,7 +166,7 @@ void unknown_mode(const Subject& subject) {
   constexpr auto kNoMode = static_cast<Mode>(99);
   Code code = Code::kOk;
   try {
-    try_build(subject, kNoMode, DType::kInt64);
+    try_build(subject, kNoMode, made_up_inputs().front());
   } catch (const Error& e) {
     code = e.code();
   }
