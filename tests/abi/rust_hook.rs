@@ -233,7 +233,7 @@ pub static belay_module_v0: Module = Module {
     magic: 0x003079616c6562b3,
     struct_size: std::mem::size_of::<Module>() as u32,
     abi_major: 0,
-    abi_minor: 3,
+    abi_minor: 4,
     flags: 0,
     reserved: 0,
     note: addr_of!(note.text) as *const u8,

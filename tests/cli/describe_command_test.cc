@@ -104,7 +104,7 @@ TEST_F(DescribeCommandTest, JsonHasEverything) {
   const auto json = nlohmann::json::parse(out_);
   ASSERT_EQ(json.size(), 1u);
   EXPECT_EQ(json[0]["file"], "DIR/hostile\"\n\xef\xbf\xbd.so");
-  EXPECT_EQ(json[0]["abi"], (std::vector<int>{0, 3}));
+  EXPECT_EQ(json[0]["abi"], (std::vector<int>{BELAY_ABI_MAJOR, BELAY_ABI_MINOR}));
   EXPECT_EQ(json[0]["exports"], std::vector<std::string>{"belay_module_v0"});
   ASSERT_EQ(json[0]["plugins"].size(), 5u);
   const auto& options = json[0]["plugins"][0]["options"];

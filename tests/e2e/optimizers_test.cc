@@ -3,12 +3,17 @@
 #include <cstdlib>
 
 #include "tests/docs/page.h"
+#include "tests/e2e/accuracy_fixture.h"
 #include "tests/e2e/run_fixture.h"
 
 namespace belay::runtime::testing {
 namespace {
 
 using ::testing::HasSubstr;
+
+struct DataSets : Accuracy {
+  using Accuracy::data_directory, Accuracy::data_variables;
+};
 
 class OptimizersTest : public RunTest {
  protected:
@@ -39,8 +44,8 @@ class OptimizersTest : public RunTest {
     return library;
   }
   // What the run printed as the accuracy of its last evaluation; 0: it failed or printed none.
-  double accuracy_of(const std::vector<std::string>& run) {
-    const ProcessResult r = belay(run);
+  double accuracy_of(const std::vector<std::string>& run, const std::vector<std::string>& variables = {}) {
+    const ProcessResult r = belay(run, variables);
     EXPECT_EQ(r.status, 0) << r.err;
     const std::string key = "accuracy = ";
     const std::size_t at = r.out.rfind(key);
@@ -117,13 +122,13 @@ TEST_F(OptimizersTest, B_18i_AStrangersOptimizerTrainsDigits) {
 }
 
 TEST_F(OptimizersTest, B_18i_AStrangersOptimizerTrainsMnist) {
-  const char* data = std::getenv("BELAY_DATA_DIR");
-  if (data == nullptr || !std::filesystem::exists(std::string(data) + "/mnist"))
+  if (!std::filesystem::exists(DataSets::data_directory() + "/mnist"))
     GTEST_SKIP() << "NOT TESTED: there is no mnist; set BELAY_DATA_DIR to the folder of the data sets";
   const std::string library = compile_shown("docs/plugins/optimizer.md", "lion");
   EXPECT_GT(accuracy_of({"run", BELAY_SOURCE_DIR "/examples/mnist_mlp.toml", "--set", "run.dir=" + (temp / "mnist"),
                          "--set", "run.max_steps=2000", "--set", "optimizer.file=" + library, "--set",
-                         "optimizer.name=lion", "--set", "optimizer.learning_rate=0.0001"}),
+                         "optimizer.name=lion", "--set", "optimizer.learning_rate=0.0001"},
+                        DataSets::data_variables()),
             0.96);
 }
 

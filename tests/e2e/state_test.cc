@@ -64,7 +64,7 @@ TEST_F(StateTest, B_08f_RetentionAndCleaningUpRemoveTheTensorsToo) {
   fs::create_directory(unfinished);
   write_file(unfinished + "/state.data", "half");
   ASSERT_EQ(belay({"run", manifest("run", 1, 60)}).status, 0);
-  EXPECT_THAT(listing(run_dir()), ElementsAre("checkpoint", kEventFile, kEventFile, "lock", "manifest.toml",
+  EXPECT_THAT(listing(run_dir()), ElementsAre("attempts", "checkpoint", kEventFile, kEventFile, "lock", "manifest.toml",
                                               "model.ckpt-50", "model.ckpt-60"));
 }
 

@@ -152,7 +152,8 @@ INSTANTIATE_TEST_SUITE_P(
                             {kFewImages, kTheirLabels, "model.filters=[8, 16]", "model.dense=[32]"}},
                       Model{"shakespeare_transformer",
                             "shakespeare/tinyshakespeare.txt",
-                            {"model.layers=1", "model.width=64", "model.feed_forward=128"}}),
+                            {"model.layers=1", "model.width=64", "model.feed_forward=128"}},
+                      Model{"digits", "", {}}),  // which needs no data
     [](const auto& model) { return std::string(model.param.name); });
 
 // ---- waiting

@@ -8,7 +8,7 @@
 namespace belay::runtime {
 namespace {
 
-constexpr const char* kNote = R"({"abi": [0, 3], "plugins": [{"kind": "model", "name": "stack", "options": [
+constexpr const char* kNote = R"({"abi": [0, 4], "plugins": [{"kind": "model", "name": "stack", "options": [
   {"name": "layers", "type": "table", "required": true, "help": "from first to last"},
   {"name": "layers[].type", "type": "string", "choices": ["dense", "conv", "flatten"], "required": true},
   {"name": "layers[].units", "type": "int", "min": 1, "required": true, "help": "outputs", "when": {"type": ["dense"]}},

@@ -93,7 +93,7 @@ TEST_F(RegistryTest, ABadLinkedInModuleIsRefusedWhole) {
             "bad_module: 'linked-in module' has a bad belay_module_v0: magic is 0x0000000000000001, must be "
             "0x003079616c6562b3\n  help: fill the module as abi.h says, or let BELAY_MODULE do it");
   module = belay_module_loader_sample;
-  const std::string later = replaced({module.note, module.note_size}, "\"abi\":[0,3]", "\"abi\":[0,4]");
+  const std::string later = replaced({module.note, module.note_size}, "\"abi\":[0,4]", "\"abi\":[0,5]");
   module.note = later.data();
   EXPECT_EQ(refused(module),
             "abi_minor: 'linked-in module' is compiled against another abi.h than this program's runtime\n"

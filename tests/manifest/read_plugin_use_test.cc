@@ -121,7 +121,7 @@ TEST(ReadPluginUse, MistakesAreShown) {
       {"plugin = 'a'\nx = 2020-01-01",
        "train.toml:3:5: error: model.x is the date 2020-01-01; no option is a date\n  x = 2020-01-01\n      "
        "^~~~~~~~~~\n"
-       "  help: write it in quotes where a text is meant\n"},
+       "  help: write it in quotes where a string is meant\n"},
       {"plugin = 'a'\nx = [2020-01-01]",
        "train.toml:3:5: error: model.x mixes kinds of values\n  x = [2020-01-01]\n      ^~~~~~~~~~~~\n"
        "  help: a list holds booleans, numbers, strings, or tables and lists\n"},

@@ -62,7 +62,7 @@ std::vector<std::string> values_of(const ChosenOptions& chosen, const std::strin
 }
 
 PluginInfo plugin_with_examples() {
-  return parse_note(R"({"abi": [0, 3], "plugins": [{"kind": "hook", "name": "x", "options": [
+  return parse_note(R"({"abi": [0, 4], "plugins": [{"kind": "hook", "name": "x", "options": [
       {"name": "needed", "type": "int", "required": true, "example": 7},
       {"name": "other", "type": "int", "example": 8},
       {"name": "from", "type": "path", "required": true, "example": "runs/first"},

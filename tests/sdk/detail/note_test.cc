@@ -151,7 +151,7 @@ TEST(Note, IsTheWholeDeclaration) {
   const std::string text(bytes.text, bytes.text_size);
   const std::size_t plugins = text.find("\"plugins\":");
   ASSERT_NE(plugins, std::string::npos);
-  EXPECT_EQ(text.substr(0, 33), "{\"abi\":[0,3],\"version\":\"1.2.3\",\"t");
+  EXPECT_EQ(text.substr(0, 33), "{\"abi\":[0,4],\"version\":\"1.2.3\",\"t");
   EXPECT_EQ(text.substr(plugins),
             R"("plugins":[{"kind":"hook","name":"everything","doc":"Has an option of every kind",)"
             R"("uses":["begin","save_state"],"state":true,"options":[)"
