@@ -31,7 +31,7 @@ TEST(Note, OfAnSdkPluginHasEveryPluginAndOption) {
   const belay_module& m = belay_module_loader_sample;
   const ModuleInfo info = parse_note({m.note, m.note_size});
   EXPECT_EQ(info.abi_major, 0);
-  EXPECT_EQ(info.abi_minor, 3);
+  EXPECT_EQ(info.abi_minor, BELAY_ABI_MINOR);
   EXPECT_EQ(info.version, "1.2.0");
   EXPECT_NE(info.toolchain.find("C++17"), std::string::npos) << info.toolchain;
   ASSERT_EQ(info.plugins.size(), 5u);
