@@ -5,47 +5,23 @@
 
 #include "belay/detail/parse_options.h"
 #include "belay/module.h"
+#include "tests/loader/checked_options.h"
 
 extern "C" const belay_module belay_module_loader_sample;
 
 namespace belay::runtime {
 namespace {
 
-class CheckOptionsTest : public ::testing::Test {
+class CheckOptionsTest : public CheckedOptions {
  protected:
   CheckOptionsTest()
-      : hook_(parse_note({belay_module_loader_sample.note, belay_module_loader_sample.note_size}).plugins[0]) {
-    use_.plugin = "sample_hook";
-    use_.at = {"train.toml", 7, 1};
+      : CheckedOptions(parse_note({belay_module_loader_sample.note, belay_module_loader_sample.note_size}).plugins[0],
+                       {"/base", [](const std::string& name) -> std::optional<std::string> {
+                          if (name == "DATA") return "/data";
+                          return std::nullopt;
+                        }}) {
     give("tensors", std::vector<std::string>{"loss"});
   }
-  void give(const std::string& key, OptionValue value) {
-    const int line = 8 + static_cast<int>(use_.options.size());
-    use_.options.push_back({key, std::move(value), {"train.toml", line, 1}, {"train.toml", line, 10}});
-  }
-  // Each problem as "line:column message [help]".
-  std::string check() {
-    Diagnostics problems;
-    values_ = check_options(hook_, use_, paths_, problems);
-    std::string all;
-    for (const Diagnostic& d : problems.sorted())
-      all += (all.empty() ? "" : "\n") + std::to_string(d.at.line) + ":" + std::to_string(d.at.column) + " " +
-             d.message + " [" + d.help + "]";
-    return all;
-  }
-  const belay_value* value(std::string_view name) const {
-    for (std::uint64_t i = 0; i < values_.size(); ++i)
-      if (detail::view(values_.data()[i].name) == name) return &values_.data()[i].value;
-    return nullptr;
-  }
-
-  const PluginInfo hook_;
-  PluginUse use_;
-  const PathContext paths_{"/base", [](const std::string& name) -> std::optional<std::string> {
-                             if (name == "DATA") return "/data";
-                             return std::nullopt;
-                           }};
-  OptionValues values_;
 };
 
 TEST_F(CheckOptionsTest, GoodValuesCrossInTheirOwnTypes) {
@@ -169,7 +145,7 @@ TEST_F(CheckOptionsTest, AllProblemsAreToldAtOnce) {
   give("hiden", std::int64_t{1});
   give("mode", "x");
   Diagnostics problems;
-  check_options(hook_, use_, paths_, problems);
+  check_options(plugin_, use_, paths_, problems);
   EXPECT_EQ(problems.size(), 3u);
 }
 

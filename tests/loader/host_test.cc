@@ -27,12 +27,20 @@ class FailingLogger final : public Logger {
   void flush() override {}
 };
 
-TEST(Host, OffersTheCoreServiceToTheSdk) {
+class HostTest : public ::testing::Test {
+ protected:
   RecordingLogger logger;
   FakeClock clock;
-  HostServices services(logger, clock, "/runs/x", 7);
-  InstanceHost instance(services, "losses");
-  const belay::Host host(InstanceHost::api(), instance.raw());
+  HostServices services{logger, clock, "/runs/x", 7};
+};
+// An instance of it, as its plugin sees it.
+class InstanceHostTest : public HostTest {
+ protected:
+  InstanceHost instance{services, "losses"};
+  const belay::Host host{InstanceHost::api(), instance.raw()};
+};
+
+TEST_F(InstanceHostTest, OffersTheCoreServiceToTheSdk) {
   clock.advance(1500);
   host.info("hello");
   host.error("oh");
@@ -52,12 +60,7 @@ TEST(Host, OffersTheCoreServiceToTheSdk) {
   EXPECT_EQ(logger.status, "50 %");
 }
 
-TEST(Host, B_12a_SaysWhatTheSessionIsForAndWhichProcessThisIs) {
-  RecordingLogger logger;
-  FakeClock clock;
-  HostServices services(logger, clock, "", 7);
-  InstanceHost instance(services, "losses");
-  const belay::Host host(InstanceHost::api(), instance.raw());
+TEST_F(InstanceHostTest, B_12a_SaysWhatTheSessionIsForAndWhichProcessThisIs) {
   EXPECT_EQ(host.mode(), std::nullopt);
   services.set_mode(BELAY_MODE_EVAL);
   EXPECT_EQ(host.mode(), Mode::kEval);
@@ -66,10 +69,7 @@ TEST(Host, B_12a_SaysWhatTheSessionIsForAndWhichProcessThisIs) {
   EXPECT_TRUE(host.is_chief());
 }
 
-TEST(Host, B_10a_ALogLineAfterDestroyIsAWarningAndTheHandleStaysValid) {
-  RecordingLogger logger;
-  FakeClock clock;
-  HostServices services(logger, clock, "/runs/x", 7);
+TEST_F(HostTest, B_10a_ALogLineAfterDestroyIsAWarningAndTheHandleStaysValid) {
   auto instance = std::make_unique<InstanceHost>(services, "losses");
   belay_host* const raw = instance->raw();
   const belay::Host host(InstanceHost::api(), raw);
@@ -79,8 +79,9 @@ TEST(Host, B_10a_ALogLineAfterDestroyIsAWarningAndTheHandleStaysValid) {
   EXPECT_EQ(host.seed(), 0u);
   EXPECT_TRUE(host.stopping());
   host.info("once more");
-  EXPECT_THAT(logger.lines, ElementsAre("warning losses: it calls its host after its destroy, from a thread that it left "
-                                          "behind; such calls do nothing. The destructor has to join the plugin's threads"));
+  EXPECT_THAT(logger.lines,
+              ElementsAre("warning losses: it calls its host after its destroy, from a thread that it left "
+                          "behind; such calls do nothing. The destructor has to join the plugin's threads"));
   EXPECT_EQ(error_of([&] { InstanceHost::from(raw); }), "FAILED_PRECONDITION: 'losses' has been destroyed");
   const InstanceHost another(services, "accuracies");  // in its place
   EXPECT_NE(another.raw(), raw);
@@ -90,10 +91,7 @@ TEST(Host, B_10a_ALogLineAfterDestroyIsAWarningAndTheHandleStaysValid) {
 }
 
 // Each call sees an instance that is there to its end, or none.
-TEST(Host, B_10b_AThreadMayLogWhileItsInstanceIsDestroyed) {
-  RecordingLogger logger;
-  FakeClock clock;
-  HostServices services(logger, clock, "", 7);
+TEST_F(HostTest, B_10b_AThreadMayLogWhileItsInstanceIsDestroyed) {
   for (int times = 0; times < 50; ++times) {
     auto instance = std::make_unique<InstanceHost>(services, "losses");
     const belay::Host host(InstanceHost::api(), instance->raw());
@@ -112,12 +110,7 @@ TEST(Host, B_10b_AThreadMayLogWhileItsInstanceIsDestroyed) {
   }
 }
 
-TEST(Host, B_11a_AnInstanceAsksWhetherItIsToStop) {
-  RecordingLogger logger;
-  FakeClock clock;
-  HostServices services(logger, clock, "", 7);
-  InstanceHost instance(services, "losses");
-  const belay::Host host(InstanceHost::api(), instance.raw());
+TEST_F(InstanceHostTest, B_11a_AnInstanceAsksWhetherItIsToStop) {
   EXPECT_FALSE(host.stopping());
   bool run_is_stopping = true;
   services.set_stopping([&] { return run_is_stopping; });
@@ -128,12 +121,7 @@ TEST(Host, B_11a_AnInstanceAsksWhetherItIsToStop) {
   EXPECT_TRUE(host.stopping());
 }
 
-TEST(Host, B_12d_AnAttemptIsTheFirstUnlessTheRunSaysOtherwise) {
-  RecordingLogger logger;
-  FakeClock clock;
-  HostServices services(logger, clock, "", 7);
-  InstanceHost instance(services, "losses");
-  const belay::Host host(InstanceHost::api(), instance.raw());
+TEST_F(InstanceHostTest, B_12d_AnAttemptIsTheFirstUnlessTheRunSaysOtherwise) {
   EXPECT_EQ(host.attempt(), 1);
   std::int64_t attempt = 1;
   services.set_attempt(&attempt);

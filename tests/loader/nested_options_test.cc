@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "belay/detail/parse_options.h"
-#include "runtime/loader/check_options.h"
+#include "tests/loader/checked_options.h"
 
 namespace belay::runtime {
 namespace {
@@ -23,37 +23,12 @@ constexpr const char* kNote = R"({"abi": [0, 4], "plugins": [{"kind": "model", "
   {"name": "names.*", "type": "string"},
   {"name": "free", "type": "table"}]}]})";
 
-class NestedOptions : public ::testing::Test {
+class NestedOptions : public CheckedOptions {
  protected:
-  NestedOptions() {
-    use_.plugin = "stack";
-    use_.at = {"train.toml", 7, 1};
+  NestedOptions() : CheckedOptions(parse_note(kNote).plugins[0], {"/base", {}}) {
     give("layers.0.type", "dense");
     give("layers.0.units", std::int64_t{10});
   }
-  void give(const std::string& key, OptionValue value) {
-    const int line = 8 + static_cast<int>(use_.options.size());
-    use_.options.push_back({key, std::move(value), {"train.toml", line, 1}, {"train.toml", line, 10}});
-  }
-  // Each problem as "line:column message [help]".
-  std::string check() {
-    Diagnostics problems;
-    values_ = check_options(model_, use_, {"/base", {}}, problems);
-    std::string all;
-    for (const Diagnostic& d : problems.sorted())
-      all += (all.empty() ? "" : "\n") + std::to_string(d.at.line) + ":" + std::to_string(d.at.column) + " " +
-             d.message + " [" + d.help + "]";
-    return all;
-  }
-  const belay_value* value(std::string_view name) const {
-    for (std::uint64_t i = 0; i < values_.size(); ++i)
-      if (detail::view(values_.data()[i].name) == name) return &values_.data()[i].value;
-    return nullptr;
-  }
-
-  const PluginInfo model_ = parse_note(kNote).plugins[0];
-  PluginUse use_;
-  OptionValues values_;
 };
 
 TEST_F(NestedOptions, N_01c_GoodValuesCrossInTheirOwnTypes) {
