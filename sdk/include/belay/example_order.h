@@ -75,7 +75,7 @@ class ExampleOrder {
     batch_.clear();
     if (options_.epochs != 0 && position_.epoch >= options_.epochs) return batch_;
     if (options_.shuffle) permutation_.use_epoch(position_.epoch);
-    const std::int64_t end = std::min(size_, position_.index + options_.batch_size);
+    const std::int64_t end = position_.index + std::min(size_ - position_.index, options_.batch_size);
     for (std::int64_t i = position_.index; i < end; ++i) {
       const std::int64_t place = shard_ + i * shards_;
       batch_.push_back(options_.shuffle ? permutation_[place] : place);

@@ -6,6 +6,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <limits>
 #include <vector>
 
 namespace {
@@ -51,6 +52,14 @@ TEST(ExampleOrder, WithoutEpochsItNeverEnds) {
     EXPECT_THAT(order.batch(), ElementsAre(0, 1, 2));
     EXPECT_EQ(order.advance().epoch, epoch + 1);
   }
+}
+
+// UBSan's finding: the end of such a batch is no number.
+TEST(ExampleOrder, ABatchMayBeLargerThanAnyEpoch) {
+  ExampleOrder order({5, std::numeric_limits<std::int64_t>::max(), false, 0}, OpenArgs{});
+  order.seek({0, 3});
+  EXPECT_THAT(order.batch(), ElementsAre(3, 4));
+  EXPECT_EQ(order.advance().epoch, 1);
 }
 
 TEST(ExampleOrder, DoesNotMoveWithoutAdvance) {
