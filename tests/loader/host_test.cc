@@ -99,7 +99,7 @@ TEST_F(HostTest, B_10b_AThreadMayLogWhileItsInstanceIsDestroyed) {
     std::thread thread([&] {
       while (!over) {
         host.log_enabled(LogLevel::kInfo);
-        host.instance_name();
+        host.seed();
         calls = true;
       }
     });
