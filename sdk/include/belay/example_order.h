@@ -23,6 +23,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -86,7 +87,7 @@ class ExampleOrder {
   // Moves past the batch that batch() returned last; once for each. Returns the position after it.
   Position advance() noexcept {
     position_.index += static_cast<std::int64_t>(batch_.size());
-    if (position_.index == size_) position_ = {position_.epoch + 1, 0};
+    if (position_.index == size_) position_ = {next_epoch(), 0};
     return position_;
   }
 
@@ -100,10 +101,15 @@ class ExampleOrder {
                " examples in an epoch; it was stored with other data or another number of shards");
     batch_.clear();
     position_ = position;
-    if (position_.index == size_) position_ = {position_.epoch + 1, 0};
+    if (position_.index == size_) position_ = {next_epoch(), 0};
   }
 
  private:
+  // A stored position may be of the last epoch that has a number.
+  std::int64_t next_epoch() const noexcept {
+    return position_.epoch < std::numeric_limits<std::int64_t>::max() ? position_.epoch + 1 : position_.epoch;
+  }
+
   Options options_;
   std::int64_t shard_ = 0;
   std::int64_t shards_ = 1;

@@ -62,6 +62,13 @@ TEST(ExampleOrder, ABatchMayBeLargerThanAnyEpoch) {
   EXPECT_EQ(order.advance().epoch, 1);
 }
 
+TEST(ExampleOrder, TheLastEpochThatHasANumberIsFollowedByItself) {
+  ExampleOrder order({5, 5, false, 0}, OpenArgs{});
+  order.seek({std::numeric_limits<std::int64_t>::max(), 0});
+  EXPECT_THAT(order.batch(), ElementsAre(0, 1, 2, 3, 4));
+  EXPECT_EQ(order.advance().epoch, std::numeric_limits<std::int64_t>::max());
+}
+
 TEST(ExampleOrder, DoesNotMoveWithoutAdvance) {
   ExampleOrder order({5, 2, true, 0}, OpenArgs{});
   const std::vector<std::int64_t> first = order.batch();
