@@ -7,6 +7,7 @@
 #include "runtime/checkpoint/names.h"
 #include "runtime/checkpoint/sibling_run.h"
 #include "runtime/estimator/model_metrics.h"
+#include "runtime/estimator/monitored_training_session.h"
 #include "runtime/manifest/show.h"
 #include "runtime/monitored/default_hooks.h"
 #include "runtime/monitored/fingerprint.h"

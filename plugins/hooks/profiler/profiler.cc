@@ -70,7 +70,7 @@ class Profiler final : public belay::Hook {
     if (due_) {
       belay::RunOptions options;
       options.trace_level = belay::RunOptions::Trace::kFull;
-      args.options(std::move(options));
+      args.options(options);
     }
     return args;
   }
