@@ -61,11 +61,20 @@ class OptionReader {
     } else if (all(type_identity<std::string>{})) {
       add(key, key_at, node.at, values<std::string>(list));
     } else if (all(type_identity<TomlTable>{}, type_identity<TomlList>{})) {
-      for (std::size_t i = 0; i < list.size(); ++i) read(key + "." + std::to_string(i), list[i].at, list[i]);
+      for (std::size_t i = 0; i < list.size(); ++i) read_part(key + "." + std::to_string(i), list[i]);
     } else {
       problems_.add(node.at.location(), table_ + "." + key + " mixes kinds of values",
                     "a list holds booleans, numbers, strings, or tables and lists");
     }
+  }
+
+  // An empty table has no key that could be passed on: the list would be one shorter without a word.
+  void read_part(const std::string& key, const TomlNode& part) {
+    const auto* table = std::get_if<TomlTable>(&part.value);
+    if (table != nullptr && table->empty())
+      problems_.add(part.at.location(), table_ + "." + key + " is an empty table", "set a key in it, or take it out");
+    else
+      read(key, part.at, part);
   }
 
   template <class T>

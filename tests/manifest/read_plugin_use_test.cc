@@ -118,6 +118,9 @@ TEST(ReadPluginUse, MistakesAreShown) {
       {"plugin = 'a'\nx = [1, 'a']",
        "train.toml:3:5: error: model.x mixes kinds of values\n  x = [1, 'a']\n      ^~~~~~~~\n"
        "  help: a list holds booleans, numbers, strings, or tables and lists\n"},
+      {"plugin = 'a'\nx = [{a = 1}, {}]",
+       "train.toml:3:15: error: model.x.1 is an empty table\n  x = [{a = 1}, {}]\n                ^~\n"
+       "  help: set a key in it, or take it out\n"},
       {"plugin = 'a'\nx = 2020-01-01",
        "train.toml:3:5: error: model.x is the date 2020-01-01; no option is a date\n  x = 2020-01-01\n      "
        "^~~~~~~~~~\n"

@@ -44,6 +44,13 @@ TEST(Tensor, NewElementsAreZeroOrEmpty) {
   EXPECT_EQ(Tensor(DType::kFloat32, {0, 5}).size(), 0u);
 }
 
+TEST(Tensor, OfStringViewsOwnsTheStrings) {
+  std::string word = "a longer string than a small one holds";
+  const Tensor words({2}, std::vector<std::string_view>{word, "x"});
+  word.assign(word.size(), '-');
+  EXPECT_EQ(tensor_text(words), "[\"a longer string than a small one holds\", \"x\"]");
+}
+
 TEST(Tensor, ACopyOwnsItsElements) {
   Tensor original({2}, {1.f, 2.f});
   const Tensor copy{TensorView(original)};

@@ -48,6 +48,13 @@ TEST(Linear, AnIntegerLabelIsAClass) {
   EXPECT_EQ(model->spec("loss"), "float32 []");
 }
 
+TEST(Linear, AByteOrABooleanIsAClassAsWell) {
+  const ModelBatch bytes = {kClasses[0], {"y", Tensor({3}, std::vector<std::uint8_t>{0, 1, 2})}};
+  EXPECT_NEAR(built({{"classes", 3}}, DType::kUInt8)->loss(bytes), std::log(3.0), 1e-6);
+  const ModelBatch bools = {kClasses[0], {"y", Tensor({3}, std::vector<bool>{false, true, true})}};
+  EXPECT_NEAR(built({{"classes", 2}}, DType::kBool)->loss(bools), std::log(2.0), 1e-6);
+}
+
 TEST(Linear, AFractionIsANumberToPredict) {
   const auto model = built({}, DType::kFloat32, Mode::kEval);
   EXPECT_EQ(model->predictions(), std::vector<std::string>{"value"});

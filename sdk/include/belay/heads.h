@@ -113,8 +113,8 @@ inline Sequences sequence_feature(const ModelContext& model, std::int64_t vocabu
   return {ids, vocabulary, ids.dim(1)};
 }
 
-// "regression" where the label is a floating-point number, "classification" where it is anything else (its loss takes
-// int32 and int64), unless `task` says which. By what the input declares, so that it is the same in every mode; where
+// "regression" where the label is a floating-point number, "classification" where it is anything else (add_head casts
+// uint8 and bool to int32; a string label is refused by its loss), unless `task` says which. By what the input declares, so that it is the same in every mode; where
 // it declares no label and `task` is "auto", INVALID_ARGUMENT.
 inline std::string head_task(const ModelContext& model, std::string_view task) {
   if (task != "auto") return std::string(task);
@@ -137,12 +137,14 @@ inline std::int64_t head_units(const ModelContext& model, std::string_view task,
 // What add_head does for each task.
 namespace detail {
 
-// logits [examples, classes] or [batch, time, classes]; labels integers without the last dimension.
+// logits [examples, classes] or [batch, time, classes]; labels integers or bool without the last dimension.
 inline void classification_head(ModelContext& model, const Output& logits) {
   model.prediction("probabilities", ops::softmax(logits, "probabilities"));
   model.prediction("class", ops::arg_max(logits, -1, "class"));
   if (model.labels().empty()) return;
-  const Output label = model.label();
+  const DType dtype = model.label().dtype();
+  const bool narrow = dtype == DType::kUInt8 || dtype == DType::kBool;
+  const Output label = narrow ? ops::cast(model.label(), DType::kInt32) : model.label();
   model.loss(ops::softmax_cross_entropy(logits, label, "loss"));
   model.metric("accuracy", ops::accuracy(logits, label, "accuracy"));
 }

@@ -337,7 +337,7 @@ class Tensor {
     }
   }
   // Elements row by row; as many as the dimensions ask for, else INVALID_ARGUMENT. T fixes the dtype; nothing is
-  // converted, so {1, 2} is int32 and {1.0, 2.0} float64. Numbers and bool: strings are put in by set_text.
+  // converted, so {1, 2} is int32 and {1.0, 2.0} float64. string_views are copied.
   template <class T>
   Tensor(Dims dims, const std::vector<T>& values) : dtype_(dtype_of<T>), dims_(std::move(dims)) {
     allocate();
@@ -346,6 +346,8 @@ class Tensor {
            std::to_string(values.size()) + " values do not fill a tensor of shape " + dims_text(dims_));
     if constexpr (std::is_same_v<T, bool>) {
       for (std::size_t i = 0; i < count_; ++i) bytes_[i] = values[i] ? 1 : 0;
+    } else if constexpr (std::is_same_v<T, std::string_view>) {
+      for (std::size_t i = 0; i < count_; ++i) set_text(i, values[i]);
     } else if (count_ != 0) {
       std::memcpy(bytes_.data(), values.data(), bytes_.size());
     }
