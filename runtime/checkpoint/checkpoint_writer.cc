@@ -176,6 +176,7 @@ std::string write_checkpoint(OpenDirectory& run, const CheckpointContent& conten
     OpenDirectory& directory = unfinished.directory();
     index.files = call_saver(directory, content.variables, saver);
     if (has_tensors(content)) index.files.push_back(write_state_data(directory, content));
+    if (!content.manifest.empty()) index.files.push_back(write_file(directory, kManifestName, content.manifest));
     index.files.push_back(write_file(directory, kStateName, state));
     const std::string text = format_index(index);
     parse_index(text);

@@ -98,6 +98,7 @@ struct RunState {
 struct CheckpointContent : RunState {
   std::vector<NamedTensor> variables;  // the caller's memory, unchanged until the save returns
   std::string graph_hash;
+  std::string manifest = {};  // that the run was made from, as TOML; empty: from none, and the checkpoint keeps none
 };
 
 }  // namespace belay::runtime

@@ -24,6 +24,7 @@ inline constexpr std::string_view kAttemptName = "attempt";       // the mark of
 inline constexpr std::string_view kAttemptsName = "attempts";     // how many there were, with the one that runs
 inline constexpr std::string_view kIndexName = "index";           // inside a checkpoint
 inline constexpr std::string_view kStateName = "state";           // inside a checkpoint
+inline constexpr std::string_view kManifestName = "manifest.toml";  // inside a checkpoint, and beside them
 inline constexpr std::string_view kStateDataName = "state.data";  // inside a checkpoint, where a hook keeps tensors
 
 // `step` is not negative.
@@ -33,7 +34,7 @@ std::optional<std::int64_t> step_of_checkpoint(std::string_view name) noexcept;
 
 // Whether the host writes the file of that name into a checkpoint, so no saver may.
 constexpr bool is_hosts_file(std::string_view name) noexcept {
-  return name == kIndexName || name == kStateName || name == kStateDataName;
+  return name == kIndexName || name == kStateName || name == kStateDataName || name == kManifestName;
 }
 
 // With random digits, so that what a killed run left is never in the way.

@@ -44,6 +44,9 @@ po::options_description options_of(std::string_view command) {
   if (command == "run") {
     add("dry-run", "says what would be done; writes nothing");
     add("from-scratch", "begins at step 0; what an earlier run left is moved aside");
+    add("resume", po::value<std::vector<std::string>>()->value_name("changed|must"),
+        "changed: goes on with a manifest or data that make it another training; must: a checkpoint has to be there");
+    add("exact", "ends with status 2 where the bits may not be those of a run that was never stopped");
     add("log-format", po::value<std::string>()->default_value("text")->value_name("text|json"), "of the log on stderr");
   }
   if (mode) {
@@ -124,6 +127,20 @@ std::vector<std::string> sets_of(const po::variables_map& values) {
   return values.count("set") == 0 ? std::vector<std::string>{} : values["set"].as<std::vector<std::string>>();
 }
 
+ResumeOptions resume_of(const po::variables_map& values) {
+  ResumeOptions resume;
+  resume.exact = values.count("exact") != 0;
+  if (values.count("resume") != 0)
+    for (const std::string& how : values["resume"].as<std::vector<std::string>>()) {
+      if (how != "changed" && how != "must")
+        throw UsageError("belay run: --resume is \"" + escaped(how) + "\", must be changed or must");
+      (how == "must" ? resume.must : resume.accept_changes) = true;
+    }
+  if (values.count("from-scratch") != 0 && (resume.must || resume.accept_changes))
+    throw UsageError("belay run: --from-scratch and --resume contradict each other; take one of them away");
+  return resume;
+}
+
 LogFormat log_format_of(const std::string& command, const po::variables_map& values) {
   const std::string format = values["log-format"].as<std::string>();
   if (format != "text" && format != "json")
@@ -141,6 +158,7 @@ RunArguments parse_run(const std::vector<std::string>& args, bool& help) {
   out.sets = sets_of(values);
   out.dry_run = values.count("dry-run") != 0;
   out.from_scratch = values.count("from-scratch") != 0;
+  out.resume = resume_of(values);
   out.log_format = log_format_of("run", values);
   return out;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "belay/error.h"
+#include "runtime/estimator/resume_check.h"
 #include "runtime/platform/logger.h"
 #include "runtime/validate/validate.h"
 
@@ -23,6 +24,7 @@ struct RunArguments {
   std::vector<std::string> sets;
   bool dry_run = false;
   bool from_scratch = false;
+  ResumeOptions resume = {};
   LogFormat log_format = LogFormat::kText;
 };
 struct ManifestArguments {  // check, show

@@ -22,7 +22,7 @@ void log_error(Logger& log, std::string_view text) {
 
 int prepare_run(PreparedRun& prepared, const std::string& file, const std::vector<std::string>& sets,
                 const ManifestRunOptions& options, const World& world, RunControl& control,
-                const std::function<int(ManifestRun&)>& before_plugins) {
+                const std::function<int(ManifestRun&, Diagnostics&)>& before_plugins) {
   std::unique_ptr<ManifestRun>& run = prepared.run;
   const Environment environment = process_environment();
   Diagnostics problems;
@@ -46,8 +46,13 @@ int prepare_run(PreparedRun& prepared, const std::string& file, const std::vecto
       WatchdogOptions{
           run->manifest().session.no_progress_secs, [&watched] { return watched.activity(); }, &control.disk(), {}},
       world.log, world.clock);
+  const auto refused = [&] {
+    if (!problems.empty()) show_problems();
+    return !problems.empty();
+  };
   if (before_plugins)
-    if (const int status = before_plugins(*run); status != kExitDone) return status;
+    if (const int status = before_plugins(*run, problems); status != kExitDone) return status;
+  if (refused()) return kExitUsage;
   try {
     run->load_plugins();
   } catch (const LoadError& e) {
@@ -58,6 +63,8 @@ int prepare_run(PreparedRun& prepared, const std::string& file, const std::vecto
     return e.code() == Code::kInvalidArgument ? kExitUsage : kExitPlugin;
   }
   prepared.watchdog->progress();
+  run->compare_fingerprint(problems);
+  if (refused()) return kExitUsage;
   try {
     run->build_scaffold(problems);
   } catch (const LoadError& e) {  // of a hook that the model brings

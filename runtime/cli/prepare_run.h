@@ -39,9 +39,9 @@ struct PreparedRun {
 
 // Up to the point where nothing has been written: manifest, plugins, inputs, graph. Gives an exit status, kExitDone to
 // go on. Each stage's problems are reported here. `before_plugins` comes when the manifest is found to be right, before
-// the first plugin is loaded; its status counts as well.
+// the first plugin is loaded; its status and the problems that it adds count as well.
 int prepare_run(PreparedRun& prepared, const std::string& file, const std::vector<std::string>& sets,
                 const ManifestRunOptions& options, const World& world, RunControl& control,
-                const std::function<int(ManifestRun&)>& before_plugins = {});
+                const std::function<int(ManifestRun&, Diagnostics&)>& before_plugins = {});
 
 }  // namespace belay::runtime

@@ -158,12 +158,14 @@ int run_command(const RunArguments& arguments) {
   };
   Signals signals(requests);
   // From before the first plugin is loaded on the run directory is ours, and shows it.
-  const auto take_directory = [&](ManifestRun& taken) {
-    const bool trains = taken.manifest().run.mode == RunMode::kTrain;
-    return arguments.dry_run || !trains ? kExitDone : with_directory(*log, [&] { taken.take_directory(); });
+  const auto take_directory = [&](ManifestRun& taken, Diagnostics& problems) {
+    if (taken.manifest().run.mode == RunMode::kTrain && !arguments.dry_run)
+      if (const int status = with_directory(*log, [&] { taken.take_directory(); }); status != kExitDone) return status;
+    taken.compare_with_earlier(problems);
+    return static_cast<int>(kExitDone);
   };
-  int status = prepare_run(prepared, arguments.manifest, arguments.sets, {arguments.from_scratch}, make_world(*log),
-                           control, take_directory);
+  int status = prepare_run(prepared, arguments.manifest, arguments.sets, {arguments.from_scratch, arguments.resume},
+                           make_world(*log), control, take_directory);
   if (status != kExitDone) return status;
   signals.set_grace(run->manifest().session.signal_grace_secs);
   if (arguments.dry_run) {
@@ -184,11 +186,12 @@ int check_command(const ManifestArguments& arguments) {
   const std::unique_ptr<Logger> log = make_stderr_logger(LogFormat::kText, LogLevel::kInfo, system_clock());
   RunControl control;
   PreparedRun prepared;
-  const int status =
-      prepare_run(prepared, arguments.manifest, arguments.sets, {}, make_world(*log), control, [](ManifestRun& run) {
-        run.tell_last_attempt();
-        return kExitDone;
-      });
+  const int status = prepare_run(prepared, arguments.manifest, arguments.sets, {}, make_world(*log), control,
+                                 [](ManifestRun& run, Diagnostics& problems) {
+                                   run.tell_last_attempt();
+                                   run.compare_with_earlier(problems);
+                                   return kExitDone;
+                                 });
   if (status == kExitDone)
     std::cout << escaped(arguments.manifest) << ": ok\n" << plan_text(*prepared.run) << std::flush;
   return status;

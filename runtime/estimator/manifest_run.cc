@@ -8,7 +8,6 @@
 #include "runtime/checkpoint/sibling_run.h"
 #include "runtime/estimator/model_metrics.h"
 #include "runtime/estimator/monitored_training_session.h"
-#include "runtime/manifest/show.h"
 #include "runtime/monitored/default_hooks.h"
 #include "runtime/monitored/fingerprint.h"
 #include "runtime/ops/parallel.h"
@@ -77,6 +76,7 @@ ManifestRun::ManifestRun(Manifest manifest, ManifestRunOptions options, const Wo
       options_(options),
       environment_(std::move(environment)),
       host_(world, control, host_options(manifest_, options.from_scratch)),
+      resume_(host_.files(), host_.log(), manifest_, options.resume),
       ops_(make_op_registry()),
       model_(*ops_, manifest_.run.mode == RunMode::kPredict ? Mode::kPredict : Mode::kTrain),
       plugins_(host_, manifest_, environment_),
@@ -325,6 +325,17 @@ void ManifestRun::tell_last_attempt() const {
   }
 }
 
+void ManifestRun::compare_with_earlier(Diagnostics& problems) {
+  if (manifest_.run.mode != RunMode::kTrain) return;
+  resume_.look_at_files(plugins_.found());
+  if (!options_.from_scratch) resume_.compare(plugins_.found(), environment_, problems);
+}
+
+void ManifestRun::compare_fingerprint(Diagnostics& problems) const {
+  if (manifest_.run.mode == RunMode::kTrain && !options_.from_scratch)
+    resume_.compare(fingerprint_of(host_.environment(), plugins_.registry()), problems);
+}
+
 void ManifestRun::open_directory() {
   if (!host_.has_directory()) return;
   host_.keep_directory();
@@ -348,7 +359,14 @@ void ManifestRun::say_new_run() {
   host_.log().info("", text);
 }
 
-void ManifestRun::write_manifest() { host_.directory().replace("manifest.toml", effective_manifest(manifest_)); }
+// The last attempt's, and beside it each attempt's own.
+void ManifestRun::write_manifest() {
+  const std::string manifest = resume_.manifest_to_keep();
+  const std::string attempt = std::to_string(host_.attempt());
+  const std::string number = std::string(attempt.size() < 4 ? 4 - attempt.size() : 0, '0') + attempt;
+  host_.directory().replace("manifest-" + number + ".toml", manifest);
+  host_.directory().replace(kManifestName, manifest);
+}
 
 // Nothing is deleted: what an earlier run left goes into a directory beside it.
 void ManifestRun::start_over() {
@@ -375,7 +393,8 @@ void ManifestRun::start_over() {
 TrainingResult ManifestRun::train(const std::function<void()>& progress) {
   progress_ = progress;
   if (host_.has_directory())
-    host_.open_saver(fingerprint_of(host_.environment(), plugins_.registry()), training_.events());
+    host_.open_saver(fingerprint_of(host_.environment(), plugins_.registry()), training_.events(),
+                     resume_.manifest_to_keep());
   TrainingOptions options;
   options.max_steps = manifest_.run.max_steps;
   options.on_step = progress;

@@ -27,6 +27,7 @@
 
 #include "runtime/estimator/evaluate.h"
 #include "runtime/estimator/predict.h"
+#include "runtime/estimator/resume_check.h"
 #include "runtime/estimator/run_plugins.h"
 #include "runtime/estimator/train.h"
 
@@ -34,6 +35,7 @@ namespace belay::runtime {
 
 struct ManifestRunOptions {
   bool from_scratch = false;  // checkpoints of the directory are moved aside, not restored
+  ResumeOptions resume = {};
 };
 
 class ManifestRun {
@@ -50,6 +52,11 @@ class ManifestRun {
   void take_directory() { host_.take_directory(); }
   // A warning where the attempt before ended without a word. Changes nothing; for `belay check`.
   void tell_last_attempt() const;
+  // With the training that the directory's newest checkpoint is of; behind find_plugins(). Changes nothing, and needs
+  // no directory that was taken.
+  void compare_with_earlier(Diagnostics& problems);
+  // The same of program, processor and plugins, behind load_plugins(): nothing without --exact.
+  void compare_fingerprint(Diagnostics& problems) const;
   // LoadError; or an instance's own error.
   void load_plugins();
   // Opens the inputs (the first batch is fetched: an empty input shows) and builds the graphs of the mode. What the
@@ -107,6 +114,7 @@ class ManifestRun {
   const ManifestRunOptions options_;
   const Environment environment_;
   RunHost host_;
+  ResumeCheck resume_;
   std::unique_ptr<OpRegistry> ops_;
   ModelGraph model_;
   RunPlugins plugins_;

@@ -103,11 +103,12 @@ void RunHost::use_codec(const SaverUse& codec) {
   set_contexts(services_, false);
 }
 
-void RunHost::open_saver(const Fingerprint& fingerprint, EventWriter* events) {
+void RunHost::open_saver(const Fingerprint& fingerprint, EventWriter* events, std::string manifest) {
   RunSaverOptions saving;
   saving.saver = codec_;
   saving.checkpoint = options_.checkpoint;
   saving.fingerprint = fingerprint;
+  saving.manifest = std::move(manifest);
   saving.events = events;
   saving.signal_grace_secs = options_.session.signal_grace_secs;
   saving.on_saved = [this](const std::string& path, std::int64_t step) { control_.note_saved(path, step); };

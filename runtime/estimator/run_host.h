@@ -97,8 +97,9 @@ class RunHost {
   // ---- saving
   // How checkpoints are read, also without a directory.
   void use_codec(const SaverUse& codec);
-  // And written; needs the directory. `events` gets a line for each checkpoint; borrowed, may be null.
-  void open_saver(const Fingerprint& fingerprint, EventWriter* events);
+  // And written; needs the directory. `events` gets a line for each checkpoint; borrowed, may be null. `manifest`: that
+  // each checkpoint keeps, if the run has one.
+  void open_saver(const Fingerprint& fingerprint, EventWriter* events, std::string manifest = {});
   const SaverUse& codec() const noexcept { return codec_; }
   // Null: nothing is saved.
   const std::shared_ptr<RunSaver>& saver() const noexcept { return saver_; }

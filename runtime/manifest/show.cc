@@ -2,7 +2,12 @@
 #include "runtime/manifest/show.h"
 
 #include <algorithm>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "runtime/manifest/sections.h"
@@ -41,128 +46,201 @@ std::string option_key(const std::string& key, const std::set<std::string>& all)
   }
 }
 
-// Writes `key = value` lines, or with inline_table the inside of { }.
-class WriteFields final : public Fields {
+// Every key that a section has and uses, with its value as TOML.
+class ValueFields : public Fields {
  public:
-  explicit WriteFields(std::string& out, bool inline_table = false) : out_(out), inline_(inline_table) {}
-
-  void boolean(const char* key, bool& value) override { write(key, to_text(value)); }
-  void integer(const char* key, std::int64_t& value, IntegerRange) override { write(key, to_text(value)); }
-  void number(const char* key, double& value, NumberRange) override { write(key, to_text(value)); }
+  void boolean(const char* key, bool& value) override { write_if(key, to_text(value)); }
+  void integer(const char* key, std::int64_t& value, IntegerRange) override { write_if(key, to_text(value)); }
+  void number(const char* key, double& value, NumberRange) override { write_if(key, to_text(value)); }
   void integer(const char* key, std::optional<std::int64_t>& value, IntegerRange, const char* unset) override {
-    value ? write(key, to_text(*value)) : comment(key, unset);
+    value ? write_if(key, to_text(*value)) : not_set_if(key, unset);
   }
   void number(const char* key, std::optional<double>& value, NumberRange, const char* unset) override {
-    value ? write(key, to_text(*value)) : comment(key, unset);
+    value ? write_if(key, to_text(*value)) : not_set_if(key, unset);
   }
   void integers(const char* key, std::vector<std::int64_t>& value, IntegerRange) override {
-    write(key, to_text(value));
+    write_if(key, to_text(value));
   }
-  void numbers(const char* key, std::vector<double>& value, NumberRange) override { write(key, to_text(value)); }
+  void numbers(const char* key, std::vector<double>& value, NumberRange) override { write_if(key, to_text(value)); }
   void word(const char* key, std::string& value, const std::vector<std::string>&) override {
-    write(key, to_text(value));
+    write_if(key, to_text(value));
   }
   void text(const char* key, std::string& value, const char* unset) override {
-    value.empty() ? comment(key, unset) : write(key, to_text(value));
+    value.empty() ? not_set_if(key, unset) : write_if(key, to_text(value));
   }
   void path(const char* key, std::string& value, const char* unset) override { text(key, value, unset); }
-  void paths(const char* key, std::vector<std::string>& value) override { write(key, to_text(value)); }
-  void names(const char* key, std::vector<std::string>& value) override { write(key, to_text(value)); }
+  void paths(const char* key, std::vector<std::string>& value) override { write_if(key, to_text(value)); }
+  void names(const char* key, std::vector<std::string>& value) override { write_if(key, to_text(value)); }
   void number_or_table(const char* key, double& value, NumberRange range, bool& is_table,
-                       const std::function<void(Fields&)>& visit_members) override {
-    if (!is_table) return number(key, value, range);
-    std::string inside;
-    WriteFields members(inside, true);
-    visit_members(members);
-    write(key, "{ " + inside + " }");
-  }
+                       const std::function<void(Fields&)>& visit_members) override;
   void options(std::vector<PluginOption>& options) override {
     std::set<std::string> keys;
     for (const PluginOption& option : options) keys.insert(option.key);
-    for (const PluginOption& option : options) write(option_key(option.key, keys), toml_value(option.value));
+    for (const PluginOption& option : options) write_if(option_key(option.key, keys), toml_value(option.value));
   }
   void only_for(const char*, const char*, bool applies) override { applies_ = applies; }
   void check(bool, const char*, const std::string&, const std::string&) override {}
 
-  void write(const std::string& key, const std::string& value) {
-    if (!applies_) return;
-    if (inline_ && !out_.empty()) out_ += ", ";
-    out_ += key + " = " + value + (inline_ ? "" : "\n");
-  }
+ protected:
+  virtual void write(const std::string& key, const std::string& value) = 0;
+  // `unset` says what it means that there is no value.
+  virtual void not_set(const char*, std::string_view /*unset*/) {}
 
  private:
-  void comment(const char* key, std::string_view unset) {
-    if (applies_ && !inline_ && !unset.empty())
-      out_ += "# " + std::string(key) + ": not set, " + std::string(unset) + "\n";
+  void write_if(const std::string& key, const std::string& value) {
+    if (applies_) write(key, value);
+  }
+  void not_set_if(const char* key, std::string_view unset) {
+    if (applies_) not_set(key, unset);
   }
 
-  std::string& out_;
-  const bool inline_;
   bool applies_ = true;
 };
 
-class ManifestWriter {
+// The inside of { }.
+class InlineFields final : public ValueFields {
  public:
-  explicit ManifestWriter(Manifest manifest) : m_(std::move(manifest)) {}
+  const std::string& inside() const noexcept { return out_; }
 
-  std::string text() {
-    section("[run]", m_.run);
-    section("[plugins]", m_.plugins);
-    for (auto& [name, input] : m_.inputs) {
-      header("[input." + toml_key(name) + "]");
-      WriteFields fields(out_);
-      visit(fields, input);
-      fields.options(input.options);
-    }
-    if (m_.model) use("[model]", *m_.model, PluginTable::kModel);
-    section("[optimizer]", m_.optimizer);
-    write_pieces();
-    if (m_.scaffold.saver) use("[scaffold.saver]", *m_.scaffold.saver, PluginTable::kSaver);
-    for (PluginUse& init_fn : m_.scaffold.init_fn) use("[[scaffold.init_fn]]", init_fn, PluginTable::kInitFn);
-    section("[checkpoint]", m_.checkpoint);
-    section("[eval]", m_.eval);
-    section("[predict]", m_.predict);
-    section("[session]", m_.session);
-    for (PluginUse& hook : m_.hooks) use("[[hooks]]", hook, PluginTable::kHook);
-    for (MetricSection& metric : m_.metrics) section("[[metrics]]", metric);
-    for (PluginUse& op : m_.ops) use("[[ops]]", op, PluginTable::kOp);
-    if (m_.cluster) use("[cluster]", *m_.cluster, PluginTable::kCluster);
-    return std::move(out_);
+ private:
+  void write(const std::string& key, const std::string& value) override {
+    out_ += (out_.empty() ? "" : ", ") + key + " = " + value;
+  }
+  std::string out_;
+};
+
+void ValueFields::number_or_table(const char* key, double& value, NumberRange range, bool& is_table,
+                                  const std::function<void(Fields&)>& visit_members) {
+  if (!is_table) return number(key, value, range);
+  InlineFields members;
+  visit_members(members);
+  write_if(key, "{ " + members.inside() + " }");
+}
+
+// `key = value` lines, and a comment for each key that is not set.
+class LineFields final : public ValueFields {
+ public:
+  explicit LineFields(std::string& out) : out_(out) {}
+
+ private:
+  void write(const std::string& key, const std::string& value) override { out_ += key + " = " + value + "\n"; }
+  void not_set(const char* key, std::string_view unset) override {
+    if (!unset.empty()) out_ += "# " + std::string(key) + ": not set, " + std::string(unset) + "\n";
+  }
+  std::string& out_;
+};
+
+class ListFields final : public ValueFields {
+ public:
+  ListFields(ManifestValues& out, std::string section) : out_(out), section_(std::move(section)) {}
+
+ private:
+  void write(const std::string& key, const std::string& value) override { out_.push_back({section_, key, value}); }
+  ManifestValues& out_;
+  const std::string section_;
+};
+
+// Where the sections of a manifest go, in the order in which it is written.
+class Sections {
+ public:
+  virtual ~Sections() = default;
+  // `header` as in TOML; `element`: which one of a list it is, empty for a table.
+  virtual std::unique_ptr<Fields> begin(const std::string& header, const std::string& element) = 0;
+};
+
+// A name of each element of a list of tables that does not depend on its place: "csv_logger", a second one
+// "csv_logger 2".
+class ElementNames {
+ public:
+  std::string of(const std::string& name) {
+    const int n = ++seen_[name];
+    return n == 1 ? name : name + " " + std::to_string(n);
   }
 
  private:
-  void header(const std::string& text) { out_ += (out_.empty() ? "" : "\n") + text + "\n"; }
+  std::map<std::string, int> seen_;
+};
 
-  void write_pieces() {
-    bool any = false;
-    for (const ScaffoldPiece& piece : scaffold_pieces()) {
-      const std::string& value = m_.scaffold.*piece.value;
-      if (value.empty()) continue;
-      if (!std::exchange(any, true)) header("[scaffold]");
-      out_ += std::string(piece.key) + " = " + toml_string(value) + "\n";
-    }
+const std::string& name_of(const PluginUse& use) {
+  return !use.name.empty() ? use.name : !use.plugin.empty() ? use.plugin : use.file;
+}
+
+// The manifest is a copy, as the declarations of the keys are for reading too.
+void visit_sections(Manifest m, Sections& sections) {
+  const auto section = [&](const char* header, auto& keys, const std::string& element = {}) {
+    visit(*sections.begin(header, element), keys);
+  };
+  const auto use = [&](const char* header, PluginUse& keys, PluginTable table, const std::string& element = {}) {
+    const std::unique_ptr<Fields> fields = sections.begin(header, element);
+    visit(*fields, keys, table);
+    fields->options(keys.options);
+  };
+  section("[run]", m.run);
+  section("[plugins]", m.plugins);
+  for (auto& [name, input] : m.inputs) {
+    const std::unique_ptr<Fields> fields = sections.begin("[input." + toml_key(name) + "]", "");
+    visit(*fields, input);
+    fields->options(input.options);
   }
-
-  template <class Section>
-  void section(const char* name, Section& section) {
-    header(name);
-    WriteFields fields(out_);
-    visit(fields, section);
+  if (m.model) use("[model]", *m.model, PluginTable::kModel);
+  section("[optimizer]", m.optimizer);
+  const std::vector<ScaffoldPiece>& pieces = scaffold_pieces();
+  if (std::any_of(pieces.begin(), pieces.end(),
+                  [&](const auto& piece) { return !(m.scaffold.*piece.value).empty(); })) {
+    const std::unique_ptr<Fields> fields = sections.begin("[scaffold]", "");
+    for (const ScaffoldPiece& piece : pieces) fields->text(piece.key, m.scaffold.*piece.value, "");
   }
+  if (m.scaffold.saver) use("[scaffold.saver]", *m.scaffold.saver, PluginTable::kSaver);
+  ElementNames init_fns, hooks, metrics, ops;
+  for (PluginUse& p : m.scaffold.init_fn) use("[[scaffold.init_fn]]", p, PluginTable::kInitFn, init_fns.of(name_of(p)));
+  section("[checkpoint]", m.checkpoint);
+  section("[eval]", m.eval);
+  section("[predict]", m.predict);
+  section("[session]", m.session);
+  for (PluginUse& p : m.hooks) use("[[hooks]]", p, PluginTable::kHook, hooks.of(name_of(p)));
+  for (MetricSection& metric : m.metrics) section("[[metrics]]", metric, metrics.of(metric.role()));
+  for (PluginUse& p : m.ops) use("[[ops]]", p, PluginTable::kOp, ops.of(name_of(p)));
+  if (m.cluster) use("[cluster]", *m.cluster, PluginTable::kCluster);
+}
 
-  void use(const char* name, PluginUse& use, PluginTable table) {
-    header(name);
-    WriteFields fields(out_);
-    visit(fields, use, table);
-    fields.options(use.options);
+class TextOfSections final : public Sections {
+ public:
+  std::unique_ptr<Fields> begin(const std::string& header, const std::string&) override {
+    text += (text.empty() ? "" : "\n") + header + "\n";
+    return std::make_unique<LineFields>(text);
   }
+  std::string text;
+};
 
-  Manifest m_;  // a copy, as the declarations of the keys are for reading too
-  std::string out_;
+class ValuesOfSections final : public Sections {
+ public:
+  std::unique_ptr<Fields> begin(const std::string& header, const std::string& element) override {
+    const std::size_t brackets = header.starts_with("[[") ? 2 : 1;
+    const std::string section = header.substr(brackets, header.size() - 2 * brackets);
+    return std::make_unique<ListFields>(values, section + (element.empty() ? "" : "." + element));
+  }
+  ManifestValues values;
 };
 
 }  // namespace
 
-std::string effective_manifest(const Manifest& manifest) { return ManifestWriter(manifest).text(); }
+std::string effective_manifest(const Manifest& manifest) {
+  TextOfSections sections;
+  visit_sections(manifest, sections);
+  return std::move(sections.text);
+}
+
+ManifestValues manifest_values(const Manifest& manifest) {
+  ValuesOfSections sections;
+  visit_sections(manifest, sections);
+  return std::move(sections.values);
+}
+
+std::map<std::string, const PluginUse*> elements_of(const std::vector<PluginUse>& uses, const std::string& list) {
+  ElementNames names;
+  std::map<std::string, const PluginUse*> elements;
+  for (const PluginUse& use : uses) elements[list + "." + names.of(name_of(use))] = &use;
+  return elements;
+}
 
 }  // namespace belay::runtime

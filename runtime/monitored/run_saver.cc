@@ -7,6 +7,7 @@
 #include "runtime/checkpoint/compare_tensors.h"
 #include "runtime/checkpoint/find_restorable.h"
 #include "runtime/checkpoint/names.h"
+#include "runtime/monitored/fingerprint.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -63,23 +64,7 @@ RunSaver::RunSaver(const RunEnvironment& environment, LockedDirectory& run, RunS
 }
 
 void RunSaver::compare_fingerprint(const Fingerprint& stored) const {
-  const Fingerprint& own = options_.fingerprint;
-  std::vector<std::string> differences;
-  const auto compare = [&](const char* what, const std::string& before, const std::string& now) {
-    if (before != now) differences.push_back(std::string(what) + " was " + before + ", is " + now);
-  };
-  compare("threads", std::to_string(stored.threads), std::to_string(own.threads));
-  compare("seed", std::to_string(stored.seed), std::to_string(own.seed));
-  compare("instruction set", stored.isa, own.isa);
-  compare("binary", stored.binary, own.binary);
-  compare("precision", stored.precision, own.precision);
-  if (!stored.onednn.empty()) compare("oneDNN", stored.onednn, own.onednn);
-  compare("floating point", stored.floating_point, own.floating_point);
-  std::vector<std::string> anew;
-  for (const auto& [plugin, id] : own.plugins)
-    if (const auto before = stored.plugins.find(plugin); before != stored.plugins.end() && before->second != id)
-      anew.push_back(escaped(plugin));
-  if (!anew.empty()) differences.push_back("built anew since: " + joined(anew));
+  const std::vector<std::string> differences = differences_between(stored, options_.fingerprint);
   if (!differences.empty())
     environment_.log.warning(
         "", "the run may not end with the same bits as one that was never stopped: " + joined(differences, "; "));
@@ -269,6 +254,7 @@ std::string RunSaver::write(DirectSession& session, const std::map<std::string, 
   content.input_positions = snapshot_.positions;
   content.hook_states = states;
   content.fingerprint = options_.fingerprint;
+  content.manifest = options_.manifest;
   content.graph_hash = session.graph().variables_digest();
   content.best = series_.best_with(step, value_of(session, step));
   std::string path = series_.save(content, options_.saver);

@@ -30,6 +30,7 @@ struct RunSaverOptions {
   SaverUse saver;
   CheckpointSettings checkpoint;  // its periods belong to the one who asks for saves
   Fingerprint fingerprint;
+  std::string manifest = {};      // kept in each checkpoint; empty: there is none
   EventWriter* events = nullptr;  // borrowed; may be null
   // What a signal leaves for the last save; one that takes longer is a warning. 0: nothing ends it.
   double signal_grace_secs = 0;

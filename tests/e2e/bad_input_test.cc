@@ -37,9 +37,9 @@ class BadInput : public RunTest {
   }
   bool run_directory_exists() const { return std::filesystem::exists(run_dir()); }
   // Training had begun: its first checkpoint is whole, and nothing half-written lies about.
-  const std::vector<std::string> begun_ = {"attempts", "checkpoint",    kEventFile,
-                                           "lock",     "manifest.toml", "model.ckpt-0"};
-  const std::vector<std::string> checkpoint_ = {"index", "model.safetensors", "state"};
+  const std::vector<std::string> begun_ = {"attempts",           "checkpoint",    kEventFile,    "lock",
+                                           "manifest-0001.toml", "manifest.toml", "model.ckpt-0"};
+  const std::vector<std::string> checkpoint_ = {"index", "manifest.toml", "model.safetensors", "state"};
 };
 
 TEST_F(BadInput, AMissingManifestIsNamed) {

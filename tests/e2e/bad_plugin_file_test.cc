@@ -205,8 +205,8 @@ TEST_F(BadPluginFile, AnOptionThatTheConstructorRefusesIsTheManifestsMistake) {
 
 TEST_F(BadPluginFile, ExceptionsAndCodesThatNobodyMayGiveNameThePluginThatGaveThem) {
   fs::copy_file(kBadPlugins + "/misbehaving.so", temp / "x.so");
-  const std::vector<std::string> stepped = {"attempts", "checkpoint",    kEventFile,
-                                            "lock",     "manifest.toml", "model.ckpt-0"};
+  const std::vector<std::string> stepped = {"attempts",           "checkpoint",    kEventFile,    "lock",
+                                            "manifest-0001.toml", "manifest.toml", "model.ckpt-0"};
   const struct {
     const char* fault;
     int status;

@@ -178,7 +178,8 @@ TEST_F(OutputTest, ADryRunPrintsThePlanAndMakesNothing) {
 TEST_F(OutputTest, FromScratchMovesAllOfAnEarlierRunAside) {
   ASSERT_EQ(belay({"run", regression("", kEval)}).status, 0);
   const std::string before = weights(run_dir(), 50);
-  const Names files = {"checkpoint", "eval", kEventFile, "manifest.toml", "model.ckpt-0", "model.ckpt-50"};
+  const Names files = {"checkpoint",    "eval",         kEventFile,     "manifest-0001.toml",
+                       "manifest.toml", "model.ckpt-0", "model.ckpt-50"};
   for (const char* aside : {"before-1", "before-2"}) {
     const ProcessResult r = belay({"run", regression("", kEval), "--from-scratch"});
     ASSERT_EQ(r.status, 0) << r.err;
@@ -191,7 +192,7 @@ TEST_F(OutputTest, FromScratchMovesAllOfAnEarlierRunAside) {
     EXPECT_EQ(event_files(run_dir() + "/eval").size(), 1u);
   }
   EXPECT_EQ(listing(run_dir()), (Names{"attempts", "before-1", "before-2", "checkpoint", "eval", kEventFile, "lock",
-                                       "manifest.toml", "model.ckpt-0", "model.ckpt-50"}));
+                                       "manifest-0001.toml", "manifest.toml", "model.ckpt-0", "model.ckpt-50"}));
   EXPECT_EQ(weights(run_dir(), 50), before) << "the same seed gives the same bits";
 }
 
@@ -215,8 +216,8 @@ TEST_F(OutputTest, FromScratchWithNothingThereMovesNothing) {
   const ProcessResult r = belay({"run", regression(), "--from-scratch"});
   ASSERT_EQ(r.status, 0) << r.err;
   EXPECT_EQ(lines_with(r.err, "--from-scratch").size(), 0u) << r.err;
-  EXPECT_EQ(listing(run_dir()),
-            (Names{"attempts", "checkpoint", kEventFile, "lock", "manifest.toml", "model.ckpt-0", "model.ckpt-50"}));
+  EXPECT_EQ(listing(run_dir()), (Names{"attempts", "checkpoint", kEventFile, "lock", "manifest-0001.toml",
+                                       "manifest.toml", "model.ckpt-0", "model.ckpt-50"}));
 }
 
 TEST_F(OutputTest, AnEvaluationFollowsTrainingAndIsAllOfStdout) {

@@ -30,21 +30,28 @@ class EarlyStopping final : public belay::Hook {
   };
   static constexpr auto about = belay::about(
       "early_stopping", "Stops the run when a metric has not improved for some time, or is beyond a limit",
-      belay::option("tensor", &Options::tensor, "the scalar to watch: \"loss\" of each step, or \"eval/loss\""),
+      belay::option("tensor", &Options::tensor, "the scalar to watch: \"loss\" of each step, or \"eval/loss\"")
+          .watching(),
       belay::option("mode", &Options::mode, "which values are better: smaller ones, larger ones; auto: by the name")
-          .choices("auto", "min", "max"),
+          .choices("auto", "min", "max")
+          .watching(),
       belay::option("patience", &Options::patience,
                     "stop after so many looks without an improvement; 5 where no other condition is given")
-          .min(1),
+          .min(1)
+          .watching(),
       belay::option("patience_steps", &Options::patience_steps, "stop so many steps behind the last improvement")
-          .min(1),
-      belay::option("min_delta", &Options::min_delta, "an improvement is a change by more than this").min(0),
-      belay::option("higher_than", &Options::higher_than, "stop when the value is higher than this"),
-      belay::option("lower_than", &Options::lower_than, "stop when the value is lower than this"),
+          .min(1)
+          .watching(),
+      belay::option("min_delta", &Options::min_delta, "an improvement is a change by more than this").min(0).watching(),
+      belay::option("higher_than", &Options::higher_than, "stop when the value is higher than this").watching(),
+      belay::option("lower_than", &Options::lower_than, "stop when the value is lower than this").watching(),
       belay::option("every_n_steps", &Options::every_n_steps,
                     "look every so many steps; a metric of the evaluation is looked at whenever there is a new one")
-          .min(1),
-      belay::option("start_from_step", &Options::start_from_step, "do not look before this global step").min(0));
+          .min(1)
+          .watching(),
+      belay::option("start_from_step", &Options::start_from_step, "do not look before this global step")
+          .min(0)
+          .watching());
 
   explicit EarlyStopping(const Options& o)
       : o_(o),

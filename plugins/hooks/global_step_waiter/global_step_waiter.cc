@@ -19,7 +19,8 @@ class GlobalStepWaiter final : public belay::Hook {
       "global_step_waiter", "Delays the first run until the global step has reached a number",
       belay::option("wait_until_step", &Options::wait_until_step, "the global step to wait for; 0: do not wait")
           .required()
-          .example(0),
+          .example(0)
+          .watching(),
       belay::option("poll_secs", &Options::poll_secs, "look every so many seconds").min(0.001).watching());
 
   explicit GlobalStepWaiter(const Options& o)

@@ -13,12 +13,14 @@ class StopAfterNEvals final : public belay::Hook {
     std::optional<std::int64_t> num_evals;
     bool log_progress = true;
   };
-  static constexpr auto about = belay::about(
-      "stop_after_n_evals", "Stops an evaluation after so many batches, and logs how far it is",
-      belay::option("num_evals", &Options::num_evals, "how many batches; not set: until the input ends").min(1),
-      belay::option("log_progress", &Options::log_progress,
-                    "a line of the log after each batch, ten where there are many")
-          .watching());
+  static constexpr auto about =
+      belay::about("stop_after_n_evals", "Stops an evaluation after so many batches, and logs how far it is",
+                   belay::option("num_evals", &Options::num_evals, "how many batches; not set: until the input ends")
+                       .min(1)
+                       .watching(),
+                   belay::option("log_progress", &Options::log_progress,
+                                 "a line of the log after each batch, ten where there are many")
+                       .watching());
 
   explicit StopAfterNEvals(const Options& o) : num_evals_(o.num_evals), log_progress_(o.log_progress) {
     constexpr std::int64_t kFew = 20, kLines = 10;

@@ -32,12 +32,16 @@ class StopAtCheckpointStep final : public belay::Hook {
       "Stops a process that does not save once the newest checkpoint of a directory has reached a step",
       belay::option("directory", &Options::directory, "where the process that saves writes its checkpoints")
           .required()
-          .example("runs/trainer"),
+          .example("runs/trainer")
+          .watching(),
       belay::option("last_step", &Options::last_step, "stop when the newest checkpoint is of this step or a later one")
           .required()
           .min(1)
-          .example(1000),
-      belay::option("check_secs", &Options::check_secs, "look into the directory every so many seconds").min(0.001));
+          .example(1000)
+          .watching(),
+      belay::option("check_secs", &Options::check_secs, "look into the directory every so many seconds")
+          .min(0.001)
+          .watching());
 
   explicit StopAtCheckpointStep(const Options& o)
       : directory_(o.directory),

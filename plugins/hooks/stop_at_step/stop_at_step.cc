@@ -15,12 +15,13 @@ class StopAtStep final : public belay::Hook {
     std::optional<std::int64_t> num_steps;
     std::optional<std::int64_t> last_step;
   };
-  static constexpr auto about =
-      belay::about("stop_at_step", "Stops the run when the global step has reached a number",
-                   belay::option("num_steps", &Options::num_steps,
-                                 "stop after so many further steps; a run that was killed on the way keeps its target")
-                       .min(1),
-                   belay::option("last_step", &Options::last_step, "stop at this global step").min(1).example(1000));
+  static constexpr auto about = belay::about(
+      "stop_at_step", "Stops the run when the global step has reached a number",
+      belay::option("num_steps", &Options::num_steps,
+                    "stop after so many further steps; a run that was killed on the way keeps its target")
+          .min(1)
+          .watching(),
+      belay::option("last_step", &Options::last_step, "stop at this global step").min(1).example(1000).watching());
 
   explicit StopAtStep(const Options& o) : num_steps_(o.num_steps), target_(o.last_step) {
     if (o.num_steps.has_value() == o.last_step.has_value())

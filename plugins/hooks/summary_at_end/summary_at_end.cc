@@ -11,9 +11,9 @@ class SummaryAtEnd final : public belay::Hook {
   };
   static constexpr auto about = belay::about(
       "summary_at_end", "Writes the graph's summaries to the event file when the session ends",
-      belay::option(
-          "summaries", &Options::summaries,
-          "names of the summary operations to write; none: that of the scaffold, all summaries of the graph"));
+      belay::option("summaries", &Options::summaries,
+                    "names of the summary operations to write; none: that of the scaffold, all summaries of the graph")
+          .watching());
 
   explicit SummaryAtEnd(const Options& o) : summaries_(o.summaries) {}
 

@@ -26,9 +26,11 @@ class TimeLimit final : public belay::Hook {
       belay::option("seconds", &Options::seconds, "stop after so many seconds of training and saving")
           .required()
           .min(0.001)
-          .example(3600),
+          .example(3600)
+          .watching(),
       belay::option("count_earlier_attempts", &Options::count_earlier_attempts,
-                    "true: a run that was ended and goes on has what is left; false: each attempt has all of it"));
+                    "true: a run that was ended and goes on has what is left; false: each attempt has all of it")
+          .watching());
 
   explicit TimeLimit(const Options& o) : o_(o) {}
 

@@ -58,7 +58,7 @@ class Leftovers final : public belay::Hook {
     belay::Str leaves;
   };
   static constexpr auto about =
-      belay::about("leftovers", "Leaves things behind", belay::option("leaves", &Options::leaves, "what"));
+      belay::about("leftovers", "Leaves things behind", belay::option("leaves", &Options::leaves, "what").watching());
   explicit Leftovers(const Options& options) : leaves_(options.leaves) {}
   void after_create_session(belay::Session&) override { leave(leaves_); }
 

@@ -31,12 +31,12 @@ class Numbers final : public belay::Input {
       belay::option("batch_size", &Options::batch_size, "examples in a batch").range(1, 1e6),
       belay::option("epochs", &Options::epochs, "0: for ever"),
       belay::option("shuffle", &Options::shuffle, "by the seed"),
-      belay::option("fail_at_batch", &Options::fail_at_batch, "the batch that fails"),
-      belay::option("fail_with", &Options::fail_with, "how").choices("aborted", "data_loss"),
-      belay::option("once", &Options::once, "marker file"),
-      belay::option("hang_at_batch", &Options::hang_at_batch, "the batch that never comes"),
-      belay::option("nan_at_batch", &Options::nan_at_batch, "the batch with a NaN"),
-      belay::option("delay_secs", &Options::delay_secs, "before each batch"));
+      belay::option("fail_at_batch", &Options::fail_at_batch, "the batch that fails").watching(),
+      belay::option("fail_with", &Options::fail_with, "how").choices("aborted", "data_loss").watching(),
+      belay::option("once", &Options::once, "marker file").watching(),
+      belay::option("hang_at_batch", &Options::hang_at_batch, "the batch that never comes").watching(),
+      belay::option("nan_at_batch", &Options::nan_at_batch, "the batch with a NaN").watching(),
+      belay::option("delay_secs", &Options::delay_secs, "before each batch").watching());
 
   explicit Numbers(const Options& o) : o_(o) {}
 

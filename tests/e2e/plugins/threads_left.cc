@@ -45,8 +45,9 @@ class ThreadEnds final : public belay::Hook {
   struct Options {
     bool fails = false;
   };
-  static constexpr auto about = belay::about("thread_ends", "Has a thread that the session joins",
-                                             belay::option("fails", &Options::fails, "whether it ends with an error"));
+  static constexpr auto about =
+      belay::about("thread_ends", "Has a thread that the session joins",
+                   belay::option("fails", &Options::fails, "whether it ends with an error").watching());
   explicit ThreadEnds(const Options& o) : o_(o) {}
 
   void after_create_session(belay::Session& session) override {

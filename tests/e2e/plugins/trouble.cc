@@ -23,17 +23,17 @@ class Trouble final : public belay::Hook {
     belay::Str dies_in;      // a callback
     std::int64_t dies_at = 1;
   };
-  static constexpr auto about =
-      belay::about("trouble", "Makes trouble for tests of the host",
-                   belay::option("throw_at_step", &Options::throw_at_step, "throws in after_run"),
-                   belay::option("hang_at_step", &Options::hang_at_step, "hangs in after_run"),
-                   belay::option("crash_at_step", &Options::crash_at_step, "dies of SIGSEGV in after_run"),
-                   belay::option("stop_at_run", &Options::stop_at_run, "asks to stop in after_run"),
-                   belay::option("fetches", &Options::fetches, "1: fetches every tensor of the graph that it can name"),
-                   belay::option("dawdle_in", &Options::dawdle_in, "the callback that does not return"),
-                   belay::option("dawdle_secs", &Options::dawdle_secs, "after this it does; 0: never"),
-                   belay::option("dies_in", &Options::dies_in, "the callback in which it kills the process (SIGKILL)"),
-                   belay::option("dies_at", &Options::dies_at, "at this call of it, counted from 1"));
+  static constexpr auto about = belay::about(
+      "trouble", "Makes trouble for tests of the host",
+      belay::option("throw_at_step", &Options::throw_at_step, "throws in after_run").watching(),
+      belay::option("hang_at_step", &Options::hang_at_step, "hangs in after_run").watching(),
+      belay::option("crash_at_step", &Options::crash_at_step, "dies of SIGSEGV in after_run").watching(),
+      belay::option("stop_at_run", &Options::stop_at_run, "asks to stop in after_run").watching(),
+      belay::option("fetches", &Options::fetches, "1: fetches every tensor of the graph that it can name").watching(),
+      belay::option("dawdle_in", &Options::dawdle_in, "the callback that does not return").watching(),
+      belay::option("dawdle_secs", &Options::dawdle_secs, "after this it does; 0: never").watching(),
+      belay::option("dies_in", &Options::dies_in, "the callback in which it kills the process (SIGKILL)").watching(),
+      belay::option("dies_at", &Options::dies_at, "at this call of it, counted from 1").watching());
 
   explicit Trouble(const Options& o) : o_(o) {}
 

@@ -35,8 +35,9 @@ class Unsettling final : public belay::Hook {
   struct Options {
     belay::Str change;
   };
-  static constexpr auto about = belay::about("unsettling", "Changes the settings of its thread, for tests of the host",
-                                             belay::option("change", &Options::change, "one of them, or all"));
+  static constexpr auto about =
+      belay::about("unsettling", "Changes the settings of its thread, for tests of the host",
+                   belay::option("change", &Options::change, "one of them, or all").watching());
 
   explicit Unsettling(const Options& o) : change_(o.change.view()) { change(); }
   void begin(belay::Graph&) override { change(); }

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/estimator/data_files.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "belay/error.h"
+#include "runtime/checkpoint/crc32c.h"
+
+namespace belay::runtime {
+namespace {
+
+constexpr std::uint64_t kEndBytes = 64 << 10;
+constexpr std::string_view kMark = "#file ";
+
+std::uint32_t crc_of(const OpenFile& file, std::uint64_t begin, std::uint64_t end, std::uint32_t crc) {
+  std::string block;
+  for (std::uint64_t at = begin; at < end; at += block.size()) {
+    block.resize(static_cast<std::size_t>(std::min<std::uint64_t>(end - at, 1 << 20)));
+    file.read_at(at, block.data(), block.size());
+    crc = crc32c(block, crc);
+  }
+  return crc;
+}
+
+std::optional<DataFile> mark(FileSystem& files, const std::string& option, const std::string& path, bool whole) {
+  try {
+    const FileStatus status = files.status(path);
+    if (status.kind != FileKind::kFile) return std::nullopt;
+    const std::filesystem::path place = std::filesystem::canonical(path);  // a link's last part would not be opened
+    const std::unique_ptr<OpenFile> file =
+        files.open_directory(place.parent_path().string())->open(place.filename().string());
+    DataFile found{option, path, file->size(), status.modified_ns, ""};
+    const std::uint64_t head = std::min(found.bytes, kEndBytes);
+    const std::uint64_t tail = std::max(head, found.bytes - head);
+    found.ends = crc_text(crc_of(*file, tail, found.bytes, crc_of(*file, 0, head, 0)));
+    if (whole) found.whole = crc_text(crc_of(*file, 0, found.bytes, 0));
+    return found;
+  } catch (const Error&) {
+    return std::nullopt;
+  } catch (const std::filesystem::filesystem_error&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+std::vector<DataFile> data_files(FileSystem& files, const std::string& section, const ResolvedPlugin& input,
+                                 bool whole) {
+  std::vector<DataFile> found;
+  const auto add = [&](const std::string& option, const std::string& path) {
+    if (std::optional<DataFile> file = mark(files, option, path, whole)) found.push_back(std::move(*file));
+  };
+  for (std::uint64_t i = 0; i < input.options.size(); ++i) {
+    const belay_named_value& given = input.options.data()[i];
+    const std::string name(given.name.data, given.name.size);
+    const OptionInfo* option = input.info.option(name);
+    if (option == nullptr || option->type != OptionType::kPath) continue;
+    const OptionValue value = option_value(given.value);
+    if (const auto* path = std::get_if<std::string>(&value)) add(section + "." + name, *path);
+    if (const auto* paths = std::get_if<std::vector<std::string>>(&value))
+      for (std::size_t k = 0; k < paths->size(); ++k) add(section + "." + name + "." + std::to_string(k), (*paths)[k]);
+  }
+  return found;
+}
+
+std::string data_file_lines(const std::vector<DataFile>& files) {
+  std::string lines;
+  for (const DataFile& f : files) {
+    nlohmann::ordered_json line = {
+        {"option", f.option}, {"path", f.path}, {"bytes", f.bytes}, {"modified_ns", f.modified_ns}, {"ends", f.ends}};
+    if (!f.whole.empty()) line["whole"] = f.whole;
+    lines += std::string(kMark) + line.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  }
+  return lines;
+}
+
+std::vector<DataFile> parse_data_files(std::string_view manifest) {
+  std::vector<DataFile> files;
+  for (std::size_t at = 0; at < manifest.size();) {
+    const std::size_t end = std::min(manifest.find('\n', at), manifest.size());
+    const std::string_view line = manifest.substr(at, end - at);
+    at = end + 1;
+    if (!line.starts_with(kMark)) continue;
+    const nlohmann::json json = nlohmann::json::parse(line.substr(kMark.size()), nullptr, false);
+    try {
+      DataFile f{json.at("option"), json.at("path"), json.at("bytes"), json.at("modified_ns"), json.at("ends")};
+      f.whole = json.value("whole", "");
+      files.push_back(std::move(f));
+    } catch (const nlohmann::json::exception&) {
+      continue;
+    }
+  }
+  return files;
+}
+
+std::string difference_of(const DataFile& before, const DataFile& now, bool& other_content) {
+  const bool compare_whole = !before.whole.empty() && !now.whole.empty();
+  other_content = true;
+  if (before.bytes != now.bytes)
+    return "had " + std::to_string(before.bytes) + " bytes, has " + std::to_string(now.bytes);
+  if (before.ends != now.ends || (compare_whole && before.whole != now.whole)) return "has other bytes than it had";
+  other_content = false;
+  return before.modified_ns == now.modified_ns || compare_whole
+             ? ""
+             : "was written again; its size, beginning and end are the same";
+}
+
+}  // namespace belay::runtime

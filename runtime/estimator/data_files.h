@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files that a training's input reads, recognised again by the next attempt: it must not go on with other data
+// without a word. A mark is one comment line at the end of the effective manifest that a run and its checkpoints keep:
+//
+//   #file {"option":"input.train.path","path":"/data/x.csv","bytes":7840016,"modified_ns":...,"ends":"0e5d3e2a"}
+//
+// `ends` is the CRC32C of the first and the last 64 KiB; a run with --exact adds that of the whole file. [any thread]
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/loader/resolve.h"
+#include "runtime/platform/file_system.h"
+
+namespace belay::runtime {
+
+struct DataFile {
+  std::string option;  // "input.train.path"; of a list "input.train.path.0"
+  std::string path;    // absolute
+  std::uint64_t bytes = 0;
+  std::int64_t modified_ns = 0;
+  std::string ends;
+  std::string whole = {};  // empty: not computed
+  bool operator==(const DataFile&) const = default;
+};
+
+// Of each option of the kind path that names a regular file; what cannot be read is left out, since the input's own
+// error is better. `section`: "input.train". `whole`: reads every byte.
+std::vector<DataFile> data_files(FileSystem& files, const std::string& section, const ResolvedPlugin& input,
+                                 bool whole);
+
+// The lines, and what is found of them in a manifest's text; a line that is damaged is left out.
+std::string data_file_lines(const std::vector<DataFile>& files);
+std::vector<DataFile> parse_data_files(std::string_view manifest);
+
+// What has become of a file: "its bytes were 7840016, are 7840000". Empty: nothing. `other_content`: its bytes differ;
+// otherwise it was only written again, as far as can be seen.
+std::string difference_of(const DataFile& before, const DataFile& now, bool& other_content);
+
+}  // namespace belay::runtime

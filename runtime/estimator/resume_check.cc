@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/estimator/resume_check.h"
+
+#include <algorithm>
+
+#include "runtime/checkpoint/find_restorable.h"
+#include "runtime/checkpoint/names.h"
+#include "runtime/checkpoint/state_file.h"
+#include "runtime/estimator/manifest_changes.h"
+#include "runtime/manifest/parse.h"
+#include "runtime/manifest/show.h"
+#include "runtime/monitored/fingerprint.h"
+#include "runtime/platform/text.h"
+
+namespace belay::runtime {
+namespace {
+
+// The checkpoint that the next start goes on from if it is whole; restoring says what is wrong with it. Empty: none.
+std::string newest_checkpoint(const OpenDirectory& run) {
+  try {
+    if (const auto state = read_checkpoint_state(run); state && step_of_checkpoint(state->current))
+      if (run.exists(state->current)) return state->current;
+  } catch (const Error&) {
+  }
+  std::int64_t newest = -1;
+  for (const std::string& entry : run.entries()) newest = std::max(newest, step_of_checkpoint(entry).value_or(-1));
+  return newest < 0 ? "" : checkpoint_name(newest);
+}
+
+std::string read_if_there(const OpenDirectory& directory, std::string_view name) {
+  try {
+    return directory.exists(name) ? directory.read(name, kMaxManifestBytes) : "";
+  } catch (const Error&) {
+    return "";
+  }
+}
+
+}  // namespace
+
+std::optional<ResumeCheck::Earlier> ResumeCheck::find_earlier() const {
+  const std::string& dir = manifest_.run.dir;
+  if (dir.empty() || !files_.exists(dir)) return std::nullopt;
+  const std::unique_ptr<OpenDirectory> run = files_.open_directory(dir);
+  const std::string name = newest_checkpoint(*run);
+  if (name.empty()) return std::nullopt;
+  Earlier earlier{dir + "/" + name, name, dir + "/" + name + "/" + std::string(kManifestName), ""};
+  if (run->status(name).kind == FileKind::kDirectory)
+    earlier.manifest = read_if_there(*run->open_directory(name), kManifestName);
+  if (earlier.manifest.empty()) {  // of a version that kept it beside the checkpoints only
+    earlier.manifest_path = dir + "/" + std::string(kManifestName);
+    earlier.manifest = read_if_there(*run, kManifestName);
+  }
+  return earlier;
+}
+
+void ResumeCheck::look_at_files(const ResolvedPlugins& plugins) {
+  if (const auto train = plugins.inputs.find("train"); train != plugins.inputs.end())
+    data_ = data_files(files_, "input.train", train->second, options_.exact);
+}
+
+void ResumeCheck::compare(const ResolvedPlugins& plugins, const Environment& environment, Diagnostics& problems) const {
+  std::optional<Earlier> earlier;
+  try {
+    earlier = find_earlier();
+  } catch (const Error& e) {
+    log_.warning("", std::string("the run directory cannot be read: ") + e.what());
+    return;
+  }
+  if (!earlier) {
+    if (options_.must)
+      problems.add(manifest_.at("run.dir"),
+                   "--resume=must, and " + (manifest_.run.dir.empty()
+                                                ? std::string("there is no run.dir")
+                                                : single_quoted(manifest_.run.dir) + " holds no checkpoint"),
+                   "set run.dir to the directory of the run to go on with, or leave --resume out to begin a new one");
+    return;
+  }
+  if (earlier->manifest.empty()) return;
+  compare_manifests(*earlier, plugins, environment, problems);
+  compare_files(*earlier, problems);
+}
+
+void ResumeCheck::refuse(Location at, const std::string& what, Diagnostics& problems) const {
+  if (options_.accept_changes)
+    log_.warning("", "--resume=changed: " + what);
+  else
+    problems.add(std::move(at), what, "undo it, or go on with it by --resume=changed, or begin anew by --from-scratch");
+}
+
+void ResumeCheck::compare_manifests(const Earlier& earlier, const ResolvedPlugins& plugins,
+                                    const Environment& environment, Diagnostics& problems) const {
+  Diagnostics unreadable;
+  const std::optional<Manifest> before =
+      parse_manifest(ManifestSource{earlier.manifest_path, earlier.manifest}, {}, environment, unreadable);
+  if (!before || !unreadable.empty()) {
+    log_.warning("", "what " + escaped(earlier.checkpoint) +
+                         " was trained with cannot be compared with this manifest: " + unreadable.sorted()[0].message +
+                         " in " + escaped(earlier.manifest_path));
+    return;
+  }
+  std::vector<std::string> others;
+  for (const ManifestChange& change : changes_between(*before, manifest_, plugins))
+    if (change.changes_numbers)
+      refuse(change.at, change_text(change) + ": another training than that of " + earlier.name, problems);
+    else
+      others.push_back(change_text(change));
+  if (!others.empty()) log_.info("", "changed since " + earlier.name + " was saved: " + joined(others, "; "));
+}
+
+void ResumeCheck::compare_files(const Earlier& earlier, Diagnostics& problems) const {
+  for (const DataFile& before : parse_data_files(earlier.manifest)) {
+    const auto now =
+        std::find_if(data_.begin(), data_.end(), [&](const DataFile& f) { return f.option == before.option; });
+    if (now == data_.end()) continue;  // a change of the manifest, or the input's own error
+    bool other_content = false;
+    const std::string difference = difference_of(before, *now, other_content);
+    if (difference.empty()) continue;
+    const std::string text = before.option + ": " + escaped(now->path) + " " + difference;
+    if (other_content)
+      refuse(place_of_option(before.option), text + ", since " + earlier.name + " was saved", problems);
+    else
+      log_.info("", text + ", since " + earlier.name + " was saved (--exact compares all of it)");
+  }
+}
+
+// "input.train.path", "input.train.paths.0"
+Location ResumeCheck::place_of_option(const std::string& key) const {
+  const auto train = manifest_.inputs.find("train");
+  if (train == manifest_.inputs.end()) return manifest_.at(key);
+  for (const PluginOption& option : train->second.options)
+    if (key == "input.train." + option.key || key.starts_with("input.train." + option.key + "."))
+      return option.value_at;
+  return train->second.at;
+}
+
+void ResumeCheck::compare(const Fingerprint& own, Diagnostics& problems) const {
+  if (!options_.exact) return;
+  const std::optional<Earlier> earlier = find_earlier();
+  if (!earlier) return;
+  const std::unique_ptr<OpenDirectory> run = files_.open_directory(manifest_.run.dir);
+  std::string reason;
+  const std::unique_ptr<CheckpointReader> checkpoint = open_if_whole(*run, earlier->name, reason);
+  if (checkpoint == nullptr) return;  // restoring goes back to an older one, and says so
+  for (const std::string& difference : differences_between(checkpoint->state().fingerprint, own))
+    problems.add({manifest_.file, 0, 0}, "--exact: since " + earlier->name + " was saved " + difference,
+                 "make it as it was, or leave --exact out");
+}
+
+std::string ResumeCheck::manifest_to_keep() const { return effective_manifest(manifest_) + data_file_lines(data_); }
+
+}  // namespace belay::runtime

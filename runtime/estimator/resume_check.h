@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run that goes on from a checkpoint is the training that wrote it, unless the user says otherwise: the manifest and
+// the files that its input reads are compared with those that the checkpoint keeps, before any plugin is loaded.
+//
+//   ResumeCheck check(files, log, manifest, options);
+//   check.look_at_files(plugins);                      // that the training's input reads
+//   check.compare(plugins, environment, problems);     // what changes the numbers is a problem; the rest a line
+//   check.compare(fingerprint_of(...), problems);      // with options.exact, once the plugins are loaded
+//   ... check.manifest_to_keep() goes into the run directory and into each checkpoint ...
+//
+// [main]
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/checkpoint/content.h"
+#include "runtime/estimator/data_files.h"
+#include "runtime/loader/resolve.h"
+#include "runtime/manifest/diagnostics.h"
+#include "runtime/manifest/manifest.h"
+#include "runtime/manifest/paths.h"
+#include "runtime/platform/file_system.h"
+#include "runtime/platform/logger.h"
+
+namespace belay::runtime {
+
+struct ResumeOptions {
+  bool accept_changes = false;  // --resume=changed: what differs is a warning
+  bool must = false;            // --resume=must: a directory without a checkpoint is a problem
+  bool exact = false;           // --exact: a fingerprint that differs is a problem, and files are compared in full
+};
+
+class ResumeCheck {
+ public:
+  // All but the options are borrowed.
+  ResumeCheck(FileSystem& files, Logger& log, const Manifest& manifest, const ResumeOptions& options)
+      : files_(files), log_(log), manifest_(manifest), options_(options) {}
+
+  // Reads the ends of each file, with options.exact all of it.
+  void look_at_files(const ResolvedPlugins& plugins);
+  // With what the newest checkpoint of run.dir was trained with; nothing is compared if there is none. `plugins`: those
+  // of the manifest.
+  void compare(const ResolvedPlugins& plugins, const Environment& environment, Diagnostics& problems) const;
+  // Whether the same bits can come out: with options.exact each difference is a problem.
+  void compare(const Fingerprint& own, Diagnostics& problems) const;
+
+  // The effective manifest, and a line for each of the files.
+  std::string manifest_to_keep() const;
+
+ private:
+  struct Earlier {
+    std::string checkpoint;  // its path
+    std::string name;
+    std::string manifest_path;
+    std::string manifest;  // empty: it keeps none
+  };
+  std::optional<Earlier> find_earlier() const;
+  void compare_manifests(const Earlier& earlier, const ResolvedPlugins& plugins, const Environment& environment,
+                         Diagnostics& problems) const;
+  void compare_files(const Earlier& earlier, Diagnostics& problems) const;
+  Location place_of_option(const std::string& key) const;
+  void refuse(Location at, const std::string& what, Diagnostics& problems) const;
+
+  FileSystem& files_;
+  Logger& log_;
+  const Manifest& manifest_;
+  const ResumeOptions options_;
+  std::vector<DataFile> data_;
+};
+
+}  // namespace belay::runtime

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/estimator/data_files.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/platform/temp_dir.h"
+
+namespace belay::runtime {
+namespace {
+
+class DataFilesTest : public ::testing::Test {
+ protected:
+  void write(const std::string& text) const { std::ofstream(temp_ / "data") << text; }
+  // An input with the option `path`, and what is marked of its file.
+  std::vector<DataFile> marked(bool whole = false) {
+    ResolvedPlugin input;
+    OptionInfo option;
+    option.name = "path";
+    option.type = OptionType::kPath;
+    input.info.options = {option};
+    input.options.add("path", OptionValue(std::string(temp_ / "data")), OptionType::kPath);
+    return data_files(posix_file_system(), "input.train", input, whole);
+  }
+  std::string difference(const DataFile& before, const DataFile& now) {
+    other_content_ = false;
+    return difference_of(before, now, other_content_);
+  }
+
+  TempDir temp_;
+  bool other_content_ = false;
+};
+
+TEST_F(DataFilesTest, AreFoundByTheirOptionsAndComeBackFromTheirLines) {
+  write("1,2,3\n");
+  const std::vector<DataFile> files = marked(true);
+  ASSERT_EQ(files.size(), 1u);
+  EXPECT_EQ(files[0].option, "input.train.path");
+  EXPECT_EQ(files[0].bytes, 6u);
+  EXPECT_FALSE(files[0].whole.empty());
+  EXPECT_EQ(parse_data_files("[run]\nseed = 1\n" + data_file_lines(files)), files);
+}
+
+TEST_F(DataFilesTest, ADamagedLineIsLeftOut) {
+  EXPECT_TRUE(parse_data_files("#file {\"option\":\n#file {\"option\":1}\n#file \n").empty());
+}
+
+TEST_F(DataFilesTest, NoFileIsNoMark) {
+  EXPECT_TRUE(marked().empty());
+  std::filesystem::create_directory(temp_ / "data");
+  EXPECT_TRUE(marked().empty());
+}
+
+TEST_F(DataFilesTest, AnEmptyFileHasAMark) {
+  write("");
+  ASSERT_EQ(marked().size(), 1u);
+  EXPECT_EQ(difference(marked()[0], marked()[0]), "");
+}
+
+TEST_F(DataFilesTest, EachEndOfALongFileCounts) {
+  std::string text(300000, 'a');
+  write(text);
+  const DataFile before = marked()[0];
+  for (const std::size_t at : {std::size_t{0}, std::size_t{65535}, text.size() - 65536, text.size() - 1}) {
+    std::string other = text;
+    other[at] = 'b';
+    write(other);
+    EXPECT_EQ(difference(before, marked()[0]), "has other bytes than it had") << at;
+    EXPECT_TRUE(other_content_);
+  }
+}
+
+TEST_F(DataFilesTest, TheMiddleCountsWhereBothWereReadInFull) {
+  std::string text(300000, 'a');
+  write(text);
+  const DataFile before = marked(true)[0];
+  text[150000] = 'b';
+  write(text);
+  EXPECT_EQ(difference(before, marked(true)[0]), "has other bytes than it had");
+  DataFile touched = marked()[0];
+  touched.modified_ns = before.modified_ns + 1;
+  EXPECT_EQ(difference(before, touched), "was written again; its size, beginning and end are the same");
+  EXPECT_FALSE(other_content_);
+}
+
+TEST_F(DataFilesTest, AnotherSizeIsSaid) {
+  write("abc");
+  const DataFile before = marked()[0];
+  write("abcd");
+  EXPECT_EQ(difference(before, marked()[0]), "had 3 bytes, has 4");
+}
+
+}  // namespace
+}  // namespace belay::runtime
