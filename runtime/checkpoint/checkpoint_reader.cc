@@ -6,13 +6,13 @@
 #include <utility>
 
 #include "runtime/checkpoint/best_checkpoints.h"
-#include "runtime/checkpoint/crc32c.h"
 #include "runtime/checkpoint/find_restorable.h"
 #include "runtime/checkpoint/names.h"
 #include "runtime/checkpoint/restore_error.h"
 #include "runtime/checkpoint/run_state.h"
 #include "runtime/checkpoint/saver_directory.h"
 #include "runtime/checkpoint/state_data.h"
+#include "runtime/platform/crc32c.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {

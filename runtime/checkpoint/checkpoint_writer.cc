@@ -5,13 +5,13 @@
 #include <set>
 #include <vector>
 
-#include "runtime/checkpoint/crc32c.h"
 #include "runtime/checkpoint/index.h"
 #include "runtime/checkpoint/names.h"
 #include "runtime/checkpoint/run_state.h"
 #include "runtime/checkpoint/saver_directory.h"
 #include "runtime/checkpoint/state_data.h"
 #include "runtime/checkpoint/tensor_bytes.h"
+#include "runtime/platform/crc32c.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <set>
 
-#include "runtime/checkpoint/crc32c.h"
 #include "runtime/checkpoint/names.h"
 #include "runtime/checkpoint/strict_json.h"
 #include "runtime/checkpoint/tensor_bytes.h"
+#include "runtime/platform/crc32c.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {

@@ -7,10 +7,10 @@
 #include <limits>
 
 #include "runtime/checkpoint/best_checkpoints.h"
-#include "runtime/checkpoint/crc32c.h"
 #include "runtime/checkpoint/index.h"
 #include "runtime/checkpoint/state_data.h"
 #include "runtime/checkpoint/strict_json.h"
+#include "runtime/platform/crc32c.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {

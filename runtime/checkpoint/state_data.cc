@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "runtime/checkpoint/crc32c.h"
 #include "runtime/checkpoint/names.h"
 #include "runtime/checkpoint/tensor_bytes.h"
+#include "runtime/platform/crc32c.h"
 #include "runtime/platform/memory.h"
 #include "runtime/platform/text.h"
 

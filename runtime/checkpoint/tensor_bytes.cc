@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "runtime/checkpoint/crc32c.h"
 #include "runtime/ops/hot.h"
+#include "runtime/platform/crc32c.h"
 
 namespace belay::runtime {
 namespace {

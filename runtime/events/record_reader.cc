@@ -2,8 +2,8 @@
 #include "runtime/events/record_reader.h"
 
 #include "belay/error.h"
-#include "runtime/checkpoint/crc32c.h"
 #include "runtime/events/record_writer.h"
+#include "runtime/platform/crc32c.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {

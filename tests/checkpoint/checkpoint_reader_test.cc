@@ -8,7 +8,7 @@
 #include <random>
 
 #include "runtime/checkpoint/checkpoint_writer.h"
-#include "runtime/checkpoint/crc32c.h"
+#include "runtime/platform/crc32c.h"
 #include "tests/checkpoint/checkpoint_fixture.h"
 
 namespace belay::runtime {

@@ -8,8 +8,8 @@
 
 #include "runtime/checkpoint/checkpoint_series.h"
 #include "runtime/checkpoint/checkpoint_writer.h"
-#include "runtime/checkpoint/crc32c.h"
 #include "runtime/checkpoint/names.h"
+#include "runtime/platform/crc32c.h"
 #include "tests/checkpoint/checkpoint_fixture.h"
 
 namespace belay::runtime {

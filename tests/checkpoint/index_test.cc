@@ -3,8 +3,7 @@
 
 #include <gtest/gtest.h>
 
-
-#include "runtime/checkpoint/crc32c.h"
+#include "runtime/platform/crc32c.h"
 #include "tests/checkpoint/checkpoint_fixture.h"
 
 namespace belay::runtime {

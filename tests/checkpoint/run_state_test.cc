@@ -13,8 +13,8 @@
 #include <limits>
 #include <random>
 
-#include "runtime/checkpoint/crc32c.h"
 #include "runtime/checkpoint/state_data.h"
+#include "runtime/platform/crc32c.h"
 #include "tests/checkpoint/checkpoint_fixture.h"
 
 namespace belay::runtime {

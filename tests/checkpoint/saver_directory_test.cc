@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "belay/saver.h"
-#include "runtime/checkpoint/crc32c.h"
+#include "runtime/platform/crc32c.h"
 #include "tests/checkpoint/checkpoint_fixture.h"
 #include "tests/platform/faulty_file_system.h"
 

@@ -8,7 +8,7 @@
 #include <filesystem>
 
 #include "runtime/checkpoint/checkpoint_writer.h"
-#include "runtime/checkpoint/crc32c.h"
+#include "runtime/platform/crc32c.h"
 #include "tests/checkpoint/run_directory_fixture.h"
 
 namespace belay::runtime {

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "runtime/checkpoint/crc32c.h"
 #include "runtime/checkpoint/index.h"
+#include "runtime/platform/crc32c.h"
 #include "tests/e2e/run_fixture.h"
 
 namespace belay::runtime::testing {

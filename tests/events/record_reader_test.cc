@@ -6,8 +6,8 @@
 #include <fstream>
 
 #include "belay/error.h"
-#include "runtime/checkpoint/crc32c.h"
 #include "runtime/events/record_writer.h"
+#include "runtime/platform/crc32c.h"
 #include "tests/platform/temp_dir.h"
 
 namespace belay::runtime {

@@ -8,10 +8,10 @@
 #include <string_view>
 
 #include "belay/error.h"
-#include "runtime/checkpoint/crc32c.h"
 #include "runtime/checkpoint/index.h"
 #include "runtime/checkpoint/run_state.h"
 #include "runtime/checkpoint/state_file.h"
+#include "runtime/platform/crc32c.h"
 
 namespace {
 

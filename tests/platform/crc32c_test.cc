@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/checkpoint/crc32c.h"
+#include "runtime/platform/crc32c.h"
 
 #include <gtest/gtest.h>
 
