@@ -6,7 +6,7 @@
 #include <mutex>
 #include <optional>
 
-#include "runtime/ops/cancellation.h"
+#include "runtime/platform/cancellation.h"
 #include "runtime/platform/clock.h"
 #include "runtime/platform/file_system.h"
 #include "runtime/platform/logger.h"

@@ -12,7 +12,7 @@
 
 #include "belay/runtime/precision.h"
 #include "runtime/graph/node_graph.h"
-#include "runtime/ops/cancellation.h"
+#include "runtime/platform/cancellation.h"
 
 namespace belay::runtime {
 

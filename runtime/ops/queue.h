@@ -9,7 +9,7 @@
 #include "belay/input.h"
 #include "runtime/graph/dense_tensor.h"
 #include "runtime/graph/shape.h"
-#include "runtime/ops/cancellation.h"
+#include "runtime/platform/cancellation.h"
 
 namespace belay::runtime {
 

@@ -24,9 +24,9 @@
 
 #include "belay/session.h"
 #include "runtime/graph/node_graph.h"
-#include "runtime/ops/cancellation.h"
 #include "runtime/ops/lookup_table.h"
 #include "runtime/ops/queue.h"
+#include "runtime/platform/cancellation.h"
 #include "runtime/platform/clock.h"
 #include "runtime/session/plan.h"
 #include "runtime/session/program.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/ops/cancellation.h"
+#include "runtime/platform/cancellation.h"
 
 #include <gtest/gtest.h>
 
