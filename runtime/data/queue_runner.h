@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "belay/ops/queues.h"
-#include "runtime/session/coordinator.h"
+#include "runtime/platform/coordinator.h"
 #include "runtime/session/direct_session.h"
 
 namespace belay::runtime {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "runtime/monitored/session_layer.h"
+#include "runtime/platform/coordinator.h"
 #include "runtime/platform/logger.h"
-#include "runtime/session/coordinator.h"
 
 namespace belay::runtime {
 

@@ -3,8 +3,8 @@
 
 #include "runtime/monitored/default_pieces.h"
 #include "runtime/monitored/session_hook.h"
+#include "runtime/platform/looper_thread.h"
 #include "runtime/platform/text.h"
-#include "runtime/session/looper_thread.h"
 
 namespace belay::runtime {
 

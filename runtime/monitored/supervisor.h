@@ -37,7 +37,7 @@
 #include "runtime/monitored/scaffold.h"
 #include "runtime/monitored/session_manager.h"
 #include "runtime/monitored/supervisor_services.h"
-#include "runtime/session/coordinator.h"
+#include "runtime/platform/coordinator.h"
 
 namespace belay::runtime {
 

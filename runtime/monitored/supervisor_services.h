@@ -14,7 +14,7 @@
 #include "runtime/events/event_writer.h"
 #include "runtime/monitored/run_directory.h"
 #include "runtime/monitored/run_saver.h"
-#include "runtime/session/coordinator.h"
+#include "runtime/platform/coordinator.h"
 
 namespace belay::runtime {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Section 23: the stop flag that the threads of a session share, and joining them.
-#include "runtime/session/coordinator.h"
+#include "runtime/platform/coordinator.h"
 
 #include <gmock/gmock.h>
 

@@ -99,7 +99,8 @@ class Coordinator : public std::enable_shared_from_this<Coordinator> {
   };
   // Waits until the registered threads (and those given) have ended, or a stop was asked for and the grace period is
   // over (threads registered meanwhile are not waited for); forgets the registered ones; then throws the recorded
-  // error, else the first of the threads' own (Joinable::error), else FAILED_PRECONDITION naming the threads that still run. Gives the names of those.
+  // error, else the first of the threads' own (Joinable::error), else FAILED_PRECONDITION naming the threads that still
+  // run. Gives the names of those.
   std::vector<std::string> join(const std::vector<std::shared_ptr<Joinable>>& threads, const JoinOptions& options);
   std::vector<std::string> join(const std::vector<std::shared_ptr<Joinable>>& threads = {}) {
     return join(threads, JoinOptions());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/session/looper_thread.h"
+#include "runtime/platform/looper_thread.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/session/coordinator.h"
+#include "runtime/platform/coordinator.h"
 
 #include <algorithm>
 #include <chrono>

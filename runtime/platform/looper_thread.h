@@ -7,7 +7,7 @@
 #include <functional>
 #include <memory>
 
-#include "runtime/session/coordinator.h"
+#include "runtime/platform/coordinator.h"
 
 namespace belay::runtime {
 
