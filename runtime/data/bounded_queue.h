@@ -19,8 +19,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/graph/queue.h"
 #include "runtime/graph/shape.h"
-#include "runtime/ops/queue.h"
 
 namespace belay::runtime {
 

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "runtime/graph/node_graph.h"
-#include "runtime/ops/queue.h"
+#include "runtime/graph/queue.h"
 
 namespace belay::runtime {
 

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <limits>
 
+#include "runtime/graph/kernel.h"
 #include "runtime/ops/dtypes.h"
 #include "runtime/ops/hot.h"
-#include "runtime/ops/kernel.h"
 #include "runtime/ops/parallel.h"
 #include "runtime/ops/registry.h"
 #include "runtime/ops/softmax.h"

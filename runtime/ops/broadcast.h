@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "runtime/ops/kernel.h"
+#include "runtime/graph/kernel.h"
 
 namespace belay::runtime {
 

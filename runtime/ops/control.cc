@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "belay/ops/control.h"
+#include "runtime/graph/kernel.h"
 #include "runtime/ops/copy.h"
-#include "runtime/ops/kernel.h"
 #include "runtime/ops/registry.h"
 
 namespace belay::runtime {

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <unordered_map>
 
-#include "runtime/ops/body.h"
+#include "runtime/graph/body.h"
 #include "runtime/ops/registry.h"
 
 namespace belay::runtime {

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "runtime/ops/kernel.h"
+#include "runtime/graph/kernel.h"
 #include "runtime/ops/windows.h"
 
 namespace belay::runtime {

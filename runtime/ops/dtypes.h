@@ -7,7 +7,7 @@
 #include <string>
 #include <type_traits>
 
-#include "runtime/ops/kernel.h"
+#include "runtime/graph/kernel.h"
 
 namespace belay::runtime {
 

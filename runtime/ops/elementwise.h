@@ -16,10 +16,10 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "runtime/graph/kernel.h"
 #include "runtime/ops/broadcast.h"
 #include "runtime/ops/dtypes.h"
 #include "runtime/ops/hot.h"
-#include "runtime/ops/kernel.h"
 #include "runtime/ops/parallel.h"
 
 namespace belay::runtime {

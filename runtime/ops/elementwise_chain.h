@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/ops/kernel.h"
+#include "runtime/graph/kernel.h"
 
 namespace belay::runtime {
 

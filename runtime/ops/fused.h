@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-#include "runtime/ops/kernel.h"
+#include "runtime/graph/kernel.h"
 
 namespace belay::runtime {
 

@@ -4,9 +4,9 @@
 #include <cstring>
 
 #include "belay/ops/embedding.h"
+#include "runtime/graph/kernel.h"
 #include "runtime/ops/dtypes.h"
 #include "runtime/ops/hot.h"
-#include "runtime/ops/kernel.h"
 #include "runtime/ops/parallel.h"
 #include "runtime/ops/registry.h"
 

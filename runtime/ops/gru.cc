@@ -5,9 +5,9 @@
 //   n = tanh(x Wn + bn + r (h Un + cn))   h' = (1 - z) n + z h
 #include <algorithm>
 
+#include "runtime/graph/kernel.h"
 #include "runtime/ops/dtypes.h"
 #include "runtime/ops/hot.h"
-#include "runtime/ops/kernel.h"
 #include "runtime/ops/parallel.h"
 #include "runtime/ops/product.h"
 #include "runtime/ops/recurrent.h"

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "runtime/events/proto/event.pb.h"
-#include "runtime/ops/kernel.h"
+#include "runtime/graph/kernel.h"
 #include "runtime/ops/summary_message.h"
 
 namespace belay::runtime {

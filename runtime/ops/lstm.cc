@@ -4,9 +4,9 @@
 // alone.
 #include <algorithm>
 
+#include "runtime/graph/kernel.h"
 #include "runtime/ops/dtypes.h"
 #include "runtime/ops/hot.h"
-#include "runtime/ops/kernel.h"
 #include "runtime/ops/parallel.h"
 #include "runtime/ops/product.h"
 #include "runtime/ops/recurrent.h"

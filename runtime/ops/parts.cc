@@ -5,8 +5,8 @@
 #include <numeric>
 
 #include "belay/ops/shape.h"
+#include "runtime/graph/kernel.h"
 #include "runtime/ops/copy.h"
-#include "runtime/ops/kernel.h"
 #include "runtime/ops/registry.h"
 
 namespace belay::runtime {

@@ -6,7 +6,7 @@
 
 #include "belay/philox.h"
 #include "runtime/graph/graph_service.h"
-#include "runtime/ops/kernel.h"
+#include "runtime/graph/kernel.h"
 #include "runtime/ops/parallel.h"
 #include "runtime/ops/plugin_attrs.h"
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "runtime/ops/kernel.h"
+#include "runtime/graph/kernel.h"
 
 namespace belay::runtime {
 

@@ -3,9 +3,9 @@
 // the stages of a plan, never under the store's gate.
 #include "belay/ops/queues.h"
 
-#include "runtime/ops/host_kernel.h"
-#include "runtime/ops/kernel.h"
-#include "runtime/ops/queue.h"
+#include "runtime/graph/host_kernel.h"
+#include "runtime/graph/kernel.h"
+#include "runtime/graph/queue.h"
 #include "runtime/ops/registry.h"
 
 namespace belay::runtime {

@@ -8,8 +8,8 @@
 #include <limits>
 
 #include "belay/philox.h"
+#include "runtime/graph/kernel.h"
 #include "runtime/ops/hot.h"
-#include "runtime/ops/kernel.h"
 #include "runtime/ops/parallel.h"
 #include "runtime/ops/random_numbers.h"
 #include "runtime/ops/registry.h"

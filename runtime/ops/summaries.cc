@@ -3,7 +3,7 @@
 #include "belay/ops/summaries.h"
 
 #include "runtime/events/proto/event.pb.h"
-#include "runtime/ops/kernel.h"
+#include "runtime/graph/kernel.h"
 #include "runtime/ops/registry.h"
 #include "runtime/ops/summary_message.h"
 

@@ -3,9 +3,9 @@
 // of a plan, like those of queues.
 #include "belay/ops/tables.h"
 
-#include "runtime/ops/host_kernel.h"
-#include "runtime/ops/kernel.h"
-#include "runtime/ops/lookup_table.h"
+#include "runtime/graph/host_kernel.h"
+#include "runtime/graph/kernel.h"
+#include "runtime/graph/lookup_table.h"
 #include "runtime/ops/registry.h"
 
 namespace belay::runtime {

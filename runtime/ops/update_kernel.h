@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/graph/kernel.h"
 #include "runtime/ops/dtypes.h"
 #include "runtime/ops/hot.h"
-#include "runtime/ops/kernel.h"
 #include "runtime/ops/parallel.h"
 
 namespace belay::runtime {

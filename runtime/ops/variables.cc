@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "belay/ops/variables.h"
-#include "runtime/ops/host_kernel.h"
-#include "runtime/ops/kernel.h"
+#include "runtime/graph/host_kernel.h"
+#include "runtime/graph/kernel.h"
 #include "runtime/ops/parallel.h"
 #include "runtime/ops/registry.h"
 

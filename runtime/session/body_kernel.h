@@ -2,7 +2,7 @@
 // Bodies of cond and while as kernels: each has a plan and a program of its own, made for the shapes of its inputs.
 #pragma once
 
-#include "runtime/ops/body.h"
+#include "runtime/graph/body.h"
 
 namespace belay::runtime {
 

@@ -23,9 +23,9 @@
 #include <vector>
 
 #include "belay/session.h"
+#include "runtime/graph/lookup_table.h"
 #include "runtime/graph/node_graph.h"
-#include "runtime/ops/lookup_table.h"
-#include "runtime/ops/queue.h"
+#include "runtime/graph/queue.h"
 #include "runtime/platform/cancellation.h"
 #include "runtime/platform/clock.h"
 #include "runtime/session/plan.h"

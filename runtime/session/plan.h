@@ -21,8 +21,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "runtime/graph/kernel.h"
 #include "runtime/graph/node_graph.h"
-#include "runtime/ops/kernel.h"
 
 namespace belay::runtime {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/ops/host_kernel.h"
+#include "runtime/graph/host_kernel.h"
 #include "runtime/platform/memory.h"
 #include "runtime/session/direct_session.h"
 

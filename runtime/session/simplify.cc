@@ -6,7 +6,7 @@
 #include <cstring>
 #include <functional>
 
-#include "runtime/ops/kernel.h"
+#include "runtime/graph/kernel.h"
 #include "runtime/ops/parallel.h"
 #include "runtime/platform/floating_point.h"
 

@@ -17,7 +17,7 @@
 
 #include "belay/input.h"
 #include "runtime/graph/dense_tensor.h"
-#include "runtime/ops/kernel.h"
+#include "runtime/graph/kernel.h"
 #include "runtime/session/gate.h"
 
 namespace belay::runtime {

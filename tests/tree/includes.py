@@ -18,7 +18,7 @@ import re
 import sys
 
 FORWARD = {
-    "runtime/graph/op_def.h": {"HostKernel", "Kernel", "KernelSpec", "PluginOp"},
+    "runtime/graph/op_def.h": {"PluginOp"},
     "runtime/graph/node_graph.h": {"QueueRunner"},
 }
 

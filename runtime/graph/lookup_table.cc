@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/ops/lookup_table.h"
+#include "runtime/graph/lookup_table.h"
 
 #include <cstring>
 

@@ -16,7 +16,7 @@
 
 namespace belay::runtime {
 
-class BodyMaker;  // runtime/ops/body.h
+class BodyMaker;  // runtime/graph/body.h
 
 // Counts the changes of a value.
 using Version = std::atomic<std::uint64_t>;

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "belay/input.h"
+#include "runtime/graph/lookup_table.h"
 #include "runtime/graph/node_graph.h"
-#include "runtime/ops/lookup_table.h"
-#include "runtime/ops/queue.h"
+#include "runtime/graph/queue.h"
 
 namespace belay::runtime {
 
