@@ -2,13 +2,11 @@
 // What queue operations work on. Implementations: runtime/data/bounded_queue.h. [any thread]
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "belay/input.h"
 #include "runtime/graph/dense_tensor.h"
-#include "runtime/graph/shape.h"
 #include "runtime/platform/cancellation.h"
 
 namespace belay::runtime {
@@ -19,10 +17,6 @@ struct QueueElement {
   const std::string* input = nullptr;  // its name, which outlives the queue; null: none
   Position position;
 };
-
-// The shapes of an element's components as a queue's node has them in its attribute `shapes`: rank, dims, rank, dims,
-// ...; rank -1: unknown. None where the list is malformed.
-std::optional<std::vector<Shape>> shapes_of_components(const std::vector<std::int64_t>& flat);
 
 class Queue {
  public:

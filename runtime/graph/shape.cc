@@ -62,6 +62,17 @@ Shape broadcast(const Shape& a, const Shape& b, bool& ok) {
   return Shape(std::move(out));
 }
 
+std::optional<std::vector<Shape>> shapes_of_components(const std::vector<std::int64_t>& flat) {
+  std::vector<Shape> shapes;
+  for (std::size_t i = 0; i < flat.size();) {
+    const std::int64_t rank = flat[i++];
+    if (rank < -1 || rank > static_cast<std::int64_t>(flat.size() - i)) return std::nullopt;
+    shapes.push_back(Shape(flat.data() + i, static_cast<std::int32_t>(rank)));
+    if (rank > 0) i += static_cast<std::size_t>(rank);
+  }
+  return shapes;
+}
+
 std::int64_t count_of(const Dims& dims) noexcept {
   // A 0 first: the others together may be more than can be counted.
   if (std::find(dims.begin(), dims.end(), 0) != dims.end()) return 0;

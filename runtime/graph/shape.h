@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,10 @@ class Shape {
 
 // The shape that two operands broadcast to, by numpy's rule. `ok` is false where they do not fit.
 Shape broadcast(const Shape& a, const Shape& b, bool& ok);
+
+// The shapes of a queue's components as its node has them in the attribute `shapes`: rank, dims, rank, dims, ...; rank
+// -1: unknown. None where the list is malformed.
+std::optional<std::vector<Shape>> shapes_of_components(const std::vector<std::int64_t>& flat);
 
 // Product of concrete dimensions.
 std::int64_t count_of(const Dims& dims) noexcept;

@@ -158,17 +158,6 @@ void add_queue(OpRegistry& r, const char* name, const char* doc) {
 
 }  // namespace
 
-std::optional<std::vector<Shape>> shapes_of_components(const std::vector<std::int64_t>& flat) {
-  std::vector<Shape> shapes;
-  for (std::size_t i = 0; i < flat.size();) {
-    const std::int64_t rank = flat[i++];
-    if (rank < -1 || rank > static_cast<std::int64_t>(flat.size() - i)) return std::nullopt;
-    shapes.push_back(Shape(flat.data() + i, static_cast<std::int32_t>(rank)));
-    if (rank > 0) i += static_cast<std::size_t>(rank);
-  }
-  return shapes;
-}
-
 void add_queue_ops(OpRegistry& r) {
   add_queue(r, "FIFOQueue", "A queue: attributes `capacity`, `dtypes`, `shapes` (rank, dims for each component).");
   add_queue(r, "PaddingFIFOQueue", "A queue whose elements, dequeued together, are padded with zeros to one shape.");
