@@ -21,7 +21,7 @@ namespace belay::runtime {
 class Kernel;
 class HostKernel;
 class NodeGraph;
-class PluginOp;  // runtime/ops/plugin_op.h
+class PluginOp;  // runtime/graph/plugin_op.h
 struct KernelSpec;
 struct Node;
 struct OpDef;

@@ -3,10 +3,15 @@
 
 #include <cstdlib>
 #include <memory>
+#include <utility>
+#include <vector>
 
+#include "belay/detail/sized.h"
 #include "belay/philox.h"
 #include "runtime/graph/graph_service.h"
 #include "runtime/graph/kernel.h"
+#include "runtime/graph/node_graph.h"
+#include "runtime/graph/plugin_op.h"
 #include "runtime/ops/parallel.h"
 #include "runtime/ops/plugin_attrs.h"
 
@@ -103,7 +108,7 @@ std::string spec_text(DType dtype, const Shape& shape) { return std::string(dtyp
 
 class PluginKernel final : public Kernel {
  public:
-  PluginKernel(const PluginOp& op, const KernelSpec& spec) : instance_(op.instance()), context_{spec.threads} {
+  PluginKernel(PluginInstance& instance, const KernelSpec& spec) : instance_(instance), context_{spec.threads} {
     const OptionValues attrs = check_attrs(instance_.plugin().info, spec.attrs());
     dims_.reserve(spec.inputs.size() + spec.outputs.size());  // the tensors point into it
     const auto tensor_of = [&](const TensorSpec& t) {
@@ -155,11 +160,31 @@ class PluginKernel final : public Kernel {
   void* kernel_ = nullptr;
 };
 
+class InstanceOp final : public PluginOp {
+ public:
+  // Asks the plugin for its traits.
+  explicit InstanceOp(PluginInstance& instance);
+
+  const belay_op_traits& traits() const noexcept { return traits_; }
+
+  const std::string& label() const noexcept override { return instance_.label(); }
+  void infer(InferContext& context) const override;
+  void gradient(GradContext& context) const override;
+  std::unique_ptr<Kernel> kernel(const KernelSpec& spec) const override {
+    return std::make_unique<PluginKernel>(instance_, spec);
+  }
+  void check_outputs(const Node& node, const std::vector<std::pair<DType, Shape>>& outputs) const override;
+
+ private:
+  Port checked_gradient(const NodeGraph& graph, const belay_output& given, Port input, std::size_t i) const;
+
+  PluginInstance& instance_;
+  belay_op_traits traits_ = detail::sized<belay_op_traits>();
+};
+
 void infer_plugin(InferContext& c) { c.op().plugin->infer(c); }
 void differentiate_plugin(GradContext& c) { c.node().op->plugin->gradient(c); }
-std::unique_ptr<Kernel> make_plugin_kernel(const KernelSpec& spec) {
-  return std::make_unique<PluginKernel>(*spec.node.op->plugin, spec);
-}
+std::unique_ptr<Kernel> make_plugin_kernel(const KernelSpec& spec) { return spec.node.op->plugin->kernel(spec); }
 
 }  // namespace
 
@@ -181,25 +206,25 @@ void add_plugin_op(OpRegistry& registry, PluginInstance& instance) {
   OpDef def;
   def.name = operation_name(instance.plugin().info.name);
   if (const OpDef* other = registry.find(def.name)) {
-    const std::string whose =
-        other->plugin == nullptr ? "the engine has it" : other->plugin->instance().label() + " offers it";
+    const std::string whose = other->plugin == nullptr ? "the engine has it" : other->plugin->label() + " offers it";
     fail(Code::kAlreadyExists, instance.label() + " offers the operation '" + def.name + "', but " + whose +
                                    " already; give the plugin another name");
   }
   def.doc = instance.plugin().info.doc;
-  def.plugin = std::make_shared<PluginOp>(instance);
-  const belay_op_traits& traits = def.plugin->traits();
+  const auto plugin = std::make_shared<InstanceOp>(instance);
+  const belay_op_traits& traits = plugin->traits();
+  def.plugin = plugin;
   def.n_inputs = traits.n_inputs;
   def.effect = (traits.flags & (BELAY_OP_RANDOM | BELAY_OP_STATEFUL)) != 0 ? Effect::kRandom : Effect::kNone;
   def.elementwise = (traits.flags & BELAY_OP_ELEMENTWISE) != 0;
   def.in_place = traits.in_place;
   def.infer = infer_plugin;
-  if (def.plugin->has_gradient()) def.gradient = differentiate_plugin;
+  if (has_gradient(instance.table<belay_op_api>())) def.gradient = differentiate_plugin;
   def.kernel = make_plugin_kernel;
   registry.add(std::move(def));
 }
 
-PluginOp::PluginOp(PluginInstance& instance) : instance_(instance) {
+InstanceOp::InstanceOp(PluginInstance& instance) : instance_(instance) {
   instance_.call("traits", &belay_op_api::traits, &traits_);
   const auto refuse = [&](const std::string& text) { fail(Code::kInvalidArgument, instance_.label() + ": " + text); };
   constexpr std::uint32_t kKnown = BELAY_OP_ELEMENTWISE | BELAY_OP_RANDOM | BELAY_OP_STATEFUL;
@@ -221,9 +246,7 @@ PluginOp::PluginOp(PluginInstance& instance) : instance_(instance) {
   }
 }
 
-bool PluginOp::has_gradient() const noexcept { return runtime::has_gradient(instance_.table<belay_op_api>()); }
-
-void PluginOp::infer(InferContext& c) const {
+void InstanceOp::infer(InferContext& c) const {
   Outputs outputs;
   bool known = true;
   try {
@@ -250,7 +273,7 @@ void PluginOp::infer(InferContext& c) const {
   }
 }
 
-void PluginOp::check_outputs(const Node& node, const std::vector<std::pair<DType, Shape>>& outputs) const {
+void InstanceOp::check_outputs(const Node& node, const std::vector<std::pair<DType, Shape>>& outputs) const {
   const std::string place = instance_.label() + " in infer: ";
   if (outputs.size() != node.outputs.size())
     fail_at(node.op->name, node.name, Code::kInternal,
@@ -267,7 +290,7 @@ void PluginOp::check_outputs(const Node& node, const std::vector<std::pair<DType
 }
 
 // What the plugin gave as the gradient of input i.
-Port PluginOp::checked_gradient(const NodeGraph& graph, const belay_output& given, Port input, std::size_t i) const {
+Port InstanceOp::checked_gradient(const NodeGraph& graph, const belay_output& given, Port input, std::size_t i) const {
   const std::string place = instance_.label() + " in gradient: the gradient of input " + std::to_string(i);
   Port port;
   try {
@@ -284,7 +307,7 @@ Port PluginOp::checked_gradient(const NodeGraph& graph, const belay_output& give
   return port;
 }
 
-void PluginOp::gradient(GradContext& c) const {
+void InstanceOp::gradient(GradContext& c) const {
   NodeGraph& graph = from_handle(c.graph().raw());
   const Node& node = c.node();
   std::vector<belay_tensor> specs;

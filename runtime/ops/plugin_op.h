@@ -10,11 +10,8 @@
 
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
-#include "belay/detail/sized.h"
-#include "runtime/graph/node_graph.h"
+#include "belay/abi.h"
 #include "runtime/graph/op_def.h"
 #include "runtime/loader/instance.h"
 
@@ -26,27 +23,6 @@ std::string operation_name(std::string_view plugin);
 // ALREADY_EXISTS, naming both, where the registry has an operation of that name; INVALID_ARGUMENT where the plugin's
 // traits or attributes are none that an operation can have. [main]
 void add_plugin_op(OpRegistry& registry, PluginInstance& instance);
-
-class PluginOp {
- public:
-  // Asks the plugin for its traits.
-  explicit PluginOp(PluginInstance& instance);
-
-  const belay_op_traits& traits() const noexcept { return traits_; }
-  PluginInstance& instance() const noexcept { return instance_; }
-  bool has_gradient() const noexcept;
-
-  void infer(InferContext& context) const;
-  void gradient(GradContext& context) const;
-  // What infer returns for concrete inputs must be of the kind that it returned when the node was added.
-  void check_outputs(const Node& node, const std::vector<std::pair<DType, Shape>>& outputs) const;
-
- private:
-  Port checked_gradient(const NodeGraph& graph, const belay_output& given, Port input, std::size_t i) const;
-
-  PluginInstance& instance_;
-  belay_op_traits traits_ = detail::sized<belay_op_traits>();
-};
 
 // The table of the service "op".
 const belay_op_service* op_service() noexcept;

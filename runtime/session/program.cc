@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/graph/plugin_op.h"
 #include "runtime/ops/elementwise_chain.h"
-#include "runtime/ops/plugin_op.h"
 #include "runtime/session/body_kernel.h"
 
 namespace belay::runtime {

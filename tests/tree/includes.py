@@ -18,7 +18,6 @@ import re
 import sys
 
 FORWARD = {
-    "runtime/graph/op_def.h": {"PluginOp"},
     "runtime/graph/node_graph.h": {"QueueRunner"},
 }
 
