@@ -2,7 +2,10 @@
 #include "runtime/data/input_feed.h"
 
 #include "belay/ops/control.h"
+#include "belay/ops/queues.h"
+#include "runtime/data/queue_runner.h"
 #include "runtime/platform/signal_stack.h"
+#include "runtime/session/session_service.h"
 
 namespace belay::runtime {
 
@@ -82,7 +85,9 @@ InputFeed::Tensors InputFeed::add_to_graph(NodeGraph& graph) {
   return tensors;
 }
 
-std::vector<std::shared_ptr<Joinable>> InputFeed::create_threads(DirectSession& session, Coordinator* coordinator) {
+std::vector<std::shared_ptr<Joinable>> InputFeed::create_threads(const belay::Session& handle,
+                                                                 Coordinator* coordinator) {
+  DirectSession& session = from_handle(handle.raw());
   if (thread_ != nullptr && !thread_->join_for(0)) {
     if (running_for_ == &session) return {};
     fail(Code::kFailedPrecondition, "input '" + options_.name + "' still works for an earlier session");

@@ -12,14 +12,16 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "belay/detail/raw_position.h"
 #include "belay/model.h"
 #include "runtime/data/input_service.h"
-#include "runtime/data/queue_runner.h"
+#include "runtime/graph/queue_runner.h"
 #include "runtime/loader/instance.h"
+#include "runtime/session/direct_session.h"
 
 namespace belay::runtime {
 
@@ -67,7 +69,8 @@ class InputFeed final : public QueueRunner, public std::enable_shared_from_this<
   Queue& queue_of(DirectSession& session) const { return session.queue(queue_node_); }
 
   const std::string& name() const override { return queue_name_; }
-  std::vector<std::shared_ptr<Joinable>> create_threads(DirectSession& session, Coordinator* coordinator) override;
+  std::vector<std::shared_ptr<Joinable>> create_threads(const belay::Session& session,
+                                                        Coordinator* coordinator) override;
   // True while a thread is inside the plugin: its instance must not be destroyed then.
   bool busy() const { return in_pass_ || (thread_ != nullptr && !thread_->join_for(0)); }
 

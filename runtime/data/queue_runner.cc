@@ -6,6 +6,7 @@
 
 #include "runtime/platform/current_error.h"
 #include "runtime/platform/text.h"
+#include "runtime/session/session_service.h"
 
 namespace belay::runtime {
 
@@ -88,12 +89,13 @@ void OpQueueRunner::Shared::close(DirectSession& session, const std::optional<Er
   }
 }
 
-std::vector<std::shared_ptr<Joinable>> OpQueueRunner::create_threads(DirectSession& session, Coordinator* coordinator) {
-  const std::shared_ptr<DirectSession> shared_session = session.shared_from_this();
+std::vector<std::shared_ptr<Joinable>> OpQueueRunner::create_threads(const belay::Session& session,
+                                                                     Coordinator* coordinator) {
+  const std::shared_ptr<DirectSession> shared_session = from_handle(session.raw()).shared_from_this();
   {
     const std::lock_guard lock(shared_->mutex);
-    if (shared_->running.count(&session) != 0) return {};
-    shared_->running[&session].threads = static_cast<int>(enqueue_ops_.size());
+    if (shared_->running.count(shared_session.get()) != 0) return {};
+    shared_->running[shared_session.get()].threads = static_cast<int>(enqueue_ops_.size());
     shared_->raised.clear();
   }
   const std::shared_ptr<Coordinator> shared_coordinator =
@@ -122,7 +124,7 @@ std::vector<std::shared_ptr<Joinable>> OpQueueRunner::create_threads(DirectSessi
 std::vector<std::shared_ptr<Joinable>> start_queue_runners(DirectSession& session, Coordinator* coordinator) {
   std::vector<std::shared_ptr<Joinable>> threads;
   for (const auto& runner : session.graph().queue_runners())
-    for (auto& t : runner->create_threads(session, coordinator)) threads.push_back(std::move(t));
+    for (auto& t : runner->create_threads(session.handle(), coordinator)) threads.push_back(std::move(t));
   return threads;
 }
 

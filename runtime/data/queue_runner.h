@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fills a queue while a session runs, one thread per enqueue operation, until the queue is closed or the coordinator
-// stops. A graph carries its runners (NodeGraph::queue_runners); start_queue_runners starts them all.
+// stops. start_queue_runners starts all runners of a session's graph.
 #pragma once
 
 #include <map>
@@ -11,23 +11,11 @@
 #include <vector>
 
 #include "belay/ops/queues.h"
+#include "runtime/graph/queue_runner.h"
 #include "runtime/platform/coordinator.h"
 #include "runtime/session/direct_session.h"
 
 namespace belay::runtime {
-
-class QueueRunner {
- public:
-  virtual ~QueueRunner() = default;
-  // The queue's full name.
-  virtual const std::string& name() const = 0;
-  // How many threads fill the queue at once.
-  virtual std::size_t fillers() const noexcept { return 1; }
-  // Threads that fill the queue in this session, started, and with a coordinator registered there. None where they run
-  // already for this session. Session and coordinator should be owned by shared_ptrs: a thread that outlives the grace
-  // period keeps them alive.
-  virtual std::vector<std::shared_ptr<Joinable>> create_threads(DirectSession& session, Coordinator* coordinator) = 0;
-};
 
 // TensorFlow's runner: each enqueue operation is run again and again. An error whose code is in queue_closed_codes ends
 // a thread without being one; when the last thread has ended the close operation runs. Behind another error the queue
@@ -45,7 +33,8 @@ class OpQueueRunner final : public QueueRunner {
   explicit OpQueueRunner(Options options);
   const std::string& name() const override { return name_; }
   std::size_t fillers() const noexcept override { return enqueue_ops_.size(); }
-  std::vector<std::shared_ptr<Joinable>> create_threads(DirectSession& session, Coordinator* coordinator) override;
+  std::vector<std::shared_ptr<Joinable>> create_threads(const belay::Session& session,
+                                                        Coordinator* coordinator) override;
   // What threads without a coordinator failed with.
   std::vector<Error> exceptions_raised() const { return shared_->exceptions(); }
 

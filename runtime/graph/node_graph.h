@@ -22,7 +22,7 @@
 
 namespace belay::runtime {
 
-class QueueRunner;  // runtime/data/queue_runner.h
+class QueueRunner;  // runtime/graph/queue_runner.h
 
 struct Port {
   std::uint32_t node = 0;

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/data/queue_runner.h"
+#include "runtime/graph/queue_runner.h"
 #include "tests/docs/page.h"
 #include "tests/monitored/counting_session.h"
 #include "tests/monitored/saver_fixture.h"
@@ -88,7 +88,7 @@ class RecordingRunner final : public QueueRunner {
  public:
   explicit RecordingRunner(Timeline& timeline) : timeline_(timeline) {}
   const std::string& name() const override { return name_; }
-  std::vector<std::shared_ptr<Joinable>> create_threads(DirectSession&, Coordinator* coordinator) override {
+  std::vector<std::shared_ptr<Joinable>> create_threads(const belay::Session&, Coordinator* coordinator) override {
     timeline_.push_back("runners_start");
     auto thread = std::make_shared<RecordingThread>(timeline_);
     coordinator->register_thread(thread);

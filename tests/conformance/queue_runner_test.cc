@@ -50,7 +50,7 @@ TEST_F(QueueRunnerConformance, QR_01_AnOperationThatEndsWithOutOfRangeEndsItsThr
   const auto count = runner({.queue = queue("queue"), .enqueue_ops = {ops::count_up_to(n, 3)}});
   start();
   initialize();
-  const auto threads = count->create_threads(*session, nullptr);
+  const auto threads = count->create_threads(session->handle(), nullptr);
   EXPECT_THAT(names(threads), ElementsAre("QueueRunnerThread-queue-CountUpTo"));
   join(threads);
   EXPECT_THAT(count->exceptions_raised(), IsEmpty());
@@ -64,7 +64,7 @@ TEST_F(QueueRunnerConformance, QR_02_EachOfTwoOperationsRunsToItsOwnEnd) {
       runner({.queue = queue("queue"), .enqueue_ops = {ops::count_up_to(few, 3), ops::count_up_to(many, 30)}});
   start();
   initialize();
-  const auto threads = both->create_threads(*session, nullptr);
+  const auto threads = both->create_threads(session->handle(), nullptr);
   EXPECT_THAT(names(threads), ElementsAre("QueueRunnerThread-queue-CountUpTo", "QueueRunnerThread-queue-CountUpTo_1"));
   join(threads);
   EXPECT_THAT(both->exceptions_raised(), IsEmpty());
@@ -82,7 +82,7 @@ TEST_F(QueueRunnerConformance, QR_04_ARunnerMovesWhatThereIsAndClosesItsQueueAtT
   start();
   session->handle().run({put});
   session->handle().run({close});
-  const auto threads = mover->create_threads(*session, nullptr);
+  const auto threads = mover->create_threads(session->handle(), nullptr);
   EXPECT_EQ(number(out), 10);
   EXPECT_EQ(number(out), 11);
   join(threads);
@@ -98,7 +98,7 @@ TEST_F(QueueRunnerConformance, QR_05_UnderAStoppedCoordinatorNothingIsRun) {
   start();
   initialize();
   coordinator->request_stop();
-  const auto threads = count->create_threads(*session, coordinator.get());
+  const auto threads = count->create_threads(session->handle(), coordinator.get());
   EXPECT_THAT(names(threads),
               ElementsAre("QueueRunnerThread-queue-CountUpTo", "QueueRunnerThread-queue-close_on_stop"));
   coordinator->join();  // they are registered, and end
@@ -112,7 +112,7 @@ TEST_F(QueueRunnerConformance, QR_07_AStopReleasesAnEnqueueOnAFullQueue) {
   const auto filler =
       runner({.queue = q, .enqueue_ops = {ops::enqueue(q, {ops::constant(g, Tensor(std::int64_t{1}))})}});
   start();
-  filler->create_threads(*session, coordinator.get());
+  filler->create_threads(session->handle(), coordinator.get());
   while (session->queue(q.handle.raw().node).size() == 0) std::this_thread::yield();
   coordinator->request_stop();
   EXPECT_EQ(error_of([&] { coordinator->join({}, {.stop_grace_period_secs = 10}); }), "no error");
@@ -123,15 +123,15 @@ TEST_F(QueueRunnerConformance, QR_09_WhileItRunsInASessionItIsNotStartedThereAga
   const auto filler =
       runner({.queue = q, .enqueue_ops = {ops::enqueue(q, {ops::constant(g, Tensor(std::int64_t{1}))})}});
   start();
-  EXPECT_THAT(filler->create_threads(*session, coordinator.get()), SizeIs(2));
-  EXPECT_THAT(filler->create_threads(*session, coordinator.get()), IsEmpty());
+  EXPECT_THAT(filler->create_threads(session->handle(), coordinator.get()), SizeIs(2));
+  EXPECT_THAT(filler->create_threads(session->handle(), coordinator.get()), IsEmpty());
   // Another session is another matter, and so is this one when the threads have ended.
   const auto other = std::make_shared<DirectSession>(graph, std::make_shared<VariableStore>(), environment.session);
-  EXPECT_THAT(filler->create_threads(*other, coordinator.get()), SizeIs(2));
+  EXPECT_THAT(filler->create_threads(other->handle(), coordinator.get()), SizeIs(2));
   coordinator->request_stop();
   coordinator->join();
   coordinator->clear_stop();
-  EXPECT_THAT(filler->create_threads(*session, coordinator.get()), SizeIs(2));
+  EXPECT_THAT(filler->create_threads(session->handle(), coordinator.get()), SizeIs(2));
   // The stop has closed the queue of this session for good.
   EXPECT_EQ(error_of([&] { coordinator->join(); }),
             "CANCELLED: node 'QueueEnqueue' (QueueEnqueue): FIFOQueue 'queue' is closed");
@@ -236,10 +236,10 @@ TEST_F(QueueRunnerConformance, PROSE_25_AnotherErrorIsReportedToTheCoordinatorOr
   const Output never = ops::variable(g, "never", ops::constant(g, Tensor(std::int64_t{1})));
   const auto bad = runner({.queue = q, .enqueue_ops = {ops::enqueue(q, {never})}});
   start();
-  join(bad->create_threads(*session, nullptr));
+  join(bad->create_threads(session->handle(), nullptr));
   ASSERT_THAT(bad->exceptions_raised(), SizeIs(1));
   EXPECT_STREQ(bad->exceptions_raised()[0].what(), "Attempting to use uninitialized value never");
-  bad->create_threads(*session, coordinator.get());
+  bad->create_threads(session->handle(), coordinator.get());
   EXPECT_EQ(error_of([&] { coordinator->join(); }), "FAILED_PRECONDITION: Attempting to use uninitialized value never");
   EXPECT_THAT(bad->exceptions_raised(), IsEmpty());  // of the threads without a coordinator only
 }
@@ -251,7 +251,7 @@ TEST_F(QueueRunnerConformance, PROSE_25_TheCodesThatMeanAClosedQueueAreTheCaller
                                .enqueue_ops = {ops::enqueue(q, {never})},
                                .queue_closed_codes = {Code::kFailedPrecondition, Code::kOutOfRange}});
   start();
-  join(lenient->create_threads(*session, nullptr));
+  join(lenient->create_threads(session->handle(), nullptr));
   EXPECT_THAT(lenient->exceptions_raised(), IsEmpty());
   EXPECT_TRUE(session->queue(q.handle.raw().node).closed());
 }
@@ -264,7 +264,7 @@ TEST_F(QueueRunnerConformance, PROSE_25_ACloseKeepsWhatIsInTheQueueAndACancelRel
   const auto filler = runner({.queue = q, .enqueue_ops = {ops::enqueue(q, {ops::count_up_to(n, 5)})}});
   start();
   initialize();
-  filler->create_threads(*session, coordinator.get());
+  filler->create_threads(session->handle(), coordinator.get());
   Queue& filled = session->queue(q.handle.raw().node);
   while (filled.size() == 0) std::this_thread::yield();
   coordinator->request_stop();
@@ -286,7 +286,7 @@ TEST_F(QueueRunnerConformance, PROSE_25_CloseAndCancelOperationsMayBeTheCallers)
                                .cancel_op = ops::assign_add(cancelled, one)});
   start();
   initialize();
-  const auto threads = counted->create_threads(*session, coordinator.get());
+  const auto threads = counted->create_threads(session->handle(), coordinator.get());
   EXPECT_TRUE(threads[0]->join_for(kLongestJoin));
   EXPECT_EQ(number(closed), 1);
   EXPECT_EQ(number(cancelled), 0);

@@ -180,7 +180,7 @@ class InputFeedTest : public SessionTest {
   std::uint32_t queue_node() { return g.find(input->name()).raw().node; }
   void start() {
     open_session();
-    threads = input->create_threads(*session, nullptr);
+    threads = input->create_threads(session->handle(), nullptr);
   }
   // A step: it takes a batch and writes a variable.
   std::int64_t next() { return session->handle().run({number, count})[0].data<std::int64_t>()[0]; }
@@ -276,7 +276,7 @@ TEST_F(InputFeedTest, B_03a_AnInputThatWaitsIsWokenWhenTheSessionStops) {
   feed();
   open_session();
   const auto coordinator = std::make_shared<Coordinator>(system_clock());
-  threads = input->create_threads(*session, coordinator.get());
+  threads = input->create_threads(session->handle(), coordinator.get());
   next();
   coordinator->request_stop("enough");
   for (const auto& t : threads) EXPECT_TRUE(t->join_for(kTenSeconds));
@@ -290,7 +290,7 @@ TEST_F(InputFeedTest, B_11b_AnInputThatAsksItsHostIsTold) {
   for (int times = 0; times < 2; ++times) {  // a new session begins without the stop of the one before
     open_session();
     const auto coordinator = std::make_shared<Coordinator>(system_clock());
-    threads = input->create_threads(*session, coordinator.get());
+    threads = input->create_threads(session->handle(), coordinator.get());
     EXPECT_EQ(next(), 1);
     coordinator->request_stop("enough");
     for (const auto& t : threads) EXPECT_TRUE(t->join_for(kTenSeconds));
@@ -307,7 +307,8 @@ TEST_F(InputFeedTest, B_03a_AnInputSeeksBetweenAnInterruptAndTheNextSession) {
     session->queue(queue_node()).close(true);  // before the feeding thread asks for its first batch
     const auto coordinator = std::make_shared<Coordinator>(system_clock());
     coordinator->request_stop("at once");
-    for (const auto& t : input->create_threads(*session, coordinator.get())) EXPECT_TRUE(t->join_for(kTenSeconds));
+    for (const auto& t : input->create_threads(session->handle(), coordinator.get()))
+      EXPECT_TRUE(t->join_for(kTenSeconds));
     EXPECT_EQ(Streaming::interrupts, times);
   }
   start();

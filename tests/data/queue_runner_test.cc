@@ -37,7 +37,7 @@ TEST_F(QueueRunnerTest, AnOperationThatEndsWithOutOfRangeEndsItsThread) {
   OpQueueRunner runner({.queue = queue, .enqueue_ops = {count}});
   start();
   initialize_variables();
-  const auto threads = runner.create_threads(*shared, nullptr);
+  const auto threads = runner.create_threads(shared->handle(), nullptr);
   ASSERT_EQ(threads.size(), 1u);
   EXPECT_EQ(threads[0]->name(), "QueueRunnerThread-queue-CountUpTo");
   EXPECT_TRUE(threads[0]->join_for(10'000'000'000));
@@ -79,7 +79,7 @@ TEST_F(QueueRunnerTest, T_16c_ReadersOfAFillerThatFailedGetTheRestAndThenItsErro
                         .queue_closed_codes = {Code::kAborted}});
   start();
   initialize_variables();
-  for (const auto& t : runner.create_threads(*shared, nullptr)) EXPECT_TRUE(t->join_for(10'000'000'000));
+  for (const auto& t : runner.create_threads(shared->handle(), nullptr)) EXPECT_TRUE(t->join_for(10'000'000'000));
   ASSERT_EQ(runner.exceptions_raised().size(), 1u);
   const std::string failure = runner.exceptions_raised()[0].what();
   EXPECT_EQ(shared->handle().run({take})[0].scalar<std::int64_t>(), 1);
@@ -97,7 +97,7 @@ TEST_F(QueueRunnerTest, T_16c_OneOfTwoFillersThatFailsLetsTheOtherFinish) {
       {.queue = queue, .enqueue_ops = {ops::enqueue(queue, {ops::count_up_to(few, 3)}), ops::enqueue(queue, {never})}});
   start();
   shared->handle().assign("few", Tensor(std::int64_t{0}));
-  for (const auto& t : runner.create_threads(*shared, nullptr)) EXPECT_TRUE(t->join_for(10'000'000'000));
+  for (const auto& t : runner.create_threads(shared->handle(), nullptr)) EXPECT_TRUE(t->join_for(10'000'000'000));
   for (std::int64_t v = 1; v <= 3; ++v) EXPECT_EQ(shared->handle().run({take})[0].scalar<std::int64_t>(), v);
   EXPECT_EQ(error_of([&] { shared->handle().run({take}); }),
             "FAILED_PRECONDITION: node 'take' (QueueDequeue): Attempting to use uninitialized value never");
@@ -115,7 +115,7 @@ TEST_F(QueueRunnerTest, T_16c_WhateverElseAFillerFailsWithReachesTheReadersAndSa
   for (std::size_t i = 0; i < 3; ++i) {
     queues = failing_queues(failures[i]);
     start();
-    for (const auto& t : runner.create_threads(*shared, nullptr)) EXPECT_TRUE(t->join_for(10'000'000'000));
+    for (const auto& t : runner.create_threads(shared->handle(), nullptr)) EXPECT_TRUE(t->join_for(10'000'000'000));
     for (int n = 0; n < 2; ++n) EXPECT_EQ(shared->handle().run({take})[0].scalar<std::int64_t>(), 7);
     const std::string text = "filling queue 'queue' by 'put': " + texts[i];
     EXPECT_EQ(error_of([&] { shared->handle().run({take}); }), errors[i] + ": node 'take' (QueueDequeue): " + text);
@@ -131,7 +131,7 @@ TEST_F(QueueRunnerTest, T_16c_AQueueThatWasClosedFromOutsideEndsAsOneThatIsClose
   OpQueueRunner runner(
       {.queue = queue, .enqueue_ops = {ops::enqueue(queue, {ops::constant(g, Tensor(std::int64_t{7}))})}});
   start();
-  const auto threads = runner.create_threads(*shared, nullptr);
+  const auto threads = runner.create_threads(shared->handle(), nullptr);
   EXPECT_EQ(shared->handle().run({take})[0].scalar<std::int64_t>(), 7);
   shared->handle().run({close});
   std::string end;
@@ -146,10 +146,10 @@ TEST_F(QueueRunnerTest, AStopReleasesAnEnqueueOnAFullQueue) {
   const Output enqueue = ops::enqueue(queue, {ops::constant(g, Tensor(1.0f))});
   OpQueueRunner runner({.queue = queue, .enqueue_ops = {enqueue}});
   start();
-  const auto threads = runner.create_threads(*shared, coordinator.get());
+  const auto threads = runner.create_threads(shared->handle(), coordinator.get());
   ASSERT_EQ(threads.size(), 2u);
   EXPECT_EQ(threads[1]->name(), "QueueRunnerThread-queue-close_on_stop");
-  EXPECT_TRUE(runner.create_threads(*shared, coordinator.get()).empty());  // it runs already
+  EXPECT_TRUE(runner.create_threads(shared->handle(), coordinator.get()).empty());  // it runs already
   while (shared->queue(queue.handle.raw().node).size() == 0) std::this_thread::yield();
   coordinator->request_stop();
   coordinator->join({}, {.stop_grace_period_secs = 10});

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "runtime/data/queue_runner.h"
+#include "runtime/graph/queue_runner.h"
 #include "runtime/monitored/supervisor.h"
 #include "tests/monitored/counting_session.h"
 #include "tests/monitored/saved_session.h"
@@ -124,7 +124,7 @@ TEST_F(SessionEnds, T_08a_AnyExceptionOfTheFirstCreationOpensTheGraphAndCallsOnE
 TEST_F(SessionEnds, T_08b_AnyExceptionOfAQueueRunnerStopsTheThreadsThatAreStarted) {
   struct Broken final : QueueRunner {
     const std::string& name() const override { return its_name; }
-    std::vector<std::shared_ptr<Joinable>> create_threads(DirectSession&, Coordinator* coordinator) override {
+    std::vector<std::shared_ptr<Joinable>> create_threads(const belay::Session&, Coordinator* coordinator) override {
       thread = coordinator->start_thread("waiter", [coordinator] { coordinator->wait_for_stop(-1); });
       throw std::runtime_error("no thread is left");
     }

@@ -10,16 +10,12 @@ is not below one. sdk/ and plugins/ include nothing of runtime/, but for their t
 (runtime/testing/include).
 
 Nor does a file declare a class at namespace scope (`class X;`) that a later folder defines: it would know it without
-including it. FORWARD lists where that is so today; one that is listed and no longer there is an error as well.
+including it.
 """
 import os
 import pathlib
 import re
 import sys
-
-FORWARD = {
-    "runtime/graph/node_graph.h": {"QueueRunner"},
-}
 
 SETTINGS = "runtime/include"
 TEST_DRIVERS = "runtime/testing/include/"
@@ -92,9 +88,8 @@ def folders_of(cmake):
 
 
 class Tree:
-    def __init__(self, root, forward):
+    def __init__(self, root):
         self.root = root
-        self.forward = forward
         self.order = ["sdk", SETTINGS] + [f"runtime/{folder}" for folder in
                                           folders_of((root / "runtime/CMakeLists.txt").read_text(encoding="utf-8"))]
         self.files = {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8")
@@ -142,7 +137,7 @@ class Tree:
         return lines
 
     def wrong_declarations(self):
-        declared, defined_in, lines, needed = {}, {}, [], set()
+        declared, defined_in, lines = {}, {}, []
         for path, text in self.files.items():
             try:
                 declared[path], defined = classes(text)
@@ -157,26 +152,22 @@ class Tree:
                 if not folder or not later or self.rank(later) <= self.rank(folder):
                     continue
                 name = name.split("::")[-1]
-                needed.add((path, name))
-                if name not in self.forward.get(path, ()):
-                    lines.append(f"{path}:{line}: declares {name}, which {later} defines: that is behind {folder} in "
-                                 "runtime/CMakeLists.txt")
-        listed = {(path, name) for path, names in self.forward.items() for name in names}
-        return lines + [f"{path}: declares no {name} of a later folder any more: take it out of FORWARD"
-                        for path, name in sorted(listed - needed)]
+                lines.append(f"{path}:{line}: declares {name}, which {later} defines: that is behind {folder} in "
+                             "runtime/CMakeLists.txt")
+        return lines
 
 
 def is_public(path):
     return path.startswith("runtime/") and "include" in path.split("/")
 
 
-def wrong(root, forward):
-    tree = Tree(root, forward)
+def wrong(root):
+    tree = Tree(root)
     return tree.wrong_includes() + tree.wrong_declarations()
 
 
 def main():
-    lines = wrong(pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "."), FORWARD)
+    lines = wrong(pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "."))
     for line in lines:
         print(line)
     return 1 if lines else 0

@@ -28,14 +28,14 @@ FILES = {
 
 
 class IncludesTest(unittest.TestCase):
-    def wrong(self, forward=None, **written):
+    def wrong(self, **written):
         """What is wrong with FILES and these beside them."""
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder)
             for path, text in {**FILES, **written}.items():
                 (root / path).parent.mkdir(parents=True, exist_ok=True)
                 (root / path).write_text(text)
-            return includes.wrong(root, forward or {})
+            return includes.wrong(root)
 
     def include(self, path, header):
         return self.wrong(**{path: f"// a file\n#include {header}\n"})
@@ -103,8 +103,8 @@ class IncludesTest(unittest.TestCase):
         self.assertEqual(self.wrong(**{"runtime/low/a.h": '// #include "runtime/high/high.h"\n/*\n#include "runtime/high/high.h"\n*/\n'
                                        'const char* s = R"(\n#include "runtime/high/high.h"\n)";\n'}), [])
 
-    def declare(self, text, path="runtime/low/a.h", forward=None):
-        return self.wrong(forward, **{path: text})
+    def declare(self, text, path="runtime/low/a.h"):
+        return self.wrong(**{path: text})
 
     def test_a_class_of_a_later_folder_is_not_declared(self):
         self.assertEqual(self.declare("namespace belay::runtime {\n\nclass Middle;\n}\n"),
@@ -134,18 +134,6 @@ class IncludesTest(unittest.TestCase):
                      "// namespace belay::runtime { class Middle; }"):
             with self.subTest(text):
                 self.assertEqual(self.declare(text), [])
-
-    def test_an_exception_is_for_its_file_and_class(self):
-        text = "namespace belay::runtime {\nclass Middle;\n}\n"
-        self.assertEqual(self.declare(text, forward={"runtime/low/a.h": {"Middle"}}), [])
-        self.assertEqual(len(self.declare(text, forward={"runtime/low/a.h": {"Middle", "High"}})), 1)
-        self.assertEqual(len(self.declare(text, forward={"runtime/low/b.h": {"Middle"}})), 2)
-
-    def test_an_exception_that_is_needed_no_longer_is_found(self):
-        gone = ["runtime/low/a.h: declares no Middle of a later folder any more: take it out of FORWARD"]
-        forward = {"runtime/low/a.h": {"Middle"}}
-        self.assertEqual(self.declare("int n;\n", forward=forward), gone)
-        self.assertEqual(self.declare("int n;\n", path="runtime/low/b.h", forward=forward), gone)
 
     def test_a_file_that_it_cannot_read_is_named(self):
         for text in ("namespace a {\n", "}\n"):
