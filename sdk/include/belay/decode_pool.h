@@ -12,7 +12,7 @@
 //       position = order_.advance();
 //       return true;
 //     }
-//     belay::DecodePool pool_;                               // made with the option decode_threads
+//     belay::DecodePool pool_;                               // made with DecodeOptions::decode_threads
 //   };
 //
 // Each row is decoded once, by one thread; thread t of k takes the rows [rows * t / k, rows * (t + 1) / k) in order. As
@@ -30,15 +30,31 @@
 #include <exception>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <type_traits>
 #include <vector>
 
 #include "belay/error.h"
+#include "belay/options.h"
 
 namespace belay {
 inline namespace v0 {
+
+// The option of an input that decodes with several threads. Its Options derive from it, and its `about` names it with
+// decode_option.
+struct DecodeOptions {
+  std::int64_t decode_threads = 1;
+};
+
+// decode_threads for the `about` of an input whose Options O derive from DecodeOptions. help: where the threads do not
+// decode but, say, parse.
+template <class O>
+constexpr auto decode_option(std::string_view help = "threads that decode; the batches are the same for any") {
+  constexpr std::int64_t O::*decode_threads = &O::decode_threads;
+  return option("decode_threads", decode_threads, help).range(1, 64).watching();
+}
 
 // Neither copied nor moved. One caller at a time; the callers of an input never overlap.
 class DecodePool {

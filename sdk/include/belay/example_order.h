@@ -2,7 +2,11 @@
 // Which examples an input delivers next, and where it stands: what an input with numbered examples needs for `epochs`,
 // `shuffle`, `batch_size`, shards and seek. The input itself only turns example numbers into tensors.
 //
-//   void open(const OpenArgs& args) override { order_ = ExampleOrder({examples, batch_size, shuffle, epochs}, args); }
+//   struct Options : belay::BatchOptions { belay::Path path; };
+//   static constexpr auto about = belay::about("points", "Points of a file",
+//       belay::option("path", &Options::path, "the file").required(), belay::batch_options<Options>());
+//   ...
+//   void open(const OpenArgs& args) override { order_ = ExampleOrder(examples, options_, args); }
 //   bool next(Batch& batch, Position& position) override {
 //     const std::vector<std::int64_t>& examples = order_.batch();
 //     if (examples.empty()) return false;
@@ -25,13 +29,37 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "belay/input.h"
+#include "belay/options.h"
 #include "belay/permutation.h"
 
 namespace belay {
 inline namespace v0 {
+
+// The options that inputs with numbered examples share. An input's Options derive from it, and its `about` names them
+// with batch_options.
+struct BatchOptions {
+  std::int64_t batch_size = 32;
+  bool shuffle = false;
+  std::int64_t epochs = 0;  // 0: for ever
+};
+
+// batch_size, shuffle and epochs for the `about` of an input whose Options O derive from BatchOptions. shuffle_help:
+// what is shuffled, where that is not plain.
+template <class O>
+constexpr auto batch_options(std::string_view shuffle_help = "another order in each epoch, by the run's seed") {
+  constexpr std::int64_t O::*batch_size = &O::batch_size;
+  constexpr bool O::*shuffle = &O::shuffle;
+  constexpr std::int64_t O::*epochs = &O::epochs;
+  return std::make_tuple(
+      option("batch_size", batch_size, "examples in a batch; an epoch's last one may be shorter").range(1, 1e6),
+      option("shuffle", shuffle, shuffle_help),
+      option("epochs", epochs, "passes over the examples; 0: for ever").min(0));
+}
 
 // Of 10 examples, batch_size 4, without shuffle:
 //
@@ -42,7 +70,7 @@ inline namespace v0 {
 // Copyable. One thread at a time, as an input is called.
 class ExampleOrder {
  public:
-  // From the input's options and its data.
+  // From the input's options and its data: for one that does not have BatchOptions.
   struct Options {
     std::int64_t examples = 0;  // of all shards together; at least 1
     std::int64_t batch_size = 32;
@@ -51,6 +79,10 @@ class ExampleOrder {
   };
 
   ExampleOrder() = default;
+
+  // examples: of all shards together. Otherwise as the next one.
+  ExampleOrder(std::int64_t examples, const BatchOptions& options, const OpenArgs& args)
+      : ExampleOrder(Options{examples, options.batch_size, options.shuffle, options.epochs}, args) {}
 
   // In Input::open. FAILED_PRECONDITION where this shard would get no example, INVALID_ARGUMENT for a shard that there
   // is not. With shuffle it takes 8 bytes for each example of all shards, at the first batch.

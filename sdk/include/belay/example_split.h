@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which examples of a data set an input uses: the options `split`, `eval_fraction` and `split_seed`.
 //
-//   rows_ = split_examples(rows, options.split, options.eval_fraction, options.split_seed);
-//   order_ = ExampleOrder({static_cast<std::int64_t>(rows_.size()), batch_size, shuffle, epochs}, args);
+//   struct Options : belay::SplitOptions, belay::BatchOptions { ... };
+//   static constexpr auto about = belay::about(..., belay::split_options<Options>(), belay::batch_options<Options>());
+//   ...
+//   rows_ = split_examples(rows, options_);
+//   order_ = ExampleOrder(static_cast<std::int64_t>(rows_.size()), options_, args);
 //   ... rows_[order_.batch()[i]] is a row of the file
 //
 // "eval" gets `eval_fraction` of the examples, rounded; "train" the others; "all" every one. Seed and fraction alone
@@ -13,12 +16,35 @@
 #include <cmath>
 #include <cstdint>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
+#include "belay/options.h"
 #include "belay/permutation.h"
 
 namespace belay {
 inline namespace v0 {
+
+// The options of an input that trains on one part of its data and evaluates on the other. Its Options derive from it,
+// and its `about` names them with split_options.
+struct SplitOptions {
+  Str split = "all";
+  double eval_fraction = 0.2;
+  std::int64_t split_seed = 0;
+};
+
+// split, eval_fraction and split_seed for the `about` of an input whose Options O derive from SplitOptions. The helps:
+// where its examples have another name, such as rows.
+template <class O>
+constexpr auto split_options(std::string_view split_help = "which examples; each is in either train or eval",
+                             std::string_view fraction_help = "part of the examples that is for eval") {
+  constexpr Str O::*split = &O::split;
+  constexpr double O::*eval_fraction = &O::eval_fraction;
+  constexpr std::int64_t O::*split_seed = &O::split_seed;
+  return std::make_tuple(option("split", split, split_help).choices("all", "train", "eval"),
+                         option("eval_fraction", eval_fraction, fraction_help).range(0, 1),
+                         option("split_seed", split_seed, "chooses them; give train and eval the same one"));
+}
 
 // The numbers of the examples in [0, examples), ascending; empty where a part gets none. `split` is "all", "train" or
 // "eval" (another string counts as "train"; the option has choices), eval_fraction in [0, 1]. Adding an example changes
@@ -37,6 +63,9 @@ inline std::vector<std::int64_t> split_examples(std::int64_t examples, std::stri
   for (std::int64_t i = wants_eval ? 0 : eval; i < (wants_eval ? eval : examples); ++i) chosen.push_back(order[i]);
   std::sort(chosen.begin(), chosen.end());
   return chosen;
+}
+inline std::vector<std::int64_t> split_examples(std::int64_t examples, const SplitOptions& options) {
+  return split_examples(examples, options.split, options.eval_fraction, options.split_seed);
 }
 
 }  // namespace v0

@@ -325,10 +325,29 @@ struct About {
   std::tuple<Opts...> options;
 };
 
-// name: [a-z][a-z0-9_-]{0,62}. doc: one sentence, no full stop.
+namespace detail {
+
+template <class Opt>
+constexpr std::tuple<Opt> option_list(const Opt& option) {
+  return std::tuple<Opt>(option);
+}
 template <class... Opts>
-constexpr About<Opts...> about(std::string_view name, std::string_view doc, const Opts&... options) {
-  return {name, doc, std::tuple<Opts...>(options...)};
+constexpr std::tuple<Opts...> option_list(const std::tuple<Opts...>& options) {
+  return options;
+}
+template <class... Opts>
+constexpr About<Opts...> about_options(std::string_view name, std::string_view doc,
+                                       const std::tuple<Opts...>& options) {
+  return {name, doc, options};
+}
+
+}  // namespace detail
+
+// name: [a-z][a-z0-9_-]{0,62}. doc: one sentence, no full stop. options: each an option(...), or a std::tuple of
+// several that plugins share, such as batch_options<Options>().
+template <class... Opts>
+constexpr auto about(std::string_view name, std::string_view doc, const Opts&... options) {
+  return detail::about_options(name, doc, std::tuple_cat(detail::option_list(options)...));
 }
 
 }  // namespace v0

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <belay/decode_pool.h>
+#include <belay/detail/parse_options.h>
 #include <belay/example_order.h>
+#include <belay/example_split.h>
 #include <belay/testing/error_of.h>
 #include <gmock/gmock.h>
 
@@ -146,6 +149,38 @@ TEST(ExampleOrder, TheEndOfAnEpochIsTheStartOfTheNext) {
   EXPECT_THAT(order.batch(), IsEmpty());
   order.seek({7, 0});
   EXPECT_THAT(order.batch(), IsEmpty());
+}
+
+struct SharedOptions : belay::SplitOptions, belay::BatchOptions, belay::DecodeOptions {
+  std::int64_t examples = 5;
+};
+constexpr auto kShared = belay::about(
+    "points", "Points of a plane", belay::option("examples", &SharedOptions::examples, "examples in an epoch"),
+    belay::split_options<SharedOptions>(), belay::batch_options<SharedOptions>("another order of the points"),
+    belay::decode_option<SharedOptions>());
+
+TEST(BatchOptions, AreNamedInAboutInTheOrderOfItsArguments) {
+  std::vector<std::string> names;
+  std::apply([&](const auto&... option) { (names.emplace_back(option.name), ...); }, kShared.options);
+  EXPECT_THAT(names, ElementsAre("examples", "split", "eval_fraction", "split_seed", "batch_size", "shuffle", "epochs",
+                                 "decode_threads"));
+}
+
+TEST(BatchOptions, SetTheMembersThatTheOptionsInherit) {
+  const std::int64_t size = 2, epochs = 2, threads = 3;
+  const belay_str eval = belay::detail::str("eval");
+  const belay_named_value given[] = {
+      {belay::detail::str("batch_size"), {BELAY_VALUE_INT, 0, 1, &size}},
+      {belay::detail::str("epochs"), {BELAY_VALUE_INT, 0, 1, &epochs}},
+      {belay::detail::str("split"), {BELAY_VALUE_TEXT, 0, 1, &eval}},
+      {belay::detail::str("decode_threads"), {BELAY_VALUE_INT, 0, 1, &threads}},
+  };
+  belay::detail::OptionStorage storage;
+  const auto options = belay::detail::parse_options<SharedOptions>(kShared, "input", given, 4, storage);
+  EXPECT_EQ(options.split, "eval");
+  EXPECT_EQ(options.decode_threads, 3);
+  ExampleOrder shared(options.examples, options, OpenArgs{}), listed({5, 2, false, 2}, OpenArgs{});
+  EXPECT_EQ(rest_of(shared), rest_of(listed));
 }
 
 TEST(ExampleOrder, WrongArgumentsAreNamed) {

@@ -26,6 +26,11 @@ TEST(ExampleSplit, TrainAndEvalAreDisjointAndComplete) {
   }
 }
 
+TEST(ExampleSplit, TakesTheOptionsOfAnInput) {
+  EXPECT_EQ(split_examples(10, belay::SplitOptions{}), split_examples(10, "all", 0, 0));
+  EXPECT_EQ(split_examples(10, belay::SplitOptions{"eval", 0.5, 7}), split_examples(10, "eval", 0.5, 7));
+}
+
 TEST(ExampleSplit, TheSeedChooses) {
   EXPECT_EQ(split_examples(100, "eval", 0.2, 1), split_examples(100, "eval", 0.2, 1));
   EXPECT_NE(split_examples(100, "eval", 0.2, 1), split_examples(100, "eval", 0.2, 2));
