@@ -22,7 +22,7 @@ using belay::fail;
 
 class Csv final : public belay::Input {
  public:
-  struct Options {
+  struct Options : belay::SplitOptions, belay::BatchOptions, belay::DecodeOptions {
     belay::Path path;
     bool header = true;
     belay::Str delimiter = ",";
@@ -33,13 +33,6 @@ class Csv final : public belay::Input {
     belay::List<belay::Str> classes;
     belay::List<belay::Str> features;
     bool standardize = false;
-    belay::Str split = "all";
-    double eval_fraction = 0.2;
-    std::int64_t split_seed = 0;
-    std::int64_t batch_size = 32;
-    bool shuffle = false;
-    std::int64_t epochs = 0;
-    std::int64_t decode_threads = 1;
   };
   static constexpr auto about = belay::about(
       "csv", "Rows of numbers and a label from a CSV file that fits in memory",
@@ -61,17 +54,10 @@ class Csv final : public belay::Input {
       belay::option("features", &Options::features, "columns of feature 'features', as 'label'; unset: all others"),
       belay::option("standardize", &Options::standardize,
                     "scale each feature to mean 0 and deviation 1, as measured on the file's train part"),
-      belay::option("split", &Options::split, "which rows; each row is in either train or eval")
-          .choices("all", "train", "eval"),
-      belay::option("eval_fraction", &Options::eval_fraction, "part of the rows that is for eval").range(0, 1),
-      belay::option("split_seed", &Options::split_seed, "chooses them; give train and eval the same one"),
-      belay::option("batch_size", &Options::batch_size, "examples in a batch; an epoch's last one may be shorter")
-          .range(1, 1e6),
-      belay::option("shuffle", &Options::shuffle, "another order in each epoch, by the run's seed"),
-      belay::option("epochs", &Options::epochs, "passes over the examples; 0: for ever").min(0),
-      belay::option("decode_threads", &Options::decode_threads, "threads that parse; the batches are the same for any")
-          .range(1, 64)
-          .watching());
+      belay::split_options<Options>("which rows; each row is in either train or eval",
+                                    "part of the rows that is for eval"),
+      belay::batch_options<Options>(),
+      belay::decode_option<Options>("threads that parse; the batches are the same for any"));
 
   explicit Csv(const Options& o) : o_(o), pool_(o.decode_threads) {
     const std::string_view delimiter = o.delimiter;
@@ -104,7 +90,7 @@ class Csv final : public belay::Input {
       fail(Code::kFailedPrecondition,
            "standardize: no row of '" + o_.path.string() +
                "' is for \"train\", by which the features are scaled; change 'eval_fraction'");
-    order_ = belay::ExampleOrder({static_cast<std::int64_t>(rows_.size()), o_.batch_size, o_.shuffle, o_.epochs}, args);
+    order_ = belay::ExampleOrder(static_cast<std::int64_t>(rows_.size()), o_, args);
   }
 
   bool next(belay::Batch& batch, belay::Position& position) override {

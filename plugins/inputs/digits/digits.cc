@@ -19,14 +19,10 @@ namespace {
 
 class Digits final : public belay::Input {
  public:
-  struct Options {
+  struct Options : belay::BatchOptions, belay::DecodeOptions {
     belay::Str split = "train";
     std::optional<std::int64_t> examples;
     std::int64_t data_seed = 0;
-    std::int64_t batch_size = 32;
-    bool shuffle = false;
-    std::int64_t epochs = 0;
-    std::int64_t decode_threads = 1;
   };
   static constexpr auto about = belay::about(
       "digits", "28x28 handwritten-like digits from a seeded generator",
@@ -34,13 +30,8 @@ class Digits final : public belay::Input {
       belay::option("examples", &Options::examples, "examples in an epoch; unset: 20000 of train, 4000 of eval")
           .range(1, 1e6),
       belay::option("data_seed", &Options::data_seed, "another value draws another data set"),
-      belay::option("batch_size", &Options::batch_size, "examples in a batch; an epoch's last one may be shorter")
-          .range(1, 1e6),
-      belay::option("shuffle", &Options::shuffle, "another order in each epoch, by the run's seed"),
-      belay::option("epochs", &Options::epochs, "passes over the examples; 0: for ever").min(0),
-      belay::option("decode_threads", &Options::decode_threads, "threads that draw; the batches are the same for any")
-          .range(1, 64)
-          .watching());
+      belay::batch_options<Options>(),
+      belay::decode_option<Options>("threads that draw; the batches are the same for any"));
 
   explicit Digits(const Options& o) : o_(o), pool_(o.decode_threads) {
     const bool eval = o.split == "eval";
@@ -57,7 +48,7 @@ class Digits final : public belay::Input {
   }
 
   void open(const belay::OpenArgs& args) override {
-    order_ = belay::ExampleOrder({examples_, o_.batch_size, o_.shuffle, o_.epochs}, args);
+    order_ = belay::ExampleOrder(examples_, o_, args);
     const auto n = static_cast<std::size_t>(examples_);
     drawn_.assign(n, 0);
     pixels_.reset(new std::uint8_t[n * kPixels]);  // not zeroed: memory is taken as it is drawn into

@@ -27,7 +27,7 @@ constexpr char kLabels[] =
 
 class Idx final : public belay::Input {
  public:
-  struct Options {
+  struct Options : belay::BatchOptions, belay::DecodeOptions {
     belay::Path images;
     belay::Path labels;
     std::int64_t classes = 10;
@@ -35,10 +35,6 @@ class Idx final : public belay::Input {
     std::optional<double> scale;
     double mean = 0;
     double stddev = 1;
-    std::int64_t batch_size = 32;
-    bool shuffle = false;
-    std::int64_t epochs = 0;
-    std::int64_t decode_threads = 1;
   };
   static constexpr auto about = belay::about(
       "idx", "Images and labels from files in MNIST's IDX format, plain or .gz",
@@ -51,14 +47,8 @@ class Idx final : public belay::Input {
       belay::option("flatten", &Options::flatten, "feature 'image' as [batch, elements], not [batch, rows, columns]"),
       belay::option("scale", &Options::scale, "factor of each element; unset: 1/255 for uint8, else 1"),
       belay::option("mean", &Options::mean, "subtracted after scaling"),
-      belay::option("std", &Options::stddev, "divisor after that").min(1e-30),
-      belay::option("batch_size", &Options::batch_size, "examples in a batch; an epoch's last one may be shorter")
-          .range(1, 1e6),
-      belay::option("shuffle", &Options::shuffle, "another order in each epoch, by the run's seed"),
-      belay::option("epochs", &Options::epochs, "passes over the examples; 0: for ever").min(0),
-      belay::option("decode_threads", &Options::decode_threads, "threads that decode; the batches are the same for any")
-          .range(1, 64)
-          .watching());
+      belay::option("std", &Options::stddev, "divisor after that").min(1e-30), belay::batch_options<Options>(),
+      belay::decode_option<Options>());
 
   explicit Idx(const Options& o) : o_(o), pool_(o.decode_threads) {}
 
@@ -76,9 +66,7 @@ class Idx final : public belay::Input {
     if (o_.classes != 0) spec.set_classes(label_slot_, o_.classes);
   }
 
-  void open(const belay::OpenArgs& args) override {
-    order_ = belay::ExampleOrder({images_.records(), o_.batch_size, o_.shuffle, o_.epochs}, args);
-  }
+  void open(const belay::OpenArgs& args) override { order_ = belay::ExampleOrder(images_.records(), o_, args); }
 
   bool next(belay::Batch& batch, belay::Position& position) override {
     if (elements_.empty()) load();

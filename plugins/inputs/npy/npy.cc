@@ -29,19 +29,13 @@ constexpr char kExample[] =
 
 class Npy final : public belay::Input {
  public:
-  struct Options {
+  struct Options : belay::SplitOptions, belay::BatchOptions {
     belay::Path features;
     belay::Path labels;
     std::int64_t classes = 0;
     std::optional<double> scale;
     std::optional<double> mean;
     std::optional<double> stddev;
-    belay::Str split = "all";
-    double eval_fraction = 0.2;
-    std::int64_t split_seed = 0;
-    std::int64_t batch_size = 32;
-    bool shuffle = false;
-    std::int64_t epochs = 0;
   };
   static constexpr auto about = belay::about(
       "npy", "Examples from numpy's .npy and .npz files",
@@ -55,14 +49,9 @@ class Npy final : public belay::Input {
       belay::option("scale", &Options::scale, "factor of each feature's element, as float32; unset: 1"),
       belay::option("mean", &Options::mean, "subtracted after scaling"),
       belay::option("std", &Options::stddev, "divisor after that").min(1e-30),
-      belay::option("split", &Options::split, "which rows; each row is in either train or eval")
-          .choices("all", "train", "eval"),
-      belay::option("eval_fraction", &Options::eval_fraction, "part of the rows that is for eval").range(0, 1),
-      belay::option("split_seed", &Options::split_seed, "chooses them; give train and eval the same one"),
-      belay::option("batch_size", &Options::batch_size, "examples in a batch; an epoch's last one may be shorter")
-          .range(1, 1e6),
-      belay::option("shuffle", &Options::shuffle, "another order in each epoch, by the run's seed"),
-      belay::option("epochs", &Options::epochs, "passes over the examples; 0: for ever").min(0));
+      belay::split_options<Options>("which rows; each row is in either train or eval",
+                                    "part of the rows that is for eval"),
+      belay::batch_options<Options>());
 
   explicit Npy(const Options& o) : o_(o) {}
 
@@ -85,12 +74,12 @@ class Npy final : public belay::Input {
   }
 
   void open(const belay::OpenArgs& args) override {
-    rows_ = belay::split_examples(features_->rows(), o_.split, o_.eval_fraction, o_.split_seed);
+    rows_ = belay::split_examples(features_->rows(), o_);
     if (rows_.empty())
       fail(Code::kFailedPrecondition, "split: '" + o_.features.string() + "' has " + std::to_string(features_->rows()) +
                                           " rows and none of them is for \"" + o_.split.string() +
                                           "\"; change 'eval_fraction'");
-    order_ = belay::ExampleOrder({static_cast<std::int64_t>(rows_.size()), o_.batch_size, o_.shuffle, o_.epochs}, args);
+    order_ = belay::ExampleOrder(static_cast<std::int64_t>(rows_.size()), o_, args);
   }
 
   bool next(belay::Batch& batch, belay::Position& position) override {

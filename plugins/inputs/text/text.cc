@@ -24,7 +24,7 @@ using belay::fail;
 
 class Text final : public belay::Input {
  public:
-  struct Options {
+  struct Options : belay::BatchOptions {
     belay::List<belay::Path> files;
     belay::Str units = "characters";
     belay::List<belay::Path> vocabulary_files;
@@ -33,9 +33,6 @@ class Text final : public belay::Input {
     double eval_fraction = 0.1;
     std::int64_t sequence_length = 64;
     std::optional<std::int64_t> stride;
-    std::int64_t batch_size = 32;
-    bool shuffle = false;
-    std::int64_t epochs = 0;
   };
   static constexpr auto about = belay::about(
       "text", "Windows of text as ids, with the ids of the characters that follow",
@@ -62,10 +59,7 @@ class Text final : public belay::Input {
       belay::option("stride", &Options::stride,
                     "characters from the begin of an example to that of the next; unset: sequence_length")
           .min(1),
-      belay::option("batch_size", &Options::batch_size, "examples in a batch; an epoch's last one may be shorter")
-          .range(1, 1e6),
-      belay::option("shuffle", &Options::shuffle, "another order of the windows in each epoch, by the run's seed"),
-      belay::option("epochs", &Options::epochs, "passes over the examples; 0: for ever").min(0));
+      belay::batch_options<Options>("another order of the windows in each epoch, by the run's seed"));
 
   explicit Text(const Options& o) : o_(o), units_(o.units == "bytes" ? Units::kBytes : Units::kCharacters) {
     if (o.files.empty()) fail(Code::kInvalidArgument, "'files' is empty; name at least one file of text");
@@ -91,7 +85,7 @@ class Text final : public belay::Input {
                std::to_string(o_.sequence_length + 1) + ": lower 'sequence_length'" +
                (o_.split == "all" ? "" : ", or change 'eval_fraction'"));
     const std::int64_t windows = (length - 1 - o_.sequence_length) / stride() + 1;
-    order_ = belay::ExampleOrder({windows, o_.batch_size, o_.shuffle, o_.epochs}, args);
+    order_ = belay::ExampleOrder(windows, o_, args);
   }
 
   bool next(belay::Batch& batch, belay::Position& position) override {

@@ -36,18 +36,11 @@ constexpr char kExample[] =
 
 class TfRecord final : public belay::Input {
  public:
-  struct Options {
+  struct Options : belay::SplitOptions, belay::BatchOptions, belay::DecodeOptions {
     belay::List<belay::Path> files;
     belay::Table features;
     belay::Str label;
     std::int64_t classes = 0;
-    belay::Str split = "all";
-    double eval_fraction = 0.2;
-    std::int64_t split_seed = 0;
-    std::int64_t batch_size = 32;
-    bool shuffle = false;
-    std::int64_t epochs = 0;
-    std::int64_t decode_threads = 1;
   };
   static constexpr auto about = belay::about(
       "tfrecord", "Examples from TFRecord files of tf.train.Example, plain or .gz",
@@ -78,17 +71,7 @@ class TfRecord final : public belay::Input {
           .when("dtype", "uint8"),
       belay::option("label", &Options::label, "which of 'features' is the label; \"\": none").example("y"),
       belay::option("classes", &Options::classes, "an int64 label must be below this; 0: not checked").min(0),
-      belay::option("split", &Options::split, "which examples; each is in either train or eval")
-          .choices("all", "train", "eval"),
-      belay::option("eval_fraction", &Options::eval_fraction, "part of the examples that is for eval").range(0, 1),
-      belay::option("split_seed", &Options::split_seed, "chooses them; give train and eval the same one"),
-      belay::option("batch_size", &Options::batch_size, "examples in a batch; an epoch's last one may be shorter")
-          .range(1, 1e6),
-      belay::option("shuffle", &Options::shuffle, "another order in each epoch, by the run's seed"),
-      belay::option("epochs", &Options::epochs, "passes over the examples; 0: for ever").min(0),
-      belay::option("decode_threads", &Options::decode_threads, "threads that decode; the batches are the same for any")
-          .range(1, 64)
-          .watching());
+      belay::split_options<Options>(), belay::batch_options<Options>(), belay::decode_option<Options>());
 
   explicit TfRecord(const Options& o) : o_(o), specs_(parse_feature_specs(o.features)), pool_(o.decode_threads) {
     if (o.files.empty()) fail(Code::kInvalidArgument, "'files' is empty; name at least one TFRecord file");
@@ -116,13 +99,12 @@ class TfRecord final : public belay::Input {
       files_.emplace_back("files", path.string());
       records += files_.back().records();
     }
-    records_ = belay::split_examples(records, o_.split, o_.eval_fraction, o_.split_seed);
+    records_ = belay::split_examples(records, o_);
     if (records_.empty())
       fail(Code::kFailedPrecondition, "split: the files have " + std::to_string(records) +
                                           " records and none of them is for \"" + o_.split.string() +
                                           "\"; change 'eval_fraction'");
-    order_ =
-        belay::ExampleOrder({static_cast<std::int64_t>(records_.size()), o_.batch_size, o_.shuffle, o_.epochs}, args);
+    order_ = belay::ExampleOrder(static_cast<std::int64_t>(records_.size()), o_, args);
   }
 
   bool next(belay::Batch& batch, belay::Position& position) override {

@@ -7,21 +7,15 @@ namespace {
 
 class MyInput final : public belay::Input {
  public:
-  struct Options {
+  struct Options : belay::BatchOptions {
     std::int64_t examples = 1000;
     double noise = 0.1;
-    std::int64_t batch_size = 32;
-    bool shuffle = false;
-    std::int64_t epochs = 0;
   };
-  static constexpr auto about = belay::about(
-      "my_input", "Points of a noisy plane",
-      belay::option("examples", &Options::examples, "examples in an epoch").range(1, 1e9),
-      belay::option("noise", &Options::noise, "largest distance of a label from the plane").range(0, 1e6),
-      belay::option("batch_size", &Options::batch_size, "examples in a batch; an epoch's last one may be shorter")
-          .range(1, 1e6),
-      belay::option("shuffle", &Options::shuffle, "another order in each epoch, by the run's seed"),
-      belay::option("epochs", &Options::epochs, "passes over the examples; 0: for ever").min(0));
+  static constexpr auto about =
+      belay::about("my_input", "Points of a noisy plane",
+                   belay::option("examples", &Options::examples, "examples in an epoch").range(1, 1e9),
+                   belay::option("noise", &Options::noise, "largest distance of a label from the plane").range(0, 1e6),
+                   belay::batch_options<Options>());
 
   explicit MyInput(const Options& options) : options_(options) {}
 
@@ -31,9 +25,7 @@ class MyInput final : public belay::Input {
     y_ = spec.label("y", belay::DType::kFloat32, {-1});
   }
 
-  void open(const belay::OpenArgs& args) override {
-    order_ = belay::ExampleOrder({options_.examples, options_.batch_size, options_.shuffle, options_.epochs}, args);
-  }
+  void open(const belay::OpenArgs& args) override { order_ = belay::ExampleOrder(options_.examples, options_, args); }
 
   // One batch into the host's memory, and where the input stands after it. Example i depends on i alone.
   bool next(belay::Batch& batch, belay::Position& position) override {
