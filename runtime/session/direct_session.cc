@@ -3,79 +3,21 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 #include <set>
-#include <unordered_set>
+#include <shared_mutex>
 
 #include "runtime/ops/parallel.h"
 #include "runtime/platform/floating_point.h"
+#include "runtime/session/host_steps.h"
+#include "runtime/session/plan_cache.h"
 #include "runtime/session/plan_state.h"
 #include "runtime/session/session_service.h"
 
 namespace belay::runtime {
 namespace {
 
-constexpr std::size_t kMaxPlans = 64;
 constexpr std::size_t kMaxPrograms = 8;  // per stage and run state: different dims
-
-bool same(const belay_output& a, const belay_output& b) noexcept {
-  return a.graph == b.graph && a.node == b.node && a.index == b.index;
-}
-
-PlanState* lease(CachedPlan& cached) {
-  PlanState* state = cached.first.exchange(nullptr, std::memory_order_acquire);
-  if (state != nullptr) return state;
-  const std::lock_guard lock(cached.mutex);
-  if (!cached.free.empty()) {
-    state = cached.free.back();
-    cached.free.pop_back();
-    return state;
-  }
-  const Plan& plan = *cached.plan;
-  auto made = std::make_unique<PlanState>();
-  made->plan = &cached;
-  made->values = RunValuesTable(plan.values.size());
-  made->feed_dims.resize(plan.key.feeds.size());
-  made->host_values.resize(plan.values.size());
-  made->slots.resize(plan.slots.size());
-  made->stages.resize(plan.stages.size());
-  made->mask.resize(plan.slots.size());
-  made->key.reserve(32);
-  state = made.get();
-  cached.states.push_back(std::move(made));
-  return state;
-}
-
-// Appends those of `from` that are not in `to`.
-void add_missing(const std::vector<Port>& from, std::vector<Port>& to) {
-  std::unordered_set<std::uint64_t> known;
-  for (const Port& p : to) known.insert(port_key(p));
-  for (const Port& p : from)
-    if (known.insert(port_key(p)).second) to.push_back(p);
-}
-
-// Of the outputs that somebody announced to fetch: values whose effects, if any, the base has too.
-std::vector<Port> announced_values(const NodeGraph& graph, const PlanKey& key) {
-  std::vector<Port> values;
-  for (const Port& p : graph.announced())
-    if (p.index != BELAY_OPERATION) values.push_back(p);
-  const std::vector<Port> structural = structural_of(graph, key, values);
-  std::erase_if(values, [&](Port p) { return std::find(structural.begin(), structural.end(), p) != structural.end(); });
-  return values;
-}
-
-// Queue elements go back to their pools.
-void drop_host_values(PlanState& state) noexcept {
-  for (const PlanStage& stage : state.plan->plan->stages)
-    for (const PlanHostStep& step : stage.host_steps)
-      for (const ValueId v : step.outputs) state.host_values[v] = DenseTensor();
-}
-
-void give_back(CachedPlan& cached, PlanState* state) noexcept {
-  PlanState* none = nullptr;
-  if (cached.first.compare_exchange_strong(none, state, std::memory_order_release)) return;
-  const std::lock_guard lock(cached.mutex);
-  cached.free.push_back(state);
-}
 
 // The kernels of a run may ask whether it is cancelled, as long as it goes on.
 class Cancellable {
@@ -87,55 +29,6 @@ class Cancellable {
 
  private:
   StepContext& context_;
-};
-
-// What a host kernel sees of a run.
-class RunHostContext final : public HostContext {
- public:
-  RunHostContext(DirectSession& session, const NodeGraph& graph, PlanState& state, const PlanHostStep& step,
-                 const CancelToken& cancel)
-      : session_(session), graph_(graph), state_(state), step_(step), cancel_(cancel) {}
-
-  TensorView input(std::size_t i) override {
-    const ValueId v = step_.inputs[i];
-    const Plan& plan = *state_.plan->plan;
-    const Dims& dims = *state_.values.dims[v];
-    const DType dtype = plan.values[v].dtype;
-    return TensorView(detail::raw_tensor(
-        dtype, static_cast<std::int32_t>(dims.size()), dims.data(), state_.values.data[plan.values[v].root],
-        static_cast<std::size_t>(count_of(dims)) * dtype_size(dtype), BELAY_TENSOR_READ_ONLY));
-  }
-  DenseTensor owned_input(std::size_t i) override {
-    const ValueId root = state_.plan->plan->values[step_.inputs[i]].root;
-    if (root == step_.inputs[i] && state_.host_values[root]) return state_.host_values[root];
-    return DenseTensor(input(i));
-  }
-  void output(std::size_t i, DenseTensor value) override { state_.host_values[step_.outputs[i]] = std::move(value); }
-  const std::string& variable_name(std::size_t i) override {
-    return variable_behind(graph_, step_.node->inputs[i]).name;
-  }
-  bool variable_initialized(std::size_t i) override {
-    return session_.variable(variable_behind(graph_, step_.node->inputs[i])).initialized.load();
-  }
-  Queue& queue(std::size_t i) override { return session_.queue(step_.node->inputs[i].node); }
-  LookupTable& table(std::size_t i) override { return session_.table(step_.node->inputs[i].node); }
-  const CancelToken& cancel() override { return cancel_; }
-  void took(const std::string* input, const Position& position) override {
-    for (TakenPosition& t : state_.taken)
-      if (t.input == input) {
-        t.position = position;
-        t.fresh = true;
-        return;
-      }
-    state_.taken.push_back({input, session_.store().position_slot(*input), position, true});
-  }
-
- private:
-  DirectSession& session_;
-  const NodeGraph& graph_;
-  PlanState& state_;
-  const PlanHostStep& step_;
-  const CancelToken& cancel_;
 };
 
 // A std::shared_lock that can be empty.
@@ -157,11 +50,11 @@ class SharedGate {
 }  // namespace
 
 bool FetchSet::is(const belay_output* outputs, std::size_t n) const noexcept {
-  return n == outputs_.size() && std::equal(outputs, outputs + n, outputs_.begin(), same);
+  return n == outputs_.size() && std::equal(outputs, outputs + n, outputs_.begin(), same_output);
 }
 
 Run::~Run() {
-  if (state_ != nullptr) give_back(*plan_, state_);
+  if (state_ != nullptr) plan_->give_back(state_);
 }
 
 belay_tensor Run::result(const FetchSet& fetches, std::size_t i) const {
@@ -178,7 +71,10 @@ DenseTensor Run::owned_result(const FetchSet& fetches, std::size_t i) const {
 }
 
 DirectSession::DirectSession(NodeGraph& graph, std::shared_ptr<VariableStore> store, SessionOptions options)
-    : graph_(graph), store_(std::move(store)), options_(std::move(options)) {
+    : graph_(graph),
+      store_(std::move(store)),
+      options_(std::move(options)),
+      plans_(std::make_unique<PlanCache>(graph_, variable_of_, options_)) {
   clock_ = options_.clock == nullptr ? &system_clock() : options_.clock;
   if (!graph_.finalized())
     fail(Code::kFailedPrecondition, "a session needs a finalized graph: call finalize() before it is made");
@@ -244,131 +140,9 @@ std::int64_t DirectSession::global_step() const noexcept {
   return *global_step_->value.data<std::int64_t>();
 }
 
-// ---- plans ----
-
-// Each time: what the set found before may have been in another graph.
-void DirectSession::check_ports(FetchSet& set) {
-  set.ports_.clear();
-  for (const belay_output& o : set.outputs_) {
-    try {
-      set.ports_.push_back(graph_.resolve(o));
-      graph_.need_outside_bodies(set.ports_.back());
-    } catch (const Error& e) {
-      fail(e.code(), std::string("cannot fetch: ") + e.what());
-    }
-  }
-}
-
-std::shared_ptr<CachedPlan> DirectSession::plan_for(const RunRequest& request) {
-  FetchSet& caller = *request.fetches;
-  const std::shared_ptr<CachedPlan>& plan = caller.plan_;
-  const int threads = request.full_team ? options_.threads : 1;
-  if (plan != nullptr && plan->session == identity_ && plan->plan->key.threads == threads &&
-      caller.feeds_.size() == request.feeds.size()) {
-    bool serves = true;
-    for (std::size_t i = 0; i < request.feeds.size(); ++i)
-      serves = serves && same(request.feeds[i].output, caller.feeds_[i]);
-    std::size_t structural = caller.structural_;
-    for (const FetchSet* extra : request.extras) {
-      serves = serves && extra->plan_ == plan;
-      structural += extra->structural_;
-    }
-    if (serves && structural == plan->plan->key.structural.size()) return plan;
-  }
-  return find_or_make_plan(request);
-}
-
-std::shared_ptr<CachedPlan> DirectSession::find_or_make_plan(const RunRequest& request) {
-  PlanKey key;
-  check_ports(*request.fetches);
-  key.fetches = request.fetches->ports_;
-  key.threads = request.full_team ? options_.threads : 1;
-  key.precision = options_.precision;
-  for (const belay_feed& f : request.feeds) {
-    const Port p = graph_.resolve(f.output);
-    if (p.index == BELAY_OPERATION)
-      fail(Code::kInvalidArgument, "'" + graph_.port_name(p) + "' is an operation and cannot be fed");
-    key.feeds.push_back(p);
-  }
-  std::sort(key.feeds.begin(), key.feeds.end(), [](Port a, Port b) { return port_key(a) < port_key(b); });
-  if (std::adjacent_find(key.feeds.begin(), key.feeds.end()) != key.feeds.end())
-    fail(Code::kInvalidArgument, "one output is fed twice");
-  std::vector<Port> wanted;
-  for (FetchSet* extra : request.extras) {
-    check_ports(*extra);
-    wanted.insert(wanted.end(), extra->ports_.begin(), extra->ports_.end());
-  }
-  key.structural = structural_of(graph_, key, wanted);
-  std::sort(key.structural.begin(), key.structural.end(), [](Port a, Port b) { return port_key(a) < port_key(b); });
-  key.structural.erase(std::unique(key.structural.begin(), key.structural.end()), key.structural.end());
-
-  const std::lock_guard lock(plans_mutex_);
-  std::shared_ptr<CachedPlan> plan;
-  std::vector<Port> extras;
-  for (auto it = plans_.begin(); it != plans_.end(); ++it) {
-    if (!((*it)->plan->key == key)) continue;
-    plan = *it;
-    const bool complete =
-        std::all_of(wanted.begin(), wanted.end(), [&](Port p) { return plan->plan->slot_of(p) != kNoValue; });
-    if (!complete) {
-      extras = plan->extras;
-      plans_.erase(it);
-      plan = nullptr;
-    }
-    break;
-  }
-  if (plan == nullptr) {
-    add_missing(wanted, extras);
-    if (!request.extras.empty()) add_missing(announced_values(graph_, key), extras);
-    plan = make_cached_plan(key, extras);
-    plans_.push_front(plan);
-    if (plans_.size() > kMaxPlans) plans_.pop_back();
-  }
-  const auto attach = [&](FetchSet& set) {
-    set.plan_ = plan;
-    set.mask_.resize(plan->plan->slots.size());
-    set.slots_.clear();
-    set.structural_ = 0;
-    for (const Port& p : set.ports_) {
-      const std::uint32_t slot = p.index == BELAY_OPERATION ? kNoValue : plan->plan->slot_of(p);
-      set.slots_.push_back(slot);
-      if (slot != kNoValue) set.mask_.set(slot);
-      if (&set != request.fetches && std::find(key.structural.begin(), key.structural.end(), p) != key.structural.end())
-        ++set.structural_;
-    }
-  };
-  attach(*request.fetches);
-  request.fetches->feeds_.clear();
-  for (const belay_feed& f : request.feeds) request.fetches->feeds_.push_back(f.output);
-  for (FetchSet* extra : request.extras) attach(*extra);
-  return plan;
-}
-
-std::shared_ptr<CachedPlan> DirectSession::make_cached_plan(const PlanKey& key, const std::vector<Port>& extras) {
-  auto cached = std::make_shared<CachedPlan>();
-  cached->session = identity_;
-  cached->plan = make_plan(graph_, key, extras);
-  cached->extras = extras;
-  for (const PlanVariable& v : cached->plan->variables) cached->variables.push_back(&variable(*v.node));
-  ++plans_built_;
-  return cached;
-}
-
 PlanStats DirectSession::plan_stats(const FetchSet* of) const {
-  PlanStats stats;
-  stats.plans_built = plans_built_;
+  PlanStats stats = plans_->stats(of);
   stats.programs_built = programs_built_;
-  const std::lock_guard lock(plans_mutex_);
-  for (const auto& cached : plans_) {
-    if (of != nullptr && of->plan_ != cached) continue;
-    const std::lock_guard states(cached->mutex);
-    for (const auto& state : cached->states)
-      for (const StageState& stage : state->stages)
-        for (const auto& program : stage.programs) {
-          stats.arena_bytes += program->arena_bytes();
-          stats.arena_bound += program->arena_bound();
-        }
-  }
   return stats;
 }
 
@@ -389,8 +163,8 @@ Run DirectSession::run(const RunRequest& request) {
     DirectSession& session;
   } active(*this);
   if (closed_) fail(Code::kFailedPrecondition, "Attempted to use a closed session");
-  std::shared_ptr<CachedPlan> plan = plan_for(request);
-  Run run(plan, lease(*plan));
+  std::shared_ptr<CachedPlan> plan = plans_->plan_for(request);
+  Run run(plan, plan->lease());
   // The state is reached through the lease; it goes back when `run` dies, also when execute throws.
   PlanState& state = *run.state_;
   state.mask.clear();
@@ -410,8 +184,7 @@ void DirectSession::run_once(const std::vector<Port>& operations, const std::vec
   request.feeds = feeds;
   request.full_team = true;
   run(request);
-  const std::lock_guard lock(plans_mutex_);
-  plans_.remove(set.plan_);
+  plans_->forget(set);
 }
 
 void DirectSession::execute(PlanState& state, const RunRequest& request) {
@@ -525,7 +298,7 @@ void DirectSession::run_stage(PlanState& state, std::uint32_t s, const RunReques
       run_program(program, state, request);
     }
   }
-  if (!stage.host_steps.empty()) run_host_steps(state, s, request, cancel);
+  if (!stage.host_steps.empty()) run_host_steps(*this, state, s, request, cancel, options_.seed);
 }
 
 // Called under the gate: another session of the store may be committing a step. A stage that holds no gate has nothing
@@ -562,46 +335,6 @@ void DirectSession::commit(PlanState& state, Program& program, const RunRequest&
   for (TakenPosition& t : state.taken)
     if (t.fresh) *t.slot = t.position, t.fresh = false;
   state.committed = true;
-}
-
-void DirectSession::run_host_steps(PlanState& state, std::uint32_t s, const RunRequest& request,
-                                   const CancelToken& cancel) {
-  const bool traced = request.trace_level > 0 && request.metadata != nullptr;
-  const PlanStage& stage = state.plan->plan->stages[s];
-  std::vector<std::unique_ptr<HostKernel>>& kernels = state.stages[s].host_kernels;
-  for (std::size_t i = kernels.size(); i < stage.host_steps.size(); ++i) {
-    const KernelSpec spec{*stage.host_steps[i].node, {}, {}, state.plan->plan->key.threads, options_.seed};
-    kernels.push_back(stage.host_steps[i].node->op->host_kernel(spec));
-  }
-  for (std::size_t i = 0; i < kernels.size(); ++i) {
-    const PlanHostStep& step = stage.host_steps[i];
-    RunHostContext context(*this, graph_, state, step, cancel);
-    const std::int64_t start = traced ? clock_->monotonic_ns() : 0;
-    try {
-      kernels[i]->run(context);
-    } catch (const Error& e) {
-      fail(e.code(), "node '" + step.node->name + "' (" + step.node->op->name + "): " + e.what());
-    }
-    std::size_t bytes = 0;
-    for (std::size_t o = 0; o < step.outputs.size(); ++o) {
-      const ValueId v = step.outputs[o];
-      const DenseTensor& value = state.host_values[v];
-      const auto& [dtype, shape] = step.node->outputs[o];
-      if (!value || value.dtype() != dtype || !shape.allows(value.dims()))
-        fail(Code::kInvalidArgument,
-             "node '" + step.node->name + "' (" + step.node->op->name + "): output " + std::to_string(o) + " is " +
-                 (value ? dtype_name(value.dtype()) + (" " + dims_text(value.dims())) : "missing") + ", expected " +
-                 dtype_name(dtype) + " " + shape.text());
-      state.values.data[v] = value.data();
-      state.values.dims[v] = &value.dims();
-      state.key.push_back(static_cast<std::int64_t>(value.dims().size()));
-      state.key.insert(state.key.end(), value.dims().begin(), value.dims().end());
-      bytes += value.bytes();
-    }
-    if (traced)
-      request.metadata->nodes.push_back(
-          {step.node->name, step.node->op->name, start, clock_->monotonic_ns(), bytes, step.node->id});
-  }
 }
 
 }  // namespace belay::runtime

@@ -12,9 +12,9 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <list>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -59,8 +59,13 @@ struct RunMetadata {
   std::vector<std::pair<std::string, DenseTensor>> watched;  // values of debug_tensor_watches, in their order
 };
 
-struct CachedPlan;
-struct PlanState;
+struct CachedPlan;  // plan_cache.h
+class PlanCache;
+struct PlanState;  // plan_state.h
+
+inline bool same_output(const belay_output& a, const belay_output& b) noexcept {
+  return a.graph == b.graph && a.node == b.node && a.index == b.index;
+}
 
 // A list of fetches that is asked for again and again: remembers the plan and where that puts its values. Owned by the
 // caller; used by one run at a time. Another session on the same graph, a recovery's, plans it anew; one on another
@@ -77,6 +82,7 @@ class FetchSet {
 
  private:
   friend class DirectSession;
+  friend class PlanCache;
   friend class Run;
   std::vector<belay_output> outputs_;
   std::vector<Port> ports_;  // outputs_, checked
@@ -175,22 +181,15 @@ class DirectSession : public std::enable_shared_from_this<DirectSession> {
   belay_coordinator* coordinator = nullptr;
 
  private:
-  std::shared_ptr<CachedPlan> plan_for(const RunRequest& request);
-  std::shared_ptr<CachedPlan> find_or_make_plan(const RunRequest& request);
-  std::shared_ptr<CachedPlan> make_cached_plan(const PlanKey& key, const std::vector<Port>& extras);
-  void check_ports(FetchSet& set);
   void execute(PlanState& state, const RunRequest& request);
   void run_stage(PlanState& state, std::uint32_t stage, const RunRequest& request, const CancelToken& cancel);
   void find_context(PlanState& state) const;
   void run_program(Program& program, PlanState& state, const RunRequest& request);
-  void run_host_steps(PlanState& state, std::uint32_t stage, const RunRequest& request, const CancelToken& cancel);
   void bind_feeds(PlanState& state, const RunRequest& request);
   Program& program_for(PlanState& state, std::uint32_t stage);
   void check_initialized(const PlanState& state, std::uint32_t stage) const;
   void commit(PlanState& state, Program& program, const RunRequest& request, std::uint32_t stage);
 
-  // Its plans hold it, so that a fetch set which comes from a session that is gone never takes this one for that.
-  const std::shared_ptr<const char> identity_ = std::make_shared<const char>('\0');
   NodeGraph& graph_;
   std::shared_ptr<VariableStore> store_;
   VariableStore local_store_;
@@ -205,9 +204,7 @@ class DirectSession : public std::enable_shared_from_this<DirectSession> {
   Variable* global_step_ = nullptr;
   std::string global_step_name_;
 
-  mutable std::mutex plans_mutex_;
-  std::list<std::shared_ptr<CachedPlan>> plans_;  // the newest first; at most kMaxPlans
-  std::atomic<std::uint64_t> plans_built_{0};
+  const std::unique_ptr<PlanCache> plans_;
   std::atomic<std::uint64_t> programs_built_{0};
 
   std::mutex idle_mutex_;

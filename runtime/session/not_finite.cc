@@ -4,7 +4,7 @@
 #include <shared_mutex>
 
 #include "runtime/platform/text.h"
-#include "runtime/session/plan_state.h"
+#include "runtime/session/plan_cache.h"
 
 namespace belay::runtime {
 namespace {

@@ -2,10 +2,8 @@
 // What one run of a plan needs: values, programs by stage, arenas, fetch buffers. Leased for the run and used again.
 #pragma once
 
-#include <atomic>
 #include <cstdlib>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -43,6 +41,8 @@ class Arena {
   std::size_t size_ = 0;
 };
 
+struct CachedPlan;  // plan_cache.h
+
 struct StageState {
   std::vector<std::unique_ptr<Program>> programs;  // the last used first; a few
   Program* published = nullptr;
@@ -71,19 +71,6 @@ struct PlanState {
   bool context_known = false;
   bool committed = false;
   bool finite = true;  // as far as the commit has looked
-};
-
-struct CachedPlan {
-  std::shared_ptr<const char> session;  // whose it is: its DirectSession's identity_
-  std::unique_ptr<Plan> plan;
-  std::vector<Variable*> variables;  // by PlanVariable
-  std::vector<Port> extras;          // what it was made for, besides the key
-
-  // Leases. The first state is handed over without a lock.
-  std::atomic<PlanState*> first{nullptr};
-  std::mutex mutex;
-  std::vector<std::unique_ptr<PlanState>> states;
-  std::vector<PlanState*> free;
 };
 
 }  // namespace belay::runtime

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plans of a session, one for each combination of fetches and feeds, and the states that their runs lease.
+// [any thread]
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/session/direct_session.h"
+#include "runtime/session/plan_state.h"
+
+namespace belay::runtime {
+
+struct CachedPlan {
+  std::shared_ptr<const char> session;  // whose it is: its PlanCache's identity_
+  std::unique_ptr<Plan> plan;
+  std::vector<Variable*> variables;  // by PlanVariable
+  std::vector<Port> extras;          // what it was made for, besides the key
+
+  // For one run, which gives it back. The first state is handed over without a lock.
+  PlanState* lease();
+  void give_back(PlanState* state) noexcept;
+
+  std::atomic<PlanState*> first{nullptr};
+  std::mutex mutex;
+  std::vector<std::unique_ptr<PlanState>> states;
+  std::vector<PlanState*> free;
+};
+
+class PlanCache {
+ public:
+  using VariablesByNode = std::unordered_map<std::uint32_t, Variable*>;
+  // Borrows all of them.
+  PlanCache(const NodeGraph& graph, const VariablesByNode& variable_of, const SessionOptions& options)
+      : graph_(graph), variable_of_(variable_of), options_(options) {}
+  PlanCache(const PlanCache&) = delete;
+  PlanCache& operator=(const PlanCache&) = delete;
+
+  // The plan that serves the request, made if there is none yet. The request's sets remember it, and where it puts
+  // their values.
+  std::shared_ptr<CachedPlan> plan_for(const RunRequest& request);
+  // The next request of these fetches gets a plan of its own.
+  void forget(const FetchSet& fetches);
+  // Of all plans, or of that of one set; without programs_built.
+  PlanStats stats(const FetchSet* of) const;
+
+ private:
+  std::shared_ptr<CachedPlan> find_or_make(const RunRequest& request);
+  void check_ports(FetchSet& set) const;
+  // Without what the extras add (PlanKey::structural).
+  PlanKey key_of_caller(const RunRequest& request) const;
+  // The plan of that key, if it has slots for all that is wanted. One that has not is dropped, and `extras` gets its.
+  std::shared_ptr<CachedPlan> find(const PlanKey& key, const std::vector<Port>& wanted, std::vector<Port>& extras);
+  std::shared_ptr<CachedPlan> make(const PlanKey& key, const std::vector<Port>& extras);
+  static void attach(FetchSet& set, const std::shared_ptr<CachedPlan>& plan, bool is_extra);
+
+  // Its plans hold it, so that a fetch set which comes from a session that is gone never takes this one for that.
+  const std::shared_ptr<const char> identity_ = std::make_shared<const char>('\0');
+  const NodeGraph& graph_;
+  const VariablesByNode& variable_of_;
+  const SessionOptions& options_;
+  mutable std::mutex mutex_;
+  std::list<std::shared_ptr<CachedPlan>> plans_;  // the newest first; at most kMaxPlans
+  std::atomic<std::uint64_t> plans_built_{0};
+};
+
+}  // namespace belay::runtime
