@@ -6,11 +6,11 @@
  * that people program against. Read this one to write a plugin in another language, or to change the host.
  *
  * Shape
- *   A library exports one const data object, `belay_module_v0` (belay_module below). It points at a note, JSON text that
- *   describes every plugin of the library, which also lies in an ELF note of the file, so that the host lists, describes
- *   and checks plugins without running any of their code. Per plugin the module points at a table of callbacks.
- *   A library imports nothing from the host: what the host offers arrives as tables too, asked for by name
- *   (belay_host_api.service).
+ *   A library exports one const data object, `belay_module_v0` (belay_module below). It points at a note, JSON that
+ *   describes every plugin of the library. The note is also an ELF note of the file, so that the host can list, describe
+ *   and check plugins without running any of their code. Per plugin the module points at a table of callbacks.
+ *   A library imports nothing from the host: the services of the host are tables too, which a plugin asks for by
+ *   name (belay_host_api.service).
  *
  * Tables
  *   A table is a uint32_t struct_size, a reserved uint32_t, then function pointers only. struct_size is the end of the

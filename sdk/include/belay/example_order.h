@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which examples an input delivers next, and where it stands: what an input with numbered examples needs for `epochs`,
+// Which examples an input delivers next, and its position: what an input with numbered examples needs for `epochs`,
 // `shuffle`, `batch_size`, shards and seek. The input itself only turns example numbers into tensors.
 //
 //   struct Options : belay::BatchOptions { belay::Path path; };

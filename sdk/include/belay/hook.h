@@ -8,7 +8,7 @@
 //   loop:
 //     create or restore the session
 //     for each hook: after_create_session
-//     while nobody asked to stop:
+//     until a stop is requested:
 //       for each hook: before_run                   what to fetch, feed, trace
 //       one run of the caller's fetches and all hooks'
 //       for each hook: after_run                    may ask to stop
@@ -187,8 +187,9 @@ class Hook : public Plugin {
   }
   // The session ends because of this error, raised anywhere; the last call before destruction.
   virtual void on_error(const Error& error) { (void)error; }
-  // What must survive a restart. load_state comes after after_create_session's predecessor restored the variables,
-  // before after_create_session; keys that are absent keep the fresh value.
+  // What must survive a restart. save_state is called for every checkpoint; load_state whenever a session was restored
+  // from a checkpoint: its variables have their values, after_create_session comes next. It is also called if the
+  // checkpoint has no state of this hook, and keys may be absent: keep the hook's initial values for these.
   virtual void save_state(StateWriter& state) const { (void)state; }
   virtual void load_state(const StateReader& state) { (void)state; }
 };

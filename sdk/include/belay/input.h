@@ -67,9 +67,9 @@ class InputSpec {
     detail::Status status;
     status.check(api_->set_classes(self_, slot, classes, status));
   }
-  // What these values mean: names[i] is value i. For predictions that name their class and for the sampling of text,
-  // whose names are the characters of the vocabulary. They are copied, all different, UTF-8 or single bytes. Implies
-  // set_classes(names.size()); that with another number is INVALID_ARGUMENT.
+  // What these values mean: names[i] is value i. With them a prediction names its class, and a language model writes
+  // text: its names are the characters of the vocabulary. The names are copied; all differ, and are UTF-8 or single
+  // bytes. Implies set_classes(names.size()); a call with another number is INVALID_ARGUMENT.
   void set_class_names(std::uint32_t slot, const std::vector<std::string>& names) {
     std::vector<belay_str> raw;
     raw.reserve(names.size());

@@ -6,8 +6,8 @@
 // A plugin class derives from Hook, Saver, InitFn, Model, Input, Op, Optimizer or Schedule, has a `static constexpr
 // auto about`, usually a struct Options, and a constructor that takes `const Options&` or nothing. Its callbacks are
 // public, each the only member of its name, with the base's parameters. What is not so is the compiler's first error, a
-// line that begins with "belay:" and says what to do (detail/check_class.h). It throws where it must; nothing crosses
-// the boundary but the code and the text.
+// line that begins with "belay:" and says what to do (detail/check_class.h). A callback may throw; only the
+// code and the message of the exception cross the boundary.
 //
 // A program's own hook, with whatever constructor it likes, becomes a (table, self) pair with belay::hook(...).
 #pragma once

@@ -4,7 +4,7 @@
 //
 //   struct Options {
 //     double max = 10;                             // double, float, bool, any signed or unsigned integer
-//     belay::Str tensor = "loss";                  // text; Path: a file, relative to the manifest, ${NAME} replaced
+//     belay::Str tensor = "loss";                  // string; Path: a file, relative to the manifest, ${NAME} replaced
 //     belay::List<std::int64_t> hidden;            // lists of bool, integers, doubles, Str or Path
 //     std::optional<std::int64_t> every_n_steps;   // may stay unset
 //     belay::Table feeds;                          // any keys below this one
@@ -87,7 +87,7 @@ class Table {
   constexpr bool empty() const noexcept { return size_ == 0; }
   std::string_view key(std::size_t i) const noexcept { return detail::view(entries_[i].name); }
   const belay_value& value(std::size_t i) const noexcept { return entries_[i].value; }
-  // A number or truth value as double; a text is an error that names the key.
+  // A number or boolean as double; a string is an error that names the key.
   double number(std::size_t i) const {
     const belay_value& v = value(i);
     if (v.type == BELAY_VALUE_FLOAT) return *static_cast<const double*>(v.data);

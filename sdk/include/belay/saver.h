@@ -73,7 +73,7 @@ class Directory {
   belay_dir* self_;
 };
 
-// The tensors to write, in the order to keep.
+// The tensors to write, in the order in which to write them.
 class TensorSource {
  public:
   TensorSource(const belay_saver_service* api, belay_tensors* self) noexcept : api_(api), self_(self) {}
@@ -92,7 +92,8 @@ class TensorSource {
   belay_tensors* self_;
 };
 
-// What read announces. found gives the memory to fill, row-major, or null where the host does not want this tensor.
+// Takes the tensors that read announces. found returns the memory to fill, row-major, or null if the host does not want
+// the tensor.
 class TensorSink {
  public:
   TensorSink(const belay_saver_service* api, belay_tensors* self) noexcept : api_(api), self_(self) {}

@@ -343,7 +343,7 @@ class Session {
   belay_session* self_;
 };
 
-// What one node did in a traced run; see belay_node_stats. Views of the graph's own texts.
+// What one node did in a traced run; see belay_node_stats. The strings are views of the graph's own.
 struct NodeStats {
   std::string_view name;
   std::string_view op;

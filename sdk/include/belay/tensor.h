@@ -30,8 +30,8 @@
 //   float16                   2       storage
 //
 // Neither class locks: several threads may read one tensor at once, but Tensor::view() of a string tensor writes into
-// it. Elements are in this process's memory; a device or a flag that this side does not know is refused where a tensor
-// arrives.
+// it. Elements are in this process's memory; a tensor with a device or a flag that the receiving side does not know
+// is refused.
 #pragma once
 
 #include <cmath>

@@ -27,7 +27,7 @@ class MyInput final : public belay::Input {
 
   void open(const belay::OpenArgs& args) override { order_ = belay::ExampleOrder(options_.examples, options_, args); }
 
-  // One batch into the host's memory, and where the input stands after it. Example i depends on i alone.
+  // Writes one batch into the host's memory, and the position after it. Example i depends on i alone.
   bool next(belay::Batch& batch, belay::Position& position) override {
     const std::vector<std::int64_t>& examples = order_.batch();
     if (examples.empty()) return false;

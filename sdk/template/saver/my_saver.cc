@@ -4,7 +4,7 @@
 //   per tensor: name length, name, dtype, rank, dims, elements      lengths, dtype, rank, dims: int64, little-endian
 //   0                                                               no name is empty: the end
 //
-// The host gives an open directory and does the rest: checksums, fsync, rename, retention.
+// The host passes an open directory and does the rest: checksums, fsync, rename, retention.
 #include <belay/plugin.h>
 
 #include <cstring>
@@ -75,7 +75,7 @@ class MySaver final : public belay::Saver {
     file.close();
   }
 
-  // Announces every tensor; the host gives memory for those that it wants.
+  // Announces every tensor; the host returns memory for those that it wants.
   void read(belay::Directory& directory, belay::TensorSink& tensors) override {
     const belay::File file = directory.open(kFile);
     Cursor in(file);

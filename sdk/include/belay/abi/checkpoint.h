@@ -15,7 +15,7 @@ typedef struct belay_checkpoint_api {
   /* Asks for a checkpoint of this step: written at the step's boundary, after every hook's after_run. In
    * after_create_session: when the session is complete. In end: at once. */
   int32_t (*save)(belay_host* host, belay_status* status);
-  /* The newest whole checkpoint of a directory, or NOT_FOUND. The text is valid until the instance's next call here. */
+  /* The newest whole checkpoint of a directory, or NOT_FOUND. `path` is valid until the instance's next call here. */
   int32_t (*latest)(belay_host* host, belay_str directory, belay_str* path, belay_status* status);
   /* Opens and verifies a checkpoint, of this run or another one. DATA_LOSS where it is damaged, with file and place. The
    * caller closes it. */

@@ -33,9 +33,9 @@ typedef struct belay_core_api {
   belay_str (*run_directory)(belay_host* host);
   /* The instance's name, unique among its kind in the run: the manifest's, or the plugin's. Valid until destroy returns. */
   belay_str (*instance_name)(belay_host* host);
-  /* The run's seed ([run] seed), the same for all instances: mix in what tells yours apart. */
+  /* The run's seed ([run] seed), the same for all instances: mix in something that is different for each of yours. */
   uint64_t (*seed)(belay_host* host);
-  /* 1 where the user watches a terminal: then status_line shows `text` in place, redrawn at most ten times a second. */
+  /* 1 if the user watches a terminal; then status_line shows `text` in place, redrawn at most ten times a second. */
   int32_t (*interactive)(belay_host* host);
   void (*status_line)(belay_host* host, belay_str text);
   /* What the session of this instance is for: BELAY_MODE_TRAIN, BELAY_MODE_EVAL or BELAY_MODE_PREDICT, the same from create

@@ -87,9 +87,9 @@ typedef struct belay_graph_api {
                        const belay_output* xs, uint64_t n_xs, belay_output* gradients, belay_status* status);
   /* Bodies: what nodes such as "Cond" and "While" run, named by their attributes. Nodes added between begin and end belong
    * to the body; its arguments are its nodes "BodyInput", in the order of their making. An outer output that a node of the
-   * body uses is captured: it becomes an input of the node that runs the body, behind the arguments. name is a scope's.
-   * end gives the body its outputs and tells its full name, valid until this thread's next call; with n 0, or where it
-   * fails, the body is closed and of no use. Bodies may stand in bodies. */
+   * body uses is captured: it becomes an input of the node that runs the body, behind the arguments. `name` follows the
+   * rules for a scope's name. end_body sets the outputs of the body and returns its full name, valid until this thread's
+   * next call; with n 0, or if it fails, the body is closed and cannot be used. Bodies may be nested. */
   int32_t (*begin_body)(belay_graph* graph, belay_str name, belay_status* status);
   int32_t (*end_body)(belay_graph* graph, const belay_output* outputs, uint64_t n, belay_str* name,
                       belay_status* status);

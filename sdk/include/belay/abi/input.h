@@ -52,9 +52,9 @@ typedef struct belay_input_service {
 
 /* spec -> open -> (seek | next)*. All but size are mandatory.
  *   spec   names, dtypes and partial shapes, before the model is built. [main]
- *   open   this replica's share is `shard` of `shards`; `seed` keys shuffling. Fails here where a file is missing or
+ *   open   this replica's share is `shard` of `shards`; `seed` keys shuffling. Fails here if a file is missing or
  *          there is nothing to read. [main]
- *   next   fills one batch; `position` becomes where the input stands after it. OUT_OF_RANGE: the end. [input]
+ *   next   fills one batch; `position` becomes the input's position after it. OUT_OF_RANGE: the end. [input]
  *   seek   the next batch begins at `position`; also after the end. [input]
  *   size   examples in one epoch of this shard, -1 where it cannot say. [main] */
 typedef struct belay_input_api {

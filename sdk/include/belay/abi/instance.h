@@ -8,7 +8,7 @@
 
 BELAY_C_BEGIN
 
-/* The first table that an instance gets. service gives the table of a name below, or null where the host has none; the
+/* The first table that an instance gets. service returns the table of a name below, or null if the host has none; the
  * pointer is valid as long as the instance. [any] */
 typedef struct belay_host_api {
   uint32_t struct_size;
@@ -27,9 +27,9 @@ typedef struct belay_host_api {
 #define BELAY_KIND_OPTIMIZER 9
 #define BELAY_KIND_SCHEDULE 10
 
-/* The first three slots of every kind's table. A create that fails has made no instance: it frees what it made, and the host
- * neither uses nor destroys what it may have left in *self. Options are those that the manifest gives, nested tables flattened
- * ("layers.0.units"); the host has checked them against the note. The defaults are the plugin's own. */
+/* The first three slots of every kind's table. A create that fails has made no instance: it frees what it made, and the
+ * host neither uses nor destroys what it may have left in *self. Options are those that the manifest sets, nested tables
+ * flattened ("layers.0.units"); the host has checked them against the note. The plugin applies its defaults itself. */
 #define BELAY_INSTANCE_SLOTS                                                                                         \
   int32_t (*create)(const belay_host_api* api, belay_host* host, const belay_named_value* options, uint64_t n_options, \
                     void** self, belay_status* status);                                                               \

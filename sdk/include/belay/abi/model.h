@@ -44,7 +44,7 @@ typedef struct belay_model_hook {
   uint64_t n_options;
 } belay_model_hook;
 
-/* "model": what a model's build gives back; for the call alone. [main] */
+/* The service "model": build returns the model's outputs through it. Valid for that call alone. [main] */
 typedef struct belay_model_service {
   uint32_t struct_size;
   uint32_t reserved;
@@ -75,9 +75,9 @@ typedef struct belay_model_args {
   /* Of each feature and label: its values are in [0, classes); 0: the input did not say. */
   const int64_t* feature_classes;
   const int64_t* label_classes;
-  /* What the input declares as labels, in every mode, in its order: while training and evaluating those of `labels`, in
-   * BELAY_MODE_PREDICT what tells the model its task. Each value is a BELAY_VALUE_TENSOR of count 1: dtype, rank and dims
-   * (-1: unknown), data null. Valid until build returns. 0: it declares none. */
+  /* What the input declares as labels, in every mode, in its order: while training and evaluating those of `labels`; in
+   * BELAY_MODE_PREDICT the model learns its task from them. Each value is a BELAY_VALUE_TENSOR of count 1: dtype, rank
+   * and dims (-1: unknown), data null. Valid until build returns. 0: it declares none. */
   const belay_named_value* declared_labels;
   uint64_t n_declared_labels;
   const int64_t* declared_label_classes; /* as label_classes, of declared_labels */

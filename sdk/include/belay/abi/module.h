@@ -28,14 +28,14 @@ typedef struct belay_module {
   uint32_t abi_minor; /* the lowest minor whose features the library uses */
   uint32_t flags;     /* 0 */
   uint64_t reserved;
-  const char* note; /* the JSON text of the ELF note, at its own bytes */
+  const char* note; /* the JSON of the ELF note, at its own bytes */
   uint64_t note_size;
   const belay_plugin* const* plugins;
   uint64_t n_plugins;
 } belay_module;
 
 /* The ELF note: section ".note.belay" (type SHT_NOTE, allocated, 4-byte aligned), owner "BELAY", type 1, descriptor = the
- * JSON text without a final NUL, padded with NULs to a multiple of 4:
+ * JSON without a final NUL, padded with NULs to a multiple of 4:
  *
  *   {"abi": [0, 4], "version": "1.0.0", "toolchain": "gcc 12.2.0, C++17", "isa": ["sse2"],
  *    "plugins": [{"kind": "hook", "name": "loss_ceiling", "doc": "Stops the run ...",
@@ -45,7 +45,7 @@ typedef struct belay_module {
  * lack, by their names in the SDK, and of a hook "state": whether it keeps one in checkpoints. Absent: not known.
  *
  * Option types: bool int float string path table, and bool_list int_list float_list string_list path_list. Of an option:
- * "default" (absent: none), "required": true, "min", "max" (numbers and elements of lists), "choices": [text...],
+ * "default" (absent: none), "required": true, "min", "max" (numbers and elements of lists), "choices": [string...],
  * "example": a value that a user might write, of a table its TOML as a string ("{ loss = 1.0 }"); of a path that is read
  * "example_file": the bytes that are to lie there, a character each, U+0000 to U+00FF; "watching": true where no value
  * of it changes a number of the training (absent: it may).
@@ -63,10 +63,10 @@ typedef struct belay_module {
  *
  * A plugin in C states its note with BELAY_NOTE and places it as above, for example:
  *
- *   #define TEXT "{\"abi\": " BELAY_NOTE_ABI ", ...}"
- *   BELAY_NOTE(my_note, TEXT);
+ *   #define NOTE "{\"abi\": " BELAY_NOTE_ABI ", ...}"
+ *   BELAY_NOTE(my_note, NOTE);
  *   const belay_module belay_module_v0 = {BELAY_MODULE_MAGIC, sizeof(belay_module), BELAY_ABI_MAJOR, BELAY_ABI_MINOR, 0, 0,
- *                                         my_note.text, sizeof(TEXT) - 1, plugins, 1};
+ *                                         my_note.text, sizeof(NOTE) - 1, plugins, 1};
  */
 #define BELAY_NOTE_TYPE 1
 #define BELAY_NOTE(variable, json)                                                   \

@@ -8,7 +8,7 @@
 
 BELAY_C_BEGIN
 
-/* "op": what an operation's infer gives back, and the host's threads for its run. */
+/* The service "op": infer returns the outputs through it, and run uses the host's threads and scratch memory. */
 typedef struct belay_op_service {
   uint32_t struct_size;
   uint32_t reserved;
@@ -57,7 +57,7 @@ typedef struct belay_op_kernel_args {
   uint32_t struct_size;
   uint32_t flags;
   const belay_op_node* node;   /* every dimension known */
-  const belay_tensor* outputs; /* what infer gave for these inputs; data null */
+  const belay_tensor* outputs; /* what infer returned for these inputs; data null */
   uint64_t n_outputs;
   int32_t threads; /* to use at most; always the same for a kernel */
   int32_t reserved;
@@ -84,8 +84,8 @@ typedef struct belay_op_gradient_args {
   const belay_output* inputs; /* as many as the node's */
   const belay_output* outputs;
   uint64_t n_outputs;
-  const belay_output* output_gradients; /* per output; its graph is 0 where none arrives */
-  const int32_t* wanted;                /* per input; 0: nobody needs its gradient */
+  const belay_output* output_gradients; /* the incoming gradient per output; graph 0: none */
+  const int32_t* wanted;                /* per input; 0: its gradient is not needed */
   belay_output* input_gradients;        /* per input, to fill; graph 0, as it is before: none */
 } belay_op_gradient_args;
 
@@ -94,7 +94,7 @@ typedef struct belay_op_gradient_args {
  *   traits          what the host must know of every node. Absent: one input, no flags. [main]
  *   infer           dtypes and shapes of the outputs from those of the inputs; fails where they do not fit. Called when a
  *                   node is added, and again with every dimension known, before a kernel is made. [any]
- *   make_kernel     prepares one node for these shapes; may be slow and allocate. Gives a kernel that is not null. [any]
+ *   make_kernel     prepares one node for these shapes; may be slow and allocate. The kernel must not be null. [any]
  *   run             fills the outputs; allocates nothing. A kernel belongs to one run at a time. A step in which it fails
  *                   changes no variable. [any]
  *   destroy_kernel  [any]

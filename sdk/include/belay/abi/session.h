@@ -52,8 +52,8 @@ typedef struct belay_variable_info {
   int32_t initialized;
 } belay_variable_info;
 
-/* What one node did in a run that was traced. Times are the host's monotonic clock. Of nodes that were computed together
- * one stands for all, and its `op` begins with "Fused". `name` and `op` are owned by the graph. */
+/* What one node did in a run that was traced. Times are the host's monotonic clock. Nodes that were computed together
+ * have one entry, whose `op` begins with "Fused". `name` and `op` are owned by the graph. */
 typedef struct belay_node_stats {
   uint32_t struct_size;
   uint32_t flags;
@@ -124,7 +124,7 @@ typedef struct belay_coordinator_api {
   /* code BELAY_OK: a plain stop with a reason, at a step's boundary ("Stopping", above); else the error is raised
    * where the session is closed. */
   void (*request_stop)(belay_coordinator* coordinator, int32_t code, belay_str text);
-  /* Waits until a stop is asked for or the time is over; negative: for ever. Gives should_stop. */
+  /* Waits until a stop is asked for or the time is over; negative: for ever. Returns should_stop. */
   int32_t (*wait_for_stop)(belay_coordinator* coordinator, int64_t timeout_ns);
   /* A thread of the plugin's that the session shall wait for when it closes. join waits at most timeout_ns nanoseconds for
    * it and returns BELAY_OK when it has ended, DEADLINE_EXCEEDED while it still runs, or the error with which it ended,

@@ -52,7 +52,7 @@ BELAY_C_BEGIN
 
 /* ---- value types ---------------------------------------------------------------------------------------------------- */
 
-/* UTF-8 text or bytes, not NUL-terminated; may hold NUL. data may be null when size is 0. */
+/* A UTF-8 string or bytes, not NUL-terminated; may hold NUL. data may be null when size is 0. */
 typedef struct belay_str {
   const char* data;
   uint64_t size;
@@ -94,7 +94,7 @@ typedef struct belay_tensor {
 } belay_tensor;
 
 /* Output `index` of node `node` of the graph with serial number `graph`. Index BELAY_OPERATION names the operation
- * itself: fetched, it runs and gives nothing. */
+ * itself: fetched, it runs and has no value. */
 #define BELAY_OPERATION UINT32_C(0xffffffff)
 typedef struct belay_output {
   uint64_t graph;

@@ -109,7 +109,7 @@ constexpr bool check_callbacks() {
   return true;
 }
 
-// Whether a value satisfies the option's own range and choices: nobody could write it in a manifest otherwise.
+// Whether a value satisfies the option's own range and choices. Another one could not be written in a manifest.
 template <class O, class V>
 constexpr bool value_fits(const O& o, const V& v) {
   if constexpr (std::is_arithmetic_v<V>) {
@@ -271,7 +271,7 @@ constexpr bool check_member() {
   return false;
 }
 
-// The compiler tells the option by its number, Index.
+// The compiler's message shows which option it is by its number, Index.
 template <class T, std::size_t Index, class All>
 constexpr bool check_option() {
   if constexpr (is_nested<std::tuple_element_t<Index, decltype(T::about.options)>>)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C callbacks of an Op's class. Its plugin instance holds the host alone: an object of the class stands for one
-// node, made from the node's attributes.
+// The C callbacks of an Op's class. The plugin instance holds the host alone; each node has an object of the
+// class, made from the node's attributes.
 #pragma once
 
 #include <memory>

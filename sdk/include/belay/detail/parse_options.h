@@ -75,7 +75,7 @@ constexpr const char* option_type_name(OptionType type, bool list) {
   return "";
 }
 
-// The shortest text that reads back as v; whole numbers in full.
+// The shortest string that reads back as v; whole numbers in full.
 inline std::string number_text(double v) {
   char text[32];
   const bool whole = v > -1e15 && v < 1e15 && v == static_cast<double>(static_cast<std::int64_t>(v));

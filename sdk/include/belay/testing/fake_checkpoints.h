@@ -4,7 +4,7 @@
 //   FakeCheckpoints checkpoints(host);
 //   checkpoints.add("runs/a/model.ckpt-100", {{"w", Tensor({2}, {1.f, 2.f})}});
 //
-// A directory ("runs/a") stands for the checkpoint in it that was added last.
+// A directory ("runs/a") means the checkpoint in it that was added last.
 #pragma once
 
 #include <cstdint>

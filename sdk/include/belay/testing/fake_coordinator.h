@@ -93,7 +93,7 @@ class FakeCoordinator {
     if (!self.stop_ && timeout_ns > 0 && self.host_.clock.jumps_over_waits())
       self.host_.clock.advance(static_cast<double>(timeout_ns) * 1e-9);
     while (!self.stop_ && (timeout_ns < 0 || self.host_.clock.monotonic_ns() - start < timeout_ns))
-      self.changed_.wait_for(lock, std::chrono::milliseconds(1));  // the fake clock wakes nobody
+      self.changed_.wait_for(lock, std::chrono::milliseconds(1));  // the fake clock wakes no waiter
     return self.stop_ ? 1 : 0;
   }
   static std::int32_t register_thread(belay_coordinator* raw, belay_str name,

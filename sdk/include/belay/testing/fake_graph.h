@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Service "graph" without an engine: a test declares the tensors that the plugin looks for, and sees what it added,
-// collected and announced. A name that nobody declared, a wrong type, another graph's output, a change of the frozen
-// graph fail with the host's own words.
+// collected and announced. An undeclared name, a wrong type, another graph's output or a change of the frozen graph
+// fails with the host's own message.
 //
 //   FakeHost host;
 //   FakeGraph graph(host);

@@ -65,7 +65,7 @@ class FakeHost {
   std::atomic<bool> stopping{false};
   std::int64_t attempt = 1;
 
-  // Each line as "info: text".
+  // Each line as "info: message".
   std::vector<std::string> logged() const {
     const std::lock_guard lock(mutex_);
     return lines_;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Services "session" and "coordinator" without an engine: variables, raw runs that a test scripts, the run that hooks
-// stand round.
+// are called before and after.
 //
 //   FakeSession session(host, graph);
-//   session.set_value("loss", 0.5f);                       // what a raw run gives for a declared tensor
+//   session.set_value("loss", 0.5f);                       // the value in a raw run of a declared tensor
 //   session.variable("dense/w", Tensor({2}, {1.f, 2.f}));  // what Session::variables and assign see
 //   session.on_run([](const FakeSession::RawRun& run) -> std::vector<Tensor> { ... });   // or anything
 //
@@ -31,7 +31,7 @@ namespace belay {
 inline namespace v0 {
 namespace testing {
 
-// Overwrites a tensor's elements, so that whoever still reads them sees nonsense: NaN, -1, "?".
+// Overwrites a tensor's elements, so that code that still reads them sees nonsense: NaN, -1, "?".
 inline void poison(Tensor& t) {
   if (t.dtype() == DType::kInvalid) return;
   if (t.dtype() == DType::kString) {
@@ -137,7 +137,7 @@ class FakeSession {
     return runs_seen_.emplace_back(
         Run{this, open_handle(), std::move(caller_fetches), true, false, {}, false, ++runs_of_session_});
   }
-  // What a traced step's node_stats gives, by declared tensor; an untraced one's gives nothing.
+  // What node_stats of a traced step returns, by declared tensor; an untraced step returns nothing.
   void node_stats(std::string_view tensor, std::string op, double start_seconds, double end_seconds,
                   std::uint64_t output_bytes = 0) {
     const belay_output o = graph_.resolve(tensor);

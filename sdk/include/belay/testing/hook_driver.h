@@ -107,7 +107,7 @@ class HookDriver {
     session_.set_value(graph_.name_of(global_step_), step_);
     session_.set_global_step(step_);
   }
-  // How many steps each later run makes; 0: training stands still.
+  // How many steps each later run makes; 0: training makes no progress.
   void steps_per_run(std::int64_t n) noexcept { steps_per_run_ = n; }
   // The caller's own fetches of each later run, by name.
   void caller_fetches(const std::vector<std::string>& names) {
@@ -138,7 +138,7 @@ class HookDriver {
     if (after != before)
       fail(Code::kFailedPrecondition, "the second begin changed the graph, from\n" + before + "to\n" + after);
   }
-  // The first session, and what a checkpoint asked for here gives.
+  // The first session, and the checkpoint if the hook asks for one here.
   void create_session() {
     require_begun("create_session");
     start_session();
@@ -202,7 +202,7 @@ class HookDriver {
   }
   // The global steps of the checkpoints so far: those that the hook asked for and those of save().
   const std::vector<std::int64_t>& saves() const noexcept { return saves_; }
-  // Aborted or Unavailable came out of a run: a new session at the last checkpoint (without one: where it stands).
+  // A run ended with Aborted or Unavailable: a new session at the last checkpoint, or at the current step without one.
   void recover() {
     require_session("recover");
     close_session();

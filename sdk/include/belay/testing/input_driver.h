@@ -208,7 +208,7 @@ class InputDriver {
   // `limit` batches and returns the first difference; empty: the law holds. The driver then holds one of these
   // instances.
 
-  // The same seed gives the same batches.
+  // The same seed must mean the same batches.
   std::string difference_after_restart(std::size_t limit) {
     reopen();
     const std::vector<InputBatch> first = batches(limit);

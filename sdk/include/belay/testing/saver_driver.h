@@ -77,7 +77,7 @@ class SaverDriver {
   // All names that the last read announced, the unwanted ones too.
   const std::vector<std::string>& announced() const noexcept { return announced_; }
 
-  // Writes, reads, and tells the first difference, down to the bits; empty: none.
+  // Writes, reads, and returns the first difference, down to the bits; empty: none.
   std::string difference_after_round_trip(const NamedTensors& tensors) {
     write(tensors);
     const NamedTensors found = read();

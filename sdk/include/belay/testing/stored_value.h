@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A copy of a value that crossed the boundary: an entry of a hook's state, an attribute of a node. Made from a C++
-// value (bool, number, text, vector of them, tensor) or from what the plugin gave; comparable.
+// value (bool, number, string, vector of them, tensor) or from what the plugin passed; comparable.
 //
 //   EXPECT_EQ(hook.save_state().at("best"), 0.25);
 //   EXPECT_EQ(hook.save_state().at("window"), StoredValue(Tensor({3}, {1.f, 2.f, 3.f})));
@@ -78,7 +78,7 @@ class StoredValue {
 
   std::int32_t type() const noexcept { return kept_.type; }
 
-  // As people read it: 3, 0.5, true, "text", [1, 2].
+  // As people read it: 3, 0.5, true, "some words", [1, 2].
   std::string text() const {
     std::string out;
     const auto add = [&](const std::string& element) { out += (out.empty() ? "" : ", ") + element; };

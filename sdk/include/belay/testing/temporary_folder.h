@@ -34,7 +34,7 @@ class TemporaryFolder {
 
   const std::string& path() const noexcept { return path_; }
   std::string file(std::string_view name) const { return path_ + "/" + std::string(name); }
-  // Writes a file, replacing one that is there; gives its path.
+  // Writes a file, replacing one that is there; returns its path.
   std::string write(std::string_view name, std::string_view bytes) const {
     std::string path = file(name);
     std::ofstream out(path, std::ios::binary | std::ios::trunc);
