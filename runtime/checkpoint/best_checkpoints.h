@@ -49,7 +49,7 @@ BestList without_step(BestList list, std::int64_t step);
 const BestCheckpoint* find_step(const BestList& list, std::int64_t step);
 
 std::string format_best_list(const BestList& list);
-// DATA_LOSS where it is no such text. the message has `where` before the fields' names.
+// DATA_LOSS where it is no such list. The message has `where` before the fields' names.
 BestList parse_best_list(std::string_view text, const std::string& where = {});
 
 // By the file `best`; none where the run keeps none. DATA_LOSS where the file is of no use.

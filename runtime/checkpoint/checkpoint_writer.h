@@ -21,7 +21,7 @@
 
 namespace belay::runtime {
 
-// Gives the checkpoint's name in `run`. Errors keep their code and say what was being done:
+// Returns the checkpoint's name in `run`. Errors keep their code and say what was being done:
 //   DIVERGED            a variable is not finite, and settings.refuse_non_finite; nothing was touched
 //   INVALID_ARGUMENT    content that a checkpoint cannot hold
 //   ALREADY_EXISTS      something that is no checkpoint bears its name

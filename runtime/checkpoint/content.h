@@ -49,8 +49,8 @@ struct StateTensor {
   bool operator==(const StateTensor& other) const;  // by form and checksum
 };
 
-// A hook's state by key. Texts may be any bytes, keys are UTF-8; numbers come back with the same bits, NaN and infinity
-// too.
+// A hook's state by key. Strings may be any bytes, keys are UTF-8; numbers are read back with the same bits, NaN and
+// infinity too.
 using StateValue = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<double>,
                                 std::vector<std::string>, StateTensor>;
 struct HookState {

@@ -31,7 +31,7 @@ std::string lines_of(const std::vector<ordered_json>& entries) {
 
 [[noreturn]] void damaged(const std::string& text) { fail(Code::kDataLoss, text); }
 
-// The text without its last two lines, whose checksum it must have.
+// The content without its last two lines, which hold its checksum.
 std::string_view checked_body(std::string_view text) {
   if (text.size() > kMaxIndexBytes)
     damaged("it has " + std::to_string(text.size()) + " bytes, at most " + std::to_string(kMaxIndexBytes) +

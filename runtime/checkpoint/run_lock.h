@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One writer per run directory. The lock is the kernel's (flock on the file `lock`), so it ends with the process
-// however that dies; the file's text says who holds it. Whoever removes the file lets a second run in: the first one
+// however that dies; the file says who holds it. If somebody removes the file a second run can begin; the first one
 // finds that out before it writes again.
 #pragma once
 

@@ -10,7 +10,7 @@
 //    "fingerprint": {"threads": 2, "isa": "avx2", "binary": "1f0a...", "seed": 42}
 //   }
 //
-// The fingerprint has "precision" too where that is not "float32", "onednn" and "floating_point" as texts, and
+// The fingerprint has "precision" too where that is not "float32", "onednn" and "floating_point" as strings, and
 // "plugins": the build id of each library that was loaded, by the plugin's kind and name. Older ones lack these.
 //
 // Format 1 has neither "format" nor "written_by", the versions of the hooks' libraries, and no tensors. Later formats
@@ -19,8 +19,8 @@
 // A run that keeps its best checkpoints has "best" too: best_checkpoints.h.
 //
 // A hook's value is a pair of its type (bool, int, float, text, int_list, float_list, text_list, tensor) and itself.
-// Numbers that JSON has no word for are texts: "inf", "-inf", "nan:" and the sixteen digits of its bits. A text that is
-// no UTF-8 is {"hex": "ff00"}. A tensor says where in `state.data` its elements lie (state_data.h):
+// Numbers that JSON has no word for are strings: "inf", "-inf", "nan:" and the sixteen digits of its bits. A string
+// that is not UTF-8 is {"hex": "ff00"}. A tensor says where in `state.data` its elements lie (state_data.h):
 // {"dtype": "float32", "shape": [100, 3], "offset": 64, "crc32c": "0e5d3e2a"}.
 #pragma once
 

@@ -33,7 +33,7 @@ class SaverDirectory {
   static SaverDirectory for_writing(OpenDirectory& directory);
   // Only these files are there.
   static SaverDirectory for_reading(const OpenDirectory& directory, std::vector<std::string> names);
-  // One file made by somebody else, `name`: it stands for whatever name the saver opens first.
+  // One file from another program, `name`: the saver gets it under whatever name it opens first.
   static SaverDirectory for_reading_one(const OpenDirectory& directory, std::string name);
   SaverDirectory(SaverDirectory&&) = delete;  // the saver holds its address
   ~SaverDirectory();

@@ -57,7 +57,7 @@ class TensorsToWrite final : public SaverTensors {
   const std::vector<NamedTensor>& tensors_;
 };
 
-// Gives memory to the tensors that are wanted, and keeps a list of all.
+// Provides memory for the tensors that are wanted, and keeps a list of all.
 class TensorsToRead final : public SaverTensors {
  public:
   // `wanted`: by name, each in the caller's memory, which must have the dtype and shape that the saver finds. The map

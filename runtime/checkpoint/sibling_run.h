@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // For a run that is about to begin at step 0: the run beside it that was perhaps meant. A mistyped directory is a new
-// one, and nobody would notice that hours of training were not gone on from.
+// one, and it would go unnoticed that hours of training were not continued.
 #pragma once
 
 #include <cstdint>

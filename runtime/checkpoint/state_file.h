@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state file `checkpoint`: which checkpoint of a run directory is current, and which are kept. Text, as TensorFlow
-// writes it; may be edited by hand to go back. [any thread]
+// The state file `checkpoint`: which checkpoint of a run directory is current, and which are kept. A text file as
+// TensorFlow writes it; may be edited by hand to go back. [any thread]
 #pragma once
 
 #include <optional>
@@ -25,7 +25,7 @@ struct CheckpointState {
 
 std::string format_checkpoint_state(const CheckpointState& state);
 
-// DATA_LOSS where it is no such text, or names no current checkpoint; fields that belay does not know are skipped.
+// DATA_LOSS where it is no such file, or names no current checkpoint; fields that belay does not know are skipped.
 CheckpointState parse_checkpoint_state(std::string_view text);
 
 // That of a run directory; none where it has none. What it names in the directory is the entry's name then, in whatever

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON from a file that nobody vouches for: bounded, without duplicate keys, and with every field's name and kind
+// JSON from an untrusted file: bounded, without duplicate keys, and with every field's name and kind
 // checked. Errors are DATA_LOSS and say where. [any thread]
 #pragma once
 
@@ -14,7 +14,7 @@ namespace belay::runtime {
 // At most 400,000 values and keys, 16 levels; what it costs stays below 64 MiB.
 nlohmann::json parse_json(std::string_view text);
 
-// An object whose keys are all known and all there. `where` stands in the messages: "files[2]". The value must outlive
+// An object whose keys are all known and all there. Messages contain `where`: "files[2]". The value must outlive
 // it.
 class JsonFields {
  public:

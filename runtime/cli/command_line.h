@@ -13,7 +13,7 @@
 
 namespace belay::runtime {
 
-// What the user typed is wrong; the text says what and which options there are. Exit status 2.
+// What the user typed is wrong; the message says what, and which options there are. Exit status 2.
 class UsageError : public Error {
  public:
   explicit UsageError(const std::string& text) : Error(Code::kInvalidArgument, text) {}

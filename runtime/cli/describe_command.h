@@ -10,7 +10,7 @@
 namespace belay::runtime {
 
 // `what` is a path where it has a '/' or ends in ".so" (relative to the current directory), else a name, which may be
-// one of several kinds: then all are described. Gives the exit status: 0, or 3 with the reason on `err`.
+// one of several kinds: then all are described. Returns the exit status: 0, or 3 with the reason on `err`.
 int describe_command(const std::string& what, const PluginSearch& search, bool json, std::ostream& out,
                      std::ostream& err);
 

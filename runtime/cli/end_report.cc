@@ -102,7 +102,7 @@ const char* plugin_on(std::span<void* const> frames) {
 }
 
 // " in hook "x" (...) in after_run at step 17": what this thread is calling, else whose code is on its stack, else what
-// is being called anywhere. False where it is nobody.
+// is being called anywhere. False if no plugin is being called.
 bool say_who(std::span<void* const> frames) {
   if (const char* path = library_being_loaded()) {
     say(" in plugin '"), say(path), say("', while it was loaded");

@@ -24,8 +24,8 @@
 
 namespace belay::runtime {
 
-// The host has done its work: gives the status back, and from now on no plugin's code can change it. Where it is not 0
-// the process ends here, without the exit handlers that plugins left.
+// The host has done its work: returns the status, and from now on no plugin's code can change it. If it is not 0 the
+// process ends here, without the exit handlers that plugins left.
 int leave(int status);
 
 // From the construction on a crash is told, until the process ends, and an exit, until leave(). While it lives the

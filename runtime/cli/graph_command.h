@@ -6,8 +6,8 @@
 
 namespace belay::runtime {
 
-// Gives the exit status; problems are told as `belay run` tells them. With arguments.plan some training steps are run
-// from freshly initialized variables; no run directory is made, and nothing is kept.
+// Returns the exit status; problems are reported as `belay run` reports them. With arguments.plan some training steps
+// are run from freshly initialized variables; no run directory is made, and nothing is kept.
 int graph_command(const GraphArguments& arguments);
 
 }  // namespace belay::runtime

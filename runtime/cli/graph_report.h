@@ -47,7 +47,7 @@ struct ReportedPlan {
   std::size_t traced = 0;  // steps
   std::vector<ReportedStage> stages;
   std::vector<std::string> folded;                         // computed when the plan was made
-  std::vector<std::pair<std::string, std::string>> twins;  // a node, and the earlier one that stands for it
+  std::vector<std::pair<std::string, std::string>> twins;  // a node, and the earlier one that replaces it
   std::size_t arena_bytes = 0;
   std::size_t arena_bound = 0;  // the most that is alive at one step: no arena can be smaller
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files that `belay new` copies, from sdk/template; the build turns them into text (CMakeLists.txt).
+// The files that `belay new` copies, from sdk/template; the build makes string literals of them (CMakeLists.txt).
 #pragma once
 
 #include <string_view>
@@ -7,7 +7,7 @@
 
 namespace belay::runtime {
 
-// In name and text stand "my_KIND" and "MyKind" for the new plugin's name.
+// Name and content have "my_KIND" and "MyKind" in place of the new plugin's name.
 struct TemplateFile {
   std::string_view kind;
   std::string_view name;

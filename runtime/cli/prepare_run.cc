@@ -11,7 +11,7 @@ namespace belay::runtime {
 
 World make_world(Logger& log) { return {system_clock(), log, posix_file_system()}; }
 
-// A text of several lines as that many lines of the log.
+// A message of several lines as that many lines of the log.
 void log_error(Logger& log, std::string_view text) {
   for (std::size_t at = 0; at <= text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());

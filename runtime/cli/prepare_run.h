@@ -17,7 +17,7 @@ namespace belay::runtime {
 
 World make_world(Logger& log);
 
-// A text of several lines as that many lines of the log.
+// A message of several lines as that many lines of the log.
 void log_error(Logger& log, std::string_view text);
 
 // A run, what it says where a plugin crashes, and what ends it where one hangs: from the moment that the first is
@@ -37,8 +37,8 @@ struct PreparedRun {
   std::optional<Watchdog> watchdog;
 };
 
-// Up to the point where nothing has been written: manifest, plugins, inputs, graph. Gives an exit status, kExitDone to
-// go on. Each stage's problems are reported here. `before_plugins` comes when the manifest is found to be right, before
+// All that comes before the first write: manifest, plugins, inputs, graph. Returns an exit status, kExitDone to go on.
+// Each stage's problems are reported here. `before_plugins` is called when the manifest is found to be right, before
 // the first plugin is loaded; its status and the problems that it adds count as well.
 int prepare_run(PreparedRun& prepared, const std::string& file, const std::vector<std::string>& sets,
                 const ManifestRunOptions& options, const World& world, RunControl& control,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The queue that a node of a graph stands for: SessionOptions.queues.
+// Makes the queue of a queue node: SessionOptions.queues.
 #pragma once
 
 #include <memory>

@@ -74,7 +74,7 @@ class OpQueueRunner final : public QueueRunner {
 // one says what was being done. Only inside a catch clause.
 Error filling_error(const std::string& queue, const std::string& by);
 
-// Starts every runner of the session's graph. Gives their threads.
+// Starts every runner of the session's graph. Returns their threads.
 std::vector<std::shared_ptr<Joinable>> start_queue_runners(DirectSession& session, Coordinator* coordinator = nullptr);
 
 // Why a run on this graph that goes on from a checkpoint sees its input in another order; empty: it does not.

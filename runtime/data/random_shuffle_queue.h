@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gives a random one of its elements. While it is open at least min_after_dequeue stay in it, so that there is
+// Delivers its elements in random order. While it is open at least min_after_dequeue stay in it, so that there is
 // something to choose from; a closed one is emptied. The choices are a function of the seed and the name, but what is
 // in the queue when a choice is made depends on the threads that fill it, and a checkpoint does not hold it: a run that
 // is fed by one resumes only approximately.

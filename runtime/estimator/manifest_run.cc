@@ -45,7 +45,7 @@ bool never_ends(const ResolvedPlugin& input, const PluginUse& section) {
   return number != nullptr && *number == 0;
 }
 
-// Whether a string of the value is quoted in the text.
+// Whether the message quotes a string of the value.
 bool names_a_word_of(const OptionValue& value, const std::string& text) {
   const auto quoted = [&](const std::string& word) {
     return !word.empty() &&

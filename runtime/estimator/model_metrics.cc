@@ -70,7 +70,7 @@ Tensors find_tensors(NodeGraph& graph, const MetricSection& m) {
           find_tensor(graph, m.values, First::kModel), find_tensor(graph, m.weights, First::kInput)};
 }
 
-// ---- class_id: labels and predicted classes as truth values, probabilities of classes as those of this one
+// ---- class_id: labels and predicted classes as booleans, probabilities of classes as those of this one
 
 Output is_class(const Output& x, std::int64_t id) {
   return ops::equal(x, ops::scalar(x.graph(), static_cast<double>(id), x.dtype()));

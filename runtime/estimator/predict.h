@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mode predict: what a model says of the examples of an input, or the text that it goes on with. With the variables of
-// a checkpoint; takes no lock and writes nothing into the run directory.
+// Mode predict: a model's predictions for the examples of an input, or text that a language model writes. Uses the
+// variables of a checkpoint; takes no lock and writes nothing into the run directory.
 #pragma once
 
 #include <functional>
@@ -39,7 +39,7 @@ struct Predicted {
 Predicted predict(const PredictionSource& source, const std::vector<std::string>& keys, PredictionWriter& writer,
                   const std::function<bool()>& keep_going);
 
-// Text behind options.prompt, as sample_text delivers it.
+// The characters that follow options.prompt, as sample_text delivers them.
 UsedCheckpoint sample(const PredictionSource& source, const SampleOptions& options,
                       const std::function<bool(std::string_view)>& deliver);
 

@@ -40,8 +40,8 @@ struct World {
   FileSystem& files;
 };
 
-// A program's edges: those that it leaves out are the system's. `own_log` keeps the logger that is made then, text on
-// stderr.
+// Clock, log and files of a program; those that are null are the system's. `own_log` keeps the logger that is made
+// then, which writes text to stderr.
 World world_or_system(Clock* clock, Logger* log, FileSystem* files, std::unique_ptr<Logger>& own_log);
 
 struct RunHostOptions {

@@ -76,7 +76,7 @@ std::vector<std::int64_t> begin_of_text(const SampleOptions& options, const std:
   return {newline == names.end() ? 0 : newline - names.begin()};
 }
 
-// The end of the text, at the begin of the tensor to feed; behind it the first id.
+// The end of the text, at the beginning of the tensor to feed; the rest is filled with the first id.
 class Window {
  public:
   Window(const Output& ids, const std::vector<std::int64_t>& text)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tensor's value in the engine: dense, row-major, 64-byte aligned, shared. Copies share the elements, which nobody
-// changes once the tensor is handed on. [any thread]
+// A tensor's value in the engine: dense, row-major, 64-byte aligned, shared. Copies share the elements, which do not
+// change once the tensor is handed on. [any thread]
 //
 // Buffers come from a BufferPool where a producer makes one batch after the other, so that a running pipeline allocates
 // nothing.

@@ -36,7 +36,7 @@ AttrValue attr_value(const belay_value& v) {
   }
 }
 
-// A view of an attribute; `texts` and `tensor` keep what it points at.
+// A view of an attribute; `texts` and `tensor` own what it points at.
 struct AttrView {
   std::vector<belay_str> texts;
   belay_tensor tensor;
@@ -70,7 +70,7 @@ void view_attr(const AttrValue& v, AttrView& out) {
   }
 }
 
-// Text and views that a call returns stay valid until this thread's next call: callers copy at once.
+// Strings and views that a call returns stay valid until this thread's next call: callers copy at once.
 thread_local std::string last_text;
 thread_local AttrView last_attr;
 

@@ -25,12 +25,12 @@ class HostContext {
   // Of an input that names a variable.
   virtual const std::string& variable_name(std::size_t i) = 0;
   virtual bool variable_initialized(std::size_t i) = 0;
-  // The queue that input i's node stands for.
+  // The queue of input i's node.
   virtual Queue& queue(std::size_t i) = 0;
-  // The table that input i's node stands for.
+  // The table of input i's node.
   virtual LookupTable& table(std::size_t i) = 0;
   virtual const CancelToken& cancel() = 0;
-  // The run took an example of this input: where the input stands once the run has committed.
+  // The run took an example of this input: the input's position once the run has committed.
   virtual void took(const std::string* input, const Position& position) = 0;
 };
 

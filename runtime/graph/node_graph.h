@@ -33,13 +33,13 @@ struct Port {
 // The body of a node; 0: the graph itself, else a GraphBody's id.
 using BodyId = std::uint32_t;
 
-// A part of the graph that nodes run as a whole (belay_graph_api.begin_body). Its nodes use each other, and what comes
-// in through nodes "BodyInput": arguments, then captures of outputs of the body (or graph) that it stands in.
+// A part of the graph that nodes run as a whole (belay_graph_api.begin_body). Its nodes use each other and the nodes
+// "BodyInput": arguments, then captures of outputs of the enclosing body (or graph).
 struct GraphBody {
   std::string name;
   BodyId parent = 0;
   std::vector<std::uint32_t> arguments;                  // nodes, in the order of their making
-  std::vector<std::pair<std::uint32_t, Port>> captures;  // node, and what it stands for
+  std::vector<std::pair<std::uint32_t, Port>> captures;  // node, and the output that it captures
   std::vector<Port> outputs;                             // empty until it is closed
 };
 
@@ -90,14 +90,14 @@ class NodeGraph {
   // ---- bodies: runtime/graph/bodies.cc
 
   void begin_body(std::string_view name);
-  // Closes the innermost open one; without outputs, or where this fails, nobody can use it. Gives its full name.
+  // Closes the innermost open one and returns its full name. Without outputs, or if this fails, it cannot be used.
   const std::string& end_body(const std::vector<Port>& outputs);
   // The closed body of that name; NOT_FOUND names what asked for it.
   const GraphBody& body(const std::string& name, const std::string& asking) const;
-  // What stands for the port where nodes are added now: itself, or the capture of an outer one, made when it is new.
-  // An error where the port stands in a body that is not open.
+  // The port by which nodes that are added now use this one: itself or, for one outside the open body, its capture,
+  // which is added if there is none yet. An error where the port is in a body that is not open.
   Port visible(Port port);
-  // An error where the port stands in a body: what can be fetched, fed and collected does not.
+  // An error where the port is in a body: outputs inside a body cannot be fetched, fed or collected.
   void need_outside_bodies(Port port) const;
 
   void enter_scope(std::string_view name);

@@ -56,7 +56,7 @@ class Attrs {
 // (concrete ones). It checks dtypes too.
 class InferContext {
  public:
-  // graph: where the node stands; only operations with bodies need it.
+  // graph: the graph of the node; only operations with bodies need it.
   InferContext(const OpDef& op, const std::string& name, const Attrs& attrs, std::vector<DType> dtypes,
                std::vector<Shape> shapes, const NodeGraph* graph = nullptr)
       : op_(op), name_(name), attrs_(attrs), dtypes_(std::move(dtypes)), shapes_(std::move(shapes)), graph_(graph) {}
@@ -73,7 +73,7 @@ class InferContext {
   void output(DType dtype, Shape shape);
   std::vector<std::pair<DType, Shape>>& outputs() noexcept { return outputs_; }
 
-  // "node 'dense/MatMul' (MatMul): text"
+  // The message is "node 'dense/MatMul' (MatMul): " and `text`.
   [[noreturn]] void fail(const std::string& text) const;
   // Input i described for a message: "input 1 (float32 [2, ?])".
   std::string input_text(std::size_t i) const;
@@ -121,9 +121,9 @@ class GradContext {
   std::size_t n_inputs() const noexcept { return inputs_.size(); }
   const Output& input(std::size_t i) const noexcept { return inputs_[i]; }
   const Output& output(std::size_t i) const noexcept { return outputs_[i]; }
-  // Empty where nothing arrives at output i.
+  // The incoming gradient of output i; empty if there is none.
   const Output& grad(std::size_t i = 0) const noexcept { return grads_[i]; }
-  // False where nobody needs input i's gradient: no node for it then.
+  // False where input i's gradient is not needed: no node for it then.
   bool wanted(std::size_t i) const noexcept { return wanted_[i]; }
   void set(std::size_t i, const Output& grad) { result_[i] = grad; }
   const std::vector<Output>& result() const noexcept { return result_; }
@@ -171,9 +171,9 @@ struct OpDef {
   bool alias = false;
   // Element-wise: output 0 has the broadcast shape of the inputs.
   bool elementwise = false;
-  // Stands for a session's queue; made when the session is.
+  // Names a queue of the session, which is made with the session.
   bool resource = false;
-  // Output dims depend on what arrives, not on the inputs' dims (a dequeue): ends a segment.
+  // Output dims depend on the values, not on the inputs' dims (a dequeue): ends a segment.
   bool dynamic_shape = false;
   void (*infer)(InferContext&) = nullptr;
   // Null: no gradient passes (an error where one is wanted, unless stops_gradient).

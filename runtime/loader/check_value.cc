@@ -153,7 +153,7 @@ class ValueChecker {
   }
 
   std::optional<OptionValue> expanded(const std::string& text) {
-    // Empty stands for "no file".
+    // Empty means "no file".
     if (text.empty()) return text;
     auto path = expand_path(text, paths_.base_directory, paths_.environment, given_.value_at, problems_);
     if (!path) return std::nullopt;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The libraries that a file needs, found the way the dynamic linker finds them, and why it could not. The dynamic
-// linker decides what is loaded; it stops at the first library that it misses and does not say who needs it. This tells
-// all.
+// linker decides what is loaded; it stops at the first library that it misses and does not say who needs it. This
+// finds all.
 #pragma once
 
 #include <optional>

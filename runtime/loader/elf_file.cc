@@ -355,7 +355,7 @@ std::optional<ElfSymbol> ElfFile::find_export(std::string_view name) const {
   return found;
 }
 
-// f gives true to stop.
+// f returns true to stop.
 template <class F>
 void ElfFile::each_export(F&& f) const {
   if (tables_.symbols == 0) return;
@@ -381,7 +381,7 @@ std::uint64_t ElfFile::symbol_count() const {
   return tables_.gnu_hash == 0 ? 0 : gnu_symbol_count();
 }
 
-// A GNU hash table does not say how many symbols there are: the last chain's end tells.
+// A GNU hash table has no number of symbols: it is found at the end of the last chain.
 std::uint64_t ElfFile::gnu_symbol_count() const {
   struct Header {
     std::uint32_t n_buckets, first_symbol, n_bloom, bloom_shift;

@@ -9,7 +9,7 @@
 //
 //   PluginInstance& mine = instances.add_hook("ceiling", std::make_unique<LossCeiling>(5.0), services, monitor);
 //
-// A callback's code and text become an Error that says whose it is, with the line of the manifest:
+// A callback's code and message become an Error that says whose it is, with the line of the manifest:
 // `hook "x" (x.so 1.2, train.toml:14) in begin: no node "loss"`. A plugin written without the SDK's barrier may let an
 // exception escape: it is caught here, and the instance, whose state is not known then, is poisoned: never called
 // again, not even destroyed.
@@ -171,8 +171,8 @@ class PluginInstance {
     thread.put_mode_back();
   }
 
-  // Makes a callback that waits in another thread return soon, if the plugin can (BELAY_INTERRUPT_EXTENSION), or asks its
-  // host whether it is to stop. Until uninterrupted(). [any]
+  // Makes a callback that waits in another thread return soon, if the plugin can (BELAY_INTERRUPT_EXTENSION), or asks
+  // its host whether it is to stop. Until uninterrupted(). [any]
   void interrupt() noexcept;
   void uninterrupted() noexcept { host_.set_stopping(false); }
   // The plugin's table of that name; null: it has none.

@@ -22,7 +22,7 @@ static_assert(sizeof(Header) == 48);
 
 struct Entry {
   std::int32_t flags;
-  std::uint32_t name, path;  // offsets of texts, from the header
+  std::uint32_t name, path;  // offsets of strings, from the header
   std::uint32_t os_version;
   std::uint64_t hardware;
 };

@@ -9,8 +9,8 @@
 
 namespace belay::runtime {
 
-// From a library's name ("libz.so.1") to its path, of libraries for this machine; the first of several. Empty where the
-// text is no cache in the format of glibc 2.2 or later.
+// From a library's name ("libz.so.1") to its path, of libraries for this machine; the first of several. Empty if `text`
+// is no cache in the format of glibc 2.2 or later.
 std::map<std::string, std::string, std::less<>> parse_ld_cache(std::string_view text);
 std::map<std::string, std::string, std::less<>> read_ld_cache();
 

@@ -8,7 +8,7 @@
 
 namespace belay::runtime {
 
-// `text` is what dlerror said when `path` was loaded. Walks the file's dependencies where that tells more:
+// `text` is what dlerror said when `path` was loaded. Walks the file's dependencies to find out more:
 // missing_dep, symbol_version, undefined, static_tls, else load_failed.
 LoadError explain_linker_error(const std::string& path, const std::string& text, const std::string& library_path);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Why a plugin file was refused, or a plugin not found. The kinds are stable: tests, `belay plugins --json` and tools
-// go by their names (kind_name below), people by the text and the fix. The command line ends with status 3 on any of
+// go by their names (kind_name below), people by the message and the fix. The command line ends with status 3 on any of
 // them.
 #pragma once
 
@@ -29,7 +29,7 @@ enum class LoadErrorKind {
   kIsa,            // needs instructions that this processor lacks
   kMissingDep,     // a library that it needs is not there
   kSymbolVersion,  // a library that it needs is too old
-  kUndefined,      // a symbol that nobody defines
+  kUndefined,      // a symbol that no library defines
   kStaticTls,      // no room for its initial-exec thread-local storage
   kLoadFailed,     // the dynamic linker refused it for another reason
   kBadModule,      // its exported tables break a rule of abi.h
@@ -47,7 +47,7 @@ const char* kind_name(LoadErrorKind kind) noexcept;
 // what() is "<kind>: '<path>' <reason>" and, on a second line, "  help: <help>".
 class LoadError : public Error {
  public:
-  // `path` may be empty where the error is about no file. Text that comes from a file is escaped here.
+  // `path` may be empty where the error is about no file. What comes from a file is escaped here.
   LoadError(LoadErrorKind kind, std::string path, std::string reason, std::string help);
 
   // The same, what() with its place in a manifest before it.

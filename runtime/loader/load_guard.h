@@ -22,7 +22,7 @@ class ProcessStateGuard {
  public:
   ProcessStateGuard();
   static constexpr const char* kLocale = "the locale";
-  // Puts everything back and tells what had changed: "the floating-point mode (flush-to-zero)", kLocale.
+  // Puts everything back and returns what had changed: "the floating-point mode (flush-to-zero)", kLocale.
   std::vector<std::string> restore();
 
  private:
@@ -71,7 +71,7 @@ class LoadingWatch {
 const char* library_being_loaded() noexcept;
 
 // While one lives: if the process ends inside a library's own initializers, this names the library on stderr and makes
-// the exit status 3. A throwing initializer calls std::terminate, which nobody can catch; one that calls exit(0) or
+// the exit status 3. A throwing initializer calls std::terminate, which cannot be caught; one that calls exit(0) or
 // quick_exit(0) would end the run with success. One at a time. [main]
 class LoadingScope {
  public:

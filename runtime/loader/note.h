@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The BELAY note of a plugin file, as plain structs: all that listing, describing and checking need, so that no plugin
-// code runs for them. The text is JSON from an untrusted file; abi.h states its form.
+// code runs for them. It is JSON from an untrusted file; abi.h describes its form.
 #pragma once
 
 #include <optional>
@@ -42,7 +42,7 @@ struct OptionInfo {
   bool required = false;
   std::optional<double> min, max;           // numbers, and elements of lists
   std::vector<std::string> choices;         // empty: any
-  std::optional<OptionValue> example;       // of `type`; of a table its TOML, a text
+  std::optional<OptionValue> example;       // of `type`; of a table its TOML, a string
   std::optional<std::string> example_file;  // the bytes of the file that a path's example names
   bool watching = false;                    // changes no number of the training
   std::string help;
@@ -90,7 +90,7 @@ struct ModuleInfo {
 // ours.
 bool abi_fits(std::int64_t major, std::int64_t minor) noexcept;
 
-// What is wrong in the text, and where: `"plugins.0.options.2.type" is "flaot", must be one of: bool, ...`.
+// What is wrong in the note, and where: `"plugins.0.options.2.type" is "flaot", must be one of: bool, ...`.
 class NoteError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

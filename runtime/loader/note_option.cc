@@ -64,7 +64,7 @@ OptionValue read_value(const NoteField& field, const OptionInfo& option) {
   field.fail("is given, but a table has no default");
 }
 
-// Nobody could write such a default or example in a manifest.
+// Refuses a default or example that could not be written in a manifest.
 void check_fits(const NoteField& field, const OptionInfo& option, const OptionValue& value) {
   const auto number = [&](double v) {
     if (option.min && !(v >= *option.min))

@@ -22,7 +22,7 @@ bool ends_word(char c) {
   return c == ' ' || c == '\t' || c == '\r' || c == ',' || c == '=' || c == ']' || c == '}' || c == '#';
 }
 
-// Bytes of the quoted text that `text` begins with, as far as it stands on this line.
+// Bytes of the quoted string that `text` begins with, as far as it is on this line.
 std::size_t quoted_size(std::string_view text) {
   const char quote = text[0];
   const bool multi_line = text.size() >= 3 && text[1] == quote && text[2] == quote;

@@ -7,7 +7,7 @@
 //     help: did you mean "max_steps"?
 //
 // The parser adds what it finds in the manifest, the loader what the plugins' declarations say about their options;
-// both name places by the Location that stands beside each value. One thread at a time.
+// both name places by the Location that is kept with each value. One thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,8 @@ struct Diagnostic {
 
 class Diagnostics {
  public:
-  // Makes the lines of `file` known, so that they can be shown. The text of a --set has its Location's `file` as name.
+  // Makes the lines of `file` known, so that they can be shown. The argument of a --set has its Location's `file` as
+  // name.
   void add_source(const std::string& file, std::string text);
 
   void add(Location at, std::string message, std::string help = {}, int length = 0);
@@ -43,8 +44,8 @@ class Diagnostics {
   std::vector<Diagnostic> sorted() const;
 
   // All of them as in the example above, in that order, each line with its newline. Control characters are escaped;
-  // tabs become spaces; of a long line the part round the caret is shown, of a long text the beginning. After the first
-  // hundred only the number is told.
+  // tabs become spaces; of a long line the part round the caret is shown, of a long message the beginning. After the
+  // first hundred only their number is reported.
   std::string text() const;
 
  private:

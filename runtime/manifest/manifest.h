@@ -72,7 +72,7 @@ struct MetricSection {
   TensorName predictions;
   TensorName values;  // mean and perplexity
   TensorName weights;
-  std::optional<std::int64_t> class_id;  // of those with truth values: true is this class
+  std::optional<std::int64_t> class_id;  // of kinds that take booleans: true is this class
   std::int64_t k = 5;                    // in_top_k
   std::optional<std::int64_t> classes;   // confusion_matrix; must be given there
   std::int64_t num_thresholds = 200;     // auc

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a manifest's text to a Manifest. Every problem is reported at once, with its place.
+// From a manifest's source to a Manifest. Every problem is reported at once, with its place.
 //
 //   Diagnostics problems;
 //   std::optional<Manifest> manifest = parse_manifest("train.toml", {"run.max_steps=100"}, process_environment(),
@@ -33,11 +33,11 @@ struct ManifestSource {
 // Reads the file, at most kMaxManifestBytes of it. Nothing and one problem where that fails.
 std::optional<ManifestSource> read_manifest(const std::string& path, Diagnostics& problems);
 
-// `sets` are the arguments of --set, `key.path=value`, applied in order. The value is TOML; where it is none (and does
-// not begin like a quoted text, a list or a table) it is a text: run.dir=out. A number in the path is an index:
+// `sets` are the arguments of --set, `key.path=value`, applied in order. The value is TOML; if it is not (and does not
+// begin like a quoted string, a list or a table) it is a string: run.dir=out. A number in the path is an index:
 // hooks.0.name=x.
 //
-// Nothing where the text is no TOML. Otherwise a manifest with all that was right, so that the loader can look for more
+// Nothing if the file is not TOML. Otherwise a manifest with all that was right, so that the loader can look for more
 // problems; it is for running only if `problems` is empty. A PluginUse with neither plugin nor file was reported here.
 std::optional<Manifest> parse_manifest(const ManifestSource& source, const std::vector<std::string>& sets,
                                        const Environment& env, Diagnostics& problems);

@@ -102,7 +102,7 @@ class ManifestReader {
                             "eval." + period + " asks for evaluations, and there is no input for them",
                             "add [input.eval] and plugin = \"NAME\" below");
   }
-  // What is no list of texts was refused when it was read.
+  // A value that is not a list of strings was refused when it was read.
   void check_eval_inputs(const TomlNode& inputs, const std::vector<std::string>& there) {
     const auto* list = std::get_if<TomlList>(&inputs.value);
     if (list == nullptr) return;

@@ -42,7 +42,7 @@ bool is_text(const ManifestSource& source, Diagnostics& problems) {
   return true;
 }
 
-// Walks over the text once and follows how deep it is: the root is level 0, a key of n parts leads n levels down, a
+// Walks over the source once and follows how deep it is: the root is level 0, a key of n parts leads n levels down, a
 // list's elements are one below it.
 class LevelScanner {
  public:
@@ -182,7 +182,7 @@ class LevelScanner {
         at_ = std::min(at_ + 2, text_.size());
       } else if (text_.substr(at_).starts_with(closing)) {
         at_ += closing.size();
-        // Up to two more quotes belong to the text.
+        // Up to two more quotes belong to the string.
         for (int i = 0; multi_line && i < 2 && at_ < text_.size() && text_[at_] == quote; ++i) ++at_;
         return;
       } else if (!multi_line && text_[at_] == '\n') {

@@ -49,7 +49,7 @@ class SetArgument {
                     "write --set key.path=value, for instance --set run.max_steps=100");
       return;
     }
-    // Equal places in both texts, so that the parser's columns are right.
+    // Key and value at the same columns as in the argument, so that the parser's columns are right.
     const std::string key = argument_.substr(0, equals_);
     const std::string value = argument_.substr(equals_ + 1);
     if (key.find('\n') != key.npos) {

@@ -9,10 +9,10 @@
 
 namespace belay::runtime {
 
-// The shortest text that reads back as the same number, always with a point, an exponent, or as inf or nan.
+// The shortest string that reads back as the same number, always with a point, an exponent, or as inf or nan.
 std::string toml_number(double number);
 
-// "a \"quoted\" text", in one line, control characters escaped. TOML has no words for bytes that are no UTF-8: they
+// "a \"quoted\" string", in one line, control characters escaped. TOML has no words for bytes that are no UTF-8: they
 // become U+FFFD.
 std::string toml_string(std::string_view text);
 

@@ -101,8 +101,8 @@ std::pair<std::string_view, std::string_view> scope_and_reason(std::string_view 
   return {description.substr(kPrefix.size(), colon - kPrefix.size()), description.substr(colon + 2)};
 }
 
-// The library points behind a number that it cannot take, at the end of a pair that it knows already. Marks the text
-// that its message quotes instead, where that stands just before.
+// The library points behind a number that it cannot take, or at the end of a pair whose key is already there. Marks
+// instead what its message quotes, if that is just before.
 void mark_quoted(std::string_view reason, std::string_view line, Explanation& e) {
   const std::size_t open = reason.find('\''), close = reason.rfind('\'');
   if (open == reason.npos || close <= open + 1) return;

@@ -20,7 +20,7 @@ namespace belay::runtime {
 // returned.
 ModelOutputs build_model(PluginInstance& model, NodeGraph& graph, Mode mode, const std::vector<NamedOutput>& features,
                          const std::vector<NamedOutput>& labels, const std::vector<DeclaredLabel>& declared = {});
-// The same for a table and an object; an error is the model's own text.
+// The same for a table and an object; an error has the model's own message.
 ModelOutputs build_model(const ModelHandle& model, NodeGraph& graph, Mode mode,
                          const std::vector<NamedOutput>& features, const std::vector<NamedOutput>& labels,
                          const std::vector<DeclaredLabel>& declared = {});

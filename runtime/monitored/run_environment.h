@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run stands on: the world's edges and the settings that its sessions share. Borrowed by all who take it.
+// What a run needs from outside: clock, log and files, and the settings that its sessions share. Always borrowed.
 #pragma once
 
 #include <condition_variable>

@@ -57,10 +57,11 @@ class RunSaver {
   // True too where the run's lock was found lost: the boundary ends the run then.
   bool requested() const noexcept { return requested_.load() || run_.lock_lost(); }
 
-  // The boundary: writes the checkpoint that was asked for. Gives the name of a hook whose after_save asks to stop. A
-  // failure is logged and counted, or thrown, as on_save_error says; a state that is not finite is always thrown
-  // (DIVERGED), and so is what a hook's before_save or after_save throws; an end of input in any part of it becomes
-  // FAILED_PRECONDITION. A hook's skip_checkpoint is a line in the log. RunInUse where the run's lock is not in place.
+  // The boundary: writes the checkpoint that was asked for. Returns the name of a hook whose after_save asks to
+  // stop. A failure is logged and counted, or thrown, as on_save_error says; a state that is not finite is always
+  // thrown (DIVERGED), and so is what a hook's before_save or after_save throws; an end of input in any part of it
+  // becomes FAILED_PRECONDITION. A hook's skip_checkpoint is a line in the log. RunInUse where the run's lock is not in
+  // place.
   std::string at_boundary(DirectSession& session, HookSet& hooks);
 
   // While a session ends: hooks' states are those of before the first hook's end, and a request is served at once.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pieces that a session needs besides its graph: what initializes it, what tells that it is ready, what it
+// The pieces that a session needs besides its graph: what initializes it, what checks that it is ready, what it
 // summarizes and how it is saved. Pieces that are not given are found in the graph's collections or made, when the
 // scaffold is finalized; then the graph is frozen.
 //

@@ -124,7 +124,7 @@ class HookSet {
   // By instance name; hooks without state are left out. Valid until the next call, which uses the memory of the tensors
   // again unless a copy of this holds it.
   const std::map<std::string, HookState>& save_states();
-  // Gives each hook its state; a stored state without a hook is a warning.
+  // Calls load_state of each hook with its state; a stored state without a hook is a warning.
   void load_states(const std::map<std::string, HookState>& states, Logger& log);
 
   // Labels of those that on_error = "disable" took out.

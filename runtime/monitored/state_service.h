@@ -17,7 +17,7 @@ namespace belay::runtime {
 
 class HookStateAccess {
  public:
-  // For save_state. `before` is this hook's state of the last save, whose tensors' memory is used again where nobody
+  // For save_state. `before` is this hook's state of the last save, whose tensors' memory is used again if nothing
   // else holds it. `total`: what the states of this save take so far; it grows.
   HookStateAccess(HookState before, StateCost& total) : before_(std::move(before)), total_(&total) {}
   // For load_state. The state must outlive the object.

@@ -14,7 +14,7 @@
 namespace belay::runtime {
 namespace {
 
-// ---- one element, and its gradient: dy is what arrives
+// ---- one element, and its gradient: dy is the incoming gradient
 
 struct ReluGradOf {
   static constexpr std::int64_t kGrain = kCheapGrain;
@@ -107,7 +107,7 @@ void infer_grad(InferContext& c) {
 
 // ---- gradients
 
-// By an operation of two inputs that gives the gradient's elements.
+// By an operation of two inputs that computes the gradient's elements.
 Output by(GradContext& c, const char* op, const Output& a, const Output& b) {
   return c.graph().node(op).in(a).in(b).output();
 }

@@ -26,7 +26,7 @@ class BroadcastPlan {
   std::int64_t row_stride(std::size_t operand) const noexcept { return row_.stride[operand]; }
 
   // Calls f(offsets, first_row, rows) for runs of rows in [begin, end) that lie in one block: operand i's first row
-  // stands at offsets[i], the next ones row_stride(i) further each.
+  // is at offsets[i], each next one row_stride(i) further.
   template <class F>
   void for_each_run(std::int64_t begin, std::int64_t end, F&& f) const {
     while (begin < end) {

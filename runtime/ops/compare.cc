@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Comparisons, truth values and the choice between two tensors.
+// Comparisons, logic on booleans and the choice between two tensors.
 #include <limits>
 
 #include "belay/ops/math.h"
@@ -49,7 +49,7 @@ struct GreaterEqualOf : Cheap {
     return a >= b;
   }
 };
-// Truth values are bytes: 0 is false.
+// Booleans are bytes: 0 is false.
 struct AndOf : Cheap {
   std::uint8_t operator()(std::uint8_t a, std::uint8_t b) const { return a != 0 && b != 0 ? 1 : 0; }
 };

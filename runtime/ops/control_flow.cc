@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes that run bodies: Cond and While, and what stands for their inputs inside.
+// Nodes that run bodies: Cond and While, and BodyInput, by which a body uses their inputs.
 #include "belay/ops/control_flow.h"
 
 #include <cstring>
@@ -23,7 +23,7 @@ void infer_body_input(InferContext& c) {
 
 std::string spec_text(const Spec& s) { return std::string(dtype_name(s.first)) + " " + s.second.text(); }
 
-// What the node's body gives for these inputs: the shape rules of its nodes once more, in their order.
+// Dtypes and shapes of the body's outputs for these inputs: applies the shape rules of its nodes again, in order.
 std::vector<Spec> infer_body(const NodeGraph& graph, const GraphBody& body, const std::vector<Spec>& inputs) {
   std::unordered_map<std::uint32_t, std::vector<Spec>> found;
   std::size_t at = 0;

@@ -18,7 +18,7 @@ using IndexTypes = Types<std::int32_t, std::int64_t>;
 using NumberTypes = Types<float, double, std::int32_t, std::int64_t, std::uint8_t>;
 using PlainTypes = Types<float, double, std::int32_t, std::int64_t, std::uint8_t, bool>;
 
-// What make(std::type_identity<T>{}) gives for that T of the list whose dtype it is.
+// Returns make(std::type_identity<T>{}) of the T in the list that has this dtype.
 template <class... T, class Make>
 std::unique_ptr<Kernel> make_for(Types<T...>, DType dtype, Make&& make) {
   std::unique_ptr<Kernel> kernel;

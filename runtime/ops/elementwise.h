@@ -37,8 +37,8 @@ F functor_of(const Attrs& attrs) {
   }
 }
 
-// `omp simd` tells that elements do not depend on each other: without it the compiler takes a result in an operand's
-// memory for a dependence and computes one element at a time.
+// `omp simd` says that elements do not depend on each other: without it the compiler assumes a dependence if a result
+// may lie in an operand's memory, and computes one element at a time.
 template <class F, class T, class R>
 [[gnu::always_inline]] inline void map_run(F f, const T* x, R* y, std::int64_t n) {
 #pragma omp simd

@@ -90,7 +90,7 @@ class ElementwiseChain final : public Kernel {
     std::size_t element;
   };
 
-  // The group's inputs, then what each member gives.
+  // The group's inputs, then the output of each member.
   std::vector<TensorSpec> infer_values(const KernelSpec& spec) {
     std::vector<TensorSpec> values = spec.inputs;
     std::size_t at = 0;
@@ -145,8 +145,8 @@ class ElementwiseChain final : public Kernel {
     tiling_.rest = elements - (tiling_.tiles - 1) * tiling_.tile;
   }
 
-  // Where each pointer of a worker points to. A scratch value gives its place back after its last use, or already to
-  // the member that uses it last where that works in place.
+  // Where each pointer of a worker points to. The place of a scratch value is free after its last use, or already for
+  // the result of the member that uses it last if that works in place.
   void place(const KernelSpec& spec, const std::vector<TensorSpec>& values) {
     const std::size_t members = spec.members.size();
     std::vector<std::size_t> last_use(values.size(), 0), slot(values.size(), 0);

@@ -11,9 +11,9 @@
 
 namespace belay::runtime {
 
-// KernelSpec.members are the nodes in order, the last gives the only output. operands: the inputs of all members one
-// after the other; k < spec.inputs.size() is input k of the group, else spec.inputs.size() + i is what member i gives.
-// Where the actual shapes need more than scalars and rows repeated, the members run one after the other as a whole.
+// KernelSpec.members are the nodes in order, the last one has the only output. operands: the inputs of all members one
+// after the other; k < spec.inputs.size() is input k of the group, else spec.inputs.size() + i is the output of member
+// i. Where the actual shapes need more than scalars and rows repeated, the members run one after the other as a whole.
 std::unique_ptr<Kernel> make_elementwise_chain(const KernelSpec& spec, const std::vector<std::uint32_t>& operands);
 
 }  // namespace belay::runtime

@@ -25,12 +25,12 @@ struct FusedActivation {
 // Null where the operation is none.
 const FusedActivation* fused_activation(std::string_view op);
 
-// Members: MaxPoolGrad, then ReluGrad. Inputs: what arrives at the pooling, the places of the largest, and the
-// pooling's result. float32.
+// Members: MaxPoolGrad, then ReluGrad. Inputs: the incoming gradient of the pooling, the places of the largest, and
+// the pooling's result. float32.
 std::unique_ptr<Kernel> make_relu_max_pool_gradient(const KernelSpec& spec);
 
-// The gradient of a bias behind which stand relu and max pooling. Inputs: what arrives at the pooling, and the
-// pooling's result. Where that is positive, what arrives reaches the bias. float32.
+// The gradient of a bias with relu and max pooling behind it. Inputs: the incoming gradient of the pooling, and the
+// pooling's result. Where that is positive the gradient reaches the bias. float32.
 std::unique_ptr<Kernel> make_pooled_bias_gradient(const KernelSpec& spec);
 
 // The updates ApplyGradientDescent, ApplyMomentum and ApplyAdam need no kernel of their own: theirs takes the inputs of

@@ -28,7 +28,7 @@ Shape gathered_shape(const Shape& params, const Shape& indices, std::size_t axis
   return Shape(std::move(dims));
 }
 
-// [outer, entries, inner] picked at `picks` indices gives [outer, picks, inner].
+// [outer, entries, inner] picked at `picks` indices is [outer, picks, inner].
 struct Slices {
   std::int64_t outer = 1;
   std::int64_t entries = 0;

@@ -39,7 +39,7 @@ Shape without_last(const Shape& shape) {
   return Shape(Dims(shape.dims().begin(), shape.dims().end() - 1));
 }
 
-// What arrives at the losses, times each row's own gradient.
+// The incoming gradient of each loss, times the gradient of its row.
 void set_logits_gradient(GradContext& c) {
   if (c.grad(1))
     fail(Code::kUnimplemented,

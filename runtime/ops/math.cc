@@ -50,7 +50,7 @@ struct DivideOf {
     return a / b;
   }
 };
-// Towards minus infinity; of integers, whose divisor 0 gives 0: a trap would end the process.
+// Rounds towards minus infinity. Of integers x / 0 is 0: a trap would end the process.
 struct FloorDivOf {
   static constexpr std::int64_t kGrain = kCheapGrain;
   template <class T>

@@ -33,7 +33,7 @@ class OnednnBatchNorm final : public BatchNorm {
   }
   void run(void* const* tensors) override {
     if (!gradient_) return call_.run(tensors);
-    // The library refuses a gradient without the shift, whose value it does not use: the scale stands for it.
+    // The library refuses a gradient without the shift, whose value it does not use: so it gets the scale twice.
     void* with_shift[9];
     std::copy_n(tensors, 2, with_shift);
     with_shift[2] = tensors[1];

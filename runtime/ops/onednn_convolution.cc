@@ -104,7 +104,7 @@ class OnednnConvolution final : public Convolution {
   }
 
   // oneDNN 2.6's filter gradient of points whose strides leave out pixels copies whole registers of channels to scratch
-  // memory that has room for the channels alone. What stands behind it is written over: with two threads that is where
+  // memory that has room for the channels alone. What is behind it is overwritten: with two threads that is where
   // they wait for each other, and they wait for ever. Seen with AVX2 below 8 channels, with AVX-512 below 16.
   bool outruns_scratch() const {
     const bool point = filter_[2] == 1 && filter_[3] == 1;

@@ -2,8 +2,8 @@
 // The one thread pool: OpenMP's, which oneDNN uses too. All loops of ours that split work go through here.
 //
 // The split depends only on n, the grain and the team's size, never on load, so results are the same bits at every run.
-// All threads of a team compute in the floating-point mode of the one that opens it, whoever made them and whatever
-// mode they were left in; for kernels that is KernelMode (runtime/platform/floating_point.h).
+// All threads of a team compute in the floating-point mode of the one that opens it, whichever library made them and
+// whatever mode they were left in; for kernels that is KernelMode (runtime/platform/floating_point.h).
 //
 // In the tsan preset the loops run on std::thread, because the thread sanitizer cannot see into OpenMP's runtime.
 #pragma once

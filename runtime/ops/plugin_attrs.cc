@@ -12,7 +12,7 @@
 namespace belay::runtime {
 namespace {
 
-// In a graph truth values are integers; where the note says so they are truth values again.
+// In a graph booleans are integers; options that the note declares as bool become booleans again.
 OptionValue with_truth_values(const OptionInfo* declared, OptionValue value) {
   if (declared == nullptr || declared->type != OptionType::kBool) return value;
   const auto is_truth = [](std::int64_t i) { return i == 0 || i == 1; };

@@ -4,8 +4,8 @@
 //   add_plugin_op(*registry, instances.create(registered, use, services, monitor));
 //
 // From then on graphs of that registry have it. One plugin instance serves all nodes; a kernel of the plugin's is made
-// wherever a plan is specialised. What the plugin gives is checked: it says what it likes, but a node's outputs are
-// then what it said. The instance must outlive the registry's graphs and their sessions.
+// wherever a plan is specialised. What the plugin returns is checked: it declares any dtypes and shapes, but a node's
+// outputs must then have them. The instance must outlive the registry's graphs and their sessions.
 #pragma once
 
 #include <string>

@@ -43,7 +43,7 @@ template <class F>
   if (c < channels) f(c, channels - c);
 }
 
-// ---- the largest of each window, and where in the window (row * width + column) it stands: the first of equal ones.
+// ---- the largest of each window, and its place in the window (row * width + column): the first of equal ones.
 // NaN is larger than all.
 
 // n channels of one window. relu: of what would be negative, 0 is given.

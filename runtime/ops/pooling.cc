@@ -87,7 +87,7 @@ std::array<std::int64_t, 2> window_of(const Attrs& attrs) {
     fail(Code::kInvalidArgument,
          "attribute ksize " + dims_text(k) + " must have four numbers, one for each dimension of " +
              (layout.channels_last ? "NHWC" : "NCHW") + ": at least 1 for height and width, 1 for batch and channels");
-  if (k[layout.height()] > kMostOfWindow / k[layout.width()])  // where the largest stands is an int32
+  if (k[layout.height()] > kMostOfWindow / k[layout.width()])  // the place of the largest is an int32
     fail(Code::kInvalidArgument, "the window of attribute ksize " + dims_text(k) + " has more than " +
                                      std::to_string(kMostOfWindow) + " elements");
   return {k[layout.height()], k[layout.width()]};
@@ -112,7 +112,7 @@ Windows pool_windows(const Attrs& attrs, const Dims& image) {
   return w;
 }
 
-// The shape of what a pooling operation gives for the images at input i.
+// The shape of a pooling operation's output for the images at input i.
 Shape pooled_shape(InferContext& c, std::size_t i) {
   c.need_float(i);
   c.need_rank(i, 4);
@@ -126,7 +126,7 @@ Shape pooled_shape(InferContext& c, std::size_t i) {
   }
 }
 
-// Where the largest stands is a number below the window's size.
+// The place of the largest is a number below the window's size.
 DType where_dtype(InferContext& c) {
   const std::array<std::int64_t, 2> size = window_of(c.attrs());
   return size[0] * size[1] <= 256 ? DType::kUInt8 : DType::kInt32;
@@ -139,7 +139,7 @@ void infer_max_pool(InferContext& c) {
 }
 void infer_mean_pool(InferContext& c) { c.output(c.dtype(0), pooled_shape(c, 0)); }
 
-// Input 0 is what arrives; the images are the last input.
+// Input 0 is the incoming gradient; the images are the last input.
 void infer_gradient(InferContext& c) {
   const std::size_t image = c.n_inputs() - 1;
   c.need_same_dtype(0, image);
@@ -249,7 +249,8 @@ class MaxPoolGradKernel final : public Kernel {
   int threads_;
 };
 
-// Fused with the gradient of a relu in front of the pooling. Inputs: what arrives, the places, the pooling's result.
+// Fused with the gradient of a relu in front of the pooling. Inputs: the incoming gradient, the places,
+// the pooling's result.
 template <class T, class Index>
 class ReluMaxPoolGradKernel final : public Kernel {
  public:

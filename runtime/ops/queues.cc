@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queues: a node that stands for one, and operations that fill, empty and close it. They may wait, so they run between
+// Queues: a node for each, and operations that fill, empty and close it. They may wait, so they run between
 // the stages of a plan, never under the store's gate.
 #include "belay/ops/queues.h"
 

@@ -243,7 +243,7 @@ std::unique_ptr<Kernel> make_dropout_grad(const KernelSpec& spec) {
   return std::make_unique<DropoutGradKernel<float>>(spec);
 }
 
-// Linear in dy: its own gradient is the same operation on what arrives.
+// Linear in dy: its gradient is the same operation on the incoming gradient.
 void grad_dropout_grad(GradContext& c) {
   c.set(0, c.graph().node("DropoutGrad").in(c.grad()).in(c.input(1)).attr("rate", c.attrs().number("rate")).output());
 }

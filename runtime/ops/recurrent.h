@@ -38,7 +38,7 @@ struct RecurrentShapes {
 // `what`, input i, must have these dims (-1: any); the dtype is that of input 0.
 void need_shape(const InferContext& c, std::size_t i, const char* what, const Dims& wanted);
 
-// The gradient that arrives at output i, zeros where none does.
+// The incoming gradient of output i; zeros if there is none.
 Output arriving(const GradContext& c, std::size_t i);
 
 // The states before each step: y a step earlier, `initial` before the first one (null: zeros). `units` elements a row.

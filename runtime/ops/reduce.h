@@ -100,7 +100,7 @@ using MaxOf = ExtremeOf<T, true>;
 template <class T>
 using MinOf = ExtremeOf<T, false>;
 
-// Truth values are bytes: 0 is false.
+// Booleans are bytes: 0 is false.
 template <bool all>
 struct TruthOf {
   using Value = std::uint8_t;

@@ -107,7 +107,7 @@ void grad_prod(GradContext& c) {
                .output());
 }
 
-// ---- the gradient of Prod: what arrives times the product of the other terms
+// ---- the gradient of Prod: the incoming one times the product of the other terms
 
 void infer_prod_grad(InferContext& c) {
   c.need_same_dtype(0, 1);
@@ -299,7 +299,7 @@ void grad_global_norm(GradContext& c) {
     if (c.wanted(i)) c.set(i, c.input(i) * scale);
 }
 
-// ---- where the largest stands
+// ---- the place of the largest
 
 void infer_arg_max(InferContext& c) {
   c.need_number(0);

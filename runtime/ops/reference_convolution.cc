@@ -24,7 +24,7 @@ class ReferenceConvolution final : public Convolution {
   }
 
  private:
-  // Where channel 0 of a pixel stands, and how far apart channels are.
+  // Where channel 0 of a pixel is, and how far apart channels are.
   struct Pixels {
     std::int64_t n, h, w, c;
     Pixels(const ImageDims& d, bool channels_last)

@@ -17,7 +17,7 @@ void add_random_ops(OpRegistry& registry);         // random.cc: random numbers,
 void add_summary_ops(OpRegistry& registry);        // summaries.cc
 void add_math_ops(OpRegistry& registry);           // math.cc: arithmetic on two operands
 void add_unary_ops(OpRegistry& registry);          // unary.cc: functions of one tensor, casts, AddN
-void add_compare_ops(OpRegistry& registry);        // compare.cc: comparisons, truth values, Select
+void add_compare_ops(OpRegistry& registry);        // compare.cc: comparisons, booleans, Select
 void add_reduction_ops(OpRegistry& registry);      // reductions.cc: over axes, norms, broadcasting back
 void add_matmul_ops(OpRegistry& registry);         // matmul.cc
 void add_batch_matmul_ops(OpRegistry& registry);   // batch_matmul.cc

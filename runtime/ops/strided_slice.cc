@@ -14,7 +14,7 @@ namespace {
 
 // ---- strided slice
 
-// Which elements one dimension of n gives: count of them, from first on, stride apart.
+// Which elements of a dimension are taken: `count` of them, from `first` on, `stride` apart.
 struct Part {
   std::int64_t first = 0;
   std::int64_t stride = 1;
@@ -47,7 +47,7 @@ Part part_of_dimension(const Attrs& attrs, std::size_t i, std::int64_t n) {
   return part;
 }
 
-// Fails where what arrives at input 0 of a gradient has not the shape that the operation gave.
+// Fails unless the incoming gradient (input 0) has the shape of the operation's output.
 void need_shape(const InferContext& c, const Shape& shape) {
   if (!Shape::compatible(shape, c.shape(0)))
     c.fail(c.input_text(0) + " must have the shape " + shape.text() + ", by the attributes and " + c.input_text(1));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hash tables: a node that stands for one, and operations that fill it and look keys up. They run between the segments
+// Hash tables: a node for each, and operations that fill it and look keys up. They run between the segments
 // of a plan, like those of queues.
 #include "belay/ops/tables.h"
 

@@ -8,7 +8,7 @@
 
 namespace belay::runtime {
 
-// Element (i, l) of a stands at a[i * a_row + l * a_column]; element (l, j) of b at b[l * b_row + j].
+// Element (i, l) of a is a[i * a_row + l * a_column]; element (l, j) of b is b[l * b_row + j].
 template <class T>
 struct TileProduct {
   std::int64_t m, n, k;
@@ -18,7 +18,7 @@ struct TileProduct {
   std::int64_t b_row;
   T* c;
   std::int64_t c_row;
-  bool add = false;  // to what stands in c
+  bool add = false;  // to what is in c
 };
 
 void multiply(const TileProduct<float>& p);

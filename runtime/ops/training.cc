@@ -13,7 +13,7 @@
 namespace belay::runtime {
 namespace {
 
-// An update's inputs by name: where each stands in its operation, and how many there are.
+// An update's inputs by name: the index of each in its operation, and how many there are.
 struct DescentInputs {
   static constexpr std::size_t kVar = 0, kRate = 1, kGrad = 2, kCount = 3;
 };

@@ -162,7 +162,7 @@ struct ClipOf {
     return x < low ? low : (x > high ? high : x);
   }
 };
-// Only where it is inside the range: the gradient of ClipOf, by x and what arrives.
+// The gradient of ClipOf by x and the incoming gradient, which passes where x is inside the range.
 struct ClipGradOf {
   static constexpr std::int64_t kGrain = kCheapGrain;
   double min, max;
@@ -244,7 +244,7 @@ void infer_cast(InferContext& c) {
   if (!plain(c.dtype(0)) || !plain(to)) c.fail(c.input_text(0) + " cannot be cast to " + dtype_name(to));
   c.output(to, c.shape(0));
 }
-// Truth values are bytes: 0 is false.
+// Booleans are bytes: 0 is false.
 template <class T>
 using Stored = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
 

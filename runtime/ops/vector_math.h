@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // exp, log, tanh ... of one number. The float32 ones have no branches and are always inlined, so that a loop over them
 // becomes vector code; within 3 units in the last place of the exact value, results below the smallest normal number
-// aside. The float64 ones are the C library's. NaN gives NaN, infinities and overflow what the C library gives.
+// aside. The float64 ones are the C library's. NaN returns NaN; infinities and overflow have the C library's results.
 //
 // The polynomials were fitted at Chebyshev nodes; the range reductions are those of the literature (Cody and Waite
 // 1980, Muller 2016).

@@ -5,7 +5,7 @@
 // data_format, and those of batch and channels are 1:
 //   data_format         "NHWC" (default) or "NCHW"
 //   strides, dilations  default: all 1
-//   padding             "VALID" (default): none. "SAME": so much that an input of n gives ceil(n / stride), the odd one
+//   padding             "VALID" (default): none. "SAME": so much that n elements become ceil(n / stride), the odd one
 //                       after it. "EXPLICIT": as explicit_paddings says, two numbers (before, after) per dimension
 #pragma once
 

@@ -21,7 +21,7 @@ std::string hex_text(const unsigned char* bytes, std::size_t n) {
 }
 
 const char* start_of(const dl_phdr_info& object, const ElfW(Phdr) & segment) {
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): the linker tells addresses as numbers
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the linker reports addresses as numbers
   return reinterpret_cast<const char*>(object.dlpi_addr + segment.p_vaddr);
 }
 

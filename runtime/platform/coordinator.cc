@@ -168,7 +168,7 @@ std::vector<std::string> Coordinator::join(const std::vector<std::shared_ptr<Joi
   };
   drop_ended(0);
   while (!waiting.empty() && !should_stop()) drop_ended(kLook);
-  // The grace period counts by the coordinator's clock, and by real time where a test's clock stands still.
+  // The grace period counts by the coordinator's clock, and by real time in case a test's clock does not move.
   const auto grace = static_cast<std::int64_t>(options.stop_grace_period_secs * 1e9);
   const std::int64_t start = clock_.monotonic_ns();
   const auto real_start = std::chrono::steady_clock::now();

@@ -41,8 +41,8 @@ class Joinable {
   virtual std::optional<Error> error() const { return std::nullopt; }
 };
 
-// A thread that tells when it has ended. Abandoned, not waited for, where it dies running. It keeps its coordinator, so
-// one that outlives the grace period may still use it.
+// A thread that reports its end. If it is destroyed while it runs it is abandoned, not waited for. It keeps its
+// coordinator, so one that outlives the grace period may still use it.
 class Thread final : public Joinable {
  public:
   Thread(std::string name, std::function<void()> body, std::shared_ptr<Coordinator> coordinator = nullptr);
@@ -80,7 +80,7 @@ class Coordinator : public std::enable_shared_from_this<Coordinator> {
   void request_stop(const std::string& reason = "");
   void request_stop(const Error& error);
   bool should_stop() const noexcept { return stop_.load(); }
-  // Waits for a stop, at most timeout_ns (negative: for ever); gives should_stop().
+  // Waits for a stop, at most timeout_ns (negative: for ever); returns should_stop().
   bool wait_for_stop(std::int64_t timeout_ns);
   // Forgets the stop, the error and the join. Registered threads stay registered.
   void clear_stop();
@@ -100,7 +100,7 @@ class Coordinator : public std::enable_shared_from_this<Coordinator> {
   // Waits until the registered threads (and those given) have ended, or a stop was asked for and the grace period is
   // over (threads registered meanwhile are not waited for); forgets the registered ones; then throws the recorded
   // error, else the first of the threads' own (Joinable::error), else FAILED_PRECONDITION naming the threads that still
-  // run. Gives the names of those.
+  // run. Returns the names of those.
   std::vector<std::string> join(const std::vector<std::shared_ptr<Joinable>>& threads, const JoinOptions& options);
   std::vector<std::string> join(const std::vector<std::shared_ptr<Joinable>>& threads = {}) {
     return join(threads, JoinOptions());
@@ -111,7 +111,7 @@ class Coordinator : public std::enable_shared_from_this<Coordinator> {
   void raise_requested_exception() const;
   std::optional<Error> requested_exception() const;
 
-  // Runs f; what it throws is reported and goes no further. After a join nobody is left to report to: it is dropped.
+  // Runs f; an exception of it is reported and not rethrown. After a join there is nothing to report to: it is dropped.
   template <class F>
   void stop_on_exception(F&& f) {
     try {

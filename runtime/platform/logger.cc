@@ -182,7 +182,7 @@ class StreamLogger final : public Logger {
       status_ = escaped(text);
       if (text.empty() ? drawn_ : clock_.monotonic_ns() >= next_draw_ns_) draw();
     } catch (...) {
-      // A status line that is not shown harms nobody.
+      // A status line that is not shown does no harm.
     }
   }
 
@@ -256,7 +256,7 @@ class StreamLogger final : public Logger {
   std::mutex mutex_;
   spdlog::pattern_formatter text_format_;
   std::string status_;             // escaped, whole
-  bool drawn_ = false;             // a status line stands on the terminal
+  bool drawn_ = false;             // a status line is on the terminal
   std::int64_t next_draw_ns_ = 0;  // no redraw before
   std::uint64_t lost_ = 0;         // lines that were not taken
 };

@@ -3,7 +3,7 @@
 //
 // Text: "12:34:56.789 warning nan_tensor: loss is not finite". Control characters of a message are escaped, so that a
 // line is a line. The time is local. JSON: {"time": ISO 8601 in UTC with milliseconds, "level", "source", "step" (once
-// known), "message"}, pure ASCII. On a terminal one status line may stand below the log; it is taken away before a line
+// known), "message"}, pure ASCII. On a terminal one status line may be below the log; it is taken away before a line
 // is printed and drawn again after it.
 //
 // Nothing here throws, and an output that is closed or full never stops the program: lines that it does not take are
@@ -32,8 +32,8 @@ class Logger {
   virtual bool enabled(LogLevel level) const = 0;
   // Whether a person watches: stderr is a terminal and the format is text.
   virtual bool interactive() const = 0;
-  // Shows `text` in place, cut to the terminal's width; empty takes it away. Ignored where nobody watches; redrawn at
-  // most ten times a second, where the last text waits for the next call, log line or flush.
+  // Shows `text` in place, cut to the terminal's width; empty takes it away. Ignored unless interactive(); redrawn at
+  // most ten times a second, where the last one waits for the next call, log line or flush.
   virtual void status_line(std::string_view text) = 0;
   // The step that JSON lines carry; -1: none yet.
   virtual void set_step(std::int64_t step) = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text for messages: escaping, and how wide a text is on a terminal. [any thread]
+// Strings for messages: escaping, and how wide a string is on a terminal. [any thread]
 // The nearest known name is in belay/nearest.h.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace belay::runtime {
 
-// The first character of a text that is not empty. Bytes that are no UTF-8 come one by one, with valid = false.
+// The first character of a string that is not empty. Bytes that are no UTF-8 come one by one, with valid = false.
 struct Utf8Char {
   char32_t value = 0;
   std::size_t size = 1;  // bytes
@@ -28,12 +28,12 @@ bool is_control(char32_t c);
 // Control characters and bytes that are no UTF-8 as \n, \x1b, \u202e, \xff ...; the rest unchanged, the backslash too.
 std::string escaped(std::string_view text);
 
-// 'the text, escaped'
+// 'the string, escaped'
 std::string single_quoted(std::string_view text);
-// "the text as it is"
+// "the string as it is"
 std::string double_quoted(std::string_view text);
 
-// Columns that `text` takes on a terminal: wide characters two, combining ones none, what no terminal shows as one.
+// Columns that `text` takes on a terminal: two for a wide character, none for a combining one, else one.
 std::size_t display_width(std::string_view text);
 
 // As much of the start of `text` as fits into `columns`, whole characters.

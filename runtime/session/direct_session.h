@@ -103,7 +103,7 @@ struct RunRequest {
   RunMetadata* metadata = nullptr;
 };
 
-// A finished run; gives back its memory when it dies.
+// A finished run; returns its memory when it is destroyed.
 class Run {
  public:
   Run(std::shared_ptr<CachedPlan> plan, PlanState* state) noexcept : plan_(std::move(plan)), state_(state) {}

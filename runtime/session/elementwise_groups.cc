@@ -27,7 +27,7 @@ class ElementwiseGroups {
   void find(std::vector<FusedGroup>& groups) {
     for (const FusedGroup& g : groups)
       for (const std::uint32_t m : g.members) taken_[m] = true;
-    // From the last node on, so that a group begins with the node that gives its value to others.
+    // From the last node on, so that a group begins with the node whose value others use.
     for (std::size_t i = view_.base.size(); i-- > 0;) {
       const std::uint32_t id = view_.base[i];
       if (!fusible(id)) continue;

@@ -66,9 +66,9 @@ class Emitter {
     }
   }
 
-  // Which group a node stands in, and under which condition a swallowed value must be recomputed: that of its users
-  // outside of groups, and those of members, of this group or of one that does without the value and stands before it
-  // in the list, that would read the recomputed value.
+  // Which group a node is in, and under which condition a swallowed value must be recomputed: that of its users outside
+  // of groups, and those of members that would read the recomputed value. Such members are in this group, or in one
+  // before it in the list that does without the value.
   void index_groups(const std::vector<FusedGroup>& groups) {
     group_of_.assign(graph_.size(), nullptr);
     recompute_.resize(groups.empty() ? 0 : graph_.size());
@@ -110,8 +110,8 @@ class Emitter {
     }
   }
 
-  // A variable is read where its first user in a main stage stands; users in later main stages get a copy made there,
-  // so that one run sees one value.
+  // A variable is read in the stage of its first user in a main stage; users in later main stages get a copy made
+  // there, so that one run sees one value.
   void find_variable_stages() {
     for (std::uint32_t id = 0; id < graph_.size(); ++id) {
       if (!s_.planned[id] || s_.commit[id] || !s_.simplified.runs(id)) continue;
@@ -125,7 +125,7 @@ class Emitter {
     }
   }
 
-  // One that nobody finds by its port.
+  // A value that cannot be found by its port.
   ValueId unnamed_value(Port port, ValueSource source) {
     const auto v = static_cast<ValueId>(plan_->values.size());
     plan_->values.push_back({port, graph_.spec(port).first, source, v, 0});

@@ -66,7 +66,7 @@ class ProductGroups {
     return product.op->name == "Conv2D" && next.op->name == "MaxPool" &&
            (last.op->name == "Relu" || fused_activation(last.op->name) == nullptr);
   }
-  // Who reads output 0 as its input 0, if nobody else in the base reads that and it may be swallowed.
+  // The node that reads output 0 as its input 0, if it is the only reader in the base and the value may be swallowed.
   const Node* only_user(std::uint32_t id) const {
     if (view_.pinned[id] || followed_[id]) return nullptr;
     const Node* user = nullptr;
@@ -86,7 +86,7 @@ class ProductGroups {
 
 // ---- updates of one kind with the same scalars
 
-// Walks all nodes in their order. All updates of a group take place where the last one stands; so a group is closed to
+// Walks all nodes in their order. All updates of a group are made in place of the last one; so a group is closed to
 // new members once a node depends on one of its members, or writes a variable that they write.
 class UpdateGroups {
  public:

@@ -19,10 +19,10 @@
 namespace belay::runtime {
 
 struct FusedGroup {
-  std::vector<std::uint32_t> members;  // by id; the step stands at the last one's place, or the first one's
+  std::vector<std::uint32_t> members;  // by id; the step is in the place of the last one, or the first one
   KernelFactory kernel = nullptr;
   std::vector<Port> inputs;
-  std::vector<Port> outputs;                 // what the group still gives; the members' other outputs are swallowed
+  std::vector<Port> outputs;                 // of the group; the members' other outputs are swallowed
   std::vector<std::uint32_t> operands = {};  // of an element-wise chain: see runtime/ops/elementwise_chain.h
   std::uint32_t in_place = 0;                // as OpDef.in_place, of the group's inputs
   // At the first member's place, whose further outputs have users in front of the last: only the first has inputs.
@@ -40,7 +40,7 @@ struct FusionView {
   const std::vector<std::vector<std::uint32_t>>&
       followers;                    // by id: planned nodes that run after it (control), ascending
   const std::vector<bool>& pinned;  // by id: the caller or a feed holds on to its output
-  const std::vector<bool>& commit;  // by id: it stands in a commit stage
+  const std::vector<bool>& commit;  // by id: it is in a commit stage
   const Simplified& simplified;
 };
 

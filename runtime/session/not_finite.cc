@@ -25,7 +25,7 @@ std::string bad_element(const TensorView& tensor) {
   return "";
 }
 
-// A batch's component is better known by the name that its input gave it, which stands on an Identity behind the queue.
+// A batch's component is better known by its name in the input, which an Identity behind the queue has.
 std::string known_name(const NodeGraph& graph, Port port) {
   for (std::uint32_t id = port.node + 1; id < graph.size(); ++id) {
     const Node& node = graph.node(id);

@@ -4,7 +4,7 @@
 // A run is a sequence of stages. A main stage computes from what it has (the store's gate shared, if it reads
 // variables); after it come host kernels that may wait, with no gate held. What depends on a host kernel's output
 // belongs to a later stage, which is specialised by the actual dims when it starts. Every write of a variable, and what
-// depends on a write, stands in the commit stage at the end, under the exclusive gate. A graph where a host kernel
+// depends on a write, is in the commit stage at the end, under the exclusive gate. A graph where a host kernel
 // depends on a write has further stages after the commit and is not atomic.
 //
 // The base of a plan is what its writes and other effects need. Values that hooks fetch (and, beside writes, those that
@@ -51,7 +51,7 @@ struct PlanValue {
   Port port;
   DType dtype = DType::kInvalid;
   ValueSource source = ValueSource::kStep;
-  ValueId root = kNoValue;  // whose memory it is: itself, or what an alias (Reshape, Identity) stands for
+  ValueId root = kNoValue;  // whose memory it is: itself, or the root of an alias (Reshape, Identity)
   std::uint32_t index = 0;  // feed, constant or variable: which
   std::uint32_t stage = 0;  // kStep: where it is made
   bool exported = false;    // kStep, of a root: used outside its stage
@@ -118,9 +118,9 @@ struct Plan {
   std::vector<FetchSlot> slots;        // the caller's first, then extras in the order in which they came up
   std::vector<DenseTensor> constants;  // of nodes "Const", and what was computed when the plan was made
   std::vector<PlanVariable> variables;
-  // For whoever wants to know what became of a node: ids, ascending.
+  // What became of nodes that do not run (for reports): ids, ascending.
   std::vector<std::uint32_t> folded;                           // computed when the plan was made
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> twins;  // a node, and the earlier one that stands for it
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> twins;  // a node, and the earlier one that replaces it
   bool atomic = true;
   bool has_effects = false;
 
@@ -138,7 +138,7 @@ std::vector<Port> structural_of(const NodeGraph& graph, const PlanKey& base, con
 // Errors: an unfed placeholder, a feed of another dtype or shape is found when it runs.
 std::unique_ptr<Plan> make_plan(const NodeGraph& graph, const PlanKey& key, const std::vector<Port>& extras);
 
-// The variable that an input naming one stands for: itself, or the one whose write the edge comes from.
+// The variable that an input names: the node of the edge or, if that is a write, the variable that it writes.
 const Node& variable_behind(const NodeGraph& graph, Port port);
 
 }  // namespace belay::runtime

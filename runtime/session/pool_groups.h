@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients of a relu with max pooling behind it. What the pooling gave tells both where the largest stood and whether
-// the relu let it through, so:
+// Gradients of a relu with max pooling behind it. The results of the pooling show both where the largest was and
+// whether the relu let it through, so:
 //   MaxPoolGrad -> ReluGrad                    one step
-//   MaxPoolGrad -> ReluGrad -> BiasAddGrad     a sum over what arrives at the pooling, which has fewer elements
+//   MaxPoolGrad -> ReluGrad -> BiasAddGrad     a sum over the gradient of the pooling, which has fewer elements
 // Neither reads the relu's result then: it need not be kept, and the convolution in front of it may swallow it.
 #pragma once
 

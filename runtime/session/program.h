@@ -80,7 +80,8 @@ class Program {
   // Points at `arena` and at what `values.data` says of the outside; cheap where nothing has moved. True: the arena
   // has.
   bool bind(std::byte* arena, const RunValuesTable& values);
-  // Tells `values` where its results are and what dims they have: after bind, when another program ran here before.
+  // Writes into `values` where its results are and what dims they have: after bind, when another program ran here
+  // before.
   void publish(RunValuesTable& values) const;
 
   // The last call before writes that may fail. Then the steps whose condition holds.

@@ -84,7 +84,7 @@ class Scheduler {
     }
   }
 
-  // Nodes whose dims matter though nobody reads their values. One whose dims nothing but running it tells has to run.
+  // Nodes whose dims matter though their values are not read. One whose dims are known only by running it has to run.
   void mark_shapes() {
     for (std::uint32_t id = static_cast<std::uint32_t>(graph_.size()); id-- > 0;) {
       if (!out_.planned[id] && !out_.shape_only[id]) continue;

@@ -14,7 +14,7 @@ namespace belay::runtime {
 struct Schedule {
   std::vector<bool> in_base;         // its effects need it (the whole request where nothing is written)
   std::vector<bool> planned;         // in the base, or needed by an extra
-  std::vector<bool> shape_only;      // its dims matter, though nobody reads its value
+  std::vector<bool> shape_only;      // its dims matter, though its value is not read
   std::vector<Condition> condition;  // when a planned node runs
   std::vector<bool> pinned;          // a feed, or the caller where nothing is written, holds on to its output
   Simplified simplified;
@@ -33,7 +33,7 @@ struct Schedule {
   bool has_effects = false;
 };
 
-// `plan`: its key and slots are set. Errors: the shape of something is needed that only running it tells.
+// `plan`: its key and slots are set. Error: a shape is needed that is known only by running the node.
 Schedule make_schedule(const NodeGraph& graph, const Plan& plan, const Closure& feeds);
 
 }  // namespace belay::runtime

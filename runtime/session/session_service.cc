@@ -153,7 +153,7 @@ void request_stop(belay_coordinator* c, std::int32_t code, belay_str text) {
       from_handle(c).request_stop(Error(static_cast<Code>(code), std::string(view(text))));
     }
   } catch (const Error&) {
-    // After a join the request comes too late: nobody is left to take the error.
+    // After a join the request comes too late and is dropped.
   }
 }
 

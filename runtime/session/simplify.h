@@ -3,8 +3,8 @@
 // compute what an earlier one does (twins). Both give the bits that running them would give: folding runs the same
 // kernels, a twin is the same operation with the same attributes on the same inputs.
 //
-// Left alone: what is random, reads or writes variables, waits, has bodies or stands in a commit stage; what runs after
-// other nodes by control edges, or others after it; what is fed. Which extras there are never decides.
+// Left alone: what is random, reads or writes variables, waits, has bodies or is in a commit stage; what runs after
+// other nodes by control edges, or others after it; what is fed. It never depends on the extras.
 #pragma once
 
 #include <algorithm>
@@ -18,11 +18,11 @@
 namespace belay::runtime {
 
 struct Simplified {
-  std::vector<std::uint32_t> twin;                        // by id: who stands for it; itself where nobody else does
+  std::vector<std::uint32_t> twin;                        // by id: the node that replaces it, or itself
   std::unordered_map<std::uint32_t, DenseTensor> folded;  // by id: output 0
 
   Port of(Port p) const { return {twin[p.node], p.index}; }
-  // An input of `user` is this value, or one that it stands for.
+  // An input of `user` is this value, or one that it replaces.
   bool reads(const Node& user, Port value) const {
     return std::any_of(user.inputs.begin(), user.inputs.end(), [&](Port in) { return of(in) == value; });
   }
@@ -36,7 +36,7 @@ struct SimplifyView {
   const PlanKey& key;
   const std::vector<bool>& in_base;
   const std::vector<bool>& planned;
-  const std::vector<bool>& ordered;  // stands in a commit stage or behind one
+  const std::vector<bool>& ordered;  // is in a commit stage or behind one
 };
 
 Simplified simplify(const SimplifyView& view);

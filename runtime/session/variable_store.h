@@ -67,8 +67,8 @@ class VariableStore {
   // name, INVALID_ARGUMENT with both dtypes and shapes.
   void assign(const std::string& name, const TensorView& value);
 
-  // Where each input stands: of the last batch whose step committed. The slot stays at its address as long as the store
-  // and is written with the gate held exclusively.
+  // The position of each input: of the last batch whose step committed. The slot stays at its address as long as the
+  // store and is written with the gate held exclusively.
   std::optional<Position>* position_slot(const std::string& input);
   std::map<std::string, Position> positions();
   void replace_positions(const std::map<std::string, Position>& positions);
@@ -93,8 +93,8 @@ class VariableStore {
   std::string dirty_reason_;
 };
 
-// Stores by target: "" is a store of one's own, "local:NAME" one that all sessions of the process with that target
-// share as long as one of them lives. [any thread]
+// Stores by target: "" is a new store for this session alone, "local:NAME" one that all sessions of the process with
+// that target share as long as one of them lives. [any thread]
 class StoreTargets {
  public:
   // Another form of target is INVALID_ARGUMENT.

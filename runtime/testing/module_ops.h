@@ -17,7 +17,7 @@ class ModuleOps {
   void add(OpRegistry& registry, const belay_module& module);
 
  private:
-  // What an operation logs has nobody to read it.
+  // What an operation logs is not shown.
   class NoLog final : public Logger {
    public:
     void log(LogLevel, std::string_view, std::string_view) override {}

@@ -69,7 +69,7 @@ std::vector<Check> schedule_checks();
 // "NOT_FOUND: the graph has no 'x'"
 std::string text_of(const Error& error);
 
-// An error of the plugin must have a code of the list and a text. `where`: "begin", "create with max = 3".
+// An error of the plugin must have a code of the list and a message. `where`: "begin", "create with max = 3".
 void require_explained(const std::string& where, const Error& error);
 
 // Runs f; an error that is explained is all right.

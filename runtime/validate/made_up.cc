@@ -12,7 +12,7 @@
 namespace belay::runtime {
 namespace {
 
-// Something within the option's limits; a text is the name of what every model has.
+// A value within the option's limits; a string is "loss", which every model has.
 OptionValue make_up(const OptionInfo& option, const std::string& path) {
   double number = std::max(1.0, option.min.value_or(1));
   if (option.max) number = std::min(number, *option.max);

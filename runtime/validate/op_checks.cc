@@ -31,7 +31,7 @@ std::string text_of(const std::vector<OpInput>& inputs) {
   return inputs.empty() ? "no inputs" : joined(parts);
 }
 
-// Numbers between -1 and 1, small integers, both truth values.
+// Numbers between -1 and 1, small integers, both booleans.
 Tensor made_up(const OpInput& spec, std::uint64_t seed) {
   Tensor t(spec.dtype, spec.dims);
   const TensorView view(t.view());

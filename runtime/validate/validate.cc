@@ -45,7 +45,7 @@ const std::vector<Check>& checks_of(PluginKind kind) {
   std::abort();
 }
 
-// A verdict and its text as they come out of a child.
+// A verdict and its message as a child sends them.
 std::string packed(Verdict verdict, const std::string& text) {
   return std::to_string(static_cast<int>(verdict)) + text;
 }

@@ -31,7 +31,8 @@ struct ValidateOptions {
   bool in_process = false;  // no children: for a debugger; the first crash ends everything
 };
 
-// Tells each result as it comes. `file` is absolute. Options that are wrong are an Error with a text of several lines.
+// Reports each result as it comes. `file` is absolute. Options that are wrong are an Error with a message of several
+// lines.
 void validate(const std::string& file, const ValidateOptions& options,
               const std::function<void(const CheckResult&)>& report);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What mode predict writes, and where to; or which text it samples. [predict] of a manifest.
+// What mode predict writes, and where to; or how it samples text. [predict] of a manifest.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct PredictSettings {
   std::int64_t length = 200;
   // Probabilities to the power of 1 / temperature; 0: always the most probable character.
   double temperature = 1;
-  // Of the sampling. The same seed, prompt and checkpoint: the same text.
+  // For sampling. The same seed, prompt and checkpoint produce the same text.
   std::int64_t seed = 42;
 
   friend bool operator==(const PredictSettings&, const PredictSettings&) = default;

@@ -29,7 +29,8 @@ class ScheduleDriver {
   ScheduleDriver(const ScheduleDriver&) = delete;
   ScheduleDriver& operator=(const ScheduleDriver&) = delete;
 
-  // What the user gives as learning_rate; before the first rate. Without it the host's default, 0.001, is not given.
+  // The user's learning_rate; call it before the first rate. Without it none is given, not even the host's default,
+  // 0.001.
   void learning_rate(double rate);
   // The learning rate of the step that begins with so many steps taken, as a run has it: a float32. The first call
   // calls the plugin's build.

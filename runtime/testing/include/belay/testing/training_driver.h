@@ -55,14 +55,14 @@ class TrainingDriver {
   // and the operations of their libraries are in the graph's registry.
   void add_hook(const belay_module& module, const OptionValues& options = {}, const std::string& plugin = {});
   void learning_rate(double rate);        // 0.1
-  void seconds_per_step(double seconds);  // 0: the clock stands still
+  void seconds_per_step(double seconds);  // 0: the clock does not move
   void seed(std::uint64_t seed);          // 42
   // Writes checkpoints into the run directory by this saver.
   void saver(const belay_module& module, const OptionValues& options = {}, const std::string& plugin = {});
 
   // begin and after_create_session of each hook. The first run does it where the test does not.
   void start();
-  // At most so many steps; fewer where a hook stops. Gives how many were made.
+  // At most so many steps; fewer if a hook stops. Returns how many were made.
   std::int64_t run(std::int64_t steps);
   // The normal end: `end` of each hook.
   void end();
