@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugins that come with Belay and need no files of their own, linked into a program of one's own (target
+// The plugins that come with Belay and need no files of their own, linked into a program (target
 // belay::default_plugins):
 //
 //   for (const belay_module* module : belay::default_plugins()) registry.add_linked(module);

@@ -23,7 +23,7 @@ std::string number_text(double v) {
 }
 
 // The file, always as long as what was written: a resumed run cuts off what the run before it wrote after its last
-// checkpoint, and so no step stands there twice.
+// checkpoint, and so no step is there twice.
 class CsvFile {
  public:
   CsvFile(std::string path, std::string header) : path_(std::move(path)), header_(std::move(header) + "\n") {}

@@ -14,7 +14,7 @@ namespace {
 using belay::Code;
 using belay::Output;
 
-// A text with places for the values of tensors: "loss is {loss}".
+// A string with places for the values of tensors: "loss is {loss}".
 class LineFormat {
  public:
   // An error where a place names none of `names`. {{ and }} stand for braces.

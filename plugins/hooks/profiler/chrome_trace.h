@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-// What node a of the trace gives to node b.
+// A value that node b of the trace reads from node a.
 struct TraceEdge {
   std::size_t from;
   std::size_t to;

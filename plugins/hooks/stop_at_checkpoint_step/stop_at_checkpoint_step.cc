@@ -63,7 +63,7 @@ class StopAtCheckpointStep final : public belay::Hook {
   }
 
   void after_run(belay::RunContext& run, const belay::RunValues& values) override {
-    // Where training is done and only its checkpoint is missing, waiting is better than steps that nobody wants.
+    // If training is done and only its checkpoint is missing, waiting is better than further steps.
     const bool done = step_ && step_->predicted(values) >= last_step_;
     if (!done && host().monotonic() < next_look_) return;
     bool found = reached();

@@ -54,7 +54,7 @@ class StopAtStep final : public belay::Hook {
     state.put("target", *target_);
   }
   void load_state(const belay::StateReader& state) override {
-    // Another num_steps than before is a new wish, counted from where the run stands.
+    // Another num_steps than before is a new request, counted from the current step.
     if (num_steps_ && state.integer("num_steps") == *num_steps_) restored_target_ = state.integer("target");
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A CSV file in memory, plain or compressed with gzip: its column names and where its rows are. Making one scans the
-// text once for line ends and parses the header; rows are parsed when they are asked for.
+// file once for line ends and parses the header; rows are parsed when they are asked for.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ struct CsvFormat {
 
 class CsvFile {
  public:
-  // Fails where the file is missing, is no text, or has no rows.
+  // Fails if the file is missing, is not a text file, or has no rows.
   explicit CsvFile(const CsvFormat& format);
 
   const std::vector<std::string>& columns() const { return columns_; }

@@ -16,13 +16,13 @@ namespace {
 using belay::Code;
 using belay::fail;
 
-// A field's text for a message.
+// A field for a message.
 std::string shown(const std::string& text) {
   constexpr std::size_t kShown = 40;
   return '"' + (text.size() <= kShown ? text : text.substr(0, kShown) + "...") + '"';
 }
 
-// The whole text as a number, whatever the locale.
+// The whole string as a number, whatever the locale.
 template <class T>
 std::errc parse(std::string_view text, T& value) {
   if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);

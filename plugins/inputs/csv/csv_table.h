@@ -20,14 +20,14 @@ struct TableColumns {
   std::vector<std::size_t> features;
   std::optional<std::size_t> label;
   LabelType label_type = LabelType::kClass;
-  std::vector<std::string> classes;  // texts by class number; empty: see Table::classes
+  std::vector<std::string> classes;  // names by class number; empty: see Table::classes
 };
 
 struct Table {
   std::size_t width = 0;         // features of a row
   std::vector<double> features;  // row after row
-  // Of kClass: the place of the text in TableColumns::classes. Without such a list: the numbers as they stand, if the
-  // first row's label is a whole number from 0; else the texts' numbers in the order of first appearance.
+  // Of kClass: the index of the label in TableColumns::classes. Without such a list: the numbers themselves, if the
+  // first row's label is a whole number from 0; else the labels are numbered in the order of first appearance.
   std::vector<std::int64_t> classes;
   std::vector<float> targets;  // of kFloat
 };

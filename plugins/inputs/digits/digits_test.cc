@@ -26,7 +26,7 @@ const belay_module& module() { return module_under_test(belay_module_digits); }
 
 constexpr std::size_t kPixels = 784;
 
-// What one epoch delivers, example after example, as text that can be compared and put into sets.
+// What one epoch delivers, example after example, as strings that can be compared and put into sets.
 std::vector<std::string> examples_of(InputDriver& input) {
   std::vector<std::string> examples;
   for (const InputBatch& batch : input.all_batches()) {

@@ -27,7 +27,7 @@ enum class ElementType : std::uint8_t {
 
 std::size_t element_size(ElementType type);
 const char* element_name(ElementType type);
-// One element, as it stands in a file.
+// One element, as a file holds it.
 double element_value(ElementType type, const std::uint8_t* bytes);
 
 struct IdxHeader {

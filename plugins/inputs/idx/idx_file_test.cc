@@ -152,7 +152,7 @@ TEST(IdxFile, ACompressedFileCutAnywhereIsDataLoss) {
   const std::string packed = gzipped(noise_images());
   for (std::size_t size = 1; size < packed.size(); ++size) {
     const std::string path = folder.write("cut.gz", packed.substr(0, size));
-    // Of a single byte nobody knows that it was compressed.
+    // A single byte does not show that the file was compressed.
     const std::string kind = size < 2 ? "INVALID_ARGUMENT" : "DATA_LOSS";
     EXPECT_THAT(error_of([&] { read_whole(path); }), StartsWith(kind + ": images: '" + path + "' ")) << size;
   }

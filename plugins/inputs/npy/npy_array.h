@@ -21,7 +21,7 @@ class NpyArray {
   NpyArray(std::string_view option, const std::string& path);
 
   const NpyHeader& header() const { return header_; }
-  // "features: 'x.npy' ", before an error's text.
+  // "features: 'x.npy' ", before an error's message.
   const std::string& prefix() const { return prefix_; }
   std::int64_t rows() const { return header_.shape.empty() ? 1 : header_.shape[0]; }
   std::size_t row_elements() const { return row_elements_; }

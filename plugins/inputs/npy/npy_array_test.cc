@@ -87,7 +87,7 @@ TEST_F(NpyArrayTest, AFileThatIsMissingIsAnError) {
 
 std::string sample(const std::string& name) { return samples_folder() + "/npy/" + name; }
 
-// numpy's text of a value as a number; "True" is 1.
+// A value as numpy prints it, as a number; "True" is 1.
 double number_of(const std::string& text) { return text == "True" ? 1 : text == "False" ? 0 : std::stod(text); }
 
 TEST(NpySamples, HaveTheTypesShapesAndValuesThatNumpyWrote) {

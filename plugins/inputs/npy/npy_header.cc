@@ -27,7 +27,7 @@ constexpr NamedType kTypes[] = {
     {"f2", ElementType::kFloat16}, {"f4", ElementType::kFloat32}, {"f8", ElementType::kFloat64},
 };
 
-// The header's text, a Python dictionary: {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }
+// The header, a Python dictionary: {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }
 class HeaderParser {
  public:
   HeaderParser(std::string_view text, const std::string& prefix) : text_(text), prefix_(prefix) {}

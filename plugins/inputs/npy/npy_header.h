@@ -38,8 +38,8 @@ struct NpyHeader {
   std::size_t elements() const;
 };
 
-// Format versions 1 to 3. The elements that the shape promises are there, and nothing behind them. An Error with
-// `prefix` ("features: 'x.npy' ") before its text where the file is damaged, or has elements that are no numbers.
+// Format versions 1 to 3. The elements that the shape promises are there, and nothing behind them. Throws an
+// Error with `prefix` ("features: 'x.npy' ") before its message if the file is damaged or its elements are no numbers.
 NpyHeader read_npy_header(std::string_view bytes, const std::string& prefix);
 
 }  // namespace npy_input

@@ -91,7 +91,7 @@ void TextFiles::index(const std::string& prefix, std::size_t begin, std::size_t 
   for (std::size_t at = begin; at < bytes_.size();) {
     if (size_ % kBetweenMarks == 0) {
       marks_.push_back(at);
-      // Most texts mostly go this way.
+      // Most characters of most files are ASCII.
       if (bytes_.size() - at >= kBetweenMarks && all_ascii(bytes_.data() + at, kBetweenMarks)) {
         for (std::int64_t i = 0; i < kBetweenMarks; ++i) ascii[static_cast<unsigned char>(bytes_[at++])] = true;
         size_ += kBetweenMarks;

@@ -28,8 +28,8 @@ class Vocabulary {
   // By id: each character in UTF-8, or each byte as it is.
   std::vector<std::string> names() const;
 
-  // A JSON list of texts, the one at place i for id i; bytes from 128 up as the characters of these code points. The
-  // file appears whole or not at all; `option` named it.
+  // Writes a JSON list of strings, the one at index i for id i; bytes from 128 up as the characters of these code
+  // points. The file appears whole or not at all; `option` is the option that named it.
   void write(std::string_view option, const std::string& path) const;
 
  private:

@@ -17,8 +17,8 @@ struct FeatureTarget {
 };
 
 // targets[i] belongs to specs[i]. DATA_LOSS or INVALID_ARGUMENT naming the feature, without the record's place, where
-// the record is no tf.train.Example, or has a feature of another kind or length, or lacks one that has no default. What
-// is inside a feature that nobody asked for is not looked at.
+// the record is no tf.train.Example, or has a feature of another kind or length, or lacks one that has no default.
+// Features that are not in `specs` are not looked into.
 void decode_example(std::string_view record, const std::vector<FeatureSpec>& specs,
                     const std::vector<FeatureTarget>& targets);
 

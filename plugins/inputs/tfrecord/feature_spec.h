@@ -17,11 +17,11 @@ namespace tfrecord_input {
 
 struct FeatureSpec {
   std::string name;
-  // float32 and int64 stand for lists of such values, string for a list of texts, uint8 for one text's bytes.
+  // float32 and int64 mean lists of such values, string a list of strings, uint8 the bytes of one string.
   belay::DType dtype = belay::DType::kInvalid;
   belay::Dims dims;  // of one example; none: a single value
   std::size_t elements = 1;
-  // For an example that lacks the feature: the elements, as bytes or as texts.
+  // For an example that lacks the feature: the elements, as bytes or as strings.
   struct Default {
     std::vector<unsigned char> bytes;
     std::vector<std::string> texts;

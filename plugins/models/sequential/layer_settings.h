@@ -3,8 +3,8 @@
 //
 //   layers = [{ type = "dense", units = 128, activation = "relu" }, { type = "dense", units = 10 }]
 //
-// Each reader gives the value of a key, or its default; a wrong kind or range is INVALID_ARGUMENT and names layer, key
-// and what is wanted. After all were read, refuse_unknown finds the keys that nobody asked for.
+// Each reader returns the value of a key, or its default; a wrong kind or range is INVALID_ARGUMENT, and the message
+// names layer, key and what is wanted. After all were read, refuse_unknown finds the keys that were not.
 #pragma once
 
 #include <belay/options.h>
@@ -31,7 +31,7 @@ class LayerSettings {
   bool truth(std::string_view key, bool fallback);
   std::string text(std::string_view key, const std::vector<std::string>& choices,
                    std::optional<std::string> fallback = {});
-  // Any text; empty where there is none.
+  // Any string; empty if the key is absent.
   std::string free_text(std::string_view key);
   // One number for both directions, or [height, width].
   std::vector<std::int64_t> height_width(std::string_view key, std::optional<std::int64_t> fallback = {});

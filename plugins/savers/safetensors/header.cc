@@ -61,7 +61,7 @@ std::string shown(std::string_view name) { return json(name).dump(-1, ' ', false
   bad("tensor " + shown(name) + " " + text);
 }
 
-// An entry as it stands in the JSON.
+// An entry as the JSON has it.
 struct RawEntry {
   std::string name;
   std::optional<std::string> dtype;
@@ -178,7 +178,7 @@ class HeaderReader final : public json::json_sax_t {
     return true;
   }
   bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception& e) override {
-    // The library's text names the byte too; it counts from 1 and inside the JSON.
+    // The library's message names the byte too, counted from 1 and inside the JSON.
     const std::string_view text = e.what();
     const std::size_t colon = text.find(": ", text.find("parse error"));
     bad("the header is no JSON at byte " + std::to_string(kLengthBytes + position - (position != 0 ? 1 : 0)) + ": " +

@@ -2,7 +2,7 @@
 // The header of a .safetensors file:
 //
 //   u64 little-endian N | N bytes of JSON | data
-//   {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, "__metadata__": {"key": "text"}}
+//   {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, "__metadata__": {"key": "value"}}
 //
 // Offsets count from the end of the header and tile the data without a hole. Row-major, little-endian.
 #pragma once

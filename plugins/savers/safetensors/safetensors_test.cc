@@ -34,7 +34,7 @@ std::string file_of(std::string_view json, std::string_view data, std::uint64_t 
 }
 std::string file_of(std::string_view json, std::string_view data = {}) { return file_of(json, data, json.size()); }
 
-// "DATA_LOSS: text"; empty where it was read.
+// "DATA_LOSS: message"; empty if it was read.
 std::string outcome_of_reading(const std::string& bytes) {
   SaverDriver saver(module());
   saver.files().contents[kFile] = bytes;
