@@ -103,7 +103,7 @@ def measure(programs, title, threads, rounds, seconds, say):
     key = time_of(threads)
     others = processor.Others()
     try:
-        # All start at once; nobody's first round is to meet the others' beginnings.
+        # All start at once, so that no first round meets another's start.
         for program in programs:
             program.round(0.2)
             program.rounds.clear()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Single operations through a session, one thread: GFLOP/s of what multiplies, GB/s (memory read and written once) of
-// what only passes over its inputs. The cost of a run itself is in each; bench_session tells it.
+// what only passes over its inputs. Each includes the cost of a run itself, which bench_session measures.
 #include <benchmark/benchmark.h>
 
 #include <functional>
@@ -31,7 +31,7 @@ struct Case {
   std::function<Output(const Graph&, const std::vector<Output>&)> build;
   double flops = 0;  // 0: bytes are told
   runtime::Precision precision = runtime::Precision::kFloat32;
-  bool variable = false;  // input 1 is one, which nobody writes
+  bool variable = false;  // input 1 is one, which is not written
 };
 
 std::vector<Case> cases() {

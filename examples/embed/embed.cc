@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fits y = 3 x + 2 in a program of one's own: a graph, a hook, a monitored training session. Each start makes 200 steps
+// Fits y = 3 x + 2 in a program: a graph, a hook, a monitored training session. Each start makes 200 steps
 // more from the last checkpoint.
 #include <belay/default_plugins.h>
 #include <belay/ops/activations.h>

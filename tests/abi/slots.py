@@ -26,7 +26,7 @@ def plain(text):
 
 
 def common_slots(headers):
-    """What the macro stands for, which each kind's table begins with."""
+    """The slots of the macro with which each kind's table begins."""
     found = re.search(r"#define BELAY_INSTANCE_SLOTS(.*?[^\\])\n", headers, re.S)
     return found.group(1) + ";"
 

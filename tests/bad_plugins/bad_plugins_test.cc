@@ -337,7 +337,7 @@ TEST_F(BadPluginsTest, SpoiltCopiesAreRefused) {
   EXPECT_EQ(load(folder_.write("x.so", patched(whole, note, 'b'))),
             "no_note: 'DIR/x.so' is a shared library, but no plugin: it has no BELAY note\n"
             "  help: does its source have a BELAY_MODULE line? were notes removed with objcopy?");
-  // Name size, text size and type stand before the name.
+  // The note has name size, content size and type before the name.
   EXPECT_EQ(
       load(folder_.write("x.so", patched(whole, note - 8, std::uint32_t{0xfffffff0}))),
       "no_note: 'DIR/x.so' has a corrupt note: it says that it is longer than its segment\n  help: build it again");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Changes the locale and the rounding mode of whoever loads it. */
+/* Changes the locale and the rounding mode of the process that loads it. */
 #include <fenv.h>
 #include <locale.h>
 

@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A flag that nobody has defined. */
+/* A flag that is not defined. */
 #define MODULE_FLAGS 1
 #include "minimal_hook.h"

@@ -21,7 +21,7 @@ CheckpointIndex example_index() {
   return index;
 }
 
-// A text with a checksum that is right, so that only what it says can be wrong.
+// An index with the right checksum, so that only its content can be wrong.
 std::string sealed(std::string_view body) {
   return std::string(body) + ",\n \"crc32c\": \"" + crc_text(crc32c(body)) + "\"\n}\n";
 }

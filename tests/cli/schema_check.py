@@ -89,7 +89,7 @@ bad("no training input", lambda m: m["input"].update(other=m["input"].pop("train
 bad("an unknown section", lambda m: m.update(runs={}))
 bad("an unknown key", lambda m: m["run"].update(max_step=1))
 bad("max_steps = 0", lambda m: m["run"].update(max_steps=0))
-bad("max_steps as a text", lambda m: m["run"].update(max_steps="10"))
+bad("max_steps as a string", lambda m: m["run"].update(max_steps="10"))
 bad("an unknown plugin", lambda m: m["model"].update(plugin="mpl"))
 bad("a plugin of another kind", lambda m: m["model"].update(plugin="digits"))
 bad("an unknown option", lambda m: m["model"].update(hiden=[8]))

@@ -26,7 +26,7 @@ using ::testing::StartsWith;
 constexpr int kLimit = 100;  // seconds
 constexpr int kBatches = 5;
 
-// Jumps to what its one waiter waits for, as often as the test says; then the waiter stands still.
+// Jumps to what its one waiter waits for, as often as the test says; then the waiter stays there.
 class ClockOfLooks final : public Clock {
  public:
   std::int64_t monotonic_ns() const override { return now_ns_; }
@@ -46,7 +46,7 @@ class ClockOfLooks final : public Clock {
     }
     changed.wait(lock);
   }
-  // Returns once the waiter stands still.
+  // Returns once the waiter stays there.
   void await_waiter() {
     std::unique_lock own(mutex_);
     stands_.wait(own, [&] { return waiter_.first != nullptr; });

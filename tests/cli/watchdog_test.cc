@@ -21,7 +21,7 @@ using ::testing::IsEmpty;
 constexpr std::int64_t kSecondNs = 1'000'000'000;
 
 // Jumps to whatever is waited for and does what the test wants at that second, on the thread that waits. Behind the
-// last second it stands still.
+// last second it does not move.
 class StoryClock final : public Clock {
  public:
   std::map<std::int64_t, std::function<void()>> at;  // seconds

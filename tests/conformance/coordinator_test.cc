@@ -64,7 +64,7 @@ TEST_F(CoordinatorConformance, COORD_01_AFreshOneDoesNotStopAndARequestStops) {
   EXPECT_FALSE(stopped);
   coordinator->request_stop("enough");
   EXPECT_TRUE(coordinator->should_stop());
-  EXPECT_TRUE(coordinator->wait_for_stop(10 * FakeClock::kMillisecond));  // the clock stands still: it does not wait
+  EXPECT_TRUE(coordinator->wait_for_stop(10 * FakeClock::kMillisecond));  // the clock does not move: no waiting
 }
 
 TEST_F(CoordinatorConformance, COORD_02_AStopOfAnotherThreadWakesAWaiter) {
@@ -72,7 +72,7 @@ TEST_F(CoordinatorConformance, COORD_02_AStopOfAnotherThreadWakesAWaiter) {
   Thread waiter("waiter", [&] { stopped = coordinator->wait_for_stop(kTenSeconds); });
   clock.await_waiters(1);
   coordinator->start_thread("stopper", [&] { coordinator->request_stop(); });
-  ASSERT_TRUE(waiter.join_for(kTenSeconds));  // nobody moved the clock
+  ASSERT_TRUE(waiter.join_for(kTenSeconds));  // the clock was not moved
   EXPECT_TRUE(stopped);
   coordinator->join();
 }
@@ -288,7 +288,7 @@ TEST_F(CoordinatorConformance, PROSE_23_AWaitWithoutTimeoutEndsWithTheStop) {
   EXPECT_TRUE(stopped);
 }
 
-// Whoever joins a thread may then destroy what the thread held.
+// After a join the caller may destroy what the thread held.
 TEST_F(CoordinatorConformance, PROSE_23_WhatAThreadHeldIsFreedWhenItIsJoined) {
   auto held = std::make_shared<int>(1);
   const std::weak_ptr<int> watched = held;

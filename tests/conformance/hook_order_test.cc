@@ -183,7 +183,7 @@ TEST_F(HookConformance, HOOK_09_ARequestIsLostWhereTheRunFails) {
     return RunArgs();
   };
   open();
-  EXPECT_EQ(error_of([&] { run(sum); }).substr(0, 17), "INVALID_ARGUMENT:");  // nobody feeds it
+  EXPECT_EQ(error_of([&] { run(sum); }).substr(0, 17), "INVALID_ARGUMENT:");  // it is not fed
   EXPECT_FALSE(session().should_stop());
 }
 

@@ -52,7 +52,7 @@ class KeptLog final : public Logger {
   void set_step(std::int64_t) override {}
   void flush() override {}
 
-  // The texts of one hook, or of the session (""); of one level where it is given.
+  // The messages of one hook, or of the session (""); of one level if it is given.
   std::vector<std::string> of(std::string_view source, std::optional<LogLevel> level = {}) const {
     const std::lock_guard lock(mutex_);
     std::vector<std::string> texts;

@@ -276,7 +276,7 @@ TEST_F(StepCounterConformance, CNT_06_FiveStepsARunAndEveryFive) {
   EXPECT_EQ(written("global_step/sec"), (Steps{10, 15, 20, 25}));
 }
 
-// [quirk] mended: no time gives no rate. The steps of other workers count.
+// [quirk] mended: without time there is no rate. The steps of other workers count.
 TEST_F(StepCounterConformance, CNT_08_TheRateIsThatOfTheGlobalStep) {
   open(counting({{"every_n_steps", n(1)}}));
   run();
@@ -299,7 +299,7 @@ TEST_F(StepCounterConformance, QUIRK_13_NoTimeIsNoRate) {
 
 TEST_F(StepCounterConformance, USER_10_AStepThatNobodyAdvancesIsNamedOnceForEachFewRunsAndThenNoMore) {
   TrainingSessionOptions o = bare();
-  o.session.log_step_count_steps = 100;  // the default hook tells it
+  o.session.log_step_count_steps = 100;  // the default hook logs it
   open(std::move(o));
   for (int i = 0; i < 20; ++i) (*session)->run({program->weight});
   EXPECT_EQ(warnings().size(), 5u);

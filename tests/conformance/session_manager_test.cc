@@ -519,8 +519,8 @@ TEST_F(SessionManagerConformance, USER_11_WhatACheckpointLacksAndWhatIsUnusedInI
                        run.path() + "/model.ckpt-7\" }]");
 }
 
-// The way that the message names: the init operation gives every variable a value, the init function those that the
-// checkpoint has.
+// The way that the message names: the init operation sets every variable, the init function those that the checkpoint
+// has.
 TEST_F(SessionManagerConformance, USER_11_AnInitFunctionTakesAPartAndTheInitOperationTheRest) {
   save_of_smaller_graph();
   args.init_op = init;

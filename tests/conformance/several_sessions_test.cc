@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// One participant of a job: a graph with the job's global step, a train operation, and a queue that nobody fills.
+// One participant of a job: a graph with the job's global step, a train operation, and a queue that is not filled.
 struct Participant {
   explicit Participant(const OpRegistry& ops) : graph(ops), g(graph.handle()) {
     step = ops::create_global_step(g);

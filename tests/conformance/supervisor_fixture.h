@@ -19,8 +19,8 @@
 
 namespace belay::runtime::testing {
 
-// A clock that the test moves, and that tells how often it was waited for and read: so a test knows that a service has
-// done its work and rests.
+// A clock that the test moves, and that counts how often it was waited for and read: so a test knows that a service has
+// done its work and waits.
 class ServiceClock final : public Clock {
  public:
   std::int64_t monotonic_ns() const override {

@@ -20,7 +20,7 @@ class KilledSaver {
   explicit KilledSaver(std::string directory) : directory_(std::move(directory)) {}
 
   // One life of the program, in a child process that `before_exec` prepares; `watch` gets its id, kills it or waits for
-  // its end, and gives its wait status. Checks that it restored what the lives before announced.
+  // its end, and returns its wait status. Checks that it restored what the lives before announced.
   void live(const char* mode, const std::function<void()>& before_exec, const std::function<int(pid_t)>& watch) {
     int output[2];
     ASSERT_EQ(pipe(output), 0);
@@ -44,7 +44,7 @@ class KilledSaver {
     close(output_);
   }
 
-  // Waits for the line that tells what was restored.
+  // Waits for the line that says what was restored.
   void await_restored() {
     char c = 0;
     while (read(output_, &c, 1) == 1) {
@@ -84,7 +84,7 @@ class KilledSaver {
 
 // Kills at random moments while it saves, so many times.
 void kill_at_random_moments(int times, unsigned seed);
-// Kills at every system call of two saves, one of them of a step that exists; gives their number.
+// Kills at every system call of two saves, one of them of a step that exists; returns their number.
 void kill_at_every_system_call();
 
 }  // namespace belay::runtime

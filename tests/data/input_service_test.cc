@@ -9,7 +9,7 @@
 namespace belay::runtime::testing {
 namespace {
 
-// As a plugin declares: two features, one of them text, and a label.
+// As a plugin declares: two features, one of them of strings, and a label.
 class InputService : public ::testing::Test {
  protected:
   InputService() : spec(input_service(), to_handle(&declaration)), batch(declaration, pool) {

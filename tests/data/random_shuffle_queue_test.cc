@@ -31,7 +31,7 @@ class RandomShuffleQueueTest : public SessionTest {
     queue.enqueue(std::move(e), token);
   }
   float take(Queue& queue) { return queue.dequeue(token).components[0].data<float>()[0]; }
-  // 0 to 19 in the order in which a queue with this seed gives them.
+  // 0 to 19 in the order in which a queue with this seed returns them.
   std::vector<float> order(std::uint64_t seed) {
     RandomShuffleQueue queue(options(20, 0), seed);
     for (const float v : sorted) put(queue, v);

@@ -75,7 +75,7 @@ const char* effect_of(const OpDef& op) {
   }
 }
 
-// Text in a cell of a table.
+// A string as the cell of a table.
 std::string cell(const std::string& text) {
   std::string out;
   for (const char c : text) {

@@ -32,7 +32,7 @@ inline std::string trimmed(const std::string& text) {
   return first == text.npos ? "" : text.substr(first, text.find_last_not_of(' ') - first + 1);
 }
 
-// "| a | b |"; "\|" stands for a bar inside a cell.
+// "| a | b |"; "\|" is a bar inside a cell.
 inline Row cells_of(const std::string& line) {
   Row cells;
   std::string cell;
@@ -61,7 +61,7 @@ inline std::vector<PageSection> sections_of(const std::string& page) {
       PageSection& section = sections.back();
       section.text += line + "\n";
       if (line.rfind("|---", 0) == 0) {
-        section.rows.pop_back();  // what stands above the line is the table's head
+        section.rows.pop_back();  // the row above the line is the table's head
       } else if (line.rfind('|', 0) == 0) {
         section.rows.push_back(cells_of(line));
       }
@@ -93,7 +93,7 @@ inline const PageSection* find_section(const std::vector<PageSection>& sections,
   return nullptr;
 }
 
-// What stands between the first two backticks.
+// What is between the first two backticks.
 inline std::string code_of(const std::string& cell) {
   const std::size_t begin = cell.find('`');
   if (begin == cell.npos) return "";

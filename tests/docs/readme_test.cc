@@ -56,7 +56,7 @@ TEST(Readme, ItsHookCompilesWithNothingButTheSdk) {
   std::string directory = testing::TempDir() + "belay_readme_XXXXXX";
   ASSERT_NE(mkdtemp(directory.data()), nullptr);
   const std::string source = directory + "/loss_ceiling.cc";
-  // Without the command line that stands below the code.
+  // Without the command line that is below the code.
   const std::string code = code_block(read_source("README.md"), "#include <belay/plugin.h>");
   std::ofstream(source) << code.substr(0, code.find("\ng++ "));
   const std::string command =

@@ -374,7 +374,7 @@ TEST_F(PluginEnds, T_26f_ValidateFailsWhatEndsOrCopiesOrTakesAwayItsProcess) {
   }
 }
 
-// Root has no limit of processes, so it becomes nobody.
+// Root has no limit of processes, so the test becomes user nobody.
 TEST_F(PluginEnds, T_57c_ALimitOfThreadsOrMemoryIsNamedWithItsCure) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can become a user with a limit of its own";
   const std::string file = manifest();

@@ -60,7 +60,7 @@ class SignalAtRandom : public RunTest {
     sleep_at_most(at_most_milliseconds);
     run.kill(SIGTERM);
     const ProcessResult r = run.wait();
-    // A signal that came after the end of training, or after the whole run, is one that nobody has to serve.
+    // A signal that came after the end of training, or after the whole run, need not be served.
     if (r.signal == 0) {
       ++too_late_;
       ASSERT_EQ(r.status, 0) << r.err;

@@ -242,7 +242,8 @@ TEST_F(SampleText, SaysThatTheModelHasDiverged) {
               "diverged");
 }
 
-// The shipped language models, trained until they know a text in which the last two characters say what comes next.
+// The shipped language models, trained until they have learned a text in which the last two characters say what comes
+// next.
 class SampledModel : public ::testing::Test {
  protected:
   static constexpr std::int64_t kWindow = 8, kExamples = 4;

@@ -24,7 +24,7 @@ class RecordFile : public ::testing::Test {
   void put(const std::string& bytes) { std::ofstream(path(), std::ios::binary | std::ios::trunc) << bytes; }
   void append(const std::string& bytes) { std::ofstream(path(), std::ios::binary | std::ios::app) << bytes; }
   std::string path() const { return dir_ / "records"; }
-  // All records to the end, or the error's text as the last.
+  // All records to the end, or the error's message as the last.
   static std::vector<std::string> all(RecordReader& reader) {
     std::vector<std::string> records;
     std::string record;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a manifest; what stands behind lines "--set" is an argument each:
+// Any bytes as a manifest; what is behind each line "--set" is an argument:
 //
 //   [run]
 //   seed = 1

@@ -8,7 +8,7 @@ The page's fenced blocks in order, beginning in DIRECTORY, each where the one be
 
     ```sh              commands, run by bash up to the first that fails; none may
     ```sh exit=2       the last command ends with this status
-    ```text            all that the commands above print. "..." stands for any text within a line, a line of "..." for
+    ```text            all that the commands above print. "..." is any text within a line, a line of "..." for
                        any number of lines
     ```cpp FILE        a file to write; in any language
 
@@ -42,7 +42,7 @@ class Block:
             return 0
         match = re.fullmatch(r"exit=(\d+)", self.rest[0])
         if not match or len(self.rest) > 1:
-            raise Malformed(f"line {self.line}: behind ```sh stands exit=N or nothing")
+            raise Malformed(f"line {self.line}: behind ```sh comes exit=N or nothing")
         return int(match[1])
 
 

@@ -229,7 +229,7 @@ TEST(ElfFile, NoMutationCrashesTheReaderOrMakesItKeepMoreThanTheFile) {
 #endif
     read_plugin_file(bytes);
 #ifdef BELAY_COUNTS_BYTES
-    // Of one table at a time; texts of errors and the note's parsed form are the constant.
+    // Of one table at a time; the constant is for messages of errors and the note's parsed form.
     ASSERT_LE(peak_bytes - before, bytes.size() + 256 * 1024) << "round " << round;
 #endif
   }

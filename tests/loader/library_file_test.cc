@@ -18,7 +18,7 @@ std::vector<std::string> flaws_of(const std::string& bytes) {
   return link_flaws(ElfFile(source, "x.so"));
 }
 
-// The first program header of a type, and where it stands.
+// The first program header of a type, and where it is.
 std::pair<Elf64_Phdr, std::size_t> segment(const std::string& bytes, std::uint32_t type) {
   Elf64_Ehdr header;
   std::memcpy(&header, bytes.data(), sizeof(header));

@@ -49,7 +49,7 @@ std::string load_error_of(F&& f, const std::string& folder = {}) {
   return "";
 }
 
-// Keeps lines as "warning source: text".
+// Keeps lines as "warning source: message".
 class RecordingLogger final : public Logger {
  public:
   void log(LogLevel level, std::string_view source, std::string_view text) override {

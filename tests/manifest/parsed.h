@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A manifest given as text, parsed with an environment of the test's own.
+// A manifest from a string, parsed with an environment that the test sets.
 #pragma once
 
 #include <map>
@@ -39,7 +39,7 @@ inline std::string repeated(const std::string& text, int times) {
   return out;
 }
 
-// What every manifest needs; stands behind the lines of a test, so that those begin at line 1.
+// What every manifest needs; it follows the lines of a test, so that those begin at line 1.
 inline const std::string kRest = "\n[input.train]\nplugin = \"idx\"\n[model]\nplugin = \"mlp\"\n";
 
 inline std::string errors_of(const std::string& text, const std::vector<std::string>& sets = {}) {

@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::string_literals;
 
-// The problem's place and message; empty where the text may pass.
+// The problem's place and message; empty if the manifest may pass.
 std::string refusal(const std::string& text) {
   Diagnostics problems;
   if (within_limits({"f", text}, problems)) return "";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hook that writes down when it is called and does in each callback what the test tells it.
+// A hook that records when it is called and does in each callback what the test says.
 #pragma once
 
 #include <functional>

@@ -44,7 +44,7 @@ TEST_F(RunDirectories, ThatEverybodyMayWriteAreRefused) {
   EXPECT_EQ(error_of([&] { open(); }), "PERMISSION_DENIED: the run directory '" + path +
                                            "' may be written by everybody; run: chmod o-w '" + path + "'");
   EXPECT_FALSE(std::filesystem::exists(path + "/lock"));
-  ASSERT_EQ(chmod(path.c_str(), 01777), 0);  // sticky: nobody removes another's files
+  ASSERT_EQ(chmod(path.c_str(), 01777), 0);  // sticky: no user removes another's files
   EXPECT_NO_THROW(open());
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A session for a scaffold's operations, and the names that a ready operation gives.
+// A session for a scaffold's operations, and the names that a ready operation returns.
 #pragma once
 
 #include <memory>

@@ -89,7 +89,7 @@ std::vector<std::uint8_t> run_op(const Build& build, const std::vector<Tensor>& 
 template <>
 std::vector<bool> run_op(const Build& build, const std::vector<Tensor>& inputs, int threads);
 
-// "no error", or the error that building on placeholders of these dtypes and dims gives.
+// "no error", or the error of building on placeholders of these dtypes and dims.
 struct Spec {
   DType dtype;
   Dims dims;

@@ -94,7 +94,7 @@ TEST(Stack, PutsTensorsAlongANewDimension) {
   check_float32(stacked(1), {{{17, 33}}, {{17, 33}}, {{17, 33}}});
 }
 
-// Elements 1 to 6 of each dtype, as texts or as 16 bits.
+// Elements 1 to 6 of each dtype, as strings or as 16 bits.
 TEST_F(SessionTest, PartsMoveElementsOfAnyDtype) {
   struct Case {
     Build build;

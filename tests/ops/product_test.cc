@@ -20,7 +20,7 @@ std::vector<float> pattern(std::int64_t n, int seed) {
   return x;
 }
 
-// Small whole numbers: every way of adding them gives the same.
+// Small whole numbers: their sum is the same in every order.
 std::vector<float> reference(const ProductSizes& s, const std::vector<float>& a, const std::vector<float>& b,
                              const std::vector<float>& bias) {
   std::vector<float> c;

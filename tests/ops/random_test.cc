@@ -119,7 +119,7 @@ float by_the_library(const RandomNumbers& numbers, std::int64_t i) {
 }
 
 TEST(RandomNumbers, T_43c_OfAnEarlierVersionsSeedsStay) {
-  constexpr std::int64_t kMany = 1'000'000;  // among them some that the vector loops leave to the dear functions
+  constexpr std::int64_t kMany = 1'000'000;  // among them some that the vector loops leave to the expensive functions
   for (const RandomNumbers& numbers : kNumbers) {
     std::vector<float> now(kMany);
     random_floats(kStream, numbers, 0, kMany, now.data());

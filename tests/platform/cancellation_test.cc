@@ -14,7 +14,7 @@ BELAY_COUNT_ALLOCATIONS
 namespace belay::runtime::testing {
 namespace {
 
-// Whoever waits first, and however many do, must not cost a warm step an allocation.
+// However many threads wait, and even for the first one, a warm step must not allocate.
 TEST(Cancellation, WaitingAllocatesNothing) {
   CancellationSource source;
   const CancelToken cancel(source, system_clock());

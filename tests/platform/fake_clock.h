@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A clock that stands still until the test moves it. [any thread]
+// A clock that moves only when the test moves it. [any thread]
 //
 //   FakeClock clock;
 //   std::thread waiter([&] { ... clock.wait_until(lock, changed, clock.monotonic_ns() + 5 * FakeClock::kSecond); });
-//   clock.await_waiters(1);              // the thread stands in wait_until
+//   clock.await_waiters(1);              // the thread is in wait_until
 //   clock.advance(5 * FakeClock::kSecond);   // and now it goes on
 #pragma once
 
@@ -84,8 +84,8 @@ class FakeClock final : public Clock {
     std::int64_t deadline_ns;
   };
 
-  // A waiter holds its mutex from the look at the clock until it waits, so whoever gets that mutex finds it waiting and
-  // no wake-up is lost. It cannot leave wait_until, nor its condition die, while mutex_ is held here.
+  // A waiter holds its mutex from the look at the clock until it waits, so a thread that gets that mutex finds it
+  // waiting and no wake-up is lost. It cannot leave wait_until, nor its condition die, while mutex_ is held here.
   void wake(const std::shared_ptr<Waiter>& waiter) {
     for (;;) {
       {

@@ -21,7 +21,7 @@ namespace {
 
 using namespace std::string_literals;
 
-// Text lines tell local time.
+// Lines of text show local time.
 class LoggerTest : public testing::Test {
  protected:
   LoggerTest() {

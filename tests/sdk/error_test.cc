@@ -21,7 +21,7 @@ struct NullWhat : std::exception {
   const char* what() const noexcept override { return nullptr; }
 };
 
-// What a callback that runs f reports: "code: text".
+// What a callback that runs f reports: "code: message".
 std::string reported(const std::function<void()>& f) {
   Status status;
   const std::int32_t code = guard(status, f);

@@ -96,7 +96,7 @@ TEST_F(FusionTest, ANormTakesItsActivationAlong) {
 TEST_F(FusionTest, AFusedNormStillGivesItsStatistics) {
   const Output x = matrix({4, 3});
   const Output norm = ops::batch_norm(x, true);
-  // Read between the two in the graph's order, which is why the step stands where the norm does.
+  // Read between the two in the graph's order, which is why the step is in the place of the norm.
   const Output moved = ops::assign_add(variable({3}), norm.sibling(1));
   const Output relu = ops::relu(norm);
   const Output train = ops::group(g, {moved, ops::assign_add(variable({4, 3}), relu)});

@@ -31,7 +31,7 @@ namespace belay::runtime::testing {
 
 class LinkedRun {
  public:
-  // `manifest`: its text, without run.dir. The modules hold all plugins that it names and the default ones.
+  // `manifest`: its content, without run.dir. The modules hold all plugins that it names and the default ones.
   LinkedRun(const std::string& manifest, const std::vector<const belay_module*>& modules);
 
   template <class T>

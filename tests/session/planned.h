@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans of a graph under test, and what stands in them.
+// Plans of a graph under test, and their contents.
 #pragma once
 
 #include <memory>

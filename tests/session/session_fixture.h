@@ -55,7 +55,7 @@ class SessionTest : public ::testing::Test {
   std::unique_ptr<DirectSession> session_;
 };
 
-// The text of the error that f throws; "no error" where it throws none.
+// The message of the error that f throws; "no error" where it throws none.
 template <class F>
 std::string error_of(F&& f) {
   try {

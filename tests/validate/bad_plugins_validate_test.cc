@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 const std::string kPlugins = BELAY_BAD_PLUGIN_DIR;
 
-// The first check that failed: "load.file: text up to the line's end"; empty: none did.
+// The first check that failed: "load.file: message up to the line's end"; empty: none did.
 std::string first_failure(const std::string& name, const std::vector<std::string>& sets = {}) {
   std::string found;
   validate(kPlugins + "/" + name + ".so", {.sets = sets, .seconds = 60}, [&](const CheckResult& r) {

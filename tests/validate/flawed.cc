@@ -27,7 +27,7 @@ class FlawedHook final : public belay::Hook {
   explicit FlawedHook(const Options& o) : flaw_(o.flaw) {
     if (flaw_ == "refuses") belay::fail(belay::Code::kInvalidArgument, "it never likes its options");
     if (flaw_ == "leaks a file in create") open_null();
-    if (flaw_.size() > 1000) raise(SIGSEGV);  // a text that it was not made for
+    if (flaw_.size() > 1000) raise(SIGSEGV);  // a string that it was not made for
   }
 
   void begin(belay::Graph& graph) override {

@@ -50,7 +50,7 @@ TEST(MadeUp, ATableGetsAnEntryUnlessItHasOne) {
   EXPECT_EQ(problems.text(), "");
 }
 
-// The value's texts, or its numbers as texts.
+// The value's strings, or its numbers as strings.
 std::vector<std::string> values_of(const ChosenOptions& chosen, const std::string& name) {
   std::vector<std::string> texts;
   for (const belay::testing::OptionValue& value : chosen.values.all()) {

@@ -10,7 +10,7 @@
 namespace belay::runtime {
 namespace {
 
-// The checks that did not pass: "drive.runs: failed: text".
+// The checks that did not pass: "drive.runs: failed: message".
 std::vector<std::string> troubles(const std::string& flaw) {
   std::vector<std::string> found;
   validate(BELAY_FLAWED_OP, {.sets = {"flaw=" + flaw}, .seconds = 60}, [&](const CheckResult& r) {

@@ -14,7 +14,7 @@ namespace {
 
 const std::string kFlawed = BELAY_FLAWED;
 
-// The checks of one plugin that did not pass: "drive.life: failed: text".
+// The checks of one plugin that did not pass: "drive.life: failed: message".
 std::vector<std::string> troubles(const std::string& plugin, const std::string& flaw, double seconds = 60) {
   std::vector<std::string> found;
   validate(kFlawed, {.sets = {"flaw=" + flaw}, .seconds = seconds}, [&](const CheckResult& r) {
@@ -140,7 +140,7 @@ TEST(Validate, EachFlawOfTheOtherKindsFailsItsCheck) {
   }
 }
 
-// The checks that did not pass, "drive.begin: skipped"; with the text where it failed.
+// The checks that did not pass, "drive.begin: skipped"; with the message if it failed.
 std::vector<std::string> troubles_in(const std::string& file, const std::string& plugin) {
   std::vector<std::string> found;
   validate(file, {}, [&](const CheckResult& r) {

@@ -24,7 +24,7 @@ typedef struct belay_cluster_api {
   int32_t (*all_reduce)(void* self, const belay_tensor* tensor, belay_status* status);
   int32_t (*broadcast)(void* self, int32_t root, const belay_tensor* tensor, belay_status* status);
   int32_t (*barrier)(void* self, belay_status* status);
-  /* Sends what is under way to nobody and wakes who waits. [any] */
+  /* Drops what is under way and wakes the callers that wait. [any] */
   void (*abort)(void* self);
 } belay_cluster_api;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plugin of each kind that ends its process, or takes away what the host stands on. Where and how is in the
+// A plugin of each kind that ends its process, or takes away what the host needs. Where and how is in the
 // environment, so that a static constructor and an operation can do it too: ENDS_IN=hook.after_run ENDS_HOW=exit. Each
 // does it in the third call of that callback, or in the first where there are few (ENDS_AT=1).
 #include <belay/example_order.h>

@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Stands for the other plugin of a circle while the first one is linked. */
+/* Takes the place of the other plugin of a circle while the first one is linked. */
 __attribute__((visibility("default"))) const char* OWN(void);
 const char* OWN(void) { return "nobody"; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A hook that tells in `begin` what belay_test_who says, as the text of an error. */
+/* A hook that fails in `begin` with what belay_test_who returns as the message. */
 #include <belay/abi.h>
 #include <string.h>
 

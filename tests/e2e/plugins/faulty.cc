@@ -17,7 +17,7 @@ struct FaultOptions {
   std::int64_t at_call = 1;
 };
 
-// An exception whose text cannot be had.
+// An exception whose what() returns null.
 struct Mute : std::exception {
   const char* what() const noexcept override { return nullptr; }
 };

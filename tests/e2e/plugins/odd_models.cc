@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models that a test needs and nobody else should have.
+// Models for tests alone.
 #include <belay/ops/math.h>
 #include <belay/ops/reductions.h>
 #include <belay/ops/variables.h>

@@ -15,7 +15,7 @@ using belay::testing::InputBatch;
 using belay::testing::InputDriver;
 using ::testing::ElementsAre;
 
-// Counts up to 6 in batches of two, with a text each; `fault` names one way to break the contract.
+// Counts up to 6 in batches of two, with a string each; `fault` names one way to break the contract.
 class Counter final : public belay::Input {
  public:
   struct Options {
