@@ -29,7 +29,7 @@ struct Case {
   const char* name;
   std::vector<Dims> inputs;  // placeholders, float32
   std::function<Output(const Graph&, const std::vector<Output>&)> build;
-  double flops = 0;  // 0: bytes are told
+  double flops = 0;  // 0: bytes are reported
   runtime::Precision precision = runtime::Precision::kFloat32;
   bool variable = false;  // input 1 is one, which is not written
 };

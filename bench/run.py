@@ -115,7 +115,7 @@ def least(build, name, field, *options):
 
 
 def init(build):
-    """Variables of 1 GiB, elapsed: what two threads share is told by the clock."""
+    """Variables of 1 GiB, elapsed: what two threads share is measured by the clock."""
     best = least(build, "bench_init", "real_time", "--benchmark_filter=random_normal|copy", "--benchmark_repetitions=3")
     normal = {n: best[f"random_normal/{n}/process_time/real_time"] for n in (1, 2)}
     return {
@@ -238,7 +238,7 @@ def say_without_libtorch(build):
 
 
 def model_steps(build):
-    """Training steps of whole models beside libtorch's, one thread and two; each round is told on stderr."""
+    """Training steps of whole models beside libtorch's, one thread and two; each round is printed on stderr."""
     program(build, "bench_model_steps"), program(build, "bench_onednn_peer")
     say_without_libtorch(build)
     measures = {}
@@ -272,7 +272,7 @@ def inference(build):
 
 
 def busy(build):
-    """A run beside other programs, as ratios of medians; each is told on stderr."""
+    """A run beside other programs, as ratios of medians; each is printed on stderr."""
     program(build, "belay")
     if busy_machine.data_directory() is None or busy_machine.processors() is None:
         say(f"bench: a busy machine is not measured: it needs two processors and BELAY_DATA_DIR with {busy_machine.DATA}")

@@ -21,7 +21,8 @@ std::uint64_t bytes_of(const CheckpointContent& content) {
   return bytes;
 }
 
-// The first entry of a checkpoint that is no part of it; empty where all are. DATA_LOSS where the index cannot tell.
+// The first entry in a checkpoint's directory that is not part of it; empty if all are. DATA_LOSS if the index is
+// damaged.
 std::string foreign_entry(const OpenDirectory& checkpoint) {
   const CheckpointIndex index = parse_index(checkpoint.read(kIndexName, kMaxIndexBytes));
   for (const std::string& entry : checkpoint.entries()) {
@@ -203,7 +204,7 @@ void CheckpointSeries::retain(const std::vector<std::string>& in_use) noexcept {
   try {
     const auto most = static_cast<std::size_t>(settings_.max_to_keep);
     if (most == 0 || kept_.size() <= most || newest_verified_.empty()) return;
-    // Only the oldest are looked at: one that must stay is not made up for by a newer one.
+    // Only the oldest are looked at: if one must stay, no newer one is removed in its place.
     const std::size_t excess = kept_.size() - most;
     std::vector<CheckpointState::Kept> left;
     for (std::size_t i = 0; i < kept_.size(); ++i) {
@@ -221,8 +222,8 @@ void CheckpointSeries::retain(const std::vector<std::string>& in_use) noexcept {
   }
 }
 
-// Whether the name is off the list. A checkpoint that must stay, because what in it is ours is not known, is off
-// the list too: it would be asked about for ever.
+// Whether the name is off the list. A checkpoint that must stay, because it is not known which of its files are ours,
+// is off the list too: otherwise each save would try again.
 bool CheckpointSeries::try_remove(const std::string& name) {
   try {
     if (!run_.exists(name)) {

@@ -21,7 +21,7 @@ void for_each_tensor(State& state, F&& f) {
 }
 
 std::uint64_t byte_size(const StateTensor& tensor) noexcept;
-// Of the elements: computed where they are in memory, else what the file is said to have.
+// Of the elements: computed if they are in memory, else the one that the file should have.
 std::uint32_t crc_of(const StateTensor& tensor) noexcept;
 // With memory whose bytes are not set. RESOURCE_EXHAUSTED where there is none. The form has a size.
 StateTensor allocated(DType dtype, Dims dims);

@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint64_t kBlock = std::uint64_t{1} << 16;
 
 // A number is not finite when all its exponent bits are set. Compilers vectorise a loop of constant length without
-// being told to.
+// a pragma.
 template <class Bits>
 BELAY_HOT bool all_finite(const Bits* bits, std::uint64_t n, Bits exponent) noexcept {
   constexpr std::uint64_t kRun = 512;

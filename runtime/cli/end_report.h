@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is said where the process ends although the host does not end it: it crashes (SIGSEGV, SIGABRT, ...), or a
+// The report if the process ends although the host does not end it: it crashes (SIGSEGV, SIGABRT, ...), or a
 // plugin calls exit or quick_exit, in a callback or in a thread of its own. It names the plugin that was being called,
 // or whose code called exit, and the checkpoint that the next start goes on from. After a crash the process dies of the
 // signal, as it would have without this; an exit becomes status 3.
@@ -13,8 +13,8 @@
 //   EndReport report(monitors, run_directory);   // before the first plugin is loaded
 //   int main() { ...; return leave(status); }
 //
-// _exit, exec and a raw system call end the process before anybody can say a word; the attempt's mark says it at the
-// next start (runtime/monitored/attempt_mark.h).
+// _exit, exec and a raw system call end the process before a report; the attempt's mark leads to one at the next start
+// (runtime/monitored/attempt_mark.h).
 #pragma once
 
 #include <string>
@@ -28,9 +28,9 @@ namespace belay::runtime {
 // process ends here, without the exit handlers that plugins left.
 int leave(int status);
 
-// From the construction on a crash is told, until the process ends, and an exit, until leave(). While it lives the
-// callbacks that are in progress and the checkpoint to go on from are told with them. The monitors are borrowed;
-// run_directory: empty where there is none. One at a time. [main], before other threads
+// From the construction on a crash is reported, until the process ends, and an exit, until leave(). While the object
+// lives the report has the callbacks that are in progress and the checkpoint to go on from. The monitors are borrowed;
+// run_directory: empty if there is none. One at a time. [main], before other threads
 class EndReport {
  public:
   EndReport(std::vector<const CallMonitor*> monitors, std::string run_directory);

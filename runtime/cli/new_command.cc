@@ -68,7 +68,7 @@ void check_name(const std::string& name) {
       throw UsageError("belay new: \"" + name + "\" is a target that every CMake build has; choose another name");
 }
 
-// What cmake must be told to find this program's SDK; empty where it looks there by itself.
+// The argument with which cmake finds this program's SDK; empty if it looks there by itself.
 std::string prefix_argument() {
   std::error_code error;
   const fs::path prefix = fs::read_symlink("/proc/self/exe", error).parent_path().parent_path();

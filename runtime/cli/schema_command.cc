@@ -39,7 +39,7 @@ Json element_schema(const OptionInfo& option) {
   return Json::object();
 }
 
-// One key of a table, with what is said of it.
+// The schema of a key, with its description.
 Json described(Json schema, const OptionInfo& option) {
   if (!option.help.empty()) schema["description"] = option.help;
   if (option.default_value) schema["default"] = option_json(*option.default_value);

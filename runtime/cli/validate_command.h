@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `belay validate FILE.so`: everything that can be told about a plugin library without a training run.
+// `belay validate FILE.so`: everything that can be found out about a plugin library without a training run.
 #pragma once
 
 #include <ostream>

@@ -12,7 +12,7 @@
 // Its first record, the version, is in the file when the constructor returns. Records are gathered in memory and
 // written at flush(), at the first add 120 s after the last flush, and when they are many.
 //
-// Nothing here ends training. Where the file cannot be written the caller's on_warning is told once, and a new file is
+// Nothing here ends training. If the file cannot be written the caller's on_warning is called once, and a new file is
 // tried at the next flush (the old one may end in half a record, behind which no reader looks); where that goes on, the
 // oldest records stay and new ones are dropped and counted. A file that was deleted under the writer is followed by a
 // new one.

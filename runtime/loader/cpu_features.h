@@ -18,7 +18,7 @@ class CpuFeatures {
   // Of an imagined one, for tests.
   explicit CpuFeatures(std::set<std::string, std::less<>> names) : names_(std::move(names)), known_(true) {}
 
-  // Those of `wanted` that are missing. Where the kernel does not tell, none is.
+  // Those of `wanted` that are missing; none if the kernel does not report features.
   std::vector<std::string> missing(const std::vector<std::string>& wanted) const;
 
  private:

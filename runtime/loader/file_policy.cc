@@ -103,7 +103,7 @@ void FilePolicy::check_library(const std::string& path, std::vector<std::string>
   }
   if (world_writable(s))
     throw LoadError(LoadErrorKind::kInsecure, path, "can be written by everybody", "chmod o-w '" + real + "'");
-  // A file like its directory was told of with the directory.
+  // A file like its directory was reported with the directory.
   const std::string weak = weakness(s, user_);
   if (weak != look_at(real_parent).weakness) warn("plugin", real, weak, warnings);
 }

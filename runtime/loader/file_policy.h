@@ -30,7 +30,7 @@ class FilePolicy {
   struct Directory {
     std::string real;      // where links lead
     std::string offender;  // it or its first parent that everybody can write; empty: none
-    std::string weakness;  // that it is told of; empty: none
+    std::string weakness;  // to warn of; empty: none
   };
   // Each is looked at once: a search asks about the same few directories for every file in them.
   const Directory& look_at(const std::string& directory);

@@ -80,7 +80,7 @@ std::optional<ResolvedPlugin> PluginResolver::resolve(PluginKind kind, const Plu
 }
 
 std::optional<ResolvedPlugin> PluginResolver::locate(PluginKind kind, const PluginUse& use) {
-  // The parser has told of a table without either.
+  // The parser has reported a table without either.
   if (use.plugin.empty() && use.file.empty()) return std::nullopt;
   ResolvedPlugin plugin;
   try {

@@ -56,7 +56,7 @@ class PluginResolver {
   ResolvedPlugins resolve(const Manifest& manifest);
   // Adds those of [optimizer]; a training needs them.
   void resolve_optimizer(const Manifest& manifest, ResolvedPlugins& all);
-  // One plugin. Nothing where it is not found; its options' problems are told all the same.
+  // One plugin. Nothing where it is not found; its options' problems are reported all the same.
   std::optional<ResolvedPlugin> resolve(PluginKind kind, const PluginUse& use);
 
   // Whether a plugin could not be found or used: then the exit status is 3, and 2 for any other problem.

@@ -11,7 +11,7 @@
 
 namespace belay::runtime {
 
-// All sections with every default filled in; what is not set and has no value is told in a comment. Our own paths are
+// All sections with every default filled in; what is not set and has no value is in a comment. Our own paths are
 // absolute. Plugins' options are those of each PluginUse, as they are: a caller that knows the plugins' declarations
 // puts their defaults and absolute paths there first.
 std::string effective_manifest(const Manifest& manifest);

@@ -83,7 +83,7 @@ void HookSet::on_error(const Error& error) noexcept {
       h.call("on_error", &belay_hook_api::on_error, static_cast<std::int32_t>(error.code()),
              detail::str(error.message()));
     } catch (...) {
-      // It was told; what it says to that cannot change how the run ends.
+      // An error of on_error cannot change how the run ends.
     }
   }
 }

@@ -6,7 +6,7 @@
 //   coordinator.join();                     // rethrows what a thread reported
 //
 // A thread that fails reports its error with request_stop(error); the first one counts. Errors whose code is a clean
-// stop (OUT_OF_RANGE unless told otherwise) only stop.
+// stop (OUT_OF_RANGE by default) only stop.
 #pragma once
 
 #include <atomic>

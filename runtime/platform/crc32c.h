@@ -16,7 +16,7 @@ inline std::uint32_t crc32c(std::string_view bytes, std::uint32_t before = 0) no
   return crc32c(bytes.data(), bytes.size(), before);
 }
 
-// The form that record files store: a CRC over bytes that hold their own CRC would tell little.
+// The form that record files store: a CRC over bytes that include their own CRC finds little.
 constexpr std::uint32_t masked_crc(std::uint32_t crc) noexcept { return (crc >> 15 | crc << 17) + 0xa282ead8u; }
 
 // Eight lower-case hexadecimal digits; parse_crc takes nothing else.

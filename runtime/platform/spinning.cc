@@ -34,7 +34,7 @@ std::string own_path() {
 
 void bound_spinning(char** argv) {
   if (spinning_is_bounded()) return;
-  // Without an interpreter the dynamic linker itself is the program: it was told to run this one.
+  // Without an interpreter the dynamic linker itself is the program: this one is its argument.
   if (::getauxval(AT_BASE) == 0) return;
   // What is set here also ends the second round, in the check above.
   if (::setenv(kVariable, kSpins, 1) != 0) return;

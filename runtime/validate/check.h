@@ -31,8 +31,8 @@ struct Subject {
 // A host for its driver, with every service.
 belay::testing::DriverSetup setup_of(const Subject& subject);
 
-// A check returns where the plugin does what is asked, and throws one of these where it does not, or where that cannot
-// be told. Anything else that comes out of a check was thrown by the plugin past its own boundary.
+// A check returns if the plugin does what is asked, and throws one of these if it does not, or if that cannot be
+// found out. Anything else that comes out of a check was thrown by the plugin past its own boundary.
 class CheckFailed : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -42,7 +42,7 @@ class CheckSkipped : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The plugin cannot be tried: it takes options that cannot be made up.
+// The plugin cannot be tried: no synthetic values fit its required options.
 class OptionsNeeded : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -105,7 +105,7 @@ void must_succeed(const std::string& where, F&& f) {
   }
 }
 
-// As must_succeed; but where the plugin does not find what it needs among the made-up things, the check is skipped.
+// As must_succeed; but if the plugin does not find what it needs among the synthetic things, the check is skipped.
 template <class F>
 void needs(const std::string& where, const std::string& made_up_things, F&& f) {
   try {

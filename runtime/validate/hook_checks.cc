@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hook's life in a made-up training, its state, and what it does when things go wrong.
+// A hook's life in a synthetic training, its state, and what it does when things go wrong.
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -34,7 +34,7 @@ Tensor some_value(const Output& output) {
   return value;
 }
 
-// A hook in a training that is made up: the usual names, variables with gradients, values that fall and waver.
+// A hook in a synthetic training: the usual names, variables with gradients, values that fall and waver.
 class Training {
  public:
   explicit Training(const Subject& subject, const std::vector<std::string>& without = {},
@@ -108,7 +108,7 @@ class Training {
     std::fill_n(t.data<float>(), t.size(), value);
     return t;
   }
-  // The made-up run keeps its best checkpoint, as one with [checkpoint] keep_best does.
+  // The synthetic run keeps its best checkpoint, as one with [checkpoint] keep_best does.
   void add_best_checkpoint() {
     const std::string best = folder_->path() + "/best";
     std::ofstream(best) << "{}";

@@ -16,7 +16,7 @@ using belay::testing::OptionValues;
 
 constexpr std::size_t kBatches = 20;
 
-// One pass, where the input can be told so.
+// One pass, if the input has an option for it.
 OptionValues one_epoch(const Subject& subject) {
   const OptionInfo* epochs = subject.info.option("epochs");
   return epochs != nullptr && epochs->type == OptionType::kInt && !epochs->list
@@ -24,7 +24,7 @@ OptionValues one_epoch(const Subject& subject) {
              : subject.options();
 }
 
-// What was made up for a path is no file of the input's format.
+// A synthetic file for a path does not have the input's format.
 void open(InputDriver& input, const Subject& subject, std::int64_t shard = 0, std::int64_t shards = 1) {
   std::vector<std::string> names;
   for (const std::string& name : subject.chosen.made_up) names.push_back("'" + name + "'");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options of a plugin under validation: the user's, the examples of its note, and values made up for required ones that
-// have neither.
+// Options of a plugin under validation: the user's, the examples of its note, and synthetic values for required ones
+// that have neither.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model on the real engine, with made-up features and labels: rows with a class or a number, an image with a class,
+// A model on the real engine, with synthetic features and labels: rows with a class or a number, an image with a class,
 // or ids with the ids that follow.
 #include <iterator>
 #include <memory>

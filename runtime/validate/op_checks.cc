@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An operation alone, on made-up inputs that its shape rule takes, and on the real engine, where its gradient is
+// An operation alone, on synthetic inputs that its shape rule takes, and on the real engine, where its gradient is
 // compared with finite differences.
 #include <algorithm>
 #include <cstring>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An optimizer on the real engine, with made-up variables and the gradients of the sum of their squares.
+// An optimizer on the real engine, with synthetic variables and the gradients of the sum of their squares.
 #include <cmath>
 #include <memory>
 

@@ -110,7 +110,7 @@ class OptimizerContext {
 };
 
 // A plugin of the kind "optimizer". An error that a callback throws ends the building of the graph, with the plugin's
-// name in front. `belay validate` runs it on made-up variables.
+// name in front. `belay validate` runs it on synthetic variables.
 class Optimizer : public Plugin {
  public:
   // Makes the variables that the optimizer keeps from step to step.

@@ -1,4 +1,4 @@
-// Runs the init function without an engine, on variables made up here. It runs twice: linked in, and with the .so.
+// Runs the init function without an engine, on variables made here. It runs twice: linked in, and with the .so.
 #include <belay/testing/testing.h>
 #include <gtest/gtest.h>
 

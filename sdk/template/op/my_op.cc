@@ -34,7 +34,7 @@ class MyOp final : public belay::Op {
     });
   }
 
-  // Adds nodes to the graph: what arrives, times the slope at x.
+  // Adds nodes to the graph: the incoming gradient, times the slope at x.
   void gradient(belay::OpGradient& g) const override {
     namespace ops = belay::ops;
     const belay::Output above = ops::greater(g.input(0), ops::zeros_like(g.input(0)));

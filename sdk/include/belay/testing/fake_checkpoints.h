@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Service "checkpoint": checkpoints that a test made up, and the requests to save.
+// Service "checkpoint": checkpoints that a test adds, and the requests to save.
 //
 //   FakeCheckpoints checkpoints(host);
 //   checkpoints.add("runs/a/model.ckpt-100", {{"w", Tensor({2}, {1.f, 2.f})}});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host for tests, without an engine: a log that is kept, a clock that moves when told, a run directory, and whatever
-// services a test adds. It implements the real tables; a plugin cannot tell it from the host.
+// A host for tests, without an engine: a log that is kept, a clock that the test moves, a run directory, and whatever
+// services a test adds. It implements the real tables; to a plugin it looks like the host.
 //
 //   belay::testing::FakeHost host;
 //   host.clock.advance(2.5);
@@ -59,7 +59,7 @@ class FakeHost {
   std::string run_directory;
   std::uint64_t seed = 42;
   bool interactive = false;
-  // What the plugin is told of its place in the run.
+  // What the plugin finds out about its place in the run.
   std::int32_t mode = BELAY_MODE_TRAIN;  // 0: none
   std::int32_t rank = 0, ranks = 1;
   std::atomic<bool> stopping{false};

@@ -201,7 +201,7 @@ class FakeSession {
   static void note_if_closed(belay_session* raw, const char* slot) {
     try {
       require_open(raw, slot);
-    } catch (const Error&) {  // noted; this slot has no way to tell
+    } catch (const Error&) {  // noted; this slot has no way to report it
     }
   }
   static Run& require_open(belay_run* raw, const char* slot) noexcept {
@@ -372,7 +372,7 @@ class FakeSession {
   mutable std::mutex mutex_;  // raw runs may come from a plugin's threads
   std::map<std::string, Tensor> values_;
   std::vector<RawRun> runs_;
-  std::deque<Result> results_;  // kept after their release, so that a late read is told from a wild one
+  std::deque<Result> results_;  // kept after their release, so that a late read is distinguished from a wild one
   std::deque<Variable> variables_;
   std::deque<Handle> handles_;
   std::deque<Run> runs_seen_;

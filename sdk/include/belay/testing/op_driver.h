@@ -64,7 +64,7 @@ class OpDriver {
   int threads = 1;
   std::uint64_t seed = 42;
   std::uint64_t counter = 0;
-  // What later runs are told when they ask: set it to see what run does then.
+  // What later runs are answered when they ask: set it to see what run does then.
   bool cancelled = false;
 
   // The outputs as "float32 [?, 3], int64 []".
