@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "belay/error.h"
-#include "runtime/checkpoint/crc32c.h"
+#include "runtime/platform/crc32c.h"
 
 namespace belay::runtime {
 namespace {
