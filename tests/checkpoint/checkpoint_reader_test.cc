@@ -37,7 +37,7 @@ class CheckpointReading : public ::testing::Test {
   StepContent content_{30};
 };
 
-TEST_F(CheckpointReading, ListsTensorsByName) {
+TEST_F(CheckpointReading, SAVER_34_ListsTensorsByName) {
   const auto reader = open();
   EXPECT_EQ(reader->name(), "model.ckpt-30");
   EXPECT_EQ(reader->path(), path());
@@ -250,7 +250,7 @@ TEST_F(CheckpointReading, T_62b_ATensorOfAForeignTypeIsSkippedUnlessItIsWanted) 
           "': saver 'safetensors': the .safetensors file: the tensors end at data byte 8, and 1 bytes follow them");
 }
 
-TEST_F(CheckpointReading, WhatCannotBeOpenedSaysWhy) {
+TEST_F(CheckpointReading, SAVER_14_WhatCannotBeOpenedSaysWhy) {
   FileSystem& files = posix_file_system();
   EXPECT_EQ(error_of([&] { open_stored_tensors(files, dir_ / "no", saver_.use(), log_); }),
             "NOT_FOUND: there is no '" + (dir_ / "no") + "'");

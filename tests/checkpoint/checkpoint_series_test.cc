@@ -63,7 +63,7 @@ class CheckpointSeriesTest : public RunDirectoryTest {
   std::optional<CheckpointSeries> series_;
 };
 
-TEST_F(CheckpointSeriesTest, ASaveGivesItsPathAndBecomesCurrent) {
+TEST_F(CheckpointSeriesTest, CKST_06_ASaveReturnsItsPathAndBecomesCurrentByItsName) {
   EXPECT_EQ(save(10), dir_ / "model.ckpt-10");
   EXPECT_EQ(read_file(dir_ / "checkpoint"),
             "model_checkpoint_path: \"model.ckpt-10\"\n"
@@ -71,8 +71,7 @@ TEST_F(CheckpointSeriesTest, ASaveGivesItsPathAndBecomesCurrent) {
             "all_model_checkpoint_timestamps: 1704067201\n");
 }
 
-// SAVER-21
-TEST_F(CheckpointSeriesTest, KeepsTheNewestByNumber) {
+TEST_F(CheckpointSeriesTest, SAVER_21_KeepsTheNewestByNumber) {
   begin(2);
   save(1);
   EXPECT_THAT(listed(), ElementsAre("1"));
@@ -83,8 +82,7 @@ TEST_F(CheckpointSeriesTest, KeepsTheNewestByNumber) {
   EXPECT_THAT(on_disk(), ElementsAre("2", "3"));
 }
 
-// SAVER-22
-TEST_F(CheckpointSeriesTest, SavingAgainMovesToTheEnd) {
+TEST_F(CheckpointSeriesTest, SAVER_22_SavingAgainMovesToTheEnd) {
   begin(2);
   save(1), save(2), save(3);
   save(2);
@@ -95,8 +93,7 @@ TEST_F(CheckpointSeriesTest, SavingAgainMovesToTheEnd) {
   EXPECT_THAT(on_disk(), ElementsAre("1", "2"));
 }
 
-// MGR-02, TRAP-02
-TEST_F(CheckpointSeriesTest, ALowerLimitRemovesSeveralAtOnceButOnlyAfterASave) {
+TEST_F(CheckpointSeriesTest, MGR_02_ALowerLimitRemovesSeveralAtOnceButOnlyAfterASave) {
   begin(0);
   for (std::int64_t step = 1; step <= 5; ++step) save(step);
   begin(3);
@@ -106,16 +103,14 @@ TEST_F(CheckpointSeriesTest, ALowerLimitRemovesSeveralAtOnceButOnlyAfterASave) {
   EXPECT_THAT(on_disk(), ElementsAre("4", "5", "6"));
 }
 
-// SAVER-27, TRAP-05
-TEST_F(CheckpointSeriesTest, ZeroKeepsAllAndListsAll) {
+TEST_F(CheckpointSeriesTest, SAVER_27_ZeroKeepsAllAndListsAll) {
   begin(0);
   for (std::int64_t step = 1; step <= 8; ++step) save(step);
   EXPECT_EQ(listed().size(), 8u);
   EXPECT_EQ(on_disk().size(), 8u);
 }
 
-// SAVER-32
-TEST_F(CheckpointSeriesTest, ANewProcessContinuesWithWhatStillExists) {
+TEST_F(CheckpointSeriesTest, SAVER_32_ANewProcessContinuesWithWhatStillExists) {
   begin(3);
   save(1), save(2), save(3);
   std::filesystem::remove_all(dir_ / "model.ckpt-1");
@@ -126,7 +121,7 @@ TEST_F(CheckpointSeriesTest, ANewProcessContinuesWithWhatStillExists) {
   EXPECT_THAT(listed(), ElementsAre("2", "3", "4"));
 }
 
-TEST_F(CheckpointSeriesTest, TimesOfEarlierAttemptsAreKept) {
+TEST_F(CheckpointSeriesTest, CKST_13_TimesOfEarlierAttemptsAreKept) {
   save(1);
   begin();
   save(2);
@@ -222,8 +217,8 @@ TEST_F(CheckpointSeriesTest, T_56b_OneThatIsNotWholeIsNotListed) {
   EXPECT_THAT(series().names(), ElementsAre("model.ckpt-1", "model.ckpt-5"));
 }
 
-// SAVER-24, MGR-04, F17. The copy says of itself that it is of step 1.
-TEST_F(CheckpointSeriesTest, WhatIsNotListedIsNeverRemoved) {
+// F17. The copy says of itself that it is of step 1.
+TEST_F(CheckpointSeriesTest, SAVER_24_WhatIsNotListedIsNeverRemoved) {
   begin(1);
   save(1);
   std::filesystem::copy(dir_ / "model.ckpt-1", dir_ / "model.ckpt-100", std::filesystem::copy_options::recursive);
@@ -403,6 +398,68 @@ TEST_F(CheckpointSeriesTest, T_58_WhatCannotBeRemovedIsPutBackWithOneWarning) {
   files_.heal();
   save(6);
   EXPECT_THAT(on_disk(), ElementsAre("6"));
+}
+
+TEST_F(CheckpointSeriesTest, SAVER_33_AListThatIsTooLongIsShortAfterOneSave) {
+  begin(0);
+  for (std::int64_t step = 1; step <= 9; ++step) save(step);
+  begin(2);
+  save(10);
+  EXPECT_THAT(listed(), ElementsAre("9", "10"));
+  EXPECT_THAT(on_disk(), ElementsAre("10", "9"));
+}
+
+TEST_F(CheckpointSeriesTest, MGR_04_CheckpointsOfOtherNamesAreNeitherListedNorRemoved) {
+  begin(1);
+  save(1);
+  std::filesystem::copy(dir_ / "model.ckpt-1", dir_ / "mine-1", std::filesystem::copy_options::recursive);
+  save(2), save(3);
+  EXPECT_THAT(listed(), ElementsAre("3"));
+  EXPECT_TRUE(std::filesystem::exists(dir_ / "mine-1/index"));
+}
+
+TEST_F(CheckpointSeriesTest, MGR_05_AClockThatIsSetBackChangesNeitherOrderNorWhatIsKept) {
+  begin(2);
+  save(1), save(2);
+  clock_.advance(-3600 * FakeClock::kSecond);
+  begin(2);
+  save(3);
+  EXPECT_THAT(listed(), ElementsAre("2", "3"));
+  EXPECT_EQ(current(), "model.ckpt-3");
+  EXPECT_THAT(on_disk(), ElementsAre("2", "3"));
+}
+
+TEST_F(CheckpointSeriesTest, SAVER_06_AStepThatIsSavedAgainIsReadAnew) {
+  save(1);
+  StepContent other(2);
+  other.content().global_step = 1;
+  series().save(other.content(), saver_.use());
+  Tensor kernel(DType::kFloat32, {15});
+  find_restorable(*run_, log_)->read(saver_.use(), {{"dense/kernel", kernel.view()}});
+  EXPECT_EQ(TensorView(kernel).number(0), 2);
+}
+
+TEST_F(CheckpointSeriesTest, SAVER_07_ACheckpointWithoutVariablesIsOne) {
+  CheckpointContent nothing;
+  nothing.global_step = 3;
+  nothing.graph_hash = "5c0e";
+  EXPECT_EQ(series().save(nothing, saver_.use()), dir_ / "model.ckpt-3");
+  const std::unique_ptr<CheckpointReader> found = find_restorable(*run_, log_);
+  ASSERT_NE(found, nullptr);
+  EXPECT_THAT(found->tensors(), IsEmpty());
+}
+
+TEST_F(CheckpointSeriesTest, SAVER_03_AnInt64ScalarComesBackExactly) {
+  const std::int64_t large = (std::int64_t{1} << 53) + 1;
+  const Tensor saved(large);
+  CheckpointContent content;
+  content.global_step = 3;
+  content.graph_hash = "5c0e";
+  content.variables = {{"counter", saved.view()}};
+  series().save(content, saver_.use());
+  Tensor read(std::int64_t{0});
+  find_restorable(*run_, log_)->read(saver_.use(), {{"counter", read.view()}});
+  EXPECT_EQ(TensorView(read).scalar<std::int64_t>(), large);
 }
 
 }  // namespace

@@ -138,7 +138,7 @@ TEST_F(CheckpointWriter, ANonFiniteVariableIsNamedAndNothingIsTouched) {
   }
 }
 
-TEST_F(CheckpointWriter, ContentThatACheckpointCannotHoldIsNamed) {
+TEST_F(CheckpointWriter, SAVER_04_ContentThatACheckpointCannotHoldIsNamed) {
   const Tensor text(DType::kString, {2}), number(1.f);
   const std::int64_t negative[] = {-2};
   const struct {

@@ -115,7 +115,7 @@ TEST_F(FindRestorable, ACheckpointMayHaveAnyNameIfTheStateFileSaysSo) {
   EXPECT_EQ(found(), 10);
 }
 
-TEST_F(FindRestorable, AMovedRunIsStillARun) {
+TEST_F(FindRestorable, SAVER_15_AMovedRunIsStillARun) {
   std::filesystem::create_directory(dir_ / "moved");
   for (const char* name : {"model.ckpt-10", "model.ckpt-20", "model.ckpt-30", "checkpoint"})
     std::filesystem::rename(dir_ / name, dir_ / (std::string("moved/") + name));
@@ -131,7 +131,7 @@ TEST_F(FindRestorable, AMissingStateFileMeansASearch) {
   EXPECT_THAT(log_.lines, IsEmpty());
 }
 
-TEST_F(FindRestorable, AnEmptyOrForeignStateFileIsAWarningAndASearch) {
+TEST_F(FindRestorable, CKST_10_AnEmptyOrForeignStateFileIsAWarningAndASearch) {
   const std::string start = "warning checkpoint: the state file '" + (dir_ / "checkpoint") +
                             "' cannot be used, so the directory is searched: ";
   const struct {
@@ -282,6 +282,23 @@ TEST_F(FindRestorable, UnfinishedOnesAreNoCheckpoints) {
   std::filesystem::rename(dir_ / "model.ckpt-30", dir_ / temporary_name("model.ckpt-30"));
   std::filesystem::remove(dir_ / "checkpoint");
   EXPECT_EQ(found(), 20);
+}
+
+TEST_F(FindRestorable, CKST_08_EntriesAreNamesAndPathsOfElsewhereStayAsTheyAreWritten) {
+  set_state_file(
+      "model_checkpoint_path: \"./model.ckpt-20\"\nall_model_checkpoint_paths: \"/else/model.ckpt-7\"\n"
+      "all_model_checkpoint_paths: \"./model.ckpt-20\"\n");
+  const auto state = read_checkpoint_state(*run_);
+  ASSERT_TRUE(state);
+  EXPECT_EQ(state->current, "model.ckpt-20");
+  ASSERT_EQ(state->kept.size(), 2u);
+  EXPECT_EQ(state->kept[0].path, "/else/model.ckpt-7");
+  EXPECT_EQ(state->kept[1].path, "model.ckpt-20");
+}
+
+TEST_F(FindRestorable, CKST_04_ARunDirectoryMayBeNamedByARelativePath) {
+  run_ = posix_file_system().open_directory(std::filesystem::relative(dir_.path()).string());
+  EXPECT_EQ(found(), 30);
 }
 
 }  // namespace

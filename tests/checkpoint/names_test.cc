@@ -6,7 +6,7 @@
 namespace belay::runtime {
 namespace {
 
-TEST(CheckpointNames, StepAndNameAreEachOthersInverse) {
+TEST(CheckpointNames, SAVER_11_StepAndNameAreEachOthersInverse) {
   for (const std::int64_t step : {std::int64_t{0}, std::int64_t{7}, std::int64_t{2000}, INT64_MAX})
     EXPECT_EQ(step_of_checkpoint(checkpoint_name(step)), step);
   EXPECT_EQ(checkpoint_name(2000), "model.ckpt-2000");

@@ -152,7 +152,7 @@ TEST_F(SaveFaults, AFailedSyncOfTheRunDirectoryAnnouncesNothingAndRemovesNothing
   EXPECT_EQ(run_->entries(), (std::vector<std::string>{"checkpoint", "model.ckpt-10", "model.ckpt-20"}));
 }
 
-TEST_F(SaveFaults, AStateFileThatCannotBeWrittenLeavesTheCheckpoint) {
+TEST_F(SaveFaults, CKST_18_AStateFileThatCannotBeWrittenLeavesTheOldOneAndTheCheckpoint) {
   files_.fail(FileCall::kCreate, 5, kFull);
   EXPECT_EQ(save(30).substr(0, 19), "RESOURCE_EXHAUSTED:");
   EXPECT_EQ(run_->entries(),

@@ -68,7 +68,7 @@ TEST_F(RunDirectories, AreClearedOfAnUnfinishedCheckpoint) {
   EXPECT_TRUE(logged("removed what an interrupted save left in '" + path + "': " + unfinished));
 }
 
-TEST_F(RunDirectories, ThatAreFilesAreAnError) {
+TEST_F(RunDirectories, SAVER_12_ThatAreFilesAreAnError) {
   std::ofstream(temp / "runs") << "a file";
   EXPECT_THAT(error_of([&] { open(); }), ::testing::HasSubstr("Not a directory"));
 }

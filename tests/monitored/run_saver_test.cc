@@ -90,7 +90,7 @@ TEST_F(Savers, NameTheHookThatAsksToStopAfterACheckpoint) {
   EXPECT_EQ(saver->at_boundary(*session, hooks), "b");
 }
 
-TEST_F(Savers, RestoreVariablesAndHookStates) {
+TEST_F(Savers, SAVER_01_RestoreVariablesAndHookStates) {
   Probe& a = add_probe("a");
   add_probe("stateless");
   a.state = 11;
@@ -151,7 +151,7 @@ TEST_F(Savers, KeepTheNewestOnesAlsoAfterARestart) {
   EXPECT_THAT(checkpoints(), ElementsAre("model.ckpt-3", "model.ckpt-4"));
 }
 
-TEST_F(Savers, ACheckpointOfAnotherModelIsNotRestored) {
+TEST_F(Savers, SAVER_35_ACheckpointOfAnotherModelIsNotRestored) {
   save(*make_saver(), 4.0f, 9);
   NodeGraph wider(*ops);
   ops::variable(wider.handle(), "weight", Tensor(Dims{2}, {1.0f, 2.0f}));
