@@ -55,10 +55,11 @@ constexpr auto batch_options(std::string_view shuffle_help = "another order in e
   constexpr std::int64_t O::*batch_size = &O::batch_size;
   constexpr bool O::*shuffle = &O::shuffle;
   constexpr std::int64_t O::*epochs = &O::epochs;
+  // Where the passes end changes no number of the steps before.
   return std::make_tuple(
       option("batch_size", batch_size, "examples in a batch; an epoch's last one may be shorter").range(1, 1e6),
       option("shuffle", shuffle, shuffle_help),
-      option("epochs", epochs, "passes over the examples; 0: for ever").min(0));
+      option("epochs", epochs, "passes over the examples; 0: for ever").min(0).watching());
 }
 
 // Of 10 examples, batch_size 4, without shuffle:
