@@ -123,6 +123,9 @@ class RunArgs {
     out.n_fetches = n_;
     if (extras_ != nullptr) write_extras(out);
   }
+  bool has_extras() const noexcept {
+    return extras_ != nullptr;
+  }  // feeds, options, or more fetches than have room here
   const belay_output* fetches() const noexcept { return n_ <= kInline ? inline_ : extras_->fetches.data(); }
   std::size_t size() const noexcept { return n_; }
 
@@ -136,7 +139,11 @@ class RunArgs {
     bool has_options = false;
     belay_run_options options;
   };
-  void write_extras(belay_run_args& out) {
+  // Out of line: inlined, it is most of what a step's callback would save and restore.
+  struct DeleteExtras {
+    __attribute__((noinline)) void operator()(Extras* extras) const noexcept { delete extras; }
+  };
+  __attribute__((noinline)) void write_extras(belay_run_args& out) {
     extras_->raw_feeds.clear();
     for (const auto& [output, tensor] : extras_->feeds) extras_->raw_feeds.push_back({output, tensor.view()});
     out.feeds = extras_->raw_feeds.data();
@@ -144,13 +151,13 @@ class RunArgs {
     if (extras_->has_options) out.options = &extras_->options;
   }
   Extras& extras() {
-    if (extras_ == nullptr) extras_ = std::make_unique<Extras>();
+    if (extras_ == nullptr) extras_.reset(new Extras);
     return *extras_;
   }
 
   belay_output inline_[kInline];
   std::size_t n_ = 0;
-  std::unique_ptr<Extras> extras_;
+  std::unique_ptr<Extras, DeleteExtras> extras_;
 };
 
 // The values that came back, by fetch. Valid for the after_run call.

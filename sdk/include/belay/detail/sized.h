@@ -73,12 +73,20 @@ __attribute__((noinline)) const T& read_other_size(const T* theirs, T& room, std
   std::memcpy(&room, theirs, theirs->struct_size);
   return room;
 }
+// Whether theirs has each field that this side knows, and no flag that it does not: what each call of a step finds.
+// Most are of this side's size and without flags, which is one comparison.
+template <class T>
+bool is_whole(const T* theirs, std::uint32_t known = 0) noexcept {
+  if (theirs == nullptr) return false;
+  std::uint64_t head;
+  std::memcpy(&head, theirs, sizeof(head));
+  return head == sizeof(T) || (theirs->struct_size >= sizeof(T) && (theirs->flags & ~known) == 0);
+}
 // Theirs itself where it has each field that this side knows, else a copy in `room`, whose further fields are 0.
 // INVALID_ARGUMENT: null, or without a size. UNIMPLEMENTED: a flag that is not among `known`.
 template <class T>
 const T& read_sized(const T* theirs, T& room, std::uint32_t known = 0) {
-  // What each call of a step finds, first and in the caller's code.
-  if (theirs != nullptr && theirs->struct_size >= sizeof(T) && (theirs->flags & ~known) == 0) return *theirs;
+  if (is_whole(theirs, known)) return *theirs;  // first and in the caller's code
   return read_other_size(theirs, room, known);
 }
 

@@ -108,32 +108,49 @@ struct Thunks {
       object(self).after_create_session(s);
     });
   }
+  // The usual call, and behind it the others in a function of their own, so that this one saves no registers for them.
   static std::int32_t before_run(void* self, belay_run* run, belay_run_args* args, belay_status* status) noexcept {
+    if (!is_whole(args) || instance(self).args.has_extras()) return before_run_slowly(self, run, args, status);
     return guard(status, [&] {
-      I& i = instance(self);
-      RunContext context(&i.host.services(), run);
-      i.args.~RunArgs();
-      try {
-        new (&i.args) RunArgs(i.object->before_run(context));
-      } catch (...) {
-        new (&i.args) RunArgs();
-        throw;
-      }
-      if (args != nullptr && args->struct_size >= sizeof(*args)) {
-        i.args.write(*args);  // field by field: a copy of the whole would wait for the stores that it reads
-      } else {
-        fill_sized(args, i.args.raw());
-      }
+      before_run(self, run);
+      instance(self).args.write(*args);  // field by field: a copy of the whole would wait for the stores that it reads
     });
+  }
+  __attribute__((noinline)) static std::int32_t before_run_slowly(void* self, belay_run* run, belay_run_args* args,
+                                                                  belay_status* status) noexcept {
+    return guard(status, [&] {
+      before_run(self, run);
+      fill_sized(args, instance(self).args.raw());
+    });
+  }
+  static void before_run(void* self, belay_run* run) {
+    I& i = instance(self);
+    RunContext context(&i.host.services(), run);
+    i.args.~RunArgs();
+    try {
+      new (&i.args) RunArgs(i.object->before_run(context));
+    } catch (...) {
+      new (&i.args) RunArgs();
+      throw;
+    }
   }
   static std::int32_t after_run(void* self, belay_run* run, const belay_run_values* values,
                                 belay_status* status) noexcept {
+    if (!is_whole(values)) return after_run_other_size(self, run, values, status);
+    return guard(status, [&] { after_run(self, run, *values); });
+  }
+  static void after_run(void* self, belay_run* run, const belay_run_values& values) {
+    I& i = instance(self);
+    RunContext context(&i.host.services(), run);
+    i.object->after_run(context, RunValues(values.results, i.args.fetches(), values.n_results, values.options));
+  }
+  // A function of its own, so that the usual call needs no room for a copy.
+  __attribute__((noinline)) static std::int32_t after_run_other_size(void* self, belay_run* run,
+                                                                     const belay_run_values* values,
+                                                                     belay_status* status) noexcept {
     return guard(status, [&] {
-      I& i = instance(self);
-      RunContext context(&i.host.services(), run);
       belay_run_values room;
-      const belay_run_values& v = read_sized(values, room);
-      i.object->after_run(context, RunValues(v.results, i.args.fetches(), v.n_results, v.options));
+      after_run(self, run, read_sized(values, room));
     });
   }
   static std::int32_t end(void* self, belay_session* session, belay_status* status) noexcept {
