@@ -26,7 +26,7 @@ std::unique_ptr<Logger> silent_logger() {
 class LoadedHook {
  public:
   LoadedHook() {
-    services_.add("session", session_api());
+    services_.add("session", session_service());
     registry_.add_loaded(loader_.load(BELAY_IDLE_HOOK));
     const RegisteredPlugin& plugin = registry_.plugins().front();
     ResolvedPlugin use;

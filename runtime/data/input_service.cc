@@ -70,7 +70,7 @@ std::int32_t declare(belay_input_spec* spec, std::int32_t role, belay_str name, 
     if (role != BELAY_FEATURE && role != BELAY_LABEL)
       fail(Code::kUnimplemented, "'" + std::string(view(name)) + "' has the role " + std::to_string(role) +
                                      ", which this host does not know: a component is a feature or a label");
-    auto& declaration = *reinterpret_cast<InputDeclaration*>(spec);
+    InputDeclaration& declaration = from_handle(spec);
     InputComponent c{
         role == BELAY_LABEL, std::string(view(name)), static_cast<DType>(dtype), Dims(dims, dims + rank), 0, {}};
     if (c.name.empty()) fail(Code::kInvalidArgument, "a component of an input needs a name");
@@ -83,7 +83,7 @@ std::int32_t declare(belay_input_spec* spec, std::int32_t role, belay_str name, 
 }
 
 InputComponent& component_of_classes(belay_input_spec* spec, std::uint32_t slot, std::int64_t classes) {
-  auto& components = reinterpret_cast<InputDeclaration*>(spec)->components;
+  auto& components = from_handle(spec).components;
   if (slot >= components.size())
     fail(Code::kInvalidArgument, "the input declared " + std::to_string(components.size()) +
                                      " components, there is no slot " + std::to_string(slot));
@@ -141,13 +141,13 @@ std::int32_t tensor(belay_batch* batch, std::uint32_t slot, std::int32_t rank, c
     thread_local Dims copy;
     check_rank(rank, dims);
     copy.assign(dims, dims + rank);
-    *out = reinterpret_cast<BatchBuilder*>(batch)->tensor(slot, copy);
+    *out = from_handle(batch).tensor(slot, copy);
   });
 }
 
 std::int32_t set_string(belay_batch* batch, std::uint32_t slot, std::uint64_t element, belay_str bytes,
                         belay_status* status) {
-  return guard(status, [&] { reinterpret_cast<BatchBuilder*>(batch)->set_string(slot, element, view(bytes)); });
+  return guard(status, [&] { from_handle(batch).set_string(slot, element, view(bytes)); });
 }
 
 constexpr belay_input_service kInputService{

@@ -49,7 +49,10 @@ class BatchBuilder {
 std::vector<DeclaredLabel> declared_labels(const std::vector<InputComponent>& components);
 
 const belay_input_service* input_service() noexcept;
+
 inline belay_input_spec* to_handle(InputDeclaration* d) noexcept { return reinterpret_cast<belay_input_spec*>(d); }
+inline InputDeclaration& from_handle(belay_input_spec* d) noexcept { return *reinterpret_cast<InputDeclaration*>(d); }
 inline belay_batch* to_handle(BatchBuilder* b) noexcept { return reinterpret_cast<belay_batch*>(b); }
+inline BatchBuilder& from_handle(belay_batch* b) noexcept { return *reinterpret_cast<BatchBuilder*>(b); }
 
 }  // namespace belay::runtime

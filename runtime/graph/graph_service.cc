@@ -260,6 +260,6 @@ constexpr belay_graph_api kGraphApi{sizeof(belay_graph_api),
 
 }  // namespace
 
-const belay_graph_api* graph_api() noexcept { return &kGraphApi; }
+const belay_graph_api* graph_service() noexcept { return &kGraphApi; }
 
 }  // namespace belay::runtime

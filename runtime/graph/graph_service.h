@@ -7,7 +7,7 @@
 
 namespace belay::runtime {
 
-const belay_graph_api* graph_api() noexcept;
+const belay_graph_api* graph_service() noexcept;
 
 inline belay_graph* to_handle(NodeGraph* graph) noexcept { return reinterpret_cast<belay_graph*>(graph); }
 inline NodeGraph& from_handle(belay_graph* graph) noexcept { return *reinterpret_cast<NodeGraph*>(graph); }

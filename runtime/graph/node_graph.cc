@@ -30,7 +30,7 @@ bool valid_node_name(std::string_view name) {
 
 NodeGraph::NodeGraph(const OpRegistry& ops) : ops_(ops), serial_(next_serial()) {}
 
-belay::Graph NodeGraph::handle() { return belay::Graph(graph_api(), to_handle(this)); }
+belay::Graph NodeGraph::handle() { return belay::Graph(graph_service(), to_handle(this)); }
 
 void NodeGraph::hold() {
   const std::lock_guard lock(holds_mutex_);

@@ -6,8 +6,8 @@
 #include "runtime/data/input_service.h"
 #include "runtime/events/event_service.h"
 #include "runtime/graph/graph_service.h"
+#include "runtime/monitored/checkpoint_service.h"
 #include "runtime/monitored/model_service.h"
-#include "runtime/monitored/run_saver.h"
 #include "runtime/monitored/state_service.h"
 #include "runtime/ops/plugin_op.h"
 #include "runtime/session/session_service.h"
@@ -15,9 +15,9 @@
 namespace belay::runtime {
 
 void add_session_services(HostServices& services) {
-  services.add("graph", graph_api());
-  services.add("session", session_api());
-  services.add("coordinator", coordinator_api());
+  services.add("graph", graph_service());
+  services.add("session", session_service());
+  services.add("coordinator", coordinator_service());
   services.add("model", model_service());
   services.add("input", input_service());
   services.add("files", files_service());

@@ -12,8 +12,6 @@ namespace {
 using detail::guard;
 using detail::view;
 
-ModelSpec& spec_of(belay_model_spec* handle) { return *reinterpret_cast<ModelSpec*>(handle); }
-
 // ---- roles
 
 void add_prediction(std::vector<NamedOutput>& to, const std::string& name, const Output& o) {
@@ -78,7 +76,7 @@ void set_role(ModelSpec& spec, std::int32_t role, const std::string& name, const
 std::int32_t set(belay_model_spec* handle, std::int32_t role, belay_str name, belay_output output, belay_output update,
                  belay_status* status) {
   return guard(status, [&] {
-    ModelSpec& spec = spec_of(handle);
+    ModelSpec& spec = from_handle(handle);
     const auto of_graph = [&](const belay_output& o) { return spec.graph.output(spec.graph.resolve(o)); };
     set_role(spec, role, std::string(view(name)), of_graph(output), update.graph == 0 ? Output() : of_graph(update));
   });
@@ -119,7 +117,7 @@ std::string of_signature(const std::string& name, const char* what) {
 
 std::int32_t export_signature(belay_model_spec* handle, const belay_signature* signature, belay_status* status) {
   return guard(status, [&] {
-    ModelSpec& spec = spec_of(handle);
+    ModelSpec& spec = from_handle(handle);
     belay_signature room;
     const belay_signature& s = detail::read_sized(signature, room);
     const std::string name(view(s.name));
@@ -134,7 +132,7 @@ std::int32_t export_signature(belay_model_spec* handle, const belay_signature* s
 
 std::int32_t add_hook(belay_model_spec* handle, const belay_model_hook* hook, belay_status* status) {
   return guard(status, [&] {
-    std::vector<ModelOutputs::Hook>& hooks = spec_of(handle).outputs.hooks;
+    std::vector<ModelOutputs::Hook>& hooks = from_handle(handle).outputs.hooks;
     belay_model_hook room;
     const belay_model_hook& h = detail::read_sized(hook, room, BELAY_MODEL_HOOK_CHIEF_ONLY);
     ModelOutputs::Hook made;
@@ -161,8 +159,6 @@ std::int32_t add_hook(belay_model_spec* handle, const belay_model_hook* hook, be
 constexpr belay_model_service kModelService{sizeof(belay_model_service), 0, set, export_signature, add_hook};
 
 }  // namespace
-
-belay_model_spec* to_handle(ModelSpec* spec) noexcept { return reinterpret_cast<belay_model_spec*>(spec); }
 
 void add_signature(std::vector<Signature>& to, std::uint64_t graph, Signature signature) {
   static const std::vector<std::string> kMethods = {"predict", "classify", "regress"};

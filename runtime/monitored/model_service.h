@@ -2,6 +2,10 @@
 // Service "model": what a model's build calls with its belay_model_spec.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
+#include "belay/abi.h"
 #include "runtime/graph/node_graph.h"
 #include "runtime/monitored/model_outputs.h"
 
@@ -12,12 +16,14 @@ struct ModelSpec {
   NodeGraph& graph;
   ModelOutputs outputs = {};
 };
-belay_model_spec* to_handle(ModelSpec* spec) noexcept;
 
 // Adds a signature to those of the graph with this serial number. INVALID_ARGUMENT names it, and the input or output
 // that is wrong.
 void add_signature(std::vector<Signature>& to, std::uint64_t graph, Signature signature);
 
 const belay_model_service* model_service() noexcept;
+
+inline belay_model_spec* to_handle(ModelSpec* spec) noexcept { return reinterpret_cast<belay_model_spec*>(spec); }
+inline ModelSpec& from_handle(belay_model_spec* spec) noexcept { return *reinterpret_cast<ModelSpec*>(spec); }
 
 }  // namespace belay::runtime

@@ -128,7 +128,4 @@ void load_variables(DirectSession& session, const StoredTensors& stored, const S
 // Names, dtypes and shapes of a session's saved variables.
 std::vector<TensorInfo> variable_infos(const DirectSession& session);
 
-// The table of service "checkpoint". Its contexts: the RunEnvironment; to read, a SaverUse; to save, the RunSaver.
-const belay_checkpoint_api* checkpoint_service() noexcept;
-
 }  // namespace belay::runtime

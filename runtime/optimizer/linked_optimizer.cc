@@ -13,7 +13,7 @@ struct LinkedOptimizer::Parts {
   Parts(const OptimizerSettings& settings, const std::vector<const belay_module*>& plugins)
       : log(make_stderr_logger(LogFormat::kText, LogLevel::kInfo, system_clock())),
         services(*log, system_clock(), "", 0) {
-    services.add("graph", graph_api());
+    services.add("graph", graph_service());
     for (const belay_module* module : plugins) registry.add_linked(module);
     optimizer = &create(PluginKind::kOptimizer, optimizer_use(settings));
     if (const auto use = schedule_use(settings.learning_rate)) schedule = &create(PluginKind::kSchedule, *use);

@@ -120,7 +120,7 @@ void DirectSession::close() {
   cancellation_.cancel(Error(Code::kCancelled, "the session was closed"));
 }
 
-belay::Session DirectSession::handle() { return belay::Session(&session_services(), to_handle(this)); }
+belay::Session DirectSession::handle() { return belay::Session(&services_without_host(), to_handle(this)); }
 
 Queue& DirectSession::queue(std::uint32_t node) {
   const auto it = queues_.find(node);

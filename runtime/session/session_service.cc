@@ -226,15 +226,15 @@ constexpr belay_coordinator_api kCoordinatorApi{
 
 }  // namespace
 
-const belay_session_api* session_api() noexcept { return &kSessionApi; }
-const belay_coordinator_api* coordinator_api() noexcept { return &kCoordinatorApi; }
+const belay_session_api* session_service() noexcept { return &kSessionApi; }
+const belay_coordinator_api* coordinator_service() noexcept { return &kCoordinatorApi; }
 
-const detail::Services& session_services() noexcept {
+const detail::Services& services_without_host() noexcept {
   static const detail::Services services = [] {
     const auto none = [](const auto* table) { return detail::adopt(table); };
     detail::Services s{};
     s.core = none(static_cast<const belay_core_api*>(nullptr));
-    s.graph = none(graph_api());
+    s.graph = none(graph_service());
     s.session = none(&kSessionApi);
     s.coordinator = none(&kCoordinatorApi);
     s.model = none(static_cast<const belay_model_service*>(nullptr));

@@ -8,12 +8,12 @@
 
 namespace belay::runtime {
 
-const belay_session_api* session_api() noexcept;
-const belay_coordinator_api* coordinator_api() noexcept;
+const belay_session_api* session_service() noexcept;
+const belay_coordinator_api* coordinator_service() noexcept;
 
 // The services that need no plugin instance (graph, session, coordinator), for programs that use the SDK's handles
 // themselves; the rest are stubs.
-const detail::Services& session_services() noexcept;
+const detail::Services& services_without_host() noexcept;
 
 inline belay_session* to_handle(DirectSession* session) noexcept { return reinterpret_cast<belay_session*>(session); }
 inline DirectSession& from_handle(belay_session* session) noexcept {

@@ -24,8 +24,8 @@ namespace testing {
 
 struct ModelDriver::Engine {
   Engine() : ops(runtime::make_op_registry()), graph(*ops) {
-    host.set_service("graph", runtime::graph_api());
-    host.set_service("session", runtime::session_api());
+    host.set_service("graph", runtime::graph_service());
+    host.set_service("session", runtime::session_service());
     host.set_service("model", runtime::model_service());
   }
 

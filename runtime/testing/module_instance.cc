@@ -26,7 +26,7 @@ ModuleInstance::ModuleInstance(PluginKind kind, const belay_module& module, cons
                                const belay::testing::OptionValues& options)
     : log_(make_stderr_logger(LogFormat::kText, LogLevel::kInfo, system_clock())),
       services_(*log_, system_clock(), "", 42) {
-  services_.add("graph", graph_api());
+  services_.add("graph", graph_service());
   plugins_.add_linked(&module);
   const RegisteredPlugin& found = only_plugin(plugins_, kind, plugin);
   ResolvedPlugin use;

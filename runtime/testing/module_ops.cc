@@ -10,7 +10,7 @@
 namespace belay::runtime {
 
 ModuleOps::ModuleOps() : services_(log_, system_clock(), "", 42) {
-  services_.add("graph", graph_api());
+  services_.add("graph", graph_service());
   services_.add("op", op_service());
 }
 

@@ -249,8 +249,8 @@ class SampledModel : public ::testing::Test {
   static constexpr std::int64_t kWindow = 8, kExamples = 4;
 
   SampledModel() : ops(make_op_registry()), training(*ops), prediction(*ops) {
-    host.set_service("graph", graph_api());
-    host.set_service("session", session_api());
+    host.set_service("graph", graph_service());
+    host.set_service("session", session_service());
     host.set_service("model", model_service());
   }
   void train(const belay_module& module, const belay::testing::OptionValues& options) {

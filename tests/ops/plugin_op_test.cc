@@ -208,7 +208,7 @@ struct PluginHolder {
 class PluginOpTest : protected PluginHolder, public SessionTest {
  protected:
   PluginOpTest() {
-    services_.add("graph", graph_api());
+    services_.add("graph", graph_service());
     services_.add("op", op_service());
     plugins_.add_linked(&belay_module_v0);
     for (const RegisteredPlugin& p : plugins_.plugins()) add(p);

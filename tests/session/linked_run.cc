@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/session/linked_run.h"
 
-#include "runtime/checkpoint/saver_directory.h"
-#include "runtime/checkpoint/saver_tensors.h"
-#include "runtime/data/input_service.h"
 #include "runtime/data/make_queue.h"
-#include "runtime/graph/graph_service.h"
 #include "runtime/loader/search.h"
 #include "runtime/manifest/parse.h"
 #include "runtime/monitored/default_hooks.h"
-#include "runtime/monitored/model_service.h"
-#include "runtime/monitored/state_service.h"
+#include "runtime/monitored/host_services.h"
 #include "runtime/ops/parallel.h"
 #include "runtime/ops/registry.h"
-#include "runtime/session/session_service.h"
 
 namespace belay::runtime::testing {
 namespace {
@@ -38,18 +32,12 @@ LinkedRun::LinkedRun(const std::string& manifest, const std::vector<const belay_
   for (const belay_module* module : modules) registry_.add_linked(module);
   resolve(manifest);
   const auto threads = static_cast<int>(manifest_.run.threads);
-  environment_.session = {threads == 0 ? available_threads() : threads, manifest_.run.seed, make_queue, &clock_,
-                          manifest_.session.precision};
-  services_.add("graph", graph_api());
-  services_.add("session", session_api());
-  services_.add("coordinator", coordinator_api());
-  services_.add("model", model_service());
-  services_.add("input", input_service());
-  services_.add("files", files_service());
-  services_.add("saver", saver_service());
-  services_.add("checkpoint", checkpoint_service());
-  services_.add("events", events_service());
-  services_.add("state", state_service());
+  environment_.session = {.threads = threads == 0 ? available_threads() : threads,
+                          .seed = manifest_.run.seed,
+                          .queues = make_queue,
+                          .clock = &clock_,
+                          .precision = manifest_.session.precision};
+  add_session_services(services_);
   services_.set_context(&environment_);
   services_.set_context(&events_);
 

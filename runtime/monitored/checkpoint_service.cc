@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/monitored/checkpoint_service.h"
+
+#include <string>
+
+#include "runtime/checkpoint/find_restorable.h"
+#include "runtime/loader/host.h"
+#include "runtime/monitored/run_saver.h"
+#include "runtime/platform/text.h"
+
+namespace belay::runtime {
+namespace {
+
+using detail::guard;
+using detail::view;
+
+const RunEnvironment& environment_of(belay_host* host) {
+  return InstanceHost::from(host).services().context<RunEnvironment>();
+}
+RunSaver& saver_of(belay_host* host) {
+  try {
+    return InstanceHost::from(host).services().context<RunSaver>();
+  } catch (const Error&) {
+    fail(Code::kFailedPrecondition,
+         "there is no run directory to save into: give run.dir, or checkpoint_dir in a program of one's own");
+  }
+}
+
+// What reads a checkpoint's files: the run's saver, also in a run that saves nothing.
+const SaverUse& reading_saver_of(belay_host* host) {
+  const HostServices& services = InstanceHost::from(host).services();
+  try {
+    return services.context<SaverUse>();
+  } catch (const Error&) {
+    fail(Code::kFailedPrecondition, "this program has no saver that could read a checkpoint");
+  }
+}
+
+std::int32_t save(belay_host* host, belay_status* status) {
+  return guard(status, [&] { saver_of(host).save_requested_by_hook(); });
+}
+
+std::int32_t latest(belay_host* host, belay_str directory, belay_str* path, belay_status* status) {
+  return guard(status, [&] {
+    thread_local std::string text;
+    const RunEnvironment& environment = environment_of(host);
+    const std::string name(view(directory));
+    text = environment.files.exists(name) ? latest_checkpoint(*environment.files.open_directory(name), environment.log)
+                                          : "";
+    if (text.empty()) fail(Code::kNotFound, "there is no checkpoint in '" + escaped(name) + "'");
+    *path = detail::str(text);
+  });
+}
+
+std::int32_t open(belay_host* host, belay_str path, belay_checkpoint** checkpoint, belay_status* status) {
+  return guard(status, [&] {
+    const RunEnvironment& environment = environment_of(host);
+    auto made = std::make_unique<OpenCheckpoint>();
+    made->saver = reading_saver_of(host);
+    made->stored = open_stored_tensors(environment.files, std::string(view(path)), made->saver, environment.log);
+    made->tensors = made->stored->tensors();
+    *checkpoint = to_handle(made.release());
+  });
+}
+
+std::uint64_t count(belay_checkpoint* c) { return from_handle(c).tensors.size(); }
+
+const TensorInfo& tensor_of(OpenCheckpoint& c, std::uint64_t i) {
+  if (i >= c.tensors.size()) fail(Code::kInvalidArgument, "the checkpoint has no tensor " + std::to_string(i));
+  return c.tensors[i];
+}
+
+std::int32_t info(belay_checkpoint* c, std::uint64_t i, belay_str* name, belay_tensor* tensor, belay_status* status) {
+  return guard(status, [&] {
+    const TensorInfo& t = tensor_of(from_handle(c), i);
+    *name = detail::str(t.name);
+    *tensor = detail::described(t.dtype, static_cast<std::int32_t>(t.dims.size()), t.dims.data());
+  });
+}
+
+std::int32_t read(belay_checkpoint* c, std::uint64_t i, void* data, std::uint64_t bytes, belay_status* status) {
+  return guard(status, [&] {
+    OpenCheckpoint& checkpoint = from_handle(c);
+    const TensorInfo& t = tensor_of(checkpoint, i);
+    const belay_tensor target =
+        detail::raw_tensor(t.dtype, static_cast<std::int32_t>(t.dims.size()), t.dims.data(), data, bytes);
+    if (TensorView(target).bytes() != bytes)
+      fail(Code::kInvalidArgument, "tensor '" + t.name + "' has " + std::to_string(TensorView(target).bytes()) +
+                                       " bytes, the buffer " + std::to_string(bytes));
+    checkpoint.stored->read(checkpoint.saver, {{t.name, target}});
+  });
+}
+
+void close(belay_checkpoint* c) { delete &from_handle(c); }
+
+constexpr belay_checkpoint_api kCheckpointApi{
+    sizeof(belay_checkpoint_api), 0, save, latest, open, count, info, read, close};
+
+}  // namespace
+
+const belay_checkpoint_api* checkpoint_service() noexcept { return &kCheckpointApi; }
+
+}  // namespace belay::runtime

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Service "checkpoint": a hook's save, and reading any checkpoint. Its contexts: the RunEnvironment; to read, a
+// SaverUse; to save, the RunSaver.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "belay/abi.h"
+#include "runtime/checkpoint/checkpoint_reader.h"
+
+namespace belay::runtime {
+
+// Behind belay_checkpoint, from open to close.
+struct OpenCheckpoint {
+  std::unique_ptr<StoredTensors> stored;
+  std::vector<TensorInfo> tensors;
+  SaverUse saver;
+};
+
+const belay_checkpoint_api* checkpoint_service() noexcept;
+
+inline belay_checkpoint* to_handle(OpenCheckpoint* c) noexcept { return reinterpret_cast<belay_checkpoint*>(c); }
+inline OpenCheckpoint& from_handle(belay_checkpoint* c) noexcept { return *reinterpret_cast<OpenCheckpoint*>(c); }
+
+}  // namespace belay::runtime
