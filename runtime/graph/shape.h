@@ -44,9 +44,7 @@ class Shape {
   // What is known from both; empty optional-like result by `ok` where they contradict each other.
   static Shape merged(const Shape& a, const Shape& b, bool& ok);
 
-  friend bool operator==(const Shape& a, const Shape& b) noexcept {
-    return a.known_rank_ == b.known_rank_ && a.dims_ == b.dims_;
-  }
+  friend bool operator==(const Shape&, const Shape&) noexcept = default;
 
  private:
   Dims dims_;

@@ -60,7 +60,7 @@ struct TensorName {
   std::string name;  // empty: not given
   Location at;       // of the value
 
-  friend bool operator==(const TensorName& a, const TensorName& b) { return a.name == b.name; }
+  friend bool operator==(const TensorName&, const TensorName&) = default;
 };
 
 // A metric of the evaluation over tensors of the model and the input. What each kind computes, from which of the
@@ -81,11 +81,7 @@ struct MetricSection {
   Location name_at;                      // of the name, or of the table
 
   const std::string& role() const { return name.empty() ? kind : name; }
-  friend bool operator==(const MetricSection& a, const MetricSection& b) {
-    return a.kind == b.kind && a.name == b.name && a.labels == b.labels && a.predictions == b.predictions &&
-           a.values == b.values && a.weights == b.weights && a.class_id == b.class_id && a.k == b.k &&
-           a.classes == b.classes && a.num_thresholds == b.num_thresholds && a.curve == b.curve;
-  }
+  friend bool operator==(const MetricSection&, const MetricSection&) = default;
 };
 
 struct Manifest {

@@ -17,6 +17,9 @@ struct Location {
   std::string file;
   int line = 0;
   int column = 0;
+
+  // What is written is the same wherever it is: a struct with its place in it compares by its other members.
+  friend bool operator==(const Location&, const Location&) { return true; }
 };
 
 // A value of a plugin's option, as written: TOML's types, and an integer stays one where the option is a float. Empty
@@ -31,7 +34,7 @@ struct PluginOption {
   Location key_at = {};
   Location value_at = {};
 
-  friend bool operator==(const PluginOption& a, const PluginOption& b) { return a.key == b.key && a.value == b.value; }
+  friend bool operator==(const PluginOption&, const PluginOption&) = default;
 };
 
 // What an error of a hook does: it ends the run, or the hook is left out from then on and the end of the run says so.
@@ -49,10 +52,7 @@ struct PluginUse {
   Location at;                        // of the table
   Location plugin_at;                 // of the value of `plugin` or `file`
 
-  friend bool operator==(const PluginUse& a, const PluginUse& b) {
-    return a.plugin == b.plugin && a.file == b.file && a.name == b.name && a.on_error == b.on_error &&
-           a.options == b.options;
-  }
+  friend bool operator==(const PluginUse&, const PluginUse&) = default;
 };
 
 // One that no manifest names; options in the order of the list. `from` takes the place of the file in messages: "the
