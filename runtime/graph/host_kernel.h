@@ -5,8 +5,7 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
-#include <vector>
+#include <utility>
 
 #include "belay/input.h"
 #include "runtime/graph/lookup_table.h"
@@ -39,5 +38,12 @@ class HostKernel {
   virtual ~HostKernel() = default;
   virtual void run(HostContext& context) = 0;
 };
+
+// Output 0 of an operation that counts something (infer_count).
+inline void output_count(HostContext& context, std::int64_t n) {
+  DenseTensor out(DType::kInt64, {});
+  *out.data<std::int64_t>() = n;
+  context.output(0, std::move(out));
+}
 
 }  // namespace belay::runtime
