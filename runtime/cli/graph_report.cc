@@ -21,7 +21,7 @@ std::vector<std::string> outputs_of(const Node& n) {
 }
 
 ReportedNode report_node(const NodeGraph& graph, const Node& n) {
-  ReportedNode r{n.name, n.op->name, {}, {}, outputs_of(n)};
+  ReportedNode r{.name = n.name, .op = n.op->name, .inputs = {}, .after = {}, .outputs = outputs_of(n)};
   for (const Port& in : n.inputs) r.inputs.push_back(graph.port_name(in));
   for (const std::uint32_t c : n.control_inputs) r.after.push_back(graph.node(c).name);
   return r;

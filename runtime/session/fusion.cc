@@ -108,7 +108,8 @@ class UpdateGroups {
     }
     for (const Open& g : groups_) {
       if (g.members.size() < 2) continue;
-      FusedGroup group{g.members, view_.graph.node(g.members[0]).op->kernel, {}, {}};
+      FusedGroup group{
+          .members = g.members, .kernel = view_.graph.node(g.members[0]).op->kernel, .inputs = {}, .outputs = {}};
       for (const std::uint32_t m : g.members) {
         const Node& n = view_.graph.node(m);
         group.inputs.insert(group.inputs.end(), n.inputs.begin(), n.inputs.end());

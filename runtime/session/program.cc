@@ -109,7 +109,14 @@ void Program::make_kernels(const NodeGraph& graph, std::vector<FetchBuffer>& slo
     if (step.slot != kNoValue) {
       kernels_.push_back(std::make_unique<CopyToSlot>(slots[step.slot], spec_of(step.inputs[0], values)));
     } else {
-      KernelSpec spec{*step.node, {}, {}, plan_.key.threads, seed, step.members, &bodies, plan_.key.precision};
+      KernelSpec spec{.node = *step.node,
+                      .inputs = {},
+                      .outputs = {},
+                      .threads = plan_.key.threads,
+                      .seed = seed,
+                      .members = step.members,
+                      .bodies = &bodies,
+                      .precision = plan_.key.precision};
       for (const ValueId v : step.inputs) spec.inputs.push_back(spec_of(v, values));
       for (const ValueId v : step.outputs) spec.outputs.push_back(spec_of(v, values));
       try {
@@ -118,7 +125,7 @@ void Program::make_kernels(const NodeGraph& graph, std::vector<FetchBuffer>& slo
         fail(e.code(), "node '" + step.node->name + "' (" + step.node->op->name + "): " + e.what());
       }
     }
-    Op op{kernels_.back().get(), 0, 0, kNoValue, s};
+    Op op{.kernel = kernels_.back().get(), .in = 0, .out = 0, .mask = kNoValue, .step = s};
     if (!step.condition.always) {
       op.mask = static_cast<std::uint32_t>(masks_.size());
       masks_.resize(masks_.size() + words, 0);
@@ -187,7 +194,7 @@ void Program::fill_pointers() {
     }
     if (external_of[root] == kNoValue) {
       external_of[root] = static_cast<std::uint32_t>(externals_.size());
-      externals_.push_back({root, nullptr, {}});
+      externals_.push_back({.value = root, .at = {}});
     }
     externals_[external_of[root]].at.push_back(at);
   };

@@ -83,7 +83,8 @@ class Simplifier {
   bool fold(const Node& n) {
     if (n.outputs.size() != 1 || n.op->plugin != nullptr || n.outputs[0].first == DType::kString) return false;
     if (n.op->kernel == nullptr && !n.op->alias) return false;
-    KernelSpec spec{n, {}, {}, view_.key.threads, 0, {}, nullptr, view_.key.precision};
+    KernelSpec spec{
+        .node = n, .inputs = {}, .outputs = {}, .threads = view_.key.threads, .precision = view_.key.precision};
     std::vector<DType> dtypes;
     std::vector<Shape> shapes;
     std::vector<void*> in;
