@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // docs/plugins/*.md against the headers, and every whole program that a page shows against the compiler.
 #include <gmock/gmock.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -9,6 +8,7 @@
 #include <set>
 
 #include "tests/docs/page.h"
+#include "tests/platform/temp_dir.h"
 
 namespace belay::runtime {
 namespace {
@@ -100,19 +100,16 @@ std::string pkg_config_flags() {
 
 class CompiledProgram : public testing::Test {
  protected:
-  void SetUp() override { ASSERT_NE(mkdtemp(directory_.data()), nullptr); }
-  void TearDown() override { fs::remove_all(directory_); }
-
   // Runs it with what it prints in `printed`; true where it ended with status 0.
   bool run(const std::string& command, std::string& printed) const {
-    const std::string log = directory_ + "/log";
+    const std::string log = directory_ / "log";
     const int status = std::system((command + " >" + log + " 2>&1").c_str());
     std::ostringstream text;
     text << std::ifstream(log).rdbuf();
     printed = text.str();
     return status == 0;
   }
-  std::string directory_ = testing::TempDir() + "belay_page_XXXXXX";
+  TempDir directory_;
 };
 
 class ShownProgram : public CompiledProgram, public testing::WithParamInterface<std::string> {};
@@ -121,7 +118,7 @@ class ShownProgram : public CompiledProgram, public testing::WithParamInterface<
 TEST_P(ShownProgram, CompilesWithNothingButTheSdkAndKeepsTheContract) {
   const std::vector<std::string> programs = fenced_blocks(read_source(GetParam()), "cpp");
   ASSERT_FALSE(programs.empty());
-  const std::string source = directory_ + "/shown.cc", library = directory_ + "/shown.so";
+  const std::string source = directory_ / "shown.cc", library = directory_ / "shown.so";
   for (const std::string& program : programs) {
     std::ofstream(source) << program;
     std::string printed;
@@ -141,11 +138,11 @@ TEST_F(CompiledProgram, T_22e_TheOneLineOfTheDocsMakesWhatValidateAccepts) {
   const std::string page = read_source("docs/plugins/README.md");
   EXPECT_THAT(page,
               testing::HasSubstr("g++ -std=c++17 -shared -fPIC my.cc $(pkg-config --cflags belay-sdk) -o my.so\n"));
-  std::ofstream(directory_ + "/my.cc") << fenced_blocks(read_source("docs/plugins/hook.md"), "cpp").at(0);
+  std::ofstream(directory_ / "my.cc") << fenced_blocks(read_source("docs/plugins/hook.md"), "cpp").at(0);
   std::string printed;
   const std::string line = BELAY_CXX_COMPILER " -std=c++17 -shared -fPIC my.cc " + pkg_config_flags() + " -o my.so";
-  ASSERT_TRUE(run("cd " + directory_ + " && " + line, printed)) << printed;
-  EXPECT_TRUE(run(BELAY_BINARY_DIR "/bin/belay validate " + directory_ + "/my.so", printed)) << printed;
+  ASSERT_TRUE(run("cd " + directory_.path() + " && " + line, printed)) << printed;
+  EXPECT_TRUE(run(BELAY_BINARY_DIR "/bin/belay validate " + directory_ / "my.so", printed)) << printed;
 }
 
 // README's hook and the line below it.
@@ -154,13 +151,13 @@ TEST_F(CompiledProgram, T_22e_TheReadmesHookAndLineMakeWhatValidateAccepts) {
   const std::string shown = code_block(read_source("README.md"), "#include <belay/plugin.h>");
   const std::size_t end = shown.find("\ng++ ");
   ASSERT_NE(end, shown.npos) << shown;
-  std::ofstream(directory_ + "/loss_ceiling.cc") << shown.substr(0, end);
+  std::ofstream(directory_ / "loss_ceiling.cc") << shown.substr(0, end);
   std::string line = shown.substr(end + 5, shown.find('\n', end + 1) - end - 5), printed;
   const std::string flags = "$(pkg-config --cflags belay-sdk)";
   ASSERT_NE(line.find(flags), line.npos) << line;
   line.replace(line.find(flags), flags.size(), pkg_config_flags());
-  ASSERT_TRUE(run("cd " + directory_ + " && " BELAY_CXX_COMPILER " " + line, printed)) << printed;
-  EXPECT_TRUE(run(BELAY_BINARY_DIR "/bin/belay validate " + directory_ + "/loss_ceiling.so", printed)) << printed;
+  ASSERT_TRUE(run("cd " + directory_.path() + " && " BELAY_CXX_COMPILER " " + line, printed)) << printed;
+  EXPECT_TRUE(run(BELAY_BINARY_DIR "/bin/belay validate " + directory_ / "loss_ceiling.so", printed)) << printed;
 }
 
 // The whole of a page about another language, in an empty directory: its program, its manifest, and each of its
@@ -182,8 +179,8 @@ TEST_P(LanguagePage, IsCompiledCheckedAndRunAsItStands) {
   if (!can_load_plugins()) GTEST_SKIP() << "a sanitizer's program takes no library of another build";
   const std::string page = read_source("docs/plugins/" + GetParam() + ".md");
   const std::string suffix = GetParam() == "c" ? ".c" : ".rs";
-  std::ofstream(directory_ + "/my_hook" + suffix) << block(page, GetParam());
-  std::ofstream(directory_ + "/my_hook.toml") << block(page, "toml");
+  std::ofstream(directory_ / "my_hook" + suffix) << block(page, GetParam());
+  std::ofstream(directory_ / "my_hook.toml") << block(page, "toml");
   std::istringstream commands(block(page, "sh"));
   std::string printed, compiler;
   for (std::string command; std::getline(commands, command);) {
@@ -195,7 +192,7 @@ TEST_P(LanguagePage, IsCompiledCheckedAndRunAsItStands) {
     command = replaced(command, "$(pkg-config --cflags belay-sdk)", pkg_config_flags());
     if (command.rfind("belay ", 0) == 0)
       command = "BELAY_PLUGIN_PATH=" BELAY_BINARY_DIR "/plugins " BELAY_BINARY_DIR "/bin/" + command;
-    ASSERT_TRUE(run("cd " + directory_ + " && " + command, printed)) << command << "\n" << printed;
+    ASSERT_TRUE(run("cd " + directory_.path() + " && " + command, printed)) << command << "\n" << printed;
   }
   const std::string end = block(page, "text");
   EXPECT_THAT(printed, testing::HasSubstr(end.substr(0, end.find('\n'))));

@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // README.md and sdk/README.md: what they show works, what they name is there.
 #include <gmock/gmock.h>
-#include <unistd.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "runtime/cli/command_line.h"
 #include "runtime/manifest/parse.h"
 #include "tests/docs/page.h"
+#include "tests/platform/temp_dir.h"
 
 namespace belay::runtime {
 namespace {
 
-namespace fs = std::filesystem;
 using testing::HasSubstr;
 
 TEST(Readme, ListsEveryCommand) {
@@ -53,9 +51,8 @@ TEST(Readme, ItsManifestHasNoMistake) {
 }
 
 TEST(Readme, ItsHookCompilesWithNothingButTheSdk) {
-  std::string directory = testing::TempDir() + "belay_readme_XXXXXX";
-  ASSERT_NE(mkdtemp(directory.data()), nullptr);
-  const std::string source = directory + "/loss_ceiling.cc";
+  const TempDir directory;
+  const std::string source = directory / "loss_ceiling.cc";
   // Without the command line that is below the code.
   const std::string code = code_block(read_source("README.md"), "#include <belay/plugin.h>");
   std::ofstream(source) << code.substr(0, code.find("\ng++ "));
@@ -63,7 +60,6 @@ TEST(Readme, ItsHookCompilesWithNothingButTheSdk) {
       BELAY_CXX_COMPILER " -std=c++17 -Wall -Wextra -Werror -fPIC -fsyntax-only -I" BELAY_SOURCE_DIR "/sdk/include " +
       source;
   EXPECT_EQ(std::system(command.c_str()), 0) << command;
-  fs::remove_all(directory);
 }
 
 }  // namespace
