@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/eval_events.h"
 
-#include <cstdio>
-
+#include "belay/tensor_text.h"
 #include "runtime/events/proto/event.pb.h"
 
 namespace belay::runtime {
@@ -78,9 +77,7 @@ std::string eval_metrics_text(const EvalMetrics& metrics) {
   for (const auto& [name, tensor] : metrics) {
     const TensorView value = tensor;
     if (value.dtype() == DType::kString || value.size() != 1) continue;
-    char number[32];
-    std::snprintf(number, sizeof(number), "%.6g", value.number(0));
-    text += (text.empty() ? "" : ", ") + name + " = " + number;
+    text += (text.empty() ? "" : ", ") + name + " = " + rounded_text(value.number(0));
   }
   return text;
 }

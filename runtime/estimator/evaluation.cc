@@ -2,10 +2,10 @@
 #include "runtime/estimator/evaluation.h"
 
 #include <algorithm>
-#include <cstdio>
 
 #include "belay/ops/control.h"
 #include "belay/ops/shape.h"
+#include "belay/tensor_text.h"
 #include "runtime/monitored/session_hook.h"
 #include "runtime/monitored/session_manager.h"
 #include "runtime/platform/current_error.h"
@@ -208,9 +208,7 @@ void Evaluation::add_events(EventWriter& events) {
 std::string metrics_text(const EvalResult& result) {
   std::string text;
   for (const auto& [name, value] : result.metrics) {
-    char number[32];
-    std::snprintf(number, sizeof(number), "%.6g", value);
-    text += (text.empty() ? "" : ", ") + name + " = " + number;
+    text += (text.empty() ? "" : ", ") + name + " = " + rounded_text(value);
   }
   return text;
 }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdio>
 #include <limits>
 #include <string_view>
 
@@ -36,6 +37,18 @@ TEST(Tensor, ElementsLieRowByRow) {
   EXPECT_EQ(view.dims(), (Dims{2, 3}));
   EXPECT_EQ(view.bytes(), 24u);
   EXPECT_EQ(view.data<const std::int32_t>()[4], 5);
+}
+
+TEST(RoundedText, IsWhatPrintfShows) {
+  for (const double value : {0.0, 1.0, -2.5, 0.1, 1e-5, 123456.7, 1234567.0, 1e300, 0.69314718056}) {
+    char shown[32];
+    std::snprintf(shown, sizeof(shown), "%g", value);
+    EXPECT_EQ(belay::rounded_text(value), shown);
+    std::snprintf(shown, sizeof(shown), "%.4g", value);
+    EXPECT_EQ(belay::rounded_text(value, 4), shown);
+  }
+  EXPECT_EQ(belay::rounded_text(std::numeric_limits<double>::quiet_NaN()), "nan");
+  EXPECT_EQ(belay::rounded_text(-std::numeric_limits<double>::infinity()), "-inf");
 }
 
 TEST(Tensor, NewElementsAreZeroOrEmpty) {

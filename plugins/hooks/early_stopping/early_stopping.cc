@@ -3,17 +3,11 @@
 #include <belay/plugin.h>
 #include <belay/watched_metric.h>
 
-#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string>
 
 namespace {
-
-std::string number_text(double v) {
-  char text[32];
-  return std::string(text, std::to_chars(text, text + sizeof(text), v, std::chars_format::general, 6).ptr);
-}
 
 class EarlyStopping final : public belay::Hook {
  public:
@@ -111,12 +105,13 @@ class EarlyStopping final : public belay::Hook {
   std::string not_improved(const std::string& for_how_long, const char* option, std::int64_t limit) const {
     std::string text = "'" + metric_.name() + "' has not improved for " + for_how_long;
     if (improvement_.best())
-      text += "; best " + number_text(*improvement_.best()) + " at step " + std::to_string(improvement_.best_step());
+      text += "; best " + belay::rounded_text(*improvement_.best()) + " at step " +
+              std::to_string(improvement_.best_step());
     return text + " (" + option + " = " + std::to_string(limit) + ")";
   }
   std::string beyond(const char* option, double limit) const {
-    return "'" + metric_.name() + "' is " + number_text(last_->value) + " at step " + std::to_string(last_->step) +
-           " (" + option + " = " + number_text(limit) + ")";
+    return "'" + metric_.name() + "' is " + belay::rounded_text(last_->value) + " at step " +
+           std::to_string(last_->step) + " (" + option + " = " + belay::rounded_text(limit) + ")";
   }
 
   const Options o_;

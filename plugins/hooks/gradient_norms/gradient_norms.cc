@@ -5,7 +5,6 @@
 #include <belay/plugin.h>
 
 #include <cstdint>
-#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -94,9 +93,7 @@ class GradientNorms final : public belay::Hook {
     const belay::Events events(host());
     for (const Norm& n : norms_) events.scalar(n.tag, step, values[n.value].number(0));
     if (!o_.log) return;
-    char text[64];
-    std::snprintf(text, sizeof(text), "%s %.6g", kAll, values[norms_[0].value].number(0));
-    host().info(text);
+    host().info(std::string(kAll) + " " + belay::rounded_text(values[norms_[0].value].number(0)));
   }
 
   const Options o_;

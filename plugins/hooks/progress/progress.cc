@@ -52,10 +52,6 @@ class RunTimes {
   int window_runs_ = 0;
 };
 
-std::string short_number(double v) {
-  char text[32];
-  return std::string(text, std::to_chars(text, text + sizeof(text), v, std::chars_format::general, 4).ptr);
-}
 std::string one_decimal(double v) {
   char text[400];  // of the largest double
   return std::string(text, std::to_chars(text, text + sizeof(text), v, std::chars_format::fixed, 1).ptr);
@@ -182,7 +178,7 @@ class Progress final : public belay::Hook {
     if (value.size() != 1)
       belay::fail(Code::kInvalidArgument,
                   "progress shows scalar numbers, '" + name + "' had the shape " + belay::dims_text(value.dims()));
-    return short_number(value.number(0));
+    return belay::rounded_text(value.number(0), 4);
   }
 
   // At the end of a run, before it is counted.

@@ -4,17 +4,11 @@
 #include <belay/watched_metric.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string>
 
 namespace {
-
-std::string number_text(double v) {
-  char text[32];
-  return std::string(text, std::to_chars(text, text + sizeof(text), v, std::chars_format::general, 6).ptr);
-}
 
 class ReduceLrOnPlateau final : public belay::Hook {
  public:
@@ -106,7 +100,7 @@ class ReduceLrOnPlateau final : public belay::Hook {
     if (new_scale >= old_scale) return;
     session.assign(o_.variable, belay::Tensor(static_cast<float>(new_scale)));
     host().info("'" + metric_.name() + "' has not improved for " + for_how_long + " at step " + std::to_string(step) +
-                "; the learning rate is now " + number_text(new_scale) + " of the manifest's");
+                "; the learning rate is now " + belay::rounded_text(new_scale) + " of the manifest's");
   }
 
   const Options o_;

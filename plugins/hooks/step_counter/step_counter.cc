@@ -2,7 +2,6 @@
 #include <belay/plugin.h>
 
 #include <cstdint>
-#include <cstdio>
 #include <optional>
 #include <string>
 
@@ -58,9 +57,7 @@ class StepCounter final : public belay::Hook {
  private:
   void write(std::int64_t step, double steps_per_second) const {
     belay::Events(host()).scalar(tag_, step, steps_per_second);
-    char text[48];
-    std::snprintf(text, sizeof(text), ": %.6g", steps_per_second);
-    host().info(tag_ + text);
+    host().info(tag_ + ": " + belay::rounded_text(steps_per_second));
   }
   void warn_of_standstill() {
     constexpr int kMostWarnings = 5;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <belay/plugin.h>
 
-#include <charconv>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -10,10 +9,7 @@ namespace {
 
 using Seconds = std::chrono::duration<double>;
 
-std::string seconds_text(double seconds) {
-  char text[32];
-  return std::string(text, std::to_chars(text, text + sizeof(text), seconds, std::chars_format::general, 6).ptr) + " s";
-}
+std::string seconds_text(double seconds) { return belay::rounded_text(seconds) + " s"; }
 
 class TimeLimit final : public belay::Hook {
  public:

@@ -3,10 +3,10 @@
 
 #include <belay/error.h>
 #include <belay/nearest.h>
+#include <belay/tensor_text.h>
 
 #include <algorithm>
 #include <charconv>
-#include <cstdio>
 
 namespace sequential_model {
 namespace {
@@ -15,12 +15,6 @@ using belay::Code;
 
 constexpr std::size_t kMaxLayers = 10000;
 constexpr const char* kForm = "'layers' must be a list of tables: layers = [{ type = \"dense\", units = 10 }]";
-
-std::string number_text(double value) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%g", value);
-  return text;
-}
 
 std::string joined(const std::vector<std::string>& names) {
   std::string text;
@@ -102,8 +96,8 @@ double LayerSettings::number(std::string_view key, double min, double max, doubl
   const double value =
       whole ? static_cast<double>(list_of(entry->value)[0]) : *static_cast<const double*>(entry->value.data);
   if (!(value >= min && value <= max))
-    fail("'" + std::string(key) + "' is " + number_text(value) + ", must be from " + number_text(min) + " to " +
-         number_text(max));
+    fail("'" + std::string(key) + "' is " + belay::rounded_text(value) + ", must be from " + belay::rounded_text(min) +
+         " to " + belay::rounded_text(max));
   return value;
 }
 

@@ -14,6 +14,8 @@
 // Numbers have as many digits as it takes to distinguish them from their neighbours of the same dtype (bfloat16 and
 // float16 four), so reading one back returns the same number; strings are in quotes, of long ones the first 64 bytes
 // and "...". After `max_elements` elements the rest is "...". The same in every locale.
+//
+// rounded_text is a number of a message, in which six digits are enough.
 #pragma once
 
 #include <charconv>
@@ -80,6 +82,14 @@ inline bool append_elements(std::string& out, const TensorView& t, std::int32_t 
 }
 
 }  // namespace detail
+
+// `value` with at most `digits` significant digits, as printf's %g shows it: "0.693147", "1e-05", "nan". digits: 1
+// to 17. In every locale with a dot.
+inline std::string rounded_text(double value, int digits = 6) {
+  std::string out;
+  detail::append_number(out, value, std::chars_format::general, digits);
+  return out;
+}
 
 // The elements, nested by dimensions; a scalar without brackets, an empty one "[]", the value of an operation "(no
 // value)". max_elements 0 counts as 1. It allocates the string: for every 100th step rather than for each.
