@@ -123,10 +123,10 @@ std::string from_json(const json& v, const std::string& where) {
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     unsigned char byte = 0;
     const char* at = hex.data() + 2 * i;
-    if (std::from_chars(at, at + 2, byte, 16).ptr != at + 2) wrong(where, "text");
+    if (std::from_chars(at, at + 2, byte, 16).ptr != at + 2) wrong(where, "string");
     bytes[i] = static_cast<char>(byte);
   }
-  if (hex.size() % 2 != 0) wrong(where, "text");
+  if (hex.size() % 2 != 0) wrong(where, "string");
   return bytes;
 }
 template <class T>

@@ -68,7 +68,7 @@ CheckpointState parse_checkpoint_state(std::string_view text) {
   parser.SetRecursionLimit(16);
   parser.RecordErrorsTo(&error);
   if (!parser.ParseFromString(std::string(text), &message))
-    fail(Code::kDataLoss, error.text().empty() ? "it is no text of this form" : error.text());
+    fail(Code::kDataLoss, error.text().empty() ? "it has another format" : error.text());
   CheckpointState state;
   state.current = message.model_checkpoint_path();
   if (state.current.empty()) fail(Code::kDataLoss, "it names no current checkpoint (model_checkpoint_path)");

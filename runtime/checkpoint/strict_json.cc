@@ -33,7 +33,7 @@ class Bounds final : public json::json_sax_t {
   bool end_array() override { return leave(); }
   bool key(std::string& name) override {
     if (!keys_.back().insert(name).second)
-      fail(Code::kDataLoss, "the key \"" + escaped(name) + "\" stands twice in one object");
+      fail(Code::kDataLoss, "the key \"" + escaped(name) + "\" occurs twice in one object");
     return count();
   }
   bool parse_error(std::size_t, const std::string&, const json::exception& e) override {
@@ -96,7 +96,7 @@ void JsonFields::wrong(std::string_view key, const char* expected) const {
 
 const std::string& JsonFields::text(std::string_view key) const {
   const json& v = field(key);
-  if (!v.is_string()) wrong(key, "text");
+  if (!v.is_string()) wrong(key, "string");
   return v.get_ref<const std::string&>();
 }
 

@@ -23,7 +23,7 @@ struct Command {
 constexpr Command kCommands[] = {
     {"run", "MANIFEST.toml", "trains what the manifest describes"},
     {"evaluate", "MANIFEST.toml", "evaluates a checkpoint on the manifest's evaluation inputs"},
-    {"predict", "MANIFEST.toml", "prints what the model predicts, or a text that it goes on with"},
+    {"predict", "MANIFEST.toml", "prints what the model predicts, or text that follows a prompt"},
     {"check", "MANIFEST.toml", "finds everything that is wrong with a manifest, without running it"},
     {"show", "MANIFEST.toml", "prints the effective manifest, every default filled in"},
     {"graph", "MANIFEST.toml", "prints the graph that a manifest describes, and how a training step runs it"},
@@ -58,7 +58,7 @@ po::options_description options_of(std::string_view command) {
     add("format", po::value<std::string>()->value_name("auto|jsonl|csv|npy"),
         "auto: by the output's ending, else jsonl");
     add("output", po::value<std::string>()->value_name("FILE"), "which appears whole or not at all; else stdout");
-    add("prompt", po::value<std::string>()->value_name("TEXT"), "samples text that goes on behind this");
+    add("prompt", po::value<std::string>()->value_name("TEXT"), "samples text that follows this");
     add("length", po::value<std::int64_t>()->value_name("N"), "characters to sample (200)");
     add("temperature", po::value<double>()->value_name("T"), "of the sampling; 0: the most probable character (1)");
     add("seed", po::value<std::int64_t>()->value_name("N"), "of the sampling (42)");
@@ -73,7 +73,7 @@ po::options_description options_of(std::string_view command) {
   }
   if (command == "plugins" || command == "describe" || command == "validate" || command == "graph")
     add("json", "as JSON");
-  add("help", "this text");
+  add("help", "this help");
   return d;
 }
 

@@ -36,7 +36,7 @@ void BatchBuilder::set_string(std::uint32_t slot, std::uint64_t element, std::st
   const InputComponent& c = component(slot);
   DenseTensor& t = tensors_[slot];
   if (c.dtype != DType::kString || !t || element >= static_cast<std::uint64_t>(t.elements()))
-    fail(Code::kInvalidArgument, "'" + c.name + "' has no text element " + std::to_string(element));
+    fail(Code::kInvalidArgument, "'" + c.name + "' has no string element " + std::to_string(element));
   t.set_text(static_cast<std::size_t>(element), bytes);
 }
 

@@ -16,7 +16,7 @@ void check_model(const LanguageModel& model) {
   const DType type = model.ids.dtype();
   if (model.ids.rank() != 2 || model.ids.dim(1) < 1 || (type != DType::kInt32 && type != DType::kInt64))
     fail(Code::kInvalidArgument,
-         "text needs a model of ids, int32 or int64 [batch, time] with a known time; the feature is " +
+         "sampling needs a model of ids, int32 or int64 [batch, time] with a known time; the feature is " +
              model.ids.text());
   if (model.names.empty())
     fail(Code::kInvalidArgument, "the input does not say which characters the ids of " + model.ids.text() +
@@ -24,9 +24,9 @@ void check_model(const LanguageModel& model) {
   const Output& p = model.probabilities;
   if (!p)
     fail(Code::kInvalidArgument,
-         "text needs the prediction 'probabilities', as the models 'lstm' and 'transformer' have it");
+         "sampling needs the prediction 'probabilities', as the models 'lstm' and 'transformer' have it");
   if (p.rank() != 3 || p.dim(1) != model.ids.dim(1) || p.dim(2) != static_cast<std::int64_t>(model.names.size()))
-    fail(Code::kInvalidArgument, "text needs the probabilities of the next id at each place, [?, " +
+    fail(Code::kInvalidArgument, "sampling needs the probabilities of the next id at each place, [?, " +
                                      std::to_string(model.ids.dim(1)) + ", " + std::to_string(model.names.size()) +
                                      "], as the models 'lstm' and 'transformer' predict them; the model predicts " +
                                      p.text());

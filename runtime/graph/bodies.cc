@@ -55,7 +55,7 @@ void NodeGraph::add_captures(const OpDef& op, const std::string& node, const std
   const std::string asking = "node '" + node + "' (" + op.name + ")";
   const GraphBody& b = body(name, asking);
   if (b.parent != open_body())
-    fail(Code::kInvalidArgument, asking + ": body '" + name + "' was begun elsewhere; begin it where its node stands");
+    fail(Code::kInvalidArgument, asking + ": body '" + name + "' was begun elsewhere; begin it where its node is");
   for (const auto& [id, outer] : b.captures) inputs.push_back(outer);
 }
 
@@ -89,7 +89,7 @@ Port NodeGraph::capture(BodyId id, Port port) {
 void NodeGraph::need_outside_bodies(Port port) const {
   const BodyId home = nodes_[port.node].body;
   if (home != 0)
-    fail(Code::kInvalidArgument, "'" + port_name(port) + "' stands in the body '" + bodies_[home - 1].name +
+    fail(Code::kInvalidArgument, "'" + port_name(port) + "' is in the body '" + bodies_[home - 1].name +
                                      "' of a cond or while loop and is not there outside it; use the outputs of the "
                                      "node that runs the body");
 }
@@ -102,10 +102,10 @@ void NodeGraph::check_body_node(const OpDef& op, const std::string& name,
   if (op.effect != Effect::kNone || op.host_kernel != nullptr || op.resource || op.name == "Placeholder")
     refuse(
         "a body of a cond or while loop only computes: what is a variable or placeholder, writes, waits, draws random "
-        "numbers or makes summaries stands outside it");
+        "numbers or makes summaries is outside it");
   for (const std::uint32_t c : controls)
     if (nodes_[c].body != open_body())
-      refuse("its control input '" + nodes_[c].name + "' stands outside the body '" + bodies_[open_body() - 1].name +
+      refuse("its control input '" + nodes_[c].name + "' is outside the body '" + bodies_[open_body() - 1].name +
              "'; give it to the node that runs the body");
 }
 

@@ -40,7 +40,7 @@ double Attrs::number(std::string_view name, double absent) const {
 
 std::string Attrs::text(std::string_view name, std::string_view absent) const {
   const AttrValue* v = find(name);
-  return v == nullptr ? std::string(absent) : attr_as<std::string>(*v, name, "a text");
+  return v == nullptr ? std::string(absent) : attr_as<std::string>(*v, name, "a string");
 }
 
 std::vector<std::int64_t> Attrs::integers(std::string_view name) const {
@@ -51,7 +51,7 @@ std::vector<std::int64_t> Attrs::integers(std::string_view name) const {
 
 std::vector<std::string> Attrs::texts(std::string_view name) const {
   const AttrValue* v = find(name);
-  return v == nullptr ? std::vector<std::string>{} : attr_as<std::vector<std::string>>(*v, name, "a list of texts");
+  return v == nullptr ? std::vector<std::string>{} : attr_as<std::vector<std::string>>(*v, name, "a list of strings");
 }
 
 const DenseTensor& Attrs::tensor(std::string_view name) const {

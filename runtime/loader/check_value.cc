@@ -20,7 +20,7 @@ const char* singular(OptionType type) {
     case OptionType::kBool: return "true or false";
     case OptionType::kInt: return "an integer";
     case OptionType::kFloat: return "a number";
-    case OptionType::kString: return "a text";
+    case OptionType::kString: return "a string";
     case OptionType::kPath: return "a path";
     case OptionType::kTable: return "a table";
   }
@@ -32,7 +32,7 @@ const char* plural(OptionType type) {
     case OptionType::kBool: return "a list of true and false";
     case OptionType::kInt: return "a list of integers";
     case OptionType::kFloat: return "a list of numbers";
-    case OptionType::kString: return "a list of texts";
+    case OptionType::kString: return "a list of strings";
     case OptionType::kPath: return "a list of paths";
     case OptionType::kTable: return "a list of tables";
   }

@@ -40,7 +40,7 @@ const char* refusal_of_linker(shared_library& library, const std::string& path, 
   }
   if (!error) return nullptr;
   const char* text = ::dlerror();
-  return text == nullptr ? "it gives no reason" : text;
+  return text == nullptr ? "it reports no reason" : text;
 }
 
 const char* type_text(unsigned char type) {

@@ -75,7 +75,7 @@ class ModuleChecker {
     if (module_.note == nullptr) bad("note is null");
     require_own("note", module_.note, std::min<std::uint64_t>(module_.note_size, note_.text.size()));
     if (module_.note_size != note_.text.size() || std::memcmp(module_.note, note_.text.data(), note_.text.size()) != 0)
-      stale("the module points at another text than the file's note");
+      stale("the module points at another note than the file's");
   }
 
   void check_plugin(const PluginInfo& noted) const {

@@ -41,7 +41,7 @@ class NoteField {
     NoteField(json_, *this, key, 0).fail("is missing");
   }
   std::string text() const {
-    if (!json_.is_string()) fail("must be a text");
+    if (!json_.is_string()) fail("must be a string");
     const auto& text = json_.get_ref<const std::string&>();
     if (text.size() > 64 * 1024) fail("is longer than 64 KiB");
     return text;

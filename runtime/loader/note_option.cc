@@ -140,7 +140,7 @@ std::string read_bytes(const NoteField& field) {
   std::string bytes;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto c = static_cast<unsigned char>(text[i]);
-    if (c >= 0xc4) field.fail("has a character above U+00FF: each stands for a byte");
+    if (c >= 0xc4) field.fail("has a character above U+00FF: each is one byte");
     bytes.push_back(c < 0x80 ? text[i] : static_cast<char>((c & 3) << 6 | (text[++i] & 0x3f)));
   }
   return bytes;
@@ -155,7 +155,7 @@ void read_limits(const NoteField& field, OptionInfo& option) {
     *limit = value->number();
   }
   if (const auto choices = field.find("choices")) {
-    if (option.type != OptionType::kString) choices->fail("are given, but only texts have choices");
+    if (option.type != OptionType::kString) choices->fail("are given, but only strings have choices");
     option.choices = texts(*choices);
   }
 }

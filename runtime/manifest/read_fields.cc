@@ -131,7 +131,7 @@ void ReadFields::path(const char* key, std::string& value, const char*) {
 }
 
 void ReadFields::paths(const char* key, std::vector<std::string>& value) {
-  const TomlList* list = list_of(key, "a list of texts");
+  const TomlList* list = list_of(key, "a list of strings");
   if (list == nullptr) return;
   value.clear();
   for (const TomlNode& node : *list) {
@@ -250,7 +250,7 @@ bool ReadFields::read(const char* key, const TomlNode& node, double& value, Numb
 bool ReadFields::read(const char* key, const TomlNode& node, std::string& value) {
   const auto* given = std::get_if<std::string>(&node.value);
   if (given == nullptr) {
-    refuse_type(key, node, "a text",
+    refuse_type(key, node, "a string",
                 node.at.line == 0 ? "write it in quotes, inside those of the shell: '\"...\"'" : "write it in quotes");
   } else if (given->empty()) {
     refuse(key, node, name_ + "." + key + " must not be empty", "take the key away where nothing is meant");

@@ -123,7 +123,7 @@ void explain_word(std::string_view line, Explanation& e) {
   while (begin > 0 && !is_separator(line[begin - 1])) --begin;
   const std::string_view word = line.substr(begin, line.find_first_of(" \t\r,]}#", begin) - begin);
   e.message = word.empty() ? "a value is wanted here" : "this is no value";
-  if (!word.empty()) e.help = "texts stand in quotes: \"" + std::string(word) + "\"";
+  if (!word.empty()) e.help = "strings are written in quotes: \"" + std::string(word) + "\"";
   e.column = static_cast<int>(char_count(line.substr(0, begin))) + 1;
   e.length = 0;
 }
@@ -198,7 +198,7 @@ std::string found_text(const TomlNode& node) {
     std::string operator()(std::int64_t i) const { return std::to_string(i); }
     std::string operator()(double d) const { return toml_number(d); }
     std::string operator()(const std::string& s) const {
-      return s.size() <= kMaxShown ? "the text \"" + s + "\"" : "a long text";
+      return s.size() <= kMaxShown ? "the string \"" + s + "\"" : "a long string";
     }
     std::string operator()(const TomlDate& d) const { return "the date " + d.text; }
     std::string operator()(const TomlList&) const { return "a list"; }

@@ -22,7 +22,7 @@ RunSaver& saver_of(belay_host* host) {
     return InstanceHost::from(host).services().context<RunSaver>();
   } catch (const Error&) {
     fail(Code::kFailedPrecondition,
-         "there is no run directory to save into: give run.dir, or checkpoint_dir in a program of one's own");
+         "there is no run directory to save into: give run.dir, or checkpoint_dir in a program");
   }
 }
 

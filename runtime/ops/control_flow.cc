@@ -76,16 +76,16 @@ void infer_cond(InferContext& c) {
   const std::vector<Spec> a = infer_body(*c.graph(), yes, inputs_between(c, 1, split));
   const std::vector<Spec> b = infer_body(*c.graph(), no, inputs_between(c, split, c.n_inputs()));
   if (a.size() != b.size())
-    c.fail("branch '" + yes.name + "' gives " + std::to_string(a.size()) + " outputs, '" + no.name + "' gives " +
+    c.fail("branch '" + yes.name + "' has " + std::to_string(a.size()) + " outputs, '" + no.name + "' has " +
            std::to_string(b.size()));
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (a[i].first == DType::kString)
-      c.fail("output " + std::to_string(i) + " is a string tensor; branches give numbers");
+      c.fail("output " + std::to_string(i) + " is a string tensor; branches return numbers");
     bool ok = true;
     const Shape both = Shape::merged(a[i].second, b[i].second, ok);
     if (!ok || a[i].first != b[i].first)
       c.fail("output " + std::to_string(i) + " is " + spec_text(a[i]) + " in branch '" + yes.name + "' and " +
-             spec_text(b[i]) + " in '" + no.name + "'; both must give one dtype and shape");
+             spec_text(b[i]) + " in '" + no.name + "'; both must return one dtype and shape");
     c.output(a[i].first, both);
   }
 }
@@ -96,13 +96,14 @@ void infer_while(InferContext& c) {
   const std::size_t n = body.arguments.size();
   if (n == 0 || condition.arguments.size() != n || body.outputs.size() != n)
     c.fail("the condition takes " + std::to_string(condition.arguments.size()) + " values, the body takes " +
-           std::to_string(n) + " and gives " + std::to_string(body.outputs.size()) + "; all must be the same number");
+           std::to_string(n) + " and returns " + std::to_string(body.outputs.size()) + "; all must be the same number");
   need_inputs(c, n + condition.captures.size() + body.captures.size());
   const std::vector<Spec> values = inputs_between(c, 0, n);
   std::vector<Spec> asked = inputs_between(c, 0, n + condition.captures.size());
   const std::vector<Spec> answer = infer_body(*c.graph(), condition, asked);
   if (answer.size() != 1 || answer[0].first != DType::kBool || !answer[0].second.allows({}))
-    c.fail("the condition '" + condition.name + "' gives " + spec_text(answer[0]) + "; it must give one bool scalar");
+    c.fail("the condition '" + condition.name + "' returns " + spec_text(answer[0]) +
+           "; it must return one bool scalar");
   std::vector<Spec> taken = values;
   const std::vector<Spec> captured = inputs_between(c, asked.size(), c.n_inputs());
   taken.insert(taken.end(), captured.begin(), captured.end());

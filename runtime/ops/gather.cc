@@ -61,7 +61,7 @@ std::unique_ptr<Kernel> make_by_index(const KernelSpec& spec, std::size_t i) {
 
 void infer_gather(InferContext& c) {
   need_indices(c, 1);
-  if (c.dtype(0) == DType::kString) c.fail(c.input_text(0) + " must be numbers or truth values");
+  if (c.dtype(0) == DType::kString) c.fail(c.input_text(0) + " must be numbers or booleans");
   std::size_t axis = 0;
   if (c.shape(0).has_rank()) {
     if (c.shape(0).rank() == 0) c.fail(c.input_text(0) + " must have at least one dimension");

@@ -71,7 +71,7 @@ void check_declared_attrs(const PluginInfo& plugin) {
   for (const OptionInfo& attr : plugin.options)
     if (attr.type == OptionType::kPath || attr.type == OptionType::kTable)
       fail(Code::kInvalidArgument, "its attribute \"" + attr.name + "\" is a " + type_name(attr) +
-                                       "; the attributes of an operation are truth values, numbers, texts and lists "
+                                       "; the attributes of an operation are booleans, numbers, strings and lists "
                                        "of them");
 }
 

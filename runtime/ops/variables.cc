@@ -16,7 +16,7 @@ namespace {
 void infer_variable(InferContext& c) {
   const DType dtype = c.attrs().dtype("dtype");
   Shape shape(c.attrs().integers("shape"));
-  if (dtype_size(dtype) == 0 || dtype == DType::kString) c.fail("a variable is a number or truth value");
+  if (dtype_size(dtype) == 0 || dtype == DType::kString) c.fail("a variable is a number or boolean");
   if (!shape.fully_known()) c.fail("a variable's shape must be known, got " + shape.text());
   c.output(dtype, std::move(shape));
 }

@@ -126,7 +126,7 @@ std::shared_ptr<VariableStore> StoreTargets::open(const std::string& target) {
   if (target.empty()) return std::make_shared<VariableStore>();
   if (target.rfind("local:", 0) != 0 || target.size() == 6)
     fail(Code::kInvalidArgument,
-         "'" + escaped(target) + "' is no session target: use \"\" (a store of one's own) or \"local:NAME\"");
+         "'" + escaped(target) + "' is no session target: use \"\" (a store for this session alone) or \"local:NAME\"");
   const std::lock_guard lock(mutex_);
   std::weak_ptr<VariableStore>& slot = stores_[target];
   std::shared_ptr<VariableStore> store = slot.lock();

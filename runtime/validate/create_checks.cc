@@ -76,7 +76,7 @@ std::string needed_options(const Subject& subject) {
   std::vector<std::string> names;
   for (const std::string& name : subject.chosen.made_up) names.push_back("'" + name + "'");
   if (!names.empty())
-    return "it takes no made-up value for " + joined(names) + "; give " + (names.size() == 1 ? "it" : "them") +
+    return "it takes no synthetic value for " + joined(names) + "; give " + (names.size() == 1 ? "it" : "them") +
            " with --set " + subject.chosen.made_up[0] + "=...";
   for (const OptionInfo& option : subject.info.options) names.push_back("'" + option.name + "'");
   return "its defaults alone are not enough; give options with --set OPTION=VALUE: it has " + joined(names);
@@ -183,7 +183,7 @@ void strange_texts(const Subject& subject) {
   for (const OptionInfo& option : subject.info.options) {
     if ((option.type != OptionType::kString && option.type != OptionType::kPath) || !option.choices.empty()) continue;
     for (const std::string& text : texts)
-      may_refuse("a strange text for option '" + option.name + "'", [&] {
+      may_refuse("a strange string for option '" + option.name + "'", [&] {
         make(subject, subject.options().with(option.list ? OptionValue(option.name, Texts{text})
                                                          : OptionValue(option.name, text)));
       });

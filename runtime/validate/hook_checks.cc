@@ -21,7 +21,7 @@ using belay::testing::StoredValue;
 using belay::testing::TemporaryFolder;
 
 constexpr const char* kMadeUp =
-    "the made-up model (loss, accuracy, learning_rate, global_step, dense/kernel, dense/bias)";
+    "the synthetic model (loss, accuracy, learning_rate, global_step, dense/kernel, dense/bias)";
 
 // Of an output that the plugin added: a half in each element.
 Tensor some_value(const Output& output) {
@@ -262,7 +262,7 @@ void errors(const Subject& subject) {
     training.steps(2);
     must_succeed("before_run of a step that fails", [&] { training.hook().failed_step(training.values(1)); });
     must_succeed(std::string("on_error with ") + code_name(code),
-                 [&] { training.hook().error(Error(code, "made up by belay validate")); });
+                 [&] { training.hook().error(Error(code, "synthetic, by belay validate")); });
     must_succeed("destroy after on_error", [&] { training.hook().destroy(); });
   }
 }

@@ -22,7 +22,7 @@ void add_variables(InitFnDriver& init, const Subject& subject) {
 void runs(const Subject& subject) {
   InitFnDriver init(subject.module, subject.options(), setup_of(subject));
   add_variables(init, subject);
-  needs("run", "the made-up model (dense/kernel, dense/bias, global_step)", [&] { init.run(); });
+  needs("run", "the synthetic model (dense/kernel, dense/bias, global_step)", [&] { init.run(); });
   for (const char* name : {"dense/kernel", "dense/bias"})
     if (init.value(name).dtype() != DType::kFloat32) throw CheckFailed(std::string("it changed the type of ") + name);
 }
@@ -31,7 +31,7 @@ void damaged_checkpoint(const Subject& subject) {
   InitFnDriver init(subject.module, subject.options(), setup_of(subject));
   init.variable("dense/kernel", Tensor({2}, {0.f, 0.f}));
   for (const std::string& path : subject.chosen.paths)
-    init.checkpoints().add_damaged(path, Error(Code::kDataLoss, "made up by belay validate"));
+    init.checkpoints().add_damaged(path, Error(Code::kDataLoss, "synthetic, by belay validate"));
   may_refuse("a damaged checkpoint", [&] { init.run(); });
 }
 

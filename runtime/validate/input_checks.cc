@@ -28,7 +28,7 @@ OptionValues one_epoch(const Subject& subject) {
 void open(InputDriver& input, const Subject& subject, std::int64_t shard = 0, std::int64_t shards = 1) {
   std::vector<std::string> names;
   for (const std::string& name : subject.chosen.made_up) names.push_back("'" + name + "'");
-  needs("open", names.empty() ? "the made-up options" : "what was made up for " + joined(names), [&] {
+  needs("open", names.empty() ? "the synthetic options" : "what validate made for " + joined(names), [&] {
     try {
       input.open(shard, shards, subject.seed);
     } catch (const Error& e) {

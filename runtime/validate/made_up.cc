@@ -132,7 +132,7 @@ class OptionChooser {
     chosen_.made_up.push_back(option.name);
   }
 
-  static constexpr const char* kMadeUpFile = "made up by belay validate\n";
+  static constexpr const char* kMadeUpFile = "synthetic, by belay validate\n";
   const PluginInfo& plugin_;
   const bool any_sets_;
   const std::string& folder_;

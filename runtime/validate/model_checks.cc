@@ -29,9 +29,8 @@ const std::vector<MadeUpInput>& made_up_inputs() {
   return all;
 }
 constexpr const char* kMadeUpInputs =
-    "the made-up inputs (x float32 [?, 4] with y int64 or float32 [?]; x float32 [?, 8, 8] with y int64 [?]; ids x and "
-    "y "
-    "int64 [?, 4])";
+    "the synthetic inputs (x float32 [?, 4] with y int64 or float32 [?]; x float32 [?, 8, 8] with y int64 [?]; ids x "
+    "and y int64 [?, 4])";
 
 Dims batch_dims(std::int64_t n, const Dims& example) {
   Dims dims{n};
@@ -81,7 +80,7 @@ Built build(const Subject& subject, Mode mode) {
         built = try_build(subject, mode, input);
         return;
       } catch (const Error& e) {
-        require_explained("build with a made-up input", e);
+        require_explained("build with a synthetic input", e);
         if (!refusal) refusal = e;
       }
     }

@@ -88,7 +88,7 @@ std::vector<std::vector<OpInput>> accepted(const Subject& subject, OpDriver& op,
         if (n == 0) break;
       }
   if (all.empty())
-    throw CheckSkipped("its shape rule takes none of the made-up inputs" +
+    throw CheckSkipped("its shape rule takes none of the synthetic inputs" +
                        (subject.options_are_given ? "" : std::string(" with the default attributes")) + ": " + last +
                        "; give its attributes with --set");
   return all;
@@ -230,7 +230,7 @@ void gradients(const Subject& subject) {
                           ", relative to the larger of 1 and the gradient");
     });
   }
-  if (compared == 0) throw CheckSkipped("it takes none of the made-up inputs as float32 or float64");
+  if (compared == 0) throw CheckSkipped("it takes none of the synthetic inputs as float32 or float64");
 }
 
 // In a graph: with dimensions that are known only when it runs, and with a first dimension that changes.

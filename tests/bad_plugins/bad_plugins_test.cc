@@ -138,7 +138,7 @@ TEST_F(BadPluginsTest, EachModuleThatBreaksARuleIsRefusedByTheFieldsName) {
       {"module_flags", bad("module_flags", "flags is 1, must be 0")},
       {"module_abi", differs("module_abi", "the note says ABI 0.4, the module 0.5")},
       {"null_note", bad("null_note", "note is null")},
-      {"other_note", differs("other_note", "the module points at another text than the file's note")},
+      {"other_note", differs("other_note", "the module points at another note than the file's")},
       {"null_plugins", bad("null_plugins", "plugins is null")},
       {"too_many_plugins", differs("too_many_plugins", "its note lists 1 plugins, its module 4294967296")},
       {"null_plugin", bad("null_plugin", "plugins[0] is null")},

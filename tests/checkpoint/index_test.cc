@@ -120,7 +120,7 @@ TEST(Index, EachHostileFieldHasItsMessage) {
       {body_with(R"({"name": "a", "length": 1})", ""), "files[0].crc32c is missing"},
       {body_with(R"({"name": "a", "length": 1, "crc32c": "00000000", "path": "x"})", ""), "files[0].path is unknown"},
       {body_with(R"({"name": "a", "name": "b", "length": 1, "crc32c": "00000000"})", ""),
-       "the key \"name\" stands twice in one object"},
+       "the key \"name\" occurs twice in one object"},
       {body_with("7", ""), "files[0] is no object"},
       {body_with(kState, tensor + "," + tensor), "tensors holds \"t\" twice"},
       {body_with(kState, R"({"name": "", "dtype": "uint8", "shape": [1], "crc32c": "00000000"})"),

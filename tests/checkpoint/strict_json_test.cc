@@ -24,8 +24,8 @@ TEST(StrictJson, WhatIsNoneSaysWhere) {
       {"[01]", "it is no JSON at byte 2"},
       {"\"\xff\"", "it is no JSON at byte 1"},
       {"[1e999]", "it is no JSON that belay writes: [json.exception.out_of_range.406] number overflow parsing '1e999'"},
-      {"{\"a\": 1, \"\\u0061\": 2}", "the key \"a\" stands twice in one object"},
-      {"[{\"a\": {\"b\": 1, \"b\": 2}}]", "the key \"b\" stands twice in one object"},
+      {"{\"a\": 1, \"\\u0061\": 2}", "the key \"a\" occurs twice in one object"},
+      {"[{\"a\": {\"b\": 1, \"b\": 2}}]", "the key \"b\" occurs twice in one object"},
       {std::string(16, '[') + std::string(16, ']'), ""},
       {std::string(17, '[') + std::string(17, ']'), "it is nested deeper than 16 levels"},
       {std::string(1'000'000, '['), "it is nested deeper than 16 levels"},
@@ -59,7 +59,7 @@ TEST(StrictJson, EveryFieldIsCheckedByNameAndKind) {
     std::function<void()> read;
     std::string expected;
   } cases[] = {
-      {[&] { fields.text("big"); }, "files[2].big is no text"},
+      {[&] { fields.text("big"); }, "files[2].big is no string"},
       {[&] { fields.integer("big"); }, "files[2].big is no integer below 9223372036854775808"},
       {[&] { fields.integer("minus"); }, "files[2].minus is no integer that is zero or more"},
       {[&] { fields.unsigned_integer("text"); }, "files[2].text is no integer that is zero or more"},

@@ -28,7 +28,7 @@ TEST(ValidateCommand, T_30d_APluginThatNeedsOptionsIsToldApartFromOneThatFails) 
   EXPECT_EQ(v.status, 2);
   EXPECT_THAT(v.out, HasSubstr("hook \"wants_a_number\"\n"
                                "  create.options              needs options\n"
-                               "    it takes no made-up value for 'size'; give it with --set size=...\n"
+                               "    it takes no synthetic value for 'size'; give it with --set size=...\n"
                                "    INVALID_ARGUMENT: 'size' must be 784\n"));
   EXPECT_THAT(v.out, EndsWith("1 plugin not tried for want of options\n"));
 }

@@ -241,7 +241,7 @@ TEST_F(CheckpointSaverConformance, CKPT_24_WithoutASaverTheFirstSaveFails) {
   o.checkpoint_dir = "";
   EXPECT_THAT(error_of([&] { open(std::move(o)); }),
               EndsWith("in after_create_session: there is no run directory to save into: give run.dir, or "
-                       "checkpoint_dir in a program of one's own"));
+                       "checkpoint_dir in a program"));
 }
 
 TEST_F(CheckpointSaverConformance, CKPT_25_ARecoverySavesAgainAtOnce) {

@@ -350,9 +350,10 @@ TEST_F(SessionManagerConformance, PROSE_26_AnInterruptEndsTheWait) {
 TEST_F(SessionManagerConformance, PROSE_26_ATargetOfAnotherFormIsRefused) {
   args.target = "grpc://somewhere:2222";
   args.init_op = init;
-  EXPECT_EQ(error_of([&] { full_manager().prepare_session(args); }),
-            "INVALID_ARGUMENT: 'grpc://somewhere:2222' is no session target: use \"\" (a store of one's own) or "
-            "\"local:NAME\"");
+  EXPECT_EQ(
+      error_of([&] { full_manager().prepare_session(args); }),
+      "INVALID_ARGUMENT: 'grpc://somewhere:2222' is no session target: use \"\" (a store for this session alone) or "
+      "\"local:NAME\"");
 }
 
 // ---- several sessions, several attempts ----

@@ -96,11 +96,11 @@ TEST_F(InputService, ChecksShapesAndSlots) {
 
 TEST_F(InputService, ChecksTextElements) {
   Batch b = begin();
-  EXPECT_EQ(error_of([&] { b.set_string(name, 0, "too early"); }), "INVALID_ARGUMENT: 'name' has no text element 0");
+  EXPECT_EQ(error_of([&] { b.set_string(name, 0, "too early"); }), "INVALID_ARGUMENT: 'name' has no string element 0");
   b.tensor(name, {2});
-  EXPECT_EQ(error_of([&] { b.set_string(name, 2, "too far"); }), "INVALID_ARGUMENT: 'name' has no text element 2");
+  EXPECT_EQ(error_of([&] { b.set_string(name, 2, "too far"); }), "INVALID_ARGUMENT: 'name' has no string element 2");
   b.tensor(digit, {2});
-  EXPECT_EQ(error_of([&] { b.set_string(digit, 0, "no text"); }), "INVALID_ARGUMENT: 'digit' has no text element 0");
+  EXPECT_EQ(error_of([&] { b.set_string(digit, 0, "no text"); }), "INVALID_ARGUMENT: 'digit' has no string element 0");
 }
 
 TEST_F(InputService, NamesWhatABatchLacks) {

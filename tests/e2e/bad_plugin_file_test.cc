@@ -136,7 +136,7 @@ TEST_F(BadPluginFile, AModuleThatBreaksARuleIsRefusedByTheFieldsName) {
       {"module_abi", "stale: 'DIR/x.so' has a note that is not its module's: the note says ABI 0.4, the module 0.5",
        again},
       {"other_note",
-       "stale: 'DIR/x.so' has a note that is not its module's: the module points at another text than the file's note",
+       "stale: 'DIR/x.so' has a note that is not its module's: the module points at another note than the file's",
        again},
   };
   for (const auto& c : cases) EXPECT_EQ(run_with(c.plugin), in_log(c.problem, c.help)) << c.plugin;

@@ -215,22 +215,23 @@ TEST_F(SampleText, RefusesWhatIsNoLanguageModel) {
   bigram(kAbc, kCircle);
   model.names.pop_back();
   EXPECT_EQ(error_of([&] { text({.prompt = "a"}); }),
-            "INVALID_ARGUMENT: text needs the probabilities of the next id at each place, [?, 4, 2], as the models "
+            "INVALID_ARGUMENT: sampling needs the probabilities of the next id at each place, [?, 4, 2], as the models "
             "'lstm' and 'transformer' predict them; the model predicts " +
                 model.probabilities.text());
   const Output probabilities = std::exchange(model.probabilities, Output());
-  EXPECT_EQ(
-      error_of([&] { text({.prompt = "a"}); }),
-      "INVALID_ARGUMENT: text needs the prediction 'probabilities', as the models 'lstm' and 'transformer' have it");
+  EXPECT_EQ(error_of([&] { text({.prompt = "a"}); }),
+            "INVALID_ARGUMENT: sampling needs the prediction 'probabilities', as the models 'lstm' and 'transformer' "
+            "have it");
   model.names.clear();
   EXPECT_EQ(error_of([&] { text({.prompt = "a"}); }),
             "INVALID_ARGUMENT: the input does not say which characters the ids of 'ids:0' (int32 [?, 4]) are "
             "(set_class_names), so there is no text to sample; the input 'text' does");
   model.ids = probabilities;
-  EXPECT_EQ(error_of([&] { text({.prompt = "a"}); }),
-            "INVALID_ARGUMENT: text needs a model of ids, int32 or int64 [batch, time] with a known time; the feature "
-            "is " +
-                probabilities.text());
+  EXPECT_EQ(
+      error_of([&] { text({.prompt = "a"}); }),
+      "INVALID_ARGUMENT: sampling needs a model of ids, int32 or int64 [batch, time] with a known time; the feature "
+      "is " +
+          probabilities.text());
 }
 
 TEST_F(SampleText, SaysThatTheModelHasDiverged) {

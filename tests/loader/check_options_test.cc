@@ -77,24 +77,24 @@ TEST_F(CheckOptionsTest, EachProblemIsToldWithItsPlaceAndFix) {
            "]"},
       {"zzz", 1.0, "9:1 \"zzz\" is not an option of hook \"sample_hook\" [" + all_options + "]"},
       {"at_end", std::int64_t{1}, "9:10 \"at_end\" must be true or false, not an integer []"},
-      {"at_end", "true", "9:10 \"at_end\" must be true or false, not a text [write at_end = true, without quotes]"},
+      {"at_end", "true", "9:10 \"at_end\" must be true or false, not a string [write at_end = true, without quotes]"},
       {"every_n_iter", "10",
-       "9:10 \"every_n_iter\" must be an integer, not a text [write every_n_iter = 10, without quotes]"},
-      {"every_n_iter", "often", "9:10 \"every_n_iter\" must be an integer, not a text []"},
+       "9:10 \"every_n_iter\" must be an integer, not a string [write every_n_iter = 10, without quotes]"},
+      {"every_n_iter", "often", "9:10 \"every_n_iter\" must be an integer, not a string []"},
       {"every_n_iter", 10.0, "9:10 \"every_n_iter\" must be an integer, not a number [write every_n_iter = 10]"},
       {"every_n_iter", 1.5, "9:10 \"every_n_iter\" must be an integer, not a number []"},
       {"every_n_iter", std::int64_t{0},
        "9:10 \"every_n_iter\" is 0, must be at least 1 [every_n_iter: period in steps]"},
       {"every_n_iter", std::vector<std::int64_t>{1},
        "9:10 \"every_n_iter\" must be an integer, not a list of integers []"},
-      {"max", "1e3", "9:10 \"max\" must be a number, not a text [write max = 1e3, without quotes]"},
+      {"max", "1e3", "9:10 \"max\" must be a number, not a string [write max = 1e3, without quotes]"},
       {"max", -0.5, "9:10 \"max\" is -0.5, must be at least 0 [max: stop above this]"},
       {"max", 2e30, "9:10 \"max\" is 2e+30, must be at most 1e+30 [max: stop above this]"},
       {"max", std::numeric_limits<double>::quiet_NaN(),
        "9:10 \"max\" is nan, must be at least 0 [max: stop above this]"},
       {"max", std::numeric_limits<double>::infinity(),
        "9:10 \"max\" is inf, must be at most 1e+30 [max: stop above this]"},
-      {"mode", std::int64_t{1}, "9:10 \"mode\" must be a text, not an integer [write it in quotes]"},
+      {"mode", std::int64_t{1}, "9:10 \"mode\" must be a string, not an integer [write it in quotes]"},
       {"mode", "fsat", "9:10 \"mode\" is \"fsat\", must be one of: fast, slow [did you mean \"fast\"?]"},
       {"mode", "reckless", "9:10 \"mode\" is \"reckless\", must be one of: fast, slow []"},
       {"target", false, "9:10 \"target\" must be a path, not true or false [write it in quotes]"},
@@ -105,7 +105,7 @@ TEST_F(CheckOptionsTest, EachProblemIsToldWithItsPlaceAndFix) {
       {"hidden", std::vector<std::int64_t>{64, 0, 9000},
        "9:10 element 1 of \"hidden\" is 0, must be at least 1 [hidden: layer sizes]\n"
        "9:10 element 2 of \"hidden\" is 9000, must be at most 4096 [hidden: layer sizes]"},
-      {"rates", std::vector<std::string>{"a"}, "9:10 \"rates\" must be a list of numbers, not a list of texts []"},
+      {"rates", std::vector<std::string>{"a"}, "9:10 \"rates\" must be a list of numbers, not a list of strings []"},
       {"feeds", 1.0,
        "9:10 \"feeds\" must be a table, not a number [write [...] with the keys of the table, or feeds = { key = value "
        "}]"},
@@ -129,15 +129,15 @@ TEST_F(CheckOptionsTest, AVariableThatIsNotSetIsToldByThePathsOwnRules) {
 TEST_F(CheckOptionsTest, AMissingOneThatIsRequiredIsToldAtTheTable) {
   use_.options.clear();
   EXPECT_EQ(check(),
-            "7:1 hook \"sample_hook\" needs the option \"tensors\" [tensors is a list of texts: what to watch]");
+            "7:1 hook \"sample_hook\" needs the option \"tensors\" [tensors is a list of strings: what to watch]");
 }
 
 TEST_F(CheckOptionsTest, ARequiredOneOfTheWrongTypeIsToldOnce) {
   use_.options.clear();
   give("tensors", "loss");
-  EXPECT_EQ(
-      check(),
-      "8:10 \"tensors\" must be a list of texts, not a text [a list of one is written in brackets: tensors = [...]]");
+  EXPECT_EQ(check(),
+            "8:10 \"tensors\" must be a list of strings, not a string [a list of one is written in brackets: tensors = "
+            "[...]]");
 }
 
 TEST_F(CheckOptionsTest, AllProblemsAreToldAtOnce) {

@@ -127,7 +127,7 @@ TEST_F(InstanceTest, AnExceptionThatEscapesPoisonsTheInstance) {
   } cases[] = {{"throw", "std::runtime_error: boom"},
                {"throw int", "int"},
                {"throw bad_alloc", "std::bad_alloc: std::bad_alloc"},
-               {"throw without text", "(anonymous namespace)::Unspeakable: an exception without a text"}};
+               {"throw without text", "(anonymous namespace)::Unspeakable: an exception without a message"}};
   monitor_.step = 3;
   for (const auto& c : cases) {
     PluginInstance& hook = make(c.fault);
@@ -163,7 +163,7 @@ TEST_F(InstanceTest, WhateverCreateThrowsIsTold) {
                 "std::__cxx11::basic_string<char, std::char_traits<char>, "
                 "std::allocator<char> >"},
                {"throw int in create", "int"},
-               {"throw without text in create", "(anonymous namespace)::Unspeakable: an exception without a text"},
+               {"throw without text in create", "(anonymous namespace)::Unspeakable: an exception without a message"},
                {"throw bad_alloc in create", "std::bad_alloc: std::bad_alloc"}};
   for (const auto& c : cases)
     EXPECT_EQ(error_of([&] { make(c.fault); }),

@@ -63,19 +63,19 @@ TEST_F(NestedOptions, N_01d_EachProblemIsToldWithItsPlaceAndFix) {
       {"layers.0.zzz", 1.0,
        "10:1 \"layers.0.zzz\" is not an option of model \"stack\" [\"layers.0\" has: type, units, rate, weights]"},
       {"layers.0.rate", 1.5, "10:10 \"layers.0.rate\" is 1.5, must be at most 1 []"},
-      {"layers.0.rate", "high", "10:10 \"layers.0.rate\" must be a number, not a text []"},
+      {"layers.0.rate", "high", "10:10 \"layers.0.rate\" must be a number, not a string []"},
       {"layers.0.rate.x", 0.5, "10:1 \"layers.0.rate\" must be a number, not a table [write layers.0.rate = ...]"},
       {"layers.1.type", "dens",
        "10:10 \"layers.1.type\" is \"dens\", must be one of: dense, conv, flatten [did you mean \"dense\"?]"},
       {"layers.1.type", "dense",
        "10:1 model \"stack\" needs the option \"layers.1.units\" [layers[].units is an integer: outputs]"},
-      {"layers.1.rate", 0.5, "10:1 model \"stack\" needs the option \"layers.1.type\" [layers[].type is a text]"},
+      {"layers.1.rate", 0.5, "10:1 model \"stack\" needs the option \"layers.1.type\" [layers[].type is a string]"},
       {"features.x", 3.0, "10:10 \"features.x\" must be a table [\"features.x\" has: dtype, fill]"},
       {"features.x.dtyp", "string",
        "10:1 \"features.x.dtyp\" is not an option of model \"stack\" [did you mean \"dtype\"? \"features.x\" has: "
        "dtype, fill]"},
-      {"features.x.fill", "none", "10:10 \"features.x.fill\" must be a number, not a text []"},
-      {"names.kernel", 1.0, "10:10 \"names.kernel\" must be a text, not a number [write it in quotes]"},
+      {"features.x.fill", "none", "10:10 \"features.x.fill\" must be a number, not a string []"},
+      {"names.kernel", 1.0, "10:10 \"names.kernel\" must be a string, not a number [write it in quotes]"},
   };
   for (const auto& c : cases) {
     use_.options.resize(2);

@@ -131,7 +131,7 @@ TEST(Note, SaysWhatIsWrongAndWhere) {
       {R"({"abi": [0, 18446744073709551615]})", "\"abi.1\" must be an integer of 64 bits"},
       {R"({"abi": [0, 4]})", "\"plugins\" is missing"},
       {R"({"abi": [0, 4], "plugins": []})", "\"plugins\" is empty"},
-      {R"({"abi": [0, 4], "isa": [1], "plugins": []})", "\"isa.0\" must be a text"},
+      {R"({"abi": [0, 4], "isa": [1], "plugins": []})", "\"isa.0\" must be a string"},
       {with_plugins("1"), "\"plugins.0\" must be an object"},
       {with_plugins("{}"), "\"plugins.0.kind\" is missing"},
       {with_plugins(R"({"kind": "hook", "name": ""})"),
@@ -162,7 +162,7 @@ TEST(Note, SaysWhatIsWrongAndWhere) {
       {with_option(R"({"name": "a", "type": "string", "min": 1})"),
        "\"plugins.0.options.0.min\" is given, but only numbers have a range"},
       {with_option(R"({"name": "a", "type": "int", "choices": []})"),
-       "\"plugins.0.options.0.choices\" are given, but only texts have choices"},
+       "\"plugins.0.options.0.choices\" are given, but only strings have choices"},
       {with_option(R"({"name": "a", "type": "int", "default": 0, "min": 1})"),
        "\"plugins.0.options.0.default\" is 0, the option's own min is 1"},
       {with_option(R"({"name": "a", "type": "float_list", "default": [0.5, 1.5], "min": 0, "max": 1})"),
@@ -276,7 +276,7 @@ TEST(Note, N_06a_AnExampleIsAValueThatFits) {
             "\"plugins.0.options.0.example\" is 0, the option's own min is 1");
   EXPECT_EQ(error(R"("type": "int", "example": "0")"), "\"plugins.0.options.0.example\" must be an integer of 64 bits");
   EXPECT_EQ(error(R"("type": "path", "example": "a", "example_file": "\u0100")"),
-            "\"plugins.0.options.0.example_file\" has a character above U+00FF: each stands for a byte");
+            "\"plugins.0.options.0.example_file\" has a character above U+00FF: each is one byte");
   for (const char* option :
        {R"("type": "path", "example_file": "x")", R"("type": "string", "example": "a", "example_file": "x")"})
     EXPECT_EQ(error(option), "\"plugins.0.options.0.example_file\" is given, but there is no path as example");

@@ -90,7 +90,7 @@ TEST(MetricSections, MistakesAreReported) {
        "train.toml:1:2: error: metrics must be a list of tables, found a table\n  [metrics]\n   ^~~~~~~\n"
        "  help: begin each metric with [[metrics]]\n"},
       {"metrics = ['mean']\n",
-       "train.toml:1:12: error: metrics.0 must be a table, found the text \"mean\"\n  metrics = ['mean']\n"
+       "train.toml:1:12: error: metrics.0 must be a table, found the string \"mean\"\n  metrics = ['mean']\n"
        "             ^~~~~~\n  help: begin each metric with [[metrics]]\n"},
       {"[metric]\nkind = 'mean'\n",
        "train.toml:1:2: error: unknown section [metric]\n  [metric]\n   ^~~~~~\n  help: did you mean [[metrics]]?\n"},

@@ -47,10 +47,10 @@ TEST(ReadFields, UnknownKeysNameTheSectionThatHasThem) {
 TEST(ReadFields, WrongTypesNameBoth) {
   expect_errors({
       {"[run]\nmax_steps = \"10\"",
-       "train.toml:2:13: error: run.max_steps must be an integer, found the text \"10\"\n  max_steps = \"10\"\n"
+       "train.toml:2:13: error: run.max_steps must be an integer, found the string \"10\"\n  max_steps = \"10\"\n"
        "              ^~~~\n  help: write it without quotes: max_steps = 10\n"},
       {"[run]\nmax_steps = \"ten\"",
-       "train.toml:2:13: error: run.max_steps must be an integer, found the text \"ten\"\n  max_steps = \"ten\"\n"
+       "train.toml:2:13: error: run.max_steps must be an integer, found the string \"ten\"\n  max_steps = \"ten\"\n"
        "              ^~~~~\n"},
       {"[run]\nmax_steps = 10.0",
        "train.toml:2:13: error: run.max_steps must be an integer, found 10.0\n  max_steps = 10.0\n"
@@ -67,24 +67,25 @@ TEST(ReadFields, WrongTypesNameBoth) {
        "train.toml:2:13: error: run.max_steps must be an integer, found a list\n  max_steps = [10]\n"
        "              ^~~~\n"},
       {"[checkpoint]\nsave_secs = \"1.5\"",
-       "train.toml:2:13: error: checkpoint.save_secs must be a number, found the text \"1.5\"\n  save_secs = \"1.5\"\n"
+       "train.toml:2:13: error: checkpoint.save_secs must be a number, found the string \"1.5\"\n  save_secs = "
+       "\"1.5\"\n"
        "              ^~~~~\n  help: write it without quotes: save_secs = 1.5\n"},
       {"[checkpoint]\nrefuse_non_finite = 1",
        "train.toml:2:21: error: checkpoint.refuse_non_finite must be true or false, found 1\n"
        "  refuse_non_finite = 1\n                      ^\n"},
       {"[run]\ndir = 5",
-       "train.toml:2:7: error: run.dir must be a text, found 5\n  dir = 5\n        ^\n  help: write it in quotes\n"},
+       "train.toml:2:7: error: run.dir must be a string, found 5\n  dir = 5\n        ^\n  help: write it in quotes\n"},
       {"[run]\ndir = \"\"",
        "train.toml:2:7: error: run.dir must not be empty\n  dir = \"\"\n        ^~\n"
        "  help: take the key away where nothing is meant\n"},
       {"[plugins]\npath = \"x\"",
-       "train.toml:2:8: error: plugins.path must be a list of texts, found the text \"x\"\n  path = \"x\"\n"
+       "train.toml:2:8: error: plugins.path must be a list of strings, found the string \"x\"\n  path = \"x\"\n"
        "         ^~~\n  help: write it in brackets: path = [...]\n"},
       {"[plugins]\npath = [\"x\", 5]",
-       "train.toml:2:14: error: plugins.path must be a text, found 5\n  path = [\"x\", 5]\n               ^\n"
+       "train.toml:2:14: error: plugins.path must be a string, found 5\n  path = [\"x\", 5]\n               ^\n"
        "  help: write it in quotes\n"},
       {"[optimizer]\nlearning_rate = \"0.1\"",
-       "train.toml:2:17: error: optimizer.learning_rate must be a number, found the text \"0.1\"\n"
+       "train.toml:2:17: error: optimizer.learning_rate must be a number, found the string \"0.1\"\n"
        "  learning_rate = \"0.1\"\n                  ^~~~~\n  help: write it without quotes: learning_rate = 0.1\n"},
   });
 }

@@ -102,10 +102,10 @@ TEST(ReadManifest, MistakesAreShown) {
        "train.toml:1:2: error: ops must be a list of tables, found a table\n  [ops]\n   ^~~\n"
        "  help: begin each operation with [[ops]]\n"},
       {"hooks = ['a']\n" + kRest,
-       "train.toml:1:10: error: hooks.0 must be a table, found the text \"a\"\n  hooks = ['a']\n           ^~~\n"
+       "train.toml:1:10: error: hooks.0 must be a table, found the string \"a\"\n  hooks = ['a']\n           ^~~\n"
        "  help: write { plugin = \"a\" }\n"},
       {"[scaffold]\nsaver = 'safetensors'\n" + kRest,
-       "train.toml:2:9: error: scaffold.saver must be a table, found the text \"safetensors\"\n  saver = "
+       "train.toml:2:9: error: scaffold.saver must be a table, found the string \"safetensors\"\n  saver = "
        "'safetensors'\n"
        "          ^~~~~~~~~~~~~\n  help: write { plugin = \"safetensors\" }\n"},
       {"[scaffold]\nsavre = {}\nx = 1\n" + kRest,
@@ -164,7 +164,7 @@ TEST(ReadManifest, EverythingWrongIsReportedAtOnce) {
             "train.toml: error: [input.train] is missing\n  help: add [input.train] and plugin = \"NAME\" below\n"
             "train.toml:2:1: error: unknown key \"max_step\" in [run]\n  max_step = 5\n  ^~~~~~~~\n"
             "  help: did you mean \"max_steps\"?\n"
-            "train.toml:3:8: error: run.seed must be an integer, found the text \"1\"\n  seed = \"1\"\n         ^~~\n"
+            "train.toml:3:8: error: run.seed must be an integer, found the string \"1\"\n  seed = \"1\"\n         ^~~\n"
             "  help: write it without quotes: seed = 1\n"
             "train.toml:4:11: error: run.threads must be from 0 to 1024, found -1\n  threads = -1\n            ^~\n"
             "train.toml:6:13: error: optimizer.clip_norm must be at least 0, found -2\n"

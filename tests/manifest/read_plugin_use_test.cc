@@ -100,7 +100,7 @@ TEST(ReadPluginUse, MistakesAreShown) {
        "train.toml:1:1: error: [model] names no plugin\n  [model]\n  ^~~~~~~\n"
        "  help: did you mean \"plugin\" instead of \"plugni\"?\n"},
       {"plugin = 5",
-       "train.toml:2:10: error: model.plugin must be a text, found 5\n  plugin = 5\n           ^\n"
+       "train.toml:2:10: error: model.plugin must be a string, found 5\n  plugin = 5\n           ^\n"
        "  help: write it in quotes\n"},
       {"plugin = ''",
        "train.toml:2:10: error: model.plugin must not be empty\n  plugin = ''\n           ^~\n"

@@ -171,7 +171,7 @@ TEST(Sections, AnInputThatIsNoneOfAnEvaluationIsRefused) {
             "train.toml:2:19: error: eval.inputs names 'eval' twice\n"
             "  inputs = ['eval', 'eval']\n                    ^~~~~~\n");
   EXPECT_EQ(errors_of("[eval]\ninputs = 'eval'\n" + eval),
-            "train.toml:2:10: error: eval.inputs must be a list of names, found the text \"eval\"\n"
+            "train.toml:2:10: error: eval.inputs must be a list of names, found the string \"eval\"\n"
             "  inputs = 'eval'\n           ^~~~~~\n  help: write it in brackets: inputs = [...]\n");
 }
 

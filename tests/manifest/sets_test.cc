@@ -85,11 +85,12 @@ TEST(Sets, MistakesAreShownLikeThoseOfTheFile) {
       {{"rnu.dir=out"},
        "--set rnu.dir: error: unknown section [rnu]\n  rnu.dir=out\n  ^~~\n  help: did you mean [run]?\n"},
       {{"run.seed=ten"},
-       "--set run.seed: error: run.seed must be an integer, found the text \"ten\"\n  run.seed=ten\n           ^~~\n"},
+       "--set run.seed: error: run.seed must be an integer, found the string \"ten\"\n  run.seed=ten\n           "
+       "^~~\n"},
       {{"run.threads=-1"},
        "--set run.threads: error: run.threads must be from 0 to 1024, found -1\n  run.threads=-1\n              ^~\n"},
       {{"run.dir=5"},
-       "--set run.dir: error: run.dir must be a text, found 5\n  run.dir=5\n          ^\n"
+       "--set run.dir: error: run.dir must be a string, found 5\n  run.dir=5\n          ^\n"
        "  help: write it in quotes, inside those of the shell: '\"...\"'\n"},
       {{"run.seed=18446744073709551616"},
        "--set run.seed: error: this integer is out of range\n  run.seed=18446744073709551616\n"
@@ -116,7 +117,7 @@ TEST(Sets, MistakesAreShownLikeThoseOfTheFile) {
       {{"run.seed=5", "run.seed.x=1"},
        "--set run.seed.x: error: run.seed is 5, so there is no run.seed.x\n  run.seed.x=1\n           ^\n"},
       {{"run.seed=a", "run.seed=b"},
-       "--set run.seed (2): error: run.seed must be an integer, found the text \"b\"\n  run.seed=b\n           ^\n"},
+       "--set run.seed (2): error: run.seed must be an integer, found the string \"b\"\n  run.seed=b\n           ^\n"},
       {{"run=5"},
        "--set run: error: run must be a table, found 5\n  run=5\n  ^~~\n"
        "  help: write [run] and its keys below\n"},

@@ -58,20 +58,20 @@ TEST(TomlTree, TellsWhatStandsThere) {
   const char* expected[] = {"true",
                             "-5",
                             "2.5",
-                            "the text \"x\"",
+                            "the string \"x\"",
                             "the date 2020-01-02",
                             "a list",
                             "a table",
                             "the date 10:20:30",
                             "the date 2020-01-02T10:20:30Z",
                             "nan",
-                            "a long text"};
+                            "a long string"};
   std::size_t i = 0;
   for (const TomlEntry& e : std::get<TomlTable>(root.value)) EXPECT_EQ(found_text(e.node), expected[i++]);
 }
 
 TEST(TomlTree, LettersBeyondAsciiMayFollowALineEndingBackslash) {
-  EXPECT_EQ(found_text(entry(tree_of("a = \"\"\"x\\\n  é\"\"\"\n"), "a").node), "the text \"xé\"");
+  EXPECT_EQ(found_text(entry(tree_of("a = \"\"\"x\\\n  é\"\"\"\n"), "a").node), "the string \"xé\"");
 }
 
 TEST(TomlTree, SyntaxErrorsPointAtTheirCause) {
@@ -88,8 +88,9 @@ TEST(TomlTree, SyntaxErrorsPointAtTheirCause) {
        "  help: integers are from -9223372036854775808 to 9223372036854775807\n"},
       {"name = adam\n",
        "f:1:8: error: this is no value\n  name = adam\n         ^~~~\n"
-       "  help: texts stand in quotes: \"adam\"\n"},
-      {"a = tru\n", "f:1:5: error: this is no value\n  a = tru\n      ^~~\n  help: texts stand in quotes: \"tru\"\n"},
+       "  help: strings are written in quotes: \"adam\"\n"},
+      {"a = tru\n",
+       "f:1:5: error: this is no value\n  a = tru\n      ^~~\n  help: strings are written in quotes: \"tru\"\n"},
       {"a = 1e999\n",
        "f:1:5: error: syntax error (floating-point): '1e999' could not be interpreted as a value\n  a = 1e999\n"
        "      ^~~~~\n"},
@@ -110,11 +111,11 @@ TEST(TomlTree, SyntaxErrorsPointAtTheirCause) {
       {"[run\n", "f:1:5: error: syntax error (table header): expected ']', saw '\\n'\n  [run\n      ^\n"},
       {"\"日本\" = x\n",
        "f:1:8: error: this is no value\n  \"日本\" = x\n           ^\n"
-       "  help: texts stand in quotes: \"x\"\n"},
+       "  help: strings are written in quotes: \"x\"\n"},
       {"\xef\xbb\xbf"
        "a = x\n",
        "f:1:5: error: this is no value\n  a = x\n      ^\n"
-       "  help: texts stand in quotes: \"x\"\n"},
+       "  help: strings are written in quotes: \"x\"\n"},
       {"a = \"\x1b\"\n",
        "f:1:6: error: syntax error (string): unescaped control characters other than TAB (U+0009) are explicitly "
        "prohibited\n  a = \"\\x1b\"\n       ^~~~\n"},

@@ -282,7 +282,7 @@ TEST_F(SessionHookTest, AStateOfAnotherTypeIsAnErrorThatNamesTheKey) {
   };
   const Case cases[] = {{"count", std::string("7"), "an integer"},
                         {"best", std::string("7"), "a number"},
-                        {"name", std::int64_t{7}, "a text"},
+                        {"name", std::int64_t{7}, "a string"},
                         {"losses", 7.0, "a list"},
                         {"steps", std::vector<double>{7}, "a list"}};
   add_hook("keeper", std::make_unique<Keeper>());

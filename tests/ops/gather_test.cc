@@ -80,7 +80,7 @@ TEST(Gather, BadInputIsNamed) {
   EXPECT_EQ(build_error(gather_along(0), {{DType::kFloat32, {}}, {DType::kInt32, {4}}}),
             "INVALID_ARGUMENT: node 'Gather' (Gather): input 0 (float32 []) must have at least one dimension");
   EXPECT_EQ(build_error(gather_along(0), {{DType::kString, {3}}, {DType::kInt32, {4}}}),
-            "INVALID_ARGUMENT: node 'Gather' (Gather): input 0 (string [3]) must be numbers or truth values");
+            "INVALID_ARGUMENT: node 'Gather' (Gather): input 0 (string [3]) must be numbers or booleans");
   EXPECT_EQ(build_error(gather_along(2), {{DType::kFloat32, {2, 3}}, {DType::kInt32, {4}}}),
             "INVALID_ARGUMENT: node 'Gather' (Gather): axis 2 is not in [-2, 2)");
   for (const std::int32_t bad : {3, -1})

@@ -333,7 +333,7 @@ TEST_F(PluginOpTest, AttributesAreCheckedAgainstTheNote) {
       {[](NodeBuilder& n) { n.attr("scael", 1.0); },
        "\"scael\" is not an attribute of op \"affine\"; did you mean \"scale\"? attributes: scale, offset, reversed, "
        "mode, unused"},
-      {[](NodeBuilder& n) { n.attr("scale", "two"); }, "\"scale\" must be a number, not a text"},
+      {[](NodeBuilder& n) { n.attr("scale", "two"); }, "\"scale\" must be a number, not a string"},
       {[](NodeBuilder& n) { n.attr("scale", 11); }, "\"scale\" is 11, must be at most 10; scale: factor"},
       {[](NodeBuilder& n) { n.attr("offset", 1.5); }, "\"offset\" must be an integer, not a number"},
       {[](NodeBuilder& n) { n.attr("reversed", 2); }, "\"reversed\" must be true or false, not an integer"},
@@ -416,7 +416,7 @@ TEST_F(PluginOpTest, TraitsAndAttributesThatNoOperationCanHaveAreRefused) {
         return BELAY_OK;
       }),
       "INVALID_ARGUMENT: op \"odd\" (linked in, 1.2.0): its attribute \"weights\" is a path; the attributes of an "
-      "operation are truth values, numbers, texts and lists of them");
+      "operation are booleans, numbers, strings and lists of them");
 }
 
 TEST_F(PluginOpTest, B_01e_ATraitsThatZeroesTheHostsStructIsRefused) {
@@ -429,7 +429,7 @@ TEST_F(PluginOpTest, B_01e_ATraitsThatZeroesTheHostsStructIsRefused) {
   };
   EXPECT_EQ(error_of([&] { add(odd_); }),
             "INVALID_ARGUMENT: op \"odd\" (linked in, 1.2.0): its traits: belay_op_traits has struct_size 0: its owner "
-            "sets it before the call (BELAY_INIT), and nobody changes it in the call");
+            "sets it before the call (BELAY_INIT), and nothing changes it in the call");
 }
 
 TEST_F(PluginOpTest, B_06a_StatefulNodesAreNeitherMergedNorFolded) {

@@ -44,7 +44,7 @@ TEST(Error, EveryExceptionBecomesACodeAndAText) {
            Case{[] { throw std::invalid_argument("alpha"); }, "3: alpha"},
            Case{[] { throw std::runtime_error("beta"); }, "2: beta"},
            Case{[] { throw std::out_of_range("gamma"); }, "2: gamma"},
-           Case{[] { throw NullWhat(); }, "2: an exception without a text"},
+           Case{[] { throw NullWhat(); }, "2: an exception without a message"},
            Case{[] { throw 42; }, "2: unknown exception type"},
            Case{[] { throw "text"; }, "2: unknown exception type"},
            Case{[] { throw std::string("text"); }, "2: unknown exception type"},

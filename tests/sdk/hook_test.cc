@@ -75,7 +75,7 @@ TEST(HookState, AnotherTypeIsDataLoss) {
   const StateFixture f({{"text", "x"}, {"list", std::vector<int>{1}}});
   EXPECT_EQ(error_of([&] { f.reader.integer("text"); }), "DATA_LOSS: the stored state's 'text' is not an integer");
   EXPECT_EQ(error_of([&] { f.reader.number("list"); }), "DATA_LOSS: the stored state's 'list' is not a number");
-  EXPECT_EQ(error_of([&] { f.reader.text("list"); }), "DATA_LOSS: the stored state's 'list' is not a text");
+  EXPECT_EQ(error_of([&] { f.reader.text("list"); }), "DATA_LOSS: the stored state's 'list' is not a string");
   EXPECT_EQ(error_of([&] { f.reader.numbers("list"); }), "DATA_LOSS: the stored state's 'list' is not a list");
 }
 

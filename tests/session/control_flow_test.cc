@@ -139,7 +139,7 @@ TEST_F(ControlFlow, WhatIsInABodyStaysThere) {
   const Output y = ops::cond(
       p, [&] { return inside = ops::constant(g, 1.0f) * 2.0; }, [&] { return ops::constant(g, 1.0f); });
   const std::string text =
-      "INVALID_ARGUMENT: 'cond_then/Mul:0' stands in the body 'cond_then' of a cond or while loop and is not there "
+      "INVALID_ARGUMENT: 'cond_then/Mul:0' is in the body 'cond_then' of a cond or while loop and is not there "
       "outside it; use the outputs of the node that runs the body";
   EXPECT_EQ(error_of([&] { ops::neg(inside); }), text);
   EXPECT_EQ(error_of([&] { g.fetch(inside); }), text);
@@ -158,7 +158,7 @@ TEST_F(ControlFlow, ABodyOnlyComputes) {
   };
   const std::string why =
       ": a body of a cond or while loop only computes: what is a variable or placeholder, writes, waits, draws random "
-      "numbers or makes summaries stands outside it";
+      "numbers or makes summaries is outside it";
   EXPECT_EQ(error([&] { return ops::assign(v, ops::constant(g, 2.0f)); }),
             "INVALID_ARGUMENT: node 'cond_then/Assign' (Assign)" + why);
   EXPECT_EQ(error([&] { return ops::random_uniform(g, {2}, 0, 1, DType::kFloat32); }),
@@ -169,7 +169,7 @@ TEST_F(ControlFlow, ABodyOnlyComputes) {
               const auto after = g.after({v});
               return ops::constant(g, 1.0f);
             }),
-            "INVALID_ARGUMENT: node 'cond_then_3/Const' (Const): its control input 'v' stands outside the body "
+            "INVALID_ARGUMENT: node 'cond_then_3/Const' (Const): its control input 'v' is outside the body "
             "'cond_then_3'; give it to the node that runs the body");
   EXPECT_EQ(ops::neg(v).name(), "Neg:0") << "the failed bodies are closed";
 }
@@ -182,7 +182,7 @@ TEST_F(ControlFlow, BranchesThatDifferAreRefused) {
                   p, [&] { return x; }, [&] { return ops::reduce_sum(x); });
             }),
             "INVALID_ARGUMENT: node 'cond' (Cond): output 0 is float32 [2] in branch 'cond_then' and float32 [] in "
-            "'cond_else'; both must give one dtype and shape");
+            "'cond_else'; both must return one dtype and shape");
   EXPECT_EQ(error_of([&] {
               ops::cond_list(
                   p,
@@ -191,7 +191,7 @@ TEST_F(ControlFlow, BranchesThatDifferAreRefused) {
                   },
                   [&] { return std::vector<Output>{x}; });
             }),
-            "INVALID_ARGUMENT: node 'cond' (Cond): branch 'cond_then_1' gives 2 outputs, 'cond_else_1' gives 1");
+            "INVALID_ARGUMENT: node 'cond' (Cond): branch 'cond_then_1' has 2 outputs, 'cond_else_1' has 1");
   EXPECT_EQ(error_of([&] {
               ops::cond(
                   x, [&] { return x; }, [&] { return x; });
@@ -201,7 +201,7 @@ TEST_F(ControlFlow, BranchesThatDifferAreRefused) {
               ops::cond_list(
                   p, [&] { return std::vector<Output>{}; }, [&] { return x; });
             }),
-            "INVALID_ARGUMENT: a body of a cond or while loop must give at least one output");
+            "INVALID_ARGUMENT: a body of a cond or while loop must return at least one output");
 }
 
 TEST_F(ControlFlow, ShapesThatDifferAreFoundWhenItRuns) {
@@ -218,7 +218,7 @@ TEST_F(ControlFlow, ShapesThatDifferAreFoundWhenItRuns) {
               values<float>(y, {{p, bool_tensor(true)}, {x, Tensor({1}, {3.0f})}});
             }),
             "INVALID_ARGUMENT: node 'cond' (Cond): output 0 is float32 [1] in branch 'cond_then' and float32 [2] in "
-            "'cond_else'; both must give one dtype and shape");
+            "'cond_else'; both must return one dtype and shape");
 }
 
 TEST_F(ControlFlow, LoopsThatChangeTheirValuesAreRefused) {
@@ -233,7 +233,8 @@ TEST_F(ControlFlow, LoopsThatChangeTheirValuesAreRefused) {
       "[]; a loop changes neither dtype nor shape");
   EXPECT_EQ(
       error_of([&] { ops::while_loop([&](const Output& v) { return v; }, [&](const Output& v) { return v; }, x); }),
-      "INVALID_ARGUMENT: node 'while' (While): the condition 'while_condition_1' gives float32 [2]; it must give one "
+      "INVALID_ARGUMENT: node 'while' (While): the condition 'while_condition_1' returns float32 [2]; it must return "
+      "one "
       "bool scalar");
 }
 
@@ -249,7 +250,7 @@ TEST_F(ControlFlow, TextsAreRefused) {
                     return std::vector<Output>{p, text};
                   });
             }),
-            "INVALID_ARGUMENT: node 'cond' (Cond): output 1 is a string tensor; branches give numbers");
+            "INVALID_ARGUMENT: node 'cond' (Cond): output 1 is a string tensor; branches return numbers");
   EXPECT_EQ(error_of([&] {
               ops::while_loop([&](const std::vector<Output>& v) { return v[0]; },
                               [&](const std::vector<Output>& v) { return v; }, {p, text});

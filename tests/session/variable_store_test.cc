@@ -85,9 +85,9 @@ TEST(StoreTargets, ALocalTargetIsSharedWhileItLives) {
   EXPECT_EQ(targets.open("local:x"), a);
   EXPECT_NE(targets.open("local:y"), a);
   EXPECT_NE(targets.open(""), targets.open(""));
-  EXPECT_EQ(
-      error_of([&] { targets.open("grpc://host:1"); }),
-      "INVALID_ARGUMENT: 'grpc://host:1' is no session target: use \"\" (a store of one's own) or \"local:NAME\"");
+  EXPECT_EQ(error_of([&] { targets.open("grpc://host:1"); }),
+            "INVALID_ARGUMENT: 'grpc://host:1' is no session target: use \"\" (a store for this session alone) or "
+            "\"local:NAME\"");
 }
 
 }  // namespace

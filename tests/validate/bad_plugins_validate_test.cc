@@ -115,8 +115,8 @@ TEST(ValidateBadPlugins, EachFailsInTheWordsOfItsFault) {
        "load.opens: stale: 'P/other_name.so' has a note that is not its module's: the note's plugin 0 is the hook "
        "\"minimal\", the module's is \"maximal\" of kind 1"},
       {"other_note",
-       "load.opens: stale: 'P/other_note.so' has a note that is not its module's: the module points at another text "
-       "than the file's note"},
+       "load.opens: stale: 'P/other_note.so' has a note that is not its module's: the module points at another note "
+       "than the file's"},
       {"short_table",
        "load.opens: bad_module: 'P/short_table.so' has a bad belay_module_v0: the table of hook \"minimal\" "
        "(struct_size 4) lacks the mandatory slot create"},
@@ -194,7 +194,7 @@ TEST(ValidateBadPlugins, AHookWithoutTheSdksBarrierIsFoundOut) {
              "create.options: crashed with signal 6 (Aborted): terminate called after throwing an instance of "
              "'std::runtime_error'\\n  what():  not now\\n"},
         Case{"unknown code", "drive.begin: begin returned -3, which is no code of abi.h"},
-        Case{"no message", "drive.begin: begin failed with ABORTED and no text; say what is wrong"},
+        Case{"no message", "drive.begin: begin failed with ABORTED and no message; say what is wrong"},
         Case{"megabyte", "drive.begin: begin failed: INTERNAL: xxxxxxxxxxxxxxxxxxxxxxx"},
         Case{"says more than it wrote",
              "drive.begin: begin failed: INTERNAL: no message (its message claims more bytes than there is room for)"},
@@ -207,7 +207,8 @@ TEST(ValidateBadPlugins, AHookWithoutTheSdksBarrierIsFoundOut) {
              "drive.life: let an exception escape through the C boundary; build it on the SDK, whose callbacks turn "
              "exceptions into errors"},
         Case{"throw without text",
-             "drive.life: let an exception escape through the C boundary: an exception without a text; build it on the "
+             "drive.life: let an exception escape through the C boundary: an exception without a message; build it on "
+             "the "
              "SDK, whose callbacks turn exceptions into errors"},
         Case{"throw bad_alloc",
              "drive.life: let an exception escape through the C boundary: std::bad_alloc; build it on the SDK, whose "

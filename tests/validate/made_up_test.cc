@@ -82,8 +82,9 @@ TEST(MadeUp, N_06b_ExamplesOfTheNoteAreTaken) {
   EXPECT_EQ(values_of(chosen, "layers.0.type"), std::vector<std::string>{"dense"});
   EXPECT_EQ(chosen.made_up, std::vector<std::string>{"from"}) << "its note does not say what lies there";
   EXPECT_EQ(chosen.paths, (std::vector<std::string>{"/made/up/runs/first", "/made/up/data/a.csv"}));
-  EXPECT_EQ(chosen.files, (std::map<std::string, std::string>{{"/made/up/data/a.csv", std::string("1,2\0", 4)},
-                                                              {"/made/up/runs/first", "made up by belay validate\n"}}));
+  EXPECT_EQ(chosen.files,
+            (std::map<std::string, std::string>{{"/made/up/data/a.csv", std::string("1,2\0", 4)},
+                                                {"/made/up/runs/first", "synthetic, by belay validate\n"}}));
 }
 
 TEST(MadeUp, N_06b_WhatIsGivenGoesBeforeTheExamplesAndTheOptionalOnesAreLeftOut) {

@@ -27,7 +27,7 @@ TEST(OpChecks, EachFlawFailsItsCheck) {
     const char* expected;  // of the first check that did not pass
   } cases[] = {
     {"takes nothing",
-     "drive.shapes: skipped: its shape rule takes none of the made-up inputs: INVALID_ARGUMENT: input 0 (float16 [2, "
+     "drive.shapes: skipped: its shape rule takes none of the synthetic inputs: INVALID_ARGUMENT: input 0 (float16 [2, "
      "3, "
      "4, 4]) must be float32; give its attributes with --set"},
     {"guesses shapes",

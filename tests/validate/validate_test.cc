@@ -51,7 +51,7 @@ TEST(Validate, EachFlawOfAHookFailsItsCheck) {
            Case{"leaks a file in create",
                 "create.hundred: failed: create and destroy, a hundred times, left 100 open files"},
            Case{"wants another name",
-                "drive.begin: skipped: begin does not find what it needs in the made-up model (loss, accuracy, "
+                "drive.begin: skipped: begin does not find what it needs in the synthetic model (loss, accuracy, "
                 "learning_rate, global_step, dense/kernel, dense/bias): NOT_FOUND: the graph has no 'no_such_tensor'; "
                 "give its options with "
                 "--set"},
@@ -109,10 +109,10 @@ TEST(Validate, EachFlawOfTheOtherKindsFailsItsCheck) {
                 "drive.round_trip: failed: writing and reading a model's variables failed: FAILED_PRECONDITION: write "
                 "left no file"},
            Case{"input \"flawed_input\"", "none", ""},
-           Case{
-               "input \"flawed_input\"", "has no file",
-               "drive.batches: skipped: open does not find what it needs in the made-up options: NOT_FOUND: 'data.bin' "
-               "does not exist; give its options with --set"},
+           Case{"input \"flawed_input\"", "has no file",
+                "drive.batches: skipped: open does not find what it needs in the synthetic options: NOT_FOUND: "
+                "'data.bin' "
+                "does not exist; give its options with --set"},
            Case{"input \"flawed_input\"", "is never the same",
                 "drive.same_again: failed: batch 0 differs: 'x' before {0, 4}"},
            Case{"input \"flawed_input\"", "seeks to the start",

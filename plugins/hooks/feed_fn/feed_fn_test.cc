@@ -70,8 +70,8 @@ TEST(FeedFn, AValueThatDoesNotFitIsAnErrorInBegin) {
       {{{"feeds.n", 1.5}}, "INVALID_ARGUMENT: 'n': a number is no value for 'n:0' (uint8 [])"},
       {{{"feeds.n", 256}}, "INVALID_ARGUMENT: 'n': 256 is no value for 'n:0' (uint8 [])"},
       {{{"feeds.n", -1}}, "INVALID_ARGUMENT: 'n': -1 is no value for 'n:0' (uint8 [])"},
-      {{{"feeds.n", true}}, "INVALID_ARGUMENT: 'n': a truth value is no value for 'n:0' (uint8 [])"},
-      {{{"feeds.n", std::string("1")}}, "INVALID_ARGUMENT: 'n': a text is no value for 'n:0' (uint8 [])"},
+      {{{"feeds.n", true}}, "INVALID_ARGUMENT: 'n': a boolean is no value for 'n:0' (uint8 [])"},
+      {{{"feeds.n", std::string("1")}}, "INVALID_ARGUMENT: 'n': a string is no value for 'n:0' (uint8 [])"},
   };
   for (const Case& c : cases) {
     HookDriver hook(module(), c.options);

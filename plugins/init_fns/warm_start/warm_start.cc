@@ -82,7 +82,7 @@ class WarmStart final : public belay::InitFn {
     for (std::size_t i = 0; i < o.names.size(); ++i) {
       const std::string variable(o.names.key(i));
       if (o.names.value(i).type != BELAY_VALUE_TEXT)
-        belay::fail(Code::kInvalidArgument, "'names." + variable + "' must be a text: a name in the checkpoint");
+        belay::fail(Code::kInvalidArgument, "'names." + variable + "' must be a string: a name in the checkpoint");
       renames_.push_back({variable, std::string(o.names.text(i)), false});
     }
   }
@@ -131,7 +131,7 @@ class WarmStart final : public belay::InitFn {
     const Checkpoint::Entry* entry = checkpoint.find(source);
     if (entry == nullptr) {
       if (!renamed) return report.missing.push_back(v.name);
-      report.errors.push_back("'names' gives '" + v.name + "' the tensor '" + source +
+      report.errors.push_back("'names' maps '" + v.name + "' to the tensor '" + source +
                               "', which the checkpoint has not" + belay::did_you_mean(source, names_of(checkpoint)));
       return;
     }

@@ -48,7 +48,7 @@ TEST(WarmStart, RefusesUnusableOptions) {
   EXPECT_EQ(error_of([] {
               InitFnDriver init(module(), {{"from", kPath}, {"names.head/w", 3}});
             }),
-            "INVALID_ARGUMENT: 'names.head/w' must be a text: a name in the checkpoint");
+            "INVALID_ARGUMENT: 'names.head/w' must be a string: a name in the checkpoint");
   // So long a one overflows the stack of std::regex.
   EXPECT_EQ(error_of([] {
               InitFnDriver init(module(), {{"from", kPath}, {"vars", Texts{std::string(100'000, 'x')}}});
@@ -112,7 +112,7 @@ TEST(WarmStart, OneTensorMayServeTwoVariables) {
 TEST(WarmStart, AMappedNameMustBeInTheCheckpoint) {
   EXPECT_EQ(
       error_of_run({{"from", kPath}, {"names.head/w", "old_heat/w"}}),
-      "INVALID_ARGUMENT: warm start from 'runs/a/model.ckpt-100': 'names' gives 'head/w' the tensor 'old_heat/w', "
+      "INVALID_ARGUMENT: warm start from 'runs/a/model.ckpt-100': 'names' maps 'head/w' to the tensor 'old_heat/w', "
       "which the checkpoint has not (did you mean \"old_head/w\"?)");
 }
 

@@ -48,9 +48,9 @@ class Csv final : public belay::Input {
       belay::option("label", &Options::label, "column by name, or by number (\"0\" first, \"-1\" last); \"\": no label")
           .example("kind"),
       belay::option("label_type", &Options::label_type,
-                    "class: int64, texts numbered by 'classes' or as they first appear; float: float32")
+                    "class: int64, strings numbered by 'classes' or as they first appear; float: float32")
           .choices("class", "float"),
-      belay::option("classes", &Options::classes, "the label's texts in the order of their class numbers"),
+      belay::option("classes", &Options::classes, "the labels in the order of their class numbers"),
       belay::option("features", &Options::features, "columns of feature 'features', as 'label'; unset: all others"),
       belay::option("standardize", &Options::standardize,
                     "scale each feature to mean 0 and deviation 1, as measured on the file's train part"),

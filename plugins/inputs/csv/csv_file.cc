@@ -54,7 +54,7 @@ void CsvFile::read_text() {
   const std::size_t zero = text_.find('\0');
   if (zero != std::string::npos)
     fail(Code::kInvalidArgument,
-         prefix + "is no text: byte " + std::to_string(zero) + " is zero; give a CSV file in UTF-8");
+         prefix + "is no text file: byte " + std::to_string(zero) + " is zero; give a CSV file in UTF-8");
   if (text_.compare(0, 3, "\xef\xbb\xbf") == 0) text_.erase(0, 3);  // a byte order mark
 }
 

@@ -70,7 +70,7 @@ TEST_F(CsvFileTest, WhatOpeningCanSeeIsAnError) {
       {"\x1f\x8b\x08 more",
        "DATA_LOSS: path: '@' is damaged behind byte 0 of its content: unknown header flags set; fetch it again"},
       {std::string("a,b\n1,\0\n", 8),
-       "INVALID_ARGUMENT: path: '@' is no text: byte 6 is zero; give a CSV file in UTF-8"},
+       "INVALID_ARGUMENT: path: '@' is no text file: byte 6 is zero; give a CSV file in UTF-8"},
       {"\"a,b\n1,2\n", "DATA_LOSS: @:1: a quoted field does not end"},
   };
   for (const Case& c : cases) {

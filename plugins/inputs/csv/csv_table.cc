@@ -67,7 +67,7 @@ std::vector<std::int64_t> numbers_of(const CsvFile& file, const std::vector<std:
   for (std::size_t row = 0; row < labels.size(); ++row)
     if (parse(labels[row], numbers[row]) != std::errc() || numbers[row] < 0)
       fail(Code::kDataLoss, file.place(static_cast<std::int64_t>(row)) + ": label " + shown(labels[row]) +
-                                " is not a whole number from 0 like the first one; list the texts in 'classes'");
+                                " is not a whole number from 0 like the first one; list the labels in 'classes'");
   return numbers;
 }
 

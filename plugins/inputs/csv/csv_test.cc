@@ -193,7 +193,7 @@ TEST_F(Csv, WhatOpeningCanSeeIsAnErrorThere) {
        "INVALID_ARGUMENT: features: '" + folder_.file("one.csv") + "' has no column besides the label"},
       {{{"path", folder_.write("garbage", std::string("\x89PNG\0\1\2", 7))}},
        "INVALID_ARGUMENT: path: '" + folder_.file("garbage") +
-           "' is no text: byte 4 is zero; give a CSV file in UTF-8"},
+           "' is no text file: byte 4 is zero; give a CSV file in UTF-8"},
   };
   for (const Case& c : cases) EXPECT_EQ(error_at_open(c.options), c.error);
 }

@@ -130,7 +130,7 @@ TEST(NpySamples, OfNumpyItselfAreReadOrRefused) {
        "INVALID_ARGUMENT: $holds records of several fields; save each field as an array of its own: "
        "numpy.save(f, a['x'])"},
       {"np_unicode.npy",
-       "INVALID_ARGUMENT: $has the type '<U2': texts; save numbers, such as the index of each in a "
+       "INVALID_ARGUMENT: $has the type '<U2': strings; save numbers, such as the index of each in a "
        "list"},
       {"numpy_own_py2-objarr.npy", "INVALID_ARGUMENT: $has the type '|O8': Python objects; save an array of numbers"},
       {"numpy_own_py3-objarr.npy", "INVALID_ARGUMENT: $has the type '|O8': Python objects; save an array of numbers"},

@@ -103,7 +103,7 @@ class HeaderParser {
     const char kind = descr.size() > 1 ? descr[1] : '\0';
     const char* what = kind == 'O'                  ? "Python objects; save an array of numbers"
                        : kind == 'c'                ? "complex numbers; save a.real and a.imag as two arrays"
-                       : kind == 'U' || kind == 'S' ? "texts; save numbers, such as the index of each in a list"
+                       : kind == 'U' || kind == 'S' ? "strings; save numbers, such as the index of each in a list"
                        : kind == 'M' || kind == 'm' ? "times; save a.astype('i8')"
                                                     : "elements that are not read here; save a.astype('f4')";
     fail(Code::kInvalidArgument, prefix_ + "has the type '" + header_.descr + "': " + what);

@@ -55,8 +55,8 @@ TEST(NpyHeader, TypesThatAreNoNumbersSayWhatToSave) {
   } cases[] = {
       {"'|O'", "has the type '|O': Python objects; save an array of numbers"},
       {"'<c8'", "has the type '<c8': complex numbers; save a.real and a.imag as two arrays"},
-      {"'<U2'", "has the type '<U2': texts; save numbers, such as the index of each in a list"},
-      {"'|S7'", "has the type '|S7': texts; save numbers, such as the index of each in a list"},
+      {"'<U2'", "has the type '<U2': strings; save numbers, such as the index of each in a list"},
+      {"'|S7'", "has the type '|S7': strings; save numbers, such as the index of each in a list"},
       {"'<M8[ns]'", "has the type '<M8[ns]': times; save a.astype('i8')"},
       {"'<f16'", "has the type '<f16': elements that are not read here; save a.astype('f4')"},
       {"'f4'", "has the type 'f4': elements that are not read here; save a.astype('f4')"},

@@ -38,7 +38,7 @@ const char* kind_name(pb::Feature::KindCase kind) {
   for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) list += (i == 0 ? "" : ", ") + names[i];
   if (names.size() > kShown) list += " and " + std::to_string(names.size() - kShown) + " more";
   fail(Code::kInvalidArgument, "has no feature \"" + spec.name + "\"" + belay::did_you_mean(spec.name, names) +
-                                   ", and 'features' gives it no default; it has " +
+                                   ", and 'features' has no default for it; it has " +
                                    (list.empty() ? "no features" : list));
 }
 
@@ -92,7 +92,7 @@ void copy_feature(const pb::Feature& feature, const FeatureSpec& spec, const Fea
       if (feature.bytes_list().value_size() != 1)
         fail(Code::kInvalidArgument, "feature \"" + spec.name + "\" has " +
                                          std::to_string(feature.bytes_list().value_size()) +
-                                         " texts; uint8 takes the bytes of one");
+                                         " strings; uint8 takes the bytes of one");
       need_count(feature.bytes_list().value(0).size(), spec, "bytes");
       std::memcpy(target.numbers, feature.bytes_list().value(0).data(), spec.elements);
   }
@@ -226,7 +226,7 @@ void decode_example(std::string_view record, const std::vector<FeatureSpec>& spe
       copy_fallback(specs[i], targets[i]);
     } else if (found != features.end()) {
       fail(Code::kInvalidArgument,
-           "has no value for feature \"" + specs[i].name + "\", and 'features' gives it no default");
+           "has no value for feature \"" + specs[i].name + "\", and 'features' has no default for it");
     } else {
       fail_missing(example.features(), specs[i]);
     }

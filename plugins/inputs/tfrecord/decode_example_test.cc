@@ -125,9 +125,9 @@ TEST(DecodeExample, WhatDoesNotFitIsNamed) {
     const char* error;
   } cases[] = {
       {spec_of("heigth", DType::kFloat32),
-       "has no feature \"heigth\" (did you mean \"height\"?), and 'features' gives it no default; it has empty, "
+       "has no feature \"heigth\" (did you mean \"height\"?), and 'features' has no default for it; it has empty, "
        "height, kind, name, names"},
-      {spec_of("empty", DType::kInt64), "has no value for feature \"empty\", and 'features' gives it no default"},
+      {spec_of("empty", DType::kInt64), "has no value for feature \"empty\", and 'features' has no default for it"},
       {spec_of("kind", DType::kFloat32), "feature \"kind\" holds int64, 'features' says float32; use int64"},
       {spec_of("height", DType::kInt64), "feature \"height\" holds float32, 'features' says int64; use float32"},
       {spec_of("name", DType::kInt64), "feature \"name\" holds bytes, 'features' says int64; use string or uint8"},
@@ -136,7 +136,7 @@ TEST(DecodeExample, WhatDoesNotFitIsNamed) {
       {spec_of("height", DType::kFloat32, {3}), "feature \"height\" has 2 values, its shape [3] needs 3"},
       {spec_of("names", DType::kString), "feature \"names\" has 2 values, its shape [] needs 1"},
       {spec_of("name", DType::kUInt8, {3}), "feature \"name\" has 2 bytes, its shape [3] needs 3"},
-      {spec_of("names", DType::kUInt8, {2}), "feature \"names\" has 2 texts; uint8 takes the bytes of one"},
+      {spec_of("names", DType::kUInt8, {2}), "feature \"names\" has 2 strings; uint8 takes the bytes of one"},
   };
   for (const auto& c : cases) EXPECT_EQ(error(record, c.spec), std::string("INVALID_ARGUMENT: ") + c.error);
 }
@@ -145,7 +145,7 @@ TEST(DecodeExample, OtherMessagesAreRefused) {
   const FeatureSpec spec = spec_of("x", DType::kInt64);
   EXPECT_EQ(error("garbage", spec), "DATA_LOSS: is no tf.train.Example: its bytes are no such message");
   EXPECT_EQ(error("", spec),
-            "INVALID_ARGUMENT: has no feature \"x\", and 'features' gives it no default; it has no features");
+            "INVALID_ARGUMENT: has no feature \"x\", and 'features' has no default for it; it has no features");
   // context {} feature_lists { feature_list { key: "s" value {} } }
   EXPECT_EQ(error(std::string("\x0a\x00\x12\x05\x0a\x03\x0a\x01s", 9), spec),
             "INVALID_ARGUMENT: is a tf.train.SequenceExample; this input reads tf.train.Example: write each sequence "

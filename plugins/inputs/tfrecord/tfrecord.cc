@@ -49,10 +49,10 @@ class TfRecord final : public belay::Input {
           .example_file("train.tfrecord", kExample),
       belay::option("features", &Options::features,
                     "by name: { dtype, shape, default }; dtype float32, int64, string, or uint8 for the bytes of one "
-                    "text; without a shape a single value, without a default each example must have it")
+                    "string; without a shape a single value, without a default each example must have it")
           .required()
           .example("{ x = { dtype = \"float32\", shape = [2] }, y = { dtype = \"int64\" } }"),
-      belay::option<belay::Str>("features.*.dtype", "of the feature; uint8: the bytes of one text")
+      belay::option<belay::Str>("features.*.dtype", "of the feature; uint8: the bytes of one string")
           .choices("float32", "int64", "string", "uint8")
           .required(),
       belay::option<belay::List<std::int64_t>>("features.*.shape", "of one example; not given: a single value").min(1),

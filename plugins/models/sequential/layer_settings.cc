@@ -46,7 +46,7 @@ std::vector<LayerSettings> LayerSettings::of_list(const belay::Table& layers) {
       all[number].entries_.push_back({key, layers.value(i)});
       continue;
     }
-    if (!is(layers.value(i), BELAY_VALUE_TEXT)) all[number].fail("'type' must be a text such as \"dense\"");
+    if (!is(layers.value(i), BELAY_VALUE_TEXT)) all[number].fail("'type' must be a string such as \"dense\"");
     all[number].type_ = layers.text(i);
   }
   if (all.empty()) belay::fail(Code::kInvalidArgument, kForm);
@@ -111,7 +111,7 @@ bool LayerSettings::truth(std::string_view key, bool fallback) {
 std::string LayerSettings::free_text(std::string_view key) {
   const Entry* entry = find(key);
   if (entry == nullptr) return "";
-  if (!is(entry->value, BELAY_VALUE_TEXT)) fail_kind(key, "a text");
+  if (!is(entry->value, BELAY_VALUE_TEXT)) fail_kind(key, "a string");
   return std::string(belay::detail::view(*static_cast<const belay_str*>(entry->value.data)));
 }
 

@@ -69,7 +69,7 @@ TEST_F(LayerSettingsTest, AListOfAnotherFormIsRefused) {
   EXPECT_EQ(error_of([&] {
               list({{"0.type", 3}});
             }),
-            "INVALID_ARGUMENT: 'layers.0': 'type' must be a text such as \"dense\"");
+            "INVALID_ARGUMENT: 'layers.0': 'type' must be a string such as \"dense\"");
 }
 
 TEST_F(LayerSettingsTest, AValueThatDoesNotFitIsNamed) {
@@ -85,7 +85,7 @@ TEST_F(LayerSettingsTest, AValueThatDoesNotFitIsNamed) {
       {{"0.a", 1.5}, [](LayerSettings& s) { s.number("a", 0, 1, 0); }, "'a' is 1.5, must be from 0 to 1"},
       {{"0.a", "x"}, [](LayerSettings& s) { s.number("a", 0, 1, 0); }, "'a' must be a number"},
       {{"0.a", 1}, [](LayerSettings& s) { s.truth("a", true); }, "'a' must be true or false"},
-      {{"0.a", 1}, [](LayerSettings& s) { s.text("a", {"x"}); }, "'a' must be a text"},
+      {{"0.a", 1}, [](LayerSettings& s) { s.text("a", {"x"}); }, "'a' must be a string"},
       {{"0.b", 1}, [](LayerSettings& s) { s.text("a", {"x"}); }, "'a' is required"},
       {{"0.a", "rely"},
        [](LayerSettings& s) {

@@ -125,7 +125,7 @@ class HeaderReader final : public json::json_sax_t {
       raw_.dtype = text;
       return true;
     }
-    return other("a text");
+    return other("a string");
   }
   bool binary(binary_t&) override { return other("binary data"); }
 
@@ -149,7 +149,7 @@ class HeaderReader final : public json::json_sax_t {
         bad((place_ == Place::kEntry ? "tensor " + shown(raw_.name) : std::string("\"__metadata__\"")) +
             " has the key " + shown(name) + " twice");
     } else if (name == "__metadata__") {
-      if (has_metadata_) bad("the key \"__metadata__\" stands there twice");
+      if (has_metadata_) bad("the key \"__metadata__\" occurs twice");
       has_metadata_ = true;
     }
     key_ = name;
@@ -198,7 +198,7 @@ class HeaderReader final : public json::json_sax_t {
       case Place::kStart:
       case Place::kEnd: bad("the header is " + what + ", not an object");
       case Place::kTop: bad("the header's " + shown(key_) + " is " + what + ", not an object");
-      case Place::kMetadata: bad("\"__metadata__\" holds texts only, but " + shown(key_) + " is " + what);
+      case Place::kMetadata: bad("\"__metadata__\" holds strings only, but " + shown(key_) + " is " + what);
       case Place::kShape: bad_tensor(raw_.name, "has the dimension " + what);
       case Place::kOffsets: bad_tensor(raw_.name, "has the offset " + what);
       case Place::kEntry: break;
@@ -231,7 +231,7 @@ void check_names(const std::vector<Entry>& entries) {
   for (const Entry& e : entries) names.push_back(e.name);
   std::sort(names.begin(), names.end());
   const auto twice = std::adjacent_find(names.begin(), names.end());
-  if (twice != names.end()) bad_tensor(*twice, "stands there twice");
+  if (twice != names.end()) bad_tensor(*twice, "occurs twice");
 }
 
 // Sorts by place and checks that the data is covered once and whole.

@@ -217,9 +217,9 @@ TEST(Safetensors, EachRuleOfTheFormatHasItsMessage) {
       {file_of(R"({"__metadata__":{"k":"1","k":"2"}})"),
        "DATA_LOSS: the .safetensors file: \"__metadata__\" has the key \"k\" twice"},
       {file_of(R"({"__metadata__":{},"__metadata__":{}})"),
-       "DATA_LOSS: the .safetensors file: the key \"__metadata__\" stands there twice"},
+       "DATA_LOSS: the .safetensors file: the key \"__metadata__\" occurs twice"},
       {file_of(R"({"__metadata__":{"k":1}})"),
-       "DATA_LOSS: the .safetensors file: \"__metadata__\" holds texts only, but \"k\" is 1"},
+       "DATA_LOSS: the .safetensors file: \"__metadata__\" holds strings only, but \"k\" is 1"},
       {file_of(R"({"a":{"dtype":"F4","shape":[1],"data_offsets":[0,1]}})", "x"),
        "DATA_LOSS: the .safetensors file: tensor \"a\" does not fill whole bytes"},
       {file_of(R"({"a":{"dtype":"U8","shape":[9223372036854775808,0],"data_offsets":[0,0]}})"),
@@ -309,12 +309,12 @@ TEST_F(SafetensorsSamples, MalformedFilesAreRefusedForTheirOwnReason) {
   if (!std::filesystem::exists(dir)) GTEST_SKIP() << "no samples at " << dir << "; set BELAY_SAMPLES_DIR";
   const std::map<std::string, std::string> messages = {
       {"not_an_object", "the header is a list, not an object"},
-      {"duplicate_name", "tensor \"a\" stands there twice"},
-      {"duplicate_name_escaped", "tensor \"a\" stands there twice"},
+      {"duplicate_name", "tensor \"a\" occurs twice"},
+      {"duplicate_name_escaped", "tensor \"a\" occurs twice"},
       {"second_value",
        "the header is no JSON at byte 11: \"syntax error while parsing value - unexpected '{'; expected "
        "end of input\""},
-      {"metadata_is_tensor", "\"__metadata__\" holds texts only, but \"shape\" is a list"},
+      {"metadata_is_tensor", "\"__metadata__\" holds strings only, but \"shape\" is a list"},
       {"no_dtype", "tensor \"a\" has no \"dtype\""},
       {"no_shape", "tensor \"a\" has no \"shape\""},
       {"no_offsets", "tensor \"a\" has no \"data_offsets\""},

@@ -175,7 +175,7 @@ class Status {
 // The message of any exception; what() cannot throw, but a foreign class may return null.
 inline std::string_view text_of(const std::exception& e) noexcept {
   const char* text = e.what();
-  return text == nullptr ? "an exception without a text" : text;
+  return text == nullptr ? "an exception without a message" : text;
 }
 
 // The callee's side: runs f, turns what it throws into a code and a message. An Error keeps its code, std::bad_alloc is

@@ -403,7 +403,8 @@ class Graph {
     // The body's outputs, at least one, values rather than operations. Returns its full name, for the attribute of the
     // node that runs it, which is added where the body was begun: outside bodies, or in the same one.
     std::string end(const std::vector<Output>& outputs) {
-      if (outputs.empty()) fail(Code::kInvalidArgument, "a body of a cond or while loop must give at least one output");
+      if (outputs.empty())
+        fail(Code::kInvalidArgument, "a body of a cond or while loop must return at least one output");
       const std::vector<belay_output> raw = raws(outputs);
       belay_str name{};
       detail::Status status;

@@ -42,7 +42,7 @@ inline Output feature_matrix(const ModelContext& model) {
   std::vector<Output> parts;
   for (const NamedOutput& f : model.features()) {
     if (f.output.dtype() == DType::kString)
-      fail(Code::kInvalidArgument, "feature '" + f.name + "' is text; this model takes numbers");
+      fail(Code::kInvalidArgument, "feature '" + f.name + "' is of type string; this model takes numbers");
     Output x = f.output.dtype() == DType::kFloat32 ? f.output : ops::cast(f.output, DType::kFloat32);
     if (x.rank() == 1) x = ops::expand_dims(x, 1);
     if (x.rank() > 2) x = ops::flatten(x);
@@ -64,7 +64,7 @@ inline Output feature_matrix(const ModelContext& model) {
 inline Output image_feature(const ModelContext& model, const Dims& image) {
   const Output raw = model.feature();
   if (raw.dtype() == DType::kString)
-    fail(Code::kInvalidArgument, "the feature " + raw.text() + " is text, not an image");
+    fail(Code::kInvalidArgument, "the feature " + raw.text() + " holds strings, not an image");
   const Output x = raw.dtype() == DType::kFloat32 ? raw : ops::cast(raw, DType::kFloat32);
   Dims dims = image;
   if (dims.empty() && x.rank() > 1) {

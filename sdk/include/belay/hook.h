@@ -98,7 +98,7 @@ class StateReader {
   std::string text(std::string_view key, std::string_view absent = {}) const {
     const belay_value v = get(key);
     if (v.data == nullptr) return std::string(absent);
-    if (v.type != BELAY_VALUE_TEXT) fail_type(key, "a text");
+    if (v.type != BELAY_VALUE_TEXT) fail_type(key, "a string");
     return std::string(detail::view(*static_cast<const belay_str*>(v.data)));
   }
   std::vector<double> numbers(std::string_view key) const { return list<double>(key, BELAY_VALUE_FLOAT); }

@@ -39,7 +39,7 @@ struct OptionValue {
       type = BELAY_VALUE_FLOAT, floats.push_back(static_cast<double>(value));
     } else {
       static_assert(std::is_convertible_v<T, std::string>,
-                    "an option is a bool, a number, a text, or a vector of them");
+                    "an option is a bool, a number, a string, or a vector of them");
       type = BELAY_VALUE_TEXT, texts.push_back(value);
     }
   }

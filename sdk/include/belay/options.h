@@ -96,7 +96,8 @@ class Table {
     fail(Code::kInvalidArgument, "'" + std::string(key(i)) + "' must be a number");
   }
   std::string_view text(std::size_t i) const {
-    if (value(i).type != BELAY_VALUE_TEXT) fail(Code::kInvalidArgument, "'" + std::string(key(i)) + "' must be a text");
+    if (value(i).type != BELAY_VALUE_TEXT)
+      fail(Code::kInvalidArgument, "'" + std::string(key(i)) + "' must be a string");
     return detail::view(*static_cast<const belay_str*>(value(i).data));
   }
 
@@ -182,14 +183,14 @@ struct Declaration {
   // Both ends allowed; of a list: of each element.
   constexpr Self range(double lo, double hi) const { return min(lo).max(hi); }
   constexpr Self min(double lo) const {
-    static_assert(is_number, "belay: only numbers have a range; a text has .choices(...)");
+    static_assert(is_number, "belay: only numbers have a range; a string has .choices(...)");
     Self o = self();
     o.has_min = true;
     o.min_value = lo;
     return o;
   }
   constexpr Self max(double hi) const {
-    static_assert(is_number, "belay: only numbers have a range; a text has .choices(...)");
+    static_assert(is_number, "belay: only numbers have a range; a string has .choices(...)");
     Self o = self();
     o.has_max = true;
     o.max_value = hi;
@@ -197,7 +198,7 @@ struct Declaration {
   }
   template <class... C>
   constexpr Self choices(const C&... texts) const {
-    static_assert(std::is_same_v<Element, Str>, "belay: only texts have choices; a number has .range(lo, hi)");
+    static_assert(std::is_same_v<Element, Str>, "belay: only strings have choices; a number has .range(lo, hi)");
     static_assert(sizeof...(C) <= kMaxChoices, "belay: at most 16 choices");
     Self o = self();
     o.n_choices = 0;

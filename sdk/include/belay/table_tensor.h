@@ -104,10 +104,10 @@ inline Tensor table_tensor(const Table& table, std::size_t entry, const Output& 
       tensor.set_text(i, detail::view(static_cast<const belay_str*>(value.data)[i]));
     } else {
       detail::fail_table_value(key, output,
-                               type == BELAY_VALUE_BOOL    ? "a truth value"
+                               type == BELAY_VALUE_BOOL    ? "a boolean"
                                : type == BELAY_VALUE_INT   ? "an integer"
                                : type == BELAY_VALUE_FLOAT ? "a number"
-                                                           : "a text");
+                                                           : "a string");
     }
   }
   return tensor;

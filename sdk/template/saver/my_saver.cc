@@ -63,7 +63,7 @@ class MySaver final : public belay::Saver {
       const auto [name, value] = tensors.get(i);
       if (value.dtype() == belay::DType::kString)
         belay::fail(belay::Code::kUnimplemented,
-                    "variable '" + std::string(name) + "' is text, which this saver cannot keep");
+                    "variable '" + std::string(name) + "' is of type string, which this saver cannot keep");
       number(static_cast<std::int64_t>(name.size()));
       file.write(name.data(), name.size());
       number(static_cast<std::int64_t>(value.dtype()));

@@ -145,7 +145,7 @@ TEST(ParseOptions, ATableTakesAllKeysBelowIt) {
   EXPECT_EQ(t.number(2), 0.5);
   EXPECT_EQ(t.number(3), 1.0);
   EXPECT_EQ(error_of([&] { t.number(1); }), "INVALID_ARGUMENT: 'b.c' must be a number");
-  EXPECT_EQ(error_of([&] { t.text(0); }), "INVALID_ARGUMENT: 'a' must be a text");
+  EXPECT_EQ(error_of([&] { t.text(0); }), "INVALID_ARGUMENT: 'a' must be a string");
 }
 
 TEST(ParseOptions, WrongValuesAreNamed) {

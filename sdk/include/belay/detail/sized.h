@@ -54,7 +54,7 @@ template <class T>
 [[noreturn]] void refuse_size(std::uint32_t size) {
   fail(Code::kInvalidArgument,
        std::string(SizedName<T>::value) + " has struct_size " + std::to_string(size) +
-           ": its owner sets it before the call (BELAY_INIT), and nobody changes it in the call");
+           ": its owner sets it before the call (BELAY_INIT), and nothing changes it in the call");
 }
 template <class T>
 void check_flags(const T& theirs, std::uint32_t known) {
