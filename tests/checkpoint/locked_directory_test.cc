@@ -63,7 +63,7 @@ TEST_F(LockedDirectories, T_59a_NothingIsWrittenOnceTheLockIsRemovedOrAnothers) 
     std::filesystem::remove(dir_ / "lock");
     std::unique_ptr<LockedDirectory> other;
     if (replaced) other = lock();
-    EXPECT_FALSE(run->lock_lost()) << "nobody has looked";
+    EXPECT_FALSE(run->lock_lost()) << "no look at it yet";
     const auto before = run->entries();
     for (const auto& write : writes(*run, *file)) {
       try {

@@ -102,11 +102,11 @@ TEST_F(ExitStatus, TwoForAWrongCommandLine) {
 }
 
 TEST_F(ExitStatus, TwoWhereTheRunDirectoryCannotBeWritten) {
-  write_file(temp / "run", "a file stands in the way");
+  write_file(temp / "run", "a file is in the way");
   const ProcessResult r = belay({"run", regression()});
   EXPECT_EQ(r.status, 2) << r.err;
   EXPECT_NE(r.err.find(run_dir()), std::string::npos) << r.err;
-  EXPECT_EQ(contents(temp / "run"), "a file stands in the way");
+  EXPECT_EQ(contents(temp / "run"), "a file is in the way");
 }
 
 TEST_F(ExitStatus, ThreeForAPluginThatIsNotThereOrNotUsable) {

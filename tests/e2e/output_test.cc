@@ -193,7 +193,7 @@ TEST_F(OutputTest, FromScratchMovesAllOfAnEarlierRunAside) {
   }
   EXPECT_EQ(listing(run_dir()), (Names{"attempts", "before-1", "before-2", "checkpoint", "eval", kEventFile, "lock",
                                        "manifest-0001.toml", "manifest.toml", "model.ckpt-0", "model.ckpt-50"}));
-  EXPECT_EQ(weights(run_dir(), 50), before) << "the same seed gives the same bits";
+  EXPECT_EQ(weights(run_dir(), 50), before) << "the same seed has the same bits";
 }
 
 TEST_F(OutputTest, T_55_AFreshStartSaysSoAndNamesTheRunThatWasPerhapsMeant) {

@@ -215,7 +215,7 @@ TEST_F(PluginFaults, ASaverThatCannotReadLeavesTheCheckpointsAndStartsNothing) {
 // ----- what a plugin leaves behind
 
 TEST_F(PluginFaults, WhateverIsLeftBehindTheProcessEndsWell) {
-  for (const char* what : {"nothing", "a detached thread", "a thread that nobody joins", "a thread_local",
+  for (const char* what : {"nothing", "a detached thread", "a thread that is not joined", "a thread_local",
                            "a handler of exit", "a thread's key", "signals"}) {
     std::filesystem::remove_all(run_dir());
     const ProcessResult r = belay(

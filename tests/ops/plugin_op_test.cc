@@ -54,7 +54,7 @@ class Affine final : public belay::Op {
                    belay::option("offset", &Options::offset, "added"),
                    belay::option("reversed", &Options::reversed, "from the last element to the first"),
                    belay::option("mode", &Options::mode, "how").choices("plain", "fancy"),
-                   belay::option("unused", &Options::unused, "numbers that nobody needs"));
+                   belay::option("unused", &Options::unused, "numbers that are not needed"));
   static constexpr auto traits = belay::OpTraits().elementwise().in_place();
   explicit Affine(const Options& o) : o_(o) {}
 
@@ -491,7 +491,7 @@ TEST_F(PluginOpTest, RandomNumbersFollowFromSeedNodeAndStep) {
   const Output a = g.node("Noise", "a").in(x).output(), b = g.node("Noise", "b").in(x).output();
   open();
   const Floats first = floats(a);
-  EXPECT_EQ(floats(a), first) << "the graph has no global step: the counter stands";
+  EXPECT_EQ(floats(a), first) << "the graph has no global step: the counter stays 0";
   EXPECT_NE(floats(b), first) << "equal nodes are not merged";
   EXPECT_EQ(first[0], static_cast<float>(philox(mix_key(SessionOptions().seed, stream_id("a")), 0, 0)[0] >> 8));
 }

@@ -215,7 +215,7 @@ TEST_F(SessionTest, AsksWhetherAVariableHasAValue) {
   EXPECT_FALSE(value<bool>(asked));
   initialize();
   EXPECT_TRUE(value<bool>(asked));
-  EXPECT_TRUE(value<bool>(of_a_write)) << "a write stands for its variable";
+  EXPECT_TRUE(value<bool>(of_a_write)) << "a write names its variable";
 }
 
 TEST_F(SessionTest, WhatIsNoVariableOrTableIsNamed) {

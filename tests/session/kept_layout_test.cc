@@ -44,7 +44,7 @@ TEST_F(KeptLayoutTest, AFilterIsRearrangedOnceAndAgainAfterAWrite) {
   initialize();
   EXPECT_EQ(only(y), 32);
   overwrite(9);
-  EXPECT_EQ(only(y), 32) << "it was rearranged though nobody had written it";
+  EXPECT_EQ(only(y), 32) << "it was rearranged though it had not been written";
   run(add);
   EXPECT_EQ(only(y), 320);
   store->assign("w", filled({1, 1, 32, 32}, 2).view());

@@ -39,7 +39,7 @@ void work_for_ever() {
 
 void leave(const std::string& what) {
   if (what == "a detached thread") std::thread(work_for_ever).detach();
-  if (what == "a thread that nobody joins") new std::thread(work_for_ever);  // NOLINT: never joined, so never freed
+  if (what == "a thread that is not joined") new std::thread(work_for_ever);  // NOLINT: never joined, so never freed
   if (what == "a thread_local") of_a_thread.text += "!";
   if (what == "a handler of exit") std::atexit([] { names.all[2] = "two"; });
   if (what == "a thread's key") {

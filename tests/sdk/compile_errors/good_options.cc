@@ -23,7 +23,7 @@ class Good final : public belay::Hook {
       belay::option<bool>("layers[].deep.*.flag", "a flag").watching(),
       belay::option("n", &Options::n, "a number").min(1).example(5).watching(),
       belay::option("f", &Options::f, "a number").example(0.3),
-      belay::option("maybe", &Options::maybe, "truth").example(true),
+      belay::option("maybe", &Options::maybe, "a boolean").example(true),
       belay::option("names", &Options::names, "names").example("x", "y"),
       belay::option("files", &Options::files, "files").example_file("a.bin", "a\0\x93"));
   explicit Good(const Options&) {}

@@ -52,7 +52,7 @@ TEST(FakeHost, AServiceThatIsAbsentIsStubs) {
   FakeHost fake;
   fake.remove_service("core");
   const belay::Host host(fake.api(), fake.raw());
-  host.info("nobody hears");
+  host.info("not logged");
   EXPECT_EQ(host.instance_name(), "");
   EXPECT_EQ(host.monotonic().count(), 0);
 }
