@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file `state` of a checkpoint: the RunState as JSON. Its length and checksum stand in the index. [any thread]
+// The file `state` of a checkpoint: the RunState as JSON. Its length and checksum are in the index. [any thread]
 //
 //   {
 //    "format": 2,

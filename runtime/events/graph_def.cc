@@ -79,7 +79,7 @@ std::string serialized_graph_def(const NodeGraph& graph, const std::vector<Port>
                                  const std::vector<Port>& feeds) {
   std::vector<bool> wanted(graph.size(), false);
   for (const Port& p : fetches) wanted[p.node] = true;
-  // Inputs stand before their users, so one way back finds them all.
+  // Inputs come before their users, so one way back finds them all.
   for (std::uint32_t id = static_cast<std::uint32_t>(graph.size()); id-- > 0;) {
     if (!wanted[id]) continue;
     for (const std::uint32_t c : graph.node(id).control_inputs) wanted[c] = true;

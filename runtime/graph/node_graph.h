@@ -112,11 +112,11 @@ class NodeGraph {
   }
   const std::map<std::string, std::vector<Port>, std::less<>>& collections() const noexcept { return collections_; }
 
-  // "loss", "accuracy", ...: what a model gave, found before nodes of that name.
+  // "loss", "accuracy", ...: the outputs of a model by role; they are found before nodes of that name.
   void set_role(std::string name, Port port) { roles_[std::move(name)] = port; }
   const std::map<std::string, Port, std::less<>>& roles() const noexcept { return roles_; }
 
-  // Outputs that somebody announced to fetch (Graph::fetch).
+  // Outputs that hooks or the caller will fetch (Graph::fetch).
   void announce(Port port);
   const std::vector<Port>& announced() const noexcept { return announced_; }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an operation is: its attributes, its shape rule, its gradient and its kernel. The definitions stand in
+// What an operation is: its attributes, its shape rule, its gradient and its kernel. The definitions are in
 // runtime/ops/, one file per family; a registry is an object built from an explicit list of families and passed on.
 #pragma once
 

@@ -29,7 +29,7 @@ class MemoryBytes final : public ByteSource {
   std::string_view bytes_;
 };
 
-// Owns the descriptor. Keeps the first bytes, where the tables of a library stand that are read in many small pieces.
+// Owns the descriptor. Keeps the first bytes, which have the tables of a library that are read in many small pieces.
 // One thread at a time.
 class FileBytes final : public ByteSource {
  public:

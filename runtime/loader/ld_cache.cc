@@ -46,7 +46,7 @@ std::string text_at(std::string_view cache, std::uint32_t offset) {
 std::map<std::string, std::string, std::less<>> parse_ld_cache(std::string_view text) {
   std::map<std::string, std::string, std::less<>> paths;
   const std::string_view magic = "glibc-ld.so.cache1.1";
-  // An older format may stand before it.
+  // An older format may come before it.
   const std::size_t begin = text.find(magic);
   if (begin == std::string_view::npos || text.size() - begin < sizeof(Header)) return paths;
   const std::string_view cache = text.substr(begin);

@@ -18,7 +18,7 @@ struct ReadContext {
   const std::string& directory;  // of the manifest
   const Environment& env;
   Diagnostics& problems;
-  const std::vector<SectionKeys>& known;  // for keys that stand in the wrong section
+  const std::vector<SectionKeys>& known;  // for keys that are in the wrong section
 };
 
 class ReadFields final : public Fields {

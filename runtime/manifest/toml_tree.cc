@@ -3,7 +3,7 @@
 
 // The library's code is compiled here, so that the sanitizers and the fuzzer see into it. Of version 3.3 two things are
 // taken back. It asserts (and with NDEBUG lets clang assume) what broken manifests like `[{` and `a = [}` do not keep;
-// without that it reports them. And it calls unreachable what it reaches with an `é` where a space may stand; no such
+// without that it reports them. And it calls unreachable what it reaches with an `é` where a space may be; no such
 // letter is a space.
 #undef NDEBUG
 #define TOML_ASSERT(expr) static_cast<void>(0)

@@ -15,7 +15,7 @@ namespace belay::runtime {
 
 // Calls the model's build. Its outputs become roles of the graph ("loss", a metric's or a prediction's name), and the
 // loss and the metrics scalar summaries. `declared`: what the input declares as labels (data/input_service.h), for mode
-// kPredict, which has no labels; an input without any may stand with those of the training's. Empty: what `labels` are.
+// kPredict, which has no labels; for an input without any, those of the training's input. Empty: what `labels` are.
 // INVALID_ARGUMENT where a role is given twice or the loss is missing or no scalar. The model outlives what is
 // returned.
 ModelOutputs build_model(PluginInstance& model, NodeGraph& graph, Mode mode, const std::vector<NamedOutput>& features,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One element of the activations that also stand at the end of a fused product.
+// One element of the activations that can also be at the end of a fused product.
 #pragma once
 
 #include "runtime/ops/elementwise.h"

@@ -146,7 +146,7 @@ struct Scores {
   T* s;  // rows of `row` elements
   const T* mask;
   T scale;
-  std::int64_t rows, row, computed;  // computed: keys whose scores stand there
+  std::int64_t rows, row, computed;  // computed: keys whose scores are there
   std::int64_t seen, seen_step;      // keys that row 0 sees; how many more each next row sees
 };
 

@@ -15,7 +15,7 @@ namespace belay::runtime {
 // there is one. float32.
 std::unique_ptr<Kernel> make_fused_dense(const KernelSpec& spec);
 
-// An activation that can stand at the end of a fused group, applied to n elements.
+// An activation that can be at the end of a fused group, applied to n elements.
 struct FusedActivation {
   std::string_view op;
   void (*apply)(float* y, std::int64_t n);

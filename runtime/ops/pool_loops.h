@@ -127,7 +127,7 @@ template <bool relu, class T, class Index>
     }
 }
 
-// The gradient for images [begin, end): dy goes to where the largest stood. y: if not null, dy counts only where it is
+// The gradient for images [begin, end): dy goes to the place of the largest. y: if not null, dy counts only where it is
 // positive (the gradient of a relu in front of the pooling).
 template <bool relu, class T, class Index>
 [[gnu::always_inline]] inline void max_pool_gradient_of(const PoolSizes& s, std::int64_t begin, std::int64_t end,

@@ -138,7 +138,7 @@ typename R::Acc reduce_run(const typename R::Value* x, std::int64_t n) {
 
 inline constexpr std::int64_t kColumns = 128;  // how many results are made side by side
 
-// n <= kColumns results, whose terms stand below each other in rows `stride` apart.
+// n <= kColumns results, whose terms are below each other in rows `stride` apart.
 template <class R>
 [[gnu::always_inline]] inline void reduce_columns_body(const typename R::Value* x, std::int64_t rows,
                                                        std::int64_t stride, std::int64_t n, typename R::Acc* acc) {

@@ -17,7 +17,7 @@
 
 namespace belay::runtime {
 
-// One spatial dimension: windows of `size` elements that stand `dilation` apart, one at every `stride`-th place of an
+// One spatial dimension: windows of `size` elements that are `dilation` apart, one at every `stride`-th place of an
 // input with `before` and `after` elements of padding. -1 where the input or the window is not known.
 struct WindowAxis {
   std::int64_t input = 0;

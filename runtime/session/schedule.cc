@@ -187,7 +187,7 @@ class Scheduler {
   }
 
   // Stages in order; a pure node moves to the latest segment that still serves its users, so that reads of variables
-  // stand where they are needed and not before a wait.
+  // are where they are needed and not before a wait.
   void place() {
     std::vector<std::uint32_t> first(last_segment_.size());
     for (std::size_t p = 0; p < last_segment_.size(); ++p) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `belay validate` asks of a plugin, one question a check. Checks stand in lists, one per kind of plugin and one
+// What `belay validate` asks of a plugin, one question a check. Checks are in lists, one per kind of plugin and one
 // that every kind shares; validate.h runs them, each in a process of its own.
 #pragma once
 
@@ -61,7 +61,7 @@ std::vector<Check> init_fn_checks();
 std::vector<Check> model_checks();
 std::vector<Check> input_checks();
 std::vector<Check> op_checks();
-// Of a plugin whose options stand beside keys of the host's in `section`: that each can be given.
+// For a plugin whose options are beside keys of the host's in `section`: checks that each can be set.
 void options_can_be_given(const Subject& subject, const std::string& section);
 std::vector<Check> optimizer_checks();
 std::vector<Check> schedule_checks();

@@ -15,7 +15,7 @@ using ::testing::Not;
 class CheckpointSaverConformance : public HookConformance {
  protected:
   TrainingSessionOptions saving(PluginOptions options) { return with("checkpoint_saver", std::move(options)); }
-  // With a listener, whose calls stand in the timeline.
+  // With a listener, whose calls are in the timeline.
   TrainingSessionOptions listened(PluginOptions options) {
     TrainingSessionOptions o = saving(std::move(options));
     o.hooks.push_back(own_hook("a", probe("a")));

@@ -93,7 +93,7 @@ def follow(page, directory):
                 return f"line {block.line}: the commands ended with {status}, not {block.status}:\n{output}"
         elif block.language == "text":
             if output is None:
-                raise Malformed(f"line {block.line}: no commands stand above this output")
+                raise Malformed(f"line {block.line}: there are no commands above this output")
             if output and not output.endswith("\n"):
                 output += "\n"
             if not re.fullmatch(pattern_of(block.lines), output):

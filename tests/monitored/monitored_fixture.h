@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the layers of a monitored session stand on: a graph, a clock that jumps over every wait, a log that is kept, and
+// What the layers of a monitored session need: a graph, a clock that jumps over every wait, a log that is kept, and
 // hooks.
 #pragma once
 

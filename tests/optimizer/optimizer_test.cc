@@ -225,7 +225,7 @@ TEST_F(OptimizerTest, WrongUseIsNamed) {
       "INVALID_ARGUMENT: the trainable variables 'v:0' (float32 [2]) and 'w:0' (float64 []) must have the same dtype");
 }
 
-// The elements of a float TensorProto in the folder, which stand at the file's end.
+// The elements of a float TensorProto in the folder, which are at the file's end.
 std::vector<float> elements_at_end(const std::filesystem::path& file, std::size_t n) {
   std::ifstream in(file, std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};

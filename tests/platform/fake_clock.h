@@ -71,7 +71,7 @@ class FakeClock final : public Clock {
     wall_ns_ = wall_ns;
   }
 
-  // Returns once `count` threads stand in wait_until.
+  // Returns once `count` threads are in wait_until.
   void await_waiters(std::size_t count) {
     std::unique_lock<std::mutex> own(mutex_);
     waiters_changed_.wait(own, [&] { return waiters_.size() == count; });

@@ -61,7 +61,7 @@ class RowParser {
   const TableColumns& columns_;
 };
 
-// The labels as they stand, if they are whole numbers from 0.
+// The labels themselves, if they are whole numbers from 0.
 std::vector<std::int64_t> numbers_of(const CsvFile& file, const std::vector<std::string>& labels) {
   std::vector<std::int64_t> numbers(labels.size());
   for (std::size_t row = 0; row < labels.size(); ++row)

@@ -16,7 +16,7 @@ inline std::string npy_bytes(const std::string& header, const std::string& eleme
   return bytes + header + elements;
 }
 
-// Elements as they stand, row after row.
+// Elements as they are, row after row.
 template <class T>
 std::string npy_file(const std::string& descr, const std::string& shape, const std::vector<T>& values) {
   std::string elements(values.size() * sizeof(T), '\0');

@@ -168,7 +168,7 @@ inline constexpr const char* kTableInitializers = "table_initializer";
 inline constexpr const char* kLosses = "losses";
 // The operation of a training step, made by the host's optimizer.
 inline constexpr const char* kTrainOp = "train_op";
-// Of the loss, before clipping: what the host's optimizer takes, and the variables that they belong to, in the same
+// The gradients of the loss, before clipping, that the host's optimizer takes, and their variables in the same
 // order. A trainable variable that the loss does not depend on is in neither.
 inline constexpr const char* kGradients = "gradients";
 inline constexpr const char* kGradientVariables = "gradient_variables";
@@ -199,9 +199,9 @@ class Graph {
   // A handle for a raw output; not checked until it is used.
   Output output(belay_output raw) const noexcept { return Output(api_, self_, raw); }
 
-  // By role of the model ("loss"), node ("scope/node") or output ("scope/node:1"), in this order. A node without
-  // outputs is found as an operation. NOT_FOUND suggests the nearest name; a node of several outputs without ":i" is
-  // INVALID_ARGUMENT.
+  // Finds an output by a role of the model ("loss"), a node's name ("scope/node") or its own ("scope/node:1"), tried in
+  // this order. A node without outputs is found as an operation. NOT_FOUND suggests the nearest name; a node of several
+  // outputs without ":i" is INVALID_ARGUMENT.
   //
   //   graph.find("loss")             the role
   //   graph.find("dense/kernel")     output 0 of the node, its only one
@@ -231,7 +231,7 @@ class Graph {
     status.check(api_->will_fetch(self_, o.raw(), status));
     return o;
   }
-  // With the element type that it must have: another one is INVALID_ARGUMENT, which names both.
+  // As above, and checks the element type: another one is INVALID_ARGUMENT, and the message names both.
   template <class T>
   Fetch<T> fetch(std::string_view name) const {
     return fetch<T>(find(name), name);

@@ -166,9 +166,10 @@ struct Saved {
 
 class Hook : public Plugin {
  public:
-  // The graph may still grow; a second session on the same graph calls it again and must find nothing more to add.
+  // Looks up what to fetch. The graph may still grow; a second session on the same graph calls begin again, which must
+  // then add nothing more.
   virtual void begin(Graph& graph) { (void)graph; }
-  // Variables are initialized or restored; the graph is frozen. Again after every recovery.
+  // Called when variables are initialized or restored and the graph is frozen; again after every recovery.
   virtual void after_create_session(Session& session) { (void)session; }
   virtual RunArgs before_run(RunContext& run) {
     (void)run;
@@ -177,10 +178,11 @@ class Hook : public Plugin {
   virtual void after_run(RunContext& run, const RunValues& values) { (void)run, (void)values; }
   virtual void end(Session& session) { (void)session; }
 
-  // Round every checkpoint: TensorFlow's saver listeners. before_save is the moment whose variables are written; it may
-  // refuse the checkpoint (skip_checkpoint in checkpoint.h).
+  // Called before every checkpoint, as TensorFlow's saver listeners are. The variables are written as they are at this
+  // moment; it may refuse the checkpoint (skip_checkpoint in checkpoint.h).
   virtual void before_save(Session& session, std::int64_t step) { (void)session, (void)step; }
-  // It is on the disk, whole; the session may be some steps further. true asks the session to stop.
+  // Called when the checkpoint is on the disk, whole; the session may be some steps further. Returning true asks the
+  // session to stop.
   virtual bool after_save(Session& session, const Saved& saved) {
     (void)session, (void)saved;
     return false;

@@ -2,7 +2,7 @@
 // What a plugin sees of a running session.
 //
 //   Session      raw runs, variables, the coordinator. Valid for the callback that got it: a recovery makes a new one.
-//   RunContext   the run that before_run and after_run stand round: the caller's request, request_stop.
+//   RunContext   the run between before_run and after_run: the caller's request, request_stop.
 //   RunArgs      what before_run asks for.   RunValues   what after_run gets.
 //   Coordinator  the stop flag and the threads of one session.
 #pragma once

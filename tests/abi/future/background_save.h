@@ -9,7 +9,7 @@
 /* Appended to belay_saved; a plugin of today is given a struct that ends before. */
 typedef struct belay_saved_with_figures {
   belay_saved before;
-  int64_t stalled_ns; /* for how long the session stood still */
+  int64_t stalled_ns; /* for how long the session waited */
   int64_t written_ns; /* from the snapshot until the checkpoint was durable */
   uint64_t bytes;
 } belay_saved_with_figures;

@@ -46,7 +46,7 @@ struct DeclaredTensor {
 // A copy of what one next() delivered.
 class InputBatch {
  public:
-  // Where the input stood after this batch.
+  // The input's position after this batch.
   Position position;
 
   std::int64_t rows() const { return values_.empty() ? 0 : values_[0].dims()[0]; }
