@@ -267,17 +267,17 @@ void add_activation_ops(OpRegistry& r) {
   r.add(activation("Sigmoid", "1 / (1 + e^-x).", grad_sigmoid, make_unary<SigmoidOf>));
   r.add(activation("Tanh", "The hyperbolic tangent.", grad_tanh, make_unary<TanhOf>));
   r.add(activation("Softplus", "log(1 + e^x).", grad_softplus, make_unary<SoftplusOf>));
-  r.add(activation_grad("ReluGrad", "The gradient of Relu, by what arrives and its output.", grad_relu_grad,
+  r.add(activation_grad("ReluGrad", "The gradient of Relu, by the incoming gradient and its output.", grad_relu_grad,
                         make_binary<ReluGradOf>));
-  r.add(activation_grad("Relu6Grad", "The gradient of Relu6, by what arrives and its output.", grad_relu6_grad,
+  r.add(activation_grad("Relu6Grad", "The gradient of Relu6, by the incoming gradient and its output.", grad_relu6_grad,
                         make_binary<Relu6GradOf>));
-  r.add(activation_grad("LeakyReluGrad", "The gradient of LeakyRelu, by what arrives and its input; `alpha`.",
+  r.add(activation_grad("LeakyReluGrad", "The gradient of LeakyRelu, by the incoming gradient and its input; `alpha`.",
                         grad_leaky_relu_grad, make_binary<LeakyReluGradOf>));
-  r.add(activation_grad("EluGrad", "The gradient of Elu, by what arrives and its output.", grad_elu_grad,
+  r.add(activation_grad("EluGrad", "The gradient of Elu, by the incoming gradient and its output.", grad_elu_grad,
                         make_binary<EluGradOf>));
-  r.add(activation_grad("SigmoidGrad", "The gradient of Sigmoid, by its output and what arrives.", grad_sigmoid_grad,
-                        make_binary<SigmoidGradOf>));
-  r.add(activation_grad("TanhGrad", "The gradient of Tanh, by its output and what arrives.", grad_tanh_grad,
+  r.add(activation_grad("SigmoidGrad", "The gradient of Sigmoid, by its output and the incoming gradient.",
+                        grad_sigmoid_grad, make_binary<SigmoidGradOf>));
+  r.add(activation_grad("TanhGrad", "The gradient of Tanh, by its output and the incoming gradient.", grad_tanh_grad,
                         make_binary<TanhGradOf>));
   r.add({.name = "Softmax",
          .doc = "e^x / sum(e^x) along the last dimension.",

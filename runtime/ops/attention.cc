@@ -310,7 +310,7 @@ void infer_attention_grad(InferContext& c) {
   };
   need(kept, "the result", {s.batch, s.queries, s.value_width});
   need(kept + 1, "the logarithms of the sums", {s.batch, heads, s.queries});
-  need(kept + 2, "what arrives", {s.batch, s.queries, s.value_width});
+  need(kept + 2, "the incoming gradient", {s.batch, s.queries, s.value_width});
   for (std::size_t i = 0; i < n; ++i) c.output(c.dtype(i), c.shape(i));
 }
 
@@ -395,8 +395,8 @@ void add_attention_ops(OpRegistry& r) {
          .gradient = grad_attention,
          .kernel = make_typed<AttentionKernel>});
   r.add({.name = "AttentionGrad",
-         .doc = "The gradients of Attention's query, key and value. Inputs: those of Attention, its outputs, what "
-                "arrives at its result.",
+         .doc = "The gradients of Attention's query, key and value. Inputs: those of Attention, its outputs, the "
+                "incoming gradient.",
          .inputs = "values...",
          .dtypes = "floats",
          .n_inputs = -1,

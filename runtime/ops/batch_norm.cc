@@ -59,7 +59,7 @@ void infer_gradient(InferContext& c) {
   for (std::size_t i = 1; i < 4; ++i) need_channels(c, i, 0, channels);
   c.need_same_dtype(0, 4);
   if (!Shape::compatible(c.shape(0), c.shape(4)))
-    c.fail(c.input_text(4) + ", what arrives, must have the shape of " + c.input_text(0));
+    c.fail(c.input_text(4) + ", the incoming gradient, must have the shape of " + c.input_text(0));
   c.output(c.dtype(0), c.shape(0));
   c.output(c.dtype(0), Shape{channels});
   c.output(c.dtype(0), Shape{channels});
@@ -316,9 +316,8 @@ void add_batch_norm_ops(OpRegistry& r) {
          .kernel = make_forward,
          .fused_kernel = make_activated});
   r.add({.name = "FusedBatchNormGrad",
-         .doc =
-             "The gradients of FusedBatchNorm for x, scale and offset, by x, scale, mean, variance (over n) and what "
-             "arrives.",
+         .doc = "The gradients of FusedBatchNorm for x, scale and offset, by x, scale, mean, variance (over n) and "
+                "the incoming gradient.",
          .inputs = "x, scale, mean, variance, dy",
          .dtypes = "floats",
          .n_inputs = 5,

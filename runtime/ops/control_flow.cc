@@ -221,8 +221,8 @@ void add_control_flow_ops(OpRegistry& r) {
          .infer = infer_body_input,
          .stops_gradient = true});
   r.add({.name = "Cond",
-         .doc = "What its body `then_body` gives where the bool scalar is true, else what `else_body` gives. Only that "
-                "one runs. Both give tensors of the same dtypes and shapes.",
+         .doc = "The outputs of its body `then_body` if the bool scalar is true, else those of `else_body`. Only that "
+                "one runs. Both have outputs of the same dtypes and shapes.",
          .inputs = "condition, captures...",
          .dtypes = "any but string",
          .n_inputs = -1,

@@ -48,7 +48,7 @@ void check_result_gradient(InferContext& c, const Windows& w) {
   c.need_same_dtype(0, 2);
   const Shape y = result_shape(w, c.shape(0), c.shape(1));
   if (!Shape::compatible(c.shape(2), y))
-    c.fail(c.input_text(2) + ", what arrives, must have the shape of the convolution's result, " + y.text());
+    c.fail(c.input_text(2) + ", the incoming gradient, must have the shape of the convolution's result, " + y.text());
 }
 void infer_input_gradient(InferContext& c) {
   check_result_gradient(c, windows_of_inputs(c));
@@ -258,7 +258,7 @@ void add_convolution_ops(OpRegistry& r) {
          .fused_kernel = make_fused_convolution});
   r.add({.name = "Conv2DBackpropInput",
          .doc = std::string("The gradient of Conv2D for its images, of which only the shape matters (input 0), by the "
-                            "filter (input 1) and what arrives (input 2).") +
+                            "filter (input 1) and the incoming gradient (input 2).") +
                 attributes,
          .inputs = "images, filter, dy",
          .dtypes = "floats",
@@ -269,7 +269,7 @@ void add_convolution_ops(OpRegistry& r) {
          .kernel = make_input_gradient});
   r.add({.name = "Conv2DBackpropFilter",
          .doc = std::string("The gradient of Conv2D for its filter, of which only the shape matters (input 1), by the "
-                            "images (input 0) and what arrives (input 2).") +
+                            "images (input 0) and the incoming gradient (input 2).") +
                 attributes,
          .inputs = "images, filter, dy",
          .dtypes = "floats",

@@ -249,9 +249,8 @@ void add_gather_ops(OpRegistry& r) {
        .gradient = grad_gather_grad,
        .kernel = make_gather_grad});
   r.add({.name = "ScatterAdd",
-         .doc =
-             "Adds slices (input 2) to a variable (input 0) at the indices (input 1) along its first dimension; gives "
-             "the variable as it is then.",
+         .doc = "Adds slices (input 2) to a variable (input 0) at the indices (input 1) along its first dimension; "
+                "returns the variable's new value.",
          .inputs = "variable, indices, slices",
          .dtypes = "numbers; indices int32, int64",
          .n_inputs = 3,

@@ -115,7 +115,7 @@ void add_gelu_ops(OpRegistry& r) {
          .gradient = grad_gelu,
          .kernel = make_gelu});
   r.add({.name = "GeluGrad",
-         .doc = "The gradient of Gelu, by what arrives and its input; `approximate`.",
+         .doc = "The gradient of Gelu, by the incoming gradient and its input; `approximate`.",
          .inputs = "dy, x",
          .dtypes = "floats",
          .n_inputs = 2,

@@ -300,8 +300,8 @@ void add_gru_ops(OpRegistry& r) {
          .kernel = make_typed<GruKernel>});
   r.add({.name = "GruGrad",
          .doc = "The gradients of Gru's inputs, that of x only with `wants_x`. Inputs: x, kernel, recurrent_kernel, h, "
-                "gates and candidates' sums of each step, what arrives at h of each step and at the last h, and the "
-                "state before the first step, if there is one.",
+                "gates and candidates' sums of each step, the incoming gradients of h of each step and of the last h, "
+                "and the state before the first step, if there is one.",
          .inputs = "values...",
          .dtypes = "floats",
          .n_inputs = -1,

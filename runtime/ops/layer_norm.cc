@@ -249,7 +249,7 @@ void add_layer_norm_ops(OpRegistry& r) {
          .fused_kernel = make_typed<LayerNormKernel>});
   r.add(
       {.name = "LayerNormGrad",
-       .doc = "The gradients of LayerNorm's x, scale and offset. Inputs: what arrives, x, scale, mean, 1 / deviation.",
+       .doc = "The gradients of LayerNorm's x, scale and offset. Inputs: the gradient, x, scale, mean, 1 / deviation.",
        .inputs = "dy, x, scale, mean, inverse_deviation",
        .dtypes = "floats",
        .n_inputs = 5,

@@ -298,8 +298,8 @@ void add_lstm_ops(OpRegistry& r) {
   r.add({.name = "LstmGrad",
          .doc =
              "The gradients of Lstm's inputs, that of x only with `wants_x`. Inputs: x, kernel, recurrent_kernel, h, "
-             "gates and cells of each step, what arrives at h of each step, at the last h and c, and the states "
-             "before the first step, if there are any.",
+             "gates and cells of each step, the incoming gradients of h of each step, of the last h and c, and the "
+             "states before the first step, if there are any.",
          .inputs = "values...",
          .dtypes = "floats",
          .n_inputs = -1,

@@ -405,8 +405,8 @@ void add_pooling_ops(OpRegistry& r) {
       "(NHWC, "
       "NCHW).";
   r.add({.name = "MaxPool",
-         .doc = std::string("The largest of each window of images; NaN where any is. Output 1: where in the window it "
-                            "stands.") +
+         .doc = std::string("The largest of each window of images; NaN where any is. Output 1: its place in the "
+                            "window.") +
                 attributes,
          .inputs = "images",
          .dtypes = "floats",
@@ -415,8 +415,8 @@ void add_pooling_ops(OpRegistry& r) {
          .gradient = grad_max_pool,
          .kernel = make_max_pool});
   r.add({.name = "MaxPoolGrad",
-         .doc = std::string("What arrives (input 0) at where the largest stood (input 1) in images of which only the "
-                            "shape matters (input 2).") +
+         .doc = std::string("The incoming gradient (input 0) at the places of the largest (input 1) in images of which "
+                            "only the shape matters (input 2).") +
                 attributes,
          .inputs = "dy, places, images",
          .dtypes = "floats",
@@ -434,8 +434,8 @@ void add_pooling_ops(OpRegistry& r) {
          .kernel = make_typed<MeanPoolKernel>});
   r.add(
       {.name = "AvgPoolGrad",
-       .doc = std::string("What arrives (input 0), shared among each window of images of which only the shape matters "
-                          "(input 1).") +
+       .doc = std::string("The incoming gradient (input 0), shared among each window of images of which only the shape "
+                          "matters (input 1).") +
               attributes,
        .inputs = "dy, images",
        .dtypes = "floats",

@@ -158,7 +158,7 @@ void add_queue_ops(OpRegistry& r) {
   add_queue(r, "FIFOQueue", "A queue: attributes `capacity`, `dtypes`, `shapes` (rank, dims for each component).");
   add_queue(r, "PaddingFIFOQueue", "A queue whose elements, dequeued together, are padded with zeros to one shape.");
   add_queue(r, "RandomShuffleQueue",
-            "A queue that gives random ones of its elements and, while it is open, keeps `min_after_dequeue` of them.");
+            "A queue with its elements in random order; while it is open, it keeps `min_after_dequeue` of them.");
   r.add({.name = "QueueEnqueue",
          .doc =
              "Puts one element into a queue, or with `many` the rows of its inputs one by one; waits while it is full.",

@@ -389,7 +389,7 @@ void add_axis_reductions(OpRegistry& r) {
   r.add(reduction("All", "Whether all are true.", infer_truth, nullptr, make_truth<AllOf>));
   r.add(reduction("Any", "Whether one is true.", infer_truth, nullptr, make_truth<AnyOf>));
   r.add({.name = "ProdGrad",
-         .doc = "The gradient of Prod, by what arrives (input 0) and x (input 1).",
+         .doc = "The gradient of Prod, by the incoming gradient (input 0) and x (input 1).",
          .inputs = "dy, x",
          .dtypes = "floats",
          .n_inputs = 2,
@@ -447,7 +447,7 @@ void add_reduction_ops(OpRegistry& r) {
          .gradient = grad_global_norm,
          .kernel = make_typed<GlobalNormKernel>});
   r.add({.name = "ArgMax",
-         .doc = "int64: where along `axis` the largest stands, the first of equal ones.",
+         .doc = "int64: the index of the largest along `axis`, the first of equal ones.",
          .inputs = "x",
          .dtypes = "numbers",
          .n_inputs = 1,
@@ -455,7 +455,7 @@ void add_reduction_ops(OpRegistry& r) {
          .stops_gradient = true,
          .kernel = make_typed<ArgMaxKernel, NumberTypes>});
   r.add({.name = "ArgMin",
-         .doc = "int64: where along `axis` the smallest stands, the first of equal ones.",
+         .doc = "int64: the index of the smallest along `axis`, the first of equal ones.",
          .inputs = "x",
          .dtypes = "numbers",
          .n_inputs = 1,

@@ -208,9 +208,8 @@ void grad_cumsum(GradContext& c) {
 
 void add_sorting_ops(OpRegistry& r) {
   r.add({.name = "TopK",
-         .doc =
-             "The `k` largest elements along the last dimension, in falling order, NaN first; output 1 is where they "
-             "stand (int32), of equal ones the first one first.",
+         .doc = "The `k` largest elements along the last dimension, in falling order, NaN first; output 1 has "
+                "their indices (int32), of equal ones the first one first.",
          .inputs = "x",
          .dtypes = "numbers",
          .n_inputs = 1,
@@ -218,7 +217,7 @@ void add_sorting_ops(OpRegistry& r) {
          .gradient = grad_top_k,
          .kernel = make_typed<TopKKernel, NumberTypes>});
   r.add({.name = "TopKGrad",
-         .doc = "Zeros in the shape of x, and what arrives where TopK took it from.",
+         .doc = "Zeros in the shape of x, and the incoming gradient where TopK took elements from.",
          .inputs = "dy, indices, x",
          .dtypes = "floats; indices int32",
          .n_inputs = 3,

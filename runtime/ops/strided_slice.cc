@@ -344,7 +344,7 @@ void add_strided_slice_ops(OpRegistry& r) {
          .gradient = grad_strided_slice,
          .kernel = make<StridedSliceKernel>});
   r.add({.name = "StridedSliceGrad",
-         .doc = "Zeros in the shape of x, and what arrives where StridedSlice took it from.",
+         .doc = "Zeros in the shape of x, and the incoming gradient where StridedSlice took elements from.",
          .inputs = "dy, x",
          .dtypes = "any but string",
          .n_inputs = 2,
@@ -361,7 +361,7 @@ void add_strided_slice_ops(OpRegistry& r) {
          .gradient = grad_pad,
          .kernel = make_typed<PadKernel, NumberTypes>});
   r.add({.name = "PadGrad",
-         .doc = "What arrives without the padding that Pad added.",
+         .doc = "The incoming gradient without the padding that Pad added.",
          .inputs = "dy, x",
          .dtypes = "numbers",
          .n_inputs = 2,
@@ -378,7 +378,7 @@ void add_strided_slice_ops(OpRegistry& r) {
          .gradient = grad_tile,
          .kernel = make<TileKernel>});
   r.add({.name = "TileGrad",
-         .doc = "What arrives, summed over the repetitions of Tile.",
+         .doc = "The incoming gradient, summed over the repetitions of Tile.",
          .inputs = "dy, x",
          .dtypes = "floats",
          .n_inputs = 2,

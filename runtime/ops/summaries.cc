@@ -123,7 +123,7 @@ void add_summary_ops(OpRegistry& r) {
   r.add(histogram_summary_op());
   r.add(image_summary_op());
   r.add({.name = "TextSummary",
-         .doc = "A Summary message with texts: attribute `tag`.",
+         .doc = "A Summary message with strings: attribute `tag`.",
          .inputs = "texts",
          .dtypes = "string",
          .n_inputs = 1,

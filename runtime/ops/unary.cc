@@ -395,7 +395,7 @@ void add_unary_ops(OpRegistry& r) {
   r.add(
       unary("ClipByValue", "x held within the attributes [`min`, `max`].", infer_clip, grad_clip, make_unary<ClipOf>));
   r.add({.name = "ClipByValueGrad",
-         .doc = "What arrives (input 0) where x (input 1) is within [`min`, `max`], 0 elsewhere.",
+         .doc = "The incoming gradient (input 0) where x (input 1) is within [`min`, `max`], 0 elsewhere.",
          .inputs = "dy, x",
          .dtypes = "floats",
          .n_inputs = 2,

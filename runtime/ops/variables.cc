@@ -160,7 +160,7 @@ void add_variable_ops(OpRegistry& r) {
          .infer = infer_variable,
          .stops_gradient = true});
   r.add({.name = "Assign",
-         .doc = "Sets a variable (input 0) to a value; gives the variable as it is then.",
+         .doc = "Sets a variable (input 0) to a value; returns the variable's new value.",
          .inputs = "variable, value",
          .dtypes = "any but string",
          .n_inputs = 2,
@@ -170,7 +170,7 @@ void add_variable_ops(OpRegistry& r) {
          .stops_gradient = true,
          .kernel = make_assign});
   r.add({.name = "AssignAdd",
-         .doc = "Adds a value to a variable (input 0); gives the variable as it is then.",
+         .doc = "Adds a value to a variable (input 0); returns the variable's new value.",
          .inputs = "variable, value",
          .dtypes = "numbers",
          .n_inputs = 2,
@@ -180,7 +180,7 @@ void add_variable_ops(OpRegistry& r) {
          .stops_gradient = true,
          .kernel = make_assign_update<1>});
   r.add({.name = "AssignSub",
-         .doc = "Subtracts a value from a variable (input 0); gives the variable as it is then.",
+         .doc = "Subtracts a value from a variable (input 0); returns the variable's new value.",
          .inputs = "variable, value",
          .dtypes = "numbers",
          .n_inputs = 2,

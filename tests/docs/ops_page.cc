@@ -93,7 +93,7 @@ std::string ops_page() {
     OpRegistry registry;
     family.add(registry);
     page += "\n## " + std::string(family.title) + "\n\n`belay/ops/" + family.header +
-            "`\n\n| operation | inputs | dtypes | gradient | what it gives |\n|---|---|---|---|---|\n";
+            "`\n\n| operation | inputs | dtypes | gradient | result |\n|---|---|---|---|---|\n";
     for (const std::string& name : registry.names()) {
       const OpDef& op = *registry.find(name);
       page += "| `" + op.name + "` | " + op.inputs + " | " + op.dtypes + " | " + gradient_of(op) + " | " +

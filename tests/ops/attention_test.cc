@@ -301,7 +301,7 @@ TEST(Attention, BadInputOfItsGradientIsNamed) {
   EXPECT_EQ(attention_error("AttentionGrad", {q, k, v, mask, y, {2, 2, 5}, y}, true),
             node + "the logarithms of the sums, input 5 (float32 [2, 2, 5]), must have the shape [2, 2, 3]");
   EXPECT_EQ(attention_error("AttentionGrad", {q, k, v, y, sums, {1, 3, 6}}, false),
-            node + "what arrives, input 5 (float32 [1, 3, 6]), must have the shape [2, 3, 6]");
+            node + "the incoming gradient, input 5 (float32 [1, 3, 6]), must have the shape [2, 3, 6]");
   EXPECT_EQ(attention_error("AttentionGrad", {q, k, v, y, sums, y}, false, 2, DType::kFloat64),
             node + "input 0 (float32 [2, 3, 4]) and input 5 (float64 [2, 3, 6]) must have the same dtype");
 }

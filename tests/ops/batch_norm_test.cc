@@ -171,7 +171,7 @@ TEST(BatchNorm, BadInputOfItsGradientIsNamed) {
                                       " (float32 [2]) must have one number for each channel of input 0 (float32 [2, "
                                       "3])");
   EXPECT_EQ(error_with(4, {3, 2}),
-            node + "input 4 (float32 [3, 2]), what arrives, must have the shape of input 0 (float32 [2, 3])");
+            node + "input 4 (float32 [3, 2]), the incoming gradient, must have the shape of input 0 (float32 [2, 3])");
   EXPECT_EQ(error_with(4, {2, 3}, DType::kFloat64),
             node + "input 0 (float32 [2, 3]) and input 4 (float64 [2, 3]) must have the same dtype");
 }

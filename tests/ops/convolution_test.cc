@@ -189,8 +189,8 @@ TEST(Conv2D, AGradientOfAnotherShapeIsNamed) {
   EXPECT_EQ(
       build_error([](const Inputs& in) { return in[0].graph().node("Conv2DBackpropFilter", "dw").in(in).output(); },
                   {{DType::kFloat32, {1, 4, 4, 2}}, {DType::kFloat32, {3, 3, 2, 5}}, {DType::kFloat32, {1, 3, 2, 5}}}),
-      "INVALID_ARGUMENT: node 'dw' (Conv2DBackpropFilter): input 2 (float32 [1, 3, 2, 5]), what arrives, must have "
-      "the shape of the convolution's result, [1, 2, 2, 5]");
+      "INVALID_ARGUMENT: node 'dw' (Conv2DBackpropFilter): input 2 (float32 [1, 3, 2, 5]), the incoming gradient, must "
+      "have the shape of the convolution's result, [1, 2, 2, 5]");
 }
 
 TEST_F(SessionTest, Conv2dMakesItsVariablesInAScope) {

@@ -322,7 +322,7 @@ TEST(Dropout, Float32AgreesWithFloat64) {
 }
 
 TEST(Dropout, TheGradientOfItsGradientHasTheSameMask) {
-  // Linear in what arrives; the value itself does not matter.
+  // Linear in the incoming gradient; the value itself does not matter.
   const Build backward = [](const Inputs& in) {
     return in[0].graph().gradients({ops::dropout(in[0], 0.4, "drop")}, {in[0]}, {in[1]})[0];
   };
