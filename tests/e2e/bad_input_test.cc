@@ -198,7 +198,7 @@ TEST_F(BadInput, ARowWithAWrongColumnCountNamesItsLine) {
   EXPECT_EQ(told(r),
             "error input \"train\" of \"csv\" (csv.so 1.0.0, train.toml:5) in next: DIR/rows.csv:5: 2 columns, "
             "expected 3; a field that "
-            "holds ',' must stand in double quotes\n");
+            "holds ',' must be in double quotes\n");
 }
 
 TEST_F(BadInput, ALabelOutsideTheClassesIsFoundWhileTraining) {

@@ -152,7 +152,7 @@ TEST_F(RunFaults, WhatHangsWhileTheRunStartsIsNamedAndTheRunEnds) {
 // Before the first step a save syncs eight times and more, each for 0.3 s.
 TEST_F(RunFaults, T_63d_ASlowSaveIsProgress) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "a sanitizer's runtime cannot stand behind a preloaded library";
+  GTEST_SKIP() << "a sanitizer's runtime cannot come behind a preloaded library";
 #endif
   const ProcessResult r =
       belay({"run", regression("", "[session]\nno_progress_secs = 1\n", 5)}, {"LD_PRELOAD=" BELAY_SLOW_DISK});

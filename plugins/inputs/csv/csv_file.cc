@@ -92,7 +92,7 @@ std::vector<std::string> CsvFile::fields(std::int64_t row) const {
   if (fields.size() != columns_.size())
     fail(Code::kDataLoss, place(row) + ": " + std::to_string(fields.size()) + " columns, expected " +
                               std::to_string(columns_.size()) + "; a field that holds '" + format_.delimiter +
-                              "' must stand in double quotes");
+                              "' must be in double quotes");
   return fields;
 }
 

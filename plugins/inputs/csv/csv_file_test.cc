@@ -124,7 +124,7 @@ TEST_F(CsvFileTest, T_62g_AFileThatNoMemoryHoldsIsNamed) {
 TEST_F(CsvFileTest, ARowOfOtherLengthIsAnErrorWithItsLine) {
   const CsvFile file(format("a,b\n1,2\n\n1,2,3\n\"x\n"));
   EXPECT_EQ(error_of([&] { file.fields(1); }),
-            "DATA_LOSS: " + path_ + ":4: 3 columns, expected 2; a field that holds ',' must stand in double quotes");
+            "DATA_LOSS: " + path_ + ":4: 3 columns, expected 2; a field that holds ',' must be in double quotes");
   EXPECT_EQ(error_of([&] { file.fields(2); }), "DATA_LOSS: " + path_ + ":5: a quoted field does not end");
 }
 

@@ -67,7 +67,7 @@ TEST_F(CsvTable, RowsThatDoNotFitAreErrorsWithTheirPlace) {
       {"1,2,0\n1,0\n",
        LabelType::kClass,
        {},
-       ":2: 2 columns, expected 3; a field that holds ',' must stand in double quotes"},
+       ":2: 2 columns, expected 3; a field that holds ',' must be in double quotes"},
       {"1,2,0\n1,abc,0\n",
        LabelType::kClass,
        {},

@@ -25,7 +25,7 @@ class Lstm final : public belay::Model {
       "lstm", "A language model of ids [batch, time]: embedding, LSTM layers, the next id at each place",
       belay::option("vocabulary", &Options::vocabulary, "number of ids; 0: as many as the input declares")
           .range(0, 1e9),
-      belay::option("embedding", &Options::embedding, "numbers that stand for an id").range(1, 1e6),
+      belay::option("embedding", &Options::embedding, "numbers for each id").range(1, 1e6),
       belay::option("hidden", &Options::hidden, "units of each LSTM layer").range(1, 1e6),
       belay::option("layers", &Options::layers, "LSTM layers").range(1, 100),
       belay::option("dropout", &Options::dropout, "fraction of each LSTM layer's outputs set to 0 while training")

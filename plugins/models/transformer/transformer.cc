@@ -34,7 +34,7 @@ class Transformer final : public belay::Model {
           .range(0, 1e9),
       belay::option("layers", &Options::layers, "decoder layers").range(1, 1000),
       belay::option("heads", &Options::heads, "heads of each attention; they must divide 'width'").range(1, 1e4),
-      belay::option("width", &Options::width, "numbers that stand for a place between the layers").range(1, 1e6),
+      belay::option("width", &Options::width, "numbers for each place between the layers").range(1, 1e6),
       belay::option("feed_forward", &Options::feed_forward, "units between the two dense layers of a layer")
           .range(1, 1e6),
       belay::option("dropout", &Options::dropout,
