@@ -69,8 +69,14 @@ def words_in(text):
     return collections.Counter(word.lower() for word in re.findall(rf"\b(?:{'|'.join(WORDS)})\b", text, re.I))
 
 
+def prose(page):
+    """A page without `code` and the languages of its blocks."""
+    return re.sub(r"^```.*$|`[^`\n]*`", "", page, flags=re.M)
+
+
 def comments_and_strings(text):
     """What of a source people read."""
+    text = re.sub(r"^#include .*$", "", text, flags=re.M)
     return "\n".join(re.findall(r'//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"', text, re.S))
 
 
@@ -101,7 +107,7 @@ def main():
     for path in paths:
         found += words_in(comments_and_strings(texts[path]))
     for path in tracked(root, "*.md"):
-        found += words_in((root / path).read_text(encoding="utf-8"))
+        found += words_in(prose((root / path).read_text(encoding="utf-8")))
     print(f"words to avoid: {sum(found.values())}: " + ", ".join(f"{word} {n}" for word, n in found.most_common()))
     largest = sorted(((lines[path][0], path) for path in paths), reverse=True)
     print(f"largest files ({sum(n > LIMIT for n, _ in largest)} over {LIMIT} code lines):")

@@ -19,8 +19,12 @@ class StyleTest(unittest.TestCase):
             self.assertEqual(style.function_lengths(folder, ["a.cc"]), [(4, "a.cc:2 four")])
 
     def test_words_count_in_comments_and_strings_only(self):
-        source = 'int text = 3;  // gives a text\nconst char* s = "whoever";\n'
+        source = '#include "text.h"\nint text = 3;  // gives a text\nconst char* s = "whoever";\n'
         self.assertEqual(style.words_in(style.comments_and_strings(source)), {"gives": 1, "text": 1, "whoever": 1})
+
+    def test_words_in_pages_count_but_for_code(self):
+        page = "A text, or the option `text`:\n```text\nit gives\n```\n"
+        self.assertEqual(style.words_in(style.prose(page)), {"text": 1, "gives": 1})
 
     def test_a_spread_is_the_median_and_the_ninetieth_percentile(self):
         self.assertEqual(style.spread(range(1, 11)), "median 6, 90th percentile 10")
