@@ -18,7 +18,7 @@ namespace belay::runtime {
 namespace {
 
 // What the mode uses, and what the manifest leaves out: the default hooks and the default saver.
-Manifest completed(Manifest manifest) {
+Manifest with_defaults(Manifest manifest) {
   const bool trains = manifest.run.mode == RunMode::kTrain;
   manifest.hooks = trains ? hooks_of_run(manifest) : std::vector<PluginUse>();
   if (!trains) manifest.scaffold.init_fn.clear();
@@ -95,7 +95,7 @@ const RunInput* ManifestRun::input(const std::string& name) const {
 // ---- plugins ----
 
 bool ManifestRun::find_plugins(Diagnostics& problems) {
-  const bool usable = plugins_.find(completed(manifest_), problems);
+  const bool usable = plugins_.find(with_defaults(manifest_), problems);
   const std::string reason = why_not(manifest_.session.precision, plugins_.cpu());
   if (!reason.empty())
     problems.add(manifest_.at("session.precision"), reason, "leave session.precision out, or write \"float32\"");
