@@ -101,7 +101,7 @@ double LayerSettings::number(std::string_view key, double min, double max, doubl
   return value;
 }
 
-bool LayerSettings::truth(std::string_view key, bool fallback) {
+bool LayerSettings::boolean(std::string_view key, bool fallback) {
   const Entry* entry = find(key);
   if (entry == nullptr) return fallback;
   if (!is(entry->value, BELAY_VALUE_BOOL)) fail_kind(key, "true or false");

@@ -28,7 +28,7 @@ class LayerSettings {
 
   std::int64_t integer(std::string_view key, std::int64_t min, std::optional<std::int64_t> fallback = {});
   double number(std::string_view key, double min, double max, double fallback);
-  bool truth(std::string_view key, bool fallback);
+  bool boolean(std::string_view key, bool fallback);
   std::string text(std::string_view key, const std::vector<std::string>& choices,
                    std::optional<std::string> fallback = {});
   // Any string; empty if the key is absent.

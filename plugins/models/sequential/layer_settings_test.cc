@@ -39,7 +39,7 @@ TEST_F(LayerSettingsTest, GroupsTheKeysByLayerAndReadsThem) {
   EXPECT_EQ(layers[0].integer("units", 1), 7);
   EXPECT_EQ(layers[0].integer("other", 1, 5), 5);
   EXPECT_EQ(layers[0].number("rate", 0, 1, 0.25), 0.25);
-  EXPECT_TRUE(layers[0].truth("use_bias", true));
+  EXPECT_TRUE(layers[0].boolean("use_bias", true));
   EXPECT_EQ(layers[0].text("padding", {"SAME", "VALID"}, "VALID"), "VALID");
   EXPECT_THAT(layers[0].height_width("size", 1), ElementsAre(1, 1));
   layers[0].refuse_unknown();
@@ -47,7 +47,7 @@ TEST_F(LayerSettingsTest, GroupsTheKeysByLayerAndReadsThem) {
   EXPECT_THAT(layers[1].height_width("size"), ElementsAre(3, 5));
   EXPECT_THAT(layers[1].height_width("strides"), ElementsAre(2, 2));
   EXPECT_EQ(layers[1].number("rate", 0, 1, 0), 1);
-  EXPECT_FALSE(layers[1].truth("use_bias", true));
+  EXPECT_FALSE(layers[1].boolean("use_bias", true));
   EXPECT_EQ(layers[1].text("padding", {"SAME", "VALID"}), "SAME");
   layers[1].refuse_unknown();
 }
@@ -84,7 +84,7 @@ TEST_F(LayerSettingsTest, AValueThatDoesNotFitIsNamed) {
       {{"0.b", 1}, [](LayerSettings& s) { s.integer("a", 1); }, "'a' is required"},
       {{"0.a", 1.5}, [](LayerSettings& s) { s.number("a", 0, 1, 0); }, "'a' is 1.5, must be from 0 to 1"},
       {{"0.a", "x"}, [](LayerSettings& s) { s.number("a", 0, 1, 0); }, "'a' must be a number"},
-      {{"0.a", 1}, [](LayerSettings& s) { s.truth("a", true); }, "'a' must be true or false"},
+      {{"0.a", 1}, [](LayerSettings& s) { s.boolean("a", true); }, "'a' must be true or false"},
       {{"0.a", 1}, [](LayerSettings& s) { s.text("a", {"x"}); }, "'a' must be a string"},
       {{"0.b", 1}, [](LayerSettings& s) { s.text("a", {"x"}); }, "'a' is required"},
       {{"0.a", "rely"},

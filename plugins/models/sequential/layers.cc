@@ -40,7 +40,7 @@ Apply dense(LayerSettings& s, const std::string& name) {
   ops::DenseOptions o;
   const std::int64_t units = s.integer("units", 1);
   o.activation = ops::activation_named(s.text("activation", kActivations, "none"));
-  o.use_bias = s.truth("use_bias", true);
+  o.use_bias = s.boolean("use_bias", true);
   return [=](const LayerInput& in) mutable {
     if (in.x.rank() > 3)
       belay::fail(Code::kInvalidArgument, in.x.text() +
@@ -58,7 +58,7 @@ Apply conv(LayerSettings& s, const std::string& name) {
   const ops::HeightWidth dilations = size_of(s.height_width("dilations", 1));
   const std::string padding = s.text("padding", kPaddings, "VALID");
   const ops::Activation activation = ops::activation_named(s.text("activation", kActivations, "none"));
-  const bool use_bias = s.truth("use_bias", true);
+  const bool use_bias = s.boolean("use_bias", true);
   return [=](const LayerInput& in) {
     need_image(in.x);
     ops::Conv2dOptions o;
@@ -171,7 +171,7 @@ Apply embedding(LayerSettings& s, const std::string& name) {
 
 Apply lstm(LayerSettings& s, const std::string& name) {
   const std::int64_t units = s.integer("units", 1);
-  const bool sequences = s.truth("return_sequences", false);
+  const bool sequences = s.boolean("return_sequences", false);
   return [=](const LayerInput& in) {
     ops::LstmOptions o;
     o.name = name;
@@ -182,7 +182,7 @@ Apply lstm(LayerSettings& s, const std::string& name) {
 
 Apply gru(LayerSettings& s, const std::string& name) {
   const std::int64_t units = s.integer("units", 1);
-  const bool sequences = s.truth("return_sequences", false);
+  const bool sequences = s.boolean("return_sequences", false);
   return [=](const LayerInput& in) {
     ops::GruOptions o;
     o.name = name;
