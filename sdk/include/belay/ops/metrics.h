@@ -159,8 +159,8 @@ inline Mean mean_of(const Output& values, const Output& weights) {
 }
 
 // x != 0, so a NaN is true.
-inline Output truth(const Output& x) { return x.dtype() == DType::kBool ? x : cast(x, DType::kBool); }
-inline Output as_wanted(const Output& x, bool wanted) { return wanted ? truth(x) : logical_not(truth(x)); }
+inline Output boolean(const Output& x) { return x.dtype() == DType::kBool ? x : cast(x, DType::kBool); }
+inline Output as_wanted(const Output& x, bool wanted) { return wanted ? boolean(x) : logical_not(boolean(x)); }
 
 // The weight of the elements whose label and prediction are so, as a total.
 inline Total count_of(const Pair& p, bool label, bool prediction, const Output& weights, std::string_view name) {

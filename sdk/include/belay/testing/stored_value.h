@@ -82,8 +82,8 @@ class StoredValue {
   std::string text() const {
     std::string out;
     const auto add = [&](const std::string& element) { out += (out.empty() ? "" : ", ") + element; };
-    const bool truth = (kept_.type & ~BELAY_VALUE_LIST) == BELAY_VALUE_BOOL;
-    for (const std::int64_t v : kept_.integers) add(truth ? (v != 0 ? "true" : "false") : std::to_string(v));
+    const bool boolean = (kept_.type & ~BELAY_VALUE_LIST) == BELAY_VALUE_BOOL;
+    for (const std::int64_t v : kept_.integers) add(boolean ? (v != 0 ? "true" : "false") : std::to_string(v));
     for (const double v : kept_.floats) add(detail::number_text(v));
     for (const std::string& v : kept_.texts) add("\"" + v + "\"");
     if (tensor_) add(tensor_text(*tensor_));
