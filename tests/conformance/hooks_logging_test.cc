@@ -276,7 +276,7 @@ TEST_F(NanTensorConformance, T_16d_AStateThatIsNotFiniteLeavesEveryHookItsEnd) {
   EXPECT_EQ(saved(), (Steps{0}));
 }
 
-// TensorFlow adds a failing one of its own, so that one's own policy does not help.
+// TensorFlow adds a failing one of its own, so that the caller's policy does not help.
 TEST_F(NanTensorConformance, USER_22_OnePolicyForNan) {
   Manifest manifest;
   manifest.run.dir = run_directory();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plugins without a flaw that want something of the made-up world in which they are tried.
+// Plugins without a flaw that want something of the synthetic training in which they are tried.
 #include <belay/checkpoint.h>
 #include <belay/ops/reductions.h>
 #include <belay/plugin.h>

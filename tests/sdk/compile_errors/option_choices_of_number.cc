@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: belay: only texts have choices; a number has .range(lo, hi)
+// expect: belay: only strings have choices; a number has .range(lo, hi)
 #include <belay/plugin.h>
 
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: belay: only numbers have a range; a text has .choices(...)
+// expect: belay: only numbers have a range; a string has .choices(...)
 #include <belay/plugin.h>
 
 namespace {
