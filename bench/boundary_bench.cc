@@ -49,7 +49,7 @@ class LoadedHook {
   PluginInstance* instance_ = nullptr;
 };
 
-// The two callbacks as the loop makes them, and nothing round them.
+// The two callbacks as the loop makes them, and nothing around them.
 template <class Call>
 void measure_pair(benchmark::State& state, Call&& call) {
   RunContextState context;
@@ -77,7 +77,7 @@ void table(benchmark::State& state) {
 }
 BENCHMARK(table);
 
-// The same through the guard that the host puts round every call, as in a step with many hooks: what the watchdog and
+// The same through the guard that the host puts around every call, as in a step with many hooks: what the watchdog and
 // error messages need to know, and the thread's mode.
 void guarded(benchmark::State& state) {
   LoadedHook hook;

@@ -11,8 +11,8 @@
 namespace belay::runtime {
 
 // A table of every difference, one line each, sorted by name; empty where there is none. Of a variable that the
-// checkpoint has not got it says under which name it was probably saved: one that the graph has not got, of the same
-// type and shape.
+// checkpoint does not have it says under which name it was probably saved: one that the graph does not have, of the
+// same type and shape.
 //
 //   missing   hidden/kernel  float32 [784, 256]; saved as 'dense/kernel'?
 //   extra     dense/kernel   float32 [784, 256]

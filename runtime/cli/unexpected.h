@@ -7,7 +7,8 @@
 
 namespace belay::runtime {
 
-// Whether the machine gave out (memory, threads, the current directory), and what to do; else it is a bug of ours.
+// Whether the machine ran out of something (memory, threads, the current directory), and what to do; else it is a bug
+// of ours.
 std::string unexpected_text(const std::exception& e);
 
 }  // namespace belay::runtime

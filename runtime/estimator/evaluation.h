@@ -9,7 +9,7 @@
 // is only read. Its variables' buffers are made by the first run and used again: after the first whole pass a run
 // builds no plan and allocates nothing. [one thread; it computes with the full team]
 //
-// Hooks that the model brings are called round each batch: begin once, after_create_session and end in each run, and
+// Hooks that the model brings are called around each batch: begin once, after_create_session and end in each run, and
 // on_error behind a run that fails.
 #pragma once
 
@@ -53,7 +53,7 @@ class RepeatedEvaluation {
   virtual SessionHost& host() = 0;
 
   // One pass. Valid until the next one. keep_going is asked before each batch: false is CANCELLED, and nothing of the
-  // pass is kept. FAILED_PRECONDITION naming a variable that the model has here and training has not.
+  // pass is kept. FAILED_PRECONDITION naming a variable that the model has here and not in training.
   virtual const EvalResult& run(VariableStore& trained, std::int64_t global_step,
                                 const std::function<bool()>& keep_going) = 0;
   // The same with at most so many batches, to see whether it works at all.

@@ -18,8 +18,8 @@ namespace belay::runtime {
 class TrainedVariables {
  public:
   // All of the session's global variables, by their names; other threads may train meanwhile. FAILED_PRECONDITION
-  // naming a variable that training has not got, or in another shape or type, and where the trained ones are not of one
-  // step; nothing was copied then.
+  // naming a variable that training does not have, or in another shape or type, and where the trained ones are not of
+  // one step; nothing was copied then.
   void copy(VariableStore& trained, DirectSession& session);
 
  private:

@@ -39,7 +39,7 @@ const char* plural(OptionType type) {
   return "";
 }
 
-// What the manifest gave, in the same words.
+// The value in the manifest, in the same words.
 const char* found(const OptionValue& value) {
   struct {
     const char* operator()(bool) const { return singular(OptionType::kBool); }

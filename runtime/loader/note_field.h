@@ -15,7 +15,7 @@ namespace belay::runtime {
 
 using Json = nlohmann::json;
 
-// What a later version of abi.h may have and this one has not: it makes one plugin unusable, not the file.
+// What a later version of abi.h may have and this one does not: it makes one plugin unusable, not the file.
 class UnknownHere : public NoteError {
  public:
   using NoteError::NoteError;

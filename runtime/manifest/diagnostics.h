@@ -44,7 +44,7 @@ class Diagnostics {
   std::vector<Diagnostic> sorted() const;
 
   // All of them as in the example above, in that order, each line with its newline. Control characters are escaped;
-  // tabs become spaces; of a long line the part round the caret is shown, of a long message the beginning. After the
+  // tabs become spaces; of a long line the part around the caret is shown, of a long message the beginning. After the
   // first hundred only their number is reported.
   std::string text() const;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls hooks round every run. It does not call begin, after_create_session or end.
+// Calls hooks around every run. It does not call begin, after_create_session or end.
 //
 //   run: refuse if a hook has asked to stop; before_run of each hook, in order; one raw run of the caller's fetches and
 //   all hooks'; after_run of each hook, in order; the checkpoint that was asked for; latch a stop request; give the

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A session that initialises or restores itself, calls hooks round every run, recovers from preemption, ends cleanly.
+// A session that initialises or restores itself, calls hooks around every run, recovers from preemption, ends cleanly.
 //
 //   MonitoredSession session(creator, hooks, options);
 //   session.scope([&] { while (!session.should_stop()) session.run(train_op); });
@@ -57,7 +57,7 @@ struct EndReason {
   std::string text;  // "stop_at_step: reached step 2000 (last_step = 2000)"
 };
 
-// A layer between recovery and coordination, round the coordinated session: made with every session, before
+// A layer between recovery and coordination, around the coordinated session: made with every session, before
 // after_create_session is called. The one that makes ranks agree is such a layer.
 using MakeLayer = std::function<std::unique_ptr<SessionLayer>(std::unique_ptr<SessionLayer> coordinated)>;
 

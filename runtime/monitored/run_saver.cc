@@ -189,7 +189,7 @@ void RunSaver::now_current(const std::string& path, std::int64_t step) {
   if (options_.on_saved) options_.on_saved(path, step);
 }
 
-// A signal's save comes behind the step that is under way, so it has not all of the grace.
+// A signal's save comes behind the step that is under way, so it has only a part of the grace.
 void RunSaver::warn_if_slower_than_grace(double seconds) {
   constexpr double kPartForTheSave = 0.8;
   const double grace = options_.signal_grace_secs;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a monitored session is made of: layers, each round the next, outermost first
+// What a monitored session is made of: layers, each around the next, outermost first
 //
 //   MonitoredSession -> RecoverableSession (absent in SingularMonitoredSession) -> CoordinatedSession -> HookedSession
 //   -> the raw session

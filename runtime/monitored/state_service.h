@@ -31,7 +31,7 @@ class HookStateAccess {
 
  private:
   friend struct StateService;
-  // What get gave, until the callback returns.
+  // What get returned, until the callback returns.
   struct Given {
     const StateTensor* of = nullptr;
     std::int64_t flag = 0;

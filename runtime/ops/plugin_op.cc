@@ -289,7 +289,7 @@ void InstanceOp::check_outputs(const Node& node, const std::vector<std::pair<DTy
   }
 }
 
-// What the plugin gave as the gradient of input i.
+// What the plugin returned as the gradient of input i.
 Port InstanceOp::checked_gradient(const NodeGraph& graph, const belay_output& given, Port input, std::size_t i) const {
   const std::string place = instance_.label() + " in gradient: the gradient of input " + std::to_string(i);
   Port port;

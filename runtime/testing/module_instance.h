@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One instance of a module's plugin for a driver: called as a run calls it, with no run round it.
+// One instance of a module's plugin for a driver: called as a run calls it, without a run.
 #pragma once
 
 #include <memory>

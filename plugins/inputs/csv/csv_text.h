@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Text of comma-separated values, as RFC 4180 describes it: records end with a line feed (a carriage return before it
 // is dropped), a field may be in double quotes and then hold delimiters, line feeds and doubled quotes. Spaces and
-// tabs round a field are dropped. Blank lines are no records.
+// tabs around a field are dropped. Blank lines are no records.
 #pragma once
 
 #include <cstddef>

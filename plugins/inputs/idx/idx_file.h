@@ -42,8 +42,8 @@ struct IdxHeader {
 // Reads and checks the header alone; a plain file's length too. `option` is the option that named the file.
 IdxHeader read_idx_header(std::string_view option, const std::string& path);
 
-// All elements, in the file's byte order. `header`: as read_idx_header gave it. DATA_LOSS where the file ends early, is
-// damaged, or has changed since.
+// All elements, in the file's byte order. `header`: as read_idx_header returned it. DATA_LOSS where the file ends
+// early, is damaged, or has changed since.
 std::vector<std::uint8_t> read_idx_elements(std::string_view option, const std::string& path, const IdxHeader& header);
 
 }  // namespace idx_input

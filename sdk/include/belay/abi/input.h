@@ -27,7 +27,7 @@ typedef struct belay_position {
 #define BELAY_FEATURE 1
 #define BELAY_LABEL 2
 
-/* "input": what an input's spec and next give back. */
+/* The service "input": spec and next return their results through it. */
 typedef struct belay_input_service {
   uint32_t struct_size;
   uint32_t reserved;

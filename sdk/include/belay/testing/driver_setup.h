@@ -16,7 +16,7 @@ struct DriverSetup {
   std::string instance_name = "under_test";
   std::string run_directory = "/runs/under_test";  // empty: the run keeps nothing
   bool interactive = false;                        // somebody watches a terminal
-  std::vector<std::string> without = {};           // services that this host has not got: "events", ...
+  std::vector<std::string> without = {};           // services that this host does not have: "events", ...
 };
 
 }  // namespace testing

@@ -70,7 +70,7 @@ class FakeGraph {
     collections_[collections::kGlobalStep].push_back(step.raw());
     return step;
   }
-  // What a model gave under this role: found before a node of that name.
+  // What a model has under this role: found before a node of that name.
   void role(const std::string& role_name, std::string_view tensor_name) { roles_[role_name] = resolve(tensor_name); }
   void collect(const std::string& collection, std::string_view tensor_name) {
     collections_[collection].push_back(resolve(tensor_name));

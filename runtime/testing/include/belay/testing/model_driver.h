@@ -82,8 +82,8 @@ class ModelDriver {
   std::unique_ptr<Engine> engine_;
 };
 
-// The variables of `other`, an evaluation or a prediction, that `training` has not got with this dtype and shape: they
-// would find no value in its checkpoint. Empty: none.
+// The variables of `other`, an evaluation or a prediction, that `training` does not have with this dtype and shape:
+// they would find no value in its checkpoint. Empty: none.
 std::string foreign_variables(const ModelDriver& training, const ModelDriver& other);
 
 // What a prediction owes to an evaluation with the options of its training: no metrics, no foreign variables in either,
