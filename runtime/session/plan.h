@@ -51,7 +51,7 @@ struct PlanValue {
   Port port;
   DType dtype = DType::kInvalid;
   ValueSource source = ValueSource::kStep;
-  ValueId root = kNoValue;  // whose memory it is: itself, or the root of an alias (Reshape, Identity)
+  ValueId root = kNoValue;  // whose memory it is: itself or, for an alias (Reshape, Identity), its input's
   std::uint32_t index = 0;  // feed, constant or variable: which
   std::uint32_t stage = 0;  // kStep: where it is made
   bool exported = false;    // kStep, of a root: used outside its stage
