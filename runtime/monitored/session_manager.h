@@ -57,7 +57,7 @@ class SessionManager {
   // its guard is empty; then the ready check. FAILED_PRECONDITION where there is nothing to initialize with, or it did
   // not make the model ready.
   CreatedSession prepare_session(const PrepareArgs& args);
-  // As prepare, but never initializes: `ready`: whether a checkpoint was restored and the model is ready.
+  // As prepare, but never initializes. `ready`: whether a checkpoint was restored and the model is ready.
   struct Recovered {
     CreatedSession created;
     bool ready = false;
