@@ -1,61 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
+// Initial values from a checkpoint: which variables, from which tensors, and what is done where the two differ.
 #include <belay/nearest.h>
 #include <belay/plugin.h>
 
 #include <algorithm>
 #include <cstdint>
-#include <regex>
+#include <optional>
+#include <set>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "../name_patterns.h"
+#include "layout.h"
+#include "source_names.h"
+#include "vocabularies.h"
+
+namespace warm_start {
 namespace {
 
 using belay::Checkpoint;
 using belay::Code;
+using belay::DType;
 using belay::VariableInfo;
+using init_fns::joined;
+using init_fns::NamePatterns;
 
-std::string joined(const std::vector<std::string>& names) {
-  constexpr std::size_t kMost = 20;
-  std::string text;
-  for (std::size_t i = 0; i < names.size() && i < kMost; ++i) text += (i == 0 ? "" : ", ") + names[i];
-  if (names.size() > kMost) text += ", and " + std::to_string(names.size() - kMost) + " more";
-  return text;
-}
-
-std::string type_text(belay::DType dtype, const belay::Dims& dims) {
-  if (dtype == belay::DType::kInvalid) return "of a type that belay does not have, " + belay::dims_text(dims);
+std::string type_text(DType dtype, const belay::Dims& dims) {
+  if (dtype == DType::kInvalid) return "of a type that belay does not have, " + belay::dims_text(dims);
   return std::string(belay::dtype_name(dtype)) + " " + belay::dims_text(dims);
 }
 
-// A regular expression that must match from a name's start.
-struct Pattern {
-  explicit Pattern(std::string_view given) : text(given) {
-    // std::regex takes stack for each character.
-    constexpr std::size_t kLongest = 1000;
-    if (text.size() > kLongest)
-      belay::fail(Code::kInvalidArgument, "'vars' has a regular expression of " + std::to_string(text.size()) +
-                                              " characters; at most " + std::to_string(kLongest) + " are allowed");
-    try {
-      regex.assign(text);
-    } catch (const std::regex_error& e) {
-      belay::fail(Code::kInvalidArgument, "'vars' has \"" + text + "\", which is no regular expression: " + e.what());
-    }
-  }
-  bool matches(const std::string& name) const {
-    return std::regex_search(name, regex, std::regex_constants::match_continuous);
-  }
-  std::string text;
-  std::regex regex;
-  bool used = false;
-};
+std::vector<std::string> names_of(const Checkpoint& checkpoint) {
+  std::vector<std::string> names;
+  for (const Checkpoint::Entry& e : checkpoint.entries()) names.push_back(e.name);
+  return names;
+}
 
-// Another name of a variable inside the checkpoint.
-struct Rename {
-  std::string variable;
-  std::string source;
-  bool used = false;
+// What happened, for the log and for the error at the end.
+struct Report {
+  std::vector<std::string> loaded;
+  std::vector<std::string> missing;  // chosen, and not in the checkpoint
+  std::set<std::string> sources;     // tensors of the checkpoint that were read
+  std::set<std::string> wanted;      // tensors that some variable of the graph would take, chosen or not
+  std::vector<std::string> errors;
 };
 
 class WarmStart final : public belay::InitFn {
@@ -63,7 +51,13 @@ class WarmStart final : public belay::InitFn {
   struct Options {
     belay::Path from;
     belay::List<belay::Str> vars;
+    belay::List<belay::Str> except;
     belay::Table names;
+    belay::Table scopes;
+    belay::Table transpose;
+    belay::Table vocabularies;
+    bool convert = false;
+    bool strict = false;
   };
   static constexpr auto about = belay::about(
       "warm_start", "Takes the initial values of chosen variables from a checkpoint",
@@ -74,32 +68,64 @@ class WarmStart final : public belay::InitFn {
           "vars", &Options::vars,
           "regular expressions for names of variables, matched from the name's start; without them all trainable "
           "variables"),
+      belay::option("except", &Options::except, "the same for variables to leave out"),
       belay::option("names", &Options::names, "variable = \"name in the checkpoint\", where they differ"),
-      belay::option<belay::Str>("names.*", "the variable's name in the checkpoint"));
+      belay::option<belay::Str>("names.*", "the variable's name in the checkpoint"),
+      belay::option("scopes", &Options::scopes,
+                    "a list of tables: variables below one scope are taken from another one, and no others"),
+      belay::option<belay::Str>("scopes[].from", "in the checkpoint, with a '/' at its end; \"/\" is all of it")
+          .by_default("/"),
+      belay::option<belay::Str>("scopes[].to", "in the graph, likewise").by_default("/"),
+      belay::option("transpose", &Options::transpose,
+                    "a list of tables: tensors that lie in another order, such as [out, in]"),
+      belay::option<belay::List<belay::Str>>("transpose[].vars",
+                                             "regular expressions for names of variables, as in vars")
+          .required()
+          .or_single(),
+      belay::option<belay::List<std::int64_t>>(
+          "transpose[].axes", "as numpy.transpose: dimension i is the tensor's axes[i]; not given: [1, 0]")
+          .min(0),
+      belay::option("vocabularies", &Options::vocabularies,
+                    "a list of tables: variables whose rows belong to tokens, in another order or number"),
+      belay::option<belay::Str>("vocabularies[].variable", "its name").required(),
+      belay::option<belay::Path>("vocabularies[].new", "a text file: the tokens of its rows, one a line").required(),
+      belay::option<belay::Path>("vocabularies[].old", "those of the tensor in the checkpoint").required(),
+      belay::option<std::int64_t>("vocabularies[].axis", "the dimension that counts tokens").range(0, 1).by_default(0),
+      belay::option("convert", &Options::convert,
+                    "round tensors of another floating-point type to the variable's, float32 or float64"),
+      belay::option("strict", &Options::strict,
+                    "a chosen variable that the checkpoint lacks is an error, and so is a tensor that no variable of "
+                    "the graph is named as"));
 
-  explicit WarmStart(const Options& o) : from_(o.from) {
-    for (const belay::Str& text : o.vars) patterns_.emplace_back(text);
-    for (std::size_t i = 0; i < o.names.size(); ++i) {
-      const std::string variable(o.names.key(i));
-      if (o.names.value(i).type != BELAY_VALUE_TEXT)
-        belay::fail(Code::kInvalidArgument, "'names." + variable + "' must be a string: a name in the checkpoint");
-      renames_.push_back({variable, std::string(o.names.text(i)), false});
-    }
-  }
+  explicit WarmStart(const Options& o)
+      : from_(o.from),
+        vars_("vars", o.vars),
+        except_("except", o.except),
+        names_(o.names, o.scopes),
+        transposes_(o.transpose),
+        vocabularies_(o.vocabularies),
+        convert_(o.convert),
+        strict_(o.strict) {}
 
-  void run(belay::Graph&, belay::Session& session) override {
+  void run(belay::Graph& graph, belay::Session& session) override {
     const Checkpoint checkpoint(host(), from_);
     const std::vector<VariableInfo> variables = session.variables();
     Report report;
-    for (const VariableInfo& v : variables)
-      if (chosen(v)) load(v, checkpoint, session, report);
+    std::vector<std::string> chosen;
+    for (const VariableInfo& v : variables) {
+      const bool is_chosen = chooses(v);
+      const std::optional<Source> source = names_.of(v.name, is_chosen);
+      if (!source) continue;
+      report.wanted.insert(source->tensor);
+      if (!is_chosen) continue;
+      chosen.push_back(v.name);
+      load(v, *source, checkpoint, graph, session, report);
+    }
     log(report, checkpoint);
     // After everything else was done, so that the log shows all of it.
-    add_unused(variables, report);
-    if (report.errors.empty() && report.loaded.empty())
-      report.errors.push_back(report.missing.empty()
-                                  ? "the graph has no trainable variable"
-                                  : "no variable was found in it; it has: " + joined(names_of(checkpoint)));
+    add_unused(variables, chosen, report);
+    if (strict_) add_strict(checkpoint, report);
+    if (report.errors.empty() && report.loaded.empty()) report.errors.push_back(why_nothing(report, checkpoint));
     if (report.errors.empty()) return;
     std::string text = "warm start from '" + from_ + "': ";
     for (std::size_t i = 0; i < report.errors.size(); ++i) text += (i == 0 ? "" : "; ") + report.errors[i];
@@ -107,42 +133,69 @@ class WarmStart final : public belay::InitFn {
   }
 
  private:
-  struct Report {
-    std::vector<std::string> loaded;
-    std::vector<std::string> missing;  // chosen by a pattern, not in the checkpoint
-    std::vector<std::string> sources;  // tensors of the checkpoint that were read
-    std::vector<std::string> errors;
-  };
-
-  bool chosen(const VariableInfo& v) {
-    if (patterns_.empty()) return v.trainable;
-    bool any = false;
-    for (Pattern& p : patterns_)
-      if (p.matches(v.name)) any = p.used = true;
-    return any;
+  bool chooses(const VariableInfo& v) {
+    const bool taken = vars_.empty() ? v.trainable : vars_.matches(v.name);
+    return taken && !except_.matches(v.name);
   }
 
-  void load(const VariableInfo& v, const Checkpoint& checkpoint, const belay::Session& session, Report& report) {
-    const auto rename =
-        std::find_if(renames_.begin(), renames_.end(), [&](const Rename& r) { return r.variable == v.name; });
-    const bool renamed = rename != renames_.end();
-    if (renamed) rename->used = true;
-    const std::string& source = renamed ? rename->source : v.name;
-    const Checkpoint::Entry* entry = checkpoint.find(source);
-    if (entry == nullptr) {
-      if (!renamed) return report.missing.push_back(v.name);
-      report.errors.push_back("'names' maps '" + v.name + "' to the tensor '" + source +
-                              "', which the checkpoint has not" + belay::did_you_mean(source, names_of(checkpoint)));
+  void load(const VariableInfo& v, const Source& source, const Checkpoint& checkpoint, const belay::Graph& graph,
+            const belay::Session& session, Report& report) {
+    if (checkpoint.find(source.tensor) == nullptr) {
+      if (source.rule.empty()) return report.missing.push_back(v.name);
+      report.errors.push_back(source.rule + " gives '" + v.name + "' the tensor '" + source.tensor +
+                              "', which the checkpoint has not" +
+                              belay::did_you_mean(source.tensor, names_of(checkpoint)));
       return;
     }
-    if (entry->dtype != v.dtype || entry->dims != v.dims) {
-      report.errors.push_back("variable '" + v.name + "' is " + type_text(v.dtype, v.dims) + ", tensor '" + source +
-                              "' of the checkpoint is " + type_text(entry->dtype, entry->dims));
-      return;
+    try {
+      std::vector<std::string> notes;
+      if (source.tensor != v.name) notes.push_back("from " + source.tensor);
+      session.assign(v.name, value_of(v, source.tensor, checkpoint, graph, session, notes));
+      report.loaded.push_back(v.name + (notes.empty() ? "" : " (" + joined(notes) + ")"));
+      report.sources.insert(source.tensor);
+    } catch (const belay::Error& e) {
+      // What does not fit is told with all else that is wrong; damage is not.
+      if (e.code() != Code::kInvalidArgument) throw;
+      report.errors.push_back(std::string(e.message()));
     }
-    session.assign(v.name, checkpoint.read(source));
-    report.loaded.push_back(renamed ? v.name + " (from " + source + ")" : v.name);
-    report.sources.push_back(source);
+  }
+
+  // The tensor as the variable wants it. `notes`: what was done to it.
+  belay::Tensor value_of(const VariableInfo& v, const std::string& source, const Checkpoint& checkpoint,
+                         const belay::Graph& graph, const belay::Session& session, std::vector<std::string>& notes) {
+    const Checkpoint::Entry& entry = *checkpoint.find(source);
+    const auto axes = transposes_.axes_for(v.name, entry.dims.size());
+    const Vocabularies::Entry* vocabulary = vocabularies_.find(v.name);
+    belay::Dims dims = entry.dims;
+    for (std::size_t i = 0; axes && i < dims.size(); ++i) dims[i] = entry.dims[static_cast<std::size_t>((*axes)[i])];
+    const bool converts = convert_ && entry.dtype != v.dtype && can_convert(entry.dtype, v.dtype);
+    if ((entry.dtype != v.dtype && !converts) || (dims != v.dims && vocabulary == nullptr))
+      fail_misfit(v, entry, axes.has_value());
+    belay::Tensor value = checkpoint.read(source);
+    if (axes) {
+      value = transposed(value, *axes);
+      notes.emplace_back("transposed");
+    }
+    if (converts) {
+      value = as_dtype(value, v.dtype);
+      notes.push_back("rounded from " + std::string(belay::dtype_name(entry.dtype)));
+    }
+    if (vocabulary == nullptr) return value;
+    Remapped remapped = remap(*vocabulary, v, value, belay::Tensor(session.run({graph.find(v.name)})[0]));
+    notes.push_back(std::to_string(remapped.found) + " of " + std::to_string(remapped.tokens) + " tokens");
+    return std::move(remapped.value);
+  }
+
+  [[noreturn]] void fail_misfit(const VariableInfo& v, const Checkpoint::Entry& entry, bool is_transposed) const {
+    std::string text = "variable '" + v.name + "' is " + type_text(v.dtype, v.dims) + ", tensor '" + entry.name +
+                       "' of the checkpoint is " + type_text(entry.dtype, entry.dims);
+    if (is_transposed) text += ", which 'transpose' turns round";
+    if (entry.dtype != v.dtype && can_convert(entry.dtype, v.dtype)) text += "; convert = true rounds it";
+    const bool reversed = entry.dims.size() == 2 && v.dims == belay::Dims{entry.dims[1], entry.dims[0]};
+    if (reversed && !is_transposed)
+      text +=
+          "; if it lies as [out, in], as PyTorch's linear layers do, add transpose = [{ vars = \"" + v.name + "\" }]";
+    belay::fail(Code::kInvalidArgument, text);
   }
 
   void log(const Report& report, const Checkpoint& checkpoint) const {
@@ -153,38 +206,49 @@ class WarmStart final : public belay::InitFn {
       host().warning("not in '" + from_ + "', so they keep their initial values: " + joined(report.missing));
     std::vector<std::string> unread;
     for (const std::string& name : names_of(checkpoint))
-      if (std::find(report.sources.begin(), report.sources.end(), name) == report.sources.end()) unread.push_back(name);
+      if (report.sources.count(name) == 0) unread.push_back(name);
     if (!unread.empty()) host().info("not taken from '" + from_ + "': " + joined(unread));
   }
 
-  void add_unused(const std::vector<VariableInfo>& variables, Report& report) const {
-    std::vector<std::string> all, chosen_ones;
-    for (const VariableInfo& v : variables) {
-      all.push_back(v.name);
-      const auto match = [&](const Pattern& p) { return p.matches(v.name); };
-      if (patterns_.empty() ? v.trainable : std::any_of(patterns_.begin(), patterns_.end(), match))
-        chosen_ones.push_back(v.name);
-    }
-    for (const Pattern& p : patterns_)
-      if (!p.used)
-        report.errors.push_back("\"" + p.text + "\" in 'vars' matches no variable; there are: " + joined(all));
-    for (const Rename& r : renames_)
-      if (!r.used)
-        report.errors.push_back("'names' has '" + r.variable + "', which is no chosen variable" +
-                                belay::did_you_mean(r.variable, chosen_ones) + "; these are: " + joined(chosen_ones));
+  void add_unused(const std::vector<VariableInfo>& variables, const std::vector<std::string>& chosen, Report& report) {
+    std::vector<std::string> all;
+    for (const VariableInfo& v : variables) all.push_back(v.name);
+    for (const std::string& sentence : vars_.unused())
+      report.errors.push_back(sentence + "; there are: " + joined(all));
+    for (const std::string& sentence : except_.unused())
+      report.errors.push_back(sentence + "; there are: " + joined(all));
+    for (std::string& sentence : names_.unused(chosen)) report.errors.push_back(std::move(sentence));
+    for (const std::string& sentence : transposes_.unused())
+      report.errors.push_back(sentence + " that was found; these were: " + joined(report.loaded));
+    for (std::string& sentence : vocabularies_.unused(chosen)) report.errors.push_back(std::move(sentence));
   }
 
-  static std::vector<std::string> names_of(const Checkpoint& checkpoint) {
-    std::vector<std::string> names;
-    for (const Checkpoint::Entry& e : checkpoint.entries()) names.push_back(e.name);
-    return names;
+  void add_strict(const Checkpoint& checkpoint, Report& report) const {
+    if (!report.missing.empty())
+      report.errors.push_back("with strict = true each chosen variable must be in it, and it lacks: " +
+                              joined(report.missing));
+    std::vector<std::string> unwanted;
+    for (const std::string& name : names_of(checkpoint))
+      if (names_.covers(name) && report.wanted.count(name) == 0) unwanted.push_back(name);
+    if (!unwanted.empty())
+      report.errors.push_back("with strict = true each of its tensors must be a variable's, and no variable takes: " +
+                              joined(unwanted));
+  }
+
+  std::string why_nothing(const Report& report, const Checkpoint& checkpoint) const {
+    if (!report.missing.empty()) return "no variable was found in it; it has: " + joined(names_of(checkpoint));
+    return except_.empty() ? "the graph has no trainable variable" : "'except' leaves no variable";
   }
 
   const std::string from_;
-  std::vector<Pattern> patterns_;
-  std::vector<Rename> renames_;
+  NamePatterns vars_, except_;
+  SourceNames names_;
+  Transposes transposes_;
+  Vocabularies vocabularies_;
+  const bool convert_, strict_;
 };
 
 }  // namespace
+}  // namespace warm_start
 
-BELAY_MODULE("1.0.0", WarmStart)
+BELAY_MODULE("1.0.0", warm_start::WarmStart)

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// A vocabulary: a text file with one token a line, whose line says which row of a table is the token's.
+#pragma once
+
+#include <belay/error.h>
+#include <belay/mapped_file.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace init_fns {
+
+// Its tokens are views of the file, valid as long as the object. Line ends are "\n" or "\r\n"; spaces belong to a
+// token.
+class TokenFile {
+ public:
+  // `option` named the file: errors as belay::data_file_size has them. DATA_LOSS, with the line, for an empty line and
+  // for a token that was there before; FAILED_PRECONDITION for a file without a token.
+  TokenFile(std::string_view option, const std::string& path)
+      : prefix_(std::string(option) + ": '" + path + "'"), file_(option, path) {
+    std::string_view rest = file_.bytes();
+    while (!rest.empty()) {
+      const std::size_t end = rest.find('\n');
+      std::string_view line = rest.substr(0, end);
+      rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+      if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+      add(line);
+    }
+    if (tokens_.empty())
+      belay::fail(belay::Code::kFailedPrecondition, prefix_ + " is empty; write one token a line into it");
+  }
+
+  std::int64_t size() const noexcept { return static_cast<std::int64_t>(tokens_.size()); }
+  const std::vector<std::string_view>& tokens() const noexcept { return tokens_; }
+  std::optional<std::int64_t> row_of(std::string_view token) const {
+    const auto found = rows_.find(token);
+    return found == rows_.end() ? std::nullopt : std::optional<std::int64_t>(found->second);
+  }
+
+ private:
+  void add(std::string_view token) {
+    const auto at = [&] { return prefix_ + " line " + std::to_string(tokens_.size() + 1) + " "; };
+    if (token.empty())
+      belay::fail(belay::Code::kDataLoss, at() + "is empty; each line is the token of one row, so write a name there");
+    const auto [before, is_new] = rows_.emplace(token, size());
+    if (!is_new)
+      belay::fail(belay::Code::kDataLoss, at() + "is \"" + std::string(token) + "\", as line " +
+                                              std::to_string(before->second + 1) + " is; take one of them out");
+    tokens_.push_back(token);
+  }
+
+  const std::string prefix_;
+  belay::MappedFile file_;
+  std::vector<std::string_view> tokens_;
+  std::unordered_map<std::string_view, std::int64_t> rows_;
+};
+
+}  // namespace init_fns
