@@ -5,10 +5,12 @@ extern "C" {
 extern const belay_module belay_module_adagrad;
 extern const belay_module belay_module_adam;
 extern const belay_module belay_module_adamw;
+extern const belay_module belay_module_assign;
 extern const belay_module belay_module_checkpoint_saver;
 extern const belay_module belay_module_constant;
 extern const belay_module belay_module_cosine_decay;
 extern const belay_module belay_module_early_stopping;
+extern const belay_module belay_module_embedding_file;
 extern const belay_module belay_module_exponential_decay;
 extern const belay_module belay_module_feed_fn;
 extern const belay_module belay_module_final_ops;
@@ -42,10 +44,12 @@ std::vector<const belay_module*> default_plugins() {
   return {&belay_module_adagrad,
           &belay_module_adam,
           &belay_module_adamw,
+          &belay_module_assign,
           &belay_module_checkpoint_saver,
           &belay_module_constant,
           &belay_module_cosine_decay,
           &belay_module_early_stopping,
+          &belay_module_embedding_file,
           &belay_module_exponential_decay,
           &belay_module_feed_fn,
           &belay_module_final_ops,
