@@ -84,7 +84,12 @@ CreatedSession SessionManager::prepare_session(const PrepareArgs& args) {
   CreatedSession created{open(args.target), {}};
   DirectSession& session = *created.session;
   created.restored = restore(session, args);
-  if (!created.restored) initialize(session, args);
+  if (!created.restored) {
+    initialize(session, args);
+  } else if (args.init_fn) {
+    environment_.log.info("",
+                          "no init function runs: the variables are those of " + single_quoted(created.restored->path));
+  }
   std::string why;
   if (!try_local_init(session, why))
     fail(Code::kFailedPrecondition, "Init operations did not make model ready for local_init. " + why);

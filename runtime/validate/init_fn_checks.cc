@@ -12,18 +12,20 @@ using belay::testing::InitFnDriver;
 void add_variables(InitFnDriver& init, const Subject& subject) {
   init.variable("dense/kernel", Tensor({2}, {0.f, 0.f}));
   init.variable("dense/bias", Tensor(0.f));
+  init.variable("embedding/table", Tensor({3, 2}, {0.f, 0.f, 0.f, 0.f, 0.f, 0.f}));
   init.variable("global_step", Tensor(std::int64_t{0}), false);
   for (const std::string& path : subject.chosen.paths)
     init.checkpoints().add(path, {{"dense/kernel", Tensor({2}, {1.f, 2.f})},
                                   {"dense/bias", Tensor(3.f)},
+                                  {"embedding/table", Tensor({3, 2}, {1.f, 2.f, 3.f, 4.f, 5.f, 6.f})},
                                   {"global_step", Tensor(std::int64_t{100})}});
 }
 
 void runs(const Subject& subject) {
   InitFnDriver init(subject.module, subject.options(), setup_of(subject));
   add_variables(init, subject);
-  needs("run", "the synthetic model (dense/kernel, dense/bias, global_step)", [&] { init.run(); });
-  for (const char* name : {"dense/kernel", "dense/bias"})
+  needs("run", "the synthetic model (dense/kernel, dense/bias, embedding/table, global_step)", [&] { init.run(); });
+  for (const char* name : {"dense/kernel", "dense/bias", "embedding/table"})
     if (init.value(name).dtype() != DType::kFloat32) throw CheckFailed(std::string("it changed the type of ") + name);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/reference/hooks.md against the notes of the hooks that were built.
+// docs/reference/hooks.md and init_fns.md against the notes of the plugins that were built.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -40,27 +40,34 @@ std::string range_of(const OptionInfo& option) {
   return option.min ? ">= " + number(*option.min) : "";
 }
 
-class HooksPage : public testing::Test {
- protected:
-  std::vector<PluginInfo> hooks() const {
-    FilePolicy policy;
-    const PluginSearch search({{{BELAY_BINARY_DIR "/plugins", "the build"}}, {}}, policy, CpuFeatures());
-    std::vector<PluginInfo> hooks;
-    for (const FoundPlugin& plugin : search.plugins())
-      if (plugin.info.kind == PluginKind::kHook) hooks.push_back(plugin.info);
-    return hooks;
-  }
-  const PageSection& section_of(const PluginInfo& hook) const {
-    const PageSection* found = find_section(sections_, "`" + hook.name + "`");
-    if (found == nullptr) throw std::runtime_error("docs/reference/hooks.md has no heading for " + hook.name);
-    return *found;
-  }
-  const std::vector<PageSection> sections_ = sections_of(read_source("docs/reference/hooks.md"));
+struct KindOfPage {
+  PluginKind kind;
+  PluginTable table;
+  const char* page;
 };
 
-TEST_F(HooksPage, HasASectionForEachHookAndForNoOther) {
+class PluginsPage : public testing::TestWithParam<KindOfPage> {
+ protected:
+  std::vector<PluginInfo> plugins() const {
+    FilePolicy policy;
+    const PluginSearch search({{{BELAY_BINARY_DIR "/plugins", "the build"}}, {}}, policy, CpuFeatures());
+    std::vector<PluginInfo> plugins;
+    for (const FoundPlugin& plugin : search.plugins())
+      if (plugin.info.kind == GetParam().kind) plugins.push_back(plugin.info);
+    return plugins;
+  }
+  const PageSection& section_of(const PluginInfo& plugin) const {
+    const PageSection* found = find_section(sections_, "`" + plugin.name + "`");
+    if (found == nullptr) throw std::runtime_error(page_ + " has no heading for " + plugin.name);
+    return *found;
+  }
+  const std::string page_ = std::string("docs/reference/") + GetParam().page + ".md";
+  const std::vector<PageSection> sections_ = sections_of(read_source(page_));
+};
+
+TEST_P(PluginsPage, HasASectionForEachPluginAndForNoOther) {
   std::vector<std::string> built, documented;
-  for (const PluginInfo& hook : hooks()) built.push_back(hook.name);
+  for (const PluginInfo& plugin : plugins()) built.push_back(plugin.name);
   for (const PageSection& section : sections_)
     if (section.heading.rfind('`', 0) == 0) documented.push_back(code_of(section.heading));
   std::sort(documented.begin(), documented.end());
@@ -68,19 +75,19 @@ TEST_F(HooksPage, HasASectionForEachHookAndForNoOther) {
   EXPECT_THAT(documented, ElementsAreArray(built));
 }
 
-TEST_F(HooksPage, EachTableHasTheHooksOptionsInTheirOrder) {
-  for (const PluginInfo& hook : hooks()) {
+TEST_P(PluginsPage, EachTableHasThePluginsOptionsInTheirOrder) {
+  for (const PluginInfo& plugin : plugins()) {
     std::vector<std::string> options;
-    for (const OptionInfo& option : hook.options) options.push_back(option.name);
-    EXPECT_THAT(first_column(section_of(hook).rows), ElementsAreArray(options)) << hook.name;
+    for (const OptionInfo& option : plugin.options) options.push_back(option.name);
+    EXPECT_THAT(first_column(section_of(plugin).rows), ElementsAreArray(options)) << plugin.name;
   }
 }
 
-TEST_F(HooksPage, TypesRangesAndChoicesAreThoseOfTheNote) {
-  for (const PluginInfo& hook : hooks())
-    for (const Row& row : section_of(hook).rows) {
-      SCOPED_TRACE(hook.name + "." + row.at(0));
-      const OptionInfo* option = hook.option(code_of(row.at(0)));
+TEST_P(PluginsPage, TypesRangesAndChoicesAreThoseOfTheNote) {
+  for (const PluginInfo& plugin : plugins())
+    for (const Row& row : section_of(plugin).rows) {
+      SCOPED_TRACE(plugin.name + "." + row.at(0));
+      const OptionInfo* option = plugin.option(code_of(row.at(0)));
       ASSERT_NE(option, nullptr);
       EXPECT_THAT(row.at(1), StartsWith(type_name(*option)));
       EXPECT_THAT(row.at(1), HasSubstr(range_of(*option)));
@@ -89,17 +96,17 @@ TEST_F(HooksPage, TypesRangesAndChoicesAreThoseOfTheNote) {
 }
 
 // Such an option could be set by a test alone: in a manifest its key means something else.
-TEST_F(HooksPage, NoOptionHasAReservedName) {
-  for (const PluginInfo& hook : hooks())
-    for (const std::string& key : reserved_keys(PluginTable::kHook))
-      EXPECT_EQ(hook.option(key), nullptr) << hook.name << "." << key;
+TEST_P(PluginsPage, NoOptionHasAReservedName) {
+  for (const PluginInfo& plugin : plugins())
+    for (const std::string& key : reserved_keys(GetParam().table))
+      EXPECT_EQ(plugin.option(key), nullptr) << plugin.name << "." << key;
 }
 
-TEST_F(HooksPage, DefaultsAreThoseOfTheNote) {
-  for (const PluginInfo& hook : hooks())
-    for (const Row& row : section_of(hook).rows) {
-      SCOPED_TRACE(hook.name + "." + row.at(0));
-      const OptionInfo* option = hook.option(code_of(row.at(0)));
+TEST_P(PluginsPage, DefaultsAreThoseOfTheNote) {
+  for (const PluginInfo& plugin : plugins())
+    for (const Row& row : section_of(plugin).rows) {
+      SCOPED_TRACE(plugin.name + "." + row.at(0));
+      const OptionInfo* option = plugin.option(code_of(row.at(0)));
       ASSERT_NE(option, nullptr);
       if (option->default_value) {
         const auto text = [](const auto& value) { return toml(value); };
@@ -109,6 +116,11 @@ TEST_F(HooksPage, DefaultsAreThoseOfTheNote) {
       }
     }
 }
+
+INSTANTIATE_TEST_SUITE_P(Kinds, PluginsPage,
+                         testing::Values(KindOfPage{PluginKind::kHook, PluginTable::kHook, "hooks"},
+                                         KindOfPage{PluginKind::kInitFn, PluginTable::kInitFn, "init_fns"}),
+                         [](const auto& test) { return std::string(test.param.page); });
 
 }  // namespace
 }  // namespace belay::runtime
