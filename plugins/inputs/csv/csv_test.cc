@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "plugins/inputs/real_data.h"
+#include "plugins/inputs/input_test.h"
 
 extern "C" const belay_module belay_module_csv;
 
@@ -22,6 +22,8 @@ using belay::testing::InputDriver;
 using belay::testing::module_under_test;
 using belay::testing::OptionValues;
 using belay::testing::TemporaryFolder;
+using input_test::data_folder;
+using input_test::error_at_open;
 using ::testing::ElementsAre;
 using ::testing::FloatNear;
 
@@ -43,12 +45,6 @@ class Csv : public ::testing::Test {
     for (const InputBatch& batch : input.all_batches())
       for (const float value : batch.values<float>("features")) all.push_back(value);
     return all;
-  }
-  static std::string error_at_open(const OptionValues& options) {
-    return error_of([&] {
-      InputDriver input(module(), options);
-      input.open();
-    });
   }
   TemporaryFolder folder_;
 };
@@ -195,7 +191,7 @@ TEST_F(Csv, WhatOpeningCanSeeIsAnErrorThere) {
        "INVALID_ARGUMENT: path: '" + folder_.file("garbage") +
            "' is no text file: byte 4 is zero; give a CSV file in UTF-8"},
   };
-  for (const Case& c : cases) EXPECT_EQ(error_at_open(c.options), c.error);
+  for (const Case& c : cases) EXPECT_EQ(error_at_open(module(), c.options), c.error);
 }
 
 TEST_F(Csv, ABadRowIsFoundWhileTraining) {

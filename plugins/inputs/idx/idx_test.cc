@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "idx_test_files.h"
-#include "plugins/inputs/real_data.h"
+#include "plugins/inputs/input_test.h"
 
 extern "C" const belay_module belay_module_idx;
 
@@ -26,6 +26,9 @@ using idx_test::gzipped;
 using idx_test::header;
 using idx_test::images;
 using idx_test::labels;
+using input_test::data_folder;
+using input_test::error_at_next;
+using input_test::error_at_open;
 using ::testing::ElementsAre;
 using ::testing::FloatEq;
 
@@ -45,17 +48,6 @@ class Idx : public ::testing::Test {
     for (const InputBatch& batch : batches)
       for (const std::int64_t label : batch.values<std::int64_t>("label")) all.push_back(label);
     return all;
-  }
-  static std::string error_at_open(const OptionValues& options) {
-    return error_of([&] {
-      InputDriver input(module(), options);
-      input.open();
-    });
-  }
-  static std::string error_at_next(const OptionValues& options) {
-    InputDriver input(module(), options);
-    input.open();
-    return error_of([&] { input.next(); });
   }
 
   TemporaryFolder folder_;
@@ -171,26 +163,26 @@ TEST_F(Idx, ThreadsDoNotChangeABit) {
 
 TEST_F(Idx, WhatOpeningCanSeeIsAnErrorThere) {
   const std::string i = folder_.write("i", images(3, 2, 2)), l = folder_.write("l", labels({1, 2}));
-  EXPECT_EQ(error_at_open({{"labels", l}}), "INVALID_ARGUMENT: 'images' is required");
-  EXPECT_EQ(error_at_open({{"images", ""}}), "INVALID_ARGUMENT: images: the file name is empty");
-  EXPECT_EQ(error_at_open({{"images", folder_.file("j")}}),
+  EXPECT_EQ(error_at_open(module(), {{"labels", l}}), "INVALID_ARGUMENT: 'images' is required");
+  EXPECT_EQ(error_at_open(module(), {{"images", ""}}), "INVALID_ARGUMENT: images: the file name is empty");
+  EXPECT_EQ(error_at_open(module(), {{"images", folder_.file("j")}}),
             "NOT_FOUND: images: there is no file '" + folder_.file("j") + "'");
   EXPECT_EQ(
-      error_at_open({{"images", i}, {"labels", l}}),
+      error_at_open(module(), {{"images", i}, {"labels", l}}),
       "FAILED_PRECONDITION: labels: '" + l + "' has 2 records, images '" + i + "' has 3; give two files of one set");
-  EXPECT_EQ(error_at_open({{"images", l}, {"labels", i}}),
+  EXPECT_EQ(error_at_open(module(), {{"images", l}, {"labels", i}}),
             "INVALID_ARGUMENT: labels: '" + i +
                 "' has the dimensions [3, 2, 2]; labels have one. Are 'images' and 'labels' swapped?");
   const std::string floats = folder_.write("f", header(0x0d, {3}) + std::string(12, '\0'));
-  EXPECT_EQ(error_at_open({{"images", i}, {"labels", floats}}),
+  EXPECT_EQ(error_at_open(module(), {{"images", i}, {"labels", floats}}),
             "INVALID_ARGUMENT: labels: '" + floats + "' holds float32; labels are whole numbers");
-  EXPECT_EQ(error_at_open({{"images", i}, {"std", 0.0}}), "INVALID_ARGUMENT: 'std' is 0, must be >= 1e-30");
+  EXPECT_EQ(error_at_open(module(), {{"images", i}, {"std", 0.0}}), "INVALID_ARGUMENT: 'std' is 0, must be >= 1e-30");
 }
 
 TEST_F(Idx, ALabelOutOfRangeIsFoundWhileTraining) {
   const std::string i = folder_.write("i", images(3, 2, 2)), l = folder_.write("l", labels({1, 10, 2}));
   const OptionValues options = {{"images", i}, {"labels", l}};
-  EXPECT_EQ(error_at_next(options),
+  EXPECT_EQ(error_at_next(module(), options),
             "DATA_LOSS: labels: '" + l + "' has label 10 in record 1; with classes = 10 labels are 0 to 9");
   InputDriver unchecked(module(), options.with({"classes", 0}));
   unchecked.open();
@@ -201,7 +193,7 @@ TEST_F(Idx, ACutFileIsFoundWhileTraining) {
   const std::string whole = images(3, 2, 2), packed = gzipped(whole);
   const std::string path = folder_.write("i.gz", packed.substr(0, packed.size() - 3));
   EXPECT_EQ(
-      error_at_next({{"images", path}}),
+      error_at_next(module(), {{"images", path}}),
       "DATA_LOSS: images: '" + path + "' is damaged behind byte 28 of its content: it was cut short; fetch it again");
 }
 

@@ -2,14 +2,15 @@
 // IDX files for the tests.
 #pragma once
 
-#include <gtest/gtest.h>
-#include <zlib.h>
-
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "plugins/inputs/gzip_test.h"
+
 namespace idx_test {
+
+using input_test::gzipped;
 
 inline std::string big_endian(std::uint64_t value, int bytes) {
   std::string text;
@@ -34,20 +35,6 @@ inline std::string labels(const std::vector<int>& values) {
   std::string text = header(8, {static_cast<std::uint32_t>(values.size())});
   for (const int value : values) text.push_back(static_cast<char>(value));
   return text;
-}
-
-inline std::string gzipped(const std::string& bytes) {
-  z_stream stream{};
-  EXPECT_EQ(deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
-  std::string out(deflateBound(&stream, bytes.size()) + 32, '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-  stream.avail_in = static_cast<uInt>(bytes.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
-  out.resize(stream.total_out);
-  deflateEnd(&stream);
-  return out;
 }
 
 }  // namespace idx_test

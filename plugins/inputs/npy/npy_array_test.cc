@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "npy_test_files.h"
-#include "plugins/inputs/sample_data.h"
+#include "plugins/inputs/input_test.h"
 
 namespace npy_input {
 namespace {
@@ -85,7 +85,7 @@ TEST_F(NpyArrayTest, AFileThatIsMissingIsAnError) {
                 "' is no .npz file, or damaged: Not a zip archive; write it with numpy.savez");
 }
 
-std::string sample(const std::string& name) { return samples_folder() + "/npy/" + name; }
+std::string sample(const std::string& name) { return input_test::samples_folder() + "/npy/" + name; }
 
 // A value as numpy prints it, as a number; "True" is 1.
 double number_of(const std::string& text) { return text == "True" ? 1 : text == "False" ? 0 : std::stod(text); }

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "npy_test_files.h"
+#include "plugins/inputs/input_test.h"
 
 extern "C" const belay_module belay_module_npy;
 
@@ -21,6 +22,7 @@ using belay::testing::InputDriver;
 using belay::testing::module_under_test;
 using belay::testing::OptionValues;
 using belay::testing::TemporaryFolder;
+using input_test::error_at_open;
 using ::testing::ElementsAre;
 
 const belay_module& module() { return module_under_test(belay_module_npy); }
@@ -49,12 +51,6 @@ class Npy : public ::testing::Test {
       for (std::size_t at = 0; at < x.size(); at += 2) all.push_back(x[at]);
     }
     return all;
-  }
-  static std::string error_at_open(const OptionValues& options) {
-    return error_of([&] {
-      InputDriver input(module(), options);
-      input.open();
-    });
   }
   TemporaryFolder folder_;
 };
@@ -160,7 +156,7 @@ TEST_F(Npy, WhatIsWrongIsAnErrorAtOpening) {
       {options.with({"split", "eval"}).with({"eval_fraction", 0.1}),
        "FAILED_PRECONDITION: split: '" + x + "' has 3 rows and none of them is for \"eval\"; change 'eval_fraction'"},
   };
-  for (const auto& c : cases) EXPECT_EQ(error_at_open(c.options), c.error);
+  for (const auto& c : cases) EXPECT_EQ(error_at_open(module(), c.options), c.error);
 }
 
 TEST_F(Npy, ALabelThatIsNoClassIsFoundWhileTraining) {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <belay/testing/error_of.h>
 #include <belay/testing/input_driver.h>
 #include <belay/testing/temporary_folder.h>
 #include <gmock/gmock.h>
@@ -10,18 +9,19 @@
 #include <string>
 #include <vector>
 
-#include "plugins/inputs/real_data.h"
+#include "plugins/inputs/input_test.h"
 
 extern "C" const belay_module belay_module_text;
 
 namespace {
 
-using belay::testing::error_of;
 using belay::testing::InputBatch;
 using belay::testing::InputDriver;
 using belay::testing::module_under_test;
 using belay::testing::OptionValues;
 using belay::testing::TemporaryFolder;
+using input_test::data_folder;
+using input_test::error_at_open;
 using ::testing::ElementsAre;
 using ::testing::SizeIs;
 using Files = std::vector<std::string>;
@@ -43,12 +43,6 @@ class Text : public ::testing::Test {
       for (std::size_t at = 0; at < ids.size(); at += width) all.push_back(ids[at]);
     }
     return all;
-  }
-  static std::string error_at_open(const OptionValues& options) {
-    return error_of([&] {
-      InputDriver input(module(), options);
-      input.open();
-    });
   }
   TemporaryFolder folder_;
 };
@@ -131,7 +125,7 @@ TEST_F(Text, EvalsOwnFilesHaveTheIdsOfTheTrainingText) {
   EXPECT_EQ(input.spec()[0].classes, 4);
   EXPECT_THAT(input.next()->values<std::int32_t>("ids"), ElementsAre(3, 2));
   folder_.write("eval.txt", "dc\nd\u00e9d");
-  EXPECT_EQ(error_at_open(options.with({"vocabulary_files", Files{folder_.write("n.txt", "cd\n")}})),
+  EXPECT_EQ(error_at_open(module(), options.with({"vocabulary_files", Files{folder_.write("n.txt", "cd\n")}})),
             "INVALID_ARGUMENT: files: " + eval +
                 ":2: \"\u00e9\" (U+00E9) does not occur in 'vocabulary_files'; add a file that has it");
 }
@@ -198,7 +192,7 @@ TEST_F(Text, WhatIsWrongIsAnErrorAtOpening) {
        "'sequence_length', or change 'eval_fraction'"},
       {options.with({"stride", 0}), "INVALID_ARGUMENT: 'stride' is 0, must be >= 1"},
   };
-  for (const auto& c : cases) EXPECT_EQ(error_at_open(c.options), c.error);
+  for (const auto& c : cases) EXPECT_EQ(error_at_open(module(), c.options), c.error);
 }
 
 TEST(TextOfShakespeare, HasSixtyFiveCharacters) {

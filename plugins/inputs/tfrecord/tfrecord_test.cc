@@ -7,7 +7,7 @@
 #include <random>
 #include <set>
 
-#include "plugins/inputs/sample_data.h"
+#include "plugins/inputs/input_test.h"
 #include "tfrecord_test_files.h"
 
 extern "C" const belay_module belay_module_tfrecord;
@@ -22,6 +22,8 @@ using belay::testing::InputDriver;
 using belay::testing::module_under_test;
 using belay::testing::OptionValues;
 using belay::testing::TemporaryFolder;
+using input_test::error_at_open;
+using input_test::samples_folder;
 using ::testing::ElementsAre;
 using Files = std::vector<std::string>;
 using Integers = std::vector<std::int64_t>;
@@ -58,12 +60,6 @@ class TfRecordInput : public ::testing::Test {
       for (std::size_t at = 0; at < x.size(); at += 2) all.push_back(x[at]);
     }
     return all;
-  }
-  static std::string error_at_open(const OptionValues& options) {
-    return error_of([&] {
-      InputDriver input(module(), options);
-      input.open();
-    });
   }
   TemporaryFolder folder_;
 };
@@ -163,7 +159,7 @@ TEST_F(TfRecordInput, WhatOpeningCanSeeIsAnErrorThere) {
       {options.with({"files", Files{folder_.write("empty", "")}}),
        "FAILED_PRECONDITION: files: '" + folder_.file("empty") + "' holds no records"},
   };
-  for (const auto& c : cases) EXPECT_EQ(error_at_open(c.options), c.error);
+  for (const auto& c : cases) EXPECT_EQ(error_at_open(module(), c.options), c.error);
 }
 
 TEST_F(TfRecordInput, ABadRecordIsFoundWhileTraining) {

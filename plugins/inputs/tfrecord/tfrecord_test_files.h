@@ -3,15 +3,17 @@
 #pragma once
 
 #include <isa-l/crc.h>
-#include <zlib.h>
 
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "plugins/inputs/gzip_test.h"
 #include "plugins/inputs/tfrecord/example.pb.h"
 
 namespace tfrecord_input {
+
+using input_test::gzipped;
 
 inline std::string bytes_of(std::uint64_t value, int size) {
   std::string bytes;
@@ -34,20 +36,6 @@ inline std::string framed_all(const std::vector<std::string>& records) {
   std::string all;
   for (const std::string& record : records) all += framed(record);
   return all;
-}
-
-inline std::string gzipped(const std::string& bytes) {
-  z_stream stream{};
-  deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
-  std::string out(bytes.size() + 1000, '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-  stream.avail_in = static_cast<uInt>(bytes.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  deflate(&stream, Z_FINISH);
-  out.resize(stream.total_out);
-  deflateEnd(&stream);
-  return out;
 }
 
 // Builds a tf.train.Example.
