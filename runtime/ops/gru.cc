@@ -19,21 +19,12 @@ namespace belay::runtime {
 namespace {
 
 constexpr std::int64_t kGates = 3;  // reset, update, candidate: in this order along the kernels' columns
+constexpr RecurrentCell kGru{
+    .name = "a GRU", .gradient = "GruGrad", .kept = "candidate sums", .gates = kGates, .biases = 2, .states = 1};
 
 // ---- forward
 
-void infer_gru(InferContext& c) {
-  if (c.n_inputs() != 5 && c.n_inputs() != 6)
-    c.fail("there must be 5 inputs, or 6 with the state before the first step, got " + std::to_string(c.n_inputs()));
-  const RecurrentShapes s(c, kGates);
-  need_shape(c, 3, "bias", {s.gates});
-  need_shape(c, 4, "recurrent_bias", {s.gates});
-  if (c.n_inputs() == 6) need_shape(c, 5, "initial_h", {s.batch, s.units});
-  c.output(c.dtype(0), s.with(s.units));
-  c.output(c.dtype(0), Shape{s.batch, s.units});
-  c.output(c.dtype(0), s.with(s.gates));
-  c.output(c.dtype(0), s.with(s.units));
-}
+void infer_gru(InferContext& c) { infer_recurrent(c, kGru); }
 
 // One step of some examples. Rows lie `stride` rows apart, those of the states before it `before_stride`.
 template <class T>
@@ -94,17 +85,26 @@ class GruKernel final : public Kernel {
       const std::int64_t at = s.row(b, t);
       for (std::int64_t r = 0; r < rows; ++r) std::copy_n(input<T>(in, 4), gates, recurrent + r * gates);
       if (before != nullptr)
-        multiply(TileProduct<T>{rows, gates, units_, before, before_stride * units_, 1, input<T>(in, 2), gates,
-                                recurrent, gates, true});
-      const Step<T> step{output<T>(out, 2) + at * gates,
-                         recurrent,
-                         before,
-                         output<T>(out, 3) + at * units_,
-                         output<T>(out, 0) + at * units_,
-                         rows,
-                         units_,
-                         s.example,
-                         before_stride};
+        multiply(TileProduct<T>{.m = rows,
+                                .n = gates,
+                                .k = units_,
+                                .a = before,
+                                .a_row = before_stride * units_,
+                                .a_column = 1,
+                                .b = input<T>(in, 2),
+                                .b_row = gates,
+                                .c = recurrent,
+                                .c_row = gates,
+                                .add = true});
+      const Step<T> step{.gates = output<T>(out, 2) + at * gates,
+                         .recurrent = recurrent,
+                         .h_before = before,
+                         .n_of = output<T>(out, 3) + at * units_,
+                         .h = output<T>(out, 0) + at * units_,
+                         .rows = rows,
+                         .units = units_,
+                         .stride = s.example,
+                         .before_stride = before_stride};
       if constexpr (std::is_same_v<T, float>) {
         gru_step_hot(step);
       } else {
@@ -113,9 +113,7 @@ class GruKernel final : public Kernel {
       before = step.h;
       before_stride = s.example;
     }
-    T* last = output<T>(out, 1) + b * units_;
-    if (before == nullptr) return static_cast<void>(std::fill_n(last, rows * units_, T(0)));
-    for (std::int64_t r = 0; r < rows; ++r) std::copy_n(before + r * before_stride * units_, units_, last + r * units_);
+    copy_rows(before, before_stride, rows, units_, output<T>(out, 1) + b * units_);
   }
 
   Sequence sequence_;
@@ -128,40 +126,11 @@ class GruKernel final : public Kernel {
 
 // ---- backward
 
-void grad_gru(GradContext& c) {
-  for (const std::size_t kept : {2, 3})
-    if (c.grad(kept))
-      fail(Code::kUnimplemented,
-           "'" + c.output(kept).name() + "' cannot be differentiated: it is what a GRU keeps for its gradient");
-  NodeBuilder node = c.graph().node("GruGrad");
-  for (std::size_t i = 0; i < 3; ++i) node.in(c.input(i));
-  for (const std::size_t i : {0, 2, 3}) node.in(c.output(i));
-  for (std::size_t i = 0; i < 2; ++i) node.in(arriving(c, i));
-  if (c.n_inputs() == 6) node.in(c.input(5));
-  node.attr("time_major", c.attrs().flag("time_major")).attr("wants_x", c.wanted(0));
-  const Output gradient = node.output();
-  for (std::size_t i = 0; i < c.n_inputs(); ++i)
-    if (c.wanted(i)) c.set(i, gradient.sibling(static_cast<std::uint32_t>(i)));
-}
+void grad_gru(GradContext& c) { differentiate_recurrent(c, kGru); }
 
 enum In : std::size_t { kX, kKernel, kRecurrent, kY, kGatesOf, kSums, kDy, kDh, kInitialH };
 
-void infer_gru_grad(InferContext& c) {
-  if (c.n_inputs() != 8 && c.n_inputs() != 9)
-    c.fail("there must be 8 inputs, or 9 with the state before the first step, got " + std::to_string(c.n_inputs()));
-  const RecurrentShapes s(c, kGates);
-  need_shape(c, kY, "y", s.with(s.units).dims());
-  need_shape(c, kGatesOf, "gates", s.with(s.gates).dims());
-  need_shape(c, kSums, "candidate sums", s.with(s.units).dims());
-  need_shape(c, kDy, "dy", s.with(s.units).dims());
-  for (std::size_t i = kDh; i < c.n_inputs(); ++i) need_shape(c, i, "a state", {s.batch, s.units});
-  c.output(c.dtype(0), c.attrs().flag("wants_x") ? c.shape(0) : Shape{0});
-  c.output(c.dtype(0), c.shape(1));
-  c.output(c.dtype(0), c.shape(2));
-  c.output(c.dtype(0), Shape{s.gates});
-  c.output(c.dtype(0), Shape{s.gates});
-  c.output(c.dtype(0), Shape{s.batch, s.units});
-}
+void infer_gru_grad(InferContext& c) { infer_recurrent_gradient(c, kGru); }
 
 template <class T>
 struct BackStep {
@@ -208,67 +177,64 @@ class GruGradKernel final : public Kernel {
         threads_(spec.threads),
         dx_sums_(size_of(sequence_.rows() * kGates * units_)),
         dh_sums_(dx_sums_.size()),
-        before_(size_of(sequence_.rows() * units_)),
-        turned_(size_of(kGates * units_ * units_)),
         bias_(size_of(sequence_.batch * kGates * units_)),
-        recurrent_bias_(bias_.size()) {
-    const std::int64_t rows = sequence_.rows(), gates = kGates * units_, features = spec.inputs[kX].dims[2];
-    dkernel_ = make_product<T>({.m = features, .n = gates, .k = rows, .transpose_a = true}, false, spec.precision,
-                               spec.threads);
-    drecurrent_ =
-        make_product<T>({.m = units_, .n = gates, .k = rows, .transpose_a = true}, false, spec.precision, spec.threads);
-    if (spec.attrs().flag("wants_x"))
-      dx_ = make_product<T>({.m = rows, .n = features, .k = gates, .transpose_b = true}, false, spec.precision,
-                            spec.threads);
-  }
+        recurrent_bias_(bias_.size()),
+        products_(spec, sequence_, units_, kGates * units_) {}
   void run(void* const* in, void* const* out, const StepContext&) override {
     const std::int64_t gates = kGates * units_;
     const T* initial = has_state_ ? input<T>(in, kInitialH) : nullptr;
-    transpose_copy(input<T>(in, kRecurrent), gates, units_, gates, turned_.data());
+    const T* transposed = products_.transposed(in);
     std::fill(bias_.begin(), bias_.end(), T(0));
     std::fill(recurrent_bias_.begin(), recurrent_bias_.end(), T(0));
     std::copy_n(input<T>(in, kDh), sequence_.batch * units_, output<T>(out, 5));
     parallel_items(sequence_.batch, threads_, [&](std::int64_t begin, std::int64_t end, int) {
-      run_examples(in, initial, output<T>(out, 5), begin, end - begin);
+      run_examples(in, initial, transposed, output<T>(out, 5), begin, end - begin);
     });
-    copy_states_before(sequence_, units_, input<T>(in, kY), initial, before_.data(), threads_);
-    if (dx_ != nullptr) dx_->run(dx_sums_.data(), input<T>(in, kKernel), nullptr, output<T>(out, 0));
-    dkernel_->run(input<T>(in, kX), dx_sums_.data(), nullptr, output<T>(out, 1));
-    drecurrent_->run(before_.data(), dh_sums_.data(), nullptr, output<T>(out, 2));
+    products_.run(in, initial, dx_sums_.data(), dh_sums_.data(), out);
     add_rows(bias_.data(), sequence_.batch, gates, output<T>(out, 3));
     add_rows(recurrent_bias_.data(), sequence_.batch, gates, output<T>(out, 4));
   }
 
  private:
   static std::size_t size_of(std::int64_t n) { return static_cast<std::size_t>(n); }
-  void run_examples(void* const* in, const T* initial, T* dh_of_all, std::int64_t b, std::int64_t rows) {
+  void run_examples(void* const* in, const T* initial, const T* transposed, T* dh_of_all, std::int64_t b,
+                    std::int64_t rows) {
     const Sequence& s = sequence_;
     const std::int64_t gates = kGates * units_;
     for (std::int64_t t = s.time; t-- > 0;) {
       const std::int64_t at = s.row(b, t);
       const T* before = initial == nullptr ? nullptr : initial + b * units_;
       if (t > 0) before = input<T>(in, kY) + s.row(b, t - 1) * units_;
-      const BackStep<T> step{input<T>(in, kGatesOf) + at * gates,
-                             input<T>(in, kSums) + at * units_,
-                             before,
-                             input<T>(in, kDy) + at * units_,
-                             dx_sums_.data() + at * gates,
-                             dh_sums_.data() + at * gates,
-                             dh_of_all + b * units_,
-                             bias_.data() + b * gates,
-                             recurrent_bias_.data() + b * gates,
-                             rows,
-                             units_,
-                             s.example,
-                             t > 0 ? s.example : 1};
+      const BackStep<T> step{.gates = input<T>(in, kGatesOf) + at * gates,
+                             .n_of = input<T>(in, kSums) + at * units_,
+                             .h_before = before,
+                             .dy = input<T>(in, kDy) + at * units_,
+                             .dx_sums = dx_sums_.data() + at * gates,
+                             .dh_sums = dh_sums_.data() + at * gates,
+                             .dh = dh_of_all + b * units_,
+                             .bias = bias_.data() + b * gates,
+                             .recurrent_bias = recurrent_bias_.data() + b * gates,
+                             .rows = rows,
+                             .units = units_,
+                             .stride = s.example,
+                             .before_stride = t > 0 ? s.example : 1};
       if constexpr (std::is_same_v<T, float>) {
         gru_back_step_hot(step);
       } else {
         gru_back_step(step);
       }
       if (t > 0 || has_state_)
-        multiply(TileProduct<T>{rows, units_, gates, step.dh_sums, s.example * gates, 1, turned_.data(), units_,
-                                step.dh, units_, true});
+        multiply(TileProduct<T>{.m = rows,
+                                .n = units_,
+                                .k = gates,
+                                .a = step.dh_sums,
+                                .a_row = s.example * gates,
+                                .a_column = 1,
+                                .b = transposed,
+                                .b_row = units_,
+                                .c = step.dh,
+                                .c_row = units_,
+                                .add = true});
     }
   }
 
@@ -277,10 +243,8 @@ class GruGradKernel final : public Kernel {
   bool has_state_;
   int threads_;
   std::vector<T> dx_sums_, dh_sums_;
-  std::vector<T> before_;                 // the states before each step
-  std::vector<T> turned_;                 // recurrent_kernel, transposed
   std::vector<T> bias_, recurrent_bias_;  // their gradients from each example
-  std::unique_ptr<Product<T>> dx_, dkernel_, drecurrent_;
+  RecurrentProducts<T> products_;
 };
 
 }  // namespace

@@ -18,24 +18,12 @@ namespace belay::runtime {
 namespace {
 
 constexpr std::int64_t kGates = 4;  // input, forget, candidate, output: in this order along the kernels' columns
+constexpr RecurrentCell kLstm{
+    .name = "an LSTM", .gradient = "LstmGrad", .kept = "cells", .gates = kGates, .biases = 1, .states = 2};
 
 // ---- forward
 
-void infer_lstm(InferContext& c) {
-  if (c.n_inputs() != 4 && c.n_inputs() != 6)
-    c.fail("there must be 4 inputs, or 6 with the states before the first step, got " + std::to_string(c.n_inputs()));
-  const RecurrentShapes s(c, kGates);
-  need_shape(c, 3, "bias", {s.gates});
-  if (c.n_inputs() == 6) {
-    need_shape(c, 4, "initial_h", {s.batch, s.units});
-    need_shape(c, 5, "initial_c", {s.batch, s.units});
-  }
-  c.output(c.dtype(0), s.with(s.units));
-  c.output(c.dtype(0), Shape{s.batch, s.units});
-  c.output(c.dtype(0), Shape{s.batch, s.units});
-  c.output(c.dtype(0), s.with(s.gates));
-  c.output(c.dtype(0), s.with(s.units));
-}
+void infer_lstm(InferContext& c) { infer_recurrent(c, kLstm); }
 
 // One step of some examples. Rows lie `stride` rows apart, those of the states before it `before_stride`.
 template <class T>
@@ -87,22 +75,32 @@ class LstmKernel final : public Kernel {
  private:
   void run_examples(void* const* in, void* const* out, std::int64_t b, std::int64_t rows) const {
     const Sequence& s = sequence_;
+    const std::int64_t gates = kGates * units_;
     const T* h_before = has_state_ ? input<T>(in, 4) + b * units_ : nullptr;
     const T* c_before = has_state_ ? input<T>(in, 5) + b * units_ : nullptr;
     std::int64_t before_stride = 1;
     for (std::int64_t t = 0; t < s.time; ++t) {
       const std::int64_t at = s.row(b, t);
-      Step<T> step{output<T>(out, 3) + at * kGates * units_,
-                   c_before,
-                   output<T>(out, 4) + at * units_,
-                   output<T>(out, 0) + at * units_,
-                   rows,
-                   units_,
-                   s.example,
-                   before_stride};
+      const Step<T> step{.gates = output<T>(out, 3) + at * gates,
+                         .c_before = c_before,
+                         .c = output<T>(out, 4) + at * units_,
+                         .h = output<T>(out, 0) + at * units_,
+                         .rows = rows,
+                         .units = units_,
+                         .stride = s.example,
+                         .before_stride = before_stride};
       if (h_before != nullptr)
-        multiply(TileProduct<T>{rows, kGates * units_, units_, h_before, before_stride * units_, 1, input<T>(in, 2),
-                                kGates * units_, step.gates, s.example * kGates * units_, true});
+        multiply(TileProduct<T>{.m = rows,
+                                .n = gates,
+                                .k = units_,
+                                .a = h_before,
+                                .a_row = before_stride * units_,
+                                .a_column = 1,
+                                .b = input<T>(in, 2),
+                                .b_row = gates,
+                                .c = step.gates,
+                                .c_row = s.example * gates,
+                                .add = true});
       if constexpr (std::is_same_v<T, float>) {
         lstm_step_hot(step);
       } else {
@@ -111,12 +109,8 @@ class LstmKernel final : public Kernel {
       h_before = step.h, c_before = step.c;
       before_stride = s.example;
     }
-    copy_last(h_before, before_stride, rows, output<T>(out, 1) + b * units_);
-    copy_last(c_before, before_stride, rows, output<T>(out, 2) + b * units_);
-  }
-  void copy_last(const T* state, std::int64_t stride, std::int64_t rows, T* to) const {
-    if (state == nullptr) return static_cast<void>(std::fill_n(to, rows * units_, T(0)));
-    for (std::int64_t r = 0; r < rows; ++r) std::copy_n(state + r * stride * units_, units_, to + r * units_);
+    copy_rows(h_before, before_stride, rows, units_, output<T>(out, 1) + b * units_);
+    copy_rows(c_before, before_stride, rows, units_, output<T>(out, 2) + b * units_);
   }
 
   Sequence sequence_;
@@ -128,41 +122,11 @@ class LstmKernel final : public Kernel {
 
 // ---- backward
 
-void grad_lstm(GradContext& c) {
-  for (const std::size_t kept : {3, 4})
-    if (c.grad(kept))
-      fail(Code::kUnimplemented,
-           "'" + c.output(kept).name() + "' cannot be differentiated: it is what an LSTM keeps for its gradient");
-  const bool has_state = c.n_inputs() == 6;
-  NodeBuilder node = c.graph().node("LstmGrad");
-  for (std::size_t i = 0; i < 3; ++i) node.in(c.input(i));
-  for (const std::size_t i : {0, 3, 4}) node.in(c.output(i));
-  for (std::size_t i = 0; i < 3; ++i) node.in(arriving(c, i));
-  if (has_state) node.in(c.input(4)).in(c.input(5));
-  node.attr("time_major", c.attrs().flag("time_major")).attr("wants_x", c.wanted(0));
-  const Output gradient = node.output();
-  for (std::size_t i = 0; i < c.n_inputs(); ++i)
-    if (c.wanted(i)) c.set(i, gradient.sibling(static_cast<std::uint32_t>(i)));
-}
+void grad_lstm(GradContext& c) { differentiate_recurrent(c, kLstm); }
 
 enum In : std::size_t { kX, kKernel, kRecurrent, kY, kGatesOf, kCells, kDy, kDh, kDc, kInitialH, kInitialC };
 
-void infer_lstm_grad(InferContext& c) {
-  if (c.n_inputs() != 9 && c.n_inputs() != 11)
-    c.fail("there must be 9 inputs, or 11 with the states before the first step, got " + std::to_string(c.n_inputs()));
-  const RecurrentShapes s(c, kGates);
-  need_shape(c, kY, "y", s.with(s.units).dims());
-  need_shape(c, kGatesOf, "gates", s.with(s.gates).dims());
-  need_shape(c, kCells, "cells", s.with(s.units).dims());
-  need_shape(c, kDy, "dy", s.with(s.units).dims());
-  for (std::size_t i = kDh; i < c.n_inputs(); ++i) need_shape(c, i, "a state", {s.batch, s.units});
-  c.output(c.dtype(0), c.attrs().flag("wants_x") ? c.shape(0) : Shape{0});
-  c.output(c.dtype(0), c.shape(1));
-  c.output(c.dtype(0), c.shape(2));
-  c.output(c.dtype(0), Shape{s.gates});
-  c.output(c.dtype(0), Shape{s.batch, s.units});
-  c.output(c.dtype(0), Shape{s.batch, s.units});
-}
+void infer_lstm_grad(InferContext& c) { infer_recurrent_gradient(c, kLstm); }
 
 template <class T>
 struct BackStep {
@@ -208,37 +172,23 @@ class LstmGradKernel final : public Kernel {
         has_state_(spec.inputs.size() > kInitialH),
         threads_(spec.threads),
         sums_(size_of(sequence_.rows() * kGates * units_)),
-        before_(size_of(sequence_.rows() * units_)),
-        turned_(size_of(kGates * units_ * units_)),
-        bias_(size_of(sequence_.batch * kGates * units_)) {
-    const std::int64_t rows = sequence_.rows(), gates = kGates * units_, features = spec.inputs[kX].dims[2];
-    dkernel_ = make_product<T>({.m = features, .n = gates, .k = rows, .transpose_a = true}, false, spec.precision,
-                               spec.threads);
-    drecurrent_ =
-        make_product<T>({.m = units_, .n = gates, .k = rows, .transpose_a = true}, false, spec.precision, spec.threads);
-    if (spec.attrs().flag("wants_x"))
-      dx_ = make_product<T>({.m = rows, .n = features, .k = gates, .transpose_b = true}, false, spec.precision,
-                            spec.threads);
-  }
+        bias_(size_of(sequence_.batch * kGates * units_)),
+        products_(spec, sequence_, units_, kGates * units_) {}
   void run(void* const* in, void* const* out, const StepContext&) override {
-    const std::int64_t gates = kGates * units_;
-    transpose_copy(input<T>(in, kRecurrent), gates, units_, gates, turned_.data());
+    const T* transposed = products_.transposed(in);
     std::fill(bias_.begin(), bias_.end(), T(0));
     std::copy_n(input<T>(in, kDh), sequence_.batch * units_, output<T>(out, 4));
     std::copy_n(input<T>(in, kDc), sequence_.batch * units_, output<T>(out, 5));
-    parallel_items(sequence_.batch, threads_,
-                   [&](std::int64_t begin, std::int64_t end, int) { run_examples(in, out, begin, end - begin); });
-    copy_states_before(sequence_, units_, input<T>(in, kY), has_state_ ? input<T>(in, kInitialH) : nullptr,
-                       before_.data(), threads_);
-    if (dx_ != nullptr) dx_->run(sums_.data(), input<T>(in, kKernel), nullptr, output<T>(out, 0));
-    dkernel_->run(input<T>(in, kX), sums_.data(), nullptr, output<T>(out, 1));
-    drecurrent_->run(before_.data(), sums_.data(), nullptr, output<T>(out, 2));
-    add_rows(bias_.data(), sequence_.batch, gates, output<T>(out, 3));
+    parallel_items(sequence_.batch, threads_, [&](std::int64_t begin, std::int64_t end, int) {
+      run_examples(in, out, transposed, begin, end - begin);
+    });
+    products_.run(in, has_state_ ? input<T>(in, kInitialH) : nullptr, sums_.data(), sums_.data(), out);
+    add_rows(bias_.data(), sequence_.batch, kGates * units_, output<T>(out, 3));
   }
 
  private:
   static std::size_t size_of(std::int64_t n) { return static_cast<std::size_t>(n); }
-  void run_examples(void* const* in, void* const* out, std::int64_t b, std::int64_t rows) {
+  void run_examples(void* const* in, void* const* out, const T* transposed, std::int64_t b, std::int64_t rows) {
     const Sequence& s = sequence_;
     const std::int64_t gates = kGates * units_;
     const T* initial = has_state_ ? input<T>(in, kInitialC) + b * units_ : nullptr;
@@ -246,26 +196,34 @@ class LstmGradKernel final : public Kernel {
     for (std::int64_t t = s.time; t-- > 0;) {
       const std::int64_t at = s.row(b, t);
       const T* c_before = t > 0 ? input<T>(in, kCells) + s.row(b, t - 1) * units_ : initial;
-      const BackStep<T> step{input<T>(in, kGatesOf) + at * gates,
-                             input<T>(in, kCells) + at * units_,
-                             c_before,
-                             input<T>(in, kDy) + at * units_,
-                             sums_.data() + at * gates,
-                             dh,
-                             dc,
-                             bias_.data() + b * gates,
-                             rows,
-                             units_,
-                             s.example,
-                             t > 0 ? s.example : 1};
+      const BackStep<T> step{.gates = input<T>(in, kGatesOf) + at * gates,
+                             .c = input<T>(in, kCells) + at * units_,
+                             .c_before = c_before,
+                             .dy = input<T>(in, kDy) + at * units_,
+                             .sums = sums_.data() + at * gates,
+                             .dh = dh,
+                             .dc = dc,
+                             .bias = bias_.data() + b * gates,
+                             .rows = rows,
+                             .units = units_,
+                             .stride = s.example,
+                             .before_stride = t > 0 ? s.example : 1};
       if constexpr (std::is_same_v<T, float>) {
         lstm_back_step_hot(step);
       } else {
         lstm_back_step(step);
       }
       if (t > 0 || has_state_)
-        multiply(
-            TileProduct<T>{rows, units_, gates, step.sums, s.example * gates, 1, turned_.data(), units_, dh, units_});
+        multiply(TileProduct<T>{.m = rows,
+                                .n = units_,
+                                .k = gates,
+                                .a = step.sums,
+                                .a_row = s.example * gates,
+                                .a_column = 1,
+                                .b = transposed,
+                                .b_row = units_,
+                                .c = dh,
+                                .c_row = units_});
     }
   }
 
@@ -273,11 +231,9 @@ class LstmGradKernel final : public Kernel {
   std::int64_t units_;
   bool has_state_;
   int threads_;
-  std::vector<T> sums_;    // the gradients of the gates' sums
-  std::vector<T> before_;  // the states before each step
-  std::vector<T> turned_;  // recurrent_kernel, transposed
-  std::vector<T> bias_;    // the bias's gradient from each example: its sum is the same at any number of threads
-  std::unique_ptr<Product<T>> dx_, dkernel_, drecurrent_;
+  std::vector<T> sums_;  // the gradients of the gates' sums
+  std::vector<T> bias_;  // the bias's gradient from each example: its sum is the same at any number of threads
+  RecurrentProducts<T> products_;
 };
 
 }  // namespace
