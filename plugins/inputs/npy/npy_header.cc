@@ -87,9 +87,12 @@ class HeaderParser {
 
   void read_type() {
     skip_space();
-    if (at_ < text_.size() && text_[at_] == '[')
-      fail(Code::kInvalidArgument,
-           prefix_ + "holds records of several fields; save each field as an array of its own: numpy.save(f, a['x'])");
+    if (at_ < text_.size() && text_[at_] == '[') {
+      skip_list();
+      header_.refusal =
+          "holds records of several fields; save each field as an array of its own: numpy.save(f, a['x'])";
+      return;
+    }
     header_.descr = quoted();
     const std::string_view descr = header_.descr;
     const char order = descr.empty() ? '\0' : descr[0];
@@ -106,7 +109,25 @@ class HeaderParser {
                        : kind == 'U' || kind == 'S' ? "strings; save numbers, such as the index of each in a list"
                        : kind == 'M' || kind == 'm' ? "times; save a.astype('i8')"
                                                     : "elements that are not read here; save a.astype('f4')";
-    fail(Code::kInvalidArgument, prefix_ + "has the type '" + header_.descr + "': " + what);
+    header_.refusal = "has the type '" + header_.descr + "': " + what;
+  }
+
+  // A list with all that is in it.
+  void skip_list() {
+    const std::size_t begin = at_;
+    int depth = 0;
+    do {
+      if (at_ == text_.size()) refuse();
+      const char c = text_[at_];
+      if (c == '\'' || c == '"') {
+        quoted();
+        continue;
+      }
+      if (c == '[') ++depth;
+      if (c == ']') --depth;
+      ++at_;
+    } while (depth > 0);
+    header_.descr = std::string(text_.substr(begin, at_ - begin));
   }
 
   void read_order() {
@@ -182,7 +203,7 @@ std::size_t NpyHeader::elements() const {
   return n;
 }
 
-NpyHeader read_npy_header(std::string_view bytes, const std::string& prefix) {
+NpyHeader parse_npy_header(std::string_view bytes, const std::string& prefix) {
   if (bytes.substr(0, 4) == "PK\3\4")
     fail(Code::kInvalidArgument, prefix + "is a zip archive; give an .npz file as \"file.npz:array\"");
   if (bytes.substr(0, kMagic.size()) != kMagic)
@@ -201,6 +222,12 @@ NpyHeader read_npy_header(std::string_view bytes, const std::string& prefix) {
     fail(Code::kDataLoss, prefix + "is cut short or damaged: it ends inside its header; save it again");
   NpyHeader header = HeaderParser(bytes.substr(begin, length), prefix).parse();
   header.data_at = begin + length;
+  return header;
+}
+
+NpyHeader read_npy_header(std::string_view bytes, const std::string& prefix) {
+  NpyHeader header = parse_npy_header(bytes, prefix);
+  if (!header.refusal.empty()) fail(Code::kInvalidArgument, prefix + header.refusal);
   const std::optional<std::uint64_t> needed = bytes_of(header);
   const std::uint64_t found = bytes.size() - header.data_at;
   if (!needed || *needed > found)
