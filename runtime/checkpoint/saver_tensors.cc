@@ -23,7 +23,8 @@ const NamedTensor& TensorsToRead::get(std::uint64_t) const {
 }
 
 void* TensorsToRead::found(TensorInfo tensor) {
-  const bool foreign_type = tensor.dtype == DType::kInvalid;
+  // No variable is of these; they are listed, and in the way of none.
+  const bool foreign_type = tensor.dtype == DType::kInvalid || tensor.dtype == DType::kString;
   if (!foreign_type && !byte_size(tensor.dtype, tensor.dims))
     fail(Code::kDataLoss, "tensor " + single_quoted(tensor.name) + " is " + form_text(tensor) + ", which has no size");
   const auto [at, is_new] = all_.emplace(tensor.name, tensor);
@@ -31,7 +32,9 @@ void* TensorsToRead::found(TensorInfo tensor) {
   const auto wanted = wanted_.find(tensor.name);
   if (wanted == wanted_.end()) return nullptr;
   if (foreign_type)
-    fail(Code::kUnimplemented, "tensor " + single_quoted(tensor.name) + " is of a type that belay does not have");
+    fail(Code::kUnimplemented, "tensor " + single_quoted(tensor.name) + " is of " +
+                                   (tensor.dtype == DType::kString ? "strings, which belay does not restore"
+                                                                   : "a type that belay does not have"));
   const TensorView view(wanted->second);
   const TensorInfo expected{tensor.name, view.dtype(), view.dims()};
   if (expected != tensor)

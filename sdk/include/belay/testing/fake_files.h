@@ -152,7 +152,13 @@ class FakeTensors {
   belay_tensors* raw() noexcept { return reinterpret_cast<belay_tensors*>(this); }
   // Every announced name, in order.
   const std::vector<std::string>& announced() const noexcept { return announced_; }
-  const NamedTensors& tensors() const noexcept { return tensors_; }
+  // Strings are copied out of the saver's memory here, so before its next call.
+  const NamedTensors& tensors() {
+    for (const auto& [i, views] : texts_)
+      for (std::size_t s = 0; s < views.size(); ++s) tensors_[i].second.set_text(s, belay::detail::view(views[s]));
+    texts_.clear();
+    return tensors_;
+  }
 
  private:
   static FakeTensors& from(belay_tensors* t) noexcept { return *reinterpret_cast<FakeTensors*>(t); }
@@ -186,8 +192,7 @@ class FakeTensors {
       announced_.push_back(key);
       return nullptr;
     }
-    if (dtype_size(type) == 0 || type == DType::kString)
-      fail(Code::kInvalidArgument, "'" + key + "' has no numeric dtype");
+    if (dtype_size(type) == 0) fail(Code::kInvalidArgument, "'" + key + "' has no dtype that belay has");
     std::uint64_t bytes = dtype_size(type);
     for (std::int32_t i = 0; i < rank; ++i) {
       if (dims[i] < 0) fail(Code::kInvalidArgument, "'" + key + "' has a negative dimension");
@@ -198,9 +203,18 @@ class FakeTensors {
     announced_.push_back(key);
     if (wanted_ && wanted_->count(key) == 0) return nullptr;
     tensors_.emplace_back(key, Tensor(type, rank == 0 ? Dims{} : Dims(dims, dims + rank)));
+    if (type == DType::kString) return views_to_fill();
     void* memory = tensors_.back().second.view().data;
     if (bytes != 0) std::memset(memory, 0xa5, static_cast<std::size_t>(bytes));
     return memory != nullptr ? memory : static_cast<void*>(this);  // an empty tensor is wanted too
+  }
+
+  // Of the tensor that was found last.
+  void* views_to_fill() {
+    const std::size_t i = tensors_.size() - 1;
+    auto& views = texts_[i];
+    views.assign(tensors_[i].second.size(), belay::detail::str("not written"));
+    return views.empty() ? static_cast<void*>(this) : views.data();
   }
 
   static constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 30;
@@ -210,6 +224,7 @@ class FakeTensors {
   bool writing_ = false;
   std::optional<std::set<std::string>> wanted_;
   NamedTensors tensors_;
+  std::map<std::size_t, std::vector<belay_str>> texts_;  // of tensors of strings, until tensors() copies them
   std::vector<std::string> announced_;
 };
 

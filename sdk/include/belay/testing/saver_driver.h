@@ -120,6 +120,11 @@ class SaverDriver {
   static bool same(const Tensor& a, const Tensor& b) {
     const TensorView x(a.view()), y(b.view());
     if (x.dtype() != y.dtype() || x.dims() != y.dims()) return false;
+    if (x.dtype() == DType::kString) {
+      for (std::size_t i = 0; i < x.size(); ++i)
+        if (x.text(i) != y.text(i)) return false;
+      return true;
+    }
     return x.bytes() == 0 || std::memcmp(x.data(), y.data(), x.bytes()) == 0;
   }
 
