@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The checksum of TensorFlow's and LevelDB's files.
+#pragma once
+
+#include <isa-l/crc.h>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace tf_bundle {
+
+// Of these bytes behind those that have the checksum `crc`. crc32c("123456789", 9) is 0xe3069283.
+inline std::uint32_t crc32c(const void* data, std::uint64_t size, std::uint32_t crc = 0) {
+  // The library takes an int, and a pointer to what it does not change.
+  auto* at = const_cast<unsigned char*>(static_cast<const unsigned char*>(data));
+  while (size > 0) {
+    const auto part = static_cast<int>(std::min<std::uint64_t>(size, std::uint64_t{1} << 30));
+    crc = ~crc32_iscsi(at, part, ~crc);
+    at += part;
+    size -= static_cast<std::uint64_t>(part);
+  }
+  return crc;
+}
+
+// As it is stored, so that a checksum over bytes that have a checksum in them is no special case.
+constexpr std::uint32_t masked(std::uint32_t crc) { return (crc >> 15 | crc << 17) + 0xa282ead8; }
+
+}  // namespace tf_bundle
