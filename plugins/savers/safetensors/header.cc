@@ -275,8 +275,9 @@ std::vector<Entry> parse_header(std::string_view text, std::uint64_t data_size) 
   return std::move(reader.entries);
 }
 
-std::string format_header(const std::vector<Entry>& entries) {
+std::string format_header(const std::vector<Entry>& entries, const Metadata& metadata) {
   std::string text = "{";
+  if (!metadata.empty()) text += "\"__metadata__\":" + json(metadata).dump();
   for (const Entry& e : entries) {
     const Type* type =
         std::find_if(std::begin(kTypes), std::end(kTypes), [&](const Type& t) { return t.dtype == e.dtype; });

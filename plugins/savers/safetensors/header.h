@@ -10,6 +10,7 @@
 #include <belay/plugin.h>
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,8 +33,11 @@ struct Entry {
 // one is DATA_LOSS and names the tensor. `data_size` is what follows the header in the file.
 std::vector<Entry> parse_header(std::string_view json, std::uint64_t data_size);
 
+// What a program writes beside the tensors: texts by key, the key "__metadata__" of the header.
+using Metadata = std::map<std::string, std::string>;
+
 // The bytes before the data: length and JSON, padded with spaces so that the data begins at a multiple of 64. `entries`
 // are in the order of their data.
-std::string format_header(const std::vector<Entry>& entries);
+std::string format_header(const std::vector<Entry>& entries, const Metadata& metadata);
 
 }  // namespace belay_safetensors
