@@ -48,20 +48,26 @@ class RecordingLogger final : public Logger {
   std::vector<std::string> lines;
 };
 
-// The real saver, over the host's real services.
-class SafetensorsSaver {
+// A linked saver, over the host's real services.
+class LinkedSaver {
  public:
-  SafetensorsSaver() : table_(belay::testing::find_table<belay_saver_api>(belay_module_safetensors)) {
+  LinkedSaver(const belay_module& module, std::string name)
+      : table_(belay::testing::find_table<belay_saver_api>(module)), name_(std::move(name)) {
     host_.set_service("files", files_service());
     host_.set_service("saver", saver_service());
     handle_ = host_.create(table_);
   }
-  SaverUse use() const { return {table_, handle_.self(), "safetensors", "1.0.0"}; }
+  SaverUse use() const { return {table_, handle_.self(), name_, "1.0.0"}; }
 
  private:
   const belay_saver_api* table_;
+  std::string name_;
   belay::testing::FakeHost host_;
   SaverHandle handle_;
+};
+class SafetensorsSaver : public LinkedSaver {
+ public:
+  SafetensorsSaver() : LinkedSaver(belay_module_safetensors, "safetensors") {}
 };
 
 // A saver whose calls are the test's.

@@ -17,7 +17,7 @@ namespace belay::runtime {
 
 class KilledSaver {
  public:
-  explicit KilledSaver(std::string directory) : directory_(std::move(directory)) {}
+  KilledSaver(std::string directory, std::string saver) : directory_(std::move(directory)), saver_(std::move(saver)) {}
 
   // One life of the program, in a child process that `before_exec` prepares; `watch` gets its id, kills it or waits for
   // its end, and returns its wait status. Checks that it restored what the lives before announced.
@@ -31,7 +31,7 @@ class KilledSaver {
       close(output[0]), close(output[1]);
       setenv("ASAN_OPTIONS", "detect_leaks=0", 1);  // cannot look for leaks while it is traced
       before_exec();
-      execl(BELAY_SAVE_LOOP, BELAY_SAVE_LOOP, directory_.c_str(), mode, nullptr);
+      execl(BELAY_SAVE_LOOP, BELAY_SAVE_LOOP, directory_.c_str(), saver_.c_str(), mode, nullptr);
       _exit(127);
     }
     close(output[1]);
@@ -75,16 +75,16 @@ class KilledSaver {
     }
   }
 
-  std::string directory_;
+  std::string directory_, saver_;
   int output_ = -1;
   std::string said_;
   std::int64_t last_saved_ = -1;
   bool finished_ = false;
 };
 
-// Kills at random moments while it saves, so many times.
-void kill_at_random_moments(int times, unsigned seed);
+// Kills at random moments while it saves with that saver, so many times.
+void kill_at_random_moments(const std::string& saver, int times, unsigned seed);
 // Kills at every system call of two saves, one of them of a step that exists; returns their number.
-void kill_at_every_system_call();
+void kill_at_every_system_call(const std::string& saver);
 
 }  // namespace belay::runtime

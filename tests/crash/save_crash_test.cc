@@ -5,7 +5,12 @@ namespace belay::runtime {
 namespace {
 
 // F1
-TEST(SaveCrash, ARunKilledTwoHundredTimesLosesNothingThatItAnnounced) { kill_at_random_moments(200, 1); }
+TEST(SaveCrash, ARunKilledTwoHundredTimesLosesNothingThatItAnnounced) { kill_at_random_moments("safetensors", 200, 1); }
+
+// It writes through fopen and never syncs: all that keeps its checkpoints whole is the host's.
+TEST(SaveCrash, AForeignSaverLosesNothingEither) { kill_at_random_moments("stdio_saver", 100, 3); }
+
+TEST(SaveCrash, NorDoesOneOfSeveralFiles) { kill_at_random_moments("tf_bundle", 100, 4); }
 
 }  // namespace
 }  // namespace belay::runtime

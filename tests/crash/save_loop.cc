@@ -2,10 +2,9 @@
 // A run that does nothing but save, made to be killed: takes the lock, cleans up, restores, checks every restored bit,
 // and saves step after step. On stdout: "restored N" (-1: nothing), then "saved N" once a save is announced as done.
 //
-//   save_loop DIRECTORY          until it is killed
-//   save_loop DIRECTORY once     stops itself (SIGSTOP) after restoring, then saves the restored step again and the
-//   next
-//                                one, and ends
+//   save_loop DIRECTORY SAVER for-ever   until it is killed
+//   save_loop DIRECTORY SAVER once       stops itself (SIGSTOP) after restoring, then saves the restored step again and
+//                                        the next one, and ends
 #include <signal.h>
 #include <unistd.h>
 
@@ -19,6 +18,9 @@
 #include "runtime/checkpoint/run_lock.h"
 #include "tests/checkpoint/checkpoint_fixture.h"
 
+extern "C" const belay_module belay_module_stdio_saver;
+extern "C" const belay_module belay_module_tf_bundle;
+
 namespace belay::runtime {
 namespace {
 
@@ -28,9 +30,16 @@ void say(const std::string& text) {
   if (write(STDOUT_FILENO, text.data(), text.size()) != static_cast<ssize_t>(text.size())) _exit(4);
 }
 
-int save_loop(const std::string& directory, bool once) {
+const belay_module& module_of(const std::string& saver) {
+  if (saver == "safetensors") return belay_module_safetensors;
+  if (saver == "stdio_saver") return belay_module_stdio_saver;
+  if (saver == "tf_bundle") return belay_module_tf_bundle;
+  fail(Code::kNotFound, "there is no saver '" + saver + "' here");
+}
+
+int save_loop(const std::string& directory, const std::string& name, bool once) {
   RecordingLogger log;
-  const SafetensorsSaver saver;
+  const LinkedSaver saver(module_of(name), name);
   const auto run = posix_file_system().open_directory(directory);
   const RunLock lock = RunLock::take(*run, system_clock());
   remove_leftovers(*run, log);
@@ -61,7 +70,7 @@ int save_loop(const std::string& directory, bool once) {
 
 int main(int argc, char** argv) {
   try {
-    return argc < 2 ? 2 : belay::runtime::save_loop(argv[1], argc > 2 && std::string_view(argv[2]) == "once");
+    return argc != 4 ? 2 : belay::runtime::save_loop(argv[1], argv[2], std::string_view(argv[3]) == "once");
   } catch (const std::exception& e) {
     std::fprintf(stderr, "save_loop: %s\n", e.what());
     return 3;
