@@ -24,8 +24,8 @@
 
 #include "belay/model.h"
 #include "belay/ops/metrics.h"
+#include "belay/runtime/run_config.h"
 #include "runtime/estimator/monitored_training_session.h"
-#include "runtime/estimator/run_config.h"
 
 namespace belay::runtime {
 

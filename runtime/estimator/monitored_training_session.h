@@ -24,6 +24,8 @@
 #include <utility>
 #include <vector>
 
+#include "belay/runtime/own_hook.h"
+
 #include "runtime/estimator/run_host.h"
 #include "runtime/estimator/run_plugins.h"
 #include "runtime/estimator/session_host.h"
@@ -32,28 +34,6 @@
 #include "runtime/monitored/monitored_session.h"
 
 namespace belay::runtime {
-
-// A hook of the program's own, or one of the plugins' with options as in a manifest.
-struct OwnHook {
-  std::string name;  // its state is kept under it: unique among the hooks
-  PluginInstance::MakeHook make;
-  std::optional<PluginUse> plugin = {};
-};
-
-// T derives from belay::Hook. For one session: used in a second one it is an error.
-template <class T>
-OwnHook own_hook(std::string name, std::unique_ptr<T> hook) {
-  auto held = std::make_shared<std::unique_ptr<T>>(std::move(hook));
-  return {std::move(name), [held](const belay_host_api* api, belay_host* host) {
-            if (*held == nullptr) fail(Code::kFailedPrecondition, "the hook is in another session already");
-            return belay::hook(api, host, std::move(*held));
-          }};
-}
-
-// A hook among TrainingSessionOptions::plugins. One that is also a default hook replaces it.
-//   options.hooks.push_back(plugin_hook("stop_at_step", {{"last_step", std::int64_t{2000}}}));
-OwnHook plugin_hook(const std::string& plugin, const std::vector<std::pair<std::string, OptionValue>>& options = {},
-                    const std::string& name = {});
 
 // Into a session; a plugin's comes from `plugins`. INVALID_ARGUMENT where one of that name is there already.
 void add_hook(SessionHost& session, RunPlugins& plugins, const OwnHook& hook);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/prediction_writer.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -8,6 +10,7 @@
 #include <vector>
 
 #include "runtime/estimator/npy_writer.h"
+#include "runtime/manifest/paths.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -316,6 +319,14 @@ std::unique_ptr<PredictionWriter> make_prediction_writer(PredictionFormat format
     case PredictionFormat::kJsonLines: break;
   }
   return std::make_unique<JsonLinesWriter>(std::move(output));
+}
+
+std::unique_ptr<PredictionWriter> prediction_writer_of(const PredictSettings& settings, FileSystem& files) {
+  const PredictionFormat format =
+      settings.format == "auto" ? prediction_format_of_file(settings.output) : prediction_format(settings.format);
+  auto output =
+      settings.output.empty() ? prediction_stream(STDOUT_FILENO, "stdout") : prediction_file(files, settings.output);
+  return make_prediction_writer(format, std::move(output), files, process_environment()("TMPDIR").value_or("/tmp"));
 }
 
 std::string remark_of(const PredictionTotals& totals) {

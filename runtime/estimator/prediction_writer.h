@@ -29,6 +29,8 @@
 #include <string>
 #include <string_view>
 
+#include "belay/runtime/predict_settings.h"
+
 #include "runtime/estimator/prediction_output.h"
 #include "runtime/estimator/predictions.h"
 
@@ -66,6 +68,10 @@ class PredictionWriter {
 std::unique_ptr<PredictionWriter> make_prediction_writer(PredictionFormat format,
                                                          std::unique_ptr<PredictionOutput> output, FileSystem& files,
                                                          const std::string& temporary_directory);
+
+// As [predict] of a manifest says: into its output, or to stdout; in its format, or that of the file's name. npy for
+// stdout waits in the folder that TMPDIR names.
+std::unique_ptr<PredictionWriter> prediction_writer_of(const PredictSettings& settings, FileSystem& files);
 
 // What the end of a prediction should say besides the number of examples: "3 numbers are not finite and were written as
 // null". Empty: nothing.

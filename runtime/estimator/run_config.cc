@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/estimator/run_config.h"
+#include "belay/runtime/run_config.h"
 
 #include "belay/error.h"
 #include "runtime/platform/text.h"

@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "belay/error.h"
+#include "belay/runtime/run_config.h"
 #include "runtime/checkpoint/strict_json.h"
-#include "runtime/estimator/run_config.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {

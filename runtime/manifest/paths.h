@@ -3,20 +3,15 @@
 // shell, no ~, and what a variable holds is not expanded again. There is no way to write a literal "${".
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "belay/runtime/environment.h"
 #include "runtime/manifest/diagnostics.h"
 #include "runtime/manifest/manifest.h"
 
 namespace belay::runtime {
-
-// The value of an environment variable; nothing where it is not set.
-using Environment = std::function<std::optional<std::string>(const std::string& name)>;
-
-Environment process_environment();
 
 // The absolute directory, without symbolic links, of a manifest that was named so on the command line.
 std::string directory_of(const std::string& manifest_file);

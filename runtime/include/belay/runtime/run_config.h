@@ -21,17 +21,18 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/manifest/paths.h"
+#include "belay/runtime/environment.h"
 
 namespace belay::runtime {
 
-// A period that may be left to its default, or be none.
+// A period that may be left to its default, or be none: `{}`, `std::nullopt`, or a number.
 template <class T>
 class Period {
  public:
   Period() = default;  // the default
   Period(std::nullopt_t) : given_(true) {}
   Period(T value) : given_(true), value_(value) {}
+  // Whether it is a number or none, rather than the default.
   bool given() const noexcept { return given_; }
   const std::optional<T>& value() const noexcept { return value_; }
   friend bool operator==(const Period&, const Period&) = default;
@@ -41,25 +42,36 @@ class Period {
   std::optional<T> value_;
 };
 
-// None is always allowed. Numbers are as TensorFlow's; 0 switches a period off.
+// Numbers are as TensorFlow's, so that a program that is carried over saves and logs as often; 0 or none switches a
+// period off.
 struct RunConfigOptions {
-  std::string model_dir = {};                     // empty: the environment's, or a new temporary directory
-  std::optional<std::uint64_t> random_seed = {};  // none: 42
+  // Empty: the environment's, or a new temporary directory.
+  std::string model_dir = {};
+  // Of initial values, dropout and the order of inputs. None: 42, so that two runs are alike.
+  std::optional<std::uint64_t> random_seed = {};
   std::optional<std::int64_t> save_summary_steps = 100;
-  Period<std::int64_t> save_checkpoints_steps = {};     // by default none
-  Period<double> save_checkpoints_secs = {};            // by default 600, where there are no steps
-  std::optional<std::int64_t> keep_checkpoint_max = 5;  // none and 0: all
+  // One of the two periods; both are an error. By default 600 s.
+  Period<std::int64_t> save_checkpoints_steps = {};
+  Period<double> save_checkpoints_secs = {};
+  // Older checkpoints are removed. None and 0: all are kept.
+  std::optional<std::int64_t> keep_checkpoint_max = 5;
+  // Of the line with the steps per second, and of the loss in the log.
   std::optional<std::int64_t> log_step_count_steps = 100;
-  std::optional<double> session_creation_timeout_secs = 7200;  // of a worker, for the chief
-  bool checkpoint_save_graph_def = true;                       // into the event file, for TensorBoard
-  int threads = 0;                                             // 0: all cores
+  // How long a worker waits for the chief.
+  std::optional<double> session_creation_timeout_secs = 7200;
+  // The graph goes into the event file, for TensorBoard.
+  bool checkpoint_save_graph_def = true;
+  // Of the kernels; the bits of a result depend on their number. 0: all cores.
+  int threads = 0;
 };
 
 // Addresses by the name of their job.
 using Cluster = std::map<std::string, std::vector<std::string>>;
 
+// Checked when it is made, and unchanged from then on. [any thread]
 class RunConfig {
  public:
+  // INVALID_ARGUMENT for an option that is no such period or number, and for what the environment says wrongly.
   explicit RunConfig(RunConfigOptions options = {}, const Environment& environment = process_environment());
   // A copy with what `change` changes in the options, checked anew; the environment is the same. Where it sets one of
   // the checkpoints' periods, the other becomes none.
@@ -68,6 +80,7 @@ class RunConfig {
   const RunConfigOptions& options() const noexcept { return options_; }
   // The options', or else the environment's; empty: none.
   const std::string& model_dir() const noexcept { return options_.model_dir; }
+  // As they hold: of the two at most one is set.
   const std::optional<std::int64_t>& save_checkpoints_steps() const noexcept { return save_steps_; }
   const std::optional<double>& save_checkpoints_secs() const noexcept { return save_secs_; }
   std::uint64_t seed() const noexcept { return options_.random_seed.value_or(42); }
@@ -86,7 +99,7 @@ class RunConfig {
   // JSON, as it was given; none: there is none.
   const std::optional<std::string>& service() const noexcept { return task_.service; }
 
-  // What the environment says, or what follows from its silence.
+  // What the environment says, or the defaults of a process that is alone.
   struct Task {
     std::string variable = {};  // that it is from
     std::string model_dir = {};

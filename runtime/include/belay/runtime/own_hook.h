@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// The hooks that a program adds to a session: an object of its own class, or a plugin with options.
+//
+//   class Watch final : public belay::Hook { ... };
+//   options.hooks.push_back(belay::own_hook("watch", std::make_unique<Watch>(200)));
+//   options.hooks.push_back(belay::plugin_hook("stop_at_step", {{"last_step", 2000}}));
+//
+// Hooks are called in the order of the list. What each callback may do is in belay/hook.h.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "belay/module.h"
+#include "belay/runtime/plugin_use.h"
+
+namespace belay::runtime {
+
+// One entry of such a list; made by the two functions below. A copy is the same hook, not a second one.
+struct OwnHook {
+  // Of the instance: the checkpoint keeps the hook's state under it, errors and the log name it. Unique in a session.
+  std::string name;
+  // Makes the instance when the session is made; empty where `plugin` is set.
+  std::function<HookHandle(const belay_host_api*, belay_host*)> make;
+  // Which plugin it is, with its options; none: a program's own hook.
+  std::optional<PluginUse> plugin = {};
+};
+
+// An object of the program's, of a class that derives from belay::Hook. The session destroys it behind its own end,
+// with everything that the hook holds. It is for one session: in a second one it is FAILED_PRECONDITION. To look at the
+// object afterwards give it a reference to something that outlives the session.
+template <class T>
+OwnHook own_hook(std::string name, std::unique_ptr<T> hook) {
+  auto held = std::make_shared<std::unique_ptr<T>>(std::move(hook));
+  return {std::move(name), [held](const belay_host_api* api, belay_host* host) {
+            if (*held == nullptr) fail(Code::kFailedPrecondition, "the hook is in another session already");
+            return belay::hook(api, host, std::move(*held));
+          }};
+}
+
+// A hook among the plugins that the session has, by its name, with options as a manifest has them ("layers.0.units" for
+// a key of a nested table). One that is also a default hook of the session takes its place. `name`: of the instance;
+// empty: the plugin's, so two of one plugin need one. What is wrong with the options, or a plugin that is not there, is
+// an error when the session is made.
+OwnHook plugin_hook(const std::string& plugin, const std::vector<std::pair<std::string, OptionValue>>& options = {},
+                    const std::string& name = {});
+
+}  // namespace belay::runtime
+
+namespace belay {
+using runtime::own_hook;
+using runtime::OwnHook;
+using runtime::plugin_hook;
+}  // namespace belay
