@@ -15,7 +15,7 @@ get_property(runtime GLOBAL PROPERTY BELAY_RUNTIME_TARGETS)
 add_library(belay_runtime INTERFACE)
 add_library(belay::runtime ALIAS belay_runtime)
 set_target_properties(belay_runtime PROPERTIES EXPORT_NAME runtime)
-target_link_libraries(belay_runtime INTERFACE belay_estimator)
+target_link_libraries(belay_runtime INTERFACE belay_api)
 install(TARGETS belay_sdk belay_testing belay_runtime belay_default_plugins ${runtime} EXPORT belay-targets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}/belay)
 install(DIRECTORY runtime DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/belay-runtime FILES_MATCHING PATTERN "*.h"
@@ -24,8 +24,9 @@ install(DIRECTORY runtime/include/belay runtime/testing/include/belay DESTINATIO
 install(FILES plugins/default_plugins.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/belay)
 
 install(EXPORT belay-targets NAMESPACE belay:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/belay)
+set(plugins ${CMAKE_INSTALL_LIBDIR}/belay/plugins)
 configure_package_config_file(cmake/belay-config.cmake.in ${CMAKE_BINARY_DIR}/belay-config.cmake
-  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/belay)
+  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/belay PATH_VARS plugins)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/belay-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/belay-config.cmake ${CMAKE_BINARY_DIR}/belay-config-version.cmake
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/belay)

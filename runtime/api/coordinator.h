@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is in an OwnedCoordinator.
+#pragma once
+
+#include <memory>
+
+#include "belay/runtime/session.h"
+#include "runtime/session/coordinator.h"
+
+namespace belay {
+
+// Threads keep the coordinator, so that one which outlives the grace period may still use it.
+struct OwnedCoordinator::Insides {
+  std::shared_ptr<runtime::Coordinator> coordinator;
+};
+
+}  // namespace belay

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/estimator/estimator.h"
+
+#include <utility>
+
+#include "runtime/api/estimator.h"
+#include "runtime/api/log.h"
+
+namespace belay {
+namespace {
+
+runtime::EstimatorOptions estimator_options(const EstimatorOptions& o, runtime::Logger& log) {
+  runtime::EstimatorOptions options;
+  options.plugins = o.plugins;
+  options.model_dir = o.model_dir;
+  options.config = o.config;
+  options.params = o.params;
+  options.warm_start_from = o.warm_start_from;
+  options.saver = o.saver;
+  options.log = &log;
+  return options;
+}
+
+runtime::InMemoryEvaluator evaluator(const InMemoryEvaluator& e) {
+  return {runtime::input_fn(e.input),
+          {.name = e.options.name,
+           .steps = e.options.steps,
+           .hooks = e.options.hooks,
+           .every_n_iter = e.options.every_n_iter}};
+}
+
+}  // namespace
+
+struct Estimator::Insides {
+  Insides(const ModelFn& model, const EstimatorOptions& options)
+      : log(runtime::make_log(options.log)), estimator(runtime::model_fn(model), estimator_options(options, *log)) {}
+
+  const std::shared_ptr<runtime::Logger> log;  // also of predictions, which may outlive the estimator
+  runtime::Estimator estimator;
+};
+
+Estimator::Estimator(ModelFn model, const EstimatorOptions& options)
+    : insides_(std::make_unique<Insides>(model, options)) {}
+
+Estimator::~Estimator() = default;
+
+Estimator& Estimator::train(const InputFn& input, const TrainOptions& o) {
+  runtime::TrainOptions options{
+      .hooks = o.hooks, .steps = o.steps, .max_steps = o.max_steps, .saving_listeners = o.saving_listeners};
+  for (const InMemoryEvaluator& e : o.evaluators) options.evaluators.push_back(evaluator(e));
+  insides_->estimator.train(runtime::input_fn(input), options);
+  return *this;
+}
+
+EvalMetrics Estimator::evaluate(const InputFn& input, const EvaluateOptions& o) {
+  return insides_->estimator.evaluate(
+      runtime::input_fn(input),
+      {.steps = o.steps, .hooks = o.hooks, .checkpoint_path = o.checkpoint_path, .name = o.name});
+}
+
+const std::string& Estimator::model_dir() const noexcept { return insides_->estimator.model_dir(); }
+std::string Estimator::eval_dir(const std::string& name) const { return insides_->estimator.eval_dir(name); }
+const RunConfig& Estimator::config() const noexcept { return insides_->estimator.config(); }
+const Params& Estimator::params() const noexcept { return insides_->estimator.params(); }
+std::string Estimator::latest_checkpoint() const { return insides_->estimator.latest_checkpoint(); }
+std::vector<std::string> Estimator::variable_names() const { return insides_->estimator.variable_names(); }
+Tensor Estimator::variable_value(const std::string& name) const { return insides_->estimator.variable_value(name); }
+
+// ---- predictions
+
+struct EstimatorPredictions::Insides {
+  std::shared_ptr<runtime::Logger> log;
+  runtime::EstimatorPredictions predictions;
+  PredictedRow row;
+};
+
+EstimatorPredictions Estimator::predict(const InputFn& input, const PredictArguments& o) {
+  return EstimatorPredictions(std::make_unique<EstimatorPredictions::Insides>(EstimatorPredictions::Insides{
+      insides_->log,
+      insides_->estimator.predict(runtime::input_fn(input), {.predict_keys = o.predict_keys,
+                                                             .hooks = o.hooks,
+                                                             .checkpoint_path = o.checkpoint_path,
+                                                             .yield_single_examples = o.yield_single_examples}),
+      {}}));
+}
+
+EstimatorPredictions::EstimatorPredictions(std::unique_ptr<Insides> insides) : insides_(std::move(insides)) {}
+EstimatorPredictions::EstimatorPredictions(EstimatorPredictions&&) noexcept = default;
+EstimatorPredictions::~EstimatorPredictions() = default;
+
+const PredictedRow* EstimatorPredictions::next() {
+  const runtime::PredictedRow* row = insides_->predictions.next();
+  insides_->row.row_ = row;
+  return row == nullptr ? nullptr : &insides_->row;
+}
+
+void EstimatorPredictions::close() { insides_->predictions.close(); }
+
+const std::string& EstimatorPredictions::checkpoint() const noexcept { return insides_->predictions.checkpoint(); }
+
+namespace {
+
+const runtime::PredictedRow& inner_row(const void* row) { return *static_cast<const runtime::PredictedRow*>(row); }
+
+}  // namespace
+
+TensorView PredictedRow::operator[](std::string_view name) const { return inner_row(row_)[name]; }
+TensorView PredictedRow::value() const { return inner_row(row_).value(); }
+const std::vector<std::string>& PredictedRow::names() const noexcept { return inner_row(row_).names(); }
+TensorView PredictedRow::at(std::size_t i) const { return inner_row(row_).at(i); }
+
+// ---- functions
+
+InMemoryEvaluator in_memory_evaluator(InputFn input, InMemoryEvaluatorOptions options) {
+  InMemoryEvaluator made{std::move(input), std::move(options)};
+  const runtime::InMemoryEvaluator checked = evaluator(made);
+  static_cast<void>(runtime::in_memory_evaluator(checked.input, checked.options));
+  return made;
+}
+
+std::string eval_metrics_text(const EvalMetrics& metrics) { return runtime::eval_metrics_text(metrics); }
+
+PluginUse warm_start(const std::string& from, const std::vector<std::string>& vars,
+                     const std::map<std::string, std::string>& names) {
+  return runtime::warm_start(from, vars, names);
+}
+
+}  // namespace belay

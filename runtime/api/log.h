@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The logger behind LogOptions, and how errors get there.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "belay/runtime/log_options.h"
+#include "runtime/platform/logger.h"
+
+namespace belay::runtime {
+
+std::unique_ptr<Logger> make_log(const LogOptions& options);
+
+// An error of several lines as that many lines of the log.
+void log_error(Logger& log, std::string_view message);
+
+}  // namespace belay::runtime

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/estimator/manifest_run.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "belay/runtime/run.h"
+#include "runtime/api/log.h"
+#include "runtime/api/run_report.h"
+#include "runtime/checkpoint/run_lock.h"
+#include "runtime/loader/load_error.h"
+#include "runtime/manifest/parse.h"
+#include "runtime/manifest/show.h"
+#include "runtime/platform/clock.h"
+#include "runtime/platform/file_system.h"
+
+namespace belay {
+namespace {
+
+// A stage of a run that failed, and what that means.
+struct Failure {
+  RunStatus status;
+  Code code;
+  std::string message;
+};
+
+// Runs a stage, and says by `status` what its error means.
+template <class Stage, class Status>
+std::optional<Failure> failure_of(const Stage& stage, const Status& status) {
+  try {
+    stage();
+    return std::nullopt;
+  } catch (const runtime::LoadError& e) {
+    return Failure{RunStatus::kPlugin, e.code(), e.what()};
+  } catch (const Error& e) {
+    return Failure{status(e), e.code(), e.what()};
+  }
+}
+
+RunStatus of_plugin(const Error& e) {
+  return e.code() == Code::kInvalidArgument ? RunStatus::kUsage : RunStatus::kPlugin;
+}
+
+// An input that is not there or empty is the manifest's mistake; one that breaks while it is read has begun to train.
+RunStatus of_scaffold(const Error& e) {
+  return e.code() == Code::kDataLoss || e.code() == Code::kUnknown ? RunStatus::kTrainingFailed : RunStatus::kUsage;
+}
+
+RunStatus of_directory(const Error& e) {
+  return dynamic_cast<const runtime::RunInUse*>(&e) != nullptr ? RunStatus::kInUse : RunStatus::kUsage;
+}
+
+// Plugins, inputs, graph and hooks: all that comes before the first step.
+std::optional<Failure> prepare(runtime::ManifestRun& run, runtime::Diagnostics& problems) {
+  std::optional<Failure> failure = failure_of([&] { run.load_plugins(); }, of_plugin);
+  if (!failure) failure = failure_of([&] { run.build_scaffold(problems); }, of_scaffold);
+  if (!failure && problems.empty()) failure = failure_of([&] { run.begin_hooks(problems); }, runtime::run_status);
+  return failure;
+}
+
+}  // namespace
+
+struct ManifestRun::Insides {
+  Insides(ManifestRun& run_of_program, const std::string& file, ManifestRunOptions given);
+
+  std::unique_ptr<runtime::ManifestRun> make(runtime::RunControl& of) const {
+    return std::make_unique<runtime::ManifestRun>(
+        *manifest, runtime::ManifestRunOptions{options.from_scratch},
+        runtime::World{runtime::system_clock(), *log, runtime::posix_file_system()}, runtime::process_environment(),
+        of);
+  }
+  bool trains() const { return manifest->run.mode == runtime::RunMode::kTrain; }
+  void progress() const {
+    if (options.on_progress) options.on_progress(self);
+  }
+  bool failed(const std::optional<Failure>& failure, RunReport& report);
+  bool prepared(RunReport& report);
+  void train(RunReport& report);
+  void use_model(RunReport& report);
+  RunReport run_once();
+
+  ManifestRun& self;
+  const ManifestRunOptions options;
+  const std::unique_ptr<runtime::Logger> log;
+  runtime::RunControl control;
+  runtime::Diagnostics problems;
+  std::optional<runtime::Manifest> manifest;
+  bool plugins_usable = true;
+  bool begun = false;
+  std::unique_ptr<runtime::ManifestRun> run;
+};
+
+ManifestRun::Insides::Insides(ManifestRun& run_of_program, const std::string& file, ManifestRunOptions given)
+    : self(run_of_program), options(std::move(given)), log(runtime::make_log(options.log)) {
+  manifest = runtime::parse_manifest(file, options.sets, runtime::process_environment(), problems);
+  if (!manifest) return;
+  for (const std::string& folder : options.plugin_path)
+    manifest->plugins.path.push_back(std::filesystem::absolute(folder).lexically_normal().string());
+  run = make(control);
+  plugins_usable = run->find_plugins(problems);
+}
+
+// True: the run ends here. One that somebody asked to end has done what was asked.
+bool ManifestRun::Insides::failed(const std::optional<Failure>& failure, RunReport& report) {
+  if (!failure) return false;
+  if (failure->code == Code::kCancelled && control.stopping()) {
+    report.reason = {EndReason::Kind::kStopRequested, control.stop_reason()};
+    return true;
+  }
+  report.status = failure->status;
+  report.error = failure->message;
+  report.reason = {EndReason::Kind::kError, report.error};
+  runtime::log_error(*log, report.error);
+  return true;
+}
+
+bool ManifestRun::Insides::prepared(RunReport& report) {
+  if (trains() && failed(failure_of([&] { run->take_directory(); }, of_directory), report)) return false;
+  const bool ended = failed(prepare(*run, problems), report);
+  if (!problems.empty()) {
+    report.status = RunStatus::kUsage;
+    report.error = problems.text() + report.error;
+  }
+  if (ended || !problems.empty()) return false;
+  return !trains() || !failed(failure_of([&] { run->open_directory(); }, of_directory), report);
+}
+
+void ManifestRun::Insides::train(RunReport& report) {
+  const auto of_training = [&](const Error& e) {
+    return run->host().lock_lost() ? RunStatus::kInUse : runtime::run_status(e);
+  };
+  const bool ended = failed(
+      failure_of([&] { runtime::report_training(run->train([&] { progress(); }), report); }, of_training), report);
+  report.disabled_hooks = run->disabled_hooks();
+  if (ended || report.status != RunStatus::kDone || control.stopping()) return;
+  const auto evaluate = [&] {
+    for (const runtime::EvaluatedInput& e : run->evaluate_at_end())
+      report.evaluations.push_back(runtime::evaluation_report(e));
+  };
+  const EndReason reason = report.reason;
+  if (failed(failure_of(evaluate, runtime::run_status), report)) report.reason = reason;
+}
+
+void ManifestRun::Insides::use_model(RunReport& report) {
+  const auto use = [&](const runtime::UsedCheckpoint& checkpoint) {
+    report.checkpoint = checkpoint.path;
+    report.global_step = checkpoint.global_step;
+  };
+  const auto evaluate = [&] {
+    const runtime::CheckpointResult result = run->evaluate_checkpoint([&] { progress(); });
+    use(result.checkpoint);
+    for (const runtime::EvaluatedInput& e : result.inputs) report.evaluations.push_back(runtime::evaluation_report(e));
+  };
+  const auto predict = [&] {
+    const auto writer = runtime::prediction_writer_of(run->manifest().predict, run->host().files());
+    const runtime::Predicted predicted = run->predict(*writer, [&] { progress(); });
+    use(predicted.checkpoint);
+    report.predicted_examples = predicted.totals.examples;
+  };
+  const auto sample = [&] {
+    report.sampled = run->manifest().predict.prompt;
+    use(run->sample([&](std::string_view character) {
+      progress();
+      if (control.stopping()) fail(Code::kCancelled, control.stop_reason());
+      report.sampled += character;
+      return true;
+    }));
+  };
+  const auto of_use = [](const Error& e) {
+    const bool usage = e.code() == Code::kInvalidArgument || e.code() == Code::kNotFound;
+    return usage ? RunStatus::kUsage : runtime::run_status(e);
+  };
+  const auto work = [&] {
+    if (run->manifest().run.mode == runtime::RunMode::kEvaluate) {
+      evaluate();
+    } else if (run->manifest().predict.prompt.empty()) {
+      predict();
+    } else {
+      sample();
+    }
+  };
+  failed(failure_of(work, of_use), report);
+}
+
+RunReport ManifestRun::Insides::run_once() {
+  if (std::exchange(begun, true)) fail(Code::kFailedPrecondition, "a ManifestRun runs once: make another one");
+  RunReport report;
+  if (!problems.empty()) {
+    report.status = plugins_usable ? RunStatus::kUsage : RunStatus::kPlugin;
+    report.error = problems.text();
+    return report;
+  }
+  if (prepared(report)) {
+    if (trains()) {
+      train(report);
+    } else {
+      use_model(report);
+    }
+  }
+  run.reset();  // the directory is free again
+  log->flush();
+  return report;
+}
+
+// ---- the class
+
+ManifestRun::ManifestRun(const std::string& file, ManifestRunOptions options)
+    : insides_(std::make_unique<Insides>(*this, file, std::move(options))) {}
+
+ManifestRun::~ManifestRun() = default;
+
+bool ManifestRun::ok() const noexcept { return insides_->problems.empty(); }
+
+std::vector<ManifestProblem> ManifestRun::problems() const {
+  std::vector<ManifestProblem> all;
+  for (const runtime::Diagnostic& d : insides_->problems.sorted())
+    all.push_back({d.at.file, d.at.line, d.at.column, d.message, d.help});
+  return all;
+}
+
+std::string ManifestRun::problems_text() const { return insides_->problems.text(); }
+
+std::string ManifestRun::effective_manifest() const {
+  if (!insides_->manifest) fail(Code::kFailedPrecondition, "the manifest could not be read:\n" + problems_text());
+  return runtime::effective_manifest(*insides_->manifest);
+}
+
+bool ManifestRun::check() {
+  if (!ok()) return false;
+  runtime::RunControl control;
+  const std::unique_ptr<runtime::ManifestRun> run = insides_->make(control);
+  run->find_plugins(insides_->problems);
+  if (const std::optional<Failure> failure = prepare(*run, insides_->problems)) {
+    const std::string& message = failure->message;
+    const std::string separator = "\n  help: ";
+    const std::size_t help = std::min(message.find(separator), message.size());
+    insides_->problems.add({}, message.substr(0, help),
+                           help == message.size() ? "" : message.substr(help + separator.size()));
+  }
+  return ok();
+}
+
+RunReport ManifestRun::run() { return insides_->run_once(); }
+
+void ManifestRun::request_stop(const std::string& reason) { insides_->control.stop(reason); }
+
+void ManifestRun::stop_now(const std::string& reason) {
+  insides_->control.stop(reason);
+  insides_->control.wake(Error(Code::kCancelled, reason));
+}
+
+void ManifestRun::request_save() { insides_->control.save(); }
+
+}  // namespace belay

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/monitored/supervisor.h"
+
+#include <utility>
+
+#include "belay/runtime/supervisor.h"
+#include "runtime/api/graph.h"
+#include "runtime/api/log.h"
+#include "runtime/api/results.h"
+#include "runtime/api/training_session.h"
+#include "runtime/estimator/run_host.h"
+#include "runtime/estimator/run_plugins.h"
+#include "runtime/graph/graph_service.h"
+#include "runtime/monitored/fingerprint.h"
+#include "runtime/session/session_service.h"
+
+namespace belay {
+namespace {
+
+runtime::RunHostOptions host_options(const SupervisorOptions& o) {
+  runtime::RunHostOptions options;
+  options.threads = o.threads;
+  options.seed = o.seed;
+  options.checkpoint = o.checkpoint;
+  options.session.signal_grace_secs = 0;  // the program's signals are its own
+  return options;
+}
+
+std::optional<runtime::RunSaverOptions> saver_options(const SupervisorOptions& o, runtime::RunHost& run,
+                                                      runtime::RunPlugins& plugins) {
+  if (o.logdir.empty() || o.saver.empty()) return std::nullopt;
+  PluginUse use;
+  use.plugin = o.saver;
+  runtime::RunSaverOptions options;
+  options.saver = runtime::saver_use(plugins.create(plugins.linked(runtime::PluginKind::kSaver, use), run.monitor()));
+  options.checkpoint = o.checkpoint;
+  options.fingerprint = runtime::fingerprint_of(run.environment(), plugins.registry());
+  return options;
+}
+
+runtime::SupervisorOptions inner_options(const SupervisorOptions& o, runtime::RunHost& run,
+                                         runtime::RunPlugins& plugins) {
+  runtime::SupervisorOptions options;
+  options.init_op = o.init_op;
+  options.init_feeds = o.init_feeds;
+  if (o.init_fn)
+    options.init_fn = [init_fn = o.init_fn](runtime::DirectSession& session) {
+      Session handle = session.handle();
+      init_fn(handle);
+    };
+  options.ready_op = o.ready_op;
+  options.ready_for_local_init_op = o.ready_for_local_init_op;
+  options.local_init_op = o.local_init_op;
+  options.summary_op = o.summary_op;
+  options.global_step = o.global_step;
+  options.is_chief = o.is_chief;
+  options.logdir = runtime::absolute_path(o.logdir);
+  options.writes_events = o.writes_events;
+  if (o.is_chief) options.saver = saver_options(o, run, plugins);
+  options.save_summaries_secs = o.save_summaries_secs;
+  options.save_model_secs = o.save_model_secs;
+  options.recovery_wait_secs = o.recovery_wait_secs;
+  options.stop_grace_secs = o.stop_grace_secs;
+  return options;
+}
+
+}  // namespace
+
+struct Supervisor::Insides {
+  Insides(OwnedGraph& graph, const SupervisorOptions& options)
+      : log(runtime::make_log(options.log)),
+        run({runtime::system_clock(), *log, runtime::posix_file_system()}, control, host_options(options),
+            runtime::process_targets()),
+        plugins(run, graph.plugins()),
+        supervisor(graph.insides().nodes, run.environment(), inner_options(options, run, plugins)) {}
+
+  const std::shared_ptr<runtime::DirectSession>& prepared() const {
+    if (session == nullptr) fail(Code::kFailedPrecondition, "no session was prepared");
+    return session;
+  }
+
+  const std::unique_ptr<runtime::Logger> log;
+  runtime::RunControl control;
+  runtime::RunHost run;
+  runtime::RunPlugins plugins;
+  std::shared_ptr<runtime::DirectSession> session;
+  runtime::Supervisor supervisor;
+};
+
+Supervisor::Supervisor(OwnedGraph& graph, const SupervisorOptions& options)
+    : insides_(std::make_unique<Insides>(graph, options)) {}
+
+Supervisor::~Supervisor() = default;
+
+// ---- sessions
+
+void Supervisor::managed_session(const std::function<void(Session&)>& body, const ManagedOptions& options) {
+  const auto with_handle = [&](runtime::DirectSession& session) {
+    insides_->session = session.shared_from_this();
+    Session handle = session.handle();
+    body(handle);
+  };
+  insides_->supervisor.managed_session(with_handle, {.target = options.target,
+                                                     .start_standard_services = options.start_standard_services,
+                                                     .close_summary_writer = options.close_summary_writer});
+}
+
+Session Supervisor::prepare_or_wait_for_session(const PrepareOptions& options) {
+  insides_->session =
+      insides_->supervisor.prepare_or_wait_for_session({.target = options.target,
+                                                        .wait_for_checkpoint = options.wait_for_checkpoint,
+                                                        .max_wait_secs = options.max_wait_secs,
+                                                        .start_standard_services = options.start_standard_services});
+  return insides_->session->handle();
+}
+
+void Supervisor::start_standard_services() { insides_->supervisor.start_standard_services(insides_->prepared()); }
+
+void Supervisor::start_queue_runners() { insides_->supervisor.start_queue_runners(*insides_->prepared()); }
+
+// ---- services
+
+void Supervisor::loop(double interval_secs, std::function<void()> f) {
+  insides_->supervisor.loop(interval_secs, std::move(f));
+}
+
+void Supervisor::summary_computed(std::string_view summary, std::int64_t step) {
+  insides_->supervisor.summary_computed(*insides_->prepared(), summary, step);
+}
+
+// ---- the stop
+
+void Supervisor::stop(const StopOptions& options) {
+  insides_->supervisor.stop(
+      {.close_summary_writer = options.close_summary_writer, .ignore_live_threads = options.ignore_live_threads});
+}
+
+void Supervisor::request_stop(const std::string& reason) { insides_->supervisor.request_stop(reason); }
+void Supervisor::request_stop(const Error& error) { insides_->supervisor.request_stop(error); }
+bool Supervisor::should_stop() const noexcept { return insides_->supervisor.should_stop(); }
+bool Supervisor::wait_for_stop(std::chrono::nanoseconds timeout) {
+  return insides_->supervisor.wait_for_stop(timeout.count());
+}
+
+// ---- what it has
+
+Coordinator Supervisor::coordinator() {
+  return {runtime::coordinator_api(), runtime::to_handle(&insides_->supervisor.coordinator())};
+}
+bool Supervisor::is_chief() const noexcept { return insides_->supervisor.is_chief(); }
+const Output& Supervisor::init_op() const noexcept { return insides_->supervisor.init_op(); }
+const Output& Supervisor::ready_op() const noexcept { return insides_->supervisor.ready_op(); }
+const Output& Supervisor::ready_for_local_init_op() const noexcept {
+  return insides_->supervisor.ready_for_local_init_op();
+}
+const Output& Supervisor::local_init_op() const noexcept { return insides_->supervisor.local_init_op(); }
+const Output& Supervisor::summary_op() const noexcept { return insides_->supervisor.summary_op(); }
+const Output& Supervisor::global_step() const noexcept { return insides_->supervisor.global_step(); }
+
+}  // namespace belay

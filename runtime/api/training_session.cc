@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/api/training_session.h"
+
+#include <any>
+#include <filesystem>
+#include <utility>
+
+#include "runtime/api/graph.h"
+#include "runtime/api/log.h"
+#include "runtime/api/results.h"
+#include "runtime/estimator/monitored_training_session.h"
+
+namespace belay::runtime {
+
+ScaffoldOptions scaffold_options(const belay::Scaffold& scaffold) {
+  ScaffoldOptions options{.init_op = scaffold.init_op,
+                          .init_feeds = scaffold.init_feeds,
+                          .ready_op = scaffold.ready_op,
+                          .ready_for_local_init_op = scaffold.ready_for_local_init_op,
+                          .local_init_op = scaffold.local_init_op,
+                          .local_init_feeds = scaffold.local_init_feeds,
+                          .summary_op = scaffold.summary_op};
+  if (scaffold.init_fn)
+    options.init_fn = [init_fn = scaffold.init_fn](const Scaffold&, DirectSession& session) {
+      belay::Session handle = session.handle();
+      init_fn(handle);
+    };
+  return options;
+}
+
+belay::EndReason end_reason(const EndReason& reason) {
+  static_assert(
+      static_cast<int>(belay::EndReason::Kind::kNone) == static_cast<int>(EndReason::Kind::kNone) &&
+      static_cast<int>(belay::EndReason::Kind::kStopRequested) == static_cast<int>(EndReason::Kind::kStopRequested) &&
+      static_cast<int>(belay::EndReason::Kind::kEndOfInput) == static_cast<int>(EndReason::Kind::kEndOfInput) &&
+      static_cast<int>(belay::EndReason::Kind::kError) == static_cast<int>(EndReason::Kind::kError) &&
+      static_cast<int>(belay::EndReason::Kind::kClosed) == static_cast<int>(EndReason::Kind::kClosed));
+  return {static_cast<belay::EndReason::Kind>(reason.kind), reason.text};
+}
+
+std::string absolute_path(const std::string& path) {
+  return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
+}
+
+namespace {
+
+TrainingSessionOptions session_options(const OwnedGraph& graph, const belay::TrainingSessionOptions& o, Logger& log) {
+  TrainingSessionOptions options;
+  options.plugins = graph.plugins();
+  options.is_chief = o.is_chief;
+  options.target = o.target;
+  options.targets = process_targets();
+  options.checkpoint_dir = absolute_path(o.checkpoint_dir);
+  options.summary_dir = absolute_path(o.summary_dir);
+  options.scaffold = scaffold_options(o.scaffold);
+  options.hooks = o.hooks;
+  options.chief_only_hooks = o.chief_only_hooks;
+  options.init_fns = o.init_fns;
+  options.checkpoint = o.checkpoint;
+  options.session = o.session;
+  options.max_wait_secs = o.max_wait_secs;
+  options.recovery_wait_secs = o.recovery_wait_secs;
+  options.save_graph_def = o.save_graph_def;
+  options.saver = o.saver;
+  options.threads = o.threads;
+  options.seed = o.seed;
+  options.log = &log;
+  return options;
+}
+
+}  // namespace
+}  // namespace belay::runtime
+
+namespace belay {
+
+struct MonitoredTrainingSession::Insides {
+  Insides(OwnedGraph& graph, const TrainingSessionOptions& options)
+      : log(runtime::make_log(options.log)),
+        session(graph.insides().nodes, runtime::session_options(graph, options, *log)) {}
+
+  const std::unique_ptr<runtime::Logger> log;
+  runtime::MonitoredTrainingSession session;
+};
+
+MonitoredTrainingSession::MonitoredTrainingSession(OwnedGraph& graph, const TrainingSessionOptions& options)
+    : insides_(std::make_unique<Insides>(graph, options)) {}
+
+MonitoredTrainingSession::~MonitoredTrainingSession() = default;
+
+// ---- runs ----
+
+RunResult MonitoredTrainingSession::run(const std::vector<FetchRef>& fetches, const Feeds& feeds,
+                                        const RunOptions& options) {
+  runtime::CallerOptions caller;
+  static_cast<RunOptions&>(caller) = options;
+  return runtime::run_result(insides_->session->run(fetches, feeds, caller), fetches);
+}
+
+RunResult MonitoredTrainingSession::run_without_hooks(const std::vector<FetchRef>& fetches, const Feeds& feeds) {
+  return runtime::run_result(insides_->session->run_without_hooks(fetches, feeds), fetches);
+}
+
+void MonitoredTrainingSession::call_step(const std::function<void(StepContext&)>& step) {
+  insides_->session->run_step_fn([&](runtime::StepFnContext& inner) -> std::any {
+    StepContext context(inner.session().handle(), [&inner](const std::vector<FetchRef>& fetches, const Feeds& feeds) {
+      return runtime::run_in_step(inner, fetches, feeds);
+    });
+    step(context);
+    return {};
+  });
+}
+
+// ---- its life ----
+
+void MonitoredTrainingSession::scope(const std::function<void()>& body) { insides_->session->scope(body); }
+
+bool MonitoredTrainingSession::should_stop() { return insides_->session->should_stop(); }
+
+void MonitoredTrainingSession::request_stop(const std::string& reason) { insides_->session->request_stop(reason); }
+
+void MonitoredTrainingSession::stop_now(const std::string& reason) { insides_->session->stop_now(reason); }
+
+std::string MonitoredTrainingSession::save() { return insides_->session->save(); }
+
+void MonitoredTrainingSession::close() { insides_->session->close(); }
+
+// ---- what is asked ----
+
+bool MonitoredTrainingSession::closed() const noexcept { return insides_->session->closed(); }
+
+EndReason MonitoredTrainingSession::end_reason() const { return runtime::end_reason(insides_->session->end_reason()); }
+
+Session MonitoredTrainingSession::session() {
+  const auto raw = insides_->session->raw_session();
+  if (raw == nullptr) fail(Code::kFailedPrecondition, "the session has ended, or is being made anew");
+  return raw->handle();
+}
+
+std::int64_t MonitoredTrainingSession::global_step() { return insides_->session->global_step(); }
+
+bool MonitoredTrainingSession::restored() const noexcept { return insides_->session->restored(); }
+
+std::int64_t MonitoredTrainingSession::recoveries() const noexcept { return insides_->session->recoveries(); }
+
+std::string MonitoredTrainingSession::checkpoint() const { return insides_->session.checkpoint(); }
+
+std::vector<std::string> MonitoredTrainingSession::live_threads() const { return insides_->session->laggards(); }
+
+}  // namespace belay

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <belay/runtime/run.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/api/program.h"
+
+namespace belay {
+namespace {
+
+using testing::error_of;
+using ::testing::HasSubstr;
+
+class ManifestRunTest : public ProgramTest {
+ protected:
+  ManifestRunTest() {
+    write(R"([run]
+dir = "run"
+max_steps = 6
+threads = 1
+[input.train]
+plugin = "digits"
+examples = 64
+[input.eval]
+plugin = "digits"
+examples = 32
+epochs = 1
+[model]
+plugin = "linear"
+classes = 10
+[optimizer]
+name = "sgd"
+learning_rate = 0.01
+)");
+  }
+  void write(const std::string& manifest) { std::ofstream(file) << manifest; }
+  ManifestRunOptions with(const std::vector<std::string>& sets = {}) {
+    ManifestRunOptions o{.sets = sets, .plugin_path = {BELAY_BINARY_DIR "/plugins"}};
+    o.log = log_options();
+    return o;
+  }
+
+  const std::string file = temp / "train.toml";
+};
+
+TEST_F(ManifestRunTest, TrainsEvaluatesAndGoesOn) {
+  int progress = 0;
+  ManifestRunOptions options = with();
+  options.on_progress = [&](ManifestRun&) { ++progress; };
+  ManifestRun run(file, options);
+  ASSERT_TRUE(run.ok()) << run.problems_text();
+  const RunReport report = run.run();
+  EXPECT_EQ(report.status, RunStatus::kDone) << report.error;
+  EXPECT_EQ(report.reason.kind, EndReason::Kind::kStopRequested);
+  EXPECT_EQ(report.steps, 6);
+  EXPECT_EQ(report.global_step, 6);
+  EXPECT_GE(progress, 6);
+  EXPECT_EQ(report.checkpoint, temp / "run/model.ckpt-6");
+  ASSERT_EQ(report.evaluations.size(), 1u);
+  EXPECT_EQ(report.evaluations[0].input, "eval");
+  EXPECT_EQ(report.evaluations[0].examples, 32);
+  EXPECT_EQ(report.evaluations[0].metrics.at(0).first, "loss");
+  EXPECT_THAT(error_of([&] { run.run(); }), HasSubstr("FAILED_PRECONDITION"));
+
+  const RunReport longer = ManifestRun(file, with({"run.max_steps=8"})).run();
+  EXPECT_EQ(longer.steps, 2);
+  EXPECT_EQ(longer.global_step, 8);
+
+  const RunReport evaluated = ManifestRun(file, with({"run.mode=evaluate"})).run();
+  EXPECT_EQ(evaluated.status, RunStatus::kDone) << evaluated.error;
+  EXPECT_EQ(evaluated.global_step, 8);
+  EXPECT_EQ(evaluated.evaluations.size(), 1u);
+
+  const RunReport predicted =
+      ManifestRun(file, with({"run.mode=predict", "predict.output=" + (temp / "out.csv")})).run();
+  EXPECT_EQ(predicted.status, RunStatus::kDone) << predicted.error;
+  EXPECT_EQ(predicted.predicted_examples, 32);
+  EXPECT_TRUE(std::filesystem::exists(temp / "out.csv"));
+}
+
+TEST_F(ManifestRunTest, ProblemsHaveTheirPlacesAndNothingIsWritten) {
+  ManifestRun run(file, with({"run.max_stps=3"}));
+  EXPECT_FALSE(run.ok());
+  ASSERT_EQ(run.problems().size(), 1u);
+  EXPECT_THAT(run.problems()[0].file, HasSubstr("--set"));
+  EXPECT_THAT(run.problems()[0].help, HasSubstr("max_steps"));
+  EXPECT_THAT(run.problems_text(), HasSubstr("did you mean"));
+  const RunReport report = run.run();
+  EXPECT_EQ(report.status, RunStatus::kUsage);
+  EXPECT_EQ(report.error, run.problems_text());
+
+  ManifestRun none(temp / "none.toml", with());
+  EXPECT_FALSE(none.ok());
+  EXPECT_THAT(error_of([&] { none.effective_manifest(); }), HasSubstr("FAILED_PRECONDITION"));
+  EXPECT_FALSE(std::filesystem::exists(temp / "run"));
+}
+
+TEST_F(ManifestRunTest, CheckLooksAtTheGraphAndWritesNothing) {
+  ManifestRun run(file, with());
+  EXPECT_TRUE(run.check()) << run.problems_text();
+  EXPECT_THAT(run.effective_manifest(), HasSubstr("max_steps = 6"));
+  EXPECT_FALSE(std::filesystem::exists(temp / "run"));
+  EXPECT_EQ(run.run().status, RunStatus::kDone) << "a run that was checked can be run";
+
+  ManifestRun wrong(file, with({"scaffold.init_op=nothing"}));
+  EXPECT_TRUE(wrong.ok()) << "only the graph shows it";
+  EXPECT_FALSE(wrong.check());
+  EXPECT_THAT(wrong.problems_text(), HasSubstr("nothing"));
+}
+
+TEST_F(ManifestRunTest, TheStatusSaysWhatFailed) {
+  EXPECT_EQ(ManifestRun(file, with({"model.plugin=no_such_model"})).run().status, RunStatus::kPlugin);
+  EXPECT_EQ(ManifestRun(file, with({"optimizer.learning_rate=1e38", "run.max_steps=50"})).run().status,
+            RunStatus::kDiverged);
+
+  const RunReport done = ManifestRun(file, with({"run.dir=b"})).run();
+  ASSERT_EQ(done.status, RunStatus::kDone) << done.error;
+  std::ofstream(done.checkpoint + "/index", std::ios::app) << "x";
+  EXPECT_EQ(ManifestRun(file, with({"run.mode=evaluate", "run.checkpoint=" + done.checkpoint})).run().status,
+            RunStatus::kNoRestore);
+
+  OwnedGraph graph(default_plugins());
+  line(graph);
+  MonitoredTrainingSession holder(graph, options("c"));
+  EXPECT_EQ(ManifestRun(file, with({"run.dir=c"})).run().status, RunStatus::kInUse);
+  holder.close();
+}
+
+TEST_F(ManifestRunTest, StopsWhereItIsAskedAndSavesThere) {
+  ManifestRunOptions options = with({"run.max_steps=1000000"});
+  int steps = 0;
+  options.on_progress = [&](ManifestRun& run) {
+    if (++steps == 3) run.request_stop("three are enough");
+  };
+  const RunReport report = ManifestRun(file, options).run();
+  EXPECT_EQ(report.status, RunStatus::kDone) << report.error;
+  EXPECT_EQ(report.reason.text, "three are enough");
+  EXPECT_EQ(report.global_step, 3);
+  EXPECT_EQ(report.checkpoint, temp / "run/model.ckpt-3");
+  EXPECT_TRUE(report.evaluations.empty()) << "somebody wants the end now";
+}
+
+TEST_F(ManifestRunTest, ARunThatIsStoppedBeforehandMakesNoStep) {
+  ManifestRun run(file, with());
+  run.stop_now("changed my mind");
+  const RunReport report = run.run();
+  EXPECT_EQ(report.status, RunStatus::kDone) << report.error;
+  EXPECT_EQ(report.steps, 0);
+  EXPECT_EQ(report.reason.text, "changed my mind");
+}
+
+}  // namespace
+}  // namespace belay
