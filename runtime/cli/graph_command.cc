@@ -3,6 +3,7 @@
 
 #include <iostream>
 
+#include "runtime/api/log.h"
 #include "runtime/cli/exit_status.h"
 #include "runtime/cli/graph_report.h"
 #include "runtime/cli/prepare_run.h"

@@ -3,6 +3,7 @@
 
 #include <iostream>
 
+#include "runtime/api/log.h"
 #include "runtime/cli/exit_status.h"
 #include "runtime/cli/use_model.h"
 #include "runtime/manifest/parse.h"
@@ -10,15 +11,6 @@
 namespace belay::runtime {
 
 World make_world(Logger& log) { return {system_clock(), log, posix_file_system()}; }
-
-// A message of several lines as that many lines of the log.
-void log_error(Logger& log, std::string_view text) {
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    log.error("", text.substr(at, end - at));
-    at = end + 1;
-  }
-}
 
 int prepare_run(PreparedRun& prepared, const std::string& file, const std::vector<std::string>& sets,
                 const ManifestRunOptions& options, const World& world, RunControl& control,

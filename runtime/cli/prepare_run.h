@@ -6,7 +6,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "runtime/cli/end_report.h"
@@ -16,9 +15,6 @@
 namespace belay::runtime {
 
 World make_world(Logger& log);
-
-// A message of several lines as that many lines of the log.
-void log_error(Logger& log, std::string_view text);
 
 // A run, what it says where a plugin crashes, and what ends it where one hangs: from the moment that the first is
 // loaded.

@@ -11,6 +11,7 @@
 #include <optional>
 #include <thread>
 
+#include "runtime/api/log.h"
 #include "runtime/cli/exit_status.h"
 #include "runtime/cli/plan_text.h"
 #include "runtime/cli/prepare_run.h"

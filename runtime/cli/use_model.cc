@@ -6,7 +6,8 @@
 #include <cstdio>
 #include <iostream>
 
-#include "runtime/checkpoint/restore_error.h"
+#include "runtime/api/log.h"
+#include "runtime/api/run_report.h"
 #include "runtime/cli/exit_status.h"
 #include "runtime/cli/prepare_run.h"
 #include "runtime/platform/text.h"
@@ -14,21 +15,8 @@
 namespace belay::runtime {
 namespace {
 
-PredictionFormat format_of(const PredictSettings& settings) {
-  return settings.format == "auto" ? prediction_format_of_file(settings.output) : prediction_format(settings.format);
-}
-
-std::unique_ptr<PredictionWriter> make_writer(ManifestRun& run) {
-  const PredictSettings& settings = run.manifest().predict;
-  FileSystem& files = run.host().files();
-  auto output =
-      settings.output.empty() ? prediction_stream(STDOUT_FILENO, "stdout") : prediction_file(files, settings.output);
-  return make_prediction_writer(format_of(settings), std::move(output), files,
-                                process_environment()("TMPDIR").value_or("/tmp"));
-}
-
 void predict(ManifestRun& run, Watchdog& watchdog, Logger& log) {
-  const std::unique_ptr<PredictionWriter> writer = make_writer(run);
+  const std::unique_ptr<PredictionWriter> writer = prediction_writer_of(run.manifest().predict, run.host().files());
   const std::int64_t begin = run.host().clock().monotonic_ns();
   const Predicted predicted = run.predict(*writer, [&] { watchdog.progress(); });
   if (predicted.totals.reader_gone) return;
@@ -57,10 +45,7 @@ void sample(ManifestRun& run, Watchdog& watchdog) {
 
 }  // namespace
 
-int status_of(const Error& error) {
-  if (dynamic_cast<const RestoreError*>(&error) != nullptr) return kExitNoRestore;
-  return error.code() == Code::kDiverged ? kExitDiverged : kExitTrainingFailed;
-}
+int status_of(const Error& error) { return static_cast<int>(run_status(error)); }
 
 void print_result(Logger& log, const EvaluatedInput& result) {
   log.status_line("");
