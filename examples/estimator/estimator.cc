@@ -6,6 +6,8 @@
 #include <belay/ops/matmul.h>
 #include <belay/ops/reductions.h>
 #include <belay/plugin.h>
+#include <belay/runtime/estimator.h>
+#include <belay/runtime/spinning.h>
 
 #include <cmath>
 #include <cstdint>
@@ -14,18 +16,13 @@
 #include <string>
 #include <vector>
 
-#include "runtime/estimator/estimator.h"
-#include "runtime/estimator/tensor_input.h"
-#include "runtime/platform/spinning.h"
-
 namespace {
 
 namespace ops = belay::ops;
-namespace rt = belay::runtime;
 using belay::Output;
 using belay::Tensor;
 
-rt::EstimatorSpec ring(const rt::ModelArgs& model) {
+belay::EstimatorSpec ring(const belay::ModelArgs& model) {
   const Output hidden = ops::dense(model.feature("point"), 16, {.activation = ops::Activation::kTanh});
   const Output logits = ops::dense(hidden, 2);
   const Output inside = ops::arg_max(logits);
@@ -33,7 +30,7 @@ rt::EstimatorSpec ring(const rt::ModelArgs& model) {
   const Output loss = ops::softmax_cross_entropy(logits, model.label());
   if (model.mode == belay::Mode::kEval)
     return {model, {.loss = loss, .eval_metric_ops = {{"accuracy", ops::metrics::accuracy(model.label(), inside)}}}};
-  rt::OptimizerSettings adam{.name = "adam", .learning_rate = {.learning_rate = 0.02}};
+  const belay::OptimizerSettings adam{.name = "adam", .learning_rate = {.learning_rate = 0.02}};
   return {model, {.loss = loss, .train_op = model.minimize(loss, adam)}};
 }
 
@@ -56,23 +53,23 @@ Points points(std::int64_t n, double from) {
 }
 
 void run(const std::string& directory) {
-  rt::Estimator estimator(ring, {.plugins = belay::default_plugins(), .model_dir = directory});
+  belay::Estimator estimator(ring, {.plugins = belay::default_plugins(), .model_dir = directory});
   const Points train = points(512, 0), test = points(200, 0.5), asked = points(6, 0.25);
-  const rt::InputFn test_input = rt::tensor_input({{"point", test.at}}, {{"inside", test.inside}});
-  estimator.train(rt::tensor_input({{"point", train.at}}, {{"inside", train.inside}}, {.epochs = 100}),
-                  {.steps = 200, .evaluators = {rt::in_memory_evaluator(test_input, {.every_n_iter = 50})}});
+  const belay::InputFn test_input = belay::tensor_input({{"point", test.at}}, {{"inside", test.inside}});
+  estimator.train(belay::tensor_input({{"point", train.at}}, {{"inside", train.inside}}, {.epochs = 100}),
+                  {.steps = 200, .evaluators = {belay::in_memory_evaluator(test_input, {.every_n_iter = 50})}});
 
-  const rt::EvalMetrics metrics = estimator.evaluate(test_input, {.name = "after"});
-  std::printf("%s\n", rt::eval_metrics_text(metrics).c_str());
+  const belay::EvalMetrics metrics = estimator.evaluate(test_input, {.name = "after"});
+  std::printf("%s\n", belay::eval_metrics_text(metrics).c_str());
 
-  for (const rt::PredictedRow& p : estimator.predict(rt::tensor_input({{"point", asked.at}})))
+  for (const belay::PredictedRow& p : estimator.predict(belay::tensor_input({{"point", asked.at}})))
     std::printf("%s\n", p["inside"].scalar<std::int64_t>() == 1 ? "inside" : "outside");
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  rt::bound_spinning(argv);  // before anything else: it executes the program once more
+  belay::bound_spinning(argv);  // before anything else: it executes the program once more
   if (argc != 2) {
     std::fprintf(stderr, "usage: estimator RUN_DIRECTORY\n");
     return 2;
