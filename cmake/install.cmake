@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake --install: the host, the SDK, and the runtime for programs with a main of their own. Its plugins: plugins/.
+# cmake --install: the host, the SDK, and the runtime for programs with a main of their own: of its headers those below
+# include/ alone. Its plugins: plugins/.
 include(CMakePackageConfigHelpers)
 
 install(TARGETS belay RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
@@ -18,8 +19,6 @@ set_target_properties(belay_runtime PROPERTIES EXPORT_NAME runtime)
 target_link_libraries(belay_runtime INTERFACE belay_api)
 install(TARGETS belay_sdk belay_testing belay_runtime belay_default_plugins ${runtime} EXPORT belay-targets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}/belay)
-install(DIRECTORY runtime DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/belay-runtime FILES_MATCHING PATTERN "*.h"
-  PATTERN "testing" EXCLUDE PATTERN "include" EXCLUDE)
 install(DIRECTORY runtime/include/belay runtime/testing/include/belay DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES plugins/default_plugins.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/belay)
 

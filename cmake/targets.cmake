@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # belay_runtime_library(name SOURCES ... [LINK ...] [PRIVATE ...]): one folder of runtime/ as the static library belay_<name>,
-# exported as belay::<name>. LINK is what its headers need, PRIVATE what only its sources do. All of them see the settings in
-# runtime/include, which are installed beside the SDK's headers.
+# exported as belay::<name>. LINK is what its headers need, PRIVATE what only its sources do. All of them see runtime/include,
+# the headers of programs, which are installed beside the SDK's; no others of runtime/ are.
 function(belay_runtime_library name)
   cmake_parse_arguments(A "" "" "SOURCES;LINK;PRIVATE" ${ARGN})
   add_library(belay_${name} STATIC ${A_SOURCES})
   add_library(belay::${name} ALIAS belay_${name})
   set_target_properties(belay_${name} PROPERTIES EXPORT_NAME ${name})
   target_include_directories(belay_${name} PUBLIC
-    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/belay-runtime>
-    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/runtime/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/runtime/include>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_link_libraries(belay_${name} PUBLIC belay_sdk ${A_LINK}
     PRIVATE $<BUILD_INTERFACE:belay_warnings> ${A_PRIVATE})
   set_property(GLOBAL APPEND PROPERTY BELAY_RUNTIME_TARGETS belay_${name})

@@ -137,12 +137,27 @@ step "a newcomer's path: docs/guide/write-a-hook.md, every command as written"
   "$source/tests/install/run_page.py" "$prefix/share/doc/belay/docs/guide/write-a-hook.md" "$HOME"
 ) || fail "docs/guide/write-a-hook.md does not tell what happens"
 
+step "headers: the SDK, what programs include, and nothing else of the runtime"
+"$source/tests/install/headers.py" "$prefix/include" "$source" || fail "the installed headers"
+
 step "examples/embed"
 configure_and_build "$source/examples/embed" "$here/embed_build"
 "$here/embed_build/embed" "$here/embed_run" >"$here/embed.log" 2>&1 || { cat "$here/embed.log"; fail "embed"; }
 "$here/embed_build/embed" "$here/embed_run" >"$here/embed.log" 2>&1 || { cat "$here/embed.log"; fail "embed, again"; }
 grep -q "restored step 200" "$here/embed.log" || { cat "$here/embed.log"; fail "embed does not go on where it stopped"; }
 [ -d "$here/embed_run/model.ckpt-400" ] || fail "embed has no checkpoint of step 400"
+
+step "examples/manifest"
+configure_and_build "$source/examples/manifest" "$here/manifest_build"
+manifest() { "$here/manifest_build/manifest" "$here/hook/train.toml" run.dir="$here/manifest_run" hooks=[] "$@" >"$here/manifest.log" 2>&1; }
+for steps in 30 60; do
+  manifest run.max_steps=$steps || { cat "$here/manifest.log"; fail "manifest"; }
+  grep -q "^status 0 at step $steps: stop_at_step" "$here/manifest.log" || { cat "$here/manifest.log"; fail "manifest at step $steps"; }
+  [ -d "$here/manifest_run/model.ckpt-$steps" ] || fail "manifest has no checkpoint of step $steps"
+done
+grep -q "restored step 30" "$here/manifest.log" || { cat "$here/manifest.log"; fail "manifest does not go on where it stopped"; }
+manifest run.max_stps=30 && fail "manifest takes a key that is not there"
+grep -q 'did you mean "max_steps"' "$here/manifest.log" || { cat "$here/manifest.log"; fail "manifest does not say what is wrong"; }
 
 step "examples/estimator"
 configure_and_build "$source/examples/estimator" "$here/estimator_build"
