@@ -32,7 +32,7 @@ namespace {
 // Only a queue comes to an end.
 bool may_end(const NodeGraph& graph) {
   for (std::uint32_t id = 0; id < graph.size(); ++id)
-    if (graph.node(id).op->name == "QueueDequeue") return true;
+    if (graph.node(id).op->role == Role::kQueue) return true;
   return false;
 }
 

@@ -23,7 +23,7 @@ std::vector<std::string> short_names(const NodeGraph& graph) {
   for (const auto& [role, port] : graph.roles()) names.push_back(role);
   for (std::uint32_t i = 0; i < graph.size(); ++i) {
     const Node& node = graph.node(i);
-    if (node.name.rfind(kOfInput, 0) != 0 || node.op->name != "Identity") continue;
+    if (node.name.rfind(kOfInput, 0) != 0 || node.op->role != Role::kIdentity) continue;
     const std::string name = node.name.substr(kOfInput.size());
     if (graph.roles().count(name) == 0) names.push_back(name);
   }

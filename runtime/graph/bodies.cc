@@ -99,7 +99,8 @@ void NodeGraph::check_body_node(const OpDef& op, const std::string& name,
   const auto refuse = [&](const std::string& text) {
     fail(Code::kInvalidArgument, "node '" + name + "' (" + op.name + "): " + text);
   };
-  if (op.effect != Effect::kNone || op.host_kernel != nullptr || op.resource || op.name == "Placeholder")
+  if (op.effect != Effect::kNone || op.host_kernel != nullptr || op.role == Role::kPlaceholder ||
+      op.role == Role::kQueue || op.role == Role::kTable)
     refuse(
         "a body of a cond or while loop only computes: what is a variable or placeholder, writes, waits, draws random "
         "numbers or makes summaries is outside it");

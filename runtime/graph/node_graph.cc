@@ -101,7 +101,7 @@ std::uint32_t NodeGraph::add(std::string_view op, std::string_view name_hint, st
   node.name = unique_name(full);
   node.id = static_cast<std::uint32_t>(nodes_.size());  // captures may have been added before
   by_name_.emplace(node.name, node.id);
-  if (node.body != 0 && def->name == "BodyInput") bodies_[node.body - 1].arguments.push_back(node.id);
+  if (node.body != 0 && def->role == Role::kBodyInput) bodies_[node.body - 1].arguments.push_back(node.id);
   nodes_.push_back(std::move(node));
   return nodes_.back().id;
 }

@@ -149,6 +149,18 @@ enum class Effect {
   kState,     // touches other session state (closes a queue) without waiting
 };
 
+// What a node is to the graph and its sessions, besides something that computes. Most operations are nothing of it.
+enum class Role {
+  kNone,
+  kConstant,     // its value is its attribute `value`
+  kPlaceholder,  // its value is what a run feeds
+  kBodyInput,    // its value comes into a body from outside
+  kIdentity,     // its value is its input's, under its own name
+  kAssign,       // sets the variable of input 0 without reading it
+  kQueue,        // is a queue of the session, made when the session is
+  kTable,        // is a hash table of the session
+};
+
 // For OpDef.ref_inputs: every input names a variable.
 inline constexpr std::uint32_t kAllInputs = 0xffffffff;
 
@@ -160,6 +172,7 @@ struct OpDef {
   std::string inputs = {};
   std::string dtypes = {};
   int n_inputs = 0;  // -1: any number
+  Role role = Role::kNone;
   Effect effect = Effect::kNone;
   // Bit i: input i names a variable (kWrite, kQuery), it is not read through the edge.
   std::uint32_t ref_inputs = 0;
@@ -171,8 +184,6 @@ struct OpDef {
   bool alias = false;
   // Element-wise: output 0 has the broadcast shape of the inputs.
   bool elementwise = false;
-  // Names a queue of the session, which is made with the session.
-  bool resource = false;
   // Output dims depend on the values, not on the inputs' dims (a dequeue): ends a segment.
   bool dynamic_shape = false;
   void (*infer)(InferContext&) = nullptr;

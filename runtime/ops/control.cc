@@ -70,11 +70,13 @@ void add_control_ops(OpRegistry& r) {
   r.add({.name = "Const",
          .doc = "The value of its attribute `value`.",
          .dtypes = "any",
+         .role = Role::kConstant,
          .infer = infer_const,
          .stops_gradient = true});
   r.add({.name = "Placeholder",
          .doc = "A value that every run must feed: attributes `dtype`, `shape` (-1: unknown).",
          .dtypes = "any",
+         .role = Role::kPlaceholder,
          .infer = infer_placeholder,
          .stops_gradient = true});
   r.add({.name = "Identity",
@@ -82,6 +84,7 @@ void add_control_ops(OpRegistry& r) {
          .inputs = "x",
          .dtypes = "any",
          .n_inputs = 1,
+         .role = Role::kIdentity,
          .alias = true,
          .infer = infer_same,
          .gradient = grad_identity,

@@ -218,6 +218,7 @@ void add_control_flow_ops(OpRegistry& r) {
          .doc = "In a body: what comes in from outside. As an argument it has the attributes `dtype` and `shape` (-1: "
                 "unknown) or `unknown_rank`.",
          .dtypes = "any",
+         .role = Role::kBodyInput,
          .infer = infer_body_input,
          .stops_gradient = true});
   r.add({.name = "Cond",

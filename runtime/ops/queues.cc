@@ -149,7 +149,12 @@ std::unique_ptr<HostKernel> make(const KernelSpec& spec) {
 std::unique_ptr<HostKernel> make_size(const KernelSpec&) { return std::make_unique<SizeKernel>(); }
 
 void add_queue(OpRegistry& r, const char* name, const char* doc) {
-  r.add({.name = name, .doc = doc, .dtypes = "any", .resource = true, .infer = infer_queue, .stops_gradient = true});
+  r.add({.name = name,
+         .doc = doc,
+         .dtypes = "any",
+         .role = Role::kQueue,
+         .infer = infer_queue,
+         .stops_gradient = true});
 }
 
 }  // namespace

@@ -60,6 +60,7 @@ void add_table_ops(OpRegistry& r) {
   r.add({.name = "HashTable",
          .doc = "A table of the session: attributes `key_dtype` (string or int64), `value_dtype`.",
          .dtypes = "keys string, int64; values any",
+         .role = Role::kTable,
          .infer = infer_table,
          .stops_gradient = true});
   r.add({.name = "TableInitialize",

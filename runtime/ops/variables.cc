@@ -164,6 +164,7 @@ void add_variable_ops(OpRegistry& r) {
          .inputs = "variable, value",
          .dtypes = "any but string",
          .n_inputs = 2,
+         .role = Role::kAssign,
          .effect = Effect::kWrite,
          .ref_inputs = 1,
          .infer = infer_assign,

@@ -90,9 +90,9 @@ DirectSession::DirectSession(NodeGraph& graph, std::shared_ptr<VariableStore> st
           home.find_or_create(n.name, n.outputs[0].first, n.outputs[0].second.dims(), trainable.count(id) != 0);
       variable_of_[id] = &v;
       if (&home == store_.get()) variables_.push_back(&v);
-    } else if (n.op->name == "HashTable") {
+    } else if (n.op->role == Role::kTable) {
       tables_[id] = std::make_unique<LookupTable>(n.name, n.attrs.dtype("key_dtype"), n.attrs.dtype("value_dtype"));
-    } else if (n.op->resource) {
+    } else if (n.op->role == Role::kQueue) {
       if (!options_.queues)
         fail(Code::kFailedPrecondition,
              "the graph has the queue '" + n.name + "', but the session was given no queues");

@@ -6,6 +6,8 @@
 #include <set>
 #include <unordered_map>
 
+#include "runtime/ops/copy.h"
+
 namespace belay::runtime {
 namespace {
 
@@ -61,7 +63,8 @@ class Emitter {
     for (PlanStage& stage : plan_->stages) {
       std::set<std::uint32_t> assigned;
       for (const PlanStep& step : stage.steps)
-        if (step.writes && step.node->op->name == "Assign") assigned.insert(step.written.begin(), step.written.end());
+        if (step.writes && step.node->op->role == Role::kAssign)
+          assigned.insert(step.written.begin(), step.written.end());
       std::erase_if(stage.reads, [&](const auto& read) { return assigned.count(read.first) != 0; });
     }
   }
@@ -146,7 +149,7 @@ class Emitter {
       plan_->values[v].index = variable_index(n);
       return v;
     }
-    if (n.op->name == "Placeholder")
+    if (n.op->role == Role::kPlaceholder)
       belay::fail(Code::kInvalidArgument, "You must feed a value for placeholder '" + n.name + "' (" +
                                               dtype_name(graph_.spec(port).first) + " " +
                                               graph_.spec(port).second.text() + ")");
@@ -214,7 +217,7 @@ class Emitter {
     copies_[key] = {copy, plan_->stages[stage].steps.size()};
     PlanStep step;
     step.node = &graph_.node(port.node);
-    step.kernel = copy_kernel();
+    step.kernel = make_copy;
     step.inputs = {v};
     step.outputs = {copy};
     step.condition = when;
@@ -222,10 +225,8 @@ class Emitter {
     return copy;
   }
 
-  KernelFactory copy_kernel() const { return graph_.ops().find("Identity")->kernel; }
-
   void emit_shape_only(const Node& n) {
-    if (n.op->effect == Effect::kVariable || n.op->name == "Const" || n.op->name == "Placeholder") {
+    if (n.op->effect == Effect::kVariable || n.op->role == Role::kConstant || n.op->role == Role::kPlaceholder) {
       for (std::uint32_t i = 0; i < n.outputs.size(); ++i) describe({n.id, i});
       return;
     }
@@ -237,7 +238,7 @@ class Emitter {
   void describe(Port port) {
     if (plan_->value_index.count(port_key(port)) != 0) return;
     const Node& n = graph_.node(port.node);
-    if (n.op->name == "Const") {
+    if (n.op->role == Role::kConstant) {
       emit_constant(n);
     } else {
       value(port);
@@ -254,16 +255,16 @@ class Emitter {
   void emit_node(const Node& n) {
     if (n.op->effect == Effect::kVariable) return;
     if (!s_.simplified.runs(n.id)) return emit_simplified(n);
-    if (n.op->name == "Placeholder") {
+    if (n.op->role == Role::kPlaceholder) {
       if (!feeds_.fed({n.id, 0})) value({n.id, 0});  // reports it
       return;
     }
-    if (n.op->name == "Const") {
+    if (n.op->role == Role::kConstant) {
       if (plan_->value_index.count(port_key({n.id, 0})) == 0) emit_constant(n);
       return;
     }
     for (const Port& in : n.inputs)
-      if (graph_.node(in.node).op->name == "Const" && !feeds_.fed(in)) describe(in);
+      if (graph_.node(in.node).op->role == Role::kConstant && !feeds_.fed(in)) describe(in);
     if (is_host(n)) return emit_host(n);
     if (n.op->alias && !(s_.commit[n.id] && aliases_variable(n))) return emit_alias(n);
     const FusedGroup* group = group_of_[n.id];
@@ -363,7 +364,7 @@ class Emitter {
         step.inputs.push_back(v);
         if (step.writes) {
           step.written.push_back(plan_->values[v].index);
-          if (n.op->name != "Assign") read_here(v, s_.stage[n.id], when);
+          if (n.op->role != Role::kAssign) read_here(v, s_.stage[n.id], when);
         }
       } else if (is_shape_only(n, i)) {
         if (!feeds_.fed(n.inputs[i])) describe(n.inputs[i]);
@@ -449,7 +450,7 @@ class Emitter {
     std::uint32_t stage = host ? s_.stage[n.id] + 1 : s_.last_main;
     if (read_stage_[n.id] != kUnread) stage = read_stage_[n.id];
     if (stage >= plan_->stages.size()) plan_->stages.emplace_back();
-    if (n.op->name == "Const" && plan_->value_index.count(port_key(slot.port)) == 0) emit_constant(n);
+    if (n.op->role == Role::kConstant && plan_->value_index.count(port_key(slot.port)) == 0) emit_constant(n);
     emit_slot_copy(s, stage);
   }
   void emit_slot_copy(std::uint32_t s, std::uint32_t stage) {

@@ -29,7 +29,7 @@ std::string bad_element(const TensorView& tensor) {
 std::string known_name(const NodeGraph& graph, Port port) {
   for (std::uint32_t id = port.node + 1; id < graph.size(); ++id) {
     const Node& node = graph.node(id);
-    if (node.op->name == "Identity" && node.inputs[0] == port) return node.name;
+    if (node.op->role == Role::kIdentity && node.inputs[0] == port) return node.name;
   }
   return graph.port_name(port);
 }

@@ -182,7 +182,7 @@ class Scheduler {
     if (n.op->effect != Effect::kRandom || !free || !out_.in_base[n.id] || out_.pinned[n.id]) return false;
     const std::vector<std::uint32_t>& users = out_.users[n.id];
     return !users.empty() && std::all_of(users.begin(), users.end(), [&](std::uint32_t user) {
-      return graph_.node(user).op->name == "Assign" && phase_[user] == phase_[n.id];
+      return graph_.node(user).op->role == Role::kAssign && phase_[user] == phase_[n.id];
     });
   }
 

@@ -54,7 +54,7 @@ class Simplifier {
     for (std::uint32_t id = 0; id < graph_.size(); ++id) {
       const Node& n = graph_.node(id);
       if (!view_.planned[id] || followed_[id] || !may_go(n)) continue;
-      if (n.op->name == "Const") {
+      if (n.op->role == Role::kConstant) {
         if (n.attrs.tensor("value").bytes() <= kComparedBytes) find_twin(n);
       } else if (!fold(n) && view_.in_base[id]) {
         find_twin(n);
@@ -66,7 +66,8 @@ class Simplifier {
  private:
   bool may_go(const Node& n) const {
     return n.op->effect == Effect::kNone && !is_host(n) && n.control_inputs.empty() && !view_.ordered[n.id] &&
-           n.op->bodies.empty() && n.op->name != "Placeholder" && n.op->name != "BodyInput" && !n.op->dynamic_shape;
+           n.op->bodies.empty() && n.op->role != Role::kPlaceholder && n.op->role != Role::kBodyInput &&
+           !n.op->dynamic_shape;
   }
 
   // ---- folding
@@ -75,7 +76,7 @@ class Simplifier {
     if (view_.feeds.fed(port)) return nullptr;
     port = out_.of(port);
     const Node& n = graph_.node(port.node);
-    if (n.op->name == "Const") return &n.attrs.tensor("value");
+    if (n.op->role == Role::kConstant) return &n.attrs.tensor("value");
     const auto it = out_.folded.find(port.node);
     return it == out_.folded.end() ? nullptr : &it->second;
   }
