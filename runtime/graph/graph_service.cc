@@ -156,7 +156,7 @@ std::int32_t attr(belay_graph* graph, std::uint32_t node, belay_str name, belay_
   return guard(status, [&] {
     const NodeGraph& g = from_handle(graph);
     g.resolve({g.serial(), node, BELAY_OPERATION});
-    const AttrValue* v = g.node(node).attrs.find(view(name));
+    const AttrValue* v = g.node(node).attrs.given(view(name));
     if (v == nullptr)
       fail(Code::kNotFound, "node '" + g.node(node).name + "' has no attribute '" + std::string(view(name)) + "'");
     view_attr(*v, last_attr);

@@ -26,6 +26,15 @@ bool valid_node_name(std::string_view name) {
          });
 }
 
+// What the node was given, against what its operation declares.
+void check_attrs(const OpDef& op, const std::string& node, Attrs& attrs) {
+  try {
+    op.checks_attrs ? attrs.need_each_once() : attrs.declare(op.attrs);
+  } catch (const Error& e) {
+    fail(e.code(), "node '" + node + "' (" + op.name + "): " + std::string(e.message()));
+  }
+}
+
 }  // namespace
 
 NodeGraph::NodeGraph(const OpRegistry& ops) : ops_(ops), serial_(next_serial()) {}
@@ -79,6 +88,7 @@ std::uint32_t NodeGraph::add(std::string_view op, std::string_view name_hint, st
   node.op = def;
   node.body = open_body();
   const std::string full = scopes_.empty() ? hint : scopes_.back() + "/" + hint;
+  check_attrs(*def, full, attrs);
   for (const std::string& attr : def->bodies) add_captures(*def, full, attrs.text(attr), inputs);
   std::vector<DType> dtypes;
   std::vector<Shape> shapes;

@@ -7,59 +7,6 @@
 
 namespace belay::runtime {
 
-void Attrs::set(std::string name, AttrValue value) { values_.emplace_back(std::move(name), std::move(value)); }
-
-const AttrValue* Attrs::find(std::string_view name) const noexcept {
-  for (const auto& [key, value] : values_)
-    if (key == name) return &value;
-  return nullptr;
-}
-
-namespace {
-
-template <class T>
-const T& attr_as(const AttrValue& value, std::string_view name, const char* expected) {
-  const T* v = std::get_if<T>(&value);
-  if (v == nullptr) fail(Code::kInvalidArgument, "attribute '" + std::string(name) + "' must be " + expected);
-  return *v;
-}
-
-}  // namespace
-
-std::int64_t Attrs::integer(std::string_view name, std::int64_t absent) const {
-  const AttrValue* v = find(name);
-  return v == nullptr ? absent : attr_as<std::int64_t>(*v, name, "an integer");
-}
-
-double Attrs::number(std::string_view name, double absent) const {
-  const AttrValue* v = find(name);
-  if (v == nullptr) return absent;
-  if (const auto* i = std::get_if<std::int64_t>(v)) return static_cast<double>(*i);
-  return attr_as<double>(*v, name, "a number");
-}
-
-std::string Attrs::text(std::string_view name, std::string_view absent) const {
-  const AttrValue* v = find(name);
-  return v == nullptr ? std::string(absent) : attr_as<std::string>(*v, name, "a string");
-}
-
-std::vector<std::int64_t> Attrs::integers(std::string_view name) const {
-  const AttrValue* v = find(name);
-  return v == nullptr ? std::vector<std::int64_t>{}
-                      : attr_as<std::vector<std::int64_t>>(*v, name, "a list of integers");
-}
-
-std::vector<std::string> Attrs::texts(std::string_view name) const {
-  const AttrValue* v = find(name);
-  return v == nullptr ? std::vector<std::string>{} : attr_as<std::vector<std::string>>(*v, name, "a list of strings");
-}
-
-const DenseTensor& Attrs::tensor(std::string_view name) const {
-  const AttrValue* v = find(name);
-  if (v == nullptr) fail(Code::kInvalidArgument, "attribute '" + std::string(name) + "' is missing");
-  return attr_as<DenseTensor>(*v, name, "a tensor");
-}
-
 void InferContext::output(DType dtype, Shape shape) {
   auto bytes = static_cast<std::int64_t>(dtype_size(dtype));
   bool overflows = false, empty = false;

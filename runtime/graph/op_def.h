@@ -9,11 +9,10 @@
 #include <string_view>
 #include <unordered_map>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "belay/graph.h"
-#include "runtime/graph/dense_tensor.h"
+#include "runtime/graph/attrs.h"
 #include "runtime/graph/shape.h"
 
 namespace belay::runtime {
@@ -25,32 +24,6 @@ class PluginOp;  // runtime/graph/plugin_op.h
 struct KernelSpec;
 struct Node;
 struct OpDef;
-
-// An attribute's value: bools, dtypes and integers are int64.
-using AttrValue = std::variant<std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<double>,
-                               std::vector<std::string>, DenseTensor>;
-
-// A node's attributes; few, so a list.
-class Attrs {
- public:
-  void set(std::string name, AttrValue value);
-  const AttrValue* find(std::string_view name) const noexcept;
-  bool has(std::string_view name) const noexcept { return find(name) != nullptr; }
-  std::int64_t integer(std::string_view name, std::int64_t absent = 0) const;
-  bool flag(std::string_view name, bool absent = false) const { return integer(name, absent ? 1 : 0) != 0; }
-  double number(std::string_view name, double absent = 0) const;
-  std::string text(std::string_view name, std::string_view absent = {}) const;
-  std::vector<std::int64_t> integers(std::string_view name) const;
-  std::vector<std::string> texts(std::string_view name) const;
-  DType dtype(std::string_view name, DType absent = DType::kInvalid) const {
-    return static_cast<DType>(integer(name, static_cast<std::int64_t>(absent)));
-  }
-  const DenseTensor& tensor(std::string_view name) const;
-  const std::vector<std::pair<std::string, AttrValue>>& all() const noexcept { return values_; }
-
- private:
-  std::vector<std::pair<std::string, AttrValue>> values_;
-};
 
 // What a shape rule sees of a node, while the graph is built (partial shapes) and again when a plan is specialised
 // (concrete ones). It checks dtypes too.
@@ -172,6 +145,10 @@ struct OpDef {
   std::string inputs = {};
   std::string dtypes = {};
   int n_inputs = 0;  // -1: any number
+  // What its nodes can be given; nothing else.
+  std::vector<AttrDef> attrs = {};
+  // Its shape rule checks what its nodes are given: of a plugin's operation, whose note declares it.
+  bool checks_attrs = false;
   Role role = Role::kNone;
   Effect effect = Effect::kNone;
   // Bit i: input i names a variable (kWrite, kQuery), it is not read through the edge.

@@ -3,6 +3,8 @@
 #include "belay/ops/activations.h"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "belay/ops/math.h"
 #include "belay/ops/reductions.h"
@@ -40,7 +42,7 @@ struct Relu6GradOf {
 struct LeakyReluOf {
   static constexpr std::int64_t kGrain = kCheapGrain;
   double alpha;
-  explicit LeakyReluOf(const Attrs& attrs) : alpha(attrs.number("alpha", 0.2)) {}
+  explicit LeakyReluOf(const Attrs& attrs) : alpha(attrs.number("alpha")) {}
   template <class T>
   T operator()(T x) const {
     return x > T(0) ? x : static_cast<T>(alpha) * x;
@@ -49,7 +51,7 @@ struct LeakyReluOf {
 struct LeakyReluGradOf {
   static constexpr std::int64_t kGrain = kCheapGrain;
   double alpha;
-  explicit LeakyReluGradOf(const Attrs& attrs) : alpha(attrs.number("alpha", 0.2)) {}
+  explicit LeakyReluGradOf(const Attrs& attrs) : alpha(attrs.number("alpha")) {}
   template <class T>
   T operator()(T dy, T x) const {
     return x > T(0) ? dy : static_cast<T>(alpha) * dy;
@@ -112,7 +114,7 @@ Output by(GradContext& c, const char* op, const Output& a, const Output& b) {
   return c.graph().node(op).in(a).in(b).output();
 }
 Output leaky_relu_grad(GradContext& c, const Output& x) {
-  return c.graph().node("LeakyReluGrad").in(c.grad()).in(x).attr("alpha", c.attrs().number("alpha", 0.2)).output();
+  return c.graph().node("LeakyReluGrad").in(c.grad()).in(x).attr("alpha", c.attrs().number("alpha")).output();
 }
 void grad_relu(GradContext& c) { c.set(0, by(c, "ReluGrad", c.grad(), c.output(0))); }
 void grad_relu6(GradContext& c) { c.set(0, by(c, "Relu6Grad", c.grad(), c.output(0))); }
@@ -229,13 +231,16 @@ void grad_log_softmax(GradContext& c) {
   c.set(0, c.grad() - ops::exp(c.output(0)) * ops::reduce_sum(c.grad(), {-1}, true));
 }
 
+AttrDef alpha_attr() { return float_attr("alpha", "the slope where x <= 0").defaults_to(0.2); }
+
 OpDef activation(const char* name, const char* doc, void (*gradient)(GradContext&),
-                 std::unique_ptr<Kernel> (*kernel)(const KernelSpec&)) {
+                 std::unique_ptr<Kernel> (*kernel)(const KernelSpec&), std::vector<AttrDef> attrs = {}) {
   return {.name = name,
           .doc = doc,
           .inputs = "x",
           .dtypes = "floats",
           .n_inputs = 1,
+          .attrs = std::move(attrs),
           .in_place = 1,
           .elementwise = true,
           .infer = infer_unary,
@@ -243,12 +248,13 @@ OpDef activation(const char* name, const char* doc, void (*gradient)(GradContext
           .kernel = kernel};
 }
 OpDef activation_grad(const char* name, const char* doc, void (*gradient)(GradContext&),
-                      std::unique_ptr<Kernel> (*kernel)(const KernelSpec&)) {
+                      std::unique_ptr<Kernel> (*kernel)(const KernelSpec&), std::vector<AttrDef> attrs = {}) {
   return {.name = name,
           .doc = doc,
           .inputs = "a, b",
           .dtypes = "floats",
           .n_inputs = 2,
+          .attrs = std::move(attrs),
           .in_place = 3,
           .elementwise = true,
           .infer = infer_grad,
@@ -261,8 +267,8 @@ OpDef activation_grad(const char* name, const char* doc, void (*gradient)(GradCo
 void add_activation_ops(OpRegistry& r) {
   r.add(activation("Relu", "max(x, 0).", grad_relu, make_unary<ReluOf>));
   r.add(activation("Relu6", "min(max(x, 0), 6).", grad_relu6, make_unary<Relu6Of>));
-  r.add(activation("LeakyRelu", "x where x > 0, the attribute `alpha` times x elsewhere.", grad_leaky_relu,
-                   make_unary<LeakyReluOf>));
+  r.add(activation("LeakyRelu", "x where x > 0, `alpha` times x elsewhere.", grad_leaky_relu, make_unary<LeakyReluOf>,
+                   {alpha_attr()}));
   r.add(activation("Elu", "x where x > 0, e^x - 1 elsewhere.", grad_elu, make_unary<EluOf>));
   r.add(activation("Sigmoid", "1 / (1 + e^-x).", grad_sigmoid, make_unary<SigmoidOf>));
   r.add(activation("Tanh", "The hyperbolic tangent.", grad_tanh, make_unary<TanhOf>));
@@ -271,8 +277,8 @@ void add_activation_ops(OpRegistry& r) {
                         make_binary<ReluGradOf>));
   r.add(activation_grad("Relu6Grad", "The gradient of Relu6, by the incoming gradient and its output.", grad_relu6_grad,
                         make_binary<Relu6GradOf>));
-  r.add(activation_grad("LeakyReluGrad", "The gradient of LeakyRelu, by the incoming gradient and its input; `alpha`.",
-                        grad_leaky_relu_grad, make_binary<LeakyReluGradOf>));
+  r.add(activation_grad("LeakyReluGrad", "The gradient of LeakyRelu, by the incoming gradient and its input.",
+                        grad_leaky_relu_grad, make_binary<LeakyReluGradOf>, {alpha_attr()}));
   r.add(activation_grad("EluGrad", "The gradient of Elu, by the incoming gradient and its output.", grad_elu_grad,
                         make_binary<EluGradOf>));
   r.add(activation_grad("SigmoidGrad", "The gradient of Sigmoid, by its output and the incoming gradient.",

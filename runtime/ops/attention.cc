@@ -56,7 +56,6 @@ AttentionShapes attention_shapes(const InferContext& c, std::int64_t heads) {
     s.width = agreed(c, dim(0, 2), dim(1, 2), "the widths of queries and keys");
     s.value_width = dim(2, 2);
   }
-  if (heads < 1) c.fail("attribute 'heads' must be at least 1, got " + std::to_string(heads));
   for (const std::int64_t width : {s.width, s.value_width})
     if (width >= 0 && width % heads != 0)
       c.fail("the width " + std::to_string(width) + " cannot be divided into " + std::to_string(heads) + " heads");
@@ -83,7 +82,7 @@ void infer_attention(InferContext& c) {
   if (c.n_inputs() != n + (masked ? 1 : 0))
     c.fail("there must be " + std::to_string(n) + " inputs, or " + std::to_string(n + 1) + " with 'masked', got " +
            std::to_string(c.n_inputs()) + (masked ? " with it" : " without it"));
-  const std::int64_t heads = c.attrs().integer("heads", 1);
+  const std::int64_t heads = c.attrs().integer("heads");
   const AttentionShapes s = attention_shapes(c, heads);
   if (masked) need_mask(c, n, s);
   c.output(c.dtype(0), Shape{s.batch, s.queries, s.value_width});
@@ -108,7 +107,7 @@ struct Attention {
         threads(spec.threads) {
     const std::size_t n = operands(spec.attrs());
     const Dims &q = spec.inputs[0].dims, &k = spec.inputs[n == 1 ? 0 : 1].dims, &v = spec.inputs[n - 1].dims;
-    heads = spec.attrs().integer("heads", 1);
+    heads = spec.attrs().integer("heads");
     batch = q[0], queries = q[1], keys = k[1];
     q_row = q[2], k_row = k[2], v_row = v[2];
     width = q[2] / (packed ? 3 : 1) / heads;
@@ -290,7 +289,7 @@ void grad_attention(GradContext& c) {
   for (std::size_t i = 0; i < c.n_inputs(); ++i) node.in(c.input(i));
   node.in(c.output(0)).in(c.output(1)).in(c.grad());
   for (const char* flag : {"packed", "causal", "masked"}) node.attr(flag, c.attrs().flag(flag));
-  node.attr("heads", c.attrs().integer("heads", 1)).attr("scale", c.attrs().number("scale"));
+  node.attr("heads", c.attrs().integer("heads")).attr("scale", c.attrs().number("scale"));
   const Output gradient = node.output();
   for (std::size_t i = 0; i < n; ++i)
     if (c.wanted(i)) c.set(i, gradient.sibling(static_cast<std::uint32_t>(i)));
@@ -300,7 +299,7 @@ void infer_attention_grad(InferContext& c) {
   const std::size_t n = operands(c.attrs()), kept = n + (c.attrs().flag("masked") ? 1 : 0);
   if (c.n_inputs() != kept + 3)
     c.fail("there must be " + std::to_string(kept + 3) + " inputs, got " + std::to_string(c.n_inputs()));
-  const std::int64_t heads = c.attrs().integer("heads", 1);
+  const std::int64_t heads = c.attrs().integer("heads");
   const AttentionShapes s = attention_shapes(c, heads);
   if (kept > n) need_mask(c, n, s);
   const auto need = [&](std::size_t i, const char* what, const Dims& dims) {
@@ -379,18 +378,26 @@ class AttentionGradKernel final : public Kernel {
   Scratch<T> keys_turned_, values_turned_, weights_, gradient_;
 };
 
+std::vector<AttrDef> attention_attrs() {
+  return {bool_attr("packed", "query, key and value are one tensor that holds them along its last dimension"),
+          bool_attr("masked", "the last input is a mask"),
+          bool_attr("causal", "a query sees the keys up to its own place, the last query all"),
+          int_attr("heads", "how many parts the last dimension has").at_least(1).defaults_to(1),
+          float_attr("scale", "0: 1 / sqrt(width of a head)").defaults_to(0)};
+}
+
 }  // namespace
 
 void add_attention_ops(OpRegistry& r) {
   r.add({.name = "Attention",
-         .doc = "softmax(query key^T * `scale` + mask) value for each of `heads` parts of the last dimension; scale 0: "
-                "1 / sqrt(width of a head). Inputs: query [batch, queries, width], key and value [batch, keys, width] "
-                "(`packed`: one tensor that holds the three along its last dimension) and with `masked` what is added "
-                "to the scores. `causal`: a query sees the keys up to its own place, the last query all. Output 1: the "
-                "logarithms of the softmaxes' sums.",
+         .doc = "softmax(query key^T * `scale` + mask) value for each of `heads` parts of the last dimension. Inputs: "
+                "query [batch, queries, width], key and value [batch, keys, width], or with `packed` one tensor of all "
+                "three, and with `masked` what is added to the scores. Output 1: the logarithms of the softmaxes' "
+                "sums.",
          .inputs = "query, key, value, mask...",
          .dtypes = "floats",
          .n_inputs = -1,
+         .attrs = attention_attrs(),
          .infer = infer_attention,
          .gradient = grad_attention,
          .kernel = make_typed<AttentionKernel>});
@@ -400,6 +407,7 @@ void add_attention_ops(OpRegistry& r) {
          .inputs = "values...",
          .dtypes = "floats",
          .n_inputs = -1,
+         .attrs = attention_attrs(),
          .infer = infer_attention_grad,
          .kernel = make_typed<AttentionGradKernel>});
 }

@@ -156,11 +156,12 @@ class BatchMatMulKernel final : public Kernel {
 
 void add_batch_matmul_ops(OpRegistry& r) {
   r.add({.name = "BatchMatMul",
-         .doc = "The products of the matrices in the last two dimensions; those before broadcast. Attributes "
-                "`transpose_a`, `transpose_b`.",
+         .doc = "The products of the matrices in the last two dimensions; those before broadcast.",
          .inputs = "a, b",
          .dtypes = "floats",
          .n_inputs = 2,
+         .attrs = {bool_attr("transpose_a", "take the matrices of a transposed"),
+                   bool_attr("transpose_b", "take the matrices of b transposed")},
          .infer = infer_batch_matmul,
          .gradient = grad_batch_matmul,
          .kernel = make_typed<BatchMatMulKernel>});

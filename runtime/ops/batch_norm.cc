@@ -21,13 +21,7 @@ namespace {
 // Of the images at input i; their channels, -1 where they are not known.
 std::int64_t channels_of(InferContext& c, std::size_t i) {
   c.need_float(i);
-  ImageLayout layout;
-  try {
-    layout = image_layout(c.attrs());
-  } catch (const Error& e) {
-    c.fail(std::string(e.message()));
-  }
-  if (c.attrs().number("epsilon", 1e-3) <= 0) c.fail("attribute epsilon must be positive");
+  const ImageLayout layout = image_layout(c.attrs());
   const Shape& x = c.shape(i);
   if (!layout.channels_last) c.need_rank(i, 4);
   if (x.has_rank() && x.rank() < 2)
@@ -42,7 +36,7 @@ void need_channels(InferContext& c, std::size_t i, std::size_t image, std::int64
 }
 
 void infer_batch_norm(InferContext& c) {
-  const bool training = c.attrs().flag("is_training", true);
+  const bool training = c.attrs().flag("is_training");
   if (c.n_inputs() != (training ? 3u : 5u))
     c.fail(std::string("with is_training ") +
            (training ? "true it takes 3 inputs (x, scale, offset)"
@@ -66,7 +60,7 @@ void infer_gradient(InferContext& c) {
 }
 
 void grad_batch_norm(GradContext& c) {
-  const bool training = c.attrs().flag("is_training", true);
+  const bool training = c.attrs().flag("is_training");
   for (std::size_t i = 1; training && i < 4; ++i)
     if (c.grad(i))
       fail(Code::kUnimplemented, "'" + c.output(i).name() + "' cannot be differentiated: of a batch norm only y can");
@@ -78,8 +72,8 @@ void grad_batch_norm(GradContext& c) {
   const Output dx = c.graph()
                         .node("FusedBatchNormGrad")
                         .in({c.input(0), c.input(1), mean, variance, c.grad(0)})
-                        .attr("epsilon", c.attrs().number("epsilon", 1e-3))
-                        .attr("data_format", c.attrs().text("data_format", "NHWC"))
+                        .attr("epsilon", c.attrs().number("epsilon"))
+                        .attr("data_format", c.attrs().text("data_format"))
                         .attr("is_training", training)
                         .output();
   for (std::uint32_t i = 0; i < 3; ++i)
@@ -95,7 +89,7 @@ BatchNormSizes sizes_of(const KernelSpec& spec) {
   s.n = x[0];
   s.c = s.channels_last ? x.back() : x[1];
   for (std::size_t i = s.channels_last ? 1 : 2; i + (s.channels_last ? 1 : 0) < x.size(); ++i) s.inner *= x[i];
-  s.epsilon = spec.attrs().number("epsilon", 1e-3);
+  s.epsilon = spec.attrs().number("epsilon");
   return s;
 }
 
@@ -207,12 +201,12 @@ class PlainKernel final : public Kernel {
 };
 
 std::unique_ptr<Kernel> make_forward(const KernelSpec& spec) {
-  if (!spec.attrs().flag("is_training", true)) return std::make_unique<PlainKernel>(spec, BatchNormPart::kInference);
+  if (!spec.attrs().flag("is_training")) return std::make_unique<PlainKernel>(spec, BatchNormPart::kInference);
   return make_typed<TrainingKernel>(spec);
 }
 std::unique_ptr<Kernel> make_gradient(const KernelSpec& spec) {
   return std::make_unique<PlainKernel>(
-      spec, spec.attrs().flag("is_training", true) ? BatchNormPart::kGradient : BatchNormPart::kConstantGradient);
+      spec, spec.attrs().flag("is_training") ? BatchNormPart::kGradient : BatchNormPart::kConstantGradient);
 }
 
 // ---- fused with the activation behind it, float32
@@ -294,10 +288,19 @@ class ActivatedInference final : public Kernel {
 };
 
 std::unique_ptr<Kernel> make_activated(const KernelSpec& spec) {
-  if (!spec.attrs().flag("is_training", true)) return std::make_unique<ActivatedInference>(spec);
+  if (!spec.attrs().flag("is_training")) return std::make_unique<ActivatedInference>(spec);
   const bool relu = spec.members.back()->op->name == "Relu" && spec.outputs[0].elements() != 0;
   if (relu) return std::make_unique<ReluTraining>(spec);
   return std::make_unique<ActivatedTraining>(spec);
+}
+
+}  // namespace
+
+namespace {
+
+std::vector<AttrDef> batch_norm_attrs() {
+  return {float_attr("epsilon", "added to the variance").above(0).defaults_to(1e-3), data_format_attr(),
+          bool_attr("is_training", "with the statistics of the batch").defaults_to(true)};
 }
 
 }  // namespace
@@ -311,6 +314,7 @@ void add_batch_norm_ops(OpRegistry& r) {
          .inputs = "x, scale, offset, statistics...",
          .dtypes = "floats",
          .n_inputs = -1,
+         .attrs = batch_norm_attrs(),
          .infer = infer_batch_norm,
          .gradient = grad_batch_norm,
          .kernel = make_forward,
@@ -321,6 +325,7 @@ void add_batch_norm_ops(OpRegistry& r) {
          .inputs = "x, scale, mean, variance, dy",
          .dtypes = "floats",
          .n_inputs = 5,
+         .attrs = batch_norm_attrs(),
          .infer = infer_gradient,
          .kernel = make_gradient});
 }

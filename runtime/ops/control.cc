@@ -18,7 +18,6 @@ void infer_const(InferContext& c) {
 
 void infer_placeholder(InferContext& c) {
   const DType dtype = c.attrs().dtype("dtype");
-  if (dtype_size(dtype) == 0) c.fail("attribute 'dtype' is missing or unknown");
   c.output(dtype, c.attrs().flag("unknown_rank") ? Shape::unknown() : Shape(c.attrs().integers("shape")));
 }
 
@@ -70,12 +69,16 @@ void add_control_ops(OpRegistry& r) {
   r.add({.name = "Const",
          .doc = "The value of its attribute `value`.",
          .dtypes = "any",
+         .attrs = {tensor_attr("value", "the constant")},
          .role = Role::kConstant,
          .infer = infer_const,
          .stops_gradient = true});
   r.add({.name = "Placeholder",
-         .doc = "A value that every run must feed: attributes `dtype`, `shape` (-1: unknown).",
+         .doc = "A value that every run must feed.",
          .dtypes = "any",
+         .attrs = {dtype_attr("dtype", "of the value"),
+                   shape_attr("shape", "of the value, -1 where a dimension is not known").defaults_to(Dims{}),
+                   bool_attr("unknown_rank", "any shape may be fed, whatever `shape` is")},
          .role = Role::kPlaceholder,
          .infer = infer_placeholder,
          .stops_gradient = true});
@@ -103,10 +106,11 @@ void add_control_ops(OpRegistry& r) {
          .infer = infer_nothing,
          .stops_gradient = true});
   r.add({.name = "CheckNumerics",
-         .doc = "Its input; a NaN or infinity in it ends the run as DIVERGED with the attribute `message`.",
+         .doc = "Its input; a NaN or infinity in it ends the run as DIVERGED with `message`.",
          .inputs = "x",
          .dtypes = "floats",
          .n_inputs = 1,
+         .attrs = {string_attr("message", "what the error begins with").defaults_to("")},
          .in_place = 1,
          .infer = infer_check_numerics,
          .gradient = grad_check_numerics,

@@ -15,7 +15,6 @@ using Spec = std::pair<DType, Shape>;
 
 void infer_body_input(InferContext& c) {
   const DType dtype = c.attrs().dtype("dtype");
-  if (dtype_size(dtype) == 0) c.fail("attribute 'dtype' is missing or unknown");
   c.output(dtype, c.attrs().flag("unknown_rank") ? Shape::unknown() : Shape(c.attrs().integers("shape")));
 }
 
@@ -158,7 +157,7 @@ class CondKernel final : public Kernel {
 class WhileKernel final : public Kernel {
  public:
   explicit WhileKernel(const KernelSpec& spec)
-      : n_(spec.outputs.size()), limit_(spec.attrs().integer("maximum_iterations", -1)) {
+      : n_(spec.outputs.size()), limit_(spec.attrs().integer("maximum_iterations")) {
     const GraphBody& condition = body_of(spec, "condition_body");
     const GraphBody& body = body_of(spec, "loop_body");
     const std::size_t body_begin = n_ + condition.captures.size();
@@ -215,9 +214,11 @@ std::unique_ptr<Kernel> make_with_bodies(const KernelSpec& spec) {
 
 void add_control_flow_ops(OpRegistry& r) {
   r.add({.name = "BodyInput",
-         .doc = "In a body: what comes in from outside. As an argument it has the attributes `dtype` and `shape` (-1: "
-                "unknown) or `unknown_rank`.",
+         .doc = "In a body: what comes in from outside, an argument or something that the body uses.",
          .dtypes = "any",
+         .attrs = {dtype_attr("dtype", "of the argument"),
+                   shape_attr("shape", "of the argument, -1 where a dimension is not known").defaults_to(Dims{}),
+                   bool_attr("unknown_rank", "the argument has any shape, whatever `shape` is")},
          .role = Role::kBodyInput,
          .infer = infer_body_input,
          .stops_gradient = true});
@@ -227,16 +228,21 @@ void add_control_flow_ops(OpRegistry& r) {
          .inputs = "condition, captures...",
          .dtypes = "any but string",
          .n_inputs = -1,
+         .attrs = {string_attr("then_body", "the name of the body that runs where the condition is true"),
+                   string_attr("else_body", "the name of the other one")},
          .infer = infer_cond,
          .gradient = no_gradient,
          .kernel = make_with_bodies<CondKernel>,
          .bodies = {"then_body", "else_body"}});
   r.add({.name = "While",
          .doc = "The values after as many runs of its body `loop_body` as its body `condition_body` is true for them "
-                "before each; at most `maximum_iterations` (-1, the default: no limit). Dtypes and shapes stay.",
+                "before each; at most `maximum_iterations`. Dtypes and shapes stay.",
          .inputs = "values..., captures...",
          .dtypes = "any but string",
          .n_inputs = -1,
+         .attrs = {string_attr("condition_body", "the name of the body that says whether to go on"),
+                   string_attr("loop_body", "the name of the body that makes the next values"),
+                   int_attr("maximum_iterations", "the most iterations; -1: no limit").defaults_to(-1)},
          .infer = infer_while,
          .gradient = no_gradient,
          .kernel = make_with_bodies<WhileKernel>,

@@ -66,8 +66,8 @@ Output node_like(GradContext& c, const char* op, const std::vector<Output>& inpu
   NodeBuilder node = c.graph().node(op).in(inputs);
   for (const char* name : {"strides", "dilations", "explicit_paddings"})
     if (c.attrs().has(name)) node.attr(name, c.attrs().integers(name));
-  node.attr("padding", c.attrs().text("padding", "VALID"));
-  return node.attr("data_format", c.attrs().text("data_format", "NHWC")).output();
+  node.attr("padding", c.attrs().text("padding"));
+  return node.attr("data_format", c.attrs().text("data_format")).output();
 }
 Output convolve(GradContext& c, const Output& x, const Output& filter) { return node_like(c, "Conv2D", {x, filter}); }
 Output input_gradient(GradContext& c, const Output& x, const Output& filter, const Output& dy) {
@@ -244,36 +244,34 @@ std::unique_ptr<Kernel> make_fused_convolution(const KernelSpec& spec) {
 }  // namespace
 
 void add_convolution_ops(OpRegistry& r) {
-  const char* const attributes =
-      " Attributes `strides`, `dilations`, `padding` (SAME, VALID, EXPLICIT with `explicit_paddings`), `data_format` "
-      "(NHWC, NCHW).";
   r.add({.name = "Conv2D",
-         .doc = std::string("Images (input 0) filtered by [height, width, in, out] (input 1).") + attributes,
+         .doc = "Images (input 0) filtered by [height, width, in, out] (input 1).",
          .inputs = "images, filter",
          .dtypes = "floats",
          .n_inputs = 2,
+         .attrs = window_attrs(),
          .infer = infer_conv2d,
          .gradient = grad_conv2d,
          .kernel = make_conv2d,
          .fused_kernel = make_fused_convolution});
   r.add({.name = "Conv2DBackpropInput",
-         .doc = std::string("The gradient of Conv2D for its images, of which only the shape matters (input 0), by the "
-                            "filter (input 1) and the incoming gradient (input 2).") +
-                attributes,
+         .doc = "The gradient of Conv2D for its images, of which only the shape matters (input 0), by the filter "
+                "(input 1) and the incoming gradient (input 2).",
          .inputs = "images, filter, dy",
          .dtypes = "floats",
          .n_inputs = 3,
+         .attrs = window_attrs(),
          .shape_inputs = 1,
          .infer = infer_input_gradient,
          .gradient = grad_input_gradient,
          .kernel = make_input_gradient});
   r.add({.name = "Conv2DBackpropFilter",
-         .doc = std::string("The gradient of Conv2D for its filter, of which only the shape matters (input 1), by the "
-                            "images (input 0) and the incoming gradient (input 2).") +
-                attributes,
+         .doc = "The gradient of Conv2D for its filter, of which only the shape matters (input 1), by the images "
+                "(input 0) and the incoming gradient (input 2).",
          .inputs = "images, filter, dy",
          .dtypes = "floats",
          .n_inputs = 3,
+         .attrs = window_attrs(),
          .shape_inputs = 2,
          .infer = infer_filter_gradient,
          .gradient = grad_filter_gradient,

@@ -227,6 +227,8 @@ std::unique_ptr<Kernel> make_scatter_add(const KernelSpec& spec) {
   });
 }
 
+AttrDef axis_attr() { return int_attr("axis", "the dimension of params that the indices choose from").defaults_to(0); }
+
 }  // namespace
 
 void add_gather_ops(OpRegistry& r) {
@@ -235,6 +237,7 @@ void add_gather_ops(OpRegistry& r) {
          .inputs = "params, indices",
          .dtypes = "params any but string; indices int32, int64",
          .n_inputs = 2,
+         .attrs = {axis_attr()},
          .infer = infer_gather,
          .gradient = grad_gather,
          .kernel = make_gather});
@@ -244,6 +247,7 @@ void add_gather_ops(OpRegistry& r) {
        .inputs = "dy, indices, params",
        .dtypes = "floats; indices int32, int64",
        .n_inputs = 3,
+       .attrs = {axis_attr()},
        .shape_inputs = 4,
        .infer = infer_gather_grad,
        .gradient = grad_gather_grad,

@@ -101,24 +101,28 @@ std::unique_ptr<Kernel> make_gelu_grad(const KernelSpec& spec) {
   return spec.attrs().flag("approximate") ? make_binary<GeluTanhGradOf>(spec) : make_binary<GeluGradOf>(spec);
 }
 
+AttrDef approximate_attr() { return bool_attr("approximate", "by the formula with tanh"); }
+
 }  // namespace
 
 void add_gelu_ops(OpRegistry& r) {
   r.add({.name = "Gelu",
-         .doc = "x times the probability that a normal number lies below x; `approximate`: by its formula with tanh.",
+         .doc = "x times the probability that a normal number lies below x.",
          .inputs = "x",
          .dtypes = "floats",
          .n_inputs = 1,
+         .attrs = {approximate_attr()},
          .in_place = 1,
          .elementwise = true,
          .infer = infer_gelu,
          .gradient = grad_gelu,
          .kernel = make_gelu});
   r.add({.name = "GeluGrad",
-         .doc = "The gradient of Gelu, by the incoming gradient and its input; `approximate`.",
+         .doc = "The gradient of Gelu, by the incoming gradient and its input.",
          .inputs = "dy, x",
          .dtypes = "floats",
          .n_inputs = 2,
+         .attrs = {approximate_attr()},
          .in_place = 3,
          .elementwise = true,
          .infer = infer_gelu_grad,

@@ -251,14 +251,14 @@ class GruGradKernel final : public Kernel {
 
 void add_gru_ops(OpRegistry& r) {
   r.add({.name = "Gru",
-         .doc =
-             "A gated recurrent unit over sequences x [batch, time, features] (`time_major`: [time, batch, features]), "
-             "its reset gate behind the recurrent product. Inputs: x, kernel, recurrent_kernel, bias, recurrent_bias, "
-             "and for a state other than 0 initial_h. Gates along the kernels' columns: reset, update, candidate. "
-             "Outputs: h of each step, the last h, and the gates and the candidates' recurrent sums of each step.",
+         .doc = "A gated recurrent unit over sequences x [batch, time, features], its reset gate behind the recurrent "
+                "product. Inputs: x, kernel, recurrent_kernel, bias, recurrent_bias, "
+                "and for a state other than 0 initial_h. Gates along the kernels' columns: reset, update, candidate. "
+                "Outputs: h of each step, the last h, and the gates and the candidates' recurrent sums of each step.",
          .inputs = "x, kernel, recurrent_kernel, bias, recurrent_bias, states...",
          .dtypes = "floats",
          .n_inputs = -1,
+         .attrs = {time_major_attr()},
          .infer = infer_gru,
          .gradient = grad_gru,
          .kernel = make_typed<GruKernel>});
@@ -269,6 +269,7 @@ void add_gru_ops(OpRegistry& r) {
          .inputs = "values...",
          .dtypes = "floats",
          .n_inputs = -1,
+         .attrs = {time_major_attr(), wants_x_attr()},
          .infer = infer_gru_grad,
          .kernel = make_typed<GruGradKernel>});
 }

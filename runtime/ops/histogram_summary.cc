@@ -85,12 +85,11 @@ class HistogramSummaryKernel final : public Kernel {
 
 OpDef histogram_summary_op() {
   return {.name = "HistogramSummary",
-          .doc =
-              "A Summary message with the histogram of a tensor: attribute `tag`. A NaN or infinity in it ends the run "
-              "as DIVERGED.",
+          .doc = "A Summary message with the histogram of a tensor. A NaN or infinity in it ends the run as DIVERGED.",
           .inputs = "x",
           .dtypes = "numbers",
           .n_inputs = 1,
+          .attrs = {tag_attr()},
           .infer = infer_histogram_summary,
           .stops_gradient = true,
           .kernel = make_typed<HistogramSummaryKernel, NumberTypes>};

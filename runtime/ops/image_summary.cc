@@ -27,7 +27,6 @@ void infer_image_summary(InferContext& c) {
       if (c.shape(0).dim(i) == 0) c.fail(c.input_text(0) + " has images without pixels");
   }
   if (c.attrs().text("tag").empty()) c.fail("attribute 'tag' is missing");
-  if (c.attrs().integer("max_images", 3) < 1) c.fail("attribute 'max_images' must be at least 1");
   c.output(DType::kString, Shape{});
 }
 
@@ -74,7 +73,7 @@ class ImageSummaryKernel final : public Kernel {
   explicit ImageSummaryKernel(const KernelSpec& spec)
       : is_float_(spec.inputs[0].dtype == DType::kFloat32),
         size_{spec.inputs[0].dims[1], spec.inputs[0].dims[2], spec.inputs[0].dims[3]} {
-    const std::int64_t most = spec.attrs().integer("max_images", 3), n = std::min(most, spec.inputs[0].dims[0]);
+    const std::int64_t most = spec.attrs().integer("max_images"), n = std::min(most, spec.inputs[0].dims[0]);
     const std::string tag = spec.attrs().text("tag");
     for (std::int64_t i = 0; i < n; ++i) {
       pb::Summary::Value* value = summary_.add_value();
@@ -117,12 +116,13 @@ std::unique_ptr<Kernel> make_image_summary(const KernelSpec& spec) {
 OpDef image_summary_op() {
   return {.name = "ImageSummary",
           .doc =
-              "A Summary message with the first `max_images` (default 3) of [images, height, width, channels] as PNG "
+              "A Summary message with the first `max_images` of [images, height, width, channels] as PNG "
               "files, under `tag`/image/0 ... Channels: 1 grey, 2 grey and alpha, 3 RGB, 4 RGBA. float32 images are "
               "scaled: the largest value becomes 255; where some are negative, 0 becomes 128.",
           .inputs = "images",
           .dtypes = "float32, uint8",
           .n_inputs = 1,
+          .attrs = {tag_attr(), int_attr("max_images", "the most images of a summary").at_least(1).defaults_to(3)},
           .infer = infer_image_summary,
           .stops_gradient = true,
           .kernel = make_image_summary};

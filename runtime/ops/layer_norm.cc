@@ -78,9 +78,7 @@ template <class T>
 class LayerNormKernel final : public Kernel {
  public:
   explicit LayerNormKernel(const KernelSpec& spec)
-      : size_(spec.inputs[0].dims),
-        epsilon_(static_cast<T>(spec.attrs().number("epsilon", 1e-5))),
-        threads_(spec.threads) {
+      : size_(spec.inputs[0].dims), epsilon_(static_cast<T>(spec.attrs().number("epsilon"))), threads_(spec.threads) {
     if (!spec.members.empty()) activation_ = fused_activation(spec.members.back()->op->name);
   }
   void run(void* const* in, void* const* out, const StepContext&) override {
@@ -242,6 +240,7 @@ void add_layer_norm_ops(OpRegistry& r) {
          .inputs = "x, scale, offset",
          .dtypes = "floats",
          .n_inputs = 3,
+         .attrs = {float_attr("epsilon", "added to the variance").at_least(0).defaults_to(1e-5)},
          .in_place = 1,
          .infer = infer_layer_norm,
          .gradient = grad_layer_norm,

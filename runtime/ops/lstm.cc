@@ -240,14 +240,14 @@ class LstmGradKernel final : public Kernel {
 
 void add_lstm_ops(OpRegistry& r) {
   r.add({.name = "Lstm",
-         .doc =
-             "A long short-term memory over sequences x [batch, time, features] (`time_major`: [time, batch, "
-             "features]). Inputs: x, kernel, recurrent_kernel, bias, and for states other than 0 initial_h, initial_c. "
-             "Gates along the kernels' columns: input, forget, candidate, output. Outputs: h of each step, the last h, "
-             "the last c, and the gates and cells of each step.",
+         .doc = "A long short-term memory over sequences x [batch, time, features]. Inputs: x, kernel, "
+                "recurrent_kernel, bias, and for states other than 0 initial_h, initial_c. Gates along the kernels' "
+                "columns: input, forget, candidate, output. Outputs: h of each step, the last h, "
+                "the last c, and the gates and cells of each step.",
          .inputs = "x, kernel, recurrent_kernel, bias, states...",
          .dtypes = "floats",
          .n_inputs = -1,
+         .attrs = {time_major_attr()},
          .infer = infer_lstm,
          .gradient = grad_lstm,
          .kernel = make_typed<LstmKernel>});
@@ -259,6 +259,7 @@ void add_lstm_ops(OpRegistry& r) {
          .inputs = "values...",
          .dtypes = "floats",
          .n_inputs = -1,
+         .attrs = {time_major_attr(), wants_x_attr()},
          .infer = infer_lstm_grad,
          .kernel = make_typed<LstmGradKernel>});
 }

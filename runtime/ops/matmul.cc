@@ -109,10 +109,11 @@ void FusedActivation::apply_to_all(float* y, std::int64_t n, int threads) const 
 
 void add_matmul_ops(OpRegistry& r) {
   r.add({.name = "MatMul",
-         .doc = "The product of two matrices: attributes `transpose_a`, `transpose_b`.",
+         .doc = "The product of two matrices.",
          .inputs = "a, b",
          .dtypes = "floats",
          .n_inputs = 2,
+         .attrs = {bool_attr("transpose_a", "take a transposed"), bool_attr("transpose_b", "take b transposed")},
          .infer = infer_matmul,
          .gradient = grad_matmul,
          .kernel = make_typed<MatMulKernel>,

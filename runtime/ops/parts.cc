@@ -244,7 +244,7 @@ void infer_concat_grad(InferContext& c) {
   c.need_same_dtype(0, 1);
   if (!Shape::compatible(whole, c.shape(0)))
     c.fail(c.input_text(0) + " must have the shape " + whole.text() + " of the parts put together");
-  const std::int64_t index = c.attrs().integer("index", -1);
+  const std::int64_t index = c.attrs().integer("index");
   if (index < 0 || index >= static_cast<std::int64_t>(c.n_inputs()) - 1)
     c.fail("attribute 'index' must name one of the " + std::to_string(c.n_inputs() - 1) + " parts, got " +
            std::to_string(index));
@@ -258,22 +258,31 @@ std::unique_ptr<Kernel> make_concat_grad(const KernelSpec& spec) {
   return std::make_unique<TakeKernel>(spec, begin);
 }
 
+std::vector<AttrDef> slice_attrs() {
+  return {ints_attr("begin", "the first element of each dimension"),
+          ints_attr("size", "how many elements of each dimension; -1: all up to its end")};
+}
+AttrDef concat_axis_attr() { return int_attr("axis", "the dimension that grows").defaults_to(0); }
+
 }  // namespace
 
 void add_part_ops(OpRegistry& r) {
   r.add({.name = "Transpose",
-         .doc = "Dimension i of the result is dimension `perm`[i] of x; no perm: reversed.",
+         .doc = "Dimension i of the result is dimension `perm`[i] of x.",
          .inputs = "x",
          .dtypes = "any",
          .n_inputs = 1,
+         .attrs = {ints_attr("perm", "which dimension of x each one of the result is; none: reversed")
+                       .defaults_to(std::vector<std::int64_t>{})},
          .infer = infer_transpose,
          .gradient = grad_transpose,
          .kernel = make_transpose});
   r.add({.name = "Slice",
-         .doc = "`size`[i] elements from `begin`[i] on in each dimension i; -1: all up to its end.",
+         .doc = "`size`[i] elements from `begin`[i] on in each dimension i.",
          .inputs = "x",
          .dtypes = "any",
          .n_inputs = 1,
+         .attrs = slice_attrs(),
          .infer = infer_slice,
          .gradient = grad_slice,
          .kernel = make_slice});
@@ -282,6 +291,7 @@ void add_part_ops(OpRegistry& r) {
          .inputs = "dy, x",
          .dtypes = "any but string",
          .n_inputs = 2,
+         .attrs = slice_attrs(),
          .shape_inputs = 2,
          .infer = infer_slice_grad,
          .gradient = grad_slice_grad,
@@ -291,6 +301,7 @@ void add_part_ops(OpRegistry& r) {
          .inputs = "xs...",
          .dtypes = "any",
          .n_inputs = -1,
+         .attrs = {concat_axis_attr()},
          .infer = infer_concat,
          .gradient = grad_concat,
          .kernel = make_concat});
@@ -299,6 +310,7 @@ void add_part_ops(OpRegistry& r) {
          .inputs = "dy, xs...",
          .dtypes = "any",
          .n_inputs = -1,
+         .attrs = {concat_axis_attr(), int_attr("index", "which input of Concat the result is the part of")},
          .shape_inputs = 0xfffffffe,
          .infer = infer_concat_grad,
          .kernel = make_concat_grad});

@@ -215,6 +215,7 @@ void add_plugin_op(OpRegistry& registry, PluginInstance& instance) {
   const belay_op_traits& traits = plugin->traits();
   def.plugin = plugin;
   def.n_inputs = traits.n_inputs;
+  def.checks_attrs = true;
   def.effect = (traits.flags & (BELAY_OP_RANDOM | BELAY_OP_STATEFUL)) != 0 ? Effect::kRandom : Effect::kNone;
   def.elementwise = (traits.flags & BELAY_OP_ELEMENTWISE) != 0;
   def.in_place = traits.in_place;

@@ -82,7 +82,7 @@ BELAY_HOT void mean_pool_gradient_hot(const PoolSizes& s, std::int64_t begin, st
 // Height and width of the window; the other entries of ksize are 1.
 std::array<std::int64_t, 2> window_of(const Attrs& attrs) {
   const ImageLayout layout = image_layout(attrs);
-  const std::vector<std::int64_t> k = attrs.integers("ksize");
+  const std::vector<std::int64_t>& k = attrs.integers("ksize");
   if (k.size() != 4 || k[0] != 1 || k[layout.channels()] != 1 || k[layout.height()] < 1 || k[layout.width()] < 1)
     fail(Code::kInvalidArgument,
          "attribute ksize " + dims_text(k) + " must have four numbers, one for each dimension of " +
@@ -160,8 +160,8 @@ Output node_like(GradContext& c, const char* op, const std::vector<Output>& inpu
   NodeBuilder node = c.graph().node(op).in(inputs);
   for (const char* name : {"ksize", "strides", "explicit_paddings"})
     if (c.attrs().has(name)) node.attr(name, c.attrs().integers(name));
-  node.attr("padding", c.attrs().text("padding", "VALID"));
-  return node.attr("data_format", c.attrs().text("data_format", "NHWC")).output();
+  node.attr("padding", c.attrs().text("padding"));
+  return node.attr("data_format", c.attrs().text("data_format")).output();
 }
 void grad_max_pool(GradContext& c) { c.set(0, node_like(c, "MaxPoolGrad", {c.grad(), c.output(1), c.input(0)})); }
 void grad_mean_pool(GradContext& c) { c.set(0, node_like(c, "AvgPoolGrad", {c.grad(), c.input(0)})); }
@@ -399,51 +399,55 @@ std::unique_ptr<Pooling> make_pooling(const Attrs& attrs, const Dims& image, boo
   return std::make_unique<FusedPooling<std::int32_t>>(sizes, relu, threads);
 }
 
+namespace {
+
+std::vector<AttrDef> pool_attrs() {
+  std::vector<AttrDef> attrs = window_attrs();
+  attrs.push_back(ints_attr("ksize", "the size of a window, for each dimension; 1 for batch and channels"));
+  return attrs;
+}
+
+}  // namespace
+
 void add_pooling_ops(OpRegistry& r) {
-  const char* const attributes =
-      " Attributes `ksize`, `strides`, `padding` (SAME, VALID, EXPLICIT with `explicit_paddings`), `data_format` "
-      "(NHWC, "
-      "NCHW).";
   r.add({.name = "MaxPool",
-         .doc = std::string("The largest of each window of images; NaN where any is. Output 1: its place in the "
-                            "window.") +
-                attributes,
+         .doc = "The largest of each window of images; NaN where any is. Output 1: its place in the window.",
          .inputs = "images",
          .dtypes = "floats",
          .n_inputs = 1,
+         .attrs = pool_attrs(),
          .infer = infer_max_pool,
          .gradient = grad_max_pool,
          .kernel = make_max_pool});
   r.add({.name = "MaxPoolGrad",
-         .doc = std::string("The incoming gradient (input 0) at the places of the largest (input 1) in images of which "
-                            "only the shape matters (input 2).") +
-                attributes,
+         .doc = "The incoming gradient (input 0) at the places of the largest (input 1) in images of which only the shape matters "
+                "(input 2).",
          .inputs = "dy, places, images",
          .dtypes = "floats",
          .n_inputs = 3,
+         .attrs = pool_attrs(),
          .shape_inputs = 4,
          .infer = infer_max_gradient,
          .kernel = make_max_pool_grad});
   r.add({.name = "AvgPool",
-         .doc = std::string("The mean of each window of images, without padding.") + attributes,
+         .doc = "The mean of each window of images, without padding.",
          .inputs = "images",
          .dtypes = "floats",
          .n_inputs = 1,
+         .attrs = pool_attrs(),
          .infer = infer_mean_pool,
          .gradient = grad_mean_pool,
          .kernel = make_typed<MeanPoolKernel>});
-  r.add(
-      {.name = "AvgPoolGrad",
-       .doc = std::string("The incoming gradient (input 0), shared among each window of images of which only the shape "
-                          "matters (input 1).") +
-              attributes,
-       .inputs = "dy, images",
-       .dtypes = "floats",
-       .n_inputs = 2,
-       .shape_inputs = 2,
-       .infer = infer_gradient,
-       .gradient = grad_mean_pool_grad,
-       .kernel = make_typed<MeanPoolGradKernel>});
+  r.add({.name = "AvgPoolGrad",
+         .doc = "The incoming gradient (input 0), shared among each window of images of which only the shape matters (input 1).",
+         .inputs = "dy, images",
+         .dtypes = "floats",
+         .n_inputs = 2,
+         .attrs = pool_attrs(),
+         .shape_inputs = 2,
+         .infer = infer_gradient,
+         .gradient = grad_mean_pool_grad,
+         .kernel = make_typed<MeanPoolGradKernel>});
 }
 
 }  // namespace belay::runtime

@@ -3,6 +3,9 @@
 // the stages of a plan, never under the store's gate.
 #include "belay/ops/queues.h"
 
+#include <utility>
+#include <vector>
+
 #include "runtime/graph/host_kernel.h"
 #include "runtime/graph/kernel.h"
 #include "runtime/graph/queue.h"
@@ -27,12 +30,14 @@ std::vector<Shape> component_shapes(const InferContext& c) {
 }
 
 void infer_queue(InferContext& c) {
-  const std::int64_t capacity = c.attrs().integer("capacity", -1);
-  if (capacity < 1) c.fail("attribute 'capacity' must be at least 1, got " + std::to_string(capacity));
   component_shapes(c);
-  const std::int64_t stay = c.attrs().integer("min_after_dequeue", 0);
-  if (stay < 0 || stay >= capacity) c.fail("attribute 'min_after_dequeue' must be >= 0 and less than the capacity");
   c.output(DType::kInt64, Shape{});
+}
+void infer_shuffle_queue(InferContext& c) {
+  const std::int64_t stay = c.attrs().integer("min_after_dequeue");
+  if (stay < 0 || stay >= c.attrs().integer("capacity"))
+    c.fail("attribute 'min_after_dequeue' must be >= 0 and less than the capacity");
+  infer_queue(c);
 }
 
 void infer_enqueue(InferContext& c) {
@@ -58,8 +63,7 @@ void infer_dequeue(InferContext& c) {
   const std::vector<std::int64_t> dtypes = c.attrs().integers("dtypes");
   const std::vector<Shape> shapes = component_shapes(c);
   const bool many = c.attrs().has("n");
-  const std::int64_t n = c.attrs().integer("n", 1);
-  if (n < 1) c.fail("attribute 'n' must be at least 1, got " + std::to_string(n));
+  const std::int64_t n = many ? c.attrs().integer("n") : 1;
   for (std::size_t i = 0; i < dtypes.size(); ++i) {
     Shape shape = shapes[i];
     if (many && shape.has_rank()) {
@@ -110,7 +114,7 @@ class DequeueKernel final : public HostKernel {
  public:
   explicit DequeueKernel(const KernelSpec& spec)
       : components_(spec.node.outputs.size()),
-        n_(spec.attrs().integer("n", 0)),
+        n_(spec.attrs().has("n") ? spec.attrs().integer("n") : 0),
         at_most_(spec.attrs().flag("at_most")) {}
   void run(HostContext& c) override {
     QueueElement element = n_ == 0 ? c.queue(0).dequeue(c.cancel()) : c.queue(0).dequeue_many(n_, at_most_, c.cancel());
@@ -148,49 +152,74 @@ std::unique_ptr<HostKernel> make(const KernelSpec& spec) {
 }
 std::unique_ptr<HostKernel> make_size(const KernelSpec&) { return std::make_unique<SizeKernel>(); }
 
-void add_queue(OpRegistry& r, const char* name, const char* doc) {
+// ---- attributes
+
+AttrDef dtypes_of_components() { return dtypes_attr("dtypes", "of the components of an element"); }
+AttrDef shapes_of_them() {
+  return ints_attr("shapes", "the rank of each component, -1: unknown, each followed by as many dimensions");
+}
+std::vector<AttrDef> queue_attrs() {
+  return {int_attr("capacity", "the most elements").at_least(1), dtypes_of_components(), shapes_of_them()};
+}
+std::vector<AttrDef> shuffle_queue_attrs() {
+  std::vector<AttrDef> attrs = queue_attrs();
+  attrs.push_back(int_attr("min_after_dequeue", "stay while the queue is open").defaults_to(0));
+  attrs.push_back(int_attr("seed", "of the choices").defaults_to(0));
+  return attrs;
+}
+
+void add_queue(OpRegistry& r, const char* name, const char* doc, std::vector<AttrDef> attrs = queue_attrs(),
+               void (*infer)(InferContext&) = infer_queue) {
   r.add({.name = name,
          .doc = doc,
          .dtypes = "any",
+         .attrs = std::move(attrs),
          .role = Role::kQueue,
-         .infer = infer_queue,
+         .infer = infer,
          .stops_gradient = true});
 }
 
 }  // namespace
 
 void add_queue_ops(OpRegistry& r) {
-  add_queue(r, "FIFOQueue", "A queue: attributes `capacity`, `dtypes`, `shapes` (rank, dims for each component).");
+  add_queue(r, "FIFOQueue", "A queue whose elements come out in the order of their coming in.");
   add_queue(r, "PaddingFIFOQueue", "A queue whose elements, dequeued together, are padded with zeros to one shape.");
   add_queue(r, "RandomShuffleQueue",
-            "A queue with its elements in random order; while it is open, it keeps `min_after_dequeue` of them.");
+            "A queue with its elements in random order; while it is open, it keeps `min_after_dequeue` of them.",
+            shuffle_queue_attrs(), infer_shuffle_queue);
   r.add({.name = "QueueEnqueue",
-         .doc =
-             "Puts one element into a queue, or with `many` the rows of its inputs one by one; waits while it is full.",
+         .doc = "Puts one element into a queue, or with `many` the rows of its inputs; waits while it is full.",
          .inputs = "queue, components...",
          .dtypes = "any",
          .n_inputs = -1,
+         .attrs = {dtypes_of_components(), shapes_of_them(),
+                   bool_attr("many", "the components' rows are elements, put in one by one")},
          .effect = Effect::kBlocking,
          .ref_inputs = 1,
          .infer = infer_enqueue,
          .stops_gradient = true,
          .host_kernel = make<EnqueueKernel>});
-  r.add({.name = "QueueDequeue",
-         .doc = "Takes one element, or `n` stacked (`at_most`: fewer at the end); waits while there is none.",
-         .inputs = "queue",
-         .dtypes = "any",
-         .n_inputs = 1,
-         .effect = Effect::kBlocking,
-         .ref_inputs = 1,
-         .dynamic_shape = true,
-         .infer = infer_dequeue,
-         .stops_gradient = true,
-         .host_kernel = make<DequeueKernel>});
+  r.add(
+      {.name = "QueueDequeue",
+       .doc = "Takes one element, or `n` stacked; waits while there is none.",
+       .inputs = "queue",
+       .dtypes = "any",
+       .n_inputs = 1,
+       .attrs = {dtypes_of_components(), shapes_of_them(),
+                 int_attr("n", "how many elements become one tensor with a new first dimension").at_least(1).optional(),
+                 bool_attr("at_most", "fewer at the end, instead of an error")},
+       .effect = Effect::kBlocking,
+       .ref_inputs = 1,
+       .dynamic_shape = true,
+       .infer = infer_dequeue,
+       .stops_gradient = true,
+       .host_kernel = make<DequeueKernel>});
   r.add({.name = "QueueClose",
          .doc = "No enqueue begins any more; those that wait still come in, or with `cancel_pending_enqueues` fail.",
          .inputs = "queue",
          .dtypes = "any",
          .n_inputs = 1,
+         .attrs = {bool_attr("cancel_pending_enqueues", "what waits in an enqueue fails")},
          .effect = Effect::kState,
          .ref_inputs = 1,
          .infer = infer_close,

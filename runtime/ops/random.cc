@@ -37,7 +37,7 @@ void with_words(std::int64_t n, int words_per_element, int threads, const Random
 
 void infer_random(InferContext& c) {
   Shape shape(c.attrs().integers("shape"));
-  const DType dtype = c.attrs().dtype("dtype", DType::kFloat32);
+  const DType dtype = c.attrs().dtype("dtype");
   if (!shape.fully_known()) c.fail("attribute 'shape' must be known, got " + shape.text());
   if (dtype != DType::kFloat32 && dtype != DType::kFloat64) c.fail("random numbers are float32 or float64");
   c.output(dtype, std::move(shape));
@@ -45,21 +45,15 @@ void infer_random(InferContext& c) {
 
 void infer_uniform(InferContext& c) {
   infer_random(c);
-  const double low = c.attrs().number("low", 0), high = c.attrs().number("high", 1);
+  const double low = c.attrs().number("low"), high = c.attrs().number("high");
   if (!(low <= high))
     c.fail("attribute 'low' must not be above 'high', got " + std::to_string(low) + " and " + std::to_string(high));
 }
 
-void infer_normal(InferContext& c) {
-  infer_random(c);
-  const double stddev = c.attrs().number("stddev", 1);
-  if (!(stddev >= 0)) c.fail("attribute 'stddev' must be at least 0, got " + std::to_string(stddev));
-}
-
 RandomNumbers numbers_of(const KernelSpec& spec, Distribution distribution) {
   const Attrs& attrs = spec.attrs();
-  if (distribution != Distribution::kUniform) return {distribution, attrs.number("mean", 0), attrs.number("stddev", 1)};
-  const double low = attrs.number("low", 0), high = attrs.number("high", 1);
+  if (distribution != Distribution::kUniform) return {distribution, attrs.number("mean"), attrs.number("stddev")};
+  const double low = attrs.number("low"), high = attrs.number("high");
   RandomNumbers numbers{distribution, low, high - low, static_cast<float>(high)};
   // The largest below the end, which rounding can reach.
   if (numbers.last >= high && low < high)
@@ -97,7 +91,7 @@ class RandomDoubles final : public Kernel {
         key_(stream_key(spec)),
         numbers_(numbers_of(spec, distribution)) {
     if (distribution != Distribution::kUniform) return;
-    last_ = spec.attrs().number("high", 1);
+    last_ = spec.attrs().number("high");
     if (numbers_.a < last_) last_ = std::nextafter(last_, -std::numeric_limits<double>::infinity());
   }
   void run(void* const*, void* const* out, const StepContext& context) override {
@@ -138,14 +132,8 @@ std::unique_ptr<Kernel> make_random(const KernelSpec& spec) {
   return std::make_unique<RandomFloats>(spec, distribution);
 }
 
-void need_rate(const InferContext& c) {
-  const double rate = c.attrs().number("rate", -1);
-  if (!(rate >= 0 && rate < 1)) c.fail("attribute 'rate' must be in [0, 1), got " + std::to_string(rate));
-}
-
 void infer_dropout(InferContext& c) {
   c.need_float(0);
-  need_rate(c);
   c.output(c.dtype(0), c.shape(0));
   c.output(DType::kUInt8, c.shape(0));
 }
@@ -204,7 +192,6 @@ void grad_dropout(GradContext& c) {
 void infer_dropout_grad(InferContext& c) {
   c.need_float(0);
   c.need_dtype(1, DType::kUInt8);
-  need_rate(c);
   bool ok = true;
   Shape shape = Shape::merged(c.shape(0), c.shape(1), ok);
   if (!ok) c.fail(c.input_text(0) + " and " + c.input_text(1) + " must have the same shape");
@@ -248,28 +235,42 @@ void grad_dropout_grad(GradContext& c) {
   c.set(0, c.graph().node("DropoutGrad").in(c.grad()).in(c.input(1)).attr("rate", c.attrs().number("rate")).output());
 }
 
+// ---- attributes
+
+AttrDef random_shape_attr() { return shape_attr("shape", "of the result").defaults_to(Dims{}); }
+AttrDef random_dtype_attr() { return dtype_attr("dtype", "of the result").defaults_to(DType::kFloat32); }
+std::vector<AttrDef> normal_attrs() {
+  return {random_shape_attr(), random_dtype_attr(), float_attr("mean", "of the distribution").defaults_to(0),
+          float_attr("stddev", "the standard deviation").at_least(0).defaults_to(1)};
+}
+AttrDef rate_attr() { return float_attr("rate", "the fraction that is dropped").at_least(0).below(1); }
+
 }  // namespace
 
 void add_random_ops(OpRegistry& r) {
   r.add({.name = "RandomUniform",
-         .doc = "Uniform in [low, high): attributes `shape`, `dtype`, `low`, `high`.",
+         .doc = "Uniform in [`low`, `high`).",
          .dtypes = "floats",
+         .attrs = {random_shape_attr(), random_dtype_attr(), float_attr("low", "the least value").defaults_to(0),
+                   float_attr("high", "the end of the range, not below low").defaults_to(1)},
          .effect = Effect::kRandom,
          .infer = infer_uniform,
          .stops_gradient = true,
          .kernel = make_random<Distribution::kUniform>});
   r.add({.name = "RandomNormal",
-         .doc = "Normal: attributes `shape`, `dtype`, `mean`, `stddev`.",
+         .doc = "Normal with `mean` and `stddev`.",
          .dtypes = "floats",
+         .attrs = normal_attrs(),
          .effect = Effect::kRandom,
-         .infer = infer_normal,
+         .infer = infer_random,
          .stops_gradient = true,
          .kernel = make_random<Distribution::kNormal>});
   r.add({.name = "TruncatedNormal",
-         .doc = "Normal within two standard deviations: attributes `shape`, `dtype`, `mean`, `stddev`.",
+         .doc = "Normal with `mean` and `stddev`, drawn again where it is more than two standard deviations away.",
          .dtypes = "floats",
+         .attrs = normal_attrs(),
          .effect = Effect::kRandom,
-         .infer = infer_normal,
+         .infer = infer_random,
          .stops_gradient = true,
          .kernel = make_random<Distribution::kTruncatedNormal>});
   r.add({.name = "Dropout",
@@ -277,6 +278,7 @@ void add_random_ops(OpRegistry& r) {
          .inputs = "x",
          .dtypes = "floats",
          .n_inputs = 1,
+         .attrs = {rate_attr()},
          .effect = Effect::kRandom,
          .in_place = 1,
          .infer = infer_dropout,
@@ -287,6 +289,7 @@ void add_random_ops(OpRegistry& r) {
          .inputs = "dy, mask",
          .dtypes = "floats",
          .n_inputs = 2,
+         .attrs = {rate_attr()},
          .in_place = 1,
          .infer = infer_dropout_grad,
          .gradient = grad_dropout_grad,

@@ -9,6 +9,11 @@
 namespace belay::runtime {
 namespace {
 
+AttrDef time_major_attr() {
+  return bool_attr("time_major", "sequences are [time, batch, features] instead of [batch, time, features]");
+}
+AttrDef wants_x_attr() { return bool_attr("wants_x", "compute the gradient of x, output 0"); }
+
 // `what`, input i, must have these dims (-1: any); the dtype is that of input 0.
 void need_shape(const InferContext& c, std::size_t i, const char* what, const Dims& wanted) {
   c.need_same_dtype(0, i);

@@ -40,6 +40,9 @@ struct RecurrentShapes {
   Shape with(std::int64_t width) const;  // sequence, then width
 };
 
+AttrDef time_major_attr();
+AttrDef wants_x_attr();  // of the gradients
+
 // A cell over whole sequences. Inputs: x, kernel, recurrent_kernel, the biases and, if they are not zeros, the states
 // before the first step. Outputs: y, the last states, and what it keeps for its gradient: gates and `kept` of each step.
 //

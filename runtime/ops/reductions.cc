@@ -305,7 +305,7 @@ void infer_arg_max(InferContext& c) {
   c.need_number(0);
   const Shape& x = c.shape(0);
   if (!x.has_rank()) return c.output(DType::kInt64, Shape::unknown());
-  const std::size_t axis = c.axis(c.attrs().integer("axis", -1), x.rank());
+  const std::size_t axis = c.axis(c.attrs().integer("axis"), x.rank());
   if (x.dim(axis) == 0) c.fail(c.input_text(0) + " has no elements along axis " + std::to_string(axis));
   Dims dims = x.dims();
   dims.erase(dims.begin() + static_cast<std::ptrdiff_t>(axis));
@@ -330,7 +330,7 @@ class ArgKernel final : public Kernel {
  public:
   explicit ArgKernel(const KernelSpec& spec) : threads_(spec.threads) {
     const Dims& dims = spec.inputs[0].dims;
-    const std::int64_t axis = spec.attrs().integer("axis", -1);
+    const std::int64_t axis = spec.attrs().integer("axis");
     const std::size_t at = static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(dims.size()) : axis);
     for (std::size_t i = 0; i < dims.size(); ++i) (i < at ? outer_ : (i == at ? terms_ : inner_)) *= dims[i];
   }
@@ -363,15 +363,20 @@ using ArgMaxKernel = ArgKernel<T, Larger>;
 template <class T>
 using ArgMinKernel = ArgKernel<T, Smaller>;
 
+AttrDef axes_attr() { return ints_attr("axes", "the dimensions that are reduced; none: all"); }
+AttrDef keep_dims_attr() { return bool_attr("keep_dims", "reduced dimensions become 1 instead of going"); }
+AttrDef arg_axis_attr() { return int_attr("axis", "the dimension along which is looked").defaults_to(-1); }
+
 OpDef reduction(const char* name, const char* doc, void (*infer)(InferContext&), void (*gradient)(GradContext&),
                 std::unique_ptr<Kernel> (*kernel)(const KernelSpec&)) {
   return {.name = name,
-          .doc = std::string(doc) + " Attributes `axes` (none: all), `keep_dims`.",
+          .doc = doc,
           .inputs = "x",
           .dtypes = infer == infer_truth  ? "bool"
                     : infer == infer_mean ? "floats"
                                           : "numbers",
           .n_inputs = 1,
+          .attrs = {axes_attr().defaults_to(std::vector<std::int64_t>{}), keep_dims_attr()},
           .infer = infer,
           .gradient = gradient,
           .stops_gradient = gradient == nullptr,
@@ -393,6 +398,7 @@ void add_axis_reductions(OpRegistry& r) {
          .inputs = "dy, x",
          .dtypes = "floats",
          .n_inputs = 2,
+         .attrs = {axes_attr().defaults_to(std::vector<std::int64_t>{}), keep_dims_attr()},
          .infer = infer_prod_grad,
          .kernel = make_typed<ProdGradKernel>});
 }
@@ -402,11 +408,12 @@ void add_axis_reductions(OpRegistry& r) {
 void add_reduction_ops(OpRegistry& r) {
   add_axis_reductions(r);
   r.add({.name = "BroadcastLike",
-         .doc = "x repeated to the shape of input 1: by numpy's rule, or back over the `axes` of a reduction with "
-                "`keep_dims`; `average` divides by how often.",
+         .doc = "x repeated to the shape of input 1: by numpy's rule, or back over the `axes` of a reduction, if "
+                "there are any.",
          .inputs = "x, like",
          .dtypes = "numbers",
          .n_inputs = 2,
+         .attrs = {axes_attr().optional(), keep_dims_attr(), bool_attr("average", "divide by how often")},
          .shape_inputs = 2,
          .in_place = 1,
          .infer = infer_broadcast_like,
@@ -451,6 +458,7 @@ void add_reduction_ops(OpRegistry& r) {
          .inputs = "x",
          .dtypes = "numbers",
          .n_inputs = 1,
+         .attrs = {arg_axis_attr()},
          .infer = infer_arg_max,
          .stops_gradient = true,
          .kernel = make_typed<ArgMaxKernel, NumberTypes>});
@@ -459,6 +467,7 @@ void add_reduction_ops(OpRegistry& r) {
          .inputs = "x",
          .dtypes = "numbers",
          .n_inputs = 1,
+         .attrs = {arg_axis_attr()},
          .infer = infer_arg_max,
          .stops_gradient = true,
          .kernel = make_typed<ArgMinKernel, NumberTypes>});

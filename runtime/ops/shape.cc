@@ -3,6 +3,8 @@
 #include "belay/ops/shape.h"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "runtime/ops/copy.h"
 #include "runtime/ops/dtypes.h"
@@ -20,7 +22,6 @@ void infer_reshape(InferContext& c) {
   std::int64_t known = 1;
   std::size_t open = dims.size();
   for (std::size_t i = 0; i < dims.size(); ++i) {
-    if (dims[i] < -1) c.fail("attribute 'shape' has the dimension " + std::to_string(dims[i]));
     if (dims[i] == -1 && open != dims.size()) c.fail("attribute 'shape' has more than one -1: " + dims_text(dims));
     if (dims[i] == -1) {
       open = i;
@@ -102,7 +103,7 @@ void infer_fill(InferContext& c) {
   Shape shape(c.attrs().integers("shape"));
   const DType dtype = c.attrs().dtype("dtype");
   if (!shape.fully_known()) c.fail("attribute 'shape' must be known, got " + shape.text());
-  if (dtype_size(dtype) == 0 || dtype == DType::kString) c.fail("attribute 'dtype' must be a number or bool");
+  if (dtype == DType::kString) c.fail("attribute 'dtype' must be a number or bool");
   c.output(dtype, std::move(shape));
 }
 
@@ -138,10 +139,9 @@ std::unique_ptr<Kernel> make_zeros(const KernelSpec& spec) { return make_filled(
 
 void infer_one_hot(InferContext& c) {
   if (c.dtype(0) != DType::kInt32 && c.dtype(0) != DType::kInt64) c.fail(c.input_text(0) + " must be int32 or int64");
-  const std::int64_t depth = c.attrs().integer("depth", -1);
-  if (depth < 0) c.fail("attribute 'depth' must be at least 0, got " + std::to_string(depth));
-  const DType dtype = c.attrs().dtype("dtype", DType::kFloat32);
-  if (dtype_size(dtype) == 0 || dtype == DType::kString) c.fail("attribute 'dtype' must be a number or bool");
+  const std::int64_t depth = c.attrs().integer("depth");
+  const DType dtype = c.attrs().dtype("dtype");
+  if (dtype == DType::kString) c.fail("attribute 'dtype' must be a number or bool");
   if (dtype == DType::kBFloat16 || dtype == DType::kFloat16)
     c.fail("attribute 'dtype' is " + std::string(dtype_name(dtype)) + ", a dtype for storage; use float32 and cast it");
   if (!c.shape(0).has_rank()) return c.output(dtype, Shape::unknown());
@@ -156,8 +156,8 @@ class OneHotKernel final : public Kernel {
   explicit OneHotKernel(const KernelSpec& spec)
       : n_(spec.inputs[0].elements()),
         depth_(spec.attrs().integer("depth")),
-        on_(static_cast<T>(spec.attrs().number("on", 1))),
-        off_(static_cast<T>(spec.attrs().number("off", 0))) {}
+        on_(static_cast<T>(spec.attrs().number("on"))),
+        off_(static_cast<T>(spec.attrs().number("off"))) {}
   void run(void* const* in, void* const* out, const StepContext&) override {
     const Index* x = input<Index>(in, 0);
     T* y = output<T>(out, 0);
@@ -178,12 +178,14 @@ std::unique_ptr<Kernel> make_one_hot(const KernelSpec& spec) {
   });
 }
 
-OpDef alias(const char* name, const char* doc, int n_inputs, void (*infer)(InferContext&)) {
+OpDef alias(const char* name, const char* doc, int n_inputs, void (*infer)(InferContext&),
+            std::vector<AttrDef> attrs = {}) {
   return {.name = name,
           .doc = doc,
           .inputs = n_inputs == 1 ? "x" : "x, like",
           .dtypes = "any",
           .n_inputs = n_inputs,
+          .attrs = std::move(attrs),
           .shape_inputs = n_inputs == 2 ? 2u : 0u,
           .alias = true,
           .infer = infer,
@@ -206,25 +208,33 @@ OpDef from_shape(const char* name, const char* doc, void (*infer)(InferContext&)
 }  // namespace
 
 void add_shape_ops(OpRegistry& r) {
-  r.add(alias("Reshape", "The same elements with the dimensions `shape`, of which one may be -1.", 1, infer_reshape));
+  r.add(alias("Reshape", "The same elements with the dimensions `shape`, of which one may be -1.", 1, infer_reshape,
+              {shape_attr("shape", "the new dimensions; -1: what is left")}));
   r.add(alias("ReshapeLike", "The elements of input 0 with the dimensions of input 1.", 2, infer_reshape_like));
-  r.add(alias("ExpandDims", "x with a new dimension of 1 at `axis`.", 1, infer_expand_dims));
-  r.add(alias("Squeeze", "x without its dimensions `axes`, which are 1; none: all that are 1.", 1, infer_squeeze));
+  r.add(alias("ExpandDims", "x with a new dimension of 1 at `axis`.", 1, infer_expand_dims,
+              {int_attr("axis", "where the new dimension is, from -rank - 1 to rank").defaults_to(0)}));
+  r.add(alias("Squeeze", "x without its dimensions `axes`, which are 1.", 1, infer_squeeze,
+              {ints_attr("axes", "the dimensions; none: all that are 1").defaults_to(std::vector<std::int64_t>{})}));
   r.add(from_shape("Shape", "The dimensions, int64.", infer_shape, make_shape));
   r.add(from_shape("Size", "The number of elements, int64.", infer_count, make_size));
   r.add(from_shape("OnesLike", "Ones in the shape and dtype of x.", infer_like, make_ones));
   r.add(from_shape("ZerosLike", "Zeros in the shape and dtype of x.", infer_like, make_zeros));
   r.add({.name = "Fill",
-         .doc = "The attribute `value` everywhere: attributes `shape`, `dtype`.",
+         .doc = "One value everywhere.",
          .dtypes = "any but string",
+         .attrs = {shape_attr("shape", "of the result").defaults_to(Dims{}), dtype_attr("dtype", "of the result"),
+                   float_attr("value", "of every element").defaults_to(0)},
          .infer = infer_fill,
          .stops_gradient = true,
          .kernel = make_fill});
   r.add({.name = "OneHot",
-         .doc = "A new last dimension `depth`: `on` at the index, `off` elsewhere; attribute `dtype`.",
+         .doc = "A new last dimension `depth`: `on` at the index, `off` elsewhere.",
          .inputs = "indices",
          .dtypes = "indices int32, int64; result numbers, bool",
          .n_inputs = 1,
+         .attrs = {int_attr("depth", "the size of the new dimension").at_least(0),
+                   float_attr("on", "at the index").defaults_to(1), float_attr("off", "elsewhere").defaults_to(0),
+                   dtype_attr("dtype", "of the result").defaults_to(DType::kFloat32)},
          .infer = infer_one_hot,
          .stops_gradient = true,
          .kernel = make_one_hot});

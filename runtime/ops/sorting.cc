@@ -18,8 +18,7 @@ constexpr std::int64_t kGrain = 1 << 12;
 
 void infer_top_k(InferContext& c) {
   c.need_number(0);
-  const std::int64_t k = c.attrs().integer("k", -1);
-  if (k < 0) c.fail("attribute 'k' must be at least 0, got " + std::to_string(k));
+  const std::int64_t k = c.attrs().integer("k");
   Shape shape = c.shape(0);
   if (shape.has_rank()) {
     if (shape.rank() < 1) c.fail(c.input_text(0) + " must have at least one dimension");
@@ -120,8 +119,6 @@ void infer_in_top_k(InferContext& c) {
   c.need_rank(0, 2);
   c.need_rank(1, 1);
   if (c.dtype(1) != DType::kInt32 && c.dtype(1) != DType::kInt64) c.fail(c.input_text(1) + " must be int32 or int64");
-  const std::int64_t k = c.attrs().integer("k", -1);
-  if (k < 0) c.fail("attribute 'k' must be at least 0, got " + std::to_string(k));
   const std::int64_t rows = c.shape(0).has_rank() ? c.shape(0).dim(0) : -1;
   const std::int64_t targets = c.shape(1).has_rank() ? c.shape(1).dim(0) : -1;
   if (rows >= 0 && targets >= 0 && rows != targets)
@@ -213,6 +210,7 @@ void add_sorting_ops(OpRegistry& r) {
          .inputs = "x",
          .dtypes = "numbers",
          .n_inputs = 1,
+         .attrs = {int_attr("k", "how many").at_least(0)},
          .infer = infer_top_k,
          .gradient = grad_top_k,
          .kernel = make_typed<TopKKernel, NumberTypes>});
@@ -231,16 +229,17 @@ void add_sorting_ops(OpRegistry& r) {
          .inputs = "predictions, targets",
          .dtypes = "predictions floats; targets int32, int64",
          .n_inputs = 2,
+         .attrs = {int_attr("k", "among how many the target must be").at_least(0)},
          .infer = infer_in_top_k,
          .stops_gradient = true,
          .kernel = make_in_top_k});
   r.add({.name = "Cumsum",
-         .doc =
-             "The sums of the elements up to each one along `axis`; `exclusive`: without itself; `reverse`: from the "
-             "end.",
+         .doc = "The sums of the elements up to each one along `axis`.",
          .inputs = "x",
          .dtypes = "numbers",
          .n_inputs = 1,
+         .attrs = {int_attr("axis", "the dimension along which is summed").defaults_to(0),
+                   bool_attr("exclusive", "without the element itself"), bool_attr("reverse", "from the end")},
          .infer = infer_cumsum,
          .gradient = grad_cumsum,
          .kernel = make_typed<CumsumKernel, NumberTypes>});

@@ -28,8 +28,8 @@ bool has_bit(const Attrs& attrs, const char* mask, std::size_t i) {
 
 // By numpy's rule: negative places count from the end, places outside are cut.
 Part part_of_dimension(const Attrs& attrs, std::size_t i, std::int64_t n) {
-  const std::vector<std::int64_t> begin = attrs.integers("begin"), end = attrs.integers("end"),
-                                  strides = attrs.integers("strides");
+  const std::vector<std::int64_t>&begin = attrs.integers("begin"), &end = attrs.integers("end"),
+        &strides = attrs.integers("strides");
   if (i >= begin.size()) return {0, 1, n, false};
   const auto place = [&](std::int64_t at) { return at < 0 ? at + n : at; };
   Part part;
@@ -329,17 +329,31 @@ void infer_tile_grad(InferContext& c) {
   c.output(c.dtype(1), c.shape(1));
 }
 
+// ---- attributes
+
+std::vector<AttrDef> strided_slice_attrs() {
+  return {ints_attr("begin", "the first element of each dimension; negative: from the end"),
+          ints_attr("end", "the one behind the last"),
+          ints_attr("strides", "every how many-th; none: every one").defaults_to(std::vector<std::int64_t>{}),
+          int_attr("begin_mask", "bit i: dimension i from its start").defaults_to(0),
+          int_attr("end_mask", "bit i: dimension i to its end").defaults_to(0),
+          int_attr("shrink_axis_mask", "bit i: only the element begin[i], without dimension i").defaults_to(0)};
+}
+AttrDef before_attr() { return ints_attr("before", "new elements in front of each dimension"); }
+AttrDef after_attr() { return ints_attr("after", "new elements behind each dimension"); }
+AttrDef multiples_attr() { return ints_attr("multiples", "how many times each dimension is there"); }
+
 }  // namespace
 
 void add_strided_slice_ops(OpRegistry& r) {
   r.add({.name = "StridedSlice",
          .doc =
-             "In each dimension i the elements from `begin`[i] to before `end`[i], every `strides`[i]-th (default 1), "
-             "by numpy's rule. Bit i of `begin_mask` and `end_mask`: from its start, to its end; of "
-             "`shrink_axis_mask`: only the element at begin[i], without the dimension.",
+             "In each dimension i the elements from `begin`[i] to before `end`[i], every `strides`[i]-th, by numpy's "
+             "rule.",
          .inputs = "x",
          .dtypes = "any",
          .n_inputs = 1,
+         .attrs = strided_slice_attrs(),
          .infer = infer_strided_slice,
          .gradient = grad_strided_slice,
          .kernel = make<StridedSliceKernel>});
@@ -348,15 +362,17 @@ void add_strided_slice_ops(OpRegistry& r) {
          .inputs = "dy, x",
          .dtypes = "any but string",
          .n_inputs = 2,
+         .attrs = strided_slice_attrs(),
          .shape_inputs = 2,
          .infer = infer_strided_slice_grad,
          .gradient = grad_strided_slice_grad,
          .kernel = make<StridedSliceGradKernel>});
   r.add({.name = "Pad",
-         .doc = "x with `before`[i] and `after`[i] more elements in each dimension i, which are `value` (default 0).",
+         .doc = "x with `before`[i] and `after`[i] more elements in each dimension i, which are `value`.",
          .inputs = "x",
          .dtypes = "numbers",
          .n_inputs = 1,
+         .attrs = {before_attr(), after_attr(), float_attr("value", "of the new elements").defaults_to(0)},
          .infer = infer_pad,
          .gradient = grad_pad,
          .kernel = make_typed<PadKernel, NumberTypes>});
@@ -365,6 +381,7 @@ void add_strided_slice_ops(OpRegistry& r) {
          .inputs = "dy, x",
          .dtypes = "numbers",
          .n_inputs = 2,
+         .attrs = {before_attr(), after_attr()},
          .shape_inputs = 2,
          .infer = infer_pad_grad,
          .gradient = grad_pad_grad,
@@ -374,6 +391,7 @@ void add_strided_slice_ops(OpRegistry& r) {
          .inputs = "x",
          .dtypes = "any",
          .n_inputs = 1,
+         .attrs = {multiples_attr()},
          .infer = infer_tile,
          .gradient = grad_tile,
          .kernel = make<TileKernel>});
@@ -382,6 +400,7 @@ void add_strided_slice_ops(OpRegistry& r) {
          .inputs = "dy, x",
          .dtypes = "floats",
          .n_inputs = 2,
+         .attrs = {multiples_attr()},
          .shape_inputs = 2,
          .infer = infer_tile_grad,
          .gradient = grad_tile_grad,

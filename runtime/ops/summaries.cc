@@ -111,22 +111,26 @@ std::unique_ptr<Kernel> make_merge_summary(const KernelSpec& spec) {
 
 }  // namespace
 
+AttrDef tag_attr() { return string_attr("tag", "the name that TensorBoard shows, not empty"); }
+
 void add_summary_ops(OpRegistry& r) {
   r.add({.name = "ScalarSummary",
-         .doc = "A Summary message with one number: attribute `tag`.",
+         .doc = "A Summary message with one number.",
          .inputs = "x",
          .dtypes = "any but string",
          .n_inputs = 1,
+         .attrs = {tag_attr()},
          .infer = infer_scalar_summary,
          .stops_gradient = true,
          .kernel = make_scalar_summary});
   r.add(histogram_summary_op());
   r.add(image_summary_op());
   r.add({.name = "TextSummary",
-         .doc = "A Summary message with strings: attribute `tag`.",
+         .doc = "A Summary message with strings.",
          .inputs = "texts",
          .dtypes = "string",
          .n_inputs = 1,
+         .attrs = {tag_attr()},
          .infer = infer_text_summary,
          .stops_gradient = true,
          .kernel = make_text_summary});

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The summaries whose messages have files of their own; summaries.cc registers them.
+// What operations that make summaries share, and those that have files of their own; summaries.cc registers them.
 #pragma once
 
 #include "runtime/graph/op_def.h"
 
 namespace belay::runtime {
+
+AttrDef tag_attr();
 
 OpDef histogram_summary_op();  // histogram_summary.cc
 OpDef image_summary_op();      // image_summary.cc

@@ -14,7 +14,6 @@ namespace {
 void infer_table(InferContext& c) {
   const DType key = c.attrs().dtype("key_dtype");
   if (key != DType::kString && key != DType::kInt64) c.fail("attribute 'key_dtype' must be string or int64");
-  if (dtype_size(c.attrs().dtype("value_dtype")) == 0) c.fail("attribute 'value_dtype' is missing");
   c.output(DType::kInt64, Shape{});
 }
 
@@ -54,12 +53,17 @@ std::unique_ptr<HostKernel> make(const KernelSpec&) {
   return std::make_unique<K>();
 }
 
+std::vector<AttrDef> table_attrs() {
+  return {dtype_attr("key_dtype", "of the keys: string or int64"), dtype_attr("value_dtype", "of the values")};
+}
+
 }  // namespace
 
 void add_table_ops(OpRegistry& r) {
   r.add({.name = "HashTable",
-         .doc = "A table of the session: attributes `key_dtype` (string or int64), `value_dtype`.",
+         .doc = "A table of the session.",
          .dtypes = "keys string, int64; values any",
+         .attrs = table_attrs(),
          .role = Role::kTable,
          .infer = infer_table,
          .stops_gradient = true});
@@ -68,6 +72,7 @@ void add_table_ops(OpRegistry& r) {
          .inputs = "table, keys, values",
          .dtypes = "keys string, int64; values any",
          .n_inputs = 3,
+         .attrs = table_attrs(),
          .effect = Effect::kState,
          .ref_inputs = 1,
          .infer = infer_initialize,
@@ -78,6 +83,7 @@ void add_table_ops(OpRegistry& r) {
          .inputs = "table, keys, default",
          .dtypes = "keys string, int64; values any",
          .n_inputs = 3,
+         .attrs = table_attrs(),
          .effect = Effect::kQuery,
          .ref_inputs = 1,
          .infer = infer_lookup,

@@ -142,10 +142,10 @@ struct Adam {
   using In = AdamInputs;
   using Step = AdamStep<T>;
   explicit Adam(const Attrs& attrs)
-      : beta1_(static_cast<T>(attrs.number("beta1", 0.9))),
-        beta2_(static_cast<T>(attrs.number("beta2", 0.999))),
-        epsilon_(static_cast<T>(attrs.number("epsilon", 1e-8))),
-        weight_decay_(attrs.number("weight_decay", 0)) {}
+      : beta1_(static_cast<T>(attrs.number("beta1"))),
+        beta2_(static_cast<T>(attrs.number("beta2"))),
+        epsilon_(static_cast<T>(attrs.number("epsilon"))),
+        weight_decay_(attrs.number("weight_decay")) {}
   Step prepare(void* const* in) const {
     const double power1 = *input<T>(in, In::kBeta1Power), power2 = *input<T>(in, In::kBeta2Power);
     const double rate = *input<T>(in, In::kRate) * std::sqrt(1 - power2) / (1 - power1);
@@ -185,12 +185,14 @@ void infer_update(InferContext& c, const std::vector<std::size_t>& slots, const 
 }
 
 OpDef update(const char* name, const char* doc, const char* inputs, int n_inputs, std::uint32_t ref_inputs,
-             void (*infer)(InferContext&), std::unique_ptr<Kernel> (*kernel)(const KernelSpec&)) {
+             void (*infer)(InferContext&), std::unique_ptr<Kernel> (*kernel)(const KernelSpec&),
+             std::vector<AttrDef> attrs) {
   return {.name = name,
           .doc = doc,
           .inputs = inputs,
           .dtypes = "floats",
           .n_inputs = n_inputs,
+          .attrs = std::move(attrs),
           .effect = Effect::kWrite,
           .ref_inputs = ref_inputs,
           .infer = infer,
@@ -215,12 +217,14 @@ void add_training_ops(OpRegistry& r) {
                "accum = momentum * accum + grad; var -= learning_rate * accum, or with `use_nesterov` learning_rate * "
                "(grad + momentum * accum).",
                "var, accum, learning_rate, grad, momentum", MomentumInputs::kCount, 3, infer_momentum,
-               make_update<Momentum>));
-  r.add(update("ApplyAdam",
-               "Adam with the attributes `beta1`, `beta2`, `epsilon`; with `weight_decay` AdamW, which also subtracts "
-               "learning_rate * weight_decay * var.",
+               make_update<Momentum>, {bool_attr("use_nesterov", "Nesterov's momentum")}));
+  r.add(update("ApplyAdam", "Adam; with `weight_decay` AdamW, which also subtracts learning_rate * weight_decay * var.",
                "var, m, v, beta1_power, beta2_power, learning_rate, grad", AdamInputs::kCount, 7, infer_adam,
-               make_update<Adam>));
+               make_update<Adam>,
+               {float_attr("beta1", "of the mean of the gradients").defaults_to(0.9),
+                float_attr("beta2", "of the mean of their squares").defaults_to(0.999),
+                float_attr("epsilon", "added to the divisor").defaults_to(1e-8),
+                float_attr("weight_decay", "the share of a weight that is subtracted").defaults_to(0)}));
   add_adaptive_training_ops(r);
 }
 

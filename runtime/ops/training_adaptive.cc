@@ -131,9 +131,9 @@ struct RmsProp {
   using In = RmsPropInputs;
   using Step = RateStep<T>;
   explicit RmsProp(const Attrs& attrs)
-      : keep_(static_cast<T>(1 - attrs.number("decay", 0.9))),
-        momentum_(static_cast<T>(attrs.number("momentum", 0))),
-        epsilon_(static_cast<T>(attrs.number("epsilon", 1e-10))) {}
+      : keep_(static_cast<T>(1 - attrs.number("decay"))),
+        momentum_(static_cast<T>(attrs.number("momentum"))),
+        epsilon_(static_cast<T>(attrs.number("epsilon"))) {}
   Step prepare(void* const* in) const { return {*input<T>(in, In::kRate)}; }
   void update(const Step& s, void* const* in, std::int64_t at, std::int64_t n) const {
     const T* grad = input<T>(in, In::kGrad) + at;
@@ -151,9 +151,9 @@ struct CenteredRmsProp {
   using In = CenteredRmsPropInputs;
   using Step = RateStep<T>;
   explicit CenteredRmsProp(const Attrs& attrs)
-      : keep_(static_cast<T>(1 - attrs.number("decay", 0.9))),
-        momentum_(static_cast<T>(attrs.number("momentum", 0))),
-        epsilon_(static_cast<T>(attrs.number("epsilon", 1e-10))) {}
+      : keep_(static_cast<T>(1 - attrs.number("decay"))),
+        momentum_(static_cast<T>(attrs.number("momentum"))),
+        epsilon_(static_cast<T>(attrs.number("epsilon"))) {}
   Step prepare(void* const* in) const { return {*input<T>(in, In::kRate)}; }
   void update(const Step& s, void* const* in, std::int64_t at, std::int64_t n) const {
     const T* grad = input<T>(in, In::kGrad) + at;
@@ -171,9 +171,9 @@ struct Ftrl {
   using In = FtrlInputs;
   using Step = RateStep<T>;
   explicit Ftrl(const Attrs& attrs)
-      : l1_(static_cast<T>(attrs.number("l1", 0))),
-        l2_(static_cast<T>(attrs.number("l2", 0))),
-        power_(-attrs.number("learning_rate_power", -0.5)) {}
+      : l1_(static_cast<T>(attrs.number("l1"))),
+        l2_(static_cast<T>(attrs.number("l2"))),
+        power_(-attrs.number("learning_rate_power")) {}
   Step prepare(void* const* in) const { return {*input<T>(in, In::kRate)}; }
   void update(const Step& s, void* const* in, std::int64_t at, std::int64_t n) const {
     if (power_ == 0.5) {
@@ -196,6 +196,12 @@ struct Ftrl {
   double power_;
 };
 
+std::vector<AttrDef> rms_prop_attrs() {
+  return {float_attr("decay", "of the mean square").defaults_to(0.9),
+          float_attr("momentum", "of the steps").defaults_to(0),
+          float_attr("epsilon", "added below the root").defaults_to(1e-10)};
+}
+
 }  // namespace
 
 std::span<const std::size_t> shared_adaptive_update_inputs(std::string_view op) {
@@ -215,18 +221,22 @@ void add_adaptive_training_ops(OpRegistry& r) {
                "var, accum, learning_rate, grad", AdagradInputs::kCount, 3, infer_adagrad, make_update<Adagrad>));
   r.add(update("ApplyRmsProp",
                "ms = decay * ms + (1 - decay) * grad^2; mom = momentum * mom + learning_rate * grad / sqrt(ms + "
-               "epsilon); var -= mom. Attributes `decay`, `momentum`, `epsilon`.",
-               "var, ms, mom, learning_rate, grad", RmsPropInputs::kCount, 7, infer_rms_prop, make_update<RmsProp>));
+               "epsilon); var -= mom.",
+               "var, ms, mom, learning_rate, grad", RmsPropInputs::kCount, 7, infer_rms_prop, make_update<RmsProp>,
+               rms_prop_attrs()));
   r.add(update("ApplyCenteredRmsProp",
                "As ApplyRmsProp, but divided by sqrt(ms - mg^2 + epsilon), mg = decay * mg + (1 - decay) * grad.",
                "var, mg, ms, mom, learning_rate, grad", CenteredRmsPropInputs::kCount, 15, infer_centered_rms_prop,
-               make_update<CenteredRmsProp>));
+               make_update<CenteredRmsProp>, rms_prop_attrs()));
   r.add(update("ApplyFtrl",
-               "Follow the regularized leader, with the attributes `l1`, `l2`, `learning_rate_power`: sum = accum + "
+               "Follow the regularized leader: sum = accum + "
                "grad^2; p = -learning_rate_power; linear += grad - (sum^p - accum^p) / learning_rate * var; var = "
                "(sign(linear) * l1 - linear) / (sum^p / learning_rate + 2 * l2) where |linear| > l1, else 0; accum = "
                "sum.",
-               "var, accum, linear, learning_rate, grad", FtrlInputs::kCount, 7, infer_ftrl, make_update<Ftrl>));
+               "var, accum, linear, learning_rate, grad", FtrlInputs::kCount, 7, infer_ftrl, make_update<Ftrl>,
+               {float_attr("l1", "how strongly weights are drawn to exactly 0").defaults_to(0),
+                float_attr("l2", "how strongly weights are kept small").defaults_to(0),
+                float_attr("learning_rate_power", "the exponent by which the rate falls").defaults_to(-0.5)}));
 }
 
 }  // namespace belay::runtime

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <utility>
+#include <vector>
 
 #include "belay/ops/math.h"
 #include "runtime/ops/dtypes.h"
@@ -204,7 +206,7 @@ void grad_erf(GradContext& c) {
 
 void infer_clip(InferContext& c) {
   c.need_float(0);
-  const double min = c.attrs().number("min", std::nan("")), max = c.attrs().number("max", std::nan(""));
+  const double min = c.attrs().number("min"), max = c.attrs().number("max");
   if (!(min <= max))
     c.fail("the range must have min <= max, got [" + std::to_string(min) + ", " + std::to_string(max) + "]");
   c.output(c.dtype(0), c.shape(0));
@@ -352,13 +354,18 @@ class AddNKernel final : public Kernel {
   std::int64_t n_;
   int threads_;
 };
+std::vector<AttrDef> clip_attrs() {
+  return {float_attr("min", "the least value"), float_attr("max", "the largest value, not below min")};
+}
+
 OpDef unary(const char* name, const char* doc, void (*infer)(InferContext&), void (*gradient)(GradContext&),
-            std::unique_ptr<Kernel> (*kernel)(const KernelSpec&)) {
+            std::unique_ptr<Kernel> (*kernel)(const KernelSpec&), std::vector<AttrDef> attrs = {}) {
   return {.name = name,
           .doc = doc,
           .inputs = "x",
           .dtypes = infer == infer_number ? "numbers" : "floats",
           .n_inputs = 1,
+          .attrs = std::move(attrs),
           .in_place = 1,
           .elementwise = true,
           .infer = infer,
@@ -392,23 +399,24 @@ void add_unary_ops(OpRegistry& r) {
   r.add(unary("Sin", "The sine.", infer_float, grad_sin, make_unary<SinOf>));
   r.add(unary("Floor", "The largest whole number that is not above x; no gradient passes.", infer_float, nullptr,
               make_unary<FloorOf>));
-  r.add(
-      unary("ClipByValue", "x held within the attributes [`min`, `max`].", infer_clip, grad_clip, make_unary<ClipOf>));
+  r.add(unary("ClipByValue", "x held within [`min`, `max`].", infer_clip, grad_clip, make_unary<ClipOf>, clip_attrs()));
   r.add({.name = "ClipByValueGrad",
          .doc = "The incoming gradient (input 0) where x (input 1) is within [`min`, `max`], 0 elsewhere.",
          .inputs = "dy, x",
          .dtypes = "floats",
          .n_inputs = 2,
+         .attrs = clip_attrs(),
          .in_place = 3,
          .elementwise = true,
          .infer = infer_clip_grad,
          .gradient = grad_clip_grad,
          .kernel = make_binary<ClipGradOf>});
   r.add({.name = "Cast",
-         .doc = "x in the dtype of the attribute `dtype`: numbers and bool.",
+         .doc = "x in the dtype `dtype`.",
          .inputs = "x",
          .dtypes = "numbers, bool; bfloat16 and float16 with float32",
          .n_inputs = 1,
+         .attrs = {dtype_attr("dtype", "of the result")},
          .elementwise = true,
          .infer = infer_cast,
          .gradient = grad_cast,

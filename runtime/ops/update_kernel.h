@@ -80,7 +80,8 @@ std::unique_ptr<Kernel> make_update(const KernelSpec& spec) {
 
 // The definition of one.
 OpDef update(const char* name, const char* doc, const char* inputs, int n_inputs, std::uint32_t ref_inputs,
-             void (*infer)(InferContext&), std::unique_ptr<Kernel> (*kernel)(const KernelSpec&));
+             void (*infer)(InferContext&), std::unique_ptr<Kernel> (*kernel)(const KernelSpec&),
+             std::vector<AttrDef> attrs = {});
 
 // Those of training_adaptive.cc: Adagrad, RMSProp, FTRL.
 void add_adaptive_training_ops(OpRegistry& registry);

@@ -154,8 +154,9 @@ std::unique_ptr<HostKernel> make_report(const KernelSpec& spec) { return std::ma
 
 void add_variable_ops(OpRegistry& r) {
   r.add({.name = "Variable",
-         .doc = "A variable of the session's store, by the node's name: attributes `dtype`, `shape`.",
+         .doc = "A variable of the session's store, by the node's name.",
          .dtypes = "any but string",
+         .attrs = {dtype_attr("dtype", "of the variable"), shape_attr("shape", "of the variable").defaults_to(Dims{})},
          .effect = Effect::kVariable,
          .infer = infer_variable,
          .stops_gradient = true});
@@ -191,10 +192,11 @@ void add_variable_ops(OpRegistry& r) {
          .stops_gradient = true,
          .kernel = make_assign_update<-1>});
   r.add({.name = "CountUpTo",
-         .doc = "Adds 1 to an integer scalar; at the attribute `limit` the run ends with OUT_OF_RANGE instead.",
+         .doc = "Adds 1 to an integer scalar; at `limit` the run ends with OUT_OF_RANGE instead.",
          .inputs = "variable",
          .dtypes = "int32, int64",
          .n_inputs = 1,
+         .attrs = {int_attr("limit", "the value that is not gone beyond")},
          .effect = Effect::kWrite,
          .ref_inputs = 1,
          .infer = infer_count_up_to,

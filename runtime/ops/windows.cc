@@ -18,8 +18,7 @@ void check_numbers(const char* name, const std::vector<std::int64_t>& list) {
 
 // A list with one entry for each dimension: those of height and width.
 std::array<std::int64_t, 2> steps_of(const Attrs& attrs, const char* name, ImageLayout layout) {
-  if (!attrs.has(name)) return {1, 1};
-  const std::vector<std::int64_t> list = attrs.integers(name);
+  const std::vector<std::int64_t>& list = attrs.integers(name);
   check_numbers(name, list);
   const bool valid = list.size() == 4 && list[0] == 1 && list[layout.channels()] == 1 && list[layout.height()] >= 1 &&
                      list[layout.width()] >= 1;
@@ -32,7 +31,7 @@ std::array<std::int64_t, 2> steps_of(const Attrs& attrs, const char* name, Image
 }
 
 void pad_as_stated(const Attrs& attrs, ImageLayout layout, Windows& w) {
-  const std::vector<std::int64_t> list = attrs.integers("explicit_paddings");
+  const std::vector<std::int64_t>& list = attrs.integers("explicit_paddings");
   check_numbers("explicit_paddings", list);
   bool valid = list.size() == 8 && std::all_of(list.begin(), list.end(), [](std::int64_t p) { return p >= 0; });
   for (const std::size_t i : {std::size_t{0}, layout.channels()})
@@ -75,12 +74,28 @@ void count_outputs(WindowAxis& a, bool same, const char* what) {
 
 }  // namespace
 
-ImageLayout image_layout(const Attrs& attrs) {
-  const std::string format = attrs.text("data_format", "NHWC");
-  if (format != "NHWC" && format != "NCHW")
-    fail(Code::kInvalidArgument, "attribute data_format is '" + format + "', must be NHWC or NCHW");
-  return {format == "NHWC"};
+AttrDef data_format_attr() {
+  return string_attr("data_format", "the order of an image tensor's dimensions")
+      .one_of({"NHWC", "NCHW"})
+      .defaults_to("NHWC");
 }
+
+std::vector<AttrDef> window_attrs() {
+  const std::vector<std::int64_t> ones(4, 1);
+  return {data_format_attr(),
+          ints_attr("strides", "how far apart windows begin, for each dimension; 1 for batch and channels")
+              .defaults_to(ones),
+          ints_attr("dilations", "how far apart the elements of a window are, for each dimension").defaults_to(ones),
+          string_attr("padding",
+                      "VALID: none. SAME: so much that n elements become ceil(n / stride), the odd one behind them. "
+                      "EXPLICIT: `explicit_paddings`")
+              .one_of({"SAME", "VALID", "EXPLICIT"})
+              .defaults_to("VALID"),
+          ints_attr("explicit_paddings", "two numbers, before and after, for each dimension")
+              .defaults_to(std::vector<std::int64_t>{})};
+}
+
+ImageLayout image_layout(const Attrs& attrs) { return {attrs.text("data_format") == "NHWC"}; }
 
 Windows windows_of(const Attrs& attrs, const Dims& image, std::int64_t window_height, std::int64_t window_width) {
   Windows w;
@@ -90,16 +105,14 @@ Windows windows_of(const Attrs& attrs, const Dims& image, std::int64_t window_he
   w.height.size = window_height, w.width.size = window_width;
   w.height.stride = strides[0], w.width.stride = strides[1];
   w.height.dilation = dilations[0], w.width.dilation = dilations[1];
-  const std::string padding = attrs.text("padding", "VALID");
+  const std::string& padding = attrs.text("padding");
   if (padding == "SAME") {
     pad_to_same(w.height);
     pad_to_same(w.width);
   } else if (padding == "EXPLICIT") {
     pad_as_stated(attrs, w.layout, w);
-  } else if (padding != "VALID") {
-    fail(Code::kInvalidArgument, "attribute padding is '" + padding + "', must be SAME, VALID or EXPLICIT");
   }
-  if (padding != "EXPLICIT" && attrs.has("explicit_paddings") && !attrs.integers("explicit_paddings").empty())
+  if (padding != "EXPLICIT" && !attrs.integers("explicit_paddings").empty())
     fail(Code::kInvalidArgument, "attribute explicit_paddings needs padding EXPLICIT, not " + padding);
   count_outputs(w.height, padding == "SAME", "height");
   count_outputs(w.width, padding == "SAME", "width");

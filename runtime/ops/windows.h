@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Windows that slide over images: the geometry that convolutions and pooling share.
 //
-// Attributes, as TensorFlow has them. Lists have one entry for each dimension of an image tensor, in the order of
-// data_format, and those of batch and channels are 1:
-//   data_format         "NHWC" (default) or "NCHW"
-//   strides, dilations  default: all 1
-//   padding             "VALID" (default): none. "SAME": so much that n elements become ceil(n / stride), the odd one
-//                       after it. "EXPLICIT": as explicit_paddings says, two numbers (before, after) per dimension
+// Attributes, as TensorFlow has them (window_attrs). Lists have one entry for each dimension of an image tensor, in the
+// order of data_format, and those of batch and channels are 1.
 #pragma once
 
 #include <array>
@@ -65,7 +61,11 @@ struct Windows {
 // them does not overflow.
 inline constexpr std::int64_t kMostOfWindow = 0x7fffffff;
 
-// INVALID_ARGUMENT: a data_format that there is not.
+// data_format: where the channels of an image tensor are.
+AttrDef data_format_attr();
+// data_format, strides, dilations, padding, explicit_paddings.
+std::vector<AttrDef> window_attrs();
+
 ImageLayout image_layout(const Attrs& attrs);
 
 // For an image tensor of four dimensions, each of which may be -1, and a window that may be -1. INVALID_ARGUMENT:

@@ -32,7 +32,7 @@ class PoolGradientGroups {
     if (!is_only_user(relu, gradient.id) || view_.stage[relu.id] != view_.stage[gradient.id]) return;
     const Port dy = input(gradient, 0), y{pooling.id, 0};
     const std::uint32_t relu_result = input(relu, 1).node;
-    const bool channels_last = pooling.attrs.text("data_format", "NHWC") == "NHWC";
+    const bool channels_last = pooling.attrs.text("data_format") == "NHWC";
     for (const std::uint32_t u : view_.users[relu.id])
       if (channels_last && view_.in_base[u] && node(u).op->name == "BiasAddGrad" &&
           view_.stage[u] == view_.stage[relu.id]) {

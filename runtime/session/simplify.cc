@@ -174,7 +174,7 @@ class Simplifier {
 bool same_attrs(const Attrs& a, const Attrs& b) {
   if (a.all().size() != b.all().size()) return false;
   for (const auto& [name, value] : a.all()) {
-    const AttrValue* other = b.find(name);
+    const AttrValue* other = b.given(name);
     if (other == nullptr || !same_value(value, *other)) return false;
   }
   return true;

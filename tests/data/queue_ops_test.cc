@@ -251,7 +251,7 @@ TEST_F(QueueOpsTest, MalformedShapesOfComponentsAreRefused) {
                                     "dimensions, got [3, 1]");
     EXPECT_EQ(with(op, {}), node + count + "0");
     EXPECT_EQ(error_of([&] { g.node(op, "n").in(q).operation(); }),
-              node + "attribute 'dtypes' must name at least one component");
+              node + "attribute 'dtypes' is missing; it is a list of dtypes: of the components of an element");
   }
 }
 

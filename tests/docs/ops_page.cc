@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/docs/ops_page.h"
 
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "belay/detail/parse_options.h"  // number_text
 #include "runtime/ops/registry.h"
+#include "runtime/platform/text.h"
 
 namespace belay::runtime {
 namespace {
@@ -52,7 +58,10 @@ What a graph can be made of. Models call the functions of `belay/ops/*.h`, which
 Losses, metrics that add up over batches, moments and other functions that are made of several nodes have no line here:
 see `belay/ops/losses.h`, `metrics.h`, `statistics.h`. A plugin can add operations: [plugins/op.md](../plugins/op.md).
 
-* Words in `code` are attributes.
+* Words in `code` are attributes. The last column has their type (as `belay describe` calls it; besides dtype, shape: a list
+  of dimensions, -1: unknown, and tensor), range, default and meaning. A node must be given one that has no default, unless
+  it is optional. An unknown name, another type, a value out of range and an attribute that is set twice are errors when the
+  node is added.
 * floats: float32 and float64. numbers: floats, int32, int64 and uint8. Operands have one dtype unless the line says
   otherwise.
 * gradient "yes": it passes. "none": it ends here, as if the result were a constant. "error": asking for one is an error.
@@ -85,6 +94,39 @@ std::string cell(const std::string& text) {
   return out;
 }
 
+std::string default_of(const AttrDef& attr) {
+  struct {
+    const AttrDef& attr;
+    std::string operator()(std::int64_t v) const {
+      if (attr.type == AttrType::kBool) return v != 0 ? "true" : "false";
+      return attr.type == AttrType::kDType ? dtype_name(static_cast<DType>(v)) : std::to_string(v);
+    }
+    std::string operator()(double v) const { return detail::number_text(v); }
+    std::string operator()(const std::string& v) const { return v.empty() ? "\"\"" : v; }
+    std::string operator()(const std::vector<std::int64_t>& v) const { return dims_text(v); }
+    std::string operator()(const std::vector<double>&) const { return ""; }
+    std::string operator()(const std::vector<std::string>&) const { return ""; }
+    std::string operator()(const DenseTensor&) const { return ""; }
+  } const text{attr};
+  return std::visit(text, *attr.default_value);
+}
+
+// "`alpha` float = 0.2: the slope where x <= 0"
+std::string attribute(const AttrDef& attr) {
+  std::string text = "`" + std::string(attr.name) + "` " + type_name(attr.type);
+  if (!attr.range().empty()) text += " " + attr.range();
+  for (std::size_t i = 0; i < attr.choices.size(); ++i) text += (i == 0 ? " " : "/") + std::string(attr.choices[i]);
+  if (attr.default_value) text += " = " + default_of(attr);
+  if (attr.is_optional) text += ", optional";
+  return text + ": " + std::string(attr.doc);
+}
+
+std::string attributes_of(const OpDef& op) {
+  std::vector<std::string> lines;
+  for (const AttrDef& attr : op.attrs) lines.push_back(attribute(attr));
+  return joined(lines, "<br>");
+}
+
 }  // namespace
 
 std::string ops_page() {
@@ -93,11 +135,11 @@ std::string ops_page() {
     OpRegistry registry;
     family.add(registry);
     page += "\n## " + std::string(family.title) + "\n\n`belay/ops/" + family.header +
-            "`\n\n| operation | inputs | dtypes | gradient | result |\n|---|---|---|---|---|\n";
+            "`\n\n| operation | inputs | dtypes | gradient | result | attributes |\n|---|---|---|---|---|---|\n";
     for (const std::string& name : registry.names()) {
       const OpDef& op = *registry.find(name);
       page += "| `" + op.name + "` | " + op.inputs + " | " + op.dtypes + " | " + gradient_of(op) + " | " +
-              cell(op.doc) + effect_of(op) + " |\n";
+              cell(op.doc) + effect_of(op) + " | " + cell(attributes_of(op)) + " |\n";
     }
   }
   return page;

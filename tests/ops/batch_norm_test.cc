@@ -132,7 +132,7 @@ TEST(BatchNorm, BadInputIsNamed) {
   EXPECT_EQ(build_error(batch_norm(true, "NCHW"), {x, three, three}),
             node + "input 0 (float32 [2, 3]) must have 4 dimensions");
   EXPECT_EQ(build_error(batch_norm(true, "NCH"), {x, three, three}),
-            node + "attribute data_format is 'NCH', must be NHWC or NCHW");
+            node + "attribute 'data_format' is 'NCH', must be NHWC or NCHW");
   EXPECT_EQ(build_error(batch_norm(true), {three, three, three}),
             node + "input 0 (float32 [3]) must have at least two dimensions, the last one being the channels");
   EXPECT_EQ(build_error(batch_norm(true), {x, {DType::kFloat64, {3}}, three}),
@@ -144,13 +144,17 @@ TEST(BatchNorm, BadInputIsNamed) {
 }
 
 TEST(BatchNorm, AnEpsilonThatIsNotPositiveIsNamed) {
-  for (const double epsilon : {0.0, -0.001})
+  const std::pair<double, const char*> cases[] = {{0, "0"}, {-0.5, "-0.5"}, {std::nan(""), "nan"}};
+  for (const auto& [number, text] : cases) {
+    const double epsilon = number;
     EXPECT_EQ(build_error(
                   [=](const Inputs& in) {
                     return in[0].graph().node("FusedBatchNorm", "norm").in(in).attr("epsilon", epsilon).output();
                   },
                   {{DType::kFloat32, {2, 3}}, {DType::kFloat32, {3}}, {DType::kFloat32, {3}}}),
-              "INVALID_ARGUMENT: node 'norm' (FusedBatchNorm): attribute epsilon must be positive");
+              std::string("INVALID_ARGUMENT: node 'norm' (FusedBatchNorm): attribute 'epsilon' must be above 0, got ") +
+                  text);
+  }
 }
 
 TEST(BatchNorm, BadInputOfItsGradientIsNamed) {

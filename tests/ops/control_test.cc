@@ -50,9 +50,9 @@ TEST(Placeholder, NeedsADtype) {
                        {{DType::kFloat32, {}}});
   };
   EXPECT_EQ(error(DType::kInvalid),
-            "INVALID_ARGUMENT: node 'x' (Placeholder): attribute 'dtype' is missing or unknown");
+            "INVALID_ARGUMENT: node 'x' (Placeholder): attribute 'dtype' is 0, which is no dtype");
   EXPECT_EQ(error(static_cast<DType>(99)),
-            "INVALID_ARGUMENT: node 'x' (Placeholder): attribute 'dtype' is missing or unknown");
+            "INVALID_ARGUMENT: node 'x' (Placeholder): attribute 'dtype' is 99, which is no dtype");
   EXPECT_EQ(error(DType::kString), "no error");
 }
 

@@ -33,6 +33,15 @@ WindowOptions padded_window(std::array<std::int64_t, 4> paddings) {
   return w;
 }
 
+// Of a node that was given these, and the defaults for the rest.
+Windows windows_of_node(std::vector<std::pair<std::string, AttrValue>> given, const Dims& image, std::int64_t window) {
+  static const std::vector<AttrDef> declared = window_attrs();
+  Attrs attrs;
+  for (auto& [name, value] : given) attrs.set(name, std::move(value));
+  attrs.declare(declared);
+  return windows_of(attrs, image, window, window);
+}
+
 struct ConvolutionCase {
   const char* name;
   std::int64_t batch, height, width, in, out;
@@ -159,9 +168,9 @@ TEST(Conv2D, BadInputIsNamed) {
   EXPECT_EQ(error_with(nothing, {1, 4, 4, 2}, {0, 3, 2, 5}),
             node + "input 1 (float32 [0, 3, 2, 5]), the filter, has a height or width of 0");
   EXPECT_EQ(error_with([](NodeBuilder& n) { n.attr("data_format", "CHWN"); }),
-            node + "attribute data_format is 'CHWN', must be NHWC or NCHW");
+            node + "attribute 'data_format' is 'CHWN', must be NHWC or NCHW");
   EXPECT_EQ(error_with([](NodeBuilder& n) { n.attr("padding", "FULL"); }),
-            node + "attribute padding is 'FULL', must be SAME, VALID or EXPLICIT");
+            node + "attribute 'padding' is 'FULL', must be SAME, VALID or EXPLICIT");
   EXPECT_EQ(error_with([](NodeBuilder& n) {
               n.attr("strides", std::vector<std::int64_t>{1, 0, 1, 1});
             }),
@@ -276,12 +285,9 @@ TEST(Convolution, TheFilterGradientOfStridedPointsWithFewChannelsEnds) {
   const Team team(2);
   for (const std::int64_t c : {1, 3, 7, 8, 15, 16}) {
     SCOPED_TRACE(std::to_string(c) + " channels");
-    Attrs attrs;
-    attrs.set("padding", std::string("SAME"));
-    attrs.set("strides", std::vector<std::int64_t>{1, 2, 2, 1});
     ConvolutionSizes s;
     const Dims x_dims{4, 28, 28, c}, y_dims{4, 14, 14, 8};
-    s.windows = windows_of(attrs, x_dims, 1, 1);
+    s.windows = windows_of_node({{"padding", "SAME"}, {"strides", std::vector<std::int64_t>{1, 2, 2, 1}}}, x_dims, 1);
     s.x = ImageDims(x_dims, s.windows.layout), s.y = ImageDims(y_dims, s.windows.layout);
     DenseTensor x = elements(count_of(x_dims), 37), dy = elements(count_of(y_dims), 29);
     DenseTensor result(DType::kFloat32, {c * 8}), wanted(DType::kFloat32, {c * 8});
@@ -299,9 +305,7 @@ TEST(Convolution, Bfloat16IsCloseToFloat32) {
     GTEST_SKIP() << "SKIPPED: " << why;
   if (std::getenv("ONEDNN_MAX_CPU_ISA") != nullptr) GTEST_SKIP() << "SKIPPED: ONEDNN_MAX_CPU_ISA holds oneDNN back";
   ConvolutionSizes s;
-  Attrs attrs;
-  attrs.set("padding", std::string("SAME"));
-  s.windows = windows_of(attrs, {2, 9, 8, 16}, 3, 3);
+  s.windows = windows_of_node({{"padding", "SAME"}}, {2, 9, 8, 16}, 3);
   s.x = ImageDims({2, 9, 8, 16}, s.windows.layout), s.y = ImageDims({2, 9, 8, 32}, s.windows.layout);
   DenseTensor x = elements(2 * 9 * 8 * 16, 37), y = elements(2 * 9 * 8 * 32, 29), filter = elements(9 * 16 * 32, 23);
   struct Part {

@@ -41,6 +41,7 @@ TEST_F(PluginOpTest, AttributesAreCheckedAgainstTheNote) {
        "\"unused\" must be a list of numbers, not a number; a list of one is written in brackets: unused = [...]"},
       {[](NodeBuilder& n) { n.attr("scale", Tensor(1.f)); },
        "attribute \"scale\" is a tensor; give it as an input, say with ops::constant"},
+      {[](NodeBuilder& n) { n.attr("scale", 2).attr("scale", 3); }, "attribute 'scale' is set twice"},
   };
   for (const auto& c : cases) EXPECT_EQ(text(c.set), "INVALID_ARGUMENT: " + who + c.expected);
   EXPECT_EQ(

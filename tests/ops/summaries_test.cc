@@ -163,7 +163,7 @@ TEST_F(Summaries, BadInputIsNamed) {
   EXPECT_EQ(error_of([&] {
               ops::image_summary("x", ops::placeholder(g, DType::kUInt8, Dims{1, 2, 2, 3}), 0);
             }),
-            "INVALID_ARGUMENT: node 'ImageSummary' (ImageSummary): attribute 'max_images' must be at least 1");
+            "INVALID_ARGUMENT: node 'ImageSummary' (ImageSummary): attribute 'max_images' must be at least 1, got 0");
   EXPECT_EQ(error_of([&] { ops::histogram_summary("", x); }),
             "INVALID_ARGUMENT: node 'HistogramSummary' (HistogramSummary): attribute 'tag' is missing");
   EXPECT_EQ(error_of([&] { ops::text_summary("t", x); }),

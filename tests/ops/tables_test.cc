@@ -106,7 +106,7 @@ TEST_F(TablesTest, AValuePerKeyIsNeeded) {
   EXPECT_EQ(error_of([&] { ops::hash_table(g, numbers({3}), number(1)); }),
             node + "input 2 (int64 []) must have 1 dimensions");
   EXPECT_EQ(error_of([&] { g.node("HashTable", "t").attr("key_dtype", DType::kInt64).output(); }),
-            "INVALID_ARGUMENT: node 't' (HashTable): attribute 'value_dtype' is missing");
+            "INVALID_ARGUMENT: node 't' (HashTable): attribute 'value_dtype' is missing; it is a dtype: of the values");
   const Output keys = ops::placeholder_of_any_rank(g, DType::kInt64, "keys");
   const Output values = ops::placeholder_of_any_rank(g, DType::kInt64, "values");
   const ops::TableRef table = ops::hash_table(g, keys, values, "t");
