@@ -103,6 +103,11 @@ void RunHost::use_codec(const SaverUse& codec) {
   set_contexts(services_, false);
 }
 
+void RunHost::use_other_savers(OtherSavers savers) {
+  other_savers_ = std::move(savers);
+  set_contexts(services_, false);
+}
+
 void RunHost::open_saver(const Fingerprint& fingerprint, EventWriter* events, std::string manifest) {
   RunSaverOptions saving;
   saving.saver = codec_;
@@ -119,6 +124,7 @@ void RunHost::set_contexts(HostServices& services, bool saves) {
   services.set_context(&environment_);
   services.set_stopping([this] { return control_.stopping(); });
   if (codec_.table != nullptr) services.set_context(&codec_);
+  if (other_savers_.find) services.set_context(&other_savers_);
   if (saves) services.set_context(saver_.get());
 }
 

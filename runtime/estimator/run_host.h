@@ -97,6 +97,8 @@ class RunHost {
   // ---- saving
   // How checkpoints are read, also without a directory.
   void use_codec(const SaverUse& codec);
+  // Those that another run's checkpoint may need.
+  void use_other_savers(OtherSavers savers);
   // And written; needs the directory. `events` gets a line for each checkpoint; borrowed, may be null. `manifest`: that
   // each checkpoint keeps, if the run has one.
   void open_saver(const Fingerprint& fingerprint, EventWriter* events, std::string manifest = {});
@@ -126,6 +128,7 @@ class RunHost {
   std::int64_t attempt_ = 1;
   AttemptMark* mark_ = nullptr;  // the directory's; null: there is none
   SaverUse codec_;
+  OtherSavers other_savers_;
   std::shared_ptr<RunSaver> saver_;
 };
 

@@ -10,10 +10,13 @@ RunPlugins::RunPlugins(RunHost& run, const Manifest& manifest, const Environment
     : run_(run),
       search_(std::make_unique<PluginSearch>(plugin_search_path(manifest.plugins.path, environment), policy_, cpu_)),
       paths_{manifest.directory, environment},
-      loader_(std::make_unique<Loader>(policy_, cpu_, environment("LD_LIBRARY_PATH").value_or(""))) {}
+      loader_(std::make_unique<Loader>(policy_, cpu_, environment("LD_LIBRARY_PATH").value_or(""))) {
+  run_.use_other_savers({[this](const std::string& name) { return other_saver(name); }});
+}
 
 RunPlugins::RunPlugins(RunHost& run, const std::vector<const belay_module*>& linked) : run_(run) {
   for (const belay_module* module : linked) registry_.add_linked(module);
+  run_.use_other_savers({[this](const std::string& name) { return other_saver(name); }});
 }
 
 RunPlugins::~RunPlugins() = default;
@@ -69,9 +72,14 @@ FoundUse RunPlugins::linked(PluginKind kind, const PluginUse& use) {
 ResolvedPlugin RunPlugins::resolve_brought(PluginUse hook, const RegisteredPlugin& model) {
   if (registry_.find(PluginKind::kHook, hook.plugin, model.file) != nullptr) hook.file = model.file;
   hook.at = found_.model->at;
+  return resolve_late(PluginKind::kHook, hook);
+}
+
+// Of what no manifest names.
+ResolvedPlugin RunPlugins::resolve_late(PluginKind kind, const PluginUse& use) {
   Diagnostics problems;
   PluginResolver resolver(registry_, *search_, policy_, cpu_, paths_, problems);
-  std::optional<ResolvedPlugin> resolved = resolver.resolve(PluginKind::kHook, hook);
+  std::optional<ResolvedPlugin> resolved = resolver.resolve(kind, use);
   for (const std::string& w : resolver.warnings()) run_.log().warning("plugins", w);
   if (problems.empty()) return std::move(*resolved);
   const Diagnostic problem = problems.sorted().front();
@@ -90,6 +98,22 @@ FoundUse RunPlugins::brought(const PluginUse& hook, const PluginInstance& model)
     throw LoadError(e.kind(), e.path(), e.reason() + ", a hook that " + model.label() + " brings", e.help());
   } catch (const Error& e) {
     fail(e.code(), model.label() + " brings the hook \"" + hook.plugin + "\": " + e.what());
+  }
+}
+
+SaverUse RunPlugins::other_saver(const std::string& name) {
+  if (const auto known = other_savers_.find(name); known != other_savers_.end()) return known->second;
+  const PluginUse use = plugin_use(name, {}, "the saver of another run");
+  if (search_ == nullptr)
+    return other_savers_[name] = saver_use(create(linked(PluginKind::kSaver, use), run_.monitor()));
+  try {
+    ResolvedPlugin& resolved = brought_uses_.emplace_back(resolve_late(PluginKind::kSaver, use));
+    resolved.instance_name = name;
+    load(resolved);
+    loader_->rest();
+    return other_savers_[name] = saver_use(create(loaded(resolved), run_.monitor()));
+  } catch (const LoadError& e) {
+    fail(Code::kNotFound, e.reason() + (e.help().empty() ? "" : "; " + e.help()));
   }
 }
 

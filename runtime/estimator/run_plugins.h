@@ -16,6 +16,7 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -67,6 +68,9 @@ class RunPlugins {
   // A hook that a model brings: of the model's own library, else found as one of the manifest is, and loaded.
   // LoadError, NOT_FOUND, INVALID_ARGUMENT with the model and the hook.
   FoundUse brought(const PluginUse& hook, const PluginInstance& model);
+  // A saver that wrote a checkpoint of another run: found and loaded as a manifest's is, with its defaults, the first
+  // time that it is asked for. NOT_FOUND, or why it was refused.
+  SaverUse other_saver(const std::string& name);
   // `monitor`: of the thread that calls it.
   PluginInstance& create(const FoundUse& plugin, CallMonitor& monitor);
   // Every operation of every library that the run uses: those of [[ops]], and those that come with a model or a hook.
@@ -77,6 +81,7 @@ class RunPlugins {
   void load(const ResolvedPlugin& plugin);
   void warn_of_loading();
   ResolvedPlugin resolve_brought(PluginUse hook, const RegisteredPlugin& model);
+  ResolvedPlugin resolve_late(PluginKind kind, const PluginUse& use);
 
   RunHost& run_;
   FilePolicy policy_;
@@ -88,6 +93,7 @@ class RunPlugins {
   Registry registry_;
   ResolvedPlugins found_;
   std::deque<ResolvedPlugin> linked_uses_, brought_uses_;
+  std::map<std::string, SaverUse> other_savers_;
   PluginInstances instances_;
 };
 

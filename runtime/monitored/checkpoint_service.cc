@@ -36,6 +36,29 @@ const SaverUse& reading_saver_of(belay_host* host) {
   }
 }
 
+// Null where a program has none.
+const OtherSavers* other_savers_of(belay_host* host) {
+  try {
+    return &InstanceHost::from(host).services().context<OtherSavers>();
+  } catch (const Error&) {
+    return nullptr;
+  }
+}
+
+// The saver that wrote it; of a file without an index the run's own.
+SaverUse saver_that_wrote(belay_host* host, const StoredTensors& stored, const SaverUse& own) {
+  const auto* checkpoint = dynamic_cast<const CheckpointReader*>(&stored);
+  const OtherSavers* others = other_savers_of(host);
+  if (checkpoint == nullptr || others == nullptr || checkpoint->index().saver == own.name) return own;
+  const std::string& name = checkpoint->index().saver;
+  try {
+    return others->find(name);
+  } catch (const Error& e) {
+    fail(e.code(), single_quoted(stored.path()) + " was written by the saver " + single_quoted(name) + ": " +
+                       std::string(e.message()));
+  }
+}
+
 std::int32_t save(belay_host* host, belay_status* status) {
   return guard(status, [&] { saver_of(host).save_requested_by_hook(); });
 }
@@ -58,6 +81,7 @@ std::int32_t open(belay_host* host, belay_str path, belay_checkpoint** checkpoin
     auto made = std::make_unique<OpenCheckpoint>();
     made->saver = reading_saver_of(host);
     made->stored = open_stored_tensors(environment.files, std::string(view(path)), made->saver, environment.log);
+    made->saver = saver_that_wrote(host, *made->stored, made->saver);
     made->tensors = made->stored->tensors();
     *checkpoint = to_handle(made.release());
   });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Service "checkpoint": a hook's save, and reading any checkpoint. Its contexts: the RunEnvironment; to read, a
-// SaverUse; to save, the RunSaver.
+// SaverUse, and OtherSavers where other runs may have another; to save, the RunSaver.
 #pragma once
 
 #include <memory>

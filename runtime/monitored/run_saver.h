@@ -26,6 +26,12 @@ namespace belay::runtime {
 // A plugin's instance as the saver of a run. Borrows it.
 SaverUse saver_use(PluginInstance& codec);
 
+// The savers beside the run's own, by their plugins' names: for checkpoints of other runs that they wrote. `find`
+// throws where there is none.
+struct OtherSavers {
+  std::function<SaverUse(const std::string& name)> find;
+};
+
 struct RunSaverOptions {
   SaverUse saver;
   CheckpointSettings checkpoint;  // its periods belong to the one who asks for saves
