@@ -7,6 +7,8 @@
 
 #include "runtime/checkpoint/index.h"
 #include "runtime/checkpoint/names.h"
+#include "runtime/checkpoint/pinned.h"
+#include "runtime/checkpoint/remove_checkpoint.h"
 #include "runtime/checkpoint/state_data.h"
 #include "runtime/checkpoint/tensor_bytes.h"
 #include "runtime/platform/text.h"
@@ -19,33 +21,6 @@ std::uint64_t bytes_of(const CheckpointContent& content) {
   std::uint64_t bytes = tensor_bytes(content);
   for (const NamedTensor& v : content.variables) bytes += TensorView(v.tensor).bytes();
   return bytes;
-}
-
-// The first entry in a checkpoint's directory that is not part of it; empty if all are. DATA_LOSS if the index is
-// damaged.
-std::string foreign_entry(const OpenDirectory& checkpoint) {
-  const CheckpointIndex index = parse_index(checkpoint.read(kIndexName, kMaxIndexBytes));
-  for (const std::string& entry : checkpoint.entries()) {
-    const bool known = entry == kIndexName || std::any_of(index.files.begin(), index.files.end(),
-                                                          [&](const FileEntry& f) { return f.name == entry; });
-    if (!known) return entry;
-  }
-  return "";
-}
-
-// Whether `name` is the checkpoint of that step and has all of its files. A checkpoint comes into the directory whole;
-// what damage did since is not looked for.
-bool is_complete(const OpenDirectory& run, const std::string& name, std::int64_t step) {
-  try {
-    if (run.status(name).kind != FileKind::kDirectory) return false;
-    const std::unique_ptr<OpenDirectory> checkpoint = run.open_directory(name);
-    const CheckpointIndex index = parse_index(checkpoint->read(kIndexName, kMaxIndexBytes));
-    return index.global_step == step && std::all_of(index.files.begin(), index.files.end(), [&](const FileEntry& f) {
-             return checkpoint->exists(f.name) && checkpoint->status(f.name).size == f.length;
-           });
-  } catch (const Error&) {
-    return false;
-  }
 }
 
 // Of a checkpoint that may have any name, or be gone.
@@ -211,7 +186,7 @@ void CheckpointSeries::retain(const std::vector<std::string>& in_use) noexcept {
       const std::string& name = kept_[i].path;
       const bool needed =
           name == newest_verified_ || is_best(name) || std::find(in_use.begin(), in_use.end(), name) != in_use.end();
-      if (i >= excess || needed || !try_remove(name)) left.push_back(kept_[i]);
+      if (i >= excess || needed || is_pinned(run_, name) || !try_remove(name)) left.push_back(kept_[i]);
     }
     removal_failed_ = removal_failed_ && left.size() > most;
     if (left.size() == kept_.size()) return;
@@ -241,7 +216,7 @@ bool CheckpointSeries::try_remove(const std::string& name) {
       log_.warning("checkpoint", name + " is kept and no longer counted: " + reason);
       return true;
     }
-    remove_whole(name);
+    remove_checkpoint(run_, name);
     return true;
   } catch (const Error& e) {
     // Once: it is tried again behind each save, and what holds for one of them mostly holds for all.
@@ -250,19 +225,6 @@ bool CheckpointSeries::try_remove(const std::string& name) {
                  "; it stays, and is tried again after each save");
     removal_failed_ = true;
     return false;
-  }
-}
-
-// Under another name first: a reader finds it whole or not at all. One that cannot be removed gets its name back,
-// unless some of it is gone already; then remove_leftovers has the rest.
-void CheckpointSeries::remove_whole(const std::string& name) {
-  const std::string doomed = temporary_name(name);
-  run_.rename(name, doomed);
-  try {
-    run_.remove_tree(doomed);
-  } catch (const Error&) {
-    if (is_complete(run_, doomed, *step_of_checkpoint(name))) run_.rename(doomed, name);
-    throw;
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The checkpoints of one run directory, as the run that writes them sees them: saves, keeps the state file, and removes
-// what is more than max_to_keep and not among the best.
+// what is more than max_to_keep and neither pinned nor among the best.
 //
 //   CheckpointSeries series(files, run, clock, log, settings);
 //   series.recover();                        // the list of earlier attempts
@@ -55,10 +55,10 @@ class CheckpointSeries {
   BestList best_with(std::int64_t step, std::optional<double> value) const;
   const BestList& best() const noexcept { return best_; }
 
-  // Removes all but the newest max_to_keep and the best, and rewrites the state file. Touches only names of the list,
-  // and of those neither the newest verified one nor those `in_use`, nor one that holds a file which is no part of it.
-  // Does nothing while none is known to be whole. Never throws: what cannot be removed stays where it is and listed for
-  // the next time, with one warning.
+  // Removes all but the newest max_to_keep, the best and the pinned, and rewrites the state file. Touches only names of
+  // the list, and of those neither the newest verified one nor those `in_use`, nor one that holds a file which is no
+  // part of it. Does nothing while none is known to be whole. Never throws: what cannot be removed stays where it is
+  // and listed for the next time, with one warning.
   void retain(const std::vector<std::string>& in_use = {}) noexcept;
 
   // Names in the run directory, oldest first.
@@ -70,7 +70,6 @@ class CheckpointSeries {
   void list_by_step(const std::string& name, std::int64_t step);
   void list_newer_than(const std::string& current);
   bool try_remove(const std::string& name);
-  void remove_whole(const std::string& name);
   void write_state_file();
   void write_best_file();
   void tell_best();

@@ -7,6 +7,7 @@
 
 #include "runtime/checkpoint/index.h"
 #include "runtime/checkpoint/names.h"
+#include "runtime/checkpoint/pinned.h"
 #include "runtime/checkpoint/run_state.h"
 #include "runtime/checkpoint/saver_directory.h"
 #include "runtime/checkpoint/state_data.h"
@@ -45,6 +46,11 @@ class UnfinishedCheckpoint {
   }
 
   OpenDirectory& directory() { return *directory_; }
+
+  // The one that is replaced was pinned: this step stays so.
+  void keep_pinned() {
+    if (is_pinned(run_, name_)) pin(*directory_);
+  }
 
   void place() {
     directory_.reset();
@@ -181,6 +187,7 @@ std::string write_checkpoint(OpenDirectory& run, const CheckpointContent& conten
     const std::string text = format_index(index);
     parse_index(text);
     write_file(directory, kIndexName, text);
+    unfinished.keep_pinned();
     directory.sync();
     unfinished.place();
   } catch (const Error& e) {

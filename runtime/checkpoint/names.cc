@@ -47,6 +47,9 @@ std::string temporary_name(std::string_view checkpoint) {
 std::string replaced_name(std::string_view checkpoint) {
   return std::string(checkpoint) + std::string(kReplaced) + random_digits();
 }
+std::string hidden_name(std::string_view name) {
+  return "." + std::string(name) + std::string(kTemporary) + random_digits();
+}
 std::optional<std::string> checkpoint_of_temporary(std::string_view name) { return before_mark(name, kTemporary); }
 std::optional<std::string> checkpoint_of_replaced(std::string_view name) { return before_mark(name, kReplaced); }
 

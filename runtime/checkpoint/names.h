@@ -26,6 +26,7 @@ inline constexpr std::string_view kIndexName = "index";           // inside a ch
 inline constexpr std::string_view kStateName = "state";           // inside a checkpoint
 inline constexpr std::string_view kManifestName = "manifest.toml";  // inside a checkpoint, and beside them
 inline constexpr std::string_view kStateDataName = "state.data";  // inside a checkpoint, where a hook keeps tensors
+inline constexpr std::string_view kPinnedName = "pinned";         // inside a checkpoint that retention leaves alone
 
 // `step` is not negative.
 std::string checkpoint_name(std::int64_t step);
@@ -34,12 +35,14 @@ std::optional<std::int64_t> step_of_checkpoint(std::string_view name) noexcept;
 
 // Whether the host writes the file of that name into a checkpoint, so no saver may.
 constexpr bool is_hosts_file(std::string_view name) noexcept {
-  return name == kIndexName || name == kStateName || name == kStateDataName || name == kManifestName;
+  return name == kIndexName || name == kStateName || name == kStateDataName || name == kManifestName || name == kPinnedName;
 }
 
 // With random digits, so that what a killed run left is never in the way.
 std::string temporary_name(std::string_view checkpoint);
 std::string replaced_name(std::string_view checkpoint);
+// For what is made beside `name` and renamed to it: ".name.tmp-5f0c...".
+std::string hidden_name(std::string_view name);
 // The checkpoint that a temporary or replaced one belongs to; none where `name` is no such name.
 std::optional<std::string> checkpoint_of_temporary(std::string_view name);
 std::optional<std::string> checkpoint_of_replaced(std::string_view name);

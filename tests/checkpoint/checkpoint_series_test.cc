@@ -9,6 +9,7 @@
 
 #include "runtime/checkpoint/find_restorable.h"
 #include "runtime/checkpoint/names.h"
+#include "runtime/checkpoint/pinned.h"
 #include "tests/checkpoint/run_directory_fixture.h"
 
 namespace belay::runtime {
@@ -277,6 +278,36 @@ TEST_F(CheckpointSeriesTest, AMissingOneIsOnlyWorthADebugLine) {
   EXPECT_THAT(log_.lines, ElementsAre("debug checkpoint: model.ckpt-1 was to be removed, but is no longer there"));
 }
 
+TEST_F(CheckpointSeriesTest, PinnedOnesStayBesideTheNewestUntilTheyAreUnpinned) {
+  begin(2);
+  save(1), save(2);
+  EXPECT_TRUE(pin(*run_->open_directory("model.ckpt-1")));
+  EXPECT_FALSE(pin(*run_->open_directory("model.ckpt-1")));
+  save(3), save(4), save(5);
+  EXPECT_THAT(on_disk(), ElementsAre("1", "4", "5"));
+  EXPECT_THAT(listed(), ElementsAre("1", "4", "5"));
+  begin(2);  // the mark is on the disk, so another attempt sees it
+  save(6);
+  EXPECT_THAT(on_disk(), ElementsAre("1", "5", "6"));
+  EXPECT_TRUE(unpin(*run_->open_directory("model.ckpt-1")));
+  EXPECT_FALSE(unpin(*run_->open_directory("model.ckpt-1")));
+  save(7);
+  EXPECT_THAT(on_disk(), ElementsAre("6", "7"));
+  EXPECT_THAT(log_.lines, IsEmpty());
+}
+
+TEST_F(CheckpointSeriesTest, APinnedOneThatIsSavedAgainStaysPinned) {
+  begin(1);
+  save(1);
+  pin(*run_->open_directory("model.ckpt-1"));
+  save(1);
+  EXPECT_TRUE(is_pinned(*run_, "model.ckpt-1"));
+  save(2), save(3);
+  EXPECT_THAT(on_disk(), ElementsAre("1", "3"));
+  EXPECT_FALSE(is_pinned(*run_, "model.ckpt-3"));
+  EXPECT_FALSE(is_pinned(*run_, "model.ckpt-2"));
+}
+
 TEST_F(CheckpointSeriesTest, NeitherTheNewestVerifiedNorOneInUseIsRemoved) {
   begin(0);
   save(1), save(2), save(3), save(4);
@@ -333,9 +364,9 @@ TEST_F(CheckpointSeriesTest, TheStateFileComesAfterTheCheckpointAndRemovalAfterI
                                             "sync ."};
   std::vector<std::string> expected = {"rename model.ckpt-2.tmp -> model.ckpt-2", "sync ."};
   expected.insert(expected.end(), replace.begin(), replace.end());
-  for (const char* call :
-       {"open_directory model.ckpt-1", "open model.ckpt-1/index", "read model.ckpt-1/index", "list model.ckpt-1",
-        "rename model.ckpt-1 -> model.ckpt-1.tmp", "remove_tree model.ckpt-1.tmp"})
+  for (const char* call : {"open_directory model.ckpt-1", "open_directory model.ckpt-1", "open model.ckpt-1/index",
+                           "read model.ckpt-1/index", "list model.ckpt-1", "rename model.ckpt-1 -> model.ckpt-1.tmp",
+                           "remove_tree model.ckpt-1.tmp"})
     expected.emplace_back(call);
   expected.insert(expected.end(), replace.begin(), replace.end());
   EXPECT_EQ(std::vector<std::string>(from, calls.end()), expected);

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/checkpoint/remove_checkpoint.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "belay/error.h"
+#include "runtime/checkpoint/best_checkpoints.h"
+#include "runtime/checkpoint/find_restorable.h"
+#include "runtime/checkpoint/index.h"
+#include "runtime/checkpoint/names.h"
+#include "runtime/checkpoint/pinned.h"
+#include "runtime/checkpoint/state_file.h"
+#include "runtime/platform/text.h"
+
+namespace belay::runtime {
+
+bool is_complete(const OpenDirectory& run, const std::string& name, std::int64_t step) {
+  try {
+    if (run.status(name).kind != FileKind::kDirectory) return false;
+    const std::unique_ptr<OpenDirectory> checkpoint = run.open_directory(name);
+    const CheckpointIndex index = parse_index(checkpoint->read(kIndexName, kMaxIndexBytes));
+    return index.global_step == step && std::all_of(index.files.begin(), index.files.end(), [&](const FileEntry& f) {
+             return checkpoint->exists(f.name) && checkpoint->status(f.name).size == f.length;
+           });
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+std::string foreign_entry(const OpenDirectory& checkpoint) {
+  const CheckpointIndex index = parse_index(checkpoint.read(kIndexName, kMaxIndexBytes));
+  for (const std::string& entry : checkpoint.entries()) {
+    const bool known =
+        entry == kIndexName || entry == kPinnedName ||
+        std::any_of(index.files.begin(), index.files.end(), [&](const FileEntry& f) { return f.name == entry; });
+    if (!known) return entry;
+  }
+  return "";
+}
+
+void remove_checkpoint(OpenDirectory& run, const std::string& name) {
+  const std::string doomed = temporary_name(name);
+  run.rename(name, doomed);
+  try {
+    run.remove_tree(doomed);
+  } catch (const Error&) {
+    if (is_complete(run, doomed, *step_of_checkpoint(name))) run.rename(doomed, name);
+    throw;
+  }
+}
+
+namespace {
+
+// The newest whole checkpoint but that one; empty where there is none.
+std::string newest_other(const OpenDirectory& run, const std::string& name) {
+  std::vector<std::int64_t> steps;
+  for (const std::string& entry : run.entries())
+    if (const auto step = step_of_checkpoint(entry); step && entry != name) steps.push_back(*step);
+  std::sort(steps.rbegin(), steps.rend());
+  for (const std::int64_t step : steps) {
+    std::string reason;
+    if (open_if_whole(run, checkpoint_name(step), reason) != nullptr) return checkpoint_name(step);
+  }
+  return "";
+}
+
+// What is of no use is no reason to keep a checkpoint; the run writes it again.
+template <class F>
+auto if_readable(Logger& log, F&& read) -> decltype(read()) {
+  try {
+    return read();
+  } catch (const Error& e) {
+    log.warning("checkpoint", e.what());
+    return std::nullopt;
+  }
+}
+
+void write_state_without(OpenDirectory& run, const std::string& name, CheckpointState state) {
+  std::erase_if(state.kept, [&](const CheckpointState::Kept& k) { return k.path == name; });
+  if (state.current == name) state.current = newest_other(run, name);
+  if (state.current.empty()) {
+    run.remove(kStateFileName);
+  } else {
+    run.replace(kStateFileName, format_checkpoint_state(state));
+  }
+}
+
+}  // namespace
+
+std::string why_needed(const OpenDirectory& run, const std::string& name, Logger& log) {
+  if (is_pinned(run, name)) return "it is pinned";
+  std::string reason;
+  if (open_if_whole(run, name, reason) == nullptr) return "";
+  const auto best = if_readable(log, [&] { return read_best_list(run); });
+  if (best && find_step(*best, *step_of_checkpoint(name)) != nullptr)
+    return "it is one of the best by " + escaped(best->metric);
+  if (newest_other(run, name).empty()) return "it is the only one of the run that can be restored";
+  const std::string foreign = foreign_entry(*run.open_directory(name));
+  return foreign.empty() ? "" : "it holds " + single_quoted(foreign) + ", which is no part of it";
+}
+
+void remove_and_forget(OpenDirectory& run, const std::string& name, Logger& log) {
+  remove_checkpoint(run, name);
+  run.sync();
+  const auto best = if_readable(log, [&] { return read_best_list(run); });
+  if (best && find_step(*best, *step_of_checkpoint(name)) != nullptr)
+    run.replace(kBestName, format_best_list(without_step(*best, *step_of_checkpoint(name))) + "\n");
+  if (auto state = if_readable(log, [&] { return read_checkpoint_state(run); }))
+    write_state_without(run, name, std::move(*state));
+}
+
+}  // namespace belay::runtime
