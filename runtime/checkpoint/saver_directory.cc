@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "runtime/checkpoint/names.h"
+#include "runtime/checkpoint/stored_place.h"
 #include "runtime/platform/crc32c.h"
 #include "runtime/platform/text.h"
 
@@ -73,6 +74,16 @@ class SaverFile {
   std::uint32_t crc_ = 0;
 };
 
+namespace {
+
+bool begins_as_json(const OpenFile& file) {
+  char first = 0;
+  if (file.size() != 0) file.read_at(0, &first, 1);
+  return first == '{';
+}
+
+}  // namespace
+
 SaverDirectory::SaverDirectory(OpenDirectory* writable, const OpenDirectory& directory, std::vector<std::string> names,
                                bool alias)
     : writable_(writable), directory_(directory), names_(std::move(names)), alias_(alias) {}
@@ -98,12 +109,41 @@ SaverFile* SaverDirectory::create(std::string_view name) {
 
 SaverFile* SaverDirectory::open(std::string_view name) {
   if (writable_ != nullptr) fail(Code::kFailedPrecondition, "a saver that writes cannot read");
-  if (alias_ && aliased_.empty()) aliased_ = name;
-  const bool known = alias_ ? name == aliased_ : std::find(names_.begin(), names_.end(), name) != names_.end();
-  if (!known) fail(Code::kNotFound, "the checkpoint has no file \"" + escaped(name) + "\"");
-  std::unique_ptr<OpenFile> file = directory_.open(alias_ ? std::string_view(names_.front()) : name);
+  const std::string found = alias_ ? name_by_others(name) : std::string(name);
+  const bool known = alias_ ? !found.empty() : std::find(names_.begin(), names_.end(), name) != names_.end();
+  if (!known) {
+    const bool renamed = alias_ && !begin_.empty() && name.starts_with(begin_);
+    const std::string missing =
+        renamed ? begin_by_others_ + std::string(name.substr(begin_.size())) : std::string(name);
+    fail(Code::kNotFound, "the checkpoint has no file \"" + escaped(missing) + "\"");
+  }
+  std::unique_ptr<OpenFile> file = directory_.open(found);
   open_.push_back(std::make_unique<SaverFile>(*this, std::string(name), std::move(file), false));
   return open_.back().get();
+}
+
+// Empty where there is none.
+std::string SaverDirectory::name_by_others(std::string_view name) {
+  const std::string& one = names_.front();
+  const auto beside = [&](std::string candidate) {
+    return is_entry_name(candidate) && candidate != one && directory_.exists(candidate) ? candidate : "";
+  };
+  if (begin_.empty()) {
+    // "model" and ".index", "x" and ".index".
+    const std::string_view ending = name.substr(std::min(name.find('.'), name.size()));
+    const bool same = !ending.empty() && one.size() > ending.size() && one.ends_with(ending);
+    // Another format of the same saver: it asks for that first.
+    if (!same && saver_of_name(one) == saver_of_name(name) && !saver_of_name(one).empty()) return "";
+    if (!same && name.ends_with(".json") && !begins_as_json(*directory_.open(one))) return "";
+    begin_ = name.substr(0, name.size() - (same ? ending.size() : 0));
+    begin_by_others_ = one.substr(0, one.size() - (same ? ending.size() : 0));
+    return one;
+  }
+  if (!name.starts_with(begin_)) return beside(std::string(name));
+  const std::string other = begin_by_others_ + std::string(name.substr(begin_.size()));
+  if (other == one) return one;
+  const std::string found = beside(other);
+  return found.empty() ? beside(std::string(name)) : found;
 }
 
 void SaverDirectory::close(SaverFile* file) {

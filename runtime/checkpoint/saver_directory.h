@@ -33,7 +33,9 @@ class SaverDirectory {
   static SaverDirectory for_writing(OpenDirectory& directory);
   // Only these files are there.
   static SaverDirectory for_reading(const OpenDirectory& directory, std::vector<std::string> names);
-  // One file from another program, `name`: the saver gets it under whatever name it opens first.
+  // One file from another program, `name`: it is opened for the name of the same ending that the saver opens, or where
+  // none has it for the first one. What the saver opens then may lie beside it, with the same begin of the name
+  // ("model.data-0" of "model.index" is "x.data-0" of "x.index"), or as it is called.
   static SaverDirectory for_reading_one(const OpenDirectory& directory, std::string name);
   SaverDirectory(SaverDirectory&&) = delete;  // the saver holds its address
   ~SaverDirectory();
@@ -51,6 +53,7 @@ class SaverDirectory {
 
   SaverFile* create(std::string_view name);
   SaverFile* open(std::string_view name);
+  std::string name_by_others(std::string_view name);
   void close(SaverFile* file);
   void note_failure(const Error& e);
 
@@ -58,7 +61,8 @@ class SaverDirectory {
   const OpenDirectory& directory_;
   std::vector<std::string> names_;  // that may be opened
   bool alias_;
-  std::string aliased_;  // the name that the one file goes by, once it was opened
+  // The begin of the saver's names, and of those that stand for them, once the one file was opened.
+  std::string begin_, begin_by_others_;
   std::vector<std::unique_ptr<SaverFile>> open_;
   std::vector<FileEntry> closed_;
   std::unique_ptr<Error> failure_;

@@ -83,6 +83,45 @@ TEST_F(SaverDirectoryTest, OneForeignFileStandsForTheFirstNameOnly) {
   EXPECT_EQ(error_of([&] { d.open("second"); }), "NOT_FOUND: the checkpoint has no file \"second\"");
 }
 
+TEST_F(SaverDirectoryTest, AForeignFileThatIsNoJsonStandsForNoIndex) {
+  write_file(dir_ / "pretrained.bin", "content");
+  write_file(dir_ / "index.txt", "{}");
+  const auto open_both = [&](const std::string& file) {
+    SaverDirectory saver = SaverDirectory::for_reading_one(*directory_, file);
+    const Directory d(files_service(), saver.handle());
+    const std::string of_index = error_of([&] { d.open("model.safetensors.index.json"); });
+    return of_index + error_of([&] { d.open("model.safetensors"); });
+  };
+  EXPECT_EQ(open_both("pretrained.bin"), "NOT_FOUND: the checkpoint has no file \"model.safetensors.index.json\"");
+  EXPECT_EQ(open_both("index.txt"), "NOT_FOUND: the checkpoint has no file \"model.safetensors\"");
+}
+
+TEST_F(SaverDirectoryTest, FilesOfOthersBesideTheOneGoByTheSaversNames) {
+  write_file(dir_ / "ckpt-9.index", "table");
+  write_file(dir_ / "ckpt-9.data-0", "elements");
+  write_file(dir_ / "model.data-0", "of another");
+  SaverDirectory saver = SaverDirectory::for_reading_one(*directory_, "ckpt-9.index");
+  const Directory d(files_service(), saver.handle());
+  EXPECT_EQ(d.open("model.index").size(), 5u);
+  EXPECT_EQ(d.open("model.data-0").size(), 8u);
+  EXPECT_EQ(error_of([&] { d.open("model.data-1"); }), "NOT_FOUND: the checkpoint has no file \"ckpt-9.data-1\"");
+  EXPECT_EQ(error_of([&] { d.open("../x"); }), "NOT_FOUND: the checkpoint has no file \"../x\"");
+}
+
+TEST_F(SaverDirectoryTest, FilesThatTheOneNamesKeepTheirNames) {
+  write_file(dir_ / "bert.safetensors.index.json", "{}");
+  write_file(dir_ / "bert-1-of-2.safetensors", "first");
+  SaverDirectory saver = SaverDirectory::for_reading_one(*directory_, "bert.safetensors.index.json");
+  const Directory d(files_service(), saver.handle());
+  // A saver that looks for the single file first.
+  EXPECT_EQ(error_of([&] { d.open("model.safetensors"); }),
+            "NOT_FOUND: the checkpoint has no file \"model.safetensors\"");
+  EXPECT_EQ(d.open("model.safetensors.index.json").size(), 2u);
+  EXPECT_EQ(d.open("bert-1-of-2.safetensors").size(), 5u);
+  EXPECT_EQ(error_of([&] { d.open("bert-2-of-2.safetensors"); }),
+            "NOT_FOUND: the checkpoint has no file \"bert-2-of-2.safetensors\"");
+}
+
 TEST_F(SaverDirectoryTest, TheFirstErrorIsKept) {
   SaverDirectory saver = SaverDirectory::for_writing(*directory_);
   const Directory d(files_service(), saver.handle());
