@@ -2,7 +2,9 @@
 // Reads an event file. One thread at a time.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <string>
 
 #include "runtime/events/proto/event.pb.h"
 #include "runtime/events/record_reader.h"
@@ -16,6 +18,9 @@ class EventReader {
 
   // As RecordReader::next; a record that is no Event is DATA_LOSS too, and skipped by the next call.
   bool next(pb::Event& event);
+  // Where the next record begins.
+  std::uint64_t offset() const noexcept { return records_.offset(); }
+  const std::string& path() const { return file_->path(); }
 
  private:
   std::unique_ptr<OpenFile> file_;

@@ -98,6 +98,16 @@ void EventWriter::add_graph(std::string_view graph_def, std::int64_t step) {
   append(serialized(event));
 }
 
+void EventWriter::add_run_metadata(std::string_view tag, std::string_view run_metadata, std::int64_t step) {
+  if (!run_metadata_tags_.emplace(tag).second)
+    fail(Code::kInvalidArgument,
+         "there is run metadata of the tag " + single_quoted(tag) + " already; a tag is for one run");
+  pb::Event event = new_event(clock_, step);
+  event.mutable_tagged_run_metadata()->set_tag(escaped(tag));  // the field must be UTF-8
+  event.mutable_tagged_run_metadata()->set_run_metadata(std::string(run_metadata));
+  append(serialized(event));
+}
+
 void EventWriter::add_session_log(SessionStatus status, std::int64_t step, std::string_view checkpoint_path) {
   pb::Event event = new_event(clock_, step);
   event.mutable_session_log()->set_status(static_cast<pb::SessionLog::SessionStatus>(status));
@@ -176,7 +186,7 @@ std::string EventWriter::new_name() const {
     char digits[32];
     std::snprintf(digits, sizeof(digits), "%010lld", static_cast<long long>(seconds));
     std::string name = std::string(kPrefix) + digits + "." + options_.host + "." + std::to_string(options_.pid) + "." +
-                       std::to_string(counter);
+                       std::to_string(counter) + options_.suffix;
     if (name > last) return name;
     if (counter < kMostCounters) continue;
     ++seconds;

@@ -6,11 +6,11 @@
 //   events.add_scalar("loss", step, loss);
 //   events.flush();
 //
-// One object is one file, of the name events.out.tfevents.<seconds>.<host>.<pid>.<counter>, which is new: an attempt
-// never appends to another's. Its name sorts behind those that are there, whatever the clock says, since TensorBoard
-// reads files in the order of their names and drops what comes before; so the seconds may be later than the clock's.
-// Its first record, the version, is in the file when the constructor returns. Records are gathered in memory and
-// written at flush(), at the first add 120 s after the last flush, and when they are many.
+// One object is one file, of the name events.out.tfevents.<seconds>.<host>.<pid>.<counter><suffix>, which is new: an
+// attempt never appends to another's. Its name sorts behind those that are there, whatever the clock says, since
+// TensorBoard reads files in the order of their names and drops what comes before; so the seconds may be later than the
+// clock's. Its first record, the version, is in the file when the constructor returns. Records are gathered in memory
+// and written at flush(), at the first add 120 s after the last flush, and when they are many.
 //
 // Nothing here ends training. If the file cannot be written the caller's on_warning is called once, and a new file is
 // tried at the next flush (the old one may end in half a record, behind which no reader looks); where that goes on, the
@@ -35,6 +35,7 @@ namespace belay::runtime {
 struct EventWriterOptions {
   std::string host;      // empty: this machine's name
   std::int64_t pid = 0;  // 0: this process
+  std::string suffix;    // of each file's name
   double flush_secs = 120;
   std::function<void(std::string_view)> on_warning;  // may be empty
 };
@@ -57,6 +58,8 @@ class EventWriter {
   void add_summary(std::string_view summary, std::int64_t step);
   // A serialized GraphDef message.
   void add_graph(std::string_view graph_def, std::int64_t step = 0);
+  // A serialized RunMetadata message of one run of the session. INVALID_ARGUMENT where the tag was used before.
+  void add_run_metadata(std::string_view tag, std::string_view run_metadata, std::int64_t step);
   // kStart at the first step that this attempt will do: TensorBoard drops what earlier attempts wrote from there on.
   void add_session_log(SessionStatus status, std::int64_t step, std::string_view checkpoint_path = {});
 
@@ -86,6 +89,7 @@ class EventWriter {
   bool failing_ = false;
   std::set<std::string, std::less<>> tags_with_metadata_;
   std::set<std::string> tags_not_finite_;
+  std::set<std::string, std::less<>> run_metadata_tags_;
 };
 
 // The tag as add_scalar writes it.

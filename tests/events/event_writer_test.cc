@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <cstdint>
 #include <filesystem>
 #include <limits>
 
@@ -19,6 +20,7 @@ namespace belay::runtime {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
 using ::testing::IsEmpty;
 
 class Events : public ::testing::Test {
@@ -43,6 +45,8 @@ class Events : public ::testing::Test {
       const std::string at = "@" + std::to_string(e.step());
       if (e.what_case() == pb::Event::kFileVersion) lines.push_back(e.file_version());
       if (e.what_case() == pb::Event::kGraphDef) lines.push_back("graph " + e.graph_def() + at);
+      if (e.what_case() == pb::Event::kTaggedRunMetadata)
+        lines.push_back(e.tagged_run_metadata().tag() + " " + e.tagged_run_metadata().run_metadata() + at);
       if (e.what_case() == pb::Event::kSessionLog)
         lines.push_back(pb::SessionLog::SessionStatus_Name(e.session_log().status()) + " " +
                         e.session_log().checkpoint_path() + at);
@@ -138,8 +142,7 @@ TEST_F(Events, TheVersionIsThereAtOnceInWholeSeconds) {
   EXPECT_EQ(events[0].wall_time(), 1704067200.0);
 }
 
-// SUMW-01, SUMW-08
-TEST_F(Events, EverythingComesInOrderWithItsStepAndTime) {
+TEST_F(Events, SUMW_01_EverythingComesInOrderWithItsStepAndTime) {
   EventWriter writer(*run_, clock_, options());
   pb::Summary summary;
   for (const char* tag : {"a", "b"}) {
@@ -152,13 +155,63 @@ TEST_F(Events, EverythingComesInOrderWithItsStepAndTime) {
   writer.add_summary(summary.SerializeAsString(), std::int64_t{1} << 40);
   writer.add_graph("GRAPH", 30);
   writer.add_session_log(EventWriter::kCheckpoint, 31, "/runs/x/model.ckpt-31");
+  writer.add_run_metadata("step 31", "TRACE", 31);
   writer.add_session_log(EventWriter::kStop, 32);
   writer.flush();
   EXPECT_THAT(shown(writer.file_name()),
               ElementsAre("brain.Event:2", "START @1", "loss=0.5@10", "a=2.0@1099511627776", "b=2.0@1099511627776",
-                          "graph GRAPH@30", "CHECKPOINT /runs/x/model.ckpt-31@31", "STOP @32"));
+                          "graph GRAPH@30", "CHECKPOINT /runs/x/model.ckpt-31@31", "step 31 TRACE@31", "STOP @32"));
   EXPECT_EQ(read(writer.file_name())[2].wall_time(), 1704067201.5);
   EXPECT_THAT(warnings_, IsEmpty());
+}
+
+TEST_F(Events, SUMW_01_RunMetadataOfATagIsWrittenOnce) {
+  EventWriter writer(*run_, clock_, options());
+  writer.add_run_metadata("t", "1", 1);
+  try {
+    writer.add_run_metadata("t", "2", 2);
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), Code::kInvalidArgument);
+    EXPECT_STREQ(e.what(), "there is run metadata of the tag 't' already; a tag is for one run");
+  }
+  writer.flush();
+  EXPECT_THAT(shown(writer.file_name()), ElementsAre("brain.Event:2", "t 1@1"));
+}
+
+TEST_F(Events, SUMW_04_EachWriterHasAFileWithItsVersionAndItsStart) {
+  std::vector<std::string> names;
+  for (std::int64_t step = 1; step <= 2; ++step) {
+    EventWriter writer(*run_, clock_, options());
+    writer.add_session_log(EventWriter::kStart, step);
+    names.push_back(writer.file_name());
+  }
+  EXPECT_THAT(run_->entries(), ElementsAreArray(names));
+  EXPECT_THAT(shown(names[0]), ElementsAre("brain.Event:2", "START @1"));
+  EXPECT_THAT(shown(names[1]), ElementsAre("brain.Event:2", "START @2"));
+}
+
+TEST_F(Events, SUMW_08_StepsOfAnySizeAreKept) {
+  EventWriter writer(*run_, clock_, options());
+  pb::Summary summary;
+  summary.add_value()->set_tag("a");
+  for (const std::int64_t step : {std::int64_t{1}, std::int64_t{2}, INT64_MAX})
+    writer.add_summary(summary.SerializeAsString(), step);
+  writer.flush();
+  EXPECT_THAT(shown(writer.file_name()),
+              ElementsAre("brain.Event:2", "a=0.0@1", "a=0.0@2", "a=0.0@9223372036854775807"));
+}
+
+TEST_F(Events, SUMW_10_ASuffixEndsEveryFilesName) {
+  EventWriterOptions o = options();
+  o.suffix = ".v2";
+  EventWriter writer(*run_, clock_, o);
+  const std::string first = writer.file_name();
+  EXPECT_EQ(first, "events.out.tfevents.1704067200.node-1.4711.0.v2");
+  std::filesystem::remove(dir_ / first);
+  clock_.advance(FakeClock::kSecond);
+  writer.flush();
+  EXPECT_EQ(writer.file_name(), "events.out.tfevents.1704067201.node-1.4711.0.v2");
 }
 
 TEST_F(Events, TagsAreCleaned) {
@@ -201,8 +254,7 @@ TEST_F(Events, T_61b_TheFirstValueOfAMetricThatIsNotFiniteIsAWarning) {
   EXPECT_THAT(warnings_, ElementsAre("'accuracy' is nan at step 2 (said once)", "'rate' is -inf at step 2 (said once)"));
 }
 
-// SUMW-09
-TEST_F(Events, MetadataStaysOnTheFirstValueOfATag) {
+TEST_F(Events, SUMW_09_MetadataStaysOnTheFirstValueOfATag) {
   EventWriter writer(*run_, clock_, options());
   pb::Summary summary;
   summary.add_value()->set_tag("x");

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/events/event_value.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "belay/tensor.h"
+
+namespace belay::runtime {
+namespace {
+
+template <class T>
+std::string number_text(T x) {
+  char text[40];
+  return {text, std::to_chars(text, text + sizeof(text), x).ptr};
+}
+
+EventValue scalar(double x, bool is_float) {
+  return {"scalar", {}, x, is_float ? number_text(static_cast<float>(x)) : number_text(x)};
+}
+
+std::string shape_text(const pb::TensorShapeProto& shape) {
+  if (shape.unknown_rank()) return "[...]";
+  Dims dims;
+  for (const auto& dim : shape.dim()) dims.push_back(dim.size());
+  return dims_text(dims);
+}
+
+template <class T>
+std::optional<double> first_raw(const std::string& content) {
+  T value{};
+  if (content.size() < sizeof(T)) return std::nullopt;
+  std::memcpy(&value, content.data(), sizeof(T));
+  return static_cast<double>(value);
+}
+
+// The first element, which is all of a scalar; none where the tensor is of no such type.
+std::optional<double> first_number(const pb::TensorProto& t) {
+  const std::string& raw = t.tensor_content();
+  switch (t.dtype()) {
+    case pb::DT_FLOAT: return t.float_val_size() > 0 ? t.float_val(0) : first_raw<float>(raw);
+    case pb::DT_DOUBLE: return t.double_val_size() > 0 ? t.double_val(0) : first_raw<double>(raw);
+    case pb::DT_INT32: return t.int_val_size() > 0 ? t.int_val(0) : first_raw<std::int32_t>(raw);
+    case pb::DT_INT64:
+      return t.int64_val_size() > 0 ? static_cast<double>(t.int64_val(0)) : first_raw<std::int64_t>(raw);
+    case pb::DT_BOOL: return t.bool_val_size() > 0 ? (t.bool_val(0) ? 1 : 0) : first_raw<std::uint8_t>(raw);
+    case pb::DT_HALF:
+      return t.half_val_size() > 0 ? std::optional(detail::half_to_double(static_cast<std::uint16_t>(t.half_val(0))))
+                                   : std::nullopt;
+    default: return std::nullopt;
+  }
+}
+
+std::string histogram_text(const pb::HistogramProto& h) {
+  const double mean = h.num() > 0 ? h.sum() / h.num() : 0;
+  return "count " + number_text(h.num()) + ", min " + number_text(h.min()) + ", max " + number_text(h.max()) +
+         ", mean " + number_text(mean);
+}
+
+std::string strings_text(const pb::TensorProto& t) {
+  std::string text;
+  for (const std::string& s : t.string_val()) text += (text.empty() ? "" : "\n") + s;
+  return text;
+}
+
+// By the plugin that shows it, where the metadata names one.
+EventValue tensor_value(const pb::TensorProto& t, const std::string& plugin) {
+  if (plugin == "hparams") return {"hparams"};
+  if (plugin == "images" && t.string_val_size() >= 2)
+    return {
+        "image", {}, {}, std::to_string(t.string_val_size() - 2) + " of " + t.string_val(0) + " x " + t.string_val(1)};
+  if (plugin == "histograms") return {"histogram", {}, {}, "buckets " + shape_text(t.tensor_shape())};
+  if (t.dtype() == pb::DT_STRING) return {"text", {}, {}, strings_text(t)};
+  const auto& dims = t.tensor_shape().dim();
+  const bool one = std::all_of(dims.begin(), dims.end(), [](const auto& d) { return d.size() == 1; });
+  const auto number = first_number(t);
+  if (number && one && !t.tensor_shape().unknown_rank())
+    return scalar(*number, t.dtype() == pb::DT_FLOAT || t.dtype() == pb::DT_HALF);
+  return {"tensor", {}, {}, pb::DataType_Name(t.dtype()) + " " + shape_text(t.tensor_shape())};
+}
+
+std::string bytes_of(std::size_t bytes) { return std::to_string(bytes) + " bytes"; }
+
+EventValue session_value(const pb::SessionLog& log) {
+  std::string kind = "session";
+  if (log.status() == pb::SessionLog::START) kind = "start";
+  if (log.status() == pb::SessionLog::STOP) kind = "stop";
+  if (log.status() == pb::SessionLog::CHECKPOINT) kind = "checkpoint";
+  return {kind, {}, {}, log.checkpoint_path().empty() ? log.msg() : log.checkpoint_path()};
+}
+
+}  // namespace
+
+EventValue EventValues::value_of(const pb::Summary::Value& value) {
+  const std::string& named = value.metadata().plugin_data().plugin_name();
+  const std::string& plugin = plugins_.try_emplace(value.tag(), named).first->second;
+  switch (value.value_case()) {
+    case pb::Summary::Value::kSimpleValue: return scalar(static_cast<double>(value.simple_value()), true);
+    case pb::Summary::Value::kHisto: return {"histogram", {}, {}, histogram_text(value.histo())};
+    case pb::Summary::Value::kImage:
+      return {"image", {}, {}, std::to_string(value.image().width()) + " x " + std::to_string(value.image().height())};
+    case pb::Summary::Value::kAudio: return {"audio", {}, {}, bytes_of(value.audio().encoded_audio_string().size())};
+    case pb::Summary::Value::kTensor: return tensor_value(value.tensor(), plugin);
+    default: return {"other"};
+  }
+}
+
+void EventValues::for_each(const pb::Event& event, const std::function<void(EventValue)>& use) {
+  switch (event.what_case()) {
+    case pb::Event::kSummary:
+      for (const pb::Summary::Value& v : event.summary().value()) {
+        EventValue value = value_of(v);
+        value.tag = v.tag();
+        use(std::move(value));
+      }
+      return;
+    case pb::Event::kSessionLog: return use(session_value(event.session_log()));
+    case pb::Event::kGraphDef: return use({"graph", {}, {}, bytes_of(event.graph_def().size())});
+    case pb::Event::kMetaGraphDef: return use({"meta_graph", {}, {}, bytes_of(event.meta_graph_def().size())});
+    case pb::Event::kTaggedRunMetadata:
+      return use({"run_metadata",
+                  event.tagged_run_metadata().tag(),
+                  {},
+                  bytes_of(event.tagged_run_metadata().run_metadata().size())});
+    case pb::Event::kLogMessage: return use({"log", {}, {}, event.log_message().message()});
+    default: return;
+  }
+}
+
+}  // namespace belay::runtime

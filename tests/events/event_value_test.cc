@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/events/event_value.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace belay::runtime {
+namespace {
+
+using ::testing::ElementsAre;
+
+// "scalar loss 0.5", "text note hello"
+std::vector<std::string> shown(EventValues& values, const pb::Event& event) {
+  std::vector<std::string> lines;
+  values.for_each(event, [&](const EventValue& v) {
+    lines.push_back(v.kind + " " + v.tag + " " + (v.number ? std::to_string(*v.number).substr(0, 6) : v.text));
+  });
+  return lines;
+}
+
+pb::Summary::Value* add(pb::Event& event, const std::string& tag, const std::string& plugin = "") {
+  pb::Summary::Value* v = event.mutable_summary()->add_value();
+  v->set_tag(tag);
+  if (!plugin.empty()) v->mutable_metadata()->mutable_plugin_data()->set_plugin_name(plugin);
+  return v;
+}
+
+TEST(EventValues, OfTheOldFormAreWhatTheirFieldIs) {
+  pb::Event event;
+  add(event, "loss")->set_simple_value(0.5f);
+  pb::HistogramProto& h = *add(event, "weights")->mutable_histo();
+  h.set_num(4), h.set_sum(6), h.set_min(-1), h.set_max(5);
+  pb::Summary::Image& image = *add(event, "digit")->mutable_image();
+  image.set_width(28), image.set_height(20);
+  add(event, "sound")->mutable_audio()->set_encoded_audio_string("12345");
+  EventValues values;
+  EXPECT_THAT(shown(values, event),
+              ElementsAre("scalar loss 0.5000", "histogram weights count 4, min -1, max 5, mean 1.5",
+                          "image digit 28 x 20", "audio sound 5 bytes"));
+}
+
+TEST(EventValues, OfTheNewFormAreWhatTheirFirstValueSays) {
+  EventValues values;
+  pb::Event first;
+  pb::TensorProto& scalar = *add(first, "loss", "scalars")->mutable_tensor();
+  scalar.set_dtype(pb::DT_FLOAT), scalar.add_float_val(0.25f);
+  pb::TensorProto& text = *add(first, "note", "text")->mutable_tensor();
+  text.set_dtype(pb::DT_STRING), text.add_string_val("one"), text.add_string_val("two");
+  text.mutable_tensor_shape()->add_dim()->set_size(2);
+  pb::TensorProto& images = *add(first, "digits", "images")->mutable_tensor();
+  images.set_dtype(pb::DT_STRING);
+  for (const char* s : {"28", "20", "png", "png"}) images.add_string_val(s);
+  add(first, "_hparams_/session_start_info", "hparams")->mutable_tensor()->set_dtype(pb::DT_FLOAT);
+  EXPECT_THAT(shown(values, first), ElementsAre("scalar loss 0.2500", "text note one\ntwo", "image digits 2 of 28 x 20",
+                                                "hparams _hparams_/session_start_info "));
+  pb::Event second;  // without metadata
+  pb::TensorProto& again = *add(second, "digits")->mutable_tensor();
+  again.set_dtype(pb::DT_STRING);
+  for (const char* s : {"8", "8", "png"}) again.add_string_val(s);
+  EXPECT_THAT(shown(values, second), ElementsAre("image digits 1 of 8 x 8"));
+}
+
+TEST(EventValues, ATensorOfOneElementIsANumberHoweverItIsStored) {
+  const auto number = [](const pb::TensorProto& t) {
+    pb::Event event;
+    *add(event, "x")->mutable_tensor() = t;
+    EventValues values;
+    return shown(values, event).at(0);
+  };
+  pb::TensorProto t;
+  t.set_dtype(pb::DT_DOUBLE);
+  const double half = 0.5;
+  t.set_tensor_content(std::string(reinterpret_cast<const char*>(&half), sizeof(half)));
+  EXPECT_EQ(number(t), "scalar x 0.5000");
+  t.Clear(), t.set_dtype(pb::DT_INT64), t.add_int64_val(7);
+  EXPECT_EQ(number(t), "scalar x 7.0000");
+  t.Clear(), t.set_dtype(pb::DT_BOOL), t.add_bool_val(true);
+  EXPECT_EQ(number(t), "scalar x 1.0000");
+  t.Clear(), t.set_dtype(pb::DT_HALF), t.add_half_val(0x3c00);
+  EXPECT_EQ(number(t), "scalar x 1.0000");
+  t.Clear(), t.set_dtype(pb::DT_FLOAT), t.add_float_val(1), t.mutable_tensor_shape()->add_dim()->set_size(3);
+  EXPECT_EQ(number(t), "tensor x DT_FLOAT [3]");
+  t.Clear(), t.set_dtype(pb::DT_FLOAT), t.set_tensor_content("12");  // too short
+  EXPECT_EQ(number(t), "tensor x DT_FLOAT []");
+}
+
+TEST(EventValues, OfTheSessionHaveNoTag) {
+  EventValues values;
+  pb::Event event;
+  event.mutable_session_log()->set_status(pb::SessionLog::CHECKPOINT);
+  event.mutable_session_log()->set_checkpoint_path("/runs/x/model.ckpt");
+  EXPECT_THAT(shown(values, event), ElementsAre("checkpoint  /runs/x/model.ckpt"));
+  event.set_graph_def("12345");
+  EXPECT_THAT(shown(values, event), ElementsAre("graph  5 bytes"));
+  event.mutable_tagged_run_metadata()->set_tag("step 40");
+  event.mutable_tagged_run_metadata()->set_run_metadata("123");
+  EXPECT_THAT(shown(values, event), ElementsAre("run_metadata step 40 3 bytes"));
+  event.set_file_version("brain.Event:2");
+  EXPECT_THAT(shown(values, event), ElementsAre());
+}
+
+}  // namespace
+}  // namespace belay::runtime
