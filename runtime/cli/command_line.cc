@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cli/command_line.h"
 
+#include <algorithm>
 #include <boost/program_options.hpp>
+#include <charconv>
 #include <filesystem>
 #include <sstream>
 
@@ -27,6 +29,9 @@ constexpr Command kCommands[] = {
     {"check", "MANIFEST.toml", "finds everything that is wrong with a manifest, without running it"},
     {"show", "MANIFEST.toml", "prints the effective manifest, every default filled in"},
     {"graph", "MANIFEST.toml", "prints the graph that a manifest describes, and how a training step runs it"},
+    {"checkpoint", "ls|show|verify|diff|convert|rm|pin PATH",
+     "looks at checkpoints and other files of tensors, and works on them"},
+    {"events", "DIR", "prints what a run's event files hold"},
     {"plugins", "", "lists the plugins that are found, and the files that are not usable"},
     {"describe", "NAME|KIND:NAME|FILE.so", "shows what a plugin is and what options it takes"},
     {"validate", "FILE.so", "tries a plugin library against the whole contract, each check in a process of its own"},
@@ -63,6 +68,22 @@ po::options_description options_of(std::string_view command) {
     add("temperature", po::value<double>()->value_name("T"), "of the sampling; 0: the most probable character (1)");
     add("seed", po::value<std::int64_t>()->value_name("N"), "of the sampling (42)");
   }
+  if (command == "checkpoint") {
+    const auto text = [] { return po::value<std::string>(); };
+    add("only", text()->value_name("REGEX"), "show, diff, convert: tensors whose names it matches from their start");
+    add("tensor", text()->value_name("NAME"), "show: the values of this one");
+    add("saver", text()->value_name("NAME"),
+        "convert: what writes; else what reads a file that does not show its saver");
+    add("source-saver", text()->value_name("NAME"), "convert: what reads a file that does not show its saver");
+    add("force", "rm: also what the run needs");
+    add("off", "pin: takes the mark away");
+  }
+  if (command == "events") {
+    add("tag", po::value<std::string>()->value_name("REGEX"), "tags that it matches from their start");
+    add("steps", po::value<std::string>()->value_name("FIRST:LAST"), "steps in this range; either may be left out");
+    add("all", "also what a later attempt did again");
+    add("csv", "as CSV");
+  }
   if (command == "graph") add("plan", "runs some training steps and reports the time of each node; writes nothing");
   if (command == "validate") {
     add("set", po::value<std::vector<std::string>>()->value_name("OPTION=VALUE"),
@@ -71,7 +92,8 @@ po::options_description options_of(std::string_view command) {
     add("seconds", po::value<double>()->default_value(30)->value_name("S"), "that a check may take");
     add("in-process", "no child processes, for a debugger; the first crash ends everything");
   }
-  if (command == "plugins" || command == "describe" || command == "validate" || command == "graph")
+  if (command == "plugins" || command == "describe" || command == "validate" || command == "graph" ||
+      command == "checkpoint" || command == "events")
     add("json", "as JSON");
   add("help", "this help");
   return d;
@@ -270,6 +292,97 @@ DescribeArguments parse_describe(const std::vector<std::string>& args, bool& hel
   const po::variables_map values = parse("describe", args, help);
   if (help) return {};
   return {one_argument("describe", values, "plugin"), values.count("json") != 0};
+}
+
+namespace {
+
+constexpr struct {
+  const char* name;
+  std::size_t paths;
+  const char* options;  // with a space behind each
+} kVerbs[] = {{"ls", 1, "json "},
+              {"show", 1, "json only tensor saver "},
+              {"verify", 1, "json saver "},
+              {"diff", 2, "json only saver "},
+              {"convert", 2, "json only saver source-saver "},
+              {"rm", 1, "json force "},
+              {"pin", 1, "json off "}};
+
+std::string text_of(const po::variables_map& values, const char* option) {
+  return values.count(option) == 0 ? std::string() : values[option].as<std::string>();
+}
+
+// The verb's row; its paths are counted, and options of other verbs refused.
+void check_verb(const std::vector<std::string>& given, const po::variables_map& values) {
+  const std::string see = "; see belay checkpoint --help";
+  std::vector<std::string> known;
+  for (const auto& verb : kVerbs) known.emplace_back(verb.name);
+  const std::string name = given.empty() ? "" : given[0];
+  const auto verb = std::find_if(std::begin(kVerbs), std::end(kVerbs), [&](const auto& v) { return v.name == name; });
+  if (given.empty()) throw UsageError("belay checkpoint takes what to do (" + joined(known) + ") and a path" + see);
+  if (verb == std::end(kVerbs))
+    throw UsageError("belay checkpoint has no '" + escaped(name) + "'" + did_you_mean(name, known) + see);
+  if (given.size() != verb->paths + 1)
+    throw UsageError("belay checkpoint " + name + " takes " + (verb->paths == 1 ? "one path" : "two paths") + ", " +
+                     std::to_string(given.size() - 1) + " were given" + see);
+  const std::string options = " " + std::string(verb->options);
+  for (const auto& [option, value] : values)
+    if (option != "argument" && options.find(" " + option + " ") == options.npos)
+      throw UsageError("belay checkpoint " + name + " has no option --" + option + see);
+}
+
+// "100:200", ":200", "100:", "100".
+void parse_steps(const std::string& text, EventsArguments& out) {
+  const auto number = [&](std::string_view part, std::int64_t& value) {
+    if (part.empty()) return;
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
+    if (error != std::errc() || end != part.data() + part.size())
+      throw UsageError("belay events: --steps is \"" + escaped(text) + "\", must be FIRST:LAST, as in 100:200 or 100:");
+  };
+  const std::string_view all = text;
+  const std::size_t colon = all.find(':');
+  number(all.substr(0, colon), out.first_step);
+  if (colon == all.npos)
+    out.last_step = out.first_step;
+  else
+    number(all.substr(colon + 1), out.last_step);
+}
+
+}  // namespace
+
+CheckpointArguments parse_checkpoint(const std::vector<std::string>& args, bool& help) {
+  const po::variables_map values = parse("checkpoint", args, help);
+  CheckpointArguments out;
+  if (help) return out;
+  const auto given =
+      values.count("argument") == 0 ? std::vector<std::string>{} : values["argument"].as<std::vector<std::string>>();
+  check_verb(given, values);
+  out.verb = given[0];
+  out.path = given[1];
+  if (given.size() > 2) out.second = given[2];
+  out.saver = text_of(values, "saver");
+  out.source_saver = text_of(values, "source-saver");
+  out.only = text_of(values, "only");
+  out.tensor = text_of(values, "tensor");
+  out.force = values.count("force") != 0;
+  out.off = values.count("off") != 0;
+  out.json = values.count("json") != 0;
+  return out;
+}
+
+EventsArguments parse_events(const std::vector<std::string>& args, bool& help) {
+  const po::variables_map values = parse("events", args, help);
+  EventsArguments out;
+  if (help) return out;
+  out.path = one_argument("events", values, "directory or event file");
+  out.tag = text_of(values, "tag");
+  if (values.count("steps") != 0) parse_steps(text_of(values, "steps"), out);
+  out.all = values.count("all") != 0;
+  if (values.count("json") != 0 && values.count("csv") != 0)
+    throw UsageError("belay events: --json and --csv are two formats; give one; see belay events --help");
+  if (values.count("json") != 0) out.format = EventsFormat::kJson;
+  if (values.count("csv") != 0) out.format = EventsFormat::kCsv;
+  return out;
 }
 
 std::vector<std::string> command_names() {

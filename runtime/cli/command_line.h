@@ -2,6 +2,7 @@
 // The command line: which command, its options and arguments.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,6 +51,26 @@ struct NewArguments {
   std::string kind;
   std::string name;
 };
+struct CheckpointArguments {
+  std::string verb;  // ls, show, verify, diff, convert, rm, pin
+  std::string path;
+  std::string second;        // of diff and convert
+  std::string saver;         // empty: by the file; of convert the one that writes
+  std::string source_saver;  // of convert; empty: by the file
+  std::string only;          // a regular expression; empty: all tensors
+  std::string tensor;        // of show; empty: a table of all
+  bool force = false;
+  bool off = false;
+  bool json = false;
+};
+enum class EventsFormat { kTable, kJson, kCsv };
+struct EventsArguments {
+  std::string path;
+  std::string tag;  // a regular expression; empty: all tags
+  std::int64_t first_step = INT64_MIN, last_step = INT64_MAX;
+  bool all = false;  // also what a later attempt did again
+  EventsFormat format = EventsFormat::kTable;
+};
 struct DescribeArguments {
   std::string what;
   bool json = false;
@@ -65,6 +86,8 @@ PluginsArguments parse_plugins(const std::vector<std::string>& args, bool& help)
 SchemaArguments parse_schema(const std::vector<std::string>& args, bool& help);
 ValidateArguments parse_validate(const std::vector<std::string>& args, bool& help);
 NewArguments parse_new(const std::vector<std::string>& args, bool& help);
+CheckpointArguments parse_checkpoint(const std::vector<std::string>& args, bool& help);
+EventsArguments parse_events(const std::vector<std::string>& args, bool& help);
 DescribeArguments parse_describe(const std::vector<std::string>& args, bool& help);
 
 // "belay --help", and "belay COMMAND --help"; empty for an unknown command.

@@ -55,12 +55,6 @@ std::string fixed(double x) {
   return text;
 }
 
-std::string bytes_text(std::size_t bytes) {
-  if (bytes < 1024) return std::to_string(bytes) + " bytes";
-  const double kib = static_cast<double>(bytes) / 1024;
-  return kib < 1024 ? fixed(kib) + " KiB" : fixed(kib / 1024) + " MiB";
-}
-
 std::int64_t trainable_parameters(const GraphReport& report) {
   std::int64_t n = 0;
   for (const ReportedVariable& v : report.variables) n += v.trainable ? v.elements : 0;

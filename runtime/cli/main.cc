@@ -13,9 +13,11 @@
 #include <vector>
 
 #include "belay/abi.h"
+#include "runtime/cli/checkpoint_command.h"
 #include "runtime/cli/command_line.h"
 #include "runtime/cli/describe_command.h"
 #include "runtime/cli/end_report.h"
+#include "runtime/cli/events_command.h"
 #include "runtime/cli/exit_status.h"
 #include "runtime/cli/graph_command.h"
 #include "runtime/cli/new_command.h"
@@ -66,6 +68,14 @@ int dispatch(const std::string& command, const std::vector<std::string>& args) {
   if (command == "check") return unless_help(parse_manifest_command(command, args, help), check_command);
   if (command == "show") return unless_help(parse_manifest_command(command, args, help), show_command);
   if (command == "graph") return unless_help(parse_graph(args, help), graph_command);
+  if (command == "checkpoint")
+    return unless_help(parse_checkpoint(args, help), [](const CheckpointArguments& a) {
+      return checkpoint_command(a, posix_file_system(), default_search, std::cout, std::cerr);
+    });
+  if (command == "events")
+    return unless_help(parse_events(args, help), [](const EventsArguments& a) {
+      return events_command(a, posix_file_system(), std::cout, std::cerr);
+    });
   if (command == "plugins")
     return unless_help(parse_plugins(args, help),
                        [](const PluginsArguments& a) { return plugins_command(default_search(), a.json, std::cout); });

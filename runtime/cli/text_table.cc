@@ -2,6 +2,7 @@
 #include "runtime/cli/text_table.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <utility>
 
 #include "runtime/platform/text.h"
@@ -28,6 +29,17 @@ std::string TextTable::text(const std::string& indent) const {
     all += line + "\n";
   }
   return all;
+}
+
+std::string bytes_text(std::uint64_t bytes) {
+  constexpr const char* kUnits[] = {"KiB", "MiB", "GiB", "TiB"};
+  if (bytes < 1024) return std::to_string(bytes) + " bytes";
+  double size = static_cast<double>(bytes) / 1024;
+  std::size_t unit = 0;
+  for (; size >= 1024 && unit + 1 < std::size(kUnits); ++unit) size /= 1024;
+  char text[40];
+  std::snprintf(text, sizeof(text), "%.1f %s", size, kUnits[unit]);
+  return text;
 }
 
 }  // namespace belay::runtime

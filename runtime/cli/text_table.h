@@ -2,6 +2,7 @@
 // Rows of text with their columns below each other, as wide as their widest cell. Cells are escaped.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -17,5 +18,8 @@ class TextTable {
  private:
   std::vector<std::vector<std::string>> rows_;
 };
+
+// "512 bytes", "1.2 MiB"
+std::string bytes_text(std::uint64_t bytes);
 
 }  // namespace belay::runtime

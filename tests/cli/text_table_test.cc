@@ -28,5 +28,14 @@ TEST(TextTable, KeepsHostileCellsOnTheirLine) {
   EXPECT_EQ(table.text(""), "a\\nb\\x1b[2J\n");
 }
 
+TEST(BytesText, HasTheUnitThatFits) {
+  EXPECT_EQ(bytes_text(0), "0 bytes");
+  EXPECT_EQ(bytes_text(1023), "1023 bytes");
+  EXPECT_EQ(bytes_text(1024), "1.0 KiB");
+  EXPECT_EQ(bytes_text(3 << 19), "1.5 MiB");
+  EXPECT_EQ(bytes_text(std::uint64_t{5} << 30), "5.0 GiB");
+  EXPECT_EQ(bytes_text(std::uint64_t{1} << 54), "16384.0 TiB");
+}
+
 }  // namespace
 }  // namespace belay::runtime

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `belay checkpoint` prints: for people and, one object or list, for tools.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "runtime/checkpoint/compare_stored.h"
+#include "runtime/checkpoint/list_stored.h"
+#include "runtime/checkpoint/tensor_values.h"
+#include "runtime/checkpoint/verify_stored.h"
+
+namespace belay::runtime {
+
+// `now_ns`: since 1970, for the ages.
+void print_list(const StoredList& list, std::int64_t now_ns, bool json, std::ostream& out);
+
+// A tensor as `show` has it.
+struct ShownTensor {
+  TensorInfo info;
+  std::optional<TensorStatistics> statistics = {};  // none: of a type that belay does not read
+  std::string min = {}, max = {};                   // as text; empty: no element is finite
+};
+struct ShownStored {
+  std::string path;
+  std::optional<std::int64_t> step = {};
+  std::string saver;
+  std::vector<ShownTensor> tensors = {};
+};
+// With the elements that are the smallest and the largest.
+ShownTensor shown(const NamedTensor& tensor);
+void print_shown(const ShownStored& stored, bool json, std::ostream& out);
+
+// One row of the last dimension a line.
+void print_values(const NamedTensor& tensor, bool json, std::ostream& out);
+
+void print_differences(const std::vector<StoredDifference>& differences, const ComparedStored& sums, bool json,
+                       std::ostream& out);
+
+void print_verified(const std::vector<VerifiedStored>& all, bool json, std::ostream& out);
+
+// What `convert` wrote.
+struct CopiedStored {
+  std::string path, saver;
+  std::uint64_t tensors = 0;
+  std::uint64_t bytes = 0;
+  std::vector<std::string> left_out = {};
+};
+void print_copied(const CopiedStored& copied, bool json, std::ostream& out);
+
+// "removed runs/mnist/model.ckpt-2000"
+void print_change(const std::string& what, const std::string& path, bool json, std::ostream& out);
+
+}  // namespace belay::runtime

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Saver plugins for commands that have no run: each is searched and loaded when it is first asked for, and nothing
+// else is started.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "runtime/checkpoint/saver_tensors.h"
+#include "runtime/loader/host.h"
+#include "runtime/loader/instance.h"
+#include "runtime/loader/loader.h"
+#include "runtime/loader/registry.h"
+#include "runtime/loader/search.h"
+#include "runtime/platform/logger.h"
+
+namespace belay::runtime {
+
+class LoadedSavers {
+ public:
+  // `search` is called once, when the first saver is asked for.
+  LoadedSavers(std::function<PluginSearch()> search, Logger& log);
+
+  // Valid as long as this. LoadError where there is none or it was refused; what its `create` fails with.
+  const SaverUse& use(const std::string& name);
+
+ private:
+  SaverUse load(const std::string& name);
+
+  const std::function<PluginSearch()> make_search_;
+  Logger& log_;
+  FilePolicy policy_;
+  const CpuFeatures cpu_;
+  Loader loader_;
+  Registry registry_;
+  std::optional<PluginSearch> search_;
+  HostServices services_;
+  CallMonitor monitor_;
+  PluginInstances instances_;
+  std::map<std::string, SaverUse> savers_;
+};
+
+}  // namespace belay::runtime

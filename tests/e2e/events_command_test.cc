@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// belay events, through the real program.
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/e2e/run_fixture.h"
+
+namespace belay::runtime::testing {
+namespace {
+
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class EventsCommandTest : public RunTest {
+ protected:
+  // Two attempts: to step 30, and on to 50.
+  void train() {
+    const std::string hooks = "[[hooks]]\nplugin = \"summary_saver\"\nsave_steps = 10\n";
+    ASSERT_EQ(belay({"run", regression("", hooks, 30)}).status, 0);
+    ASSERT_EQ(belay({"run", regression("", hooks, 50)}).status, 0);
+  }
+  ProcessResult events(std::vector<std::string> args) const {
+    args.insert(args.begin(), {"events", run_dir()});
+    return belay(std::move(args));
+  }
+  nlohmann::json json(std::vector<std::string> args) const {
+    args.emplace_back("--json");
+    return nlohmann::json::parse(events(std::move(args)).out, nullptr, false);
+  }
+  std::string first_file() const {
+    std::string first;
+    for (const auto& entry : std::filesystem::directory_iterator(run_dir())) {
+      const std::string path = entry.path().string();
+      if (path.find("tfevents") != std::string::npos && (first.empty() || path < first)) first = path;
+    }
+    return first;
+  }
+};
+
+TEST_F(EventsCommandTest, TheTableIsByTagAndStepWithAttempts) {
+  train();
+  const ProcessResult r = events({"--tag", "loss"});
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(r.out, ContainsRegex("^tag +step +value +kind +attempt +time\n"));
+  EXPECT_THAT(r.out, ContainsRegex("\nloss +1 +[0-9.e-]+ +scalar +1 +20[0-9-]+T[0-9:]+Z\n"));
+  EXPECT_THAT(r.out, ContainsRegex("\nloss +[345][0-9] +[0-9.e-]+ +scalar +2 +20"));
+  EXPECT_THAT(r.out, Not(HasSubstr("(start)")));
+  EXPECT_THAT(events({}).out, ContainsRegex("\\(start\\) +31 +start +2"));
+}
+
+TEST_F(EventsCommandTest, JsonAndCsvHaveTheSameRows) {
+  train();
+  const nlohmann::json all = json({});
+  ASSERT_TRUE(all.is_array());
+  ASSERT_GT(all.size(), 4u);
+  const ProcessResult csv = events({"--csv"});
+  EXPECT_EQ(csv.status, 0) << csv.err;
+  EXPECT_THAT(csv.out, ContainsRegex("^run,attempt,tag,kind,step,wall_time,value,redone\n"));
+  EXPECT_EQ(static_cast<std::size_t>(std::count(csv.out.begin(), csv.out.end(), '\n')), all.size() + 1);
+  for (const auto& point : all) EXPECT_EQ(point["run"], ".");
+  const nlohmann::json steps = json({"--tag", "loss$", "--steps", "20:45"});
+  ASSERT_FALSE(steps.empty());
+  for (const auto& point : steps) {
+    EXPECT_EQ(point["tag"], "loss");
+    EXPECT_GE(point["step"], 20);
+    EXPECT_LE(point["step"], 45);
+    EXPECT_TRUE(point["value"].is_number());
+  }
+}
+
+TEST_F(EventsCommandTest, ATornTailIsAWarningAndDamageIsStatus1) {
+  train();
+  const std::string file = first_file(), bytes = contents(file);
+  write_file(file, bytes.substr(0, bytes.size() - 3));
+  const ProcessResult torn = events({});
+  EXPECT_EQ(torn.status, 0);
+  EXPECT_THAT(torn.err, HasSubstr("warning: '" + file + "' ends within the record at byte "));
+  EXPECT_THAT(torn.out, HasSubstr("(start)"));
+  std::string flipped = bytes;
+  flipped[0] = static_cast<char>(flipped[0] ^ 1);
+  write_file(file, flipped);
+  const ProcessResult damaged = events({});
+  EXPECT_EQ(damaged.status, 1);
+  EXPECT_THAT(damaged.err, HasSubstr("error: '" + file + "': the record at byte 0"));
+  EXPECT_THAT(damaged.out, HasSubstr("(start)"));  // of the other file
+}
+
+TEST_F(EventsCommandTest, WhatIsWrongWithTheCommandLineIsSaid) {
+  const struct {
+    std::vector<std::string> args;
+    std::string expected;
+  } cases[] = {
+      {{"events"}, "belay events takes one directory or event file, none was given"},
+      {{"events", temp.path()}, "holds no event file"},
+      {{"events", temp / "none"}, "there is no '" + (temp / "none") + "'"},
+      {{"events", temp.path(), "--steps", "a:b"}, "--steps is \"a:b\", must be FIRST:LAST"},
+      {{"events", temp.path(), "--json", "--csv"}, "--json and --csv are two formats"},
+      {{"events", temp.path(), "--tag", "("}, "--tag is \"(\", which is no regular expression"},
+  };
+  for (const auto& c : cases) {
+    const ProcessResult r = belay(c.args);
+    EXPECT_EQ(r.status, 2) << r.err;
+    EXPECT_THAT(r.err, HasSubstr(c.expected));
+  }
+}
+
+TEST_F(EventsCommandTest, AnotherProgramsRunIsRead) {
+  const char* samples = std::getenv("BELAY_SAMPLES_DIR");
+  if (samples == nullptr) GTEST_SKIP() << "needs the samples of others: set BELAY_SAMPLES_DIR";
+  const ProcessResult r =
+      belay({"events", std::string(samples) + "/events/tfx_estimator", "--tag", "global_step/sec", "--csv"});
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_EQ(std::count(r.out.begin(), r.out.end(), '\n'), 10);
+  EXPECT_THAT(r.out, HasSubstr("\n.,1,global_step/sec,scalar,101,"));
+}
+
+}  // namespace
+}  // namespace belay::runtime::testing
