@@ -320,7 +320,7 @@ TEST_F(Events, ADeletedFileIsFollowedByANewOne) {
 }
 
 // F4, F16
-TEST_F(Events, AFailureIsOneWarningAndTheNextFlushWritesANewFile) {
+TEST_F(Events, SUMW_12_AFailureIsOneWarningAndTheNextFlushWritesANewFile) {
   EventWriter writer(*run_, clock_, options());
   const std::string first = writer.file_name();
   writer.add_scalar("x", 1, 1);

@@ -11,6 +11,7 @@
 
 #include "belay/error.h"
 #include "runtime/events/event_reader.h"
+#include "runtime/events/event_value.h"
 #include "runtime/events/record_writer.h"
 
 namespace {
@@ -50,6 +51,7 @@ void read_file(std::string bytes) {
   EventReader events(std::make_unique<MemoryFile>(std::move(bytes)));
   std::string record;
   belay::pb::Event event;
+  EventValues values;
   for (std::size_t i = 0; i < calls; ++i) {
     try {
       if (!records.next(record)) break;
@@ -60,6 +62,7 @@ void read_file(std::string bytes) {
   for (std::size_t i = 0; i < calls; ++i) {
     try {
       if (!events.next(event)) break;
+      values.for_each(event, [](const EventValue& value) { require(!value.kind.empty()); });
     } catch (const belay::Error&) {
     }
   }
