@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/platform/background_thread.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <utility>
+
+namespace belay::runtime {
+namespace {
+
+// Of the calling thread. What the system refuses is left as it is: the work is done all the same.
+void lower_priority() {
+  constexpr int kLess = 10;
+  const sched_param none{};
+  if (::sched_getscheduler(0) == SCHED_OTHER) ::sched_setscheduler(0, SCHED_BATCH, &none);
+  const auto self = static_cast<id_t>(::gettid());
+  ::setpriority(PRIO_PROCESS, self, ::getpriority(PRIO_PROCESS, self) + kLess);
+}
+
+}  // namespace
+
+BackgroundThread::~BackgroundThread() {
+  if (!thread_.joinable()) return;
+  wait();
+  {
+    const std::lock_guard lock(mutex_);
+    done_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+// The signals are the program's: a new thread begins with the mask of the one that starts it.
+void BackgroundThread::start_thread() {
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const struct Back {
+    const sigset_t& mask;
+    ~Back() { ::pthread_sigmask(SIG_SETMASK, &mask, nullptr); }
+  } back{before};
+  thread_ = std::thread([this] { work(); });
+}
+
+void BackgroundThread::start(std::function<void()> job) {
+  if (!thread_.joinable()) start_thread();
+  {
+    const std::lock_guard lock(mutex_);
+    jobs_.push_back(std::move(job));
+  }
+  changed_.notify_all();
+}
+
+void BackgroundThread::wait() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return jobs_.empty(); });
+}
+
+void BackgroundThread::work() {
+  ::pthread_setname_np(::pthread_self(), name_.c_str());
+  lower_priority();
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [&] { return done_ || !jobs_.empty(); });
+    if (jobs_.empty()) return;
+    const std::function<void()>& job = jobs_.front();  // stays in its place while others come behind it
+    lock.unlock();
+    job();
+    lock.lock();
+    jobs_.pop_front();
+    changed_.notify_all();
+  }
+}
+
+}  // namespace belay::runtime
