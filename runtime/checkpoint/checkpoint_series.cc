@@ -144,8 +144,23 @@ bool CheckpointSeries::is_best(const std::string& name) const {
   return step && find_step(best_, *step) != nullptr;
 }
 
+// What cannot fit would only fill the disk for others, until it is removed again. 0: the file system may not say.
+void CheckpointSeries::check_room(const CheckpointContent& content) const {
+  std::uint64_t room = 0;
+  try {
+    room = files_.free_bytes(run_.path());
+  } catch (const Error&) {
+    return;
+  }
+  if (room != 0 && room < bytes_of(content))
+    fail(Code::kResourceExhausted, "cannot save " +
+                                       single_quoted(run_.path() + "/" + checkpoint_name(content.global_step)) +
+                                       ": the disk has no room for it");
+}
+
 std::string CheckpointSeries::save(const CheckpointContent& content, const SaverUse& saver) {
   try {
+    check_room(content);
     const std::string name = write_checkpoint(run_, content, saver, log_, settings_);
     std::erase_if(kept_, [&](const CheckpointState::Kept& k) { return k.path == name; });
     kept_.push_back({name, static_cast<double>(clock_.wall_ns()) * 1e-9});

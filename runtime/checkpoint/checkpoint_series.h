@@ -45,9 +45,9 @@ class CheckpointSeries {
 
   // Writes a checkpoint, then the list of the best, which is content.best from now on, then the state file; returns the
   // checkpoint's path. A step that was saved before is replaced and becomes the newest. Throws as write_checkpoint
-  // does; where space was short, with the bytes needed and free. A failed save leaves the list, the state file and
-  // every older checkpoint as they were, save that a checkpoint which is whole stays where only the state file could
-  // not be written.
+  // does; where space is short, with the bytes needed and free, and where that shows before, without writing. A failed
+  // save leaves the list, the state file and every older checkpoint as they were, save that a checkpoint which is whole
+  // stays where only the state file could not be written.
   std::string save(const CheckpointContent& content, const SaverUse& saver);
 
   // The best checkpoints as they are once that step is saved, with the value of its evaluation; none: what is saved was
@@ -70,6 +70,7 @@ class CheckpointSeries {
   void list_by_step(const std::string& name, std::int64_t step);
   void list_newer_than(const std::string& current);
   bool try_remove(const std::string& name);
+  void check_room(const CheckpointContent& content) const;
   void write_state_file();
   void write_best_file();
   void tell_best();

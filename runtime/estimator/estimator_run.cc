@@ -69,7 +69,8 @@ EstimatorRun::EstimatorRun(const EstimatorSettings& settings, Mode mode, const s
 EstimatorRun::~EstimatorRun() = default;
 
 PluginInstance& EstimatorRun::create(PluginKind kind, const PluginUse& use) {
-  return plugins_.create(plugins_.linked(kind, use), host_.monitor());
+  CallMonitor& monitor = kind == PluginKind::kSaver ? host_.saver_monitor() : host_.monitor();
+  return plugins_.create(plugins_.linked(kind, use), monitor);
 }
 
 OptimizerUse EstimatorRun::optimizer(const OptimizerSettings& settings) {

@@ -109,7 +109,7 @@ void ManifestRun::load_plugins() {
   plugins_.load();
   plugins_.add_ops(*ops_);
   const ResolvedPlugins& found = plugins_.found();
-  host_.use_codec(saver_use(plugins_.create(plugins_.loaded(*found.saver), host_.monitor())));
+  host_.use_codec(saver_use(plugins_.create(plugins_.loaded(*found.saver), host_.saver_monitor())));
   model_instance_ = &plugins_.create(plugins_.loaded(*found.model), host_.monitor());
   for (const auto& [name, input] : found.inputs) {
     RunInput& opened = inputs_.at(name);

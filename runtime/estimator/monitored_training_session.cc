@@ -126,7 +126,7 @@ void MonitoredTrainingSession::make_saver(const std::string& name) {
   if (!run_.has_directory() && !plugins_.has(PluginKind::kSaver, name)) return;
   PluginUse use;
   use.plugin = name;
-  run_.use_codec(saver_use(plugins_.create(plugins_.linked(PluginKind::kSaver, use), run_.monitor())));
+  run_.use_codec(saver_use(plugins_.create(plugins_.linked(PluginKind::kSaver, use), run_.saver_monitor())));
   if (run_.has_directory()) run_.open_saver(fingerprint_of(run_.environment(), plugins_.registry()), host_.events());
 }
 

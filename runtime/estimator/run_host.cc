@@ -33,7 +33,7 @@ RunHost::RunHost(const World& world, RunControl& control, RunHostOptions options
                    SessionOptions{options_.threads == 0 ? available_threads() : options_.threads, options_.seed,
                                   make_queue, &world.clock, options_.session.precision}},
       services_(world.log, world.clock, options_.dir.empty() ? events_dir_ : options_.dir, options_.seed),
-      monitors_(1) {
+      monitors_(2) {
   add_session_services(services_);
   services_.set_attempt(&attempt_);
   set_contexts(services_, false);
@@ -115,6 +115,7 @@ void RunHost::open_saver(const Fingerprint& fingerprint, EventWriter* events, st
   saving.fingerprint = fingerprint;
   saving.manifest = std::move(manifest);
   saving.events = events;
+  saving.monitor = &saver_monitor();
   saving.signal_grace_secs = options_.session.signal_grace_secs;
   saving.on_saved = [this](const std::string& path, std::int64_t step) { control_.note_saved(path, step); };
   saver_ = std::make_shared<RunSaver>(environment_, directory(), std::move(saving));

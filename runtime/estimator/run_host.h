@@ -88,6 +88,8 @@ class RunHost {
   // ---- who is being called
   // Of the sessions' thread.
   CallMonitor& monitor() noexcept { return monitors_.front(); }
+  // Of the saver's instance, which is called by a thread of its own, too.
+  CallMonitor& saver_monitor() noexcept { return monitors_[1]; }
   // Of another thread that calls plugins; lives as long as this.
   CallMonitor& add_monitor();
   std::vector<const CallMonitor*> monitors() const;

@@ -34,7 +34,7 @@ class Training {
   const TrainingOptions& options_;
   FetchSet train_op_;
   RunCall call_;
-  std::int64_t saved_ = -1;  // the step of the last checkpoint that was seen
+  std::int64_t saved_ = -1;  // the step of the last checkpoint that was seen, written or under way
   TrainingResult result_;
 };
 
@@ -123,7 +123,7 @@ bool Training::step(MonitoredSession& session) {
 
 // At the step's boundary, behind its checkpoint if there was one.
 void Training::evaluate(MonitoredSession& session) {
-  const std::int64_t saved = run_.saver() == nullptr ? -1 : run_.saver()->saved_step();
+  const std::int64_t saved = run_.saver() == nullptr ? -1 : run_.saver()->taken_step();
   const bool now = saved == result_.global_step && saved != saved_;
   saved_ = saved;
   // The checkpoint of a new best is written now: it holds what was evaluated.

@@ -95,6 +95,7 @@ void visit(Fields& f, OptimizerSettings& optimizer) {
 void visit(Fields& f, CheckpointSettings& checkpoint) {
   f.number("save_secs", checkpoint.save_secs, kSeconds, "600 where save_steps is not set either");
   f.integer("save_steps", checkpoint.save_steps, {.min = 0}, "off");
+  f.choice("save", checkpoint.save, {"async", "sync"});
   f.integer("max_to_keep", checkpoint.max_to_keep, {.min = 0});
   f.choice("on_save_error", checkpoint.on_save_error, {"continue", "stop"});
   f.boolean("refuse_non_finite", checkpoint.refuse_non_finite);

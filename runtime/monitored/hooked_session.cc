@@ -296,7 +296,7 @@ Run HookedSession::run(const RunCall& call) {
   after_run(context, run, thread);
   if (context.stop_requested) request_stop(context.stop_reason);
   const bool hooked = call.hooks == nullptr || !call.hooks->empty();
-  if (hooked && saver_ != nullptr && saver_->requested()) {
+  if (hooked && saver_ != nullptr && saver_->due()) {
     const std::string stopping = saver_->at_boundary(*session_, hooks_);
     if (!stopping.empty()) request_stop(stopping + ": asked to stop after a checkpoint");
   }

@@ -75,6 +75,7 @@ MonitoredSession::MonitoredSession(std::shared_ptr<SessionCreator> creator, cons
       layers_ = create();
     }
   } catch (...) {
+    if (options_.saver != nullptr) options_.saver->settle();
     creator_->graph().release();
     hooks_.on_error(current_error());
     throw;
@@ -137,6 +138,7 @@ std::unique_ptr<SessionLayer> MonitoredSession::make_layers() {
         !created_once_ && options_.saver != nullptr && !why.empty())
       environment_.log.warning(
           "", "a run that goes on from a checkpoint of this one will see its input in another order: " + why);
+    if (options_.saver != nullptr) options_.saver->prepare(*session);
     hooks_.after_create_session(*session);
     if (options_.saver != nullptr) {
       const std::string stopping = options_.saver->at_boundary(*session, hooks_);
@@ -294,6 +296,7 @@ std::string MonitoredSession::save() {
   if (closed() || raw == nullptr) fail(Code::kFailedPrecondition, "Save called on a closed session");
   saver->request();
   save_at_boundary(*raw);
+  finish_save(*raw);
   if (!saver->save_error().empty()) fail(Code::kDataLoss, "the checkpoint was not written: " + saver->save_error());
   const bool written = saver->saved_step() == std::max<std::int64_t>(raw->global_step(), 0);
   return written ? saver->saved_path() : "";
@@ -302,13 +305,24 @@ std::string MonitoredSession::save() {
 void MonitoredSession::save_if_asked() {
   const Visit visit(*this, "Save", Place::kSave);
   const std::shared_ptr<DirectSession> raw = raw_session();
-  if (options_.saver == nullptr || !options_.saver->requested() || closed() || raw == nullptr) return;
+  if (options_.saver == nullptr || !options_.saver->due() || closed() || raw == nullptr) return;
   save_at_boundary(*raw);
 }
 
+void MonitoredSession::finish_save() {
+  const Visit visit(*this, "Save", Place::kSave);
+  const std::shared_ptr<DirectSession> raw = raw_session();
+  if (options_.saver != nullptr && !closed() && raw != nullptr) finish_save(*raw);
+}
+
 void MonitoredSession::save_at_boundary(DirectSession& raw) {
-  const std::string stopping = options_.saver->at_boundary(raw, hooks_);
-  if (!stopping.empty()) hooked_->request_stop(stopping + ": asked to stop after a checkpoint");
+  stop_behind_save(options_.saver->at_boundary(raw, hooks_));
+}
+
+void MonitoredSession::finish_save(DirectSession& raw) { stop_behind_save(options_.saver->finish(raw, hooks_)); }
+
+void MonitoredSession::stop_behind_save(const std::string& hook) {
+  if (!hook.empty()) hooked_->request_stop(hook + ": asked to stop after a checkpoint");
 }
 
 void MonitoredSession::interrupt(const Error& reason) {
@@ -365,6 +379,7 @@ void MonitoredSession::close_layers() {
     const std::lock_guard lock(mutex_);
     raw_.reset();
   }
+  if (options_.saver != nullptr) options_.saver->settle();
   creator_->graph().release();
   layers->close();
 }

@@ -116,13 +116,15 @@ class MonitoredSession {
   // its step has happened; the scope ends normally, with every hook's end and its last checkpoint (without them where
   // it comes between two recoveries, when there is no session). During the end it interrupts nothing.
   void stop_now(const std::string& reason);
-  // Writes a checkpoint between two runs and returns its path; empty where a hook's before_save skipped it.
-  // FAILED_PRECONDITION where the session has no directory and inside a run, DATA_LOSS where it could not be written. A
-  // hook's after_save may ask to stop.
+  // Writes a checkpoint between two runs, waits until it is durable and returns its path; empty where a hook's
+  // before_save skipped it. FAILED_PRECONDITION where the session has no directory and inside a run, DATA_LOSS where it
+  // could not be written. A hook's after_save may ask to stop.
   std::string save();
-  // The last run's boundary once more: writes the checkpoint that was asked for since, if one was. What fails there
+  // The last run's boundary once more: begins the checkpoint that was asked for since, if one was. What fails there
   // means what it means at a boundary.
   void save_if_asked();
+  // Waits for the checkpoint that is being written in the background, if one is; the hooks' after_save is called then.
+  void finish_save();
 
   // Runs body as the inside of a `with` block: see the head of this file.
   template <class F>
@@ -174,6 +176,8 @@ class MonitoredSession {
   FetchedValues run_fetches(const std::vector<FetchRef>& fetches, const Feeds& feeds, RunCall call);
   EndReason reason_of_normal_end() const;
   void save_at_boundary(DirectSession& raw);
+  void finish_save(DirectSession& raw);
+  void stop_behind_save(const std::string& hook);
   void end_normally();
   void close_layers();
   void run_end_hooks();

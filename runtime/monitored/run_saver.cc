@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/monitored/run_saver.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <mutex>
+#include <system_error>
+#include <utility>
 
 #include "runtime/checkpoint/compare_tensors.h"
 #include "runtime/checkpoint/find_restorable.h"
 #include "runtime/checkpoint/names.h"
 #include "runtime/monitored/fingerprint.h"
+#include "runtime/platform/current_error.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -20,10 +24,13 @@ std::vector<TensorInfo> variable_infos(const DirectSession& session) {
 
 SaverUse saver_use(PluginInstance& codec) {
   SaverUse use{&codec.table<belay_saver_api>(), codec.self(), codec.plugin().info.name, codec.plugin().version};
-  use.write = [&codec](belay_dir* directory, belay_tensors* tensors) {
+  const auto one_at_a_time = std::make_shared<std::mutex>();
+  use.write = [&codec, one_at_a_time](belay_dir* directory, belay_tensors* tensors) {
+    const std::lock_guard lock(*one_at_a_time);
     codec.call("write", &belay_saver_api::write, directory, tensors);
   };
-  use.read = [&codec](belay_dir* directory, belay_tensors* tensors) {
+  use.read = [&codec, one_at_a_time](belay_dir* directory, belay_tensors* tensors) {
+    const std::lock_guard lock(*one_at_a_time);
     codec.call("read", &belay_saver_api::read, directory, tensors);
   };
   return use;
@@ -61,6 +68,7 @@ RunSaver::RunSaver(const RunEnvironment& environment, LockedDirectory& run, RunS
       options_(std::move(options)),
       series_(environment.files, run, environment.clock, environment.log, options_.checkpoint) {
   series_.recover();
+  best_ = series_.best();
 }
 
 void RunSaver::compare_fingerprint(const Fingerprint& stored) const {
@@ -92,6 +100,7 @@ RestoredRun RunSaver::restore(DirectSession& session, const CheckpointReader& ch
 }
 
 std::optional<RestoredRun> RunSaver::restore_latest(DirectSession& session, const std::string& directory) {
+  thread_.wait();  // what it writes is the newest, or is not there
   const bool own = directory == run_.path();
   if (!own && !environment_.files.exists(directory)) return std::nullopt;
   std::unique_ptr<OpenDirectory> other = own ? nullptr : environment_.files.open_directory(directory);
@@ -100,15 +109,19 @@ std::optional<RestoredRun> RunSaver::restore_latest(DirectSession& session, cons
   RestoredRun restored = restore(session, *found);
   if (own) {
     series_.restored(found->name(), restored.state.best);
+    best_ = series_.best();
     evaluated_.reset();
-    if (const BestCheckpoint* best = find_step(series_.best(), restored.state.global_step))
+    if (const BestCheckpoint* best = find_step(best_, restored.state.global_step))
       evaluated_ = {best->step, best->value, total_of_versions(session)};
-    now_current(restored.path, restored.state.global_step);
+    saved_path_ = restored.path;
+    saved_step_ = restored.state.global_step;
+    if (options_.on_saved) options_.on_saved(saved_path_, saved_step_);
   }
   return restored;
 }
 
 RestoredRun RunSaver::restore_exactly(DirectSession& session, const std::string& path) {
+  thread_.wait();
   return restore(session, *CheckpointReader::open(environment_.files.open_directory(path)));
 }
 
@@ -117,7 +130,7 @@ RestoredRun RunSaver::restore_exactly(DirectSession& session, const std::string&
 void RunSaver::note_evaluation(std::int64_t step, double value) {
   if (options_.checkpoint.keep_best == 0) return;
   evaluated_ = {step, value};
-  if (series_.best_with(step, value) != series_.best()) save_requested_by_hook();
+  if (with_checkpoint(best_, {step, value}, best_rule(options_.checkpoint)) != best_) save_requested_by_hook();
 }
 
 // Of the variables that are saved now; none where something wrote to them since they were evaluated.
@@ -148,18 +161,87 @@ constexpr const char* kSaveAdvice = "; after_save can ask to stop";
 
 }  // namespace
 
+void RunSaver::prepare(const DirectSession& session) {
+  const CheckpointSettings& c = options_.checkpoint;
+  const bool never = c.save_secs == 0.0 && c.save_steps.value_or(0) == 0;
+  if (!never) warn_if_disk_is_full(session);
+  if (c.save == SaveMode::kAsync && !never && save_ == nullptr) make_room(session.variables(), snapshot_);
+}
+
+void RunSaver::warn_if_disk_is_full(const DirectSession& session) {
+  std::uint64_t needed = 0;
+  for (const Variable* v : session.variables()) needed += v->value.bytes();
+  try {
+    const std::uint64_t room = environment_.files.free_bytes(run_.path());
+    if (room == 0 || room >= needed || std::exchange(warned_of_disk_, true)) return;
+    environment_.log.warning("", "a checkpoint of this model takes " + std::to_string(needed) +
+                                     " bytes, and the disk of " + single_quoted(run_.path()) + " has " +
+                                     std::to_string(room) + " free: nothing is saved until there is room");
+  } catch (const Error&) {
+    return;  // not known
+  }
+}
+
 std::string RunSaver::at_boundary(DirectSession& session, HookSet& hooks) {
-  if (!requested()) return "";
-  requested_ = false;
-  return without_end_of_input([&] { return save(session, hooks, nullptr); }, kSaveAdvice);
+  if (!due()) return "";
+  if (run_.lock_lost()) run_.check_lock();
+  return without_end_of_input(
+      [&] {
+        const bool asked = requested_.exchange(false);
+        if (asked) say_if_it_waits(session);
+        std::string stopping = wait_and_tell(session, hooks);
+        if (!asked) return stopping;
+        std::string also = save(session, hooks, nullptr);
+        return stopping.empty() ? also : stopping;
+      },
+      kSaveAdvice);
+}
+
+std::string RunSaver::wait_and_tell(DirectSession& session, HookSet& hooks) {
+  if (save_ == nullptr) return "";
+  thread_.wait();
+  return tell(session, hooks);
+}
+
+std::string RunSaver::finish(DirectSession& session, HookSet& hooks) {
+  std::string stopping = without_end_of_input([&] { return wait_and_tell(session, hooks); }, kSaveAdvice);
+  thread_.wait();
+  return stopping;
+}
+
+// Said once: a run whose saves come faster than its disk writes does it again and again.
+void RunSaver::say_if_it_waits(const DirectSession& session) {
+  if (save_ == nullptr || written_ || said_that_it_waits_) return;
+  said_that_it_waits_ = true;
+  environment_.log.info("", "step " + std::to_string(std::max<std::int64_t>(session.global_step(), 0)) +
+                                " is to be saved while the checkpoint of step " + std::to_string(save_->step) +
+                                " is still being written: training waits for it, now and whenever saves come faster "
+                                "than they can be written");
 }
 
 void RunSaver::begin_end(DirectSession& session, HookSet& hooks) {
   run_.check_lock();
-  ending_ = std::make_unique<Ending>(Ending{&session, &hooks, hooks.save_states(), {}});
   diverged_.reset();
+  put_off_divergence([&] { return wait_and_tell(session, hooks); });
+  ending_ = std::make_unique<Ending>(Ending{&session, &hooks, hooks.save_states(), {}});
   // A request that no boundary has served yet (a signal's) is served now.
   if (requested_.exchange(false)) save_while_ending();
+}
+
+void RunSaver::settle() noexcept {
+  thread_.wait();
+  if (save_ == nullptr) return;
+  written_ = false;
+  const std::unique_ptr<Save> save = std::move(save_);
+  best_ = series_.best();
+  try {
+    if (!save->error) return note_written(*save);
+    save_error_ = save->error->what();
+    environment_.log.error("",
+                           "the checkpoint of step " + std::to_string(save->step) + " was not written: " + save_error_);
+  } catch (const std::exception& e) {
+    environment_.log.error("", e.what());
+  }
 }
 
 void RunSaver::save_requested_by_hook() {
@@ -170,43 +252,44 @@ void RunSaver::save_requested_by_hook() {
   }
 }
 
-void RunSaver::save_while_ending() {
-  // Two hooks that save at the end write one checkpoint.
-  const std::uint64_t versions = total_of_versions(*ending_->session);
-  if (ending_->asked_at == versions) return;
-  ending_->asked_at = versions;
+template <class F>
+void RunSaver::put_off_divergence(F&& f) {
   try {
-    without_end_of_input([&] { return save(*ending_->session, *ending_->hooks, &ending_->states); }, kSaveAdvice);
+    without_end_of_input(f, kSaveAdvice);
   } catch (const Error& e) {
     if (e.code() != Code::kDiverged) throw;
     diverged_ = e;
   }
 }
 
-void RunSaver::now_current(const std::string& path, std::int64_t step) {
-  saved_path_ = path;
-  saved_step_ = step;
-  if (options_.on_saved) options_.on_saved(path, step);
+void RunSaver::save_while_ending() {
+  // Two hooks that save at the end write one checkpoint.
+  const std::uint64_t versions = total_of_versions(*ending_->session);
+  if (ending_->asked_at == versions) return;
+  ending_->asked_at = versions;
+  put_off_divergence([&] { return save(*ending_->session, *ending_->hooks, &ending_->states); });
 }
 
-// A signal's save comes behind the step that is under way, so it has only a part of the grace.
+// A signal's save comes behind the step that is under way, so it has not all of the grace; nor behind the save that is.
 void RunSaver::warn_if_slower_than_grace(double seconds) {
   constexpr double kPartForTheSave = 0.8;
   const double grace = options_.signal_grace_secs;
-  if (grace <= 0 || seconds <= grace * kPartForTheSave || warned_of_grace_) return;
+  const bool async = options_.checkpoint.save == SaveMode::kAsync;
+  if (grace <= 0 || seconds * (async ? 2 : 1) <= grace * kPartForTheSave || warned_of_grace_) return;
   warned_of_grace_ = true;
-  char text[160];
+  char text[240];
   std::snprintf(text, sizeof(text),
-                "a save takes %.1f s, and after a signal the run has %g s: its last checkpoint may not be written; "
+                "a save takes %.1f s, and after a signal the run has %g s%s: its last checkpoint may not be written; "
                 "raise signal_grace_secs",
-                seconds, grace);
+                seconds, grace, async ? ", for the one that is being written and for the last one" : "");
   environment_.log.warning("", text);
 }
 
 std::string RunSaver::save(DirectSession& session, HookSet& hooks, const std::map<std::string, HookState>* states) {
+  if (!in_background()) thread_.wait();  // it may be removing older checkpoints
   run_.check_lock();
   const std::int64_t start = environment_.clock.monotonic_ns();
-  std::int64_t step = std::max<std::int64_t>(session.global_step(), 0);
+  const std::int64_t step = std::max<std::int64_t>(session.global_step(), 0);
   if (evaluated_ && !evaluated_->versions) evaluated_->versions = total_of_versions(session);
   try {
     hooks.before_save(session, step);
@@ -217,50 +300,98 @@ std::string RunSaver::save(DirectSession& session, HookSet& hooks, const std::ma
   }
   // A hook that cannot give its state has failed as a hook; a checkpoint without it would restore a run that never was.
   const std::map<std::string, HookState>& now = states == nullptr ? hooks.save_states() : *states;
+  save_ = std::make_unique<Save>(Save{.step = step, .begun_ns = start});
   try {
-    now_current(write(session, now, step), step);
-    save_error_.clear();
-  } catch (const Error& e) {
-    if (run_.lock_lost()) run_.check_lock();
-    if (e.code() == Code::kDiverged || options_.checkpoint.on_save_error == OnSaveError::kStop) {
-      save_error_ = e.what();
-      throw;
+    take(session, now, *save_);
+    if (in_background()) {
+      thread_.start([this] {
+        write(*save_);
+        written_ = true;
+      });
+      return "";
     }
-    save_error_ = e.what();
-    environment_.log.error("", std::string("the checkpoint of step ") + std::to_string(step) +
-                                   " was not written (on_save_error = \"continue\"): " + e.what());
-    return "";
+    write(*save_);
+  } catch (const std::system_error& e) {
+    save_->error = Error(Code::kResourceExhausted, "there can be no thread to write it: " + std::string(e.what()));
+  } catch (const Error& e) {
+    save_->error = e;
   }
-  if (options_.events != nullptr) {
-    options_.events->add_session_log(EventWriter::kCheckpoint, step, run_.path() + "/model.ckpt");
-    options_.events->flush();
-  }
-  std::string stopping = hooks.after_save(session, step, saved_path_);
-  series_.retain();
-  warn_if_slower_than_grace(static_cast<double>(environment_.clock.monotonic_ns() - start) * 1e-9);
-  return stopping;
+  return tell(session, hooks);
 }
 
-std::string RunSaver::write(DirectSession& session, const std::map<std::string, HookState>& states,
-                            std::int64_t& step) {
+// The moment that is saved.
+void RunSaver::take(DirectSession& session, const std::map<std::string, HookState>& states, Save& save) {
   session.store().snapshot(session.variables(), snapshot_);
   // Where another thread trains meanwhile (beside a supervisor) the snapshot may be of a later step.
   for (std::size_t i = 0; i < snapshot_.names.size(); ++i)
-    if (snapshot_.names[i] == session.global_step_name()) step = *snapshot_.values[i].data<std::int64_t>();
-  CheckpointContent content;
+    if (snapshot_.names[i] == session.global_step_name()) save.step = *snapshot_.values[i].data<std::int64_t>();
+  CheckpointContent& content = save.content;
   for (std::size_t i = 0; i < snapshot_.names.size(); ++i)
     content.variables.push_back({snapshot_.names[i], snapshot_.values[i].view()});
-  content.global_step = step;
+  content.global_step = save.step;
   content.input_positions = snapshot_.positions;
   content.hook_states = states;
   content.fingerprint = options_.fingerprint;
   content.manifest = options_.manifest;
   content.graph_hash = session.graph().variables_digest();
-  content.best = series_.best_with(step, value_of(session, step));
-  std::string path = series_.save(content, options_.saver);
-  environment_.log.info("", "saved " + escaped(path));
-  say_if_best(step);
-  return path;
+  content.best = best_ = series_.best_with(save.step, value_of(session, save.step));
+}
+
+// What the thread does: nothing of the session, and of this object what no other thread touches meanwhile.
+void RunSaver::write(Save& save) {
+  if (options_.monitor != nullptr) options_.monitor->step.store(save.step);
+  try {
+    save.path = series_.save(save.content, options_.saver);
+    environment_.log.info("", "saved " + escaped(save.path));
+    say_if_best(save.step);
+    if (options_.on_saved) options_.on_saved(save.path, save.step);
+  } catch (...) {
+    save.error = current_error();
+  }
+  save.content = {};  // the memory of the hooks' tensors is theirs again
+  save.seconds = static_cast<double>(environment_.clock.monotonic_ns() - save.begun_ns) * 1e-9;
+  if (!save.error) warn_if_slower_than_grace(save.seconds);
+}
+
+std::string RunSaver::tell(DirectSession& session, HookSet& hooks) {
+  written_ = false;
+  const std::unique_ptr<Save> save = std::move(save_);
+  best_ = series_.best();
+  if (save->error) {
+    fail_or_go_on(*save);
+    return "";
+  }
+  note_written(*save);
+  std::string stopping = hooks.after_save(session, save->step, save->path);
+  retain();
+  return stopping;
+}
+
+void RunSaver::note_written(const Save& save) {
+  saved_path_ = save.path;
+  saved_step_ = save.step;
+  save_error_.clear();
+  if (options_.events == nullptr) return;
+  options_.events->add_session_log(EventWriter::kCheckpoint, save.step, run_.path() + "/model.ckpt");
+  options_.events->flush();
+}
+
+void RunSaver::fail_or_go_on(const Save& save) {
+  if (run_.lock_lost()) run_.check_lock();
+  save_error_ = save.error->what();
+  if (save.error->code() == Code::kDiverged || options_.checkpoint.on_save_error == OnSaveError::kStop)
+    throw Error(*save.error);
+  environment_.log.error("", std::string("the checkpoint of step ") + std::to_string(save.step) +
+                                 " was not written (on_save_error = \"continue\"): " + save_error_);
+}
+
+// Removing a large checkpoint takes as long as many steps.
+void RunSaver::retain() {
+  if (in_background()) {
+    thread_.start([this] { series_.retain(); });
+  } else {
+    series_.retain();
+  }
 }
 
 }  // namespace belay::runtime

@@ -1,12 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Saves and restores a running session in its run directory: variables, input positions and hook states of one moment.
 //
-// A hook asks for a checkpoint (request); the session writes it at the step's boundary, after every hook's after_run:
-// before_save of all hooks, snapshot, write, state file, event, after_save of all hooks, retention. One object per run,
-// under the run's lock; it outlives recoveries. [session]
+// A hook asks for a checkpoint (request); the session takes its snapshot at the step's boundary, after every hook's
+// after_run: before_save of all hooks, save_state, a copy of the variables into memory that every save uses again. A
+// thread writes it while training goes on: files, list of the best, state file. At the first boundary behind that come
+// the event and after_save of all hooks; then the thread removes what is not kept. With save = "sync", and while a
+// session ends, all of it is one boundary's.
+//
+// One checkpoint is written at a time. What needs the one under way to be done waits for it: the next save, a restore,
+// the end of the session, and a read of the saver's instance (saver_use). One object per run, under the run's lock; it
+// outlives recoveries. [session]
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,10 +29,12 @@
 #include "runtime/monitored/run_environment.h"
 #include "runtime/monitored/session_hook.h"
 #include "runtime/monitored/session_manager.h"
+#include "runtime/platform/background_thread.h"
 
 namespace belay::runtime {
 
-// A plugin's instance as the saver of a run. Borrows it.
+// A plugin's instance as the saver of a run. Borrows it. Its copies share a lock, so that a read waits for the write
+// that another thread makes, and the other way round.
 SaverUse saver_use(PluginInstance& codec);
 
 // The savers beside the run's own, by their plugins' names: for checkpoints of other runs that they wrote. `find`
@@ -36,11 +47,13 @@ struct RunSaverOptions {
   SaverUse saver;
   CheckpointSettings checkpoint;  // its periods belong to the one who asks for saves
   Fingerprint fingerprint;
-  std::string manifest = {};      // kept in each checkpoint; empty: there is none
-  EventWriter* events = nullptr;  // borrowed; may be null
+  std::string manifest = {};       // kept in each checkpoint; empty: there is none
+  EventWriter* events = nullptr;   // borrowed; may be null
+  CallMonitor* monitor = nullptr;  // borrowed: that of the saver's instance and of no other; may be null
   // What a signal leaves for the last save; one that takes longer is a warning. 0: nothing ends it.
   double signal_grace_secs = 0;
-  // Called for each checkpoint of this directory that was written or restored: the next start goes on from it.
+  // Called for each checkpoint of this directory that was written or restored: the next start goes on from it. By the
+  // thread that wrote it.
   std::function<void(const std::string& path, std::int64_t step)> on_saved;
 };
 
@@ -60,29 +73,45 @@ class RunSaver {
   // among the best of [checkpoint] keep_best, a checkpoint is asked for, which has the list with it. Comes before
   // at_boundary and any other run. `value` is that of best_metric; without keep_best nothing happens.
   void note_evaluation(std::int64_t step, double value);
-  // True too where the run's lock was found lost: the boundary ends the run then.
-  bool requested() const noexcept { return requested_.load() || run_.lock_lost(); }
+  bool requested() const noexcept { return requested_.load(); }
+  // Whether at_boundary has something to do: a checkpoint was asked for, one is durable and the hooks are to hear of
+  // it, or the run's lock was found lost, and the boundary ends the run. Asked at every step.
+  bool due() const noexcept { return requested_.load() || written_.load() || run_.lock_lost(); }
 
-  // The boundary: writes the checkpoint that was asked for. Returns the name of a hook whose after_save asks to
-  // stop. A failure is logged and counted, or thrown, as on_save_error says; a state that is not finite is always
-  // thrown (DIVERGED), and so is what a hook's before_save or after_save throws; an end of input in any part of it
-  // becomes FAILED_PRECONDITION. A hook's skip_checkpoint is a line in the log. RunInUse where the run's lock is not in
-  // place.
+  // Before the first step: takes the memory that saves copy to, if the settings save in the background and of
+  // themselves: as much as the saved variables have. Where the disk has no room for one checkpoint that is a warning,
+  // once.
+  void prepare(const DirectSession& session);
+
+  // The boundary: tells the hooks of the checkpoint that was written meanwhile, and begins the one that was asked for;
+  // where another one is still being written it waits for that first. Returns the name of a hook whose after_save asks
+  // to stop. A failure is logged and counted, or thrown, as on_save_error says, at the boundary behind it; a state that
+  // is not finite is always thrown (DIVERGED), and so is what a hook's before_save or after_save throws; an end of
+  // input in any part of it becomes FAILED_PRECONDITION. A hook's skip_checkpoint is a line in the log. RunInUse where
+  // the run's lock is not in place.
   std::string at_boundary(DirectSession& session, HookSet& hooks);
+  // Waits for the checkpoint that is being written, if one is, and does what the next boundary would do for it; nothing
+  // is under way behind it.
+  std::string finish(DirectSession& session, HookSet& hooks);
 
-  // While a session ends: hooks' states are those of before the first hook's end, and a request is served at once.
-  // RunInUse where the run's lock is not in place. A state that is not finite leaves each hook its end:
-  // check_last_state throws it behind them.
+  // While a session ends: the checkpoint under way is waited for; hooks' states are those of before the first hook's
+  // end, and a request is served at once, on this thread. RunInUse where the run's lock is not in place. A state that
+  // is not finite leaves each hook its end: check_last_state throws it behind them.
   void begin_end(DirectSession& session, HookSet& hooks);
   void finish_end() noexcept { ending_ = nullptr; }
   void check_last_state() const {
     if (diverged_) throw Error(*diverged_);
   }
+  // Where a session closes, however it ended: waits for the thread. Of a checkpoint that was still being written no
+  // hook hears any more; whether it arrived is in the log, in saved_step() and in save_error().
+  void settle() noexcept;
   // Service "checkpoint"'s save: asks for a checkpoint at the next boundary, or while the session ends writes it.
   void save_requested_by_hook();
 
-  // The step of the last checkpoint that this run wrote or restored; -1: none.
+  // The step of the last checkpoint that this run wrote, as far as the hooks were told, or restored; -1: none.
   std::int64_t saved_step() const noexcept { return saved_step_; }
+  // The same with the one that is being written.
+  std::int64_t taken_step() const noexcept { return save_ == nullptr ? saved_step_ : save_->step; }
   const std::string& saved_path() const noexcept { return saved_path_; }
   // What the newest attempt to save failed with; empty where it did not.
   const std::string& save_error() const noexcept { return save_error_; }
@@ -102,22 +131,44 @@ class RunSaver {
     double value;
     std::optional<std::uint64_t> versions = {};
   };
+  // A checkpoint from its snapshot until the hooks have heard of it. While the thread writes it, it is the thread's.
+  struct Save {
+    std::int64_t step = 0;
+    std::int64_t begun_ns = 0;
+    CheckpointContent content = {};
+    double seconds = 0;               // that it took
+    std::string path = {};            // once it is durable
+    std::optional<Error> error = {};  // why it will not be
+  };
   std::optional<double> value_of(const DirectSession& session, std::int64_t step) const;
   void say_if_best(std::int64_t step) const;
+  void say_if_it_waits(const DirectSession& session);
+  void warn_if_disk_is_full(const DirectSession& session);
   void save_while_ending();
+  template <class F>
+  void put_off_divergence(F&& f);
   std::string save(DirectSession& session, HookSet& hooks, const std::map<std::string, HookState>* states);
-  std::string write(DirectSession& session, const std::map<std::string, HookState>& states, std::int64_t& step);
+  void take(DirectSession& session, const std::map<std::string, HookState>& states, Save& save);
+  void write(Save& save);
+  std::string wait_and_tell(DirectSession& session, HookSet& hooks);
+  std::string tell(DirectSession& session, HookSet& hooks);
+  void note_written(const Save& save);
+  void fail_or_go_on(const Save& save);
+  void retain();
+  bool in_background() const noexcept { return options_.checkpoint.save == SaveMode::kAsync && ending_ == nullptr; }
   RestoredRun restore(DirectSession& session, const CheckpointReader& checkpoint);
   void compare_fingerprint(const Fingerprint& stored) const;
-  void now_current(const std::string& path, std::int64_t step);
   void warn_if_slower_than_grace(double seconds);
 
   const RunEnvironment& environment_;
   LockedDirectory& run_;
   RunSaverOptions options_;
-  CheckpointSeries series_;
-  Snapshot snapshot_;  // memory that every save uses again
+  CheckpointSeries series_;  // the thread's while it works
+  BestList best_;            // as it is when what is being written is there
+  Snapshot snapshot_;        // memory that every save uses again; read by the thread while it writes
   std::atomic<bool> requested_{false};
+  std::atomic<bool> written_{false};  // the thread is done with save_
+  std::unique_ptr<Save> save_;        // null: none is under way, and all was told
   std::unique_ptr<Ending> ending_;
   std::optional<Evaluated> evaluated_;  // the last one that was noted, or of the checkpoint that was restored
   std::int64_t saved_step_ = -1;
@@ -125,6 +176,9 @@ class RunSaver {
   std::string save_error_;
   std::optional<Error> diverged_;  // why the state of an end was not saved
   bool warned_of_grace_ = false;
+  bool warned_of_disk_ = false;
+  bool said_that_it_waits_ = false;
+  BackgroundThread thread_{"belay-save"};  // the last: it ends before what it uses
 };
 
 // Reads all of a checkpoint's variables into the session's store. RestoreError where it does not fit.

@@ -131,6 +131,7 @@ std::shared_ptr<Joinable> SupervisorServices::start_checkpoints(Coordinator& coo
 void SupervisorServices::write_checkpoint(DirectSession& session) {
   options_.saver->request();
   options_.saver->at_boundary(session, no_hooks_);
+  options_.saver->finish(session, no_hooks_);  // this thread has nothing else to do
   if (!options_.saver->save_error().empty() || !options_.counts_steps) return;
   const std::lock_guard lock(events_mutex_);
   if (events_ == nullptr) return;

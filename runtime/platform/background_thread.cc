@@ -3,7 +3,6 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -34,20 +33,8 @@ BackgroundThread::~BackgroundThread() {
   thread_.join();
 }
 
-// The signals are the program's: a new thread begins with the mask of the one that starts it.
-void BackgroundThread::start_thread() {
-  sigset_t all, before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  const struct Back {
-    const sigset_t& mask;
-    ~Back() { ::pthread_sigmask(SIG_SETMASK, &mask, nullptr); }
-  } back{before};
-  thread_ = std::thread([this] { work(); });
-}
-
 void BackgroundThread::start(std::function<void()> job) {
-  if (!thread_.joinable()) start_thread();
+  if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
   {
     const std::lock_guard lock(mutex_);
     jobs_.push_back(std::move(job));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread for long work beside the program's own, one job after the other. The kernel runs it where nothing else wants
-// the processor (SCHED_BATCH, and 10 less important), and it takes no signals. The thread starts with the first job.
+// A thread for long work beside the program's own, one job after the other. The kernel runs it where little else wants
+// the processor (SCHED_BATCH, and 10 less important). The thread starts with the first job.
 //
 //   BackgroundThread thread("belay-save");
 //   thread.start([&] { ... });     // must not throw
@@ -33,7 +33,6 @@ class BackgroundThread {
   void wait();
 
  private:
-  void start_thread();
   void work();
 
   const std::string name_;

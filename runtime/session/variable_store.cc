@@ -99,15 +99,30 @@ void VariableStore::mark_clean() {
   dirty_reason_.clear();
 }
 
-void VariableStore::snapshot(const std::vector<Variable*>& variables, Snapshot& into) {
-  if (into.names.size() != variables.size()) {
-    into.names.clear();
-    into.values.clear();
-    for (const Variable* v : variables) {
-      into.names.push_back(v->name);
-      into.values.emplace_back(v->value.dtype(), v->value.dims());
-    }
+namespace {
+
+// False: there is memory already.
+bool take_memory(const std::vector<Variable*>& variables, Snapshot& into) {
+  if (into.names.size() == variables.size()) return false;
+  into.names.clear();
+  into.values.clear();
+  for (const Variable* v : variables) {
+    into.names.push_back(v->name);
+    into.values.emplace_back(v->value.dtype(), v->value.dims());
   }
+  return true;
+}
+
+}  // namespace
+
+void make_room(const std::vector<Variable*>& variables, Snapshot& into) {
+  if (!take_memory(variables, into)) return;
+  for (DenseTensor& value : into.values)
+    if (value.bytes() != 0) std::memset(value.data(), 0, value.bytes());
+}
+
+void VariableStore::snapshot(const std::vector<Variable*>& variables, Snapshot& into) {
+  take_memory(variables, into);
   const std::shared_lock gate(gate_);
   if (dirty_)
     fail(Code::kFailedPrecondition, "the variables are not of one step and cannot be saved: " + dirty_reason());

@@ -48,6 +48,10 @@ struct Snapshot {
   std::map<std::string, Position> positions;
 };
 
+// Memory for a snapshot of these variables, each page of it touched, so that the first one takes no longer than a copy;
+// nothing where there is some already. Sessions of one graph have the same variables.
+void make_room(const std::vector<Variable*>& variables, Snapshot& into);
+
 class VariableStore {
  public:
   VariableStore() = default;

@@ -142,7 +142,10 @@ struct Process {
 
   void open_run() {
     run.emplace(runtime::World{setup.clock, setup.log, runtime::posix_file_system()}, control,
-                runtime::RunHostOptions{.dir = setup.folder.path(), .threads = 1, .seed = setup.seed});
+                runtime::RunHostOptions{.dir = setup.folder.path(),
+                                        .threads = 1,
+                                        .seed = setup.seed,
+                                        .checkpoint = {.save = runtime::SaveMode::kSync}});
     run->take_directory();
     host.emplace(*run, runtime::SessionHost::Options{.saves = true});
     host->open_events();

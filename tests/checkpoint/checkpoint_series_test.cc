@@ -399,6 +399,21 @@ TEST_F(CheckpointSeriesTest, AFullDiskIsToldWithWhatIsNeededAndFree) {
   EXPECT_EQ(text.substr(digits), " are free)");
 }
 
+TEST_F(CheckpointSeriesTest, WhatDoesNotFitIsNotBegunAndSavedWhenThereIsRoom) {
+  save(1);
+  files_.say_free(115);
+  files_.forget_calls();
+  EXPECT_EQ(error_of([&] { save(2); }),
+            "RESOURCE_EXHAUSTED: cannot save '" + (dir_ / "model.ckpt-2") +
+                "': the disk has no room for it (the variables and the hooks' tensors need 116 bytes, 115 are free)");
+  EXPECT_THAT(files_.calls(), IsEmpty()) << "nothing was touched";
+  files_.say_free(116);
+  save(2);
+  files_.say_free(0);  // some file systems say that whatever they have
+  save(3);
+  EXPECT_THAT(on_disk(), ElementsAre("1", "2", "3"));
+}
+
 TEST_F(CheckpointSeriesTest, WhatCannotBeRemovedIsAWarningAndTriedAgain) {
   begin(1);
   save(1);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // CheckpointSaverHook and its listeners: section 14 of the contract. A listener is a hook with before_save and
-// after_save.
+// after_save. Each test runs with both ways to save: in the background a test's run is over when what it saved is
+// there.
 #include "tests/conformance/hooks_fixture.h"
 
 namespace belay::runtime::testing {
@@ -12,8 +13,9 @@ using ::testing::EndsWith;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-class CheckpointSaverConformance : public HookConformance {
+class CheckpointSaverConformance : public HookConformance, public ::testing::WithParamInterface<SaveMode> {
  protected:
+  CheckpointSaverConformance() { mode = GetParam(); }
   TrainingSessionOptions saving(PluginOptions options) { return with("checkpoint_saver", std::move(options)); }
   // With a listener, whose calls are in the timeline.
   TrainingSessionOptions listened(PluginOptions options) {
@@ -36,7 +38,10 @@ class CheckpointSaverConformance : public HookConformance {
   }
 };
 
-TEST_F(CheckpointSaverConformance, PROSE_14_SavesWhenASessionBeginsThenRegularlyAndAtTheEnd) {
+INSTANTIATE_TEST_SUITE_P(Save, CheckpointSaverConformance, ::testing::Values(SaveMode::kAsync, SaveMode::kSync),
+                         [](const auto& mode) { return mode.param == SaveMode::kAsync ? "async" : "sync"; });
+
+TEST_P(CheckpointSaverConformance, PROSE_14_SavesWhenASessionBeginsThenRegularlyAndAtTheEnd) {
   EXPECT_EQ(refused("checkpoint_saver", {{"save_steps", n(1)}, {"basename", std::string("x")}}).substr(0, 17),
             "INVALID_ARGUMENT:");
   new_program();
@@ -65,7 +70,7 @@ TEST_F(CheckpointSaverConformance, PROSE_14_SavesWhenASessionBeginsThenRegularly
   EXPECT_EQ(events().sessions[pb::SessionLog::CHECKPOINT], (Steps{0, 2}));
 }
 
-TEST_F(CheckpointSaverConformance, CKPT_01_UsesTheSessionsSaver) {
+TEST_P(CheckpointSaverConformance, CKPT_01_UsesTheSessionsSaver) {
   open(saving({{"save_steps", n(1)}}));
   run();
   EXPECT_EQ(saved(), (Steps{0, 1}));
@@ -73,13 +78,13 @@ TEST_F(CheckpointSaverConformance, CKPT_01_UsesTheSessionsSaver) {
 
 // [weak test] In TensorFlow the error comes from elsewhere. Here there is one saver, the scaffold's, and no way to give
 // the hook another.
-TEST_F(CheckpointSaverConformance, CKPT_02_AHookHasNoSaverOfItsOwn) {
+TEST_P(CheckpointSaverConformance, CKPT_02_AHookHasNoSaverOfItsOwn) {
   const std::string text = error_of([&] { open(saving({{"save_steps", n(1)}, {"saver", std::string("mine")}})); });
   EXPECT_THAT(text, ::testing::HasSubstr("\"saver\" is not an option of hook \"checkpoint_saver\""));
 }
 
 // TensorFlow refuses two periods.
-TEST_F(CheckpointSaverConformance, CKPT_03_OfTwoPeriodsTheOneThatEndsFirstSaves) {
+TEST_P(CheckpointSaverConformance, CKPT_03_OfTwoPeriodsTheOneThatEndsFirstSaves) {
   open(saving({{"save_steps", n(3)}, {"save_secs", 5.0}}));
   run(3, 1);
   EXPECT_EQ(saved(), (Steps{0, 3}));
@@ -87,13 +92,13 @@ TEST_F(CheckpointSaverConformance, CKPT_03_OfTwoPeriodsTheOneThatEndsFirstSaves)
   EXPECT_EQ(saved(), (Steps{0, 3, 4}));
 }
 
-TEST_F(CheckpointSaverConformance, CKPT_04_NoPeriodIsRefused) {
+TEST_P(CheckpointSaverConformance, CKPT_04_NoPeriodIsRefused) {
   EXPECT_EQ(refused("checkpoint_saver"), "INVALID_ARGUMENT: give a period: 'save_secs', 'save_steps', or both");
 }
 
 // Without a save at creation TensorFlow's saves after the first run; here every session begins with a save, and the
 // first run is saved when the period is over.
-TEST_F(CheckpointSaverConformance, CKPT_05_InSecondsTheFirstSaveIsThatOfTheCreation) {
+TEST_P(CheckpointSaverConformance, CKPT_05_InSecondsTheFirstSaveIsThatOfTheCreation) {
   open(saving({{"save_secs", 2.0}}));
   EXPECT_EQ(saved(), (Steps{0}));
   run();
@@ -102,7 +107,7 @@ TEST_F(CheckpointSaverConformance, CKPT_05_InSecondsTheFirstSaveIsThatOfTheCreat
   EXPECT_EQ(saved(), (Steps{0, 2}));
 }
 
-TEST_F(CheckpointSaverConformance, CKPT_07_AListenerIsCalledForEverySaveAndTheEndSavesNothingNew) {
+TEST_P(CheckpointSaverConformance, CKPT_07_AListenerIsCalledForEverySaveAndTheEndSavesNothingNew) {
   open(listened({{"save_steps", n(1)}}));
   run(2);
   end();
@@ -112,7 +117,7 @@ TEST_F(CheckpointSaverConformance, CKPT_07_AListenerIsCalledForEverySaveAndTheEn
   EXPECT_EQ(calls("a.end"), 1);
 }
 
-TEST_F(CheckpointSaverConformance, CKPT_08_AListenerStopsTheRun) {
+TEST_P(CheckpointSaverConformance, CKPT_08_AListenerStopsTheRun) {
   TrainingSessionOptions o = saving({{"save_steps", n(1)}});
   auto listener = probe("stopper");
   Probe& stopper = *listener;
@@ -127,7 +132,7 @@ TEST_F(CheckpointSaverConformance, CKPT_08_AListenerStopsTheRun) {
   EXPECT_EQ(s.end_reason().text, "stopper: asked to stop after a checkpoint");
 }
 
-TEST_F(CheckpointSaverConformance, CKPT_09_AFreshProgramRestoresWhatAListenerSaw) {
+TEST_P(CheckpointSaverConformance, CKPT_09_AFreshProgramRestoresWhatAListenerSaw) {
   open(listened({{"save_steps", n(1)}}));
   run(2);
   end();
@@ -138,7 +143,7 @@ TEST_F(CheckpointSaverConformance, CKPT_09_AFreshProgramRestoresWhatAListenerSaw
   EXPECT_EQ((*session)->raw_session()->handle().value(Fetch<float>(program->weight)), 2.0f);
 }
 
-TEST_F(CheckpointSaverConformance, CKPT_10_TwoListenersAreCalledAlike) {
+TEST_P(CheckpointSaverConformance, CKPT_10_TwoListenersAreCalledAlike) {
   TrainingSessionOptions o = listened({{"save_steps", n(1)}});
   o.hooks.push_back(own_hook("b", probe("b")));
   open(std::move(o));
@@ -150,14 +155,14 @@ TEST_F(CheckpointSaverConformance, CKPT_10_TwoListenersAreCalledAlike) {
   EXPECT_EQ(calls("b.before_save"), 3);
 }
 
-TEST_F(CheckpointSaverConformance, CKPT_11_EveryTwoSecondsSavesTheRunsThatComeAfterThem) {
+TEST_P(CheckpointSaverConformance, CKPT_11_EveryTwoSecondsSavesTheRunsThatComeAfterThem) {
   open(saving({{"save_secs", 2.0}}));
   const double after[] = {0, 0.5, 2, 0.1, 0.1, 7.3};  // runs at 0, 0.5, 2.5, 2.6, 2.7 and 10 s
   for (const double seconds : after) run(1, seconds);
   EXPECT_EQ(saved(), (Steps{0, 3, 6}));
 }
 
-TEST_F(CheckpointSaverConformance, CKPT_12_ListenersAreCalledAtEachOfThem) {
+TEST_P(CheckpointSaverConformance, CKPT_12_ListenersAreCalledAtEachOfThem) {
   open(listened({{"save_secs", 2.0}}));
   const double after[] = {0.5, 0, 2.5, 0.5, 0.5, 2.5, 0.5};  // runs at 0.5, 0.5, 3, 3.5, 4, 6.5 and 7 s
   for (const double seconds : after) run(1, seconds);
@@ -169,7 +174,7 @@ TEST_F(CheckpointSaverConformance, CKPT_12_ListenersAreCalledAtEachOfThem) {
   EXPECT_EQ(calls("a.end"), 1);
 }
 
-TEST_F(CheckpointSaverConformance, CKPT_15_TheEndSavesWhatIsNotSaved) {
+TEST_P(CheckpointSaverConformance, CKPT_15_TheEndSavesWhatIsNotSaved) {
   open(saving({{"save_steps", n(10)}}));
   run(2);
   EXPECT_EQ(saved(), (Steps{0}));
@@ -177,7 +182,7 @@ TEST_F(CheckpointSaverConformance, CKPT_15_TheEndSavesWhatIsNotSaved) {
   EXPECT_EQ(saved(), (Steps{0, 2}));
 }
 
-TEST_F(CheckpointSaverConformance, CKPT_17_TheCreationsSaveStartsThePeriod) {
+TEST_P(CheckpointSaverConformance, CKPT_17_TheCreationsSaveStartsThePeriod) {
   open(saving({{"save_steps", n(2)}}));
   EXPECT_EQ(saved(), (Steps{0}));
   run();
@@ -187,7 +192,7 @@ TEST_F(CheckpointSaverConformance, CKPT_17_TheCreationsSaveStartsThePeriod) {
 }
 
 // The graph is for TensorBoard, so it is in the event file alone, once, and binary.
-TEST_F(CheckpointSaverConformance, CKPT_18_TheGraphIsInTheEventFile) {
+TEST_P(CheckpointSaverConformance, CKPT_18_TheGraphIsInTheEventFile) {
   TrainingSessionOptions o = saving({{"save_steps", n(1)}});
   o.save_graph_def = true;
   open(std::move(o));
@@ -198,7 +203,7 @@ TEST_F(CheckpointSaverConformance, CKPT_18_TheGraphIsInTheEventFile) {
     EXPECT_THAT(name, Not(::testing::AnyOf(EndsWith(".pbtxt"), EndsWith(".meta"))));
 }
 
-TEST_F(CheckpointSaverConformance, CKPT_19_OrNowhere) {
+TEST_P(CheckpointSaverConformance, CKPT_19_OrNowhere) {
   TrainingSessionOptions o = saving({{"save_steps", n(1)}});
   o.save_graph_def = false;
   open(std::move(o));
@@ -208,7 +213,7 @@ TEST_F(CheckpointSaverConformance, CKPT_19_OrNowhere) {
 }
 
 // Five steps a run, every ten. TensorFlow's counts are those without the creation's save.
-TEST_F(CheckpointSaverConformance, CKPT_20_SeveralStepsPerRunDoNotSaveTooEarly) {
+TEST_P(CheckpointSaverConformance, CKPT_20_SeveralStepsPerRunDoNotSaveTooEarly) {
   new_program(5);
   open(saving({{"save_steps", n(10)}}));
   EXPECT_EQ(saved(), (Steps{0}));
@@ -216,7 +221,7 @@ TEST_F(CheckpointSaverConformance, CKPT_20_SeveralStepsPerRunDoNotSaveTooEarly) 
   EXPECT_EQ(saved(), (Steps{0}));
 }
 
-TEST_F(CheckpointSaverConformance, CKPT_21_SeveralStepsPerRunSaveAtEveryTenth) {
+TEST_P(CheckpointSaverConformance, CKPT_21_SeveralStepsPerRunSaveAtEveryTenth) {
   new_program(5);
   open(saving({{"save_steps", n(10)}}));
   std::vector<std::int64_t> newest;
@@ -227,7 +232,7 @@ TEST_F(CheckpointSaverConformance, CKPT_21_SeveralStepsPerRunSaveAtEveryTenth) {
   EXPECT_THAT(newest, ElementsAre(0, 10, 10, 20, 20, 30));
 }
 
-TEST_F(CheckpointSaverConformance, CKPT_22_SeveralStepsPerRunAreSavedAtTheEnd) {
+TEST_P(CheckpointSaverConformance, CKPT_22_SeveralStepsPerRunAreSavedAtTheEnd) {
   new_program(5);
   open(saving({{"save_steps", n(100)}}));
   run(2);
@@ -236,7 +241,7 @@ TEST_F(CheckpointSaverConformance, CKPT_22_SeveralStepsPerRunAreSavedAtTheEnd) {
 }
 
 // The first save is when the session is made, so that is where it shows.
-TEST_F(CheckpointSaverConformance, CKPT_24_WithoutASaverTheFirstSaveFails) {
+TEST_P(CheckpointSaverConformance, CKPT_24_WithoutASaverTheFirstSaveFails) {
   TrainingSessionOptions o = saving({{"save_steps", n(1)}});
   o.checkpoint_dir = "";
   EXPECT_THAT(error_of([&] { open(std::move(o)); }),
@@ -244,7 +249,7 @@ TEST_F(CheckpointSaverConformance, CKPT_24_WithoutASaverTheFirstSaveFails) {
                        "checkpoint_dir in a program"));
 }
 
-TEST_F(CheckpointSaverConformance, CKPT_25_ARecoverySavesAgainAtOnce) {
+TEST_P(CheckpointSaverConformance, CKPT_25_ARecoverySavesAgainAtOnce) {
   TrainingSessionOptions o = listened({{"save_steps", n(2)}});
   auto failing = probe("failing");
   int runs = 0;
@@ -261,7 +266,7 @@ TEST_F(CheckpointSaverConformance, CKPT_25_ARecoverySavesAgainAtOnce) {
 }
 
 // [quirk] mended: a request to stop counts whenever it is made.
-TEST_F(CheckpointSaverConformance, CKPT_26_AStopFromTheCreationsSaveIsHonoured) {
+TEST_P(CheckpointSaverConformance, CKPT_26_AStopFromTheCreationsSaveIsHonoured) {
   TrainingSessionOptions o = saving({{"save_steps", n(1)}});
   auto listener = probe("stopper");
   listener->stop_after_save = true;
@@ -272,7 +277,7 @@ TEST_F(CheckpointSaverConformance, CKPT_26_AStopFromTheCreationsSaveIsHonoured) 
   EXPECT_EQ(saved(), (Steps{0}));
 }
 
-TEST_F(CheckpointSaverConformance, QUIRK_08_AStopFromAnySaveIsHonoured) {
+TEST_P(CheckpointSaverConformance, QUIRK_08_AStopFromAnySaveIsHonoured) {
   TrainingSessionOptions o = saving({{"save_steps", n(2)}});
   auto listener = probe("stopper");
   Probe& stopper = *listener;
@@ -286,20 +291,21 @@ TEST_F(CheckpointSaverConformance, QUIRK_08_AStopFromAnySaveIsHonoured) {
   EXPECT_EQ(saved(), (Steps{0, 2}));
 }
 
-TEST_F(CheckpointSaverConformance, CKPT_28_TheCheckpointIsThereWhenTheRunReturns) {
+TEST_P(CheckpointSaverConformance, CKPT_28_TheCheckpointIsThereWhenTheRunReturns) {
   TrainingSessionOptions o = saving({{"save_steps", n(1)}});
   auto after = probe("after");
   std::vector<Steps> in_after_run;
   after->in["after_run"] = [&] { in_after_run.push_back(saved()); };
   o.hooks.push_back(own_hook("after", std::move(after)));
   open(std::move(o));
-  run();
+  (*session)->run({program->train});
+  if (mode == SaveMode::kAsync) (*session)->finish_save();
   EXPECT_EQ(saved(), (Steps{0, 1}));
   // At the step's boundary, which is after every hook's after_run.
   EXPECT_EQ(in_after_run, (std::vector<Steps>{{0}}));
 }
 
-TEST_F(CheckpointSaverConformance, CKPT_29_TheEventHasThePathWithoutTheStep) {
+TEST_P(CheckpointSaverConformance, CKPT_29_TheEventHasThePathWithoutTheStep) {
   open(saving({{"save_steps", n(10)}}));
   run();
   end();
@@ -308,7 +314,7 @@ TEST_F(CheckpointSaverConformance, CKPT_29_TheEventHasThePathWithoutTheStep) {
   EXPECT_EQ(events().sessions[pb::SessionLog::CHECKPOINT], (Steps{0, 1}));
 }
 
-TEST_F(CheckpointSaverConformance, LSTN_01_AListenersErrorIsAHooksErrorAndLaterListenersAreSkipped) {
+TEST_P(CheckpointSaverConformance, LSTN_01_AListenersErrorIsAHooksErrorAndLaterListenersAreSkipped) {
   struct Case {
     const char* callback;
     Code code;
@@ -342,7 +348,7 @@ TEST_F(CheckpointSaverConformance, LSTN_01_AListenersErrorIsAHooksErrorAndLaterL
   }
 }
 
-TEST_F(CheckpointSaverConformance, USER_08_BothPeriodsTogetherAndExactly) {
+TEST_P(CheckpointSaverConformance, USER_08_BothPeriodsTogetherAndExactly) {
   open(saving({{"save_steps", n(4)}, {"save_secs", 10.0}}));
   run(8, 1);
   EXPECT_EQ(saved(), (Steps{0, 4, 8}));
@@ -354,7 +360,7 @@ TEST_F(CheckpointSaverConformance, USER_08_BothPeriodsTogetherAndExactly) {
   EXPECT_EQ(saved(), (Steps{0, 4, 8, 10, 14}));
 }
 
-TEST_F(CheckpointSaverConformance, USER_09_TwoSaversOnOneDirectoryWriteNothingTwice) {
+TEST_P(CheckpointSaverConformance, USER_09_TwoSaversOnOneDirectoryWriteNothingTwice) {
   // One that is named replaces the default one.
   TrainingSessionOptions o = listened({{"save_steps", n(2)}});
   o.checkpoint.save_steps = 1;
@@ -379,7 +385,7 @@ TEST_F(CheckpointSaverConformance, USER_09_TwoSaversOnOneDirectoryWriteNothingTw
   EXPECT_THAT(error_of([&] { MonitoredTrainingSession(other.graph, bare()); }), ::testing::HasSubstr("in use"));
 }
 
-TEST_F(CheckpointSaverConformance, USER_21_CheckpointsOfAnEarlierAttemptAreAdopted) {
+TEST_P(CheckpointSaverConformance, USER_21_CheckpointsOfAnEarlierAttemptAreAdopted) {
   const auto keeping_two = [&] {
     TrainingSessionOptions o = saving({{"save_steps", n(1)}});
     o.checkpoint.max_to_keep = 2;

@@ -111,6 +111,7 @@ class HookConformance : public ::testing::Test {
     o.plugins = default_plugins();
     o.checkpoint_dir = run_directory();
     o.checkpoint.save_secs = 0;
+    o.checkpoint.save = mode;
     o.checkpoint.max_to_keep = 0;
     o.session.save_summaries_steps = 0;
     o.session.log_step_count_steps = 0;
@@ -129,13 +130,15 @@ class HookConformance : public ::testing::Test {
   MonitoredSession& open(TrainingSessionOptions o) {
     session.reset();
     session = std::make_unique<MonitoredTrainingSession>(program->graph, std::move(o));
+    (*session)->finish_save();
     return **session;
   }
-  // So many runs, each after so many seconds.
+  // So many runs, each after so many seconds, and each until what it saved is there.
   void run(int runs = 1, double seconds = 0) {
     for (int i = 0; i < runs; ++i) {
       clock.advance(static_cast<std::int64_t>(seconds * 1e9));
       (*session)->run({program->train});
+      (*session)->finish_save();
     }
   }
   std::int64_t step() { return (*session)->raw_session()->handle().value(Fetch<std::int64_t>(program->step)); }
@@ -174,6 +177,7 @@ class HookConformance : public ::testing::Test {
     session.reset();
   }
 
+  SaveMode mode = SaveMode::kSync;
   JumpingClock clock;
   KeptLog log;
   std::unique_ptr<OpRegistry> ops;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -176,6 +177,17 @@ TEST_F(LifecyclePage, PROSE_01_CreateRunAndCloseGoAsOnThePage) {
   EXPECT_EQ(new_events(), timeline_of("Create from a checkpoint"));
   EXPECT_EQ(error_of([&] { session->scope([] { fail(Code::kInternal, "broken"); }); }), "INTERNAL: broken");
   EXPECT_EQ(new_events(), timeline_of("Close after an error"));
+}
+
+TEST_F(LifecyclePage, PROSE_01_ARunWithACheckpointInTheBackgroundGoesAsOnThePage) {
+  mode = SaveMode::kAsync;
+  open();
+  new_events();
+  saver->request();
+  train();
+  while (!saver->due()) std::this_thread::yield();
+  train();
+  EXPECT_EQ(without_steps(new_events()), timeline_of("Run with a checkpoint in the background"));
 }
 
 TEST_F(LifecyclePage, PROSE_01_RecoverGoesAsOnThePage) {

@@ -307,6 +307,7 @@ TEST_F(TrainingSessionConformance, PROSE_05_TheDefaultsAreTensorFlows) {
   EXPECT_TRUE(o.chief_only_hooks.empty());
   EXPECT_FALSE(o.checkpoint.save_secs.has_value());
   EXPECT_FALSE(o.checkpoint.save_steps.has_value());
+  EXPECT_EQ(o.checkpoint.save, SaveMode::kAsync);  // TensorFlow's is the other one
   EXPECT_FALSE(o.session.save_summaries_steps.has_value());
   EXPECT_FALSE(o.session.save_summaries_secs.has_value());
   EXPECT_EQ(o.session.stop_grace_period_secs, 120);

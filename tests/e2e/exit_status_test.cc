@@ -232,6 +232,7 @@ constexpr const char* kHangsInStep4 =
 TEST_F(ExitStatus, T_54a_ASecondSignalEndsAtOnceAndTheLastLineSaysWhatIsKept) {
   BelayProcess run({"run", regression("", kHangsInStep4)});
   ASSERT_TRUE(run.wait_for("global_step = 3")) << run.wait().err;
+  ASSERT_TRUE(run.wait_for("model.ckpt-0")) << "written beside these steps: " << run.wait().err;
   run.kill(SIGTERM);
   usleep(200'000);  // the first one is taken
   run.kill(SIGINT);
@@ -248,6 +249,7 @@ TEST_F(ExitStatus, T_54a_TheGraceOfASignalIsADeadlineAndTheLastLineSaysWhatIsKep
   BelayProcess run({"run", regression("", "[session]\nsignal_grace_secs = 0.3\n[checkpoint]\nsave_steps = 2\n" +
                                               std::string(kHangsInStep4))});
   ASSERT_TRUE(run.wait_for("global_step = 3")) << run.wait().err;
+  ASSERT_TRUE(run.wait_for("model.ckpt-2")) << "written beside the one that hangs: " << run.wait().err;
   run.kill(SIGTERM);
   const ProcessResult r = run.wait();
   EXPECT_EQ(r.signal, SIGTERM) << r.err;
@@ -285,7 +287,7 @@ TEST_F(ExitStatus, T_54a_WhileARunGoesOnFromACheckpointNothingOfItIsLost) {
 TEST_F(ExitStatus, T_54c_ASaveThatIsLikelyToTakeLongerThanTheGraceIsAWarningAtTheStart) {
   const ProcessResult r =
       belay({"run", regression("",
-                               "[session]\nsignal_grace_secs = 0.1\n"
+                               "[checkpoint]\nsave = \"sync\"\n[session]\nsignal_grace_secs = 0.1\n"
                                "[[hooks]]\nplugin = \"trouble\"\ndawdle_in = \"before_save\"\ndawdle_secs = 0.5\n")});
   EXPECT_EQ(r.status, 0) << r.err;
   const std::string said = told(r);

@@ -18,7 +18,7 @@ class PluginFaults : public RunTest {
     std::filesystem::remove_all(run_dir());
     return belay(
         {"run",
-         regression("", "[checkpoint]\nsave_steps = 5\nsave_secs = 0\n[[hooks]]\nplugin = \"faulty\"\n" + options,
+         regression("", "[checkpoint]\nsave = \"sync\"\nsave_steps = 5\n[[hooks]]\nplugin = \"faulty\"\n" + options,
                     max_steps)});
   }
   std::vector<std::string> errors(const ProcessResult& r) const { return lines_with(told(r), "error"); }
@@ -29,7 +29,8 @@ const std::string kLeftOut =
     "warning hook \"faulty\" (faulty.so 1.0.0, train.toml:16) failed and was left out (on_error = \"disable\")";
 const std::string kHook = "hook \"faulty\" (faulty.so 1.0.0, train.toml:16) in ";
 
-// The first checkpoint, of step 0, is written before the first step; so no step is told.
+// The first checkpoint, of step 0, is written before the first step; so no step is told. (In the background its
+// after_save would come at any of them.)
 const struct HookFault {
   const char* callback;
   const char* place;
@@ -173,7 +174,7 @@ TEST_F(PluginFaults, AnExceptionFromEachCallbackOfTheOtherKindsIsToldWithItsName
        0,
        "error the checkpoint of step 0 was not written (on_save_error = \"continue\"): cannot save "
        "'DIR/run/model.ckpt-0': saver "
-       "\"faulty_saver\" (faulty.so 1.0.0, train.toml:14) in write: boom"},
+       "\"faulty_saver\" (faulty.so 1.0.0, train.toml:14) in write at step 0: boom"},
   };
   for (const auto& c : cases) {
     std::filesystem::remove_all(run_dir());

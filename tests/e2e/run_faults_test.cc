@@ -128,6 +128,22 @@ TEST_F(RunFaults, AHookThatHangsInAnyCallbackIsNamedAndTheRunEnds) {
   EXPECT_EQ(again.status, 0) << again.err;
 }
 
+// It writes beside the training, which goes on until the next save is due.
+TEST_F(RunFaults, ASaverThatHangsIsNamedWhenTheRunWaitsForItAndTheRunEnds) {
+  const ProcessResult r =
+      belay({"run", regression("",
+                               "[checkpoint]\nsave_steps = 10\n[scaffold]\nsaver = { plugin = \"faulty_saver\", in = "
+                               "\"write\", how = \"hang\" }\n[session]\nno_progress_secs = 0.6\n")});
+  EXPECT_EQ(r.status, 124) << r.err;
+  EXPECT_THAT(lines_with(r.err, "step 10 is to be saved while the checkpoint of step 0 is still being written"),
+              SizeIs(1))
+      << r.err;
+  EXPECT_THAT(lines_with(r.err, ", in saver \"faulty_saver\" (faulty.so 1.0.0, train.toml:16) in write at step 0"),
+              SizeIs(2))
+      << r.err;  // the warning, and the end
+  EXPECT_GE(lines_with(r.err, "faulty.so(").size(), 1u) << "the stack of the one that hangs: " << r.err;
+}
+
 TEST_F(RunFaults, WhatHangsWhileTheRunStartsIsNamedAndTheRunEnds) {
   std::filesystem::copy_file(BELAY_BINARY_DIR "/tests/bad_plugins/unusual/plugins/deadlock.so", temp / "x.so");
   const std::string patience = "[session]\nno_progress_secs = 0.6\n";

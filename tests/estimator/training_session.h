@@ -41,6 +41,7 @@ class TrainingSessionTest : public MonitoredTest {
     TrainingSessionOptions o;
     o.plugins = default_plugins();
     o.checkpoint_dir = checkpoint_dir;
+    o.checkpoint.save = SaveMode::kSync;  // tests look at what a run has saved when it returns
     o.threads = 1;
     o.log = log.get();
     o.clock = &clock;

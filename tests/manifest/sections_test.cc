@@ -121,12 +121,15 @@ TEST(Sections, SchedulesAreCheckedAsAWhole) {
 }
 
 TEST(Sections, CheckpointHasItsKeys) {
-  const CheckpointSettings checkpoint = manifest_of(
-                                            "[checkpoint]\nsave_secs = 1.5\nsave_steps = 0\nmax_to_keep = "
-                                            "0\non_save_error = 'stop'\nrefuse_non_finite = false")
-                                            .checkpoint;
+  const CheckpointSettings checkpoint =
+      manifest_of(
+          "[checkpoint]\nsave_secs = 1.5\nsave_steps = 0\nsave = 'sync'\nmax_to_keep = "
+          "0\non_save_error = 'stop'\nrefuse_non_finite = false")
+          .checkpoint;
   EXPECT_EQ(checkpoint.save_secs, 1.5);
   EXPECT_EQ(checkpoint.save_steps, 0);
+  EXPECT_EQ(checkpoint.save, SaveMode::kSync);
+  EXPECT_EQ(CheckpointSettings().save, SaveMode::kAsync);
   EXPECT_EQ(checkpoint.max_to_keep, 0);
   EXPECT_EQ(checkpoint.on_save_error, OnSaveError::kStop);
   EXPECT_FALSE(checkpoint.refuse_non_finite);

@@ -44,6 +44,7 @@ TEST(Show, EveryDefaultIsFilledIn) {
             "[checkpoint]\n"
             "# save_secs: not set, 600 where save_steps is not set either\n"
             "# save_steps: not set, off\n"
+            "save = \"async\"\n"
             "max_to_keep = 5\n"
             "on_save_error = \"continue\"\n"
             "refuse_non_finite = true\n"
@@ -128,7 +129,8 @@ TEST(Show, WhatIsShownReadsBackAsTheSameManifest) {
       "[optimizer]\nfile = 'lion.so'\nlearning_rate = { file = 'half_life.so', \"a.b\" = 1, c = { d = 'e' } }\nx.y = "
       "1\n" +
           kRest,
-      "[checkpoint]\nsave_secs = 0.1\nsave_steps = 5\nmax_to_keep = 0\non_save_error = 'stop'\nrefuse_non_finite = "
+      "[checkpoint]\nsave_secs = 0.1\nsave_steps = 5\nsave = 'sync'\nmax_to_keep = 0\non_save_error = "
+      "'stop'\nrefuse_non_finite = "
       "false\n" +
           kRest,
       "[input.eval]\nplugin = 'idx'\n[eval]\nevery_steps = 5\nevery_secs = 0.5\nat_checkpoint = true\ninputs = "

@@ -5,8 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -58,6 +60,7 @@ class MonitoredTest : public ::testing::Test {
     LogOutput kept;
     kept.write = [this](std::string_view text) {
       log_text += text;
+      if (on_log) on_log(text);
       return true;
     };
     return kept;
@@ -65,6 +68,7 @@ class MonitoredTest : public ::testing::Test {
 
   JumpingClock clock;
   std::string log_text;
+  std::function<void(std::string_view)> on_log;  // what a test does when something is logged
   std::unique_ptr<Logger> log;
   StoreTargets targets;
   CancellationSource interrupt;

@@ -98,6 +98,7 @@ TEST_F(Savers, ADirectoryOfAnotherRunIsReadButNotTaken) {
   RunDirectory other = RunDirectory::open(posix_file_system(), temp / "other", clock, *log);
   RunSaverOptions options;
   options.saver = make_saver()->options().saver;
+  options.checkpoint.save = mode;
   RunSaver saver(environment, other.directory(), options);
   EXPECT_TRUE(saver.restore_latest(*session, run.path()));
   EXPECT_EQ(saver.saved_step(), -1);
@@ -140,6 +141,7 @@ TEST_F(Savers, AFailedSaveIsLoggedAndTrainingGoesOn) {
   RunDirectory bad = RunDirectory::open(files, temp / "bad", clock, *log);
   RunSaverOptions options;
   options.saver = make_saver()->options().saver;
+  options.checkpoint.save = mode;
   RunSaver saver(on_bad_disk, bad.directory(), options);
   add_probe("a");
   files.fail(FileCall::kSync, 1, Error(Code::kDataLoss, "disk on fire"));
@@ -153,6 +155,25 @@ TEST_F(Savers, AFailedSaveIsLoggedAndTrainingGoesOn) {
   EXPECT_EQ(saver.saved_step(), 4);
 }
 
+TEST_F(Savers, ADiskWithoutRoomForACheckpointIsAWarningOnceBeforeTheFirstStep) {
+  FaultyFileSystem files(posix_file_system());
+  const RunEnvironment on_full_disk{clock, *log, files, targets, interrupt, environment.session};
+  RunDirectory full = RunDirectory::open(files, temp / "full", clock, *log);
+  RunSaverOptions options;
+  options.saver = make_saver()->options().saver;
+  RunSaver saver(on_full_disk, full.directory(), options);
+  files.say_free(12);
+  saver.prepare(*session);
+  EXPECT_FALSE(logged("free"));
+  files.say_free(11);
+  saver.prepare(*session);
+  EXPECT_TRUE(logged("a checkpoint of this model takes 12 bytes, and the disk of '" + temp / "full" +
+                     "' has 11 free: nothing is saved until there is room"));
+  log_text.clear();
+  saver.prepare(*session);
+  EXPECT_FALSE(logged("free")) << "once";
+}
+
 // Behind the last step no training goes on.
 TEST_F(Savers, T_63c_AFailedSaveSaysNothingOfATrainingThatGoesOn) {
   FaultyFileSystem files(posix_file_system());
@@ -160,6 +181,7 @@ TEST_F(Savers, T_63c_AFailedSaveSaysNothingOfATrainingThatGoesOn) {
   RunDirectory bad = RunDirectory::open(files, temp / "bad", clock, *log);
   RunSaverOptions options;
   options.saver = make_saver()->options().saver;
+  options.checkpoint.save = mode;
   RunSaver saver(on_bad_disk, bad.directory(), options);
   saver.request();
   files.fail(FileCall::kSync, 1, Error(Code::kDataLoss, "disk on fire"));
@@ -211,6 +233,7 @@ TEST_F(Savers, AFailedSaveIsThrownWhereTheRunIsToStop) {
   RunDirectory bad = RunDirectory::open(files, temp / "bad", clock, *log);
   RunSaverOptions options;
   options.saver = make_saver()->options().saver;
+  options.checkpoint.save = mode;
   options.checkpoint.on_save_error = OnSaveError::kStop;
   RunSaver saver(on_bad_disk, bad.directory(), options);
   files.fail(FileCall::kSync, 1, Error(Code::kDataLoss, "disk on fire"));
@@ -328,10 +351,10 @@ TEST_F(Savers, T_59b_WhatTheEventFileFindsIsSeenAtTheBoundary) {
   RunEvents events(run.directory(), clock, *log);
   const auto saver = make_saver();
   std::filesystem::remove(run.path() + "/lock");
-  EXPECT_FALSE(saver->requested());
+  EXPECT_FALSE(saver->due());
   events.writer()->add_scalar("loss", 1, 0.5);
   events.writer()->flush();
-  EXPECT_TRUE(saver->requested());
+  EXPECT_TRUE(saver->due());
   EXPECT_THROW(saver->at_boundary(*session, hooks), RunInUse);
 }
 

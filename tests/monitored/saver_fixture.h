@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run directory and a saver that writes safetensors into it, besides what every monitored test has.
+// A run directory and a saver that writes safetensors into it, besides what every monitored test has. It saves at the
+// boundary; a test that is about saving in the background says so.
 #pragma once
 
 #include <memory>
@@ -26,8 +27,10 @@ class SaverTest : public MonitoredTest {
   }
   // The run's saver; in another directory than the run's only for what restores.
   std::shared_ptr<RunSaver> make_saver(RunSaverOptions options = {}) {
-    options.saver = {&codec->table<belay_saver_api>(), codec->self(), codec->plugin().info.name,
-                     codec->plugin().version};
+    if (options.saver.table == nullptr)
+      options.saver = {&codec->table<belay_saver_api>(), codec->self(), codec->plugin().info.name,
+                       codec->plugin().version};
+    options.checkpoint.save = mode;
     auto saver = std::make_shared<RunSaver>(environment, run.directory(), std::move(options));
     services.set_context(saver.get());
     reading = saver->options().saver;
@@ -44,6 +47,7 @@ class SaverTest : public MonitoredTest {
     return names;
   }
 
+  SaveMode mode = SaveMode::kSync;
   TempDir temp;
   RunDirectory run;
   PluginInstance* codec = nullptr;

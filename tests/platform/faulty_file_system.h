@@ -50,6 +50,12 @@ class FaultyFileSystem final : public FileSystem {
   void heal() {
     const std::lock_guard<std::mutex> lock(state_->mutex);
     state_->faults = {};
+    state_->free_bytes.reset();
+  }
+  // What free_bytes says from now on. Writes do not look at it.
+  void say_free(std::uint64_t bytes) {
+    const std::lock_guard<std::mutex> lock(state_->mutex);
+    state_->free_bytes = bytes;
   }
 
   // "create a/b", "rename a -> b", "lock lock", ... in order.
@@ -72,7 +78,13 @@ class FaultyFileSystem final : public FileSystem {
     state_->check(FileCall::kRename, "rename " + from + " -> " + to);
     files_.rename(from, to);
   }
-  std::uint64_t free_bytes(const std::string& path) const override { return files_.free_bytes(path); }
+  std::uint64_t free_bytes(const std::string& path) const override {
+    {
+      const std::lock_guard<std::mutex> lock(state_->mutex);
+      if (state_->free_bytes) return *state_->free_bytes;
+    }
+    return files_.free_bytes(path);
+  }
 
  private:
   struct Fault {
@@ -106,6 +118,7 @@ class FaultyFileSystem final : public FileSystem {
     std::mutex mutex;
     std::array<std::optional<Fault>, kFileCalls + 1> faults;  // the last: of any kind
     std::vector<std::string> calls;
+    std::optional<std::uint64_t> free_bytes;
   };
 
   class File;

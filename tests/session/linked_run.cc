@@ -57,6 +57,7 @@ LinkedRun::LinkedRun(const std::string& manifest, const std::vector<const belay_
   RunSaverOptions saving;
   saving.saver = {&codec.table<belay_saver_api>(), codec.self(), codec.plugin().info.name, codec.plugin().version};
   saving.events = events_.writer();
+  saving.checkpoint.save = SaveMode::kSync;  // what a step costs is counted
   saver_ = std::make_shared<RunSaver>(environment_, directory_.directory(), saving);
   services_.set_context(saver_.get());
   reading_ = saver_->options().saver;

@@ -64,6 +64,20 @@ TEST(VariableStore, ASnapshotIsACopyWithPositions) {
   EXPECT_EQ(snapshot.values[0].data(), memory);
 }
 
+TEST(VariableStore, MemoryThatWasMadeBeforeIsTheFirstSnapshots) {
+  VariableStore store;
+  Variable& w = store.find_or_create("w", DType::kFloat32, {2}, true);
+  Snapshot snapshot;
+  make_room({&w}, snapshot);
+  const void* memory = snapshot.values[0].data();
+  EXPECT_EQ(snapshot.values[0].data<float>()[1], 0.0f) << "it was written to";
+  store.assign("w", Tensor({2}, {1.0f, 2.0f}));
+  store.snapshot({&w}, snapshot);
+  EXPECT_EQ(snapshot.values[0].data(), memory);
+  make_room({&w}, snapshot);
+  EXPECT_EQ(snapshot.values[0].data<float>()[1], 2.0f) << "what is there stays";
+}
+
 TEST(VariableStore, WhatIsNotInitializedOrDirtyIsNotSnapshot) {
   VariableStore store;
   Variable& w = store.find_or_create("w", DType::kFloat32, {}, true);

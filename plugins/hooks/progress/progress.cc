@@ -110,10 +110,12 @@ class Progress final : public belay::Hook {
     runs_ = start_step_;
     runs_since_line_ = runs_in_session_ = 0;
     saving_ = Seconds(0);
+    save_start_.reset();
     shown_ = false;
   }
 
   belay::RunArgs before_run(belay::RunContext&) override {
+    note_save();
     belay::RunArgs args;
     due_ = line_is_due(last_run_end_ + last_run_time_);  // as if this run took as long as the last
     if (due_)
@@ -141,10 +143,11 @@ class Progress final : public belay::Hook {
     shown_ = true;
   }
 
-  // Saving takes time that no run shows.
+  // Saving takes time that no run shows: until after_save, or where the host writes beside the runs, until the next
+  // one.
   void before_save(belay::Session&, std::int64_t) override { save_start_ = host().monotonic(); }
   bool after_save(belay::Session&, const belay::Saved&) override {
-    saving_ += host().monotonic() - save_start_;
+    note_save();
     return false;
   }
 
@@ -169,6 +172,12 @@ class Progress final : public belay::Hook {
   }
 
  private:
+  void note_save() {
+    if (!save_start_) return;
+    saving_ += host().monotonic() - *save_start_;
+    save_start_.reset();
+  }
+
   struct Shown {
     std::string name;
     Output output;
@@ -224,7 +233,8 @@ class Progress final : public belay::Hook {
   bool interactive_ = false;
 
   RunTimes times_;
-  std::chrono::nanoseconds start_{}, last_run_end_{}, last_run_time_{}, save_start_{};
+  std::chrono::nanoseconds start_{}, last_run_end_{}, last_run_time_{};
+  std::optional<std::chrono::nanoseconds> save_start_;  // of a save whose time is not counted yet
   Seconds saving_{0};
   double earlier_seconds_ = 0;  // of the attempts that this one goes on from
   std::int64_t start_step_ = 0;

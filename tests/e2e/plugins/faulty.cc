@@ -5,9 +5,11 @@
 #include <belay/ops/matmul.h>
 #include <belay/plugin.h>
 
+#include <chrono>
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 namespace {
 
@@ -35,6 +37,7 @@ class Fault {
     if (options_.how == "empty") throw std::runtime_error("");
     if (options_.how == "megabyte") throw std::runtime_error(std::string(1 << 20, 'x'));
     if (options_.how == "escapes") throw std::runtime_error("two\nlines \x1b[31m and \xff");
+    while (options_.how == "hang") std::this_thread::sleep_for(std::chrono::seconds(1));
     if (options_.how == "aborted") belay::fail(belay::Code::kAborted, "the connection was lost");
     belay::fail(belay::Code::kResourceExhausted, "no more room");
   }
@@ -45,9 +48,9 @@ class Fault {
 };
 
 constexpr auto in = belay::option("in", &FaultOptions::in, "the callback that fails");
-constexpr auto how = belay::option("how", &FaultOptions::how, "what it throws")
+constexpr auto how = belay::option("how", &FaultOptions::how, "what it throws; hang: it does not return")
                          .choices("runtime_error", "string", "int", "bad_alloc", "mute", "empty", "megabyte", "escapes",
-                                  "aborted", "resource_exhausted");
+                                  "aborted", "resource_exhausted", "hang");
 constexpr auto at_call = belay::option("at_call", &FaultOptions::at_call, "counted from 1").min(1);
 
 class Faulty final : public belay::Hook {

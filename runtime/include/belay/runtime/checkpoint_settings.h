@@ -9,6 +9,9 @@
 
 namespace belay::runtime {
 
+// Where a checkpoint is written: by a thread of its own while training goes on, or between two steps.
+enum class SaveMode { kAsync, kSync };
+
 // What a checkpoint that cannot be written does to the run: an error in the log, or the run's end.
 enum class OnSaveError { kContinue, kStop };
 
@@ -21,6 +24,11 @@ struct CheckpointSettings {
   // end.
   std::optional<double> save_secs = {};
   std::optional<std::int64_t> save_steps = {};
+  // Async: training waits for a copy of the variables, and goes on while that is written. after_save is called at the
+  // first boundary behind the moment when the checkpoint is durable. One is written at a time: the next one that is due
+  // waits for it, and so does the end of the session. Sync: before_save, the checkpoint and after_save come at one
+  // boundary, as in TensorFlow.
+  SaveMode save = SaveMode::kAsync;
   // Behind each save older checkpoints are removed, down to so many. 0: all are kept.
   std::int64_t max_to_keep = 5;
   OnSaveError on_save_error = OnSaveError::kContinue;
