@@ -35,7 +35,8 @@ std::optional<std::int64_t> step_of_checkpoint(std::string_view name) noexcept;
 
 // Whether the host writes the file of that name into a checkpoint, so no saver may.
 constexpr bool is_hosts_file(std::string_view name) noexcept {
-  return name == kIndexName || name == kStateName || name == kStateDataName || name == kManifestName || name == kPinnedName;
+  return name == kIndexName || name == kStateName || name == kStateDataName || name == kManifestName ||
+         name == kPinnedName;
 }
 
 // With random digits, so that what a killed run left is never in the way.

@@ -165,7 +165,7 @@ void visit(Fields& f, MetricSection& metric) {
   f.only_for("", "", true);
   f.text("weights", metric.weights.name, "each element counts 1");
   const bool booleans = is("auc") || is("precision") || is("recall") || is("true_positives") || is("true_negatives") ||
-                      is("false_positives") || is("false_negatives");
+                        is("false_positives") || is("false_negatives");
   f.only_for("kind", "auc, precision, recall and the counts of positives and negatives", booleans);
   f.integer("class_id", metric.class_id, {.min = 0}, "what is not 0 is true");
   f.only_for("kind", "kind = \"in_top_k\"", is("in_top_k"));

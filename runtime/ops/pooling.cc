@@ -420,7 +420,8 @@ void add_pooling_ops(OpRegistry& r) {
          .gradient = grad_max_pool,
          .kernel = make_max_pool});
   r.add({.name = "MaxPoolGrad",
-         .doc = "The incoming gradient (input 0) at the places of the largest (input 1) in images of which only the shape matters "
+         .doc = "The incoming gradient (input 0) at the places of the largest (input 1) in images of which only the "
+                "shape matters "
                 "(input 2).",
          .inputs = "dy, places, images",
          .dtypes = "floats",
@@ -439,7 +440,8 @@ void add_pooling_ops(OpRegistry& r) {
          .gradient = grad_mean_pool,
          .kernel = make_typed<MeanPoolKernel>});
   r.add({.name = "AvgPoolGrad",
-         .doc = "The incoming gradient (input 0), shared among each window of images of which only the shape matters (input 1).",
+         .doc = "The incoming gradient (input 0), shared among each window of images of which only the shape matters "
+                "(input 1).",
          .inputs = "dy, images",
          .dtypes = "floats",
          .n_inputs = 2,

@@ -44,7 +44,8 @@ AttrDef time_major_attr();
 AttrDef wants_x_attr();  // of the gradients
 
 // A cell over whole sequences. Inputs: x, kernel, recurrent_kernel, the biases and, if they are not zeros, the states
-// before the first step. Outputs: y, the last states, and what it keeps for its gradient: gates and `kept` of each step.
+// before the first step. Outputs: y, the last states, and what it keeps for its gradient: gates and `kept` of each
+// step.
 //
 // Its gradient has the inputs x, kernel, recurrent_kernel, y, gates, kept, the incoming gradients of y and of the last
 // states, and the states before the first step; its outputs are the gradients of the cell's inputs.
@@ -71,8 +72,8 @@ void add_rows(const T* rows_of, std::int64_t rows, std::int64_t n, T* total);
 template <class T>
 void copy_rows(const T* from, std::int64_t stride, std::int64_t rows, std::int64_t n, T* to);
 
-// The gradients of x (with `wants_x`), kernel and recurrent_kernel, which follow from those of the gates' sums: products
-// over all steps. Inputs 0 to 3 and outputs 0 to 2 are those of a cell's gradient.
+// The gradients of x (with `wants_x`), kernel and recurrent_kernel, which follow from those of the gates' sums:
+// products over all steps. Inputs 0 to 3 and outputs 0 to 2 are those of a cell's gradient.
 template <class T>
 class RecurrentProducts {
  public:

@@ -289,8 +289,7 @@ TEST_F(SessionTest, BadVariablesAndWritesAreNamed) {
   const auto made = [&](DType dtype, const Dims& dims) {
     return error_of([&] { g.node("Variable", "bad").attr("dtype", dtype).attr("shape", dims).output(); });
   };
-  EXPECT_EQ(made(DType::kString, {2}),
-            "INVALID_ARGUMENT: node 'bad' (Variable): a variable is a number or boolean");
+  EXPECT_EQ(made(DType::kString, {2}), "INVALID_ARGUMENT: node 'bad' (Variable): a variable is a number or boolean");
   EXPECT_EQ(made(DType::kInvalid, {2}),
             "INVALID_ARGUMENT: node 'bad' (Variable): attribute 'dtype' is 0, which is no dtype");
   EXPECT_EQ(made(DType::kFloat32, {2, -1}),

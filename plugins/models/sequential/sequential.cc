@@ -102,10 +102,7 @@ class Sequential final : public belay::Model {
           .choices("none", "relu", "relu6", "leaky_relu", "elu", "sigmoid", "tanh", "softplus")
           .required()
           .when("type", "activation"),
-      belay::option<std::int64_t>("layers[].width", "numbers for each id")
-          .min(1)
-          .required()
-          .when("type", "embedding"),
+      belay::option<std::int64_t>("layers[].width", "numbers for each id").min(1).required().when("type", "embedding"),
       belay::option<std::int64_t>("layers[].entries", "number of ids; not given: as many as the input declares")
           .min(1)
           .when("type", "embedding"),

@@ -114,8 +114,8 @@ inline Sequences sequence_feature(const ModelContext& model, std::int64_t vocabu
 }
 
 // "regression" where the label is a floating-point number, "classification" where it is anything else (add_head casts
-// uint8 and bool to int32; a string label is refused by its loss), unless `task` says which. By what the input declares, so that it is the same in every mode; where
-// it declares no label and `task` is "auto", INVALID_ARGUMENT.
+// uint8 and bool to int32; a string label is refused by its loss), unless `task` says which. By what the input
+// declares, so that it is the same in every mode; where it declares no label and `task` is "auto", INVALID_ARGUMENT.
 inline std::string head_task(const ModelContext& model, std::string_view task) {
   if (task != "auto") return std::string(task);
   if (model.declared_labels().empty())

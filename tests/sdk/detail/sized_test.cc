@@ -63,7 +63,8 @@ TEST(Sized, B_01b_AStructWithoutItsSizeIsRefusedAndNamesTheMacro) {
   const belay_node_info nothing{};
   belay_node_info room, none{};
   const char* expected =
-      "INVALID_ARGUMENT: belay_node_info has struct_size 0: its owner sets it before the call (BELAY_INIT), and nothing "
+      "INVALID_ARGUMENT: belay_node_info has struct_size 0: its owner sets it before the call (BELAY_INIT), and "
+      "nothing "
       "changes it in the call";
   EXPECT_EQ(error_of([&] { read_sized(&nothing, room); }), expected);
   EXPECT_EQ(error_of([&] { fill_sized(&none, sized<belay_node_info>()); }), expected);
