@@ -312,6 +312,13 @@ std::string text_of(const po::variables_map& values, const char* option) {
   return values.count(option) == 0 ? std::string() : values[option].as<std::string>();
 }
 
+// "." and ".." do not say what they are called.
+std::string with_name(std::string path) {
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  const std::string last = std::filesystem::path(path).filename().string();
+  return last == "." || last == ".." ? absolute(path) : path;
+}
+
 // The verb's row; its paths are counted, and options of other verbs refused.
 void check_verb(const std::vector<std::string>& given, const po::variables_map& values) {
   const std::string see = "; see belay checkpoint --help";
@@ -358,8 +365,8 @@ CheckpointArguments parse_checkpoint(const std::vector<std::string>& args, bool&
       values.count("argument") == 0 ? std::vector<std::string>{} : values["argument"].as<std::vector<std::string>>();
   check_verb(given, values);
   out.verb = given[0];
-  out.path = given[1];
-  if (given.size() > 2) out.second = given[2];
+  out.path = with_name(given[1]);
+  if (given.size() > 2) out.second = with_name(given[2]);
   out.saver = text_of(values, "saver");
   out.source_saver = text_of(values, "source-saver");
   out.only = text_of(values, "only");

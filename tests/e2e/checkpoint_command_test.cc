@@ -78,6 +78,8 @@ TEST_F(CheckpointCommandTest, LsAsJsonHasWhatTheTableHas) {
   EXPECT_EQ(list[2]["step"], 50);
   EXPECT_EQ(list[2]["saver"], "safetensors");
   EXPECT_GT(list[2]["bytes"], 0);
+  EXPECT_EQ(json({"ls", in_run("model.ckpt-50/.")}).at(0)["name"], "model.ckpt-50");
+  EXPECT_EQ(json({"verify", in_run("model.ckpt-50/")}).size(), 1u);
 }
 
 TEST_F(CheckpointCommandTest, LsNeedsNoSaver) {
