@@ -57,7 +57,8 @@ RunStatus of_directory(const Error& e) {
 // Plugins, inputs, graph and hooks: all that comes before the first step.
 std::optional<Failure> prepare(runtime::ManifestRun& run, runtime::Diagnostics& problems) {
   std::optional<Failure> failure = failure_of([&] { run.load_plugins(); }, of_plugin);
-  if (!failure) failure = failure_of([&] { run.build_scaffold(problems); }, of_scaffold);
+  if (!failure) run.compare_fingerprint(problems);
+  if (!failure && problems.empty()) failure = failure_of([&] { run.build_scaffold(problems); }, of_scaffold);
   if (!failure && problems.empty()) failure = failure_of([&] { run.begin_hooks(problems); }, runtime::run_status);
   return failure;
 }
@@ -69,7 +70,8 @@ struct ManifestRun::Insides {
 
   std::unique_ptr<runtime::ManifestRun> make(runtime::RunControl& of) const {
     return std::make_unique<runtime::ManifestRun>(
-        *manifest, runtime::ManifestRunOptions{options.from_scratch},
+        *manifest,
+        runtime::ManifestRunOptions{options.from_scratch, {options.accept_changes, options.must_resume, options.exact}},
         runtime::World{runtime::system_clock(), *log, runtime::posix_file_system()}, runtime::process_environment(),
         of);
   }
@@ -120,7 +122,8 @@ bool ManifestRun::Insides::failed(const std::optional<Failure>& failure, RunRepo
 
 bool ManifestRun::Insides::prepared(RunReport& report) {
   if (trains() && failed(failure_of([&] { run->take_directory(); }, of_directory), report)) return false;
-  const bool ended = failed(prepare(*run, problems), report);
+  run->compare_with_earlier(problems);
+  const bool ended = problems.empty() && failed(prepare(*run, problems), report);
   if (!problems.empty()) {
     report.status = RunStatus::kUsage;
     report.error = problems.text() + report.error;

@@ -127,6 +127,24 @@ TEST_F(ManifestRunTest, TheStatusSaysWhatFailed) {
   holder.close();
 }
 
+TEST_F(ManifestRunTest, AChangedManifestIsAProblemUnlessItIsAccepted) {
+  ASSERT_EQ(ManifestRun(file, with()).run().status, RunStatus::kDone);
+  const std::vector<std::string> sets = {"run.max_steps=8", "optimizer.learning_rate=0.5"};
+  const RunReport refused = ManifestRun(file, with(sets)).run();
+  EXPECT_EQ(refused.status, RunStatus::kUsage);
+  EXPECT_THAT(refused.error, HasSubstr("optimizer.learning_rate was 0.01, is 0.5"));
+  ManifestRunOptions options = with(sets);
+  options.accept_changes = true;
+  EXPECT_EQ(ManifestRun(file, options).run().global_step, 8);
+}
+
+TEST_F(ManifestRunTest, MustResumeNeedsACheckpoint) {
+  ManifestRunOptions options = with();
+  options.must_resume = true;
+  EXPECT_EQ(ManifestRun(file, options).run().status, RunStatus::kUsage);
+  EXPECT_FALSE(std::filesystem::exists(temp / "run"));
+}
+
 TEST_F(ManifestRunTest, StopsWhereItIsAskedAndSavesThere) {
   ManifestRunOptions options = with({"run.max_steps=1000000"});
   int steps = 0;

@@ -52,6 +52,14 @@ struct ManifestRunOptions {
   std::vector<std::string> plugin_path = {};
   // Checkpoints of the directory are moved aside, not restored.
   bool from_scratch = false;
+  // What makes it another training than that of the newest checkpoint (the seed, the model, the data ...) is a warning
+  // instead of a problem.
+  bool accept_changes = false;
+  // A directory without a checkpoint is a problem.
+  bool must_resume = false;
+  // A program, processor or plugin with which the bits may differ is a problem instead of a warning, and data files are
+  // compared in full.
+  bool exact = false;
   // Called with the run behind every step, and every batch of an evaluation or a prediction, on the thread of run().
   std::function<void(ManifestRun&)> on_progress = {};
   LogOptions log = {};
