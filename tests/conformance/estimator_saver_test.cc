@@ -62,6 +62,8 @@ BELAY_MODULE("1.0.0", Parchment)
 namespace belay::runtime::testing {
 namespace {
 
+using ::testing::HasSubstr;
+
 class EstimatorSaves : public EstimatorTest {};
 
 TEST_F(EstimatorSaves, EST_10_TheProgramsOwnSaverWritesAndRestoresInEachCall) {
@@ -83,6 +85,24 @@ TEST_F(EstimatorSaves, EST_10_TheProgramsOwnSaverWritesAndRestoresInEachCall) {
   again.train(one, {.steps = 1});
   EXPECT_EQ(parchments_read, 3);
   EXPECT_EQ(TensorView(again.variable_value("one")).scalar<float>(), 42);
+}
+
+TEST_F(EstimatorSaves, AWarmStartIsReadByTheSaverThatWroteIt) {
+  EstimatorOptions o = options();
+  o.plugins.push_back(&belay_module_v0);
+  o.saver = "parchment";
+  Estimator([](const ModelArgs& m) { return EstimatorSpec(m, pieces(m, 42, 3)); }, o).train(one, {.steps = 1});
+
+  EstimatorOptions other = options();
+  other.model_dir = temp / "second";
+  other.warm_start_from = warm_start(temp / "model");
+  const ModelFn model = [](const ModelArgs& m) { return EstimatorSpec(m, pieces(m, 36, 3)); };
+  EXPECT_THAT(error_of([&] { Estimator(model, other).train(one, {.steps = 1}); }),
+              HasSubstr("was written by the saver 'parchment': there is no saver \"parchment\""));
+  other.plugins.push_back(&belay_module_v0);
+  Estimator second(model, other);
+  second.train(one, {.steps = 1});
+  EXPECT_EQ(TensorView(second.variable_value("one")).scalar<float>(), 42);
 }
 
 }  // namespace
