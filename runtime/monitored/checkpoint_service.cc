@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/monitored/checkpoint_service.h"
 
+#include <memory>
 #include <string>
 
 #include "runtime/checkpoint/find_restorable.h"
+#include "runtime/checkpoint/names.h"
+#include "runtime/checkpoint/stored_place.h"
 #include "runtime/loader/host.h"
 #include "runtime/monitored/run_saver.h"
 #include "runtime/platform/text.h"
@@ -45,18 +48,39 @@ const OtherSavers* other_savers_of(belay_host* host) {
   }
 }
 
-// The saver that wrote it; of a file without an index the run's own.
-SaverUse saver_that_wrote(belay_host* host, const StoredTensors& stored, const SaverUse& own) {
-  const auto* checkpoint = dynamic_cast<const CheckpointReader*>(&stored);
+SaverUse other_saver(belay_host* host, const std::string& path, const std::string& name, const SaverUse& own) {
   const OtherSavers* others = other_savers_of(host);
-  if (checkpoint == nullptr || others == nullptr || checkpoint->index().saver == own.name) return own;
-  const std::string& name = checkpoint->index().saver;
+  if (others == nullptr || name.empty() || name == own.name) return own;
   try {
     return others->find(name);
   } catch (const Error& e) {
-    fail(e.code(), single_quoted(stored.path()) + " was written by the saver " + single_quoted(name) + ": " +
-                       std::string(e.message()));
+    fail(e.code(),
+         single_quoted(path) + " was written by the saver " + single_quoted(name) + ": " + std::string(e.message()));
   }
+}
+
+// Another program's: a file, or what TensorFlow calls a checkpoint, the path without ".index".
+bool is_foreign(FileSystem& files, const std::string& path) {
+  if (!files.exists(path)) return files.exists(path + ".index");
+  return files.status(path).kind != FileKind::kDirectory && path_parts(path).name != kBestName;
+}
+
+// With the saver that wrote it: by the checkpoint's index, else by the file's name and content, else the run's own.
+std::unique_ptr<OpenCheckpoint> opened(belay_host* host, const std::string& path) {
+  const RunEnvironment& environment = environment_of(host);
+  const SaverUse& own = reading_saver_of(host);
+  auto made = std::make_unique<OpenCheckpoint>();
+  if (is_foreign(environment.files, path)) {
+    const StoredPlace place = find_stored(environment.files, path, environment.log);
+    made->saver = other_saver(host, path, place.saver, own);
+    made->stored = open_stored_tensors(environment.files, place.path, made->saver, environment.log);
+  } else {
+    made->stored = open_stored_tensors(environment.files, path, own, environment.log);
+    const auto* checkpoint = dynamic_cast<const CheckpointReader*>(made->stored.get());
+    made->saver = checkpoint == nullptr ? own : other_saver(host, made->stored->path(), checkpoint->index().saver, own);
+  }
+  made->tensors = made->stored->tensors();
+  return made;
 }
 
 std::int32_t save(belay_host* host, belay_status* status) {
@@ -76,15 +100,7 @@ std::int32_t latest(belay_host* host, belay_str directory, belay_str* path, bela
 }
 
 std::int32_t open(belay_host* host, belay_str path, belay_checkpoint** checkpoint, belay_status* status) {
-  return guard(status, [&] {
-    const RunEnvironment& environment = environment_of(host);
-    auto made = std::make_unique<OpenCheckpoint>();
-    made->saver = reading_saver_of(host);
-    made->stored = open_stored_tensors(environment.files, std::string(view(path)), made->saver, environment.log);
-    made->saver = saver_that_wrote(host, *made->stored, made->saver);
-    made->tensors = made->stored->tensors();
-    *checkpoint = to_handle(made.release());
-  });
+  return guard(status, [&] { *checkpoint = to_handle(opened(host, std::string(view(path))).release()); });
 }
 
 std::uint64_t count(belay_checkpoint* c) { return from_handle(c).tensors.size(); }

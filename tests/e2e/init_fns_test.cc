@@ -115,11 +115,26 @@ TEST_F(InitFnsTest, ACheckpointOfAnotherSaverIsReadByThatOne) {
   const std::string set = init_fn("assign", "vars = [\"linear/kernel\"]\ninitializer = \"random_normal\"\n");
   run(unmoved("default", set));
   run(unmoved("plain", "[scaffold.saver]\nplugin = \"plain_saver\"\n" + set));
-  ASSERT_EQ(listing(temp / "plain/model.ckpt-1"), (std::vector<std::string>{"index", "plain", "state"}));
+  ASSERT_EQ(listing(temp / "plain/model.ckpt-1"),
+            (std::vector<std::string>{"index", "manifest.toml", "plain", "state"}));
   const ProcessResult r = belay({"run", unmoved("warm", init_fn("warm_start", "from = \"plain\"\n"))});
   ASSERT_EQ(r.status, 0) << r.err;
   EXPECT_EQ(variable("warm", "linear/kernel"), variable("default", "linear/kernel"));
   EXPECT_THAT(r.err, HasSubstr("warm start from '" + (temp / "plain") + "': 2 variables: linear/bias, linear/kernel"));
+}
+
+TEST_F(InitFnsTest, FilesOfOtherProgramsAreReadByTheSaverOfTheirFormat) {
+  run(unmoved("first", init_fn("assign", "vars = [\"linear/kernel\"]\ninitializer = \"random_normal\"\n")));
+  for (const std::string file : {"weights.npz", "model.ckpt-7.index", "weights.safetensors"}) {
+    ASSERT_EQ(belay({"checkpoint", "convert", temp / "first", temp / file}).status, 0) << file;
+    const std::string name = "of_" + file;
+    const ProcessResult r = belay({"run", unmoved(name, init_fn("warm_start", "from = \"" + file + "\"\n"))});
+    ASSERT_EQ(r.status, 0) << r.err;
+    EXPECT_EQ(variable(name, "linear/kernel"), variable("first", "linear/kernel")) << file;
+  }
+  // As TensorFlow calls it.
+  run(unmoved("of_prefix", init_fn("warm_start", "from = \"model.ckpt-7\"\n")));
+  EXPECT_EQ(variable("of_prefix", "linear/kernel"), variable("first", "linear/kernel"));
 }
 
 TEST_F(InitFnsTest, ASaverThatIsNotThereIsNamed) {
