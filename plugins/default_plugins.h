@@ -2,7 +2,7 @@
 // The plugins that come with Belay and need no files of their own, linked into a program (target
 // belay::default_plugins):
 //
-//   for (const belay_module* module : belay::default_plugins()) registry.add_linked(module);
+//   belay::OwnedGraph graph(belay::default_plugins());
 #pragma once
 
 #include <vector>
