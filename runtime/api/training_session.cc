@@ -44,7 +44,8 @@ std::string absolute_path(const std::string& path) {
 
 namespace {
 
-TrainingSessionOptions session_options(const OwnedGraph& graph, const belay::TrainingSessionOptions& o, Logger& log) {
+TrainingSessionOptions session_options(const OwnedGraph& graph, const belay::TrainingSessionOptions& o, bool recovers,
+                                       Logger& log) {
   TrainingSessionOptions options;
   options.plugins = graph.plugins();
   options.is_chief = o.is_chief;
@@ -61,6 +62,7 @@ TrainingSessionOptions session_options(const OwnedGraph& graph, const belay::Tra
   options.max_wait_secs = o.max_wait_secs;
   options.recovery_wait_secs = o.recovery_wait_secs;
   options.save_graph_def = o.save_graph_def;
+  options.recovers = recovers;
   options.saver = o.saver;
   options.threads = o.threads;
   options.seed = o.seed;
@@ -73,34 +75,56 @@ TrainingSessionOptions session_options(const OwnedGraph& graph, const belay::Tra
 
 namespace belay {
 
-struct MonitoredTrainingSession::Insides {
-  Insides(OwnedGraph& graph, const TrainingSessionOptions& options)
+struct MonitoredSession::Insides {
+  Insides(OwnedGraph& graph, const TrainingSessionOptions& options, bool recovers)
       : log(runtime::make_log(options.log)),
-        session(graph.insides().nodes, runtime::session_options(graph, options, *log)) {}
+        session(graph.insides().nodes, runtime::session_options(graph, options, recovers, *log)) {}
 
   const std::unique_ptr<runtime::Logger> log;
   runtime::MonitoredTrainingSession session;
 };
 
-MonitoredTrainingSession::MonitoredTrainingSession(OwnedGraph& graph, const TrainingSessionOptions& options)
-    : insides_(std::make_unique<Insides>(graph, options)) {}
+MonitoredSession::MonitoredSession(OwnedGraph& graph, const TrainingSessionOptions& options, bool recovers)
+    : insides_(std::make_unique<Insides>(graph, options, recovers)) {}
 
-MonitoredTrainingSession::~MonitoredTrainingSession() = default;
+MonitoredSession::~MonitoredSession() = default;
+
+namespace {
+
+// Without the default hooks: a period of 0 leaves one out.
+TrainingSessionOptions without_default_hooks(const SingularSessionOptions& o) {
+  TrainingSessionOptions options;
+  options.checkpoint_dir = o.checkpoint_dir;
+  options.hooks = o.hooks;
+  options.scaffold = o.scaffold;
+  options.checkpoint.save_secs = 0;
+  options.session.save_summaries_steps = 0;
+  options.session.log_step_count_steps = 0;
+  options.saver = o.saver;
+  options.threads = o.threads;
+  options.seed = o.seed;
+  options.log = o.log;
+  return options;
+}
+
+}  // namespace
+
+SingularMonitoredSession::SingularMonitoredSession(OwnedGraph& graph, const SingularSessionOptions& options)
+    : MonitoredSession(graph, without_default_hooks(options), false) {}
 
 // ---- runs ----
 
-RunResult MonitoredTrainingSession::run(const std::vector<FetchRef>& fetches, const Feeds& feeds,
-                                        const RunOptions& options) {
+RunResult MonitoredSession::run(const std::vector<FetchRef>& fetches, const Feeds& feeds, const RunOptions& options) {
   runtime::CallerOptions caller;
   static_cast<RunOptions&>(caller) = options;
   return runtime::run_result(insides_->session->run(fetches, feeds, caller), fetches);
 }
 
-RunResult MonitoredTrainingSession::run_without_hooks(const std::vector<FetchRef>& fetches, const Feeds& feeds) {
+RunResult MonitoredSession::run_without_hooks(const std::vector<FetchRef>& fetches, const Feeds& feeds) {
   return runtime::run_result(insides_->session->run_without_hooks(fetches, feeds), fetches);
 }
 
-void MonitoredTrainingSession::call_step(const std::function<void(StepContext&)>& step) {
+void MonitoredSession::call_step(const std::function<void(StepContext&)>& step) {
   insides_->session->run_step_fn([&](runtime::StepFnContext& inner) -> std::any {
     StepContext context(inner.session().handle(), [&inner](const std::vector<FetchRef>& fetches, const Feeds& feeds) {
       return runtime::run_in_step(inner, fetches, feeds);
@@ -112,38 +136,38 @@ void MonitoredTrainingSession::call_step(const std::function<void(StepContext&)>
 
 // ---- its life ----
 
-void MonitoredTrainingSession::scope(const std::function<void()>& body) { insides_->session->scope(body); }
+void MonitoredSession::scope(const std::function<void()>& body) { insides_->session->scope(body); }
 
-bool MonitoredTrainingSession::should_stop() { return insides_->session->should_stop(); }
+bool MonitoredSession::should_stop() { return insides_->session->should_stop(); }
 
-void MonitoredTrainingSession::request_stop(const std::string& reason) { insides_->session->request_stop(reason); }
+void MonitoredSession::request_stop(const std::string& reason) { insides_->session->request_stop(reason); }
 
-void MonitoredTrainingSession::stop_now(const std::string& reason) { insides_->session->stop_now(reason); }
+void MonitoredSession::stop_now(const std::string& reason) { insides_->session->stop_now(reason); }
 
-std::string MonitoredTrainingSession::save() { return insides_->session->save(); }
+std::string MonitoredSession::save() { return insides_->session->save(); }
 
-void MonitoredTrainingSession::close() { insides_->session->close(); }
+void MonitoredSession::close() { insides_->session->close(); }
 
 // ---- what is asked ----
 
-bool MonitoredTrainingSession::closed() const noexcept { return insides_->session->closed(); }
+bool MonitoredSession::closed() const noexcept { return insides_->session->closed(); }
 
-EndReason MonitoredTrainingSession::end_reason() const { return runtime::end_reason(insides_->session->end_reason()); }
+EndReason MonitoredSession::end_reason() const { return runtime::end_reason(insides_->session->end_reason()); }
 
-Session MonitoredTrainingSession::session() {
+Session MonitoredSession::session() {
   const auto raw = insides_->session->raw_session();
   if (raw == nullptr) fail(Code::kFailedPrecondition, "the session has ended, or is being made anew");
   return raw->handle();
 }
 
-std::int64_t MonitoredTrainingSession::global_step() { return insides_->session->global_step(); }
+std::int64_t MonitoredSession::global_step() { return insides_->session->global_step(); }
 
-bool MonitoredTrainingSession::restored() const noexcept { return insides_->session->restored(); }
+bool MonitoredSession::restored() const noexcept { return insides_->session->restored(); }
 
-std::int64_t MonitoredTrainingSession::recoveries() const noexcept { return insides_->session->recoveries(); }
+std::int64_t MonitoredSession::recoveries() const noexcept { return insides_->session->recoveries(); }
 
-std::string MonitoredTrainingSession::checkpoint() const { return insides_->session.checkpoint(); }
+std::string MonitoredSession::checkpoint() const { return insides_->session.checkpoint(); }
 
-std::vector<std::string> MonitoredTrainingSession::live_threads() const { return insides_->session->laggards(); }
+std::vector<std::string> MonitoredSession::live_threads() const { return insides_->session->laggards(); }
 
 }  // namespace belay

@@ -83,13 +83,16 @@ MonitoredTrainingSession::MonitoredTrainingSession(NodeGraph& graph, TrainingSes
 
 MonitoredTrainingSession::MonitoredTrainingSession(std::unique_ptr<OwnRun> own, NodeGraph& graph,
                                                    const TrainingSessionOptions& options)
-    : own_(std::move(own)), run_(own_->run), plugins_(own_->plugins), host_(run_, {.saves = true}) {
+    : own_(std::move(own)),
+      run_(own_->run),
+      plugins_(own_->plugins),
+      host_(run_, {.saves = true, .recovers = options.recovers}) {
   start(graph, options);
 }
 
 MonitoredTrainingSession::MonitoredTrainingSession(RunHost& run, RunPlugins& plugins, NodeGraph& graph,
                                                    const TrainingSessionOptions& options)
-    : run_(run), plugins_(plugins), host_(run_, {.saves = true}) {
+    : run_(run), plugins_(plugins), host_(run_, {.saves = true, .recovers = options.recovers}) {
   start(graph, options);
 }
 

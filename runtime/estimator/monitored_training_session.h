@@ -58,6 +58,7 @@ struct TrainingSessionOptions {
   double max_wait_secs = 7200;            // of a worker, for the chief
   double recovery_wait_secs = 30;         // of a worker, between two looks
   bool save_graph_def = true;             // into the event file, for TensorBoard
+  bool recovers = true;                   // false: as SingularMonitoredSession
   std::string saver = "safetensors";      // among the plugins
   int threads = 0;                        // 0: all cores
   std::uint64_t seed = 42;

@@ -78,6 +78,7 @@ void SessionHost::begin_hooks(NodeGraph& graph) {
 MonitoredSessionOptions SessionHost::session_options() {
   MonitoredSessionOptions options;
   options.settings = run_.options().session;
+  options.recovers = options_.recovers;
   options.saver = options_.saves ? run_.saver().get() : nullptr;
   options.monitor = &run_.monitor();
   options.begins_hooks = !begun_;

@@ -26,6 +26,7 @@ class SessionHost {
     Mode mode = Mode::kTrain;        // what it is for: its plugins may ask
     std::string events_folder = {};  // of its event files, in the run's place for events; empty: that place itself
     bool saves = false;              // its hooks may ask for checkpoints, and it recovers from the run's
+    bool recovers = true;            // false: a preemption is an error like others
   };
   SessionHost(RunHost& run, Options options);
   ~SessionHost();

@@ -123,6 +123,29 @@ TEST_F(TrainingSession, SavesWhenItIsAsked) {
   session.close();
 }
 
+TEST_F(TrainingSession, ASingularSessionHasTheProgramsHooksAloneAndDoesNotRecover) {
+  train_to("run", 3);
+  int runs = 0;
+  const Output train = line(graph);
+  SingularSessionOptions o{.checkpoint_dir = temp / "run", .threads = 1};
+  o.log = log_options();
+  log.clear();
+  o.hooks.push_back(own_hook("counter", std::make_unique<Counter>(runs)));
+  SingularMonitoredSession session(graph, o);
+  EXPECT_TRUE(session.restored());
+  EXPECT_EQ(error_of([&] {
+              session.scope([&] {
+                session.run({train});
+                session.run_step_fn([](StepContext&) { fail(Code::kAborted, "a worker went away"); });
+              });
+            }),
+            "ABORTED: a worker went away");
+  EXPECT_EQ(runs, 1);
+  EXPECT_EQ(session.recoveries(), 0);
+  EXPECT_THAT(session.checkpoint(), HasSubstr("model.ckpt-3")) << "nothing was saved";
+  EXPECT_THAT(log, ::testing::Not(HasSubstr("global_step/sec")));
+}
+
 TEST_F(TrainingSession, SessionsOfOneTargetShareTheChiefsVariables) {
   OwnedGraph workers_graph(default_plugins());
   const Output train = line(graph);

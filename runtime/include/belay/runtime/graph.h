@@ -55,7 +55,7 @@ class OwnedGraph : public Graph {
   // place of the first.
   void set_role(const std::string& role, const Output& output);
 
-  // An operation that gives each global variable its initial value: for an OwnedSession, which does not do it by
+  // An operation that sets each global variable to its initial value: for an OwnedSession, which does not do it by
   // itself. Monitored sessions do, and need none. A new one at each call.
   Output global_variables_initializer();
 

@@ -118,7 +118,7 @@ class StepContext {
  public:
   // The raw session: runs through it trigger no hooks.
   Session session() const { return session_; }
-  // One run with all hooks, as MonitoredTrainingSession::run.
+  // One run with all hooks, as MonitoredSession::run.
   RunResult run_with_hooks(const std::vector<FetchRef>& fetches, const Feeds& feeds = {}) const {
     return run_(fetches, feeds);
   }
@@ -136,17 +136,13 @@ class StepContext {
   RunFn run_;
 };
 
-class MonitoredTrainingSession {
+// What MonitoredTrainingSession and SingularMonitoredSession have in common.
+class MonitoredSession {
  public:
-  // Calls begin of each hook, freezes the graph, restores or initializes, starts the queue runners and calls
-  // after_create_session of each hook. Plugins are the graph's, which outlives the session. NOT_FOUND for a plugin that
-  // is not among them; an error where checkpoints are there and none can be restored, since training would start over;
-  // what hooks and model fail with.
-  explicit MonitoredTrainingSession(OwnedGraph& graph, const TrainingSessionOptions& options = {});
   // Without close() or scope() before it is as an error would end it: no hook's end is called, nothing is saved.
-  ~MonitoredTrainingSession();
-  MonitoredTrainingSession(const MonitoredTrainingSession&) = delete;
-  MonitoredTrainingSession& operator=(const MonitoredTrainingSession&) = delete;
+  ~MonitoredSession();
+  MonitoredSession(const MonitoredSession&) = delete;
+  MonitoredSession& operator=(const MonitoredSession&) = delete;
 
   // One run of what is fetched, with all hooks: before_run of each, the run, after_run of each, and the checkpoint that
   // one of them asked for. Operations are fetched to be run; their place in the result has no value.
@@ -200,11 +196,43 @@ class MonitoredTrainingSession {
   // Names of threads that did not end within the grace period.
   std::vector<std::string> live_threads() const;
 
+ protected:
+  MonitoredSession(OwnedGraph& graph, const TrainingSessionOptions& options, bool recovers);
+
  private:
   void call_step(const std::function<void(StepContext&)>& step);
 
   struct Insides;
   std::unique_ptr<Insides> insides_;
+};
+
+class MonitoredTrainingSession : public MonitoredSession {
+ public:
+  // Calls begin of each hook, freezes the graph, restores or initializes, starts the queue runners and calls
+  // after_create_session of each hook. Plugins are the graph's, which outlives the session. NOT_FOUND for a plugin that
+  // is not among them; an error where checkpoints are there and none can be restored, since training would start over;
+  // what hooks and model fail with.
+  explicit MonitoredTrainingSession(OwnedGraph& graph, const TrainingSessionOptions& options = {})
+      : MonitoredSession(graph, options, true) {}
+};
+
+// Of these what they are in TrainingSessionOptions.
+struct SingularSessionOptions {
+  // Restored from, as above; a checkpoint is written where a hook asks for one, by save(), and at no other time.
+  std::string checkpoint_dir = {};
+  std::vector<OwnHook> hooks = {};
+  Scaffold scaffold = {};
+  std::string saver = "safetensors";
+  int threads = 0;
+  std::uint64_t seed = 42;
+  LogOptions log = {};
+};
+
+// TensorFlow's SingularMonitoredSession: always the chief, without default hooks, and ABORTED and UNAVAILABLE are
+// errors like others. For programs that recover by themselves.
+class SingularMonitoredSession : public MonitoredSession {
+ public:
+  explicit SingularMonitoredSession(OwnedGraph& graph, const SingularSessionOptions& options = {});
 };
 
 }  // namespace belay
