@@ -21,6 +21,7 @@ extern const belay_module belay_module_logging_tensor;
 extern const belay_module belay_module_momentum;
 extern const belay_module belay_module_nan_tensor;
 extern const belay_module belay_module_natural_exp_decay;
+extern const belay_module belay_module_npz;
 extern const belay_module belay_module_piecewise_constant;
 extern const belay_module belay_module_polynomial_decay;
 extern const belay_module belay_module_profiler;
@@ -34,6 +35,7 @@ extern const belay_module belay_module_stop_at_checkpoint_step;
 extern const belay_module belay_module_stop_at_step;
 extern const belay_module belay_module_summary_at_end;
 extern const belay_module belay_module_summary_saver;
+extern const belay_module belay_module_tf_bundle;
 extern const belay_module belay_module_time_limit;
 extern const belay_module belay_module_warm_start;
 }
@@ -60,6 +62,7 @@ std::vector<const belay_module*> default_plugins() {
           &belay_module_momentum,
           &belay_module_nan_tensor,
           &belay_module_natural_exp_decay,
+          &belay_module_npz,
           &belay_module_piecewise_constant,
           &belay_module_polynomial_decay,
           &belay_module_profiler,
@@ -73,6 +76,7 @@ std::vector<const belay_module*> default_plugins() {
           &belay_module_stop_at_step,
           &belay_module_summary_at_end,
           &belay_module_summary_saver,
+          &belay_module_tf_bundle,
           &belay_module_time_limit,
           &belay_module_warm_start};
 }

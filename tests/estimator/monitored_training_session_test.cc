@@ -189,6 +189,16 @@ TEST_F(TrainingSession, InitFunctionPluginsRunBeforeTheScaffoldsWhereNothingIsRe
   EXPECT_THAT(seen, ElementsAre(2.5f));
 }
 
+TEST_F(TrainingSession, TheSaverIsWhicheverOfTheDefaultPluginsIsNamed) {
+  for (const auto& [saver, file] : {std::pair{"npz", "model.npz"}, std::pair{"tf_bundle", "model.index"}}) {
+    TrainingSessionOptions o = options(temp / saver);
+    o.saver = saver;
+    start(o, 3);
+    EXPECT_TRUE(std::filesystem::exists(temp / (std::string(saver) + "/model.ckpt-3/" + file)));
+    EXPECT_EQ(start(o, 2), std::pair(std::int64_t{3}, std::int64_t{5}));
+  }
+}
+
 TEST_F(TrainingSession, APluginThatIsNotGivenIsNamed) {
   TrainingSessionOptions o = options(temp / "run");
   o.plugins.clear();
