@@ -250,6 +250,26 @@ TEST_F(CheckpointReading, T_62b_ATensorOfAForeignTypeIsSkippedUnlessItIsWanted) 
           "': saver 'safetensors': the .safetensors file: the tensors end at data byte 8, and 1 bytes follow them");
 }
 
+TEST_F(CheckpointReading, TensorsOfStringsAreListedAndInTheWayOfNoOther) {
+  ScriptedSaver saver;
+  saver.read = [](Directory& directory, TensorSink& tensors) {
+    directory.open("model.index");
+    EXPECT_EQ(tensors.found("words", DType::kString, {2}), nullptr);
+    if (void* w = tensors.found("w", DType::kFloat32, {})) *static_cast<float*>(w) = 1.0f;
+  };
+  const std::string path = dir_ / "x.index";
+  write_file(path, "");
+  const auto foreign = open_stored_tensors(posix_file_system(), path, saver.use(), log_);
+  EXPECT_EQ(foreign->tensors(), (std::vector<TensorInfo>{{"w", DType::kFloat32, {}}, {"words", DType::kString, {2}}}));
+  Tensor w(0.0f), words(DType::kString, {2});
+  foreign->read(saver.use(), {{"w", w.view()}});
+  EXPECT_EQ(TensorView(w.view()).scalar<float>(), 1.0f);
+  EXPECT_THAT(error_of([&] {
+                foreign->read(saver.use(), {{"words", words.view()}});
+              }),
+              ::testing::HasSubstr("tensor 'words' is of strings, which belay does not restore"));
+}
+
 TEST_F(CheckpointReading, SAVER_14_WhatCannotBeOpenedSaysWhy) {
   FileSystem& files = posix_file_system();
   EXPECT_EQ(error_of([&] { open_stored_tensors(files, dir_ / "no", saver_.use(), log_); }),
