@@ -98,7 +98,7 @@ WeightMap parse_shard_index(std::string_view text) {
 
 std::string format_shard_index(const WeightMap& files, std::uint64_t total_size) {
   const json index{{"metadata", {{"total_size", total_size}}}, {"weight_map", files}};
-  return index.dump(2) + "\n";
+  return index.dump(2);  // without a line feed, so that no byte could be cut off unnoticed
 }
 
 std::string shard_file(std::size_t shard, std::size_t shards) {
