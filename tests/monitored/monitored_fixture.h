@@ -77,7 +77,7 @@ class MonitoredTest : public ::testing::Test {
   NodeGraph graph;
   belay::Graph g;
   HostServices services;
-  CallMonitor monitor;
+  CallMonitor monitor, saver_monitor;  // of the session's thread, and of the saver's instance
   Timeline timeline;
   Registry registry;  // its plugins outlive their instances
   PluginInstances instances;

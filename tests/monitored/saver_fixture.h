@@ -23,7 +23,7 @@ class SaverTest : public MonitoredTest {
     ResolvedPlugin resolved;
     resolved.info = plugin->info;
     resolved.instance_name = "safetensors";
-    codec = &instances.create(*plugin, resolved, services, monitor);
+    codec = &instances.create(*plugin, resolved, services, saver_monitor);
   }
   // The run's saver; in another directory than the run's only for what restores.
   std::shared_ptr<RunSaver> make_saver(RunSaverOptions options = {}) {
