@@ -171,6 +171,7 @@ struct InMemoryEvaluator {
 // For TrainOptions::evaluators. INVALID_ARGUMENT: no input function, or a number that is not above 0.
 InMemoryEvaluator in_memory_evaluator(InputFn input, InMemoryEvaluatorOptions options = {});
 
+// What one call of train is asked for.
 struct TrainOptions {
   std::vector<OwnHook> hooks = {};  // each of a program's own is for one call
   // So many more, or up to this global step (nothing happens where it is reached); none of the two: until the input
@@ -182,6 +183,7 @@ struct TrainOptions {
   std::vector<InMemoryEvaluator> evaluators = {};
 };
 
+// What one call of evaluate is asked for. Hooks are called round each batch.
 struct EvaluateOptions {
   std::optional<std::int64_t> steps = {};  // batches; none: until the input ends
   std::vector<OwnHook> hooks = {};
@@ -194,6 +196,7 @@ using EvalMetrics = std::map<std::string, Tensor>;
 // "accuracy = 0.975, loss = 0.0812": numbers only.
 std::string eval_metrics_text(const EvalMetrics& metrics);
 
+// What one call of predict is asked for.
 struct PredictArguments {
   std::vector<std::string> predict_keys = {};  // of the model's predictions; none: all
   std::vector<OwnHook> hooks = {};
@@ -289,10 +292,12 @@ class Estimator {
   // Restores the newest checkpoint, or else initializes or starts warm; saves as the config says, and at the end. An
   // error where another process trains there. Returns itself.
   Estimator& train(const InputFn& input, const TrainOptions& options = {});
-  // NOT_FOUND: no such checkpoint.
+  // One pass over the input, or so many batches, with the variables of a checkpoint. NOT_FOUND: no such checkpoint.
   EvalMetrics evaluate(const InputFn& input, const EvaluateOptions& options = {});
+  // Nothing happens before the first element is asked for; see EstimatorPredictions.
   EstimatorPredictions predict(const InputFn& input, const PredictArguments& options = {});
 
+  // Absolute, also where it is a temporary one.
   const std::string& model_dir() const noexcept;
   // Where the events of an evaluation of that name are.
   std::string eval_dir(const std::string& name = {}) const;

@@ -77,6 +77,7 @@ class RunConfig {
   // the checkpoints' periods, the other becomes none.
   RunConfig replace(const std::function<void(RunConfigOptions&)>& change) const;
 
+  // As they were given, but for the model directory, which may be the environment's.
   const RunConfigOptions& options() const noexcept { return options_; }
   // The options', or else the environment's; empty: none.
   const std::string& model_dir() const noexcept { return options_.model_dir; }
@@ -86,10 +87,12 @@ class RunConfig {
   std::uint64_t seed() const noexcept { return options_.random_seed.value_or(42); }
 
   // ---- of the environment
+  // "chief", "worker", "ps", "evaluator", or another job's name; alone a process is worker 0, and the chief.
   const std::string& task_type() const noexcept { return task_.type; }
   std::int64_t task_index() const noexcept { return task_.index; }
   bool is_chief() const noexcept { return task_.is_chief; }
   const Cluster& cluster() const noexcept { return task_.cluster; }  // empty: this process alone, and for an evaluator
+  // Addresses of sessions, as TensorFlow has them; training itself is in this process.
   const std::string& master() const noexcept { return task_.master; }
   const std::string& evaluation_master() const noexcept { return task_.evaluation_master; }
   std::int64_t num_ps_replicas() const noexcept { return task_.ps; }
