@@ -44,7 +44,7 @@ class PlanCache {
   // The plan that serves the request, made if there is none yet. The request's sets remember it, and where it puts
   // their values.
   std::shared_ptr<CachedPlan> plan_for(const RunRequest& request);
-  // The next request of these fetches gets a plan of its own.
+  // Drops the plan of these fetches, once their run has ended.
   void forget(const FetchSet& fetches);
   // Of all plans, or of that of one set; without programs_built.
   PlanStats stats(const FetchSet* of) const;
