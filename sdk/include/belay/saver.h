@@ -94,6 +94,11 @@ class TensorSource {
 
 // Takes the tensors that read announces. found returns the memory to fill, row-major, or null if the host does not want
 // the tensor.
+//
+// DType::kInvalid is a tensor of a type that belay does not have: it is listed, and found throws UNIMPLEMENTED where it
+// is wanted. No variable is of strings, so the host lists a DType::kString tensor and wants none; where there is memory
+// for one, as in a test, it is an array of belay_str, one for each element. What they point at is the saver's, and
+// stays valid until the saver's next call.
 class TensorSink {
  public:
   TensorSink(const belay_saver_service* api, belay_tensors* self) noexcept : api_(api), self_(self) {}
