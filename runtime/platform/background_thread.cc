@@ -13,7 +13,7 @@ namespace {
 
 // Of the calling thread. What the system refuses is left as it is: the work is done all the same.
 void lower_priority() {
-  constexpr int kLess = 10;
+  constexpr int kLess = 5;
   const sched_param none{};
   if (::sched_getscheduler(0) == SCHED_OTHER) ::sched_setscheduler(0, SCHED_BATCH, &none);
   const auto self = static_cast<id_t>(::gettid());

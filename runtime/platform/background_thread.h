@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A thread for long work beside the program's own, one job after the other. The kernel runs it where little else wants
-// the processor (SCHED_BATCH, and 10 less important). The thread starts with the first job.
+// the processor (SCHED_BATCH, and 5 less important). The thread starts with the first job.
 //
 //   BackgroundThread thread("belay-save");
 //   thread.start([&] { ... });     // must not throw
