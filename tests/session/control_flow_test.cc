@@ -165,12 +165,16 @@ TEST_F(ControlFlow, ABodyOnlyComputes) {
             "INVALID_ARGUMENT: node 'cond_then_1/RandomUniform' (RandomUniform)" + why);
   EXPECT_EQ(error([&] { return ops::placeholder(g, DType::kFloat32, Dims{}, "x"); }),
             "INVALID_ARGUMENT: node 'cond_then_2/x' (Placeholder)" + why);
+  const auto table = [&] {
+    return g.node("HashTable", "t").attr("key_dtype", DType::kInt64).attr("value_dtype", DType::kInt64).output();
+  };
+  EXPECT_EQ(error(table), "INVALID_ARGUMENT: node 'cond_then_3/t' (HashTable)" + why);
   EXPECT_EQ(error([&] {
               const auto after = g.after({v});
               return ops::constant(g, 1.0f);
             }),
-            "INVALID_ARGUMENT: node 'cond_then_3/Const' (Const): its control input 'v' is outside the body "
-            "'cond_then_3'; give it to the node that runs the body");
+            "INVALID_ARGUMENT: node 'cond_then_4/Const' (Const): its control input 'v' is outside the body "
+            "'cond_then_4'; give it to the node that runs the body");
   EXPECT_EQ(ops::neg(v).name(), "Neg:0") << "the failed bodies are closed";
 }
 
