@@ -7,12 +7,13 @@
 #include "runtime/ops/parallel.h"
 
 namespace belay::runtime {
-namespace {
 
 AttrDef time_major_attr() {
   return bool_attr("time_major", "sequences are [time, batch, features] instead of [batch, time, features]");
 }
 AttrDef wants_x_attr() { return bool_attr("wants_x", "compute the gradient of x, output 0"); }
+
+namespace {
 
 // `what`, input i, must have these dims (-1: any); the dtype is that of input 0.
 void need_shape(const InferContext& c, std::size_t i, const char* what, const Dims& wanted) {
