@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "runtime/platform/clock.h"
-#include "runtime/session/looper_thread.h"
+#include "runtime/platform/looper_thread.h"
 #include "runtime/session/session_service.h"
 
 namespace belay {
@@ -14,7 +14,7 @@ OwnedCoordinator::OwnedCoordinator(std::vector<Code> clean_stop_codes)
           Insides{std::make_shared<runtime::Coordinator>(runtime::system_clock(), std::move(clean_stop_codes))})) {}
 
 OwnedCoordinator::OwnedCoordinator(std::unique_ptr<Insides> insides)
-    : Coordinator(runtime::coordinator_api(), runtime::to_handle(insides->coordinator.get())),
+    : Coordinator(runtime::coordinator_service(), runtime::to_handle(insides->coordinator.get())),
       insides_(std::move(insides)) {}
 
 OwnedCoordinator::~OwnedCoordinator() = default;

@@ -145,7 +145,7 @@ bool Supervisor::wait_for_stop(std::chrono::nanoseconds timeout) {
 // ---- what it has
 
 Coordinator Supervisor::coordinator() {
-  return {runtime::coordinator_api(), runtime::to_handle(&insides_->supervisor.coordinator())};
+  return {runtime::coordinator_service(), runtime::to_handle(&insides_->supervisor.coordinator())};
 }
 bool Supervisor::is_chief() const noexcept { return insides_->supervisor.is_chief(); }
 const Output& Supervisor::init_op() const noexcept { return insides_->supervisor.init_op(); }
