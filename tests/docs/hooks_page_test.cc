@@ -119,7 +119,8 @@ TEST_P(PluginsPage, DefaultsAreThoseOfTheNote) {
 
 INSTANTIATE_TEST_SUITE_P(Kinds, PluginsPage,
                          testing::Values(KindOfPage{PluginKind::kHook, PluginTable::kHook, "hooks"},
-                                         KindOfPage{PluginKind::kInitFn, PluginTable::kInitFn, "init_fns"}),
+                                         KindOfPage{PluginKind::kInitFn, PluginTable::kInitFn, "init_fns"},
+                                         KindOfPage{PluginKind::kSaver, PluginTable::kSaver, "savers"}),
                          [](const auto& test) { return std::string(test.param.page); });
 
 }  // namespace

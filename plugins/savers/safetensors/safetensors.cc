@@ -95,7 +95,7 @@ class Safetensors final : public belay::Saver {
           .min(0)
           .example(1'000'000)
           .watching(),
-      belay::option("metadata", &Options::metadata, "texts that are written into the header, for other programs")
+      belay::option("metadata", &Options::metadata, "strings that are written into the header, for other programs")
           .watching(),
       belay::option<belay::Str>("metadata.*", "such a text").watching());
 
