@@ -116,7 +116,8 @@ Target target_of_path(FileSystem& files, const CheckpointChoice& choice) {
   if (!files.exists(path)) {
     const bool tensorflow = files.exists(path + ".index");
     fail(tensorflow ? Code::kFailedPrecondition : Code::kNotFound,
-         tensorflow ? single_quoted(path) + " is a checkpoint of TensorFlow's, which this version cannot read"
+         tensorflow ? single_quoted(path) +
+                          " is a checkpoint of TensorFlow's: make one of Belay's of it with belay checkpoint convert"
                     : "there is no " + single_quoted(path) + choice.hint);
   }
   if (files.status(path).kind != FileKind::kDirectory)

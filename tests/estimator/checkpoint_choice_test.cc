@@ -121,8 +121,9 @@ TEST_F(CheckpointChoiceTest, WhatIsNoCheckpointIsAnErrorThatSaysWhatItIs) {
   const std::string none = "' is no checkpoint, which has a file 'index', and no run directory, which has model.ckpt-*";
   EXPECT_EQ(error(dir_ / "empty"), "FAILED_PRECONDITION: '" + dir_ / "empty" + none + "; it is empty");
   EXPECT_EQ(error(dir_ / "other"), "FAILED_PRECONDITION: '" + dir_ / "other" + none + "; it holds a\\n.txt");
-  EXPECT_EQ(error(dir_ / "tf.ckpt-5"), "FAILED_PRECONDITION: '" + dir_ / "tf.ckpt-5" +
-                                           "' is a checkpoint of TensorFlow's, which this version cannot read");
+  EXPECT_EQ(error(dir_ / "tf.ckpt-5"),
+            "FAILED_PRECONDITION: '" + dir_ / "tf.ckpt-5" +
+                "' is a checkpoint of TensorFlow's: make one of Belay's of it with belay checkpoint convert");
   EXPECT_EQ(error("nothing/here"),
             "NOT_FOUND: there is no 'nothing/here'; --checkpoint is latest, best, a step or a path");
 }

@@ -49,9 +49,9 @@ TEST(Linear, AnIntegerLabelIsAClass) {
 }
 
 TEST(Linear, AByteOrABooleanIsAClassAsWell) {
-  const ModelBatch bytes = {kClasses[0], {"y", Tensor({3}, std::vector<std::uint8_t>{0, 1, 2})}};
+  const ModelBatch bytes = {*kClasses.find("x"), {"y", Tensor({3}, std::vector<std::uint8_t>{0, 1, 2})}};
   EXPECT_NEAR(built({{"classes", 3}}, DType::kUInt8)->loss(bytes), std::log(3.0), 1e-6);
-  const ModelBatch bools = {kClasses[0], {"y", Tensor({3}, std::vector<bool>{false, true, true})}};
+  const ModelBatch bools = {*kClasses.find("x"), {"y", Tensor({3}, std::vector<bool>{false, true, true})}};
   EXPECT_NEAR(built({{"classes", 2}}, DType::kBool)->loss(bools), std::log(2.0), 1e-6);
 }
 
