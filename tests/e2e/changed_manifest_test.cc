@@ -43,7 +43,7 @@ class ChangedManifest : public RunTest {
 TEST_F(ChangedManifest, AnotherLearningRateIsRefusedAtItsLine) {
   ASSERT_EQ(train().status, 0);
   expect_refused(train({"--set", "optimizer.learning_rate=0.5"}, "", 9),
-                 "--set optimizer.learning_rate:1:26: error: optimizer.learning_rate was 0.01, is 0.5: another "
+                 "--set optimizer.learning_rate: error: optimizer.learning_rate was 0.01, is 0.5: another "
                  "training than that of model.ckpt-5\n");
 }
 
