@@ -91,7 +91,7 @@ TEST(WarmStartScopes, CKU_09_WhatIsMappedInVainIsAnErrorWithItsName) {
             "NOT_FOUND: no checkpoint at 'runs/none'");
   EXPECT_EQ(error_with({{"names.head/w", "bert/v"}}),
             kStart +
-                "'names' gives 'head/w' the tensor 'bert/v', which the checkpoint has not (did you mean "
+                "'names' maps 'head/w' to the tensor 'bert/v', which the checkpoint has not (did you mean "
                 "\"bert/w\"?)");
   EXPECT_THAT(error_with({{"names.haed/w", "bert/w"}}),
               HasSubstr("'names' has 'haed/w', which is no chosen variable (did you mean \"head/w\"?)"));
@@ -103,7 +103,7 @@ TEST(WarmStartScopes, CKU_09_WhatIsMappedInVainIsAnErrorWithItsName) {
   // A scope of which a member is missing.
   EXPECT_EQ(error_with(scope("bert_1/", "encoder/")),
             kStart +
-                "'scopes.0' gives 'encoder/layer/w' the tensor 'bert_1/layer/w', which the checkpoint has not "
+                "'scopes.0' maps 'encoder/layer/w' to the tensor 'bert_1/layer/w', which the checkpoint has not "
                 "(did you mean \"bert/layer/w\"?)");
   EXPECT_EQ(error_with(scope("bert", "encoder/")),
             "INVALID_ARGUMENT: 'scopes.0': 'from' is \"bert\"; a scope ends in '/': \"bert/\"");

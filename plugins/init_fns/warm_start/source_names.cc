@@ -37,7 +37,7 @@ SourceNames::SourceNames(const belay::Table& names, const belay::Table& scopes) 
   for (std::size_t i = 0; i < names.size(); ++i) {
     const std::string variable(names.key(i));
     if (names.value(i).type != BELAY_VALUE_TEXT)
-      fail(Code::kInvalidArgument, "'names." + variable + "' must be a text: a name in the checkpoint");
+      fail(Code::kInvalidArgument, "'names." + variable + "' must be a string: a name in the checkpoint");
     names_.push_back({variable, std::string(names.text(i)), false});
   }
   for (const TableEntry& entry : entries_of("scopes", scopes)) {

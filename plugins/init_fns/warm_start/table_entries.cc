@@ -29,7 +29,7 @@ const belay_value* TableEntry::find(std::string_view key, std::int32_t type) con
 std::string_view TableEntry::text(std::string_view key) const {
   const belay_value* value = find(key, BELAY_VALUE_TEXT);
   if (value == nullptr) return {};
-  if (value->count != 1) fail(Code::kInvalidArgument, place_ + ": '" + std::string(key) + "' must be one text");
+  if (value->count != 1) fail(Code::kInvalidArgument, place_ + ": '" + std::string(key) + "' must be one string");
   return belay::detail::view(*static_cast<const belay_str*>(value->data));
 }
 

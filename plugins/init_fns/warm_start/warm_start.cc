@@ -142,7 +142,7 @@ class WarmStart final : public belay::InitFn {
             const belay::Session& session, Report& report) {
     if (checkpoint.find(source.tensor) == nullptr) {
       if (source.rule.empty()) return report.missing.push_back(v.name);
-      report.errors.push_back(source.rule + " gives '" + v.name + "' the tensor '" + source.tensor +
+      report.errors.push_back(source.rule + " maps '" + v.name + "' to the tensor '" + source.tensor +
                               "', which the checkpoint has not" +
                               belay::did_you_mean(source.tensor, names_of(checkpoint)));
       return;
