@@ -106,7 +106,7 @@ TEST_F(RunHostTest, EachThreadThatCallsPluginsHasItsMonitor) {
   RunHost run(world(), control, {});
   CallMonitor& input = run.add_monitor();
   EXPECT_NE(&input, &run.monitor());
-  EXPECT_EQ(run.monitors(), (std::vector<const CallMonitor*>{&run.monitor(), &input}));
+  EXPECT_EQ(run.monitors(), (std::vector<const CallMonitor*>{&run.monitor(), &run.saver_monitor(), &input}));
 }
 
 }  // namespace
