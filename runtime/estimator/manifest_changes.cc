@@ -78,8 +78,10 @@ bool only_watches(const UsedPlugin& used) {
 
 class Comparison {
  public:
-  Comparison(const Manifest& before, const Manifest& now, const ResolvedPlugins& plugins)
+  Comparison(const Manifest& before, const Manifest& now, const ResolvedPlugins& plugins, const HookInfos& hooks)
       : now_(now), used_(used_plugins(now, plugins)) {
+    for (const auto& [section, use] : elements_of(before.hooks, "hooks"))
+      used_.try_emplace(section, UsedPlugin{nullptr, hooks(use->plugin)});
     for (const ManifestValue& v : manifest_values(before)) was_[v.section][v.key] = v.value;
     for (const ManifestValue& v : manifest_values(now)) is_[v.section][v.key] = v.value;
   }
@@ -163,16 +165,16 @@ class Comparison {
   }
 
   const Manifest& now_;
-  const std::map<std::string, UsedPlugin> used_;
+  std::map<std::string, UsedPlugin> used_;
   std::map<std::string, Keys> was_, is_;
   std::vector<ManifestChange> changes_;
 };
 
 }  // namespace
 
-std::vector<ManifestChange> changes_between(const Manifest& before, const Manifest& now,
-                                            const ResolvedPlugins& plugins) {
-  return Comparison(before, now, plugins).changes();
+std::vector<ManifestChange> changes_between(const Manifest& before, const Manifest& now, const ResolvedPlugins& plugins,
+                                            const HookInfos& hooks) {
+  return Comparison(before, now, plugins, hooks).changes();
 }
 
 std::string change_text(const ManifestChange& change) {

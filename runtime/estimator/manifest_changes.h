@@ -11,6 +11,7 @@
 // default, so writing it out is no change. [any thread]
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -27,9 +28,12 @@ struct ManifestChange {
   Location at;  // in the manifest that is to go on
 };
 
-// `plugins`: those of `now`, for the declarations of their options.
-std::vector<ManifestChange> changes_between(const Manifest& before, const Manifest& now,
-                                            const ResolvedPlugins& plugins);
+// What a hook of that name declares; null: there is none.
+using HookInfos = std::function<const PluginInfo*(const std::string& name)>;
+
+// `plugins`: those of `now`, for the declarations of their options. `hooks`: for those that only `before` has.
+std::vector<ManifestChange> changes_between(const Manifest& before, const Manifest& now, const ResolvedPlugins& plugins,
+                                            const HookInfos& hooks);
 
 // "input.train.batch_size was 128, is 16"
 std::string change_text(const ManifestChange& change);

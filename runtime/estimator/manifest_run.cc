@@ -328,7 +328,9 @@ void ManifestRun::tell_last_attempt() const {
 void ManifestRun::compare_with_earlier(Diagnostics& problems) {
   if (manifest_.run.mode != RunMode::kTrain) return;
   resume_.look_at_files(plugins_.found());
-  if (!options_.from_scratch) resume_.compare(plugins_.found(), environment_, problems);
+  if (options_.from_scratch) return;
+  const auto hooks = [&](const std::string& name) { return plugins_.hook_info(name); };
+  resume_.compare(plugins_.found(), hooks, environment_, problems);
 }
 
 void ManifestRun::compare_fingerprint(Diagnostics& problems) const {

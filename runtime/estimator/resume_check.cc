@@ -58,7 +58,8 @@ void ResumeCheck::look_at_files(const ResolvedPlugins& plugins) {
     data_ = data_files(files_, "input.train", train->second, options_.exact);
 }
 
-void ResumeCheck::compare(const ResolvedPlugins& plugins, const Environment& environment, Diagnostics& problems) const {
+void ResumeCheck::compare(const ResolvedPlugins& plugins, const HookInfos& hooks, const Environment& environment,
+                          Diagnostics& problems) const {
   std::optional<Earlier> earlier;
   try {
     earlier = find_earlier();
@@ -76,7 +77,7 @@ void ResumeCheck::compare(const ResolvedPlugins& plugins, const Environment& env
     return;
   }
   if (earlier->manifest.empty()) return;
-  compare_manifests(*earlier, plugins, environment, problems);
+  compare_manifests(*earlier, plugins, hooks, environment, problems);
   compare_files(*earlier, problems);
 }
 
@@ -87,7 +88,7 @@ void ResumeCheck::refuse(Location at, const std::string& what, Diagnostics& prob
     problems.add(std::move(at), what, "undo it, or go on with it by --resume=changed, or begin anew by --from-scratch");
 }
 
-void ResumeCheck::compare_manifests(const Earlier& earlier, const ResolvedPlugins& plugins,
+void ResumeCheck::compare_manifests(const Earlier& earlier, const ResolvedPlugins& plugins, const HookInfos& hooks,
                                     const Environment& environment, Diagnostics& problems) const {
   Diagnostics unreadable;
   const std::optional<Manifest> before =
@@ -99,7 +100,7 @@ void ResumeCheck::compare_manifests(const Earlier& earlier, const ResolvedPlugin
     return;
   }
   std::vector<std::string> others;
-  for (const ManifestChange& change : changes_between(*before, manifest_, plugins))
+  for (const ManifestChange& change : changes_between(*before, manifest_, plugins, hooks))
     if (change.changes_numbers)
       refuse(change.at, change_text(change) + ": another training than that of " + earlier.name, problems);
     else

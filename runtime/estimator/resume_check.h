@@ -4,7 +4,7 @@
 //
 //   ResumeCheck check(files, log, manifest, options);
 //   check.look_at_files(plugins);                      // that the training's input reads
-//   check.compare(plugins, environment, problems);     // what changes the numbers is a problem; the rest a line
+//   check.compare(plugins, hooks, environment, problems);     // what changes the numbers is a problem; the rest a line
 //   check.compare(fingerprint_of(...), problems);      // with options.exact, once the plugins are loaded
 //   ... check.manifest_to_keep() goes into the run directory and into each checkpoint ...
 //
@@ -17,6 +17,7 @@
 
 #include "runtime/checkpoint/content.h"
 #include "runtime/estimator/data_files.h"
+#include "runtime/estimator/manifest_changes.h"
 #include "runtime/loader/resolve.h"
 #include "runtime/manifest/diagnostics.h"
 #include "runtime/manifest/manifest.h"
@@ -41,8 +42,9 @@ class ResumeCheck {
   // Reads the ends of each file, with options.exact all of it.
   void look_at_files(const ResolvedPlugins& plugins);
   // With what the newest checkpoint of run.dir was trained with; nothing is compared if there is none. `plugins`: those
-  // of the manifest.
-  void compare(const ResolvedPlugins& plugins, const Environment& environment, Diagnostics& problems) const;
+  // of the manifest; `hooks`: for those that it no longer names.
+  void compare(const ResolvedPlugins& plugins, const HookInfos& hooks, const Environment& environment,
+               Diagnostics& problems) const;
   // Whether the same bits can come out: with options.exact each difference is a problem.
   void compare(const Fingerprint& own, Diagnostics& problems) const;
 
@@ -57,8 +59,8 @@ class ResumeCheck {
     std::string manifest;  // empty: it keeps none
   };
   std::optional<Earlier> find_earlier() const;
-  void compare_manifests(const Earlier& earlier, const ResolvedPlugins& plugins, const Environment& environment,
-                         Diagnostics& problems) const;
+  void compare_manifests(const Earlier& earlier, const ResolvedPlugins& plugins, const HookInfos& hooks,
+                         const Environment& environment, Diagnostics& problems) const;
   void compare_files(const Earlier& earlier, Diagnostics& problems) const;
   Location place_of_option(const std::string& key) const;
   void refuse(Location at, const std::string& what, Diagnostics& problems) const;

@@ -117,6 +117,13 @@ SaverUse RunPlugins::other_saver(const std::string& name) {
   }
 }
 
+const PluginInfo* RunPlugins::hook_info(const std::string& name) const {
+  if (search_ == nullptr) return nullptr;
+  for (const FoundPlugin& plugin : search_->plugins())
+    if (plugin.info.kind == PluginKind::kHook && plugin.info.name == name) return &plugin.info;
+  return nullptr;
+}
+
 PluginInstance& RunPlugins::create(const FoundUse& plugin, CallMonitor& monitor) {
   return instances_.create(plugin.plugin, plugin.use, run_.services(), monitor, run_.number_of(plugin.label()));
 }

@@ -130,9 +130,9 @@ class LineFields final : public ValueFields {
   std::string& out_;
 };
 
-class ListFields final : public ValueFields {
+class KeysAndValues final : public ValueFields {
  public:
-  ListFields(ManifestValues& out, std::string section) : out_(out), section_(std::move(section)) {}
+  KeysAndValues(ManifestValues& out, std::string section) : out_(out), section_(std::move(section)) {}
 
  private:
   void write(const std::string& key, const std::string& value) override { out_.push_back({section_, key, value}); }
@@ -217,7 +217,7 @@ class ValuesOfSections final : public Sections {
   std::unique_ptr<Fields> begin(const std::string& header, const std::string& element) override {
     const std::size_t brackets = header.starts_with("[[") ? 2 : 1;
     const std::string section = header.substr(brackets, header.size() - 2 * brackets);
-    return std::make_unique<ListFields>(values, section + (element.empty() ? "" : "." + element));
+    return std::make_unique<KeysAndValues>(values, section + (element.empty() ? "" : "." + element));
   }
   ManifestValues values;
 };

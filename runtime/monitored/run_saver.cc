@@ -12,6 +12,7 @@
 #include "runtime/checkpoint/names.h"
 #include "runtime/monitored/fingerprint.h"
 #include "runtime/platform/current_error.h"
+#include "runtime/platform/resources.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -312,7 +313,9 @@ std::string RunSaver::save(DirectSession& session, HookSet& hooks, const std::ma
     }
     write(*save_);
   } catch (const std::system_error& e) {
-    save_->error = Error(Code::kResourceExhausted, "there can be no thread to write it: " + std::string(e.what()));
+    const std::string why = resource_shortage(e);
+    save_->error =
+        Error(Code::kResourceExhausted, "there can be no thread to write it: " + (why.empty() ? e.what() : why));
   } catch (const Error& e) {
     save_->error = e;
   }

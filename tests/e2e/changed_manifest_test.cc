@@ -35,7 +35,8 @@ class ChangedManifest : public RunTest {
     EXPECT_THAT(told(r), HasSubstr(message));
     EXPECT_THAT(told(r), HasSubstr("  help: undo it, or go on with it by --resume=changed, or begin anew by "
                                    "--from-scratch\n"));
-    EXPECT_THAT(listing(run_dir()), Not(Contains("manifest-0002.toml")));
+    EXPECT_THAT(listing(run_dir()), Not(Contains("manifest-0003.toml")));
+    EXPECT_EQ(contents(run_dir() + "/manifest.toml").find("max_steps = 9"), std::string::npos);
     EXPECT_THAT(listing(run_dir()), Not(Contains("model.ckpt-9")));
   }
 };
@@ -69,7 +70,7 @@ TEST_F(ChangedManifest, IsGoneOnWithWhenAskedFor) {
   const ProcessResult again = train({"--set", "optimizer.learning_rate=0.5"}, "", 12);
   EXPECT_EQ(again.status, 0) << again.err;
   EXPECT_THAT(told(again), Not(HasSubstr("learning_rate")));
-  EXPECT_THAT(contents(run_dir() + "/model.ckpt-5/manifest.toml"), HasSubstr("learning_rate = 0.01\n"));
+  EXPECT_THAT(contents(run_dir() + "/manifest-0001.toml"), HasSubstr("learning_rate = 0.01\n"));
   EXPECT_THAT(contents(run_dir() + "/model.ckpt-9/manifest.toml"), HasSubstr("learning_rate = 0.5\n"));
   EXPECT_THAT(contents(run_dir() + "/manifest-0001.toml"), HasSubstr("max_steps = 5\n"));
   EXPECT_THAT(contents(run_dir() + "/manifest-0002.toml"), HasSubstr("max_steps = 9\n"));

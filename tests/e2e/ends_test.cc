@@ -67,7 +67,7 @@ const struct Place {
     {"hook.end", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in end at step 12"},
     {"hook.destroy", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in destroy at step 12"},
     {"saver.create", "saver \"ends_saver\" (ends.so 1.0.0, train.toml:15) in create"},
-    {"saver.write", "saver \"ends_saver\" (ends.so 1.0.0, train.toml:15) in write"},
+    {"saver.write", "saver \"ends_saver\" (ends.so 1.0.0, train.toml:15) in write at step 0"},
     {"init_fn.create", "init_fn \"ends_init_fn\" (ends.so 1.0.0, train.toml:16) in create"},
     {"init_fn.run", "init_fn \"ends_init_fn\" (ends.so 1.0.0, train.toml:16) in run"},
     {"model.create", "model \"ends_model\" (ends.so 1.0.0, train.toml:9) in create"},
@@ -94,7 +94,9 @@ TEST_F(PluginEnds, T_20a_AnExitInAnyCallbackOfAnyKindIsNamedAndStatusThree) {
     start_over();
     const ProcessResult r = run(place.in, "exit");
     EXPECT_EQ(r.status, 3) << place.in << r.err;
-    EXPECT_THAT(r.err, HasSubstr("belay was ended by exit(0) in " + std::string(place.named) + "\n")) << place.in;
+    // How many steps there were before the first after_save is the disk's business.
+    const char* end = place.in == std::string("hook.after_save") ? "" : "\n";
+    EXPECT_THAT(r.err, HasSubstr("belay was ended by exit(0) in " + std::string(place.named) + end)) << place.in;
     EXPECT_EQ(std::filesystem::exists(dir()), !before_training(place.in)) << place.in;
     EXPECT_EQ(warnings_of_next_start(), "") << place.in;
   }

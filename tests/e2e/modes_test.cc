@@ -271,8 +271,8 @@ TEST_F(ModesTest, AFailureOfTheLastEvaluationLosesNoCheckpoint) {
 TEST_F(ModesTest, AnEvaluationThatAKillLeftOutIsAmongTheBest) {
   const std::string manifest = digits(std::string(kBest) + "[[hooks]]\nplugin = \"trouble\"\n", 50);
   ASSERT_EQ(belay({"run", manifest, "--set", "run.dir=\"whole\""}).status, 0);
-  const ProcessResult killed =
-      belay({"run", manifest, "--set", "hooks.0.dies_in=after_save", "--set", "hooks.0.dies_at=2"});
+  const ProcessResult killed = belay({"run", manifest, "--set", "hooks.0.dies_in=after_save", "--set",
+                                      "hooks.0.dies_at=2", "--set", "checkpoint.save=sync"});
   ASSERT_EQ(killed.signal, SIGKILL) << killed.err;
   ASSERT_EQ(lines_with(killed.err, "eval: step 20").size(), 0u) << killed.err;
   const ProcessResult r = belay({"run", manifest});

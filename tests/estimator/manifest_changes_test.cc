@@ -49,11 +49,17 @@ ResolvedPlugins plugins_of(const Manifest& manifest) {
   return all;
 }
 
+// A hook that only watches, and no other.
+const PluginInfo* known_hook(const std::string& name) {
+  static const PluginInfo watcher;
+  return name == "watcher" ? &watcher : nullptr;
+}
+
 // "key was A, is B", with a ! where it changes numbers.
 std::vector<std::string> changes(const std::string& before, const std::string& now) {
   const Manifest is = parsed(now);
   std::vector<std::string> texts;
-  for (const ManifestChange& c : changes_between(parsed(before), is, plugins_of(is)))
+  for (const ManifestChange& c : changes_between(parsed(before), is, plugins_of(is), known_hook))
     texts.push_back(change_text(c) + (c.changes_numbers ? " !" : ""));
   return texts;
 }
@@ -99,9 +105,13 @@ TEST(ManifestChanges, AHookIsKnownByItsNameNotByItsPlace) {
               ElementsAre("hooks.g was there, is not there !", "hooks.h.rate was 1.0, is 2.0 !"));
 }
 
+TEST(ManifestChanges, AHookThatOnlyWatchesMayComeAndGo) {
+  EXPECT_THAT(changes("[[hooks]]\nplugin = \"watcher\"\n", ""), ElementsAre("hooks.watcher was there, is not there"));
+}
+
 TEST(ManifestChanges, LeadToTheirLine) {
   const Manifest now = parsed("[model]\nplugin = \"m\"\nrate = 3.0\n");
-  const std::vector<ManifestChange> found = changes_between(parsed(kModel), now, plugins_of(now));
+  const std::vector<ManifestChange> found = changes_between(parsed(kModel), now, plugins_of(now), known_hook);
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].at.line, 3);
 }

@@ -47,11 +47,12 @@ class Fault {
   mutable std::int64_t calls_ = 0;
 };
 
-constexpr auto in = belay::option("in", &FaultOptions::in, "the callback that fails");
+constexpr auto in = belay::option("in", &FaultOptions::in, "the callback that fails").watching();
 constexpr auto how = belay::option("how", &FaultOptions::how, "what it throws; hang: it does not return")
+                         .watching()
                          .choices("runtime_error", "string", "int", "bad_alloc", "mute", "empty", "megabyte", "escapes",
                                   "aborted", "resource_exhausted", "hang");
-constexpr auto at_call = belay::option("at_call", &FaultOptions::at_call, "counted from 1").min(1);
+constexpr auto at_call = belay::option("at_call", &FaultOptions::at_call, "counted from 1").watching().min(1);
 
 class Faulty final : public belay::Hook {
  public:

@@ -19,8 +19,8 @@ class Witness final : public belay::Hook {
   struct Options {
     belay::Str says = "nothing";
   };
-  static constexpr auto about = belay::about("witness", "Says what happens to it",
-                                             belay::option("says", &Options::says, "what it says of itself"));
+  static constexpr auto about = belay::about(
+      "witness", "Says what happens to it", belay::option("says", &Options::says, "what it says of itself").watching());
   explicit Witness(const Options& o) : says_(o.says.view()) {}
 
   void begin(belay::Graph& graph) override {
@@ -50,9 +50,9 @@ class Whole final : public belay::Model {
   };
   static constexpr auto about =
       belay::about("whole", "A line, with all that a model may say of its graph",
-                   belay::option("wrong", &Options::wrong, "what it does wrong"),
-                   belay::option("queries", &Options::queries, "brings the hook c_queries in each mode"),
-                   belay::option("summary", &Options::summary, "has summaries of its own"));
+                   belay::option("wrong", &Options::wrong, "what it does wrong").watching(),
+                   belay::option("queries", &Options::queries, "brings the hook c_queries in each mode").watching(),
+                   belay::option("summary", &Options::summary, "has summaries of its own").watching());
   explicit Whole(const Options& o) : wrong_(o.wrong.view()), queries_(o.queries), summary_(o.summary) {}
 
   void build(belay::ModelContext& model) override {
