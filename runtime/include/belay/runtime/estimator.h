@@ -40,7 +40,7 @@
 namespace belay {
 
 using runtime::RunConfig;
-using runtime::RunConfigOptions;
+using runtime::RunConfigOptions;  // NOLINT(misc-unused-using-decls): for programs
 
 // Settings of the program's for its model, by name; EstimatorOptions::params, and what input and model functions get.
 using Params = std::map<std::string, runtime::OptionValue>;

@@ -23,7 +23,7 @@
 
 namespace belay {
 
-using runtime::LearningRate;
+using runtime::LearningRate;  // NOLINT(misc-unused-using-decls): for programs
 using runtime::OptimizerSettings;
 
 class OwnedGraph : public Graph {
