@@ -52,7 +52,7 @@ OwnHook plugin_hook(const std::string& plugin, const std::vector<std::pair<std::
 }  // namespace belay::runtime
 
 namespace belay {
-using runtime::own_hook;
-using runtime::OwnHook;
-using runtime::plugin_hook;
+using runtime::own_hook;     // NOLINT(misc-unused-using-decls): for programs
+using runtime::OwnHook;      // NOLINT(misc-unused-using-decls): for programs
+using runtime::plugin_hook;  // NOLINT(misc-unused-using-decls): for programs
 }  // namespace belay

@@ -25,7 +25,7 @@
 
 namespace belay {
 
-using runtime::Precision;
+using runtime::Precision;  // NOLINT(misc-unused-using-decls): for programs
 
 // A thread-safe stop flag that the threads of a program share, and the place where their first error is kept.
 //
