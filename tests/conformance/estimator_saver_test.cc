@@ -87,7 +87,7 @@ TEST_F(EstimatorSaves, EST_10_TheProgramsOwnSaverWritesAndRestoresInEachCall) {
   EXPECT_EQ(TensorView(again.variable_value("one")).scalar<float>(), 42);
 }
 
-TEST_F(EstimatorSaves, AWarmStartIsReadByTheSaverThatWroteIt) {
+TEST_F(EstimatorSaves, WARM_06_AWarmStartIsReadByTheSaverThatWroteIt) {
   EstimatorOptions o = options();
   o.plugins.push_back(&belay_module_v0);
   o.saver = "parchment";
