@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "bench/rounds.h"
-#include "runtime/ops/hot.h"
+#include "runtime/ops/kernels/hot.h"
 
 namespace {
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # BELAY_SANITIZE=address: with the undefined-behaviour sanitizer. =thread: own loops run on std::thread instead of OpenMP,
-# whose runtime the thread sanitizer cannot see into (runtime/ops/parallel.h).
+# whose runtime the thread sanitizer cannot see into (runtime/ops/kernels/parallel.h).
 if(BELAY_SANITIZE STREQUAL "address")
   # Without the checks of each pointer for null, which the address sanitizer reports as well, and of each object's type:
   # a sixth of the time that everything takes to compile.

@@ -4,7 +4,7 @@
 #include "runtime/api/log.h"
 #include "runtime/loader/resolve.h"
 #include "runtime/monitored/host_services.h"
-#include "runtime/ops/plugin_op.h"
+#include "runtime/ops/plugin/plugin_op.h"
 #include "runtime/platform/clock.h"
 
 namespace belay::runtime {

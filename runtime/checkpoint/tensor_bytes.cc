@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "runtime/ops/hot.h"
+#include "runtime/ops/kernels/hot.h"
 #include "runtime/platform/crc32c.h"
 
 namespace belay::runtime {

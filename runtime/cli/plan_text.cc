@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "runtime/ops/plugin_op.h"
+#include "runtime/ops/plugin/plugin_op.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {

@@ -10,7 +10,7 @@
 #include "runtime/estimator/monitored_training_session.h"
 #include "runtime/monitored/default_hooks.h"
 #include "runtime/monitored/fingerprint.h"
-#include "runtime/ops/parallel.h"
+#include "runtime/ops/kernels/parallel.h"
 #include "runtime/ops/registry.h"
 #include "runtime/platform/text.h"
 

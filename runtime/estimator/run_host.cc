@@ -8,7 +8,7 @@
 #include "runtime/data/make_queue.h"
 #include "runtime/loader/cpu_features.h"
 #include "runtime/monitored/host_services.h"
-#include "runtime/ops/parallel.h"
+#include "runtime/ops/kernels/parallel.h"
 #include "runtime/platform/spinning.h"
 
 namespace belay::runtime {

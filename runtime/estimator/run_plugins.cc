@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/run_plugins.h"
 
-#include "runtime/ops/plugin_op.h"
+#include "runtime/ops/plugin/plugin_op.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An operation that a plugin offers, as its definition (OpDef::plugin) holds it. runtime/ops/plugin_op.h makes one of a
-// plugin's instance.
+// An operation that a plugin offers, as its definition (OpDef::plugin) holds it. runtime/ops/plugin/plugin_op.h makes
+// one of a plugin's instance.
 #pragma once
 
 #include <memory>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/monitored/fingerprint.h"
 
-#include "runtime/ops/onednn_version.h"
+#include "runtime/ops/kernels/onednn_version.h"
 #include "runtime/platform/build_id.h"
 #include "runtime/platform/floating_point.h"
 #include "runtime/platform/text.h"

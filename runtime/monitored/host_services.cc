@@ -9,7 +9,7 @@
 #include "runtime/monitored/checkpoint_service.h"
 #include "runtime/monitored/model_service.h"
 #include "runtime/monitored/state_service.h"
-#include "runtime/ops/plugin_op.h"
+#include "runtime/ops/plugin/plugin_op.h"
 #include "runtime/session/session_service.h"
 
 namespace belay::runtime {

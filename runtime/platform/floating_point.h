@@ -2,8 +2,8 @@
 // The floating-point mode of a thread: rounding, traps, what becomes of denormals. All arithmetic but that of long
 // double obeys one register, MXCSR (FPCR on aarch64); long double has the x87 control word.
 //
-// Kernels compute in one mode, KernelMode, in each thread of the team (runtime/ops/parallel.cc). Callbacks of plugins
-// run in the mode of the thread that calls them, and what they change is put back (runtime/loader/instance.h).
+// Kernels compute in one mode, KernelMode, in each thread of the team (runtime/ops/kernels/parallel.cc). Callbacks of
+// plugins run in the mode of the thread that calls them, and what they change is put back (runtime/loader/instance.h).
 #pragma once
 
 #include <cstdint>

@@ -7,7 +7,7 @@
 #include <set>
 #include <shared_mutex>
 
-#include "runtime/ops/parallel.h"
+#include "runtime/ops/kernels/parallel.h"
 #include "runtime/platform/floating_point.h"
 #include "runtime/session/host_steps.h"
 #include "runtime/session/plan_cache.h"

@@ -6,7 +6,7 @@
 #include <set>
 #include <unordered_map>
 
-#include "runtime/ops/copy.h"
+#include "runtime/ops/kernels/copy.h"
 
 namespace belay::runtime {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "runtime/ops/fused.h"
+#include "runtime/ops/math/fused.h"
 #include "runtime/session/elementwise_groups.h"
 #include "runtime/session/pool_groups.h"
 

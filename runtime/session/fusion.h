@@ -23,7 +23,7 @@ struct FusedGroup {
   KernelFactory kernel = nullptr;
   std::vector<Port> inputs;
   std::vector<Port> outputs;                 // of the group; the members' other outputs are swallowed
-  std::vector<std::uint32_t> operands = {};  // of an element-wise chain: see runtime/ops/elementwise_chain.h
+  std::vector<std::uint32_t> operands = {};  // of an element-wise chain: see runtime/ops/kernels/elementwise_chain.h
   std::uint32_t in_place = 0;                // as OpDef.in_place, of the group's inputs
   // At the first member's place, whose further outputs have users in front of the last: only the first has inputs.
   bool at_first = false;

@@ -70,7 +70,7 @@ using KernelFactory = std::unique_ptr<Kernel> (*)(const KernelSpec&);
 struct PlanStep {
   const Node* node = nullptr;
   std::vector<const Node*> members;     // of a fused step
-  std::vector<std::uint32_t> operands;  // of an element-wise chain: see runtime/ops/elementwise_chain.h
+  std::vector<std::uint32_t> operands;  // of an element-wise chain: see runtime/ops/kernels/elementwise_chain.h
   KernelFactory kernel = nullptr;
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "runtime/ops/fused.h"
+#include "runtime/ops/math/fused.h"
 
 namespace belay::runtime {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "runtime/graph/plugin_op.h"
-#include "runtime/ops/elementwise_chain.h"
+#include "runtime/ops/kernels/elementwise_chain.h"
 #include "runtime/session/body_kernel.h"
 
 namespace belay::runtime {

@@ -7,7 +7,7 @@
 #include <functional>
 
 #include "runtime/graph/kernel.h"
-#include "runtime/ops/parallel.h"
+#include "runtime/ops/kernels/parallel.h"
 #include "runtime/platform/floating_point.h"
 
 namespace belay::runtime {

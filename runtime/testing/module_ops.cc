@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "runtime/graph/graph_service.h"
-#include "runtime/ops/plugin_op.h"
+#include "runtime/ops/plugin/plugin_op.h"
 #include "runtime/platform/clock.h"
 
 namespace belay::runtime {

@@ -9,7 +9,7 @@
 #include "belay/philox.h"
 #include "belay/testing/node_driver.h"
 #include "belay/testing/op_driver.h"
-#include "runtime/ops/plugin_op.h"
+#include "runtime/ops/plugin/plugin_op.h"
 #include "runtime/platform/text.h"
 #include "runtime/validate/check.h"
 

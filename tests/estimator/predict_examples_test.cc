@@ -14,7 +14,7 @@
 #include "runtime/loader/resolve.h"
 #include "runtime/manifest/parse.h"
 #include "runtime/monitored/build_model.h"
-#include "runtime/ops/plugin_op.h"
+#include "runtime/ops/plugin/plugin_op.h"
 #include "tests/monitored/monitored_fixture.h"
 
 extern "C" const belay_module belay_module_autoencoder, belay_module_cnn, belay_module_linear, belay_module_lstm,

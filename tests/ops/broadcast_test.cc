@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/ops/broadcast.h"
+#include "runtime/ops/kernels/broadcast.h"
 
 #include <gtest/gtest.h>
 

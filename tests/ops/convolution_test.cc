@@ -8,8 +8,8 @@
 
 #include "belay/ops/pooling.h"
 #include "runtime/loader/cpu_features.h"
-#include "runtime/ops/convolution.h"
-#include "runtime/ops/parallel.h"
+#include "runtime/ops/kernels/parallel.h"
+#include "runtime/ops/nn/convolution.h"
 #include "tests/ops/kernel_check.h"
 #include "tests/session/session_fixture.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/ops/copy.h"
+#include "runtime/ops/kernels/copy.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The team of threads: as large as it must be, and in the kernels' floating-point mode, whatever was done to it before.
-#include "runtime/ops/parallel.h"
+#include "runtime/ops/kernels/parallel.h"
 
 #include <omp.h>
 

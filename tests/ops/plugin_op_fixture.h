@@ -9,7 +9,7 @@
 #include "belay/abi.h"
 #include "belay/ops/math.h"
 #include "runtime/graph/graph_service.h"
-#include "runtime/ops/plugin_op.h"
+#include "runtime/ops/plugin/plugin_op.h"
 #include "tests/loader/plugin_files.h"
 #include "tests/platform/fake_clock.h"
 #include "tests/session/session_fixture.h"

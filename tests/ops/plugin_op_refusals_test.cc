@@ -8,7 +8,7 @@
 
 #include "belay/ops/math.h"
 #include "belay/ops/reductions.h"
-#include "runtime/ops/plugin_attrs.h"
+#include "runtime/ops/plugin/plugin_attrs.h"
 #include "tests/ops/plugin_op_fixture.h"
 
 namespace belay::runtime::testing {

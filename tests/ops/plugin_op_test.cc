@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operations that plugins offer, in graphs and sessions.
-#include "runtime/ops/plugin_op.h"
+#include "runtime/ops/plugin/plugin_op.h"
 
 #include <gtest/gtest.h>
 #include <omp.h>
@@ -16,8 +16,8 @@
 #include "belay/ops/reductions.h"
 #include "belay/philox.h"
 #include "belay/testing/allocations.h"
-#include "runtime/ops/parallel.h"
-#include "runtime/ops/plugin_attrs.h"
+#include "runtime/ops/kernels/parallel.h"
+#include "runtime/ops/plugin/plugin_attrs.h"
 #include "runtime/platform/floating_point.h"
 #include "tests/ops/plugin_op_fixture.h"
 #include "tests/platform/fake_clock.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/ops/product.h"
+#include "runtime/ops/kernels/product.h"
 
 #include <gtest/gtest.h>
 

@@ -11,7 +11,7 @@
 
 #include "belay/ops/math.h"
 #include "belay/philox.h"
-#include "runtime/ops/random_numbers.h"
+#include "runtime/ops/kernels/random_numbers.h"
 #include "tests/ops/kernel_check.h"
 #include "tests/session/session_fixture.h"
 

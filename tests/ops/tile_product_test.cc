@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/ops/tile_product.h"
+#include "runtime/ops/kernels/tile_product.h"
 
 #include <gtest/gtest.h>
 

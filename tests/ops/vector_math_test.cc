@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/ops/vector_math.h"
+#include "runtime/ops/kernels/vector_math.h"
 
 #include <gtest/gtest.h>
 

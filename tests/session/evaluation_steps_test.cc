@@ -2,7 +2,7 @@
 // What an evaluation while training costs once one was made: no allocation, no plan.
 #include "belay/testing/allocations.h"
 #include "runtime/estimator/evaluation.h"
-#include "runtime/ops/parallel.h"
+#include "runtime/ops/kernels/parallel.h"
 #include "tests/monitored/monitored_fixture.h"
 
 extern "C" {

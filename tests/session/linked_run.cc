@@ -6,7 +6,7 @@
 #include "runtime/manifest/parse.h"
 #include "runtime/monitored/default_hooks.h"
 #include "runtime/monitored/host_services.h"
-#include "runtime/ops/parallel.h"
+#include "runtime/ops/kernels/parallel.h"
 #include "runtime/ops/registry.h"
 
 namespace belay::runtime::testing {

@@ -19,7 +19,7 @@
 #include "belay/ops/variables.h"
 #include "belay/testing/allocations.h"
 #include "plugins/default_plugins.h"
-#include "runtime/ops/parallel.h"
+#include "runtime/ops/kernels/parallel.h"
 #include "runtime/optimizer/optimizer.h"
 #include "tests/session/session_fixture.h"
 

@@ -14,7 +14,7 @@
 #include "belay/plugin.h"
 #include "belay/testing/allocations.h"
 #include "plugins/default_plugins.h"
-#include "runtime/ops/parallel.h"
+#include "runtime/ops/kernels/parallel.h"
 #include "tests/session/linked_run.h"
 
 namespace {

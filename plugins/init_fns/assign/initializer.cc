@@ -18,7 +18,7 @@ using belay::Code;
 using belay::DType;
 using belay::fail;
 
-// Box and Muller's, as random_normal has it (runtime/ops/random_numbers.h).
+// Box and Muller's, as random_normal has it (runtime/ops/kernels/random_numbers.h).
 double normal(const belay::PhiloxBlock& b) {
   constexpr double kTurn = 6.283185307179586;
   const double u = belay::uniform_double(b[0], b[1]), v = belay::uniform_double(b[2], b[3]);

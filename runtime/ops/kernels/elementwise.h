@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels of element-wise operations, made from a functor that computes one element:
+//
+//   struct SquareOf {
+//     static constexpr std::int64_t kGrain = kCheapGrain;
+//     template <class T> T operator()(T x) const { return x * x; }
+//   };
+//   r.add({.name = "Square", ... .kernel = make_unary<SquareOf, NumberTypes>});
+//
+// A functor is made from the node's attributes where it has such a constructor. What it computes in float32 must
+// inline; those loops exist for newer processors too. The result may lie in the memory of an operand of its size: an
+// element is written after everything at its place was read.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+#include "runtime/graph/kernel.h"
+#include "runtime/ops/kernels/broadcast.h"
+#include "runtime/ops/kernels/dtypes.h"
+#include "runtime/ops/kernels/hot.h"
+#include "runtime/ops/kernels/parallel.h"
+
+namespace belay::runtime {
+
+// Fewest elements worth a thread: arithmetic, and functions such as exp.
+inline constexpr std::int64_t kCheapGrain = 1 << 15;
+inline constexpr std::int64_t kDearGrain = 1 << 12;
+
+template <class F>
+F functor_of(const Attrs& attrs) {
+  if constexpr (std::is_constructible_v<F, const Attrs&>) {
+    return F(attrs);
+  } else {
+    return F();
+  }
+}
+
+// `omp simd` says that elements do not depend on each other: without it the compiler assumes a dependence if a result
+// may lie in an operand's memory, and computes one element at a time.
+template <class F, class T, class R>
+[[gnu::always_inline]] inline void map_run(F f, const T* x, R* y, std::int64_t n) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) y[i] = static_cast<R>(f(x[i]));
+}
+template <class F, class R>
+BELAY_HOT void map_hot(F f, const float* x, R* y, std::int64_t n) {
+  map_run(f, x, y, n);
+}
+
+template <class F, class T, class R = T>
+class UnaryKernel final : public Kernel {
+ public:
+  explicit UnaryKernel(const KernelSpec& spec)
+      : f_(functor_of<F>(spec.attrs())), n_(spec.outputs[0].elements()), threads_(spec.threads) {}
+  void run(void* const* in, void* const* out, const StepContext&) override {
+    const T* x = input<T>(in, 0);
+    R* y = output<R>(out, 0);
+    parallel_for(n_, F::kGrain, threads_, [&](std::int64_t begin, std::int64_t end, int) {
+      if constexpr (std::is_same_v<T, float>) {
+        map_hot(f_, x + begin, y + begin, end - begin);
+      } else {
+        map_run(f_, x + begin, y + begin, end - begin);
+      }
+    });
+  }
+
+ private:
+  F f_;
+  std::int64_t n_;
+  int threads_;
+};
+
+template <class F, class List = FloatTypes>
+std::unique_ptr<Kernel> make_unary(const KernelSpec& spec) {
+  return make_for(List{}, spec.inputs[0].dtype,
+                  [&]<class T>(std::type_identity<T>) { return std::make_unique<UnaryKernel<F, T>>(spec); });
+}
+
+// Rows of `inner` elements of two operands: where their rows begin, and whether a row has one element for all.
+template <class T>
+struct BinaryRows {
+  const T* a;
+  const T* b;
+  std::int64_t a_stride, b_stride;  // from row to row
+  bool a_contiguous, b_contiguous;
+  std::int64_t rows, inner;
+};
+
+template <class F, class T, class R>
+[[gnu::always_inline]] inline void binary_run(F f, const BinaryRows<T>& in, R* y) {
+  const T *a = in.a, *b = in.b;
+  const std::int64_t n = in.inner;
+  for (std::int64_t r = 0; r < in.rows; ++r, a += in.a_stride, b += in.b_stride, y += n) {
+    if (in.a_contiguous && in.b_contiguous) {
+#pragma omp simd
+      for (std::int64_t i = 0; i < n; ++i) y[i] = static_cast<R>(f(a[i], b[i]));
+    } else if (in.a_contiguous) {
+      const T one = *b;
+#pragma omp simd
+      for (std::int64_t i = 0; i < n; ++i) y[i] = static_cast<R>(f(a[i], one));
+    } else if (in.b_contiguous) {
+      const T one = *a;
+#pragma omp simd
+      for (std::int64_t i = 0; i < n; ++i) y[i] = static_cast<R>(f(one, b[i]));
+    } else {
+      const R one = static_cast<R>(f(*a, *b));
+      for (std::int64_t i = 0; i < n; ++i) y[i] = one;
+    }
+  }
+}
+template <class F, class R>
+BELAY_HOT void binary_hot(F f, const BinaryRows<float>& in, R* y) {
+  binary_run(f, in, y);
+}
+
+template <class F, class T, class R = T>
+class BinaryKernel final : public Kernel {
+ public:
+  explicit BinaryKernel(const KernelSpec& spec)
+      : f_(functor_of<F>(spec.attrs())),
+        plan_({&spec.inputs[0].dims, &spec.inputs[1].dims}, spec.outputs[0].dims),
+        threads_(spec.threads) {}
+  void run(void* const* in, void* const* out, const StepContext&) override {
+    const T *a = input<T>(in, 0), *b = input<T>(in, 1);
+    R* y = output<R>(out, 0);
+    BinaryRows<T> rows{a, b, 0, 0, plan_.contiguous(0), plan_.contiguous(1), 1, plan_.inner()};
+    if (plan_.rows() == 1) {
+      parallel_for(plan_.inner(), F::kGrain, threads_, [&](std::int64_t begin, std::int64_t end, int) {
+        BinaryRows<T> part = rows;
+        if (part.a_contiguous) part.a += begin;
+        if (part.b_contiguous) part.b += begin;
+        part.inner = end - begin;
+        compute(part, y + begin);
+      });
+      return;
+    }
+    rows.a_stride = plan_.row_stride(0), rows.b_stride = plan_.row_stride(1);
+    const std::int64_t grain = F::kGrain / std::max<std::int64_t>(plan_.inner(), 1) + 1;
+    parallel_for(plan_.rows(), grain, threads_, [&](std::int64_t begin, std::int64_t end, int) {
+      plan_.for_each_run(begin, end, [&](const auto& at, std::int64_t first, std::int64_t n) {
+        BinaryRows<T> part = rows;
+        part.a += at[0], part.b += at[1], part.rows = n;
+        compute(part, y + first * plan_.inner());
+      });
+    });
+  }
+
+ private:
+  void compute(const BinaryRows<T>& part, R* y) const {
+    if constexpr (std::is_same_v<T, float>) {
+      binary_hot(f_, part, y);
+    } else {
+      binary_run(f_, part, y);
+    }
+  }
+
+  F f_;
+  BroadcastPlan plan_;
+  int threads_;
+};
+
+template <class F, class List = FloatTypes>
+std::unique_ptr<Kernel> make_binary(const KernelSpec& spec) {
+  return make_for(List{}, spec.inputs[0].dtype,
+                  [&]<class T>(std::type_identity<T>) { return std::make_unique<BinaryKernel<F, T>>(spec); });
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <string>
+#include <string_view>
+
+#include "belay/error.h"
+#include "runtime/ops/kernels/onednn_call.h"
+#include "runtime/ops/nn/convolution.h"
+
+namespace belay::runtime {
+namespace {
+
+using Desc = dnnl::memory::desc;
+using Tag = dnnl::memory::format_tag;
+using Type = dnnl::memory::data_type;
+using Dims = dnnl::memory::dims;
+
+// oneDNN counts dilation from 0 and writes dimensions as NCHW and OIHW, whatever their order in memory.
+struct Geometry {
+  dnnl::memory::dims strides, dilations, before, after;
+  explicit Geometry(const Windows& w)
+      : strides{w.height.stride, w.width.stride},
+        dilations{w.height.dilation - 1, w.width.dilation - 1},
+        before{w.height.before, w.width.before},
+        after{w.height.after, w.width.after} {}
+};
+
+class OnednnConvolution final : public Convolution {
+ public:
+  OnednnConvolution(ConvolutionPart part, const ConvolutionSizes& s, bool bias, Precision precision,
+                    const Version* filter_version)
+      : call_("convolution"),
+        filter_version_(filter_version),
+        factor_(precision == Precision::kBfloat16 ? Type::bf16 : Type::f32),
+        x_{s.x.n, s.x.c, s.x.h, s.x.w},
+        y_{s.y.n, s.y.c, s.y.h, s.y.w},
+        filter_{s.y.c, s.x.c, s.windows.height.size, s.windows.width.size},
+        plain_(s.windows.layout.channels_last ? Tag::nhwc : Tag::nchw),
+        geometry_(s.windows) {
+    if (bias) bias_ = Desc({s.y.c}, Type::f32, Tag::x);
+    attr_.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    switch (part) {
+      case ConvolutionPart::kForward: prepare_forward(); break;
+      case ConvolutionPart::kInputGradient: prepare_input_gradient(); break;
+      case ConvolutionPart::kFilterGradient: prepare_filter_gradient(); break;
+    }
+  }
+  void run(void* const* tensors) override { call_.run(tensors); }
+
+ private:
+  using Forward = dnnl::convolution_forward;
+  using BackwardData = dnnl::convolution_backward_data;
+  using BackwardWeights = dnnl::convolution_backward_weights;
+  static constexpr dnnl::algorithm kDirect = dnnl::algorithm::convolution_direct;
+
+  // result: the type of y.
+  Forward::primitive_desc forward(Type result) const {
+    const auto kind = dnnl::prop_kind::forward_training;
+    const Geometry& g = geometry_;
+    const Desc x = image(x_, factor_), filter = any_filter(factor_), y = image(y_, result);
+    return {bias_.is_zero()
+                ? Forward::desc(kind, kDirect, x, filter, y, g.strides, g.dilations, g.before, g.after)
+                : Forward::desc(kind, kDirect, x, filter, bias_, y, g.strides, g.dilations, g.before, g.after),
+            attr_, call_.engine()};
+  }
+  void prepare_forward() {
+    const Forward::primitive_desc p = forward(Type::f32);
+    call_.set(Forward(p), p.scratchpad_desc());
+    call_.add_input(DNNL_ARG_SRC, plain(x_), p.src_desc());
+    call_.add_input(DNNL_ARG_WEIGHTS, plain_filter(), p.weights_desc(), filter_version_);
+    if (!bias_.is_zero()) call_.add_input(DNNL_ARG_BIAS, bias_, bias_);
+    call_.add_output(DNNL_ARG_DST, plain(y_), p.dst_desc());
+  }
+  void prepare_input_gradient() {
+    const Geometry& g = geometry_;
+    const BackwardData::primitive_desc p({kDirect, image(x_, Type::f32), any_filter(factor_), image(y_, factor_),
+                                          g.strides, g.dilations, g.before, g.after},
+                                         attr_, call_.engine(), forward(factor_));
+    call_.set(BackwardData(p), p.scratchpad_desc());
+    call_.add_input(DNNL_ARG_WEIGHTS, plain_filter(), p.weights_desc(), filter_version_);
+    call_.add_input(DNNL_ARG_DIFF_DST, plain(y_), p.diff_dst_desc());
+    call_.add_output(DNNL_ARG_DIFF_SRC, plain(x_), p.diff_src_desc());
+  }
+  BackwardWeights::primitive_desc filter_gradient(const Forward::primitive_desc& hint) const {
+    const Geometry& g = geometry_;
+    return {{kDirect, image(x_, factor_), any_filter(Type::f32), image(y_, factor_), g.strides, g.dilations, g.before,
+             g.after},
+            attr_,
+            call_.engine(),
+            hint};
+  }
+  void prepare_filter_gradient() {
+    // A tile has a row for each of 16 channels of x, and is no faster than float32 where nearly all are empty.
+    const bool tiles = factor_ == Type::bf16 && dnnl::get_effective_cpu_isa() == dnnl::cpu_isa::avx512_core_amx;
+    if (tiles && x_[1] < 4) factor_ = Type::f32;
+    const Forward::primitive_desc hint = forward(factor_);  // next_impl looks at it again
+    BackwardWeights::primitive_desc p = filter_gradient(hint);
+    if (outruns_scratch())
+      while (std::string_view(p.impl_info_str()).find("1x1") != std::string_view::npos && p.next_impl()) {
+      }
+    call_.set(BackwardWeights(p), p.scratchpad_desc());
+    call_.add_input(DNNL_ARG_SRC, plain(x_), p.src_desc());
+    call_.add_input(DNNL_ARG_DIFF_DST, plain(y_), p.diff_dst_desc());
+    call_.add_output(DNNL_ARG_DIFF_WEIGHTS, plain_filter(), p.diff_weights_desc());
+  }
+
+  // oneDNN 2.6's filter gradient of points whose strides leave out pixels copies whole registers of channels to scratch
+  // memory that has room for the channels alone. What is behind it is overwritten: with two threads that is where
+  // they wait for each other, and they wait for ever. Seen with AVX2 below 8 channels, with AVX-512 below 16.
+  bool outruns_scratch() const {
+    const bool point = filter_[2] == 1 && filter_[3] == 1;
+    return point && (geometry_.strides[0] > 1 || geometry_.strides[1] > 1) && x_[1] < 16;
+  }
+
+  // As the primitive has them, and as the caller does.
+  static Desc image(const Dims& dims, Type type) { return Desc(dims, type, Tag::nhwc); }
+  Desc any_filter(Type type) const { return Desc(filter_, type, Tag::any); }
+  Desc plain(const Dims& dims) const { return Desc(dims, Type::f32, plain_); }
+  Desc plain_filter() const { return Desc(filter_, Type::f32, Tag::hwio); }
+
+  OnednnPlainCall call_;
+  const Version* filter_version_;
+  Type factor_;  // of what is multiplied
+  Dims x_, y_, filter_;
+  Tag plain_;
+  Desc bias_;  // zero where there is none
+  Geometry geometry_;
+  dnnl::primitive_attr attr_;
+};
+
+}  // namespace
+
+std::unique_ptr<Convolution> make_onednn_convolution(ConvolutionPart part, const ConvolutionSizes& sizes, bool bias,
+                                                     Precision precision, const Version* filter_version) {
+  try {
+    return std::make_unique<OnednnConvolution>(part, sizes, bias, precision, filter_version);
+  } catch (const dnnl::error& e) {
+    fail(Code::kInternal,
+         "oneDNN offers no convolution of " + std::to_string(sizes.x.h) + " x " + std::to_string(sizes.x.w) + " x " +
+             std::to_string(sizes.x.c) + " by " + std::to_string(sizes.windows.height.size) + " x " +
+             std::to_string(sizes.windows.width.size) + " to " + std::to_string(sizes.y.c) + " channels: " + e.what());
+  }
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// Updates of variables by their gradients: gradient descent, momentum, Adam. The other optimizers:
+// training_adaptive.cc.
+#include "belay/ops/training.h"
+
+#include <cmath>
+#include <string>
+
+#include "runtime/ops/math/fused.h"
+#include "runtime/ops/registry.h"
+#include "runtime/ops/training/update_kernel.h"
+
+namespace belay::runtime {
+namespace {
+
+// An update's inputs by name: the index of each in its operation, and how many there are.
+struct DescentInputs {
+  static constexpr std::size_t kVar = 0, kRate = 1, kGrad = 2, kCount = 3;
+};
+struct MomentumInputs {
+  static constexpr std::size_t kVar = 0, kAccum = 1, kRate = 2, kGrad = 3, kMomentum = 4, kCount = 5;
+};
+struct AdamInputs {
+  static constexpr std::size_t kVar = 0, kM = 1, kV = 2, kBeta1Power = 3, kBeta2Power = 4, kRate = 5, kGrad = 6,
+                               kCount = 7;
+};
+
+// ---- shape rules
+
+void infer_descent(InferContext& c) { infer_update(c, {DescentInputs::kGrad}, {DescentInputs::kRate}); }
+void infer_momentum(InferContext& c) {
+  using In = MomentumInputs;
+  infer_update(c, {In::kAccum, In::kGrad}, {In::kRate, In::kMomentum});
+}
+void infer_adam(InferContext& c) {
+  using In = AdamInputs;
+  infer_update(c, {In::kM, In::kV, In::kGrad}, {In::kBeta1Power, In::kBeta2Power, In::kRate});
+}
+
+// ---- loops over one variable
+
+template <class T>
+[[gnu::always_inline]] inline void descend(T* var, const T* grad, std::int64_t n, T rate) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) var[i] -= rate * grad[i];
+}
+BELAY_HOT void descend_hot(float* var, const float* grad, std::int64_t n, float rate) { descend(var, grad, n, rate); }
+
+template <class T>
+[[gnu::always_inline]] inline void descend_with_momentum(T* var, T* accum, const T* grad, std::int64_t n, T rate,
+                                                         T momentum, bool nesterov) {
+  if (nesterov) {
+#pragma omp simd
+    for (std::int64_t i = 0; i < n; ++i) {
+      accum[i] = momentum * accum[i] + grad[i];
+      var[i] -= rate * grad[i] + rate * momentum * accum[i];
+    }
+  } else {
+#pragma omp simd
+    for (std::int64_t i = 0; i < n; ++i) {
+      accum[i] = momentum * accum[i] + grad[i];
+      var[i] -= rate * accum[i];
+    }
+  }
+}
+BELAY_HOT void descend_with_momentum_hot(float* var, float* accum, const float* grad, std::int64_t n, float rate,
+                                         float momentum, bool nesterov) {
+  descend_with_momentum(var, accum, grad, n, rate, momentum, nesterov);
+}
+
+template <class T>
+struct AdamStep {
+  T rate;          // corrected for the moments' beginning at 0
+  T decay;         // learning_rate * weight_decay
+  T keep1, keep2;  // 1 - beta
+  T epsilon;
+};
+template <bool decays, class T>
+[[gnu::always_inline]] inline void adam(T* var, T* m, T* v, const T* grad, std::int64_t n, AdamStep<T> s) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) {
+    const T g = grad[i];
+    m[i] += s.keep1 * (g - m[i]);
+    v[i] += s.keep2 * (g * g - v[i]);
+    const T kept = decays ? var[i] - s.decay * var[i] : var[i];
+    var[i] = kept - s.rate * m[i] / (std::sqrt(v[i]) + s.epsilon);
+  }
+}
+BELAY_HOT void adam_hot(float* var, float* m, float* v, const float* grad, std::int64_t n, AdamStep<float> s) {
+  adam<false>(var, m, v, grad, n, s);
+}
+BELAY_HOT void adam_with_decay_hot(float* var, float* m, float* v, const float* grad, std::int64_t n,
+                                   AdamStep<float> s) {
+  adam<true>(var, m, v, grad, n, s);
+}
+
+// ---- kinds of updates
+
+template <class T>
+struct Descent {
+  using In = DescentInputs;
+  struct Step {
+    T rate;
+  };
+  explicit Descent(const Attrs&) {}
+  Step prepare(void* const* in) const { return {*input<T>(in, In::kRate)}; }
+  void update(const Step& s, void* const* in, std::int64_t at, std::int64_t n) const {
+    T* var = slot<T>(in, In::kVar, at);
+    const T* grad = input<T>(in, In::kGrad) + at;
+    if constexpr (std::is_same_v<T, float>) {
+      descend_hot(var, grad, n, s.rate);
+    } else {
+      descend(var, grad, n, s.rate);
+    }
+  }
+};
+
+template <class T>
+struct Momentum {
+  using In = MomentumInputs;
+  struct Step {
+    T rate, momentum;
+  };
+  explicit Momentum(const Attrs& attrs) : nesterov_(attrs.flag("use_nesterov")) {}
+  Step prepare(void* const* in) const { return {*input<T>(in, In::kRate), *input<T>(in, In::kMomentum)}; }
+  void update(const Step& s, void* const* in, std::int64_t at, std::int64_t n) const {
+    T *var = slot<T>(in, In::kVar, at), *accum = slot<T>(in, In::kAccum, at);
+    const T* grad = input<T>(in, In::kGrad) + at;
+    if constexpr (std::is_same_v<T, float>) {
+      descend_with_momentum_hot(var, accum, grad, n, s.rate, s.momentum, nesterov_);
+    } else {
+      descend_with_momentum(var, accum, grad, n, s.rate, s.momentum, nesterov_);
+    }
+  }
+
+ private:
+  bool nesterov_;
+};
+
+template <class T>
+struct Adam {
+  using In = AdamInputs;
+  using Step = AdamStep<T>;
+  explicit Adam(const Attrs& attrs)
+      : beta1_(static_cast<T>(attrs.number("beta1"))),
+        beta2_(static_cast<T>(attrs.number("beta2"))),
+        epsilon_(static_cast<T>(attrs.number("epsilon"))),
+        weight_decay_(attrs.number("weight_decay")) {}
+  Step prepare(void* const* in) const {
+    const double power1 = *input<T>(in, In::kBeta1Power), power2 = *input<T>(in, In::kBeta2Power);
+    const double rate = *input<T>(in, In::kRate) * std::sqrt(1 - power2) / (1 - power1);
+    return {static_cast<T>(rate), static_cast<T>(*input<T>(in, In::kRate) * weight_decay_), 1 - beta1_, 1 - beta2_,
+            epsilon_};
+  }
+  void update(const Step& s, void* const* in, std::int64_t at, std::int64_t n) const {
+    T *var = slot<T>(in, In::kVar, at), *m = slot<T>(in, In::kM, at), *v = slot<T>(in, In::kV, at);
+    const T* grad = input<T>(in, In::kGrad) + at;
+    const bool decays = weight_decay_ != 0;
+    if constexpr (std::is_same_v<T, float>) {
+      (decays ? adam_with_decay_hot : adam_hot)(var, m, v, grad, n, s);
+    } else {
+      decays ? adam<true>(var, m, v, grad, n, s) : adam<false>(var, m, v, grad, n, s);
+    }
+  }
+
+ private:
+  T beta1_, beta2_, epsilon_;  // betas rounded as the variables that hold their powers
+  double weight_decay_;
+};
+
+}  // namespace
+
+void infer_update(InferContext& c, const std::vector<std::size_t>& slots, const std::vector<std::size_t>& scalars) {
+  c.need_float(0);
+  for (const std::size_t i : slots) {
+    c.need_same_dtype(0, i);
+    if (!Shape::compatible(c.shape(0), c.shape(i)))
+      c.fail(c.input_text(i) + " must have the shape of the variable, " + c.input_text(0));
+  }
+  for (const std::size_t i : scalars) {
+    c.need_same_dtype(0, i);
+    c.need_scalar(i);
+  }
+  c.output(c.dtype(0), c.shape(0));
+}
+
+OpDef update(const char* name, const char* doc, const char* inputs, int n_inputs, std::uint32_t ref_inputs,
+             void (*infer)(InferContext&), std::unique_ptr<Kernel> (*kernel)(const KernelSpec&),
+             std::vector<AttrDef> attrs) {
+  return {.name = name,
+          .doc = doc,
+          .inputs = inputs,
+          .dtypes = "floats",
+          .n_inputs = n_inputs,
+          .attrs = std::move(attrs),
+          .effect = Effect::kWrite,
+          .ref_inputs = ref_inputs,
+          .infer = infer,
+          .stops_gradient = true,
+          .kernel = kernel};
+}
+
+std::span<const std::size_t> shared_update_inputs(std::string_view op) {
+  static constexpr std::size_t kDescent[] = {DescentInputs::kRate};
+  static constexpr std::size_t kMomentum[] = {MomentumInputs::kRate, MomentumInputs::kMomentum};
+  static constexpr std::size_t kAdam[] = {AdamInputs::kBeta1Power, AdamInputs::kBeta2Power, AdamInputs::kRate};
+  if (op == "ApplyGradientDescent") return kDescent;
+  if (op == "ApplyMomentum") return kMomentum;
+  if (op == "ApplyAdam") return kAdam;
+  return shared_adaptive_update_inputs(op);
+}
+
+void add_training_ops(OpRegistry& r) {
+  r.add(update("ApplyGradientDescent", "var -= learning_rate * grad.", "var, learning_rate, grad",
+               DescentInputs::kCount, 1, infer_descent, make_update<Descent>));
+  r.add(update("ApplyMomentum",
+               "accum = momentum * accum + grad; var -= learning_rate * accum, or with `use_nesterov` learning_rate * "
+               "(grad + momentum * accum).",
+               "var, accum, learning_rate, grad, momentum", MomentumInputs::kCount, 3, infer_momentum,
+               make_update<Momentum>, {bool_attr("use_nesterov", "Nesterov's momentum")}));
+  r.add(update("ApplyAdam", "Adam; with `weight_decay` AdamW, which also subtracts learning_rate * weight_decay * var.",
+               "var, m, v, beta1_power, beta2_power, learning_rate, grad", AdamInputs::kCount, 7, infer_adam,
+               make_update<Adam>,
+               {float_attr("beta1", "of the mean of the gradients").defaults_to(0.9),
+                float_attr("beta2", "of the mean of their squares").defaults_to(0.999),
+                float_attr("epsilon", "added to the divisor").defaults_to(1e-8),
+                float_attr("weight_decay", "the share of a weight that is subtracted").defaults_to(0)}));
+  add_adaptive_training_ops(r);
+}
+
+}  // namespace belay::runtime
