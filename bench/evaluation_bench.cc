@@ -101,7 +101,7 @@ class Bench {
 
   std::unique_ptr<Logger> log_ = make_stderr_logger(LogFormat::kText, LogLevel::kError, system_clock());
   RunControl control_;
-  RunHost run_{World{system_clock(), *log_, posix_file_system()}, control_, {.threads = 1}};
+  RunHost run_{Platform{system_clock(), *log_, posix_file_system()}, control_, {.threads = 1}};
   std::unique_ptr<OpRegistry> ops_ = make_op_registry();
   RunInput train_{.name = "train", .monitor = run_.add_monitor()};
   RunInput eval_{.name = "eval", .monitor = run_.add_monitor()};

@@ -72,7 +72,7 @@ struct ManifestRun::Insides {
     return std::make_unique<runtime::ManifestRun>(
         *manifest,
         runtime::ManifestRunOptions{options.from_scratch, {options.accept_changes, options.must_resume, options.exact}},
-        runtime::World{runtime::system_clock(), *log, runtime::posix_file_system()}, runtime::process_environment(),
+        runtime::Platform{runtime::system_clock(), *log, runtime::posix_file_system()}, runtime::process_environment(),
         of);
   }
   bool trains() const { return manifest->run.mode == runtime::RunMode::kTrain; }

@@ -21,7 +21,7 @@ int graph_command(const GraphArguments& arguments) {
   const std::unique_ptr<Logger> log = make_stderr_logger(LogFormat::kText, LogLevel::kInfo, system_clock());
   RunControl control;
   PreparedRun prepared;
-  const int status = prepare_run(prepared, arguments.manifest, arguments.sets, {}, make_world(*log), control);
+  const int status = prepare_run(prepared, arguments.manifest, arguments.sets, {}, make_platform(*log), control);
   if (status != kExitDone) return status;
   ManifestRun& run = *prepared.run;
   GraphReport report = report_graph(arguments.manifest, run.model().graph, run.model().outputs.signatures);

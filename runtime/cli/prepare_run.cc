@@ -10,10 +10,10 @@
 
 namespace belay::runtime {
 
-World make_world(Logger& log) { return {system_clock(), log, posix_file_system()}; }
+Platform make_platform(Logger& log) { return {system_clock(), log, posix_file_system()}; }
 
 int prepare_run(PreparedRun& prepared, const std::string& file, const std::vector<std::string>& sets,
-                const ManifestRunOptions& options, const World& world, RunControl& control,
+                const ManifestRunOptions& options, const Platform& platform, RunControl& control,
                 const std::function<int(ManifestRun&, Diagnostics&)>& before_plugins) {
   std::unique_ptr<ManifestRun>& run = prepared.run;
   const Environment environment = process_environment();
@@ -21,11 +21,11 @@ int prepare_run(PreparedRun& prepared, const std::string& file, const std::vecto
   std::optional<Manifest> manifest = parse_manifest(file, sets, environment, problems);
   bool plugins_usable = true;
   if (manifest) {
-    run = std::make_unique<ManifestRun>(std::move(*manifest), options, world, environment, control);
+    run = std::make_unique<ManifestRun>(std::move(*manifest), options, platform, environment, control);
     plugins_usable = run->find_plugins(problems);
   }
   const auto show_problems = [&] {
-    world.log.flush();
+    platform.log.flush();
     std::cerr << problems.text() << std::flush;
   };
   if (!problems.empty()) {
@@ -37,7 +37,7 @@ int prepare_run(PreparedRun& prepared, const std::string& file, const std::vecto
   prepared.watchdog.emplace(
       WatchdogOptions{
           run->manifest().session.no_progress_secs, [&watched] { return watched.activity(); }, &control.disk(), {}},
-      world.log, world.clock);
+      platform.log, platform.clock);
   const auto refused = [&] {
     if (!problems.empty()) show_problems();
     return !problems.empty();
@@ -48,10 +48,10 @@ int prepare_run(PreparedRun& prepared, const std::string& file, const std::vecto
   try {
     run->load_plugins();
   } catch (const LoadError& e) {
-    log_error(world.log, e.what());
+    log_error(platform.log, e.what());
     return kExitPlugin;
   } catch (const Error& e) {
-    log_error(world.log, e.what());
+    log_error(platform.log, e.what());
     return e.code() == Code::kInvalidArgument ? kExitUsage : kExitPlugin;
   }
   prepared.watchdog->progress();
@@ -60,10 +60,10 @@ int prepare_run(PreparedRun& prepared, const std::string& file, const std::vecto
   try {
     run->build_scaffold(problems);
   } catch (const LoadError& e) {  // of a hook that the model brings
-    log_error(world.log, e.what());
+    log_error(platform.log, e.what());
     return kExitPlugin;
   } catch (const Error& e) {
-    log_error(world.log, e.what());
+    log_error(platform.log, e.what());
     if (!problems.empty()) show_problems();
     // An input that is not there or empty is the manifest's mistake; one that breaks while it is read has begun to
     // train.
@@ -74,7 +74,7 @@ int prepare_run(PreparedRun& prepared, const std::string& file, const std::vecto
     try {
       run->begin_hooks(problems);
     } catch (const Error& e) {
-      log_error(world.log, std::string("training ended with an error: ") + e.what());
+      log_error(platform.log, std::string("training ended with an error: ") + e.what());
       return status_of(e);
     }
   }

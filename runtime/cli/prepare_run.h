@@ -14,7 +14,7 @@
 
 namespace belay::runtime {
 
-World make_world(Logger& log);
+Platform make_platform(Logger& log);
 
 // A run, what it says where a plugin crashes, and what ends it where one hangs: from the moment that the first is
 // loaded.
@@ -37,7 +37,7 @@ struct PreparedRun {
 // Each stage's problems are reported here. `before_plugins` is called when the manifest is found to be right, before
 // the first plugin is loaded; its status and the problems that it adds count as well.
 int prepare_run(PreparedRun& prepared, const std::string& file, const std::vector<std::string>& sets,
-                const ManifestRunOptions& options, const World& world, RunControl& control,
+                const ManifestRunOptions& options, const Platform& platform, RunControl& control,
                 const std::function<int(ManifestRun&, Diagnostics&)>& before_plugins = {});
 
 }  // namespace belay::runtime

@@ -166,7 +166,7 @@ int run_command(const RunArguments& arguments) {
     return static_cast<int>(kExitDone);
   };
   int status = prepare_run(prepared, arguments.manifest, arguments.sets, {arguments.from_scratch, arguments.resume},
-                           make_world(*log), control, take_directory);
+                           make_platform(*log), control, take_directory);
   if (status != kExitDone) return status;
   signals.set_grace(run->manifest().session.signal_grace_secs);
   if (arguments.dry_run) {
@@ -187,7 +187,7 @@ int check_command(const ManifestArguments& arguments) {
   const std::unique_ptr<Logger> log = make_stderr_logger(LogFormat::kText, LogLevel::kInfo, system_clock());
   RunControl control;
   PreparedRun prepared;
-  const int status = prepare_run(prepared, arguments.manifest, arguments.sets, {}, make_world(*log), control,
+  const int status = prepare_run(prepared, arguments.manifest, arguments.sets, {}, make_platform(*log), control,
                                  [](ManifestRun& run, Diagnostics& problems) {
                                    run.tell_last_attempt();
                                    run.compare_with_earlier(problems);

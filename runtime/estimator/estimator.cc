@@ -156,8 +156,9 @@ Estimator& Estimator::train(const InputFn& input, const TrainOptions& options) {
   const std::optional<UsedCheckpoint> newest = newest_checkpoint(*settings_);
   const std::int64_t trained = newest ? newest->global_step : -1;
   if (options.max_steps && *options.max_steps <= trained) {
-    settings_->world.log.info("", "max_steps = " + std::to_string(*options.max_steps) + ", and the model is at step " +
-                                      std::to_string(trained) + ": nothing to train");
+    settings_->platform.log.info("", "max_steps = " + std::to_string(*options.max_steps) +
+                                         ", and the model is at step " + std::to_string(trained) +
+                                         ": nothing to train");
     return *this;
   }
   check_hooks("train's hooks", options.hooks);

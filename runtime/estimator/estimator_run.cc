@@ -32,8 +32,8 @@ std::string model_dir_of(const EstimatorOptions& options, Logger& log) {
 EstimatorSettings::EstimatorSettings(ModelFn model_fn, EstimatorOptions given)
     : model(std::move(model_fn)),
       options(std::move(given)),
-      world(world_or_system(options.clock, options.log, options.files, own_log)),
-      model_dir(model_dir_of(options, world.log)) {
+      platform(platform_or_system(options.clock, options.log, options.files, own_log)),
+      model_dir(model_dir_of(options, platform.log)) {
   if (!model) fail(Code::kInvalidArgument, "the Estimator was given no model function");
 }
 
@@ -60,7 +60,7 @@ RunHostOptions estimator_host_options(const EstimatorSettings& settings, Mode mo
 
 EstimatorRun::EstimatorRun(const EstimatorSettings& settings, Mode mode, const std::string& events_dir)
     : settings_(settings),
-      host_(settings.world, control_, estimator_host_options(settings, mode, events_dir)),
+      host_(settings.platform, control_, estimator_host_options(settings, mode, events_dir)),
       ops_(make_op_registry()),
       plugins_(host_, settings.options.plugins) {
   plugins_.add_ops(*ops_);

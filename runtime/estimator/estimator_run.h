@@ -37,12 +37,12 @@ struct EstimatorOptions {
 // What an Estimator has once, for all its calls; nothing in it changes.
 struct EstimatorSettings {
   EstimatorSettings(ModelFn model_fn, EstimatorOptions given);
-  CheckpointPlace checkpoints() const { return {world.files, world.log, model_dir}; }
+  CheckpointPlace checkpoints() const { return {platform.files, platform.log, model_dir}; }
 
   const ModelFn model;
   const EstimatorOptions options;
   std::unique_ptr<Logger> own_log;  // null: the program's
-  const World world;
+  const Platform platform;
   const std::string model_dir;  // absolute
 };
 

@@ -70,12 +70,12 @@ RunHostOptions host_options(const Manifest& manifest, bool from_scratch) {
 
 }  // namespace
 
-ManifestRun::ManifestRun(Manifest manifest, ManifestRunOptions options, const World& world, Environment environment,
-                         RunControl& control)
+ManifestRun::ManifestRun(Manifest manifest, ManifestRunOptions options, const Platform& platform,
+                         Environment environment, RunControl& control)
     : manifest_(std::move(manifest)),
       options_(options),
       environment_(std::move(environment)),
-      host_(world, control, host_options(manifest_, options.from_scratch)),
+      host_(platform, control, host_options(manifest_, options.from_scratch)),
       resume_(host_.files(), host_.log(), manifest_, options.resume),
       ops_(make_op_registry()),
       model_(*ops_, manifest_.run.mode == RunMode::kPredict ? Mode::kPredict : Mode::kTrain),

@@ -3,7 +3,7 @@
 //
 //   manifest -> plugins -> scaffold -> session -> hooks
 //
-//   ManifestRun run(manifest, options, world, environment, control);
+//   ManifestRun run(manifest, options, platform, environment, control);
 //   run.find_plugins(problems)     // names and options against the notes; no plugin code runs
 //   run.take_directory()           // the run directory made, locked, this attempt's mark put into it
 //   run.load_plugins()             // libraries, then instances
@@ -40,7 +40,7 @@ struct ManifestRunOptions {
 
 class ManifestRun {
  public:
-  ManifestRun(Manifest manifest, ManifestRunOptions options, const World& world, Environment environment,
+  ManifestRun(Manifest manifest, ManifestRunOptions options, const Platform& platform, Environment environment,
               RunControl& control);
   ~ManifestRun();
   ManifestRun(const ManifestRun&) = delete;

@@ -69,7 +69,7 @@ void add_hook(SessionHost& session, RunPlugins& plugins, const OwnHook& hook) {
 
 struct MonitoredTrainingSession::OwnRun {
   explicit OwnRun(const TrainingSessionOptions& o)
-      : run(world_or_system(o.clock, o.log, o.files, log), control, run_options(o), o.targets),
+      : run(platform_or_system(o.clock, o.log, o.files, log), control, run_options(o), o.targets),
         plugins(run, o.plugins) {}
 
   std::unique_ptr<Logger> log;  // null: the program's

@@ -13,26 +13,27 @@
 
 namespace belay::runtime {
 
-World world_or_system(Clock* clock, Logger* log, FileSystem* files, std::unique_ptr<Logger>& own_log) {
+Platform platform_or_system(Clock* clock, Logger* log, FileSystem* files, std::unique_ptr<Logger>& own_log) {
   Clock& used = clock != nullptr ? *clock : system_clock();
   if (log == nullptr) own_log = make_stderr_logger(LogFormat::kText, LogLevel::kInfo, used);
   return {used, log != nullptr ? *log : *own_log, files != nullptr ? *files : posix_file_system()};
 }
 
-RunHost::RunHost(const World& world, RunControl& control, RunHostOptions options, std::shared_ptr<StoreTargets> targets)
+RunHost::RunHost(const Platform& platform, RunControl& control, RunHostOptions options,
+                 std::shared_ptr<StoreTargets> targets)
     : options_(std::move(options)),
       events_dir_(options_.events_dir.empty() ? options_.dir : options_.events_dir),
       control_(control),
       targets_(targets != nullptr ? std::move(targets) : std::make_shared<StoreTargets>()),
-      files_(watched_files(world.files, control.disk())),
-      environment_{world.clock,
-                   world.log,
+      files_(watched_files(platform.files, control.disk())),
+      environment_{platform.clock,
+                   platform.log,
                    *files_,
                    *targets_,
                    control.interrupt(),
                    SessionOptions{options_.threads == 0 ? available_threads() : options_.threads, options_.seed,
-                                  make_queue, &world.clock, options_.session.precision}},
-      services_(world.log, world.clock, options_.dir.empty() ? events_dir_ : options_.dir, options_.seed),
+                                  make_queue, &platform.clock, options_.session.precision}},
+      services_(platform.log, platform.clock, options_.dir.empty() ? events_dir_ : options_.dir, options_.seed),
       monitors_(2) {
   add_session_services(services_);
   services_.set_attempt(&attempt_);

@@ -2,7 +2,7 @@
 // The owner of a run: what a run has once, whatever makes it (belay run, a program's MonitoredTrainingSession, a test
 // driver) and however many sessions it has.
 //
-//   RunHost run(world, control, options);
+//   RunHost run(platform, control, options);
 //   run.take_directory();                       // locked from here on; nothing in it yet that stays
 //   RunPlugins plugins(run, ...);               // instances that belong to no session: model, saver, inputs
 //   SessionHost training(run, "");              // session_host.h: hooks and events of one session
@@ -33,8 +33,8 @@
 
 namespace belay::runtime {
 
-// The edges of the world, all borrowed.
-struct World {
+// What a run needs of the system: clock, log and file system, all borrowed.
+struct Platform {
   Clock& clock;
   Logger& log;
   FileSystem& files;
@@ -42,7 +42,7 @@ struct World {
 
 // Clock, log and files of a program; those that are null are the system's. `own_log` keeps the logger that is made
 // then, which writes text to stderr.
-World world_or_system(Clock* clock, Logger* log, FileSystem* files, std::unique_ptr<Logger>& own_log);
+Platform platform_or_system(Clock* clock, Logger* log, FileSystem* files, std::unique_ptr<Logger>& own_log);
 
 struct RunHostOptions {
   std::string dir = {};         // of the checkpoints; absolute; empty: nothing is saved
@@ -58,7 +58,8 @@ struct RunHostOptions {
 class RunHost {
  public:
   // `targets`: where sessions share their variables; shared with other runs of the program, none: the run's own.
-  RunHost(const World& world, RunControl& control, RunHostOptions options, std::shared_ptr<StoreTargets> targets = {});
+  RunHost(const Platform& platform, RunControl& control, RunHostOptions options,
+          std::shared_ptr<StoreTargets> targets = {});
   ~RunHost();
   RunHost(const RunHost&) = delete;
   RunHost& operator=(const RunHost&) = delete;
@@ -68,7 +69,7 @@ class RunHost {
   RunControl& control() const noexcept { return control_; }
   Clock& clock() const noexcept { return environment_.clock; }
   Logger& log() const noexcept { return environment_.log; }
-  FileSystem& files() const noexcept { return *files_; }  // the world's, with the calls counted for the watchdog
+  FileSystem& files() const noexcept { return *files_; }  // the system's, with the calls counted for the watchdog
   // Of instances that belong to no session.
   const HostServices& services() const noexcept { return services_; }
 

@@ -141,7 +141,7 @@ struct Process {
   }
 
   void open_run() {
-    run.emplace(runtime::World{setup.clock, setup.log, runtime::posix_file_system()}, control,
+    run.emplace(runtime::Platform{setup.clock, setup.log, runtime::posix_file_system()}, control,
                 runtime::RunHostOptions{.dir = setup.folder.path(),
                                         .threads = 1,
                                         .seed = setup.seed,

@@ -118,8 +118,9 @@ class WatchedEvaluation : public ::testing::Test {
     Diagnostics problems;
     std::optional<Manifest> manifest = parse_manifest(path, {}, environment, problems);
     ASSERT_TRUE(manifest) << problems.text();
-    run_ = std::make_unique<ManifestRun>(std::move(*manifest), ManifestRunOptions{},
-                                         World{system_clock(), *run_log_, posix_file_system()}, environment, control_);
+    run_ =
+        std::make_unique<ManifestRun>(std::move(*manifest), ManifestRunOptions{},
+                                      Platform{system_clock(), *run_log_, posix_file_system()}, environment, control_);
     run_->find_plugins(problems);
     ASSERT_TRUE(problems.empty()) << problems.text();
     run_->load_plugins();

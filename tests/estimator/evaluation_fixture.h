@@ -67,7 +67,7 @@ class EvaluationTest : protected InputMonitors, public MonitoredTest {
   // With one thread, unless the options say otherwise.
   void new_run(RunHostOptions options = {}) {
     options.threads = std::max(options.threads, 1);
-    run_host = std::make_unique<RunHost>(World{clock, *log, posix_file_system()}, control, std::move(options));
+    run_host = std::make_unique<RunHost>(Platform{clock, *log, posix_file_system()}, control, std::move(options));
   }
 
   PluginInstance& create(PluginKind kind, const std::string& name, CallMonitor& of, const OptionList& options = {}) {

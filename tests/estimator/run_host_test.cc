@@ -10,7 +10,7 @@ namespace {
 
 class RunHostTest : public TrainingSessionTest {
  protected:
-  World world() { return {clock, *log, posix_file_system()}; }
+  Platform platform() { return {clock, *log, posix_file_system()}; }
   RunHostOptions in_directory() { return {.dir = temp.path(), .threads = 1}; }
   static std::size_t event_files(const std::string& path) {
     std::size_t n = 0;
@@ -23,14 +23,14 @@ class RunHostTest : public TrainingSessionTest {
 };
 
 TEST_F(RunHostTest, TheLockIsKeptFromSessionToSession) {
-  std::optional<RunHost> run(std::in_place, world(), control, in_directory());
+  std::optional<RunHost> run(std::in_place, platform(), control, in_directory());
   run->take_directory();
   for (int i = 0; i < 2; ++i) {
     SessionHost training(*run, {.saves = true});
-    RunHost other(world(), control, in_directory());
+    RunHost other(platform(), control, in_directory());
     EXPECT_THROW(other.take_directory(), RunInUse);
   }
-  RunHost other(world(), control, in_directory());
+  RunHost other(platform(), control, in_directory());
   EXPECT_THROW(other.take_directory(), RunInUse);
   run.reset();
   other.take_directory();
@@ -41,7 +41,7 @@ TEST_F(RunHostTest, EventsMayLieInAnotherDirectoryThanCheckpoints) {
   const TempDir elsewhere;
   RunHostOptions options = in_directory();
   options.events_dir = elsewhere.path();
-  RunHost run(world(), control, std::move(options));
+  RunHost run(platform(), control, std::move(options));
   run.take_directory();
   SessionHost training(run, {.saves = true}), evaluation(run, {.events_folder = "eval"});
   training.open_events();
@@ -52,7 +52,7 @@ TEST_F(RunHostTest, EventsMayLieInAnotherDirectoryThanCheckpoints) {
 }
 
 TEST_F(RunHostTest, B_12a_PluginsOfASessionReadWhatItIsFor) {
-  RunHost run(world(), control, {});
+  RunHost run(platform(), control, {});
   SessionHost training(run, {.saves = true}), evaluation(run, {.mode = Mode::kEval});
   EXPECT_EQ(training.services().mode(), BELAY_MODE_TRAIN);
   EXPECT_EQ(evaluation.services().mode(), BELAY_MODE_EVAL);
@@ -62,7 +62,7 @@ TEST_F(RunHostTest, B_12d_TheAttemptIsCountedWhenTheDirectoryIsKept) {
   const auto attempt = [&](bool keeps, bool starts_over = false) {
     RunHostOptions options = in_directory();
     options.starts_over = starts_over;
-    RunHost run(world(), control, std::move(options));
+    RunHost run(platform(), control, std::move(options));
     SessionHost training(run, {.saves = true});
     run.take_directory();
     if (keeps) run.keep_directory();
@@ -83,7 +83,7 @@ TEST_F(RunHostTest, B_12d_TheAttemptIsCountedWhenTheDirectoryIsKept) {
 }
 
 TEST_F(RunHostTest, WithoutADirectoryNothingIsKept) {
-  RunHost run(world(), control, {});
+  RunHost run(platform(), control, {});
   run.take_directory();
   SessionHost training(run, {.saves = true});
   training.open_events();
@@ -93,7 +93,7 @@ TEST_F(RunHostTest, WithoutADirectoryNothingIsKept) {
 }
 
 TEST_F(RunHostTest, SessionsHaveHooksOfTheirOwn) {
-  RunHost run(world(), control, {});
+  RunHost run(platform(), control, {});
   SessionHost training(run, {.saves = true}), evaluation(run, {});
   const OwnHook hook = probe("x");
   training.add_hook(hook.name, hook.make);
@@ -103,7 +103,7 @@ TEST_F(RunHostTest, SessionsHaveHooksOfTheirOwn) {
 }
 
 TEST_F(RunHostTest, EachThreadThatCallsPluginsHasItsMonitor) {
-  RunHost run(world(), control, {});
+  RunHost run(platform(), control, {});
   CallMonitor& input = run.add_monitor();
   EXPECT_NE(&input, &run.monitor());
   EXPECT_EQ(run.monitors(), (std::vector<const CallMonitor*>{&run.monitor(), &run.saver_monitor(), &input}));

@@ -39,7 +39,8 @@ class EvaluationSteps : public MonitoredTest {
   }
 
   RunControl control;
-  RunHost run{World{clock, *log, posix_file_system()}, control, {.threads = kLoopsAllocate ? 1 : available_threads()}};
+  RunHost run{
+      Platform{clock, *log, posix_file_system()}, control, {.threads = kLoopsAllocate ? 1 : available_threads()}};
   RunPlugins plugins{run, {&belay_module_digits, &belay_module_mlp}};
   RunInput train{.name = "eval", .monitor = run.add_monitor()};
   RunInput eval{.name = "eval", .monitor = run.add_monitor()};
