@@ -13,7 +13,7 @@
 #include "belay/testing/driver_setup.h"
 #include "belay/testing/option_values.h"
 #include "runtime/loader/note.h"
-#include "runtime/validate/made_up.h"
+#include "runtime/validate/synthetic.h"
 
 namespace belay::runtime {
 
@@ -107,7 +107,7 @@ void must_succeed(const std::string& where, F&& f) {
 
 // As must_succeed; but if the plugin does not find what it needs among the synthetic things, the check is skipped.
 template <class F>
-void needs(const std::string& where, const std::string& made_up_things, F&& f) {
+void needs(const std::string& where, const std::string& synthetic_things, F&& f) {
   try {
     f();
   } catch (const Error& e) {
@@ -115,7 +115,7 @@ void needs(const std::string& where, const std::string& made_up_things, F&& f) {
     if (e.code() != Code::kNotFound && e.code() != Code::kInvalidArgument && e.code() != Code::kFailedPrecondition &&
         e.code() != Code::kUnimplemented)
       throw CheckFailed(where + " failed: " + text_of(e));
-    throw CheckSkipped(where + " does not find what it needs in " + made_up_things + ": " + text_of(e) +
+    throw CheckSkipped(where + " does not find what it needs in " + synthetic_things + ": " + text_of(e) +
                        "; give its options with --set");
   }
 }

@@ -68,16 +68,16 @@ void make(const Subject& subject, const OptionValues& options) {
 bool blames_options(const Subject& subject, Code code) {
   if (subject.info.options.empty()) return false;
   if (code == Code::kInvalidArgument) return true;
-  return !subject.chosen.made_up.empty() && (code == Code::kNotFound || code == Code::kFailedPrecondition ||
-                                             code == Code::kPermissionDenied || code == Code::kDataLoss);
+  return !subject.chosen.synthetic.empty() && (code == Code::kNotFound || code == Code::kFailedPrecondition ||
+                                               code == Code::kPermissionDenied || code == Code::kDataLoss);
 }
 
 std::string needed_options(const Subject& subject) {
   std::vector<std::string> names;
-  for (const std::string& name : subject.chosen.made_up) names.push_back("'" + name + "'");
+  for (const std::string& name : subject.chosen.synthetic) names.push_back("'" + name + "'");
   if (!names.empty())
     return "it takes no synthetic value for " + joined(names) + "; give " + (names.size() == 1 ? "it" : "them") +
-           " with --set " + subject.chosen.made_up[0] + "=...";
+           " with --set " + subject.chosen.synthetic[0] + "=...";
   for (const OptionInfo& option : subject.info.options) names.push_back("'" + option.name + "'");
   return "its defaults alone are not enough; give options with --set OPTION=VALUE: it has " + joined(names);
 }
@@ -87,7 +87,7 @@ void created(const Subject& subject) {
     make(subject, subject.options());
   } catch (const Error& e) {
     require_explained("create", e);
-    const bool by_examples = !subject.chosen.examples.empty() && subject.chosen.made_up.empty();
+    const bool by_examples = !subject.chosen.examples.empty() && subject.chosen.synthetic.empty();
     if (subject.options_are_given || by_examples || !blames_options(subject, e.code()))
       throw CheckFailed((by_examples ? "create with the examples of its note failed: " : "create failed: ") +
                         text_of(e));

@@ -20,7 +20,7 @@ using belay::testing::StoredState;
 using belay::testing::StoredValue;
 using belay::testing::TemporaryFolder;
 
-constexpr const char* kMadeUp =
+constexpr const char* kSynthetic =
     "the synthetic model (loss, accuracy, learning_rate, global_step, dense/kernel, dense/bias)";
 
 // Of an output that the plugin added: a half in each element.
@@ -70,7 +70,7 @@ class Training {
   // The run directory, for another attempt of the same run.
   const std::shared_ptr<const TemporaryFolder>& folder() const { return folder_; }
   void begin() {
-    needs("begin", kMadeUp, [&] { hook_->begin(); });
+    needs("begin", kSynthetic, [&] { hook_->begin(); });
     hook_->session().set_value("merged_summaries", Tensor(std::string_view()));
     for (const Output& output : hook_->graph().outputs())
       if (!hook_->session().has_value(output.raw()))

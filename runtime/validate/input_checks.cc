@@ -27,12 +27,12 @@ OptionValues one_epoch(const Subject& subject) {
 // A synthetic file for a path does not have the input's format.
 void open(InputDriver& input, const Subject& subject, std::int64_t shard = 0, std::int64_t shards = 1) {
   std::vector<std::string> names;
-  for (const std::string& name : subject.chosen.made_up) names.push_back("'" + name + "'");
+  for (const std::string& name : subject.chosen.synthetic) names.push_back("'" + name + "'");
   needs("open", names.empty() ? "the synthetic options" : "what validate made for " + joined(names), [&] {
     try {
       input.open(shard, shards, subject.seed);
     } catch (const Error& e) {
-      if (subject.chosen.made_up.empty() || e.code() != Code::kDataLoss) throw;
+      if (subject.chosen.synthetic.empty() || e.code() != Code::kDataLoss) throw;
       fail(Code::kInvalidArgument, std::string(e.message()));
     }
   });

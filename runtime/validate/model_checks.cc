@@ -15,20 +15,20 @@ namespace {
 using belay::testing::ModelBatch;
 using belay::testing::ModelDriver;
 
-struct MadeUpInput {
+struct SyntheticInput {
   DType feature, label;
   Dims example, label_of_example;
   std::int64_t ids;  // values are below this; 0: any
 };
 
-const std::vector<MadeUpInput>& made_up_inputs() {
-  static const std::vector<MadeUpInput> all{{DType::kFloat32, DType::kInt64, {4}, {}, 0},
-                                            {DType::kFloat32, DType::kFloat32, {4}, {}, 0},
-                                            {DType::kFloat32, DType::kInt64, {8, 8}, {}, 0},
-                                            {DType::kInt64, DType::kInt64, {4}, {4}, 3}};
+const std::vector<SyntheticInput>& synthetic_inputs() {
+  static const std::vector<SyntheticInput> all{{DType::kFloat32, DType::kInt64, {4}, {}, 0},
+                                               {DType::kFloat32, DType::kFloat32, {4}, {}, 0},
+                                               {DType::kFloat32, DType::kInt64, {8, 8}, {}, 0},
+                                               {DType::kInt64, DType::kInt64, {4}, {4}, 3}};
   return all;
 }
-constexpr const char* kMadeUpInputs =
+constexpr const char* kSyntheticInputs =
     "the synthetic inputs (x float32 [?, 4] with y int64 or float32 [?]; x float32 [?, 8, 8] with y int64 [?]; ids x "
     "and y int64 [?, 4])";
 
@@ -39,7 +39,7 @@ Dims batch_dims(std::int64_t n, const Dims& example) {
 }
 
 // The same numbers again and again, or ids and classes.
-Tensor made_up_tensor(DType dtype, const Dims& dims, std::int64_t ids) {
+Tensor synthetic_tensor(DType dtype, const Dims& dims, std::int64_t ids) {
   constexpr float kNumbers[] = {1, 2, -1, 0.5, 3, -2, 0, 1, -1, 1, 2, 0.25};
   const std::size_t below = ids > 0 ? static_cast<std::size_t>(ids) : 2;
   Tensor t(dtype, dims);
@@ -54,15 +54,15 @@ Tensor made_up_tensor(DType dtype, const Dims& dims, std::int64_t ids) {
 
 struct Built {
   std::unique_ptr<ModelDriver> model;
-  MadeUpInput input;
+  SyntheticInput input;
 
   ModelBatch batch(std::int64_t n) const {
-    return {{"x", made_up_tensor(input.feature, batch_dims(n, input.example), input.ids)},
-            {"y", made_up_tensor(input.label, batch_dims(n, input.label_of_example), input.ids)}};
+    return {{"x", synthetic_tensor(input.feature, batch_dims(n, input.example), input.ids)},
+            {"y", synthetic_tensor(input.label, batch_dims(n, input.label_of_example), input.ids)}};
   }
 };
 
-Built try_build(const Subject& subject, Mode mode, const MadeUpInput& input) {
+Built try_build(const Subject& subject, Mode mode, const SyntheticInput& input) {
   Built built{std::make_unique<ModelDriver>(subject.module, subject.options(), subject.info.name), input};
   built.model->feature("x", input.feature, batch_dims(-1, input.example), input.ids);
   built.model->label("y", input.label, batch_dims(-1, input.label_of_example), input.ids);
@@ -74,8 +74,8 @@ Built try_build(const Subject& subject, Mode mode, const MadeUpInput& input) {
 Built build(const Subject& subject, Mode mode) {
   std::optional<Built> built;
   std::optional<Error> refusal;
-  needs("build", kMadeUpInputs, [&] {
-    for (const MadeUpInput& input : made_up_inputs()) {
+  needs("build", kSyntheticInputs, [&] {
+    for (const SyntheticInput& input : synthetic_inputs()) {
       try {
         built = try_build(subject, mode, input);
         return;
@@ -165,7 +165,7 @@ void unknown_mode(const Subject& subject) {
   constexpr auto kNoMode = static_cast<Mode>(99);
   Code code = Code::kOk;
   try {
-    try_build(subject, kNoMode, made_up_inputs().front());
+    try_build(subject, kNoMode, synthetic_inputs().front());
   } catch (const Error& e) {
     code = e.code();
   }

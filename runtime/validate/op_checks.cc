@@ -32,7 +32,7 @@ std::string text_of(const std::vector<OpInput>& inputs) {
 }
 
 // Numbers between -1 and 1, small integers, both booleans.
-Tensor made_up(const OpInput& spec, std::uint64_t seed) {
+Tensor synthetic(const OpInput& spec, std::uint64_t seed) {
   Tensor t(spec.dtype, spec.dims);
   const TensorView view(t.view());
   for (std::size_t i = 0; i < t.size(); ++i) {
@@ -51,9 +51,9 @@ Tensor made_up(const OpInput& spec, std::uint64_t seed) {
   }
   return t;
 }
-std::vector<Tensor> made_up(const std::vector<OpInput>& inputs, std::uint64_t seed) {
+std::vector<Tensor> synthetic(const std::vector<OpInput>& inputs, std::uint64_t seed) {
   std::vector<Tensor> all;
-  for (std::size_t i = 0; i < inputs.size(); ++i) all.push_back(made_up(inputs[i], mix_key(seed, i + 1)));
+  for (std::size_t i = 0; i < inputs.size(); ++i) all.push_back(synthetic(inputs[i], mix_key(seed, i + 1)));
   return all;
 }
 
@@ -125,7 +125,7 @@ void runs(const Subject& subject) {
   for (const Dims& odd : std::vector<Dims>{{0}, {1}, {17}, {0, 3}, {3, 0}, {1, 1}, {129, 7}, {100'003}})
     sizes.push_back(odd);
   for (const std::vector<OpInput>& inputs : accepted(subject, op, sizes)) {
-    const std::vector<Tensor> values = made_up(inputs, subject.seed);
+    const std::vector<Tensor> values = synthetic(inputs, subject.seed);
     for (const int threads : {1, 2}) {
       op.threads = threads;
       const std::string where =
@@ -179,7 +179,7 @@ void kernels_apart(const Subject& subject) {
   OpDriver one(subject.module, subject.options(), setup_of(subject)),
       other(subject.module, subject.options(), setup_of(subject));
   const std::vector<OpInput> inputs = accepted(subject, one, {{64, 65}, {4096}, {2, 3, 4, 4}, {}}).front();
-  const std::vector<Tensor> values = made_up(inputs, subject.seed);
+  const std::vector<Tensor> values = synthetic(inputs, subject.seed);
   must_succeed("run of two nodes at the same time", [&] {
     const std::vector<Tensor> expected = one.run(values);
     std::optional<Error> failed;
@@ -223,7 +223,7 @@ void gradients(const Subject& subject) {
       for (const OpInput& i : inputs) node.input(i.dtype, i.dims);
       node.build();
       if (!node.has_gradient()) fail(Code::kInvalidArgument, node.gradient_error());
-      const double error = node.worst_gradient_error(made_up(inputs, subject.seed));
+      const double error = node.worst_gradient_error(synthetic(inputs, subject.seed));
       ++compared;
       if (!(error < kLargestGradientError))
         throw CheckFailed(where + " differs from finite differences by " + detail::number_text(error) +
@@ -242,7 +242,7 @@ void in_a_graph(const Subject& subject) {
     for (const OpInput& i : inputs) node.input_of_unknown_rank(i.dtype);
     node.build(2);
     op.threads = 2;
-    const std::vector<Tensor> values = made_up(inputs, subject.seed);
+    const std::vector<Tensor> values = synthetic(inputs, subject.seed);
     const std::vector<Tensor> got = node.run(values);
     for (std::uint32_t i = 0; i < node.n_outputs(); ++i)
       if (TensorView(got[i]).dims() != op.infer_outputs(inputs)[i].dims)

@@ -12,7 +12,7 @@ namespace {
 using belay::testing::OptimizerDriver;
 using belay::testing::VariableGradients;
 
-constexpr const char* kVariables[] = {"made_up/kernel", "made_up/bias"};
+constexpr const char* kVariables[] = {"synthetic/kernel", "synthetic/bias"};
 constexpr double kRate = 0.01;
 
 template <class T>

@@ -13,8 +13,8 @@
 #include "runtime/platform/text.h"
 #include "runtime/validate/check.h"
 #include "runtime/validate/child_process.h"
-#include "runtime/validate/made_up.h"
 #include "runtime/validate/process_state.h"
+#include "runtime/validate/synthetic.h"
 
 namespace belay::runtime {
 namespace {

@@ -51,7 +51,7 @@ std::string through_a_pipe(Write&& write) {
 
 TEST_F(Npy, IsAHeaderWithTheNumberOfRowsAndTheElements) {
   const std::vector<float> first{1, 2, 3, 4}, last{5, 6};
-  const MadeUp two({{"p", Tensor({2, 2}, first)}}), one({{"p", Tensor({1, 2}, last)}});
+  const Synthetic two({{"p", Tensor({2, 2}, first)}}), one({{"p", Tensor({1, 2}, last)}});
   const std::string file = written(kNpy, {&two, &one});
   EXPECT_EQ(file, padded("{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }", 128) + raw(first) + raw(last));
   EXPECT_EQ(totals.examples, 3);
@@ -61,7 +61,7 @@ TEST_F(Npy, IsAHeaderWithTheNumberOfRowsAndTheElements) {
 
 TEST_F(Npy, OfAnIntegerAnExampleHasOneDimension) {
   const std::vector<std::int64_t> values{7, -9007199254740993};
-  const MadeUp batch({{"class", Tensor({2}, values)}}, Tensor({2}, std::vector<std::int64_t>{1, 2}));
+  const Synthetic batch({{"class", Tensor({2}, values)}}, Tensor({2}, std::vector<std::int64_t>{1, 2}));
   EXPECT_EQ(written(kNpy, {&batch}),
             padded("{'descr': '<i8', 'fortran_order': False, 'shape': (2,), }", 128) + raw(values));
   EXPECT_THAT(read_back("npy", dir / "predictions", "int64"), ElementsAre("0000000000000007", "ffdfffffffffffff"));
@@ -76,7 +76,7 @@ TEST_F(Npy, OfOtherTypesHasNumpysNames) {
        {Case{Tensor({1}, std::vector<double>{1}), "<f8"}, Case{Tensor({1}, std::vector<std::int32_t>{1}), "<i4"},
         Case{Tensor({1}, std::vector<std::uint8_t>{1}), "|u1"}, Case{Tensor({1}, std::vector<bool>{true}), "|b1"},
         Case{Tensor(DType::kFloat16, {1}), "<f2"}}) {
-    const MadeUp batch({{"p", c.value}});
+    const Synthetic batch({{"p", c.value}});
     EXPECT_EQ(written(kNpy, {&batch}),
               padded(std::string("{'descr': '") + c.descr + "', 'fortran_order': False, 'shape': (1,), }", 128) +
                   std::string(static_cast<const char*>(c.value.view().data), TensorView(c.value.view()).bytes()));
@@ -87,14 +87,14 @@ TEST_F(Npy, HasBfloat16AsFloat32) {
   const Tensor brain(DType::kBFloat16, {2});
   static_cast<std::uint16_t*>(brain.view().data)[0] = 0x3eab;
   static_cast<std::uint16_t*>(brain.view().data)[1] = 0x7fc0;
-  const MadeUp batch({{"p", brain}});
+  const Synthetic batch({{"p", brain}});
   written(kNpy, {&batch});
   EXPECT_THAT(read_back("npy", dir / "predictions", "float32"), ElementsAre("3eab0000", "nan"));
 }
 
 TEST_F(Npy, AnotherReaderFindsTheSameBitsOfTenThousandNumbers) {
   const std::vector<float> values = random_floats<float, std::uint32_t>(10000);
-  const MadeUp batch({{"p", Tensor({10000}, values)}});
+  const Synthetic batch({{"p", Tensor({10000}, values)}});
   written(kNpy, {&batch});
   const std::vector<std::string> lines = read_back("npy", dir / "predictions", "float32");
   ASSERT_EQ(lines.size(), values.size());
@@ -102,17 +102,17 @@ TEST_F(Npy, AnotherReaderFindsTheSameBitsOfTenThousandNumbers) {
 }
 
 TEST_F(Npy, HoldsOneArray) {
-  const MadeUp batch({{"probabilities", Tensor({1}, {1.f})}, {"class", Tensor({1}, {1.f})}});
+  const Synthetic batch({{"probabilities", Tensor({1}, {1.f})}, {"class", Tensor({1}, {1.f})}});
   EXPECT_EQ(error_of([&] { to_file(kNpy)->write(batch.batch()); }),
             "INVALID_ARGUMENT: npy holds one array, and the model predicts probabilities, class: choose one of them "
             "with predict_keys, or write JSON lines or CSV");
 }
 
 TEST_F(Npy, RefusesTextAndExamplesOfAnotherShape) {
-  const MadeUp text({{"name", texts({"a"})}});
+  const Synthetic text({{"name", texts({"a"})}});
   EXPECT_EQ(error_of([&] { to_file(kNpy)->write(text.batch()); }),
             "INVALID_ARGUMENT: npy has no form for prediction 'name', which is string: write JSON lines or CSV");
-  const MadeUp narrow({{"p", Tensor({1, 2}, {1.f, 2.f})}}), wide({{"p", Tensor({1, 3}, {1.f, 2.f, 3.f})}});
+  const Synthetic narrow({{"p", Tensor({1, 2}, {1.f, 2.f})}}), wide({{"p", Tensor({1, 3}, {1.f, 2.f, 3.f})}});
   const auto writer = to_file(kNpy);
   writer->write(narrow.batch());
   EXPECT_EQ(error_of([&] { writer->write(wide.batch()); }),
@@ -122,7 +122,7 @@ TEST_F(Npy, RefusesTextAndExamplesOfAnotherShape) {
 }
 
 TEST_F(Npy, IntoAPipeIsTheSameBytesAndLeavesNothingBehind) {
-  const MadeUp batch({{"p", Tensor({20000, 2}, random_floats<float, std::uint32_t>(40000))}});
+  const Synthetic batch({{"p", Tensor({20000, 2}, random_floats<float, std::uint32_t>(40000))}});
   const std::string file = written(kNpy, {&batch, &batch});
   std::filesystem::remove(dir / "predictions");
   FaultyFileSystem files(posix_file_system());
@@ -142,7 +142,7 @@ TEST_F(Npy, IntoAPipeIsTheSameBytesAndLeavesNothingBehind) {
 TEST_F(Npy, AFullDiskForTheRowsIsAnError) {
   FaultyFileSystem files(posix_file_system());
   files.fail(FileCall::kWrite, 1, Error(Code::kResourceExhausted, "no space left"));
-  const MadeUp batch({{"p", Tensor({1}, {1.f})}});
+  const Synthetic batch({{"p", Tensor({1}, {1.f})}});
   through_a_pipe([&](int end) {
     const auto writer = make_prediction_writer(kNpy, prediction_stream(end, "stdout"), files, dir.path());
     EXPECT_EQ(error_of([&] { writer->write(batch.batch()); }), "RESOURCE_EXHAUSTED: no space left");

@@ -24,9 +24,9 @@
 namespace belay::runtime::testing {
 
 // A batch of these tensors; the views are valid as long as the object.
-class MadeUp {
+class Synthetic {
  public:
-  explicit MadeUp(std::vector<std::pair<std::string, Tensor>> values, Tensor id = {}) : id_(std::move(id)) {
+  explicit Synthetic(std::vector<std::pair<std::string, Tensor>> values, Tensor id = {}) : id_(std::move(id)) {
     for (auto& [name, value] : values) {
       names_.push_back(name);
       tensors_.push_back(std::move(value));
@@ -37,8 +37,8 @@ class MadeUp {
     if (id_.dtype() != DType::kInvalid) batch_.id = TensorView(id_.view());
     batch_.examples = tensors_[0].dims().empty() ? 1 : tensors_[0].dims()[0];
   }
-  MadeUp(const MadeUp&) = delete;
-  MadeUp& operator=(const MadeUp&) = delete;
+  Synthetic(const Synthetic&) = delete;
+  Synthetic& operator=(const Synthetic&) = delete;
   const Prediction& batch() const noexcept { return batch_; }
 
  private:
@@ -109,9 +109,9 @@ class WriterTest : public ::testing::Test {
     return make_prediction_writer(format, prediction_file(files, dir / name), files, dir.path());
   }
   // The file's content where these batches are all.
-  std::string written(PredictionFormat format, const std::vector<const MadeUp*>& batches) {
+  std::string written(PredictionFormat format, const std::vector<const Synthetic*>& batches) {
     const auto writer = to_file(format);
-    for (const MadeUp* b : batches) EXPECT_TRUE(writer->write(b->batch()));
+    for (const Synthetic* b : batches) EXPECT_TRUE(writer->write(b->batch()));
     EXPECT_TRUE(writer->finish());
     totals = writer->totals();
     return read_file(dir / "predictions");

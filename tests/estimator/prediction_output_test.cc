@@ -137,7 +137,7 @@ TEST_F(PredictionStreams, EndQuietlyWhereNobodyReads) {
 
 TEST_F(PredictionStreams, AWriterSaysThatNobodyReads) {
   TempDir dir;
-  const MadeUp batch({{"p", Tensor({1}, {1.f})}});
+  const Synthetic batch({{"p", Tensor({1}, {1.f})}});
   for (const PredictionFormat format : {PredictionFormat::kJsonLines, PredictionFormat::kCsv, PredictionFormat::kNpy}) {
     const auto writer =
         make_prediction_writer(format, prediction_stream(ends[1], "stdout"), posix_file_system(), dir.path());

@@ -62,7 +62,7 @@ class IncludesTest(unittest.TestCase):
 
     def test_the_runtime_includes_nothing_beside_it(self):
         for header in ('"tests/fake.h"', '"plugins/default_plugins.h"', '"belay/default_plugins.h"', '"runtime/new/new.h"',
-                       '"bench/made_up.h"'):
+                       '"bench/synthetic.h"'):
             with self.subTest(header):
                 self.assertEqual(len(self.include("runtime/middle/a.h", header)), 1)
 

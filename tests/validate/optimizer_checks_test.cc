@@ -30,10 +30,10 @@ TEST(ValidateOptimizers, B_18k_EachFlawOfAnOptimizerFailsItsCheck) {
     const char* expected;
   } cases[] = {
       {"refuses float64", "drive.builds: failed: building for float64 variables failed: UNIMPLEMENTED: optimizer "},
-      {"slots too late", "drive.names_its_slots: failed: its variable train/made_up/kernel/Sum is made in prepare"},
+      {"slots too late", "drive.names_its_slots: failed: its variable train/synthetic/kernel/Sum is made in prepare"},
       {"climbs", "drive.lowers_a_loss: failed: twenty steps did not lower a sum of squares: "},
       {"keeps something else", "drive.resumes: failed: restored from its variables after 5 steps it makes another "},
-      {"divides by the gradient", "faults.zero_gradients: failed: gradients of 0 make made_up/kernel"},
+      {"divides by the gradient", "faults.zero_gradients: failed: gradients of 0 make synthetic/kernel"},
   };
   for (const auto& c : cases) {
     const std::vector<std::string> found = flaws_found("optimizer \"flawed_optimizer\"", c.flaw);

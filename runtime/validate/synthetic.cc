@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/validate/made_up.h"
+#include "runtime/validate/synthetic.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -108,7 +108,7 @@ class OptionChooser {
     OptionValue value = *option.example;
     if (option.type == OptionType::kPath) {
       in_folder(value, option);
-      if (option.required && !option.example_file) chosen_.made_up.push_back(option.name);
+      if (option.required && !option.example_file) chosen_.synthetic.push_back(option.name);
     }
     use_.options.push_back({option.name, std::move(value), {}, {}});
     chosen_.examples.push_back(option.name);
@@ -117,22 +117,22 @@ class OptionChooser {
   void in_folder(OptionValue& value, const OptionInfo& option) {
     const auto place = [&](std::string& path) {
       path = folder_ + "/" + path;
-      if (option.example_file || option.required) chosen_.files[path] = option.example_file.value_or(kMadeUpFile);
+      if (option.example_file || option.required) chosen_.files[path] = option.example_file.value_or(kSyntheticFile);
     };
     if (auto* path = std::get_if<std::string>(&value)) place(*path);
     if (auto* paths = std::get_if<std::vector<std::string>>(&value))
       for (std::string& path : *paths) place(path);
   }
   void make_up_value(const OptionInfo& option) {
-    const std::string path = folder_ + "/made_up_by_belay_validate";
-    if (option.type == OptionType::kPath) chosen_.files[path] = kMadeUpFile;
+    const std::string path = folder_ + "/synthetic_by_belay_validate";
+    if (option.type == OptionType::kPath) chosen_.files[path] = kSyntheticFile;
     // Of a table: one entry, by the name that every model has.
     const std::string key = option.type == OptionType::kTable ? option.name + ".loss" : option.name;
     use_.options.push_back({key, make_up(option, path), {}, {}});
-    chosen_.made_up.push_back(option.name);
+    chosen_.synthetic.push_back(option.name);
   }
 
-  static constexpr const char* kMadeUpFile = "synthetic, by belay validate\n";
+  static constexpr const char* kSyntheticFile = "synthetic, by belay validate\n";
   const PluginInfo& plugin_;
   const bool any_sets_;
   const std::string& folder_;

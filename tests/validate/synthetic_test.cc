@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/validate/made_up.h"
+#include "runtime/validate/synthetic.h"
 
 #include <gtest/gtest.h>
 
@@ -29,14 +29,14 @@ PluginInfo plugin() {
   return info;
 }
 
-TEST(MadeUp, RequiredOptionsThatNobodyGaveGetAValueWithinTheirLimits) {
+TEST(Synthetic, RequiredOptionsThatNobodyGaveGetAValueWithinTheirLimits) {
   Diagnostics problems;
-  const ChosenOptions chosen = choose_options(plugin(), {"tensor=accuracy"}, "/made/up", problems);
+  const ChosenOptions chosen = choose_options(plugin(), {"tensor=accuracy"}, "/synthetic", problems);
   EXPECT_EQ(problems.text(), "");
-  EXPECT_EQ(chosen.made_up, (std::vector<std::string>{"n", "rates", "from", "mode"}));
+  EXPECT_EQ(chosen.synthetic, (std::vector<std::string>{"n", "rates", "from", "mode"}));
 }
 
-TEST(MadeUp, ATableGetsAnEntryUnlessItHasOne) {
+TEST(Synthetic, ATableGetsAnEntryUnlessItHasOne) {
   PluginInfo info;
   info.name = "x";
   OptionInfo feeds;
@@ -45,8 +45,8 @@ TEST(MadeUp, ATableGetsAnEntryUnlessItHasOne) {
   feeds.required = true;
   info.options.push_back(feeds);
   Diagnostics problems;
-  EXPECT_EQ(choose_options(info, {}, "/made/up", problems).made_up, std::vector<std::string>{"feeds"});
-  EXPECT_EQ(choose_options(info, {"feeds.accuracy=0.5"}, "/made/up", problems).made_up, std::vector<std::string>{});
+  EXPECT_EQ(choose_options(info, {}, "/synthetic", problems).synthetic, std::vector<std::string>{"feeds"});
+  EXPECT_EQ(choose_options(info, {"feeds.accuracy=0.5"}, "/synthetic", problems).synthetic, std::vector<std::string>{});
   EXPECT_EQ(problems.text(), "");
 }
 
@@ -72,55 +72,55 @@ PluginInfo plugin_with_examples() {
       .plugins.at(0);
 }
 
-TEST(MadeUp, N_06b_ExamplesOfTheNoteAreTaken) {
+TEST(Synthetic, N_06b_ExamplesOfTheNoteAreTaken) {
   Diagnostics problems;
-  const ChosenOptions chosen = choose_options(plugin_with_examples(), {}, "/made/up", problems);
+  const ChosenOptions chosen = choose_options(plugin_with_examples(), {}, "/synthetic", problems);
   EXPECT_EQ(problems.text(), "");
   EXPECT_EQ(values_of(chosen, "needed"), std::vector<std::string>{"7"});
   EXPECT_EQ(values_of(chosen, "other"), std::vector<std::string>{"8"});
-  EXPECT_EQ(values_of(chosen, "files"), std::vector<std::string>{"/made/up/data/a.csv"});
+  EXPECT_EQ(values_of(chosen, "files"), std::vector<std::string>{"/synthetic/data/a.csv"});
   EXPECT_EQ(values_of(chosen, "layers.0.type"), std::vector<std::string>{"dense"});
-  EXPECT_EQ(chosen.made_up, std::vector<std::string>{"from"}) << "its note does not say what lies there";
-  EXPECT_EQ(chosen.paths, (std::vector<std::string>{"/made/up/runs/first", "/made/up/data/a.csv"}));
+  EXPECT_EQ(chosen.synthetic, std::vector<std::string>{"from"}) << "its note does not say what lies there";
+  EXPECT_EQ(chosen.paths, (std::vector<std::string>{"/synthetic/runs/first", "/synthetic/data/a.csv"}));
   EXPECT_EQ(chosen.files,
-            (std::map<std::string, std::string>{{"/made/up/data/a.csv", std::string("1,2\0", 4)},
-                                                {"/made/up/runs/first", "synthetic, by belay validate\n"}}));
+            (std::map<std::string, std::string>{{"/synthetic/data/a.csv", std::string("1,2\0", 4)},
+                                                {"/synthetic/runs/first", "synthetic, by belay validate\n"}}));
 }
 
-TEST(MadeUp, N_06b_WhatIsGivenGoesBeforeTheExamplesAndTheOptionalOnesAreLeftOut) {
+TEST(Synthetic, N_06b_WhatIsGivenGoesBeforeTheExamplesAndTheOptionalOnesAreLeftOut) {
   Diagnostics problems;
   const ChosenOptions chosen =
-      choose_options(plugin_with_examples(), {"layers=[{ type = \"conv\" }]", "from=/x"}, "/made/up", problems);
+      choose_options(plugin_with_examples(), {"layers=[{ type = \"conv\" }]", "from=/x"}, "/synthetic", problems);
   EXPECT_EQ(problems.text(), "");
   EXPECT_EQ(values_of(chosen, "needed"), std::vector<std::string>{"7"});
   EXPECT_EQ(values_of(chosen, "other"), std::vector<std::string>{});
   EXPECT_EQ(values_of(chosen, "layers.0.type"), std::vector<std::string>{"conv"});
   EXPECT_EQ(chosen.paths, std::vector<std::string>{"/x"});
   EXPECT_TRUE(chosen.files.empty());
-  EXPECT_TRUE(chosen.made_up.empty());
+  EXPECT_TRUE(chosen.synthetic.empty());
 }
 
-TEST(MadeUp, N_06c_AnExampleThatTheOptionsDoNotTakeIsAProblem) {
+TEST(Synthetic, N_06c_AnExampleThatTheOptionsDoNotTakeIsAProblem) {
   PluginInfo info = plugin_with_examples();
   for (OptionInfo& option : info.options)
     if (option.name == "layers") option.example = "[{ type = \"dens\" }]";
   Diagnostics problems;
-  choose_options(info, {}, "/made/up", problems);
+  choose_options(info, {}, "/synthetic", problems);
   EXPECT_NE(problems.text().find("\"layers.0.type\" is \"dens\", must be one of: dense, conv"), std::string::npos)
       << problems.text();
 }
 
-TEST(MadeUp, WithAllGivenNothingIsMadeUp) {
+TEST(Synthetic, WithAllGivenNothingIsSynthetic) {
   Diagnostics problems;
   const ChosenOptions chosen =
-      choose_options(plugin(), {"n=7", "rates=[0.1]", "tensor=loss", "from=a", "mode=slow"}, "/made/up", problems);
+      choose_options(plugin(), {"n=7", "rates=[0.1]", "tensor=loss", "from=a", "mode=slow"}, "/synthetic", problems);
   EXPECT_EQ(problems.text(), "");
-  EXPECT_TRUE(chosen.made_up.empty());
+  EXPECT_TRUE(chosen.synthetic.empty());
 }
 
-TEST(MadeUp, WhatIsWrongIsToldAsForAManifest) {
+TEST(Synthetic, WhatIsWrongIsToldAsForAManifest) {
   Diagnostics problems;
-  choose_options(plugin(), {"n=2", "mod=fast"}, "/made/up", problems);
+  choose_options(plugin(), {"n=2", "mod=fast"}, "/synthetic", problems);
   EXPECT_EQ(problems.text(), R"(--set n: error: "n" is 2, must be at least 5
   n=2
     ^
@@ -131,10 +131,10 @@ TEST(MadeUp, WhatIsWrongIsToldAsForAManifest) {
 )");
 }
 
-TEST(MadeUp, T_30c_AKeyThatTheManifestKeepsForItselfIsRefusedByName) {
+TEST(Synthetic, T_30c_AKeyThatTheManifestKeepsForItselfIsRefusedByName) {
   for (const char* key : {"plugin", "file", "name", "on_error"}) {
     Diagnostics problems;
-    choose_options(plugin(), {std::string(key) + "=x"}, "/made/up", problems);
+    choose_options(plugin(), {std::string(key) + "=x"}, "/synthetic", problems);
     EXPECT_EQ(problems.text().rfind("--set " + std::string(key) + ": error: \"" + key + "\" is no option: in a", 0), 0u)
         << problems.text();
   }
