@@ -114,7 +114,7 @@ HookedSession::HookedSession(std::shared_ptr<DirectSession> session, HookSet& ho
       monitor_(monitor),
       log_(log) {
   requests_.resize(hooks_.size());
-  extras_.reserve(hooks_.size());
+  hook_fetches_.reserve(hooks_.size());
 }
 
 void HookedSession::request_stop(const std::string& reason) {
@@ -150,7 +150,7 @@ void HookedSession::take(HookRequest& request) {
 }
 
 void HookedSession::before_run(const RunCall& call, RunContextState& context, ThreadOfCalls& thread) {
-  extras_.clear();
+  hook_fetches_.clear();
   for (std::size_t i = 0; i < requests_.size(); ++i) {
     HookRequest& r = requests_[i];
     SessionHook& hook = hooks_.all()[i];
@@ -162,7 +162,7 @@ void HookedSession::before_run(const RunCall& call, RunContextState& context, Th
                                           thread, "before_run", &belay_hook_api::before_run, [&] { take(r); },
                                           to_handle(&context), &r.args)
                                     : !hook.disabled();
-    if (r.asked && r.fetches != nullptr) extras_.push_back(r.fetches);
+    if (r.asked && r.fetches != nullptr) hook_fetches_.push_back(r.fetches);
   }
   thread.look();
 }
@@ -237,9 +237,9 @@ Run HookedSession::run_raw(const RunCall& call, RunContextState& context) {
     for (const std::string& name : options_.debug_tensor_watches)
       watches.emplace_back(session_->graph().output(session_->graph().find(name)));
     watched_ = FetchSet(watches);
-    extras_.push_back(&watched_);
+    hook_fetches_.push_back(&watched_);
   }
-  request.extras = extras_;
+  request.hook_fetches = hook_fetches_;
   request.feeds = feeds_;
   request.full_team = true;
   request.timeout_ms = options_.timeout_ms;
@@ -260,8 +260,8 @@ void HookedSession::describe_run(const RunCall& call, const Run& run) {
     NodeGraph& graph = session_->graph();
     std::vector<Port> fetches, feeds;
     for (const belay_output& o : call.fetches->outputs()) fetches.push_back(graph.resolve(o));
-    for (const FetchSet* extra : extras_)
-      for (const belay_output& o : extra->outputs()) fetches.push_back(graph.resolve(o));
+    for (const FetchSet* hook_fetch : hook_fetches_)
+      for (const belay_output& o : hook_fetch->outputs()) fetches.push_back(graph.resolve(o));
     for (const belay_feed& feed : feeds_) feeds.push_back(graph.resolve(feed.output));
     metadata_.partition_graphs.push_back(serialized_graph_def(graph, fetches, feeds));
   }

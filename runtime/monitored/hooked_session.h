@@ -67,7 +67,7 @@ class HookedSession final : public SessionLayer {
   CallMonitor* monitor_;
   Logger* log_;  // null once it was said
   std::vector<HookRequest> requests_;
-  std::vector<FetchSet*> extras_;
+  std::vector<FetchSet*> hook_fetches_;
   std::vector<belay_feed> feeds_;
   CallerOptions options_;  // of this run: the caller's and the hooks' together
   belay_run_options raw_options_ = detail::sized<belay_run_options>();  // the same, as hooks see it

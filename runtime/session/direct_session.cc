@@ -169,7 +169,7 @@ Run DirectSession::run(const RunRequest& request) {
   PlanState& state = *run.state_;
   state.mask.clear();
   state.mask.add(request.fetches->mask_);
-  for (const FetchSet* extra : request.extras) state.mask.add(extra->mask_);
+  for (const FetchSet* hook_fetch : request.hook_fetches) state.mask.add(hook_fetch->mask_);
   execute(state, request);
   return run;
 }

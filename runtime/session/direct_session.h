@@ -95,7 +95,7 @@ class FetchSet {
 
 struct RunRequest {
   FetchSet* fetches = nullptr;             // the caller's
-  std::span<FetchSet* const> extras = {};  // the hooks'
+  std::span<FetchSet* const> hook_fetches = {};  // the hooks'
   std::span<const belay_feed> feeds = {};
   std::int64_t timeout_ms = 0;
   std::int32_t trace_level = 0;

@@ -6,7 +6,7 @@
 //   the gradients of Relu -> MaxPool                      (pool_groups.h)
 //   several updates of one kind with the same scalars -> one pass over all their variables
 //   element-wise nodes of one shape that end in one of them -> one pass over tiles (elementwise_groups.h)
-// A value that is swallowed must have no other user in the base; users among the extras get a recomputation.
+// A value that is swallowed must have no other user in the base; users among the hooks' fetches get a recomputation.
 #pragma once
 
 #include <cstdint>

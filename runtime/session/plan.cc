@@ -71,12 +71,12 @@ std::vector<Port> structural_of(const NodeGraph& graph, const PlanKey& base, con
   return out;
 }
 
-std::unique_ptr<Plan> make_plan(const NodeGraph& graph, const PlanKey& key, const std::vector<Port>& extras) {
+std::unique_ptr<Plan> make_plan(const NodeGraph& graph, const PlanKey& key, const std::vector<Port>& hook_fetches) {
   auto plan = std::make_unique<Plan>();
   plan->key = key;
   add_slots(*plan, key.fetches, true);
   add_slots(*plan, key.structural, true);
-  add_slots(*plan, extras, false);
+  add_slots(*plan, hook_fetches, false);
   const Closure feeds(graph, key.feeds);
   Schedule schedule = make_schedule(graph, *plan, feeds);
   plan->stages = std::move(schedule.stages);

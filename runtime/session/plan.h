@@ -8,8 +8,9 @@
 // depends on a write has further stages after the commit and is not atomic.
 //
 // The base of a plan is what its writes and other effects need. Values that hooks fetch (and, beside writes, those that
-// the caller fetches) are extras: kernels are chosen and fused for the base alone, an extra adds steps behind a mask
-// bit or recomputes beside a fused step what that swallowed. So fetching never changes a bit of any variable.
+// the caller fetches) are hooks' fetches: kernels are chosen and fused for the base alone, a hook's fetch adds steps
+// behind a mask bit or recomputes beside a fused step what that swallowed. So fetching never changes a bit of any
+// variable.
 //
 // Made in four parts: schedule.h finds what is needed and where it runs, simplify.h what need not run, fusion.h which
 // nodes become one step, emit.h writes it all down.
@@ -33,7 +34,7 @@ inline constexpr ValueId kNoValue = 0xffffffff;
 struct PlanKey {
   std::vector<Port> fetches;     // the caller's: values and operations
   std::vector<Port> feeds;       // sorted
-  std::vector<Port> structural;  // extras whose own effects (a dequeue, a write) the base lacks; sorted
+  std::vector<Port> structural;  // hooks' fetches whose own effects (a dequeue, a write) the base lacks; sorted
   int threads = 1;
   Precision precision = Precision::kFloat32;
   friend bool operator==(const PlanKey&, const PlanKey&) = default;
@@ -115,7 +116,7 @@ struct Plan {
   PlanKey key;
   std::vector<PlanValue> values;
   std::vector<PlanStage> stages;
-  std::vector<FetchSlot> slots;        // the caller's first, then extras in the order in which they came up
+  std::vector<FetchSlot> slots;        // the caller's first, then hooks' fetches in the order in which they came up
   std::vector<DenseTensor> constants;  // of nodes "Const", and what was computed when the plan was made
   std::vector<PlanVariable> variables;
   // What became of nodes that do not run (for reports): ids, ascending.
@@ -136,7 +137,7 @@ inline std::uint64_t port_key(Port p) noexcept { return (static_cast<std::uint64
 std::vector<Port> structural_of(const NodeGraph& graph, const PlanKey& base, const std::vector<Port>& ports);
 
 // Errors: an unfed placeholder, a feed of another dtype or shape is found when it runs.
-std::unique_ptr<Plan> make_plan(const NodeGraph& graph, const PlanKey& key, const std::vector<Port>& extras);
+std::unique_ptr<Plan> make_plan(const NodeGraph& graph, const PlanKey& key, const std::vector<Port>& hook_fetches);
 
 // The variable that an input names: the node of the edge or, if that is a write, the variable that it writes.
 const Node& variable_behind(const NodeGraph& graph, Port port);

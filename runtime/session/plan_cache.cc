@@ -73,9 +73,9 @@ std::shared_ptr<CachedPlan> PlanCache::plan_for(const RunRequest& request) {
     for (std::size_t i = 0; i < request.feeds.size(); ++i)
       serves = serves && same_output(request.feeds[i].output, caller.feeds_[i]);
     std::size_t structural = caller.structural_;
-    for (const FetchSet* extra : request.extras) {
-      serves = serves && extra->plan_ == plan;
-      structural += extra->structural_;
+    for (const FetchSet* hook_fetch : request.hook_fetches) {
+      serves = serves && hook_fetch->plan_ == plan;
+      structural += hook_fetch->structural_;
     }
     if (serves && structural == plan->plan->key.structural.size()) return plan;
   }
@@ -85,27 +85,27 @@ std::shared_ptr<CachedPlan> PlanCache::plan_for(const RunRequest& request) {
 std::shared_ptr<CachedPlan> PlanCache::find_or_make(const RunRequest& request) {
   PlanKey key = key_of_caller(request);
   std::vector<Port> wanted;
-  for (FetchSet* extra : request.extras) {
-    check_ports(*extra);
-    wanted.insert(wanted.end(), extra->ports_.begin(), extra->ports_.end());
+  for (FetchSet* hook_fetch : request.hook_fetches) {
+    check_ports(*hook_fetch);
+    wanted.insert(wanted.end(), hook_fetch->ports_.begin(), hook_fetch->ports_.end());
   }
   key.structural = structural_of(graph_, key, wanted);
   std::sort(key.structural.begin(), key.structural.end(), in_order);
   key.structural.erase(std::unique(key.structural.begin(), key.structural.end()), key.structural.end());
   const std::lock_guard lock(mutex_);
-  std::vector<Port> extras;
-  std::shared_ptr<CachedPlan> plan = find(key, wanted, extras);
+  std::vector<Port> hook_fetches;
+  std::shared_ptr<CachedPlan> plan = find(key, wanted, hook_fetches);
   if (plan == nullptr) {
-    add_missing(wanted, extras);
-    if (!request.extras.empty()) add_missing(announced_values(graph_, key), extras);
-    plan = make(key, extras);
+    add_missing(wanted, hook_fetches);
+    if (!request.hook_fetches.empty()) add_missing(announced_values(graph_, key), hook_fetches);
+    plan = make(key, hook_fetches);
     plans_.push_front(plan);
     if (plans_.size() > kMaxPlans) plans_.pop_back();
   }
   attach(*request.fetches, plan, false);
   request.fetches->feeds_.clear();
   for (const belay_feed& f : request.feeds) request.fetches->feeds_.push_back(f.output);
-  for (FetchSet* extra : request.extras) attach(*extra, plan, true);
+  for (FetchSet* hook_fetch : request.hook_fetches) attach(*hook_fetch, plan, true);
   return plan;
 }
 
@@ -141,27 +141,27 @@ PlanKey PlanCache::key_of_caller(const RunRequest& request) const {
 }
 
 std::shared_ptr<CachedPlan> PlanCache::find(const PlanKey& key, const std::vector<Port>& wanted,
-                                            std::vector<Port>& extras) {
+                                            std::vector<Port>& hook_fetches) {
   const auto it = std::find_if(plans_.begin(), plans_.end(), [&](const auto& p) { return p->plan->key == key; });
   if (it == plans_.end()) return nullptr;
   const Plan& plan = *(*it)->plan;
   if (std::all_of(wanted.begin(), wanted.end(), [&](Port p) { return plan.slot_of(p) != kNoValue; })) return *it;
-  extras = (*it)->extras;
+  hook_fetches = (*it)->hook_fetches;
   plans_.erase(it);
   return nullptr;
 }
 
-std::shared_ptr<CachedPlan> PlanCache::make(const PlanKey& key, const std::vector<Port>& extras) {
+std::shared_ptr<CachedPlan> PlanCache::make(const PlanKey& key, const std::vector<Port>& hook_fetches) {
   auto cached = std::make_shared<CachedPlan>();
   cached->session = identity_;
-  cached->plan = make_plan(graph_, key, extras);
-  cached->extras = extras;
+  cached->plan = make_plan(graph_, key, hook_fetches);
+  cached->hook_fetches = hook_fetches;
   for (const PlanVariable& v : cached->plan->variables) cached->variables.push_back(variable_of_.at(v.node->id));
   ++plans_built_;
   return cached;
 }
 
-void PlanCache::attach(FetchSet& set, const std::shared_ptr<CachedPlan>& plan, bool is_extra) {
+void PlanCache::attach(FetchSet& set, const std::shared_ptr<CachedPlan>& plan, bool is_hook_fetch) {
   const std::vector<Port>& structural = plan->plan->key.structural;
   set.plan_ = plan;
   set.mask_.resize(plan->plan->slots.size());
@@ -171,7 +171,7 @@ void PlanCache::attach(FetchSet& set, const std::shared_ptr<CachedPlan>& plan, b
     const std::uint32_t slot = p.index == BELAY_OPERATION ? kNoValue : plan->plan->slot_of(p);
     set.slots_.push_back(slot);
     if (slot != kNoValue) set.mask_.set(slot);
-    if (is_extra && std::find(structural.begin(), structural.end(), p) != structural.end()) ++set.structural_;
+    if (is_hook_fetch && std::find(structural.begin(), structural.end(), p) != structural.end()) ++set.structural_;
   }
 }
 

@@ -20,7 +20,7 @@ struct CachedPlan {
   std::shared_ptr<const char> session;  // whose it is: its PlanCache's identity_
   std::unique_ptr<Plan> plan;
   std::vector<Variable*> variables;  // by PlanVariable
-  std::vector<Port> extras;          // what it was made for, besides the key
+  std::vector<Port> hook_fetches;    // what it was made for, besides the key
 
   // For one run, which gives it back. The first state is handed over without a lock.
   PlanState* lease();
@@ -52,12 +52,14 @@ class PlanCache {
  private:
   std::shared_ptr<CachedPlan> find_or_make(const RunRequest& request);
   void check_ports(FetchSet& set) const;
-  // Without what the extras add (PlanKey::structural).
+  // Without what the hooks' fetches add (PlanKey::structural).
   PlanKey key_of_caller(const RunRequest& request) const;
-  // The plan of that key, if it has slots for all that is wanted. One that has not is dropped, and `extras` gets its.
-  std::shared_ptr<CachedPlan> find(const PlanKey& key, const std::vector<Port>& wanted, std::vector<Port>& extras);
-  std::shared_ptr<CachedPlan> make(const PlanKey& key, const std::vector<Port>& extras);
-  static void attach(FetchSet& set, const std::shared_ptr<CachedPlan>& plan, bool is_extra);
+  // The plan of that key, if it has slots for all that is wanted. One that has not is dropped, and `hook_fetches` gets
+  // its.
+  std::shared_ptr<CachedPlan> find(const PlanKey& key, const std::vector<Port>& wanted,
+                                   std::vector<Port>& hook_fetches);
+  std::shared_ptr<CachedPlan> make(const PlanKey& key, const std::vector<Port>& hook_fetches);
+  static void attach(FetchSet& set, const std::shared_ptr<CachedPlan>& plan, bool is_hook_fetch);
 
   // Its plans hold it, so that a fetch set which comes from a session that is gone never takes this one for that.
   const std::shared_ptr<const char> identity_ = std::make_shared<const char>('\0');

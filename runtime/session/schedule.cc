@@ -22,7 +22,7 @@ class Scheduler {
 
   Schedule make() {
     mark_base();
-    mark_extras();
+    mark_hook_fetches();
     mark_shapes();
     order();
     out_.simplified = simplify({graph_, feeds_, plan_.key, out_.in_base, out_.planned, ordered_});
@@ -60,14 +60,14 @@ class Scheduler {
   }
 
   // Beside the base: what each fetched value needs. Always where the caller asked.
-  void mark_extras() {
+  void mark_hook_fetches() {
     for (std::uint32_t s = 0; s < plan_.slots.size(); ++s) {
       const FetchSlot& slot = plan_.slots[s];
       if (slot.port.index == BELAY_OPERATION || feeds_.fed(slot.port)) continue;
-      mark_extra(slot.port.node, slot.always ? Condition{true, {}} : Condition{false, {s}});
+      mark_hook_fetch(slot.port.node, slot.always ? Condition{true, {}} : Condition{false, {s}});
     }
   }
-  void mark_extra(std::uint32_t target, const Condition& when) {
+  void mark_hook_fetch(std::uint32_t target, const Condition& when) {
     ++walk_;
     std::vector<std::uint32_t> stack{target};
     while (!stack.empty()) {
@@ -235,7 +235,7 @@ class Scheduler {
   std::vector<bool> ordered_;                // in a commit stage, or behind one
   std::vector<std::uint32_t> last_segment_;  // by phase
   std::vector<bool> has_commit_;             // by phase
-  std::vector<std::uint32_t> seen_in_;       // the walk of mark_extra that saw the node last
+  std::vector<std::uint32_t> seen_in_;       // the walk of mark_hook_fetch that saw the node last
   std::uint32_t walk_ = 0;
 };
 

@@ -13,7 +13,7 @@ namespace belay::runtime {
 
 struct Schedule {
   std::vector<bool> in_base;         // its effects need it (the whole request where nothing is written)
-  std::vector<bool> planned;         // in the base, or needed by an extra
+  std::vector<bool> planned;         // in the base, or needed by a hook's fetch
   std::vector<bool> shape_only;      // its dims matter, though its value is not read
   std::vector<Condition> condition;  // when a planned node runs
   std::vector<bool> pinned;          // a feed, or the caller where nothing is written, holds on to its output

@@ -4,7 +4,7 @@
 // kernels, a twin is the same operation with the same attributes on the same inputs.
 //
 // Left alone: what is random, reads or writes variables, waits, has bodies or is in a commit stage; what runs after
-// other nodes by control edges, or others after it; what is fed. It never depends on the extras.
+// other nodes by control edges, or others after it; what is fed. It never depends on the hooks' fetches.
 #pragma once
 
 #include <algorithm>

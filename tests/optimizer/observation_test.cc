@@ -77,7 +77,7 @@ std::string trained(int threads, Watch watch) {
                       : watch == Watch::kLoss                ? &with_loss
                                                              : &only_train;
     // A hook of a period: every other step.
-    if (watch == Watch::kEverythingByAHook && step % 2 == 0) request.extras = hooks;
+    if (watch == Watch::kEverythingByAHook && step % 2 == 0) request.hook_fetches = hooks;
     request.feeds = feeds;
     request.full_team = true;
     session.run(request);

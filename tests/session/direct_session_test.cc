@@ -148,13 +148,13 @@ TEST_F(SessionTest, T_07_AFetchSetOfAnotherGraphIsRefusedHoweverItWasUsed) {
     EXPECT_EQ(error_of([&] { session().run(request); }), refused);
     // And as a hook's.
     FetchSet none;
-    FetchSet* const extras[] = {&used};
+    FetchSet* const hook_fetches[] = {&used};
     request.fetches = &none;
-    request.extras = extras;
+    request.hook_fetches = hook_fetches;
     EXPECT_EQ(error_of([&] { session().run(request); }), refused);
     // It has not lost its own.
     request.fetches = &used;
-    request.extras = {};
+    request.hook_fetches = {};
     const auto values = its_own.run(request);
     EXPECT_EQ(TensorView(values.result(used, 0)).number(0), static_cast<double>(i));
   }

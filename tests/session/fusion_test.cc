@@ -22,13 +22,13 @@ class FusionTest : public SessionTest {
   Output variable(const Dims& dims, double value = 0) { return ops::variable(g, "v", ops::fill(g, dims, value)); }
 
   // The fused steps of the plan for these fetches, as "MatMul+BiasAdd".
-  std::vector<std::string> fused(const std::vector<Output>& fetches, const std::vector<Output>& extras = {}) {
+  std::vector<std::string> fused(const std::vector<Output>& fetches, const std::vector<Output>& hook_fetches = {}) {
     PlanKey key;
     for (const Output& o : fetches) key.fetches.push_back(graph.resolve(o.raw()));
     for (std::uint32_t id = 0; id < graph.size(); ++id)
       if (graph.node(id).op->name == "Placeholder") key.feeds.push_back({id, 0});
     std::vector<Port> ports;
-    for (const Output& o : extras) ports.push_back(graph.resolve(o.raw()));
+    for (const Output& o : hook_fetches) ports.push_back(graph.resolve(o.raw()));
     const std::unique_ptr<Plan> plan = make_plan(graph, key, ports);
     std::vector<std::string> found;
     for (const PlanStage& stage : plan->stages)
@@ -220,7 +220,7 @@ TEST_F(FusionTest, ASwallowedValueIsComputedAgainForWhoAsks) {
   FetchSet* const hooks[] = {&hook};
   RunRequest request;
   request.fetches = &caller;
-  request.extras = hooks;
+  request.hook_fetches = hooks;
   request.feeds = {&feed, 1};
   const runtime::Run done = session().run(request);
   const auto numbers = [&](const FetchSet& set, std::size_t i) {
@@ -251,7 +251,7 @@ TEST_F(FusionTest, ASwallowedNormIsComputedAgainForWhoAsks) {
   FetchSet* const hooks[] = {&hook};
   RunRequest request;
   request.fetches = &caller;
-  request.extras = hooks;
+  request.hook_fetches = hooks;
   request.feeds = {&feed, 1};
   const runtime::Run done = session().run(request);
   const auto near = [&](std::size_t i, const std::vector<double>& wanted) {

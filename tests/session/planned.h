@@ -13,13 +13,13 @@ namespace belay::runtime::testing {
 class PlanTest : public SessionTest {
  protected:
   // All placeholders are fed.
-  std::unique_ptr<Plan> plan(const std::vector<Output>& fetches, const std::vector<Output>& extras = {}) {
+  std::unique_ptr<Plan> plan(const std::vector<Output>& fetches, const std::vector<Output>& hook_fetches = {}) {
     PlanKey key;
     for (const Output& o : fetches) key.fetches.push_back(graph.resolve(o.raw()));
     for (std::uint32_t id = 0; id < graph.size(); ++id)
       if (graph.node(id).op->name == "Placeholder") key.feeds.push_back({id, 0});
     std::vector<Port> ports;
-    for (const Output& o : extras) ports.push_back(graph.resolve(o.raw()));
+    for (const Output& o : hook_fetches) ports.push_back(graph.resolve(o.raw()));
     return make_plan(graph, key, ports);
   }
   // The steps of all stages but copies for fetches: "MatMul", of a fused one "MatMul+BiasAdd".

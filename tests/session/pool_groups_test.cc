@@ -98,7 +98,7 @@ std::map<std::string, std::vector<double>> trained(const Cnn::Options& options, 
     const std::vector<belay_feed> feeds = {{cnn.x.raw(), x.view()}, {cnn.labels.raw(), labels.view()}};
     RunRequest request;
     request.fetches = watch == Watch::kEverythingByTheCaller ? &by_caller : &only_train;
-    if (watch == Watch::kEverythingByAHook) request.extras = hooks;
+    if (watch == Watch::kEverythingByAHook) request.hook_fetches = hooks;
     request.feeds = feeds;
     request.full_team = true;
     session.run(request);
