@@ -168,6 +168,6 @@ std::int64_t MonitoredSession::recoveries() const noexcept { return insides_->se
 
 std::string MonitoredSession::checkpoint() const { return insides_->session.checkpoint(); }
 
-std::vector<std::string> MonitoredSession::live_threads() const { return insides_->session->laggards(); }
+std::vector<std::string> MonitoredSession::live_threads() const { return insides_->session->unjoined(); }
 
 }  // namespace belay

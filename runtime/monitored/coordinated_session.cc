@@ -7,12 +7,12 @@
 namespace belay::runtime {
 
 CoordinatedSession::CoordinatedSession(std::unique_ptr<SessionLayer> inner, std::shared_ptr<Coordinator> coordinator,
-                                       double stop_grace_period_secs, Logger& log, std::vector<std::string>* laggards)
+                                       double stop_grace_period_secs, Logger& log, std::vector<std::string>* unjoined)
     : SessionLayer(std::move(inner)),
       coordinator_(std::move(coordinator)),
       stop_grace_period_secs_(stop_grace_period_secs),
       log_(log),
-      laggards_(laggards) {}
+      unjoined_(unjoined) {}
 
 bool CoordinatedSession::check_stop() {
   coordinator_->raise_requested_exception();
@@ -53,7 +53,7 @@ void CoordinatedSession::close() {
   try {
     const std::vector<std::string> alive = coordinator_->join({}, {stop_grace_period_secs_, true});
     if (!alive.empty()) log_.warning("", "threads are still running after the grace period: " + joined(alive));
-    if (laggards_ != nullptr) laggards_->insert(laggards_->end(), alive.begin(), alive.end());
+    if (unjoined_ != nullptr) unjoined_->insert(unjoined_->end(), alive.begin(), alive.end());
   } catch (...) {
     close_inner();
     throw;

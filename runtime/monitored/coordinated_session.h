@@ -14,9 +14,9 @@ namespace belay::runtime {
 
 class CoordinatedSession final : public SessionLayer {
  public:
-  // `laggards`, if given, gets the names of threads that still run when the grace period is over.
+  // `unjoined`, if given, gets the names of threads that still run when the grace period is over.
   CoordinatedSession(std::unique_ptr<SessionLayer> inner, std::shared_ptr<Coordinator> coordinator,
-                     double stop_grace_period_secs, Logger& log, std::vector<std::string>* laggards = nullptr);
+                     double stop_grace_period_secs, Logger& log, std::vector<std::string>* unjoined = nullptr);
   // An error of run is replaced by the coordinator's if that is a preemption error and this one is not.
   Run run(const RunCall& call) override;
   std::any run_step_fn(const StepFn& step) override;
@@ -36,7 +36,7 @@ class CoordinatedSession final : public SessionLayer {
   std::shared_ptr<Coordinator> coordinator_;
   double stop_grace_period_secs_;
   Logger& log_;
-  std::vector<std::string>* laggards_;
+  std::vector<std::string>* unjoined_;
 };
 
 }  // namespace belay::runtime

@@ -130,7 +130,7 @@ std::unique_ptr<SessionLayer> MonitoredSession::make_layers() {
   auto hooked = std::make_unique<HookedSession>(session, hooks_, options_.saver, options_.monitor, &environment_.log);
   HookedSession* hooked_now = hooked.get();
   std::unique_ptr<SessionLayer> layers = std::make_unique<CoordinatedSession>(
-      std::move(hooked), coordinator, options_.settings.stop_grace_period_secs, environment_.log, &laggards_);
+      std::move(hooked), coordinator, options_.settings.stop_grace_period_secs, environment_.log, &unjoined_);
   if (options_.layer) layers = options_.layer(std::move(layers));
   try {
     start_queue_runners(*session, coordinator.get());

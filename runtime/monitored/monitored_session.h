@@ -159,7 +159,7 @@ class MonitoredSession {
   // Whether the session went on from a checkpoint when it was made first.
   bool restored() const noexcept { return restored_at_start_; }
   // Threads that did not end within the grace period.
-  const std::vector<std::string>& laggards() const noexcept { return laggards_; }
+  const std::vector<std::string>& unjoined() const noexcept { return unjoined_; }
 
  private:
   class Visit;
@@ -204,7 +204,7 @@ class MonitoredSession {
   std::int64_t recoveries_ = 0;
   std::int64_t last_step_ = -1;
   EndReason reason_;
-  std::vector<std::string> laggards_;
+  std::vector<std::string> unjoined_;
 };
 
 // Always the chief, never recovers: ABORTED and UNAVAILABLE are errors like others.

@@ -67,7 +67,7 @@ TEST_F(CoordinatedConformance, PROSE_10_CloseStopsAndJoinsTheThreadsThenClosesTh
   EXPECT_EQ(closes, 1);
   EXPECT_TRUE(session.should_stop());
   EXPECT_EQ(coordinator->stop_reason(), "the session is closing");
-  EXPECT_EQ(laggards, std::vector<std::string>{});
+  EXPECT_EQ(unjoined, std::vector<std::string>{});
   session.close();
   EXPECT_EQ(closes, 1);
 }
@@ -141,7 +141,7 @@ TEST_F(CoordinatedConformance, PROSE_10_ThreadsThatOutliveTheGracePeriodAreNamed
   CoordinatedSession session = make(0.001);
   session.close();
   EXPECT_EQ(closes, 1);
-  EXPECT_EQ(laggards, (std::vector<std::string>{"stubborn"}));
+  EXPECT_EQ(unjoined, (std::vector<std::string>{"stubborn"}));
   EXPECT_TRUE(logged("threads are still running after the grace period: stubborn")) << log_text;
   release = true;
   EXPECT_TRUE(stubborn->join_for(10'000'000'000));

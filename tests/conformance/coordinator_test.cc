@@ -190,7 +190,7 @@ TEST_F(CoordinatorConformance, COORD_14_AfterAJoinAnErrorIsTheCallersUntilTheSto
 
 // A thread that join gave up on has no caller: its error ends neither the process nor a later join.
 TEST_F(CoordinatorConformance, COORD_14_AnErrorOfAThreadThatWasGivenUpIsDropped) {
-  left.push_back(coordinator->start_thread("laggard", [this] {
+  left.push_back(coordinator->start_thread("stubborn", [this] {
     stubborn.wait();
     fail(Code::kInternal, "too late");
   }));

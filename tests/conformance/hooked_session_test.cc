@@ -407,7 +407,7 @@ TEST_F(CoordinatorOfTheSession, HOOKED_17_AThreadThatAsksToStopIsKeptWaitingByNe
   x.in["before_run"] = [&] { std::thread([&] { EXPECT_FALSE(session().should_stop()); }).join(); };
   train();
   session().close();
-  EXPECT_EQ(session().laggards(), std::vector<std::string>{});
+  EXPECT_EQ(session().unjoined(), std::vector<std::string>{});
 }
 
 TEST_F(CoordinatorOfTheSession, HOOKED_17_AHookThatRunsTheSessionItselfIsRefused) {

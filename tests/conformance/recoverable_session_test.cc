@@ -189,7 +189,7 @@ TEST_F(RecoverableConformance, RECOV_16_ARecoveryWaitsForThreadsAtMostTheGracePe
   });
   session().interrupt(Error(Code::kAborted, "lost"));
   EXPECT_EQ(train(), 1);
-  EXPECT_EQ(session().laggards(), (std::vector<std::string>{"stubborn"}));
+  EXPECT_EQ(session().unjoined(), (std::vector<std::string>{"stubborn"}));
   release = true;
   EXPECT_TRUE(stubborn->join_for(10'000'000'000));
 }

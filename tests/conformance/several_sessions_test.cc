@@ -92,13 +92,13 @@ TEST_F(SeveralSessions, USER_14_AClosingSessionWaitsForItsThreadsNoLongerThanThe
   });
   chief.graph.finalize();
   auto raw = std::make_shared<DirectSession>(chief.graph, std::make_shared<VariableStore>(), environment.session);
-  std::vector<std::string> laggards;
+  std::vector<std::string> unjoined;
   {
     auto session =
-        std::make_unique<CoordinatedSession>(std::make_unique<RawLayer>(raw), coordinator, 0.001, *log, &laggards);
+        std::make_unique<CoordinatedSession>(std::make_unique<RawLayer>(raw), coordinator, 0.001, *log, &unjoined);
     session->close();
   }
-  EXPECT_THAT(laggards, ElementsAre("stubborn"));
+  EXPECT_THAT(unjoined, ElementsAre("stubborn"));
   EXPECT_TRUE(logged("threads are still running after the grace period: stubborn"));
   EXPECT_TRUE(raw->closed());
   release = true;

@@ -27,7 +27,7 @@ class CoordinatedSessionTest : public MonitoredTest {
       if (at_close) at_close();
     };
     return CoordinatedSession(std::make_unique<ScriptedLayer>(script), coordinator, stop_grace_period_secs, *log,
-                              &laggards);
+                              &unjoined);
   }
 
   std::shared_ptr<Coordinator> coordinator = std::make_shared<Coordinator>(clock, std::vector<Code>{});
@@ -35,7 +35,7 @@ class CoordinatedSessionTest : public MonitoredTest {
   bool inner_stop = false;
   int runs = 0;
   int closes = 0;
-  std::vector<std::string> laggards;
+  std::vector<std::string> unjoined;
 };
 
 }  // namespace belay::runtime::testing

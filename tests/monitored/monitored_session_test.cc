@@ -158,10 +158,10 @@ TEST_F(MonitoredSessionTest, CloseEndsAThreadThatWaits) {
   });
   session().close();
   EXPECT_TRUE(ended);
-  EXPECT_EQ(session().laggards(), std::vector<std::string>{});
+  EXPECT_EQ(session().unjoined(), std::vector<std::string>{});
 }
 
-TEST_F(MonitoredSessionTest, AThreadThatOutlivesTheGracePeriodIsALaggard) {
+TEST_F(MonitoredSessionTest, AThreadThatOutlivesTheGracePeriodIsUnjoined) {
   MonitoredSessionOptions options;
   options.settings.stop_grace_period_secs = 0.001;
   open(options);
@@ -170,7 +170,7 @@ TEST_F(MonitoredSessionTest, AThreadThatOutlivesTheGracePeriodIsALaggard) {
     while (!release) std::this_thread::yield();
   });
   session().close();
-  EXPECT_EQ(session().laggards(), (std::vector<std::string>{"stubborn"}));
+  EXPECT_EQ(session().unjoined(), (std::vector<std::string>{"stubborn"}));
   release = true;
   EXPECT_TRUE(stubborn->join_for(10'000'000'000));
 }

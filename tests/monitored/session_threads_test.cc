@@ -54,7 +54,7 @@ TEST_F(SessionThreads, T_06a_TheRunsOfAThreadOfTheSessionEndWhenARecoveryBegins)
   const auto worker = start_worker();
   EXPECT_EQ(train(), 1);
   EXPECT_EQ(session().recoveries(), 1);
-  EXPECT_THAT(session().laggards(), IsEmpty());
+  EXPECT_THAT(session().unjoined(), IsEmpty());
   ASSERT_TRUE(worker->thread->join_for(0));
   EXPECT_EQ(worker->said, "CANCELLED: the session that this thread was started in is over");
   EXPECT_EQ(train(), 2);  // only this thread trains on
@@ -73,7 +73,7 @@ TEST_F(SessionThreads, T_06a_SoDoTheRawRunsThatWait) {
   });
   while (!waiting) std::this_thread::yield();
   EXPECT_EQ(train(), 1);
-  EXPECT_THAT(session().laggards(), IsEmpty());
+  EXPECT_THAT(session().unjoined(), IsEmpty());
   EXPECT_THAT(said, StartsWith("CANCELLED: "));
 }
 
@@ -82,7 +82,7 @@ TEST_F(SessionThreads, T_06b_TheEndDoesNotWaitForAThreadThatMakesHookedRuns) {
   open();
   const auto worker = start_worker();
   EXPECT_EQ(error_of([&] { session().close(); }), "no error");
-  EXPECT_THAT(session().laggards(), IsEmpty());
+  EXPECT_THAT(session().unjoined(), IsEmpty());
   ASSERT_TRUE(worker->thread->join_for(0));
   EXPECT_EQ(worker->said, "FAILED_PRECONDITION: Run called on a closed session");
 }
@@ -113,7 +113,7 @@ TEST_F(SessionThreads, T_06c_AThreadThatOutlivedItsSessionDoesNotTrainTheNextOne
   });
   session().interrupt(Error(Code::kAborted, "lost"));
   EXPECT_EQ(train(), 1);
-  EXPECT_THAT(session().laggards(), ElementsAre("stubborn"));
+  EXPECT_THAT(session().unjoined(), ElementsAre("stubborn"));
   release = true;
   ASSERT_TRUE(stubborn->join_for(kLong));
   EXPECT_TRUE(stop);
@@ -135,7 +135,7 @@ TEST_F(SessionThreads, T_06d_APreemptionInAThreadOfTheSessionIsRecoveredByTheLoo
   EXPECT_EQ(session().recoveries(), 0);
   EXPECT_FALSE(session().should_stop());
   EXPECT_EQ(session().recoveries(), 1);
-  EXPECT_THAT(session().laggards(), IsEmpty());
+  EXPECT_THAT(session().unjoined(), IsEmpty());
   EXPECT_EQ(train(), 1);
 }
 
@@ -169,7 +169,7 @@ TEST_F(SessionThreads, T_06e_AThreadThatIsRegisteredByHandBelongsToTheSessionToo
   registered = true;
   while (worker.runs < 10) std::this_thread::yield();
   EXPECT_EQ(train(), 1);
-  EXPECT_THAT(session().laggards(), IsEmpty());
+  EXPECT_THAT(session().unjoined(), IsEmpty());
   EXPECT_THAT(worker.said, StartsWith("CANCELLED: "));
 }
 

@@ -158,15 +158,15 @@ TEST(FakeCoordinator, AStopWakesAThreadThatIsThenJoined) {
       return true;
     }
   } worker;
-  struct Laggard {
+  struct Unjoined {
     bool join(std::chrono::nanoseconds) { return false; }
-  } laggard, forgotten;
+  } unjoined, forgotten;
   worker.thread = std::thread([&] { coordinator.wait_for_stop(std::chrono::nanoseconds(-1)); });
   coordinator.register_thread("worker", worker);
-  coordinator.register_thread("laggard", laggard);
+  coordinator.register_thread("unjoined", unjoined);
   coordinator.register_thread("forgotten", forgotten);
   coordinator.unregister_thread(forgotten);
-  EXPECT_EQ(f.fake.coordinator().stop_and_join(10), std::vector<std::string>{"laggard"});
+  EXPECT_EQ(f.fake.coordinator().stop_and_join(10), std::vector<std::string>{"unjoined"});
   EXPECT_EQ(error_of([&] { coordinator.unregister_thread(worker); }), "NOT_FOUND: no such thread is registered");
   struct Failing {
     bool join(std::chrono::nanoseconds) { fail(Code::kDataLoss, "half of it is missing"); }

@@ -317,14 +317,14 @@ TEST(HookDriver, AStopThroughTheCoordinatorIsSeen) {
 }
 
 TEST(HookDriver, AThreadOfTheHookMustEndWithTheSession) {
-  class Laggard final : public belay::Hook {
+  class Unjoined final : public belay::Hook {
    public:
     void after_create_session(Session& s) override {
       s.coordinator().register_thread("sampler", *this);
     }
     bool join(std::chrono::nanoseconds) { return false; }
   };
-  Driven<Laggard> d;
+  Driven<Unjoined> d;
   EXPECT_EQ(error_of([&] { d.driver->end(); }), "FAILED_PRECONDITION: the hook's thread 'sampler' did not end");
 }
 
