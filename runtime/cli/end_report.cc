@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <charconv>
@@ -16,6 +17,7 @@
 #include <iostream>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "runtime/checkpoint/names.h"
 #include "runtime/cli/exit_status.h"
@@ -55,31 +57,51 @@ std::string_view name_of(int signal) {
   return "a signal";
 }
 
-// Nothing here allocates or locks: the crash may have come from inside malloc.
-void say(std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t n = ::write(STDERR_FILENO, text.data(), text.size());
-    if (n < 0 && errno != EINTR) return;
-    if (n > 0) text.remove_prefix(static_cast<std::size_t>(n));
+// What is to be said, written at once: a line of the log that another thread writes must not come between. Nothing here
+// allocates or locks: the crash may have come from inside malloc.
+class LastWords {
+ public:
+  LastWords() = default;
+  ~LastWords() { flush(); }
+  LastWords(const LastWords&) = delete;
+  LastWords& operator=(const LastWords&) = delete;
+
+  LastWords& operator<<(std::string_view words) {
+    while (!words.empty()) {
+      if (n_ == sizeof(buffer_)) flush();
+      const std::size_t n = std::min(words.size(), sizeof(buffer_) - n_);
+      std::memcpy(buffer_ + n_, words.data(), n);
+      n_ += n;
+      words.remove_prefix(n);
+    }
+    return *this;
   }
-}
+  LastWords& operator<<(std::int64_t number) {
+    char digits[24];
+    const char* end = std::to_chars(digits, digits + sizeof(digits), number).ptr;
+    return *this << std::string_view(digits, static_cast<std::size_t>(end - digits));
+  }
+  void flush() {
+    for (std::string_view rest(buffer_, std::exchange(n_, 0)); !rest.empty();) {
+      const ssize_t n = ::write(STDERR_FILENO, rest.data(), rest.size());
+      if (n < 0 && errno != EINTR) return;
+      if (n > 0) rest.remove_prefix(static_cast<std::size_t>(n));
+    }
+  }
 
-void say(std::int64_t number) {
-  char text[24];
-  say(std::string_view(text, static_cast<std::size_t>(std::to_chars(text, text + sizeof(text), number).ptr - text)));
-}
+ private:
+  char buffer_[2048];
+  std::size_t n_ = 0;
+};
 
-void say_call(const PluginInstance& instance, const char* callback, std::int64_t step) {
-  say(instance.label());
-  say(" in ");
-  say(callback);
+void say_call(LastWords& out, const PluginInstance& instance, const char* callback, std::int64_t step) {
+  out << instance.label() << " in " << callback;
   if (step < 0) return;
-  say(" at step ");
-  say(step);
+  out << " at step " << step;
 }
 
 // What the monitors show: calls on this thread, but from before a handler ran, and on others.
-bool say_monitored(std::string_view before) {
+bool say_monitored(LastWords& out, std::string_view before) {
   const EndReport* report = current_report;
   if (report == nullptr) return false;
   bool said = false;
@@ -87,8 +109,8 @@ bool say_monitored(std::string_view before) {
     const PluginInstance* instance = m->instance.load();
     const char* callback = m->callback.load();
     if (instance == nullptr || callback == nullptr) continue;
-    say(said ? "; " : before);
-    say_call(*instance, callback, m->step.load());
+    out << (said ? "; " : before);
+    say_call(out, *instance, callback, m->step.load());
     said = true;
   }
   return said;
@@ -103,25 +125,25 @@ const char* plugin_on(std::span<void* const> frames) {
 
 // " in hook "x" (...) in after_run at step 17": what this thread is calling, else whose code is on its stack, else what
 // is being called anywhere. False if no plugin is being called.
-bool say_who(std::span<void* const> frames) {
+bool say_who(LastWords& out, std::span<void* const> frames) {
   if (const char* path = library_being_loaded()) {
-    say(" in plugin '"), say(path), say("', while it was loaded");
+    out << " in plugin '" << path << "', while it was loaded";
     return true;
   }
   if (const auto call = PluginInstance::current()) {
-    say(" in ");
-    say_call(call->instance, call->callback, call->step);
+    out << " in ";
+    say_call(out, call->instance, call->callback, call->step);
     return true;
   }
   if (const char* path = plugin_on(frames)) {
-    say(" in plugin '"), say(path), say("', outside of its callbacks (a thread of its own, or a handler)");
-    say_monitored("; meanwhile ");
+    out << " in plugin '" << path << "', outside of its callbacks (a thread of its own, or a handler)";
+    say_monitored(out, "; meanwhile ");
     return true;
   }
-  return say_monitored(" in ");
+  return say_monitored(out, " in ");
 }
 
-void say_next_start() {
+void say_next_start(LastWords& out) {
   const EndReport* report = current_report;
   if (report == nullptr) return;
   char text[512];
@@ -129,11 +151,9 @@ void say_next_start() {
   const ssize_t n = file < 0 ? 0 : ::read(file, text, sizeof(text));
   const std::string_view line(text, n < 0 ? 0 : static_cast<std::size_t>(n));
   if (line.empty()) {
-    say("no checkpoint was written\n");
+    out << "no checkpoint was written\n";
   } else {
-    say("the next start goes on from: ");
-    say(line.substr(0, line.find('\n')));
-    say("\n");
+    out << "the next start goes on from: " << line.substr(0, line.find('\n')) << "\n";
   }
 }
 
@@ -148,12 +168,14 @@ void handle_signal(int signal, siginfo_t* info, void*) {
     telling = true;
     void* frames[kFrames];
     const int n = ::backtrace(frames, kFrames);
-    say("\nbelay crashed with ");
-    say(name_of(signal));
-    say_who({frames, static_cast<std::size_t>(n)});
-    say("\n");
+    LastWords out;
+    out << "\nbelay crashed with " << name_of(signal);
+    say_who(out, {frames, static_cast<std::size_t>(n)});
+    out << "\n";
+    out.flush();
     ::backtrace_symbols_fd(frames, n, STDERR_FILENO);
-    say_next_start();
+    say_next_start(out);
+    out.flush();
     if (!is_process_copy()) say_last_word();
   } else if (!telling) {
     for (int i = 0; i < 50; ++i) ::usleep(100'000);
@@ -177,21 +199,22 @@ const char* caller_of_exit(std::span<void* const> frames) {
   void* frames[kFrames];
   const std::span<void* const> stack(frames, static_cast<std::size_t>(::backtrace(frames, kFrames)));
   const bool in_plugin = PluginInstance::current() || plugin_on(stack) != nullptr;
-  say("\nbelay was ended by ");
-  say(call);
+  LastWords out;
+  out << "\nbelay was ended by " << call;
   const char* library = in_plugin ? nullptr : caller_of_exit(stack);
   if (library != nullptr) {
-    say(" in "), say(library);
-  } else if (!say_who(stack)) {
-    say(" in code that is no plugin's");
+    out << " in " << library;
+  } else if (!say_who(out, stack)) {
+    out << " in code that is no plugin's";
   }
-  say("\n");
+  out << "\n";
   if (in_plugin) {
-    say("  help: a plugin must not end the process: return an error, or ask the session to stop\n");
+    out << "  help: a plugin must not end the process: return an error, or ask the session to stop\n";
   } else if (library != nullptr && std::strstr(library, "libgomp") != nullptr) {
-    say("  help: threads cannot be started: "), say(thread_limit_text()), say("\n");
+    out << "  help: threads cannot be started: " << thread_limit_text() << "\n";
   }
-  say_next_start();
+  say_next_start(out);
+  out.flush();
   say_last_word();
   ::_exit(in_plugin ? kExitPlugin : status == 0 ? kExitTrainingFailed : status);
 }

@@ -2,6 +2,7 @@
 // Nothing that a plugin does ends a run unnamed or with status 0. tests/bad_plugins/ends does each of it; here is what
 // `belay run` says, its status, and that the next start gets the run directory and finishes.
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,9 +13,13 @@
 namespace belay::runtime::testing {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 const std::string kPlugins = BELAY_BINARY_DIR "/tests/bad_plugins/ends/plugins";
 const std::string kWithoutAWord = "ended without a word";
@@ -111,6 +116,32 @@ TEST_F(PluginEnds, T_20b_QuickExitIsNamedAndStatusThree) {
     EXPECT_THAT(r.err, HasSubstr("(ends.so 1.0.0, train.toml:")) << in;
     EXPECT_EQ(warnings_of_next_start(), "") << in;
   }
+}
+
+// The log has threads of its own: a line of it once came into the middle of the message.
+TEST_F(PluginEnds, WhatEndedTheProcessIsSaidInOneWrite) {
+  int ends[2];  // of a socket on which each write is a packet
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+  const std::string path = manifest(), in = "ENDS_RUN=" + dir();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::dup2(ends[1], STDERR_FILENO);
+    for (const char* v : {"ENDS_IN=saver.write", "ENDS_HOW=quick_exit", "ENDS_AT=1"}) ::putenv(const_cast<char*>(v));
+    ::putenv(const_cast<char*>(in.c_str()));
+    ::execl(BELAY_BINARY_DIR "/bin/belay", "belay", "run", path.c_str(), nullptr);
+    ::_exit(127);
+  }
+  ::close(ends[1]);
+  std::vector<std::string> writes;
+  char packet[1 << 16];
+  for (ssize_t n = 0; (n = ::recv(ends[0], packet, sizeof(packet), 0)) > 0;)
+    writes.emplace_back(packet, static_cast<std::size_t>(n));
+  ::close(ends[0]);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 3);
+  EXPECT_THAT(writes, Contains(AllOf(StartsWith("\nbelay was ended by quick_exit in saver \"ends_saver\""),
+                                     EndsWith("\nno checkpoint was written\n"))));
 }
 
 TEST_F(PluginEnds, T_20c_AnExitWhileTheLibraryIsLoadedIsNamedAndStatusThree) {
