@@ -3,6 +3,7 @@
 """Shows that the contract's tests would notice a wrong runtime.
 
     run.py --source . --build build/mutants [NAME...]
+    run.py --source . --places     only that each mutation's line is in the sources, once
 
 mutants.toml holds one-line mutations of the runtime, each with the rows that claim what it breaks. Each is applied to a
 copy of the sources, built, and must make every one of these rows fail; a mutant that survives, that does not compile or
@@ -59,12 +60,21 @@ def row_passes(directory, row):
     return True if found else None
 
 
+def misplaced(mutant, source):
+    """Why the mutation cannot be applied there; empty: it can."""
+    path = source / mutant["file"]
+    if not path.exists():
+        return f"there is no {mutant['file']}"
+    n = path.read_text(encoding="utf-8").count(mutant["old"])
+    return "" if n == 1 else f"{mutant['file']} holds its line {n} times instead of once"
+
+
 def judge(mutant, copy, directory):
     """What is wrong with this mutant's death; empty: nothing."""
     path = copy / mutant["file"]
+    if problem := misplaced(mutant, copy):
+        return problem
     text = path.read_text(encoding="utf-8")
-    if text.count(mutant["old"]) != 1:
-        return f"{mutant['file']} holds its line {text.count(mutant['old'])} times instead of once"
     path.write_text(text.replace(mutant["old"], mutant["new"]), encoding="utf-8")
     try:
         built, output = build(directory)
@@ -85,7 +95,8 @@ def judge(mutant, copy, directory):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--source", type=pathlib.Path, required=True)
-    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--build", type=pathlib.Path)
+    parser.add_argument("--places", action="store_true")
     parser.add_argument("names", nargs="*")
     arguments = parser.parse_args()
 
@@ -98,6 +109,11 @@ def main():
     if arguments.names:
         mutants = [m for m in mutants if m["name"] in arguments.names]
 
+    if arguments.places:
+        problems = [f"{m['name']}: {problem}" for m in mutants if (problem := misplaced(m, arguments.source))]
+        return "\n".join(problems) if problems else 0
+    if not arguments.build:
+        parser.error("--build is needed to judge mutants")
     copy, directory = arguments.build.resolve() / "source", arguments.build.resolve() / "build"
     copy_sources(arguments.source.resolve(), copy)
     if not (directory / "build.ninja").exists():
