@@ -126,7 +126,9 @@ TEST_F(PluginEnds, WhatEndedTheProcessIsSaidInOneWrite) {
   const pid_t child = ::fork();
   if (child == 0) {
     ::dup2(ends[1], STDERR_FILENO);
-    for (const char* v : {"ENDS_IN=saver.write", "ENDS_HOW=quick_exit", "ENDS_AT=1"}) ::putenv(const_cast<char*>(v));
+    for (const char* v :
+         {"ENDS_IN=saver.write", "ENDS_HOW=quick_exit", "ENDS_AT=1", "BELAY_PLUGIN_PATH=" BELAY_BINARY_DIR "/plugins"})
+      ::putenv(const_cast<char*>(v));
     ::putenv(const_cast<char*>(in.c_str()));
     ::execl(BELAY_BINARY_DIR "/bin/belay", "belay", "run", path.c_str(), nullptr);
     ::_exit(127);
