@@ -39,11 +39,4 @@ class HostKernel {
   virtual void run(HostContext& context) = 0;
 };
 
-// Output 0 of an operation that counts something (infer_count).
-inline void output_count(HostContext& context, std::int64_t n) {
-  DenseTensor out(DType::kInt64, {});
-  *out.data<std::int64_t>() = n;
-  context.output(0, std::move(out));
-}
-
 }  // namespace belay::runtime

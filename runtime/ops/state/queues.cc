@@ -10,6 +10,7 @@
 #include "runtime/graph/kernel.h"
 #include "runtime/graph/queue.h"
 #include "runtime/ops/registry.h"
+#include "runtime/ops/state/host_ops.h"
 
 namespace belay::runtime {
 namespace {
@@ -141,17 +142,6 @@ class CloseKernel final : public HostKernel {
   bool cancel_pending_;
 };
 
-class SizeKernel final : public HostKernel {
- public:
-  void run(HostContext& c) override { output_count(c, c.queue(0).size()); }
-};
-
-template <class K>
-std::unique_ptr<HostKernel> make(const KernelSpec& spec) {
-  return std::make_unique<K>(spec);
-}
-std::unique_ptr<HostKernel> make_size(const KernelSpec&) { return std::make_unique<SizeKernel>(); }
-
 // ---- attributes
 
 AttrDef dtypes_of_components() { return dtypes_attr("dtypes", "of the components of an element"); }
@@ -198,7 +188,7 @@ void add_queue_ops(OpRegistry& r) {
          .ref_inputs = 1,
          .infer = infer_enqueue,
          .stops_gradient = true,
-         .host_kernel = make<EnqueueKernel>});
+         .host_kernel = make_host<EnqueueKernel>});
   r.add(
       {.name = "QueueDequeue",
        .doc = "Takes one element, or `n` stacked; waits while there is none.",
@@ -213,7 +203,7 @@ void add_queue_ops(OpRegistry& r) {
        .dynamic_shape = true,
        .infer = infer_dequeue,
        .stops_gradient = true,
-       .host_kernel = make<DequeueKernel>});
+       .host_kernel = make_host<DequeueKernel>});
   r.add({.name = "QueueClose",
          .doc = "No enqueue begins any more; those that wait still come in, or with `cancel_pending_enqueues` fail.",
          .inputs = "queue",
@@ -224,17 +214,8 @@ void add_queue_ops(OpRegistry& r) {
          .ref_inputs = 1,
          .infer = infer_close,
          .stops_gradient = true,
-         .host_kernel = make<CloseKernel>});
-  r.add({.name = "QueueSize",
-         .doc = "How many elements a queue holds.",
-         .inputs = "queue",
-         .dtypes = "any",
-         .n_inputs = 1,
-         .effect = Effect::kState,
-         .ref_inputs = 1,
-         .infer = infer_count,
-         .stops_gradient = true,
-         .host_kernel = make_size});
+         .host_kernel = make_host<CloseKernel>});
+  r.add(size_op<&HostContext::queue>("QueueSize", "How many elements a queue holds.", "queue", Effect::kState));
 }
 
 }  // namespace belay::runtime

@@ -4,9 +4,9 @@
 #include "belay/ops/tables.h"
 
 #include "runtime/graph/host_kernel.h"
-#include "runtime/graph/kernel.h"
 #include "runtime/graph/lookup_table.h"
 #include "runtime/ops/registry.h"
+#include "runtime/ops/state/host_ops.h"
 
 namespace belay::runtime {
 namespace {
@@ -43,16 +43,6 @@ class LookupKernel final : public HostKernel {
   void run(HostContext& c) override { c.output(0, c.table(0).look_up(c.input(1), c.input(2))); }
 };
 
-class SizeKernel final : public HostKernel {
- public:
-  void run(HostContext& c) override { output_count(c, c.table(0).size()); }
-};
-
-template <class K>
-std::unique_ptr<HostKernel> make(const KernelSpec&) {
-  return std::make_unique<K>();
-}
-
 std::vector<AttrDef> table_attrs() {
   return {dtype_attr("key_dtype", "of the keys: string or int64"), dtype_attr("value_dtype", "of the values")};
 }
@@ -77,7 +67,7 @@ void add_table_ops(OpRegistry& r) {
          .ref_inputs = 1,
          .infer = infer_initialize,
          .stops_gradient = true,
-         .host_kernel = make<InitializeKernel>});
+         .host_kernel = make_host<InitializeKernel>});
   r.add({.name = "TableLookup",
          .doc = "The values of keys in a table; input 2 is that of keys which are not there.",
          .inputs = "table, keys, default",
@@ -88,17 +78,8 @@ void add_table_ops(OpRegistry& r) {
          .ref_inputs = 1,
          .infer = infer_lookup,
          .stops_gradient = true,
-         .host_kernel = make<LookupKernel>});
-  r.add({.name = "TableSize",
-         .doc = "How many keys a table holds.",
-         .inputs = "table",
-         .dtypes = "any",
-         .n_inputs = 1,
-         .effect = Effect::kQuery,
-         .ref_inputs = 1,
-         .infer = infer_count,
-         .stops_gradient = true,
-         .host_kernel = make<SizeKernel>});
+         .host_kernel = make_host<LookupKernel>});
+  r.add(size_op<&HostContext::table>("TableSize", "How many keys a table holds.", "table", Effect::kQuery));
 }
 
 }  // namespace belay::runtime

@@ -9,6 +9,7 @@
 #include "runtime/graph/kernel.h"
 #include "runtime/ops/kernels/parallel.h"
 #include "runtime/ops/registry.h"
+#include "runtime/ops/state/host_ops.h"
 
 namespace belay::runtime {
 namespace {
@@ -128,8 +129,6 @@ class IsInitializedKernel final : public HostKernel {
   }
 };
 
-std::unique_ptr<HostKernel> make_is_initialized(const KernelSpec&) { return std::make_unique<IsInitializedKernel>(); }
-
 void infer_report(InferContext& c) { c.output(DType::kString, Shape{-1}); }
 
 class ReportKernel final : public HostKernel {
@@ -147,8 +146,6 @@ class ReportKernel final : public HostKernel {
  private:
   std::size_t n_;
 };
-
-std::unique_ptr<HostKernel> make_report(const KernelSpec& spec) { return std::make_unique<ReportKernel>(spec); }
 
 }  // namespace
 
@@ -211,7 +208,7 @@ void add_variable_ops(OpRegistry& r) {
          .ref_inputs = 1,
          .infer = infer_is_initialized,
          .stops_gradient = true,
-         .host_kernel = make_is_initialized});
+         .host_kernel = make_host<IsInitializedKernel>});
   r.add({.name = "ReportUninitializedVariables",
          .doc = "Names of those of its variables that have no value yet.",
          .inputs = "variables...",
@@ -222,7 +219,7 @@ void add_variable_ops(OpRegistry& r) {
          .dynamic_shape = true,
          .infer = infer_report,
          .stops_gradient = true,
-         .host_kernel = make_report});
+         .host_kernel = make_host<ReportKernel>});
 }
 
 }  // namespace belay::runtime
