@@ -115,12 +115,12 @@ struct MinimumOf {
 
 // ---- shape rules
 
-void infer_number(InferContext& c) {
+void infer_numbers(InferContext& c) {
   c.need_same_dtype(0, 1);
   c.need_number(0);
   c.output(c.dtype(0), broadcast_inputs(c));
 }
-void infer_float(InferContext& c) {
+void infer_floats(InferContext& c) {
   c.need_same_dtype(0, 1);
   c.need_float(0);
   c.output(c.dtype(0), broadcast_inputs(c));
@@ -198,7 +198,7 @@ OpDef binary(const char* name, const char* doc, void (*infer)(InferContext&), vo
   return {.name = name,
           .doc = doc,
           .inputs = "a, b",
-          .dtypes = infer == infer_float ? "floats" : "numbers",
+          .dtypes = infer == infer_floats ? "floats" : "numbers",
           .n_inputs = 2,
           .in_place = 3,
           .elementwise = true,
@@ -210,23 +210,23 @@ OpDef binary(const char* name, const char* doc, void (*infer)(InferContext&), vo
 }  // namespace
 
 void add_math_ops(OpRegistry& r) {
-  r.add(binary("Add", "a + b, broadcast.", infer_number, grad_add, make_binary<AddOf, NumberTypes>));
-  r.add(binary("Sub", "a - b, broadcast.", infer_number, grad_sub, make_binary<SubOf, NumberTypes>));
-  r.add(binary("Mul", "a * b, broadcast.", infer_number, grad_mul, make_binary<MulOf, NumberTypes>));
-  r.add(binary("RealDiv", "a / b of floating-point tensors, broadcast.", infer_float, grad_real_div,
+  r.add(binary("Add", "a + b, broadcast.", infer_numbers, grad_add, make_binary<AddOf, NumberTypes>));
+  r.add(binary("Sub", "a - b, broadcast.", infer_numbers, grad_sub, make_binary<SubOf, NumberTypes>));
+  r.add(binary("Mul", "a * b, broadcast.", infer_numbers, grad_mul, make_binary<MulOf, NumberTypes>));
+  r.add(binary("RealDiv", "a / b of floating-point tensors, broadcast.", infer_floats, grad_real_div,
                make_binary<DivideOf>));
-  r.add(binary("Pow", "a to the power b, broadcast.", infer_float, grad_pow, make_binary<PowOf>));
+  r.add(binary("Pow", "a to the power b, broadcast.", infer_floats, grad_pow, make_binary<PowOf>));
   OpDef floor_div = binary("FloorDiv", "floor(a / b), broadcast; integers divided by 0 give 0. No gradient passes.",
-                           infer_number, nullptr, make_binary<FloorDivOf, NumberTypes>);
+                           infer_numbers, nullptr, make_binary<FloorDivOf, NumberTypes>);
   floor_div.stops_gradient = true;
   r.add(std::move(floor_div));
-  r.add(binary("FloorMod", "a - floor(a / b) * b, broadcast; integers divided by 0 give 0.", infer_number,
+  r.add(binary("FloorMod", "a - floor(a / b) * b, broadcast; integers divided by 0 give 0.", infer_numbers,
                grad_floor_mod, make_binary<FloorModOf, NumberTypes>));
-  r.add(binary("Maximum", "The larger of a and b, broadcast; NaN where either is.", infer_number, grad_maximum,
+  r.add(binary("Maximum", "The larger of a and b, broadcast; NaN where either is.", infer_numbers, grad_maximum,
                make_binary<MaximumOf, NumberTypes>));
-  r.add(binary("Minimum", "The smaller of a and b, broadcast; NaN where either is.", infer_number, grad_minimum,
+  r.add(binary("Minimum", "The smaller of a and b, broadcast; NaN where either is.", infer_numbers, grad_minimum,
                make_binary<MinimumOf, NumberTypes>));
-  r.add(binary("SquaredDifference", "(a - b)^2, broadcast.", infer_number, grad_squared_difference,
+  r.add(binary("SquaredDifference", "(a - b)^2, broadcast.", infer_numbers, grad_squared_difference,
                make_binary<SquaredDifferenceOf, NumberTypes>));
   r.add({.name = "BiasAdd",
          .doc = "A vector (input 1) added along the last dimension.",

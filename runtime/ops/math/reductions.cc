@@ -53,7 +53,7 @@ Shape reduced_shape(InferContext& c, std::size_t input = 0) {
   return Shape(std::move(dims));
 }
 
-void infer_number(InferContext& c) {
+void infer_reduced(InferContext& c) {
   c.need_number(0);
   c.output(c.dtype(0), reduced_shape(c));
 }
@@ -384,13 +384,13 @@ OpDef reduction(const char* name, const char* doc, void (*infer)(InferContext&),
 }
 
 void add_axis_reductions(OpRegistry& r) {
-  r.add(reduction("Sum", "The sum over axes.", infer_number, grad_sum, make_reduction<SumOf>));
+  r.add(reduction("Sum", "The sum over axes.", infer_reduced, grad_sum, make_reduction<SumOf>));
   r.add(reduction("Mean", "The mean over axes.", infer_mean, grad_mean, make_reduction<MeanOf, FloatTypes>));
   r.add(
-      reduction("Max", "The largest over axes; NaN where any is.", infer_number, grad_extreme, make_reduction<MaxOf>));
-  r.add(
-      reduction("Min", "The smallest over axes; NaN where any is.", infer_number, grad_extreme, make_reduction<MinOf>));
-  r.add(reduction("Prod", "The product over axes.", infer_number, grad_prod, make_reduction<ProdOf>));
+      reduction("Max", "The largest over axes; NaN where any is.", infer_reduced, grad_extreme, make_reduction<MaxOf>));
+  r.add(reduction("Min", "The smallest over axes; NaN where any is.", infer_reduced, grad_extreme,
+                  make_reduction<MinOf>));
+  r.add(reduction("Prod", "The product over axes.", infer_reduced, grad_prod, make_reduction<ProdOf>));
   r.add(reduction("All", "Whether all are true.", infer_truth, nullptr, make_truth<AllOf>));
   r.add(reduction("Any", "Whether one is true.", infer_truth, nullptr, make_truth<AnyOf>));
   r.add({.name = "ProdGrad",

@@ -48,7 +48,7 @@ void infer_batch_norm(InferContext& c) {
   for (int i = 0; training && i < 3; ++i) c.output(c.dtype(0), Shape{channels});
 }
 
-void infer_gradient(InferContext& c) {
+void infer_batch_norm_gradient(InferContext& c) {
   const std::int64_t channels = channels_of(c, 0);
   for (std::size_t i = 1; i < 4; ++i) need_channels(c, i, 0, channels);
   c.need_same_dtype(0, 4);
@@ -326,7 +326,7 @@ void add_batch_norm_ops(OpRegistry& r) {
          .dtypes = "floats",
          .n_inputs = 5,
          .attrs = batch_norm_attrs(),
-         .infer = infer_gradient,
+         .infer = infer_batch_norm_gradient,
          .kernel = make_gradient});
 }
 

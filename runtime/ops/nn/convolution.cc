@@ -62,19 +62,14 @@ void infer_filter_gradient(InferContext& c) {
 // ---- gradients. A convolution is linear in its image and in its filter: so are the gradients, and theirs are made of
 // the same three operations.
 
-Output node_like(GradContext& c, const char* op, const std::vector<Output>& inputs) {
-  NodeBuilder node = c.graph().node(op).in(inputs);
-  for (const char* name : {"strides", "dilations", "explicit_paddings"})
-    if (c.attrs().has(name)) node.attr(name, c.attrs().integers(name));
-  node.attr("padding", c.attrs().text("padding"));
-  return node.attr("data_format", c.attrs().text("data_format")).output();
+Output convolve(GradContext& c, const Output& x, const Output& filter) {
+  return node_with_windows(c, "Conv2D", {x, filter}).output();
 }
-Output convolve(GradContext& c, const Output& x, const Output& filter) { return node_like(c, "Conv2D", {x, filter}); }
 Output input_gradient(GradContext& c, const Output& x, const Output& filter, const Output& dy) {
-  return node_like(c, "Conv2DBackpropInput", {x, filter, dy});
+  return node_with_windows(c, "Conv2DBackpropInput", {x, filter, dy}).output();
 }
 Output filter_gradient(GradContext& c, const Output& x, const Output& filter, const Output& dy) {
-  return node_like(c, "Conv2DBackpropFilter", {x, filter, dy});
+  return node_with_windows(c, "Conv2DBackpropFilter", {x, filter, dy}).output();
 }
 
 void grad_conv2d(GradContext& c) {

@@ -200,12 +200,12 @@ struct SigmoidCrossEntropyOf {
     return (positive - x * label) + log1p_of(exp_of(below));
   }
 };
-void infer_sigmoid(InferContext& c) {
+void infer_sigmoid_loss(InferContext& c) {
   c.need_float(0);
   c.need_same_dtype(0, 1);
   c.output(c.dtype(0), merged_shape(c));
 }
-void grad_sigmoid(GradContext& c) {
+void grad_sigmoid_loss(GradContext& c) {
   if (c.wanted(0)) c.set(0, c.grad() * (ops::sigmoid(c.input(0)) - c.input(1)));
   if (c.wanted(1)) c.set(1, -(c.grad() * c.input(0)));
 }
@@ -236,8 +236,8 @@ void add_loss_ops(OpRegistry& r) {
          .n_inputs = 2,
          .in_place = 3,
          .elementwise = true,
-         .infer = infer_sigmoid,
-         .gradient = grad_sigmoid,
+         .infer = infer_sigmoid_loss,
+         .gradient = grad_sigmoid_loss,
          .kernel = make_binary<SigmoidCrossEntropyOf>});
 }
 

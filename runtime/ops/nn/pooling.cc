@@ -140,7 +140,7 @@ void infer_max_pool(InferContext& c) {
 void infer_mean_pool(InferContext& c) { c.output(c.dtype(0), pooled_shape(c, 0)); }
 
 // Input 0 is the incoming gradient; the images are the last input.
-void infer_gradient(InferContext& c) {
+void infer_pool_gradient(InferContext& c) {
   const std::size_t image = c.n_inputs() - 1;
   c.need_same_dtype(0, image);
   const Shape y = pooled_shape(c, image);
@@ -150,23 +150,19 @@ void infer_gradient(InferContext& c) {
   c.output(c.dtype(0), c.shape(image));
 }
 void infer_max_gradient(InferContext& c) {
-  infer_gradient(c);
+  infer_pool_gradient(c);
   c.need_dtype(1, where_dtype(c));
 }
 
 // ---- gradients
 
-Output node_like(GradContext& c, const char* op, const std::vector<Output>& inputs) {
-  NodeBuilder node = c.graph().node(op).in(inputs);
-  for (const char* name : {"ksize", "strides", "explicit_paddings"})
-    if (c.attrs().has(name)) node.attr(name, c.attrs().integers(name));
-  node.attr("padding", c.attrs().text("padding"));
-  return node.attr("data_format", c.attrs().text("data_format")).output();
+Output pool_node(GradContext& c, const char* op, const std::vector<Output>& inputs) {
+  return node_with_windows(c, op, inputs).attr("ksize", c.attrs().integers("ksize")).output();
 }
-void grad_max_pool(GradContext& c) { c.set(0, node_like(c, "MaxPoolGrad", {c.grad(), c.output(1), c.input(0)})); }
-void grad_mean_pool(GradContext& c) { c.set(0, node_like(c, "AvgPoolGrad", {c.grad(), c.input(0)})); }
+void grad_max_pool(GradContext& c) { c.set(0, pool_node(c, "MaxPoolGrad", {c.grad(), c.output(1), c.input(0)})); }
+void grad_mean_pool(GradContext& c) { c.set(0, pool_node(c, "AvgPoolGrad", {c.grad(), c.input(0)})); }
 void grad_mean_pool_grad(GradContext& c) {
-  if (c.wanted(0)) c.set(0, node_like(c, "AvgPool", {c.grad()}));
+  if (c.wanted(0)) c.set(0, pool_node(c, "AvgPool", {c.grad()}));
 }
 
 // ---- kernels
@@ -447,7 +443,7 @@ void add_pooling_ops(OpRegistry& r) {
          .n_inputs = 2,
          .attrs = pool_attrs(),
          .shape_inputs = 2,
-         .infer = infer_gradient,
+         .infer = infer_pool_gradient,
          .gradient = grad_mean_pool_grad,
          .kernel = make_typed<MeanPoolGradKernel>});
 }

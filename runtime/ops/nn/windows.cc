@@ -97,6 +97,15 @@ std::vector<AttrDef> window_attrs() {
 
 ImageLayout image_layout(const Attrs& attrs) { return {attrs.text("data_format") == "NHWC"}; }
 
+NodeBuilder node_with_windows(GradContext& c, const char* op, const std::vector<Output>& inputs) {
+  NodeBuilder node = c.graph().node(op).in(inputs);
+  for (const char* name : {"strides", "dilations", "explicit_paddings"})
+    if (c.attrs().has(name)) node.attr(name, c.attrs().integers(name));
+  node.attr("padding", c.attrs().text("padding"));
+  node.attr("data_format", c.attrs().text("data_format"));
+  return node;
+}
+
 Windows windows_of(const Attrs& attrs, const Dims& image, std::int64_t window_height, std::int64_t window_width) {
   Windows w;
   w.layout = image_layout(attrs);

@@ -68,6 +68,9 @@ std::vector<AttrDef> window_attrs();
 
 ImageLayout image_layout(const Attrs& attrs);
 
+// A node `op` with the same window attributes as the node whose gradient is made.
+NodeBuilder node_with_windows(GradContext& c, const char* op, const std::vector<Output>& inputs);
+
 // For an image tensor of four dimensions, each of which may be -1, and a window that may be -1. INVALID_ARGUMENT:
 // attributes that are not as above, a window that does not fit.
 Windows windows_of(const Attrs& attrs, const Dims& image, std::int64_t window_height, std::int64_t window_width);
