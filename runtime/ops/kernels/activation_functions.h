@@ -7,26 +7,17 @@
 
 namespace belay::runtime {
 
-struct ReluOf {
-  static constexpr std::int64_t kGrain = kCheapGrain;
+struct ReluOf : Cheap {
   template <class T>
   T operator()(T x) const {
     return x < T(0) ? T(0) : x;
   }
 };
-struct SigmoidOf {
-  static constexpr std::int64_t kGrain = kDearGrain;
-  template <class T>
-  T operator()(T x) const {
-    return sigmoid_of(x);
-  }
+struct SigmoidOf : Expensive {
+  auto operator()(auto x) const { return sigmoid_of(x); }
 };
-struct TanhOf {
-  static constexpr std::int64_t kGrain = kDearGrain;
-  template <class T>
-  T operator()(T x) const {
-    return tanh_of(x);
-  }
+struct TanhOf : Expensive {
+  auto operator()(auto x) const { return tanh_of(x); }
 };
 
 }  // namespace belay::runtime

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels of element-wise operations, made from a functor that computes one element:
 //
-//   struct SquareOf {
-//     static constexpr std::int64_t kGrain = kCheapGrain;
-//     template <class T> T operator()(T x) const { return x * x; }
+//   struct SquareOf : Cheap {
+//     auto operator()(auto x) const { return x * x; }
 //   };
 //   r.add({.name = "Square", ... .kernel = make_unary<SquareOf, NumberTypes>});
 //
@@ -26,7 +25,13 @@ namespace belay::runtime {
 
 // Fewest elements worth a thread: arithmetic, and functions such as exp.
 inline constexpr std::int64_t kCheapGrain = 1 << 15;
-inline constexpr std::int64_t kDearGrain = 1 << 12;
+inline constexpr std::int64_t kExpensiveGrain = 1 << 12;
+struct Cheap {
+  static constexpr std::int64_t kGrain = kCheapGrain;
+};
+struct Expensive {
+  static constexpr std::int64_t kGrain = kExpensiveGrain;
+};
 
 template <class F>
 F functor_of(const Attrs& attrs) {

@@ -49,7 +49,7 @@ class ElementwiseChain final : public Kernel {
     if (elements == 0) return;
     place(spec, values);
     const std::int64_t grain =
-        std::max<std::int64_t>(kCheapGrain / static_cast<std::int64_t>(spec.members.size()), kDearGrain);
+        std::max<std::int64_t>(kCheapGrain / static_cast<std::int64_t>(spec.members.size()), kExpensiveGrain);
     parts_ = tiling_.whole
                  ? 1
                  : static_cast<int>(std::min<std::int64_t>(parts_of(elements, grain, spec.threads), tiling_.tiles));

@@ -10,44 +10,23 @@
 namespace belay::runtime {
 namespace {
 
-struct Cheap {
-  static constexpr std::int64_t kGrain = kCheapGrain;
-};
 struct EqualOf : Cheap {
-  template <class T>
-  bool operator()(T a, T b) const {
-    return a == b;
-  }
+  bool operator()(auto a, auto b) const { return a == b; }
 };
 struct NotEqualOf : Cheap {
-  template <class T>
-  bool operator()(T a, T b) const {
-    return a != b;
-  }
+  bool operator()(auto a, auto b) const { return a != b; }
 };
 struct LessOf : Cheap {
-  template <class T>
-  bool operator()(T a, T b) const {
-    return a < b;
-  }
+  bool operator()(auto a, auto b) const { return a < b; }
 };
 struct LessEqualOf : Cheap {
-  template <class T>
-  bool operator()(T a, T b) const {
-    return a <= b;
-  }
+  bool operator()(auto a, auto b) const { return a <= b; }
 };
 struct GreaterOf : Cheap {
-  template <class T>
-  bool operator()(T a, T b) const {
-    return a > b;
-  }
+  bool operator()(auto a, auto b) const { return a > b; }
 };
 struct GreaterEqualOf : Cheap {
-  template <class T>
-  bool operator()(T a, T b) const {
-    return a >= b;
-  }
+  bool operator()(auto a, auto b) const { return a >= b; }
 };
 // Booleans are bytes: 0 is false.
 struct AndOf : Cheap {
@@ -60,10 +39,7 @@ struct XorOf : Cheap {
   std::uint8_t operator()(std::uint8_t a, std::uint8_t b) const { return (a != 0) != (b != 0) ? 1 : 0; }
 };
 struct IsNanOf : Cheap {
-  template <class T>
-  bool operator()(T x) const {
-    return x != x;
-  }
+  bool operator()(auto x) const { return x != x; }
 };
 struct IsInfOf : Cheap {
   template <class T>

@@ -14,45 +14,36 @@ namespace {
 
 // ---- one element
 
-struct AddOf {
-  static constexpr std::int64_t kGrain = kCheapGrain;
+struct AddOf : Cheap {
   template <class T>
   T operator()(T a, T b) const {
     return static_cast<T>(static_cast<WrappingOf<T>>(a) + static_cast<WrappingOf<T>>(b));
   }
 };
-struct SubOf {
-  static constexpr std::int64_t kGrain = kCheapGrain;
+struct SubOf : Cheap {
   template <class T>
   T operator()(T a, T b) const {
     return static_cast<T>(static_cast<WrappingOf<T>>(a) - static_cast<WrappingOf<T>>(b));
   }
 };
-struct MulOf {
-  static constexpr std::int64_t kGrain = kCheapGrain;
+struct MulOf : Cheap {
   template <class T>
   T operator()(T a, T b) const {
     return static_cast<T>(static_cast<WrappingOf<T>>(a) * static_cast<WrappingOf<T>>(b));
   }
 };
-struct SquaredDifferenceOf {
-  static constexpr std::int64_t kGrain = kCheapGrain;
+struct SquaredDifferenceOf : Cheap {
   template <class T>
   T operator()(T a, T b) const {
     const T d = SubOf()(a, b);
     return MulOf()(d, d);
   }
 };
-struct DivideOf {
-  static constexpr std::int64_t kGrain = kCheapGrain;
-  template <class T>
-  T operator()(T a, T b) const {
-    return a / b;
-  }
+struct DivideOf : Cheap {
+  auto operator()(auto a, auto b) const { return a / b; }
 };
 // Rounds towards minus infinity. Of integers x / 0 is 0: a trap would end the process.
-struct FloorDivOf {
-  static constexpr std::int64_t kGrain = kCheapGrain;
+struct FloorDivOf : Cheap {
   template <class T>
   T operator()(T a, T b) const {
     if constexpr (std::is_floating_point_v<T>) {
@@ -71,8 +62,7 @@ struct FloorDivOf {
   }
 };
 // What FloorDivOf leaves: it has the sign of b. Of integers divided by 0: 0.
-struct FloorModOf {
-  static constexpr std::int64_t kGrain = kDearGrain;
+struct FloorModOf : Expensive {
   template <class T>
   T operator()(T a, T b) const {
     if constexpr (std::is_floating_point_v<T>) {
@@ -90,27 +80,15 @@ struct FloorModOf {
     }
   }
 };
-struct PowOf {
-  static constexpr std::int64_t kGrain = kDearGrain;
-  template <class T>
-  T operator()(T a, T b) const {
-    return std::pow(a, b);
-  }
+struct PowOf : Expensive {
+  auto operator()(auto a, auto b) const { return std::pow(a, b); }
 };
 // a where it is NaN; b where that is.
-struct MaximumOf {
-  static constexpr std::int64_t kGrain = kCheapGrain;
-  template <class T>
-  T operator()(T a, T b) const {
-    return a > b || a != a ? a : b;
-  }
+struct MaximumOf : Cheap {
+  auto operator()(auto a, auto b) const { return a > b || a != a ? a : b; }
 };
-struct MinimumOf {
-  static constexpr std::int64_t kGrain = kCheapGrain;
-  template <class T>
-  T operator()(T a, T b) const {
-    return a < b || a != a ? a : b;
-  }
+struct MinimumOf : Cheap {
+  auto operator()(auto a, auto b) const { return a < b || a != a ? a : b; }
 };
 
 // ---- shape rules

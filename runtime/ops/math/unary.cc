@@ -19,143 +19,78 @@ namespace {
 
 // ---- one element
 
-struct NegOf {
-  static constexpr std::int64_t kGrain = kCheapGrain;
+struct NegOf : Cheap {
   template <class T>
   T operator()(T x) const {
     if constexpr (std::is_integral_v<T>) return static_cast<T>(WrappingOf<T>(0) - static_cast<WrappingOf<T>>(x));
     return static_cast<T>(-x);
   }
 };
-struct AbsOf {
-  static constexpr std::int64_t kGrain = kCheapGrain;
+struct AbsOf : Cheap {
   template <class T>
   T operator()(T x) const {
     if constexpr (std::is_floating_point_v<T>) return std::fabs(x);
     return x < T(0) ? NegOf()(x) : x;
   }
 };
-struct SignOf {
-  static constexpr std::int64_t kGrain = kCheapGrain;
+struct SignOf : Cheap {
   template <class T>
   T operator()(T x) const {
     return x > T(0) ? T(1) : (x < T(0) ? static_cast<T>(-1) : x);  // x: 0 or NaN
   }
 };
-struct SquareOf {
-  static constexpr std::int64_t kGrain = kCheapGrain;
+struct SquareOf : Cheap {
   template <class T>
   T operator()(T x) const {
     return static_cast<T>(static_cast<WrappingOf<T>>(x) * static_cast<WrappingOf<T>>(x));
   }
 };
-struct SqrtOf {
-  static constexpr std::int64_t kGrain = kCheapGrain;
-  template <class T>
-  T operator()(T x) const {
-    return std::sqrt(x);
-  }
+struct SqrtOf : Cheap {
+  auto operator()(auto x) const { return std::sqrt(x); }
 };
-struct RsqrtOf {
-  static constexpr std::int64_t kGrain = kCheapGrain;
-  template <class T>
-  T operator()(T x) const {
-    return T(1) / std::sqrt(x);
-  }
+struct RsqrtOf : Cheap {
+  auto operator()(auto x) const { return 1 / std::sqrt(x); }
 };
-struct ReciprocalOf {
-  static constexpr std::int64_t kGrain = kCheapGrain;
-  template <class T>
-  T operator()(T x) const {
-    return T(1) / x;
-  }
+struct ReciprocalOf : Cheap {
+  auto operator()(auto x) const { return 1 / x; }
 };
-struct ExpOf {
-  static constexpr std::int64_t kGrain = kDearGrain;
-  template <class T>
-  T operator()(T x) const {
-    return exp_of(x);
-  }
+struct ExpOf : Expensive {
+  auto operator()(auto x) const { return exp_of(x); }
 };
-struct LogOf {
-  static constexpr std::int64_t kGrain = kDearGrain;
-  template <class T>
-  T operator()(T x) const {
-    return log_of(x);
-  }
+struct LogOf : Expensive {
+  auto operator()(auto x) const { return log_of(x); }
 };
-struct Log1pOf {
-  static constexpr std::int64_t kGrain = kDearGrain;
-  template <class T>
-  T operator()(T x) const {
-    return log1p_of(x);
-  }
+struct Log1pOf : Expensive {
+  auto operator()(auto x) const { return log1p_of(x); }
 };
-struct CosOf {
-  static constexpr std::int64_t kGrain = kDearGrain;
-  template <class T>
-  T operator()(T x) const {
-    return std::cos(x);
-  }
+struct CosOf : Expensive {
+  auto operator()(auto x) const { return std::cos(x); }
 };
-struct SinOf {
-  static constexpr std::int64_t kGrain = kDearGrain;
-  template <class T>
-  T operator()(T x) const {
-    return std::sin(x);
-  }
+struct SinOf : Expensive {
+  auto operator()(auto x) const { return std::sin(x); }
 };
-struct Expm1Of {
-  static constexpr std::int64_t kGrain = kDearGrain;
-  template <class T>
-  T operator()(T x) const {
-    return std::expm1(x);
-  }
+struct Expm1Of : Expensive {
+  auto operator()(auto x) const { return std::expm1(x); }
 };
-struct TanOf {
-  static constexpr std::int64_t kGrain = kDearGrain;
-  template <class T>
-  T operator()(T x) const {
-    return std::tan(x);
-  }
+struct TanOf : Expensive {
+  auto operator()(auto x) const { return std::tan(x); }
 };
-struct AtanOf {
-  static constexpr std::int64_t kGrain = kDearGrain;
-  template <class T>
-  T operator()(T x) const {
-    return std::atan(x);
-  }
+struct AtanOf : Expensive {
+  auto operator()(auto x) const { return std::atan(x); }
 };
-struct ErfOf {
-  static constexpr std::int64_t kGrain = kDearGrain;
-  template <class T>
-  T operator()(T x) const {
-    return std::erf(x);
-  }
+struct ErfOf : Expensive {
+  auto operator()(auto x) const { return std::erf(x); }
 };
-struct CeilOf {
-  static constexpr std::int64_t kGrain = kCheapGrain;
-  template <class T>
-  T operator()(T x) const {
-    return std::ceil(x);
-  }
+struct CeilOf : Cheap {
+  auto operator()(auto x) const { return std::ceil(x); }
 };
-struct RoundOf {
-  static constexpr std::int64_t kGrain = kCheapGrain;
-  template <class T>
-  T operator()(T x) const {
-    return std::nearbyint(x);  // the loader sees to it that the mode is to the nearest even
-  }
+struct RoundOf : Cheap {
+  auto operator()(auto x) const { return std::nearbyint(x); }  // the loader sees to it that the mode is to nearest even
 };
-struct FloorOf {
-  static constexpr std::int64_t kGrain = kCheapGrain;
-  template <class T>
-  T operator()(T x) const {
-    return std::floor(x);
-  }
+struct FloorOf : Cheap {
+  auto operator()(auto x) const { return std::floor(x); }
 };
-struct ClipOf {
-  static constexpr std::int64_t kGrain = kCheapGrain;
+struct ClipOf : Cheap {
   double min, max;
   explicit ClipOf(const Attrs& attrs) : min(attrs.number("min")), max(attrs.number("max")) {}
   template <class T>
@@ -165,8 +100,7 @@ struct ClipOf {
   }
 };
 // The gradient of ClipOf by x and the incoming gradient, which passes where x is inside the range.
-struct ClipGradOf {
-  static constexpr std::int64_t kGrain = kCheapGrain;
+struct ClipGradOf : Cheap {
   double min, max;
   explicit ClipGradOf(const Attrs& attrs) : min(attrs.number("min")), max(attrs.number("max")) {}
   template <class T>
@@ -251,8 +185,7 @@ template <class T>
 using Stored = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
 
 template <class From, class To>
-struct CastOf {
-  static constexpr std::int64_t kGrain = kCheapGrain;
+struct CastOf : Cheap {
   Stored<To> operator()(Stored<From> x) const {
     if constexpr (std::is_same_v<From, bool> || std::is_same_v<To, bool>) {
       return static_cast<Stored<To>>(x != Stored<From>(0) ? 1 : 0);
@@ -262,20 +195,16 @@ struct CastOf {
   }
 };
 // The two dtypes of 16 bits, as their bits.
-struct ToBFloat16 {
-  static constexpr std::int64_t kGrain = kCheapGrain;
+struct ToBFloat16 : Cheap {
   std::uint16_t operator()(float x) const { return bfloat16_bits(x); }
 };
-struct FromBFloat16 {
-  static constexpr std::int64_t kGrain = kCheapGrain;
+struct FromBFloat16 : Cheap {
   float operator()(std::uint16_t x) const { return from_bfloat16_bits(x); }
 };
-struct ToFloat16 {
-  static constexpr std::int64_t kGrain = kCheapGrain;
+struct ToFloat16 : Cheap {
   std::uint16_t operator()(float x) const { return float16_bits(x); }
 };
-struct FromFloat16 {
-  static constexpr std::int64_t kGrain = kCheapGrain;
+struct FromFloat16 : Cheap {
   float operator()(std::uint16_t x) const { return from_float16_bits(x); }
 };
 

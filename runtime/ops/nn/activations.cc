@@ -18,29 +18,25 @@ namespace {
 
 // ---- one element, and its gradient: dy is the incoming gradient
 
-struct ReluGradOf {
-  static constexpr std::int64_t kGrain = kCheapGrain;
+struct ReluGradOf : Cheap {
   template <class T>
   T operator()(T dy, T y) const {
     return y > T(0) ? dy : T(0);
   }
 };
-struct Relu6Of {
-  static constexpr std::int64_t kGrain = kCheapGrain;
+struct Relu6Of : Cheap {
   template <class T>
   T operator()(T x) const {
     return x < T(0) ? T(0) : (x > T(6) ? T(6) : x);
   }
 };
-struct Relu6GradOf {
-  static constexpr std::int64_t kGrain = kCheapGrain;
+struct Relu6GradOf : Cheap {
   template <class T>
   T operator()(T dy, T y) const {
     return y > T(0) && y < T(6) ? dy : T(0);
   }
 };
-struct LeakyReluOf {
-  static constexpr std::int64_t kGrain = kCheapGrain;
+struct LeakyReluOf : Cheap {
   double alpha;
   explicit LeakyReluOf(const Attrs& attrs) : alpha(attrs.number("alpha")) {}
   template <class T>
@@ -48,8 +44,7 @@ struct LeakyReluOf {
     return x > T(0) ? x : static_cast<T>(alpha) * x;
   }
 };
-struct LeakyReluGradOf {
-  static constexpr std::int64_t kGrain = kCheapGrain;
+struct LeakyReluGradOf : Cheap {
   double alpha;
   explicit LeakyReluGradOf(const Attrs& attrs) : alpha(attrs.number("alpha")) {}
   template <class T>
@@ -57,41 +52,33 @@ struct LeakyReluGradOf {
     return x > T(0) ? dy : static_cast<T>(alpha) * dy;
   }
 };
-struct EluOf {
-  static constexpr std::int64_t kGrain = kDearGrain;
+struct EluOf : Expensive {
   template <class T>
   T operator()(T x) const {
     const T below = expm1_of_negative(x > T(0) ? T(0) : x);
     return x > T(0) ? x : below;
   }
 };
-struct EluGradOf {
-  static constexpr std::int64_t kGrain = kCheapGrain;
+struct EluGradOf : Cheap {
   template <class T>
   T operator()(T dy, T y) const {
     return y > T(0) ? dy : dy * (y + T(1));
   }
 };
-struct SigmoidGradOf {
-  static constexpr std::int64_t kGrain = kCheapGrain;
+struct SigmoidGradOf : Cheap {
   template <class T>
   T operator()(T y, T dy) const {
     return dy * (y * (T(1) - y));
   }
 };
-struct TanhGradOf {
-  static constexpr std::int64_t kGrain = kCheapGrain;
+struct TanhGradOf : Cheap {
   template <class T>
   T operator()(T y, T dy) const {
     return dy * (T(1) - y * y);
   }
 };
-struct SoftplusOf {
-  static constexpr std::int64_t kGrain = kDearGrain;
-  template <class T>
-  T operator()(T x) const {
-    return softplus_of(x);
-  }
+struct SoftplusOf : Expensive {
+  auto operator()(auto x) const { return softplus_of(x); }
 };
 
 void infer_unary(InferContext& c) {
@@ -199,7 +186,7 @@ class SoftmaxKernel final : public Kernel {
   void run(void* const* in, void* const* out, const StepContext&) override {
     const T* x = input<T>(in, 0);
     T* y = output<T>(out, 0);
-    parallel_for(rows_, kDearGrain / (n_ + 1) + 1, threads_, [&](std::int64_t begin, std::int64_t end, int) {
+    parallel_for(rows_, kExpensiveGrain / (n_ + 1) + 1, threads_, [&](std::int64_t begin, std::int64_t end, int) {
       compute(x + begin * n_, end - begin, y + begin * n_);
     });
   }

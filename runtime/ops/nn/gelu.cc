@@ -29,8 +29,7 @@ namespace {
 }
 inline double normal_below(double x, double) { return 0.5 * std::erfc(-x * M_SQRT1_2); }
 
-struct GeluOf {
-  static constexpr std::int64_t kGrain = kDearGrain;
+struct GeluOf : Expensive {
   template <class T>
   T operator()(T x) const {
     // e^(-x^2/2) is 0 long before x^2 overflows; an infinite x would make 0 * infinity of it.
@@ -38,8 +37,7 @@ struct GeluOf {
     return x < T(-40) ? T(0) : y;
   }
 };
-struct GeluGradOf {
-  static constexpr std::int64_t kGrain = kDearGrain;
+struct GeluGradOf : Expensive {
   template <class T>
   T operator()(T dy, T x) const {
     const T exponential = exp_of(T(-0.5) * x * x);
@@ -54,16 +52,14 @@ template <class T>
 [[gnu::always_inline]] inline T tanh_argument(T x) {
   return T(0.7978845608028654) * (x + T(0.044715) * x * x * x);
 }
-struct GeluTanhOf {
-  static constexpr std::int64_t kGrain = kDearGrain;
+struct GeluTanhOf : Expensive {
   template <class T>
   T operator()(T x) const {
     const T y = T(0.5) * x * (T(1) + tanh_of(tanh_argument(x)));
     return x < T(-40) ? T(0) : y;
   }
 };
-struct GeluTanhGradOf {
-  static constexpr std::int64_t kGrain = kDearGrain;
+struct GeluTanhGradOf : Expensive {
   template <class T>
   T operator()(T dy, T x) const {
     const T t = tanh_of(tanh_argument(x));

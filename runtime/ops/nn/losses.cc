@@ -21,7 +21,7 @@ struct ClassRows {
   explicit ClassRows(const Dims& logits) : rows(1), classes(logits.back()) {
     for (std::size_t i = 0; i + 1 < logits.size(); ++i) rows *= logits[i];
   }
-  std::int64_t grain() const { return kDearGrain / (classes + 1) + 1; }
+  std::int64_t grain() const { return kExpensiveGrain / (classes + 1) + 1; }
 };
 
 Shape merged_shape(InferContext& c) {
@@ -192,8 +192,7 @@ void grad_dense(GradContext& c) {
 
 // ---- each element for itself
 
-struct SigmoidCrossEntropyOf {
-  static constexpr std::int64_t kGrain = kDearGrain;
+struct SigmoidCrossEntropyOf : Expensive {
   template <class T>
   T operator()(T x, T label) const {
     const T positive = x < T(0) ? T(0) : x, below = x < T(0) ? x : -x;
