@@ -49,10 +49,6 @@ template <class F, class T, class R>
 #pragma omp simd
   for (std::int64_t i = 0; i < n; ++i) y[i] = static_cast<R>(f(x[i]));
 }
-template <class F, class R>
-BELAY_HOT void map_hot(F f, const float* x, R* y, std::int64_t n) {
-  map_run(f, x, y, n);
-}
 
 template <class F, class T, class R = T>
 class UnaryKernel final : public Kernel {
@@ -63,11 +59,7 @@ class UnaryKernel final : public Kernel {
     const T* x = input<T>(in, 0);
     R* y = output<R>(out, 0);
     parallel_for(n_, F::kGrain, threads_, [&](std::int64_t begin, std::int64_t end, int) {
-      if constexpr (std::is_same_v<T, float>) {
-        map_hot(f_, x + begin, y + begin, end - begin);
-      } else {
-        map_run(f_, x + begin, y + begin, end - begin);
-      }
+      hot<T, map_run<F, T, R>>(f_, x + begin, y + begin, end - begin);
     });
   }
 
@@ -115,10 +107,6 @@ template <class F, class T, class R>
     }
   }
 }
-template <class F, class R>
-BELAY_HOT void binary_hot(F f, const BinaryRows<float>& in, R* y) {
-  binary_run(f, in, y);
-}
 
 template <class F, class T, class R = T>
 class BinaryKernel final : public Kernel {
@@ -153,13 +141,7 @@ class BinaryKernel final : public Kernel {
   }
 
  private:
-  void compute(const BinaryRows<T>& part, R* y) const {
-    if constexpr (std::is_same_v<T, float>) {
-      binary_hot(f_, part, y);
-    } else {
-      binary_run(f_, part, y);
-    }
-  }
+  void compute(const BinaryRows<T>& part, R* y) const { hot<T, binary_run<F, T, R>>(f_, part, y); }
 
   F f_;
   BroadcastPlan plan_;

@@ -3,6 +3,9 @@
 // the program runs.
 #pragma once
 
+#include <type_traits>
+#include <utility>
+
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && \
     !defined(BELAY_OLD_PROCESSOR)
 #define BELAY_HOT_VERSIONS
@@ -30,6 +33,29 @@ inline HotLevel hot_level() {
     return HotLevel::kAvx2;
 #endif
   return HotLevel::kBase;
+}
+
+template <auto loop>
+struct HotVersions;
+template <class R, class... P, R (*loop)(P...)>
+struct HotVersions<loop> {
+  BELAY_HOT static R run(P... args) { return loop(args...); }
+};
+
+// Calls a loop; if T, the type of its elements, is float, then its version for this machine:
+//
+//   template <class T>
+//   [[gnu::always_inline]] inline void scale(T* x, std::int64_t n, T by) {...}
+//   hot<T, scale<T>>(x, n, by);
+//
+// Loops are always_inline: each version has a copy of its own, compiled for its processors.
+template <class T, auto loop, class... Args>
+[[gnu::always_inline]] inline auto hot(Args&&... args) {
+  if constexpr (std::is_same_v<T, float>) {
+    return HotVersions<loop>::run(std::forward<Args>(args)...);
+  } else {
+    return loop(std::forward<Args>(args)...);
+  }
 }
 
 }  // namespace belay::runtime

@@ -124,41 +124,19 @@ using AnyOf = TruthOf<false>;
 // ---- loops
 
 template <class R>
-BELAY_HOT typename R::Acc reduce_run_hot(const float* x, std::int64_t n) {
-  return R::run(x, n);
-}
-template <class R>
 typename R::Acc reduce_run(const typename R::Value* x, std::int64_t n) {
-  if constexpr (std::is_same_v<typename R::Value, float>) {
-    return reduce_run_hot<R>(x, n);
-  } else {
-    return R::run(x, n);
-  }
+  return hot<typename R::Value, R::run>(x, n);
 }
 
 inline constexpr std::int64_t kColumns = 128;  // how many results are made side by side
 
 // n <= kColumns results, whose terms are below each other in rows `stride` apart.
 template <class R>
-[[gnu::always_inline]] inline void reduce_columns_body(const typename R::Value* x, std::int64_t rows,
-                                                       std::int64_t stride, std::int64_t n, typename R::Acc* acc) {
+[[gnu::always_inline]] inline void columns_run(const typename R::Value* x, std::int64_t rows, std::int64_t stride,
+                                               std::int64_t n, typename R::Acc* acc) {
   for (std::int64_t r = 0; r < rows; ++r, x += stride) {
 #pragma omp simd
     for (std::int64_t i = 0; i < n; ++i) acc[i] = R::combine(acc[i], x[i]);
-  }
-}
-template <class R>
-BELAY_HOT void reduce_columns_hot(const float* x, std::int64_t rows, std::int64_t stride, std::int64_t n,
-                                  typename R::Acc* acc) {
-  reduce_columns_body<R>(x, rows, stride, n, acc);
-}
-template <class R>
-void reduce_columns(const typename R::Value* x, std::int64_t rows, std::int64_t stride, std::int64_t n,
-                    typename R::Acc* acc) {
-  if constexpr (std::is_same_v<typename R::Value, float>) {
-    reduce_columns_hot<R>(x, rows, stride, n, acc);
-  } else {
-    reduce_columns_body<R>(x, rows, stride, n, acc);
   }
 }
 
@@ -228,7 +206,7 @@ class ReduceKernel final : public Kernel {
     std::fill_n(acc, n, R::identity());
     x += plan_.result_offset(result) + column;
     for (std::int64_t b = 0, blocks = plan_.terms() / std::max<std::int64_t>(plan_.term_rows(), 1); b < blocks; ++b)
-      reduce_columns<R>(x + plan_.block_offset(b), plan_.term_rows(), plan_.term_stride(), n, acc);
+      hot<T, columns_run<R>>(x + plan_.block_offset(b), plan_.term_rows(), plan_.term_stride(), n, acc);
     y += result * plan_.inner() + column;
     for (std::int64_t i = 0; i < n; ++i) y[i] = R::finish(acc[i], terms_);
   }
@@ -243,7 +221,7 @@ class ReduceKernel final : public Kernel {
 
 // The sum of squares as SumOf makes sums.
 template <class T>
-[[gnu::always_inline]] inline double squares_body(const T* x, std::int64_t n) {
+[[gnu::always_inline]] inline double squares(const T* x, std::int64_t n) {
   double all = 0;
   for (std::int64_t begin = 0; begin < n; begin += kSumBlock) {
     const std::int64_t end = std::min(n, begin + kSumBlock);
@@ -254,8 +232,6 @@ template <class T>
   }
   return all;
 }
-BELAY_HOT inline double squares(const float* x, std::int64_t n) { return squares_body(x, n); }
-inline double squares(const double* x, std::int64_t n) { return squares_body(x, n); }
 
 // Of all inputs: half the sum of squares, or its square root.
 template <class T, bool root>
@@ -271,7 +247,7 @@ class SquaresKernel final : public Kernel {
                  [&](std::int64_t begin, std::int64_t end, int) {
                    for (std::int64_t i = begin; i < end; ++i) {
                      Chunk& c = chunks_[static_cast<std::size_t>(i)];
-                     c.sum = squares(input<T>(in, c.input) + c.begin, c.size);
+                     c.sum = hot<T, squares<T>>(input<T>(in, c.input) + c.begin, c.size);
                    }
                  });
     double sum = 0;

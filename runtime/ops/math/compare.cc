@@ -144,7 +144,6 @@ template <class T>
     for (std::int64_t i = 0; i < n; ++i) y[i] = c[i] != 0 ? one_a : one_b;
   }
 }
-BELAY_HOT void select_hot(const SelectRow<float>& in, std::int64_t n, float* y) { select_run(in, n, y); }
 
 template <class T>
 class SelectKernel final : public Kernel {
@@ -181,13 +180,7 @@ class SelectKernel final : public Kernel {
     row.condition += condition, row.a += a, row.b += b;
     return row;
   }
-  static void compute(const SelectRow<T>& row, std::int64_t n, T* y) {
-    if constexpr (std::is_same_v<T, float>) {
-      select_hot(row, n, y);
-    } else {
-      select_run(row, n, y);
-    }
-  }
+  static void compute(const SelectRow<T>& row, std::int64_t n, T* y) { hot<T, select_run<T>>(row, n, y); }
 
   BroadcastPlan plan_;
   int threads_;

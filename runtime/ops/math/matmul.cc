@@ -61,7 +61,7 @@ class MatMulKernel final : public Kernel {
 
 template <class F>
 void apply_one(float* y, std::int64_t n) {
-  map_hot(F(), y, y, n);
+  hot<float, map_run<F, float, float>>(F(), y, y, n);
 }
 
 constexpr FusedActivation kActivations[] = {{"Relu", apply_one<ReluOf>, ReluOf::kGrain},

@@ -255,9 +255,6 @@ template <class T>
   }
   for (std::int64_t i = 0; i < n; ++i) y[i] = static_cast<T>(sum[i]);
 }
-BELAY_HOT void sum_tile_hot(void* const* in, std::size_t n_in, std::int64_t at, std::int64_t n, float* y) {
-  sum_tile(in, n_in, at, n, y);
-}
 
 template <class T>
 class AddNKernel final : public Kernel {
@@ -269,11 +266,7 @@ class AddNKernel final : public Kernel {
     parallel_for(n_, kCheapGrain, threads_, [&](std::int64_t begin, std::int64_t end, int) {
       for (std::int64_t at = begin; at < end; at += kSumTile) {
         const std::int64_t n = std::min(kSumTile, end - at);
-        if constexpr (std::is_same_v<T, float>) {
-          sum_tile_hot(in, n_in_, at, n, y + at);
-        } else {
-          sum_tile(in, n_in_, at, n, y + at);
-        }
+        hot<T, sum_tile<T>>(in, n_in_, at, n, y + at);
       }
     });
   }

@@ -173,10 +173,6 @@ template <class T>
     for (std::int64_t i = 0; i < n; ++i) y[i] = (x[i] - largest) - log_sum;
   }
 }
-BELAY_HOT void softmax_hot(const float* x, std::int64_t rows, std::int64_t n, float* y) { softmax_rows(x, rows, n, y); }
-BELAY_HOT void log_softmax_hot(const float* x, std::int64_t rows, std::int64_t n, float* y) {
-  log_softmax_rows(x, rows, n, y);
-}
 
 template <class T, bool log>
 class SoftmaxKernel final : public Kernel {
@@ -193,11 +189,7 @@ class SoftmaxKernel final : public Kernel {
 
  private:
   void compute(const T* x, std::int64_t rows, T* y) const {
-    if constexpr (std::is_same_v<T, float>) {
-      log ? log_softmax_hot(x, rows, n_, y) : softmax_hot(x, rows, n_, y);
-    } else {
-      log ? log_softmax_rows(x, rows, n_, y) : softmax_rows(x, rows, n_, y);
-    }
+    hot<T, log ? log_softmax_rows<T> : softmax_rows<T>>(x, rows, n_, y);
   }
 
   std::int64_t n_;

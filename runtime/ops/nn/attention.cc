@@ -177,7 +177,6 @@ template <class T>
     log_sum[r] = largest + log_of(sum);
   }
 }
-BELAY_HOT void softmax_scores_hot(const Scores<float>& a, float* log_sum) { softmax_scores(a, log_sum); }
 
 // Weights from scores with what softmax_scores found, and the scores' gradient in place of that of the weights.
 template <class T>
@@ -213,9 +212,6 @@ template <class T>
     }
     for (std::int64_t i = n; i < a.computed; ++i) s[i] = 0, d[i] = 0;
   }
-}
-BELAY_HOT void differentiate_scores_hot(const Scores<float>& a, const Returned<float>& b) {
-  differentiate_scores(a, b);
 }
 
 // Its tables belong to the threads.
@@ -261,11 +257,7 @@ class AttentionKernel final : public Kernel {
           TileProduct<T>{rows, keys, a_.width, at.q + i * a_.q_row, a_.q_row, 1, turned, a_.keys, scores, a_.keys});
       const Scores<T> block{scores,     a_.mask_of(mask, item, i), a_.scale, rows, a_.keys, keys,
                             a_.seen(i), a_.causal ? 1 : 0};
-      if constexpr (std::is_same_v<T, float>) {
-        softmax_scores_hot(block, log_sum + i);
-      } else {
-        softmax_scores(block, log_sum + i);
-      }
+      hot<T, softmax_scores<T>>(block, log_sum + i);
       multiply(
           TileProduct<T>{rows, a_.value_width, keys, scores, a_.keys, 1, at.v, a_.v_row, y + i * a_.y_row, a_.y_row});
     }
@@ -362,11 +354,7 @@ class AttentionGradKernel final : public Kernel {
       const Scores<T> block{weights,          a_.mask_of(h.mask, h.item, i), a_.scale, rows, row, keys, a_.seen(i),
                             a_.causal ? 1 : 0};
       const Returned<T> back{h.log_sum + i, h.y + i * a_.y_row, dy, gradient, a_.y_row, a_.value_width};
-      if constexpr (std::is_same_v<T, float>) {
-        differentiate_scores_hot(block, back);
-      } else {
-        differentiate_scores(block, back);
-      }
+      hot<T, differentiate_scores<T>>(block, back);
       multiply(TileProduct<T>{keys, a_.value_width, rows, weights, 1, row, dy, a_.y_row, h.d.v, a_.v_row, true});
       multiply(
           TileProduct<T>{rows, a_.width, keys, gradient, row, 1, h.at.k, a_.k_row, h.d.q + i * a_.q_row, a_.q_row});

@@ -72,7 +72,6 @@ template <class T>
     a.mean[r] = mean, a.rstd[r] = rstd;
   }
 }
-BELAY_HOT void normalize_rows_hot(const ForwardRows<float>& a) { normalize_rows(a); }
 
 template <class T>
 class LayerNormKernel final : public Kernel {
@@ -83,17 +82,15 @@ class LayerNormKernel final : public Kernel {
   }
   void run(void* const* in, void* const* out, const StepContext&) override {
     parallel_for(size_.rows, size_.grain(), threads_, [&](std::int64_t begin, std::int64_t end, int) {
+      if (activation_ == nullptr) return hot<T, normalize_rows<T>>(rows(in, out, begin, end));
       if constexpr (std::is_same_v<T, float>) {
-        if (activation_ == nullptr) return normalize_rows_hot(rows(in, out, begin, end));
         // Some rows at a time: the activation finds them in a cache.
         const std::int64_t some = kCacheElements / (size_.n + 1) + 1;
         for (; begin < end; begin += some) {
           const ForwardRows<float> part = rows(in, out, begin, std::min(end, begin + some));
-          normalize_rows_hot(part);
+          hot<T, normalize_rows<T>>(part);
           activation_->apply(part.y, part.rows * part.n);
         }
-      } else {
-        normalize_rows(rows(in, out, begin, end));
       }
     });
   }
@@ -181,7 +178,6 @@ template <class T>
     }
   }
 }
-BELAY_HOT void differentiate_rows_hot(const BackwardRows<float>& a) { differentiate_rows(a); }
 
 // The sums over rows are taken in chunks that depend on the shape alone, so the number of threads changes no bit.
 template <class T>
@@ -216,13 +212,7 @@ class LayerNormGradKernel final : public Kernel {
  private:
   static constexpr std::int64_t kChunk = 1 << 13;  // elements
   static constexpr std::int64_t kMostChunks = 32;
-  static void run_rows(const BackwardRows<T>& rows) {
-    if constexpr (std::is_same_v<T, float>) {
-      differentiate_rows_hot(rows);
-    } else {
-      differentiate_rows(rows);
-    }
-  }
+  static void run_rows(const BackwardRows<T>& rows) { hot<T, differentiate_rows<T>>(rows); }
 
   NormRows size_;
   std::int64_t chunks_;

@@ -79,11 +79,6 @@ template <class T, class Label>
     }
   }
 }
-template <class Label>
-BELAY_HOT void sparse_hot(const float* x, const Label* labels, std::int64_t rows, std::int64_t classes, float* loss,
-                          float* backprop) {
-  sparse_rows(x, labels, rows, classes, loss, backprop);
-}
 
 template <class T, class Label>
 class SparseKernel final : public Kernel {
@@ -100,11 +95,7 @@ class SparseKernel final : public Kernel {
                                          " is not in [0, " + std::to_string(classes) + ")");
     parallel_for(size_.rows, size_.grain(), threads_, [&](std::int64_t begin, std::int64_t end, int) {
       const std::int64_t at = begin * classes;
-      if constexpr (std::is_same_v<T, float>) {
-        sparse_hot(x + at, labels + begin, end - begin, classes, loss + begin, backprop + at);
-      } else {
-        sparse_rows(x + at, labels + begin, end - begin, classes, loss + begin, backprop + at);
-      }
+      hot<T, sparse_rows<T, Label>>(x + at, labels + begin, end - begin, classes, loss + begin, backprop + at);
     });
   }
 
@@ -158,10 +149,6 @@ template <class T>
       dense_row(x + r * classes, labels + r * classes, classes, exps[r - first], loss + r, backprop + r * classes);
   }
 }
-BELAY_HOT void dense_hot(const float* x, const float* labels, std::int64_t rows, std::int64_t classes, float* loss,
-                         float* backprop) {
-  dense_rows(x, labels, rows, classes, loss, backprop);
-}
 
 template <class T>
 class DenseKernel final : public Kernel {
@@ -172,11 +159,7 @@ class DenseKernel final : public Kernel {
     T *loss = output<T>(out, 0), *backprop = output<T>(out, 1);
     parallel_for(size_.rows, size_.grain(), threads_, [&](std::int64_t begin, std::int64_t end, int) {
       const std::int64_t at = begin * size_.classes;
-      if constexpr (std::is_same_v<T, float>) {
-        dense_hot(x + at, labels + at, end - begin, size_.classes, loss + begin, backprop + at);
-      } else {
-        dense_rows(x + at, labels + at, end - begin, size_.classes, loss + begin, backprop + at);
-      }
+      hot<T, dense_rows<T>>(x + at, labels + at, end - begin, size_.classes, loss + begin, backprop + at);
     });
   }
 

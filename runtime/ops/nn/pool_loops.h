@@ -91,11 +91,6 @@ template <bool relu, class T, class Index>
     }
   }
 }
-template <bool relu, class Index>
-BELAY_HOT void max_pool_rows_hot(const PoolSizes& s, std::int64_t begin, std::int64_t end, const float* x, float* y,
-                                 Index* where) {
-  max_pool_rows<relu>(s, begin, end, x, y, where);
-}
 
 // n channels of one window. covered: each element of the images is in one window, and so is written once.
 template <bool relu, class T, class Index>
@@ -150,11 +145,6 @@ template <bool relu, class T, class Index>
       for_each_tile(s.c, tile);
     }
   }
-}
-template <bool relu, class Index>
-BELAY_HOT void max_pool_gradient_hot(const PoolSizes& s, std::int64_t begin, std::int64_t end, const float* dy,
-                                     const Index* where, const float* y, float* dx) {
-  max_pool_gradient_of<relu>(s, begin, end, dy, where, y, dx);
 }
 
 }  // namespace belay::runtime

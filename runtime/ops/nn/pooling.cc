@@ -47,9 +47,6 @@ template <class T>
     }
   }
 }
-BELAY_HOT void mean_pool_rows_hot(const PoolSizes& s, std::int64_t begin, std::int64_t end, const float* x, float* y) {
-  mean_pool_rows(s, begin, end, x, y);
-}
 
 template <class T>
 [[gnu::always_inline]] inline void mean_pool_gradient(const PoolSizes& s, std::int64_t begin, std::int64_t end,
@@ -71,10 +68,6 @@ template <class T>
         }
     }
   }
-}
-BELAY_HOT void mean_pool_gradient_hot(const PoolSizes& s, std::int64_t begin, std::int64_t end, const float* dy,
-                                      float* dx) {
-  mean_pool_gradient(s, begin, end, dy, dx);
 }
 
 // ---- shape rules
@@ -182,22 +175,14 @@ std::int64_t images_grain(const PoolSizes& s) { return kCheapGrain / (s.image_in
 template <bool relu, class T, class Index>
 void max_pool(const PoolSizes& s, int threads, const T* x, T* y, Index* where) {
   parallel_items(s.n * s.height.output, rows_grain(s), threads, [&](std::int64_t begin, std::int64_t end, int) {
-    if constexpr (std::is_same_v<T, float>) {
-      max_pool_rows_hot<relu>(s, begin, end, x, y, where);
-    } else {
-      max_pool_rows<relu>(s, begin, end, x, y, where);
-    }
+    hot<T, max_pool_rows<relu, T, Index>>(s, begin, end, x, y, where);
   });
 }
 // y: null where there is no relu in front.
 template <bool relu, class T, class Index>
 void max_pool_gradient(const PoolSizes& s, int threads, const T* dy, const Index* where, const T* y, T* dx) {
   parallel_items(s.n, images_grain(s), threads, [&](std::int64_t begin, std::int64_t end, int) {
-    if constexpr (std::is_same_v<T, float>) {
-      max_pool_gradient_hot<relu>(s, begin, end, dy, where, y, dx);
-    } else {
-      max_pool_gradient_of<relu>(s, begin, end, dy, where, y, dx);
-    }
+    hot<T, max_pool_gradient_of<relu, T, Index>>(s, begin, end, dy, where, y, dx);
   });
 }
 
@@ -284,14 +269,9 @@ class MeanPoolKernel final : public Kernel {
   void run(void* const* in, void* const* out, const StepContext&) override {
     const T* x = input<T>(in, 0);
     T* y = output<T>(out, 0);
-    parallel_items(sizes_.n * sizes_.height.output, rows_grain(sizes_), threads_,
-                   [&](std::int64_t begin, std::int64_t end, int) {
-                     if constexpr (std::is_same_v<T, float>) {
-                       mean_pool_rows_hot(sizes_, begin, end, x, y);
-                     } else {
-                       mean_pool_rows(sizes_, begin, end, x, y);
-                     }
-                   });
+    parallel_items(
+        sizes_.n * sizes_.height.output, rows_grain(sizes_), threads_,
+        [&](std::int64_t begin, std::int64_t end, int) { hot<T, mean_pool_rows<T>>(sizes_, begin, end, x, y); });
   }
 
  private:
@@ -308,11 +288,7 @@ class MeanPoolGradKernel final : public Kernel {
     const T* dy = input<T>(in, 0);
     T* dx = output<T>(out, 0);
     parallel_items(sizes_.n, images_grain(sizes_), threads_, [&](std::int64_t begin, std::int64_t end, int) {
-      if constexpr (std::is_same_v<T, float>) {
-        mean_pool_gradient_hot(sizes_, begin, end, dy, dx);
-      } else {
-        mean_pool_gradient(sizes_, begin, end, dy, dx);
-      }
+      hot<T, mean_pool_gradient<T>>(sizes_, begin, end, dy, dx);
     });
   }
 

@@ -44,7 +44,6 @@ template <class T>
 #pragma omp simd
   for (std::int64_t i = 0; i < n; ++i) var[i] -= rate * grad[i];
 }
-BELAY_HOT void descend_hot(float* var, const float* grad, std::int64_t n, float rate) { descend(var, grad, n, rate); }
 
 template <class T>
 [[gnu::always_inline]] inline void descend_with_momentum(T* var, T* accum, const T* grad, std::int64_t n, T rate,
@@ -62,10 +61,6 @@ template <class T>
       var[i] -= rate * accum[i];
     }
   }
-}
-BELAY_HOT void descend_with_momentum_hot(float* var, float* accum, const float* grad, std::int64_t n, float rate,
-                                         float momentum, bool nesterov) {
-  descend_with_momentum(var, accum, grad, n, rate, momentum, nesterov);
 }
 
 template <class T>
@@ -86,13 +81,6 @@ template <bool decays, class T>
     var[i] = kept - s.rate * m[i] / (std::sqrt(v[i]) + s.epsilon);
   }
 }
-BELAY_HOT void adam_hot(float* var, float* m, float* v, const float* grad, std::int64_t n, AdamStep<float> s) {
-  adam<false>(var, m, v, grad, n, s);
-}
-BELAY_HOT void adam_with_decay_hot(float* var, float* m, float* v, const float* grad, std::int64_t n,
-                                   AdamStep<float> s) {
-  adam<true>(var, m, v, grad, n, s);
-}
 
 // ---- kinds of updates
 
@@ -107,11 +95,7 @@ struct Descent {
   void update(const Step& s, void* const* in, std::int64_t at, std::int64_t n) const {
     T* var = slot<T>(in, In::kVar, at);
     const T* grad = input<T>(in, In::kGrad) + at;
-    if constexpr (std::is_same_v<T, float>) {
-      descend_hot(var, grad, n, s.rate);
-    } else {
-      descend(var, grad, n, s.rate);
-    }
+    hot<T, descend<T>>(var, grad, n, s.rate);
   }
 };
 
@@ -126,11 +110,7 @@ struct Momentum {
   void update(const Step& s, void* const* in, std::int64_t at, std::int64_t n) const {
     T *var = slot<T>(in, In::kVar, at), *accum = slot<T>(in, In::kAccum, at);
     const T* grad = input<T>(in, In::kGrad) + at;
-    if constexpr (std::is_same_v<T, float>) {
-      descend_with_momentum_hot(var, accum, grad, n, s.rate, s.momentum, nesterov_);
-    } else {
-      descend_with_momentum(var, accum, grad, n, s.rate, s.momentum, nesterov_);
-    }
+    hot<T, descend_with_momentum<T>>(var, accum, grad, n, s.rate, s.momentum, nesterov_);
   }
 
  private:
@@ -155,12 +135,7 @@ struct Adam {
   void update(const Step& s, void* const* in, std::int64_t at, std::int64_t n) const {
     T *var = slot<T>(in, In::kVar, at), *m = slot<T>(in, In::kM, at), *v = slot<T>(in, In::kV, at);
     const T* grad = input<T>(in, In::kGrad) + at;
-    const bool decays = weight_decay_ != 0;
-    if constexpr (std::is_same_v<T, float>) {
-      (decays ? adam_with_decay_hot : adam_hot)(var, m, v, grad, n, s);
-    } else {
-      decays ? adam<true>(var, m, v, grad, n, s) : adam<false>(var, m, v, grad, n, s);
-    }
+    weight_decay_ != 0 ? hot<T, adam<true, T>>(var, m, v, grad, n, s) : hot<T, adam<false, T>>(var, m, v, grad, n, s);
   }
 
  private:

@@ -100,11 +100,7 @@ struct FtrlElement {
 
 template <class Element, class T>
 void apply(const Element& element, std::int64_t n, const T*) {
-  if constexpr (std::is_same_v<T, float>) {
-    update_elements_hot(element, n);
-  } else {
-    update_elements(element, n);
-  }
+  hot<T, update_elements<Element>>(element, n);
 }
 
 // ---- kinds of updates

@@ -33,10 +33,6 @@ template <class F>
 #pragma omp simd
   for (std::int64_t i = 0; i < n; ++i) f(i);
 }
-template <class F>
-BELAY_HOT void update_elements_hot(F f, std::int64_t n) {
-  update_elements(f, n);
-}
 
 // Updates of one or more variables in one pass; their inputs follow each other. Threads share the elements of all of
 // them. An Update<T> is one kind: In names its inputs, prepare() reads what the variables share, update() changes a
