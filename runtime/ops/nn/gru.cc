@@ -4,13 +4,11 @@
 //   r = sigmoid(x Wr + br + h Ur + cr)    z = sigmoid(x Wz + bz + h Uz + cz)
 //   n = tanh(x Wn + bn + r (h Un + cn))   h' = (1 - z) n + z h
 #include <algorithm>
+#include <vector>
 
 #include "runtime/graph/kernel.h"
 #include "runtime/ops/kernels/dtypes.h"
 #include "runtime/ops/kernels/hot.h"
-#include "runtime/ops/kernels/parallel.h"
-#include "runtime/ops/kernels/product.h"
-#include "runtime/ops/kernels/tile_product.h"
 #include "runtime/ops/kernels/vector_math.h"
 #include "runtime/ops/nn/recurrent.h"
 #include "runtime/ops/registry.h"
@@ -18,9 +16,14 @@
 namespace belay::runtime {
 namespace {
 
-constexpr std::int64_t kGates = 3;  // reset, update, candidate: in this order along the kernels' columns
-constexpr RecurrentCell kGru{
-    .name = "a GRU", .gradient = "GruGrad", .kept = "candidate sums", .gates = kGates, .biases = 2, .states = 1};
+constexpr std::int64_t kGruGates = 3;  // reset, update, candidate: in this order along the kernels' columns
+constexpr RecurrentCell kGru{.name = "a GRU",
+                             .gradient = "GruGrad",
+                             .kept = "candidate sums",
+                             .gates = kGruGates,
+                             .biases = 2,
+                             .states = 1,
+                             .carries_h = true};
 
 // ---- forward
 
@@ -28,7 +31,7 @@ void infer_gru(InferContext& c) { infer_recurrent(c, kGru); }
 
 // One step of some examples. Rows lie `stride` rows apart, those of the states before it `before_stride`.
 template <class T>
-struct Step {
+struct GruStep {
   T* gates;            // in: the inputs' sums; out: the gates
   const T* recurrent;  // the sums of the states before, dense
   const T* h_before;   // null: zeros
@@ -37,12 +40,12 @@ struct Step {
 };
 
 template <class T>
-[[gnu::always_inline]] inline void gru_step(const Step<T>& s) {
+[[gnu::always_inline]] inline void gru_step(const GruStep<T>& s) {
   const std::int64_t n = s.units;
   for (std::int64_t r = 0; r < s.rows; ++r) {
-    T* g = s.gates + r * s.stride * kGates * n;
+    T* g = s.gates + r * s.stride * kGruGates * n;
     T *h = s.h + r * s.stride * n, *n_of = s.n_of + r * s.stride * n;
-    const T* u = s.recurrent + r * kGates * n;
+    const T* u = s.recurrent + r * kGruGates * n;
     const bool first = s.h_before == nullptr;
     const T* before = first ? h : s.h_before + r * s.before_stride * n;
 #pragma omp simd
@@ -55,72 +58,32 @@ template <class T>
     }
   }
 }
-BELAY_HOT void gru_step_hot(const Step<float>& s) { gru_step(s); }
 
 template <class T>
-class GruKernel final : public Kernel {
+class GruKernel final : public RecurrentKernel<T> {
  public:
   explicit GruKernel(const KernelSpec& spec)
-      : sequence_(spec.inputs[0].dims, spec.attrs().flag("time_major")),
-        units_(spec.inputs[2].dims[0]),
-        has_state_(spec.inputs.size() == 6),
-        threads_(spec.threads),
-        sums_(make_product<T>({.m = sequence_.rows(), .n = kGates * units_, .k = spec.inputs[0].dims[2]}, true,
-                              spec.precision, spec.threads, spec.inputs[1].version)),
-        recurrent_(static_cast<std::size_t>(sequence_.batch * kGates * units_)) {}
-  void run(void* const* in, void* const* out, const StepContext&) override {
-    sums_->run(input<T>(in, 0), input<T>(in, 1), input<T>(in, 3), output<T>(out, 2));
-    parallel_items(sequence_.batch, threads_,
-                   [&](std::int64_t begin, std::int64_t end, int) { run_examples(in, out, begin, end - begin); });
-  }
+      : RecurrentKernel<T>(spec, kGru),
+        recurrent_(static_cast<std::size_t>(this->size_.sequence.batch * this->size_.gates)) {}
 
  private:
-  void run_examples(void* const* in, void* const* out, std::int64_t b, std::int64_t rows) {
-    const Sequence& s = sequence_;
-    const std::int64_t gates = kGates * units_;
-    T* recurrent = recurrent_.data() + b * gates;
-    const T* before = has_state_ ? input<T>(in, 5) + b * units_ : nullptr;
-    std::int64_t before_stride = 1;
-    for (std::int64_t t = 0; t < s.time; ++t) {
-      const std::int64_t at = s.row(b, t);
-      for (std::int64_t r = 0; r < rows; ++r) std::copy_n(input<T>(in, 4), gates, recurrent + r * gates);
-      if (before != nullptr)
-        multiply(TileProduct<T>{.m = rows,
-                                .n = gates,
-                                .k = units_,
-                                .a = before,
-                                .a_row = before_stride * units_,
-                                .a_column = 1,
-                                .b = input<T>(in, 2),
-                                .b_row = gates,
-                                .c = recurrent,
-                                .c_row = gates,
-                                .add = true});
-      const Step<T> step{.gates = output<T>(out, 2) + at * gates,
-                         .recurrent = recurrent,
-                         .h_before = before,
-                         .n_of = output<T>(out, 3) + at * units_,
-                         .h = output<T>(out, 0) + at * units_,
-                         .rows = rows,
-                         .units = units_,
-                         .stride = s.example,
-                         .before_stride = before_stride};
-      if constexpr (std::is_same_v<T, float>) {
-        gru_step_hot(step);
-      } else {
-        gru_step(step);
-      }
-      before = step.h;
-      before_stride = s.example;
-    }
-    copy_rows(before, before_stride, rows, units_, output<T>(out, 1) + b * units_);
+  void step(void* const* in, void* const* out, const StepRows& s) override {
+    const RecurrentSizes& size = this->size_;
+    T* recurrent = recurrent_.data() + s.example * size.gates;
+    for (std::int64_t r = 0; r < s.rows; ++r) std::copy_n(input<T>(in, 4), size.gates, recurrent + r * size.gates);
+    this->add_recurrent_sums(in, out, s, recurrent, 1);
+    const StatesBefore<T> h = this->before(in, out, s, 0);
+    hot<T, gru_step<T>>(GruStep<T>{.gates = output<T>(out, 2) + s.at * size.gates,
+                                   .recurrent = recurrent,
+                                   .h_before = h.rows,
+                                   .n_of = output<T>(out, 3) + s.at * size.units,
+                                   .h = output<T>(out, 0) + s.at * size.units,
+                                   .rows = s.rows,
+                                   .units = size.units,
+                                   .stride = s.stride,
+                                   .before_stride = h.stride});
   }
 
-  Sequence sequence_;
-  std::int64_t units_;
-  bool has_state_;
-  int threads_;
-  std::unique_ptr<Product<T>> sums_;
   std::vector<T> recurrent_;  // a step's sums of the states before it
 };
 
@@ -128,12 +91,10 @@ class GruKernel final : public Kernel {
 
 void grad_gru(GradContext& c) { differentiate_recurrent(c, kGru); }
 
-enum In : std::size_t { kX, kKernel, kRecurrent, kY, kGatesOf, kSums, kDy, kDh, kInitialH };
-
 void infer_gru_grad(InferContext& c) { infer_recurrent_gradient(c, kGru); }
 
 template <class T>
-struct BackStep {
+struct GruBackStep {
   const T *gates, *n_of, *h_before;  // h_before null: zeros
   const T* dy;
   T *dx_sums, *dh_sums;           // the gradients of the inputs' sums and of the states'
@@ -142,12 +103,13 @@ struct BackStep {
 };
 
 template <class T>
-[[gnu::always_inline]] inline void gru_back_step(const BackStep<T>& s) {
+[[gnu::always_inline]] inline void gru_back_step(const GruBackStep<T>& s) {
   const std::int64_t n = s.units;
   for (std::int64_t r = 0; r < s.rows; ++r) {
-    const T *g = s.gates + r * s.stride * kGates * n, *n_of = s.n_of + r * s.stride * n, *dy = s.dy + r * s.stride * n;
-    T *dx = s.dx_sums + r * s.stride * kGates * n, *du = s.dh_sums + r * s.stride * kGates * n;
-    T *dh_of = s.dh + r * n, *bias = s.bias + r * kGates * n, *recurrent_bias = s.recurrent_bias + r * kGates * n;
+    const T *g = s.gates + r * s.stride * kGruGates * n, *n_of = s.n_of + r * s.stride * n,
+            *dy = s.dy + r * s.stride * n;
+    T *dx = s.dx_sums + r * s.stride * kGruGates * n, *du = s.dh_sums + r * s.stride * kGruGates * n;
+    T *dh_of = s.dh + r * n, *bias = s.bias + r * kGruGates * n, *recurrent_bias = s.recurrent_bias + r * kGruGates * n;
     const bool first = s.h_before == nullptr;
     const T* before = first ? n_of : s.h_before + r * s.before_stride * n;
 #pragma omp simd
@@ -165,86 +127,32 @@ template <class T>
     }
   }
 }
-BELAY_HOT void gru_back_step_hot(const BackStep<float>& s) { gru_back_step(s); }
 
 template <class T>
-class GruGradKernel final : public Kernel {
+class GruGradKernel final : public RecurrentGradKernel<T> {
  public:
-  explicit GruGradKernel(const KernelSpec& spec)
-      : sequence_(spec.inputs[kX].dims, spec.attrs().flag("time_major")),
-        units_(spec.inputs[kRecurrent].dims[0]),
-        has_state_(spec.inputs.size() > kInitialH),
-        threads_(spec.threads),
-        dx_sums_(size_of(sequence_.rows() * kGates * units_)),
-        dh_sums_(dx_sums_.size()),
-        bias_(size_of(sequence_.batch * kGates * units_)),
-        recurrent_bias_(bias_.size()),
-        products_(spec, sequence_, units_, kGates * units_) {}
-  void run(void* const* in, void* const* out, const StepContext&) override {
-    const std::int64_t gates = kGates * units_;
-    const T* initial = has_state_ ? input<T>(in, kInitialH) : nullptr;
-    const T* transposed = products_.transposed(in);
-    std::fill(bias_.begin(), bias_.end(), T(0));
-    std::fill(recurrent_bias_.begin(), recurrent_bias_.end(), T(0));
-    std::copy_n(input<T>(in, kDh), sequence_.batch * units_, output<T>(out, 5));
-    parallel_items(sequence_.batch, threads_, [&](std::int64_t begin, std::int64_t end, int) {
-      run_examples(in, initial, transposed, output<T>(out, 5), begin, end - begin);
-    });
-    products_.run(in, initial, dx_sums_.data(), dh_sums_.data(), out);
-    add_rows(bias_.data(), sequence_.batch, gates, output<T>(out, 3));
-    add_rows(recurrent_bias_.data(), sequence_.batch, gates, output<T>(out, 4));
-  }
+  explicit GruGradKernel(const KernelSpec& spec) : RecurrentGradKernel<T>(spec, kGru) {}
 
  private:
-  static std::size_t size_of(std::int64_t n) { return static_cast<std::size_t>(n); }
-  void run_examples(void* const* in, const T* initial, const T* transposed, T* dh_of_all, std::int64_t b,
-                    std::int64_t rows) {
-    const Sequence& s = sequence_;
-    const std::int64_t gates = kGates * units_;
-    for (std::int64_t t = s.time; t-- > 0;) {
-      const std::int64_t at = s.row(b, t);
-      const T* before = initial == nullptr ? nullptr : initial + b * units_;
-      if (t > 0) before = input<T>(in, kY) + s.row(b, t - 1) * units_;
-      const BackStep<T> step{.gates = input<T>(in, kGatesOf) + at * gates,
-                             .n_of = input<T>(in, kSums) + at * units_,
-                             .h_before = before,
-                             .dy = input<T>(in, kDy) + at * units_,
-                             .dx_sums = dx_sums_.data() + at * gates,
-                             .dh_sums = dh_sums_.data() + at * gates,
-                             .dh = dh_of_all + b * units_,
-                             .bias = bias_.data() + b * gates,
-                             .recurrent_bias = recurrent_bias_.data() + b * gates,
-                             .rows = rows,
-                             .units = units_,
-                             .stride = s.example,
-                             .before_stride = t > 0 ? s.example : 1};
-      if constexpr (std::is_same_v<T, float>) {
-        gru_back_step_hot(step);
-      } else {
-        gru_back_step(step);
-      }
-      if (t > 0 || has_state_)
-        multiply(TileProduct<T>{.m = rows,
-                                .n = units_,
-                                .k = gates,
-                                .a = step.dh_sums,
-                                .a_row = s.example * gates,
-                                .a_column = 1,
-                                .b = transposed,
-                                .b_row = units_,
-                                .c = step.dh,
-                                .c_row = units_,
-                                .add = true});
-    }
+  using In = RecurrentGradIn;
+  void step(void* const* in, void* const* out, const StepRows& s) override {
+    const RecurrentSizes& size = this->size_;
+    const T* initial = size.has_states ? input<T>(in, In::kStates + 1) : nullptr;
+    const StatesBefore<T> h = size.before(s, input<T>(in, In::kY), initial);
+    hot<T, gru_back_step<T>>(GruBackStep<T>{.gates = input<T>(in, In::kGates) + s.at * size.gates,
+                                            .n_of = input<T>(in, In::kKept) + s.at * size.units,
+                                            .h_before = h.rows,
+                                            .dy = input<T>(in, In::kDy) + s.at * size.units,
+                                            .dx_sums = this->x_sums(s),
+                                            .dh_sums = this->h_sums(s),
+                                            .dh = this->state_gradient(out, s, 0),
+                                            .bias = this->bias(s, 0),
+                                            .recurrent_bias = this->bias(s, 1),
+                                            .rows = s.rows,
+                                            .units = size.units,
+                                            .stride = s.stride,
+                                            .before_stride = h.stride});
   }
-
-  Sequence sequence_;
-  std::int64_t units_;
-  bool has_state_;
-  int threads_;
-  std::vector<T> dx_sums_, dh_sums_;
-  std::vector<T> bias_, recurrent_bias_;  // their gradients from each example
-  RecurrentProducts<T> products_;
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "belay/ops/shape.h"
 #include "runtime/ops/kernels/parallel.h"
+#include "runtime/ops/kernels/tile_product.h"
 
 namespace belay::runtime {
 
@@ -31,7 +32,24 @@ void need_inputs(const InferContext& c, std::size_t n, const RecurrentCell& cell
 }
 
 // The incoming gradient of output i, zeros if there is none.
-Output arriving(const GradContext& c, std::size_t i) { return c.grad(i) ? c.grad(i) : ops::zeros_like(c.output(i)); }
+Output incoming_gradient(const GradContext& c, std::size_t i) {
+  return c.grad(i) ? c.grad(i) : ops::zeros_like(c.output(i));
+}
+
+// total[i] = the sum of `rows` rows, one below the other.
+template <class T>
+void add_rows(const T* rows_of, std::int64_t rows, std::int64_t n, T* total) {
+  std::fill_n(total, n, T(0));
+  for (std::int64_t r = 0; r < rows; ++r)
+    for (std::int64_t i = 0; i < n; ++i) total[i] += rows_of[r * n + i];
+}
+
+// `rows` rows that lie `stride` rows of n elements apart, one below the other; zeros if `from` is null.
+template <class T>
+void copy_rows(const T* from, std::int64_t stride, std::int64_t rows, std::int64_t n, T* to) {
+  if (from == nullptr) return static_cast<void>(std::fill_n(to, rows * n, T(0)));
+  for (std::int64_t r = 0; r < rows; ++r) std::copy_n(from + r * stride * n, n, to + r * n);
+}
 
 }  // namespace
 
@@ -93,7 +111,7 @@ void differentiate_recurrent(GradContext& c, const RecurrentCell& cell) {
   NodeBuilder node = c.graph().node(cell.gradient);
   for (std::size_t i = 0; i < 3; ++i) node.in(c.input(i));
   for (const std::size_t i : {std::size_t{0}, gates, kept}) node.in(c.output(i));
-  for (std::size_t i = 0; i <= cell.states; ++i) node.in(arriving(c, i));
+  for (std::size_t i = 0; i <= cell.states; ++i) node.in(incoming_gradient(c, i));
   for (std::size_t i = 3 + cell.biases; i < c.n_inputs(); ++i) node.in(c.input(i));
   node.attr("time_major", c.attrs().flag("time_major")).attr("wants_x", c.wanted(0));
   const Output gradient = node.output();
@@ -101,40 +119,174 @@ void differentiate_recurrent(GradContext& c, const RecurrentCell& cell) {
     if (c.wanted(i)) c.set(i, gradient.sibling(static_cast<std::uint32_t>(i)));
 }
 
+RecurrentSizes::RecurrentSizes(const KernelSpec& spec, const RecurrentCell& cell, std::size_t n)
+    : sequence(spec.inputs[0].dims, spec.attrs().flag("time_major")),
+      units(spec.inputs[2].dims[0]),
+      gates(cell.gates * units),
+      has_states(spec.inputs.size() > n) {}
+
+// ---- forward
+
 template <class T>
-void copy_states_before(const Sequence& s, std::int64_t units, const T* y, const T* initial, T* before, int threads) {
-  parallel_items(s.batch, threads, [&](std::int64_t first, std::int64_t last, int) {
-    for (std::int64_t b = first; b < last; ++b)
-      for (std::int64_t t = 0; t < s.time; ++t) {
-        T* to = before + s.row(b, t) * units;
-        if (t > 0) {
-          std::copy_n(y + s.row(b, t - 1) * units, units, to);
-        } else if (initial != nullptr) {
-          std::copy_n(initial + b * units, units, to);
-        } else {
-          std::fill_n(to, units, T(0));
-        }
-      }
+RecurrentKernel<T>::RecurrentKernel(const KernelSpec& spec, const RecurrentCell& cell)
+    : cell_(cell),
+      size_(spec, cell, 3 + cell.biases),
+      threads_(spec.threads),
+      x_sums_(make_product<T>({.m = size_.sequence.rows(), .n = size_.gates, .k = spec.inputs[0].dims[2]}, true,
+                              spec.precision, spec.threads, spec.inputs[1].version)) {}
+
+template <class T>
+void RecurrentKernel<T>::run(void* const* in, void* const* out, const StepContext&) {
+  x_sums_->run(input<T>(in, 0), input<T>(in, 1), input<T>(in, 3), output<T>(out, 1 + cell_.states));
+  parallel_items(size_.sequence.batch, threads_, [&](std::int64_t begin, std::int64_t end, int) {
+    for (std::int64_t t = 0; t < size_.sequence.time; ++t) step(in, out, size_.step(begin, end - begin, t));
+    const StepRows behind = size_.step(begin, end - begin, size_.sequence.time);
+    for (std::size_t i = 0; i < cell_.states; ++i) {
+      const StatesBefore<T> last = before(in, out, behind, i);
+      copy_rows(last.rows, last.stride, behind.rows, size_.units, output<T>(out, 1 + i) + begin * size_.units);
+    }
   });
 }
-template void copy_states_before(const Sequence&, std::int64_t, const float*, const float*, float*, int);
-template void copy_states_before(const Sequence&, std::int64_t, const double*, const double*, double*, int);
 
 template <class T>
-void add_rows(const T* rows_of, std::int64_t rows, std::int64_t n, T* total) {
-  std::fill_n(total, n, T(0));
-  for (std::int64_t r = 0; r < rows; ++r)
-    for (std::int64_t i = 0; i < n; ++i) total[i] += rows_of[r * n + i];
+StatesBefore<T> RecurrentKernel<T>::before(void* const* in, void* const* out, const StepRows& s, std::size_t i) const {
+  const T* of_steps = output<T>(out, i == 0 ? 0 : 2 + cell_.states);
+  return size_.before(s, of_steps, size_.has_states ? input<T>(in, 3 + cell_.biases + i) : nullptr);
 }
-template void add_rows(const float*, std::int64_t, std::int64_t, float*);
-template void add_rows(const double*, std::int64_t, std::int64_t, double*);
 
 template <class T>
-void copy_rows(const T* from, std::int64_t stride, std::int64_t rows, std::int64_t n, T* to) {
-  if (from == nullptr) return static_cast<void>(std::fill_n(to, rows * n, T(0)));
-  for (std::int64_t r = 0; r < rows; ++r) std::copy_n(from + r * stride * n, n, to + r * n);
+void RecurrentKernel<T>::add_recurrent_sums(void* const* in, void* const* out, const StepRows& s, T* to,
+                                            std::int64_t stride) const {
+  const StatesBefore<T> h = before(in, out, s, 0);
+  if (h.rows == nullptr) return;
+  multiply(TileProduct<T>{.m = s.rows,
+                          .n = size_.gates,
+                          .k = size_.units,
+                          .a = h.rows,
+                          .a_row = h.stride * size_.units,
+                          .a_column = 1,
+                          .b = input<T>(in, 2),
+                          .b_row = size_.gates,
+                          .c = to,
+                          .c_row = stride * size_.gates,
+                          .add = true});
 }
-template void copy_rows(const float*, std::int64_t, std::int64_t, std::int64_t, float*);
-template void copy_rows(const double*, std::int64_t, std::int64_t, std::int64_t, double*);
+
+template class RecurrentKernel<float>;
+template class RecurrentKernel<double>;
+
+// ---- backward
+
+// The gradients of x (with `wants_x`), kernel and recurrent_kernel, which follow from those of the gates' sums:
+// products over all steps.
+template <class T>
+class RecurrentGradKernel<T>::Products {
+ public:
+  Products(const KernelSpec& spec, const RecurrentSizes& size)
+      : size_(size),
+        threads_(spec.threads),
+        before_(static_cast<std::size_t>(size.sequence.rows() * size.units)),
+        transposed_(static_cast<std::size_t>(size.gates * size.units)) {
+    const std::int64_t rows = size.sequence.rows(), features = spec.inputs[0].dims[2];
+    const auto product = [&](const ProductSizes& sizes) {
+      return make_product<T>(sizes, false, spec.precision, spec.threads);
+    };
+    dkernel_ = product({.m = features, .n = size.gates, .k = rows, .transpose_a = true});
+    drecurrent_ = product({.m = size.units, .n = size.gates, .k = rows, .transpose_a = true});
+    if (spec.attrs().flag("wants_x")) dx_ = product({.m = rows, .n = features, .k = size.gates, .transpose_b = true});
+  }
+  // recurrent_kernel, transposed; valid until the next call.
+  const T* transposed(void* const* in) {
+    transpose_copy(input<T>(in, In::kRecurrent), size_.gates, size_.units, size_.gates, transposed_.data());
+    return transposed_.data();
+  }
+  // x_sums, h_sums: the gradients of the gates' sums over x and over h before each step; initial: h before the first
+  // one, null for zeros.
+  void run(void* const* in, const T* initial, const T* x_sums, const T* h_sums, void* const* out) {
+    copy_h_before(input<T>(in, In::kY), initial);
+    if (dx_ != nullptr) dx_->run(x_sums, input<T>(in, In::kKernel), nullptr, output<T>(out, 0));
+    dkernel_->run(input<T>(in, In::kX), x_sums, nullptr, output<T>(out, 1));
+    drecurrent_->run(before_.data(), h_sums, nullptr, output<T>(out, 2));
+  }
+
+ private:
+  void copy_h_before(const T* y, const T* initial) {
+    parallel_items(size_.sequence.batch, threads_, [&](std::int64_t first, std::int64_t last, int) {
+      for (std::int64_t b = first; b < last; ++b)
+        for (std::int64_t t = 0; t < size_.sequence.time; ++t) {
+          const StepRows s = size_.step(b, 1, t);
+          copy_rows(size_.before(s, y, initial).rows, 1, 1, size_.units, before_.data() + s.at * size_.units);
+        }
+    });
+  }
+
+  const RecurrentSizes& size_;
+  int threads_;
+  std::vector<T> before_;      // h before each step
+  std::vector<T> transposed_;  // recurrent_kernel
+  std::unique_ptr<Product<T>> dx_, dkernel_, drecurrent_;
+};
+
+template <class T>
+RecurrentGradKernel<T>::RecurrentGradKernel(const KernelSpec& spec, const RecurrentCell& cell)
+    : cell_(cell),
+      size_(spec, cell, In::kStates + cell.states),
+      threads_(spec.threads),
+      sums_(cell.biases * static_cast<std::size_t>(size_.sequence.rows() * size_.gates)),
+      biases_(cell.biases * static_cast<std::size_t>(bias_size())),
+      products_(std::make_unique<Products>(spec, size_)) {}
+
+template <class T>
+RecurrentGradKernel<T>::~RecurrentGradKernel() = default;
+
+template <class T>
+T* RecurrentGradKernel<T>::h_sums(const StepRows& s) {
+  const auto before = static_cast<std::int64_t>(cell_.biases - 1) * size_.sequence.rows();
+  return sums_.data() + (before + s.at) * size_.gates;
+}
+
+template <class T>
+T* RecurrentGradKernel<T>::bias(const StepRows& s, std::size_t i) {
+  return biases_.data() + static_cast<std::int64_t>(i) * bias_size() + s.example * size_.gates;
+}
+
+template <class T>
+T* RecurrentGradKernel<T>::state_gradient(void* const* out, const StepRows& s, std::size_t i) const {
+  return output<T>(out, 3 + cell_.biases + i) + s.example * size_.units;
+}
+
+template <class T>
+void RecurrentGradKernel<T>::run(void* const* in, void* const* out, const StepContext&) {
+  const std::int64_t batch = size_.sequence.batch;
+  const StepRows all = size_.step(0, batch, 0);
+  const T* transposed = products_->transposed(in);
+  std::fill(biases_.begin(), biases_.end(), T(0));
+  for (std::size_t i = 0; i < cell_.states; ++i)
+    std::copy_n(input<T>(in, In::kStates + i), batch * size_.units, state_gradient(out, all, i));
+  parallel_items(batch, threads_, [&](std::int64_t begin, std::int64_t end, int) {
+    for (std::int64_t t = size_.sequence.time; t-- > 0;) {
+      const StepRows s = size_.step(begin, end - begin, t);
+      step(in, out, s);
+      if (t > 0 || size_.has_states)
+        multiply(TileProduct<T>{.m = s.rows,
+                                .n = size_.units,
+                                .k = size_.gates,
+                                .a = h_sums(s),
+                                .a_row = s.stride * size_.gates,
+                                .a_column = 1,
+                                .b = transposed,
+                                .b_row = size_.units,
+                                .c = state_gradient(out, s, 0),
+                                .c_row = size_.units,
+                                .add = cell_.carries_h});
+    }
+  });
+  const T* initial = size_.has_states ? input<T>(in, In::kStates + cell_.states) : nullptr;
+  products_->run(in, initial, x_sums(all), h_sums(all), out);
+  for (std::size_t i = 0; i < cell_.biases; ++i) add_rows(bias(all, i), batch, size_.gates, output<T>(out, 3 + i));
+}
+
+template class RecurrentGradKernel<float>;
+template class RecurrentGradKernel<double>;
 
 }  // namespace belay::runtime

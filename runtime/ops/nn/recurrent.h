@@ -10,7 +10,6 @@
 #include "runtime/graph/kernel.h"
 #include "runtime/graph/op_def.h"
 #include "runtime/ops/kernels/product.h"
-#include "runtime/ops/kernels/tile_product.h"
 
 namespace belay::runtime {
 
@@ -55,65 +54,101 @@ struct RecurrentCell {
   const char* kept;
   std::int64_t gates;  // of a unit
   std::size_t biases, states;
+  bool carries_h = false;  // a step's h is also made of the h before it, not only by the gates' sums
+};
+// The first inputs of the gradient; kStates: the incoming gradients of the last states, then the states before the
+// first step.
+struct RecurrentGradIn {
+  static constexpr std::size_t kX = 0, kKernel = 1, kRecurrent = 2, kY = 3, kGates = 4, kKept = 5, kDy = 6, kStates = 7;
 };
 void infer_recurrent(InferContext& c, const RecurrentCell& cell);
 void infer_recurrent_gradient(InferContext& c, const RecurrentCell& cell);
 void differentiate_recurrent(GradContext& c, const RecurrentCell& cell);
 
-// The states before each step: y a step earlier, `initial` before the first one (null: zeros). `units` elements a row.
-template <class T>
-void copy_states_before(const Sequence& s, std::int64_t units, const T* y, const T* initial, T* before, int threads);
+// One step of some examples. In tensors of all steps their rows are at, at + stride, ...
+struct StepRows {
+  std::int64_t time;
+  std::int64_t example, rows;  // the first one, and how many
+  std::int64_t at, stride;
+};
 
-// total[i] = the sum of `rows` rows, one below the other.
+// The states before a step, rows `stride` apart; null: zeros.
 template <class T>
-void add_rows(const T* rows_of, std::int64_t rows, std::int64_t n, T* total);
+struct StatesBefore {
+  const T* rows;
+  std::int64_t stride;
+};
 
-// `rows` rows that lie `stride` rows of n elements apart, one below the other; zeros if `from` is null.
-template <class T>
-void copy_rows(const T* from, std::int64_t stride, std::int64_t rows, std::int64_t n, T* to);
+// The sizes of a cell's node. n: the inputs without the states before the first step.
+struct RecurrentSizes {
+  Sequence sequence;
+  std::int64_t units, gates;  // gates: of all units
+  bool has_states;            // before the first step
 
-// The gradients of x (with `wants_x`), kernel and recurrent_kernel, which follow from those of the gates' sums:
-// products over all steps. Inputs 0 to 3 and outputs 0 to 2 are those of a cell's gradient.
+  RecurrentSizes(const KernelSpec& spec, const RecurrentCell& cell, std::size_t n);
+  StepRows step(std::int64_t example, std::int64_t rows, std::int64_t time) const noexcept {
+    return {time, example, rows, sequence.row(example, time), sequence.example};
+  }
+  // of_steps: the state after each step; initial: before the first one.
+  template <class T>
+  StatesBefore<T> before(const StepRows& s, const T* of_steps, const T* initial) const noexcept {
+    if (s.time > 0) return {of_steps + sequence.row(s.example, s.time - 1) * units, s.stride};
+    return {has_states ? initial + s.example * units : nullptr, 1};
+  }
+};
+
+// The frame of a cell's kernel: the products of x for all steps at once, then each step. Threads share the examples.
 template <class T>
-class RecurrentProducts {
+class RecurrentKernel : public Kernel {
  public:
-  // gates: of all units.
-  RecurrentProducts(const KernelSpec& spec, const Sequence& sequence, std::int64_t units, std::int64_t gates)
-      : sequence_(sequence),
-        units_(units),
-        gates_(gates),
-        threads_(spec.threads),
-        before_(static_cast<std::size_t>(sequence.rows() * units)),
-        transposed_(static_cast<std::size_t>(gates * units)) {
-    const std::int64_t rows = sequence.rows(), features = spec.inputs[0].dims[2];
-    const auto product = [&](const ProductSizes& sizes) {
-      return make_product<T>(sizes, false, spec.precision, spec.threads);
-    };
-    dkernel_ = product({.m = features, .n = gates, .k = rows, .transpose_a = true});
-    drecurrent_ = product({.m = units, .n = gates, .k = rows, .transpose_a = true});
-    if (spec.attrs().flag("wants_x")) dx_ = product({.m = rows, .n = features, .k = gates, .transpose_b = true});
-  }
-  // recurrent_kernel, transposed; valid until the next call.
-  const T* transposed(void* const* in) {
-    transpose_copy(input<T>(in, 2), gates_, units_, gates_, transposed_.data());
-    return transposed_.data();
-  }
-  // x_sums, h_sums: the gradients of the gates' sums over x and over the states before each step; initial: the states
-  // before the first one, null for zeros.
-  void run(void* const* in, const T* initial, const T* x_sums, const T* h_sums, void* const* out) {
-    copy_states_before(sequence_, units_, input<T>(in, 3), initial, before_.data(), threads_);
-    if (dx_ != nullptr) dx_->run(x_sums, input<T>(in, 1), nullptr, output<T>(out, 0));
-    dkernel_->run(input<T>(in, 0), x_sums, nullptr, output<T>(out, 1));
-    drecurrent_->run(before_.data(), h_sums, nullptr, output<T>(out, 2));
-  }
+  RecurrentKernel(const KernelSpec& spec, const RecurrentCell& cell);
+  void run(void* const* in, void* const* out, const StepContext& context) final;
+
+ protected:
+  // Makes h, the other states, the gates and what is kept of a step. The sums over x with the first bias are where the
+  // gates will be.
+  virtual void step(void* const* in, void* const* out, const StepRows& s) = 0;
+  // to += the product of h before the step and recurrent_kernel; its rows are `stride` apart.
+  void add_recurrent_sums(void* const* in, void* const* out, const StepRows& s, T* to, std::int64_t stride) const;
+  // State i before the step: 0: h, 1: what the cell keeps.
+  StatesBefore<T> before(void* const* in, void* const* out, const StepRows& s, std::size_t i) const;
+
+  const RecurrentCell& cell_;
+  const RecurrentSizes size_;
 
  private:
-  Sequence sequence_;
-  std::int64_t units_, gates_;
   int threads_;
-  std::vector<T> before_;      // the states before each step
-  std::vector<T> transposed_;  // recurrent_kernel
-  std::unique_ptr<Product<T>> dx_, dkernel_, drecurrent_;
+  std::unique_ptr<Product<T>> x_sums_;
+};
+
+// The frame of its gradient's kernel: each step, the last one first, then the products over all steps. A bias's
+// gradient is made for each example by itself: the sum of these is the same at any number of threads.
+template <class T>
+class RecurrentGradKernel : public Kernel {
+ public:
+  RecurrentGradKernel(const KernelSpec& spec, const RecurrentCell& cell);
+  ~RecurrentGradKernel() override;
+  void run(void* const* in, void* const* out, const StepContext& context) final;
+
+ protected:
+  // Differentiates a step: makes the gradients of its gates' sums (x_sums, h_sums), adds to those of the biases, and
+  // changes those of the states from after the step to before it, of h only what does not pass the gates.
+  virtual void step(void* const* in, void* const* out, const StepRows& s) = 0;
+  using In = RecurrentGradIn;
+  T* x_sums(const StepRows& s) { return sums_.data() + s.at * size_.gates; }
+  T* h_sums(const StepRows& s);  // x_sums if the cell has one bias
+  T* bias(const StepRows& s, std::size_t i);
+  T* state_gradient(void* const* out, const StepRows& s, std::size_t i) const;
+
+  const RecurrentCell& cell_;
+  const RecurrentSizes size_;
+
+ private:
+  class Products;
+  std::int64_t bias_size() const noexcept { return size_.sequence.batch * size_.gates; }
+  int threads_;
+  std::vector<T> sums_, biases_;  // for each bias
+  std::unique_ptr<Products> products_;
 };
 
 }  // namespace belay::runtime
