@@ -13,6 +13,7 @@
 #include "belay/testing/error_of.h"
 #include "belay/testing/saver_driver.h"
 #include "belay/testing/temporary_folder.h"
+#include "plugins/savers/saver_test.h"
 #include "shard_index.h"
 
 extern "C" const belay_module belay_module_safetensors;
@@ -26,24 +27,17 @@ using belay::Tensor;
 using belay::testing::error_of;
 using belay::testing::NamedTensors;
 using belay::testing::SaverDriver;
+using saver_test::of_type;
 
 constexpr const char* kIndexName = "model.safetensors.index.json";
 
 const belay_module& shards_module() { return belay::testing::module_under_test(belay_module_safetensors); }
 SaverDriver in_shards(std::int64_t bytes) { return SaverDriver(shards_module(), {{"shard_bytes", bytes}}); }
 
-Tensor random_tensor(DType type, const Dims& dims, std::uint64_t seed) {
-  Tensor t(type, dims);
-  std::mt19937_64 random(seed);
-  auto* bytes = static_cast<unsigned char*>(t.view().data);
-  for (std::size_t i = 0; i < t.size() * belay::dtype_size(type); ++i) bytes[i] = static_cast<unsigned char>(random());
-  return t;
-}
-
 NamedTensors some_tensors() {
-  return {{"a", random_tensor(DType::kFloat32, {4}, 1)},     {"b", random_tensor(DType::kFloat32, {2, 2}, 2)},
-          {"empty", random_tensor(DType::kFloat32, {0}, 3)}, {"large", random_tensor(DType::kFloat32, {40}, 4)},
-          {"step", random_tensor(DType::kInt64, {}, 5)},     {"u8", random_tensor(DType::kUInt8, {3}, 6)}};
+  return {{"a", of_type(DType::kFloat32, {4}, 1)},     {"b", of_type(DType::kFloat32, {2, 2}, 2)},
+          {"empty", of_type(DType::kFloat32, {0}, 3)}, {"large", of_type(DType::kFloat32, {40}, 4)},
+          {"step", of_type(DType::kInt64, {}, 5)},     {"u8", of_type(DType::kUInt8, {3}, 6)}};
 }
 
 TEST(SafetensorsShards, HoldWhatOneFileHolds) {

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -11,6 +9,7 @@
 
 #include "belay/testing/error_of.h"
 #include "belay/testing/saver_driver.h"
+#include "plugins/savers/saver_test.h"
 
 extern "C" const belay_module belay_module_safetensors;
 
@@ -22,6 +21,9 @@ using belay::Tensor;
 using belay::testing::error_of;
 using belay::testing::NamedTensors;
 using belay::testing::SaverDriver;
+using saver_test::of_type;
+using saver_test::one_of_each;
+using saver_test::read_bytes;
 
 const belay_module& module() { return belay::testing::module_under_test(belay_module_safetensors); }
 
@@ -39,28 +41,6 @@ std::string outcome_of_reading(const std::string& bytes) {
   SaverDriver saver(module());
   saver.files().contents[kFile] = bytes;
   return error_of([&] { saver.read(); });
-}
-
-Tensor of_type(DType type, const Dims& dims, std::uint64_t seed) {
-  Tensor t(type, dims);
-  std::mt19937_64 random(seed);
-  auto* bytes = static_cast<unsigned char*>(t.view().data);
-  for (std::size_t i = 0; i < t.size() * belay::dtype_size(type); ++i)
-    bytes[i] = static_cast<unsigned char>(type == DType::kBool ? random() & 1 : random());
-  return t;
-}
-
-NamedTensors one_of_each() {
-  return {{"u8", of_type(DType::kUInt8, {5}, 1)},
-          {"bool", of_type(DType::kBool, {3}, 2)},
-          {"f16", of_type(DType::kFloat16, {2, 3}, 3)},
-          {"bf16", of_type(DType::kBFloat16, {7}, 4)},
-          {"f32", of_type(DType::kFloat32, {3, 4}, 5)},
-          {"i32", of_type(DType::kInt32, {1, 1, 1}, 6)},
-          {"f64", of_type(DType::kFloat64, {2}, 7)},
-          {"i64 scalar", of_type(DType::kInt64, {}, 8)},
-          {"empty", of_type(DType::kFloat32, {0, 4}, 9)},
-          {"scope/\"quoted\"\n\xc3\xa9", of_type(DType::kFloat32, {1}, 10)}};
 }
 
 TEST(Safetensors, EveryTypeComesBackBitForBit) {
@@ -280,23 +260,15 @@ TEST(Safetensors, RandomDamageOfTheHeaderNeverCrashes) {
 // Samples of other programs, with the verdict of the format's own reader.
 class SafetensorsSamples : public ::testing::Test {
  protected:
-  static std::filesystem::path folder(const char* name) {
-    const char* samples = std::getenv("BELAY_SAMPLES_DIR");
-    return std::filesystem::path(samples != nullptr ? samples : BELAY_SOURCE_DIR "/../shared/samples") / "safetensors" /
-           name;
-  }
-  static std::string read_file(const std::filesystem::path& path) {
-    std::ifstream in(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
-  }
+  static std::filesystem::path folder(const char* name) { return saver_test::samples("safetensors") / name; }
 };
 
 TEST_F(SafetensorsSamples, TheReferencesOwnVectorsGetItsVerdict) {
   const auto dir = folder("reference_vectors");
   if (!std::filesystem::exists(dir)) GTEST_SKIP() << "no samples at " << dir << "; set BELAY_SAMPLES_DIR";
-  const auto expected = nlohmann::json::parse(read_file(dir / "EXPECTED.json"));
+  const auto expected = nlohmann::json::parse(read_bytes(dir / "EXPECTED.json"));
   for (const auto& [file, verdict] : expected.items()) {
-    const std::string outcome = outcome_of_reading(read_file(dir / file));
+    const std::string outcome = outcome_of_reading(read_bytes(dir / file));
     if (verdict == "ok")
       EXPECT_EQ(outcome, "") << file;
     else
@@ -331,9 +303,9 @@ TEST_F(SafetensorsSamples, MalformedFilesAreRefusedForTheirOwnReason) {
       {"data_after", "the tensors end at data byte 1, and 1 bytes follow them"},
       {"data_without_tensors", "the tensors end at data byte 0, and 1 bytes follow them"},
   };
-  const auto expected = nlohmann::json::parse(read_file(dir / "EXPECTED.json"));
+  const auto expected = nlohmann::json::parse(read_bytes(dir / "EXPECTED.json"));
   for (const auto& [name, reason] : expected.items())
-    EXPECT_EQ(outcome_of_reading(read_file(dir / (name + ".safetensors"))),
+    EXPECT_EQ(outcome_of_reading(read_bytes(dir / (name + ".safetensors"))),
               "DATA_LOSS: the .safetensors file: " + messages.at(name))
         << reason;
 }

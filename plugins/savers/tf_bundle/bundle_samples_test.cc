@@ -2,7 +2,6 @@
 // Checkpoints that TensorFlow wrote, with the names, shapes, types and values that are known of them.
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -16,11 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-
-std::string file_bytes(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 // The checkpoints' prefixes.
 std::vector<fs::path> sample_prefixes() {
@@ -37,12 +31,12 @@ void put_sample(SaverDriver& saver, const fs::path& prefix) {
   for (const auto& entry : fs::directory_iterator(prefix.parent_path())) {
     const std::string name = entry.path().filename().string();
     if (name.rfind(stem + "index", 0) == 0 || name.rfind(stem + "data-", 0) == 0)
-      saver.files().contents["model." + name.substr(stem.size())] = file_bytes(entry.path());
+      saver.files().contents["model." + name.substr(stem.size())] = saver_test::read_bytes(entry.path());
   }
 }
 
 json expected_of(const fs::path& prefix) {
-  std::string text = file_bytes(prefix.string() + ".expected.json");
+  std::string text = saver_test::read_bytes(prefix.string() + ".expected.json");
   for (const char* no_json : {"-Infinity", "Infinity", "NaN"})
     for (std::size_t at = 0; (at = text.find(no_json, at)) != text.npos;)
       text.replace(at, std::strlen(no_json), "null");

@@ -3,18 +3,17 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <random>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "belay/testing/error_of.h"
 #include "belay/testing/saver_driver.h"
 #include "crc32c.h"
 #include "index_table.h"
+#include "plugins/savers/saver_test.h"
 #include "plugins/savers/tf_bundle/bundle.pb.h"
 #include "slice_key.h"
 
@@ -27,6 +26,8 @@ using belay::DType;
 using belay::testing::error_of;
 using belay::testing::NamedTensors;
 using belay::testing::SaverDriver;
+using saver_test::of_type;
+using saver_test::samples;
 namespace pb = belay::tf_bundle;
 
 inline const belay_module& bundle_module() { return belay::testing::module_under_test(belay_module_tf_bundle); }
@@ -34,35 +35,19 @@ inline const belay_module& bundle_module() { return belay::testing::module_under
 inline constexpr const char* kIndex = "model.index";
 inline constexpr const char* kData = "model.data-00000-of-00001";
 
-inline belay::Tensor of_type(DType type, const Dims& dims, std::uint64_t seed) {
-  belay::Tensor t(type, dims);
-  std::mt19937_64 random(seed);
-  auto* bytes = static_cast<unsigned char*>(t.view().data);
-  for (std::size_t i = 0; i < t.size() * belay::dtype_size(type); ++i)
-    bytes[i] = static_cast<unsigned char>(type == DType::kBool ? random() & 1 : random());
-  return t;
-}
-
 inline belay::Tensor of_strings(const Dims& dims, const std::vector<std::string>& texts) {
   belay::Tensor t(DType::kString, dims);
   for (std::size_t i = 0; i < texts.size(); ++i) t.set_text(i, texts[i]);
   return t;
 }
 
+// A bundle has strings, too.
 inline NamedTensors one_of_each() {
-  return {{"u8", of_type(DType::kUInt8, {5}, 1)},
-          {"bool", of_type(DType::kBool, {3}, 2)},
-          {"f16", of_type(DType::kFloat16, {2, 3}, 3)},
-          {"bf16", of_type(DType::kBFloat16, {7}, 4)},
-          {"f32", of_type(DType::kFloat32, {3, 4}, 5)},
-          {"i32", of_type(DType::kInt32, {1, 1, 1}, 6)},
-          {"f64", of_type(DType::kFloat64, {2}, 7)},
-          {"i64 scalar", of_type(DType::kInt64, {}, 8)},
-          {"empty", of_type(DType::kFloat32, {0, 4}, 9)},
-          {"words", of_strings({2, 2}, {"", "hello", std::string("\0\xff", 2), std::string(300, 'x')})},
-          {"no words", of_strings({0}, {})},
-          {"a word", of_strings({}, {"abc"})},
-          {"scope/\"quoted\"\n\xc3\xa9", of_type(DType::kFloat32, {1}, 10)}};
+  NamedTensors tensors = saver_test::one_of_each();
+  tensors.emplace_back("words", of_strings({2, 2}, {"", "hello", std::string("\0\xff", 2), std::string(300, 'x')}));
+  tensors.emplace_back("no words", of_strings({0}, {}));
+  tensors.emplace_back("a word", of_strings({}, {"abc"}));
+  return tensors;
 }
 
 // ---- by hand ----
@@ -93,12 +78,6 @@ std::string bytes_of(const std::vector<T>& values) {
   std::string bytes(values.size() * sizeof(T), '\0');
   if (!values.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
   return bytes;
-}
-
-// Where the samples are; empty: not set.
-inline std::filesystem::path samples(const char* kind) {
-  const char* folder = std::getenv("BELAY_SAMPLES_DIR");
-  return std::filesystem::path(folder != nullptr ? folder : BELAY_SOURCE_DIR "/../shared/samples") / kind;
 }
 
 }  // namespace tf_bundle
