@@ -9,12 +9,14 @@
 
 #include "belay/testing/error_of.h"
 #include "belay/testing/temporary_folder.h"
+#include "plugins/inputs/gzip_test.h"
 
 namespace {
 
 using belay::GzipFile;
 using belay::testing::error_of;
 using belay::testing::TemporaryFolder;
+using input_test::gzipped;
 using ::testing::StartsWith;
 
 std::atomic<int> interrupted{0};      // so many of the next reads fail with EINTR
@@ -33,20 +35,6 @@ extern "C" ssize_t read(int fd, void* bytes, std::size_t size) {
 }
 
 namespace {
-
-std::string gzipped(const std::string& bytes) {
-  z_stream stream{};
-  EXPECT_EQ(deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
-  std::string out(deflateBound(&stream, bytes.size()) + 32, '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-  stream.avail_in = static_cast<uInt>(bytes.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
-  out.resize(stream.total_out);
-  deflateEnd(&stream);
-  return out;
-}
 
 std::string content(const std::string& path, std::size_t part = 1000) {
   GzipFile file("path", path);
