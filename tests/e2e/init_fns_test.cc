@@ -114,9 +114,9 @@ TEST_F(InitFnsTest, AFileOfWordVectorsFillsATableByAVocabulary) {
 TEST_F(InitFnsTest, ACheckpointOfAnotherSaverIsReadByThatOne) {
   const std::string set = init_fn("assign", "vars = [\"linear/kernel\"]\ninitializer = \"random_normal\"\n");
   run(unmoved("default", set));
-  run(unmoved("plain", "[scaffold.saver]\nplugin = \"plain_saver\"\n" + set));
+  run(unmoved("plain", "[scaffold.saver]\nplugin = \"stdio_saver\"\n" + set));
   ASSERT_EQ(listing(temp / "plain/model.ckpt-1"),
-            (std::vector<std::string>{"index", "manifest.toml", "plain", "state"}));
+            (std::vector<std::string>{"index", "manifest.toml", "state", "tensors.stdio"}));
   const ProcessResult r = belay({"run", unmoved("warm", init_fn("warm_start", "from = \"plain\"\n"))});
   ASSERT_EQ(r.status, 0) << r.err;
   EXPECT_EQ(variable("warm", "linear/kernel"), variable("default", "linear/kernel"));
@@ -138,15 +138,15 @@ TEST_F(InitFnsTest, FilesOfOtherProgramsAreReadByTheSaverOfTheirFormat) {
 }
 
 TEST_F(InitFnsTest, ASaverThatIsNotThereIsNamed) {
-  run(unmoved("plain", "[scaffold.saver]\nplugin = \"plain_saver\"\n"));
+  run(unmoved("plain", "[scaffold.saver]\nplugin = \"stdio_saver\"\n"));
   const std::string manifest = unmoved("warm", init_fn("warm_start", "from = \"plain\"\n"));
   const std::string plugins = BELAY_BINARY_DIR "/tests/e2e/plugins";
   write_file(manifest, replaced(contents(manifest), "plugin = \"numbers\"", "file = \"" + plugins + "/numbers.so\""));
   const ProcessResult r = belay({"run", manifest}, {"BELAY_PLUGIN_PATH=" BELAY_BINARY_DIR "/plugins"});
   EXPECT_EQ(r.status, 1);
   EXPECT_THAT(r.err, HasSubstr("'" + (temp / "plain/model.ckpt-1") +
-                               "' was written by the saver 'plain_saver': not_found: saver "
-                               "\"plain_saver\" is not found in " BELAY_BINARY_DIR "/plugins"));
+                               "' was written by the saver 'stdio_saver': not_found: saver "
+                               "\"stdio_saver\" is not found in " BELAY_BINARY_DIR "/plugins"));
 }
 
 TEST_F(InitFnsTest, AFileThatIsMissingIsFoundByCheck) {
