@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <optional>
 
-#include "runtime/checkpoint/find_restorable.h"
 #include "runtime/checkpoint/names.h"
 #include "runtime/checkpoint/pinned.h"
 #include "tests/checkpoint/run_directory_fixture.h"
@@ -473,39 +472,6 @@ TEST_F(CheckpointSeriesTest, MGR_05_AClockThatIsSetBackChangesNeitherOrderNorWha
   EXPECT_THAT(listed(), ElementsAre("2", "3"));
   EXPECT_EQ(current(), "model.ckpt-3");
   EXPECT_THAT(on_disk(), ElementsAre("2", "3"));
-}
-
-TEST_F(CheckpointSeriesTest, SAVER_06_AStepThatIsSavedAgainIsReadAnew) {
-  save(1);
-  StepContent other(2);
-  other.content().global_step = 1;
-  series().save(other.content(), saver_.use());
-  Tensor kernel(DType::kFloat32, {15});
-  find_restorable(*run_, log_)->read(saver_.use(), {{"dense/kernel", kernel.view()}});
-  EXPECT_EQ(TensorView(kernel).number(0), 2);
-}
-
-TEST_F(CheckpointSeriesTest, SAVER_07_ACheckpointWithoutVariablesIsOne) {
-  CheckpointContent nothing;
-  nothing.global_step = 3;
-  nothing.graph_hash = "5c0e";
-  EXPECT_EQ(series().save(nothing, saver_.use()), dir_ / "model.ckpt-3");
-  const std::unique_ptr<CheckpointReader> found = find_restorable(*run_, log_);
-  ASSERT_NE(found, nullptr);
-  EXPECT_THAT(found->tensors(), IsEmpty());
-}
-
-TEST_F(CheckpointSeriesTest, SAVER_03_AnInt64ScalarComesBackExactly) {
-  const std::int64_t large = (std::int64_t{1} << 53) + 1;
-  const Tensor saved(large);
-  CheckpointContent content;
-  content.global_step = 3;
-  content.graph_hash = "5c0e";
-  content.variables = {{"counter", saved.view()}};
-  series().save(content, saver_.use());
-  Tensor read(std::int64_t{0});
-  find_restorable(*run_, log_)->read(saver_.use(), {{"counter", read.view()}});
-  EXPECT_EQ(TensorView(read).scalar<std::int64_t>(), large);
 }
 
 }  // namespace

@@ -301,5 +301,38 @@ TEST_F(FindRestorable, CKST_04_ARunDirectoryMayBeNamedByARelativePath) {
   EXPECT_EQ(found(), 30);
 }
 
+TEST_F(FindRestorable, SAVER_06_AStepThatIsSavedAgainIsReadAnew) {
+  StepContent other(40);
+  other.content().global_step = 30;
+  series_.save(other.content(), saver_.use());
+  Tensor kernel(DType::kFloat32, {15});
+  find_restorable(*run_, log_)->read(saver_.use(), {{"dense/kernel", kernel.view()}});
+  EXPECT_EQ(TensorView(kernel).number(0), 40);
+}
+
+TEST_F(FindRestorable, SAVER_07_ACheckpointWithoutVariablesIsOne) {
+  CheckpointContent nothing;
+  nothing.global_step = 40;
+  nothing.graph_hash = "5c0e";
+  EXPECT_EQ(series_.save(nothing, saver_.use()), dir_ / "model.ckpt-40");
+  const std::unique_ptr<CheckpointReader> reader = find_restorable(*run_, log_);
+  ASSERT_NE(reader, nullptr);
+  EXPECT_EQ(reader->state().global_step, 40);
+  EXPECT_THAT(reader->tensors(), IsEmpty());
+}
+
+TEST_F(FindRestorable, SAVER_03_AnInt64ScalarComesBackExactly) {
+  const std::int64_t large = (std::int64_t{1} << 53) + 1;
+  const Tensor saved(large);
+  CheckpointContent content;
+  content.global_step = 40;
+  content.graph_hash = "5c0e";
+  content.variables = {{"counter", saved.view()}};
+  series_.save(content, saver_.use());
+  Tensor read(std::int64_t{0});
+  find_restorable(*run_, log_)->read(saver_.use(), {{"counter", read.view()}});
+  EXPECT_EQ(TensorView(read).scalar<std::int64_t>(), large);
+}
+
 }  // namespace
 }  // namespace belay::runtime

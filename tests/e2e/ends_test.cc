@@ -8,7 +8,7 @@
 
 #include <cstdlib>
 
-#include "tests/e2e/run_fixture.h"
+#include "tests/e2e/ends_fixture.h"
 
 namespace belay::runtime::testing {
 namespace {
@@ -21,41 +21,7 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
-const std::string kPlugins = BELAY_BINARY_DIR "/tests/bad_plugins/ends/plugins";
-const std::string kWithoutAWord = "ended without a word";
 const std::string kHook = "hook \"ends\" (ends.so 1.0.0, train.toml:19)";
-
-class PluginEnds : public RunTest {
- protected:
-  // Every kind of plugin from ends.so; `more` are more tables.
-  std::string manifest(const std::string& more = "") {
-    const std::string path = temp / "train.toml";
-    write_file(path, "[run]\ndir = \"runs/one\"\nmax_steps = 12\nthreads = 1\n[plugins]\npath = [\"" + kPlugins +
-                         "\"]\n[input.train]\nplugin = \"ends_input\"\n[model]\nplugin = \"ends_model\"\n[optimizer]\n"
-                         "name = \"sgd\"\nlearning_rate = 0.01\n[scaffold]\nsaver = { plugin = \"ends_saver\" }\n"
-                         "init_fn = [{ plugin = \"ends_init_fn\" }]\n[checkpoint]\nsave_steps = 4\n[[hooks]]\nplugin = "
-                         "\"ends\"\n[[ops]]\nplugin = \"ends_op\"\n" +
-                         more);
-    return path;
-  }
-  std::string dir() const { return temp / "runs/one"; }
-  ProcessResult run(const std::string& in, const std::string& how, const std::string& at = "1",
-                    std::vector<std::string> variables = {}) {
-    variables.insert(variables.end(), {"ENDS_IN=" + in, "ENDS_HOW=" + how, "ENDS_AT=" + at, "ENDS_RUN=" + dir()});
-    return belay({"run", manifest()}, variables);
-  }
-  // The next start, with nothing that ends it: it has the lock, and comes to its end. What it warned of.
-  std::string warnings_of_next_start() {
-    const ProcessResult next = belay({"run", manifest()});
-    EXPECT_EQ(next.status, 0) << next.err;
-    EXPECT_THAT(lines_with(next.err, "info ended at step 12"), SizeIs(1)) << next.err;
-    EXPECT_FALSE(std::filesystem::exists(dir() + "/attempt"));
-    std::string warnings;
-    for (const std::string& line : lines_with(next.err, kWithoutAWord)) warnings += line + "\n";
-    return warnings;
-  }
-  void start_over() { std::filesystem::remove_all(temp / "runs"); }
-};
 
 // Each place in which a plugin of each kind is called, as it is named. The first checkpoint is written before step 0.
 const struct Place {
@@ -151,7 +117,7 @@ TEST_F(PluginEnds, T_20c_AnExitWhileTheLibraryIsLoadedIsNamedAndStatusThree) {
     start_over();
     const ProcessResult r = run("load", how);
     EXPECT_EQ(r.status, 3) << how << r.err;
-    EXPECT_THAT(r.err, HasSubstr("plugin '" + kPlugins + "/ends.so'")) << how;
+    EXPECT_THAT(r.err, HasSubstr("plugin '" + kEndsPlugins + "/ends.so'")) << how;
     EXPECT_FALSE(std::filesystem::exists(temp / "runs")) << how;
     const ProcessResult check =
         belay({"check", manifest()}, {"ENDS_IN=load", "ENDS_AT=1", "ENDS_HOW=" + std::string(how)});
@@ -224,7 +190,7 @@ TEST_F(PluginEnds, T_20f_AThreadOfAPluginThatEndsTheProcessIsNamed) {
     start_over();
     const ProcessResult r = run("hook.after_run", c.how, "3");
     EXPECT_EQ(r.status, c.status) << c.how << r.err;
-    EXPECT_THAT(r.err, HasSubstr(c.said + kPlugins + "/ends.so'")) << c.how;
+    EXPECT_THAT(r.err, HasSubstr(c.said + kEndsPlugins + "/ends.so'")) << c.how;
     EXPECT_EQ(warnings_of_next_start(), "") << c.how;
   }
 }
@@ -316,13 +282,13 @@ TEST_F(PluginEnds, T_25a_ACrashInAStaticConstructorNamesThePlugin) {
     start_over();
     const ProcessResult r = run("load", how);
     EXPECT_NE(r.signal, 0) << how << r.err;
-    EXPECT_THAT(r.err, HasSubstr(" in plugin '" + kPlugins + "/ends.so', while it was loaded\n")) << how;
+    EXPECT_THAT(r.err, HasSubstr(" in plugin '" + kEndsPlugins + "/ends.so', while it was loaded\n")) << how;
     EXPECT_FALSE(std::filesystem::exists(temp / "runs")) << how;
     EXPECT_EQ(warnings_of_next_start(), "") << how;
   }
   const ProcessResult thread = run("load", "pthread_exit");
   EXPECT_NE(thread.status, 0) << thread.err;
-  EXPECT_THAT(thread.err, HasSubstr("plugin '" + kPlugins + "/ends.so'"));
+  EXPECT_THAT(thread.err, HasSubstr("plugin '" + kEndsPlugins + "/ends.so'"));
 }
 
 TEST_F(PluginEnds, T_25b_ACrashInDestroyAndAJoinableThreadThereNameThePlugin) {
@@ -339,7 +305,7 @@ TEST_F(PluginEnds, T_25b_ACrashInDestroyAndAJoinableThreadThereNameThePlugin) {
   start_over();
   const ProcessResult r = run("hook.begin", "atexit_crash");
   EXPECT_EQ(r.signal, SIGSEGV) << r.err;
-  EXPECT_THAT(r.err, HasSubstr(" in plugin '" + kPlugins + "/ends.so', outside of its callbacks"));
+  EXPECT_THAT(r.err, HasSubstr(" in plugin '" + kEndsPlugins + "/ends.so', outside of its callbacks"));
 }
 
 TEST_F(PluginEnds, T_26a_ACopyOfTheProcessThatComesBackEndsThereAndTheRunGoesOn) {
@@ -402,7 +368,7 @@ TEST_F(PluginEnds, T_26f_ValidateFailsWhatEndsOrCopiesOrTakesAwayItsProcess) {
       {"close_files", "ended the process with status 0"},
   };
   for (const auto& c : cases) {
-    const ProcessResult r = belay({"validate", kPlugins + "/ends.so"},
+    const ProcessResult r = belay({"validate", kEndsPlugins + "/ends.so"},
                                   {"ENDS_IN=hook.after_run", "ENDS_AT=2", "ENDS_HOW=" + std::string(c.how)});
     EXPECT_EQ(r.status, 3) << c.how << r.out;
     EXPECT_THAT(r.out, HasSubstr(c.said)) << c.how;
@@ -444,87 +410,6 @@ TEST_F(PluginEnds, T_57c_ALimitOfThreadsOrMemoryIsNamedWithItsCure) {
     EXPECT_THAT(status == 0 || status == 127 ? "(ulimit -v)" : said, HasSubstr("(ulimit -v)")) << megabytes;
   }
 #endif
-}
-
-TEST_F(PluginEnds, T_23a_WhatBeforeRunGivesBackIsCheckedAndNamed) {
-  const struct {
-    const char *lie, *said;
-  } cases[] = {
-      {"huge_fetches", "it returned n_fetches = 1152921504606846976, more than 1048576"},
-      {"null_fetches", "it returned n_fetches = 1, and fetches is null"},
-      {"no_such_node", "the graph has no node 4000000"},
-      {"no_such_output", "there is no output 7"},
-      {"other_graph", "belongs to another one"},
-      {"empty_output", "an empty Output was used"},
-      {"huge_feeds", "it returned n_feeds = 1152921504606846976, more than 1048576"},
-      {"null_feeds", "it returned n_feeds = 1, and feeds is null"},
-      {"feed_of_rank_a_million", "has rank 1000000, the node has rank 0"},
-      {"feed_of_negative_rank", "has rank -3, the node has rank 0"},
-      {"feed_without_data", "has no elements (data is null)"},
-      {"feed_of_no_dtype", "has the unknown dtype 99"},
-      {"feed_of_an_operation", "names an operation, which has no value"},
-      {"feed_for_no_node", "the graph has no node 4000000"},
-      {"feed_with_dims", "has rank 2, the node has rank 0"},
-      {"feed_of_too_few_bytes", "cannot be read: the tensor has bytes = 1, a float32 tensor of [] has 4"},
-      {"feed_on_another_device", "cannot be read: the tensor lies on device 3"},
-      {"feed_with_a_flag", "cannot be read: the tensor has the unknown flag 64"},
-      {"options_without_size", "belay_run_options has struct_size 0: its owner sets it before the call (BELAY_INIT)"},
-      {"options_with_a_flag", "belay_run_options has the unknown flag 8"},
-      {"options_of_no_level", "it returned trace_level = 9"},
-      {"args_zeroed", "belay_run_args has struct_size 0: its owner sets it before the call (BELAY_INIT)"},
-      {"args_with_a_flag", "belay_run_args has the unknown flag 2"},
-  };
-  for (const auto& c : cases) {
-    start_over();
-    const std::string file = manifest("[[hooks]]\nplugin = \"lies\"\n");
-    const ProcessResult r = belay({"run", file}, {"LIE=" + std::string(c.lie)});
-    EXPECT_EQ(r.status, 1) << c.lie << r.err;
-    const auto errors = lines_with(r.err, "hook \"lies\" (lies.so 1.0.0, train.toml:23) in before_run at step 3: ");
-    ASSERT_THAT(errors, SizeIs(1)) << c.lie << r.err;
-    EXPECT_THAT(errors[0], HasSubstr(c.said)) << c.lie;
-    // It can be left out, as any hook that fails.
-    const ProcessResult without =
-        belay({"run", file, "--set", "hooks.1.on_error=disable"}, {"LIE=" + std::string(c.lie)});
-    EXPECT_EQ(without.status, 0) << c.lie << without.err;
-  }
-}
-
-TEST_F(PluginEnds, T_27a_ACreateThatFailsHasNoInstance) {
-  const std::string file = manifest("[[hooks]]\nplugin = \"lies\"\n");
-  const ProcessResult r = belay({"run", file}, {"LIE=create_yields_and_fails"});
-  EXPECT_EQ(r.status, 2) << r.err;
-  EXPECT_THAT(r.err, HasSubstr("cannot create hook \"lies\""));
-  EXPECT_THAT(r.err,
-              HasSubstr("it left an instance behind, which is never destroyed: a create that fails frees its own"));
-}
-
-TEST_F(PluginEnds, T_27b_AStatusThatClaimsMoreThanItsBufferShowsNothingOfIt) {
-  const ProcessResult r = belay({"run", manifest("[[hooks]]\nplugin = \"lies\"\n")}, {"LIE=long_status"});
-  EXPECT_EQ(r.status, 3) << r.err;
-  EXPECT_THAT(r.err, HasSubstr("cannot create hook \"lies\""));
-  EXPECT_THAT(r.err, HasSubstr("(its message claims more bytes than there is room for)"));
-}
-
-TEST_F(PluginEnds, T_20l_WithoutTheSdksBarrierTheHostSeesTheSame) {
-  const std::string file = manifest("[[hooks]]\nplugin = \"lies\"\n");
-  const std::string hook = "hook \"lies\" (lies.so 1.0.0, train.toml:23) in ";
-  const ProcessResult thread = belay({"run", file}, {"LIE=pthread_exit"});
-  EXPECT_EQ(thread.status, 3) << thread.err;
-  EXPECT_THAT(thread.err, HasSubstr(hook + "after_run at step 3 ended its thread, which is the host's (pthread_exit)"));
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-  start_over();
-  const ProcessResult jump = belay({"run", file}, {"LIE=longjmp"});
-  // Where it lands is undefined; not in a run that ends well untrained, and not unnamed.
-  if (!std::filesystem::exists(dir() + "/model.ckpt-12")) {
-    EXPECT_NE(jump.status, 0) << jump.err;
-    EXPECT_THAT(jump.err, HasSubstr(hook));
-  }
-#endif
-  start_over();
-  const ProcessResult create = belay({"run", file}, {"LIE=exit_in_create"});
-  EXPECT_EQ(create.status, 3) << create.err;
-  EXPECT_THAT(create.err, HasSubstr("belay was ended by exit(0) in " + hook + "create"));
-  EXPECT_FALSE(std::filesystem::exists(dir()));
 }
 
 }  // namespace
