@@ -205,7 +205,8 @@ void DirectSession::execute(PlanState& state, const RunRequest& request) {
     if (state.finite) drop_host_values(state);  // else somebody may ask what was wrong
   } catch (const Error& e) {
     drop_host_values(state);
-    if (state.committed) store_->mark_dirty(std::string("a run failed after it had written variables: ") + e.what());
+    if (state.committed && plan.writes_shared)
+      store_->mark_dirty(std::string("a run failed after it had written variables: ") + e.what());
     throw;
   }
 }
@@ -248,13 +249,9 @@ Program& DirectSession::program_for(PlanState& state, std::uint32_t s) {
   const Plan& plan = *state.plan->plan;
   for (std::size_t v = 0; v < plan.values.size(); ++v) {
     const PlanValue& value = plan.values[v];
-    if (value.root != v) continue;
-    if (value.source == ValueSource::kConstant) {
-      state.values.set_constant(static_cast<ValueId>(v), plan.constants[value.index]);
-    } else if (value.source == ValueSource::kVariable) {
-      const Variable& variable = *state.plan->variables[value.index];
-      state.values.set(static_cast<ValueId>(v), variable.value, variable.version);
-    }
+    if (value.root != v || value.source != ValueSource::kVariable) continue;
+    const Variable& variable = *state.plan->variables[value.index];
+    state.values.set(static_cast<ValueId>(v), variable.value, variable.version);
   }
   auto program = std::make_unique<Program>(graph_, plan, s, state.values, state.slots, options_.seed);
   program->key = state.key;

@@ -15,6 +15,18 @@ void add_slots(Plan& plan, const std::vector<Port>& ports, bool always) {
   }
 }
 
+// Counters of one session, such as the epochs of an input, are local.
+bool writes_more_than_local_variables(const NodeGraph& graph, const Plan& plan) {
+  const std::vector<Port>& local = graph.collection(collections::kLocalVariables);
+  for (const PlanStage& stage : plan.stages)
+    for (const PlanStep& step : stage.steps)
+      for (const std::uint32_t v : step.written)
+        if (std::none_of(local.begin(), local.end(),
+                         [&](const Port& p) { return p.node == plan.variables[v].node->id; }))
+          return true;
+  return false;
+}
+
 }  // namespace
 
 void Condition::add(const Condition& other) {
@@ -86,6 +98,7 @@ std::unique_ptr<Plan> make_plan(const NodeGraph& graph, const PlanKey& key, cons
       find_fused_groups({graph, schedule.base, schedule.in_base, schedule.stage, schedule.users, schedule.followers,
                          schedule.pinned, schedule.commit, schedule.simplified});
   emit_steps(graph, feeds, schedule, groups, *plan);
+  plan->writes_shared = writes_more_than_local_variables(graph, *plan);
   return plan;
 }
 

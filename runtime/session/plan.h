@@ -123,6 +123,8 @@ struct Plan {
   std::vector<std::uint32_t> folded;                           // computed when the plan was made
   std::vector<std::pair<std::uint32_t, std::uint32_t>> twins;  // a node, and the earlier one that replaces it
   bool atomic = true;
+  // It writes a variable that a checkpoint holds, or that sessions share: one that is not local.
+  bool writes_shared = false;
   bool has_effects = false;
 
   std::uint32_t slot_of(Port port) const;  // kNoValue where the plan has none

@@ -45,6 +45,10 @@ PlanState* CachedPlan::lease() {
   auto made = std::make_unique<PlanState>();
   made->plan = this;
   made->values = RunValuesTable(plan->values.size());
+  // Here, not with the first program: a stage of host steps alone has none.
+  for (std::uint32_t v = 0; v < plan->values.size(); ++v)
+    if (const PlanValue& value = plan->values[v]; value.root == v && value.source == ValueSource::kConstant)
+      made->values.set_constant(v, plan->constants[value.index]);
   made->feed_dims.resize(plan->key.feeds.size());
   made->host_values.resize(plan->values.size());
   made->slots.resize(plan->slots.size());
