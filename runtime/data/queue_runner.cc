@@ -130,9 +130,11 @@ std::vector<std::shared_ptr<Joinable>> start_queue_runners(DirectSession& sessio
 
 std::string why_resume_is_approximate(const NodeGraph& graph) {
   std::vector<std::string> reasons;
-  for (std::uint32_t id = 0; id < graph.size(); ++id)
-    if (graph.node(id).op->name == "RandomShuffleQueue")
-      reasons.push_back("'" + graph.node(id).name + "' is a random-shuffle queue");
+  for (std::uint32_t id = 0; id < graph.size(); ++id) {
+    const Node& node = graph.node(id);
+    if (node.op->name == "RandomShuffleQueue") reasons.push_back("'" + node.name + "' is a random-shuffle queue");
+    if (node.op->name == "EpochRows") reasons.push_back("'" + node.name + "' begins with its first epoch again");
+  }
   for (const auto& runner : graph.queue_runners())
     if (runner->fillers() > 1)
       reasons.push_back("'" + runner->name() + "' is filled by " + std::to_string(runner->fillers()) + " threads");

@@ -294,6 +294,78 @@ TEST_F(QueueOpsTest, BadQueuesAndElementsAreNamed) {
             node + "input 2 (float32 [5, 2]) does not fit the queue's component of shape [?, 2]");
 }
 
+TEST_F(QueueOpsTest, WhatIsNotKeptDoesNotComeIn) {
+  const ops::QueueRef q = ops::fifo_queue(g, 8, {{DType::kInt64, {}}}, "q");
+  const Output yes = ops::constant(g, Tensor(true)), no = ops::constant(g, Tensor(false));
+  const Output some = ops::constant(g, Tensor({3}, {false, true, true}));
+  const Output one = ops::enqueue_if(q, yes, {number(1)}), none = ops::enqueue_if(q, no, {number(2)});
+  const Output rows = ops::enqueue_many_if(q, some, {numbers({3, 4, 5})});
+  const Output no_rows = ops::enqueue_many_if(q, no, {numbers({6, 7})});
+  const Output out = ops::dequeue_many(q, 3)[0], size = ops::queue_size(q);
+  const Output fewer = ops::enqueue_many_if(q, some, {numbers({8, 9})}, "fewer");
+  start();
+  for (const Output& put : {one, none, rows, no_rows}) run(put);
+  EXPECT_EQ(value<std::int64_t>(size), 3);
+  EXPECT_EQ(values<std::int64_t>(out), (std::vector<std::int64_t>{1, 4, 5}));
+  EXPECT_EQ(error_of([&] { run(fewer); }),
+            "INVALID_ARGUMENT: node 'fewer' (QueueEnqueue): what to keep has 3 elements, the components bring 2; they "
+            "must be equal");
+}
+
+TEST_F(QueueOpsTest, RowsOfAnEpochAreInAnOrderOfItsNumberSeedAndName) {
+  const Output epoch = ops::placeholder(g, DType::kInt64, {}), rows = numbers({0, 1, 2, 3, 4, 5, 6, 7});
+  const Output words = ops::constant(g, Tensor({2, 2}, std::vector<std::string_view>{"a", "b", "c", "d"}));
+  const Output plain = ops::epoch_rows(epoch, {rows})[0];
+  const Output shuffled = ops::epoch_rows(epoch, {rows}, true, 7, "shuffled")[0];
+  const Output other_seed = ops::epoch_rows(epoch, {rows}, true, 8, "seed")[0];
+  const Output other_name = ops::epoch_rows(epoch, {rows}, true, 7, "name")[0];
+  const std::vector<Output> pair = ops::epoch_rows(epoch, {numbers({10, 20}), words}, true, 1, "pair");
+  EXPECT_EQ(shuffled.dims(), Dims{8});
+  start();
+  const auto order = [&](const Output& o, std::int64_t e) { return values<std::int64_t>(o, {{epoch, Tensor(e)}}); };
+  EXPECT_EQ(order(plain, 3), (std::vector<std::int64_t>{0, 1, 2, 3, 4, 5, 6, 7}));
+  EXPECT_EQ(order(shuffled, 1), order(shuffled, 1));
+  EXPECT_NE(order(shuffled, 1), order(shuffled, 2));
+  EXPECT_NE(order(shuffled, 1), order(other_seed, 1));
+  EXPECT_NE(order(shuffled, 1), order(other_name, 1));
+  for (std::int64_t e = 1; e < 4; ++e) {
+    const RunResult r = session().handle().run({pair[0], pair[1]}, {{epoch, Tensor(e)}});
+    const bool swapped = r[0].data<std::int64_t>()[0] == 20;
+    EXPECT_EQ(detail::view(r[1].data<const belay_str>()[1]), swapped ? "d" : "b");
+  }
+}
+
+TEST_F(QueueOpsTest, RowsThatAreNoneOrDoNotMatchAreRefused) {
+  const Output epoch = number(1);
+  const Output none = ops::epoch_rows(epoch, {numbers({})}, false, 0, "none")[0];
+  const Output uneven = ops::epoch_rows(epoch, {numbers({1, 2}), numbers({1})}, false, 0, "uneven")[1];
+  EXPECT_EQ(error_of([&] { ops::epoch_rows(epoch, {epoch}, false, 0, "bad"); }),
+            "INVALID_ARGUMENT: node 'bad' (EpochRows): input 1 (int64 []) needs a first dimension to take rows from");
+  start();
+  EXPECT_EQ(error_of([&] { run(none); }),
+            "INVALID_ARGUMENT: node 'none' (EpochRows): there are no rows: an epoch of none would be begun again for "
+            "ever");
+  EXPECT_EQ(error_of([&] { run(uneven); }),
+            "INVALID_ARGUMENT: node 'uneven' (EpochRows): the tensors have 2 and 1 rows; they must be equal");
+}
+
+TEST_F(QueueOpsTest, ARunThatFailsBehindAWriteOfLocalVariablesAloneLeavesTheStateFitToBeSaved) {
+  const ops::QueueRef q = ops::fifo_queue(g, 1, {{DType::kInt64, {}}}, "q");
+  const auto counted = [&](std::string_view name, ops::VariableKind kind) {
+    return ops::enqueue(q, {ops::count_up_to(ops::variable(g, name, Tensor(std::int64_t{0}), kind), 9)});
+  };
+  const Output local = counted("local", ops::VariableKind::kLocal);
+  const Output global = counted("global", ops::VariableKind::kGlobal);
+  const Output close = ops::queue_close(q);
+  start();
+  initialize();
+  run(close);
+  EXPECT_THROW(run(local), Error);
+  EXPECT_FALSE(store->dirty());
+  EXPECT_THROW(run(global), Error);
+  EXPECT_TRUE(store->dirty());
+}
+
 TEST_F(QueueOpsTest, ASessionWithoutQueuesRefusesThem) {
   ops::fifo_queue(g, 4, {{DType::kInt64, {}}}, "q");
   EXPECT_EQ(error_of([&] { open(); }),

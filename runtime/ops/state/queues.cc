@@ -3,9 +3,11 @@
 // the stages of a plan, never under the store's gate.
 #include "belay/ops/queues.h"
 
+#include <cstring>
 #include <utility>
 #include <vector>
 
+#include "belay/permutation.h"
 #include "runtime/graph/host_kernel.h"
 #include "runtime/graph/kernel.h"
 #include "runtime/graph/queue.h"
@@ -41,13 +43,22 @@ void infer_shuffle_queue(InferContext& c) {
   infer_queue(c);
 }
 
+// Which elements an enqueue keeps: one answer for all of them, or one for each.
+void need_keep(const InferContext& c, std::size_t i, bool many) {
+  c.need_dtype(i, DType::kBool);
+  if (c.shape(i).has_rank() && (c.shape(i).rank() == 0 || (many && c.shape(i).rank() == 1))) return;
+  c.fail(c.input_text(i) + " says what to keep; it must be a scalar" +
+         (many ? " or a vector, one for each row" : "; a vector goes with enqueue_many"));
+}
 void infer_enqueue(InferContext& c) {
   const std::vector<std::int64_t> dtypes = c.attrs().integers("dtypes");
   const std::vector<Shape> shapes = component_shapes(c);
-  if (c.n_inputs() != dtypes.size() + 1)
-    c.fail("expected the queue and its " + std::to_string(dtypes.size()) + " components, got " +
-           std::to_string(c.n_inputs()) + " inputs");
+  const bool filter = c.attrs().flag("filter");
+  if (c.n_inputs() != dtypes.size() + (filter ? 2 : 1))
+    c.fail("expected the queue and its " + std::to_string(dtypes.size()) + " components" +
+           (filter ? " and what to keep" : "") + ", got " + std::to_string(c.n_inputs()) + " inputs");
   const bool many = c.attrs().flag("many");
+  if (filter) need_keep(c, dtypes.size() + 1, many);
   for (std::size_t i = 0; i < dtypes.size(); ++i) {
     c.need_dtype(i + 1, static_cast<DType>(dtypes[i]));
     Shape element = c.shape(i + 1);
@@ -77,11 +88,25 @@ void infer_dequeue(InferContext& c) {
 }
 
 void infer_close(InferContext&) {}
+
+void infer_epoch_rows(InferContext& c) {
+  if (c.n_inputs() < 2) c.fail("expected the epoch and at least one tensor of rows");
+  c.need_dtype(0, DType::kInt64);
+  c.need_scalar(0);
+  for (std::size_t i = 1; i < c.n_inputs(); ++i) {
+    if (c.shape(i).has_rank() && c.shape(i).rank() == 0)
+      c.fail(c.input_text(i) + " needs a first dimension to take rows from");
+    c.output(c.dtype(i), c.shape(i));
+  }
+}
 class EnqueueKernel final : public HostKernel {
  public:
   explicit EnqueueKernel(const KernelSpec& spec)
-      : components_(spec.node.inputs.size() - 1), many_(spec.attrs().flag("many")) {}
+      : filter_(spec.attrs().flag("filter")),
+        components_(spec.node.inputs.size() - (filter_ ? 2 : 1)),
+        many_(spec.attrs().flag("many")) {}
   void run(HostContext& c) override {
+    if (filter_ && c.input(components_ + 1).rank() == 0 && !c.input(components_ + 1).scalar<bool>()) return;
     QueueElement element;
     for (std::size_t i = 0; i < components_; ++i) element.components.push_back(c.owned_input(i + 1));
     if (!many_) {
@@ -93,20 +118,33 @@ class EnqueueKernel final : public HostKernel {
       if (rows(t) != n)
         fail(Code::kInvalidArgument, "the components bring " + std::to_string(n) + " and " + std::to_string(rows(t)) +
                                          " elements; they must be equal");
-    std::vector<QueueElement> elements(static_cast<std::size_t>(n));
-    for (std::int64_t i = 0; i < n; ++i)
-      for (const DenseTensor& t : element.components)
-        elements[static_cast<std::size_t>(i)].components.push_back(row(t, i));
+    const bool* keep = kept(c, n);
+    std::vector<QueueElement> elements;
+    for (std::int64_t i = 0; i < n; ++i) {
+      if (keep != nullptr && !keep[i]) continue;
+      elements.emplace_back();
+      for (const DenseTensor& t : element.components) elements.back().components.push_back(row(t, i));
+    }
     c.queue(0).enqueue_many(std::move(elements), c.cancel());
   }
 
  private:
+  // An answer for each of n rows; null: all come in.
+  const bool* kept(HostContext& c, std::int64_t n) const {
+    if (!filter_ || c.input(components_ + 1).rank() == 0) return nullptr;
+    const TensorView keep = c.input(components_ + 1);
+    if (keep.dims()[0] != n)
+      fail(Code::kInvalidArgument, "what to keep has " + std::to_string(keep.dims()[0]) +
+                                       " elements, the components bring " + std::to_string(n) + "; they must be equal");
+    return keep.data<const bool>();
+  }
   static std::int64_t rows(const DenseTensor& t) {
     if (t.dims().empty())
       fail(Code::kInvalidArgument, "a scalar component has no first dimension to take elements from");
     return t.dims()[0];
   }
   static DenseTensor row(const DenseTensor& t, std::int64_t i) { return DenseTensor(TensorView(t.view()).row(i)); }
+  bool filter_;
   std::size_t components_;
   bool many_;
 };
@@ -140,6 +178,51 @@ class CloseKernel final : public HostKernel {
 
  private:
   bool cancel_pending_;
+};
+
+class EpochRowsKernel final : public HostKernel {
+ public:
+  explicit EpochRowsKernel(const KernelSpec& spec)
+      : tensors_(spec.node.outputs.size()),
+        shuffle_(spec.attrs().flag("shuffle")),
+        key_(mix_key(static_cast<std::uint64_t>(spec.attrs().integer("seed")), stream_id(spec.node.name))) {}
+  void run(HostContext& c) override {
+    const std::int64_t n = c.input(1).dims()[0];
+    if (n == 0) fail(Code::kInvalidArgument, "there are no rows: an epoch of none would be begun again for ever");
+    for (std::size_t i = 2; i <= tensors_; ++i)
+      if (c.input(i).dims()[0] != n)
+        fail(Code::kInvalidArgument, "the tensors have " + std::to_string(n) + " and " +
+                                         std::to_string(c.input(i).dims()[0]) + " rows; they must be equal");
+    if (shuffle_) use_epoch(n, c.input(0).scalar<std::int64_t>());
+    for (std::size_t i = 0; i < tensors_; ++i)
+      c.output(i, shuffle_ ? in_order(c.input(i + 1), n) : c.owned_input(i + 1));
+  }
+
+ private:
+  void use_epoch(std::int64_t n, std::int64_t epoch) {
+    if (order_.size() != n) order_ = Permutation(key_, n);
+    order_.use_epoch(epoch);
+  }
+  DenseTensor in_order(const TensorView& rows, std::int64_t n) const {
+    const TensorView first = rows.row(0);
+    DenseTensor out(rows.dtype(), rows.dims());
+    const auto elements = static_cast<std::int64_t>(first.size());
+    for (std::int64_t i = 0; i < n; ++i) {
+      const TensorView row = rows.row(order_[i]);
+      if (rows.dtype() == DType::kString) {
+        for (std::int64_t e = 0; e < elements; ++e)
+          out.set_text(static_cast<std::size_t>(i * elements + e), detail::view(row.data<const belay_str>()[e]));
+      } else if (row.bytes() != 0) {
+        std::memcpy(out.data<std::byte>() + static_cast<std::size_t>(i) * row.bytes(), row.data(), row.bytes());
+      }
+    }
+    return out;
+  }
+
+  std::size_t tensors_;
+  bool shuffle_;
+  std::uint64_t key_;
+  Permutation order_;
 };
 
 // ---- attributes
@@ -183,7 +266,8 @@ void add_queue_ops(OpRegistry& r) {
          .dtypes = "any",
          .n_inputs = -1,
          .attrs = {dtypes_of_components(), shapes_of_them(),
-                   bool_attr("many", "the components' rows are elements, put in one by one")},
+                   bool_attr("many", "the components' rows are elements, put in one by one"),
+                   bool_attr("filter", "the last input says which elements come in: one bool, or one for each row")},
          .effect = Effect::kBlocking,
          .ref_inputs = 1,
          .infer = infer_enqueue,
@@ -215,6 +299,17 @@ void add_queue_ops(OpRegistry& r) {
          .infer = infer_close,
          .stops_gradient = true,
          .host_kernel = make_host<CloseKernel>});
+  r.add({.name = "EpochRows",
+         .doc = "Rows of tensors, all in one order; with `shuffle` another one for each epoch.",
+         .inputs = "epoch, rows...",
+         .dtypes = "any",
+         .n_inputs = -1,
+         .attrs = {bool_attr("shuffle", "in random order"), int_attr("seed", "of the order").defaults_to(0)},
+         .effect = Effect::kState,
+         .dynamic_shape = true,
+         .infer = infer_epoch_rows,
+         .stops_gradient = true,
+         .host_kernel = make_host<EpochRowsKernel>});
   r.add(size_op<&HostContext::queue>("QueueSize", "How many elements a queue holds.", "queue", Effect::kState));
 }
 

@@ -91,6 +91,32 @@ inline Output enqueue_many(const QueueRef& q, const std::vector<Output>& compone
   NodeBuilder n = q.handle.graph().node("QueueEnqueue", name.empty() ? "QueueEnqueueMany" : name);
   return detail_queues::describe(n.in(q.handle).in(components).attr("many", true), q.components).operation();
 }
+// enqueue where `keep`, a bool scalar, is true; else the element is dropped and the operation does not wait.
+inline Output enqueue_if(const QueueRef& q, const Output& keep, const std::vector<Output>& components,
+                         std::string_view name = {}) {
+  NodeBuilder n = q.handle.graph().node("QueueEnqueue", name);
+  n.in(q.handle).in(components).in(keep).attr("filter", true);
+  return detail_queues::describe(n, q.components).operation();
+}
+// enqueue_many of those rows for which `keep`, a bool vector, is true; a bool scalar is for all of them.
+inline Output enqueue_many_if(const QueueRef& q, const Output& keep, const std::vector<Output>& components,
+                              std::string_view name = {}) {
+  NodeBuilder n = q.handle.graph().node("QueueEnqueue", name.empty() ? "QueueEnqueueMany" : name);
+  n.in(q.handle).in(components).in(keep).attr("many", true).attr("filter", true);
+  return detail_queues::describe(n, q.components).operation();
+}
+// Tensors of equally many rows (their first dimension; any dtype), each in the order of this epoch, all in the same
+// one: with shuffle another order for each number of `epoch` (an int64 scalar), a function of seed, node name, epoch
+// and number of rows; else as they are. For an enqueue_many; belay/runtime/queue_inputs.h has producers made of it.
+// INVALID_ARGUMENT in a run that finds no rows: a producer of none would go round for ever.
+inline std::vector<Output> epoch_rows(const Output& epoch, const std::vector<Output>& rows, bool shuffle = false,
+                                      std::int64_t seed = 0, std::string_view name = {}) {
+  NodeBuilder n = epoch.graph().node("EpochRows", name);
+  const Output first = n.in(epoch).in(rows).attr("shuffle", shuffle).attr("seed", seed).output();
+  std::vector<Output> all;
+  for (std::uint32_t i = 0; i < rows.size(); ++i) all.push_back(first.sibling(i));
+  return all;
+}
 // One element, a tensor for each component; waits while there is none. Two fetches of one dequeue node in one run take
 // one element; two nodes take two.
 inline std::vector<Output> dequeue(const QueueRef& q, std::string_view name = {}) {
