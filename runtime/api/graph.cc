@@ -38,6 +38,8 @@ void OwnedGraph::set_role(const std::string& role, const Output& output) {
 
 Output OwnedGraph::global_variables_initializer() { return runtime::default_init_op(*this); }
 
+Output OwnedGraph::local_variables_initializer() { return runtime::default_local_init_op(*this); }
+
 const std::vector<const belay_module*>& OwnedGraph::plugins() const noexcept { return insides_->plugins; }
 
 }  // namespace belay

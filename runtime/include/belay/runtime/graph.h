@@ -58,6 +58,8 @@ class OwnedGraph : public Graph {
   // An operation that sets each global variable to its initial value: for an OwnedSession, which does not do it by
   // itself. Monitored sessions do, and need none. A new one at each call.
   Output global_variables_initializer();
+  // The same for local variables (counters of a metric or of an input's epochs) and tables.
+  Output local_variables_initializer();
 
   // As they were given to the constructor.
   const std::vector<const belay_module*>& plugins() const noexcept;
