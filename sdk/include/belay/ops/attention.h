@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "belay/graph.h"
+#include "belay/ops/defaults.h"
 #include "belay/ops/matmul.h"
 
 namespace belay {
@@ -22,15 +23,15 @@ namespace ops {
 // How the scores become weights.
 struct AttentionOptions {
   // The last dimensions are cut into so many parts, each of which attends alone; it must divide them.
-  std::int64_t heads = 1;
+  std::int64_t heads = detail_defaults::value(&AttentionOptions::heads, 1);
   // A query sees the keys up to its own place; where there are more keys than queries, the last query sees all. More
   // queries than keys are INVALID_ARGUMENT then.
-  bool causal = false;
+  bool causal = detail_defaults::value(&AttentionOptions::causal, false);
   // Added to the scores before softmax, of their dtype: [queries, keys], or [batch, queries, keys]; empty: nothing.
   // -infinity hides a key; a query from which all are hidden is NaN. It has no gradient.
   Output mask = {};
   // Of the scores, before the mask; 0: 1 / sqrt(width of a head).
-  double scale = 0;
+  double scale = detail_defaults::value(&AttentionOptions::scale, 0);
   // The scope of multi_head_attention's variables.
   std::string_view name = "attention";
 };

@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "belay/ops/activations.h"
+#include "belay/ops/defaults.h"
 #include "belay/ops/math.h"
 #include "belay/ops/matmul.h"
 #include "belay/ops/random.h"
@@ -44,17 +45,19 @@ inline Output bias_add_image(const Output& x, const Output& bias, const WindowOp
   return window.channels_last() ? bias_add(x, bias) : x + reshape(bias, {bias.dim(0), 1, 1});
 }
 
-// How a convolutional layer is made; padding VALID, no activation and a bias, as in tf.layers.conv2d.
+// How a convolutional layer is made; padding VALID, no activation and a bias, as in tf.layers.conv2d, or as a scope
+// says (defaults.h).
 struct Conv2dOptions {
   // Strides, dilations, padding and the order of dimensions.
-  WindowOptions window = {};
+  WindowOptions window = detail_defaults::value(&Conv2dOptions::window, {});
   // Applied after the bias.
-  Activation activation = Activation::kNone;
+  Activation activation = detail_defaults::value(&Conv2dOptions::activation, Activation::kNone);
   // Called once with graph, dims [height, width, in, out] and dtype; none: glorot_uniform.
-  std::function<Output(const Graph&, const Dims&, DType)> kernel_initializer = nullptr;
+  std::function<Output(const Graph&, const Dims&, DType)> kernel_initializer =
+      detail_defaults::value(&Conv2dOptions::kernel_initializer, nullptr);
   // The bias begins at 0. Without it there is no variable "<name>/bias"; use false before a batch norm, which has an
   // offset.
-  bool use_bias = true;
+  bool use_bias = detail_defaults::value(&Conv2dOptions::use_bias, true);
   // The scope of the layer; a second one of that name is "conv2d_1".
   std::string_view name = "conv2d";
 };

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "belay/graph.h"
+#include "belay/ops/defaults.h"
 #include "belay/ops/random.h"
 #include "belay/ops/variables.h"
 
@@ -37,10 +38,11 @@ inline Output scatter_add(const Output& variable, const Output& indices, const O
 // How an embedding is made.
 struct EmbeddingOptions {
   // Of the table, which ids do not say: float32 or float64.
-  DType dtype = DType::kFloat32;
+  DType dtype = detail_defaults::value(&EmbeddingOptions::dtype, DType::kFloat32);
   // Called once with graph, dims [entries, width] and dtype; none: normal with stddev 1 / sqrt(width), vectors of
   // length about 1.
-  std::function<Output(const Graph&, const Dims&, DType)> initializer = nullptr;
+  std::function<Output(const Graph&, const Dims&, DType)> initializer =
+      detail_defaults::value(&EmbeddingOptions::initializer, nullptr);
   // The scope of the variable.
   std::string_view name = "embedding";
 };

@@ -15,6 +15,7 @@
 
 #include "belay/graph.h"
 #include "belay/ops/activations.h"
+#include "belay/ops/defaults.h"
 #include "belay/ops/random.h"
 #include "belay/ops/shape.h"
 #include "belay/ops/variables.h"
@@ -59,18 +60,19 @@ inline Output bias_add(const Output& x, const Output& bias, std::string_view nam
   return x.graph().node("BiasAdd", name).in(x).in(bias).output();
 }
 
-// How a dense layer is made; the defaults are those of TensorFlow's tf.layers.dense.
+// How a dense layer is made; the defaults are those of TensorFlow's tf.layers.dense, or of a scope (defaults.h).
 struct DenseOptions {
   // Applied to x * kernel + bias; kNone: linear, as for logits.
-  Activation activation = Activation::kNone;
+  Activation activation = detail_defaults::value(&DenseOptions::activation, Activation::kNone);
   // Called once, in the layer's scope, with the graph, dims [features, units] and dtype of x; returns the initial
   // value. None: glorot_uniform.
   //
   //   options.kernel_initializer = [](const Graph& g, const Dims& d, DType t) { return ops::he_normal(g, d, t); };
-  std::function<Output(const Graph&, const Dims&, DType)> kernel_initializer = nullptr;
+  std::function<Output(const Graph&, const Dims&, DType)> kernel_initializer =
+      detail_defaults::value(&DenseOptions::kernel_initializer, nullptr);
   // The bias begins at 0. Without it there is no variable "<name>/bias"; use false before a batch norm, which has an
   // offset.
-  bool use_bias = true;
+  bool use_bias = detail_defaults::value(&DenseOptions::use_bias, true);
   // The scope of the layer. A second layer of that name is "dense_1": name layers whose variables checkpoints must
   // find.
   std::string_view name = "dense";

@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "belay/graph.h"
+#include "belay/ops/defaults.h"
 #include "belay/ops/math.h"
 #include "belay/ops/shape.h"
 #include "belay/ops/variables.h"
@@ -34,7 +35,7 @@ inline Output layer_norm(const Output& x, const Output& scale, const Output& off
 // What a layer norm is made with.
 struct LayerNormOptions {
   // Keeps the root away from 0 in rows of equal elements.
-  double epsilon = 1e-5;
+  double epsilon = detail_defaults::value(&LayerNormOptions::epsilon, 1e-5);
   std::string_view name = "layer_norm";
 };
 
@@ -58,11 +59,11 @@ inline Output layer_norm(const Output& x) { return layer_norm(x, LayerNormOption
 struct BatchNormOptions {
   // Of the moving averages: what is kept of them at each step. After 300 steps 5 % of the initial values are still in
   // them: use 0.9 for short runs.
-  double momentum = 0.99;
+  double momentum = detail_defaults::value(&BatchNormOptions::momentum, 0.99);
   // Added to the variance; above 0.
-  double epsilon = 1e-3;
+  double epsilon = detail_defaults::value(&BatchNormOptions::epsilon, 1e-3);
   // Where the channels are: the last dimension, or with "NCHW" dimension 1 of 4.
-  std::string_view data_format = "NHWC";
+  std::string_view data_format = detail_defaults::value(&BatchNormOptions::data_format, "NHWC");
   std::string_view name = "batch_norm";
 };
 

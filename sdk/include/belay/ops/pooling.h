@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "belay/graph.h"
+#include "belay/ops/defaults.h"
 #include "belay/ops/reductions.h"
 #include "belay/ops/windows.h"
 
@@ -19,13 +20,14 @@ namespace ops {
 // As WindowOptions, but the strides default to the window's size and there are no dilations.
 struct PoolOptions {
   // 0: the window's size, so that windows touch and none overlap.
-  HeightWidth strides = 0;
+  HeightWidth strides = detail_defaults::value(&PoolOptions::strides, 0);
   // "VALID" leaves out what does not fill a window; "SAME" and "EXPLICIT" as in WindowOptions. Padding never wins a
   // maximum.
-  std::string_view padding = "VALID";
-  std::array<std::int64_t, 4> explicit_paddings = {0, 0, 0, 0};  // top, bottom, left, right; less than the window
+  std::string_view padding = detail_defaults::value(&PoolOptions::padding, "VALID");
+  // At the top, bottom, left and right; less than the window.
+  std::array<std::int64_t, 4> explicit_paddings = detail_defaults::value(&PoolOptions::explicit_paddings, {0, 0, 0, 0});
   // Or "NCHW", which is slower: the channels of a pixel are what is computed side by side.
-  std::string_view data_format = "NHWC";
+  std::string_view data_format = detail_defaults::value(&PoolOptions::data_format, "NHWC");
 };
 
 namespace detail_pooling {

@@ -18,6 +18,7 @@
 #include <string_view>
 
 #include "belay/graph.h"
+#include "belay/ops/defaults.h"
 #include "belay/ops/random.h"
 #include "belay/ops/shape.h"
 #include "belay/ops/variables.h"
@@ -33,12 +34,13 @@ struct LstmResult {
 };
 // How an LSTM runs, and for the layer how it begins.
 struct LstmOptions {
-  bool time_major = false;  // x and y are [time, batch, ...]
+  // x and y are [time, batch, ...].
+  bool time_major = detail_defaults::value(&LstmOptions::time_major, false);
   // [batch, units], the states before the first step; empty: zeros. Both or none, else INVALID_ARGUMENT.
   Output initial_h, initial_c;
   // Where the bias of the forget gates begins, the others begin at 0: cells remember at first (Jozefowicz et al. 2015).
   // In the variable, not added in each step as in TensorFlow's BasicLSTMCell. For the layer only.
-  double forget_bias = 1;
+  double forget_bias = detail_defaults::value(&LstmOptions::forget_bias, 1);
   // The scope of the layer's variables.
   std::string_view name = "lstm";
 };
@@ -52,7 +54,7 @@ struct GruResult {
 // As LstmOptions.
 struct GruOptions {
   // x and y are [time, batch, ...].
-  bool time_major = false;
+  bool time_major = detail_defaults::value(&GruOptions::time_major, false);
   // [batch, units]; empty: zeros.
   Output initial_h;
   std::string_view name = "gru";
