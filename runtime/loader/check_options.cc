@@ -204,8 +204,16 @@ class OptionsChecker {
     } else if (is_list_of_tables(option) && table == option.name) {
       if (first) refuse_form(option, given);
     } else {
-      problems_.add(given.key_at, double_quoted(given.key) + " is not an option of " + plugin(), declared(option));
+      problems_.add(given.key_at, double_quoted(given.key) + " is not an option of " + plugin(),
+                    near_table(option, table) + declared(option));
     }
+  }
+  std::string near_table(const OptionInfo& option, const std::string& table) const {
+    std::vector<std::string> tables;
+    for (const OptionInfo& o : plugin_.nested)
+      if (detail::option_of(o.name) == option.name) tables.emplace_back(detail::table_of(o.name));
+    const std::string near = nearest(table, tables);
+    return near.empty() || near == table ? "" : "did you mean " + double_quoted(near) + "? ";
   }
   std::string declared(const OptionInfo& table) const {
     std::vector<std::string> names;

@@ -21,6 +21,9 @@ constexpr const char* kNote = R"({"abi": [0, 4], "plugins": [{"kind": "model", "
   {"name": "features.*.fill", "type": "string", "when": {"dtype": ["string"]}},
   {"name": "names", "type": "table"},
   {"name": "names.*", "type": "string"},
+  {"name": "defaults", "type": "table"},
+  {"name": "defaults.dense.rate", "type": "float"},
+  {"name": "defaults.conv.rate", "type": "float"},
   {"name": "free", "type": "table"}]}]})";
 
 class NestedOptions : public CheckedOptions {
@@ -75,6 +78,12 @@ TEST_F(NestedOptions, N_01d_EachProblemIsToldWithItsPlaceAndFix) {
        "10:1 \"features.x.dtyp\" is not an option of model \"stack\" [did you mean \"dtype\"? \"features.x\" has: "
        "dtype, fill]"},
       {"features.x.fill", "none", "10:10 \"features.x.fill\" must be a number, not a string []"},
+      {"defaults.dens.rate", 0.5,
+       "10:1 \"defaults.dens.rate\" is not an option of model \"stack\" [did you mean \"defaults.dense\"? \"defaults\" "
+       "has: defaults.dense.rate, defaults.conv.rate]"},
+      {"defaults.dense.rats", 0.5,
+       "10:1 \"defaults.dense.rats\" is not an option of model \"stack\" [did you mean \"rate\"? \"defaults.dense\" "
+       "has: rate]"},
       {"names.kernel", 1.0, "10:10 \"names.kernel\" must be a string, not a number [write it in quotes]"},
   };
   for (const auto& c : cases) {

@@ -31,7 +31,7 @@ std::vector<std::int64_t> list_of(const belay_value& value) {
 
 }  // namespace
 
-std::vector<LayerSettings> LayerSettings::of_list(const belay::Table& layers) {
+std::vector<LayerSettings> LayerSettings::of_list(const belay::Table& layers, const belay::Table& defaults) {
   std::vector<LayerSettings> all;
   for (std::size_t i = 0; i < layers.size(); ++i) {
     const std::string_view path = layers.key(i);
@@ -52,7 +52,17 @@ std::vector<LayerSettings> LayerSettings::of_list(const belay::Table& layers) {
   if (all.empty()) belay::fail(Code::kInvalidArgument, kForm);
   for (const LayerSettings& layer : all)
     if (layer.type_.empty()) layer.fail("there is no 'type'; name the layer's, such as type = \"dense\"");
+  for (std::size_t i = 0; i < defaults.size(); ++i) {
+    const std::string_view path = defaults.key(i), type = path.substr(0, path.find('.'));
+    const std::string key(path.substr(std::min(path.size(), type.size() + 1)));
+    for (LayerSettings& layer : all)
+      if (layer.type_ == type && !layer.has(key)) layer.entries_.push_back({key, defaults.value(i)});
+  }
   return all;
+}
+
+bool LayerSettings::has(std::string_view key) const {
+  return std::any_of(entries_.begin(), entries_.end(), [&](const Entry& entry) { return entry.key == key; });
 }
 
 std::string LayerSettings::place() const {

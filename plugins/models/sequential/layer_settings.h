@@ -18,8 +18,9 @@ namespace sequential_model {
 
 class LayerSettings {
  public:
-  // One for each table of the list, in its order.
-  static std::vector<LayerSettings> of_list(const belay::Table& layers);
+  // One for each table of the list, in its order. defaults: tables by type, whose keys hold for the layers of that type
+  // that do not have them.
+  static std::vector<LayerSettings> of_list(const belay::Table& layers, const belay::Table& defaults = {});
 
   const std::string& type() const { return type_; }
   // "'layers.2' (conv)", for messages.
@@ -46,6 +47,7 @@ class LayerSettings {
   };
 
   explicit LayerSettings(std::size_t number) : number_(number) {}
+  bool has(std::string_view key) const;
   // The entry, now used; null where the manifest has none.
   Entry* find(std::string_view key);
   [[noreturn]] void fail_kind(std::string_view key, const char* wanted) const;

@@ -52,6 +52,19 @@ TEST_F(LayerSettingsTest, GroupsTheKeysByLayerAndReadsThem) {
   layers[1].refuse_unknown();
 }
 
+TEST_F(LayerSettingsTest, ADefaultHoldsForTheLayersOfItsTypeThatDoNotSayIt) {
+  const RawOptions raw({{"0.type", "dense"}, {"1.type", "dense"}, {"1.activation", "none"}, {"2.type", "conv"}});
+  const RawOptions by_type({{"dense.activation", "relu"}, {"dense.use_bias", false}, {"gru.return_sequences", true}});
+  auto layers =
+      LayerSettings::of_list(belay::Table(raw.data(), raw.size()), belay::Table(by_type.data(), by_type.size()));
+  const std::vector<std::string> functions = {"none", "relu", "tanh"};
+  ASSERT_EQ(layers.size(), 3u);
+  EXPECT_EQ(layers[0].text("activation", functions, "tanh"), "relu");
+  EXPECT_FALSE(layers[0].boolean("use_bias", true));
+  EXPECT_EQ(layers[1].text("activation", functions, "tanh"), "none") << "what the layer says wins";
+  EXPECT_EQ(layers[2].text("activation", functions, "tanh"), "tanh") << "of another type";
+}
+
 TEST_F(LayerSettingsTest, AListOfAnotherFormIsRefused) {
   const std::string form =
       "INVALID_ARGUMENT: 'layers' must be a list of tables: layers = [{ type = \"dense\", units = 10 }]";

@@ -212,20 +212,33 @@ constexpr LayerType kTypes[] = {
     {"gru", gru},
 };
 
-}  // namespace
-
-Layer make_layer(LayerSettings settings, const std::string& name) {
+// `place` is named where there is no such type.
+const LayerType& type_named(const std::string& name, const std::string& place) {
   std::vector<std::string> types;
   std::string list;
   for (const LayerType& type : kTypes) {
+    if (name == type.name) return type;
     types.emplace_back(type.name);
     list += (list.empty() ? "" : ", ") + types.back();
   }
-  const auto found = std::find(types.begin(), types.end(), settings.type());
-  if (found == types.end())
-    settings.fail("there is no such type" + belay::did_you_mean(settings.type(), types) + "; the types are " + list);
+  belay::fail(Code::kInvalidArgument,
+              place + ": there is no such type" + belay::did_you_mean(name, types) + "; the types are " + list);
+}
+
+}  // namespace
+
+void check_types(const belay::Table& defaults) {
+  for (std::size_t i = 0; i < defaults.size(); ++i) {
+    const std::string_view path = defaults.key(i);
+    const std::string type(path.substr(0, path.find('.')));
+    type_named(type, "'defaults." + type + "'");
+  }
+}
+
+Layer make_layer(LayerSettings settings, const std::string& name) {
+  const LayerType& type = type_named(settings.type(), settings.place());
   const std::string given = settings.free_text("name");
-  const Apply apply = kTypes[found - types.begin()].make(settings, given.empty() ? name : given);
+  const Apply apply = type.make(settings, given.empty() ? name : given);
   settings.refuse_unknown();
   Layer layer;
   layer.place = settings.place();

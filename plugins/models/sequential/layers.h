@@ -27,4 +27,8 @@ struct Layer {
 // the key, also for keys that the layer does not have.
 Layer make_layer(LayerSettings settings, const std::string& name);
 
+// That the tables of `defaults`, one for each type of layer, name types that there are. INVALID_ARGUMENT with the
+// nearest.
+void check_types(const belay::Table& defaults);
+
 }  // namespace sequential_model

@@ -10,6 +10,7 @@
 //     { type = "flatten" },
 //     { type = "dense", units = 10 },
 //   ]
+//   defaults = { conv = { padding = "SAME", activation = "relu" } }     # of the layers of a type that say nothing else
 //
 // The last layer returns the logits of the classes, or the numbers to predict.
 #include <belay/heads.h>
@@ -33,10 +34,48 @@ using belay::Output;
 
 using Sizes = belay::List<std::int64_t>;
 
+// Settings that a layer has, and `defaults` for all layers of its type.
+constexpr auto activation_at(std::string_view path) {
+  return belay::option<belay::Str>(path, "of what it returns")
+      .choices("none", "relu", "relu6", "leaky_relu", "elu", "sigmoid", "tanh", "softplus")
+      .by_default("none");
+}
+constexpr auto use_bias_at(std::string_view path) {
+  return belay::option<bool>(path, "add a constant to each output").by_default(true);
+}
+constexpr auto strides_at(std::string_view path) {
+  return belay::option<Sizes>(path, "one number, or [height, width]; not given: of a conv 1, else the size")
+      .or_single()
+      .min(1);
+}
+constexpr auto dilations_at(std::string_view path) {
+  return belay::option<Sizes>(path, "one number, or [height, width]; not given: 1").or_single().min(1);
+}
+constexpr auto padding_at(std::string_view path) {
+  return belay::option<belay::Str>(path, "SAME keeps height and width, VALID pads nothing")
+      .choices("VALID", "SAME")
+      .by_default("VALID");
+}
+constexpr auto rate_at(std::string_view path) {
+  return belay::option<double>(path, "fraction set to 0 while training").range(0, 0.999).by_default(0.5);
+}
+constexpr auto momentum_at(std::string_view path) {
+  return belay::option<double>(path, "what its moving averages keep at each step")
+      .range(0, 1)
+      .by_default(belay::ops::BatchNormOptions().momentum);
+}
+constexpr auto epsilon_at(std::string_view path, double standard) {
+  return belay::option<double>(path, "added to the variance").range(1e-12, 1).by_default(standard);
+}
+constexpr auto return_sequences_at(std::string_view path) {
+  return belay::option<bool>(path, "what it returns at each place, not at the last one").by_default(false);
+}
+
 class Sequential final : public belay::Model {
  public:
   struct Options {
     belay::Table layers;
+    belay::Table defaults;
     belay::Str task = "auto";
   };
   static constexpr auto about = belay::about(
@@ -62,42 +101,15 @@ class Sequential final : public belay::Model {
           .min(1)
           .required()
           .when("type", "conv", "max_pool", "avg_pool"),
-      belay::option<Sizes>("layers[].strides", "one number, or [height, width]; not given: of a conv 1, else the size")
-          .or_single()
-          .min(1)
-          .when("type", "conv", "max_pool", "avg_pool"),
-      belay::option<Sizes>("layers[].dilations", "one number, or [height, width]; not given: 1")
-          .or_single()
-          .min(1)
-          .when("type", "conv"),
-      belay::option<belay::Str>("layers[].padding", "SAME keeps height and width, VALID pads nothing")
-          .choices("VALID", "SAME")
-          .by_default("VALID")
-          .when("type", "conv", "max_pool", "avg_pool"),
-      belay::option<belay::Str>("layers[].activation", "of what it returns")
-          .choices("none", "relu", "relu6", "leaky_relu", "elu", "sigmoid", "tanh", "softplus")
-          .by_default("none")
-          .when("type", "dense", "conv"),
-      belay::option<bool>("layers[].use_bias", "add a constant to each output")
-          .by_default(true)
-          .when("type", "dense", "conv"),
+      strides_at("layers[].strides").when("type", "conv", "max_pool", "avg_pool"),
+      dilations_at("layers[].dilations").when("type", "conv"),
+      padding_at("layers[].padding").when("type", "conv", "max_pool", "avg_pool"),
+      activation_at("layers[].activation").when("type", "dense", "conv"),
+      use_bias_at("layers[].use_bias").when("type", "dense", "conv"),
       belay::option<Sizes>("layers[].shape", "of one example").min(1).required().when("type", "reshape"),
-      belay::option<double>("layers[].rate", "fraction set to 0 while training")
-          .range(0, 0.999)
-          .by_default(0.5)
-          .when("type", "dropout"),
-      belay::option<double>("layers[].momentum", "what its moving averages keep at each step")
-          .range(0, 1)
-          .by_default(belay::ops::BatchNormOptions().momentum)
-          .when("type", "batch_norm"),
-      belay::option<double>("layers[].epsilon", "added to the variance")
-          .range(1e-12, 1)
-          .by_default(belay::ops::BatchNormOptions().epsilon)
-          .when("type", "batch_norm"),
-      belay::option<double>("layers[].epsilon", "added to the variance")
-          .range(1e-12, 1)
-          .by_default(belay::ops::LayerNormOptions().epsilon)
-          .when("type", "layer_norm"),
+      rate_at("layers[].rate").when("type", "dropout"), momentum_at("layers[].momentum").when("type", "batch_norm"),
+      epsilon_at("layers[].epsilon", belay::ops::BatchNormOptions().epsilon).when("type", "batch_norm"),
+      epsilon_at("layers[].epsilon", belay::ops::LayerNormOptions().epsilon).when("type", "layer_norm"),
       belay::option<belay::Str>("layers[].function", "of each number")
           .choices("none", "relu", "relu6", "leaky_relu", "elu", "sigmoid", "tanh", "softplus")
           .required()
@@ -106,15 +118,24 @@ class Sequential final : public belay::Model {
       belay::option<std::int64_t>("layers[].entries", "number of ids; not given: as many as the input declares")
           .min(1)
           .when("type", "embedding"),
-      belay::option<bool>("layers[].return_sequences", "what it returns at each place, not at the last one")
-          .by_default(false)
-          .when("type", "lstm", "gru"),
+      return_sequences_at("layers[].return_sequences").when("type", "lstm", "gru"),
+      belay::option("defaults", &Options::defaults, "by type: settings of the layers that do not have them"),
+      activation_at("defaults.dense.activation"), use_bias_at("defaults.dense.use_bias"),
+      activation_at("defaults.conv.activation"), use_bias_at("defaults.conv.use_bias"),
+      strides_at("defaults.conv.strides"), dilations_at("defaults.conv.dilations"), padding_at("defaults.conv.padding"),
+      strides_at("defaults.max_pool.strides"), padding_at("defaults.max_pool.padding"),
+      strides_at("defaults.avg_pool.strides"), padding_at("defaults.avg_pool.padding"),
+      rate_at("defaults.dropout.rate"), momentum_at("defaults.batch_norm.momentum"),
+      epsilon_at("defaults.batch_norm.epsilon", belay::ops::BatchNormOptions().epsilon),
+      epsilon_at("defaults.layer_norm.epsilon", belay::ops::LayerNormOptions().epsilon),
+      return_sequences_at("defaults.lstm.return_sequences"), return_sequences_at("defaults.gru.return_sequences"),
       belay::option("task", &Options::task, "auto: by the label's type, a class or a number")
           .choices("auto", "classification", "regression"));
 
   explicit Sequential(const Options& options) : options_(options) {
+    check_types(options.defaults);
     std::map<std::string, int> count;
-    for (const LayerSettings& settings : LayerSettings::of_list(options.layers)) {
+    for (const LayerSettings& settings : LayerSettings::of_list(options.layers, options.defaults)) {
       const std::string name = settings.type() + "_" + std::to_string(++count[settings.type()]);
       layers_.push_back(make_layer(settings, name));
     }

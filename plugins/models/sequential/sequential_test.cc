@@ -184,6 +184,37 @@ TEST(Sequential, ALabelOfNumbersMakesARegression) {
   EXPECT_EQ(model.spec("dense_1/kernel"), "float32 [3, 1]");  // both features
 }
 
+TEST(Sequential, DefaultsMakeTheLayersThatSayNothingElse) {
+  const std::vector<LayerOptions> plain = {{"dense", {{"units", 6}}}, {"dense", {{"units", 3}, {"use_bias", true}}}};
+  const OptionValues options =
+      stack(plain).with({"defaults.dense.activation", "relu"}).with({"defaults.dense.use_bias", false});
+  const auto model = built(options, kRows);
+  std::set<std::string> names;
+  for (const belay::VariableInfo& v : model->variables())
+    if (v.trainable) names.insert(v.name);
+  EXPECT_EQ(names, (std::set<std::string>{"dense_1/kernel", "dense_2/kernel", "dense_2/bias"}));
+  EXPECT_EQ(model->spec("dense_1/Relu"), "float32 [?, 6]");
+  const OptionValues written = stack({{"dense", {{"units", 6}, {"activation", "relu"}, {"use_bias", false}}},
+                                      {"dense", {{"units", 3}, {"activation", "relu"}}}});
+  EXPECT_EQ(model->loss(batch_of(kRows)), built(written, kRows)->loss(batch_of(kRows)));
+}
+
+TEST(Sequential, ADefaultThatNoLayerCanHaveIsNamed) {
+  const OptionValues layers = stack({kDense3});
+  EXPECT_EQ(error_of([&] {
+              ModelDriver model(module(), layers.with({"defaults.dens.activation", "relu"}));
+            }),
+            "INVALID_ARGUMENT: 'defaults.dens': there is no such type (did you mean \"dense\"?); the types are dense, "
+            "conv, max_pool, avg_pool, global_avg_pool, flatten, reshape, dropout, batch_norm, layer_norm, activation, "
+            "embedding, lstm, gru");
+  EXPECT_EQ(
+      error_of([&] {
+        ModelDriver model(module(), layers.with({"defaults.dense.activaton", "relu"}));
+      }),
+      "INVALID_ARGUMENT: 'layers.0' (dense): 'activaton' is unknown (did you mean \"activation\"?); it has units, "
+      "activation, use_bias, name");
+}
+
 TEST(Sequential, SettingsThatAreWrongAreNamedBeforeTheInputIsOpened) {
   const struct {
     OptionValues options;
