@@ -87,6 +87,23 @@ inline std::vector<std::string> fenced_blocks(const std::string& page, const std
   return blocks;
 }
 
+// What is between `// recipe: NAME` and `// end` in a source, moved to the left margin.
+inline std::string recipe(const std::string& file, const std::string& name) {
+  std::istringstream lines(read_source(file));
+  std::string text;
+  std::size_t margin = std::string::npos;
+  for (std::string line; std::getline(lines, line);) {
+    if (margin == std::string::npos) {
+      if (trimmed(line) == "// recipe: " + name) margin = line.find('/');
+      continue;
+    }
+    if (trimmed(line) == "// end") return text;
+    text += (line.size() > margin ? line.substr(margin) : "") + "\n";
+  }
+  ADD_FAILURE() << "there is no recipe " << name << " in " << file;
+  return text;
+}
+
 inline const PageSection* find_section(const std::vector<PageSection>& sections, const std::string& heading) {
   for (const PageSection& s : sections)
     if (s.heading == heading) return &s;

@@ -272,22 +272,7 @@ TEST_F(Recipes, EigenSaysWhichTensorIsNoMatrix) {
               HasSubstr("in after_run at step 1: 'weight' is float32 [], expected float32 [?, ?]"));
 }
 
-// What is between `// recipe: NAME` and `// end`, moved to the left margin.
-std::string recipe(const std::string& name) {
-  std::istringstream lines(read_source("tests/docs/recipes_test.cc"));
-  std::string text;
-  std::size_t margin = std::string::npos;
-  for (std::string line; std::getline(lines, line);) {
-    if (margin == std::string::npos) {
-      if (trimmed(line) == "// recipe: " + name) margin = line.find('/');
-      continue;
-    }
-    if (trimmed(line) == "// end") return text;
-    text += (line.size() > margin ? line.substr(margin) : "") + "\n";
-  }
-  ADD_FAILURE() << "there is no recipe " << name;
-  return text;
-}
+std::string recipe(const std::string& name) { return runtime::recipe("tests/docs/recipes_test.cc", name); }
 
 TEST(RecipesPage, ShowsThePrograms) {
   const std::string page = read_source("docs/guide/recipes.md");
