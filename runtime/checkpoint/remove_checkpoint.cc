@@ -82,6 +82,7 @@ void write_state_without(OpenDirectory& run, const std::string& name, Checkpoint
   if (state.current == name) state.current = newest_other(run, name);
   if (state.current.empty()) {
     run.remove(kStateFileName);
+    run.sync();  // else it may be back behind a loss of power, and name what is gone
   } else {
     run.replace(kStateFileName, format_checkpoint_state(state));
   }
