@@ -33,6 +33,16 @@ std::optional<std::int64_t> step_of(const OpenDirectory& run, const std::string&
   }
 }
 
+// What to do where a save failed with that code.
+const char* advice(Code code) {
+  switch (code) {
+    case Code::kDataLoss: return "; the disk does not work, or its connection: look at the kernel's messages (dmesg)";
+    case Code::kPermissionDenied:
+      return "; look at who may write into the run directory, and whether its file system is mounted for reading only";
+    default: return "";
+  }
+}
+
 }  // namespace
 
 CheckpointSeries::CheckpointSeries(FileSystem& files, OpenDirectory& run, Clock& clock, Logger& log,
@@ -177,7 +187,7 @@ std::string CheckpointSeries::save(const CheckpointContent& content, const Saver
     return run_.path() + "/" + name;
   } catch (const Error& e) {
     ++failures_;
-    if (e.code() != Code::kResourceExhausted) throw;
+    if (e.code() != Code::kResourceExhausted) fail(e.code(), std::string(e.message()) + advice(e.code()));
     std::string room;
     try {
       room = std::to_string(files_.free_bytes(run_.path()));

@@ -37,20 +37,34 @@ RunState copied_state(const CheckpointReader& checkpoint) {
   return state;
 }
 
+template <class F>
+void attempt_cleaning(Logger& log, F&& f) noexcept {
+  try {
+    f();
+  } catch (const std::exception& e) {
+    log.warning("checkpoint", std::string("cannot clean up: ") + e.what());
+  }
+}
+
+// What a conversion to the same target left that was killed.
+void remove_hidden(OpenDirectory& parent, const std::string& target, Logger& log) {
+  for (const std::string& entry : parent.entries())
+    if (is_hidden_name_of(entry, target)) attempt_cleaning(log, [&] { parent.remove_tree(entry); });
+}
+
 // The directory in which a copy is made; goes away, with what is left in it.
 class HiddenDirectory {
  public:
   HiddenDirectory(OpenDirectory& parent, const std::string& target, Logger& log)
-      : parent_(parent), log_(log), name_(hidden_name(target)), directory_(parent.make_directory(name_)) {}
+      : parent_(parent), log_(log), name_(hidden_name(target)) {
+    remove_hidden(parent, target, log);
+    directory_ = parent.make_directory(name_);
+  }
   HiddenDirectory(const HiddenDirectory&) = delete;
   HiddenDirectory& operator=(const HiddenDirectory&) = delete;
   ~HiddenDirectory() {
-    try {
-      directory_.reset();
-      parent_.remove_tree(name_);
-    } catch (const std::exception& e) {
-      log_.warning("checkpoint", std::string("cannot clean up: ") + e.what());
-    }
+    directory_.reset();
+    attempt_cleaning(log_, [&] { parent_.remove_tree(name_); });
   }
   OpenDirectory& directory() { return *directory_; }
 
@@ -61,9 +75,11 @@ class HiddenDirectory {
   std::unique_ptr<OpenDirectory> directory_;
 };
 
+using Names = std::vector<std::pair<std::string, std::string>>;
+
 // How the saver's files are called in place of their own names. A file may name others inside it: then they must keep
 // theirs, and only what TensorFlow names by a common prefix, or a single file, can be called otherwise.
-std::vector<std::pair<std::string, std::string>> renamed(const CheckpointIndex& index, const std::string& target) {
+Names renamed(const CheckpointIndex& index, const std::string& target) {
   std::vector<std::string> names;
   for (const FileEntry& f : index.files)
     if (!is_hosts_file(f.name)) names.push_back(f.name);
@@ -90,6 +106,23 @@ void refuse_what_is_there(const OpenDirectory& parent, const std::string& name) 
   if (parent.exists(name))
     fail(Code::kAlreadyExists,
          single_quoted(path_in(parent.path(), name)) + " exists, and nothing is replaced: remove it or name another");
+}
+
+// The files of the checkpoint at `made` get their names in `parent`, all of them or none. The last one is the one that
+// readers look for.
+void place_files(FileSystem& files, const std::string& made, OpenDirectory& parent, const Names& names, Logger& log) {
+  for (const auto& [from, to] : names) refuse_what_is_there(parent, to);
+  std::size_t placed = 0;
+  try {
+    for (const auto& [from, to] : names) {
+      if (placed != 0 && placed + 1 == names.size()) parent.sync();
+      files.rename(made + "/" + from, path_in(parent.path(), to));
+      ++placed;
+    }
+  } catch (const Error&) {
+    for (std::size_t i = 0; i < placed; ++i) attempt_cleaning(log, [&] { parent.remove(names[i].second); });
+    throw;
+  }
 }
 
 }  // namespace
@@ -136,12 +169,7 @@ void write_copy(FileSystem& files, const StoredCopy& copy, const std::string& ta
     files.rename(made, path_in(parts.parent, parts.name));
   } else {
     const auto index = parse_index(hidden.directory().open_directory(name)->read(kIndexName, kMaxIndexBytes));
-    const auto names = renamed(index, parts.name);
-    for (const auto& [from, to] : names) refuse_what_is_there(*parent, to);
-    for (const auto& [from, to] : names) {
-      if (names.size() > 1 && to == parts.name) parent->sync();
-      files.rename(made + "/" + from, path_in(parts.parent, to));
-    }
+    place_files(files, made, *parent, renamed(index, parts.name), log);
   }
   parent->sync();
 }

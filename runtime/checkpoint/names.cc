@@ -18,12 +18,15 @@ std::string random_digits() {
   return digits;
 }
 
+bool are_random_digits(std::string_view text) {
+  const auto is_digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
+  return text.size() == kDigits && std::all_of(text.begin(), text.end(), is_digit);
+}
+
 std::optional<std::string> before_mark(std::string_view name, std::string_view mark) {
   const std::size_t at = name.find(mark);
   if (at == name.npos || !step_of_checkpoint(name.substr(0, at))) return std::nullopt;
-  const std::string_view digits = name.substr(at + mark.size());
-  const auto is_digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
-  if (digits.size() != kDigits || !std::all_of(digits.begin(), digits.end(), is_digit)) return std::nullopt;
+  if (!are_random_digits(name.substr(at + mark.size()))) return std::nullopt;
   return std::string(name.substr(0, at));
 }
 
@@ -49,6 +52,10 @@ std::string replaced_name(std::string_view checkpoint) {
 }
 std::string hidden_name(std::string_view name) {
   return "." + std::string(name) + std::string(kTemporary) + random_digits();
+}
+bool is_hidden_name_of(std::string_view hidden, std::string_view name) {
+  const std::string begin = "." + std::string(name) + std::string(kTemporary);
+  return hidden.starts_with(begin) && are_random_digits(hidden.substr(begin.size()));
 }
 std::optional<std::string> checkpoint_of_temporary(std::string_view name) { return before_mark(name, kTemporary); }
 std::optional<std::string> checkpoint_of_replaced(std::string_view name) { return before_mark(name, kReplaced); }

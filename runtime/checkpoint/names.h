@@ -44,6 +44,7 @@ std::string temporary_name(std::string_view checkpoint);
 std::string replaced_name(std::string_view checkpoint);
 // For what is made beside `name` and renamed to it: ".name.tmp-5f0c...".
 std::string hidden_name(std::string_view name);
+bool is_hidden_name_of(std::string_view hidden, std::string_view name);
 // The checkpoint that a temporary or replaced one belongs to; none where `name` is no such name.
 std::optional<std::string> checkpoint_of_temporary(std::string_view name);
 std::optional<std::string> checkpoint_of_replaced(std::string_view name);
