@@ -19,6 +19,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -31,6 +32,18 @@ enum class FileCall { kCreate, kOpen, kWrite, kSync, kRename, kClose, kMakeDirec
 inline constexpr std::size_t kFileCalls = 9;
 
 enum class HowOften { kOnce, kForEver };
+
+// What a call of the system fails with. The file system itself makes it an error that names call and path.
+struct DiskError {
+  Code code;
+  const char* words;
+};
+// Those of a disk: ENOSPC, EDQUOT, EIO, EACCES, EROFS. The file system tries again after EINTR.
+inline constexpr std::array<DiskError, 5> kDiskErrors = {{{Code::kResourceExhausted, "No space left on device"},
+                                                          {Code::kResourceExhausted, "Disk quota exceeded"},
+                                                          {Code::kDataLoss, "Input/output error"},
+                                                          {Code::kPermissionDenied, "Permission denied"},
+                                                          {Code::kPermissionDenied, "Read-only file system"}}};
 
 class FaultyFileSystem final : public FileSystem {
  public:
@@ -46,6 +59,12 @@ class FaultyFileSystem final : public FileSystem {
   void fail_any(int nth, Error error, HowOften how_often = HowOften::kOnce) {
     const std::lock_guard<std::mutex> lock(state_->mutex);
     state_->faults[kFileCalls] = Fault{nth, std::move(error), how_often};
+  }
+  // The nth call of any kind fails as the system's does: "cannot write '/run/a': No space left on device".
+  void fail_any(int nth, const DiskError& error, HowOften how_often = HowOften::kOnce) {
+    fail_any(nth, Error(error.code, error.words), how_often);
+    const std::lock_guard<std::mutex> lock(state_->mutex);
+    state_->faults[kFileCalls]->names_call = true;
   }
   void heal() {
     const std::lock_guard<std::mutex> lock(state_->mutex);
@@ -91,6 +110,7 @@ class FaultyFileSystem final : public FileSystem {
     int left = 0;  // 1: the next call
     Error error{Code::kOk, ""};
     HowOften how_often = HowOften::kOnce;
+    bool names_call = false;
   };
   struct State {
     // Remembers the call; the error it must fail with, if any.
@@ -101,16 +121,26 @@ class FaultyFileSystem final : public FileSystem {
       std::optional<Error> any = count(faults[kFileCalls]);
       return own ? own : any;
     }
+    // Of a call as it is remembered: "write a" in the directory /run.
+    Error named(const Error& error, const std::string& call) const {
+      const std::size_t space = call.find(' ');
+      const std::string_view name = std::string_view(call).substr(space + 1);
+      const std::string path = name == "."             ? root
+                               : name.starts_with('/') ? std::string(name)
+                                                       : root + "/" + std::string(name);
+      return Error(error.code(),
+                   "cannot " + call.substr(0, space) + " '" + path + "': " + std::string(error.message()));
+    }
     void check(FileCall kind, std::string text) {
       if (const std::optional<Error> error = enter(kind, std::move(text))) throw *error;
     }
-    static std::optional<Error> count(std::optional<Fault>& fault) {
+    std::optional<Error> count(std::optional<Fault>& fault) const {
       if (!fault) return std::nullopt;
       if (fault->left > 1) {
         --fault->left;
         return std::nullopt;
       }
-      const Error error = fault->error;
+      const Error error = fault->names_call ? named(fault->error, calls.back()) : fault->error;
       if (fault->how_often == HowOften::kOnce) fault.reset();
       return error;
     }
@@ -119,6 +149,7 @@ class FaultyFileSystem final : public FileSystem {
     std::array<std::optional<Fault>, kFileCalls + 1> faults;  // the last: of any kind
     std::vector<std::string> calls;
     std::optional<std::uint64_t> free_bytes;
+    std::string root;  // the path of the directory that calls() names "."
   };
 
   class File;
@@ -237,11 +268,13 @@ class FaultyFileSystem::Directory final : public OpenDirectory {
 };
 
 inline std::unique_ptr<OpenDirectory> FaultyFileSystem::open_directory(const std::string& path) {
+  state_->root = path;
   state_->check(FileCall::kOpen, "open_directory .");
   return std::make_unique<Directory>(files_.open_directory(path), ".", state_);
 }
 
 inline std::unique_ptr<OpenDirectory> FaultyFileSystem::make_directories(const std::string& path) {
+  state_->root = path;
   state_->check(FileCall::kMakeDirectory, "make_directory .");
   return std::make_unique<Directory>(files_.make_directories(path), ".", state_);
 }

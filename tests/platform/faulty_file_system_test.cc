@@ -92,6 +92,18 @@ TEST_F(FaultyFileSystemTest, AFailingCallDoesNothingButAWriteDoesHalf) {
   EXPECT_THAT(directory->entries(), ElementsAre("a", "half"));
 }
 
+TEST_F(FaultyFileSystemTest, ADisksErrorNamesCallAndPath) {
+  const auto directory = files_.open_directory(dir_.path());
+  files_.fail_any(2, kDiskErrors[0]);
+  try {
+    put(*directory, "a", "xyz");
+    ADD_FAILURE();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), Code::kResourceExhausted);
+    EXPECT_EQ(e.what(), "cannot write '" + (dir_ / "a") + "': No space left on device");
+  }
+}
+
 TEST_F(FaultyFileSystemTest, RunsOfTransfersCountAsOne) {
   const auto directory = files_.open_directory(dir_.path());
   files_.forget_calls();
