@@ -31,6 +31,8 @@ class HostContext {
   virtual const CancelToken& cancel() = 0;
   // The run took an example of this input: the input's position once the run has committed.
   virtual void took(const std::string* input, const Position& position) = 0;
+  // Which batch of the step this is, from 0 (PlanPasses).
+  virtual std::int64_t pass() const = 0;
 };
 
 class HostKernel {

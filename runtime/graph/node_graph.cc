@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
+#include <limits>
 
 #include "runtime/graph/graph_service.h"
 #include "runtime/platform/text.h"
@@ -170,6 +171,20 @@ void NodeGraph::enter_control(const std::vector<Port>& outputs) {
   std::vector<std::uint32_t> after = controls_.empty() ? std::vector<std::uint32_t>{} : controls_.back();
   for (const Port& p : outputs) after.push_back(p.node);
   controls_.push_back(std::move(after));
+}
+
+Port NodeGraph::at_step(Port port, std::int64_t step) const noexcept {
+  Port now = port;
+  for (const Succession& s : successions_)
+    if (s.first == port && s.from_step <= step) now = s.next;
+  return now;
+}
+
+std::int64_t NodeGraph::next_succession(std::int64_t step) const noexcept {
+  std::int64_t next = std::numeric_limits<std::int64_t>::max();
+  for (const Succession& s : successions_)
+    if (s.from_step > step) next = std::min(next, s.from_step);
+  return next;
 }
 
 void NodeGraph::collect(std::string_view collection, Port port) {

@@ -116,6 +116,22 @@ class NodeGraph {
   void set_role(std::string name, Port port) { roles_[std::move(name)] = port; }
   const std::map<std::string, Port, std::less<>>& roles() const noexcept { return roles_; }
 
+  // From the global step `from_step` on, `next` runs where `first` is fetched: a train operation whose variables become
+  // more. For one `first` in the order of their steps.
+  void add_succession(Port first, std::int64_t from_step, Port next) {
+    successions_.push_back({first, from_step, next});
+  }
+  bool has_successions() const noexcept { return !successions_.empty(); }
+  // What runs for `port` at this step; and the first step behind it at which another port may have a successor.
+  Port at_step(Port port, std::int64_t step) const noexcept;
+  std::int64_t next_succession(std::int64_t step) const noexcept;
+  // What succeeds `first` succeeds `other`, as `changed` makes it of the successor.
+  template <class F>
+  void move_successions(Port first, Port other, F&& changed) {
+    for (Succession& s : successions_)
+      if (s.first == first) s = {other, s.from_step, changed(s.next)};
+  }
+
   // Outputs that hooks or the caller will fetch (Graph::fetch).
   void announce(Port port);
   const std::vector<Port>& announced() const noexcept { return announced_; }
@@ -152,6 +168,12 @@ class NodeGraph {
   std::mutex holds_mutex_;  // of the following two
   int holds_ = 0;
   bool open_before_ = false;
+  struct Succession {
+    Port first;
+    std::int64_t from_step;
+    Port next;
+  };
+  std::vector<Succession> successions_;
 };
 
 }  // namespace belay::runtime

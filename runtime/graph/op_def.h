@@ -132,6 +132,7 @@ enum class Role {
   kAssign,       // sets the variable of input 0 without reading it
   kQueue,        // is a queue of the session, made when the session is
   kTable,        // is a hash table of the session
+  kStepMean,     // what it depends on runs once for each batch of a step
 };
 
 // For OpDef.ref_inputs: every input names a variable.

@@ -33,6 +33,7 @@ std::unique_ptr<OpRegistry> make_op_registry() {
   add_part_ops(*registry);
   add_strided_slice_ops(*registry);
   add_sorting_ops(*registry);
+  add_step_mean_ops(*registry);
   add_training_ops(*registry);
   return registry;
 }

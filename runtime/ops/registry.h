@@ -36,6 +36,7 @@ void add_shape_ops(OpRegistry& registry);          // shape.cc: reshaping, tenso
 void add_part_ops(OpRegistry& registry);           // parts.cc: transpose, slice, concat
 void add_strided_slice_ops(OpRegistry& registry);  // strided_slice.cc: strided slice, pad, tile
 void add_sorting_ops(OpRegistry& registry);        // sorting.cc: top k, cumulative sums
+void add_step_mean_ops(OpRegistry& registry);      // mean_over_batches.cc
 void add_training_ops(OpRegistry& registry);       // training.cc: updates of variables
 
 // All of them.

@@ -74,7 +74,7 @@ DirectSession::DirectSession(NodeGraph& graph, std::shared_ptr<VariableStore> st
     : graph_(graph),
       store_(std::move(store)),
       options_(std::move(options)),
-      plans_(std::make_unique<PlanCache>(graph_, variable_of_, options_)) {
+      plans_(std::make_unique<PlanCache>(graph_, variable_of_, options_, [this] { return global_step(); })) {
   clock_ = options_.clock == nullptr ? &system_clock() : options_.clock;
   if (!graph_.finalized())
     fail(Code::kFailedPrecondition, "a session needs a finalized graph: call finalize() before it is made");
@@ -194,20 +194,31 @@ void DirectSession::execute(PlanState& state, const RunRequest& request) {
   cancel.check();
   const Team team(plan.key.threads);
   state.key.clear();
-  state.context_known = false;
   state.committed = false;
   state.finite = true;
   for (TakenPosition& t : state.taken) t.fresh = false;
   bind_feeds(state, request);
   const Cancellable cancellable(state.context, cancel);
   try {
-    for (std::uint32_t s = 0; s < plan.stages.size(); ++s) run_stage(state, s, request, cancel);
+    run_passes(state, request, cancel);
+    for (std::uint32_t s = plan.passes.stages; s < plan.stages.size(); ++s) run_stage(state, s, request, cancel);
     if (state.finite) drop_host_values(state);  // else somebody may ask what was wrong
   } catch (const Error& e) {
     drop_host_values(state);
     if (state.committed && plan.writes_shared)
       store_->mark_dirty(std::string("a run failed after it had written variables: ") + e.what());
     throw;
+  }
+}
+
+// Each pass has the dims of its own batch, and random numbers of its own.
+void DirectSession::run_passes(PlanState& state, const RunRequest& request, const CancelToken& cancel) {
+  const PlanPasses& passes = state.plan->plan->passes;
+  for (state.pass = 0;; ++state.pass) {
+    state.key.resize(state.feed_key);
+    state.context_known = false;
+    for (std::uint32_t s = 0; s < passes.stages; ++s) run_stage(state, s, request, cancel);
+    if (state.pass + 1 == passes.count) return;
   }
 }
 
@@ -235,6 +246,7 @@ void DirectSession::bind_feeds(PlanState& state, const RunRequest& request) {
     state.key.push_back(static_cast<std::int64_t>(dims.size()));
     state.key.insert(state.key.end(), dims.begin(), dims.end());
   }
+  state.feed_key = state.key.size();
 }
 
 Program& DirectSession::program_for(PlanState& state, std::uint32_t s) {
@@ -305,6 +317,9 @@ void DirectSession::find_context(PlanState& state) const {
   state.context.counter = global_step_ != nullptr && global_step_->initialized.load(std::memory_order_acquire)
                               ? static_cast<std::uint64_t>(*global_step_->value.data<std::int64_t>())
                               : 0;
+  const PlanPasses& passes = state.plan->plan->passes;
+  state.context.counter =
+      state.context.counter * static_cast<std::uint64_t>(passes.count) + static_cast<std::uint64_t>(state.pass);
   state.context_known = true;
 }
 

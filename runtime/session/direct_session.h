@@ -91,10 +91,12 @@ class FetchSet {
   SlotMask mask_;
   std::vector<std::uint32_t> slots_;
   std::vector<belay_output> feeds_;  // of the caller's set: what was fed when plan_ was found
+  // Of the caller's set, in a graph with successions: the global steps that plan_ is for.
+  std::int64_t from_step_ = 0, until_step_ = 0;
 };
 
 struct RunRequest {
-  FetchSet* fetches = nullptr;             // the caller's
+  FetchSet* fetches = nullptr;                   // the caller's
   std::span<FetchSet* const> hook_fetches = {};  // the hooks'
   std::span<const belay_feed> feeds = {};
   std::int64_t timeout_ms = 0;
@@ -182,6 +184,7 @@ class DirectSession : public std::enable_shared_from_this<DirectSession> {
 
  private:
   void execute(PlanState& state, const RunRequest& request);
+  void run_passes(PlanState& state, const RunRequest& request, const CancelToken& cancel);
   void run_stage(PlanState& state, std::uint32_t stage, const RunRequest& request, const CancelToken& cancel);
   void find_context(PlanState& state) const;
   void run_program(Program& program, PlanState& state, const RunRequest& request);

@@ -42,6 +42,7 @@ class RunHostContext final : public HostContext {
   Queue& queue(std::size_t i) override { return session_.queue(step_.node->inputs[i].node); }
   LookupTable& table(std::size_t i) override { return session_.table(step_.node->inputs[i].node); }
   const CancelToken& cancel() override { return cancel_; }
+  std::int64_t pass() const override { return state_.pass; }
   void took(const std::string* input, const Position& position) override {
     for (TakenPosition& t : state_.taken)
       if (t.input == input) {

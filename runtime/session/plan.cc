@@ -92,6 +92,7 @@ std::unique_ptr<Plan> make_plan(const NodeGraph& graph, const PlanKey& key, cons
   const Closure feeds(graph, key.feeds);
   Schedule schedule = make_schedule(graph, *plan, feeds);
   plan->stages = std::move(schedule.stages);
+  plan->passes = schedule.passes;
   plan->atomic = schedule.atomic;
   plan->has_effects = schedule.has_effects;
   const std::vector<FusedGroup> groups =

@@ -7,6 +7,9 @@
 // depends on a write, is in the commit stage at the end, under the exclusive gate. A graph where a host kernel
 // depends on a write has further stages after the commit and is not atomic.
 //
+// A step of several batches ("MeanOverBatches") runs its first stages several times, each time with the next batch, and
+// the others once: still one run with one commit.
+//
 // The base of a plan is what its writes and other effects need. Values that hooks fetch (and, beside writes, those that
 // the caller fetches) are hooks' fetches: kernels are chosen and fused for the base alone, a hook's fetch adds steps
 // behind a mask bit or recomputes beside a fused step what that swallowed. So fetching never changes a bit of any
@@ -112,6 +115,12 @@ struct FetchSlot {
   bool always = false;       // the caller's
 };
 
+// The first `stages` of a plan run `count` times before the others run.
+struct PlanPasses {
+  std::int64_t count = 1;
+  std::uint32_t stages = 0;
+};
+
 struct Plan {
   PlanKey key;
   std::vector<PlanValue> values;
@@ -122,6 +131,7 @@ struct Plan {
   // What became of nodes that do not run (for reports): ids, ascending.
   std::vector<std::uint32_t> folded;                           // computed when the plan was made
   std::vector<std::pair<std::uint32_t, std::uint32_t>> twins;  // a node, and the earlier one that replaces it
+  PlanPasses passes;
   bool atomic = true;
   // It writes a variable that a checkpoint holds, or that sessions share: one that is not local.
   bool writes_shared = false;

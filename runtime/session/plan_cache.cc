@@ -72,7 +72,7 @@ std::shared_ptr<CachedPlan> PlanCache::plan_for(const RunRequest& request) {
   const std::shared_ptr<CachedPlan>& plan = caller.plan_;
   const int threads = request.full_team ? options_.threads : 1;
   if (plan != nullptr && plan->session == identity_ && plan->plan->key.threads == threads &&
-      caller.feeds_.size() == request.feeds.size()) {
+      caller.feeds_.size() == request.feeds.size() && is_of_now(caller)) {
     bool serves = true;
     for (std::size_t i = 0; i < request.feeds.size(); ++i)
       serves = serves && same_output(request.feeds[i].output, caller.feeds_[i]);
@@ -86,11 +86,29 @@ std::shared_ptr<CachedPlan> PlanCache::plan_for(const RunRequest& request) {
   return find_or_make(request);
 }
 
+bool PlanCache::is_of_now(const FetchSet& caller) const {
+  if (!graph_.has_successions()) return true;
+  const std::int64_t step = global_step_();
+  return caller.from_step_ <= step && step < caller.until_step_;
+}
+
+// Under the lock. A plan that the next steps do not run is dropped, with its memory.
+void PlanCache::note_steps(FetchSet& caller, std::int64_t step, const CachedPlan* before) {
+  if (!graph_.has_successions()) return;
+  caller.from_step_ = step;
+  caller.until_step_ = graph_.next_succession(step);
+  if (before != nullptr && before != caller.plan_.get())
+    plans_.remove_if([&](const auto& plan) { return plan.get() == before; });
+}
+
 std::shared_ptr<CachedPlan> PlanCache::find_or_make(const RunRequest& request) {
-  PlanKey key = key_of_caller(request);
+  const std::int64_t step = graph_.has_successions() ? global_step_() : 0;
+  const bool outlived = request.fetches->plan_ != nullptr && !is_of_now(*request.fetches);
+  const std::shared_ptr<CachedPlan> before = outlived ? request.fetches->plan_ : nullptr;
+  PlanKey key = key_of_caller(request, step);
   std::vector<Port> wanted;
   for (FetchSet* hook_fetch : request.hook_fetches) {
-    check_ports(*hook_fetch);
+    check_ports(*hook_fetch, step);
     wanted.insert(wanted.end(), hook_fetch->ports_.begin(), hook_fetch->ports_.end());
   }
   key.structural = structural_of(graph_, key, wanted);
@@ -107,6 +125,7 @@ std::shared_ptr<CachedPlan> PlanCache::find_or_make(const RunRequest& request) {
     if (plans_.size() > kMaxPlans) plans_.pop_back();
   }
   attach(*request.fetches, plan, false);
+  note_steps(*request.fetches, step, before.get());
   request.fetches->feeds_.clear();
   for (const belay_feed& f : request.feeds) request.fetches->feeds_.push_back(f.output);
   for (FetchSet* hook_fetch : request.hook_fetches) attach(*hook_fetch, plan, true);
@@ -114,11 +133,11 @@ std::shared_ptr<CachedPlan> PlanCache::find_or_make(const RunRequest& request) {
 }
 
 // Each time: what the set found before may have been in another graph.
-void PlanCache::check_ports(FetchSet& set) const {
+void PlanCache::check_ports(FetchSet& set, std::int64_t step) const {
   set.ports_.clear();
   for (const belay_output& o : set.outputs_) {
     try {
-      set.ports_.push_back(graph_.resolve(o));
+      set.ports_.push_back(graph_.at_step(graph_.resolve(o), step));
       graph_.need_outside_bodies(set.ports_.back());
     } catch (const Error& e) {
       fail(e.code(), std::string("cannot fetch: ") + e.what());
@@ -126,8 +145,8 @@ void PlanCache::check_ports(FetchSet& set) const {
   }
 }
 
-PlanKey PlanCache::key_of_caller(const RunRequest& request) const {
-  check_ports(*request.fetches);
+PlanKey PlanCache::key_of_caller(const RunRequest& request, std::int64_t step) const {
+  check_ports(*request.fetches, step);
   PlanKey key;
   key.fetches = request.fetches->ports_;
   key.threads = request.full_team ? options_.threads : 1;

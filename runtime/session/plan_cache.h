@@ -5,10 +5,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "runtime/session/direct_session.h"
@@ -36,8 +38,10 @@ class PlanCache {
  public:
   using VariablesByNode = std::unordered_map<std::uint32_t, Variable*>;
   // Borrows all of them.
-  PlanCache(const NodeGraph& graph, const VariablesByNode& variable_of, const SessionOptions& options)
-      : graph_(graph), variable_of_(variable_of), options_(options) {}
+  // `global_step`: the session's, asked where the graph has successions.
+  PlanCache(const NodeGraph& graph, const VariablesByNode& variable_of, const SessionOptions& options,
+            std::function<std::int64_t()> global_step)
+      : graph_(graph), variable_of_(variable_of), options_(options), global_step_(std::move(global_step)) {}
   PlanCache(const PlanCache&) = delete;
   PlanCache& operator=(const PlanCache&) = delete;
 
@@ -51,9 +55,12 @@ class PlanCache {
 
  private:
   std::shared_ptr<CachedPlan> find_or_make(const RunRequest& request);
-  void check_ports(FetchSet& set) const;
+  // Whether the plan that the set found is for this step, where that makes a difference.
+  bool is_of_now(const FetchSet& caller) const;
+  void note_steps(FetchSet& caller, std::int64_t step, const CachedPlan* before);
+  void check_ports(FetchSet& set, std::int64_t step) const;
   // Without what the hooks' fetches add (PlanKey::structural).
-  PlanKey key_of_caller(const RunRequest& request) const;
+  PlanKey key_of_caller(const RunRequest& request, std::int64_t step) const;
   // The plan of that key, if it has slots for all that is wanted. One that has not is dropped, and `hook_fetches` gets
   // its.
   std::shared_ptr<CachedPlan> find(const PlanKey& key, const std::vector<Port>& wanted,
@@ -66,6 +73,7 @@ class PlanCache {
   const NodeGraph& graph_;
   const VariablesByNode& variable_of_;
   const SessionOptions& options_;
+  const std::function<std::int64_t()> global_step_;
   mutable std::mutex mutex_;
   std::list<std::shared_ptr<CachedPlan>> plans_;  // the newest first; at most kMaxPlans
   std::atomic<std::uint64_t> plans_built_{0};

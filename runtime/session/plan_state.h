@@ -65,6 +65,8 @@ struct PlanState {
   std::vector<FetchBuffer> slots;
   std::vector<StageState> stages;
   std::vector<std::int64_t> key;  // dims of what came from outside so far
+  std::size_t feed_key = 0;       // how much of it is of the feeds
+  std::int64_t pass = 0;          // of Plan::passes
   SlotMask mask;
   std::vector<TakenPosition> taken;
   StepContext context;

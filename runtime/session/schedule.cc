@@ -11,8 +11,8 @@ class Scheduler {
   Scheduler(const NodeGraph& graph, const Plan& plan, const Closure& feeds)
       : graph_(graph), plan_(plan), feeds_(feeds) {
     const std::size_t n = graph.size();
-    for (std::vector<bool>* v :
-         {&out_.in_base, &out_.pinned, &out_.planned, &out_.shape_only, &out_.commit, &out_.after_write, &ordered_})
+    for (std::vector<bool>* v : {&out_.in_base, &out_.pinned, &out_.planned, &out_.shape_only, &out_.commit,
+                                 &out_.after_write, &ordered_, &repeated_})
       v->assign(n, false);
     for (std::vector<std::uint32_t>* v : {&out_.stage, &phase_, &segment_, &seen_in_}) v->assign(n, 0);
     out_.condition.resize(n);
@@ -24,6 +24,7 @@ class Scheduler {
     mark_base();
     mark_hook_fetches();
     mark_shapes();
+    mark_repeated();
     order();
     out_.simplified = simplify({graph_, feeds_, plan_.key, out_.in_base, out_.planned, ordered_});
     list_users();
@@ -101,13 +102,59 @@ class Scheduler {
     }
   }
 
+  // What runs once for each batch of a step: all that a mean over them depends on.
+  void mark_repeated() {
+    for (std::uint32_t id = static_cast<std::uint32_t>(graph_.size()); id-- > 0;) {
+      const Node& n = graph_.node(id);
+      if (!out_.planned[id] && !out_.shape_only[id]) continue;
+      if (n.op->role == Role::kStepMean && out_.planned[id]) add_passes(n);
+      if (!repeated_[id]) continue;
+      for (const Port& in : n.inputs)
+        if (!feeds_.fed(in)) repeated_[in.node] = true;
+      for (const std::uint32_t c : n.control_inputs) repeated_[c] = true;
+    }
+  }
+  void add_passes(const Node& mean) {
+    const std::int64_t count = mean.attrs.integer("batches");
+    if (out_.passes.count != 1 && out_.passes.count != count)
+      belay::fail(Code::kInvalidArgument, "node '" + mean.name + "' is a mean over " + std::to_string(count) +
+                                              " batches, another one of this run over " +
+                                              std::to_string(out_.passes.count) +
+                                              "; the batches of a step are as many");
+    out_.passes.count = count;
+    repeated_[mean.id] = true;
+  }
+  // All means in one segment, the last one that is repeated.
+  void order_repeated() {
+    std::uint32_t last = 0;
+    const auto for_each = [&](auto&& f) {
+      for (std::uint32_t id = 0; id < graph_.size(); ++id)
+        if (repeated_[id] && (out_.planned[id] || out_.shape_only[id]) &&
+            graph_.node(id).op->effect != Effect::kVariable)
+          f(graph_.node(id));
+    };
+    for_each([&](const Node& n) {
+      order_node(n);
+      if (phase_[n.id] > 0 || out_.commit[n.id])
+        belay::fail(Code::kInvalidArgument, "node '" + n.name +
+                                                "' writes a variable, or waits for such a write, and a "
+                                                "mean over the batches of a step depends on it");
+      last = std::max(last, segment_[n.id]);
+    });
+    for_each([&](const Node& n) {
+      if (n.op->role == Role::kStepMean) segment_[n.id] = last;
+    });
+    out_.passes.stages = last + 1;
+  }
+
   // Phase, commit and the earliest segment of each planned node.
   void order() {
     std::uint32_t phases = 1;
+    if (out_.passes.count > 1) order_repeated();
     for (std::uint32_t id = 0; id < graph_.size(); ++id) {
       if (!out_.planned[id] && !out_.shape_only[id]) continue;
       const Node& n = graph_.node(id);
-      if (n.op->effect == Effect::kVariable) continue;
+      if (n.op->effect == Effect::kVariable || repeated_[id]) continue;
       order_node(n);
       phases = std::max(phases, phase_[id] + 1);
     }
@@ -143,6 +190,8 @@ class Scheduler {
         if (phase_[d] == phase && !out_.commit[d])
           segment = std::max(segment, segment_[d] + (is_host(graph_.node(d)) ? 1u : 0u));
       });
+      // Once in a step of several batches, too.
+      if (is_host(n) && phase == 0 && !repeated_[n.id]) segment = std::max(segment, out_.passes.stages);
     }
     phase_[n.id] = phase;
     out_.commit[n.id] = commit;
@@ -233,6 +282,7 @@ class Scheduler {
   Schedule out_;
   std::vector<std::uint32_t> phase_, segment_;
   std::vector<bool> ordered_;                // in a commit stage, or behind one
+  std::vector<bool> repeated_;               // a mean over the batches of a step depends on it
   std::vector<std::uint32_t> last_segment_;  // by phase
   std::vector<bool> has_commit_;             // by phase
   std::vector<std::uint32_t> seen_in_;       // the walk of mark_hook_fetch that saw the node last

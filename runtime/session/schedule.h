@@ -29,6 +29,7 @@ struct Schedule {
   std::vector<bool> commit;       // runs in a commit stage
   std::vector<bool> after_write;  // depends on a write of its phase
   std::uint32_t last_main = 0;    // the last stage before the first commit
+  PlanPasses passes;
   bool atomic = true;
   bool has_effects = false;
 };

@@ -47,6 +47,7 @@ constexpr Family kFamilies[] = {
     {"Tables", "tables.h", add_table_ops},
     {"Summaries", "summaries.h", add_summary_ops},
     {"Updates of variables", "training.h", add_training_ops},
+    {"Steps of several batches", "training.h", add_step_mean_ops},
 };
 
 constexpr const char* kIntroduction = R"(# Operations

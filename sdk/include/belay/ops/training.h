@@ -15,6 +15,7 @@
 // formulas are those of TensorFlow's operations of the same names.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "belay/graph.h"
@@ -176,6 +177,18 @@ inline Output apply_ftrl(const Output& var, const Output& accum, const Output& l
       .attr("l2", constants.l2)
       .attr("learning_rate_power", constants.learning_rate_power)
       .output();
+}
+
+// The mean of `value` over the batches of one step: everything that it depends on runs `batches` times in a run, each
+// time with the next batch that the queues bring, in the memory of one; what depends on the mean runs once behind that.
+// The run stays atomic: it commits once, or not at all, and then it has taken no batch. `value` is float32 or float64
+// and has the same shape for each batch; what it depends on writes no variable. batches is at least 2, and the same for
+// all means of a run. Random numbers differ from batch to batch. A gradient passes.
+//
+// What [optimizer] accumulate = N adds behind each gradient; a batch that the queue lacks at its end ends the step with
+// OUT_OF_RANGE, as any other. Values that are fetched beside the means are those of the step's last batch.
+inline Output mean_over_batches(const Output& value, std::int64_t batches, std::string_view name = {}) {
+  return value.graph().node("MeanOverBatches", name).in(value).attr("batches", batches).output();
 }
 
 }  // namespace ops
