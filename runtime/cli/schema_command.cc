@@ -132,6 +132,9 @@ Json tables_of_plugins(const PluginSearch& search, PluginKind kind, const char* 
       if (kind == PluginKind::kOp) break;  // attributes: a model sets them
       properties[option.name] = option_schema(option, p.info.nested);
       if (option.required) required.push_back(option.name);
+      // Groups of variables have options of their own.
+      if (properties.contains("groups"))
+        properties["groups"]["items"]["properties"][option.name] = properties[option.name];
     }
     Json table = {
         {"type", "object"}, {"title", p.info.name}, {"description", p.info.doc}, {"properties", std::move(properties)}};
@@ -190,6 +193,12 @@ class SchemaFields final : public Fields {
     Json table = tables_of_plugins(*search_, PluginKind::kSchedule, "schedule", std::move(members).properties(), "");
     add(key, {{"anyOf", {std::move(number), std::move(table)}}});
   }
+  void tables(const char* key, std::size_t size,
+              const std::function<void(Fields&, std::size_t)>& visit_element) override {
+    SchemaFields members(search_);
+    visit_element(members, size);
+    add(key, list_of(std::move(members).section()));
+  }
   void options(std::vector<PluginOption>&) override {}
   // Which value of another key a key belongs to: said, not enforced.
   void only_for(const char*, const char* owner, bool) override { owner_ = owner; }
@@ -241,7 +250,9 @@ Json optimizer_schema(const PluginSearch& search) {
   OptimizerSettings optimizer;
   SchemaFields fields(&search);
   visit(fields, optimizer);
-  return tables_of_plugins(search, PluginKind::kOptimizer, "name", std::move(fields).properties(), "sgd");
+  Json keys = std::move(fields).properties();
+  keys["groups"]["items"]["required"] = Json::array({"vars"});
+  return tables_of_plugins(search, PluginKind::kOptimizer, "name", keys, "sgd");
 }
 
 Json reserved_properties(PluginTable table) {

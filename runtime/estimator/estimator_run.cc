@@ -75,8 +75,11 @@ PluginInstance& EstimatorRun::create(PluginKind kind, const PluginUse& use) {
 
 OptimizerUse EstimatorRun::optimizer(const OptimizerSettings& settings) {
   const auto schedule = schedule_use(settings.learning_rate);
-  return {settings, create(PluginKind::kOptimizer, optimizer_use(settings)),
-          schedule ? &create(PluginKind::kSchedule, *schedule) : nullptr};
+  OptimizerUse use{settings, create(PluginKind::kOptimizer, optimizer_use(settings)),
+                   schedule ? &create(PluginKind::kSchedule, *schedule) : nullptr};
+  for (const VariableGroup& group : settings.groups)
+    use.groups.push_back(group.frozen() ? nullptr : &create(PluginKind::kOptimizer, optimizer_use(settings, group)));
+  return use;
 }
 
 void EstimatorRun::choose_checkpoint(const std::string& path) {

@@ -173,8 +173,8 @@ ModelFn model_plugin(const std::string& plugin, const OptimizerSettings& optimiz
     use.plugin = plugin;
     use.options = options_of(args.params);
     NodeGraph& graph = args.built.graph();
-    ModelOutputs out =
-        build_model(args.built.create(PluginKind::kModel, use), graph, args.mode, args.features, args.labels);
+    ModelOutputs out = build_model(args.built.create(PluginKind::kModel, use), graph, args.mode, args.features,
+                                   args.labels, {}, optimizer.accumulate);
     EstimatorPieces pieces;
     pieces.predictions = out.predictions;
     pieces.loss = out.loss;

@@ -12,6 +12,7 @@
 #include "runtime/monitored/fingerprint.h"
 #include "runtime/ops/kernels/parallel.h"
 #include "runtime/ops/registry.h"
+#include "runtime/optimizer/variable_groups.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -78,7 +79,8 @@ ManifestRun::ManifestRun(Manifest manifest, ManifestRunOptions options, const Pl
       host_(platform, control, host_options(manifest_, options.from_scratch)),
       resume_(host_.files(), host_.log(), manifest_, options.resume),
       ops_(make_op_registry()),
-      model_(*ops_, manifest_.run.mode == RunMode::kPredict ? Mode::kPredict : Mode::kTrain),
+      model_(*ops_, manifest_.run.mode == RunMode::kPredict ? Mode::kPredict : Mode::kTrain,
+             manifest_.optimizer.accumulate),
       plugins_(host_, manifest_, environment_),
       training_(host_, {.saves = true}) {
   for (const auto& [name, section] : manifest_.inputs)
@@ -115,13 +117,18 @@ void ManifestRun::load_plugins() {
     RunInput& opened = inputs_.at(name);
     opened.instance = &plugins_.create(plugins_.loaded(input), opened.monitor);
   }
-  if (found.optimizer)
-    optimizer_.emplace(
-        OptimizerUse{manifest_.optimizer, plugins_.create(plugins_.loaded(*found.optimizer), host_.monitor()),
-                     found.schedule ? &plugins_.create(plugins_.loaded(*found.schedule), host_.monitor()) : nullptr});
+  if (found.optimizer) create_optimizer(found);
   make_evals();
   for (const ResolvedPlugin& p : found.init_fns) training_.add_init_fn(plugins_.loaded(p));
   for (const ResolvedPlugin& p : found.hooks) training_.add_hook(plugins_.loaded(p));
+}
+
+void ManifestRun::create_optimizer(const ResolvedPlugins& found) {
+  const auto create = [&](const std::optional<ResolvedPlugin>& plugin) {
+    return plugin ? &plugins_.create(plugins_.loaded(*plugin), host_.monitor()) : nullptr;
+  };
+  optimizer_.emplace(OptimizerUse{manifest_.optimizer, *create(found.optimizer), create(found.schedule)});
+  for (const std::optional<ResolvedPlugin>& group : found.optimizer_groups) optimizer_->groups.push_back(create(group));
 }
 
 // ---- graphs ----
@@ -148,6 +155,8 @@ void ManifestRun::build_training(Diagnostics& problems) {
   RunInput& input = inputs_.at("train");
   input.open(manifest_.run.seed);
   model_.build(*model_instance_, input);
+  check_groups(problems);
+  if (!problems.empty()) return;
   if (!model_.add_training(*optimizer_))
     host_.log().warning("",
                         "nothing of the input reaches the training step: neither features nor labels are used by "
@@ -162,6 +171,12 @@ void ManifestRun::build_training(Diagnostics& problems) {
   }
   find_pieces(problems);
   if (problems.empty()) input.feed->prime();
+}
+
+void ManifestRun::check_groups(Diagnostics& problems) {
+  for (const GroupProblem& problem : problems_of_groups(model_.graph.handle(), manifest_.optimizer.groups))
+    problems.add(manifest_.at("optimizer.groups." + std::to_string(problem.group) + ".vars"), problem.message,
+                 problem.help);
 }
 
 // Before the other hooks: they see what it restores.

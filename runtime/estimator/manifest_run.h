@@ -92,6 +92,8 @@ class ManifestRun {
   std::string activity() const;
 
  private:
+  void create_optimizer(const ResolvedPlugins& found);
+  void check_groups(Diagnostics& problems);
   void make_evals();
   void build_training(Diagnostics& problems);
   void build_prediction();
@@ -125,8 +127,8 @@ class ManifestRun {
   SessionHost training_;                                  // its hooks borrow what is above
   PluginInstance* model_instance_ = nullptr;
   std::optional<OptimizerUse> optimizer_;  // of a training
-  ScaffoldOptions pieces_;               // those that the manifest names
-  std::vector<DeclaredLabel> declared_;  // of a prediction whose input has no labels: the training's
+  ScaffoldOptions pieces_;                 // those that the manifest names
+  std::vector<DeclaredLabel> declared_;    // of a prediction whose input has no labels: the training's
   std::function<void()> progress_ = [] {};
   std::shared_ptr<VariableStore> trained_;  // that the training ended with
   std::int64_t trained_step_ = -1;

@@ -16,7 +16,7 @@ void RunInput::open(std::uint64_t seed) {
 void ModelGraph::build(PluginInstance& model, const RunInput& input, const std::vector<DeclaredLabel>& declared) {
   tensors = input.feed->add_to_graph(graph);
   if (mode != Mode::kPredict) {
-    outputs = build_model(model, graph, mode, tensors.features, tensors.labels);
+    outputs = build_model(model, graph, mode, tensors.features, tensors.labels, {}, accumulate);
     return;
   }
   const std::vector<DeclaredLabel> own = declared_labels(input.feed->components());

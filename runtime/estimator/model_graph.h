@@ -24,7 +24,9 @@ struct RunInput {
 };
 
 struct ModelGraph {
-  ModelGraph(const OpRegistry& ops, Mode the_mode) : mode(the_mode), graph(ops) {}
+  // `batches`: of a training step.
+  ModelGraph(const OpRegistry& ops, Mode the_mode, std::int64_t batches = 1)
+      : mode(the_mode), accumulate(batches), graph(ops) {}
 
   // Adds the input and the model; in mode kPredict the model gets no labels, and learns of those that the input
   // declares, else of `declared`. Once; the input is open.
@@ -34,6 +36,7 @@ struct ModelGraph {
   bool add_training(const OptimizerUse& optimizer);
 
   const Mode mode;
+  const std::int64_t accumulate;
   NodeGraph graph;
   InputFeed::Tensors tensors;
   ModelOutputs outputs;

@@ -23,9 +23,11 @@ std::vector<std::string> keys_beside(PluginKind kind) {
                       : kind == PluginKind::kSchedule ? "optimizer.learning_rate"
                                                       : nullptr;
   if (table == nullptr) return {};
+  std::vector<std::string> keys;
   for (const SectionKeys& section : manifest_keys())
-    if (section.section == table) return section.keys;
-  return {};
+    if (section.section == table || (kind == PluginKind::kOptimizer && section.section == "optimizer.groups"))
+      keys.insert(keys.end(), section.keys.begin(), section.keys.end());
+  return keys;
 }
 
 // What is wrong with a key below a table is reported as for an option.

@@ -51,10 +51,21 @@ ResolvedPlugins PluginResolver::resolve(const Manifest& manifest) {
 }
 
 void PluginResolver::resolve_optimizer(const Manifest& manifest, ResolvedPlugins& all) {
+  const std::size_t problems = problems_.size();
   all.optimizer = resolve(PluginKind::kOptimizer, optimizer_use(manifest));
+  if (problems_.size() == problems) resolve_optimizer_groups(manifest, all);
   if (const auto use = schedule_use(manifest)) all.schedule = resolve(PluginKind::kSchedule, *use);
   for (std::optional<ResolvedPlugin>* p : {&all.optimizer, &all.schedule})
     if (*p) name_instances({&**p});
+}
+
+void PluginResolver::resolve_optimizer_groups(const Manifest& manifest, ResolvedPlugins& all) {
+  for (std::size_t i = 0; i < manifest.optimizer.groups.size(); ++i) {
+    std::optional<ResolvedPlugin>& group = all.optimizer_groups.emplace_back();
+    if (manifest.optimizer.groups[i].frozen()) continue;
+    group = resolve(PluginKind::kOptimizer, optimizer_use(manifest, i));
+    if (group) group->instance_name = group->info.name + ".groups." + std::to_string(i);
+  }
 }
 
 // An operation has attributes, which its nodes give; in the manifest there is nothing to set.

@@ -38,9 +38,11 @@ struct ResolvedPlugins {
   std::optional<ResolvedPlugin> model;
   std::optional<ResolvedPlugin> saver;
   std::vector<ResolvedPlugin> init_fns;
-  std::vector<ResolvedPlugin> hooks;  // in calling order
+  std::vector<ResolvedPlugin> hooks;        // in calling order
   std::optional<ResolvedPlugin> optimizer;  // of a training
   std::optional<ResolvedPlugin> schedule;   // none: the learning rate is a number
+  // The optimizer once more for each of [optimizer]'s groups, with that one's options; none for a frozen one.
+  std::vector<std::optional<ResolvedPlugin>> optimizer_groups;
   // Named in [[ops]]. The other operations of every library that is used come with it.
   std::vector<ResolvedPlugin> ops;
 };
@@ -71,6 +73,7 @@ class PluginResolver {
     std::optional<FileStamp> stamp;
   };
   std::optional<ResolvedPlugin> resolve_op(const PluginUse& use);
+  void resolve_optimizer_groups(const Manifest& manifest, ResolvedPlugins& all);
   // Nothing but what it is, where it is and where it is named.
   std::optional<ResolvedPlugin> locate(PluginKind kind, const PluginUse& use);
   Place find(PluginKind kind, const PluginUse& use);

@@ -60,6 +60,11 @@ class Fields {
   virtual void number_or_table(const char* key, double& value, NumberRange range, bool& is_table,
                                const std::function<void(Fields&)>& visit_members) = 0;
 
+  // A list of tables. A reader visits those that are given, one more than `size` after the other; others the `size`
+  // that there are.
+  virtual void tables(const char* key, std::size_t size,
+                      const std::function<void(Fields&, std::size_t)>& visit_element) = 0;
+
   // All keys of the table that are not visited: a plugin's options, which the loader checks. The last of the table.
   virtual void options(std::vector<PluginOption>& options) = 0;
 

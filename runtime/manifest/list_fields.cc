@@ -33,6 +33,12 @@ class ListFields final : public Fields {
     ListFields members(all_[index_].section + "." + key, all_);
     visit_members(members);
   }
+  void tables(const char* key, std::size_t size,
+              const std::function<void(Fields&, std::size_t)>& visit_element) override {
+    add(key);
+    ListFields element(all_[index_].section + "." + key, all_);
+    visit_element(element, size);
+  }
   void options(std::vector<PluginOption>&) override {}
   void only_for(const char*, const char*, bool) override {}
   void check(bool, const char*, const std::string&, const std::string&) override {}

@@ -32,16 +32,37 @@ PluginUse optimizer_use(const OptimizerSettings& settings) {
   return use_of_settings(name, settings.file, settings.options, "the optimizer's options");
 }
 
+PluginUse optimizer_use(const OptimizerSettings& settings, const VariableGroup& group) {
+  OptimizerSettings own = settings;
+  for (const PluginOption& option : group.options) {
+    std::erase_if(own.options, [&](const PluginOption& o) { return o.key == option.key; });
+    own.options.push_back(option);
+  }
+  return optimizer_use(own);
+}
+
 std::optional<PluginUse> schedule_use(const LearningRate& rate) {
   if (!rate.is_scheduled()) return std::nullopt;
   return use_of_settings(rate.schedule, rate.file, rate.options, "the schedule's options");
 }
 
-PluginUse optimizer_use(const Manifest& manifest) {
-  PluginUse use = optimizer_use(manifest.optimizer);
-  use.at = manifest.at("optimizer");
+namespace {
+
+PluginUse at_its_place(const Manifest& manifest, const std::string& table, PluginUse use) {
+  use.at = manifest.at(table);
   use.plugin_at = manifest.at(manifest.optimizer.name.empty() ? "optimizer.file" : "optimizer.name");
   return use;
+}
+
+}  // namespace
+
+PluginUse optimizer_use(const Manifest& manifest) {
+  return at_its_place(manifest, "optimizer", optimizer_use(manifest.optimizer));
+}
+
+PluginUse optimizer_use(const Manifest& manifest, std::size_t group) {
+  return at_its_place(manifest, "optimizer.groups." + std::to_string(group),
+                      optimizer_use(manifest.optimizer, manifest.optimizer.groups[group]));
 }
 
 std::optional<PluginUse> schedule_use(const Manifest& manifest) {

@@ -111,6 +111,8 @@ struct Manifest {
 
 // The plugins of [optimizer]: the optimizer, and the schedule where the learning rate has one.
 PluginUse optimizer_use(const Manifest& manifest);
+// For one of the optimizer's groups.
+PluginUse optimizer_use(const Manifest& manifest, std::size_t group);
 std::optional<PluginUse> schedule_use(const Manifest& manifest);
 
 // The keys of [scaffold] that name pieces of the graph, and where their values are.

@@ -164,6 +164,22 @@ void ReadFields::number_or_table(const char* key, double& value, NumberRange ran
   members.refuse_unvisited();
 }
 
+void ReadFields::tables(const char* key, std::size_t, const std::function<void(Fields&, std::size_t)>& visit_element) {
+  const TomlList* list = list_of(key, "a list of tables");
+  if (list == nullptr) return;
+  for (std::size_t i = 0; i < list->size(); ++i) {
+    const TomlNode& node = (*list)[i];
+    const std::string name = name_ + "." + key + "." + std::to_string(i);
+    if (!std::holds_alternative<TomlTable>(node.value)) {
+      refuse(key, node, name + " must be a table, found " + found_text(node), std::string(key) + " = [{ ... }]");
+      continue;
+    }
+    ReadFields element(node, name, context_);
+    visit_element(element, i);
+    element.refuse_unvisited();
+  }
+}
+
 void ReadFields::options(std::vector<PluginOption>& options) {
   read_options(unvisited(), name_, options, context_.problems);
   for (const TomlEntry* entry : unvisited()) visited_.push_back(entry->key);

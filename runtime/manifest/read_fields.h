@@ -40,6 +40,8 @@ class ReadFields final : public Fields {
   void names(const char* key, std::vector<std::string>& value) override;
   void number_or_table(const char* key, double& value, NumberRange range, bool& is_table,
                        const std::function<void(Fields&)>& visit_members) override;
+  void tables(const char* key, std::size_t size,
+              const std::function<void(Fields&, std::size_t)>& visit_element) override;
   void options(std::vector<PluginOption>& options) override;
   void only_for(const char* decided_by, const char* owner, bool applies) override;
   void check(bool holds, const char* key, const std::string& message, const std::string& help) override;

@@ -73,6 +73,8 @@ class ManifestReader {
     manifest_.places[name] = node.at.location();
     if (const auto* table = std::get_if<TomlTable>(&node.value))
       for (const TomlEntry& entry : *table) note_places(name + "." + entry.key, entry.node);
+    if (const auto* list = std::get_if<TomlList>(&node.value))
+      for (std::size_t i = 0; i < list->size(); ++i) note_places(name + "." + std::to_string(i), (*list)[i]);
   }
 
   void check_best_metric() {

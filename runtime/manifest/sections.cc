@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::int64_t kMaxThreads = 1024;
 constexpr std::int64_t kMaxPrefetch = 1024;
+constexpr std::int64_t kMaxAccumulated = 1 << 20;
 constexpr std::int64_t kMaxClasses = 4096;  // of a matrix of 128 MiB
 constexpr std::int64_t kMaxThresholds = 100000;
 constexpr NumberRange kSeconds{.min = 0, .max = 1e9};  // about 30 years; as nanoseconds it fits into 64 bits
@@ -27,6 +28,18 @@ void visit_learning_rate(Fields& f, LearningRate& rate) {
   f.number("learning_rate", rate.learning_rate, {.min = 0}, "0.001");
   f.integer("warmup_steps", rate.warmup_steps, {.min = 0});
   f.options(rate.options);
+}
+
+void visit_group(Fields& f, VariableGroup& group) {
+  f.text("vars", group.vars, "");
+  f.check(!group.vars.empty(), "vars", "a group of variables needs vars", "a pattern of their names: vars = \"conv*\"");
+  f.number("learning_rate_scale", group.learning_rate_scale, {.min = 0});
+  f.number("clip_norm", group.clip_norm, {.min = 0}, "as [optimizer] says");
+  f.integer("from_step", group.from_step, {.min = 0});
+  f.check(!group.frozen() || group.from_step == 0, "from_step",
+          "from_step is for groups that are trained, and learning_rate_scale = 0 freezes this one for ever",
+          "take one of the two away");
+  f.options(group.options);
 }
 
 std::vector<std::string> metric_kinds() {
@@ -89,6 +102,11 @@ void visit(Fields& f, OptimizerSettings& optimizer) {
   if (!is_scheduled && number != rate.number()) rate.learning_rate = number;
   f.number("clip_norm", optimizer.clip_norm, {.min = 0});
   f.number("clip_value", optimizer.clip_value, {.min = 0});
+  f.integer("accumulate", optimizer.accumulate, {.min = 1, .max = kMaxAccumulated});
+  f.tables("groups", optimizer.groups.size(), [&](Fields& members, std::size_t i) {
+    if (i >= optimizer.groups.size()) optimizer.groups.resize(i + 1);
+    visit_group(members, optimizer.groups[i]);
+  });
   f.options(optimizer.options);
 }
 

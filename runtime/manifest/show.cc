@@ -73,6 +73,8 @@ class ValueFields : public Fields {
   void names(const char* key, std::vector<std::string>& value) override { write_if(key, to_text(value)); }
   void number_or_table(const char* key, double& value, NumberRange range, bool& is_table,
                        const std::function<void(Fields&)>& visit_members) override;
+  void tables(const char* key, std::size_t size,
+              const std::function<void(Fields&, std::size_t)>& visit_element) override;
   void options(std::vector<PluginOption>& options) override {
     std::set<std::string> keys;
     for (const PluginOption& option : options) keys.insert(option.key);
@@ -115,6 +117,17 @@ void ValueFields::number_or_table(const char* key, double& value, NumberRange ra
   InlineFields members;
   visit_members(members);
   write_if(key, "{ " + members.inside() + " }");
+}
+
+void ValueFields::tables(const char* key, std::size_t size,
+                         const std::function<void(Fields&, std::size_t)>& visit_element) {
+  std::vector<std::string> elements;
+  for (std::size_t i = 0; i < size; ++i) {
+    InlineFields element;
+    visit_element(element, i);
+    elements.push_back("{ " + element.inside() + " }");
+  }
+  write_if(key, list_text(elements, [](const std::string& element) { return element; }));
 }
 
 // `key = value` lines, and a comment for each key that is not set.

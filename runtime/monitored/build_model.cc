@@ -3,6 +3,7 @@
 
 #include "belay/ops/control.h"
 #include "belay/ops/summaries.h"
+#include "belay/ops/training.h"
 #include "belay/ops/variables.h"
 #include "runtime/graph/graph_service.h"
 #include "runtime/monitored/model_service.h"
@@ -57,11 +58,19 @@ bool has_initial_values(const belay_model_api& table) {
   return table.initial_value != nullptr && table.initial_value != none.initial_value;
 }
 
+// Among the step's operations, so that fetching it adds nothing to the step.
+Output mean_of_step(const std::string& name, const Output& value, std::int64_t accumulate) {
+  if (value.dtype() != DType::kFloat32 && value.dtype() != DType::kFloat64) return value;
+  const Output mean = ops::mean_over_batches(value, accumulate, name + "_of_step");
+  mean.graph().collect(collections::kUpdateOps, mean.operation());
+  return mean;
+}
+
 // `call` runs the model's build on the arguments, and `label` names it.
 template <class Call>
 ModelOutputs build(const Call& call, const std::string& label, NodeGraph& graph, Mode mode,
                    const std::vector<NamedOutput>& features, const std::vector<NamedOutput>& labels,
-                   const std::vector<DeclaredLabel>& declared) {
+                   const std::vector<DeclaredLabel>& declared, std::int64_t accumulate) {
   ops::get_or_create_global_step(graph.handle());
   ModelSpec spec{graph};
   const std::vector<belay_named_output> raw_features = raw(features), raw_labels = raw(labels);
@@ -85,14 +94,19 @@ ModelOutputs build(const Call& call, const std::string& label, NodeGraph& graph,
   if (!out.loss && mode != Mode::kPredict)
     fail(Code::kInvalidArgument, label + " has no loss; its build must call loss(...)");
   const auto port = [&](const Output& o) { return graph.resolve(o.raw()); };
+  const auto of_step = [&](const std::string& name, const Output& o) {
+    return mode == Mode::kTrain && accumulate > 1 ? mean_of_step(name, o, accumulate) : o;
+  };
   for (const NamedOutput& p : out.predictions) graph.set_role(p.name, port(p.output));
   for (const ModelOutputs::Metric& m : out.metrics) {
-    graph.set_role(m.name, port(m.value));
-    if (mode == Mode::kTrain && !m.update) ops::scalar_summary(m.name, m.value, m.name + "_summary");
+    const Output value = m.update ? m.value : of_step(m.name, m.value);
+    graph.set_role(m.name, port(value));
+    if (mode == Mode::kTrain && !m.update) ops::scalar_summary(m.name, value, m.name + "_summary");
   }
   if (out.loss) {
-    graph.set_role("loss", port(out.loss));
-    if (mode == Mode::kTrain) ops::scalar_summary("loss", out.loss, "loss_summary");
+    const Output loss = of_step("loss", out.loss);
+    graph.set_role("loss", port(loss));
+    if (mode == Mode::kTrain) ops::scalar_summary("loss", loss, "loss_summary");
   }
   return out;
 }
@@ -100,9 +114,10 @@ ModelOutputs build(const Call& call, const std::string& label, NodeGraph& graph,
 }  // namespace
 
 ModelOutputs build_model(PluginInstance& model, NodeGraph& graph, Mode mode, const std::vector<NamedOutput>& features,
-                         const std::vector<NamedOutput>& labels, const std::vector<DeclaredLabel>& declared) {
+                         const std::vector<NamedOutput>& labels, const std::vector<DeclaredLabel>& declared,
+                         std::int64_t accumulate) {
   ModelOutputs out = build([&](const belay_model_args& args) { model.call("build", &belay_model_api::build, &args); },
-                           model.label(), graph, mode, features, labels, declared);
+                           model.label(), graph, mode, features, labels, declared, accumulate);
   if (has_initial_values(model.table<belay_model_api>()))
     out.initial_values = [&model](const std::string& variable, const belay_tensor& value) {
       std::int32_t given = 0;
@@ -114,13 +129,13 @@ ModelOutputs build_model(PluginInstance& model, NodeGraph& graph, Mode mode, con
 
 ModelOutputs build_model(const ModelHandle& model, NodeGraph& graph, Mode mode,
                          const std::vector<NamedOutput>& features, const std::vector<NamedOutput>& labels,
-                         const std::vector<DeclaredLabel>& declared) {
+                         const std::vector<DeclaredLabel>& declared, std::int64_t accumulate) {
   ModelOutputs out = build(
       [&](const belay_model_args& args) {
         detail::Status status;
         status.check(model.table()->build(model.self(), &args, status));
       },
-      "the model", graph, mode, features, labels, declared);
+      "the model", graph, mode, features, labels, declared, accumulate);
   if (has_initial_values(*model.table()))
     out.initial_values = [&model](const std::string& variable, const belay_tensor& value) {
       detail::Status status;
@@ -132,6 +147,11 @@ ModelOutputs build_model(const ModelHandle& model, NodeGraph& graph, Mode mode,
 }
 
 void add_train_op(NodeGraph& graph, const OptimizerUse& optimizer, ModelOutputs& outputs) {
+  const OptimizerSettings& settings = optimizer.settings;
+  if (outputs.train_op && (settings.accumulate > 1 || !settings.groups.empty()))
+    fail(Code::kInvalidArgument,
+         "the model brings its own train operation, which optimizer.accumulate and optimizer.groups do not change; "
+         "take them away");
   if (!outputs.train_op) outputs.train_op = minimize(graph.handle(), outputs.loss, optimizer);
   graph.set_role("train_op", graph.resolve(outputs.train_op.raw()));
 }
@@ -158,7 +178,13 @@ bool reaches(const NodeGraph& graph, std::uint32_t from, std::uint32_t wanted) {
 
 bool take_batch(NodeGraph& graph, const Output& batch, ModelOutputs& outputs) {
   if (reaches(graph, graph.resolve(outputs.train_op.raw()).node, graph.resolve(batch.raw()).node)) return false;
-  outputs.train_op = ops::group(graph.handle(), {batch, outputs.train_op}, "train/take_batch");
+  const auto with_batch = [&](const Output& train_op) {
+    return ops::group(graph.handle(), {batch, train_op}, "train/take_batch");
+  };
+  const Port first = graph.resolve(outputs.train_op.raw());
+  outputs.train_op = with_batch(outputs.train_op);
+  graph.move_successions(first, graph.resolve(outputs.train_op.raw()),
+                         [&](Port next) { return graph.resolve(with_batch(graph.output(next)).raw()); });
   graph.set_role("train_op", graph.resolve(outputs.train_op.raw()));
   return true;
 }

@@ -16,16 +16,19 @@ namespace belay::runtime {
 // Calls the model's build. Its outputs become roles of the graph ("loss", a metric's or a prediction's name), and the
 // loss and the metrics scalar summaries. `declared`: what the input declares as labels (data/input_service.h), for mode
 // kPredict, which has no labels; for an input without any, those of the training's input. Empty: what `labels` are.
-// INVALID_ARGUMENT where a role is given twice or the loss is missing or no scalar. The model outlives what is
-// returned.
+// `accumulate`: how many batches a step takes; loss and metrics by their roles and in summaries are then the means over
+// them, and part of the step. INVALID_ARGUMENT where a role is given twice or the loss is missing or no scalar. The
+// model outlives what is returned.
 ModelOutputs build_model(PluginInstance& model, NodeGraph& graph, Mode mode, const std::vector<NamedOutput>& features,
-                         const std::vector<NamedOutput>& labels, const std::vector<DeclaredLabel>& declared = {});
+                         const std::vector<NamedOutput>& labels, const std::vector<DeclaredLabel>& declared = {},
+                         std::int64_t accumulate = 1);
 // The same for a table and an object; an error has the model's own message.
 ModelOutputs build_model(const ModelHandle& model, NodeGraph& graph, Mode mode,
                          const std::vector<NamedOutput>& features, const std::vector<NamedOutput>& labels,
-                         const std::vector<DeclaredLabel>& declared = {});
+                         const std::vector<DeclaredLabel>& declared = {}, std::int64_t accumulate = 1);
 
-// Sets outputs.train_op from the optimizer unless the model has one; the roles "train_op" and "learning_rate".
+// Sets outputs.train_op from the optimizer unless the model has one, which is INVALID_ARGUMENT where the settings
+// accumulate or have groups of variables; the roles "train_op" and "learning_rate".
 void add_train_op(NodeGraph& graph, const OptimizerUse& optimizer, ModelOutputs& outputs);
 // Makes each training step take a batch: where outputs.train_op does not reach `batch` it becomes an operation that
 // does (true). Otherwise a model that uses nothing of its input would never come to the input's end.

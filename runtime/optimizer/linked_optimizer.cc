@@ -17,6 +17,8 @@ struct LinkedOptimizer::Parts {
     for (const belay_module* module : plugins) registry.add_linked(module);
     optimizer = &create(PluginKind::kOptimizer, optimizer_use(settings));
     if (const auto use = schedule_use(settings.learning_rate)) schedule = &create(PluginKind::kSchedule, *use);
+    for (const VariableGroup& group : settings.groups)
+      groups.push_back(group.frozen() ? nullptr : &create(PluginKind::kOptimizer, optimizer_use(settings, group)));
   }
   PluginInstance& create(PluginKind kind, const PluginUse& use) {
     const ResolvedPlugin resolved = resolve_linked(kind, use, registry);
@@ -30,6 +32,7 @@ struct LinkedOptimizer::Parts {
   PluginInstances instances;
   PluginInstance* optimizer = nullptr;
   PluginInstance* schedule = nullptr;
+  std::vector<PluginInstance*> groups;
 };
 
 LinkedOptimizer::LinkedOptimizer(OptimizerSettings settings, const std::vector<const belay_module*>& plugins)
@@ -37,6 +40,6 @@ LinkedOptimizer::LinkedOptimizer(OptimizerSettings settings, const std::vector<c
 
 LinkedOptimizer::~LinkedOptimizer() = default;
 
-OptimizerUse LinkedOptimizer::use() const { return {settings_, *parts_->optimizer, parts_->schedule}; }
+OptimizerUse LinkedOptimizer::use() const { return {settings_, *parts_->optimizer, parts_->schedule, parts_->groups}; }
 
 }  // namespace belay::runtime

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/optimizer/optimizer.h"
 
+#include <algorithm>
+#include <map>
 #include <string>
 
+#include "belay/ops/control.h"
 #include "belay/ops/math.h"
 #include "belay/ops/reductions.h"
+#include "belay/ops/training.h"
 #include "belay/ops/variables.h"
+#include "runtime/graph/graph_service.h"
 #include "runtime/optimizer/learning_rate.h"
+#include "runtime/optimizer/variable_groups.h"
 
 namespace belay::runtime {
 namespace {
@@ -93,8 +99,12 @@ Output advance_global_step(const Graph& g, const Output& step, const std::vector
 }  // namespace
 
 std::vector<VariableGradient> compute_gradients(const Graph& graph, const Output& loss) {
+  return compute_gradients(graph, loss, graph.collection(collections::kTrainableVariables));
+}
+
+std::vector<VariableGradient> compute_gradients(const Graph& graph, const Output& loss,
+                                                const std::vector<Output>& variables) {
   check_loss(loss);
-  const std::vector<Output> variables = graph.collection(collections::kTrainableVariables);
   if (variables.empty())
     fail(Code::kInvalidArgument,
          "the graph has no trainable variables: there is nothing that could lower the loss '" + loss.name() + "'");
@@ -108,6 +118,12 @@ std::vector<VariableGradient> compute_gradients(const Graph& graph, const Output
   }
   check_gradients(graph, loss, variables, found);
   return found;
+}
+
+void average_gradients(const Graph& graph, std::vector<VariableGradient>& gradients, std::int64_t batches) {
+  if (batches <= 1) return;
+  const auto scope = graph.scope("accumulate");
+  for (VariableGradient& v : gradients) v.gradient = ops::mean_over_batches(v.gradient, batches);
 }
 
 void clip_gradients(const Graph& graph, std::vector<VariableGradient>& gradients, const OptimizerSettings& settings) {
@@ -128,24 +144,159 @@ void clip_gradients(const Graph& graph, std::vector<VariableGradient>& gradients
   }
 }
 
+namespace {
+
+// Variables that are updated alike, by one instance of the plugin.
+struct UpdateGroup {
+  PluginInstance* optimizer = nullptr;
+  double learning_rate_scale = 1;
+  double clip_norm = 0;
+  bool clipped_alone = false;
+  std::int64_t from_step = 0;
+  std::vector<VariableGradient> gradients = {};
+};
+
+// By node: the index of each variable's group.
+std::map<std::uint32_t, std::size_t> groups_by_node(const Graph& graph, const std::vector<VariableGroup>& groups) {
+  const std::vector<Output> all = graph.collection(collections::kTrainableVariables);
+  const std::vector<std::size_t> indices = groups_of_variables(graph, groups);
+  std::map<std::uint32_t, std::size_t> found;
+  for (std::size_t i = 0; i < all.size(); ++i) found[all[i].raw().node] = indices[i];
+  return found;
+}
+
+std::vector<Output> without_frozen(const Graph& graph, const OptimizerSettings& settings,
+                                   const std::vector<Output>& variables) {
+  const std::map<std::uint32_t, std::size_t> group_of = groups_by_node(graph, settings.groups);
+  std::vector<Output> trained = variables;
+  std::erase_if(trained, [&](const Output& v) {
+    const auto group = group_of.find(v.raw().node);
+    return group != group_of.end() && group->second != kNoGroup && settings.groups[group->second].frozen();
+  });
+  if (trained.empty() && !variables.empty())
+    fail(Code::kInvalidArgument, "all " + std::to_string(variables.size()) +
+                                     " trainable variables are frozen by optimizer.groups: nothing is trained");
+  return trained;
+}
+
+// In the order in which their training begins, so that what an optimizer keeps for all variables has the same name
+// before and after a group joins. The variables without a group come first.
+std::vector<UpdateGroup> update_groups(const Graph& graph, const OptimizerUse& use,
+                                       const std::vector<VariableGradient>& gradients) {
+  const OptimizerSettings& settings = use.settings;
+  const std::map<std::uint32_t, std::size_t> group_of = groups_by_node(graph, settings.groups);
+  std::vector<UpdateGroup> all{{.optimizer = &use.optimizer, .clip_norm = settings.clip_norm}};
+  for (std::size_t i = 0; i < settings.groups.size(); ++i) {
+    const VariableGroup& group = settings.groups[i];
+    all.push_back({.optimizer = use.groups.at(i),
+                   .learning_rate_scale = group.learning_rate_scale,
+                   .clip_norm = group.clip_norm.value_or(settings.clip_norm),
+                   .clipped_alone = group.clip_norm.has_value() || group.from_step > 0,
+                   .from_step = group.from_step});
+  }
+  for (const VariableGradient& v : gradients) {
+    const auto known = group_of.find(v.variable.raw().node);
+    const std::size_t group = known == group_of.end() ? kNoGroup : known->second;
+    all[group == kNoGroup ? 0 : group + 1].gradients.push_back(v);
+  }
+  std::erase_if(all, [](const UpdateGroup& group) { return group.gradients.empty(); });
+  std::stable_sort(all.begin(), all.end(),
+                   [](const UpdateGroup& a, const UpdateGroup& b) { return a.from_step < b.from_step; });
+  if (all.front().from_step > 0)
+    fail(Code::kInvalidArgument, "no variable is trained before step " + std::to_string(all.front().from_step) +
+                                     ": each has a group with a from_step of optimizer.groups");
+  return all;
+}
+
+// Those that are clipped together have one norm.
+void clip_groups(const Graph& graph, std::vector<UpdateGroup>& groups, const OptimizerSettings& settings) {
+  OptimizerSettings limits;
+  limits.clip_value = settings.clip_value;
+  std::vector<VariableGradient> together;
+  for (UpdateGroup& group : groups) {
+    limits.clip_norm = group.clip_norm;
+    if (group.clipped_alone) {
+      clip_gradients(graph, group.gradients, limits);
+    } else {
+      together.insert(together.end(), group.gradients.begin(), group.gradients.end());
+    }
+  }
+  if (together.empty()) return;
+  clip_gradients(graph, together, settings);
+  auto clipped = together.begin();
+  for (UpdateGroup& group : groups)
+    if (!group.clipped_alone)
+      for (VariableGradient& v : group.gradients) v = *clipped++;
+}
+
+Output scaled_rate(const Graph& graph, const Output& rate, const UpdateGroup& group) {
+  const DType dtype = group.gradients[0].variable.dtype();
+  const Output own = rate.dtype() == dtype ? rate : ops::cast(rate, dtype);
+  if (group.learning_rate_scale == 1) return own;
+  const auto scope = graph.scope("learning_rate_of_group");
+  return own * ops::scalar(graph, group.learning_rate_scale, dtype);
+}
+
+// A step's operation behind everything that is part of it.
+Output step_behind(const Graph& graph, const Output& step, const std::vector<Output>& all, const StepParts& parts) {
+  return parts.counts ? advance_global_step(graph, step, all) : ops::group(graph, all, "train/updates");
+}
+
+// The train operation of each step at which a group begins, the first one from step 0.
+Output apply_groups(const Graph& graph, const std::vector<UpdateGroup>& groups, const Output& rate, const Output& step,
+                    const StepParts& parts) {
+  const std::vector<Output> more = parts.update_ops ? *parts.update_ops : graph.collection(collections::kUpdateOps);
+  std::vector<Output> applied;
+  Output first;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const UpdateGroup& group = groups[i];
+    const OptimizerArgs args(graph, group.gradients, scaled_rate(graph, rate, group), step);
+    for (const Output& update : add_updates(graph, args, *group.optimizer)) applied.push_back(update);
+    if (i + 1 < groups.size() && groups[i + 1].from_step == group.from_step) continue;
+    std::vector<Output> all = applied;
+    all.insert(all.end(), more.begin(), more.end());
+    const Output train_op = step_behind(graph, step, all, parts);
+    NodeGraph& nodes = from_handle(graph.raw());
+    if (first) {
+      nodes.add_succession(nodes.resolve(first.raw()), group.from_step, nodes.resolve(train_op.raw()));
+    } else {
+      first = train_op;
+    }
+  }
+  graph.collect(collections::kTrainOp, first);
+  return first;
+}
+
+}  // namespace
+
 Output apply_gradients(const Graph& graph, const std::vector<VariableGradient>& gradients, const Output& learning_rate,
                        const Output& global_step, PluginInstance& optimizer) {
   if (gradients.empty()) fail(Code::kInvalidArgument, "there are no gradients to apply");
-  const DType dtype = gradients[0].variable.dtype();
-  const Output rate = learning_rate.dtype() == dtype ? learning_rate : ops::cast(learning_rate, dtype);
-  std::vector<Output> applied = add_updates(graph, OptimizerArgs(graph, gradients, rate, global_step), optimizer);
-  for (const Output& update : graph.collection(collections::kUpdateOps)) applied.push_back(update);
-  const Output train_op = advance_global_step(graph, global_step, applied);
-  graph.collect(collections::kTrainOp, train_op);
-  return train_op;
+  return apply_groups(graph, {{.optimizer = &optimizer, .gradients = gradients}}, learning_rate, global_step, {});
+}
+
+std::vector<VariableGradient> gradients_of_step(const Graph& graph, const Output& loss,
+                                                const OptimizerSettings& settings,
+                                                const std::vector<Output>& variables) {
+  for (const GroupProblem& problem : problems_of_groups(graph, settings.groups))
+    fail(Code::kInvalidArgument, problem.message + "; " + problem.help);
+  std::vector<VariableGradient> gradients = compute_gradients(graph, loss, without_frozen(graph, settings, variables));
+  average_gradients(graph, gradients, settings.accumulate);
+  return gradients;
+}
+
+Output update_variables(const Graph& graph, const std::vector<VariableGradient>& gradients, const OptimizerUse& use,
+                        const StepParts& parts) {
+  std::vector<UpdateGroup> groups = update_groups(graph, use, gradients);
+  clip_groups(graph, groups, use.settings);
+  const Output step = ops::get_or_create_global_step(graph);
+  const Output rate = add_learning_rate(graph, use.settings.learning_rate, step, use.schedule);
+  return apply_groups(graph, groups, rate, step, parts);
 }
 
 Output minimize(const Graph& graph, const Output& loss, const OptimizerUse& use) {
-  std::vector<VariableGradient> gradients = compute_gradients(graph, loss);
-  clip_gradients(graph, gradients, use.settings);
-  const Output step = ops::get_or_create_global_step(graph);
-  const Output rate = add_learning_rate(graph, use.settings.learning_rate, step, use.schedule);
-  return apply_gradients(graph, gradients, rate, step, use.optimizer);
+  const std::vector<Output> variables = graph.collection(collections::kTrainableVariables);
+  return update_variables(graph, gradients_of_step(graph, loss, use.settings, variables), use);
 }
 
 }  // namespace belay::runtime

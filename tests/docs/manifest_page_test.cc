@@ -41,11 +41,12 @@ void add_shown(const Manifest& manifest, std::map<std::string, std::string>& val
       values[section + "." + line.substr(2, at - 2)] = "not set: " + line.substr(at + unset.size());
     } else if (const std::size_t equals = line.find(" = "); equals != line.npos) {
       const std::string key = section + "." + line.substr(0, equals), value = line.substr(equals + 3);
-      if (value.rfind("{ ", 0) != 0) {
+      const std::size_t brackets = value.rfind("[{ ", 0) == 0 ? 1 : 0;  // the one element of a list
+      if (value.compare(brackets, 2, "{ ") != 0) {
         values[key] = value;
         continue;
       }
-      std::istringstream members(value.substr(2, value.size() - 4));
+      std::istringstream members(value.substr(2 + brackets, value.size() - 4 - 2 * brackets));
       for (std::string member; std::getline(members, member, ',');) {
         const std::size_t middle = member.find(" = ");
         values[key + "." + trimmed(member.substr(0, middle))] = member.substr(middle + 3);
@@ -59,6 +60,7 @@ std::map<std::string, std::string> shown_defaults() {
   std::map<std::string, std::string> values;
   Manifest scheduled;
   scheduled.optimizer.learning_rate.schedule = "constant";
+  scheduled.optimizer.groups.emplace_back();
   add_shown(scheduled, values);
   for (const char* kind : {"auc", "in_top_k"}) {
     Manifest manifest;
@@ -101,9 +103,11 @@ TEST_F(ManifestPage, TheDefaultsAreThoseThatShowPrints) {
   std::map<std::string, std::string> defaults = shown_defaults();
   defaults["optimizer.learning_rate.schedule"] = "needed";
   defaults["metrics.kind"] = "needed";
+  defaults["optimizer.groups.vars"] = "needed";
   // Not told inside a table that is written in one line.
   defaults["optimizer.learning_rate.file"] = "not set: found by its name";
   defaults["optimizer.learning_rate.learning_rate"] = "0.001";
+  defaults["optimizer.groups.clip_norm"] = "not set: as [optimizer] says";
   // Needed by some kinds, not there for the others.
   for (const char* key : {"labels", "predictions", "values", "classes"})
     defaults["metrics." + std::string(key)] = "needed where there is one";

@@ -15,8 +15,8 @@ using testing::ElementsAre;
 TEST(ListFields, EverySectionIsThere) {
   std::vector<std::string> sections;
   for (const SectionKeys& section : manifest_keys()) sections.push_back(section.section);
-  EXPECT_THAT(sections, ElementsAre("", "run", "plugins", "optimizer", "optimizer.learning_rate", "scaffold",
-                                    "checkpoint", "eval", "predict", "session", "metrics"));
+  EXPECT_THAT(sections, ElementsAre("", "run", "plugins", "optimizer", "optimizer.learning_rate", "optimizer.groups",
+                                    "scaffold", "checkpoint", "eval", "predict", "session", "metrics"));
 }
 
 TEST(ListFields, KeysStandInTheOrderOfTheManual) {

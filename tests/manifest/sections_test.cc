@@ -293,9 +293,10 @@ TEST(Sections, NoKeyTakesADate) {
   for (const SectionKeys& section : manifest_keys()) {
     if (section.section.empty()) continue;
     for (const std::string& key : section.keys) {
-      const bool list = section.section == "metrics";
+      const bool groups = section.section == "optimizer.groups";
+      const bool list = section.section == "metrics" || groups;
       const std::string name = section.section + (list ? ".0." : ".") + key;
-      std::string text = list ? "[[metrics]]" : "";
+      std::string text = groups ? "[[optimizer.groups]]" : list ? "[[metrics]]" : "";
       if (section.section == "optimizer.learning_rate") text = "[optimizer]\nlearning_rate = { }";
       const std::string errors = errors_of(text, {name + "=2020-01-01"});
       EXPECT_NE(errors.find("--set " + name + ": error: " + name), std::string::npos) << errors;

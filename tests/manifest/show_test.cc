@@ -175,6 +175,9 @@ TEST(Show, EveryKeyIsShownOrTold) {
     metric.classes = 3;
   }
   text += effective_manifest(all);
+  VariableGroup& group = all.optimizer.groups.emplace_back();
+  group.vars = "x";
+  group.clip_norm = 1;
   all.optimizer.learning_rate = {.schedule = "x", .file = "/x.so", .learning_rate = 1};
   text += effective_manifest(all);
   for (const SectionKeys& section : manifest_keys()) {
