@@ -136,6 +136,7 @@ Json tables_of_plugins(const PluginSearch& search, PluginKind kind, const char* 
       if (properties.contains("groups"))
         properties["groups"]["items"]["properties"][option.name] = properties[option.name];
     }
+    if (properties.contains("groups")) properties["groups"]["items"]["additionalProperties"] = false;
     Json table = {
         {"type", "object"}, {"title", p.info.name}, {"description", p.info.doc}, {"properties", std::move(properties)}};
     if (!required.empty()) table["required"] = std::move(required);
@@ -197,7 +198,7 @@ class SchemaFields final : public Fields {
               const std::function<void(Fields&, std::size_t)>& visit_element) override {
     SchemaFields members(search_);
     visit_element(members, size);
-    add(key, list_of(std::move(members).section()));
+    add(key, list_of({{"type", "object"}, {"properties", std::move(members).properties()}}));
   }
   void options(std::vector<PluginOption>&) override {}
   // Which value of another key a key belongs to: said, not enforced.

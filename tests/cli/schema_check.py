@@ -73,6 +73,25 @@ def bad_nested(what, change):
         failures.append(f"N-05 is not refused: {what}")
 
 
+grouped = copy.deepcopy(good)
+grouped["optimizer"] = {"name": "adamw", "accumulate": 4, "groups": [
+    {"vars": "conv*", "learning_rate_scale": 0.1, "weight_decay": 0}, {"vars": "b", "clip_norm": 1, "from_step": 10}]}
+for error in validator.iter_errors(grouped):
+    failures.append(f"a right manifest with groups of variables is refused: {error.message}")
+
+
+def bad_group(what, change):
+    manifest = copy.deepcopy(grouped)
+    change(manifest["optimizer"])
+    if validator.is_valid(manifest):
+        failures.append(f"is not refused: {what}")
+
+
+bad_group("a group without vars", lambda o: o["groups"][0].pop("vars"))
+bad_group("an option of another optimizer in a group", lambda o: o["groups"][0].update(use_nesterov=True))
+bad_group("a rate below 0", lambda o: o["groups"][0].update(learning_rate_scale=-1))
+bad_group("no batch", lambda o: o.update(accumulate=0))
+
 bad_nested("an unknown key of a layer", lambda m: m["model"]["layers"][2].update(unitz=1))
 bad_nested("a key of another type of layer", lambda m: m["model"]["layers"][2].update(filters=1))
 bad_nested("a layer without a required key", lambda m: m["model"]["layers"][2].pop("units"))
