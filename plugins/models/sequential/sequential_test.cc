@@ -211,8 +211,8 @@ TEST(Sequential, ADefaultThatNoLayerCanHaveIsNamed) {
       error_of([&] {
         ModelDriver model(module(), layers.with({"defaults.dense.activaton", "relu"}));
       }),
-      "INVALID_ARGUMENT: 'layers.0' (dense): 'activaton' is unknown (did you mean \"activation\"?); it has units, "
-      "activation, use_bias, name");
+      "INVALID_ARGUMENT: 'layers.0' (dense): 'activaton' is unknown (did you mean \"activation\"?); it has name, "
+      "units, activation, use_bias");
 }
 
 TEST(Sequential, SettingsThatAreWrongAreNamedBeforeTheInputIsOpened) {
