@@ -274,7 +274,8 @@ class PosixDirectory final : public OpenDirectory {
   }
 
   std::unique_ptr<OpenDirectory> make_directory(std::string_view name) override {
-    if (::mkdirat(fd_.get(), checked_name(path_, name).c_str(), kDirectoryMode) != 0)
+    const std::string checked = checked_name(path_, name);
+    if (uninterrupted([&] { return ::mkdirat(fd_.get(), checked.c_str(), kDirectoryMode); }) != 0)
       fail_call("make directory " + single_quoted(entry_path(path_, name)), errno);
     return open_directory(name);
   }
@@ -287,15 +288,12 @@ class PosixDirectory final : public OpenDirectory {
 
   void rename(std::string_view from, std::string_view to) override {
     const std::string old_name = checked_name(path_, from), new_name = checked_name(path_, to);
-    if (::renameat(fd_.get(), old_name.c_str(), fd_.get(), new_name.c_str()) != 0)
+    if (uninterrupted([&] { return ::renameat(fd_.get(), old_name.c_str(), fd_.get(), new_name.c_str()); }) != 0)
       fail_call("rename " + single_quoted(entry_path(path_, from)) + " to " + single_quoted(entry_path(path_, to)),
                 errno);
   }
 
-  void remove(std::string_view name) override {
-    if (::unlinkat(fd_.get(), checked_name(path_, name).c_str(), 0) != 0)
-      fail_call("remove " + single_quoted(entry_path(path_, name)), errno);
-  }
+  void remove(std::string_view name) override { unlink(name, 0); }
 
   void remove_tree(std::string_view name) override {
     const std::unique_ptr<OpenDirectory> inside = open_directory(name);
@@ -306,8 +304,7 @@ class PosixDirectory final : public OpenDirectory {
         inside->remove(entry);
       }
     }
-    if (::unlinkat(fd_.get(), checked_name(path_, name).c_str(), AT_REMOVEDIR) != 0)
-      fail_call("remove " + single_quoted(entry_path(path_, name)), errno);
+    unlink(name, AT_REMOVEDIR);
   }
 
   void sync() override { sync_directory(fd_.get(), path_); }
@@ -358,6 +355,12 @@ class PosixDirectory final : public OpenDirectory {
     return fd;
   }
 
+  void unlink(std::string_view name, int flags) {
+    const std::string checked = checked_name(path_, name);
+    if (uninterrupted([&] { return ::unlinkat(fd_.get(), checked.c_str(), flags); }) != 0)
+      fail_call("remove " + single_quoted(entry_path(path_, name)), errno);
+  }
+
   std::unique_ptr<PosixFile> file(std::string_view name, const char* verb, int flags) const {
     const std::string path = entry_path(path_, name);
     return std::make_unique<PosixFile>(
@@ -395,7 +398,7 @@ class PosixFileSystem final : public FileSystem {
   }
 
   void rename(const std::string& from, const std::string& to) override {
-    if (::rename(from.c_str(), to.c_str()) != 0)
+    if (uninterrupted([&] { return ::rename(from.c_str(), to.c_str()); }) != 0)
       fail_call("rename " + single_quoted(from) + " to " + single_quoted(to), errno);
   }
   std::uint64_t free_bytes(const std::string& path) const override {
@@ -408,12 +411,13 @@ class PosixFileSystem final : public FileSystem {
  private:
   // Parents first; each new name is made durable in its parent.
   void make_missing(const std::string& path) {
-    if (::mkdir(path.c_str(), kDirectoryMode) != 0) {
+    const auto make = [&] { return uninterrupted([&] { return ::mkdir(path.c_str(), kDirectoryMode); }); };
+    if (make() != 0) {
       if (errno == EEXIST) return;  // if it is no directory, opening it fails
       const std::string parent = parent_of(path);
       if (errno != ENOENT || parent == path) fail_call("make directory " + single_quoted(path), errno);
       make_missing(parent);
-      if (::mkdir(path.c_str(), kDirectoryMode) != 0 && errno != EEXIST)
+      if (make() != 0 && errno != EEXIST)
         fail_call("make directory " + single_quoted(path), errno);
     }
     open_directory(parent_of(path))->sync();
