@@ -17,7 +17,9 @@ namespace belay::runtime {
 
 class KilledSaver {
  public:
-  KilledSaver(std::string directory, std::string saver) : directory_(std::move(directory)), saver_(std::move(saver)) {}
+  // `last_saved`: what was announced of that directory before; -1: nothing.
+  KilledSaver(std::string directory, std::string saver, std::int64_t last_saved = -1)
+      : directory_(std::move(directory)), saver_(std::move(saver)), last_saved_(last_saved) {}
 
   // One life of the program, in a child process that `before_exec` prepares; `watch` gets its id, kills it or waits for
   // its end, and returns its wait status. Checks that it restored what the lives before announced.
@@ -54,7 +56,11 @@ class KilledSaver {
   }
 
   std::int64_t last_saved() const { return last_saved_; }
+  // Whether the directory has what a save leaves between its first write and its last rename. What retention was
+  // removing has a step that was announced.
+  bool is_in_save() const;
   bool finished() const { return finished_; }
+  int failed_saves() const { return failed_saves_; }  // of the last life
 
  private:
   std::string read_all() {
@@ -69,6 +75,9 @@ class KilledSaver {
     for (std::int64_t step; lines >> word >> step;) {
       if (word == "restored") {
         EXPECT_GE(step, last_saved_) << "a saved step is lost";
+        failed_saves_ = 0;
+      } else if (word == "failed") {
+        ++failed_saves_;
       } else {
         last_saved_ = step;
       }
@@ -78,13 +87,21 @@ class KilledSaver {
   std::string directory_, saver_;
   int output_ = -1;
   std::string said_;
-  std::int64_t last_saved_ = -1;
+  std::int64_t last_saved_;
   bool finished_ = false;
+  int failed_saves_ = 0;
 };
 
-// Kills at random moments while it saves with that saver, so many times.
-void kill_at_random_moments(const std::string& saver, int times, unsigned seed);
+// Of a life "once": lets it go on where it stops itself, to its end; its wait status.
+int run_to_end(pid_t child);
+
+// Kills at random moments while it saves with that saver, so many times; returns how many of them came between a save's
+// first write and its last rename.
+int kill_at_random_moments(const std::string& saver, int times, unsigned seed);
 // Kills at every system call of two saves, one of them of a step that exists; returns their number.
 void kill_at_every_system_call(const std::string& saver);
+// Each system call of two saves fails or transfers a single byte: with each error of a disk (`each_error`), else with
+// another one at each call. The process goes on, nothing that was announced is lost, and the next saves succeed.
+void disturb_every_system_call(const std::string& saver, bool each_error);
 
 }  // namespace belay::runtime

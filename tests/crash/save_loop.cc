@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A run that does nothing but save, made to be killed: takes the lock, cleans up, restores, checks every restored bit,
-// and saves step after step. On stdout: "restored N" (-1: nothing), then "saved N" once a save is announced as done.
+// and saves step after step. On stdout: "restored N" (-1: nothing), then "saved N" once a save is announced as done, or
+// "failed N"; it goes on then.
 //
 //   save_loop DIRECTORY SAVER for-ever   until it is killed
 //   save_loop DIRECTORY SAVER once       stops itself (SIGSTOP) after restoring, then saves the restored step again and
@@ -58,7 +59,12 @@ int save_loop(const std::string& directory, const std::string& name, bool once) 
   if (once) raise(SIGSTOP);
   for (const std::int64_t last = step + 1; !once || step <= last; ++step) {
     const StepContent content(step, kElements);
-    series.save(content.content(), saver.use());
+    try {
+      series.save(content.content(), saver.use());
+    } catch (const Error&) {
+      say("failed " + std::to_string(step) + "\n");
+      continue;
+    }
     say("saved " + std::to_string(step) + "\n");
     series.retain();
   }
