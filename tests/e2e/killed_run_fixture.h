@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs that are killed (SIGKILL) at random moments and started again, until they are at their end.
+#pragma once
+
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/e2e/run_fixture.h"
+
+namespace belay::runtime::testing {
+
+class KilledRunTest : public RunTest {
+ protected:
+  using Arguments = std::vector<std::string>;
+  static constexpr int kPeriod = 2;  // steps from one checkpoint to the next
+
+  // Saves nearly all of the time, and never ends.
+  Arguments saving_for_ever(const std::string& save) {
+    return {"run", regression("",
+                              "[checkpoint]\nsave = \"" + save + "\"\nsave_steps = " + std::to_string(kPeriod) +
+                                  "\nmax_to_keep = 2\n[[hooks]]\nplugin = \"trouble\"\n",
+                              1'000'000'000)};
+  }
+  // All that makes a resume hard: dropout, shuffling, a queue, momentum, a decaying rate.
+  Arguments hard_to_resume(const std::string& dir, const std::string& save) {
+    const std::string path = temp / (dir + ".toml");
+    write_file(path, "[run]\ndir = \"" + dir +
+                         "\"\nmax_steps = 60\nthreads = 2\nseed = 3\n[input.train]\nplugin = \"numbers\"\n"
+                         "examples = 100\nbatch_size = 16\nshuffle = true\nprefetch = 4\ndelay_secs = 0.002\n"
+                         "[model]\nplugin = \"mlp\"\nhidden = [9]\ndropout = 0.2\n[optimizer]\nname = \"momentum\"\n"
+                         "learning_rate = { schedule = \"exponential_decay\", learning_rate = 0.01, decay_steps = 20, "
+                         "decay_rate = 0.7 }\n[checkpoint]\nsave_steps = 3\nsave = \"" +
+                         save + "\"\n");
+    return {"run", path};
+  }
+
+  // So many kills of a run that never ends. Each start goes on from a whole checkpoint, at most one period older than
+  // the newest that was to be saved; returns how many kills came between a save's first write and its last rename.
+  int kill_while_saving(const std::string& save, int times) {
+    const Arguments args = saving_for_ever(save);
+    int saved = -1, in_save = 0;
+    for (int i = 0; i < times; ++i) {
+      BelayProcess run(args);
+      // Every fourth time in the start, else when checkpoints are being written.
+      if (i % 4 != 0) {
+        EXPECT_TRUE(run.wait_for("/model.ckpt-" + std::to_string(std::max(saved, 0) + 2 * kPeriod) + "\n"));
+      }
+      wait_at_most(run, i % 4 == 0 ? 0.06 : 0.02);
+      run.kill(SIGKILL);
+      const ProcessResult r = run.wait();
+      EXPECT_EQ(r.signal, SIGKILL) << r.err;
+      check_start(r.err, saved, save == "sync" ? 1 : 2);
+      for (const std::string& line : lines_with(r.err, "info saved ")) saved = std::max(saved, step_in(line));
+      in_save += is_in_save(saved) ? 1 : 0;
+      if (HasFailure()) break;
+    }
+    std::printf(
+        "killed %d times, %d of them between a save's first write and its last rename; the last step saved is "
+        "%d\n",
+        times, in_save, saved);
+    return in_save;
+  }
+
+  // Kills the run so many times, each at a random moment of at most the time of a whole one; one that came to its end
+  // before is begun anew. Returns its last variables, which each end must have had.
+  std::string killed(const Arguments& args, const std::string& dir, int steps, int times, double whole_secs,
+                     const std::vector<std::string>& variables = {}) {
+    std::string bits;
+    for (int kills = 0; kills < times && !HasFailure();) {
+      BelayProcess run(args, variables);
+      wait_at_most(run, whole_secs);
+      run.kill(SIGKILL);
+      const ProcessResult r = run.wait();
+      if (r.signal == SIGKILL) {
+        ++kills;
+        continue;
+      }
+      EXPECT_EQ(r.status, 0) << r.err;
+      const std::string ended = weights(dir, steps);
+      EXPECT_TRUE(bits.empty() || bits == ended);
+      bits = ended;
+      std::filesystem::remove_all(dir);
+    }
+    const ProcessResult last = belay(args, variables);
+    EXPECT_EQ(last.status, 0) << last.err;
+    EXPECT_TRUE(bits.empty() || bits == weights(dir, steps));
+    return weights(dir, steps);
+  }
+  // The seconds that a run takes.
+  template <class Run>
+  static double seconds_of(Run&& run) {
+    const auto begin = std::chrono::steady_clock::now();
+    run();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  }
+
+  std::mt19937 random_{1};
+
+ private:
+  void wait_at_most(BelayProcess& run, double secs) {
+    const double wait = std::uniform_real_distribution<>(0, secs)(random_);
+    const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(wait);
+    run.wait_until([&] { return std::chrono::steady_clock::now() >= until; });
+  }
+  static int step_in(const std::string& line) {
+    const std::string mark = "model.ckpt-";
+    const std::size_t at = line.find(mark);
+    return at == std::string::npos ? -1 : std::stoi(line.substr(at + mark.size()));
+  }
+  // The step that the attempt before was at, by its mark; -1: it has none, or it was before the first step.
+  static int step_of_attempt_before(const std::string& err) {
+    const std::vector<std::string> said = lines_with(err, "ended without a word");
+    const std::size_t at = said.empty() ? std::string::npos : said[0].find("at step ");
+    return at == std::string::npos ? -1 : std::stoi(said[0].substr(at + 8));
+  }
+  void check_start(const std::string& err, int saved, int periods) const {
+    const std::vector<std::string> restored = lines_with(err, "info restored step ");
+    if (restored.empty()) {
+      // It was killed before it came to that, or there was nothing.
+      EXPECT_TRUE(saved < 0 || lines_with(err, "info saved ").empty()) << err;
+      return;
+    }
+    const int step = step_in(restored[0]);
+    EXPECT_GE(step, saved) << "a step that was announced as saved is lost: " << err;
+    // A step more: the mark counts the one that was under way.
+    EXPECT_LE(step_of_attempt_before(err), step + periods * kPeriod + 1) << err;
+    EXPECT_EQ(lines_with(err, "damaged").size(), 0u) << err;
+  }
+  // Whether the run directory has what a save leaves between its first write and its last rename. What retention was
+  // removing has a step that was saved.
+  bool is_in_save(int saved) const {
+    for (const std::string& name : listing(run_dir()))
+      if (name == "checkpoint.tmp" || name.find(".old-") != std::string::npos ||
+          (name.find(".tmp-") != std::string::npos && step_in(name) > saved))
+        return true;
+    return false;
+  }
+};
+
+}  // namespace belay::runtime::testing
