@@ -2,8 +2,6 @@
 // docs/design/loader.md against the loader's kinds of errors and against the tests that it names.
 #include <gmock/gmock.h>
 
-#include <filesystem>
-#include <regex>
 #include <set>
 
 #include "runtime/loader/load_error.h"
@@ -12,23 +10,9 @@
 namespace belay::runtime {
 namespace {
 
-namespace fs = std::filesystem;
 using testing::ElementsAreArray;
 
 const std::string kPage = "docs/design/loader.md";
-
-// "Suite.Name" of every test in the sources.
-std::set<std::string> tests_of_the_sources() {
-  static const std::regex test("TEST(?:_F|_P)?\\(([A-Za-z0-9_]+),\\s*([A-Za-z0-9_]+)\\)");
-  std::set<std::string> found;
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(BELAY_SOURCE_DIR "/tests")) {
-    if (entry.path().extension() != ".cc") continue;
-    const std::string text = read_source(fs::relative(entry.path(), BELAY_SOURCE_DIR).string());
-    for (std::sregex_iterator it(text.begin(), text.end(), test), end; it != end; ++it)
-      found.insert((*it)[1].str() + "." + (*it)[2].str());
-  }
-  return found;
-}
 
 TEST(LoaderPage, ListsEveryKindOfErrorInTheirOrder) {
   std::vector<std::string> kinds;
