@@ -147,8 +147,9 @@ TEST_F(SaveFaults, AFailedSyncIsNotTriedAgainOnTheSameFile) {
 TEST_F(SaveFaults, AFailedSyncOfTheRunDirectoryAnnouncesNothingAndRemovesNothing) {
   const std::string state = read_file(dir_ / "checkpoint");
   files_.fail(FileCall::kSync, 6, kBroken);
-  EXPECT_EQ(save(30), "DATA_LOSS: cannot save '" + (dir_ / "model.ckpt-30") + "': Input/output error; the disk does not work, or "
-            "its connection: look at the kernel's messages (dmesg)");
+  EXPECT_EQ(save(30), "DATA_LOSS: cannot save '" + (dir_ / "model.ckpt-30") +
+                          "': Input/output error; the disk does not work, or "
+                          "its connection: look at the kernel's messages (dmesg)");
   EXPECT_EQ(read_file(dir_ / "checkpoint"), state);
   EXPECT_EQ(run_->entries(), (std::vector<std::string>{"checkpoint", "model.ckpt-10", "model.ckpt-20"}));
 }
