@@ -23,10 +23,10 @@ using ::testing::UnorderedElementsAre;
 class Learning : public ProgramTest {
  protected:
   // Fits y = 3 x + 2; the loss.
-  static Output line_loss(OwnedGraph& graph) {
-    const Output x = ops::random_uniform(graph, {64}, -1, 1);
-    const Output weight = ops::variable(graph, "weight", Tensor(0.0f));
-    const Output bias = ops::variable(graph, "bias", Tensor(0.0f));
+  static Output line_loss(OwnedGraph& net) {
+    const Output x = ops::random_uniform(net, {64}, -1, 1);
+    const Output weight = ops::variable(net, "weight", Tensor(0.0f));
+    const Output bias = ops::variable(net, "bias", Tensor(0.0f));
     return ops::reduce_mean(ops::square(weight * x + bias - (x * 3.0 + 2.0)), {}, false, "loss");
   }
   TrainOpOptions descent(double rate = 0.1) {
@@ -44,8 +44,8 @@ class Learning : public ProgramTest {
   }
   // Trains a new graph; the last loss.
   double trained(const LearningOptions& options, const TrainOpOptions& op) {
-    OwnedGraph graph(default_plugins());
-    return train(graph, create_train_op(graph, line_loss(graph), op), options);
+    OwnedGraph own(default_plugins());
+    return train(own, create_train_op(own, line_loss(own), op), options);
   }
   std::vector<float> values(OwnedSession& session, const Output& o) {
     const RunResult r = session.run({o});
@@ -252,6 +252,35 @@ TEST_F(Learning, AStepFunctionOfTheProgramMayEndTheLoop) {
   EXPECT_EQ(calls, 4);
   EXPECT_THAT(log, HasSubstr("global step 4: loss = "));
   EXPECT_EQ(log.find("global step 5:"), log.npos);
+}
+
+TEST_F(Learning, AnEvaluationLoopEvaluatesANewCheckpointSoOftenAsAsked) {
+  trained(loop("trained", 20), descent());
+  const Output weight = ops::variable(graph, "weight", Tensor(0.0f));
+  const Output runs = ops::variable(graph, "runs", Tensor(0.0f), ops::VariableKind::kLocal);
+  EvaluationLoopOptions o;
+  o.eval_ops = {ops::assign_add(runs, ops::constant(graph, Tensor(1.0f))).operation()};
+  o.final_ops = {weight, runs};
+  o.num_evals = 3;
+  o.max_number_of_evaluations = 1;
+  o.threads = 1;
+  o.log = log_options();
+  const std::vector<Tensor> values = evaluation_loop(graph, temp / "trained", o);
+  ASSERT_EQ(values.size(), 2u);
+  const CheckpointReader reader(temp / "trained", default_plugins());
+  EXPECT_EQ(TensorView(values[0]).scalar<float>(), TensorView(reader.read("weight")).scalar<float>());
+  EXPECT_EQ(TensorView(values[1]).scalar<float>(), 3.0f);
+}
+
+TEST_F(Learning, AnEvaluationLoopWithoutACheckpointEndsAtItsTimeout) {
+  EvaluationLoopOptions o;
+  o.final_ops = {ops::variable(graph, "weight", Tensor(0.0f))};
+  o.timeout_secs = 0;
+  o.threads = 1;
+  o.log = log_options();
+  EXPECT_TRUE(evaluation_loop(graph, temp / "nothing", o).empty());
+  o.num_evals = 0;
+  EXPECT_THAT(error_of([&] { evaluation_loop(graph, temp / "nothing", o); }), HasSubstr("num_evals must be above 0"));
 }
 
 TEST_F(Learning, GroupsAndSeveralBatchesWorkAsInMinimize) {

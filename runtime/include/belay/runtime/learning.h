@@ -8,6 +8,7 @@
 //
 // Thin functions: create_train_op puts together what OwnedGraph::minimize does in one go, with the steps between
 // gradients and updates in reach; train is a loop over MonitoredTrainingSession, and what that promises holds here.
+// evaluation_loop is slim.evaluation's.
 #pragma once
 
 #include <cstdint>
@@ -126,5 +127,34 @@ LearningStep train_step(LearningLoop& loop);
 // INVALID_ARGUMENT: no train operation or one without a value, number_of_steps below 1, or logdir missing where it is
 // needed. Other errors are the session's: FAILED_PRECONDITION where init_op leaves variables without a value.
 double train(OwnedGraph& graph, const Output& train_op, const LearningOptions& options = {});
+
+struct EvaluationLoopOptions {
+  // Run num_evals times at each checkpoint, or until the input ends: updates of metrics say.
+  std::vector<Output> eval_ops = {};
+  Feeds feeds = {};
+  std::int64_t num_evals = 1;
+  // Fetched once behind them.
+  std::vector<Output> final_ops = {};
+  // At least so long from one checkpoint to the next.
+  double eval_interval_secs = 60;
+  // Not set: until timeout_secs, or for ever.
+  std::optional<std::int64_t> max_number_of_evaluations = {};
+  // How long it waits for another checkpoint.
+  std::optional<double> timeout_secs = {};
+  // Of the events of hooks; empty: nowhere.
+  std::string logdir = {};
+  std::vector<OwnHook> hooks = {};
+  // init_op and the like; what the checkpoint has is set behind init_op.
+  Scaffold scaffold = {};
+  std::string saver = "safetensors";
+  int threads = 0;
+  std::uint64_t seed = 42;
+  LogOptions log = {};
+};
+
+// Evaluates the checkpoints that another run writes into checkpoint_dir, as they appear, the newest each time. The last
+// values of final_ops; none: there was no evaluation. INVALID_ARGUMENT: num_evals below 1.
+std::vector<Tensor> evaluation_loop(OwnedGraph& graph, const std::string& checkpoint_dir,
+                                    const EvaluationLoopOptions& options);
 
 }  // namespace belay
