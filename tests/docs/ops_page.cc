@@ -2,6 +2,7 @@
 #include "tests/docs/ops_page.h"
 
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -14,47 +15,65 @@ namespace {
 
 struct Family {
   const char* title;
-  const char* header;  // belay/ops/
+  const char* header;  // belay/ops/, one of its group
   void (*add)(OpRegistry&);
 };
-constexpr Family kFamilies[] = {
-    {"Constants, placeholders, order", "control.h", add_control_ops},
-    {"Variables", "variables.h", add_variable_ops},
-    {"Arithmetic", "math.h", add_math_ops},
-    {"Functions of one tensor", "math.h", add_unary_ops},
-    {"Comparison and choice", "math.h", add_compare_ops},
-    {"Reductions", "reductions.h", add_reduction_ops},
-    {"Largest elements, running sums", "sorting.h", add_sorting_ops},
-    {"Shapes", "shape.h", add_shape_ops},
-    {"Parts of tensors", "shape.h", add_part_ops},
-    {"Strides, padding, repetition", "shape.h", add_strided_slice_ops},
-    {"Matrix products", "matmul.h", add_matmul_ops},
-    {"Products of many matrices", "matmul.h", add_batch_matmul_ops},
-    {"Convolution", "convolution.h", add_convolution_ops},
-    {"Pooling", "pooling.h", add_pooling_ops},
-    {"Batch normalization", "normalization.h", add_batch_norm_ops},
-    {"Layer normalization", "normalization.h", add_layer_norm_ops},
-    {"Activations", "activations.h", add_activation_ops},
-    {"Gelu", "activations.h", add_gelu_ops},
-    {"Embeddings", "embedding.h", add_gather_ops},
-    {"LSTM", "recurrent.h", add_lstm_ops},
-    {"GRU", "recurrent.h", add_gru_ops},
-    {"Attention", "attention.h", add_attention_ops},
-    {"Losses", "losses.h", add_loss_ops},
-    {"Random numbers", "random.h", add_random_ops},
-    {"Branches and loops", "control_flow.h", add_control_flow_ops},
-    {"Queues", "queues.h", add_queue_ops},
-    {"Tables", "tables.h", add_table_ops},
-    {"Summaries", "summaries.h", add_summary_ops},
-    {"Updates of variables", "training.h", add_training_ops},
-    {"Steps of several batches", "training.h", add_step_mean_ops},
+struct Group {
+  const char* folder;  // runtime/ops/
+  std::vector<const char*> headers;
+  std::vector<Family> families;
 };
+
+// In the order of runtime/ops/CMakeLists.txt.
+std::vector<Group> groups() {
+  return {{"math",
+           {"math.h", "matmul.h", "reductions.h", "sorting.h", "statistics.h"},
+           {{"Arithmetic", "math.h", add_math_ops},
+            {"Functions of one tensor", "math.h", add_unary_ops},
+            {"Comparison and choice", "math.h", add_compare_ops},
+            {"Reductions", "reductions.h", add_reduction_ops},
+            {"Largest elements, running sums", "sorting.h", add_sorting_ops},
+            {"Matrix products", "matmul.h", add_matmul_ops},
+            {"Products of many matrices", "matmul.h", add_batch_matmul_ops}}},
+          {"array",
+           {"control.h", "embedding.h", "shape.h"},
+           {{"Constants, placeholders, order", "control.h", add_control_ops},
+            {"Shapes", "shape.h", add_shape_ops},
+            {"Parts of tensors", "shape.h", add_part_ops},
+            {"Strides, padding, repetition", "shape.h", add_strided_slice_ops},
+            {"Embeddings", "embedding.h", add_gather_ops}}},
+          {"nn",
+           {"activations.h", "attention.h", "convolution.h", "defaults.h", "losses.h", "metrics.h", "normalization.h",
+            "pooling.h", "recurrent.h", "windows.h"},
+           {{"Activations", "activations.h", add_activation_ops},
+            {"Gelu", "activations.h", add_gelu_ops},
+            {"Convolution", "convolution.h", add_convolution_ops},
+            {"Pooling", "pooling.h", add_pooling_ops},
+            {"Batch normalization", "normalization.h", add_batch_norm_ops},
+            {"Layer normalization", "normalization.h", add_layer_norm_ops},
+            {"LSTM", "recurrent.h", add_lstm_ops},
+            {"GRU", "recurrent.h", add_gru_ops},
+            {"Attention", "attention.h", add_attention_ops},
+            {"Losses", "losses.h", add_loss_ops}}},
+          {"state",
+           {"queues.h", "tables.h", "variables.h"},
+           {{"Variables", "variables.h", add_variable_ops},
+            {"Queues", "queues.h", add_queue_ops},
+            {"Tables", "tables.h", add_table_ops}}},
+          {"control_flow", {"control_flow.h"}, {{"Branches and loops", "control_flow.h", add_control_flow_ops}}},
+          {"random", {"random.h"}, {{"Random numbers", "random.h", add_random_ops}}},
+          {"training",
+           {"training.h"},
+           {{"Updates of variables", "training.h", add_training_ops},
+            {"Steps of several batches", "training.h", add_step_mean_ops}}},
+          {"summary", {"summaries.h"}, {{"Summaries", "summaries.h", add_summary_ops}}}};
+}
 
 constexpr const char* kIntroduction = R"(# Operations
 
 What a graph can be made of. Models call the functions of `belay/ops/*.h`, which make these nodes and say more about each;
-`Graph::node` makes one by its name. This page is made from the registry by
-`build/bin/make_ops_page > docs/reference/ops.md`.
+`Graph::node` makes one by its name. Operations are in groups, as in TensorFlow: each is a folder of `runtime/ops` and some
+of the headers. This page is made from the registry by `build/bin/make_ops_page > docs/reference/ops.md`.
 
 Losses, metrics that add up over batches, moments and other functions that are made of several nodes have no line here:
 see `belay/ops/losses.h`, `metrics.h`, `statistics.h`. A plugin can add operations: [plugins/op.md](../plugins/op.md).
@@ -128,22 +147,51 @@ std::string attributes_of(const OpDef& op) {
   return joined(lines, "<br>");
 }
 
+std::string table_of(const Family& family) {
+  OpRegistry registry;
+  family.add(registry);
+  std::string table = "| operation | inputs | dtypes | gradient | result | attributes |\n|---|---|---|---|---|---|\n";
+  for (const std::string& name : registry.names()) {
+    const OpDef& op = *registry.find(name);
+    table += "| `" + op.name + "` | " + op.inputs + " | " + op.dtypes + " | " + gradient_of(op) + " | " + cell(op.doc) +
+             effect_of(op) + " | " + cell(attributes_of(op)) + " |\n";
+  }
+  return table;
+}
+
+// "`math.h`, `matmul.h`"
+std::string header_list(const Group& group) {
+  std::vector<std::string> names;
+  for (const char* header : group.headers) names.push_back("`" + std::string(header) + "`");
+  return joined(names, ", ");
+}
+
 }  // namespace
 
 std::string ops_page() {
   std::string page = kIntroduction;
-  for (const Family& family : kFamilies) {
-    OpRegistry registry;
-    family.add(registry);
-    page += "\n## " + std::string(family.title) + "\n\n`belay/ops/" + family.header +
-            "`\n\n| operation | inputs | dtypes | gradient | result | attributes |\n|---|---|---|---|---|---|\n";
-    for (const std::string& name : registry.names()) {
-      const OpDef& op = *registry.find(name);
-      page += "| `" + op.name + "` | " + op.inputs + " | " + op.dtypes + " | " + gradient_of(op) + " | " +
-              cell(op.doc) + effect_of(op) + " | " + cell(attributes_of(op)) + " |\n";
-    }
+  for (const Group& group : groups()) {
+    page += "\n## " + std::string(group.folder) + "\n\n`runtime/ops/" + group.folder +
+            "`; in `belay/ops/`: " + header_list(group) + ".\n";
+    for (const Family& family : group.families)
+      page += "\n### " + std::string(family.title) + "\n\n`belay/ops/" + family.header + "`\n\n" + table_of(family);
   }
   return page;
+}
+
+std::vector<OpGroup> op_groups() {
+  std::vector<OpGroup> result;
+  for (const Group& group : groups()) {
+    OpRegistry registry;
+    std::vector<std::string> family_headers;
+    for (const Family& family : group.families) {
+      family.add(registry);
+      family_headers.emplace_back(family.header);
+    }
+    result.push_back(
+        {group.folder, {group.headers.begin(), group.headers.end()}, std::move(family_headers), registry.names()});
+  }
+  return result;
 }
 
 }  // namespace belay::runtime

@@ -2,7 +2,13 @@
 // docs/reference/ops.md against the registry, and the registry's own descriptions.
 #include "tests/docs/ops_page.h"
 
+#include <gmock/gmock.h>
+
 #include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "runtime/ops/registry.h"
 #include "tests/docs/page.h"
@@ -12,6 +18,13 @@ namespace {
 
 std::size_t names_in(const std::string& inputs) {
   return inputs.empty() ? 0 : static_cast<std::size_t>(std::count(inputs.begin(), inputs.end(), ',')) + 1;
+}
+
+std::vector<std::string> names_of_entries(const std::string& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(BELAY_SOURCE_DIR "/" + folder))
+    names.push_back(entry.path().filename().string());
+  return names;
 }
 
 TEST(OpsPage, IsWhatTheRegistrySays) {
@@ -24,6 +37,32 @@ TEST(OpsPage, HasEveryOperation) {
   for (const std::string& name : make_op_registry()->names())
     EXPECT_NE(page.find("\n| `" + name + "` | "), std::string::npos)
         << name << " belongs to a family that tests/docs/ops_page.cc does not list";
+}
+
+// Each header that models include is in one group.
+TEST(OpsPage, EachHeaderBelongsToOneGroup) {
+  std::vector<std::string> in_groups;
+  for (const OpGroup& group : op_groups())
+    in_groups.insert(in_groups.end(), group.headers.begin(), group.headers.end());
+  EXPECT_THAT(in_groups, testing::UnorderedElementsAreArray(names_of_entries("sdk/include/belay/ops")));
+}
+
+// Kernels that groups share, and what makes operations of plugins, have no operations of their own.
+TEST(OpsPage, GroupsAreTheFoldersOfOperations) {
+  std::vector<std::string> folders{"kernels", "plugin", "CMakeLists.txt", "registry.cc", "registry.h"};
+  for (const OpGroup& group : op_groups()) folders.push_back(group.folder);
+  EXPECT_THAT(folders, testing::UnorderedElementsAreArray(names_of_entries("runtime/ops")));
+}
+
+TEST(OpsPage, EachOperationIsInTheFolderOfItsGroup) {
+  for (const OpGroup& group : op_groups()) {
+    const std::string folder = "runtime/ops/" + group.folder;
+    std::string sources;
+    for (const std::string& name : names_of_entries(folder)) sources += read_source(folder + "/" + name);
+    EXPECT_FALSE(group.operations.empty()) << group.folder;
+    for (const std::string& name : group.operations)
+      EXPECT_NE(sources.find('"' + name + '"'), std::string::npos) << name << " is not in " << folder;
+  }
 }
 
 TEST(OpsPage, EveryOperationDescribesItself) {
@@ -40,14 +79,9 @@ TEST(OpsPage, EveryOperationDescribesItself) {
   }
 }
 
-// A header that a line names can be read.
-TEST(OpsPage, NamesHeadersThatExist) {
-  for (const PageSection& section : sections_of(ops_page())) {
-    const std::size_t at = section.text.find("`belay/ops/");
-    if (at == std::string::npos || section.heading == "Operations") continue;
-    const std::string header = section.text.substr(at + 1, section.text.find('`', at + 1) - at - 1);
-    EXPECT_FALSE(read_source("sdk/include/" + header).empty()) << section.heading;
-  }
+TEST(OpsPage, EachFamilyNamesAHeaderOfItsGroup) {
+  for (const OpGroup& group : op_groups())
+    for (const std::string& header : group.family_headers) EXPECT_THAT(group.headers, testing::Contains(header));
 }
 
 }  // namespace
