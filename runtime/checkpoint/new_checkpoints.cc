@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/new_checkpoints.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
 #include "belay/error.h"
 #include "runtime/checkpoint/find_restorable.h"
+#include "runtime/checkpoint/names.h"
 #include "runtime/checkpoint/state_file.h"
 
 namespace belay::runtime {
@@ -24,6 +26,10 @@ std::string named_current(const OpenDirectory& run) {
 }
 
 }  // namespace
+
+bool run_finished(const FileSystem& files, const std::string& directory) {
+  return files.exists(directory + "/" + std::string(kFinishedName));
+}
 
 NewCheckpoints::NewCheckpoints(FileSystem& files, Clock& clock, Logger& log, std::string directory,
                                NewCheckpointsOptions options)
@@ -44,32 +50,49 @@ std::string NewCheckpoints::newest() const {
   return path == last_ ? "" : path;
 }
 
+bool NewCheckpoints::goes_on() const { return !options_.keep_going || options_.keep_going(); }
+
+// In pieces, so that who is asked keep_going need not notify. A piece is no longer than the wait between two looks.
 bool NewCheckpoints::sleep_until(std::int64_t deadline_ns) {
   std::unique_lock<std::mutex> lock(mutex_);
-  while (!stopped_ && clock_.monotonic_ns() < deadline_ns) clock_.wait_until(lock, changed_, deadline_ns);
+  const std::int64_t piece = std::max<std::int64_t>(nanoseconds(options_.sleep_secs), 1);
+  for (std::int64_t asked = clock_.monotonic_ns(); !stopped_;) {
+    const std::int64_t now = clock_.monotonic_ns();
+    if (now >= deadline_ns) break;
+    if (now - asked >= piece) {
+      if (!goes_on()) return false;
+      asked = now;
+    }
+    clock_.wait_until(lock, changed_, std::min(deadline_ns, asked + piece));
+  }
   return !stopped_;
 }
 
-// False: the time is over, or the sequence was stopped.
-bool NewCheckpoints::wait_for_new() {
+bool NewCheckpoints::wait(double seconds) {
+  return goes_on() && sleep_until(clock_.monotonic_ns() + nanoseconds(seconds));
+}
+
+NewCheckpoints::Found NewCheckpoints::wait_for_new() {
   const std::int64_t start = clock_.monotonic_ns(), sleep = nanoseconds(options_.sleep_secs);
   for (;;) {
+    if (!goes_on()) return Found::kEnd;
+    const bool finished = options_.finished && options_.finished();  // before the look: it finds the last one then
     if (std::string path = newest(); !path.empty()) {
       last_ = std::move(path);
-      return true;
+      return Found::kNew;
     }
+    if (finished) return Found::kEnd;
     const std::int64_t now = clock_.monotonic_ns();
-    if (options_.timeout_secs && now + sleep > start + nanoseconds(*options_.timeout_secs)) return false;
-    if (!sleep_until(now + sleep)) return false;
+    if (options_.timeout_secs && now + sleep > start + nanoseconds(*options_.timeout_secs)) return Found::kTimeout;
+    if (!sleep_until(now + sleep)) return Found::kEnd;
   }
 }
 
 std::optional<std::string> NewCheckpoints::next() {
   if (returned_at_ && !sleep_until(*returned_at_ + nanoseconds(options_.min_interval_secs))) return std::nullopt;
   if (!sleep_until(0)) return std::nullopt;
-  while (!wait_for_new()) {
-    const bool goes_on = sleep_until(0) && options_.on_timeout && !options_.on_timeout();
-    if (!goes_on) return std::nullopt;
+  for (Found found = wait_for_new(); found != Found::kNew; found = wait_for_new()) {
+    if (found == Found::kEnd || !options_.on_timeout || options_.on_timeout()) return std::nullopt;
   }
   returned_at_ = clock_.monotonic_ns();
   return last_;

@@ -29,7 +29,16 @@ struct NewCheckpointsOptions {
   std::optional<double> timeout_secs = {};  // how long next() waits for one; none: for ever
   // Called when that is over: true ends the sequence, false waits once more. None: it ends.
   std::function<bool()> on_timeout = {};
+  // Asked before each look: true says that the run writes no more checkpoints, and the sequence ends where that look
+  // finds none. run_finished() below is such a question. None: it may always write another.
+  std::function<bool()> finished = {};
+  // Asked before each look, and after each sleep_secs of any wait: false ends the sequence. None: it goes on.
+  std::function<bool()> keep_going = {};
 };
+
+// Whether the last training there has come to its end (RunHost::note_finished); a stop by a signal and an error are
+// none. Its last checkpoint was durable before.
+bool run_finished(const FileSystem& files, const std::string& directory);
 
 class NewCheckpoints {
  public:
@@ -42,12 +51,17 @@ class NewCheckpoints {
   // none can be restored.
   std::optional<std::string> next();
 
+  // Lets so much time pass; false where the sequence ended meanwhile.
+  bool wait(double seconds);
+
   // The sequence ends: a next() that waits returns nothing, and so do all later ones. [any thread]
   void stop();
 
  private:
   std::string newest() const;
-  bool wait_for_new();
+  enum class Found { kNew, kTimeout, kEnd };
+  Found wait_for_new();
+  bool goes_on() const;
   bool sleep_until(std::int64_t deadline_ns);
 
   FileSystem& files_;

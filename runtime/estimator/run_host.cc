@@ -70,12 +70,24 @@ std::int64_t RunHost::attempts_before() {
 void RunHost::keep_directory() {
   if (!directory_) return;
   directory_->keep();
+  if (directory().exists(kFinishedName)) directory().remove(kFinishedName);
   try {
     directory().replace(kAttemptsName, std::to_string(attempt_) + "\n");
   } catch (const RunInUse&) {
     throw;
   } catch (const Error& e) {
     log().warning("", std::string("this attempt is not counted: ") + e.what());
+  }
+}
+
+void RunHost::note_finished(std::int64_t step) {
+  if (!directory_) return;
+  try {
+    directory().replace(kFinishedName, "at step " + std::to_string(step) + "\n");
+  } catch (const RunInUse&) {
+    throw;
+  } catch (const Error& e) {
+    log().warning("", std::string("who evaluates this run in another process is not told of its end: ") + e.what());
   }
 }
 

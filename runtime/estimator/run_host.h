@@ -78,6 +78,10 @@ class RunHost {
   // PERMISSION_DENIED and others. Until keep_directory() the end of the run takes away again what this made.
   void take_directory();
   void keep_directory();  // and counts this attempt there
+  // The training has come to its end at this step, and its last checkpoint is durable: a file in the directory says so
+  // to who evaluates the checkpoints in another process, until keep_directory() of the next attempt. Where it cannot be
+  // written that is a warning.
+  void note_finished(std::int64_t step);
   bool has_directory() const noexcept { return directory_.has_value(); }
   LockedDirectory& directory() { return directory_->directory(); }
   // Which start of the run in its directory this is: 1, and known once the directory is taken.

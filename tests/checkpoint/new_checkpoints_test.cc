@@ -138,6 +138,31 @@ TEST_F(NewCheckpointsTest, ADamagedOneIsPassedOverWithAWarning) {
   EXPECT_THAT(log_.lines, Contains(HasSubstr("model.ckpt-20")));
 }
 
+TEST_F(NewCheckpointsTest, ARunThatHasFinishedHasItsLastOneAndNoMore) {
+  save(10);
+  auto all = checkpoints({.finished = [&] { return run_finished(files_, dir_.path()); }});
+  EXPECT_EQ(all.next(), path(10));
+  jumping_.on_wait = [&] {
+    if (jumping_.seconds() != 3) return;
+    save(20);
+    run_->replace("finished", "at step 20\n");
+  };
+  EXPECT_EQ(all.next(), path(20));
+  EXPECT_EQ(all.next(), std::nullopt);
+  EXPECT_EQ(jumping_.seconds(), 3);
+}
+
+TEST_F(NewCheckpointsTest, KeepGoingIsAskedDuringEachWait) {
+  bool going = true;
+  save(10);
+  auto all = checkpoints({.min_interval_secs = 600, .keep_going = [&] { return going; }});
+  jumping_.on_wait = [&] { going = jumping_.seconds() < 5; };
+  EXPECT_EQ(all.next(), path(10));
+  EXPECT_EQ(all.next(), std::nullopt);
+  EXPECT_LT(jumping_.seconds(), 10);
+  EXPECT_FALSE(all.wait(1));
+}
+
 TEST_F(NewCheckpointsTest, StopEndsAWait) {
   NewCheckpoints none(files_, clock_, log_, dir_.path());
   std::thread stopper([&] {

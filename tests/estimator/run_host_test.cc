@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/run_host.h"
 
+#include <filesystem>
+
 #include "runtime/checkpoint/run_lock.h"
 #include "runtime/estimator/session_host.h"
 #include "tests/estimator/training_session.h"
@@ -35,6 +37,17 @@ TEST_F(RunHostTest, TheLockIsKeptFromSessionToSession) {
   run.reset();
   other.take_directory();
   EXPECT_TRUE(other.has_directory());
+}
+
+TEST_F(RunHostTest, ATrainingThatHasFinishedSaysSoUntilTheNextAttempt) {
+  for (int i = 0; i < 2; ++i) {
+    RunHost run(platform(), control, in_directory());
+    run.take_directory();
+    run.keep_directory();
+    EXPECT_FALSE(std::filesystem::exists(temp / "finished"));
+    run.note_finished(20);
+    EXPECT_TRUE(std::filesystem::exists(temp / "finished"));
+  }
 }
 
 TEST_F(RunHostTest, EventsMayLieInAnotherDirectoryThanCheckpoints) {
