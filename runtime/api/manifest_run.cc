@@ -75,7 +75,7 @@ struct ManifestRun::Insides {
         runtime::Platform{runtime::system_clock(), *log, runtime::posix_file_system()}, runtime::process_environment(),
         of);
   }
-  bool trains() const { return manifest->run.mode == runtime::RunMode::kTrain; }
+  bool trains() const { return runtime::trains(manifest->run.mode); }
   void progress() const {
     if (options.on_progress) options.on_progress(self);
   }
@@ -153,8 +153,12 @@ void ManifestRun::Insides::use_model(RunReport& report) {
     report.checkpoint = checkpoint.path;
     report.global_step = checkpoint.global_step;
   };
+  const runtime::RunMode mode = run->manifest().run.mode;
   const auto evaluate = [&] {
-    const runtime::CheckpointResult result = run->evaluate_checkpoint([&] { progress(); });
+    const auto on_progress = [&] { progress(); };
+    const runtime::CheckpointResult result = mode == runtime::RunMode::kEvaluate
+                                                 ? run->evaluate_checkpoint(on_progress)
+                                                 : run->evaluate_repeatedly(on_progress, [](const auto&) {});
     use(result.checkpoint);
     for (const runtime::EvaluatedInput& e : result.inputs) report.evaluations.push_back(runtime::evaluation_report(e));
   };
@@ -178,7 +182,7 @@ void ManifestRun::Insides::use_model(RunReport& report) {
     return usage ? RunStatus::kUsage : runtime::run_status(e);
   };
   const auto work = [&] {
-    if (run->manifest().run.mode == runtime::RunMode::kEvaluate) {
+    if (mode == runtime::RunMode::kEvaluate || mode == runtime::RunMode::kContinuousEval) {
       evaluate();
     } else if (run->manifest().predict.prompt.empty()) {
       predict();

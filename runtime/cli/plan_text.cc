@@ -53,7 +53,7 @@ std::string scaffold_text(const ManifestRun& run) {
 
 std::string mode_text(const ManifestRun& run) {
   const ResolvedPlugins& found = run.plugins().found();
-  if (run.manifest().run.mode == RunMode::kTrain)
+  if (trains(run.manifest().run.mode))
     return "optimizer  " + found.optimizer->info.name +
            (found.schedule ? ", schedule " + found.schedule->info.name : "") + "\n" + scaffold_text(run);
   return "checkpoint  " + escaped(run.manifest().run.checkpoint) + ", read by " + found.saver->info.name + "\n";

@@ -160,7 +160,7 @@ int run_command(const RunArguments& arguments) {
   Signals signals(requests);
   // From before the first plugin is loaded on the run directory is ours, and shows it.
   const auto take_directory = [&](ManifestRun& taken, Diagnostics& problems) {
-    if (taken.manifest().run.mode == RunMode::kTrain && !arguments.dry_run)
+    if (trains(taken.manifest().run.mode) && !arguments.dry_run)
       if (const int status = with_directory(*log, [&] { taken.take_directory(); }); status != kExitDone) return status;
     taken.compare_with_earlier(problems);
     return static_cast<int>(kExitDone);
@@ -173,7 +173,7 @@ int run_command(const RunArguments& arguments) {
     std::cout << plan_text(*run) << std::flush;
     return kExitDone;
   }
-  if (run->manifest().run.mode != RunMode::kTrain) {
+  if (!trains(run->manifest().run.mode)) {
     training = true;
     return use_model(*run, *prepared.watchdog, *log, signals);
   }

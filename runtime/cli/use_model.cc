@@ -55,12 +55,18 @@ void print_result(Logger& log, const EvaluatedInput& result) {
 }
 
 int use_model(ManifestRun& run, Watchdog& watchdog, Logger& log, const Signals& signals) {
-  const bool evaluates = run.manifest().run.mode == RunMode::kEvaluate;
+  const RunMode mode = run.manifest().run.mode;
+  const bool evaluates = mode == RunMode::kEvaluate || mode == RunMode::kContinuousEval;
+  const auto progress = [&] { watchdog.progress(); };
+  const auto print = [&](const CheckpointResult& found) {
+    log.info("", "evaluated " + escaped(found.checkpoint.path));
+    for (const EvaluatedInput& result : found.inputs) print_result(log, result);
+  };
   try {
-    if (evaluates) {
-      const CheckpointResult found = run.evaluate_checkpoint([&] { watchdog.progress(); });
-      log.info("", "evaluated " + escaped(found.checkpoint.path));
-      for (const EvaluatedInput& result : found.inputs) print_result(log, result);
+    if (mode == RunMode::kEvaluate) {
+      print(run.evaluate_checkpoint(progress));
+    } else if (mode == RunMode::kContinuousEval) {
+      run.evaluate_repeatedly(progress, print);
     } else if (run.manifest().predict.prompt.empty()) {
       predict(run, watchdog, log);
     } else {

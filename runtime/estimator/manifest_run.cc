@@ -20,13 +20,14 @@ namespace {
 
 // What the mode uses, and what the manifest leaves out: the default hooks and the default saver.
 Manifest with_defaults(Manifest manifest) {
-  const bool trains = manifest.run.mode == RunMode::kTrain;
-  manifest.hooks = trains ? hooks_of_run(manifest) : std::vector<PluginUse>();
-  if (!trains) manifest.scaffold.init_fn.clear();
+  const bool training = trains(manifest.run.mode);
+  manifest.hooks = training ? hooks_of_run(manifest) : std::vector<PluginUse>();
+  if (!training) manifest.scaffold.init_fn.clear();
   const std::string predicted = predict_input(manifest);
   std::erase_if(manifest.inputs, [&](const auto& entry) {
     switch (manifest.run.mode) {
-      case RunMode::kEvaluate: return !is_eval_input(entry.first);
+      case RunMode::kEvaluate:
+      case RunMode::kContinuousEval: return !is_eval_input(entry.first);
       case RunMode::kPredict: return entry.first != predicted && entry.first != "train";
       default: return entry.first == "predict";
     }
@@ -135,7 +136,8 @@ void ManifestRun::create_optimizer(const ResolvedPlugins& found) {
 
 void ManifestRun::build_scaffold(Diagnostics& problems) {
   switch (manifest_.run.mode) {
-    case RunMode::kEvaluate: build_evaluations(problems); return;
+    case RunMode::kEvaluate:
+    case RunMode::kContinuousEval: build_evaluations(problems); return;
     case RunMode::kPredict: build_prediction(); return;
     default: build_training(problems);
   }
@@ -181,7 +183,7 @@ void ManifestRun::check_groups(Diagnostics& problems) {
 
 // Before the other hooks: they see what it restores.
 void ManifestRun::make_evals() {
-  if (manifest_.run.mode != RunMode::kTrain || eval_inputs(manifest_).empty()) return;
+  if (!trains(manifest_.run.mode) || eval_inputs(manifest_).empty()) return;
   EvalWhileTrainingOptions options;
   options.settings = manifest_.eval;
   options.keep_going = [this] { return keep_going(); };
@@ -214,7 +216,7 @@ void ManifestRun::build_evaluations(Diagnostics& problems) {
       add_model_hooks(session, plugins_, *model_instance_, outputs);
     };
     evaluations_.push_back(std::make_unique<Evaluation>(host_, *ops_, *model_instance_, input, std::move(options)));
-    if (manifest_.run.mode == RunMode::kTrain) check_eval_variables(*evaluations_.back(), problems);
+    if (trains(manifest_.run.mode)) check_eval_variables(*evaluations_.back(), problems);
   }
 }
 
@@ -305,7 +307,7 @@ void ManifestRun::find_pieces(Diagnostics& problems) {
 
 // A name that a hook asks the graph for in vain is the manifest's mistake; it is shown where it is written.
 void ManifestRun::begin_hooks(Diagnostics& problems) {
-  if (manifest_.run.mode != RunMode::kTrain) return;
+  if (!trains(manifest_.run.mode)) return;
   try {
     training_.begin_hooks(model_.graph);
   } catch (const Error& e) {
@@ -341,7 +343,7 @@ void ManifestRun::tell_last_attempt() const {
 }
 
 void ManifestRun::compare_with_earlier(Diagnostics& problems) {
-  if (manifest_.run.mode != RunMode::kTrain) return;
+  if (!trains(manifest_.run.mode)) return;
   resume_.look_at_files(plugins_.found());
   if (options_.from_scratch) return;
   const auto hooks = [&](const std::string& name) { return plugins_.hook_info(name); };
@@ -349,7 +351,7 @@ void ManifestRun::compare_with_earlier(Diagnostics& problems) {
 }
 
 void ManifestRun::compare_fingerprint(Diagnostics& problems) const {
-  if (manifest_.run.mode == RunMode::kTrain && !options_.from_scratch)
+  if (trains(manifest_.run.mode) && !options_.from_scratch)
     resume_.compare(fingerprint_of(host_.environment(), plugins_.registry()), problems);
 }
 
@@ -418,6 +420,7 @@ TrainingResult ManifestRun::train(const std::function<void()>& progress) {
   options.scaffold = pieces_;
   options.evals = evals_ ? &*evals_ : nullptr;
   TrainingResult result = runtime::train(training_, model_, options);
+  if (keep_going() && !result.checkpoint.empty() && result.save_error.empty()) host_.note_finished(result.global_step);
   trained_ = result.trained;
   trained_step_ = result.global_step;
   return result;
@@ -465,6 +468,18 @@ CheckpointResult ManifestRun::evaluate_checkpoint(const std::function<void()>& p
   progress_ = progress;
   return runtime::evaluate_checkpoint(checkpoint_place(), checkpoint_choice(), host_.codec(), evaluations_,
                                       [this] { return keep_going(); });
+}
+
+CheckpointResult ManifestRun::evaluate_repeatedly(const std::function<void()>& progress,
+                                                  const std::function<void(const CheckpointResult&)>& on_result) {
+  progress_ = progress;
+  ContinuousEvalOptions options;
+  options.settings = manifest_.eval;
+  options.max_steps = manifest_.run.max_steps;
+  options.keep_going = [this] { return keep_going(); };
+  options.on_look = progress;
+  options.on_result = on_result;
+  return continuous_eval(host_, checkpoint_place(), evaluations_, options);
 }
 
 PredictionSource ManifestRun::prediction_source() {

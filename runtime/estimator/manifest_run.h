@@ -13,9 +13,10 @@
 //   run.train(...)                 // mode train: the session with its hooks
 //   run.evaluate_at_end()          // one pass over each [input.eval]
 //
-// The modes evaluate and predict use less of it: no optimizer, no hooks, no directory that is taken.
+// The modes evaluate, continuous_eval and predict use less of it: no optimizer, no hooks, no directory that is taken.
 //
-//   find_plugins, load_plugins, build_scaffold, then evaluate_checkpoint() or predict() or sample()
+//   find_plugins, load_plugins, build_scaffold, then evaluate_checkpoint() or evaluate_repeatedly() or predict() or
+//   sample()
 #pragma once
 
 #include <atomic>
@@ -25,6 +26,7 @@
 #include <optional>
 #include <string>
 
+#include "runtime/estimator/continuous_eval.h"
 #include "runtime/estimator/evaluate.h"
 #include "runtime/estimator/predict.h"
 #include "runtime/estimator/resume_check.h"
@@ -75,6 +77,9 @@ class ManifestRun {
 
   // ---- the other modes; CANCELLED where the control stops them
   CheckpointResult evaluate_checkpoint(const std::function<void()>& progress);
+  // `on_result` after each checkpoint.
+  CheckpointResult evaluate_repeatedly(const std::function<void()>& progress,
+                                       const std::function<void(const CheckpointResult&)>& on_result);
   Predicted predict(PredictionWriter& writer, const std::function<void()>& progress);
   UsedCheckpoint sample(const std::function<bool(std::string_view)>& deliver);
 

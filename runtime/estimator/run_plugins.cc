@@ -27,7 +27,7 @@ bool RunPlugins::find(const Manifest& manifest, Diagnostics& problems) {
   for (const std::string& w : search_->warnings()) run_.log().warning("plugins", w);
   PluginResolver resolver(registry_, *search_, policy_, cpu_, paths_, problems);
   found_ = resolver.resolve(manifest);
-  if (manifest.run.mode == RunMode::kTrain) resolver.resolve_optimizer(manifest, found_);
+  if (trains(manifest.run.mode)) resolver.resolve_optimizer(manifest, found_);
   for (const std::string& w : resolver.warnings()) run_.log().warning("plugins", w);
   return !resolver.plugin_failed();
 }

@@ -124,6 +124,9 @@ const std::vector<ScaffoldPiece>& scaffold_pieces();
 // All keys of [scaffold].
 std::vector<std::string> scaffold_keys();
 
+// Whether a run of this mode trains.
+constexpr bool trains(RunMode mode) noexcept { return mode == RunMode::kTrain || mode == RunMode::kTrainAndEvaluate; }
+
 // [input.eval] and [input.eval_NAME] are inputs of evaluations.
 bool is_eval_input(const std::string& name);
 // Those on which the run evaluates: eval.inputs, else all of them.

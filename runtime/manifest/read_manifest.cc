@@ -94,12 +94,15 @@ class ManifestReader {
     for (const auto& [name, input] : manifest_.inputs)
       if (is_eval_input(name)) there.push_back(name);
     if (const TomlNode* inputs = value_in("eval", "inputs")) check_eval_inputs(*inputs, there);
-    const EvalSettings& eval = manifest_.eval;
+    EvalSettings& eval = manifest_.eval;
+    const bool periodic = eval.every_steps.value_or(0) > 0 || eval.every_secs.value_or(0) > 0;
+    if (manifest_.run.mode == RunMode::kTrainAndEvaluate && !periodic && value_in("eval", "at_checkpoint") == nullptr)
+      eval.at_checkpoint = true;
     const std::string period = eval.every_steps.value_or(0) > 0  ? "every_steps"
                                : eval.every_secs.value_or(0) > 0 ? "every_secs"
                                : eval.at_checkpoint              ? "at_checkpoint"
                                                                  : "";
-    if (!period.empty() && there.empty())
+    if (!period.empty() && there.empty() && manifest_.run.mode != RunMode::kTrainAndEvaluate)
       context_.problems.add(manifest_.at("eval." + period),
                             "eval." + period + " asks for evaluations, and there is no input for them",
                             "add [input.eval] and plugin = \"NAME\" below");
@@ -155,7 +158,7 @@ class ManifestReader {
         entry.key == "predict" || is_eval_input(entry.key))
       return;
     const std::string near = nearest(entry.key, std::vector<std::string>{"train", "eval", "predict"});
-    if (near == "train" && manifest_.run.mode == RunMode::kTrain && manifest_.inputs.count("train") == 0) return;
+    if (near == "train" && trains(manifest_.run.mode) && manifest_.inputs.count("train") == 0) return;
     context_.problems.add(
         entry.at.location(), "nothing reads [input." + toml_key(entry.key) + "]",
         near.empty() ? "inputs are train, predict, eval and eval_NAME" : "did you mean \"" + near + "\"?");
@@ -310,12 +313,21 @@ class ManifestReader {
       context_.problems.add({file_, 0, 0}, "[model] is missing", "add [model] and plugin = \"NAME\" below");
     if (find(root_, "input") == nullptr && was_misspelt("input")) return;
     switch (manifest_.run.mode) {
+      case RunMode::kContinuousEval:
+        if (manifest_.run.dir.empty())
+          context_.problems.add(manifest_.at("run.mode"),
+                                "run.mode = \"continuous_eval\" evaluates the checkpoints of a run directory",
+                                "set dir in [run] to the directory that the training has");
+        [[fallthrough]];
       case RunMode::kEvaluate:
         if (eval_inputs(manifest_).empty()) refuse_missing_input("eval");
         break;
       case RunMode::kPredict:
         if (predict_input(manifest_).empty()) refuse_missing_input("predict");
         break;
+      case RunMode::kTrainAndEvaluate:
+        if (eval_inputs(manifest_).empty()) refuse_missing_input("eval");
+        [[fallthrough]];
       default:
         if (manifest_.inputs.count("train") == 0) refuse_missing_input("train");
     }

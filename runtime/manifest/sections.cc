@@ -73,10 +73,7 @@ void visit_tensor(Fields& f, const char* key, TensorName& tensor, const std::str
 
 void visit(Fields& f, RunSettings& run) {
   f.choice("mode", run.mode, run_modes());
-  f.check(run.mode == RunMode::kTrain || run.mode == RunMode::kEvaluate || run.mode == RunMode::kPredict, "mode",
-          "run.mode = \"" + run_modes()[static_cast<std::size_t>(run.mode)] +
-              "\" is not supported by this version; use \"train\", \"evaluate\" or \"predict\"",
-          "");
+  f.check(run.mode != RunMode::kExport, "mode", "run.mode = \"export\" is not supported by this version", "");
   f.text("checkpoint", run.checkpoint, "");
   f.path("dir", run.dir, "nothing is kept");
   f.integer("max_steps", run.max_steps, {.min = 1}, "until the input ends");
@@ -138,6 +135,7 @@ void visit(Fields& f, EvalSettings& eval) {
   f.integer("batches", eval.batches, {.min = 0});
   f.number("start_delay_secs", eval.start_delay_secs, kSeconds);
   f.number("throttle_secs", eval.throttle_secs, kSeconds);
+  f.number("timeout_secs", eval.timeout_secs, kSeconds, "as long as it takes");
   f.boolean("at_start", eval.at_start);
   f.choice("on_error", eval.on_error, {"stop", "continue"});
 }

@@ -191,8 +191,9 @@ TEST_F(OutputTest, FromScratchMovesAllOfAnEarlierRunAside) {
     EXPECT_EQ(weights(run_dir() + "/" + aside, 50), before);
     EXPECT_EQ(event_files(run_dir() + "/eval").size(), 1u);
   }
-  EXPECT_EQ(listing(run_dir()), (Names{"attempts", "before-1", "before-2", "checkpoint", "eval", kEventFile, "lock",
-                                       "manifest-0001.toml", "manifest.toml", "model.ckpt-0", "model.ckpt-50"}));
+  EXPECT_EQ(listing(run_dir()),
+            (Names{"attempts", "before-1", "before-2", "checkpoint", "eval", kEventFile, "finished", "lock",
+                   "manifest-0001.toml", "manifest.toml", "model.ckpt-0", "model.ckpt-50"}));
   EXPECT_EQ(weights(run_dir(), 50), before) << "the same seed has the same bits";
 }
 
@@ -216,7 +217,7 @@ TEST_F(OutputTest, FromScratchWithNothingThereMovesNothing) {
   const ProcessResult r = belay({"run", regression(), "--from-scratch"});
   ASSERT_EQ(r.status, 0) << r.err;
   EXPECT_EQ(lines_with(r.err, "--from-scratch").size(), 0u) << r.err;
-  EXPECT_EQ(listing(run_dir()), (Names{"attempts", "checkpoint", kEventFile, "lock", "manifest-0001.toml",
+  EXPECT_EQ(listing(run_dir()), (Names{"attempts", "checkpoint", kEventFile, "finished", "lock", "manifest-0001.toml",
                                        "manifest.toml", "model.ckpt-0", "model.ckpt-50"}));
 }
 

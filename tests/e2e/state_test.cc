@@ -66,7 +66,7 @@ TEST_F(StateTest, B_08f_RetentionAndCleaningUpRemoveTheTensorsToo) {
   write_file(unfinished + "/state.data", "half");
   ASSERT_EQ(belay({"run", manifest("run", 1, 60)}).status, 0);
   EXPECT_THAT(listing(run_dir()),
-              ElementsAre("attempts", "checkpoint", kEventFile, kEventFile, "lock", "manifest-0001.toml",
+              ElementsAre("attempts", "checkpoint", kEventFile, kEventFile, "finished", "lock", "manifest-0001.toml",
                           "manifest-0002.toml", "manifest.toml", "model.ckpt-50", "model.ckpt-60"));
 }
 

@@ -44,12 +44,31 @@ TEST(Sections, AModeThatUsesACheckpointNeedsAnInputOfItsOwn) {
   EXPECT_EQ(errors_of("[run]\nmode = 'predict'\n[input.eval_b]\nplugin = 'x'"), "");
 }
 
-TEST(Sections, OtherModesAreKnownButRefused) {
-  for (const std::string mode : {"train_and_evaluate", "continuous_eval", "export"})
-    EXPECT_EQ(errors_of("[run]\nmode = \"" + mode + "\""),
-              "train.toml:2:8: error: run.mode = \"" + mode +
-                  "\" is not supported by this version; use \"train\", \"evaluate\" or \"predict\"\n  mode = \"" +
-                  mode + "\"\n         ^" + std::string(mode.size() + 1, '~') + "\n");
+TEST(Sections, ExportIsKnownButRefused) {
+  EXPECT_EQ(errors_of("[run]\nmode = \"export\""),
+            "train.toml:2:8: error: run.mode = \"export\" is not supported by this version\n"
+            "  mode = \"export\"\n         ^~~~~~~~\n");
+}
+
+TEST(Sections, TrainAndEvaluateNeedsAnEvaluationInputAndEvaluatesBehindEachCheckpoint) {
+  const std::string mode = "[run]\nmode = 'train_and_evaluate'\n";
+  EXPECT_EQ(errors_of(mode),
+            "train.toml: error: [input.eval] is missing\n  help: add [input.eval] and plugin = \"NAME\" below\n");
+  const std::string input = "[input.eval]\nplugin = 'x'\n";
+  EXPECT_TRUE(manifest_of(mode + input).eval.at_checkpoint);
+  EXPECT_FALSE(manifest_of(mode + input + "[eval]\nevery_steps = 5").eval.at_checkpoint);
+  EXPECT_FALSE(manifest_of(mode + input + "[eval]\nat_checkpoint = false").eval.at_checkpoint);
+  EXPECT_FALSE(manifest_of(input).eval.at_checkpoint);
+}
+
+TEST(Sections, ContinuousEvalNeedsAnEvaluationInputAndARunDirectory) {
+  EXPECT_EQ(errors_of("[run]\nmode = 'continuous_eval'\ndir = 'x'"),
+            "train.toml: error: [input.eval] is missing\n  help: add [input.eval] and plugin = \"NAME\" below\n");
+  EXPECT_EQ(errors_of("[run]\nmode = 'continuous_eval'\n[input.eval]\nplugin = 'x'"),
+            "train.toml:2:8: error: run.mode = \"continuous_eval\" evaluates the checkpoints of a run directory\n"
+            "  mode = 'continuous_eval'\n         ^~~~~~~~~~~~~~~~~\n"
+            "  help: set dir in [run] to the directory that the training has\n");
+  EXPECT_EQ(manifest_of("[eval]\ntimeout_secs = 60").eval.timeout_secs, 60.0);
 }
 
 std::vector<std::string> keys_of(const std::vector<PluginOption>& options) {

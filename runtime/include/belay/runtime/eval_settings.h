@@ -20,7 +20,10 @@ struct EvalSettings {
   std::vector<std::string> inputs = {};          // empty: each [input.eval] and [input.eval_NAME]
   std::int64_t batches = 0;                      // of each input; 0: until it ends
   double start_delay_secs = 0;                   // none before the training has run so long
-  double throttle_secs = 0;                      // none sooner behind the end of the one before
+  // None sooner behind the end of the one before; of kContinuousEval: behind its beginning.
+  double throttle_secs = 0;
+  // Of kContinuousEval: how long it waits for the next checkpoint; none: until the training has come to its end.
+  std::optional<double> timeout_secs = {};
   bool at_start = true;                          // two batches before the first step: what is wrong shows at once
   OnEvalError on_error = OnEvalError::kStop;
 

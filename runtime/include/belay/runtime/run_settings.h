@@ -16,7 +16,8 @@ namespace belay::runtime {
 enum class RunMode { kTrain, kEvaluate, kPredict, kTrainAndEvaluate, kContinuousEval, kExport };
 
 struct RunSettings {
-  // kTrainAndEvaluate, kContinuousEval and kExport are refused by this version.
+  // kTrainAndEvaluate trains, and evaluates behind each checkpoint unless EvalSettings has another period;
+  // kContinuousEval evaluates the checkpoints of a training in another process. kExport is refused by this version.
   RunMode mode = RunMode::kTrain;
   // Whose variables the modes kEvaluate and kPredict use: "latest", "best", a step, or the path of a checkpoint or of a
   // run directory. They take no lock and write nothing into the run directory.

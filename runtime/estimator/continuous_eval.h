@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mode continuous_eval: a process beside the one that trains evaluates its checkpoints as they appear, until the
+// training has come to its end. It takes no lock, and writes the events of the evaluations and nothing else.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "belay/runtime/eval_settings.h"
+#include "runtime/estimator/evaluate.h"
+#include "runtime/estimator/run_host.h"
+
+namespace belay::runtime {
+
+struct ContinuousEvalOptions {
+  EvalSettings settings;                       // start_delay_secs, throttle_secs, timeout_secs, on_error
+  std::optional<std::int64_t> max_steps = {};  // a checkpoint of this step, or a later one, is the last
+  std::function<bool()> keep_going;            // false: CANCELLED, soon
+  std::function<void()> on_look = {};          // at each look for a checkpoint: its progress
+  std::function<void(const CheckpointResult&)> on_result = {};
+};
+
+// The last result. Ends where the last checkpoint of a finished run, or of max_steps, is evaluated, or settings'
+// timeout is over; NOT_FOUND where none was evaluated by then.
+CheckpointResult continuous_eval(RunHost& host, const CheckpointPlace& place,
+                                 const std::vector<std::unique_ptr<Evaluation>>& evaluations,
+                                 const ContinuousEvalOptions& options);
+
+}  // namespace belay::runtime
