@@ -31,24 +31,21 @@ runtime::InMemoryEvaluator evaluator(const InMemoryEvaluator& e) {
 
 }  // namespace
 
-struct Estimator::Insides {
-  Insides(const ModelFn& model, const EstimatorOptions& options)
-      : log(runtime::make_log(options.log)), estimator(runtime::model_fn(model), estimator_options(options, *log)) {}
+Estimator::Insides::Insides(const ModelFn& model, const EstimatorOptions& options)
+    : log(runtime::make_log(options.log)), estimator(runtime::model_fn(model), estimator_options(options, *log)) {}
 
-  const std::shared_ptr<runtime::Logger> log;  // also of predictions, which may outlive the estimator
-  runtime::Estimator estimator;
-};
+Estimator::Insides::Insides(const ModelFn& model, runtime::EstimatorOptions options)
+    : estimator(runtime::model_fn(model), std::move(options)) {}
 
 Estimator::Estimator(ModelFn model, const EstimatorOptions& options)
     : insides_(std::make_unique<Insides>(model, options)) {}
 
+Estimator::Estimator(std::unique_ptr<Insides> insides) : insides_(std::move(insides)) {}
+
 Estimator::~Estimator() = default;
 
 Estimator& Estimator::train(const InputFn& input, const TrainOptions& o) {
-  runtime::TrainOptions options{
-      .hooks = o.hooks, .steps = o.steps, .max_steps = o.max_steps, .saving_listeners = o.saving_listeners};
-  for (const InMemoryEvaluator& e : o.evaluators) options.evaluators.push_back(evaluator(e));
-  insides_->estimator.train(runtime::input_fn(input), options);
+  insides_->estimator.train(runtime::input_fn(input), runtime::train_options(o));
   return *this;
 }
 
@@ -126,3 +123,14 @@ PluginUse warm_start(const std::string& from, const std::vector<std::string>& va
 }
 
 }  // namespace belay
+
+namespace belay::runtime {
+
+TrainOptions train_options(const belay::TrainOptions& o) {
+  TrainOptions options{
+      .hooks = o.hooks, .steps = o.steps, .max_steps = o.max_steps, .saving_listeners = o.saving_listeners};
+  for (const belay::InMemoryEvaluator& e : o.evaluators) options.evaluators.push_back(evaluator(e));
+  return options;
+}
+
+}  // namespace belay::runtime

@@ -3,9 +3,10 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 
 #include "belay/runtime/estimator.h"
-#include "runtime/estimator/estimator_spec.h"
+#include "runtime/estimator/estimator.h"
 
 namespace belay {
 
@@ -17,6 +18,15 @@ struct EstimatorSpec::Insides {
   const runtime::EstimatorSpec spec;
 };
 
+struct Estimator::Insides {
+  Insides(const ModelFn& model, const EstimatorOptions& options);
+  // With a clock, a log and a file system of the caller's.
+  Insides(const ModelFn& model, runtime::EstimatorOptions options);
+
+  const std::shared_ptr<runtime::Logger> log;  // also of predictions, which may outlive the estimator; null: borrowed
+  runtime::Estimator estimator;
+};
+
 }  // namespace belay
 
 namespace belay::runtime {
@@ -24,5 +34,6 @@ namespace belay::runtime {
 // Empty ones stay empty.
 InputFn input_fn(const belay::InputFn& input);
 ModelFn model_fn(const belay::ModelFn& model);
+TrainOptions train_options(const belay::TrainOptions& options);
 
 }  // namespace belay::runtime

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "belay/ops/summaries.h"
+#include "runtime/checkpoint/new_checkpoints.h"
 #include "runtime/estimator/estimator_evaluation.h"
 #include "runtime/platform/text.h"
 
@@ -150,6 +151,14 @@ std::optional<double> Estimator::run_steps(MonitoredSession& session, const Esti
   return loss;
 }
 
+// Of a training that an attempt before has brought to its end, and has said so nowhere.
+void Estimator::note_finished(std::int64_t step) const {
+  EstimatorRun run(*settings_, Mode::kTrain, "");
+  run.host().take_directory();
+  run.host().keep_directory();
+  run.host().note_finished(step);
+}
+
 Estimator& Estimator::train(const InputFn& input, const TrainOptions& options) {
   check_may_train(options);
   // A checkpoint that cannot be read is an error here; none is step 0.
@@ -159,6 +168,7 @@ Estimator& Estimator::train(const InputFn& input, const TrainOptions& options) {
     settings_->platform.log.info("", "max_steps = " + std::to_string(*options.max_steps) +
                                          ", and the model is at step " + std::to_string(trained) +
                                          ": nothing to train");
+    if (options.finishes_run && !run_finished(settings_->platform.files, model_dir())) note_finished(trained);
     return *this;
   }
   check_hooks("train's hooks", options.hooks);
@@ -174,6 +184,9 @@ Estimator& Estimator::train(const InputFn& input, const TrainOptions& options) {
   of_session.chief_only_hooks.insert(of_session.chief_only_hooks.begin(), roles.begin(), roles.end());
   MonitoredTrainingSession session(run.host(), run.plugins(), model.graph(), of_session);
   const std::optional<double> loss = run_steps(*session, model, evaluations);
+  RunHost& host = run.host();
+  if (options.finishes_run && host.saver() != nullptr && host.saver()->save_error().empty())
+    host.note_finished(session->global_step());
   if (loss) {
     run.host().log().info("", "the loss of the last step is " + std::to_string(*loss));
   } else {

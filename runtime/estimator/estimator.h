@@ -31,6 +31,8 @@ struct TrainOptions {
   // Hooks that hear of checkpoints (before_save, after_save). INVALID_ARGUMENT where nothing saves.
   std::vector<OwnHook> saving_listeners = {};
   std::vector<InMemoryEvaluator> evaluators = {};  // evaluations inside the training: in_memory_evaluator(...)
+  // No other call follows: an evaluator in another process is told of the end (RunHost::note_finished).
+  bool finishes_run = false;
 };
 
 struct EvaluateOptions {
@@ -55,6 +57,7 @@ class Estimator {
   const std::string& model_dir() const noexcept { return settings_->model_dir; }
   std::string eval_dir(const std::string& name = {}) const;
   const RunConfig& config() const noexcept { return settings_->options.config; }
+  const Platform& platform() const noexcept { return settings_->platform; }
   const Params& params() const noexcept { return settings_->options.params; }
   // Path of the newest checkpoint; empty: there is none.
   std::string latest_checkpoint() const;
@@ -63,6 +66,7 @@ class Estimator {
   Tensor variable_value(const std::string& name) const;
 
  private:
+  void note_finished(std::int64_t step) const;
   void check_may_train(const TrainOptions& options) const;
   std::vector<OwnHook> training_hooks(const EstimatorModel& model, const TrainOptions& options,
                                       std::int64_t trained) const;

@@ -282,11 +282,12 @@ TEST(RecipesPage, ShowsThePrograms) {
                   recipe("timer_service"), recipe("custom_summary"), recipe("dead_units")));
 }
 
-TEST(EstimatorPage, ShowsTheExample) {
+TEST(EstimatorPage, ShowsTheExamples) {
   const std::vector<std::string> blocks = fenced_blocks(read_source("docs/guide/estimator.md"), "cpp");
-  EXPECT_EQ(blocks.size(), 3);
-  for (const std::string& block : blocks)
-    EXPECT_THAT(read_source("examples/estimator/estimator.cc"), ::testing::HasSubstr(block));
+  EXPECT_EQ(blocks.size(), 4);
+  const std::string shown =
+      read_source("examples/estimator/estimator.cc") + read_source("examples/train_and_evaluate/train_and_evaluate.cc");
+  for (const std::string& block : blocks) EXPECT_THAT(shown, ::testing::HasSubstr(block));
 }
 
 }  // namespace

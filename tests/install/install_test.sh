@@ -170,4 +170,14 @@ for start in 200 400; do
     fail "estimator predicts something else"
 done
 
+step "examples/train_and_evaluate"
+configure_and_build "$source/examples/train_and_evaluate" "$here/tae_build"
+for start in first second; do  # the second one has nothing left to train
+  "$here/tae_build/train_and_evaluate" "$here/tae_run" >"$here/tae.log" 2>"$here/tae.err" ||
+    { cat "$here/tae.err"; fail "train_and_evaluate, the $start time"; }
+  grep -q "^accuracy = [01]\.*9*.*, global_step = 400, " "$here/tae.log" ||
+    { cat "$here/tae.log"; fail "train_and_evaluate prints no metrics of step 400 the $start time"; }
+  [ -f "$here/tae_run/export/best/index" ] || fail "train_and_evaluate has exported nothing"
+done
+
 step "all of it holds"

@@ -309,8 +309,12 @@ class Estimator {
   std::vector<std::string> variable_names() const;
   Tensor variable_value(const std::string& name) const;
 
- private:
+  // For Belay itself.
   struct Insides;
+  explicit Estimator(std::unique_ptr<Insides> insides);
+  Insides& insides() const noexcept { return *insides_; }
+
+ private:
   std::unique_ptr<Insides> insides_;
 };
 

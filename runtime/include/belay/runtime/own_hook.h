@@ -8,6 +8,7 @@
 // Hooks are called in the order of the list. What each callback may do is in belay/hook.h.
 #pragma once
 
+#include <concepts>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -40,6 +41,15 @@ OwnHook own_hook(std::string name, std::unique_ptr<T> hook) {
             if (*held == nullptr) fail(Code::kFailedPrecondition, "the hook is in another session already");
             return belay::hook(api, host, std::move(*held));
           }};
+}
+
+// The same with a function that makes the object, once for each session: for hooks of several sessions, as those of an
+// EvalSpec, and of a train that is called again.
+//   belay::own_hook("watch", [] { return std::make_unique<Watch>(200); })
+template <std::invocable F>
+OwnHook own_hook(std::string name, F make) {
+  return {std::move(name),
+          [make](const belay_host_api* api, belay_host* host) { return belay::hook(api, host, make()); }};
 }
 
 // A hook among the plugins that the session has, by its name, with options as a manifest has them ("layers.0.units" for

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// What train_and_evaluate and Experiment are made of: the evaluation of the newest checkpoint with its exports, a hook
+// that hears of checkpoints, and a wait.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "belay/runtime/train_and_evaluate.h"
+#include "runtime/platform/clock.h"
+
+namespace belay {
+
+struct CheckpointEvaluatorOptions {
+  InputFn input;
+  std::optional<std::int64_t> steps = {};
+  std::string name = {};
+  std::vector<OwnHook> hooks = {};
+  ModelExporters exporters = {};
+  std::optional<std::int64_t> last_step = {};  // an evaluation of this step, or a later one, is exported as the last
+  bool once = true;                            // each checkpoint
+};
+
+class CheckpointEvaluator {
+ public:
+  CheckpointEvaluator(Estimator& estimator, CheckpointEvaluatorOptions options);
+
+  // Evaluates the newest checkpoint and exports it. One that there is not, or that was evaluated before, is a warning
+  // every ten minutes at most. `is_final`: there will be no other one.
+  EvalOutcome evaluate(bool is_final = false);
+  // Where the newest one was evaluated already: exports it as the last one, unless that was done.
+  void export_as_final();
+
+  // Of the last evaluation.
+  const EvalOutcome& last() const noexcept { return last_; }
+  const std::vector<std::string>& exported() const noexcept { return exported_; }
+  std::optional<std::int64_t> last_step() const;
+  // Whether that was one of options' last_step.
+  bool reached() const;
+
+ private:
+  void warn(const std::string& text);
+  void export_last(bool is_final);
+
+  Estimator& estimator_;
+  const CheckpointEvaluatorOptions options_;
+  EvalOutcome last_;
+  std::vector<std::string> exported_;
+  bool final_exported_ = false;
+  std::optional<std::int64_t> warned_ns_;
+};
+
+// INVALID_ARGUMENT.
+void need_above_0(const char* option, const std::optional<std::int64_t>& value);
+// INVALID_ARGUMENT for a null one, no name, or one name twice.
+void check_exporters(const ModelExporters& exporters);
+
+// Calls of a training's session; false asks it to stop.
+struct CheckpointCalls {
+  // Before the first step, where it went on from a checkpoint of that step.
+  std::function<bool(std::int64_t step)> restored = {};
+  // Behind each checkpoint, when it is durable.
+  std::function<bool(std::int64_t step)> saved = {};
+};
+OwnHook checkpoint_listener(const std::string& name, CheckpointCalls calls);
+
+void train_to_the_end(Estimator& estimator, const InputFn& input, const TrainOptions& options);
+
+void sleep_on(runtime::Clock& clock, double seconds);
+
+}  // namespace belay

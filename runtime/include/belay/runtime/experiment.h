@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// TensorFlow's Experiment (contrib.learn): an Estimator with its two inputs, and the ways to drive them. New programs
+// use train_and_evaluate.h; this is for those that are carried over.
+//
+//   belay::Experiment experiment(estimator, train_input, test_input, {.train_steps = 10'000, .eval_delay_secs = 0});
+//   const belay::EvalMetrics metrics = experiment.train_and_evaluate().metrics;
+//
+// The constructor runs nothing. Each method returns when it is done; none of them leaves a thread. Numbers are
+// TensorFlow's.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "belay/runtime/train_and_evaluate.h"
+
+namespace belay {
+
+struct ExperimentOptions {
+  std::optional<std::int64_t> train_steps = {};  // the global step to train to; none: until the input ends
+  std::optional<std::int64_t> eval_steps = 100;  // batches of each evaluation; none: until the input ends
+  // Both of each call: own_hook with a function where there are several.
+  std::vector<OwnHook> train_hooks = {};
+  std::vector<OwnHook> eval_hooks = {};
+  double eval_delay_secs = 120;               // before an evaluation; each method can be given another one
+  double continuous_eval_throttle_secs = 60;  // from the beginning of one evaluation to the next
+  // train_and_evaluate evaluates behind a checkpoint that is so many steps after the one before; 0: not while it
+  // trains.
+  std::int64_t min_eval_frequency = 1;
+  double check_interval_secs = 5;  // and so many seconds after it
+  // A worker that is not the first waits for a global step instead of some seconds.
+  bool delay_workers_by_global_step = false;
+  ModelExporters exporters = {};  // TensorFlow's export_strategies
+  // Of continuous_train_and_eval; none: a tenth of train_steps, or 1000.
+  std::optional<std::int64_t> train_steps_per_iteration = {};
+  // train_and_evaluate evaluates and exports behind every checkpoint, that of step 0 too.
+  bool checkpoint_and_export = false;
+  std::vector<OwnHook> saving_listeners = {};
+};
+
+// Asked before each round, with the metrics of the last one and its checkpoint: null before the first, empty where
+// there was nothing to evaluate. False ends the loop.
+using ContinuousEvalPredicate = std::function<bool(const EvalMetrics* last, const std::string& checkpoint_path)>;
+
+struct ContinuousEvalOptions {
+  std::optional<double> delay_secs = {};     // before the first look; none: eval_delay_secs
+  std::optional<double> throttle_secs = {};  // none: continuous_eval_throttle_secs
+  bool evaluate_checkpoint_only_once = true;
+  ContinuousEvalPredicate predicate = {};
+  std::string name = {};  // of the events' folder; empty: "continuous", or "continuous_on_train_data"
+};
+
+class Experiment {
+ public:
+  // The Estimator outlives it. INVALID_ARGUMENT: no input function, a number that is not above 0, an exporter as for
+  // EvalSpec.
+  Experiment(Estimator& estimator, InputFn train_input, InputFn eval_input, ExperimentOptions options = {});
+
+  // Waits, and trains to train_steps. Without a delay a task waits 5 s for each task before it, at most a minute.
+  void train(std::optional<double> delay_secs = {});
+  // Waits, and evaluates the newest checkpoint.
+  EvalMetrics evaluate(std::optional<double> delay_secs = {}, const std::string& name = "one_pass");
+  // Evaluates and exports each new checkpoint, until one of train_steps, or the last of a run that has come to its end.
+  // The last metrics. The second one evaluates on the training's input and exports nothing.
+  EvalMetrics continuous_eval(const ContinuousEvalOptions& options = {});
+  EvalMetrics continuous_eval_on_train_data(const ContinuousEvalOptions& options = {});
+  // Trains, with evaluations between two steps as the options say, and evaluates and exports once more.
+  TrainAndEvaluateResult train_and_evaluate();
+  // Trains some steps, evaluates and exports, again and again; until train_steps, or the predicate says so, or a round
+  // made no step.
+  TrainAndEvaluateResult continuous_train_and_eval(const ContinuousEvalPredicate& predicate = {});
+  // One step of training, one of evaluation, and an export: does it work at all?
+  TrainAndEvaluateResult test();
+
+  // Adds to train_hooks. The caller's list is another one.
+  void extend_train_hooks(const std::vector<OwnHook>& hooks);
+  // Replaces the exporters; returns those before.
+  ModelExporters reset_export_strategies(ModelExporters exporters = {});
+
+  Estimator& estimator() const noexcept { return *estimator_; }
+  const ExperimentOptions& options() const noexcept { return options_; }
+
+ private:
+  void train_with(double delay_secs, const std::vector<OwnHook>& more_listeners);
+  EvalMetrics evaluate_forever(const InputFn& input, const ContinuousEvalOptions& options, const std::string& name,
+                               const ModelExporters& exporters);
+  TrainAndEvaluateResult evaluate_and_export(const std::optional<std::int64_t>& steps, const std::string& name);
+  TrainAndEvaluateResult checkpoint_and_export();
+
+  Estimator* estimator_;
+  InputFn train_input_;
+  InputFn eval_input_;
+  ExperimentOptions options_;
+};
+
+}  // namespace belay
