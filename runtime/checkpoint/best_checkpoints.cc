@@ -56,7 +56,7 @@ std::string format_best_list(const BestList& list) {
   for (std::size_t i = 0; i < list.checkpoints.size(); ++i) {
     const BestCheckpoint& c = list.checkpoints[i];
     text += (i == 0 ? "\n  " : ",\n  ") +
-            ordered_json{{"step", c.step}, {"value", c.value}, {"path", checkpoint_name(c.step)}}.dump();
+            ordered_json{{"step", c.step}, {"value", c.value}, {"path", checkpoint_name(c.step, list.basename)}}.dump();
   }
   return text + (list.checkpoints.empty() ? "]\n}" : "\n ]\n}");
 }
@@ -76,7 +76,9 @@ BestList parse_best_list(std::string_view text, const std::string& where) {
     const BestCheckpoint checkpoint{entry.integer("step"),
                                     item["value"].is_number() ? item["value"].get<double>() : NAN};
     if (!std::isfinite(checkpoint.value)) fail(Code::kDataLoss, entry.place("value") + " is no number");
-    if (entry.text("path") != checkpoint_name(checkpoint.step))
+    const auto named = parse_checkpoint_name(entry.text("path"));
+    if (named && list.checkpoints.empty()) list.basename = named->basename;
+    if (entry.text("path") != checkpoint_name(checkpoint.step, list.basename))
       fail(Code::kDataLoss, entry.place("path") + " is " + double_quoted(entry.text("path")) +
                                 ", which is not the checkpoint of step " + std::to_string(checkpoint.step));
     if (find_step(list, checkpoint.step) != nullptr) fail(Code::kDataLoss, place + " has the step of another one");
@@ -114,7 +116,7 @@ std::unique_ptr<CheckpointReader> find_best(const OpenDirectory& run, Logger& lo
   std::vector<std::string> reasons;
   for (const BestCheckpoint& best : list->checkpoints) {
     std::string reason;
-    std::unique_ptr<CheckpointReader> reader = open_if_whole(run, checkpoint_name(best.step), reason);
+    std::unique_ptr<CheckpointReader> reader = open_if_whole(run, checkpoint_name(best.step, list->basename), reason);
     if (reader != nullptr) return reader;
     log.warning("checkpoint", "one of the best checkpoints is damaged and stays where it is: " + reason);
     reasons.push_back(std::move(reason));

@@ -24,8 +24,8 @@ std::uint64_t bytes_of(const CheckpointContent& content) {
 }
 
 // Of a checkpoint that may have any name, or be gone.
-std::optional<std::int64_t> step_of(const OpenDirectory& run, const std::string& name) {
-  if (const auto step = step_of_checkpoint(name)) return step;
+std::optional<std::int64_t> step_of(const OpenDirectory& run, const std::string& name, const std::string& basename) {
+  if (const auto step = step_of_checkpoint(name, basename)) return step;
   try {
     return parse_index(run.open_directory(name)->read(kIndexName, kMaxIndexBytes)).global_step;
   } catch (const Error&) {
@@ -48,7 +48,8 @@ const char* advice(Code code) {
 CheckpointSeries::CheckpointSeries(FileSystem& files, OpenDirectory& run, Clock& clock, Logger& log,
                                    const CheckpointSettings& settings)
     : files_(files), run_(run), clock_(clock), log_(log), settings_(settings), rule_(best_rule(settings)) {
-  if (rule_.keep > 0) best_ = {rule_.metric, rule_.better};
+  last_preserved_ = now();
+  if (rule_.keep > 0) best_ = {rule_.metric, rule_.better, {}, settings_.basename};
 }
 
 bool CheckpointSeries::is_listed(const std::string& name) const {
@@ -66,8 +67,9 @@ void CheckpointSeries::recover() {
     return;  // find_restorable says so
   }
   if (!state) return;
+  take_up_last_preserved(state->last_preserved);
   for (const CheckpointState::Kept& kept : state->kept) {
-    if (!step_of_checkpoint(kept.path) || is_listed(kept.path)) continue;
+    if (!step_in(kept.path) || is_listed(kept.path)) continue;
     if (run_.exists(kept.path)) {
       kept_.push_back(kept);
     } else {
@@ -77,18 +79,28 @@ void CheckpointSeries::recover() {
   list_newer_than(state->current);
 }
 
+// A run that was begun without keep_every_hours knows none, so the first that would be removed stays. A clock that was
+// set back must not make it wait until that time comes again.
+void CheckpointSeries::take_up_last_preserved(double stored) {
+  if (settings_.keep_every_hours <= 0) return;
+  if (stored > last_preserved_)
+    log_.warning("checkpoint",
+                 "the clock was set back behind the last checkpoint that keep_every_hours kept: it counts from now on");
+  last_preserved_ = std::min(stored, last_preserved_);
+}
+
 void CheckpointSeries::list_newer_than(const std::string& current) {
-  const std::optional<std::int64_t> from = step_of(run_, current);
+  const std::optional<std::int64_t> from = step_of(run_, current, settings_.basename);
   if (!from) return;
   std::vector<std::int64_t> newer;
   for (const std::string& entry : run_.entries()) {
-    const std::optional<std::int64_t> step = step_of_checkpoint(entry);
+    const std::optional<std::int64_t> step = step_in(entry);
     if (step && *step > *from && !is_listed(entry) && is_complete(run_, entry, *step)) newer.push_back(*step);
   }
   std::sort(newer.begin(), newer.end());
   for (const std::int64_t step : newer) {
-    list(checkpoint_name(step));
-    log_.info("checkpoint", checkpoint_name(step) + " is newer than " + current +
+    list(name_of(step));
+    log_.info("checkpoint", name_of(step) + " is newer than " + current +
                                 ", which the state file names: it stays, is not current, and is replaced when its "
                                 "step is saved again");
   }
@@ -100,7 +112,8 @@ void CheckpointSeries::list(const std::string& name) {
 
 void CheckpointSeries::restored(const std::string& name, const BestList& best) {
   newest_verified_ = name;
-  if (step_of_checkpoint(name) && !is_listed(name)) list(name);
+  last_step_ = step_of(run_, name, settings_.basename).value_or(0);
+  if (step_in(name) && !is_listed(name)) list(name);
   if (rule_.keep > 0) adopt_best(best);
 }
 
@@ -111,7 +124,7 @@ void CheckpointSeries::adopt_best(const BestList& stored) {
     log_.warning("checkpoint", "the best checkpoints so far are those by " + escaped(stored.metric) + "; the list by " +
                                    escaped(best_.metric) + " begins anew");
   for (const BestCheckpoint& c : same ? stored.checkpoints : std::vector<BestCheckpoint>()) {
-    const std::string name = checkpoint_name(c.step);
+    const std::string name = name_of(c.step);
     if (!run_.exists(name)) {
       log_.warning("checkpoint", name + " is among the best checkpoints but no longer there");
       continue;
@@ -139,9 +152,8 @@ void CheckpointSeries::tell_best() {
 // Oldest first, as the list is.
 void CheckpointSeries::list_by_step(const std::string& name, std::int64_t step) {
   list(name);
-  const auto later = std::find_if(kept_.begin(), kept_.end() - 1, [&](const CheckpointState::Kept& k) {
-    return step_of_checkpoint(k.path).value_or(-1) > step;
-  });
+  const auto later = std::find_if(kept_.begin(), kept_.end() - 1,
+                                  [&](const CheckpointState::Kept& k) { return step_in(k.path).value_or(-1) > step; });
   std::rotate(later, kept_.end() - 1, kept_.end());
 }
 
@@ -150,7 +162,7 @@ BestList CheckpointSeries::best_with(std::int64_t step, std::optional<double> va
 }
 
 bool CheckpointSeries::is_best(const std::string& name) const {
-  const auto step = step_of_checkpoint(name);
+  const auto step = step_in(name);
   return step && find_step(best_, *step) != nullptr;
 }
 
@@ -163,18 +175,20 @@ void CheckpointSeries::check_room(const CheckpointContent& content) const {
     return;
   }
   if (room != 0 && room < bytes_of(content))
-    fail(Code::kResourceExhausted, "cannot save " +
-                                       single_quoted(run_.path() + "/" + checkpoint_name(content.global_step)) +
+    fail(Code::kResourceExhausted, "cannot save " + single_quoted(run_.path() + "/" + name_of(content.global_step)) +
                                        ": the disk has no room for it");
 }
 
 std::string CheckpointSeries::save(const CheckpointContent& content, const SaverUse& saver) {
   try {
     check_room(content);
-    const std::string name = write_checkpoint(run_, content, saver, log_, settings_);
+    const std::int64_t every = settings_.keep_every_steps;
+    const bool pinned = every > 0 && content.global_step / every > last_step_ / every;
+    const std::string name = write_checkpoint(run_, content, saver, log_, settings_, pinned);
     std::erase_if(kept_, [&](const CheckpointState::Kept& k) { return k.path == name; });
-    kept_.push_back({name, static_cast<double>(clock_.wall_ns()) * 1e-9});
+    kept_.push_back({name, now()});
     newest_verified_ = name;
+    last_step_ = content.global_step;
     if (rule_.keep > 0) {
       best_.checkpoints = content.best.checkpoints;
       write_best_file();
@@ -206,20 +220,37 @@ void CheckpointSeries::retain(const std::vector<std::string>& in_use) noexcept {
     if (most == 0 || kept_.size() <= most || newest_verified_.empty()) return;
     // Only the oldest are looked at: if one must stay, no newer one is removed in its place.
     const std::size_t excess = kept_.size() - most;
+    const double preserved = last_preserved_;
     std::vector<CheckpointState::Kept> left;
     for (std::size_t i = 0; i < kept_.size(); ++i) {
       const std::string& name = kept_[i].path;
       const bool needed =
           name == newest_verified_ || is_best(name) || std::find(in_use.begin(), in_use.end(), name) != in_use.end();
-      if (i >= excess || needed || is_pinned(run_, name) || !try_remove(name)) left.push_back(kept_[i]);
+      if (i >= excess || needed || stays(kept_[i]) || !try_remove(name)) left.push_back(kept_[i]);
     }
     removal_failed_ = removal_failed_ && left.size() > most;
-    if (left.size() == kept_.size()) return;
+    if (left.size() == kept_.size() && last_preserved_ == preserved) return;
     kept_ = std::move(left);
     write_state_file();
   } catch (const std::exception& e) {
     log_.warning("checkpoint", std::string("older checkpoints stay for now: ") + e.what());
   }
+}
+
+// Pinned, or due by keep_every_hours and pinned now. One that somebody pinned at that time is the hour's, and so is one
+// whose process was killed before the state file knew. A clock that was set back leaves times that have not come yet.
+bool CheckpointSeries::stays(const CheckpointState::Kept& kept) {
+  const bool pinned = is_pinned(run_, kept.path);
+  const double saved_at = pinned ? kept.saved_at : std::min(kept.saved_at, now());
+  const bool due = settings_.keep_every_hours > 0 && saved_at <= now() &&
+                   saved_at - settings_.keep_every_hours * 3600 >= last_preserved_;
+  if (!due || (!pinned && !run_.exists(kept.path))) return pinned;
+  if (!pinned) {
+    pin(*run_.open_directory(kept.path));
+    log_.info("checkpoint", kept.path + " is pinned: it stays (keep_every_hours)");
+  }
+  last_preserved_ = saved_at;
+  return true;
 }
 
 // Whether the name is off the list. A checkpoint that must stay, because it is not known which of its files are ours,
@@ -255,7 +286,8 @@ bool CheckpointSeries::try_remove(const std::string& name) {
 
 void CheckpointSeries::write_state_file() {
   try {
-    run_.replace(kStateFileName, format_checkpoint_state({newest_verified_, kept_}));
+    run_.replace(kStateFileName, format_checkpoint_state(
+                                     {newest_verified_, kept_, settings_.keep_every_hours > 0 ? last_preserved_ : 0}));
   } catch (const Error& e) {
     fail(e.code(), "cannot write the state file of " + single_quoted(run_.path()) + ": " + std::string(e.message()));
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The checkpoints of one run directory, as the run that writes them sees them: saves, keeps the state file, and removes
-// what is more than max_to_keep and neither pinned nor among the best.
+// what is more than max_to_keep and neither pinned nor among the best. What keep_every_steps and keep_every_hours keep
+// is pinned: by the mark in the checkpoint it stays for good, whatever becomes of the list.
 //
 //   CheckpointSeries series(files, run, clock, log, settings);
 //   series.recover();                        // the list of earlier attempts
@@ -21,6 +22,7 @@
 #include "belay/runtime/checkpoint_settings.h"
 #include "runtime/checkpoint/best_checkpoints.h"
 #include "runtime/checkpoint/checkpoint_writer.h"
+#include "runtime/checkpoint/names.h"
 #include "runtime/checkpoint/state_file.h"
 #include "runtime/platform/clock.h"
 #include "runtime/platform/file_system.h"
@@ -55,21 +57,28 @@ class CheckpointSeries {
   BestList best_with(std::int64_t step, std::optional<double> value) const;
   const BestList& best() const noexcept { return best_; }
 
-  // Removes all but the newest max_to_keep, the best and the pinned, and rewrites the state file. Touches only names of
-  // the list, and of those neither the newest verified one nor those `in_use`, nor one that holds a file which is no
-  // part of it. Does nothing while none is known to be whole. Never throws: what cannot be removed stays where it is
-  // and listed for the next time, with one warning.
+  // Removes all but the newest max_to_keep, the best and the pinned, and rewrites the state file. One that is due by
+  // keep_every_hours is pinned instead. Touches only names of the list, and of those neither the newest verified one
+  // nor those `in_use`, nor one that holds a file which is no part of it. Does nothing while none is known to be whole.
+  // Never throws: what cannot be removed stays where it is and listed for the next time, with one warning.
   void retain(const std::vector<std::string>& in_use = {}) noexcept;
 
   // Names in the run directory, oldest first.
   std::vector<std::string> names() const;
 
  private:
+  std::string name_of(std::int64_t step) const { return checkpoint_name(step, settings_.basename); }
+  std::optional<std::int64_t> step_in(const std::string& name) const {
+    return step_of_checkpoint(name, settings_.basename);
+  }
   bool is_listed(const std::string& name) const;
   void list(const std::string& name);
   void list_by_step(const std::string& name, std::int64_t step);
   void list_newer_than(const std::string& current);
+  bool stays(const CheckpointState::Kept& kept);
   bool try_remove(const std::string& name);
+  double now() const { return static_cast<double>(clock_.wall_ns()) * 1e-9; }
+  void take_up_last_preserved(double stored);
   void check_room(const CheckpointContent& content) const;
   void write_state_file();
   void write_best_file();
@@ -86,6 +95,8 @@ class CheckpointSeries {
   std::vector<CheckpointState::Kept> kept_;  // `path` is the name
   std::string newest_verified_;
   BestList best_;
+  std::int64_t last_step_ = 0;   // of the checkpoint that was saved or restored last
+  double last_preserved_ = 0;    // CheckpointState::last_preserved, or when the run began
   bool removal_failed_ = false;  // and was said
   int failures_ = 0;             // of saves, since the last that did not fail
 };

@@ -47,9 +47,9 @@ class UnfinishedCheckpoint {
 
   OpenDirectory& directory() { return *directory_; }
 
-  // The one that is replaced was pinned: this step stays so.
-  void keep_pinned() {
-    if (is_pinned(run_, name_)) pin(*directory_);
+  // Also where the one that is replaced was pinned: this step stays so.
+  void pin_if(bool pinned) {
+    if (pinned || is_pinned(run_, name_)) pin(*directory_);
   }
 
   void place() {
@@ -170,8 +170,8 @@ FileEntry write_file(OpenDirectory& directory, std::string_view name, std::strin
 }  // namespace
 
 std::string write_checkpoint(OpenDirectory& run, const CheckpointContent& content, const SaverUse& saver, Logger& log,
-                             const CheckpointSettings& settings) {
-  std::string name = checkpoint_name(content.global_step);
+                             const CheckpointSettings& settings, bool pinned) {
+  std::string name = checkpoint_name(content.global_step, settings.basename);
   try {
     check_storable(content);
     CheckpointIndex index = describe(content, saver, settings);
@@ -187,7 +187,7 @@ std::string write_checkpoint(OpenDirectory& run, const CheckpointContent& conten
     const std::string text = format_index(index);
     parse_index(text);
     write_file(directory, kIndexName, text);
-    unfinished.keep_pinned();
+    unfinished.pin_if(pinned);
     directory.sync();
     unfinished.place();
   } catch (const Error& e) {

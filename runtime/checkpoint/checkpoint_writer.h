@@ -27,7 +27,8 @@ namespace belay::runtime {
 //   ALREADY_EXISTS      something that is no checkpoint bears its name
 //   INTERNAL            the saver broke its contract: no file, a file left open, a directory or a link
 //   the rest            what the file system or the saver says
+// `pinned`: it gets the mark of pinned.h before it is in its place.
 std::string write_checkpoint(OpenDirectory& run, const CheckpointContent& content, const SaverUse& saver, Logger& log,
-                             const CheckpointSettings& settings = {});
+                             const CheckpointSettings& settings = {}, bool pinned = false);
 
 }  // namespace belay::runtime

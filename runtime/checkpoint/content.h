@@ -83,6 +83,7 @@ struct BestList {
   std::string metric = {};  // empty: the run keeps no list
   Better better = Better::kSmaller;
   std::vector<BestCheckpoint> checkpoints = {};  // the best one first
+  std::string basename = "model.ckpt";           // of their names
   bool operator==(const BestList&) const = default;
 };
 

@@ -154,7 +154,7 @@ void write_copy(FileSystem& files, const StoredCopy& copy, const std::string& ta
   const std::unique_ptr<OpenDirectory> parent = files.open_directory(parts.parent);
   refuse_what_is_there(*parent, parts.name);
   std::optional<RunLock> lock;
-  if (step_of_checkpoint(parts.name) && parent->exists(kLockName)) lock = RunLock::take(*parent, clock);
+  if (parse_checkpoint_name(parts.name) && parent->exists(kLockName)) lock = RunLock::take(*parent, clock);
 
   CheckpointContent content;
   static_cast<RunState&>(content) = copy.state;

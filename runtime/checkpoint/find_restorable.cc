@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/checkpoint/basename.h"
 #include "runtime/checkpoint/names.h"
 #include "runtime/checkpoint/state_file.h"
 #include "runtime/platform/text.h"
@@ -33,17 +34,18 @@ std::optional<std::string> named_by_state_file(const OpenDirectory& run, Logger&
 
 // Newest first; with a checkpoint to start from, that one, the older ones, and then the newer ones: who went back
 // by hand did so for a reason.
-std::vector<std::string> candidates(const OpenDirectory& run, const std::optional<std::string>& first) {
+std::vector<std::string> candidates(const OpenDirectory& run, const std::optional<std::string>& first,
+                                    const std::string& basename) {
   std::vector<std::int64_t> steps;
   for (const std::string& entry : run.entries())
-    if (const auto step = step_of_checkpoint(entry)) steps.push_back(*step);
+    if (const auto step = step_of_checkpoint(entry, basename)) steps.push_back(*step);
   std::sort(steps.rbegin(), steps.rend());
   std::vector<std::string> names;
   if (first) names.push_back(*first);
-  const auto from = first ? step_of_checkpoint(*first) : std::nullopt;
+  const auto from = first ? step_of_checkpoint(*first, basename) : std::nullopt;
   if (from) std::stable_partition(steps.begin(), steps.end(), [&](std::int64_t step) { return step < *from; });
   for (const std::int64_t step : steps)
-    if (!from || step != *from) names.push_back(checkpoint_name(step));
+    if (!from || step != *from) names.push_back(checkpoint_name(step, basename));
   return names;
 }
 
@@ -69,10 +71,11 @@ std::unique_ptr<CheckpointReader> open_if_whole(const OpenDirectory& run, const 
   return nullptr;
 }
 
-std::unique_ptr<CheckpointReader> find_restorable(const OpenDirectory& run, Logger& log) {
+std::unique_ptr<CheckpointReader> find_restorable(const OpenDirectory& run, Logger& log, std::string basename) {
   const auto current = named_by_state_file(run, log);
+  if (basename.empty()) basename = basename_in(run);
   std::vector<std::string> reasons;
-  for (const std::string& name : candidates(run, current)) {
+  for (const std::string& name : candidates(run, current, basename)) {
     std::string reason;
     std::unique_ptr<CheckpointReader> reader = open_if_whole(run, name, reason);
     if (reader != nullptr) {
@@ -89,7 +92,7 @@ std::unique_ptr<CheckpointReader> find_restorable(const OpenDirectory& run, Logg
 }
 
 bool holds_checkpoints(const OpenDirectory& run, Logger& log) {
-  return !candidates(run, named_by_state_file(run, log)).empty();
+  return !candidates(run, named_by_state_file(run, log), basename_in(run)).empty();
 }
 
 std::string latest_checkpoint(const OpenDirectory& run, Logger& log) {

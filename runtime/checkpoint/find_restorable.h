@@ -19,9 +19,11 @@
 
 namespace belay::runtime {
 
+// `basename`: what the checkpoints are called, before "-STEP"; empty: as basename_in says.
+//
 // Opened and verified. Null where the directory holds no checkpoint and its state file names none: a run may begin at
 // step 0. RestoreError, with every reason, where there are checkpoints but none can be restored.
-std::unique_ptr<CheckpointReader> find_restorable(const OpenDirectory& run, Logger& log);
+std::unique_ptr<CheckpointReader> find_restorable(const OpenDirectory& run, Logger& log, std::string basename = {});
 
 // Whether there is anything for find_restorable to open. Reads the state file and the names, and no checkpoint.
 bool holds_checkpoints(const OpenDirectory& run, Logger& log);

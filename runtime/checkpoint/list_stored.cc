@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "belay/error.h"
+#include "runtime/checkpoint/basename.h"
 #include "runtime/checkpoint/best_checkpoints.h"
 #include "runtime/checkpoint/index.h"
 #include "runtime/checkpoint/names.h"
@@ -39,10 +40,10 @@ void look_at_parts(const OpenDirectory& checkpoint, ListedStored& listed) {
   }
 }
 
-ListedStored listed_checkpoint(const OpenDirectory& parent, const std::string& name) {
+ListedStored listed_checkpoint(const OpenDirectory& parent, const std::string& name, const std::string& basename) {
   ListedStored listed{name, path_in(parent.path(), name)};
   listed.is_checkpoint = true;
-  listed.step = step_of_checkpoint(name);
+  listed.step = step_of_checkpoint(name, basename);
   try {
     const FileStatus status = parent.status(name);
     listed.saved_ns = status.modified_ns;
@@ -88,16 +89,16 @@ void add_what_the_run_says(const OpenDirectory& run, StoredList& list, Logger& l
   for (ListedStored& c : list.all) {
     c.current = c.name == current;
     for (std::size_t i = 0; best && c.is_checkpoint && i < best->checkpoints.size(); ++i)
-      if (checkpoint_name(best->checkpoints[i].step) == c.name)
+      if (checkpoint_name(best->checkpoints[i].step, best->basename) == c.name)
         c.best_rank = i + 1, c.best_value = best->checkpoints[i].value;
   }
 }
 
-void add_entry(const OpenDirectory& directory, const std::string& name, StoredList& list) {
+void add_entry(const OpenDirectory& directory, const std::string& name, const std::string& basename, StoredList& list) {
   if (name.starts_with('.') || checkpoint_of_temporary(name) || checkpoint_of_replaced(name)) return;
   try {
-    if (step_of_checkpoint(name) || is_checkpoint_directory(directory, name)) {
-      list.all.push_back(listed_checkpoint(directory, name));
+    if (step_of_checkpoint(name, basename) || is_checkpoint_directory(directory, name)) {
+      list.all.push_back(listed_checkpoint(directory, name, basename));
     } else if (const std::string saver = saver_of_entry(directory, name); !saver.empty()) {
       list.all.push_back(listed_file(directory, name, saver));
     }
@@ -108,7 +109,8 @@ void add_entry(const OpenDirectory& directory, const std::string& name, StoredLi
 
 StoredList list_directory(const OpenDirectory& directory) {
   StoredList list;
-  for (const std::string& name : directory.entries()) add_entry(directory, name, list);
+  const std::string basename = basename_in(directory);
+  for (const std::string& name : directory.entries()) add_entry(directory, name, basename, list);
   std::stable_sort(list.all.begin(), list.all.end(), [](const ListedStored& a, const ListedStored& b) {
     return a.step && b.step ? *a.step < *b.step : a.step.has_value() > b.step.has_value();
   });
@@ -140,9 +142,10 @@ StoredList list_stored(FileSystem& files, const std::string& given, Logger& log)
   }
   const std::unique_ptr<OpenDirectory> directory = files.open_directory(named);
   const bool one = directory->exists(kIndexName) && is_entry_name(parts.name);
-  if (one) list.all.push_back(listed_checkpoint(*files.open_directory(parts.parent), parts.name));
+  const std::unique_ptr<OpenDirectory> parent = one ? files.open_directory(parts.parent) : nullptr;
+  if (one) list.all.push_back(listed_checkpoint(*parent, parts.name, basename_in(*parent)));
   if (!one) list = list_directory(*directory);
-  add_what_the_run_says(one ? *files.open_directory(parts.parent) : *directory, list, log);
+  add_what_the_run_says(one ? *parent : *directory, list, log);
   return list;
 }
 

@@ -5,10 +5,12 @@
 #include <charconv>
 #include <random>
 
+#include "belay/runtime/checkpoint_settings.h"
+
 namespace belay::runtime {
 namespace {
 
-constexpr std::string_view kPrefix = "model.ckpt-", kTemporary = ".tmp-", kReplaced = ".old-";
+constexpr std::string_view kTemporary = ".tmp-", kReplaced = ".old-";
 constexpr std::size_t kDigits = 16;
 
 std::string random_digits() {
@@ -24,24 +26,35 @@ bool are_random_digits(std::string_view text) {
 }
 
 std::optional<std::string> before_mark(std::string_view name, std::string_view mark) {
-  const std::size_t at = name.find(mark);
-  if (at == name.npos || !step_of_checkpoint(name.substr(0, at))) return std::nullopt;
+  const std::size_t at = name.rfind(mark);
+  if (at == name.npos || !parse_checkpoint_name(name.substr(0, at))) return std::nullopt;
   if (!are_random_digits(name.substr(at + mark.size()))) return std::nullopt;
   return std::string(name.substr(0, at));
 }
 
 }  // namespace
 
-std::string checkpoint_name(std::int64_t step) { return std::string(kPrefix) + std::to_string(step); }
+std::string checkpoint_name(std::int64_t step, std::string_view basename) {
+  return std::string(basename) + "-" + std::to_string(step);
+}
 
-std::optional<std::int64_t> step_of_checkpoint(std::string_view name) noexcept {
-  if (!name.starts_with(kPrefix)) return std::nullopt;
-  const std::string_view digits = name.substr(kPrefix.size());
+std::optional<std::int64_t> step_of_checkpoint(std::string_view name, std::string_view basename) noexcept {
+  if (!name.starts_with(basename) || name.size() < basename.size() + 2 || name[basename.size()] != '-')
+    return std::nullopt;
+  const std::string_view digits = name.substr(basename.size() + 1);
   std::int64_t step = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), step);
   if (error != std::errc() || end != digits.data() + digits.size() || step < 0) return std::nullopt;
   if (digits.front() == '-' || (digits.size() > 1 && digits.front() == '0')) return std::nullopt;
   return step;
+}
+
+std::optional<CheckpointName> parse_checkpoint_name(std::string_view name) {
+  const std::size_t dash = name.rfind('-');
+  if (dash == name.npos || !is_checkpoint_basename(name.substr(0, dash))) return std::nullopt;
+  const auto step = step_of_checkpoint(name, name.substr(0, dash));
+  if (!step) return std::nullopt;
+  return CheckpointName{std::string(name.substr(0, dash)), *step};
 }
 
 std::string temporary_name(std::string_view checkpoint) {

@@ -3,7 +3,7 @@
 //
 //   checkpoint                             state file: which checkpoint is current
 //   best                                   the best checkpoints, where the run keeps them
-//   model.ckpt-2000                        a checkpoint
+//   model.ckpt-2000                        a checkpoint; "model.ckpt" is [checkpoint] basename
 //   model.ckpt-2000.tmp-5f0c...            one that is being written, or being deleted
 //   model.ckpt-2000.old-5f0c...            one whose successor of the same step is being put in its place
 #pragma once
@@ -29,10 +29,20 @@ inline constexpr std::string_view kManifestName = "manifest.toml";  // inside a 
 inline constexpr std::string_view kStateDataName = "state.data";  // inside a checkpoint, where a hook keeps tensors
 inline constexpr std::string_view kPinnedName = "pinned";         // inside a checkpoint that retention leaves alone
 
+inline constexpr std::string_view kDefaultBasename = "model.ckpt";
+
 // `step` is not negative.
-std::string checkpoint_name(std::int64_t step);
+std::string checkpoint_name(std::int64_t step, std::string_view basename = kDefaultBasename);
 // None where it is no checkpoint's name, as checkpoint_name spells it.
-std::optional<std::int64_t> step_of_checkpoint(std::string_view name) noexcept;
+std::optional<std::int64_t> step_of_checkpoint(std::string_view name,
+                                               std::string_view basename = kDefaultBasename) noexcept;
+
+// What may be a checkpoint's name, of any run.
+struct CheckpointName {
+  std::string basename;
+  std::int64_t step = 0;
+};
+std::optional<CheckpointName> parse_checkpoint_name(std::string_view name);
 
 // Whether the host writes the file of that name into a checkpoint, so no saver may.
 constexpr bool is_hosts_file(std::string_view name) noexcept {

@@ -46,7 +46,7 @@ void remove_checkpoint(OpenDirectory& run, const std::string& name) {
   try {
     run.remove_tree(doomed);
   } catch (const Error&) {
-    if (is_complete(run, doomed, *step_of_checkpoint(name))) run.rename(doomed, name);
+    if (is_complete(run, doomed, parse_checkpoint_name(name).value().step)) run.rename(doomed, name);
     throw;
   }
 }
@@ -55,13 +55,15 @@ namespace {
 
 // The newest whole checkpoint but that one; empty where there is none.
 std::string newest_other(const OpenDirectory& run, const std::string& name) {
+  const std::string basename = parse_checkpoint_name(name).value().basename;
   std::vector<std::int64_t> steps;
   for (const std::string& entry : run.entries())
-    if (const auto step = step_of_checkpoint(entry); step && entry != name) steps.push_back(*step);
+    if (const auto step = step_of_checkpoint(entry, basename); step && entry != name) steps.push_back(*step);
   std::sort(steps.rbegin(), steps.rend());
   for (const std::int64_t step : steps) {
     std::string reason;
-    if (open_if_whole(run, checkpoint_name(step), reason) != nullptr) return checkpoint_name(step);
+    std::string other = checkpoint_name(step, basename);
+    if (open_if_whole(run, other, reason) != nullptr) return other;
   }
   return "";
 }
@@ -75,6 +77,11 @@ auto if_readable(Logger& log, F&& read) -> decltype(read()) {
     log.warning("checkpoint", e.what());
     return std::nullopt;
   }
+}
+
+bool is_among(const std::optional<BestList>& best, const std::string& name) {
+  const CheckpointName parsed = parse_checkpoint_name(name).value();
+  return best && best->basename == parsed.basename && find_step(*best, parsed.step) != nullptr;
 }
 
 void write_state_without(OpenDirectory& run, const std::string& name, CheckpointState state) {
@@ -95,8 +102,7 @@ std::string why_needed(const OpenDirectory& run, const std::string& name, Logger
   std::string reason;
   if (open_if_whole(run, name, reason) == nullptr) return "";
   const auto best = if_readable(log, [&] { return read_best_list(run); });
-  if (best && find_step(*best, *step_of_checkpoint(name)) != nullptr)
-    return "it is one of the best by " + escaped(best->metric);
+  if (is_among(best, name)) return "it is one of the best by " + escaped(best->metric);
   if (newest_other(run, name).empty()) return "it is the only one of the run that can be restored";
   const std::string foreign = foreign_entry(*run.open_directory(name));
   return foreign.empty() ? "" : "it holds " + single_quoted(foreign) + ", which is no part of it";
@@ -106,8 +112,8 @@ void remove_and_forget(OpenDirectory& run, const std::string& name, Logger& log)
   remove_checkpoint(run, name);
   run.sync();
   const auto best = if_readable(log, [&] { return read_best_list(run); });
-  if (best && find_step(*best, *step_of_checkpoint(name)) != nullptr)
-    run.replace(kBestName, format_best_list(without_step(*best, *step_of_checkpoint(name))) + "\n");
+  if (is_among(best, name))
+    run.replace(kBestName, format_best_list(without_step(*best, parse_checkpoint_name(name).value().step)) + "\n");
   if (auto state = if_readable(log, [&] { return read_checkpoint_state(run); }))
     write_state_without(run, name, std::move(*state));
 }

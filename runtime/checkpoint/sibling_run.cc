@@ -7,6 +7,7 @@
 
 #include "belay/error.h"
 #include "belay/nearest.h"
+#include "runtime/checkpoint/basename.h"
 #include "runtime/checkpoint/index.h"
 #include "runtime/checkpoint/names.h"
 
@@ -27,11 +28,12 @@ std::vector<std::string> siblings(const OpenDirectory& parent, const std::string
 }
 
 std::optional<std::int64_t> newest_step_of(const OpenDirectory& run, const std::string& graph_hash) {
+  const std::string basename = basename_in(run);
   std::optional<std::int64_t> newest;
   for (const std::string& entry : run.entries())
-    if (const auto step = step_of_checkpoint(entry); step && (!newest || *step > *newest)) newest = step;
+    if (const auto step = step_of_checkpoint(entry, basename); step && (!newest || *step > *newest)) newest = step;
   if (!newest) return std::nullopt;
-  const auto checkpoint = run.open_directory(checkpoint_name(*newest));
+  const auto checkpoint = run.open_directory(checkpoint_name(*newest, basename));
   return parse_index(checkpoint->read(kIndexName, kMaxIndexBytes)).graph_hash == graph_hash ? newest : std::nullopt;
 }
 

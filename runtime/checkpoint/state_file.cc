@@ -55,6 +55,7 @@ std::string format_checkpoint_state(const CheckpointState& state) {
     message.add_all_model_checkpoint_paths(kept.path);
     message.add_all_model_checkpoint_timestamps(kept.saved_at);
   }
+  message.set_last_preserved_timestamp(state.last_preserved);
   std::string text;
   google::protobuf::TextFormat::PrintToString(message, &text);
   return text;
@@ -76,6 +77,7 @@ CheckpointState parse_checkpoint_state(std::string_view text) {
   for (int i = 0; i < message.all_model_checkpoint_paths_size(); ++i)
     state.kept.push_back(
         {message.all_model_checkpoint_paths(i), has_times ? message.all_model_checkpoint_timestamps(i) : 0});
+  state.last_preserved = message.last_preserved_timestamp();
   const auto is_current = [&](const CheckpointState::Kept& k) { return k.path == state.current; };
   if (std::none_of(state.kept.begin(), state.kept.end(), is_current)) state.kept.push_back({state.current, 0});
   return state;

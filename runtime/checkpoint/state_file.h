@@ -20,6 +20,8 @@ struct CheckpointState {
   };
   std::string current;     // as written: relative to the directory, or absolute
   std::vector<Kept> kept;  // oldest first
+  // When the last checkpoint was saved that stays by keep_every_hours, in seconds since 1970; 0: not known.
+  double last_preserved = 0;
   bool operator==(const CheckpointState&) const = default;
 };
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "belay/error.h"
+#include "runtime/checkpoint/basename.h"
 #include "runtime/checkpoint/names.h"
 #include "runtime/checkpoint/read_tensors.h"
 #include "runtime/checkpoint/restore_error.h"
@@ -34,9 +35,10 @@ class Walk {
 
   void directory(const OpenDirectory& directory) {
     state_file(directory);
+    const std::string basename = basename_in(directory);
     for (const std::string& name : directory.entries()) {
       if (checkpoint_of_temporary(name) || checkpoint_of_replaced(name)) continue;  // being written or removed
-      entry(directory, name);
+      entry(directory, name, basename);
     }
   }
 
@@ -44,7 +46,7 @@ class Walk {
     one(parent, name, [&](VerifiedStored& found) {
       if (parent.status(name).kind != FileKind::kDirectory) fail(Code::kDataLoss, "it is no directory");
       const auto reader = CheckpointReader::open(parent.open_directory(name));
-      if (const auto step = step_of_checkpoint(name); step && *step != reader->index().global_step)
+      if (const auto step = step_of_checkpoint(name, basename_in(parent)); step && *step != reader->index().global_step)
         fail(Code::kDataLoss, "its index is of step " + std::to_string(reader->index().global_step));
       if (const SaverUse* saver = saver_of(reader->index().saver, found)) read_all(*reader, *saver, found);
     });
@@ -65,9 +67,9 @@ class Walk {
     return saver;
   }
 
-  void entry(const OpenDirectory& directory, const std::string& name) {
+  void entry(const OpenDirectory& directory, const std::string& name, const std::string& basename) {
     const FileKind kind = directory.status(name).kind;
-    if (step_of_checkpoint(name)) return checkpoint(directory, name);
+    if (step_of_checkpoint(name, basename)) return checkpoint(directory, name);
     if (kind == FileKind::kFile) {
       const std::string saver = saver_of_entry(directory, name);
       if (!saver.empty()) file(directory, name, saver);
@@ -132,10 +134,12 @@ void verify_stored(FileSystem& files, const std::string& given, const VerifyOpti
     return walk.file(*parent, parts.name, saver);
   }
   const std::unique_ptr<OpenDirectory> directory = files.open_directory(named);
-  const bool is_checkpoint =
-      is_entry_name(parts.name) &&
-      (step_of_checkpoint(parts.name) || (directory->exists(kIndexName) && directory->exists(kStateName)));
-  is_checkpoint ? walk.checkpoint(*files.open_directory(parts.parent), parts.name) : walk.directory(*directory);
+  if (is_entry_name(parts.name)) {
+    const std::unique_ptr<OpenDirectory> parent = files.open_directory(parts.parent);
+    const bool has_parts = directory->exists(kIndexName) && directory->exists(kStateName);
+    if (has_parts || step_of_checkpoint(parts.name, basename_in(*parent))) return walk.checkpoint(*parent, parts.name);
+  }
+  walk.directory(*directory);
 }
 
 }  // namespace belay::runtime

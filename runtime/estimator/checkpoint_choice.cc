@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "runtime/checkpoint/basename.h"
 #include "runtime/checkpoint/find_restorable.h"
 #include "runtime/checkpoint/names.h"
 #include "runtime/monitored/run_saver.h"
@@ -63,9 +64,13 @@ Look look_at(const OpenDirectory& run, const BestCheckpoints& best, const std::s
     }
   };
   std::vector<std::string> names;
-  quietly([&] { names = run.entries(); });
+  std::string basename;
+  quietly([&] {
+    names = run.entries();
+    basename = basename_in(run);
+  });
   for (const std::string& name : names)
-    if (step_of_checkpoint(name) || name == also)
+    if (step_of_checkpoint(name, basename) || name == also)
       quietly([&] { look.checkpoints.emplace_back(name, run.status(name).inode); });
   quietly([&] { look.state = run.read(kStateFileName, kMaxIndexBytes); });
   if (best) quietly([&] { look.best = best(run); });
@@ -89,9 +94,10 @@ std::string content_of(const OpenDirectory& directory) {
 }
 
 std::string steps_there(const OpenDirectory& run) {
+  const std::string basename = basename_in(run);
   std::vector<std::int64_t> steps;
   for (const std::string& name : run.entries())
-    if (const auto step = step_of_checkpoint(name)) steps.push_back(*step);
+    if (const auto step = step_of_checkpoint(name, basename)) steps.push_back(*step);
   if (steps.empty()) return "; there is none of any step";
   std::ranges::sort(steps);
   std::vector<std::string> texts;
@@ -130,8 +136,7 @@ Target target_of_path(FileSystem& files, const CheckpointChoice& choice) {
     const std::string parent = slash == path.npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
     return {files.open_directory(parent), CheckpointChoice::Kind::kPath, name};
   }
-  const std::vector<std::string> names = directory->entries();
-  if (std::ranges::none_of(names, [](const std::string& n) { return step_of_checkpoint(n).has_value(); }))
+  if (basenames_in(*directory).empty())
     fail(Code::kFailedPrecondition, single_quoted(path) +
                                         " is no checkpoint, which has a file 'index', and no run directory, which has "
                                         "model.ckpt-*" +
@@ -145,7 +150,8 @@ Target target_of(const CheckpointPlace& place, const CheckpointChoice& choice) {
     fail(Code::kNotFound, "there is no run directory " + single_quoted(place.run_directory) +
                               "; train first, or name the checkpoint by its path");
   Target target{place.files.open_directory(place.run_directory), choice.kind, ""};
-  if (choice.kind == CheckpointChoice::Kind::kStep) target.name = checkpoint_name(choice.step);
+  if (choice.kind == CheckpointChoice::Kind::kStep)
+    target.name = checkpoint_name(choice.step, basename_in(*target.directory));
   return target;
 }
 

@@ -50,6 +50,7 @@ RunHostOptions estimator_host_options(const EstimatorSettings& settings, Mode mo
   o.seed = config.seed();
   o.checkpoint.save_secs = 0;  // the Estimator adds the hook that saves
   o.checkpoint.max_to_keep = config.options().keep_checkpoint_max.value_or(0);
+  o.checkpoint.keep_every_hours = config.options().keep_checkpoint_every_n_hours.value_or(0);
   o.session.save_summaries_steps = config.options().save_summary_steps.value_or(0);
   o.session.log_step_count_steps = config.options().log_step_count_steps.value_or(0);
   o.session.signal_grace_secs = 0;  // the program's signals are its own

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "runtime/checkpoint/basename.h"
 #include "runtime/checkpoint/best_checkpoints.h"
 #include "runtime/checkpoint/names.h"
 #include "runtime/checkpoint/sibling_run.h"
@@ -367,9 +368,7 @@ void ManifestRun::open_directory() {
 // Where a name was mistyped this is the only sign of it.
 void ManifestRun::say_new_run() {
   const OpenDirectory& run = host_.directory();
-  const std::vector<std::string> entries = run.entries();
-  const auto is_of_a_run = [](const std::string& e) { return e == kStateFileName || step_of_checkpoint(e); };
-  if (std::any_of(entries.begin(), entries.end(), is_of_a_run)) return;
+  if (run.exists(kStateFileName) || !basenames_in(run).empty()) return;
   std::string text = "a new run in " + escaped(run.path());
   if (!options_.from_scratch)
     if (const auto sibling = find_sibling_run(host_.files(), run.path(), model_.graph.variables_digest()))
@@ -452,7 +451,9 @@ std::vector<EvaluatedInput> ManifestRun::evaluate_at_end() {
 CheckpointPlace ManifestRun::checkpoint_place() const {
   return {host_.files(), host_.log(), manifest_.run.dir, [](const OpenDirectory& run) {
             std::vector<std::string> names;
-            for (const BestCheckpoint& best : best_checkpoints(run)) names.push_back(checkpoint_name(best.step));
+            const std::optional<BestList> list = read_best_list(run);
+            for (const BestCheckpoint& best : list ? list->checkpoints : std::vector<BestCheckpoint>())
+              names.push_back(checkpoint_name(best.step, list->basename));
             return names;
           }};
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "runtime/checkpoint/basename.h"
 #include "runtime/checkpoint/find_restorable.h"
 #include "runtime/checkpoint/names.h"
 #include "runtime/checkpoint/state_file.h"
@@ -18,13 +19,15 @@ namespace {
 // The checkpoint that the next start goes on from if it is whole; restoring says what is wrong with it. Empty: none.
 std::string newest_checkpoint(const OpenDirectory& run) {
   try {
-    if (const auto state = read_checkpoint_state(run); state && step_of_checkpoint(state->current))
+    if (const auto state = read_checkpoint_state(run); state && parse_checkpoint_name(state->current))
       if (run.exists(state->current)) return state->current;
   } catch (const Error&) {
   }
+  const std::string basename = basename_in(run);
   std::int64_t newest = -1;
-  for (const std::string& entry : run.entries()) newest = std::max(newest, step_of_checkpoint(entry).value_or(-1));
-  return newest < 0 ? "" : checkpoint_name(newest);
+  for (const std::string& entry : run.entries())
+    newest = std::max(newest, step_of_checkpoint(entry, basename).value_or(-1));
+  return newest < 0 ? "" : checkpoint_name(newest, basename);
 }
 
 std::string read_if_there(const OpenDirectory& directory, std::string_view name) {
@@ -53,6 +56,23 @@ std::optional<ResumeCheck::Earlier> ResumeCheck::find_earlier() const {
   return earlier;
 }
 
+bool ResumeCheck::fits_basename(Diagnostics& problems) const {
+  const std::string& dir = manifest_.run.dir;
+  if (dir.empty() || !files_.exists(dir)) return true;
+  const std::unique_ptr<OpenDirectory> run = files_.open_directory(dir);
+  const std::vector<std::string> found = basenames_in(*run);
+  try {
+    check_basename(*run, manifest_.checkpoint.basename);
+    return true;
+  } catch (const Error& e) {
+    const bool written = manifest_.places.contains("checkpoint.basename");
+    problems.add(manifest_.at(written ? "checkpoint.basename" : "run.dir"), std::string(e.message()),
+                 "go on with them by [checkpoint] basename = " +
+                     double_quoted(found.empty() ? kDefaultBasename : found[0]) + ", or begin anew by --from-scratch");
+    return false;
+  }
+}
+
 void ResumeCheck::look_at_files(const ResolvedPlugins& plugins) {
   if (const auto train = plugins.inputs.find("train"); train != plugins.inputs.end())
     data_ = data_files(files_, "input.train", train->second, options_.exact);
@@ -62,6 +82,7 @@ void ResumeCheck::compare(const ResolvedPlugins& plugins, const HookInfos& hooks
                           Diagnostics& problems) const {
   std::optional<Earlier> earlier;
   try {
+    if (!fits_basename(problems)) return;
     earlier = find_earlier();
   } catch (const Error& e) {
     log_.warning("", std::string("the run directory cannot be read: ") + e.what());

@@ -59,6 +59,7 @@ class ResumeCheck {
     std::string manifest;  // empty: it keeps none
   };
   std::optional<Earlier> find_earlier() const;
+  bool fits_basename(Diagnostics& problems) const;
   void compare_manifests(const Earlier& earlier, const ResolvedPlugins& plugins, const HookInfos& hooks,
                          const Environment& environment, Diagnostics& problems) const;
   void compare_files(const Earlier& earlier, Diagnostics& problems) const;

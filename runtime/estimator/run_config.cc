@@ -43,6 +43,7 @@ void RunConfig::check() const {
     fail(Code::kInvalidArgument,
          "RunConfig: save_checkpoints_steps and save_checkpoints_secs are both given; leave one of them out");
   need_not_negative("keep_checkpoint_max", o.keep_checkpoint_max);
+  need_positive("keep_checkpoint_every_n_hours", o.keep_checkpoint_every_n_hours);
   need_positive("log_step_count_steps", o.log_step_count_steps);
   need_positive("session_creation_timeout_secs", o.session_creation_timeout_secs);
   need(o.threads >= 0, "threads", "at least 0", std::to_string(o.threads));

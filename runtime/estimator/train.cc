@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/train.h"
 
-#include "runtime/checkpoint/names.h"
 #include "runtime/estimator/trained_variables.h"
 #include "runtime/events/graph_def.h"
 #include "runtime/platform/spinning.h"
@@ -146,7 +145,7 @@ void Training::finish(MonitoredSession& session) {
 void Training::look_for_checkpoint() {
   if (result_.checkpoint.empty()) return;
   try {
-    const std::string name = checkpoint_name(run_.saver()->saved_step());
+    const std::string name = result_.checkpoint.substr(result_.checkpoint.rfind('/') + 1);
     if (!run_.directory().exists(name)) {
       result_.removed = std::exchange(result_.checkpoint, "");
     } else {

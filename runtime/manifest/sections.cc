@@ -111,7 +111,13 @@ void visit(Fields& f, CheckpointSettings& checkpoint) {
   f.number("save_secs", checkpoint.save_secs, kSeconds, "600 where save_steps is not set either");
   f.integer("save_steps", checkpoint.save_steps, {.min = 0}, "off");
   f.choice("save", checkpoint.save, {"async", "sync"});
+  f.text("basename", checkpoint.basename, "");
+  f.check(is_checkpoint_basename(checkpoint.basename), "basename",
+          "checkpoint.basename = " + double_quoted(checkpoint.basename) + " cannot be a checkpoint's name",
+          "take one part of a path, of at most 200 bytes and other than \"before\"");
   f.integer("max_to_keep", checkpoint.max_to_keep, {.min = 0});
+  f.number("keep_every_hours", checkpoint.keep_every_hours, {.min = 0});
+  f.integer("keep_every_steps", checkpoint.keep_every_steps, {.min = 0});
   f.choice("on_save_error", checkpoint.on_save_error, {"continue", "stop"});
   f.boolean("refuse_non_finite", checkpoint.refuse_non_finite);
   f.integer("keep_best", checkpoint.keep_best, {.min = 0});

@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "runtime/checkpoint/basename.h"
 #include "runtime/checkpoint/compare_tensors.h"
 #include "runtime/checkpoint/find_restorable.h"
 #include "runtime/checkpoint/names.h"
@@ -68,6 +69,7 @@ RunSaver::RunSaver(const RunEnvironment& environment, LockedDirectory& run, RunS
       run_(run),
       options_(std::move(options)),
       series_(environment.files, run, environment.clock, environment.log, options_.checkpoint) {
+  check_basename(run_, options_.checkpoint.basename);
   series_.recover();
   best_ = series_.best();
 }
@@ -105,7 +107,8 @@ std::optional<RestoredRun> RunSaver::restore_latest(DirectSession& session, cons
   const bool own = directory == run_.path();
   if (!own && !environment_.files.exists(directory)) return std::nullopt;
   std::unique_ptr<OpenDirectory> other = own ? nullptr : environment_.files.open_directory(directory);
-  const std::unique_ptr<CheckpointReader> found = find_restorable(own ? run_ : *other, environment_.log);
+  const std::unique_ptr<CheckpointReader> found =
+      find_restorable(own ? run_ : *other, environment_.log, own ? options_.checkpoint.basename : std::string());
   if (found == nullptr) return std::nullopt;
   RestoredRun restored = restore(session, *found);
   if (own) {
@@ -148,7 +151,7 @@ void RunSaver::say_if_best(std::int64_t step) const {
   const auto place = best - list.checkpoints.data() + 1;
   char value[32];
   std::snprintf(value, sizeof(value), "%.6g", best->value);
-  environment_.log.info("", checkpoint_name(step) + " is " +
+  environment_.log.info("", checkpoint_name(step, list.basename) + " is " +
                                 (place == 1 ? "the best checkpoint so far"
                                             : "number " + std::to_string(place) + " of the best checkpoints") +
                                 ": " + escaped(list.metric) + " = " + value);
@@ -375,7 +378,8 @@ void RunSaver::note_written(const Save& save) {
   saved_step_ = save.step;
   save_error_.clear();
   if (options_.events == nullptr) return;
-  options_.events->add_session_log(EventWriter::kCheckpoint, save.step, run_.path() + "/model.ckpt");
+  options_.events->add_session_log(EventWriter::kCheckpoint, save.step,
+                                   run_.path() + "/" + options_.checkpoint.basename);
   options_.events->flush();
 }
 

@@ -136,7 +136,7 @@ void SupervisorServices::write_checkpoint(DirectSession& session) {
   const std::lock_guard lock(events_mutex_);
   if (events_ == nullptr) return;
   events_->add_session_log(EventWriter::kCheckpoint, options_.saver->saved_step(),
-                           options_.directory->path() + "/model.ckpt");
+                           options_.directory->path() + "/" + options_.saver->options().checkpoint.basename);
   events_->flush();
 }
 

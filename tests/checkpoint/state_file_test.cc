@@ -26,7 +26,7 @@ TEST(StateFile, AHandWrittenOneIsEnough) {
 }
 
 TEST(StateFile, UnknownFieldsAndMissingTimesAreSkipped) {
-  const CheckpointState expected{"b", {{"a", 0}, {"b", 0}}};
+  const CheckpointState expected{"b", {{"a", 0}, {"b", 0}}, 1};
   EXPECT_EQ(parse_checkpoint_state("model_checkpoint_path: \"b\" all_model_checkpoint_paths: \"a\" "
                                    "all_model_checkpoint_paths: \"b\" all_model_checkpoint_timestamps: 5 "
                                    "last_preserved_timestamp: 1 mine { x: 1 y: [2, 3] }"),

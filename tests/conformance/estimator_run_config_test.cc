@@ -64,6 +64,7 @@ TEST(RunConfigs, RC_02_EveryPropertyMayBeGivenOrNoneAndIsChecked) {
       {"save_checkpoints_steps must be at least 0, got -1", [](auto& o) { o.save_checkpoints_steps = -1; }},
       {"save_checkpoints_secs must be at least 0, got -1", [](auto& o) { o.save_checkpoints_secs = -1.0; }},
       {"keep_checkpoint_max must be at least 0, got -1", [](auto& o) { o.keep_checkpoint_max = -1; }},
+      {"keep_checkpoint_every_n_hours must be above 0, got 0", [](auto& o) { o.keep_checkpoint_every_n_hours = 0; }},
       {"log_step_count_steps must be above 0, got 0", [](auto& o) { o.log_step_count_steps = 0; }},
       {"session_creation_timeout_secs must be above 0, got 0", [](auto& o) { o.session_creation_timeout_secs = 0; }},
       {"threads must be at least 0, got -1", [](auto& o) { o.threads = -1; }},

@@ -143,7 +143,8 @@ TEST(Sections, CheckpointHasItsKeys) {
   const CheckpointSettings checkpoint =
       manifest_of(
           "[checkpoint]\nsave_secs = 1.5\nsave_steps = 0\nsave = 'sync'\nmax_to_keep = "
-          "0\non_save_error = 'stop'\nrefuse_non_finite = false")
+          "0\non_save_error = 'stop'\nrefuse_non_finite = false\nbasename = 'mnist'\nkeep_every_hours = 1.5\n"
+          "keep_every_steps = 7")
           .checkpoint;
   EXPECT_EQ(checkpoint.save_secs, 1.5);
   EXPECT_EQ(checkpoint.save_steps, 0);
@@ -152,6 +153,13 @@ TEST(Sections, CheckpointHasItsKeys) {
   EXPECT_EQ(checkpoint.max_to_keep, 0);
   EXPECT_EQ(checkpoint.on_save_error, OnSaveError::kStop);
   EXPECT_FALSE(checkpoint.refuse_non_finite);
+  EXPECT_EQ(checkpoint.basename, "mnist");
+  EXPECT_EQ(checkpoint.keep_every_hours, 1.5);
+  EXPECT_EQ(checkpoint.keep_every_steps, 7);
+  EXPECT_EQ(errors_of("[checkpoint]\nbasename = 'a/b'"),
+            "train.toml:2:12: error: checkpoint.basename = \"a/b\" cannot be a checkpoint's name\n"
+            "  basename = 'a/b'\n             ^~~~~\n"
+            "  help: take one part of a path, of at most 200 bytes and other than \"before\"\n");
 }
 
 TEST(Sections, EvalHasItsKeys) {
@@ -287,6 +295,8 @@ TEST(Sections, EveryRangeIsKept) {
       {"checkpoint.save_secs", "1e10", "from 0 to 1000000000"},
       {"checkpoint.save_steps", "-1", "at least 0"},
       {"checkpoint.max_to_keep", "-1", "at least 0"},
+      {"checkpoint.keep_every_hours", "-1", "at least 0"},
+      {"checkpoint.keep_every_steps", "-1", "at least 0"},
       {"checkpoint.keep_best", "-1", "at least 0"},
       {"session.save_summaries_steps", "-1", "at least 0"},
       {"session.save_summaries_secs", "-1", "from 0 to 1000000000"},

@@ -45,7 +45,10 @@ TEST(Show, EveryDefaultIsFilledIn) {
             "# save_secs: not set, 600 where save_steps is not set either\n"
             "# save_steps: not set, off\n"
             "save = \"async\"\n"
+            "basename = \"model.ckpt\"\n"
             "max_to_keep = 5\n"
+            "keep_every_hours = 0.0\n"
+            "keep_every_steps = 0\n"
             "on_save_error = \"continue\"\n"
             "refuse_non_finite = true\n"
             "keep_best = 0\n"
@@ -129,9 +132,9 @@ TEST(Show, WhatIsShownReadsBackAsTheSameManifest) {
       "[optimizer]\nfile = 'lion.so'\nlearning_rate = { file = 'half_life.so', \"a.b\" = 1, c = { d = 'e' } }\nx.y = "
       "1\n" +
           kRest,
-      "[checkpoint]\nsave_secs = 0.1\nsave_steps = 5\nsave = 'sync'\nmax_to_keep = 0\non_save_error = "
-      "'stop'\nrefuse_non_finite = "
-      "false\n" +
+      "[checkpoint]\nsave_secs = 0.1\nsave_steps = 5\nsave = 'sync'\nbasename = 'mnist'\nmax_to_keep = 0\n"
+      "keep_every_hours = 1.5\nkeep_every_steps = 7\non_save_error = 'stop'\n"
+      "refuse_non_finite = false\n" +
           kRest,
       "[input.eval]\nplugin = 'idx'\n[eval]\nevery_steps = 5\nevery_secs = 0.5\nat_checkpoint = true\ninputs = "
       "['eval']\nbatches = 7\nstart_delay_secs = 1\nthrottle_secs = 2\nat_start = false\non_error = 'continue'\n" +

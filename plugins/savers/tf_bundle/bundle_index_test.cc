@@ -40,7 +40,7 @@ void put_grid(
       {kIndex, write_table(records)}, {"model.data-00000-of-00002", files[0]}, {"model.data-00001-of-00002", files[1]}};
 }
 
-TEST(TfBundleIndex, PartitionedVariablesAreReadAsOne) {
+TEST(TfBundleIndex, SAVER_20_PartitionedVariablesAreReadAsOne) {
   SaverDriver saver(bundle_module());
   put_grid(saver);
   const NamedTensors found = saver.read();

@@ -3,9 +3,12 @@
 // a manifest.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace belay::runtime {
 
@@ -29,8 +32,15 @@ struct CheckpointSettings {
   // waits for it, and so does the end of the session. Sync: before_save, the checkpoint and after_save come at one
   // boundary, as in TensorFlow.
   SaveMode save = SaveMode::kAsync;
+  // Checkpoints are called BASENAME-STEP. A run does not go on in a directory whose checkpoints are called otherwise.
+  std::string basename = "model.ckpt";
   // Behind each save older checkpoints are removed, down to so many. 0: all are kept.
   std::int64_t max_to_keep = 5;
+  // Of those that would be removed one every so many hours is pinned, so that it stays for good: the first that was
+  // saved so long after the last of them, or after the run began. 0: none.
+  double keep_every_hours = 0;
+  // The first checkpoint at or behind each multiple of it is pinned when it is saved. 0: none.
+  std::int64_t keep_every_steps = 0;
   OnSaveError on_save_error = OnSaveError::kContinue;
   // A state with NaN or infinity is not saved, whatever on_save_error is: the run ends with DIVERGED (status 4), and
   // the newest checkpoint is the one before it.
@@ -45,5 +55,16 @@ struct CheckpointSettings {
 
   friend bool operator==(const CheckpointSettings&, const CheckpointSettings&) = default;
 };
+
+// Whether checkpoints can be called so: one part of a path, which leaves room for what is put behind it, and not
+// "before", since before-1 is what --from-scratch moved aside.
+constexpr bool is_checkpoint_basename(std::string_view name) noexcept {
+  constexpr std::size_t kMostBytes = 200;
+  return !name.empty() && name.size() <= kMostBytes && name != "before" &&
+         std::none_of(name.begin(), name.end(), [](char c) {
+           const auto byte = static_cast<unsigned char>(c);
+           return byte == '/' || byte < 0x20 || byte == 0x7f;
+         });
+}
 
 }  // namespace belay::runtime

@@ -55,6 +55,8 @@ struct RunConfigOptions {
   Period<double> save_checkpoints_secs = {};
   // Older checkpoints are removed. None and 0: all are kept.
   std::optional<std::int64_t> keep_checkpoint_max = 5;
+  // One of those that would be removed is kept every so many hours. None: TensorFlow's 10000 is 417 days.
+  std::optional<double> keep_checkpoint_every_n_hours = {};
   // Of the line with the steps per second, and of the loss in the log.
   std::optional<std::int64_t> log_step_count_steps = 100;
   // How long a worker waits for the chief.
