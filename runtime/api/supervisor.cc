@@ -28,6 +28,9 @@ runtime::RunHostOptions host_options(const SupervisorOptions& o) {
 
 std::optional<runtime::RunSaverOptions> saver_options(const SupervisorOptions& o, runtime::RunHost& run,
                                                       runtime::RunPlugins& plugins) {
+  if (o.checkpoint.on_save_error == runtime::OnSaveError::kPause)
+    fail(Code::kInvalidArgument,
+         "on_save_error is kPause, and a supervisor's training is the program's: take kContinue or kStop");
   if (o.logdir.empty() || o.saver.empty()) return std::nullopt;
   PluginUse use;
   use.plugin = o.saver;

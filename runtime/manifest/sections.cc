@@ -118,7 +118,9 @@ void visit(Fields& f, CheckpointSettings& checkpoint) {
   f.integer("max_to_keep", checkpoint.max_to_keep, {.min = 0});
   f.number("keep_every_hours", checkpoint.keep_every_hours, {.min = 0});
   f.integer("keep_every_steps", checkpoint.keep_every_steps, {.min = 0});
-  f.choice("on_save_error", checkpoint.on_save_error, {"continue", "stop"});
+  f.choice("on_save_error", checkpoint.on_save_error, {"continue", "pause", "stop"});
+  f.integer("save_failures", checkpoint.save_failures, {.min = 1});
+  f.boolean("save_on_exception", checkpoint.save_on_exception);
   f.boolean("refuse_non_finite", checkpoint.refuse_non_finite);
   f.integer("keep_best", checkpoint.keep_best, {.min = 0});
   const std::string& metric = checkpoint.best_metric;

@@ -293,7 +293,9 @@ Run HookedSession::run(const RunCall& call) {
   Run run = run_raw(call, context);
   step.ran(*session_);
   if (log_ != nullptr && !run.finite()) say_what_is_not_finite(run);
+  whole_ = false;
   after_run(context, run, thread);
+  whole_ = true;
   if (context.stop_requested) request_stop(context.stop_reason);
   const bool hooked = call.hooks == nullptr || !call.hooks->empty();
   if (hooked && saver_ != nullptr && saver_->due()) {

@@ -31,6 +31,8 @@ class HookedSession final : public SessionLayer {
   std::any run_step_fn(const StepFn& step) override;
   // Who asked to stop and why; empty while no one has.
   const std::string& stop_reason() const noexcept { return stop_reason_; }
+  // Whether every hook has heard of the last step that was made: false behind an error in an after_run.
+  bool whole() const noexcept { return whole_; }
   // As a hook's request, from outside.
   void request_stop(const std::string& reason);
 
@@ -76,6 +78,7 @@ class HookedSession final : public SessionLayer {
   std::int64_t runs_ = 0;
   bool running_ = false;
   bool should_stop_ = false;
+  bool whole_ = true;
   std::string stop_reason_;
 };
 

@@ -61,6 +61,7 @@ MonitoredSession::MonitoredSession(std::shared_ptr<SessionCreator> creator, cons
     : creator_(std::move(creator)), environment_(environment), hooks_(hooks), options_(std::move(options)) {
   creator_->graph().hold();
   creator_->pause().reset();
+  if (options_.saver != nullptr) options_.saver->allow_waiting();
   try {
     if (options_.begins_hooks) hooks_.begin(creator_->graph());
     if (options_.recovers) {
@@ -277,6 +278,7 @@ void MonitoredSession::request_stop(const std::string& reason) {
   const std::lock_guard lock(mutex_);
   if (!stop_requested_) stop_reason_ = reason;
   stop_requested_ = true;
+  if (options_.saver != nullptr) options_.saver->stop_waiting(Error(Code::kStop, reason));
 }
 
 void MonitoredSession::stop_now(const std::string& reason) {
@@ -355,12 +357,26 @@ void MonitoredSession::run_end_hooks() {
   try {
     hooks_.end(*raw_);
   } catch (...) {
+    save_after(current_error());
     if (saver != nullptr) saver->finish_end();
     throw;
   }
   if (saver == nullptr) return;
   saver->finish_end();
   saver->check_last_state();
+}
+
+// [checkpoint] save_on_exception. What a hook that failed in after_run and those behind it know is a step older than
+// the variables, so there is no state to go on from.
+void MonitoredSession::save_after(const Error& error) noexcept {
+  RunSaver* saver = options_.saver;
+  const std::shared_ptr<DirectSession> raw = raw_session();
+  if (saver == nullptr || !saver->options().checkpoint.save_on_exception || error.code() == Code::kDiverged) return;
+  if (closed() || raw == nullptr || hooked_ == nullptr) return;
+  if (hooked_->whole()) return saver->save_after_error(*raw, hooks_);
+  environment_.log.warning("",
+                           "what was trained since the last checkpoint is not saved (save_on_exception): the step "
+                           "is not whole, since not every hook has heard of it");
 }
 
 void MonitoredSession::close_layers() {
@@ -438,6 +454,7 @@ bool MonitoredSession::leave(const Error& error) {
     return true;
   }
   reason_ = {EndReason::Kind::kError, error.what()};
+  save_after(error);
   hooks_.on_error(error);
   if (closed()) return false;
   try {

@@ -12,8 +12,9 @@
 // grace period; the raw session closed; the graph open again, behind its last session, if it was open before.
 //
 // What leaves scope(): nothing after OUT_OF_RANGE or STOP out of a run, which end the loop; any other exception, after
-// on_error of each hook; and the error that a thread of the session reported, when it closes. An end of input where a
-// session is made or saved is an error (FAILED_PRECONDITION).
+// on_error of each hook, and with [checkpoint] save_on_exception behind a checkpoint of the last whole step; and the
+// error that a thread of the session reported, when it closes. An end of input where a session is made or saved is an
+// error (FAILED_PRECONDITION).
 //
 // Inside: what a hook, an init function or a step function may call of the session that is calling it.
 //
@@ -178,6 +179,7 @@ class MonitoredSession {
   void save_at_boundary(DirectSession& raw);
   void finish_save(DirectSession& raw);
   void stop_behind_save(const std::string& hook);
+  void save_after(const Error& error) noexcept;
   void end_normally();
   void close_layers();
   void run_end_hooks();

@@ -194,9 +194,10 @@ std::string RunSaver::at_boundary(DirectSession& session, HookSet& hooks) {
         const bool asked = requested_.exchange(false);
         if (asked) say_if_it_waits(session);
         std::string stopping = wait_and_tell(session, hooks);
-        if (!asked) return stopping;
-        std::string also = save(session, hooks, nullptr);
-        return stopping.empty() ? also : stopping;
+        const auto also = [&](const std::string& hook) { stopping = stopping.empty() ? hook : stopping; };
+        if (asked && !must_wait()) also(save(session, hooks, nullptr));
+        if (must_wait()) also(wait_until_saved(session, hooks));
+        return stopping;
       },
       kSaveAdvice);
 }
@@ -245,6 +246,23 @@ void RunSaver::settle() noexcept {
                            "the checkpoint of step " + std::to_string(save->step) + " was not written: " + save_error_);
   } catch (const std::exception& e) {
     environment_.log.error("", e.what());
+  }
+}
+
+void RunSaver::save_after_error(DirectSession& session, HookSet& hooks) noexcept {
+  settle();
+  Save save{.step = std::max<std::int64_t>(session.global_step(), 0), .begun_ns = environment_.clock.monotonic_ns()};
+  if (save.step == saved_step_) return;
+  try {
+    run_.check_lock();
+    take(session, ending_ == nullptr ? hooks.save_states() : ending_->states, save);
+    write(save);
+    if (save.error) throw Error(*save.error);
+    note_written(save);
+    series_.retain();
+  } catch (...) {
+    environment_.log.warning("", "what was trained since the last checkpoint is not saved (save_on_exception): " +
+                                     std::string(current_error().what()));
   }
 }
 
@@ -377,6 +395,7 @@ void RunSaver::note_written(const Save& save) {
   saved_path_ = save.path;
   saved_step_ = save.step;
   save_error_.clear();
+  failed_saves_ = 0;
   if (options_.events == nullptr) return;
   options_.events->add_session_log(EventWriter::kCheckpoint, save.step,
                                    run_.path() + "/" + options_.checkpoint.basename);
@@ -386,10 +405,66 @@ void RunSaver::note_written(const Save& save) {
 void RunSaver::fail_or_go_on(const Save& save) {
   if (run_.lock_lost()) run_.check_lock();
   save_error_ = save.error->what();
-  if (save.error->code() == Code::kDiverged || options_.checkpoint.on_save_error == OnSaveError::kStop)
-    throw Error(*save.error);
-  environment_.log.error("", std::string("the checkpoint of step ") + std::to_string(save.step) +
-                                 " was not written (on_save_error = \"continue\"): " + save_error_);
+  if (save.error->code() == Code::kDiverged) throw Error(*save.error);
+  ++failed_saves_;
+  const CheckpointSettings& c = options_.checkpoint;
+  if (c.on_save_error == OnSaveError::kStop && failed_saves_ >= c.save_failures) throw Error(*save.error);
+  environment_.log.error("", std::string("the checkpoint of step ") + std::to_string(save.step) + " was not written (" +
+                                 reaction() + "): " + save_error_);
+}
+
+// "failure 2 in a row, on_save_error = "stop" behind 3"
+std::string RunSaver::reaction() const {
+  const CheckpointSettings& c = options_.checkpoint;
+  if (c.on_save_error == OnSaveError::kContinue) return "on_save_error = \"continue\"";
+  return "failure " + std::to_string(failed_saves_) + " in a row, on_save_error = \"" +
+         (c.on_save_error == OnSaveError::kStop ? "stop" : "pause") + "\" behind " + std::to_string(c.save_failures);
+}
+
+// ---- waiting for a disk that can be written ----
+
+bool RunSaver::must_wait() const noexcept {
+  const CheckpointSettings& c = options_.checkpoint;
+  return c.on_save_error == OnSaveError::kPause && failed_saves_ >= c.save_failures && ending_ == nullptr;
+}
+
+// Nothing is trained meanwhile, so each attempt is of the same step.
+std::string RunSaver::wait_until_saved(DirectSession& session, HookSet& hooks) {
+  constexpr double kFirstWaitSecs = 1, kMostWaitSecs = 60;
+  environment_.log.warning("",
+                           "the training waits until a checkpoint can be written (on_save_error = \"pause\"); it "
+                           "is tried again and again, at last every 60 s");
+  std::string stopping;
+  for (double seconds = kFirstWaitSecs; must_wait(); seconds = std::min(2 * seconds, kMostWaitSecs)) {
+    if (!wait(seconds)) {
+      request();  // the end tries once more
+      return "";
+    }
+    const std::int64_t failed = failed_saves_;
+    stopping = save(session, hooks, nullptr);
+    if (save_ != nullptr) stopping = wait_and_tell(session, hooks);
+    if (failed_saves_ == failed) break;  // a hook wants no checkpoint of this step
+  }
+  environment_.log.info("", "the training goes on");
+  return stopping;
+}
+
+// Whether the time is over, rather than the run. Looks at the disk now and then: the watchdog counts that as progress.
+bool RunSaver::wait(double seconds) {
+  constexpr double kLookSecs = 1;
+  for (; seconds > 0; seconds -= kLookSecs) {
+    try {
+      pause_.wait(environment_, std::min(seconds, kLookSecs));
+    } catch (const Error&) {
+      return false;
+    }
+    try {
+      environment_.files.exists(run_.path());
+    } catch (const Error&) {
+      // The next save says so.
+    }
+  }
+  return true;
 }
 
 // Removing a large checkpoint takes as long as many steps.

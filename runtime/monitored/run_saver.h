@@ -85,14 +85,22 @@ class RunSaver {
 
   // The boundary: tells the hooks of the checkpoint that was written meanwhile, and begins the one that was asked for;
   // where another one is still being written it waits for that first. Returns the name of a hook whose after_save asks
-  // to stop. A failure is logged and counted, or thrown, as on_save_error says, at the boundary behind it; a state that
-  // is not finite is always thrown (DIVERGED), and so is what a hook's before_save or after_save throws; an end of
-  // input in any part of it becomes FAILED_PRECONDITION. A hook's skip_checkpoint is a line in the log. RunInUse where
-  // the run's lock is not in place.
+  // to stop. A failure is logged and counted, and behind save_failures of them it is thrown or waited out, as
+  // on_save_error says, at the boundary behind it; a state that is not finite is always thrown (DIVERGED), and so is
+  // what a hook's before_save or after_save throws; an end of input in any part of it becomes FAILED_PRECONDITION. A
+  // hook's skip_checkpoint is a line in the log. RunInUse where the run's lock is not in place.
   std::string at_boundary(DirectSession& session, HookSet& hooks);
   // Waits for the checkpoint that is being written, if one is, and does what the next boundary would do for it; nothing
   // is under way behind it.
   std::string finish(DirectSession& session, HookSet& hooks);
+
+  // Ends a wait for a checkpoint that can be written (on_save_error = "pause"), and those to come, until
+  // allow_waiting(). Any thread.
+  void stop_waiting(const Error& reason) { pause_.end(reason); }
+  void allow_waiting() { pause_.reset(); }
+  // Where an error ends the run and the variables are those of one whole step: writes them at once, on this thread,
+  // unless the last checkpoint has them. No hook hears of it; a failure is a warning.
+  void save_after_error(DirectSession& session, HookSet& hooks) noexcept;
 
   // While a session ends: the checkpoint under way is waited for; hooks' states are those of before the first hook's
   // end, and a request is served at once, on this thread. RunInUse where the run's lock is not in place. A state that
@@ -154,6 +162,10 @@ class RunSaver {
   std::string tell(DirectSession& session, HookSet& hooks);
   void note_written(const Save& save);
   void fail_or_go_on(const Save& save);
+  std::string reaction() const;
+  bool must_wait() const noexcept;
+  std::string wait_until_saved(DirectSession& session, HookSet& hooks);
+  bool wait(double seconds);
   void retain();
   bool in_background() const noexcept { return options_.checkpoint.save == SaveMode::kAsync && ending_ == nullptr; }
   RestoredRun restore(DirectSession& session, const CheckpointReader& checkpoint);
@@ -174,6 +186,8 @@ class RunSaver {
   std::int64_t saved_step_ = -1;
   std::string saved_path_;
   std::string save_error_;
+  std::int64_t failed_saves_ = 0;  // in a row
+  Pause pause_;
   std::optional<Error> diverged_;  // why the state of an end was not saved
   bool warned_of_grace_ = false;
   bool warned_of_disk_ = false;

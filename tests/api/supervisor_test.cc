@@ -41,6 +41,13 @@ TEST_F(SupervisorTest, WhatTheBodyThrowsComesOut) {
               HasSubstr("broken"));
 }
 
+TEST_F(SupervisorTest, ItsTrainingIsNotItsOwnToPause) {
+  line(graph);
+  SupervisorOptions o = supervisor_options("run");
+  o.checkpoint.on_save_error = runtime::OnSaveError::kPause;
+  EXPECT_THAT(error_of([&] { Supervisor(graph, o); }), HasSubstr("INVALID_ARGUMENT: on_save_error is kPause"));
+}
+
 TEST_F(SupervisorTest, APreparedSessionIsRunAndStopped) {
   const Output train = line(graph);
   SupervisorOptions o = supervisor_options();

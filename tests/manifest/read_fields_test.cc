@@ -115,7 +115,7 @@ TEST(ReadFields, WordsAreChecked) {
        "\"bf61\"\n"
        "              ^~~~~~\n  help: did you mean \"bf16\"?\n"},
       {"[checkpoint]\non_save_error = \"panic\"",
-       "train.toml:2:17: error: checkpoint.on_save_error must be one of continue, stop; found \"panic\"\n"
+       "train.toml:2:17: error: checkpoint.on_save_error must be one of continue, pause, stop; found \"panic\"\n"
        "  on_save_error = \"panic\"\n                  ^~~~~~~\n"},
   });
 }

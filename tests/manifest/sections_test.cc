@@ -144,7 +144,7 @@ TEST(Sections, CheckpointHasItsKeys) {
       manifest_of(
           "[checkpoint]\nsave_secs = 1.5\nsave_steps = 0\nsave = 'sync'\nmax_to_keep = "
           "0\non_save_error = 'stop'\nrefuse_non_finite = false\nbasename = 'mnist'\nkeep_every_hours = 1.5\n"
-          "keep_every_steps = 7")
+          "keep_every_steps = 7\nsave_failures = 1\nsave_on_exception = true")
           .checkpoint;
   EXPECT_EQ(checkpoint.save_secs, 1.5);
   EXPECT_EQ(checkpoint.save_steps, 0);
@@ -156,6 +156,9 @@ TEST(Sections, CheckpointHasItsKeys) {
   EXPECT_EQ(checkpoint.basename, "mnist");
   EXPECT_EQ(checkpoint.keep_every_hours, 1.5);
   EXPECT_EQ(checkpoint.keep_every_steps, 7);
+  EXPECT_EQ(checkpoint.save_failures, 1);
+  EXPECT_TRUE(checkpoint.save_on_exception);
+  EXPECT_EQ(manifest_of("[checkpoint]\non_save_error = 'pause'").checkpoint.on_save_error, OnSaveError::kPause);
   EXPECT_EQ(errors_of("[checkpoint]\nbasename = 'a/b'"),
             "train.toml:2:12: error: checkpoint.basename = \"a/b\" cannot be a checkpoint's name\n"
             "  basename = 'a/b'\n             ^~~~~\n"
@@ -297,6 +300,7 @@ TEST(Sections, EveryRangeIsKept) {
       {"checkpoint.max_to_keep", "-1", "at least 0"},
       {"checkpoint.keep_every_hours", "-1", "at least 0"},
       {"checkpoint.keep_every_steps", "-1", "at least 0"},
+      {"checkpoint.save_failures", "0", "at least 1"},
       {"checkpoint.keep_best", "-1", "at least 0"},
       {"session.save_summaries_steps", "-1", "at least 0"},
       {"session.save_summaries_secs", "-1", "from 0 to 1000000000"},

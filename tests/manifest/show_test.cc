@@ -50,6 +50,8 @@ TEST(Show, EveryDefaultIsFilledIn) {
             "keep_every_hours = 0.0\n"
             "keep_every_steps = 0\n"
             "on_save_error = \"continue\"\n"
+            "save_failures = 3\n"
+            "save_on_exception = false\n"
             "refuse_non_finite = true\n"
             "keep_best = 0\n"
             "best_metric = \"eval/loss\"\n"
@@ -133,8 +135,8 @@ TEST(Show, WhatIsShownReadsBackAsTheSameManifest) {
       "1\n" +
           kRest,
       "[checkpoint]\nsave_secs = 0.1\nsave_steps = 5\nsave = 'sync'\nbasename = 'mnist'\nmax_to_keep = 0\n"
-      "keep_every_hours = 1.5\nkeep_every_steps = 7\non_save_error = 'stop'\n"
-      "refuse_non_finite = false\n" +
+      "keep_every_hours = 1.5\nkeep_every_steps = 7\non_save_error = 'pause'\nsave_failures = 1\n"
+      "save_on_exception = true\nrefuse_non_finite = false\n" +
           kRest,
       "[input.eval]\nplugin = 'idx'\n[eval]\nevery_steps = 5\nevery_secs = 0.5\nat_checkpoint = true\ninputs = "
       "['eval']\nbatches = 7\nstart_delay_secs = 1\nthrottle_secs = 2\nat_start = false\non_error = 'continue'\n" +

@@ -306,6 +306,7 @@ TEST_F(BackgroundSaves, AFailedSaveIsSaidAtTheNextBoundaryAndTrainingGoesOn) {
 
 TEST_F(BackgroundSaves, AFailedSaveEndsTheRunThereWhereItIsTo) {
   saving.checkpoint.on_save_error = OnSaveError::kStop;
+  saving.checkpoint.save_failures = 1;
   turnstile.open();
   open();
   broken = true;

@@ -235,6 +235,7 @@ TEST_F(Savers, AFailedSaveIsThrownWhereTheRunIsToStop) {
   options.saver = make_saver()->options().saver;
   options.checkpoint.save = mode;
   options.checkpoint.on_save_error = OnSaveError::kStop;
+  options.checkpoint.save_failures = 1;
   RunSaver saver(on_bad_disk, bad.directory(), options);
   files.fail(FileCall::kSync, 1, Error(Code::kDataLoss, "disk on fire"));
   saver.request();

@@ -15,8 +15,9 @@ namespace belay::runtime {
 // Where a checkpoint is written: by a thread of its own while training goes on, or between two steps.
 enum class SaveMode { kAsync, kSync };
 
-// What a checkpoint that cannot be written does to the run: an error in the log, or the run's end.
-enum class OnSaveError { kContinue, kStop };
+// What save_failures failed saves in a row do to the run, besides an error in the log each: nothing; training waits
+// until a checkpoint is written; the run ends.
+enum class OnSaveError { kContinue, kPause, kStop };
 
 // Which values of best_metric are better. kAuto: as the metric's name says, "loss" or "accuracy".
 enum class BestMode { kAuto, kMin, kMax };
@@ -42,6 +43,11 @@ struct CheckpointSettings {
   // The first checkpoint at or behind each multiple of it is pinned when it is saved. 0: none.
   std::int64_t keep_every_steps = 0;
   OnSaveError on_save_error = OnSaveError::kContinue;
+  // So many saves in a row that failed make on_save_error hold; at least 1.
+  std::int64_t save_failures = 3;
+  // A run that ends by an error saves what it has, where that is one whole step behind the last checkpoint; an error
+  // DIVERGED (of a hook that found NaN) saves nothing.
+  bool save_on_exception = false;
   // A state with NaN or infinity is not saved, whatever on_save_error is: the run ends with DIVERGED (status 4), and
   // the newest checkpoint is the one before it.
   bool refuse_non_finite = true;
