@@ -29,13 +29,15 @@ SessionHost::~SessionHost() {
 
 void SessionHost::open_events() {
   if (run_.events_dir().empty()) return;
+  const double flush_secs = run_.options().session.events_flush_secs;
+  events_ = RunEvents();  // it writes into the directory that is replaced below
   if (options_.events_folder.empty() && run_.has_directory() && run_.events_dir() == run_.options().dir) {
-    events_ = RunEvents(run_.directory(), run_.clock(), run_.log());
+    events_ = RunEvents(run_.directory(), run_.clock(), run_.log(), flush_secs);
     return;
   }
   const std::string folder = options_.events_folder.empty() ? "" : "/" + options_.events_folder;
   events_directory_ = run_.files().make_directories(run_.events_dir() + folder);
-  events_ = RunEvents(*events_directory_, run_.clock(), run_.log());
+  events_ = RunEvents(*events_directory_, run_.clock(), run_.log(), flush_secs);
 }
 
 void SessionHost::close_events(std::int64_t step) {

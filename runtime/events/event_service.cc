@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/events/event_service.h"
 
+#include "runtime/platform/process_copy.h"
+
 namespace belay::runtime {
 
-RunEvents::RunEvents(OpenDirectory& directory, const Clock& clock, Logger& log) {
+RunEvents::RunEvents(OpenDirectory& directory, Clock& clock, Logger& log, double flush_secs) {
   EventWriterOptions options;
+  options.flush_secs = flush_secs;
   options.on_warning = [&log](std::string_view text) { log.warning("events", text); };
   writer_ = std::make_unique<EventWriter>(directory, clock, std::move(options));
 }
@@ -14,7 +17,12 @@ namespace {
 using detail::guard;
 using detail::view;
 
-EventWriter* writer_of(belay_host* host) { return InstanceHost::from(host).services().context<RunEvents>().writer(); }
+// In a copy of the process null: its records are the process's own, which writes them, and the writer's thread, which
+// may have held a lock at that moment, is not there.
+EventWriter* writer_of(belay_host* host) {
+  if (is_process_copy()) return nullptr;
+  return InstanceHost::from(host).services().context<RunEvents>().writer();
+}
 
 std::int32_t scalar(belay_host* host, belay_str tag, std::int64_t step, double value, belay_status* status) {
   return guard(status, [&] {

@@ -15,7 +15,7 @@ namespace belay::runtime {
 class RunEvents {
  public:
   RunEvents() = default;
-  RunEvents(OpenDirectory& directory, const Clock& clock, Logger& log);
+  RunEvents(OpenDirectory& directory, Clock& clock, Logger& log, double flush_secs = 120);
   // Null where the run keeps nothing.
   EventWriter* writer() noexcept { return writer_.get(); }
 

@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/events/event_writer.h"
 
+#include <google/protobuf/arena.h>
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/wire_format_lite.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <climits>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "belay/error.h"
@@ -19,10 +25,12 @@
 namespace belay::runtime {
 namespace {
 
-// Beyond the first, records are written without waiting for a flush; beyond the second, while nothing can be written,
-// new ones are dropped.
-constexpr std::size_t kWriteAt = std::size_t{256} << 10, kMostPending = std::size_t{8} << 20;
+// So many bytes of records are written without waiting for the time; beyond the second number an add writes them
+// itself, or is dropped where nothing can be written.
+constexpr std::size_t kWriteAt = std::size_t{256} << 10, kMostWaiting = std::size_t{8} << 20;
 constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::int64_t kNow = INT64_MIN;
+constexpr std::size_t kSummaryMemory = 8192;  // for the fields of a histogram of 200 buckets
 constexpr int kMostCounters = 9;  // in one second; a tenth has one digit more
 constexpr int kMostAttempts = 1000;
 
@@ -31,123 +39,264 @@ std::string this_host() {
   return gethostname(name, sizeof(name) - 1) == 0 ? name : "unknown";
 }
 
-std::string serialized(const pb::Event& event) {
-  std::string bytes;
-  event.SerializeToString(&bytes);
-  return bytes;
-}
-
 bool is_tag_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
          c == '/' || c == '-';
 }
 
-pb::Event new_event(const Clock& clock, std::int64_t step) {
-  pb::Event event;
-  event.set_wall_time(static_cast<double>(clock.wall_ns()) * 1e-9);
-  event.set_step(step);
-  return event;
+bool is_clean(std::string_view tag) {
+  return !tag.starts_with('/') && std::all_of(tag.begin(), tag.end(), is_tag_character);
+}
+
+void clean_into(std::string_view tag, std::string& clean) {
+  while (tag.starts_with('/')) tag.remove_prefix(1);
+  clean.assign(tag);
+  for (char& c : clean)
+    if (!is_tag_character(c)) c = '_';
+}
+
+// Of the fields that the event has, and the summary, if it is not empty, as the bytes that it came in: making them anew
+// would take as long as all the rest.
+void append_event(std::string& out, const pb::Event& event, std::string_view summary = {}) {
+  using google::protobuf::internal::WireFormatLite;
+  using google::protobuf::io::CodedOutputStream;
+  constexpr std::size_t kMostOfAFieldsHead = 2 * sizeof(std::uint64_t);
+  const std::size_t begin = out.size(), size = event.ByteSizeLong();
+  out.resize(begin + kRecordHead + size + (summary.empty() ? 0 : kMostOfAFieldsHead));
+  auto* at = reinterpret_cast<std::uint8_t*>(out.data() + begin + kRecordHead);
+  at = event.SerializeWithCachedSizesToArray(at);
+  if (!summary.empty()) {
+    constexpr auto kTag =
+        WireFormatLite::MakeTag(pb::Event::kSummaryFieldNumber, WireFormatLite::WIRETYPE_LENGTH_DELIMITED);
+    at = CodedOutputStream::WriteTagToArray(kTag, at);
+    at = CodedOutputStream::WriteVarint32ToArray(static_cast<std::uint32_t>(summary.size()), at);
+    out.resize(static_cast<std::size_t>(reinterpret_cast<char*>(at) - out.data()));
+    out += summary;
+  }
+  out.append(kRecordFoot, '\0');
+  frame_record(out.data() + begin, out.size() - begin - kRecordHead - kRecordFoot);
 }
 
 }  // namespace
 
 std::string clean_tag(std::string_view tag) {
-  while (tag.starts_with('/')) tag.remove_prefix(1);
-  std::string clean(tag);
-  for (char& c : clean)
-    if (!is_tag_character(c)) c = '_';
+  std::string clean;
+  clean_into(tag, clean);
   return clean;
 }
 
-EventWriter::EventWriter(OpenDirectory& directory, const Clock& clock, EventWriterOptions options)
-    : directory_(directory), clock_(clock), options_(std::move(options)) {
+EventWriter::EventWriter(OpenDirectory& directory, Clock& clock, EventWriterOptions options)
+    : directory_(directory),
+      clock_(clock),
+      options_(std::move(options)),
+      scalar_(std::make_unique<pb::Event>()),
+      summary_head_(std::make_unique<pb::Event>()) {
+  options_.flush_secs = std::clamp(options_.flush_secs, 0.0, 1e9);
   if (options_.host.empty()) options_.host = this_host();
   if (options_.pid == 0) options_.pid = getpid();
   for (char& c : options_.host)
     if (!is_tag_character(c) || c == '/') c = '_';
+  scalar_->mutable_summary()->add_value();
   flush();
 }
 
-EventWriter::~EventWriter() { flush(); }
+EventWriter::~EventWriter() {
+  start_flush();
+  thread_.wait();
+  flush();
+}
+
+// ---- what is added ----
+
+void EventWriter::stamp(pb::Event& event, std::int64_t step) const {
+  event.set_wall_time(static_cast<double>(clock_.wall_ns()) * 1e-9);
+  event.set_step(step);
+}
 
 void EventWriter::add_scalar(std::string_view tag, std::int64_t step, double value) {
-  pb::Event event = new_event(clock_, step);
-  pb::Summary::Value& v = *event.mutable_summary()->add_value();
-  v.set_tag(clean_tag(tag));
+  std::unique_lock lock(mutex_);
+  stamp(*scalar_, step);
+  pb::Summary::Value& v = *scalar_->mutable_summary()->mutable_value(0);
+  clean_into(tag, *v.mutable_tag());
   v.set_simple_value(static_cast<float>(value));
   warn_unless_finite(v.tag(), value, step);
-  append(serialized(event));
+  append(std::move(lock), *scalar_);
 }
 
 void EventWriter::add_summary(std::string_view summary, std::int64_t step) {
-  pb::Event event = new_event(clock_, step);
-  if (summary.size() > INT_MAX ||
-      !event.mutable_summary()->ParseFromArray(summary.data(), static_cast<int>(summary.size())))
+  // Most summaries are read without a call of malloc.
+  alignas(std::max_align_t) char memory[kSummaryMemory];
+  google::protobuf::ArenaOptions options;
+  options.initial_block = memory;
+  options.initial_block_size = sizeof(memory);
+  google::protobuf::Arena arena(options);
+  pb::Summary& parsed = *google::protobuf::Arena::CreateMessage<pb::Summary>(&arena);
+  if (summary.size() > INT_MAX || !parsed.ParseFromArray(summary.data(), static_cast<int>(summary.size())))
     fail(Code::kInvalidArgument, "a summary of " + std::to_string(summary.size()) + " bytes is no Summary message");
-  for (pb::Summary::Value& v : *event.mutable_summary()->mutable_value()) {
-    v.set_tag(clean_tag(v.tag()));
-    if (v.has_metadata() && !tags_with_metadata_.insert(v.tag()).second) v.clear_metadata();
+  std::unique_lock lock(mutex_);
+  stamp(*summary_head_, step);
+  const std::string changed = change_summary(parsed, step) ? parsed.SerializeAsString() : std::string();
+  append(std::move(lock), *summary_head_, changed.empty() ? summary : changed);
+}
+
+// False: it may be written as it came.
+bool EventWriter::change_summary(pb::Summary& summary, std::int64_t step) {
+  bool changed = false;
+  for (pb::Summary::Value& v : *summary.mutable_value()) {
+    if (!is_clean(v.tag())) {
+      v.set_tag(clean_tag(v.tag()));
+      changed = true;
+    }
+    if (v.has_metadata() && !tags_with_metadata_.insert(v.tag()).second) {
+      v.clear_metadata();
+      changed = true;
+    }
     if (v.has_simple_value()) warn_unless_finite(v.tag(), static_cast<double>(v.simple_value()), step);
   }
-  append(serialized(event));
+  return changed;
 }
 
 void EventWriter::add_graph(std::string_view graph_def, std::int64_t step) {
-  pb::Event event = new_event(clock_, step);
+  pb::Event event;
+  stamp(event, step);
   event.set_graph_def(std::string(graph_def));
-  append(serialized(event));
+  append(std::unique_lock(mutex_), event);
 }
 
 void EventWriter::add_run_metadata(std::string_view tag, std::string_view run_metadata, std::int64_t step) {
+  std::unique_lock lock(mutex_);
   if (!run_metadata_tags_.emplace(tag).second)
     fail(Code::kInvalidArgument,
          "there is run metadata of the tag " + single_quoted(tag) + " already; a tag is for one run");
-  pb::Event event = new_event(clock_, step);
+  pb::Event event;
+  stamp(event, step);
   event.mutable_tagged_run_metadata()->set_tag(escaped(tag));  // the field must be UTF-8
   event.mutable_tagged_run_metadata()->set_run_metadata(std::string(run_metadata));
-  append(serialized(event));
+  append(std::move(lock), event);
 }
 
 void EventWriter::add_session_log(SessionStatus status, std::int64_t step, std::string_view checkpoint_path) {
-  pb::Event event = new_event(clock_, step);
+  pb::Event event;
+  stamp(event, step);
   event.mutable_session_log()->set_status(static_cast<pb::SessionLog::SessionStatus>(status));
   event.mutable_session_log()->set_checkpoint_path(escaped(checkpoint_path));  // the field must be UTF-8
-  append(serialized(event));
+  append(std::unique_lock(mutex_), event);
 }
 
-void EventWriter::append(std::string_view event) {
-  if (failing_ && pending_.size() + event.size() > kMostPending) {
+void EventWriter::append(std::unique_lock<std::mutex> lock, const pb::Event& event, std::string_view summary) {
+  const std::size_t waiting = taken_ + gathered_.size();
+  if (failing_ && waiting + event.ByteSizeLong() + summary.size() > kMostWaiting) {
     ++dropped_;
   } else {
-    append_record(pending_, event);
+    append_event(gathered_, event, summary);
+    start_or_wake_thread();
   }
-  const bool due = static_cast<double>(clock_.monotonic_ns() - flushed_at_ns_) >= options_.flush_secs * kSecond;
-  if (due || (!failing_ && pending_.size() >= kWriteAt)) flush();
+  const bool writes_itself = !failing_ && waiting > kMostWaiting;
+  if (!writes_itself && warnings_.empty()) return;
+  lock.unlock();
+  if (writes_itself) write_gathered();
+  say_warnings();
+}
+
+// ---- the thread ----
+
+void EventWriter::start_or_wake_thread() {
+  if (!waiting_ && !no_thread_) {
+    due_ns_ = clock_.monotonic_ns() + static_cast<std::int64_t>(options_.flush_secs * kSecond);
+    try {
+      thread_.start([this] { wait_and_write(); });
+      waiting_ = true;
+    } catch (const std::system_error& e) {
+      no_thread_ = true;
+      warnings_.push_back(std::string("there can be no thread that writes events (") + e.what() +
+                          "): they are written at a flush and at the end");
+    }
+  }
+  // A disk that refused the last ones is tried again when the time has come.
+  if (waiting_ && !failing_ && gathered_.size() >= kWriteAt && due_ns_ != kNow) {
+    due_ns_ = kNow;
+    changed_.notify_one();
+  }
+}
+
+void EventWriter::wait_and_write() noexcept {
+  {
+    std::unique_lock lock(mutex_);
+    while (clock_.monotonic_ns() < due_ns_) clock_.wait_until(lock, changed_, due_ns_);
+    waiting_ = false;  // the next add starts it anew
+  }
+  write_gathered();
 }
 
 void EventWriter::flush() noexcept {
+  write_gathered();
+  say_warnings();
+}
+
+void EventWriter::start_flush() noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    due_ns_ = kNow;
+  }
+  changed_.notify_one();
+  say_warnings();
+}
+
+// ---- the file ----
+
+std::string EventWriter::file_name() const {
+  const std::lock_guard lock(file_mutex_);
+  return name_;
+}
+
+void EventWriter::write_gathered() noexcept {
+  const std::lock_guard file_lock(file_mutex_);
   try {
-    flushed_at_ns_ = clock_.monotonic_ns();
+    take_gathered();
     if (file_ != nullptr && !directory_.exists(name_)) file_ = nullptr;
     if (file_ == nullptr) open_file();
-    write_pending();
-    if (std::exchange(failing_, false))
-      warn("event file '" + escaped(name_) + "' can be written again; " + std::to_string(dropped_) +
-           " events were lost");
-    dropped_ = 0;
+    if (!writing_.empty()) file_->write(writing_.data(), writing_.size());
+    writing_.clear();
+    note_success();
   } catch (const std::exception& e) {
-    if (!std::exchange(failing_, true)) warn(std::string("events are not written for now: ") + e.what());
+    note_failure(e.what());
     // Nothing of worth is in it: do not leave one for every attempt.
     if (file_ != nullptr && !file_has_version_) {
       try {
         directory_.remove(name_);
       } catch (const std::exception&) {
-        // The warning is out already.
+        // The warning is there already.
       }
       name_.clear();
     }
     file_ = nullptr;
   }
+}
+
+// Behind those that could not be written before, if there are any.
+void EventWriter::take_gathered() {
+  const std::lock_guard lock(mutex_);
+  if (writing_.empty()) {
+    writing_.swap(gathered_);
+  } else {
+    writing_ += gathered_;
+    gathered_.clear();
+  }
+  taken_ = writing_.size();
+}
+
+void EventWriter::note_success() {
+  const std::lock_guard lock(mutex_);
+  taken_ = 0;
+  if (std::exchange(failing_, false))
+    warnings_.push_back("event file '" + escaped(name_) + "' can be written again; " + std::to_string(dropped_) +
+                        " events were lost");
+  dropped_ = 0;
+}
+
+void EventWriter::note_failure(const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  if (!std::exchange(failing_, true)) warnings_.push_back("events are not written for now: " + why);
 }
 
 namespace {
@@ -205,34 +354,39 @@ void EventWriter::open_file() {
     }
   }
   file_has_version_ = false;
-  tags_with_metadata_.clear();
+  {
+    const std::lock_guard lock(mutex_);
+    tags_with_metadata_.clear();
+  }
   pb::Event version;
   const std::int64_t seconds = clock_.wall_ns() / kSecond;
   version.set_wall_time(static_cast<double>(seconds));
   version.set_file_version("brain.Event:2");
   std::string record;
-  append_record(record, serialized(version));
+  append_event(record, version);
   file_->write(record.data(), record.size());
   file_has_version_ = true;
 }
 
-void EventWriter::write_pending() {
-  if (pending_.empty()) return;
-  file_->write(pending_.data(), pending_.size());
-  pending_.clear();
-}
+// ---- warnings ----
 
 void EventWriter::warn_unless_finite(const std::string& tag, double value, std::int64_t step) {
   if (std::isfinite(value) || !tags_not_finite_.insert(tag).second) return;
   const char* found = std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
-  warn("'" + tag + "' is " + found + " at step " + std::to_string(step) + " (said once)");
+  warnings_.push_back("'" + tag + "' is " + found + " at step " + std::to_string(step) + " (said once)");
 }
 
-void EventWriter::warn(const std::string& text) noexcept {
+void EventWriter::say_warnings() noexcept {
+  std::vector<std::string> warnings;
+  {
+    const std::lock_guard lock(mutex_);
+    warnings.swap(warnings_);
+  }
   try {
-    if (options_.on_warning) options_.on_warning(text);
+    if (options_.on_warning)
+      for (const std::string& text : warnings) options_.on_warning(text);
   } catch (const std::exception&) {
-    // A warning that cannot be given is given up.
+    // A warning that cannot be said is given up.
   }
 }
 

@@ -9,18 +9,22 @@ namespace belay::runtime {
 namespace {
 
 template <class T>
-void append_little_endian(std::string& out, T value) {
-  for (std::size_t i = 0; i < sizeof(T); ++i) out += static_cast<char>(value >> (8 * i) & 0xff);
+void put_little_endian(char* to, T value) {
+  for (std::size_t i = 0; i < sizeof(T); ++i) to[i] = static_cast<char>(value >> (8 * i) & 0xff);
 }
 
 }  // namespace
 
+void frame_record(char* record, std::size_t size) {
+  put_little_endian(record, static_cast<std::uint64_t>(size));
+  put_little_endian(record + 8, masked_crc(crc32c(record, 8)));
+  put_little_endian(record + kRecordHead + size, masked_crc(crc32c(record + kRecordHead, size)));
+}
+
 void append_record(std::string& out, std::string_view data) {
   const std::size_t begin = out.size();
-  append_little_endian(out, static_cast<std::uint64_t>(data.size()));
-  append_little_endian(out, masked_crc(crc32c(out.data() + begin, 8)));
-  out += data;
-  append_little_endian(out, masked_crc(crc32c(data)));
+  out.append(kRecordHead, '\0').append(data).append(kRecordFoot, '\0');
+  frame_record(out.data() + begin, data.size());
 }
 
 }  // namespace belay::runtime

@@ -6,12 +6,16 @@
 // [any thread]
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
 namespace belay::runtime {
 
 inline constexpr std::size_t kRecordHead = 12, kRecordFoot = 4;
+
+// Writes the frame around `size` bytes of data, which begin kRecordHead behind `record`.
+void frame_record(char* record, std::size_t size);
 
 // Appends one framed record to `out`.
 void append_record(std::string& out, std::string_view data);

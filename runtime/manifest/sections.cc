@@ -162,6 +162,7 @@ void visit(Fields& f, SessionSettings& session) {
   f.integer("save_summaries_steps", session.save_summaries_steps, {.min = 0},
             "100 where save_summaries_secs is not set either");
   f.number("save_summaries_secs", session.save_summaries_secs, kSeconds, "off");
+  f.number("events_flush_secs", session.events_flush_secs, kSeconds);
   f.integer("log_step_count_steps", session.log_step_count_steps, {.min = 0});
   f.number("stop_grace_period_secs", session.stop_grace_period_secs, kSeconds);
   f.number("signal_grace_secs", session.signal_grace_secs, kSeconds);

@@ -399,7 +399,7 @@ void RunSaver::note_written(const Save& save) {
   if (options_.events == nullptr) return;
   options_.events->add_session_log(EventWriter::kCheckpoint, save.step,
                                    run_.path() + "/" + options_.checkpoint.basename);
-  options_.events->flush();
+  options_.events->start_flush();
 }
 
 void RunSaver::fail_or_go_on(const Save& save) {

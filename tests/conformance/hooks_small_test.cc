@@ -3,10 +3,12 @@
 #include <belay/hooks/feed_fn.h>
 #include <belay/hooks/final_ops.h>
 
+#include <atomic>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "tests/conformance/hooks_fixture.h"
+#include "tests/platform/event_thread.h"
 
 namespace belay::runtime::testing {
 namespace {
@@ -22,7 +24,9 @@ class BusyClock final : public Clock {
  public:
   std::int64_t monotonic_ns() const override { return now_ns_; }
   std::int64_t wall_ns() const override { return now_ns_; }
-  void wait_until(std::unique_lock<std::mutex>& lock, std::condition_variable&, std::int64_t deadline_ns) override {
+  void wait_until(std::unique_lock<std::mutex>& lock, std::condition_variable& changed,
+                  std::int64_t deadline_ns) override {
+    if (is_event_thread()) return changed.wait(lock);
     if (deadline_ns <= now_ns_) return;
     waits_ms.push_back((deadline_ns - now_ns_) / 1'000'000);
     now_ns_ = deadline_ns;
@@ -35,7 +39,7 @@ class BusyClock final : public Clock {
   std::vector<std::int64_t> waits_ms;
 
  private:
-  std::int64_t now_ns_ = 0;
+  std::atomic<std::int64_t> now_ns_ = 0;  // also read by the thread that writes events
 };
 
 class GlobalStepWaiterConformance : public HookConformance {

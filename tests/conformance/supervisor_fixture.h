@@ -15,12 +15,13 @@
 #include "runtime/events/event_reader.h"
 #include "runtime/monitored/supervisor.h"
 #include "tests/monitored/saver_fixture.h"
+#include "tests/platform/event_thread.h"
 #include "tests/platform/fake_clock.h"
 
 namespace belay::runtime::testing {
 
-// A clock that the test moves, and that counts how often it was waited for and read: so a test knows that a service has
-// done its work and waits.
+// A clock that the test moves, and that counts how often services waited for it and read it: so a test knows that a
+// service has done its work and waits.
 class ServiceClock final : public Clock {
  public:
   std::int64_t monotonic_ns() const override {
@@ -29,6 +30,7 @@ class ServiceClock final : public Clock {
   }
   std::int64_t wall_ns() const override { return clock_.wall_ns(); }
   void wait_until(std::unique_lock<std::mutex>& lock, std::condition_variable& changed, std::int64_t until) override {
+    if (is_event_thread()) return changed.wait(lock);
     ++waits_;
     clock_.wait_until(lock, changed, until);
   }

@@ -103,14 +103,25 @@ TEST_F(RunEventsTest, ATornTailIsSaidAndTheFilesBehindItAreRead) {
 }
 
 TEST_F(RunEventsTest, EveryLengthOfATornTailIsSaid) {
-  const std::string name = attempt(1, 1);
+  std::string name = attempt(1, 0);
+  const auto whole = std::filesystem::file_size(dir_ / name);
+  std::filesystem::remove(dir_ / name);
+  name = attempt(1, 1);
   const auto size = std::filesystem::file_size(dir_ / name);
-  for (std::uintmax_t left = size - 1; left + 20 > size; --left) {
+  ASSERT_GT(size, whole + 16);
+  for (std::uintmax_t left = size - 1; left > whole; --left) {
     std::filesystem::resize_file(dir_ / name, left);
     const ReadEvents events = read();
     EXPECT_THAT(shown(events), ElementsAre("1 start@1")) << left;
-    EXPECT_EQ(events.problems.size(), 1u) << left;
+    ASSERT_EQ(events.problems.size(), 1u) << left;
+    EXPECT_FALSE(events.problems[0].damage) << left;
+    EXPECT_THAT(events.problems[0].text,
+                HasSubstr("ends within the record at byte " + std::to_string(whole) + ": its last " +
+                          std::to_string(left - whole) + " bytes are left out"));
   }
+  std::filesystem::resize_file(dir_ / name, whole);
+  EXPECT_THAT(shown(read()), ElementsAre("1 start@1"));
+  EXPECT_THAT(read().problems, IsEmpty()) << "the record is not there at all";
 }
 
 TEST_F(RunEventsTest, ADamagedRecordIsLeftOutAndADamagedLengthEndsTheFile) {

@@ -266,13 +266,15 @@ TEST(Sections, TheBestCheckpointsHaveAMetricOfAnEvaluation) {
 TEST(Sections, SessionHasItsKeys) {
   const SessionSettings session =
       manifest_of(
-          "[session]\nsave_summaries_steps = 1\nsave_summaries_secs = 2\nlog_step_count_steps = "
+          "[session]\nsave_summaries_steps = 1\nsave_summaries_secs = 2\nevents_flush_secs = "
+          "9\nlog_step_count_steps = "
           "3\nstop_grace_period_secs = 4\n"
           "signal_grace_secs = 5\nno_progress_secs = 6\nmax_recoveries = 7\nrecovery_backoff_secs = 8\nprecision = "
           "'bf16'")
           .session;
   EXPECT_EQ(session.save_summaries_steps, 1);
   EXPECT_EQ(session.save_summaries_secs, 2);
+  EXPECT_EQ(session.events_flush_secs, 9);
   EXPECT_EQ(session.log_step_count_steps, 3);
   EXPECT_EQ(session.stop_grace_period_secs, 4);
   EXPECT_EQ(session.signal_grace_secs, 5);
@@ -304,6 +306,7 @@ TEST(Sections, EveryRangeIsKept) {
       {"checkpoint.keep_best", "-1", "at least 0"},
       {"session.save_summaries_steps", "-1", "at least 0"},
       {"session.save_summaries_secs", "-1", "from 0 to 1000000000"},
+      {"session.events_flush_secs", "-1", "from 0 to 1000000000"},
       {"session.log_step_count_steps", "-1", "at least 0"},
       {"session.stop_grace_period_secs", "-1", "from 0 to 1000000000"},
       {"session.signal_grace_secs", "-1", "from 0 to 1000000000"},

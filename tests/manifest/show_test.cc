@@ -80,6 +80,7 @@ TEST(Show, EveryDefaultIsFilledIn) {
             "[session]\n"
             "# save_summaries_steps: not set, 100 where save_summaries_secs is not set either\n"
             "# save_summaries_secs: not set, off\n"
+            "events_flush_secs = 120.0\n"
             "log_step_count_steps = 100\n"
             "stop_grace_period_secs = 120.0\n"
             "signal_grace_secs = 25.0\n"
@@ -144,7 +145,8 @@ TEST(Show, WhatIsShownReadsBackAsTheSameManifest) {
       "[checkpoint]\nkeep_best = 2\nbest_metric = 'eval_hard/agreement'\nbest_mode = 'max'\n[input.eval_hard]\n"
       "plugin = 'x'\n" +
           kRest,
-      "[session]\nsave_summaries_steps = 0\nsave_summaries_secs = 2.5\nlog_step_count_steps = 3\nmax_recoveries = 0\n"
+      "[session]\nsave_summaries_steps = 0\nsave_summaries_secs = 2.5\nevents_flush_secs = 7.0\nlog_step_count_steps = "
+      "3\nmax_recoveries = 0\n"
       "precision = 'bf16'\n" +
           kRest,
       kRest +

@@ -14,6 +14,9 @@ struct SessionSettings {
   // off.
   std::optional<std::int64_t> save_summaries_steps = {};
   std::optional<double> save_summaries_secs = {};
+  // What is added to the event file is in it after so long at the latest; a crash loses no more than that. A checkpoint
+  // and the end bring it there as well. 0: at once.
+  double events_flush_secs = 120;
   // The period of the default step_counter, which logs the steps per second. 0: off.
   std::int64_t log_step_count_steps = 100;
 
