@@ -9,6 +9,7 @@
 #include "runtime/checkpoint/sibling_run.h"
 #include "runtime/estimator/model_metrics.h"
 #include "runtime/estimator/monitored_training_session.h"
+#include "runtime/estimator/run_hparams.h"
 #include "runtime/monitored/default_hooks.h"
 #include "runtime/monitored/fingerprint.h"
 #include "runtime/ops/kernels/parallel.h"
@@ -363,6 +364,7 @@ void ManifestRun::open_directory() {
   say_new_run();
   write_manifest();
   training_.open_events();
+  if (training_.events() != nullptr) write_run_hparams(*training_.events(), host_.clock(), manifest_);
 }
 
 // Where a name was mistyped this is the only sign of it.
@@ -418,11 +420,26 @@ TrainingResult ManifestRun::train(const std::function<void()>& progress) {
   options.on_step = progress;
   options.scaffold = pieces_;
   options.evals = evals_ ? &*evals_ : nullptr;
-  TrainingResult result = runtime::train(training_, model_, options);
+  TrainingResult result = run_training(options);
   if (keep_going() && !result.checkpoint.empty() && result.save_error.empty()) host_.note_finished(result.global_step);
   trained_ = result.trained;
   trained_step_ = result.global_step;
   return result;
+}
+
+// A run that was stopped has not ended: the next attempt goes on with it.
+TrainingResult ManifestRun::run_training(const TrainingOptions& options) {
+  const auto note_end = [&](bool success) {
+    if (training_.events() != nullptr && keep_going()) write_run_end(*training_.events(), host_.clock(), success);
+  };
+  try {
+    TrainingResult result = runtime::train(training_, model_, options);
+    note_end(true);
+    return result;
+  } catch (...) {
+    note_end(false);
+    throw;
+  }
 }
 
 std::vector<EvaluatedInput> ManifestRun::evaluate_at_end() {

@@ -113,6 +113,7 @@ class ManifestRun {
   CheckpointPlace checkpoint_place() const;
   CheckpointChoice checkpoint_choice() const;
   PredictionSource prediction_source();
+  TrainingResult run_training(const TrainingOptions& options);
   void write_manifest();
   void start_over();
   void say_new_run();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "belay/tensor.h"
+#include "runtime/events/hparams.h"
 
 namespace belay::runtime {
 namespace {
@@ -68,7 +69,6 @@ std::string strings_text(const pb::TensorProto& t) {
 
 // By the plugin that shows it, where the metadata names one.
 EventValue tensor_value(const pb::TensorProto& t, const std::string& plugin) {
-  if (plugin == "hparams") return {"hparams"};
   if (plugin == "images" && t.string_val_size() >= 2)
     return {
         "image", {}, {}, std::to_string(t.string_val_size() - 2) + " of " + t.string_val(0) + " x " + t.string_val(1)};
@@ -103,7 +103,9 @@ EventValue EventValues::value_of(const pb::Summary::Value& value) {
     case pb::Summary::Value::kImage:
       return {"image", {}, {}, std::to_string(value.image().width()) + " x " + std::to_string(value.image().height())};
     case pb::Summary::Value::kAudio: return {"audio", {}, {}, bytes_of(value.audio().encoded_audio_string().size())};
-    case pb::Summary::Value::kTensor: return tensor_value(value.tensor(), plugin);
+    case pb::Summary::Value::kTensor:
+      if (plugin == "hparams") return {"hparams", {}, {}, hparams_text(value.metadata().plugin_data().content())};
+      return tensor_value(value.tensor(), plugin);
     default: return {"other"};
   }
 }

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // belay events, through the real program.
+#include <signal.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/e2e/run_fixture.h"
@@ -90,6 +93,43 @@ TEST_F(EventsCommandTest, ATornTailIsAWarningAndDamageIsStatus1) {
   EXPECT_THAT(damaged.out, HasSubstr("(start)"));  // of the other file
 }
 
+TEST_F(EventsCommandTest, ARunsOptionsAndItsEndAreThereAndItsSession) {
+  ASSERT_EQ(belay({"run", regression("", "", 30)}).status, 0);
+  const ProcessResult options = events({"--tag", "_hparams_", "--csv"});
+  EXPECT_EQ(options.status, 0) << options.err;
+  EXPECT_THAT(options.out, HasSubstr("\n.,1,_hparams_/session_start_info,hparams,0,"));
+  EXPECT_THAT(options.out, HasSubstr(", optimizer.learning_rate = 0."));
+  EXPECT_THAT(options.out, HasSubstr(", optimizer.name = sgd, "));
+  EXPECT_THAT(options.out, HasSubstr(", run.seed = 42, "));
+  EXPECT_THAT(options.out, ContainsRegex("\n.,1,_hparams_/session_end_info,hparams,0,[0-9.e+]+,success,false\n"));
+  const std::string all = events({"--csv"}).out;
+  for (const char* line : {"\n.,1,,graph,0,", "\n.,1,,start,1,", "\n.,1,,checkpoint,30,", "\n.,1,,stop,30,"})
+    EXPECT_THAT(all, HasSubstr(line));
+}
+
+TEST_F(EventsCommandTest, ARunThatFailsSaysSoAndOneThatIsStoppedHasNotEnded) {
+  ASSERT_EQ(belay({"run", regression("fail_at_batch = 5\nfail_with = \"data_loss\"\n")}).status, 1);
+  EXPECT_THAT(events({"--tag", "_hparams_/session_end"}).out, HasSubstr(" failure "));
+  std::filesystem::remove_all(run_dir());
+  BelayProcess run({"run", regression("delay_secs = 0.01\n", "", 100000)});
+  ASSERT_TRUE(run.wait_for("saved ")) << run.wait().err;
+  run.kill(SIGTERM);
+  EXPECT_EQ(run.wait().signal, SIGTERM);
+  EXPECT_THAT(events({}).out, HasSubstr("_hparams_/session_start_info"));
+  EXPECT_THAT(events({}).out, Not(HasSubstr("_hparams_/session_end_info")));
+}
+
+// By the system's clock: nothing else writes what was added.
+TEST_F(EventsCommandTest, ARunThatIsKilledHasWhatIsOlderThanItsFlushSecs) {
+  const std::string session = "[session]\nevents_flush_secs = 0.1\nsave_summaries_steps = 1\n";
+  BelayProcess run({"run", regression("delay_secs = 0.01\n", session, 100000)});
+  ASSERT_TRUE(run.wait_for("saved ")) << run.wait().err;
+  while (json({"--tag", "loss", "--steps", "20:"}).empty()) std::this_thread::yield();
+  run.kill(SIGKILL);
+  EXPECT_EQ(run.wait().signal, SIGKILL);
+  EXPECT_THAT(events({"--tag", "loss", "--steps", "20:20"}).out, ContainsRegex("\nloss +20 "));
+}
+
 TEST_F(EventsCommandTest, WhatIsWrongWithTheCommandLineIsSaid) {
   const struct {
     std::vector<std::string> args;
@@ -117,6 +157,14 @@ TEST_F(EventsCommandTest, AnotherProgramsRunIsRead) {
   EXPECT_EQ(r.status, 0) << r.err;
   EXPECT_EQ(std::count(r.out.begin(), r.out.end(), '\n'), 10);
   EXPECT_THAT(r.out, HasSubstr("\n.,1,global_step/sec,scalar,101,"));
+  const ProcessResult all = belay({"events", std::string(samples) + "/events/tfx_estimator", "--csv"});
+  EXPECT_EQ(all.status, 0) << all.err;
+  EXPECT_EQ(all.err, "");
+  for (const char* line :
+       {"\n.,1,,checkpoint,0,", "\n.,1,,start,1,", "\n.,1,,checkpoint,999,", "\n.,1,,checkpoint,1000,"})
+    EXPECT_THAT(all.out, HasSubstr(line));
+  EXPECT_THAT(all.out,
+              ContainsRegex("\neval_chicago-taxi-eval,1,.*checkpoint_path.*,text,1000,.*model.ckpt-1000,false\n"));
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/events/hparams.h"
+
 namespace belay::runtime {
 namespace {
 
@@ -53,9 +55,8 @@ TEST(EventValues, OfTheNewFormAreWhatTheirFirstValueSays) {
   pb::TensorProto& images = *add(first, "digits", "images")->mutable_tensor();
   images.set_dtype(pb::DT_STRING);
   for (const char* s : {"28", "20", "png", "png"}) images.add_string_val(s);
-  add(first, "_hparams_/session_start_info", "hparams")->mutable_tensor()->set_dtype(pb::DT_FLOAT);
-  EXPECT_THAT(shown(values, first), ElementsAre("scalar loss 0.2500", "text note one\ntwo", "image digits 2 of 28 x 20",
-                                                "hparams _hparams_/session_start_info "));
+  EXPECT_THAT(shown(values, first),
+              ElementsAre("scalar loss 0.2500", "text note one\ntwo", "image digits 2 of 28 x 20"));
   pb::Event second;  // without metadata
   pb::TensorProto& again = *add(second, "digits")->mutable_tensor();
   again.set_dtype(pb::DT_STRING);
@@ -85,6 +86,44 @@ TEST(EventValues, ATensorOfOneElementIsANumberHoweverItIsStored) {
   EXPECT_EQ(number(t), "tensor x DT_FLOAT [3]");
   t.Clear(), t.set_dtype(pb::DT_FLOAT), t.set_tensor_content("12");  // too short
   EXPECT_EQ(number(t), "tensor x DT_FLOAT []");
+}
+
+TEST(EventValues, HParamsAreTheOptionsAndTheEnd) {
+  EventValues values;
+  pb::Event event;
+  const std::vector<HParam> options = {
+      {"optimizer.name", std::string("adam")}, {"model.wide", true}, {"run.seed", 42.0}, {"model.rate", 0.001}};
+  ASSERT_TRUE(event.mutable_summary()->ParseFromString(hparams_of_start(options, 7)));
+  EXPECT_THAT(shown(values, event),
+              ElementsAre("hparams _hparams_/session_start_info model.rate = 0.001, model.wide = true, "
+                          "optimizer.name = adam, run.seed = 42"));
+  ASSERT_TRUE(event.mutable_summary()->ParseFromString(hparams_of_end(true, 8)));
+  EXPECT_THAT(shown(values, event), ElementsAre("hparams _hparams_/session_end_info success"));
+  ASSERT_TRUE(event.mutable_summary()->ParseFromString(hparams_of_end(false, 8)));
+  EXPECT_THAT(shown(values, event), ElementsAre("hparams _hparams_/session_end_info failure"));
+  event.Clear();
+  add(event, "x", "hparams")->mutable_tensor()->set_dtype(pb::DT_FLOAT);
+  event.mutable_summary()->mutable_value(0)->mutable_metadata()->mutable_plugin_data()->set_content("\xff");
+  EXPECT_THAT(shown(values, event), ElementsAre("hparams x ")) << "content of no such kind";
+}
+
+// By the numbers of its fields, so that a mistake in our messages shows.
+TEST(EventValues, HParamsHaveTheLayoutThatTensorBoardReads) {
+  pb::Summary summary;
+  ASSERT_TRUE(summary.ParseFromString(hparams_of_start({{"lr", 0.5}}, 7)));
+  ASSERT_EQ(summary.value_size(), 1);
+  const pb::Summary::Value& value = summary.value(0);
+  EXPECT_EQ(value.tensor().dtype(), pb::DT_FLOAT);
+  ASSERT_EQ(value.tensor().tensor_shape().dim_size(), 1);
+  EXPECT_EQ(value.tensor().tensor_shape().dim(0).size(), 0);
+  EXPECT_EQ(value.metadata().plugin_data().plugin_name(), "hparams");
+  const std::string half("\0\0\0\0\0\0\xe0\x3f", 8), seven("\0\0\0\0\0\0\x1c\x40", 8);
+  const std::string number = "\x11" + half;                                 // Value.number_value = 2, a double
+  const std::string entry = "\x0a\x02lr\x12\x09" + number;                  // key = 1, value = 2
+  const std::string start = "\x0a\x0f" + entry + "\x29" + seven;            // hparams = 1, start_time_secs = 5
+  EXPECT_EQ(value.metadata().plugin_data().content(), "\x1a\x1a" + start);  // session_start_info = 3
+  ASSERT_TRUE(summary.ParseFromString(hparams_of_end(false, 7)));
+  EXPECT_EQ(summary.value(0).metadata().plugin_data().content(), "\x22\x0b\x08\x02\x11" + seven);
 }
 
 TEST(EventValues, OfTheSessionHaveNoTag) {

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run's options in its event file: the effective manifest key by key, for TensorBoard's table of runs (hparams).
+#pragma once
+
+#include "runtime/events/event_writer.h"
+#include "runtime/manifest/manifest.h"
+#include "runtime/platform/clock.h"
+
+namespace belay::runtime {
+
+// Each key with its section in front, "optimizer.learning_rate"; numbers and booleans as such, a list as TOML writes
+// it.
+void write_run_hparams(EventWriter& events, const Clock& clock, const Manifest& manifest);
+// How the run ended.
+void write_run_end(EventWriter& events, const Clock& clock, bool success);
+
+}  // namespace belay::runtime
