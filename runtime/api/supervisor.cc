@@ -62,6 +62,7 @@ runtime::SupervisorOptions inner_options(const SupervisorOptions& o, runtime::Ru
   if (o.is_chief) options.saver = saver_options(o, run, plugins);
   options.save_summaries_secs = o.save_summaries_secs;
   options.save_model_secs = o.save_model_secs;
+  options.events_flush_secs = o.events_flush_secs;
   options.recovery_wait_secs = o.recovery_wait_secs;
   options.stop_grace_secs = o.stop_grace_secs;
   return options;
@@ -130,6 +131,28 @@ void Supervisor::loop(double interval_secs, std::function<void()> f) {
 void Supervisor::summary_computed(std::string_view summary, std::int64_t step) {
   insides_->supervisor.summary_computed(*insides_->prepared(), summary, step);
 }
+
+SummaryWriter Supervisor::summary_writer() const { return SummaryWriter(insides_->supervisor.summary_writer()); }
+
+runtime::SupervisorServices& SummaryWriter::services() const {
+  if (services_ == nullptr)
+    fail(Code::kFailedPrecondition, "a supervisor that is no chief, or has no logdir, keeps no events");
+  return *services_;
+}
+
+void SummaryWriter::add_scalar(std::string_view tag, std::int64_t step, double value) const {
+  services().add_own([&](runtime::EventWriter& events) { events.add_scalar(tag, step, value); });
+}
+
+void SummaryWriter::add_summary(std::string_view summary, std::int64_t step) const {
+  services().add_own([&](runtime::EventWriter& events) { events.add_summary(summary, step); });
+}
+
+void SummaryWriter::add_run_metadata(std::string_view tag, std::string_view run_metadata, std::int64_t step) const {
+  services().add_own([&](runtime::EventWriter& events) { events.add_run_metadata(tag, run_metadata, step); });
+}
+
+void SummaryWriter::flush() const { services().flush_events(); }
 
 // ---- the stop
 

@@ -28,6 +28,7 @@ Supervisor::Supervisor(NodeGraph& graph, const RunEnvironment& environment, Supe
   services.saver = saver_;
   services.summary_op = summary_op_;
   services.counts_steps = static_cast<bool>(global_step_);
+  services.events_flush_secs = options_.events_flush_secs;
   services_ = std::make_shared<SupervisorServices>(environment, std::move(services));
   if (options_.session_manager == nullptr) {
     SessionManagerOptions manager;
@@ -53,6 +54,7 @@ Supervisor::~Supervisor() {
 void Supervisor::check_periods() const {
   for (const auto& [name, value] : {std::pair{"save_summaries_secs", options_.save_summaries_secs},
                                     std::pair{"save_model_secs", options_.save_model_secs},
+                                    std::pair{"events_flush_secs", options_.events_flush_secs},
                                     std::pair{"recovery_wait_secs", options_.recovery_wait_secs},
                                     std::pair{"stop_grace_secs", options_.stop_grace_secs}})
     if (!(value >= 0))

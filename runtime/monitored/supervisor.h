@@ -60,6 +60,7 @@ struct SupervisorOptions {
   std::optional<RunSaverOptions> saver = {};  // none, or a graph without variables to save: no checkpoints
   double save_summaries_secs = 120;           // 0: no summaries and no steps per second
   double save_model_secs = 600;               // 0: no checkpoints
+  double events_flush_secs = 120;             // so long an event may be in memory only
   double recovery_wait_secs = 30;             // between two looks at what is waited for
   double stop_grace_secs = 120;
   std::shared_ptr<SessionManager> session_manager = {};  // none: made of the pieces above
@@ -127,6 +128,10 @@ class Supervisor {
   const Output& local_init_op() const noexcept { return local_init_op_; }
   const Output& summary_op() const noexcept { return summary_op_; }
   const Output& global_step() const noexcept { return global_step_; }
+  // What writes the events. Null where this is no chief or keeps none.
+  std::shared_ptr<SupervisorServices> summary_writer() const {
+    return options_.is_chief && services_->writes_events() ? services_ : nullptr;
+  }
   // Null where nothing is saved. While the checkpoint service runs it is that thread's alone.
   const std::shared_ptr<RunSaver>& saver() const noexcept { return saver_; }
 

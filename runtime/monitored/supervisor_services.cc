@@ -46,6 +46,7 @@ void SupervisorServices::open_events(const NodeGraph& graph) {
   const std::lock_guard lock(events_mutex_);
   if (events_ != nullptr) return;
   EventWriterOptions options;
+  options.flush_secs = options_.events_flush_secs;
   options.on_warning = [&log = environment_.log](std::string_view text) { log.warning("events", text); };
   events_ = std::make_unique<EventWriter>(options_.directory->directory(), environment_.clock, std::move(options));
   events_->add_graph(serialized_graph_def(graph));
@@ -68,6 +69,20 @@ void SupervisorServices::add_summary(std::string_view summary, std::int64_t step
 void SupervisorServices::add_start(std::int64_t step) {
   const std::lock_guard lock(events_mutex_);
   if (events_ != nullptr) events_->add_session_log(EventWriter::kStart, step);
+}
+
+void SupervisorServices::add_own(const std::function<void(EventWriter&)>& add) {
+  const std::lock_guard lock(events_mutex_);
+  if (events_ == nullptr) {
+    environment_.log.warning("events", "an event was dropped: the supervisor's event file is closed");
+    return;
+  }
+  add(*events_);
+}
+
+void SupervisorServices::flush_events() {
+  const std::lock_guard lock(events_mutex_);
+  if (events_ != nullptr) events_->flush();
 }
 
 // ---- the services ----

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -27,6 +28,7 @@ class SupervisorServices : public std::enable_shared_from_this<SupervisorService
     std::shared_ptr<RunSaver> saver = {};
     Output summary_op = {};
     bool counts_steps = true;  // the graph has a global step
+    double events_flush_secs = 120;
   };
   // What is shared lives as long as a thread of the services.
   SupervisorServices(const RunEnvironment& environment, Options options);
@@ -39,6 +41,9 @@ class SupervisorServices : public std::enable_shared_from_this<SupervisorService
   // FAILED_PRECONDITION where no file is open.
   void add_summary(std::string_view summary, std::int64_t step);
   void add_start(std::int64_t step);
+  // What a program adds itself: `add` is called with the open file; where none is open that is a warning.
+  void add_own(const std::function<void(EventWriter&)>& add);
+  void flush_events();
 
   // The threads, registered with the coordinator and started; period 0: no such thread. What one of them fails with
   // stops the coordinator, but for a checkpoint that cannot be written (CheckpointSettings::on_save_error).

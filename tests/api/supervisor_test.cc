@@ -3,6 +3,7 @@
 #include <belay/runtime/supervisor.h>
 
 #include "tests/api/program.h"
+#include "tests/monitored/event_files.h"
 
 namespace belay {
 namespace {
@@ -46,6 +47,34 @@ TEST_F(SupervisorTest, ItsTrainingIsNotItsOwnToPause) {
   SupervisorOptions o = supervisor_options("run");
   o.checkpoint.on_save_error = runtime::OnSaveError::kPause;
   EXPECT_THAT(error_of([&] { Supervisor(graph, o); }), HasSubstr("INVALID_ARGUMENT: on_save_error is kPause"));
+}
+
+TEST_F(SupervisorTest, ItsSummaryWriterAddsToTheEventFile) {
+  line(graph);
+  Supervisor supervisor(graph, supervisor_options("run"));
+  const SummaryWriter events = supervisor.summary_writer();
+  ASSERT_TRUE(events);
+  supervisor.managed_session([&](Session&) {
+    events.add_scalar("my rate", 3, 0.5);
+    events.add_summary("", 4);
+    EXPECT_THAT(error_of([&] { events.add_summary("\xff", 4); }), HasSubstr("is no Summary message"));
+    events.add_run_metadata("step 3", "", 3);
+    EXPECT_THAT(error_of([&] { events.add_run_metadata("step 3", "", 3); }), HasSubstr("a tag is for one run"));
+    events.flush();
+    const auto read = runtime::testing::read_event_files(temp / "run");
+    EXPECT_EQ(read.steps.at("my_rate"), std::vector<std::int64_t>{3});
+    EXPECT_EQ(read.values.at("my_rate"), std::vector<float>{0.5f});
+  });
+  events.add_scalar("my rate", 5, 0.5);  // a warning
+  EXPECT_EQ(runtime::testing::read_event_files(temp / "run").steps.at("my_rate"), std::vector<std::int64_t>{3});
+}
+
+TEST_F(SupervisorTest, WithoutALogdirItsSummaryWriterIsEmpty) {
+  line(graph);
+  const Supervisor supervisor(graph, supervisor_options());
+  const SummaryWriter events = supervisor.summary_writer();
+  EXPECT_FALSE(events);
+  EXPECT_THAT(error_of([&] { events.add_scalar("x", 1, 1); }), HasSubstr("keeps no events"));
 }
 
 TEST_F(SupervisorTest, APreparedSessionIsRunAndStopped) {

@@ -147,6 +147,56 @@ TEST_F(SupervisorConformance, SUP_39_StepsInNoTimeAreInfinitelyFast) {
   EXPECT_THAT(events()[0], ::testing::Contains("global_step/sec=inf@1"));
 }
 
+TEST_F(SupervisorConformance, SUMW_13_AllWhoWriteShareTheSessionsFileAndAnotherSessionHasItsOwn) {
+  const Output summary = ops::scalar_summary("five", ops::constant(g, Tensor(3.0f)));
+  SupervisorOptions options;
+  options.logdir = logdir;
+  options.summary_op = Output();
+  Supervisor supervisor(graph, timed, options);
+  for (const std::int64_t step : {1, 10})
+    supervisor.managed_session(
+        [&](DirectSession& session) {
+          const auto first = supervisor.summary_writer(), second = supervisor.summary_writer();
+          first->add_own([&](EventWriter& events) { events.add_scalar("one", step, 1); });
+          second->add_own([&](EventWriter& events) { events.add_scalar("two", step + 1, 2); });
+          supervisor.summary_computed(session, session.handle().run({summary})[0].text(0), step + 2);
+        },
+        {.start_standard_services = false});
+  EXPECT_THAT(events(), ElementsAre(ElementsAre("version", "graph", "one=1@1", "two=2@2", "five=3@3", "STOP"),
+                                    ElementsAre("version", "graph", "one=1@10", "two=2@11", "five=3@12", "STOP")));
+}
+
+TEST_F(SupervisorConformance, SUMW_06_WhatIsAddedBehindTheCloseIsDroppedWithAWarning) {
+  SupervisorOptions options;
+  options.logdir = logdir;
+  Supervisor supervisor(graph, timed, options);
+  supervisor.managed_session([](DirectSession&) {}, {.start_standard_services = false});
+  const auto writer = supervisor.summary_writer();
+  int added = 0;
+  for (int i = 0; i < 3; ++i) {
+    log_text.clear();
+    writer->add_own([&](EventWriter&) { ++added; });
+    EXPECT_TRUE(logged("an event was dropped: the supervisor's event file is closed"));
+  }
+  writer->flush_events();
+  EXPECT_EQ(added, 0);
+  EXPECT_THAT(events(), ElementsAre(ElementsAre("version", "graph", "STOP")));
+}
+
+TEST_F(SupervisorConformance, SUP_12_AWorkerHasNoSummaryWriter) {
+  SupervisorOptions options = with_logdir();
+  options.is_chief = false;
+  EXPECT_EQ(Supervisor(graph, timed, options).summary_writer(), nullptr);
+}
+
+TEST_F(SupervisorConformance, SUP_14_WithoutEventsThereIsNoSummaryWriter) {
+  SupervisorOptions options = with_logdir();
+  options.writes_events = false;
+  EXPECT_EQ(Supervisor(graph, timed, options).summary_writer(), nullptr);
+  NodeGraph other(*ops);
+  EXPECT_EQ(Supervisor(other, timed).summary_writer(), nullptr) << "nor without a logdir";
+}
+
 TEST_F(SupervisorConformance, SUP_41_WithoutALogdirThereAreNoServices) {
   global_step(5);
   ops::scalar_summary("c", ops::constant(g, Tensor(3.0f)));

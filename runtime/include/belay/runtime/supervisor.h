@@ -25,6 +25,7 @@
 #include <string_view>
 
 #include "belay/runtime/graph.h"
+#include "belay/runtime/summary_writer.h"
 #include "belay/runtime/training_session.h"
 
 namespace belay {
@@ -55,6 +56,8 @@ struct SupervisorOptions {
   // Periods of the services, TensorFlow's numbers. 0: no summaries and no steps per second; no checkpoints.
   double save_summaries_secs = 120;
   double save_model_secs = 600;
+  // What is added to the event file is in it after so long at the latest, and behind each checkpoint.
+  double events_flush_secs = 120;
   double recovery_wait_secs = 30;  // between two looks at what is waited for
   double stop_grace_secs = 120;    // for threads to end
   int threads = 0;                 // 0: all cores that the process may use
@@ -103,6 +106,8 @@ class Supervisor {
   // Writes a Summary message, which the training computed, for that session. step -1: the session's.
   // FAILED_PRECONDITION where this is no chief or has no event file open.
   void summary_computed(std::string_view summary, std::int64_t step = -1);
+  // What the services write to, for the program's own events; empty (false) where this is no chief or keeps no events.
+  SummaryWriter summary_writer() const;
 
   struct StopOptions {
     bool close_summary_writer = true;
