@@ -152,6 +152,16 @@ def save(build):
     }
 
 
+def events(build):
+    """Medians of pairs of blocks: CPU time of an event, and its ratio to protobuf's serialization of the same."""
+    measures = {}
+    for run in google_benchmark(build, "bench_events"):
+        kind = run["name"].split("/")[0]
+        measures[f"event_{kind}_ns"] = run["event_ns"]
+        measures[f"event_{kind}_to_protobuf"] = run["ratio"]
+    return measures
+
+
 def boundary(build):
     """Nanoseconds of CPU time of one hook's two callbacks; allocations of all repetitions together."""
     runs = google_benchmark(build, "bench_boundary", "--benchmark_repetitions=10", "--benchmark_min_time=0.05")
@@ -284,7 +294,7 @@ def busy(build):
 
 
 GROUPS = (session, scale, boundary, step, cold_start_in_memory, cold_start_on_disk, list_thousand_plugins, init, inputs,
-          save, model_steps, inference, busy)
+          save, events, model_steps, inference, busy)
 
 
 def read_baseline():
