@@ -49,17 +49,19 @@ class KilledRunTest : public RunTest {
     int saved = -1, in_save = 0;
     for (int i = 0; i < times; ++i) {
       BelayProcess run(args);
-      // Every fourth time in the start, else when checkpoints are being written.
-      if (i % 4 != 0) {
+      // Every eighth time in the start, every eighth one soon behind a save, else when one has begun.
+      const int when = i % 8;
+      if (when != 0) {
         EXPECT_TRUE(run.wait_for("/model.ckpt-" + std::to_string(std::max(saved, 0) + 2 * kPeriod) + "\n"));
       }
-      wait_at_most(run, i % 4 == 0 ? 0.06 : 0.02);
+      if (when > 1) await_save();
+      wait_at_most(run, when == 0 ? 0.06 : when == 1 ? 0.02 : 0.002);
       run.kill(SIGKILL);
       const ProcessResult r = run.wait();
       EXPECT_EQ(r.signal, SIGKILL) << r.err;
       check_start(r.err, saved, save == "sync" ? 1 : 2);
       for (const std::string& line : lines_with(r.err, "info saved ")) saved = std::max(saved, step_in(line));
-      in_save += is_in_save(saved) ? 1 : 0;
+      in_save += is_in_save() ? 1 : 0;
       if (HasFailure()) break;
     }
     std::printf(
@@ -134,14 +136,21 @@ class KilledRunTest : public RunTest {
     EXPECT_LE(step_of_attempt_before(err), step + periods * kPeriod + 1) << err;
     EXPECT_EQ(lines_with(err, "damaged").size(), 0u) << err;
   }
-  // Whether the run directory has what a save leaves between its first write and its last rename. What retention was
-  // removing has a step that was saved.
-  bool is_in_save(int saved) const {
-    for (const std::string& name : listing(run_dir()))
-      if (name == "checkpoint.tmp" || name.find(".old-") != std::string::npos ||
-          (name.find(".tmp-") != std::string::npos && step_in(name) > saved))
-        return true;
-    return false;
+  // Whether the run directory has what a save leaves between its first write and its last rename. What retention is
+  // removing is older than the newest checkpoint.
+  bool is_in_save() const {
+    int newest = -1, unfinished = -1;
+    for (const std::string& name : listing(run_dir())) {
+      if (name == "checkpoint.tmp" || name.find(".old-") != std::string::npos) return true;
+      int& step = name.find(".tmp-") == std::string::npos ? newest : unfinished;
+      step = std::max(step, step_in(name));
+    }
+    return unfinished > newest;
+  }
+  // Until one has begun; at most a second.
+  void await_save() const {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+    while (!is_in_save() && std::chrono::steady_clock::now() < until) continue;
   }
 };
 
