@@ -325,6 +325,23 @@ TEST(Sections, EveryRangeIsKept) {
   }
 }
 
+TEST(Sections, GroupsOfVariablesHaveSettingsOptionsAndPlaces) {
+  const Manifest m = manifest_of(
+      "[optimizer]\nname = 'adamw'\ngroups = [\n  { vars = 'a*', clip_norm = 2, weight_decay = 0.5 },\n"
+      "  { vars = 'b', learning_rate_scale = 0.25, from_step = 7 },\n]\n");
+  ASSERT_EQ(m.optimizer.groups.size(), 2u);
+  const VariableGroup &a = m.optimizer.groups[0], &b = m.optimizer.groups[1];
+  EXPECT_EQ(a.vars, "a*");
+  EXPECT_EQ(a.clip_norm, 2);
+  EXPECT_EQ(a.learning_rate_scale, 1);
+  ASSERT_EQ(a.options.size(), 1u);
+  EXPECT_EQ(a.options[0].key, "weight_decay");
+  EXPECT_EQ(b.learning_rate_scale, 0.25);
+  EXPECT_EQ(b.from_step, 7);
+  EXPECT_FALSE(b.clip_norm.has_value());
+  EXPECT_EQ(m.at("optimizer.groups.1.vars").line, 5);
+}
+
 TEST(Sections, NoKeyTakesADate) {
   for (const SectionKeys& section : manifest_keys()) {
     if (section.section.empty()) continue;

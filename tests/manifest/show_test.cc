@@ -40,6 +40,8 @@ TEST(Show, EveryDefaultIsFilledIn) {
             "learning_rate = 0.001\n"
             "clip_norm = 0.0\n"
             "clip_value = 0.0\n"
+            "accumulate = 1\n"
+            "groups = []\n"
             "\n"
             "[checkpoint]\n"
             "# save_secs: not set, 600 where save_steps is not set either\n"
@@ -112,6 +114,9 @@ TEST(Show, WhatIsShownReadsBackAsTheSameManifest) {
       "[run]\ndir = 'x'\nmax_steps = 7\nseed = 9223372036854775807\nthreads = 3\n[plugins]\npath = ['a', '/b c']\n" +
           kRest,
       "[optimizer]\nname = 'momentum'\nmomentum = 0.1\nuse_nesterov = true\nlearning_rate = 1e-30\nclip_norm = 5\n" +
+          kRest,
+      "[optimizer]\naccumulate = 4\ngroups = [{ vars = 'a\"*', clip_norm = 1, weight_decay = 0.5 }, "
+      "{ vars = 'b', learning_rate_scale = 0.1, from_step = 3 }]\n" +
           kRest,
       "[optimizer]\nname = 'adam'\nbeta1 = 0.1\nbeta2 = 0.2\nepsilon = 0.3\nclip_value = 0.1\n" + kRest,
       "[optimizer]\nname = 'adamw'\nweight_decay = 0.2\n" + kRest,
