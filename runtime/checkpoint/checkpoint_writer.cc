@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/checkpoint_writer.h"
 
-#include <algorithm>
 #include <set>
 #include <vector>
 
@@ -12,85 +11,22 @@
 #include "runtime/checkpoint/saver_directory.h"
 #include "runtime/checkpoint/state_data.h"
 #include "runtime/checkpoint/tensor_bytes.h"
+#include "runtime/checkpoint/unfinished_directory.h"
 #include "runtime/platform/crc32c.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
 namespace {
 
-// The temporary directory, from its making to its place; takes back what was not finished.
-class UnfinishedCheckpoint {
- public:
-  UnfinishedCheckpoint(OpenDirectory& run, std::string name, Logger& log)
-      : run_(run),
-        log_(log),
-        name_(std::move(name)),
-        temporary_(temporary_name(name_)),
-        replaced_(replaced_name(name_)) {
-    refuse_foreign();
-    try {
-      directory_ = run_.make_directory(temporary_);
-    } catch (const Error&) {
-      if (run_.exists(temporary_)) attempt([&] { run_.remove_tree(temporary_); });
-      throw;
-    }
-  }
-  UnfinishedCheckpoint(const UnfinishedCheckpoint&) = delete;
-  UnfinishedCheckpoint& operator=(const UnfinishedCheckpoint&) = delete;
-  ~UnfinishedCheckpoint() {
-    if (finished_) return;
-    directory_.reset();
-    if (placed_) attempt([&] { run_.rename(name_, temporary_); });
-    if (moved_aside_) attempt([&] { run_.rename(replaced_, name_); });
-    attempt([&] { run_.remove_tree(temporary_); });
-  }
-
-  OpenDirectory& directory() { return *directory_; }
-
-  // Also where the one that is replaced was pinned: this step stays so.
-  void pin_if(bool pinned) {
-    if (pinned || is_pinned(run_, name_)) pin(*directory_);
-  }
-
-  void place() {
-    directory_.reset();
-    if (run_.exists(name_)) {
-      run_.rename(name_, replaced_);
-      moved_aside_ = true;
-    }
-    run_.rename(temporary_, name_);
-    placed_ = true;
-    run_.sync();
-    finished_ = true;
-    if (moved_aside_) attempt([&] { run_.remove_tree(replaced_); });
-  }
-
- private:
-  // What would be replaced must be a checkpoint, whole or not: nothing of the user's is renamed or removed.
-  void refuse_foreign() const {
-    if (!run_.exists(name_)) return;
-    const bool is_checkpoint =
-        run_.status(name_).kind == FileKind::kDirectory && run_.open_directory(name_)->exists(kIndexName);
-    if (!is_checkpoint)
-      fail(Code::kAlreadyExists,
-           single_quoted(run_.path() + "/" + name_) + " exists and is no checkpoint (it has no index); move it away");
-  }
-  // What fails here waits for remove_leftovers.
-  template <class F>
-  void attempt(F&& f) noexcept {
-    try {
-      f();
-    } catch (const std::exception& e) {
-      log_.warning("checkpoint", std::string("cannot clean up after a save: ") + e.what());
-    }
-  }
-
-  OpenDirectory& run_;
-  Logger& log_;
-  std::string name_, temporary_, replaced_;
-  std::unique_ptr<OpenDirectory> directory_;
-  bool moved_aside_ = false, placed_ = false, finished_ = false;
-};
+// What would be replaced must be a checkpoint, whole or not: nothing of the user's is renamed or removed.
+void refuse_foreign(const OpenDirectory& run, const std::string& name) {
+  if (!run.exists(name)) return;
+  const bool is_checkpoint =
+      run.status(name).kind == FileKind::kDirectory && run.open_directory(name)->exists(kIndexName);
+  if (!is_checkpoint)
+    fail(Code::kAlreadyExists,
+         single_quoted(run.path() + "/" + name) + " exists and is no checkpoint (it has no index); move it away");
+}
 
 [[noreturn]] void fail_non_finite(const NamedTensor& v, std::uint64_t at) {
   fail(Code::kDiverged, "variable " + single_quoted(v.name) + " is not finite: element " + std::to_string(at) + " of " +
@@ -130,21 +66,6 @@ CheckpointIndex describe(const CheckpointContent& content, const SaverUse& saver
   return index;
 }
 
-// A file that came into the directory past the host's service has no checksum, and was not synced.
-void check_left(const OpenDirectory& directory, const std::vector<FileEntry>& files) {
-  for (const std::string& entry : directory.entries()) {
-    const FileStatus status = directory.status(entry);
-    const char* kind = status.kind == FileKind::kDirectory ? "a directory"
-                       : status.kind == FileKind::kSymlink ? "a symbolic link"
-                       : status.kind == FileKind::kOther   ? "no regular file"
-                                                           : nullptr;
-    if (kind != nullptr) fail(Code::kInternal, "it left " + single_quoted(entry) + ", which is " + kind);
-    const auto known = std::find_if(files.begin(), files.end(), [&](const FileEntry& f) { return f.name == entry; });
-    if (known == files.end() || known->length != status.size)
-      fail(Code::kInternal, "it left " + single_quoted(entry) + ", which it did not write through the host");
-  }
-}
-
 std::vector<FileEntry> call_saver(OpenDirectory& directory, const std::vector<NamedTensor>& variables,
                                   const SaverUse& saver) {
   SaverDirectory files = SaverDirectory::for_writing(directory);
@@ -178,7 +99,8 @@ std::string write_checkpoint(OpenDirectory& run, const CheckpointContent& conten
     const std::string state = format_run_state(content);
     parse_run_state(state);  // what could not be read back is not written
 
-    UnfinishedCheckpoint unfinished(run, name, log);
+    refuse_foreign(run, name);
+    UnfinishedDirectory unfinished(run, name, temporary_name(name), log);
     OpenDirectory& directory = unfinished.directory();
     index.files = call_saver(directory, content.variables, saver);
     if (has_tensors(content)) index.files.push_back(write_state_data(directory, content));
@@ -187,9 +109,8 @@ std::string write_checkpoint(OpenDirectory& run, const CheckpointContent& conten
     const std::string text = format_index(index);
     parse_index(text);
     write_file(directory, kIndexName, text);
-    unfinished.pin_if(pinned);
-    directory.sync();
-    unfinished.place();
+    if (pinned || is_pinned(run, name)) pin(directory);  // also where the one that is replaced was: this step stays so
+    unfinished.place(replaced_name(name));
   } catch (const Error& e) {
     fail(e.code(), "cannot save " + single_quoted(run.path() + "/" + name) + ": " + std::string(e.message()));
   }

@@ -213,4 +213,18 @@ struct FilesService {
 
 const belay_files_api* files_service() noexcept { return &FilesService::kTable; }
 
+void check_left(const OpenDirectory& directory, const std::vector<FileEntry>& files) {
+  for (const std::string& entry : directory.entries()) {
+    const FileStatus status = directory.status(entry);
+    const char* kind = status.kind == FileKind::kDirectory ? "a directory"
+                       : status.kind == FileKind::kSymlink ? "a symbolic link"
+                       : status.kind == FileKind::kOther   ? "no regular file"
+                                                           : nullptr;
+    if (kind != nullptr) fail(Code::kInternal, "it left " + single_quoted(entry) + ", which is " + kind);
+    const auto known = std::find_if(files.begin(), files.end(), [&](const FileEntry& f) { return f.name == entry; });
+    if (known == files.end() || known->length != status.size)
+      fail(Code::kInternal, "it left " + single_quoted(entry) + ", which it did not write through the host");
+  }
+}
+
 }  // namespace belay::runtime

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The directory that a saver gets: service "files" of the host, for the time of one write or read. Whatever passes is
-// counted and checksummed, small writes are gathered, and a file is synced before it closes; the saver sees none of
-// that.
+// The directory that a saver or an exporter gets: service "files" of the host, for the time of one write or read.
+// Whatever passes is counted and checksummed, small writes are gathered, and a file is synced before it closes; the
+// saver sees none of that.
 //
 //   SaverDirectory files = SaverDirectory::for_writing(directory);
 //   table->write(self, files.handle(), ...);
@@ -67,5 +67,9 @@ class SaverDirectory {
   std::vector<FileEntry> closed_;
   std::unique_ptr<Error> failure_;
 };
+
+// INTERNAL where there is more in the directory than these files: what came into it past the host's service has no
+// checksum, and was not synced.
+void check_left(const OpenDirectory& directory, const std::vector<FileEntry>& files);
 
 }  // namespace belay::runtime
