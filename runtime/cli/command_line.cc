@@ -6,8 +6,10 @@
 #include <charconv>
 #include <filesystem>
 #include <sstream>
+#include <utility>
 
 #include "belay/detail/parse_options.h"  // number_text
+#include "runtime/cli/exported_folder.h"
 #include "runtime/manifest/toml_text.h"
 #include "runtime/platform/text.h"
 
@@ -25,7 +27,8 @@ struct Command {
 constexpr Command kCommands[] = {
     {"run", "MANIFEST.toml", "trains what the manifest describes"},
     {"evaluate", "MANIFEST.toml", "evaluates a checkpoint on the manifest's evaluation inputs"},
-    {"predict", "MANIFEST.toml", "prints what the model predicts, or text that follows a prompt"},
+    {"predict", "MANIFEST.toml|DIR", "prints what the model predicts, or text that follows a prompt"},
+    {"export", "MANIFEST.toml", "writes a checkpoint's model for other programs, with the manifest's exporters"},
     {"check", "MANIFEST.toml", "finds everything that is wrong with a manifest, without running it"},
     {"show", "MANIFEST.toml", "prints the effective manifest, every default filled in"},
     {"graph", "MANIFEST.toml", "prints the graph that a manifest describes, and how a training step runs it"},
@@ -42,7 +45,7 @@ constexpr Command kCommands[] = {
 po::options_description options_of(std::string_view command) {
   po::options_description d("options");
   auto add = d.add_options();
-  const bool mode = command == "evaluate" || command == "predict";
+  const bool mode = command == "evaluate" || command == "predict" || command == "export";
   if (command == "run" || mode || command == "check" || command == "show" || command == "graph")
     add("set", po::value<std::vector<std::string>>()->value_name("KEY=VALUE"),
         "overrides a key of the manifest; may be given again");
@@ -214,6 +217,10 @@ RunArguments parse_mode(const std::string& mode, const std::vector<std::string>&
   if (help) return out;
   out.manifest = one_argument(mode, values, "manifest");
   out.sets = {"run.mode=" + toml_string(mode)};
+  if (const std::string manifest = manifest_of_exported(out.manifest); mode == "predict" && !manifest.empty()) {
+    out.exported = std::exchange(out.manifest, manifest);
+    for (std::string& s : sets_of_exported(out.exported)) out.sets.push_back(std::move(s));
+  }
   const auto set = [&](const char* option, const std::string& key, const auto& text_of) {
     if (values.count(option) != 0) out.sets.push_back(key + "=" + text_of(values[option]));
   };

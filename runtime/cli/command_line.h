@@ -22,6 +22,7 @@ class UsageError : public Error {
 
 struct RunArguments {
   std::string manifest;
+  std::string exported = {};  // the folder of an export that the manifest is of; empty: of none
   std::vector<std::string> sets;
   bool dry_run = false;
   bool from_scratch = false;

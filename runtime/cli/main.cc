@@ -64,7 +64,8 @@ int dispatch(const std::string& command, const std::vector<std::string>& args) {
     return static_cast<int>(kExitDone);
   };
   if (command == "run") return unless_help(parse_run(args, help), run_command);
-  if (command == "evaluate" || command == "predict") return unless_help(parse_mode(command, args, help), run_command);
+  if (command == "evaluate" || command == "predict" || command == "export")
+    return unless_help(parse_mode(command, args, help), run_command);
   if (command == "check") return unless_help(parse_manifest_command(command, args, help), check_command);
   if (command == "show") return unless_help(parse_manifest_command(command, args, help), show_command);
   if (command == "graph") return unless_help(parse_graph(args, help), graph_command);

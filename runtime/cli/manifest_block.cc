@@ -24,6 +24,7 @@ BlockHead head_of(PluginKind kind) {
     case PluginKind::kOp: return {"[[ops]]", "plugin"};
     case PluginKind::kOptimizer: return {"[optimizer]", "name"};
     case PluginKind::kSchedule: return {"[optimizer.learning_rate]", "schedule"};
+    case PluginKind::kExporter: return {"[[exporters]]", "plugin"};
   }
   std::abort();
 }

@@ -13,6 +13,7 @@
 
 #include "runtime/api/log.h"
 #include "runtime/cli/exit_status.h"
+#include "runtime/cli/exported_folder.h"
 #include "runtime/cli/plan_text.h"
 #include "runtime/cli/prepare_run.h"
 #include "runtime/cli/signals.h"
@@ -100,6 +101,15 @@ int train(ManifestRun& run, Watchdog& watchdog, Logger& log, const Signals& sign
       }
     }
   }
+  if (signals.stop_signal() == 0 && status == kExitDone) {
+    try {
+      run.export_at_end();
+    } catch (const Error& e) {
+      log_error(log, std::string("the export failed: ") + e.what());
+      log.flush();
+      return status_of(e);
+    }
+  }
   log.flush();
   if (signals.stop_signal() != 0) {
     if (status != kExitDone) return status;
@@ -175,6 +185,7 @@ int run_command(const RunArguments& arguments) {
   }
   if (!trains(run->manifest().run.mode)) {
     training = true;
+    if (!arguments.exported.empty()) warn_of_other_plugins(arguments.exported, run->plugins().registry(), *log);
     return use_model(*run, *prepared.watchdog, *log, signals);
   }
   status = with_directory(*log, [&] { run->open_directory(); });

@@ -258,9 +258,12 @@ Json optimizer_schema(const PluginSearch& search) {
 
 Json reserved_properties(PluginTable table) {
   InputSection input;
+  ExporterSection exporter;
   SchemaFields fields;
   if (table == PluginTable::kInput) {
     visit(fields, input);
+  } else if (table == PluginTable::kExporter) {
+    visit(fields, exporter);
   } else {
     visit(fields, input, table);
   }
@@ -307,6 +310,7 @@ int schema_command(const PluginSearch& search, std::ostream& out, std::ostream& 
                          {"session", section_schema<SessionSettings>()},
                          {"hooks", list_of(plugin_schema(search, PluginKind::kHook, PluginTable::kHook))},
                          {"metrics", list_of(std::move(metric))},
+                         {"exporters", list_of(plugin_schema(search, PluginKind::kExporter, PluginTable::kExporter))},
                          {"ops", list_of(plugin_schema(search, PluginKind::kOp, PluginTable::kOp))}}},
                        {"required", {"input", "model"}},
                        {"additionalProperties", false}};

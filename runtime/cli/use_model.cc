@@ -43,6 +43,20 @@ void sample(ManifestRun& run, Watchdog& watchdog) {
   output->finish();
 }
 
+// A line for each export on stdout: where it is.
+void write_exports(ManifestRun& run, Logger& log) {
+  const ManifestRun::ExportedCheckpoint done = run.export_checkpoint();
+  log.info("", "exported " + escaped(done.checkpoint.path));
+  log.flush();
+  for (const WrittenExport& e : done.exports) std::cout << escaped(e.path) << std::endl;
+}
+
+const char* what_failed(RunMode mode) {
+  return mode == RunMode::kEvaluate ? "the evaluation failed: "
+         : mode == RunMode::kExport ? "the export failed: "
+                                    : "the prediction failed: ";
+}
+
 }  // namespace
 
 int status_of(const Error& error) { return static_cast<int>(run_status(error)); }
@@ -67,6 +81,8 @@ int use_model(ManifestRun& run, Watchdog& watchdog, Logger& log, const Signals& 
       print(run.evaluate_checkpoint(progress));
     } else if (mode == RunMode::kContinuousEval) {
       run.evaluate_repeatedly(progress, print);
+    } else if (mode == RunMode::kExport) {
+      write_exports(run, log);
     } else if (run.manifest().predict.prompt.empty()) {
       predict(run, watchdog, log);
     } else {
@@ -79,7 +95,7 @@ int use_model(ManifestRun& run, Watchdog& watchdog, Logger& log, const Signals& 
       log.flush();
       Signals::die_of(signals.stop_signal());
     }
-    log_error(log, std::string(evaluates ? "the evaluation failed: " : "the prediction failed: ") + e.what());
+    log_error(log, what_failed(run.manifest().run.mode) + std::string(e.what()));
     log.flush();
     const bool usage = e.code() == Code::kInvalidArgument || e.code() == Code::kNotFound;
     return usage ? static_cast<int>(kExitUsage) : status_of(e);

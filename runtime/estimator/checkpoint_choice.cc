@@ -12,6 +12,7 @@
 #include "runtime/checkpoint/basename.h"
 #include "runtime/checkpoint/find_restorable.h"
 #include "runtime/checkpoint/names.h"
+#include "runtime/checkpoint/stored_place.h"
 #include "runtime/monitored/run_saver.h"
 #include "runtime/platform/text.h"
 
@@ -111,6 +112,11 @@ struct Target {
   CheckpointChoice::Kind kind;
   std::string name;  // of kStep and kPath: the entry
 };
+
+// Of weights alone, as an exporter leaves them.
+bool is_file_of_tensors(const FileSystem& files, const std::string& path) {
+  return !saver_of_name(path).empty() && files.exists(path) && files.status(path).kind == FileKind::kFile;
+}
 
 std::string without_slashes(std::string path) {
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
@@ -237,6 +243,11 @@ UsedCheckpoint with_checkpoint(const CheckpointPlace& place, const CheckpointCho
 
 UsedCheckpoint load_checkpoint(const CheckpointPlace& place, const CheckpointChoice& choice, const SaverUse& saver,
                                DirectSession& session) {
+  if (choice.kind == CheckpointChoice::Kind::kPath && is_file_of_tensors(place.files, choice.path)) {
+    const std::unique_ptr<StoredTensors> stored = open_stored_tensors(place.files, choice.path, saver, place.log);
+    load_variables(session, *stored, saver);
+    return {choice.path, session.global_step()};
+  }
   return with_checkpoint(place, choice,
                          [&](const CheckpointReader& checkpoint) { load_variables(session, checkpoint, saver); });
 }

@@ -105,11 +105,16 @@ void EvalWhileTraining::evaluate_and_note(DirectSession& training, std::int64_t 
 
 void EvalWhileTraining::note_best(std::int64_t step) const {
   if (!options_.note_best) return;
+  if (const std::optional<double> value = best_value(step)) options_.note_best(step, *value);
+}
+
+std::optional<double> EvalWhileTraining::best_value(std::int64_t step) const {
   for (const Input& input : inputs_) {
     if (!input.has_result || input.result.global_step != step) continue;
     for (const auto& [name, value] : input.result.metrics)
-      if (input.evaluation->name() + "/" + name == options_.best_metric) options_.note_best(step, value);
+      if (input.evaluation->name() + "/" + name == options_.best_metric) return value;
   }
+  return std::nullopt;
 }
 
 void EvalWhileTraining::evaluate(VariableStore& trained, std::int64_t step, DirectSession* training) {
@@ -117,6 +122,10 @@ void EvalWhileTraining::evaluate(VariableStore& trained, std::int64_t step, Dire
     attempt(input, step, [&] { keep(input, input.evaluation->run(trained, step, options_.keep_going), training); });
   schedule_.evaluated(step);
   evaluated_ = sum_of_versions(trained);
+  const bool whole = std::all_of(inputs_.begin(), inputs_.end(), [&](const Input& input) {
+    return input.has_result && input.result.global_step == step;
+  });
+  if (options_.evaluated && whole) options_.evaluated(trained, step, best_value(step));
 }
 
 void EvalWhileTraining::keep(Input& input, const EvalResult& result, DirectSession* training) {

@@ -38,6 +38,9 @@ struct EvalWhileTrainingOptions {
   // keeps no best checkpoints.
   std::string best_metric = {};
   std::function<void(std::int64_t step, double value)> note_best = {};
+  // After each evaluation, those of the run's end too, with the variables that it was of. `best_value`: of best_metric,
+  // if one of the inputs has it.
+  std::function<void(VariableStore& trained, std::int64_t step, std::optional<double> best_value)> evaluated = {};
 };
 
 class EvalWhileTraining {
@@ -93,6 +96,7 @@ class EvalWhileTraining {
   void before_end(DirectSession& training);
   void evaluate_and_note(DirectSession& training, std::int64_t step);
   void note_best(std::int64_t step) const;
+  std::optional<double> best_value(std::int64_t step) const;
   void evaluate(VariableStore& trained, std::int64_t step, DirectSession* training);
   // What an error of `run` means to the training.
   template <class F>

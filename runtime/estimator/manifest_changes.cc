@@ -126,7 +126,7 @@ class Comparison {
   // Elements of lists of tables.
   static bool is_element(const std::string& section) {
     return section.starts_with("hooks.") || section.starts_with("metrics.") || section.starts_with("ops.") ||
-           section.starts_with("scaffold.init_fn.");
+           section.starts_with("exporters.") || section.starts_with("scaffold.init_fn.");
   }
 
   // With the plugin's default where it is not written.

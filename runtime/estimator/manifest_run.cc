@@ -10,6 +10,7 @@
 #include "runtime/estimator/model_metrics.h"
 #include "runtime/estimator/monitored_training_session.h"
 #include "runtime/estimator/run_hparams.h"
+#include "runtime/manifest/show.h"
 #include "runtime/monitored/default_hooks.h"
 #include "runtime/monitored/fingerprint.h"
 #include "runtime/ops/kernels/parallel.h"
@@ -25,12 +26,14 @@ Manifest with_defaults(Manifest manifest) {
   const bool training = trains(manifest.run.mode);
   manifest.hooks = training ? hooks_of_run(manifest) : std::vector<PluginUse>();
   if (!training) manifest.scaffold.init_fn.clear();
-  const std::string predicted = predict_input(manifest);
+  if (!training && manifest.run.mode != RunMode::kExport) manifest.exporters.clear();
+  const std::string predicted = predict_input(manifest), exported = export_input(manifest);
   std::erase_if(manifest.inputs, [&](const auto& entry) {
     switch (manifest.run.mode) {
       case RunMode::kEvaluate:
       case RunMode::kContinuousEval: return !is_eval_input(entry.first);
       case RunMode::kPredict: return entry.first != predicted && entry.first != "train";
+      case RunMode::kExport: return entry.first != exported;
       default: return entry.first == "predict";
     }
   });
@@ -58,6 +61,33 @@ bool names_a_word_of(const OptionValue& value, const std::string& text) {
   if (const auto* word = std::get_if<std::string>(&value)) return quoted(*word);
   const auto* words = std::get_if<std::vector<std::string>>(&value);
   return words != nullptr && std::any_of(words->begin(), words->end(), quoted);
+}
+
+// Paths among a plugin's options are relative to the manifest, which an export leaves.
+void make_paths_absolute(const PluginInfo& info, const std::string& directory, PluginUse& use) {
+  const auto absolute = [&](std::string& path) {
+    if (!path.empty() && path[0] != '/' && path[0] != '$') path = directory + "/" + path;
+  };
+  for (PluginOption& o : use.options) {
+    const OptionInfo* option = info.option(o.key);
+    if (option == nullptr || option->type != OptionType::kPath) continue;
+    if (auto* path = std::get_if<std::string>(&o.value)) absolute(*path);
+    if (auto* paths = std::get_if<std::vector<std::string>>(&o.value))
+      std::for_each(paths->begin(), paths->end(), absolute);
+  }
+}
+
+// What an exporter may write down: it means the same wherever it is. Also of inputs that this mode does not use.
+std::string manifest_to_export(Manifest manifest, const RunPlugins& plugins) {
+  const ResolvedPlugins& found = plugins.found();
+  for (auto& [name, input] : manifest.inputs) {
+    const auto used = found.inputs.find(name);
+    const PluginInfo* info =
+        used != found.inputs.end() ? &used->second.info : plugins.info(PluginKind::kInput, input.plugin);
+    if (info != nullptr) make_paths_absolute(*info, manifest.directory, input);
+  }
+  if (found.model) make_paths_absolute(found.model->info, manifest.directory, *manifest.model);
+  return effective_manifest(manifest);
 }
 
 RunHostOptions host_options(const Manifest& manifest, bool from_scratch) {
@@ -121,6 +151,7 @@ void ManifestRun::load_plugins() {
     opened.instance = &plugins_.create(plugins_.loaded(input), opened.monitor);
   }
   if (found.optimizer) create_optimizer(found);
+  make_exporters();
   make_evals();
   for (const ResolvedPlugin& p : found.init_fns) training_.add_init_fn(plugins_.loaded(p));
   for (const ResolvedPlugin& p : found.hooks) training_.add_hook(plugins_.loaded(p));
@@ -141,6 +172,7 @@ void ManifestRun::build_scaffold(Diagnostics& problems) {
     case RunMode::kEvaluate:
     case RunMode::kContinuousEval: build_evaluations(problems); return;
     case RunMode::kPredict: build_prediction(); return;
+    case RunMode::kExport: build_exports(problems); return;
     default: build_training(problems);
   }
 }
@@ -168,6 +200,7 @@ void ManifestRun::build_training(Diagnostics& problems) {
   add_model_hooks(training_, plugins_, *model_instance_, model_.outputs);
   build_evaluations(problems);
   check_best_metric(problems);
+  build_exports(problems);
   if (!problems.empty()) return;
   if (evals_) {
     for (std::unique_ptr<Evaluation>& evaluation : evaluations_) evals_->add(std::move(evaluation), model_.graph);
@@ -183,6 +216,40 @@ void ManifestRun::check_groups(Diagnostics& problems) {
                  problem.help);
 }
 
+void ManifestRun::make_exporters() {
+  const std::vector<ResolvedPlugin>& found = plugins_.found().exporters;
+  if (found.empty()) return;
+  ExportersOptions options;
+  options.best_metric = manifest_.checkpoint.best_metric;
+  if (wants_best_metric()) options.better = best_rule(manifest_.checkpoint).better;
+  options.manifest = manifest_to_export(manifest_, plugins_);
+  exporters_ = std::make_unique<Exporters>(host_, *ops_, std::move(options));
+  for (std::size_t i = 0; i < found.size(); ++i)
+    exporters_->add(plugins_.create(plugins_.loaded(found[i]), host_.monitor()), manifest_.exporters[i]);
+}
+
+// What cannot be exported shows before the first step, not behind the last one.
+void ManifestRun::build_exports(Diagnostics& problems) {
+  if (exporters_ == nullptr) return;
+  RunInput& input = inputs_.at(export_input(manifest_));
+  try {
+    exporters_->build(*model_instance_,
+                      input.feed != nullptr ? input.feed->components() : InputFeed::declaration_of(*input.instance));
+  } catch (const Error& e) {
+    if (e.code() != Code::kNotFound && e.code() != Code::kInvalidArgument && e.code() != Code::kUnimplemented) throw;
+    problems.add(manifest_.exporters[0].plugin_at, std::string("the model cannot be exported: ") + e.what(), "");
+    return;
+  }
+  exporters_->use_plugins(plugins_.registry());
+}
+
+bool ManifestRun::wants_best_metric() const {
+  return manifest_.checkpoint.keep_best > 0 ||
+         (trains(manifest_.run.mode) &&
+          std::any_of(manifest_.exporters.begin(), manifest_.exporters.end(),
+                      [](const ExporterSection& e) { return e.when == ExportWhen::kBest; }));
+}
+
 // Before the other hooks: they see what it restores.
 void ManifestRun::make_evals() {
   if (!trains(manifest_.run.mode) || eval_inputs(manifest_).empty()) return;
@@ -194,8 +261,15 @@ void ManifestRun::make_evals() {
     options.best_metric = manifest_.checkpoint.best_metric;
     options.note_best = [this](std::int64_t step, double value) { host_.saver()->note_evaluation(step, value); };
   }
+  const bool exports = exporters_ != nullptr && exporters_->wants_evaluations();
+  if (exports) {
+    options.best_metric = manifest_.checkpoint.best_metric;
+    options.evaluated = [this](VariableStore& trained, std::int64_t step, std::optional<double> value) {
+      exporters_->evaluated(trained, step, value);
+    };
+  }
   evals_.emplace(host_.environment(), std::move(options));
-  if (keeps_best || evals_->scheduled()) {
+  if (keeps_best || exports || evals_->scheduled()) {
     training_.add_hook(EvalRoles::kHookName, evals_->hook());
   } else {
     evals_.reset();
@@ -247,7 +321,7 @@ void ManifestRun::check_best_metric(Diagnostics& problems) const {
   std::vector<std::string> there;
   for (const std::unique_ptr<Evaluation>& evaluation : evaluations_)
     for (const std::string& metric : evaluation->metric_names()) there.push_back(evaluation->name() + "/" + metric);
-  if (manifest_.checkpoint.keep_best == 0 || std::find(there.begin(), there.end(), wanted) != there.end()) return;
+  if (!wants_best_metric() || std::find(there.begin(), there.end(), wanted) != there.end()) return;
   const char* key = manifest_.places.contains("checkpoint.best_metric") ? "best_metric" : "keep_best";
   const std::string near = nearest(wanted, there);
   problems.add(manifest_.at("checkpoint." + std::string(key)),
@@ -348,7 +422,7 @@ void ManifestRun::compare_with_earlier(Diagnostics& problems) {
   if (!trains(manifest_.run.mode)) return;
   resume_.look_at_files(plugins_.found());
   if (options_.from_scratch) return;
-  const auto hooks = [&](const std::string& name) { return plugins_.hook_info(name); };
+  const auto hooks = [&](const std::string& name) { return plugins_.info(PluginKind::kHook, name); };
   resume_.compare(plugins_.found(), hooks, environment_, problems);
 }
 
@@ -463,6 +537,17 @@ std::vector<EvaluatedInput> ManifestRun::evaluate_at_end() {
     }
   }
   return results;
+}
+
+std::vector<WrittenExport> ManifestRun::export_at_end() {
+  if (exporters_ == nullptr || trained_ == nullptr) return {};
+  return exporters_->ended(*trained_, trained_step_);
+}
+
+ManifestRun::ExportedCheckpoint ManifestRun::export_checkpoint() {
+  ExportedCheckpoint done;
+  done.exports = exporters_->write_checkpoint(checkpoint_place(), checkpoint_choice(), host_.codec(), &done.checkpoint);
+  return done;
 }
 
 CheckpointPlace ManifestRun::checkpoint_place() const {

@@ -12,11 +12,13 @@
 //   run.open_directory()           // from here on it stays
 //   run.train(...)                 // mode train: the session with its hooks
 //   run.evaluate_at_end()          // one pass over each [input.eval]
+//   run.export_at_end()            // [[exporters]] with when = "final"
 //
-// The modes evaluate, continuous_eval and predict use less of it: no optimizer, no hooks, no directory that is taken.
+// The modes evaluate, continuous_eval, predict and export use less of it: no optimizer, no hooks, no directory that is
+// taken.
 //
 //   find_plugins, load_plugins, build_scaffold, then evaluate_checkpoint() or evaluate_repeatedly() or predict() or
-//   sample()
+//   sample() or export_checkpoint()
 #pragma once
 
 #include <atomic>
@@ -28,6 +30,7 @@
 
 #include "runtime/estimator/continuous_eval.h"
 #include "runtime/estimator/evaluate.h"
+#include "runtime/estimator/exporters.h"
 #include "runtime/estimator/predict.h"
 #include "runtime/estimator/resume_check.h"
 #include "runtime/estimator/run_plugins.h"
@@ -74,6 +77,8 @@ class ManifestRun {
   TrainingResult train(const std::function<void()>& progress);
   // With the variables that the training ended with. Nothing where they are gone, or there is no evaluation input.
   std::vector<EvaluatedInput> evaluate_at_end();
+  // The final exports of a training that ended as it was meant to, with those variables.
+  std::vector<WrittenExport> export_at_end();
 
   // ---- the other modes; CANCELLED where the control stops them
   CheckpointResult evaluate_checkpoint(const std::function<void()>& progress);
@@ -81,6 +86,12 @@ class ManifestRun {
   CheckpointResult evaluate_repeatedly(const std::function<void()>& progress,
                                        const std::function<void(const CheckpointResult&)>& on_result);
   Predicted predict(PredictionWriter& writer, const std::function<void()>& progress);
+  // With every exporter.
+  struct ExportedCheckpoint {
+    UsedCheckpoint checkpoint;
+    std::vector<WrittenExport> exports;
+  };
+  ExportedCheckpoint export_checkpoint();
   UsedCheckpoint sample(const std::function<bool(std::string_view)>& deliver);
 
   RunHost& host() noexcept { return host_; }
@@ -102,9 +113,12 @@ class ManifestRun {
   void make_evals();
   void build_training(Diagnostics& problems);
   void build_prediction();
+  void make_exporters();
+  void build_exports(Diagnostics& problems);
   void build_evaluations(Diagnostics& problems);
   void check_eval_input(const RunInput& input, Diagnostics& problems) const;
   void check_best_metric(Diagnostics& problems) const;
+  bool wants_best_metric() const;
   void check_eval_variables(const Evaluation& evaluation, Diagnostics& problems) const;
   void find_pieces(Diagnostics& problems);
   Location place_of_hook_error(const std::string& text) const;
@@ -130,6 +144,7 @@ class ManifestRun {
   std::vector<std::unique_ptr<Evaluation>> evaluations_;  // of each evaluation input; empty where `evals_` has them
   std::optional<EvalWhileTraining> evals_;                // between two steps, or for the list of the best
   std::atomic<const Evaluation*> evaluating_{nullptr};    // that is under way
+  std::unique_ptr<Exporters> exporters_;                  // null: there are none
   SessionHost training_;                                  // its hooks borrow what is above
   PluginInstance* model_instance_ = nullptr;
   std::optional<OptimizerUse> optimizer_;  // of a training

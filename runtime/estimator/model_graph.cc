@@ -23,6 +23,18 @@ void ModelGraph::build(PluginInstance& model, const RunInput& input, const std::
   outputs = build_model(model, graph, mode, tensors.features, {}, own.empty() ? declared : own);
 }
 
+void ModelGraph::build_over_placeholders(PluginInstance& model, const std::vector<InputComponent>& components) {
+  const Graph g = graph.handle();
+  {
+    const auto scope = g.scope(kInputScope);
+    for (const InputComponent& c : components)
+      if (!c.label)
+        tensors.features.push_back(
+            {c.name, g.node("Placeholder", c.name).attr("dtype", c.dtype).attr("shape", c.dims).output(), c.classes});
+  }
+  outputs = build_model(model, graph, mode, tensors.features, {}, declared_labels(components));
+}
+
 bool ModelGraph::add_training(const OptimizerUse& optimizer) {
   add_train_op(graph, optimizer, outputs);
   return !take_batch(graph, tensors.batch, outputs);

@@ -54,6 +54,7 @@ void RunPlugins::load() {
   if (found_.schedule) load(*found_.schedule);
   for (const ResolvedPlugin& p : found_.init_fns) load(p);
   for (const ResolvedPlugin& p : found_.hooks) load(p);
+  for (const ResolvedPlugin& p : found_.exporters) load(p);
   for (const ResolvedPlugin& p : found_.ops) load(p);
   loader_->rest();
 }
@@ -117,10 +118,10 @@ SaverUse RunPlugins::other_saver(const std::string& name) {
   }
 }
 
-const PluginInfo* RunPlugins::hook_info(const std::string& name) const {
+const PluginInfo* RunPlugins::info(PluginKind kind, const std::string& name) const {
   if (search_ == nullptr) return nullptr;
   for (const FoundPlugin& plugin : search_->plugins())
-    if (plugin.info.kind == PluginKind::kHook && plugin.info.name == name) return &plugin.info;
+    if (plugin.info.kind == kind && plugin.info.name == name) return &plugin.info;
   return nullptr;
 }
 

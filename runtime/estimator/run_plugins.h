@@ -75,8 +75,8 @@ class RunPlugins {
   PluginInstance& create(const FoundUse& plugin, CallMonitor& monitor);
   // Every operation of every library that the run uses: those of [[ops]], and those that come with a model or a hook.
   void add_ops(OpRegistry& ops);
-  // Of a hook in the search path that the manifest need not name; null: there is none of that name.
-  const PluginInfo* hook_info(const std::string& name) const;
+  // Of a plugin in the search path that the run need not use; null: there is none of that name.
+  const PluginInfo* info(PluginKind kind, const std::string& name) const;
   const Registry& registry() const noexcept { return registry_; }
 
  private:

@@ -41,7 +41,8 @@ inline constexpr std::string_view kCallbackNames[] = {"",
                                                       "prepare",
                                                       "apply",
                                                       "finish",
-                                                      "initial_value"};
+                                                      "initial_value",
+                                                      "check"};
 
 // Made from a literal of that list while this is compiled: `call("begin", ...)`.
 class Callback {

@@ -23,10 +23,11 @@ enum class PluginKind : std::int32_t {
   kOp = BELAY_KIND_OP,
   kOptimizer = BELAY_KIND_OPTIMIZER,
   kSchedule = BELAY_KIND_SCHEDULE,
+  kExporter = BELAY_KIND_EXPORTER,
 };
-inline constexpr PluginKind kPluginKinds[] = {PluginKind::kHook,      PluginKind::kSaver,   PluginKind::kInitFn,
-                                              PluginKind::kModel,     PluginKind::kInput,   PluginKind::kOp,
-                                              PluginKind::kOptimizer, PluginKind::kSchedule};
+inline constexpr PluginKind kPluginKinds[] = {PluginKind::kHook,      PluginKind::kSaver,    PluginKind::kInitFn,
+                                              PluginKind::kModel,     PluginKind::kInput,    PluginKind::kOp,
+                                              PluginKind::kOptimizer, PluginKind::kSchedule, PluginKind::kExporter};
 
 // "hook", "init_fn" ...
 const char* kind_name(PluginKind kind) noexcept;

@@ -72,6 +72,13 @@ std::string_view missing(const belay_schedule_api& t) noexcept {
   return {};
 }
 
+std::string_view missing(const belay_exporter_api& t) noexcept {
+  using Table = belay_exporter_api;
+  if (const auto slot = missing_instance_slot(t); !slot.empty()) return slot;
+  BELAY_REQUIRE(write)
+  return {};
+}
+
 #undef BELAY_REQUIRE
 
 std::int32_t size_is_unknown(void*, std::int64_t* examples, belay_status*) noexcept {
@@ -120,6 +127,7 @@ std::string_view missing_slot(PluginKind kind, const void* table) noexcept {
     case PluginKind::kOp: return missing(*static_cast<const belay_op_api*>(table));
     case PluginKind::kOptimizer: return missing(*static_cast<const belay_optimizer_api*>(table));
     case PluginKind::kSchedule: return missing(*static_cast<const belay_schedule_api*>(table));
+    case PluginKind::kExporter: return missing(*static_cast<const belay_exporter_api*>(table));
   }
   return "kind";
 }
@@ -134,6 +142,7 @@ std::size_t table_size(PluginKind kind) noexcept {
     case PluginKind::kOp: return sizeof(belay_op_api);
     case PluginKind::kOptimizer: return sizeof(belay_optimizer_api);
     case PluginKind::kSchedule: return sizeof(belay_schedule_api);
+    case PluginKind::kExporter: return sizeof(belay_exporter_api);
   }
   return 0;
 }
@@ -148,6 +157,8 @@ AdoptedTable adopt_table(PluginKind kind, const void* table) noexcept {
     case PluginKind::kOptimizer:
       return detail::adopt<detail::Absent::kSkip>(static_cast<const belay_optimizer_api*>(table));
     case PluginKind::kSchedule: return detail::adopt(static_cast<const belay_schedule_api*>(table));
+    case PluginKind::kExporter:
+      return detail::adopt<detail::Absent::kSkip>(static_cast<const belay_exporter_api*>(table));
     case PluginKind::kInput: break;
   }
   return adopt_input(static_cast<const belay_input_api*>(table));

@@ -25,7 +25,7 @@ PluginResolver::PluginResolver(const Registry& linked, const PluginSearch& searc
 
 ResolvedPlugins PluginResolver::resolve(const Manifest& manifest) {
   ResolvedPlugins all;
-  std::vector<ResolvedPlugin*> inputs, init_fns, hooks;
+  std::vector<ResolvedPlugin*> inputs, init_fns, hooks, exporters;
   for (const auto& [section, use] : manifest.inputs) {
     auto input = resolve(PluginKind::kInput, use);
     if (!input) continue;
@@ -38,15 +38,19 @@ ResolvedPlugins PluginResolver::resolve(const Manifest& manifest) {
     if (auto init_fn = resolve(PluginKind::kInitFn, use)) all.init_fns.push_back(std::move(*init_fn));
   for (const PluginUse& use : manifest.hooks)
     if (auto hook = resolve(PluginKind::kHook, use)) all.hooks.push_back(std::move(*hook));
+  for (const PluginUse& use : manifest.exporters)
+    if (auto exporter = resolve(PluginKind::kExporter, use)) all.exporters.push_back(std::move(*exporter));
   for (const PluginUse& use : manifest.ops)
     if (auto op = resolve_op(use)) all.ops.push_back(std::move(*op));
   for (ResolvedPlugin& p : all.init_fns) init_fns.push_back(&p);
   for (ResolvedPlugin& p : all.hooks) hooks.push_back(&p);
+  for (ResolvedPlugin& p : all.exporters) exporters.push_back(&p);
   name_instances(inputs);
   if (all.model) name_instances({&*all.model});
   if (all.saver) name_instances({&*all.saver});
   name_instances(init_fns);
   name_instances(hooks);
+  name_instances(exporters);
   return all;
 }
 

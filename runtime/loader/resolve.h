@@ -38,7 +38,8 @@ struct ResolvedPlugins {
   std::optional<ResolvedPlugin> model;
   std::optional<ResolvedPlugin> saver;
   std::vector<ResolvedPlugin> init_fns;
-  std::vector<ResolvedPlugin> hooks;        // in calling order
+  std::vector<ResolvedPlugin> hooks;  // in calling order
+  std::vector<ResolvedPlugin> exporters;
   std::optional<ResolvedPlugin> optimizer;  // of a training
   std::optional<ResolvedPlugin> schedule;   // none: the learning rate is a number
   // The optimizer once more for each of [optimizer]'s groups, with that one's options; none for a frozen one.

@@ -19,4 +19,8 @@ std::string predict_input(const Manifest& manifest) {
   return evals.empty() ? "" : evals.front();
 }
 
+std::string export_input(const Manifest& manifest) {
+  return manifest.inputs.contains("train") ? "train" : predict_input(manifest);
+}
+
 }  // namespace belay::runtime

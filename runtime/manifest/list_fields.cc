@@ -63,7 +63,7 @@ std::vector<SectionKeys> manifest_keys() {
   std::vector<SectionKeys> all;
   all.push_back({"",
                  {"run", "plugins", "input", "model", "optimizer", "scaffold", "checkpoint", "eval", "predict",
-                  "session", "hooks", "metrics", "ops", "cluster"}});
+                  "session", "hooks", "metrics", "exporters", "ops", "cluster"}});
   list<RunSettings>("run", all);
   list<PluginsSection>("plugins", all);
   list<OptimizerSettings>("optimizer", all);
@@ -80,8 +80,11 @@ std::vector<std::string> reserved_keys(PluginTable table) {
   std::vector<SectionKeys> all;
   ListFields fields("", all);
   InputSection input;
+  ExporterSection exporter;
   if (table == PluginTable::kInput) {
     visit(fields, input);
+  } else if (table == PluginTable::kExporter) {
+    visit(fields, exporter);
   } else {
     visit(fields, input, table);
   }

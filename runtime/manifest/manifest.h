@@ -15,6 +15,7 @@
 
 #include "belay/runtime/checkpoint_settings.h"
 #include "belay/runtime/eval_settings.h"
+#include "belay/runtime/export_settings.h"
 #include "belay/runtime/optimizer_settings.h"
 #include "belay/runtime/plugin_use.h"
 #include "belay/runtime/predict_settings.h"
@@ -33,6 +34,10 @@ struct InputSection : PluginUse {
   std::int64_t prefetch = 2;  // batches in the host's queue
 
   friend bool operator==(const InputSection&, const InputSection&) = default;
+};
+
+struct ExporterSection : PluginUse, ExportSettings {
+  friend bool operator==(const ExporterSection&, const ExporterSection&) = default;
 };
 
 struct ScaffoldSection {
@@ -99,6 +104,7 @@ struct Manifest {
   SessionSettings session;
   std::vector<PluginUse> hooks;
   std::vector<MetricSection> metrics;
+  std::vector<ExporterSection> exporters;
   std::vector<PluginUse> ops;  // operations that come from libraries of their own
   std::optional<PluginUse> cluster;
   Places places;
@@ -131,6 +137,8 @@ constexpr bool trains(RunMode mode) noexcept { return mode == RunMode::kTrain ||
 bool is_eval_input(const std::string& name);
 // Those on which the run evaluates: eval.inputs, else all of them.
 std::vector<std::string> eval_inputs(const Manifest& manifest);
+// Of whose features an exported model's inputs are: [input.train], else that of predictions. Empty: there is none.
+std::string export_input(const Manifest& manifest);
 // That predictions are made from: [input.predict], else the first of those. Empty: there is none.
 std::string predict_input(const Manifest& manifest);
 

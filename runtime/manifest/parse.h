@@ -55,8 +55,8 @@ struct SectionKeys {
 std::vector<SectionKeys> manifest_keys();
 
 // The keys that a plugin's table has besides the plugin's own options: plugin, file, name and on_error (which only
-// hooks may set), for inputs also prefetch.
-enum class PluginTable { kInput, kModel, kSaver, kInitFn, kHook, kOp, kCluster };
+// hooks may set), for inputs also prefetch, for exporters when, keep and signature.
+enum class PluginTable { kInput, kModel, kSaver, kInitFn, kHook, kOp, kExporter, kCluster };
 std::vector<std::string> reserved_keys(PluginTable table);
 
 }  // namespace belay::runtime

@@ -40,6 +40,7 @@ class ManifestReader {
     read_plain("session", manifest_.session);
     read_hooks();
     read_metrics();
+    read_exporters();
     read_list("ops", "operation", PluginTable::kOp, manifest_.ops);
     refuse_cluster();
     refuse_missing();
@@ -273,6 +274,21 @@ class ManifestReader {
     }
   }
 
+  void read_exporters() {
+    const TomlNode* list = list_of_tables("exporters", "exporter");
+    if (list == nullptr) return;
+    for (const TomlNode& node : std::get<TomlList>(list->value))
+      manifest_.exporters.push_back(
+          read_exporter(node, "exporters." + std::to_string(manifest_.exporters.size()), context_));
+    for (const ExporterSection& e : manifest_.exporters)
+      if (e.when == ExportWhen::kBest && eval_inputs(manifest_).empty())
+        context_.problems.add(e.at, "when = \"best\" is decided by evaluations, and there is no input for them",
+                              "add [input.eval] and plugin = \"NAME\" below");
+    if (!manifest_.exporters.empty() && manifest_.run.dir.empty())
+      context_.problems.add(manifest_.exporters[0].at, "[[exporters]] write below the run directory, and there is none",
+                            "set dir in [run]");
+  }
+
   void refuse_cluster() {
     const TomlNode* cluster = table("cluster");
     if (cluster == nullptr) return;
@@ -324,6 +340,12 @@ class ManifestReader {
         break;
       case RunMode::kPredict:
         if (predict_input(manifest_).empty()) refuse_missing_input("predict");
+        break;
+      case RunMode::kExport:
+        if (export_input(manifest_).empty()) refuse_missing_input("train");
+        if (manifest_.exporters.empty())
+          context_.problems.add({file_, 0, 0}, "run.mode = \"export\" needs an exporter",
+                                "add [[exporters]] and plugin = \"NAME\" below; `belay plugins` lists the names");
         break;
       case RunMode::kTrainAndEvaluate:
         if (eval_inputs(manifest_).empty()) refuse_missing_input("eval");

@@ -35,6 +35,17 @@ bool is_table(const TomlNode& node, const std::string& name, const ReadContext& 
   return false;
 }
 
+// A table with keys of the host's beside the reserved ones.
+template <class Section>
+Section read_section(const TomlNode& node, const std::string& name, const ReadContext& context) {
+  Section section;
+  if (!is_table(node, name, context)) return section;
+  ReadFields fields(node, name, context);
+  visit(fields, section);
+  read_rest(node, name, fields, context, section);
+  return section;
+}
+
 }  // namespace
 
 PluginUse read_plugin_use(const TomlNode& node, const std::string& name, PluginTable table,
@@ -48,12 +59,11 @@ PluginUse read_plugin_use(const TomlNode& node, const std::string& name, PluginT
 }
 
 InputSection read_input(const TomlNode& node, const std::string& name, const ReadContext& context) {
-  InputSection input;
-  if (!is_table(node, name, context)) return input;
-  ReadFields fields(node, name, context);
-  visit(fields, input);
-  read_rest(node, name, fields, context, input);
-  return input;
+  return read_section<InputSection>(node, name, context);
+}
+
+ExporterSection read_exporter(const TomlNode& node, const std::string& name, const ReadContext& context) {
+  return read_section<ExporterSection>(node, name, context);
 }
 
 }  // namespace belay::runtime

@@ -73,7 +73,6 @@ void visit_tensor(Fields& f, const char* key, TensorName& tensor, const std::str
 
 void visit(Fields& f, RunSettings& run) {
   f.choice("mode", run.mode, run_modes());
-  f.check(run.mode != RunMode::kExport, "mode", "run.mode = \"export\" is not supported by this version", "");
   f.text("checkpoint", run.checkpoint, "");
   f.path("dir", run.dir, "nothing is kept");
   f.integer("max_steps", run.max_steps, {.min = 1}, "until the input ends");
@@ -221,8 +220,15 @@ void visit(Fields& f, InputSection& input) {
   f.integer("prefetch", input.prefetch, {.min = 1, .max = kMaxPrefetch});
 }
 
+void visit(Fields& f, ExporterSection& exporter) {
+  visit(f, exporter, PluginTable::kExporter);
+  f.choice("when", exporter.when, {"final", "latest", "best"});
+  f.integer("keep", exporter.keep, {.min = 1});
+  f.text("signature", exporter.signature, "the model's default");
+}
+
 std::string section_header(const std::string& section) {
-  const bool list = section == "hooks" || section == "metrics" || section == "ops";
+  const bool list = section == "hooks" || section == "metrics" || section == "exporters" || section == "ops";
   return list ? "[[" + section + "]]" : "[" + section + "]";
 }
 

@@ -20,6 +20,7 @@ void visit(Fields& f, MetricSection& metric);
 // The reserved keys of a plugin's table.
 void visit(Fields& f, PluginUse& use, PluginTable table);
 void visit(Fields& f, InputSection& input);
+void visit(Fields& f, ExporterSection& exporter);
 
 // [run], [[hooks]]: as the section is begun in a manifest.
 std::string section_header(const std::string& section);

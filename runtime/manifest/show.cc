@@ -204,7 +204,7 @@ void visit_sections(Manifest m, Sections& sections) {
     for (const ScaffoldPiece& piece : pieces) fields->text(piece.key, m.scaffold.*piece.value, "");
   }
   if (m.scaffold.saver) use("[scaffold.saver]", *m.scaffold.saver, PluginTable::kSaver);
-  ElementNames init_fns, hooks, metrics, ops;
+  ElementNames init_fns, hooks, metrics, exporters, ops;
   for (PluginUse& p : m.scaffold.init_fn) use("[[scaffold.init_fn]]", p, PluginTable::kInitFn, init_fns.of(name_of(p)));
   section("[checkpoint]", m.checkpoint);
   section("[eval]", m.eval);
@@ -212,6 +212,11 @@ void visit_sections(Manifest m, Sections& sections) {
   section("[session]", m.session);
   for (PluginUse& p : m.hooks) use("[[hooks]]", p, PluginTable::kHook, hooks.of(name_of(p)));
   for (MetricSection& metric : m.metrics) section("[[metrics]]", metric, metrics.of(metric.role()));
+  for (ExporterSection& p : m.exporters) {
+    const std::unique_ptr<Fields> fields = sections.begin("[[exporters]]", exporters.of(name_of(p)));
+    visit(*fields, p);
+    fields->options(p.options);
+  }
   for (PluginUse& p : m.ops) use("[[ops]]", p, PluginTable::kOp, ops.of(name_of(p)));
   if (m.cluster) use("[cluster]", *m.cluster, PluginTable::kCluster);
 }

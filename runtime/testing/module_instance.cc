@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/testing/module_instance.h"
 
+#include "runtime/checkpoint/saver_directory.h"
+#include "runtime/checkpoint/saver_tensors.h"
 #include "runtime/graph/graph_service.h"
 #include "runtime/platform/clock.h"
 
@@ -27,6 +29,8 @@ ModuleInstance::ModuleInstance(PluginKind kind, const belay_module& module, cons
     : log_(make_stderr_logger(LogFormat::kText, LogLevel::kInfo, system_clock())),
       services_(*log_, system_clock(), "", 42) {
   services_.add("graph", graph_service());
+  services_.add("files", files_service());
+  services_.add("saver", saver_service());
   plugins_.add_linked(&module);
   const RegisteredPlugin& found = only_plugin(plugins_, kind, plugin);
   ResolvedPlugin use;

@@ -13,8 +13,9 @@ namespace belay::runtime {
 
 class ModuleInstance {
  public:
-  // Its services are "core", whose log goes to stderr, and "graph". An empty `plugin` takes the only one of the kind.
-  // NOT_FOUND; INVALID_ARGUMENT where there are several; what create throws. Options cross as they are, unchecked.
+  // Its services are "core", whose log goes to stderr, "graph", "files" and "saver". An empty `plugin` takes the only
+  // one of the kind. NOT_FOUND; INVALID_ARGUMENT where there are several; what create throws. Options cross as they
+  // are, unchecked.
   ModuleInstance(PluginKind kind, const belay_module& module, const std::string& plugin,
                  const belay::testing::OptionValues& options);
   PluginInstance& operator*() const noexcept { return *instance_; }

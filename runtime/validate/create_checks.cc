@@ -50,6 +50,7 @@ void with_table(const Subject& subject, F&& f) {
     case PluginKind::kOp: return f(find_table<belay_op_api>(m, name));
     case PluginKind::kOptimizer: return f(find_table<belay_optimizer_api>(m, name));
     case PluginKind::kSchedule: return f(find_table<belay_schedule_api>(m, name));
+    case PluginKind::kExporter: return f(find_table<belay_exporter_api>(m, name));
   }
 }
 

@@ -33,7 +33,8 @@ class NewCommandTest : public ::testing::Test {
 };
 
 TEST_F(NewCommandTest, EveryKindHasSourceTestBuildManifestAndReadme) {
-  for (const std::string kind : {"hook", "saver", "init_fn", "model", "input", "op", "optimizer", "schedule"}) {
+  for (const std::string kind :
+       {"hook", "saver", "init_fn", "model", "input", "op", "optimizer", "schedule", "exporter"}) {
     const std::string name = "a_" + kind;
     ASSERT_EQ(run(kind, name), 0);
     EXPECT_EQ(entries(folder_ / name), (std::vector<std::string>{"CMakeLists.txt", "README.md", name + ".cc",
@@ -76,7 +77,7 @@ TEST_F(NewCommandTest, RefusesAndLeavesNothing) {
            Case{"hok", "a",
                 "INVALID_ARGUMENT: belay new: \"hok\" is no kind of plugin (did you mean \"hook\"?); kinds: hook, "
                 "saver, "
-                "init_fn, model, input, op, optimizer, schedule"},
+                "init_fn, model, input, op, optimizer, schedule, exporter"},
            Case{"hook", "Loss",
                 "INVALID_ARGUMENT: belay new: \"Loss\" cannot be a plugin's name, which is [a-z][a-z0-9_-]{0,62}"},
            Case{"hook", "../a",

@@ -122,6 +122,7 @@ wait $hook $op || fail "hook or op"
 one_kind optimizer sum-of-steps & optimizer=$!
 one_kind schedule half_life & schedule=$!
 wait $optimizer $schedule || fail "optimizer or schedule"
+one_kind exporter node_list
 [ -f "$here/new/flat-file/runs/flat-file/model.ckpt-200/variables.bin" ] || fail "the new saver wrote nothing"
 
 step "a newcomer's first training: docs/guide/run-a-training.md, every command as written"

@@ -90,7 +90,8 @@ TEST(Note, B_07a_APluginOfALaterKindIsUnusableAndTheOthersAreNot) {
   EXPECT_EQ(info.unusable[0].name, "x");
   EXPECT_EQ(
       info.unusable[0].reason,
-      "\"plugins.0.kind\" is \"stage\", this host knows: hook, saver, init_fn, model, input, op, optimizer, schedule");
+      "\"plugins.0.kind\" is \"stage\", this host knows: hook, saver, init_fn, model, input, op, optimizer, schedule, "
+      "exporter");
 }
 
 TEST(Note, B_07b_AnOptionOfALaterTypeMakesItsPluginUnusable) {

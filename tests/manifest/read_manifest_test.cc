@@ -80,7 +80,7 @@ TEST(ReadManifest, MistakesAreShown) {
        "train.toml:1:1: error: unknown key \"frobnicate\" above the sections\n  frobnicate = 5\n  ^~~~~~~~~~\n"
        "  help: a manifest has run, plugins, input, model, optimizer, scaffold, checkpoint, eval, predict, session, "
        "hooks, "
-       "metrics, ops, cluster\n"},
+       "metrics, exporters, ops, cluster\n"},
       {"[model]\nplugin = 'a'\n[input.trian]\nplugin = 'a'\n",
        "train.toml: error: [input.train] is missing\n  help: did you mean \"train\" instead of \"trian\"?\n"},
       {"[model]\nplugin = 'a'\n[input]\nplugin = 'a'\n",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/manifest/sections.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/manifest/parsed.h"
@@ -44,12 +45,6 @@ TEST(Sections, AModeThatUsesACheckpointNeedsAnInputOfItsOwn) {
   EXPECT_EQ(errors_of("[run]\nmode = 'predict'\n[input.eval_b]\nplugin = 'x'"), "");
 }
 
-TEST(Sections, ExportIsKnownButRefused) {
-  EXPECT_EQ(errors_of("[run]\nmode = \"export\""),
-            "train.toml:2:8: error: run.mode = \"export\" is not supported by this version\n"
-            "  mode = \"export\"\n         ^~~~~~~~\n");
-}
-
 TEST(Sections, TrainAndEvaluateNeedsAnEvaluationInputAndEvaluatesBehindEachCheckpoint) {
   const std::string mode = "[run]\nmode = 'train_and_evaluate'\n";
   EXPECT_EQ(errors_of(mode),
@@ -69,6 +64,23 @@ TEST(Sections, ContinuousEvalNeedsAnEvaluationInputAndARunDirectory) {
             "  mode = 'continuous_eval'\n         ^~~~~~~~~~~~~~~~~\n"
             "  help: set dir in [run] to the directory that the training has\n");
   EXPECT_EQ(manifest_of("[eval]\ntimeout_secs = 60").eval.timeout_secs, 60.0);
+}
+
+TEST(Sections, ExportersHaveKeysOfTheHostBesideTheirOwn) {
+  const auto exporters = [](const std::string& keys) { return errors_of("[run]\ndir = 'r'\n[[exporters]]\n" + keys); };
+  EXPECT_EQ(exporters("plugin = 'onnx'\nwhen = 'latest'\nkeep = 1\nsignature = 's'\nown = 3\n"), "");
+  EXPECT_THAT(exporters("plugin = 'onnx'\nkeep = 0\n"), ::testing::HasSubstr("exporters.0.keep must be at least 1"));
+  EXPECT_THAT(exporters("plugin = 'onnx'\nwhen = 'never'\n"),
+              ::testing::HasSubstr("exporters.0.when must be one of final, latest, best"));
+  EXPECT_THAT(exporters("plugin = 'onnx'\nwhen = 'best'\n"),
+              ::testing::HasSubstr("when = \"best\" is decided by evaluations, and there is no input for them"));
+  EXPECT_THAT(errors_of("[[exporters]]\nplugin = 'onnx'\n"),
+              ::testing::HasSubstr("[[exporters]] write below the run directory, and there is none"));
+}
+
+TEST(Sections, ModeExportNeedsAnExporter) {
+  EXPECT_THAT(errors_of("[run]\nmode = 'export'\ndir = 'r'\n"),
+              ::testing::HasSubstr("run.mode = \"export\" needs an exporter"));
 }
 
 std::vector<std::string> keys_of(const std::vector<PluginOption>& options) {

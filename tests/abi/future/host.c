@@ -15,7 +15,6 @@
 #include "child_process.h"
 #include "cluster.h"
 #include "devices.h"
-#include "exporter.h"
 #include "streaming_input.h"
 
 static int of_the_future; /* calls of what no plugin of today knows */

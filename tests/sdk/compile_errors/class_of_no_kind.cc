@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: belay: a plugin class derives publicly from one of belay::Hook, Saver, InitFn, Model, Input, Op, Optimizer and Schedule
+// expect: belay: a plugin class derives publicly from one of belay::Hook, Saver, InitFn, Model, Input, Op, Optimizer, Schedule and Exporter
 #include <belay/plugin.h>
 
 namespace {

@@ -17,10 +17,10 @@ enum class RunMode { kTrain, kEvaluate, kPredict, kTrainAndEvaluate, kContinuous
 
 struct RunSettings {
   // kTrainAndEvaluate trains, and evaluates behind each checkpoint unless EvalSettings has another period;
-  // kContinuousEval evaluates the checkpoints of a training in another process. kExport is refused by this version.
+  // kContinuousEval evaluates the checkpoints of a training in another process.
   RunMode mode = RunMode::kTrain;
-  // Whose variables the modes kEvaluate and kPredict use: "latest", "best", a step, or the path of a checkpoint or of a
-  // run directory. They take no lock and write nothing into the run directory.
+  // Whose variables the modes kEvaluate, kPredict and kExport use: "latest", "best", a step, or the path of a
+  // checkpoint or of a run directory. They take no lock; kExport alone writes into the run directory, below `export`.
   std::string checkpoint = "latest";
   // The run directory, absolute: checkpoints, events, the effective manifest. It is made where it is missing, with all
   // above it. Empty: nothing is kept.

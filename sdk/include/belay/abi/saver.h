@@ -9,7 +9,7 @@
 BELAY_C_BEGIN
 
 /* "files": files inside a directory that the host has opened. Names have no '/'. In a saver's write [save], else
- * [session]. */
+ * [session]; exporters get one too. */
 typedef struct belay_files_api {
   uint32_t struct_size;
   uint32_t reserved;
@@ -28,7 +28,8 @@ typedef struct belay_files_api {
   int32_t (*close)(belay_file* file, belay_status* status);
 } belay_files_api;
 
-/* "saver": the tensors that a saver writes or reads. In write [save], in read [session].
+/* "saver": the tensors that a saver writes or reads, and those that an exporter writes. In a saver's write [save], else
+ * [session].
  *
  * Every tensor here is a whole one. There is room for slices, the parts of a variable that several ranks share,
  * without a change of what is here: `get` and `found` go on meaning whole tensors, and two slots are appended,

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "belay/exporter.h"
 #include "belay/hook.h"
 #include "belay/init_fn.h"
 #include "belay/input.h"
@@ -94,6 +95,8 @@ BELAY_CALLBACK(Optimizer, prepare, void, , const OptimizerContext&)
 BELAY_NEEDED_CALLBACK(Optimizer, apply, Output, , const OptimizerContext&, const Update&)
 BELAY_CALLBACK(Optimizer, finish, std::vector<Output>, , const OptimizerContext&, const std::vector<Output>&)
 BELAY_NEEDED_CALLBACK(Schedule, build, Output, , const ScheduleContext&)
+BELAY_NEEDED_CALLBACK(Exporter, write, void, , const ExportContext&, Directory&)
+BELAY_CALLBACK(Exporter, check, void, , const ExportContext&, const Directory&)
 #undef BELAY_SPACED_const
 #undef BELAY_SPACED_
 #undef BELAY_NEEDED_CALLBACK

@@ -30,6 +30,7 @@ constexpr int kind_of() {
   if constexpr (std::is_convertible_v<T*, Op*>) return BELAY_KIND_OP;
   if constexpr (std::is_convertible_v<T*, Optimizer*>) return BELAY_KIND_OPTIMIZER;
   if constexpr (std::is_convertible_v<T*, Schedule*>) return BELAY_KIND_SCHEDULE;
+  if constexpr (std::is_convertible_v<T*, Exporter*>) return BELAY_KIND_EXPORTER;
   return 0;
 }
 constexpr std::string_view kind_name(int kind) {
@@ -42,6 +43,7 @@ constexpr std::string_view kind_name(int kind) {
     case BELAY_KIND_OP: return "op";
     case BELAY_KIND_OPTIMIZER: return "optimizer";
     case BELAY_KIND_SCHEDULE: return "schedule";
+    case BELAY_KIND_EXPORTER: return "exporter";
     default: return "";
   }
 }
@@ -65,6 +67,7 @@ constexpr bool is_plugin_name(std::string_view name) {
 // op are no keys there, but attributes.
 constexpr bool is_reserved_option(std::string_view kind, std::string_view name) {
   if (kind == kind_name(BELAY_KIND_OP)) return false;
+  if (kind == kind_name(BELAY_KIND_EXPORTER) && (name == "when" || name == "keep" || name == "signature")) return true;
   return name.substr(0, 5) == "host_" || name == "plugin" || name == "file" || name == "name" || name == "on_error" ||
          (name == "prefetch" && kind == kind_name(BELAY_KIND_INPUT));
 }
@@ -105,6 +108,7 @@ constexpr bool check_callbacks() {
     return has_Input_spec<T>() && has_Input_open<T>() && has_Input_next<T>() && has_Input_seek<T>();
   if constexpr (kind == BELAY_KIND_OPTIMIZER) return has_Optimizer_apply<T>();
   if constexpr (kind == BELAY_KIND_SCHEDULE) return has_Schedule_build<T>();
+  if constexpr (kind == BELAY_KIND_EXPORTER) return has_Exporter_write<T>();
   if constexpr (kind == BELAY_KIND_OP) return has_Op_infer<T>() && has_Op_run<T>() && check_traits<T>();
   return true;
 }
@@ -256,7 +260,7 @@ constexpr bool check_member() {
   static_assert(
       !reserved,
       "belay: plugin, file, name, on_error, host_... and, of an input, prefetch are the manifest's own keys in a "
-      "plugin's table: give the option another name");
+      "plugin's table, of an exporter when, keep and signature, too: give the option another name");
   constexpr bool member = std::is_same_v<Owner, Options>;
   static_assert(member,
                 "belay: an option is a member of the class's own public `struct Options`: call the struct Options");
@@ -319,11 +323,12 @@ constexpr bool check_class() {
   constexpr bool derived = std::is_convertible_v<T*, Hook*> + std::is_convertible_v<T*, Saver*> +
                                std::is_convertible_v<T*, InitFn*> + std::is_convertible_v<T*, Model*> +
                                std::is_convertible_v<T*, Input*> + std::is_convertible_v<T*, Op*> +
-                               std::is_convertible_v<T*, Optimizer*> + std::is_convertible_v<T*, Schedule*> ==
+                               std::is_convertible_v<T*, Optimizer*> + std::is_convertible_v<T*, Schedule*> +
+                               std::is_convertible_v<T*, Exporter*> ==
                            1;
   static_assert(derived,
                 "belay: a plugin class derives publicly from one of belay::Hook, Saver, InitFn, Model, Input, Op, "
-                "Optimizer and Schedule");
+                "Optimizer, Schedule and Exporter");
   if constexpr (derived) return check_about<T>() && check_callbacks<T>() && check_constructor<T>();
   return false;
 }

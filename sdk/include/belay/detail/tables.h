@@ -70,6 +70,8 @@ namespace detail {
   X(optimizer, create) X(optimizer, destroy) X(optimizer, extension) X(optimizer, create_slots) X(optimizer, prepare) \
   X(optimizer, apply) X(optimizer, finish)
 #define BELAY_SLOTS_schedule(X) X(schedule, create) X(schedule, destroy) X(schedule, extension) X(schedule, build)
+#define BELAY_SLOTS_exporter(X)                                                                                      \
+  X(exporter, create) X(exporter, destroy) X(exporter, extension) X(exporter, write) X(exporter, check)
 
 #define BELAY_EACH_TABLE(X)                                                                                          \
   X(core, belay_core_api) X(graph, belay_graph_api) X(session, belay_session_api)                                    \
@@ -78,7 +80,7 @@ namespace detail {
   X(events, belay_events_api) X(state, belay_state_service) X(hook, belay_hook_api) X(saver_plugin, belay_saver_api) \
   X(init_fn, belay_init_fn_api) X(model_plugin, belay_model_api) X(input_plugin, belay_input_api)                    \
   X(op, belay_op_service) X(op_plugin, belay_op_api) X(interrupt, belay_interrupt_api)                               \
-  X(optimizer, belay_optimizer_api) X(schedule, belay_schedule_api)
+  X(optimizer, belay_optimizer_api) X(schedule, belay_schedule_api) X(exporter, belay_exporter_api)
 // clang-format on
 
 // What replaces a slot that the other side lacks: kMissing fails and names the slot, kSkip does nothing.

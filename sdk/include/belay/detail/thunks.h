@@ -11,6 +11,7 @@
 #include "belay/detail/raw_position.h"
 #include "belay/detail/sized.h"
 #include "belay/detail/tables.h"
+#include "belay/exporter.h"
 #include "belay/hook.h"
 #include "belay/init_fn.h"
 #include "belay/input.h"
@@ -309,6 +310,25 @@ struct Thunks {
       *rate = object(self).build(context).raw();
     });
   }
+
+  // Exporter
+  static std::int32_t write_export(void* self, const belay_export_args* args, belay_dir* dir,
+                                   belay_status* status) noexcept {
+    return guard(status, [&] {
+      belay_export_args room;
+      const ExportContext context(services(self), read_sized(args, room));
+      Directory directory(&services(self)->files, dir);
+      object(self).write(context, directory);
+    });
+  }
+  static std::int32_t check_export(void* self, const belay_export_args* args, belay_dir* dir,
+                                   belay_status* status) noexcept {
+    return guard(status, [&] {
+      belay_export_args room;
+      const ExportContext context(services(self), read_sized(args, room));
+      object(self).check(context, Directory(&services(self)->files, dir));
+    });
+  }
 };
 
 // Null where the class has no extensions.
@@ -397,6 +417,14 @@ constexpr auto make_table() {
     return optimizer_table<T>();
   } else if constexpr (kind == BELAY_KIND_SCHEDULE) {
     return belay_schedule_api{sizeof(belay_schedule_api), 0, H::create, H::destroy, extension_slot<T>(), H::build_rate};
+  } else if constexpr (kind == BELAY_KIND_EXPORTER) {
+    return belay_exporter_api{sizeof(belay_exporter_api),
+                              0,
+                              H::create,
+                              H::destroy,
+                              extension_slot<T>(),
+                              H::write_export,
+                              overrides_Exporter_check<T>() ? H::check_export : nullptr};
   } else {
     return belay_input_api{sizeof(belay_input_api),
                            0,

@@ -51,6 +51,8 @@ constexpr Uses uses_of() {
     BELAY_USE(Optimizer, create_slots)
     BELAY_USE(Optimizer, prepare)
     BELAY_USE(Optimizer, finish)
+  } else if constexpr (std::is_convertible_v<T*, Exporter*>) {
+    BELAY_USE(Exporter, check)
   }
   return uses;
 }

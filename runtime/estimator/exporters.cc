@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/estimator/exporters.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "runtime/estimator/export_folder.h"
+#include "runtime/platform/text.h"
+
+namespace belay::runtime {
+
+Exporters::Exporters(RunHost& run, const OpRegistry& ops, ExportersOptions options)
+    : run_(run), options_(std::move(options)), graph_(ops, Mode::kPredict) {}
+
+Exporters::~Exporters() = default;
+
+void Exporters::add(PluginInstance& exporter, const ExportSettings& settings) {
+  if (settings.keep < 1)
+    fail(Code::kInvalidArgument, exporter.label() + ": keep is " + std::to_string(settings.keep) +
+                                     ", must be at least 1: the newest export always stays");
+  uses_.push_back({exporter, settings, nullptr});
+}
+
+bool Exporters::wants_evaluations() const noexcept {
+  return std::any_of(uses_.begin(), uses_.end(), [](const Use& u) { return u.settings.when != ExportWhen::kFinal; });
+}
+
+void Exporters::build(PluginInstance& model, const std::vector<InputComponent>& components) {
+  graph_.build_over_placeholders(model, components);
+  model_name_ = model.plugin().info.name;
+  for (Use& use : uses_) {
+    try {
+      use.model = std::make_unique<ExportedModel>(graph_.graph, graph_.tensors.features, graph_.outputs,
+                                                  use.settings.signature);
+    } catch (const Error& e) {
+      fail(e.code(), use.exporter.label() + ": " + std::string(e.message()));
+    }
+    use.model->set_model(model_name_);
+    use.model->set_manifest(options_.manifest);
+  }
+  graph_.graph.finalize();
+}
+
+void Exporters::use_plugins(const Registry& plugins) {
+  for (Use& use : uses_) use.model->use_plugins(plugins);
+}
+
+std::vector<WrittenExport> Exporters::evaluated(VariableStore& store, std::int64_t step, std::optional<double> value) {
+  return write(store, step, value, [&](const Use& use) {
+    return use.settings.when == ExportWhen::kLatest ||
+           (use.settings.when == ExportWhen::kBest && is_better(use, value));
+  });
+}
+
+std::vector<WrittenExport> Exporters::ended(VariableStore& store, std::int64_t step) {
+  return write(store, step, std::nullopt, [](const Use& use) { return use.settings.when == ExportWhen::kFinal; });
+}
+
+std::vector<WrittenExport> Exporters::write_all(VariableStore& store, std::int64_t step) {
+  return write(store, step, std::nullopt, [](const Use&) { return true; });
+}
+
+std::vector<WrittenExport> Exporters::write_checkpoint(const CheckpointPlace& place, const CheckpointChoice& choice,
+                                                       const SaverUse& saver, UsedCheckpoint* used) {
+  VariableStore store;
+  const UsedCheckpoint found = load_checkpoint(place, choice, saver, store);
+  if (used != nullptr) *used = found;
+  return write_all(store, found.global_step);
+}
+
+// The best so far is in the exports themselves: so a run that goes on knows it, and an export that the user took away
+// is no longer one to beat.
+bool Exporters::is_better(const Use& use, std::optional<double> value) const {
+  if (!value || !std::isfinite(*value)) return false;
+  const ExportFolder folder(run_.files(), folder_of(use), run_.clock(), run_.log());
+  const std::optional<ExportRecord> best = folder.newest();
+  if (!best || !best->value || best->metric != options_.best_metric) return true;
+  return options_.better == Better::kSmaller ? *value < *best->value : *value > *best->value;
+}
+
+std::string Exporters::folder_of(const Use& use) const { return run_.options().dir + "/export/" + use.exporter.name(); }
+
+std::vector<WrittenExport> Exporters::write(VariableStore& store, std::int64_t step, std::optional<double> value,
+                                            const std::function<bool(const Use&)>& chooses) {
+  std::vector<WrittenExport> written;
+  for (Use& use : uses_)
+    if (chooses(use)) written.push_back({use.exporter.name(), write(use, store, step, value)});
+  return written;
+}
+
+std::string Exporters::write(Use& use, VariableStore& store, std::int64_t step, std::optional<double> value) {
+  if (run_.has_directory()) run_.directory().check_lock();
+  ExportFolder folder(run_.files(), folder_of(use), run_.clock(), run_.log());
+  use.model->take(store, step);
+  std::string path = folder.add([&](OpenDirectory& directory) {
+    ExportRecord record{use.exporter.plugin().info.name, model_name_, step};
+    if (value && use.settings.when == ExportWhen::kBest) record.metric = options_.best_metric, record.value = value;
+    record.files = use.model->write(use.exporter, directory);
+    return record;
+  });
+  folder.collect(use.settings.keep);
+  run_.log().info(use.exporter.name(), "exported step " + std::to_string(step) + " to " + escaped(path));
+  return path;
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// The exporters of a run, and when each of them writes. The model is built once, in mode predict, over placeholders of
+// an input's features, so nothing of it reads the input.
+//
+//   Exporters exporters(run, ops, {.best_metric = "eval/loss", .better = Better::kSmaller, .manifest = ...});
+//   exporters.add(instance, settings);
+//   exporters.build(model, components);                        // the graph; what cannot be exported shows here
+//   exporters.use_plugins(registry);
+//   exporters.evaluated(store, step, loss);                    // "latest", and "best" where it is better
+//   exporters.ended(store, step);                              // "final"
+//   exporters.write_all(store, step);                          // what `belay export` does
+//   exporters.write_checkpoint(place, choice, saver);          // the same of a checkpoint, for other modes' evaluators
+//
+// Exports go to DIR/export/NAME/VERSION (export_folder.h). The values are copied under the store's shared gate, so a
+// training that shares it may go on. An error names the exporter and ends what called; earlier versions stay.
+// [session]
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "belay/better.h"
+#include "belay/runtime/export_settings.h"
+#include "runtime/estimator/checkpoint_choice.h"
+#include "runtime/estimator/exported_model.h"
+#include "runtime/estimator/model_graph.h"
+#include "runtime/estimator/run_host.h"
+
+namespace belay::runtime {
+
+struct ExportersOptions {
+  std::string best_metric = {};  // a role: "eval/loss"; empty: nothing is ever best
+  Better better = Better::kSmaller;
+  std::string manifest = {};  // for exporters that write it down
+};
+
+// One that was written.
+struct WrittenExport {
+  std::string exporter;  // the instance's name
+  std::string path;      // of the version
+};
+
+class Exporters {
+ public:
+  // `run` and `ops` are borrowed; the run has a directory (options().dir).
+  Exporters(RunHost& run, const OpRegistry& ops, ExportersOptions options);
+  ~Exporters();
+  Exporters(const Exporters&) = delete;
+  Exporters& operator=(const Exporters&) = delete;
+
+  // INVALID_ARGUMENT: keep below 1.
+  void add(PluginInstance& exporter, const ExportSettings& settings);
+  bool empty() const noexcept { return uses_.empty(); }
+  // Whether any exporter waits for evaluations.
+  bool wants_evaluations() const noexcept;
+
+  // Once. `components`: of the input whose features become the inputs. INVALID_ARGUMENT, NOT_FOUND: no such signature.
+  void build(PluginInstance& model, const std::vector<InputComponent>& components);
+  void use_plugins(const Registry& plugins);
+  const ModelGraph& graph() const noexcept { return graph_; }
+
+  // After an evaluation: `value` of best_metric, none where the evaluation has none.
+  std::vector<WrittenExport> evaluated(VariableStore& store, std::int64_t step, std::optional<double> value);
+  // Once, when the training has ended as it was meant to.
+  std::vector<WrittenExport> ended(VariableStore& store, std::int64_t step);
+  // Each exporter, whatever its `when`.
+  std::vector<WrittenExport> write_all(VariableStore& store, std::int64_t step);
+  std::vector<WrittenExport> write_checkpoint(const CheckpointPlace& place, const CheckpointChoice& choice,
+                                              const SaverUse& saver, UsedCheckpoint* used = nullptr);
+
+ private:
+  struct Use {
+    PluginInstance& exporter;
+    ExportSettings settings;
+    std::unique_ptr<ExportedModel> model;
+  };
+  // Of each exporter that `chooses` takes; `value`: noted in the export.
+  std::vector<WrittenExport> write(VariableStore& store, std::int64_t step, std::optional<double> value,
+                                   const std::function<bool(const Use&)>& chooses);
+  std::string write(Use& use, VariableStore& store, std::int64_t step, std::optional<double> value);
+  bool is_better(const Use& use, std::optional<double> value) const;
+  std::string folder_of(const Use& use) const;
+
+  RunHost& run_;
+  const ExportersOptions options_;
+  ModelGraph graph_;
+  std::string model_name_;
+  std::vector<Use> uses_;
+};
+
+}  // namespace belay::runtime
