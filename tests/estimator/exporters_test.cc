@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/estimator/exporters.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <optional>
+
+#include "belay/testing/error_of.h"
+#include "runtime/estimator/export_folder.h"
+#include "runtime/estimator/run_plugins.h"
+#include "runtime/ops/registry.h"
+#include "tests/platform/fake_clock.h"
+#include "tests/platform/temp_dir.h"
+
+extern "C" const belay_module belay_module_mlp;
+extern "C" const belay_module belay_module_safetensors_exporter;
+
+namespace belay::runtime {
+namespace {
+
+namespace fs = std::filesystem;
+using belay::testing::error_of;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+class ExportersTest : public ::testing::Test {
+ protected:
+  ExportersTest() : log_(make_stderr_logger(LogFormat::kText, LogLevel::kError, clock_)), ops_(make_op_registry()) {
+    start();
+  }
+
+  // A process of its own, as after a preemption.
+  void start() {
+    exporters_.reset();
+    plugins_.reset();
+    run_.emplace(Platform{clock_, *log_, posix_file_system()}, control_,
+                 RunHostOptions{.dir = temp_.path(), .threads = 1});
+    plugins_.emplace(*run_, std::vector<const belay_module*>{&belay_module_mlp, &belay_module_safetensors_exporter});
+    exporters_ = std::make_unique<Exporters>(*run_, *ops_,
+                                             ExportersOptions{.best_metric = "eval/loss", .better = Better::kSmaller});
+  }
+  void add(ExportWhen when, std::int64_t keep = 5, const std::string& signature = "") {
+    const FoundUse use = plugins_->linked(PluginKind::kExporter, plugin_use("safetensors", {}, "the test"));
+    exporters_->add(plugins_->create(use, run_->monitor()), {when, keep, signature});
+  }
+  void build() {
+    const FoundUse use =
+        plugins_->linked(PluginKind::kModel, plugin_use("mlp", {{"hidden", std::vector<std::int64_t>{3}}}, "the test"));
+    InputComponent x, y;
+    x.name = "x", x.dtype = DType::kFloat32, x.dims = {-1, 4};
+    y.label = true, y.name = "y", y.dtype = DType::kInt64, y.dims = {-1}, y.classes = 2;
+    exporters_->build(plugins_->create(use, run_->monitor()), {x, y});
+    exporters_->use_plugins(plugins_->registry());
+    const NodeGraph& graph = exporters_->graph().graph;
+    for (const Port& p : graph.collection(collections::kGlobalVariables)) {
+      const auto& [dtype, shape] = graph.spec(p);
+      store_.find_or_create(graph.node(p.node).name, dtype, shape.dims(), true).initialized = true;
+    }
+  }
+  // How many exports an evaluation makes.
+  std::size_t evaluated(std::optional<double> loss) {
+    clock_.advance(FakeClock::kSecond);
+    return exporters_->evaluated(store_, ++step_, loss).size();
+  }
+  std::vector<std::string> versions() const {
+    std::vector<std::string> found;
+    if (!fs::exists(folder())) return found;
+    for (const auto& entry : fs::directory_iterator(folder()))
+      if (entry.is_directory()) found.push_back(entry.path().filename());
+    std::sort(found.begin(), found.end());
+    return found;
+  }
+  std::string folder() const { return temp_ / "export/safetensors"; }
+
+  TempDir temp_;
+  FakeClock clock_;
+  std::unique_ptr<Logger> log_;
+  RunControl control_;
+  std::unique_ptr<OpRegistry> ops_;
+  std::optional<RunHost> run_;
+  std::optional<RunPlugins> plugins_;
+  std::unique_ptr<Exporters> exporters_;
+  VariableStore store_;
+  std::int64_t step_ = 0;
+};
+
+TEST_F(ExportersTest, EXPO_01_AtLeastOneExportStays) {
+  EXPECT_THAT(error_of([&] { add(ExportWhen::kBest, 0); }), HasSubstr("keep is 0, must be at least 1"));
+}
+
+TEST_F(ExportersTest, EXPO_02_TheBestIsExportedWhenItIsStrictlyBetter) {
+  add(ExportWhen::kBest);
+  build();
+  EXPECT_EQ(evaluated(0.5), 1u);
+  EXPECT_EQ(evaluated(0.6), 0u);
+  EXPECT_EQ(evaluated(0.5), 0u);
+  EXPECT_EQ(evaluated(0.4), 1u);
+  EXPECT_EQ(evaluated(std::numeric_limits<double>::quiet_NaN()), 0u);
+  EXPECT_EQ(evaluated(std::nullopt), 0u);
+  EXPECT_THAT(versions(), SizeIs(2));
+}
+
+// Where TensorFlow exports the first evaluation of each process, however bad.
+TEST_F(ExportersTest, EXPO_03_ARunThatGoesOnKnowsItsBest) {
+  add(ExportWhen::kBest);
+  build();
+  EXPECT_EQ(evaluated(50), 1u);
+  start();
+  add(ExportWhen::kBest);
+  build();
+  EXPECT_EQ(evaluated(100), 0u);
+  EXPECT_EQ(evaluated(10), 1u);
+  EXPECT_EQ(evaluated(20), 0u);
+}
+
+TEST_F(ExportersTest, EXPO_05_TheLatestIsExportedAlwaysTheFinalAtTheEnd) {
+  add(ExportWhen::kLatest);
+  build();
+  EXPECT_EQ(evaluated(1), 1u);
+  EXPECT_EQ(evaluated(2), 1u);
+  EXPECT_TRUE(exporters_->ended(store_, 2).empty());
+  start();
+  add(ExportWhen::kFinal);
+  build();
+  EXPECT_EQ(evaluated(1), 0u);
+  EXPECT_EQ(exporters_->ended(store_, 3).size(), 1u);
+}
+
+TEST_F(ExportersTest, AnExportSaysWhatItIs) {
+  add(ExportWhen::kBest);
+  build();
+  evaluated(0.25);
+  const ExportFolder folder(posix_file_system(), this->folder(), clock_, *log_);
+  const std::optional<ExportRecord> newest = folder.newest();
+  ASSERT_TRUE(newest);
+  EXPECT_EQ(newest->exporter, "safetensors");
+  EXPECT_EQ(newest->model, "mlp");
+  EXPECT_EQ(newest->global_step, 1);
+  EXPECT_EQ(newest->metric, "eval/loss");
+  EXPECT_EQ(newest->value, 0.25);
+  EXPECT_THAT(newest->files, SizeIs(2));
+}
+
+TEST_F(ExportersTest, OlderVersionsGoBehindEachExport) {
+  add(ExportWhen::kLatest, 2);
+  build();
+  for (int i = 0; i < 4; ++i) evaluated(1);
+  EXPECT_THAT(versions(), SizeIs(2));
+}
+
+TEST_F(ExportersTest, TwoExportsOfOneSecondAreTwoVersions) {
+  add(ExportWhen::kLatest);
+  build();
+  exporters_->evaluated(store_, 1, 1);
+  exporters_->evaluated(store_, 2, 1);
+  EXPECT_THAT(versions(), ElementsAre("1704067200", "1704067201"));
+}
+
+TEST_F(ExportersTest, ASignatureThatTheModelLacksIsRefused) {
+  add(ExportWhen::kFinal, 1, "classify");
+  EXPECT_THAT(error_of([&] { build(); }), HasSubstr("the model has no signature \"classify\""));
+}
+
+TEST_F(ExportersTest, AVariableWithoutAValueLeavesNoVersion) {
+  add(ExportWhen::kFinal);
+  build();
+  store_.find("logits/bias")->initialized = false;
+  EXPECT_THAT(error_of([&] { exporters_->ended(store_, 1); }), HasSubstr("logits/bias"));
+  EXPECT_TRUE(versions().empty());
+}
+
+// ---- the folder ----
+
+class ExportFolderTest : public ::testing::Test {
+ protected:
+  std::vector<std::string> entries() const {
+    std::vector<std::string> found;
+    for (const auto& entry : fs::directory_iterator(temp_.path())) found.push_back(entry.path().filename());
+    std::sort(found.begin(), found.end());
+    return found;
+  }
+  ExportFolder open() { return ExportFolder(posix_file_system(), temp_.path(), clock_, *log_); }
+
+  TempDir temp_;
+  FakeClock clock_;
+  std::unique_ptr<Logger> log_ = make_stderr_logger(LogFormat::kText, LogLevel::kError, clock_);
+};
+
+TEST_F(ExportFolderTest, EXPO_06_OnlyDirectoriesOfTenDigitsAreCollectedTheOldestFirst) {
+  for (const char* name : {"1000000001", "1000000002", "1000000003", "1000000004", "notes", "100000000"})
+    fs::create_directory(temp_ / name);
+  std::ofstream(temp_ / "1000000000") << "a file";
+  open().collect(2);
+  EXPECT_THAT(entries(), ElementsAre("100000000", "1000000000", "1000000003", "1000000004", "lock", "notes"));
+}
+
+TEST_F(ExportFolderTest, WhatFailsLeavesNothing) {
+  ExportFolder folder = open();
+  EXPECT_THAT(error_of([&] {
+                folder.add([](OpenDirectory& directory) -> ExportRecord {
+                  directory.create("half")->write("x", 1);
+                  fail(Code::kResourceExhausted, "the disk is full");
+                });
+              }),
+              HasSubstr("the disk is full"));
+  EXPECT_THAT(entries(), ElementsAre("lock"));
+}
+
+TEST_F(ExportFolderTest, WhatAKilledProcessLeftIsRemoved) {
+  fs::create_directories(temp_ / ".1000000001.tmp-0123456789abcdef/deep");
+  open();
+  EXPECT_THAT(entries(), ElementsAre("lock"));
+}
+
+TEST_F(ExportFolderTest, TwoProcessesDoNotWriteAtOnce) {
+  const ExportFolder first = open();
+  EXPECT_THAT(error_of([&] { open(); }), HasSubstr("another process is writing an export into"));
+}
+
+TEST_F(ExportFolderTest, AVersionIsNewerThanThoseThereEvenIfTheClockWentBack) {
+  fs::create_directory(temp_ / "2000000000");
+  const std::string path = open().add([](OpenDirectory&) { return ExportRecord{"e", "m", 1}; });
+  EXPECT_EQ(path, temp_ / "2000000001");
+}
+
+TEST_F(ExportFolderTest, ARecordThatIsNoneIsNamed) {
+  EXPECT_THAT(error_of([] { parse_export_record("{}"); }), HasSubstr("export.json is not what belay writes"));
+}
+
+}  // namespace
+}  // namespace belay::runtime
