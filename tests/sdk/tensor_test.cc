@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <limits>
 #include <string_view>
 
@@ -49,6 +50,12 @@ TEST(RoundedText, IsWhatPrintfShows) {
   }
   EXPECT_EQ(belay::rounded_text(std::numeric_limits<double>::quiet_NaN()), "nan");
   EXPECT_EQ(belay::rounded_text(-std::numeric_limits<double>::infinity()), "-inf");
+}
+
+TEST(Tensor, AnExactTextIsReadBack) {
+  for (const double value : {0.0, 0.1, -2.5, 1.0 / 3, 123456789.0, 1e22, 5e-324, 1.7976931348623157e308})
+    EXPECT_EQ(std::strtod(belay::exact_text(value).c_str(), nullptr), value);
+  EXPECT_EQ(belay::exact_text(0.1), "0.1");
 }
 
 TEST(Tensor, NewElementsAreZeroOrEmpty) {

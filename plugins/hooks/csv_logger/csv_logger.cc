@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -16,11 +15,6 @@
 namespace {
 
 using belay::Code;
-
-std::string number_text(double v) {
-  char text[32];
-  return std::string(text, std::to_chars(text, text + sizeof(text), v).ptr);
-}
 
 // The file, always as long as what was written: a resumed run cuts off what the run before it wrote after its last
 // checkpoint, and so no step is there twice.
@@ -142,7 +136,7 @@ class CsvLogger final : public belay::Hook {
       if (value.size() != 1)
         belay::fail(Code::kInvalidArgument,
                     "csv_logger writes scalars, " + tensor.text() + " had the shape " + belay::dims_text(value.dims()));
-      line += "," + number_text(value.number(0));
+      line += "," + belay::exact_text(value.number(0));
     }
     file_.write(line + "\n");
     file_.flush();  // so that one can watch it

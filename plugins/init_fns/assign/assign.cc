@@ -20,11 +20,12 @@ namespace {
 
 using belay::Code;
 using belay::DType;
+using belay::exact_text;
 using belay::fail;
 using belay::VariableInfo;
 
 [[noreturn]] void fail_constant(double value, const VariableInfo& v) {
-  fail(Code::kInvalidArgument, "constant = " + number_text(value) + " is no value for variable '" + v.name +
+  fail(Code::kInvalidArgument, "constant = " + exact_text(value) + " is no value for variable '" + v.name +
                                    "', which is " + belay::dtype_name(v.dtype) + "; leave it out of 'vars'");
 }
 
@@ -119,7 +120,7 @@ class Assign final : public belay::InitFn {
     return read_npy_value(npy_, v);
   }
   std::string value_text() const {
-    if (constant_) return number_text(*constant_);
+    if (constant_) return exact_text(*constant_);
     return initializer_ ? initializer_->text() : "'" + npy_ + "'";
   }
 

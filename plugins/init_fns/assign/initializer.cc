@@ -3,19 +3,19 @@
 
 #include <belay/error.h>
 #include <belay/philox.h>
+#include <belay/tensor_text.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <limits>
-#include <system_error>
 
 namespace assign_init {
 namespace {
 
 using belay::Code;
 using belay::DType;
+using belay::exact_text;
 using belay::fail;
 
 // Box and Muller's, as random_normal has it (runtime/ops/kernels/random_numbers.h).
@@ -54,12 +54,6 @@ void refuse(const std::optional<double>& parameter, const char* option, std::str
 
 }  // namespace
 
-std::string number_text(double value) {
-  char text[32];
-  const auto [end, error] = std::to_chars(text, text + sizeof(text), value);
-  return std::string(text, error == std::errc() ? end : text);
-}
-
 Initializer::Initializer(std::string_view name, const Parameters& p)
     : name_(name),
       scaled_(name == "glorot_uniform" || name == "he_normal"),
@@ -76,8 +70,7 @@ Initializer::Initializer(std::string_view name, const Parameters& p)
   a_ = (uniform_ ? p.low : p.mean).value_or(0);
   b_ = (uniform_ ? p.high : p.stddev).value_or(1);
   if (uniform_ && !(a_ <= b_))
-    fail(Code::kInvalidArgument,
-         "'low' is " + number_text(a_) + ", which must not be above 'high', " + number_text(b_));
+    fail(Code::kInvalidArgument, "'low' is " + exact_text(a_) + ", which must not be above 'high', " + exact_text(b_));
 }
 
 Initializer::Numbers Initializer::numbers_for(const belay::VariableInfo& v) const {
@@ -109,7 +102,7 @@ belay::Tensor Initializer::value(const belay::VariableInfo& v, std::uint64_t see
 }
 
 std::string Initializer::text() const {
-  return scaled_ ? name_ : name_ + "(" + number_text(a_) + ", " + number_text(b_) + ")";
+  return scaled_ ? name_ : name_ + "(" + exact_text(a_) + ", " + exact_text(b_) + ")";
 }
 
 }  // namespace assign_init

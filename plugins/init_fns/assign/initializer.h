@@ -13,9 +13,6 @@
 
 namespace assign_init {
 
-// As short as the number can be read back from.
-std::string number_text(double value);
-
 class Initializer {
  public:
   // Of the distribution `name`, "truncated_normal"; what is not given has the default of its operation.

@@ -122,7 +122,7 @@ class EmbeddingFile final : public belay::InitFn {
     if (missing.size() == found.size())
       fail(Code::kInvalidArgument, text + "; give the vocabulary of this file's language and spelling");
     host().info(text);
-    const std::string what = missing_ ? "get " + number_text(*missing_) : "keep their initial values";
+    const std::string what = missing_ ? "get " + belay::exact_text(*missing_) : "keep their initial values";
     if (!missing.empty())
       host().warning(std::to_string(missing.size()) + " not found, which " + what + ": " + init_fns::joined(missing));
     if (rows > tokens.size())
@@ -131,10 +131,6 @@ class EmbeddingFile final : public belay::InitFn {
     if (counts.repeated > 0)
       host().warning("tokens that come again in '" + path_ + "', so that the first vector counts: " +
                      std::to_string(counts.repeated) + ", such as " + counts.first_repeated);
-  }
-  static std::string number_text(double value) {
-    const belay::Tensor number(value);
-    return belay::tensor_text(number);
   }
 
   template <class T>

@@ -15,7 +15,7 @@
 // float16 four), so reading one back returns the same number; strings are in quotes, of long ones the first 64 bytes
 // and "...". After `max_elements` elements the rest is "...". The same in every locale.
 //
-// rounded_text is a number of a message, in which six digits are enough.
+// rounded_text is a number of a message, in which six digits are enough; exact_text one that is read back.
 #pragma once
 
 #include <charconv>
@@ -88,6 +88,14 @@ inline bool append_elements(std::string& out, const TensorView& t, std::int32_t 
 inline std::string rounded_text(double value, int digits = 6) {
   std::string out;
   detail::append_number(out, value, std::chars_format::general, digits);
+  return out;
+}
+
+// `value` with the fewest digits from which the same number is read back: "0.1", "1e+22", "nan". In every locale with a
+// dot.
+inline std::string exact_text(double value) {
+  std::string out;
+  detail::append_number(out, value);
   return out;
 }
 
