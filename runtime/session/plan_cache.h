@@ -24,7 +24,7 @@ struct CachedPlan {
   std::vector<Variable*> variables;  // by PlanVariable
   std::vector<Port> hook_fetches;    // what it was made for, besides the key
 
-  // For one run, which gives it back. The first state is handed over without a lock.
+  // For one run, which returns it by give_back. The first state is handed over without a lock.
   PlanState* lease();
   void give_back(PlanState* state) noexcept;
 

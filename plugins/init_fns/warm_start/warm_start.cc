@@ -154,7 +154,7 @@ class WarmStart final : public belay::InitFn {
       report.loaded.push_back(v.name + (notes.empty() ? "" : " (" + joined(notes) + ")"));
       report.sources.insert(source.tensor);
     } catch (const belay::Error& e) {
-      // What does not fit is told with all else that is wrong; damage is not.
+      // What does not fit is reported with all else that is wrong; damage is reported at once.
       if (e.code() != Code::kInvalidArgument) throw;
       report.errors.push_back(std::string(e.message()));
     }

@@ -101,7 +101,7 @@ ZipReader::ZipReader(const belay::File& file) : source_(std::make_unique<Source>
   zip_error_t error;
   zip_error_init(&error);
   zip_source_t* source = zip_source_function_create(&Source::call, source_.get(), &error);
-  // The directory must say what stands before each entry.
+  // The directory must agree with the header before each entry.
   if (source != nullptr) archive_.reset(zip_open_from_source(source, ZIP_RDONLY | ZIP_CHECKCONS, &error));
   const int code = zip_error_code_zip(&error);
   zip_error_fini(&error);

@@ -102,7 +102,7 @@ using MinOf = ExtremeOf<T, false>;
 
 // Booleans are bytes: 0 is false.
 template <bool all>
-struct TruthOf {
+struct BooleanOf {
   using Value = std::uint8_t;
   using Acc = std::uint8_t;
   static constexpr Acc identity() { return all ? 1 : 0; }
@@ -112,14 +112,14 @@ struct TruthOf {
     return acc;
   }
   static Acc combine(Acc acc, Value x) {
-    const Acc truth = x != 0 ? 1 : 0;
-    return all ? acc & truth : acc | truth;
+    const Acc is_true = x != 0 ? 1 : 0;
+    return all ? acc & is_true : acc | is_true;
   }
   static Acc merge(Acc a, Acc b) { return combine(a, b); }
   static Value finish(Acc acc, std::int64_t) { return acc; }
 };
-using AllOf = TruthOf<true>;
-using AnyOf = TruthOf<false>;
+using AllOf = BooleanOf<true>;
+using AnyOf = BooleanOf<false>;
 
 // ---- loops
 

@@ -191,8 +191,8 @@ std::unique_ptr<Kernel> make_select(const KernelSpec& spec) {
                   [&]<class T>(std::type_identity<T>) { return std::make_unique<SelectKernel<T>>(spec); });
 }
 
-OpDef truth(const char* name, const char* doc, int n_inputs, void (*infer)(InferContext&),
-            std::unique_ptr<Kernel> (*kernel)(const KernelSpec&)) {
+OpDef boolean(const char* name, const char* doc, int n_inputs, void (*infer)(InferContext&),
+              std::unique_ptr<Kernel> (*kernel)(const KernelSpec&)) {
   return {.name = name,
           .doc = doc,
           .inputs = n_inputs == 1 ? "x" : "a, b",
@@ -210,19 +210,19 @@ OpDef truth(const char* name, const char* doc, int n_inputs, void (*infer)(Infer
 }  // namespace
 
 void add_compare_ops(OpRegistry& r) {
-  r.add(truth("Equal", "Whether a == b, broadcast.", 2, infer_equality, make_comparison<EqualOf>));
-  r.add(truth("NotEqual", "Whether a != b, broadcast.", 2, infer_equality, make_comparison<NotEqualOf>));
-  r.add(truth("Less", "Whether a < b, broadcast.", 2, infer_order, make_comparison<LessOf>));
-  r.add(truth("LessEqual", "Whether a <= b, broadcast.", 2, infer_order, make_comparison<LessEqualOf>));
-  r.add(truth("Greater", "Whether a > b, broadcast.", 2, infer_order, make_comparison<GreaterOf>));
-  r.add(truth("GreaterEqual", "Whether a >= b, broadcast.", 2, infer_order, make_comparison<GreaterEqualOf>));
-  r.add(truth("LogicalAnd", "Whether both are true, broadcast.", 2, infer_logical, make_logical<AndOf>));
-  r.add(truth("LogicalOr", "Whether one is true, broadcast.", 2, infer_logical, make_logical<OrOf>));
-  r.add(truth("LogicalXor", "Whether one and only one is true, broadcast.", 2, infer_logical, make_logical<XorOf>));
-  r.add(truth("IsNan", "Whether x is NaN.", 1, infer_question, make_question<IsNanOf>));
-  r.add(truth("IsInf", "Whether x is infinite.", 1, infer_question, make_question<IsInfOf>));
-  r.add(truth("IsFinite", "Whether x is neither infinite nor NaN.", 1, infer_question, make_question<IsFiniteOf>));
-  r.add(truth("LogicalNot", "Whether x is false.", 1, infer_logical, make_not));
+  r.add(boolean("Equal", "Whether a == b, broadcast.", 2, infer_equality, make_comparison<EqualOf>));
+  r.add(boolean("NotEqual", "Whether a != b, broadcast.", 2, infer_equality, make_comparison<NotEqualOf>));
+  r.add(boolean("Less", "Whether a < b, broadcast.", 2, infer_order, make_comparison<LessOf>));
+  r.add(boolean("LessEqual", "Whether a <= b, broadcast.", 2, infer_order, make_comparison<LessEqualOf>));
+  r.add(boolean("Greater", "Whether a > b, broadcast.", 2, infer_order, make_comparison<GreaterOf>));
+  r.add(boolean("GreaterEqual", "Whether a >= b, broadcast.", 2, infer_order, make_comparison<GreaterEqualOf>));
+  r.add(boolean("LogicalAnd", "Whether both are true, broadcast.", 2, infer_logical, make_logical<AndOf>));
+  r.add(boolean("LogicalOr", "Whether one is true, broadcast.", 2, infer_logical, make_logical<OrOf>));
+  r.add(boolean("LogicalXor", "Whether one and only one is true, broadcast.", 2, infer_logical, make_logical<XorOf>));
+  r.add(boolean("IsNan", "Whether x is NaN.", 1, infer_question, make_question<IsNanOf>));
+  r.add(boolean("IsInf", "Whether x is infinite.", 1, infer_question, make_question<IsInfOf>));
+  r.add(boolean("IsFinite", "Whether x is neither infinite nor NaN.", 1, infer_question, make_question<IsFiniteOf>));
+  r.add(boolean("LogicalNot", "Whether x is false.", 1, infer_logical, make_not));
   r.add({.name = "Select",
          .doc = "a (input 1) where the condition (input 0) is true, b (input 2) elsewhere, broadcast.",
          .inputs = "condition, a, b",

@@ -61,7 +61,7 @@ void infer_mean(InferContext& c) {
   c.need_float(0);
   c.output(c.dtype(0), reduced_shape(c));
 }
-void infer_truth(InferContext& c) {
+void infer_boolean(InferContext& c) {
   c.need_dtype(0, DType::kBool);
   c.output(DType::kBool, reduced_shape(c));
 }
@@ -73,7 +73,7 @@ std::unique_ptr<Kernel> make_reduction(const KernelSpec& spec) {
   });
 }
 template <class R>
-std::unique_ptr<Kernel> make_truth(const KernelSpec& spec) {
+std::unique_ptr<Kernel> make_boolean(const KernelSpec& spec) {
   return std::make_unique<ReduceKernel<R>>(spec, reduced_axes(spec.attrs(), spec.inputs[0].dims.size()));
 }
 
@@ -372,9 +372,9 @@ OpDef reduction(const char* name, const char* doc, void (*infer)(InferContext&),
   return {.name = name,
           .doc = doc,
           .inputs = "x",
-          .dtypes = infer == infer_truth  ? "bool"
-                    : infer == infer_mean ? "floats"
-                                          : "numbers",
+          .dtypes = infer == infer_boolean ? "bool"
+                    : infer == infer_mean  ? "floats"
+                                           : "numbers",
           .n_inputs = 1,
           .attrs = {axes_attr().defaults_to(std::vector<std::int64_t>{}), keep_dims_attr()},
           .infer = infer,
@@ -391,8 +391,8 @@ void add_axis_reductions(OpRegistry& r) {
   r.add(reduction("Min", "The smallest over axes; NaN where any is.", infer_reduced, grad_extreme,
                   make_reduction<MinOf>));
   r.add(reduction("Prod", "The product over axes.", infer_reduced, grad_prod, make_reduction<ProdOf>));
-  r.add(reduction("All", "Whether all are true.", infer_truth, nullptr, make_truth<AllOf>));
-  r.add(reduction("Any", "Whether one is true.", infer_truth, nullptr, make_truth<AnyOf>));
+  r.add(reduction("All", "Whether all are true.", infer_boolean, nullptr, make_boolean<AllOf>));
+  r.add(reduction("Any", "Whether one is true.", infer_boolean, nullptr, make_boolean<AnyOf>));
   r.add({.name = "ProdGrad",
          .doc = "The gradient of Prod, by the incoming gradient (input 0) and x (input 1).",
          .inputs = "dy, x",

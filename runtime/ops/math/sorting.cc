@@ -33,7 +33,7 @@ void infer_top_k(InferContext& c) {
 
 // NaN before all, then the larger one, then the first one.
 template <class T>
-bool stands_before(const T* x, std::int32_t a, std::int32_t b) {
+bool comes_before(const T* x, std::int32_t a, std::int32_t b) {
   const T u = x[a], v = x[b];
   const bool u_nan = u != u, v_nan = v != v;
   if (u_nan != v_nan) return u_nan;
@@ -55,7 +55,7 @@ class TopKKernel final : public Kernel {
         const T* x = input<T>(in, 0) + r * n_;
         std::iota(order, order + n_, 0);
         std::partial_sort(order, order + k_, order + n_,
-                          [x](std::int32_t a, std::int32_t b) { return stands_before(x, a, b); });
+                          [x](std::int32_t a, std::int32_t b) { return comes_before(x, a, b); });
         for (std::int64_t i = 0; i < k_; ++i) {
           output<T>(out, 0)[r * k_ + i] = x[order[i]];
           output<std::int32_t>(out, 1)[r * k_ + i] = order[i];

@@ -13,18 +13,18 @@ namespace belay::runtime {
 namespace {
 
 // In a graph booleans are integers; options that the note declares as bool become booleans again.
-OptionValue with_truth_values(const OptionInfo* declared, OptionValue value) {
+OptionValue with_booleans(const OptionInfo* declared, OptionValue value) {
   if (declared == nullptr || declared->type != OptionType::kBool) return value;
-  const auto is_truth = [](std::int64_t i) { return i == 0 || i == 1; };
-  if (const auto* one = std::get_if<std::int64_t>(&value); one != nullptr && is_truth(*one)) return *one == 1;
+  const auto is_boolean = [](std::int64_t i) { return i == 0 || i == 1; };
+  if (const auto* one = std::get_if<std::int64_t>(&value); one != nullptr && is_boolean(*one)) return *one == 1;
   const auto* list = std::get_if<std::vector<std::int64_t>>(&value);
   if (list == nullptr) return value;
-  std::vector<bool> truths;
+  std::vector<bool> booleans;
   for (const std::int64_t i : *list) {
-    if (!is_truth(i)) return value;
-    truths.push_back(i == 1);
+    if (!is_boolean(i)) return value;
+    booleans.push_back(i == 1);
   }
-  return truths;
+  return booleans;
 }
 
 template <class T>
@@ -55,7 +55,7 @@ OptionValues check_attrs(const PluginInfo& plugin, const Attrs& attrs) {
     if (!converted)
       fail(Code::kInvalidArgument,
            "attribute \"" + name + "\" is a tensor; give it as an input, say with ops::constant");
-    use.options.push_back({name, with_truth_values(plugin.option(name), std::move(*converted)), {}, {}});
+    use.options.push_back({name, with_booleans(plugin.option(name), std::move(*converted)), {}, {}});
   }
   Diagnostics problems;
   const PathContext no_paths{"", [](const std::string&) { return std::nullopt; }};

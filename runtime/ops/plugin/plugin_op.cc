@@ -312,7 +312,7 @@ void InstanceOp::gradient(GradContext& c) const {
   NodeGraph& graph = from_handle(c.graph().raw());
   const Node& node = c.node();
   std::vector<belay_tensor> specs;
-  std::vector<belay_output> inputs, outputs, arriving, found(node.inputs.size(), belay_output{0, 0, 0});
+  std::vector<belay_output> inputs, outputs, incoming, found(node.inputs.size(), belay_output{0, 0, 0});
   std::vector<std::int32_t> wanted;
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     const auto& [dtype, shape] = graph.spec(node.inputs[i]);
@@ -322,7 +322,7 @@ void InstanceOp::gradient(GradContext& c) const {
   }
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
     outputs.push_back(c.output(i).raw());
-    arriving.push_back(c.grad(i) ? c.grad(i).raw() : belay_output{0, 0, 0});
+    incoming.push_back(c.grad(i) ? c.grad(i).raw() : belay_output{0, 0, 0});
   }
   try {
     const OptionValues attrs = check_attrs(instance_.plugin().info, node.attrs);
@@ -332,7 +332,7 @@ void InstanceOp::gradient(GradContext& c) const {
     args.graph = c.graph().raw();
     args.inputs = inputs.data();
     args.outputs = outputs.data(), args.n_outputs = outputs.size();
-    args.output_gradients = arriving.data();
+    args.output_gradients = incoming.data();
     args.wanted = wanted.data();
     args.input_gradients = found.data();
     instance_.call("gradient", &belay_op_api::gradient, static_cast<const belay_op_gradient_args*>(&args));

@@ -127,7 +127,7 @@ void add_summary_ops(OpRegistry& r) {
   r.add(image_summary_op());
   r.add({.name = "TextSummary",
          .doc = "A Summary message with strings.",
-         .inputs = "texts",
+         .inputs = "strings",
          .dtypes = "string",
          .n_inputs = 1,
          .attrs = {tag_attr()},
