@@ -69,7 +69,7 @@ TEST_F(DefaultsTest, AreOfEachFunctionForItself) {
 }
 
 TEST_F(DefaultsTest, EveryOptionOfALayerCanHaveOne) {
-  const auto made = [](const Graph& graph, const Dims& dims, DType type) { return ops::zeros(graph, dims, type); };
+  const auto made = [](const Graph& owner, const Dims& dims, DType type) { return ops::zeros(owner, dims, type); };
   ops::LstmOptions lstm;
   lstm.time_major = true;
   lstm.forget_bias = 0;
