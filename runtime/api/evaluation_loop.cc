@@ -4,9 +4,9 @@
 #include "runtime/api/graph.h"
 #include "runtime/api/log.h"
 #include "runtime/api/training_session.h"
-#include "runtime/checkpoint/new_checkpoints.h"
 #include "runtime/estimator/checkpoint_choice.h"
 #include "runtime/estimator/evaluate_once.h"
+#include "runtime/estimator/evaluate_repeatedly.h"
 
 namespace belay::runtime {
 namespace {
@@ -70,15 +70,15 @@ std::vector<Tensor> evaluation_loop(OwnedGraph& graph, const std::string& checkp
   const auto log = runtime::make_log(options.log);
   runtime::CheckpointEvaluation evaluation(graph, options, *log);
   const runtime::Platform& platform = evaluation.platform();
-  runtime::NewCheckpoints checkpoints(
-      platform.files, platform.clock, platform.log, runtime::absolute_path(checkpoint_dir),
-      {.min_interval_secs = options.eval_interval_secs, .timeout_secs = options.timeout_secs});
   std::vector<Tensor> values;
-  for (std::int64_t n = 0; !options.max_number_of_evaluations || n < *options.max_number_of_evaluations; ++n) {
-    const std::optional<std::string> path = checkpoints.next();
-    if (!path) break;
-    values = evaluation.run(*path);
-  }
+  runtime::evaluate_repeatedly(platform, runtime::absolute_path(checkpoint_dir),
+                               {.eval_interval_secs = options.eval_interval_secs,
+                                .max_number_of_evaluations = options.max_number_of_evaluations,
+                                .timeout_secs = options.timeout_secs},
+                               [&](const std::string& path) {
+                                 values = evaluation.run(path);
+                                 return true;
+                               });
   return values;
 }
 
