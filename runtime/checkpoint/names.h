@@ -20,14 +20,14 @@ inline constexpr std::string_view kUnfinishedStateFileName = "checkpoint.tmp";  
 inline constexpr std::string_view kBestName = "best";
 inline constexpr std::string_view kUnfinishedBestName = "best.tmp";
 inline constexpr std::string_view kLockName = "lock";
-inline constexpr std::string_view kAttemptName = "attempt";       // the mark of the attempt that runs
-inline constexpr std::string_view kAttemptsName = "attempts";     // how many there were, with the one that runs
-inline constexpr std::string_view kFinishedName = "finished";     // at which step the training came to its end
-inline constexpr std::string_view kIndexName = "index";           // inside a checkpoint
-inline constexpr std::string_view kStateName = "state";           // inside a checkpoint
+inline constexpr std::string_view kAttemptName = "attempt";         // the mark of the attempt that runs
+inline constexpr std::string_view kAttemptsName = "attempts";       // how many there were, with the one that runs
+inline constexpr std::string_view kFinishedName = "finished";       // at which step the training came to its end
+inline constexpr std::string_view kIndexName = "index";             // inside a checkpoint
+inline constexpr std::string_view kStateName = "state";             // inside a checkpoint
 inline constexpr std::string_view kManifestName = "manifest.toml";  // inside a checkpoint, and beside them
-inline constexpr std::string_view kStateDataName = "state.data";  // inside a checkpoint, where a hook keeps tensors
-inline constexpr std::string_view kPinnedName = "pinned";         // inside a checkpoint that retention leaves alone
+inline constexpr std::string_view kStateDataName = "state.data";    // inside a checkpoint, where a hook keeps tensors
+inline constexpr std::string_view kPinnedName = "pinned";           // inside a checkpoint that retention leaves alone
 
 inline constexpr std::string_view kDefaultBasename = "model.ckpt";
 

@@ -17,7 +17,7 @@ struct InputComponent {
   std::string name;
   DType dtype = DType::kInvalid;
   Dims dims;
-  std::int64_t classes = 0;  // values are in [0, classes); 0: not said
+  std::int64_t classes = 0;              // values are in [0, classes); 0: not said
   std::vector<std::string> class_names;  // by value, all different; empty: not said
 };
 

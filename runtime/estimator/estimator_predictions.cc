@@ -68,7 +68,9 @@ class EstimatorPredictions::Session {
 
 EstimatorPredictions::Session::Session(const EstimatorSettings& settings, const InputFn& input,
                                        const PredictArguments& options)
-    : run_(settings, Mode::kPredict, ""), host_(run_.host(), {.mode = Mode::kPredict}), single_(options.yield_single_examples) {
+    : run_(settings, Mode::kPredict, ""),
+      host_(run_.host(), {.mode = Mode::kPredict}),
+      single_(options.yield_single_examples) {
   check_system(run_.host());
   check_hooks("predict's hooks", options.hooks);
   run_.choose_checkpoint(options.checkpoint_path);

@@ -66,8 +66,8 @@ class RepeatedEvaluation {
 class Evaluation;
 
 struct EvaluationOptions {
-  std::int64_t batches = 0;                  // at most; 0: until the input ends
-  std::function<void()> on_batch = nullptr;  // behind each batch, on the evaluation's thread: its progress
+  std::int64_t batches = 0;                           // at most; 0: until the input ends
+  std::function<void()> on_batch = nullptr;           // behind each batch, on the evaluation's thread: its progress
   std::atomic<const Evaluation*>* running = nullptr;  // borrowed: this one, while it runs; may be null
   // Adds metrics to those of the model, when that is built.
   std::function<void(NodeGraph&, ModelOutputs&)> add_metrics = nullptr;

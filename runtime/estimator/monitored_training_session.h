@@ -53,8 +53,8 @@ struct TrainingSessionOptions {
   std::vector<OwnHook> hooks;             // called after the default ones
   std::vector<OwnHook> chief_only_hooks;  // called before them, on the chief
   std::vector<PluginUse> init_fns;        // of the chief: plugins, called before the scaffold's init_fn
-  CheckpointSettings checkpoint;           // periods (neither: every 600 s), what is kept
-  SessionSettings session;                 // summaries, steps per second, grace period, recoveries
+  CheckpointSettings checkpoint;          // periods (neither: every 600 s), what is kept
+  SessionSettings session;                // summaries, steps per second, grace period, recoveries
   double max_wait_secs = 7200;            // of a worker, for the chief
   double recovery_wait_secs = 30;         // of a worker, between two looks
   bool save_graph_def = true;             // into the event file, for TensorBoard

@@ -31,7 +31,7 @@ constexpr std::size_t kWriteAt = std::size_t{256} << 10, kMostWaiting = std::siz
 constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kNow = INT64_MIN;
 constexpr std::size_t kSummaryMemory = 8192;  // for the fields of a histogram of 200 buckets
-constexpr int kMostCounters = 9;  // in one second; a tenth has one digit more
+constexpr int kMostCounters = 9;              // in one second; a tenth has one digit more
 constexpr int kMostAttempts = 1000;
 
 std::string this_host() {

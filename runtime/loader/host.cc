@@ -22,8 +22,8 @@ LogLevel level_of(std::int32_t level) noexcept {
 
 }  // namespace
 
-// A place for one instance at a time. It stays for the next one, so that a late call finds it, and sees by the number of
-// its use that it means another one.
+// A place for one instance at a time. It stays for the next one, so that a late call finds it, and sees by the number
+// of its use that it means another one.
 struct InstanceHost::Slot {
   explicit Slot(std::uint64_t i) : index(i) {}
   const std::uint64_t index;
@@ -100,7 +100,8 @@ void warn_of_late_call(Slot& slot, belay_host* host) {
   if (slot.warned.exchange(use_of(host)) == use_of(host)) return;
   const std::string name = name_of_late(slot, host);
   const std::string text =
-      "it calls its host after its destroy, from a thread that it left behind; such calls do nothing. The destructor has "
+      "it calls its host after its destroy, from a thread that it left behind; such calls do nothing. The destructor "
+      "has "
       "to join the plugin's threads";
   Process& all = process();
   const std::lock_guard lock(all.mutex);

@@ -8,9 +8,9 @@
 //   services.add("events", &kEventsTable);          services.set_context(&event_writer);
 //   std::int32_t scalar(belay_host* host, ...) { InstanceHost::from(host).services().context<EventWriter>()... }
 //
-// InstanceHost is one per plugin instance: it adds the instance's name. What the plugin holds of it, a belay_host*, is no
-// address but a number that is never used again: a thread that a plugin forgot calls in vain, with one warning, instead
-// of through a pointer to nothing.
+// InstanceHost is one per plugin instance: it adds the instance's name. What the plugin holds of it, a belay_host*, is
+// no address but a number that is never used again: a thread that a plugin forgot calls in vain, with one warning,
+// instead of through a pointer to nothing.
 //
 // Everything is added before the first instance is created (a plugin asks for services then); a context may be replaced
 // when no plugin runs. The functions of "core" are for any thread.

@@ -68,8 +68,8 @@ struct MonitoredSessionOptions {
   RunSaver* saver = nullptr;       // borrowed; null: nothing is saved
   CallMonitor* monitor = nullptr;  // borrowed; may be null
   RecoverableSession::OnRecovery on_recovery = {};
-  MakeLayer layer = {};       // none: nothing is between them
-  bool begins_hooks = true;   // false: each hook's begin was called on this graph before
+  MakeLayer layer = {};      // none: nothing is between them
+  bool begins_hooks = true;  // false: each hook's begin was called on this graph before
 };
 
 // Results of MonitoredSession::run, in the order of the fetches.

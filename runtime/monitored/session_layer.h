@@ -26,8 +26,8 @@ struct RunCall {
   FetchSet* fetches = nullptr;
   std::span<const belay_feed> feeds = {};
   const CallerOptions* options = nullptr;  // null: defaults
-  RunMetadata* metadata = nullptr;      // may be null
-  const HookChoice* hooks = nullptr;    // which ones the run calls (session_hook.h); null: all
+  RunMetadata* metadata = nullptr;         // may be null
+  const HookChoice* hooks = nullptr;       // which ones the run calls (session_hook.h); null: all
 };
 
 class StepFnContext;

@@ -14,7 +14,8 @@ class Turns {
  public:
   // Whether the thread that calls is inside.
   bool mine() const noexcept { return inside_.load(std::memory_order_relaxed) == std::this_thread::get_id(); }
-  // Waits until no other thread is inside. `refuse` is called first, and again with every wake(): what it throws leaves.
+  // Waits until no other thread is inside. `refuse` is called first, and again with every wake(): what it throws
+  // leaves.
   template <class Refuse>
   void take(const Refuse& refuse) {
     std::unique_lock lock(mutex_);

@@ -417,8 +417,7 @@ class PosixFileSystem final : public FileSystem {
       const std::string parent = parent_of(path);
       if (errno != ENOENT || parent == path) fail_call("make directory " + single_quoted(path), errno);
       make_missing(parent);
-      if (make() != 0 && errno != EEXIST)
-        fail_call("make directory " + single_quoted(path), errno);
+      if (make() != 0 && errno != EEXIST) fail_call("make directory " + single_quoted(path), errno);
     }
     open_directory(parent_of(path))->sync();
   }

@@ -17,8 +17,8 @@ struct ChosenOptions {
   belay::testing::OptionValues values;
   std::vector<std::string> synthetic;  // required options whose value validation chose, also for an example path that
                                        // has no contents
-  std::vector<std::string> examples;         // options with their note's example
-  std::vector<std::string> paths;            // values of all paths; init functions find a checkpoint there
+  std::vector<std::string> examples;   // options with their note's example
+  std::vector<std::string> paths;      // values of all paths; init functions find a checkpoint there
   std::map<std::string, std::string> files;  // to be written before the plugin is tried: contents by path
 };
 

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "belay/checkpoint.h"
+#include "tests/estimator/training_session.h"
 #include "tests/monitored/counting_session.h"
 #include "tests/monitored/saved_session.h"
-#include "tests/estimator/training_session.h"
 
 namespace belay::runtime::testing {
 namespace {

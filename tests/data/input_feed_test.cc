@@ -267,7 +267,8 @@ TEST_F(InputFeedTest, B_05c_APositionBeyondTheHostsMemoryIsRefused) {
   create({{"bytes", std::int64_t{BELAY_POSITION_BYTES + 1}}}, "streaming");
   input = InputFeed::open(*instance, {.name = "train"});
   EXPECT_EQ(error_of([&] { input->prime(); }),
-            "RESOURCE_EXHAUSTED: input \"train\" of \"streaming\" (linked in, 1.0.0) in next: the position has 4097 bytes of its own, at "
+            "RESOURCE_EXHAUSTED: input \"train\" of \"streaming\" (linked in, 1.0.0) in next: the position has 4097 "
+            "bytes of its own, at "
             "most 4096 are kept");
 }
 

@@ -268,8 +268,9 @@ TEST_F(PluginFaults, AFileThatAGroupCanReplaceIsAWarning) {
 // ---- threads that plugins leave
 
 TEST_F(PluginFaults, B_10c_ACallAfterDestroyIsAWarningAndTheRunEndsWell) {
-  const ProcessResult r = belay({"run", regression("", "[[hooks]]\nplugin = \"late_caller\"\n[[hooks]]\nplugin = "
-                                                       "\"late_caller\"\nname = \"late_caller_2\"\n")});
+  const ProcessResult r = belay({"run", regression("",
+                                                   "[[hooks]]\nplugin = \"late_caller\"\n[[hooks]]\nplugin = "
+                                                   "\"late_caller\"\nname = \"late_caller_2\"\n")});
   EXPECT_EQ(r.status, 0) << r.err;
   EXPECT_THAT(lines_with(told(r), "warning"),
               ElementsAre(::testing::AllOf(::testing::HasSubstr("late_caller"),

@@ -117,7 +117,8 @@ TEST_F(Events, T_53_ANewFileSortsBehindTheNewestThatIsThere) {
        "events.out.tfevents.1704067201.node-1.4711.0"},
       {"ten files in one second", "events.out.tfevents.1704067200.node-1.4711.9",
        "events.out.tfevents.1704067201.node-1.4711.0"},
-      {"TensorFlow's own name", "events.out.tfevents.1704067300.node-9", "events.out.tfevents.1704067301.node-1.4711.0"},
+      {"TensorFlow's own name", "events.out.tfevents.1704067300.node-9",
+       "events.out.tfevents.1704067301.node-1.4711.0"},
       {"an older file", "events.out.tfevents.1704067100.node-9.1.0", "events.out.tfevents.1704067200.node-1.4711.0"},
       {"no event file", "events.out.tfevents.tomorrow", "events.out.tfevents.1704067200.node-1.4711.0"},
       {"a time that no name can follow", "events.out.tfevents.9999999999.x.1.0",
@@ -260,7 +261,8 @@ TEST_F(Events, T_61b_TheFirstValueOfAMetricThatIsNotFiniteIsAWarning) {
     writer.add_summary(summary.SerializeAsString(), step);
     writer.add_scalar("rate", step, -std::numeric_limits<double>::infinity());
   }
-  EXPECT_THAT(warnings_, ElementsAre("'accuracy' is nan at step 2 (said once)", "'rate' is -inf at step 2 (said once)"));
+  EXPECT_THAT(warnings_,
+              ElementsAre("'accuracy' is nan at step 2 (said once)", "'rate' is -inf at step 2 (said once)"));
 }
 
 TEST_F(Events, SUMW_09_MetadataStaysOnTheFirstValueOfATag) {
@@ -515,9 +517,7 @@ TEST_F(Events, SUMW_12_AFailureIsOneWarningAndTheNextFlushWritesANewFile) {
   files_.fail(FileCall::kWrite, 1, kFull, HowOften::kForEver);
   writer.flush();
   for (int i = 2; i < 5; ++i) writer.add_scalar("x", i, 1), writer.flush();
-  EXPECT_THAT(
-      warnings_,
-      ElementsAre("events are not written for now: cannot write 'x': No space left on device"));
+  EXPECT_THAT(warnings_, ElementsAre("events are not written for now: cannot write 'x': No space left on device"));
   EXPECT_THAT(run_->entries(), ElementsAre(first));  // no empty file for every attempt
   files_.heal();
   writer.flush();

@@ -207,12 +207,11 @@ TEST(Sequential, ADefaultThatNoLayerCanHaveIsNamed) {
             "INVALID_ARGUMENT: 'defaults.dens': there is no such type (did you mean \"dense\"?); the types are dense, "
             "conv, max_pool, avg_pool, global_avg_pool, flatten, reshape, dropout, batch_norm, layer_norm, activation, "
             "embedding, lstm, gru");
-  EXPECT_EQ(
-      error_of([&] {
-        ModelDriver model(module(), layers.with({"defaults.dense.activaton", "relu"}));
-      }),
-      "INVALID_ARGUMENT: 'layers.0' (dense): 'activaton' is unknown (did you mean \"activation\"?); it has name, "
-      "units, activation, use_bias");
+  EXPECT_EQ(error_of([&] {
+              ModelDriver model(module(), layers.with({"defaults.dense.activaton", "relu"}));
+            }),
+            "INVALID_ARGUMENT: 'layers.0' (dense): 'activaton' is unknown (did you mean \"activation\"?); it has name, "
+            "units, activation, use_bias");
 }
 
 TEST(Sequential, SettingsThatAreWrongAreNamedBeforeTheInputIsOpened) {

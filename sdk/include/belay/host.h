@@ -93,8 +93,8 @@ class Host {
   int rank() const { return s_.core.rank(self_); }
   int ranks() const { return s_.core.ranks(self_); }
   bool is_chief() const { return s_.core.is_chief(self_) != 0; }
-  // True when there is no point in waiting any longer: the run was asked to stop, or the session that an input feeds. For
-  // loops that wait in a constructor, in next, write or read; after it they throw Error(Code::kCancelled, ...).
+  // True when there is no point in waiting any longer: the run was asked to stop, or the session that an input feeds.
+  // For loops that wait in a constructor, in next, write or read; after it they throw Error(Code::kCancelled, ...).
   bool stopping() const { return s_.core.stopping(self_) != 0; }
   // Which start of the run in its directory this is: 1 for a new run, one more each time that it is gone on with. A
   // recovery is none.

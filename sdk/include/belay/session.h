@@ -246,11 +246,11 @@ class Coordinator {
   bool wait_for_stop(std::chrono::nanoseconds timeout) const {
     return api_->wait_for_stop(self_, timeout.count()) != 0;
   }
-  // A thread that the session waits for when it closes. `thread` has `bool join(std::chrono::nanoseconds timeout)`, which
-  // waits at most that long and returns whether the thread has ended; what it throws is the thread's error, and leaves
-  // the session as if it had been passed to request_stop. It is called from the thread that closes the session, again and
-  // again until the grace period is over, and not after it has returned true or thrown. `thread` lives until then, or
-  // until unregister_thread.
+  // A thread that the session waits for when it closes. `thread` has `bool join(std::chrono::nanoseconds timeout)`,
+  // which waits at most that long and returns whether the thread has ended; what it throws is the thread's error, and
+  // leaves the session as if it had been passed to request_stop. It is called from the thread that closes the session,
+  // again and again until the grace period is over, and not after it has returned true or thrown. `thread` lives until
+  // then, or until unregister_thread.
   template <class T>
   void register_thread(std::string_view name, T& thread) const {
     const auto join = [](void* arg, std::int64_t timeout_ns, belay_status* status) noexcept -> std::int32_t {
@@ -262,8 +262,8 @@ class Coordinator {
     detail::Status status;
     status.check(api_->register_thread(self_, detail::str(name), join, &thread, status));
   }
-  // The session forgets it; returns when no join of it is under way. NOT_FOUND: it was never registered, or its join was
-  // called for the last time. Not from inside its join.
+  // The session forgets it; returns when no join of it is under way. NOT_FOUND: it was never registered, or its join
+  // was called for the last time. Not from inside its join.
   template <class T>
   void unregister_thread(T& thread) const {
     detail::Status status;

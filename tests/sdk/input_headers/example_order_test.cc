@@ -6,10 +6,10 @@
 #include <belay/testing/error_of.h>
 #include <gmock/gmock.h>
 
+#include <limits>
 #include <random>
 #include <set>
 #include <string>
-#include <limits>
 #include <vector>
 
 namespace {

@@ -319,9 +319,7 @@ TEST(HookDriver, AStopThroughTheCoordinatorIsSeen) {
 TEST(HookDriver, AThreadOfTheHookMustEndWithTheSession) {
   class Unjoined final : public belay::Hook {
    public:
-    void after_create_session(Session& s) override {
-      s.coordinator().register_thread("sampler", *this);
-    }
+    void after_create_session(Session& s) override { s.coordinator().register_thread("sampler", *this); }
     bool join(std::chrono::nanoseconds) { return false; }
   };
   Driven<Unjoined> d;

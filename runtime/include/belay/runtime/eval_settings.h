@@ -24,7 +24,7 @@ struct EvalSettings {
   double throttle_secs = 0;
   // Of kContinuousEval: how long it waits for the next checkpoint; none: until the training has come to its end.
   std::optional<double> timeout_secs = {};
-  bool at_start = true;                          // two batches before the first step: what is wrong shows at once
+  bool at_start = true;  // two batches before the first step: what is wrong shows at once
   OnEvalError on_error = OnEvalError::kStop;
 
   friend bool operator==(const EvalSettings&, const EvalSettings&) = default;

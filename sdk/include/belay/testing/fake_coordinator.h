@@ -43,8 +43,8 @@ class FakeCoordinator {
     reason_ = std::string(reason);
     changed_.notify_all();
   }
-  // Asks for a stop and joins the registered threads, each for at most `seconds` of real time; returns the names of those
-  // that have not ended. Throws what a thread ended with.
+  // Asks for a stop and joins the registered threads, each for at most `seconds` of real time; returns the names of
+  // those that have not ended. Throws what a thread ended with.
   std::vector<std::string> stop_and_join(double seconds) {
     request_stop(Code::kOk, "the session is closed");
     std::vector<Registered> threads;
@@ -118,9 +118,9 @@ class FakeCoordinator {
     });
   }
   static constexpr belay_coordinator_api kCoordinator{
-      sizeof(belay_coordinator_api),     0,
-      &FakeCoordinator::get_should_stop, &FakeCoordinator::ask_for_stop,
-      &FakeCoordinator::wait_for_stop,   &FakeCoordinator::register_thread,
+      sizeof(belay_coordinator_api),      0,
+      &FakeCoordinator::get_should_stop,  &FakeCoordinator::ask_for_stop,
+      &FakeCoordinator::wait_for_stop,    &FakeCoordinator::register_thread,
       &FakeCoordinator::unregister_thread};
 
   FakeHost& host_;

@@ -39,7 +39,7 @@ struct DeclaredTensor {
   DType dtype = DType::kInvalid;
   Dims dims;  // dims[0] is the batch; -1: unknown
   bool is_label = false;
-  std::int64_t classes = 0;  // values are in [0, classes); 0: not said
+  std::int64_t classes = 0;              // values are in [0, classes); 0: not said
   std::vector<std::string> class_names;  // by value; empty: not said
 };
 
