@@ -132,27 +132,35 @@ void Supervisor::summary_computed(std::string_view summary, std::int64_t step) {
   insides_->supervisor.summary_computed(*insides_->prepared(), summary, step);
 }
 
-SummaryWriter Supervisor::summary_writer() const { return SummaryWriter(insides_->supervisor.summary_writer()); }
+struct SummaryWriter::Insides {
+  std::shared_ptr<runtime::SupervisorServices> services;
+};
 
-runtime::SupervisorServices& SummaryWriter::services() const {
-  if (services_ == nullptr)
+SummaryWriter Supervisor::summary_writer() const {
+  std::shared_ptr<runtime::SupervisorServices> services = insides_->supervisor.summary_writer();
+  if (services == nullptr) return {};
+  return SummaryWriter(std::make_shared<SummaryWriter::Insides>(SummaryWriter::Insides{std::move(services)}));
+}
+
+SummaryWriter::Insides& SummaryWriter::insides() const {
+  if (insides_ == nullptr)
     fail(Code::kFailedPrecondition, "a supervisor that is no chief, or has no logdir, keeps no events");
-  return *services_;
+  return *insides_;
 }
 
 void SummaryWriter::add_scalar(std::string_view tag, std::int64_t step, double value) const {
-  services().add_own([&](runtime::EventWriter& events) { events.add_scalar(tag, step, value); });
+  insides().services->add_own([&](runtime::EventWriter& events) { events.add_scalar(tag, step, value); });
 }
 
 void SummaryWriter::add_summary(std::string_view summary, std::int64_t step) const {
-  services().add_own([&](runtime::EventWriter& events) { events.add_summary(summary, step); });
+  insides().services->add_own([&](runtime::EventWriter& events) { events.add_summary(summary, step); });
 }
 
 void SummaryWriter::add_run_metadata(std::string_view tag, std::string_view run_metadata, std::int64_t step) const {
-  services().add_own([&](runtime::EventWriter& events) { events.add_run_metadata(tag, run_metadata, step); });
+  insides().services->add_own([&](runtime::EventWriter& events) { events.add_run_metadata(tag, run_metadata, step); });
 }
 
-void SummaryWriter::flush() const { services().flush_events(); }
+void SummaryWriter::flush() const { insides().services->flush_events(); }
 
 // ---- the stop
 

@@ -20,9 +20,6 @@
 #include <utility>
 
 namespace belay {
-namespace runtime {
-class SupervisorServices;
-}
 
 class SummaryWriter {
  public:
@@ -30,7 +27,7 @@ class SummaryWriter {
   SummaryWriter() = default;
 
   // Whether there is a file, now or once a session is prepared.
-  explicit operator bool() const noexcept { return services_ != nullptr; }
+  explicit operator bool() const noexcept { return insides_ != nullptr; }
 
   // One point of the curve `tag`, at this step; stored as float32. Characters of the tag other than letters, digits,
   // '_', '.', '/' and '-' become '_'.
@@ -43,11 +40,12 @@ class SummaryWriter {
   void flush() const;
 
   // For Belay itself.
-  explicit SummaryWriter(std::shared_ptr<runtime::SupervisorServices> services) : services_(std::move(services)) {}
+  struct Insides;
+  explicit SummaryWriter(std::shared_ptr<Insides> insides) : insides_(std::move(insides)) {}
 
  private:
-  runtime::SupervisorServices& services() const;
-  std::shared_ptr<runtime::SupervisorServices> services_;
+  Insides& insides() const;
+  std::shared_ptr<Insides> insides_;
 };
 
 }  // namespace belay
