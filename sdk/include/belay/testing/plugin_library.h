@@ -38,6 +38,8 @@ template <>
 struct PluginKind<belay_input_api> : std::integral_constant<std::int32_t, BELAY_KIND_INPUT> {};
 template <>
 struct PluginKind<belay_op_api> : std::integral_constant<std::int32_t, BELAY_KIND_OP> {};
+template <>
+struct PluginKind<belay_exporter_api> : std::integral_constant<std::int32_t, BELAY_KIND_EXPORTER> {};
 }  // namespace detail
 
 namespace testing {
