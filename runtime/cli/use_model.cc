@@ -70,7 +70,6 @@ void print_result(Logger& log, const EvaluatedInput& result) {
 
 int use_model(ManifestRun& run, Watchdog& watchdog, Logger& log, const Signals& signals) {
   const RunMode mode = run.manifest().run.mode;
-  const bool evaluates = mode == RunMode::kEvaluate || mode == RunMode::kContinuousEval;
   const auto progress = [&] { watchdog.progress(); };
   const auto print = [&](const CheckpointResult& found) {
     log.info("", "evaluated " + escaped(found.checkpoint.path));
