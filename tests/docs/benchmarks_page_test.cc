@@ -10,7 +10,7 @@
 namespace belay::runtime {
 namespace {
 
-class BenchmarksPage : public testing::Test {
+class BenchmarksPage : public ::testing::Test {
  protected:
   // The cells of that column in all tables of the page.
   static std::vector<std::string> column(std::size_t index) {
@@ -27,7 +27,7 @@ TEST_F(BenchmarksPage, T_42c_ListsTheMeasuresInTheirOrder) {
   std::vector<std::string> measures;
   for (const auto& measure : baseline_) measures.push_back(measure.at("what"));
   ASSERT_FALSE(measures.empty());
-  EXPECT_THAT(column(0), testing::ElementsAreArray(measures));
+  EXPECT_THAT(column(0), ::testing::ElementsAreArray(measures));
 }
 
 TEST_F(BenchmarksPage, T_42c_TheBoundsAreThoseOfTheCheck) {
@@ -41,7 +41,7 @@ TEST_F(BenchmarksPage, T_42c_TheBoundsAreThoseOfTheCheck) {
     }
     bounds.push_back(trimmed(text.str()));
   }
-  EXPECT_THAT(column(2), testing::ElementsAreArray(bounds));
+  EXPECT_THAT(column(2), ::testing::ElementsAreArray(bounds));
 }
 
 }  // namespace

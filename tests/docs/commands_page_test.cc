@@ -12,9 +12,9 @@
 namespace belay::runtime {
 namespace {
 
-using testing::ElementsAreArray;
+using ::testing::ElementsAreArray;
 
-class CommandsPage : public testing::Test {
+class CommandsPage : public ::testing::Test {
  protected:
   // The section of a command: "`belay run MANIFEST.toml`".
   const PageSection& section_of(const std::string& command) const {

@@ -13,9 +13,9 @@
 namespace belay::runtime {
 namespace {
 
-using testing::ElementsAreArray;
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::ElementsAreArray;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 std::string toml(bool value) { return value ? "true" : "false"; }
 std::string toml(std::int64_t value) { return std::to_string(value); }
@@ -46,7 +46,7 @@ struct KindOfPage {
   const char* page;
 };
 
-class PluginsPage : public testing::TestWithParam<KindOfPage> {
+class PluginsPage : public ::testing::TestWithParam<KindOfPage> {
  protected:
   std::vector<PluginInfo> plugins() const {
     FilePolicy policy;
@@ -118,9 +118,9 @@ TEST_P(PluginsPage, DefaultsAreThoseOfTheNote) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, PluginsPage,
-                         testing::Values(KindOfPage{PluginKind::kHook, PluginTable::kHook, "hooks"},
-                                         KindOfPage{PluginKind::kInitFn, PluginTable::kInitFn, "init_fns"},
-                                         KindOfPage{PluginKind::kSaver, PluginTable::kSaver, "savers"}),
+                         ::testing::Values(KindOfPage{PluginKind::kHook, PluginTable::kHook, "hooks"},
+                                           KindOfPage{PluginKind::kInitFn, PluginTable::kInitFn, "init_fns"},
+                                           KindOfPage{PluginKind::kSaver, PluginTable::kSaver, "savers"}),
                          [](const auto& test) { return std::string(test.param.page); });
 
 }  // namespace

@@ -10,7 +10,7 @@
 namespace belay::runtime {
 namespace {
 
-using testing::ElementsAreArray;
+using ::testing::ElementsAreArray;
 
 const std::string kPage = "docs/design/loader.md";
 

@@ -14,10 +14,10 @@
 namespace belay::runtime {
 namespace {
 
-using testing::ElementsAreArray;
-using testing::UnorderedElementsAreArray;
+using ::testing::ElementsAreArray;
+using ::testing::UnorderedElementsAreArray;
 
-class ManifestPage : public testing::Test {
+class ManifestPage : public ::testing::Test {
  protected:
   const PageSection& section(const std::string& heading) const {
     const PageSection* found = find_section(sections_, heading);

@@ -44,14 +44,14 @@ TEST(OpsPage, EachHeaderBelongsToOneGroup) {
   std::vector<std::string> in_groups;
   for (const OpGroup& group : op_groups())
     in_groups.insert(in_groups.end(), group.headers.begin(), group.headers.end());
-  EXPECT_THAT(in_groups, testing::UnorderedElementsAreArray(names_of_entries("sdk/include/belay/ops")));
+  EXPECT_THAT(in_groups, ::testing::UnorderedElementsAreArray(names_of_entries("sdk/include/belay/ops")));
 }
 
 // Kernels that groups share, and what makes operations of plugins, have no operations of their own.
 TEST(OpsPage, GroupsAreTheFoldersOfOperations) {
   std::vector<std::string> folders{"kernels", "plugin", "CMakeLists.txt", "registry.cc", "registry.h"};
   for (const OpGroup& group : op_groups()) folders.push_back(group.folder);
-  EXPECT_THAT(folders, testing::UnorderedElementsAreArray(names_of_entries("runtime/ops")));
+  EXPECT_THAT(folders, ::testing::UnorderedElementsAreArray(names_of_entries("runtime/ops")));
 }
 
 TEST(OpsPage, EachOperationIsInTheFolderOfItsGroup) {
@@ -81,7 +81,7 @@ TEST(OpsPage, EveryOperationDescribesItself) {
 
 TEST(OpsPage, EachFamilyNamesAHeaderOfItsGroup) {
   for (const OpGroup& group : op_groups())
-    for (const std::string& header : group.family_headers) EXPECT_THAT(group.headers, testing::Contains(header));
+    for (const std::string& header : group.family_headers) EXPECT_THAT(group.headers, ::testing::Contains(header));
 }
 
 }  // namespace

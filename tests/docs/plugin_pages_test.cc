@@ -14,8 +14,8 @@ namespace belay::runtime {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::ElementsAreArray;
-using testing::UnorderedElementsAreArray;
+using ::testing::ElementsAreArray;
+using ::testing::UnorderedElementsAreArray;
 
 struct Kind {
   const char* page;
@@ -42,7 +42,7 @@ std::vector<std::string> callbacks_of(const std::string& header, const std::stri
   return names;
 }
 
-class KindPage : public testing::TestWithParam<Kind> {
+class KindPage : public ::testing::TestWithParam<Kind> {
  protected:
   const std::vector<PageSection> sections_ =
       sections_of(read_source(std::string("docs/plugins/") + GetParam().page + ".md"));
@@ -62,7 +62,7 @@ TEST_P(KindPage, AnswersWhatEveryKindIsAsked) {
     EXPECT_NE(find_section(sections_, heading), nullptr) << heading;
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, KindPage, testing::ValuesIn(kKinds),
+INSTANTIATE_TEST_SUITE_P(Kinds, KindPage, ::testing::ValuesIn(kKinds),
                          [](const auto& test) { return std::string(test.param.page); });
 
 TEST(ModelPage, ListsWhatAModelMayGive) {
@@ -99,7 +99,7 @@ std::string pkg_config_flags() {
   return "-I" BELAY_SOURCE_DIR "/sdk/include " + flags.str(1);
 }
 
-class CompiledProgram : public testing::Test {
+class CompiledProgram : public ::testing::Test {
  protected:
   // Runs it with what it prints in `printed`; true where it ended with status 0.
   bool run(const std::string& command, std::string& printed) const {
@@ -113,7 +113,7 @@ class CompiledProgram : public testing::Test {
   TempDir directory_;
 };
 
-class ShownProgram : public CompiledProgram, public testing::WithParamInterface<std::string> {};
+class ShownProgram : public CompiledProgram, public ::testing::WithParamInterface<std::string> {};
 
 // Those that are a plugin pass `belay validate`, too; a test is only compiled.
 TEST_P(ShownProgram, CompilesWithNothingButTheSdkAndKeepsTheContract) {
@@ -138,7 +138,7 @@ TEST_F(CompiledProgram, T_22e_TheOneLineOfTheDocsMakesWhatValidateAccepts) {
   if (!can_load_plugins()) GTEST_SKIP() << "a sanitizer's program takes no library of another build";
   const std::string page = read_source("docs/plugins/README.md");
   EXPECT_THAT(page,
-              testing::HasSubstr("g++ -std=c++17 -shared -fPIC my.cc $(pkg-config --cflags belay-sdk) -o my.so\n"));
+              ::testing::HasSubstr("g++ -std=c++17 -shared -fPIC my.cc $(pkg-config --cflags belay-sdk) -o my.so\n"));
   std::ofstream(directory_ / "my.cc") << fenced_blocks(read_source("docs/plugins/hook.md"), "cpp").at(0);
   std::string printed;
   const std::string line = BELAY_CXX_COMPILER " -std=c++17 -shared -fPIC my.cc " + pkg_config_flags() + " -o my.so";
@@ -163,7 +163,7 @@ TEST_F(CompiledProgram, T_22e_TheReadmesHookAndLineMakeWhatValidateAccepts) {
 
 // The whole of a page about another language, in an empty directory: its program, its manifest, and each of its
 // commands, with the flags of the pkg-config file. The run ends as the page says.
-class LanguagePage : public CompiledProgram, public testing::WithParamInterface<std::string> {
+class LanguagePage : public CompiledProgram, public ::testing::WithParamInterface<std::string> {
  protected:
   static std::string replaced(std::string text, const std::string& from, const std::string& to) {
     const std::size_t at = text.find(from);
@@ -196,18 +196,18 @@ TEST_P(LanguagePage, IsCompiledCheckedAndRunAsItStands) {
     ASSERT_TRUE(run("cd " + directory_.path() + " && " + command, printed)) << command << "\n" << printed;
   }
   const std::string end = block(page, "text");
-  EXPECT_THAT(printed, testing::HasSubstr(end.substr(0, end.find('\n'))));
+  EXPECT_THAT(printed, ::testing::HasSubstr(end.substr(0, end.find('\n'))));
 }
 
-INSTANTIATE_TEST_SUITE_P(Languages, LanguagePage, testing::Values("c", "rust"),
+INSTANTIATE_TEST_SUITE_P(Languages, LanguagePage, ::testing::Values("c", "rust"),
                          [](const auto& test) { return test.param; });
 
 INSTANTIATE_TEST_SUITE_P(Pages, ShownProgram,
-                         testing::Values("docs/plugins/hook.md", "docs/plugins/saver.md", "docs/plugins/init_fn.md",
-                                         "docs/plugins/model.md", "docs/plugins/input.md", "docs/plugins/op.md",
-                                         "docs/plugins/optimizer.md", "docs/plugins/schedule.md",
-                                         "docs/plugins/exporter.md", "docs/design/threads-and-lifetimes.md",
-                                         "docs/guide/write-a-hook.md"),
+                         ::testing::Values("docs/plugins/hook.md", "docs/plugins/saver.md", "docs/plugins/init_fn.md",
+                                           "docs/plugins/model.md", "docs/plugins/input.md", "docs/plugins/op.md",
+                                           "docs/plugins/optimizer.md", "docs/plugins/schedule.md",
+                                           "docs/plugins/exporter.md", "docs/design/threads-and-lifetimes.md",
+                                           "docs/guide/write-a-hook.md"),
                          [](const auto& test) {
                            std::string name = fs::path(test.param).stem().string();
                            for (char& c : name)

@@ -13,7 +13,7 @@
 namespace belay::runtime {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TEST(Readme, ListsEveryCommand) {
   const std::string readme = read_source("README.md");

@@ -10,7 +10,7 @@
 namespace belay::runtime {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 TEST(ListFields, EverySectionIsThere) {
   std::vector<std::string> sections;

@@ -9,9 +9,9 @@
 namespace belay::runtime {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
-class FaultyFileSystemTest : public testing::Test {
+class FaultyFileSystemTest : public ::testing::Test {
  protected:
   static void put(OpenDirectory& directory, std::string_view name, std::string_view content) {
     const auto file = directory.create(name);

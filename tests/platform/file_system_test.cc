@@ -18,9 +18,9 @@
 namespace belay::runtime {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
-class FileSystemTest : public testing::Test {
+class FileSystemTest : public ::testing::Test {
  protected:
   std::unique_ptr<OpenDirectory> open() { return posix_file_system().open_directory(dir_.path()); }
 

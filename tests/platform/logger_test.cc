@@ -22,7 +22,7 @@ namespace {
 using namespace std::string_literals;
 
 // Lines of text show local time.
-class LoggerTest : public testing::Test {
+class LoggerTest : public ::testing::Test {
  protected:
   LoggerTest() {
     ::setenv("TZ", "UTC", 1);
@@ -275,8 +275,9 @@ TEST_F(FdOutputTest, AFullPipeDropsLinesAndSaysSo) {
   for (int i = 0; i < 100; ++i) logger->info("", std::string(999, 'x'));
   EXPECT_GT(read_pipe().size(), 60'000u);
   logger->info("", "back");
-  EXPECT_THAT(read_pipe(), testing::MatchesRegex("(.*\n)*12:34:56.789 warning [0-9]+ lines of the log were lost here\n"
-                                                 "12:34:56.789 info back\n"));
+  EXPECT_THAT(read_pipe(),
+              ::testing::MatchesRegex("(.*\n)*12:34:56.789 warning [0-9]+ lines of the log were lost here\n"
+                                      "12:34:56.789 info back\n"));
 }
 
 TEST_F(FdOutputTest, AFullDeviceDoesNotThrow) {

@@ -11,10 +11,10 @@
 namespace belay::runtime {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
-class MemoryDiskTest : public testing::Test {
+class MemoryDiskTest : public ::testing::Test {
  protected:
   void put(std::string_view name, std::string_view content, bool sync_file, bool sync_directory) {
     const auto file = run_->create(name);

@@ -22,7 +22,7 @@
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 std::vector<std::string> sources(bool callbacks) {
   std::vector<std::string> names;
@@ -80,7 +80,7 @@ std::string command_of(const std::string& compiler, const std::string& flags) {
 }
 
 // plugin.h compiled once for all sources, which takes most of the time of each.
-class PrecompiledHeader : public testing::Environment {
+class PrecompiledHeader : public ::testing::Environment {
  public:
   void SetUp() override {
     folder_.emplace();
@@ -104,9 +104,9 @@ class PrecompiledHeader : public testing::Environment {
   std::optional<belay::testing::TemporaryFolder> folder_;  // made when tests run, not when they are listed
 };
 
-auto* const header = static_cast<PrecompiledHeader*>(testing::AddGlobalTestEnvironment(new PrecompiledHeader));
+auto* const header = static_cast<PrecompiledHeader*>(::testing::AddGlobalTestEnvironment(new PrecompiledHeader));
 
-class CompileErrors : public testing::TestWithParam<std::tuple<std::string, const char*>> {
+class CompileErrors : public ::testing::TestWithParam<std::tuple<std::string, const char*>> {
  protected:
   static void check() {
     const auto& [name, compiler] = GetParam();
@@ -121,18 +121,18 @@ class CompileErrors : public testing::TestWithParam<std::tuple<std::string, cons
 };
 class CallbackErrors : public CompileErrors {};
 
-std::string name_of(const testing::TestParamInfo<std::tuple<std::string, const char*>>& test) {
+std::string name_of(const ::testing::TestParamInfo<std::tuple<std::string, const char*>>& test) {
   return std::get<0>(test.param) + (std::get<1>(test.param) == std::string("g++") ? "_gcc" : "_clang");
 }
 
 TEST_P(CallbackErrors, T_21_ACallbackThatWouldNeverBeCalledIsTheFirstError) { check(); }
 INSTANTIATE_TEST_SUITE_P(Sources, CallbackErrors,
-                         testing::Combine(testing::ValuesIn(sources(true)), testing::Values("g++", "clang++")),
+                         ::testing::Combine(::testing::ValuesIn(sources(true)), ::testing::Values("g++", "clang++")),
                          name_of);
 
 TEST_P(CompileErrors, T_29a_TheFirstErrorNamesTheMistake) { check(); }
 INSTANTIATE_TEST_SUITE_P(Sources, CompileErrors,
-                         testing::Combine(testing::ValuesIn(sources(false)), testing::Values("g++", "clang++")),
+                         ::testing::Combine(::testing::ValuesIn(sources(false)), ::testing::Values("g++", "clang++")),
                          name_of);
 
 }  // namespace

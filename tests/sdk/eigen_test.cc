@@ -18,7 +18,7 @@ using belay::DType;
 using belay::Tensor;
 using belay::TensorView;
 using belay::testing::error_of;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 Tensor counted(belay::Dims dims) {
   Tensor tensor(DType::kFloat32, std::move(dims));

@@ -7,7 +7,7 @@
 namespace belay::runtime {
 namespace {
 
-using testing::StartsWith;
+using ::testing::StartsWith;
 
 // The checks of one plugin that did not pass.
 std::vector<std::string> flaws_found(const std::string& plugin, const std::string& flaw) {
@@ -39,7 +39,7 @@ TEST(ValidateOptimizers, B_18k_EachFlawOfAnOptimizerFailsItsCheck) {
     const std::vector<std::string> found = flaws_found("optimizer \"flawed_optimizer\"", c.flaw);
     bool there = false;
     for (const std::string& text : found) there = there || text.rfind(c.expected, 0) == 0;
-    EXPECT_TRUE(there) << c.flaw << ": " << testing::PrintToString(found);
+    EXPECT_TRUE(there) << c.flaw << ": " << ::testing::PrintToString(found);
   }
 }
 
@@ -61,7 +61,7 @@ TEST(ValidateOptimizers, B_18k_EachFlawOfAScheduleFailsItsCheck) {
   };
   for (const auto& c : cases) {
     const std::vector<std::string> found = flaws_found("schedule \"flawed_schedule\"", c.flaw);
-    ASSERT_EQ(found.size(), 1u) << c.flaw << ": " << testing::PrintToString(found);
+    ASSERT_EQ(found.size(), 1u) << c.flaw << ": " << ::testing::PrintToString(found);
     EXPECT_THAT(found[0], StartsWith(c.expected));
   }
 }

@@ -20,7 +20,7 @@ using belay::Tensor;
 
 const belay_module& module() { return module_under_test(belay_module_restore_best); }
 
-class RestoreBest : public testing::Test {
+class RestoreBest : public ::testing::Test {
  protected:
   // A run at that step which keeps its best checkpoints in a file `best`.
   HookDriver& run(std::int64_t step) {
