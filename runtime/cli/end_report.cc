@@ -123,9 +123,8 @@ const char* plugin_on(std::span<void* const> frames) {
   return nullptr;
 }
 
-// " in hook "x" (...) in after_run at step 17": what this thread is calling, else whose code is on its stack, else what
-// is being called anywhere. False if no plugin is being called.
-bool say_who(LastWords& out, std::span<void* const> frames) {
+// " in hook "x" (...) in after_run at step 17": what this thread is calling. False if that is no plugin.
+bool say_own_call(LastWords& out) {
   if (const char* path = library_being_loaded()) {
     out << " in plugin '" << path << "', while it was loaded";
     return true;
@@ -135,6 +134,12 @@ bool say_who(LastWords& out, std::span<void* const> frames) {
     say_call(out, call->instance, call->callback, call->step);
     return true;
   }
+  return false;
+}
+
+// Else the plugin whose code is on the stack, else what is being called anywhere. False if no plugin is being called.
+bool say_who(LastWords& out, std::span<void* const> frames) {
+  if (say_own_call(out)) return true;
   if (const char* path = plugin_on(frames)) {
     out << " in plugin '" << path << "', outside of its callbacks (a thread of its own, or a handler)";
     say_monitored(out, "; meanwhile ");
@@ -163,21 +168,26 @@ void handle_signal(int signal, siginfo_t* info, void*) {
   if (signal == SIGBUS && replace_lost_page(info->si_addr)) return;
   // Two threads may crash at once: the second one waits for the first to end the process. One that crashes in here,
   // too, does not.
-  static thread_local bool telling = false;
+  static thread_local LastWords* telling = nullptr;
   if (!crashed.exchange(true)) {
-    telling = true;
+    LastWords out;
+    telling = &out;
+    out << "\nbelay crashed with " << name_of(signal);
+    // Before the stack is looked at, which may be no stack any more.
+    const bool named = say_own_call(out);
+    if (named) out.flush();
     void* frames[kFrames];
     const int n = ::backtrace(frames, kFrames);
-    LastWords out;
-    out << "\nbelay crashed with " << name_of(signal);
-    say_who(out, {frames, static_cast<std::size_t>(n)});
+    if (!named) say_who(out, {frames, static_cast<std::size_t>(n)});
     out << "\n";
     out.flush();
     ::backtrace_symbols_fd(frames, n, STDERR_FILENO);
     say_next_start(out);
     out.flush();
     if (!is_process_copy()) say_last_word();
-  } else if (!telling) {
+  } else if (telling != nullptr) {
+    telling->flush();
+  } else {
     for (int i = 0; i < 50; ++i) ::usleep(100'000);
   }
   ::signal(signal, SIG_DFL);

@@ -37,7 +37,8 @@ for name in mlp digits safetensors warm_start checkpoint_saver; do
 done
 ! grep -q '^rejected' "$here/plugins.txt" || { cat "$here/plugins.txt"; fail "an installed plugin is refused"; }
 for library in "$(dirname "$(find "$prefix" -name mlp.so)")"/*.so; do
-  [ -d "$(echo "$source"/plugins/*/"$(basename "$library" .so)")" ] || fail "$library is installed and is no plugin of ours"
+  name=$(basename "$library" .so)  # of an exporter, where a saver has its name: safetensors_exporter
+  [ -d "$(echo "$source"/plugins/*/"$name")" ] || [ -d "$source/plugins/exporters/${name%_exporter}" ] || fail "$library is installed and is no plugin of ours"
 done
 
 step "a hook by one command line"
