@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: belay: plugin, file, name, on_error, host_... and, of an input, prefetch are the manifest's own keys in a
-// plugin's table: give the option another name
+// plugin's table, of an exporter when, keep and signature, too: give the option another name
 #include <belay/plugin.h>
 
 namespace {
