@@ -2,8 +2,11 @@
 #include "runtime/checkpoint/checkpoint_series.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <memory>
 #include <optional>
+#include <string_view>
+#include <system_error>
 
 #include "runtime/checkpoint/index.h"
 #include "runtime/checkpoint/names.h"
@@ -33,10 +36,12 @@ std::optional<std::int64_t> step_of(const OpenDirectory& run, const std::string&
   }
 }
 
-// What to do where a save failed with that code.
-const char* advice(Code code) {
-  switch (code) {
-    case Code::kDataLoss: return "; the disk does not work, or its connection: look at the kernel's messages (dmesg)";
+// What to do where a save failed so. A saver may have a DATA_LOSS of its own, of which the system says nothing.
+const char* advice(const Error& e) {
+  switch (e.code()) {
+    case Code::kDataLoss:
+      if (e.message().find(std::generic_category().message(EIO)) == std::string_view::npos) return "";
+      return "; the disk does not work, or its connection: look at the kernel's messages (dmesg)";
     case Code::kPermissionDenied:
       return "; look at who may write into the run directory, and whether its file system is mounted for reading only";
     default: return "";
@@ -201,7 +206,7 @@ std::string CheckpointSeries::save(const CheckpointContent& content, const Saver
     return run_.path() + "/" + name;
   } catch (const Error& e) {
     ++failures_;
-    if (e.code() != Code::kResourceExhausted) fail(e.code(), std::string(e.message()) + advice(e.code()));
+    if (e.code() != Code::kResourceExhausted) fail(e.code(), std::string(e.message()) + advice(e));
     std::string room;
     try {
       room = std::to_string(files_.free_bytes(run_.path()));

@@ -210,10 +210,10 @@ class CheckpointCommand {
     if (!files_.exists(path)) fail(Code::kNotFound, "there is no " + single_quoted(path));
     const PathParts parts = path_parts(path);
     OneCheckpoint one{files_.open_directory(parts.parent), parts.name};
-    if (!is_entry_name(parts.name) || !step_of_checkpoint(parts.name) ||
+    if (!is_entry_name(parts.name) || !parse_checkpoint_name(parts.name) ||
         one.run->status(parts.name).kind != FileKind::kDirectory)
       throw UsageError("belay checkpoint " + arguments_.verb +
-                       " takes one checkpoint of a run directory, as in runs/mnist/" + "model.ckpt-2000; " +
+                       " takes one checkpoint of a run directory, as in runs/mnist/model.ckpt-2000; " +
                        single_quoted(path) + " is none");
     return one;
   }

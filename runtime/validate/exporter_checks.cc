@@ -12,6 +12,8 @@ namespace {
 
 using belay::testing::ExporterDriver;
 
+constexpr const char* kManifest = "[input.train]\nplugin = \"input\"\n\n[model]\nplugin = \"model\"\n";
+
 Signature small_network(const Graph& g) {
   const Output x = g.node("Placeholder", "x").attr("dtype", DType::kFloat32).attr("shape", Dims{-1, 4}).output();
   ops::DenseOptions hidden, last;
@@ -24,6 +26,7 @@ Signature small_network(const Graph& g) {
 void writes(const Subject& subject) {
   must_succeed("exporting a small network", [&] {
     ExporterDriver exporter(subject.module, subject.options(), subject.info.name);
+    exporter.manifest(kManifest);
     exporter.model(small_network);
     if (exporter.write().empty()) throw CheckFailed("write left no file");
   });
@@ -33,6 +36,7 @@ void writes(const Subject& subject) {
 void writes_again(const Subject& subject) {
   must_succeed("exporting twice", [&] {
     ExporterDriver exporter(subject.module, subject.options(), subject.info.name);
+    exporter.manifest(kManifest);
     exporter.model(small_network);
     if (exporter.write() != exporter.write()) throw CheckFailed("the same model, exported twice, made different files");
   });

@@ -42,6 +42,7 @@ TEST_F(FirstPartyNotes, N_04a_TheBlockThatDescribePrintsIsAcceptedForEachPlugin)
     EXPECT_EQ(text.find("..."), text.npos) << "a required option without an example:\n" << text;
     if (plugin.info.kind != PluginKind::kInput) text += "[input.train]\nplugin = \"digits\"\n";
     if (plugin.info.kind != PluginKind::kModel) text += "[model]\nplugin = \"mlp\"\n";
+    if (plugin.info.kind == PluginKind::kExporter) text += "[run]\ndir = \"run\"\n";
     EXPECT_EQ(problems_of(text), "") << text;
   }
 }

@@ -67,6 +67,7 @@ TEST(Show, EveryDefaultIsFilledIn) {
             "batches = 0\n"
             "start_delay_secs = 0.0\n"
             "throttle_secs = 0.0\n"
+            "# timeout_secs: not set, as long as it takes\n"
             "at_start = true\n"
             "on_error = \"stop\"\n"
             "\n"

@@ -378,9 +378,11 @@ TEST_F(BackgroundSaves, TheEventFileIsToldAtThatBoundary) {
   open();
   save_behind_a_step();
   turnstile.await_arrivals(1);
+  events.writer()->flush();
   EXPECT_THAT(read_event_files(run.path()).sessions[pb::SessionLog::CHECKPOINT], IsEmpty());
   turnstile.open();
   session().finish_save();
+  events.writer()->flush();
   EXPECT_THAT(read_event_files(run.path()).sessions[pb::SessionLog::CHECKPOINT], ElementsAre(1));
 }
 

@@ -366,6 +366,7 @@ TEST_F(Savers, TellTheEventFile) {
   const auto saver = make_saver(options);
   save(*saver, 1.0f, 4);
   save(*saver, 1.0f, 6);
+  events.writer()->flush();
   EXPECT_EQ(read_event_files(run.path()).sessions.at(pb::SessionLog::CHECKPOINT), (std::vector<std::int64_t>{4, 6}));
 }
 
