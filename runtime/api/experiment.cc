@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "belay/runtime/train_and_evaluate.h"
 #include "runtime/api/checkpoint_evaluator.h"
 #include "runtime/api/estimator.h"
 #include "runtime/api/experiment.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Experiment: section 13 of the catalogue of checkpoints, Estimator and input.
 #include "belay/runtime/experiment.h"
+#include "belay/runtime/train_and_evaluate.h"
 
 #include <filesystem>
 

@@ -5,19 +5,24 @@
 //   belay::Experiment experiment(estimator, train_input, test_input, {.train_steps = 10'000, .eval_delay_secs = 0});
 //   const belay::EvalMetrics metrics = experiment.train_and_evaluate().metrics;
 //
-// The constructor runs nothing. Each method returns when it is done; none of them leaves a thread. Numbers are
-// TensorFlow's.
+// Include train_and_evaluate.h too, for results and exporters. The constructor runs nothing. Each method returns when
+// it is done; none of them leaves a thread. Numbers are TensorFlow's.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "belay/runtime/train_and_evaluate.h"
+#include "belay/runtime/estimator.h"
 
 namespace belay {
+
+class ModelExporter;            // train_and_evaluate.h
+struct TrainAndEvaluateResult;  // train_and_evaluate.h
+using ModelExporters = std::vector<std::shared_ptr<ModelExporter>>;
 
 struct ExperimentOptions {
   std::optional<std::int64_t> train_steps = {};  // the global step to train to; none: until the input ends
