@@ -78,6 +78,7 @@ void give_back(Slot& slot) {
 
 // Use and index in one number, which is never 0.
 belay_host* handle_of(const Slot& slot) noexcept {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): a number, never followed
   return reinterpret_cast<belay_host*>(slot.use.load() << kIndexBits | slot.index);
 }
 std::uint64_t use_of(belay_host* host) noexcept { return reinterpret_cast<std::uint64_t>(host) >> kIndexBits; }

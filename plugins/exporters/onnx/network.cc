@@ -22,7 +22,7 @@ void known_rank(const ExportNode& node, std::uint32_t index) {
 
 // An input, its last two dimensions swapped where the attribute says so.
 std::string factor(GraphWriter& to, const ExportNode& node, std::uint32_t index, const char* swapped) {
-  const std::string x = to.input(node, index);
+  std::string x = to.input(node, index);
   if (!node.flag(swapped, false)) return x;
   known_rank(node, index);
   Ints perm;
@@ -197,7 +197,7 @@ void gru(GraphWriter& to, const ExportNode& node) { recurrent(to, node, "GRU", {
 Names heads_inputs(GraphWriter& to, const ExportNode& node) {
   if (!node.flag("packed", false)) return {to.input(node, 0), to.input(node, 1), to.input(node, 2)};
   const std::int64_t width = node.input(0).dim(-1) / 3;
-  const Names parts = {node.name() + "/query", node.name() + "/key", node.name() + "/value"};
+  Names parts = {node.name() + "/query", node.name() + "/key", node.name() + "/value"};
   to.add_node("Split", {to.input(node, 0), to.ints({width, width, width})}, parts, {{"axis", std::int64_t{-1}}});
   return parts;
 }
@@ -212,7 +212,7 @@ std::string causal_mask(GraphWriter& to, const ExportNode& node) {
   float* at = mask.data<float>();
   for (std::int64_t q = 0; q < queries; ++q)
     for (std::int64_t k = 0; k < keys; ++k) *at++ = k <= q + keys - queries ? 0.0f : -INFINITY;
-  const std::string name = to.tensor(node.name() + "/causal", DType::kFloat32, mask.dims(), mask.view().data);
+  std::string name = to.tensor(node.name() + "/causal", DType::kFloat32, mask.dims(), mask.view().data);
   if (node.output().dtype() == DType::kFloat32) return name;
   return to.step(node, "Cast", {name}, {{"to", std::int64_t{onnx_type(node.output().dtype())}}});
 }

@@ -19,7 +19,7 @@ namespace {
 
 // Which dimensions the attribute `axes` names; all where it names none.
 std::vector<bool> reduced_axes(const Attrs& attrs, std::size_t rank) {
-  const std::vector<std::int64_t> axes = attrs.integers("axes");
+  const std::vector<std::int64_t>& axes = attrs.integers("axes");
   std::vector<bool> reduced(rank, axes.empty());
   for (const std::int64_t axis : axes)
     reduced[static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis)] = true;
