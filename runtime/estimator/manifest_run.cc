@@ -7,10 +7,8 @@
 #include "runtime/checkpoint/best_checkpoints.h"
 #include "runtime/checkpoint/names.h"
 #include "runtime/checkpoint/sibling_run.h"
-#include "runtime/estimator/model_metrics.h"
 #include "runtime/estimator/monitored_training_session.h"
 #include "runtime/estimator/run_hparams.h"
-#include "runtime/manifest/show.h"
 #include "runtime/monitored/default_hooks.h"
 #include "runtime/monitored/fingerprint.h"
 #include "runtime/ops/kernels/parallel.h"
@@ -41,17 +39,6 @@ Manifest with_defaults(Manifest manifest) {
   return manifest;
 }
 
-// An input whose option `epochs`, as all first-party inputs spell it, is 0: for ever.
-bool never_ends(const ResolvedPlugin& input, const PluginUse& section) {
-  const OptionInfo* epochs = input.info.option("epochs");
-  if (epochs == nullptr || epochs->type != OptionType::kInt) return false;
-  std::optional<OptionValue> value = epochs->default_value;
-  for (const PluginOption& option : section.options)
-    if (option.key == "epochs") value = option.value;
-  const auto* number = value ? std::get_if<std::int64_t>(&*value) : nullptr;
-  return number != nullptr && *number == 0;
-}
-
 // Whether the message quotes a string of the value.
 bool names_a_word_of(const OptionValue& value, const std::string& text) {
   const auto quoted = [&](const std::string& word) {
@@ -61,33 +48,6 @@ bool names_a_word_of(const OptionValue& value, const std::string& text) {
   if (const auto* word = std::get_if<std::string>(&value)) return quoted(*word);
   const auto* words = std::get_if<std::vector<std::string>>(&value);
   return words != nullptr && std::any_of(words->begin(), words->end(), quoted);
-}
-
-// Paths among a plugin's options are relative to the manifest, which an export leaves.
-void make_paths_absolute(const PluginInfo& info, const std::string& directory, PluginUse& use) {
-  const auto absolute = [&](std::string& path) {
-    if (!path.empty() && path[0] != '/' && path[0] != '$') path = directory + "/" + path;
-  };
-  for (PluginOption& o : use.options) {
-    const OptionInfo* option = info.option(o.key);
-    if (option == nullptr || option->type != OptionType::kPath) continue;
-    if (auto* path = std::get_if<std::string>(&o.value)) absolute(*path);
-    if (auto* paths = std::get_if<std::vector<std::string>>(&o.value))
-      std::for_each(paths->begin(), paths->end(), absolute);
-  }
-}
-
-// What an exporter may write down: it means the same wherever it is. Also of inputs that this mode does not use.
-std::string manifest_to_export(Manifest manifest, const RunPlugins& plugins) {
-  const ResolvedPlugins& found = plugins.found();
-  for (auto& [name, input] : manifest.inputs) {
-    const auto used = found.inputs.find(name);
-    const PluginInfo* info =
-        used != found.inputs.end() ? &used->second.info : plugins.info(PluginKind::kInput, input.plugin);
-    if (info != nullptr) make_paths_absolute(*info, manifest.directory, input);
-  }
-  if (found.model) make_paths_absolute(found.model->info, manifest.directory, *manifest.model);
-  return effective_manifest(manifest);
 }
 
 RunHostOptions host_options(const Manifest& manifest, bool from_scratch) {
@@ -214,140 +174,6 @@ void ManifestRun::check_groups(Diagnostics& problems) {
   for (const GroupProblem& problem : problems_of_groups(model_.graph.handle(), manifest_.optimizer.groups))
     problems.add(manifest_.at("optimizer.groups." + std::to_string(problem.group) + ".vars"), problem.message,
                  problem.help);
-}
-
-void ManifestRun::make_exporters() {
-  const std::vector<ResolvedPlugin>& found = plugins_.found().exporters;
-  if (found.empty()) return;
-  ExportersOptions options;
-  options.best_metric = manifest_.checkpoint.best_metric;
-  if (wants_best_metric()) options.better = best_rule(manifest_.checkpoint).better;
-  options.manifest = manifest_to_export(manifest_, plugins_);
-  exporters_ = std::make_unique<Exporters>(host_, *ops_, std::move(options));
-  for (std::size_t i = 0; i < found.size(); ++i)
-    exporters_->add(plugins_.create(plugins_.loaded(found[i]), host_.monitor()), manifest_.exporters[i]);
-}
-
-// What cannot be exported shows before the first step, not behind the last one.
-void ManifestRun::build_exports(Diagnostics& problems) {
-  if (exporters_ == nullptr) return;
-  RunInput& input = inputs_.at(export_input(manifest_));
-  try {
-    exporters_->build(*model_instance_,
-                      input.feed != nullptr ? input.feed->components() : InputFeed::declaration_of(*input.instance));
-  } catch (const Error& e) {
-    if (e.code() != Code::kNotFound && e.code() != Code::kInvalidArgument && e.code() != Code::kUnimplemented) throw;
-    problems.add(manifest_.exporters[0].plugin_at, std::string("the model cannot be exported: ") + e.what(), "");
-    return;
-  }
-  exporters_->use_plugins(plugins_.registry());
-}
-
-bool ManifestRun::wants_best_metric() const {
-  return manifest_.checkpoint.keep_best > 0 ||
-         (trains(manifest_.run.mode) &&
-          std::any_of(manifest_.exporters.begin(), manifest_.exporters.end(),
-                      [](const ExporterSection& e) { return e.when == ExportWhen::kBest; }));
-}
-
-// Before the other hooks: they see what it restores.
-void ManifestRun::make_evals() {
-  if (!trains(manifest_.run.mode) || eval_inputs(manifest_).empty()) return;
-  EvalWhileTrainingOptions options;
-  options.settings = manifest_.eval;
-  options.keep_going = [this] { return keep_going(); };
-  const bool keeps_best = manifest_.checkpoint.keep_best > 0 && !manifest_.run.dir.empty();
-  if (keeps_best) {
-    options.best_metric = manifest_.checkpoint.best_metric;
-    options.note_best = [this](std::int64_t step, double value) { host_.saver()->note_evaluation(step, value); };
-  }
-  const bool exports = exporters_ != nullptr && exporters_->wants_evaluations();
-  if (exports) {
-    options.best_metric = manifest_.checkpoint.best_metric;
-    options.evaluated = [this](VariableStore& trained, std::int64_t step, std::optional<double> value) {
-      exporters_->evaluated(trained, step, value);
-    };
-  }
-  evals_.emplace(host_.environment(), std::move(options));
-  if (keeps_best || exports || evals_->scheduled()) {
-    training_.add_hook(EvalRoles::kHookName, evals_->hook());
-  } else {
-    evals_.reset();
-  }
-}
-
-void ManifestRun::build_evaluations(Diagnostics& problems) {
-  for (const std::string& name : eval_inputs(manifest_)) {
-    RunInput& input = inputs_.at(name);
-    input.open(manifest_.run.seed);
-    check_eval_input(input, problems);
-    EvaluationOptions options;
-    options.batches = manifest_.eval.batches;
-    options.on_batch = [this] { progress_(); };
-    options.running = &evaluating_;
-    options.add_metrics = [this](NodeGraph& graph, ModelOutputs& outputs) {
-      add_metrics(graph, manifest_.metrics, outputs);
-    };
-    options.add_hooks = [this](SessionHost& session, const ModelOutputs& outputs) {
-      add_model_hooks(session, plugins_, *model_instance_, outputs);
-    };
-    evaluations_.push_back(std::make_unique<Evaluation>(host_, *ops_, *model_instance_, input, std::move(options)));
-    if (trains(manifest_.run.mode)) check_eval_variables(*evaluations_.back(), problems);
-  }
-}
-
-// What would fail in the first evaluation, or never come back from it.
-void ManifestRun::check_eval_input(const RunInput& input, Diagnostics& problems) const {
-  const InputSection& section = manifest_.inputs.at(input.name);
-  if (manifest_.eval.batches == 0 && never_ends(plugins_.found().inputs.at(input.name), section))
-    problems.add(section.plugin_at, "[input." + input.name + "] never ends, so an evaluation on it would not either",
-                 "add epochs = 1, or set batches in [eval]");
-  const RunInput* training = this->input("train");
-  if (training == nullptr || training->feed == nullptr) return;
-  std::vector<std::string> there;
-  for (const InputComponent& c : input.feed->components())
-    if (!c.label) there.push_back(c.name);
-  for (const InputComponent& c : training->feed->components()) {
-    if (c.label || std::find(there.begin(), there.end(), c.name) != there.end()) continue;
-    problems.add(section.plugin_at,
-                 "[input." + input.name + "] has no feature " + double_quoted(c.name) + ", which [input.train] has",
-                 "it has: " + joined(there));
-  }
-}
-
-// A name that no evaluation has would show in the first one only.
-void ManifestRun::check_best_metric(Diagnostics& problems) const {
-  const std::string& wanted = manifest_.checkpoint.best_metric;
-  std::vector<std::string> there;
-  for (const std::unique_ptr<Evaluation>& evaluation : evaluations_)
-    for (const std::string& metric : evaluation->metric_names()) there.push_back(evaluation->name() + "/" + metric);
-  if (!wants_best_metric() || std::find(there.begin(), there.end(), wanted) != there.end()) return;
-  const char* key = manifest_.places.contains("checkpoint.best_metric") ? "best_metric" : "keep_best";
-  const std::string near = nearest(wanted, there);
-  problems.add(manifest_.at("checkpoint." + std::string(key)),
-               "the best checkpoints are those by " + double_quoted(wanted) + ", which no evaluation has",
-               near.empty() ? "there are: " + joined(there) : "did you mean " + double_quoted(near) + "?");
-}
-
-// Variables are matched by name: one of another shape comes from an input of another width.
-void ManifestRun::check_eval_variables(const Evaluation& evaluation, Diagnostics& problems) const {
-  const NodeGraph& graph = evaluation.graph();
-  for (const Port& p : graph.collection(collections::kGlobalVariables)) {
-    const std::string& name = graph.node(p.node).name;
-    const Node* trained = model_.graph.find_node(name);
-    const auto described = [](const NodeGraph& g, const Port& port) {
-      const auto& [dtype, shape] = g.spec(port);
-      return std::string(dtype_name(dtype)) + " " + shape.text();
-    };
-    const std::string here = described(graph, p);
-    const std::string there = trained == nullptr ? "" : described(model_.graph, {trained->id, 0});
-    if (here == there) continue;
-    problems.add(manifest_.inputs.at(evaluation.name()).plugin_at,
-                 "on [input." + evaluation.name() + "] the model's variable " + double_quoted(name) + " is " + here +
-                     (there.empty() ? ", and the training has no such variable" : ", in the training it is " + there),
-                 "an evaluation input needs the features and labels of [input.train], with the same widths");
-    return;
-  }
 }
 
 void ManifestRun::find_pieces(Diagnostics& problems) {
@@ -537,17 +363,6 @@ std::vector<EvaluatedInput> ManifestRun::evaluate_at_end() {
     }
   }
   return results;
-}
-
-std::vector<WrittenExport> ManifestRun::export_at_end() {
-  if (exporters_ == nullptr || trained_ == nullptr) return {};
-  return exporters_->ended(*trained_, trained_step_);
-}
-
-ManifestRun::ExportedCheckpoint ManifestRun::export_checkpoint() {
-  ExportedCheckpoint done;
-  done.exports = exporters_->write_checkpoint(checkpoint_place(), checkpoint_choice(), host_.codec(), &done.checkpoint);
-  return done;
 }
 
 CheckpointPlace ManifestRun::checkpoint_place() const {
