@@ -19,6 +19,7 @@ STRUCT = re.compile(r"typedef struct (\w+) \{\n(.*?)\n\} \1;", re.S)
 SLOT = re.compile(r"([\w ]+?[ *]*)\(\*(\w+)\)\(([^;]*)\)(?:;|$)", re.S)
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 COMMON = "BELAY_INSTANCE_SLOTS"
+CALLS = re.compile(r"BELAY_CLUSTER_CALLS\(([^)]*)\);")
 
 
 def plain(text):
@@ -31,10 +32,17 @@ def common_slots(headers):
     return found.group(1) + ";"
 
 
+def cluster_calls(headers, first):
+    """The slots that the kind "cluster" and the service of that name share; `first` is their first parameter."""
+    found = re.search(r"#define BELAY_CLUSTER_CALLS\(first\)(.*?[^\\])\n", headers, re.S)
+    return re.sub(r"\(first\b", f"({first}", found.group(1)) + ";"
+
+
 def tables(headers):
     """(table, [(slot, signature)]) in the order of the headers."""
     common = common_slots(headers)
     for name, body in STRUCT.findall(headers):
+        body = CALLS.sub(lambda call: cluster_calls(headers, call.group(1)), body)
         slots = SLOT.findall(plain(body.replace(COMMON + ";", common)))
         if slots and "uint32_t struct_size" in body:
             yield name, [(slot, f"{result.strip()} (*)({' '.join(arguments.split())})") for result, slot, arguments in slots]

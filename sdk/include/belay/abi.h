@@ -62,7 +62,7 @@
  *   values      versions, codes, value types, handles of the host's objects
  *   instance    what the tables of all kinds begin with, kinds, extensions
  *   core graph session events checkpoint     services of the host for every kind
- *   hook saver init_fn model input op optimizer exporter     the kinds, each beside the service that only it uses
+ *   hook saver init_fn model input op optimizer exporter cluster     the kinds, each beside the service that only it uses
  *   module      what a library exports
  *
  * Versions
@@ -87,6 +87,7 @@
 #include "belay/abi/op.h"
 #include "belay/abi/optimizer.h"
 #include "belay/abi/exporter.h"
+#include "belay/abi/cluster.h"
 #include "belay/abi/module.h"
 
 #endif /* BELAY_ABI_H_ */

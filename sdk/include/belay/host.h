@@ -37,6 +37,7 @@ struct Services {
   belay_events_api events;
   belay_state_service state;
   belay_op_service op;
+  belay_cluster_service cluster;
 };
 
 }  // namespace detail
@@ -62,6 +63,7 @@ class Host {
     s_.events = adopt(static_cast<const belay_events_api*>(service("events")));
     s_.state = adopt(static_cast<const belay_state_service*>(service("state")));
     s_.op = adopt(static_cast<const belay_op_service*>(service("op")));
+    s_.cluster = adopt(static_cast<const belay_cluster_service*>(service("cluster")));
   }
   Host(const Host&) = delete;
   Host& operator=(const Host&) = delete;

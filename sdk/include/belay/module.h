@@ -3,11 +3,11 @@
 //
 //   BELAY_MODULE("1.0.0", LossCeiling)            // version, then every plugin class of the library
 //
-// A plugin class derives from Hook, Saver, InitFn, Model, Input, Op, Optimizer, Schedule or Exporter, has a `static
-// constexpr auto about`, usually a struct Options, and a constructor that takes `const Options&` or nothing. Its
-// callbacks are public, each the only member of its name, with the base's parameters. What is not so is the compiler's
-// first error, a line that begins with "belay:" and says what to do (detail/check_class.h). A callback may throw; only
-// the code and the message of the exception cross the boundary.
+// A plugin class derives from Hook, Saver, InitFn, Model, Input, Op, Optimizer, Schedule, Exporter or Cluster, has a
+// `static constexpr auto about`, usually a struct Options, and a constructor that takes `const Options&` or nothing.
+// Its callbacks are public, each the only member of its name, with the base's parameters. What is not so is the
+// compiler's first error, a line that begins with "belay:" and says what to do (detail/check_class.h). A callback may
+// throw; only the code and the message of the exception cross the boundary.
 //
 // A program's own hook, with whatever constructor it likes, becomes a (table, self) pair with belay::hook(...).
 #pragma once
@@ -15,6 +15,7 @@
 #include <memory>
 #include <utility>
 
+#include "belay/cluster.h"
 #include "belay/detail/exported.h"
 #include "belay/detail/thunks.h"
 #include "belay/exporter.h"
@@ -65,6 +66,7 @@ using OpHandle = Handle<belay_op_api>;
 using OptimizerHandle = Handle<belay_optimizer_api>;
 using ScheduleHandle = Handle<belay_schedule_api>;
 using ExporterHandle = Handle<belay_exporter_api>;
+using ClusterHandle = Handle<belay_cluster_api>;
 
 // A (table, self) pair for an object that the program made itself. `host` must outlive the handle; the runtime makes
 // one (runtime/loader/host.h), a test has its own (testing/).

@@ -36,22 +36,19 @@ static int64_t no_time(belay_host* host) { return (void)host, 0; }
 static belay_str no_text(belay_host* host) { return (void)host, str(""); }
 static uint64_t seed(belay_host* host) { return (void)host, 42; }
 static int32_t zero(belay_host* host) { return (void)host, 0; }
-static int64_t generation(belay_host* host) { return (void)host, ++of_the_future; }
 
-static const belay_core_api_with_cluster core = {
-    .before = {.struct_size = sizeof(core),
-               .log = log_line,
-               .log_enabled = yes,
-               .monotonic_ns = no_time,
-               .wall_ns = no_time,
-               .run_directory = no_text,
-               .instance_name = no_text,
-               .seed = seed,
-               .interactive = zero,
-               .mode = zero,
-               .rank = zero,
-               .stopping = zero},
-    .generation = generation};
+static const belay_core_api core = {.struct_size = sizeof(core),
+                                    .log = log_line,
+                                    .log_enabled = yes,
+                                    .monotonic_ns = no_time,
+                                    .wall_ns = no_time,
+                                    .run_directory = no_text,
+                                    .instance_name = no_text,
+                                    .seed = seed,
+                                    .interactive = zero,
+                                    .mode = zero,
+                                    .rank = zero,
+                                    .stopping = zero};
 
 /* ---- graph and session, as much as a hook that watches the loss needs */
 

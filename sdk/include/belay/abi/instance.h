@@ -21,7 +21,7 @@ typedef struct belay_host_api {
 #define BELAY_KIND_INIT_FN 3
 #define BELAY_KIND_MODEL 4
 #define BELAY_KIND_INPUT 5
-#define BELAY_KIND_CLUSTER 6  /* reserved */
+#define BELAY_KIND_CLUSTER 6
 #define BELAY_KIND_EXPORTER 7
 #define BELAY_KIND_OP 8
 #define BELAY_KIND_OPTIMIZER 9

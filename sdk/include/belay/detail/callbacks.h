@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "belay/cluster.h"
 #include "belay/exporter.h"
 #include "belay/hook.h"
 #include "belay/init_fn.h"
@@ -97,6 +98,16 @@ BELAY_CALLBACK(Optimizer, finish, std::vector<Output>, , const OptimizerContext&
 BELAY_NEEDED_CALLBACK(Schedule, build, Output, , const ScheduleContext&)
 BELAY_NEEDED_CALLBACK(Exporter, write, void, , const ExportContext&, Directory&)
 BELAY_CALLBACK(Exporter, check, void, , const ExportContext&, const Directory&)
+BELAY_NEEDED_CALLBACK(Cluster, open, ClusterPlace, , const ClusterArgs&)
+BELAY_CALLBACK(Cluster, close, void, , )
+BELAY_CALLBACK(Cluster, abort, void, , )
+BELAY_NEEDED_CALLBACK(Cluster, barrier, void, , const Collective&)
+BELAY_NEEDED_CALLBACK(Cluster, broadcast, void, , const Collective&, const TensorView&)
+BELAY_NEEDED_CALLBACK(Cluster, all_reduce, void, , const Collective&, const TensorView&)
+BELAY_NEEDED_CALLBACK(Cluster, all_gather, void, , const Collective&, const TensorView&, const TensorView&)
+BELAY_NEEDED_CALLBACK(Cluster, send, void, , const Collective&, const TensorView&)
+BELAY_NEEDED_CALLBACK(Cluster, receive, void, , const Collective&, const TensorView&)
+BELAY_NEEDED_CALLBACK(Cluster, split, Subgroup, , const Collective&, int)
 #undef BELAY_SPACED_const
 #undef BELAY_SPACED_
 #undef BELAY_NEEDED_CALLBACK

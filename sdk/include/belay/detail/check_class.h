@@ -31,6 +31,7 @@ constexpr int kind_of() {
   if constexpr (std::is_convertible_v<T*, Optimizer*>) return BELAY_KIND_OPTIMIZER;
   if constexpr (std::is_convertible_v<T*, Schedule*>) return BELAY_KIND_SCHEDULE;
   if constexpr (std::is_convertible_v<T*, Exporter*>) return BELAY_KIND_EXPORTER;
+  if constexpr (std::is_convertible_v<T*, Cluster*>) return BELAY_KIND_CLUSTER;
   return 0;
 }
 constexpr std::string_view kind_name(int kind) {
@@ -44,8 +45,14 @@ constexpr std::string_view kind_name(int kind) {
     case BELAY_KIND_OPTIMIZER: return "optimizer";
     case BELAY_KIND_SCHEDULE: return "schedule";
     case BELAY_KIND_EXPORTER: return "exporter";
+    case BELAY_KIND_CLUSTER: return "cluster";
     default: return "";
   }
+}
+
+// The host's keys in [cluster].
+constexpr bool is_cluster_key(std::string_view name) {
+  return name == "timeout_secs" || name == "max_wait_secs" || name == "wire" || name == "bucket_mib";
 }
 
 // [a-z][a-z0-9_-]*, or two of them with a dot between: VENDOR.NAME. At most 63 characters.
@@ -68,6 +75,7 @@ constexpr bool is_plugin_name(std::string_view name) {
 constexpr bool is_reserved_option(std::string_view kind, std::string_view name) {
   if (kind == kind_name(BELAY_KIND_OP)) return false;
   if (kind == kind_name(BELAY_KIND_EXPORTER) && (name == "when" || name == "keep" || name == "signature")) return true;
+  if (kind == kind_name(BELAY_KIND_CLUSTER) && is_cluster_key(name)) return true;
   return name.substr(0, 5) == "host_" || name == "plugin" || name == "file" || name == "name" || name == "on_error" ||
          (name == "prefetch" && kind == kind_name(BELAY_KIND_INPUT));
 }
@@ -109,6 +117,10 @@ constexpr bool check_callbacks() {
   if constexpr (kind == BELAY_KIND_OPTIMIZER) return has_Optimizer_apply<T>();
   if constexpr (kind == BELAY_KIND_SCHEDULE) return has_Schedule_build<T>();
   if constexpr (kind == BELAY_KIND_EXPORTER) return has_Exporter_write<T>();
+  if constexpr (kind == BELAY_KIND_CLUSTER)
+    return has_Cluster_open<T>() && has_Cluster_barrier<T>() && has_Cluster_broadcast<T>() &&
+           has_Cluster_all_reduce<T>() && has_Cluster_all_gather<T>() && has_Cluster_send<T>() &&
+           has_Cluster_receive<T>() && has_Cluster_split<T>();
   if constexpr (kind == BELAY_KIND_OP) return has_Op_infer<T>() && has_Op_run<T>() && check_traits<T>();
   return true;
 }
@@ -260,7 +272,8 @@ constexpr bool check_member() {
   static_assert(
       !reserved,
       "belay: plugin, file, name, on_error, host_... and, of an input, prefetch are the manifest's own keys in a "
-      "plugin's table, of an exporter when, keep and signature, too: give the option another name");
+      "plugin's table, of an exporter when, keep and signature, too, of a cluster timeout_secs, max_wait_secs, wire "
+      "and bucket_mib: give the option another name");
   constexpr bool member = std::is_same_v<Owner, Options>;
   static_assert(member,
                 "belay: an option is a member of the class's own public `struct Options`: call the struct Options");
@@ -324,11 +337,11 @@ constexpr bool check_class() {
                                std::is_convertible_v<T*, InitFn*> + std::is_convertible_v<T*, Model*> +
                                std::is_convertible_v<T*, Input*> + std::is_convertible_v<T*, Op*> +
                                std::is_convertible_v<T*, Optimizer*> + std::is_convertible_v<T*, Schedule*> +
-                               std::is_convertible_v<T*, Exporter*> ==
+                               std::is_convertible_v<T*, Exporter*> + std::is_convertible_v<T*, Cluster*> ==
                            1;
   static_assert(derived,
                 "belay: a plugin class derives publicly from one of belay::Hook, Saver, InitFn, Model, Input, Op, "
-                "Optimizer, Schedule and Exporter");
+                "Optimizer, Schedule, Exporter and Cluster");
   if constexpr (derived) return check_about<T>() && check_callbacks<T>() && check_constructor<T>();
   return false;
 }

@@ -46,6 +46,10 @@ namespace detail {
   X(state, put) X(state, get) X(state, tensor) X(state, count) X(state, key) X(state, written_by)
 #define BELAY_SLOTS_op(X) X(op, output) X(op, parallel) X(op, cancelled) X(op, scratch)
 
+#define BELAY_SLOTS_cluster(X)                                                                              \
+  X(cluster, place) X(cluster, barrier) X(cluster, broadcast) X(cluster, all_reduce) X(cluster, all_gather) \
+  X(cluster, send) X(cluster, receive) X(cluster, split)
+
 #define BELAY_SLOTS_interrupt(X) X(interrupt, interrupt)
 
 #define BELAY_SLOTS_hook(X)                                                                                      \
@@ -73,6 +77,12 @@ namespace detail {
 #define BELAY_SLOTS_exporter(X)                                                                                      \
   X(exporter, create) X(exporter, destroy) X(exporter, extension) X(exporter, write) X(exporter, check)
 
+#define BELAY_SLOTS_cluster_plugin(X)                                                                          \
+  X(cluster_plugin, create) X(cluster_plugin, destroy) X(cluster_plugin, extension) X(cluster_plugin, open)    \
+  X(cluster_plugin, close) X(cluster_plugin, abort) X(cluster_plugin, barrier) X(cluster_plugin, broadcast)    \
+  X(cluster_plugin, all_reduce) X(cluster_plugin, all_gather) X(cluster_plugin, send) X(cluster_plugin, receive) \
+  X(cluster_plugin, split)
+
 #define BELAY_EACH_TABLE(X)                                                                                          \
   X(core, belay_core_api) X(graph, belay_graph_api) X(session, belay_session_api)                                    \
   X(coordinator, belay_coordinator_api) X(model, belay_model_service) X(input, belay_input_service)                  \
@@ -80,7 +90,8 @@ namespace detail {
   X(events, belay_events_api) X(state, belay_state_service) X(hook, belay_hook_api) X(saver_plugin, belay_saver_api) \
   X(init_fn, belay_init_fn_api) X(model_plugin, belay_model_api) X(input_plugin, belay_input_api)                    \
   X(op, belay_op_service) X(op_plugin, belay_op_api) X(interrupt, belay_interrupt_api)                               \
-  X(optimizer, belay_optimizer_api) X(schedule, belay_schedule_api) X(exporter, belay_exporter_api)
+  X(optimizer, belay_optimizer_api) X(schedule, belay_schedule_api) X(exporter, belay_exporter_api)  \
+  X(cluster, belay_cluster_service) X(cluster_plugin, belay_cluster_api)
 // clang-format on
 
 // What replaces a slot that the other side lacks: kMissing fails and names the slot, kSkip does nothing.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "belay/detail/check_class.h"
+#include "belay/detail/cluster_thunks.h"
 #include "belay/detail/op_thunks.h"
 #include "belay/detail/raw_position.h"
 #include "belay/detail/sized.h"
@@ -425,6 +426,8 @@ constexpr auto make_table() {
                               extension_slot<T>(),
                               H::write_export,
                               overrides_Exporter_check<T>() ? H::check_export : nullptr};
+  } else if constexpr (kind == BELAY_KIND_CLUSTER) {
+    return cluster_table<T>(extension_slot<T>());
   } else {
     return belay_input_api{sizeof(belay_input_api),
                            0,

@@ -53,6 +53,9 @@ constexpr Uses uses_of() {
     BELAY_USE(Optimizer, finish)
   } else if constexpr (std::is_convertible_v<T*, Exporter*>) {
     BELAY_USE(Exporter, check)
+  } else if constexpr (std::is_convertible_v<T*, Cluster*>) {
+    BELAY_USE(Cluster, close)
+    BELAY_USE(Cluster, abort)
   }
   return uses;
 }
