@@ -168,6 +168,8 @@ inline constexpr const char* kTableInitializers = "table_initializer";
 inline constexpr const char* kLosses = "losses";
 // The operation of a training step, made by the host's optimizer.
 inline constexpr const char* kTrainOp = "train_op";
+// The tensors of the training input's batch, features and labels; their first dimension is that of the examples.
+inline constexpr const char* kInputBatch = "input_batch";
 // The gradients of the loss, before clipping, that the host's optimizer takes, and their variables in the same
 // order. A trainable variable that the loss does not depend on is in neither.
 inline constexpr const char* kGradients = "gradients";

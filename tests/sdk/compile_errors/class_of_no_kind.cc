@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: belay: a plugin class derives publicly from one of belay::Hook, Saver, InitFn, Model, Input, Op, Optimizer, Schedule and Exporter
+// expect: belay: a plugin class derives publicly from one of belay::Hook, Saver, InitFn, Model, Input, Op, Optimizer,
+// Schedule, Exporter and Cluster
 #include <belay/plugin.h>
 
 namespace {

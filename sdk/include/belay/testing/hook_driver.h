@@ -40,6 +40,7 @@
 #include "belay/testing/driver_setup.h"
 #include "belay/testing/fake_checkpoints.h"
 #include "belay/testing/fake_events.h"
+#include "belay/testing/fake_ranks.h"
 #include "belay/testing/fake_session.h"
 #include "belay/testing/fake_state.h"
 #include "belay/testing/plugin_library.h"
@@ -85,6 +86,7 @@ class HookDriver {
   FakeGraph& graph() noexcept { return graph_; }
   FakeSession& session() noexcept { return session_; }  // variables, raw runs, coordinator
   FakeEvents& events() noexcept { return events_; }
+  FakeRanks& ranks() noexcept { return ranks_; }  // how many there are is in host()
   FakeCheckpoints& checkpoints() noexcept { return checkpoints_; }
   std::vector<std::string> logged() const { return host_.logged(); }
 
@@ -256,7 +258,12 @@ class HookDriver {
 
  private:
   explicit HookDriver(const DriverSetup& setup)
-      : host_(setup.instance_name), graph_(host_), session_(host_, graph_), events_(host_), checkpoints_(host_) {
+      : host_(setup.instance_name),
+        graph_(host_),
+        session_(host_, graph_),
+        events_(host_),
+        ranks_(host_),
+        checkpoints_(host_) {
     FakeState::offer(host_);
     host_.run_directory = setup.run_directory;
     host_.interactive = setup.interactive;
@@ -412,6 +419,7 @@ class HookDriver {
   FakeGraph graph_;
   FakeSession session_;
   FakeEvents events_;
+  FakeRanks ranks_;
   FakeCheckpoints checkpoints_;
   belay_hook_api api_{};
   HookHandle handle_;

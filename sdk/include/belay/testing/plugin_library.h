@@ -40,6 +40,8 @@ template <>
 struct PluginKind<belay_op_api> : std::integral_constant<std::int32_t, BELAY_KIND_OP> {};
 template <>
 struct PluginKind<belay_exporter_api> : std::integral_constant<std::int32_t, BELAY_KIND_EXPORTER> {};
+template <>
+struct PluginKind<belay_cluster_api> : std::integral_constant<std::int32_t, BELAY_KIND_CLUSTER> {};
 }  // namespace detail
 
 namespace testing {

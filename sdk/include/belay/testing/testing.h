@@ -2,6 +2,7 @@
 // The whole test kit: a fake host and its services, and a driver per kind of plugin that needs no engine. Header-only;
 // use it with any test framework.
 //
+//   cluster_driver.h   clusters: several ranks in one process, a thread each
 //   hook_driver.h      hooks: begin, create_session, step, save, recover, end
 //   init_fn_driver.h   init functions, on variables and checkpoints that the test makes up
 //   input_driver.h     inputs: spec, open, next, seek, and the laws of a position
@@ -11,6 +12,7 @@
 // A model, and the gradient of an operation, are driven with the engine.
 #pragma once
 
+#include "belay/testing/cluster_driver.h"
 #include "belay/testing/error_of.h"
 #include "belay/testing/hook_driver.h"
 #include "belay/testing/init_fn_driver.h"
