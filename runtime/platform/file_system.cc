@@ -17,12 +17,14 @@
 
 #include "belay/error.h"
 #include "runtime/platform/process_copy.h"
+#include "runtime/platform/spare_descriptors.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
 namespace {
 
-constexpr mode_t kFileMode = 0640, kDirectoryMode = 0750;
+// Without the umask's bits: who may read a run is the user's choice, as with every other program.
+constexpr mode_t kFileMode = 0666, kDirectoryMode = 0777;
 constexpr std::size_t kMaxTransfer = std::size_t{1} << 30;  // Linux moves at most 2 GiB less a page in one call
 constexpr int kOpenDirectory = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
 
@@ -67,6 +69,14 @@ auto uninterrupted(Call&& call) {
   return result;
 }
 
+// A call that opens; where the process has no descriptor left, with one that is held back.
+template <class Call>
+int opened(Call&& call) {
+  int fd = uninterrupted(call);
+  while (fd < 0 && errno == EMFILE && release_spare_descriptor()) fd = uninterrupted(call);
+  return fd;
+}
+
 std::string entry_path(const std::string& directory, std::string_view name) {
   return directory.ends_with('/') ? directory + std::string(name) : directory + "/" + std::string(name);
 }
@@ -100,7 +110,9 @@ class Descriptor {
   Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   Descriptor& operator=(Descriptor&&) = delete;
   ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
+    if (fd_ < 0) return;
+    ::close(fd_);
+    restore_spare_descriptors();
   }
   int get() const noexcept { return fd_; }
   int release() noexcept { return std::exchange(fd_, -1); }
@@ -180,7 +192,9 @@ class PosixFile final : public OpenFile {
   void close() override {
     held_.reset();
     // Linux closes the descriptor whatever it answers, so a second call could hit another file.
-    if (::close(fd_.release()) != 0 && errno != EINTR) fail_call("close " + single_quoted(path_), errno);
+    const int error = ::close(fd_.release()) == 0 ? 0 : errno;
+    restore_spare_descriptors();
+    if (error != 0 && error != EINTR) fail_call("close " + single_quoted(path_), error);
   }
 
  private:
@@ -256,9 +270,12 @@ class PosixDirectory final : public OpenDirectory {
 
   std::vector<std::string> entries() const override {
     // Opened anew, since a copy of the descriptor would share its reading position.
-    Descriptor fd(uninterrupted([&] { return ::openat(fd_.get(), ".", kOpenDirectory); }));
+    Descriptor fd(opened([&] { return ::openat(fd_.get(), ".", kOpenDirectory); }));
     if (fd.get() < 0) fail_call("list " + single_quoted(path_), errno);
-    const std::unique_ptr<DIR, int (*)(DIR*)> listing(::fdopendir(fd.get()), ::closedir);
+    const std::unique_ptr<DIR, void (*)(DIR*)> listing(::fdopendir(fd.get()), [](DIR* d) {
+      ::closedir(d);
+      restore_spare_descriptors();
+    });
     if (listing == nullptr) fail_call("list " + single_quoted(path_), errno);
     fd.release();
     std::vector<std::string> names;
@@ -350,7 +367,7 @@ class PosixDirectory final : public OpenDirectory {
 
  private:
   Descriptor open_at(const std::string& name, const std::string& what, int flags) const {
-    Descriptor fd(uninterrupted([&] { return ::openat(fd_.get(), name.c_str(), flags, kFileMode); }));
+    Descriptor fd(opened([&] { return ::openat(fd_.get(), name.c_str(), flags, kFileMode); }));
     if (fd.get() < 0) fail_call(what, errno);
     return fd;
   }
@@ -374,7 +391,7 @@ class PosixDirectory final : public OpenDirectory {
 class PosixFileSystem final : public FileSystem {
  public:
   std::unique_ptr<OpenDirectory> open_directory(const std::string& path) override {
-    Descriptor fd(uninterrupted([&] { return ::open(path.c_str(), kOpenDirectory); }));
+    Descriptor fd(opened([&] { return ::open(path.c_str(), kOpenDirectory); }));
     if (fd.get() < 0) fail_call("open directory " + single_quoted(path), errno);
     return std::make_unique<PosixDirectory>(std::move(fd), path);
   }

@@ -68,12 +68,12 @@ class OpenDirectory {
  public:
   virtual ~OpenDirectory() = default;
   virtual const std::string& path() const = 0;
-  virtual std::unique_ptr<OpenFile> create(std::string_view name) = 0;      // new, 0640; ALREADY_EXISTS
+  virtual std::unique_ptr<OpenFile> create(std::string_view name) = 0;      // new; ALREADY_EXISTS
   virtual std::unique_ptr<OpenFile> open(std::string_view name) const = 0;  // for reading
   virtual bool exists(std::string_view name) const = 0;
   virtual FileStatus status(std::string_view name) const = 0;
   virtual std::vector<std::string> entries() const = 0;                              // sorted, without . and ..
-  virtual std::unique_ptr<OpenDirectory> make_directory(std::string_view name) = 0;  // 0750; ALREADY_EXISTS
+  virtual std::unique_ptr<OpenDirectory> make_directory(std::string_view name) = 0;  // ALREADY_EXISTS
   virtual std::unique_ptr<OpenDirectory> open_directory(std::string_view name) const = 0;
   // Within this directory. Replaces a file, or a directory that is empty; ALREADY_EXISTS where it is not.
   virtual void rename(std::string_view from, std::string_view to) = 0;
@@ -97,7 +97,7 @@ class FileSystem {
  public:
   virtual ~FileSystem() = default;
   virtual std::unique_ptr<OpenDirectory> open_directory(const std::string& path) = 0;
-  // Makes what is missing, 0750, and syncs the parent of each directory that it makes.
+  // Makes what is missing, and syncs the parent of each directory that it makes.
   virtual std::unique_ptr<OpenDirectory> make_directories(const std::string& path) = 0;
   virtual bool exists(const std::string& path) const = 0;
   virtual FileStatus status(const std::string& path) const = 0;  // follows links

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <fmt/chrono.h>
 #include <poll.h>
-#include <spdlog/pattern_formatter.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -20,7 +19,9 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <utility>
+#include <vector>
 
+#include "belay/log_fields.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -125,14 +126,14 @@ bool set_and_not_empty(const char* variable) {
   return value != nullptr && *value != '\0';
 }
 
-spdlog::level::level_enum to_spdlog(LogLevel level) {
+const char* name_of(LogLevel level) {
   switch (level) {
-    case LogLevel::kDebug: return spdlog::level::debug;
-    case LogLevel::kInfo: return spdlog::level::info;
-    case LogLevel::kWarning: return spdlog::level::warn;
-    case LogLevel::kError: return spdlog::level::err;
+    case LogLevel::kDebug: return "debug";
+    case LogLevel::kInfo: return "info";
+    case LogLevel::kWarning: return "warning";
+    case LogLevel::kError: return "error";
   }
-  return spdlog::level::err;
+  return "error";
 }
 
 const char* colour_of(LogLevel level) {
@@ -145,18 +146,44 @@ const char* colour_of(LogLevel level) {
   return "";
 }
 
-std::chrono::system_clock::time_point to_time(std::int64_t wall_ns) {
-  return std::chrono::system_clock::time_point(std::chrono::nanoseconds(wall_ns));
-}
+// A moment of the wall clock, for fmt, which knows no parts of a second in a std::tm.
+struct WallTime {
+  explicit WallTime(std::int64_t wall_ns) {
+    using std::chrono::floor;
+    const auto time = floor<std::chrono::milliseconds>(
+        std::chrono::sys_time<std::chrono::nanoseconds>(std::chrono::nanoseconds(wall_ns)));
+    const auto whole = floor<std::chrono::seconds>(time);
+    seconds = static_cast<std::time_t>(whole.time_since_epoch().count());
+    milliseconds = static_cast<int>((time - whole).count());
+  }
+  std::time_t seconds;
+  int milliseconds;
+};
+
+// What a plugin or the host logs, taken apart as belay/log_fields.h puts it together.
+struct LogParts {
+  explicit LogParts(std::string_view text) {
+    if (const std::size_t at = text.find(detail::kLogFields); at != text.npos) {
+      fields = nlohmann::ordered_json::parse(text.substr(at + 1), nullptr, false);
+      if (fields.is_object()) text = text.substr(0, at);
+    }
+    const std::size_t first = std::min(text.find(detail::kLogRow), text.size());
+    message = text.substr(0, first);
+    for (std::size_t at = first; at < text.size();) {
+      const std::size_t end = std::min(text.find(detail::kLogRow, at + 1), text.size());
+      rows.push_back(text.substr(at + 1, end - at - 1));
+      at = end;
+    }
+  }
+  std::string_view message;
+  std::vector<std::string_view> rows;
+  nlohmann::ordered_json fields;
+};
 
 class StreamLogger final : public Logger {
  public:
   StreamLogger(LogOutput output, LogFormat format, LogLevel level, Clock& clock)
-      : output_(std::move(output)),
-        format_(format),
-        level_(level),
-        clock_(clock),
-        text_format_("%H:%M:%S.%e %^%l%$ %v", spdlog::pattern_time_type::local) {}
+      : output_(std::move(output)), format_(format), level_(level), clock_(clock) {}
 
   ~StreamLogger() override { status_line({}); }
 
@@ -164,16 +191,18 @@ class StreamLogger final : public Logger {
     if (!enabled(level)) return;
     const std::lock_guard<std::mutex> lock(mutex_);
     try {
-      if (lost_ != 0 && write_line(LogLevel::kWarning, {}, std::to_string(lost_) + " lines of the log were lost here"))
+      if (lost_ != 0 && write_lines(LogLevel::kWarning, {}, std::to_string(lost_) + " lines of the log were lost here"))
         lost_ = 0;
-      if (!write_line(level, source, text)) ++lost_;
+      if (!write_lines(level, source, text)) ++lost_;
     } catch (...) {
       ++lost_;  // out of memory: the program goes on
     }
   }
 
   bool enabled(LogLevel level) const override { return level >= level_; }
-  bool interactive() const override { return output_.terminal && format_ == LogFormat::kText; }
+  bool interactive() const override {
+    return output_.terminal && format_ == LogFormat::kText && enabled(LogLevel::kInfo);
+  }
 
   void status_line(std::string_view text) override {
     if (!interactive()) return;
@@ -199,54 +228,71 @@ class StreamLogger final : public Logger {
 
  private:
   // Lock held, as for all that follow.
-  bool write_line(LogLevel level, std::string_view source, std::string_view text) {
-    const std::string line =
-        format_ == LogFormat::kJson ? json_line(level, source, text) : text_line(level, source, text);
-    if (!drawn_ && status_.empty()) return output_.write(line);
-    drawn_ = !status_.empty();
-    next_draw_ns_ = clock_.monotonic_ns() + kRedrawNs;
-    return output_.write("\r\x1b[K" + line + shown_status());
+  bool write_lines(LogLevel level, std::string_view source, std::string_view text) {
+    const LogParts parts(text);
+    const std::string lines =
+        format_ == LogFormat::kJson ? json_line(level, source, parts) : text_lines(level, source, parts);
+    if (!drawn_ && status_.empty()) return output_.write(lines);
+    return output_.write(kTakeAway + lines + shown_status());
   }
 
   void draw() {
+    // A terminal that has become narrower has broken the line that was drawn into several.
+    const bool resized = drawn_ && columns() != drawn_columns_;
+    const std::string before = status_.empty() || resized ? kTakeAway : "\r";
+    output_.write(before + shown_status());
+  }
+
+  // The cursor waits in front of the line, not behind it: so it is still there, and all of the line behind it, when the
+  // terminal has broken that into several. What is longer than the line is lost and not wrapped: the terminal may be
+  // narrower already than it says. Not up to the last column, where some go to the next line all the same.
+  std::string shown_status() {
     drawn_ = !status_.empty();
-    next_draw_ns_ = status_.empty() ? 0 : clock_.monotonic_ns() + kRedrawNs;
-    output_.write("\r" + shown_status() + "\x1b[K");
+    next_draw_ns_ = drawn_ ? clock_.monotonic_ns() + kRedrawNs : 0;
+    if (!drawn_) return "";
+    drawn_columns_ = columns();
+    const std::string_view shown = cut_to_width(status_, static_cast<std::size_t>(drawn_columns_ - 1));
+    return "\x1b[?7l" + std::string(shown) + "\x1b[K\x1b[?7h\r";
   }
 
-  // Not up to the last column, where some terminals go to the next line.
-  std::string shown_status() const {
+  int columns() const {
     const int columns = output_.columns ? output_.columns() : 0;
-    return std::string(cut_to_width(status_, static_cast<std::size_t>((columns > 0 ? columns : kDefaultColumns) - 1)));
+    return columns > 0 ? columns : kDefaultColumns;
   }
 
-  std::string text_line(LogLevel level, std::string_view source, std::string_view text) {
-    const std::string message = source.empty() ? escaped(text) : escaped(source) + ": " + escaped(text);
-    const spdlog::details::log_msg entry(to_time(clock_.wall_ns()), spdlog::source_loc{}, "", to_spdlog(level),
-                                         message);
-    spdlog::memory_buf_t line;
-    text_format_.format(entry, line);
-    std::string out(line.data(), line.size());
-    if (output_.colour) {
-      out.insert(entry.color_range_end, "\x1b[0m");
-      out.insert(entry.color_range_start, colour_of(level));
-    }
-    return out;
+  std::string text_lines(LogLevel level, std::string_view source, const LogParts& parts) const {
+    const std::string head = head_of(level);
+    std::string lines = head + (source.empty() ? "" : escaped(source) + ": ") + escaped(parts.message) + "\n";
+    for (const std::string_view row : parts.rows) lines += head + "  " + escaped(row) + "\n";
+    return lines;
   }
 
-  std::string json_line(LogLevel level, std::string_view source, std::string_view text) const {
-    const auto time = std::chrono::floor<std::chrono::milliseconds>(to_time(clock_.wall_ns()));
-    const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
+  // Who watches knows the day.
+  std::string head_of(LogLevel level) const {
+    const WallTime time(clock_.wall_ns());
+    const std::tm local = fmt::localtime(time.seconds);
+    const std::string date = output_.terminal ? "" : fmt::format("{:%F} ", local);
+    const std::string name =
+        output_.colour ? std::string(colour_of(level)) + name_of(level) + "\x1b[0m" : name_of(level);
+    return fmt::format("{}{:%T}.{:03} {} ", date, local, time.milliseconds, name);
+  }
+
+  std::string json_line(LogLevel level, std::string_view source, const LogParts& parts) const {
+    const WallTime time(clock_.wall_ns());
     nlohmann::ordered_json line;
-    line["time"] = fmt::format("{:%FT%T}.{:03}Z", fmt::gmtime(std::chrono::system_clock::to_time_t(seconds)),
-                               (time - seconds).count());
-    const auto name = spdlog::level::to_string_view(to_spdlog(level));
-    line["level"] = std::string_view(name.data(), name.size());
+    line["time"] = fmt::format("{:%FT%T}.{:03}Z", fmt::gmtime(time.seconds), time.milliseconds);
+    line["level"] = name_of(level);
     line["source"] = source;
     if (const std::int64_t step = step_.load(std::memory_order_relaxed); step >= 0) line["step"] = step;
-    line["message"] = text;
+    line["message"] = parts.message;
+    // A hook counts the step that is being made, the log the steps that are done.
+    if (parts.fields.is_object())
+      for (const auto& [key, value] : parts.fields.items())
+        if (key == "step" || !line.contains(key)) line[key] = value;
     return line.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) + "\n";
   }
+
+  static constexpr const char* kTakeAway = "\r\x1b[J";  // the status line, in however many lines it is now
 
   const LogOutput output_;
   const LogFormat format_;
@@ -254,9 +300,9 @@ class StreamLogger final : public Logger {
   Clock& clock_;
   std::atomic<std::int64_t> step_{-1};
   std::mutex mutex_;
-  spdlog::pattern_formatter text_format_;
   std::string status_;             // escaped, whole
   bool drawn_ = false;             // a status line is on the terminal
+  int drawn_columns_ = 0;          // of the terminal then
   std::int64_t next_draw_ns_ = 0;  // no redraw before
   std::uint64_t lost_ = 0;         // lines that were not taken
 };
@@ -274,12 +320,22 @@ LogOutput fd_output(int fd, std::chrono::milliseconds patience) {
   return output;
 }
 
+void set_colour(LogOutput& output, Colour colour) {
+  if (colour != Colour::kAuto) output.colour = colour == Colour::kAlways;
+}
+
 std::unique_ptr<Logger> make_logger(LogOutput output, LogFormat format, LogLevel level, Clock& clock) {
   return std::make_unique<StreamLogger>(std::move(output), format, level, clock);
 }
 
 std::unique_ptr<Logger> make_stderr_logger(LogFormat format, LogLevel level, Clock& clock) {
-  return make_logger(fd_output(STDERR_FILENO), format, level, clock);
+  return make_stderr_logger(format, level, Colour::kAuto, clock);
+}
+
+std::unique_ptr<Logger> make_stderr_logger(LogFormat format, LogLevel level, Colour colour, Clock& clock) {
+  LogOutput output = fd_output(STDERR_FILENO);
+  set_colour(output, colour);
+  return make_logger(std::move(output), format, level, clock);
 }
 
 }  // namespace belay::runtime

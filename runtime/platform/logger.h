@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program's one log, on stderr: text for people or one JSON object per line. [any thread]
 //
-// Text: "12:34:56.789 warning nan_tensor: loss is not finite". Control characters of a message are escaped, so that a
-// line is a line. The time is local. JSON: {"time": ISO 8601 in UTC with milliseconds, "level", "source", "step" (once
-// known), "message"}, pure ASCII. On a terminal one status line may be below the log; it is taken away before a line
+// Text: "2024-01-01 12:34:56.789 warning nan_tensor: loss is not finite", on a terminal without the date. Control
+// characters of a message are escaped, so that a line is a line. The time is local. JSON: {"time": ISO 8601 in UTC with
+// milliseconds, "level", "source", "step" (once known), "message"} and the fields that the text has behind it
+// (belay/log_fields.h), pure ASCII. On a terminal one status line may be below the log; it is taken away before a line
 // is printed and drawn again after it.
 //
 // Nothing here throws, and an output that is closed or full never stops the program: lines that it does not take are
@@ -23,6 +24,7 @@
 namespace belay::runtime {
 
 enum class LogFormat { kText, kJson };
+enum class Colour { kAuto, kAlways, kNever };
 
 class Logger {
  public:
@@ -30,7 +32,7 @@ class Logger {
   // `source`: the instance or part that speaks; may be empty.
   virtual void log(LogLevel level, std::string_view source, std::string_view text) = 0;
   virtual bool enabled(LogLevel level) const = 0;
-  // Whether a person watches: stderr is a terminal and the format is text.
+  // Whether a person watches: stderr is a terminal, the format is text, and what is of level kInfo is shown.
   virtual bool interactive() const = 0;
   // Shows `text` in place, cut to the terminal's width; empty takes it away. Ignored unless interactive(); redrawn at
   // most ten times a second, where the last one waits for the next call, log line or flush.
@@ -57,10 +59,13 @@ struct LogOutput {
 // once, then drops lines until it has caught up. SIGPIPE does not get out. terminal and colour from isatty, TERM and
 // NO_COLOR.
 LogOutput fd_output(int fd, std::chrono::milliseconds patience = std::chrono::seconds(1));
+// Whether it writes in colour, whatever the environment says.
+void set_colour(LogOutput& output, Colour colour);
 
 std::unique_ptr<Logger> make_logger(LogOutput output, LogFormat format, LogLevel level, Clock& clock);
 
 // Writes to stderr.
 std::unique_ptr<Logger> make_stderr_logger(LogFormat format, LogLevel level, Clock& clock);
+std::unique_ptr<Logger> make_stderr_logger(LogFormat format, LogLevel level, Colour colour, Clock& clock);
 
 }  // namespace belay::runtime

@@ -11,14 +11,18 @@
 #include <csignal>
 #include <filesystem>
 #include <functional>
+#include <memory>
+#include <vector>
 
 #include "belay/error.h"
+#include "runtime/platform/spare_descriptors.h"
 #include "tests/platform/temp_dir.h"
 
 namespace belay::runtime {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::SizeIs;
 
 class FileSystemTest : public ::testing::Test {
  protected:
@@ -83,17 +87,24 @@ TEST_F(FileSystemTest, LargeWritesArriveWhole) {
   EXPECT_TRUE(directory->read("a", content.size()) == content);
 }
 
-TEST_F(FileSystemTest, NewFilesAndDirectoriesAreNotForStrangers) {
-  const mode_t previous = ::umask(0);
-  const auto directory = open();
-  put(*directory, "a", "");
-  directory->make_directory("b");
-  posix_file_system().make_directories(dir_ / "c/d");
-  ::umask(previous);
-  EXPECT_EQ(directory->status("a").mode, 0640u);
-  EXPECT_EQ(directory->status("b").mode, 0750u);
-  EXPECT_EQ(posix_file_system().status(dir_ / "c").mode, 0750u);
-  EXPECT_EQ(posix_file_system().status(dir_ / "c/d").mode, 0750u);
+TEST_F(FileSystemTest, WhoMayReadNewFilesAndDirectoriesIsTheUmasksChoice) {
+  const struct {
+    mode_t mask;
+    std::uint32_t file, directory;
+  } cases[] = {{0, 0666, 0777}, {022, 0644, 0755}, {077, 0600, 0700}};
+  for (const auto& c : cases) {
+    const std::string name = std::to_string(c.mask);
+    const mode_t previous = ::umask(c.mask);
+    const auto directory = open();
+    put(*directory, "a" + name, "");
+    directory->make_directory("b" + name);
+    posix_file_system().make_directories(dir_ / ("c" + name + "/d"));
+    ::umask(previous);
+    EXPECT_EQ(directory->status("a" + name).mode, c.file) << name;
+    EXPECT_EQ(directory->status("b" + name).mode, c.directory) << name;
+    EXPECT_EQ(posix_file_system().status(dir_ / ("c" + name)).mode, c.directory) << name;
+    EXPECT_EQ(posix_file_system().status(dir_ / ("c" + name + "/d")).mode, c.directory) << name;
+  }
 }
 
 TEST_F(FileSystemTest, StatusTellsKindSizeAndOwner) {
@@ -281,6 +292,29 @@ TEST_F(FileSystemTest, RunningOutOfDescriptorsIsResourceExhausted) {
   EXPECT_EQ(error_of([&] { directory->create("a"); }),
             "RESOURCE_EXHAUSTED: cannot create 'DIR/a': Too many open files");
   EXPECT_EQ(error_of([&] { directory->entries(); }), "RESOURCE_EXHAUSTED: cannot list 'DIR': Too many open files");
+}
+
+TEST_F(FileSystemTest, WhereAllDescriptorsAreUsedUpItHasThoseThatAreHeldBack) {
+  const auto directory = open();
+  hold_spare_descriptors();
+  int last = ::dup(STDERR_FILENO);
+  std::vector<int> taken{last};
+  {
+    const Limit limit(RLIMIT_NOFILE, static_cast<rlim_t>(last) + 10);
+    while ((last = ::dup(STDERR_FILENO)) >= 0) taken.push_back(last);
+    std::vector<std::unique_ptr<OpenFile>> files;
+    for (int i = 0; i < 6; ++i) files.push_back(directory->create("file" + std::to_string(i)));
+    EXPECT_EQ(error_of([&] { directory->create("a"); }),
+              "RESOURCE_EXHAUSTED: cannot create 'DIR/a': Too many open files");
+    // What is closed is held back again, and not there for others.
+    files.pop_back();
+    EXPECT_LT(::dup(STDERR_FILENO), 0);
+    files.push_back(directory->create("a"));
+    files.clear();
+    EXPECT_LT(::dup(STDERR_FILENO), 0);
+    EXPECT_THAT(directory->entries(), SizeIs(7));
+  }
+  for (const int fd : taken) ::close(fd);
 }
 
 TEST_F(FileSystemTest, APageIsInTheFileWithoutAnyCallAndLockedWhileItIsOpen) {

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "belay/log_fields.h"
 #include "tests/platform/fake_clock.h"
 #include "tests/platform/temp_dir.h"
 
@@ -57,11 +58,11 @@ class LoggerTest : public ::testing::Test {
 TEST_F(LoggerTest, ATextLineHasTimeLevelSourceAndMessage) {
   const auto logger = text_logger();
   logger->warning("nan_tensor", "loss is not finite");
-  EXPECT_EQ(taken(), "12:34:56.789 warning nan_tensor: loss is not finite\n");
+  EXPECT_EQ(taken(), "2024-01-01 12:34:56.789 warning nan_tensor: loss is not finite\n");
   logger->info("", "step 5");
-  EXPECT_EQ(taken(), "12:34:56.789 info step 5\n");
+  EXPECT_EQ(taken(), "2024-01-01 12:34:56.789 info step 5\n");
   logger->error("saver", "disk full");
-  EXPECT_EQ(taken(), "12:34:56.789 error saver: disk full\n");
+  EXPECT_EQ(taken(), "2024-01-01 12:34:56.789 error saver: disk full\n");
 }
 
 TEST_F(LoggerTest, LowerLevelsAreNotWritten) {
@@ -76,7 +77,7 @@ TEST_F(LoggerTest, LowerLevelsAreNotWritten) {
 TEST_F(LoggerTest, ALineIsALineWhateverTheMessage) {
   const auto logger = text_logger();
   logger->info("a\nb", "\x1b[2J 100%s {} \xff\n");
-  EXPECT_EQ(taken(), "12:34:56.789 info a\\nb: \\x1b[2J 100%s {} \\xff\\n\n");
+  EXPECT_EQ(taken(), "2024-01-01 12:34:56.789 info a\\nb: \\x1b[2J 100%s {} \\xff\\n\n");
 }
 
 TEST_F(LoggerTest, AJsonLineHasUtcTimeLevelSourceStepAndMessage) {
@@ -127,13 +128,13 @@ TEST_F(LoggerTest, TheStatusLineIsForTextOnATerminal) {
 TEST_F(LoggerTest, TheStatusLineIsRedrawnAtMostTenTimesASecond) {
   const auto logger = text_logger(true);
   logger->status_line("step 1");
-  EXPECT_EQ(taken(), "\rstep 1\x1b[K");
+  EXPECT_EQ(taken(), "\r\x1b[?7lstep 1\x1b[K\x1b[?7h\r");
   clock_.advance(99 * FakeClock::kMillisecond);
   logger->status_line("step 2");
   EXPECT_EQ(taken(), "");
   clock_.advance(FakeClock::kMillisecond);
   logger->status_line("step 3");
-  EXPECT_EQ(taken(), "\rstep 3\x1b[K");
+  EXPECT_EQ(taken(), "\r\x1b[?7lstep 3\x1b[K\x1b[?7h\r");
 }
 
 TEST_F(LoggerTest, ALogLineStandsAboveTheLatestStatusLine) {
@@ -142,7 +143,7 @@ TEST_F(LoggerTest, ALogLineStandsAboveTheLatestStatusLine) {
   logger->status_line("step 2");
   taken();
   logger->info("", "saved");
-  EXPECT_EQ(taken(), "\r\x1b[K12:34:56.789 info saved\nstep 2");
+  EXPECT_EQ(taken(), "\r\x1b[J12:34:56.789 info saved\n\x1b[?7lstep 2\x1b[K\x1b[?7h\r");
 }
 
 TEST_F(LoggerTest, AnEmptyStatusLineTakesItAwayAtOnce) {
@@ -150,7 +151,7 @@ TEST_F(LoggerTest, AnEmptyStatusLineTakesItAwayAtOnce) {
   logger->status_line("step 1");
   taken();
   logger->status_line("");
-  EXPECT_EQ(taken(), "\r\x1b[K");
+  EXPECT_EQ(taken(), "\r\x1b[J");
   logger->status_line("");
   logger->info("", "done");
   EXPECT_EQ(taken(), "12:34:56.789 info done\n");
@@ -162,7 +163,7 @@ TEST_F(LoggerTest, FlushDrawsWhatWaits) {
   logger->status_line("step 2");
   taken();
   logger->flush();
-  EXPECT_EQ(taken(), "\rstep 2\x1b[K");
+  EXPECT_EQ(taken(), "\r\x1b[?7lstep 2\x1b[K\x1b[?7h\r");
 }
 
 TEST_F(LoggerTest, TheStatusLineGoesWithTheLogger) {
@@ -170,27 +171,85 @@ TEST_F(LoggerTest, TheStatusLineGoesWithTheLogger) {
   logger->status_line("step 1");
   taken();
   logger.reset();
-  EXPECT_EQ(taken(), "\r\x1b[K");
+  EXPECT_EQ(taken(), "\r\x1b[J");
 }
 
 TEST_F(LoggerTest, TheStatusLineFitsTheTerminal) {
   const auto logger = text_logger(true);
   columns_ = 10;
   logger->status_line("0123456789abcdef");
-  EXPECT_EQ(taken(), "\r012345678\x1b[K");
+  EXPECT_EQ(taken(), "\r\x1b[?7l012345678\x1b[K\x1b[?7h\r");
   columns_ = 5;
   logger->info("", "x");
-  EXPECT_EQ(taken(), "\r\x1b[K12:34:56.789 info x\n0123");
+  EXPECT_EQ(taken(), "\r\x1b[J12:34:56.789 info x\n\x1b[?7l0123\x1b[K\x1b[?7h\r");
   columns_ = 0;  // not known: 80
   logger->status_line(std::string(200, 'x'));
   logger->flush();
-  EXPECT_EQ(taken(), "\r" + std::string(79, 'x') + "\x1b[K");
+  EXPECT_EQ(taken(), "\r\x1b[J\x1b[?7l" + std::string(79, 'x') + "\x1b[K\x1b[?7h\r");
 }
 
 TEST_F(LoggerTest, TheStatusLineIsEscaped) {
   const auto logger = text_logger(true);
   logger->status_line("a\nb\x1b[31m");
-  EXPECT_EQ(taken(), "\ra\\nb\\x1b[31m\x1b[K");
+  EXPECT_EQ(taken(), "\r\x1b[?7la\\nb\\x1b[31m\x1b[K\x1b[?7h\r");
+}
+
+// What has been drawn is several lines of the terminal then, from where the cursor is.
+TEST_F(LoggerTest, ANarrowerTerminalKeepsNothingOfTheStatusLine) {
+  const auto logger = text_logger(true);
+  logger->status_line("0123456789");
+  taken();
+  columns_ = 5;
+  clock_.advance(100 * FakeClock::kMillisecond);
+  logger->status_line("0123456789");
+  EXPECT_EQ(taken(), "\r\x1b[J\x1b[?7l0123\x1b[K\x1b[?7h\r");
+  clock_.advance(100 * FakeClock::kMillisecond);
+  logger->status_line("9876543210");
+  EXPECT_EQ(taken(), "\r\x1b[?7l9876\x1b[K\x1b[?7h\r") << "of the same width it is written over";
+}
+
+TEST_F(LoggerTest, RowsAreLinesBelowTheMessageForPeopleOnly) {
+  const std::string text = "ended\x1eone  1\x1etwo\n  2\x1f{\"steps\":3}";
+  const auto logger = text_logger();
+  logger->info("", text);
+  EXPECT_EQ(taken(),
+            "2024-01-01 12:34:56.789 info ended\n2024-01-01 12:34:56.789 info   one  1\n"
+            "2024-01-01 12:34:56.789 info   two\\n  2\n");
+  json_logger()->info("", text);
+  EXPECT_EQ(taken(),
+            "{\"time\":\"2024-01-01T12:34:56.789Z\",\"level\":\"info\",\"source\":\"\",\"message\":\"ended\","
+            "\"steps\":3}\n");
+}
+
+TEST_F(LoggerTest, FieldsAreMembersOfAJsonLineAndReplaceOnlyTheStep) {
+  const auto logger = json_logger();
+  logger->set_step(4);
+  LogFields fields;
+  fields.add("step", 5);
+  fields.add("loss", 0.25);
+  fields.add("message", "forged");
+  fields.add("level", "error");
+  logger->info("progress", "step 5, loss 0.25" + fields.text());
+  EXPECT_EQ(taken(),
+            "{\"time\":\"2024-01-01T12:34:56.789Z\",\"level\":\"info\",\"source\":\"progress\",\"step\":5,"
+            "\"message\":\"step 5, loss 0.25\",\"loss\":0.25}\n");
+  logger->info("x", "y\x1f{broken");
+  EXPECT_EQ(nlohmann::json::parse(taken())["message"], "y\x1f{broken") << "what is no object stays text";
+}
+
+TEST_F(LoggerTest, AQuietLogHasNoStatusLine) { EXPECT_FALSE(text_logger(true, LogLevel::kWarning)->interactive()); }
+
+TEST_F(LoggerTest, ColourIsWhatTheCommandLineSays) {
+  for (const bool terminal : {false, true}) {
+    LogOutput output = captured();
+    output.colour = terminal;
+    set_colour(output, Colour::kAuto);
+    EXPECT_EQ(output.colour, terminal);
+    set_colour(output, Colour::kAlways);
+    EXPECT_TRUE(output.colour);
+    set_colour(output, Colour::kNever);
+    EXPECT_FALSE(output.colour);
+  }
 }
 
 TEST_F(LoggerTest, LevelsAreColouredWhereTheOutputSaysSo) {
@@ -198,7 +257,7 @@ TEST_F(LoggerTest, LevelsAreColouredWhereTheOutputSaysSo) {
   output.colour = true;
   const auto logger = make_logger(output, LogFormat::kText, LogLevel::kInfo, clock_);
   logger->warning("a", "b");
-  EXPECT_EQ(taken(), "12:34:56.789 \x1b[33mwarning\x1b[0m a: b\n");
+  EXPECT_EQ(taken(), "2024-01-01 12:34:56.789 \x1b[33mwarning\x1b[0m a: b\n");
 }
 
 TEST_F(LoggerTest, LostLinesAreCounted) {
@@ -207,7 +266,8 @@ TEST_F(LoggerTest, LostLinesAreCounted) {
   for (int i = 0; i < 3; ++i) logger->info("", "lost");
   full_ = false;
   logger->info("", "back");
-  EXPECT_EQ(taken(), "12:34:56.789 warning 3 lines of the log were lost here\n12:34:56.789 info back\n");
+  EXPECT_EQ(taken(),
+            "2024-01-01 12:34:56.789 warning 3 lines of the log were lost here\n2024-01-01 12:34:56.789 info back\n");
 }
 
 TEST_F(LoggerTest, AnOutputThatThrowsHarmsNobody) {
@@ -229,7 +289,7 @@ TEST_F(LoggerTest, LinesOfThreadsDoNotMix) {
     });
   for (std::thread& thread : threads) thread.join();
   std::string expected;
-  for (int i = 0; i < 400; ++i) expected += "12:34:56.789 info thread: 0123456789\n";
+  for (int i = 0; i < 400; ++i) expected += "2024-01-01 12:34:56.789 info thread: 0123456789\n";
   EXPECT_EQ(taken(), expected);
 }
 
@@ -257,7 +317,7 @@ class FdOutputTest : public LoggerTest {
 
 TEST_F(FdOutputTest, WritesToAPipe) {
   make_logger(fd_output(pipe_[1]), LogFormat::kText, LogLevel::kInfo, clock_)->info("", "x");
-  EXPECT_EQ(read_pipe(), "12:34:56.789 info x\n");
+  EXPECT_EQ(read_pipe(), "2024-01-01 12:34:56.789 info x\n");
 }
 
 TEST_F(FdOutputTest, APipeWithoutAReaderDoesNotKill) {
@@ -272,12 +332,12 @@ TEST_F(FdOutputTest, APipeWithoutAReaderDoesNotKill) {
 TEST_F(FdOutputTest, AFullPipeDropsLinesAndSaysSo) {
   const auto logger =
       make_logger(fd_output(pipe_[1], std::chrono::milliseconds(1)), LogFormat::kText, LogLevel::kInfo, clock_);
-  for (int i = 0; i < 100; ++i) logger->info("", std::string(999, 'x'));
+  for (int i = 0; i < 100; ++i) logger->info("", std::string(980, 'x'));  // four lines a page of the pipe
   EXPECT_GT(read_pipe().size(), 60'000u);
   logger->info("", "back");
   EXPECT_THAT(read_pipe(),
-              ::testing::MatchesRegex("(.*\n)*12:34:56.789 warning [0-9]+ lines of the log were lost here\n"
-                                      "12:34:56.789 info back\n"));
+              ::testing::MatchesRegex("(.*\n)*2024-01-01 12:34:56.789 warning [0-9]+ lines of the log were lost here\n"
+                                      "2024-01-01 12:34:56.789 info back\n"));
 }
 
 TEST_F(FdOutputTest, AFullDeviceDoesNotThrow) {

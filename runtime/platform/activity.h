@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a thread is doing, for another one that looks now and then: so it is known what the time of a run goes into, and
+// no step reads a clock for it.
+//
+//   PublishedActivity activity;                              // of the thread that makes the steps
+//   const PublishesActivity publishing(activity);            // there
+//   { const Doing doing(Activity::kSaving); ... }            // wherever that thread comes by
+//   activity.load()                                          // another thread
+//
+// Of two that are inside each other the outer one counts: an evaluation that waits for its input evaluates. A thread
+// that publishes nothing pays a look at a pointer.
+#pragma once
+
+#include <atomic>
+
+namespace belay::runtime {
+
+enum class Activity : int { kComputing, kInputWait, kSaving, kEvaluating };
+constexpr int kActivities = 4;
+
+using PublishedActivity = std::atomic<Activity>;
+
+// While it lives, what this thread does is published there.
+class PublishesActivity {
+ public:
+  explicit PublishesActivity(PublishedActivity& place) noexcept : before_(place_) {
+    place.store(Activity::kComputing, std::memory_order_relaxed);
+    place_ = &place;
+  }
+  ~PublishesActivity() { place_ = before_; }
+  PublishesActivity(const PublishesActivity&) = delete;
+  PublishesActivity& operator=(const PublishesActivity&) = delete;
+
+ private:
+  friend class Doing;
+  static inline thread_local constinit PublishedActivity* place_ = nullptr;
+  PublishedActivity* const before_;
+};
+
+class Doing {
+ public:
+  explicit Doing(Activity activity) noexcept : place_(PublishesActivity::place_) {
+    if (place_ == nullptr) return;
+    if (place_->load(std::memory_order_relaxed) != Activity::kComputing) {
+      place_ = nullptr;
+    } else {
+      place_->store(activity, std::memory_order_relaxed);
+    }
+  }
+  ~Doing() {
+    if (place_ != nullptr) place_->store(Activity::kComputing, std::memory_order_relaxed);
+  }
+  Doing(const Doing&) = delete;
+  Doing& operator=(const Doing&) = delete;
+
+ private:
+  PublishedActivity* place_;
+};
+
+}  // namespace belay::runtime
