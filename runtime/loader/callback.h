@@ -42,7 +42,15 @@ inline constexpr std::string_view kCallbackNames[] = {"",
                                                       "apply",
                                                       "finish",
                                                       "initial_value",
-                                                      "check"};
+                                                      "check",
+                                                      "close",
+                                                      "barrier",
+                                                      "broadcast",
+                                                      "all_reduce",
+                                                      "all_gather",
+                                                      "send",
+                                                      "receive",
+                                                      "split"};
 
 // Made from a literal of that list while this is compiled: `call("begin", ...)`.
 class Callback {

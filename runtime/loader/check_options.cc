@@ -11,22 +11,34 @@
 
 #include "belay/detail/nested_name.h"
 #include "runtime/loader/option_path.h"
+#include "runtime/manifest/other_names.h"
 #include "runtime/manifest/parse.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
 namespace {
 
-// The host's keys in the same table, where it has more than the reserved ones.
+// The host's keys in the same table.
 std::vector<std::string> keys_beside(PluginKind kind) {
-  const char* table = kind == PluginKind::kOptimizer  ? "optimizer"
-                      : kind == PluginKind::kSchedule ? "optimizer.learning_rate"
-                                                      : nullptr;
-  if (table == nullptr) return {};
   std::vector<std::string> keys;
-  for (const SectionKeys& section : manifest_keys())
-    if (section.section == table || (kind == PluginKind::kOptimizer && section.section == "optimizer.groups"))
-      keys.insert(keys.end(), section.keys.begin(), section.keys.end());
+  const auto of_sections = [&](const std::vector<std::string>& names) {
+    for (const SectionKeys& section : manifest_keys())
+      if (std::find(names.begin(), names.end(), section.section) != names.end())
+        keys.insert(keys.end(), section.keys.begin(), section.keys.end());
+    return keys;
+  };
+  switch (kind) {
+    case PluginKind::kOptimizer: return of_sections({"optimizer", "optimizer.groups"});
+    case PluginKind::kSchedule: return of_sections({"optimizer.learning_rate"});
+    case PluginKind::kInput: return reserved_keys(PluginTable::kInput);
+    case PluginKind::kModel: return reserved_keys(PluginTable::kModel);
+    case PluginKind::kSaver: return reserved_keys(PluginTable::kSaver);
+    case PluginKind::kInitFn: return reserved_keys(PluginTable::kInitFn);
+    case PluginKind::kHook: return reserved_keys(PluginTable::kHook);
+    case PluginKind::kExporter: return reserved_keys(PluginTable::kExporter);
+    case PluginKind::kCluster: return reserved_keys(PluginTable::kCluster);
+    case PluginKind::kOp: return {};  // attributes: a model sets them
+  }
   return keys;
 }
 
@@ -235,8 +247,10 @@ class OptionsChecker {
     std::vector<std::string> candidates = keys_beside(plugin_.kind);
     candidates.insert(candidates.begin(), names.begin(), names.end());
     const std::string near = nearest(given.key, candidates);
+    const std::string other = near.empty() ? help_for_other_key(given.key) : "";
     problems_.add(given.key_at, double_quoted(given.key) + " is not an " + word() + " of " + plugin(),
                   (near.empty() ? "" : "did you mean " + double_quoted(near) + "? ") +
+                      (other.empty() ? "" : other + "; ") +
                       (names.empty() ? "it has no " + word() + "s" : word() + "s: " + joined(names)));
   }
 

@@ -155,7 +155,7 @@ class ValueChecker {
   std::optional<OptionValue> expanded(const std::string& text) {
     // Empty means "no file".
     if (text.empty()) return text;
-    auto path = expand_path(text, paths_.base_directory, paths_.environment, given_.value_at, problems_);
+    auto path = expand_path(text, paths_.directories, paths_.environment, given_.value_at, problems_);
     if (!path) return std::nullopt;
     return std::move(*path);
   }

@@ -14,7 +14,7 @@ namespace belay::runtime {
 
 // What paths in a manifest are relative to.
 struct PathContext {
-  std::string base_directory;
+  ManifestDirectories directories;
   Environment environment;
 };
 

@@ -156,23 +156,31 @@ LoadError unusable_error(const std::string& path, const UnusablePlugin& plugin) 
           "it was built for a later Belay; its other plugins can be used"};
 }
 
-LibraryFile vet_library(const std::string& path, FilePolicy& policy, const CpuFeatures& cpu) {
-  return vet_library(open_library(path), path, policy, cpu);
-}
+namespace {
 
-LibraryFile vet_library(const OpenLibrary& opened, const std::string& path, FilePolicy& policy,
-                        const CpuFeatures& cpu) {
-  LibraryFile library;
-  library.path = path;
-  library.stamp = opened.stamp;
+UnreadLibrary read_library(const OpenLibrary& opened, const std::string& path, FilePolicy& policy) {
+  UnreadLibrary library{path, opened.stamp, "", {}};
   policy.check_library(path, library.warnings);
   const ElfFile elf(*opened.bytes, path);
-  const auto note = elf.note("BELAY", BELAY_NOTE_TYPE);
+  auto note = elf.note("BELAY", BELAY_NOTE_TYPE);
   if (!note)
     throw LoadError(LoadErrorKind::kNoNote, path, "is a shared library, but no plugin: it has no BELAY note",
                     "does its source have a BELAY_MODULE line? were notes removed with objcopy?");
+  library.note = std::move(*note);
+  return library;
+}
+
+}  // namespace
+
+UnreadLibrary read_library(const std::string& path, FilePolicy& policy) {
+  return read_library(open_library(path), path, policy);
+}
+
+LibraryFile vet_note(const UnreadLibrary& unread, const CpuFeatures& cpu) {
+  const std::string& path = unread.path;
+  LibraryFile library{path, unread.stamp, {}, unread.warnings};
   try {
-    library.module = parse_note(*note);
+    library.module = parse_note(unread.note);
   } catch (const NoteError& e) {
     throw LoadError(LoadErrorKind::kNoNote, path, std::string("has a corrupt note: ") + e.what(), "build it again");
   }
@@ -183,6 +191,15 @@ LibraryFile vet_library(const OpenLibrary& opened, const std::string& path, File
                     "is compiled for instructions that this processor lacks: " + joined(missing),
                     "rebuild it without -march=native, or with -march=x86-64-v2");
   return library;
+}
+
+LibraryFile vet_library(const std::string& path, FilePolicy& policy, const CpuFeatures& cpu) {
+  return vet_library(open_library(path), path, policy, cpu);
+}
+
+LibraryFile vet_library(const OpenLibrary& opened, const std::string& path, FilePolicy& policy,
+                        const CpuFeatures& cpu) {
+  return vet_note(read_library(opened, path, policy), cpu);
 }
 
 }  // namespace belay::runtime

@@ -62,6 +62,17 @@ std::vector<std::string> export_flaws(const ElfFile& elf);
 // Why a plugin of the library cannot be used: UNUSABLE.
 LoadError unusable_error(const std::string& path, const UnusablePlugin& plugin);
 
+// A file whose note was read and not looked into yet: all but the last step.
+struct UnreadLibrary {
+  std::string path;
+  FileStamp stamp;
+  std::string note;
+  std::vector<std::string> warnings;
+};
+UnreadLibrary read_library(const std::string& path, FilePolicy& policy);
+// The last step.
+LibraryFile vet_note(const UnreadLibrary& library, const CpuFeatures& cpu);
+
 // `path` is absolute.
 LibraryFile vet_library(const std::string& path, FilePolicy& policy, const CpuFeatures& cpu);
 // The same of a file that was opened as `path`.

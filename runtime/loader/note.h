@@ -24,10 +24,11 @@ enum class PluginKind : std::int32_t {
   kOptimizer = BELAY_KIND_OPTIMIZER,
   kSchedule = BELAY_KIND_SCHEDULE,
   kExporter = BELAY_KIND_EXPORTER,
+  kCluster = BELAY_KIND_CLUSTER,
 };
-inline constexpr PluginKind kPluginKinds[] = {PluginKind::kHook,      PluginKind::kSaver,    PluginKind::kInitFn,
-                                              PluginKind::kModel,     PluginKind::kInput,    PluginKind::kOp,
-                                              PluginKind::kOptimizer, PluginKind::kSchedule, PluginKind::kExporter};
+inline constexpr PluginKind kPluginKinds[] = {
+    PluginKind::kHook, PluginKind::kSaver,     PluginKind::kInitFn,   PluginKind::kModel,    PluginKind::kInput,
+    PluginKind::kOp,   PluginKind::kOptimizer, PluginKind::kSchedule, PluginKind::kExporter, PluginKind::kCluster};
 
 // "hook", "init_fn" ...
 const char* kind_name(PluginKind kind) noexcept;

@@ -79,6 +79,20 @@ std::string_view missing(const belay_exporter_api& t) noexcept {
   return {};
 }
 
+std::string_view missing(const belay_cluster_api& t) noexcept {
+  using Table = belay_cluster_api;
+  if (const auto slot = missing_instance_slot(t); !slot.empty()) return slot;
+  BELAY_REQUIRE(open)
+  BELAY_REQUIRE(barrier)
+  BELAY_REQUIRE(broadcast)
+  BELAY_REQUIRE(all_reduce)
+  BELAY_REQUIRE(all_gather)
+  BELAY_REQUIRE(send)
+  BELAY_REQUIRE(receive)
+  BELAY_REQUIRE(split)
+  return {};
+}
+
 #undef BELAY_REQUIRE
 
 std::int32_t size_is_unknown(void*, std::int64_t* examples, belay_status*) noexcept {
@@ -128,6 +142,7 @@ std::string_view missing_slot(PluginKind kind, const void* table) noexcept {
     case PluginKind::kOptimizer: return missing(*static_cast<const belay_optimizer_api*>(table));
     case PluginKind::kSchedule: return missing(*static_cast<const belay_schedule_api*>(table));
     case PluginKind::kExporter: return missing(*static_cast<const belay_exporter_api*>(table));
+    case PluginKind::kCluster: return missing(*static_cast<const belay_cluster_api*>(table));
   }
   return "kind";
 }
@@ -143,6 +158,7 @@ std::size_t table_size(PluginKind kind) noexcept {
     case PluginKind::kOptimizer: return sizeof(belay_optimizer_api);
     case PluginKind::kSchedule: return sizeof(belay_schedule_api);
     case PluginKind::kExporter: return sizeof(belay_exporter_api);
+    case PluginKind::kCluster: return sizeof(belay_cluster_api);
   }
   return 0;
 }
@@ -159,6 +175,8 @@ AdoptedTable adopt_table(PluginKind kind, const void* table) noexcept {
     case PluginKind::kSchedule: return detail::adopt(static_cast<const belay_schedule_api*>(table));
     case PluginKind::kExporter:
       return detail::adopt<detail::Absent::kSkip>(static_cast<const belay_exporter_api*>(table));
+    case PluginKind::kCluster:
+      return detail::adopt<detail::Absent::kSkip>(static_cast<const belay_cluster_api*>(table));
     case PluginKind::kInput: break;
   }
   return adopt_input(static_cast<const belay_input_api*>(table));

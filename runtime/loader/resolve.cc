@@ -42,12 +42,14 @@ ResolvedPlugins PluginResolver::resolve(const Manifest& manifest) {
     if (auto exporter = resolve(PluginKind::kExporter, use)) all.exporters.push_back(std::move(*exporter));
   for (const PluginUse& use : manifest.ops)
     if (auto op = resolve_op(use)) all.ops.push_back(std::move(*op));
+  if (manifest.cluster) all.cluster = resolve(PluginKind::kCluster, *manifest.cluster);
   for (ResolvedPlugin& p : all.init_fns) init_fns.push_back(&p);
   for (ResolvedPlugin& p : all.hooks) hooks.push_back(&p);
   for (ResolvedPlugin& p : all.exporters) exporters.push_back(&p);
   name_instances(inputs);
   if (all.model) name_instances({&*all.model});
   if (all.saver) name_instances({&*all.saver});
+  if (all.cluster) name_instances({&*all.cluster});
   name_instances(init_fns);
   name_instances(hooks);
   name_instances(exporters);
@@ -71,6 +73,19 @@ void PluginResolver::resolve_optimizer_groups(const Manifest& manifest, Resolved
     if (group) group->instance_name = group->info.name + ".groups." + std::to_string(i);
   }
 }
+
+namespace {
+
+// Once, and not of each plugin that the run would have.
+void say_that_there_are_none(const PluginSearch& search, const Location& at, Diagnostics& problems) {
+  const std::string none = "there are no plugins in " + search.searched();
+  if (problems.text().find(none) != std::string::npos) return;
+  problems.add(at, none,
+               "install Belay's, or set BELAY_PLUGIN_PATH or [plugins] path to the folder that has them; `belay "
+               "plugins` lists what is found");
+}
+
+}  // namespace
 
 // An operation has attributes, which its nodes give; in the manifest there is nothing to set.
 std::optional<ResolvedPlugin> PluginResolver::resolve_op(const PluginUse& use) {
@@ -104,7 +119,12 @@ std::optional<ResolvedPlugin> PluginResolver::locate(PluginKind kind, const Plug
     plugin.file = std::move(place.file);
     plugin.stamp = place.stamp;
   } catch (const LoadError& e) {
-    problems_.add(use.plugin_at, e.headline(), e.help());
+    if (e.kind() == LoadErrorKind::kNotFound && linked_.plugins().empty() && search_.plugins().empty() &&
+        search_.rejected().empty()) {
+      say_that_there_are_none(search_, use.plugin_at, problems_);
+    } else {
+      problems_.add(use.plugin_at, e.headline(), e.help());
+    }
     plugin_failed_ = true;
     return std::nullopt;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From the plugins that a manifest names to the files they are in and the options they get, without running their code.
 //
-//   PluginResolver resolver(registry, search, policy, cpu, {manifest.directory, environment}, problems);
+//   PluginResolver resolver(registry, search, policy, cpu, {manifest.directories, environment}, problems);
 //   const ResolvedPlugins plugins = resolver.resolve(manifest);
 //   if (!problems.empty()) ...                                      all of them, at once
 //   const RegisteredPlugin& model = load_plugin(*plugins.model, loader, registry);
@@ -40,6 +40,7 @@ struct ResolvedPlugins {
   std::vector<ResolvedPlugin> init_fns;
   std::vector<ResolvedPlugin> hooks;  // in calling order
   std::vector<ResolvedPlugin> exporters;
+  std::optional<ResolvedPlugin> cluster;
   std::optional<ResolvedPlugin> optimizer;  // of a training
   std::optional<ResolvedPlugin> schedule;   // none: the learning rate is a number
   // The optimizer once more for each of [optimizer]'s groups, with that one's options; none for a frozen one.

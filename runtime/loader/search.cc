@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "runtime/manifest/other_names.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -83,73 +84,116 @@ SearchPath plugin_search_path(const std::vector<std::string>& manifest_path, con
   return path;
 }
 
-PluginSearch::PluginSearch(SearchPath path, FilePolicy& policy, const CpuFeatures& cpu) : path_(std::move(path)) {
+PluginSearch::PluginSearch(SearchPath path, FilePolicy& policy, CpuFeatures cpu)
+    : path_(std::move(path)), cpu_(std::move(cpu)) {
   std::vector<FileIdentity> listed;
   for (std::size_t i = 0; i < path_.directories.size(); ++i) {
     const auto identity = identity_of(path_.directories[i].path);
     exists_.push_back(identity.has_value());
-    if (identity && remember(listed, *identity)) list_directory(i, policy, cpu);
+    if (identity && remember(listed, *identity)) list_directory(i, policy);
   }
 }
 
-void PluginSearch::list_directory(std::size_t index, FilePolicy& policy, const CpuFeatures& cpu) {
+void PluginSearch::list_directory(std::size_t index, FilePolicy& policy) {
   const std::string& directory = path_.directories[index].path;
+  const auto reject = [&](const std::string& path, const LoadError& e) {
+    files_.push_back({index, {path, {}, "", {}}, e});
+  };
   std::vector<std::string> names;
   try {
     policy.check_directory(directory, "", path_.warnings);
     names = libraries_in(directory);
   } catch (const LoadError& e) {
-    rejected_.push_back({directory, e});
+    reject(directory, e);
     path_.warnings.push_back("plugin directory '" + escaped(directory) + "' is not searched: it " +
                              escaped(e.reason()) + "; " + escaped(e.help()));
     return;
   } catch (const fs::filesystem_error& e) {
-    rejected_.push_back(
-        {directory, LoadError(LoadErrorKind::kUnreadable, directory, "cannot be listed: " + e.code().message(), "")});
-    return;
+    return reject(directory,
+                  LoadError(LoadErrorKind::kUnreadable, directory, "cannot be listed: " + e.code().message(), ""));
   }
   for (const std::string& name : names) {
     const std::string file = (fs::path(directory) / name).string();
     const auto identity = identity_of(file);
     if (identity && !remember(seen_, *identity)) continue;
     try {
-      const LibraryFile library = vet_library(file, policy, cpu);
+      UnreadLibrary library = read_library(file, policy);
       path_.warnings.insert(path_.warnings.end(), library.warnings.begin(), library.warnings.end());
-      add_plugins(library, index);
+      files_.push_back({index, std::move(library), {}});
     } catch (const LoadError& e) {
-      rejected_.push_back({file, e});
+      reject(file, e);
     }
   }
 }
 
-void PluginSearch::add_plugins(const LibraryFile& library, std::size_t index) {
+void PluginSearch::Listing::add(const ListedFile& file, const CpuFeatures& cpu) {
+  if (file.error) {
+    rejected.push_back({file.library.path, *file.error});
+    return;
+  }
+  try {
+    add_plugins(vet_note(file.library, cpu), file.directory);
+  } catch (const LoadError& e) {
+    rejected.push_back({file.library.path, e});
+  }
+}
+
+void PluginSearch::Listing::add_plugins(const LibraryFile& library, std::size_t directory) {
   for (const UnusablePlugin& p : library.module.unusable)
-    rejected_.push_back({library.path, unusable_error(library.path, p), p.name});
+    rejected.push_back({library.path, unusable_error(library.path, p), p.name});
   for (const PluginInfo& info : library.module.plugins) {
     FoundPlugin found;
     found.info = info;
     found.file = library.path;
     found.stamp = library.stamp;
     found.version = library.module.version;
-    found.directory = index;
-    const auto [first, is_first] = first_.try_emplace({info.kind, info.name}, plugins_.size());
+    found.directory = directory;
+    const auto [at, is_first] = first.try_emplace({info.kind, info.name}, plugins.size());
     if (!is_first) {
-      FoundPlugin& used = plugins_[first->second];
-      if (used.directory == index) {
+      FoundPlugin& used = plugins[at->second];
+      if (used.directory == directory) {
         used.conflicts_with = found.file;
         found.conflicts_with = used.file;
       } else {
         found.shadowed_by = used.file;
       }
     }
-    plugins_.push_back(std::move(found));
+    plugins.push_back(std::move(found));
   }
 }
 
+const PluginSearch::Listing& PluginSearch::whole() const {
+  const std::lock_guard lock(parsed_->mutex);
+  if (!parsed_->whole) {
+    Listing all;
+    for (const ListedFile& file : files_) all.add(file, cpu_);
+    parsed_->whole = std::move(all);
+  }
+  return *parsed_->whole;
+}
+
+const PluginSearch::Listing& PluginSearch::listing_of(std::string_view name) const {
+  const std::lock_guard lock(parsed_->mutex);
+  if (parsed_->whole) return *parsed_->whole;
+  const auto known = parsed_->by_name.find(name);
+  if (known != parsed_->by_name.end()) return known->second;
+  Listing some;
+  for (const ListedFile& file : files_)
+    if (!file.error && file.library.note.find(name) != std::string::npos) some.add(file, cpu_);
+  return parsed_->by_name.emplace(name, std::move(some)).first->second;
+}
+
+const std::vector<FoundPlugin>& PluginSearch::plugins() const { return whole().plugins; }
+const std::vector<RejectedFile>& PluginSearch::rejected() const { return whole().rejected; }
+
 const FoundPlugin& PluginSearch::find(PluginKind kind, std::string_view name, std::vector<std::string> linked) const {
-  const auto at = first_.find({kind, std::string(name)});
-  if (at == first_.end()) fail_not_found(kind, name, std::move(linked));
-  const FoundPlugin& p = plugins_[at->second];
+  const std::pair<PluginKind, std::string> key{kind, name};
+  // A note may write a name in another way, with "\u0061" say.
+  const Listing& some = listing_of(name);
+  const Listing& listing = some.first.contains(key) ? some : whole();
+  const auto at = listing.first.find(key);
+  if (at == listing.first.end()) fail_not_found(kind, name, std::move(linked));
+  const FoundPlugin& p = listing.plugins[at->second];
   if (p.conflicts_with.empty()) return p;
   throw LoadError(LoadErrorKind::kDuplicate, p.file,
                   "(" + p.version + ") and '" + p.conflicts_with + "' both offer the " + kind_name(kind) + " \"" +
@@ -162,7 +206,7 @@ void PluginSearch::fail_not_found(PluginKind kind, std::string_view name, std::v
   if (name.find('/') != std::string_view::npos)
     throw LoadError(LoadErrorKind::kNotFound, "", quoted + " is no plugin's name: it has a '/'",
                     "to load a library by its path, write file = " + quoted);
-  for (const RejectedFile& r : rejected_) {
+  for (const RejectedFile& r : rejected()) {
     if (r.plugin == name) throw r.error;
     if (!r.plugin.empty()) continue;
     const std::string stem = fs::path(r.path).stem().string();
@@ -170,7 +214,7 @@ void PluginSearch::fail_not_found(PluginKind kind, std::string_view name, std::v
     if (is_library_in(r.path, name)) throw r.error;
   }
   std::string elsewhere;
-  for (const FoundPlugin& p : plugins_) {
+  for (const FoundPlugin& p : plugins()) {
     if (p.info.kind == kind) candidates.push_back(p.info.name);
     if (p.info.name == name && elsewhere.empty()) elsewhere = kind_name(p.info.kind);
   }
@@ -180,11 +224,13 @@ void PluginSearch::fail_not_found(PluginKind kind, std::string_view name, std::v
                         " is not found, but there is a plugin of that name of the kind " + elsewhere,
                     "name it where a plugin of the kind " + elsewhere + " belongs");
   const std::string near = nearest(name, candidates);
+  std::string meant =
+      near.empty() ? help_for_other_plugin(kind_name(kind), name, candidates) : "did you mean \"" + near + "\"?";
+  if (!meant.empty()) meant += meant.ends_with('?') ? " " : "; ";
   throw LoadError(LoadErrorKind::kNotFound, "",
                   std::string(kind_name(kind)) + " " + quoted + " is not found in " + searched(),
-                  (near.empty() ? "" : "did you mean \"" + near + "\"? ") +
-                      std::string("set [plugins] path, BELAY_PLUGIN_PATH or file = \"...\"; `belay plugins` lists "
-                                  "what there is"));
+                  meant + std::string("set [plugins] path, BELAY_PLUGIN_PATH or file = \"...\"; `belay plugins` lists "
+                                      "what there is"));
 }
 
 std::string PluginSearch::searched() const {
@@ -192,7 +238,7 @@ std::string PluginSearch::searched() const {
   for (std::size_t i = 0; i < path_.directories.size(); ++i) {
     const std::string& directory = path_.directories[i].path;
     names.push_back(directory + (exists_[i] ? "" : " (does not exist)"));
-    for (const RejectedFile& r : rejected_)
+    for (const RejectedFile& r : rejected())
       if (r.path == directory) names.back() += " (refused: it " + r.error.reason() + ")";
   }
   return names.empty() ? "no directory" : joined(names);

@@ -10,10 +10,14 @@
 // kind and name in a later one. Two different files in one directory that offer the same plugin are an error for that
 // name. Links to one file are one file.
 //
-// Everything is read once, by the constructor; afterwards an object may be used from several threads.
+// The files are read once, by the constructor. What find() is not asked for is not parsed: of the notes, which are most
+// of the work, only those that hold the name. Afterwards an object may be used from several threads.
 #pragma once
 
 #include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -60,32 +64,56 @@ struct RejectedFile {
 
 class PluginSearch {
  public:
-  // `policy` and `cpu` are used by the constructor alone.
-  PluginSearch(SearchPath path, FilePolicy& policy, const CpuFeatures& cpu);
+  // `policy` is used by the constructor alone.
+  PluginSearch(SearchPath path, FilePolicy& policy, CpuFeatures cpu);
 
   // The plugin to use. Throws LoadError: not_found (with the directories and the nearest name, also of those in
   // `linked`), duplicate, or, where a file called after it was refused, or the directory that has one, that error.
   const FoundPlugin& find(PluginKind kind, std::string_view name, std::vector<std::string> linked = {}) const;
 
   const std::vector<SearchDirectory>& directories() const noexcept { return path_.directories; }
-  const std::vector<FoundPlugin>& plugins() const noexcept { return plugins_; }  // in the order of search
-  const std::vector<RejectedFile>& rejected() const noexcept { return rejected_; }
+  const std::vector<FoundPlugin>& plugins() const;  // in the order of search
+  const std::vector<RejectedFile>& rejected() const;
   // Elements of the path that were left out, and files and directories that others may write.
   const std::vector<std::string>& warnings() const noexcept { return path_.warnings; }
   // "/a, /b (does not exist), /c (refused: it can be written by everybody)", or "no directory".
   std::string searched() const;
 
  private:
-  void list_directory(std::size_t index, FilePolicy& policy, const CpuFeatures& cpu);
-  void add_plugins(const LibraryFile& library, std::size_t index);
+  // A file, or why it cannot be used.
+  struct ListedFile {
+    std::size_t directory = 0;
+    UnreadLibrary library = {};
+    std::optional<LoadError> error = {};
+  };
+  // What the notes of some files hold.
+  struct Listing {
+    std::vector<FoundPlugin> plugins = {};
+    std::vector<RejectedFile> rejected = {};
+    std::map<std::pair<PluginKind, std::string>, std::size_t> first = {};  // index in plugins of the one to use
+
+    void add(const ListedFile& file, const CpuFeatures& cpu);
+    void add_plugins(const LibraryFile& library, std::size_t directory);
+  };
+  // Behind a pointer, so that an object can be moved.
+  struct Parsed {
+    std::mutex mutex = {};
+    std::optional<Listing> whole = {};
+    std::map<std::string, Listing, std::less<>> by_name = {};  // of the files whose notes hold the name
+  };
+
+  void list_directory(std::size_t index, FilePolicy& policy);
+  const Listing& whole() const;
+  // With all files that may have a plugin of this name.
+  const Listing& listing_of(std::string_view name) const;
   [[noreturn]] void fail_not_found(PluginKind kind, std::string_view name, std::vector<std::string> candidates) const;
 
   SearchPath path_;
-  std::vector<bool> exists_;  // per directory
-  std::vector<FoundPlugin> plugins_;
-  std::vector<RejectedFile> rejected_;
-  std::map<std::pair<PluginKind, std::string>, std::size_t> first_;  // index in plugins_ of the one to use
-  std::vector<FileIdentity> seen_;                                   // sorted
+  CpuFeatures cpu_;
+  std::vector<bool> exists_;        // per directory
+  std::vector<ListedFile> files_;   // in the order of search; directories that may not be searched too
+  std::vector<FileIdentity> seen_;  // sorted
+  std::unique_ptr<Parsed> parsed_ = std::make_unique<Parsed>();
 };
 
 }  // namespace belay::runtime

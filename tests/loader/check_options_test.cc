@@ -16,7 +16,7 @@ class CheckOptionsTest : public CheckedOptions {
  protected:
   CheckOptionsTest()
       : CheckedOptions(parse_note({belay_module_loader_sample.note, belay_module_loader_sample.note_size}).plugins[0],
-                       {"/base", [](const std::string& name) -> std::optional<std::string> {
+                       {{"/base"}, [](const std::string& name) -> std::optional<std::string> {
                           if (name == "DATA") return "/data";
                           return std::nullopt;
                         }}) {

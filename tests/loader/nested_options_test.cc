@@ -28,7 +28,7 @@ constexpr const char* kNote = R"({"abi": [0, 4], "plugins": [{"kind": "model", "
 
 class NestedOptions : public CheckedOptions {
  protected:
-  NestedOptions() : CheckedOptions(parse_note(kNote).plugins[0], {"/base", {}}) {
+  NestedOptions() : CheckedOptions(parse_note(kNote).plugins[0], {{"/base"}, {}}) {
     give("layers.0.type", "dense");
     give("layers.0.units", std::int64_t{10});
   }

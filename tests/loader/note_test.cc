@@ -81,7 +81,7 @@ TEST(Note, KeysOfALaterHeaderAreLeftAlone) {
 
 TEST(Note, B_07a_APluginOfALaterKindIsUnusableAndTheOthersAreNot) {
   const ModuleInfo info = parse_note(with_plugins(
-      R"({"kind": "stage", "name": "x"}, {"kind": "hook", "name": "y"}, {"kind": "cluster", "name": "z"})"));
+      R"({"kind": "stage", "name": "x"}, {"kind": "hook", "name": "y"}, {"kind": "orbit", "name": "z"})"));
   ASSERT_EQ(info.plugins.size(), 1u);
   EXPECT_EQ(info.plugins[0].name, "y");
   EXPECT_EQ(info.plugins[0].index, 1u);
@@ -91,7 +91,7 @@ TEST(Note, B_07a_APluginOfALaterKindIsUnusableAndTheOthersAreNot) {
   EXPECT_EQ(
       info.unusable[0].reason,
       "\"plugins.0.kind\" is \"stage\", this host knows: hook, saver, init_fn, model, input, op, optimizer, schedule, "
-      "exporter");
+      "exporter, cluster");
 }
 
 TEST(Note, B_07b_AnOptionOfALaterTypeMakesItsPluginUnusable) {
@@ -318,7 +318,7 @@ TEST(Note, AbiFitsExactlyBeforeOnePointZero) {
 
 TEST(Note, KindsHaveNamesBothWays) {
   for (const PluginKind kind : kPluginKinds) EXPECT_EQ(kind_from_name(kind_name(kind)), kind);
-  EXPECT_EQ(kind_from_name("cluster"), std::nullopt);
+  EXPECT_EQ(kind_from_name("stage"), std::nullopt);
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "runtime/manifest/parse.h"
 #include "tests/loader/plugin_files.h"
 #include "tests/loader/sample_file.h"
@@ -26,7 +28,7 @@ class ResolveTest : public ::testing::Test {
     SearchPath path;
     path.directories.push_back({folder_.path(), "a test"});
     const PluginSearch search(path, policy_, cpu_);
-    PluginResolver resolver(registry_, search, policy_, cpu_, {folder_.path(), environment}, problems);
+    PluginResolver resolver(registry_, search, policy_, cpu_, {{folder_.path()}, environment}, problems);
     plugins_ = resolver.resolve(*manifest);
     plugin_failed_ = resolver.plugin_failed();
     return replaced(problems.text(), folder_.path(), "DIR");
@@ -147,6 +149,18 @@ DIR/train.toml:13:8: error: not_elf: 'DIR/empty.so' is too short for a shared li
   file = "empty.so"
          ^~~~~~~~~~
   help: give the .so file of a plugin
+)");
+  EXPECT_TRUE(plugin_failed_);
+}
+
+TEST_F(ResolveTest, WhereThereIsNoPluginAtAllThatIsOneError) {
+  std::filesystem::remove(file_);
+  std::string manifest = kGood;
+  manifest.resize(manifest.find("[[hooks]]\nfile"));
+  EXPECT_EQ(resolve(manifest), R"(DIR/train.toml:4:10: error: there are no plugins in DIR
+  plugin = "sample_input"
+           ^~~~~~~~~~~~~~
+  help: install Belay's, or set BELAY_PLUGIN_PATH or [plugins] path to the folder that has them; `belay plugins` lists what is found
 )");
   EXPECT_TRUE(plugin_failed_);
 }

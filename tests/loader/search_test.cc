@@ -98,6 +98,28 @@ TEST_F(SearchTest, AnUnknownNameGetsTheNearestOneAndWhatWasSearched) {
             "  help: set [plugins] path, BELAY_PLUGIN_PATH or file = \"...\"; `belay plugins` lists what there is");
 }
 
+// A note that cannot be parsed is found when it is asked what there is, and not by a search for another name.
+TEST_F(SearchTest, OnlyNotesThatHoldTheNameAreParsed) {
+  folder_.write("one/a.so", sample_);
+  folder_.write("one/b.so", replaced(sample_, "sample_", "s\x01mple_"));
+  folder_.write("two/c.so", sample_);
+  const PluginSearch s = search();
+  const FoundPlugin& hook = s.find(PluginKind::kHook, "sample_hook");
+  EXPECT_EQ(hook.file, folder_.file("one/a.so"));
+  EXPECT_EQ(&s.find(PluginKind::kHook, "sample_hook"), &hook);
+  ASSERT_EQ(s.rejected().size(), 1u);
+  EXPECT_EQ(s.rejected()[0].path, folder_.file("one/b.so"));
+  EXPECT_EQ(s.plugins().size(), 10u);
+  EXPECT_EQ(hook.file, folder_.file("one/a.so")) << "still there";
+}
+
+// What a note written by hand may do.
+TEST_F(SearchTest, ANameThatANoteWritesWithEscapesIsFoundToo) {
+  folder_.write("one/a.so",
+                replaced(sample_, "\"sample_hook\",\"doc\":\"Has an ", "\"s\\u0061mple_hook\",\"doc\":\"Ha"));
+  EXPECT_EQ(search().find(PluginKind::kHook, "sample_hook").file, folder_.file("one/a.so"));
+}
+
 TEST_F(SearchTest, LinkedInNamesAreSuggestedToo) {
   const PluginSearch s = search();
   const std::string error = load_error_of([&] { s.find(PluginKind::kHook, "stop_at_setp", {"stop_at_step"}); });
