@@ -54,8 +54,8 @@ struct ScaffoldSection {
   friend bool operator==(const ScaffoldSection&, const ScaffoldSection&) = default;
 };
 
-// Where the sections with fixed keys and their keys are written, by their names in TOML: "run", "run.threads",
-// "optimizer.learning_rate.schedule".
+// Where sections, keys and elements of lists are written, by their names in TOML: "run", "run.threads",
+// "optimizer.learning_rate.schedule", "hooks.0.plugin".
 struct Places : std::map<std::string, Location> {
   friend bool operator==(const Places&, const Places&) { return true; }  // no part of what a manifest means
 };
@@ -89,9 +89,19 @@ struct MetricSection {
   friend bool operator==(const MetricSection&, const MetricSection&) = default;
 };
 
+// What relative paths are relative to: the directory of the file in which they are written.
+struct ManifestDirectories {
+  std::string first;                               // absolute; of the first manifest and of --set
+  std::map<std::string, std::string> others = {};  // of further ones, by Location::file
+
+  const std::string& at(const Location& place) const;
+  // No part of what a manifest means.
+  friend bool operator==(const ManifestDirectories&, const ManifestDirectories&) { return true; }
+};
+
 struct Manifest {
-  std::string file;       // as given on the command line
-  std::string directory;  // the file's, absolute: what relative paths are relative to
+  std::string file;  // as given on the command line; of several the first
+  ManifestDirectories directories;
   RunSettings run;
   PluginsSection plugins;
   std::map<std::string, InputSection> inputs;  // "train", "eval", ...

@@ -13,7 +13,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,6 +25,9 @@
 
 namespace belay::runtime {
 
+// `version = 1` above the sections: of the keys that a manifest is written in. It may be left out.
+inline constexpr std::int64_t kManifestVersion = 1;
+
 inline constexpr std::size_t kMaxManifestBytes = std::size_t{1} << 20;
 
 struct ManifestSource {
@@ -30,7 +35,7 @@ struct ManifestSource {
   std::string text;
 };
 
-// Reads the file, at most kMaxManifestBytes of it. Nothing and one problem where that fails.
+// Reads the file, at most kMaxManifestBytes of it; "-" is standard input. Nothing and one problem where that fails.
 std::optional<ManifestSource> read_manifest(const std::string& path, Diagnostics& problems);
 
 // `sets` are the arguments of --set, `key.path=value`, applied in order. The value is TOML; if it is not (and does not
@@ -42,7 +47,15 @@ std::optional<ManifestSource> read_manifest(const std::string& path, Diagnostics
 std::optional<Manifest> parse_manifest(const ManifestSource& source, const std::vector<std::string>& sets,
                                        const Environment& env, Diagnostics& problems);
 
+// Of several manifests, one over the other: a table of a later one adds its keys to the earlier one's and overrides
+// those that both have; every other value, lists too ([[hooks]]), takes the place of the earlier one, and so does a
+// table that names another plugin. Relative paths are relative to the file that they are in. --set comes last.
+std::optional<Manifest> parse_manifest(std::span<const ManifestSource> sources, const std::vector<std::string>& sets,
+                                       const Environment& env, Diagnostics& problems);
+
 // read_manifest and parse_manifest.
+std::optional<Manifest> parse_manifests(const std::vector<std::string>& paths, const std::vector<std::string>& sets,
+                                        const Environment& env, Diagnostics& problems);
 std::optional<Manifest> parse_manifest(const std::string& path, const std::vector<std::string>& sets,
                                        const Environment& env, Diagnostics& problems);
 

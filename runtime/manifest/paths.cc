@@ -72,8 +72,13 @@ std::string directory_of(const std::string& manifest_file) {
   return unresolved ? directory.string() : without_links.string();
 }
 
-std::optional<std::string> expand_path(std::string_view text, const std::string& base_directory, const Environment& env,
-                                       const Location& at, Diagnostics& problems) {
+const std::string& ManifestDirectories::at(const Location& place) const {
+  const auto other = others.find(place.file);
+  return other == others.end() ? first : other->second;
+}
+
+std::optional<std::string> expand_path(std::string_view text, const ManifestDirectories& directories,
+                                       const Environment& env, const Location& at, Diagnostics& problems) {
   if (text.find('\0') != text.npos) {
     problems.add(at, "a path must not hold a NUL");
     return std::nullopt;
@@ -88,7 +93,7 @@ std::optional<std::string> expand_path(std::string_view text, const std::string&
     problems.add(at, "this path is empty");
     return std::nullopt;
   }
-  return path->starts_with('/') ? *path : below(base_directory, *path);
+  return path->starts_with('/') ? *path : below(directories.at(at), *path);
 }
 
 }  // namespace belay::runtime

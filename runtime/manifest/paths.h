@@ -16,9 +16,9 @@ namespace belay::runtime {
 // The absolute directory, without symbolic links, of a manifest that was named so on the command line.
 std::string directory_of(const std::string& manifest_file);
 
-// The absolute path that `text` means, for a manifest in `base_directory` (Manifest::directory). Nothing if there is
-// none: a variable that is not set, an empty string, a leading "~/"; the problem is then in `problems`, at `at`.
-std::optional<std::string> expand_path(std::string_view text, const std::string& base_directory, const Environment& env,
-                                       const Location& at, Diagnostics& problems);
+// The absolute path that `text`, written at `at`, means. Nothing if there is none: a variable that is not set, an empty
+// string, a leading "~/"; the problem is then in `problems`, at `at`.
+std::optional<std::string> expand_path(std::string_view text, const ManifestDirectories& directories,
+                                       const Environment& env, const Location& at, Diagnostics& problems);
 
 }  // namespace belay::runtime

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "runtime/manifest/other_names.h"
 #include "runtime/manifest/read_options.h"
 #include "runtime/manifest/sections.h"
 #include "runtime/manifest/toml_text.h"
@@ -123,7 +124,7 @@ void ReadFields::path(const char* key, std::string& value, const char*) {
   const TomlNode* node = value_of(key);
   std::string given;
   if (node == nullptr || !read(key, *node, given)) return;
-  if (auto expanded = expand_path(given, context_.directory, context_.env, node->at.location(), context_.problems)) {
+  if (auto expanded = expand_path(given, context_.directories, context_.env, node->at.location(), context_.problems)) {
     value = std::move(*expanded);
   } else {
     refused_.insert(key);
@@ -137,7 +138,7 @@ void ReadFields::paths(const char* key, std::vector<std::string>& value) {
   for (const TomlNode& node : *list) {
     std::string given;
     if (!read(key, node, given)) continue;
-    auto expanded = expand_path(given, context_.directory, context_.env, node.at.location(), context_.problems);
+    auto expanded = expand_path(given, context_.directories, context_.env, node.at.location(), context_.problems);
     if (expanded) value.push_back(std::move(*expanded));
   }
 }
@@ -292,6 +293,7 @@ std::string ReadFields::help_for_unknown(const std::string& key) const {
     if (section.section != name_ && std::find(section.keys.begin(), section.keys.end(), key) != section.keys.end())
       owners.push_back(section.section.empty() ? "the top of the manifest" : section_header(section.section));
   if (!owners.empty()) return "this key belongs to " + joined(owners, " or ");
+  if (std::string other = help_for_other_key(key); !other.empty()) return other;
   if (const std::string near = nearest(key, visited_); !near.empty())
     return "did you mean " + double_quoted(near) + "?";
   for (const SectionKeys& section : context_.known)

@@ -15,7 +15,7 @@ namespace belay::runtime {
 
 // What reading needs besides the table.
 struct ReadContext {
-  const std::string& directory;  // of the manifest
+  const ManifestDirectories& directories;
   const Environment& env;
   Diagnostics& problems;
   const std::vector<SectionKeys>& known;  // for keys that are in the wrong section

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "runtime/manifest/other_names.h"
 #include "runtime/manifest/read_plugin_use.h"
 #include "runtime/manifest/sections.h"
 #include "runtime/manifest/toml_text.h"
@@ -25,6 +26,7 @@ class ManifestReader {
       : root_(std::get<TomlTable>(root.value)), file_(file), context_(context), sections_(section_names(context)) {}
 
   Manifest read() {
+    for (const TomlEntry& entry : root_) note_places(entry.key, entry.node);
     refuse_unknown();
     read_plain("run", manifest_.run);
     read_plain("plugins", manifest_.plugins);
@@ -42,7 +44,8 @@ class ManifestReader {
     read_metrics();
     read_exporters();
     read_list("ops", "operation", PluginTable::kOp, manifest_.ops);
-    refuse_cluster();
+    if (const TomlNode* cluster = table("cluster"))
+      manifest_.cluster = read_plugin_use(*cluster, "cluster", PluginTable::kCluster, context_);
     refuse_missing();
     return std::move(manifest_);
   }
@@ -67,7 +70,6 @@ class ManifestReader {
     ReadFields fields(*node, name, context_);
     visit(fields, section);
     fields.refuse_unvisited();
-    note_places(name, *node);
   }
 
   void note_places(const std::string& name, const TomlNode& node) {
@@ -289,16 +291,25 @@ class ManifestReader {
                             "set dir in [run]");
   }
 
-  void refuse_cluster() {
-    const TomlNode* cluster = table("cluster");
-    if (cluster == nullptr) return;
-    manifest_.cluster = read_plugin_use(*cluster, "cluster", PluginTable::kCluster, context_);
-    context_.problems.add(cluster->at.location(), "[cluster] is not supported by this version",
-                          "take the section away: a run is one process");
+  void check_version(const TomlNode& version) {
+    const auto* number = std::get_if<std::int64_t>(&version.value);
+    if (number != nullptr && *number == kManifestVersion) return;
+    const std::string known = std::to_string(kManifestVersion);
+    const bool newer = number != nullptr && *number > kManifestVersion;
+    context_.problems.add(
+        version.at.location(),
+        newer ? "this manifest is of version " + std::to_string(*number) + ", and this belay reads version " + known
+              : "version must be " + known + ", found " +
+                    (number != nullptr ? std::to_string(*number) : found_text(version)),
+        newer ? "use the belay that it was written for, or a newer one" : "write version = " + known);
   }
 
   void refuse_unknown() {
     for (const TomlEntry& entry : root_) {
+      if (entry.key == "version") {
+        check_version(entry.node);
+        continue;
+      }
       if (std::find(sections_.begin(), sections_.end(), entry.key) != sections_.end()) continue;
       const bool section = std::holds_alternative<TomlTable>(entry.node.value);
       context_.problems.add(
@@ -312,6 +323,8 @@ class ManifestReader {
     if (context_.problems.full()) return "";
     if (const std::string near = nearest(key, sections_); !near.empty())
       return "did you mean " + section_header(near) + "?";
+    if (!nearest(key, std::vector<std::string>{"version"}).empty()) return "did you mean \"version\"?";
+    if (std::string other = help_for_other_key(key); !other.empty()) return other;
     for (const SectionKeys& section : context_.known)
       if (std::find(section.keys.begin(), section.keys.end(), key) != section.keys.end())
         return "this key belongs to " + section_header(section.section);

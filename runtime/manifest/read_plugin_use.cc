@@ -10,9 +10,11 @@ namespace {
 
 void refuse_nameless(const TomlNode& node, const std::string& name, Diagnostics& problems) {
   std::string help = "add plugin = \"NAME\", or file = \"./NAME.so\"; `belay plugins` lists the names";
-  for (const TomlEntry& entry : std::get<TomlTable>(node.value))
-    if (const std::string near = nearest(entry.key, std::vector<std::string>{"plugin", "file"}); !near.empty())
-      help = "did you mean \"" + near + "\" instead of \"" + entry.key + "\"?";
+  // What is like "plugin" first: "files" may be an option of the plugin that is not named.
+  for (const char* wanted : {"file", "plugin"})
+    for (const TomlEntry& entry : std::get<TomlTable>(node.value))
+      if (!nearest(entry.key, std::vector<std::string>{wanted}).empty())
+        help = "did you mean \"" + std::string(wanted) + "\" instead of \"" + entry.key + "\"?";
   problems.add(node.at.location(), "[" + name + "] names no plugin", help);
 }
 

@@ -12,6 +12,7 @@
 
 #include "runtime/manifest/sections.h"
 #include "runtime/manifest/toml_text.h"
+#include "runtime/platform/text.h"
 
 namespace belay::runtime {
 namespace {
@@ -133,14 +134,19 @@ void ValueFields::tables(const char* key, std::size_t size,
 // `key = value` lines, and a comment for each key that is not set.
 class LineFields final : public ValueFields {
  public:
-  explicit LineFields(std::string& out) : out_(out) {}
+  // `origin`: what is written behind the value of a key.
+  LineFields(std::string& out, std::function<std::string(const std::string& key)> origin)
+      : out_(out), origin_(std::move(origin)) {}
 
  private:
-  void write(const std::string& key, const std::string& value) override { out_ += key + " = " + value + "\n"; }
+  void write(const std::string& key, const std::string& value) override {
+    out_ += key + " = " + value + (origin_ ? "  # " + origin_(key) : "") + "\n";
+  }
   void not_set(const char* key, std::string_view unset) override {
     if (!unset.empty()) out_ += "# " + std::string(key) + ": not set, " + std::string(unset) + "\n";
   }
   std::string& out_;
+  const std::function<std::string(const std::string& key)> origin_;
 };
 
 class KeysAndValues final : public ValueFields {
@@ -221,13 +227,37 @@ void visit_sections(Manifest m, Sections& sections) {
   if (m.cluster) use("[cluster]", *m.cluster, PluginTable::kCluster);
 }
 
+std::string origin_text(const Location& at) {
+  return escaped(at.file) + (at.line > 0 ? ":" + std::to_string(at.line) : "");
+}
+
 class TextOfSections final : public Sections {
  public:
+  // `places`: null if no origins are wanted.
+  explicit TextOfSections(const Places* places) : places_(places) {}
+
   std::unique_ptr<Fields> begin(const std::string& header, const std::string&) override {
     text += (text.empty() ? "" : "\n") + header + "\n";
-    return std::make_unique<LineFields>(text);
+    if (places_ == nullptr) return std::make_unique<LineFields>(text, nullptr);
+    return std::make_unique<LineFields>(text, [this, section = path_of(header)](const std::string& key) {
+      const auto at = places_->find(section + "." + key);
+      return at == places_->end() ? "default" : origin_text(at->second);
+    });
   }
   std::string text;
+
+ private:
+  // "[run]" is "run", the second "[[hooks]]" is "hooks.1".
+  std::string path_of(const std::string& header) {
+    const bool list = header.starts_with("[[");
+    std::string path = header.substr(list ? 2 : 1, header.size() - (list ? 4 : 2));
+    // An init function may be one table in place of a list.
+    if (list) path += places_->count(path + ".0") == 0 ? "" : "." + std::to_string(elements_[path]++);
+    return path;
+  }
+
+  const Places* const places_;
+  std::map<std::string, std::size_t> elements_;
 };
 
 class ValuesOfSections final : public Sections {
@@ -243,7 +273,13 @@ class ValuesOfSections final : public Sections {
 }  // namespace
 
 std::string effective_manifest(const Manifest& manifest) {
-  TextOfSections sections;
+  TextOfSections sections(nullptr);
+  visit_sections(manifest, sections);
+  return std::move(sections.text);
+}
+
+std::string manifest_with_origins(const Manifest& manifest) {
+  TextOfSections sections(&manifest.places);
   visit_sections(manifest, sections);
   return std::move(sections.text);
 }

@@ -16,6 +16,10 @@ namespace belay::runtime {
 // puts their defaults and absolute paths there first.
 std::string effective_manifest(const Manifest& manifest);
 
+// The same with the place of each value behind it: "max_steps = 600  # train.toml:7", "# --set run.max_steps",
+// "# default".
+std::string manifest_with_origins(const Manifest& manifest);
+
 // One key that has a value. The section is "run", "input.train", "hooks.csv_logger": an element of a list by its name,
 // not by its place, a second one of the same name "csv_logger 2".
 struct ManifestValue {

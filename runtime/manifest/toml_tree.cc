@@ -19,6 +19,7 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <cctype>
 #include <sstream>
 #include <utility>
 
@@ -115,6 +116,15 @@ void mark_quoted(std::string_view reason, std::string_view line, Explanation& e)
   e.length = 0;
 }
 
+// "true" or "false", where a word means that elsewhere; else null.
+const char* boolean_of(std::string_view word) {
+  std::string lower(word);
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  if (lower == "yes" || lower == "on" || lower == "true") return "true";
+  if (lower == "no" || lower == "off" || lower == "false") return "false";
+  return nullptr;
+}
+
 // A bare word where a value should be.
 void explain_word(std::string_view line, Explanation& e) {
   const auto is_separator = [](char c) { return c == '=' || c == ',' || c == '[' || c == ' ' || c == '\t'; };
@@ -123,7 +133,10 @@ void explain_word(std::string_view line, Explanation& e) {
   while (begin > 0 && !is_separator(line[begin - 1])) --begin;
   const std::string_view word = line.substr(begin, line.find_first_of(" \t\r,]}#", begin) - begin);
   e.message = word.empty() ? "a value is wanted here" : "this is no value";
-  if (!word.empty()) e.help = "strings are written in quotes: \"" + std::string(word) + "\"";
+  if (const char* boolean = boolean_of(word))
+    e.help = std::string("a boolean is true or false: ") + boolean;
+  else if (!word.empty())
+    e.help = "strings are written in quotes: \"" + std::string(word) + "\"";
   e.column = static_cast<int>(char_count(line.substr(0, begin))) + 1;
   e.length = 0;
 }

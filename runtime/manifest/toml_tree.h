@@ -51,7 +51,7 @@ std::optional<TomlNode> parse_toml(const ManifestSource& source, Diagnostics& pr
 const TomlEntry* find(const TomlTable& table, std::string_view key);
 TomlEntry* find(TomlTable& table, std::string_view key);
 
-// What is there, for messages: `an integer`, `the text "10"`, `a table`.
+// What is there, for messages: `an integer`, `the string "10"`, `a table`.
 std::string found_text(const TomlNode& node);
 
 }  // namespace belay::runtime

@@ -41,17 +41,17 @@ TEST(Paths, AreMadeAbsoluteAgainstTheManifestsDirectory) {
   };
   for (const auto& c : cases) {
     Diagnostics problems;
-    EXPECT_EQ(expand_path(c.text, "/m", test_environment(), {}, problems), c.expected);
+    EXPECT_EQ(expand_path(c.text, {"/m"}, test_environment(), {}, problems), c.expected);
     EXPECT_EQ(problems.text(), "");
   }
   Diagnostics problems;
-  EXPECT_EQ(expand_path("x", "/", test_environment(), {}, problems), "/x");
+  EXPECT_EQ(expand_path("x", {"/"}, test_environment(), {}, problems), "/x");
 }
 
 TEST(Paths, WhatAVariableHoldsIsNotExpandedAgain) {
   Diagnostics problems;
   const Environment env = test_environment({{"A", "${B}"}, {"B", "no"}});
-  EXPECT_EQ(expand_path("/${A}", "/m", env, {}, problems), "/${B}");
+  EXPECT_EQ(expand_path("/${A}", {"/m"}, env, {}, problems), "/${B}");
 }
 
 TEST(Paths, ThatCannotBeToldAreProblems) {
@@ -82,7 +82,7 @@ TEST(Paths, ThatCannotBeToldAreProblems) {
   };
   for (const auto& c : cases) {
     Diagnostics problems;
-    EXPECT_EQ(expand_path(c.text, "/m", test_environment(), {"f", 3, 7}, problems), std::nullopt);
+    EXPECT_EQ(expand_path(c.text, {"/m"}, test_environment(), {"f", 3, 7}, problems), std::nullopt);
     EXPECT_EQ(problems.text(), c.expected);
   }
 }
@@ -101,7 +101,7 @@ TEST(Paths, TheDirectoryOfAManifestHasNoLinks) {
   std::filesystem::create_directory_symlink("deep/er", dir / "link");
   EXPECT_EQ(directory_of(dir / "link/train.toml"), real + "/deep/er");
   Diagnostics problems;
-  EXPECT_EQ(expand_path("../x", directory_of(dir / "link/train.toml"), test_environment(), {}, problems),
+  EXPECT_EQ(expand_path("../x", {directory_of(dir / "link/train.toml")}, test_environment(), {}, problems),
             real + "/deep/x");
 }
 

@@ -61,7 +61,7 @@ TEST(ReadManifest, OperationsAreAList) {
   EXPECT_EQ(result.errors, "");
   ASSERT_EQ(result.manifest->ops.size(), 2u);
   EXPECT_EQ(result.manifest->ops[0].plugin, "mish");
-  EXPECT_EQ(result.manifest->ops[1].file, result.manifest->directory + "/my.so");
+  EXPECT_EQ(result.manifest->ops[1].file, result.manifest->directories.first + "/my.so");
 }
 
 TEST(ReadManifest, MistakesAreShown) {
@@ -119,9 +119,9 @@ TEST(ReadManifest, MistakesAreShown) {
       {"[input.\"a b\"]\nplugin = 'a'\n" + kRest,
        "train.toml:1:8: error: the name of an input has letters, digits, '_', '-' and '.', at most 63\n"
        "  [input.\"a b\"]\n         ^~~~~\n"},
-      {"[cluster]\nplugin = 'gloo'\n" + kRest,
-       "train.toml:1:1: error: [cluster] is not supported by this version\n  [cluster]\n  ^~~~~~~~~\n"
-       "  help: take the section away: a run is one process\n"},
+      {"[cluster]\ninterface = 'eth0'\n" + kRest,
+       "train.toml:1:1: error: [cluster] names no plugin\n  [cluster]\n  ^~~~~~~~~\n"
+       "  help: add plugin = \"NAME\", or file = \"./NAME.so\"; `belay plugins` lists the names\n"},
   };
   for (const auto& c : cases) EXPECT_EQ(parsed(c.text).errors, c.expected) << c.text;
 }

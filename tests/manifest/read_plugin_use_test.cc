@@ -99,6 +99,9 @@ TEST(ReadPluginUse, MistakesAreShown) {
       {"plugni = 'mlp'",
        "train.toml:1:1: error: [model] names no plugin\n  [model]\n  ^~~~~~~\n"
        "  help: did you mean \"plugin\" instead of \"plugni\"?\n"},
+      {"plgin = 'csv'\nfiles = ['a']",
+       "train.toml:1:1: error: [model] names no plugin\n  [model]\n  ^~~~~~~\n"
+       "  help: did you mean \"plugin\" instead of \"plgin\"?\n"},
       {"plugin = 5",
        "train.toml:2:10: error: model.plugin must be a string, found 5\n  plugin = 5\n           ^\n"
        "  help: write it in quotes\n"},

@@ -210,5 +210,25 @@ TEST(Show, ManifestsDifferWhereTheyMeanSomethingElse) {
   EXPECT_FALSE(first == manifest_from("[optimizer]\nclip_norm = 1\n" + kRest));
 }
 
+TEST(ShowOrigin, EachValueHasItsFileAndLineOrItsSetOrIsADefault) {
+  const Parsed result = parsed(
+      "[run]\nmax_steps = 5\n[[hooks]]\nplugin = \"a\"\n[[hooks]]\nplugin = \"b\"\nx.y = 1\n[optimizer]\n"
+      "learning_rate = { schedule = \"cosine_decay\", decay_steps = 5 }" +
+          kRest,
+      {"run.threads=2"});
+  ASSERT_EQ(result.errors, "");
+  const std::string shown = manifest_with_origins(*result.manifest);
+  for (const char* line :
+       {"max_steps = 5  # train.toml:2\n", "threads = 2  # --set run.threads\n", "seed = 42  # default\n",
+        "plugin = \"a\"  # train.toml:4\n", "plugin = \"b\"  # train.toml:6\n", "x.y = 1  # train.toml:7\n",
+        "plugin = \"idx\"  # train.toml:11\n", "decay_steps = 5 }  # train.toml:9\n"})
+    EXPECT_NE(shown.find(line), std::string::npos) << line << shown;
+}
+
+TEST(ShowOrigin, ReadsBackAsTheSameManifest) {
+  const Parsed result = parsed("[run]\nmax_steps = 5" + kRest);
+  EXPECT_EQ(*parsed(manifest_with_origins(*result.manifest)).manifest, *result.manifest);
+}
+
 }  // namespace
 }  // namespace belay::runtime

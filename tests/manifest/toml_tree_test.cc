@@ -91,6 +91,9 @@ TEST(TomlTree, SyntaxErrorsPointAtTheirCause) {
        "  help: strings are written in quotes: \"adam\"\n"},
       {"a = tru\n",
        "f:1:5: error: this is no value\n  a = tru\n      ^~~\n  help: strings are written in quotes: \"tru\"\n"},
+      {"a = yes\n", "f:1:5: error: this is no value\n  a = yes\n      ^~~\n  help: a boolean is true or false: true\n"},
+      {"a = Off\n",
+       "f:1:5: error: this is no value\n  a = Off\n      ^~~\n  help: a boolean is true or false: false\n"},
       {"a = 1e999\n",
        "f:1:5: error: syntax error (floating-point): '1e999' could not be interpreted as a value\n  a = 1e999\n"
        "      ^~~~~\n"},
