@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
 #include <cstring>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -31,7 +33,7 @@ std::string shape_text(const pb::TensorShapeProto& shape) {
 }
 
 template <class T>
-std::optional<double> first_raw(const std::string& content) {
+std::optional<double> first_raw(std::string_view content) {
   T value{};
   if (content.size() < sizeof(T)) return std::nullopt;
   std::memcpy(&value, content.data(), sizeof(T));
@@ -82,7 +84,54 @@ EventValue tensor_value(const pb::TensorProto& t, const std::string& plugin) {
   return {"tensor", {}, {}, pb::DataType_Name(t.dtype()) + " " + shape_text(t.tensor_shape())};
 }
 
+// A tensor of rows: left end, right end, count.
+pb::HistogramProto histogram_of(const pb::TensorProto& t) {
+  const bool wide = t.dtype() == pb::DT_DOUBLE;
+  const std::string& raw = t.tensor_content();
+  const auto listed = static_cast<std::size_t>(wide ? t.double_val_size() : t.float_val_size());
+  const auto number = [&](std::size_t i) -> double {
+    const auto at = static_cast<int>(i);
+    if (i < listed) return wide ? t.double_val(at) : static_cast<double>(t.float_val(at));
+    const std::string_view rest = std::string_view(raw).substr(i * (wide ? sizeof(double) : sizeof(float)));
+    return (wide ? first_raw<double>(rest) : first_raw<float>(rest)).value_or(0);
+  };
+  const std::size_t numbers = listed != 0 ? listed : raw.size() / (wide ? sizeof(double) : sizeof(float));
+  pb::HistogramProto h;
+  if (t.dtype() != pb::DT_DOUBLE && t.dtype() != pb::DT_FLOAT) return h;
+  for (std::size_t i = 0; i + 3 <= numbers; i += 3) {
+    if (i == 0) h.set_min(number(0));
+    h.set_max(number(i + 1));
+    h.add_bucket_limit(number(i + 1));
+    h.add_bucket(number(i + 2));
+  }
+  return h;
+}
+
+std::string content_of(const pb::Summary::Value& value, const std::string& kind) {
+  if (kind == "image") {
+    const pb::TensorProto& t = value.tensor();  // width, height, then the images
+    return value.has_image() ? value.image().encoded_image_string() : t.string_val_size() > 2 ? t.string_val(2) : "";
+  }
+  if (kind != "histogram") return "";
+  return (value.has_histo() ? value.histo() : histogram_of(value.tensor())).SerializeAsString();
+}
+
 std::string bytes_of(std::size_t bytes) { return std::to_string(bytes) + " bytes"; }
+
+// How many nodes a run traced, and the time from the start of its first to the end of its last one.
+std::string run_metadata_text(const std::string& bytes) {
+  pb::RunMetadata run;
+  int nodes = 0;
+  std::int64_t begin = INT64_MAX, end = INT64_MIN;
+  if (run.ParseFromString(bytes))
+    for (const pb::DeviceStepStats& device : run.step_stats().dev_stats())
+      for (const pb::NodeExecStats& node : device.node_stats()) {
+        ++nodes;
+        begin = std::min<std::int64_t>(begin, node.all_start_micros());
+        end = std::max<std::int64_t>(end, node.all_start_micros() + node.all_end_rel_micros());
+      }
+  return nodes == 0 ? bytes_of(bytes.size()) : std::to_string(nodes) + " nodes, " + std::to_string(end - begin) + " us";
+}
 
 EventValue session_value(const pb::SessionLog& log) {
   std::string kind = "session";
@@ -110,25 +159,35 @@ EventValue EventValues::value_of(const pb::Summary::Value& value) {
   }
 }
 
-void EventValues::for_each(const pb::Event& event, const std::function<void(EventValue)>& use) {
+EventValue EventValues::value_of(const pb::Event& event) const {
   switch (event.what_case()) {
-    case pb::Event::kSummary:
-      for (const pb::Summary::Value& v : event.summary().value()) {
-        EventValue value = value_of(v);
-        value.tag = v.tag();
-        use(std::move(value));
-      }
-      return;
-    case pb::Event::kSessionLog: return use(session_value(event.session_log()));
-    case pb::Event::kGraphDef: return use({"graph", {}, {}, bytes_of(event.graph_def().size())});
-    case pb::Event::kMetaGraphDef: return use({"meta_graph", {}, {}, bytes_of(event.meta_graph_def().size())});
+    case pb::Event::kSessionLog: return session_value(event.session_log());
+    case pb::Event::kGraphDef: {
+      EventValue graph{"graph", {}, {}, bytes_of(event.graph_def().size())};
+      if (contents_ == EventContents::kHeld) graph.content = event.graph_def();
+      return graph;
+    }
+    case pb::Event::kMetaGraphDef: return {"meta_graph", {}, {}, bytes_of(event.meta_graph_def().size())};
     case pb::Event::kTaggedRunMetadata:
-      return use({"run_metadata",
-                  event.tagged_run_metadata().tag(),
-                  {},
-                  bytes_of(event.tagged_run_metadata().run_metadata().size())});
-    case pb::Event::kLogMessage: return use({"log", {}, {}, event.log_message().message()});
-    default: return;
+      return {"run_metadata",
+              event.tagged_run_metadata().tag(),
+              {},
+              run_metadata_text(event.tagged_run_metadata().run_metadata())};
+    case pb::Event::kLogMessage: return {"log", {}, {}, event.log_message().message()};
+    default: return {};
+  }
+}
+
+void EventValues::for_each(const pb::Event& event, const std::function<void(EventValue)>& use) {
+  if (!event.has_summary()) {
+    if (EventValue value = value_of(event); !value.kind.empty()) use(std::move(value));
+    return;
+  }
+  for (const pb::Summary::Value& v : event.summary().value()) {
+    EventValue value = value_of(v);
+    value.tag = v.tag();
+    if (contents_ == EventContents::kHeld) value.content = content_of(v, value.kind);
+    use(std::move(value));
   }
 }
 

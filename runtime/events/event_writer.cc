@@ -164,15 +164,20 @@ void EventWriter::add_graph(std::string_view graph_def, std::int64_t step) {
 }
 
 void EventWriter::add_run_metadata(std::string_view tag, std::string_view run_metadata, std::int64_t step) {
-  std::unique_lock lock(mutex_);
-  if (!run_metadata_tags_.emplace(tag).second)
+  if (!add_run_metadata_once(tag, run_metadata, step))
     fail(Code::kInvalidArgument,
          "there is run metadata of the tag " + single_quoted(tag) + " already; a tag is for one run");
+}
+
+bool EventWriter::add_run_metadata_once(std::string_view tag, std::string_view run_metadata, std::int64_t step) {
+  std::unique_lock lock(mutex_);
+  if (!run_metadata_tags_.emplace(tag).second) return false;
   pb::Event event;
   stamp(event, step);
   event.mutable_tagged_run_metadata()->set_tag(escaped(tag));  // the field must be UTF-8
   event.mutable_tagged_run_metadata()->set_run_metadata(std::string(run_metadata));
   append(std::move(lock), event);
+  return true;
 }
 
 void EventWriter::add_session_log(SessionStatus status, std::int64_t step, std::string_view checkpoint_path) {

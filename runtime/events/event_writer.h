@@ -78,6 +78,8 @@ class EventWriter {
   void add_graph(std::string_view graph_def, std::int64_t step = 0);
   // A serialized RunMetadata message of one run of the session. INVALID_ARGUMENT where the tag was used before.
   void add_run_metadata(std::string_view tag, std::string_view run_metadata, std::int64_t step);
+  // The same, but where the tag was used before nothing is added and it returns false.
+  bool add_run_metadata_once(std::string_view tag, std::string_view run_metadata, std::int64_t step);
   // kStart at the first step that this attempt will do: TensorBoard drops what earlier attempts wrote from there on.
   void add_session_log(SessionStatus status, std::int64_t step, std::string_view checkpoint_path = {});
 

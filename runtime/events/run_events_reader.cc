@@ -19,11 +19,12 @@ bool is_event_file(const OpenDirectory& directory, const std::string& name) {
 
 class RunReader {
  public:
-  RunReader(ReadEvents& all, const WantedEvent& wanted) : all_(all), wanted_(wanted) {}
+  RunReader(ReadEvents& all, const WantedEvent& wanted, EventContents contents)
+      : all_(all), wanted_(wanted), contents_(contents) {}
 
   void begin_run(const std::string& name) {
     all_.runs.push_back(name);
-    values_ = {};
+    values_ = EventValues(contents_);
     attempts_ = 0;
     first_of_run_ = all_.points.size();
   }
@@ -71,14 +72,16 @@ class RunReader {
     });
   }
 
-  // What earlier files have from that step on. The session's own entries stay: they say what happened.
+  // What is there so far from that step on, of this file too: a session that was recovered has a START in the same one.
+  // The session's own entries stay: they say what happened.
   void mark_redone(std::int64_t from) {
-    for (std::size_t i = first_of_run_; i < first_of_file_; ++i)
+    for (std::size_t i = first_of_run_; i < all_.points.size(); ++i)
       if (all_.points[i].step >= from && !all_.points[i].value.tag.empty()) all_.points[i].redone = true;
   }
 
   ReadEvents& all_;
   const WantedEvent& wanted_;
+  EventContents contents_;
   EventValues values_;
   int attempts_ = 0;
   bool has_start_ = false;
@@ -104,10 +107,10 @@ void read_directory(const OpenDirectory& directory, const std::string& run, RunR
 
 }  // namespace
 
-ReadEvents read_events(FileSystem& files, const std::string& path, const WantedEvent& wanted) {
+ReadEvents read_events(FileSystem& files, const std::string& path, const WantedEvent& wanted, EventContents contents) {
   if (!files.exists(path)) fail(Code::kNotFound, "there is no " + single_quoted(path));
   ReadEvents all;
-  RunReader reader(all, wanted);
+  RunReader reader(all, wanted, contents);
   if (files.status(path).kind == FileKind::kDirectory) {
     read_directory(*files.open_directory(path), ".", reader);
     if (all.runs.empty())

@@ -42,6 +42,7 @@ struct ReadEvents {
 using WantedEvent = std::function<bool(const EventValue& value, std::int64_t step)>;
 
 // Of a directory or of one file. NOT_FOUND where there is none, or no event file in it.
-ReadEvents read_events(FileSystem& files, const std::string& path, const WantedEvent& wanted);
+ReadEvents read_events(FileSystem& files, const std::string& path, const WantedEvent& wanted,
+                       EventContents contents = EventContents::kDescribed);
 
 }  // namespace belay::runtime

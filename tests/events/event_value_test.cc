@@ -64,6 +64,50 @@ TEST(EventValues, OfTheNewFormAreWhatTheirFirstValueSays) {
   EXPECT_THAT(shown(values, second), ElementsAre("image digits 1 of 8 x 8"));
 }
 
+TEST(EventValues, HoldTheirContentsOnlyWhereTheseAreAskedFor) {
+  pb::Event event;
+  add(event, "loss")->set_simple_value(0.5f);
+  add(event, "digit")->mutable_image()->set_encoded_image_string("png");
+  pb::TensorProto& images = *add(event, "digits", "images")->mutable_tensor();
+  images.set_dtype(pb::DT_STRING);
+  for (const char* s : {"28", "20", "first", "second"}) images.add_string_val(s);
+  pb::TensorProto& none = *add(event, "nothing", "images")->mutable_tensor();
+  none.set_dtype(pb::DT_STRING);
+  for (const char* s : {"28", "20"}) none.add_string_val(s);
+  pb::Event graph;
+  graph.set_graph_def("nodes");
+  const auto contents = [&](EventContents how) {
+    EventValues values(how);
+    std::vector<std::string> all;
+    for (const pb::Event& e : {event, graph})
+      values.for_each(e, [&](const EventValue& v) { all.push_back(v.content); });
+    return all;
+  };
+  EXPECT_THAT(contents(EventContents::kHeld), ElementsAre("", "png", "first", "", "nodes"));
+  EXPECT_THAT(contents(EventContents::kDescribed), ElementsAre("", "", "", "", ""));
+}
+
+TEST(EventValues, AHistogramOfTheNewFormHoldsTheSameAsOneOfTheOld) {
+  for (const bool raw : {false, true}) {
+    pb::Event event;
+    pb::TensorProto& t = *add(event, "weights", "histograms")->mutable_tensor();
+    t.set_dtype(pb::DT_DOUBLE);
+    const double rows[] = {-1, 0, 2, 0, 3, 5};  // left, right, count
+    if (raw)
+      t.set_tensor_content(std::string(reinterpret_cast<const char*>(rows), sizeof(rows)));
+    else
+      for (const double x : rows) t.add_double_val(x);
+    pb::HistogramProto h;
+    EventValues(EventContents::kHeld).for_each(event, [&](const EventValue& v) {
+      EXPECT_TRUE(h.ParseFromString(v.content));
+    });
+    EXPECT_EQ(h.min(), -1);
+    EXPECT_EQ(h.max(), 3);
+    EXPECT_THAT(h.bucket_limit(), ElementsAre(0, 3));
+    EXPECT_THAT(h.bucket(), ElementsAre(2, 5));
+  }
+}
+
 TEST(EventValues, ATensorOfOneElementIsANumberHoweverItIsStored) {
   const auto number = [](const pb::TensorProto& t) {
     pb::Event event;
@@ -137,6 +181,14 @@ TEST(EventValues, OfTheSessionHaveNoTag) {
   event.mutable_tagged_run_metadata()->set_tag("step 40");
   event.mutable_tagged_run_metadata()->set_run_metadata("123");
   EXPECT_THAT(shown(values, event), ElementsAre("run_metadata step 40 3 bytes"));
+  pb::RunMetadata run;
+  for (const int start : {1000, 1030}) {
+    pb::NodeExecStats& node = *run.mutable_step_stats()->add_dev_stats()->add_node_stats();
+    node.set_all_start_micros(start);
+    node.set_all_end_rel_micros(20);
+  }
+  event.mutable_tagged_run_metadata()->set_run_metadata(run.SerializeAsString());
+  EXPECT_THAT(shown(values, event), ElementsAre("run_metadata step 40 2 nodes, 50 us"));
   event.set_file_version("brain.Event:2");
   EXPECT_THAT(shown(values, event), ElementsAre());
 }

@@ -68,6 +68,19 @@ TEST_F(RunEventsTest, AttemptsComeInOrderAndWhatWasDoneAgainIsMarked) {
   EXPECT_THAT(events.problems, IsEmpty());
 }
 
+TEST_F(RunEventsTest, ASessionThatWasRecoveredMarksWhatIsBeforeItInTheSameFile) {
+  const auto directory = posix_file_system().make_directories(dir_.path());
+  {
+    EventWriter writer(*directory, clock_, {.host = "node", .pid = 7, .suffix = {}, .on_warning = {}});
+    writer.add_session_log(EventWriter::kStart, 1);
+    for (const std::int64_t step : {1, 2, 3}) writer.add_scalar("loss", step, 1);
+    writer.add_session_log(EventWriter::kStart, 2);
+    for (const std::int64_t step : {2, 3}) writer.add_scalar("loss", step, 1);
+  }
+  EXPECT_THAT(shown(read()), ElementsAre("1 start@1", "1 loss@1=1", "1 loss@2=1|", "1 loss@3=1|", "1 start@2",
+                                         "1 loss@2=1", "1 loss@3=1"));
+}
+
 TEST_F(RunEventsTest, AFileWithoutAStartGoesOnWithTheAttempt) {
   attempt(1, 1), attempt(0, 1), attempt(2, 2);
   EXPECT_THAT(shown(read()), ElementsAre("1 start@1", "1 loss@1=0.5", "1 loss@1=0.5", "2 start@2", "2 loss@2=1"));
