@@ -2,12 +2,14 @@
 #include "runtime/checkpoint/find_restorable.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "runtime/checkpoint/basename.h"
 #include "runtime/checkpoint/names.h"
+#include "runtime/checkpoint/restore_crashes.h"
 #include "runtime/checkpoint/state_file.h"
 #include "runtime/platform/text.h"
 
@@ -49,6 +51,14 @@ std::vector<std::string> candidates(const OpenDirectory& run, const std::optiona
   return names;
 }
 
+// Why a checkpoint is passed over without a look into it; empty where it is not.
+std::string why_not_restored(const OpenDirectory& run, const std::string& name) {
+  const std::uint64_t crashes = restore_crashes(run, name);
+  if (crashes < kMostRestoreCrashes) return "";
+  return single_quoted(run.path() + "/" + name) + ": " + std::to_string(crashes) +
+         " starts crashed while it was restored; to try it again, remove its file '" + std::string(kCrashedName) + "'";
+}
+
 }  // namespace
 
 std::unique_ptr<CheckpointReader> open_if_whole(const OpenDirectory& run, const std::string& name,
@@ -71,18 +81,22 @@ std::unique_ptr<CheckpointReader> open_if_whole(const OpenDirectory& run, const 
   return nullptr;
 }
 
-std::unique_ptr<CheckpointReader> find_restorable(const OpenDirectory& run, Logger& log, std::string basename) {
+std::unique_ptr<CheckpointReader> find_restorable(const OpenDirectory& run, Logger& log, std::string basename,
+                                                  const std::map<std::string, std::string>& unreadable) {
   const auto current = named_by_state_file(run, log);
   if (basename.empty()) basename = basename_in(run);
   std::vector<std::string> reasons;
   for (const std::string& name : candidates(run, current, basename)) {
-    std::string reason;
-    std::unique_ptr<CheckpointReader> reader = open_if_whole(run, name, reason);
+    std::string reason = why_not_restored(run, name);
+    const bool crashed = !reason.empty();
+    if (const auto known = unreadable.find(name); known != unreadable.end()) reason = known->second;
+    std::unique_ptr<CheckpointReader> reader = reason.empty() ? open_if_whole(run, name, reason) : nullptr;
     if (reader != nullptr) {
       if (!reasons.empty()) log.warning("checkpoint", "going back to " + name);
       return reader;
     }
-    log.warning("checkpoint", "a checkpoint is damaged and stays where it is: " + reason);
+    log.warning("checkpoint", std::string("a checkpoint is ") + (crashed ? "passed over" : "damaged") +
+                                  " and stays where it is: " + reason);
     reasons.push_back(std::move(reason));
   }
   if (reasons.empty()) return nullptr;

@@ -5,10 +5,12 @@
 // newer is not current, whether a save was killed before it wrote the state file or somebody went back by hand. Where
 // the current one is damaged the older ones come next, and only where none of them is whole a newer one. Without a
 // state file the directory is scanned, newest first. Every checkpoint that is passed over is named in a warning with
-// its reason, and left where it is. Damage alone leads to the next one; a checkpoint of a later format or one that may
-// not be read does not, since going back past it would lose steps that are not lost.
+// its reason, and left where it is. Damage leads to the next one, and so does a checkpoint that crashed two starts
+// (restore_crashes.h); a checkpoint of a later format or one that may not be read does not, since going back past it
+// would lose steps that are not lost.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 
@@ -19,11 +21,13 @@
 
 namespace belay::runtime {
 
-// `basename`: what the checkpoints are called, before "-STEP"; empty: as basename_in says.
+// `basename`: what the checkpoints are called, before "-STEP"; empty: as basename_in says. `unreadable`: those that are
+// as they were written, but whose saver could not read them, with what it said.
 //
 // Opened and verified. Null where the directory holds no checkpoint and its state file names none: a run may begin at
 // step 0. RestoreError, with every reason, where there are checkpoints but none can be restored.
-std::unique_ptr<CheckpointReader> find_restorable(const OpenDirectory& run, Logger& log, std::string basename = {});
+std::unique_ptr<CheckpointReader> find_restorable(const OpenDirectory& run, Logger& log, std::string basename = {},
+                                                  const std::map<std::string, std::string>& unreadable = {});
 
 // Whether there is anything for find_restorable to open. Reads the state file and the names, and no checkpoint.
 bool holds_checkpoints(const OpenDirectory& run, Logger& log);

@@ -33,7 +33,7 @@ std::string foreign_entry(const OpenDirectory& checkpoint) {
   const CheckpointIndex index = parse_index(checkpoint.read(kIndexName, kMaxIndexBytes));
   for (const std::string& entry : checkpoint.entries()) {
     const bool known =
-        entry == kIndexName || entry == kPinnedName ||
+        entry == kIndexName || entry == kPinnedName || entry == kCrashedName ||
         std::any_of(index.files.begin(), index.files.end(), [&](const FileEntry& f) { return f.name == entry; });
     if (!known) return entry;
   }

@@ -27,7 +27,7 @@ class UnfinishedDirectory {
 
   // Until place().
   OpenDirectory& directory() { return *directory_; }
-  // Syncs it and gives it its name. What has that name is first renamed to `aside`, and removed at the end.
+  // Syncs and renames it. What had that name before is first renamed to `aside`, and removed at the end.
   void place(const std::string& aside);
 
  private:

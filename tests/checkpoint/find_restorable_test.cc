@@ -3,12 +3,16 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 
 #include "runtime/checkpoint/checkpoint_series.h"
 #include "runtime/checkpoint/checkpoint_writer.h"
 #include "runtime/checkpoint/names.h"
+#include "runtime/checkpoint/remove_checkpoint.h"
+#include "runtime/checkpoint/restore_crashes.h"
 #include "runtime/platform/crc32c.h"
 #include "tests/checkpoint/checkpoint_fixture.h"
 
@@ -332,6 +336,47 @@ TEST_F(FindRestorable, SAVER_03_AnInt64ScalarComesBackExactly) {
   Tensor read(std::int64_t{0});
   find_restorable(*run_, log_)->read(saver_.use(), {{"counter", read.view()}});
   EXPECT_EQ(TensorView(read).scalar<std::int64_t>(), large);
+}
+
+// ---- a restore that crashes the process (F29)
+
+TEST_F(FindRestorable, OneThatCrashedTwoStartsInARowIsPassedOverAndNamed) {
+  const auto crash = [&](const std::string& name) {
+    // In a child, which dies before the destructor.
+    const pid_t child = fork();
+    if (child == 0) {
+      const WatchedRestore restore(*run_, name);
+      WatchedRestore::note_crash();
+      _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+  };
+  crash("model.ckpt-30");
+  EXPECT_EQ(found(), 30);
+  { const WatchedRestore restore(*run_, "model.ckpt-30"); }  // the process outlives it
+  EXPECT_EQ(restore_crashes(*run_, "model.ckpt-30"), 0u);
+  crash("model.ckpt-30");
+  EXPECT_EQ(found(), 30);
+  crash("model.ckpt-30");
+  EXPECT_EQ(found(), 20);
+  EXPECT_THAT(log_.lines,
+              ElementsAre("warning checkpoint: a checkpoint is passed over and stays where it is: '" +
+                              (dir_ / "model.ckpt-30") +
+                              "': 2 starts crashed while it was restored; to try it again, remove its file 'crashed'",
+                          "warning checkpoint: going back to model.ckpt-20"));
+  // The mark is no foreign file, and goes with what it is of.
+  save(30);
+  EXPECT_EQ(found(), 30);
+  EXPECT_THAT(log_.lines, IsEmpty());
+  crash("model.ckpt-10");
+  EXPECT_EQ(foreign_entry(*run_->open_directory("model.ckpt-10")), "");
+}
+
+TEST_F(FindRestorable, WithoutARestoreACrashLeavesNoMark) {
+  WatchedRestore::note_crash();
+  for (const std::int64_t step : {10, 20, 30}) EXPECT_EQ(restore_crashes(*run_, checkpoint_name(step)), 0u);
+  EXPECT_EQ(restore_crashes(*run_, "model.ckpt-40"), 0u);
 }
 
 }  // namespace
