@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
+
+#include "runtime/platform/activity.h"
 
 namespace belay::runtime {
 namespace {
@@ -56,6 +59,15 @@ DenseTensor stacked(const std::vector<QueueElement>& elements, std::size_t compo
   for (std::size_t i = 0; i < elements.size(); ++i)
     copy_padded(elements[i].components[component], static_cast<std::int64_t>(i), out);
   return out;
+}
+
+// Of a reader, until `ready`.
+template <class Ready>
+void wait_for_input(const CancelToken& cancel, std::unique_lock<std::mutex>& lock, std::condition_variable& changed,
+                    const Ready& ready) {
+  std::optional<Doing> waiting;
+  if (!ready()) waiting.emplace(Activity::kInputWait);
+  cancel.wait(lock, changed, ready);
 }
 
 }  // namespace
@@ -186,7 +198,7 @@ void BoundedQueue::fail_empty(std::int64_t requested, std::int64_t there) const 
 
 QueueElement BoundedQueue::dequeue(const CancelToken& cancel) {
   std::unique_lock lock(mutex_);
-  cancel.wait(lock, not_empty_, [&] { return !gathering_ && (available() > 0 || ended()); });
+  wait_for_input(cancel, lock, not_empty_, [&] { return !gathering_ && (available() > 0 || ended()); });
   if (size_ == 0) fail_empty(1, 0);
   QueueElement element = take_next();
   not_full_.notify_all();
@@ -195,7 +207,7 @@ QueueElement BoundedQueue::dequeue(const CancelToken& cancel) {
 
 bool BoundedQueue::wait_for_element(const CancelToken& cancel) {
   std::unique_lock lock(mutex_);
-  cancel.wait(lock, not_empty_, [&] { return !gathering_ && (available() > 0 || ended()); });
+  wait_for_input(cancel, lock, not_empty_, [&] { return !gathering_ && (available() > 0 || ended()); });
   if (size_ == 0 && error_) throw Error(*error_);
   return size_ != 0;
 }
@@ -208,7 +220,7 @@ QueueElement BoundedQueue::dequeue_many(std::int64_t n, bool at_most, const Canc
   Gathered taken(*this, lock);
   // More than the queue holds at once come in portions; the run's position is that of the last.
   while (static_cast<std::int64_t>(taken.elements.size()) < n) {
-    cancel.wait(lock, not_empty_, [&] { return available() > 0 || ended(); });
+    wait_for_input(cancel, lock, not_empty_, [&] { return available() > 0 || ended(); });
     if (size_ == 0) break;
     taken.elements.push_back(take_next());
     not_full_.notify_all();

@@ -77,7 +77,9 @@ InputFeed::Tensors InputFeed::add_to_graph(NodeGraph& graph) {
   tensors.batch = outputs[0];
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const InputComponent& c = declaration_.components[i];
-    (c.label ? tensors.labels : tensors.features).push_back({c.name, ops::identity(outputs[i], c.name), c.classes});
+    const Output tensor = ops::identity(outputs[i], c.name);
+    g.collect(collections::kInputBatch, tensor);
+    (c.label ? tensors.labels : tensors.features).push_back({c.name, tensor, c.classes});
   }
   queue_name_ = g.node_name_of(queue.handle);
   queue_node_ = queue.handle.raw().node;

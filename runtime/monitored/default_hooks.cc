@@ -42,10 +42,10 @@ std::vector<PluginUse> hooks_of_run(const Manifest& manifest) {
   for (PluginUse& use : training_session_hooks(manifest.session, manifest.checkpoint, kept, kept))
     hooks.push_back(std::move(use));
   hooks.push_back(hook("nan_tensor"));
-  hooks.push_back(
-      hook("progress", manifest.run.max_steps
-                           ? std::vector<std::pair<std::string, OptionValue>>{{"max_steps", *manifest.run.max_steps}}
-                           : std::vector<std::pair<std::string, OptionValue>>{}));
+  std::vector<std::pair<std::string, OptionValue>> end;
+  if (manifest.run.max_steps) end.emplace_back("max_steps", *manifest.run.max_steps);
+  if (kept) hooks.push_back(hook("json_lines", end));
+  hooks.push_back(hook("progress", end));
   std::erase_if(hooks, [&](const PluginUse& use) {
     return std::any_of(manifest.hooks.begin(), manifest.hooks.end(),
                        [&](const PluginUse& own) { return own.plugin == use.plugin; });

@@ -9,8 +9,8 @@
 namespace belay::runtime {
 
 // A run's hooks in calling order: the defaults (stop_at_step, step_counter, summary_saver, checkpoint_saver,
-// nan_tensor, progress, as the sections ask for them), then those of the manifest. A default that the manifest names
-// too is left to it. Without a run directory there is nothing to count, summarize or save into.
+// nan_tensor, json_lines, progress, as the sections ask for them), then those of the manifest. A default that the
+// manifest names too is left to it. Without a run directory there is nothing to count, summarize or save into.
 std::vector<PluginUse> hooks_of_run(const Manifest& manifest);
 
 // The defaults of TensorFlow's MonitoredTrainingSession among them: step_counter and summary_saver where there is a

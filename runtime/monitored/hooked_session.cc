@@ -2,10 +2,13 @@
 #include "runtime/monitored/hooked_session.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
+#include "runtime/events/event_writer.h"
 #include "runtime/events/graph_def.h"
 #include "runtime/monitored/run_saver.h"
+#include "runtime/monitored/step_stats.h"
 #include "runtime/session/session_service.h"
 
 namespace belay::runtime {
@@ -106,13 +109,14 @@ void check_run_options(const RunOptions& options) {
 }  // namespace
 
 HookedSession::HookedSession(std::shared_ptr<DirectSession> session, HookSet& hooks, RunSaver* saver,
-                             CallMonitor* monitor, Logger* log)
+                             CallMonitor* monitor, Logger* log, EventWriter* events)
     : SessionLayer(std::make_unique<RawLayer>(session)),
       session_(std::move(session)),
       hooks_(hooks),
       saver_(saver),
       monitor_(monitor),
-      log_(log) {
+      log_(log),
+      events_(events) {
   requests_.resize(hooks_.size());
   hook_fetches_.reserve(hooks_.size());
 }
@@ -190,8 +194,13 @@ void HookedSession::merge_options(const RunCall& call) {
   } else {
     options_ = CallerOptions();
   }
-  for (const HookRequest& r : requests_)
-    if (r.asked && r.args.options != nullptr) merge(detail::run_options(r.args.options), options_);
+  hook_traces_ = false;
+  for (const HookRequest& r : requests_) {
+    if (!r.asked || r.args.options == nullptr) continue;
+    const RunOptions wanted = detail::run_options(r.args.options);
+    hook_traces_ = hook_traces_ || wanted.trace_level != RunOptions::Trace::kNone;
+    merge(wanted, options_);
+  }
   raw_options_ = detail::raw_options(options_);
 }
 
@@ -296,6 +305,7 @@ Run HookedSession::run(const RunCall& call) {
   whole_ = false;
   after_run(context, run, thread);
   whole_ = true;
+  if (hook_traces_ && events_ != nullptr) write_trace();
   if (context.stop_requested) request_stop(context.stop_reason);
   const bool hooked = call.hooks == nullptr || !call.hooks->empty();
   if (hooked && saver_ != nullptr && saver_->due()) {
@@ -303,6 +313,12 @@ Run HookedSession::run(const RunCall& call) {
     if (!stopping.empty()) request_stop(stopping + ": asked to stop after a checkpoint");
   }
   return run;
+}
+
+// A step that a recovery makes again, and that is traced again, keeps its first trace.
+void HookedSession::write_trace() {
+  const std::int64_t step = std::max<std::int64_t>(session_->global_step(), 0);
+  events_->add_run_metadata_once("step_" + std::to_string(step), serialized_run_metadata(metadata_), step);
 }
 
 // A NaN is in the weights a step before it is in the loss, and then it is everywhere.

@@ -2,8 +2,8 @@
 // Calls hooks around every run. It does not call begin, after_create_session or end.
 //
 //   run: refuse if a hook has asked to stop; before_run of each hook, in order; one raw run of the caller's fetches and
-//   all hooks'; after_run of each hook, in order; the checkpoint that was asked for; latch a stop request; give the
-//   caller's results.
+//   all hooks'; after_run of each hook, in order; where a hook had the run traced, the trace into the event file; the
+//   checkpoint that was asked for; latch a stop request; give the caller's results.
 //
 // One run at a time, not inside another: a hook's own runs go through its context's session.
 #pragma once
@@ -19,13 +19,14 @@
 
 namespace belay::runtime {
 
+class EventWriter;
 class RunSaver;
 
 class HookedSession final : public SessionLayer {
  public:
-  // Hooks, saver and log are borrowed; saver and log may be null.
+  // Hooks, saver, log and events are borrowed; all but the hooks may be null.
   HookedSession(std::shared_ptr<DirectSession> session, HookSet& hooks, RunSaver* saver, CallMonitor* monitor,
-                Logger* log = nullptr);
+                Logger* log = nullptr, EventWriter* events = nullptr);
 
   Run run(const RunCall& call) override;
   std::any run_step_fn(const StepFn& step) override;
@@ -62,12 +63,14 @@ class HookedSession final : public SessionLayer {
   // The values of the hook's own fetches, valid until its next run.
   static void fetch(HookRequest& request, const Run& run, belay_run_values& values);
   void say_what_is_not_finite(const Run& run);
+  void write_trace();
 
   std::shared_ptr<DirectSession> session_;
   HookSet& hooks_;
   RunSaver* saver_;
   CallMonitor* monitor_;
   Logger* log_;  // null once it was said
+  EventWriter* events_;
   std::vector<HookRequest> requests_;
   std::vector<FetchSet*> hook_fetches_;
   std::vector<belay_feed> feeds_;
@@ -77,6 +80,7 @@ class HookedSession final : public SessionLayer {
   RunMetadata metadata_;                                                // of this run
   std::int64_t runs_ = 0;
   bool running_ = false;
+  bool hook_traces_ = false;  // this run
   bool should_stop_ = false;
   bool whole_ = true;
   std::string stop_reason_;

@@ -11,9 +11,12 @@
 #include "runtime/checkpoint/compare_tensors.h"
 #include "runtime/checkpoint/find_restorable.h"
 #include "runtime/checkpoint/names.h"
+#include "runtime/checkpoint/restore_crashes.h"
 #include "runtime/monitored/fingerprint.h"
+#include "runtime/platform/activity.h"
 #include "runtime/platform/current_error.h"
 #include "runtime/platform/resources.h"
+#include "runtime/platform/spare_descriptors.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -102,23 +105,39 @@ RestoredRun RunSaver::restore(DirectSession& session, const CheckpointReader& ch
   return {checkpoint.path(), checkpoint.state()};
 }
 
+// A saver may have lost what it was to write and not have said so: its files are then whole and hold too little.
+std::optional<RestoredRun> RunSaver::restore_newest(DirectSession& session, const OpenDirectory* other) {
+  std::map<std::string, std::string> unreadable;
+  for (;;) {
+    const std::unique_ptr<CheckpointReader> found =
+        other == nullptr ? find_restorable(run_, environment_.log, options_.checkpoint.basename, unreadable)
+                         : find_restorable(*other, environment_.log, {}, unreadable);
+    if (found == nullptr) return std::nullopt;
+    std::optional<WatchedRestore> watched;
+    if (other == nullptr) watched.emplace(run_, found->name());
+    try {
+      return restore(session, *found);
+    } catch (const Error& e) {
+      if (e.code() != Code::kDataLoss) throw;
+      unreadable.emplace(found->name(), e.message());
+    }
+  }
+}
+
 std::optional<RestoredRun> RunSaver::restore_latest(DirectSession& session, const std::string& directory) {
   thread_.wait();  // what it writes is the newest, or is not there
   const bool own = directory == run_.path();
   if (!own && !environment_.files.exists(directory)) return std::nullopt;
   std::unique_ptr<OpenDirectory> other = own ? nullptr : environment_.files.open_directory(directory);
-  const std::unique_ptr<CheckpointReader> found =
-      find_restorable(own ? run_ : *other, environment_.log, own ? options_.checkpoint.basename : std::string());
-  if (found == nullptr) return std::nullopt;
-  RestoredRun restored = restore(session, *found);
-  if (own) {
-    series_.restored(found->name(), restored.state.best);
+  std::optional<RestoredRun> restored = restore_newest(session, other.get());
+  if (own && restored) {
+    series_.restored(checkpoint_name(restored->state.global_step, options_.checkpoint.basename), restored->state.best);
     best_ = series_.best();
     evaluated_.reset();
-    if (const BestCheckpoint* best = find_step(best_, restored.state.global_step))
+    if (const BestCheckpoint* best = find_step(best_, restored->state.global_step))
       evaluated_ = {best->step, best->value, total_of_versions(session)};
-    saved_path_ = restored.path;
-    saved_step_ = restored.state.global_step;
+    saved_path_ = restored->path;
+    saved_step_ = restored->state.global_step;
     if (options_.on_saved) options_.on_saved(saved_path_, saved_step_);
   }
   return restored;
@@ -166,6 +185,7 @@ constexpr const char* kSaveAdvice = "; after_save can ask to stop";
 }  // namespace
 
 void RunSaver::prepare(const DirectSession& session) {
+  hold_spare_descriptors();
   const CheckpointSettings& c = options_.checkpoint;
   const bool never = c.save_secs == 0.0 && c.save_steps.value_or(0) == 0;
   if (!never) warn_if_disk_is_full(session);
@@ -188,6 +208,7 @@ void RunSaver::warn_if_disk_is_full(const DirectSession& session) {
 
 std::string RunSaver::at_boundary(DirectSession& session, HookSet& hooks) {
   if (!due()) return "";
+  const Doing doing(Activity::kSaving);
   if (run_.lock_lost()) run_.check_lock();
   return without_end_of_input(
       [&] {
@@ -209,6 +230,7 @@ std::string RunSaver::wait_and_tell(DirectSession& session, HookSet& hooks) {
 }
 
 std::string RunSaver::finish(DirectSession& session, HookSet& hooks) {
+  const Doing doing(Activity::kSaving);
   std::string stopping = without_end_of_input([&] { return wait_and_tell(session, hooks); }, kSaveAdvice);
   thread_.wait();
   return stopping;
@@ -225,6 +247,7 @@ void RunSaver::say_if_it_waits(const DirectSession& session) {
 }
 
 void RunSaver::begin_end(DirectSession& session, HookSet& hooks) {
+  const Doing doing(Activity::kSaving);
   run_.check_lock();
   diverged_.reset();
   put_off_divergence([&] { return wait_and_tell(session, hooks); });
@@ -234,6 +257,7 @@ void RunSaver::begin_end(DirectSession& session, HookSet& hooks) {
 }
 
 void RunSaver::settle() noexcept {
+  const Doing doing(Activity::kSaving);
   thread_.wait();
   if (save_ == nullptr) return;
   written_ = false;
@@ -250,6 +274,7 @@ void RunSaver::settle() noexcept {
 }
 
 void RunSaver::save_after_error(DirectSession& session, HookSet& hooks) noexcept {
+  const Doing doing(Activity::kSaving);
   settle();
   Save save{.step = std::max<std::int64_t>(session.global_step(), 0), .begun_ns = environment_.clock.monotonic_ns()};
   if (save.step == saved_step_) return;
@@ -285,6 +310,7 @@ void RunSaver::put_off_divergence(F&& f) {
 }
 
 void RunSaver::save_while_ending() {
+  const Doing doing(Activity::kSaving);
   // Two hooks that save at the end write one checkpoint.
   const std::uint64_t versions = total_of_versions(*ending_->session);
   if (ending_->asked_at == versions) return;

@@ -80,7 +80,7 @@ class RunSaver {
 
   // Before the first step: takes the memory that saves copy to, if the settings save in the background and of
   // themselves: as much as the saved variables have. Where the disk has no room for one checkpoint that is a warning,
-  // once.
+  // once. A save's descriptors are held back for it.
   void prepare(const DirectSession& session);
 
   // The boundary: tells the hooks of the checkpoint that was written meanwhile, and begins the one that was asked for;
@@ -168,6 +168,8 @@ class RunSaver {
   bool wait(double seconds);
   void retain();
   bool in_background() const noexcept { return options_.checkpoint.save == SaveMode::kAsync && ending_ == nullptr; }
+  // `other`: not the run's own directory but that one.
+  std::optional<RestoredRun> restore_newest(DirectSession& session, const OpenDirectory* other);
   RestoredRun restore(DirectSession& session, const CheckpointReader& checkpoint);
   void compare_fingerprint(const Fingerprint& stored) const;
   void warn_if_slower_than_grace(double seconds);

@@ -90,7 +90,7 @@ TEST(HooksOfARun, StandInCallingOrderBeforeTheManifests) {
   EXPECT_THAT(texts(hooks_of_run(manifest)),
               ElementsAre("stop_at_step last_step=500", "step_counter every_n_steps=100",
                           "summary_saver save_steps=100", "checkpoint_saver save_secs=600.0", "nan_tensor",
-                          "progress max_steps=500", "logging_tensor", "my_hook"));
+                          "json_lines max_steps=500", "progress max_steps=500", "logging_tensor", "my_hook"));
 }
 
 TEST(HooksOfARun, WithoutADirectoryKeepNothing) {
@@ -104,8 +104,8 @@ TEST(HooksOfARun, ADefaultThatTheManifestNamesIsLeftToIt) {
   own.options.push_back({"save_steps", std::int64_t{5}, {}, {}});
   manifest.hooks = {named("my_hook"), own, own};
   EXPECT_THAT(texts(hooks_of_run(manifest)),
-              ElementsAre("step_counter every_n_steps=100", "summary_saver save_steps=100", "nan_tensor", "progress",
-                          "my_hook", "checkpoint_saver save_steps=5", "checkpoint_saver save_steps=5"));
+              ElementsAre("step_counter every_n_steps=100", "summary_saver save_steps=100", "nan_tensor", "json_lines",
+                          "progress", "my_hook", "checkpoint_saver save_steps=5", "checkpoint_saver save_steps=5"));
 }
 
 // A wrong option of a default hook is reported with its origin.

@@ -135,6 +135,36 @@ TEST_F(Savers, SAVER_35_ACheckpointOfAnotherModelIsNotRestored) {
   }
 }
 
+// Its files are as they were written, so their checksums are right.
+TEST_F(Savers, ACheckpointThatItsSaverCannotReadIsPassedOverLikeADamagedOne) {
+  RunSaverOptions options;
+  options.saver = make_saver()->options().saver;
+  const SaverUse real = saver_use(*codec);
+  int broken = 1;
+  options.saver.read = [&](belay_dir* directory, belay_tensors* tensors) {
+    if (broken-- > 0) fail(Code::kDataLoss, "it ends early");
+    real.read(directory, tensors);
+  };
+  const auto saver = make_saver(options);
+  for (const int step : {1, 2}) save(*saver, 0.5f * static_cast<float>(step), step);
+  set(0, 0);
+  const std::optional<RestoredRun> restored = saver->restore_latest(*session, run.path());
+  ASSERT_TRUE(restored);
+  EXPECT_EQ(restored->state.global_step, 1);
+  EXPECT_EQ(saver->saved_step(), 1);
+  EXPECT_EQ(weight_of(*session), 0.5f);
+  EXPECT_TRUE(logged("a checkpoint is damaged and stays where it is: '" + run.path() + "/model.ckpt-2': "));
+  EXPECT_TRUE(logged("it ends early"));
+  EXPECT_TRUE(logged("going back to model.ckpt-1"));
+  broken = 2;
+  try {
+    saver->restore_latest(*session, run.path());
+    ADD_FAILURE() << "there is none left";
+  } catch (const RestoreError& e) {
+    EXPECT_THAT(e.what(), HasSubstr("holds checkpoints, but none can be restored"));
+  }
+}
+
 TEST_F(Savers, AFailedSaveIsLoggedAndTrainingGoesOn) {
   FaultyFileSystem files(posix_file_system());
   const RunEnvironment on_bad_disk{clock, *log, files, targets, interrupt, environment.session};

@@ -45,7 +45,8 @@ LinkedRun::LinkedRun(const std::string& manifest, const std::vector<const belay_
   input_ = InputFeed::open(
       input, {.name = "train", .prefetch = manifest_.inputs.at("train").prefetch, .seed = manifest_.run.seed});
   const InputFeed::Tensors tensors = input_->add_to_graph(graph_);
-  model_ = build_model(create(*resolved_.model, monitor_), graph_, Mode::kTrain, tensors.features, tensors.labels);
+  model_ = build_model(create(*resolved_.model, monitor_), graph_, Mode::kTrain, tensors.features, tensors.labels, {},
+                       manifest_.optimizer.accumulate);
   add_train_op(graph_,
                {manifest_.optimizer, create(*resolved_.optimizer, monitor_),
                 resolved_.schedule ? &create(*resolved_.schedule, monitor_) : nullptr},
@@ -76,7 +77,7 @@ void LinkedRun::resolve(const std::string& manifest) {
   FilePolicy policy;
   const CpuFeatures cpu;
   const PluginSearch no_files({}, policy, cpu);
-  PluginResolver resolver(registry_, no_files, policy, cpu, {manifest_.directory, environment}, problems);
+  PluginResolver resolver(registry_, no_files, policy, cpu, {manifest_.directories, environment}, problems);
   resolved_ = resolver.resolve(manifest_);
   resolver.resolve_optimizer(manifest_, resolved_);
   if (!problems.empty()) fail(Code::kInvalidArgument, problems.text());

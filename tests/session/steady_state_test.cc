@@ -9,6 +9,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <string>
 #include <vector>
 
 #include "belay/plugin.h"
@@ -103,20 +104,13 @@ std::vector<const belay_module*> modules() {
   return all;
 }
 
-// The six default hooks and another one. stop_at_step and nan_tensor look at every step, progress waits for a hundredth
+// The seven default hooks and another one. stop_at_step and nan_tensor look at every step, progress waits for a tenth
 // of max_steps, the others have periods of their own.
 constexpr char kManifest[] = R"(
 max_steps = 1000000000
-[input.train]
-plugin = "digits"
-split = "train"
-examples = 1000
-batch_size = 100
 [model]
 plugin = "mlp"
 hidden = [256]
-[optimizer]
-name = "adam"
 [session]
 log_step_count_steps = 70
 save_summaries_steps = 110
@@ -126,7 +120,24 @@ save_steps = 250
 plugin = "logging_tensor"
 tensors = ["loss"]
 every_n_iter = 90
+[[hooks]]
+plugin = "json_lines"
+every_n_steps = 130
+[[hooks]]
+plugin = "progress"
+max_steps = 1000000000
+every_secs = 1000000
+[optimizer]
+name = "adam"
 )";
+
+// A step of 100 examples, in so many batches.
+std::string steady_manifest(int accumulate) {
+  return "[run]" + std::string(kLoopsAllocate || accumulate > 1 ? "\nthreads = 1" : "") + kManifest +
+         "accumulate = " + std::to_string(accumulate) +
+         "\n[input.train]\nplugin = \"digits\"\nsplit = \"train\"\nexamples = 1000\nbatch_size = " +
+         std::to_string(100 / accumulate) + "\n";
+}
 
 // Allocations of the session's thread so far: when the first hook is called, when the last one is, before and after a
 // run.
@@ -149,15 +160,19 @@ class Mark final : public Hook {
 };
 
 // The first of each period but the checkpoints', whose first is of step 0.
-bool a_hook_fires(std::int64_t step) { return step % 70 == 1 || step % 110 == 1 || step % 90 == 1 || step % 250 == 0; }
+bool a_hook_fires(std::int64_t step) {
+  return step % 70 == 1 || step % 110 == 1 || step % 90 == 1 || step % 130 == 0 || step % 250 == 0;
+}
 
 class SteadyState : public ::testing::Test {
  protected:
-  SteadyState() : run_("[run]" + std::string(kLoopsAllocate ? "\nthreads = 1" : "") + kManifest, modules()) {
+  explicit SteadyState(int accumulate = 1) : run_(steady_manifest(accumulate), modules()) {
     run_.add_hook("first", std::make_unique<Mark>(marks_.first_before, marks_.first_after));
     run_.add_hooks_of_manifest();
     run_.add_hook("last", std::make_unique<Mark>(marks_.last_before, marks_.last_after));
   }
+
+  void expect_steady();
 
   Marks marks_;
   LinkedRun run_;
@@ -165,7 +180,7 @@ class SteadyState : public ::testing::Test {
 
 // Counted is what the thread of the session allocates with operator new, plugins included and oneDNN excluded. Not
 // counted are the other threads: the input's, which draws the batches, and OpenMP's team.
-TEST_F(SteadyState, AThousandMonitoredStepsAllocateNothingAndBuildNoPlan) {
+void SteadyState::expect_steady() {
   ASSERT_TRUE(onednn_code().found());
   MonitoredSession& session = run_.start();
   session.scope([&] {
@@ -199,6 +214,15 @@ TEST_F(SteadyState, AThousandMonitoredStepsAllocateNothingAndBuildNoPlan) {
     EXPECT_EQ(after.programs_built, before.programs_built);
   });
 }
+
+TEST_F(SteadyState, AThousandMonitoredStepsAllocateNothingAndBuildNoPlan) { expect_steady(); }
+
+class SteadyStateOfSeveralBatches : public SteadyState {
+ protected:
+  SteadyStateOfSeveralBatches() : SteadyState(4) {}
+};
+
+TEST_F(SteadyStateOfSeveralBatches, AThousandMonitoredStepsAllocateNothingAndBuildNoPlan) { expect_steady(); }
 
 TEST_F(SteadyState, TheArenaOfATrainingStepIsNearItsLowerBound) {
   MonitoredSession& session = run_.start();

@@ -58,7 +58,7 @@ OptionValues check_attrs(const PluginInfo& plugin, const Attrs& attrs) {
     use.options.push_back({name, with_booleans(plugin.option(name), std::move(*converted)), {}, {}});
   }
   Diagnostics problems;
-  const PathContext no_paths{"", [](const std::string&) { return std::nullopt; }};
+  const PathContext no_paths{{}, [](const std::string&) { return std::nullopt; }};
   OptionValues values = check_options(plugin, use, no_paths, problems);
   if (!problems.empty()) {
     const Diagnostic first = problems.sorted().front();
