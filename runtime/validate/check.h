@@ -66,6 +66,7 @@ void options_can_be_given(const Subject& subject, const std::string& section);
 std::vector<Check> optimizer_checks();
 std::vector<Check> schedule_checks();
 std::vector<Check> exporter_checks();
+std::vector<Check> cluster_checks();
 
 // "NOT_FOUND: the graph has no 'x'"
 std::string text_of(const Error& error);

@@ -31,6 +31,7 @@ struct FullHost {
   belay::testing::FakeGraph graph{host};
   belay::testing::FakeSession session{host, graph};
   belay::testing::FakeEvents events{host};
+  belay::testing::FakeRanks ranks{host};
   belay::testing::FakeCheckpoints checkpoints{host};
   belay::testing::FakeFiles files{host};
 };
@@ -51,6 +52,7 @@ void with_table(const Subject& subject, F&& f) {
     case PluginKind::kOptimizer: return f(find_table<belay_optimizer_api>(m, name));
     case PluginKind::kSchedule: return f(find_table<belay_schedule_api>(m, name));
     case PluginKind::kExporter: return f(find_table<belay_exporter_api>(m, name));
+    case PluginKind::kCluster: return f(find_table<belay_cluster_api>(m, name));
   }
 }
 

@@ -170,13 +170,13 @@ ChosenOptions choose_options(const PluginInfo& plugin, const std::vector<std::st
                              Diagnostics& problems) {
   refuse_keys_of_manifest(sets, problems);
   const Environment environment = process_environment();
-  const std::string directory = std::filesystem::current_path().string();
+  const ManifestDirectories directories{std::filesystem::current_path().string()};
   const std::vector<SectionKeys> known = manifest_keys();
   TomlNode root{{std::make_shared<const std::string>("--set")}, TomlTable{}};
   apply_sets(root, all_sets(plugin, sets), problems);
-  PluginUse use = read_plugin_use(root, plugin.name, PluginTable::kHook, {directory, environment, problems, known});
+  PluginUse use = read_plugin_use(root, plugin.name, PluginTable::kHook, {directories, environment, problems, known});
   ChosenOptions chosen = OptionChooser(plugin, !sets.empty(), folder, use).choose();
-  const OptionValues values = check_options(plugin, use, {directory, environment}, problems);
+  const OptionValues values = check_options(plugin, use, {directories, environment}, problems);
   for (std::uint64_t i = 0; i < values.size(); ++i) {
     chosen.values = chosen.values.with(driver_value(values.data()[i]));
     add_paths(plugin, values.data()[i], chosen.paths);

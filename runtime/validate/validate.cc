@@ -31,7 +31,8 @@ const std::vector<Check>& checks_of(PluginKind kind) {
                                   init_fn = with_create(init_fn_checks()), model = with_create(model_checks()),
                                   input = with_create(input_checks()), op = joined_with(instance_checks(), op_checks()),
                                   optimizer = with_create(optimizer_checks()),
-                                  schedule = with_create(schedule_checks()), exporter = with_create(exporter_checks());
+                                  schedule = with_create(schedule_checks()), exporter = with_create(exporter_checks()),
+                                  cluster = with_create(cluster_checks());
   switch (kind) {
     case PluginKind::kHook: return hook;
     case PluginKind::kSaver: return saver;
@@ -42,6 +43,7 @@ const std::vector<Check>& checks_of(PluginKind kind) {
     case PluginKind::kOptimizer: return optimizer;
     case PluginKind::kSchedule: return schedule;
     case PluginKind::kExporter: return exporter;
+    case PluginKind::kCluster: return cluster;
   }
   std::abort();
 }

@@ -97,7 +97,7 @@ TEST(ValidateBadPlugins, EachFailsInTheWordsOfItsFault) {
       {"note_with_unknown_kind",
        "load.file: unusable: 'P/note_with_unknown_kind.so' offers the hooks \"minimal\", which this host cannot use: "
        "\"plugins.0.kind\" is \"hooks\", this host knows: hook, saver, init_fn, model, input, op, optimizer, schedule, "
-       "exporter"},
+       "exporter, cluster"},
       {"note_without_abi", "load.file: no_note: 'P/note_without_abi.so' has a corrupt note: \"abi\" is missing"},
       {"note_without_plugins",
        "load.file: no_note: 'P/note_without_plugins.so' has a corrupt note: \"plugins\" is empty"},

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/cluster/launcher.h"
+
+#include <charconv>
+#include <optional>
+#include <vector>
+
+#include "belay/error.h"
+#include "belay/runtime/run_config.h"
+#include "runtime/platform/text.h"
+
+namespace belay::runtime {
+namespace {
+
+constexpr int kMostRanks = 1'000'000;
+
+struct Variables {
+  const char* launcher;
+  const char* rank;
+  const char* size;
+  const char* local_rank;  // null: it has none
+  bool needs_both;         // the rank alone is a mistake, not another program's
+};
+constexpr Variables kVariables[] = {
+    {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", true},
+    {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", true},
+    {"MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", true},
+    {"an indexed Job", "JOB_COMPLETION_INDEX", "WORLD_SIZE", nullptr, false},
+};
+constexpr Variables kSlurm = {"Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", false};
+
+std::optional<int> number_of(const Environment& environment, const char* name) {
+  const std::optional<std::string> text = name == nullptr ? std::nullopt : environment(name);
+  if (!text || text->empty()) return std::nullopt;
+  int number = -1;
+  const char* last = text->data() + text->size();
+  const auto [end, error] = std::from_chars(text->data(), last, number);
+  if (error != std::errc() || end != last || number < 0 || number > kMostRanks)
+    fail(Code::kInvalidArgument, std::string(name) + " is \"" + escaped(*text) + "\"; a launcher sets it to a number");
+  return number;
+}
+
+void check(const LaunchedPlace& place, const char* rank, const char* size) {
+  if (place.rank >= place.size)
+    fail(Code::kInvalidArgument, std::string(rank) + " = " + std::to_string(place.rank) + " is not below " + size +
+                                     " = " + std::to_string(place.size));
+}
+
+std::optional<LaunchedPlace> place_of(const Environment& environment, const Variables& variables) {
+  const std::optional<int> rank = number_of(environment, variables.rank);
+  const std::optional<int> size = number_of(environment, variables.size);
+  if (!rank || !size) {
+    if (rank && variables.needs_both)
+      fail(Code::kInvalidArgument,
+           std::string(variables.rank) + " is set and " + variables.size + " is not: a process of a group needs both");
+    return std::nullopt;
+  }
+  LaunchedPlace place{*rank, *size, number_of(environment, variables.local_rank).value_or(-1), variables.launcher};
+  check(place, variables.rank, variables.size);
+  return place;
+}
+
+std::optional<LaunchedPlace> place_in_tf_config(const Environment& environment) {
+  const RunConfig::Task task = task_of(environment);
+  if (task.cluster.empty() && task.type != "evaluator") return std::nullopt;
+  if (task.type == "evaluator" || task.type == "ps")
+    fail(Code::kInvalidArgument, task.variable + ": a task \"" + task.type + "\" is no rank of a training; " +
+                                     (task.type == "ps" ? "there are no parameter servers, train with workers alone"
+                                                        : "run it with run.mode = \"continuous_eval\""));
+  LaunchedPlace place;
+  place.rank = task.is_chief ? 0 : static_cast<int>(task.index) + 1;
+  place.size = static_cast<int>(task.workers);
+  place.launcher = task.variable;
+  return place;
+}
+
+std::string text_of(const LaunchedPlace& place) {
+  return place.launcher + " says rank " + std::to_string(place.rank) + " of " + std::to_string(place.size);
+}
+
+}  // namespace
+
+LaunchedPlace launched_place(const Environment& environment) {
+  std::vector<LaunchedPlace> found;
+  for (const Variables& variables : kVariables)
+    if (const auto place = place_of(environment, variables)) found.push_back(*place);
+  if (const auto place = place_in_tf_config(environment)) found.push_back(*place);
+  if (found.empty())
+    if (const auto place = place_of(environment, kSlurm)) found.push_back(*place);
+  if (found.empty()) {
+    if (const std::optional<std::string> size = environment("WORLD_SIZE"); size && *size != "1" && !size->empty())
+      fail(Code::kInvalidArgument, "WORLD_SIZE is set and RANK is not: a process of a group needs both");
+    return {};
+  }
+  LaunchedPlace place = found.front();
+  for (const LaunchedPlace& other : found) {
+    if (other.rank != place.rank || other.size != place.size)
+      fail(Code::kInvalidArgument, "two launchers contradict each other: " + text_of(place) + ", " + text_of(other) +
+                                       "; unset the variables of one of them");
+    if (place.local_rank < 0) place.local_rank = other.local_rank;
+  }
+  return place;
+}
+
+std::string why_not_alone(const Environment& environment) {
+  try {
+    const LaunchedPlace place = launched_place(environment);
+    if (place.size <= 1) return "";
+    return place.launcher + " has started " + std::to_string(place.size) +
+           " processes, which this version does not train together";
+  } catch (const Error& e) {
+    return e.what();
+  }
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which process of a run this is, as the program that started it has said in the environment.
+//
+//   torchrun            RANK, WORLD_SIZE, LOCAL_RANK; by hand, too: RANK=0 WORLD_SIZE=2 belay run M.toml
+//   Open MPI's mpirun   OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE, OMPI_COMM_WORLD_LOCAL_RANK
+//   MPICH's mpirun      PMI_RANK, PMI_SIZE, MPI_LOCALRANKID
+//   TF_CONFIG           the chief is rank 0, worker i is rank i + 1; or BELAY_CONFIG
+//   an indexed Job      JOB_COMPLETION_INDEX with WORLD_SIZE
+//   srun                SLURM_PROCID, SLURM_NTASKS, SLURM_LOCALID
+//
+// Those of several that agree are one. Slurm's are not looked at beside another's: mpirun and torchrun are started by
+// it, and its variables then count their parents.
+#pragma once
+
+#include <string>
+
+#include "belay/runtime/environment.h"
+
+namespace belay::runtime {
+
+struct LaunchedPlace {
+  int rank = -1;         // -1: nobody has said
+  int size = -1;         // of processes
+  int local_rank = -1;   // among those of this machine; -1: not known
+  std::string launcher;  // "Open MPI"; empty: none
+
+  friend bool operator==(const LaunchedPlace&, const LaunchedPlace&) = default;
+};
+
+// INVALID_ARGUMENT: a variable that is no number, one of two that belong together, a rank that is not below the size,
+// two launchers that contradict each other (with both), a task of TF_CONFIG that trains in no group (ps, evaluator).
+LaunchedPlace launched_place(const Environment& environment);
+
+// Why a training of one process is not what the launcher has started: it has started several, or what it says cannot
+// be. Empty: it is.
+std::string why_not_alone(const Environment& environment);
+
+}  // namespace belay::runtime
