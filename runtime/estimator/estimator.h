@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/estimator/estimator_export.h"
 #include "runtime/estimator/estimator_predictions.h"
 #include "runtime/estimator/eval_events.h"
 #include "runtime/estimator/in_memory_evaluator.h"
@@ -31,7 +32,7 @@ struct TrainOptions {
   // Hooks that hear of checkpoints (before_save, after_save). INVALID_ARGUMENT where nothing saves.
   std::vector<OwnHook> saving_listeners = {};
   std::vector<InMemoryEvaluator> evaluators = {};  // evaluations inside the training: in_memory_evaluator(...)
-  // No other call follows: an evaluator in another process is told of the end (RunHost::note_finished).
+  // No other call follows: an evaluator in another process then learns of the end (RunHost::note_finished).
   bool finishes_run = false;
 };
 
@@ -53,6 +54,8 @@ class Estimator {
   // The model's metrics, "loss" (the mean over the batches) and "global_step". NOT_FOUND: no such checkpoint.
   EvalMetrics evaluate(const InputFn& input, const EvaluateOptions& options = {});
   EstimatorPredictions predict(InputFn input, PredictArguments options = {});
+  // For one export by a plugin; the Estimator outlives it.
+  EstimatorExport exporting(const ExportArguments& arguments) const { return {*settings_, arguments}; }
 
   const std::string& model_dir() const noexcept { return settings_->model_dir; }
   std::string eval_dir(const std::string& name = {}) const;

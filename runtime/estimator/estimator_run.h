@@ -69,6 +69,7 @@ class EstimatorRun {
   void choose_checkpoint(const std::string& path);
   // False: there is none, and the model starts from its initial values.
   bool restores() const noexcept { return choice_.has_value(); }
+  const CheckpointChoice& choice() const { return choice_.value(); }
   void restore(DirectSession& session);
   // That was restored last; empty: none was.
   const std::string& checkpoint() const noexcept { return checkpoint_; }

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include "runtime/estimator/metrics_line.h"
+#include "runtime/platform/activity.h"
+
 namespace belay::runtime {
 namespace {
 
@@ -58,6 +61,7 @@ void EvalWhileTraining::at_start(DirectSession& training) {
   if (schedule_.begin(step, roles_.last_step()) || options_.whole_at_start) return evaluate_and_note(training, step);
   if (schedule_.skipped() != skipped) say_skipped(step);
   if (!options_.settings.at_start) return;
+  const Doing doing(Activity::kEvaluating);
   const std::int64_t most = options_.settings.batches;
   const std::int64_t batches = most == 0 ? kBatchesAtStart : std::min(most, kBatchesAtStart);
   for (const Input& input : inputs_)
@@ -118,6 +122,7 @@ std::optional<double> EvalWhileTraining::best_value(std::int64_t step) const {
 }
 
 void EvalWhileTraining::evaluate(VariableStore& trained, std::int64_t step, DirectSession* training) {
+  const Doing doing(Activity::kEvaluating);
   for (Input& input : inputs_)
     attempt(input, step, [&] { keep(input, input.evaluation->run(trained, step, options_.keep_going), training); });
   schedule_.evaluated(step);
@@ -136,7 +141,9 @@ void EvalWhileTraining::keep(Input& input, const EvalResult& result, DirectSessi
   const std::string examples = result.examples == 0 ? "" : std::to_string(result.examples) + " examples in ";
   environment_.log.info(input.evaluation->name(),
                         "step " + std::to_string(result.global_step) + ": " + metrics_text(result) + " (" + examples +
-                            std::to_string(result.batches) + (result.batches == 1 ? " batch)" : " batches)"));
+                            std::to_string(result.batches) + (result.batches == 1 ? " batch)" : " batches)") +
+                            evaluation_fields(input.evaluation->name(), result).text());
+  append_metrics_line(input.evaluation->host().run(), input.evaluation->name(), result);
   write_events(input);
 }
 

@@ -90,15 +90,22 @@ std::vector<std::string> ExportFolder::versions() const {
   return found;
 }
 
-std::optional<ExportRecord> ExportFolder::newest() const {
-  const std::vector<std::string> all = versions();
-  if (all.empty()) return std::nullopt;
+std::optional<ExportRecord> ExportFolder::read(const std::string& version) const {
   try {
-    return parse_export_record(directory_->open_directory(all.back())->read(kExportFileName, kMaxRecordBytes));
+    return parse_export_record(directory_->open_directory(version)->read(kExportFileName, kMaxRecordBytes));
   } catch (const Error& e) {
-    log_.warning("export", single_quoted(directory_->path() + "/" + all.back()) + " cannot be read: " + e.what());
+    log_.warning("export", single_quoted(directory_->path() + "/" + version) + " cannot be read: " + e.what());
     return std::nullopt;
   }
+}
+
+std::optional<ExportRecord> ExportFolder::newest_best(const std::string& metric) const {
+  std::vector<std::string> all = versions();
+  for (; !all.empty(); all.pop_back()) {
+    std::optional<ExportRecord> record = read(all.back());
+    if (record && record->value && record->metric == metric) return record;
+  }
+  return std::nullopt;
 }
 
 std::string ExportFolder::next_version() const {

@@ -51,8 +51,9 @@ class ExportFolder {
 
   // The oldest first.
   std::vector<std::string> versions() const;
-  // Of the newest version; none where there is none, or none that can be read.
-  std::optional<ExportRecord> newest() const;
+  // Of the newest version that was the best by this metric; none where there is none. One that cannot be read is a
+  // warning.
+  std::optional<ExportRecord> newest_best(const std::string& metric) const;
   // Makes a version. `write` fills the directory and returns what export.json is to say. Returns the version's path;
   // after an error there is none.
   std::string add(const std::function<ExportRecord(OpenDirectory&)>& write);
@@ -60,6 +61,7 @@ class ExportFolder {
   void collect(std::int64_t keep);
 
  private:
+  std::optional<ExportRecord> read(const std::string& version) const;
   std::string next_version() const;
   void remove(const std::string& version, const std::string& hidden);
 

@@ -10,8 +10,7 @@
 
 namespace belay::runtime {
 
-Exporters::Exporters(RunHost& run, const OpRegistry& ops, ExportersOptions options)
-    : run_(run), options_(std::move(options)), graph_(ops, Mode::kPredict) {}
+Exporters::Exporters(RunHost& run, ExportersOptions options) : run_(run), options_(std::move(options)) {}
 
 Exporters::~Exporters() = default;
 
@@ -26,47 +25,54 @@ bool Exporters::wants_evaluations() const noexcept {
   return std::any_of(uses_.begin(), uses_.end(), [](const Use& u) { return u.settings.when != ExportWhen::kFinal; });
 }
 
-void Exporters::build(PluginInstance& model, const std::vector<InputComponent>& components) {
-  graph_.build_over_placeholders(model, components);
-  model_name_ = model.plugin().info.name;
+void Exporters::use_model(const std::string& model, NodeGraph& graph, const std::vector<NamedOutput>& features,
+                          const ModelOutputs& outputs) {
+  model_name_ = model;
   for (Use& use : uses_) {
     try {
-      use.model = std::make_unique<ExportedModel>(graph_.graph, graph_.tensors.features, graph_.outputs,
-                                                  use.settings.signature);
+      use.model = std::make_unique<ExportedModel>(graph, features, outputs, use.settings.signature);
     } catch (const Error& e) {
       fail(e.code(), use.exporter.label() + ": " + std::string(e.message()));
     }
     use.model->set_model(model_name_);
     use.model->set_manifest(options_.manifest);
   }
-  graph_.graph.finalize();
+  graph.finalize();
 }
 
 void Exporters::use_plugins(const Registry& plugins) {
   for (Use& use : uses_) use.model->use_plugins(plugins);
 }
 
-std::vector<WrittenExport> Exporters::evaluated(VariableStore& store, std::int64_t step, std::optional<double> value) {
-  return write(store, step, value, [&](const Use& use) {
-    return use.settings.when == ExportWhen::kLatest ||
-           (use.settings.when == ExportWhen::kBest && is_better(use, value));
+bool Exporters::due(const Use& use, std::optional<double> value) const {
+  return use.settings.when == ExportWhen::kLatest || (use.settings.when == ExportWhen::kBest && is_better(use, value));
+}
+
+bool Exporters::due(std::optional<double> value, bool is_final) const {
+  return std::any_of(uses_.begin(), uses_.end(), [&](const Use& use) {
+    return due(use, value) || (is_final && use.settings.when == ExportWhen::kFinal);
   });
+}
+
+std::vector<WrittenExport> Exporters::evaluated(VariableStore& store, std::int64_t step, std::optional<double> value) {
+  return write(store, step, value, [&](const Use& use) { return due(use, value); });
 }
 
 std::vector<WrittenExport> Exporters::ended(VariableStore& store, std::int64_t step) {
   return write(store, step, std::nullopt, [](const Use& use) { return use.settings.when == ExportWhen::kFinal; });
 }
 
-std::vector<WrittenExport> Exporters::write_all(VariableStore& store, std::int64_t step) {
-  return write(store, step, std::nullopt, [](const Use&) { return true; });
+std::vector<WrittenExport> Exporters::write_all(VariableStore& store, std::int64_t step, std::optional<double> value) {
+  return write(store, step, value, [](const Use&) { return true; });
 }
 
 std::vector<WrittenExport> Exporters::write_checkpoint(const CheckpointPlace& place, const CheckpointChoice& choice,
-                                                       const SaverUse& saver, UsedCheckpoint* used) {
+                                                       const SaverUse& saver, std::optional<double> value,
+                                                       UsedCheckpoint* used) {
   VariableStore store;
   const UsedCheckpoint found = load_checkpoint(place, choice, saver, store);
   if (used != nullptr) *used = found;
-  return write_all(store, found.global_step);
+  return write_all(store, found.global_step, value);
 }
 
 // The best so far is in the exports themselves: so a run that goes on knows it, and an export that the user took away
@@ -74,12 +80,12 @@ std::vector<WrittenExport> Exporters::write_checkpoint(const CheckpointPlace& pl
 bool Exporters::is_better(const Use& use, std::optional<double> value) const {
   if (!value || !std::isfinite(*value)) return false;
   const ExportFolder folder(run_.files(), folder_of(use), run_.clock(), run_.log());
-  const std::optional<ExportRecord> best = folder.newest();
-  if (!best || !best->value || best->metric != options_.best_metric) return true;
+  const std::optional<ExportRecord> best = folder.newest_best(options_.best_metric);
+  if (!best) return true;
   return options_.better == Better::kSmaller ? *value < *best->value : *value > *best->value;
 }
 
-std::string Exporters::folder_of(const Use& use) const { return run_.options().dir + "/export/" + use.exporter.name(); }
+std::string Exporters::folder_of(const Use& use) const { return options_.directory + "/" + use.exporter.name(); }
 
 std::vector<WrittenExport> Exporters::write(VariableStore& store, std::int64_t step, std::optional<double> value,
                                             const std::function<bool(const Use&)>& chooses) {

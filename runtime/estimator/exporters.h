@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exporters of a run, and when each of them writes. The model is built once, in mode predict, over placeholders of
-// an input's features, so nothing of it reads the input.
+// The exporters of a run, and when each of them writes. The caller builds the model, in mode predict and over
+// placeholders of an input's features: a ManifestRun that of its plugin, an Estimator that of its program.
 //
-//   Exporters exporters(run, ops, {.best_metric = "eval/loss", .better = Better::kSmaller, .manifest = ...});
+//   Exporters exporters(run, {.directory = "DIR/export", .best_metric = "eval/loss", .manifest = ...});
 //   exporters.add(instance, settings);
-//   exporters.build(model, components);                        // the graph; what cannot be exported shows here
+//   exporters.use_model("mlp", graph, features, outputs);      // what cannot be exported shows here
 //   exporters.use_plugins(registry);
 //   exporters.evaluated(store, step, loss);                    // "latest", and "best" where it is better
 //   exporters.ended(store, step);                              // "final"
 //   exporters.write_all(store, step);                          // what `belay export` does
-//   exporters.write_checkpoint(place, choice, saver);          // the same of a checkpoint, for other modes' evaluators
+//   exporters.write_checkpoint(place, choice, saver, {});      // the same of a checkpoint
 //
-// Exports go to DIR/export/NAME/VERSION (export_folder.h). The values are copied under the store's shared gate, so a
+// Exports go to DIRECTORY/NAME/VERSION (export_folder.h). The values are copied under the store's shared gate, so a
 // training that shares it may go on. An error names the exporter and ends what called; earlier versions stay.
 // [session]
 #pragma once
@@ -27,12 +27,12 @@
 #include "belay/runtime/export_settings.h"
 #include "runtime/estimator/checkpoint_choice.h"
 #include "runtime/estimator/exported_model.h"
-#include "runtime/estimator/model_graph.h"
 #include "runtime/estimator/run_host.h"
 
 namespace belay::runtime {
 
 struct ExportersOptions {
+  std::string directory = {};    // each exporter has a folder below it
   std::string best_metric = {};  // a role: "eval/loss"; empty: nothing is ever best
   Better better = Better::kSmaller;
   std::string manifest = {};  // for exporters that write it down
@@ -46,8 +46,8 @@ struct WrittenExport {
 
 class Exporters {
  public:
-  // `run` and `ops` are borrowed; the run has a directory (options().dir).
-  Exporters(RunHost& run, const OpRegistry& ops, ExportersOptions options);
+  // `run` is borrowed; where it has a directory, each export looks whether its lock is still held.
+  Exporters(RunHost& run, ExportersOptions options);
   ~Exporters();
   Exporters(const Exporters&) = delete;
   Exporters& operator=(const Exporters&) = delete;
@@ -58,19 +58,25 @@ class Exporters {
   // Whether any exporter waits for evaluations.
   bool wants_evaluations() const noexcept;
 
-  // Once. `components`: of the input whose features become the inputs. INVALID_ARGUMENT, NOT_FOUND: no such signature.
-  void build(PluginInstance& model, const std::vector<InputComponent>& components);
+  // Once, behind all that is added; finalizes the graph, which is borrowed. `model`: what exports call it. `features`
+  // become the inputs. INVALID_ARGUMENT, NOT_FOUND: no such signature.
+  void use_model(const std::string& model, NodeGraph& graph, const std::vector<NamedOutput>& features,
+                 const ModelOutputs& outputs);
   void use_plugins(const Registry& plugins);
-  const ModelGraph& graph() const noexcept { return graph_; }
+
+  // Whether any exporter writes behind an evaluation with this value; `is_final`: and an end of the training. Needs no
+  // model.
+  bool due(std::optional<double> value, bool is_final) const;
 
   // After an evaluation: `value` of best_metric, none where the evaluation has none.
   std::vector<WrittenExport> evaluated(VariableStore& store, std::int64_t step, std::optional<double> value);
   // Once, when the training has ended as it was meant to.
   std::vector<WrittenExport> ended(VariableStore& store, std::int64_t step);
-  // Each exporter, whatever its `when`.
-  std::vector<WrittenExport> write_all(VariableStore& store, std::int64_t step);
+  // Each exporter, whatever its `when`. `value`: of best_metric, where it was evaluated.
+  std::vector<WrittenExport> write_all(VariableStore& store, std::int64_t step, std::optional<double> value);
   std::vector<WrittenExport> write_checkpoint(const CheckpointPlace& place, const CheckpointChoice& choice,
-                                              const SaverUse& saver, UsedCheckpoint* used = nullptr);
+                                              const SaverUse& saver, std::optional<double> value,
+                                              UsedCheckpoint* used = nullptr);
 
  private:
   struct Use {
@@ -82,12 +88,12 @@ class Exporters {
   std::vector<WrittenExport> write(VariableStore& store, std::int64_t step, std::optional<double> value,
                                    const std::function<bool(const Use&)>& chooses);
   std::string write(Use& use, VariableStore& store, std::int64_t step, std::optional<double> value);
+  bool due(const Use& use, std::optional<double> value) const;
   bool is_better(const Use& use, std::optional<double> value) const;
   std::string folder_of(const Use& use) const;
 
   RunHost& run_;
   const ExportersOptions options_;
-  ModelGraph graph_;
   std::string model_name_;
   std::vector<Use> uses_;
 };

@@ -7,7 +7,10 @@
 #include "runtime/checkpoint/best_checkpoints.h"
 #include "runtime/checkpoint/names.h"
 #include "runtime/checkpoint/sibling_run.h"
+#include "runtime/cluster/launcher.h"
+#include "runtime/estimator/metrics_line.h"
 #include "runtime/estimator/monitored_training_session.h"
+#include "runtime/estimator/plugin_problem.h"
 #include "runtime/estimator/run_hparams.h"
 #include "runtime/monitored/default_hooks.h"
 #include "runtime/monitored/fingerprint.h"
@@ -37,17 +40,6 @@ Manifest with_defaults(Manifest manifest) {
   });
   if (!manifest.scaffold.saver) manifest.scaffold.saver = plugin_use("safetensors", {}, "the default saver");
   return manifest;
-}
-
-// Whether the message quotes a string of the value.
-bool names_a_word_of(const OptionValue& value, const std::string& text) {
-  const auto quoted = [&](const std::string& word) {
-    return !word.empty() &&
-           (text.find(single_quoted(word)) != text.npos || text.find(double_quoted(word)) != text.npos);
-  };
-  if (const auto* word = std::get_if<std::string>(&value)) return quoted(*word);
-  const auto* words = std::get_if<std::vector<std::string>>(&value);
-  return words != nullptr && std::any_of(words->begin(), words->end(), quoted);
 }
 
 RunHostOptions host_options(const Manifest& manifest, bool from_scratch) {
@@ -97,32 +89,65 @@ bool ManifestRun::find_plugins(Diagnostics& problems) {
   const std::string no_team = why_no_team(host_.environment().session.threads);
   if (!no_team.empty())
     problems.add(manifest_.at("run.threads"), no_team, "unset OMP_THREAD_LIMIT, or leave run.threads out");
+  check_cluster(problems);
   return usable;
 }
 
-void ManifestRun::load_plugins() {
-  plugins_.load();
-  plugins_.add_ops(*ops_);
-  const ResolvedPlugins& found = plugins_.found();
-  host_.use_codec(saver_use(plugins_.create(plugins_.loaded(*found.saver), host_.saver_monitor())));
-  model_instance_ = &plugins_.create(plugins_.loaded(*found.model), host_.monitor());
-  for (const auto& [name, input] : found.inputs) {
-    RunInput& opened = inputs_.at(name);
-    opened.instance = &plugins_.create(plugins_.loaded(input), opened.monitor);
-  }
-  if (found.optimizer) create_optimizer(found);
-  make_exporters();
-  make_evals();
-  for (const ResolvedPlugin& p : found.init_fns) training_.add_init_fn(plugins_.loaded(p));
-  for (const ResolvedPlugin& p : found.hooks) training_.add_hook(plugins_.loaded(p));
+// A process by itself is a group of one, so that one manifest serves both.
+void ManifestRun::check_cluster(Diagnostics& problems) const {
+  if (!manifest_.cluster || !trains(manifest_.run.mode)) return;
+  const std::string reason = why_not_alone(environment_);
+  if (!reason.empty()) problems.add(manifest_.cluster->at, reason, "start one process; [cluster] may stay");
 }
 
-void ManifestRun::create_optimizer(const ResolvedPlugins& found) {
-  const auto create = [&](const std::optional<ResolvedPlugin>& plugin) {
-    return plugin ? &plugins_.create(plugins_.loaded(*plugin), host_.monitor()) : nullptr;
+void ManifestRun::load_plugins(Diagnostics& problems) {
+  plugins_.load();
+  plugins_.add_ops(*ops_);
+  const Manifest uses = with_defaults(manifest_);
+  const ResolvedPlugins& found = plugins_.found();
+  // One after the other, so that all that is wrong is reported at once.
+  const auto create = [&](const PluginUse& use, const auto& f) {
+    try {
+      f();
+    } catch (const Error& e) {
+      if (e.code() != Code::kInvalidArgument) throw;
+      add_plugin_problem(use, e, problems);
+    }
   };
-  optimizer_.emplace(OptimizerUse{manifest_.optimizer, *create(found.optimizer), create(found.schedule)});
-  for (const std::optional<ResolvedPlugin>& group : found.optimizer_groups) optimizer_->groups.push_back(create(group));
+  create(*uses.scaffold.saver,
+         [&] { host_.use_codec(saver_use(plugins_.create(plugins_.loaded(*found.saver), host_.saver_monitor()))); });
+  create(*uses.model, [&] { model_instance_ = &plugins_.create(plugins_.loaded(*found.model), host_.monitor()); });
+  for (const auto& [name, input] : found.inputs)
+    create(uses.inputs.at(name), [&, &input = input, &opened = inputs_.at(name)] {
+      opened.instance = &plugins_.create(plugins_.loaded(input), opened.monitor);
+    });
+  if (found.optimizer) create_optimizer(found, create);
+  if (found.cluster)
+    create(*uses.cluster, [&] { plugins_.create(plugins_.loaded(*found.cluster), host_.monitor()); });
+  if (problems.empty()) {
+    make_exporters();
+    make_evals();
+  }
+  for (std::size_t i = 0; i < found.init_fns.size(); ++i)
+    create(uses.scaffold.init_fn[i], [&] { training_.add_init_fn(plugins_.loaded(found.init_fns[i])); });
+  for (std::size_t i = 0; i < found.hooks.size(); ++i)
+    create(uses.hooks[i], [&] { training_.add_hook(plugins_.loaded(found.hooks[i])); });
+}
+
+void ManifestRun::create_optimizer(const ResolvedPlugins& found,
+                                   const std::function<void(const PluginUse&, const std::function<void()>&)>& create) {
+  PluginInstance *optimizer = nullptr, *schedule = nullptr;
+  const auto make = [&](const ResolvedPlugin& plugin, const PluginUse& use, PluginInstance*& instance) {
+    create(use, [&] { instance = &plugins_.create(plugins_.loaded(plugin), host_.monitor()); });
+  };
+  make(*found.optimizer, optimizer_use(manifest_), optimizer);
+  if (found.schedule) make(*found.schedule, *schedule_use(manifest_), schedule);
+  std::vector<PluginInstance*> groups(found.optimizer_groups.size());
+  for (std::size_t i = 0; i < groups.size(); ++i)
+    if (found.optimizer_groups[i]) make(*found.optimizer_groups[i], optimizer_use(manifest_, i), groups[i]);
+  if (optimizer == nullptr) return;
+  optimizer_.emplace(OptimizerUse{manifest_.optimizer, *optimizer, schedule});
+  optimizer_->groups = std::move(groups);
 }
 
 // ---- graphs ----
@@ -131,26 +156,47 @@ void ManifestRun::build_scaffold(Diagnostics& problems) {
   switch (manifest_.run.mode) {
     case RunMode::kEvaluate:
     case RunMode::kContinuousEval: build_evaluations(problems); return;
-    case RunMode::kPredict: build_prediction(); return;
+    case RunMode::kPredict: build_prediction(problems); return;
     case RunMode::kExport: build_exports(problems); return;
     default: build_training(problems);
   }
 }
 
+bool ManifestRun::open(RunInput& input, Diagnostics& problems) {
+  try {
+    input.open(manifest_.run.seed);
+    return true;
+  } catch (const Error& e) {
+    if (!is_of_manifest(e)) throw;
+    add_plugin_problem(manifest_.inputs.at(input.name), e, problems);
+    return false;
+  }
+}
+
+bool ManifestRun::build_model(RunInput& input, Diagnostics& problems) {
+  try {
+    model_.build(*model_instance_, input, declared_);
+    return true;
+  } catch (const Error& e) {
+    if (!is_of_manifest(e)) throw;
+    add_plugin_problem(*manifest_.model, e, problems);
+    return false;
+  }
+}
+
 // The predictions make a graph of their own; this one shows what is wrong before anything is read.
-void ManifestRun::build_prediction() {
+void ManifestRun::build_prediction(Diagnostics& problems) {
   RunInput& input = inputs_.at(predict_input(manifest_));
-  input.open(manifest_.run.seed);
+  if (!open(input, problems)) return;
   const auto training = inputs_.find("train");
   if (declared_labels(input.feed->components()).empty() && training != inputs_.end() && &training->second != &input)
     declared_ = declared_labels(InputFeed::declaration_of(*training->second.instance));
-  model_.build(*model_instance_, input, declared_);
+  build_model(input, problems);
 }
 
 void ManifestRun::build_training(Diagnostics& problems) {
   RunInput& input = inputs_.at("train");
-  input.open(manifest_.run.seed);
-  model_.build(*model_instance_, input);
+  if (!open(input, problems) || !build_model(input, problems)) return;
   check_groups(problems);
   if (!problems.empty()) return;
   if (!model_.add_training(*optimizer_))
@@ -214,21 +260,18 @@ void ManifestRun::begin_hooks(Diagnostics& problems) {
     training_.begin_hooks(model_.graph);
   } catch (const Error& e) {
     if (e.code() != Code::kNotFound && e.code() != Code::kInvalidArgument) throw;
-    problems.add(place_of_hook_error(e.what()), e.what());
+    add_hook_problem(e, problems);
   }
 }
 
-Location ManifestRun::place_of_hook_error(const std::string& text) const {
-  for (const ResolvedPlugin& found : plugins_.found().hooks) {
-    if (!text.starts_with("hook " + double_quoted(found.instance_name) + " ")) continue;
-    for (const PluginUse& use : manifest_.hooks) {
-      if (use.at.file != found.at.file || use.at.line != found.at.line || use.at.column != found.at.column) continue;
-      for (const PluginOption& option : use.options)
-        if (names_a_word_of(option.value, text)) return option.value_at;
-      return use.plugin_at;
-    }
-  }
-  return {manifest_.file, 0, 0};
+// The message begins with the hook's name.
+void ManifestRun::add_hook_problem(const Error& e, Diagnostics& problems) const {
+  const Manifest uses = with_defaults(manifest_);
+  const std::vector<ResolvedPlugin>& found = plugins_.found().hooks;
+  for (std::size_t i = 0; i < found.size(); ++i)
+    if (e.message().starts_with("hook " + double_quoted(found[i].instance_name) + " "))
+      return add_plugin_problem(uses.hooks[i], e, problems);
+  problems.add({manifest_.file, 0, 0}, e.what());
 }
 
 // ---- the directory ----
@@ -270,7 +313,8 @@ void ManifestRun::open_directory() {
 // Where a name was mistyped this is the only sign of it.
 void ManifestRun::say_new_run() {
   const OpenDirectory& run = host_.directory();
-  if (run.exists(kStateFileName) || !basenames_in(run).empty()) return;
+  begins_anew_ = !run.exists(kStateFileName) && basenames_in(run).empty();
+  if (!begins_anew_) return;
   std::string text = "a new run in " + escaped(run.path());
   if (!options_.from_scratch)
     if (const auto sibling = find_sibling_run(host_.files(), run.path(), model_.graph.variables_digest()))
@@ -310,17 +354,25 @@ void ManifestRun::start_over() {
 
 // ---- modes ----
 
-TrainingResult ManifestRun::train(const std::function<void()>& progress) {
+TrainingResult ManifestRun::train(const std::function<void()>& progress, const std::function<void()>& on_session) {
   progress_ = progress;
   if (host_.has_directory())
     host_.open_saver(fingerprint_of(host_.environment(), plugins_.registry()), training_.events(),
                      resume_.manifest_to_keep());
   TrainingOptions options;
   options.max_steps = manifest_.run.max_steps;
+  TimeShares times(host_, training_.events());
+  const PublishesActivity publishing(times.activity());
+  options.on_session = [&] {
+    if (on_session) on_session();
+    times.start();
+  };
   options.on_step = progress;
   options.scaffold = pieces_;
   options.evals = evals_ ? &*evals_ : nullptr;
   TrainingResult result = run_training(options);
+  times.stop();
+  result.shares = times.shares();
   if (keep_going() && !result.checkpoint.empty() && result.save_error.empty()) host_.note_finished(result.global_step);
   trained_ = result.trained;
   trained_step_ = result.global_step;
@@ -355,6 +407,7 @@ std::vector<EvaluatedInput> ManifestRun::evaluate_at_end() {
   for (const std::unique_ptr<Evaluation>& evaluation : evaluations_) {
     const EvalResult& result = evaluation->run(*trained_, trained_step_, [this] { return keep_going(); });
     results.push_back({evaluation->name(), result});
+    append_metrics_line(host_, evaluation->name(), result);
     // A folder of its own is a run of its own for TensorBoard: a late evaluation must not erase points of the training.
     evaluation->host().open_events();
     if (EventWriter* events = evaluation->host().events()) {
@@ -378,7 +431,7 @@ CheckpointPlace ManifestRun::checkpoint_place() const {
 CheckpointChoice ManifestRun::checkpoint_choice() const {
   CheckpointChoice choice = parse_checkpoint_choice(manifest_.run.checkpoint);
   if (choice.kind == CheckpointChoice::Kind::kPath && !choice.path.starts_with('/'))
-    choice.path = manifest_.directory + "/" + choice.path;
+    choice.path = manifest_.directories.at(manifest_.at("run.checkpoint")) + "/" + choice.path;
   return choice;
 }
 

@@ -62,19 +62,20 @@ class ManifestRun {
   void compare_with_earlier(Diagnostics& problems);
   // The same of program, processor and plugins, behind load_plugins(): nothing without --exact.
   void compare_fingerprint(Diagnostics& problems) const;
-  // LoadError; or an instance's own error.
-  void load_plugins();
+  // LoadError; or an instance's own error. What is wrong with the options of one is in `problems`.
+  void load_plugins(Diagnostics& problems);
   // Opens the inputs (the first batch is fetched: an empty input shows) and builds the graphs of the mode. What the
-  // manifest names and the graph has not, and evaluation inputs that do not fit the training, are in `problems`; other
-  // mistakes are thrown.
+  // manifest names and the graph has not, what an input or the model says of its options, and evaluation inputs that
+  // do not fit the training, are in `problems`; other mistakes are thrown.
   void build_scaffold(Diagnostics& problems);
   // Each hook's begin. A name that it looks for in vain is in `problems`; what else it fails with is thrown.
   void begin_hooks(Diagnostics& problems);
   // After take_directory(). PERMISSION_DENIED and others.
   void open_directory();
-  // `progress` after every step and every batch of an evaluation, on this thread; of all that follows. Where the
-  // directory's lock is lost it fails, and lock_lost() is true.
-  TrainingResult train(const std::function<void()>& progress);
+  // `progress` after every step and every batch of an evaluation, on this thread; of all that follows. `on_session`
+  // when there is a session, restored or initialized, before its first step. Where the directory's lock is lost it
+  // fails, and lock_lost() is true.
+  TrainingResult train(const std::function<void()>& progress, const std::function<void()>& on_session = {});
   // With the variables that the training ended with. Nothing where they are gone, or there is no evaluation input.
   std::vector<EvaluatedInput> evaluate_at_end();
   // The final exports of a training that ended as it was meant to, with those variables.
@@ -104,15 +105,22 @@ class ManifestRun {
   const RunInput* input(const std::string& name) const;
   // Labels of the hooks that on_error = "disable" took out.
   std::vector<std::string> disabled_hooks() { return training_.hooks().disabled(); }
+  // Whether the directory held no checkpoint when it was opened; behind open_directory().
+  bool begins_anew() const noexcept { return begins_anew_; }
   // What a plugin is doing at the moment; empty: none. Any thread.
   std::string activity() const;
 
  private:
-  void create_optimizer(const ResolvedPlugins& found);
+  void create_optimizer(const ResolvedPlugins& found,
+                        const std::function<void(const PluginUse&, const std::function<void()>&)>& create);
+  // False, with a problem, where it does not fit what the manifest says.
+  bool open(RunInput& input, Diagnostics& problems);
+  bool build_model(RunInput& input, Diagnostics& problems);
+  void check_cluster(Diagnostics& problems) const;
   void check_groups(Diagnostics& problems);
   void make_evals();
   void build_training(Diagnostics& problems);
-  void build_prediction();
+  void build_prediction(Diagnostics& problems);
   void make_exporters();
   void build_exports(Diagnostics& problems);
   void build_evaluations(Diagnostics& problems);
@@ -121,7 +129,7 @@ class ManifestRun {
   bool wants_best_metric() const;
   void check_eval_variables(const Evaluation& evaluation, Diagnostics& problems) const;
   void find_pieces(Diagnostics& problems);
-  Location place_of_hook_error(const std::string& text) const;
+  void add_hook_problem(const Error& e, Diagnostics& problems) const;
   std::string evaluating() const;
   bool keep_going() const { return !host_.control().stopping(); }
   CheckpointPlace checkpoint_place() const;
@@ -144,6 +152,7 @@ class ManifestRun {
   std::vector<std::unique_ptr<Evaluation>> evaluations_;  // of each evaluation input; empty where `evals_` has them
   std::optional<EvalWhileTraining> evals_;                // between two steps, or for the list of the best
   std::atomic<const Evaluation*> evaluating_{nullptr};    // that is under way
+  std::optional<ModelGraph> export_graph_;                // of the exporters
   std::unique_ptr<Exporters> exporters_;                  // null: there are none
   SessionHost training_;                                  // its hooks borrow what is above
   PluginInstance* model_instance_ = nullptr;
@@ -153,6 +162,7 @@ class ManifestRun {
   std::function<void()> progress_ = [] {};
   std::shared_ptr<VariableStore> trained_;  // that the training ended with
   std::int64_t trained_step_ = -1;
+  bool begins_anew_ = true;
 };
 
 }  // namespace belay::runtime

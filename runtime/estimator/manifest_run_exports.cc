@@ -9,12 +9,12 @@
 namespace belay::runtime {
 namespace {
 
-// Paths among a plugin's options are relative to the manifest, which an export leaves.
-void make_paths_absolute(const PluginInfo& info, const std::string& directory, PluginUse& use) {
-  const auto absolute = [&](std::string& path) {
-    if (!path.empty() && path[0] != '/' && path[0] != '$') path = directory + "/" + path;
-  };
+// Paths among a plugin's options are relative to their manifest, which an export leaves.
+void make_paths_absolute(const PluginInfo& info, const ManifestDirectories& directories, PluginUse& use) {
   for (PluginOption& o : use.options) {
+    const auto absolute = [&](std::string& path) {
+      if (!path.empty() && path[0] != '/' && path[0] != '$') path = directories.at(o.value_at) + "/" + path;
+    };
     const OptionInfo* option = info.option(o.key);
     if (option == nullptr || option->type != OptionType::kPath) continue;
     if (auto* path = std::get_if<std::string>(&o.value)) absolute(*path);
@@ -30,9 +30,9 @@ std::string manifest_to_export(Manifest manifest, const RunPlugins& plugins) {
     const auto used = found.inputs.find(name);
     const PluginInfo* info =
         used != found.inputs.end() ? &used->second.info : plugins.info(PluginKind::kInput, input.plugin);
-    if (info != nullptr) make_paths_absolute(*info, manifest.directory, input);
+    if (info != nullptr) make_paths_absolute(*info, manifest.directories, input);
   }
-  if (found.model) make_paths_absolute(found.model->info, manifest.directory, *manifest.model);
+  if (found.model) make_paths_absolute(found.model->info, manifest.directories, *manifest.model);
   return effective_manifest(manifest);
 }
 
@@ -42,10 +42,11 @@ void ManifestRun::make_exporters() {
   const std::vector<ResolvedPlugin>& found = plugins_.found().exporters;
   if (found.empty()) return;
   ExportersOptions options;
+  options.directory = manifest_.run.dir + "/export";
   options.best_metric = manifest_.checkpoint.best_metric;
   if (wants_best_metric()) options.better = best_rule(manifest_.checkpoint).better;
   options.manifest = manifest_to_export(manifest_, plugins_);
-  exporters_ = std::make_unique<Exporters>(host_, *ops_, std::move(options));
+  exporters_ = std::make_unique<Exporters>(host_, std::move(options));
   for (std::size_t i = 0; i < found.size(); ++i)
     exporters_->add(plugins_.create(plugins_.loaded(found[i]), host_.monitor()), manifest_.exporters[i]);
 }
@@ -55,8 +56,12 @@ void ManifestRun::build_exports(Diagnostics& problems) {
   if (exporters_ == nullptr) return;
   RunInput& input = inputs_.at(export_input(manifest_));
   try {
-    exporters_->build(*model_instance_,
-                      input.feed != nullptr ? input.feed->components() : InputFeed::declaration_of(*input.instance));
+    export_graph_.emplace(*ops_, Mode::kPredict);
+    export_graph_->build_over_placeholders(*model_instance_, input.feed != nullptr
+                                                                 ? input.feed->components()
+                                                                 : InputFeed::declaration_of(*input.instance));
+    exporters_->use_model(model_instance_->plugin().info.name, export_graph_->graph, export_graph_->tensors.features,
+                          export_graph_->outputs);
   } catch (const Error& e) {
     if (e.code() != Code::kNotFound && e.code() != Code::kInvalidArgument && e.code() != Code::kUnimplemented) throw;
     problems.add(manifest_.exporters[0].plugin_at, std::string("the model cannot be exported: ") + e.what(), "");
@@ -79,7 +84,8 @@ std::vector<WrittenExport> ManifestRun::export_at_end() {
 
 ManifestRun::ExportedCheckpoint ManifestRun::export_checkpoint() {
   ExportedCheckpoint done;
-  done.exports = exporters_->write_checkpoint(checkpoint_place(), checkpoint_choice(), host_.codec(), &done.checkpoint);
+  done.exports = exporters_->write_checkpoint(checkpoint_place(), checkpoint_choice(), host_.codec(), std::nullopt,
+                                              &done.checkpoint);
   return done;
 }
 

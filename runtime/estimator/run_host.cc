@@ -87,7 +87,7 @@ void RunHost::note_finished(std::int64_t step) {
   } catch (const RunInUse&) {
     throw;
   } catch (const Error& e) {
-    log().warning("", std::string("who evaluates this run in another process is not told of its end: ") + e.what());
+    log().warning("", std::string("an evaluator in another process cannot see that this run has ended: ") + e.what());
   }
 }
 

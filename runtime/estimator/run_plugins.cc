@@ -9,7 +9,7 @@ namespace belay::runtime {
 RunPlugins::RunPlugins(RunHost& run, const Manifest& manifest, const Environment& environment)
     : run_(run),
       search_(std::make_unique<PluginSearch>(plugin_search_path(manifest.plugins.path, environment), policy_, cpu_)),
-      paths_{manifest.directory, environment},
+      paths_{manifest.directories, environment},
       loader_(std::make_unique<Loader>(policy_, cpu_, environment("LD_LIBRARY_PATH").value_or(""))) {
   run_.use_other_savers({[this](const std::string& name) { return other_saver(name); }});
 }
@@ -55,6 +55,7 @@ void RunPlugins::load() {
   for (const ResolvedPlugin& p : found_.init_fns) load(p);
   for (const ResolvedPlugin& p : found_.hooks) load(p);
   for (const ResolvedPlugin& p : found_.exporters) load(p);
+  if (found_.cluster) load(*found_.cluster);
   for (const ResolvedPlugin& p : found_.ops) load(p);
   loader_->rest();
 }

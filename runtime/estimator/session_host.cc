@@ -83,6 +83,7 @@ MonitoredSessionOptions SessionHost::session_options() {
   options.recovers = options_.recovers;
   options.saver = options_.saves ? run_.saver().get() : nullptr;
   options.monitor = &run_.monitor();
+  options.events = events();
   options.begins_hooks = !begun_;
   options.on_recovery = [this](const Error& error, std::int64_t count) {
     run_.log().warning("", "recovery " + std::to_string(count) + ": " + error.what());

@@ -57,6 +57,7 @@ TrainingResult Training::run() {
   if (!warning.empty()) run_.log().warning("", warning);
   const std::int64_t start = run_.clock().monotonic_ns();
   const std::unique_ptr<MonitoredSession> session = host_.open(creator());
+  if (options_.on_session) options_.on_session();
   if (host_.events() != nullptr) host_.events()->add_graph(serialized_graph_def(model_.graph));
   try {
     session->scope([&] {
@@ -133,6 +134,7 @@ void Training::finish(MonitoredSession& session) {
   result_.reason = session.end_reason();
   result_.recoveries = session.recoveries();
   if (session.global_step() >= 0) result_.global_step = session.global_step();  // also after a recovery that went back
+  run_.control().note_step(result_.global_step);  // behind an error the step that a hook failed in is done, too
   if (run_.saver() != nullptr) {
     result_.checkpoint = run_.saver()->saved_path();
     result_.save_error = run_.saver()->save_error();

@@ -11,11 +11,14 @@
 #include "runtime/estimator/eval_while_training.h"
 #include "runtime/estimator/model_graph.h"
 #include "runtime/estimator/session_host.h"
+#include "runtime/estimator/time_shares.h"
 
 namespace belay::runtime {
 
 struct TrainingOptions {
   std::optional<std::int64_t> max_steps;  // a run that is there already trains no step
+  // When there is a session, restored or initialized, before its first step.
+  std::function<void()> on_session = {};
   // After every step, on the session's thread.
   std::function<void()> on_step = {};
   // Pieces of the scaffold that are given; the saver is the run's, the init function the host's init_fns.
@@ -28,6 +31,7 @@ struct TrainingResult {
   std::int64_t steps = 0;  // of this attempt
   std::int64_t global_step = 0;
   double seconds = 0;
+  Shares shares;  // what they went into; of a ManifestRun
   std::int64_t recoveries = 0;
   std::string checkpoint;  // path of the last one; empty: none
   std::string save_error;  // why the last one was not written; empty: it was, or none was asked for

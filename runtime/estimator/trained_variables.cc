@@ -20,13 +20,24 @@ void check_variable(const Variable& wanted, const Variable* trained) {
                                         "; a model must make the same variables in both");
 }
 
+// Whether the hook weight_averaging wants its averages evaluated, in the place of the variables that they are of. Its
+// variables are known by their names.
+bool takes_averages(VariableStore& trained) {
+  static const std::string name = "weight_averaging/evaluate";  // made once: an evaluation allocates nothing
+  const Variable* evaluate = trained.find(name);
+  return evaluate != nullptr && evaluate->initialized && evaluate->value.dtype() == DType::kFloat32 &&
+         evaluate->value.bytes() == sizeof(float) && *static_cast<const float*>(evaluate->value.data()) != 0;
+}
+
 }  // namespace
 
 // Looked up each time: a recovery replaces the store, perhaps by one at the same address.
 void TrainedVariables::find(const std::vector<Variable*>& wanted, VariableStore& trained) {
   trained_.clear();
+  const bool averages = takes_averages(trained);
   for (const Variable* v : wanted) {
-    const Variable* from = trained.find(v->name);
+    const Variable* from = averages ? trained.find("weight_averaging/" + v->name) : nullptr;
+    if (from == nullptr) from = trained.find(v->name);
     check_variable(*v, from);
     trained_.push_back(from);
   }
@@ -34,8 +45,8 @@ void TrainedVariables::find(const std::vector<Variable*>& wanted, VariableStore&
 
 void TrainedVariables::copy(VariableStore& trained, DirectSession& session) {
   const std::vector<Variable*>& variables = session.variables();
-  find(variables, trained);
   const std::shared_lock reading(trained.gate());
+  find(variables, trained);
   if (trained.dirty())
     fail(Code::kFailedPrecondition,
          "the variables are not of one step and cannot be evaluated: " + trained.dirty_reason());

@@ -284,6 +284,33 @@ TEST_F(LoadCheckpoint, IntoASessionFillsItsVariablesAndLeavesTheRest) {
   EXPECT_EQ(of_predict->store().find("dense/kernel"), nullptr);
 }
 
+// What an exporter leaves, or another program: model.safetensors without the rest of a checkpoint.
+TEST_F(LoadCheckpoint, OneFileOfWeightsIsReadByItsName) {
+  save(40);
+  const std::string file = dir_ / "weights.safetensors";
+  write_file(file, read_file(dir_ / "model.ckpt-40/model.safetensors"));
+  const auto of_predict =
+      session({{"dense/bias", Tensor(DType::kFloat64, {3})}, {"global_step", Tensor(std::int64_t{0})}});
+  const UsedCheckpoint used = load_checkpoint(place(), parse_checkpoint_choice(file), saver_.use(), *of_predict);
+  EXPECT_EQ(used.path, file);
+  EXPECT_EQ(TensorView(of_predict->store().find("global_step")->value.view()).number(0), 40);
+  EXPECT_EQ(TensorView(of_predict->store().find("dense/bias")->value.view()).number(0), 60);
+}
+
+TEST_F(LoadCheckpoint, OneFileOfWeightsThatIsCutOrOfAnotherNameIsRefused) {
+  save(40);
+  const std::string bytes = read_file(dir_ / "model.ckpt-40/model.safetensors");
+  const auto of_predict =
+      session({{"dense/bias", Tensor(DType::kFloat64, {3})}, {"global_step", Tensor(std::int64_t{0})}});
+  const auto error_with = [&](const std::string& name, const std::string& content) {
+    write_file(dir_ / name, content);
+    return error_of([&] { load_checkpoint(place(), parse_checkpoint_choice(dir_ / name), saver_.use(), *of_predict); });
+  };
+  EXPECT_THAT(error_with("cut.safetensors", bytes.substr(0, bytes.size() - 1)), HasSubstr("cut.safetensors"));
+  EXPECT_THAT(error_with("weights.txt", bytes), HasSubstr("weights.txt' is a file; a checkpoint is a directory"));
+  EXPECT_EQ(TensorView(of_predict->store().find("dense/bias")->value.view()).number(0), 0);
+}
+
 TEST_F(LoadCheckpoint, AllThatIsMissingOrOfAnotherShapeIsInOneError) {
   save(40);
   const auto other = session({{"dense/bias", Tensor(DType::kFloat64, {4})},

@@ -11,6 +11,7 @@
 
 #include "belay/testing/error_of.h"
 #include "runtime/estimator/export_folder.h"
+#include "runtime/estimator/model_graph.h"
 #include "runtime/estimator/run_plugins.h"
 #include "runtime/ops/registry.h"
 #include "tests/platform/fake_clock.h"
@@ -37,12 +38,13 @@ class ExportersTest : public ::testing::Test {
   // A process of its own, as after a preemption.
   void start() {
     exporters_.reset();
+    graph_.reset();
     plugins_.reset();
     run_.emplace(Platform{clock_, *log_, posix_file_system()}, control_,
                  RunHostOptions{.dir = temp_.path(), .threads = 1});
     plugins_.emplace(*run_, std::vector<const belay_module*>{&belay_module_mlp, &belay_module_safetensors_exporter});
-    exporters_ = std::make_unique<Exporters>(*run_, *ops_,
-                                             ExportersOptions{.best_metric = "eval/loss", .better = Better::kSmaller});
+    exporters_ = std::make_unique<Exporters>(
+        *run_, ExportersOptions{.directory = temp_ / "export", .best_metric = "eval/loss", .better = Better::kSmaller});
   }
   void add(ExportWhen when, std::int64_t keep = 5, const std::string& signature = "") {
     const FoundUse use = plugins_->linked(PluginKind::kExporter, plugin_use("safetensors", {}, "the test"));
@@ -54,9 +56,11 @@ class ExportersTest : public ::testing::Test {
     InputComponent x, y;
     x.name = "x", x.dtype = DType::kFloat32, x.dims = {-1, 4};
     y.label = true, y.name = "y", y.dtype = DType::kInt64, y.dims = {-1}, y.classes = 2;
-    exporters_->build(plugins_->create(use, run_->monitor()), {x, y});
+    graph_.emplace(*ops_, Mode::kPredict);
+    graph_->build_over_placeholders(plugins_->create(use, run_->monitor()), {x, y});
+    exporters_->use_model("mlp", graph_->graph, graph_->tensors.features, graph_->outputs);
     exporters_->use_plugins(plugins_->registry());
-    const NodeGraph& graph = exporters_->graph().graph;
+    const NodeGraph& graph = graph_->graph;
     for (const Port& p : graph.collection(collections::kGlobalVariables)) {
       const auto& [dtype, shape] = graph.spec(p);
       store_.find_or_create(graph.node(p.node).name, dtype, shape.dims(), true).initialized = true;
@@ -84,6 +88,7 @@ class ExportersTest : public ::testing::Test {
   std::unique_ptr<OpRegistry> ops_;
   std::optional<RunHost> run_;
   std::optional<RunPlugins> plugins_;
+  std::optional<ModelGraph> graph_;
   std::unique_ptr<Exporters> exporters_;
   VariableStore store_;
   std::int64_t step_ = 0;
@@ -131,12 +136,40 @@ TEST_F(ExportersTest, EXPO_05_TheLatestIsExportedAlwaysTheFinalAtTheEnd) {
   EXPECT_EQ(exporters_->ended(store_, 3).size(), 1u);
 }
 
+// `belay export`, say, which knows of no evaluation.
+TEST_F(ExportersTest, EXPO_03_AnExportThatWasNotEvaluatedIsNoneToBeat) {
+  add(ExportWhen::kBest);
+  build();
+  EXPECT_EQ(evaluated(0.5), 1u);
+  exporters_->write_all(store_, step_, std::nullopt);
+  EXPECT_EQ(evaluated(0.6), 0u);
+  EXPECT_EQ(evaluated(0.4), 1u);
+  EXPECT_THAT(versions(), SizeIs(3));
+}
+
+TEST_F(ExportersTest, WhetherOneIsDueIsKnownWithoutAModel) {
+  add(ExportWhen::kFinal);
+  EXPECT_FALSE(exporters_->due(1, false));
+  EXPECT_TRUE(exporters_->due(1, true));
+  start();
+  add(ExportWhen::kLatest);
+  EXPECT_TRUE(exporters_->due(std::nullopt, false));
+  start();
+  add(ExportWhen::kBest);
+  EXPECT_FALSE(exporters_->due(std::nullopt, true));
+  EXPECT_TRUE(exporters_->due(1, false));
+  build();
+  EXPECT_EQ(evaluated(1), 1u);
+  EXPECT_FALSE(exporters_->due(1, true));
+  EXPECT_TRUE(exporters_->due(0.5, false));
+}
+
 TEST_F(ExportersTest, AnExportSaysWhatItIs) {
   add(ExportWhen::kBest);
   build();
   evaluated(0.25);
   const ExportFolder folder(posix_file_system(), this->folder(), clock_, *log_);
-  const std::optional<ExportRecord> newest = folder.newest();
+  const std::optional<ExportRecord> newest = folder.newest_best("eval/loss");
   ASSERT_TRUE(newest);
   EXPECT_EQ(newest->exporter, "safetensors");
   EXPECT_EQ(newest->model, "mlp");

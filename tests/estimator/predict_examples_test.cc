@@ -47,7 +47,7 @@ class ExampleModel : public MonitoredTest, public ::testing::WithParamInterface<
     FilePolicy policy;
     const CpuFeatures cpu;
     const PluginSearch no_files({}, policy, cpu);
-    PluginResolver resolver(registry, no_files, policy, cpu, {manifest->directory, variables}, problems);
+    PluginResolver resolver(registry, no_files, policy, cpu, {manifest->directories, variables}, problems);
     const ResolvedPlugins resolved = resolver.resolve(*manifest);
     ASSERT_TRUE(problems.empty()) << problems.text();
     model = &create(*resolved.model);

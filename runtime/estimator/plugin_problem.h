@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a plugin says of its options, where they are written: an option that does not go with another, a column that the
+// data has not, a layer that its input does not fit. The loader found nothing wrong with each by itself.
+#pragma once
+
+#include "belay/error.h"
+#include "runtime/manifest/diagnostics.h"
+
+namespace belay::runtime {
+
+// Whether the error is about how the plugin is used: not a broken file, and no error of the plugin itself.
+bool is_of_manifest(const Error& error);
+
+// Adds it at the option of `use` that the message names ("'every_n_secs'", "label: ", "'layers.2'", or a value in
+// quotes), else at the plugin's name.
+void add_plugin_problem(const PluginUse& use, const Error& error, Diagnostics& problems);
+
+}  // namespace belay::runtime
