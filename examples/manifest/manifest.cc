@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a manifest from a program, with settings in place of the manifest's, and prints what came of it. Ctrl-C stops it
-// at the next step, with a checkpoint; the next start goes on there.
+// Runs a manifest from a program, with settings in place of the manifest's, and prints what came of it: any mode, such
+// as run.mode=evaluate. Ctrl-C stops a training at the next step, with a checkpoint; the next start goes on there.
 #include <belay/runtime/run.h>
 #include <belay/runtime/spinning.h>
 
@@ -32,6 +32,7 @@ int run(const std::string& manifest, const std::vector<std::string>& sets) {
   for (const belay::EvaluationReport& evaluation : report.evaluations)
     for (const auto& [metric, value] : evaluation.metrics)
       std::printf("%s: %s = %.4f\n", evaluation.input.c_str(), metric.c_str(), value);
+  for (const std::string& path : report.exports) std::printf("exported %s\n", path.c_str());
   return static_cast<int>(report.status);
 }
 

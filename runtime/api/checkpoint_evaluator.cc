@@ -56,8 +56,9 @@ void CheckpointEvaluator::export_last(bool is_final) {
   exported_.clear();
   final_exported_ = is_final;
   for (const auto& exporter : options_.exporters)
-    exported_.push_back(exporter->export_model({estimator_, estimator_.model_dir() + "/export/" + exporter->name(),
-                                                last_.checkpoint_path, last_.metrics, is_final}));
+    exported_.push_back(
+        exporter->export_model({estimator_, options_.input, estimator_.model_dir() + "/export/" + exporter->name(),
+                                last_.checkpoint_path, last_.metrics, is_final}));
 }
 
 void CheckpointEvaluator::export_as_final() {
@@ -88,6 +89,10 @@ void check_exporters(const ModelExporters& exporters) {
       fail(Code::kInvalidArgument,
            "two exporters have the name " + runtime::double_quoted(exporter->name()) + "; each needs its own");
   }
+}
+
+void check_exporters(Estimator& estimator, const InputFn& input, const ModelExporters& exporters) {
+  for (const auto& exporter : exporters) exporter->check(estimator, input);
 }
 
 // ---- the training's side

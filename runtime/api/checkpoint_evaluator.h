@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "belay/runtime/model_exporter.h"
 #include "belay/runtime/train_and_evaluate.h"
 #include "runtime/platform/clock.h"
 
@@ -58,6 +59,8 @@ class CheckpointEvaluator {
 void need_above_0(const char* option, const std::optional<std::int64_t>& value);
 // INVALID_ARGUMENT for a null one, no name, or one name twice.
 void check_exporters(const ModelExporters& exporters);
+// What each of them finds wrong before anything has begun.
+void check_exporters(Estimator& estimator, const InputFn& input, const ModelExporters& exporters);
 
 // Calls of a training's session; false asks it to stop.
 struct CheckpointCalls {

@@ -85,6 +85,7 @@ EvalMetrics Experiment::continuous_eval_on_train_data(const ContinuousEvalOption
 EvalMetrics Experiment::evaluate_forever(const InputFn& input, const ContinuousEvalOptions& o, const std::string& name,
                                          const ModelExporters& exporters) {
   const runtime::Platform& platform = platform_of(*estimator_);
+  check_exporters(*estimator_, input, exporters);
   CheckpointEvaluator evaluator(*estimator_, {.input = input,
                                               .steps = options_.eval_steps,
                                               .name = o.name.empty() ? name : o.name,
@@ -113,18 +114,19 @@ EvalMetrics Experiment::evaluate_forever(const InputFn& input, const ContinuousE
 // ---- both
 
 TrainAndEvaluateResult Experiment::evaluate_and_export(const std::optional<std::int64_t>& steps,
-                                                       const std::string& name) {
+                                                       const std::string& name, bool is_final) {
   CheckpointEvaluator evaluator(*estimator_, {.input = eval_input_,
                                               .steps = steps,
                                               .name = name,
                                               .hooks = options_.eval_hooks,
                                               .exporters = options_.exporters,
                                               .last_step = options_.train_steps});
-  evaluator.evaluate();
+  evaluator.evaluate(is_final);
   return {evaluator.last().metrics, evaluator.exported()};
 }
 
 TrainAndEvaluateResult Experiment::train_and_evaluate() {
+  check_exporters(*estimator_, eval_input_, options_.exporters);
   const RunConfig& config = estimator_->config();
   const bool saves = config.save_checkpoints_steps().value_or(0) > 0 || config.save_checkpoints_secs().value_or(0) > 0;
   if (options_.checkpoint_and_export && saves) return checkpoint_and_export();
@@ -146,7 +148,7 @@ TrainAndEvaluateResult Experiment::train_and_evaluate() {
   if (options_.min_eval_frequency > 0 && saves)
     listeners.push_back(checkpoint_listener("validation_monitor", {.saved = saved}));
   train_with(0, listeners);
-  return evaluate_and_export(options_.eval_steps, "");
+  return evaluate_and_export(options_.eval_steps, "", true);
 }
 
 TrainAndEvaluateResult Experiment::checkpoint_and_export() {
@@ -169,6 +171,7 @@ TrainAndEvaluateResult Experiment::continuous_train_and_eval(const ContinuousEva
   constexpr std::int64_t kSteps = 1000;
   const std::int64_t tenth = options_.train_steps ? std::max<std::int64_t>(*options_.train_steps / 10, 1) : kSteps;
   const std::int64_t steps = options_.train_steps_per_iteration.value_or(tenth);
+  check_exporters(*estimator_, eval_input_, options_.exporters);
   TrainAndEvaluateResult last;
   std::string checkpoint;
   while (!predicate || predicate(checkpoint.empty() ? nullptr : &last.metrics, checkpoint)) {
@@ -176,7 +179,7 @@ TrainAndEvaluateResult Experiment::continuous_train_and_eval(const ContinuousEva
     estimator_->train(train_input_,
                       {.hooks = options_.train_hooks, .steps = steps, .saving_listeners = options_.saving_listeners});
     checkpoint = estimator_->latest_checkpoint();
-    last = evaluate_and_export(options_.eval_steps, "one_pass");
+    last = evaluate_and_export(options_.eval_steps, "one_pass", false);
     if (options_.train_steps && step_in(&last.metrics).value_or(0) >= *options_.train_steps) break;
     if (checkpoint != before) continue;
     platform_of(*estimator_).log.warning("", "a round of continuous_train_and_eval made no checkpoint: it ends here");
@@ -186,9 +189,10 @@ TrainAndEvaluateResult Experiment::continuous_train_and_eval(const ContinuousEva
 }
 
 TrainAndEvaluateResult Experiment::test() {
+  check_exporters(*estimator_, eval_input_, options_.exporters);
   estimator_->train(train_input_,
                     {.hooks = options_.train_hooks, .steps = 1, .saving_listeners = options_.saving_listeners});
-  return evaluate_and_export(1, "one_pass");
+  return evaluate_and_export(1, "one_pass", true);
 }
 
 // ---- lists

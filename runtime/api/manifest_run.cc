@@ -56,11 +56,15 @@ RunStatus of_directory(const Error& e) {
 
 // Plugins, inputs, graph and hooks: all that comes before the first step.
 std::optional<Failure> prepare(runtime::ManifestRun& run, runtime::Diagnostics& problems) {
-  std::optional<Failure> failure = failure_of([&] { run.load_plugins(); }, of_plugin);
-  if (!failure) run.compare_fingerprint(problems);
+  std::optional<Failure> failure = failure_of([&] { run.load_plugins(problems); }, of_plugin);
+  if (!failure && problems.empty()) run.compare_fingerprint(problems);
   if (!failure && problems.empty()) failure = failure_of([&] { run.build_scaffold(problems); }, of_scaffold);
   if (!failure && problems.empty()) failure = failure_of([&] { run.begin_hooks(problems); }, runtime::run_status);
   return failure;
+}
+
+void note_exports(const std::vector<runtime::WrittenExport>& written, RunReport& report) {
+  for (const runtime::WrittenExport& e : written) report.exports.push_back(e.path);
 }
 
 }  // namespace
@@ -82,6 +86,7 @@ struct ManifestRun::Insides {
   bool failed(const std::optional<Failure>& failure, RunReport& report);
   bool prepared(RunReport& report);
   void train(RunReport& report);
+  void export_checkpoint(RunReport& report) const;
   void use_model(RunReport& report);
   RunReport run_once();
 
@@ -144,8 +149,18 @@ void ManifestRun::Insides::train(RunReport& report) {
     for (const runtime::EvaluatedInput& e : run->evaluate_at_end())
       report.evaluations.push_back(runtime::evaluation_report(e));
   };
+  const auto write = [&] { note_exports(run->export_at_end(), report); };
   const EndReason reason = report.reason;
-  if (failed(failure_of(evaluate, runtime::run_status), report)) report.reason = reason;
+  if (failed(failure_of(evaluate, runtime::run_status), report) ||
+      (!control.stopping() && failed(failure_of(write, runtime::run_status), report)))
+    report.reason = reason;
+}
+
+void ManifestRun::Insides::export_checkpoint(RunReport& report) const {
+  const runtime::ManifestRun::ExportedCheckpoint done = run->export_checkpoint();
+  report.checkpoint = done.checkpoint.path;
+  report.global_step = done.checkpoint.global_step;
+  note_exports(done.exports, report);
 }
 
 void ManifestRun::Insides::use_model(RunReport& report) {
@@ -184,6 +199,8 @@ void ManifestRun::Insides::use_model(RunReport& report) {
   const auto work = [&] {
     if (mode == runtime::RunMode::kEvaluate || mode == runtime::RunMode::kContinuousEval) {
       evaluate();
+    } else if (mode == runtime::RunMode::kExport) {
+      export_checkpoint(report);
     } else if (run->manifest().predict.prompt.empty()) {
       predict();
     } else {

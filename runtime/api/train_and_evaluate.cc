@@ -104,6 +104,7 @@ bool TrainAndEvaluate::was_evaluated(const EvalSpec& spec, std::int64_t step) co
 }
 
 TrainAndEvaluateResult TrainAndEvaluate::train_and_evaluate(const EvalSpec& spec) {
+  check_exporters(estimator_, spec.input(), spec.options().exporters);
   CheckpointEvaluator evaluator = evaluator_of(spec);
   const runtime::EvalSettings settings{.at_checkpoint = true, .throttle_secs = spec.options().throttle_secs};
   runtime::EvalSchedule schedule(settings, platform_.clock);
@@ -142,6 +143,7 @@ void TrainAndEvaluate::evaluate_at_the_end(CheckpointEvaluator& evaluator) const
 // ---- beside a training
 
 TrainAndEvaluateResult TrainAndEvaluate::evaluate(const EvalSpec& spec) {
+  check_exporters(estimator_, spec.input(), spec.options().exporters);
   CheckpointEvaluator evaluator = evaluator_of(spec);
   sleep_on(platform_.clock, spec.options().start_delay_secs);
   while (!evaluator.reached() && ask()) {

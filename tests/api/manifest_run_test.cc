@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 
 #include "tests/api/program.h"
 
@@ -77,6 +78,29 @@ TEST_F(ManifestRunTest, TrainsEvaluatesAndGoesOn) {
   EXPECT_EQ(predicted.status, RunStatus::kDone) << predicted.error;
   EXPECT_EQ(predicted.predicted_examples, 32);
   EXPECT_TRUE(std::filesystem::exists(temp / "out.csv"));
+}
+
+TEST_F(ManifestRunTest, ExportsBehindATrainingAndInItsOwnMode) {
+  std::ifstream given(file);
+  const std::string manifest(std::istreambuf_iterator<char>(given), {});
+  write(manifest + "[[exporters]]\nplugin = \"safetensors\"\n[[exporters]]\nplugin = \"onnx\"\nwhen = \"latest\"\n");
+  const RunReport trained = ManifestRun(file, with()).run();
+  EXPECT_EQ(trained.status, RunStatus::kDone) << trained.error;
+  ASSERT_EQ(trained.exports.size(), 1u);  // of the final one
+  EXPECT_TRUE(std::filesystem::exists(trained.exports[0] + "/model.safetensors"));
+
+  const RunReport exported = ManifestRun(file, with({"run.mode=export"})).run();
+  EXPECT_EQ(exported.status, RunStatus::kDone) << exported.error;
+  EXPECT_EQ(exported.checkpoint, temp / "run/model.ckpt-6");
+  EXPECT_EQ(exported.global_step, 6);
+  ASSERT_EQ(exported.exports.size(), 2u);
+  EXPECT_TRUE(std::filesystem::exists(exported.exports[0] + "/model.safetensors"));
+  EXPECT_TRUE(std::filesystem::exists(exported.exports[1] + "/model.onnx"));
+
+  const RunReport none = ManifestRun(file, with({"run.mode=export", "run.checkpoint=\"99\""})).run();
+  EXPECT_EQ(none.status, RunStatus::kUsage);
+  EXPECT_THAT(none.error, HasSubstr("model.ckpt-99"));
+  EXPECT_TRUE(none.exports.empty());
 }
 
 TEST_F(ManifestRunTest, ProblemsHaveTheirPlacesAndNothingIsWritten) {

@@ -5,8 +5,8 @@
 //   belay::Experiment experiment(estimator, train_input, test_input, {.train_steps = 10'000, .eval_delay_secs = 0});
 //   const belay::EvalMetrics metrics = experiment.train_and_evaluate().metrics;
 //
-// Include train_and_evaluate.h too, for results and exporters. The constructor runs nothing. Each method returns when
-// it is done; none of them leaves a thread. Numbers are TensorFlow's.
+// Include train_and_evaluate.h for results, model_exporter.h for exporters. The constructor runs nothing. Each method
+// returns when it is done; none of them leaves a thread. Numbers are TensorFlow's.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 
 namespace belay {
 
-class ModelExporter;            // train_and_evaluate.h
+class ModelExporter;            // model_exporter.h
 struct TrainAndEvaluateResult;  // train_and_evaluate.h
 using ModelExporters = std::vector<std::shared_ptr<ModelExporter>>;
 
@@ -92,7 +92,8 @@ class Experiment {
   void train_with(double delay_secs, const std::vector<OwnHook>& more_listeners);
   EvalMetrics evaluate_forever(const InputFn& input, const ContinuousEvalOptions& options, const std::string& name,
                                const ModelExporters& exporters);
-  TrainAndEvaluateResult evaluate_and_export(const std::optional<std::int64_t>& steps, const std::string& name);
+  TrainAndEvaluateResult evaluate_and_export(const std::optional<std::int64_t>& steps, const std::string& name,
+                                             bool is_final);
   TrainAndEvaluateResult checkpoint_and_export();
 
   Estimator* estimator_;

@@ -102,6 +102,8 @@ struct RunReport {
   std::string checkpoint = {};
   // Hooks that failed and were left out, by on_error = "disable".
   std::vector<std::string> disabled_hooks = {};
+  // What [[exporters]] wrote behind a training that came to its end, or in mode export: paths, in their order.
+  std::vector<std::string> exports = {};
   // Behind a training, one for each [input.eval...]; of mode evaluate all there is, of continuous_eval those of the
   // last checkpoint.
   std::vector<EvaluationReport> evaluations = {};
@@ -135,10 +137,10 @@ class ManifestRun {
   // checks the same.
   bool check();
 
-  // Does what [run] mode says: trains and evaluates at the end, evaluates a checkpoint or those of a training
-  // elsewhere, or predicts. Once. What goes wrong is in the report, not thrown; FAILED_PRECONDITION for a second call.
-  // When it returns, plugins and inputs are closed and the directory's lock is free. Mode predict writes to [predict]
-  // output, or without one to stdout.
+  // Does what [run] mode says: trains, then evaluates and exports; evaluates a checkpoint, or those of a training
+  // elsewhere; predicts; exports. Once. What goes wrong is in the report, not thrown; FAILED_PRECONDITION for a second
+  // call. When it returns, plugins and inputs are closed and the directory's lock is free. Mode predict writes to
+  // [predict] output, or without one to stdout.
   RunReport run();
 
   // Ends the run at the next boundary: the last checkpoint is written, the report says kDone and this reason. Before

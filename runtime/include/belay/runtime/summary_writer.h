@@ -5,10 +5,10 @@
 //   if (events) events.add_scalar("rate", step, rate);
 //
 // All writers of a supervisor, its services and summary_computed write to one file, in the order of the calls. It is
-// opened when a session is prepared, and closed by the supervisor's stop, unless that is told to keep it. What is added
-// while it is closed is dropped, with a warning in the log, as TensorFlow's writer has it. An add makes the record in
-// memory; a thread writes it, events_flush_secs later at the latest. Errors of the disk are warnings, never errors
-// here.
+// opened when a session is prepared, and closed by the supervisor's stop, unless close_summary_writer is off. What is
+// added while it is closed is dropped, with a warning in the log, as TensorFlow's writer has it. An add makes the
+// record in memory; a thread writes it, events_flush_secs later at the latest. Errors of the disk are warnings, never
+// errors here.
 //
 // A copy is the same file. Valid as long as the supervisor. [any thread]
 #pragma once

@@ -9,7 +9,7 @@
 // In one process the training waits while a checkpoint is evaluated. For two, start the program a second time with
 // {"cluster": {"chief": ["localhost:0"]}, "task": {"type": "evaluator", "index": 0}} in BELAY_CONFIG, and with type
 // "chief" the first time (run_config.h): the chief only trains, the evaluator evaluates what it writes, and ends when
-// the chief has come to its end. Either may be killed and started again.
+// the chief has come to its end. Either may be killed and started again. Include model_exporter.h for exporters.
 #pragma once
 
 #include <cstdint>
@@ -23,27 +23,7 @@
 
 namespace belay {
 
-// ---- exporters
-
-// What an exporter is called with.
-struct ModelExport {
-  Estimator& estimator;
-  std::string directory;        // MODEL_DIR/export/NAME; may not be there yet
-  std::string checkpoint_path;  // that was evaluated
-  const EvalMetrics& metrics;   // with "global_step"
-  bool is_final;                // the training is at its end
-};
-
-// Writes a model that was evaluated in another form: always, at the end, or where it is the best so far; that is the
-// exporter's to decide. One object is called for all evaluations of a training, on the thread that evaluates.
-class ModelExporter {
- public:
-  virtual ~ModelExporter() = default;
-  // Of its folder: not empty, and unique among those of a list.
-  virtual std::string name() const = 0;
-  // Path of what it has written; empty: nothing. An error ends the call that evaluates.
-  virtual std::string export_model(const ModelExport& model) = 0;
-};
+class ModelExporter;  // model_exporter.h
 using ModelExporters = std::vector<std::shared_ptr<ModelExporter>>;
 
 // ---- what is trained, and what is evaluated
