@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run directory says of its training, put together for people: from the event files, the checkpoints, the
+// manifest of each attempt and the marks beside them. Nothing is written, no lock is taken, no plugin is loaded; it
+// works beside the run that trains. [any thread]
+//
+//   const RunRecord run = read_run(posix_file_system(), "runs/digits", log);
+//   const Curve* loss = find_curve(run, "eval/loss");
+//
+// An attempt that was killed may have written events of steps that the next one did again from its checkpoint: those
+// are left out and counted.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runtime/checkpoint/list_stored.h"
+#include "runtime/events/run_events_reader.h"
+#include "runtime/manifest/show.h"
+#include "runtime/platform/logger.h"
+#include "runtime/report/curves.h"
+#include "runtime/report/model_layers.h"
+#include "runtime/report/pictures.h"
+
+namespace belay::runtime {
+
+enum class AttemptEnd { kFinished, kFailed, kStopped, kWithoutAWord, kRunning };
+const char* end_text(AttemptEnd end);  // "finished"
+
+struct AttemptRecord {
+  int number = 1;
+  std::int64_t from_step = 0;  // that it went on from; 0: it began anew
+  std::int64_t last_step = 0;  // of which it wrote something
+  std::int64_t redone = 0;     // steps of it that the next one did again
+  double begin = 0, end = 0;   // of its events, in seconds since 1970
+  AttemptEnd how = AttemptEnd::kWithoutAWord;
+};
+
+// A key of the manifest that an attempt had another value for than the attempt before.
+struct ChangedKey {
+  int attempt = 0;
+  std::string key;      // "optimizer.learning_rate"
+  std::string was, is;  // as TOML writes them; "not set"
+};
+
+struct RunRecord {
+  std::string path;
+  std::vector<Curve> curves;  // by folder and tag
+  std::vector<AttemptRecord> attempts;
+  std::vector<std::int64_t> recoveries;  // steps that a session went on from inside of an attempt
+  bool running = false;
+  std::string last_words;  // of an attempt that ended without a word: what it was doing; empty: there is none
+  StoredList checkpoints;
+  ManifestValues manifest;  // of the last attempt
+  std::vector<ChangedKey> changes;
+  std::vector<ModelLayer> layers;
+  Pictures pictures;
+  std::size_t redone_points = 0;
+  std::vector<EventProblem> problems;
+};
+
+// NOT_FOUND where the directory is not there, or holds neither events nor checkpoints; FAILED_PRECONDITION where it is
+// none.
+RunRecord read_run(FileSystem& files, const std::string& path, Logger& log);
+
+// By metric_name; null: there is none.
+const Curve* find_curve(const RunRecord& run, const std::string& name);
+std::int64_t last_step(const RunRecord& run);
+// "finished at step 3000", "ended without a word at step 1290"
+std::string status_text(const RunRecord& run);
+double seconds_of_attempts(const RunRecord& run);
+// The checkpoint that a run goes on from, and the best one; null: there is none.
+const ListedStored* current_checkpoint(const RunRecord& run);
+const ListedStored* best_checkpoint(const RunRecord& run);
+// "section.key" and the value of each key.
+std::vector<std::pair<std::string, std::string>> keys_of(const ManifestValues& values);
+
+}  // namespace belay::runtime
