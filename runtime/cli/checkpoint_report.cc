@@ -22,15 +22,6 @@ void print_json(const Json& json, std::ostream& out) {
 
 constexpr std::int64_t kSecondNs = 1'000'000'000;
 
-// "40 s", "3 min", "2 h", "5 d"
-std::string age_text(std::int64_t ns) {
-  const std::int64_t seconds = std::max<std::int64_t>(ns / kSecondNs, 0);
-  if (seconds < 100) return std::to_string(seconds) + " s";
-  if (seconds < 100 * 60) return std::to_string(seconds / 60) + " min";
-  if (seconds < 48 * 3600) return std::to_string(seconds / 3600) + " h";
-  return std::to_string(seconds / (24 * 3600)) + " d";
-}
-
 // For people: six digits.
 std::string rounded(double x) {
   char text[32];

@@ -3,14 +3,10 @@
 
 #include <algorithm>
 #include <boost/program_options.hpp>
-#include <charconv>
-#include <filesystem>
 #include <sstream>
 #include <utility>
 
-#include "belay/detail/parse_options.h"  // number_text
-#include "runtime/cli/exported_folder.h"
-#include "runtime/manifest/toml_text.h"
+#include "runtime/cli/command_options.h"
 #include "runtime/platform/text.h"
 
 namespace po = boost::program_options;
@@ -25,41 +21,56 @@ struct Command {
 };
 
 constexpr Command kCommands[] = {
-    {"run", "MANIFEST.toml", "trains what the manifest describes"},
-    {"evaluate", "MANIFEST.toml", "evaluates a checkpoint on the manifest's evaluation inputs"},
-    {"predict", "MANIFEST.toml|DIR", "prints what the model predicts, or text that follows a prompt"},
-    {"export", "MANIFEST.toml", "writes a checkpoint's model for other programs, with the manifest's exporters"},
-    {"check", "MANIFEST.toml", "finds everything that is wrong with a manifest, without running it"},
-    {"show", "MANIFEST.toml", "prints the effective manifest, every default filled in"},
-    {"graph", "MANIFEST.toml", "prints the graph that a manifest describes, and how a training step runs it"},
+    {"run", "MANIFEST.toml...", "trains what the manifest describes"},
+    {"evaluate", "MANIFEST.toml...", "evaluates a checkpoint on the manifest's evaluation inputs"},
+    {"predict", "MANIFEST.toml...|DIR", "prints what the model predicts, or text that follows a prompt"},
+    {"export", "MANIFEST.toml...", "writes a checkpoint's model for other programs, with the manifest's exporters"},
+    {"check", "MANIFEST.toml...", "finds everything that is wrong with a manifest, without running it"},
+    {"show", "MANIFEST.toml...", "prints the effective manifest, every default filled in"},
+    {"graph", "MANIFEST.toml...", "prints the graph that a manifest describes, and how a training step runs it"},
     {"checkpoint", "ls|show|verify|diff|convert|rm|pin PATH",
      "looks at checkpoints and other files of tensors, and works on them"},
     {"events", "DIR", "prints what a run's event files hold"},
+    {"report", "DIR [DIR...]", "writes a page with a run's curves, checkpoints and model, and prints a summary"},
+    {"compare", "DIR DIR...", "prints the best and last metrics of runs, and what differs in their manifests"},
     {"plugins", "", "lists the plugins that are found, and the files that are not usable"},
     {"describe", "NAME|KIND:NAME|FILE.so", "shows what a plugin is and what options it takes"},
     {"validate", "FILE.so", "tries a plugin library against the whole contract, each check in a process of its own"},
     {"new", "KIND NAME", "makes a folder NAME with a plugin that works: source, test, build, manifest"},
     {"schema", "", "prints the manifest's JSON Schema, with the options of every plugin that is found"},
+    {"doctor", "[DIR]", "looks at this machine, the disk of DIR and the plugin path, and names what is odd"},
 };
 
 po::options_description options_of(std::string_view command) {
   po::options_description d("options");
   auto add = d.add_options();
   const bool mode = command == "evaluate" || command == "predict" || command == "export";
-  if (command == "run" || mode || command == "check" || command == "show" || command == "graph")
+  if (command == "run" || mode || command == "check" || command == "show" || command == "graph") {
     add("set", po::value<std::vector<std::string>>()->value_name("KEY=VALUE"),
         "overrides a key of the manifest; may be given again");
+    add("diagnostics", po::value<std::string>()->default_value("text")->value_name("text|json"),
+        "what is wrong with the manifest: json for editors, a line each on stderr");
+  }
+  if (command == "show") add("origin", "with the file and line of each value");
   if (command == "run") {
     add("dry-run", "says what would be done; writes nothing");
     add("from-scratch", "begins at step 0; what an earlier run left is moved aside");
     add("resume", po::value<std::vector<std::string>>()->value_name("changed|must"),
         "changed: goes on with a manifest or data that make it another training; must: a checkpoint has to be there");
     add("exact", "ends with status 2 where the bits may not be those of a run that was never stopped");
-    add("log-format", po::value<std::string>()->default_value("text")->value_name("text|json"), "of the log on stderr");
+    add("max-time", po::value<std::string>()->value_name("TIME"),
+        "saves and ends when so much time has passed, as in 90s, 15m, 2h or 1h30m");
+    add("requeue-status", po::value<int>()->value_name("N"), "the exit status where --max-time ended it (0)");
+    add("short", po::value<std::int64_t>()->value_name("N"),
+        "N steps in a directory that is removed at the end, to see whether it works");
   }
-  if (mode) {
+  if (mode)
     add("checkpoint", po::value<std::string>()->value_name("latest|best|N|PATH"), "whose variables are used (latest)");
+  if (command == "run" || mode) {
     add("log-format", po::value<std::string>()->default_value("text")->value_name("text|json"), "of the log on stderr");
+    add("quiet,q", "only warnings and errors in the log");
+    add("verbose,v", "what is for those who look for a fault, too");
+    add("color", po::value<std::string>()->default_value("auto")->value_name("auto|always|never"), "in the log");
   }
   if (command == "predict") {
     add("keys", po::value<std::string>()->value_name("NAME,..."), "which predictions; all, if it is not given");
@@ -87,7 +98,16 @@ po::options_description options_of(std::string_view command) {
     add("all", "also what a later attempt did again");
     add("csv", "as CSV");
   }
-  if (command == "graph") add("plan", "runs some training steps and reports the time of each node; writes nothing");
+  if (command == "report")
+    add("output", po::value<std::string>()->value_name("FILE"), "the page; else report.html in the run's directory");
+  if (command == "compare")
+    add("metric", po::value<std::string>()->value_name("REGEX"), "metrics that it matches from their start");
+  if (command == "graph") {
+    add("plan", "runs some training steps and reports the time of each node; writes nothing");
+    add("dot", "draws the model by layers in the language of Graphviz");
+    add("svg", "draws the model by layers as SVG");
+    add("nodes", "with --dot or --svg: draws each node of the graph");
+  }
   if (command == "validate") {
     add("set", po::value<std::vector<std::string>>()->value_name("OPTION=VALUE"),
         "an option of the plugin; may be given again");
@@ -96,7 +116,7 @@ po::options_description options_of(std::string_view command) {
     add("in-process", "no child processes, for a debugger; the first crash ends everything");
   }
   if (command == "plugins" || command == "describe" || command == "validate" || command == "graph" ||
-      command == "checkpoint" || command == "events")
+      command == "checkpoint" || command == "events" || command == "compare")
     add("json", "as JSON");
   add("help", "this help");
   return d;
@@ -108,7 +128,9 @@ const Command* find_command(std::string_view name) {
   return nullptr;
 }
 
-po::variables_map parse(const std::string& command, const std::vector<std::string>& args, bool& help) {
+}  // namespace
+
+po::variables_map parse_options(const std::string& command, const std::vector<std::string>& args, bool& help) {
   po::options_description all = options_of(command);
   all.add_options()("argument", po::value<std::vector<std::string>>());
   po::positional_options_description positional;
@@ -138,267 +160,6 @@ po::variables_map parse(const std::string& command, const std::vector<std::strin
   return values;
 }
 
-std::string one_argument(const std::string& command, const po::variables_map& values, const char* what) {
-  const auto given =
-      values.count("argument") == 0 ? std::vector<std::string>{} : values["argument"].as<std::vector<std::string>>();
-  if (given.size() == 1) return given[0];
-  throw UsageError("belay " + command + " takes one " + what + ", " +
-                   (given.empty() ? std::string("none was given")
-                                  : std::to_string(given.size()) + " were given: " + escaped(joined(given))) +
-                   "; see belay " + command + " --help");
-}
-
-std::vector<std::string> sets_of(const po::variables_map& values) {
-  return values.count("set") == 0 ? std::vector<std::string>{} : values["set"].as<std::vector<std::string>>();
-}
-
-ResumeOptions resume_of(const po::variables_map& values) {
-  ResumeOptions resume;
-  resume.exact = values.count("exact") != 0;
-  if (values.count("resume") != 0)
-    for (const std::string& how : values["resume"].as<std::vector<std::string>>()) {
-      if (how != "changed" && how != "must")
-        throw UsageError("belay run: --resume is \"" + escaped(how) + "\", must be changed or must");
-      (how == "must" ? resume.must : resume.accept_changes) = true;
-    }
-  if (values.count("from-scratch") != 0 && (resume.must || resume.accept_changes))
-    throw UsageError("belay run: --from-scratch and --resume contradict each other; take one of them away");
-  return resume;
-}
-
-LogFormat log_format_of(const std::string& command, const po::variables_map& values) {
-  const std::string format = values["log-format"].as<std::string>();
-  if (format != "text" && format != "json")
-    throw UsageError("belay " + command + ": --log-format is \"" + escaped(format) + "\", must be text or json");
-  return format == "json" ? LogFormat::kJson : LogFormat::kText;
-}
-
-}  // namespace
-
-RunArguments parse_run(const std::vector<std::string>& args, bool& help) {
-  const po::variables_map values = parse("run", args, help);
-  RunArguments out;
-  if (help) return out;
-  out.manifest = one_argument("run", values, "manifest");
-  out.sets = sets_of(values);
-  out.dry_run = values.count("dry-run") != 0;
-  out.from_scratch = values.count("from-scratch") != 0;
-  out.resume = resume_of(values);
-  out.log_format = log_format_of("run", values);
-  return out;
-}
-
-namespace {
-
-// "a,b" as a TOML list of strings.
-std::string list_text(const std::string& names) {
-  std::string text = "[";
-  for (std::size_t begin = 0; begin <= names.size();) {
-    const std::size_t end = std::min(names.find(',', begin), names.size());
-    text += (begin == 0 ? "" : ", ") + toml_string(names.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return text + "]";
-}
-
-// A path of the command line is relative to where the command is called.
-std::string absolute(const std::string& path) { return std::filesystem::absolute(path).lexically_normal().string(); }
-
-bool is_path(const std::string& checkpoint) {
-  return checkpoint != "latest" && checkpoint != "best" &&
-         (checkpoint.empty() || checkpoint.find_first_not_of("0123456789") != checkpoint.npos);
-}
-
-}  // namespace
-
-RunArguments parse_mode(const std::string& mode, const std::vector<std::string>& args, bool& help) {
-  const po::variables_map values = parse(mode, args, help);
-  RunArguments out;
-  if (help) return out;
-  out.manifest = one_argument(mode, values, "manifest");
-  out.sets = {"run.mode=" + toml_string(mode)};
-  if (const std::string manifest = manifest_of_exported(out.manifest); mode == "predict" && !manifest.empty()) {
-    out.exported = std::exchange(out.manifest, manifest);
-    for (std::string& s : sets_of_exported(out.exported)) out.sets.push_back(std::move(s));
-  }
-  const auto set = [&](const char* option, const std::string& key, const auto& text_of) {
-    if (values.count(option) != 0) out.sets.push_back(key + "=" + text_of(values[option]));
-  };
-  const auto string = [](const po::variable_value& v) { return toml_string(v.as<std::string>()); };
-  const auto integer = [](const po::variable_value& v) { return std::to_string(v.as<std::int64_t>()); };
-  set("checkpoint", "run.checkpoint", [&](const po::variable_value& v) {
-    const auto& text = v.as<std::string>();
-    return toml_string(is_path(text) && !text.empty() ? absolute(text) : text);
-  });
-  set("keys", "predict.keys", [](const po::variable_value& v) { return list_text(v.as<std::string>()); });
-  set("format", "predict.format", string);
-  set("output", "predict.output",
-      [](const po::variable_value& v) { return toml_string(absolute(v.as<std::string>())); });
-  set("prompt", "predict.prompt", string);
-  set("length", "predict.length", integer);
-  set("temperature", "predict.temperature",
-      [](const po::variable_value& v) { return detail::number_text(v.as<double>()); });
-  set("seed", "predict.seed", integer);
-  for (const std::string& s : sets_of(values)) out.sets.push_back(s);
-  out.log_format = log_format_of(mode, values);
-  return out;
-}
-
-ManifestArguments parse_manifest_command(const std::string& command, const std::vector<std::string>& args, bool& help) {
-  const po::variables_map values = parse(command, args, help);
-  if (help) return {};
-  return {one_argument(command, values, "manifest"), sets_of(values)};
-}
-
-GraphArguments parse_graph(const std::vector<std::string>& args, bool& help) {
-  const po::variables_map values = parse("graph", args, help);
-  if (help) return {};
-  return {one_argument("graph", values, "manifest"), sets_of(values), values.count("plan") != 0,
-          values.count("json") != 0};
-}
-
-PluginsArguments parse_plugins(const std::vector<std::string>& args, bool& help) {
-  const po::variables_map values = parse("plugins", args, help);
-  if (!help && values.count("argument") != 0)
-    throw UsageError("belay plugins takes no argument; belay describe NAME shows one plugin");
-  return {values.count("json") != 0};
-}
-
-SchemaArguments parse_schema(const std::vector<std::string>& args, bool& help) {
-  const po::variables_map values = parse("schema", args, help);
-  if (!help && values.count("argument") != 0) throw UsageError("belay schema takes no argument; it prints to stdout");
-  return {};
-}
-
-ValidateArguments parse_validate(const std::vector<std::string>& args, bool& help) {
-  const po::variables_map values = parse("validate", args, help);
-  ValidateArguments out;
-  if (help) return out;
-  out.file = one_argument("validate", values, "plugin file");
-  out.options.sets = sets_of(values);
-  out.options.seed = values["seed"].as<std::uint64_t>();
-  out.options.seconds = values["seconds"].as<double>();
-  if (!(out.options.seconds >= 0.1 && out.options.seconds <= 86400))
-    throw UsageError("belay validate: --seconds must be from 0.1 to 86400");
-  out.options.in_process = values.count("in-process") != 0;
-  out.json = values.count("json") != 0;
-  return out;
-}
-
-NewArguments parse_new(const std::vector<std::string>& args, bool& help) {
-  const po::variables_map values = parse("new", args, help);
-  if (help) return {};
-  const auto given =
-      values.count("argument") == 0 ? std::vector<std::string>{} : values["argument"].as<std::vector<std::string>>();
-  if (given.size() != 2)
-    throw UsageError("belay new takes a kind and a name, as in: belay new hook loss_ceiling; see belay new --help");
-  return {given[0], given[1]};
-}
-
-DescribeArguments parse_describe(const std::vector<std::string>& args, bool& help) {
-  const po::variables_map values = parse("describe", args, help);
-  if (help) return {};
-  return {one_argument("describe", values, "plugin"), values.count("json") != 0};
-}
-
-namespace {
-
-constexpr struct {
-  const char* name;
-  std::size_t paths;
-  const char* options;  // with a space behind each
-} kVerbs[] = {{"ls", 1, "json "},
-              {"show", 1, "json only tensor saver "},
-              {"verify", 1, "json saver "},
-              {"diff", 2, "json only saver "},
-              {"convert", 2, "json only saver source-saver "},
-              {"rm", 1, "json force "},
-              {"pin", 1, "json off "}};
-
-std::string text_of(const po::variables_map& values, const char* option) {
-  return values.count(option) == 0 ? std::string() : values[option].as<std::string>();
-}
-
-// "." and ".." do not say what they are called.
-std::string with_name(std::string path) {
-  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
-  const std::string last = std::filesystem::path(path).filename().string();
-  return last == "." || last == ".." ? absolute(path) : path;
-}
-
-// The verb's row; its paths are counted, and options of other verbs refused.
-void check_verb(const std::vector<std::string>& given, const po::variables_map& values) {
-  const std::string see = "; see belay checkpoint --help";
-  std::vector<std::string> known;
-  for (const auto& verb : kVerbs) known.emplace_back(verb.name);
-  const std::string name = given.empty() ? "" : given[0];
-  const auto verb = std::find_if(std::begin(kVerbs), std::end(kVerbs), [&](const auto& v) { return v.name == name; });
-  if (given.empty()) throw UsageError("belay checkpoint takes what to do (" + joined(known) + ") and a path" + see);
-  if (verb == std::end(kVerbs))
-    throw UsageError("belay checkpoint has no '" + escaped(name) + "'" + did_you_mean(name, known) + see);
-  if (given.size() != verb->paths + 1)
-    throw UsageError("belay checkpoint " + name + " takes " + (verb->paths == 1 ? "one path" : "two paths") + ", " +
-                     std::to_string(given.size() - 1) + " were given" + see);
-  const std::string options = " " + std::string(verb->options);
-  for (const auto& [option, value] : values)
-    if (option != "argument" && options.find(" " + option + " ") == options.npos)
-      throw UsageError("belay checkpoint " + name + " has no option --" + option + see);
-}
-
-// "100:200", ":200", "100:", "100".
-void parse_steps(const std::string& text, EventsArguments& out) {
-  const auto number = [&](std::string_view part, std::int64_t& value) {
-    if (part.empty()) return;
-    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
-    if (error != std::errc() || end != part.data() + part.size())
-      throw UsageError("belay events: --steps is \"" + escaped(text) + "\", must be FIRST:LAST, as in 100:200 or 100:");
-  };
-  const std::string_view all = text;
-  const std::size_t colon = all.find(':');
-  number(all.substr(0, colon), out.first_step);
-  if (colon == all.npos)
-    out.last_step = out.first_step;
-  else
-    number(all.substr(colon + 1), out.last_step);
-}
-
-}  // namespace
-
-CheckpointArguments parse_checkpoint(const std::vector<std::string>& args, bool& help) {
-  const po::variables_map values = parse("checkpoint", args, help);
-  CheckpointArguments out;
-  if (help) return out;
-  const auto given =
-      values.count("argument") == 0 ? std::vector<std::string>{} : values["argument"].as<std::vector<std::string>>();
-  check_verb(given, values);
-  out.verb = given[0];
-  out.path = with_name(given[1]);
-  if (given.size() > 2) out.second = with_name(given[2]);
-  out.saver = text_of(values, "saver");
-  out.source_saver = text_of(values, "source-saver");
-  out.only = text_of(values, "only");
-  out.tensor = text_of(values, "tensor");
-  out.force = values.count("force") != 0;
-  out.off = values.count("off") != 0;
-  out.json = values.count("json") != 0;
-  return out;
-}
-
-EventsArguments parse_events(const std::vector<std::string>& args, bool& help) {
-  const po::variables_map values = parse("events", args, help);
-  EventsArguments out;
-  if (help) return out;
-  out.path = one_argument("events", values, "directory or event file");
-  out.tag = text_of(values, "tag");
-  if (values.count("steps") != 0) parse_steps(text_of(values, "steps"), out);
-  out.all = values.count("all") != 0;
-  if (values.count("json") != 0 && values.count("csv") != 0)
-    throw UsageError("belay events: --json and --csv are two formats; give one; see belay events --help");
-  if (values.count("json") != 0) out.format = EventsFormat::kJson;
-  if (values.count("csv") != 0) out.format = EventsFormat::kCsv;
-  return out;
-}
-
 std::vector<std::string> command_names() {
   std::vector<std::string> names;
   for (const Command& c : kCommands) names.emplace_back(c.name);
@@ -413,7 +174,9 @@ std::string help_text() {
     left.resize(std::max<std::size_t>(left.size() + 2, 34), ' ');
     out << "  " << left << c.what << "\n";
   }
-  out << "\n  belay COMMAND --help lists its options; belay --version describes this build\n"
+  out << "\n  belay COMMAND --help lists its options, belay help TOPIC prints a page: manifest, hooks, exit-statuses, "
+         "...;\n"
+         "  belay --version describes this build\n"
          "\nexit status: 0 done, 1 training failed, 2 usage or manifest, 3 plugin, 4 diverged, 5 no checkpoint can be\n"
          "restored, 6 run directory in use, 7 last save failed, 124 no progress, 130/143 stopped by a signal\n";
   return out.str();
@@ -427,6 +190,23 @@ std::string help_text(std::string_view name) {
       << c->what << "\n\n"
       << options_of(name);
   return out.str();
+}
+
+std::vector<CommandText> command_texts() {
+  std::vector<CommandText> all;
+  for (const Command& c : kCommands) all.push_back({c.name, c.arguments, c.what});
+  return all;
+}
+
+std::vector<OptionText> option_texts(std::string_view command) {
+  std::vector<OptionText> all;
+  const po::options_description options = options_of(command);
+  for (const auto& o : options.options()) {
+    std::string value = o->semantic()->max_tokens() == 0 ? "" : o->format_parameter();
+    value.resize(std::min(value.find(" (="), value.size()));  // without the default
+    all.push_back({"--" + o->long_name(), std::move(value), o->description()});
+  }
+  return all;
 }
 
 }  // namespace belay::runtime

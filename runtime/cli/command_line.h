@@ -20,24 +20,34 @@ class UsageError : public Error {
   explicit UsageError(const std::string& text) : Error(Code::kInvalidArgument, text) {}
 };
 
-struct RunArguments {
-  std::string manifest;
-  std::string exported = {};  // the folder of an export that the manifest is of; empty: of none
+// What each command takes that works on a manifest.
+struct ManifestArguments {
+  std::vector<std::string> manifests;  // one over the other, the last wins; "-": standard input
   std::vector<std::string> sets;
+  bool json_diagnostics = false;  // what is wrong with them is printed as JSON
+};
+struct RunArguments : ManifestArguments {
+  std::string exported = {};  // the folder of an export that the manifest is of; empty: of none
   bool dry_run = false;
   bool from_scratch = false;
   ResumeOptions resume = {};
   LogFormat log_format = LogFormat::kText;
+  LogLevel log_level = LogLevel::kInfo;
+  Colour colour = Colour::kAuto;
+  double max_seconds = 0;        // 0: no limit
+  int requeue_status = 0;        // where max_seconds ended it
+  std::int64_t short_steps = 0;  // 0: the whole run
+  bool is_short = false;         // so its directory is none to go on with
 };
-struct ManifestArguments {  // check, show
-  std::string manifest;
-  std::vector<std::string> sets;
+struct ShowArguments : ManifestArguments {
+  bool origin = false;  // with the place of each value
 };
-struct GraphArguments {
-  std::string manifest;
-  std::vector<std::string> sets;
+enum class GraphDrawing { kNone, kDot, kSvg };
+struct GraphArguments : ManifestArguments {
   bool plan = false;
   bool json = false;
+  GraphDrawing drawing = GraphDrawing::kNone;
+  bool nodes = false;  // of a drawing: each node, not the model by layers
 };
 struct PluginsArguments {
   bool json = false;
@@ -72,6 +82,18 @@ struct EventsArguments {
   bool all = false;  // also what a later attempt did again
   EventsFormat format = EventsFormat::kTable;
 };
+struct ReportArguments {
+  std::vector<std::string> runs;  // directories, one at least
+  std::string output;             // empty: report.html in the run's directory
+};
+struct CompareArguments {
+  std::vector<std::string> runs;  // directories, two at least
+  std::string metric;             // a regular expression; empty: what is_metric says
+  bool json = false;
+};
+struct DoctorArguments {
+  std::string directory = ".";  // whose disk is looked at
+};
 struct DescribeArguments {
   std::string what;
   bool json = false;
@@ -81,7 +103,8 @@ struct DescribeArguments {
 RunArguments parse_run(const std::vector<std::string>& args, bool& help);
 // `belay evaluate` and `belay predict`: `belay run` with the settings that their options are short for.
 RunArguments parse_mode(const std::string& mode, const std::vector<std::string>& args, bool& help);
-ManifestArguments parse_manifest_command(const std::string& command, const std::vector<std::string>& args, bool& help);
+ManifestArguments parse_check(const std::vector<std::string>& args, bool& help);
+ShowArguments parse_show(const std::vector<std::string>& args, bool& help);
 GraphArguments parse_graph(const std::vector<std::string>& args, bool& help);
 PluginsArguments parse_plugins(const std::vector<std::string>& args, bool& help);
 SchemaArguments parse_schema(const std::vector<std::string>& args, bool& help);
@@ -89,11 +112,27 @@ ValidateArguments parse_validate(const std::vector<std::string>& args, bool& hel
 NewArguments parse_new(const std::vector<std::string>& args, bool& help);
 CheckpointArguments parse_checkpoint(const std::vector<std::string>& args, bool& help);
 EventsArguments parse_events(const std::vector<std::string>& args, bool& help);
+ReportArguments parse_report(const std::vector<std::string>& args, bool& help);
+CompareArguments parse_compare(const std::vector<std::string>& args, bool& help);
+DoctorArguments parse_doctor(const std::vector<std::string>& args, bool& help);
 DescribeArguments parse_describe(const std::vector<std::string>& args, bool& help);
 
 // "belay --help", and "belay COMMAND --help"; empty for an unknown command.
 std::string help_text();
 std::string help_text(std::string_view command);
 std::vector<std::string> command_names();
+
+// The table that parsing and help come from, for the man page and the completion of shells.
+struct CommandText {
+  std::string name, arguments, what;
+};
+std::vector<CommandText> command_texts();
+struct OptionText {
+  std::string name;   // "--log-format"
+  std::string value;  // "text|json"; empty: it takes none
+  std::string what;
+};
+std::vector<OptionText> option_texts(std::string_view command);
+std::vector<std::string> checkpoint_verbs();
 
 }  // namespace belay::runtime

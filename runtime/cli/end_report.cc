@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "runtime/checkpoint/names.h"
+#include "runtime/checkpoint/restore_crashes.h"
 #include "runtime/cli/exit_status.h"
 #include "runtime/loader/load_guard.h"
 #include "runtime/loader/loader.h"
@@ -184,7 +185,10 @@ void handle_signal(int signal, siginfo_t* info, void*) {
     ::backtrace_symbols_fd(frames, n, STDERR_FILENO);
     say_next_start(out);
     out.flush();
-    if (!is_process_copy()) say_last_word();
+    if (!is_process_copy()) {
+      WatchedRestore::note_crash();
+      say_last_word();
+    }
   } else if (telling != nullptr) {
     telling->flush();
   } else {

@@ -2,12 +2,15 @@
 #include "runtime/cli/graph_command.h"
 
 #include <iostream>
+#include <string>
+#include <vector>
 
 #include "runtime/api/log.h"
 #include "runtime/cli/exit_status.h"
 #include "runtime/cli/graph_report.h"
 #include "runtime/cli/prepare_run.h"
 #include "runtime/estimator/trace_steps.h"
+#include "runtime/report/model_layers.h"
 
 namespace belay::runtime {
 namespace {
@@ -15,16 +18,22 @@ namespace {
 constexpr int kWarmSteps = 5;
 constexpr int kTracedSteps = 21;
 
+std::string drawing_of(const NodeGraph& graph, const GraphArguments& arguments) {
+  const std::vector<ModelLayer> layers = arguments.nodes ? nodes_as_layers(model_nodes(graph)) : layers_of(graph);
+  return arguments.drawing == GraphDrawing::kDot ? dot_of(layers, arguments.manifests[0])
+                                                 : svg_of(layers, arguments.manifests[0], true);
+}
+
 }  // namespace
 
 int graph_command(const GraphArguments& arguments) {
   const std::unique_ptr<Logger> log = make_stderr_logger(LogFormat::kText, LogLevel::kInfo, system_clock());
   RunControl control;
   PreparedRun prepared;
-  const int status = prepare_run(prepared, arguments.manifest, arguments.sets, {}, make_platform(*log), control);
+  const int status = prepare_run(prepared, arguments, {}, make_platform(*log), control);
   if (status != kExitDone) return status;
   ManifestRun& run = *prepared.run;
-  GraphReport report = report_graph(arguments.manifest, run.model().graph, run.model().outputs.signatures);
+  GraphReport report = report_graph(arguments.manifests[0], run.model().graph, run.model().outputs.signatures);
   if (arguments.plan) {
     try {
       trace_steps(run.host(), run.model(), kWarmSteps, kTracedSteps,
@@ -37,6 +46,10 @@ int graph_command(const GraphArguments& arguments) {
     }
   }
   log->flush();
+  if (arguments.drawing != GraphDrawing::kNone) {
+    std::cout << drawing_of(run.model().graph, arguments) << std::flush;
+    return kExitDone;
+  }
   std::cout << (arguments.json ? json_of(report) : text_of(report)) << std::flush;
   return kExitDone;
 }

@@ -8,6 +8,7 @@
 
 #include "runtime/cli/text_table.h"
 #include "runtime/platform/text.h"
+#include "runtime/report/markup.h"
 
 namespace belay::runtime {
 namespace {
@@ -98,7 +99,24 @@ std::string signatures_text(const std::vector<ReportedSignature>& signatures) {
   return table.text("  ");
 }
 
+std::string layers_text(const std::vector<ModelLayer>& layers) {
+  TextTable table;
+  table.add({"layer", "operations", "output", "parameters", "FLOPs"});
+  for (const ModelLayer& l : layers)
+    table.add({l.name, ops_text(l), l.output.text(), grouped_number(l.parameters), short_count(l.flops)});
+  table.add({"all", "", "", grouped_number(parameters_of(layers)), short_count(flops_of(layers))});
+  return table.text("  ");
+}
+
 // ---- JSON
+
+Json json_of(const ModelLayer& layer) {
+  return {{"name", layer.name},
+          {"ops", layer.ops},
+          {"output", layer.output.text()},
+          {"parameters", layer.parameters},
+          {"flops", layer.flops}};
+}
 
 Json json_of(const ReportedSignature& signature) {
   Json inputs = Json::object(), outputs = Json::object();
@@ -139,6 +157,7 @@ GraphReport report_graph(const std::string& manifest, const NodeGraph& graph,
   };
   for (const Signature& s : signatures)
     report.signatures.push_back({s.name, s.method, ports(s.inputs), ports(s.outputs)});
+  report.layers = layers_of(graph);
   std::unordered_set<std::uint32_t> trainable;
   for (const Port& p : graph.collection(collections::kTrainableVariables)) trainable.insert(p.node);
   for (std::uint32_t id = 0; id < graph.size(); ++id) {
@@ -192,6 +211,9 @@ std::string text_of(const GraphReport& report) {
   for (const auto& [role, port] : report.roles) roles.add({role, port});
   text += roles.text("  ");
   if (!report.signatures.empty()) text += "\nsignatures\n" + signatures_text(report.signatures);
+  if (!report.layers.empty())
+    text += "\nlayers: what the loss depends on, with the FLOPs of one example's forward pass\n" +
+            layers_text(report.layers);
   text += "\nvariables\n";
   for (const ReportedVariable& v : report.variables)
     variables.add({v.name, v.dtype + " " + v.shape, std::to_string(v.elements), v.trainable ? "trainable" : ""});
@@ -210,6 +232,8 @@ std::string json_of(const GraphReport& report) {
   Json roles = Json::object(), signatures = Json::array(), variables = Json::array(), nodes = Json::array();
   for (const auto& [role, port] : report.roles) roles[role] = port;
   for (const ReportedSignature& s : report.signatures) signatures.push_back(json_of(s));
+  Json layers = Json::array();
+  for (const ModelLayer& l : report.layers) layers.push_back(json_of(l));
   for (const ReportedVariable& v : report.variables)
     variables.push_back({{"name", v.name},
                          {"dtype", v.dtype},
@@ -218,9 +242,10 @@ std::string json_of(const GraphReport& report) {
                          {"trainable", v.trainable}});
   for (const ReportedNode& n : report.nodes)
     nodes.push_back({{"name", n.name}, {"op", n.op}, {"inputs", n.inputs}, {"after", n.after}, {"outputs", n.outputs}});
-  Json all = {{"manifest", report.manifest},       {"trainable_parameters", trainable_parameters(report)},
-              {"roles", std::move(roles)},         {"signatures", std::move(signatures)},
-              {"variables", std::move(variables)}, {"nodes", std::move(nodes)}};
+  Json all = {{"manifest", report.manifest}, {"trainable_parameters", trainable_parameters(report)},
+              {"roles", std::move(roles)},   {"signatures", std::move(signatures)},
+              {"layers", std::move(layers)}, {"variables", std::move(variables)},
+              {"nodes", std::move(nodes)}};
   if (report.plan) all["plan"] = json_of(*report.plan);
   return all.dump(2) + "\n";
 }

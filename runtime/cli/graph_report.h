@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "belay/model.h"
+#include "runtime/report/model_layers.h"
 #include "runtime/session/direct_session.h"
 
 namespace belay::runtime {
@@ -63,6 +64,7 @@ struct GraphReport {
   std::vector<std::pair<std::string, std::string>> roles;  // "loss", and the output that has it
   std::vector<ReportedSignature> signatures;               // that the model exports
   std::vector<ReportedVariable> variables;
+  std::vector<ModelLayer> layers;  // of what the loss depends on
   std::vector<ReportedNode> nodes;
   std::optional<ReportedPlan> plan;
 };

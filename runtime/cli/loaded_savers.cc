@@ -30,7 +30,7 @@ SaverUse LoadedSavers::load(const std::string& name) {
   if (!search_) search_.emplace(make_search_());
   search_->find(PluginKind::kSaver, name);  // says best why there is none
   Diagnostics problems;
-  PluginResolver resolver(registry_, *search_, policy_, cpu_, {".", process_environment()}, problems);
+  PluginResolver resolver(registry_, *search_, policy_, cpu_, {{"."}, process_environment()}, problems);
   std::optional<ResolvedPlugin> plugin = resolver.resolve(PluginKind::kSaver, plugin_use(name, {}, "the saver"));
   if (!problems.empty()) {
     const Diagnostic problem = problems.sorted().front();

@@ -5,6 +5,8 @@
 //
 // Nothing is global: each stage takes what the one before made.
 #include <dnnl_version.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -15,13 +17,18 @@
 #include "belay/abi.h"
 #include "runtime/cli/checkpoint_command.h"
 #include "runtime/cli/command_line.h"
+#include "runtime/cli/complete_command.h"
 #include "runtime/cli/describe_command.h"
+#include "runtime/cli/doctor_command.h"
 #include "runtime/cli/end_report.h"
 #include "runtime/cli/events_command.h"
 #include "runtime/cli/exit_status.h"
 #include "runtime/cli/graph_command.h"
+#include "runtime/cli/help_command.h"
+#include "runtime/cli/man_page.h"
 #include "runtime/cli/new_command.h"
 #include "runtime/cli/plugins_command.h"
+#include "runtime/cli/report_command.h"
 #include "runtime/cli/run_command.h"
 #include "runtime/cli/schema_command.h"
 #include "runtime/cli/standard_output.h"
@@ -37,9 +44,13 @@ namespace {
 
 using namespace belay::runtime;
 
+std::string version_line() {
+  return "belay " BELAY_VERSION ", plugin ABI " + std::to_string(BELAY_ABI_MAJOR) + "." +
+         std::to_string(BELAY_ABI_MINOR) + ", build " + build_id();
+}
+
 int version() {
-  std::cout << "belay " BELAY_VERSION ", plugin ABI " << BELAY_ABI_MAJOR << "." << BELAY_ABI_MINOR << ", build "
-            << build_id() << "\nown loops: " << isa_text() << ", oneDNN " << DNNL_VERSION_MAJOR << "."
+  std::cout << version_line() << "\nown loops: " << isa_text() << ", oneDNN " << DNNL_VERSION_MAJOR << "."
             << DNNL_VERSION_MINOR << "." << DNNL_VERSION_PATCH << ", OpenMP\n";
   return kExitDone;
 }
@@ -48,6 +59,20 @@ int version() {
 PluginSearch default_search() {
   FilePolicy policy;
   return PluginSearch(plugin_search_path({}, process_environment()), policy, CpuFeatures());
+}
+
+// Of the terminal that stdout is; 0: it is none.
+int terminal_columns() {
+  winsize size{};
+  return isatty(STDOUT_FILENO) == 1 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+// Whether the terminal's locale is one of UTF-8, as the C library would find it.
+bool speaks_utf8() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"})
+    if (const auto value = process_environment()(name); value && !value->empty())
+      return value->find("UTF-8") != value->npos || value->find("utf8") != value->npos;
+  return false;
 }
 
 // Whether the command runs kernels: the others need not start twice.
@@ -66,8 +91,8 @@ int dispatch(const std::string& command, const std::vector<std::string>& args) {
   if (command == "run") return unless_help(parse_run(args, help), run_command);
   if (command == "evaluate" || command == "predict" || command == "export")
     return unless_help(parse_mode(command, args, help), run_command);
-  if (command == "check") return unless_help(parse_manifest_command(command, args, help), check_command);
-  if (command == "show") return unless_help(parse_manifest_command(command, args, help), show_command);
+  if (command == "check") return unless_help(parse_check(args, help), check_command);
+  if (command == "show") return unless_help(parse_show(args, help), show_command);
   if (command == "graph") return unless_help(parse_graph(args, help), graph_command);
   if (command == "checkpoint")
     return unless_help(parse_checkpoint(args, help), [](const CheckpointArguments& a) {
@@ -77,9 +102,18 @@ int dispatch(const std::string& command, const std::vector<std::string>& args) {
     return unless_help(parse_events(args, help), [](const EventsArguments& a) {
       return events_command(a, posix_file_system(), std::cout, std::cerr);
     });
+  if (command == "report")
+    return unless_help(parse_report(args, help), [](const ReportArguments& a) {
+      return report_command(a, posix_file_system(), system_clock(), speaks_utf8(), std::cout, std::cerr);
+    });
+  if (command == "compare")
+    return unless_help(parse_compare(args, help), [](const CompareArguments& a) {
+      return compare_command(a, posix_file_system(), std::cout, std::cerr);
+    });
   if (command == "plugins")
-    return unless_help(parse_plugins(args, help),
-                       [](const PluginsArguments& a) { return plugins_command(default_search(), a.json, std::cout); });
+    return unless_help(parse_plugins(args, help), [](const PluginsArguments& a) {
+      return plugins_command(default_search(), a.json, std::cout, terminal_columns());
+    });
   if (command == "describe")
     return unless_help(parse_describe(args, help), [](const DescribeArguments& a) {
       return describe_command(a.what, default_search(), a.json, std::cout, std::cerr);
@@ -95,6 +129,10 @@ int dispatch(const std::string& command, const std::vector<std::string>& args) {
   if (command == "schema")
     return unless_help(parse_schema(args, help),
                        [](const SchemaArguments&) { return schema_command(default_search(), std::cout, std::cerr); });
+  if (command == "doctor")
+    return unless_help(parse_doctor(args, help), [](const DoctorArguments& a) {
+      return doctor_command(a.directory, version_line(), default_search(), std::cout);
+    });
   throw UsageError("belay has no command '" + escaped(command) + "'" + belay::did_you_mean(command, command_names()) +
                    "; see belay --help");
 }
@@ -105,11 +143,14 @@ int run_program(const std::vector<std::string>& args) {
       std::cerr << help_text();
       return kExitUsage;
     }
-    if (args[0] == "--help" || args[0] == "help" || args[0] == "-h") {
-      std::cout << help_text();
+    if (args[0] == "--help" || args[0] == "-h") return help_command({}, std::cout);
+    if (args[0] == "help") return help_command({args.begin() + 1, args.end()}, std::cout);
+    if (args[0] == "--version") return version();
+    if (args[0] == "complete") return complete_command({args.begin() + 1, args.end()}, default_search, std::cout);
+    if (args[0] == "man") {
+      std::cout << man_page(BELAY_VERSION);
       return kExitDone;
     }
-    if (args[0] == "--version") return version();
     return dispatch(args[0], {args.begin() + 1, args.end()});
   } catch (const UsageError& e) {
     std::cerr << e.what() << "\n";

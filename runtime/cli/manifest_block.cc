@@ -25,6 +25,7 @@ BlockHead head_of(PluginKind kind) {
     case PluginKind::kOptimizer: return {"[optimizer]", "name"};
     case PluginKind::kSchedule: return {"[optimizer.learning_rate]", "schedule"};
     case PluginKind::kExporter: return {"[[exporters]]", "plugin"};
+    case PluginKind::kCluster: return {"[cluster]", "plugin"};
   }
   std::abort();
 }

@@ -26,15 +26,29 @@ std::vector<const FoundPlugin*> plugins_of(const PluginSearch& search, PluginKin
   return all;
 }
 
-void print_used(const PluginSearch& search, std::ostream& out) {
+// Lines that a terminal does not break.
+std::string fitted(const std::string& text, int columns) {
+  if (columns <= 0) return text;
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = text.find('\n', at);
+    out += std::string(cut_to_width(std::string_view(text).substr(at, end - at), static_cast<std::size_t>(columns))) +
+           "\n";
+    at = end + 1;
+  }
+  return out;
+}
+
+// A path is longer than a terminal is wide, mostly; there what the plugin does is worth more.
+void print_used(const PluginSearch& search, int columns, std::ostream& out) {
   bool any = false;
   for (const PluginKind kind : kPluginKinds) {
     TextTable table;
     for (const FoundPlugin* p : plugins_of(search, kind, true))
-      table.add({p->info.name, p->version, p->file, p->info.doc});
+      table.add({p->info.name, p->version, columns > 0 ? "" : p->file, p->info.doc});
     if (table.empty()) continue;
     any = true;
-    out << heading(kind) << "\n" << table.text("  ") << "\n";
+    out << heading(kind) << "\n" << fitted(table.text("  "), columns) << "\n";
   }
   if (!any) out << "no plugins\n\n";
 }
@@ -92,12 +106,12 @@ void print_json(const PluginSearch& search, std::ostream& out) {
 
 }  // namespace
 
-int plugins_command(const PluginSearch& search, bool json, std::ostream& out) {
+int plugins_command(const PluginSearch& search, bool json, std::ostream& out, int columns) {
   if (json) {
     print_json(search, out);
     return 0;
   }
-  print_used(search, out);
+  print_used(search, columns, out);
   print_unused(search, out);
   print_rejected(search, out);
   print_searched(search, out);

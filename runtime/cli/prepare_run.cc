@@ -2,6 +2,7 @@
 #include "runtime/cli/prepare_run.h"
 
 #include <iostream>
+#include <nlohmann/json.hpp>
 
 #include "runtime/api/log.h"
 #include "runtime/cli/exit_status.h"
@@ -9,16 +10,34 @@
 #include "runtime/manifest/parse.h"
 
 namespace belay::runtime {
+namespace {
+
+nlohmann::ordered_json diagnostic_json(const Diagnostic& d) {
+  return {{"file", d.at.file},  {"line", d.at.line},    {"column", d.at.column},
+          {"length", d.length}, {"message", d.message}, {"help", d.help}};
+}
+
+}  // namespace
 
 Platform make_platform(Logger& log) { return {system_clock(), log, posix_file_system()}; }
 
-int prepare_run(PreparedRun& prepared, const std::string& file, const std::vector<std::string>& sets,
-                const ManifestRunOptions& options, const Platform& platform, RunControl& control,
+void print(const Diagnostics& problems, const ManifestArguments& arguments) {
+  if (arguments.json_diagnostics) {
+    for (const Diagnostic& d : problems.sorted())
+      std::cerr << diagnostic_json(d).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) << "\n";
+  } else {
+    std::cerr << problems.text();
+  }
+  std::cerr << std::flush;
+}
+
+int prepare_run(PreparedRun& prepared, const ManifestArguments& arguments, const ManifestRunOptions& options,
+                const Platform& platform, RunControl& control,
                 const std::function<int(ManifestRun&, Diagnostics&)>& before_plugins) {
   std::unique_ptr<ManifestRun>& run = prepared.run;
   const Environment environment = process_environment();
   Diagnostics problems;
-  std::optional<Manifest> manifest = parse_manifest(file, sets, environment, problems);
+  std::optional<Manifest> manifest = parse_manifests(arguments.manifests, arguments.sets, environment, problems);
   bool plugins_usable = true;
   if (manifest) {
     run = std::make_unique<ManifestRun>(std::move(*manifest), options, platform, environment, control);
@@ -26,7 +45,7 @@ int prepare_run(PreparedRun& prepared, const std::string& file, const std::vecto
   }
   const auto show_problems = [&] {
     platform.log.flush();
-    std::cerr << problems.text() << std::flush;
+    print(problems, arguments);
   };
   if (!problems.empty()) {
     show_problems();
@@ -46,7 +65,7 @@ int prepare_run(PreparedRun& prepared, const std::string& file, const std::vecto
     if (const int status = before_plugins(*run, problems); status != kExitDone) return status;
   if (refused()) return kExitUsage;
   try {
-    run->load_plugins();
+    run->load_plugins(problems);
   } catch (const LoadError& e) {
     log_error(platform.log, e.what());
     return kExitPlugin;
@@ -54,6 +73,7 @@ int prepare_run(PreparedRun& prepared, const std::string& file, const std::vecto
     log_error(platform.log, e.what());
     return e.code() == Code::kInvalidArgument ? kExitUsage : kExitPlugin;
   }
+  if (refused()) return kExitUsage;
   prepared.watchdog->progress();
   run->compare_fingerprint(problems);
   if (refused()) return kExitUsage;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/cli/command_line.h"
 #include "runtime/cli/end_report.h"
 #include "runtime/cli/watchdog.h"
 #include "runtime/estimator/manifest_run.h"
@@ -15,6 +16,10 @@
 namespace belay::runtime {
 
 Platform make_platform(Logger& log);
+
+// What is wrong with a manifest, on stderr: as text for people, or as JSON, an object a line, with the keys file, line,
+// column, length, message and help.
+void print(const Diagnostics& problems, const ManifestArguments& arguments);
 
 // A run, what it says where a plugin crashes, and what ends it where one hangs: from the moment that the first is
 // loaded.
@@ -36,8 +41,8 @@ struct PreparedRun {
 // All that comes before the first write: manifest, plugins, inputs, graph. Returns an exit status, kExitDone to go on.
 // Each stage's problems are reported here. `before_plugins` is called when the manifest is found to be right, before
 // the first plugin is loaded; its status and the problems that it adds count as well.
-int prepare_run(PreparedRun& prepared, const std::string& file, const std::vector<std::string>& sets,
-                const ManifestRunOptions& options, const Platform& platform, RunControl& control,
+int prepare_run(PreparedRun& prepared, const ManifestArguments& arguments, const ManifestRunOptions& options,
+                const Platform& platform, RunControl& control,
                 const std::function<int(ManifestRun&, Diagnostics&)>& before_plugins = {});
 
 }  // namespace belay::runtime

@@ -4,58 +4,42 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <chrono>
+#include <cerrno>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
 #include <functional>
 #include <iostream>
 #include <optional>
-#include <thread>
+#include <utility>
 
 #include "runtime/api/log.h"
 #include "runtime/cli/exit_status.h"
 #include "runtime/cli/exported_folder.h"
 #include "runtime/cli/plan_text.h"
 #include "runtime/cli/prepare_run.h"
+#include "runtime/cli/run_blocks.h"
 #include "runtime/cli/signals.h"
+#include "runtime/cli/time_box.h"
 #include "runtime/cli/use_model.h"
 #include "runtime/cli/watchdog.h"
+#include "runtime/estimator/metrics_line.h"
 #include "runtime/manifest/parse.h"
 #include "runtime/manifest/show.h"
+#include "runtime/manifest/toml_text.h"
 #include "runtime/platform/stacks.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
 namespace {
 
-std::string duration_text(double seconds) {
-  char text[32];
-  std::snprintf(text, sizeof(text), seconds < 10 ? "%.2f s" : "%.1f s", seconds);
-  return text;
-}
-
-std::string last_checkpoint(const TrainingResult& result) {
-  if (!result.moved) return escaped(result.checkpoint);
-  const std::size_t name = result.checkpoint.rfind('/') + 1;
-  return escaped(result.checkpoint.substr(name)) + ", which is in the run directory, but that was moved away from " +
-         escaped(result.checkpoint.substr(0, name - 1));
-}
-
-void say_why_it_ended(Logger& log, const TrainingResult& result) {
-  log.status_line("");
-  const bool input_ended = result.reason.kind == EndReason::Kind::kEndOfInput;
-  const std::string why = input_ended ? "the input ended (" + result.reason.text + ")" : result.reason.text;
-  log.info("", "ended at step " + std::to_string(result.global_step) + " (" + std::to_string(result.steps) +
-                   " steps in " + duration_text(result.seconds) + "): " + why +
-                   (result.checkpoint.empty() ? "" : "; last checkpoint " + last_checkpoint(result)) +
-                   (result.recoveries == 0 ? "" : "; " + std::to_string(result.recoveries) + " recoveries"));
-}
-
 void say_what_was_left_out(Logger& log, const std::vector<std::string>& hooks) {
   for (const std::string& hook : hooks) log.warning("", hook + " failed and was left out (on_error = \"disable\")");
 }
 
 // Where nothing more is saved: "ended by a second signal, SIGTERM: saved is runs/x/model.ckpt-40, ..."
-void say_what_is_kept(Logger& log, int signal, std::optional<double> grace_secs, const std::string& kept) {
+void say_given_up(Logger& log, int signal, std::optional<double> grace_secs, const std::string& kept) {
   std::string why = "a second signal, " + signal_name(signal);
   if (grace_secs) {
     char seconds[32];
@@ -68,20 +52,21 @@ void say_what_is_kept(Logger& log, int signal, std::optional<double> grace_secs,
 }
 
 // Training and the evaluation after it.
-int train(ManifestRun& run, Watchdog& watchdog, Logger& log, const Signals& signals) {
+int train(ManifestRun& run, const RunArguments& arguments, Watchdog& watchdog, Logger& log, const Signals& signals) {
   TrainingResult result;
   try {
-    result = run.train([&] { watchdog.progress(); });
+    result = run.train([&] { watchdog.progress(); }, [&] { say_begin(run, log); });
   } catch (const Error& e) {
     log.status_line("");
     log_error(log, std::string("training ended with an error: ") + e.what());
     say_what_was_left_out(log, run.disabled_hooks());
+    say_what_is_kept(run, log);
     log.flush();
     if (signals.stop_signal() != 0 && e.code() == Code::kCancelled) Signals::die_of(signals.stop_signal());
     // The error may have come through a hook, as one of its own.
     return run.host().lock_lost() ? kExitInUse : status_of(e);
   }
-  say_why_it_ended(log, result);
+  say_end(run, result, arguments.is_short ? "" : joined(arguments.manifests, " "), log);
   say_what_was_left_out(log, run.disabled_hooks());
   int status = kExitDone;
   if (!result.save_error.empty()) {
@@ -91,17 +76,24 @@ int train(ManifestRun& run, Watchdog& watchdog, Logger& log, const Signals& sign
     log.error("", "the last checkpoint was removed after it was written: there is no " + escaped(result.removed));
     status = kExitSaveFailed;
   }
-  if (signals.stop_signal() == 0 && status == kExitDone) {
+  const auto stopped = [&] { return run.host().control().stopping(); };
+  if (!stopped() && status == kExitDone) {
     try {
-      for (const EvaluatedInput& evaluated : run.evaluate_at_end()) print_result(log, evaluated);
+      for (const EvaluatedInput& evaluated : run.evaluate_at_end()) {
+        print_result(log, evaluated);
+        if (arguments.log_format == LogFormat::kJson)
+          log.info(evaluated.input, "step " + std::to_string(evaluated.result.global_step) + ": " +
+                                        metrics_text(evaluated.result) +
+                                        evaluation_fields(evaluated.input, evaluated.result).text());
+      }
     } catch (const Error& e) {
-      if (signals.stop_signal() == 0) {
+      if (!stopped()) {
         log_error(log, std::string("the evaluation failed: ") + e.what());
         return status_of(e);
       }
     }
   }
-  if (signals.stop_signal() == 0 && status == kExitDone) {
+  if (!stopped() && status == kExitDone) {
     try {
       run.export_at_end();
     } catch (const Error& e) {
@@ -135,10 +127,18 @@ int with_directory(Logger& log, const std::function<void()>& f) {
 
 }  // namespace
 
+namespace {
+
+int run_short(RunArguments arguments);
+
+}  // namespace
+
 int run_command(const RunArguments& arguments) {
+  if (arguments.short_steps != 0) return run_short(arguments);
   Signals::block();
   install_stack_signal();
-  const std::unique_ptr<Logger> log = make_stderr_logger(arguments.log_format, LogLevel::kInfo, system_clock());
+  const std::unique_ptr<Logger> log =
+      make_stderr_logger(arguments.log_format, arguments.log_level, arguments.colour, system_clock());
   RunControl control;
   std::atomic<bool> training{false};
   PreparedRun prepared;
@@ -154,10 +154,15 @@ int run_command(const RunArguments& arguments) {
       log->flush();
       Signals::die_of(signal);
     }
+    log->info("", signal_name(signal) +
+                      (trains(run->manifest().run.mode)
+                           ? ": the run ends behind this step and saves; a second signal ends it at once"
+                           : ": what is under way ends at the next batch; a second signal ends it at once"));
+    log->flush();
     control.stop("stopped by " + signal_name(signal));
   };
   requests.give_up = [&](int signal, std::optional<double> grace_secs) {
-    say_what_is_kept(*log, signal, grace_secs, control.what_is_kept());
+    say_given_up(*log, signal, grace_secs, control.what_is_kept());
   };
   requests.wake = [&](int signal) { control.wake(Error(Code::kCancelled, "stopped by " + signal_name(signal))); };
   requests.save = [&] { control.save(); };
@@ -168,6 +173,14 @@ int run_command(const RunArguments& arguments) {
     write_all_stacks(STDERR_FILENO);
   };
   Signals signals(requests);
+  const std::string max_time = "--max-time is over";
+  const TimeBox box(
+      arguments.max_seconds, system_clock(),
+      [&] {
+        log->info("", max_time + ": the run ends behind this step and saves");
+        control.stop(max_time);
+      },
+      [&] { control.wake(Error(Code::kCancelled, max_time)); });
   // From before the first plugin is loaded on the run directory is ours, and shows it.
   const auto take_directory = [&](ManifestRun& taken, Diagnostics& problems) {
     if (trains(taken.manifest().run.mode) && !arguments.dry_run)
@@ -175,8 +188,8 @@ int run_command(const RunArguments& arguments) {
     taken.compare_with_earlier(problems);
     return static_cast<int>(kExitDone);
   };
-  int status = prepare_run(prepared, arguments.manifest, arguments.sets, {arguments.from_scratch, arguments.resume},
-                           make_platform(*log), control, take_directory);
+  int status = prepare_run(prepared, arguments, {arguments.from_scratch, arguments.resume}, make_platform(*log),
+                           control, take_directory);
   if (status != kExitDone) return status;
   signals.set_grace(run->manifest().session.signal_grace_secs);
   if (arguments.dry_run) {
@@ -191,33 +204,54 @@ int run_command(const RunArguments& arguments) {
   status = with_directory(*log, [&] { run->open_directory(); });
   if (status != kExitDone) return status;
   training = true;
-  return train(*run, *prepared.watchdog, *log, signals);
+  status = train(*run, arguments, *prepared.watchdog, *log, signals);
+  return status == kExitDone && box.over() ? arguments.requeue_status : status;
 }
+
+namespace {
+
+// `belay run --short N`: the same in a directory that is removed.
+int run_short(RunArguments arguments) {
+  const std::string steps = std::to_string(std::exchange(arguments.short_steps, 0));
+  std::string dir = (std::filesystem::temp_directory_path() / "belay-short-XXXXXX").string();
+  if (::mkdtemp(dir.data()) == nullptr)
+    throw UsageError("belay run: --short cannot make a directory: " + escaped(dir) + ": " + std::strerror(errno) +
+                     "; set TMPDIR to a folder that this user can write");
+  arguments.sets.push_back("run.max_steps=" + steps);
+  arguments.sets.push_back("run.dir=" + toml_string(dir));
+  arguments.is_short = true;
+  const int status = run_command(arguments);
+  std::error_code ignored;
+  std::filesystem::remove_all(dir, ignored);
+  return status;
+}
+
+}  // namespace
 
 int check_command(const ManifestArguments& arguments) {
   const std::unique_ptr<Logger> log = make_stderr_logger(LogFormat::kText, LogLevel::kInfo, system_clock());
   RunControl control;
   PreparedRun prepared;
-  const int status = prepare_run(prepared, arguments.manifest, arguments.sets, {}, make_platform(*log), control,
-                                 [](ManifestRun& run, Diagnostics& problems) {
-                                   run.tell_last_attempt();
-                                   run.compare_with_earlier(problems);
-                                   return kExitDone;
-                                 });
+  const int status =
+      prepare_run(prepared, arguments, {}, make_platform(*log), control, [](ManifestRun& run, Diagnostics& problems) {
+        run.tell_last_attempt();
+        run.compare_with_earlier(problems);
+        return kExitDone;
+      });
   if (status == kExitDone)
-    std::cout << escaped(arguments.manifest) << ": ok\n" << plan_text(*prepared.run) << std::flush;
+    std::cout << escaped(joined(arguments.manifests, ", ")) << ": ok\n" << plan_text(*prepared.run) << std::flush;
   return status;
 }
 
-int show_command(const ManifestArguments& arguments) {
+int show_command(const ShowArguments& arguments) {
   Diagnostics problems;
   const std::optional<Manifest> manifest =
-      parse_manifest(arguments.manifest, arguments.sets, process_environment(), problems);
+      parse_manifests(arguments.manifests, arguments.sets, process_environment(), problems);
   if (!problems.empty()) {
-    std::cerr << problems.text() << std::flush;
+    print(problems, arguments);
     return kExitUsage;
   }
-  std::cout << effective_manifest(*manifest) << std::flush;
+  std::cout << (arguments.origin ? manifest_with_origins(*manifest) : effective_manifest(*manifest)) << std::flush;
   return kExitDone;
 }
 

@@ -9,6 +9,6 @@ namespace belay::runtime {
 int run_command(const RunArguments& arguments);
 // Everything that `run` would find wrong before it writes anything.
 int check_command(const ManifestArguments& arguments);
-int show_command(const ManifestArguments& arguments);
+int show_command(const ShowArguments& arguments);
 
 }  // namespace belay::runtime

@@ -8,6 +8,7 @@
 
 #include "belay/detail/nested_name.h"
 #include "runtime/cli/option_json.h"
+#include "runtime/manifest/parse.h"
 #include "runtime/manifest/sections.h"
 #include "runtime/platform/text.h"
 
@@ -19,6 +20,19 @@ using Json = nlohmann::ordered_json;
 Json typed(const char* type) { return {{"type", type}}; }
 
 Json list_of(Json element) { return {{"type", "array"}, {"items", std::move(element)}}; }
+
+// By if and then, not by anyOf: a validator then names the key that is wrong, and not that no branch fits.
+Json depends(Json condition, Json then, Json otherwise) {
+  return {{"if", std::move(condition)}, {"then", std::move(then)}, {"else", std::move(otherwise)}};
+}
+Json list_or(Json list, Json single) { return depends(typed("array"), std::move(list), std::move(single)); }
+
+// `key` has this value; or is left out, where that means the same.
+Json is_value(const std::string& key, const std::string& value, bool is_default) {
+  Json condition = {{"properties", {{key, {{"const", value}}}}}};
+  if (!is_default) condition["required"] = Json::array({key});
+  return condition;
+}
 
 Json element_schema(const OptionInfo& option) {
   switch (option.type) {
@@ -50,7 +64,7 @@ Json value_schema(const OptionInfo& option) {
   Json schema = element_schema(option);
   if (!option.list) return schema;
   Json list = list_of(schema);
-  return option.single ? Json{{"anyOf", {std::move(list), std::move(schema)}}} : list;
+  return option.single ? list_or(std::move(list), std::move(schema)) : list;
 }
 
 // The keys of `table`, "layers[]", of those below it that `nested` has; in tables whose `decider` is `value` where
@@ -64,11 +78,19 @@ Json nested_schema(const std::vector<OptionInfo>& nested, const std::string& pat
   for (const OptionInfo& o : nested)
     if (detail::table_of(o.name) == path && !o.when_key.empty()) decider = o.when_key;
   if (decider.empty()) return nested_table(nested, path, "", "");
-  Json any = Json::array();
-  for (const OptionInfo& o : nested)
-    if (o.name == path + "." + decider)
-      for (const std::string& value : o.choices) any.push_back(nested_table(nested, path, decider, value));
-  return {{"anyOf", std::move(any)}};
+  Json schema = typed("object"), all = Json::array();
+  for (const OptionInfo& o : nested) {
+    if (o.name != path + "." + decider) continue;
+    schema["properties"][decider] = described({{"enum", o.choices}}, o);
+    if (!o.default_value) schema["required"] = Json::array({decider});
+    for (const std::string& value : o.choices) {
+      const bool is_default = o.default_value && *o.default_value == OptionValue(value);
+      all.push_back(
+          {{"if", is_value(decider, value, is_default)}, {"then", nested_table(nested, path, decider, value)}});
+    }
+  }
+  schema["allOf"] = std::move(all);
+  return schema;
 }
 
 Json nested_table(const std::vector<OptionInfo>& nested, const std::string& table, const std::string& decider,
@@ -99,16 +121,16 @@ Json nested_table(const std::vector<OptionInfo>& nested, const std::string& tabl
 }
 
 Json table_schema(const OptionInfo& option, const std::vector<OptionInfo>& nested) {
-  Json any = Json::array();
-  for (const char* form : {"", "[]"}) {
-    const std::string path = option.name + form;
-    const bool there = std::any_of(nested.begin(), nested.end(), [&](const OptionInfo& o) {
-      return o.name.compare(0, path.size() + 1, path + ".") == 0;
-    });
-    if (there) any.push_back(*form == 0 ? nested_schema(nested, path) : list_of(nested_schema(nested, path)));
-  }
-  if (any.empty()) any = {typed("object"), list_of(typed("object"))};
-  return any.size() == 1 ? any[0] : Json{{"anyOf", std::move(any)}};
+  const auto is_there = [&](const std::string& path) {
+    return std::any_of(nested.begin(), nested.end(),
+                       [&](const OptionInfo& o) { return o.name.compare(0, path.size() + 1, path + ".") == 0; });
+  };
+  const std::string element = option.name + "[]";
+  const bool table = is_there(option.name), list = is_there(element);
+  if (!table && !list) return list_or(list_of(typed("object")), typed("object"));
+  if (!list) return nested_schema(nested, option.name);
+  Json tables = list_of(nested_schema(nested, element));
+  return table ? list_or(std::move(tables), nested_schema(nested, option.name)) : tables;
 }
 
 Json option_schema(const OptionInfo& option, const std::vector<OptionInfo>& nested) {
@@ -119,15 +141,14 @@ Json option_schema(const OptionInfo& option, const std::vector<OptionInfo>& nest
 // whose options are not known here. `otherwise`: the plugin where the key is left out; empty: it must be there.
 Json tables_of_plugins(const PluginSearch& search, PluginKind kind, const char* name, const Json& keys,
                        const std::string& otherwise) {
-  Json any = Json::array();
+  Json names = Json::array(), all = Json::array();
   for (const FoundPlugin& p : search.plugins()) {
     if (p.info.kind != kind || !p.shadowed_by.empty() || !p.conflicts_with.empty()) continue;
     Json properties = keys;
     Json required = Json::array();
-    if (p.info.name != otherwise) required.push_back(name);
     properties.erase("file");
     if (kind == PluginKind::kOp) properties.erase("name");
-    properties[name] = {{"enum", {p.info.name}}};
+    properties[name] = {{"const", p.info.name}};
     for (const OptionInfo& option : p.info.options) {
       if (kind == PluginKind::kOp) break;  // attributes: a model sets them
       properties[option.name] = option_schema(option, p.info.nested);
@@ -137,14 +158,19 @@ Json tables_of_plugins(const PluginSearch& search, PluginKind kind, const char* 
         properties["groups"]["items"]["properties"][option.name] = properties[option.name];
     }
     if (properties.contains("groups")) properties["groups"]["items"]["additionalProperties"] = false;
-    Json table = {
-        {"type", "object"}, {"title", p.info.name}, {"description", p.info.doc}, {"properties", std::move(properties)}};
+    Json table = {{"title", p.info.name}, {"description", p.info.doc}, {"properties", std::move(properties)}};
     if (!required.empty()) table["required"] = std::move(required);
     table["additionalProperties"] = false;
-    any.push_back(std::move(table));
+    names.push_back(p.info.name);
+    all.push_back({{"if", is_value(name, p.info.name, p.info.name == otherwise)}, {"then", std::move(table)}});
   }
-  any.push_back({{"type", "object"}, {"title", "a plugin by its file"}, {"properties", keys}, {"required", {"file"}}});
-  return {{"anyOf", std::move(any)}};
+  Json by_name = {{"properties", {{name, {{"enum", std::move(names)}}}}}};
+  if (!all.empty()) by_name["allOf"] = std::move(all);
+  if (otherwise.empty()) by_name["required"] = Json::array({name});
+  Json schema = depends({{"required", Json::array({"file"})}},
+                        {{"title", "a plugin by its file"}, {"properties", keys}}, std::move(by_name));
+  schema["type"] = "object";
+  return schema;
 }
 
 // Collects the keys of a section, each with its schema.
@@ -192,7 +218,7 @@ class SchemaFields final : public Fields {
     number["default"] = value;
     // The one table of this kind is a learning rate's.
     Json table = tables_of_plugins(*search_, PluginKind::kSchedule, "schedule", std::move(members).properties(), "");
-    add(key, {{"anyOf", {std::move(number), std::move(table)}}});
+    add(key, depends(typed("object"), std::move(table), std::move(number)));
   }
   void tables(const char* key, std::size_t size,
               const std::function<void(Fields&, std::size_t)>& visit_element) override {
@@ -220,10 +246,8 @@ class SchemaFields final : public Fields {
   }
   static Json ranged(NumberRange range) {
     Json schema = typed("number");
-    if (range.min != NumberRange{}.min) schema["minimum"] = range.min;
-    if (range.max != NumberRange{}.max) schema["maximum"] = range.max;
-    if (range.without_min) schema["exclusiveMinimum"] = true;
-    if (range.without_max) schema["exclusiveMaximum"] = true;
+    if (range.min != NumberRange{}.min) schema[range.without_min ? "exclusiveMinimum" : "minimum"] = range.min;
+    if (range.max != NumberRange{}.max) schema[range.without_max ? "exclusiveMaximum" : "maximum"] = range.max;
     return schema;
   }
   static void describe_unset(Json& schema, const std::string& unset) {
@@ -284,7 +308,7 @@ int schema_command(const PluginSearch& search, std::ostream& out, std::ostream& 
   Json scaffold = {{"type", "object"},
                    {"properties",
                     {{"saver", plugin_schema(search, PluginKind::kSaver, PluginTable::kSaver)},
-                     {"init_fn", {{"anyOf", {init_fn, list_of(init_fn)}}}}}},
+                     {"init_fn", list_or(list_of(init_fn), init_fn)}}},
                    {"additionalProperties", false}};
   for (const ScaffoldPiece& piece : scaffold_pieces())
     scaffold["properties"][piece.key] = {{"type", "string"}, {"minLength", 1}};
@@ -294,11 +318,12 @@ int schema_command(const PluginSearch& search, std::ostream& out, std::ostream& 
                        {"additionalProperties", plugin_schema(search, PluginKind::kInput, PluginTable::kInput)}};
   Json metric = section_schema<MetricSection>();
   metric["required"] = Json::array({"kind"});
-  const Json schema = {{"$schema", "http://json-schema.org/draft-04/schema#"},
+  const Json schema = {{"$schema", "http://json-schema.org/draft-07/schema#"},
                        {"title", "Belay manifest"},
                        {"type", "object"},
                        {"properties",
-                        {{"run", section_schema<RunSettings>()},
+                        {{"version", {{"const", kManifestVersion}}},
+                         {"run", section_schema<RunSettings>()},
                          {"plugins", section_schema<PluginsSection>()},
                          {"input", inputs},
                          {"model", plugin_schema(search, PluginKind::kModel, PluginTable::kModel)},
@@ -311,7 +336,8 @@ int schema_command(const PluginSearch& search, std::ostream& out, std::ostream& 
                          {"hooks", list_of(plugin_schema(search, PluginKind::kHook, PluginTable::kHook))},
                          {"metrics", list_of(std::move(metric))},
                          {"exporters", list_of(plugin_schema(search, PluginKind::kExporter, PluginTable::kExporter))},
-                         {"ops", list_of(plugin_schema(search, PluginKind::kOp, PluginTable::kOp))}}},
+                         {"ops", list_of(plugin_schema(search, PluginKind::kOp, PluginTable::kOp))},
+                         {"cluster", plugin_schema(search, PluginKind::kCluster, PluginTable::kCluster)}}},
                        {"required", {"input", "model"}},
                        {"additionalProperties", false}};
   out << schema.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";

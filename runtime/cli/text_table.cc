@@ -42,4 +42,13 @@ std::string bytes_text(std::uint64_t bytes) {
   return text;
 }
 
+std::string age_text(std::int64_t ns) {
+  constexpr std::int64_t kSecondNs = 1'000'000'000;
+  const std::int64_t seconds = std::max<std::int64_t>(ns / kSecondNs, 0);
+  if (seconds < 100) return std::to_string(seconds) + " s";
+  if (seconds < 100 * 60) return std::to_string(seconds / 60) + " min";
+  if (seconds < 48 * 3600) return std::to_string(seconds / 3600) + " h";
+  return std::to_string(seconds / (24 * 3600)) + " d";
+}
+
 }  // namespace belay::runtime

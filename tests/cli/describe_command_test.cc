@@ -128,7 +128,7 @@ TEST_F(DescribeCommandTest, WhatIsNotThereIsStatus3WithTheReason) {
        "  help: name it where a plugin of the kind hook belongs\n"},
       {"hooks:x",
        "error: not_found: \"hooks\" is no kind of plugin\n  help: kinds: hook, saver, init_fn, model, input, op, "
-       "optimizer, schedule, exporter\n"},
+       "optimizer, schedule, exporter, cluster\n"},
       {folder_.file("none.so"),
        "error: not_found: 'DIR/none.so' does not exist\n"
        "  help: check the path; in a manifest it is relative to the manifest\n"},

@@ -34,7 +34,7 @@ class NewCommandTest : public ::testing::Test {
 
 TEST_F(NewCommandTest, EveryKindHasSourceTestBuildManifestAndReadme) {
   for (const std::string kind :
-       {"hook", "saver", "init_fn", "model", "input", "op", "optimizer", "schedule", "exporter"}) {
+       {"hook", "saver", "init_fn", "model", "input", "op", "optimizer", "schedule", "exporter", "cluster"}) {
     const std::string name = "a_" + kind;
     ASSERT_EQ(run(kind, name), 0);
     EXPECT_EQ(entries(folder_ / name), (std::vector<std::string>{"CMakeLists.txt", "README.md", name + ".cc",
@@ -53,6 +53,12 @@ TEST_F(NewCommandTest, ADashStaysInTheNameAndIsAnUnderscoreInCode) {
   EXPECT_NE(text("loss-ceiling2/loss-ceiling2.cc").find("class LossCeiling2 final"), std::string::npos);
   EXPECT_NE(text("loss-ceiling2/loss-ceiling2.cc").find("\"loss-ceiling2\""), std::string::npos);
   EXPECT_NE(text("loss-ceiling2/loss-ceiling2_test.cc").find("belay_module_loss_ceiling2;"), std::string::npos);
+}
+
+TEST_F(NewCommandTest, TheManifestNamesASchemaForEditorsAndHowItIsMade) {
+  ASSERT_EQ(run("hook", "ceiling"), 0);
+  EXPECT_EQ(text("ceiling/ceiling.toml").rfind("#:schema belay.schema.json\n", 0), 0u);
+  EXPECT_NE(text("ceiling/ceiling.toml").find("belay schema > belay.schema.json"), std::string::npos);
 }
 
 TEST_F(NewCommandTest, SaysWhatToDoNext) {
@@ -77,7 +83,7 @@ TEST_F(NewCommandTest, RefusesAndLeavesNothing) {
            Case{"hok", "a",
                 "INVALID_ARGUMENT: belay new: \"hok\" is no kind of plugin (did you mean \"hook\"?); kinds: hook, "
                 "saver, "
-                "init_fn, model, input, op, optimizer, schedule, exporter"},
+                "init_fn, model, input, op, optimizer, schedule, exporter, cluster"},
            Case{"hook", "Loss",
                 "INVALID_ARGUMENT: belay new: \"Loss\" cannot be a plugin's name, which is [a-z][a-z0-9_-]{0,62}"},
            Case{"hook", "../a",

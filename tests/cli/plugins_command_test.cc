@@ -17,13 +17,13 @@ class PluginsCommandTest : public ::testing::Test {
   PluginsCommandTest() {
     for (const char* name : {"one", "two"}) std::filesystem::create_directory(folder_.file(name));
   }
-  std::string run(bool json = false) {
+  std::string run(bool json = false, int columns = 0) {
     SearchPath path;
     for (const char* name : {"one", "two"}) path.directories.push_back({folder_.file(name), "a test"});
     path.warnings.emplace_back("odd \x1b element");
     FilePolicy policy;
     std::ostringstream out;
-    EXPECT_EQ(plugins_command(PluginSearch(path, policy, CpuFeatures()), json, out), 0);
+    EXPECT_EQ(plugins_command(PluginSearch(path, policy, CpuFeatures()), json, out, columns), 0);
     return json ? out.str() : replaced(out.str(), folder_.path(), "DIR");
   }
 
@@ -66,6 +66,13 @@ searched, in this order
   DIR/two  a test
 warning: odd \x1b element
 )");
+}
+
+TEST_F(PluginsCommandTest, OnATerminalALineIsALine) {
+  folder_.write("one/sample.so", sample_);
+  const std::string text = run(false, 40);
+  EXPECT_NE(text.find("hooks\n  sample_hook  1.2.0  Has an option of e\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("savers\n  sample_saver  1.2.0  Saves nothing\n"), std::string::npos) << text;
 }
 
 TEST_F(PluginsCommandTest, SaysThatThereIsNothing) {

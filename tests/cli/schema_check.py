@@ -22,8 +22,8 @@ belay, plugins, examples = sys.argv[1:]
 text = subprocess.run([belay, "schema"], env={**os.environ, "BELAY_PLUGIN_PATH": plugins}, check=True,
                       capture_output=True, text=True).stdout
 schema = json.loads(text)
-jsonschema.Draft4Validator.check_schema(schema)
-validator = jsonschema.Draft4Validator(schema)
+jsonschema.Draft7Validator.check_schema(schema)
+validator = jsonschema.Draft7Validator(schema)
 
 failures = []
 manifests = sorted(pathlib.Path(examples).glob("*.toml"))
@@ -35,6 +35,7 @@ for path in manifests:
         failures.append(f"{path.name} is refused: {error.message}")
 
 good = {
+    "version": 1,
     "run": {"max_steps": 10},
     "input": {"train": {"plugin": "digits", "prefetch": 4}},
     "model": {"plugin": "mlp", "hidden": [8]},
@@ -128,6 +129,27 @@ bad("an unknown kind of metric", lambda m: m["metrics"][0].update(kind="auk"))
 bad("an unknown key of a metric", lambda m: m["metrics"][0].update(lables="y"))
 bad("a metric without a kind", lambda m: m["metrics"][0].pop("kind"))
 bad("hooks that is no list", lambda m: m.update(hooks={"plugin": "stop_at_step", "last_step": 3}))
+
+
+def named(what, change, *words):
+    """The first error of a manifest with one wrong key is about that key."""
+    manifest = copy.deepcopy(nested)
+    change(manifest)
+    error = jsonschema.exceptions.best_match(validator.iter_errors(manifest))
+    message = "" if error is None else "/".join(map(str, error.absolute_path)) + ": " + error.message
+    if not all(word in message for word in words):
+        failures.append(f"{what}: an editor shows {message!r}, without {words}")
+
+
+named("an option of a model", lambda m: m["model"].update(layerz=1), "model", "'layerz'")
+named("an option of a hook", lambda m: m["hooks"][1].update(lastt_step=1), "hooks/1", "'lastt_step'")
+named("an unknown plugin", lambda m: m["model"].update(plugin="mpl"), "model/plugin", "'mpl'")
+named("a key of a layer", lambda m: m["model"]["layers"][2].update(unitz=1), "model/layers/2", "'unitz'")
+named("a key of a schedule", lambda m: m["optimizer"]["learning_rate"].update(decay=1), "optimizer/learning_rate",
+      "'decay'")
+named("a value of an option", lambda m: m["hooks"][1].update(last_step="x"), "hooks/1/last_step", "'x'")
+named("an option of an optimizer", lambda m: m["optimizer"].update(beta=1), "optimizer", "'beta'")
+bad("a manifest of another version", lambda m: m.update(version=2))
 
 print("\n".join(failures) or f"{len(manifests)} examples and 25 wrong manifests are judged rightly")
 sys.exit(1 if failures else 0)

@@ -123,7 +123,7 @@ class WatchedEvaluation : public ::testing::Test {
                                       Platform{system_clock(), *run_log_, posix_file_system()}, environment, control_);
     run_->find_plugins(problems);
     ASSERT_TRUE(problems.empty()) << problems.text();
-    run_->load_plugins();
+    run_->load_plugins(problems);
     run_->build_scaffold(problems);
     run_->begin_hooks(problems);
     ASSERT_TRUE(problems.empty()) << problems.text();
@@ -183,8 +183,9 @@ class WatchedEvaluation : public ::testing::Test {
   std::unique_ptr<Logger> run_log_ =
       make_logger(to([](std::string_view) {}), LogFormat::kText, LogLevel::kInfo, clock_);
   std::unique_ptr<Logger> log_ = make_logger(to([this](std::string_view text) {
-                                               // no time, no \n
-                                               lines_.emplace_back(text.substr(text.find(' ') + 1));
+                                               // no date, no time, no \n
+                                               const std::size_t time = text.find(' ') + 1;
+                                               lines_.emplace_back(text.substr(text.find(' ', time) + 1));
                                                lines_.back().pop_back();
                                              }),
                                              LogFormat::kText, LogLevel::kInfo, clock_);

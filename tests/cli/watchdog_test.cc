@@ -64,7 +64,8 @@ class Watchdogs : public ::testing::Test {
   static LogOutput kept(std::vector<std::string>& lines) {
     LogOutput output;
     output.write = [&lines](std::string_view text) {
-      lines.emplace_back(text.substr(text.find(' ') + 1, text.size() - text.find(' ') - 2));  // no time, no \n
+      text.remove_prefix(text.find(' ', text.find(' ') + 1) + 1);  // no date, no time
+      lines.emplace_back(text.substr(0, text.size() - 1));         // no \n
       return true;
     };
     return output;

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/cli/run_blocks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <utility>
+#include <vector>
+
+#include "belay/log_fields.h"
+#include "belay/tensor_text.h"
+#include "runtime/checkpoint/best_checkpoints.h"
+#include "runtime/checkpoint/names.h"
+#include "runtime/cli/text_table.h"
+#include "runtime/platform/build_id.h"
+#include "runtime/platform/text.h"
+
+namespace belay::runtime {
+namespace {
+
+// A headline, rows of a label and a text, and the same as fields.
+class Block {
+ public:
+  explicit Block(std::string headline) : headline_(std::move(headline)) {}
+  void row(const std::string& label, const std::string& text) {
+    constexpr std::size_t kColumn = 12;
+    rows_ += detail::kLogRow + label +
+             std::string(std::max<std::size_t>(kColumn, label.size() + 1) - label.size(), ' ') + text;
+  }
+  LogFields& fields() noexcept { return fields_; }
+  void say(Logger& log) const { log.info("", headline_ + rows_ + fields_.text()); }
+
+ private:
+  std::string headline_, rows_;
+  LogFields fields_;
+};
+
+std::string run_time_text(double seconds) {
+  char text[32];
+  std::snprintf(text, sizeof(text), seconds < 10 ? "%.2f s" : "%.1f s", seconds);
+  return text;
+}
+
+std::string plural(std::int64_t n, const std::string& what) {
+  return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+}
+
+// The last part of a path.
+std::string name_in(const std::string& path) { return escaped(path.substr(path.rfind('/') + 1)); }
+
+// ---- the beginning ----
+
+void add_model(const ManifestRun& run, Block& block) {
+  const NodeGraph& graph = run.model().graph;
+  std::int64_t parameters = 0;
+  const std::vector<Port>& variables = graph.collection(collections::kTrainableVariables);
+  for (const Port& p : variables) parameters += graph.spec(p).second.elements();
+  const std::string& model = run.plugins().found().model->info.name;
+  block.row("model", model + ", " + plural(parameters, "trainable parameter") + " in " +
+                         plural(static_cast<std::int64_t>(variables.size()), "variable"));
+  block.fields().add("model", model);
+  block.fields().add("parameters", parameters);
+}
+
+// What first-party inputs spell alike; 0: this one does not say.
+std::int64_t batch_size(const ResolvedPlugin& input, const PluginUse& section) {
+  const OptionInfo* option = input.info.option("batch_size");
+  std::optional<OptionValue> value = option == nullptr ? std::nullopt : option->default_value;
+  for (const PluginOption& o : section.options)
+    if (o.key == "batch_size") value = o.value;
+  const auto* number = value ? std::get_if<std::int64_t>(&*value) : nullptr;
+  return number == nullptr ? 0 : *number;
+}
+
+void add_data(const ManifestRun& run, Block& block) {
+  const ResolvedPlugin& input = run.plugins().found().inputs.at("train");
+  const std::int64_t batch = batch_size(input, run.manifest().inputs.at("train"));
+  const std::int64_t examples = run.input("train")->feed->size();
+  const std::int64_t accumulate = run.model().accumulate;
+  std::string text = input.info.name;
+  if (examples >= 0) text += ", " + plural(examples, "example");
+  if (batch > 0) text += ", batches of " + std::to_string(batch);
+  if (batch > 0 && examples >= 0) text += ", " + std::to_string((examples + batch - 1) / batch) + " an epoch";
+  if (accumulate > 1) text += ", " + std::to_string(accumulate) + " of them a step";
+  block.row("data", text);
+  if (examples >= 0) block.fields().add("examples", examples);
+  if (batch > 0) block.fields().add("batch_size", batch);
+}
+
+void add_optimizer(const ManifestRun& run, Block& block) {
+  const ResolvedPlugins& found = run.plugins().found();
+  const LearningRate& rate = run.manifest().optimizer.learning_rate;
+  std::string text = found.optimizer ? found.optimizer->info.name : std::string("the model's");
+  text += ", learning rate " + rounded_text(rate.number());
+  if (found.schedule) text += ", schedule " + found.schedule->info.name;
+  if (rate.warmup_steps > 0) text += ", warm-up of " + plural(rate.warmup_steps, "step");
+  block.row("optimizer", text);
+  if (found.optimizer) block.fields().add("optimizer", found.optimizer->info.name);
+  block.fields().add("learning_rate", rate.number());
+}
+
+void add_machine(const ManifestRun& run, Block& block) {
+  const SessionOptions& session = run.host().environment().session;
+  block.row("machine",
+            plural(session.threads, "thread") + ", " + isa_text() + ", seed " + std::to_string(session.seed));
+  block.fields().add("threads", static_cast<std::int64_t>(session.threads));
+  block.fields().add("isa", isa_text());
+  block.fields().add("seed", static_cast<std::int64_t>(session.seed));
+}
+
+void add_disk(ManifestRun& run, Block& block) {
+  if (!run.host().has_directory()) return block.row("disk", "no [run] dir: nothing is kept");
+  const NodeGraph& graph = run.model().graph;
+  std::uint64_t bytes = 0;
+  for (const Port& p : graph.collection(collections::kGlobalVariables)) {
+    const auto& [dtype, shape] = graph.spec(p);
+    bytes += static_cast<std::uint64_t>(std::max<std::int64_t>(shape.elements(), 0)) * dtype_size(dtype);
+  }
+  const std::int64_t kept = run.manifest().checkpoint.max_to_keep;
+  std::string text = "a checkpoint takes " + bytes_text(bytes);
+  text += kept > 0 ? ", " + std::to_string(kept) + " are kept: " + bytes_text(bytes * static_cast<std::uint64_t>(kept))
+                   : std::string(", all are kept");
+  block.fields().add("checkpoint_bytes", static_cast<std::int64_t>(bytes));
+  try {
+    const std::uint64_t room = run.host().files().free_bytes(run.manifest().run.dir);
+    if (room > 0) text += "; " + bytes_text(room) + " are free";
+    if (room > 0) block.fields().add("free_disk_bytes", static_cast<std::int64_t>(room));
+  } catch (const Error&) {
+    // Not known.
+  }
+  block.row("disk", text);
+}
+
+// "goes on from model.ckpt-50, 3 min old"
+std::string from_text(ManifestRun& run, const std::string& path) {
+  std::string text = "goes on from " + name_in(path);
+  try {
+    const std::int64_t age = run.host().clock().wall_ns() - run.host().files().status(path).modified_ns;
+    text += ", " + age_text(age) + " old";
+  } catch (const Error&) {
+    // It was moved away meanwhile.
+  }
+  return text;
+}
+
+}  // namespace
+
+void say_begin(ManifestRun& run, Logger& log) {
+  const RunHost& host = run.host();
+  const std::shared_ptr<RunSaver>& saver = host.saver();
+  const bool restored = saver != nullptr && !run.begins_anew() && !saver->saved_path().empty();
+  std::string headline = "attempt " + std::to_string(host.attempt()) + ": ";
+  headline += restored ? from_text(run, saver->saved_path()) : "a new training";
+  const std::optional<std::int64_t>& last = run.manifest().run.max_steps;
+  headline += last ? ", to step " + std::to_string(*last) : ", until the input ends";
+  Block block(headline);
+  block.fields().add("event", "begin");
+  block.fields().add("attempt", host.attempt());
+  if (restored) block.fields().add("restored", saver->saved_path());
+  if (last) block.fields().add("max_steps", *last);
+  add_model(run, block);
+  add_data(run, block);
+  add_optimizer(run, block);
+  add_machine(run, block);
+  add_disk(run, block);
+  block.say(log);
+}
+
+// ---- the end ----
+
+namespace {
+
+std::string last_checkpoint(const TrainingResult& result) {
+  if (!result.moved) return escaped(result.checkpoint);
+  const std::size_t name = result.checkpoint.rfind('/') + 1;
+  return escaped(result.checkpoint.substr(name)) + ", which is in the run directory, but that was moved away from " +
+         escaped(result.checkpoint.substr(0, name - 1));
+}
+
+std::string why_it_ended(const TrainingResult& result) {
+  const bool input_ended = result.reason.kind == EndReason::Kind::kEndOfInput;
+  return input_ended ? "the input ended (" + result.reason.text + ")" : result.reason.text;
+}
+
+void add_best(ManifestRun& run, Block& block) {
+  if (run.manifest().checkpoint.keep_best == 0 || !run.host().has_directory()) return;
+  try {
+    const std::optional<BestList> list = read_best_list(run.host().directory());
+    if (!list || list->checkpoints.empty()) return;
+    const BestCheckpoint& best = list->checkpoints.front();
+    const std::string name = checkpoint_name(best.step, list->basename);
+    block.row("best", name + ", " + escaped(list->metric) + " = " + rounded_text(best.value));
+    block.fields().add("best_checkpoint", name);
+    block.fields().add("best_value", best.value);
+  } catch (const Error&) {
+    // Who reads the list is told.
+  }
+}
+
+void add_times(const TrainingResult& result, Block& block) {
+  if (result.seconds > 0 && result.steps > 0) {
+    const double rate = static_cast<double>(result.steps) / result.seconds;
+    block.row("speed", rounded_text(rate, 4) + " steps/s, saving and evaluations included");
+    block.fields().add("steps_per_sec", rate);
+  }
+  constexpr std::int64_t kEnoughLooks = 20;
+  const Shares& shares = result.shares;
+  if (shares.looks < kEnoughLooks) return;
+  block.row("time", shares.text());
+  LogFields parts;
+  parts.add("training", shares.of(Activity::kComputing));
+  parts.add("input_wait", shares.of(Activity::kInputWait));
+  parts.add("hooks", shares.of_hooks());
+  parts.add("saving", shares.of(Activity::kSaving));
+  parts.add("evaluation", shares.of(Activity::kEvaluating));
+  block.fields().add_json("time_shares", parts.json());
+  if (const auto slowest = shares.slowest_hook()) block.fields().add("slowest_hook", slowest->first);
+}
+
+std::string next_start(const ManifestRun& run, const TrainingResult& result) {
+  const std::optional<std::int64_t>& last = run.manifest().run.max_steps;
+  if (result.checkpoint.empty()) return "begins at step 0: nothing was saved";
+  if (last && result.global_step >= *last)
+    return "trains no further: raise [run] max_steps above " + std::to_string(*last) + ", or give --from-scratch";
+  return "goes on from " + name_in(result.checkpoint);
+}
+
+void add_next(const ManifestRun& run, const TrainingResult& result, const std::string& manifest, Block& block) {
+  if (manifest.empty()) return;
+  block.row("next start", next_start(run, result));
+  if (result.checkpoint.empty()) return;
+  const std::string file = escaped(manifest);
+  const bool evaluates = !eval_inputs(run.manifest()).empty();
+  block.row("try", (evaluates ? "belay evaluate " + file + "; " : std::string()) + "belay predict " + file +
+                       "; belay events " + escaped(run.manifest().run.dir));
+}
+
+}  // namespace
+
+void say_end(ManifestRun& run, const TrainingResult& result, const std::string& manifest, Logger& log) {
+  log.status_line("");
+  const std::string why = why_it_ended(result);
+  Block block("ended at step " + std::to_string(result.global_step) + " (" + std::to_string(result.steps) +
+              " steps in " + run_time_text(result.seconds) + "): " + why +
+              (result.checkpoint.empty() ? "" : "; last checkpoint " + last_checkpoint(result)) +
+              (result.recoveries == 0 ? "" : "; " + std::to_string(result.recoveries) + " recoveries"));
+  block.fields().add("event", "end");
+  block.fields().add("step", result.global_step);
+  block.fields().add("steps", result.steps);
+  block.fields().add("seconds", result.seconds);
+  block.fields().add("reason", why);
+  block.fields().add("attempt", run.host().attempt());
+  if (!result.checkpoint.empty()) block.fields().add("checkpoint", result.checkpoint);
+  add_best(run, block);
+  add_times(result, block);
+  add_next(run, result, manifest, block);
+  block.say(log);
+}
+
+void say_what_is_kept(ManifestRun& run, Logger& log) {
+  if (run.host().lock_lost()) return;
+  log.info("", run.host().control().what_is_kept());
+}
+
+}  // namespace belay::runtime

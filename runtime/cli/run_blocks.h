@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run says where it begins and where it ends: a line, and rows below it with what one wants to know then. In a
+// JSON log a block is one object with fields.
+#pragma once
+
+#include <string>
+
+#include "runtime/estimator/manifest_run.h"
+
+namespace belay::runtime {
+
+// Model, data, optimizer, machine and room on the disk; new, or from which checkpoint and how old. When there is a
+// session, before its first step.
+void say_begin(ManifestRun& run, Logger& log);
+
+// Why it ended, the last and the best checkpoint, what the time went into, what the next start does and the next
+// commands. `manifest`: the file, as it was given; empty: nothing goes on
+// from here.
+void say_end(ManifestRun& run, const TrainingResult& result, const std::string& manifest, Logger& log);
+
+// What is saved behind an error, and what the next start goes on from.
+void say_what_is_kept(ManifestRun& run, Logger& log);
+
+}  // namespace belay::runtime

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// `belay run --max-time`: asks a run to stop when so much time has passed since the program started it, as a signal
+// would: at the next step's boundary, with a checkpoint. A wait for input is ended half a second later.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "runtime/platform/clock.h"
+
+namespace belay::runtime {
+
+// "90", "90s", "15m", "2h", "1h30m", "1d12h" in seconds; a number without a unit is seconds. Not positive: it is none.
+double parse_duration(std::string_view text) noexcept;
+
+class TimeBox {
+ public:
+  // `stop` once, `wake` again and again from half a second behind it on; both on the box's own thread. seconds 0:
+  // never.
+  TimeBox(double seconds, Clock& clock, std::function<void()> stop, std::function<void()> wake);
+  ~TimeBox();
+  TimeBox(const TimeBox&) = delete;
+  TimeBox& operator=(const TimeBox&) = delete;
+
+  // Whether the time is over.
+  bool over() const noexcept { return over_; }
+
+ private:
+  void watch(std::int64_t end_ns);
+  bool wait_until(std::int64_t ns);
+
+  Clock& clock_;
+  const std::function<void()> stop_, wake_;
+  std::atomic<bool> over_{false};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool done_ = false;
+  std::thread thread_;
+};
+
+}  // namespace belay::runtime

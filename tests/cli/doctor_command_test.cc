@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/cli/doctor_command.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <sstream>
+
+#include "belay/testing/temporary_folder.h"
+#include "tests/loader/sample_file.h"
+
+namespace belay::runtime {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+using ::testing::Not;
+
+class DoctorTest : public ::testing::Test {
+ protected:
+  int run(const std::string& directory) {
+    SearchPath path;
+    path.directories.push_back({folder_.path(), "a test"});
+    FilePolicy policy;
+    std::ostringstream out;
+    const int status = doctor_command(directory, "belay 1.2.3", PluginSearch(path, policy, CpuFeatures()), out);
+    said_ = out.str();
+    return status;
+  }
+
+  belay::testing::TemporaryFolder folder_;
+  std::string said_;
+};
+
+TEST_F(DoctorTest, NamesTheMachineTheDiskAndThePlugins) {
+  folder_.write("sample.so", bytes_of(sample_file()));
+  EXPECT_EQ(run(folder_.path()), 0);
+  EXPECT_THAT(said_, HasSubstr("belay "));
+  EXPECT_THAT(said_, HasSubstr("  belay 1.2.3\n"));
+  for (const char* what : {"processor ", "threads ", "memory ", "limits ", "clock ", "disk ", "plugins "})
+    EXPECT_THAT(said_, HasSubstr(std::string("\n") + what)) << what;
+  EXPECT_THAT(said_, MatchesRegex("(.*\n)*disk +/.*: .*, .* free, a sync takes [0-9.e-]+ ms\n(.*\n)*"));
+  EXPECT_THAT(said_, HasSubstr(folder_.path() + " (a test): 5\n"));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_.path()), {}), 1) << "nothing is left behind";
+}
+
+TEST_F(DoctorTest, WhatIsOddComesAsWarnings) {
+  EXPECT_EQ(run(folder_.path()), 0);
+  EXPECT_THAT(said_, HasSubstr("\nwarning: there are no plugins in " + folder_.path() + ": set BELAY_PLUGIN_PATH\n"));
+  EXPECT_THAT(said_, Not(HasSubstr("nothing is odd")));
+}
+
+TEST_F(DoctorTest, AFolderThatCannotBeWrittenIsStatusTwo) {
+  EXPECT_EQ(run(folder_.path() + "/none"), 2);
+  EXPECT_THAT(said_,
+              HasSubstr("\nwarning: '" + folder_.path() + "/none' cannot be written: No such file or directory\n"));
+}
+
+}  // namespace
+}  // namespace belay::runtime

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/cli/time_box.h"
+
+#include <gtest/gtest.h>
+
+#include <future>
+
+#include "runtime/cli/command_line.h"
+#include "tests/platform/fake_clock.h"
+
+namespace belay::runtime {
+namespace {
+
+TEST(TimeBox, ATimeIsWrittenWithUnits) {
+  const struct {
+    const char* text;
+    double seconds;
+  } cases[] = {{"90", 90},     {"90s", 90}, {"15m", 900}, {"2h", 7200},     {"1h30m", 5400}, {"1d12h", 129600},
+               {"0.5h", 1800}, {"", 0},     {"h", 0},     {"2x", 0},        {"-1s", 0},      {"1h-5m", 0},
+               {"1e3s", 0},    {"nan", 0},  {"inf", 0},   {"99999999d", 0}, {"2 h", 0}};
+  for (const auto& c : cases) EXPECT_EQ(parse_duration(c.text), c.seconds) << c.text;
+}
+
+TEST(TimeBox, AsksOnceToStopAndThenWakesUntilItEnds) {
+  FakeClock clock;
+  std::promise<void> stopped;
+  std::atomic<int> stops{0}, wakes{0};
+  std::promise<void> woken_twice;
+  TimeBox box(
+      60, clock,
+      [&] {
+        ++stops;
+        stopped.set_value();
+      },
+      [&] {
+        if (++wakes == 2) woken_twice.set_value();
+      });
+  clock.await_waiters(1);
+  clock.advance(59 * FakeClock::kSecond);
+  EXPECT_FALSE(box.over());
+  clock.advance(FakeClock::kSecond);
+  stopped.get_future().wait();
+  EXPECT_TRUE(box.over());
+  for (int i = 0; i < 2; ++i) {
+    clock.await_waiters(1);
+    EXPECT_EQ(wakes, i);
+    clock.advance(FakeClock::kSecond / 2);
+    while (wakes == i) std::this_thread::yield();
+  }
+  woken_twice.get_future().wait();
+  EXPECT_EQ(stops, 1);
+}
+
+TEST(TimeBox, WithoutALimitItDoesNothing) {
+  FakeClock clock;
+  const TimeBox box(
+      0, clock, [] { FAIL(); }, [] { FAIL(); });
+  clock.advance(1'000'000 * FakeClock::kSecond);
+  EXPECT_FALSE(box.over());
+}
+
+TEST(CommandLine, TheOptionsOfALogAreRead) {
+  bool help = false;
+  const RunArguments plain = parse_run({"a.toml"}, help);
+  EXPECT_EQ(plain.log_level, LogLevel::kInfo);
+  EXPECT_EQ(plain.colour, Colour::kAuto);
+  EXPECT_EQ(parse_run({"a.toml", "-q"}, help).log_level, LogLevel::kWarning);
+  EXPECT_EQ(parse_run({"-v", "a.toml"}, help).log_level, LogLevel::kDebug);
+  EXPECT_EQ(parse_run({"--color", "never", "a.toml"}, help).colour, Colour::kNever);
+  EXPECT_EQ(parse_mode("evaluate", {"--color=always", "--quiet", "a.toml"}, help).colour, Colour::kAlways);
+}
+
+TEST(CommandLine, WhatCannotBeMeantIsRefused) {
+  const struct {
+    std::vector<std::string> args;
+    const char* error;
+  } cases[] = {
+      {{"-q", "-v", "a"}, "belay run: --quiet and --verbose contradict each other; take one of them away"},
+      {{"--color=red", "a"}, "belay run: --color is \"red\", must be auto, always or never"},
+      {{"--max-time=soon", "a"},
+       "belay run: --max-time is \"soon\", must be a time such as 90s, 15m, 2h or 1h30m, at most ten years"},
+      {{"--requeue-status=75", "a"}, "belay run: --requeue-status is the status of --max-time; give that, too"},
+      {{"--max-time=1h", "--requeue-status=256", "a"}, "belay run: --requeue-status must be from 0 to 255"},
+      {{"--short=0", "a"}, "belay run: --short must be at least 1"},
+      {{"--short=5", "--from-scratch", "a"},
+       "belay run: --short works in a directory of its own, which --dry-run, --from-scratch, --resume and --exact "
+       "cannot be about; take them away"},
+  };
+  for (const auto& c : cases) {
+    bool help = false;
+    try {
+      parse_run(c.args, help);
+      ADD_FAILURE() << c.error;
+    } catch (const UsageError& e) {
+      EXPECT_EQ(e.message(), c.error);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace belay::runtime
