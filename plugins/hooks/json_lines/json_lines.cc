@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+// The numbers of a training for programs: one JSON object a line, in a file that is only ever appended to.
+// docs/reference/metrics.md has the format.
+#include <belay/log_fields.h>  // json_number, json_text
+#include <belay/plugin.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../training_scalars.h"
+
+namespace {
+
+using belay::Code;
+using belay::Output;
+using Seconds = std::chrono::duration<double>;
+
+// Lines are gathered and go into the file whole. A disk that takes none of them costs the run its numbers and nothing
+// else: that is a warning, once.
+class LinesFile {
+ public:
+  LinesFile() = default;
+  LinesFile(const LinesFile&) = delete;
+  LinesFile& operator=(const LinesFile&) = delete;
+  ~LinesFile() { close(); }
+
+  // Goes on behind what is there; a line that a crash cut is ended, so that it harms no other. Why not; empty: it did.
+  std::string open(const std::string& path) {
+    close();
+    file_ = ::open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (file_ < 0) return why();
+    const off_t size = ::lseek(file_, 0, SEEK_END);
+    char last = '\n';
+    if (size > 0 && ::pread(file_, &last, 1, size - 1) == 1 && last != '\n') gathered_ = "\n";
+    return "";
+  }
+  bool is_open() const noexcept { return file_ >= 0; }
+  void add(const std::string& line) {
+    if (is_open()) (gathered_ += line) += '\n';
+  }
+  std::string flush() {
+    std::size_t done = 0;
+    while (is_open() && done < gathered_.size()) {
+      const ssize_t n = ::write(file_, gathered_.data() + done, gathered_.size() - done);
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) {
+        std::string reason = why();
+        // The rest of a line that was cut would be read as one.
+        gathered_ = done > 0 && gathered_[done - 1] != '\n' ? "\n" : "";
+        return reason;
+      }
+      done += static_cast<std::size_t>(n);
+    }
+    gathered_.clear();
+    return "";
+  }
+  void close() {
+    if (file_ < 0) return;
+    flush();
+    ::close(std::exchange(file_, -1));
+  }
+
+ private:
+  static std::string why() {
+    return errno == ELOOP ? "it is a symbolic link, which could lead out of the run directory" : std::strerror(errno);
+  }
+  int file_ = -1;
+  std::string gathered_;
+};
+
+class JsonLines final : public belay::Hook {
+ public:
+  struct Options {
+    belay::List<belay::Str> tensors;
+    belay::Str output_file = "metrics.jsonl";
+    std::int64_t every_n_steps = 10;
+    std::int64_t max_steps = 0;
+  };
+  static constexpr auto about = belay::about(
+      "json_lines", "Writes the numbers of a training into the run directory, a JSON object a line",
+      belay::option("tensors", &Options::tensors,
+                    "scalars to write; none: the loss, the model's metrics and the learning rate")
+          .watching(),
+      belay::option("output_file", &Options::output_file, "the file's name in the run directory").watching(),
+      belay::option("every_n_steps", &Options::every_n_steps,
+                    "write every so many steps, or a multiple of them where that is more than ten times a second")
+          .min(1)
+          .watching(),
+      belay::option("max_steps", &Options::max_steps, "the last step, which has a line, too; 0: not known")
+          .min(0)
+          .watching());
+
+  explicit JsonLines(const Options& o) : every_(o.every_n_steps), max_steps_(o.max_steps), path_(path_of(o)) {
+    for (const belay::Str& name : o.tensors) names_.emplace_back(name);
+  }
+
+  void begin(belay::Graph& graph) override {
+    scalars_ = names_.empty() ? training_scalars(graph) : named_scalars(graph);
+    loss_ = Output();
+    for (const NamedScalar& s : scalars_) {
+      graph.fetch(s.output);
+      if (s.name == "loss") loss_ = s.output;
+    }
+    examples_ = ExamplesPerStep(graph);
+    step_ = belay::GlobalStep(graph);
+  }
+
+  void after_create_session(belay::Session& session) override {
+    step_.forget();
+    const std::int64_t step = step_.read(session);
+    if (!file_.is_open()) note_failure(file_.open(path_));
+    line_step_ = step;
+    line_time_ = flush_time_ = host().monotonic();
+    steps_between_ = every_;
+    measures_ = false;
+    // What was written of later steps is done again.
+    file_.add("{\"step\":" + std::to_string(step) + head() + ",\"event\":\"start\"}");
+    note_failure(file_.flush());
+    next_step_ = step + 1;  // the first step of a session
+    running_step_ = step + 1;
+  }
+
+  belay::RunArgs before_run(belay::RunContext&) override {
+    due_ = running_step_ >= next_step_ || running_step_ == max_steps_;
+    belay::RunArgs args{step_.fetch()};
+    if (!due_) {
+      if (loss_) args.fetch(loss_);  // of the last step, whichever that is
+      return args;
+    }
+    for (const NamedScalar& s : scalars_) args.fetch(s.output);
+    if (examples_.tensor()) args.fetch(examples_.tensor());
+    return args;
+  }
+
+  void after_run(belay::RunContext& run, const belay::RunValues& values) override {
+    std::int64_t step = step_.predicted(values);
+    if (loss_) last_loss_ = number(values[loss_], loss_);
+    if (due_) {
+      step = step_.read(run.session());
+      write(step, values);
+    }
+    running_step_ = step + step_.steps_per_run();
+  }
+
+  void end(belay::Session& session) override {
+    const std::int64_t step = step_.read(session);
+    std::string line = "{\"step\":" + std::to_string(step) + head() + ",\"event\":\"end\"";
+    if (loss_ && step != line_step_) line += ",\"loss\":" + number_text(last_loss_, loss_.dtype());
+    file_.add(line + "}");
+    note_failure(file_.flush());
+  }
+  void on_error(const belay::Error&) override { note_failure(file_.flush()); }
+  void before_save(belay::Session&, std::int64_t) override { note_failure(file_.flush()); }
+
+ private:
+  std::string path_of(const Options& o) const {
+    const std::string file = o.output_file.string();
+    if (file.empty() || file.find('/') != std::string::npos)
+      belay::fail(Code::kInvalidArgument, "'output_file' is the name of a file in the run directory, without '/'");
+    const std::string directory = host().run_directory();
+    if (directory.empty())
+      belay::fail(Code::kInvalidArgument,
+                  "json_lines writes into the run directory, and this run has none; set [run] dir");
+    return directory + "/" + file;
+  }
+  std::vector<NamedScalar> named_scalars(const belay::Graph& graph) const {
+    std::vector<NamedScalar> scalars;
+    for (const std::string& name : names_) {
+      const Output output = graph.find(name);
+      if (!is_scalar_number(output))
+        belay::fail(Code::kInvalidArgument, "json_lines writes scalar numbers, " + output.text() + " is none");
+      scalars.push_back({name, output});
+    }
+    return scalars;
+  }
+
+  // `,"attempt":2,"time":1767225600.25`
+  std::string head() const {
+    char time[64];
+    const auto end = std::to_chars(time, time + sizeof(time), host().wall_seconds(), std::chars_format::fixed, 3).ptr;
+    return ",\"attempt\":" + std::to_string(host().attempt()) + ",\"time\":" + std::string(time, end);
+  }
+
+  void write(std::int64_t step, const belay::RunValues& values) {
+    std::string line = "{\"step\":" + std::to_string(step) + head();
+    for (const NamedScalar& s : scalars_)
+      (line += ',') +=
+          belay::detail::json_text(s.name) + ":" + number_text(number(values[s.output], s.output), s.output.dtype());
+    const auto now = host().monotonic();
+    const double seconds = Seconds(now - line_time_).count();
+    const double rate = seconds > 0 ? static_cast<double>(step - line_step_) / seconds : 0;
+    // The first run of a session also waits for what comes once.
+    if (measures_ && rate > 0) add_rates(line, rate, values);
+    file_.add(line + "}");
+    if (measures_ && rate > 0) steps_between_ = steps_between(rate);
+    measures_ = true;
+    line_step_ = step;
+    line_time_ = now;
+    next_step_ = (step / steps_between_ + 1) * steps_between_;
+    flush_in_time(now, rate);
+  }
+  static double number(const belay::TensorView& value, const Output& output) {
+    if (value.size() != 1)
+      belay::fail(Code::kInvalidArgument, "json_lines writes scalar numbers, " + output.text() + " had the shape " +
+                                              belay::dims_text(value.dims()));
+    return value.number(0);
+  }
+  // A float32 with the digits that a float32 has.
+  static std::string number_text(double v, belay::DType dtype) {
+    if (dtype != belay::DType::kFloat32 || !std::isfinite(v)) return belay::detail::json_number(v);
+    char text[32];
+    return std::string(text, std::to_chars(text, text + sizeof(text), static_cast<float>(v)).ptr);
+  }
+  void add_rates(std::string& line, double rate, const belay::RunValues& values) const {
+    line += ",\"steps_per_sec\":" + belay::rounded_text(rate);
+    if (examples_.tensor())
+      line += ",\"examples_per_sec\":" + belay::rounded_text(rate * static_cast<double>(examples_.of(values)));
+  }
+  // At most ten lines a second.
+  std::int64_t steps_between(double rate) const {
+    constexpr double kMostLinesASecond = 10;
+    const double periods = rate / kMostLinesASecond / static_cast<double>(every_);
+    return every_ * std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(std::min(periods, 1e9))));
+  }
+  // So that a line is in the file a second after it was made at the latest, though no one looks at the clock between
+  // two of them: at once where the next one may come later.
+  void flush_in_time(std::chrono::nanoseconds now, double rate) {
+    const double next = rate > 0 ? static_cast<double>(next_step_ - line_step_) / rate : 1;
+    if (Seconds(now - flush_time_).count() + next < 1) return;
+    note_failure(file_.flush());
+    flush_time_ = now;
+  }
+  void note_failure(const std::string& why) {
+    if (why.empty() || std::exchange(failed_, true)) return;
+    host().warning("'" + path_ + "' cannot be written: " + why +
+                   "; the run goes on, and some of its numbers are not there");
+  }
+
+  std::vector<std::string> names_;
+  const std::int64_t every_;
+  const std::int64_t max_steps_;
+  const std::string path_;
+  std::vector<NamedScalar> scalars_;
+  Output loss_;  // of them; empty: it is not among them
+  double last_loss_ = 0;
+  ExamplesPerStep examples_;
+  belay::GlobalStep step_;
+  LinesFile file_;
+  bool failed_ = false;
+
+  bool due_ = false;
+  bool measures_ = false;  // there was a line of this session
+  std::int64_t running_step_ = 0, next_step_ = 0, steps_between_ = 1;
+  std::int64_t line_step_ = 0;
+  std::chrono::nanoseconds line_time_{}, flush_time_{};
+};
+
+}  // namespace
+
+BELAY_MODULE("1.0.0", JsonLines)

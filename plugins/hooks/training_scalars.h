@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a training shows of itself without being asked: the loss, the model's metrics, the learning rate, and how many
+// examples a step takes.
+#pragma once
+
+#include <belay/plugin.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+struct NamedScalar {
+  std::string name;
+  belay::Output output;
+};
+
+inline bool is_scalar_number(const belay::Output& output) {
+  return !output.is_operation() && output.rank() <= 0 && output.dtype() != belay::DType::kString;
+}
+
+// The output that a scalar summary shows, where the summary's tag is what the graph calls it; empty: another summary.
+inline belay::Output shown_by_its_name(const belay::Graph& graph, const belay::Output& summary,
+                                       const std::string& tag) {
+  const belay::Output shown = graph.inputs_of(summary)[0];
+  try {
+    const belay::Output named = graph.find_if_exists(tag);
+    const bool same = named && named.raw().node == shown.raw().node && named.raw().index == shown.raw().index &&
+                      is_scalar_number(named);
+    return same ? named : belay::Output();
+  } catch (const belay::Error&) {  // a node of several outputs has that name
+    return {};
+  }
+}
+
+// The loss first, then the metrics by name, then the learning rate; in Hook::begin. The host makes a scalar summary of
+// the loss and of each metric, with their role as its tag.
+inline std::vector<NamedScalar> training_scalars(const belay::Graph& graph) {
+  std::vector<NamedScalar> found;
+  for (const belay::Output& summary : graph.collection(belay::collections::kSummaries)) {
+    if (graph.op_of(summary) != "ScalarSummary") continue;
+    const std::string tag(belay::detail::view(*static_cast<const belay_str*>(graph.attr_of(summary, "tag").data)));
+    if (tag == "loss") continue;
+    if (const belay::Output output = shown_by_its_name(graph, summary, tag)) found.push_back({tag, output});
+  }
+  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  if (const belay::Output loss = graph.find_if_exists("loss"); loss && is_scalar_number(loss))
+    found.insert(found.begin(), {"loss", loss});
+  if (graph.collection_size("learning_rate") == 1)
+    found.push_back({"learning_rate", graph.collection_item("learning_rate", 0)});
+  return found;
+}
+
+// How many examples a step takes, by a tensor of its last batch.
+class ExamplesPerStep {
+ public:
+  ExamplesPerStep() = default;
+  explicit ExamplesPerStep(const belay::Graph& graph) {
+    for (const belay::Output& tensor : graph.collection(belay::collections::kInputBatch))
+      if (tensor.rank() >= 1 && (!tensor_ || tensor.rank() < tensor_.rank())) tensor_ = tensor;
+    if (tensor_) graph.fetch(tensor_);
+    const belay::Output loss = graph.find_if_exists("loss");
+    if (loss && graph.op_of(loss) == "MeanOverBatches")
+      batches_ = *static_cast<const std::int64_t*>(graph.attr_of(loss, "batches").data);
+  }
+  // Fetched where the number is wanted; empty: it is not known.
+  const belay::Output& tensor() const noexcept { return tensor_; }
+  std::int64_t of(const belay::RunValues& values) const {
+    const belay::TensorView batch = values[tensor_];
+    return batch.dims().empty() ? 0 : batch.dims()[0] * batches_;
+  }
+
+ private:
+  belay::Output tensor_;
+  std::int64_t batches_ = 1;
+};
