@@ -1,60 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <belay/log_fields.h>
 #include <belay/plugin.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "../training_scalars.h"
+#include "pace.h"
+
 namespace {
 
 using belay::Code;
-using belay::DType;
 using belay::Output;
 using Seconds = std::chrono::duration<double>;
 
-// How long the last runs took, without what happens now and then: the median, of means over short windows, so that the
-// waits of an input that comes in bursts count.
-class RunTimes {
- public:
-  void add(double seconds) noexcept {
-    window_seconds_ += seconds;
-    ++window_runs_;
-    if (window_seconds_ < kWindowSeconds) return;
-    add_mean(window_seconds_ / static_cast<double>(window_runs_));
-    window_seconds_ = 0;
-    window_runs_ = 0;
-  }
-  void add_mean(double seconds) noexcept {
-    seconds_[n_ % seconds_.size()] = seconds;
-    ++n_;
-  }
-  bool empty() const noexcept { return n_ == 0; }
-  double median() const noexcept {
-    std::array<double, 64> sorted = seconds_;
-    const std::size_t n = std::min(n_, sorted.size());
-    const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(n / 2);
-    std::nth_element(sorted.begin(), middle, sorted.begin() + static_cast<std::ptrdiff_t>(n));
-    return *middle;
-  }
-
- private:
-  static constexpr double kWindowSeconds = 0.05;
-  std::array<double, 64> seconds_{};
-  std::size_t n_ = 0;
-  double window_seconds_ = 0;
-  int window_runs_ = 0;
-};
-
-std::string one_decimal(double v) {
+std::string fixed_text(double v, int decimals) {
   char text[400];  // of the largest double
-  return std::string(text, std::to_chars(text, text + sizeof(text), v, std::chars_format::fixed, 1).ptr);
+  return std::string(text, std::to_chars(text, text + sizeof(text), v, std::chars_format::fixed, decimals).ptr);
 }
 // "0:42", "1:02:03", "2d 03:04:05"
 std::string clock_text(double seconds) {
@@ -70,184 +39,290 @@ std::string clock_text(double seconds) {
   }
   return text;
 }
+// "[===>      ]"
+std::string bar_text(double part) {
+  constexpr std::size_t kCells = 10;
+  const auto full = static_cast<std::size_t>(std::clamp(part, 0.0, 1.0) * kCells);
+  std::string cells(full, '=');
+  if (full < kCells) cells += '>';
+  cells.resize(kCells, ' ');
+  return "[" + cells + "]";
+}
 
-constexpr belay::Str kLoss[] = {"loss"};
+// Over about the last hundred values, each of the earlier ones counting less; of the first ones their mean.
+class RunningAverage {
+ public:
+  void add(double v) noexcept {
+    if (!std::isfinite(v)) return;
+    sum_ = kKeep * sum_ + v;
+    weight_ = kKeep * weight_ + 1;
+  }
+  bool known() const noexcept { return weight_ > 0; }
+  double value() const noexcept { return sum_ / weight_; }
+  void save(belay::StateWriter& state) const {
+    if (!known()) return;
+    state.put("loss_sum", sum_);
+    state.put("loss_weight", weight_);
+  }
+  void load(const belay::StateReader& state) {
+    sum_ = state.number("loss_sum");
+    weight_ = state.number("loss_weight");
+  }
+
+ private:
+  static constexpr double kKeep = 0.99;
+  double sum_ = 0, weight_ = 0;
+};
 
 class Progress final : public belay::Hook {
  public:
   struct Options {
-    belay::List<belay::Str> tensors{kLoss};
+    belay::List<belay::Str> tensors;
     std::int64_t max_steps = 0;
+    double every_percent = 10;
+    double every_secs = 60;
   };
-  static constexpr auto about = belay::about(
-      "progress", "Shows how far the run is: a live line on a terminal, now and then a log line elsewhere",
-      belay::option("tensors", &Options::tensors, "scalars to show; the default one only where the graph has it")
-          .watching(),
-      belay::option("max_steps", &Options::max_steps, "the step at which the run will end; 0: not known")
-          .min(0)
-          .watching());
+  static constexpr auto about =
+      belay::about("progress", "Shows how far the run is: a live line on a terminal, now and then a log line elsewhere",
+                   belay::option("tensors", &Options::tensors,
+                                 "scalars to show; none: the loss, the model's metrics and the learning rate")
+                       .watching(),
+                   belay::option("max_steps", &Options::max_steps, "the step at which the run will end; 0: not known")
+                       .min(0)
+                       .watching(),
+                   belay::option("every_percent", &Options::every_percent, "a log line at each such part of max_steps")
+                       .range(0.01, 100)
+                       .watching(),
+                   belay::option("every_secs", &Options::every_secs, "and where the last one is so many seconds ago")
+                       .min(0.1)
+                       .watching());
 
-  explicit Progress(const Options& o) : max_steps_(o.max_steps), given_(o.tensors.begin() != kLoss) {
+  explicit Progress(const Options& o)
+      : max_steps_(o.max_steps), every_percent_(o.every_percent), every_(Seconds(o.every_secs)) {
     for (const belay::Str& name : o.tensors) names_.emplace_back(name);
   }
 
   void begin(belay::Graph& graph) override {
-    tensors_.clear();
-    for (const std::string& name : names_) {
-      const Output output = given_ ? graph.find(name) : graph.find_if_exists(name);
-      if (!output) continue;
-      if (output.is_operation() || output.rank() > 0 || output.dtype() == DType::kString)
-        belay::fail(Code::kInvalidArgument, "progress shows scalar numbers, '" + name + "' is none");
-      tensors_.push_back({name, graph.fetch(output)});
-    }
+    shown_scalars_ = names_.empty() ? training_scalars(graph) : named_scalars(graph);
+    for (const NamedScalar& s : shown_scalars_) graph.fetch(s.output);
+    loss_ = Output();
+    for (const NamedScalar& s : shown_scalars_)
+      if (s.name == "loss") loss_ = s.output;
+    examples_ = ExamplesPerStep(graph);
     if (graph.global_step_if_exists()) global_step_.emplace(graph);
   }
 
   void after_create_session(belay::Session& session) override {
     interactive_ = host().interactive();
-    start_step_ = line_step_ = global_step_ ? global_step_->read(session) : runs_;
-    start_ = line_time_ = last_run_end_ = host().monotonic();
-    runs_ = start_step_;
-    runs_since_line_ = runs_in_session_ = 0;
-    saving_ = Seconds(0);
-    save_start_.reset();
-    shown_ = false;
+    line_step_ = global_step_ ? global_step_->read(session) : runs_;
+    runs_ = line_step_;
+    line_time_ = look_time_ = host().monotonic();
+    runs_since_line_ = runs_since_look_ = 0;
+    runs_per_look_ = 1;
+    first_look_ = true;
+    shows_next_ = true;  // the first run of a session
+    fetches_all_ = false;
+    last_shown_ = -1;
+    set_next_mark(line_step_);
   }
 
   belay::RunArgs before_run(belay::RunContext&) override {
-    note_save();
     belay::RunArgs args;
-    due_ = line_is_due(last_run_end_ + last_run_time_);  // as if this run took as long as the last
-    if (due_)
-      for (const Shown& t : tensors_) args.fetch(t.output);
+    fetches_all_ = shows_next_ || line_step_ + (runs_since_line_ + 1) * steps_per_run_ >= next_mark_;
+    if (!fetches_all_) {
+      if (loss_) args.fetch(loss_);
+      return args;
+    }
+    for (const NamedScalar& s : shown_scalars_) args.fetch(s.output);
+    if (examples_.tensor()) args.fetch(examples_.tensor());
     return args;
   }
 
   void after_run(belay::RunContext& run, const belay::RunValues& values) override {
-    const auto now = host().monotonic();
-    if (runs_in_session_ > 0)
-      times_.add(Seconds(now - last_run_end_).count());  // the first is no measure of the others
-    last_run_time_ = now - last_run_end_;
-    last_run_end_ = now;
-    values_text_.clear();
-    const bool show_line = due_ && line_is_due(now);
-    ++runs_, ++runs_since_line_, ++runs_in_session_;
-    if (!show_line) return;
-    const std::int64_t step = global_step_ ? global_step_->read(run.session()) : runs_;
-    steps_per_run_ = std::max<std::int64_t>(1, (step - line_step_) / runs_since_line_);
-    for (const Shown& t : tensors_) values_text_ += ", " + t.name + " " + value_text(values[t.output], t.name);
-    show(line(step));
-    line_step_ = step;
-    line_time_ = now;
-    runs_since_line_ = 0;
-    shown_ = true;
-  }
-
-  // Saving takes time that no run shows: until after_save, or where the host writes beside the runs, until the next
-  // one.
-  void before_save(belay::Session&, std::int64_t) override { save_start_ = host().monotonic(); }
-  bool after_save(belay::Session&, const belay::Saved&) override {
-    note_save();
-    return false;
+    if (loss_) {
+      last_loss_ = number(values[loss_], "loss");
+      average_.add(last_loss_);
+    }
+    ++runs_, ++runs_since_line_, ++runs_since_look_;
+    if (runs_since_look_ >= runs_per_look_) look_at_clock();
+    if (fetches_all_) show_line(global_step_ ? global_step_->read(run.session()) : runs_, &values);
   }
 
   void end(belay::Session& session) override {
     if (interactive_) host().status_line("");
     const std::int64_t step = global_step_ ? global_step_->read(session) : runs_;
-    const double seconds = Seconds(host().monotonic() - start_).count();
-    std::string text = "ended at " + step_text(step) + " after " + one_decimal(earlier_seconds_ + seconds) + " s";
-    if (seconds > 0) text += ", " + one_decimal(static_cast<double>(step - start_step_) / seconds) + " steps/s";
-    host().info(text + values_text_);
+    const bool shown = runs_since_line_ == 0;  // the last line is of this step
+    if (shown && (!interactive_ || last_shown_ < 0)) return;
+    look_at_clock();
+    if (step != last_shown_) {
+      values_text_ = loss_ && runs_since_line_ > 0 ? loss_text() : "";
+      fields_ = belay::LogFields();
+      if (loss_ && runs_since_line_ > 0) add_loss();
+    }
+    host().info(line(step) + fields_of(step));
   }
 
   void save_state(belay::StateWriter& state) const override {
-    state.put("seconds", earlier_seconds_ + Seconds(host().monotonic() - start_).count());
-    if (!times_.empty()) state.put("seconds_per_run", times_.median());
+    if (pace_.known()) state.put("seconds_per_run", pace_.median());
+    average_.save(state);
     if (!global_step_) state.put("runs", runs_);
   }
   void load_state(const belay::StateReader& state) override {
-    earlier_seconds_ = state.number("seconds");
-    if (times_.empty() && state.has("seconds_per_run")) times_.add_mean(state.number("seconds_per_run"));
+    if (!pace_.known() && state.has("seconds_per_run")) pace_.add_mean(state.number("seconds_per_run"));
+    average_.load(state);
     runs_ = state.integer("runs", runs_);
   }
 
  private:
-  void note_save() {
-    if (!save_start_) return;
-    saving_ += host().monotonic() - *save_start_;
-    save_start_.reset();
+  std::vector<NamedScalar> named_scalars(const belay::Graph& graph) const {
+    std::vector<NamedScalar> scalars;
+    for (const std::string& name : names_) {
+      const Output output = graph.find(name);
+      if (!is_scalar_number(output))
+        belay::fail(Code::kInvalidArgument, "progress shows scalar numbers, '" + name + "' is none");
+      scalars.push_back({name, output});
+    }
+    return scalars;
   }
-
-  struct Shown {
-    std::string name;
-    Output output;
-  };
-
-  static std::string value_text(const belay::TensorView& value, const std::string& name) {
+  static double number(const belay::TensorView& value, const std::string& name) {
     if (value.size() != 1)
       belay::fail(Code::kInvalidArgument,
                   "progress shows scalar numbers, '" + name + "' had the shape " + belay::dims_text(value.dims()));
-    return belay::rounded_text(value.number(0), 4);
+    return value.number(0);
   }
 
-  // At the end of a run, before it is counted.
-  bool line_is_due(std::chrono::nanoseconds now) const noexcept {
-    if (!shown_) return true;
-    const std::int64_t step = line_step_ + (runs_since_line_ + 1) * steps_per_run_;
-    if (max_steps_ > 0 && step >= max_steps_) return true;  // probably the last run: its values end the log
-    if (interactive_) return now - line_time_ >= std::chrono::milliseconds(100);
-    return now - line_time_ >= std::chrono::seconds(10) && (step - line_step_) * 100 >= max_steps_;
+  // ---- when
+
+  // A run looks at the clock only so often that lines come in time.
+  void look_at_clock() {
+    constexpr double kLookSeconds = 0.05;
+    const auto now = host().monotonic();
+    const double seconds = Seconds(now - look_time_).count();
+    const double per_run = seconds / static_cast<double>(std::max<std::int64_t>(1, runs_since_look_));
+    if (!first_look_ && runs_since_look_ > 0) pace_.add(seconds, runs_since_look_);
+    first_look_ = false;  // of the first run, which is no measure of the others
+    const double runs = per_run > 0 ? kLookSeconds / per_run : 1e9;
+    const auto most = static_cast<double>(2 * runs_per_look_);
+    runs_per_look_ = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::min(runs, most)));
+    look_time_ = now;
+    runs_since_look_ = 0;
+    constexpr auto kRedraw = std::chrono::milliseconds(100);
+    shows_next_ = now - line_time_ >= (interactive_ ? Seconds(kRedraw) : every_);
+  }
+  // The first step behind `step` that has a line whatever the time.
+  void set_next_mark(std::int64_t step) {
+    next_mark_ = INT64_MAX;
+    if (max_steps_ <= 0) return;
+    const double part = every_percent_ / 100 * static_cast<double>(max_steps_);
+    const auto mark =
+        static_cast<std::int64_t>(std::ceil((std::floor(static_cast<double>(step) / part + 1e-9) + 1) * part - 1e-9));
+    next_mark_ = std::max(step + 1, std::min(mark, std::max(max_steps_, step + 1)));
+    if (interactive_) next_mark_ = std::max(max_steps_, step + 1);
   }
 
-  std::string step_text(std::int64_t step) const {
-    std::string text = "step " + std::to_string(step);
-    if (max_steps_ > 0) text += "/" + std::to_string(max_steps_);
+  // ---- what
+
+  void show_line(std::int64_t step, const belay::RunValues* values) {
+    steps_per_run_ = std::max<std::int64_t>(1, (step - line_step_) / std::max<std::int64_t>(1, runs_since_line_));
+    values_text_.clear();
+    fields_ = belay::LogFields();
+    for (const NamedScalar& s : shown_scalars_) add_value(s.name, number((*values)[s.output], s.name));
+    if (examples_.tensor()) examples_per_step_ = examples_.of(*values);
+    if (interactive_) {
+      host().status_line(line(step));
+    } else {
+      host().info(line(step) + fields_of(step));
+    }
+    line_step_ = last_shown_ = step;
+    line_time_ = look_time_;
+    runs_since_line_ = 0;
+    shows_next_ = false;
+    set_next_mark(step);
+  }
+  void add_value(const std::string& name, double value) {
+    if (name == "loss") {
+      values_text_ += loss_text();
+      add_loss();
+    } else {
+      values_text_ += ", " + name + " " + belay::rounded_text(value, 4);
+      fields_.add(name, value);
+    }
+  }
+  std::string loss_text() const {
+    std::string text = ", loss " + belay::rounded_text(last_loss_, 4);
+    if (average_.known()) text += " (average " + belay::rounded_text(average_.value(), 4) + ")";
     return text;
   }
-  std::string line(std::int64_t step) const {
-    std::string text = step_text(step);
-    if (max_steps_ > 0) text += " (" + std::to_string(std::min<std::int64_t>(100, step * 100 / max_steps_)) + "%)";
-    const double seconds_per_run = times_.empty() ? 0 : times_.median();
-    if (seconds_per_run > 0)
-      text += ", " + one_decimal(static_cast<double>(steps_per_run_) / seconds_per_run) + " steps/s";
-    if (seconds_per_run > 0 && step < max_steps_) {
-      const double runs_left = static_cast<double>(max_steps_ - step) / static_cast<double>(steps_per_run_);
-      const double saving_per_run = saving_.count() / static_cast<double>(runs_in_session_);
-      text += ", ETA " + clock_text(runs_left * (seconds_per_run + saving_per_run));
-    }
-    return text + values_text_;
+  void add_loss() {
+    fields_.add("loss", last_loss_);
+    if (average_.known()) fields_.add("loss_average", average_.value());
   }
-  void show(const std::string& text) const {
-    if (interactive_) {
-      host().status_line(text);
-    } else {
-      host().info(text);
+
+  // "step 300/3000 (10%), loss 0.41 (average 0.43), accuracy 0.9, 120.1 steps/s, 15373 examples/s, ETA 0:22"
+  std::string line(std::int64_t step) const {
+    std::string text = "step " + std::to_string(step);
+    if (max_steps_ > 0) {
+      const double part = static_cast<double>(step) / static_cast<double>(max_steps_);
+      const std::string percent = std::to_string(std::min<std::int64_t>(100, step * 100 / max_steps_)) + "%";
+      text += "/" + std::to_string(max_steps_) + " (" + percent + ")";
+      if (interactive_) text = bar_text(part) + " " + text;
     }
+    text += values_text_;
+    if (const double rate = steps_per_second(); rate > 0) {
+      text += ", " + fixed_text(rate, 1) + " steps/s";
+      if (examples_per_step_ > 0)
+        text += ", " + fixed_text(rate * static_cast<double>(examples_per_step_), 0) + " examples/s";
+    }
+    if (const double left = seconds_left(step); left > 0) text += ", ETA " + clock_text(left);
+    return text;
+  }
+  std::string fields_of(std::int64_t step) const {
+    belay::LogFields fields = fields_;
+    fields.add("step", step);
+    if (max_steps_ > 0) fields.add("max_steps", max_steps_);
+    if (const double rate = steps_per_second(); rate > 0) {
+      fields.add("steps_per_sec", rate);
+      if (examples_per_step_ > 0) fields.add("examples_per_sec", rate * static_cast<double>(examples_per_step_));
+    }
+    if (const double left = seconds_left(step); left > 0) fields.add("eta_secs", left);
+    return fields.text();
+  }
+  double steps_per_second() const {
+    const double seconds = pace_.known() ? pace_.median() : 0;
+    return seconds > 0 ? static_cast<double>(steps_per_run_) / seconds : 0;
+  }
+  // 0: not known, or none.
+  double seconds_left(std::int64_t step) const {
+    if (step >= max_steps_ || !pace_.known()) return 0;
+    return static_cast<double>(max_steps_ - step) / static_cast<double>(steps_per_run_) * pace_.seconds_per_run();
   }
 
   std::vector<std::string> names_;
   const std::int64_t max_steps_;
-  const bool given_;  // tensors: a name that is not in the graph is a mistake
-  std::vector<Shown> tensors_;
+  const double every_percent_;
+  const Seconds every_;
+  std::vector<NamedScalar> shown_scalars_;
+  Output loss_;  // of them; fetched in each run, for its average; empty: it is not shown
+  ExamplesPerStep examples_;
   std::optional<belay::GlobalStep> global_step_;
   bool interactive_ = false;
 
-  RunTimes times_;
-  std::chrono::nanoseconds start_{}, last_run_end_{}, last_run_time_{};
-  std::optional<std::chrono::nanoseconds> save_start_;  // of a save whose time is not counted yet
-  Seconds saving_{0};
-  double earlier_seconds_ = 0;  // of the attempts that this one goes on from
-  std::int64_t start_step_ = 0;
+  Pace pace_;
+  RunningAverage average_;
+  double last_loss_ = 0;
   std::int64_t runs_ = 0;  // counts steps where the graph has no global step
-  std::int64_t runs_in_session_ = 0;
   std::int64_t steps_per_run_ = 1;
+  std::int64_t examples_per_step_ = 0;  // 0: not known
 
-  bool due_ = false;
-  bool shown_ = false;  // a line, in this session
-  std::chrono::nanoseconds line_time_{};
-  std::int64_t line_step_ = 0;
+  std::chrono::nanoseconds look_time_{}, line_time_{};
+  std::int64_t runs_since_look_ = 0, runs_per_look_ = 1;
+  bool first_look_ = true;
+  bool shows_next_ = true;    // by the clock
+  bool fetches_all_ = false;  // the run that is being made
+  std::int64_t line_step_ = 0, last_shown_ = -1, next_mark_ = 0;
   std::int64_t runs_since_line_ = 0;
-  std::string values_text_;  // of the last run, if it was shown
+  std::string values_text_;  // of the last line
+  belay::LogFields fields_;
 };
 
 }  // namespace

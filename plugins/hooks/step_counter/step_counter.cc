@@ -14,7 +14,7 @@ class StepCounter final : public belay::Hook {
     std::optional<double> every_n_secs;
   };
   static constexpr auto about = belay::about(
-      "step_counter", "Measures steps per second, into the log and the event file",
+      "step_counter", "Measures steps per second, into the event file",
       belay::option("every_n_steps", &Options::every_n_steps, "measure every so many steps; without any period: 100")
           .min(1)
           .watching(),
@@ -57,7 +57,6 @@ class StepCounter final : public belay::Hook {
  private:
   void write(std::int64_t step, double steps_per_second) const {
     belay::Events(host()).scalar(tag_, step, steps_per_second);
-    host().info(tag_ + ": " + belay::rounded_text(steps_per_second));
   }
   void warn_of_standstill() {
     constexpr int kMostWarnings = 5;

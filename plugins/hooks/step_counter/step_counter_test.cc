@@ -62,7 +62,7 @@ TEST(StepCounter, MeasuresFromTheFirstRun) {
   hook->begin_again();
   run(*hook, 30, 0.5);
   EXPECT_EQ(hook->events().scalars(), (Scalars{{"global_step/sec", 11, 2}, {"global_step/sec", 21, 2}}));
-  EXPECT_EQ(hook->logged(), (Texts{"info: global_step/sec: 2", "info: global_step/sec: 2"}));
+  EXPECT_EQ(hook->logged(), Texts{}) << "the log has the rate from progress";
 }
 
 TEST(StepCounter, WithoutAPeriodItIsEveryHundredSteps) {
