@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the checks do in a run is shown with the real engine, in tests/e2e/hooks_that_stop_test.cc.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <limits>
+#include <memory>
+
+#include "belay/testing/allocations.h"
+#include "belay/testing/temporary_folder.h"
+#include "belay/testing/testing.h"
+
+extern "C" const belay_module belay_module_nan_guard;
+
+BELAY_COUNT_ALLOCATIONS
+
+namespace {
+
+using namespace belay::testing;
+using belay::Tensor;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+const belay_module& module() { return module_under_test(belay_module_nan_guard); }
+
+class NanGuard : public ::testing::Test {
+ protected:
+  HookDriver& driver(const OptionValues& options = {}) {
+    DriverSetup setup;
+    setup.run_directory = folder_.path();
+    hook_ = std::make_unique<HookDriver>(module(), options, setup);
+    hook_->tensor<float>("dense/w");
+    hook_->tensor<float>("gradients/w");
+    hook_->graph().collect("trainable_variables", "dense/w");
+    return *hook_;
+  }
+  void gradients() {
+    hook_->graph().collect("gradients", "gradients/w");
+    hook_->graph().collect("gradient_variables", "dense/w");
+  }
+  HookDriver& started(const OptionValues& options = {}) {
+    driver(options);
+    gradients();
+    hook_->begin();
+    hook_->create_session();
+    hook_->session().set_value("nan_guard/all", 1.f);
+    return *hook_;
+  }
+  // A checkpoint in the run directory.
+  void checkpoint(int step, float weight) {
+    const std::string path = folder_.path() + "/model.ckpt-" + std::to_string(step);
+    std::filesystem::create_directory(path);
+    hook_->checkpoints().add(path, {{"dense/w", Tensor(weight)}});
+  }
+
+  TemporaryFolder folder_;
+  std::unique_ptr<HookDriver> hook_;
+};
+
+TEST_F(NanGuard, ChecksGradientsAndWeightsByTheirNames) {
+  HookDriver& hook = started();
+  const std::string graph = hook.graph().text();
+  EXPECT_THAT(graph, HasSubstr("the gradient of 'dense/w', before it was applied"));
+  EXPECT_THAT(graph, HasSubstr("'dense/w', as the step found it"));
+  EXPECT_THAT(hook.step().fetched, ElementsAre("nan_guard/all"));
+}
+
+TEST_F(NanGuard, OneOfTheTwo) {
+  EXPECT_THAT(started({{"weights", false}}).graph().text(), Not(HasSubstr("as the step found it")));
+  EXPECT_THAT(started({{"gradients", false}}).graph().text(), Not(HasSubstr("before it was applied")));
+  EXPECT_EQ(error_of([&] {
+              driver({{"weights", false}, {"gradients", false}});
+            }),
+            "INVALID_ARGUMENT: nothing to check: leave 'gradients' or 'weights' true");
+}
+
+TEST_F(NanGuard, NeedsTheOptimizersGradients) {
+  driver();
+  EXPECT_THAT(error_of([&] { hook_->begin(); }), HasSubstr("FAILED_PRECONDITION: the graph has no gradients"));
+}
+
+TEST_F(NanGuard, EveryNthRun) {
+  HookDriver& hook = started({{"every_n_steps", 3}});
+  std::vector<bool> checked;
+  for (int i = 0; i < 5; ++i) checked.push_back(!hook.step().fetched.empty());
+  EXPECT_EQ(checked, (std::vector<bool>{true, false, false, true, false}));
+}
+
+TEST_F(NanGuard, NamesTheLastFiniteCheckpoint) {
+  HookDriver& hook = started();
+  checkpoint(10, 1.f);
+  checkpoint(20, 2.f);
+  checkpoint(100, std::numeric_limits<float>::infinity());
+  hook.error(belay::Error(belay::Code::kDiverged, "the gradient"));
+  EXPECT_THAT(hook.logged().back(),
+              HasSubstr("error: the last checkpoint that is finite is '" + folder_.path() + "/model.ckpt-20'; lower"));
+}
+
+TEST_F(NanGuard, SaysThatThereIsNone) {
+  HookDriver& hook = started();
+  hook.error(belay::Error(belay::Code::kDiverged, "the gradient"));
+  EXPECT_EQ(hook.logged().back(), "error: there is no checkpoint to go back to");
+}
+
+TEST_F(NanGuard, AnotherErrorIsNotItsOwn) {
+  HookDriver& hook = started();
+  checkpoint(10, 1.f);
+  hook.error(belay::Error(belay::Code::kUnavailable, "disk"));
+  EXPECT_THAT(hook.logged(), IsEmpty());
+}
+
+TEST_F(NanGuard, ASecondBeginAddsNothing) {
+  driver();
+  gradients();
+  hook_->begin();
+  hook_->begin_again();
+}
+
+TEST_F(NanGuard, AllocatesNothing) {
+  HookDriver& hook = started();
+  hook.probe_with(allocations);
+  for (int i = 0; i < 10; ++i) ASSERT_EQ(hook.step().probed, 0u);
+}
+
+}  // namespace

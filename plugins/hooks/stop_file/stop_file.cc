@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <belay/plugin.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+namespace {
+
+using belay::Code;
+
+class StopFile final : public belay::Hook {
+ public:
+  struct Options {
+    belay::Str file_name = "STOP";
+    std::int64_t every_n_steps = 10;
+    bool remove = true;
+  };
+  static constexpr auto about = belay::about(
+      "stop_file", "Stops the run when a file appears in the run directory: touch RUN/STOP",
+      belay::option("file_name", &Options::file_name, "the file's name in the run directory").watching(),
+      belay::option("every_n_steps", &Options::every_n_steps, "look every so many runs").min(1).watching(),
+      belay::option("remove", &Options::remove, "remove it when the run stops for it, so that the next start goes on")
+          .watching());
+
+  explicit StopFile(const Options& o) : every_n_steps_(o.every_n_steps), remove_(o.remove), path_(path(o)) {}
+
+  // One that was put there while no run was there stops this one before its first step.
+  void after_create_session(belay::Session& session) override {
+    if (is_there()) session.coordinator().request_stop(reason());
+  }
+  void after_run(belay::RunContext& run, const belay::RunValues&) override {
+    if (run.number() % every_n_steps_ == 0 && is_there()) run.request_stop(reason());
+  }
+  // Here and not where it was found: a run that is killed before its last checkpoint stops again.
+  void end(belay::Session&) override {
+    if (found_ && remove_ && unlink(path_.c_str()) != 0 && errno != ENOENT)
+      host().warning("'" + path_ + "' cannot be removed, and will stop the next start too: " + std::strerror(errno));
+  }
+
+ private:
+  std::string path(const Options& o) const {
+    const std::string file = o.file_name.string();
+    if (file.empty() || file.find('/') != std::string::npos)
+      belay::fail(Code::kInvalidArgument, "'file_name' is '" + file + "'; give a name without '/'");
+    if (host().run_directory().empty())
+      belay::fail(Code::kInvalidArgument,
+                  "stop_file looks into the run directory, and this run has none; set [run] dir");
+    return host().run_directory() + "/" + file;
+  }
+  bool is_there() {
+    found_ = access(path_.c_str(), F_OK) == 0;
+    return found_;
+  }
+  std::string reason() const { return "there is '" + path_ + "'"; }
+
+  const std::int64_t every_n_steps_;
+  const bool remove_;
+  const std::string path_;
+  bool found_ = false;
+};
+
+}  // namespace
+
+BELAY_MODULE("1.0.0", StopFile)
