@@ -1,86 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <belay/output_file.h>
+#include <belay/growing_file.h>
 #include <belay/plugin.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <cstdint>
-#include <cstdio>
-#include <cstring>
-#include <memory>
 #include <string>
 #include <vector>
 
 namespace {
 
 using belay::Code;
-
-// The file, always as long as what was written: a resumed run cuts off what the run before it wrote after its last
-// checkpoint, and so no step is there twice.
-class CsvFile {
- public:
-  CsvFile(std::string path, std::string header) : path_(std::move(path)), header_(std::move(header) + "\n") {}
-
-  // Goes on behind the first `bytes`; 0: a new file.
-  void open(std::int64_t bytes) {
-    file_.reset();
-    if (bytes == 0) {
-      file_ = belay::open_output_file(path_);
-      if (!file_) fail("cannot be written");
-      bytes_ = 0;
-      write(header_);
-      return;
-    }
-    constexpr bool kKeep = true;
-    file_ = belay::open_output_file(path_, kKeep);
-    if (!file_) fail("belongs to this run and cannot be opened");
-    struct stat info {};
-    if (fstat(fileno(file_.get()), &info) != 0) fail("cannot be read");
-    if (info.st_size < bytes) {
-      errno = 0;
-      fail("has lost lines: " + std::to_string(info.st_size) + " of " + std::to_string(bytes) +
-           " bytes are left; move it away and run with --from-scratch, or remove the hook");
-    }
-    std::string first(header_.size(), '\0');
-    const std::size_t got = std::fread(first.data(), 1, first.size(), file_.get());
-    if (got != first.size() || first != header_) {
-      errno = 0;
-      fail("has other columns than '" + header_.substr(0, header_.size() - 1) +
-           "'; give this run's 'tensors' or another 'output_file'");
-    }
-    if (ftruncate(fileno(file_.get()), bytes) != 0 || std::fseek(file_.get(), 0, SEEK_END) != 0)
-      fail("cannot be cut to the last checkpoint");
-    bytes_ = bytes;
-  }
-  void write(const std::string& line) {
-    if (std::fwrite(line.data(), 1, line.size(), file_.get()) != line.size()) fail("cannot be written");
-    bytes_ += static_cast<std::int64_t>(line.size());
-  }
-  // Into the file on the disk, so that a checkpoint never counts bytes that a crash loses.
-  void sync() {
-    if (std::fflush(file_.get()) != 0 || fdatasync(fileno(file_.get())) != 0) fail("cannot be written");
-  }
-  void flush() {
-    if (std::fflush(file_.get()) != 0) fail("cannot be written");
-  }
-  bool is_open() const noexcept { return file_ != nullptr; }
-  std::int64_t bytes() const noexcept { return bytes_; }
-
- private:
-  [[noreturn]] void fail(const std::string& what) const {
-    const int error = errno;
-    const std::string text = "csv_logger: '" + path_ + "' ";
-    if (error == ELOOP)
-      belay::fail(Code::kFailedPrecondition, text +
-                                                 "is a symbolic link, which is not followed: it could lead out of "
-                                                 "the run directory; remove it, or give another 'output_file'");
-    belay::fail(Code::kFailedPrecondition, text + what + (error == 0 ? "" : std::string(": ") + std::strerror(error)));
-  }
-  std::string path_, header_;
-  belay::OutputFile file_;
-  std::int64_t bytes_ = 0;
-};
 
 class CsvLogger final : public belay::Hook {
  public:
@@ -98,7 +26,7 @@ class CsvLogger final : public belay::Hook {
       belay::option("output_file", &Options::output_file, "the file's name in the run directory").watching(),
       belay::option("every_n_steps", &Options::every_n_steps, "write every so many steps").min(1).watching());
 
-  explicit CsvLogger(const Options& o) : timer_({}, o.every_n_steps), file_(path(o), header(o)) {
+  explicit CsvLogger(const Options& o) : timer_({}, o.every_n_steps), header_(header(o)), file_("csv_logger", path(o)) {
     for (const belay::Str& name : o.tensors) names_.emplace_back(name);
   }
 
@@ -116,7 +44,7 @@ class CsvLogger final : public belay::Hook {
   void after_create_session(belay::Session& session) override {
     step_.forget();
     if (timer_.last_triggered_step() && *timer_.last_triggered_step() > step_.read(session)) timer_.reset();
-    file_.open(restored_bytes_);
+    open(restored_bytes_);
   }
 
   belay::RunArgs before_run(belay::RunContext&) override {
@@ -155,6 +83,14 @@ class CsvLogger final : public belay::Hook {
   }
 
  private:
+  void open(std::int64_t bytes) {
+    file_.open(bytes);
+    if (bytes == 0) return file_.write(header_);
+    if (!file_.begins_with(header_))
+      file_.refuse("has other columns than '" + header_.substr(0, header_.size() - 1) +
+                   "'; give this run's 'tensors' or another 'output_file'");
+    file_.cut();
+  }
   std::string path(const Options& o) const {
     if (o.tensors.begin() == o.tensors.end())
       belay::fail(Code::kInvalidArgument, "'tensors' is empty; name what to write");
@@ -170,14 +106,15 @@ class CsvLogger final : public belay::Hook {
   static std::string header(const Options& o) {
     std::string text = "global_step";
     for (const belay::Str& name : o.tensors) text += "," + name.string();
-    return text;
+    return text + "\n";
   }
 
   std::vector<std::string> names_;
   std::vector<belay::Output> tensors_;
   belay::SecondOrStepTimer timer_;
   belay::GlobalStep step_;
-  CsvFile file_;
+  const std::string header_;
+  belay::GrowingFile file_;
   std::int64_t restored_bytes_ = 0;
 };
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The length of the gradient, of all variables together and of each: a training that is about to diverge, or a layer
-// that learns nothing, shows there first.
+// that learns nothing, shows there first. Beside it how long the weights are, and how far a step moves them.
+#include <belay/due_steps.h>
 #include <belay/ops/reductions.h>
 #include <belay/plugin.h>
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -11,6 +13,7 @@
 namespace {
 
 using belay::Code;
+using belay::Graph;
 using belay::Output;
 namespace collections = belay::collections;
 
@@ -19,18 +22,22 @@ class GradientNorms final : public belay::Hook {
   struct Options {
     std::int64_t every_n_steps = 100;
     bool per_variable = true;
+    bool weights = false;
+    bool updates = false;
     bool log = false;
   };
   static constexpr auto about = belay::about(
-      "gradient_norms", "Writes the norm of the gradient into the event file",
+      "gradient_norms", "Writes the norms of the gradient, the weights and their updates into the event file",
       belay::option("every_n_steps", &Options::every_n_steps, "measure every so many steps").min(1).watching(),
-      belay::option("per_variable", &Options::per_variable, "also of each variable's own gradient").watching(),
-      belay::option("log", &Options::log, "say the norm of all in the log, too").watching());
+      belay::option("per_variable", &Options::per_variable, "also of each variable by itself").watching(),
+      belay::option("weights", &Options::weights, "also the norm of the weights that the step begins with").watching(),
+      belay::option("updates", &Options::updates, "also the norm of what the step adds to them").watching(),
+      belay::option("log", &Options::log, "say the norms of all variables together in the log, too").watching());
 
-  explicit GradientNorms(const Options& o) : o_(o), timer_(std::nullopt, o.every_n_steps) {}
+  explicit GradientNorms(const Options& o) : o_(o), due_(o.every_n_steps) {}
 
-  void begin(belay::Graph& graph) override {
-    step_ = belay::GlobalStep(graph);
+  void begin(Graph& graph) override {
+    due_.begin(graph);
     const std::vector<Output> gradients = graph.collection(collections::kGradients);
     const std::vector<Output> variables = graph.collection(collections::kGradientVariables);
     if (gradients.empty() || gradients.size() != variables.size())
@@ -38,70 +45,95 @@ class GradientNorms final : public belay::Hook {
                   "the graph has no gradients: [optimizer] puts them into the collections 'gradients' and "
                   "'gradient_variables'; a model with a train operation of its own must do it too");
     norms_.clear();
-    add_norm(graph, kAll, gradients, "gradient_norms/all");
-    if (!o_.per_variable) return;
-    for (std::size_t i = 0; i < gradients.size(); ++i) {
-      const std::string variable = graph.node_name_of(variables[i]);
-      add_norm(graph, kAll + ("/" + variable), {gradients[i]}, "gradient_norms/of/" + variable);
+    add_norms(graph, "gradient_norm", gradients, variables);
+    if (o_.weights) add_norms(graph, "weight_norm", variables, variables);
+    variables_.clear();
+    update_tags_.clear();
+    for (std::size_t i = 0; o_.updates && i < variables.size(); ++i) {
+      variables_.push_back(graph.fetch(variables[i]));
+      update_tags_.push_back(std::string(kUpdate) + "/" + graph.node_name_of(variables[i]));
     }
   }
 
-  void after_create_session(belay::Session& session) override {
-    const std::int64_t step = step_.read(session);
-    step_.forget();
-    next_step_ = step + 1;
-    if (timer_.last_triggered_step().value_or(step) > step) timer_.reset();  // from steps that are done again
-  }
+  void after_create_session(belay::Session& session) override { due_.session_created(session); }
 
   belay::RunArgs before_run(belay::RunContext&) override {
-    belay::RunArgs args{step_.fetch()};
-    due_ = timer_.should_trigger_for_step(next_step_, host());
-    if (due_)
-      for (const Norm& n : norms_) args.fetch(n.value);
+    belay::RunArgs args{due_.fetch()};
+    if (!due_.next(host())) return args;
+    for (const Norm& n : norms_) args.fetch(n.value);
+    for (const Output& variable : variables_) args.fetch(variable);
     return args;
   }
-
   void after_run(belay::RunContext& run, const belay::RunValues& values) override {
-    std::int64_t step = step_.predicted(values);
-    if (due_) {
-      step = step_.read(run.session());
-      timer_.update_last_triggered_step(step, host().monotonic());
-      write(values, step);
-    }
-    next_step_ = step + step_.steps_per_run();
+    if (const auto step = due_.reached(run.session(), values, host())) write(values, run.session(), *step);
   }
 
-  void save_state(belay::StateWriter& state) const override { timer_.save(state, host().monotonic()); }
-  void load_state(const belay::StateReader& state) override { timer_.load(state, host().monotonic()); }
+  void save_state(belay::StateWriter& state) const override { due_.save(state, host()); }
+  void load_state(const belay::StateReader& state) override { due_.load(state, host()); }
 
  private:
-  static constexpr const char* kAll = "gradient_norm";
+  static constexpr const char* kUpdate = "update_norm";
   struct Norm {
     std::string tag;
+    bool of_all;
     Output value;
   };
 
-  // A second begin finds what the first one added.
-  void add_norm(const belay::Graph& graph, const std::string& tag, const std::vector<Output>& of,
+  void add_norms(const Graph& graph, const std::string& tag, const std::vector<Output>& of,
+                 const std::vector<Output>& variables) {
+    add_norm(graph, tag, true, of, tag + "s/all");
+    for (std::size_t i = 0; o_.per_variable && i < of.size(); ++i) {
+      const std::string variable = graph.node_name_of(variables[i]);
+      add_norm(graph, tag + "/" + variable, false, {of[i]}, tag + "s/of/" + variable);
+    }
+  }
+  void add_norm(const Graph& graph, const std::string& tag, bool of_all, const std::vector<Output>& of,
                 const std::string& name) {
-    Output norm = graph.find_if_exists(name);
+    Output norm = graph.find_if_exists(name);  // of a begin before
     if (!norm) norm = belay::ops::global_norm(of, name);
-    norms_.push_back({tag, graph.fetch(norm)});
+    norms_.push_back({tag, of_all, graph.fetch(norm)});
+  }
+  // The weights as the run found them are fetched, those that it left are read behind it: a node that waited for the
+  // train operation would be another one where groups thaw later.
+  void write_updates(const belay::RunValues& values, const belay::Session& session, std::int64_t step,
+                     std::string& text) const {
+    const belay::RunResult now = session.run({variables_.begin(), variables_.end()});
+    const belay::Events events(host());
+    double squares = 0;
+    for (std::size_t i = 0; i < variables_.size(); ++i) {
+      const double square = square_of_difference(now[i], values[variables_[i]]);
+      squares += square;
+      if (o_.per_variable) events.scalar(update_tags_[i], step, std::sqrt(square));
+    }
+    events.scalar(kUpdate, step, std::sqrt(squares));
+    if (o_.log) text += std::string(", ") + kUpdate + " " + belay::rounded_text(std::sqrt(squares));
+  }
+  static double square_of_difference(const belay::TensorView& a, const belay::TensorView& b) {
+    double sum = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      const double difference = a.number(i) - b.number(i);
+      sum += difference * difference;
+    }
+    return sum;
   }
 
-  void write(const belay::RunValues& values, std::int64_t step) const {
+  void write(const belay::RunValues& values, const belay::Session& session, std::int64_t step) const {
     const belay::Events events(host());
-    for (const Norm& n : norms_) events.scalar(n.tag, step, values[n.value].number(0));
-    if (!o_.log) return;
-    host().info(std::string(kAll) + " " + belay::rounded_text(values[norms_[0].value].number(0)));
+    std::string text;
+    for (const Norm& n : norms_) {
+      const double norm = values[n.value].number(0);
+      events.scalar(n.tag, step, norm);
+      if (o_.log && n.of_all) text += (text.empty() ? "" : ", ") + n.tag + " " + belay::rounded_text(norm);
+    }
+    if (o_.updates) write_updates(values, session, step, text);
+    if (o_.log) host().info(text);
   }
 
   const Options o_;
-  belay::SecondOrStepTimer timer_;
-  belay::GlobalStep step_;
+  belay::DueSteps due_;
   std::vector<Norm> norms_;
-  std::int64_t next_step_ = 0;  // that the coming run probably reaches
-  bool due_ = false;
+  std::vector<Output> variables_;  // for updates; empty without
+  std::vector<std::string> update_tags_;
 };
 
 }  // namespace

@@ -85,8 +85,20 @@ TEST(GradientNorms, OfAllTogetherAloneAndIntoTheLog) {
   EXPECT_EQ(hook->events().scalars(), (Scalars{{"gradient_norm", 1, 5}}));
 }
 
+// What an update comes to is shown with the real engine, in tests/e2e/hooks_that_watch_test.cc: here nothing moves.
+TEST(GradientNorms, OfTheWeightsAndTheirUpdatesToo) {
+  const auto hook = driver({{"per_variable", false}, {"weights", true}, {"updates", true}, {"log", true}});
+  hook->begin();
+  hook->create_session();
+  hook->session().set_value("gradient_norms/all", 5.0f);
+  hook->session().set_value("weight_norms/all", 2.0f);
+  for (const char* name : {"dense/w", "dense/b"}) hook->session().set_value(name, 1.0f);
+  EXPECT_EQ(hook->step().logged, std::vector<std::string>{"info: gradient_norm 5, weight_norm 2, update_norm 0"});
+  EXPECT_EQ(hook->events().scalars(), (Scalars{{"gradient_norm", 1, 5}, {"weight_norm", 1, 2}, {"update_norm", 1, 0}}));
+}
+
 TEST(GradientNorms, ASecondBeginAddsNothing) {
-  const auto hook = driver({});
+  const auto hook = driver({{"weights", true}, {"updates", true}});
   hook->begin();
   hook->begin_again();
 }

@@ -36,6 +36,25 @@ void add_memory(json& events, const std::vector<belay::NodeStats>& nodes, const 
   }
 }
 
+// A track has its number in the order of its first span; 0 is the nodes'.
+void add_spans(json& events, const std::vector<TraceSpan>& spans, std::chrono::nanoseconds start) {
+  std::vector<std::string> tracks;
+  for (const TraceSpan& span : spans) {
+    auto track = std::find(tracks.begin(), tracks.end(), span.track);
+    const auto number = static_cast<std::int64_t>(track - tracks.begin()) + 1;
+    if (track == tracks.end()) {
+      tracks.emplace_back(span.track);
+      events.push_back(
+          {{"ph", "M"}, {"name", "thread_name"}, {"pid", 0}, {"tid", number}, {"args", {{"name", span.track}}}});
+    }
+    json slice = event("X", "phase", span.name, micros(span.start - start));
+    slice["tid"] = number;
+    slice["dur"] = micros(span.end - span.start);
+    slice["args"] = {{"name", span.name}};
+    events.push_back(std::move(slice));
+  }
+}
+
 }  // namespace
 
 std::vector<TraceEdge> trace_edges(const belay::Graph& graph, const std::vector<belay::NodeStats>& nodes) {
@@ -65,12 +84,14 @@ std::vector<TraceEdge> trace_edges(const belay::Graph& graph, const std::vector<
 }
 
 std::string chrome_trace(const std::vector<belay::NodeStats>& nodes, const std::vector<TraceEdge>& edges,
-                         const TraceOptions& options) {
+                         const std::vector<TraceSpan>& spans, const TraceOptions& options) {
   json events = json::array();
   events.push_back({{"ph", "M"}, {"name", "process_name"}, {"pid", 0}, {"args", {{"name", "belay"}}}});
   events.push_back({{"ph", "M"}, {"name", "thread_name"}, {"pid", 0}, {"tid", 0}, {"args", {{"name", "nodes"}}}});
   std::chrono::nanoseconds start = nodes.empty() ? std::chrono::nanoseconds{} : nodes[0].start;
   for (const belay::NodeStats& node : nodes) start = std::min(start, node.start);
+  for (const TraceSpan& span : spans) start = std::min(start, span.start);
+  add_spans(events, spans, start);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const belay::NodeStats& node = nodes[i];
     json slice = event("X", "op", std::string(node.op), micros(node.start - start));

@@ -3,7 +3,9 @@
 #include <belay/plugin.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -25,6 +27,7 @@ class Profiler final : public belay::Hook {
     belay::Path output_dir;
     bool show_dataflow = true;
     bool show_memory = false;
+    bool show_phases = true;
   };
   static constexpr auto about = belay::about(
       "profiler", "Traces a run regularly and writes it as a Chrome trace, timeline-STEP.json",
@@ -39,11 +42,14 @@ class Profiler final : public belay::Hook {
       belay::option("show_dataflow", &Options::show_dataflow, "arrows from each node to those that use its output")
           .watching(),
       belay::option("show_memory", &Options::show_memory, "a counter of the bytes of outputs that are alive")
+          .watching(),
+      belay::option("show_phases", &Options::show_phases,
+                    "beside the operations what the time before and behind the run was for, and saves")
           .watching());
 
   explicit Profiler(const Options& o)
       : directory_(o.output_dir.empty() ? host().run_directory() : o.output_dir.string()),
-        trace_{o.show_dataflow, o.show_memory} {
+        trace_{o.show_dataflow, o.show_memory, o.show_phases} {
     if (!o.save_secs && !o.save_steps)
       belay::fail(Code::kInvalidArgument, "give a period: 'save_secs', 'save_steps', or both");
     timer_ = belay::SecondOrStepTimer(o.save_secs, o.save_steps);
@@ -58,6 +64,7 @@ class Profiler final : public belay::Hook {
     const std::int64_t step = step_.read(session);
     step_.forget();
     ran_ = false;
+    left_.reset();
     if (timer_.last_triggered_step().value_or(step) > step) timer_.reset();  // from steps that are done again
     next_step_ = step + 1;
   }
@@ -68,6 +75,7 @@ class Profiler final : public belay::Hook {
     // there.
     due_ = ran_ && timer_.should_trigger_for_step(next_step_, host());
     if (due_) {
+      entered_ = host().monotonic();
       belay::RunOptions options;
       options.trace_level = belay::RunOptions::Trace::kFull;
       args.options(options);
@@ -85,16 +93,48 @@ class Profiler final : public belay::Hook {
       save(run, step);
     }
     next_step_ = step + step_.steps_per_run();
+    left_.reset();
+    // The clock is read only where the next run is traced.
+    if (trace_.phases && timer_.should_trigger_for_step(next_step_, host())) left_ = host().monotonic();
+  }
+
+  void before_save(belay::Session&, std::int64_t) override { save_ = {host().monotonic(), std::nullopt}; }
+  bool after_save(belay::Session&, const belay::Saved&) override {
+    if (save_) save_->end = host().monotonic();
+    return false;
   }
 
   void save_state(belay::StateWriter& state) const override { timer_.save(state, host().monotonic()); }
   void load_state(const belay::StateReader& state) override { timer_.load(state, host().monotonic()); }
 
  private:
+  // Of a checkpoint: it is written by a thread of its own while steps go on.
+  struct Save {
+    std::chrono::nanoseconds start;
+    std::optional<std::chrono::nanoseconds> end;
+  };
+
+  // What is known of the time between this hook's calls. What each of the other hooks takes of it is not.
+  std::vector<TraceSpan> spans(const std::vector<belay::NodeStats>& nodes) const {
+    std::vector<TraceSpan> spans;
+    if (!trace_.phases || nodes.empty()) return spans;
+    const std::chrono::nanoseconds now = host().monotonic();
+    std::chrono::nanoseconds start = nodes[0].start, end = nodes[0].end;
+    for (const belay::NodeStats& node : nodes) start = std::min(start, node.start), end = std::max(end, node.end);
+    if (left_) spans.push_back({"phases", "between the steps: hooks, saving, evaluation", *left_, entered_});
+    spans.push_back({"phases", "before the run: hooks", entered_, start});
+    spans.push_back({"phases", "the run", start, end});
+    spans.push_back({"phases", "behind the run: hooks", end, now});
+    for (const belay::NodeStats& node : nodes)
+      if (node.op == "QueueDequeue") spans.push_back({"input", "waiting for the input", node.start, node.end});
+    if (save_ && save_->end.value_or(now) >= left_.value_or(entered_))
+      spans.push_back({"saving", "a checkpoint", save_->start, save_->end.value_or(now)});
+    return spans;
+  }
   void save(belay::RunContext& run, std::int64_t step) const {
     const std::vector<belay::NodeStats> nodes = run.node_stats();
     const std::string path = directory_ + "/timeline-" + std::to_string(step) + ".json";
-    write(path, chrome_trace(nodes, trace_edges(run.session().graph(), nodes), trace_));
+    write(path, chrome_trace(nodes, trace_edges(run.session().graph(), nodes), spans(nodes), trace_));
     host().info("traced step " + std::to_string(step) + ": " + std::to_string(nodes.size()) + " nodes, " + path);
   }
   static void write(const std::string& path, const std::string& text) {
@@ -111,6 +151,9 @@ class Profiler final : public belay::Hook {
   std::int64_t next_step_ = 0;  // that the coming run probably reaches
   bool ran_ = false;            // in this session
   bool due_ = false;
+  std::chrono::nanoseconds entered_{};            // before the traced run
+  std::optional<std::chrono::nanoseconds> left_;  // behind the run before it
+  std::optional<Save> save_;                      // the last one
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -87,14 +88,14 @@ TEST_F(Profiler, TracesEveryNSeconds) {
 }
 
 TEST_F(Profiler, WritesAChromeTrace) {
-  HookDriver& hook = started({{"save_steps", 1}, {"show_memory", true}});
+  HookDriver& hook = started({{"save_steps", 1}, {"show_memory", true}, {"show_phases", false}});
   hook.step();
   hook.step();
   const nlohmann::json trace = read("timeline-2.json");
   EXPECT_EQ(trace.at("displayTimeUnit"), "ms");
   nlohmann::json slice, counters = nlohmann::json::array();
   for (const auto& event : trace.at("traceEvents")) {
-    if (event.at("ph") == "X") slice = event;
+    if (event.at("ph") == "X" && event.at("cat") == "op") slice = event;
     if (event.at("ph") == "C") counters.push_back(event.at("args").at("bytes"));
   }
   EXPECT_EQ(slice.at("name"), "MatMul");
@@ -102,6 +103,25 @@ TEST_F(Profiler, WritesAChromeTrace) {
   EXPECT_NEAR(slice.at("dur").get<double>(), 10, 0.01);
   EXPECT_EQ(slice.at("args"), nlohmann::json::parse(R"({"name": "y", "op": "MatMul", "output_bytes": 8})"));
   EXPECT_EQ(counters, nlohmann::json::parse("[8, 0]"));
+}
+
+// The node is from 1 s to 1.00001 s; the clock of the host begins at 0 and stands, but for what the test adds.
+TEST_F(Profiler, ShowsThePhasesOfTheStepAndSaves) {
+  HookDriver& hook = started({{"save_steps", 1}});
+  hook.step();
+  hook.saving_takes(0.25);
+  hook.save();
+  hook.host().clock.advance(0.5);
+  hook.step();
+  std::map<std::string, double> durations;
+  const nlohmann::json trace = read("timeline-2.json");
+  for (const auto& event : trace.at("traceEvents"))
+    if (event.at("ph") == "X" && event.at("cat") == "phase")
+      durations[event.at("name").get<std::string>()] = event.at("dur").get<double>();
+  EXPECT_NEAR(durations.at("between the steps: hooks, saving, evaluation"), 0.75e6, 1);
+  EXPECT_NEAR(durations.at("a checkpoint"), 0.25e6, 1);
+  EXPECT_NEAR(durations.at("before the run: hooks"), 0.25e6, 1);
+  EXPECT_NEAR(durations.at("the run"), 10, 0.01);
 }
 
 TEST_F(Profiler, AResumedRunKeepsTheRhythmAndLeavesOutItsFirstRun) {

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <belay/hooks/history.h>
+#include <belay/output_file.h>
+#include <belay/plugin.h>
+
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace {
+
+using belay::Code;
+using json = nlohmann::ordered_json;
+
+class History final : public belay::History {
+ public:
+  struct Options {
+    belay::List<belay::Str> tensors;
+    std::int64_t every_n_steps = 1;
+    std::int64_t capacity = kDefaultCapacity;
+    belay::Str output_file = "history.json";
+  };
+  static constexpr auto about = belay::about(
+      "history", "Keeps scalars of the whole training in memory and writes them into a JSON file when it ends",
+      belay::option("tensors", &Options::tensors, "the scalars to keep").required().example("loss").watching(),
+      belay::option("every_n_steps", &Options::every_n_steps, "keep the values every so many steps").min(1).watching(),
+      belay::option("capacity", &Options::capacity,
+                    "points of each at most: where they are full every second one is dropped and the period doubled")
+          .range(2, 1e7)
+          .watching(),
+      belay::option("output_file", &Options::output_file, "the file's name in the run directory; empty: no file")
+          .watching());
+
+  explicit History(const Options& o)
+      : belay::History(texts(o.tensors), o.every_n_steps, o.capacity), output_file_(o.output_file) {
+    if (output_file_.find('/') != std::string::npos)
+      belay::fail(Code::kInvalidArgument, "'output_file' is '" + output_file_ + "'; give a name without '/'");
+    for (const std::string& name : names())
+      if (name == kStepKey) belay::fail(Code::kInvalidArgument, "'global_step' is in the file without being asked for");
+  }
+
+  void end(belay::Session&) override {
+    if (!write()) belay::fail(Code::kUnknown, "'" + path() + "' cannot be written: " + std::strerror(errno));
+  }
+  // What led to the error is what one wants to see.
+  void on_error(const belay::Error&) override {
+    if (!write()) host().warning("'" + path() + "' cannot be written: " + std::strerror(errno));
+  }
+
+ private:
+  static constexpr const char* kStepKey = "global_step";
+
+  static std::vector<std::string> texts(const belay::List<belay::Str>& names) {
+    std::vector<std::string> texts;
+    for (const belay::Str& name : names) texts.emplace_back(name);
+    return texts;
+  }
+  static json number(double value) {
+    if (std::isfinite(value)) return value;
+    return std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";  // JSON has no number for them
+  }
+
+  std::string path() const { return host().run_directory() + "/" + output_file_; }
+  bool write() const {
+    if (output_file_.empty() || host().run_directory().empty()) return true;
+    json content{{kStepKey, steps()}};
+    for (const std::string& name : names()) {
+      json column = json::array();
+      for (const double value : values(name)) column.push_back(number(value));
+      content[name] = std::move(column);
+    }
+    return belay::replace_output_file(path(), content.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
+  }
+
+  const std::string output_file_;
+};
+
+}  // namespace
+
+BELAY_MODULE("1.0.0", History)

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <belay/due_steps.h>
+#include <belay/growing_file.h>
+#include <belay/plugin.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+using belay::Code;
+using belay::Output;
+using json = nlohmann::ordered_json;
+
+json element(const belay::TensorView& t, std::size_t i) {
+  if (t.dtype() == belay::DType::kString) return std::string(t.text(i));
+  if (t.dtype() == belay::DType::kBool) return t.number(i) != 0;
+  if (t.dtype() == belay::DType::kInt64) return t.data<const std::int64_t>()[i];
+  const double v = t.number(i);
+  if (std::isfinite(v)) return v;
+  return std::isnan(v) ? "NaN" : v > 0 ? "Infinity" : "-Infinity";  // JSON has no number for them
+}
+// Lists in lists, row by row.
+json nested(const belay::TensorView& t, std::int32_t axis, std::size_t& next) {
+  if (axis == t.rank()) return element(t, next++);
+  json list = json::array();
+  for (std::int64_t i = 0; i < t.dim(axis); ++i) list.push_back(nested(t, axis + 1, next));
+  return list;
+}
+
+class SampleDump final : public belay::Hook {
+ public:
+  struct Options {
+    belay::List<belay::Str> tensors;
+    belay::List<belay::Str> images;
+    std::int64_t rows = 8;
+    std::int64_t every_n_steps = 1000;
+    belay::Str output_file = "samples.jsonl";
+  };
+  static constexpr auto about = belay::about(
+      "sample_dump", "Writes rows of tensors, such as predictions beside their labels, into a file of JSON lines",
+      belay::option("tensors", &Options::tensors,
+                    "what is written, a key of the line each; rows are the first dimension")
+          .watching()
+          .example("loss"),
+      belay::option("images", &Options::images,
+                    "[rows, height, width, channels] tensors that go into the event file as images")
+          .watching(),
+      belay::option("rows", &Options::rows, "the first so many of the batch; 0: all of them").min(0).watching(),
+      belay::option("every_n_steps", &Options::every_n_steps, "write every so many steps; 1: each batch")
+          .min(1)
+          .watching(),
+      belay::option("output_file", &Options::output_file, "the file's name in the run directory").watching());
+
+  explicit SampleDump(const Options& o) : rows_(o.rows), due_(o.every_n_steps), file_("sample_dump", path(o)) {
+    for (const belay::Str& name : o.tensors) names_.emplace_back(name);
+    for (const belay::Str& name : o.images) image_names_.emplace_back(name);
+    for (const std::string& name : names_)
+      if (name == "global_step" || name == "row")
+        belay::fail(Code::kInvalidArgument, "'" + name + "' is in each line without being asked for");
+    if (names_.empty() && image_names_.empty())
+      belay::fail(Code::kInvalidArgument, "nothing to write: name 'tensors', 'images' or both");
+  }
+
+  void begin(belay::Graph& graph) override {
+    due_.begin(graph);
+    tensors_.clear();
+    images_.clear();
+    for (const std::string& name : names_) {
+      tensors_.push_back(graph.fetch(graph.find(name)));
+      if (tensors_.back().is_operation())
+        belay::fail(Code::kInvalidArgument, "sample_dump writes tensors, '" + name + "' is an operation");
+    }
+    for (const std::string& name : image_names_) images_.push_back(image(graph, graph.find(name)));
+  }
+  void after_create_session(belay::Session& session) override {
+    due_.session_created(session);
+    if (names_.empty()) return;
+    file_.open(restored_bytes_);
+    if (restored_bytes_ != 0) file_.cut();
+  }
+
+  belay::RunArgs before_run(belay::RunContext&) override {
+    belay::RunArgs args{due_.fetch()};
+    if (!due_.next(host())) return args;
+    for (const Output& tensor : tensors_) args.fetch(tensor);
+    for (const auto& image : images_) args.fetch(image);
+    return args;
+  }
+  void after_run(belay::RunContext& run, const belay::RunValues& values) override {
+    const auto step = due_.reached(run.session(), values, host());
+    if (!step) return;
+    for (const auto& image : images_) belay::Events(host()).summary(values[image], *step);
+    if (!names_.empty()) write(values, *step);
+  }
+  void before_save(belay::Session&, std::int64_t) override {
+    if (file_.is_open()) file_.sync();
+  }
+  void end(belay::Session&) override {
+    if (file_.is_open()) file_.sync();
+  }
+
+  void save_state(belay::StateWriter& state) const override {
+    due_.save(state, host());
+    state.put("bytes", file_.is_open() ? file_.bytes() : restored_bytes_);
+  }
+  void load_state(const belay::StateReader& state) override {
+    due_.load(state, host());
+    restored_bytes_ = state.integer("bytes");
+  }
+
+ private:
+  std::string path(const Options& o) const {
+    const std::string file = o.output_file.string();
+    if (file.empty() || file.find('/') != std::string::npos)
+      belay::fail(Code::kInvalidArgument, "'output_file' is the name of a file in the run directory, without '/'");
+    if (host().run_directory().empty())
+      belay::fail(Code::kInvalidArgument,
+                  "sample_dump writes into the run directory, and this run has none; set [run] dir");
+    return host().run_directory() + "/" + file;
+  }
+  // Not by ops::image_summary, which would make it one of the summaries that summary_saver writes.
+  belay::Fetch<std::string_view> image(const belay::Graph& graph, const Output& of) const {
+    const std::string name = "sample_dump/" + graph.node_name_of(of);
+    Output summary = graph.find_if_exists(name);  // of a begin before
+    if (!summary)
+      summary = graph.node("ImageSummary", name)
+                    .in(of)
+                    .attr("tag", "samples/" + graph.node_name_of(of))
+                    .attr("max_images", rows_ == 0 ? std::int64_t{1} << 20 : rows_)
+                    .output();
+    return graph.fetch<std::string_view>(summary);
+  }
+
+  // A line for each row that all tensors have; a scalar is in each of them.
+  void write(const belay::RunValues& values, std::int64_t step) {
+    std::int64_t rows = -1;
+    for (const Output& tensor : tensors_) {
+      const belay::TensorView value = values[tensor];
+      if (value.rank() > 0) rows = rows < 0 ? value.dim(0) : std::min(rows, value.dim(0));
+    }
+    if (rows < 0) rows = 1;
+    if (rows_ > 0) rows = std::min(rows, rows_);
+    for (std::int64_t row = 0; row < rows; ++row) {
+      json line{{"global_step", step}, {"row", row}};
+      for (std::size_t i = 0; i < tensors_.size(); ++i) {
+        const belay::TensorView value = values[tensors_[i]];
+        const belay::TensorView part = value.rank() == 0 ? value : value.row(row);
+        std::size_t next = 0;
+        line[names_[i]] = nested(part, 0, next);
+      }
+      file_.write(line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
+    }
+    file_.flush();
+  }
+
+  const std::int64_t rows_;
+  belay::DueSteps due_;
+  belay::GrowingFile file_;
+  std::vector<std::string> names_, image_names_;
+  std::vector<Output> tensors_;
+  std::vector<belay::Fetch<std::string_view>> images_;
+  std::int64_t restored_bytes_ = 0;
+};
+
+}  // namespace
+
+BELAY_MODULE("1.0.0", SampleDump)
