@@ -17,17 +17,20 @@ extern const belay_module belay_module_final_ops;
 extern const belay_module belay_module_ftrl;
 extern const belay_module belay_module_global_step_waiter;
 extern const belay_module belay_module_inverse_time_decay;
+extern const belay_module belay_module_json_lines;
 extern const belay_module belay_module_logging_tensor;
 extern const belay_module belay_module_momentum;
 extern const belay_module belay_module_nan_tensor;
 extern const belay_module belay_module_natural_exp_decay;
 extern const belay_module belay_module_npz;
+extern const belay_module belay_module_onnx;
 extern const belay_module belay_module_piecewise_constant;
 extern const belay_module belay_module_polynomial_decay;
 extern const belay_module belay_module_profiler;
 extern const belay_module belay_module_progress;
 extern const belay_module belay_module_rmsprop;
 extern const belay_module belay_module_safetensors;
+extern const belay_module belay_module_safetensors_exporter;
 extern const belay_module belay_module_sgd;
 extern const belay_module belay_module_step_counter;
 extern const belay_module belay_module_stop_after_n_evals;
@@ -58,17 +61,20 @@ std::vector<const belay_module*> default_plugins() {
           &belay_module_ftrl,
           &belay_module_global_step_waiter,
           &belay_module_inverse_time_decay,
+          &belay_module_json_lines,
           &belay_module_logging_tensor,
           &belay_module_momentum,
           &belay_module_nan_tensor,
           &belay_module_natural_exp_decay,
           &belay_module_npz,
+          &belay_module_onnx,
           &belay_module_piecewise_constant,
           &belay_module_polynomial_decay,
           &belay_module_profiler,
           &belay_module_progress,
           &belay_module_rmsprop,
           &belay_module_safetensors,
+          &belay_module_safetensors_exporter,
           &belay_module_sgd,
           &belay_module_step_counter,
           &belay_module_stop_after_n_evals,

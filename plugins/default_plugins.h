@@ -13,8 +13,8 @@ namespace belay {
 
 // The default hooks, the others of TensorFlow's (early_stopping, feed_fn, final_ops, global_step_waiter,
 // logging_tensor, profiler, stop_after_n_evals, stop_at_checkpoint_step, summary_at_end), time_limit, the savers
-// safetensors, tf_bundle and npz, the init functions assign, embedding_file and warm_start, and all optimizers and
-// schedules.
+// safetensors, tf_bundle and npz, the exporters onnx and safetensors, the init functions assign, embedding_file and
+// warm_start, and all optimizers and schedules.
 std::vector<const belay_module*> default_plugins();
 
 }  // namespace belay

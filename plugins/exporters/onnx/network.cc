@@ -266,7 +266,10 @@ void translate(GraphWriter& to, const ExportNode& node) {
   }
   for (const Table* table : {&elementwise_table(), &shape_table(), &network_table()})
     if (const auto found = table->find(node.op()); found != table->end()) return found->second(to, node);
-  node.fail_untranslated("ONNX has no translation of it here; docs/reference/exporters.md lists those that have one");
+  node.fail_untranslated(
+      "it has no translation to ONNX; build the predictions of those that docs/reference/exporters.md lists, or export "
+      "with "
+      "'safetensors'");
 }
 
 }  // namespace belay_onnx

@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the file says, and its errors; tests/e2e/export_test.cc compares what it computes.
+// What the file says, and its errors; tests/e2e/onnx_check.py and onnxruntime_check.py compare what it computes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "belay/ops/activations.h"
+#include "belay/ops/control_flow.h"
 #include "belay/ops/convolution.h"
+#include "belay/ops/math.h"
 #include "belay/ops/matmul.h"
 #include "belay/ops/recurrent.h"
+#include "belay/ops/shape.h"
+#include "belay/ops/sorting.h"
 #include "belay/testing/exporter_driver.h"
 #include "belay/testing/testing.h"
 #include "plugins/exporters/onnx/onnx.pb.h"
@@ -51,6 +57,17 @@ std::string refused(const std::function<Signature(const Graph&)>& build) {
   ExporterDriver exporter(module());
   exporter.model(build);
   return error_of([&] { exporter.write(); });
+}
+// The whole numbers of a constant that is input `index` of a node.
+std::vector<std::int64_t> constant(const belay::onnx::Model& model, const belay::onnx::Node& node, int index) {
+  for (const auto& t : model.graph().initializer())
+    if (t.name() == node.input(index)) {
+      std::vector<std::int64_t> values(t.raw_data().size() / sizeof(std::int64_t));
+      std::memcpy(values.data(), t.raw_data().data(), t.raw_data().size());
+      return values;
+    }
+  ADD_FAILURE() << node.input(index) << " is no constant";
+  return {};
 }
 std::vector<std::string> operations(const belay::onnx::Model& model) {
   std::vector<std::string> all;
@@ -106,6 +123,69 @@ TEST(Onnx, ImagesGoThroughTransposes) {
   }));
   EXPECT_THAT(all, Contains("Conv"));
   EXPECT_EQ(std::count(all.begin(), all.end(), "Transpose"), 3);  // image, filter, result
+}
+
+TEST(Onnx, AStridedSliceIsASliceAndASqueeze) {
+  const belay::onnx::Model model = exported([](const Graph& g) {
+    const Output x = placeholder(g, "x", DType::kFloat32, {-1, 9, 8, 7});
+    return Signature{"serving_default",
+                     "predict",
+                     {{"x", x}},
+                     {{"y", ops::strided_slice(x, {5, -1, 6, 1}, {0, 0, -8, 7}, {1, 1, -2, 3},
+                                               {.begin = 1, .end = 1, .shrink = 2})}}};
+  });
+  ASSERT_EQ(operations(model), (std::vector<std::string>{"Slice", "Squeeze", "Identity"}));
+  constexpr std::int64_t kFar = INT64_MAX;
+  const belay::onnx::Node& slice = model.graph().node(0);
+  EXPECT_EQ(constant(model, slice, 1), (std::vector<std::int64_t>{0, -1, 6, 1}));
+  EXPECT_EQ(constant(model, slice, 2), (std::vector<std::int64_t>{kFar, kFar, -8, 7}));
+  EXPECT_EQ(constant(model, slice, 3), (std::vector<std::int64_t>{0, 1, 2, 3}));
+  EXPECT_EQ(constant(model, slice, 4), (std::vector<std::int64_t>{1, 1, -2, 3}));
+  EXPECT_EQ(constant(model, model.graph().node(1), 1), (std::vector<std::int64_t>{1}));
+}
+
+TEST(Onnx, AStridedSliceBackwardsBeginsBehindTheEnd) {
+  const belay::onnx::Model model = exported([](const Graph& g) {
+    const Output x = placeholder(g, "x", DType::kFloat32, {-1, 4});
+    return Signature{"serving_default", "predict", {{"x", x}}, {{"y", ops::reverse(x, {1})}}};
+  });
+  ASSERT_EQ(operations(model), (std::vector<std::string>{"Slice", "Identity"}));
+  const belay::onnx::Node& slice = model.graph().node(0);
+  EXPECT_EQ(constant(model, slice, 1).at(1), INT64_MAX);
+  EXPECT_EQ(constant(model, slice, 2).at(1), -INT64_MAX);
+  EXPECT_EQ(constant(model, slice, 4).at(1), -1);
+}
+
+TEST(Onnx, TheIndicesOfTheLargestHaveBelaysType) {
+  const belay::onnx::Model model = exported([](const Graph& g) {
+    const Output x = placeholder(g, "x", DType::kFloat32, {-1, 9});
+    const ops::TopK best = ops::top_k(x, 3);
+    return Signature{"serving_default", "predict", {{"x", x}}, {{"values", best.values}, {"places", best.indices}}};
+  });
+  EXPECT_THAT(operations(model), ::testing::IsSupersetOf({"TopK", "Cast"}));
+  EXPECT_EQ(constant(model, model.graph().node(0), 1), (std::vector<std::int64_t>{3}));
+  ASSERT_EQ(model.graph().output_size(), 2);
+  EXPECT_EQ(model.graph().output(1).type().tensor_type().elem_type(), 6);  // int32
+}
+
+TEST(Onnx, ControlFlowIsRefusedByItsNameWithTheFix) {
+  const std::string cond = refused([](const Graph& g) {
+    const Output x = placeholder(g, "x", DType::kFloat32, {});
+    const Output y = ops::cond(
+        ops::greater(x, ops::constant(g, belay::Tensor(0.0f))), [&] { return x + 1.0; }, [&] { return x; });
+    return Signature{"serving_default", "predict", {{"x", x}}, {{"y", y}}};
+  });
+  EXPECT_THAT(cond, HasSubstr("of the operation Cond in the model 'model' cannot be exported"));
+  EXPECT_THAT(cond, HasSubstr("ops::select"));
+  const std::string loop = refused([](const Graph& g) {
+    const Output x = placeholder(g, "x", DType::kFloat32, {});
+    const Output y =
+        ops::while_loop([](const Output& v) { return ops::less(v, ops::constant(v.graph(), belay::Tensor(9.0f))); },
+                        [](const Output& v) { return v + 1.0; }, x);
+    return Signature{"serving_default", "predict", {{"x", x}}, {{"y", y}}};
+  });
+  EXPECT_THAT(loop, HasSubstr("of the operation While in the model 'model' cannot be exported"));
+  EXPECT_THAT(loop, HasSubstr("as many copies of the body"));
 }
 
 TEST(Onnx, AnOperationWithoutATranslationIsNamedWithNodeAndModel) {

@@ -82,6 +82,53 @@ void slice(GraphWriter& to, const ExportNode& node) {
          to.add("Slice", {to.input(node, 0), to.ints(begin), to.ints(end), to.ints(axes)}, shape_name(node)));
 }
 
+// Both count places by numpy's rule; what lies outside is cut. A dimension that goes away is one element of `Slice`,
+// which `Squeeze` takes away.
+void strided_slice(GraphWriter& to, const ExportNode& node) {
+  constexpr std::int64_t kFar = std::numeric_limits<std::int64_t>::max();
+  Ints begin = node.integers("begin"), end = node.integers("end"), strides = node.integers("strides");
+  strides.resize(begin.size(), 1);
+  const auto has = [&](const char* mask, std::size_t i) { return i < 64 && ((node.integer(mask, 0) >> i) & 1) != 0; };
+  Ints axes, gone;
+  for (std::size_t i = 0; i < begin.size(); ++i) {
+    axes.push_back(static_cast<std::int64_t>(i));
+    if (has("shrink_axis_mask", i)) {
+      gone.push_back(static_cast<std::int64_t>(i));
+      strides[i] = 1;
+      end[i] = begin[i] == -1 ? kFar : begin[i] + 1;
+      continue;
+    }
+    const bool forwards = strides[i] > 0;
+    if (has("begin_mask", i)) begin[i] = forwards ? 0 : kFar;
+    if (has("end_mask", i)) end[i] = forwards ? kFar : -kFar;
+  }
+  const Names inputs = {to.input(node, 0), to.ints(begin), to.ints(end), to.ints(axes), to.ints(strides)};
+  to.set(node.output(), gone.empty()
+                            ? to.add("Slice", inputs, shape_name(node))
+                            : to.add("Squeeze", {to.step(node, "Slice", inputs), to.ints(gone)}, shape_name(node)));
+}
+
+// ONNX counts in int64.
+void top_k(GraphWriter& to, const ExportNode& node) {
+  const std::string places = node.name() + "/places";
+  to.add_node("TopK", {to.input(node, 0), to.ints({node.integer("k", 1)})}, {shape_name(node), places},
+              {{"axis", std::int64_t{-1}}, {"largest", std::int64_t{1}}, {"sorted", std::int64_t{1}}});
+  to.set(node.output(), shape_name(node));
+  const belay::Output indices = node.output(1);
+  to.set(indices, to.add("Cast", {places}, GraphWriter::usual_name(indices),
+                         {{"to", std::int64_t{onnx_type(indices.dtype())}}}));
+}
+
+[[noreturn]] void with_bodies(const ExportNode& node, const char* instead) {
+  node.fail_untranslated(
+      "its bodies are graphs of their own, which are not translated; in mode predict build the model " +
+      std::string(instead) + ", or export with 'safetensors'");
+}
+void cond(GraphWriter&, const ExportNode& node) { with_bodies(node, "with ops::select of both results instead"); }
+void while_loop(GraphWriter&, const ExportNode& node) {
+  with_bodies(node, "with as many copies of the body as it has turns");
+}
+
 void tile(GraphWriter& to, const ExportNode& node) {
   to.set(node.output(), to.add("Tile", {to.input(node, 0), to.ints(node.integers("multiples"))}, shape_name(node)));
 }
@@ -108,10 +155,26 @@ std::string transposed(GraphWriter& to, const ExportNode& node, const std::strin
 
 const Table& shape_table() {
   static const Table table = {
-      {"ArgMax", arg_max},  {"ArgMin", arg_min}, {"Concat", concat},   {"ExpandDims", expand_dims},
-      {"Gather", gather},   {"Max", largest},    {"Mean", mean},       {"Min", smallest},
-      {"Pad", pad},         {"Prod", prod},      {"Reshape", reshape}, {"Slice", slice},
-      {"Squeeze", squeeze}, {"Sum", sum},        {"Tile", tile},       {"Transpose", transpose},
+      {"ArgMax", arg_max},
+      {"ArgMin", arg_min},
+      {"Concat", concat},
+      {"Cond", cond},
+      {"ExpandDims", expand_dims},
+      {"Gather", gather},
+      {"Max", largest},
+      {"Mean", mean},
+      {"Min", smallest},
+      {"Pad", pad},
+      {"Prod", prod},
+      {"Reshape", reshape},
+      {"Slice", slice},
+      {"Squeeze", squeeze},
+      {"StridedSlice", strided_slice},
+      {"Sum", sum},
+      {"Tile", tile},
+      {"TopK", top_k},
+      {"Transpose", transpose},
+      {"While", while_loop},
   };
   return table;
 }
