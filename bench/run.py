@@ -26,6 +26,7 @@ import time
 
 import busy_machine
 import models
+import onnxruntime_peer
 import processor
 import thousand_plugins
 
@@ -281,6 +282,22 @@ def inference(build):
     return measures
 
 
+def onnxruntime(build):
+    """What the models compute of a batch beside ONNX Runtime, which runs the exported files."""
+    program(build, "bench_model_steps"), program(build, "bench_onnx_files")
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        why_not = onnxruntime_peer.install(folder)
+        if why_not is not None:
+            say(f"bench: NOT MEASURED beside ONNX Runtime: {why_not}")
+            return {}
+        say(f"  onnxruntime-node {onnxruntime_peer.version(folder)}")
+        try:
+            return onnxruntime_peer.measure(build, folder, say)
+        except models.Failed as error:
+            raise CannotRun(str(error)) from error
+
+
 def busy(build):
     """A run beside other programs, as ratios of medians; each is printed on stderr."""
     program(build, "belay")
@@ -294,7 +311,7 @@ def busy(build):
 
 
 GROUPS = (session, scale, boundary, step, cold_start_in_memory, cold_start_on_disk, list_thousand_plugins, init, inputs,
-          save, events, model_steps, inference, busy)
+          save, events, model_steps, inference, onnxruntime, busy)
 
 
 def read_baseline():

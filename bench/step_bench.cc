@@ -24,7 +24,8 @@ namespace {
 
 constexpr int kBlock = 100;  // steps: the default period of step_counter and summary_saver
 
-// The default hooks are stop_at_step, step_counter, summary_saver, checkpoint_saver, nan_tensor and progress.
+// The default hooks are stop_at_step, step_counter, summary_saver, checkpoint_saver, nan_tensor, json_lines and
+// progress.
 std::string manifest(const std::string& model) {
   return "[run]\nmax_steps = 1000000000\nthreads = 1\n"
          "[input.train]\nplugin = \"digits\"\nsplit = \"train\"\nexamples = 2560\nbatch_size = 128\nprefetch = 8\n"
