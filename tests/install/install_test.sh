@@ -21,7 +21,7 @@ mkdir "$HOME"
 
 step "the program needs only what Debian packages have, and nothing of the build tree"
 dynamic=$(readelf -d "$belay")
-expected='libdnnl|libgomp|libisal|libprotobuf|libspdlog|libfmt|libboost_program_options|libstdc\+\+|libm|libgcc_s|libc|ld-linux-x86-64|libz|libpng16'
+expected='libdnnl|libgomp|libisal|libprotobuf|libfmt|libboost_program_options|libstdc\+\+|libm|libgcc_s|libc|ld-linux-x86-64|libz|libpng16'
 unexpected=$(sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' <<<"$dynamic" | grep -Ev "^($expected)[.-]" || true)
 [ -z "$unexpected" ] || fail "belay needs $unexpected"
 ! grep -Eq '(RPATH|RUNPATH)' <<<"$dynamic" || fail "belay has a library path of the machine that built it"
@@ -123,7 +123,9 @@ wait $hook $op || fail "hook or op"
 one_kind optimizer sum-of-steps & optimizer=$!
 one_kind schedule half_life & schedule=$!
 wait $optimizer $schedule || fail "optimizer or schedule"
-one_kind exporter node_list
+one_kind exporter node_list & exporter=$!
+one_kind cluster fast-lane & cluster=$!
+wait $exporter $cluster || fail "exporter or cluster"
 [ -f "$here/new/flat-file/runs/flat-file/model.ckpt-200/variables.bin" ] || fail "the new saver wrote nothing"
 
 step "a newcomer's first training: docs/guide/run-a-training.md, every command as written"
@@ -161,25 +163,29 @@ grep -q "restored step 30" "$here/manifest.log" || { cat "$here/manifest.log"; f
 manifest run.max_stps=30 && fail "manifest takes a key that is not there"
 grep -q 'did you mean "max_steps"' "$here/manifest.log" || { cat "$here/manifest.log"; fail "manifest does not say what is wrong"; }
 
-step "examples/estimator"
+step "examples/estimator: each mode"
 configure_and_build "$source/examples/estimator" "$here/estimator_build"
+estimator() { "$here/estimator_build/estimator" "$@" >"$here/estimator.log" 2>"$here/estimator.err" || { cat "$here/estimator.err"; fail "estimator $1"; }; }
 for start in 200 400; do
-  "$here/estimator_build/estimator" "$here/estimator_run" >"$here/estimator.log" 2>"$here/estimator.err" ||
-    { cat "$here/estimator.err"; fail "estimator"; }
+  estimator train "$here/estimator_run"
+  estimator evaluate "$here/estimator_run"
   grep -q "^accuracy = 0\.9.*, global_step = $start, " "$here/estimator.log" ||
     { cat "$here/estimator.log"; fail "estimator has not learned by step $start"; }
-  printf 'inside\ninside\ninside\noutside\noutside\noutside\n' | diff - <(tail -n 6 "$here/estimator.log") ||
+  estimator predict "$here/estimator_run"
+  printf 'inside\ninside\ninside\noutside\noutside\noutside\n' | diff - "$here/estimator.log" ||
     fail "estimator predicts something else"
 done
-
-step "examples/train_and_evaluate"
-configure_and_build "$source/examples/train_and_evaluate" "$here/tae_build"
+estimator export "$here/estimator_run"
+[ -f "$(cat "$here/estimator.log")/model.onnx" ] || { cat "$here/estimator.log"; fail "estimator exports nothing"; }
 for start in first second; do  # the second one has nothing left to train
-  "$here/tae_build/train_and_evaluate" "$here/tae_run" >"$here/tae.log" 2>"$here/tae.err" ||
-    { cat "$here/tae.err"; fail "train_and_evaluate, the $start time"; }
-  grep -q "^accuracy = [01]\.*9*.*, global_step = 400, " "$here/tae.log" ||
-    { cat "$here/tae.log"; fail "train_and_evaluate prints no metrics of step 400 the $start time"; }
-  [ -f "$here/tae_run/export/best/index" ] || fail "train_and_evaluate has exported nothing"
+  estimator train_and_evaluate "$here/tae_run"
+  grep -q "^accuracy = [01]\.*9*.*, global_step = 400, " "$here/estimator.log" ||
+    { cat "$here/estimator.log"; fail "train_and_evaluate prints no metrics of step 400 the $start time"; }
 done
+for file in best/*/model.safetensors onnx/*/model.onnx; do
+  compgen -G "$here/tae_run/export/$file" >"$here/exports.log" || fail "train_and_evaluate has exported no $file"
+done
+estimator continuous_eval "$here/tae_run"  # of a training that has come to its end
+grep -q "global_step = 400, " "$here/estimator.log" || { cat "$here/estimator.log"; fail "continuous_eval"; }
 
 step "all of it holds"

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+# Debian packages, by `./dev package`: belay (host, plugins, documentation), belay-sdk-dev (what a plugin's
+# author needs) and belay-runtime-dev (for programs with a main of their own).
+set(CPACK_GENERATOR DEB)
+set(CPACK_VERBATIM_VARIABLES ON)
+set(CPACK_PACKAGE_NAME belay)
+set(CPACK_PACKAGE_CONTACT "Belay maintainers <maintainers@belay.example>")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_COMPONENTS_ALL belay sdk runtime)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
+set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE
+  WORLD_READ WORLD_EXECUTE)
+
+set(CPACK_DEBIAN_BELAY_PACKAGE_NAME belay)
+set(CPACK_DEBIAN_BELAY_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_BELAY_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_BELAY_DESCRIPTION "training runtime made of plugins
+A manifest in TOML names the input, the model, the optimizer and the hooks of
+a training; each is a plugin in a shared library. A run that is killed goes on
+from its newest checkpoint, with the bits that it would have had.
+.
+This package has the program belay, its plugins and its documentation.")
+
+set(CPACK_DEBIAN_SDK_PACKAGE_NAME belay-sdk-dev)
+set(CPACK_DEBIAN_SDK_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_SDK_PACKAGE_ARCHITECTURE all)
+set(CPACK_DEBIAN_SDK_DESCRIPTION "headers for plugins of the training runtime belay
+Hooks, models, inputs, optimizers and other plugins of belay are written
+against these headers, in C++17 or over the C ABI in any language, and are
+tested with the drivers that come with them.
+.
+This package has the headers, a CMake function and a pkg-config file.")
+
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME belay-runtime-dev)
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_DEPENDS "belay-sdk-dev, libboost1.81-dev, libboost-program-options1.81-dev, \
+libeigen3-dev, libtomlplusplus-dev, libdnnl-dev, libprotobuf-dev, libfmt-dev, nlohmann-json3-dev, \
+libisal-dev, libpng-dev, zlib1g-dev, libleveldb-dev, libzip-dev")
+set(CPACK_DEBIAN_RUNTIME_DESCRIPTION "training runtime belay for programs with a main of their own
+A program builds its graph and model in C++ and trains them with belay's
+sessions, estimators and hooks, or runs a manifest, without the program belay.
+.
+This package has the static libraries and their headers.")
+
+# Of every package: who made it and under which terms, and its changes.
+set(debian ${CMAKE_BINARY_DIR}/debian)
+configure_file(cmake/debian/copyright ${debian}/copyright COPYONLY)
+configure_file(cmake/debian/changelog.in ${debian}/changelog.Debian @ONLY)
+foreach(component belay sdk runtime)
+  string(TOUPPER ${component} upper)
+  set(documentation ${CMAKE_INSTALL_DATADIR}/doc/${CPACK_DEBIAN_${upper}_PACKAGE_NAME})
+  install(FILES ${debian}/copyright ${debian}/changelog.Debian DESTINATION ${documentation} COMPONENT ${component}
+    EXCLUDE_FROM_ALL)
+  install(FILES cmake/debian/${component}.lintian-overrides DESTINATION ${CMAKE_INSTALL_DATADIR}/lintian/overrides
+    RENAME ${CPACK_DEBIAN_${upper}_PACKAGE_NAME} COMPONENT ${component} EXCLUDE_FROM_ALL)
+endforeach()
+set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_CURRENT_LIST_DIR}/debian/compress.cmake)
+
+include(CPack)

@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The Debian packages: what lintian says of them, and a training with nothing but what is in the package belay.
+#
+#   package_test.sh BUILD_DIRECTORY
+# Ends with 77 where cpack or dpkg-deb is not installed.
+set -euo pipefail
+build=$1
+here=$(mktemp -d "${TMPDIR:-/tmp}/belay_package.XXXXXX")
+trap 'rm -rf "$here"' EXIT
+fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
+step() { printf -- '-- %s\n' "$*"; }
+for program in cpack dpkg-deb dpkg-shlibdeps gzip; do
+  command -v $program >/dev/null || { echo "SKIPPED: there is no $program (apt install cmake dpkg-dev gzip)"; exit 77; }
+done
+
+step "three packages are made"
+cpack --config "$build/CPackConfig.cmake" -B "$here" >"$here/cpack.log" 2>&1 || { cat "$here/cpack.log"; fail cpack; }
+packages=("$here"/*.deb)
+[ ${#packages[@]} = 3 ] || fail "cpack made ${#packages[@]} packages: ${packages[*]}"
+
+if command -v lintian >/dev/null; then
+  step "lintian has no error and no warning"
+  lintian --allow-root --fail-on error,warning "${packages[@]}" || fail "lintian"
+else
+  echo "SKIPPED: lintian is not installed, so what it says of the packages is not known"
+fi
+
+step "the program trains with the plugins of its package"
+dpkg-deb -x "$here"/belay_*.deb "$here/root"
+unset BELAY_PLUGIN_PATH
+export HOME=$here/home
+mkdir "$HOME"
+"$here/root/usr/bin/belay" run "$here/root/usr/share/belay/examples/digits.toml" --set run.dir="$here/run" \
+  --set run.max_steps=20 >"$here/out" 2>"$here/err" || { cat "$here/err"; fail "belay run"; }
+grep -q accuracy "$here/out" || fail "the run evaluated nothing"
+[ -d "$here/run/model.ckpt-20" ] || fail "the run saved nothing"
+
+step "the SDK alone is found by CMake, and the runtime is missed by name"
+dpkg-deb -x "$here"/belay-sdk-dev_*.deb "$here/sdk"
+mkdir "$here/use"
+cat >"$here/use/CMakeLists.txt" <<'CODE'
+cmake_minimum_required(VERSION 3.25)
+project(use LANGUAGES CXX)
+find_package(belay REQUIRED)
+find_package(belay QUIET COMPONENTS runtime)
+message(STATUS "runtime: ${belay_FOUND} ${belay_NOT_FOUND_MESSAGE}")
+CODE
+cmake -S "$here/use" -B "$here/use/build" -DCMAKE_PREFIX_PATH="$here/sdk/usr" >"$here/cmake.log" 2>&1 ||
+  { cat "$here/cmake.log"; fail "find_package(belay)"; }
+grep -Eq "runtime: (FALSE|0) .*belay-runtime-dev" "$here/cmake.log" || { cat "$here/cmake.log"; fail "the missing runtime"; }
+echo "three packages are right"
