@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ProfilerHook: section 22 of the contract. The event file has no run metadata: the trace is the file.
+// ProfilerHook: section 22 of the contract.
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -14,6 +14,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::Pair;
+using ::testing::UnorderedElementsAreArray;
 
 class ProfilerConformance : public HookConformance {
  protected:
@@ -109,8 +111,45 @@ TEST_F(ProfilerConformance, PROF_07_ATracedRunIsRecordedOnceUnderItsStep) {
   run(2);
   end();
   EXPECT_EQ(traces(), (Steps{2}));
-  EXPECT_THAT(events().steps, IsEmpty());
+  const EventFiles found = events();
+  EXPECT_THAT(found.steps, IsEmpty());
+  std::vector<std::string> nodes;
+  for (const auto& slice : of_phase(trace(2), "X"))
+    if (slice.at("cat") == "op") nodes.push_back(slice.at("args").at("name"));
+  EXPECT_THAT(nodes, Not(IsEmpty()));
+  EXPECT_THAT(found.traced, ElementsAre(Pair("step_2", UnorderedElementsAreArray(nodes))));
   EXPECT_THAT(log.of("profiler"), ElementsAre(HasSubstr("traced step 2: ")));
+}
+
+// A step that is made again, as behind a recovery, keeps its first trace; what the program traces is the program's.
+TEST_F(ProfilerConformance, PROF_07_TheEventFileHasTheRunsThatHooksTraceEachStepOnce) {
+  class Tracer final : public Hook {
+   public:
+    RunArgs before_run(RunContext&) override {
+      RunOptions options;
+      options.trace_level = trace_level;
+      RunArgs args;
+      args.options(options);
+      return args;
+    }
+    RunOptions::Trace trace_level = RunOptions::Trace::kFull;
+  };
+  auto hook = std::make_unique<Tracer>();
+  Tracer& tracer = *hook;
+  TrainingSessionOptions o = bare();
+  o.hooks.push_back(own_hook("tracer", std::move(hook)));
+  open(std::move(o));
+  run();
+  set_step(0);
+  run(2);
+  tracer.trace_level = RunOptions::Trace::kNone;
+  CallerOptions tracing;
+  tracing.trace_level = RunOptions::Trace::kFull;
+  RunMetadata traced;
+  (*session)->run({program->train}, {}, tracing, &traced);
+  EXPECT_THAT(traced.nodes, Not(IsEmpty()));
+  end();
+  EXPECT_THAT(events().traced, ElementsAre(Pair("step_1", Not(IsEmpty())), Pair("step_2", Not(IsEmpty()))));
 }
 
 TEST_F(ProfilerConformance, PROF_08_AChromeTraceWithDataflowAndMemory) {

@@ -2,6 +2,7 @@
 // An Estimator of a program's own functions, with the clock, the log and the directory of the test.
 #pragma once
 
+#include <belay/runtime/model_exporter.h>
 #include <belay/runtime/train_and_evaluate.h>
 
 #include <cstdint>

@@ -123,6 +123,17 @@ TEST_F(TrainAndEvaluates, TAE_06_AClusterOfOneTaskTrainsAndALargerOneIsRefused) 
               HasSubstr("task.index must be given where there is a cluster"));
 }
 
+// A worker's delay comes with the cluster that it would help.
+TEST_F(TrainAndEvaluates, TAE_07_AChiefAndAMasterBeginAtOnceAndASecondWorkerIsRefusedWithoutAWait) {
+  train_and_evaluate(*task(alone("chief")), TrainSpec(ones, {.max_steps = 10}), std::nullopt);
+  train_and_evaluate(*task(alone("master")), TrainSpec(ones, {.max_steps = 20}), EvalSpec(ones, at_once()));
+  const auto worker =
+      task(R"({"cluster": {"chief": ["a:1"], "worker": ["b:1", "c:1"]}, "task": {"type": "worker", "index": 1}})");
+  EXPECT_THAT(error_of([&] { train_and_evaluate(*worker, TrainSpec(ones), std::nullopt); }),
+              HasSubstr("FAILED_PRECONDITION: an Estimator trains in one process"));
+  EXPECT_THAT(clock.new_waits_ms(), IsEmpty());
+}
+
 TEST_F(TrainAndEvaluates, TAE_08_AMasterEvaluatesBehindItsCheckpointsAndExportsTheLastAsFinal) {
   train_and_evaluate(*task(alone("master")), TrainSpec(ones, {.max_steps = 10}), EvalSpec(ones, at_once()), noting());
   EXPECT_THAT(evaluated, ElementsAre(10));
@@ -360,26 +371,20 @@ TEST_F(TrainAndEvaluates, EST_32_ALinearModelIsTrainedEvaluatedAndExported) {
   const ModelFn model = [](const ModelArgs& m) -> EstimatorSpec {
     const Output w = ops::variable(m.graph, "w", Tensor(0.0f)), b = ops::variable(m.graph, "b", Tensor(0.0f));
     const Output y = m.feature() * w + b;
+    if (m.mode == Mode::kPredict) return {m, {.predictions = {{"y", y}}}};
     const Output loss = ops::mean_squared_error(y, m.label());
     if (m.mode == Mode::kEval) return {m, {.loss = loss}};
     return {m, {.loss = loss, .train_op = m.minimize(loss, {.learning_rate = {.learning_rate = 0.1}})}};
   };
-  class Folder final : public ModelExporter {
-   public:
-    std::string name() const override { return "folder"; }
-    std::string export_model(const ModelExport& to) override {
-      std::filesystem::create_directories(to.directory);
-      return to.directory;
-    }
-  };
   Estimator linear(std::make_unique<Insides>(model, options({.save_checkpoints_steps = 100})));
   EvalSpecOptions o = at_once();
-  o.exporters = {std::make_shared<Folder>()};
+  o.exporters = {plugin_exporter("onnx")};
   const TrainAndEvaluateResult result =
       train_and_evaluate(linear, TrainSpec(line, {.max_steps = 200}), EvalSpec(line, o));
   EXPECT_LT(TensorView(result.metrics.at("loss")).number(0), 0.1);
   EXPECT_EQ(step_of(result.metrics), 200);
-  EXPECT_TRUE(std::filesystem::is_directory(temp / "model/export/folder"));
+  ASSERT_EQ(result.exported.size(), 1u);
+  EXPECT_TRUE(std::filesystem::is_regular_file(result.exported[0] + "/model.onnx"));
 }
 
 }  // namespace

@@ -16,6 +16,7 @@ TEST(SaveCrash, NorDoesOneOfSeveralFiles) { kill_at_random_moments("tf_bundle", 
 
 // F7, F11
 TEST(SaveCrash, NoFailedOrShortSystemCallCostsMoreThanItsSave) { disturb_every_system_call("safetensors", false); }
+TEST(SaveCrash, NorDoesOneOfAForeignSaver) { disturb_every_system_call("stdio_saver", false); }
 
 }  // namespace
 }  // namespace belay::runtime
