@@ -30,16 +30,17 @@ inline std::string read_source(const std::string& path) {
   return text.str();
 }
 
-// "Suite.Name" of every test in the sources.
+// "Suite.Name" of every test in the sources, those beside the plugins among them.
 inline std::set<std::string> tests_of_the_sources() {
   static const std::regex test("TEST(?:_F|_P)?\\(([A-Za-z0-9_]+),\\s*([A-Za-z0-9_]+)\\)");
   std::set<std::string> found;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(BELAY_SOURCE_DIR "/tests")) {
-    if (entry.path().extension() != ".cc") continue;
-    const std::string text = read_source(std::filesystem::relative(entry.path(), BELAY_SOURCE_DIR).string());
-    for (std::sregex_iterator it(text.begin(), text.end(), test), end; it != end; ++it)
-      found.insert((*it)[1].str() + "." + (*it)[2].str());
-  }
+  for (const char* folder : {BELAY_SOURCE_DIR "/tests", BELAY_SOURCE_DIR "/plugins"})
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+      if (entry.path().extension() != ".cc") continue;
+      const std::string text = read_source(std::filesystem::relative(entry.path(), BELAY_SOURCE_DIR).string());
+      for (std::sregex_iterator it(text.begin(), text.end(), test), end; it != end; ++it)
+        found.insert((*it)[1].str() + "." + (*it)[2].str());
+    }
   return found;
 }
 

@@ -30,7 +30,8 @@ constexpr Kind kKinds[] = {{"hook", "hook.h", "Hook"},
                            {"op", "op.h", "Op"},
                            {"optimizer", "optimizer.h", "Optimizer"},
                            {"schedule", "schedule.h", "Schedule"},
-                           {"exporter", "exporter.h", "Exporter"}};
+                           {"exporter", "exporter.h", "Exporter"},
+                           {"cluster", "cluster.h", "Cluster"}};
 
 // Names of the virtual functions of `class base : public Plugin`, in their order.
 std::vector<std::string> callbacks_of(const std::string& header, const std::string& base) {
@@ -206,8 +207,8 @@ INSTANTIATE_TEST_SUITE_P(Pages, ShownProgram,
                          ::testing::Values("docs/plugins/hook.md", "docs/plugins/saver.md", "docs/plugins/init_fn.md",
                                            "docs/plugins/model.md", "docs/plugins/input.md", "docs/plugins/op.md",
                                            "docs/plugins/optimizer.md", "docs/plugins/schedule.md",
-                                           "docs/plugins/exporter.md", "docs/design/threads-and-lifetimes.md",
-                                           "docs/guide/write-a-hook.md"),
+                                           "docs/plugins/exporter.md", "docs/plugins/cluster.md",
+                                           "docs/design/threads-and-lifetimes.md", "docs/guide/write-a-hook.md"),
                          [](const auto& test) {
                            std::string name = fs::path(test.param).stem().string();
                            for (char& c : name)

@@ -37,8 +37,8 @@ class BadInput : public RunTest {
   }
   bool run_directory_exists() const { return std::filesystem::exists(run_dir()); }
   // Training had begun: its first checkpoint is whole, and nothing half-written lies about.
-  const std::vector<std::string> begun_ = {"attempts",           "checkpoint",    kEventFile,    "lock",
-                                           "manifest-0001.toml", "manifest.toml", "model.ckpt-0"};
+  const std::vector<std::string> begun_ = {"attempts",           "checkpoint",    kEventFile,      "lock",
+                                           "manifest-0001.toml", "manifest.toml", "metrics.jsonl", "model.ckpt-0"};
   const std::vector<std::string> checkpoint_ = {"index", "manifest.toml", "model.safetensors", "state"};
 };
 
@@ -176,9 +176,10 @@ TEST_F(BadInput, AMissingDataFileIsFoundBeforeAnythingIsMade) {
   std::filesystem::remove(temp / "rows.csv");
   const ProcessResult r = belay({"run", manifest});
   EXPECT_EQ(r.status, 2);
-  EXPECT_EQ(
-      told(r),
-      "error input \"train\" of \"csv\" (csv.so 1.0.0, train.toml:5) in spec: path: there is no file 'DIR/rows.csv'\n");
+  EXPECT_EQ(told(r),
+            "DIR/train.toml:7:8: error: input \"train\" of \"csv\" (csv.so 1.0.0, train.toml:5) in spec: path: there "
+            "is no file "
+            "'DIR/rows.csv'\n  path = \"rows.csv\"\n         ^~~~~~~~~~\n");
   EXPECT_FALSE(run_directory_exists());
 }
 
@@ -186,9 +187,9 @@ TEST_F(BadInput, AnEmptyInputIsFoundBeforeAnythingIsMade) {
   const ProcessResult r = belay({"run", csv("a,b,y\n")});
   EXPECT_EQ(r.status, 2);
   EXPECT_EQ(told(r),
-            "error input \"train\" of \"csv\" (csv.so 1.0.0, train.toml:5) in spec: path: 'DIR/rows.csv' holds a "
-            "header and no rows; if "
-            "it has no header, set header = false\n");
+            "DIR/train.toml:7:8: error: input \"train\" of \"csv\" (csv.so 1.0.0, train.toml:5) in spec: path: "
+            "'DIR/rows.csv' holds a header and no rows; if it has no header, set header = false\n"
+            "  path = \"rows.csv\"\n         ^~~~~~~~~~\n");
   EXPECT_FALSE(run_directory_exists());
 }
 

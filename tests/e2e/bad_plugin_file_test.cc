@@ -198,15 +198,15 @@ TEST_F(BadPluginFile, AnOptionThatTheConstructorRefusesIsTheManifestsMistake) {
   EXPECT_EQ(r.status, 2) << r.err;
   EXPECT_EQ(
       told(r),
-      "error DIR/train.toml:13:1: cannot create hook \"choosy\" (x.so 1.0.0) of 'DIR/x.so': alpha must lie in (0, "
-      "1)\n");
+      "DIR/train.toml:15:9: error: cannot create hook \"choosy\" (x.so 1.0.0) of 'DIR/x.so': alpha must lie in (0, "
+      "1)\n  alpha = 2\n          ^\n");
   EXPECT_FALSE(fs::exists(run_dir()));
 }
 
 TEST_F(BadPluginFile, ExceptionsAndCodesThatNobodyMayGiveNameThePluginThatGaveThem) {
   fs::copy_file(kBadPlugins + "/misbehaving.so", temp / "x.so");
-  const std::vector<std::string> stepped = {"attempts",           "checkpoint",    kEventFile,    "lock",
-                                            "manifest-0001.toml", "manifest.toml", "model.ckpt-0"};
+  const std::vector<std::string> stepped = {"attempts",           "checkpoint",    kEventFile,      "lock",
+                                            "manifest-0001.toml", "manifest.toml", "metrics.jsonl", "model.ckpt-0"};
   const struct {
     const char* fault;
     int status;
@@ -229,10 +229,9 @@ TEST_F(BadPluginFile, ExceptionsAndCodesThatNobodyMayGiveNameThePluginThatGaveTh
     EXPECT_EQ(r.status, c.status) << r.err;
     const std::string expected =
         c.status == 1 ? "error training ended with an error: hook \"misbehaving\" (x.so 0.9, train.toml:13) " + c.said
-                      : "error DIR/train.toml:13:1: cannot create hook \"misbehaving\" (x.so 0.9) of "
-                        "'DIR/x.so': " +
-                            c.said;
-    EXPECT_THAT(lines_with(told(r), "error "), ::testing::ElementsAre(expected));
+                      : std::string(c.status == 2 ? "DIR/train.toml:14:8: error: " : "error DIR/train.toml:13:1: ") +
+                            "cannot create hook \"misbehaving\" (x.so 0.9) of 'DIR/x.so': " + c.said;
+    EXPECT_THAT(lines_with(told(r), c.status == 2 ? "error: " : "error "), ::testing::ElementsAre(expected));
     EXPECT_EQ(listing(run_dir()), c.made) << c.fault;
   }
 }

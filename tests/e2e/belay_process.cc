@@ -127,9 +127,11 @@ void write_file(const std::string& path, const std::string& text) {
 
 std::vector<std::string> lines_with(const std::string& text, const std::string& part) {
   std::vector<std::string> found;
+  const bool of_progress = part.find("progress") != part.npos;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);)
-    if (line.find(part) != std::string::npos) found.push_back(line);
+    if (line.find(part) != line.npos && (of_progress || line.find(" progress: step ") == line.npos))
+      found.push_back(line);
   return found;
 }
 

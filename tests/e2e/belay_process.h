@@ -48,7 +48,8 @@ ProcessResult belay(std::vector<std::string> args, const std::vector<std::string
 // All of a file; empty where it does not exist.
 std::string contents(const std::string& path);
 void write_file(const std::string& path, const std::string& text);
-// Lines of `text` that hold `part`.
+// Lines of `text` that hold `part`, without those of progress, which name each metric ("mean_absolute_error
+// 0.3"), unless the part is about them.
 std::vector<std::string> lines_with(const std::string& text, const std::string& part);
 
 }  // namespace belay::runtime::testing

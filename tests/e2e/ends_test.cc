@@ -241,6 +241,29 @@ TEST_F(PluginEnds, T_20h_WhatCrashesTheProcessIsNamed) {
   }
 }
 
+// F29
+TEST_F(PluginEnds, ACheckpointWhoseRestoreCrashesTwoStartsIsPassedOverByTheThird) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer reports the crash in its own way";
+#endif
+  ASSERT_EQ(belay({"run", manifest()}).status, 0);
+  // A kill says nothing of the checkpoint.
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(run("saver.read", "sigkill").signal, SIGKILL);
+  for (int i = 0; i < 2; ++i) {
+    const ProcessResult r = run("saver.read", "segv");
+    EXPECT_EQ(r.signal, SIGSEGV);
+    EXPECT_THAT(r.err, HasSubstr("belay crashed with SIGSEGV in saver \"ends_saver\""));
+  }
+  const ProcessResult third = belay({"run", manifest()});
+  EXPECT_EQ(third.status, 0) << third.err;
+  EXPECT_THAT(third.err, HasSubstr("runs/one/model.ckpt-12': 2 starts crashed while it was restored; to try it again, "
+                                   "remove its file 'crashed'"));
+  EXPECT_THAT(lines_with(third.err, "info restored step 8"), SizeIs(1)) << third.err;
+  // It came to that step again, and what it saved there is another checkpoint.
+  const ProcessResult fourth = belay({"run", manifest()});
+  EXPECT_THAT(lines_with(fourth.err, "info restored step 12"), SizeIs(1)) << fourth.err;
+}
+
 TEST_F(PluginEnds, T_20i_ATerminateHandlerThatExitsIsNamed) {
   const ProcessResult r = run("hook.after_run", "terminate_exits", "3");
   EXPECT_EQ(r.status, 3) << r.err;

@@ -98,7 +98,7 @@ TEST_F(ExitStatus, TwoForAWrongCommandLine) {
   const ProcessResult option = belay({"run", "--dryrun", "x.toml"});
   EXPECT_EQ(option.status, 2);
   EXPECT_EQ(option.err, "belay run has no option --dryrun (did you mean \"dry-run\"?); see belay run --help\n");
-  EXPECT_EQ(belay({"run"}).err, "belay run takes one manifest, none was given; see belay run --help\n");
+  EXPECT_EQ(belay({"run"}).err, "belay run takes a manifest, none was given; see belay run --help\n");
 }
 
 TEST_F(ExitStatus, TwoWhereTheRunDirectoryCannotBeWritten) {

@@ -5,10 +5,12 @@
     onnxruntime_check.py BELAY PLUGINS
 
 Installs onnxruntime-node (npm, --ignore-scripts: its CPU binary is in the package) into a temporary folder, and compares
-with `belay predict`: the perceptron and the convolutional network of the examples on all 10,000 test images of MNIST, and
-each model of onnx_check.py on its 7 examples. Classes are equal, unless the two best are closer than the bound; other
+with `belay predict` on all 10,000 test images of MNIST: examples/mnist_best.toml, which is exported where it is the best and
+stopped early, and the perceptron and the convolutional network at the end of a short training; and each model of
+onnx_check.py on its 7 examples. Classes are equal, unless the two best are closer than the bound; other
 values are within 1e-4 of the largest of their example. Without npm, a network, numpy or BELAY_DATA_DIR it ends with 77.
 """
+import gzip
 import os
 import pathlib
 import shutil
@@ -60,11 +62,11 @@ def compare(name, ours, theirs):
     print(f"{name}: {len(next(iter(ours.values())))} examples, {', '.join(ours)} within {worst:.1e}")
 
 
-def predicted(belay, environment, toml, keys, folder):
+def predicted(belay, environment, toml, keys, folder, more=()):
     ours = {}
     for key in keys:
         out = str(folder / f"belay_{key}.npy")
-        onnx_check.run([belay, "predict", toml, "--keys", key, "--format", "npy", "--output", out], environment)
+        onnx_check.run([belay, "predict", toml, "--keys", key, "--format", "npy", "--output", out, *more], environment)
         ours[key] = np.load(out)
     return ours
 
@@ -101,10 +103,22 @@ def mnist(belay, environment, node, name, folder):
         encoding="utf-8")
     onnx_check.run([belay, "run", toml], environment)
     ours = predicted(belay, environment, toml, ["probabilities", "class"], folder)
-    import gzip
-    raw = gzip.open(f"{data}/t10k-images-idx3-ubyte.gz").read()[16:]
-    x = np.frombuffer(raw, np.uint8).astype(np.float32).reshape((10000,) + shape) * np.float32(1 / 255)
-    compare(name, ours, compute(node, newest(folder), x, ours, folder))
+    compare(name, ours, compute(node, newest(folder), test_images(shape), ours, folder))
+
+
+def test_images(shape):
+    raw = gzip.open(os.environ["BELAY_DATA_DIR"] + "/mnist/t10k-images-idx3-ubyte.gz").read()[16:]
+    return np.frombuffer(raw, np.uint8).astype(np.float32).reshape((10000,) + shape) * np.float32(1 / 255)
+
+
+def best(belay, environment, node, name, folder):
+    toml = str(HERE.parents[1] / "examples" / f"{name}.toml")
+    there = ["--set", f"run.dir={folder}/run"]
+    done = subprocess.run([belay, "run", toml, *there], env=environment, capture_output=True, text=True)
+    if done.returncode != 0 or "early_stopping" not in done.stderr:
+        raise SystemExit(f"{name}: it did not stop early, but with status {done.returncode}\n{done.stderr}")
+    ours = predicted(belay, environment, toml, ["probabilities", "class"], folder, ["--checkpoint", "best", *there])
+    compare(name, ours, compute(node, newest(folder), test_images((784,)), ours, folder))
 
 
 def main():
@@ -114,9 +128,10 @@ def main():
         skip("BELAY_DATA_DIR is not set")
     with tempfile.TemporaryDirectory() as node:
         install(node)
-        for name in [*MODELS, *onnx_check.CASES]:
+        for name in ["mnist_best", *MODELS, *onnx_check.CASES]:
+            check = best if name == "mnist_best" else mnist if name in MODELS else small
             with tempfile.TemporaryDirectory() as folder:
-                (mnist if name in MODELS else small)(belay, environment, node, name, pathlib.Path(folder))
+                check(belay, environment, node, name, pathlib.Path(folder))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@
 namespace belay::runtime::testing {
 namespace {
 
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 

@@ -35,7 +35,7 @@ class RunTest : public ::testing::Test {
   // All that a run said on stderr, without the times of its lines and with DIR for the test's folder.
   std::string told(const ProcessResult& r) const {
     const std::string text =
-        std::regex_replace(r.err, std::regex("(^|\n)[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3} "), "$1");
+        std::regex_replace(r.err, std::regex("(^|\n)([0-9-]{10} )?[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3} "), "$1");
     return replaced(text, temp.path(), "DIR");
   }
   static std::string replaced(std::string text, const std::string& from, const std::string& to) {

@@ -67,7 +67,7 @@ TEST_F(StateTest, B_08f_RetentionAndCleaningUpRemoveTheTensorsToo) {
   ASSERT_EQ(belay({"run", manifest("run", 1, 60)}).status, 0);
   EXPECT_THAT(listing(run_dir()),
               ElementsAre("attempts", "checkpoint", kEventFile, kEventFile, "finished", "lock", "manifest-0001.toml",
-                          "manifest-0002.toml", "manifest.toml", "model.ckpt-50", "model.ckpt-60"));
+                          "manifest-0002.toml", "manifest.toml", "metrics.jsonl", "model.ckpt-50", "model.ckpt-60"));
 }
 
 TEST_F(StateTest, B_08e_DamagedTensorsAreNamedAndTheCheckpointBeforeIsTaken) {

@@ -23,6 +23,7 @@ class StepsAndGroupsTest : public RunTest {
     std::string optimizer;
     int batch = 16;
     int steps = 60;
+    int save_steps = 10;
     double dropout = 0;
     std::string more = "";
   };
@@ -31,9 +32,10 @@ class StepsAndGroupsTest : public RunTest {
     write_file(path, "[run]\ndir = \"" + name + "\"\nmax_steps = " + std::to_string(s.steps) +
                          "\nthreads = 2\nseed = 7\n[input.train]\nplugin = \"digits\"\nexamples = 320\nshuffle = true\n"
                          "batch_size = " +
-                         std::to_string(s.batch) + "\n[model]\nplugin = \"mlp\"\nhidden = [33, 17]\ndropout = " +
-                         std::to_string(s.dropout) + "\n[checkpoint]\nsave_steps = 10\nmax_to_keep = 0\n" + s.more +
-                         "[optimizer]\nname = \"adam\"\nlearning_rate = 0.01\n" + s.optimizer);
+                         std::to_string(s.batch) +
+                         "\n[model]\nplugin = \"mlp\"\nhidden = [33, 17]\ndropout = " + std::to_string(s.dropout) +
+                         "\n[checkpoint]\nsave_steps = " + std::to_string(s.save_steps) + "\nmax_to_keep = 0\n" +
+                         s.more + "[optimizer]\nname = \"adam\"\nlearning_rate = 0.01\n" + s.optimizer);
     return path;
   }
   // A run to the end; its folder.
@@ -110,12 +112,16 @@ TEST_F(StepsAndGroupsTest, HooksOfStepsOfSeveralBatchesSeeStepsAndChangeNothing)
 }
 
 TEST_F(StepsAndGroupsTest, AThawedNetEndsWithTheSameBitsKilledOnEitherSideOfItsStep) {
-  const Settings s{.optimizer = "groups = [{ vars = \"hidden_1/*\", from_step = 30, learning_rate_scale = 0.5 }]\n",
+  const Settings s{.optimizer = "groups = [{ vars = \"hidden_1/*\", from_step = 500, learning_rate_scale = 0.5 }]\n",
+                   .steps = 550,
+                   .save_steps = 50,
                    .dropout = 0.3};
-  const std::string whole = weights(finished("whole", s), 60);
+  const std::string whole = weights(finished("whole", s), 550);
   ASSERT_FALSE(whole.empty());
-  EXPECT_TRUE(weights(killed("killed", s, {10, 30, 50}), 60) == whole);
-  EXPECT_FALSE(weights(finished("never", {.optimizer = "", .dropout = 0.3}), 60) == whole);
+  EXPECT_TRUE(weights(killed("killed", s, {200, 450, 500}), 550) == whole);
+  Settings never = s;
+  never.optimizer = "";
+  EXPECT_FALSE(weights(finished("never", never), 550) == whole);
 }
 
 TEST_F(StepsAndGroupsTest, ThePlanOfAStepHasNoGradientOfWhatIsFrozen) {

@@ -33,6 +33,11 @@ class ScratchFile {
   void write(const void* data, std::size_t size) const {
     if (size != 0 && std::fwrite(data, 1, size, get()) != size) fail(Code::kUnavailable, "the scratch file is full");
   }
+  // What is buffered is written here, and may fail; std::rewind would say nothing.
+  void rewind() const {
+    if (std::fseek(get(), 0, SEEK_SET) != 0 || std::ferror(get()) != 0)
+      fail(Code::kUnavailable, "the scratch file is full");
+  }
   void read(void* data, std::size_t size) const {
     if (size != 0 && std::fread(data, 1, size, get()) != size) fail(Code::kDataLoss, "tensors.stdio ends early");
   }
@@ -58,11 +63,12 @@ class StdioSaver final : public belay::Saver {
       std::fprintf(scratch.get(), "\n");
       scratch.write(view.data(), view.bytes());
     }
-    std::rewind(scratch.get());
+    scratch.rewind();
     belay::File file = directory.create("tensors.stdio");
     std::vector<char> piece(1 << 16);
     for (std::size_t n; (n = std::fread(piece.data(), 1, piece.size(), scratch.get())) > 0;)
       file.write(piece.data(), n);
+    if (std::ferror(scratch.get()) != 0) fail(Code::kUnavailable, "the scratch file cannot be read");
     file.close();
   }
 
@@ -100,7 +106,7 @@ class StdioSaver final : public belay::Saver {
       scratch.write(piece.data(), n);
       at += n;
     }
-    std::rewind(scratch.get());
+    scratch.rewind();
   }
 };
 

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// docs/reference/coverage.md against the tree, both ways.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+#include "tests/docs/page.h"
+
+namespace belay::runtime {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAreArray;
+
+class CoveragePage : public ::testing::Test {
+ protected:
+  // Rows whose first cell begins with this; "" for the hooks' numbers.
+  std::vector<Row> rows(const std::string& prefix) const {
+    std::vector<Row> found;
+    for (const PageSection& section : sections_)
+      for (const Row& row : section.rows)
+        if (row.at(0).rfind('U', 0) == (prefix == "U" ? 0 : std::string::npos)) found.push_back(row);
+    return found;
+  }
+  static std::vector<std::string> numbers(const std::vector<Row>& rows) {
+    std::vector<std::string> numbers;
+    for (const Row& row : rows) numbers.push_back(row.at(0));
+    return numbers;
+  }
+  static std::vector<std::string> counted(const std::string& prefix, int last) {
+    std::vector<std::string> numbers;
+    for (int i = 1; i <= last; ++i) numbers.push_back(prefix + std::to_string(i));
+    return numbers;
+  }
+  // Those of both tables; the last two cells are test and state.
+  std::vector<Row> all() const {
+    std::vector<Row> found = rows("");
+    for (Row& row : rows("U")) found.push_back(row);
+    return found;
+  }
+
+  const std::string page_ = read_source("docs/reference/coverage.md");
+  const std::vector<PageSection> sections_ = sections_of(page_);
+};
+
+TEST_F(CoveragePage, HasEveryRowOfBothTables) {
+  EXPECT_THAT(numbers(rows("")), ElementsAreArray(counted("", 87)));
+  EXPECT_THAT(numbers(rows("U")), ElementsAreArray(counted("U", 36)));
+}
+
+TEST_F(CoveragePage, EveryTestThatItNamesExists) {
+  const std::set<std::string> tests = tests_of_the_sources();
+  for (const Row& row : all()) {
+    const std::string test = code_of(row.at(row.size() - 2));
+    EXPECT_TRUE(test.empty() || tests.count(test) == 1) << row.at(0) << ": there is no " << test;
+  }
+}
+
+TEST_F(CoveragePage, WhatIsDoneNamesItsTestAndWhereItIs) {
+  for (const Row& row : all()) {
+    const std::string& state = row.back();
+    if (state != "done") {
+      EXPECT_TRUE(state.rfind("open", 0) == 0 || state == "not for us") << row.at(0) << ": " << state;
+      continue;
+    }
+    EXPECT_NE(code_of(row.at(row.size() - 2)), "") << row.at(0);
+    EXPECT_NE(row.at(row.size() - 3), "") << row.at(0);
+  }
+}
+
+// "hook `NAME`" and "hooks `NAME` (...) and `NAME`" name plugins; every plugin is named somewhere.
+TEST_F(CoveragePage, NamesTheHooksThatThereAreAndNoOthers) {
+  std::set<std::string> there;
+  for (const auto& entry : std::filesystem::directory_iterator(BELAY_SOURCE_DIR "/plugins/hooks"))
+    if (entry.is_directory()) there.insert(entry.path().filename());
+  ASSERT_FALSE(there.empty());
+  for (const std::string& hook : there) EXPECT_NE(page_.find("`" + hook + "`"), page_.npos) << hook;
+  static const std::regex named("hooks? `([a-z_]+)`");
+  for (std::sregex_iterator it(page_.begin(), page_.end(), named), end; it != end; ++it)
+    EXPECT_THAT(there, Contains((*it)[1].str()));
+}
+
+}  // namespace
+}  // namespace belay::runtime

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hooks that end a run: when, with which status, and what is left.
+#include <filesystem>
+
+#include "tests/e2e/hooks_fixture.h"
+
+namespace belay::runtime::testing {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class HooksThatStop : public HooksOfRun {
+ protected:
+  static constexpr const char* kSaves = "[checkpoint]\nsave_steps = 5\nsave_secs = 0\n";
+};
+
+TEST_F(HooksThatStop, ThresholdStopEndsAtTheTarget) {
+  const std::string target = hook("threshold_stop", "target = 5.0\nevery_n_steps = 1");
+  const ProcessResult r = run(target, 1000);
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(r.err, HasSubstr("the target is reached (target = 5)"));
+  EXPECT_THAT(listing(run_dir()), Not(Contains("model.ckpt-1000")));
+  // Started again it makes no step.
+  const auto saved = [&] {
+    std::vector<std::string> names = listing(run_dir());
+    std::erase_if(names, [](const std::string& name) { return name.rfind("model.ckpt-", 0) != 0; });
+    return names;
+  };
+  const std::vector<std::string> before = saved();
+  EXPECT_EQ(run(target, 1000).status, 0);
+  EXPECT_EQ(saved(), before);
+}
+
+TEST_F(HooksThatStop, ThresholdStopFailsARunThatDiverged) {
+  const ProcessResult r = belay({"run", regression("", hook("threshold_stop", "diverged = 1000.0\nevery_n_steps = 1")),
+                                 "--set", "optimizer.learning_rate=3.0"});
+  EXPECT_EQ(r.status, 4) << r.err;
+  EXPECT_THAT(r.err, HasSubstr("training has diverged (diverged = 1000)"));
+}
+
+TEST_F(HooksThatStop, ThresholdStopCountsOnInTheNextAttempt) {
+  const std::string patient = hook("threshold_stop", "target = 1e6\npatience = 8\nevery_n_steps = 1");
+  ASSERT_EQ(run(patient, 5).status, 0);
+  const ProcessResult r = run(patient, 50);
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(r.err, HasSubstr("at step 8, the target is reached"));
+}
+
+TEST_F(HooksThatStop, LimitBatchesCountsThisStart) {
+  const std::string few = hook("limit_batches", "batches = 4");
+  const ProcessResult first = run(few), second = run(few);
+  EXPECT_EQ(first.status, 0) << first.err;
+  EXPECT_THAT(first.err, HasSubstr("4 batches are trained (batches = 4)"));
+  EXPECT_EQ(second.status, 0) << second.err;
+  EXPECT_THAT(listing(run_dir()), Contains("model.ckpt-8"));
+  EXPECT_THAT(listing(run_dir()), Not(Contains("model.ckpt-50")));
+}
+
+TEST_F(HooksThatStop, LimitBatchesCountsEarlierAttemptsToo) {
+  const std::string few = hook("limit_batches", "batches = 9\ncount_earlier_attempts = true");
+  ASSERT_EQ(run(few, 5).status, 0);
+  ASSERT_EQ(run(few, 50).status, 0);
+  EXPECT_THAT(listing(run_dir()), Contains("model.ckpt-9"));
+}
+
+// The batch of step 13 has the NaN: without the guard the weights of step 13 had it too, and the error was the loss's.
+TEST_F(HooksThatStop, NanGuardFailsBeforeTheGradientIsApplied) {
+  const ProcessResult r = run(hook("nan_guard") + kSaves, 50, "nan_at_batch = 12\n");
+  EXPECT_EQ(r.status, 4) << r.err;
+  EXPECT_THAT(r.err, HasSubstr("the gradient of 'linear/kernel', before it was applied: the tensor has NaN"));
+  // That of step 10 may still be in the writing.
+  EXPECT_THAT(told(r), ContainsRegex("the last checkpoint that is finite is 'DIR/run/model.ckpt-(5|10)'"));
+  EXPECT_THAT(r.err, Not(HasSubstr("the training is no longer finite")));  // no variable was written
+}
+
+TEST_F(HooksThatStop, NanGuardChecksTheWeightsThatAStepBeginsWith) {
+  const std::string tables =
+      "[scaffold]\ninit_fn = [{ plugin = \"assign\", vars = [\"linear/kernel\"], constant = inf }]\n";
+  const ProcessResult r = run(hook("nan_guard", "gradients = false") + tables);
+  EXPECT_EQ(r.status, 4) << r.err;
+  EXPECT_THAT(r.err, HasSubstr("'linear/kernel', as the step found it: the tensor has"));
+}
+
+TEST_F(HooksThatStop, NanGuardChangesNoBit) { expect_same_weights(hook("nan_guard")); }
+
+// The loss falls; with a rate that is far too high it jumps.
+TEST_F(HooksThatStop, SpikeDetectionEndsTheRunAtAJump) {
+  const std::string spikes = hook("spike_detection", "window = 5\ndeviations = 3.0\naction = \"fail\"");
+  const ProcessResult r = belay({"run", regression("", spikes), "--set", "optimizer.learning_rate=2.0"});
+  EXPECT_EQ(r.status, 4) << r.err;
+  EXPECT_THAT(r.err, HasSubstr("'loss' jumps to "));
+  EXPECT_EQ(nlohmann::json::parse(contents(run_dir() + "/spikes.json")).size(), 1u);
+  expect_same_weights(hook("spike_detection"));
+}
+
+TEST_F(HooksThatStop, StopFileStopsTheRunAndIsRemoved) {
+  const std::string tables = hook("stop_file", "every_n_steps = 1");
+  const std::string input = "delay_secs = 0.002\n";
+  BelayProcess running({"run", regression(input, tables, 100'000)});
+  ASSERT_TRUE(running.wait_until([&] { return std::filesystem::exists(run_dir() + "/model.ckpt-0"); }));
+  write_file(run_dir() + "/STOP", "");
+  const ProcessResult r = running.wait();
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(told(r), HasSubstr("there is 'DIR/run/STOP'"));
+  EXPECT_THAT(listing(run_dir()), Not(Contains("STOP")));
+  expect_same_weights(hook("stop_file"));
+}
+
+}  // namespace
+}  // namespace belay::runtime::testing

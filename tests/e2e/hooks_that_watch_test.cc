@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hooks that measure and write down: what they leave in a run, over a resume, and that the weights stay what they were.
+#include <cmath>
+
+#include "tests/e2e/hooks_fixture.h"
+
+namespace belay::runtime::testing {
+namespace {
+
+using ::testing::ContainsRegex;
+using ::testing::ElementsAre;
+using ::testing::Ge;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+class HooksThatWatch : public HooksOfRun {};
+
+TEST_F(HooksThatWatch, LrMonitorWritesWhatTheScheduleCameTo) {
+  const std::string decaying =
+      hook("lr_monitor", "every_n_steps = 20") +
+      "[optimizer.learning_rate]\nschedule = \"exponential_decay\"\nlearning_rate = 0.01\ndecay_steps = 20\n"
+      "decay_rate = 0.5\n";
+  const std::string manifest = temp / "train.toml";
+  write_file(manifest,
+             "[run]\ndir = \"run\"\nmax_steps = 50\nthreads = 1\n[input.train]\nplugin = \"numbers\"\n"
+             "[model]\nplugin = \"linear\"\n[optimizer]\nname = \"sgd\"\n" +
+                 decaying);
+  ASSERT_EQ(belay({"run", manifest, "--set", "run.max_steps=30"}).status, 0);
+  ASSERT_EQ(belay({"run", manifest}).status, 0);
+  const Points rates = points("learning_rate");
+  ASSERT_THAT(steps(rates), ElementsAre(1, 21, 41));
+  for (const auto& [step, rate] : rates) EXPECT_NEAR(rate, 0.01 * std::pow(0.5, (step - 1) / 20.0), 1e-6) << step;
+}
+
+// Gradient descent adds the gradient times the rate, here 0.01.
+TEST_F(HooksThatWatch, NormsOfGradientWeightAndUpdateBelongTogether) {
+  const std::string norms = hook("gradient_norms", "every_n_steps = 10\nweights = true\nupdates = true");
+  expect_same_weights(norms);
+  const Points gradient = points("gradient_norm"), update = points("update_norm"), weight = points("weight_norm");
+  ASSERT_THAT(steps(gradient), ElementsAre(1, 11, 21, 31, 41));
+  ASSERT_EQ(steps(update), steps(gradient));
+  ASSERT_EQ(steps(weight), steps(gradient));
+  for (std::size_t i = 0; i < gradient.size(); ++i) EXPECT_NEAR(update[i].second, 0.01 * gradient[i].second, 1e-5);
+  EXPECT_EQ(weight[0].second, 0);  // the model begins with zeros
+  EXPECT_GT(weight[4].second, 1);
+  EXPECT_THAT(points("update_norm/linear/kernel"), SizeIs(5));
+}
+
+TEST_F(HooksThatWatch, SystemMetricsWritesMemoryAndDisk) {
+  expect_same_weights(hook("system_metrics", "every_n_steps = 25"));
+  for (const char* tag : {"system/cpus_busy", "system/rss_mb", "system/threads", "system/disk_free_gb"})
+    EXPECT_THAT(steps(points(tag)), ElementsAre(1, 26)) << tag;
+  EXPECT_GT(points("system/rss_mb").at(0).second, 1);
+}
+
+TEST_F(HooksThatWatch, InputWaitFindsASlowInput) {
+  const std::string input = "delay_secs = 0.05\n";
+  const ProcessResult r = run(hook("input_wait", "every_n_steps = 5\nwarn_share = 0.0"), 30, input);
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(r.err, HasSubstr("a step waits for the input in "));
+  EXPECT_THAT(r.err, ContainsRegex("waited for the input in [0-9.]+ % of the time of 5 measured steps"));
+  const Points share = points("input_wait/share");
+  ASSERT_THAT(steps(share), ElementsAre(6, 11, 16, 21, 26));
+  // Not in each of them: while a busy machine holds up a step the input gets ahead.
+  EXPECT_TRUE(std::any_of(share.begin(), share.end(), [](const auto& point) { return point.second > 0.5; }));
+}
+
+TEST_F(HooksThatWatch, InputWaitChangesNoBit) { expect_same_weights(hook("input_wait", "every_n_steps = 5")); }
+
+TEST_F(HooksThatWatch, HistoryHasTheWholeTrainingOverAResume) {
+  const std::string history = hook("history", "tensors = [\"loss\"]\nevery_n_steps = 4");
+  ASSERT_EQ(run(history, 18).status, 0);
+  ASSERT_EQ(run(history, 30).status, 0);
+  const auto resumed = nlohmann::json::parse(contents(run_dir() + "/history.json"));
+  EXPECT_EQ(resumed.at("global_step"), nlohmann::json::parse("[1, 5, 9, 13, 17, 21, 25, 29]"));
+  expect_same_weights(history);
+  trained(history, 30);
+  EXPECT_EQ(nlohmann::json::parse(contents(run_dir() + "/history.json")), resumed);
+}
+
+TEST_F(HooksThatWatch, HistoryIsThereWhenTheRunFails) {
+  const ProcessResult r = run(hook("history", "tensors = [\"loss\"]"), 50, "nan_at_batch = 9\n");
+  EXPECT_EQ(r.status, 4) << r.err;
+  EXPECT_THAT(nlohmann::json::parse(contents(run_dir() + "/history.json")).at("loss"), SizeIs(Ge(9u)));
+}
+
+TEST_F(HooksThatWatch, ModelSummaryListsTheModel) {
+  expect_same_weights(hook("model_summary"));
+  EXPECT_THAT(contents(run_dir() + "/model_summary.txt"),
+              ContainsRegex("linear/kernel +\\[4, 1\\] +float32 +4\n(.*\n)*5 trainable parameters"));
+}
+
+TEST_F(HooksThatWatch, ProfilerShowsThePhasesOfAStep) {
+  trained(hook("profiler", "save_steps = 20"));
+  const auto trace = nlohmann::json::parse(contents(run_dir() + "/timeline-40.json"));
+  std::vector<std::string> phases;
+  double between = -1;
+  for (const auto& event : trace.at("traceEvents")) {
+    if (event.at("ph") != "X" || event.at("cat") != "phase") continue;
+    phases.push_back(event.at("name"));
+    EXPECT_GE(event.at("dur").get<double>(), 0) << event;
+    EXPECT_GE(event.at("ts").get<double>(), 0) << event;
+    if (phases.back().rfind("between the steps", 0) == 0) between = event.at("dur");
+  }
+  EXPECT_THAT(phases, ::testing::IsSupersetOf(
+                          {"before the run: hooks", "the run", "behind the run: hooks", "waiting for the input"}));
+  EXPECT_GT(between, 0);
+}
+
+// A run of 30 steps that is stopped at 18 must leave what one without a stop leaves.
+TEST_F(HooksThatWatch, RunningAverageGoesOnOverAResume) {
+  const std::string average = hook("running_average", "tensors = [\"loss\"]\nalpha = 0.9\nevery_n_steps = 5");
+  ASSERT_EQ(run(average, 18).status, 0);
+  ASSERT_EQ(run(average, 30).status, 0);
+  const Points resumed = points("running_average/loss");
+  ASSERT_THAT(steps(resumed), ElementsAre(1, 6, 11, 16, 21, 26));
+  trained(average, 30);
+  EXPECT_EQ(points("running_average/loss"), resumed);
+  expect_same_weights(average);
+}
+
+TEST_F(HooksThatWatch, HistogramsAreInTheEventFile) {
+  const std::string histograms = hook("histograms", "every_n_steps = 20");
+  expect_same_weights(histograms);
+  for (const char* tag : {"weights/linear/kernel", "gradients/linear/bias"}) {
+    const ProcessResult r = belay({"events", run_dir(), "--tag", tag, "--csv"});
+    EXPECT_THAT(lines_with(r.out, "histogram"), SizeIs(3)) << tag << "\n" << r.out;
+  }
+}
+
+// Of an MLP with relu about half of the units are zero.
+TEST_F(HooksThatWatch, ActivationStatsSeeTheZerosOfARelu) {
+  const std::string manifest = temp / "train.toml";
+  write_file(manifest,
+             "[run]\ndir = \"run\"\nmax_steps = 20\n[input.train]\nplugin = \"digits\"\n"
+             "[model]\nplugin = \"mlp\"\nhidden = [16]\n" +
+                 hook("activation_stats", "every_n_steps = 10"));
+  const ProcessResult r = belay({"run", manifest});
+  ASSERT_EQ(r.status, 0) << r.err;
+  const ProcessResult events = belay({"events", run_dir(), "--csv"});
+  std::vector<double> zeros;
+  for (const std::string& row : lines_with(events.out, "/zeros,scalar")) {
+    const std::size_t last = row.rfind(',');
+    const std::size_t before = row.rfind(',', last - 1);
+    zeros.push_back(std::stod(row.substr(before + 1, last - before - 1)));
+  }
+  ASSERT_THAT(zeros, SizeIs(2)) << events.out;
+  for (const double share : zeros) EXPECT_TRUE(share > 0.05 && share < 0.95) << share;
+}
+
+TEST_F(HooksThatWatch, SampleDumpHasEachRowOnceOverAResume) {
+  const std::string dump =
+      hook("sample_dump", "tensors = [\"loss\"]\nevery_n_steps = 4") + "[checkpoint]\nsave_steps = 10\nsave_secs = 0\n";
+  const std::string whole = (trained(dump, 30), contents(run_dir() + "/samples.jsonl"));
+  EXPECT_EQ(lines_with(whole, "\"global_step\":").size(), 8u) << whole;
+  // As a kill behind step 20 leaves it: lines that the checkpoint does not count.
+  ASSERT_EQ(belay({"run", regression("", dump, 20), "--from-scratch"}).status, 0);
+  write_file(run_dir() + "/samples.jsonl", contents(run_dir() + "/samples.jsonl") + "{\"lost\": true}\n");
+  ASSERT_EQ(run(dump, 30).status, 0);
+  EXPECT_EQ(contents(run_dir() + "/samples.jsonl"), whole);
+}
+
+TEST_F(HooksThatWatch, EnvironmentSaysWhereEachAttemptWasStarted) {
+  const std::string environment = hook("environment");
+  ASSERT_EQ(run(environment, 10).status, 0);
+  const ProcessResult second = run(environment, 20);
+  ASSERT_EQ(second.status, 0) << second.err;
+  EXPECT_THAT(second.err, HasSubstr("attempt 2, from step 10"));
+  for (int attempt = 1; attempt <= 2; ++attempt) {
+    const auto content =
+        nlohmann::json::parse(contents(run_dir() + "/environment-" + std::to_string(attempt) + ".json"));
+    EXPECT_EQ(content.at("attempt"), attempt);
+    EXPECT_EQ(content.at("command_line").at(1), "run");
+    EXPECT_TRUE(content.at("variables").contains("BELAY_PLUGIN_PATH"));
+  }
+  EXPECT_EQ(points("attempt"), (Points{{0, 1}, {10, 2}}));
+  expect_same_weights(environment);
+}
+
+}  // namespace
+}  // namespace belay::runtime::testing

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a person sees of a run, and how long that lets it go on.
+#include <signal.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/e2e/run_fixture.h"
+
+namespace belay::runtime::testing {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+using ::testing::Not;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
+
+using Names = std::vector<std::string>;
+
+class LogTest : public RunTest {
+ protected:
+  // The lines of `text` from the one with `headline` on that are rows of its block, without their times.
+  static Names rows_below(const std::string& text, const std::string& headline) {
+    Names rows;
+    bool inside = false;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+      if (inside && line.rfind("info   ", 0) != 0) break;
+      if (inside) rows.push_back(line.substr(7));
+      inside = inside || line.find(headline) != std::string::npos;
+    }
+    return rows;
+  }
+  static std::vector<nlohmann::json> objects(const std::string& text) {
+    std::vector<nlohmann::json> all;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) all.push_back(nlohmann::json::parse(line));
+    return all;
+  }
+};
+
+TEST_F(LogTest, OffATerminalARunIsABlockAtTheStartProgressAndABlockAtTheEnd) {
+  const std::string manifest = regression();
+  const ProcessResult r = belay({"run", manifest});
+  ASSERT_EQ(r.status, 0) << r.err;
+  const std::string said = told(r);
+  EXPECT_THAT(said, HasSubstr("info attempt 1: a new training, to step 50\n"));
+  const Names begin = rows_below(said, "attempt 1: ");
+  ASSERT_THAT(begin, SizeIs(5)) << said;
+  EXPECT_EQ(begin[0], "model       linear, 5 trainable parameters in 2 variables");
+  EXPECT_EQ(begin[1], "data        numbers, 1000 examples, batches of 16, 63 an epoch");
+  EXPECT_EQ(begin[2], "optimizer   sgd, learning rate 0.01");
+  EXPECT_THAT(begin[3], MatchesRegex("machine     1 thread, x86-64-v[234], seed 42"));
+  EXPECT_THAT(begin[4],
+              MatchesRegex("disk        a checkpoint takes [0-9]+ bytes, 5 are kept: [0-9]+ bytes; .* are free"));
+  const Names lines = lines_with(said, " progress: step ");
+  EXPECT_THAT(lines, SizeIs(11));
+  for (const std::string& line : lines) {
+    EXPECT_THAT(line, HasSubstr(", loss "));
+    EXPECT_THAT(line, HasSubstr(" (average "));
+    EXPECT_THAT(line, HasSubstr(", mean_absolute_error "));
+    EXPECT_THAT(line, HasSubstr(", learning_rate 0.01"));
+  }
+  EXPECT_THAT(lines.back(), StartsWith("info progress: step 50/50 (100%), "));
+  const Names end = rows_below(said, "ended at step 50 (50 steps in ");
+  ASSERT_GE(end.size(), 3u) << said;
+  EXPECT_THAT(end[0], MatchesRegex("speed       [0-9.e+]+ steps/s, saving and evaluations included"));
+  EXPECT_EQ(end[end.size() - 2],
+            "next start  trains no further: raise [run] max_steps above 50, or give --from-scratch");
+  EXPECT_EQ(end.back(), "try         belay predict DIR/train.toml; belay events DIR/run");
+  EXPECT_THAT(r.err, MatchesRegex("([0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}[.][0-9]{3} info .*\n)+"));
+}
+
+TEST_F(LogTest, AResumedRunSaysFromWhatAndHowOld) {
+  ASSERT_EQ(belay({"run", regression()}).status, 0);
+  const std::string said = told(belay({"run", regression("", "", 60)}));
+  EXPECT_THAT(lines_with(said, "info attempt 2: goes on from model.ckpt-50, "), SizeIs(1)) << said;
+  EXPECT_THAT(said, HasSubstr(" s old, to step 60\n"));
+}
+
+TEST_F(LogTest, TheExampleOfDigitsHasTwoBlocksAndAtMostTwelveLinesOfProgress) {
+  const ProcessResult r =
+      belay({"run", std::string(BELAY_SOURCE_DIR) + "/examples/digits.toml", "--set", "run.dir='" + run_dir() + "'",
+             "--set", "run.max_steps=100", "--set", "input.eval.examples=500"});
+  ASSERT_EQ(r.status, 0) << r.err;
+  const Names lines = lines_with(r.err, " progress: step ");
+  EXPECT_LE(lines.size(), 12u) << r.err;
+  for (const std::string& line : lines) EXPECT_THAT(line, HasSubstr(", loss ")) << line;
+  EXPECT_THAT(lines.back(), HasSubstr(" examples/s"));
+  EXPECT_THAT(lines_with(r.err, "info attempt 1: "), SizeIs(1));
+  EXPECT_THAT(lines_with(r.err, "info ended at step 100 "), SizeIs(1));
+}
+
+TEST_F(LogTest, WithFieldsTheNumbersOfALogAreNumbers) {
+  const ProcessResult r = belay({"run", regression(), "--log-format=json"});
+  ASSERT_EQ(r.status, 0) << r.err;
+  const std::vector<nlohmann::json> all = objects(r.err);
+  nlohmann::json begin, last, end;
+  for (const nlohmann::json& line : all) {
+    if (line.value("event", "") == "begin") begin = line;
+    if (line.value("event", "") == "end") end = line;
+    if (line["source"] == "progress") last = line;
+  }
+  EXPECT_EQ(begin["attempt"], 1);
+  EXPECT_EQ(begin["parameters"], 5);
+  EXPECT_EQ(begin["batch_size"], 16);
+  EXPECT_EQ(begin["message"], "attempt 1: a new training, to step 50") << "the rows are fields";
+  EXPECT_EQ(last["step"], 50);
+  EXPECT_EQ(last["max_steps"], 50);
+  EXPECT_TRUE(last["loss"].is_number() && last["loss_average"].is_number() && last["learning_rate"].is_number())
+      << last;
+  EXPECT_EQ(end["step"], 50);
+  EXPECT_EQ(end["reason"], "stop_at_step: reached step 50 (last_step = 50)");
+  EXPECT_EQ(end["checkpoint"], run_dir() + "/model.ckpt-50");
+  EXPECT_TRUE(end["steps_per_sec"].is_number());
+}
+
+TEST_F(LogTest, AQuietRunSaysNothingAndAColouredOneIsColoured) {
+  EXPECT_EQ(belay({"run", regression(), "-q"}).err, "");
+  const ProcessResult coloured = belay({"run", regression("", "", 60), "--color=always"});
+  EXPECT_THAT(coloured.err, HasSubstr(" \x1b[32minfo\x1b[0m "));
+}
+
+TEST_F(LogTest, BehindAnErrorALineSaysWhatIsSavedAndWhatTheNextStartGoesOnFrom) {
+  const std::string saves = "[checkpoint]\nsave_steps = 2\nsave = \"sync\"\n[[hooks]]\nplugin = \"trouble\"\n";
+  const std::string thrown = told(belay({"run", regression("", saves + "throw_at_step = 6\n")}));
+  EXPECT_THAT(thrown, EndsWith("\ninfo saved is DIR/run/model.ckpt-6, from which the next start goes on; 1 step is "
+                               "lost\n"));
+  std::filesystem::remove_all(run_dir());
+  const std::string diverged =
+      told(belay({"run", regression("nan_at_batch = 5\n", "[checkpoint]\nsave = \"sync\"\n")}));
+  EXPECT_THAT(lines_with(diverged, "error training ended with an error: "), SizeIs(1));
+  EXPECT_THAT(diverged,
+              EndsWith("\ninfo saved is DIR/run/model.ckpt-0, from which the next start goes on; 6 steps are lost\n"));
+}
+
+TEST_F(LogTest, ASignalIsAcknowledgedWhileTheStepGoesOn) {
+  BelayProcess run({"run", regression("",
+                                      "[[hooks]]\nplugin = \"logging_tensor\"\ntensors = [\"global_step\"]\n"
+                                      "every_n_iter = 1\n[[hooks]]\nplugin = \"trouble\"\nhang_at_step = 3\n")});
+  ASSERT_TRUE(run.wait_for("global_step = 3")) << run.wait().err;
+  run.kill(SIGTERM);
+  EXPECT_TRUE(run.wait_for("info SIGTERM: the run ends behind this step and saves; a second signal ends it at once"));
+  run.kill(SIGTERM);
+  EXPECT_EQ(run.wait().signal, SIGTERM);
+}
+
+TEST_F(LogTest, ATimeBoxSavesAndEndsWithTheStatusThatWasAskedFor) {
+  for (const int status : {0, 75}) {
+    const std::string input = "delay_secs = 0.01\n", eval = "[input.eval]\nplugin = \"numbers\"\nepochs = 1\n";
+    const ProcessResult r =
+        belay({"run", regression(input, eval, 100000), "--max-time=1s", "--requeue-status=" + std::to_string(status)});
+    EXPECT_EQ(r.status, status) << r.err;
+    EXPECT_EQ(r.out, "") << "no evaluation follows";
+    const Names ended = lines_with(r.err, "info ended at step ");
+    ASSERT_THAT(ended, SizeIs(1)) << r.err;
+    EXPECT_THAT(ended[0], HasSubstr(": --max-time is over; last checkpoint "));
+    const int step = std::stoi(ended[0].substr(ended[0].find("step ") + 5));
+    EXPECT_FALSE(weights(run_dir(), step).empty());
+    EXPECT_THAT(lines_with(r.err, "  next start  goes on from model.ckpt-" + std::to_string(step)), SizeIs(1)) << r.err;
+    EXPECT_FALSE(std::filesystem::exists(run_dir() + "/finished"));
+  }
+}
+
+TEST_F(LogTest, ATimeBoxEndsAWaitForTheInput) {
+  const ProcessResult r = belay({"run", regression("hang_at_batch = 5\n", "[session]\nstop_grace_period_secs = 0.2\n"),
+                                 "--max-time=1s", "--requeue-status=75"});
+  EXPECT_EQ(r.status, 75) << r.err;
+}
+
+TEST_F(LogTest, AShortRunKeepsNothing) {
+  const std::string manifest = regression("", "", 100000);
+  ::setenv("TMPDIR", temp.path().c_str(), 1);
+  const ProcessResult r = belay({"run", manifest, "--short", "5"});
+  ::unsetenv("TMPDIR");
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(lines_with(r.err, "info ended at step 5 "), SizeIs(1)) << r.err;
+  EXPECT_THAT(told(r), Not(HasSubstr("  next start  ")));
+  EXPECT_EQ(listing(temp.path()), Names{"train.toml"});
+}
+
+}  // namespace
+}  // namespace belay::runtime::testing
