@@ -19,7 +19,7 @@
 namespace belay::runtime {
 
 struct LaunchedPlace {
-  int rank = -1;         // -1: nobody has said
+  int rank = -1;         // -1: not said
   int size = -1;         // of processes
   int local_rank = -1;   // among those of this machine; -1: not known
   std::string launcher;  // "Open MPI"; empty: none

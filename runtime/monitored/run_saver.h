@@ -83,7 +83,7 @@ class RunSaver {
   // once. A save's descriptors are held back for it.
   void prepare(const DirectSession& session);
 
-  // The boundary: tells the hooks of the checkpoint that was written meanwhile, and begins the one that was asked for;
+  // The boundary: reports to the hooks the checkpoint that was written meanwhile, and begins the one that was asked for;
   // where another one is still being written it waits for that first. Returns the name of a hook whose after_save asks
   // to stop. A failure is logged and counted, and behind save_failures of them it is thrown or waited out, as
   // on_save_error says, at the boundary behind it; a state that is not finite is always thrown (DIVERGED), and so is

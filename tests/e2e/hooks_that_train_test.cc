@@ -54,7 +54,7 @@ TEST_F(HooksThatTrain, WeightAveragingComesToTheSameBitsAfterAKill) {
   EXPECT_EQ(weights(run_dir(), 200), whole);
 }
 
-// A regression that learns for one step and then stands: the average of many steps is far behind the weights.
+// A regression that learns for one step and then stays as it is: the average of many steps is far behind the weights.
 TEST_F(HooksThatTrain, EvaluationsAreOfTheAverages) {
   const std::string evaluation =
       "[input.eval]\nplugin = \"numbers\"\nepochs = 1\n[eval]\nevery_steps = 25\nat_start = false\n";

@@ -105,7 +105,7 @@ TEST_F(Profiler, WritesAChromeTrace) {
   EXPECT_EQ(counters, nlohmann::json::parse("[8, 0]"));
 }
 
-// The node is from 1 s to 1.00001 s; the clock of the host begins at 0 and stands, but for what the test adds.
+// The node is from 1 s to 1.00001 s; the clock of the host begins at 0 and stays there, but for what the test adds.
 TEST_F(Profiler, ShowsThePhasesOfTheStepAndSaves) {
   HookDriver& hook = started({{"save_steps", 1}});
   hook.step();
