@@ -52,6 +52,20 @@ inline std::vector<NamedScalar> training_scalars(const belay::Graph& graph) {
   return found;
 }
 
+// The scalars that an option names; in Hook::begin. NOT_FOUND and INVALID_ARGUMENT name the tensor; `hook` begins the
+// message.
+inline std::vector<NamedScalar> named_scalars(const belay::Graph& graph, const std::vector<std::string>& names,
+                                              const std::string& hook) {
+  std::vector<NamedScalar> scalars;
+  for (const std::string& name : names) {
+    const belay::Output output = graph.find(name);
+    if (!is_scalar_number(output))
+      belay::fail(belay::Code::kInvalidArgument, hook + " shows scalar numbers, " + output.text() + " is none");
+    scalars.push_back({name, output});
+  }
+  return scalars;
+}
+
 // How many examples a step takes, by a tensor of its last batch.
 class ExamplesPerStep {
  public:

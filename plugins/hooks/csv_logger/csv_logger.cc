@@ -94,14 +94,7 @@ class CsvLogger final : public belay::Hook {
   std::string path(const Options& o) const {
     if (o.tensors.begin() == o.tensors.end())
       belay::fail(Code::kInvalidArgument, "'tensors' is empty; name what to write");
-    const std::string file = o.output_file.string();
-    if (file.empty() || file.find('/') != std::string::npos)
-      belay::fail(Code::kInvalidArgument, "'output_file' is the name of a file in the run directory, without '/'");
-    const std::string directory = host().run_directory();
-    if (directory.empty())
-      belay::fail(Code::kInvalidArgument,
-                  "csv_logger writes into the run directory, and this run has none; set [run] dir");
-    return directory + "/" + file;
+    return belay::path_in_run_directory(host(), "csv_logger", "output_file", o.output_file.view());
   }
   static std::string header(const Options& o) {
     std::string text = "global_step";

@@ -55,14 +55,14 @@ TEST_F(CsvLogger, RefusesUnusableOptions) {
       {{}, "INVALID_ARGUMENT: 'tensors' is required"},
       {{{"tensors", Texts{}}}, "INVALID_ARGUMENT: 'tensors' is empty; name what to write"},
       {{{"tensors", Texts{"loss"}}, {"output_file", "../x.csv"}},
-       "INVALID_ARGUMENT: 'output_file' is the name of a file in the run directory, without '/'"},
+       "INVALID_ARGUMENT: 'output_file' is '../x.csv'; give a name without '/'"},
       {{{"tensors", Texts{"loss"}}, {"every_n_steps", 0}}, "INVALID_ARGUMENT: 'every_n_steps' is 0, must be >= 1"},
   };
   for (const Case& c : cases) EXPECT_EQ(error_of([&] { HookDriver hook(module(), c.options); }), c.error);
   EXPECT_EQ(error_of([] {
               HookDriver hook(module(), {{"tensors", Texts{"loss"}}}, {.run_directory = ""});
             }),
-            "INVALID_ARGUMENT: csv_logger writes into the run directory, and this run has none; set [run] dir");
+            "INVALID_ARGUMENT: csv_logger needs the run directory, and this run has none; set [run] dir");
 }
 
 TEST_F(CsvLogger, WritesALineEverySoManySteps) {

@@ -65,8 +65,7 @@ class Environment final : public belay::Hook {
   explicit Environment(const Options& o) : output_file_(o.output_file) {
     for (const belay::Str& name : o.variables) variables_.emplace_back(name);
     if (variables_.empty()) variables_ = {"BELAY_*", "OMP_*", "SLURM_*"};
-    if (output_file_.find('/') != std::string::npos)
-      belay::fail(Code::kInvalidArgument, "'output_file' is '" + output_file_ + "'; give a name without '/'");
+    belay::check_file_name("output_file", output_file_);
   }
 
   void after_create_session(belay::Session& session) override {

@@ -6,7 +6,6 @@
 #include <belay/tensor_text.h>
 
 #include <cerrno>
-#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -14,27 +13,12 @@
 #include <utility>
 #include <vector>
 
+#include "../tensor_json.h"
+
 namespace {
 
 using belay::Code;
 using nlohmann::json;
-
-json element(const belay::TensorView& t, std::size_t i) {
-  if (t.dtype() == belay::DType::kString) return std::string(t.text(i));
-  if (t.dtype() == belay::DType::kBool) return t.number(i) != 0;
-  if (t.dtype() == belay::DType::kInt64) return t.data<const std::int64_t>()[i];
-  const double v = t.number(i);
-  if (std::isfinite(v)) return v;
-  return std::isnan(v) ? "NaN" : v > 0 ? "Infinity" : "-Infinity";  // JSON has no number for them
-}
-
-// Lists in lists, row by row.
-json nested(const belay::TensorView& t, std::int32_t axis, std::size_t& next) {
-  if (axis == t.rank()) return element(t, next++);
-  json list = json::array();
-  for (std::int64_t i = 0; i < t.dim(axis); ++i) list.push_back(nested(t, axis + 1, next));
-  return list;
-}
 
 class FinalOps final : public belay::FinalOps {
  public:
@@ -50,10 +34,7 @@ class FinalOps final : public belay::FinalOps {
       belay::option("output_file", &Options::output_file, "the file's name in the run directory; empty: no file")
           .watching());
 
-  explicit FinalOps(const Options& o) : o_(o) {
-    if (o.output_file.view().find('/') != std::string_view::npos)
-      belay::fail(Code::kInvalidArgument, "'output_file' is '" + o.output_file.string() + "'; give a name without '/'");
-  }
+  explicit FinalOps(const Options& o) : o_(o) { belay::check_file_name("output_file", o.output_file.view()); }
 
   void begin(belay::Graph& graph) override {
     std::vector<belay::Output> ops;
@@ -75,7 +56,7 @@ class FinalOps final : public belay::FinalOps {
       const belay::TensorView value = values()[i];
       host().info(o_.ops[i].string() + " = " + belay::tensor_text(value));
       std::size_t next = 0;
-      content[o_.ops[i].string()] = nested(value, 0, next);
+      content[o_.ops[i].string()] = json_of_tensor(value, 0, next);
     }
     if (!content.empty() && !o_.output_file.empty() && !host().run_directory().empty())
       write(host().run_directory() + "/" + o_.output_file.string(),

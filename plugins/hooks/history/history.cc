@@ -36,8 +36,7 @@ class History final : public belay::History {
 
   explicit History(const Options& o)
       : belay::History(texts(o.tensors), o.every_n_steps, o.capacity), output_file_(o.output_file) {
-    if (output_file_.find('/') != std::string::npos)
-      belay::fail(Code::kInvalidArgument, "'output_file' is '" + output_file_ + "'; give a name without '/'");
+    belay::check_file_name("output_file", output_file_);
     for (const std::string& name : names())
       if (name == kStepKey) belay::fail(Code::kInvalidArgument, "'global_step' is in the file without being asked for");
   }

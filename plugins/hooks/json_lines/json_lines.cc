@@ -2,6 +2,7 @@
 // The numbers of a training for programs: one JSON object a line, in a file that is only ever appended to.
 // docs/reference/metrics.md has the format.
 #include <belay/log_fields.h>  // json_number, json_text
+#include <belay/output_file.h>
 #include <belay/plugin.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -100,12 +101,15 @@ class JsonLines final : public belay::Hook {
           .min(0)
           .watching());
 
-  explicit JsonLines(const Options& o) : every_(o.every_n_steps), max_steps_(o.max_steps), path_(path_of(o)) {
+  explicit JsonLines(const Options& o)
+      : every_(o.every_n_steps),
+        max_steps_(o.max_steps),
+        path_(belay::path_in_run_directory(host(), "json_lines", "output_file", o.output_file.view())) {
     for (const belay::Str& name : o.tensors) names_.emplace_back(name);
   }
 
   void begin(belay::Graph& graph) override {
-    scalars_ = names_.empty() ? training_scalars(graph) : named_scalars(graph);
+    scalars_ = names_.empty() ? training_scalars(graph) : named_scalars(graph, names_, "json_lines");
     loss_ = Output();
     for (const NamedScalar& s : scalars_) {
       graph.fetch(s.output);
@@ -163,27 +167,6 @@ class JsonLines final : public belay::Hook {
   void before_save(belay::Session&, std::int64_t) override { note_failure(file_.flush()); }
 
  private:
-  std::string path_of(const Options& o) const {
-    const std::string file = o.output_file.string();
-    if (file.empty() || file.find('/') != std::string::npos)
-      belay::fail(Code::kInvalidArgument, "'output_file' is the name of a file in the run directory, without '/'");
-    const std::string directory = host().run_directory();
-    if (directory.empty())
-      belay::fail(Code::kInvalidArgument,
-                  "json_lines writes into the run directory, and this run has none; set [run] dir");
-    return directory + "/" + file;
-  }
-  std::vector<NamedScalar> named_scalars(const belay::Graph& graph) const {
-    std::vector<NamedScalar> scalars;
-    for (const std::string& name : names_) {
-      const Output output = graph.find(name);
-      if (!is_scalar_number(output))
-        belay::fail(Code::kInvalidArgument, "json_lines writes scalar numbers, " + output.text() + " is none");
-      scalars.push_back({name, output});
-    }
-    return scalars;
-  }
-
   // `,"attempt":2,"time":1767225600.25`
   std::string head() const {
     char time[64];
@@ -211,7 +194,7 @@ class JsonLines final : public belay::Hook {
   }
   static double number(const belay::TensorView& value, const Output& output) {
     if (value.size() != 1)
-      belay::fail(Code::kInvalidArgument, "json_lines writes scalar numbers, " + output.text() + " had the shape " +
+      belay::fail(Code::kInvalidArgument, "json_lines shows scalar numbers, " + output.text() + " had the shape " +
                                               belay::dims_text(value.dims()));
     return value.number(0);
   }

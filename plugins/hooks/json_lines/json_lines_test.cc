@@ -68,14 +68,14 @@ TEST_F(JsonLines, RefusesUnusableOptions) {
   EXPECT_EQ(error_of([&] {
               HookDriver hook(module(), {{"output_file", "a/b"}}, {.run_directory = dir_.path()});
             }),
-            "INVALID_ARGUMENT: 'output_file' is the name of a file in the run directory, without '/'");
+            "INVALID_ARGUMENT: 'output_file' is 'a/b'; give a name without '/'");
   EXPECT_EQ(error_of([] { HookDriver hook(module(), {}, {.run_directory = ""}); }),
-            "INVALID_ARGUMENT: json_lines writes into the run directory, and this run has none; set [run] dir");
+            "INVALID_ARGUMENT: json_lines needs the run directory, and this run has none; set [run] dir");
   HookDriver hook(module(), {{"tensors", Texts{"text"}}}, {.run_directory = dir_.path()});
   hook.global_step(0);
   hook.graph().tensor("text", belay::DType::kString, belay::Dims{});
   EXPECT_EQ(error_of([&] { hook.begin(); }),
-            "INVALID_ARGUMENT: json_lines writes scalar numbers, 'text:0' (string []) is none");
+            "INVALID_ARGUMENT: json_lines shows scalar numbers, 'text:0' (string []) is none");
 }
 
 TEST_F(JsonLines, ALineHasTheScalarsOfItsStepByTheirNames) {

@@ -59,8 +59,7 @@ class ModelSummary final : public belay::Hook {
           .watching());
 
   explicit ModelSummary(const Options& o) : depth_(o.depth), log_(o.log), output_file_(o.output_file) {
-    if (output_file_.find('/') != std::string::npos)
-      belay::fail(Code::kInvalidArgument, "'output_file' is '" + output_file_ + "'; give a name without '/'");
+    belay::check_file_name("output_file", output_file_);
   }
 
   void after_create_session(belay::Session& session) override {

@@ -103,7 +103,7 @@ class Progress final : public belay::Hook {
   }
 
   void begin(belay::Graph& graph) override {
-    shown_scalars_ = names_.empty() ? training_scalars(graph) : named_scalars(graph);
+    shown_scalars_ = names_.empty() ? training_scalars(graph) : named_scalars(graph, names_, "progress");
     for (const NamedScalar& s : shown_scalars_) graph.fetch(s.output);
     loss_ = Output();
     for (const NamedScalar& s : shown_scalars_)
@@ -174,16 +174,6 @@ class Progress final : public belay::Hook {
   }
 
  private:
-  std::vector<NamedScalar> named_scalars(const belay::Graph& graph) const {
-    std::vector<NamedScalar> scalars;
-    for (const std::string& name : names_) {
-      const Output output = graph.find(name);
-      if (!is_scalar_number(output))
-        belay::fail(Code::kInvalidArgument, "progress shows scalar numbers, '" + name + "' is none");
-      scalars.push_back({name, output});
-    }
-    return scalars;
-  }
   static double number(const belay::TensorView& value, const std::string& name) {
     if (value.size() != 1)
       belay::fail(Code::kInvalidArgument,

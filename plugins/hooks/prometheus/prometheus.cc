@@ -69,7 +69,7 @@ class Prometheus final : public belay::Hook {
   }
 
   void begin(belay::Graph& graph) override {
-    scalars_ = names_.empty() ? training_scalars(graph) : named_scalars(graph);
+    scalars_ = names_.empty() ? training_scalars(graph) : named_scalars(graph, names_, "prometheus");
     for (const NamedScalar& s : scalars_) graph.fetch(s.output);
     step_ = belay::GlobalStep(graph);
   }
@@ -106,16 +106,6 @@ class Prometheus final : public belay::Hook {
       belay::fail(belay::Code::kInvalidArgument,
                   "'output_file' is an absolute path, or the name of a file in the run directory ([run] dir)");
     return directory + "/" + file;
-  }
-  std::vector<NamedScalar> named_scalars(const belay::Graph& graph) const {
-    std::vector<NamedScalar> scalars;
-    for (const std::string& name : names_) {
-      const belay::Output output = graph.find(name);
-      if (!is_scalar_number(output))
-        belay::fail(belay::Code::kInvalidArgument, "prometheus shows scalar numbers, " + output.text() + " is none");
-      scalars.push_back({name, output});
-    }
-    return scalars;
   }
 
   void write(std::int64_t step, const belay::RunValues& values) {

@@ -4,34 +4,19 @@
 #include <belay/plugin.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "../tensor_json.h"
+
 namespace {
 
 using belay::Code;
 using belay::Output;
 using json = nlohmann::ordered_json;
-
-json element(const belay::TensorView& t, std::size_t i) {
-  if (t.dtype() == belay::DType::kString) return std::string(t.text(i));
-  if (t.dtype() == belay::DType::kBool) return t.number(i) != 0;
-  if (t.dtype() == belay::DType::kInt64) return t.data<const std::int64_t>()[i];
-  const double v = t.number(i);
-  if (std::isfinite(v)) return v;
-  return std::isnan(v) ? "NaN" : v > 0 ? "Infinity" : "-Infinity";  // JSON has no number for them
-}
-// Lists in lists, row by row.
-json nested(const belay::TensorView& t, std::int32_t axis, std::size_t& next) {
-  if (axis == t.rank()) return element(t, next++);
-  json list = json::array();
-  for (std::int64_t i = 0; i < t.dim(axis); ++i) list.push_back(nested(t, axis + 1, next));
-  return list;
-}
 
 class SampleDump final : public belay::Hook {
  public:
@@ -57,7 +42,10 @@ class SampleDump final : public belay::Hook {
           .watching(),
       belay::option("output_file", &Options::output_file, "the file's name in the run directory").watching());
 
-  explicit SampleDump(const Options& o) : rows_(o.rows), due_(o.every_n_steps), file_("sample_dump", path(o)) {
+  explicit SampleDump(const Options& o)
+      : rows_(o.rows),
+        due_(o.every_n_steps),
+        file_("sample_dump", belay::path_in_run_directory(host(), "sample_dump", "output_file", o.output_file.view())) {
     for (const belay::Str& name : o.tensors) names_.emplace_back(name);
     for (const belay::Str& name : o.images) image_names_.emplace_back(name);
     for (const std::string& name : names_)
@@ -115,15 +103,6 @@ class SampleDump final : public belay::Hook {
   }
 
  private:
-  std::string path(const Options& o) const {
-    const std::string file = o.output_file.string();
-    if (file.empty() || file.find('/') != std::string::npos)
-      belay::fail(Code::kInvalidArgument, "'output_file' is the name of a file in the run directory, without '/'");
-    if (host().run_directory().empty())
-      belay::fail(Code::kInvalidArgument,
-                  "sample_dump writes into the run directory, and this run has none; set [run] dir");
-    return host().run_directory() + "/" + file;
-  }
   // Not by ops::image_summary, which would make it one of the summaries that summary_saver writes.
   belay::Fetch<std::string_view> image(const belay::Graph& graph, const Output& of) const {
     const std::string name = "sample_dump/" + graph.node_name_of(of);
@@ -152,7 +131,7 @@ class SampleDump final : public belay::Hook {
         const belay::TensorView value = values[tensors_[i]];
         const belay::TensorView part = value.rank() == 0 ? value : value.row(row);
         std::size_t next = 0;
-        line[names_[i]] = nested(part, 0, next);
+        line[names_[i]] = json_of_tensor(part, 0, next);
       }
       file_.write(line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
     }

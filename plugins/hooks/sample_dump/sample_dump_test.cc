@@ -99,7 +99,7 @@ TEST_F(SampleDump, RefusesUnusableOptions) {
   EXPECT_EQ(error_of([&] {
               started({{"tensors", Texts{"loss"}}, {"output_file", std::string("a/b")}});
             }),
-            "INVALID_ARGUMENT: 'output_file' is the name of a file in the run directory, without '/'");
+            "INVALID_ARGUMENT: 'output_file' is 'a/b'; give a name without '/'");
 }
 
 TEST_F(SampleDump, BetweenTwoBatchesItAllocatesNothing) {

@@ -56,8 +56,7 @@ class SpikeDetection final : public belay::Hook {
         output_file_(o.output_file),
         scalar_({o.tensor.string()}),
         window_(static_cast<std::size_t>(o.window)) {
-    if (output_file_.find('/') != std::string::npos)
-      belay::fail(Code::kInvalidArgument, "'output_file' is '" + output_file_ + "'; give a name without '/'");
+    belay::check_file_name("output_file", output_file_);
   }
 
   void begin(belay::Graph& graph) override {

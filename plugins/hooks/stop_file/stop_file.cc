@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <belay/output_file.h>
 #include <belay/plugin.h>
 #include <unistd.h>
 
@@ -8,8 +9,6 @@
 #include <string>
 
 namespace {
-
-using belay::Code;
 
 class StopFile final : public belay::Hook {
  public:
@@ -25,7 +24,10 @@ class StopFile final : public belay::Hook {
       belay::option("remove", &Options::remove, "remove it when the run stops for it, so that the next start goes on")
           .watching());
 
-  explicit StopFile(const Options& o) : every_n_steps_(o.every_n_steps), remove_(o.remove), path_(path(o)) {}
+  explicit StopFile(const Options& o)
+      : every_n_steps_(o.every_n_steps),
+        remove_(o.remove),
+        path_(belay::path_in_run_directory(host(), "stop_file", "file_name", o.file_name.view())) {}
 
   // One that was put there while no run was there stops this one before its first step.
   void after_create_session(belay::Session& session) override {
@@ -41,15 +43,6 @@ class StopFile final : public belay::Hook {
   }
 
  private:
-  std::string path(const Options& o) const {
-    const std::string file = o.file_name.string();
-    if (file.empty() || file.find('/') != std::string::npos)
-      belay::fail(Code::kInvalidArgument, "'file_name' is '" + file + "'; give a name without '/'");
-    if (host().run_directory().empty())
-      belay::fail(Code::kInvalidArgument,
-                  "stop_file looks into the run directory, and this run has none; set [run] dir");
-    return host().run_directory() + "/" + file;
-  }
   bool is_there() {
     found_ = access(path_.c_str(), F_OK) == 0;
     return found_;

@@ -80,7 +80,7 @@ TEST_F(StopFile, RefusesAPathAndARunWithoutADirectory) {
             }),
             "INVALID_ARGUMENT: 'file_name' is '/tmp/STOP'; give a name without '/'");
   EXPECT_EQ(error_of([] { HookDriver hook(module(), {}, {.run_directory = ""}); }),
-            "INVALID_ARGUMENT: stop_file looks into the run directory, and this run has none; set [run] dir");
+            "INVALID_ARGUMENT: stop_file needs the run directory, and this run has none; set [run] dir");
 }
 
 TEST_F(StopFile, AllocatesNothing) {

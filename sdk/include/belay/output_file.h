@@ -16,8 +16,32 @@
 #include <string>
 #include <string_view>
 
+#include "belay/error.h"
+#include "belay/host.h"
+
 namespace belay {
 inline namespace v0 {
+
+// In a constructor, for an option that names a file: INVALID_ARGUMENT where the name has a '/', with the option's name
+// and the value. An empty name passes: most hooks write no file then.
+inline void check_file_name(std::string_view option, std::string_view name) {
+  if (name.find('/') != name.npos)
+    fail(Code::kInvalidArgument,
+         "'" + std::string(option) + "' is '" + std::string(name) + "'; give a name without '/'");
+}
+
+// The path of the file in the run directory that an option names; for a plugin that cannot do without it.
+// INVALID_ARGUMENT where the name is empty or has a '/', and where there is no run directory; `owner` begins that
+// message.
+inline std::string path_in_run_directory(const Host& host, std::string_view owner, std::string_view option,
+                                         std::string_view name) {
+  check_file_name(option, name);
+  if (name.empty()) fail(Code::kInvalidArgument, "'" + std::string(option) + "' is empty; give the name of a file");
+  const std::string directory = host.run_directory();
+  if (directory.empty())
+    fail(Code::kInvalidArgument, std::string(owner) + " needs the run directory, and this run has none; set [run] dir");
+  return directory + "/" + std::string(name);
+}
 
 // What closes it; an error of the last write is lost there: call std::fflush before where it matters.
 struct CloseFile {
