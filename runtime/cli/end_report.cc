@@ -29,6 +29,7 @@
 #include "runtime/platform/process_copy.h"
 #include "runtime/platform/resources.h"
 #include "runtime/platform/signal_stack.h"
+#include "runtime/platform/stacks.h"
 
 namespace belay::runtime {
 namespace {
@@ -182,7 +183,8 @@ void handle_signal(int signal, siginfo_t* info, void*) {
     if (!named) say_who(out, {frames, static_cast<std::size_t>(n)});
     out << "\n";
     out.flush();
-    ::backtrace_symbols_fd(frames, n, STDERR_FILENO);
+    if (is_process_copy() || !write_frames_in_copy(STDERR_FILENO, frames, n))
+      ::backtrace_symbols_fd(frames, n, STDERR_FILENO);
     say_next_start(out);
     out.flush();
     if (!is_process_copy()) {

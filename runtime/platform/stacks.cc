@@ -7,9 +7,11 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <boost/stacktrace/frame.hpp>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -125,16 +127,49 @@ class MappedFiles {
   std::vector<Mapping> mappings_;
 };
 
+// "belay::runtime::train(...) at train.cc:40", as far as it is known. The address behind a call may be the next line's.
+std::string name_of(const void* address) {
+  const boost::stacktrace::frame frame(static_cast<const char*>(address) - 1);
+  std::string name = frame.name();
+  if (const std::string file = frame.source_file(); !file.empty())
+    name += " at " + file.substr(file.rfind('/') + 1) + ":" + std::to_string(frame.source_line());
+  return name;
+}
+
 void write_frames(int fd, void* const* addresses, int n, bool with_names) {
-  if (with_names) {
-    backtrace_symbols_fd(addresses, n, fd);
-    return;
-  }
   const MappedFiles files;
-  for (int i = 0; i < n; ++i) write_text(fd, files.place(addresses[i]));
+  std::string text;
+  for (int i = 0; i < n; ++i) {
+    const std::string name = with_names ? name_of(addresses[i]) : "";
+    text += (name.empty() ? "" : name + "  ") + files.place(addresses[i]);
+  }
+  write_text(fd, text);
 }
 
 }  // namespace
+
+bool write_frames_in_copy(int fd, void* const* addresses, int count) noexcept {
+  constexpr unsigned kMostSeconds = 5;
+  const pid_t copy = _Fork();  // fork() would wait for locks that the crash may hold
+  if (copy < 0) return false;
+  if (copy == 0) {
+    for (const int s : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM}) signal(s, SIG_DFL);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, nullptr);
+    alarm(kMostSeconds);
+    try {
+      write_frames(fd, addresses, count, true);
+      _exit(0);
+    } catch (...) {
+      _exit(1);
+    }
+  }
+  int status = 0;
+  while (waitpid(copy, &status, 0) < 0)
+    if (errno != EINTR) return false;
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
 
 void install_stack_signal() {
   void* warm[2];

@@ -71,6 +71,7 @@ TEST_F(ExitStatus, ACrashNamesThePluginItsStackAndTheCheckpointToGoOnFrom) {
       1u)
       << r.err;
   EXPECT_GE(lines_with(r.err, "trouble.so(").size(), 1u) << "the stack: " << r.err;
+  EXPECT_GE(lines_with(r.err, "belay::runtime::HookedSession::").size(), 1u) << "with names: " << r.err;
   EXPECT_EQ(lines_with(r.err, "the next start goes on from: model_checkpoint_path: \"model.ckpt-").size(), 1u) << r.err;
   const ProcessResult again = belay({"run", regression()});
   EXPECT_EQ(again.status, 0) << again.err;
@@ -195,6 +196,7 @@ TEST_F(ExitStatus, HundredAndTwentyFourWithoutProgressAfterAWarningAndAllStacks)
       << r.err;
   EXPECT_GE(lines_with(r.err, "thread ").size(), 2u) << r.err;
   EXPECT_GE(lines_with(r.err, "trouble.so(").size(), 1u) << "the stack of the one that hangs: " << r.err;
+  EXPECT_GE(lines_with(r.err, "belay::runtime::HookedSession::").size(), 1u) << "with names: " << r.err;
 }
 
 TEST_F(ExitStatus, ASignalSavesTheStateAndIsSeenByTheParent) {
