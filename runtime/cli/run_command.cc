@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cli/run_command.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <filesystem>
 #include <functional>
 #include <iostream>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "runtime/api/log.h"
@@ -213,17 +209,17 @@ namespace {
 // `belay run --short N`: the same in a directory that is removed.
 int run_short(RunArguments arguments) {
   const std::string steps = std::to_string(std::exchange(arguments.short_steps, 0));
-  std::string dir = (std::filesystem::temp_directory_path() / "belay-short-XXXXXX").string();
-  if (::mkdtemp(dir.data()) == nullptr)
-    throw UsageError("belay run: --short cannot make a directory: " + escaped(dir) + ": " + std::strerror(errno) +
+  std::optional<TemporaryRunDirectory> dir;
+  try {
+    dir.emplace();
+  } catch (const std::system_error& e) {
+    throw UsageError(std::string("belay run: --short cannot make a directory: ") + e.what() +
                      "; set TMPDIR to a folder that this user can write");
+  }
   arguments.sets.push_back("run.max_steps=" + steps);
-  arguments.sets.push_back("run.dir=" + toml_string(dir));
+  arguments.sets.push_back("run.dir=" + toml_string(dir->path()));
   arguments.is_short = true;
-  const int status = run_command(arguments);
-  std::error_code ignored;
-  std::filesystem::remove_all(dir, ignored);
-  return status;
+  return run_command(arguments);
 }
 
 }  // namespace

@@ -182,5 +182,19 @@ TEST_F(LogTest, AShortRunKeepsNothing) {
   EXPECT_EQ(listing(temp.path()), Names{"train.toml"});
 }
 
+TEST_F(LogTest, AShortRunKeepsNothingWhereASignalEndsIt) {
+  for (const int signals : {1, 2}) {
+    const std::string manifest = regression("delay_secs = 0.01\n", "", 100000);
+    ::setenv("TMPDIR", temp.path().c_str(), 1);
+    BelayProcess run({"run", manifest, "--short", "100000"});
+    ::unsetenv("TMPDIR");
+    ASSERT_TRUE(run.wait_for("saved ")) << run.wait().err;
+    EXPECT_EQ(listing(temp.path()).size(), 2u);
+    for (int i = 0; i < signals; ++i) run.kill(SIGTERM);
+    EXPECT_EQ(run.wait().signal, SIGTERM);
+    EXPECT_EQ(listing(temp.path()), Names{"train.toml"}) << signals << " signals";
+  }
+}
+
 }  // namespace
 }  // namespace belay::runtime::testing
