@@ -63,6 +63,7 @@ bool CheckpointSeries::is_listed(const std::string& name) const {
 
 void CheckpointSeries::recover() {
   kept_.clear();
+  current_.clear();
   best_.checkpoints.clear();
   if ((rule_.keep > 0) != run_.exists(kBestName)) tell_best();
   std::optional<CheckpointState> state;
@@ -72,6 +73,7 @@ void CheckpointSeries::recover() {
     return;  // find_restorable says so
   }
   if (!state) return;
+  current_ = state->current;
   take_up_last_preserved(state->last_preserved);
   for (const CheckpointState::Kept& kept : state->kept) {
     if (!step_in(kept.path) || is_listed(kept.path)) continue;
@@ -293,6 +295,7 @@ void CheckpointSeries::write_state_file() {
   try {
     run_.replace(kStateFileName, format_checkpoint_state(
                                      {newest_verified_, kept_, settings_.keep_every_hours > 0 ? last_preserved_ : 0}));
+    current_ = newest_verified_;
   } catch (const Error& e) {
     fail(e.code(), "cannot write the state file of " + single_quoted(run_.path()) + ": " + std::string(e.message()));
   }

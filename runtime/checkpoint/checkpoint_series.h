@@ -65,6 +65,8 @@ class CheckpointSeries {
 
   // Names in the run directory, oldest first.
   std::vector<std::string> names() const;
+  // Whether the state file names that one as the newest.
+  bool is_current(const std::string& name) const noexcept { return name == current_; }
 
  private:
   std::string name_of(std::int64_t step) const { return checkpoint_name(step, settings_.basename); }
@@ -94,6 +96,7 @@ class CheckpointSeries {
   const BestRule rule_;
   std::vector<CheckpointState::Kept> kept_;  // `path` is the name
   std::string newest_verified_;
+  std::string current_;  // as the state file has it; empty: there is none
   BestList best_;
   std::int64_t last_step_ = 0;   // of the checkpoint that was saved or restored last
   double last_preserved_ = 0;    // CheckpointState::last_preserved, or when the run began

@@ -99,6 +99,7 @@ RestoredRun RunSaver::restore(DirectSession& session, const CheckpointReader& ch
   restore_variables(session, checkpoint, options_.saver);
   session.store().replace_positions(checkpoint.state().input_positions);
   session.store().mark_clean();
+  restored_.emplace(checkpoint, total_of_versions(session));
   compare_fingerprint(checkpoint.state().fingerprint);
   environment_.log.info(
       "", "restored step " + std::to_string(checkpoint.state().global_step) + " from " + escaped(checkpoint.path()));
@@ -130,8 +131,11 @@ std::optional<RestoredRun> RunSaver::restore_latest(DirectSession& session, cons
   if (!own && !environment_.files.exists(directory)) return std::nullopt;
   std::unique_ptr<OpenDirectory> other = own ? nullptr : environment_.files.open_directory(directory);
   std::optional<RestoredRun> restored = restore_newest(session, other.get());
+  if (!own || !restored) restored_.reset();
   if (own && restored) {
-    series_.restored(checkpoint_name(restored->state.global_step, options_.checkpoint.basename), restored->state.best);
+    const std::string name = checkpoint_name(restored->state.global_step, options_.checkpoint.basename);
+    if (!series_.is_current(name)) restored_.reset();
+    series_.restored(name, restored->state.best);
     best_ = series_.best();
     evaluated_.reset();
     if (const BestCheckpoint* best = find_step(best_, restored->state.global_step))
@@ -145,7 +149,9 @@ std::optional<RestoredRun> RunSaver::restore_latest(DirectSession& session, cons
 
 RestoredRun RunSaver::restore_exactly(DirectSession& session, const std::string& path) {
   thread_.wait();
-  return restore(session, *CheckpointReader::open(environment_.files.open_directory(path)));
+  RestoredRun restored = restore(session, *CheckpointReader::open(environment_.files.open_directory(path)));
+  restored_.reset();
+  return restored;
 }
 
 // ---- the best ----
@@ -351,6 +357,14 @@ std::string RunSaver::save(DirectSession& session, HookSet& hooks, const std::ma
   save_ = std::make_unique<Save>(Save{.step = step, .begun_ns = start});
   try {
     take(session, now, *save_);
+    if (restored_ && restored_->holds(save_->content, options_.saver.name, total_of_versions(session))) {
+      save_->was_there = true;
+      save_->path = restored_->path();
+      save_->content = {};
+      environment_.log.log(LogLevel::kDebug, "", escaped(save_->path) + " holds this state: nothing is written");
+      return tell(session, hooks);
+    }
+    restored_.reset();
     if (in_background()) {
       thread_.start([this] {
         write(*save_);
@@ -422,7 +436,7 @@ void RunSaver::note_written(const Save& save) {
   saved_step_ = save.step;
   save_error_.clear();
   failed_saves_ = 0;
-  if (options_.events == nullptr) return;
+  if (options_.events == nullptr || save.was_there) return;
   options_.events->add_session_log(EventWriter::kCheckpoint, save.step,
                                    run_.path() + "/" + options_.checkpoint.basename);
   options_.events->start_flush();

@@ -8,8 +8,9 @@
 // session ends, all of it is one boundary's.
 //
 // One checkpoint is written at a time. What needs the one under way to be done waits for it: the next save, a restore,
-// the end of the session, and a read of the saver's instance (saver_use). One object per run, under the run's lock; it
-// outlives recoveries. [session]
+// the end of the session, and a read of the saver's instance (saver_use). A save of what was just restored from this
+// directory, with nothing trained since, has its callbacks and writes no file. One object per run, under the run's
+// lock; it outlives recoveries. [session]
 #pragma once
 
 #include <atomic>
@@ -26,6 +27,7 @@
 #include "runtime/checkpoint/checkpoint_series.h"
 #include "runtime/checkpoint/locked_directory.h"
 #include "runtime/events/event_writer.h"
+#include "runtime/monitored/restored_checkpoint.h"
 #include "runtime/monitored/run_environment.h"
 #include "runtime/monitored/session_hook.h"
 #include "runtime/monitored/session_manager.h"
@@ -145,6 +147,7 @@ class RunSaver {
     std::int64_t begun_ns = 0;
     CheckpointContent content = {};
     double seconds = 0;               // that it took
+    bool was_there = false;           // it is the one that was restored: nothing is written
     std::string path = {};            // once it is durable
     std::optional<Error> error = {};  // why it will not be
   };
@@ -187,6 +190,7 @@ class RunSaver {
   std::optional<Evaluated> evaluated_;  // the last one that was noted, or of the checkpoint that was restored
   std::int64_t saved_step_ = -1;
   std::string saved_path_;
+  std::optional<RestoredCheckpoint> restored_;  // of this directory, and its newest; none: something else
   std::string save_error_;
   std::int64_t failed_saves_ = 0;  // in a row
   Pause pause_;

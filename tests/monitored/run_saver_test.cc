@@ -2,6 +2,7 @@
 #include "runtime/monitored/run_saver.h"
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <limits>
@@ -75,6 +76,60 @@ TEST_F(Savers, SAVER_01_RestoreVariablesAndHookStates) {
   EXPECT_EQ(saver->saved_step(), 9);
   EXPECT_EQ(saver->saved_path(), run.path() + "/model.ckpt-9");
   EXPECT_TRUE(logged("restored step 9 from " + run.path() + "/model.ckpt-9"));
+}
+
+// A session asks for a save when it begins: of what was just restored that would write the same again.
+TEST_F(Savers, WhatWasJustRestoredIsNotWrittenAgain) {
+  Probe& a = add_probe("a");
+  a.state = 11;
+  save(*make_saver(), 4.0f, 9);
+  const std::string index = run.path() + "/model.ckpt-9/index";
+  const auto written = [&] {
+    struct stat status {};
+    EXPECT_EQ(::stat(index.c_str(), &status), 0);
+    return status.st_ino;
+  };
+  const auto before = written();
+  const auto saver = make_saver();
+  const auto later = open_session();
+  ASSERT_TRUE(saver->restore_latest(*later, run.path()));
+  a.state = 12;  // hooks have clocks in their states
+  new_events();
+  saver->request();
+  saver->at_boundary(*later, hooks);
+  EXPECT_EQ(written(), before);
+  EXPECT_THAT(new_events(), ElementsAre("a.before_save 9", "a.after_save 9"));
+  EXPECT_EQ(saver->saved_path(), run.path() + "/model.ckpt-9");
+  // Whatever is written to a variable is another state, of the same step too.
+  later->store().assign("weight", Tensor(5.0f));
+  saver->request();
+  saver->at_boundary(*later, hooks);
+  EXPECT_NE(written(), before);
+}
+
+TEST_F(Savers, WhatWasRestoredIsWrittenAgainWhereTheCheckpointHasNotAllOfIt) {
+  save(*make_saver(), 4.0f, 9);
+  const std::string index = run.path() + "/model.ckpt-9/index";
+  const auto at_start = [&](const std::shared_ptr<RunSaver>& saver) {
+    struct stat before {
+    }, after{};
+    EXPECT_EQ(::stat(index.c_str(), &before), 0);
+    const auto later = open_session();
+    EXPECT_TRUE(saver->restore_latest(*later, run.path()));
+    saver->request();
+    saver->at_boundary(*later, hooks);
+    EXPECT_EQ(::stat(index.c_str(), &after), 0);
+    return before.st_ino != after.st_ino;
+  };
+  EXPECT_FALSE(at_start(make_saver()));
+  add_probe("new").state = 1;
+  EXPECT_TRUE(at_start(make_saver())) << "a hook that it knows nothing of";
+  EXPECT_FALSE(at_start(make_saver()));
+  // The state file names another one: it was damaged, and this one is the newest from now on.
+  save(*make_saver(), 5.0f, 12);
+  std::filesystem::resize_file(run.path() + "/model.ckpt-12/index", 20);
+  EXPECT_TRUE(at_start(make_saver()));
+  EXPECT_FALSE(at_start(make_saver()));
 }
 
 TEST_F(Savers, RestoreTheInputsPositions) {
