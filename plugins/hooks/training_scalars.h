@@ -60,7 +60,7 @@ inline std::vector<NamedScalar> named_scalars(const belay::Graph& graph, const s
   for (const std::string& name : names) {
     const belay::Output output = graph.find(name);
     if (!is_scalar_number(output))
-      belay::fail(belay::Code::kInvalidArgument, hook + " shows scalar numbers, " + output.text() + " is none");
+      belay::fail(belay::Code::kInvalidArgument, hook + " shows scalar numbers, '" + name + "' is none");
     scalars.push_back({name, output});
   }
   return scalars;

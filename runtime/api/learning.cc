@@ -75,7 +75,7 @@ void add_gradient_summaries(const std::vector<GradientAndVariable>& gradients) {
 namespace {
 
 std::vector<Output> variables_of(const OwnedGraph& graph, const TrainOpOptions& options) {
-  const std::vector<Output> trainable = graph.collection(collections::kTrainableVariables);
+  std::vector<Output> trainable = graph.collection(collections::kTrainableVariables);
   if (options.variables_to_train.empty()) return trainable;
   for (const Output& v : options.variables_to_train) {
     const auto is_it = [&](const Output& t) { return t.raw().node == v.raw().node; };

@@ -58,7 +58,7 @@ QueueRef produce(const std::vector<Output>& tensors, const ProducerOptions& o, s
   const Graph g = tensors.front().graph();
   const auto scope = g.scope(name);
   const std::vector<Output> rows = epoch_rows(next_epoch(g, o.num_epochs), tensors, o.shuffle, o.seed, "rows");
-  const QueueRef q = fifo_queue(g, o.capacity, components, "queue");
+  QueueRef q = fifo_queue(g, o.capacity, components, "queue");
   add_queue_runner(g, {.queue = q, .enqueue_ops = {enqueue_many(q, rows, "enqueue")}});
   summarize_fill(q, "fraction_of_" + std::to_string(o.capacity) + "_full", o.capacity);
   return q;

@@ -29,7 +29,7 @@ inline std::string packed(const std::filesystem::path& path, const std::string& 
 inline std::filesystem::path folder(std::filesystem::path directory) {
   std::error_code failed;
   for (; !directory.empty(); directory = directory.parent_path()) {
-    const std::filesystem::path git = directory / ".git";
+    std::filesystem::path git = directory / ".git";
     if (std::filesystem::is_directory(git, failed)) return git;
     const std::string line = first_line(git);
     if (line.rfind("gitdir: ", 0) == 0) return directory / line.substr(8);
@@ -45,7 +45,7 @@ inline std::filesystem::path folder(std::filesystem::path directory) {
 inline std::string git_commit(const std::string& directory) {
   const std::filesystem::path git = git_files::folder(directory);
   if (git.empty()) return "";
-  const std::string head = git_files::first_line(git / "HEAD");
+  std::string head = git_files::first_line(git / "HEAD");
   if (head.rfind("ref: ", 0) != 0) return head;
   const std::string ref = head.substr(5), common = git_files::first_line(git / "commondir");
   const std::filesystem::path refs = common.empty() ? git : git / common;

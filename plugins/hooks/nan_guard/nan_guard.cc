@@ -92,7 +92,7 @@ class NanGuard final : public belay::Hook {
 
   // The newest first. A run that may save what is not finite (checkpoint.refuse_non_finite = false) has others, too.
   std::string last_finite_checkpoint() const {
-    const std::string newest = host().run_directory().empty() ? "" : latest(host().run_directory());
+    std::string newest = host().run_directory().empty() ? "" : latest(host().run_directory());
     if (newest.empty() || is_finite(newest)) return newest;
     std::vector<std::filesystem::path> older;
     std::error_code failed;

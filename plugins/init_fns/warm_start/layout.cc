@@ -107,7 +107,7 @@ Transposes::Transposes(const belay::Table& table) {
 std::optional<std::vector<std::int64_t>> Transposes::axes_for(const std::string& variable, std::size_t rank) {
   for (Entry& entry : entries_) {
     if (!entry.vars.matches(variable)) continue;
-    const std::vector<std::int64_t> axes = entry.axes.empty() ? std::vector<std::int64_t>{1, 0} : entry.axes;
+    std::vector<std::int64_t> axes = entry.axes.empty() ? std::vector<std::int64_t>{1, 0} : entry.axes;
     if (axes.size() == rank) return axes;
     fail(Code::kInvalidArgument,
          entry.place + " takes " + std::to_string(axes.size()) + " dimensions, the tensor for variable '" + variable +
