@@ -94,7 +94,9 @@ class NewerLibrary : public ::testing::Test {
         folder_.write("train.toml", "[run]\ndir = \"run\"\nmax_steps = 2\n[plugins]\npath = [\".\", \"" BELAY_BINARY_DIR
                                     "/plugins\"]\n[input.train]\nplugin = \"" + input +
                                         "\"\n[model]\nplugin = \"linear\"\n[optimizer]\nname = \"sgd\"\n" + hook);
-    return run("'" BELAY_BINARY_DIR "/bin/belay' run '" + manifest + "'");
+    // What AddressSanitizer records of a library's thread-local memory is wrong where the library was built without it,
+    // and its leak checker crashes there.
+    return run("ASAN_OPTIONS=intercept_tls_get_addr=0 '" BELAY_BINARY_DIR "/bin/belay' run '" + manifest + "'");
   }
   TemporaryFolder folder_;
 };
