@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a session was restored from, for as long as nothing was trained: a save of the very same state writes nothing, as
-// the checkpoint is there. So a run that goes on, and then saves because its session begins, costs no second checkpoint.
+// What a session was restored from, for as long as nothing was trained: a save of the very same state writes nothing,
+// as the checkpoint is there. So a run that goes on, and then saves because its session begins, costs no second
+// checkpoint.
 //
 //   RestoredCheckpoint restored(*reader, total_of_versions(session));
 //   ... a save is asked for; `content` is the moment that it would write ...

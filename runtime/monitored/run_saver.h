@@ -85,9 +85,9 @@ class RunSaver {
   // once. A save's descriptors are held back for it.
   void prepare(const DirectSession& session);
 
-  // The boundary: reports to the hooks the checkpoint that was written meanwhile, and begins the one that was asked for;
-  // where another one is still being written it waits for that first. Returns the name of a hook whose after_save asks
-  // to stop. A failure is logged and counted, and behind save_failures of them it is thrown or waited out, as
+  // The boundary: reports to the hooks the checkpoint that was written meanwhile, and begins the one that was asked
+  // for; where another one is still being written it waits for that first. Returns the name of a hook whose after_save
+  // asks to stop. A failure is logged and counted, and behind save_failures of them it is thrown or waited out, as
   // on_save_error says, at the boundary behind it; a state that is not finite is always thrown (DIVERGED), and so is
   // what a hook's before_save or after_save throws; an end of input in any part of it becomes FAILED_PRECONDITION. A
   // hook's skip_checkpoint is a line in the log. RunInUse where the run's lock is not in place.
