@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of inputs share: what an input fails with, and where files are that are not part of the project.
+// What the tests of inputs share: what an input fails with, what every input has to keep, and where files are that are
+// not part of the project.
 #pragma once
 
 #include <belay/testing/error_of.h>
 #include <belay/testing/input_driver.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 #include <string>
+#include <vector>
 
 namespace input_test {
 
@@ -21,6 +26,56 @@ inline std::string error_at_next(const belay_module& module, const belay::testin
   belay::testing::InputDriver input(module, options);
   input.open();
   return belay::testing::error_of([&] { input.next(); });
+}
+
+// The first element of each example of the component `name`, in the order of one epoch of a shard.
+template <class T>
+std::vector<T> first_elements(const belay_module& module, const char* name, const belay::testing::OptionValues& options,
+                              std::int64_t shard = 0, std::int64_t shards = 1) {
+  belay::testing::InputDriver input(module, options.with({"epochs", 1}));
+  input.open(shard, shards);
+  std::vector<T> all;
+  for (const belay::testing::InputBatch& batch : input.all_batches()) {
+    const auto values = batch.values<T>(name);
+    const std::size_t width = values.size() / static_cast<std::size_t>(batch.rows());
+    for (std::size_t at = 0; at < values.size(); at += width) all.push_back(values[at]);
+  }
+  return all;
+}
+
+// `read` takes options, shard and number of shards, and returns the examples of one epoch. Four shards together
+// have every example once.
+template <class Read>
+void expect_shards_disjoint_and_complete(const Read& read, const belay::testing::OptionValues& options,
+                                         std::size_t examples) {
+  const auto whole = read(options, 0, 1);
+  std::multiset<typename decltype(whole)::value_type> together, all(whole.begin(), whole.end());
+  for (int shard = 0; shard < 4; ++shard)
+    for (const auto& example : read(options, shard, 4)) together.insert(example);
+  EXPECT_EQ(together, all);
+  EXPECT_EQ(together.size(), examples);
+}
+
+// "train" and "eval" have every example of "all" once, and a quarter of them are for "eval".
+template <class Read>
+void expect_split_disjoint_and_complete(const Read& read, const belay::testing::OptionValues& options) {
+  const belay::testing::OptionValues quarter = options.with({"eval_fraction", 0.25});
+  const auto whole = read(options, 0, 1), train = read(quarter.with({"split", "train"}), 0, 1),
+             eval = read(quarter.with({"split", "eval"}), 0, 1);
+  std::multiset<typename decltype(whole)::value_type> together(train.begin(), train.end()),
+      all(whole.begin(), whole.end());
+  together.insert(eval.begin(), eval.end());
+  EXPECT_EQ(together, all);
+  EXPECT_EQ(eval.size() * 4, whole.size());
+}
+
+// Of an input that is open: started again, resumed at any position, asked again behind its end. Looks at so many
+// batches.
+inline void expect_laws_of_an_input(belay::testing::InputDriver& input, std::size_t batches = 200,
+                                    std::size_t resumed_batches = 200) {
+  EXPECT_EQ(input.difference_after_restart(batches), "");
+  EXPECT_EQ(input.difference_after_resume(resumed_batches), "");
+  EXPECT_EQ(input.difference_after_end(batches), "");
 }
 
 // The folder of the environment variable, else `shared`, which is beside the sources.

@@ -6,7 +6,6 @@
 
 #include <cmath>
 #include <random>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -24,6 +23,7 @@ using belay::testing::OptionValues;
 using belay::testing::TemporaryFolder;
 using input_test::data_folder;
 using input_test::error_at_open;
+using input_test::expect_laws_of_an_input;
 using ::testing::ElementsAre;
 using ::testing::FloatNear;
 
@@ -39,12 +39,7 @@ class Csv : public ::testing::Test {
     return {{"path", folder_.write("rows.csv", text)}};
   }
   static std::vector<float> features_of(const OptionValues& options, std::int64_t shard = 0, std::int64_t shards = 1) {
-    InputDriver input(module(), options.with({"epochs", 1}));
-    input.open(shard, shards);
-    std::vector<float> all;
-    for (const InputBatch& batch : input.all_batches())
-      for (const float value : batch.values<float>("features")) all.push_back(value);
-    return all;
+    return input_test::first_elements<float>(module(), "features", options, shard, shards);
   }
   TemporaryFolder folder_;
 };
@@ -106,14 +101,8 @@ TEST_F(Csv, WithoutALabelEveryColumnIsAFeature) {
 }
 
 TEST_F(Csv, TrainAndEvalAreDisjointAndComplete) {
-  const OptionValues options = rows(40).with({"features", std::vector<std::string>{"a"}});
-  std::multiset<float> together;
-  for (const char* split : {"train", "eval"})
-    for (const float value : features_of(options.with({"split", split}).with({"eval_fraction", 0.25})))
-      together.insert(value);
-  const auto all = features_of(options);
-  EXPECT_EQ(together, std::multiset<float>(all.begin(), all.end()));
-  EXPECT_EQ(features_of(options.with({"split", "eval"}).with({"eval_fraction", 0.25})).size(), 10u);
+  input_test::expect_split_disjoint_and_complete(features_of,
+                                                 rows(40).with({"features", std::vector<std::string>{"a"}}));
 }
 
 TEST_F(Csv, EvalIsScaledAsTrain) {
@@ -133,13 +122,8 @@ TEST_F(Csv, EvalIsScaledAsTrain) {
 }
 
 TEST_F(Csv, ShardsAreDisjointAndComplete) {
-  const OptionValues options = rows(31).with({"features", std::vector<std::string>{"a"}}).with({"shuffle", true});
-  std::multiset<float> together;
-  for (int shard = 0; shard < 4; ++shard)
-    for (const float value : features_of(options, shard, 4)) together.insert(value);
-  const auto all = features_of(options);
-  EXPECT_EQ(together, std::multiset<float>(all.begin(), all.end()));
-  EXPECT_EQ(together.size(), 31u);
+  input_test::expect_shards_disjoint_and_complete(
+      features_of, rows(31).with({"features", std::vector<std::string>{"a"}}).with({"shuffle", true}), 31);
 }
 
 TEST_F(Csv, KeepsTheLawsOfAnInput) {
@@ -152,9 +136,7 @@ TEST_F(Csv, KeepsTheLawsOfAnInput) {
                                     .with({"standardize", random() % 2 == 0})
                                     .with({"decode_threads", 1 + random() % 5}));
     input.open();
-    EXPECT_EQ(input.difference_after_restart(200), "");
-    EXPECT_EQ(input.difference_after_resume(200), "");
-    EXPECT_EQ(input.difference_after_end(200), "");
+    expect_laws_of_an_input(input);
   }
 }
 

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "plugins/inputs/input_test.h"
+
 extern "C" const belay_module belay_module_digits;
 
 namespace {
@@ -20,6 +22,7 @@ using belay::testing::InputBatch;
 using belay::testing::InputDriver;
 using belay::testing::module_under_test;
 using belay::testing::OptionValues;
+using input_test::expect_laws_of_an_input;
 using ::testing::ElementsAre;
 
 const belay_module& module() { return module_under_test(belay_module_digits); }
@@ -123,12 +126,10 @@ TEST(Digits, TheLastBatchOfAnEpochIsShort) {
 }
 
 TEST(Digits, ShardsAreDisjointAndComplete) {
-  const OptionValues options = {{"examples", 103}, {"shuffle", true}};
-  std::multiset<std::string> together;
-  for (int shard = 0; shard < 4; ++shard)
-    for (std::string& example : one_epoch(options, shard, 4)) together.insert(std::move(example));
-  const auto whole = one_epoch(options);
-  EXPECT_EQ(together, std::multiset<std::string>(whole.begin(), whole.end()));
+  const auto read = [](const OptionValues& options, std::int64_t shard, std::int64_t shards) {
+    return one_epoch(options, shard, shards);
+  };
+  input_test::expect_shards_disjoint_and_complete(read, {{"examples", 103}, {"shuffle", true}}, 103);
 }
 
 TEST(Digits, ThreadsDoNotChangeABit) {
@@ -144,9 +145,7 @@ TEST(Digits, KeepsTheLawsOfAnInput) {
           belay_module_digits,
           {{"examples", 23}, {"batch_size", 5}, {"epochs", 3}, {"shuffle", shuffle}, {"decode_threads", threads}});
       input.open(1, 2);
-      EXPECT_EQ(input.difference_after_restart(100), "");
-      EXPECT_EQ(input.difference_after_resume(100), "");
-      EXPECT_EQ(input.difference_after_end(100), "");
+      expect_laws_of_an_input(input, 100, 100);
     }
   }
 }

@@ -29,6 +29,7 @@ using idx_test::labels;
 using input_test::data_folder;
 using input_test::error_at_next;
 using input_test::error_at_open;
+using input_test::expect_laws_of_an_input;
 using ::testing::ElementsAre;
 using ::testing::FloatEq;
 
@@ -145,9 +146,7 @@ TEST_F(Idx, KeepsTheLawsOfAnInput) {
                                     .with({"shuffle", random() % 2 == 0})
                                     .with({"decode_threads", 1 + random() % 5}));
     input.open();
-    EXPECT_EQ(input.difference_after_restart(200), "");
-    EXPECT_EQ(input.difference_after_resume(200), "");
-    EXPECT_EQ(input.difference_after_end(200), "");
+    expect_laws_of_an_input(input);
   }
 }
 

@@ -5,7 +5,6 @@
 #include <gmock/gmock.h>
 
 #include <random>
-#include <set>
 
 #include "npy_test_files.h"
 #include "plugins/inputs/input_test.h"
@@ -17,12 +16,12 @@ namespace {
 
 using belay::DType;
 using belay::testing::error_of;
-using belay::testing::InputBatch;
 using belay::testing::InputDriver;
 using belay::testing::module_under_test;
 using belay::testing::OptionValues;
 using belay::testing::TemporaryFolder;
 using input_test::error_at_open;
+using input_test::expect_laws_of_an_input;
 using ::testing::ElementsAre;
 
 const belay_module& module() { return module_under_test(belay_module_npy); }
@@ -43,14 +42,7 @@ class Npy : public ::testing::Test {
             {"labels", folder_.write("y.npy", npy_file("|u1", "(" + count + ",)", y))}};
   }
   static std::vector<float> examples_of(const OptionValues& options, std::int64_t shard = 0, std::int64_t shards = 1) {
-    InputDriver input(module(), options.with({"epochs", 1}));
-    input.open(shard, shards);
-    std::vector<float> all;
-    for (const InputBatch& batch : input.all_batches()) {
-      const auto x = batch.values<float>("features");
-      for (std::size_t at = 0; at < x.size(); at += 2) all.push_back(x[at]);
-    }
-    return all;
+    return input_test::first_elements<float>(module(), "features", options, shard, shards);
   }
   TemporaryFolder folder_;
 };
@@ -99,23 +91,11 @@ TEST_F(Npy, NumbersMayBeLabels) {
 }
 
 TEST_F(Npy, TrainAndEvalAreDisjointAndComplete) {
-  const OptionValues options = rows(40).with({"eval_fraction", 0.25});
-  std::multiset<float> together;
-  for (const char* split : {"train", "eval"})
-    for (const float value : examples_of(options.with({"split", split}))) together.insert(value);
-  const auto all = examples_of(options);
-  EXPECT_EQ(together, std::multiset<float>(all.begin(), all.end()));
-  EXPECT_EQ(examples_of(options.with({"split", "eval"})).size(), 10u);
+  input_test::expect_split_disjoint_and_complete(examples_of, rows(40));
 }
 
 TEST_F(Npy, ShardsAreDisjointAndComplete) {
-  const OptionValues options = rows(31).with({"shuffle", true});
-  std::multiset<float> together;
-  for (int shard = 0; shard < 4; ++shard)
-    for (const float value : examples_of(options, shard, 4)) together.insert(value);
-  const auto all = examples_of(options);
-  EXPECT_EQ(together, std::multiset<float>(all.begin(), all.end()));
-  EXPECT_EQ(together.size(), 31u);
+  input_test::expect_shards_disjoint_and_complete(examples_of, rows(31).with({"shuffle", true}), 31);
 }
 
 TEST_F(Npy, KeepsTheLawsOfAnInput) {
@@ -126,9 +106,7 @@ TEST_F(Npy, KeepsTheLawsOfAnInput) {
                                     .with({"epochs", 1 + random() % 3})
                                     .with({"shuffle", random() % 2 == 0}));
     input.open();
-    EXPECT_EQ(input.difference_after_restart(200), "");
-    EXPECT_EQ(input.difference_after_resume(200), "");
-    EXPECT_EQ(input.difference_after_end(200), "");
+    expect_laws_of_an_input(input);
   }
 }
 

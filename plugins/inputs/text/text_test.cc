@@ -5,7 +5,6 @@
 
 #include <filesystem>
 #include <random>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -22,6 +21,7 @@ using belay::testing::OptionValues;
 using belay::testing::TemporaryFolder;
 using input_test::data_folder;
 using input_test::error_at_open;
+using input_test::expect_laws_of_an_input;
 using ::testing::ElementsAre;
 using ::testing::SizeIs;
 using Files = std::vector<std::string>;
@@ -34,15 +34,7 @@ class Text : public ::testing::Test {
   // The first ids of the windows, in the order of one epoch.
   static std::vector<std::int32_t> begins(const OptionValues& options, std::int64_t shard = 0,
                                           std::int64_t shards = 1) {
-    InputDriver input(module(), options.with({"epochs", 1}));
-    input.open(shard, shards);
-    std::vector<std::int32_t> all;
-    for (const InputBatch& batch : input.all_batches()) {
-      const auto ids = batch.values<std::int32_t>("ids");
-      const std::size_t width = ids.size() / static_cast<std::size_t>(batch.rows());
-      for (std::size_t at = 0; at < ids.size(); at += width) all.push_back(ids[at]);
-    }
-    return all;
+    return input_test::first_elements<std::int32_t>(module(), "ids", options, shard, shards);
   }
   TemporaryFolder folder_;
 };
@@ -140,14 +132,9 @@ TEST_F(Text, TheVocabularyIsWrittenWithTheFirstBatch) {
 }
 
 TEST_F(Text, ShardsAreDisjointAndComplete) {
-  const OptionValues options =
-      text("abcdefghijklmnopqrstuvwxyz").with({"sequence_length", 2}).with({"stride", 1}).with({"shuffle", true});
-  std::multiset<std::int32_t> together;
-  for (int shard = 0; shard < 4; ++shard)
-    for (const std::int32_t begin : begins(options, shard, 4)) together.insert(begin);
-  const auto all = begins(options);
-  EXPECT_EQ(together, std::multiset<std::int32_t>(all.begin(), all.end()));
-  EXPECT_THAT(together, SizeIs(24));
+  input_test::expect_shards_disjoint_and_complete(
+      begins,
+      text("abcdefghijklmnopqrstuvwxyz").with({"sequence_length", 2}).with({"stride", 1}).with({"shuffle", true}), 24);
 }
 
 TEST_F(Text, KeepsTheLawsOfAnInput) {
@@ -162,9 +149,7 @@ TEST_F(Text, KeepsTheLawsOfAnInput) {
                                     .with({"epochs", 1 + random() % 3})
                                     .with({"shuffle", random() % 2 == 0}));
     input.open();
-    EXPECT_EQ(input.difference_after_restart(700), "");
-    EXPECT_EQ(input.difference_after_resume(60), "");
-    EXPECT_EQ(input.difference_after_end(700), "");
+    expect_laws_of_an_input(input, 700, 60);
   }
 }
 

@@ -23,6 +23,7 @@ using belay::testing::module_under_test;
 using belay::testing::OptionValues;
 using belay::testing::TemporaryFolder;
 using input_test::error_at_open;
+using input_test::expect_laws_of_an_input;
 using input_test::samples_folder;
 using ::testing::ElementsAre;
 using Files = std::vector<std::string>;
@@ -52,14 +53,7 @@ class TfRecordInput : public ::testing::Test {
   }
   // The first elements of x, in the order of one epoch.
   static std::vector<float> examples_of(const OptionValues& options, std::int64_t shard = 0, std::int64_t shards = 1) {
-    InputDriver input(module(), options.with({"epochs", 1}));
-    input.open(shard, shards);
-    std::vector<float> all;
-    for (const InputBatch& batch : input.all_batches()) {
-      const auto x = batch.values<float>("x");
-      for (std::size_t at = 0; at < x.size(); at += 2) all.push_back(x[at]);
-    }
-    return all;
+    return input_test::first_elements<float>(module(), "x", options, shard, shards);
   }
   TemporaryFolder folder_;
 };
@@ -98,23 +92,11 @@ TEST_F(TfRecordInput, DeliversTheExamplesOfAllFiles) {
 }
 
 TEST_F(TfRecordInput, TrainAndEvalAreDisjointAndComplete) {
-  const OptionValues options = file(records(0, 40)).with({"eval_fraction", 0.25});
-  std::multiset<float> together;
-  for (const char* split : {"train", "eval"})
-    for (const float value : examples_of(options.with({"split", split}))) together.insert(value);
-  const auto all = examples_of(options);
-  EXPECT_EQ(together, std::multiset<float>(all.begin(), all.end()));
-  EXPECT_EQ(examples_of(options.with({"split", "eval"})).size(), 10u);
+  input_test::expect_split_disjoint_and_complete(examples_of, file(records(0, 40)));
 }
 
 TEST_F(TfRecordInput, ShardsAreDisjointAndComplete) {
-  const OptionValues options = file(records(0, 31)).with({"shuffle", true});
-  std::multiset<float> together;
-  for (int shard = 0; shard < 4; ++shard)
-    for (const float value : examples_of(options, shard, 4)) together.insert(value);
-  const auto all = examples_of(options);
-  EXPECT_EQ(together, std::multiset<float>(all.begin(), all.end()));
-  EXPECT_EQ(together.size(), 31u);
+  input_test::expect_shards_disjoint_and_complete(examples_of, file(records(0, 31)).with({"shuffle", true}), 31);
 }
 
 TEST_F(TfRecordInput, KeepsTheLawsOfAnInput) {
@@ -128,9 +110,7 @@ TEST_F(TfRecordInput, KeepsTheLawsOfAnInput) {
                                     .with({"shuffle", random() % 2 == 0})
                                     .with({"decode_threads", 1 + random() % 5}));
     input.open();
-    EXPECT_EQ(input.difference_after_restart(200), "");
-    EXPECT_EQ(input.difference_after_resume(200), "");
-    EXPECT_EQ(input.difference_after_end(200), "");
+    expect_laws_of_an_input(input);
   }
 }
 
