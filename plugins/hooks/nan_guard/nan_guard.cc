@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fails the step in which a gradient, or a weight that it begins with, is not finite, before anything is written: the
 // checks are part of the run, and a run that fails has changed no variable.
+#include <belay/eigen.h>
 #include <belay/ops/control.h>
 #include <belay/ops/math.h>
 #include <belay/ops/reductions.h>
 #include <belay/plugin.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace {
@@ -19,6 +20,25 @@ using belay::Code;
 using belay::DType;
 using belay::Output;
 namespace collections = belay::collections;
+
+template <class T>
+bool all_finite(const belay::Tensor& tensor) {
+  const auto elements = belay::eigen_array<const T>(tensor);
+  if constexpr (std::is_floating_point_v<T>)
+    return elements.isFinite().all();
+  else  // 16 bits
+    return elements.template cast<float>().isFinite().all();
+}
+
+bool all_finite(const belay::Checkpoint& checkpoint, const belay::Checkpoint::Entry& entry) {
+  switch (entry.dtype) {
+    case DType::kFloat32: return all_finite<float>(checkpoint.read(entry.name));
+    case DType::kFloat64: return all_finite<double>(checkpoint.read(entry.name));
+    case DType::kBFloat16: return all_finite<Eigen::bfloat16>(checkpoint.read(entry.name));
+    case DType::kFloat16: return all_finite<Eigen::half>(checkpoint.read(entry.name));
+    default: return true;
+  }
+}
 
 class NanGuard final : public belay::Hook {
  public:
@@ -119,14 +139,9 @@ class NanGuard final : public belay::Hook {
   bool is_finite(const std::string& path) const {
     try {
       const belay::Checkpoint checkpoint(host(), path);
-      for (const belay::Checkpoint::Entry& entry : checkpoint.entries()) {
-        if (entry.dtype != DType::kFloat32 && entry.dtype != DType::kFloat64) continue;
-        const belay::Tensor tensor = checkpoint.read(entry.name);
-        const belay::TensorView view = tensor.view();
-        for (std::size_t i = 0; i < view.size(); ++i)
-          if (!std::isfinite(view.number(i))) return false;
-      }
-      return true;
+      const auto& entries = checkpoint.entries();
+      return std::all_of(entries.begin(), entries.end(),
+                         [&](const auto& entry) { return all_finite(checkpoint, entry); });
     } catch (const belay::Error&) {
       return false;  // one that cannot be read is none to go back to
     }

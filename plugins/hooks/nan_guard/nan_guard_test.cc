@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <limits>
 #include <memory>
@@ -50,10 +52,10 @@ class NanGuard : public ::testing::Test {
     return *hook_;
   }
   // A checkpoint in the run directory.
-  void checkpoint(int step, float weight) {
+  void checkpoint(int step, const Tensor& weight) {
     const std::string path = folder_.path() + "/model.ckpt-" + std::to_string(step);
     std::filesystem::create_directory(path);
-    hook_->checkpoints().add(path, {{"dense/w", Tensor(weight)}});
+    hook_->checkpoints().add(path, {{"dense/w", weight}});
   }
 
   TemporaryFolder folder_;
@@ -91,12 +93,31 @@ TEST_F(NanGuard, EveryNthRun) {
 
 TEST_F(NanGuard, NamesTheLastFiniteCheckpoint) {
   HookDriver& hook = started();
-  checkpoint(10, 1.f);
-  checkpoint(20, 2.f);
-  checkpoint(100, std::numeric_limits<float>::infinity());
+  checkpoint(10, Tensor(1.f));
+  checkpoint(20, Tensor(2.f));
+  checkpoint(100, Tensor(std::numeric_limits<float>::infinity()));
   hook.error(belay::Error(belay::Code::kDiverged, "the gradient"));
   EXPECT_THAT(hook.logged().back(),
               HasSubstr("error: the last checkpoint that is finite is '" + folder_.path() + "/model.ckpt-20'; lower"));
+}
+
+TEST_F(NanGuard, LooksAtEveryElementOfEveryFloatingPointType) {
+  HookDriver& hook = started();
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  const auto with_bits = [](belay::DType dtype, std::uint16_t bits) {  // of 16 bits, the last of them
+    Tensor tensor(dtype, {19});
+    std::memcpy(static_cast<char*>(belay::TensorView(tensor).mutable_data()) + 36, &bits, sizeof bits);
+    return tensor;
+  };
+  checkpoint(10, Tensor({3}, {1.0, 2.0, 3.0}));
+  checkpoint(20, Tensor({3}, {1.0, 2.0, kNan}));
+  checkpoint(30, with_bits(belay::DType::kBFloat16, 0x7f80));
+  checkpoint(40, with_bits(belay::DType::kFloat16, 0xfc00));
+  hook.error(belay::Error(belay::Code::kDiverged, "the gradient"));
+  EXPECT_THAT(hook.logged().back(), HasSubstr("model.ckpt-10'"));
+  checkpoint(50, with_bits(belay::DType::kBFloat16, 0x7f7f));
+  hook.error(belay::Error(belay::Code::kDiverged, "the gradient"));
+  EXPECT_THAT(hook.logged().back(), HasSubstr("model.ckpt-50'"));
 }
 
 TEST_F(NanGuard, SaysThatThereIsNone) {
@@ -107,7 +128,7 @@ TEST_F(NanGuard, SaysThatThereIsNone) {
 
 TEST_F(NanGuard, AnotherErrorIsNotItsOwn) {
   HookDriver& hook = started();
-  checkpoint(10, 1.f);
+  checkpoint(10, Tensor(1.f));
   hook.error(belay::Error(belay::Code::kUnavailable, "disk"));
   EXPECT_THAT(hook.logged(), IsEmpty());
 }
