@@ -194,14 +194,20 @@ void DirectSession::execute(PlanState& state, const RunRequest& request) {
   cancel.check();
   const Team team(plan.key.threads);
   state.key.clear();
+  state.pass = 0;
+  state.context_known = false;
   state.committed = false;
   state.finite = true;
   for (TakenPosition& t : state.taken) t.fresh = false;
   bind_feeds(state, request);
   const Cancellable cancellable(state.context, cancel);
   try {
-    run_passes(state, request, cancel);
-    for (std::uint32_t s = plan.passes.stages; s < plan.stages.size(); ++s) run_stage(state, s, request, cancel);
+    std::uint32_t s = 0;
+    if (plan.passes.count > 1) {
+      run_passes(state, request, cancel);
+      s = plan.passes.stages;
+    }
+    for (; s < plan.stages.size(); ++s) run_stage(state, s, request, cancel);
     if (state.finite) drop_host_values(state);  // else somebody may ask what was wrong
   } catch (const Error& e) {
     drop_host_values(state);

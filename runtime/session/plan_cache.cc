@@ -33,12 +33,10 @@ bool in_order(Port a, Port b) noexcept { return port_key(a) < port_key(b); }
 
 }  // namespace
 
-PlanState* CachedPlan::lease() {
-  PlanState* state = first.exchange(nullptr, std::memory_order_acquire);
-  if (state != nullptr) return state;
+PlanState* CachedPlan::lease_another() {
   const std::lock_guard lock(mutex);
   if (!free.empty()) {
-    state = free.back();
+    PlanState* state = free.back();
     free.pop_back();
     return state;
   }
@@ -55,14 +53,11 @@ PlanState* CachedPlan::lease() {
   made->stages.resize(plan->stages.size());
   made->mask.resize(plan->slots.size());
   made->key.reserve(32);
-  state = made.get();
   states.push_back(std::move(made));
-  return state;
+  return states.back().get();
 }
 
-void CachedPlan::give_back(PlanState* state) noexcept {
-  PlanState* none = nullptr;
-  if (first.compare_exchange_strong(none, state, std::memory_order_release)) return;
+void CachedPlan::keep(PlanState* state) noexcept {
   const std::lock_guard lock(mutex);
   free.push_back(state);
 }

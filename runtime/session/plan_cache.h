@@ -25,8 +25,16 @@ struct CachedPlan {
   std::vector<Port> hook_fetches;    // what it was made for, besides the key
 
   // For one run, which returns it by give_back. The first state is handed over without a lock.
-  PlanState* lease();
-  void give_back(PlanState* state) noexcept;
+  PlanState* lease() {
+    PlanState* state = first.exchange(nullptr, std::memory_order_acquire);
+    return state != nullptr ? state : lease_another();
+  }
+  void give_back(PlanState* state) noexcept {
+    PlanState* none = nullptr;
+    if (!first.compare_exchange_strong(none, state, std::memory_order_release)) keep(state);
+  }
+  PlanState* lease_another();
+  void keep(PlanState* state) noexcept;
 
   std::atomic<PlanState*> first{nullptr};
   std::mutex mutex;
