@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "runtime/checkpoint/basename.h"
-#include "runtime/checkpoint/best_checkpoints.h"
 #include "runtime/checkpoint/names.h"
 #include "runtime/checkpoint/sibling_run.h"
 #include "runtime/cluster/launcher.h"
@@ -416,71 +415,6 @@ std::vector<EvaluatedInput> ManifestRun::evaluate_at_end() {
     }
   }
   return results;
-}
-
-CheckpointPlace ManifestRun::checkpoint_place() const {
-  return {host_.files(), host_.log(), manifest_.run.dir, [](const OpenDirectory& run) {
-            std::vector<std::string> names;
-            const std::optional<BestList> list = read_best_list(run);
-            for (const BestCheckpoint& best : list ? list->checkpoints : std::vector<BestCheckpoint>())
-              names.push_back(checkpoint_name(best.step, list->basename));
-            return names;
-          }};
-}
-
-CheckpointChoice ManifestRun::checkpoint_choice() const {
-  CheckpointChoice choice = parse_checkpoint_choice(manifest_.run.checkpoint);
-  if (choice.kind == CheckpointChoice::Kind::kPath && !choice.path.starts_with('/'))
-    choice.path = manifest_.directories.at(manifest_.at("run.checkpoint")) + "/" + choice.path;
-  return choice;
-}
-
-CheckpointResult ManifestRun::evaluate_checkpoint(const std::function<void()>& progress) {
-  progress_ = progress;
-  return runtime::evaluate_checkpoint(checkpoint_place(), checkpoint_choice(), host_.codec(), evaluations_,
-                                      [this] { return keep_going(); });
-}
-
-CheckpointResult ManifestRun::evaluate_repeatedly(const std::function<void()>& progress,
-                                                  const std::function<void(const CheckpointResult&)>& on_result) {
-  progress_ = progress;
-  ContinuousEvalOptions options;
-  options.settings = manifest_.eval;
-  options.max_steps = manifest_.run.max_steps;
-  options.keep_going = [this] { return keep_going(); };
-  options.on_look = progress;
-  options.on_result = on_result;
-  return continuous_eval(host_, checkpoint_place(), evaluations_, options);
-}
-
-PredictionSource ManifestRun::prediction_source() {
-  return {host_,
-          *ops_,
-          *model_instance_,
-          inputs_.at(predict_input(manifest_)).feed,
-          declared_,
-          checkpoint_place(),
-          checkpoint_choice(),
-          [this](SessionHost& session, const ModelOutputs& outputs) {
-            add_model_hooks(session, plugins_, *model_instance_, outputs);
-          }};
-}
-
-Predicted ManifestRun::predict(PredictionWriter& writer, const std::function<void()>& progress) {
-  return runtime::predict(prediction_source(), manifest_.predict.keys, writer, [&] {
-    progress();
-    return keep_going();
-  });
-}
-
-UsedCheckpoint ManifestRun::sample(const std::function<bool(std::string_view)>& deliver) {
-  const PredictSettings& settings = manifest_.predict;
-  return runtime::sample(prediction_source(),
-                         {.prompt = settings.prompt,
-                          .length = settings.length,
-                          .temperature = settings.temperature,
-                          .seed = static_cast<std::uint64_t>(settings.seed)},
-                         deliver);
 }
 
 std::string ManifestRun::activity() const {
