@@ -2,6 +2,7 @@
 #include "runtime/estimator/continuous_eval.h"
 
 #include <cstdio>
+#include <exception>
 #include <string>
 #include <utility>
 
@@ -23,6 +24,7 @@ class ContinuousEval {
  private:
   EvaluateRepeatedlyOptions waiting();
   bool evaluate(const std::string& path);
+  bool exported(VariableStore& store, const CheckpointResult& result);
   void write_events(Evaluation& evaluation, std::int64_t step);
   bool reached() const { return options_.max_steps && last_ && last_->checkpoint.global_step >= *options_.max_steps; }
   std::string why_it_ended() const;
@@ -32,6 +34,7 @@ class ContinuousEval {
   const std::vector<std::unique_ptr<Evaluation>>& evaluations_;
   const ContinuousEvalOptions& options_;
   std::optional<CheckpointResult> last_;
+  std::exception_ptr export_failed_;
 };
 
 EvaluateRepeatedlyOptions ContinuousEval::waiting() {
@@ -51,6 +54,7 @@ CheckpointResult ContinuousEval::run() {
   host_.log().info("", "waiting for the checkpoints of " + escaped(place_.run_directory));
   evaluate_repeatedly({host_.clock(), host_.log(), host_.files()}, place_.run_directory, waiting(),
                       [this](const std::string& path) { return evaluate(path); });
+  if (export_failed_) std::rethrow_exception(export_failed_);
   if (!options_.keep_going()) fail(Code::kCancelled, "the evaluation of checkpoints was interrupted");
   if (!last_) fail(Code::kNotFound, "no checkpoint was evaluated: " + why_it_ended());
   host_.log().info("", "the evaluation of checkpoints ends: " + why_it_ended());
@@ -59,8 +63,10 @@ CheckpointResult ContinuousEval::run() {
 
 bool ContinuousEval::evaluate(const std::string& path) {
   const CheckpointChoice choice{.kind = CheckpointChoice::Kind::kPath, .path = path};
+  VariableStore store;
   try {
-    CheckpointResult result = evaluate_checkpoint(place_, choice, host_.codec(), evaluations_, options_.keep_going);
+    CheckpointResult result =
+        evaluate_checkpoint(place_, choice, host_.codec(), evaluations_, options_.keep_going, store);
     for (const std::unique_ptr<Evaluation>& e : evaluations_) write_events(*e, result.checkpoint.global_step);
     if (options_.on_result) options_.on_result(result);
     last_ = std::move(result);
@@ -69,8 +75,20 @@ bool ContinuousEval::evaluate(const std::string& path) {
     if (!goes_on || e.code() == Code::kCancelled || !place_.files.exists(path)) throw;
     host_.log().warning("",
                         "the evaluation of " + escaped(path) + " failed (eval.on_error = \"continue\"): " + e.what());
+    return !reached();
   }
-  return !reached();
+  return exported(store, *last_) && !reached();
+}
+
+// A failure is kept, since one behind a checkpoint that is gone meanwhile would pass for a failed reading of it.
+bool ContinuousEval::exported(VariableStore& store, const CheckpointResult& result) {
+  try {
+    if (options_.exports) options_.exports(store, result);
+    return true;
+  } catch (const Error&) {
+    export_failed_ = std::current_exception();
+    return false;
+  }
 }
 
 // A run for itself in TensorBoard. What an evaluator before this one wrote of the step is made anew.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mode continuous_eval: a process beside the one that trains evaluates its checkpoints as they appear, until the
-// training has come to its end. It takes no lock, and writes the events of the evaluations and nothing else.
+// training has come to its end. It takes no lock of the run, and writes the events of the evaluations and what the
+// caller exports behind them.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +22,9 @@ struct ContinuousEvalOptions {
   std::function<bool()> keep_going;            // false: CANCELLED, soon
   std::function<void()> on_look = {};          // at each look for a checkpoint: its progress
   std::function<void(const CheckpointResult&)> on_result = {};
+  // Behind on_result, with the checkpoint's variables, which are still there where the checkpoint is gone. What it
+  // throws ends the evaluation of checkpoints, whatever settings.on_error says.
+  std::function<void(VariableStore&, const CheckpointResult&)> exports = {};
 };
 
 // The last result. Ends where the last checkpoint of a finished run, or of max_steps, is evaluated, or settings'

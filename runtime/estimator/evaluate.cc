@@ -5,8 +5,7 @@ namespace belay::runtime {
 
 CheckpointResult evaluate_checkpoint(const CheckpointPlace& place, const CheckpointChoice& choice,
                                      const SaverUse& saver, const std::vector<std::unique_ptr<Evaluation>>& evaluations,
-                                     const std::function<bool()>& keep_going) {
-  VariableStore store;
+                                     const std::function<bool()>& keep_going, VariableStore& store) {
   CheckpointResult out;
   out.checkpoint = load_checkpoint(place, choice, saver, store);
   for (const std::unique_ptr<Evaluation>& evaluation : evaluations)

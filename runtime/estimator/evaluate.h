@@ -21,9 +21,9 @@ struct CheckpointResult {
   std::vector<EvaluatedInput> inputs;
 };
 
-// What load_checkpoint throws, and Evaluation::run.
+// What load_checkpoint throws, and Evaluation::run. The checkpoint's variables are read into `store`, which is empty.
 CheckpointResult evaluate_checkpoint(const CheckpointPlace& place, const CheckpointChoice& choice,
                                      const SaverUse& saver, const std::vector<std::unique_ptr<Evaluation>>& evaluations,
-                                     const std::function<bool()>& keep_going);
+                                     const std::function<bool()>& keep_going, VariableStore& store);
 
 }  // namespace belay::runtime

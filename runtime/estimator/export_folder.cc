@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <condition_variable>
 #include <cstdio>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -21,11 +23,27 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::uint64_t kMaxRecordBytes = std::uint64_t{1} << 20;
 constexpr std::int64_t kNanosecondsPerSecond = 1'000'000'000;
+constexpr std::int64_t kWaitForOtherNs = 30 * kNanosecondsPerSecond;
+constexpr std::int64_t kLookForOtherNs = kNanosecondsPerSecond / 20;
 
 // ".1795358990.tmp-5f0c..."
 bool is_hidden_version(const std::string& name) {
   return name.size() > 16 && name[0] == '.' && is_export_version(std::string_view(name).substr(1, 10)) &&
          std::string_view(name).substr(11).starts_with(".tmp-");
+}
+
+std::unique_ptr<OpenFile> lock_of(OpenDirectory& directory, Clock& clock) {
+  const std::int64_t end = clock.monotonic_ns() + kWaitForOtherNs;
+  std::mutex mutex;
+  std::condition_variable never;
+  std::unique_lock<std::mutex> waiting(mutex);
+  for (;;) {
+    if (std::unique_ptr<OpenFile> lock = directory.try_lock(kLockName)) return lock;
+    const std::int64_t now = clock.monotonic_ns();
+    if (now >= end)
+      fail(Code::kFailedPrecondition, "another process is writing an export into " + single_quoted(directory.path()));
+    clock.wait_until(waiting, never, std::min(end, now + kLookForOtherNs));
+  }
 }
 
 void write_record(OpenDirectory& directory, const ExportRecord& record) {
@@ -74,9 +92,7 @@ bool is_export_version(std::string_view name) noexcept {
 }
 
 ExportFolder::ExportFolder(FileSystem& files, const std::string& path, Clock& clock, Logger& log)
-    : clock_(clock), log_(log), directory_(files.make_directories(path)), lock_(directory_->try_lock(kLockName)) {
-  if (lock_ == nullptr)
-    fail(Code::kFailedPrecondition, "another process is writing an export into " + single_quoted(path));
+    : clock_(clock), log_(log), directory_(files.make_directories(path)), lock_(lock_of(*directory_, clock)) {
   for (const std::string& name : directory_->entries())
     if (is_hidden_version(name)) remove(name, name);
 }

@@ -44,8 +44,8 @@ bool is_export_version(std::string_view name) noexcept;
 
 class ExportFolder {
  public:
-  // Makes the directory where it is missing. FAILED_PRECONDITION: another process exports into it. What one that was
-  // killed left is removed.
+  // Makes the directory where it is missing. While another process exports into it, a training beside an evaluator
+  // say, this waits; FAILED_PRECONDITION behind half a minute. What one that was killed left is removed.
   ExportFolder(FileSystem& files, const std::string& path, Clock& clock, Logger& log);
   ~ExportFolder();
 

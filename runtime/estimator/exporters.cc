@@ -5,7 +5,6 @@
 #include <cmath>
 #include <utility>
 
-#include "runtime/estimator/export_folder.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -45,7 +44,8 @@ void Exporters::use_plugins(const Registry& plugins) {
 }
 
 bool Exporters::due(const Use& use, std::optional<double> value) const {
-  return use.settings.when == ExportWhen::kLatest || (use.settings.when == ExportWhen::kBest && is_better(use, value));
+  return use.settings.when == ExportWhen::kLatest ||
+         (use.settings.when == ExportWhen::kBest && is_better(folder_of(use), value));
 }
 
 bool Exporters::due(std::optional<double> value, bool is_final) const {
@@ -55,7 +55,14 @@ bool Exporters::due(std::optional<double> value, bool is_final) const {
 }
 
 std::vector<WrittenExport> Exporters::evaluated(VariableStore& store, std::int64_t step, std::optional<double> value) {
-  return write(store, step, value, [&](const Use& use) { return due(use, value); });
+  std::vector<WrittenExport> written;
+  for (Use& use : uses_) {
+    if (use.settings.when == ExportWhen::kFinal) continue;
+    ExportFolder folder = folder_of(use);  // held: another process may have found as good a one
+    if (use.settings.when == ExportWhen::kBest && !is_better(folder, value)) continue;
+    written.push_back({use.exporter.name(), write(use, folder, store, step, value)});
+  }
+  return written;
 }
 
 std::vector<WrittenExport> Exporters::ended(VariableStore& store, std::int64_t step) {
@@ -77,27 +84,31 @@ std::vector<WrittenExport> Exporters::write_checkpoint(const CheckpointPlace& pl
 
 // The best so far is in the exports themselves: so a run that goes on knows it, and an export that the user took away
 // is no longer one to beat.
-bool Exporters::is_better(const Use& use, std::optional<double> value) const {
+bool Exporters::is_better(const ExportFolder& folder, std::optional<double> value) const {
   if (!value || !std::isfinite(*value)) return false;
-  const ExportFolder folder(run_.files(), folder_of(use), run_.clock(), run_.log());
   const std::optional<ExportRecord> best = folder.newest_best(options_.best_metric);
   if (!best) return true;
   return options_.better == Better::kSmaller ? *value < *best->value : *value > *best->value;
 }
 
-std::string Exporters::folder_of(const Use& use) const { return options_.directory + "/" + use.exporter.name(); }
+ExportFolder Exporters::folder_of(const Use& use) const {
+  return ExportFolder(run_.files(), options_.directory + "/" + use.exporter.name(), run_.clock(), run_.log());
+}
 
 std::vector<WrittenExport> Exporters::write(VariableStore& store, std::int64_t step, std::optional<double> value,
                                             const std::function<bool(const Use&)>& chooses) {
   std::vector<WrittenExport> written;
-  for (Use& use : uses_)
-    if (chooses(use)) written.push_back({use.exporter.name(), write(use, store, step, value)});
+  for (Use& use : uses_) {
+    if (!chooses(use)) continue;
+    ExportFolder folder = folder_of(use);
+    written.push_back({use.exporter.name(), write(use, folder, store, step, value)});
+  }
   return written;
 }
 
-std::string Exporters::write(Use& use, VariableStore& store, std::int64_t step, std::optional<double> value) {
+std::string Exporters::write(Use& use, ExportFolder& folder, VariableStore& store, std::int64_t step,
+                             std::optional<double> value) {
   if (run_.has_directory()) run_.directory().check_lock();
-  ExportFolder folder(run_.files(), folder_of(use), run_.clock(), run_.log());
   use.model->take(store, step);
   std::string path = folder.add([&](OpenDirectory& directory) {
     ExportRecord record{use.exporter.plugin().info.name, model_name_, step};

@@ -26,6 +26,7 @@
 #include "belay/better.h"
 #include "belay/runtime/export_settings.h"
 #include "runtime/estimator/checkpoint_choice.h"
+#include "runtime/estimator/export_folder.h"
 #include "runtime/estimator/exported_model.h"
 #include "runtime/estimator/run_host.h"
 
@@ -84,13 +85,15 @@ class Exporters {
     ExportSettings settings;
     std::unique_ptr<ExportedModel> model;
   };
-  // Of each exporter that `chooses` takes; `value`: noted in the export.
+  // Of each exporter that `chooses` takes.
   std::vector<WrittenExport> write(VariableStore& store, std::int64_t step, std::optional<double> value,
                                    const std::function<bool(const Use&)>& chooses);
-  std::string write(Use& use, VariableStore& store, std::int64_t step, std::optional<double> value);
+  // `value`: noted in the export.
+  std::string write(Use& use, ExportFolder& folder, VariableStore& store, std::int64_t step,
+                    std::optional<double> value);
   bool due(const Use& use, std::optional<double> value) const;
-  bool is_better(const Use& use, std::optional<double> value) const;
-  std::string folder_of(const Use& use) const;
+  bool is_better(const ExportFolder& folder, std::optional<double> value) const;
+  ExportFolder folder_of(const Use& use) const;
 
   RunHost& run_;
   const ExportersOptions options_;

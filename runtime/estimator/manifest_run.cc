@@ -21,17 +21,27 @@
 namespace belay::runtime {
 namespace {
 
+// The final export is the training's own, beside which the evaluator of its checkpoints runs.
+bool exports(const Manifest& manifest) {
+  const RunMode mode = manifest.run.mode;
+  if (trains(mode) || mode == RunMode::kExport) return true;
+  return mode == RunMode::kContinuousEval &&
+         std::any_of(manifest.exporters.begin(), manifest.exporters.end(),
+                     [](const ExporterSection& e) { return e.when != ExportWhen::kFinal; });
+}
+
 // What the mode uses, and what the manifest leaves out: the default hooks and the default saver.
 Manifest with_defaults(Manifest manifest) {
   const bool training = trains(manifest.run.mode);
   manifest.hooks = training ? hooks_of_run(manifest) : std::vector<PluginUse>();
   if (!training) manifest.scaffold.init_fn.clear();
-  if (!training && manifest.run.mode != RunMode::kExport) manifest.exporters.clear();
+  if (!exports(manifest)) manifest.exporters.clear();
   const std::string predicted = predict_input(manifest), exported = export_input(manifest);
   std::erase_if(manifest.inputs, [&](const auto& entry) {
     switch (manifest.run.mode) {
-      case RunMode::kEvaluate:
-      case RunMode::kContinuousEval: return !is_eval_input(entry.first);
+      case RunMode::kEvaluate: return !is_eval_input(entry.first);
+      case RunMode::kContinuousEval:
+        return !is_eval_input(entry.first) && (manifest.exporters.empty() || entry.first != exported);
       case RunMode::kPredict: return entry.first != predicted && entry.first != "train";
       case RunMode::kExport: return entry.first != exported;
       default: return entry.first == "predict";
@@ -153,8 +163,12 @@ void ManifestRun::create_optimizer(const ResolvedPlugins& found,
 
 void ManifestRun::build_scaffold(Diagnostics& problems) {
   switch (manifest_.run.mode) {
-    case RunMode::kEvaluate:
-    case RunMode::kContinuousEval: build_evaluations(problems); return;
+    case RunMode::kEvaluate: build_evaluations(problems); return;
+    case RunMode::kContinuousEval:
+      build_evaluations(problems);
+      if (exporters_ != nullptr) check_best_metric(problems);
+      build_exports(problems);
+      return;
     case RunMode::kPredict: build_prediction(problems); return;
     case RunMode::kExport: build_exports(problems); return;
     default: build_training(problems);

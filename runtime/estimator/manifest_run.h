@@ -83,7 +83,7 @@ class ManifestRun {
 
   // ---- the other modes; CANCELLED where the control stops them
   CheckpointResult evaluate_checkpoint(const std::function<void()>& progress);
-  // `on_result` after each checkpoint.
+  // `on_result` after each checkpoint; then the exports of it, "latest" and "best". The final one is the training's.
   CheckpointResult evaluate_repeatedly(const std::function<void()>& progress,
                                        const std::function<void(const CheckpointResult&)>& on_result);
   Predicted predict(PredictionWriter& writer, const std::function<void()>& progress);
@@ -127,6 +127,7 @@ class ManifestRun {
   void check_eval_input(const RunInput& input, Diagnostics& problems) const;
   void check_best_metric(Diagnostics& problems) const;
   bool wants_best_metric() const;
+  void export_evaluated(VariableStore& variables, const CheckpointResult& result);
   void check_eval_variables(const Evaluation& evaluation, Diagnostics& problems) const;
   void find_pieces(Diagnostics& problems);
   void add_hook_problem(const Error& e, Diagnostics& problems) const;

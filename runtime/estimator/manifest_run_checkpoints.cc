@@ -26,8 +26,9 @@ CheckpointChoice ManifestRun::checkpoint_choice() const {
 
 CheckpointResult ManifestRun::evaluate_checkpoint(const std::function<void()>& progress) {
   progress_ = progress;
-  return runtime::evaluate_checkpoint(checkpoint_place(), checkpoint_choice(), host_.codec(), evaluations_,
-                                      [this] { return keep_going(); });
+  VariableStore store;
+  return runtime::evaluate_checkpoint(
+      checkpoint_place(), checkpoint_choice(), host_.codec(), evaluations_, [this] { return keep_going(); }, store);
 }
 
 CheckpointResult ManifestRun::evaluate_repeatedly(const std::function<void()>& progress,
@@ -39,6 +40,10 @@ CheckpointResult ManifestRun::evaluate_repeatedly(const std::function<void()>& p
   options.keep_going = [this] { return keep_going(); };
   options.on_look = progress;
   options.on_result = on_result;
+  if (exporters_ != nullptr)
+    options.exports = [this](VariableStore& variables, const CheckpointResult& result) {
+      export_evaluated(variables, result);
+    };
   return continuous_eval(host_, checkpoint_place(), evaluations_, options);
 }
 

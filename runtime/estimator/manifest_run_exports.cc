@@ -47,8 +47,12 @@ void ManifestRun::make_exporters() {
   if (wants_best_metric()) options.better = best_rule(manifest_.checkpoint).better;
   options.manifest = manifest_to_export(manifest_, plugins_);
   exporters_ = std::make_unique<Exporters>(host_, std::move(options));
-  for (std::size_t i = 0; i < found.size(); ++i)
-    exporters_->add(plugins_.create(plugins_.loaded(found[i]), host_.monitor()), manifest_.exporters[i]);
+  const bool evaluates = manifest_.run.mode == RunMode::kContinuousEval;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const ExporterSection& section = manifest_.exporters[i];
+    if (evaluates && section.when == ExportWhen::kFinal) continue;
+    exporters_->add(plugins_.create(plugins_.loaded(found[i]), host_.monitor()), section);
+  }
 }
 
 // What cannot be exported shows before the first step, not behind the last one.
@@ -72,7 +76,7 @@ void ManifestRun::build_exports(Diagnostics& problems) {
 
 bool ManifestRun::wants_best_metric() const {
   return manifest_.checkpoint.keep_best > 0 ||
-         (trains(manifest_.run.mode) &&
+         ((trains(manifest_.run.mode) || manifest_.run.mode == RunMode::kContinuousEval) &&
           std::any_of(manifest_.exporters.begin(), manifest_.exporters.end(),
                       [](const ExporterSection& e) { return e.when == ExportWhen::kBest; }));
 }
@@ -80,6 +84,14 @@ bool ManifestRun::wants_best_metric() const {
 std::vector<WrittenExport> ManifestRun::export_at_end() {
   if (exporters_ == nullptr || trained_ == nullptr) return {};
   return exporters_->ended(*trained_, trained_step_);
+}
+
+void ManifestRun::export_evaluated(VariableStore& variables, const CheckpointResult& result) {
+  std::optional<double> best;
+  for (const EvaluatedInput& input : result.inputs)
+    for (const auto& [name, value] : input.result.metrics)
+      if (input.input + "/" + name == manifest_.checkpoint.best_metric) best = value;
+  exporters_->evaluated(variables, result.checkpoint.global_step, best);
 }
 
 ManifestRun::ExportedCheckpoint ManifestRun::export_checkpoint() {

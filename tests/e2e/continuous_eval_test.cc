@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The modes train_and_evaluate and continuous_eval through the real program.
 #include <filesystem>
+#include <limits>
+#include <string>
+#include <vector>
 
+#include "runtime/estimator/export_folder.h"
 #include "tests/e2e/two_processes.h"
 
 namespace belay::runtime::testing {
@@ -10,6 +14,8 @@ namespace {
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
 
 TEST_F(TwoProcesses, AnEvaluatorAndATrainerThatAreKilledAtRandomEndAsThoseThatAreNot) { expect_the_same_end(3, 4); }
 
@@ -66,6 +72,84 @@ TEST_F(TwoProcesses, TrainAndEvaluateEvaluatesBehindEachCheckpoint) {
   for (const char* step : {"10", "20", "30", "40", "50", "60"})
     EXPECT_EQ(lines_with(r.err, "step " + std::string(step) + ": loss = ").size(), 1u) << step << "\n" << r.err;
   EXPECT_EQ(last_line(r.out).rfind("eval at step 60 on 160 examples: loss = ", 0), 0u);
+}
+
+// ---- exports ----
+
+// One of each kind.
+class TwoProcessesThatExport : public TwoProcesses {
+ protected:
+  static constexpr const char* kExporters =
+      "[[exporters]]\nplugin = \"belay\"\n"
+      "[[exporters]]\nplugin = \"onnx\"\nwhen = \"latest\"\nkeep = 100\n"
+      "[[exporters]]\nplugin = \"safetensors\"\nwhen = \"best\"\nkeep = 100\n";
+
+  // What the versions say, the oldest first.
+  std::vector<ExportRecord> exports_of(const std::string& exporter) const {
+    const std::string folder = run_dir() + "/export/" + exporter;
+    std::vector<ExportRecord> found;
+    if (!std::filesystem::exists(folder)) return found;
+    for (const std::string& name : listing(folder))
+      if (is_export_version(name)) found.push_back(parse_export_record(contents(folder + "/" + name + "/export.json")));
+    return found;
+  }
+};
+
+TEST_F(TwoProcessesThatExport, TheEvaluatorWritesTheLatestAndTheBestAndLeavesTheFinalOneToTheTraining) {
+  ASSERT_EQ(belay(training(manifest("run"))).status, 0);  // without exporters
+  const std::string path = manifest("run", kExporters);
+  const ProcessResult r = belay(evaluation(path));
+  ASSERT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(exports_of("belay"), IsEmpty());
+  ASSERT_THAT(exports_of("onnx"), SizeIs(1)) << r.err;
+  EXPECT_EQ(exports_of("onnx")[0].global_step, kSteps);
+  ASSERT_THAT(exports_of("safetensors"), SizeIs(1)) << r.err;
+  EXPECT_EQ(exports_of("safetensors")[0].metric, "eval/loss");
+  EXPECT_TRUE(exports_of("safetensors")[0].value);
+
+  const ProcessResult again = belay(evaluation(path));
+  ASSERT_EQ(again.status, 0) << again.err;
+  EXPECT_THAT(exports_of("onnx"), SizeIs(2));
+  EXPECT_THAT(exports_of("safetensors"), SizeIs(1)) << "no better than the one that is there";
+}
+
+TEST_F(TwoProcessesThatExport, BothAtOnceShareTheFoldersAndEachBestIsBetterThanTheOneBefore) {
+  const std::string path = manifest("run", kExporters);
+  BelayProcess trainer(training(path));
+  BelayProcess evaluator(evaluation(path));
+  const ProcessResult trained = trainer.wait(), evaluated = evaluator.wait();
+  ASSERT_EQ(trained.status, 0) << trained.err;
+  ASSERT_EQ(evaluated.status, 0) << evaluated.err;
+  ASSERT_THAT(exports_of("belay"), SizeIs(1));
+  EXPECT_EQ(exports_of("belay")[0].global_step, kSteps);
+  ASSERT_THAT(exports_of("onnx"), Not(IsEmpty()));
+  EXPECT_EQ(exports_of("onnx").back().global_step, kSteps);
+  ASSERT_THAT(exports_of("safetensors"), Not(IsEmpty()));
+  double best = std::numeric_limits<double>::infinity();
+  for (const ExportRecord& record : exports_of("safetensors")) {
+    EXPECT_LT(record.value.value(), best);
+    best = record.value.value();
+  }
+}
+
+TEST_F(TwoProcessesThatExport, AnExportThatFailsEndsTheEvaluatorAndNothingElse) {
+  ASSERT_EQ(belay(training(manifest("run"))).status, 0);
+  std::filesystem::create_directory(run_dir() + "/export");
+  write_file(run_dir() + "/export/onnx", "a file where a folder should be");
+  std::vector<std::string> arguments = evaluation(manifest("run", kExporters));
+  arguments.insert(arguments.end(), {"--set", "eval.on_error=continue"});
+  const ProcessResult r = belay(arguments);
+  EXPECT_EQ(r.status, 1) << r.err;
+  EXPECT_THAT(r.err, HasSubstr("export/onnx"));
+  EXPECT_THAT(r.out, HasSubstr("eval at step 60 on 160 examples"));
+}
+
+TEST_F(TwoProcessesThatExport, AMetricThatNoEvaluationHasIsRefusedBeforeTheFirst) {
+  std::vector<std::string> arguments = evaluation(manifest("run", kExporters));
+  arguments.insert(arguments.end(), {"--set", "checkpoint.best_metric=eval/los", "--set", "checkpoint.best_mode=min"});
+  const ProcessResult r = belay(arguments);
+  EXPECT_EQ(r.status, 2) << r.err;
+  EXPECT_THAT(r.err, HasSubstr("did you mean \"eval/loss\"?"));
 }
 
 }  // namespace

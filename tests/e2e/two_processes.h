@@ -22,13 +22,14 @@ class TwoProcesses : public RunTest {
   static constexpr int kSteps = 60;
 
   // 60 steps in the third of a second or more, a checkpoint every ten.
-  std::string manifest(const std::string& dir) const {
+  std::string manifest(const std::string& dir, const std::string& more = "") const {
     const std::string path = temp / (dir + ".toml");
     write_file(path, "[run]\ndir = \"" + dir + "\"\nmax_steps = " + std::to_string(kSteps) +
                          "\nthreads = 1\n[input.train]\nplugin = \"numbers\"\nshuffle = true\ndelay_secs = 0.005\n"
                          "[input.eval]\nplugin = \"numbers\"\nexamples = 160\nepochs = 1\n"
                          "[model]\nplugin = \"linear\"\n[optimizer]\nname = \"sgd\"\nlearning_rate = 0.01\n"
-                         "[checkpoint]\nsave_steps = 10\nmax_to_keep = 2\n[eval]\ntimeout_secs = 300\n");
+                         "[checkpoint]\nsave_steps = 10\nmax_to_keep = 2\n[eval]\ntimeout_secs = 300\n" +
+                         more);
     return path;
   }
   static std::vector<std::string> training(const std::string& manifest) { return {"run", manifest}; }

@@ -8,6 +8,8 @@
 #include <fstream>
 #include <limits>
 #include <optional>
+#include <string>
+#include <thread>
 
 #include "belay/testing/error_of.h"
 #include "runtime/estimator/export_folder.h"
@@ -250,9 +252,26 @@ TEST_F(ExportFolderTest, WhatAKilledProcessLeftIsRemoved) {
   EXPECT_THAT(entries(), ElementsAre("lock"));
 }
 
+TEST_F(ExportFolderTest, WhoComesSecondWaitsForTheFirst) {
+  std::optional<ExportFolder> first;
+  first.emplace(posix_file_system(), temp_.path(), clock_, *log_);
+  std::string second = "still waiting";
+  std::thread waiter([&] { second = error_of([&] { open(); }); });
+  clock_.await_waiters(1);
+  first.reset();
+  clock_.advance(FakeClock::kSecond);
+  waiter.join();
+  EXPECT_EQ(second, "");
+}
+
 TEST_F(ExportFolderTest, TwoProcessesDoNotWriteAtOnce) {
   const ExportFolder first = open();
-  EXPECT_THAT(error_of([&] { open(); }), HasSubstr("another process is writing an export into"));
+  std::string error;
+  std::thread waiter([&] { error = error_of([&] { open(); }); });
+  clock_.await_waiters(1);
+  clock_.advance(31 * FakeClock::kSecond);
+  waiter.join();
+  EXPECT_THAT(error, HasSubstr("another process is writing an export into"));
 }
 
 TEST_F(ExportFolderTest, AVersionIsNewerThanThoseThereEvenIfTheClockWentBack) {
