@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/events/event_writer.h"
 
-#include <google/protobuf/arena.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/wire_format_lite.h>
 #include <unistd.h>
@@ -18,6 +17,7 @@
 #include <utility>
 
 #include "belay/error.h"
+#include "runtime/events/plain_summary.h"
 #include "runtime/events/proto/event.pb.h"
 #include "runtime/events/record_writer.h"
 #include "runtime/platform/text.h"
@@ -30,22 +30,12 @@ namespace {
 constexpr std::size_t kWriteAt = std::size_t{256} << 10, kMostWaiting = std::size_t{8} << 20;
 constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kNow = INT64_MIN;
-constexpr std::size_t kSummaryMemory = 8192;  // for the fields of a histogram of 200 buckets
-constexpr int kMostCounters = 9;              // in one second; a tenth has one digit more
+constexpr int kMostCounters = 9;  // in one second; a tenth has one digit more
 constexpr int kMostAttempts = 1000;
 
 std::string this_host() {
   char name[256] = {};
   return gethostname(name, sizeof(name) - 1) == 0 ? name : "unknown";
-}
-
-bool is_tag_character(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
-         c == '/' || c == '-';
-}
-
-bool is_clean(std::string_view tag) {
-  return !tag.starts_with('/') && std::all_of(tag.begin(), tag.end(), is_tag_character);
 }
 
 void clean_into(std::string_view tag, std::string& clean) {
@@ -124,13 +114,12 @@ void EventWriter::add_scalar(std::string_view tag, std::int64_t step, double val
 }
 
 void EventWriter::add_summary(std::string_view summary, std::int64_t step) {
-  // Most summaries are read without a call of malloc.
-  alignas(std::max_align_t) char memory[kSummaryMemory];
-  google::protobuf::ArenaOptions options;
-  options.initial_block = memory;
-  options.initial_block_size = sizeof(memory);
-  google::protobuf::Arena arena(options);
-  pb::Summary& parsed = *google::protobuf::Arena::CreateMessage<pb::Summary>(&arena);
+  if (summary.size() <= INT_MAX && is_plain_summary(summary)) {
+    std::unique_lock lock(mutex_);
+    stamp(*summary_head_, step);
+    return append(std::move(lock), *summary_head_, summary);
+  }
+  pb::Summary parsed;
   if (summary.size() > INT_MAX || !parsed.ParseFromArray(summary.data(), static_cast<int>(summary.size())))
     fail(Code::kInvalidArgument, "a summary of " + std::to_string(summary.size()) + " bytes is no Summary message");
   std::unique_lock lock(mutex_);
@@ -143,7 +132,7 @@ void EventWriter::add_summary(std::string_view summary, std::int64_t step) {
 bool EventWriter::change_summary(pb::Summary& summary, std::int64_t step) {
   bool changed = false;
   for (pb::Summary::Value& v : *summary.mutable_value()) {
-    if (!is_clean(v.tag())) {
+    if (!is_clean_tag(v.tag())) {
       v.set_tag(clean_tag(v.tag()));
       changed = true;
     }

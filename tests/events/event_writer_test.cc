@@ -11,7 +11,10 @@
 #include <limits>
 
 #include "belay/error.h"
+#include "belay/testing/allocations.h"
 #include "tests/events/events_in_a_directory.h"
+
+BELAY_COUNT_ALLOCATIONS
 
 namespace belay::runtime {
 namespace {
@@ -118,6 +121,27 @@ TEST_F(Events, SUMW_01_EverythingComesInOrderWithItsStepAndTime) {
                           "graph GRAPH@30", "CHECKPOINT /runs/x/model.ckpt-31@31", "step 31 TRACE@31", "STOP @32"));
   EXPECT_EQ(read(writer.file_name())[2].wall_time(), 1704067201.5);
   EXPECT_THAT(warnings_, IsEmpty());
+}
+
+// But for the buffer, which grows to what a flush takes and is used again.
+TEST_F(Events, ScalarsAndSummariesAreAddedWithoutAnAllocation) {
+  pb::Summary summary;
+  summary.add_value()->set_tag("digits/image/of_a_tag_that_no_short_string_holds");
+  summary.mutable_value(0)->mutable_image()->set_encoded_image_string(std::string(400, 'p'));
+  const std::string bytes = summary.SerializeAsString();
+  EventWriter writer(*run_, clock_, options());
+  std::uint64_t allocated = 0;
+  for (int round = 0; round < 3; ++round) {
+    writer.add_scalar("training/a_loss_whose_name_no_short_string_holds", 0, 0.5);
+    const std::uint64_t before = testing::allocations();
+    for (int i = 1; i < 100; ++i) {
+      writer.add_scalar("training/a_loss_whose_name_no_short_string_holds", i, 0.5);
+      writer.add_summary(bytes, i);
+    }
+    allocated = testing::allocations() - before;
+    writer.flush();
+  }
+  EXPECT_EQ(allocated, 0u);
 }
 
 TEST_F(Events, SUMW_01_RunMetadataOfATagIsWrittenOnce) {
