@@ -88,6 +88,7 @@ class BackgroundSaves : public SavedSession {
       SlowTensors slow(*reinterpret_cast<SaverTensors*>(tensors), turnstile);
       real.write(directory, slow.handle());
       written_from = slow.lie_at;
+      if (breaks_at_the_end) fail(Code::kInternal, "it broke at the end");
     };
   }
   ~BackgroundSaves() override {
@@ -118,7 +119,8 @@ class BackgroundSaves : public SavedSession {
 
   static constexpr std::int64_t kElements = 1000;
   Turnstile turnstile;
-  bool broken = false;  // the saver; changed while none is written
+  // The saver; changed while none is written.
+  bool broken = false, breaks_at_the_end = false;
   // Of the saver's thread; looked at while none is written.
   std::vector<std::thread::id> writers;
   std::vector<const void*> written_from;
@@ -281,6 +283,37 @@ TEST_F(BackgroundSaves, ARecoveryWaitsForTheCheckpointUnderWayAndGoesOnFromIt) {
   EXPECT_EQ(session().recoveries(), 1);
   EXPECT_THAT(new_events(), ElementsAre("x.before_run", "x.load_state", "x.after_create_session", "x.after_save 2",
                                         "x.before_run", "x.after_run"));
+  EXPECT_EQ(restored("a"), a);
+}
+
+// Nothing of it is in what the session is made of again.
+TEST_F(BackgroundSaves, ARecoveryBesideASaveThatFailsGoesOnFromTheCheckpointBefore) {
+  Probe& x = add_probe("x");
+  MonitoredSessionOptions options;
+  options.on_recovery = [&](const Error&, std::int64_t) { turnstile.open(); };
+  open("", std::move(options));
+  save_behind_a_step();
+  for (int tensor = 1; tensor <= 3; ++tensor) {
+    turnstile.await_arrivals(tensor);
+    turnstile.let_one_through();
+  }
+  session().finish_save();
+  const auto a = floats(*session().raw_session(), "a");
+  breaks_at_the_end = true;
+  save_behind_a_step();
+  turnstile.await_arrivals(4);
+  train();
+  new_events();
+  bool failed = false;
+  x.in["before_run"] = [&] {
+    if (!std::exchange(failed, true)) fail(Code::kAborted, "preempted");
+    EXPECT_EQ(floats(*session().raw_session(), "a"), a);
+  };
+  EXPECT_EQ(train(), 2) << "from step 1: step 2 was being written, and failed";
+  EXPECT_EQ(session().recoveries(), 1);
+  EXPECT_THAT(new_events(), Not(Contains("x.after_save 2")));
+  EXPECT_THAT(checkpoints(), ElementsAre("model.ckpt-1"));
+  EXPECT_TRUE(logged("the checkpoint of step 2 was not written (on_save_error = \\\"continue\\\"): cannot save '"));
   EXPECT_EQ(restored("a"), a);
 }
 

@@ -6,7 +6,9 @@
 #include <belay/plugin.h>
 
 #include <chrono>
+#include <cstdint>
 #include <new>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -86,16 +88,43 @@ class FaultySaver final : public belay::Saver {
   using Options = FaultOptions;
   static constexpr auto about = belay::about("faulty_saver", "Fails where it is told", in, how, at_call);
   explicit FaultySaver(const Options& options) : fault_(options) {}
+  // A line for each tensor, and all their values.
   void write(belay::Directory& directory, const belay::TensorSource& tensors) override {
     fault_.in("write");
-    belay::File file = directory.create("data");
+    std::ostringstream list;
+    belay::File data = directory.create("data");
     for (std::uint64_t i = 0; i < tensors.count(); ++i) {
-      const std::string name = std::string(tensors.get(i).first) + "\n";
-      file.write(name.data(), name.size());
+      const auto [name, view] = tensors.get(i);
+      list << name << ' ' << static_cast<int>(view.dtype()) << ' ' << view.rank();
+      for (const std::int64_t d : view.dims()) list << ' ' << d;
+      list << '\n';
+      data.write(view.data(), view.bytes());
     }
+    data.close();
+    belay::File file = directory.create("list");
+    file.write(list.str().data(), list.str().size());
     file.close();
   }
-  void read(belay::Directory&, belay::TensorSink&) override { fault_.in("read"); }
+  void read(belay::Directory& directory, belay::TensorSink& tensors) override {
+    fault_.in("read");
+    const belay::File file = directory.open("list"), data = directory.open("data");
+    std::string text(file.size(), ' ');
+    file.read_at(0, text.data(), text.size());
+    std::istringstream list(text);
+    std::uint64_t at = 0;
+    int dtype = 0, rank = 0;
+    for (std::string name; list >> name >> dtype >> rank;) {
+      belay::Dims dims(static_cast<std::size_t>(rank));
+      std::uint64_t bytes = belay::dtype_size(static_cast<belay::DType>(dtype));
+      for (std::int64_t& d : dims) {
+        list >> d;
+        bytes *= static_cast<std::uint64_t>(d);
+      }
+      void* memory = tensors.found(name, static_cast<belay::DType>(dtype), dims);
+      if (memory != nullptr) data.read_at(at, memory, bytes);
+      at += bytes;
+    }
+  }
 
  private:
   Fault fault_;
