@@ -116,6 +116,7 @@ void add_disk(ManifestRun& run, Block& block) {
     const auto& [dtype, shape] = graph.spec(p);
     bytes += static_cast<std::uint64_t>(std::max<std::int64_t>(shape.elements(), 0)) * dtype_size(dtype);
   }
+  if (run.host().saver() != nullptr) bytes += run.host().saver()->memory().hooks;
   const std::int64_t kept = run.manifest().checkpoint.max_to_keep;
   std::string text = "a checkpoint takes " + bytes_text(bytes);
   text += kept > 0 ? ", " + std::to_string(kept) + " are kept: " + bytes_text(bytes * static_cast<std::uint64_t>(kept))
@@ -129,6 +130,18 @@ void add_disk(ManifestRun& run, Block& block) {
     // Not known.
   }
   block.row("disk", text);
+}
+
+// Of the first save, which a session usually begins with, it is known what hooks keep.
+void add_memory(const RunHost& host, Block& block) {
+  const std::shared_ptr<RunSaver>& saver = host.saver();
+  const RunSaver::Memory memory = saver == nullptr ? RunSaver::Memory() : saver->memory();
+  if (memory.copy + memory.hooks == 0) return;
+  std::string text = "saving takes " + bytes_text(memory.copy + memory.hooks) + " more, for a copy of the variables";
+  if (memory.hooks > 0) text += ", and " + bytes_text(memory.hooks) + " that hooks keep";
+  block.row("memory", text);
+  block.fields().add("save_copy_bytes", static_cast<std::int64_t>(memory.copy));
+  block.fields().add("hook_state_bytes", static_cast<std::int64_t>(memory.hooks));
 }
 
 // "goes on from model.ckpt-50, 3 min old"
@@ -163,6 +176,7 @@ void say_begin(ManifestRun& run, Logger& log) {
   add_optimizer(run, block);
   add_machine(run, block);
   add_disk(run, block);
+  add_memory(host, block);
   block.say(log);
 }
 

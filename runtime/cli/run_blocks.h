@@ -9,8 +9,8 @@
 
 namespace belay::runtime {
 
-// Model, data, optimizer, machine and room on the disk; new, or from which checkpoint and how old. When there is a
-// session, before its first step.
+// Model, data, optimizer, machine, room on the disk and memory that saving takes; new, or from which checkpoint and how
+// old. When there is a session, before its first step.
 void say_begin(ManifestRun& run, Logger& log);
 
 // Why it ended, the last and the best checkpoint, what the time went into, what the next start does and the next

@@ -12,6 +12,7 @@
 #include "runtime/checkpoint/find_restorable.h"
 #include "runtime/checkpoint/names.h"
 #include "runtime/checkpoint/restore_crashes.h"
+#include "runtime/checkpoint/state_data.h"
 #include "runtime/monitored/fingerprint.h"
 #include "runtime/platform/activity.h"
 #include "runtime/platform/current_error.h"
@@ -196,6 +197,12 @@ void RunSaver::prepare(const DirectSession& session) {
   const bool never = c.save_secs == 0.0 && c.save_steps.value_or(0) == 0;
   if (!never) warn_if_disk_is_full(session);
   if (c.save == SaveMode::kAsync && !never && save_ == nullptr) make_room(session.variables(), snapshot_);
+}
+
+RunSaver::Memory RunSaver::memory() const noexcept {
+  Memory memory{.hooks = hook_bytes_};
+  for (const DenseTensor& value : snapshot_.values) memory.copy += value.bytes();
+  return memory;
 }
 
 void RunSaver::warn_if_disk_is_full(const DirectSession& session) {
@@ -383,6 +390,18 @@ std::string RunSaver::save(DirectSession& session, HookSet& hooks, const std::ma
   return tell(session, hooks);
 }
 
+namespace {
+
+std::uint64_t tensor_bytes_of(const std::map<std::string, HookState>& states) {
+  std::uint64_t bytes = 0;
+  for (const auto& [hook, state] : states)
+    for (const auto& [key, value] : state.entries)
+      if (const auto* tensor = std::get_if<StateTensor>(&value)) bytes += byte_size(*tensor);
+  return bytes;
+}
+
+}  // namespace
+
 // The moment that is saved.
 void RunSaver::take(DirectSession& session, const std::map<std::string, HookState>& states, Save& save) {
   session.store().snapshot(session.variables(), snapshot_);
@@ -395,6 +414,7 @@ void RunSaver::take(DirectSession& session, const std::map<std::string, HookStat
   content.global_step = save.step;
   content.input_positions = snapshot_.positions;
   content.hook_states = states;
+  hook_bytes_ = tensor_bytes_of(states);
   content.fingerprint = options_.fingerprint;
   content.manifest = options_.manifest;
   content.graph_hash = session.graph().variables_digest();

@@ -125,6 +125,13 @@ class RunSaver {
   const std::string& saved_path() const noexcept { return saved_path_; }
   // What the newest attempt to save failed with; empty where it did not.
   const std::string& save_error() const noexcept { return save_error_; }
+  // What saving takes beside the training, in bytes: the copy of the variables, which is there from prepare() on where
+  // the settings save in the background, and the tensors of hooks' states, which are known from the first save on. All
+  // saves use the same memory. [session]
+  struct Memory {
+    std::uint64_t copy = 0, hooks = 0;
+  };
+  Memory memory() const noexcept;
   const RunSaverOptions& options() const noexcept { return options_; }
   const RunEnvironment& environment() const noexcept { return environment_; }
 
@@ -183,6 +190,7 @@ class RunSaver {
   CheckpointSeries series_;  // the thread's while it works
   BestList best_;            // as it is when what is being written is there
   Snapshot snapshot_;        // memory that every save uses again; read by the thread while it writes
+  std::uint64_t hook_bytes_ = 0;  // of the hooks' tensors in the newest save
   std::atomic<bool> requested_{false};
   std::atomic<bool> written_{false};  // the thread is done with save_
   std::unique_ptr<Save> save_;        // null: none is under way, and all was told

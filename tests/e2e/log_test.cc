@@ -49,13 +49,14 @@ TEST_F(LogTest, OffATerminalARunIsABlockAtTheStartProgressAndABlockAtTheEnd) {
   const std::string said = told(r);
   EXPECT_THAT(said, HasSubstr("info attempt 1: a new training, to step 50\n"));
   const Names begin = rows_below(said, "attempt 1: ");
-  ASSERT_THAT(begin, SizeIs(5)) << said;
+  ASSERT_THAT(begin, SizeIs(6)) << said;
   EXPECT_EQ(begin[0], "model       linear, 5 trainable parameters in 2 variables");
   EXPECT_EQ(begin[1], "data        numbers, 1000 examples, batches of 16, 63 an epoch");
   EXPECT_EQ(begin[2], "optimizer   sgd, learning rate 0.01");
   EXPECT_THAT(begin[3], MatchesRegex("machine     1 thread, x86-64-v[234], seed 42"));
   EXPECT_THAT(begin[4],
               MatchesRegex("disk        a checkpoint takes [0-9]+ bytes, 5 are kept: [0-9]+ bytes; .* are free"));
+  EXPECT_EQ(begin[5], "memory      saving takes 32 bytes more, for a copy of the variables");
   const Names lines = lines_with(said, " progress: step ");
   EXPECT_THAT(lines, SizeIs(11));
   for (const std::string& line : lines) {

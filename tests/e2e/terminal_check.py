@@ -24,6 +24,7 @@ TIME {info}   data        digits, N examples, batches of N, N an epoch
 TIME {info}   optimizer   adam, learning rate N
 TIME {info}   machine     N threads, xN-N-vN, seed N
 TIME {info}   disk        a checkpoint takes N MiB, N are kept: N MiB; N GiB are free
+TIME {info}   memory      saving takes N MiB more, for a copy of the variables
 """
 LIVE = "[BAR] step N/N (N%), loss N (average N), accuracy N, learning_rate N, N steps/s, N examples/s, ETA N:N"
 INFO = "\x1b[32minfo\x1b[39m"
