@@ -56,16 +56,16 @@ std::size_t bracketed_size(std::string_view text) {
   return i;
 }
 
-// Bytes of the key, value or header that `text`, a line from there on, begins with.
-std::size_t token_size(std::string_view text) {
+// Bytes of the key, value or header that `text`, a line from there on, begins with. `value`: there is a '=' before it.
+std::size_t token_size(std::string_view text, bool value) {
   if (text.empty()) return 0;
   const char first = text[0];
   if (first == '"' || first == '\'') return quoted_size(text);
   if (first == '[' || first == '{') return bracketed_size(text);
-  // A dot ends a part of a key, but not a number or a date.
-  const bool number = (first >= '0' && first <= '9') || first == '+' || first == '-';
+  // A dot ends a part of a key, but not a number, a date or the file's name in --set input.train.path=a.csv.
+  const bool dots = value || (first >= '0' && first <= '9') || first == '+' || first == '-';
   std::size_t i = 0;
-  while (i < text.size() && !ends_word(text[i]) && (number || text[i] != '.')) ++i;
+  while (i < text.size() && !ends_word(text[i]) && (dots || text[i] != '.')) ++i;
   return i;
 }
 
@@ -95,7 +95,10 @@ class MarkedLine {
     const std::size_t start = skip_chars(line, static_cast<std::size_t>(std::max(column, 1) - 1));
     const std::size_t first = start > kWindow ? char_start(line, start - kWindow) : 0;
     const std::string_view rest = line.substr(start, char_start(line, start + kWindow) - start);
-    const std::size_t marked = length > 0 ? skip_chars(rest, static_cast<std::size_t>(length)) : token_size(rest);
+    const std::size_t last = line.substr(0, start).find_last_not_of(" \t");
+    const bool value = last != line.npos && line[last] == '=';
+    const std::size_t marked =
+        length > 0 ? skip_chars(rest, static_cast<std::size_t>(length)) : token_size(rest, value);
     before_ = shown(line.substr(first, start - first), 0);
     marked_ = shown(rest.substr(0, marked), before_.size());
     after_ = shown(rest.substr(marked), before_.size() + marked_.size());

@@ -84,7 +84,7 @@ TEST_F(Manifests, WhatPluginsSayOfTheirOptionsIsShownWhereTheyAreAndAllAtOnce) {
       belay({"check", regression(), "--set", "input.train.plugin=csv", "--set", "input.train.path=none.csv"});
   EXPECT_EQ(input.status, 2) << input.err;
   EXPECT_THAT(told(input), AllOf(StartsWith("--set input.train.path: error: "),
-                                 HasSubstr("input.train.path=none.csv\n                   ^~~~\n")));
+                                 HasSubstr("input.train.path=none.csv\n                   ^~~~~~~~\n")));
   const ProcessResult model =
       belay({"check", regression(), "--set",
              "model={plugin=\"sequential\",layers=[{type=\"flatten\"},{type=\"conv\",filters=2,size=3}]}"});
