@@ -218,11 +218,14 @@ void PluginSearch::fail_not_found(PluginKind kind, std::string_view name, std::v
     if (p.info.kind == kind) candidates.push_back(p.info.name);
     if (p.info.name == name && elsewhere.empty()) elsewhere = kind_name(p.info.kind);
   }
-  if (!elsewhere.empty())
+  if (!elsewhere.empty()) {
+    // "linear" is a model, and of the kind schedule what others call our polynomial_decay.
+    const std::string ours = help_for_other_plugin(kind_name(kind), name, {});
     throw LoadError(LoadErrorKind::kNotFound, "",
                     std::string(kind_name(kind)) + " " + quoted +
                         " is not found, but there is a plugin of that name of the kind " + elsewhere,
-                    "name it where a plugin of the kind " + elsewhere + " belongs");
+                    ours.empty() ? "name it where a plugin of the kind " + elsewhere + " belongs" : ours);
+  }
   const std::string near = nearest(name, candidates);
   std::string meant =
       near.empty() ? help_for_other_plugin(kind_name(kind), name, candidates) : "did you mean \"" + near + "\"?";

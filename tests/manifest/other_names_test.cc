@@ -78,6 +78,8 @@ TEST(OtherNames, KeysOfOtherProgramsLeadToOurs) {
   EXPECT_EQ(help_for_other_key("callbacks"), "write [[hooks]]: one for each");
   EXPECT_EQ(help_for_other_key("resume_from_checkpoint"),
             "a run goes on from the newest checkpoint of its directory by itself");
+  EXPECT_EQ(help_for_other_key("weight_decay"), "write name in [optimizer]: name = \"adamw\" has weight_decay");
+  EXPECT_EQ(help_for_other_key("fast_dev_run"), "belay run --short N makes N steps and keeps nothing");
   EXPECT_EQ(help_for_other_key("frobnicate"), "");
 }
 
@@ -89,6 +91,9 @@ TEST(OtherNames, PluginsOfOtherProgramsLeadToOurs) {
   EXPECT_EQ(help_for_other_plugin("hook", "ModelCheckpoint", known),
             "write [checkpoint]: checkpoints are written by themselves, that section says when and how many");
   EXPECT_EQ(help_for_other_plugin("schedule", "CosineAnnealingLR", {}), "write \"cosine_decay\"");
+  EXPECT_EQ(help_for_other_plugin("schedule", "linear", {}), "write \"polynomial_decay\"");
+  EXPECT_EQ(help_for_other_plugin("schedule", "constant_with_warmup", {}), "write \"constant\": with warmup_steps");
+  EXPECT_EQ(help_for_other_plugin("hook", "BasePredictionWriter", {}), "belay predict writes predictions");
   EXPECT_EQ(help_for_other_plugin("model", "EarlyStopping", {}), "");
 }
 
