@@ -30,7 +30,8 @@ std::string attempts_text(const RunRecord& run) {
     text += "; " + std::to_string(before.number) + " " + end_text(before.how) + " at step " +
             std::to_string(before.last_step) + ", " + std::to_string(attempt.number) + " went on from " +
             std::to_string(attempt.from_step);
-    if (before.redone != 0) text += " (" + std::to_string(before.redone) + " steps done again)";
+    if (before.redone != 0)
+      text += " (" + std::to_string(before.redone) + (before.redone == 1 ? " step" : " steps") + " done again)";
   }
   return text;
 }

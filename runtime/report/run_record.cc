@@ -65,8 +65,9 @@ AttemptRecord attempt_of(int number, const std::vector<const EventPoint*>& point
   for (const EventPoint* p : points) {
     attempt.begin = std::min(attempt.begin, p->wall_time);
     attempt.end = std::max(attempt.end, p->wall_time);
-    attempt.last_step = std::max(attempt.last_step, p->step);
-    if (!is_session(*p, "start")) continue;
+    const bool start = is_session(*p, "start");  // it has the number of the step that comes next
+    attempt.last_step = std::max(attempt.last_step, start ? p->step - 1 : p->step);
+    if (!start) continue;
     const std::int64_t from = std::max<std::int64_t>(p->step - 1, 0);
     if (std::exchange(started, true))
       recoveries.push_back(from);

@@ -31,6 +31,15 @@ TEST_F(RunDirectoryTest, AKilledAttemptsPointsBehindTheRestoredStepAreDropped) {
   EXPECT_EQ(status_text(run), "finished at step 30");
 }
 
+TEST_F(RunDirectoryTest, AnAttemptThatMadeNoStepEndedWhereItBegan) {
+  attempt(1, 20), attempt(21, 20, "", [&](EventWriter& w) { finish(w); });
+  const RunRecord run = read();
+  ASSERT_EQ(run.attempts.size(), 2u);
+  EXPECT_EQ(run.attempts[1].from_step, 20);
+  EXPECT_EQ(run.attempts[1].last_step, 20);
+  EXPECT_EQ(status_text(run), "finished at step 20");
+}
+
 TEST_F(RunDirectoryTest, ASessionThatWasRecoveredIsNoAttemptAndItsStepsCountOnce) {
   attempt(1, 20, "", [&](EventWriter& w) {
     w.add_session_log(EventWriter::kStart, 6);
