@@ -234,8 +234,10 @@ void add_times(const TrainingResult& result, Block& block) {
 std::string next_start(const ManifestRun& run, const TrainingResult& result) {
   const std::optional<std::int64_t>& last = run.manifest().run.max_steps;
   if (result.checkpoint.empty()) return "begins at step 0: nothing was saved";
-  if (last && result.global_step >= *last)
+  if (last && result.global_step >= *last && result.save_error.empty())
     return "trains no further: raise [run] max_steps above " + std::to_string(*last) + ", or give --from-scratch";
+  if (result.reason.kind == EndReason::Kind::kEndOfInput && result.save_error.empty())
+    return "trains no further unless the input has more: raise its epochs, or give --from-scratch";
   return "goes on from " + name_in(result.checkpoint);
 }
 
@@ -246,7 +248,7 @@ void add_next(const ManifestRun& run, const TrainingResult& result, const std::s
   const std::string file = escaped(manifest);
   const bool evaluates = !eval_inputs(run.manifest()).empty();
   block.row("try", (evaluates ? "belay evaluate " + file + "; " : std::string()) + "belay predict " + file +
-                       "; belay events " + escaped(run.manifest().run.dir));
+                       "; belay report " + escaped(run.manifest().run.dir));
 }
 
 }  // namespace

@@ -71,7 +71,7 @@ TEST_F(LogTest, OffATerminalARunIsABlockAtTheStartProgressAndABlockAtTheEnd) {
   EXPECT_THAT(end[0], MatchesRegex("speed       [0-9.e+]+ steps/s, saving and evaluations included"));
   EXPECT_EQ(end[end.size() - 2],
             "next start  trains no further: raise [run] max_steps above 50, or give --from-scratch");
-  EXPECT_EQ(end.back(), "try         belay predict DIR/train.toml; belay events DIR/run");
+  EXPECT_EQ(end.back(), "try         belay predict DIR/train.toml; belay report DIR/run");
   EXPECT_THAT(r.err, MatchesRegex("([0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}[.][0-9]{3} info .*\n)+"));
 }
 
@@ -138,6 +138,21 @@ TEST_F(LogTest, BehindAnErrorALineSaysWhatIsSavedAndWhatTheNextStartGoesOnFrom) 
               EndsWith("\ninfo saved is DIR/run/model.ckpt-0, from which the next start goes on; 6 steps are lost\n"));
 }
 
+TEST_F(LogTest, TheNextStartGoesOnFromTheLastCheckpointThatWasWritten) {
+  ASSERT_EQ(belay({"run", regression("", "", 20)}).status, 0);
+  write_file(run_dir() + "/model.ckpt-50", "in the way");
+  const ProcessResult r = belay({"run", regression()});
+  EXPECT_EQ(r.status, 7) << r.err;
+  EXPECT_THAT(lines_with(r.err, "next start  goes on from model.ckpt-20"), SizeIs(1)) << r.err;
+}
+
+TEST_F(LogTest, WhereTheInputEndedTheNextStartTrainsNoFurther) {
+  const ProcessResult r = belay({"run", regression("examples = 64\nepochs = 1\n")});
+  ASSERT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(lines_with(r.err, "next start  trains no further unless the input has more: raise its epochs"), SizeIs(1))
+      << r.err;
+}
+
 TEST_F(LogTest, ASignalIsAcknowledgedWhileTheStepGoesOn) {
   BelayProcess run({"run", regression("",
                                       "[[hooks]]\nplugin = \"logging_tensor\"\ntensors = [\"global_step\"]\n"
@@ -181,6 +196,12 @@ TEST_F(LogTest, AShortRunKeepsNothing) {
   EXPECT_THAT(lines_with(r.err, "info ended at step 5 "), SizeIs(1)) << r.err;
   EXPECT_THAT(told(r), Not(HasSubstr("  next start  ")));
   EXPECT_EQ(listing(temp.path()), Names{"train.toml"});
+}
+
+TEST_F(LogTest, AShortRunThatFailsNamesNoCheckpointToGoOnFrom) {
+  const ProcessResult r = belay({"run", regression("nan_at_batch = 3\n"), "--short", "5"});
+  EXPECT_EQ(r.status, 4) << r.err;
+  EXPECT_THAT(r.err, Not(HasSubstr("the next start goes on")));
 }
 
 TEST_F(LogTest, AShortRunKeepsNothingWhereASignalEndsIt) {
