@@ -5,9 +5,9 @@
 //   bench_background_save MIB THREADS ROUNDS DIRECTORY
 //
 // Each round, in milliseconds: a copy of as much from one thread's warm memory to other warm memory; the stall of a
-// save, from the end of the last after_run until the run returns; a step while nothing is written, the mean of as long
-// as a save took; a step while the save is written; how long the save was written; the processor time of a save (copy
-// and write) that the training waits for, beside nothing.
+// save, from the end of the last after_run until the run returns; the processor time of both; a step while nothing is
+// written, the mean of as long as a save took; a step while the save is written; how long the save was written; the
+// processor time of a save (copy and write) that the training waits for, beside nothing.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -52,16 +52,22 @@ double processor_ms() {
   return static_cast<double>(t.tv_sec) * 1e3 + static_cast<double>(t.tv_nsec) * 1e-6;
 }
 
+struct Times {
+  double ms = 0, cpu_ms = 0;
+};
+
 // Asks for a checkpoint when it is told to, and sees when it is there.
 class Asking final : public belay::Hook {
  public:
   bool ask = false, saved = false;
   Clock::time_point asked_at;
+  double asked_at_cpu_ms = 0;
   void after_run(belay::RunContext&, const belay::RunValues&) override {
     if (!std::exchange(ask, false)) return;
     belay::save_checkpoint(host());
     saved = false;
     asked_at = Clock::now();
+    asked_at_cpu_ms = processor_ms();
   }
   bool after_save(belay::Session&, const belay::Saved&) override {
     saved = true;
@@ -109,10 +115,10 @@ class Bench {
 
   void run() { (*session_)->run({program_.train}); }
   // The stall of a save that begins now.
-  double begin_save() {
+  Times begin_save() {
     hook_->ask = true;
     run();
-    return ms_since(hook_->asked_at);
+    return {ms_since(hook_->asked_at), processor_ms() - hook_->asked_at_cpu_ms};
   }
   void finish() { (*session_)->finish_save(); }
   // Steps until the save is there, or for so long.
@@ -146,10 +152,11 @@ class Copy {
  public:
   explicit Copy(std::int64_t mib)
       : from_(static_cast<std::size_t>(mib) << 20, 'a'), to_(static_cast<std::size_t>(mib) << 20, 'b') {}
-  double ms() {
+  Times take() {
     const auto start = Clock::now();
+    const double before = processor_ms();
     std::memcpy(to_.data(), from_.data(), to_.size());
-    return ms_since(start);
+    return {ms_since(start), processor_ms() - before};
   }
 
  private:
@@ -164,7 +171,7 @@ int main(int argc, char** argv) {
   const int threads = std::atoi(argv[2]), rounds = std::atoi(argv[3]);
   const std::string directory = argv[4];
   Copy copy(mib);
-  copy.ms();
+  copy.take();
   double alone = 0;
   {
     Bench sync(mib, threads, directory + "/sync", runtime::SaveMode::kSync);
@@ -177,15 +184,15 @@ int main(int argc, char** argv) {
   }
   std::filesystem::remove_all(directory + "/sync");
   Bench bench(mib, threads, directory + "/async", runtime::SaveMode::kAsync);
-  std::printf("copy stall step step_while_saving saving save_alone\n");
+  std::printf("copy stall copy_cpu stall_cpu step step_while_saving saving save_alone\n");
   for (int i = 0; i < rounds; ++i) {
-    const double copied = copy.ms();
-    const double stall = bench.begin_save();
+    const Times copied = copy.take();
+    const Times stall = bench.begin_save();
     const Bench::Steps during = bench.steps_while_saving();
     bench.finish();
     const Bench::Steps quiet = bench.steps_for(during.ms);
-    std::printf("%.3f %.3f %.4f %.4f %.1f %.1f\n", copied, stall, quiet.ms / quiet.n, during.ms / during.n, during.ms,
-                alone);
+    std::printf("%.3f %.3f %.3f %.3f %.4f %.4f %.1f %.1f\n", copied.ms, stall.ms, copied.cpu_ms, stall.cpu_ms,
+                quiet.ms / quiet.n, during.ms / during.n, during.ms, alone);
     std::fflush(stdout);
   }
   return 0;

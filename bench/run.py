@@ -24,7 +24,9 @@ import sys
 import tempfile
 import time
 
+import background_save
 import busy_machine
+import checkpoints
 import models
 import onnxruntime_peer
 import processor
@@ -310,8 +312,32 @@ def busy(build):
         raise CannotRun(f"on a busy machine: {error}") from error
 
 
+def with_room(folder, times, module, build):
+    """What the module measures of saves of 1 GiB, which take so many times their size; nothing where there is no room."""
+    why_not = checkpoints.why_not(folder, times * module.MIB)
+    if why_not is not None:
+        say(f"bench: {module.__name__}: NOT MEASURED: {why_not}")
+        return {}
+    try:
+        return module.measure(build, folder, say)
+    except models.Failed as error:
+        raise CannotRun(str(error)) from error
+
+
+def background(build):
+    """What a save in the background costs the training, into memory; each round is printed on stderr."""
+    program(build, "bench_background_save")
+    return with_room(os.environ.get("BELAY_BENCH_DIR", folder_in_memory() or tempfile.gettempdir()), 8, background_save, build)
+
+
+def checkpoint(build):
+    """What a checkpoint takes beside disk and memory; as background, but to the disk of temporary files."""
+    program(build, "bench_checkpoint")
+    return with_room(os.environ.get("BELAY_BENCH_DIR", tempfile.gettempdir()), 4, checkpoints, build)
+
+
 GROUPS = (session, scale, boundary, step, cold_start_in_memory, cold_start_on_disk, list_thousand_plugins, init, inputs,
-          save, events, model_steps, inference, onnxruntime, busy)
+          save, background, checkpoint, events, model_steps, inference, onnxruntime, busy)
 
 
 def read_baseline():

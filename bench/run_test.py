@@ -10,6 +10,8 @@ import tempfile
 import unittest
 from unittest import mock
 
+import background_save
+import checkpoints
 import models
 import processor
 import run
@@ -124,6 +126,42 @@ class OtherPrograms(unittest.TestCase):
             self.assertEqual(measured, {"belay": one_round} if found else {})
             self.assertEqual(models.step_ratios("mlp", threads, measured),
                              {f"mlp_{threads}_us": 2 if threads == 1 else 3} if found else {})
+
+
+class Saves(unittest.TestCase):
+    ROUND = {"copy": 200, "stall": 300, "copy_cpu": 100, "stall_cpu": 120, "step": 2, "step_while_saving": 4, "saving": 1000, "save_alone": 600}
+
+    def test_by_the_clock_nothing_is_said_where_others_were_at_work(self):
+        stall = {"background_stall_cpu_ms": 120, "background_stall_cpu_to_copy": 1.2}
+        rounds = [self.ROUND] * 3
+        self.assertEqual(background_save.measures_of(rounds, 1, alone=False), stall)
+        self.assertEqual(background_save.measures_of(rounds, 1, alone=True),
+                         {**stall, "background_stall_to_copy": 1.5, "background_step_to_quiet": 2})
+        self.assertEqual(background_save.measures_of(rounds, 2, alone=False), {})
+
+    def test_what_the_run_loses_is_to_the_writing_without_the_copy(self):
+        self.assertEqual(background_save.measures_of([self.ROUND], 2, alone=True), {"background_lost_to_write": 1})
+
+    def test_each_ratio_is_the_median_of_its_rounds(self):
+        rounds = [{"write_mib": 1, "read_mib": 2},
+                  {"write": 2, "dd": 1, "read": 3, "copy": 1, "crc": 1, "isal": 1},
+                  {"write": 8, "dd": 2, "read": 6, "copy": 3, "crc": 1, "isal": 2},
+                  {"write": 3, "dd": 1, "read": 5, "copy": 1, "crc": 3, "isal": 1}]
+        self.assertEqual(checkpoints.measures_of(rounds, 10), {
+            "checkpoint_write_to_dd": 3, "checkpoint_read_to_copy": 3, "checkpoint_crc_to_isal": 1,
+            "checkpoint_write_memory": 0.1, "checkpoint_read_memory": 0.2})
+
+    def test_where_there_is_no_room_it_says_so_and_measures_nothing(self):
+        with tempfile.TemporaryDirectory() as folder:
+            meminfo = pathlib.Path(folder) / "meminfo"
+            meminfo.write_text("MemTotal: 9999999 kB\nMemAvailable:  2048000 kB\n")
+            self.assertIsNone(checkpoints.why_not(folder, 1, meminfo))
+            self.assertEqual(checkpoints.why_not(folder, 2001, meminfo), "2000 MiB of memory are free, and 2001 are needed")
+            self.assertIn(f"{folder} has ", checkpoints.why_not(folder, 1 << 40, meminfo))
+        said = io.StringIO()
+        with mock.patch.object(checkpoints, "why_not", return_value="no room"), contextlib.redirect_stderr(said):
+            self.assertEqual(run.with_room("/tmp", 4, checkpoints, None), {})
+        self.assertEqual(said.getvalue(), "bench: checkpoints: NOT MEASURED: no room\n")
 
 
 class FakeProgram(models.Program):
