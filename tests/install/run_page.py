@@ -12,6 +12,8 @@ The page's fenced blocks in order, beginning in DIRECTORY, each where the one be
                        any number of lines
     ```cpp FILE        a file to write; in any language
 
+Warnings of a run that it is slow on this machine, now, are left out of what comes out: no page shows them.
+
 Exit status: 0; 1 something differs; 2 the page is malformed.
 """
 import pathlib
@@ -70,13 +72,16 @@ def pattern_of(lines):
     return pattern
 
 
+SLOW = re.compile(r"^\S+ \S+ warning (?:the machine is busy|the training waits for|the hook \S+ takes).*\n", re.MULTILINE)
+
+
 def run(commands, directory):
     """Status, output, and the directory in which the commands end."""
     with tempfile.NamedTemporaryFile("r") as ended_in:
         script = f"trap 'pwd >{ended_in.name}' EXIT\nset -e\n{commands}"
         done = subprocess.run(["bash", "-c", script], cwd=directory, text=True, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        return done.returncode, done.stdout, pathlib.Path(ended_in.read().rstrip("\n") or directory)
+        return done.returncode, SLOW.sub("", done.stdout), pathlib.Path(ended_in.read().rstrip("\n") or directory)
 
 
 def follow(page, directory):
