@@ -2,6 +2,8 @@
 // README.md and sdk/README.md: what they show works, what they name is there.
 #include <gmock/gmock.h>
 
+#include <sys/wait.h>
+
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
@@ -48,6 +50,21 @@ TEST(Readme, ItsManifestHasNoMistake) {
   EXPECT_EQ(problems.text(), "");
   ASSERT_TRUE(manifest);
   EXPECT_EQ(manifest->hooks.size(), 1u);
+}
+
+TEST(Readme, ItsMistakeIsShownAsTheProgramSaysIt) {
+  const std::string shown = code_block(read_source("README.md"), "$ sed ");
+  const std::string command = shown.substr(2, shown.find('\n') - 2);
+  const TempDir directory;
+  const std::string out = directory / "out";
+  const std::string line = "cd '" BELAY_SOURCE_DIR "' && export PATH='" BELAY_BINARY_DIR
+                           "/bin':$PATH BELAY_PLUGIN_PATH='" BELAY_BINARY_DIR "/plugins' && " +
+                           command + " >" + out + " 2>&1";
+  EXPECT_EQ(WEXITSTATUS(std::system(line.c_str())), 2) << line;
+  std::ostringstream said;
+  said << std::ifstream(out).rdbuf();
+  const std::string block = shown.substr(shown.find('\n') + 1);
+  EXPECT_EQ(said.str(), block.substr(0, block.find_last_not_of('\n') + 2));
 }
 
 TEST(Readme, ItsHookCompilesWithNothingButTheSdk) {
