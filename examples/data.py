@@ -5,7 +5,7 @@ Each file has a checksum here and is checked before it gets its name, so that wh
 broken off goes on where it ended. A file that is there already and is right is left alone; one that is another is never
 overwritten. Files go below DIR, else the folder that BELAY_DATA_DIR names, else data/ in the current folder.
 
-A mirror of one's own (--mirror, may be given again) has the files at URL/mnist/train-images-idx3-ubyte.gz and so on, and is
+Another mirror (--mirror, may be given again) has the files at URL/mnist/train-images-idx3-ubyte.gz and so on, and is
 asked before those that are known here. Status 1 where a file could not be had, 2 where the command is wrong.
 """
 import argparse
