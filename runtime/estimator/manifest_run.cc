@@ -7,7 +7,6 @@
 #include "runtime/checkpoint/names.h"
 #include "runtime/checkpoint/sibling_run.h"
 #include "runtime/cluster/launcher.h"
-#include "runtime/estimator/metrics_line.h"
 #include "runtime/estimator/monitored_training_session.h"
 #include "runtime/estimator/plugin_problem.h"
 #include "runtime/estimator/run_hparams.h"
@@ -131,8 +130,7 @@ void ManifestRun::load_plugins(Diagnostics& problems) {
       opened.instance = &plugins_.create(plugins_.loaded(input), opened.monitor);
     });
   if (found.optimizer) create_optimizer(found, create);
-  if (found.cluster)
-    create(*uses.cluster, [&] { plugins_.create(plugins_.loaded(*found.cluster), host_.monitor()); });
+  if (found.cluster) create(*uses.cluster, [&] { plugins_.create(plugins_.loaded(*found.cluster), host_.monitor()); });
   if (problems.empty()) {
     make_exporters();
     make_evals();
@@ -389,6 +387,7 @@ TrainingResult ManifestRun::train(const std::function<void()>& progress, const s
   if (keep_going() && !result.checkpoint.empty() && result.save_error.empty()) host_.note_finished(result.global_step);
   trained_ = result.trained;
   trained_step_ = result.global_step;
+  made_steps_ = result.steps > 0;
   return result;
 }
 
@@ -405,30 +404,6 @@ TrainingResult ManifestRun::run_training(const TrainingOptions& options) {
     note_end(false);
     throw;
   }
-}
-
-std::vector<EvaluatedInput> ManifestRun::evaluate_at_end() {
-  std::vector<EvaluatedInput> results;
-  if (trained_ == nullptr) return results;
-  if (evals_) {
-    evals_->at_end(*trained_, trained_step_);
-    for (const std::string& name : eval_inputs(manifest_))
-      if (const EvalResult* last = evals_->last(name); last != nullptr && last->global_step == trained_step_)
-        results.push_back({name, *last});
-    return results;
-  }
-  for (const std::unique_ptr<Evaluation>& evaluation : evaluations_) {
-    const EvalResult& result = evaluation->run(*trained_, trained_step_, [this] { return keep_going(); });
-    results.push_back({evaluation->name(), result});
-    append_metrics_line(host_, evaluation->name(), result);
-    // A folder of its own is a run of its own for TensorBoard: a late evaluation must not erase points of the training.
-    evaluation->host().open_events();
-    if (EventWriter* events = evaluation->host().events()) {
-      evaluation->add_events(*events);
-      events->flush();
-    }
-  }
-  return results;
 }
 
 std::string ManifestRun::activity() const {

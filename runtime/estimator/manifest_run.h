@@ -77,6 +77,8 @@ class ManifestRun {
   // fails, and lock_lost() is true.
   TrainingResult train(const std::function<void()>& progress, const std::function<void()>& on_session = {});
   // With the variables that the training ended with. Nothing where they are gone, or there is no evaluation input.
+  // Where this start made no step, and the one that trained these weights has evaluated them, its results, with a line
+  // of the log.
   std::vector<EvaluatedInput> evaluate_at_end();
   // The final exports of a training that ended as it was meant to, with those variables.
   std::vector<WrittenExport> export_at_end();
@@ -137,6 +139,8 @@ class ManifestRun {
   CheckpointChoice checkpoint_choice() const;
   PredictionSource prediction_source();
   TrainingResult run_training(const TrainingOptions& options);
+  std::vector<EvaluatedInput> evaluate_trained();
+  std::string evaluations_key() const;
   void write_manifest();
   void start_over();
   void say_new_run();
@@ -163,6 +167,7 @@ class ManifestRun {
   std::function<void()> progress_ = [] {};
   std::shared_ptr<VariableStore> trained_;  // that the training ended with
   std::int64_t trained_step_ = -1;
+  bool made_steps_ = false;  // this attempt
   bool begins_anew_ = true;
 };
 

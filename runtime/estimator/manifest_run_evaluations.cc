@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The evaluations of a ManifestRun: those between two steps, and those of a checkpoint.
+// The evaluations of a ManifestRun: those between two steps, those of a checkpoint, and the one at the end.
 #include <algorithm>
 
 #include "runtime/checkpoint/best_checkpoints.h"
+#include "runtime/checkpoint/run_lock.h"
+#include "runtime/estimator/known_evaluations.h"
 #include "runtime/estimator/manifest_run.h"
+#include "runtime/estimator/metrics_line.h"
 #include "runtime/estimator/model_metrics.h"
 #include "runtime/estimator/monitored_training_session.h"
+#include "runtime/monitored/fingerprint.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -122,6 +126,66 @@ void ManifestRun::check_eval_variables(const Evaluation& evaluation, Diagnostics
                  "an evaluation input needs the features and labels of [input.train], with the same widths");
     return;
   }
+}
+
+// What the results depend on, besides the weights: what the manifest says, the files of the evaluation inputs, and the
+// program. Empty: they are not kept.
+std::string ManifestRun::evaluations_key() const {
+  const bool exports = exporters_ != nullptr && exporters_->wants_evaluations();
+  if (trained_ == nullptr || !host_.has_directory() || exports || eval_inputs(manifest_).empty()) return "";
+  std::string circumstances = resume_.manifest_to_keep();
+  for (const std::string& name : eval_inputs(manifest_))
+    circumstances +=
+        data_file_lines(data_files(host_.files(), "input." + name, plugins_.found().inputs.at(name), false));
+  const Fingerprint program = fingerprint_of(host_.environment(), plugins_.registry());
+  for (const std::string* part : {&program.isa, &program.binary, &program.precision, &program.onednn})
+    circumstances += *part + "\n";
+  circumstances += std::to_string(program.threads);
+  for (const auto& [plugin, build] : program.plugins) circumstances += "\n" + plugin + " " + build;
+  return runtime::evaluations_key(*trained_, circumstances);
+}
+
+std::vector<EvaluatedInput> ManifestRun::evaluate_at_end() {
+  if (trained_ == nullptr) return {};
+  const std::string key = evaluations_key();
+  if (!key.empty() && !made_steps_)
+    if (std::optional<std::vector<EvaluatedInput>> known = read_evaluations(host_.directory(), key)) {
+      host_.log().info("", "nothing was trained, and these weights have been evaluated: what was found then follows");
+      return std::move(*known);
+    }
+  std::vector<EvaluatedInput> results = evaluate_trained();
+  if (key.empty() || !keep_going() || results.size() != eval_inputs(manifest_).size()) return results;
+  try {
+    keep_evaluations(host_.directory(), key, results);
+  } catch (const RunInUse&) {
+    throw;
+  } catch (const Error& e) {
+    host_.log().warning("", std::string("the evaluation is made again at the next start: ") + e.what());
+  }
+  return results;
+}
+
+std::vector<EvaluatedInput> ManifestRun::evaluate_trained() {
+  std::vector<EvaluatedInput> results;
+  if (evals_) {
+    evals_->at_end(*trained_, trained_step_);
+    for (const std::string& name : eval_inputs(manifest_))
+      if (const EvalResult* last = evals_->last(name); last != nullptr && last->global_step == trained_step_)
+        results.push_back({name, *last});
+    return results;
+  }
+  for (const std::unique_ptr<Evaluation>& evaluation : evaluations_) {
+    const EvalResult& result = evaluation->run(*trained_, trained_step_, [this] { return keep_going(); });
+    results.push_back({evaluation->name(), result});
+    append_metrics_line(host_, evaluation->name(), result);
+    // A folder of its own is a run of its own for TensorBoard: a late evaluation must not erase points of the training.
+    evaluation->host().open_events();
+    if (EventWriter* events = evaluation->host().events()) {
+      evaluation->add_events(*events);
+      events->flush();
+    }
+  }
+  return results;
 }
 
 }  // namespace belay::runtime

@@ -180,7 +180,7 @@ TEST_F(OutputTest, ADryRunPrintsThePlanAndMakesNothing) {
 TEST_F(OutputTest, FromScratchMovesAllOfAnEarlierRunAside) {
   ASSERT_EQ(belay({"run", regression("", kEval)}).status, 0);
   const std::string before = weights(run_dir(), 50);
-  const Names files = {"checkpoint",    "eval",          kEventFile,     "manifest-0001.toml",
+  const Names files = {"checkpoint",    "eval",          "evaluations",  kEventFile,     "manifest-0001.toml",
                        "manifest.toml", "metrics.jsonl", "model.ckpt-0", "model.ckpt-50"};
   for (const char* aside : {"before-1", "before-2"}) {
     const ProcessResult r = belay({"run", regression("", kEval), "--from-scratch"});
@@ -194,8 +194,8 @@ TEST_F(OutputTest, FromScratchMovesAllOfAnEarlierRunAside) {
     EXPECT_EQ(event_files(run_dir() + "/eval").size(), 1u);
   }
   EXPECT_EQ(listing(run_dir()),
-            (Names{"attempts", "before-1", "before-2", "checkpoint", "eval", kEventFile, "finished", "lock",
-                   "manifest-0001.toml", "manifest.toml", "metrics.jsonl", "model.ckpt-0", "model.ckpt-50"}));
+            (Names{"attempts", "before-1", "before-2", "checkpoint", "eval", "evaluations", kEventFile, "finished",
+                   "lock", "manifest-0001.toml", "manifest.toml", "metrics.jsonl", "model.ckpt-0", "model.ckpt-50"}));
   EXPECT_EQ(weights(run_dir(), 50), before) << "the same seed has the same bits";
 }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The same bits after a kill, a recovery, a signal; with and without somebody watching.
 #include <signal.h>
+#include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "tests/e2e/run_fixture.h"
@@ -159,6 +161,58 @@ TEST_F(ResumeTest, ARunThatIsDoneTrainsNoFurther) {
   EXPECT_EQ(again.status, 0) << again.err;
   EXPECT_EQ(lines_with(again.err, "step 50 is already at max_steps = 50").size(), 1u) << again.err;
   EXPECT_EQ(weights(run_dir(), 50), before);
+  EXPECT_TRUE(lines_with(again.err, "saved ").empty()) << again.err;
+}
+
+// A checkpoint is a new directory each time it is written.
+TEST_F(ResumeTest, WhatWasJustRestoredIsNotSavedAgain) {
+  const std::string manifest = regression("delay_secs = 0.002\n", "", 2000);
+  BelayProcess first({"run", manifest});
+  ASSERT_TRUE(first.wait_for("progress: step ")) << first.wait().err;
+  first.kill(SIGTERM);
+  const ProcessResult stopped = first.wait();
+  ASSERT_EQ(stopped.signal, SIGTERM) << stopped.err;
+  int last = 0;
+  for (const std::string& name : listing(run_dir()))
+    if (name.starts_with("model.ckpt-")) last = std::max(last, std::stoi(name.substr(name.find('-') + 1)));
+  ASSERT_GT(last, 0) << stopped.err;
+  const std::string checkpoint = run_dir() + "/model.ckpt-" + std::to_string(last);
+  struct stat before {
+  }, after{};
+  ASSERT_EQ(::stat(checkpoint.c_str(), &before), 0);
+  const ProcessResult again = belay({"run", manifest, "-v"});
+  ASSERT_EQ(again.status, 0) << again.err;
+  EXPECT_EQ(lines_with(again.err, "restored step " + std::to_string(last)).size(), 1u) << again.err;
+  EXPECT_EQ(
+      lines_with(again.err, "model.ckpt-" + std::to_string(last) + " holds this state: nothing is written").size(), 1u)
+      << again.err;
+  EXPECT_EQ(lines_with(again.err, "saved ").size(), 1u) << "at the end: " << again.err;
+  ASSERT_EQ(::stat(checkpoint.c_str(), &after), 0);
+  EXPECT_EQ(after.st_ino, before.st_ino);
+  EXPECT_EQ(after.st_ctim.tv_nsec, before.st_ctim.tv_nsec);
+}
+
+TEST_F(ResumeTest, ARunThatIsDoneIsNotEvaluatedAgain) {
+  const std::string eval = "[input.eval]\nplugin = \"numbers\"\nepochs = 1\n";
+  for (const std::string& also : {std::string(), std::string("[eval]\nevery_steps = 20\n")}) {
+    std::filesystem::remove_all(run_dir());
+    const ProcessResult first = belay({"run", regression("", eval + also)});
+    ASSERT_EQ(first.status, 0) << first.err;
+    EXPECT_FALSE(first.out.empty());
+    const std::string metrics = contents(run_dir() + "/metrics.jsonl");
+    const ProcessResult again = belay({"run", regression("", eval + also)});
+    EXPECT_EQ(again.status, 0) << again.err;
+    EXPECT_EQ(again.out, first.out);
+    EXPECT_EQ(lines_with(again.err, "nothing was trained, and these weights have been evaluated").size(), 1u)
+        << again.err;
+    const std::string behind = contents(run_dir() + "/metrics.jsonl").substr(metrics.size());
+    EXPECT_EQ(behind.find("evaluation"), std::string::npos) << behind;
+    // Other data, or other weights, are evaluated.
+    const std::string other = "[input.eval]\nplugin = \"numbers\"\nepochs = 1\nexamples = 7\n";
+    const ProcessResult changed = belay({"run", regression("", other + also)});
+    EXPECT_EQ(changed.status, 0) << changed.err;
+    EXPECT_NE(changed.out, first.out);
+  }
 }
 
 TEST_F(ResumeTest, ADamagedNewestCheckpointIsNamedAndTheOneBeforeIsUsed) {
