@@ -27,6 +27,7 @@ This package has the program belay, its plugins and its documentation.")
 set(CPACK_DEBIAN_SDK_PACKAGE_NAME belay-sdk-dev)
 set(CPACK_DEBIAN_SDK_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_SDK_PACKAGE_ARCHITECTURE all)
+set(CPACK_DEBIAN_SDK_PACKAGE_RECOMMENDS libxxhash-dev)  # of belay/state_digest.h alone
 set(CPACK_DEBIAN_SDK_DESCRIPTION "headers for plugins of the training runtime belay
 Hooks, models, inputs, optimizers and other plugins of belay are written
 against these headers, in C++17 or over the C ABI in any language, and are
@@ -38,7 +39,7 @@ set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME belay-runtime-dev)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_DEPENDS "belay-sdk-dev, libboost1.81-dev, libboost-program-options1.81-dev, \
 libeigen3-dev, libtomlplusplus-dev, libdnnl-dev, libprotobuf-dev, libfmt-dev, nlohmann-json3-dev, \
-libisal-dev, libpng-dev, zlib1g-dev, libleveldb-dev, libzip-dev")
+libisal-dev, libxxhash-dev, libpng-dev, zlib1g-dev, libleveldb-dev, libzip-dev")
 set(CPACK_DEBIAN_RUNTIME_DESCRIPTION "training runtime belay for programs with a main of their own
 A program builds its graph and model in C++ and trains them with belay's
 sessions, estimators and hooks, or runs a manifest, without the program belay.
