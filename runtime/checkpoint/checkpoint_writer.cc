@@ -4,6 +4,7 @@
 #include <set>
 #include <vector>
 
+#include "belay/state_digest.h"
 #include "runtime/checkpoint/index.h"
 #include "runtime/checkpoint/names.h"
 #include "runtime/checkpoint/pinned.h"
@@ -66,6 +67,12 @@ CheckpointIndex describe(const CheckpointContent& content, const SaverUse& saver
   return index;
 }
 
+std::string digest_of(const std::vector<NamedTensor>& variables) {
+  StateDigest digest;
+  for (const NamedTensor& v : variables) digest.add(v.name, TensorView(v.tensor));
+  return digest.text();
+}
+
 std::vector<FileEntry> call_saver(OpenDirectory& directory, const std::vector<NamedTensor>& variables,
                                   const SaverUse& saver) {
   SaverDirectory files = SaverDirectory::for_writing(directory);
@@ -96,7 +103,7 @@ std::string write_checkpoint(OpenDirectory& run, const CheckpointContent& conten
   try {
     check_storable(content);
     CheckpointIndex index = describe(content, saver, settings);
-    const std::string state = format_run_state(content);
+    const std::string state = format_run_state(content, digest_of(content.variables));
     parse_run_state(state);  // what could not be read back is not written
 
     refuse_foreign(run, name);

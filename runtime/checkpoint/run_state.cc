@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "belay/state_digest.h"
 #include "runtime/checkpoint/best_checkpoints.h"
 #include "runtime/checkpoint/index.h"
 #include "runtime/checkpoint/state_data.h"
@@ -18,6 +19,8 @@ namespace {
 
 using nlohmann::json;
 using nlohmann::ordered_json;
+
+constexpr std::int64_t kFormatWithoutDigest = 2;
 
 constexpr const char* kTypes[] = {"bool", "int", "float", "text", "int_list", "float_list", "text_list", "tensor"};
 static_assert(std::size(kTypes) == std::variant_size_v<StateValue>);
@@ -263,6 +266,23 @@ std::int64_t format_of(const json& value) {
   return static_cast<std::int64_t>(found);
 }
 
+JsonFields fields_of(const json& value, std::int64_t format) {
+  if (format == 1) return {value, "", {"global_step", "input_positions", "hook_states", "fingerprint"}, {"best"}};
+  if (format == kFormatWithoutDigest)
+    return {
+        value, "", {"format", "global_step", "input_positions", "hook_states", "written_by", "fingerprint"}, {"best"}};
+  return {value,
+          "",
+          {"format", "global_step", "input_positions", "hook_states", "written_by", "fingerprint", "digest"},
+          {"best"}};
+}
+
+const std::string& digest_from(const JsonFields& fields) {
+  const std::string& digest = fields.text("digest");
+  if (!StateDigest::is_text(digest)) data_loss("digest is " + double_quoted(digest) + ", must be 32 digits of base 16");
+  return digest;
+}
+
 }  // namespace
 
 void check_state_key(std::string_view key) {
@@ -285,17 +305,20 @@ StateCost cost_of(std::string_view key, const StateValue& value) {
   return cost;
 }
 
-std::string format_run_state(const RunState& state) {
+std::string format_run_state(const RunState& state) { return format_run_state(state, ""); }
+
+std::string format_run_state(const RunState& state, const std::string& digest) {
   try {
     std::uint64_t offset = 0;
     std::string text =
-        "{\n \"format\": " + std::to_string(kStateFormat) +
+        "{\n \"format\": " + std::to_string(digest.empty() ? kFormatWithoutDigest : kStateFormat) +
         ",\n \"global_step\": " + std::to_string(state.global_step) +
         ",\n \"input_positions\": " + lines_of(state.input_positions, [](const Position& p) { return encoded(p); }) +
         ",\n \"hook_states\": " + lines_of(state.hook_states, [&](const HookState& s) { return encoded(s, offset); }) +
         ",\n \"written_by\": " + ordered_json(versions_of(state.hook_states)).dump() +
         ",\n \"fingerprint\": " + encoded(state.fingerprint).dump() +
-        (state.best.metric.empty() ? "" : ",\n \"best\": " + format_best_list(state.best)) + "\n}\n";
+        (state.best.metric.empty() ? "" : ",\n \"best\": " + format_best_list(state.best)) +
+        (digest.empty() ? "" : ",\n \"digest\": \"" + digest + "\"") + "\n}\n";
     if (text.size() > kMaxStateBytes)
       fail(Code::kResourceExhausted, "`state` would have " + std::to_string(text.size()) + " bytes, at most " +
                                          std::to_string(kMaxStateBytes) + " are read");
@@ -307,13 +330,9 @@ std::string format_run_state(const RunState& state) {
 
 RunState parse_run_state(std::string_view text) {
   const json value = parse_json(text);
-  const bool first_format = format_of(value) == 1;
-  const JsonFields fields =
-      first_format
-          ? JsonFields(value, "", {"global_step", "input_positions", "hook_states", "fingerprint"}, {"best"})
-          : JsonFields(value, "",
-                       {"format", "global_step", "input_positions", "hook_states", "written_by", "fingerprint"},
-                       {"best"});
+  const std::int64_t format = format_of(value);
+  const bool first_format = format == 1;
+  const JsonFields fields = fields_of(value, format);
   const JsonFields fingerprint(fields.object("fingerprint"), "fingerprint", {"threads", "isa", "binary", "seed"},
                                {"precision", "onednn", "floating_point", "plugins"});
   RunState state;
@@ -323,7 +342,14 @@ RunState parse_run_state(std::string_view text) {
   if (!first_format) versions_from_json(fields.object("written_by"), state.hook_states);
   state.fingerprint = fingerprint_from(fingerprint);
   if (fields.has("best")) state.best = parse_best_list(fields.object("best").dump(), "best");
+  if (format > kFormatWithoutDigest) digest_from(fields);
   return state;
+}
+
+std::string digest_in_run_state(std::string_view text) {
+  const json value = parse_json(text);
+  const std::int64_t format = format_of(value);
+  return format > kFormatWithoutDigest ? digest_from(fields_of(value, format)) : "";
 }
 
 }  // namespace belay::runtime

@@ -2,19 +2,21 @@
 // The file `state` of a checkpoint: the RunState as JSON. Its length and checksum are in the index. [any thread]
 //
 //   {
-//    "format": 2,
+//    "format": 3,
 //    "global_step": 2000,
 //    "input_positions": {"train": {"epoch": 3, "index": 512}},
 //    "hook_states": {"stop_at_step": {"last_step": ["int", 2000]}},
 //    "written_by": {"stop_at_step": "1.0.0"},
-//    "fingerprint": {"threads": 2, "isa": "avx2", "binary": "1f0a...", "seed": 42}
+//    "fingerprint": {"threads": 2, "isa": "avx2", "binary": "1f0a...", "seed": 42},
+//    "digest": "9f1c..."
 //   }
 //
 // The fingerprint has "precision" too where that is not "float32", "onednn" and "floating_point" as strings, and
 // "plugins": the build id of each library that was loaded, by the plugin's kind and name. Older ones lack these.
 //
-// Format 1 has neither "format" nor "written_by", the versions of the hooks' libraries, and no tensors. Later formats
-// keep "format" as it is here.
+// "digest" is that of all variables (belay/state_digest.h), 32 digits. Format 2 has none; a state without one is
+// written so. Format 1 has neither "format" nor "written_by", the versions of the hooks' libraries, and no tensors.
+// Later formats keep "format" as it is here, so that a belay which does not read one says that it needs a newer belay.
 //
 // A run that keeps its best checkpoints has "best" too: best_checkpoints.h.
 //
@@ -31,7 +33,7 @@
 
 namespace belay::runtime {
 
-inline constexpr std::int64_t kStateFormat = 2;
+inline constexpr std::int64_t kStateFormat = 3;
 // What the values of all hooks may have together: bytes of JSON; numbers, strings and keys.
 inline constexpr std::uint64_t kMaxHookStateBytes = std::uint64_t{16} << 20, kMaxHookStateValues = 350'000;
 // Of the file: beyond it, it is neither read nor written. Leaves room for the rest.
@@ -46,10 +48,14 @@ StateCost cost_of(std::string_view key, const StateValue& value);
 // INVALID_ARGUMENT.
 void check_state_key(std::string_view key);
 
-// What cannot be written so that it reads back the same is INVALID_ARGUMENT or RESOURCE_EXHAUSTED.
+// What cannot be written so that it reads back the same is INVALID_ARGUMENT or RESOURCE_EXHAUSTED. `digest`: of the
+// variables; none: the state has none.
 std::string format_run_state(const RunState& state);
+std::string format_run_state(const RunState& state, const std::string& digest);
 // Damage of any kind is DATA_LOSS; a later format is FAILED_PRECONDITION. Tensors are not readable yet:
 // open_state_data.
 RunState parse_run_state(std::string_view text);
+// The digest alone, which no run goes on from: it is for comparing. Empty where the state has none. Errors as above.
+std::string digest_in_run_state(std::string_view text);
 
 }  // namespace belay::runtime

@@ -7,10 +7,12 @@
 #include <vector>
 
 #include "belay/error.h"
+#include "belay/state_digest.h"
 #include "runtime/checkpoint/basename.h"
 #include "runtime/checkpoint/names.h"
 #include "runtime/checkpoint/read_tensors.h"
 #include "runtime/checkpoint/restore_error.h"
+#include "runtime/checkpoint/run_state.h"
 #include "runtime/checkpoint/state_file.h"
 #include "runtime/checkpoint/stored_place.h"
 #include "runtime/platform/text.h"
@@ -26,7 +28,12 @@ void read_all(const StoredTensors& stored, const SaverUse& saver, VerifiedStored
   if (others != 0)
     found.unread =
         std::to_string(others) + (others == 1 ? " tensor is" : " tensors are") + " of a type that belay does not read";
-  read_tensors(stored, saver, tensors, [&](const NamedTensor& t) { found.bytes += TensorView(t.tensor).bytes(); });
+  StateDigest digest;
+  read_tensors(stored, saver, tensors, [&](const NamedTensor& t) {
+    found.bytes += TensorView(t.tensor).bytes();
+    digest.add(t.name, TensorView(t.tensor));
+  });
+  if (others == 0) found.digest = digest.text();
 }
 
 class Walk {
@@ -49,6 +56,9 @@ class Walk {
       if (const auto step = step_of_checkpoint(name, basename_in(parent)); step && *step != reader->index().global_step)
         fail(Code::kDataLoss, "its index is of step " + std::to_string(reader->index().global_step));
       if (const SaverUse* saver = saver_of(reader->index().saver, found)) read_all(*reader, *saver, found);
+      const std::string stored = digest_in_run_state(parent.open_directory(name)->read(kStateName, kMaxStateBytes));
+      if (!stored.empty() && !found.digest.empty() && stored != found.digest)
+        fail(Code::kDataLoss, "its variables have the digest " + found.digest + ", `state` says " + stored);
     });
   }
 

@@ -18,6 +18,7 @@ struct VerifiedStored {
   std::string path;
   std::uint64_t tensors = 0;
   std::uint64_t bytes = 0;   // of the tensors that were read
+  std::string digest = {};   // of the tensors (belay/state_digest.h), if all were read
   std::string problem = {};  // empty: it is whole
   // Why not every tensor was read: its saver is not there, or they are of types that belay does not have. Empty: all
   // were.

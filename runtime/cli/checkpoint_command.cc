@@ -14,6 +14,7 @@
 #include "runtime/checkpoint/remove_checkpoint.h"
 #include "runtime/checkpoint/restore_error.h"
 #include "runtime/checkpoint/run_lock.h"
+#include "runtime/checkpoint/run_state.h"
 #include "runtime/checkpoint/stored_place.h"
 #include "runtime/cli/checkpoint_report.h"
 #include "runtime/cli/exit_status.h"
@@ -102,6 +103,9 @@ class CheckpointCommand {
     const NamePattern only("--only", arguments_.only);
     if (!arguments_.tensor.empty()) return show_values(stored);
     ShownStored shown_stored{stored.tensors->path(), step_of(stored), stored.saver->name};
+    if (stored.checkpoint != nullptr)
+      shown_stored.digest =
+          digest_in_run_state(files_.open_directory(stored.tensors->path())->read(kStateName, kMaxStateBytes));
     std::vector<TensorInfo> readable;
     for (TensorInfo& t : stored.tensors->tensors()) {
       if (!only.matches(t.name)) continue;

@@ -135,6 +135,7 @@ void print_shown(const ShownStored& stored, bool json, std::ostream& out) {
     Json all{{"path", stored.path}};
     all["step"] = stored.step ? Json(*stored.step) : Json(nullptr);
     all["saver"] = stored.saver;
+    if (!stored.digest.empty()) all["digest"] = stored.digest;
     all["tensors"] = Json::array();
     for (const ShownTensor& t : stored.tensors) {
       Json one{{"name", t.info.name}};
@@ -151,7 +152,8 @@ void print_shown(const ShownStored& stored, bool json, std::ostream& out) {
     return print_json(all, out);
   }
   out << escaped(stored.path) << "\n  " << (stored.step ? "step " + std::to_string(*stored.step) + ", " : "")
-      << "saver " << escaped(stored.saver) << ", " << plural(stored.tensors.size(), "tensor") << "\n";
+      << "saver " << escaped(stored.saver) << ", " << plural(stored.tensors.size(), "tensor")
+      << (stored.digest.empty() ? "" : ", digest " + stored.digest) << "\n";
   TextTable table;
   table.add({"tensor", "type", "shape", "min", "max", "mean", "not finite"});
   for (const ShownTensor& t : stored.tensors)
@@ -200,6 +202,7 @@ void print_verified(const std::vector<VerifiedStored>& all, bool json, std::ostr
     Json list = Json::array();
     for (const VerifiedStored& v : all) {
       Json one{{"path", v.path}, {"whole", v.problem.empty()}, {"tensors", v.tensors}, {"bytes", v.bytes}};
+      if (!v.digest.empty()) one["digest"] = v.digest;
       if (!v.problem.empty()) one["problem"] = v.problem;
       if (!v.unread.empty()) one["unread"] = v.unread;
       list.push_back(std::move(one));
@@ -209,9 +212,10 @@ void print_verified(const std::vector<VerifiedStored>& all, bool json, std::ostr
   TextTable table;
   for (const VerifiedStored& v : all)
     table.add({v.path, v.problem.empty() ? "whole" : "damaged",
-               v.problem.empty() ? plural(v.tensors, "tensor") + ", " + bytes_text(v.bytes) +
-                                       (v.unread.empty() ? "" : "; " + v.unread)
-                                 : v.problem});
+               v.problem.empty()
+                   ? plural(v.tensors, "tensor") + ", " + bytes_text(v.bytes) +
+                         (v.digest.empty() ? "" : ", digest " + v.digest) + (v.unread.empty() ? "" : "; " + v.unread)
+                   : v.problem});
   const auto damaged = std::count_if(all.begin(), all.end(), [](const auto& v) { return !v.problem.empty(); });
   out << table.text("") << all.size() << " looked at, " << damaged << " damaged\n";
 }

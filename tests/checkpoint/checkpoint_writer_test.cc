@@ -7,7 +7,9 @@
 #include <filesystem>
 #include <limits>
 
+#include "belay/state_digest.h"
 #include "runtime/checkpoint/names.h"
+#include "runtime/checkpoint/run_state.h"
 #include "tests/checkpoint/run_directory_fixture.h"
 
 namespace belay::runtime {
@@ -40,6 +42,27 @@ TEST_F(CheckpointWriter, WhatIsWrittenIsReadBackToTheBit) {
               ElementsAre("index", "model.safetensors", "state", "state.data"));
   expect_whole("model.ckpt-2000", content);
   EXPECT_THAT(log_.lines, IsEmpty());
+}
+
+TEST_F(CheckpointWriter, B_08h_TheDigestOfTheVariablesIsInTheState) {
+  StepContent content(3);
+  write(content);
+  const auto digest = [&] { return digest_in_run_state(read_file(in_dir("model.ckpt-3/state"))); };
+  const std::string before = digest();
+  StateDigest expected;
+  for (const NamedTensor& v : content.content().variables) expected.add(v.name, TensorView(v.tensor));
+  EXPECT_EQ(before, expected.text());
+  // One bit of each of them.
+  for (const NamedTensor& v : content.content().variables) {
+    auto* byte = static_cast<unsigned char*>(TensorView(v.tensor).mutable_data());
+    *byte ^= 1;
+    write(content);
+    EXPECT_NE(digest(), before) << v.name;
+    *byte ^= 1;
+  }
+  std::swap(content.content().variables.front(), content.content().variables.back());
+  write(content);
+  EXPECT_EQ(digest(), before);
 }
 
 TEST_F(CheckpointWriter, TheSameContentGivesTheSameBytes) {

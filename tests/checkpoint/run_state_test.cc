@@ -114,6 +114,25 @@ TEST(RunStateFile, IsReadable) {
 )");
 }
 
+// Format 2 without a digest, as an older belay writes it; format 3 with one, which such a belay refuses by its number.
+TEST(RunStateFile, B_08h_ADigestMakesItFormat3AndAStateWithoutOneStaysFormat2) {
+  const RunState state;
+  EXPECT_EQ(format_run_state(state).substr(0, 14), "{\n \"format\": 2");
+  EXPECT_EQ(digest_in_run_state(format_run_state(state)), "");
+  const std::string digest = "00112233445566778899aabbccddeeff";
+  const std::string text = format_run_state(state, digest);
+  EXPECT_EQ(text.substr(0, 14), "{\n \"format\": 3");
+  EXPECT_EQ(digest_in_run_state(text), digest);
+  EXPECT_EQ(format_run_state(parse_run_state(text), digest), text);
+  std::string damaged = text;
+  damaged.replace(damaged.find("0011"), 4, "00XX");
+  EXPECT_EQ(error_of([&] { parse_run_state(damaged); }),
+            "DATA_LOSS: digest is \"00XX2233445566778899aabbccddeeff\", must be 32 digits of base 16");
+  damaged = text;
+  damaged[13] = '2';
+  EXPECT_THAT(error_of([&] { parse_run_state(damaged); }), ::testing::HasSubstr("digest"));
+}
+
 TEST(RunStateFile, APrecisionThatIsNotFloat32IsKept) {
   RunState state;
   state.fingerprint = {2, "avx2", "1f0a", 42, "bf16"};
@@ -160,7 +179,7 @@ TEST(RunStateFile, B_08c_AFileWithoutAFormatIsReadAndALaterOneRefusedByNumber) {
   EXPECT_EQ(read.hook_states.at("h").written_by, "");
   const std::string later = error_of([&] { parse_run_state(R"({"format": 7, "anything": [], )" + first); });
   EXPECT_THAT(later, ::testing::StartsWith("FAILED_PRECONDITION: it is of format 7, which a later belay wrote; "));
-  EXPECT_THAT(later, ::testing::EndsWith(", which reads formats 1 to 2: use a newer belay"));
+  EXPECT_THAT(later, ::testing::EndsWith(", which reads formats 1 to 3: use a newer belay"));
   EXPECT_EQ(error_of([&] { parse_run_state(R"({"format": 1, )" + first); }),
             "DATA_LOSS: format is no number that belay has written");
   EXPECT_EQ(error_of([&] { parse_run_state(R"({"format": "2", )" + first); }),

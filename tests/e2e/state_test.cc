@@ -101,8 +101,8 @@ TEST_F(StateTest, B_08c_AStateOfALaterFormatIsRefusedAndNoOlderOneTaken) {
   ASSERT_EQ(belay({"run", manifest("run", 1, 40)}).status, 0);
   const std::string dir = checkpoint("run", 40);
   std::string state = contents(dir + "/state");
-  ASSERT_EQ(state.substr(0, 14), "{\n \"format\": 2");
-  state[13] = '3';
+  ASSERT_EQ(state.substr(0, 14), "{\n \"format\": 3");
+  state[13] = '4';
   write_file(dir + "/state", state);
   CheckpointIndex index = parse_index(contents(dir + "/index"));  // that vouches for it
   for (FileEntry& f : index.files)
@@ -110,7 +110,7 @@ TEST_F(StateTest, B_08c_AStateOfALaterFormatIsRefusedAndNoOlderOneTaken) {
   write_file(dir + "/index", format_index(index));
   const ProcessResult r = belay({"run", manifest("run", 1, 50)});
   EXPECT_EQ(r.status, 5) << r.err;
-  EXPECT_EQ(lines_with(r.err, "state: it is of format 3, which a later belay wrote; this is belay ").size(), 1u)
+  EXPECT_EQ(lines_with(r.err, "state: it is of format 4, which a later belay wrote; this is belay ").size(), 1u)
       << r.err;
   EXPECT_EQ(lines_with(r.err, "use a newer belay").size(), 1u) << r.err;
 }
@@ -126,7 +126,7 @@ TEST_F(StateTest, B_08g_ARunDirectoryOfTheBuildBeforeGoesOn) {
   // The hook counts 30 steps from the first start: without its state the run would end at 45.
   EXPECT_EQ(lines_with(r.err, "stop_at_step: reached step 30 (num_steps = 30)").size(), 1u) << r.err;
   const nlohmann::json state = state_of(run_dir() + "/model.ckpt-30");
-  EXPECT_EQ(state["format"], 2);
+  EXPECT_EQ(state["format"], 3);
   // As that build's own run ended: the fourth batch is the epoch's last, with 33 examples.
   EXPECT_EQ(state["input_positions"]["train"], (nlohmann::json{{"epoch", 7}, {"index", 200}}));
   const nlohmann::json& stopping = state["hook_states"]["early_stopping"];
