@@ -119,6 +119,37 @@ TEST_F(HooksThatWatch, RunningAverageGoesOnOverAResume) {
   expect_same_weights(average);
 }
 
+// Checkpoints of steps 18 and 30 hold the digests of their variables, too.
+TEST_F(HooksThatWatch, StateDigestIsThatOfTheCheckpointsAndTheSameOverAResume) {
+  using Digests = std::vector<std::pair<int, std::string>>;
+  const std::string every = hook("state_digest", "every_n_steps = 1\noutput_file = \"digests.jsonl\"");
+  const auto digests = [&] {
+    Digests found;
+    std::istringstream lines(contents(run_dir() + "/digests.jsonl"));
+    for (std::string line; std::getline(lines, line);) {
+      const auto fields = nlohmann::json::parse(line);
+      EXPECT_EQ(fields.at("event"), "state_digest");
+      found.emplace_back(fields.at("step"), fields.at("state_digest"));
+    }
+    return found;
+  };
+  const auto kept = [&](int step) {
+    return nlohmann::json::parse(contents(run_dir() + "/model.ckpt-" + std::to_string(step) + "/state"))
+        .at("digest")
+        .get<std::string>();
+  };
+  ASSERT_EQ(run(every, 18).status, 0);
+  ASSERT_EQ(run(every, 30).status, 0);
+  const Digests resumed = digests();
+  ASSERT_THAT(resumed, SizeIs(30));
+  for (int i = 0; i < 30; ++i) EXPECT_EQ(resumed[static_cast<std::size_t>(i)].first, i + 1);
+  EXPECT_EQ(kept(18), resumed[17].second);
+  EXPECT_EQ(kept(30), resumed[29].second);
+  trained(every, 30);
+  EXPECT_EQ(digests(), resumed);
+  expect_same_weights(every);
+}
+
 TEST_F(HooksThatWatch, HistogramsAreInTheEventFile) {
   const std::string histograms = hook("histograms", "every_n_steps = 20");
   expect_same_weights(histograms);
