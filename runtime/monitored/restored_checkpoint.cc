@@ -5,6 +5,7 @@
 
 #include "runtime/checkpoint/names.h"
 #include "runtime/platform/crc32c.h"
+#include "runtime/session/direct_session.h"
 
 namespace belay::runtime {
 namespace {
@@ -23,6 +24,12 @@ bool same_positions(const std::map<std::string, Position>& a, const std::map<std
 }
 
 }  // namespace
+
+std::uint64_t total_of_versions(const DirectSession& session) {
+  std::uint64_t total = 0;
+  for (const Variable* v : session.variables()) total += v->version.load(std::memory_order_relaxed);
+  return total;
+}
 
 RestoredCheckpoint::RestoredCheckpoint(const CheckpointReader& checkpoint, std::uint64_t versions)
     : path_(checkpoint.path()),

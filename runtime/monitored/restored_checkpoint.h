@@ -19,9 +19,14 @@
 
 namespace belay::runtime {
 
+class DirectSession;
+
+// Changes with every write of a variable.
+std::uint64_t total_of_versions(const DirectSession& session);
+
 class RestoredCheckpoint {
  public:
-  // Behind the restore. `versions` changes with every write of a variable.
+  // Behind the restore. `versions`: total_of_versions.
   RestoredCheckpoint(const CheckpointReader& checkpoint, std::uint64_t versions);
 
   const std::string& path() const noexcept { return path_; }

@@ -8,12 +8,8 @@
 #include <utility>
 
 #include "runtime/checkpoint/basename.h"
-#include "runtime/checkpoint/compare_tensors.h"
-#include "runtime/checkpoint/find_restorable.h"
 #include "runtime/checkpoint/names.h"
-#include "runtime/checkpoint/restore_crashes.h"
 #include "runtime/checkpoint/state_data.h"
-#include "runtime/monitored/fingerprint.h"
 #include "runtime/platform/activity.h"
 #include "runtime/platform/current_error.h"
 #include "runtime/platform/resources.h"
@@ -42,32 +38,6 @@ SaverUse saver_use(PluginInstance& codec) {
   return use;
 }
 
-namespace {
-
-void read_variables(DirectSession& session, const StoredTensors& stored, const SaverUse& saver) {
-  std::vector<NamedTensor> targets;
-  for (Variable* v : session.variables()) targets.push_back({v->name, v->value.view()});
-  const std::unique_lock gate(session.store().gate());
-  for (Variable* v : session.variables()) v->initialized = false;
-  stored.read(saver, targets);
-  for (Variable* v : session.variables()) {
-    v->initialized = true;
-    ++v->version;
-  }
-}
-
-}  // namespace
-
-void restore_variables(DirectSession& session, const StoredTensors& stored, const SaverUse& saver) {
-  check_fits(stored, variable_infos(session));
-  read_variables(session, stored, saver);
-}
-
-void load_variables(DirectSession& session, const StoredTensors& stored, const SaverUse& saver) {
-  check_holds(stored, variable_infos(session));
-  read_variables(session, stored, saver);
-}
-
 RunSaver::RunSaver(const RunEnvironment& environment, LockedDirectory& run, RunSaverOptions options)
     : environment_(environment),
       run_(run),
@@ -76,83 +46,6 @@ RunSaver::RunSaver(const RunEnvironment& environment, LockedDirectory& run, RunS
   check_basename(run_, options_.checkpoint.basename);
   series_.recover();
   best_ = series_.best();
-}
-
-void RunSaver::compare_fingerprint(const Fingerprint& stored) const {
-  const std::vector<std::string> differences = differences_between(stored, options_.fingerprint);
-  if (!differences.empty())
-    environment_.log.warning(
-        "", "the run may not end with the same bits as one that was never stopped: " + joined(differences, "; "));
-}
-
-namespace {
-
-// Changes with every write of a variable.
-std::uint64_t total_of_versions(const DirectSession& session) {
-  std::uint64_t total = 0;
-  for (const Variable* v : session.variables()) total += v->version.load(std::memory_order_relaxed);
-  return total;
-}
-
-}  // namespace
-
-RestoredRun RunSaver::restore(DirectSession& session, const CheckpointReader& checkpoint) {
-  restore_variables(session, checkpoint, options_.saver);
-  session.store().replace_positions(checkpoint.state().input_positions);
-  session.store().mark_clean();
-  restored_.emplace(checkpoint, total_of_versions(session));
-  compare_fingerprint(checkpoint.state().fingerprint);
-  environment_.log.info(
-      "", "restored step " + std::to_string(checkpoint.state().global_step) + " from " + escaped(checkpoint.path()));
-  return {checkpoint.path(), checkpoint.state()};
-}
-
-// A saver may have lost what it was to write and not have said so: its files are then whole and hold too little.
-std::optional<RestoredRun> RunSaver::restore_newest(DirectSession& session, const OpenDirectory* other) {
-  std::map<std::string, std::string> unreadable;
-  for (;;) {
-    const std::unique_ptr<CheckpointReader> found =
-        other == nullptr ? find_restorable(run_, environment_.log, options_.checkpoint.basename, unreadable)
-                         : find_restorable(*other, environment_.log, {}, unreadable);
-    if (found == nullptr) return std::nullopt;
-    std::optional<WatchedRestore> watched;
-    if (other == nullptr) watched.emplace(run_, found->name());
-    try {
-      return restore(session, *found);
-    } catch (const Error& e) {
-      if (e.code() != Code::kDataLoss) throw;
-      unreadable.emplace(found->name(), e.message());
-    }
-  }
-}
-
-std::optional<RestoredRun> RunSaver::restore_latest(DirectSession& session, const std::string& directory) {
-  thread_.wait();  // what it writes is the newest, or is not there
-  const bool own = directory == run_.path();
-  if (!own && !environment_.files.exists(directory)) return std::nullopt;
-  std::unique_ptr<OpenDirectory> other = own ? nullptr : environment_.files.open_directory(directory);
-  std::optional<RestoredRun> restored = restore_newest(session, other.get());
-  if (!own || !restored) restored_.reset();
-  if (own && restored) {
-    const std::string name = checkpoint_name(restored->state.global_step, options_.checkpoint.basename);
-    if (!series_.is_current(name)) restored_.reset();
-    series_.restored(name, restored->state.best);
-    best_ = series_.best();
-    evaluated_.reset();
-    if (const BestCheckpoint* best = find_step(best_, restored->state.global_step))
-      evaluated_ = {best->step, best->value, total_of_versions(session)};
-    saved_path_ = restored->path;
-    saved_step_ = restored->state.global_step;
-    if (options_.on_saved) options_.on_saved(saved_path_, saved_step_);
-  }
-  return restored;
-}
-
-RestoredRun RunSaver::restore_exactly(DirectSession& session, const std::string& path) {
-  thread_.wait();
-  RestoredRun restored = restore(session, *CheckpointReader::open(environment_.files.open_directory(path)));
-  restored_.reset();
-  return restored;
 }
 
 // ---- the best ----

@@ -187,9 +187,9 @@ class RunSaver {
   const RunEnvironment& environment_;
   LockedDirectory& run_;
   RunSaverOptions options_;
-  CheckpointSeries series_;  // the thread's while it works
-  BestList best_;            // as it is when what is being written is there
-  Snapshot snapshot_;        // memory that every save uses again; read by the thread while it writes
+  CheckpointSeries series_;       // the thread's while it works
+  BestList best_;                 // as it is when what is being written is there
+  Snapshot snapshot_;             // memory that every save uses again; read by the thread while it writes
   std::uint64_t hook_bytes_ = 0;  // of the hooks' tensors in the newest save
   std::atomic<bool> requested_{false};
   std::atomic<bool> written_{false};  // the thread is done with save_
