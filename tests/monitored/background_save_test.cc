@@ -3,11 +3,8 @@
 // it through.
 #include <gmock/gmock.h>
 
-#include <atomic>
-#include <condition_variable>
 #include <filesystem>
 #include <limits>
-#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -15,6 +12,7 @@
 #include "runtime/events/event_service.h"
 #include "tests/monitored/event_files.h"
 #include "tests/monitored/saved_session.h"
+#include "tests/monitored/turnstile.h"
 
 namespace belay::runtime::testing {
 namespace {
@@ -24,38 +22,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-
-// Where one thread waits for another's word.
-class Turnstile {
- public:
-  void pass() {
-    std::unique_lock lock(mutex_);
-    ++arrived_;
-    changed_.notify_all();
-    changed_.wait(lock, [&] { return open_ || let_through_ >= arrived_; });
-  }
-  // Until so many have come, counted from the start.
-  void await_arrivals(int count) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return arrived_ >= count; });
-  }
-  void let_one_through() {
-    const std::lock_guard lock(mutex_);
-    ++let_through_;
-    changed_.notify_all();
-  }
-  void open() {
-    const std::lock_guard lock(mutex_);
-    open_ = true;
-    changed_.notify_all();
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  int arrived_ = 0, let_through_ = 0;
-  bool open_ = false;
-};
 
 // The tensors of a write, each behind the turnstile; notes where they lie.
 class SlowTensors final : public SaverTensors {
@@ -453,66 +419,6 @@ TEST_F(BackgroundSaves, AProgramsOwnSaveReturnsWhenItIsDurable) {
   train();
   EXPECT_EQ(session().save(), run.path() + "/model.ckpt-1");
   EXPECT_THAT(checkpoints(), ElementsAre("model.ckpt-1"));
-}
-
-// ---- one instance ----
-
-// A saver that knows when two of its calls overlap.
-struct LonelySaver {
-  std::atomic<int> inside{0};
-  std::atomic<bool> overlapped{false};
-  std::atomic<bool> writing{false};
-  Turnstile turnstile;
-
-  static LonelySaver& from(void* self) { return *static_cast<LonelySaver*>(self); }
-  void enter() {
-    if (inside.fetch_add(1) != 0) overlapped = true;
-  }
-  void leave() { inside.fetch_sub(1); }
-  static std::int32_t write(void* self, belay_dir*, belay_tensors*, belay_status*) {
-    LonelySaver& saver = from(self);
-    saver.enter();
-    saver.turnstile.pass();
-    saver.leave();
-    return BELAY_OK;
-  }
-  static std::int32_t read(void* self, belay_dir*, belay_tensors*, belay_status*) {
-    from(self).enter();
-    from(self).leave();
-    return BELAY_OK;
-  }
-};
-LonelySaver* lonely = nullptr;
-
-TEST_F(BackgroundSaves, AReadOfTheSaversInstanceWaitsForTheWriteOfAnotherThread) {
-  LonelySaver saver;
-  lonely = &saver;
-  belay_saver_api table = detail::adopt(static_cast<const belay_saver_api*>(nullptr));
-  table.create = [](const belay_host_api*, belay_host*, const belay_named_value*, std::uint64_t, void** self,
-                    belay_status*) {
-    *self = lonely;
-    return std::int32_t{BELAY_OK};
-  };
-  table.destroy = [](void*) {};
-  table.write = LonelySaver::write;
-  table.read = LonelySaver::read;
-  RegisteredPlugin plugin;
-  plugin.info.kind = PluginKind::kSaver;
-  plugin.info.name = "lonely";
-  plugin.table = table;
-  ResolvedPlugin use;
-  use.info = plugin.info;
-  use.instance_name = "lonely";
-  PluginInstance instance(plugin, use, services, monitor);
-  const SaverUse one = saver_use(instance), copy = one;
-  std::thread writer([&] { one.write(nullptr, nullptr); });
-  saver.turnstile.await_arrivals(1);
-  std::thread reader([&] { copy.read(nullptr, nullptr); });
-  for (int i = 0; i < 1000; ++i) std::this_thread::yield();
-  saver.turnstile.open();
-  writer.join();
-  reader.join();
-  EXPECT_FALSE(saver.overlapped);
 }
 
 }  // namespace
