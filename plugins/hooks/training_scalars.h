@@ -35,13 +35,13 @@ inline belay::Output shown_by_its_name(const belay::Graph& graph, const belay::O
 }
 
 // The loss first, then the metrics by name, then the learning rate; in Hook::begin. The host makes a scalar summary of
-// the loss and of each metric, with their role as its tag.
+// each of them, with their role as its tag.
 inline std::vector<NamedScalar> training_scalars(const belay::Graph& graph) {
   std::vector<NamedScalar> found;
   for (const belay::Output& summary : graph.collection(belay::collections::kSummaries)) {
     if (graph.op_of(summary) != "ScalarSummary") continue;
     const std::string tag(belay::detail::view(*static_cast<const belay_str*>(graph.attr_of(summary, "tag").data)));
-    if (tag == "loss") continue;
+    if (tag == "loss" || tag == "learning_rate") continue;
     if (const belay::Output output = shown_by_its_name(graph, summary, tag)) found.push_back({tag, output});
   }
   std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.name < b.name; });

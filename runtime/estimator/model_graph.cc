@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/model_graph.h"
 
+#include "belay/ops/summaries.h"
+
 namespace belay::runtime {
 
 void RunInput::open(std::uint64_t seed) {
@@ -37,6 +39,8 @@ void ModelGraph::build_over_placeholders(PluginInstance& model, const std::vecto
 
 bool ModelGraph::add_training(const OptimizerUse& optimizer) {
   add_train_op(graph, optimizer, outputs);
+  if (const std::vector<Port> rate = graph.collection("learning_rate"); rate.size() == 1)
+    ops::scalar_summary("learning_rate", graph.output(rate[0]), "learning_rate_summary");
   return !take_batch(graph, tensors.batch, outputs);
 }
 

@@ -11,9 +11,9 @@
 //   times.shares().text();      // "training 81%, input wait 3%, hooks 4% (summary_saver 3%), saving 2%, evaluation
 //   10%"
 //
-// Every ten seconds it writes what they went into as events (time/input_wait, time/hooks/NAME, ...), with the memory of
-// the process, the room on the run's disk and the attempt. Where much went into something else than the training it
-// says so: a line with the cause and what helps, at most once in ten minutes.
+// Every ten seconds, and at the end, it writes what they went into as events (time/input_wait, time/hooks/NAME, ...),
+// with the memory of the process, the room on the run's disk and the attempt. Where much went into something else than
+// the training it says so: a line with the cause and what helps, at most once in ten minutes.
 #pragma once
 
 #include <array>

@@ -39,11 +39,14 @@ std::vector<PluginUse> hooks_of_run(const Manifest& manifest) {
   std::vector<PluginUse> hooks;
   if (manifest.run.max_steps) hooks.push_back(hook("stop_at_step", {{"last_step", *manifest.run.max_steps}}));
   const bool kept = !manifest.run.dir.empty();
-  for (PluginUse& use : training_session_hooks(manifest.session, manifest.checkpoint, kept, kept))
-    hooks.push_back(std::move(use));
-  hooks.push_back(hook("nan_tensor"));
   std::vector<std::pair<std::string, OptionValue>> end;
   if (manifest.run.max_steps) end.emplace_back("max_steps", *manifest.run.max_steps);
+  for (PluginUse& use : training_session_hooks(manifest.session, manifest.checkpoint, kept, kept)) {
+    if (use.plugin == "summary_saver")
+      for (const auto& [key, value] : end) use.options.push_back({key, value, use.at, use.at});
+    hooks.push_back(std::move(use));
+  }
+  hooks.push_back(hook("nan_tensor"));
   if (kept) hooks.push_back(hook("json_lines", end));
   hooks.push_back(hook("progress", end));
   std::erase_if(hooks, [&](const PluginUse& use) {

@@ -22,8 +22,8 @@ TEST_F(HooksThatWatch, LrMonitorWritesWhatTheScheduleCameTo) {
       "decay_rate = 0.5\n";
   const std::string manifest = temp / "train.toml";
   write_file(manifest,
-             "[run]\ndir = \"run\"\nmax_steps = 50\nthreads = 1\n[input.train]\nplugin = \"numbers\"\n"
-             "[model]\nplugin = \"linear\"\n[optimizer]\nname = \"sgd\"\n" +
+             "[run]\ndir = \"run\"\nmax_steps = 50\nthreads = 1\n[session]\nsave_summaries_steps = 0\n"
+             "[input.train]\nplugin = \"numbers\"\n[model]\nplugin = \"linear\"\n[optimizer]\nname = \"sgd\"\n" +
                  decaying);
   ASSERT_EQ(belay({"run", manifest, "--set", "run.max_steps=30"}).status, 0);
   ASSERT_EQ(belay({"run", manifest}).status, 0);

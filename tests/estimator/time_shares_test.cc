@@ -117,7 +117,7 @@ TEST_F(TimeSharesOfARun, ASlowRunIsToldOnceInTenMinutes) {
   times.stop();
 }
 
-TEST_F(TimeSharesOfARun, EveryTenSecondsTheyAreEvents) {
+TEST_F(TimeSharesOfARun, EveryTenSecondsAndAtTheEndTheyAreEvents) {
   const TempDir dir;
   const auto directory = posix_file_system().open_directory(dir.path());
   {
@@ -128,10 +128,12 @@ TEST_F(TimeSharesOfARun, EveryTenSecondsTheyAreEvents) {
     times.activity() = Activity::kSaving;
     times.start();
     pass(times, 12);
+    run.monitor().step = 9;
     times.stop();
+    times.stop();  // as its destructor does
   }
   const auto steps = testing::read_event_files(dir.path()).steps;
-  EXPECT_EQ(steps.at("time/saving"), (std::vector<std::int64_t>{7}));
+  EXPECT_EQ(steps.at("time/saving"), (std::vector<std::int64_t>{7, 9}));
   for (const char* tag : {"time/training", "time/input_wait", "time/evaluation", "time/hooks", "system/attempt"})
     EXPECT_EQ(steps.count(tag), 1u) << tag;
 }

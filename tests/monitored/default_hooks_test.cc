@@ -87,10 +87,11 @@ TEST(HooksOfARun, StandInCallingOrderBeforeTheManifests) {
   manifest.run.dir = "/runs/a";
   manifest.run.max_steps = 500;
   manifest.hooks = {named("logging_tensor"), named("my_hook")};
-  EXPECT_THAT(texts(hooks_of_run(manifest)),
-              ElementsAre("stop_at_step last_step=500", "step_counter every_n_steps=100",
-                          "summary_saver save_steps=100", "checkpoint_saver save_secs=600.0", "nan_tensor",
-                          "json_lines max_steps=500", "progress max_steps=500", "logging_tensor", "my_hook"));
+  EXPECT_THAT(
+      texts(hooks_of_run(manifest)),
+      ElementsAre("stop_at_step last_step=500", "step_counter every_n_steps=100",
+                  "summary_saver save_steps=100 max_steps=500", "checkpoint_saver save_secs=600.0", "nan_tensor",
+                  "json_lines max_steps=500", "progress max_steps=500", "logging_tensor", "my_hook"));
 }
 
 TEST(HooksOfARun, WithoutADirectoryKeepNothing) {

@@ -4,6 +4,9 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
+
+#include "../training_scalars.h"
 
 namespace {
 
@@ -14,7 +17,7 @@ class StepCounter final : public belay::Hook {
     std::optional<double> every_n_secs;
   };
   static constexpr auto about = belay::about(
-      "step_counter", "Measures steps per second, into the event file",
+      "step_counter", "Measures steps and examples per second, into the event file",
       belay::option("every_n_steps", &Options::every_n_steps, "measure every so many steps; without any period: 100")
           .min(1)
           .watching(),
@@ -32,17 +35,24 @@ class StepCounter final : public belay::Hook {
   void begin(belay::Graph& graph) override {
     step_ = belay::GlobalStep(graph);
     tag_ = graph.node_name_of(graph.global_step_if_exists()) + "/sec";
+    examples_ = ExamplesPerStep(graph);
   }
 
   void after_create_session(belay::Session& session) override {
     step_.forget();
+    counts_examples_ = static_cast<bool>(examples_.tensor());
     if (timer_.last_triggered_step() && *timer_.last_triggered_step() > step_.read(session)) timer_.reset();
   }
 
-  belay::RunArgs before_run(belay::RunContext&) override { return {step_.fetch()}; }
+  belay::RunArgs before_run(belay::RunContext&) override {
+    belay::RunArgs args{step_.fetch()};
+    if (counts_examples_) args.fetch(examples_.tensor());
+    return args;
+  }
 
   void after_run(belay::RunContext& run, const belay::RunValues& values) override {
     const std::int64_t predicted = step_.predicted(values);
+    if (std::exchange(counts_examples_, false)) examples_per_step_ = examples_.of(values);
     if (step_.stalled()) warn_of_standstill();
     if (!timer_.should_trigger_for_step(predicted, host())) return;
     const std::int64_t step = step_.read(run.session());
@@ -57,6 +67,8 @@ class StepCounter final : public belay::Hook {
  private:
   void write(std::int64_t step, double steps_per_second) const {
     belay::Events(host()).scalar(tag_, step, steps_per_second);
+    if (examples_per_step_ > 0)
+      belay::Events(host()).scalar("examples/sec", step, steps_per_second * static_cast<double>(examples_per_step_));
   }
   void warn_of_standstill() {
     constexpr int kMostWarnings = 5;
@@ -68,6 +80,9 @@ class StepCounter final : public belay::Hook {
   belay::SecondOrStepTimer timer_;
   belay::GlobalStep step_;
   std::string tag_;
+  ExamplesPerStep examples_;
+  bool counts_examples_ = false;        // in the first run of a session; all batches but an epoch's last are as large
+  std::int64_t examples_per_step_ = 0;  // 0: not known
   int standstills_ = 0;
 };
 

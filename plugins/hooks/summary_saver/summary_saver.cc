@@ -13,6 +13,7 @@ class SummarySaver final : public belay::Hook {
     std::optional<std::int64_t> save_steps;
     std::optional<double> save_secs;
     belay::List<belay::Str> summaries;
+    std::int64_t max_steps = 0;
   };
   static constexpr auto about = belay::about(
       "summary_saver", "Writes the graph's summaries to the event file, on the first run and regularly after it",
@@ -24,10 +25,15 @@ class SummarySaver final : public belay::Hook {
           .watching(),
       belay::option("summaries", &Options::summaries,
                     "names of the summary operations to write; none: that of the scaffold, all summaries of the graph")
+          .watching(),
+      belay::option("max_steps", &Options::max_steps, "the last step, which is written, too; 0: not known")
+          .min(0)
           .watching());
 
   explicit SummarySaver(const Options& o)
-      : timer_(o.save_secs, o.save_steps || o.save_secs ? o.save_steps : std::int64_t{100}), summaries_(o.summaries) {}
+      : timer_(o.save_secs, o.save_steps || o.save_secs ? o.save_steps : std::int64_t{100}),
+        summaries_(o.summaries),
+        max_steps_(o.max_steps) {}
 
   void begin(belay::Graph& graph) override {
     step_ = belay::GlobalStep(graph);
@@ -45,7 +51,9 @@ class SummarySaver final : public belay::Hook {
 
   belay::RunArgs before_run(belay::RunContext&) override {
     belay::RunArgs args{step_.fetch()};
-    due_ = !summaries_.ops().empty() && timer_.should_trigger_for_step(next_step_, host());
+    const bool triggers = timer_.should_trigger_for_step(next_step_, host());
+    only_last_ = !triggers && next_step_ == max_steps_;
+    due_ = !summaries_.ops().empty() && (triggers || only_last_);
     if (due_)
       for (const belay::SummaryOps::Op& summary : summaries_.ops()) args.fetch(summary);
     return args;
@@ -55,7 +63,8 @@ class SummarySaver final : public belay::Hook {
     std::int64_t step = step_.predicted(values);
     if (due_) {
       step = step_.read(run.session());
-      timer_.update_last_triggered_step(step, host().monotonic());
+      // A run that goes on behind its last step writes as if that had been one like the others.
+      if (!only_last_) timer_.update_last_triggered_step(step, host().monotonic());
       for (const belay::SummaryOps::Op& summary : summaries_.ops())
         belay::Events(host()).summary(values[summary], step);
     }
@@ -72,7 +81,9 @@ class SummarySaver final : public belay::Hook {
   belay::GlobalStep step_;
   belay::SummaryOps summaries_;
   std::int64_t next_step_ = 0;  // that the coming run probably reaches
+  const std::int64_t max_steps_;
   bool due_ = false;
+  bool only_last_ = false;  // due for that reason alone
 };
 
 }  // namespace
