@@ -1,142 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // A hook's life in a synthetic training, its state, and what it does when things go wrong.
-#include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <limits>
-#include <memory>
 
-#include "belay/testing/temporary_folder.h"
 #include "belay/testing/testing.h"
 #include "runtime/validate/check.h"
 #include "runtime/validate/process_state.h"
+#include "runtime/validate/synthetic_training.h"
 
 namespace belay::runtime {
 namespace {
 
-using belay::testing::DriverSetup;
 using belay::testing::HookDriver;
 using belay::testing::StoredState;
 using belay::testing::StoredValue;
-using belay::testing::TemporaryFolder;
-
-constexpr const char* kSynthetic =
-    "the synthetic model (loss, accuracy, learning_rate, global_step, dense/kernel, dense/bias)";
-
-// Of an output that the plugin added: a half in each element.
-Tensor some_value(const Output& output) {
-  Dims dims = output.dims();
-  for (std::int64_t& d : dims)
-    if (d < 0) d = 1;
-  Tensor value(output.dtype(), dims);
-  if (output.dtype() == DType::kFloat32) std::fill_n(value.data<float>(), value.size(), 0.5f);
-  if (output.dtype() == DType::kFloat64) std::fill_n(value.data<double>(), value.size(), 0.5);
-  return value;
-}
-
-// A hook in a synthetic training: the usual names, variables with gradients, values that fall and waver.
-class Training {
- public:
-  explicit Training(const Subject& subject, const std::vector<std::string>& without = {},
-                    std::shared_ptr<const TemporaryFolder> folder = std::make_shared<const TemporaryFolder>())
-      : folder_(std::move(folder)), random_(subject.seed) {
-    DriverSetup setup = setup_of(subject);
-    setup.run_directory = folder_->path();
-    setup.without = without;
-    hook_ = std::make_unique<HookDriver>(subject.module, subject.options(), setup);
-    hook_->host().clock.jump_over_waits();  // nothing else moves it
-    for (const char* name : {"loss", "accuracy"}) {
-      hook_->tensor<float>(name);
-      hook_->session().set_value(name, Tensor(1.f));
-    }
-    for (const char* name : {"learning_rate", "learning_rate_scale"}) {
-      hook_->tensor<float>(name);
-      hook_->session().variable(name, Tensor(1.f), false);
-      hook_->session().set_value(name, Tensor(1.f));
-    }
-    add_variable("dense/kernel", {2, 3});
-    add_variable("dense/bias", {3});
-    for (const char* reduction : {"GlobalNorm", "L2Loss", "Sum", "Mean", "Max", "Min", "Prod"})
-      hook_->graph().op(reduction, DType::kFloat32, Dims{});
-    hook_->graph().operation("train_op");
-    hook_->graph().role("train_op", "train_op");
-    hook_->graph().tensor("merged_summaries", DType::kString, Dims{});
-    hook_->graph().collect("summary_op", "merged_summaries");
-    hook_->global_step(0);
-    add_best_checkpoint();
-  }
-
-  HookDriver& hook() { return *hook_; }
-  // The run directory, for another attempt of the same run.
-  const std::shared_ptr<const TemporaryFolder>& folder() const { return folder_; }
-  void begin() {
-    needs("begin", kSynthetic, [&] { hook_->begin(); });
-    hook_->session().set_value("merged_summaries", Tensor(std::string_view()));
-    for (const Output& output : hook_->graph().outputs())
-      if (!hook_->session().has_value(output.raw()))
-        hook_->session().set_value(hook_->graph().name_of(output.raw()), some_value(output));
-  }
-  void start() {
-    begin();
-    must_succeed("after_create_session", [&] { hook_->create_session(); });
-  }
-  HookDriver::Values values(float loss) {
-    ++steps_;
-    hook_->host().clock.advance(0.7);
-    const float t = static_cast<float>(steps_);
-    return {{"loss", Tensor(loss)},
-            {"accuracy", Tensor(1 - std::exp(-0.05f * t))},
-            {"dense/kernel", filled({2, 3}, 1 - 0.01f * t)},
-            {"dense/bias", filled({3}, 0.01f * t)},
-            {"gradients/dense/kernel", filled({2, 3}, 1 / (1 + t))},
-            {"gradients/dense/bias", filled({3}, -1 / (1 + t))}};
-  }
-  // A step with a loss that falls, and wavers a little.
-  void step() {
-    random_ = random_ * 6364136223846793005u + 1442695040888963407u;
-    const float waver = static_cast<float>(random_ >> 40) * 0x1p-24f;
-    const float loss = 2 / (1 + 0.1f * static_cast<float>(steps_)) + 0.1f * waver;
-    must_succeed("a step", [&] { hook_->step(values(loss)); });
-  }
-  void steps(int n) {
-    for (int i = 0; i < n; ++i) step();
-  }
-
- private:
-  static Tensor filled(const Dims& dims, float value) {
-    Tensor t(DType::kFloat32, dims);
-    std::fill_n(t.data<float>(), t.size(), value);
-    return t;
-  }
-  // The synthetic run keeps its best checkpoint, as one with [checkpoint] keep_best does.
-  void add_best_checkpoint() {
-    const std::string best = folder_->path() + "/best";
-    std::ofstream(best) << "{}";
-    hook_->checkpoints().add(best, {{"dense/kernel", filled({2, 3}, 2)},
-                                    {"dense/bias", filled({3}, 2)},
-                                    {"learning_rate", Tensor(1.f)},
-                                    {"learning_rate_scale", Tensor(1.f)},
-                                    {"global_step", Tensor(std::int64_t{1})}});
-  }
-  // A trainable one, with its gradient.
-  void add_variable(const std::string& name, const Dims& dims) {
-    const std::string gradient = "gradients/" + name;
-    for (const std::string& tensor : {name, gradient}) {
-      hook_->tensor<float>(tensor, dims);
-      hook_->session().set_value(tensor, filled(dims, 1));
-    }
-    hook_->session().variable(name, filled(dims, 1));
-    hook_->graph().collect(collections::kGlobalVariables, name);
-    hook_->graph().collect(collections::kTrainableVariables, name);
-    hook_->graph().collect(collections::kGradients, gradient);
-    hook_->graph().collect(collections::kGradientVariables, name);
-  }
-
-  std::shared_ptr<const TemporaryFolder> folder_;
-  std::unique_ptr<HookDriver> hook_;
-  std::uint64_t random_;
-  int steps_ = 0;
-};
+using Training = SyntheticTraining;
 
 void begin(const Subject& subject) {
   Training training(subject);
