@@ -3,9 +3,7 @@
 
 #include <algorithm>
 
-#include "runtime/checkpoint/basename.h"
 #include "runtime/checkpoint/names.h"
-#include "runtime/checkpoint/sibling_run.h"
 #include "runtime/cluster/launcher.h"
 #include "runtime/estimator/monitored_training_session.h"
 #include "runtime/estimator/plugin_problem.h"
@@ -283,84 +281,6 @@ void ManifestRun::add_hook_problem(const Error& e, Diagnostics& problems) const 
     if (e.message().starts_with("hook " + double_quoted(found[i].instance_name) + " "))
       return add_plugin_problem(uses.hooks[i], e, problems);
   problems.add({manifest_.file, 0, 0}, e.what());
-}
-
-// ---- the directory ----
-
-void ManifestRun::tell_last_attempt() const {
-  const std::string& dir = manifest_.run.dir;
-  try {
-    if (dir.empty() || !host_.files().exists(dir)) return;
-    const std::string how = AttemptMark::last_attempt(*host_.files().open_directory(dir));
-    if (!how.empty()) host_.log().warning("", how);
-  } catch (const Error& e) {
-    host_.log().warning("", std::string("the run directory cannot be read: ") + e.what());
-  }
-}
-
-void ManifestRun::compare_with_earlier(Diagnostics& problems) {
-  if (!trains(manifest_.run.mode)) return;
-  resume_.look_at_files(plugins_.found());
-  if (options_.from_scratch) return;
-  const auto hooks = [&](const std::string& name) { return plugins_.info(PluginKind::kHook, name); };
-  resume_.compare(plugins_.found(), hooks, environment_, problems);
-}
-
-void ManifestRun::compare_fingerprint(Diagnostics& problems) const {
-  if (trains(manifest_.run.mode) && !options_.from_scratch)
-    resume_.compare(fingerprint_of(host_.environment(), plugins_.registry()), problems);
-}
-
-void ManifestRun::open_directory() {
-  if (!host_.has_directory()) return;
-  host_.keep_directory();
-  if (options_.from_scratch) start_over();
-  say_new_run();
-  write_manifest();
-  training_.open_events();
-  if (training_.events() != nullptr) write_run_hparams(*training_.events(), host_.clock(), manifest_);
-}
-
-// Where a name was mistyped this is the only sign of it.
-void ManifestRun::say_new_run() {
-  const OpenDirectory& run = host_.directory();
-  begins_anew_ = !run.exists(kStateFileName) && basenames_in(run).empty();
-  if (!begins_anew_) return;
-  std::string text = "a new run in " + escaped(run.path());
-  if (!options_.from_scratch)
-    if (const auto sibling = find_sibling_run(host_.files(), run.path(), model_.graph.variables_digest()))
-      text += "; " + escaped(sibling->path) + " holds checkpoints of this model, the newest of step " +
-              std::to_string(sibling->step) + ": to go on from there, set run.dir";
-  host_.log().info("", text);
-}
-
-// The last attempt's, and beside it each attempt's own.
-void ManifestRun::write_manifest() {
-  const std::string manifest = resume_.manifest_to_keep();
-  const std::string attempt = std::to_string(host_.attempt());
-  const std::string number = std::string(attempt.size() < 4 ? 4 - attempt.size() : 0, '0') + attempt;
-  host_.directory().replace("manifest-" + number + ".toml", manifest);
-  host_.directory().replace(kManifestName, manifest);
-}
-
-// Nothing is deleted: what an earlier run left goes into a directory beside it.
-void ManifestRun::start_over() {
-  OpenDirectory& run = host_.directory();
-  std::vector<std::string> found;
-  for (const std::string& name : run.entries())
-    if (name != kLockName && name != kAttemptName && name != kAttemptsName && name.rfind("before-", 0) != 0)
-      found.push_back(name);
-  if (found.empty()) return;
-  std::string aside;
-  for (int i = 1;; ++i) {
-    aside = "before-" + std::to_string(i);
-    if (!run.exists(aside)) break;
-  }
-  run.make_directory(aside);
-  for (const std::string& name : found)
-    host_.files().rename(run.path() + "/" + name, run.path() + "/" + aside + "/" + name);
-  run.sync();
-  host_.log().info("", "--from-scratch: what an earlier run left is now in " + escaped(run.path()) + "/" + aside);
 }
 
 // ---- modes ----
