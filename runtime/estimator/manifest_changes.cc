@@ -70,12 +70,6 @@ bool is_reserved(const std::string& key) {
   return key == "plugin" || key == "file" || key == "name" || key == "on_error" || key == "prefetch";
 }
 
-// A hook whose options cannot change a number only watches.
-bool only_watches(const UsedPlugin& used) {
-  return used.info != nullptr && std::all_of(used.info->options.begin(), used.info->options.end(),
-                                             [](const OptionInfo& option) { return option.watching; });
-}
-
 class Comparison {
  public:
   Comparison(const Manifest& before, const Manifest& now, const ResolvedPlugins& plugins, const HookInfos& hooks)
@@ -114,7 +108,7 @@ class Comparison {
 
   void came_or_went(const std::string& section, bool went) {
     const UsedPlugin used = plugin_of(section);
-    const bool counts = section.starts_with("hooks.") && !only_watches(used);
+    const bool counts = section.starts_with("hooks.") && (used.info == nullptr || !only_watches(*used.info));
     changes_.push_back({section, went ? kThere : kNotThere, went ? kNotThere : kThere, counts, place(section, "")});
   }
 
@@ -171,6 +165,10 @@ class Comparison {
 };
 
 }  // namespace
+
+bool only_watches(const PluginInfo& hook) {
+  return std::all_of(hook.options.begin(), hook.options.end(), [](const OptionInfo& o) { return o.watching; });
+}
 
 std::vector<ManifestChange> changes_between(const Manifest& before, const Manifest& now, const ResolvedPlugins& plugins,
                                             const HookInfos& hooks) {

@@ -35,6 +35,9 @@ using HookInfos = std::function<const PluginInfo*(const std::string& name)>;
 std::vector<ManifestChange> changes_between(const Manifest& before, const Manifest& now, const ResolvedPlugins& plugins,
                                             const HookInfos& hooks);
 
+// A hook whose options cannot change a number: it may come and go.
+bool only_watches(const PluginInfo& hook);
+
 // "input.train.batch_size was 128, is 16"
 std::string change_text(const ManifestChange& change);
 

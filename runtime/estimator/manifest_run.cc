@@ -28,9 +28,12 @@ bool exports(const Manifest& manifest) {
 }
 
 // What the mode uses, and what the manifest leaves out: the default hooks and the default saver.
-Manifest with_defaults(Manifest manifest) {
+Manifest with_defaults(Manifest manifest, bool default_hooks) {
   const bool training = trains(manifest.run.mode);
-  manifest.hooks = training ? hooks_of_run(manifest) : std::vector<PluginUse>();
+  if (!training)
+    manifest.hooks.clear();
+  else if (default_hooks)
+    manifest.hooks = hooks_of_run(manifest);
   if (!training) manifest.scaffold.init_fn.clear();
   if (!exports(manifest)) manifest.exporters.clear();
   const std::string predicted = predict_input(manifest), exported = export_input(manifest);
@@ -80,6 +83,9 @@ ManifestRun::ManifestRun(Manifest manifest, ManifestRunOptions options, const Pl
 
 ManifestRun::~ManifestRun() = default;
 
+// The hooks of a replay are all in its manifest.
+Manifest ManifestRun::uses() const { return with_defaults(manifest_, options_.replay == nullptr); }
+
 const RunInput* ManifestRun::input(const std::string& name) const {
   const auto found = inputs_.find(name);
   return found == inputs_.end() ? nullptr : &found->second;
@@ -88,7 +94,7 @@ const RunInput* ManifestRun::input(const std::string& name) const {
 // ---- plugins ----
 
 bool ManifestRun::find_plugins(Diagnostics& problems) {
-  const bool usable = plugins_.find(with_defaults(manifest_), problems);
+  const bool usable = plugins_.find(uses(), problems);
   const std::string reason = why_not(manifest_.session.precision, plugins_.cpu());
   if (!reason.empty())
     problems.add(manifest_.at("session.precision"), reason, "leave session.precision out, or write \"float32\"");
@@ -109,7 +115,7 @@ void ManifestRun::check_cluster(Diagnostics& problems) const {
 void ManifestRun::load_plugins(Diagnostics& problems) {
   plugins_.load();
   plugins_.add_ops(*ops_);
-  const Manifest uses = with_defaults(manifest_);
+  const Manifest uses = this->uses();
   const ResolvedPlugins& found = plugins_.found();
   // One after the other, so that all that is wrong is reported at once.
   const auto create = [&](const PluginUse& use, const auto& f) {
@@ -136,7 +142,7 @@ void ManifestRun::load_plugins(Diagnostics& problems) {
   for (std::size_t i = 0; i < found.init_fns.size(); ++i)
     create(uses.scaffold.init_fn[i], [&] { training_.add_init_fn(plugins_.loaded(found.init_fns[i])); });
   for (std::size_t i = 0; i < found.hooks.size(); ++i)
-    create(uses.hooks[i], [&] { training_.add_hook(plugins_.loaded(found.hooks[i])); });
+    create(uses.hooks[i], [&] { add_hook(plugins_.loaded(found.hooks[i]), i); });
 }
 
 void ManifestRun::create_optimizer(const ResolvedPlugins& found,
@@ -222,6 +228,7 @@ void ManifestRun::build_training(Diagnostics& problems) {
     evaluations_.clear();
   }
   find_pieces(problems);
+  if (options_.replay != nullptr) add_capture();
   if (problems.empty()) input.feed->prime();
 }
 
@@ -275,7 +282,7 @@ void ManifestRun::begin_hooks(Diagnostics& problems) {
 
 // The message begins with the hook's name.
 void ManifestRun::add_hook_problem(const Error& e, Diagnostics& problems) const {
-  const Manifest uses = with_defaults(manifest_);
+  const Manifest uses = this->uses();
   const std::vector<ResolvedPlugin>& found = plugins_.found().hooks;
   for (std::size_t i = 0; i < found.size(); ++i)
     if (e.message().starts_with("hook " + double_quoted(found[i].instance_name) + " "))
@@ -301,6 +308,8 @@ TrainingResult ManifestRun::train(const std::function<void()>& progress, const s
   options.on_step = progress;
   options.scaffold = pieces_;
   options.evals = evals_ ? &*evals_ : nullptr;
+  std::optional<ReplayedSteps> replayed;
+  if (options_.replay != nullptr) options.replay = &replayed.emplace(replayed_steps());
   TrainingResult result = run_training(options);
   times.stop();
   result.shares = times.shares();

@@ -32,6 +32,7 @@
 #include "runtime/estimator/evaluate.h"
 #include "runtime/estimator/exporters.h"
 #include "runtime/estimator/predict.h"
+#include "runtime/estimator/replay_options.h"
 #include "runtime/estimator/resume_check.h"
 #include "runtime/estimator/run_plugins.h"
 #include "runtime/estimator/train.h"
@@ -41,6 +42,7 @@ namespace belay::runtime {
 struct ManifestRunOptions {
   bool from_scratch = false;  // checkpoints of the directory are moved aside, not restored
   ResumeOptions resume = {};
+  std::shared_ptr<const ReplayOptions> replay = {};  // null: a run of its own, not steps of another one
 };
 
 class ManifestRun {
@@ -144,6 +146,12 @@ class ManifestRun {
   void write_manifest();
   void start_over();
   void say_new_run();
+  Manifest uses() const;
+  // ---- of a replay (manifest_run_replay.cc)
+  void add_hook(const FoundUse& hook, std::size_t place);
+  void add_capture();
+  void compare_plugins(Diagnostics& problems) const;
+  ReplayedSteps replayed_steps();
 
   const Manifest manifest_;
   const ManifestRunOptions options_;

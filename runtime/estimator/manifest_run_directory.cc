@@ -31,6 +31,7 @@ void ManifestRun::compare_with_earlier(Diagnostics& problems) {
 }
 
 void ManifestRun::compare_fingerprint(Diagnostics& problems) const {
+  if (options_.replay != nullptr) return compare_plugins(problems);
   if (trains(manifest_.run.mode) && !options_.from_scratch)
     resume_.compare(fingerprint_of(host_.environment(), plugins_.registry()), problems);
 }
@@ -49,7 +50,7 @@ void ManifestRun::open_directory() {
 void ManifestRun::say_new_run() {
   const OpenDirectory& run = host_.directory();
   begins_anew_ = !run.exists(kStateFileName) && basenames_in(run).empty();
-  if (!begins_anew_) return;
+  if (!begins_anew_ || options_.replay != nullptr) return;
   std::string text = "a new run in " + escaped(run.path());
   if (!options_.from_scratch)
     if (const auto sibling = find_sibling_run(host_.files(), run.path(), model_.graph.variables_digest()))

@@ -8,6 +8,25 @@
 namespace belay::runtime {
 namespace {
 
+// Of a checkpoint of another run: the states of hooks that were left out on purpose are no one's, and a hook of this
+// run that has the name of one begins without a state.
+class WithoutStates final : public SessionCreator {
+ public:
+  WithoutStates(std::shared_ptr<SessionCreator> inner, const std::set<std::string>& names)
+      : inner_(std::move(inner)), names_(names) {}
+  CreatedSession create_session() override {
+    CreatedSession created = inner_->create_session();
+    if (created.restored)
+      std::erase_if(created.restored->state.hook_states, [&](const auto& s) { return names_.contains(s.first); });
+    return created;
+  }
+  NodeGraph& graph() override { return inner_->graph(); }
+
+ private:
+  const std::shared_ptr<SessionCreator> inner_;
+  const std::set<std::string>& names_;
+};
+
 class Training {
  public:
   Training(SessionHost& host, ModelGraph& model, const TrainingOptions& options)
@@ -26,6 +45,7 @@ class Training {
   void evaluate(MonitoredSession& session);
   void finish(MonitoredSession& session);
   void look_for_checkpoint();
+  bool replayed(MonitoredSession& session);
 
   SessionHost& host_;
   RunHost& run_;
@@ -33,6 +53,7 @@ class Training {
   const TrainingOptions& options_;
   FetchSet train_op_;
   RunCall call_;
+  HookChoice in_each_;       // of a replay
   std::int64_t saved_ = -1;  // the step of the last checkpoint that was seen, written or under way
   TrainingResult result_;
 };
@@ -46,10 +67,14 @@ std::shared_ptr<SessionCreator> Training::creator() {
   pieces.initial_values = model_.outputs.initial_values;
   if (host_.has_init_fns())
     pieces.init_fn = [this](const Scaffold&, DirectSession& session) { host_.call_init_fns(model_.graph, session); };
-  return std::make_shared<ChiefSessionCreator>(
-      model_.graph, run_.environment(),
-      ChiefSessionCreator::Options{.scaffold = std::make_shared<Scaffold>(std::move(pieces)),
-                                   .checkpoint_dir = run_.has_directory() ? run_.directory().path() : ""});
+  ChiefSessionCreator::Options options{.scaffold = std::make_shared<Scaffold>(std::move(pieces))};
+  if (options_.replay != nullptr)
+    options.checkpoint_filename_with_path = options_.replay->checkpoint;
+  else if (run_.has_directory())
+    options.checkpoint_dir = run_.directory().path();
+  auto chief = std::make_shared<ChiefSessionCreator>(model_.graph, run_.environment(), std::move(options));
+  if (options_.replay == nullptr) return chief;
+  return std::make_shared<WithoutStates>(std::move(chief), options_.replay->left_out);
 }
 
 TrainingResult Training::run() {
@@ -76,6 +101,7 @@ TrainingResult Training::run() {
 
 void Training::loop(MonitoredSession& session) {
   call_.fetches = &train_op_;
+  if (options_.replay != nullptr) in_each_ = host_.hooks().only(options_.replay->in_each);
   RunControl& control = run_.control();
   const std::int64_t first = session.raw_session()->global_step();
   result_.global_step = first;
@@ -92,6 +118,7 @@ void Training::loop(MonitoredSession& session) {
     session.save_if_asked();
   }
   while (!session.should_stop()) {
+    if (replayed(session)) break;
     if (control.stopping()) {
       session.request_stop(control.stop_reason());
       break;
@@ -99,6 +126,19 @@ void Training::loop(MonitoredSession& session) {
     if (run_.saver() != nullptr && control.take_save_request()) run_.saver()->request();
     if (!step(session)) break;
   }
+}
+
+// True: this was the last step that is asked for.
+bool Training::replayed(MonitoredSession& session) {
+  if (options_.replay == nullptr) return false;
+  if (result_.global_step >= options_.replay->until) {
+    options_.replay->at_last(*session.raw_session());
+    session.request_stop("replayed to step " + std::to_string(result_.global_step));
+    return true;
+  }
+  const std::int64_t next = result_.global_step + 1;
+  call_.hooks = next < options_.replay->first || next > options_.replay->last ? &in_each_ : nullptr;
+  return false;
 }
 
 // False: interrupted.

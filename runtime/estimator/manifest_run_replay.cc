@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// A ManifestRun as the replay of another run's steps.
+#include <set>
+
+#include "runtime/estimator/manifest_run.h"
+#include "runtime/estimator/replay_capture.h"
+#include "runtime/estimator/replay_guard.h"
+#include "runtime/monitored/fingerprint.h"
+#include "runtime/platform/text.h"
+
+namespace belay::runtime {
+namespace {
+
+// The names of the hook that keeps tensors, and of those around a hook that may only watch.
+constexpr const char* kCapture = "replay";
+constexpr const char *kBefore = "replay, before ", *kBehind = "replay, behind ";
+
+}  // namespace
+
+void ManifestRun::add_hook(const FoundUse& hook, std::size_t place) {
+  const bool watches = options_.replay != nullptr && !options_.replay->what_if && place >= options_.replay->kept_hooks;
+  if (!watches) {
+    training_.add_hook(hook);
+    return;
+  }
+  const std::string& name = hook.use.instance_name;
+  const ReplayGuard guard = guard_around(name);
+  training_.add_hook(kBefore + name, guard.before);
+  training_.add_hook(hook);
+  training_.add_hook(kBehind + name, guard.behind);
+}
+
+void ManifestRun::add_capture() {
+  const ReplayOptions& replay = *options_.replay;
+  if (replay.fetches.empty() && !replay.batch) return;
+  CapturedTensors captured{.names = replay.fetches, .batch = replay.batch, .directory = manifest_.run.dir};
+  captured.npz = [this] { return plugins_.other_saver("npz"); };
+  training_.add_hook(kCapture, capture_hook(model_, host_.environment(), std::move(captured)));
+}
+
+void ManifestRun::compare_plugins(Diagnostics& problems) const {
+  const ReplayOptions& replay = *options_.replay;
+  for (const auto& [plugin, id] : fingerprint_of(host_.environment(), plugins_.registry()).plugins) {
+    const auto before = replay.plugins.find(plugin);
+    if (before == replay.plugins.end() || before->second == id) continue;
+    const std::string text = "the plugin " + escaped(plugin) + " has changed: " + escaped(replay.steps.checkpoint) +
+                             " was written with build " + escaped(before->second) + ", found is " + escaped(id);
+    if (replay.what_if)
+      host_.log().warning("", text);
+    else
+      problems.add({manifest_.file, 0, 0}, text,
+                   "put that build of it into the plugin path, or see by --what-if what this one does");
+  }
+}
+
+// All hooks but the new ones: those of the model and of evaluations, too.
+ReplayedSteps ManifestRun::replayed_steps() {
+  const ReplayOptions& replay = *options_.replay;
+  std::set<std::string> in_some{kCapture};
+  const std::vector<ResolvedPlugin>& named = plugins_.found().hooks;
+  for (std::size_t i = replay.kept_hooks; i < named.size(); ++i) {
+    const std::string& name = named[i].instance_name;
+    in_some.insert({name, kBefore + name, kBehind + name});
+  }
+  ReplayedSteps steps = replay.steps;
+  for (const SessionHook& hook : training_.hooks().all())
+    if (!in_some.contains(hook.name())) steps.in_each.push_back(hook.name());
+  return steps;
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/estimator/replay_capture.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <set>
+
+#include "belay/global_step.h"
+#include "runtime/checkpoint/convert_stored.h"
+#include "runtime/checkpoint/read_tensors.h"
+#include "runtime/platform/text.h"
+
+namespace belay::runtime {
+namespace {
+
+class Capture final : public Hook {
+ public:
+  Capture(const ModelGraph& model, const RunEnvironment& environment, CapturedTensors captured)
+      : model_(model), environment_(environment), captured_(std::move(captured)) {}
+
+  void begin(Graph& graph) override {
+    outputs_.clear();
+    for (const std::string& name : captured_.names) outputs_.emplace_back(name, graph.fetch(name));
+    if (captured_.batch) {
+      for (const NamedOutput& o : model_.tensors.features) outputs_.emplace_back("batch/" + o.name, o.output);
+      for (const NamedOutput& o : model_.tensors.labels) outputs_.emplace_back("batch/" + o.name, o.output);
+    }
+    step_ = GlobalStep(graph);
+  }
+
+  RunArgs before_run(RunContext&) override {
+    RunArgs args;
+    for (const auto& [name, output] : outputs_) args.fetch(output);
+    return args;
+  }
+
+  void after_run(RunContext& run, const RunValues& values) override {
+    std::vector<TensorInfo> infos;
+    std::vector<TensorView> found;
+    for (const auto& [name, output] : outputs_) {
+      const TensorView value = values[output];
+      if (value.dtype() == DType::kString) {
+        if (said_.insert(name).second) host().warning("'" + name + "' is of strings, which npz does not hold");
+        continue;
+      }
+      infos.push_back({name, value.dtype(), value.dims()});
+      found.push_back(value);
+    }
+    if (!infos.empty()) write(step_.read(run.session()), infos, found);
+  }
+
+ private:
+  void write(std::int64_t step, const std::vector<TensorInfo>& infos, const std::vector<TensorView>& values) {
+    StoredCopy copy{.tensors = std::make_unique<TensorMemory>(infos)};
+    copy.state.global_step = step;
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if (values[i].bytes() != 0)
+        std::memcpy(TensorView(copy.tensors->tensors()[i].tensor).mutable_data(), values[i].raw().data,
+                    values[i].bytes());
+    const std::string name = "step-" + std::to_string(step) + ".npz";
+    // A recovery makes the step once more.
+    const std::unique_ptr<OpenDirectory> directory = environment_.files.open_directory(captured_.directory);
+    if (directory->exists(name)) directory->remove(name);
+    write_copy(environment_.files, copy, captured_.directory + "/" + name, captured_.npz(), environment_.clock,
+               environment_.log);
+    environment_.log.info("", "step " + std::to_string(step) + ": " + std::to_string(infos.size()) +
+                                  (infos.size() == 1 ? " tensor in " : " tensors in ") +
+                                  escaped(captured_.directory + "/" + name));
+  }
+
+  const ModelGraph& model_;
+  const RunEnvironment& environment_;
+  const CapturedTensors captured_;
+  std::vector<std::pair<std::string, Output>> outputs_;
+  GlobalStep step_;
+  std::set<std::string> said_;
+};
+
+}  // namespace
+
+PluginInstance::MakeHook capture_hook(const ModelGraph& model, const RunEnvironment& environment,
+                                      CapturedTensors captured) {
+  return [&model, &environment, captured = std::move(captured)](const belay_host_api* api, belay_host* host) {
+    return belay::hook(api, host, std::make_unique<Capture>(model, environment, captured));
+  };
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The hook of a replay that keeps tensors of a step: `step-1337.npz` in a directory, an array for each.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/checkpoint/saver_tensors.h"
+#include "runtime/estimator/model_graph.h"
+#include "runtime/loader/instance.h"
+#include "runtime/monitored/run_environment.h"
+
+namespace belay::runtime {
+
+struct CapturedTensors {
+  std::vector<std::string> names;      // roles of the model, or nodes
+  bool batch = false;                  // the input's features and labels, too, as batch/NAME
+  std::string directory;               // that is there; a file of the same step is replaced
+  std::function<SaverUse()> npz = {};  // asked when there is something to write
+};
+
+// Of every run that calls it. A name that is not in the graph is NOT_FOUND in its begin; a tensor that holds no numbers
+// is left out with a warning, once. `model` and `environment` are borrowed. [session]
+PluginInstance::MakeHook capture_hook(const ModelGraph& model, const RunEnvironment& environment,
+                                      CapturedTensors captured);
+
+}  // namespace belay::runtime

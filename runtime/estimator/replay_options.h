@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What makes a ManifestRun a replay: it trains some steps of another run once more, from one of that run's checkpoints,
+// with hooks that were not there. Its manifest is that of the attempt that made them, but for run.dir, a directory of
+// its own, and for [[hooks]]: those of the other run that can change a number, then the new ones.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runtime/estimator/train.h"
+
+namespace belay::runtime {
+
+struct ReplayOptions {
+  // What steps; in_each is filled by the ManifestRun.
+  ReplayedSteps steps;
+  // How many of the manifest's hooks are those of the other run, called in each step as there. The others are called in
+  // the steps first to last, and may only watch.
+  std::size_t kept_hooks = 0;
+  // The new hooks may feed, assign and be of other plugins than the run had: what they do makes it another run.
+  bool what_if = false;
+  // Tensors that each of the steps first to last leaves in run.dir, as step-N.npz: roles or nodes by their names, each
+  // under the name that is given here, and the input's features and labels, as batch/NAME.
+  std::vector<std::string> fetches = {};
+  bool batch = false;
+  // The build ids of the plugins that wrote the checkpoint, by kind and name. One that is another now is a problem,
+  // with what_if a warning.
+  std::map<std::string, std::string> plugins = {};
+};
+
+}  // namespace belay::runtime

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/estimator/replay_plan.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "belay/state_digest.h"
+#include "runtime/checkpoint/basename.h"
+#include "runtime/checkpoint/find_restorable.h"
+#include "runtime/checkpoint/names.h"
+#include "runtime/manifest/parse.h"
+#include "runtime/platform/text.h"
+
+namespace belay::runtime {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kHistoryFile = "metrics.jsonl";
+
+std::optional<std::int64_t> number_of(const json& line, const char* key) {
+  const auto found = line.find(key);
+  if (found == line.end() || !found->is_number_integer()) return std::nullopt;
+  return found->get<std::int64_t>();
+}
+
+std::string string_of(const json& line, const char* key) {
+  const auto found = line.find(key);
+  return found == line.end() || !found->is_string() ? std::string() : found->get<std::string>();
+}
+
+// The names of the run's checkpoints by step.
+std::map<std::int64_t, std::string> checkpoints_of(const OpenDirectory& run) {
+  std::map<std::int64_t, std::string> names;
+  const std::string basename = basename_in(run);
+  for (const std::string& entry : run.entries())
+    if (const auto step = step_of_checkpoint(entry, basename)) names[*step] = entry;
+  return names;
+}
+
+std::string manifest_name(std::int64_t attempt) {
+  const std::string number = std::to_string(attempt);
+  return "manifest-" + std::string(number.size() < 4 ? 4 - number.size() : 0, '0') + number + ".toml";
+}
+
+std::unique_ptr<CheckpointReader> whole(const OpenDirectory& run, const std::string& name, Logger& log) {
+  std::string reason;
+  std::unique_ptr<CheckpointReader> reader = open_if_whole(run, name, reason);
+  if (reader == nullptr) log.warning("", single_quoted(run.path() + "/" + name) + " is passed over: " + reason);
+  return reader;
+}
+
+void take_start(const OpenDirectory& run, const std::map<std::int64_t, std::string>& checkpoints, ReplayPlan& plan,
+                Logger& log) {
+  for (auto it = checkpoints.lower_bound(plan.first); it != checkpoints.begin() && plan.checkpoint == nullptr;)
+    plan.checkpoint = whole(run, (--it)->second, log);
+  if (plan.checkpoint != nullptr) return;
+  const std::string first = checkpoints.empty() ? "it has none" : "its first one is " + checkpoints.begin()->second;
+  fail(Code::kNotFound, single_quoted(run.path()) + " has no whole checkpoint before step " +
+                            std::to_string(plan.first) + "; " + first +
+                            ". [checkpoint] keep_every_steps keeps some for good");
+}
+
+void take_proof(const OpenDirectory& run, const std::map<std::int64_t, std::string>& checkpoints,
+                const RunHistory& history, ReplayPlan& plan, Logger& log) {
+  for (auto it = checkpoints.lower_bound(plan.last); it != checkpoints.end() && plan.proof == nullptr; ++it)
+    plan.proof = whole(run, it->second, log);
+  for (const StepDigest& d : history.digests) {
+    if (d.step < plan.last || plan.digest) continue;
+    if (plan.proof == nullptr || d.step < plan.proof->state().global_step) plan.digest = d;
+  }
+  if (plan.digest) plan.proof.reset();
+}
+
+void take_manifest(const OpenDirectory& run, const RunHistory& history, ReplayPlan& plan, Logger& log) {
+  const auto take = [&](const std::string& name) {
+    if (!run.exists(name)) return false;
+    plan.manifest = run.read(name, kMaxManifestBytes);
+    plan.manifest_file = run.path() + "/" + name;
+    return true;
+  };
+  const MadeSteps* made = who_made(history, plan.first);
+  if (made != nullptr && take(manifest_name(made->attempt))) {
+    plan.attempt = made->attempt;
+    const std::int64_t begin = plan.checkpoint->state().global_step + 1;
+    const MadeSteps* before = who_made(history, begin);
+    const std::string other = before == nullptr ? "" : manifest_name(before->attempt);
+    if (before != nullptr && before->attempt != made->attempt && run.exists(other) &&
+        run.read(other, kMaxManifestBytes) != plan.manifest)
+      log.info("", "step " + std::to_string(begin) + " was made by attempt " + std::to_string(before->attempt) +
+                       ", step " + std::to_string(plan.first) + " by attempt " + std::to_string(made->attempt) +
+                       ", whose manifests differ; the later one is taken");
+    return;
+  }
+  if (!take(std::string(kManifestName)))
+    fail(Code::kNotFound,
+         single_quoted(run.path()) + " holds no manifest.toml: a run of a program cannot be replayed, it has none");
+  log.warning("", std::string(kHistoryFile) + " does not say which attempt made step " + std::to_string(plan.first) +
+                      "; the manifest of the last one is taken");
+}
+
+}  // namespace
+
+RunHistory read_history(const std::string& metrics) {
+  RunHistory history;
+  std::map<std::int64_t, std::string> digests;
+  std::istringstream lines(metrics);
+  for (std::string text; std::getline(lines, text);) {
+    const json line = json::parse(text, nullptr, false);
+    if (!line.is_object()) continue;
+    const auto step = number_of(line, "step"), attempt = number_of(line, "attempt");
+    if (!step || *step < 0) continue;
+    const std::string event = string_of(line, "event");
+    if (event == "start") {
+      history.sessions.push_back({attempt.value_or(0), *step, *step});
+      digests.erase(digests.upper_bound(*step), digests.end());
+    } else if (!history.sessions.empty()) {
+      history.sessions.back().to = std::max(history.sessions.back().to, *step);
+    }
+    if (const std::string digest = string_of(line, "state_digest");
+        event == "state_digest" && StateDigest::is_text(digest))
+      digests[*step] = digest;
+  }
+  for (const auto& [step, digest] : digests) history.digests.push_back({step, digest});
+  for (const MadeSteps& made : history.sessions) history.last_step = std::max(history.last_step, made.to);
+  return history;
+}
+
+// A session that was killed may have made some steps more than its lines say.
+const MadeSteps* who_made(const RunHistory& history, std::int64_t step) {
+  const MadeSteps* perhaps = nullptr;
+  for (auto it = history.sessions.rbegin(); it != history.sessions.rend(); ++it) {
+    if (it->from >= step) continue;
+    if (it->to >= step) return &*it;
+    if (perhaps == nullptr) perhaps = &*it;
+  }
+  return perhaps;
+}
+
+ReplayPlan plan_replay(const OpenDirectory& run, std::int64_t first, std::int64_t last, Logger& log) {
+  constexpr std::uint64_t kMostMetrics = std::uint64_t{1} << 31;
+  const std::map<std::int64_t, std::string> checkpoints = checkpoints_of(run);
+  const RunHistory history =
+      run.exists(kHistoryFile) ? read_history(run.read(kHistoryFile, kMostMetrics)) : RunHistory();
+  if (checkpoints.empty() && history.sessions.empty())
+    fail(Code::kNotFound,
+         single_quoted(run.path()) +
+             " holds neither checkpoints nor metrics.jsonl; name a run's directory, which is `run.dir` "
+             "of its manifest");
+  const std::int64_t made = std::max(history.last_step, checkpoints.empty() ? 0 : checkpoints.rbegin()->first);
+  if (last > made)
+    fail(Code::kOutOfRange, "the run has come to step " + std::to_string(made) + ", step " + std::to_string(last) +
+                                " lies behind that: a replay is of steps that were made");
+  ReplayPlan plan;
+  plan.first = first;
+  plan.last = last;
+  take_start(run, checkpoints, plan, log);
+  take_proof(run, checkpoints, history, plan, log);
+  take_manifest(run, history, plan, log);
+  return plan;
+}
+
+}  // namespace belay::runtime
