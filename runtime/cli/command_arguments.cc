@@ -392,6 +392,29 @@ CompareArguments parse_compare(const std::vector<std::string>& args, bool& help)
   return {run_arguments("compare", values, 2), text_of(values, "metric"), values.count("json") != 0};
 }
 
+ReplayArguments parse_replay(const std::vector<std::string>& args, bool& help) {
+  const po::variables_map values = parse_options("replay", args, help);
+  ReplayArguments out;
+  if (help) return out;
+  out.run = one_argument("replay", values, "run's directory");
+  if (values.count("step") == 0)
+    throw UsageError("belay replay: --step N says which step to look at; see belay replay --help");
+  out.first = values["step"].as<std::int64_t>();
+  out.last = values.count("to") == 0 ? out.first : values["to"].as<std::int64_t>();
+  if (out.first < 1) throw UsageError("belay replay: --step must be at least 1, the first step of a run");
+  if (out.last < out.first) throw UsageError("belay replay: --to must not be smaller than --step");
+  const auto texts = [&](const char* option) {
+    return values.count(option) == 0 ? std::vector<std::string>() : values[option].as<std::vector<std::string>>();
+  };
+  out.hooks = texts("hook");
+  out.hook_files = texts("hooks");
+  out.fetches = texts("fetch");
+  out.batch = values.count("batch") != 0;
+  out.what_if = values.count("what-if") != 0;
+  if (const std::string output = text_of(values, "out"); !output.empty()) out.output = absolute(output);
+  return out;
+}
+
 std::vector<std::string> checkpoint_verbs() {
   std::vector<std::string> verbs;
   for (const auto& verb : kVerbs) verbs.emplace_back(verb.name);

@@ -33,6 +33,7 @@ constexpr Command kCommands[] = {
     {"events", "DIR", "prints what a run's event files hold"},
     {"report", "DIR [DIR...]", "writes a page with a run's curves, checkpoints and model, and prints a summary"},
     {"compare", "DIR DIR...", "prints the best and last metrics of runs, and what differs in their manifests"},
+    {"replay", "DIR", "makes steps of a run again, with hooks that were not there, and proves that they are the same"},
     {"plugins", "", "lists the plugins that are found, and the files that are not usable"},
     {"describe", "NAME|KIND:NAME|FILE.so", "shows what a plugin is and what options it takes"},
     {"validate", "FILE.so", "tries a plugin library against the whole contract, each check in a process of its own"},
@@ -102,6 +103,17 @@ po::options_description options_of(std::string_view command) {
     add("output", po::value<std::string>()->value_name("FILE"), "the page; else report.html in the run's directory");
   if (command == "compare")
     add("metric", po::value<std::string>()->value_name("REGEX"), "metrics that it matches from their start");
+  if (command == "replay") {
+    const auto texts = [] { return po::value<std::vector<std::string>>(); };
+    add("step", po::value<std::int64_t>()->value_name("N"), "the first step that is looked at");
+    add("to", po::value<std::int64_t>()->value_name("M"), "the last one; else N alone");
+    add("hook", texts()->value_name("NAME{OPTIONS}"), "a hook for these steps, options as TOML; may be given again");
+    add("hooks", texts()->value_name("FILE"), "the [[hooks]] of a TOML file; may be given again");
+    add("fetch", texts()->value_name("TENSOR"), "a role or node that goes into step-N.npz; may be given again");
+    add("batch", "the input's features and labels go into step-N.npz");
+    add("out", po::value<std::string>()->value_name("DIR2"), "where hooks and tensors write; else ./replay-of-RUN-N");
+    add("what-if", "hooks may change the run, plugins and data may be others");
+  }
   if (command == "graph") {
     add("plan", "runs some training steps and reports the time of each node; writes nothing");
     add("dot", "draws the model by layers in the language of Graphviz");

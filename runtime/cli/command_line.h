@@ -91,6 +91,16 @@ struct CompareArguments {
   std::string metric;             // a regular expression; empty: what is_metric says
   bool json = false;
 };
+struct ReplayArguments {
+  std::string run;                      // the directory
+  std::int64_t first = 0, last = 0;     // --step, --to
+  std::vector<std::string> hooks = {};  // NAME, or NAME{key = value, ...}
+  std::vector<std::string> hook_files = {};
+  std::vector<std::string> fetches = {};
+  bool batch = false;
+  bool what_if = false;
+  std::string output = {};  // absolute; empty: REPLAY-OF-RUN beside where the command is called
+};
 struct DoctorArguments {
   std::string directory = ".";  // whose disk is looked at
 };
@@ -114,6 +124,7 @@ CheckpointArguments parse_checkpoint(const std::vector<std::string>& args, bool&
 EventsArguments parse_events(const std::vector<std::string>& args, bool& help);
 ReportArguments parse_report(const std::vector<std::string>& args, bool& help);
 CompareArguments parse_compare(const std::vector<std::string>& args, bool& help);
+ReplayArguments parse_replay(const std::vector<std::string>& args, bool& help);
 DoctorArguments parse_doctor(const std::vector<std::string>& args, bool& help);
 DescribeArguments parse_describe(const std::vector<std::string>& args, bool& help);
 

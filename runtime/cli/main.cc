@@ -28,6 +28,7 @@
 #include "runtime/cli/man_page.h"
 #include "runtime/cli/new_command.h"
 #include "runtime/cli/plugins_command.h"
+#include "runtime/cli/replay_command.h"
 #include "runtime/cli/report_command.h"
 #include "runtime/cli/run_command.h"
 #include "runtime/cli/schema_command.h"
@@ -78,7 +79,7 @@ bool speaks_utf8() {
 // Whether the command runs kernels: the others need not start twice.
 bool computes(const std::string& command) {
   return command == "run" || command == "evaluate" || command == "predict" || command == "graph" ||
-         command == "validate";
+         command == "replay" || command == "validate";
 }
 
 int dispatch(const std::string& command, const std::vector<std::string>& args) {
@@ -110,6 +111,7 @@ int dispatch(const std::string& command, const std::vector<std::string>& args) {
     return unless_help(parse_compare(args, help), [](const CompareArguments& a) {
       return compare_command(a, posix_file_system(), std::cout, std::cerr);
     });
+  if (command == "replay") return unless_help(parse_replay(args, help), replay_command);
   if (command == "plugins")
     return unless_help(parse_plugins(args, help), [](const PluginsArguments& a) {
       return plugins_command(default_search(), a.json, std::cout, terminal_columns());

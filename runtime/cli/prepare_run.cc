@@ -34,10 +34,17 @@ void print(const Diagnostics& problems, const ManifestArguments& arguments) {
 int prepare_run(PreparedRun& prepared, const ManifestArguments& arguments, const ManifestRunOptions& options,
                 const Platform& platform, RunControl& control,
                 const std::function<int(ManifestRun&, Diagnostics&)>& before_plugins) {
+  Diagnostics problems;
+  std::optional<Manifest> manifest =
+      parse_manifests(arguments.manifests, arguments.sets, process_environment(), problems);
+  return prepare_run(prepared, std::move(manifest), problems, arguments, options, platform, control, before_plugins);
+}
+
+int prepare_run(PreparedRun& prepared, std::optional<Manifest> manifest, Diagnostics& problems,
+                const ManifestArguments& arguments, const ManifestRunOptions& options, const Platform& platform,
+                RunControl& control, const std::function<int(ManifestRun&, Diagnostics&)>& before_plugins) {
   std::unique_ptr<ManifestRun>& run = prepared.run;
   const Environment environment = process_environment();
-  Diagnostics problems;
-  std::optional<Manifest> manifest = parse_manifests(arguments.manifests, arguments.sets, environment, problems);
   bool plugins_usable = true;
   if (manifest) {
     run = std::make_unique<ManifestRun>(std::move(*manifest), options, platform, environment, control);

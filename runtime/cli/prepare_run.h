@@ -44,5 +44,9 @@ struct PreparedRun {
 int prepare_run(PreparedRun& prepared, const ManifestArguments& arguments, const ManifestRunOptions& options,
                 const Platform& platform, RunControl& control,
                 const std::function<int(ManifestRun&, Diagnostics&)>& before_plugins = {});
+// The same of a manifest that was read already; none: it could not be. `problems`: what was found wrong with it.
+int prepare_run(PreparedRun& prepared, std::optional<Manifest> manifest, Diagnostics& problems,
+                const ManifestArguments& arguments, const ManifestRunOptions& options, const Platform& platform,
+                RunControl& control, const std::function<int(ManifestRun&, Diagnostics&)>& before_plugins = {});
 
 }  // namespace belay::runtime

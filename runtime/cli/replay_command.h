@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// `belay replay`: steps of a run once more, from its checkpoint before them, with hooks that were not there. The run's
+// directory is only read.
+#pragma once
+
+#include "runtime/cli/command_line.h"
+
+namespace belay::runtime {
+
+// An exit status: kExitTrainingFailed where the bits are not those of the run.
+int replay_command(const ReplayArguments& arguments);
+
+}  // namespace belay::runtime

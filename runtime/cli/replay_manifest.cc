@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/cli/replay_manifest.h"
+
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include "runtime/estimator/data_files.h"
+#include "runtime/estimator/manifest_changes.h"
+#include "runtime/loader/cpu_features.h"
+#include "runtime/loader/load_error.h"
+#include "runtime/loader/search.h"
+#include "runtime/manifest/parse.h"
+#include "runtime/manifest/toml_text.h"
+#include "runtime/monitored/default_hooks.h"
+#include "runtime/platform/text.h"
+
+namespace belay::runtime {
+namespace {
+
+// NAME, FILE.so, or either with {OPTIONS}, as a manifest.
+ManifestSource hook_source(const std::string& hook) {
+  const std::size_t brace = hook.find('{');
+  std::string options;
+  if (brace != hook.npos) {
+    if (hook.back() != '}')
+      throw UsageError("belay replay: --hook is \"" + escaped(hook) +
+                       "\", must be a name, or a name and its options as in gradient_norms{every_n_steps = 1}");
+    options = hook.substr(brace + 1, hook.size() - brace - 2);
+  }
+  const std::string name = hook.substr(0, brace);
+  const bool file = name.find('/') != name.npos;
+  const std::string use = file ? "file = " + toml_string(std::filesystem::absolute(name).lexically_normal().string())
+                               : "plugin = " + toml_string(name);
+  const bool empty = options.find_first_not_of(" \t") == options.npos;
+  return {"--hook " + name, "hooks = [{ " + use + (empty ? "" : ", " + options) + " }]\n"};
+}
+
+// Paths of data that were relative to the manifest which the user wrote are absolute in the marks.
+std::vector<std::string> data_sets(const std::string& manifest) {
+  std::vector<std::string> sets;
+  std::error_code error;
+  for (const DataFile& file : parse_data_files(manifest))
+    if (std::filesystem::exists(file.path, error)) sets.push_back(file.option + "=" + toml_string(file.path));
+  return sets;
+}
+
+// Of a hook that was left out: its name, or those that its plugin's uses have.
+void add_names(const PluginUse& use, const RunState& state, std::set<std::string>& names) {
+  names.insert(use.name.empty() ? use.plugin : use.name);
+  if (!use.name.empty()) return;
+  for (const auto& [name, entries] : state.hook_states)
+    if (name.starts_with(use.plugin + "_") && name.find_first_not_of("0123456789", use.plugin.size() + 1) == name.npos)
+      names.insert(name);
+}
+
+// What is not found is kept: the run says so.
+bool is_left_out(const PluginUse& use, const PluginSearch& search) {
+  if (use.plugin.empty() || !use.file.empty()) return false;
+  try {
+    return only_watches(search.find(PluginKind::kHook, use.plugin).info);
+  } catch (const LoadError&) {
+    return false;
+  }
+}
+
+void keep_what_counts(const RunState& state, ReplayManifest& replay) {
+  Manifest& manifest = replay.manifest;
+  FilePolicy policy;
+  const PluginSearch search(plugin_search_path(manifest.plugins.path, process_environment()), policy, CpuFeatures());
+  std::vector<PluginUse> kept;
+  for (PluginUse& use : hooks_of_run(manifest)) {
+    if (is_left_out(use, search))
+      add_names(use, state, replay.left_out);
+    else
+      kept.push_back(std::move(use));
+  }
+  replay.kept_hooks = kept.size();
+  manifest.hooks = std::move(kept);
+}
+
+// Evaluations change no number, but a hook may act by what they find.
+void leave_evaluations_out(Manifest& manifest) {
+  std::erase_if(manifest.inputs, [](const auto& input) { return is_eval_input(input.first); });
+  manifest.eval = EvalSettings();
+  manifest.metrics.clear();
+}
+
+void save_nothing(Manifest& manifest) {
+  const std::string basename = manifest.checkpoint.basename;
+  manifest.checkpoint = CheckpointSettings();
+  manifest.checkpoint.basename = basename;
+  manifest.checkpoint.save_secs = 0;
+  manifest.checkpoint.save_steps = 0;
+  manifest.exporters.clear();
+}
+
+}  // namespace
+
+std::optional<ReplayManifest> replay_manifest(const ReplayArguments& arguments, const ReplayPlan& plan,
+                                              const std::string& directory, Diagnostics& problems) {
+  const Environment environment = process_environment();
+  const ManifestSource attempt{plan.manifest_file, plan.manifest};
+  std::optional<Manifest> manifest = parse_manifest(attempt, data_sets(plan.manifest), environment, problems);
+  std::vector<ManifestSource> sources;
+  for (const std::string& hook : arguments.hooks) sources.push_back(hook_source(hook));
+  for (const std::string& file : arguments.hook_files)
+    if (std::optional<ManifestSource> source = read_manifest(file, problems)) sources.push_back(std::move(*source));
+  if (!manifest || !problems.empty()) return std::nullopt;
+  ReplayManifest replay{std::move(*manifest)};
+  keep_what_counts(plan.checkpoint->state(), replay);
+  for (const ManifestSource& source : sources) {
+    // A later list takes the place of the earlier one, so that the run's own are in none.
+    const std::vector<ManifestSource> layers{attempt, {plan.manifest_file, "hooks = []\n"}, source};
+    const std::optional<Manifest> with = parse_manifest(layers, {}, environment, problems);
+    if (!with || !problems.empty()) return std::nullopt;
+    replay.manifest.hooks.insert(replay.manifest.hooks.end(), with->hooks.begin(), with->hooks.end());
+    replay.manifest.directories.others.insert(with->directories.others.begin(), with->directories.others.end());
+  }
+  replay.manifest.run.mode = RunMode::kTrain;
+  replay.manifest.run.dir = directory;
+  replay.manifest.run.max_steps.reset();
+  save_nothing(replay.manifest);
+  if (replay.kept_hooks == 0) leave_evaluations_out(replay.manifest);
+  return replay;
+}
+
+}  // namespace belay::runtime
