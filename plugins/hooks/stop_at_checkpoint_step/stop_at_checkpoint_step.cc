@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <belay/plugin.h>
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cstdint>
@@ -46,7 +47,7 @@ class StopAtCheckpointStep final : public belay::Hook {
   explicit StopAtCheckpointStep(const Options& o)
       : directory_(o.directory),
         last_step_(o.last_step),
-        pause_(std::chrono::nanoseconds(static_cast<std::int64_t>(o.check_secs * 1e9))) {}
+        pause_(std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(o.check_secs, kLongestSecs) * 1e9))) {}
 
   void begin(belay::Graph& graph) override {
     if (graph.global_step_if_exists()) step_.emplace(graph);
@@ -75,6 +76,7 @@ class StopAtCheckpointStep final : public belay::Hook {
   }
 
  private:
+  static constexpr double kLongestSecs = 1e9;  // thirty years; nanoseconds of more do not fit
   bool reached() {
     next_look_ = host().monotonic() + pause_;
     newest_ = belay::latest_checkpoint(host(), directory_);
