@@ -243,6 +243,16 @@ ValidateArguments parse_validate(const std::vector<std::string>& args, bool& hel
   out.options.seconds = values["seconds"].as<double>();
   if (!(out.options.seconds >= 0.1 && out.options.seconds <= 86400))
     throw UsageError("belay validate: --seconds must be from 0.1 to 86400");
+  if (values.count("fuzz") != 0) {
+    out.options.fuzz_seconds = values["fuzz"].as<double>();
+    if (!(out.options.fuzz_seconds >= 0.1 && out.options.fuzz_seconds <= 86400))
+      throw UsageError("belay validate: --fuzz must be from 0.1 to 86400 seconds");
+  }
+  if (values.count("fuzz-case") != 0) {
+    if (values.count("fuzz") != 0)
+      throw UsageError("belay validate: --fuzz-case is one case of --fuzz; give one of both");
+    out.options.fuzz_case = values["fuzz-case"].as<std::uint64_t>();
+  }
   out.options.in_process = values.count("in-process") != 0;
   out.json = values.count("json") != 0;
   return out;

@@ -125,6 +125,8 @@ po::options_description options_of(std::string_view command) {
         "an option of the plugin; may be given again");
     add("seed", po::value<std::uint64_t>()->default_value(42)->value_name("N"), "of everything random");
     add("seconds", po::value<double>()->default_value(30)->value_name("S"), "that a check may take");
+    add("fuzz", po::value<double>()->value_name("SECONDS"), "then random cases, for so long with each plugin");
+    add("fuzz-case", po::value<std::uint64_t>()->value_name("N"), "that case alone, and no checks");
     add("in-process", "no child processes, for a debugger; the first crash ends everything");
   }
   if (command == "plugins" || command == "describe" || command == "validate" || command == "graph" ||

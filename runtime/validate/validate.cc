@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/validate/validate.h"
 
+#include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -13,6 +15,7 @@
 #include "runtime/platform/text.h"
 #include "runtime/validate/check.h"
 #include "runtime/validate/child_process.h"
+#include "runtime/validate/fuzz_run.h"
 #include "runtime/validate/process_state.h"
 #include "runtime/validate/synthetic.h"
 
@@ -156,6 +159,17 @@ class Validation {
     if (options_.in_process) return guarded(work);
     return judged(run_in_child([&] { return guarded(work); }, options_.seconds));
   }
+  // The same with less memory, for work that ends by itself after `seconds`.
+  std::string report_of_cases(const std::function<void()>& work, double seconds) const {
+    const FolderOfItsOwn folder;
+    if (options_.in_process) return guarded(work);
+    return judged(run_in_child(
+        [&] {
+          limit_memory();
+          return guarded(work);
+        },
+        seconds + options_.seconds));
+  }
 
   static std::string judged(const ChildOutcome& child) {
     if (!child.ending.empty())
@@ -196,15 +210,46 @@ class Validation {
       return report_({label, "create.options", Verdict::kFailed,
                       "it does not take the examples of its note:\n" + problems.text()});
     for (const auto& [path, contents] : chosen.files) write_file(path, contents);
+    const auto subject = [&] { return Subject{load(), plugin, chosen, !options_.sets.empty(), options_.seed}; };
+    if (options_.fuzz_case) return fuzz(label, subject);
     const std::vector<Check>& checks = checks_of(plugin.kind);
     for (const Check& c : checks) {
-      const bool passed = check(label, c.name, true, [&] {
-        c.run(Subject{load(), plugin, chosen, !options_.sets.empty(), options_.seed});
-      });
+      const bool passed = check(label, c.name, true, [&] { c.run(subject()); });
       if (passed || &c != &checks.front()) continue;
       report_({label, "everything else", Verdict::kSkipped, "it could not be created"});
       return;
     }
+    if (options_.fuzz_seconds > 0) fuzz(label, subject);
+  }
+
+  // In slices, each a process of its own.
+  void fuzz(const std::string& label, const std::function<Subject()>& subject) {
+    using Clock = std::chrono::steady_clock;
+    constexpr double kSlice = 2;
+    const auto start = Clock::now();
+    FuzzLog log;
+    std::uint64_t next = options_.fuzz_case.value_or(0);
+    for (double left = options_.fuzz_seconds;;) {
+      const double slice = options_.fuzz_case ? 0 : std::min(left, kSlice);
+      log.begin_case(next);
+      const std::string report = report_of_cases([&] { run_fuzz_cases(subject(), log, next, slice); }, slice);
+      if (report[0] != packed(Verdict::kPassed, "")[0])
+        return report_({label, "fuzz.cases", Verdict::kFailed, finding(log, report.substr(1))});
+      next = log.number() + 1;
+      left = options_.fuzz_seconds - std::chrono::duration<double>(Clock::now() - start).count();
+      if (options_.fuzz_case || left <= 0) break;
+    }
+    const std::string cases = options_.fuzz_case ? "case " + std::to_string(*options_.fuzz_case)
+                                                 : std::to_string(next) + (next == 1 ? " case" : " cases");
+    report_({label, "fuzz.cases", Verdict::kPassed, cases + " of seed " + std::to_string(options_.seed)});
+  }
+
+  std::string finding(const FuzzLog& log, const std::string& why) const {
+    constexpr std::size_t kMostText = 1000;
+    const std::string number = std::to_string(log.number());
+    return "case " + number + ": " + why.substr(0, kMostText) + "\nwhat it did: " + log.notes() +
+           "\nthat case alone: belay validate " + file_ + " --fuzz-case " + number + " --seed " +
+           std::to_string(options_.seed);
   }
 
   const std::string& file_;
