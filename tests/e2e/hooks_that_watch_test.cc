@@ -84,6 +84,22 @@ TEST_F(HooksThatWatch, HistoryIsThereWhenTheRunFails) {
   EXPECT_THAT(nlohmann::json::parse(contents(run_dir() + "/history.json")).at("loss"), SizeIs(Ge(9u)));
 }
 
+TEST_F(HooksThatWatch, PrometheusHasTheLastNumbersOfEachAttempt) {
+  const std::string prometheus = hook("prometheus");
+  expect_same_weights(prometheus);
+  std::filesystem::remove_all(run_dir());
+  const std::string label = "{run=\"" + run_dir() + "\"} ";
+  for (const auto& [attempt, steps] : {std::pair("1", 30), std::pair("2", 50)}) {
+    ASSERT_EQ(run(prometheus, steps).status, 0);
+    const std::string file = contents(run_dir() + "/metrics.prom");
+    EXPECT_THAT(file, HasSubstr("\nbelay_attempt" + label + attempt + "\n"));
+    EXPECT_THAT(file, HasSubstr("belay_global_step" + label + std::to_string(steps) + "\n"));
+    for (const char* name : {"loss", "mean_absolute_error", "learning_rate"})
+      EXPECT_THAT(file, HasSubstr("\nbelay_" + std::string(name) + label));
+  }
+  EXPECT_FALSE(std::filesystem::exists(run_dir() + "/metrics.prom.part"));
+}
+
 TEST_F(HooksThatWatch, ModelSummaryListsTheModel) {
   expect_same_weights(hook("model_summary"));
   EXPECT_THAT(contents(run_dir() + "/model_summary.txt"),

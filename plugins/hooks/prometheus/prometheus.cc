@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -69,8 +70,11 @@ class Prometheus final : public belay::Hook {
   }
 
   void begin(belay::Graph& graph) override {
-    scalars_ = names_.empty() ? training_scalars(graph) : named_scalars(graph, names_, "prometheus");
-    for (const NamedScalar& s : scalars_) graph.fetch(s.output);
+    scalars_.clear();
+    for (NamedScalar& s : names_.empty() ? training_scalars(graph) : named_scalars(graph, names_, "prometheus")) {
+      graph.fetch(s.output);
+      scalars_.push_back({std::move(s), std::nullopt});
+    }
     step_ = belay::GlobalStep(graph);
   }
 
@@ -85,7 +89,7 @@ class Prometheus final : public belay::Hook {
     due_ = timer_.should_trigger_for_step(last_step_ + ++runs_, host());
     belay::RunArgs args;
     if (!due_) return args;
-    for (const NamedScalar& s : scalars_) args.fetch(s.output);
+    for (const NamedNumber& s : scalars_) args.fetch(s.scalar.output);
     return args;
   }
 
@@ -93,11 +97,20 @@ class Prometheus final : public belay::Hook {
     if (!due_) return;
     const std::int64_t step = step_.read(run.session());
     timer_.update_last_triggered_step(step, host().monotonic());
-    write(step, values);
+    for (NamedNumber& s : scalars_) s.number = number_of(s.scalar, values);
+    write(step);
     runs_ = 0;
   }
 
+  // The file of a run that has ended says how far it came.
+  void end(belay::Session& session) override { write(step_.read(session)); }
+
  private:
+  struct NamedNumber {
+    NamedScalar scalar;
+    std::optional<double> number;  // of the last step that was looked at
+  };
+
   std::string path_of(const Options& o) const {
     std::string file = o.output_file.string();
     if (!file.empty() && file[0] == '/') return file;
@@ -108,7 +121,15 @@ class Prometheus final : public belay::Hook {
     return directory + "/" + file;
   }
 
-  void write(std::int64_t step, const belay::RunValues& values) {
+  static double number_of(const NamedScalar& scalar, const belay::RunValues& values) {
+    const belay::TensorView value = values[scalar.output];
+    if (value.size() != 1)
+      belay::fail(belay::Code::kInvalidArgument, "prometheus shows scalar numbers, " + scalar.output.text() +
+                                                     " had the shape " + belay::dims_text(value.dims()));
+    return value.number(0);
+  }
+
+  void write(std::int64_t step) {
     const auto now = host().monotonic();
     const double seconds = Seconds(now - last_time_).count();
     std::string text;
@@ -119,17 +140,13 @@ class Prometheus final : public belay::Hook {
     add("belay_global_step", "Training steps that are done.", static_cast<double>(step));
     add("belay_attempt", "Which start of the run this is.", static_cast<double>(host().attempt()));
     add("belay_last_update_seconds", "When this was written, in seconds since 1970.", host().wall_seconds());
-    if (seconds > 0)
+    if (seconds > 0 && step > last_step_)
       add("belay_steps_per_second", "Training steps per second since the last update.",
           static_cast<double>(step - last_step_) / seconds);
-    for (const NamedScalar& s : scalars_) {
-      const belay::TensorView value = values[s.output];
-      if (value.size() != 1)
-        belay::fail(belay::Code::kInvalidArgument, "prometheus shows scalar numbers, " + s.output.text() +
-                                                       " had the shape " + belay::dims_text(value.dims()));
-      add(metric_name(s.name), "The scalar " + label_text(s.name) + " of the last step that was looked at.",
-          value.number(0));
-    }
+    for (const NamedNumber& s : scalars_)
+      if (s.number)
+        add(metric_name(s.scalar.name),
+            "The scalar " + label_text(s.scalar.name) + " of the last step that was looked at.", *s.number);
     last_step_ = step;
     last_time_ = now;
     if (!belay::replace_output_file(path_, text) && !std::exchange(failed_, true))
@@ -138,7 +155,7 @@ class Prometheus final : public belay::Hook {
 
   std::vector<std::string> names_;
   const std::string path_;
-  std::vector<NamedScalar> scalars_;
+  std::vector<NamedNumber> scalars_;
   belay::SecondOrStepTimer timer_;
   belay::GlobalStep step_;
   bool due_ = false;

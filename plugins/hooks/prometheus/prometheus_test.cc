@@ -83,6 +83,15 @@ TEST_F(PrometheusTest, ItIsReplacedWholeEverySoManySeconds) {
   EXPECT_FALSE(std::filesystem::exists(dir_.file("x.prom.part")));
 }
 
+TEST_F(PrometheusTest, AtTheEndTheFileHasTheLastStep) {
+  const auto hook = started({{"every_secs", 1000.0}});
+  run(*hook, 7, 1.0);
+  hook->end();
+  const std::string label = "{run=\"" + dir_.path() + "\"} ";
+  EXPECT_THAT(written(), HasSubstr("\nbelay_global_step" + label + "7\n"));
+  EXPECT_THAT(written(), HasSubstr("\nbelay_loss" + label + "0.5\n")) << "of the first step, which it looked at";
+}
+
 TEST_F(PrometheusTest, PromtoolReadsIt) {
   if (std::system("command -v promtool > /dev/null") != 0)
     GTEST_SKIP() << "there is no promtool; apt-get install prometheus";
