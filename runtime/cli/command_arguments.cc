@@ -116,6 +116,7 @@ RunArguments parse_run(const std::vector<std::string>& args, bool& help) {
   read_manifest_arguments("run", values, out);
   out.dry_run = values.count("dry-run") != 0;
   out.from_scratch = values.count("from-scratch") != 0;
+  out.allow_full_disk = values.count("allow-full-disk") != 0;
   out.resume = resume_of(values);
   read_log_options("run", values, out);
   read_time_box(values, out);

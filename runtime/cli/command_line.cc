@@ -62,6 +62,7 @@ po::options_description options_of(std::string_view command) {
     add("max-time", po::value<std::string>()->value_name("TIME"),
         "saves and ends when so much time has passed, as in 90s, 15m, 2h or 1h30m");
     add("requeue-status", po::value<int>()->value_name("N"), "the exit status where --max-time ended it (0)");
+    add("allow-full-disk", "trains although the disk has no room for a checkpoint");
     add("short", po::value<std::int64_t>()->value_name("N"),
         "N steps in a directory that is removed at the end, to see whether it works");
   }

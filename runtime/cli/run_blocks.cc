@@ -11,6 +11,7 @@
 #include "belay/tensor_text.h"
 #include "runtime/checkpoint/best_checkpoints.h"
 #include "runtime/checkpoint/names.h"
+#include "runtime/cli/disk_room.h"
 #include "runtime/cli/text_table.h"
 #include "runtime/platform/build_id.h"
 #include "runtime/platform/text.h"
@@ -108,27 +109,15 @@ void add_machine(const ManifestRun& run, Block& block) {
   block.fields().add("seed", static_cast<std::int64_t>(session.seed));
 }
 
-void add_disk(ManifestRun& run, Block& block) {
+void add_disk(const ManifestRun& run, const DiskRoom& room, Block& block) {
   if (!run.host().has_directory()) return block.row("disk", "no [run] dir: nothing is kept");
-  const NodeGraph& graph = run.model().graph;
-  std::uint64_t bytes = 0;
-  for (const Port& p : graph.collection(collections::kGlobalVariables)) {
-    const auto& [dtype, shape] = graph.spec(p);
-    bytes += static_cast<std::uint64_t>(std::max<std::int64_t>(shape.elements(), 0)) * dtype_size(dtype);
-  }
-  if (run.host().saver() != nullptr) bytes += run.host().saver()->memory().hooks;
-  const std::int64_t kept = run.manifest().checkpoint.max_to_keep;
-  std::string text = "a checkpoint takes " + bytes_text(bytes);
-  text += kept > 0 ? ", " + std::to_string(kept) + " are kept: " + bytes_text(bytes * static_cast<std::uint64_t>(kept))
-                   : std::string(", all are kept");
-  block.fields().add("checkpoint_bytes", static_cast<std::int64_t>(bytes));
-  try {
-    const std::uint64_t room = run.host().files().free_bytes(run.manifest().run.dir);
-    if (room > 0) text += "; " + bytes_text(room) + " are free";
-    if (room > 0) block.fields().add("free_disk_bytes", static_cast<std::int64_t>(room));
-  } catch (const Error&) {
-    // Not known.
-  }
+  std::string text = "a checkpoint takes " + bytes_text(room.checkpoint);
+  text += room.kept > 0 ? ", " + std::to_string(room.kept) +
+                              " are kept: " + bytes_text(room.checkpoint * static_cast<std::uint64_t>(room.kept))
+                        : std::string(", all are kept");
+  block.fields().add("checkpoint_bytes", static_cast<std::int64_t>(room.checkpoint));
+  if (room.free) text += "; " + bytes_text(*room.free) + " are free";
+  if (room.free) block.fields().add("free_disk_bytes", static_cast<std::int64_t>(*room.free));
   block.row("disk", text);
 }
 
@@ -175,9 +164,11 @@ void say_begin(ManifestRun& run, Logger& log) {
   add_data(run, block);
   add_optimizer(run, block);
   add_machine(run, block);
-  add_disk(run, block);
+  const DiskRoom room = disk_room(run);
+  add_disk(run, room, block);
   add_memory(host, block);
   block.say(log);
+  if (const std::string tight = tight_disk(room); !tight.empty()) log.warning("", tight);
 }
 
 // ---- the end ----

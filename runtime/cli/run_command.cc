@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "runtime/api/log.h"
+#include "runtime/cli/disk_room.h"
 #include "runtime/cli/exit_status.h"
 #include "runtime/cli/exported_folder.h"
 #include "runtime/cli/plan_text.h"
@@ -197,7 +198,10 @@ int run_command(const RunArguments& arguments) {
     if (!arguments.exported.empty()) warn_of_other_plugins(arguments.exported, run->plugins().registry(), *log);
     return use_model(*run, *prepared.watchdog, *log, signals);
   }
-  status = with_directory(*log, [&] { run->open_directory(); });
+  status = with_directory(*log, [&] {
+    if (!arguments.allow_full_disk && !arguments.is_short) require_room(disk_room(*run));
+    run->open_directory();
+  });
   if (status != kExitDone) return status;
   training = true;
   status = train(*run, arguments, *prepared.watchdog, *log, signals);

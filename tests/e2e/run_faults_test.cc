@@ -178,6 +178,42 @@ TEST_F(RunFaults, T_63d_ASlowSaveIsProgress) {
   EXPECT_FALSE(weights(run_dir(), 5).empty()) << r.err;
 }
 
+// The linear model's checkpoint has 5 float32, the scale of the learning rate and the int64 step: 32 bytes.
+TEST_F(RunFaults, ADiskWithoutRoomForACheckpointIsRefusedBeforeTheRunAndATightOneIsAWarning) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer's runtime cannot come behind a preloaded library";
+#endif
+  const std::string manifest = regression("", "", 5);
+  const auto with_free = [&](const char* bytes, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> args = {"run", manifest};
+    args.insert(args.end(), more.begin(), more.end());
+    return belay(args, {"LD_PRELOAD=" BELAY_SMALL_DISK, std::string("FREE_BYTES=") + bytes});
+  };
+  const ProcessResult full = with_free("31");
+  EXPECT_EQ(full.status, 2) << full.err;
+  EXPECT_THAT(lines_with(full.err,
+                         "run' has 31 bytes free, and a checkpoint of this model takes 32 bytes: nothing of "
+                         "the training could be kept; free some, or train all the same with "
+                         "--allow-full-disk"),
+              SizeIs(1))
+      << full.err;
+  EXPECT_FALSE(std::filesystem::exists(run_dir())) << "nothing is made";
+  const ProcessResult allowed = with_free("31", {"--allow-full-disk"});
+  EXPECT_EQ(allowed.status, 7) << "it trains, and nothing is saved: " << allowed.err;
+  EXPECT_THAT(lines_with(allowed.err, "ended at step 5 "), SizeIs(1)) << allowed.err;
+  std::filesystem::remove_all(run_dir());
+  const std::string tight = " more checkpoints take 192 bytes: free some, or lower max_to_keep of [checkpoint]";
+  const ProcessResult few = with_free("191");
+  EXPECT_EQ(few.status, 0) << few.err;
+  EXPECT_THAT(lines_with(few.err, "warning the disk of '" + run_dir() + "' has 191 bytes free, and 6" + tight),
+              SizeIs(1))
+      << few.err;
+  std::filesystem::remove_all(run_dir());
+  const ProcessResult enough = with_free("192");
+  EXPECT_EQ(enough.status, 0) << enough.err;
+  EXPECT_THAT(lines_with(enough.err, "the disk of"), IsEmpty()) << enough.err;
+}
+
 // ---- what is not finite ----
 
 TEST_F(RunFaults, T_61a_ABatchThatIsNotFiniteIsNamedAtItsStep) {
