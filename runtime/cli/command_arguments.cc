@@ -259,6 +259,12 @@ ValidateArguments parse_validate(const std::vector<std::string>& args, bool& hel
   return out;
 }
 
+ExamplesArguments parse_examples(const std::vector<std::string>& args, bool& help) {
+  const po::variables_map values = parse_options("examples", args, help);
+  if (help || values.count("argument") == 0) return {};
+  return {values["argument"].as<std::vector<std::string>>()};
+}
+
 NewArguments parse_new(const std::vector<std::string>& args, bool& help) {
   const po::variables_map values = parse_options("new", args, help);
   if (help) return {};

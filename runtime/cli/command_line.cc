@@ -38,6 +38,7 @@ constexpr Command kCommands[] = {
     {"describe", "NAME|KIND:NAME|FILE.so", "shows what a plugin is and what options it takes"},
     {"validate", "FILE.so", "tries a plugin library against the whole contract, each check in a process of its own"},
     {"new", "KIND NAME", "makes a folder NAME with a plugin that works: source, test, build, manifest"},
+    {"examples", "[NAME...]", "lists manifests to begin with, and makes them in this folder"},
     {"schema", "", "prints the manifest's JSON Schema, with the options of every plugin that is found"},
     {"doctor", "[DIR]", "looks at this machine, the disk of DIR and the plugin path, and names what is odd"},
 };

@@ -59,6 +59,9 @@ struct ValidateArguments {
   ValidateOptions options;
   bool json = false;
 };
+struct ExamplesArguments {
+  std::vector<std::string> names;
+};
 struct NewArguments {
   std::string kind;
   std::string name;
@@ -120,6 +123,7 @@ GraphArguments parse_graph(const std::vector<std::string>& args, bool& help);
 PluginsArguments parse_plugins(const std::vector<std::string>& args, bool& help);
 SchemaArguments parse_schema(const std::vector<std::string>& args, bool& help);
 ValidateArguments parse_validate(const std::vector<std::string>& args, bool& help);
+ExamplesArguments parse_examples(const std::vector<std::string>& args, bool& help);
 NewArguments parse_new(const std::vector<std::string>& args, bool& help);
 CheckpointArguments parse_checkpoint(const std::vector<std::string>& args, bool& help);
 EventsArguments parse_events(const std::vector<std::string>& args, bool& help);

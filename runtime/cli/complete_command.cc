@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "runtime/cli/command_line.h"
+#include "runtime/cli/examples_command.h"
 #include "runtime/cli/exit_status.h"
 #include "runtime/cli/help_command.h"
 #include "runtime/cli/plugin_template.h"
@@ -104,6 +105,8 @@ Candidates candidates(const Candidates& words, std::size_t current, const std::f
     names = checkpoint_verbs();
   } else if (command == "new" && current == 2) {
     names = kinds();
+  } else if (command == "examples") {
+    for (const Example& e : examples()) names.emplace_back(e.name);
   } else if (command == "describe") {
     names = all_plugins(search);
   }

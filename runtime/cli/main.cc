@@ -22,6 +22,7 @@
 #include "runtime/cli/doctor_command.h"
 #include "runtime/cli/end_report.h"
 #include "runtime/cli/events_command.h"
+#include "runtime/cli/examples_command.h"
 #include "runtime/cli/exit_status.h"
 #include "runtime/cli/graph_command.h"
 #include "runtime/cli/help_command.h"
@@ -127,6 +128,10 @@ int dispatch(const std::string& command, const std::vector<std::string>& args) {
   if (command == "new")
     return unless_help(parse_new(args, help), [](const NewArguments& a) {
       return new_command(a.kind, a.name, posix_file_system(), ".", std::cout);
+    });
+  if (command == "examples")
+    return unless_help(parse_examples(args, help), [](const ExamplesArguments& a) {
+      return examples_command(a.names, posix_file_system(), ".", std::cout);
     });
   if (command == "schema")
     return unless_help(parse_schema(args, help),
