@@ -6,7 +6,8 @@
 
 What changed is what differs from the commit in .ci/tidied, over which the last whole run found nothing; a change of
 comments is none. The newest changes come first, and after --minutes no further source is begun: the whole run in
-./dev test --long sees the rest. A header is looked at by itself, with the flags of a source beside it.
+./dev test --long sees the rest. A header is looked at by itself, with the flags of a source beside it; one of tests,
+NAME_test.h, is not, since it is compiled with what tests define.
 """
 import argparse
 import concurrent.futures
@@ -67,7 +68,8 @@ def what_to_look_at(build, everything):
     base = pathlib.Path(RECORD).read_text(encoding="utf-8").strip()
     known = set(sources)
     changed = [path for path in changed_files(base)
-               if path in known or path.endswith(".h") and not path.startswith(NOT_COMPILED)]
+               if path in known or path.endswith(".h") and not path.endswith("_test.h")
+               and not path.startswith(NOT_COMPILED)]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         differs = list(pool.map(lambda path: differs_in_code(path, base), changed))
     return [path for path, code in zip(changed, differs) if code]

@@ -52,6 +52,11 @@ class TidyTest(unittest.TestCase):
     def test_nothing_changed(self):
         self.assertEqual(self.looked_at(), [])
 
+    def test_headers_of_tests_are_left_out(self):
+        self.write("runtime/c_test.h", "int c;\n")
+        self.commit()
+        self.assertEqual(self.looked_at(), [])
+
     def test_the_newest_change_comes_first(self):
         self.write("runtime/a.cc", "int a;\n")
         self.commit()
