@@ -76,9 +76,10 @@ TEST_F(HostOfTheFuture, RunsAnInputOfTodayWhichRefusesWhatItCannotKeep) {
 #endif
   const Output ran = run("'" + host_ + "' '" BELAY_BINARY_DIR "/plugins/digits.so' digits");
   EXPECT_EQ(ran.status, 0) << ran.text;
-  EXPECT_EQ(ran.text,
-            "create\ndeclares image of rank 2\ndeclares label of rank 1\nspec\nopen\nnext\nat epoch 0, example 32\nseek\n"
-            "seek with a flag of the future: code 12\ndestroy\ncalls of the future: 0\n");
+  EXPECT_EQ(
+      ran.text,
+      "create\ndeclares image of rank 2\ndeclares label of rank 1\nspec\nopen\nnext\nat epoch 0, example 32\nseek\n"
+      "seek with a flag of the future: code 12\ndestroy\ncalls of the future: 0\n");
 }
 
 // A library of the future in the host of today.
@@ -90,10 +91,10 @@ class NewerLibrary : public ::testing::Test {
     ASSERT_EQ(built.status, 0) << built.text;
   }
   Output trained(const std::string& input, const std::string& hook) {
-    const std::string manifest =
-        folder_.write("train.toml", "[run]\ndir = \"run\"\nmax_steps = 2\n[plugins]\npath = [\".\", \"" BELAY_BINARY_DIR
-                                    "/plugins\"]\n[input.train]\nplugin = \"" + input +
-                                        "\"\n[model]\nplugin = \"linear\"\n[optimizer]\nname = \"sgd\"\n" + hook);
+    const std::string manifest = folder_.write(
+        "train.toml", "[run]\ndir = \"run\"\nmax_steps = 2\n[plugins]\npath = [\".\", \"" BELAY_BINARY_DIR
+                      "/plugins\"]\n[input.train]\nplugin = \"" +
+                          input + "\"\n[model]\nplugin = \"linear\"\n[optimizer]\nname = \"sgd\"\n" + hook);
     // What AddressSanitizer records of a library's thread-local memory is wrong where the library was built without it,
     // and its leak checker crashes there.
     return run("ASAN_OPTIONS=intercept_tls_get_addr=0 '" BELAY_BINARY_DIR "/bin/belay' run '" + manifest + "'");
@@ -111,7 +112,8 @@ TEST_F(NewerLibrary, B_07d_APluginOfALaterKindIsListedAsUnusableAndTheOthersRun)
 TEST_F(NewerLibrary, B_12n_ARoleOfALaterHeaderIsRefusedByName) {
   const Output ran = trained("new_role", "");
   EXPECT_NE(ran.status, 0);
-  EXPECT_THAT(ran.text, HasSubstr("'weight' has the role 3, which this host does not know: a component is a feature or a label"));
+  EXPECT_THAT(ran.text,
+              HasSubstr("'weight' has the role 3, which this host does not know: a component is a feature or a label"));
 }
 
 }  // namespace
