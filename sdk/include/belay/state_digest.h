@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One number of 128 bits for all variables of a training. Two states with the same digest have the same bits: as good
 // as surely, since another state has the same digest by chance once in 2^128. It is no seal: two states with one digest
-// can be made on purpose. For the host and for plugins; this header includes xxhash.h (Debian's libxxhash-dev), of which
-// nothing needs to be linked.
+// can be made on purpose. For the host and for plugins; this header includes xxhash.h (Debian's libxxhash-dev), of
+// which nothing needs to be linked.
 //
 //   belay::StateDigest digest;
 //   for (const belay::VariableInfo& variable : session.variables()) {
