@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-# Debian packages, by `./dev package`: belay (host, plugins, documentation), belay-sdk-dev (what a plugin's
-# author needs) and belay-runtime-dev (for programs with a main of their own).
+# Debian packages, by `./dev package`: belay (host, plugins, documentation), belay-openmpi and belay-mpich (a plugin each,
+# for those who have that MPI), belay-sdk-dev (what a plugin's author needs) and belay-runtime-dev (for programs with a
+# main of their own).
 set(CPACK_GENERATOR DEB)
 set(CPACK_VERBATIM_VARIABLES ON)
 set(CPACK_PACKAGE_NAME belay)
 set(CPACK_PACKAGE_CONTACT "Belay maintainers <maintainers@belay.example>")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
-set(CPACK_COMPONENTS_ALL belay sdk runtime)
+set(CPACK_COMPONENTS_ALL belay openmpi mpich sdk runtime)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
@@ -23,6 +24,23 @@ a training; each is a plugin in a shared library. A run that is killed goes on
 from its newest checkpoint, with the bits that it would have had.
 .
 This package has the program belay, its plugins and its documentation.")
+
+foreach(mpi "openmpi;Open MPI;openmpi-bin" "mpich;MPICH;mpich")
+  list(GET mpi 0 component)
+  list(GET mpi 1 name)
+  list(GET mpi 2 launcher)
+  string(TOUPPER ${component} upper)
+  set(CPACK_DEBIAN_${upper}_PACKAGE_NAME belay-${component})
+  set(CPACK_DEBIAN_${upper}_PACKAGE_SECTION science)
+  set(CPACK_DEBIAN_${upper}_PACKAGE_SHLIBDEPS ON)
+  set(CPACK_DEBIAN_${upper}_PACKAGE_DEPENDS belay)
+  set(CPACK_DEBIAN_${upper}_PACKAGE_RECOMMENDS ${launcher})
+  set(CPACK_DEBIAN_${upper}_DESCRIPTION "ranks of the training runtime belay joined by ${name}
+Processes that train one model together exchange gradients by ${name}, which
+uses the fast networks of clusters.
+.
+This package has the plugin mpi_${component}.")
+endforeach()
 
 set(CPACK_DEBIAN_SDK_PACKAGE_NAME belay-sdk-dev)
 set(CPACK_DEBIAN_SDK_PACKAGE_SECTION libdevel)
@@ -50,7 +68,7 @@ This package has the static libraries and their headers.")
 set(debian ${CMAKE_BINARY_DIR}/debian)
 configure_file(cmake/debian/copyright ${debian}/copyright COPYONLY)
 configure_file(cmake/debian/changelog.in ${debian}/changelog.Debian @ONLY)
-foreach(component belay sdk runtime)
+foreach(component IN LISTS CPACK_COMPONENTS_ALL)
   string(TOUPPER ${component} upper)
   set(documentation ${CMAKE_INSTALL_DATADIR}/doc/${CPACK_DEBIAN_${upper}_PACKAGE_NAME})
   install(FILES ${debian}/copyright ${debian}/changelog.Debian DESTINATION ${documentation} COMPONENT ${component}

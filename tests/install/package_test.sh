@@ -14,10 +14,10 @@ for program in cpack dpkg-deb dpkg-shlibdeps gzip; do
   command -v $program >/dev/null || { echo "SKIPPED: there is no $program (apt install cmake dpkg-dev gzip)"; exit 77; }
 done
 
-step "three packages are made"
+step "five packages are made"
 cpack --config "$build/CPackConfig.cmake" -B "$here" >"$here/cpack.log" 2>&1 || { cat "$here/cpack.log"; fail cpack; }
 packages=("$here"/*.deb)
-[ ${#packages[@]} = 3 ] || fail "cpack made ${#packages[@]} packages: ${packages[*]}"
+[ ${#packages[@]} = 5 ] || fail "cpack made ${#packages[@]} packages: ${packages[*]}"
 
 if command -v lintian >/dev/null; then
   step "lintian has no error and no warning"
@@ -49,4 +49,8 @@ CODE
 cmake -S "$here/use" -B "$here/use/build" -DCMAKE_PREFIX_PATH="$here/sdk/usr" >"$here/cmake.log" 2>&1 ||
   { cat "$here/cmake.log"; fail "find_package(belay)"; }
 grep -Eq "runtime: (FALSE|0) .*belay-runtime-dev" "$here/cmake.log" || { cat "$here/cmake.log"; fail "the missing runtime"; }
-echo "three packages are right"
+[ -z "$(find "$here/root" -name 'mpi_*.so')" ] || fail "the package belay has a plugin of MPI"
+for mpi in openmpi mpich; do
+  dpkg-deb -c "$here"/belay-${mpi}_*.deb | grep -q "/belay/plugins/mpi_$mpi.so" || fail "belay-$mpi has no plugin"
+done
+echo "five packages are right"

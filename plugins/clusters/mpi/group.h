@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// A group of ranks, and its calls. MPI matches collective calls of a communicator by their order; here they match by
+// tag, so each tag that is used gets a communicator, at its first call.
+//
+// Calls begin without waiting and are asked for their end, so that they see that a rank has failed, that the run is
+// stopped, or that the call's time is over. A call that is left so cannot be taken back: MPI is given up with it.
+#pragma once
+
+#include <belay/cluster.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "library.h"
+
+namespace belay_mpi {
+
+class Group {
+ public:
+  // Why a wait has to end; throws. Called while a call waits.
+  using Stopped = std::function<void()>;
+
+  // `base` becomes this object's.
+  Group(MPI_Comm base, Stopped stopped);
+  ~Group();
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+
+  int rank() const noexcept { return rank_; }
+  int size() const noexcept { return size_; }
+
+  void barrier(const belay::Collective& call);
+  void broadcast(const belay::Collective& call, const belay::TensorView& tensor);
+  void all_reduce(const belay::Collective& call, const belay::TensorView& tensor);
+  void all_gather(const belay::Collective& call, const belay::TensorView& mine, const belay::TensorView& all);
+  void send(const belay::Collective& call, const belay::TensorView& tensor);
+  void receive(const belay::Collective& call, const belay::TensorView& tensor);
+  // Those with this colour, in the order of their ranks; null where it is below 0.
+  std::unique_ptr<Group> split(const belay::Collective& call, int colour);
+
+ private:
+  MPI_Comm of(const belay::Collective& call);
+  void all_are_here(const belay::Collective& call);
+  void wait(const belay::Collective& call, MPI_Request* requests, int count, const char* what);
+
+  const MPI_Comm base_;
+  const Stopped stopped_;
+  int rank_ = 0, size_ = 1;
+  std::mutex mutex_;
+  std::map<std::uint32_t, MPI_Comm> by_tag_;
+};
+
+}  // namespace belay_mpi

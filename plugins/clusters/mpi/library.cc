@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "library.h"
+
+#include <belay/error.h>
+#include <signal.h>
+
+#include <array>
+#include <atomic>
+#include <cstdlib>  // on_exit, of glibc
+#include <mutex>
+
+namespace belay_mpi {
+namespace {
+
+using belay::Code;
+using belay::fail;
+
+std::atomic<bool> is_given_up{false};
+
+// UCX, which MPICH stands on, takes over the signals of a crash when it is loaded; who crashed is the host's to say.
+// This runs before UCX does (-z initfirst).
+__attribute__((constructor)) void leave_signals_to_the_host() {
+  ::setenv("UCX_HANDLE_ERRORS", "none", 0);
+  ::setenv("UCX_DEBUG_SIGNO", "0", 0);
+}
+
+// MPI_Init takes them over, too.
+class KeptSignalHandlers {
+ public:
+  KeptSignalHandlers() noexcept {
+    for (int s = 1; s < NSIG; ++s) known_[index(s)] = ::sigaction(s, nullptr, &kept_[index(s)]) == 0;
+  }
+  ~KeptSignalHandlers() {
+    for (int s = 1; s < NSIG; ++s)
+      if (known_[index(s)]) ::sigaction(s, &kept_[index(s)], nullptr);
+  }
+  KeptSignalHandlers(const KeptSignalHandlers&) = delete;
+  KeptSignalHandlers& operator=(const KeptSignalHandlers&) = delete;
+
+ private:
+  static std::size_t index(int s) noexcept { return static_cast<std::size_t>(s); }
+  std::array<struct sigaction, NSIG> kept_{};
+  std::array<bool, NSIG> known_{};
+};
+
+// A rank that only went away would let those hang that wait for it in MPI_Finalize.
+void end_mpi(int status, void*) {
+  int ended = 0;
+  MPI_Finalized(&ended);
+  if (ended) return;
+  if (given_up()) MPI_Abort(MPI_COMM_WORLD, status != 0 ? status : EXIT_FAILURE);
+  MPI_Finalize();
+}
+
+}  // namespace
+
+void make_ready() {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  int ready = 0, ended = 0, threads = MPI_THREAD_SINGLE;
+  MPI_Finalized(&ended);
+  if (ended) fail(Code::kFailedPrecondition, "MPI has ended in this process (MPI_Finalize), and cannot begin again");
+  if (given_up())
+    fail(Code::kUnavailable, "MPI cannot be used any more: an earlier call of this process was left open");
+  MPI_Initialized(&ready);
+  if (!ready) {
+    const KeptSignalHandlers kept;
+    check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &threads), "MPI_Init_thread");
+    ::on_exit(end_mpi, nullptr);  // behind MPI_Init, so that what MPI has loaded by then is still there
+  } else {
+    check(MPI_Query_thread(&threads), "MPI_Query_thread");
+  }
+  if (threads < MPI_THREAD_MULTIPLE)
+    fail(Code::kFailedPrecondition,
+         ready ? "the program has called MPI_Init; a run needs MPI_Init_thread with MPI_THREAD_MULTIPLE"
+               : "this MPI was built without MPI_THREAD_MULTIPLE, which a run needs");
+}
+
+void give_up() noexcept { is_given_up = true; }
+bool given_up() noexcept { return is_given_up; }
+
+void check(int result, const char* what) {
+  if (result == MPI_SUCCESS) return;
+  char words[MPI_MAX_ERROR_STRING + 1] = {};
+  int length = 0;
+  MPI_Error_string(result, words, &length);
+  give_up();
+  fail(Code::kInternal, std::string(what) + " has failed: " + std::string(words, static_cast<std::size_t>(length)));
+}
+
+}  // namespace belay_mpi

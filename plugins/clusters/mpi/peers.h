@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which of the other ranks are there. A launcher ends the job when a process dies, and knows nothing of one that is
+// stopped, whose machine hangs, or that has left the run and goes on: for those each rank sends the others a sign of
+// life four times in the timeout, from a thread of its own, and says when it leaves.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "library.h"
+
+namespace belay_mpi {
+
+class Peers {
+ public:
+  // `ranks` is a communicator of this object's alone. With one rank there is no thread.
+  Peers(MPI_Comm ranks, std::chrono::nanoseconds timeout);
+  ~Peers();
+  Peers(const Peers&) = delete;
+  Peers& operator=(const Peers&) = delete;
+
+  // "rank 1 has ended or left"; empty: all are there. [any]
+  std::string failure() const;
+  // Says to all that this rank leaves. Once. [main]
+  void leave();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Peer {
+    int rank = 0;
+    int sent = 0, received = 0;  // buffers of the requests
+    MPI_Request sending = MPI_REQUEST_NULL, receiving = MPI_REQUEST_NULL;
+    Clock::time_point seen;
+    Clock::time_point left;  // when it said so; the epoch: it has not
+  };
+
+  void watch();
+  void look(Peer& peer);
+  void send(Peer& peer, int sign);
+
+  const MPI_Comm ranks_;
+  const std::chrono::nanoseconds timeout_;
+  std::vector<Peer> peers_;
+  mutable std::mutex mutex_;
+  std::string failure_;
+  std::atomic<bool> over_{false};
+  std::thread thread_;
+};
+
+}  // namespace belay_mpi
