@@ -36,15 +36,6 @@ ManifestSource hook_source(const std::string& hook) {
   return {"--hook " + name, "hooks = [{ " + use + (empty ? "" : ", " + options) + " }]\n"};
 }
 
-// Paths of data that were relative to the manifest which the user wrote are absolute in the marks.
-std::vector<std::string> data_sets(const std::string& manifest) {
-  std::vector<std::string> sets;
-  std::error_code error;
-  for (const DataFile& file : parse_data_files(manifest))
-    if (std::filesystem::exists(file.path, error)) sets.push_back(file.option + "=" + toml_string(file.path));
-  return sets;
-}
-
 // Of a hook that was left out: its name, or those that its plugin's uses have.
 void add_names(const PluginUse& use, const RunState& state, std::set<std::string>& names) {
   names.insert(use.name.empty() ? use.plugin : use.name);
@@ -54,23 +45,13 @@ void add_names(const PluginUse& use, const RunState& state, std::set<std::string
       names.insert(name);
 }
 
-// What is not found is kept: the run says so.
-bool is_left_out(const PluginUse& use, const PluginSearch& search) {
-  if (use.plugin.empty() || !use.file.empty()) return false;
-  try {
-    return only_watches(search.find(PluginKind::kHook, use.plugin).info);
-  } catch (const LoadError&) {
-    return false;
-  }
-}
-
 void keep_what_counts(const RunState& state, ReplayManifest& replay) {
   Manifest& manifest = replay.manifest;
   FilePolicy policy;
   const PluginSearch search(plugin_search_path(manifest.plugins.path, process_environment()), policy, CpuFeatures());
   std::vector<PluginUse> kept;
   for (PluginUse& use : hooks_of_run(manifest)) {
-    if (is_left_out(use, search))
+    if (is_watching(use, search))
       add_names(use, state, replay.left_out);
     else
       kept.push_back(std::move(use));
@@ -97,11 +78,20 @@ void save_nothing(Manifest& manifest) {
 
 }  // namespace
 
+bool is_watching(const PluginUse& hook, const PluginSearch& search) {
+  if (hook.plugin.empty() || !hook.file.empty()) return false;
+  try {
+    return only_watches(search.find(PluginKind::kHook, hook.plugin).info);
+  } catch (const LoadError&) {
+    return false;
+  }
+}
+
 std::optional<ReplayManifest> replay_manifest(const ReplayArguments& arguments, const ReplayPlan& plan,
                                               const std::string& directory, Diagnostics& problems) {
   const Environment environment = process_environment();
   const ManifestSource attempt{plan.manifest_file, plan.manifest};
-  std::optional<Manifest> manifest = parse_manifest(attempt, data_sets(plan.manifest), environment, problems);
+  std::optional<Manifest> manifest = parse_manifest(attempt, data_file_sets(plan.manifest), environment, problems);
   std::vector<ManifestSource> sources;
   for (const std::string& hook : arguments.hooks) sources.push_back(hook_source(hook));
   for (const std::string& file : arguments.hook_files)

@@ -10,6 +10,7 @@
 
 #include "runtime/cli/command_line.h"
 #include "runtime/estimator/replay_plan.h"
+#include "runtime/loader/search.h"
 #include "runtime/manifest/diagnostics.h"
 #include "runtime/manifest/manifest.h"
 
@@ -25,5 +26,9 @@ struct ReplayManifest {
 // no NAME{OPTIONS}. Reads plugins' notes, and loads none.
 std::optional<ReplayManifest> replay_manifest(const ReplayArguments& arguments, const ReplayPlan& plan,
                                               const std::string& directory, Diagnostics& problems);
+
+// Whether a hook of a manifest watches and changes no number, as its plugin's note says; one that is not found may
+// change some.
+bool is_watching(const PluginUse& hook, const PluginSearch& search);
 
 }  // namespace belay::runtime

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "belay/error.h"
+#include "runtime/manifest/toml_text.h"
 #include "runtime/platform/crc32c.h"
 
 namespace belay::runtime {
@@ -93,6 +94,14 @@ std::vector<DataFile> parse_data_files(std::string_view manifest) {
     }
   }
   return files;
+}
+
+std::vector<std::string> data_file_sets(std::string_view manifest) {
+  std::vector<std::string> sets;
+  std::error_code error;
+  for (const DataFile& file : parse_data_files(manifest))
+    if (std::filesystem::exists(file.path, error)) sets.push_back(file.option + "=" + toml_string(file.path));
+  return sets;
 }
 
 std::string difference_of(const DataFile& before, const DataFile& now, bool& other_content) {

@@ -36,6 +36,9 @@ std::vector<DataFile> data_files(FileSystem& files, const std::string& section, 
 // The lines, and what is found of them in a manifest's text; a line that is damaged is left out.
 std::string data_file_lines(const std::vector<DataFile>& files);
 std::vector<DataFile> parse_data_files(std::string_view manifest);
+// As settings "input.train.features=\"/data/x.npy\"", so that the text means the same files wherever it lies: paths
+// that were relative to the manifest which the user wrote are absolute in the lines. Of those that are still there.
+std::vector<std::string> data_file_sets(std::string_view manifest);
 
 // What has become of a file: "its bytes were 7840016, are 7840000". Empty: nothing. `other_content`: its bytes differ;
 // otherwise it was only written again, as far as can be seen.
