@@ -129,6 +129,15 @@ void InputFeed::seek(const Position& position) {
   input_.call("seek", &belay_input_api::seek, static_cast<const belay_position*>(&position_.raw));
 }
 
+std::vector<std::vector<DenseTensor>> InputFeed::batches_behind(const Position& position, std::size_t count) {
+  primed_.reset();
+  pass_done_ = false;
+  seek(position);
+  std::vector<std::vector<DenseTensor>> batches;
+  for (QueueElement element; batches.size() < count && next(element);) batches.push_back(std::move(element.components));
+  return batches;
+}
+
 void InputFeed::rewind() {
   if (used_ && !primed_) seek({});
 }

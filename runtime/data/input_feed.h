@@ -60,6 +60,10 @@ class InputFeed final : public QueueRunner, public std::enable_shared_from_this<
   // Adds the queue and its dequeue under the scope kInputScope, and itself as a queue runner of the graph.
   Tensors add_to_graph(NodeGraph& graph);
 
+  // The next batches behind a position, fewer where the input ends: for who looks at its examples without a session.
+  // While no thread feeds it, and no session is to.
+  std::vector<std::vector<DenseTensor>> batches_behind(const Position& position, std::size_t count);
+
   // For who goes over the input again and again with a thread of its own (input_passes.h). Seeks the input to its
   // start, while no thread feeds it.
   void rewind();
