@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The folder that a FailingCase is written into, to be run there or sent to somebody else:
+//
+//   manifest.toml     everything in it is relative to the folder; run.dir is "run"
+//   data.npz          arrays "features" and "label", the captured examples
+//   start/            the checkpoint for the warm start, or to go on from
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runtime/checkpoint/saver_tensors.h"
+#include "runtime/platform/clock.h"
+#include "runtime/platform/file_system.h"
+#include "runtime/platform/logger.h"
+#include "runtime/reduce/failing_case.h"
+
+namespace belay::runtime {
+
+// Whether data.npz and the input npy can hold them: one feature and at most one label, both of numbers.
+bool can_capture(const std::vector<InputComponent>& components);
+
+class CaseFolder {
+ public:
+  struct Services {
+    FileSystem& files;
+    const Clock& clock;
+    Logger& log;
+    SaverUse npz;
+  };
+  // `path` is there. `captured` is borrowed.
+  CaseFolder(std::string path, const CapturedBatches& captured, const Services& services)
+      : path_(std::move(path)), captured_(captured), services_(services) {}
+
+  const std::string& path() const noexcept { return path_; }
+  // Data is written where it is other than the last time. The checkpoint is the caller's to put into start/.
+  void write(const FailingCase& failing);
+
+ private:
+  void write_data(const FailingCase& failing);
+
+  const std::string path_;
+  const CapturedBatches& captured_;
+  const Services services_;
+  std::vector<std::size_t> batches_, rows_;  // as they were written
+};
+
+// The manifest as write() writes it: input, steps, directory and warm start filled in.
+TomlTable written_manifest(const FailingCase& failing, const CapturedBatches& captured);
+
+}  // namespace belay::runtime

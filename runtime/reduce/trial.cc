@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/reduce/trial.h"
+
+#include <cctype>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "runtime/platform/child_program.h"
+
+namespace belay::runtime {
+namespace {
+
+std::string without_numbers(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (std::isdigit(static_cast<unsigned char>(c)) == 0)
+      out += c;
+    else if (out.empty() || out.back() != '#')
+      out += '#';
+  }
+  return out;
+}
+
+}  // namespace
+
+bool TrialEnd::is_like(const TrialEnd& other) const {
+  return status == other.status && timed_out == other.timed_out &&
+         without_numbers(message) == without_numbers(other.message);
+}
+
+TrialEnd run_trial(const std::string& belay, const std::string& manifest, const std::vector<std::string>& more,
+                   double seconds) {
+  std::vector<std::string> arguments{"run", manifest, "--log-format=json"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  const ProgramOutcome outcome = run_program(belay, arguments, seconds);
+  TrialEnd end{.status = outcome.status, .timed_out = outcome.timed_out, .message = {}};
+  std::istringstream lines(outcome.errors);
+  for (std::string line; std::getline(lines, line);) {
+    if (end.message.empty() && line.find(": error: ") != std::string::npos) end.message = line;  // of the manifest
+    const auto json = nlohmann::json::parse(line, nullptr, false);
+    if (json.is_object() && json.value("level", "") == "error") end.message = json.value("message", "");
+  }
+  return end;
+}
+
+}  // namespace belay::runtime
