@@ -432,6 +432,17 @@ ReplayArguments parse_replay(const std::vector<std::string>& args, bool& help) {
   return out;
 }
 
+ReduceArguments parse_reduce(const std::vector<std::string>& args, bool& help) {
+  const po::variables_map values = parse_options("reduce", args, help);
+  ReduceArguments out;
+  if (help) return out;
+  out.run = one_argument("reduce", values, "run's directory");
+  if (const std::string output = text_of(values, "out"); !output.empty()) out.output = absolute(output);
+  out.seconds = values["timeout"].as<double>();
+  if (!(out.seconds > 0)) throw UsageError("belay reduce: --timeout must be above 0");
+  return out;
+}
+
 std::vector<std::string> checkpoint_verbs() {
   std::vector<std::string> verbs;
   for (const auto& verb : kVerbs) verbs.emplace_back(verb.name);

@@ -34,6 +34,7 @@ constexpr Command kCommands[] = {
     {"report", "DIR [DIR...]", "writes a page with a run's curves, checkpoints and model, and prints a summary"},
     {"compare", "DIR DIR...", "prints the best and last metrics of runs, and what differs in their manifests"},
     {"replay", "DIR", "makes steps of a run again, with hooks that were not there, and proves that they are the same"},
+    {"reduce", "DIR", "makes the smallest manifest and data that end with the same error as a run"},
     {"plugins", "", "lists the plugins that are found, and the files that are not usable"},
     {"describe", "NAME|KIND:NAME|FILE.so", "shows what a plugin is and what options it takes"},
     {"validate", "FILE.so", "tries a plugin library against the whole contract, each check in a process of its own"},
@@ -105,6 +106,10 @@ po::options_description options_of(std::string_view command) {
     add("output", po::value<std::string>()->value_name("FILE"), "the page; else report.html in the run's directory");
   if (command == "compare")
     add("metric", po::value<std::string>()->value_name("REGEX"), "metrics that it matches from their start");
+  if (command == "reduce") {
+    add("out", po::value<std::string>()->value_name("DIR2"), "the folder to make; else ./reduced-RUN");
+    add("timeout", po::value<double>()->default_value(300, "300")->value_name("SECONDS"), "how long a trial may take");
+  }
   if (command == "replay") {
     const auto texts = [] { return po::value<std::vector<std::string>>(); };
     add("step", po::value<std::int64_t>()->value_name("N"), "the first step that is looked at");

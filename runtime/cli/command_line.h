@@ -105,6 +105,11 @@ struct ReplayArguments {
   bool what_if = false;
   std::string output = {};  // absolute; empty: REPLAY-OF-RUN beside where the command is called
 };
+struct ReduceArguments {
+  std::string run;          // the directory
+  std::string output = {};  // absolute; empty: ./reduced-RUN
+  double seconds = 300;     // of a trial
+};
 struct DoctorArguments {
   std::string directory = ".";  // whose disk is looked at
 };
@@ -130,6 +135,7 @@ EventsArguments parse_events(const std::vector<std::string>& args, bool& help);
 ReportArguments parse_report(const std::vector<std::string>& args, bool& help);
 CompareArguments parse_compare(const std::vector<std::string>& args, bool& help);
 ReplayArguments parse_replay(const std::vector<std::string>& args, bool& help);
+ReduceArguments parse_reduce(const std::vector<std::string>& args, bool& help);
 DoctorArguments parse_doctor(const std::vector<std::string>& args, bool& help);
 DescribeArguments parse_describe(const std::vector<std::string>& args, bool& help);
 

@@ -29,6 +29,7 @@
 #include "runtime/cli/man_page.h"
 #include "runtime/cli/new_command.h"
 #include "runtime/cli/plugins_command.h"
+#include "runtime/cli/reduce_command.h"
 #include "runtime/cli/replay_command.h"
 #include "runtime/cli/report_command.h"
 #include "runtime/cli/run_command.h"
@@ -112,6 +113,7 @@ int dispatch(const std::string& command, const std::vector<std::string>& args) {
     return unless_help(parse_compare(args, help), [](const CompareArguments& a) {
       return compare_command(a, posix_file_system(), std::cout, std::cerr);
     });
+  if (command == "reduce") return unless_help(parse_reduce(args, help), reduce_command);
   if (command == "replay") return unless_help(parse_replay(args, help), replay_command);
   if (command == "plugins")
     return unless_help(parse_plugins(args, help), [](const PluginsArguments& a) {
