@@ -30,7 +30,13 @@ class RestoreBest final : public belay::Hook {
                 "keep_best = 1");
   }
 
+  // A signal and --max-time end an attempt, not the training: the next one goes on with the weights that are there.
   void end(belay::Session& session) override {
+    if (host().stopping()) {
+      host().info("the weights stay those of step " + std::to_string(step_.read(session)) +
+                  ", with which the next start goes on; the best ones are restored where the training ends");
+      return;
+    }
     const std::optional<belay::Checkpoint> best = open_best();
     if (!best) return;
     const std::int64_t best_step = belay::TensorView(best->read(step_name_).view()).scalar<std::int64_t>();

@@ -98,6 +98,20 @@ TEST_F(RestoreBest, ABestThatCannotBeReadIsAWarningAndTheLastWeightsStay) {
             (std::vector<std::string>{"warning: the weights stay those of the last step: none of them is whole"}));
 }
 
+TEST_F(RestoreBest, WhereTheRunWasAskedToStopTheNextStartGoesOnWithTheLastWeights) {
+  HookDriver& hook = run(700);
+  add_best(400);
+  hook.create_session();
+  hook.step();
+  hook.host().stopping = true;
+  hook.end();
+  EXPECT_TRUE(hook.session().assigned().empty());
+  EXPECT_TRUE(hook.saves().empty());
+  EXPECT_EQ(hook.logged(), (std::vector<std::string>{"info: the weights stay those of step 701, with which the next "
+                                                     "start goes on; the best ones are restored where the training "
+                                                     "ends"}));
+}
+
 TEST_F(RestoreBest, AfterAnErrorNothingIsRestored) {
   HookDriver& hook = run(700);
   add_best(400);
