@@ -119,6 +119,7 @@ TEST_F(FirstPartyNotes, N_09b_WhatOnlyWatchesIsMarkedAndWhatChangesNumbersIsNot)
                                              "final_ops.output_file",
                                              "global_step_waiter.poll_secs",
                                              "global_step_waiter.wait_until_step",
+                                             "gloo.interface",
                                              "gradient_norms.every_n_steps",
                                              "gradient_norms.log",
                                              "gradient_norms.per_variable",

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// Processes, on one machine or several, joined by Gloo over TCP. Lifelines say who is there; Gloo moves the tensors.
+#include <belay/plugin.h>
+#include <gloo/rendezvous/file_store.h>
+#include <gloo/rendezvous/prefix_store.h>
+#include <gloo/transport/tcp/device.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "group.h"
+#include "interface_address.h"
+#include "lifelines.h"
+
+namespace {
+
+using belay::Code;
+using belay::Collective;
+using belay::fail;
+using belay::TensorView;
+using belay_gloo::Group;
+using belay_gloo::Lifelines;
+
+// Gloo writes into connections whose other end may be gone, which is an error of the call and must not end the process.
+// Threads that are started inside keep it so.
+class NoBrokenPipeSignal {
+ public:
+  NoBrokenPipeSignal() noexcept {
+    ::sigemptyset(&pipe_);
+    ::sigaddset(&pipe_, SIGPIPE);
+    sigset_t pending;
+    ::sigpending(&pending);
+    was_pending_ = ::sigismember(&pending, SIGPIPE) == 1;
+    ::pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~NoBrokenPipeSignal() {
+    const timespec now{};
+    while (!was_pending_ && ::sigtimedwait(&pipe_, nullptr, &now) == SIGPIPE) {
+    }
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  NoBrokenPipeSignal(const NoBrokenPipeSignal&) = delete;
+  NoBrokenPipeSignal& operator=(const NoBrokenPipeSignal&) = delete;
+
+ private:
+  sigset_t pipe_, before_;
+  bool was_pending_ = false;
+};
+
+class Gloo final : public belay::Cluster {
+ public:
+  struct Options {
+    belay::Str interface = "lo";
+  };
+  static constexpr auto about =
+      belay::about("gloo", "Processes joined by TCP, without encryption: for networks whose machines are all trusted",
+                   belay::option("interface", &Options::interface, "the network interface to bind to").watching());
+  explicit Gloo(const Options& options) : interface_(options.interface) {}
+  ~Gloo() override { leave(); }
+
+  belay::ClusterPlace open(const belay::ClusterArgs& args) override {
+    const int size = std::max(args.size(), 1), rank = std::max(args.rank(), 0);
+    if (rank >= size)
+      fail(Code::kInvalidArgument,
+           "rank " + std::to_string(rank) + " is not below the number of ranks, " + std::to_string(size));
+    aborted_ = false;
+    if (size > 1) meet(args, rank, size);
+    std::unique_ptr<Group> all = make_group(rank, size, "all");
+    const std::lock_guard lock(mutex_);
+    all_ = std::move(all);
+    return {rank, size, args.local_rank() >= 0 ? args.local_rank() : 0, args.generation()};
+  }
+  void close() override { leave(); }
+  void abort() override {
+    aborted_ = true;
+    end_calls();
+  }
+
+  void barrier(const Collective& call) override {
+    in(call, [&](Group& g) { g.barrier(call); });
+  }
+  void broadcast(const Collective& call, const TensorView& tensor) override {
+    in(call, [&](Group& g) {
+      check_peer(g, call, false);
+      g.broadcast(call, tensor);
+    });
+  }
+  void all_reduce(const Collective& call, const TensorView& tensor) override {
+    in(call, [&](Group& g) { g.all_reduce(call, tensor); });
+  }
+  void all_gather(const Collective& call, const TensorView& mine, const TensorView& all) override {
+    in(call, [&](Group& g) {
+      if (all.dtype() != mine.dtype() || all.bytes() != mine.bytes() * static_cast<std::size_t>(g.size()))
+        fail(Code::kInvalidArgument, "the tensor for all has " + std::to_string(all.bytes()) + " bytes, not " +
+                                         std::to_string(g.size()) + " times the " + std::to_string(mine.bytes()) +
+                                         " of each rank's");
+      g.all_gather(call, mine.data(), mine.bytes(), all.mutable_data());
+    });
+  }
+  void send(const Collective& call, const TensorView& tensor) override {
+    in(call, [&](Group& g) {
+      check_peer(g, call, true);
+      g.send(call, tensor);
+    });
+  }
+  void receive(const Collective& call, const TensorView& tensor) override {
+    in(call, [&](Group& g) {
+      check_peer(g, call, true);
+      g.receive(call, tensor);
+    });
+  }
+  belay::Subgroup split(const Collective& call, int colour) override {
+    belay::Subgroup made;
+    in(call, [&](Group& g) {
+      std::vector<int> colours(static_cast<std::size_t>(g.size()));
+      g.all_gather(call, &colour, sizeof(colour), colours.data());
+      const std::string name = g.name() + "-" + std::to_string(g.next_split()) + "-" + std::to_string(colour);
+      if (colour < 0) return;
+      const auto same = [&](int end) {
+        return static_cast<int>(std::count(colours.begin(), colours.begin() + end, colour));
+      };
+      std::unique_ptr<Group> part = make_group(same(g.rank()), same(g.size()), name);
+      made = {reinterpret_cast<belay_ranks*>(part.get()), part->rank(), part->size()};
+      const std::lock_guard lock(mutex_);
+      parts_.push_back(std::move(part));
+    });
+    return made;
+  }
+
+ private:
+  // The folder is this meeting's alone.
+  void meet(const belay::ClusterArgs& args, int rank, int size) {
+    if (args.directory().empty())
+      fail(Code::kInvalidArgument, "gloo needs a directory that all ranks see, to meet in; the run has none");
+    folder_ = std::string(args.directory()) + "/" + std::string(args.meeting());
+    owner_ = rank == 0;
+    wait_ = args.wait();
+    if (::mkdir(folder_.c_str(), 0700) != 0 && errno != EEXIST)
+      fail(Code::kUnavailable, "the folder '" + folder_ + "', where the ranks meet, cannot be made");
+    lines_ =
+        std::make_unique<Lifelines>(Lifelines::Options{rank, size, interface_, folder_, args.wait(), args.timeout(),
+                                                       [this] { return aborted_ || host().stopping(); }},
+                                    [this] { end_calls(); });
+    guarded([&] {
+      gloo::transport::tcp::attr attr;
+      attr.iface = interface_;
+      attr.ai_family = belay_gloo::address_of(interface_).raw.ss_family;
+      device_ = gloo::transport::tcp::CreateDevice(attr);
+      store_ = std::make_unique<gloo::rendezvous::FileStore>(folder_);
+    });
+  }
+  std::unique_ptr<Group> make_group(int rank, int size, const std::string& name) {
+    if (size == 1) return std::make_unique<Group>(rank, size, name, nullptr, device_, wait_);
+    std::unique_ptr<Group> group;
+    guarded([&] {
+      gloo::rendezvous::PrefixStore store(name, *store_);
+      group = std::make_unique<Group>(rank, size, name, &store, device_, wait_);
+    });
+    return group;
+  }
+  void leave() {
+    const NoBrokenPipeSignal quiet;
+    if (lines_ != nullptr) lines_->leave();
+    {
+      const std::lock_guard lock(mutex_);
+      parts_.clear();
+      all_.reset();
+    }
+    lines_.reset();
+    device_.reset();
+    store_.reset();
+    std::error_code ignored;
+    if (owner_) std::filesystem::remove_all(folder_, ignored);
+    owner_ = false;
+  }
+  void end_calls() {
+    const std::lock_guard lock(mutex_);
+    for (const auto& part : parts_) part->end_calls();
+    if (all_ != nullptr) all_->end_calls();
+  }
+
+  // What Gloo throws becomes the error of the rank that is to blame.
+  template <class F>
+  void guarded(F&& f) {
+    const NoBrokenPipeSignal quiet;
+    try {
+      f();
+    } catch (const belay::Error&) {
+      throw;
+    } catch (const std::exception& e) {
+      if (aborted_) fail(Code::kCancelled, "the run was stopped while it waited for other ranks");
+      // A connection may be seen to break before it is known whose it was.
+      constexpr std::chrono::milliseconds kUntilKnown{1000};
+      const std::string who = lines_ == nullptr ? "" : lines_->failure(kUntilKnown);
+      fail(Code::kAborted, who.empty() ? std::string("a rank did not call in time: ") + e.what() : who);
+    }
+  }
+  template <class F>
+  void in(const Collective& call, F&& f) {
+    Group* group = call.ranks() != nullptr ? reinterpret_cast<Group*>(call.ranks()) : all_.get();
+    if (group == nullptr) fail(Code::kFailedPrecondition, "the cluster is not open");
+    if (aborted_) fail(Code::kCancelled, "the run was stopped while it waited for other ranks");
+    if (lines_ != nullptr)
+      if (const std::string who = lines_->failure(); !who.empty()) fail(Code::kAborted, who);
+    guarded([&] { f(*group); });
+  }
+  static void check_peer(const Group& group, const Collective& call, bool other) {
+    if (call.peer() < 0 || call.peer() >= group.size() || (other && call.peer() == group.rank()))
+      fail(Code::kInvalidArgument, "there is no " + std::string(other ? "other " : "") + "rank " +
+                                       std::to_string(call.peer()) + " in a group of " + std::to_string(group.size()));
+  }
+
+  const std::string interface_;
+  std::string folder_;
+  bool owner_ = false;  // of the folder
+  std::chrono::nanoseconds wait_{};
+  std::atomic<bool> aborted_{false};
+  std::shared_ptr<gloo::transport::Device> device_;
+  std::unique_ptr<gloo::rendezvous::FileStore> store_;
+  std::mutex mutex_;  // of the groups
+  std::unique_ptr<Group> all_;
+  std::vector<std::unique_ptr<Group>> parts_;
+  std::unique_ptr<Lifelines> lines_;
+};
+
+}  // namespace
+
+BELAY_MODULE("1.0.0", Gloo)

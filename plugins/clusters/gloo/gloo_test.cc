@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <belay/testing/testing.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+extern "C" const belay_module belay_module_gloo;
+
+namespace {
+
+using namespace belay::testing;
+using belay::Dims;
+using belay::DType;
+using belay::Tensor;
+
+const belay_module& module() { return module_under_test(belay_module_gloo); }
+
+std::vector<std::string> none(int ranks) { return std::vector<std::string>(static_cast<std::size_t>(ranks)); }
+
+TEST(Gloo, AProcessByItselfIsAGroupOfOne) {
+  ClusterDriver cluster(module(), 1);
+  EXPECT_EQ(cluster.run([](ClusterRank& rank) {
+    EXPECT_EQ(rank.open().size, 1);
+    Tensor sum(2.5F);
+    rank.all_reduce(sum);
+    EXPECT_EQ(sum.data<float>()[0], 2.5F);
+    rank.close();
+  }),
+            none(1));
+}
+
+TEST(Gloo, TheSumHasTheSameBitsOnAllRanksAndInEachRun) {
+  constexpr std::int64_t kElements = 70001;
+  std::vector<std::vector<float>> sums(6, std::vector<float>(kElements));
+  for (int round = 0; round < 2; ++round) {
+    ClusterDriver cluster(module(), 3);
+    EXPECT_EQ(cluster.run([&](ClusterRank& rank) {
+      rank.open(round);
+      Tensor sum(DType::kFloat32, {kElements});
+      for (std::int64_t i = 0; i < kElements; ++i)
+        sum.data<float>()[i] = 1.0F / static_cast<float>(1 + i + 7 * rank.rank());
+      rank.all_reduce(sum);
+      std::memcpy(sums[static_cast<std::size_t>(3 * round + rank.rank())].data(), sum.data<float>(), kElements * 4);
+      rank.barrier();
+      rank.close();
+    }),
+              none(3));
+  }
+  for (const std::vector<float>& sum : sums) EXPECT_EQ(std::memcmp(sum.data(), sums[0].data(), kElements * 4), 0);
+  EXPECT_FLOAT_EQ(sums[0][0], 1.0F + 1.0F / 8 + 1.0F / 15);
+}
+
+TEST(Gloo, EachCallMovesWhatItShould) {
+  ClusterDriver cluster(module(), 3);
+  EXPECT_EQ(cluster.run([](ClusterRank& rank) {
+    rank.open();
+    Tensor from(std::int32_t{rank.rank()});
+    rank.broadcast(from, {.peer = 2});
+    EXPECT_EQ(from.data<std::int32_t>()[0], 2);
+    const Tensor mine(std::int32_t{rank.rank() * 10});
+    Tensor all(DType::kInt32, {3});
+    rank.all_gather(mine, all);
+    EXPECT_EQ(all.data<std::int32_t>()[0], 0);
+    EXPECT_EQ(all.data<std::int32_t>()[2], 20);
+    Tensor sum(std::int64_t{1} << 40);
+    rank.all_reduce(sum);
+    EXPECT_EQ(sum.data<std::int64_t>()[0], 3 * (std::int64_t{1} << 40));
+    Tensor rough(1.0F + 0x1p-8F);  // a tie, which goes to the even 1
+    rank.all_reduce(rough, {.wire = DType::kBFloat16});
+    EXPECT_EQ(rough.data<float>()[0], 3.0F);
+    Tensor message(std::int64_t{rank.rank()});
+    if (rank.rank() == 0) rank.send(message, {.tag = 3, .peer = 2});
+    if (rank.rank() == 2) rank.receive(message, {.tag = 3, .peer = 0});
+    EXPECT_EQ(message.data<std::int64_t>()[0], rank.rank() == 1 ? 1 : 0);
+    rank.barrier();
+    rank.close();
+  }),
+            none(3));
+}
+
+TEST(Gloo, CallsOfTwoTagsMeetInAnyOrder) {
+  ClusterDriver cluster(module(), 2);
+  EXPECT_EQ(cluster.run([](ClusterRank& rank) {
+    rank.open();
+    Tensor a(std::int64_t{1}), b(std::int64_t{10});
+    const bool zero = rank.rank() == 0;
+    std::thread first([&] { rank.all_reduce(zero ? a : b, {.tag = zero ? 1U : 2U}); });
+    rank.all_reduce(zero ? b : a, {.tag = zero ? 2U : 1U});
+    first.join();
+    EXPECT_EQ(a.data<std::int64_t>()[0], 2);
+    EXPECT_EQ(b.data<std::int64_t>()[0], 20);
+    rank.barrier();
+    rank.close();
+  }),
+            none(2));
+}
+
+TEST(Gloo, GroupsByColourAreInTheOrderOfTheirRanks) {
+  ClusterDriver cluster(module(), 4);
+  EXPECT_EQ(cluster.run([](ClusterRank& rank) {
+    rank.open();
+    const belay::Subgroup half = rank.split(rank.rank() % 2);
+    EXPECT_EQ(half.rank, rank.rank() / 2);
+    EXPECT_EQ(half.size, 2);
+    Tensor from(std::int32_t{rank.rank()});
+    rank.broadcast(from, {.ranks = half.ranks, .peer = 1});
+    EXPECT_EQ(from.data<std::int32_t>()[0], rank.rank() % 2 + 2);
+    EXPECT_EQ(rank.split(rank.rank() == 3 ? -1 : 0).size, rank.rank() == 3 ? 0 : 3);
+    rank.barrier();
+    rank.close();
+  }),
+            none(4));
+}
+
+TEST(Gloo, TheNextGenerationMeetsInTheSameProcess) {
+  ClusterDriver cluster(module(), 2);
+  EXPECT_EQ(cluster.run([](ClusterRank& rank) {
+    for (int generation = 0; generation < 3; ++generation) {
+      EXPECT_EQ(rank.open(generation).generation, generation);
+      rank.barrier();
+      rank.close();
+    }
+  }),
+            none(2));
+}
+
+TEST(Gloo, ARankThatLeavesIsNamed) {
+  ClusterDriver cluster(module(), 2);
+  const std::vector<std::string> errors = cluster.run([](ClusterRank& rank) {
+    rank.open();
+    if (rank.rank() == 1) return rank.close();
+    rank.barrier();
+  });
+  EXPECT_EQ(errors[0], "ABORTED: rank 1 has ended or left");
+  EXPECT_EQ(errors[1], "");
+}
+
+TEST(Gloo, ARankThatDoesNotComeIsNamed) {
+  ClusterDriver cluster(module(), 3);
+  const std::vector<std::string> errors = cluster.run([](ClusterRank& rank) {
+    if (rank.rank() == 1) return;
+    rank.wait(0.1);
+    rank.open();
+  });
+  EXPECT_EQ(errors[2], "UNAVAILABLE: rank 1 of 3 did not come");
+}
+
+TEST(Gloo, AbortWakesARankThatWaits) {
+  ClusterDriver cluster(module(), 2);
+  std::atomic<bool> aborted{false};
+  const std::vector<std::string> errors = cluster.run([&](ClusterRank& rank) {
+    rank.open();
+    if (rank.rank() == 1) {
+      while (!aborted) std::this_thread::yield();
+      return;
+    }
+    std::thread other([&] { rank.abort(); });
+    try {
+      rank.barrier();
+    } catch (...) {
+      other.join();
+      aborted = true;
+      throw;
+    }
+  });
+  EXPECT_EQ(errors[0], "CANCELLED: the run was stopped while it waited for other ranks");
+}
+
+TEST(Gloo, AnUnknownInterfaceIsNamedWithThoseThatThereAre) {
+  ClusterDriver cluster(module(), 2, {{"interface", "nowhere0"}});
+  for (const std::string& error : cluster.run([](ClusterRank& rank) { rank.open(); }))
+    EXPECT_THAT(error, testing::MatchesRegex(
+                           "INVALID_ARGUMENT: interface = \"nowhere0\" is no network interface .* has .*lo.*"));
+}
+
+// ---- real processes, which end with the test
+
+// A rank in a process of its own; it ends with status 0 if `f` returned, and with 9 otherwise.
+pid_t start_rank(int rank, int size, const std::string& directory, const std::function<void(ClusterRank&)>& f) {
+  const pid_t test = ::getpid();
+  const pid_t child = ::fork();
+  if (child != 0) return child;
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != test) ::_exit(8);
+  int status = 9;
+  try {
+    ClusterRank process(find_table<belay_cluster_api>(module(), "gloo"), {}, rank, size, directory);
+    f(process);
+    status = 0;
+  } catch (...) {
+  }
+  ::_exit(status);
+}
+
+// What rank 0 is told where rank 1 of three processes is sent a signal behind the first barrier.
+std::string told_after(int signal, double timeout_secs) {
+  const TemporaryFolder folder;
+  const auto until_the_end = [&](ClusterRank& rank) {
+    rank.timeout(timeout_secs);
+    rank.open();
+    for (;;) rank.barrier();
+  };
+  std::vector<pid_t> children;
+  for (int r = 1; r < 3; ++r) children.push_back(start_rank(r, 3, folder.path(), until_the_end));
+  std::string told;
+  try {
+    ClusterRank rank(find_table<belay_cluster_api>(module(), "gloo"), {}, 0, 3, folder.path());
+    rank.timeout(timeout_secs);
+    rank.open();
+    rank.barrier();
+    ::kill(children[0], signal);
+    for (;;) rank.barrier();
+  } catch (const belay::Error& e) {
+    told = std::string(code_name(e.code())) + ": " + e.what();
+  }
+  ::kill(children[0], SIGKILL);
+  for (const pid_t child : children) {
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    if (child == children[1]) {
+      EXPECT_EQ(WEXITSTATUS(status), 9) << "the other survivor is told, too";
+    }
+  }
+  return told;
+}
+
+TEST(GlooProcesses, ARankThatIsKilledIsNamed) {
+  EXPECT_EQ(told_after(SIGKILL, 60), "ABORTED: rank 1 has ended or left");
+}
+
+TEST(GlooProcesses, ARankThatIsStoppedIsNamedAfterTheTimeout) {
+  EXPECT_THAT(told_after(SIGSTOP, 0.4), testing::StartsWith("ABORTED: rank 1 has shown no sign of life"));
+}
+
+}  // namespace

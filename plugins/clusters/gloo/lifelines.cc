@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lifelines.h"
+
+#include <belay/error.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <utility>
+
+#include "interface_address.h"
+
+namespace belay_gloo {
+namespace {
+
+using belay::Code;
+
+constexpr std::int32_t kAlive = 1, kLeft = 2, kEnded = 3, kSilent = 4;
+constexpr std::chrono::milliseconds kBetweenLooks{20};  // at files, while ranks are waited for
+constexpr std::chrono::milliseconds kEndOfCalls{200};   // that a rank which leaves still takes part in
+
+[[noreturn]] void fail_system(const std::string& what) {
+  belay::fail(Code::kUnavailable, what + ": " + std::strerror(errno));  // NOLINT(concurrency-mt-unsafe)
+}
+
+std::string name_of(int rank) { return "rank " + std::to_string(rank); }
+
+std::string file_of(const std::string& folder, int rank) { return folder + "/rank-" + std::to_string(rank); }
+
+// Appears whole.
+void write_file(const std::string& path, const std::string& text) {
+  const std::string unfinished = path + ".new";
+  std::ofstream(unfinished) << text;
+  if (std::rename(unfinished.c_str(), path.c_str()) != 0) fail_system("'" + path + "' cannot be written");
+}
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+bool wait_for(int fd, short events) {
+  pollfd p{fd, events, 0};
+  return ::poll(&p, 1, static_cast<int>(kBetweenLooks.count())) > 0;
+}
+
+// A few bytes at the start of a connection.
+bool receive_all(int fd, void* into, std::size_t bytes) {
+  auto* at = static_cast<char*>(into);
+  for (int looks = 0; bytes != 0 && looks < 100; ++looks) {
+    if (!wait_for(fd, POLLIN)) continue;
+    const ssize_t n = ::recv(fd, at, bytes, 0);
+    if (n <= 0) return false;
+    at += n, bytes -= static_cast<std::size_t>(n);
+  }
+  return bytes == 0;
+}
+
+void prepare(int fd) {
+  const int yes = 1;
+  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+  ::fcntl(fd, F_SETFL, O_NONBLOCK);
+}
+
+}  // namespace
+
+Descriptor::~Descriptor() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+Lifelines::Lifelines(const Options& options, std::function<void()> on_failure)
+    : options_(options), on_failure_(std::move(on_failure)), wake_(::eventfd(0, EFD_CLOEXEC)) {
+  meet();
+  for (Peer& p : peers_) p.seen = Clock::now();
+  thread_ = std::thread([this] { watch(); });
+}
+
+Lifelines::~Lifelines() {
+  over_ = true;
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof(one));
+  thread_.join();
+}
+
+// ---- meeting ----
+
+// Each rank connects to those below it, and is connected to by those above it.
+void Lifelines::meet() {
+  Address own = address_of(options_.interface);
+  const Descriptor listening(::socket(own.raw.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  auto* raw = reinterpret_cast<sockaddr*>(&own.raw);
+  if (listening.get() < 0 || ::bind(listening.get(), raw, own.size) != 0 ||
+      ::listen(listening.get(), options_.size) != 0 || ::getsockname(listening.get(), raw, &own.size) != 0)
+    fail_system("interface '" + options_.interface + "' cannot be listened at");
+  write_file(file_of(options_.folder, options_.rank), to_text(own) + "\n");
+  const Clock::time_point end = Clock::now() + options_.wait;
+  for (int r = 0; r < options_.rank; ++r) connect_to(r, end);
+  accept_all(listening.get(), end);
+}
+
+void Lifelines::check_stopping() const {
+  if (options_.stopping && options_.stopping())
+    belay::fail(Code::kCancelled, "the run was stopped while other ranks were waited for");
+}
+
+void Lifelines::fail_missing(const std::vector<int>& ranks) const {
+  std::string names;
+  for (const int r : ranks) names += (names.empty() ? "" : ", ") + std::to_string(r);
+  belay::fail(Code::kUnavailable, std::string(ranks.size() == 1 ? "rank " : "ranks ") + names + " of " +
+                                      std::to_string(options_.size) + " did not come");
+}
+
+void Lifelines::connect_to(int rank, Clock::time_point end) {
+  for (;; std::this_thread::sleep_for(kBetweenLooks)) {
+    check_stopping();
+    if (Clock::now() > end) fail_missing({rank});
+    const std::string text = read_file(file_of(options_.folder, rank));
+    const Address address = text.empty() ? Address() : from_text(text);
+    if (address.size == 0) continue;
+    Descriptor line(::socket(address.raw.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    const auto* raw = reinterpret_cast<const sockaddr*>(&address.raw);
+    if (::connect(line.get(), raw, address.size) != 0) {
+      if (errno != EINPROGRESS) continue;
+      while (Clock::now() < end && !wait_for(line.get(), POLLOUT)) check_stopping();
+      int error = 0;
+      socklen_t size = sizeof(error);
+      if (::getsockopt(line.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0 || error != 0) continue;
+    }
+    prepare(line.get());
+    const Message hello{kAlive, options_.rank};
+    if (::send(line.get(), &hello, sizeof(hello), MSG_NOSIGNAL) != sizeof(hello)) continue;
+    Peer peer;
+    peer.rank = rank;
+    peer.line = std::move(line);
+    peers_.push_back(std::move(peer));
+    return;
+  }
+}
+
+void Lifelines::accept_all(int listening, Clock::time_point end) {
+  std::vector<int> missing;
+  for (int r = options_.rank + 1; r < options_.size; ++r) missing.push_back(r);
+  while (!missing.empty()) {
+    check_stopping();
+    if (Clock::now() > end) fail_missing(missing);
+    if (!wait_for(listening, POLLIN)) continue;
+    Descriptor line(::accept4(listening, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    Message hello{};
+    if (line.get() < 0 || !receive_all(line.get(), &hello, sizeof(hello))) continue;
+    const auto found = std::find(missing.begin(), missing.end(), hello.rank);
+    if (hello.kind != kAlive || found == missing.end()) continue;  // not one of ours
+    prepare(line.get());
+    Peer peer;
+    peer.rank = hello.rank;
+    peer.line = std::move(line);
+    peers_.push_back(std::move(peer));
+    missing.erase(found);
+  }
+}
+
+// ---- afterwards ----
+
+void Lifelines::leave() {
+  std::unique_lock lock(mutex_);
+  leaving_ = true;
+  lock.unlock();
+  send_to_all({kLeft, options_.rank});
+  lock.lock();
+  changed_.wait_for(lock, kEndOfCalls, [&] {
+    return !failure_.empty() || std::all_of(peers_.begin(), peers_.end(),
+                                            [](const Peer& p) { return p.gone || p.left != Clock::time_point(); });
+  });
+}
+
+std::string Lifelines::failure(std::chrono::milliseconds wait) const {
+  std::unique_lock lock(mutex_);
+  if (wait.count() > 0) changed_.wait_for(lock, wait, [&] { return !failure_.empty(); });
+  return failure_;
+}
+
+void Lifelines::watch() {
+  const auto beat = std::max<std::chrono::nanoseconds>(options_.timeout / 4, std::chrono::milliseconds(1));
+  Clock::time_point next = Clock::now();
+  std::vector<pollfd> fds;
+  while (!over_) {
+    if (Clock::now() >= next) {
+      send_to_all({kAlive, options_.rank});
+      next = Clock::now() + beat;
+    }
+    fds.assign(1, {wake_.get(), POLLIN, 0});
+    bool leaving = false;  // of a peer, whose last calls are awaited
+    for (const Peer& p : peers_) {
+      fds.push_back({p.gone ? -1 : p.line.get(), POLLIN, 0});
+      leaving = leaving || p.left != Clock::time_point();
+    }
+    auto wait = std::chrono::duration_cast<std::chrono::milliseconds>(next - Clock::now());
+    if (leaving && failure().empty()) wait = std::min<std::chrono::milliseconds>(wait, kBetweenLooks);
+    ::poll(fds.data(), fds.size(), static_cast<int>(std::max<std::int64_t>(wait.count(), 0)) + 1);
+    for (std::size_t i = 0; i < peers_.size(); ++i)
+      if ((fds[i + 1].revents & (POLLIN | POLLHUP | POLLERR)) != 0) read(peers_[i]);
+    look_at_times();
+  }
+}
+
+void Lifelines::read(Peer& peer) {
+  for (;;) {
+    const ssize_t n = ::recv(peer.line.get(), peer.part + peer.have, sizeof(Message) - peer.have, MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (n <= 0) {
+      {
+        const std::lock_guard lock(mutex_);
+        peer.gone = true;
+      }
+      changed_.notify_all();
+      if (peer.left == Clock::time_point()) fail(name_of(peer.rank) + " has ended or left", peer.rank, kEnded);
+      return;
+    }
+    peer.seen = Clock::now();
+    peer.have += static_cast<std::size_t>(n);
+    if (peer.have < sizeof(Message)) continue;
+    Message message{};
+    std::memcpy(&message, peer.part, sizeof(message));
+    peer.have = 0;
+    take(peer, message);
+  }
+}
+
+void Lifelines::take(Peer& peer, const Message& message) {
+  switch (message.kind) {
+    case kLeft: {
+      const std::lock_guard lock(mutex_);
+      peer.left = Clock::now();
+      changed_.notify_all();
+      return;
+    }
+    case kEnded: return fail(name_of(message.rank) + " has ended or left", message.rank, kEnded);
+    case kSilent: return fail(name_of(message.rank) + " has shown no sign of life", message.rank, kSilent);
+    default: return;
+  }
+}
+
+void Lifelines::look_at_times() {
+  const Clock::time_point now = Clock::now();
+  for (Peer& p : peers_) {
+    if (p.left != Clock::time_point()) {
+      if (now - p.left >= kEndOfCalls) fail(name_of(p.rank) + " has ended or left", p.rank, kEnded);
+    } else if (!p.gone && now - p.seen > options_.timeout) {
+      char seconds[32];
+      std::snprintf(seconds, sizeof(seconds), "%g", std::chrono::duration<double>(options_.timeout).count());
+      fail(name_of(p.rank) + " has shown no sign of life for " + seconds + " s", p.rank, kSilent);
+    }
+  }
+}
+
+void Lifelines::send_to_all(const Message& message) {
+  for (const Peer& p : peers_)  // a line that is full is one whose reader hangs, which its silence will show
+    ::send(p.line.get(), &message, sizeof(message), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+void Lifelines::fail(const std::string& why, int rank, std::int32_t kind) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!failure_.empty() || leaving_ || rank == options_.rank) return;
+    failure_ = why;
+  }
+  changed_.notify_all();
+  send_to_all({kind, rank});
+  on_failure_();
+}
+
+}  // namespace belay_gloo

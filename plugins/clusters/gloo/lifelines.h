@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who of the other ranks is there: a connection to each of them, which carries nothing but signs of life.
+//
+// Gloo knows that a connection broke, and not whose fault that was, and it cannot tell a rank that computes from one
+// whose machine hangs. Here a thread sends a sign of life to each rank four times in the timeout, whatever the process
+// is doing. A connection that breaks, or a rank that is silent for the timeout, is the failure; the first one that is
+// noticed is passed on to the others, so that all name the same rank.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace belay_gloo {
+
+// A file descriptor; closed with it.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd = -1) noexcept : fd_(fd) {}
+  ~Descriptor();
+  Descriptor(Descriptor&& o) noexcept : fd_(o.fd_) { o.fd_ = -1; }
+  Descriptor& operator=(Descriptor&& o) noexcept {
+    std::swap(fd_, o.fd_);
+    return *this;
+  }
+  int get() const noexcept { return fd_; }
+
+ private:
+  int fd_;
+};
+
+class Lifelines {
+ public:
+  struct Options {
+    int rank = 0;
+    int size = 1;
+    std::string interface;
+    std::string folder;  // where each rank writes its address; there, and of this meeting alone
+    std::chrono::nanoseconds wait{};
+    std::chrono::nanoseconds timeout{};
+    std::function<bool()> stopping;  // ends the waiting
+  };
+  // Meets all other ranks. UNAVAILABLE with those that are missing, CANCELLED where `stopping` says so. `on_failure` is
+  // called once, from a thread of its own.
+  Lifelines(const Options& options, std::function<void()> on_failure);
+  ~Lifelines();
+  Lifelines(const Lifelines&) = delete;
+  Lifelines& operator=(const Lifelines&) = delete;
+
+  // Says that this rank leaves, and waits a moment for the others to say the same: those that leave together end their
+  // last call in peace.
+  void leave();
+  // "rank 1 has ended or left"; empty: all are there. Waits so long for there to be one.
+  std::string failure(std::chrono::milliseconds wait = {}) const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Message {
+    std::int32_t kind, rank;
+  };
+  struct Peer {
+    int rank = -1;
+    Descriptor line;
+    Clock::time_point seen;
+    Clock::time_point left;  // when it said so; the epoch: it has not
+    char part[sizeof(Message)] = {};
+    std::size_t have = 0;
+    bool gone = false;
+  };
+
+  void meet();
+  void connect_to(int rank, Clock::time_point end);
+  void accept_all(int listening, Clock::time_point end);
+  [[noreturn]] void fail_missing(const std::vector<int>& ranks) const;
+  void check_stopping() const;
+  void watch();
+  void read(Peer& peer);
+  void take(Peer& peer, const Message& message);
+  void look_at_times();
+  void send_to_all(const Message& message);
+  void fail(const std::string& why, int rank, std::int32_t kind);
+
+  const Options options_;
+  const std::function<void()> on_failure_;
+  std::vector<Peer> peers_;
+  Descriptor wake_;
+  mutable std::mutex mutex_;  // of what follows
+  mutable std::condition_variable changed_;
+  std::string failure_;
+  bool leaving_ = false;
+  std::atomic<bool> over_{false};
+  std::thread thread_;
+};
+
+}  // namespace belay_gloo
