@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Processes, on one machine or several, joined by Gloo over TCP. Lifelines say who is there; Gloo moves the tensors.
 #include <belay/plugin.h>
-#include <gloo/rendezvous/file_store.h>
-#include <gloo/rendezvous/prefix_store.h>
 #include <gloo/transport/tcp/device.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -19,6 +17,7 @@
 #include "group.h"
 #include "interface_address.h"
 #include "lifelines.h"
+#include "meeting_store.h"
 
 namespace {
 
@@ -28,6 +27,9 @@ using belay::fail;
 using belay::TensorView;
 using belay_gloo::Group;
 using belay_gloo::Lifelines;
+using belay_gloo::MeetingStore;
+
+constexpr int kMostNumbers = 1 << 16;  // of groups: tags of Gloo have 32 bits, ours 16
 
 // Gloo writes into connections whose other end may be gone, which is an error of the call and must not end the process.
 // Threads that are started inside keep it so.
@@ -72,8 +74,9 @@ class Gloo final : public belay::Cluster {
       fail(Code::kInvalidArgument,
            "rank " + std::to_string(rank) + " is not below the number of ranks, " + std::to_string(size));
     aborted_ = false;
+    next_number_ = 1;
     if (size > 1) meet(args, rank, size);
-    std::unique_ptr<Group> all = make_group(rank, size, "all");
+    std::unique_ptr<Group> all = make_all(rank, size, std::min(args.wait(), args.timeout()));
     const std::lock_guard lock(mutex_);
     all_ = std::move(all);
     return {rank, size, args.local_rank() >= 0 ? args.local_rank() : 0, args.generation()};
@@ -117,17 +120,26 @@ class Gloo final : public belay::Cluster {
       g.receive(call, tensor);
     });
   }
+  // A number that is new to each rank of the group is the greatest of theirs.
   belay::Subgroup split(const Collective& call, int colour) override {
     belay::Subgroup made;
     in(call, [&](Group& g) {
-      std::vector<int> colours(static_cast<std::size_t>(g.size()));
-      g.all_gather(call, &colour, sizeof(colour), colours.data());
-      const std::string name = g.name() + "-" + std::to_string(g.next_split()) + "-" + std::to_string(colour);
+      const int mine[] = {colour, next_number_};
+      std::vector<int> all(2 * static_cast<std::size_t>(g.size()));
+      g.all_gather(call, mine, sizeof(mine), all.data());
+      int number = 0, rank = 0;
+      std::vector<int> ranks;
+      for (int r = 0; r < g.size(); ++r) {
+        const std::size_t at = 2 * static_cast<std::size_t>(r);
+        number = std::max(number, all[at + 1]);
+        if (all[at] != colour) continue;
+        if (r == g.rank()) rank = static_cast<int>(ranks.size());
+        ranks.push_back(g.ranks()[static_cast<std::size_t>(r)]);
+      }
+      if (number >= kMostNumbers) fail(Code::kResourceExhausted, "there were too many splits in this generation");
+      next_number_ = number + 1;
       if (colour < 0) return;
-      const auto same = [&](int end) {
-        return static_cast<int>(std::count(colours.begin(), colours.begin() + end, colour));
-      };
-      std::unique_ptr<Group> part = make_group(same(g.rank()), same(g.size()), name);
+      auto part = std::make_unique<Group>(rank, std::move(ranks), number, *all_);
       made = {reinterpret_cast<belay_ranks*>(part.get()), part->rank(), part->size()};
       const std::lock_guard lock(mutex_);
       parts_.push_back(std::move(part));
@@ -142,7 +154,6 @@ class Gloo final : public belay::Cluster {
       fail(Code::kInvalidArgument, "gloo needs a directory that all ranks see, to meet in; the run has none");
     folder_ = std::string(args.directory()) + "/" + std::string(args.meeting());
     owner_ = rank == 0;
-    wait_ = args.wait();
     if (::mkdir(folder_.c_str(), 0700) != 0 && errno != EEXIST)
       fail(Code::kUnavailable, "the folder '" + folder_ + "', where the ranks meet, cannot be made");
     lines_ =
@@ -154,16 +165,17 @@ class Gloo final : public belay::Cluster {
       attr.iface = interface_;
       attr.ai_family = belay_gloo::address_of(interface_).raw.ss_family;
       device_ = gloo::transport::tcp::CreateDevice(attr);
-      store_ = std::make_unique<gloo::rendezvous::FileStore>(folder_);
+      store_ = std::make_unique<MeetingStore>(folder_, [this] {
+        if (aborted_ || host().stopping())
+          fail(Code::kCancelled, "the run was stopped while other ranks were waited for");
+        if (const std::string who = lines_->failure(); !who.empty()) fail(Code::kAborted, who);
+      });
     });
   }
-  std::unique_ptr<Group> make_group(int rank, int size, const std::string& name) {
-    if (size == 1) return std::make_unique<Group>(rank, size, name, nullptr, device_, wait_);
+  std::unique_ptr<Group> make_all(int rank, int size, std::chrono::nanoseconds limit) {
+    if (size == 1) return std::make_unique<Group>(rank, size, nullptr, device_, limit);
     std::unique_ptr<Group> group;
-    guarded([&] {
-      gloo::rendezvous::PrefixStore store(name, *store_);
-      group = std::make_unique<Group>(rank, size, name, &store, device_, wait_);
-    });
+    guarded([&] { group = std::make_unique<Group>(rank, size, store_.get(), device_, limit); });
     return group;
   }
   void leave() {
@@ -183,7 +195,6 @@ class Gloo final : public belay::Cluster {
   }
   void end_calls() {
     const std::lock_guard lock(mutex_);
-    for (const auto& part : parts_) part->end_calls();
     if (all_ != nullptr) all_->end_calls();
   }
 
@@ -221,10 +232,10 @@ class Gloo final : public belay::Cluster {
   const std::string interface_;
   std::string folder_;
   bool owner_ = false;  // of the folder
-  std::chrono::nanoseconds wait_{};
+  std::atomic<int> next_number_{1};
   std::atomic<bool> aborted_{false};
   std::shared_ptr<gloo::transport::Device> device_;
-  std::unique_ptr<gloo::rendezvous::FileStore> store_;
+  std::unique_ptr<MeetingStore> store_;
   std::mutex mutex_;  // of the groups
   std::unique_ptr<Group> all_;
   std::vector<std::unique_ptr<Group>> parts_;

@@ -8,8 +8,11 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -185,6 +188,8 @@ TEST(Gloo, AnUnknownInterfaceIsNamedWithThoseThatThereAre) {
 
 // ---- real processes, which end with the test
 
+constexpr unsigned kHangSecs = 120;  // a process that is still there then hangs
+
 // A rank in a process of its own; it ends with status 0 if `f` returned, and with 9 otherwise.
 pid_t start_rank(int rank, int size, const std::string& directory, const std::function<void(ClusterRank&)>& f) {
   const pid_t test = ::getpid();
@@ -192,6 +197,7 @@ pid_t start_rank(int rank, int size, const std::string& directory, const std::fu
   if (child != 0) return child;
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != test) ::_exit(8);
+  ::alarm(kHangSecs);
   int status = 9;
   try {
     ClusterRank process(find_table<belay_cluster_api>(module(), "gloo"), {}, rank, size, directory);
@@ -202,44 +208,104 @@ pid_t start_rank(int rank, int size, const std::string& directory, const std::fu
   ::_exit(status);
 }
 
-// What rank 0 is told where rank 1 of three processes is sent a signal behind the first barrier.
-std::string told_after(int signal, double timeout_secs) {
+using Call = std::function<void(ClusterRank&)>;
+
+// What rank 0 is told where rank 1 of three processes is sent a signal so long after the first of the calls, which are
+// made again and again.
+std::string told_after(int signal, double timeout_secs, const Call& call, std::chrono::nanoseconds moment) {
   const TemporaryFolder folder;
   const auto until_the_end = [&](ClusterRank& rank) {
     rank.timeout(timeout_secs);
     rank.open();
-    for (;;) rank.barrier();
+    rank.barrier();
+    for (;;) call(rank);
   };
   std::vector<pid_t> children;
   for (int r = 1; r < 3; ++r) children.push_back(start_rank(r, 3, folder.path(), until_the_end));
   std::string told;
+  std::thread killer;
   try {
     ClusterRank rank(find_table<belay_cluster_api>(module(), "gloo"), {}, 0, 3, folder.path());
     rank.timeout(timeout_secs);
     rank.open();
     rank.barrier();
-    ::kill(children[0], signal);
-    for (;;) rank.barrier();
+    killer = std::thread([&] {
+      std::this_thread::sleep_for(moment);
+      ::kill(children[0], signal);
+    });
+    for (;;) call(rank);
   } catch (const belay::Error& e) {
     told = std::string(code_name(e.code())) + ": " + e.what();
   }
+  if (killer.joinable()) killer.join();
   ::kill(children[0], SIGKILL);
   for (const pid_t child : children) {
     int status = 0;
     ::waitpid(child, &status, 0);
     if (child == children[1]) {
-      EXPECT_EQ(WEXITSTATUS(status), 9) << "the other survivor is told, too";
+      EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 9)
+          << "the other survivor is told, too, and does not hang";
     }
   }
   return told;
 }
 
+struct NamedCall {
+  const char* name;
+  Call call;
+};
+
+const std::vector<NamedCall>& calls() {
+  static const std::vector<NamedCall> all = {{"barrier", [](ClusterRank& rank) { rank.barrier(); }},
+                                             {"broadcast",
+                                              [](ClusterRank& rank) {
+                                                Tensor tensor(DType::kFloat32, {50000});
+                                                rank.broadcast(tensor, {.peer = 1});
+                                              }},
+                                             {"all_reduce",
+                                              [](ClusterRank& rank) {
+                                                Tensor tensor(DType::kFloat32, {50000});
+                                                rank.all_reduce(tensor);
+                                              }},
+                                             {"all_gather",
+                                              [](ClusterRank& rank) {
+                                                const Tensor mine(DType::kFloat32, {20000});
+                                                Tensor of_all(DType::kFloat32, {60000});
+                                                rank.all_gather(mine, of_all);
+                                              }},
+                                             {"split", [](ClusterRank& rank) { rank.split(0); }},
+                                             {"send and receive", [](ClusterRank& rank) {
+                                                Tensor tensor(DType::kFloat32, {50000});
+                                                const int next = (rank.rank() + 1) % 3, before = (rank.rank() + 2) % 3;
+                                                if (rank.rank() == 0) rank.send(tensor, {.peer = next});
+                                                rank.receive(tensor, {.peer = before});
+                                                if (rank.rank() != 0) rank.send(tensor, {.peer = next});
+                                              }}};
+  return all;
+}
+
 TEST(GlooProcesses, ARankThatIsKilledIsNamed) {
-  EXPECT_EQ(told_after(SIGKILL, 60), "ABORTED: rank 1 has ended or left");
+  EXPECT_EQ(told_after(SIGKILL, 60, calls()[0].call, {}), "ABORTED: rank 1 has ended or left");
+}
+
+// BELAY_GLOO_KILLS: how often; 200 in the long test.
+TEST(GlooProcesses, ARankThatIsKilledAtAnyMomentLeavesNoOtherOneWaiting) {
+  const char* given = std::getenv("BELAY_GLOO_KILLS");
+  const int rounds = given == nullptr ? 4 : std::atoi(given);
+  std::minstd_rand random(19);
+  for (const NamedCall& call : calls()) {
+    SCOPED_TRACE(call.name);
+    for (int i = 0; i < rounds; ++i) {
+      const auto moment = std::chrono::microseconds(random() % 3000);
+      ASSERT_EQ(told_after(SIGKILL, 60, call.call, moment), "ABORTED: rank 1 has ended or left")
+          << "round " << i << ", " << moment.count() << " us";
+    }
+  }
 }
 
 TEST(GlooProcesses, ARankThatIsStoppedIsNamedAfterTheTimeout) {
-  EXPECT_THAT(told_after(SIGSTOP, 0.4), testing::StartsWith("ABORTED: rank 1 has shown no sign of life"));
+  EXPECT_THAT(told_after(SIGSTOP, 0.4, calls()[0].call, {}),
+              testing::StartsWith("ABORTED: rank 1 has shown no sign of life"));
 }
 
 }  // namespace

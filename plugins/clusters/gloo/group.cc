@@ -7,7 +7,10 @@
 #include <gloo/broadcast.h>
 #include <gloo/types.h>
 
+#include <algorithm>
 #include <cstring>
+#include <numeric>
+#include <utility>
 #include <vector>
 
 namespace belay_gloo {
@@ -60,31 +63,44 @@ void add_bfloat16(void* sum, const void* a, const void* b, std::size_t n) {
 
 }  // namespace
 
-Group::Group(int rank, int size, std::string name, gloo::rendezvous::Store* store,
-             std::shared_ptr<gloo::transport::Device>& device, std::chrono::nanoseconds wait)
-    : rank_(rank), size_(size), name_(std::move(name)) {
+namespace {
+
+std::vector<int> all_ranks(int size) {
+  std::vector<int> ranks(static_cast<std::size_t>(size));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return ranks;
+}
+
+}  // namespace
+
+Group::Group(int rank, int size, gloo::rendezvous::Store* store, std::shared_ptr<gloo::transport::Device>& device,
+             std::chrono::nanoseconds limit)
+    : rank_(rank), ranks_(all_ranks(size)), waits_(std::make_shared<Waits>()) {
   if (size == 1) return;
-  context_ = std::make_shared<WakeableContext>(rank, size);
-  context_->setTimeout(std::max(std::chrono::duration_cast<milliseconds>(wait), milliseconds(1)));
-  context_->connect(*store, device, waits_);
-  context_->setTimeout(kNoLimit);
+  const auto whole = std::max(std::chrono::duration_cast<milliseconds>(limit), milliseconds(1));
+  context_ = std::make_shared<WakeableContext>(rank, size, *store, device, whole, waits_);
+}
+
+Group::Group(int rank, std::vector<int> ranks, int number, const Group& all)
+    : rank_(rank), ranks_(std::move(ranks)), number_(number), waits_(all.waits_) {
+  if (size() > 1) context_ = std::make_shared<WakeableContext>(rank, ranks_, *all.context_, waits_);
 }
 
 void Group::barrier(const Collective& call) {
-  if (size_ == 1) return;
+  if (size() == 1) return;
   std::shared_ptr<gloo::Context> context = context_;
   gloo::BarrierOptions options(context);
-  options.setTag(call.tag());
+  options.setTag(tag_of(call));
   options.setTimeout(limit_of(call));
   gloo::barrier(options);
 }
 
 void Group::broadcast(const Collective& call, const TensorView& tensor) {
-  if (size_ == 1 || tensor.bytes() == 0) return;
+  if (size() == 1 || tensor.bytes() == 0) return;
   gloo::BroadcastOptions options(context_);
   options.setOutput(static_cast<char*>(tensor.mutable_data()), tensor.bytes());
   options.setRoot(call.peer());
-  options.setTag(call.tag());
+  options.setTag(tag_of(call));
   options.setTimeout(limit_of(call));
   gloo::broadcast(options);
 }
@@ -96,7 +112,7 @@ void Group::sum(const Collective& call, T* values, std::size_t n,
   options.setOutput(values, n);
   options.setAlgorithm(gloo::AllreduceOptions::Algorithm::RING);  // one order for a size and a number of elements
   options.setReduceFunction(f);
-  options.setTag(call.tag());
+  options.setTag(tag_of(call));
   options.setTimeout(limit_of(call));
   gloo::allreduce(options);
 }
@@ -108,11 +124,11 @@ void Group::all_reduce(const Collective& call, const TensorView& tensor) {
     auto* values = static_cast<float*>(tensor.mutable_data());
     std::vector<std::uint16_t> halves(n);
     for (std::size_t i = 0; i < n; ++i) halves[i] = to_bfloat16(values[i]);
-    if (size_ > 1) sum(call, halves.data(), n, add_bfloat16);
+    if (size() > 1) sum(call, halves.data(), n, add_bfloat16);
     for (std::size_t i = 0; i < n; ++i) values[i] = from_bfloat16(halves[i]);
     return;
   }
-  if (size_ == 1) return;
+  if (size() == 1) return;
   void* data = tensor.mutable_data();
   switch (tensor.dtype()) {
     case DType::kFloat32: return sum(call, static_cast<float*>(data), n, add<float>);
@@ -123,14 +139,14 @@ void Group::all_reduce(const Collective& call, const TensorView& tensor) {
 
 void Group::all_gather(const Collective& call, const void* mine, std::size_t bytes, void* all) {
   if (bytes == 0) return;
-  if (size_ == 1) {
+  if (size() == 1) {
     std::memcpy(all, mine, bytes);
     return;
   }
   gloo::AllgatherOptions options(context_);
   options.setInput(static_cast<char*>(const_cast<void*>(mine)), bytes);
-  options.setOutput(static_cast<char*>(all), bytes * static_cast<std::size_t>(size_));
-  options.setTag(call.tag());
+  options.setOutput(static_cast<char*>(all), bytes * static_cast<std::size_t>(size()));
+  options.setTag(tag_of(call));
   options.setTimeout(limit_of(call));
   gloo::allgather(options);
 }
@@ -138,14 +154,14 @@ void Group::all_gather(const Collective& call, const void* mine, std::size_t byt
 void Group::send(const Collective& call, const TensorView& tensor) {
   if (tensor.bytes() == 0) return;
   const auto buffer = context_->createUnboundBuffer(const_cast<void*>(tensor.data()), tensor.bytes());
-  buffer->send(call.peer(), slot_of(kMessages, call.tag()));
+  buffer->send(call.peer(), slot_of(kMessages, tag_of(call)));
   buffer->waitSend(limit_of(call));
 }
 
 void Group::receive(const Collective& call, const TensorView& tensor) {
   if (tensor.bytes() == 0) return;
   const auto buffer = context_->createUnboundBuffer(tensor.mutable_data(), tensor.bytes());
-  buffer->recv(call.peer(), slot_of(kMessages, call.tag()));
+  buffer->recv(call.peer(), slot_of(kMessages, tag_of(call)));
   buffer->waitRecv(limit_of(call));
 }
 

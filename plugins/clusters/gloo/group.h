@@ -6,10 +6,9 @@
 #include <gloo/rendezvous/store.h>
 #include <gloo/transport/device.h>
 
-#include <atomic>
 #include <chrono>
 #include <memory>
-#include <string>
+#include <vector>
 
 #include "wakeable.h"
 
@@ -19,16 +18,16 @@ namespace belay_gloo {
 // be under way at the same time.
 class Group {
  public:
-  // Meets the others of the group in `store`, whose keys are this group's alone.
-  Group(int rank, int size, std::string name, gloo::rendezvous::Store* store,
-        std::shared_ptr<gloo::transport::Device>& device, std::chrono::nanoseconds wait);
+  // All ranks, which meet in `store`.
+  Group(int rank, int size, gloo::rendezvous::Store* store, std::shared_ptr<gloo::transport::Device>& device,
+        std::chrono::nanoseconds limit);
+  // Those of `all` with these ranks, which are in order; `number` is no other group's that two of them are in.
+  Group(int rank, std::vector<int> ranks, int number, const Group& all);
 
   int rank() const noexcept { return rank_; }
-  int size() const noexcept { return size_; }
-  // The same on all ranks of the group, and no other group's.
-  const std::string& name() const noexcept { return name_; }
-  // How many splits of it there were.
-  int next_split() noexcept { return splits_++; }
+  int size() const noexcept { return static_cast<int>(ranks_.size()); }
+  // Among all ranks.
+  const std::vector<int>& ranks() const noexcept { return ranks_; }
 
   void barrier(const belay::Collective& call);
   void broadcast(const belay::Collective& call, const belay::TensorView& tensor);
@@ -37,7 +36,8 @@ class Group {
   void send(const belay::Collective& call, const belay::TensorView& tensor);
   void receive(const belay::Collective& call, const belay::TensorView& tensor);
 
-  // Ends all calls that are under way, with an exception of Gloo's, and all later ones. Does not wait. Any thread.
+  // Ends all calls that are under way, with an exception of Gloo's, and all later ones, in every group of these
+  // connections. Does not wait. Any thread.
   void end_calls() noexcept { waits_->end(); }
 
  private:
@@ -45,10 +45,14 @@ class Group {
   void sum(const belay::Collective& call, T* values, std::size_t n,
            void (*add)(void*, const void*, const void*, std::size_t));
 
-  const int rank_, size_;
-  const std::string name_;
-  std::atomic<int> splits_{0};
-  const std::shared_ptr<Waits> waits_ = std::make_shared<Waits>();
+  std::uint32_t tag_of(const belay::Collective& call) const noexcept {
+    return static_cast<std::uint32_t>(number_) * BELAY_CLUSTER_TAGS + call.tag();
+  }
+
+  const int rank_;
+  const std::vector<int> ranks_;
+  const int number_ = 0;
+  const std::shared_ptr<Waits> waits_;        // of all groups
   std::shared_ptr<WakeableContext> context_;  // null: a group of one
 };
 
