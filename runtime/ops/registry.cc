@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/ops/registry.h"
 
+#include "runtime/ops/training/rank_ops.h"
+
 namespace belay::runtime {
 
 std::unique_ptr<OpRegistry> make_op_registry() {
@@ -34,6 +36,7 @@ std::unique_ptr<OpRegistry> make_op_registry() {
   add_strided_slice_ops(*registry);
   add_sorting_ops(*registry);
   add_step_mean_ops(*registry);
+  add_rank_ops(*registry);
   add_training_ops(*registry);
   return registry;
 }

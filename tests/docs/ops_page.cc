@@ -8,6 +8,7 @@
 
 #include "belay/detail/parse_options.h"  // number_text
 #include "runtime/ops/registry.h"
+#include "runtime/ops/training/rank_ops.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -65,7 +66,8 @@ std::vector<Group> groups() {
           {"training",
            {"training.h"},
            {{"Updates of variables", "training.h", add_training_ops},
-            {"Steps of several batches", "training.h", add_step_mean_ops}}},
+            {"Steps of several batches", "training.h", add_step_mean_ops},
+            {"Steps of several processes", "training.h", add_rank_ops}}},
           {"summary", {"summaries.h"}, {{"Summaries", "summaries.h", add_summary_ops}}}};
 }
 

@@ -11,6 +11,7 @@
 #include "runtime/graph/host_kernel.h"
 #include "runtime/graph/kernel.h"
 #include "runtime/graph/queue.h"
+#include "runtime/graph/step_ranks.h"
 #include "runtime/ops/registry.h"
 #include "runtime/ops/state/host_ops.h"
 
@@ -156,19 +157,29 @@ class DequeueKernel final : public HostKernel {
         n_(spec.attrs().has("n") ? spec.attrs().integer("n") : 0),
         at_most_(spec.attrs().flag("at_most")) {}
   void run(HostContext& c) override {
+    if (!looked_) find_ranks(c);
     QueueElement element = n_ == 0 ? c.queue(0).dequeue(c.cancel()) : c.queue(0).dequeue_many(n_, at_most_, c.cancel());
     if (element.components.size() != components_)
       fail(Code::kInvalidArgument, "the queue's elements have " + std::to_string(element.components.size()) +
                                        " components, expected " + std::to_string(components_));
     if (element.input != nullptr) c.took(element.input, element.position);
+    if (ranks_ != nullptr)
+      for (const auto& [input, position] : ranks_->others_took()) c.took(input, position);
     for (std::size_t i = 0; i < components_; ++i) c.output(i, std::move(element.components[i]));
     c.queue(0).recycle(std::move(element));
   }
 
  private:
+  void find_ranks(HostContext& c) {
+    looked_ = true;
+    if (auto* queue = dynamic_cast<QueueOfRanks*>(&c.queue(0))) ranks_ = &queue->ranks();
+  }
+
   std::size_t components_;
   std::int64_t n_;
   bool at_most_;
+  bool looked_ = false;
+  StepRanks* ranks_ = nullptr;  // null: a queue of this process alone
 };
 
 class CloseKernel final : public HostKernel {
