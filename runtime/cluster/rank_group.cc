@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/cluster/rank_group.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace belay::runtime {
+namespace {
+
+using Api = belay_cluster_api;
+
+belay_collective call_from(int peer) {
+  auto call = detail::sized<belay_collective>();
+  call.peer = peer;
+  return call;
+}
+
+std::int64_t nanoseconds_of(double seconds) { return static_cast<std::int64_t>(seconds * 1e9); }
+
+// A tensor over memory of the caller's, for the call.
+template <class T>
+class ListTensor {
+ public:
+  ListTensor(DType dtype, T* data, std::size_t n)
+      : dim_(static_cast<std::int64_t>(n)), raw_(detail::raw_tensor(dtype, 1, &dim_, data, n * sizeof(T))) {}
+  ListTensor(const ListTensor&) = delete;
+  ListTensor& operator=(const ListTensor&) = delete;
+  const belay_tensor* get() const noexcept { return &raw_; }
+
+ private:
+  std::int64_t dim_;
+  belay_tensor raw_;
+};
+
+}  // namespace
+
+void RankGroup::open(const Meeting& meeting) {
+  auto args = detail::sized<belay_cluster_args>();
+  args.rank = meeting.rank;
+  args.size = args.min_size = meeting.size;
+  args.local_rank = meeting.local_rank;
+  args.wait_ns = nanoseconds_of(meeting.wait_secs);
+  args.timeout_ns = nanoseconds_of(meeting.timeout_secs);
+  args.directory = detail::str(meeting.directory);
+  args.meeting = detail::str(meeting.name);
+  auto place = detail::sized<belay_cluster_place>();
+  cluster_.call("open", &Api::open, static_cast<const belay_cluster_args*>(&args), &place);
+  open_ = true;
+  rank_ = place.rank, size_ = place.size;
+  if (rank_ == meeting.rank && size_ == meeting.size) return;
+  close();
+  fail(Code::kInvalidArgument, cluster_.label() + " is rank " + std::to_string(place.rank) + " of " +
+                                   std::to_string(place.size) + ", the launcher says rank " +
+                                   std::to_string(meeting.rank) + " of " + std::to_string(meeting.size));
+}
+
+void RankGroup::close() noexcept {
+  if (!std::exchange(open_, false)) return;
+  try {
+    cluster_.call("close", &Api::close);
+  } catch (const Error&) {
+  }
+}
+
+void RankGroup::broadcast(const TensorView& tensor, int from) {
+  if (tensor.bytes() == 0) return;
+  const belay_collective call = call_from(from);
+  cluster_.call("broadcast", &Api::broadcast, &call, &tensor.raw());
+}
+
+std::string RankGroup::broadcast(std::string text, int from) {
+  auto size = static_cast<std::int64_t>(text.size());
+  const belay_collective call = call_from(from);
+  const ListTensor<std::int64_t> length(DType::kInt64, &size, 1);
+  cluster_.call("broadcast", &Api::broadcast, &call, length.get());
+  text.resize(static_cast<std::size_t>(size));
+  if (text.empty()) return text;
+  const ListTensor<char> bytes(DType::kUInt8, text.data(), text.size());
+  cluster_.call("broadcast", &Api::broadcast, &call, bytes.get());
+  return text;
+}
+
+void RankGroup::all_reduce(const TensorView& tensor) {
+  const belay_collective call = call_from(0);
+  cluster_.call("all_reduce", &Api::all_reduce, &call, &tensor.raw());
+}
+
+std::vector<std::int64_t> RankGroup::all_gather(const std::vector<std::int64_t>& mine) {
+  std::vector<std::int64_t> own = mine, all(mine.size() * static_cast<std::size_t>(size_));
+  const ListTensor<std::int64_t> from(DType::kInt64, own.data(), own.size());
+  const ListTensor<std::int64_t> into(DType::kInt64, all.data(), all.size());
+  const belay_collective call = call_from(0);
+  cluster_.call("all_gather", &Api::all_gather, &call, from.get(), into.get());
+  return all;
+}
+
+std::vector<std::string> RankGroup::gather_texts(const std::string& mine) {
+  const std::vector<std::int64_t> sizes = all_gather(std::vector<std::int64_t>{static_cast<std::int64_t>(mine.size())});
+  const auto longest = static_cast<std::size_t>(*std::max_element(sizes.begin(), sizes.end()));
+  std::vector<std::string> all(static_cast<std::size_t>(size_));
+  if (longest == 0) return all;
+  std::string own = mine, parts(longest * all.size(), '\0');
+  own.resize(longest);
+  const ListTensor<char> from(DType::kUInt8, own.data(), own.size());
+  const ListTensor<char> into(DType::kUInt8, parts.data(), parts.size());
+  const belay_collective call = call_from(0);
+  cluster_.call("all_gather", &Api::all_gather, &call, from.get(), into.get());
+  for (std::size_t r = 0; r < all.size(); ++r) all[r] = parts.substr(r * longest, static_cast<std::size_t>(sizes[r]));
+  return all;
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/cluster/rendezvous.h"
+
+#include <cstdio>
+#include <random>
+
+#include "belay/error.h"
+#include "runtime/checkpoint/run_lock.h"
+
+namespace belay::runtime {
+namespace {
+
+constexpr std::string_view kMeetingName = "attempt";
+constexpr std::uint64_t kMostBytesOfName = 256;
+
+// It goes away as a whole: a worker that has just found it may be writing into it.
+void remove_rendezvous(LockedDirectory& run, const std::string& unused) {
+  if (!run.exists(kRendezvousName)) return;
+  run.rename(kRendezvousName, unused);
+  run.remove_tree(unused);
+}
+
+}  // namespace
+
+std::string begin_meeting(LockedDirectory& run, std::int64_t attempt) {
+  std::random_device random;
+  char name[64];
+  std::snprintf(name, sizeof(name), "attempt-%lld-%08x%08x", static_cast<long long>(attempt), random(), random());
+  remove_rendezvous(run, std::string(kRendezvousName) + "-before-" + name);
+  run.make_directory(kRendezvousName)->replace(kMeetingName, std::string(name) + "\n");
+  return name;
+}
+
+void end_meeting(LockedDirectory& run) noexcept {
+  try {
+    remove_rendezvous(run, std::string(kRendezvousName) + "-over");
+  } catch (const Error&) {  // the next attempt removes it
+  }
+}
+
+// A folder that is being made or removed is one that is not there.
+std::string WorkerSeat::read() const {
+  try {
+    if (!files_.exists(directory())) return "";
+    const std::string text = files_.open_directory(directory())->read(kMeetingName, kMostBytesOfName);
+    return !text.empty() && text.back() == '\n' ? text.substr(0, text.size() - 1) : "";
+  } catch (const Error&) {
+    return "";
+  }
+}
+
+std::string WorkerSeat::look() {
+  const std::string name = read();
+  if (name.empty() || name == name_) return name;
+  lock_.reset();
+  name_.clear();
+  try {
+    lock_ = files_.open_directory(directory())->try_lock("seat-" + std::to_string(rank_));
+  } catch (const Error&) {
+    return "";
+  }
+  if (lock_ == nullptr)
+    throw RunInUse(Code::kFailedPrecondition, "rank " + std::to_string(rank_) + " of the run in " + run_ +
+                                                  " is there already: another job trains in this directory");
+  name_ = name;
+  return name;
+}
+
+bool WorkerSeat::is_current(const std::string& name) const { return read() == name; }
+
+}  // namespace belay::runtime

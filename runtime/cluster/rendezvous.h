@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the processes of a run meet: the folder "rendezvous" of its directory.
+//
+//   rendezvous/attempt    the name of this attempt's meeting; the chief writes it while it holds the run's lock
+//   rendezvous/seat-1     locked by the process that is rank 1
+//   rendezvous/NAME/      the cluster plugin's own
+//
+// A killed run leaves all of it behind, so a worker that came before its chief may read an old name: it reads again
+// while it waits, and begins anew when the name changes. Two jobs in one directory: the second chief finds the run's
+// lock taken, the second worker its seat.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "runtime/checkpoint/locked_directory.h"
+#include "runtime/platform/file_system.h"
+
+namespace belay::runtime {
+
+inline constexpr std::string_view kRendezvousName = "rendezvous";
+
+// Removes what an earlier attempt left, and makes a name that was never used: "attempt-3-8f0c...".
+std::string begin_meeting(LockedDirectory& run, std::int64_t attempt);
+// Where it was.
+void end_meeting(LockedDirectory& run) noexcept;
+
+// A worker's. [main]
+class WorkerSeat {
+ public:
+  // `run`: the run's directory, which the chief may still have to make.
+  WorkerSeat(FileSystem& files, std::string run, int rank) : files_(files), run_(std::move(run)), rank_(rank) {}
+
+  // The name of the meeting that is under way; empty: none so far. Takes the seat. RunInUse where a process has it.
+  std::string look();
+  // Whether the name is still the one that look() returned. Any thread.
+  bool is_current(const std::string& name) const;
+  std::string directory() const { return run_ + "/" + std::string(kRendezvousName); }
+
+ private:
+  std::string read() const;
+
+  FileSystem& files_;
+  const std::string run_;
+  const int rank_;
+  std::string name_;
+  std::unique_ptr<OpenFile> lock_;
+};
+
+}  // namespace belay::runtime

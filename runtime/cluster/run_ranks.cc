@@ -1,0 +1,469 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/cluster/run_ranks.h"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <shared_mutex>
+#include <sstream>
+#include <thread>
+#include <utility>
+
+#include "runtime/platform/crc32c.h"
+#include "runtime/platform/text.h"
+
+namespace belay::runtime {
+namespace {
+
+constexpr std::int64_t kStepsBetweenChecks = 100;
+constexpr std::chrono::milliseconds kBetweenLooks{50};  // at the rendezvous
+constexpr const char* kRankMark = "@";                  // train@1: no name of an input has it
+
+std::string rank_text(int rank) { return "rank " + std::to_string(rank); }
+
+std::int64_t rows_of(const QueueElement& element) {
+  for (const DenseTensor& t : element.components)
+    if (!t.dims().empty()) return t.dims()[0];
+  return 1;
+}
+
+// "name dtype d0,d1"; no name of a node has a space.
+std::string line_of(const Variable& v) {
+  return v.name + " " + dtype_name(v.value.dtype()) + " " + dims_text(v.value.dims()) + "\n";
+}
+
+void append(std::string& text, std::int64_t number) {
+  text.append(reinterpret_cast<const char*>(&number), sizeof(number));
+}
+std::int64_t take_number(const std::string& text, std::size_t& at) {
+  std::int64_t number = 0;
+  std::memcpy(&number, text.data() + at, sizeof(number));
+  at += sizeof(number);
+  return number;
+}
+std::string text_of(const Position& p) {
+  std::string text;
+  append(text, p.epoch);
+  append(text, p.index);
+  append(text, static_cast<std::int64_t>(p.bytes.size()));
+  return text + p.bytes;
+}
+Position take_position(const std::string& text, std::size_t& at) {
+  Position p;
+  p.epoch = take_number(text, at);
+  p.index = take_number(text, at);
+  const auto size = static_cast<std::size_t>(take_number(text, at));
+  p.bytes = text.substr(at, size);
+  at += size;
+  return p;
+}
+
+}  // namespace
+
+// What a rank says of itself where a step begins.
+struct RunRanks::Note {
+  enum Kind : std::int64_t { kRows, kInputEnded, kEndsRun, kFailed };
+  std::int64_t kind = kRows;
+  std::int64_t epoch = 0;  // of the batch that it has
+  std::int64_t rows = 0;
+  Position position = {};  // behind it
+
+  std::vector<std::int64_t> numbers() const {
+    return {kind, epoch, rows, position.epoch, position.index, static_cast<std::int64_t>(position.bytes.size())};
+  }
+};
+
+// Round a wait for other ranks.
+class RunRanks::Waiting {
+ public:
+  explicit Waiting(DiskCalls& waits) : waits_(waits) { waits_.begun.fetch_add(1, std::memory_order_relaxed); }
+  ~Waiting() { waits_.ended.fetch_add(1, std::memory_order_relaxed); }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+
+ private:
+  DiskCalls& waits_;
+};
+
+// The queue of this rank's shard. Its dequeue is one of all ranks.
+class RunRanks::SharedQueue final : public QueueOfRanks {
+ public:
+  SharedQueue(std::unique_ptr<Queue> inner, RunRanks& ranks, Clock& clock, std::vector<Dims> empty,
+              std::vector<DType> dtypes)
+      : inner_(std::move(inner)), ranks_(ranks), clock_(clock), empty_(std::move(empty)), dtypes_(std::move(dtypes)) {}
+
+  QueueElement dequeue(const CancelToken&) override {
+    if (ranks_.ended_) fail(Code::kCancelled, "the ranks have ended the run");
+    const Note mine = own_note();
+    std::vector<Note> notes = ranks_.exchange(mine);
+    end_together(notes);
+    return take(notes);
+  }
+  QueueElement dequeue_many(std::int64_t, bool, const CancelToken&) override {
+    fail(Code::kUnimplemented, "several ranks take batches one by one");
+  }
+  StepRanks& ranks() noexcept override { return ranks_; }
+
+  void enqueue(QueueElement element, const CancelToken& cancel) override {
+    inner_->enqueue(std::move(element), cancel);
+  }
+  void enqueue_many(std::vector<QueueElement> elements, const CancelToken& cancel) override {
+    inner_->enqueue_many(std::move(elements), cancel);
+  }
+  bool wait_for_element(const CancelToken& cancel) override { return inner_->wait_for_element(cancel); }
+  void recycle(QueueElement element) override { inner_->recycle(std::move(element)); }
+  QueueElement spare() override { return inner_->spare(); }
+  void close(bool cancel_pending) override { inner_->close(cancel_pending); }
+  void close_with_error(const Error& error) override { inner_->close_with_error(error); }
+  void reopen() override { inner_->reopen(); }
+  bool closed() const override { return inner_->closed(); }
+  std::int64_t size() const override { return inner_->size(); }
+  const std::string& name() const override { return inner_->name(); }
+
+ private:
+  // Waits for a batch of its own. It is kept until a step takes it.
+  Note own_note() {
+    Note note;
+    if (ranks_.control_.stopping()) note.kind = Note::kEndsRun;
+    if (note.kind == Note::kRows && !next_) fetch(note);
+    if (note.kind != Note::kRows) return note;
+    note.epoch = ranks_.epoch_;
+    note.rows = rows_of(*next_);
+    note.position = next_->position;
+    return note;
+  }
+  void fetch(Note& note) {
+    try {
+      next_ = inner_->dequeue(CancelToken(ranks_.control_.wakes, clock_));
+    } catch (const Error& e) {
+      own_error_ = e;
+      note.kind = e.code() == Code::kOutOfRange                                ? Note::kInputEnded
+                  : e.code() == Code::kCancelled && ranks_.control_.stopping() ? Note::kEndsRun
+                                                                               : Note::kFailed;
+    }
+  }
+  // Throws the same on all ranks, where the step does not happen.
+  void end_together(const std::vector<Note>& notes) {
+    const auto first = [&](std::int64_t kind) {
+      return std::find_if(notes.begin(), notes.end(), [&](const Note& n) { return n.kind == kind; });
+    };
+    const auto name = [&](auto found) { return rank_text(static_cast<int>(found - notes.begin())); };
+    const auto own = notes.begin() + ranks_.rank();
+    if (const auto failed = first(Note::kFailed); failed != notes.end()) {
+      ranks_.ended_ = true;
+      if (own->kind == Note::kFailed) throw Error(*own_error_);
+      fail(Code::kAborted, name(failed) + " has failed: its input; what it printed says why");
+    }
+    if (const auto ends = first(Note::kEndsRun); ends != notes.end()) {
+      ranks_.ended_ = true;
+      ranks_.compare_variables();
+      const std::string why = name(ends) + " has ended the run";
+      if (own->kind != Note::kEndsRun) ranks_.control_.stop(why);
+      fail(Code::kCancelled, why);
+    }
+    if (std::all_of(notes.begin(), notes.end(), [](const Note& n) { return n.kind == Note::kInputEnded; })) {
+      ranks_.ended_ = true;
+      ranks_.compare_variables();
+      throw Error(*own_error_);
+    }
+  }
+  // The batch of this rank, or one that counts for nothing.
+  QueueElement take(const std::vector<Note>& notes) {
+    std::int64_t epoch = INT64_MAX, rows = 0;
+    for (const Note& n : notes)
+      if (n.kind == Note::kRows) epoch = std::min(epoch, n.epoch);
+    const auto counts = [&](const Note& n) { return n.kind == Note::kRows && n.epoch == epoch; };
+    for (const Note& n : notes)
+      if (counts(n)) rows += n.rows;
+    if (rows == 0) fail(Code::kInvalidArgument, "no rank has a row in this step");
+    const Note& mine = notes[static_cast<std::size_t>(ranks_.rank())];
+    QueueElement element;
+    if (counts(mine)) {
+      element = std::move(*next_);
+      next_.reset();
+      ranks_.epoch_ = element.position.epoch;
+      ranks_.share_ = static_cast<double>(mine.rows) / static_cast<double>(rows);
+      last_ = element.components;  // shared, not copied
+    } else {
+      element.components = without_rows();
+      ranks_.share_ = 0;
+    }
+    ranks_.others_took_.clear();
+    if (ranks_.chief())
+      for (std::size_t r = 1; r < notes.size(); ++r)
+        if (counts(notes[r])) ranks_.others_took_.emplace_back(&ranks_.position_names_[r], notes[r].position);
+    return element;
+  }
+  // Something of the right shape: an earlier batch, the one of the next epoch, or zeros.
+  std::vector<DenseTensor> without_rows() const {
+    if (!last_.empty()) return last_;
+    if (next_) return next_->components;
+    std::vector<DenseTensor> zeros;
+    for (std::size_t i = 0; i < empty_.size(); ++i) {
+      DenseTensor& t = zeros.emplace_back(dtypes_[i], empty_[i]);
+      if (dtypes_[i] != DType::kString && t.bytes() != 0) std::memset(t.data(), 0, t.bytes());
+    }
+    return zeros;
+  }
+
+  const std::unique_ptr<Queue> inner_;
+  RunRanks& ranks_;
+  Clock& clock_;
+  const std::vector<Dims> empty_;  // of a batch of one row
+  const std::vector<DType> dtypes_;
+  std::optional<QueueElement> next_;
+  std::vector<DenseTensor> last_;
+  std::optional<Error> own_error_;
+};
+
+// Interrupts the cluster's open where the chief has begun a new attempt meanwhile.
+class RunRanks::MeetingWatch {
+ public:
+  MeetingWatch(const WorkerSeat& seat, std::string name, PluginInstance& cluster)
+      : cluster_(cluster), thread_([this, &seat, name = std::move(name)] { watch(seat, name); }) {}
+  ~MeetingWatch() {
+    {
+      const std::lock_guard lock(mutex_);
+      done_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+    cluster_.uninterrupted();
+  }
+  MeetingWatch(const MeetingWatch&) = delete;
+  MeetingWatch& operator=(const MeetingWatch&) = delete;
+
+ private:
+  void watch(const WorkerSeat& seat, const std::string& name) {
+    std::unique_lock lock(mutex_);
+    while (!changed_.wait_for(lock, kBetweenLooks, [&] { return done_; })) {
+      if (seat.is_current(name)) continue;
+      cluster_.interrupt();
+      return;
+    }
+  }
+
+  PluginInstance& cluster_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool done_ = false;
+  std::thread thread_;
+};
+
+RunRanks::RunRanks(Options options, Control control) : options_(std::move(options)), control_(std::move(control)) {
+  for (int r = 0; r < options_.size; ++r) position_names_.push_back(position_name(r));
+}
+
+RunRanks::~RunRanks() = default;
+
+// ---- meeting ----
+
+RankGroup& RunRanks::group() {
+  if (group_ == nullptr || !group_->is_open()) fail(Code::kFailedPrecondition, "the ranks have not met, or have left");
+  return *group_;
+}
+
+void RunRanks::meet(const std::string& directory, const std::string& name) {
+  group_ = std::make_unique<RankGroup>(*cluster_);
+  group_->open({.rank = options_.rank,
+                .size = options_.size,
+                .local_rank = options_.local_rank,
+                .directory = directory,
+                .name = name,
+                .wait_secs = options_.max_wait_secs,
+                .timeout_secs = options_.timeout_secs});
+  ended_ = false;
+  compare_digests();
+}
+
+void RunRanks::open_chief(LockedDirectory& run, std::int64_t attempt) {
+  run_ = &run;
+  const std::string name = begin_meeting(run, attempt);
+  meet(run.path() + "/" + std::string(kRendezvousName), name);
+}
+
+void RunRanks::open_worker(FileSystem& files) {
+  seat_ = std::make_unique<WorkerSeat>(files, options_.directory, options_.rank);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(options_.max_wait_secs);
+  for (;;) {
+    const std::string name = seat_->look();
+    if (!name.empty()) {
+      try {
+        const MeetingWatch watch(*seat_, name, *cluster_);
+        return meet(seat_->directory(), name);
+      } catch (const Error&) {
+        if (group_ != nullptr) group_->close();
+        // Of an attempt that is over: the chief of this one may still come.
+        if (control_.stopping() || seat_->is_current(name)) throw;
+      }
+    }
+    if (control_.stopping()) fail(Code::kCancelled, "the run was stopped while rank 0 was waited for");
+    if (std::chrono::steady_clock::now() > end)
+      fail(Code::kUnavailable, "rank 0 of " + std::to_string(options_.size) + " did not begin a run in " +
+                                   escaped(options_.directory) + " in time");
+    std::this_thread::sleep_for(kBetweenLooks);
+  }
+}
+
+void RunRanks::compare_digests() {
+  const std::vector<std::int64_t> all = group().all_gather({static_cast<std::int64_t>(options_.digest)});
+  for (std::size_t r = 1; r < all.size(); ++r)
+    if (all[r] != all[0])
+      fail(Code::kInvalidArgument, rank_text(static_cast<int>(r)) +
+                                       " has another manifest than rank 0, or is another version of the program; start "
+                                       "all with the same");
+}
+
+void RunRanks::close() noexcept {
+  if (group_ != nullptr) group_->close();
+  if (run_ != nullptr) end_meeting(*std::exchange(run_, nullptr));
+  seat_.reset();
+}
+
+// ---- the session ----
+
+QueueFactory RunRanks::over(QueueFactory make) {
+  return [this, make = std::move(make)](const Node& node) -> std::unique_ptr<Queue> {
+    std::unique_ptr<Queue> queue = make(node);
+    if (node.name != options_.queue) return queue;
+    std::vector<Dims> empty;
+    std::vector<DType> dtypes;
+    for (const std::int64_t dtype : node.attrs.integers("dtypes")) dtypes.push_back(static_cast<DType>(dtype));
+    const std::vector<Shape> shapes = shapes_of_components(node.attrs.integers("shapes")).value();  // checked when made
+    for (const Shape& shape : shapes) {
+      Dims dims = shape.has_rank() ? shape.dims() : Dims{1};
+      for (std::int64_t& d : dims) d = std::max<std::int64_t>(d, 1);
+      empty.push_back(std::move(dims));
+    }
+    return std::make_unique<SharedQueue>(std::move(queue), *this, system_clock(), std::move(empty), std::move(dtypes));
+  };
+}
+
+std::string RunRanks::position_name(int rank) const {
+  return rank == 0 ? options_.input : options_.input + kRankMark + std::to_string(rank);
+}
+
+std::string RunRanks::listed_variables() const {
+  std::string list;
+  for (const Variable* v : session_->variables()) list += line_of(*v);
+  return list;
+}
+
+// The chief's, of all ranks.
+std::string RunRanks::restored_positions(DirectSession& session) const {
+  const std::map<std::string, Position> all = session.store().positions();
+  int count = 0;
+  for (const auto& [name, position] : all)
+    count += name == options_.input || name.rfind(options_.input + kRankMark, 0) == 0 ? 1 : 0;
+  if (count != 0 && count != options_.size)
+    fail(Code::kFailedPrecondition, "the checkpoint is of a run of " + std::to_string(count) + " process" +
+                                        (count == 1 ? "" : "es") + ", and this one has " +
+                                        std::to_string(options_.size) + ": start as many, or use --from-scratch");
+  std::string text;
+  for (const std::string& name : position_names_) {
+    const auto found = all.find(name);
+    text += text_of(found == all.end() ? Position() : found->second);
+  }
+  return text;
+}
+
+CreatedSession RunRanks::alike(CreatedSession created) {
+  DirectSession& session = *created.session;
+  session_ = &session;
+  // The list of a worker: it has no variables of hooks.
+  std::istringstream list(group().broadcast(rank() == 1 ? listed_variables() : "", 1));
+  variables_.clear();
+  for (std::string line; std::getline(list, line);) {
+    const std::string name = line.substr(0, line.find(' '));
+    const Variable* v = session.store().find(name);
+    if (v == nullptr || line_of(*v) != line + "\n")
+      fail(Code::kFailedPrecondition, rank_text(rank()) + " has no variable '" + line + "', which rank 1 has: the " +
+                                          "models of the ranks differ");
+    variables_.push_back(v);
+  }
+  for (const Variable* v : variables_) {
+    DenseTensor value = v->value.dtype() == DType::kString ? DenseTensor() : DenseTensor(TensorView(v->value.view()));
+    if (!value) fail(Code::kUnimplemented, "the variable '" + v->name + "' is a string, which ranks do not share yet");
+    group().broadcast(TensorView(value.view()), 0);
+    if (!chief()) session.store().assign(v->name, TensorView(value.view()));
+  }
+  const std::string positions = group().broadcast(chief() ? restored_positions(session) : "", 0);
+  std::size_t at = 0;
+  Position own;
+  for (int r = 0; r < size(); ++r) {
+    Position p = take_position(positions, at);
+    if (r == rank()) own = std::move(p);
+  }
+  epoch_ = own.epoch;
+  if (!chief()) session.store().replace_positions({{options_.input, own}});
+  compare_variables();
+  return created;
+}
+
+void refuse_ranks(DirectSession& session) {
+  for (const auto& [name, position] : session.store().positions())
+    if (name.find(kRankMark) != std::string::npos)
+      fail(
+          Code::kFailedPrecondition,
+          "the checkpoint is of a run of several processes, each of which read a part of the input; this one is alone: "
+          "start as many as before, with [cluster], or use --from-scratch");
+}
+
+// ---- steps ----
+
+std::vector<RunRanks::Note> RunRanks::exchange(const Note& mine) {
+  const std::int64_t step = session_->global_step();
+  const Waiting waiting(control_.waits);
+  const std::vector<std::int64_t> numbers = mine.numbers();
+  const std::vector<std::int64_t> all = group().all_gather(numbers);
+  std::vector<Note> notes(static_cast<std::size_t>(size()));
+  std::int64_t bytes = 0;
+  for (std::size_t r = 0; r < notes.size(); ++r) {
+    const std::int64_t* n = all.data() + r * numbers.size();
+    notes[r] = {n[0], n[1], n[2], {n[3], n[4], {}}};
+    bytes = std::max(bytes, n[5]);
+  }
+  if (bytes > 0) {
+    std::vector<std::string> texts = group().gather_texts(mine.position.bytes);
+    for (std::size_t r = 0; r < notes.size(); ++r) notes[r].position.bytes = std::move(texts[r]);
+  }
+  const bool whole = std::none_of(notes.begin(), notes.end(), [](const Note& n) { return n.kind >= Note::kEndsRun; });
+  if (whole && step > 0 && step % kStepsBetweenChecks == 0) compare_variables();
+  return notes;
+}
+
+// All ranks have the same bits, or end. Nothing writes between two steps.
+void RunRanks::compare_variables() {
+  std::vector<std::int64_t> mine;
+  {
+    const std::shared_lock gate(session_->store().gate());
+    for (const Variable* v : variables_) mine.push_back(crc32c(v->value.data(), v->value.bytes()));
+  }
+  if (mine.empty()) return;
+  const std::vector<std::int64_t> all = group().all_gather(mine);
+  for (std::size_t i = 0; i < mine.size(); ++i)
+    for (int r = 1; r < size(); ++r)
+      if (all[static_cast<std::size_t>(r) * mine.size() + i] != all[i])
+        fail(Code::kDataLoss, "the variable '" + variables_[i]->name + "' is another one on rank " + std::to_string(r) +
+                                  " than on rank 0 behind step " + std::to_string(session_->global_step()) +
+                                  ": what wrote it on one of them, a hook for instance, must not");
+}
+
+void RunRanks::leave() {
+  if (ended_ || group_ == nullptr || !group_->is_open() || session_ == nullptr) return;
+  Note note;
+  note.kind = Note::kEndsRun;
+  const std::vector<Note> notes = exchange(note);
+  ended_ = true;
+  if (std::none_of(notes.begin(), notes.end(), [](const Note& n) { return n.kind == Note::kFailed; }))
+    compare_variables();
+}
+
+void RunRanks::all_reduce(const TensorView& values) {
+  const Waiting waiting(control_.waits);
+  group().all_reduce(values);
+}
+
+}  // namespace belay::runtime
