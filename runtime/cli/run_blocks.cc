@@ -49,6 +49,9 @@ std::string plural(std::int64_t n, const std::string& what) {
 // The last part of a path.
 std::string name_in(const std::string& path) { return escaped(path.substr(path.rfind('/') + 1)); }
 
+// One of several processes, and not the chief, which has what is kept.
+bool is_worker(const ManifestRun& run) { return run.ranks() != nullptr && !run.ranks()->chief(); }
+
 // ---- the beginning ----
 
 void add_model(const ManifestRun& run, Block& block) {
@@ -153,6 +156,9 @@ void say_begin(ManifestRun& run, Logger& log) {
   const bool restored = saver != nullptr && !run.begins_anew() && !saver->saved_path().empty();
   std::string headline = "attempt " + std::to_string(host.attempt()) + ": ";
   headline += restored ? from_text(run, saver->saved_path()) : "a new training";
+  if (is_worker(run))
+    headline = "rank " + std::to_string(run.ranks()->rank()) + " of " + std::to_string(run.ranks()->size()) +
+               ": training begins with the weights of rank 0";
   const std::optional<std::int64_t>& last = run.manifest().run.max_steps;
   headline += last ? ", to step " + std::to_string(*last) : ", until the input ends";
   Block block(headline);
@@ -164,6 +170,7 @@ void say_begin(ManifestRun& run, Logger& log) {
   add_data(run, block);
   add_optimizer(run, block);
   add_machine(run, block);
+  if (is_worker(run)) return block.say(log);
   const DiskRoom room = disk_room(run);
   add_disk(run, room, block);
   add_memory(host, block);
@@ -260,12 +267,12 @@ void say_end(ManifestRun& run, const TrainingResult& result, const std::string& 
   if (!result.checkpoint.empty()) block.fields().add("checkpoint", result.checkpoint);
   add_best(run, block);
   add_times(result, block);
-  add_next(run, result, manifest, block);
+  if (!is_worker(run)) add_next(run, result, manifest, block);
   block.say(log);
 }
 
 void say_what_is_kept(ManifestRun& run, Logger& log) {
-  if (run.host().lock_lost()) return;
+  if (run.host().lock_lost() || is_worker(run)) return;
   log.info("", run.host().control().what_is_kept());
 }
 

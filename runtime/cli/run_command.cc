@@ -61,7 +61,8 @@ int train(ManifestRun& run, const RunArguments& arguments, Watchdog& watchdog, L
     log.flush();
     if (signals.stop_signal() != 0 && e.code() == Code::kCancelled) Signals::die_of(signals.stop_signal());
     // The error may have come through a hook, as one of its own.
-    return run.host().lock_lost() ? kExitInUse : status_of(e);
+    const bool in_use = run.host().lock_lost() || dynamic_cast<const RunInUse*>(&e) != nullptr;
+    return in_use ? kExitInUse : status_of(e);
   }
   say_end(run, result, arguments.is_short ? "" : joined(arguments.manifests, " "), log);
   say_what_was_left_out(log, run.disabled_hooks());
@@ -197,6 +198,10 @@ int run_command(const RunArguments& arguments) {
     training = true;
     if (!arguments.exported.empty()) warn_of_other_plugins(arguments.exported, run->plugins().registry(), *log);
     return use_model(*run, *prepared.watchdog, *log, signals);
+  }
+  if (arguments.is_short && run->ranks() != nullptr) {
+    log->error("", "--short trains in a directory of its own, where several processes do not meet; start one process");
+    return kExitUsage;
   }
   status = with_directory(*log, [&] {
     if (!arguments.allow_full_disk && !arguments.is_short) require_room(disk_room(*run));

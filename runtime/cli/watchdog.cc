@@ -49,9 +49,13 @@ std::string Watchdog::where() const {
 }
 
 void Watchdog::warn(double seconds, bool in_disk) {
-  if (in_disk)
-    return log_.warning(
-        "", "the disk has not answered for " + seconds_text(seconds) + " s" + where() + "; the run waits for it");
+  if (in_disk) {
+    const std::string place = where();
+    const bool ranks = place.find("cluster \"") != std::string::npos;  // whose calls wait for other ranks
+    return log_.warning("", std::string(ranks ? "the other ranks have" : "the disk has") + " not answered for " +
+                                seconds_text(seconds) + " s" + place + "; the run waits for " +
+                                (ranks ? "them" : "it"));
+  }
   log_.warning("", "no progress for " + seconds_text(seconds) + " s" + where() + "; the run ends after " +
                        seconds_text(options_.no_progress_secs) + " s (no_progress_secs)");
 }

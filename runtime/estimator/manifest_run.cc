@@ -3,10 +3,12 @@
 
 #include <algorithm>
 
+#include "belay/philox.h"
 #include "runtime/checkpoint/names.h"
-#include "runtime/cluster/launcher.h"
+#include "runtime/data/make_queue.h"
 #include "runtime/estimator/monitored_training_session.h"
 #include "runtime/estimator/plugin_problem.h"
+#include "runtime/estimator/rank_of_run.h"
 #include "runtime/estimator/run_hparams.h"
 #include "runtime/monitored/default_hooks.h"
 #include "runtime/monitored/fingerprint.h"
@@ -51,11 +53,13 @@ Manifest with_defaults(Manifest manifest, bool default_hooks) {
   return manifest;
 }
 
-RunHostOptions host_options(const Manifest& manifest, bool from_scratch) {
+// A worker's random numbers are not the chief's: a dropout that left out the same everywhere would be weaker.
+RunHostOptions host_options(const Manifest& manifest, bool from_scratch, const std::optional<LaunchedPlace>& place) {
   RunHostOptions options;
   options.dir = manifest.run.dir;
   options.threads = static_cast<int>(manifest.run.threads);
   options.seed = manifest.run.seed;
+  if (place && place->rank != 0) options.seed = mix_key(manifest.run.seed, static_cast<std::uint64_t>(place->rank));
   options.marks_attempt = true;
   options.starts_over = from_scratch;
   options.checkpoint = manifest.checkpoint;
@@ -67,24 +71,35 @@ RunHostOptions host_options(const Manifest& manifest, bool from_scratch) {
 
 ManifestRun::ManifestRun(Manifest manifest, ManifestRunOptions options, const Platform& platform,
                          Environment environment, RunControl& control)
-    : manifest_(std::move(manifest)),
+    : manifest_(manifest_of_rank(manifest, options.replay != nullptr, environment)),
       options_(options),
       environment_(std::move(environment)),
-      host_(platform, control, host_options(manifest_, options.from_scratch)),
+      host_(platform, control,
+            host_options(manifest_, options.from_scratch, rank_of(manifest, options_.replay != nullptr, environment_))),
       resume_(host_.files(), host_.log(), manifest_, options.resume),
       ops_(make_op_registry()),
       model_(*ops_, manifest_.run.mode == RunMode::kPredict ? Mode::kPredict : Mode::kTrain,
              manifest_.optimizer.accumulate),
       plugins_(host_, manifest_, environment_),
-      training_(host_, {.saves = true}) {
-  for (const auto& [name, section] : manifest_.inputs)
-    inputs_.emplace(name, RunInput{.name = name, .monitor = host_.add_monitor(), .prefetch = section.prefetch});
+      training_(host_, {.saves = true, .recovers = !rank_of(manifest, options_.replay != nullptr, environment_)}),
+      ranks_(make_ranks(manifest, options_.replay != nullptr, environment_, control)) {
+  for (const auto& [name, section] : manifest_.inputs) {
+    RunInput& input =
+        inputs_.emplace(name, RunInput{.name = name, .monitor = host_.add_monitor(), .prefetch = section.prefetch})
+            .first->second;
+    if (ranks_ == nullptr || name != "train") continue;
+    input.shard = ranks_->rank();
+    input.shards = ranks_->size();
+  }
+  if (ranks_ != nullptr) host_.use_queues(ranks_->over(make_queue));
 }
 
 ManifestRun::~ManifestRun() = default;
 
 // The hooks of a replay are all in its manifest.
-Manifest ManifestRun::uses() const { return with_defaults(manifest_, options_.replay == nullptr); }
+Manifest ManifestRun::uses() const {
+  return with_defaults(manifest_, options_.replay == nullptr && (ranks_ == nullptr || ranks_->chief()));
+}
 
 const RunInput* ManifestRun::input(const std::string& name) const {
   const auto found = inputs_.find(name);
@@ -103,13 +118,6 @@ bool ManifestRun::find_plugins(Diagnostics& problems) {
     problems.add(manifest_.at("run.threads"), no_team, "unset OMP_THREAD_LIMIT, or leave run.threads out");
   check_cluster(problems);
   return usable;
-}
-
-// A process by itself is a group of one, so that one manifest serves both.
-void ManifestRun::check_cluster(Diagnostics& problems) const {
-  if (!manifest_.cluster || !trains(manifest_.run.mode)) return;
-  const std::string reason = why_not_alone(environment_);
-  if (!reason.empty()) problems.add(manifest_.cluster->at, reason, "start one process; [cluster] may stay");
 }
 
 void ManifestRun::load_plugins(Diagnostics& problems) {
@@ -134,7 +142,12 @@ void ManifestRun::load_plugins(Diagnostics& problems) {
       opened.instance = &plugins_.create(plugins_.loaded(input), opened.monitor);
     });
   if (found.optimizer) create_optimizer(found, create);
-  if (found.cluster) create(*uses.cluster, [&] { plugins_.create(plugins_.loaded(*found.cluster), host_.monitor()); });
+  if (found.cluster) {
+    create(*uses.cluster, [&] {
+      PluginInstance& cluster = plugins_.create(plugins_.loaded(*found.cluster), host_.monitor());
+      if (ranks_ != nullptr) ranks_->use(cluster);
+    });
+  }
   if (problems.empty()) {
     make_exporters();
     make_evals();
@@ -190,7 +203,11 @@ bool ManifestRun::open(RunInput& input, Diagnostics& problems) {
 
 bool ManifestRun::build_model(RunInput& input, Diagnostics& problems) {
   try {
-    model_.build(*model_instance_, input, declared_);
+    if (ranks_ != nullptr && input.name == "train") {
+      model_.build_over_ranks(*model_instance_, input);
+    } else {
+      model_.build(*model_instance_, input, declared_);
+    }
     return true;
   } catch (const Error& e) {
     if (!is_of_manifest(e)) throw;
@@ -214,11 +231,13 @@ void ManifestRun::build_training(Diagnostics& problems) {
   if (!open(input, problems) || !build_model(input, problems)) return;
   check_groups(problems);
   if (!problems.empty()) return;
-  if (!model_.add_training(*optimizer_))
+  if (ranks_ != nullptr)
+    model_.add_training_over_ranks(*optimizer_);
+  else if (!model_.add_training(*optimizer_))
     host_.log().warning("",
                         "nothing of the input reaches the training step: neither features nor labels are used by "
                         "the loss; each step takes a batch all the same");
-  add_model_hooks(training_, plugins_, *model_instance_, model_.outputs);
+  if (ranks_ == nullptr || ranks_->chief()) add_model_hooks(training_, plugins_, *model_instance_, model_.outputs);
   build_evaluations(problems);
   check_best_metric(problems);
   build_exports(problems);
@@ -297,6 +316,7 @@ TrainingResult ManifestRun::train(const std::function<void()>& progress, const s
   if (host_.has_directory())
     host_.open_saver(fingerprint_of(host_.environment(), plugins_.registry()), training_.events(),
                      resume_.manifest_to_keep());
+  if (ranks_ != nullptr) meet_ranks();
   TrainingOptions options;
   options.max_steps = manifest_.run.max_steps;
   TimeShares times(host_, training_.events());
@@ -311,6 +331,7 @@ TrainingResult ManifestRun::train(const std::function<void()>& progress, const s
   std::optional<ReplayedSteps> replayed;
   if (options_.replay != nullptr) options.replay = &replayed.emplace(replayed_steps());
   TrainingResult result = run_training(options);
+  if (ranks_ != nullptr) ranks_->close();
   times.stop();
   result.shares = times.shares();
   if (keep_going() && !result.checkpoint.empty() && result.save_error.empty()) host_.note_finished(result.global_step);
@@ -326,7 +347,7 @@ TrainingResult ManifestRun::run_training(const TrainingOptions& options) {
     if (training_.events() != nullptr && keep_going()) write_run_end(*training_.events(), host_.clock(), success);
   };
   try {
-    TrainingResult result = runtime::train(training_, model_, options);
+    TrainingResult result = runtime::train(training_, model_, options, ranks_.get());
     note_end(true);
     return result;
   } catch (...) {

@@ -28,6 +28,7 @@
 #include <optional>
 #include <string>
 
+#include "runtime/cluster/run_ranks.h"
 #include "runtime/estimator/continuous_eval.h"
 #include "runtime/estimator/evaluate.h"
 #include "runtime/estimator/exporters.h"
@@ -107,6 +108,8 @@ class ManifestRun {
   const RunPlugins& plugins() const noexcept { return plugins_; }
   // By section. Null: it is not there.
   const RunInput* input(const std::string& name) const;
+  // The processes that train together; null: this one alone.
+  const RunRanks* ranks() const noexcept { return ranks_.get(); }
   // Labels of the hooks that on_error = "disable" took out.
   std::vector<std::string> disabled_hooks() { return training_.hooks().disabled(); }
   // Whether the directory held no checkpoint when it was opened; behind open_directory().
@@ -120,7 +123,9 @@ class ManifestRun {
   // False, with a problem, where it does not fit what the manifest says.
   bool open(RunInput& input, Diagnostics& problems);
   bool build_model(RunInput& input, Diagnostics& problems);
+  // ---- of several processes (manifest_run_ranks.cc)
   void check_cluster(Diagnostics& problems) const;
+  void meet_ranks();
   void check_groups(Diagnostics& problems);
   void make_evals();
   void build_training(Diagnostics& problems);
@@ -177,6 +182,7 @@ class ManifestRun {
   std::int64_t trained_step_ = -1;
   bool made_steps_ = false;  // this attempt
   bool begins_anew_ = true;
+  std::unique_ptr<RunRanks> ranks_;  // null: one process
 };
 
 }  // namespace belay::runtime

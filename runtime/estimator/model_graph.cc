@@ -37,10 +37,28 @@ void ModelGraph::build_over_placeholders(PluginInstance& model, const std::vecto
   outputs = build_model(model, graph, mode, tensors.features, {}, declared_labels(components));
 }
 
-bool ModelGraph::add_training(const OptimizerUse& optimizer) {
-  add_train_op(graph, optimizer, outputs);
+namespace {
+
+void summarize_learning_rate(NodeGraph& graph) {
   if (const std::vector<Port> rate = graph.collection("learning_rate"); rate.size() == 1)
     ops::scalar_summary("learning_rate", graph.output(rate[0]), "learning_rate_summary");
+}
+
+}  // namespace
+
+void ModelGraph::build_over_ranks(PluginInstance& model, const RunInput& input) {
+  tensors = input.feed->add_to_graph(graph);
+  outputs = build_model_over_ranks(model, graph, tensors.features, tensors.labels);
+}
+
+void ModelGraph::add_training_over_ranks(const OptimizerUse& optimizer) {
+  add_train_op_over_ranks(graph, optimizer, tensors.batch, outputs);
+  summarize_learning_rate(graph);
+}
+
+bool ModelGraph::add_training(const OptimizerUse& optimizer) {
+  add_train_op(graph, optimizer, outputs);
+  summarize_learning_rate(graph);
   return !take_batch(graph, tensors.batch, outputs);
 }
 

@@ -36,6 +36,9 @@ struct ModelGraph {
   // Training: the train operation, unless the model brought one. False: nothing of the input reaches it, so it is made
   // to take a batch.
   bool add_training(const OptimizerUse& optimizer);
+  // Instead of build and add_training, in one of several processes that train together; the input is its part.
+  void build_over_ranks(PluginInstance& model, const RunInput& input);
+  void add_training_over_ranks(const OptimizerUse& optimizer);
 
   const Mode mode;
   const std::int64_t accumulate;

@@ -70,6 +70,8 @@ class RunHost {
   Clock& clock() const noexcept { return environment_.clock; }
   Logger& log() const noexcept { return environment_.log; }
   FileSystem& files() const noexcept { return *files_; }  // the system's, with the calls counted for the watchdog
+  // Instead of make_queue, for the sessions that follow.
+  void use_queues(QueueFactory queues) { environment_.session.queues = std::move(queues); }
   // Of instances that belong to no session.
   const HostServices& services() const noexcept { return services_; }
 

@@ -27,13 +27,31 @@ class WithoutStates final : public SessionCreator {
   const std::set<std::string>& names_;
 };
 
+// The session of one of several processes, or (null) of one that is alone.
+class OverRanks final : public SessionCreator {
+ public:
+  OverRanks(std::shared_ptr<SessionCreator> inner, RunRanks* ranks) : inner_(std::move(inner)), ranks_(ranks) {}
+  CreatedSession create_session() override {
+    CreatedSession created = inner_->create_session();
+    if (ranks_ != nullptr) return ranks_->alike(std::move(created));
+    refuse_ranks(*created.session);
+    return created;
+  }
+  NodeGraph& graph() override { return inner_->graph(); }
+
+ private:
+  const std::shared_ptr<SessionCreator> inner_;
+  RunRanks* const ranks_;
+};
+
 class Training {
  public:
-  Training(SessionHost& host, ModelGraph& model, const TrainingOptions& options)
+  Training(SessionHost& host, ModelGraph& model, const TrainingOptions& options, RunRanks* ranks)
       : host_(host),
         run_(host.run()),
         model_(model),
         options_(options),
+        ranks_(ranks),
         train_op_({FetchRef(model.outputs.train_op)}) {}
 
   TrainingResult run();
@@ -41,6 +59,7 @@ class Training {
  private:
   std::shared_ptr<SessionCreator> creator();
   void loop(MonitoredSession& session);
+  void make_steps(MonitoredSession& session);
   bool step(MonitoredSession& session);
   void evaluate(MonitoredSession& session);
   void finish(MonitoredSession& session);
@@ -51,6 +70,7 @@ class Training {
   RunHost& run_;
   ModelGraph& model_;
   const TrainingOptions& options_;
+  RunRanks* const ranks_;  // null: one process
   FetchSet train_op_;
   RunCall call_;
   HookChoice in_each_;       // of a replay
@@ -72,7 +92,8 @@ std::shared_ptr<SessionCreator> Training::creator() {
     options.checkpoint_filename_with_path = options_.replay->checkpoint;
   else if (run_.has_directory())
     options.checkpoint_dir = run_.directory().path();
-  auto chief = std::make_shared<ChiefSessionCreator>(model_.graph, run_.environment(), std::move(options));
+  auto chief = std::make_shared<OverRanks>(
+      std::make_shared<ChiefSessionCreator>(model_.graph, run_.environment(), std::move(options)), ranks_);
   if (options_.replay == nullptr) return chief;
   return std::make_shared<WithoutStates>(std::move(chief), options_.replay->left_out);
 }
@@ -88,6 +109,7 @@ TrainingResult Training::run() {
     session->scope([&] {
       const KeptStore kept(*session, result_.trained);
       loop(*session);
+      if (ranks_ != nullptr) ranks_->leave();
     });
   } catch (...) {
     finish(*session);
@@ -112,11 +134,18 @@ void Training::loop(MonitoredSession& session) {
                          " is already at max_steps = " + std::to_string(*options_.max_steps));
     return;
   }
-  const RunControl::Interruptible interruptible(control, session);
+  // Where several processes are in a step none leaves it alone: what one waits for its own input with is woken.
+  std::optional<RunControl::Interruptible> interruptible;
+  if (ranks_ == nullptr) interruptible.emplace(control, session);
   if (options_.evals != nullptr) {
     options_.evals->at_start(*session.raw_session());
     session.save_if_asked();
   }
+  make_steps(session);
+}
+
+void Training::make_steps(MonitoredSession& session) {
+  RunControl& control = run_.control();
   while (!session.should_stop()) {
     if (replayed(session)) break;
     if (control.stopping()) {
@@ -202,7 +231,11 @@ void Training::look_for_checkpoint() {
 }  // namespace
 
 TrainingResult train(SessionHost& host, ModelGraph& model, const TrainingOptions& options) {
-  return Training(host, model, options).run();
+  return train(host, model, options, nullptr);
+}
+
+TrainingResult train(SessionHost& host, ModelGraph& model, const TrainingOptions& options, RunRanks* ranks) {
+  return Training(host, model, options, ranks).run();
 }
 
 }  // namespace belay::runtime

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/cluster/run_ranks.h"
 #include "runtime/estimator/eval_while_training.h"
 #include "runtime/estimator/model_graph.h"
 #include "runtime/estimator/session_host.h"
@@ -57,5 +58,7 @@ struct TrainingResult {
 // The graph is complete, and its model is in mode train. Restores the run's newest checkpoint, or initializes. Where
 // the directory's lock is lost it fails, and run.lock_lost() is true.
 TrainingResult train(SessionHost& host, ModelGraph& model, const TrainingOptions& options);
+// As one of several processes, which have met; null: alone.
+TrainingResult train(SessionHost& host, ModelGraph& model, const TrainingOptions& options, RunRanks* ranks);
 
 }  // namespace belay::runtime

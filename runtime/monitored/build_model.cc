@@ -66,11 +66,27 @@ Output mean_of_step(const std::string& name, const Output& value, std::int64_t a
   return mean;
 }
 
+// By what hooks fetch loss and metrics, and what is shown of them; `of_step` makes their values those of the step.
+template <class OfStep>
+void add_value_roles(NodeGraph& graph, const ModelOutputs& out, Mode mode, const OfStep& of_step) {
+  const auto port = [&](const Output& o) { return graph.resolve(o.raw()); };
+  for (const ModelOutputs::Metric& m : out.metrics) {
+    const Output value = m.update ? m.value : of_step(m.name, m.value);
+    graph.set_role(m.name, port(value));
+    if (mode == Mode::kTrain && !m.update) ops::scalar_summary(m.name, value, m.name + "_summary");
+  }
+  if (out.loss) {
+    const Output loss = of_step("loss", out.loss);
+    graph.set_role("loss", port(loss));
+    if (mode == Mode::kTrain) ops::scalar_summary("loss", loss, "loss_summary");
+  }
+}
+
 // `call` runs the model's build on the arguments, and `label` names it.
 template <class Call>
 ModelOutputs build(const Call& call, const std::string& label, NodeGraph& graph, Mode mode,
                    const std::vector<NamedOutput>& features, const std::vector<NamedOutput>& labels,
-                   const std::vector<DeclaredLabel>& declared, std::int64_t accumulate) {
+                   const std::vector<DeclaredLabel>& declared, std::int64_t accumulate, bool over_ranks = false) {
   ops::get_or_create_global_step(graph.handle());
   ModelSpec spec{graph};
   const std::vector<belay_named_output> raw_features = raw(features), raw_labels = raw(labels);
@@ -93,22 +109,25 @@ ModelOutputs build(const Call& call, const std::string& label, NodeGraph& graph,
   ModelOutputs& out = spec.outputs;
   if (!out.loss && mode != Mode::kPredict)
     fail(Code::kInvalidArgument, label + " has no loss; its build must call loss(...)");
-  const auto port = [&](const Output& o) { return graph.resolve(o.raw()); };
-  const auto of_step = [&](const std::string& name, const Output& o) {
+  for (const NamedOutput& p : out.predictions) graph.set_role(p.name, graph.resolve(p.output.raw()));
+  if (over_ranks) return out;
+  add_value_roles(graph, out, mode, [&](const std::string& name, const Output& o) {
     return mode == Mode::kTrain && accumulate > 1 ? mean_of_step(name, o, accumulate) : o;
-  };
-  for (const NamedOutput& p : out.predictions) graph.set_role(p.name, port(p.output));
-  for (const ModelOutputs::Metric& m : out.metrics) {
-    const Output value = m.update ? m.value : of_step(m.name, m.value);
-    graph.set_role(m.name, port(value));
-    if (mode == Mode::kTrain && !m.update) ops::scalar_summary(m.name, value, m.name + "_summary");
-  }
-  if (out.loss) {
-    const Output loss = of_step("loss", out.loss);
-    graph.set_role("loss", port(loss));
-    if (mode == Mode::kTrain) ops::scalar_summary("loss", loss, "loss_summary");
-  }
+  });
   return out;
+}
+
+}  // namespace
+
+namespace {
+
+InitialValues initial_values_of(PluginInstance& model) {
+  if (!has_initial_values(model.table<belay_model_api>())) return {};
+  return [&model](const std::string& variable, const belay_tensor& value) {
+    std::int32_t given = 0;
+    model.call("initial_value", &belay_model_api::initial_value, detail::str(variable), &value, &given);
+    return given != 0;
+  };
 }
 
 }  // namespace
@@ -118,12 +137,15 @@ ModelOutputs build_model(PluginInstance& model, NodeGraph& graph, Mode mode, con
                          std::int64_t accumulate) {
   ModelOutputs out = build([&](const belay_model_args& args) { model.call("build", &belay_model_api::build, &args); },
                            model.label(), graph, mode, features, labels, declared, accumulate);
-  if (has_initial_values(model.table<belay_model_api>()))
-    out.initial_values = [&model](const std::string& variable, const belay_tensor& value) {
-      std::int32_t given = 0;
-      model.call("initial_value", &belay_model_api::initial_value, detail::str(variable), &value, &given);
-      return given != 0;
-    };
+  out.initial_values = initial_values_of(model);
+  return out;
+}
+
+ModelOutputs build_model_over_ranks(PluginInstance& model, NodeGraph& graph, const std::vector<NamedOutput>& features,
+                                    const std::vector<NamedOutput>& labels) {
+  ModelOutputs out = build([&](const belay_model_args& args) { model.call("build", &belay_model_api::build, &args); },
+                           model.label(), graph, Mode::kTrain, features, labels, {}, 1, true);
+  out.initial_values = initial_values_of(model);
   return out;
 }
 
@@ -154,6 +176,55 @@ void add_train_op(NodeGraph& graph, const OptimizerUse& optimizer, ModelOutputs&
          "take them away");
   if (!outputs.train_op) outputs.train_op = minimize(graph.handle(), outputs.loss, optimizer);
   graph.set_role("train_op", graph.resolve(outputs.train_op.raw()));
+}
+
+namespace {
+
+[[noreturn]] void refuse_over_ranks(const std::string& what) {
+  fail(Code::kInvalidArgument, what + ", which several processes cannot train together yet; start one process");
+}
+
+void check_over_ranks(const NodeGraph& graph, const ModelOutputs& outputs) {
+  if (outputs.train_op) refuse_over_ranks("the model brings its own train operation");
+  if (const auto& updates = graph.collection(collections::kUpdateOps); !updates.empty())
+    refuse_over_ranks("the model adds '" + graph.port_name(updates[0]) +
+                      "' to each step (batch norm's moving averages are such)");
+  for (const ModelOutputs::Metric& m : outputs.metrics)
+    if (m.update) refuse_over_ranks("the model's metric '" + m.name + "' is kept from step to step");
+  for (const ModelOutputs::Hook& hook : outputs.hooks)
+    if (!hook.chief_only) refuse_over_ranks("the model brings the hook '" + hook.use.plugin + "' for each process");
+}
+
+}  // namespace
+
+void add_train_op_over_ranks(NodeGraph& graph, const OptimizerUse& optimizer, const Output& batch,
+                             ModelOutputs& outputs) {
+  check_over_ranks(graph, outputs);
+  const Graph g = graph.handle();
+  std::vector<VariableGradient> gradients =
+      gradients_of_step(g, outputs.loss, optimizer.settings, g.collection(collections::kTrainableVariables));
+  std::vector<Output*> values;
+  for (VariableGradient& v : gradients) values.push_back(&v.gradient);
+  values.push_back(&outputs.loss);
+  for (ModelOutputs::Metric& m : outputs.metrics) values.push_back(&m.value);
+  {
+    const auto after = g.after({batch});
+    NodeBuilder mean = g.node("MeanOverRanks", "over_ranks");
+    mean.in(g.output({batch.raw().graph, graph.node(graph.resolve(batch.raw()).node).inputs[0].node, 0}));
+    for (const Output* value : values) {
+      if (value->dtype() != DType::kFloat32)
+        refuse_over_ranks("'" + value->name() + "' is " + dtype_name(value->dtype()));
+      mean.in(*value);
+    }
+    const Output first = mean.output();
+    for (std::size_t i = 0; i < values.size(); ++i) *values[i] = first.sibling(static_cast<std::uint32_t>(i));
+  }
+  std::vector<Port> combined;
+  for (const VariableGradient& v : gradients) combined.push_back(graph.resolve(v.gradient.raw()));
+  graph.replace_collection(collections::kGradients, std::move(combined));
+  outputs.train_op = update_variables(g, gradients, optimizer);
+  graph.set_role("train_op", graph.resolve(outputs.train_op.raw()));
+  add_value_roles(graph, outputs, Mode::kTrain, [](const std::string&, const Output& o) { return o; });
 }
 
 namespace {

@@ -30,6 +30,14 @@ ModelOutputs build_model(const ModelHandle& model, NodeGraph& graph, Mode mode,
 // Sets outputs.train_op from the optimizer unless the model has one, which is INVALID_ARGUMENT where the settings
 // accumulate or have groups of variables; the roles "train_op" and "learning_rate".
 void add_train_op(NodeGraph& graph, const OptimizerUse& optimizer, ModelOutputs& outputs);
+// Both for several processes that train together, each on its own part of the input whose dequeue is `batch`
+// (runtime/cluster): gradients, loss and metrics are the means over all of them, weighted by rows, before the gradients
+// are clipped. One node makes all of it. INVALID_ARGUMENT: what they cannot share yet, by its name. The model has no
+// roles for loss and metrics in between.
+ModelOutputs build_model_over_ranks(PluginInstance& model, NodeGraph& graph, const std::vector<NamedOutput>& features,
+                                    const std::vector<NamedOutput>& labels);
+void add_train_op_over_ranks(NodeGraph& graph, const OptimizerUse& optimizer, const Output& batch,
+                             ModelOutputs& outputs);
 // Makes each training step take a batch: where outputs.train_op does not reach `batch` it becomes an operation that
 // does (true). Otherwise a model that uses nothing of its input would never come to the input's end.
 bool take_batch(NodeGraph& graph, const Output& batch, ModelOutputs& outputs);

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// A ManifestRun that is one of several processes.
+#include "belay/graph.h"
+#include "runtime/data/input_feed.h"
+#include "runtime/estimator/manifest_run.h"
+#include "runtime/estimator/rank_of_run.h"
+#include "runtime/manifest/show.h"
+#include "runtime/platform/build_id.h"
+#include "runtime/platform/crc32c.h"
+
+namespace belay::runtime {
+
+namespace {
+
+Manifest manifest_of_worker(Manifest manifest) {
+  manifest.run.dir.clear();
+  manifest.run.mode = RunMode::kTrain;
+  std::erase_if(manifest.inputs, [](const auto& input) { return input.first != "train"; });
+  manifest.hooks.clear();
+  manifest.metrics.clear();
+  manifest.exporters.clear();
+  manifest.eval = {};
+  manifest.checkpoint = {};
+  manifest.scaffold = {};
+  return manifest;
+}
+
+}  // namespace
+
+std::optional<LaunchedPlace> rank_of(const Manifest& manifest, bool replay, const Environment& environment) {
+  if (!manifest.cluster || !trains(manifest.run.mode) || replay) return std::nullopt;
+  try {
+    if (LaunchedPlace place = launched_place(environment); place.size > 1) return place;
+  } catch (const Error&) {
+  }
+  return std::nullopt;
+}
+
+Manifest manifest_of_rank(const Manifest& manifest, bool replay, const Environment& environment) {
+  const std::optional<LaunchedPlace> place = rank_of(manifest, replay, environment);
+  return place && place->rank != 0 ? manifest_of_worker(manifest) : manifest;
+}
+
+std::unique_ptr<RunRanks> make_ranks(const Manifest& manifest, bool replay, const Environment& environment,
+                                     RunControl& control) {
+  const std::optional<LaunchedPlace> place = rank_of(manifest, replay, environment);
+  if (!place) return nullptr;
+  RunRanks::Options ranks;
+  ranks.rank = place->rank;
+  ranks.size = place->size;
+  ranks.local_rank = place->local_rank;
+  ranks.directory = manifest.run.dir;
+  ranks.queue = std::string(kInputScope) + "/" + ranks.input + "_queue";
+  ranks.digest = crc32c(effective_manifest(manifest_of_worker(manifest)) + build_id());
+  return std::make_unique<RunRanks>(std::move(ranks),
+                                    RunRanks::Control{[&control] { return control.stopping(); },
+                                                      [&control](const std::string& why) { control.stop(why); },
+                                                      control.interrupt(), control.disk()});
+}
+
+// A process by itself is a group of one, so that one manifest serves both.
+void ManifestRun::check_cluster(Diagnostics& problems) const {
+  if (!manifest_.cluster || !trains(manifest_.run.mode)) return;
+  if (ranks_ == nullptr) {
+    if (const std::string reason = why_not_alone(environment_); !reason.empty())
+      problems.add(manifest_.cluster->at, reason, "start one process; [cluster] may stay");
+    return;
+  }
+  if (ranks_->chief() && manifest_.run.dir.empty())
+    problems.add(manifest_.cluster->at, "several processes meet in the run's directory, and [run] names none",
+                 "write dir = \"runs/NAME\" in [run]");
+  if (manifest_.optimizer.accumulate > 1)
+    problems.add(manifest_.at("optimizer.accumulate"),
+                 "optimizer.accumulate is for one process yet, and this is one of " + std::to_string(ranks_->size()),
+                 "leave it out: the ranks' batches make one step together");
+}
+
+// The chief holds the run's lock.
+void ManifestRun::meet_ranks() {
+  host_.log().info("", "rank " + std::to_string(ranks_->rank()) + " of " + std::to_string(ranks_->size()) +
+                           (ranks_->chief() ? ": waits for the other ranks"
+                                            : ": waits for rank 0, which has hooks, checkpoints and events"));
+  if (ranks_->chief()) {
+    ranks_->open_chief(host_.directory(), host_.attempt());
+  } else {
+    ranks_->open_worker(host_.files());
+  }
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run of a manifest that may be one of several processes.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "runtime/cluster/launcher.h"
+#include "runtime/cluster/run_ranks.h"
+#include "runtime/estimator/run_control.h"
+#include "runtime/manifest/manifest.h"
+
+namespace belay::runtime {
+
+// Which one it is, where a training with [cluster] was started several times; a replay is alone. None also where the
+// launcher's variables cannot be, which why_not_alone says.
+std::optional<LaunchedPlace> rank_of(const Manifest& manifest, bool replay, const Environment& environment);
+// The part of the manifest that it has. A worker's: model, optimizer and its input; no directory, no hooks, no
+// evaluations and exports, and no initial values, which are the chief's.
+Manifest manifest_of_rank(const Manifest& manifest, bool replay, const Environment& environment);
+// Null: one process.
+std::unique_ptr<RunRanks> make_ranks(const Manifest& manifest, bool replay, const Environment& environment,
+                                     RunControl& control);
+
+}  // namespace belay::runtime
