@@ -11,8 +11,8 @@
 namespace belay::runtime {
 namespace {
 
-// The names of the hook that keeps tensors, and of those around a hook that may only watch.
-constexpr const char* kCapture = "replay";
+// The names of the hooks that keep tensors and see all of them, and of those around a hook that may only watch.
+constexpr const char *kCapture = "replay", *kWatch = "replay, all tensors";
 constexpr const char *kBefore = "replay, before ", *kBehind = "replay, behind ";
 
 }  // namespace
@@ -32,10 +32,13 @@ void ManifestRun::add_hook(const FoundUse& hook, std::size_t place) {
 
 void ManifestRun::add_capture() {
   const ReplayOptions& replay = *options_.replay;
-  if (replay.fetches.empty() && !replay.batch) return;
-  CapturedTensors captured{.names = replay.fetches, .batch = replay.batch, .directory = manifest_.run.dir};
-  captured.npz = [this] { return plugins_.other_saver("npz"); };
-  training_.add_hook(kCapture, capture_hook(model_, host_.environment(), std::move(captured)));
+  const ArrayPlace place{host_.environment(), manifest_.run.dir, [this] { return plugins_.other_saver("npz"); }};
+  if (!replay.fetches.empty() || replay.batch)
+    training_.add_hook(kCapture, capture_hook(model_, place, {.names = replay.fetches, .batch = replay.batch}));
+  if (replay.watch)
+    training_.add_hook(kWatch, watch_hook(model_, host_.environment(), [place, &replay](const WatchedStep& step) {
+                         return replay.watch(step, place);
+                       }));
 }
 
 void ManifestRun::compare_plugins(Diagnostics& problems) const {
@@ -56,7 +59,7 @@ void ManifestRun::compare_plugins(Diagnostics& problems) const {
 // All hooks but the new ones: those of the model and of evaluations, too.
 ReplayedSteps ManifestRun::replayed_steps() {
   const ReplayOptions& replay = *options_.replay;
-  std::set<std::string> in_some{kCapture};
+  std::set<std::string> in_some{kCapture, kWatch};
   const std::vector<ResolvedPlugin>& named = plugins_.found().hooks;
   for (std::size_t i = replay.kept_hooks; i < named.size(); ++i) {
     const std::string& name = named[i].instance_name;

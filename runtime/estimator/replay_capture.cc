@@ -16,8 +16,8 @@ namespace {
 
 class Capture final : public Hook {
  public:
-  Capture(const ModelGraph& model, const RunEnvironment& environment, CapturedTensors captured)
-      : model_(model), environment_(environment), captured_(std::move(captured)) {}
+  Capture(const ModelGraph& model, ArrayPlace place, CapturedTensors captured)
+      : model_(model), place_(std::move(place)), captured_(std::move(captured)) {}
 
   void begin(Graph& graph) override {
     outputs_.clear();
@@ -47,30 +47,12 @@ class Capture final : public Hook {
       infos.push_back({name, value.dtype(), value.dims()});
       found.push_back(value);
     }
-    if (!infos.empty()) write(step_.read(run.session()), infos, found);
+    if (!infos.empty()) write_arrays(place_, step_.read(run.session()), infos, found);
   }
 
  private:
-  void write(std::int64_t step, const std::vector<TensorInfo>& infos, const std::vector<TensorView>& values) {
-    StoredCopy copy{.tensors = std::make_unique<TensorMemory>(infos)};
-    copy.state.global_step = step;
-    for (std::size_t i = 0; i < values.size(); ++i)
-      if (values[i].bytes() != 0)
-        std::memcpy(TensorView(copy.tensors->tensors()[i].tensor).mutable_data(), values[i].raw().data,
-                    values[i].bytes());
-    const std::string name = "step-" + std::to_string(step) + ".npz";
-    // A recovery makes the step once more.
-    const std::unique_ptr<OpenDirectory> directory = environment_.files.open_directory(captured_.directory);
-    if (directory->exists(name)) directory->remove(name);
-    write_copy(environment_.files, copy, captured_.directory + "/" + name, captured_.npz(), environment_.clock,
-               environment_.log);
-    environment_.log.info("", "step " + std::to_string(step) + ": " + std::to_string(infos.size()) +
-                                  (infos.size() == 1 ? " tensor in " : " tensors in ") +
-                                  escaped(captured_.directory + "/" + name));
-  }
-
   const ModelGraph& model_;
-  const RunEnvironment& environment_;
+  const ArrayPlace place_;
   const CapturedTensors captured_;
   std::vector<std::pair<std::string, Output>> outputs_;
   GlobalStep step_;
@@ -79,11 +61,31 @@ class Capture final : public Hook {
 
 }  // namespace
 
-PluginInstance::MakeHook capture_hook(const ModelGraph& model, const RunEnvironment& environment,
-                                      CapturedTensors captured) {
-  return [&model, &environment, captured = std::move(captured)](const belay_host_api* api, belay_host* host) {
-    return belay::hook(api, host, std::make_unique<Capture>(model, environment, captured));
-  };
+std::string write_arrays(const ArrayPlace& place, std::int64_t step, const std::vector<TensorInfo>& infos,
+                         const std::vector<TensorView>& values) {
+  StoredCopy copy{.tensors = std::make_unique<TensorMemory>(infos)};
+  copy.state.global_step = step;
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (values[i].bytes() != 0)
+      std::memcpy(TensorView(copy.tensors->tensors()[i].tensor).mutable_data(), values[i].raw().data,
+                  values[i].bytes());
+  const std::string name = "step-" + std::to_string(step) + ".npz";
+  const RunEnvironment& environment = place.environment;
+  // A recovery makes the step once more.
+  const std::unique_ptr<OpenDirectory> directory = environment.files.open_directory(place.directory);
+  if (directory->exists(name)) directory->remove(name);
+  std::string path = place.directory + "/" + name;
+  write_copy(environment.files, copy, path, place.npz(), environment.clock, environment.log);
+  environment.log.info("", "step " + std::to_string(step) + ": " + std::to_string(infos.size()) +
+                               (infos.size() == 1 ? " tensor in " : " tensors in ") + escaped(path));
+  return path;
+}
+
+PluginInstance::MakeHook capture_hook(const ModelGraph& model, ArrayPlace place, CapturedTensors captured) {
+  return
+      [&model, place = std::move(place), captured = std::move(captured)](const belay_host_api* api, belay_host* host) {
+        return belay::hook(api, host, std::make_unique<Capture>(model, place, captured));
+      };
 }
 
 }  // namespace belay::runtime

@@ -14,16 +14,23 @@
 
 namespace belay::runtime {
 
-struct CapturedTensors {
-  std::vector<std::string> names;      // roles of the model, or nodes
-  bool batch = false;                  // the input's features and labels, too, as batch/NAME
+// Where a replay leaves arrays.
+struct ArrayPlace {
+  const RunEnvironment& environment;
   std::string directory;               // that is there; a file of the same step is replaced
   std::function<SaverUse()> npz = {};  // asked when there is something to write
 };
+struct CapturedTensors {
+  std::vector<std::string> names;  // roles of the model, or nodes
+  bool batch = false;              // the input's features and labels, too, as batch/NAME
+};
+
+// Tensors of a step as step-N.npz, with a line of the log. `infos` has their names and forms. Returns the file's path.
+std::string write_arrays(const ArrayPlace& place, std::int64_t step, const std::vector<TensorInfo>& infos,
+                         const std::vector<TensorView>& values);
 
 // Of every run that calls it. A name that is not in the graph is NOT_FOUND in its begin; a tensor that holds no numbers
-// is left out with a warning, once. `model` and `environment` are borrowed. [session]
-PluginInstance::MakeHook capture_hook(const ModelGraph& model, const RunEnvironment& environment,
-                                      CapturedTensors captured);
+// is left out with a warning, once. `model` and the place's environment are borrowed. [session]
+PluginInstance::MakeHook capture_hook(const ModelGraph& model, ArrayPlace place, CapturedTensors captured);
 
 }  // namespace belay::runtime

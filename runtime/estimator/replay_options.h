@@ -5,10 +5,13 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "runtime/estimator/replay_capture.h"
+#include "runtime/estimator/step_watch.h"
 #include "runtime/estimator/train.h"
 
 namespace belay::runtime {
@@ -25,6 +28,9 @@ struct ReplayOptions {
   // under the name that is given here, and the input's features and labels, as batch/NAME.
   std::vector<std::string> fetches = {};
   bool batch = false;
+  // Called with all tensors of each of the steps first to last; `place` is run.dir. Returns why the replay ends there;
+  // empty: it goes on. None: nobody asks for them.
+  std::function<std::string(const WatchedStep& step, const ArrayPlace& place)> watch = {};
   // The build ids of the plugins that wrote the checkpoint, by kind and name. One that is another now is a problem,
   // with what_if a warning.
   std::map<std::string, std::string> plugins = {};

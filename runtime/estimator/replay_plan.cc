@@ -139,17 +139,22 @@ const MadeSteps* who_made(const RunHistory& history, std::int64_t step) {
   return perhaps;
 }
 
-ReplayPlan plan_replay(const OpenDirectory& run, std::int64_t first, std::int64_t last, Logger& log) {
+RunPast read_past(const OpenDirectory& run) {
   constexpr std::uint64_t kMostMetrics = std::uint64_t{1} << 31;
-  const std::map<std::int64_t, std::string> checkpoints = checkpoints_of(run);
-  const RunHistory history =
-      run.exists(kHistoryFile) ? read_history(run.read(kHistoryFile, kMostMetrics)) : RunHistory();
-  if (checkpoints.empty() && history.sessions.empty())
+  RunPast past{checkpoints_of(run), {}};
+  if (run.exists(kHistoryFile)) past.history = read_history(run.read(kHistoryFile, kMostMetrics));
+  if (past.checkpoints.empty() && past.history.sessions.empty())
     fail(Code::kNotFound,
          single_quoted(run.path()) +
              " holds neither checkpoints nor metrics.jsonl; name a run's directory, which is `run.dir` "
              "of its manifest");
-  const std::int64_t made = std::max(history.last_step, checkpoints.empty() ? 0 : checkpoints.rbegin()->first);
+  return past;
+}
+
+ReplayPlan plan_replay(const OpenDirectory& run, std::int64_t first, std::int64_t last, Logger& log) {
+  const RunPast past = read_past(run);
+  const auto& [checkpoints, history] = past;
+  const std::int64_t made = past.last_step();
   if (last > made)
     fail(Code::kOutOfRange, "the run has come to step " + std::to_string(made) + ", step " + std::to_string(last) +
                                 " lies behind that: a replay is of steps that were made");
@@ -159,6 +164,17 @@ ReplayPlan plan_replay(const OpenDirectory& run, std::int64_t first, std::int64_
   take_start(run, checkpoints, plan, log);
   take_proof(run, checkpoints, history, plan, log);
   take_manifest(run, history, plan, log);
+  return plan;
+}
+
+ReplayPlan plan_search(const OpenDirectory& run, std::int64_t before, Logger& log) {
+  const RunPast past = read_past(run);
+  ReplayPlan plan;
+  plan.first = before;
+  take_start(run, past.checkpoints, plan, log);
+  plan.first = plan.checkpoint->state().global_step + 1;
+  plan.last = past.last_step();
+  take_manifest(run, past.history, plan, log);
   return plan;
 }
 

@@ -9,7 +9,9 @@
 // [any thread]
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -39,6 +41,16 @@ struct RunHistory {
   std::int64_t last_step = 0;
 };
 RunHistory read_history(const std::string& metrics);
+// What a run's directory holds of its past: the names of its checkpoints by step, whole or not, and the lines of
+// metrics.jsonl. NOT_FOUND where it has neither.
+struct RunPast {
+  std::map<std::int64_t, std::string> checkpoints;
+  RunHistory history;
+  std::int64_t last_step() const {  // as far as is known
+    return std::max(history.last_step, checkpoints.empty() ? 0 : checkpoints.rbegin()->first);
+  }
+};
+RunPast read_past(const OpenDirectory& run);
 // The session that made this step as the run has it now; null: it is not known.
 const MadeSteps* who_made(const RunHistory& history, std::int64_t step);
 
@@ -58,5 +70,9 @@ struct ReplayPlan {
 // Damaged checkpoints are passed over with a warning. NOT_FOUND where there is no run, no manifest, or no checkpoint
 // before `first`; OUT_OF_RANGE where the run has not made these steps.
 ReplayPlan plan_replay(const OpenDirectory& run, std::int64_t first, std::int64_t last, Logger& log);
+
+// Of all steps behind the newest whole checkpoint before step `before`: `last` is how far the run is known to have
+// come, and nothing proves it. NOT_FOUND as above.
+ReplayPlan plan_search(const OpenDirectory& run, std::int64_t before, Logger& log);
 
 }  // namespace belay::runtime
