@@ -53,4 +53,21 @@ grep -Eq "runtime: (FALSE|0) .*belay-runtime-dev" "$here/cmake.log" || { cat "$h
 for mpi in openmpi mpich; do
   dpkg-deb -c "$here"/belay-${mpi}_*.deb | grep -q "/belay/plugins/mpi_$mpi.so" || fail "belay-$mpi has no plugin"
 done
+
+step "the workflow for plugins builds, tests, validates and trains what belay new makes"
+lines_of() {  # the run lines of a step
+  awk -v step="- name: $1" 'index($0, "- ") { on = index($0, step) } on && /^          / { print substr($0, 11) }' \
+    "$here/root/usr/share/belay/examples/plugin_ci/workflow.yml"
+}
+mkdir "$here/plugin"
+(cd "$here/plugin" && "$here/root/usr/bin/belay" new hook my_hook >/dev/null)
+for name in "build and test" validate train; do
+  lines_of "$name" | sed 's/--fuzz 60/--fuzz 1/' >"$here/step.sh"
+  [ -s "$here/step.sh" ] || fail "the workflow has no step '$name'"
+  (cd "$here/plugin/my_hook" && PATH="$here/root/usr/bin:$PATH" CMAKE_PREFIX_PATH="$here/sdk/usr" bash -e "$here/step.sh") \
+    >"$here/step.log" 2>&1 || { tail -30 "$here/step.log"; fail "step '$name'"; }
+done
+version=$(dpkg-deb -f "$here"/belay_*.deb Version)
+grep -q "BELAY_VERSION: $version\$" "$here/root/usr/share/belay/examples/plugin_ci/workflow.yml" ||
+  fail "the workflow wants another version than $version"
 echo "five packages are right"
