@@ -225,6 +225,7 @@ void add_times(const TrainingResult& result, Block& block) {
   parts.add("hooks", shares.of_hooks());
   parts.add("saving", shares.of(Activity::kSaving));
   parts.add("evaluation", shares.of(Activity::kEvaluating));
+  parts.add("other_ranks", shares.of(Activity::kOtherRanks));
   block.fields().add_json("time_shares", parts.json());
   if (const auto slowest = shares.slowest_hook()) block.fields().add("slowest_hook", slowest->first);
 }

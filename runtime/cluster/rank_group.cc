@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/platform/activity.h"
+
 namespace belay::runtime {
 namespace {
 
@@ -64,12 +66,14 @@ void RankGroup::close() noexcept {
 
 void RankGroup::broadcast(const TensorView& tensor, int from) {
   if (tensor.bytes() == 0) return;
+  const Doing doing(Activity::kOtherRanks);
   const belay_collective call = call_from(from);
   cluster_.call("broadcast", &Api::broadcast, &call, &tensor.raw());
 }
 
 std::string RankGroup::broadcast(std::string text, int from) {
   auto size = static_cast<std::int64_t>(text.size());
+  const Doing doing(Activity::kOtherRanks);
   const belay_collective call = call_from(from);
   const ListTensor<std::int64_t> length(DType::kInt64, &size, 1);
   cluster_.call("broadcast", &Api::broadcast, &call, length.get());
@@ -81,6 +85,7 @@ std::string RankGroup::broadcast(std::string text, int from) {
 }
 
 void RankGroup::all_reduce(const TensorView& tensor) {
+  const Doing doing(Activity::kOtherRanks);
   const belay_collective call = call_from(0);
   cluster_.call("all_reduce", &Api::all_reduce, &call, &tensor.raw());
 }
@@ -89,6 +94,7 @@ std::vector<std::int64_t> RankGroup::all_gather(const std::vector<std::int64_t>&
   std::vector<std::int64_t> own = mine, all(mine.size() * static_cast<std::size_t>(size_));
   const ListTensor<std::int64_t> from(DType::kInt64, own.data(), own.size());
   const ListTensor<std::int64_t> into(DType::kInt64, all.data(), all.size());
+  const Doing doing(Activity::kOtherRanks);
   const belay_collective call = call_from(0);
   cluster_.call("all_gather", &Api::all_gather, &call, from.get(), into.get());
   return all;
@@ -103,6 +109,7 @@ std::vector<std::string> RankGroup::gather_texts(const std::string& mine) {
   own.resize(longest);
   const ListTensor<char> from(DType::kUInt8, own.data(), own.size());
   const ListTensor<char> into(DType::kUInt8, parts.data(), parts.size());
+  const Doing doing(Activity::kOtherRanks);
   const belay_collective call = call_from(0);
   cluster_.call("all_gather", &Api::all_gather, &call, from.get(), into.get());
   for (std::size_t r = 0; r < all.size(); ++r) all[r] = parts.substr(r * longest, static_cast<std::size_t>(sizes[r]));

@@ -59,7 +59,9 @@ std::string Shares::text() const {
                      percent(of(Activity::kInputWait)) + ", hooks " + percent(of_hooks());
   if (const auto slowest = slowest_hook())
     text += " (slowest " + escaped(slowest->first) + " " + percent(slowest->second) + ")";
-  return text + ", saving " + percent(of(Activity::kSaving)) + ", evaluation " + percent(of(Activity::kEvaluating));
+  text += ", saving " + percent(of(Activity::kSaving)) + ", evaluation " + percent(of(Activity::kEvaluating));
+  if (of(Activity::kOtherRanks) > 0) text += ", other ranks " + percent(of(Activity::kOtherRanks));
+  return text;
 }
 
 Shares Shares::since(const Shares& earlier) const {
@@ -73,7 +75,7 @@ Shares Shares::since(const Shares& earlier) const {
 }
 
 std::string why_slow(const Shares& window) {
-  constexpr double kMuch = 0.25;
+  constexpr double kMuch = 0.25, kHalf = 0.5;
   constexpr double kFarLonger = 2;  // by the clock than by processor time
   if (window.of(Activity::kInputWait) > kMuch)
     return "the training waits for its input " + percent(window.of(Activity::kInputWait)) +
@@ -85,6 +87,10 @@ std::string why_slow(const Shares& window) {
            " of the time: the disk is slow for how often it saves; raise save_secs or save_steps of [checkpoint], or "
            "set "
            "run.dir to a faster disk";
+  if (window.of(Activity::kOtherRanks) > kHalf)
+    return "the ranks exchange gradients, and wait for each other, " + percent(window.of(Activity::kOtherRanks)) +
+           " of the time: raise batch_size of [input.train], give each rank cores of its own, or join them by a faster "
+           "network";
   if (const auto hook = window.slowest_hook(); hook && hook->second > kMuch)
     return "the hook \"" + escaped(hook->first) + "\" takes " + percent(hook->second) +
            " of the time: let it work in fewer steps (every_n_steps or the like), or take it out of [[hooks]]";
@@ -184,6 +190,7 @@ void TimeShares::write_events(const Shares& window) const {
   add("time/input_wait", window.of(Activity::kInputWait));
   add("time/saving", window.of(Activity::kSaving));
   add("time/evaluation", window.of(Activity::kEvaluating));
+  if (window.of(Activity::kOtherRanks) > 0) add("time/other_ranks", window.of(Activity::kOtherRanks));
   add("time/hooks", window.of_hooks());
   for (const auto& [name, looks] : window.hooks)
     add("time/hooks/" + name,

@@ -15,8 +15,9 @@
 
 namespace belay::runtime {
 
-enum class Activity : int { kComputing, kInputWait, kSaving, kEvaluating };
-constexpr int kActivities = 4;
+// kOtherRanks: exchanging values with the other processes of a training, waiting for them included.
+enum class Activity : int { kComputing, kInputWait, kSaving, kEvaluating, kOtherRanks };
+constexpr int kActivities = 5;
 
 using PublishedActivity = std::atomic<Activity>;
 

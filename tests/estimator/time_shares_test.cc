@@ -75,10 +75,21 @@ TEST_F(TimeSharesOfARun, EachLookCountsWhatIsDoneThen) {
     const Doing saving(Activity::kSaving);
     times.look();
   }
-  const Shares shares = times.shares();
+  Shares shares = times.shares();
   EXPECT_EQ(shares.looks, 10);
   EXPECT_EQ(shares.text(), "training 60%, input wait 30%, hooks 0%, saving 10%, evaluation 0%");
   EXPECT_EQ(shares.since(shares).looks, 0);
+  {
+    const Doing exchanging(Activity::kOtherRanks);
+    for (int i = 0; i < 10; ++i) times.look();
+  }
+  shares = times.shares();
+  EXPECT_EQ(shares.text(), "training 30%, input wait 15%, hooks 0%, saving 5%, evaluation 0%, other ranks 50%");
+  EXPECT_EQ(why_slow(shares), "");
+  times.activity() = Activity::kOtherRanks;
+  times.look();
+  EXPECT_THAT(why_slow(times.shares()),
+              StartsWith("the ranks exchange gradients, and wait for each other, 52% of the time: raise batch_size"));
 }
 
 TEST(TimeShares, TheSlowestHookIsNamed) {
