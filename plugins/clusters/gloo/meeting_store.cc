@@ -25,8 +25,7 @@ void MeetingStore::set(const std::string& key, const std::vector<char>& data) {
     std::ofstream file(unfinished, std::ios::binary);
     file.write(data.data(), static_cast<std::streamsize>(data.size()));
   }
-  if (std::rename(unfinished.c_str(), path.c_str()) != 0)
-    throw gloo::IoException("'" + path + "' cannot be written");
+  if (std::rename(unfinished.c_str(), path.c_str()) != 0) throw gloo::IoException("'" + path + "' cannot be written");
 }
 
 std::vector<char> MeetingStore::get(const std::string& key) {
