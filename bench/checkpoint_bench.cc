@@ -99,7 +99,7 @@ int run(std::int64_t mib, const std::string& path) {
     const double behind_write = largest_mib();
     const double copied = milliseconds(CLOCK_THREAD_CPUTIME_ID, [&] { copy(model, restored); });
     const double read = milliseconds(CLOCK_THREAD_CPUTIME_ID, [&] {
-      CheckpointReader::open(directory->open_directory(name))->read(saver.use(), restored.named);
+      CheckpointReader::open(directory->open_directory(name), CheckFiles::kWhenRead)->read(saver.use(), restored.named);
     });
     const double behind_read = largest_mib();
     directory->remove_tree(name);

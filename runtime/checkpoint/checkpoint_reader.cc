@@ -41,13 +41,19 @@ CheckpointIndex read_index(const OpenDirectory& directory) {
   }
 }
 
-void check_file(const OpenDirectory& directory, const FileEntry& entry) {
+void check_length(const OpenDirectory& directory, const FileEntry& entry) {
   const std::uint64_t size = status_of_part(directory, entry.name).size;
   if (size != entry.length)
     fail(Code::kDataLoss,
          entry.name + " has " + std::to_string(size) + " bytes, the index says " + std::to_string(entry.length));
+}
+
+void check_file(const OpenDirectory& directory, const FileEntry& entry) {
+  check_length(directory, entry);
+  const std::uint64_t size = entry.length;
   const std::unique_ptr<OpenFile> file = directory.open(entry.name);
-  std::string buffer(static_cast<std::size_t>(std::min<std::uint64_t>(size, std::uint64_t{1} << 20)), '\0');
+  // So much stays in the cache for the checksum.
+  std::string buffer(static_cast<std::size_t>(std::min<std::uint64_t>(size, std::uint64_t{1} << 18)), '\0');
   std::uint32_t crc = 0;
   for (std::uint64_t at = 0; at < size;) {
     const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(size - at, buffer.size()));
@@ -150,18 +156,28 @@ class ForeignFile final : public StoredTensors {
 
 }  // namespace
 
-CheckpointReader::CheckpointReader(std::unique_ptr<OpenDirectory> directory, CheckpointIndex index, RunState state)
-    : directory_(std::move(directory)), index_(std::move(index)), state_(std::move(state)) {}
+CheckpointReader::CheckpointReader(std::unique_ptr<OpenDirectory> directory, CheckpointIndex index, RunState state,
+                                   CheckFiles check)
+    : directory_(std::move(directory)), index_(std::move(index)), state_(std::move(state)), check_(check) {}
 
-std::unique_ptr<CheckpointReader> CheckpointReader::open(std::unique_ptr<OpenDirectory> directory) {
+std::unique_ptr<CheckpointReader> CheckpointReader::open(std::unique_ptr<OpenDirectory> directory, CheckFiles check) {
   const std::string path = directory->path();
   return in_path(path, [&] {
     CheckpointIndex index = read_index(*directory);
-    for (const FileEntry& file : index.files) check_file(*directory, file);
+    for (const FileEntry& file : index.files)
+      check == CheckFiles::kWhenRead && !is_hosts_file(file.name) ? check_length(*directory, file)
+                                                                  : check_file(*directory, file);
     RunState state = read_state(*directory, index);
     return std::unique_ptr<CheckpointReader>(
-        new CheckpointReader(std::move(directory), std::move(index), std::move(state)));
+        new CheckpointReader(std::move(directory), std::move(index), std::move(state), check));
   });
+}
+
+// The saver's files, but for those that were seen whole and right while it read them.
+void CheckpointReader::check_unread(const SaverDirectory& read) const {
+  if (check_ == CheckFiles::kWhenOpened) return;
+  for (const FileEntry& f : index_.files)
+    if (!is_hosts_file(f.name) && read.read_checksum(f.name, f.length) != f.crc32c) check_file(*directory_, f);
 }
 
 std::string CheckpointReader::name() const { return path().substr(path().rfind('/') + 1); }
@@ -184,7 +200,13 @@ void CheckpointReader::read(const SaverUse& saver, const std::vector<NamedTensor
       if (!is_hosts_file(f.name)) names.push_back(f.name);
     SaverDirectory files = SaverDirectory::for_reading(*directory_, std::move(names));
     TensorsToRead tensors(wanted);
-    call_read(saver, files.handle(), tensors.handle());
+    try {
+      call_read(saver, files.handle(), tensors.handle());
+    } catch (const Error&) {
+      check_unread(files);  // what is damaged says more than what the saver makes of it
+      throw;
+    }
+    check_unread(files);
     for (const TensorEntry& expected : index_.tensors) {
       const auto found = tensors.all().find(expected.name);
       if (found == tensors.all().end())
@@ -194,7 +216,9 @@ void CheckpointReader::read(const SaverUse& saver, const std::vector<NamedTensor
                                   ", the index says " + form_text(expected));
       const auto target = wanted.find(expected.name);
       if (target == wanted.end()) continue;
-      const std::uint32_t crc = crc32c(target->second.data, TensorView(target->second).bytes());
+      const std::uint64_t bytes = TensorView(target->second).bytes();
+      if (files.read_checksum(target->second.data, bytes) == expected.crc32c) continue;
+      const std::uint32_t crc = crc32c(target->second.data, bytes);
       if (crc != expected.crc32c)
         fail(Code::kDataLoss, "tensor " + single_quoted(expected.name) + " has the CRC32C " + crc_text(crc) +
                                   ", the index says " + crc_text(expected.crc32c));

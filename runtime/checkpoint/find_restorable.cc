@@ -61,8 +61,8 @@ std::string why_not_restored(const OpenDirectory& run, const std::string& name) 
 
 }  // namespace
 
-std::unique_ptr<CheckpointReader> open_if_whole(const OpenDirectory& run, const std::string& name,
-                                                std::string& reason) {
+std::unique_ptr<CheckpointReader> open_if_whole(const OpenDirectory& run, const std::string& name, std::string& reason,
+                                                CheckFiles check) {
   const std::string path = run.path() + "/" + name;
   try {
     if (!run.exists(name)) {
@@ -71,7 +71,7 @@ std::unique_ptr<CheckpointReader> open_if_whole(const OpenDirectory& run, const 
       reason = single_quoted(path) + ": it is " + (kind == FileKind::kSymlink ? "a symbolic link" : "a file") +
                ", a checkpoint is a directory";
     } else {
-      return CheckpointReader::open(run.open_directory(name));
+      return CheckpointReader::open(run.open_directory(name), check);
     }
   } catch (const Error& e) {
     if (e.code() != Code::kDataLoss && e.code() != Code::kNotFound)
@@ -82,7 +82,8 @@ std::unique_ptr<CheckpointReader> open_if_whole(const OpenDirectory& run, const 
 }
 
 std::unique_ptr<CheckpointReader> find_restorable(const OpenDirectory& run, Logger& log, std::string basename,
-                                                  const std::map<std::string, std::string>& unreadable) {
+                                                  const std::map<std::string, std::string>& unreadable,
+                                                  CheckFiles check) {
   const auto current = named_by_state_file(run, log);
   if (basename.empty()) basename = basename_in(run);
   std::vector<std::string> reasons;
@@ -90,7 +91,9 @@ std::unique_ptr<CheckpointReader> find_restorable(const OpenDirectory& run, Logg
     std::string reason = why_not_restored(run, name);
     const bool crashed = !reason.empty();
     if (const auto known = unreadable.find(name); known != unreadable.end()) reason = known->second;
-    std::unique_ptr<CheckpointReader> reader = reason.empty() ? open_if_whole(run, name, reason) : nullptr;
+    // Behind one that is damaged no other is chosen before it was looked at.
+    const CheckFiles now = reasons.empty() ? check : CheckFiles::kWhenOpened;
+    std::unique_ptr<CheckpointReader> reader = reason.empty() ? open_if_whole(run, name, reason, now) : nullptr;
     if (reader != nullptr) {
       if (!reasons.empty()) log.warning("checkpoint", "going back to " + name);
       return reader;

@@ -24,17 +24,21 @@ namespace belay::runtime {
 // `basename`: what the checkpoints are called, before "-STEP"; empty: as basename_in says. `unreadable`: those that are
 // as they were written, but whose saver could not read them, with what it said.
 //
-// Opened and verified. Null where the directory holds no checkpoint and its state file names none: a run may begin at
-// step 0. RestoreError, with every reason, where there are checkpoints but none can be restored.
+// Opened, and verified as `check` says: with kWhenRead the first one may be damaged all the same, which its read()
+// reports; a caller then calls again, with it in `unreadable`. The others are verified whatever `check` is. Null where
+// the directory holds no checkpoint and its state file names none: a run may begin at step 0. RestoreError, with every
+// reason, where there are checkpoints but none can be restored.
 std::unique_ptr<CheckpointReader> find_restorable(const OpenDirectory& run, Logger& log, std::string basename = {},
-                                                  const std::map<std::string, std::string>& unreadable = {});
+                                                  const std::map<std::string, std::string>& unreadable = {},
+                                                  CheckFiles check = CheckFiles::kWhenOpened);
 
 // Whether there is anything for find_restorable to open. Reads the state file and the names, and no checkpoint.
 bool holds_checkpoints(const OpenDirectory& run, Logger& log);
 
 // One checkpoint of the directory, opened and verified; null with the reason where it is missing or damaged. What may
 // not be read, or is of a later format, is thrown.
-std::unique_ptr<CheckpointReader> open_if_whole(const OpenDirectory& run, const std::string& name, std::string& reason);
+std::unique_ptr<CheckpointReader> open_if_whole(const OpenDirectory& run, const std::string& name, std::string& reason,
+                                                CheckFiles check = CheckFiles::kWhenOpened);
 
 // Its path; empty where there is none.
 std::string latest_checkpoint(const OpenDirectory& run, Logger& log);

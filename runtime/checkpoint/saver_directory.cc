@@ -13,15 +13,25 @@ namespace belay::runtime {
 
 class SaverFile {
  public:
-  SaverFile(SaverDirectory& directory, std::string name, std::unique_ptr<OpenFile> file, bool writing)
-      : directory_(directory), name_(std::move(name)), file_(std::move(file)), writing_(writing) {}
+  // `number`: of a file to read, in its directory's list.
+  SaverFile(SaverDirectory& directory, std::string name, std::unique_ptr<OpenFile> file, bool writing,
+            std::size_t number = 0)
+      : directory_(directory), name_(std::move(name)), file_(std::move(file)), writing_(writing), number_(number) {}
 
   SaverDirectory& directory() noexcept { return directory_; }
   const std::string& name() const noexcept { return name_; }
   std::uint64_t size() const { return writing_ ? length_ : file_->size(); }
   void read_at(std::uint64_t offset, void* data, std::uint64_t size) {
     if (writing_) fail(Code::kFailedPrecondition, "'" + name_ + "' is open for writing");
-    file_->read_at(offset, data, size);
+    // Piece by piece, so that the checksum is taken of what still is in the cache.
+    std::uint32_t crc = 0;
+    for (std::uint64_t done = 0; done < size; done += kPiece) {
+      char* at = static_cast<char*>(data) + done;
+      const std::uint64_t n = std::min(kPiece, size - done);
+      file_->read_at(offset + done, at, n);
+      crc = crc32c(at, n, crc);
+    }
+    directory_.read_.add(number_, offset, data, size, crc);
   }
 
   void write(const void* data, std::uint64_t size) {
@@ -69,6 +79,7 @@ class SaverFile {
   std::string name_;
   std::unique_ptr<OpenFile> file_;
   bool writing_;
+  std::size_t number_;
   std::string buffer_;
   std::uint64_t length_ = 0;
   std::uint32_t crc_ = 0;
@@ -118,8 +129,18 @@ SaverFile* SaverDirectory::open(std::string_view name) {
     fail(Code::kNotFound, "the checkpoint has no file \"" + escaped(missing) + "\"");
   }
   std::unique_ptr<OpenFile> file = directory_.open(found);
-  open_.push_back(std::make_unique<SaverFile>(*this, std::string(name), std::move(file), false));
+  open_.push_back(std::make_unique<SaverFile>(*this, std::string(name), std::move(file), false, number_of(found)));
   return open_.back().get();
+}
+
+// Behind all of them: one that lies beside those that may be opened.
+std::size_t SaverDirectory::number_of(std::string_view name) const {
+  return static_cast<std::size_t>(std::find(names_.begin(), names_.end(), name) - names_.begin());
+}
+
+std::optional<std::uint32_t> SaverDirectory::read_checksum(std::string_view file, std::uint64_t size) const {
+  const std::size_t number = number_of(file);
+  return number == names_.size() ? std::nullopt : read_.of_file(number, size);
 }
 
 // Empty where there is none.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The directory that a saver or an exporter gets: service "files" of the host, for the time of one write or read.
-// Whatever passes is counted and checksummed, small writes are gathered, and a file is synced before it closes; the
-// saver sees none of that.
+// Whatever passes, either way, is counted and checksummed, small writes are gathered, and a file is synced before it
+// closes; the saver sees none of that.
 //
 //   SaverDirectory files = SaverDirectory::for_writing(directory);
 //   table->write(self, files.handle(), ...);
@@ -10,13 +10,17 @@
 // [session] One thread at a time, as the directory below it.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "belay/abi.h"
 #include "runtime/checkpoint/index.h"
+#include "runtime/checkpoint/read_checksums.h"
 #include "runtime/platform/file_system.h"
 
 namespace belay::runtime {
@@ -45,6 +49,12 @@ class SaverDirectory {
   // After the saver has written: its files. Throws the first error that any call on them had, even where the saver took
   // no notice; a file left open and no file at all are errors too.
   std::vector<FileEntry> written() const;
+  // After the saver has read: the CRC32C of the file, or of memory that files were read into, as it was then. None
+  // where the saver did not read it whole, or not straight into that memory.
+  std::optional<std::uint32_t> read_checksum(std::string_view file, std::uint64_t size) const;
+  std::optional<std::uint32_t> read_checksum(const void* memory, std::uint64_t size) const {
+    return read_.of_memory(memory, size);
+  }
 
  private:
   friend class SaverFile;
@@ -54,6 +64,7 @@ class SaverDirectory {
   SaverFile* create(std::string_view name);
   SaverFile* open(std::string_view name);
   std::string name_by_others(std::string_view name);
+  std::size_t number_of(std::string_view name) const;
   void close(SaverFile* file);
   void note_failure(const Error& e);
 
@@ -65,6 +76,7 @@ class SaverDirectory {
   std::string begin_, begin_by_others_;
   std::vector<std::unique_ptr<SaverFile>> open_;
   std::vector<FileEntry> closed_;
+  ReadChecksums read_;  // by the places in names_
   std::unique_ptr<Error> failure_;
 };
 

@@ -161,7 +161,8 @@ void ResumeCheck::compare(const Fingerprint& own, Diagnostics& problems) const {
   if (!earlier) return;
   const std::unique_ptr<OpenDirectory> run = files_.open_directory(manifest_.run.dir);
   std::string reason;
-  const std::unique_ptr<CheckpointReader> checkpoint = open_if_whole(*run, earlier->name, reason);
+  const std::unique_ptr<CheckpointReader> checkpoint =
+      open_if_whole(*run, earlier->name, reason, CheckFiles::kWhenRead);
   if (checkpoint == nullptr) return;  // restoring goes back to an older one, and says so
   for (const std::string& difference : differences_between(checkpoint->state().fingerprint, own))
     problems.add({manifest_.file, 0, 0}, "--exact: since " + earlier->name + " was saved " + difference,

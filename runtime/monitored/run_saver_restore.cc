@@ -57,13 +57,15 @@ RestoredRun RunSaver::restore(DirectSession& session, const CheckpointReader& ch
   return {checkpoint.path(), checkpoint.state()};
 }
 
-// A saver may have lost what it was to write and not have said so: its files are then whole and hold too little.
+// What is damaged shows while it is read, and leads to the one before. So does what a saver has lost and not said so:
+// its files are then whole and hold too little.
 std::optional<RestoredRun> RunSaver::restore_newest(DirectSession& session, const OpenDirectory* other) {
   std::map<std::string, std::string> unreadable;
   for (;;) {
+    constexpr CheckFiles check = CheckFiles::kWhenRead;
     const std::unique_ptr<CheckpointReader> found =
-        other == nullptr ? find_restorable(run_, environment_.log, options_.checkpoint.basename, unreadable)
-                         : find_restorable(*other, environment_.log, {}, unreadable);
+        other == nullptr ? find_restorable(run_, environment_.log, options_.checkpoint.basename, unreadable, check)
+                         : find_restorable(*other, environment_.log, {}, unreadable, check);
     if (found == nullptr) return std::nullopt;
     std::optional<WatchedRestore> watched;
     if (other == nullptr) watched.emplace(run_, found->name());
@@ -100,7 +102,8 @@ std::optional<RestoredRun> RunSaver::restore_latest(DirectSession& session, cons
 
 RestoredRun RunSaver::restore_exactly(DirectSession& session, const std::string& path) {
   thread_.wait();
-  RestoredRun restored = restore(session, *CheckpointReader::open(environment_.files.open_directory(path)));
+  RestoredRun restored =
+      restore(session, *CheckpointReader::open(environment_.files.open_directory(path), CheckFiles::kWhenRead));
   restored_.reset();
   return restored;
 }

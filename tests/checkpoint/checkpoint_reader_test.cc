@@ -4,12 +4,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <random>
 
 #include "runtime/checkpoint/checkpoint_writer.h"
 #include "runtime/platform/crc32c.h"
 #include "tests/checkpoint/checkpoint_fixture.h"
+#include "tests/platform/faulty_file_system.h"
 
 namespace belay::runtime {
 namespace {
@@ -145,6 +148,82 @@ TEST_F(CheckpointReading, TwoThousandFlippedBitsOfDataAreFound) {
     write_file(file("model.safetensors"), damaged);
     ASSERT_EQ(damage().substr(0, 10), "DATA_LOSS:") << bit;
   }
+}
+
+// ---- checked while it is read ----
+
+class CheckedWhileRead : public CheckpointReading {
+ protected:
+  // What opening says, or else reading all of it, without the path.
+  std::string damage_when_read(const SaverUse& saver) {
+    std::string text = error_of([&] {
+      CheckpointReader::open(run_->open_directory("model.ckpt-30"), CheckFiles::kWhenRead)
+          ->read(saver,
+                 {{"dense/kernel", kernel_.view()}, {"dense/bias", bias_.view()}, {"global_step", step_.view()}});
+    });
+    const std::string prefix = "'" + path() + "': ";
+    const std::size_t at = text.find(prefix);
+    return at == text.npos ? text : text.erase(at, prefix.size());
+  }
+  std::string damage_when_read() { return damage_when_read(saver_.use()); }
+
+  Tensor kernel_{DType::kFloat32, {15}}, bias_{DType::kFloat64, {3}}, step_{std::int64_t{-1}};
+};
+
+TEST_F(CheckedWhileRead, AWholeOneIsReadOnceAndRight) {
+  FaultyFileSystem files(posix_file_system());
+  const auto reader = CheckpointReader::open(files.open_directory(path()), CheckFiles::kWhenRead);
+  reader->read(saver_.use(),
+               {{"dense/kernel", kernel_.view()}, {"dense/bias", bias_.view()}, {"global_step", step_.view()}});
+  EXPECT_EQ(TensorView(step_.view()).scalar<std::int64_t>(), 30);
+  EXPECT_EQ(std::memcmp(kernel_.view().data, content_.content().variables[0].tensor.data, 60), 0);
+  const std::vector<std::string> calls = files.calls();
+  EXPECT_EQ(std::count(calls.begin(), calls.end(), "read model.safetensors"), 5)
+      << "the header's length, the header, three tensors";
+}
+
+TEST_F(CheckedWhileRead, DamageIsFoundInTheWordsOfOneThatIsCheckedWhenOpened) {
+  const std::string whole = read_file(file("model.safetensors"));
+  std::mt19937 random(7);
+  for (int i = 0; i < 2000; ++i) {
+    std::string damaged = whole;
+    const std::size_t bit = random() % (whole.size() * 8);
+    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ 1 << bit % 8);
+    write_file(file("model.safetensors"), damaged);
+    const std::string found = damage_when_read();
+    ASSERT_EQ(found.substr(0, 10), "DATA_LOSS:") << bit;
+    ASSERT_EQ(found, damage()) << bit;
+  }
+  for (std::size_t n = 0; n < whole.size(); ++n) {
+    write_file(file("model.safetensors"), whole.substr(0, n));
+    ASSERT_EQ(damage_when_read(), damage()) << n;
+  }
+}
+
+// A saver that leaves out what it need not read leaves out damage, too.
+TEST_F(CheckedWhileRead, WhatTheSaverDidNotReadIsCheckedAsWell) {
+  std::string data = read_file(file("model.safetensors"));
+  ScriptedSaver saver;
+  saver.read = [&](Directory& directory, TensorSink& tensors) {
+    const File opened = directory.open("model.safetensors");
+    const std::uint64_t begin = opened.size() - 8;
+    for (const TensorInfo& t : open()->tensors()) {
+      void* memory = tensors.found(t.name, t.dtype, t.dims);
+      const TensorView values(t.name == "dense/kernel" ? content_.content().variables[0].tensor
+                              : t.name == "dense/bias" ? content_.content().variables[1].tensor
+                                                       : content_.content().variables[2].tensor);
+      std::memcpy(memory, values.data(), values.bytes());
+    }
+    char end[8];
+    opened.read_at(begin, end, sizeof(end));
+  };
+  CheckpointIndex index = parse_index(read_file(file("index")));
+  index.saver = "scripted";
+  write_file(file("index"), format_index(index));
+  EXPECT_EQ(damage_when_read(saver.use()), "");
+  data[9] = static_cast<char>(data[9] ^ 1);
+  write_file(file("model.safetensors"), data);
+  EXPECT_THAT(damage_when_read(saver.use()), ::testing::StartsWith("DATA_LOSS: model.safetensors has the CRC32C "));
 }
 
 TEST_F(CheckpointReading, AStateOfAnotherStepIsFound) {

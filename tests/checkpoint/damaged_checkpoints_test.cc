@@ -44,13 +44,16 @@ class DamagedCheckpoints : public ::testing::TestWithParam<DamageCase> {
   // Of a checkpoint with this in place of a file.
   void expect_found(const std::string& name, const std::string& bytes, const std::string& what) {
     put(name, bytes);
-    const std::string error = error_of([&] {
-      const auto reader = CheckpointReader::open(directory());
-      StepContent(20).difference(*reader, saver_.use());
-    });
-
-    ASSERT_THAT(error, HasSubstr("DATA_LOSS: ")) << name << " " << what;
-    ASSERT_THAT(error, HasSubstr("'/run/model.ckpt-20': " + name)) << what;
+    std::string errors[2];
+    for (const CheckFiles check : {CheckFiles::kWhenOpened, CheckFiles::kWhenRead}) {
+      const std::string error = errors[check == CheckFiles::kWhenRead] = error_of([&] {
+        const auto reader = CheckpointReader::open(directory(), check);
+        StepContent(20).difference(*reader, saver_.use());
+      });
+      ASSERT_THAT(error, HasSubstr("DATA_LOSS: ")) << name << " " << what;
+      ASSERT_THAT(error, HasSubstr("'/run/model.ckpt-20': " + name)) << what;
+    }
+    ASSERT_EQ(errors[0], errors[1]) << what;
     ++found_;
   }
 

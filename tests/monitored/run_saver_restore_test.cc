@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "runtime/checkpoint/restore_error.h"
 #include "runtime/monitored/run_saver.h"
@@ -150,6 +151,31 @@ TEST_F(Savers, ACheckpointThatItsSaverCannotReadIsPassedOverLikeADamagedOne) {
   } catch (const RestoreError& e) {
     EXPECT_THAT(e.what(), HasSubstr("holds checkpoints, but none can be restored"));
   }
+}
+
+// Their bytes are in the variables' memory by then.
+TEST_F(Savers, DamageThatShowsWhileVariablesAreReadLeavesTheSessionWithout) {
+  const auto saver = make_saver();
+  for (const int step : {1, 2}) save(*saver, 0.5f * static_cast<float>(step), step);
+  saver->settle();
+  const auto damage = [&](int step) {
+    const std::string path = run.path() + "/model.ckpt-" + std::to_string(step) + "/model.safetensors";
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(-1, std::ios::end);
+    file.put('\x7f');
+  };
+  damage(2);
+  const auto later = open_session();
+  const std::optional<RestoredRun> restored = saver->restore_latest(*later, run.path());
+  ASSERT_TRUE(restored);
+  EXPECT_EQ(restored->state.global_step, 1);
+  EXPECT_EQ(weight_of(*later), 0.5f);
+  EXPECT_TRUE(logged("model.ckpt-2': model.safetensors has the CRC32C "));
+  EXPECT_TRUE(logged("going back to model.ckpt-1"));
+  damage(1);
+  const auto last = open_session();
+  EXPECT_THROW(saver->restore_latest(*last, run.path()), RestoreError);
+  for (const Variable* v : last->variables()) EXPECT_FALSE(v->initialized) << v->name;
 }
 
 TEST_F(Savers, AnotherFingerprintIsAWarning) {
