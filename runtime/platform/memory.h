@@ -12,4 +12,10 @@ namespace belay::runtime {
 // the time or less; a system that has none uses small ones.
 void* allocate_aligned(std::size_t bytes) noexcept;
 
+// As memcpy, for blocks that nobody reads soon: `to` is written past the caches. A line that goes through them is read
+// before it is written, half as much traffic again, and pushes out what the caller works with. memcpy goes past them
+// only with blocks that are larger than most of the last one, hundreds of MiB where many cores share it. Small blocks
+// are copied by memcpy. What is copied is seen by other threads like any other write.
+void copy_past_caches(void* to, const void* from, std::size_t bytes) noexcept;
+
 }  // namespace belay::runtime

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <shared_mutex>
 
+#include "runtime/platform/memory.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -130,7 +131,7 @@ void VariableStore::snapshot(const std::vector<Variable*>& variables, Snapshot& 
     const Variable& v = *variables[i];
     if (!v.initialized)
       fail(Code::kFailedPrecondition, "variable '" + v.name + "' is not initialized and cannot be saved");
-    if (v.value.bytes() != 0) std::memcpy(into.values[i].data(), v.value.data(), v.value.bytes());
+    copy_past_caches(into.values[i].data(), v.value.data(), v.value.bytes());
   }
   into.positions.clear();
   for (const auto& [input, position] : positions_)

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <string>
 
 namespace belay::runtime {
 namespace {
@@ -46,6 +47,24 @@ TEST(Memory, T_47c_OfALargeBlockIsClearedInHugePages) {
   std::memset(block.get(), 1, kBytes);
   getrusage(RUSAGE_THREAD, &after);
   EXPECT_LT(after.ru_minflt - before.ru_minflt, static_cast<long>(kBytes / 4096 / 4));
+}
+
+// Small ones, blocks of whole pages, and what is left before and behind them.
+TEST(Memory, ACopyPastTheCachesIsACopyAndTouchesNothingElse) {
+  constexpr std::size_t kMost = std::size_t{600} << 10, kAround = 64;
+  std::string from(kMost + kAround, '\0');
+  std::uint32_t state = 1;
+  for (char& c : from) c = static_cast<char>((state = state * 1664525 + 1013904223) >> 24);
+  for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{262143}, std::size_t{262144},
+                                  std::size_t{262145}, std::size_t{278528}, std::size_t{500'001}, kMost})
+    for (const std::size_t at : {0, 1, 4, 63})
+      for (const std::size_t start : {0, 3, 16}) {
+        std::string to(kMost + 2 * kAround, '?');
+        copy_past_caches(to.data() + at, from.data() + start, bytes);
+        ASSERT_EQ(to.compare(at, bytes, from, start, bytes), 0) << bytes << " bytes from " << start << " to " << at;
+        ASSERT_EQ(to.substr(0, at), std::string(at, '?'));
+        ASSERT_EQ(to.substr(at + bytes), std::string(to.size() - at - bytes, '?'));
+      }
 }
 
 }  // namespace
