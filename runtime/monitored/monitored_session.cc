@@ -456,6 +456,8 @@ bool MonitoredSession::leave(const Error& error) {
   }
   reason_ = {EndReason::Kind::kError, error.what()};
   save_after(error);
+  // A hook that names the newest checkpoint finds the one that is being written.
+  if (options_.saver != nullptr) options_.saver->settle();
   hooks_.on_error(error);
   if (closed()) return false;
   try {
