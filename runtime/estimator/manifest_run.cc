@@ -10,6 +10,7 @@
 #include "runtime/estimator/plugin_problem.h"
 #include "runtime/estimator/rank_of_run.h"
 #include "runtime/estimator/run_hparams.h"
+#include "runtime/estimator/scaffold_pieces.h"
 #include "runtime/monitored/default_hooks.h"
 #include "runtime/monitored/fingerprint.h"
 #include "runtime/ops/kernels/parallel.h"
@@ -246,7 +247,7 @@ void ManifestRun::build_training(Diagnostics& problems) {
     for (std::unique_ptr<Evaluation>& evaluation : evaluations_) evals_->add(std::move(evaluation), model_.graph);
     evaluations_.clear();
   }
-  find_pieces(problems);
+  pieces_ = scaffold_pieces_of(model_.graph, manifest_, problems);
   if (options_.replay != nullptr) add_capture();
   if (problems.empty()) input.feed->prime();
 }
@@ -255,37 +256,6 @@ void ManifestRun::check_groups(Diagnostics& problems) {
   for (const GroupProblem& problem : problems_of_groups(model_.graph.handle(), manifest_.optimizer.groups))
     problems.add(manifest_.at("optimizer.groups." + std::to_string(problem.group) + ".vars"), problem.message,
                  problem.help);
-}
-
-void ManifestRun::find_pieces(Diagnostics& problems) {
-  const auto output = [&](const char* key, const std::string& name) -> Output {
-    try {
-      if (const std::vector<Port>& items = model_.graph.collection(name); items.size() == 1)
-        return model_.graph.output(items[0]);
-      else if (items.size() > 1)
-        fail(Code::kInvalidArgument, "the collection " + double_quoted(name) + " has " + std::to_string(items.size()) +
-                                         " items; a piece of the scaffold is one");
-      if (const Node* node = model_.graph.find_node(name); node != nullptr && node->outputs.empty())
-        return model_.graph.output({node->id, BELAY_OPERATION});
-      return model_.graph.output(model_.graph.find(name));
-    } catch (const Error& e) {
-      problems.add(manifest_.at("scaffold." + std::string(key)), e.what(),
-                   "the name of a node or of a collection of the graph; belay graph shows its nodes");
-      return {};
-    }
-  };
-  for (const ScaffoldPiece& piece : scaffold_pieces()) {
-    const std::string& name = manifest_.scaffold.*piece.value;
-    if (name.empty()) continue;
-    const std::string key = piece.key;
-    Output found = output(piece.key, name);
-    if (!found) continue;
-    if (key == "init_op") pieces_.init_op = found.operation();
-    if (key == "local_init") pieces_.local_init_op = found.operation();
-    if (key == "ready") pieces_.ready_op = found;
-    if (key == "ready_for_local_init") pieces_.ready_for_local_init_op = found;
-    if (key == "summary_op") pieces_.summary_op = found;
-  }
 }
 
 // A name that a hook asks the graph for in vain is the manifest's mistake; it is shown where it is written.

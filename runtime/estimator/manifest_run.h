@@ -138,7 +138,6 @@ class ManifestRun {
   bool wants_best_metric() const;
   void export_evaluated(VariableStore& variables, const CheckpointResult& result);
   void check_eval_variables(const Evaluation& evaluation, Diagnostics& problems) const;
-  void find_pieces(Diagnostics& problems);
   void add_hook_problem(const Error& e, Diagnostics& problems) const;
   std::string evaluating() const;
   bool keep_going() const { return !host_.control().stopping(); }

@@ -2,11 +2,62 @@
 #include "runtime/monitored/session_manager.h"
 
 #include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
 
 #include "runtime/monitored/run_saver.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
+namespace {
+
+// While it lives an interrupt of the environment ends the runs of a session that is being made: nobody else knows that
+// session yet. An interrupt ends nothing of the session that has been made.
+class InterruptsRuns {
+ public:
+  InterruptsRuns(const RunEnvironment& environment, DirectSession& session)
+      : session_(session), thread_([this, &environment] { watch(environment); }) {}
+  ~InterruptsRuns() {
+    {
+      const std::lock_guard lock(shared().mutex);
+      done_ = true;
+    }
+    shared().changed.notify_all();
+    thread_.join();
+    if (interrupted_) session_.resume();
+  }
+  InterruptsRuns(const InterruptsRuns&) = delete;
+  InterruptsRuns& operator=(const InterruptsRuns&) = delete;
+
+ private:
+  // Of all of them, and for good: an interrupt may come while one ends.
+  struct Shared {
+    std::mutex mutex;
+    std::condition_variable changed;
+  };
+  static Shared& shared() {
+    static Shared& for_good = *new Shared();
+    return for_good;
+  }
+
+  void watch(const RunEnvironment& environment) {
+    std::unique_lock lock(shared().mutex);
+    try {
+      CancelToken(environment.interrupt, environment.clock).wait(lock, shared().changed, [&] { return done_; });
+    } catch (const Error& e) {
+      interrupted_ = true;
+      session_.interrupt(e);
+    }
+  }
+
+  DirectSession& session_;
+  bool done_ = false;
+  bool interrupted_ = false;  // read when the thread has ended
+  std::thread thread_;
+};
+
+}  // namespace
 
 SessionManager::SessionManager(NodeGraph& graph, const RunEnvironment& environment, SessionManagerOptions options)
     : graph_(graph), environment_(environment), options_(std::move(options)) {
@@ -83,6 +134,7 @@ void SessionManager::initialize(DirectSession& session, const PrepareArgs& args)
 CreatedSession SessionManager::prepare_session(const PrepareArgs& args) {
   CreatedSession created{open(args.target), {}};
   DirectSession& session = *created.session;
+  const InterruptsRuns interrupts(environment_, session);
   created.restored = restore(session, args);
   if (!created.restored) {
     initialize(session, args);
@@ -101,6 +153,7 @@ CreatedSession SessionManager::prepare_session(const PrepareArgs& args) {
 SessionManager::Recovered SessionManager::recover_session(const PrepareArgs& args) {
   Recovered out;
   out.created.session = open(args.target);
+  const InterruptsRuns interrupts(environment_, *out.created.session);
   out.created.restored = restore(*out.created.session, args);
   std::string why;
   const bool local = try_local_init(*out.created.session, why);
@@ -126,6 +179,7 @@ CreatedSession SessionManager::wait_for_session(const std::string& target, doubl
     std::string why;
     {
       CreatedSession created{open(target), {}};
+      const InterruptsRuns interrupts(environment_, *created.session);
       if (try_local_init(*created.session, why)) {
         why = not_ready(*created.session, options_.ready_op, "of the model");
         if (why.empty()) return created;
