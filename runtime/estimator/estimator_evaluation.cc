@@ -68,6 +68,13 @@ std::vector<std::string> EstimatorEvaluation::metric_names() const {
   return names;
 }
 
+std::vector<std::string> EstimatorEvaluation::matrix_names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, metric] : measured_)
+    if (metric.value.rank() != 0 && metric.value.dtype() != DType::kString) names.push_back(name);
+  return names;
+}
+
 const EvalResult& EstimatorEvaluation::run_some(VariableStore& trained, std::int64_t global_step, std::int64_t batches,
                                                 const std::function<bool()>& keep_going) {
   begin();
@@ -80,6 +87,8 @@ const EvalResult& EstimatorEvaluation::run_some(VariableStore& trained, std::int
   result_.metrics.clear();
   for (const std::string& name : metric_names())
     result_.metrics.emplace_back(name, TensorView(metrics_.at(name)).number(0));
+  result_.matrices.clear();
+  for (const std::string& name : matrix_names()) result_.matrices.emplace_back(name, metrics_.at(name));
   return result_;
 }
 

@@ -44,6 +44,7 @@ class EstimatorEvaluation final : public RepeatedEvaluation {
   std::string place() const override { return "\"" + name_ + "\""; }
   // Those that are one number; "loss" first.
   std::vector<std::string> metric_names() const override;
+  std::vector<std::string> matrix_names() const override;
   const EvalResult& run(VariableStore& trained, std::int64_t global_step,
                         const std::function<bool()>& keep_going) override {
     return run_some(trained, global_step, 0, keep_going);
@@ -69,7 +70,7 @@ class EstimatorEvaluation final : public RepeatedEvaluation {
   VariableStore* trained_ = nullptr;    // of the run that is under way
   std::shared_ptr<Scaffold> scaffold_;  // that copies them; null before the first run
   EvalMetrics metrics_;                 // of the last run
-  EvalResult result_;                   // the numbers among them
+  EvalResult result_;                   // the same without strings
 };
 
 }  // namespace belay::runtime

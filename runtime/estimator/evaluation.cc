@@ -6,6 +6,7 @@
 #include "belay/ops/control.h"
 #include "belay/ops/shape.h"
 #include "belay/tensor_text.h"
+#include "runtime/estimator/eval_events.h"
 #include "runtime/monitored/session_hook.h"
 #include "runtime/monitored/session_manager.h"
 #include "runtime/platform/current_error.h"
@@ -41,6 +42,9 @@ class Shown {
   std::atomic<const Evaluation*>* const running_;
 };
 
+// One that is no number is float64 [n, n] and has an update (ModelContext::metric).
+bool is_matrix(const ModelOutputs::Metric& m) { return m.value.rank() != 0; }
+
 }  // namespace
 
 Evaluation::Evaluation(RunHost& run, const OpRegistry& ops, PluginInstance& model, RunInput& input,
@@ -71,6 +75,7 @@ Evaluation::Evaluation(RunHost& run, const OpRegistry& ops, PluginInstance& mode
   host_.begin_hooks(model_->graph);
   scaffold_.finalize(model_->graph);
   for (const std::string& name : metric_names()) result_.metrics.emplace_back(name, 0);
+  for (const std::string& name : matrix_names()) result_.matrices.emplace_back(name, Tensor());
 }
 
 Evaluation::~Evaluation() = default;
@@ -84,7 +89,15 @@ void Evaluation::check_metrics() const {
 
 std::vector<std::string> Evaluation::metric_names() const {
   std::vector<std::string> names{"loss"};
-  for (const ModelOutputs::Metric& m : model_->outputs.metrics) names.push_back(m.name);
+  for (const ModelOutputs::Metric& m : model_->outputs.metrics)
+    if (!is_matrix(m)) names.push_back(m.name);
+  return names;
+}
+
+std::vector<std::string> Evaluation::matrix_names() const {
+  std::vector<std::string> names;
+  for (const ModelOutputs::Metric& m : model_->outputs.metrics)
+    if (is_matrix(m)) names.push_back(m.name);
   return names;
 }
 
@@ -181,28 +194,41 @@ Run Evaluation::run_set(FetchSet& set) {
 
 // Sums, weighted by the batches' examples.
 void Evaluation::add_batch(const Run& run) {
-  const TensorView shape(run.result(batch_, model_->outputs.metrics.size() + 1));
+  const std::vector<ModelOutputs::Metric>& metrics = model_->outputs.metrics;
+  const TensorView shape(run.result(batch_, metrics.size() + 1));
   const std::int64_t n = shape.size() == 0 ? 1 : shape.data<std::int64_t>()[0];
-  const auto add = [&](std::size_t i) {
-    result_.metrics[i].second += static_cast<double>(n) * TensorView(run.result(batch_, i)).number(0);
+  const auto add = [&](std::size_t number, std::size_t fetch) {
+    result_.metrics[number].second += static_cast<double>(n) * TensorView(run.result(batch_, fetch)).number(0);
   };
   result_.examples += n;
   ++result_.batches;
-  add(0);
-  for (std::size_t i = 0; i < model_->outputs.metrics.size(); ++i)
-    if (!model_->outputs.metrics[i].update) add(i + 1);
+  add(0, 0);
+  std::size_t number = 1;
+  for (std::size_t i = 0; i < metrics.size(); ++i) {
+    if (is_matrix(metrics[i])) continue;
+    if (!metrics[i].update) add(number, i + 1);
+    ++number;
+  }
 }
 
 void Evaluation::read_totals() {
   const Run run = run_set(totals_);
-  std::size_t next = 0;
-  for (std::size_t i = 0; i < model_->outputs.metrics.size(); ++i)
-    if (model_->outputs.metrics[i].update)
-      result_.metrics[i + 1].second = TensorView(run.result(totals_, next++)).number(0);
+  std::size_t total = 0, number = 1, matrix = 0;
+  for (const ModelOutputs::Metric& m : model_->outputs.metrics) {
+    if (is_matrix(m)) {
+      result_.matrices[matrix++].second = Tensor(TensorView(run.result(totals_, total++)));
+      continue;
+    }
+    if (m.update) result_.metrics[number].second = TensorView(run.result(totals_, total++)).number(0);
+    ++number;
+  }
 }
 
 void Evaluation::add_events(EventWriter& events) {
   for (const auto& [metric, value] : result_.metrics) events.add_scalar(metric, result_.global_step, value);
+  if (result_.matrices.empty()) return;
+  const EvalMetrics matrices(result_.matrices.begin(), result_.matrices.end());
+  write_eval_metrics(events, host_.run().log(), matrices, result_.global_step, "");
 }
 
 std::string metrics_text(const EvalResult& result) {
@@ -210,6 +236,8 @@ std::string metrics_text(const EvalResult& result) {
   for (const auto& [name, value] : result.metrics) {
     text += (text.empty() ? "" : ", ") + name + " = " + rounded_text(value);
   }
+  for (const auto& [name, value] : result.matrices)
+    text += (text.empty() ? "" : ", ") + name + " = a tensor " + dims_text(TensorView(value).dims());
   return text;
 }
 

@@ -36,6 +36,9 @@ struct EvalResult {
   std::int64_t examples = 0;
   std::int64_t batches = 0;                             // those that there were: the end of the input is none
   std::vector<std::pair<std::string, double>> metrics;  // "loss" first, then in the model's order
+  // Those that are no numbers (a confusion matrix), in the model's order: for events. No role and no stop condition has
+  // them.
+  std::vector<std::pair<std::string, Tensor>> matrices;
 };
 
 // One that is run again and again with the variables of a training (eval_while_training.h).
@@ -49,6 +52,8 @@ class RepeatedEvaluation {
   virtual std::string place() const = 0;
   // As EvalResult::metrics has them.
   virtual std::vector<std::string> metric_names() const = 0;
+  // As EvalResult::matrices has them.
+  virtual std::vector<std::string> matrix_names() const = 0;
   // Of the training's run: its services, its hooks, its event file.
   virtual SessionHost& host() = 0;
 
@@ -91,6 +96,7 @@ class Evaluation final : public RepeatedEvaluation {
   SessionHost& host() override { return host_; }
   std::string place() const override { return "[input." + name() + "]"; }
   std::vector<std::string> metric_names() const override;
+  std::vector<std::string> matrix_names() const override;
 
   // FAILED_PRECONDITION also where the input is empty or begins a third pass over its examples, and where an end of
   // input comes from anywhere else.
@@ -134,7 +140,7 @@ class Evaluation final : public RepeatedEvaluation {
   EvalResult result_;
 };
 
-// "loss = 0.0812, accuracy = 0.975"
+// "loss = 0.0812, accuracy = 0.975, confusion_matrix = a tensor [10, 10]"
 std::string metrics_text(const EvalResult& result);
 
 }  // namespace belay::runtime

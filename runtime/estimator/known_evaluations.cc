@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/known_evaluations.h"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -18,11 +19,19 @@ constexpr std::uint64_t kMostBytes = 1 << 20;
 KnownJson as_json(const EvaluatedInput& evaluated) {
   KnownJson metrics = KnownJson::array();
   for (const auto& [name, value] : evaluated.result.metrics) metrics.push_back({name, value});
+  KnownJson matrices = KnownJson::array();
+  for (const auto& [name, value] : evaluated.result.matrices) {
+    const TensorView v = value;
+    KnownJson numbers = KnownJson::array();
+    for (std::size_t i = 0; i < v.size(); ++i) numbers.push_back(v.number(i));
+    matrices.push_back({name, v.dims(), std::move(numbers)});
+  }
   return {{"input", evaluated.input},
           {"step", evaluated.result.global_step},
           {"examples", evaluated.result.examples},
           {"batches", evaluated.result.batches},
-          {"metrics", std::move(metrics)}};
+          {"metrics", std::move(metrics)},
+          {"matrices", std::move(matrices)}};
 }
 
 EvaluatedInput from_json(const KnownJson& json) {
@@ -33,6 +42,13 @@ EvaluatedInput from_json(const KnownJson& json) {
   evaluated.result.batches = json.at("batches").get<std::int64_t>();
   for (const KnownJson& metric : json.at("metrics"))
     evaluated.result.metrics.emplace_back(metric.at(0).get<std::string>(), metric.at(1).get<double>());
+  for (const KnownJson& matrix : json.value("matrices", KnownJson::array())) {
+    Tensor value(DType::kFloat64, matrix.at(1).get<Dims>());
+    const auto numbers = matrix.at(2).get<std::vector<double>>();
+    if (numbers.size() != TensorView(value).size()) fail(Code::kDataLoss, "a matrix of another size");
+    std::copy(numbers.begin(), numbers.end(), value.data<double>());
+    evaluated.result.matrices.emplace_back(matrix.at(0).get<std::string>(), std::move(value));
+  }
   return evaluated;
 }
 
@@ -69,6 +85,9 @@ void keep_evaluations(OpenDirectory& run, const std::string& key, const std::vec
   for (const EvaluatedInput& evaluated : results) {
     for (const auto& [name, value] : evaluated.result.metrics)
       if (!std::isfinite(value)) return;
+    for (const auto& [name, value] : evaluated.result.matrices)
+      for (std::size_t i = 0; i < TensorView(value).size(); ++i)
+        if (!std::isfinite(TensorView(value).number(i))) return;
     inputs.push_back(as_json(evaluated));
   }
   run.replace(kEvaluationsName, KnownJson{{"of", key}, {"inputs", std::move(inputs)}}.dump() + "\n");

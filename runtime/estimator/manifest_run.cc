@@ -224,7 +224,18 @@ void ManifestRun::build_prediction(Diagnostics& problems) {
   const auto training = inputs_.find("train");
   if (declared_labels(input.feed->components()).empty() && training != inputs_.end() && &training->second != &input)
     declared_ = declared_labels(InputFeed::declaration_of(*training->second.instance));
-  build_model(input, problems);
+  if (build_model(input, problems)) check_predict_keys(problems);
+}
+
+// Of text there are none to choose from.
+void ManifestRun::check_predict_keys(Diagnostics& problems) const {
+  if (!manifest_.predict.prompt.empty()) return;
+  std::vector<std::string> there;
+  for (const NamedOutput& p : model_.outputs.predictions) there.push_back(p.name);
+  for (const std::string& key : manifest_.predict.keys)
+    if (std::find(there.begin(), there.end(), key) == there.end())
+      problems.add(manifest_.at("predict.keys"), "the model has no prediction " + double_quoted(key),
+                   "predict.keys (--keys) may name: " + joined(there));
 }
 
 void ManifestRun::build_training(Diagnostics& problems) {
@@ -263,6 +274,7 @@ void ManifestRun::begin_hooks(Diagnostics& problems) {
   if (!trains(manifest_.run.mode)) return;
   try {
     training_.begin_hooks(model_.graph);
+    check_hooks(problems);
   } catch (const Error& e) {
     if (e.code() != Code::kNotFound && e.code() != Code::kInvalidArgument) throw;
     add_hook_problem(e, problems);
@@ -270,7 +282,8 @@ void ManifestRun::begin_hooks(Diagnostics& problems) {
 }
 
 // The message begins with the hook's name.
-void ManifestRun::add_hook_problem(const Error& e, Diagnostics& problems) const {
+void ManifestRun::add_hook_problem(const Error& error, Diagnostics& problems) const {
+  const Error e(error.code(), std::string(error.message()) + about_evaluations(std::string(error.message())));
   const Manifest uses = this->uses();
   const std::vector<ResolvedPlugin>& found = plugins_.found().hooks;
   for (std::size_t i = 0; i < found.size(); ++i)

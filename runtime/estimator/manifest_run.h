@@ -130,15 +130,23 @@ class ManifestRun {
   void make_evals();
   void build_training(Diagnostics& problems);
   void build_prediction(Diagnostics& problems);
+  void check_predict_keys(Diagnostics& problems) const;
   void make_exporters();
   void build_exports(Diagnostics& problems);
   void build_evaluations(Diagnostics& problems);
-  void check_eval_input(const RunInput& input, Diagnostics& problems) const;
+  void build_evaluation(RunInput& input, Diagnostics& problems);
+  // False where the evaluation could not be built.
+  bool check_eval_input(const RunInput& input, Diagnostics& problems) const;
+  void add_evaluation_problem(const RunInput& input, const Error& e, Diagnostics& problems) const;
   void check_best_metric(Diagnostics& problems) const;
   bool wants_best_metric() const;
   void export_evaluated(VariableStore& variables, const CheckpointResult& result);
   void check_eval_variables(const Evaluation& evaluation, Diagnostics& problems) const;
   void add_hook_problem(const Error& e, Diagnostics& problems) const;
+  // Hooks that would have nothing to look at, or to restore.
+  void check_hooks(Diagnostics& problems) const;
+  // What is to be added to a message that looks for a metric of an evaluation in vain.
+  std::string about_evaluations(const std::string& message) const;
   std::string evaluating() const;
   bool keep_going() const { return !host_.control().stopping(); }
   CheckpointPlace checkpoint_place() const;
@@ -168,6 +176,7 @@ class ManifestRun {
   std::map<std::string, RunInput> inputs_;                // by section
   std::vector<std::unique_ptr<Evaluation>> evaluations_;  // of each evaluation input; empty where `evals_` has them
   std::optional<EvalWhileTraining> evals_;                // between two steps, or for the list of the best
+  std::vector<std::string> eval_metrics_, eval_matrices_;  // "eval/loss", of all evaluation inputs
   std::atomic<const Evaluation*> evaluating_{nullptr};    // that is under way
   std::optional<ModelGraph> export_graph_;                // of the exporters
   std::unique_ptr<Exporters> exporters_;                  // null: there are none

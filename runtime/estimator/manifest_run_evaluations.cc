@@ -9,6 +9,8 @@
 #include "runtime/estimator/metrics_line.h"
 #include "runtime/estimator/model_metrics.h"
 #include "runtime/estimator/monitored_training_session.h"
+#include "runtime/estimator/plugin_problem.h"
+#include "runtime/loader/load_error.h"  // at_text
 #include "runtime/monitored/fingerprint.h"
 #include "runtime/platform/text.h"
 
@@ -57,54 +59,122 @@ void ManifestRun::make_evals() {
 void ManifestRun::build_evaluations(Diagnostics& problems) {
   for (const std::string& name : eval_inputs(manifest_)) {
     RunInput& input = inputs_.at(name);
-    input.open(manifest_.run.seed);
-    check_eval_input(input, problems);
-    EvaluationOptions options;
-    options.batches = manifest_.eval.batches;
-    options.on_batch = [this] { progress_(); };
-    options.running = &evaluating_;
-    options.add_metrics = [this](NodeGraph& graph, ModelOutputs& outputs) {
-      add_metrics(graph, manifest_.metrics, outputs);
-    };
-    options.add_hooks = [this](SessionHost& session, const ModelOutputs& outputs) {
-      add_model_hooks(session, plugins_, *model_instance_, outputs);
-    };
-    evaluations_.push_back(std::make_unique<Evaluation>(host_, *ops_, *model_instance_, input, std::move(options)));
-    if (trains(manifest_.run.mode)) check_eval_variables(*evaluations_.back(), problems);
+    if (!open(input, problems) || !check_eval_input(input, problems)) continue;
+    try {
+      build_evaluation(input, problems);
+    } catch (const Error& e) {
+      if (!is_of_manifest(e)) throw;
+      add_evaluation_problem(input, e, problems);
+    }
   }
 }
 
+void ManifestRun::build_evaluation(RunInput& input, Diagnostics& problems) {
+  EvaluationOptions options;
+  options.batches = manifest_.eval.batches;
+  options.on_batch = [this] { progress_(); };
+  options.running = &evaluating_;
+  options.add_metrics = [this](NodeGraph& graph, ModelOutputs& outputs) {
+    add_metrics(graph, manifest_.metrics, outputs);
+  };
+  options.add_hooks = [this](SessionHost& session, const ModelOutputs& outputs) {
+    add_model_hooks(session, plugins_, *model_instance_, outputs);
+  };
+  evaluations_.push_back(std::make_unique<Evaluation>(host_, *ops_, *model_instance_, input, std::move(options)));
+  const Evaluation& built = *evaluations_.back();
+  for (const std::string& metric : built.metric_names()) eval_metrics_.push_back(input.name + "/" + metric);
+  for (const std::string& metric : built.matrix_names()) eval_matrices_.push_back(input.name + "/" + metric);
+  if (trains(manifest_.run.mode)) check_eval_variables(built, problems);
+}
+
+// At the place of [[metrics]] that the message begins with, else at the input: the model was built on another one.
+void ManifestRun::add_evaluation_problem(const RunInput& input, const Error& e, Diagnostics& problems) const {
+  const std::string message(e.message());
+  for (const MetricSection& m : manifest_.metrics)
+    for (const Location& at : {m.labels.at, m.predictions.at, m.values.at, m.weights.at, m.name_at, m.at})
+      if (const std::string place = at_text(at); !place.empty() && message.starts_with(place))
+        return problems.add(at, message.substr(place.size()));
+  if (message.find(" brings a hook: ") != message.npos) return add_plugin_problem(*manifest_.model, e, problems);
+  problems.add(manifest_.inputs.at(input.name).plugin_at, "on [input." + input.name + "]: " + message,
+               "an evaluation input needs the features and labels of [input.train]");
+}
+
 // What would fail in the first evaluation, or never come back from it.
-void ManifestRun::check_eval_input(const RunInput& input, Diagnostics& problems) const {
+bool ManifestRun::check_eval_input(const RunInput& input, Diagnostics& problems) const {
   const InputSection& section = manifest_.inputs.at(input.name);
   if (manifest_.eval.batches == 0 && never_ends(plugins_.found().inputs.at(input.name), section))
     problems.add(section.plugin_at, "[input." + input.name + "] never ends, so an evaluation on it would not either",
                  "add epochs = 1, or set batches in [eval]");
   const RunInput* training = this->input("train");
-  if (training == nullptr || training->feed == nullptr) return;
-  std::vector<std::string> there;
-  for (const InputComponent& c : input.feed->components())
-    if (!c.label) there.push_back(c.name);
-  for (const InputComponent& c : training->feed->components()) {
-    if (c.label || std::find(there.begin(), there.end(), c.name) != there.end()) continue;
-    problems.add(section.plugin_at,
-                 "[input." + input.name + "] has no feature " + double_quoted(c.name) + ", which [input.train] has",
-                 "it has: " + joined(there));
+  if (training == nullptr || training->feed == nullptr) return true;
+  const std::size_t before = problems.size();
+  for (const bool label : {false, true}) {
+    std::vector<std::string> there;
+    std::size_t wanted = 0;
+    for (const InputComponent& c : input.feed->components())
+      if (c.label == label) there.push_back(c.name);
+    for (const InputComponent& c : training->feed->components())
+      if (c.label == label) ++wanted;
+    if (label && wanted == 1 && there.size() == 1) continue;  // a model takes the only one, whatever it is called
+    for (const InputComponent& c : training->feed->components())
+      if (c.label == label && std::find(there.begin(), there.end(), c.name) == there.end())
+        problems.add(section.plugin_at,
+                     "[input." + input.name + "] has no " + (label ? "label " : "feature ") + double_quoted(c.name) +
+                         ", which [input.train] has",
+                     there.empty() ? std::string("it has none") : "it has: " + joined(there));
   }
+  return problems.size() == before;
 }
 
 // A name that no evaluation has would show in the first one only.
 void ManifestRun::check_best_metric(Diagnostics& problems) const {
   const std::string& wanted = manifest_.checkpoint.best_metric;
-  std::vector<std::string> there;
-  for (const std::unique_ptr<Evaluation>& evaluation : evaluations_)
-    for (const std::string& metric : evaluation->metric_names()) there.push_back(evaluation->name() + "/" + metric);
+  const std::vector<std::string>& there = eval_metrics_;
   if (!wants_best_metric() || std::find(there.begin(), there.end(), wanted) != there.end()) return;
+  if (evaluations_.size() != eval_inputs(manifest_).size()) return;  // that one could not be built is a problem already
   const char* key = manifest_.places.contains("checkpoint.best_metric") ? "best_metric" : "keep_best";
+  if (std::find(eval_matrices_.begin(), eval_matrices_.end(), wanted) != eval_matrices_.end())
+    return problems.add(manifest_.at("checkpoint." + std::string(key)),
+                        "the best checkpoints are those by " + double_quoted(wanted) + ", which is a matrix, no number",
+                        "there are: " + joined(there));
   const std::string near = nearest(wanted, there);
   problems.add(manifest_.at("checkpoint." + std::string(key)),
                "the best checkpoints are those by " + double_quoted(wanted) + ", which no evaluation has",
                near.empty() ? "there are: " + joined(there) : "did you mean " + double_quoted(near) + "?");
+}
+
+// ---- hooks that look at evaluations ----
+
+std::string ManifestRun::about_evaluations(const std::string& message) const {
+  for (const std::string& matrix : eval_matrices_)
+    if (message.find(single_quoted(matrix)) != message.npos)
+      return "; the metric is a matrix, no number: it is in the events only";
+  for (const std::string& name : eval_inputs(manifest_)) {
+    if (message.find("the graph has no '" + name + "/") == message.npos) continue;
+    if (!evals_)
+      return "; nothing is evaluated between two steps: set every_steps, every_secs or at_checkpoint in [eval]";
+    if (message.find("did you mean") == message.npos) return "; there are: " + joined(eval_metrics_);
+  }
+  return "";
+}
+
+void ManifestRun::check_hooks(Diagnostics& problems) const {
+  const Manifest uses = this->uses();
+  const bool restores = manifest_.checkpoint.keep_best > 0 && !manifest_.run.dir.empty();
+  for (const PluginUse& hook : uses.hooks) {
+    if (hook.plugin == "restore_best" && !restores)
+      problems.add(hook.plugin_at, "restore_best has nothing to restore: the run keeps no best checkpoints",
+                   manifest_.run.dir.empty()
+                       ? "give the run a directory (run.dir), and set keep_best = 1 in [checkpoint]"
+                       : "set keep_best = 1 in [checkpoint]");
+    if (!evals_ || evals_->scheduled()) continue;
+    for (const PluginOption& option : hook.options)
+      if (const auto* text = std::get_if<std::string>(&option.value);
+          text != nullptr && std::find(eval_metrics_.begin(), eval_metrics_.end(), *text) != eval_metrics_.end())
+        problems.add(option.value_at,
+                     "no evaluation is made between two steps, so " + double_quoted(*text) + " never has a value here",
+                     "set every_steps, every_secs or at_checkpoint in [eval]");
+  }
 }
 
 // Variables are matched by name: one of another shape comes from an input of another width.

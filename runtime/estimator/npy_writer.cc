@@ -90,7 +90,7 @@ class NpyWriter final : public PredictionWriter {
     if (batch.names.size() != 1)
       fail(Code::kInvalidArgument, "npy holds one array, and the model predicts " +
                                        joined(std::vector<std::string>(batch.names.begin(), batch.names.end())) +
-                                       ": choose one of them with predict_keys, or write JSON lines or CSV");
+                                       ": choose one of them with predict.keys (--keys), or write JSON lines or CSV");
     const TensorView& value = batch.values[0];
     name_ = batch.names[0];
     dtype_ = value.dtype();

@@ -237,8 +237,9 @@ class CsvWriter final : public LineWriter {
     buffer_ += '\n';
     std::ranges::sort(header);
     if (const auto twice = std::ranges::adjacent_find(header); twice != header.end())
-      fail(Code::kInvalidArgument, "two columns would be named " + single_quoted(*twice) +
-                                       "; choose among the predictions with predict_keys, or write JSON lines");
+      fail(Code::kInvalidArgument,
+           "two columns would be named " + single_quoted(*twice) +
+               "; choose among the predictions with predict.keys (--keys), or write JSON lines");
   }
   void add_columns(const std::string& name, const TensorView& value, std::vector<std::string>& header) {
     columns_.push_back({name, row_dims(value)});

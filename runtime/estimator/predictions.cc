@@ -71,7 +71,7 @@ void Predictions::choose(const ModelOutputs& outputs, std::vector<FetchRef>& fet
     if (std::ranges::find(all, key) == all.end()) unknown.push_back(single_quoted(key));
   if (!unknown.empty())
     fail(Code::kInvalidArgument,
-         model_.label() + " has no prediction " + joined(unknown) + "; predict_keys may name: " + joined(all));
+         model_.label() + " has no prediction " + joined(unknown) + "; predict.keys (--keys) may name: " + joined(all));
   for (const NamedOutput& p : outputs.predictions) {
     if (!keys.empty() && std::ranges::find(keys, p.name) == keys.end()) continue;
     names_.push_back(p.name);

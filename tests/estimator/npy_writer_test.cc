@@ -105,7 +105,7 @@ TEST_F(Npy, HoldsOneArray) {
   const Synthetic batch({{"probabilities", Tensor({1}, {1.f})}, {"class", Tensor({1}, {1.f})}});
   EXPECT_EQ(error_of([&] { to_file(kNpy)->write(batch.batch()); }),
             "INVALID_ARGUMENT: npy holds one array, and the model predicts probabilities, class: choose one of them "
-            "with predict_keys, or write JSON lines or CSV");
+            "with predict.keys (--keys), or write JSON lines or CSV");
 }
 
 TEST_F(Npy, RefusesTextAndExamplesOfAnotherShape) {

@@ -127,9 +127,10 @@ TEST_F(Csv, RefusesExamplesOfAnotherShape) {
 
 TEST_F(Csv, RefusesTwoColumnsOfAName) {
   const Synthetic batch({{"p", Tensor({1, 1}, {1.f})}, {"p_0", Tensor({1}, {1.f})}});
-  EXPECT_EQ(error_of([&] { to_file(kCsv)->write(batch.batch()); }),
-            "INVALID_ARGUMENT: two columns would be named 'p_0'; choose among the predictions with predict_keys, or "
-            "write JSON lines");
+  EXPECT_EQ(
+      error_of([&] { to_file(kCsv)->write(batch.batch()); }),
+      "INVALID_ARGUMENT: two columns would be named 'p_0'; choose among the predictions with predict.keys (--keys), or "
+      "write JSON lines");
 }
 
 TEST_F(JsonLines, RefuseABatchThatIsNotByExamples) {

@@ -278,7 +278,7 @@ TEST_F(PredictionsTest, EST_29_KeysChooseAmongThePredictions) {
 TEST_F(PredictionsTest, EST_29_UnknownKeysAreAnErrorThatListsTheKeys) {
   const auto predictions = predict(keys({"scaled", "class", "pairs"}));
   EXPECT_THAT(error_of([&] { predictions->next(); }),
-              HasSubstr("has no prediction 'class', 'pairs'; predict_keys may name: scaled, pair"));
+              HasSubstr("has no prediction 'class', 'pairs'; predict.keys (--keys) may name: scaled, pair"));
 }
 
 TEST_F(PredictionsTest, AModelWithoutPredictionsIsAnError) {

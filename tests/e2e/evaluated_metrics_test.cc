@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// What evaluations of real runs find, and what check says of those who want something of them.
+#include <filesystem>
+
+#include "tests/e2e/run_fixture.h"
+
+namespace belay::runtime::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+constexpr const char* kConfusion =
+    "[[metrics]]\nkind = \"confusion_matrix\"\nname = \"confusion\"\nclasses = 10\nlabels = \"label\"\npredictions = "
+    "\"class\"\n";
+
+class EvaluatedMetrics : public RunTest {
+ protected:
+  // Digits that are drawn, 300 of them evaluated in batches of 64; `more` are tables.
+  std::string digits(const std::string& more = "") const {
+    const std::string path = temp / "train.toml";
+    write_file(path,
+               "[run]\ndir = \"run\"\nmax_steps = 40\nthreads = 1\n[input.train]\nplugin = \"digits\"\nexamples = 500\n"
+               "batch_size = 50\nshuffle = true\n[input.eval]\nplugin = \"digits\"\nsplit = \"eval\"\nexamples = 300\n"
+               "batch_size = 64\nepochs = 1\n[model]\nplugin = \"mlp\"\nhidden = [16]\n[optimizer]\nname = \"adam\"\n"
+               "learning_rate = 0.01\n" +
+                   more);
+    return path;
+  }
+  // That check and run name it, with this line and this under it, with status 2.
+  void expect_found(const std::string& manifest, const std::string& message, const std::string& lines) const {
+    for (const char* command : {"check", "run"}) {
+      const ProcessResult r = belay({command, manifest});
+      EXPECT_EQ(r.status, 2) << command << r.err;
+      EXPECT_THAT(told(r), HasSubstr(message)) << command;
+      EXPECT_THAT(told(r), HasSubstr(lines)) << command;
+      EXPECT_FALSE(std::filesystem::exists(run_dir())) << command;
+    }
+  }
+};
+
+// ---- a matrix
+
+TEST_F(EvaluatedMetrics, AConfusionMatrixIsATensorInTheEventsAndNoNumberAnywhere) {
+  const std::string manifest = digits(std::string("[eval]\nevery_steps = 20\n") + kConfusion);
+  const ProcessResult r = belay({"run", manifest});
+  ASSERT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(r.out, HasSubstr("confusion = a tensor [10, 10]\n"));
+  EXPECT_THAT(lines_with(r.err, "confusion = a tensor [10, 10]"), Not(IsEmpty()));
+  const ProcessResult events = belay({"events", run_dir() + "/eval", "--tag", "confusion", "--csv"});
+  ASSERT_EQ(events.status, 0) << events.err;
+  EXPECT_THAT(lines_with(events.out, "DT_DOUBLE [10, 10]"), SizeIs(2)) << events.out;
+  EXPECT_THAT(contents(run_dir() + "/metrics.jsonl"), Not(HasSubstr("confusion")));
+  EXPECT_EQ(belay({"evaluate", manifest}).out, r.out);
+  EXPECT_EQ(belay({"run", manifest}).out, r.out) << "as it was found before";
+}
+
+TEST_F(EvaluatedMetrics, WhoWantsANumberOfAMatrixIsToldSo) {
+  expect_found(digits(std::string("[eval]\nevery_steps = 20\n") + kConfusion +
+                      "[[hooks]]\nplugin = \"early_stopping\"\ntensor = \"eval/confusion\"\n"),
+               "the metric is a matrix, no number", "\n  tensor = \"eval/confusion\"\n           ^");
+  expect_found(digits(std::string("[checkpoint]\nkeep_best = 1\nbest_metric = \"eval/confusion\"\nbest_mode = "
+                                  "\"min\"\n") +
+                      kConfusion),
+               "those by \"eval/confusion\", which is a matrix, no number", "\n  best_metric = \"eval/confusion\"\n");
+}
+
+// ---- what check finds
+
+TEST_F(EvaluatedMetrics, ATensorOfAMetricThatIsNotThereIsShownWhereItIsWritten) {
+  expect_found(digits("[[metrics]]\nkind = \"accuracy\"\nname = \"again\"\nlabels = \"label\"\npredictions = "
+                      "\"clas\"\n"),
+               "error: the graph has no 'clas'", "\n  predictions = \"clas\"\n                ^~~~~~\n");
+}
+
+TEST_F(EvaluatedMetrics, AnEvaluationInputWithoutTheLabelsIsNamed) {
+  write_file(temp / "a.csv", "x,y\n1,2\n2,4\n3,6\n");
+  write_file(temp / "b.csv", "x,z\n1,2\n2,4\n");
+  const std::string path = temp / "csv.toml";
+  const auto with = [&](const std::string& label) {
+    write_file(path,
+               "[run]\ndir = \"run\"\nmax_steps = 5\n[input.train]\nplugin = \"csv\"\npath = \"a.csv\"\nlabel = \"y\"\n"
+               "[model]\nplugin = \"linear\"\n[optimizer]\nname = \"sgd\"\n[input.eval]\nplugin = \"csv\"\npath = "
+               "\"b.csv\"\nepochs = 1\n" +
+                   label);
+    return path;
+  };
+  EXPECT_EQ(belay({"check", with("label = \"z\"\n")}).status, 0) << "another column of the file";
+  expect_found(with("label = \"\"\n"), "[input.eval] has no label \"label\", which [input.train] has",
+               "\n  plugin = \"csv\"\n           ^");
+}
+
+TEST_F(EvaluatedMetrics, RestoreBestWithoutBestCheckpointsIsFoundBeforeTheRun) {
+  expect_found(digits("[[hooks]]\nplugin = \"restore_best\"\n"),
+               "restore_best has nothing to restore: the run keeps no best checkpoints",
+               "\n  plugin = \"restore_best\"\n           ^~~~~~~~~~~~~~\n  help: set keep_best = 1 in [checkpoint]\n");
+}
+
+TEST_F(EvaluatedMetrics, AHookThatWaitsForEvaluationsThatNobodyMakesIsFound) {
+  const std::string hook = "[[hooks]]\nplugin = \"early_stopping\"\ntensor = \"eval/accuracy\"\n";
+  expect_found(digits("[checkpoint]\nkeep_best = 1\n" + hook), "no evaluation is made between two steps",
+               "\n  tensor = \"eval/accuracy\"\n           ^");
+  expect_found(digits(hook), "nothing is evaluated between two steps: set every_steps",
+               "\n  tensor = \"eval/accuracy\"\n           ^");
+  expect_found(
+      digits(
+          "[eval]\nevery_steps = 20\n[[hooks]]\nplugin = \"early_stopping\"\ntensor = \"eval/of_everything_else\"\n"),
+      "; there are: eval/loss, eval/accuracy", "\n  tensor = \"eval/of_everything_else\"\n           ^");
+}
+
+TEST_F(EvaluatedMetrics, APredictionThatIsNotThereIsShownWhereItIsWritten) {
+  const std::string manifest = digits();
+  ASSERT_EQ(belay({"run", manifest}).status, 0);
+  const ProcessResult r = belay({"predict", manifest, "--keys", "nope"});
+  EXPECT_EQ(r.status, 2) << r.err;
+  EXPECT_THAT(told(r), HasSubstr("error: the model has no prediction \"nope\""));
+  EXPECT_THAT(told(r), HasSubstr("help: predict.keys (--keys) may name: probabilities, class\n"));
+}
+
+}  // namespace
+}  // namespace belay::runtime::testing
