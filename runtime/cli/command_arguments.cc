@@ -166,6 +166,8 @@ RunArguments parse_mode(const std::string& mode, const std::vector<std::string>&
     const auto& text = v.as<std::string>();
     return toml_string(is_path(text) && !text.empty() ? absolute(text) : text);
   });
+  if (values.count("prompt") != 0 && (values.count("keys") != 0 || values.count("format") != 0))
+    throw UsageError("belay predict: --prompt samples text, to which --keys and --format do not apply; leave them out");
   set("keys", "predict.keys", [](const po::variable_value& v) { return list_text(v.as<std::string>()); });
   set("format", "predict.format", string);
   set("output", "predict.output",

@@ -29,7 +29,9 @@ void predict(ManifestRun& run, Watchdog& watchdog, Logger& log) {
 }
 
 void sample(ManifestRun& run, Watchdog& watchdog) {
-  const auto output = prediction_stream(STDOUT_FILENO, "stdout");
+  const std::string& file = run.manifest().predict.output;
+  const auto output =
+      file.empty() ? prediction_stream(STDOUT_FILENO, "stdout") : prediction_file(run.host().files(), file);
   bool begun = false;
   bool read = true;
   run.sample([&](std::string_view character) {

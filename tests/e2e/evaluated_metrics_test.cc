@@ -7,6 +7,7 @@
 namespace belay::runtime::testing {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -117,6 +118,40 @@ TEST_F(EvaluatedMetrics, APredictionThatIsNotThereIsShownWhereItIsWritten) {
   EXPECT_EQ(r.status, 2) << r.err;
   EXPECT_THAT(told(r), HasSubstr("error: the model has no prediction \"nope\""));
   EXPECT_THAT(told(r), HasSubstr("help: predict.keys (--keys) may name: probabilities, class\n"));
+}
+
+// ---- text
+
+TEST_F(EvaluatedMetrics, SampledTextGoesIntoAFileThatIsNamed) {
+  std::string text;
+  for (int i = 0; i < 60; ++i) text += "to be or not to be\n";
+  write_file(temp / "plays.txt", text);
+  const std::string path = temp / "train.toml";
+  write_file(path,
+             "[run]\ndir = \"run\"\nmax_steps = 2\n[input.train]\nplugin = \"text\"\nfiles = [\"plays.txt\"]\n"
+             "sequence_length = 8\nbatch_size = 4\n[input.predict]\nplugin = \"text\"\nfiles = [\"plays.txt\"]\n"
+             "sequence_length = 8\nbatch_size = 4\nepochs = 1\n[model]\nplugin = \"lstm\"\nembedding = 4\nhidden = 4\n"
+             "[optimizer]\nname = \"sgd\"\n");
+  ASSERT_EQ(belay({"run", path}).status, 0);
+  const std::vector<std::string> ask = {"predict", path, "--prompt", "to ", "--length", "20"};
+  const ProcessResult shown = belay(ask);
+  ASSERT_EQ(shown.status, 0) << shown.err;
+  EXPECT_EQ(shown.out.size(), 3u + 20u + 1u);
+  std::vector<std::string> into = ask;
+  into.insert(into.end(), {"--output", temp / "said.txt"});
+  const ProcessResult written = belay(into);
+  ASSERT_EQ(written.status, 0) << written.err;
+  EXPECT_EQ(written.out, "");
+  EXPECT_EQ(contents(temp / "said.txt"), shown.out);
+  EXPECT_THAT(listing(temp.path()), ElementsAre("plays.txt", "run", "said.txt", "train.toml"));
+}
+
+TEST_F(EvaluatedMetrics, SampledTextHasNoKeysAndNoFormat) {
+  for (const char* option : {"--keys=class", "--format=csv"}) {
+    const ProcessResult r = belay({"predict", digits(), "--prompt", "to ", option});
+    EXPECT_EQ(r.status, 2) << option << r.err;
+    EXPECT_THAT(r.err, HasSubstr("--prompt samples text, to which --keys and --format do not apply")) << option;
+  }
 }
 
 }  // namespace
