@@ -230,6 +230,16 @@ void add_times(const TrainingResult& result, Block& block) {
   if (const auto slowest = shares.slowest_hook()) block.fields().add("slowest_hook", slowest->first);
 }
 
+// The name of the hook whose saved state stops the next start, too; empty: none.
+std::string hook_that_stopped_for_good(const ManifestRun& run, const TrainingResult& result) {
+  if (result.reason.kind != EndReason::Kind::kStopRequested || run.host().control().stopping()) return "";
+  for (const PluginUse& hook : run.manifest().hooks) {
+    const std::string& name = hook.name.empty() ? hook.plugin : hook.name;
+    if (hook.plugin == "early_stopping" && result.reason.text.starts_with(name + ": ")) return name;
+  }
+  return "";
+}
+
 std::string next_start(const ManifestRun& run, const TrainingResult& result) {
   const std::optional<std::int64_t>& last = run.manifest().run.max_steps;
   if (result.checkpoint.empty()) return "begins at step 0: nothing was saved";
@@ -237,6 +247,8 @@ std::string next_start(const ManifestRun& run, const TrainingResult& result) {
     return "trains no further: raise [run] max_steps above " + std::to_string(*last) + ", or give --from-scratch";
   if (result.reason.kind == EndReason::Kind::kEndOfInput && result.save_error.empty())
     return "trains no further unless the input has more: raise its epochs, or give --from-scratch";
+  if (const std::string hook = hook_that_stopped_for_good(run, result); !hook.empty() && result.save_error.empty())
+    return "trains no further unless " + hook + " is changed: its state is saved; or give --from-scratch";
   return "goes on from " + name_in(result.checkpoint);
 }
 

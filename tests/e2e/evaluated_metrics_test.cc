@@ -120,6 +120,20 @@ TEST_F(EvaluatedMetrics, APredictionThatIsNotThereIsShownWhereItIsWritten) {
   EXPECT_THAT(told(r), HasSubstr("help: predict.keys (--keys) may name: probabilities, class\n"));
 }
 
+// ---- the end
+
+TEST_F(EvaluatedMetrics, AfterAnEarlyStopTheEndSaysThatTheNextStartTrainsNoFurther) {
+  const std::string manifest = digits(
+      "[eval]\nevery_steps = 5\n[[hooks]]\nplugin = \"early_stopping\"\ntensor = \"eval/accuracy\"\n"
+      "patience = 1\nmin_delta = 1.0\n");
+  const ProcessResult r = belay({"run", manifest});
+  ASSERT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(told(r), HasSubstr("trains no further unless early_stopping is changed"));
+  const ProcessResult again = belay({"run", manifest});
+  ASSERT_EQ(again.status, 0) << again.err;
+  EXPECT_THAT(told(again), HasSubstr("(0 steps"));
+}
+
 // ---- text
 
 TEST_F(EvaluatedMetrics, SampledTextGoesIntoAFileThatIsNamed) {
