@@ -395,6 +395,12 @@ std::vector<std::string> run_arguments(const std::string& command, const po::var
 
 }  // namespace
 
+MigrateArguments parse_migrate(const std::vector<std::string>& args, bool& help) {
+  const po::variables_map values = parse_options("migrate", args, help);
+  if (help) return {};
+  return {one_argument("migrate", values, "manifest"), text_of(values, "output")};
+}
+
 ReportArguments parse_report(const std::vector<std::string>& args, bool& help) {
   const po::variables_map values = parse_options("report", args, help);
   if (help) return {};

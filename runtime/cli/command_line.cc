@@ -40,6 +40,8 @@ constexpr Command kCommands[] = {
     {"validate", "FILE.so", "tries a plugin library against the whole contract, each check in a process of its own"},
     {"new", "KIND NAME", "makes a folder NAME with a plugin that works: source, test, build, manifest"},
     {"examples", "[NAME...]", "lists manifests to begin with, and makes them in this folder"},
+    {"migrate", "MANIFEST.toml",
+     "writes a manifest of an older spelling, or with other programs' keys, as it is written now"},
     {"schema", "", "prints the manifest's JSON Schema, with the options of every plugin that is found"},
     {"doctor", "[DIR]", "looks at this machine, the disk of DIR and the plugin path, and names what is odd"},
 };
@@ -102,6 +104,8 @@ po::options_description options_of(std::string_view command) {
     add("all", "also what a later attempt did again");
     add("csv", "as CSV");
   }
+  if (command == "migrate")
+    add("output", po::value<std::string>()->value_name("FILE"), "where to; else the manifest itself, - is stdout");
   if (command == "report")
     add("output", po::value<std::string>()->value_name("FILE"), "the page; else report.html in the run's directory");
   if (command == "compare")

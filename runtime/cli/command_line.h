@@ -62,6 +62,10 @@ struct ValidateArguments {
 struct ExamplesArguments {
   std::vector<std::string> names;
 };
+struct MigrateArguments {
+  std::string file;
+  std::string output;  // empty: the file itself; "-": stdout
+};
 struct NewArguments {
   std::string kind;
   std::string name;
@@ -129,6 +133,7 @@ PluginsArguments parse_plugins(const std::vector<std::string>& args, bool& help)
 SchemaArguments parse_schema(const std::vector<std::string>& args, bool& help);
 ValidateArguments parse_validate(const std::vector<std::string>& args, bool& help);
 ExamplesArguments parse_examples(const std::vector<std::string>& args, bool& help);
+MigrateArguments parse_migrate(const std::vector<std::string>& args, bool& help);
 NewArguments parse_new(const std::vector<std::string>& args, bool& help);
 CheckpointArguments parse_checkpoint(const std::vector<std::string>& args, bool& help);
 EventsArguments parse_events(const std::vector<std::string>& args, bool& help);

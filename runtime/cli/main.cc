@@ -27,6 +27,7 @@
 #include "runtime/cli/graph_command.h"
 #include "runtime/cli/help_command.h"
 #include "runtime/cli/man_page.h"
+#include "runtime/cli/migrate_command.h"
 #include "runtime/cli/new_command.h"
 #include "runtime/cli/plugins_command.h"
 #include "runtime/cli/reduce_command.h"
@@ -134,6 +135,10 @@ int dispatch(const std::string& command, const std::vector<std::string>& args) {
   if (command == "examples")
     return unless_help(parse_examples(args, help), [](const ExamplesArguments& a) {
       return examples_command(a.names, posix_file_system(), ".", std::cout);
+    });
+  if (command == "migrate")
+    return unless_help(parse_migrate(args, help), [](const MigrateArguments& a) {
+      return migrate_command(a, posix_file_system(), default_search, std::cout, std::cerr);
     });
   if (command == "schema")
     return unless_help(parse_schema(args, help),
