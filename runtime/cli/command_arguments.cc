@@ -422,11 +422,18 @@ ReplayArguments parse_replay(const std::vector<std::string>& args, bool& help) {
   ReplayArguments out;
   if (help) return out;
   out.run = one_argument("replay", values, "run's directory");
-  if (values.count("step") == 0)
+  out.first_non_finite = values.count("first-non-finite") != 0;
+  if (values.count("step") == 0 && !out.first_non_finite)
     throw UsageError("belay replay: --step N says which step to look at; see belay replay --help");
-  out.first = values["step"].as<std::int64_t>();
+  for (const char* option : {"to", "hook", "hooks", "fetch", "batch", "what-if", "all-tensors"})
+    if (out.first_non_finite && values.count(option) != 0)
+      throw UsageError(std::string("belay replay: --first-non-finite finds the step by itself and sees all tensors; "
+                                   "leave --") +
+                       option + " out, and look at the step that it finds by --step");
+  if (values.count("step") != 0) out.first = values["step"].as<std::int64_t>();
   out.last = values.count("to") == 0 ? out.first : values["to"].as<std::int64_t>();
-  if (out.first < 1) throw UsageError("belay replay: --step must be at least 1, the first step of a run");
+  if (out.first < 1 && values.count("step") != 0)
+    throw UsageError("belay replay: --step must be at least 1, the first step of a run");
   if (out.last < out.first) throw UsageError("belay replay: --to must not be smaller than --step");
   const auto texts = [&](const char* option) {
     return values.count(option) == 0 ? std::vector<std::string>() : values[option].as<std::vector<std::string>>();
@@ -436,7 +443,27 @@ ReplayArguments parse_replay(const std::vector<std::string>& args, bool& help) {
   out.fetches = texts("fetch");
   out.batch = values.count("batch") != 0;
   out.what_if = values.count("what-if") != 0;
+  out.all_tensors = values.count("all-tensors") != 0;
   if (const std::string output = text_of(values, "out"); !output.empty()) out.output = absolute(output);
+  return out;
+}
+
+BisectArguments parse_bisect(const std::vector<std::string>& args, bool& help) {
+  const po::variables_map values = parse_options("bisect", args, help);
+  BisectArguments out;
+  if (help) return out;
+  out.runs = run_arguments("bisect", values, 2);
+  if (out.runs.size() != 2)
+    throw UsageError("belay bisect: two runs are compared, these are " + std::to_string(out.runs.size()));
+  // A path as it is seen from here; a name is looked for in PATH.
+  const auto program = [&](const char* option) {
+    const std::string text = text_of(values, option);
+    return text.find('/') == text.npos ? text : absolute(text);
+  };
+  out.belay_a = program("belay-a");
+  out.belay_b = program("belay-b");
+  if (const std::string output = text_of(values, "out"); !output.empty()) out.output = absolute(output);
+  out.json = values.count("json") != 0;
   return out;
 }
 

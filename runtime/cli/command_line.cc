@@ -34,6 +34,7 @@ constexpr Command kCommands[] = {
     {"report", "DIR [DIR...]", "writes a page with a run's curves, checkpoints and model, and prints a summary"},
     {"compare", "DIR DIR...", "prints the best and last metrics of runs, and what differs in their manifests"},
     {"replay", "DIR", "makes steps of a run again, with hooks that were not there, and proves that they are the same"},
+    {"bisect", "A B", "finds the first step and tensor in which two runs differ"},
     {"reduce", "DIR", "makes the smallest manifest and data that end with the same error as a run"},
     {"plugins", "", "lists the plugins that are found, and the files that are not usable"},
     {"describe", "NAME|KIND:NAME|FILE.so", "shows what a plugin is and what options it takes"},
@@ -122,8 +123,16 @@ po::options_description options_of(std::string_view command) {
     add("hooks", texts()->value_name("FILE"), "the [[hooks]] of a TOML file; may be given again");
     add("fetch", texts()->value_name("TENSOR"), "a role or node that goes into step-N.npz; may be given again");
     add("batch", "the input's features and labels go into step-N.npz");
+    add("all-tensors", "every tensor that these steps compute goes into step-N.npz, their order into step-N.json");
+    add("first-non-finite",
+        "finds the first step and tensor that is NaN or infinite, behind the newest checkpoint or that before N");
     add("out", po::value<std::string>()->value_name("DIR2"), "where hooks and tensors write; else ./replay-of-RUN-N");
     add("what-if", "hooks may change the run, plugins and data may be others");
+  }
+  if (command == "bisect") {
+    add("belay-a", po::value<std::string>()->value_name("P"), "the program that replays A; else this one");
+    add("belay-b", po::value<std::string>()->value_name("P"), "the program that replays B; else this one");
+    add("out", po::value<std::string>()->value_name("DIR"), "where the replays stay; else they are removed");
   }
   if (command == "graph") {
     add("plan", "runs some training steps and reports the time of each node; writes nothing");
@@ -141,7 +150,7 @@ po::options_description options_of(std::string_view command) {
     add("in-process", "no child processes, for a debugger; the first crash ends everything");
   }
   if (command == "plugins" || command == "describe" || command == "validate" || command == "graph" ||
-      command == "checkpoint" || command == "events" || command == "compare")
+      command == "checkpoint" || command == "events" || command == "compare" || command == "bisect")
     add("json", "as JSON");
   add("help", "this help");
   return d;

@@ -107,7 +107,15 @@ struct ReplayArguments {
   std::vector<std::string> fetches = {};
   bool batch = false;
   bool what_if = false;
-  std::string output = {};  // absolute; empty: REPLAY-OF-RUN beside where the command is called
+  bool all_tensors = false;
+  bool first_non_finite = false;  // of the steps behind the newest checkpoint, or behind that before `first`, if not 0
+  std::string output = {};        // absolute; empty: REPLAY-OF-RUN beside where the command is called
+};
+struct BisectArguments {
+  std::vector<std::string> runs;           // two directories
+  std::string belay_a = {}, belay_b = {};  // the programs that replay them; empty: this one
+  std::string output = {};                 // absolute, of the replays; empty: a folder that is removed
+  bool json = false;
 };
 struct ReduceArguments {
   std::string run;          // the directory
@@ -140,6 +148,7 @@ EventsArguments parse_events(const std::vector<std::string>& args, bool& help);
 ReportArguments parse_report(const std::vector<std::string>& args, bool& help);
 CompareArguments parse_compare(const std::vector<std::string>& args, bool& help);
 ReplayArguments parse_replay(const std::vector<std::string>& args, bool& help);
+BisectArguments parse_bisect(const std::vector<std::string>& args, bool& help);
 ReduceArguments parse_reduce(const std::vector<std::string>& args, bool& help);
 DoctorArguments parse_doctor(const std::vector<std::string>& args, bool& help);
 DescribeArguments parse_describe(const std::vector<std::string>& args, bool& help);

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "belay/abi.h"
+#include "runtime/cli/bisect_command.h"
 #include "runtime/cli/checkpoint_command.h"
 #include "runtime/cli/command_line.h"
 #include "runtime/cli/complete_command.h"
@@ -116,6 +117,10 @@ int dispatch(const std::string& command, const std::vector<std::string>& args) {
     });
   if (command == "reduce") return unless_help(parse_reduce(args, help), reduce_command);
   if (command == "replay") return unless_help(parse_replay(args, help), replay_command);
+  if (command == "bisect")
+    return unless_help(parse_bisect(args, help), [](const BisectArguments& a) {
+      return bisect_command(a, posix_file_system(), default_search, std::cout, std::cerr);
+    });
   if (command == "plugins")
     return unless_help(parse_plugins(args, help), [](const PluginsArguments& a) {
       return plugins_command(default_search(), a.json, std::cout, terminal_columns());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cli/replay_command.h"
 
+#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <iostream>
@@ -13,6 +14,7 @@
 #include "runtime/checkpoint/run_lock.h"
 #include "runtime/checkpoint/stored_place.h"
 #include "runtime/cli/exit_status.h"
+#include "runtime/cli/non_finite_search.h"
 #include "runtime/cli/prepare_run.h"
 #include "runtime/cli/replay_manifest.h"
 #include "runtime/cli/signals.h"
@@ -20,6 +22,7 @@
 #include "runtime/estimator/data_files.h"
 #include "runtime/estimator/manifest_changes.h"
 #include "runtime/estimator/replay_proof.h"
+#include "runtime/estimator/step_file.h"
 #include "runtime/platform/stacks.h"
 #include "runtime/platform/text.h"
 
@@ -34,6 +37,7 @@ class ReplayCommand {
   int run();
 
  private:
+  void plan();
   std::string directory() const;
   void check_directory(const std::string& directory) const;
   int check(ManifestRun& run, Diagnostics& problems) const;
@@ -50,6 +54,7 @@ class ReplayCommand {
   RunControl control_;
   std::atomic<bool> training_{false};
   ReplayPlan plan_;
+  NonFiniteSearch search_;  // of --first-non-finite
   std::size_t kept_hooks_ = 0;
   ManifestRun* run_ = nullptr;
   StateDifference difference_;  // where the proof is a checkpoint
@@ -60,7 +65,8 @@ class ReplayCommand {
 std::string ReplayCommand::directory() const {
   if (!arguments_.output.empty()) return arguments_.output;
   const std::string name = path_parts(std::filesystem::absolute(arguments_.run).lexically_normal().string()).name;
-  return std::filesystem::absolute("replay-of-" + name + "-" + std::to_string(arguments_.first)).string();
+  const std::string what = arguments_.first_non_finite ? "first-non-finite" : std::to_string(arguments_.first);
+  return std::filesystem::absolute("replay-of-" + name + "-" + what).string();
 }
 
 // Nothing that is there is written over, the run's own directory least of all.
@@ -123,8 +129,8 @@ std::shared_ptr<const ReplayOptions> ReplayCommand::options(const ReplayManifest
   auto options = std::make_shared<ReplayOptions>();
   options->steps.checkpoint = plan_.checkpoint->path();
   options->steps.left_out = manifest.left_out;
-  options->steps.first = arguments_.first;
-  options->steps.last = arguments_.last;
+  options->steps.first = plan_.first;
+  options->steps.last = plan_.last;
   options->steps.until = plan_.until();
   options->steps.at_last = [this](DirectSession& session) { prove(session); };
   options->kept_hooks = kept_hooks_ = manifest.kept_hooks;
@@ -132,6 +138,13 @@ std::shared_ptr<const ReplayOptions> ReplayCommand::options(const ReplayManifest
   options->fetches = arguments_.fetches;
   options->batch = arguments_.batch;
   options->plugins = plan_.checkpoint->state().fingerprint.plugins;
+  if (arguments_.first_non_finite)
+    options->watch = [this](const WatchedStep& step, const ArrayPlace& place) { return search_.look(step, place); };
+  else if (arguments_.all_tensors)
+    options->watch = [](const WatchedStep& step, const ArrayPlace& place) {
+      write_step(step, place);
+      return std::string();
+    };
   return options;
 }
 
@@ -149,6 +162,7 @@ std::string ReplayCommand::differing_text() const {
 }
 
 int ReplayCommand::say_end(const TrainingResult& result) const {
+  if (arguments_.first_non_finite) return search_.say_end(result, plan_, arguments_.run, std::cout);
   const std::string until = std::to_string(plan_.until());
   if (!proved_) {
     std::cout << "ended at step " << result.global_step << ", before step " << until << " (" << result.reason.text
@@ -184,14 +198,19 @@ int ReplayCommand::train(ManifestRun& run, Watchdog& watchdog, const Signals& si
     const TrainingResult result =
         run.train([&] { watchdog.progress(); },
                   [&] {
-                    log_.info("", "replays " + steps + " of " + escaped(arguments_.run) + attempt +
-                                      ", and goes on to step " + std::to_string(plan_.until()) +
-                                      "; all that is written goes into " + escaped(run.manifest().run.dir));
+                    log_.info("", (arguments_.first_non_finite ? "searches " : "replays ") + steps + " of " +
+                                      escaped(arguments_.run) + attempt + ", and goes on to step " +
+                                      std::to_string(plan_.until()) + "; all that is written goes into " +
+                                      escaped(run.manifest().run.dir));
                   });
     log_.flush();
     if (signals.stop_signal() != 0) Signals::die_of(signals.stop_signal());
     return say_end(result);
   } catch (const Error& e) {
+    if (arguments_.first_non_finite && e.code() == Code::kDiverged) {
+      log_.flush();
+      return search_.say_refused(plan_, e, std::cout);
+    }
     log_error(log_, std::string("the replay ended with an error: ") + e.what());
     log_.flush();
     if (signals.stop_signal() != 0 && e.code() == Code::kCancelled) Signals::die_of(signals.stop_signal());
@@ -199,9 +218,20 @@ int ReplayCommand::train(ManifestRun& run, Watchdog& watchdog, const Signals& si
   }
 }
 
+// A divergence may be one step behind the last one that is known: the step that failed.
+void ReplayCommand::plan() {
+  const std::unique_ptr<OpenDirectory> directory = files_.open_directory(arguments_.run);
+  if (!arguments_.first_non_finite) {
+    plan_ = plan_replay(*directory, arguments_.first, arguments_.last, log_);
+    return;
+  }
+  plan_ = plan_search(*directory, arguments_.first == 0 ? INT64_MAX : arguments_.first, log_);
+  plan_.last = std::max(plan_.last, last_step_of_events(files_, arguments_.run)) + 1;
+}
+
 int ReplayCommand::run() {
   try {
-    plan_ = plan_replay(*files_.open_directory(arguments_.run), arguments_.first, arguments_.last, log_);
+    plan();
   } catch (const RestoreError& e) {
     log_error(log_, e.what());
     return kExitNoRestore;

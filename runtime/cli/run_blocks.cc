@@ -289,4 +289,9 @@ void say_what_is_kept(ManifestRun& run, Logger& log) {
   log.info("", run.host().control().what_is_kept());
 }
 
+void say_how_to_search(ManifestRun& run, Logger& log) {
+  if (run.host().lock_lost() || !run.host().has_directory()) return;
+  log.info("", "where it began is found by: belay replay " + escaped(run.manifest().run.dir) + " --first-non-finite");
+}
+
 }  // namespace belay::runtime

@@ -21,4 +21,7 @@ void say_end(ManifestRun& run, const TrainingResult& result, const std::string& 
 // What is saved behind an error, and what the next start goes on from.
 void say_what_is_kept(ManifestRun& run, Logger& log);
 
+// Behind a divergence: which command finds where it began. Nothing where no directory is kept.
+void say_how_to_search(ManifestRun& run, Logger& log);
+
 }  // namespace belay::runtime

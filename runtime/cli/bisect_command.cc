@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/cli/bisect_command.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include "runtime/api/log.h"
+#include "runtime/checkpoint/stored_place.h"
+#include "runtime/cli/bisect_report.h"
+#include "runtime/cli/child_commands.h"
+#include "runtime/cli/exit_status.h"
+#include "runtime/cli/loaded_savers.h"
+#include "runtime/estimator/replay_plan.h"
+#include "runtime/platform/text.h"
+
+namespace belay::runtime {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kDigests = "metrics.jsonl";  // where the hook state_digest writes
+
+// A folder for the replays: the user's, which stays, or one that is removed.
+class WorkFolder {
+ public:
+  explicit WorkFolder(const std::string& wanted) : path_(wanted), is_ours_(wanted.empty()) {
+    if (is_ours_) {
+      std::string made = (fs::temp_directory_path() / "belay-bisect-XXXXXX").string();
+      if (::mkdtemp(made.data()) == nullptr)
+        throw UsageError("belay bisect: no folder for the replays can be made in " +
+                         fs::temp_directory_path().string() + "; set TMPDIR, or give --out DIR");
+      path_ = made;
+      return;
+    }
+    if (fs::exists(path_) && !(fs::is_directory(path_) && fs::is_empty(path_)))
+      throw UsageError("belay bisect: " + single_quoted(path_) +
+                       " is there and holds something; name another directory by --out, or remove it");
+    fs::create_directories(path_);
+  }
+  ~WorkFolder() {
+    std::error_code ignored;
+    if (is_ours_) fs::remove_all(path_, ignored);
+  }
+  WorkFolder(const WorkFolder&) = delete;
+  WorkFolder& operator=(const WorkFolder&) = delete;
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+  const bool is_ours_;
+};
+
+class Bisect {
+ public:
+  Bisect(const BisectArguments& arguments, FileSystem& files, const std::function<PluginSearch()>& search, Logger& log)
+      : arguments_(arguments), files_(files), savers_(search, log), log_(log) {
+    report_.a = arguments.runs[0];
+    report_.b = arguments.runs[1];
+  }
+
+  const BisectReport& report() const { return report_; }
+  void look();
+  bool differ() const { return report_.step || report_.runs.first_different; }
+
+ private:
+  using Both = std::array<std::string, 2>;
+
+  void compare_variables(std::int64_t step);
+  void replay_between(std::int64_t from, std::int64_t to, const WorkFolder& folder);
+  Both replay(const std::vector<std::string>& arguments, const std::string& file, const WorkFolder& folder);
+  std::optional<std::int64_t> first_other_digest(const Both& replays) const;
+  void compare_step(std::int64_t step, const Both& replays);
+  StoredPlace checkpoint_of(const std::string& run, std::int64_t step);
+
+  const BisectArguments& arguments_;
+  FileSystem& files_;
+  LoadedSavers savers_;
+  Logger& log_;
+  BisectReport report_;
+};
+
+void Bisect::look() {
+  report_.runs = difference_of_runs(files_, report_.a, report_.b, log_);
+  const RunDifference& d = report_.runs;
+  if (!d.last_equal) {
+    if (d.first_different) compare_variables(*d.first_different);
+    return;
+  }
+  const std::int64_t to = d.first_different.value_or(std::min(d.last_a, d.last_b));
+  if (to <= *d.last_equal) return;
+  const WorkFolder folder(arguments_.output);
+  replay_between(*d.last_equal, to, folder);
+}
+
+StoredPlace Bisect::checkpoint_of(const std::string& run, std::int64_t step) {
+  const RunPast past = read_past(*files_.open_directory(run));
+  const auto name = past.checkpoints.find(step);
+  if (name == past.checkpoints.end()) return {};
+  return find_stored(files_, run + "/" + name->second, log_);
+}
+
+// Nothing to say where one of them has left a digest alone.
+void Bisect::compare_variables(std::int64_t step) {
+  const StoredPlace a = checkpoint_of(report_.a, step), b = checkpoint_of(report_.b, step);
+  if (a.checkpoint == nullptr || b.checkpoint == nullptr) return;
+  compare_stored(
+      {*a.checkpoint, savers_.use(a.saver)}, {*b.checkpoint, savers_.use(b.saver)},
+      [](const std::string&) { return true; }, [&](const StoredDifference& d) { report_.variables.push_back(d); });
+}
+
+void Bisect::replay_between(std::int64_t from, std::int64_t to, const WorkFolder& folder) {
+  report_.replayed_from = from + 1;
+  report_.replayed_to = to;
+  const Both digests = replay(
+      {"--step", std::to_string(from + 1), "--to", std::to_string(to), "--hook", "state_digest{every_n_steps = 1}"},
+      kDigests, folder);
+  const std::optional<std::int64_t> step = first_other_digest(digests);
+  if (!step) return;
+  const Both tensors =
+      replay({"--step", std::to_string(*step), "--all-tensors"}, step_file_name(*step, "json"), folder);
+  compare_step(*step, tensors);
+  report_.step = step;
+}
+
+// The directories of the replays, each with that file. One that ends with other bits than its run is kept in mind; one
+// that leaves no such file is an error.
+Bisect::Both Bisect::replay(const std::vector<std::string>& arguments, const std::string& file,
+                            const WorkFolder& folder) {
+  const std::array<std::string, 2> sides{"a", "b"};
+  const std::array<std::string, 2> programs{arguments_.belay_a, arguments_.belay_b};
+  std::vector<ChildCommand> commands;
+  Both directories;
+  for (std::size_t i = 0; i < sides.size(); ++i) {
+    directories[i] = folder / (sides[i] + "-" + fs::path(file).stem().string());
+    ChildCommand command{programs[i].empty() ? this_program() : programs[i],
+                         {"replay", arguments_.runs[i], "--out", directories[i]},
+                         directories[i] + ".log"};
+    command.arguments.insert(command.arguments.end(), arguments.begin(), arguments.end());
+    commands.push_back(std::move(command));
+  }
+  const std::vector<int> statuses = run_commands(commands);
+  for (std::size_t i = 0; i < sides.size(); ++i) {
+    const bool made =
+        statuses[i] == kExitDone || (statuses[i] == kExitTrainingFailed && fs::exists(directories[i] + "/" + file));
+    if (!made) {
+      constexpr std::uint64_t kMostLog = std::uint64_t{1} << 20;
+      const PathParts log = path_parts(commands[i].log);
+      fail(Code::kFailedPrecondition, "the replay of " + sides[i] + " (" + commands[i].program +
+                                          ") ended with status " + std::to_string(statuses[i]) + " and said:\n" +
+                                          files_.open_directory(log.parent)->read(log.name, kMostLog));
+    }
+    if (statuses[i] != kExitDone &&
+        std::find(report_.unproved.begin(), report_.unproved.end(), sides[i]) == report_.unproved.end())
+      report_.unproved.push_back(sides[i]);
+  }
+  return directories;
+}
+
+std::optional<std::int64_t> Bisect::first_other_digest(const Both& replays) const {
+  constexpr std::uint64_t kMostLines = std::uint64_t{1} << 31;
+  std::array<std::map<std::int64_t, std::string>, 2> digests;
+  for (std::size_t i = 0; i < digests.size(); ++i)
+    for (const StepDigest& d : read_history(files_.open_directory(replays[i])->read(kDigests, kMostLines)).digests)
+      digests[i][d.step] = d.digest;
+  for (const auto& [step, digest] : digests[0])
+    if (const auto other = digests[1].find(step); other != digests[1].end() && other->second != digest) return step;
+  return std::nullopt;
+}
+
+void Bisect::compare_step(std::int64_t step, const Both& replays) {
+  constexpr std::uint64_t kMostList = std::uint64_t{256} << 20;
+  std::array<std::unique_ptr<StoredTensors>, 2> tensors;
+  std::array<std::vector<ListedTensor>, 2> lists;
+  const SaverUse& npz = savers_.use("npz");
+  for (std::size_t i = 0; i < replays.size(); ++i) {
+    lists[i] = parse_step_list(files_.open_directory(replays[i])->read(step_file_name(step, "json"), kMostList));
+    tensors[i] = open_stored_tensors(files_, replays[i] + "/" + step_file_name(step, "npz"), npz, log_);
+  }
+  report_.tensors = difference_of_steps({lists[0], *tensors[0], npz}, {lists[1], *tensors[1], npz});
+}
+
+}  // namespace
+
+int bisect_command(const BisectArguments& arguments, FileSystem& files, const std::function<PluginSearch()>& search,
+                   std::ostream& out, std::ostream& err) {
+  const std::unique_ptr<Logger> log = make_stderr_logger(LogFormat::kText, LogLevel::kInfo, system_clock());
+  try {
+    Bisect bisect(arguments, files, search, *log);
+    bisect.look();
+    log->flush();
+    out << (arguments.json ? json_of(bisect.report()) : text_of(bisect.report())) << std::flush;
+    return bisect.differ() ? kExitTrainingFailed : kExitDone;
+  } catch (const UsageError&) {
+    throw;
+  } catch (const Error& e) {
+    log->flush();
+    err << "belay bisect: " << e.message() << std::endl;
+    return e.code() == Code::kNotFound ? kExitUsage : kExitTrainingFailed;
+  }
+}
+
+}  // namespace belay::runtime
