@@ -69,5 +69,52 @@ TEST_F(CompoundFaults, ASignalWhileTheWatchdogReportsWhatHangsLosesNothingThatWa
   expect_to_go_on_from(20);
 }
 
+// ---- a wall clock that is set while a signal's grace runs ----
+
+class JumpingClock : public CompoundFaults {
+ protected:
+  // A run with a hook that dawdles so long in the first step (0: for ever) gets SIGTERM, then the clock jumps.
+  ProcessResult stopped(const std::string& jump_secs, const std::string& session, const std::string& dawdle_secs) {
+    const std::string jump = temp / "jump";
+    const std::string more =
+        "[session]\n" + session +
+        "\n[[hooks]]\nplugin = \"trouble\"\ndawdle_in = \"after_run\"\ndawdle_secs = " + dawdle_secs + "\n";
+    BelayProcess run({"run", faulty("", "", 1'000'000, more)},
+                     {"LD_PRELOAD=" BELAY_JUMPING_CLOCK, "CLOCK_JUMP_WHEN=" + jump, "CLOCK_JUMP_SECS=" + jump_secs});
+    EXPECT_TRUE(run.wait_for("dawdles in after_run"));
+    EXPECT_TRUE(run.wait_for("info saved ")) << "that of step 0";
+    run.kill(SIGTERM);
+    EXPECT_TRUE(run.wait_for("info SIGTERM"));
+    write_file(jump, "now");
+    const ProcessResult r = run.wait();
+    EXPECT_EQ(r.signal, SIGTERM) << r.err;
+    EXPECT_THAT(r.err, HasSubstr("the clock has jumped"));
+    return r;
+  }
+  static constexpr const char *kTenDaysOn = "864000", *kTenDaysBack = "-864000";
+};
+
+// By the wall clock the grace would be over.
+TEST_F(JumpingClock, OneThatJumpsOnEndsNoGraceBeforeItsTime) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer's runtime cannot come behind a preloaded library";
+#endif
+  const ProcessResult r = stopped(kTenDaysOn, "", "1");
+  EXPECT_THAT(r.err, Not(HasSubstr("signal_grace_secs")));
+  EXPECT_THAT(lines_with(r.err, "info ended at step 1"), SizeIs(1)) << r.err;
+  expect_to_go_on_from(1);
+}
+
+// By the wall clock it would begin anew, ten days long.
+TEST_F(JumpingClock, OneThatJumpsBackLengthensNone) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer's runtime cannot come behind a preloaded library";
+#endif
+  const ProcessResult r = stopped(kTenDaysBack, "signal_grace_secs = 0.5", "0");
+  EXPECT_THAT(r.err, HasSubstr("ended by SIGTERM, after its signal_grace_secs = 0.5: saved is "));
+  EXPECT_THAT(r.err, HasSubstr("model.ckpt-0"));
+  expect_to_go_on_from(0);
+}
+
 }  // namespace
 }  // namespace belay::runtime::testing
