@@ -56,6 +56,21 @@ TEST_F(StateTest, B_08f_AHookWithFortyMegabytesOfTensorsResumesToTheSameBits) {
   EXPECT_EQ(killed["written_by"]["window"], "2.1.0");
 }
 
+// The first save is before the first step, so that what it takes is there then.
+TEST_F(StateTest, WhatSavingTakesIsSaidAtTheStartWithWhatHooksKeep) {
+  const std::string path = manifest("run", 1, 10);
+  const ProcessResult r = belay({"run", path, "--log-format", "json"});
+  ASSERT_EQ(r.status, 0) << r.err;
+  const std::vector<std::string> begin = lines_with(r.err, "\"event\":\"begin\"");
+  ASSERT_EQ(begin.size(), 1u) << r.err;
+  const nlohmann::json said = nlohmann::json::parse(begin[0]);
+  EXPECT_EQ(said["hook_state_bytes"], 1'008'000);
+  EXPECT_GT(said["save_copy_bytes"], 0);
+  const ProcessResult again = belay({"run", path, "--set", "run.max_steps=20"});
+  EXPECT_EQ(lines_with(again.err, " memory      saving takes ").size(), 1u) << again.err;
+  EXPECT_NE(again.err.find(" more, for a copy of the variables, and "), std::string::npos) << again.err;
+}
+
 // Nothing of an old checkpoint stays, neither by retention nor of a save that was killed.
 TEST_F(StateTest, B_08f_RetentionAndCleaningUpRemoveTheTensorsToo) {
   ASSERT_EQ(belay({"run", manifest("run", 1, 40)}).status, 0);
