@@ -135,7 +135,8 @@ TEST_F(LogTest, BehindAnErrorALineSaysWhatIsSavedAndWhatTheNextStartGoesOnFrom) 
       told(belay({"run", regression("nan_at_batch = 5\n", "[checkpoint]\nsave = \"sync\"\n")}));
   EXPECT_THAT(lines_with(diverged, "error training ended with an error: "), SizeIs(1));
   EXPECT_THAT(diverged,
-              EndsWith("\ninfo saved is DIR/run/model.ckpt-0, from which the next start goes on; 6 steps are lost\n"));
+              EndsWith("\ninfo saved is DIR/run/model.ckpt-0, from which the next start goes on; 6 steps are lost\n"
+                       "info where it began is found by: belay replay DIR/run --first-non-finite\n"));
 }
 
 TEST_F(LogTest, TheNextStartGoesOnFromTheLastCheckpointThatWasWritten) {
