@@ -230,6 +230,10 @@ void ReplayCommand::plan() {
 }
 
 int ReplayCommand::run() {
+  if (!files_.exists(arguments_.run) || files_.status(arguments_.run).kind != FileKind::kDirectory)
+    throw UsageError("belay replay: " + (files_.exists(arguments_.run) ? "" : std::string("there is no ")) +
+                     single_quoted(arguments_.run) + (files_.exists(arguments_.run) ? " is a file" : "") +
+                     "; name a run's directory, which is `run.dir` of its manifest");
   try {
     plan();
   } catch (const RestoreError& e) {

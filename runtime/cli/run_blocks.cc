@@ -3,7 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -64,6 +68,13 @@ void add_model(const ManifestRun& run, Block& block) {
                          plural(static_cast<std::int64_t>(variables.size()), "variable"));
   block.fields().add("model", model);
   block.fields().add("parameters", parameters);
+}
+
+// Of those that are given.
+std::optional<std::int64_t> integer_option(const PluginUse& use, const std::string& key) {
+  for (const PluginOption& o : use.options)
+    if (const auto* number = o.key == key ? std::get_if<std::int64_t>(&o.value) : nullptr) return *number;
+  return std::nullopt;
 }
 
 // What first-party inputs spell alike; 0: this one does not say.
@@ -189,9 +200,23 @@ std::string last_checkpoint(const TrainingResult& result) {
          escaped(result.checkpoint.substr(0, name - 1));
 }
 
-std::string why_it_ended(const TrainingResult& result) {
-  const bool input_ended = result.reason.kind == EndReason::Kind::kEndOfInput;
-  return input_ended ? "the input ended (" + result.reason.text + ")" : result.reason.text;
+// That of the training input, or what a hook or an operation threw that counts as one.
+std::string why_it_ended(const ManifestRun& run, const TrainingResult& result) {
+  if (result.reason.kind != EndReason::Kind::kEndOfInput) return result.reason.text;
+  const auto train = run.manifest().inputs.find("train");
+  if (result.reason.text.find("'input/train_") == std::string::npos || train == run.manifest().inputs.end())
+    return "the input ended (" + result.reason.text + ")";
+  const PluginUse& use = train->second;
+  std::string text = "the input ended: [input.train] (" + run.plugins().found().inputs.at("train").info.name + ", " +
+                     escaped(std::filesystem::path(use.at.file).filename().string()) + ":" +
+                     std::to_string(use.at.line) + ") has no more batches";
+  const std::optional<std::int64_t> epochs = integer_option(use, "epochs");
+  if (epochs) text += " after epochs = " + std::to_string(*epochs);
+  const std::optional<std::int64_t>& last = run.manifest().run.max_steps;
+  if (last && result.global_step < *last)
+    text += ", and max_steps is " + std::to_string(*last) +
+            (epochs ? ": raise epochs, or leave it out" : ": raise its epochs, or give it more data");
+  return text;
 }
 
 void add_best(ManifestRun& run, Block& block) {
@@ -266,7 +291,7 @@ void add_next(const ManifestRun& run, const TrainingResult& result, const std::s
 
 void say_end(ManifestRun& run, const TrainingResult& result, const std::string& manifest, Logger& log) {
   log.status_line("");
-  const std::string why = why_it_ended(result);
+  const std::string why = why_it_ended(run, result);
   Block block("ended at step " + std::to_string(result.global_step) + " (" + std::to_string(result.steps) +
               " steps in " + run_time_text(result.seconds) + "): " + why +
               (result.checkpoint.empty() ? "" : "; last checkpoint " + last_checkpoint(result)) +

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "belay/error.h"
@@ -92,6 +94,38 @@ void read_attempts(const ReadEvents& events, RunRecord& run) {
   if (run.running && !run.attempts.empty()) run.attempts.back().how = AttemptEnd::kRunning;
 }
 
+// Events are flushed every two minutes, lines of metrics.jsonl every second: it knows better how far a run has come
+// that runs, or was killed.
+void read_last_metrics(const OpenDirectory& directory, RunRecord& run) {
+  constexpr const char* kMetricsName = "metrics.jsonl";
+  constexpr std::uint64_t kMostOfLastLines = std::uint64_t{1} << 16;
+  if (run.attempts.empty() || !directory.exists(kMetricsName)) return;
+  AttemptRecord& last = run.attempts.back();
+  std::string lines;
+  try {
+    const auto file = directory.open(kMetricsName);
+    const std::uint64_t size = file->size();
+    lines.resize(std::min(size, kMostOfLastLines));
+    file->read_at(size - lines.size(), lines.data(), lines.size());
+  } catch (const Error&) {
+    return;  // the events are there all the same
+  }
+  lines.resize(lines.rfind('\n') + 1);
+  while (!lines.empty()) {
+    lines.pop_back();
+    const std::size_t begin = lines.rfind('\n') + 1;
+    const auto line = nlohmann::json::parse(lines.substr(begin), nullptr, false);
+    lines.resize(begin);
+    if (!line.is_object()) continue;
+    const auto step = line.find("step"), time = line.find("time");
+    if (step == line.end() || time == line.end() || !step->is_number_integer() || !time->is_number()) continue;
+    if (time->get<double>() < last.begin) return;  // of the attempt before
+    last.last_step = std::max(last.last_step, step->get<std::int64_t>());
+    last.end = std::max(last.end, time->get<double>());
+    return;
+  }
+}
+
 // ---- manifests
 
 std::optional<ManifestValues> values_in(const OpenDirectory& directory, const std::string& name, RunRecord& run) {
@@ -172,7 +206,9 @@ const char* end_text(AttemptEnd end) {
 }
 
 RunRecord read_run(FileSystem& files, const std::string& path, Logger& log) {
-  if (!files.exists(path)) fail(Code::kNotFound, "there is no " + single_quoted(path));
+  if (!files.exists(path))
+    fail(Code::kNotFound,
+         "there is no " + single_quoted(path) + "; name a run's directory, which is `run.dir` of its manifest");
   if (files.status(path).kind != FileKind::kDirectory)
     fail(Code::kFailedPrecondition,
          single_quoted(path) + " is a file; name a run's directory, which is `run.dir` of its manifest");
@@ -193,6 +229,7 @@ RunRecord read_run(FileSystem& files, const std::string& path, Logger& log) {
   run.problems = std::move(events.problems);
   run.curves = curves_of(events, shown);
   read_attempts(events, run);
+  read_last_metrics(*directory, run);
   run.redone_points = static_cast<std::size_t>(
       std::count_if(events.points.begin(), events.points.end(), [](const EventPoint& p) { return p.redone; }));
   run.pictures = read_pictures(files, path, events, shown);

@@ -266,8 +266,8 @@ TEST_F(OutputTest, ARunSaysOnceWhyItEnded) {
   } cases[] = {
       {"", "", 50, "stop_at_step: reached step 50 (last_step = 50)"},
       {"epochs = 1\nexamples = 64\n", "", 50,
-       "the input ended (node 'input/train_batch' (QueueDequeue): FIFOQueue 'input/train_queue' is closed and has "
-       "insufficient elements (requested 1, current size 0)); last checkpoint DIR/run/model.ckpt-4"},
+       "the input ended: [input.train] (numbers, train.toml:5) has no more batches after epochs = 1, and max_steps is "
+       "50: raise epochs, or leave it out; last checkpoint DIR/run/model.ckpt-4"},
       {"", trouble + "stop_at_run = 6\n", 50, "trouble: enough"},
       {"", trouble + "throw_at_step = 3\n", 50,
        "hook \"trouble\" (trouble.so 1.0.0, train.toml:13) in after_run at step 4: boom"},

@@ -205,6 +205,16 @@ TEST_F(ReplayTest, StepsThatWereNotMadeAndThoseBeforeTheFirstCheckpointAreRefuse
   EXPECT_FALSE(fs::exists(again()));
 }
 
+TEST_F(ReplayTest, WhatIsNoDirectoryIsRefusedAndTheMessageSaysWhatIsWanted) {
+  const ProcessResult none = belay({"replay", temp / "none", "--step", "1"});
+  EXPECT_EQ(none.status, 2);
+  EXPECT_EQ(none.err, "belay replay: there is no '" + (temp / "none") +
+                          "'; name a run's directory, which is `run.dir` of its manifest\n");
+  write_file(temp / "file", "");
+  EXPECT_THAT(belay({"replay", temp / "file", "--step", "1"}).err,
+              HasSubstr("'" + (temp / "file") + "' is a file; name a run's directory"));
+}
+
 TEST_F(ReplayTest, AnUnknownHookATensorThatIsNotThereAndAFullDirectoryAreRefused) {
   ASSERT_EQ(run_short().status, 0);
   ProcessResult r = replay("30", {"--hook", "gradient_norm"});

@@ -103,7 +103,7 @@ TEST_F(ReportTest, WhatCannotBeDoneIsSaidWithItsCure) {
   } cases[] = {
       {{"report"}, "belay report takes a run's directory, none was given"},
       {{"report", empty}, "holds neither event files (events.out.tfevents.*) nor checkpoints; name a run's directory"},
-      {{"report", temp / "none"}, "there is no '" + (temp / "none") + "'"},
+      {{"report", temp / "none"}, "there is no '" + (temp / "none") + "'; name a run's directory, which is `run.dir`"},
       {{"report", empty, empty}, "a page about several runs is in none of their directories; name it by --output FILE"},
       {{"compare", empty}, "belay compare takes two or more runs' directories, 1 was given"},
       {{"compare", empty, empty, "--metric", "("}, "--metric is \"(\", which is no regular expression"},

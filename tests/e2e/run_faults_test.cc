@@ -252,7 +252,7 @@ TEST_F(RunFaults, AnInputThatEndsEarlyIsANormalEndAndAnEmptyOneAMistake) {
   const ProcessResult early = belay({"run", regression("epochs = 1\nexamples = 40\n", "", 1000)});
   EXPECT_EQ(early.status, 0) << early.err;
   EXPECT_EQ(ended_at(early), 3) << early.err;
-  EXPECT_THAT(lines_with(early.err, "the input ended ("), SizeIs(1)) << early.err;
+  EXPECT_THAT(lines_with(early.err, "the input ended: [input.train] (numbers, "), SizeIs(1)) << early.err;
   std::filesystem::remove_all(run_dir());
   const ProcessResult empty = belay({"run", regression("epochs = 1\nexamples = 0\n", "", 1000)});
   EXPECT_EQ(empty.status, 2) << empty.err;
@@ -264,7 +264,7 @@ TEST_F(RunFaults, T_45_AModelThatUsesNothingOfItsInputTakesABatchAStepAndEndsWit
       belay({"run", regression("epochs = 2\nexamples = 64\n", "", 1'000'000), "--set", "model.plugin=blind"});
   EXPECT_EQ(r.status, 0) << r.err;
   EXPECT_EQ(ended_at(r), 8) << r.err;
-  EXPECT_THAT(lines_with(r.err, "the input ended ("), SizeIs(1)) << r.err;
+  EXPECT_THAT(lines_with(r.err, "the input ended: [input.train] (numbers, "), SizeIs(1)) << r.err;
   EXPECT_THAT(lines_with(r.err, "warning nothing of the input reaches the training step"), SizeIs(1)) << r.err;
   // It goes on at the batch where it was.
   std::filesystem::remove_all(run_dir());

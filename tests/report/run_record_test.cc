@@ -31,6 +31,19 @@ TEST_F(RunDirectoryTest, AKilledAttemptsPointsBehindTheRestoredStepAreDropped) {
   EXPECT_EQ(status_text(run), "finished at step 30");
 }
 
+TEST_F(RunDirectoryTest, ARunHasComeAsFarAsItsMetricsSayWhereTheEventsAreNotFlushedYet) {
+  attempt(1, 20);
+  const auto metrics = [&](const std::string& lines) { std::ofstream(dir_ / "metrics.jsonl") << lines; };
+  metrics("{\"step\":20,\"attempt\":1,\"time\":4e9}\n{\"step\":33,\"attempt\":1,\"time\":4e9}\n{\"step\":4");
+  EXPECT_EQ(read().attempts[0].last_step, 33);
+  EXPECT_EQ(read().attempts[0].end, 4e9);
+  EXPECT_EQ(status_text(read()), "ended without a word at step 33");
+  metrics("{\"step\":33,\"attempt\":1,\"time\":1}\n");  // of an attempt before
+  EXPECT_EQ(status_text(read()), "ended without a word at step 20");
+  metrics("no line of ours\n[]\n{\"step\":\"x\",\"time\":4e9}\n");
+  EXPECT_EQ(status_text(read()), "ended without a word at step 20");
+}
+
 TEST_F(RunDirectoryTest, AnAttemptThatMadeNoStepEndedWhereItBegan) {
   attempt(1, 20), attempt(21, 20, "", [&](EventWriter& w) { finish(w); });
   const RunRecord run = read();
