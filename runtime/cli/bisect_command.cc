@@ -13,10 +13,10 @@
 #include "runtime/api/log.h"
 #include "runtime/checkpoint/stored_place.h"
 #include "runtime/cli/bisect_report.h"
-#include "runtime/cli/child_commands.h"
 #include "runtime/cli/exit_status.h"
 #include "runtime/cli/loaded_savers.h"
 #include "runtime/estimator/replay_plan.h"
+#include "runtime/platform/child_program.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -134,28 +134,28 @@ Bisect::Both Bisect::replay(const std::vector<std::string>& arguments, const std
                             const WorkFolder& folder) {
   const std::array<std::string, 2> sides{"a", "b"};
   const std::array<std::string, 2> programs{arguments_.belay_a, arguments_.belay_b};
-  std::vector<ChildCommand> commands;
+  std::vector<ChildProgram> commands;
   Both directories;
   for (std::size_t i = 0; i < sides.size(); ++i) {
     directories[i] = folder / (sides[i] + "-" + fs::path(file).stem().string());
-    ChildCommand command{programs[i].empty() ? this_program() : programs[i],
+    ChildProgram command{programs[i].empty() ? this_program() : programs[i],
                          {"replay", arguments_.runs[i], "--out", directories[i]},
                          directories[i] + ".log"};
     command.arguments.insert(command.arguments.end(), arguments.begin(), arguments.end());
     commands.push_back(std::move(command));
   }
-  const std::vector<int> statuses = run_commands(commands);
+  const std::vector<ProgramEnd> ends = run_programs(commands);
   for (std::size_t i = 0; i < sides.size(); ++i) {
-    const bool made =
-        statuses[i] == kExitDone || (statuses[i] == kExitTrainingFailed && fs::exists(directories[i] + "/" + file));
+    const int status = ends[i].status;
+    const bool made = status == kExitDone || (status == kExitTrainingFailed && fs::exists(directories[i] + "/" + file));
     if (!made) {
       constexpr std::uint64_t kMostLog = std::uint64_t{1} << 20;
       const PathParts log = path_parts(commands[i].log);
       fail(Code::kFailedPrecondition, "the replay of " + sides[i] + " (" + commands[i].program +
-                                          ") ended with status " + std::to_string(statuses[i]) + " and said:\n" +
+                                          ") ended with status " + std::to_string(status) + " and said:\n" +
                                           files_.open_directory(log.parent)->read(log.name, kMostLog));
     }
-    if (statuses[i] != kExitDone &&
+    if (status != kExitDone &&
         std::find(report_.unproved.begin(), report_.unproved.end(), sides[i]) == report_.unproved.end())
       report_.unproved.push_back(sides[i]);
   }

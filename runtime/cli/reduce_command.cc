@@ -26,6 +26,7 @@
 #include "runtime/manifest/parse.h"
 #include "runtime/manifest/show.h"
 #include "runtime/manifest/toml_document.h"
+#include "runtime/platform/child_program.h"
 #include "runtime/platform/text.h"
 #include "runtime/reduce/case_folder.h"
 #include "runtime/reduce/reduction.h"
@@ -39,7 +40,6 @@ namespace fs = std::filesystem;
 // So many steps before the one that fails are looked at: more than one only where what it takes is a state that the
 // ones before made.
 constexpr std::int64_t kSteps = 3;
-constexpr double kNoLimit = 1e9;
 
 // A folder of this process's alone, which goes with it.
 class ScratchFolder {
@@ -79,7 +79,7 @@ std::string end_text(const TrialEnd& end) {
 class ReduceCommand {
  public:
   ReduceCommand(const ReduceArguments& arguments, Logger& log, FileSystem& files)
-      : arguments_(arguments), log_(log), files_(files), belay_(fs::read_symlink("/proc/self/exe").string()) {}
+      : arguments_(arguments), log_(log), files_(files), belay_(this_program()) {}
 
   int run();
 
@@ -139,7 +139,7 @@ TrialEnd ReduceCommand::run_whole(const std::string& folder, const std::vector<s
   std::ofstream(folder + "/manifest.toml") << manifest_;
   std::vector<std::string> more{"--set", "run.dir=" + folder + "/run", "--resume=changed"};
   for (const std::string& set : sets) more.insert(more.end(), {"--set", set});
-  const TrialEnd end = run_trial(belay_, folder + "/manifest.toml", more, kNoLimit);
+  const TrialEnd end = run_trial(belay_, folder + "/manifest.toml", more, kNoTimeLimit);
   if (signal_ != 0) fail(Code::kCancelled, "stopped by " + signal_name(signal_));
   return end;
 }

@@ -3,14 +3,16 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <spawn.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <climits>
+#include <csignal>
 #include <cstring>
 
 #include "belay/error.h"
@@ -21,89 +23,100 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-// Starts it with the writing end of a pipe as its standard error.
-class Spawn {
+// What posix_spawn takes.
+class SpawnSettings {
  public:
-  explicit Spawn(int errors) {
-    ::posix_spawn_file_actions_init(&files_);
-    ::posix_spawn_file_actions_addopen(&files_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    ::posix_spawn_file_actions_addopen(&files_, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    ::posix_spawn_file_actions_adddup2(&files_, errors, STDERR_FILENO);
+  explicit SpawnSettings(const std::string& log) {
+    posix_spawn_file_actions_init(&actions_);
+    posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&actions_, STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    posix_spawn_file_actions_adddup2(&actions_, STDOUT_FILENO, STDERR_FILENO);
+    posix_spawnattr_init(&attributes_);
     sigset_t none, all;
-    ::sigemptyset(&none);
-    ::sigfillset(&all);
-    ::posix_spawnattr_init(&attributes_);
-    ::posix_spawnattr_setsigmask(&attributes_, &none);
-    ::posix_spawnattr_setsigdefault(&attributes_, &all);
-    ::posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawnattr_setsigmask(&attributes_, &none);
+    posix_spawnattr_setsigdefault(&attributes_, &all);
+    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   }
-  ~Spawn() {
-    ::posix_spawnattr_destroy(&attributes_);
-    ::posix_spawn_file_actions_destroy(&files_);
+  ~SpawnSettings() {
+    posix_spawn_file_actions_destroy(&actions_);
+    posix_spawnattr_destroy(&attributes_);
   }
-  Spawn(const Spawn&) = delete;
-  Spawn& operator=(const Spawn&) = delete;
-
-  pid_t start(const std::string& path, const std::vector<std::string>& arguments) {
-    std::vector<char*> argv{const_cast<char*>(path.c_str())};
-    for (const std::string& a : arguments) argv.push_back(const_cast<char*>(a.c_str()));
-    argv.push_back(nullptr);
-    pid_t process = -1;
-    const int error = ::posix_spawn(&process, path.c_str(), &files_, &attributes_, argv.data(), environ);
-    if (error != 0)
-      fail(error == ENOENT ? Code::kNotFound : Code::kInternal,
-           "the program " + escaped(path) + " cannot be started: " + std::strerror(error));
-    return process;
-  }
+  SpawnSettings(const SpawnSettings&) = delete;
+  SpawnSettings& operator=(const SpawnSettings&) = delete;
+  const posix_spawn_file_actions_t* actions() const noexcept { return &actions_; }
+  const posix_spawnattr_t* attributes() const noexcept { return &attributes_; }
 
  private:
-  posix_spawn_file_actions_t files_;
+  posix_spawn_file_actions_t actions_;
   posix_spawnattr_t attributes_;
 };
 
-// Until its end closes the pipe; false where the time is over first.
-bool read_all(int from, SteadyClock::time_point end, std::string& into) {
-  std::array<char, 65536> buffer;
+// 0: it could not be started, and errno says why.
+pid_t start(const ChildProgram& child) {
+  std::vector<char*> argv{const_cast<char*>(child.program.c_str())};
+  for (const std::string& a : child.arguments) argv.push_back(const_cast<char*>(a.c_str()));
+  argv.push_back(nullptr);
+  const SpawnSettings settings(child.log);
+  pid_t pid = 0;
+  errno = ::posix_spawnp(&pid, child.program.c_str(), settings.actions(), settings.attributes(), argv.data(), environ);
+  return errno == 0 ? pid : 0;
+}
+
+// False where the time is over first.
+bool ends_before(pid_t pid, SteadyClock::time_point limit) {
+  const int descriptor = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+  if (descriptor < 0) return true;  // an old kernel: without a limit
+  bool ended = false;
   for (;;) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - SteadyClock::now()).count();
-    if (left <= 0) return false;
-    pollfd descriptor{from, POLLIN, 0};
-    if (::poll(&descriptor, 1, static_cast<int>(std::min<long>(left, 1000))) <= 0) continue;
-    const ssize_t n = ::read(from, buffer.data(), buffer.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return true;
-    into.append(buffer.data(), static_cast<std::size_t>(n));
-    if (into.size() > kMostErrors) into.erase(0, into.size() - kMostErrors);
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(limit - SteadyClock::now()).count();
+    pollfd process{descriptor, POLLIN, 0};
+    ended = ::poll(&process, 1, static_cast<int>(std::clamp<long>(left, 0, 60'000))) > 0;
+    if (ended || left <= 0) break;
   }
+  ::close(descriptor);
+  return ended;
+}
+
+ProgramEnd wait_for(pid_t pid, SteadyClock::time_point limit) {
+  ProgramEnd end;
+  if (!ends_before(pid, limit)) {
+    end.timed_out = true;
+    ::kill(pid, SIGKILL);
+  }
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0)
+    if (errno != EINTR) return {1, end.timed_out};
+  end.status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  return end;
 }
 
 }  // namespace
 
-ProgramOutcome run_program(const std::string& path, const std::vector<std::string>& arguments, double seconds) {
-  std::array<int, 2> pipe{};
-  if (::pipe2(pipe.data(), O_CLOEXEC) != 0)
-    fail(Code::kResourceExhausted, std::string("a pipe to another program cannot be made: ") + std::strerror(errno));
-  ProgramOutcome outcome;
-  pid_t process = -1;
-  try {
-    process = Spawn(pipe[1]).start(path, arguments);
-  } catch (...) {
-    ::close(pipe[0]), ::close(pipe[1]);
-    throw;
-  }
-  ::close(pipe[1]);
-  const auto end =
+std::string this_program() {
+  constexpr const char* kSelf = "/proc/self/exe";
+  char path[PATH_MAX];
+  const ssize_t n = ::readlink(kSelf, path, sizeof(path) - 1);
+  if (n <= 0) return kSelf;
+  path[n] = '\0';
+  return ::access(path, X_OK) == 0 ? path : kSelf;
+}
+
+std::vector<ProgramEnd> run_programs(const std::vector<ChildProgram>& programs, double seconds) {
+  const auto limit =
       SteadyClock::now() + std::chrono::duration_cast<SteadyClock::duration>(std::chrono::duration<double>(seconds));
-  if (!read_all(pipe[0], end, outcome.errors)) {
-    outcome.timed_out = true;
-    ::kill(process, SIGKILL);
+  std::vector<pid_t> started;
+  std::string failed;
+  for (const ChildProgram& child : programs) {
+    started.push_back(start(child));
+    if (started.back() == 0 && failed.empty())
+      failed = single_quoted(child.program) + " cannot be started: " + std::strerror(errno);
   }
-  ::close(pipe[0]);
-  int status = 0;
-  while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
-  }
-  outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return outcome;
+  std::vector<ProgramEnd> ends;
+  for (const pid_t pid : started) ends.push_back(pid == 0 ? ProgramEnd{-1, false} : wait_for(pid, limit));
+  if (!failed.empty()) fail(Code::kNotFound, failed);
+  return ends;
 }
 
 }  // namespace belay::runtime

@@ -2,8 +2,9 @@
 #include "runtime/reduce/trial.h"
 
 #include <cctype>
+#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
+#include <utility>
 
 #include "runtime/platform/child_program.h"
 
@@ -32,9 +33,10 @@ TrialEnd run_trial(const std::string& belay, const std::string& manifest, const 
                    double seconds) {
   std::vector<std::string> arguments{"run", manifest, "--log-format=json"};
   arguments.insert(arguments.end(), more.begin(), more.end());
-  const ProgramOutcome outcome = run_program(belay, arguments, seconds);
+  const std::string log = manifest + ".log";
+  const ProgramEnd outcome = run_programs({{belay, std::move(arguments), log}}, seconds)[0];
   TrialEnd end{.status = outcome.status, .timed_out = outcome.timed_out, .message = {}};
-  std::istringstream lines(outcome.errors);
+  std::ifstream lines(log);
   for (std::string line; std::getline(lines, line);) {
     if (end.message.empty() && line.find(": error: ") != std::string::npos) end.message = line;  // of the manifest
     const auto json = nlohmann::json::parse(line, nullptr, false);

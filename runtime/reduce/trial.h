@@ -16,7 +16,7 @@ struct TrialEnd {
   bool is_like(const TrialEnd& other) const;
 };
 
-// Runs `belay run MANIFEST`, with more arguments, in the folder. [any thread]
+// Runs `belay run MANIFEST`, with more arguments; its log is beside the manifest. [any thread]
 TrialEnd run_trial(const std::string& belay, const std::string& manifest, const std::vector<std::string>& more,
                    double seconds);
 

@@ -4,49 +4,73 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <fstream>
+#include <sstream>
+
 #include "belay/testing/error_of.h"
+#include "tests/platform/temp_dir.h"
 
 namespace belay::runtime {
 namespace {
 
-ProgramOutcome shell(const std::string& script, double seconds = 60) {
-  return run_program("/bin/sh", {"-c", script}, seconds);
+class ChildProgramTest : public ::testing::Test {
+ protected:
+  ChildProgram shell(const std::string& script, const std::string& log = "log") const {
+    return {"sh", {"-c", script}, temp / log};
+  }
+  std::string written(const std::string& log = "log") const {
+    std::ostringstream text;
+    text << std::ifstream(temp / log).rdbuf();
+    return text.str();
+  }
+  TempDir temp;
+};
+
+TEST_F(ChildProgramTest, EndsWithItsStatusAndAllThatItWroteIsInItsLog) {
+  const ProgramEnd end = run_programs({shell("echo out; echo one >&2; cat; echo two >&2; exit 7")})[0];
+  EXPECT_EQ(end.status, 7);
+  EXPECT_FALSE(end.timed_out);
+  EXPECT_EQ(written(), "out\none\ntwo\n");
 }
 
-TEST(ChildProgram, ReturnsItsStatusAndItsErrors) {
-  const ProgramOutcome outcome = shell("echo out; echo one >&2; cat; echo two >&2; exit 7");
-  EXPECT_EQ(outcome.status, 7);
-  EXPECT_EQ(outcome.errors, "one\ntwo\n");
-  EXPECT_FALSE(outcome.timed_out);
+TEST_F(ChildProgramTest, ASignalThatEndsItIsItsStatus) {
+  EXPECT_EQ(run_programs({shell("kill -SEGV $$")})[0].status, 128 + SIGSEGV);
 }
 
-TEST(ChildProgram, ASignalThatEndsItIsItsStatus) { EXPECT_EQ(shell("kill -SEGV $$").status, 128 + SIGSEGV); }
-
-TEST(ChildProgram, IsEndedWhenItsTimeIsOver) {
-  const ProgramOutcome outcome = shell("echo begun >&2; exec sleep 1000", 0.2);
-  EXPECT_TRUE(outcome.timed_out);
-  EXPECT_EQ(outcome.status, 128 + SIGKILL);
+TEST_F(ChildProgramTest, OneThatTakesTooLongIsKilled) {
+  const std::vector<ProgramEnd> ends = run_programs({shell("exec sleep 1000"), shell("exit 2", "other")}, 0.3);
+  EXPECT_TRUE(ends[0].timed_out);
+  EXPECT_EQ(ends[0].status, 128 + SIGKILL);
+  EXPECT_FALSE(ends[1].timed_out);
+  EXPECT_EQ(ends[1].status, 2);
 }
 
-TEST(ChildProgram, OnlyTheLastOfManyErrorsIsKept) {
-  const ProgramOutcome outcome = shell("head -c 3000000 /dev/zero | tr '\\0' x >&2; echo end >&2");
-  EXPECT_EQ(outcome.errors.size(), kMostErrors);
-  EXPECT_EQ(outcome.errors.substr(kMostErrors - 4), "end\n");
+// Each waits for the other one's file.
+TEST_F(ChildProgramTest, SeveralRunAtTheSameTime) {
+  const std::string a = temp / "a", b = temp / "b";
+  const auto meets = [](const std::string& mine, const std::string& other) {
+    return "touch " + mine + "; while [ ! -e " + other + " ]; do sleep 0.01; done";
+  };
+  const std::vector<ProgramEnd> ends = run_programs({shell(meets(a, b)), shell(meets(b, a), "other")}, 60);
+  EXPECT_EQ(ends[0].status, 0);
+  EXPECT_EQ(ends[1].status, 0);
 }
 
-TEST(ChildProgram, SignalsThatThisProcessHasBlockedReachIt) {
+TEST_F(ChildProgramTest, SignalsThatThisProcessHasBlockedReachIt) {
   sigset_t term, before;
   sigemptyset(&term);
   sigaddset(&term, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &term, &before);
-  const ProgramOutcome outcome = shell("kill -TERM $$; exit 3");
+  const ProgramEnd end = run_programs({shell("kill -TERM $$; exit 3")})[0];
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  EXPECT_EQ(outcome.status, 128 + SIGTERM);
+  EXPECT_EQ(end.status, 128 + SIGTERM);
 }
 
-TEST(ChildProgram, OneThatIsNotThereIsNamed) {
-  EXPECT_EQ(belay::testing::error_of([] { run_program("/no/such", {}, 1); }),
-            "NOT_FOUND: the program /no/such cannot be started: No such file or directory");
+TEST_F(ChildProgramTest, OneThatIsNotThereIsNamed) {
+  EXPECT_EQ(belay::testing::error_of([&] {
+              run_programs({{"/no/such", {}, temp / "log"}});
+            }),
+            "NOT_FOUND: '/no/such' cannot be started: No such file or directory");
 }
 
 }  // namespace
