@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "belay/runtime/compare_runs.h"
+
+#include <memory>
+#include <utility>
+
+#include "runtime/api/log.h"
+#include "runtime/platform/clock.h"
+#include "runtime/platform/file_system.h"
+#include "runtime/report/run_difference.h"
+
+namespace belay {
+namespace {
+
+std::vector<DifferingSetting> settings_of(const std::vector<runtime::DifferingValue>& values) {
+  std::vector<DifferingSetting> settings;
+  for (const runtime::DifferingValue& v : values) settings.push_back({v.key, v.a, v.b});
+  return settings;
+}
+
+}  // namespace
+
+std::string RunComparison::text() const {
+  if (common_steps == 0) return "there is no step at which both left a checkpoint or a digest";
+  if (first_different) {
+    std::string differing;
+    for (const std::string& name : variables) differing += (differing.empty() ? "" : ", ") + name;
+    return (last_equal ? "they are equal up to step " + std::to_string(*last_equal) + " and differ" : "they differ") +
+           " at step " + std::to_string(*first_different) + (differing.empty() ? "" : ", in " + differing);
+  }
+  const std::string equal = "they are equal at the " + std::to_string(common_steps) + " steps that both left, up to " +
+                            std::to_string(*last_equal);
+  if (last_step_a == last_step_b) return equal;
+  return equal + ", and one came to step " + std::to_string(last_step_a) + ", the other to step " +
+         std::to_string(last_step_b);
+}
+
+RunComparison compare_runs(const std::string& a, const std::string& b) {
+  const std::unique_ptr<runtime::Logger> log =
+      runtime::make_stderr_logger(runtime::LogFormat::kText, LogLevel::kInfo, runtime::system_clock());
+  const runtime::RunDifference d = runtime::difference_of_runs(runtime::posix_file_system(), a, b, *log);
+  RunComparison comparison;
+  comparison.manifest = settings_of(d.manifest);
+  comparison.plugins = settings_of(d.plugins);
+  comparison.fingerprint = settings_of(d.fingerprint);
+  comparison.last_step_a = d.last_a;
+  comparison.last_step_b = d.last_b;
+  comparison.common_steps = d.common.size();
+  comparison.last_equal = d.last_equal;
+  comparison.first_different = d.first_different;
+  comparison.variables = d.variables;
+  return comparison;
+}
+
+}  // namespace belay
