@@ -20,6 +20,7 @@ namespace belay::runtime::testing {
 class KilledRunTest : public RunTest {
  protected:
   using Arguments = std::vector<std::string>;
+  using Clock = std::chrono::steady_clock;
   static constexpr int kPeriod = 2;  // steps from one checkpoint to the next
 
   // Saves nearly all of the time, and never ends.
@@ -49,13 +50,15 @@ class KilledRunTest : public RunTest {
     int saved = -1, in_save = 0;
     for (int i = 0; i < times; ++i) {
       BelayProcess run(args);
-      // Every eighth time in the start, every eighth one soon behind a save, else when one has begun.
+      // Every eighth time in the start, every eighth one soon behind a save, else in one.
       const int when = i % 8;
       if (when != 0) {
         EXPECT_TRUE(run.wait_for("/model.ckpt-" + std::to_string(std::max(saved, 0) + 2 * kPeriod) + "\n"));
       }
-      if (when > 1) await_save();
-      wait_at_most(run, when == 0 ? 0.06 : when == 1 ? 0.02 : 0.002);
+      if (when > 1)
+        await_a_moment_of_a_save();
+      else
+        wait_at_most(run, when == 0 ? 0.06 : 0.02);
       run.kill(SIGKILL);
       const ProcessResult r = run.wait();
       EXPECT_EQ(r.signal, SIGKILL) << r.err;
@@ -99,9 +102,9 @@ class KilledRunTest : public RunTest {
   // The seconds that a run takes.
   template <class Run>
   static double seconds_of(Run&& run) {
-    const auto begin = std::chrono::steady_clock::now();
+    const auto begin = Clock::now();
     run();
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    return std::chrono::duration<double>(Clock::now() - begin).count();
   }
 
   std::mt19937 random_{1};
@@ -109,8 +112,8 @@ class KilledRunTest : public RunTest {
  private:
   void wait_at_most(BelayProcess& run, double secs) {
     const double wait = std::uniform_real_distribution<>(0, secs)(random_);
-    const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(wait);
-    run.wait_until([&] { return std::chrono::steady_clock::now() >= until; });
+    const auto until = Clock::now() + std::chrono::duration<double>(wait);
+    run.wait_until([&] { return Clock::now() >= until; });
   }
   static int step_in(const std::string& line) {
     const std::string mark = "model.ckpt-";
@@ -147,10 +150,23 @@ class KilledRunTest : public RunTest {
     }
     return unfinished > newest;
   }
-  // Until one has begun; at most a second.
-  void await_save() const {
-    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-    while (!is_in_save() && std::chrono::steady_clock::now() < until) continue;
+  // At most a second.
+  void await_save(bool begun) const {
+    const auto until = Clock::now() + std::chrono::seconds(1);
+    while (is_in_save() != begun && Clock::now() < until) continue;
+  }
+  // Of the save behind one that is measured, as late as that one took at most. Nothing is read from the run meanwhile:
+  // who waits for its output wakes up when a save has just been announced.
+  void await_a_moment_of_a_save() {
+    await_save(false);
+    await_save(true);
+    const auto begin = Clock::now();
+    await_save(false);
+    const std::chrono::duration<double> took = Clock::now() - begin;
+    await_save(true);
+    const auto until =
+        Clock::now() + std::chrono::duration<double>(std::uniform_real_distribution<>(0, took.count())(random_));
+    while (Clock::now() < until) continue;
   }
 };
 

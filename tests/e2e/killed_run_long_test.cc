@@ -11,12 +11,10 @@ class KilledRunLong : public KilledRunTest {};
 
 // F1
 TEST_F(KilledRunLong, AThousandTimesGoesOnFromAWholeCheckpointEachTime) {
-  int in_save = 0;
   for (const char* save : {"sync", "async"}) {
-    in_save += kill_while_saving(save, 500);
+    EXPECT_GE(kill_while_saving(save, 500), 150) << save;
     std::filesystem::remove_all(run_dir());
   }
-  EXPECT_GE(in_save, 300);
 }
 
 struct KilledExample {

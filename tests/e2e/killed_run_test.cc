@@ -9,7 +9,7 @@ class KilledRun : public KilledRunTest, public ::testing::WithParamInterface<con
 
 // F1
 TEST_P(KilledRun, FiftyTimesGoesOnFromAWholeCheckpointEachTime) {
-  // It prints how many kills met a save; a busy machine has few. The long suite asks for 300 of 1,000.
+  // It prints how many kills met a save. The long suite asks for 300 of 1,000.
   kill_while_saving(GetParam(), 50);
 }
 
