@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "runtime/checkpoint/basename.h"
+#include "runtime/checkpoint/best_checkpoints.h"
 #include "runtime/checkpoint/find_restorable.h"
 #include "runtime/checkpoint/names.h"
 #include "runtime/checkpoint/stored_place.h"
@@ -132,16 +133,17 @@ Target target_of_path(FileSystem& files, const CheckpointChoice& choice) {
                           " is a checkpoint of TensorFlow's: make one of Belay's of it with belay checkpoint convert"
                     : "there is no " + single_quoted(path) + choice.hint);
   }
+  const std::size_t slash = path.rfind('/');
+  const std::string name = slash == path.npos ? path : path.substr(slash + 1);
+  const std::string parent = slash == path.npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+  if (files.status(path).kind == FileKind::kFile && name == kBestName)
+    return {files.open_directory(parent), CheckpointChoice::Kind::kBest, ""};
   if (files.status(path).kind != FileKind::kDirectory)
     fail(Code::kFailedPrecondition,
          single_quoted(path) + " is a file; a checkpoint is a directory such as model.ckpt-2000");
   std::unique_ptr<OpenDirectory> directory = files.open_directory(path);
-  const std::size_t slash = path.rfind('/');
-  const std::string name = slash == path.npos ? path : path.substr(slash + 1);
-  if (directory->exists(kIndexName) && is_entry_name(name)) {
-    const std::string parent = slash == path.npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+  if (directory->exists(kIndexName) && is_entry_name(name))
     return {files.open_directory(parent), CheckpointChoice::Kind::kPath, name};
-  }
   if (basenames_in(*directory).empty())
     fail(Code::kFailedPrecondition, single_quoted(path) +
                                         " is no checkpoint, which has a file 'index', and no run directory, which has "
@@ -167,12 +169,27 @@ std::unique_ptr<CheckpointReader> open_latest(const OpenDirectory& run, Logger& 
   return found;
 }
 
-std::unique_ptr<CheckpointReader> open_best(const OpenDirectory& run, const BestCheckpoints& best) {
-  const std::vector<std::string> names = best ? best(run) : std::vector<std::string>();
+std::vector<std::string> names_of_best(const OpenDirectory& run) {
+  std::vector<std::string> names;
+  if (const std::optional<BestList> list = read_best_list(run))
+    for (const BestCheckpoint& best : list->checkpoints) names.push_back(checkpoint_name(best.step, list->basename));
+  return names;
+}
+
+// As find_best, of a list that comes from elsewhere.
+std::unique_ptr<CheckpointReader> open_best(const OpenDirectory& run, const BestCheckpoints& best, Logger& log) {
+  const std::vector<std::string> names = best ? best(run) : names_of_best(run);
   if (names.empty())
-    fail(Code::kFailedPrecondition,
-         single_quoted(run.path()) + ": this run keeps no best checkpoints: set [checkpoint] keep_best");
-  return CheckpointReader::open(run.open_directory(names[0]));
+    fail(Code::kNotFound, single_quoted(run.path()) + " has no best checkpoints: set [checkpoint] keep_best");
+  std::vector<std::string> reasons;
+  for (const std::string& name : names) {
+    std::string reason;
+    if (std::unique_ptr<CheckpointReader> reader = open_if_whole(run, name, reason)) return reader;
+    log.warning("checkpoint", "one of the best checkpoints is missing or damaged, the next best is taken: " + reason);
+    reasons.push_back(std::move(reason));
+  }
+  throw RestoreError(Code::kDataLoss, "none of the best checkpoints of " + single_quoted(run.path()) +
+                                          " can be restored:\n  " + joined(reasons, "\n  "));
 }
 
 std::unique_ptr<CheckpointReader> open_named(const OpenDirectory& run, const std::string& name) {
@@ -184,7 +201,7 @@ std::unique_ptr<CheckpointReader> open_named(const OpenDirectory& run, const std
 std::unique_ptr<CheckpointReader> open_target(const Target& target, const BestCheckpoints& best, Logger& log) {
   switch (target.kind) {
     case CheckpointChoice::Kind::kLatest: return open_latest(*target.directory, log);
-    case CheckpointChoice::Kind::kBest: return open_best(*target.directory, best);
+    case CheckpointChoice::Kind::kBest: return open_best(*target.directory, best, log);
     default: return open_named(*target.directory, target.name);
   }
 }

@@ -32,7 +32,7 @@ struct CheckpointChoice {
     kLatest,  // the one that a training would go on from (find_restorable.h)
     kBest,    // by [checkpoint] best_metric
     kStep,
-    kPath,  // a checkpoint's directory, or a run directory, of which it is the latest
+    kPath,  // a checkpoint's directory, a run directory, of which it is the latest, or that one's file `best`
   };
   Kind kind = Kind::kLatest;
   std::int64_t step = -1;
@@ -50,7 +50,7 @@ struct CheckpointPlace {
   FileSystem& files;
   Logger& log;
   std::string run_directory;
-  BestCheckpoints best = {};  // empty: the run keeps none
+  BestCheckpoints best = {};  // empty: as its file `best` says
 };
 
 struct UsedCheckpoint {
@@ -65,9 +65,9 @@ bool has_checkpoint(const CheckpointPlace& place, const CheckpointChoice& choice
 // Opens it and calls `use`, which may be called again with another one where that was deleted meanwhile.
 //
 //   NOT_FOUND            no run directory; no checkpoint in it, with what is there; not that step, with those that are
-//                        there; no such path
-//   FAILED_PRECONDITION  a path that is no checkpoint; `best` of a run that keeps none
-//   RestoreError         checkpoints are there, and the one that was named, or for `latest` each, is damaged
+//                        there; no such path; `best` of a run that keeps none
+//   FAILED_PRECONDITION  a path that is no checkpoint
+//   RestoreError         checkpoints are there, and the one that was named, or for `latest` and `best` each, is damaged
 UsedCheckpoint with_checkpoint(const CheckpointPlace& place, const CheckpointChoice& choice,
                                const std::function<void(const CheckpointReader&)>& use);
 

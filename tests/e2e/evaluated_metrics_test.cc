@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What evaluations of real runs find, and what check says of those who want something of them.
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "tests/e2e/run_fixture.h"
 
@@ -166,6 +167,31 @@ TEST_F(EvaluatedMetrics, SampledTextHasNoKeysAndNoFormat) {
     EXPECT_EQ(r.status, 2) << option << r.err;
     EXPECT_THAT(r.err, HasSubstr("--prompt samples text, to which --keys and --format do not apply")) << option;
   }
+}
+
+// ---- the best, by name
+
+TEST_F(EvaluatedMetrics, TheBestIsNamedByItsFileTooAndTheNextBestTakesItsPlace) {
+  const std::string manifest = digits("[eval]\nevery_steps = 10\n[checkpoint]\nkeep_best = 2\n");
+  ASSERT_EQ(belay({"run", manifest}).status, 0);
+  const ProcessResult best = belay({"evaluate", manifest, "--checkpoint", "best"});
+  ASSERT_EQ(best.status, 0) << best.err;
+  EXPECT_EQ(belay({"evaluate", manifest, "--checkpoint", run_dir() + "/best"}).out, best.out);
+  const auto list = nlohmann::json::parse(contents(run_dir() + "/best"))["checkpoints"];
+  ASSERT_EQ(list.size(), 2u);
+  std::filesystem::remove_all(run_dir() + "/" + list[0]["path"].get<std::string>());
+  const ProcessResult next = belay({"evaluate", manifest, "--checkpoint", "best"});
+  ASSERT_EQ(next.status, 0) << next.err;
+  EXPECT_THAT(next.out, HasSubstr("eval at step " + std::to_string(list[1]["step"].get<int>()) + " on "));
+  EXPECT_THAT(next.err, HasSubstr("the next best is taken"));
+}
+
+TEST_F(EvaluatedMetrics, TheBestOfARunThatKeepsNoneIsAMistakeOfTheCommandLine) {
+  const std::string manifest = digits();
+  ASSERT_EQ(belay({"run", manifest}).status, 0);
+  const ProcessResult r = belay({"evaluate", manifest, "--checkpoint", "best"});
+  EXPECT_EQ(r.status, 2) << r.err;
+  EXPECT_THAT(told(r), HasSubstr("has no best checkpoints: set [checkpoint] keep_best"));
 }
 
 }  // namespace

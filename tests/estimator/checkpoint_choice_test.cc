@@ -162,10 +162,27 @@ TEST_F(CheckpointChoiceTest, WhetherThereIsOneIsSeenWithoutReadingIt) {
 TEST_F(CheckpointChoiceTest, BestIsTheFirstOfTheList) {
   save(10), save(20), save(30);
   EXPECT_EQ(chosen("best", [](const OpenDirectory&) { return std::vector<std::string>{"model.ckpt-20", "x"}; }), 20);
-  const std::string none =
-      "FAILED_PRECONDITION: '" + dir_.path() + "': this run keeps no best checkpoints: set [checkpoint] keep_best";
+  const std::string none = "NOT_FOUND: '" + dir_.path() + "' has no best checkpoints: set [checkpoint] keep_best";
   EXPECT_EQ(error("best"), none);
   EXPECT_EQ(error("best", [](const OpenDirectory&) { return std::vector<std::string>(); }), none);
+}
+
+// By its list, in --checkpoint best and as a path.
+TEST_F(CheckpointChoiceTest, WhereTheBestIsGoneOrDamagedTheNextBestIsTakenWithAWarning) {
+  save(10), save(20), save(30);
+  write_file(
+      dir_ / "best",
+      "{\"metric\": \"eval/loss\", \"mode\": \"min\", \"checkpoints\": [{\"step\": 30, \"value\": 1.0, \"path\": "
+      "\"model.ckpt-30\"}, {\"step\": 10, \"value\": 2.0, \"path\": \"model.ckpt-10\"}]}");
+  for (const std::string& choice : {std::string("best"), dir_ / "best"}) EXPECT_EQ(chosen(choice), 30) << choice;
+  EXPECT_THAT(log_.lines, IsEmpty());
+  remove(30);
+  for (const std::string& choice : {std::string("best"), dir_ / "best"}) EXPECT_EQ(chosen(choice), 10) << choice;
+  ASSERT_EQ(log_.lines.size(), 2u);
+  EXPECT_THAT(log_.lines[0], HasSubstr("warning checkpoint: one of the best checkpoints is missing or damaged, the "
+                                       "next best is taken: "));
+  std::filesystem::resize_file(dir_ / "model.ckpt-10/model.safetensors", 100);
+  EXPECT_THAT(error("best"), HasSubstr("none of the best checkpoints"));
 }
 
 TEST_F(CheckpointChoiceTest, WhereRetentionDeletesTheBestTheListIsReadAgain) {
