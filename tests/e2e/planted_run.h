@@ -26,7 +26,7 @@ class PlantedRunTest : public RunTest {
     write_file(path, "[run]\ndir = \"" + name + "\"\nmax_steps = " + std::to_string(steps) +
                          "\nthreads = 1\n[input.train]\n" + input + "[model]\nplugin = \"planted\"\n" + options +
                          "[optimizer]\nname = \"sgd\"\nlearning_rate = 0.001\n[checkpoint]\nsave_steps = " +
-                         std::to_string(save_steps) + "\nmax_to_keep = 10\n");
+                         std::to_string(save_steps) + "\nmax_to_keep = 100\n");
     return path;
   }
   std::string dir(const std::string& name) const { return temp / name; }
