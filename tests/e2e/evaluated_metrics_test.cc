@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What evaluations of real runs find, and what check says of those who want something of them.
+#include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "tests/e2e/run_fixture.h"
@@ -67,6 +69,24 @@ TEST_F(EvaluatedMetrics, WhoWantsANumberOfAMatrixIsToldSo) {
                                   "\"min\"\n") +
                       kConfusion),
                "those by \"eval/confusion\", which is a matrix, no number", "\n  best_metric = \"eval/confusion\"\n");
+}
+
+// ---- numbers
+
+// Batches of 64 and of 44: a mean of their means in float32 is another number.
+TEST_F(EvaluatedMetrics, AnAccuracyIsTheNumberOfThoseThatAreRightOverAll) {
+  for (const int batch : {300, 64, 7}) {
+    std::filesystem::remove_all(run_dir());
+    const ProcessResult r = belay(
+        {"run", digits(), "--set", "input.eval.batch_size=" + std::to_string(batch), "--set", "run.max_steps=20"});
+    ASSERT_EQ(r.status, 0) << r.err;
+    double accuracy = -1;
+    std::ifstream file(run_dir() + "/metrics.jsonl");
+    for (std::string line; std::getline(file, line);)
+      accuracy = nlohmann::json::parse(line).value("eval/accuracy", accuracy);
+    EXPECT_GT(accuracy, 0) << batch;
+    EXPECT_EQ(accuracy, std::round(accuracy * 300) / 300) << batch;
+  }
 }
 
 // ---- what check finds

@@ -3,6 +3,7 @@
 // features from it. Labels, where the input has some, are not used.
 #include <belay/heads.h>
 #include <belay/ops/matmul.h>
+#include <belay/ops/metrics.h>
 #include <belay/plugin.h>
 
 #include <string>
@@ -46,7 +47,12 @@ class Autoencoder final : public belay::Model {
     if (model.mode() == belay::Mode::kPredict) return;
     const Output error = ops::mean_squared_error(reconstruction, features, "mean_squared_error");
     model.loss(probabilities ? ops::sigmoid_cross_entropy(last, features, "loss") : error);
-    model.metric("reconstruction_error", error);
+    if (model.mode() == belay::Mode::kEval) {
+      const ops::Metric whole = ops::metrics::mean_squared_error(features, reconstruction, {}, "reconstruction_error");
+      model.metric("reconstruction_error", whole.value, whole.update);
+    } else {
+      model.metric("reconstruction_error", error);
+    }
   }
 
  private:

@@ -28,6 +28,7 @@
 #include "belay/ops/activations.h"
 #include "belay/ops/losses.h"
 #include "belay/ops/math.h"
+#include "belay/ops/metrics.h"
 #include "belay/ops/reductions.h"
 #include "belay/ops/shape.h"
 #include "belay/ops/variables.h"
@@ -140,13 +141,19 @@ namespace detail {
 // logits [examples, classes] or [batch, time, classes]; labels integers or bool without the last dimension.
 inline void classification_head(ModelContext& model, const Output& logits) {
   model.prediction("probabilities", ops::softmax(logits, "probabilities"));
-  model.prediction("class", ops::arg_max(logits, -1, "class"));
+  const Output chosen = ops::arg_max(logits, -1, "class");
+  model.prediction("class", chosen);
   if (model.labels().empty()) return;
   const DType dtype = model.label().dtype();
   const bool narrow = dtype == DType::kUInt8 || dtype == DType::kBool;
   const Output label = narrow ? ops::cast(model.label(), DType::kInt32) : model.label();
   model.loss(ops::softmax_cross_entropy(logits, label, "loss"));
-  model.metric("accuracy", ops::accuracy(logits, label, "accuracy"));
+  if (model.mode() == Mode::kEval) {
+    const ops::Metric accuracy = ops::metrics::accuracy(label, chosen, {}, "accuracy");
+    model.metric("accuracy", accuracy.value, accuracy.update);
+  } else {
+    model.metric("accuracy", ops::accuracy(logits, label, "accuracy"));
+  }
 }
 
 // The coefficient of determination over a whole pass: 1 - (sum of squared errors) / (sum of squares about the mean). In
@@ -173,8 +180,13 @@ inline void regression_head(ModelContext& model, const Output& y) {
   Output target = label.dtype() == DType::kFloat32 ? label : ops::cast(label, DType::kFloat32);
   if (target.rank() == 1) target = ops::expand_dims(target, 1);
   model.loss(ops::mean_squared_error(y, target, "loss"));
-  model.metric("mean_absolute_error", ops::reduce_mean(ops::abs(y - target), {}, false, "mean_absolute_error"));
-  if (model.mode() == Mode::kEval) add_r2(model, y, target);
+  if (model.mode() == Mode::kEval) {
+    const ops::Metric error = ops::metrics::mean_absolute_error(target, y, {}, "mean_absolute_error");
+    model.metric("mean_absolute_error", error.value, error.update);
+    add_r2(model, y, target);
+  } else {
+    model.metric("mean_absolute_error", ops::reduce_mean(ops::abs(y - target), {}, false, "mean_absolute_error"));
+  }
 }
 
 }  // namespace detail
@@ -185,6 +197,9 @@ inline void regression_head(ModelContext& model, const Output& y) {
 //   classification   softmax cross entropy; predictions "probabilities" (softmax of `last`) and "class" (int64);
 //                    metric "accuracy"
 //   regression       mean squared error; prediction "value"; metrics "mean_absolute_error" and, evaluating, "r2"
+//
+// In mode kEval the metrics add up over the whole pass in float64: 238 of 300 right is 238 / 300, whatever the size of
+// the batches. In mode kTrain they are those of the batch.
 //
 // In mode kPredict the predictions alone. `task` as in head_task. `last` has no activation: logits, or the value
 // itself. The model may add predictions and metrics of other names before or after.
