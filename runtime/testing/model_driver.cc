@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "belay/ops/control.h"
 #include "belay/ops/training.h"
@@ -190,6 +191,30 @@ double ModelDriver::metric_over(const std::string& name, const std::vector<Model
     return engine_->run({m.value}, {})[0].number(0);
   }
   fail(Code::kNotFound, "the model has no metric '" + name + "'");
+}
+
+std::string ModelDriver::changed_by_evaluation(const ModelBatch& batch) {
+  const Engine& e = *engine_;
+  std::vector<std::pair<std::string, Tensor>> before;
+  for (const VariableInfo& v : variables())
+    if (v.initialized && v.dtype != DType::kString) before.emplace_back(v.name, variable(v.name));
+  std::vector<FetchRef> of_batch, totals;
+  if (e.outputs.loss) of_batch.emplace_back(e.outputs.loss);
+  for (const NamedOutput& p : e.outputs.predictions) of_batch.emplace_back(p.output);
+  for (const runtime::ModelOutputs::Metric& m : e.outputs.metrics) {
+    of_batch.emplace_back(m.update ? m.update : m.value);
+    if (m.update) totals.emplace_back(m.value);
+  }
+  engine_->run(of_batch, batch);
+  if (!totals.empty()) engine_->run(totals, {});
+  std::string changed;
+  for (const auto& [name, value] : before) {
+    const Tensor now = variable(name);
+    const TensorView a = value, b = now;
+    if (a.bytes() != b.bytes() || std::memcmp(a.data(), b.data(), a.bytes()) != 0)
+      changed += (changed.empty() ? "" : ", ") + name;
+  }
+  return changed;
 }
 
 void ModelDriver::train_step(const ModelBatch& batch, double learning_rate) {

@@ -106,6 +106,21 @@ void predicts(const Subject& subject) {
                       "; no checkpoint holds their values");
   for (const std::string& name : built.model->predictions())
     must_succeed("prediction '" + name + "'", [&] { built.model->values(name, built.batch(3)); });
+  const Built evaluating = try_build(subject, Mode::kEval, training.input);
+  const std::string faults =
+      belay::testing::prediction_faults(*training.model, *evaluating.model, *built.model, built.batch(3));
+  if (!faults.empty()) throw CheckFailed("a prediction is not what the evaluation of the same batch has: " + faults);
+}
+
+// The training goes on with its variables as they were, also where it evaluates between two steps.
+void evaluates(const Subject& subject) {
+  const Built built = build(subject, Mode::kEval);
+  must_succeed("an evaluation", [&] {
+    for (int batch = 0; batch < 2; ++batch)
+      if (const std::string changed = built.model->changed_by_evaluation(built.batch(3)); !changed.empty())
+        throw CheckFailed("evaluating a batch changes variables that a checkpoint holds: " + changed +
+                          "; keep what a metric counts in local variables, and change nothing else in mode kEval");
+  });
 }
 
 void same_again(const Subject& subject) {
@@ -178,13 +193,9 @@ void unknown_mode(const Subject& subject) {
 }  // namespace
 
 std::vector<Check> model_checks() {
-  return {{"drive.builds", builds},
-          {"drive.predicts", predicts},
-          {"drive.same_again", same_again},
-          {"drive.gradients", gradients},
-          {"drive.learns", learns},
-          {"drive.one_example", one_example},
-          {"drive.unknown_mode", unknown_mode}};
+  return {{"drive.builds", builds},           {"drive.predicts", predicts},        {"drive.evaluates", evaluates},
+          {"drive.same_again", same_again},   {"drive.gradients", gradients},      {"drive.learns", learns},
+          {"drive.one_example", one_example}, {"drive.unknown_mode", unknown_mode}};
 }
 
 }  // namespace belay::runtime

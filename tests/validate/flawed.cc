@@ -172,6 +172,14 @@ class FlawedModel final : public belay::Model {
       const belay::Output scale = belay::ops::variable(
           model.graph(), model.mode() == belay::Mode::kPredict ? "predicting" : "scale", belay::Tensor(1.0f));
       belay::add_head(model, y * scale, "classification");
+    } else if (flaw_ == "predicts something else") {
+      const float scale = model.mode() == belay::Mode::kPredict ? 2.0f : 1.0f;
+      belay::add_head(model, y * scale, "classification");
+    } else if (flaw_ == "counts what it evaluates") {
+      const belay::Output seen = belay::ops::variable(model.graph(), "seen", belay::Tensor(1.0f));
+      belay::add_head(model, y * seen, "classification");
+      if (model.mode() == belay::Mode::kEval)
+        model.metric("seen", seen, belay::ops::assign_add(seen, belay::ops::constant(model.graph(), 1.0f)));
     } else if (flaw_ == "predicts with labels") {
       belay::add_head(model, y, "classification");
       model.prediction("right", belay::ops::cast(model.label(), belay::DType::kFloat32));

@@ -123,6 +123,11 @@ TEST(Validate, EachFlawOfTheOtherKindsFailsItsCheck) {
            Case{"model \"flawed_model\"", "predicts by other variables",
                 "drive.predicts: failed: predicting it has variables that training has not: predicting float32 []; no "
                 "checkpoint holds their values"},
+           Case{"model \"flawed_model\"", "predicts something else",
+                "drive.predicts: failed: a prediction is not what the evaluation of the same batch has: other values "
+                "of 'probabilities'; "},
+           Case{"model \"flawed_model\"", "counts what it evaluates",
+                "drive.evaluates: failed: evaluating a batch changes variables that a checkpoint holds: seen; keep"},
            Case{"model \"flawed_model\"", "predicts with labels",
                 "drive.predicts: failed: build for prediction, where the label is declared and not there, failed: "
                 "INVALID_ARGUMENT: the model expects one label, the input has 0"},

@@ -39,6 +39,12 @@ TEST(MyModel, PredictsWithTheVariablesOfTheTrainingAndNoLabels) {
   EXPECT_EQ(predicting->values("class", kBatch).size(), 3u);
 }
 
+TEST(MyModel, PredictsWhatAnEvaluationHas) {
+  EXPECT_EQ(prediction_faults(*built(Mode::kTrain), *built(Mode::kEval), *built(Mode::kPredict), kBatch), "");
+}
+
+TEST(MyModel, AnEvaluationChangesNoVariable) { EXPECT_EQ(built(Mode::kEval)->changed_by_evaluation(kBatch), ""); }
+
 TEST(MyModel, GradientsAgreeWithFiniteDifferences) {
   EXPECT_LT(built(Mode::kTrain)->worst_gradient_error(kBatch), 1e-2);
 }

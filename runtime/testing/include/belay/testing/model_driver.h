@@ -67,6 +67,9 @@ class ModelDriver {
   double value(const std::string& name, const ModelBatch& batch) { return values(name, batch).at(0); }
   // A metric with a state of its own, after its update has seen these batches.
   double metric_over(const std::string& name, const std::vector<ModelBatch>& batches);
+  // What an evaluation of this batch changes of the variables that a checkpoint holds, by loss, metrics, their updates
+  // and predictions: names, "scale, global_step". Empty: nothing, as it must be. The driver is built in Mode::kEval.
+  std::string changed_by_evaluation(const ModelBatch& batch);
   // One step of plain gradient descent; the step counter advances.
   void train_step(const ModelBatch& batch, double learning_rate);
 
