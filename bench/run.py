@@ -27,6 +27,7 @@ import time
 import background_save
 import busy_machine
 import checkpoints
+import clusters
 import models
 import onnxruntime_peer
 import processor
@@ -336,8 +337,17 @@ def checkpoint(build):
     return with_room(os.environ.get("BELAY_BENCH_DIR", tempfile.gettempdir()), 4, checkpoints, build)
 
 
+def cluster(build):
+    """What an all-reduce of two ranks costs by each cluster plugin; each table is printed on stderr."""
+    program(build, "bench_cluster")
+    try:
+        return clusters.measure(build, say)
+    except models.Failed as error:
+        raise CannotRun(str(error)) from error
+
+
 GROUPS = (session, scale, boundary, step, cold_start_in_memory, cold_start_on_disk, list_thousand_plugins, init, inputs,
-          save, background, checkpoint, events, model_steps, inference, onnxruntime, busy)
+          save, background, checkpoint, events, model_steps, inference, onnxruntime, cluster, busy)
 
 
 def read_baseline():

@@ -5,6 +5,7 @@ import contextlib
 import io
 import json
 import pathlib
+import random
 import re
 import tempfile
 import unittest
@@ -12,6 +13,8 @@ from unittest import mock
 
 import background_save
 import checkpoints
+import cluster_plan
+import clusters
 import models
 import processor
 import run
@@ -162,6 +165,40 @@ class Saves(unittest.TestCase):
         with mock.patch.object(checkpoints, "why_not", return_value="no room"), contextlib.redirect_stderr(said):
             self.assertEqual(run.with_room("/tmp", 4, checkpoints, None), {})
         self.assertEqual(said.getvalue(), "bench: checkpoints: NOT MEASURED: no room\n")
+
+
+class Clusters(unittest.TestCase):
+    def test_each_rank_is_a_process_of_its_own_unless_a_launcher_starts_them(self):
+        one = clusters.commands_of("mpi_mpich", "b", "p.so", "d", 3)
+        self.assertEqual(one, [(["mpirun.mpich", "-np", "3", "b", "p.so", "d"], clusters.OPENMPI)])
+        self.assertEqual([variables["RANK"] for _, variables in clusters.commands_of("gloo", "b", "p.so", "d", 2)], ["0", "1"])
+
+    def test_the_smallest_and_the_largest_are_the_measures(self):
+        table = clusters.table_of('noise\n{"bytes": 1048576, "us": 500}\n{"bytes": 4, "us": 20}\n')
+        self.assertEqual(clusters.measures_of({"x": table}), {"cluster_x_small_us": 20, "cluster_x_mib_per_s": 2000})
+
+    def test_between_two_sizes_a_cost_is_on_their_line_and_beyond_them_as_bandwidth_says(self):
+        costs = cluster_plan.CostTable([[4, 10], [1004, 20], [2004, 40]])
+        self.assertEqual([round(costs.of_two(size) * 1e6, 6) for size in (1, 4, 504, 1504, 4008)], [10, 10, 15, 30, 80])
+
+    def test_a_ring_takes_each_part_round_twice(self):
+        link = cluster_plan.Link(latency_us=1, mib_per_s=1)
+        self.assertEqual(cluster_plan.ring(link, 1, 2**20), 0)
+        self.assertAlmostEqual(cluster_plan.ring(link, 4, 4 * 2**20), 6 * (1e-6 + 1))
+
+    def test_the_slowest_rank_is_the_step_and_communication_behind_the_backward_pass_is_free(self):
+        alone = cluster_plan.step_time([1.0], 8, 0.0, random.Random(1))
+        self.assertEqual(cluster_plan.step_time([1.0], 8, 0.45, random.Random(1)), alone)
+        self.assertAlmostEqual(cluster_plan.step_time([1.0], 8, 0.95, random.Random(1)), 1.5)
+        self.assertGreater(cluster_plan.step_time([1.0, 2.0], 64, 0, random.Random(1)), 1.99)
+
+    def test_outer_steps_cost_what_is_longer_than_the_steps_between_them(self):
+        internet = cluster_plan.Link(latency_us=0, mib_per_s=1)
+        self.assertEqual(cluster_plan.outer_step_time(0.1, internet, 2, 2**20, every=500), 0.1)
+        self.assertAlmostEqual(cluster_plan.outer_step_time(0.1, internet, 2, 2**20, every=2), 0.5)
+
+    def test_step_times_are_those_of_metrics_jsonl(self):
+        self.assertEqual(cluster_plan.step_times('{"step":0,"event":"start"}\n{"step":9,"steps_per_sec":4.0}\n'), [0.25])
 
 
 class FakeProgram(models.Program):
