@@ -74,6 +74,7 @@ Evaluation::Evaluation(RunHost& run, const OpRegistry& ops, PluginInstance& mode
   if (!locals.empty()) reset_locals_ = FetchSet(std::vector<FetchRef>{ops::group(g, locals, "reset_local_variables")});
   host_.begin_hooks(model_->graph);
   scaffold_.finalize(model_->graph);
+  for (const ModelOutputs::Metric& m : model_->outputs.metrics) is_matrix_.push_back(is_matrix(m));
   for (const std::string& name : metric_names()) result_.metrics.emplace_back(name, 0);
   for (const std::string& name : matrix_names()) result_.matrices.emplace_back(name, Tensor());
 }
@@ -205,7 +206,7 @@ void Evaluation::add_batch(const Run& run) {
   add(0, 0);
   std::size_t number = 1;
   for (std::size_t i = 0; i < metrics.size(); ++i) {
-    if (is_matrix(metrics[i])) continue;
+    if (is_matrix_[i]) continue;
     if (!metrics[i].update) add(number, i + 1);
     ++number;
   }
@@ -213,13 +214,14 @@ void Evaluation::add_batch(const Run& run) {
 
 void Evaluation::read_totals() {
   const Run run = run_set(totals_);
+  const std::vector<ModelOutputs::Metric>& metrics = model_->outputs.metrics;
   std::size_t total = 0, number = 1, matrix = 0;
-  for (const ModelOutputs::Metric& m : model_->outputs.metrics) {
-    if (is_matrix(m)) {
+  for (std::size_t i = 0; i < metrics.size(); ++i) {
+    if (is_matrix_[i]) {
       result_.matrices[matrix++].second = Tensor(TensorView(run.result(totals_, total++)));
       continue;
     }
-    if (m.update) result_.metrics[number].second = TensorView(run.result(totals_, total++)).number(0);
+    if (metrics[i].update) result_.metrics[number].second = TensorView(run.result(totals_, total++)).number(0);
     ++number;
   }
 }

@@ -138,6 +138,7 @@ class Evaluation final : public RepeatedEvaluation {
   std::optional<InputPasses> passes_;
   const std::optional<Position>* position_ = nullptr;  // of the input, in session_'s store
   EvalResult result_;
+  std::vector<bool> is_matrix_;  // of each metric of the model; looking it up takes strings
 };
 
 // "loss = 0.0812, accuracy = 0.975, confusion_matrix = a tensor [10, 10]"
