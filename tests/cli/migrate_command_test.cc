@@ -22,7 +22,7 @@ using ::testing::StartsWith;
 
 PluginSearch plugins_of_build() {
   FilePolicy policy;
-  return {plugin_search_path({}, process_environment()), policy, CpuFeatures()};
+  return {plugin_search_path({BELAY_BINARY_DIR "/plugins"}, process_environment()), policy, CpuFeatures()};
 }
 
 const std::string kRest = "[model]\nplugin = \"mlp\"\n[input.train]\nplugin = \"digits\"\n";

@@ -29,7 +29,8 @@ class RestoreBestInARun : public RunTest {
     return {"run",   manifest_,
             "--set", in(dir),
             "--set", "hooks.0.dawdle_in=after_run",
-            "--set", "hooks.0.dawdle_secs=0.02"};
+            "--set", "hooks.0.dawdle_secs=0.02",
+            "--set", "hooks.0.dawdle_each=true"};
   }
   ProcessResult whole(const std::string& dir) const { return belay({"run", manifest_, "--set", in(dir)}); }
   void expect_the_undisturbed_run(const std::string& dir) const {

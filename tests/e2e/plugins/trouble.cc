@@ -20,6 +20,7 @@ class Trouble final : public belay::Hook {
     std::int64_t fetches = 0;
     belay::Str dawdle_in;    // a callback
     double dawdle_secs = 0;  // 0: for ever
+    bool dawdle_each = false;
     belay::Str dies_in;      // a callback
     std::int64_t dies_at = 1;
   };
@@ -32,6 +33,7 @@ class Trouble final : public belay::Hook {
       belay::option("fetches", &Options::fetches, "1: fetches every tensor of the graph that it can name").watching(),
       belay::option("dawdle_in", &Options::dawdle_in, "the callback that does not return").watching(),
       belay::option("dawdle_secs", &Options::dawdle_secs, "after this it does; 0: never").watching(),
+      belay::option("dawdle_each", &Options::dawdle_each, "in each call of it, not in the first alone").watching(),
       belay::option("dies_in", &Options::dies_in, "the callback in which it kills the process (SIGKILL)").watching(),
       belay::option("dies_at", &Options::dies_at, "at this call of it, counted from 1").watching());
 
@@ -78,14 +80,13 @@ class Trouble final : public belay::Hook {
     if (o_.dies_in == callback && ++calls_ == o_.dies_at) std::raise(SIGKILL);
     dawdle(callback);
   }
-  // Once.
   void dawdle(const char* callback) {
-    if (dawdled_ || o_.dawdle_in != callback) return;
+    if (o_.dawdle_in != callback || (dawdled_ && !o_.dawdle_each)) return;
+    if (!dawdled_) host().info(std::string("dawdles in ") + callback);
     dawdled_ = true;
-    host().info(std::string("dawdles in ") + callback);
     using Clock = std::chrono::steady_clock;
     const auto until = Clock::now() + std::chrono::duration<double>(o_.dawdle_secs);
-    while (o_.dawdle_secs == 0 || Clock::now() < until) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    while (o_.dawdle_secs == 0 || Clock::now() < until) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   void fetch(const belay::Graph& graph, const belay::Output& o) {
     if (o.is_operation()) return;
