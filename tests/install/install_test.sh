@@ -38,6 +38,7 @@ done
 ! grep -q '^rejected' "$here/plugins.txt" || { cat "$here/plugins.txt"; fail "an installed plugin is refused"; }
 for library in "$(dirname "$(find "$prefix" -name mlp.so)")"/*.so; do
   name=$(basename "$library" .so)  # of an exporter, where a saver has its name: safetensors_exporter
+  [ "${name#mpi_}" = "$name" ] || name=mpi  # one source, a plugin for each MPI
   [ -d "$(echo "$source"/plugins/*/"$name")" ] || [ -d "$source/plugins/exporters/${name%_exporter}" ] || fail "$library is installed and is no plugin of ours"
 done
 
