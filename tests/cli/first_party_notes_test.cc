@@ -148,6 +148,8 @@ TEST_F(FirstPartyNotes, N_09b_WhatOnlyWatchesIsMarkedAndWhatChangesNumbersIsNot)
                                              "logging_tensor.every_n_secs",
                                              "logging_tensor.format",
                                              "logging_tensor.tensors",
+                                             "mpi_mpich.communicator",
+                                             "mpi_openmpi.communicator",
                                              "lr_monitor.every_n_steps",
                                              "lr_monitor.log",
                                              "lr_monitor.tensors",
