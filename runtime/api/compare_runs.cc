@@ -28,8 +28,8 @@ std::string RunComparison::text() const {
     return (last_equal ? "they are equal up to step " + std::to_string(*last_equal) + " and differ" : "they differ") +
            " at step " + std::to_string(*first_different) + (differing.empty() ? "" : ", in " + differing);
   }
-  const std::string equal = "they are equal at the " + std::to_string(common_steps) + " steps that both left, up to " +
-                            std::to_string(*last_equal);
+  std::string equal = "they are equal at the " + std::to_string(common_steps) + " steps that both left, up to " +
+                      std::to_string(*last_equal);
   if (last_step_a == last_step_b) return equal;
   return equal + ", and one came to step " + std::to_string(last_step_a) + ", the other to step " +
          std::to_string(last_step_b);
