@@ -7,7 +7,9 @@
 #include <array>
 #include <atomic>
 #include <cstdlib>  // on_exit, of glibc
+#include <iterator>
 #include <mutex>
+#include <utility>
 
 namespace belay_mpi {
 namespace {
@@ -17,11 +19,18 @@ using belay::fail;
 
 std::atomic<bool> is_given_up{false};
 
-// UCX, which MPICH stands on, takes over the signals of a crash when it is loaded; who crashed is the host's to say.
-// This runs before UCX does (-z initfirst).
+// UCX, which MPICH is built on, takes over the signals of a crash when it is loaded; who crashed is the host's to say.
+// This runs before UCX does (-z initfirst), which reads the variables while it is loaded and complains of them later.
+constexpr const char* kVariables[][2] = {{"UCX_HANDLE_ERRORS", "none"}, {"UCX_DEBUG_SIGNO", "0"}};
+bool is_ours[std::size(kVariables)] = {};
+
 __attribute__((constructor)) void leave_signals_to_the_host() {
-  ::setenv("UCX_HANDLE_ERRORS", "none", 0);
-  ::setenv("UCX_DEBUG_SIGNO", "0", 0);
+  for (std::size_t i = 0; i < std::size(kVariables); ++i)
+    is_ours[i] = std::getenv(kVariables[i][0]) == nullptr && ::setenv(kVariables[i][0], kVariables[i][1], 0) == 0;
+}
+void take_variables_away() {
+  for (std::size_t i = 0; i < std::size(kVariables); ++i)
+    if (std::exchange(is_ours[i], false)) ::unsetenv(kVariables[i][0]);
 }
 
 // MPI_Init takes them over, too.
@@ -64,6 +73,7 @@ void make_ready() {
     fail(Code::kUnavailable, "MPI cannot be used any more: an earlier call of this process was left open");
   MPI_Initialized(&ready);
   if (!ready) {
+    take_variables_away();
     const KeptSignalHandlers kept;
     check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &threads), "MPI_Init_thread");
     ::on_exit(end_mpi, nullptr);  // behind MPI_Init, so that what MPI has loaded by then is still there
