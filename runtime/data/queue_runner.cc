@@ -38,7 +38,8 @@ OpQueueRunner::OpQueueRunner(Options options) : enqueue_ops_(std::move(options.e
 }
 
 void OpQueueRunner::fill(const std::shared_ptr<Shared>& shared, const std::shared_ptr<DirectSession>& session,
-                         const std::shared_ptr<Coordinator>& coordinator, const Output& enqueue_op) {
+                         const std::shared_ptr<Coordinator>& coordinator, const Output& enqueue_op,
+                         const std::string& op_name) {
   std::optional<Error> error;
   try {
     FetchSet fetches(std::vector<FetchRef>{enqueue_op});
@@ -46,7 +47,7 @@ void OpQueueRunner::fill(const std::shared_ptr<Shared>& shared, const std::share
     request.fetches = &fetches;
     while (coordinator == nullptr || !coordinator->should_stop()) session->run(request);
   } catch (...) {
-    error = filling_error(shared->queue_name, "'" + enqueue_op.graph().node_name_of(enqueue_op) + "'");
+    error = filling_error(shared->queue_name, "'" + op_name + "'");
   }
   const auto& clean = shared->queue_closed_codes;
   const bool closed = error && std::find(clean.begin(), clean.end(), error->code()) != clean.end();
@@ -102,10 +103,12 @@ std::vector<std::shared_ptr<Joinable>> OpQueueRunner::create_threads(const belay
       coordinator == nullptr ? nullptr : coordinator->shared_from_this();
   std::vector<std::shared_ptr<Joinable>> threads;
   for (const Output& op : enqueue_ops_) {
-    const std::string thread_name = "QueueRunnerThread-" + name_ + "-" + op.graph().node_name_of(op);
-    threads.push_back(std::make_shared<Thread>(thread_name, [shared = shared_, shared_session, shared_coordinator, op] {
-      fill(shared, shared_session, shared_coordinator, op);
-    }));
+    // Here, since a thread whose wait ends with the session may outlive the graph.
+    const std::string name = op.graph().node_name_of(op);
+    threads.push_back(std::make_shared<Thread>("QueueRunnerThread-" + name_ + "-" + name,
+                                               [shared = shared_, shared_session, shared_coordinator, op, name] {
+                                                 fill(shared, shared_session, shared_coordinator, op, name);
+                                               }));
   }
   if (coordinator != nullptr) {
     threads.push_back(std::make_shared<Thread>("QueueRunnerThread-" + name_ + "-close_on_stop",

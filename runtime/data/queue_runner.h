@@ -62,7 +62,8 @@ class OpQueueRunner final : public QueueRunner {
     Output close_op;
   };
   static void fill(const std::shared_ptr<Shared>& shared, const std::shared_ptr<DirectSession>& session,
-                   const std::shared_ptr<Coordinator>& coordinator, const Output& enqueue_op);
+                   const std::shared_ptr<Coordinator>& coordinator, const Output& enqueue_op,
+                   const std::string& op_name);
 
   std::string name_;
   std::vector<Output> enqueue_ops_;
