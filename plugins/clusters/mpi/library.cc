@@ -6,7 +6,8 @@
 
 #include <array>
 #include <atomic>
-#include <cstdlib>  // on_exit, of glibc
+#include <cstdio>
+#include <cstdlib>
 #include <iterator>
 #include <mutex>
 #include <utility>
@@ -52,13 +53,24 @@ class KeptSignalHandlers {
   std::array<bool, NSIG> known_{};
 };
 
-// A rank that only went away would let those hang that wait for it in MPI_Finalize.
-void end_mpi(int status, void*) {
+// A rank that only went away would let those hang that wait for it in MPI_Finalize, and behind MPI_Abort Open MPI's
+// mpirun hangs itself now and then, when the ranks have ended (4.1.4: PMIx_server_finalize waits for a thread that
+// waits for a lock). A rank that a signal ends is what every launcher notices.
+void end_mpi() {
   int ended = 0;
   MPI_Finalized(&ended);
   if (ended) return;
-  if (given_up()) MPI_Abort(MPI_COMM_WORLD, status != 0 ? status : EXIT_FAILURE);
-  MPI_Finalize();
+  if (!given_up()) {
+    MPI_Finalize();
+    return;
+  }
+  std::fflush(nullptr);
+  sigset_t term;
+  ::sigemptyset(&term);
+  ::sigaddset(&term, SIGTERM);
+  ::signal(SIGTERM, SIG_DFL);
+  ::pthread_sigmask(SIG_UNBLOCK, &term, nullptr);
+  ::raise(SIGTERM);
 }
 
 }  // namespace
@@ -76,7 +88,7 @@ void make_ready() {
     take_variables_away();
     const KeptSignalHandlers kept;
     check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &threads), "MPI_Init_thread");
-    ::on_exit(end_mpi, nullptr);  // behind MPI_Init, so that what MPI has loaded by then is still there
+    std::atexit(end_mpi);  // behind MPI_Init, so that what MPI has loaded by then is still there
   } else {
     check(MPI_Query_thread(&threads), "MPI_Query_thread");
   }

@@ -15,8 +15,8 @@ namespace belay_mpi {
 // fewer threads than a run has. [main]
 void make_ready();
 
-// A call has failed or was left in the middle: MPI is not called any more by this process, and at its end the job ends:
-// the launcher ends the other ranks, with this one's exit status. [any]
+// A call has failed or was left in the middle: MPI is not called any more by this process, which SIGTERM ends at its
+// exit, so that the launcher ends the job. [any]
 void give_up() noexcept;
 bool given_up() noexcept;
 
