@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A training of examples/digits.toml, bare or with the hooks that `belay run` gives it, to count the instructions of:
+// A training of examples/digits.toml, bare or with the default hooks of `belay run`, to count the instructions of:
 // bench/hooks.py.
 //
 //   bench_hooks bare|hooked STEPS BATCH_SIZE

@@ -173,14 +173,14 @@ class ManifestRun {
   std::unique_ptr<OpRegistry> ops_;
   ModelGraph model_;
   RunPlugins plugins_;
-  std::map<std::string, RunInput> inputs_;                // by section
-  std::vector<std::unique_ptr<Evaluation>> evaluations_;  // of each evaluation input; empty where `evals_` has them
-  std::optional<EvalWhileTraining> evals_;                // between two steps, or for the list of the best
+  std::map<std::string, RunInput> inputs_;                 // by section
+  std::vector<std::unique_ptr<Evaluation>> evaluations_;   // of each evaluation input; empty where `evals_` has them
+  std::optional<EvalWhileTraining> evals_;                 // between two steps, or for the list of the best
   std::vector<std::string> eval_metrics_, eval_matrices_;  // "eval/loss", of all evaluation inputs
-  std::atomic<const Evaluation*> evaluating_{nullptr};    // that is under way
-  std::optional<ModelGraph> export_graph_;                // of the exporters
-  std::unique_ptr<Exporters> exporters_;                  // null: there are none
-  SessionHost training_;                                  // its hooks borrow what is above
+  std::atomic<const Evaluation*> evaluating_{nullptr};     // that is under way
+  std::optional<ModelGraph> export_graph_;                 // of the exporters
+  std::unique_ptr<Exporters> exporters_;                   // null: there are none
+  SessionHost training_;                                   // its hooks borrow what is above
   PluginInstance* model_instance_ = nullptr;
   std::optional<OptimizerUse> optimizer_;  // of a training
   ScaffoldOptions pieces_;                 // those that the manifest names

@@ -21,7 +21,7 @@ class Trouble final : public belay::Hook {
     belay::Str dawdle_in;    // a callback
     double dawdle_secs = 0;  // 0: for ever
     bool dawdle_each = false;
-    belay::Str dies_in;      // a callback
+    belay::Str dies_in;  // a callback
     std::int64_t dies_at = 1;
   };
   static constexpr auto about = belay::about(
