@@ -8,6 +8,10 @@
 
 namespace belay::runtime {
 
+// For GOMP_SPINCOUNT: how many pauses of this processor take 20 microseconds, in hundreds, 100 to 20,000. Processors
+// differ: a pause takes 10 to 60 nanoseconds. Measured at each call, so two calls may differ.
+int spins_of_a_wait();
+
 // Bounds it, for good: libgomp reads the bound from the environment, once, before main. So where the user has set
 // neither OMP_WAIT_POLICY nor GOMP_SPINCOUNT this sets GOMP_SPINCOUNT and executes the program again, with `argv` and
 // in the same process; it returns in the second one, or where that cannot be done. First in main, before there are

@@ -30,9 +30,10 @@ class Spinning : public ::testing::Test {
 };
 
 TEST_F(Spinning, T_40b_AProgramWithATeamThatDidNotBoundItIsToldHow) {
-  EXPECT_THAT(spinning_warning(2),
-              ::testing::HasSubstr("set GOMP_SPINCOUNT=1000 in the environment; a program that embeds Belay calls "
-                                   "belay::runtime::bound_spinning first in main"));
+  EXPECT_THAT(
+      spinning_warning(2),
+      ::testing::ContainsRegex("set GOMP_SPINCOUNT=[1-9][0-9]*00 in the environment; a program that embeds Belay calls "
+                               "belay::runtime::bound_spinning first in main"));
   EXPECT_EQ(spinning_warning(1), "");
   for (const char* name : kVariables) {
     ::setenv(name, "passive", 1);
@@ -44,7 +45,7 @@ TEST_F(Spinning, T_40b_AProgramWithATeamThatDidNotBoundItIsToldHow) {
 // Where the program is when it was executed once more.
 TEST(SpinningAgain, DISABLED_TheVariableIsSet) {
   const char* value = std::getenv("GOMP_SPINCOUNT");
-  std::exit(value != nullptr && std::string(value) == "1000" ? 42 : 1);
+  std::exit(value != nullptr && std::atoi(value) >= 100 ? 42 : 1);
 }
 
 TEST_F(Spinning, T_40a_TheProgramIsExecutedOnceMoreWithItsArguments) {
@@ -52,6 +53,14 @@ TEST_F(Spinning, T_40a_TheProgramIsExecutedOnceMoreWithItsArguments) {
        also[] = "--gtest_also_run_disabled_tests";
   char* argv[] = {program, filter, also, nullptr};
   EXPECT_EXIT(bound_spinning(argv), ::testing::ExitedWithCode(42), "");
+}
+
+// The processor decides how many that are: no other bound holds for all.
+TEST(Spins, T_40a_AWaitSpinsForSoManyPausesAsTakeTwentyMicroseconds) {
+  const int spins = spins_of_a_wait();
+  EXPECT_GE(spins, 100);
+  EXPECT_LE(spins, 20'000);
+  EXPECT_EQ(spins % 100, 0);
 }
 
 // Or there would be no end of it.
