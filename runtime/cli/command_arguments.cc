@@ -99,6 +99,8 @@ void read_time_box(const po::variables_map& values, RunArguments& out) {
 
 void read_short(const po::variables_map& values, RunArguments& out) {
   if (values.count("short") == 0) return;
+  if (out.trace && out.trace->empty())
+    throw UsageError("belay run: --short removes its directory, and the trace with it: give --trace=FILE");
   out.short_steps = values["short"].as<std::int64_t>();
   if (out.short_steps < 1) throw UsageError("belay run: --short must be at least 1");
   if (out.dry_run || out.from_scratch || out.resume.must || out.resume.accept_changes || out.resume.exact)
@@ -116,6 +118,7 @@ RunArguments parse_run(const std::vector<std::string>& args, bool& help) {
   read_manifest_arguments("run", values, out);
   out.dry_run = values.count("dry-run") != 0;
   out.from_scratch = values.count("from-scratch") != 0;
+  if (values.count("trace") != 0) out.trace = values["trace"].as<std::string>();
   out.allow_full_disk = values.count("allow-full-disk") != 0;
   out.resume = resume_of(values);
   read_log_options("run", values, out);

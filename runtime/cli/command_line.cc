@@ -67,6 +67,8 @@ po::options_description options_of(std::string_view command) {
     add("max-time", po::value<std::string>()->value_name("TIME"),
         "saves and ends when so much time has passed, as in 90s, 15m, 2h or 1h30m");
     add("requeue-status", po::value<int>()->value_name("N"), "the exit status where --max-time ended it (0)");
+    add("trace", po::value<std::string>()->implicit_value("")->value_name("FILE"),
+        "writes what each step, hook and operation did when, for ui.perfetto.dev (trace.json in the run's directory)");
     add("allow-full-disk", "trains although the disk has no room for a checkpoint");
     add("short", po::value<std::int64_t>()->value_name("N"),
         "N steps in a directory that is removed at the end, to see whether it works");

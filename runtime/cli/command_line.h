@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,7 @@ struct RunArguments : ManifestArguments {
   Colour colour = Colour::kAuto;
   double max_seconds = 0;        // 0: no limit
   int requeue_status = 0;        // where max_seconds ended it
+  std::optional<std::string> trace = {};  // steps, hooks and operations go there; empty: into the run's trace.json
   bool allow_full_disk = false;  // trains where no checkpoint would fit
   std::int64_t short_steps = 0;  // 0: the whole run
   bool is_short = false;         // so its directory is none to go on with

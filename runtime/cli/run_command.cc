@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "runtime/api/log.h"
+#include "runtime/cli/command_trace.h"
 #include "runtime/cli/disk_room.h"
 #include "runtime/cli/exit_status.h"
 #include "runtime/cli/exported_folder.h"
@@ -208,6 +209,9 @@ int run_command(const RunArguments& arguments) {
     if (!arguments.allow_full_disk && !arguments.is_short) require_room(disk_room(*run));
     run->open_directory();
   });
+  if (status != kExitDone) return status;
+  std::optional<CommandTrace> trace;
+  if (arguments.trace) status = open_trace(trace, *run, *arguments.trace);
   if (status != kExitDone) return status;
   training = true;
   status = train(*run, arguments, *prepared.watchdog, *log, signals);

@@ -103,6 +103,11 @@ class RunHost {
   // The instance's number in the attempt's mark; 0: there is none.
   std::uint32_t number_of(const std::string& label) { return mark_ == nullptr ? 0 : mark_->name(label); }
 
+  // ---- what it does when
+  // For the sessions that are opened from here on; borrowed, null: nothing is traced.
+  void trace_into(RunTrace* trace) noexcept { trace_ = trace; }
+  RunTrace* trace() const noexcept { return trace_; }
+
   // ---- saving
   // How checkpoints are read, also without a directory.
   void use_codec(const SaverUse& codec);
@@ -135,6 +140,7 @@ class RunHost {
   std::deque<CallMonitor> monitors_;
   std::optional<RunDirectory> directory_;  // with the attempt's mark
   std::int64_t attempt_ = 1;
+  RunTrace* trace_ = nullptr;
   AttemptMark* mark_ = nullptr;  // the directory's; null: there is none
   SaverUse codec_;
   OtherSavers other_savers_;

@@ -84,6 +84,7 @@ MonitoredSessionOptions SessionHost::session_options() {
   options.saver = options_.saves ? run_.saver().get() : nullptr;
   options.monitor = &run_.monitor();
   options.events = events();
+  options.trace = run_.trace();
   options.begins_hooks = !begun_;
   options.on_recovery = [this](const Error& error, std::int64_t count) {
     run_.log().warning("", "recovery " + std::to_string(count) + ": " + error.what());

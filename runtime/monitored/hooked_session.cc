@@ -8,6 +8,7 @@
 #include "runtime/events/event_writer.h"
 #include "runtime/events/graph_def.h"
 #include "runtime/monitored/run_saver.h"
+#include "runtime/monitored/run_trace.h"
 #include "runtime/monitored/step_stats.h"
 #include "runtime/session/session_service.h"
 
@@ -109,14 +110,15 @@ void check_run_options(const RunOptions& options) {
 }  // namespace
 
 HookedSession::HookedSession(std::shared_ptr<DirectSession> session, HookSet& hooks, RunSaver* saver,
-                             CallMonitor* monitor, Logger* log, EventWriter* events)
+                             CallMonitor* monitor, Logger* log, EventWriter* events, RunTrace* trace)
     : SessionLayer(std::make_unique<RawLayer>(session)),
       session_(std::move(session)),
       hooks_(hooks),
       saver_(saver),
       monitor_(monitor),
       log_(log),
-      events_(events) {
+      events_(events),
+      trace_(trace) {
   requests_.resize(hooks_.size());
   hook_fetches_.reserve(hooks_.size());
 }
@@ -162,6 +164,7 @@ void HookedSession::before_run(const RunCall& call, RunContextState& context, Th
     r.fetches = nullptr;
     r.asked = false;
     if (call.hooks != nullptr && !call.hooks->calls(i)) continue;
+    const TracedCall traced(hook.has_before_run() ? trace_ : nullptr, "hook", hook.name(), "before_run");
     r.asked = hook.has_before_run() ? hook.call_in_step(
                                           thread, "before_run", &belay_hook_api::before_run, [&] { take(r); },
                                           to_handle(&context), &r.args)
@@ -201,6 +204,7 @@ void HookedSession::merge_options(const RunCall& call) {
     hook_traces_ = hook_traces_ || wanted.trace_level != RunOptions::Trace::kNone;
     merge(wanted, options_);
   }
+  if (trace_ != nullptr && trace_->on()) options_.trace_level = RunOptions::Trace::kFull;
   raw_options_ = detail::raw_options(options_);
 }
 
@@ -221,6 +225,7 @@ void HookedSession::after_run(RunContextState& context, const Run& run, ThreadOf
     values.n_results = 0;
     if (r.fetches != nullptr) fetch(r, run, values);
     const bool stop_before = context.stop_requested;
+    const TracedCall traced(trace_, "hook", hook.name(), "after_run");
     hook.call_in_step(
         thread, "after_run", &belay_hook_api::after_run, [] {}, to_handle(&context), &values);
     if (context.stop_requested && !stop_before) context.stop_reason = hook.name() + ": " + context.stop_reason;
@@ -256,7 +261,11 @@ Run HookedSession::run_raw(const RunCall& call, RunContextState& context) {
   metadata_.nodes.clear();
   request.metadata = &metadata_;
   context.metadata = &metadata_;
-  Run run = session_->run(request);
+  Run run = [&] {
+    const TracedCall traced(trace_, "run", "the run");
+    return session_->run(request);
+  }();
+  if (trace_ != nullptr) trace_->add_operations(metadata_.nodes);
   if (call.metadata != nullptr) describe_run(call, run);
   return run;
 }
@@ -280,6 +289,15 @@ void HookedSession::describe_run(const RunCall& call, const Run& run) {
 }
 
 Run HookedSession::run(const RunCall& call) {
+  if (trace_ == nullptr) return run_hooked(call);
+  const std::int64_t start_ns = trace_->now_ns();
+  Run run = run_hooked(call);
+  trace_->add("step", "step", std::to_string(session_->global_step()), start_ns);
+  trace_->flush();
+  return run;
+}
+
+Run HookedSession::run_hooked(const RunCall& call) {
   check_may_run(call);
   const Flag running(running_);
   StepOfRun step(monitor_, monitor_ == nullptr ? -1 : session_->global_step());

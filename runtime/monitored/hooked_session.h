@@ -21,12 +21,13 @@ namespace belay::runtime {
 
 class EventWriter;
 class RunSaver;
+class RunTrace;
 
 class HookedSession final : public SessionLayer {
  public:
-  // Hooks, saver, log and events are borrowed; all but the hooks may be null.
+  // Hooks, saver, log, events and trace are borrowed; all but the hooks may be null.
   HookedSession(std::shared_ptr<DirectSession> session, HookSet& hooks, RunSaver* saver, CallMonitor* monitor,
-                Logger* log = nullptr, EventWriter* events = nullptr);
+                Logger* log = nullptr, EventWriter* events = nullptr, RunTrace* trace = nullptr);
 
   Run run(const RunCall& call) override;
   std::any run_step_fn(const StepFn& step) override;
@@ -50,6 +51,7 @@ class HookedSession final : public SessionLayer {
     bool asked = false;
   };
 
+  Run run_hooked(const RunCall& call);
   void check_may_run(const RunCall& call) const;
   void before_run(const RunCall& call, RunContextState& context, ThreadOfCalls& thread);
   void merge_feeds(const RunCall& call);
@@ -71,6 +73,7 @@ class HookedSession final : public SessionLayer {
   CallMonitor* monitor_;
   Logger* log_;  // null once it was said
   EventWriter* events_;
+  RunTrace* trace_;
   std::vector<HookRequest> requests_;
   std::vector<FetchSet*> hook_fetches_;
   std::vector<belay_feed> feeds_;

@@ -129,7 +129,7 @@ std::unique_ptr<SessionLayer> MonitoredSession::make_layers() {
   const auto coordinator = std::make_shared<Coordinator>(environment_.clock, std::vector<Code>{}, this);
   session->coordinator = to_handle(coordinator.get());
   auto hooked = std::make_unique<HookedSession>(session, hooks_, options_.saver, options_.monitor, &environment_.log,
-                                                options_.events);
+                                                options_.events, options_.trace);
   HookedSession* hooked_now = hooked.get();
   std::unique_ptr<SessionLayer> layers = std::make_unique<CoordinatedSession>(
       std::move(hooked), coordinator, options_.settings.stop_grace_period_secs, environment_.log, &unjoined_);

@@ -68,6 +68,7 @@ struct MonitoredSessionOptions {
   RunSaver* saver = nullptr;       // borrowed; null: nothing is saved
   CallMonitor* monitor = nullptr;  // borrowed; may be null
   EventWriter* events = nullptr;   // borrowed; gets the trace of each run that a hook has traced; may be null
+  RunTrace* trace = nullptr;       // borrowed; gets what each step does when; may be null
   RecoverableSession::OnRecovery on_recovery = {};
   MakeLayer layer = {};      // none: nothing is between them
   bool begins_hooks = true;  // false: each hook's begin was called on this graph before

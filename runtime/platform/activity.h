@@ -12,6 +12,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 
 namespace belay::runtime {
 
@@ -20,6 +21,29 @@ enum class Activity : int { kComputing, kInputWait, kSaving, kEvaluating, kOther
 constexpr int kActivities = 5;
 
 using PublishedActivity = std::atomic<Activity>;
+
+// Who wants to know of each thing exactly, with its times, as a trace does. Called on the thread that publishes.
+class ActivityObserver {
+ public:
+  virtual ~ActivityObserver() = default;
+  virtual std::int64_t now_ns() noexcept = 0;
+  // From start_ns, of now_ns(), until now.
+  virtual void did(Activity activity, std::int64_t start_ns) noexcept = 0;
+};
+
+// While it lives, this thread's observer is that one, borrowed.
+class ObservesActivity {
+ public:
+  explicit ObservesActivity(ActivityObserver* observer) noexcept : before_(observer_) { observer_ = observer; }
+  ~ObservesActivity() { observer_ = before_; }
+  ObservesActivity(const ObservesActivity&) = delete;
+  ObservesActivity& operator=(const ObservesActivity&) = delete;
+
+ private:
+  friend class Doing;
+  static inline thread_local constinit ActivityObserver* observer_ = nullptr;
+  ActivityObserver* const before_;
+};
 
 // While it lives, what this thread does is published there.
 class PublishesActivity {
@@ -46,16 +70,22 @@ class Doing {
       place_ = nullptr;
     } else {
       place_->store(activity, std::memory_order_relaxed);
+      observer_ = ObservesActivity::observer_;
+      if (observer_ != nullptr) start_ns_ = observer_->now_ns();
     }
   }
   ~Doing() {
-    if (place_ != nullptr) place_->store(Activity::kComputing, std::memory_order_relaxed);
+    if (place_ == nullptr) return;
+    if (observer_ != nullptr) observer_->did(place_->load(std::memory_order_relaxed), start_ns_);
+    place_->store(Activity::kComputing, std::memory_order_relaxed);
   }
   Doing(const Doing&) = delete;
   Doing& operator=(const Doing&) = delete;
 
  private:
   PublishedActivity* place_;
+  ActivityObserver* observer_ = nullptr;
+  std::int64_t start_ns_ = 0;
 };
 
 }  // namespace belay::runtime

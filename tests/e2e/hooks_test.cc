@@ -58,6 +58,32 @@ TEST_F(HooksTest, TheProfilerLeavesTracesAndTheSameWeights) {
   EXPECT_THAT(ops, Contains("QueueDequeue"));
 }
 
+TEST_F(HooksTest, ATraceHasEachHookOfEachStepAndChangesNoWeight) {
+  const std::string plain = trained("");
+  const std::string manifest = regression("", table("plugin = \"logging_tensor\"\ntensors = [\"loss\"]"));
+  ProcessResult r = belay({"run", manifest, "--from-scratch", "--trace"});
+  ASSERT_EQ(r.status, 0) << r.err;
+  EXPECT_EQ(weights(run_dir(), 50), plain);
+  std::vector<std::string> names, operations;
+  for (const auto& event : nlohmann::json::parse(contents(run_dir() + "/trace.json"))) {
+    if (event.at("ph") != "X") continue;
+    (event.at("cat") == "op" ? operations : names).push_back(event.at("name"));
+  }
+  EXPECT_THAT(names, Contains("logging_tensor after_run").Times(50));
+  for (const char* name : {"step 1", "step 50", "saving"}) EXPECT_THAT(names, Contains(name)) << name;
+  EXPECT_THAT(operations, Contains(::testing::StartsWith("QueueDequeue ")).Times(50));
+
+  r = belay({"run", manifest, "--short", "3", "--trace=" + std::string(temp / "mine.json")});
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(contents(temp / "mine.json"), HasSubstr("\"step 3\""));
+  r = belay({"run", manifest, "--short", "3", "--trace"});
+  EXPECT_EQ(r.status, 2);
+  EXPECT_THAT(r.err, HasSubstr("--short removes its directory, and the trace with it: give --trace=FILE"));
+  r = belay({"run", manifest, "--from-scratch", "--trace=" + std::string(temp / "nowhere/mine.json")});
+  EXPECT_EQ(r.status, 2);
+  EXPECT_THAT(r.err, HasSubstr("help: give --trace=FILE with a file in a folder that is there"));
+}
+
 TEST_F(HooksTest, StopAtCheckpointStepStopsForAnotherRunsCheckpoint) {
   trained("");
   const ProcessResult r = belay({"run",
