@@ -420,9 +420,9 @@ CompareArguments parse_compare(const std::vector<std::string>& args, bool& help)
   return {run_arguments("compare", values, 2), text_of(values, "metric"), values.count("json") != 0};
 }
 
-ReplayArguments parse_replay(const std::vector<std::string>& args, bool& help) {
+ReplayRequest parse_replay(const std::vector<std::string>& args, bool& help) {
   const po::variables_map values = parse_options("replay", args, help);
-  ReplayArguments out;
+  ReplayRequest out;
   if (help) return out;
   out.run = one_argument("replay", values, "run's directory");
   out.first_non_finite = values.count("first-non-finite") != 0;

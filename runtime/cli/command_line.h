@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "belay/error.h"
+#include "runtime/estimator/replay_request.h"
 #include "runtime/estimator/resume_check.h"
 #include "runtime/platform/logger.h"
 #include "runtime/validate/validate.h"
@@ -101,18 +102,6 @@ struct CompareArguments {
   std::string metric;             // a regular expression; empty: what is_metric says
   bool json = false;
 };
-struct ReplayArguments {
-  std::string run;                      // the directory
-  std::int64_t first = 0, last = 0;     // --step, --to
-  std::vector<std::string> hooks = {};  // NAME, or NAME{key = value, ...}
-  std::vector<std::string> hook_files = {};
-  std::vector<std::string> fetches = {};
-  bool batch = false;
-  bool what_if = false;
-  bool all_tensors = false;
-  bool first_non_finite = false;  // of the steps behind the newest checkpoint, or behind that before `first`, if not 0
-  std::string output = {};        // absolute; empty: REPLAY-OF-RUN beside where the command is called
-};
 struct BisectArguments {
   std::vector<std::string> runs;           // two directories
   std::string belay_a = {}, belay_b = {};  // the programs that replay them; empty: this one
@@ -149,7 +138,7 @@ CheckpointArguments parse_checkpoint(const std::vector<std::string>& args, bool&
 EventsArguments parse_events(const std::vector<std::string>& args, bool& help);
 ReportArguments parse_report(const std::vector<std::string>& args, bool& help);
 CompareArguments parse_compare(const std::vector<std::string>& args, bool& help);
-ReplayArguments parse_replay(const std::vector<std::string>& args, bool& help);
+ReplayRequest parse_replay(const std::vector<std::string>& args, bool& help);
 BisectArguments parse_bisect(const std::vector<std::string>& args, bool& help);
 ReduceArguments parse_reduce(const std::vector<std::string>& args, bool& help);
 DoctorArguments parse_doctor(const std::vector<std::string>& args, bool& help);

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "runtime/cli/exit_status.h"
 #include "runtime/events/run_events_reader.h"
 #include "runtime/platform/text.h"
 
@@ -65,37 +64,36 @@ void NonFiniteSearch::write(const WatchedStep& step, const ArrayPlace& place) {
   file_ = write_arrays(place, step.step, infos, values);
 }
 
-int NonFiniteSearch::say_end(const TrainingResult& result, const ReplayPlan& plan, const std::string& run,
-                             std::ostream& out) const {
-  if (!found_) {
-    out << "every step from " << plan.first << " to " << result.global_step << " is finite: the loss, and every "
-        << "variable behind it (" << result.reason.text << ")" << std::endl;
-    return kExitTrainingFailed;
-  }
+std::string NonFiniteSearch::text(const TrainingResult& result, const ReplayPlan& plan, const std::string& run) const {
+  if (!found_)
+    return "every step from " + std::to_string(plan.first) + " to " + std::to_string(result.global_step) +
+           " is finite: the loss, and every variable behind it (" + result.reason.text + ")\n";
   const NonFiniteTensor& first = search_.first();
-  out << "step " << first.step << ": the first that is not finite is " << tensor_text(first) << "\n";
-  if (const std::string origin = origin_sentence(first); !origin.empty()) out << origin << "\n";
+  std::string text =
+      "step " + std::to_string(first.step) + ": the first that is not finite is " + tensor_text(first) + "\n";
+  if (const std::string origin = origin_sentence(first); !origin.empty()) text += origin + "\n";
   if (first.tensor.origin == TensorOrigin::kVariable && first.step == plan.first)
-    out << "  so " << plan.checkpoint->name() << " is not finite itself: an earlier one is taken by belay replay "
-        << escaped(run) << " --first-non-finite --step " << plan.checkpoint->state().global_step << "\n";
+    text += "  so " + plan.checkpoint->name() + " is not finite itself: an earlier one is taken by belay replay " +
+            escaped(run) + " --first-non-finite --step " + std::to_string(plan.checkpoint->state().global_step) + "\n";
   for (const NodeInput& in : search_.inputs())
-    out << "  made from " << single_quoted(in.form.name) << ", " << form_text(in.form) << ", "
-        << (in.finite ? "finite" : "not finite") << "\n";
-  out << "  behind it " << search_.consequence() << "\n";
+    text += "  made from " + single_quoted(in.form.name) + ", " + form_text(in.form) + ", " +
+            (in.finite ? "finite" : "not finite") + "\n";
+  text += "  behind it " + search_.consequence() + "\n";
   if (const auto& earlier = search_.earlier())
-    out << "  before that, in step " << earlier->step << ", nothing came of " << tensor_text(*earlier) << "\n";
+    text +=
+        "  before that, in step " + std::to_string(earlier->step) + ", nothing came of " + tensor_text(*earlier) + "\n";
   if (search_.usual() != 0)
-    out << "  left out: " << search_.usual() << (search_.usual() == 1 ? " tensor that was" : " tensors that were")
-        << " not finite in step " << plan.first << " already, and nothing came of it\n";
-  out << "  these tensors and the batch are in " << escaped(file_) << std::endl;
-  return kExitDone;
+    text += "  left out: " + std::to_string(search_.usual()) +
+            (search_.usual() == 1 ? " tensor that was" : " tensors that were") + " not finite in step " +
+            std::to_string(plan.first) + " already, and nothing came of it\n";
+  return text + "  these tensors and the batch are in " + escaped(file_) + "\n";
 }
 
-int NonFiniteSearch::say_refused(const ReplayPlan& plan, const Error& error, std::ostream& out) const {
+std::string NonFiniteSearch::refused_text(const ReplayPlan& plan, const Error& error) const {
   const std::int64_t step = std::max(looked_at_, plan.first - 1) + 1;
-  out << "step " << step << ": an operation of the model refused what is not finite, so that there are no values of "
-      << "this step: " << error.message() << std::endl;
-  return kExitDone;
+  return "step " + std::to_string(step) +
+         ": an operation of the model refused what is not finite, so that there are no values of this step: " +
+         std::string(error.message()) + "\n";
 }
 
 }  // namespace belay::runtime

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// `belay replay DIR --first-non-finite`: what it looks for in each step, and what it says and writes in the end.
+// A replay that looks for the first step that is not finite: what it looks for in each step, what it writes, and the
+// sentences about it.
 #pragma once
 
 #include <cstdint>
-#include <ostream>
 #include <string>
 
 #include "runtime/estimator/first_non_finite.h"
@@ -23,10 +23,15 @@ class NonFiniteSearch {
   // ends there; empty: it goes on.
   std::string look(const WatchedStep& step, const ArrayPlace& place);
 
-  // An exit status: kExitTrainingFailed where nothing was found.
-  int say_end(const TrainingResult& result, const ReplayPlan& plan, const std::string& run, std::ostream& out) const;
+  bool found() const noexcept { return found_; }
+  // ---- where something was found
+  const FirstNonFinite& first() const noexcept { return search_; }
+  const std::string& file() const noexcept { return file_; }  // of these tensors
+
+  // ---- for people, each line with its newline
+  std::string text(const TrainingResult& result, const ReplayPlan& plan, const std::string& run) const;
   // Where an operation of the model ended the step itself, so that there are no values of it.
-  int say_refused(const ReplayPlan& plan, const Error& error, std::ostream& out) const;
+  std::string refused_text(const ReplayPlan& plan, const Error& error) const;
 
  private:
   void write(const WatchedStep& step, const ArrayPlace& place);

@@ -31,8 +31,8 @@ namespace {
 
 class ReplayCommand {
  public:
-  ReplayCommand(const ReplayArguments& arguments, Logger& log, FileSystem& files)
-      : arguments_(arguments), log_(log), files_(files) {}
+  ReplayCommand(const ReplayRequest& request, Logger& log, FileSystem& files)
+      : request_(request), log_(log), files_(files) {}
 
   int run();
 
@@ -43,12 +43,13 @@ class ReplayCommand {
   int check(ManifestRun& run, Diagnostics& problems) const;
   void check_data(const ManifestRun& run, Diagnostics& problems) const;
   std::shared_ptr<const ReplayOptions> options(const ReplayManifest& manifest);
+  std::optional<ReplayManifest> manifest_of(const std::string& out, Diagnostics& problems) const;
   void prove(DirectSession& session);
   int train(ManifestRun& run, Watchdog& watchdog, const Signals& signals);
   int say_end(const TrainingResult& result) const;
   std::string differing_text() const;
 
-  const ReplayArguments& arguments_;
+  const ReplayRequest& request_;
   Logger& log_;
   FileSystem& files_;
   RunControl control_;
@@ -63,9 +64,9 @@ class ReplayCommand {
 };
 
 std::string ReplayCommand::directory() const {
-  if (!arguments_.output.empty()) return arguments_.output;
-  const std::string name = path_parts(std::filesystem::absolute(arguments_.run).lexically_normal().string()).name;
-  const std::string what = arguments_.first_non_finite ? "first-non-finite" : std::to_string(arguments_.first);
+  if (!request_.output.empty()) return request_.output;
+  const std::string name = path_parts(std::filesystem::absolute(request_.run).lexically_normal().string()).name;
+  const std::string what = request_.first_non_finite ? "first-non-finite" : std::to_string(request_.first);
   return std::filesystem::absolute("replay-of-" + name + "-" + what).string();
 }
 
@@ -81,14 +82,14 @@ void ReplayCommand::check_directory(const std::string& directory) const {
 // Behind the notes, before any plugin's code.
 int ReplayCommand::check(ManifestRun& run, Diagnostics& problems) const {
   const std::vector<ResolvedPlugin>& hooks = run.plugins().found().hooks;
-  for (std::size_t i = kept_hooks_; i < hooks.size() && !arguments_.what_if; ++i)
+  for (std::size_t i = kept_hooks_; i < hooks.size() && !request_.what_if; ++i)
     if (!only_watches(hooks[i].info))
       problems.add(hooks[i].at,
                    "the hook " + double_quoted(hooks[i].instance_name) +
                        " has options that can change a number (belay describe " + hooks[i].info.name +
                        " shows those that only watch), so this would be another run",
                    "leave it out, or see by --what-if what it does");
-  if (arguments_.batch && run.manifest().optimizer.accumulate > 1)
+  if (request_.batch && run.manifest().optimizer.accumulate > 1)
     problems.add(run.manifest().at("optimizer.accumulate"),
                  "a step of this run takes " + std::to_string(run.manifest().optimizer.accumulate) +
                      " batches, and --batch is of steps that take one",
@@ -118,7 +119,7 @@ void ReplayCommand::check_data(const ManifestRun& run, Diagnostics& problems) co
       const std::string difference = difference_of(before, file, other_content);
       if (difference.empty() || !other_content) continue;
       const std::string text = before.option + ": " + escaped(file.path) + " " + difference + ", since the run read it";
-      if (arguments_.what_if)
+      if (request_.what_if)
         log_.warning("", text);
       else
         problems.add(run.manifest().at(before.option), text, "put it back, or see by --what-if what comes out");
@@ -134,13 +135,13 @@ std::shared_ptr<const ReplayOptions> ReplayCommand::options(const ReplayManifest
   options->steps.until = plan_.until();
   options->steps.at_last = [this](DirectSession& session) { prove(session); };
   options->kept_hooks = kept_hooks_ = manifest.kept_hooks;
-  options->what_if = arguments_.what_if;
-  options->fetches = arguments_.fetches;
-  options->batch = arguments_.batch;
+  options->what_if = request_.what_if;
+  options->fetches = request_.fetches;
+  options->batch = request_.batch;
   options->plugins = plan_.checkpoint->state().fingerprint.plugins;
-  if (arguments_.first_non_finite)
+  if (request_.first_non_finite)
     options->watch = [this](const WatchedStep& step, const ArrayPlace& place) { return search_.look(step, place); };
-  else if (arguments_.all_tensors)
+  else if (request_.all_tensors)
     options->watch = [](const WatchedStep& step, const ArrayPlace& place) {
       write_step(step, place);
       return std::string();
@@ -162,7 +163,10 @@ std::string ReplayCommand::differing_text() const {
 }
 
 int ReplayCommand::say_end(const TrainingResult& result) const {
-  if (arguments_.first_non_finite) return search_.say_end(result, plan_, arguments_.run, std::cout);
+  if (request_.first_non_finite) {
+    std::cout << search_.text(result, plan_, request_.run) << std::flush;
+    return search_.found() ? kExitDone : kExitTrainingFailed;
+  }
   const std::string until = std::to_string(plan_.until());
   if (!proved_) {
     std::cout << "ended at step " << result.global_step << ", before step " << until << " (" << result.reason.text
@@ -171,11 +175,11 @@ int ReplayCommand::say_end(const TrainingResult& result) const {
   }
   const bool same = plan_.digest ? digest_ == plan_.digest->digest : difference_.differing == 0;
   const std::string source = plan_.proof != nullptr ? plan_.proof->name() : "the digest in metrics.jsonl";
-  if (arguments_.what_if)
-    std::cout << "--what-if: from step " << arguments_.first << " on this is another run than "
-              << escaped(arguments_.run) << std::endl;
+  if (request_.what_if)
+    std::cout << "--what-if: from step " << request_.first << " on this is another run than " << escaped(request_.run)
+              << std::endl;
   if (plan_.proof == nullptr && !plan_.digest) {
-    std::cout << "no checkpoint and no digest lies at step " << arguments_.last
+    std::cout << "no checkpoint and no digest lies at step " << request_.last
               << " or behind it: nothing proves that these steps are the run's" << std::endl;
     return kExitDone;
   }
@@ -184,7 +188,7 @@ int ReplayCommand::say_end(const TrainingResult& result) const {
   else
     std::cout << "at step " << until << " " << differing_text() << ": this is not what " << source << " is of"
               << std::endl;
-  return same || arguments_.what_if ? kExitDone : kExitTrainingFailed;
+  return same || request_.what_if ? kExitDone : kExitTrainingFailed;
 }
 
 int ReplayCommand::train(ManifestRun& run, Watchdog& watchdog, const Signals& signals) {
@@ -195,21 +199,21 @@ int ReplayCommand::train(ManifestRun& run, Watchdog& watchdog, const Signals& si
                                   ? "step " + std::to_string(plan_.first)
                                   : "steps " + std::to_string(plan_.first) + " to " + std::to_string(plan_.last);
     const std::string attempt = plan_.attempt == 0 ? "" : ", made by attempt " + std::to_string(plan_.attempt);
-    const TrainingResult result =
-        run.train([&] { watchdog.progress(); },
-                  [&] {
-                    log_.info("", (arguments_.first_non_finite ? "searches " : "replays ") + steps + " of " +
-                                      escaped(arguments_.run) + attempt + ", and goes on to step " +
-                                      std::to_string(plan_.until()) + "; all that is written goes into " +
-                                      escaped(run.manifest().run.dir));
-                  });
+    const TrainingResult result = run.train(
+        [&] { watchdog.progress(); },
+        [&] {
+          log_.info("", (request_.first_non_finite ? "searches " : "replays ") + steps + " of " +
+                            escaped(request_.run) + attempt + ", and goes on to step " + std::to_string(plan_.until()) +
+                            "; all that is written goes into " + escaped(run.manifest().run.dir));
+        });
     log_.flush();
     if (signals.stop_signal() != 0) Signals::die_of(signals.stop_signal());
     return say_end(result);
   } catch (const Error& e) {
-    if (arguments_.first_non_finite && e.code() == Code::kDiverged) {
+    if (request_.first_non_finite && e.code() == Code::kDiverged) {
       log_.flush();
-      return search_.say_refused(plan_, e, std::cout);
+      std::cout << search_.refused_text(plan_, e) << std::flush;
+      return kExitDone;
     }
     log_error(log_, std::string("the replay ended with an error: ") + e.what());
     log_.flush();
@@ -220,19 +224,28 @@ int ReplayCommand::train(ManifestRun& run, Watchdog& watchdog, const Signals& si
 
 // A divergence may be one step behind the last one that is known: the step that failed.
 void ReplayCommand::plan() {
-  const std::unique_ptr<OpenDirectory> directory = files_.open_directory(arguments_.run);
-  if (!arguments_.first_non_finite) {
-    plan_ = plan_replay(*directory, arguments_.first, arguments_.last, log_);
+  const std::unique_ptr<OpenDirectory> directory = files_.open_directory(request_.run);
+  if (!request_.first_non_finite) {
+    plan_ = plan_replay(*directory, request_.first, request_.last, log_);
     return;
   }
-  plan_ = plan_search(*directory, arguments_.first == 0 ? INT64_MAX : arguments_.first, log_);
-  plan_.last = std::max(plan_.last, last_step_of_events(files_, arguments_.run)) + 1;
+  plan_ = plan_search(*directory, request_.first == 0 ? INT64_MAX : request_.first, log_);
+  plan_.last = std::max(plan_.last, last_step_of_events(files_, request_.run)) + 1;
+}
+
+std::optional<ReplayManifest> ReplayCommand::manifest_of(const std::string& out, Diagnostics& problems) const {
+  try {
+    return replay_manifest(request_, plan_, out, process_environment(), problems);
+  } catch (const Error& e) {
+    if (e.code() != Code::kInvalidArgument) throw;
+    throw UsageError(std::string("belay replay: ") + e.what());
+  }
 }
 
 int ReplayCommand::run() {
-  if (!files_.exists(arguments_.run) || files_.status(arguments_.run).kind != FileKind::kDirectory)
-    throw UsageError("belay replay: " + (files_.exists(arguments_.run) ? "" : std::string("there is no ")) +
-                     single_quoted(arguments_.run) + (files_.exists(arguments_.run) ? " is a file" : "") +
+  if (!files_.exists(request_.run) || files_.status(request_.run).kind != FileKind::kDirectory)
+    throw UsageError("belay replay: " + (files_.exists(request_.run) ? "" : std::string("there is no ")) +
+                     single_quoted(request_.run) + (files_.exists(request_.run) ? " is a file" : "") +
                      "; name a run's directory, which is `run.dir` of its manifest");
   try {
     plan();
@@ -246,7 +259,7 @@ int ReplayCommand::run() {
   const std::string out = directory();
   check_directory(out);
   Diagnostics problems;
-  std::optional<ReplayManifest> manifest = replay_manifest(arguments_, plan_, out, problems);
+  std::optional<ReplayManifest> manifest = manifest_of(out, problems);
   if (!manifest) {
     log_.flush();
     print(problems, ManifestArguments());
@@ -276,11 +289,11 @@ int ReplayCommand::run() {
 
 }  // namespace
 
-int replay_command(const ReplayArguments& arguments) {
+int replay_command(const ReplayRequest& request) {
   Signals::block();
   install_stack_signal();
   const std::unique_ptr<Logger> log = make_stderr_logger(LogFormat::kText, LogLevel::kInfo, system_clock());
-  return ReplayCommand(arguments, *log, posix_file_system()).run();
+  return ReplayCommand(request, *log, posix_file_system()).run();
 }
 
 }  // namespace belay::runtime

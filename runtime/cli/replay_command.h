@@ -3,11 +3,11 @@
 // directory is only read.
 #pragma once
 
-#include "runtime/cli/command_line.h"
+#include "runtime/estimator/replay_request.h"
 
 namespace belay::runtime {
 
 // An exit status: kExitTrainingFailed where the bits are not those of the run.
-int replay_command(const ReplayArguments& arguments);
+int replay_command(const ReplayRequest& request);
 
 }  // namespace belay::runtime

@@ -24,8 +24,9 @@ ManifestSource hook_source(const std::string& hook) {
   std::string options;
   if (brace != hook.npos) {
     if (hook.back() != '}')
-      throw UsageError("belay replay: --hook is \"" + escaped(hook) +
-                       "\", must be a name, or a name and its options as in gradient_norms{every_n_steps = 1}");
+      fail(Code::kInvalidArgument,
+           "--hook is \"" + escaped(hook) +
+               "\", must be a name, or a name and its options as in gradient_norms{every_n_steps = 1}");
     options = hook.substr(brace + 1, hook.size() - brace - 2);
   }
   const std::string name = hook.substr(0, brace);
@@ -45,10 +46,10 @@ void add_names(const PluginUse& use, const RunState& state, std::set<std::string
       names.insert(name);
 }
 
-void keep_what_counts(const RunState& state, ReplayManifest& replay) {
+void keep_what_counts(const RunState& state, const Environment& environment, ReplayManifest& replay) {
   Manifest& manifest = replay.manifest;
   FilePolicy policy;
-  const PluginSearch search(plugin_search_path(manifest.plugins.path, process_environment()), policy, CpuFeatures());
+  const PluginSearch search(plugin_search_path(manifest.plugins.path, environment), policy, CpuFeatures());
   std::vector<PluginUse> kept;
   for (PluginUse& use : hooks_of_run(manifest)) {
     if (is_watching(use, search))
@@ -87,18 +88,18 @@ bool is_watching(const PluginUse& hook, const PluginSearch& search) {
   }
 }
 
-std::optional<ReplayManifest> replay_manifest(const ReplayArguments& arguments, const ReplayPlan& plan,
-                                              const std::string& directory, Diagnostics& problems) {
-  const Environment environment = process_environment();
+std::optional<ReplayManifest> replay_manifest(const ReplayRequest& request, const ReplayPlan& plan,
+                                              const std::string& directory, const Environment& environment,
+                                              Diagnostics& problems) {
   const ManifestSource attempt{plan.manifest_file, plan.manifest};
   std::optional<Manifest> manifest = parse_manifest(attempt, data_file_sets(plan.manifest), environment, problems);
   std::vector<ManifestSource> sources;
-  for (const std::string& hook : arguments.hooks) sources.push_back(hook_source(hook));
-  for (const std::string& file : arguments.hook_files)
+  for (const std::string& hook : request.hooks) sources.push_back(hook_source(hook));
+  for (const std::string& file : request.hook_files)
     if (std::optional<ManifestSource> source = read_manifest(file, problems)) sources.push_back(std::move(*source));
   if (!manifest || !problems.empty()) return std::nullopt;
   ReplayManifest replay{std::move(*manifest)};
-  keep_what_counts(plan.checkpoint->state(), replay);
+  keep_what_counts(plan.checkpoint->state(), environment, replay);
   for (const ManifestSource& source : sources) {
     // A later list takes the place of the earlier one, so that the run's own are in none.
     const std::vector<ManifestSource> layers{attempt, {plan.manifest_file, "hooks = []\n"}, source};

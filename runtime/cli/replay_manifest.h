@@ -8,8 +8,9 @@
 #include <set>
 #include <string>
 
-#include "runtime/cli/command_line.h"
+#include "belay/runtime/environment.h"
 #include "runtime/estimator/replay_plan.h"
+#include "runtime/estimator/replay_request.h"
 #include "runtime/loader/search.h"
 #include "runtime/manifest/diagnostics.h"
 #include "runtime/manifest/manifest.h"
@@ -22,10 +23,11 @@ struct ReplayManifest {
   std::set<std::string> left_out = {};  // instance names that the others have, or had
 };
 
-// Nothing, with problems, where the attempt's manifest or the new hooks cannot be read. UsageError for a --hook that is
-// no NAME{OPTIONS}. Reads plugins' notes, and loads none.
-std::optional<ReplayManifest> replay_manifest(const ReplayArguments& arguments, const ReplayPlan& plan,
-                                              const std::string& directory, Diagnostics& problems);
+// Nothing, with problems, where the attempt's manifest or the new hooks cannot be read. INVALID_ARGUMENT for a --hook
+// that is no NAME{OPTIONS}. Reads plugins' notes, and loads none.
+std::optional<ReplayManifest> replay_manifest(const ReplayRequest& request, const ReplayPlan& plan,
+                                              const std::string& directory, const Environment& environment,
+                                              Diagnostics& problems);
 
 // Whether a hook of a manifest watches and changes no number, as its plugin's note says; one that is not found may
 // change some.
