@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/cli/non_finite_search.h"
+#include "runtime/estimator/non_finite_search.h"
 
 #include <algorithm>
 #include <vector>

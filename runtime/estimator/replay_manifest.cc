@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/cli/replay_manifest.h"
+#include "runtime/estimator/replay_manifest.h"
 
 #include <filesystem>
 #include <utility>
