@@ -10,9 +10,8 @@
 
 #include "belay/runtime/run.h"
 #include "runtime/api/log.h"
+#include "runtime/api/prepare.h"
 #include "runtime/api/run_report.h"
-#include "runtime/checkpoint/run_lock.h"
-#include "runtime/loader/load_error.h"
 #include "runtime/manifest/parse.h"
 #include "runtime/manifest/show.h"
 #include "runtime/platform/clock.h"
@@ -20,48 +19,6 @@
 
 namespace belay {
 namespace {
-
-// A stage of a run that failed, and what that means.
-struct Failure {
-  RunStatus status;
-  Code code;
-  std::string message;
-};
-
-// Runs a stage, and says by `status` what its error means.
-template <class Stage, class Status>
-std::optional<Failure> failure_of(const Stage& stage, const Status& status) {
-  try {
-    stage();
-    return std::nullopt;
-  } catch (const runtime::LoadError& e) {
-    return Failure{RunStatus::kPlugin, e.code(), e.what()};
-  } catch (const Error& e) {
-    return Failure{status(e), e.code(), e.what()};
-  }
-}
-
-RunStatus of_plugin(const Error& e) {
-  return e.code() == Code::kInvalidArgument ? RunStatus::kUsage : RunStatus::kPlugin;
-}
-
-// An input that is not there or empty is the manifest's mistake; one that breaks while it is read has begun to train.
-RunStatus of_scaffold(const Error& e) {
-  return e.code() == Code::kDataLoss || e.code() == Code::kUnknown ? RunStatus::kTrainingFailed : RunStatus::kUsage;
-}
-
-RunStatus of_directory(const Error& e) {
-  return dynamic_cast<const runtime::RunInUse*>(&e) != nullptr ? RunStatus::kInUse : RunStatus::kUsage;
-}
-
-// Plugins, inputs, graph and hooks: all that comes before the first step.
-std::optional<Failure> prepare(runtime::ManifestRun& run, runtime::Diagnostics& problems) {
-  std::optional<Failure> failure = failure_of([&] { run.load_plugins(problems); }, of_plugin);
-  if (!failure && problems.empty()) run.compare_fingerprint(problems);
-  if (!failure && problems.empty()) failure = failure_of([&] { run.build_scaffold(problems); }, of_scaffold);
-  if (!failure && problems.empty()) failure = failure_of([&] { run.begin_hooks(problems); }, runtime::run_status);
-  return failure;
-}
 
 void note_exports(const std::vector<runtime::WrittenExport>& written, RunReport& report) {
   for (const runtime::WrittenExport& e : written) report.exports.push_back(e.path);
@@ -83,7 +40,7 @@ struct ManifestRun::Insides {
   void progress() const {
     if (options.on_progress) options.on_progress(self);
   }
-  bool failed(const std::optional<Failure>& failure, RunReport& report);
+  bool failed(const std::optional<runtime::RunFailure>& failure, RunReport& report);
   bool prepared(RunReport& report);
   void train(RunReport& report);
   void export_checkpoint(RunReport& report) const;
@@ -112,7 +69,7 @@ ManifestRun::Insides::Insides(ManifestRun& run_of_program, const std::string& fi
 }
 
 // True: the run ends here. One that somebody asked to end has done what was asked.
-bool ManifestRun::Insides::failed(const std::optional<Failure>& failure, RunReport& report) {
+bool ManifestRun::Insides::failed(const std::optional<runtime::RunFailure>& failure, RunReport& report) {
   if (!failure) return false;
   if (failure->code == Code::kCancelled && control.stopping()) {
     report.reason = {EndReason::Kind::kStopRequested, control.stop_reason()};
@@ -126,15 +83,17 @@ bool ManifestRun::Insides::failed(const std::optional<Failure>& failure, RunRepo
 }
 
 bool ManifestRun::Insides::prepared(RunReport& report) {
-  if (trains() && failed(failure_of([&] { run->take_directory(); }, of_directory), report)) return false;
+  if (trains() && failed(runtime::failure_of([&] { run->take_directory(); }, runtime::status_of_directory), report))
+    return false;
   run->compare_with_earlier(problems);
-  const bool ended = problems.empty() && failed(prepare(*run, problems), report);
+  const bool ended = problems.empty() && failed(runtime::prepare(*run, problems), report);
   if (!problems.empty()) {
     report.status = RunStatus::kUsage;
     report.error = problems.text() + report.error;
   }
   if (ended || !problems.empty()) return false;
-  return !trains() || !failed(failure_of([&] { run->open_directory(); }, of_directory), report);
+  return !trains() ||
+         !failed(runtime::failure_of([&] { run->open_directory(); }, runtime::status_of_directory), report);
 }
 
 void ManifestRun::Insides::train(RunReport& report) {
@@ -142,7 +101,8 @@ void ManifestRun::Insides::train(RunReport& report) {
     return run->host().lock_lost() ? RunStatus::kInUse : runtime::run_status(e);
   };
   const bool ended = failed(
-      failure_of([&] { runtime::report_training(run->train([&] { progress(); }), report); }, of_training), report);
+      runtime::failure_of([&] { runtime::report_training(run->train([&] { progress(); }), report); }, of_training),
+      report);
   report.disabled_hooks = run->disabled_hooks();
   if (ended || report.status != RunStatus::kDone || control.stopping()) return;
   const auto evaluate = [&] {
@@ -151,8 +111,8 @@ void ManifestRun::Insides::train(RunReport& report) {
   };
   const auto write = [&] { note_exports(run->export_at_end(), report); };
   const EndReason reason = report.reason;
-  if (failed(failure_of(evaluate, runtime::run_status), report) ||
-      (!control.stopping() && failed(failure_of(write, runtime::run_status), report)))
+  if (failed(runtime::failure_of(evaluate, runtime::run_status), report) ||
+      (!control.stopping() && failed(runtime::failure_of(write, runtime::run_status), report)))
     report.reason = reason;
 }
 
@@ -207,7 +167,7 @@ void ManifestRun::Insides::use_model(RunReport& report) {
       sample();
     }
   };
-  failed(failure_of(work, of_use), report);
+  failed(runtime::failure_of(work, of_use), report);
 }
 
 RunReport ManifestRun::Insides::run_once() {
@@ -258,7 +218,7 @@ bool ManifestRun::check() {
   runtime::RunControl control;
   const std::unique_ptr<runtime::ManifestRun> run = insides_->make(control);
   run->find_plugins(insides_->problems);
-  if (const std::optional<Failure> failure = prepare(*run, insides_->problems)) {
+  if (const std::optional<runtime::RunFailure> failure = runtime::prepare(*run, insides_->problems)) {
     const std::string& message = failure->message;
     const std::string separator = "\n  help: ";
     const std::size_t help = std::min(message.find(separator), message.size());
