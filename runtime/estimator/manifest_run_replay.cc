@@ -23,10 +23,15 @@ void ManifestRun::add_hook(const FoundUse& hook, std::size_t place) {
     training_.add_hook(hook);
     return;
   }
-  const std::string& name = hook.use.instance_name;
+  add_watching(hook.use.instance_name, [&] { training_.add_hook(hook); });
+}
+
+// `add` adds the hook of that name. What it writes is found by the guards, what it feeds is refused at once.
+void ManifestRun::add_watching(const std::string& name, const std::function<void()>& add) {
   const ReplayGuard guard = guard_around(name);
   training_.add_hook(kBefore + name, guard.before);
-  training_.add_hook(hook);
+  add();
+  training_.hooks().all().back().refuse_feeds("leave that out, or see by --what-if what comes of it");
   training_.add_hook(kBehind + name, guard.behind);
 }
 

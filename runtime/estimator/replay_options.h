@@ -20,7 +20,7 @@ struct ReplayOptions {
   // What steps; in_each is filled by the ManifestRun.
   ReplayedSteps steps;
   // How many of the manifest's hooks are those of the other run, called in each step as there. The others are called in
-  // the steps first to last, and may only watch.
+  // the steps first to last, and may only watch: one that feeds or assigns ends the replay.
   std::size_t kept_hooks = 0;
   // The new hooks may feed, assign and be of other plugins than the run had: what they do makes it another run.
   bool what_if = false;

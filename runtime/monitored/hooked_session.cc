@@ -71,6 +71,13 @@ void check_list(const char* what, const void* list, std::uint64_t n) {
   fail(Code::kInvalidArgument, "its feed for '" + graph.port_name(graph.resolve(feed.output)) + "' " + text);
 }
 
+[[noreturn]] void refuse_feeds(const NodeGraph& graph, const belay_run_args& args, const std::string& advice) {
+  std::string names;
+  for (std::uint64_t i = 0; i < args.n_feeds; ++i)
+    names += (i == 0 ? "'" : ", '") + graph.port_name(graph.resolve(args.feeds[i].output)) + "'";
+  fail(Code::kInvalidArgument, "it feeds " + names + ", and may only watch; " + advice);
+}
+
 // Dtype and shape are compared with the node's where the feed is used.
 void check_feed(const NodeGraph& graph, const belay_feed& feed) {
   const Port port = graph.resolve(feed.output);
@@ -144,12 +151,13 @@ FetchSet* HookedSession::fetch_set(HookRequest& request) {
   return request.sets[0].get();
 }
 
-void HookedSession::take(HookRequest& request) {
+void HookedSession::take(HookRequest& request, const SessionHook& hook) {
   const belay_run_args& args = request.args;
   detail::check_sized(args);
   if ((args.n_fetches | args.n_feeds) == 0 && args.options == nullptr) return;  // most hooks, in most steps
   check_list("fetches", args.fetches, args.n_fetches);
   check_list("feeds", args.feeds, args.n_feeds);
+  if (args.n_feeds != 0 && !hook.feeds_refused().empty()) refuse_feeds(session_->graph(), args, hook.feeds_refused());
   for (std::uint64_t i = 0; i < args.n_feeds; ++i) check_feed(session_->graph(), args.feeds[i]);
   if (args.options != nullptr) check_run_options(detail::run_options(args.options));
   request.fetches = fetch_set(request);
@@ -166,7 +174,7 @@ void HookedSession::before_run(const RunCall& call, RunContextState& context, Th
     if (call.hooks != nullptr && !call.hooks->calls(i)) continue;
     const TracedCall traced(hook.has_before_run() ? trace_ : nullptr, "hook", hook.name(), "before_run");
     r.asked = hook.has_before_run() ? hook.call_in_step(
-                                          thread, "before_run", &belay_hook_api::before_run, [&] { take(r); },
+                                          thread, "before_run", &belay_hook_api::before_run, [&] { take(r, hook); },
                                           to_handle(&context), &r.args)
                                     : !hook.disabled();
     if (r.asked && r.fetches != nullptr) hook_fetches_.push_back(r.fetches);

@@ -60,7 +60,7 @@ class HookedSession final : public SessionLayer {
   void describe_run(const RunCall& call, const Run& run);
   void after_run(RunContextState& context, const Run& run, ThreadOfCalls& thread);
   // Checks what before_run returned, and finds its fetch set.
-  void take(HookRequest& request);
+  void take(HookRequest& request, const SessionHook& hook);
   FetchSet* fetch_set(HookRequest& request);
   // The values of the hook's own fetches, valid until its next run.
   static void fetch(HookRequest& request, const Run& run, belay_run_values& values);

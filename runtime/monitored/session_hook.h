@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/checkpoint/content.h"
@@ -73,6 +74,9 @@ class SessionHook {
       return false;
     }
   }
+  // From now on a before_run that returns feeds fails, with their names and this advice.
+  void refuse_feeds(std::string advice) { feeds_refused_ = std::move(advice); }
+  const std::string& feeds_refused() const noexcept { return feeds_refused_; }  // empty: it may feed
   // Which slots the hook has: those without are not worth a call.
   bool has_before_run() const noexcept { return has_before_run_; }
   bool has_after_run() const noexcept { return has_after_run_; }
@@ -87,6 +91,7 @@ class SessionHook {
   bool disabled_ = false;
   bool has_before_run_ = true;
   bool has_after_run_ = true;
+  std::string feeds_refused_;
 };
 
 // Which hooks a run calls. HookSet::only makes one by names, once; asking it costs no look-up.

@@ -250,6 +250,22 @@ TEST_F(ReplayTest, AHookThatAssignsIsRefusedByNameUnlessItIsAskedWhatIf) {
   EXPECT_THAT(r.out, HasSubstr(" bits differ, in ")) << r.err;
 }
 
+// In the step where it does so: that it watches is its own word, and nobody can see it before.
+TEST_F(ReplayTest, AHookThatFeedsIsRefusedByNameUnlessItIsAskedWhatIf) {
+  ASSERT_EQ(run_short().status, 0);
+  ProcessResult r = replay("30", {"--to", "35", "--hook", "meddler{feed = \"learning_rate\"}"});
+  EXPECT_EQ(r.status, 1) << r.err;
+  EXPECT_THAT(r.err,
+              HasSubstr("hook \"meddler\" (meddler.so 1.0.0, --hook meddler:1) in before_run at step 30: it feeds "
+                        "'learning_rate:0', and may only watch; leave that out, or see by --what-if what comes "
+                        "of it"));
+  EXPECT_EQ(r.out, "");
+  r = replay("30", {"--to", "35", "--hook", "meddler{feed = \"learning_rate\"}", "--what-if"});
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(r.out, StartsWith("--what-if: from step 30 on this is another run than ")) << r.err;
+  EXPECT_THAT(r.out, HasSubstr(" bits differ, in ")) << r.err;
+}
+
 TEST_F(ReplayTest, APluginThatHasChangedIsNamed) {
   fs::create_directory(temp / "plugins");
   const std::string built = BELAY_BINARY_DIR "/tests/e2e/";
