@@ -259,7 +259,10 @@ void ManifestRun::build_training(Diagnostics& problems) {
     evaluations_.clear();
   }
   pieces_ = scaffold_pieces_of(model_.graph, manifest_, problems);
-  if (options_.replay != nullptr) add_capture();
+  if (options_.replay != nullptr) {
+    add_own_hooks();
+    add_capture();
+  }
   if (problems.empty()) input.feed->prime();
 }
 

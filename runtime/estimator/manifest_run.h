@@ -162,6 +162,7 @@ class ManifestRun {
   // ---- of a replay (manifest_run_replay.cc)
   void add_hook(const FoundUse& hook, std::size_t place);
   void add_watching(const std::string& name, const std::function<void()>& add);
+  void add_own_hooks();
   void add_capture();
   void compare_plugins(Diagnostics& problems) const;
   ReplayedSteps replayed_steps();

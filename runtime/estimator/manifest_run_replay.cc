@@ -3,6 +3,7 @@
 #include <set>
 
 #include "runtime/estimator/manifest_run.h"
+#include "runtime/estimator/monitored_training_session.h"
 #include "runtime/estimator/replay_capture.h"
 #include "runtime/estimator/replay_guard.h"
 #include "runtime/monitored/fingerprint.h"
@@ -33,6 +34,16 @@ void ManifestRun::add_watching(const std::string& name, const std::function<void
   add();
   training_.hooks().all().back().refuse_feeds("leave that out, or see by --what-if what comes of it");
   training_.add_hook(kBehind + name, guard.behind);
+}
+
+void ManifestRun::add_own_hooks() {
+  for (const OwnHook& own : options_.replay->own_hooks) {
+    const auto add = [&] { runtime::add_hook(training_, plugins_, own); };
+    if (options_.replay->what_if)
+      add();
+    else
+      add_watching(own.name, add);
+  }
 }
 
 void ManifestRun::add_capture() {
@@ -70,6 +81,7 @@ ReplayedSteps ManifestRun::replayed_steps() {
     const std::string& name = named[i].instance_name;
     in_some.insert({name, kBefore + name, kBehind + name});
   }
+  for (const OwnHook& own : replay.own_hooks) in_some.insert({own.name, kBefore + own.name, kBehind + own.name});
   ReplayedSteps steps = replay.steps;
   for (const SessionHook& hook : training_.hooks().all())
     if (!in_some.contains(hook.name())) steps.in_each.push_back(hook.name());

@@ -72,6 +72,8 @@ std::shared_ptr<const ReplayOptions> Replay::options() {
   options->steps.until = plan_.until();
   options->steps.at_last = [this](DirectSession& session) { prove(session); };
   options->kept_hooks = kept_hooks_;
+  for (const OwnHook& own : request_.own_hooks)
+    if (!own.plugin) options->own_hooks.push_back(own);
   options->what_if = request_.what_if;
   options->fetches = request_.fetches;
   options->batch = request_.batch;

@@ -99,6 +99,8 @@ std::optional<ReplayManifest> replay_manifest(const ReplayRequest& request, cons
     if (std::optional<ManifestSource> source = read_manifest(file, problems)) sources.push_back(std::move(*source));
   if (!manifest || !problems.empty()) return std::nullopt;
   ReplayManifest replay{std::move(*manifest)};
+  for (const std::string& folder : request.plugin_path)
+    replay.manifest.plugins.path.push_back(std::filesystem::absolute(folder).lexically_normal().string());
   keep_what_counts(plan.checkpoint->state(), environment, replay);
   for (const ManifestSource& source : sources) {
     // A later list takes the place of the earlier one, so that the run's own are in none.
@@ -108,6 +110,8 @@ std::optional<ReplayManifest> replay_manifest(const ReplayRequest& request, cons
     replay.manifest.hooks.insert(replay.manifest.hooks.end(), with->hooks.begin(), with->hooks.end());
     replay.manifest.directories.others.insert(with->directories.others.begin(), with->directories.others.end());
   }
+  for (const OwnHook& own : request.own_hooks)
+    if (own.plugin) replay.manifest.hooks.push_back(*own.plugin);
   replay.manifest.run.mode = RunMode::kTrain;
   replay.manifest.run.dir = directory;
   replay.manifest.run.max_steps.reset();

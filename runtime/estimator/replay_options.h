@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "belay/runtime/own_hook.h"
 #include "runtime/estimator/replay_capture.h"
 #include "runtime/estimator/step_watch.h"
 #include "runtime/estimator/train.h"
@@ -22,6 +23,8 @@ struct ReplayOptions {
   // How many of the manifest's hooks are those of the other run, called in each step as there. The others are called in
   // the steps first to last, and may only watch: one that feeds or assigns ends the replay.
   std::size_t kept_hooks = 0;
+  // A program's hooks, called behind the manifest's; objects of its own, none by a plugin's name.
+  std::vector<OwnHook> own_hooks = {};
   // The new hooks may feed, assign and be of other plugins than the run had: what they do makes it another run.
   bool what_if = false;
   // Tensors that each of the steps first to last leaves in run.dir, as step-N.npz: roles or nodes by their names, each

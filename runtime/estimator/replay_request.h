@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "belay/runtime/own_hook.h"
+
 namespace belay::runtime {
 
 // The members are options of `belay replay`, and messages name them as it does.
@@ -20,6 +22,10 @@ struct ReplayRequest {
   bool all_tensors = false;
   bool first_non_finite = false;  // of the steps behind the newest checkpoint, or behind that before `first`, if not 0
   std::string output = {};        // --out; empty: REPLAY-OF-RUN beside where the program was started
+  // Of a program: its hooks, plugins by their names and objects, which are called behind these; folders with plugins,
+  // behind the manifest's.
+  std::vector<OwnHook> own_hooks = {};
+  std::vector<std::string> plugin_path = {};
 };
 
 }  // namespace belay::runtime

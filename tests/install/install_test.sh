@@ -164,6 +164,15 @@ grep -q "restored step 30" "$here/manifest.log" || { cat "$here/manifest.log"; f
 manifest run.max_stps=30 && fail "manifest takes a key that is not there"
 grep -q 'did you mean "max_steps"' "$here/manifest.log" || { cat "$here/manifest.log"; fail "manifest does not say what is wrong"; }
 
+step "examples/replay: steps of that run again, with a hook of the program's"
+configure_and_build "$source/examples/replay" "$here/replay_build"
+"$here/replay_build/replay" "$here/manifest_run" 35 36 "$here/why" >"$here/replay.log" 2>"$here/replay.err" ||
+  { cat "$here/replay.log" "$here/replay.err"; fail "replay"; }
+grep -q '^0 differing bits at step 60: model.ckpt-60 is what this came to$' "$here/replay.log" ||
+  { cat "$here/replay.log"; fail "replay proves nothing"; }
+[ "$(grep -c '^loss of step 3[56]: ' "$here/replay.log")" = 2 ] || { cat "$here/replay.log"; fail "replay has not the losses"; }
+[ -f "$here/why/step-35.npz" ] && [ -f "$here/why/step-36.npz" ] || fail "replay has not the batches"
+
 step "examples/estimator: each mode"
 configure_and_build "$source/examples/estimator" "$here/estimator_build"
 estimator() { "$here/estimator_build/estimator" "$@" >"$here/estimator.log" 2>"$here/estimator.err" || { cat "$here/estimator.err"; fail "estimator $1"; }; }

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/estimator/replay.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "belay/runtime/replay.h"
+#include "runtime/api/log.h"
+#include "runtime/api/prepare.h"
+#include "runtime/api/run_report.h"
+#include "runtime/estimator/estimator_spec.h"
+
+namespace belay {
+namespace {
+
+using runtime::failure_of;
+
+runtime::ReplayRequest request_of(const std::string& run, const ReplayOptions& options) {
+  runtime::ReplayRequest request;
+  request.run = run;
+  request.first = options.step;
+  request.last = options.to == 0 ? options.step : options.to;
+  request.own_hooks = options.hooks;
+  request.hook_files = options.hook_files;
+  request.fetches = options.fetches;
+  request.batch = options.batch;
+  request.what_if = options.what_if;
+  request.first_non_finite = options.first_non_finite;
+  request.output = options.out;
+  request.plugin_path = options.plugin_path;
+  return request;
+}
+
+void check(const ReplayOptions& o) {
+  runtime::check_hooks("hooks", o.hooks);
+  if (o.first_non_finite) {
+    const bool alone = o.to == 0 && o.hooks.empty() && o.hook_files.empty() && o.fetches.empty() && !o.batch;
+    if (!alone || o.what_if)
+      fail(Code::kInvalidArgument,
+           "first_non_finite finds the step by itself and sees all tensors; leave hooks, fetches, batch, to and "
+           "what_if out, and look at the step that it finds by `step`");
+    if (o.step < 0)
+      fail(Code::kInvalidArgument, "step is " + std::to_string(o.step) + ", must be 0 or a step's number");
+    return;
+  }
+  if (o.step < 1)
+    fail(Code::kInvalidArgument, "step is " + std::to_string(o.step) + ", must be at least 1, the first step of a run");
+  if (o.to != 0 && o.to < o.step)
+    fail(Code::kInvalidArgument,
+         "to is " + std::to_string(o.to) + ", must not be smaller than step = " + std::to_string(o.step));
+}
+
+// A run that is not there, or steps that it has not made, are the caller's mistake.
+RunStatus status_of_plan(const Error& e) {
+  const RunStatus status = runtime::run_status(e);
+  const Code code = e.code();
+  const bool usage = code == Code::kInvalidArgument || code == Code::kNotFound || code == Code::kOutOfRange;
+  return usage && status != RunStatus::kNoRestore ? RunStatus::kUsage : status;
+}
+
+ReplayProof proof_of(runtime::ReplayResult::Proof proof) {
+  switch (proof) {
+    case runtime::ReplayResult::Proof::kSame: return ReplayProof::kSame;
+    case runtime::ReplayResult::Proof::kOther: return ReplayProof::kOther;
+    case runtime::ReplayResult::Proof::kNotReached: return ReplayProof::kNotReached;
+    default: return ReplayProof::kNothing;
+  }
+}
+
+NonFiniteFound found_of(const runtime::FirstNonFinite& search) {
+  const runtime::NonFiniteTensor& first = search.first();
+  NonFiniteFound found;
+  found.step = first.step;
+  found.tensor = first.form.name;
+  found.ops = first.tensor.ops;
+  found.position = first.position;
+  found.value = first.value;
+  found.count = first.count;
+  for (const runtime::NodeInput& in : search.inputs()) found.inputs.push_back({in.form.name, in.finite});
+  found.consequence = search.consequence();
+  return found;
+}
+
+class ProgramReplay {
+ public:
+  ProgramReplay(const std::string& run, const ReplayOptions& options)
+      : options_(options),
+        log_(runtime::make_log(options.log)),
+        replay_(request_of(run, options), *log_, runtime::posix_file_system()) {}
+
+  ReplayReport run();
+
+ private:
+  bool failed(const std::optional<runtime::RunFailure>& failure);
+  bool refused(RunStatus status);
+  bool planned();
+  bool composed();
+  void train();
+  void note(const runtime::ReplayResult& result);
+  void on_step();
+
+  const ReplayOptions& options_;
+  const std::unique_ptr<runtime::Logger> log_;
+  runtime::RunControl control_;
+  runtime::Replay replay_;
+  runtime::Diagnostics problems_;
+  std::optional<runtime::Manifest> manifest_;
+  std::unique_ptr<runtime::ManifestRun> run_;
+  ReplayReport report_;
+};
+
+// True: the replay ends here.
+bool ProgramReplay::failed(const std::optional<runtime::RunFailure>& failure) {
+  if (!failure) return false;
+  report_.status = failure->status;
+  report_.error = failure->message;
+  runtime::log_error(*log_, report_.error);
+  return true;
+}
+
+bool ProgramReplay::refused(RunStatus status) {
+  if (problems_.empty()) return false;
+  report_.status = status;
+  report_.error = problems_.text() + report_.error;
+  return true;
+}
+
+bool ProgramReplay::planned() {
+  const auto plan = [&] {
+    check(options_);
+    replay_.plan();
+    manifest_ = replay_.manifest(runtime::process_environment(), problems_);
+  };
+  if (failed(failure_of(plan, status_of_plan))) return false;
+  report_.checkpoint = replay_.planned().checkpoint->path();
+  report_.checkpoint_step = report_.global_step = replay_.planned().checkpoint->state().global_step;
+  report_.attempt = replay_.planned().attempt;
+  return !refused(RunStatus::kUsage);
+}
+
+bool ProgramReplay::composed() {
+  runtime::ManifestRunOptions options;
+  options.replay = replay_.options();
+  run_ = std::make_unique<runtime::ManifestRun>(
+      std::move(*manifest_), options, runtime::Platform{runtime::system_clock(), *log_, runtime::posix_file_system()},
+      runtime::process_environment(), control_);
+  const bool usable = run_->find_plugins(problems_);
+  if (refused(usable ? RunStatus::kUsage : RunStatus::kPlugin)) return false;
+  replay_.check(*run_, problems_);
+  if (refused(RunStatus::kUsage)) return false;
+  if (failed(failure_of([&] { run_->take_directory(); }, runtime::status_of_directory))) return false;
+  const bool ended = failed(runtime::prepare(*run_, problems_));
+  if (refused(RunStatus::kUsage) || ended) return false;
+  return !failed(failure_of([&] { run_->open_directory(); }, runtime::status_of_directory));
+}
+
+void ProgramReplay::on_step() {
+  if (options_.on_step && !options_.on_step(run_->host().monitor().step)) control_.stop("the program ended it");
+}
+
+void ProgramReplay::train() {
+  failed(failure_of([&] { note(replay_.train(*run_, [&] { on_step(); })); }, runtime::run_status));
+  const runtime::ReplayPlan& plan = replay_.planned();
+  for (std::int64_t step = plan.first; step <= plan.last && (options_.batch || !options_.fetches.empty()); ++step) {
+    const std::string archive = replay_.directory() + "/step-" + std::to_string(step) + ".npz";
+    if (runtime::posix_file_system().exists(archive)) report_.archives.push_back(archive);
+  }
+}
+
+void ProgramReplay::note(const runtime::ReplayResult& result) {
+  report_.status = result.status;
+  report_.text = result.text;
+  report_.global_step = std::max(report_.global_step, result.training.global_step);
+  report_.proof = proof_of(result.proof);
+  report_.compared_with = result.source;
+  report_.bits = result.difference.bits;
+  report_.differing_bits = result.difference.differing;
+  if (!replay_.search().found()) return;
+  report_.non_finite = found_of(replay_.search().first());
+  report_.archives.push_back(replay_.search().file());
+}
+
+ReplayReport ProgramReplay::run() {
+  report_.directory = replay_.directory();
+  if (planned() && composed()) train();
+  run_.reset();  // hooks and inputs are gone, and the directory is free again
+  log_->flush();
+  return std::move(report_);
+}
+
+}  // namespace
+
+ReplayReport replay(const std::string& run, const ReplayOptions& options) { return ProgramReplay(run, options).run(); }
+
+}  // namespace belay
