@@ -7,7 +7,6 @@
 #include <functional>
 #include <iostream>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include "runtime/api/log.h"
@@ -19,6 +18,7 @@
 #include "runtime/cli/prepare_run.h"
 #include "runtime/cli/run_blocks.h"
 #include "runtime/cli/signals.h"
+#include "runtime/cli/temporary_folder.h"
 #include "runtime/cli/time_box.h"
 #include "runtime/cli/use_model.h"
 #include "runtime/cli/watchdog.h"
@@ -223,15 +223,9 @@ namespace {
 // `belay run --short N`: the same in a directory that is removed.
 int run_short(RunArguments arguments) {
   const std::string steps = std::to_string(std::exchange(arguments.short_steps, 0));
-  std::optional<TemporaryRunDirectory> dir;
-  try {
-    dir.emplace();
-  } catch (const std::system_error& e) {
-    throw UsageError(std::string("belay run: --short cannot make a directory: ") + e.what() +
-                     "; set TMPDIR to a folder that this user can write");
-  }
+  const TemporaryFolder folder("short");
   arguments.sets.push_back("run.max_steps=" + steps);
-  arguments.sets.push_back("run.dir=" + toml_string(dir->path()));
+  arguments.sets.push_back("run.dir=" + toml_string(folder.path()));
   arguments.is_short = true;
   return run_command(arguments);
 }

@@ -5,12 +5,9 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <chrono>
-#include <cstdlib>
-#include <filesystem>
-#include <system_error>
 
+#include "runtime/cli/temporary_folder.h"
 #include "runtime/platform/last_word.h"
 
 namespace belay::runtime {
@@ -78,7 +75,7 @@ void Signals::give_up(int s, std::optional<double> grace_secs) {
 
 void Signals::die_of(int s) {
   say_last_word();
-  TemporaryRunDirectory::remove_now();
+  TemporaryFolder::remove_now();
   signal(s, SIG_DFL);
   sigset_t set;
   sigemptyset(&set);
@@ -87,31 +84,6 @@ void Signals::die_of(int s) {
   kill(getpid(), s);
   // The signal reaches some thread at once; a default action that does not kill (it cannot for these) ends here.
   _exit(128 + s);
-}
-
-namespace {
-
-std::atomic<const std::string*> temporary_run{nullptr};
-
-}  // namespace
-
-TemporaryRunDirectory::TemporaryRunDirectory()
-    : path_((std::filesystem::temp_directory_path() / "belay-short-XXXXXX").string()) {
-  if (::mkdtemp(path_.data()) == nullptr) throw std::system_error(errno, std::generic_category(), path_);
-  temporary_run = &path_;
-}
-
-TemporaryRunDirectory::~TemporaryRunDirectory() { remove_now(); }
-
-// A thread that writes meanwhile may put something into a folder behind the look at what is in it.
-void TemporaryRunDirectory::remove_now() noexcept {
-  constexpr int kTries = 10;
-  const std::string* path = temporary_run.exchange(nullptr);
-  std::error_code error;
-  for (int i = 0; path != nullptr && i < kTries; ++i) {
-    std::filesystem::remove_all(*path, error);
-    if (!error && !std::filesystem::exists(*path, error)) return;
-  }
 }
 
 std::string signal_name(int s) {

@@ -59,24 +59,6 @@ class Signals {
   std::thread thread_;
 };
 
-// A directory that is this process's alone and for its time, as that of `belay run --short`: made below the system's
-// for temporary files, and removed with the object, or by die_of, before the process ends by a signal. What nobody can
-// do anything about (SIGKILL, a crash) leaves it behind. One at a time. [main]
-class TemporaryRunDirectory {
- public:
-  TemporaryRunDirectory();  // throws std::system_error; its path is then the one that could not be made
-  ~TemporaryRunDirectory();
-  TemporaryRunDirectory(const TemporaryRunDirectory&) = delete;
-  TemporaryRunDirectory& operator=(const TemporaryRunDirectory&) = delete;
-
-  const std::string& path() const noexcept { return path_; }
-  // Removes the one that there is, once. Any thread; another one may still be writing into it.
-  static void remove_now() noexcept;
-
- private:
-  std::string path_;
-};
-
 // "SIGTERM"
 std::string signal_name(int signal);
 

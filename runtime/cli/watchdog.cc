@@ -7,7 +7,7 @@
 #include <cstdio>
 
 #include "runtime/cli/exit_status.h"
-#include "runtime/cli/signals.h"
+#include "runtime/cli/temporary_folder.h"
 #include "runtime/platform/last_word.h"
 #include "runtime/platform/stacks.h"
 
@@ -67,7 +67,7 @@ void Watchdog::give_up(double seconds) {
   if (options_.give_up) return options_.give_up();
   write_all_stacks(STDERR_FILENO);
   say_last_word();
-  TemporaryRunDirectory::remove_now();
+  TemporaryFolder::remove_now();
   _exit(kExitNoProgress);
 }
 
