@@ -7,7 +7,6 @@
 #include <iostream>
 #include <map>
 #include <memory>
-#include <system_error>
 #include <utility>
 
 #include "runtime/api/log.h"
@@ -15,6 +14,8 @@
 #include "runtime/cli/bisect_report.h"
 #include "runtime/cli/exit_status.h"
 #include "runtime/cli/loaded_savers.h"
+#include "runtime/cli/signals.h"
+#include "runtime/cli/temporary_folder.h"
 #include "runtime/estimator/replay_plan.h"
 #include "runtime/platform/child_program.h"
 #include "runtime/platform/text.h"
@@ -26,35 +27,14 @@ namespace fs = std::filesystem;
 
 constexpr const char* kDigests = "metrics.jsonl";  // where the hook state_digest writes
 
-// A folder for the replays: the user's, which stays, or one that is removed.
-class WorkFolder {
- public:
-  explicit WorkFolder(const std::string& wanted) : path_(wanted), is_ours_(wanted.empty()) {
-    if (is_ours_) {
-      std::string made = (fs::temp_directory_path() / "belay-bisect-XXXXXX").string();
-      if (::mkdtemp(made.data()) == nullptr)
-        throw UsageError("belay bisect: no folder for the replays can be made in " +
-                         fs::temp_directory_path().string() + "; set TMPDIR, or give --out DIR");
-      path_ = made;
-      return;
-    }
-    if (fs::exists(path_) && !(fs::is_directory(path_) && fs::is_empty(path_)))
-      throw UsageError("belay bisect: " + single_quoted(path_) +
-                       " is there and holds something; name another directory by --out, or remove it");
-    fs::create_directories(path_);
-  }
-  ~WorkFolder() {
-    std::error_code ignored;
-    if (is_ours_) fs::remove_all(path_, ignored);
-  }
-  WorkFolder(const WorkFolder&) = delete;
-  WorkFolder& operator=(const WorkFolder&) = delete;
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-  const bool is_ours_;
-};
+// The user's folder, which stays: new, or empty.
+std::string made_folder(const std::string& path) {
+  if (fs::exists(path) && !(fs::is_directory(path) && fs::is_empty(path)))
+    throw UsageError("belay bisect: " + single_quoted(path) +
+                     " is there and holds something; name another directory by --out, or remove it");
+  fs::create_directories(path);
+  return path;
+}
 
 class Bisect {
  public:
@@ -72,8 +52,8 @@ class Bisect {
   using Both = std::array<std::string, 2>;
 
   void compare_variables(std::int64_t step);
-  void replay_between(std::int64_t from, std::int64_t to, const WorkFolder& folder);
-  Both replay(const std::vector<std::string>& arguments, const std::string& file, const WorkFolder& folder);
+  void replay_between(std::int64_t from, std::int64_t to, const std::string& folder);
+  Both replay(const std::vector<std::string>& arguments, const std::string& file, const std::string& folder);
   std::optional<std::int64_t> first_other_digest(const Both& replays) const;
   void compare_step(std::int64_t step, const Both& replays);
   StoredPlace checkpoint_of(const std::string& run, std::int64_t step);
@@ -94,8 +74,9 @@ void Bisect::look() {
   }
   const std::int64_t to = d.first_different.value_or(std::min(d.last_a, d.last_b));
   if (to <= *d.last_equal) return;
-  const WorkFolder folder(arguments_.output);
-  replay_between(*d.last_equal, to, folder);
+  if (!arguments_.output.empty()) return replay_between(*d.last_equal, to, made_folder(arguments_.output));
+  const TemporaryFolder folder("bisect");
+  replay_between(*d.last_equal, to, folder.path());
 }
 
 StoredPlace Bisect::checkpoint_of(const std::string& run, std::int64_t step) {
@@ -114,7 +95,7 @@ void Bisect::compare_variables(std::int64_t step) {
       [](const std::string&) { return true; }, [&](const StoredDifference& d) { report_.variables.push_back(d); });
 }
 
-void Bisect::replay_between(std::int64_t from, std::int64_t to, const WorkFolder& folder) {
+void Bisect::replay_between(std::int64_t from, std::int64_t to, const std::string& folder) {
   report_.replayed_from = from + 1;
   report_.replayed_to = to;
   const Both digests = replay(
@@ -131,13 +112,13 @@ void Bisect::replay_between(std::int64_t from, std::int64_t to, const WorkFolder
 // The directories of the replays, each with that file. One that ends with other bits than its run is kept in mind; one
 // that leaves no such file is an error.
 Bisect::Both Bisect::replay(const std::vector<std::string>& arguments, const std::string& file,
-                            const WorkFolder& folder) {
+                            const std::string& folder) {
   const std::array<std::string, 2> sides{"a", "b"};
   const std::array<std::string, 2> programs{arguments_.belay_a, arguments_.belay_b};
   std::vector<ChildProgram> commands;
   Both directories;
   for (std::size_t i = 0; i < sides.size(); ++i) {
-    directories[i] = folder / (sides[i] + "-" + fs::path(file).stem().string());
+    directories[i] = folder + "/" + sides[i] + "-" + fs::path(file).stem().string();
     ChildProgram command{programs[i].empty() ? this_program() : programs[i],
                          {"replay", arguments_.runs[i], "--out", directories[i]},
                          directories[i] + ".log"};
@@ -189,7 +170,12 @@ void Bisect::compare_step(std::int64_t step, const Both& replays) {
 
 int bisect_command(const BisectArguments& arguments, FileSystem& files, const std::function<PluginSearch()>& search,
                    std::ostream& out, std::ostream& err) {
+  Signals::block();
   const std::unique_ptr<Logger> log = make_stderr_logger(LogFormat::kText, LogLevel::kInfo, system_clock());
+  // The replays are left to themselves, and end where their folder is gone.
+  SignalRequests requests;
+  requests.stop = [](int signal, bool) { Signals::die_of(signal); };
+  const Signals signals(std::move(requests));
   try {
     Bisect bisect(arguments, files, search, *log);
     bisect.look();

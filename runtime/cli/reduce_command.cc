@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cli/reduce_command.h"
 
-#include <unistd.h>
-
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
@@ -20,6 +18,7 @@
 #include "runtime/cli/loaded_savers.h"
 #include "runtime/cli/prepare_run.h"
 #include "runtime/cli/signals.h"
+#include "runtime/cli/temporary_folder.h"
 #include "runtime/estimator/data_files.h"
 #include "runtime/estimator/replay_manifest.h"
 #include "runtime/loader/search.h"
@@ -40,26 +39,6 @@ namespace fs = std::filesystem;
 // So many steps before the one that fails are looked at: more than one only where what it takes is a state that the
 // ones before made.
 constexpr std::int64_t kSteps = 3;
-
-// A folder of this process's alone, which goes with it.
-class ScratchFolder {
- public:
-  ScratchFolder() : path_(process_environment()("TMPDIR").value_or("/tmp") + "/belay_reduce.XXXXXX") {
-    if (::mkdtemp(path_.data()) == nullptr)
-      fail(Code::kPermissionDenied, "no folder can be made in " + escaped(fs::path(path_).parent_path().string()) +
-                                        "; set TMPDIR to one that this user can write");
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
 
 // The step that the message is of; -1: it names none.
 std::int64_t step_in(const std::string& message) {
@@ -100,7 +79,7 @@ class ReduceCommand {
   Logger& log_;
   FileSystem& files_;
   const std::string belay_;
-  ScratchFolder scratch_;
+  const TemporaryFolder scratch_{"reduce"};
   RunControl control_;
   std::atomic<int> signal_{0};
   // The run's, as TOML. Hooks that only watch are in none of the trials, unless it takes one of them to fail: they
