@@ -126,6 +126,19 @@ TEST_F(ReplayTest, TheSameBehindAKillOfTheRun) {
   expect_step_1337_again();
 }
 
+// Its lock is not taken, and it goes on.
+TEST_F(ReplayTest, ARunThatGoesOnMayBeLookedAt) {
+  BelayProcess run({"run", regression("shuffle = true\n", "[checkpoint]\nsave_steps = 20\nmax_to_keep = 100000\n"),
+                    "--set", "run.max_steps=1000000"});
+  ASSERT_TRUE(run.wait_until([&] { return fs::exists(run_dir() + "/model.ckpt-40/state"); }));
+  const ProcessResult r = replay("30", {"--hook", "gradient_norms"});
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(r.out, StartsWith("0 differing bits at step 40:")) << r.err;
+  run.kill(SIGTERM);
+  const ProcessResult end = run.wait();
+  EXPECT_EQ(end.signal, SIGTERM) << end.err;
+}
+
 TEST_F(ReplayTest, SeveralStepsAndADigestAsTheProof) {
   ASSERT_EQ(run_short("[[hooks]]\nplugin = \"state_digest\"\nevery_n_steps = 10\n").status, 0);
   const ProcessResult r = replay("23", {"--to", "25", "--fetch", "loss"});
