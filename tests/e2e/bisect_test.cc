@@ -30,6 +30,18 @@ TEST_F(BisectTest, SaysWhatDiffersInTheManifestsAndWhatTheElementWasMadeFrom) {
                     HasSubstr("made from 'hidden/Tanh:0': equal")));
 }
 
+// One side keeps a value that the other passes over inside of a fused operation.
+TEST_F(BisectTest, PlansThatAreFusedOtherwiseAreComparedInWhatBothKeep) {
+  ASSERT_EQ(belay({"run", planted("a", "")}).status, 0);
+  ASSERT_EQ(belay({"run", planted("b", plant(33, 10, "keeps_sum = true\n"))}).status, 0);
+  const ProcessResult r = belay({"bisect", dir("a"), dir("b")});
+  EXPECT_EQ(r.status, 1) << r.err;
+  EXPECT_THAT(r.out, AllOf(HasSubstr("step 33 is the first that differs"),
+                           HasSubstr("the first tensor that differs is 'planted:0' (Plant), float32 [16, 8]\n"),
+                           HasSubstr("  only b keeps hidden/BiasAdd:0"), HasSubstr(": not compared, since the other")))
+      << r.err;
+}
+
 TEST_F(BisectTest, RunsThatAreEqualAreSoUpToTheirEnd) {
   ASSERT_EQ(belay({"run", planted("a", "")}).status, 0);
   ASSERT_EQ(belay({"run", planted("b", "")}).status, 0);

@@ -80,6 +80,7 @@ class Planted final : public belay::Model {
     std::int64_t element = 0;
     belay::Str what = "ulp";
     bool in_gradient = false;
+    bool keeps_sum = false;
     std::int64_t batch_size = 16;
   };
   static constexpr auto about =
@@ -87,6 +88,8 @@ class Planted final : public belay::Model {
                    belay::option("step", &Options::step, "see plant"), belay::option("element", &Options::element, ""),
                    belay::option("what", &Options::what, "").choices("ulp", "nan"),
                    belay::option("in_gradient", &Options::in_gradient, ""),
+                   belay::option("keeps_sum", &Options::keeps_sum,
+                                 "keeps what the hidden layer makes its Tanh of, so that its plan is fused otherwise"),
                    belay::option("batch_size", &Options::batch_size, "of the input"));
   explicit Planted(const Options& o) : o_(o) {}
 
@@ -117,6 +120,11 @@ class Planted final : public belay::Model {
     const Output kept = ops::variable(g, "kept", belay::Tensor(dims, zeros), ops::VariableKind::kGlobal);
     const Output wide = ops::cast(ops::reshape(planted, dims), DType::kFloat64);
     g.collect(belay::collections::kUpdateOps, ops::assign_add(kept, wide, "keep"));
+    if (!o_.keeps_sum) return;
+    const std::vector<float> none(zeros.size());
+    const Output sum = ops::variable(g, "sum", belay::Tensor(dims, none), ops::VariableKind::kLocal);
+    g.collect(belay::collections::kUpdateOps,
+              ops::assign(sum, ops::reshape(g.find("hidden/BiasAdd"), dims), "keep_sum"));
   }
 
  private:
