@@ -5,11 +5,10 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <random>
 #include <string>
-#include <vector>
 
 #include "tests/e2e/run_fixture.h"
+#include "tests/e2e/written_data.h"
 
 namespace belay::runtime::testing {
 namespace {
@@ -42,28 +41,6 @@ class ReplayOfModels : public RunTest, public ::testing::WithParamInterface<Repl
                          "[checkpoint]\nsave_steps = " + std::to_string(kSave) + "\nmax_to_keep = 100000\n");
     return path;
   }
-  // Words in a seeded order.
-  void write_text() const {
-    const std::vector<std::string> words{"the", "rate", "is", "a", "number", "of", "steps", "and", "loss\n"};
-    std::mt19937 random(3);
-    std::string text;
-    while (text.size() < 20'000) text += words[random() % words.size()] + " ";
-    write_file(temp / "text.txt", text);
-  }
-  // Images whose brightness is their class, in the format of MNIST.
-  void write_images() const {
-    constexpr unsigned char kExamples = 240, kSide = 12;
-    std::mt19937 random(3);
-    std::string images{0, 0, 8, 3, 0, 0, 0, static_cast<char>(kExamples), 0, 0, 0, kSide, 0, 0, 0, kSide};
-    std::string labels{0, 0, 8, 1, 0, 0, 0, static_cast<char>(kExamples)};
-    for (int i = 0; i < kExamples; ++i) {
-      labels += static_cast<char>(i % 10);
-      for (int pixel = 0; pixel < kSide * kSide; ++pixel)
-        images += static_cast<char>(random() % (25u * static_cast<unsigned>(i % 10 + 1)));
-    }
-    write_file(temp / "images.idx", images);
-    write_file(temp / "labels.idx", labels);
-  }
   int newest() const {
     int step = 0;
     for (const std::string& name : listing(run_dir()))
@@ -87,8 +64,8 @@ class ReplayOfModels : public RunTest, public ::testing::WithParamInterface<Repl
 };
 
 TEST_P(ReplayOfModels, AStepOfEachAttemptIsProved) {
-  write_text();
-  write_images();
+  write_text(temp.path());
+  write_images(temp.path());
   const int first = killed_behind(kSave), second = killed_behind(first + kSave);
   const int last = newest() + 3 * kSave;
   const ProcessResult end = belay({"run", manifest(), "--set", "run.max_steps=" + std::to_string(last)});
