@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <filesystem>
 #include <iostream>
 #include <map>
@@ -38,8 +39,10 @@ std::string made_folder(const std::string& path) {
 
 class Bisect {
  public:
-  Bisect(const BisectArguments& arguments, FileSystem& files, const std::function<PluginSearch()>& search, Logger& log)
-      : arguments_(arguments), files_(files), savers_(search, log), log_(log) {
+  // `signal`: 0, or the one that is to end it.
+  Bisect(const BisectArguments& arguments, FileSystem& files, const std::function<PluginSearch()>& search, Logger& log,
+         const std::atomic<int>& signal)
+      : arguments_(arguments), files_(files), savers_(search, log), log_(log), signal_(signal) {
     report_.a = arguments.runs[0];
     report_.b = arguments.runs[1];
   }
@@ -62,6 +65,7 @@ class Bisect {
   FileSystem& files_;
   LoadedSavers savers_;
   Logger& log_;
+  const std::atomic<int>& signal_;
   BisectReport report_;
 };
 
@@ -125,7 +129,8 @@ Bisect::Both Bisect::replay(const std::vector<std::string>& arguments, const std
     command.arguments.insert(command.arguments.end(), arguments.begin(), arguments.end());
     commands.push_back(std::move(command));
   }
-  const std::vector<ProgramEnd> ends = run_programs(commands);
+  const std::vector<ProgramEnd> ends = run_programs(commands, kNoTimeLimit, &signal_);
+  if (signal_ != 0) fail(Code::kCancelled, "stopped by " + signal_name(signal_));
   for (std::size_t i = 0; i < sides.size(); ++i) {
     const int status = ends[i].status;
     const bool made = status == kExitDone || (status == kExitTrainingFailed && fs::exists(directories[i] + "/" + file));
@@ -172,12 +177,14 @@ int bisect_command(const BisectArguments& arguments, FileSystem& files, const st
                    std::ostream& out, std::ostream& err) {
   Signals::block();
   const std::unique_ptr<Logger> log = make_stderr_logger(LogFormat::kText, LogLevel::kInfo, system_clock());
-  // The replays are left to themselves, and end where their folder is gone.
+  // The replays end with it, before their folder goes.
+  std::atomic<int> signal{0};
   SignalRequests requests;
-  requests.stop = [](int signal, bool) { Signals::die_of(signal); };
+  requests.stop = [&signal](int s, bool) { signal = s; };
+  requests.wake = [](int s) { Signals::die_of(s); };
   const Signals signals(std::move(requests));
   try {
-    Bisect bisect(arguments, files, search, *log);
+    Bisect bisect(arguments, files, search, *log, signal);
     bisect.look();
     log->flush();
     out << (arguments.json ? json_of(bisect.report()) : text_of(bisect.report())) << std::flush;
@@ -186,6 +193,7 @@ int bisect_command(const BisectArguments& arguments, FileSystem& files, const st
     throw;
   } catch (const Error& e) {
     log->flush();
+    if (signal != 0) Signals::die_of(signal);
     err << "belay bisect: " << e.message() << std::endl;
     return e.code() == Code::kNotFound ? kExitUsage : kExitTrainingFailed;
   }

@@ -118,7 +118,7 @@ TrialEnd ReduceCommand::run_whole(const std::string& folder, const std::vector<s
   std::ofstream(folder + "/manifest.toml") << manifest_;
   std::vector<std::string> more{"--set", "run.dir=" + folder + "/run", "--resume=changed"};
   for (const std::string& set : sets) more.insert(more.end(), {"--set", set});
-  TrialEnd end = run_trial(belay_, folder + "/manifest.toml", more, kNoTimeLimit);
+  TrialEnd end = run_trial(belay_, folder + "/manifest.toml", more, kNoTimeLimit, &signal_);
   if (signal_ != 0) fail(Code::kCancelled, "stopped by " + signal_name(signal_));
   return end;
 }
@@ -178,7 +178,7 @@ TrialEnd ReduceCommand::try_case() {
     more.emplace_back("--resume=changed");
   }
   ++trials_;
-  TrialEnd end = run_trial(belay_, folder_->path() + "/manifest.toml", more, arguments_.seconds);
+  TrialEnd end = run_trial(belay_, folder_->path() + "/manifest.toml", more, arguments_.seconds, &signal_);
   if (signal_ != 0) fail(Code::kCancelled, "stopped by " + signal_name(signal_));
   return end;
 }

@@ -64,24 +64,25 @@ pid_t start(const ChildProgram& child) {
   return errno == 0 ? pid : 0;
 }
 
-// False where the time is over first.
-bool ends_before(pid_t pid, SteadyClock::time_point limit) {
+// False where the time is over first, or there is a signal.
+bool ends_before(pid_t pid, SteadyClock::time_point limit, const std::atomic<int>* signal) {
+  const long most_ms = signal == nullptr ? 60'000 : 50;
   const int descriptor = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
   if (descriptor < 0) return true;  // an old kernel: without a limit
   bool ended = false;
   for (;;) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(limit - SteadyClock::now()).count();
     pollfd process{descriptor, POLLIN, 0};
-    ended = ::poll(&process, 1, static_cast<int>(std::clamp<long>(left, 0, 60'000))) > 0;
-    if (ended || left <= 0) break;
+    ended = ::poll(&process, 1, static_cast<int>(std::clamp<long>(left, 0, most_ms))) > 0;
+    if (ended || left <= 0 || (signal != nullptr && *signal != 0)) break;
   }
   ::close(descriptor);
   return ended;
 }
 
-ProgramEnd wait_for(pid_t pid, SteadyClock::time_point limit) {
+ProgramEnd wait_for(pid_t pid, SteadyClock::time_point limit, const std::atomic<int>* signal) {
   ProgramEnd end;
-  if (!ends_before(pid, limit)) {
+  if (!ends_before(pid, limit, signal)) {
     end.timed_out = true;
     ::kill(pid, SIGKILL);
   }
@@ -103,7 +104,8 @@ std::string this_program() {
   return ::access(path, X_OK) == 0 ? path : kSelf;
 }
 
-std::vector<ProgramEnd> run_programs(const std::vector<ChildProgram>& programs, double seconds) {
+std::vector<ProgramEnd> run_programs(const std::vector<ChildProgram>& programs, double seconds,
+                                     const std::atomic<int>* signal) {
   const auto limit =
       SteadyClock::now() + std::chrono::duration_cast<SteadyClock::duration>(std::chrono::duration<double>(seconds));
   std::vector<pid_t> started;
@@ -114,7 +116,7 @@ std::vector<ProgramEnd> run_programs(const std::vector<ChildProgram>& programs, 
       failed = single_quoted(child.program) + " cannot be started: " + std::strerror(errno);
   }
   std::vector<ProgramEnd> ends;
-  for (const pid_t pid : started) ends.push_back(pid == 0 ? ProgramEnd{-1, false} : wait_for(pid, limit));
+  for (const pid_t pid : started) ends.push_back(pid == 0 ? ProgramEnd{-1, false} : wait_for(pid, limit, signal));
   if (!failed.empty()) fail(Code::kNotFound, failed);
   return ends;
 }

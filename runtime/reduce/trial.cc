@@ -30,11 +30,11 @@ bool TrialEnd::is_like(const TrialEnd& other) const {
 }
 
 TrialEnd run_trial(const std::string& belay, const std::string& manifest, const std::vector<std::string>& more,
-                   double seconds) {
+                   double seconds, const std::atomic<int>* signal) {
   std::vector<std::string> arguments{"run", manifest, "--log-format=json"};
   arguments.insert(arguments.end(), more.begin(), more.end());
   const std::string log = manifest + ".log";
-  const ProgramEnd outcome = run_programs({{belay, std::move(arguments), log}}, seconds)[0];
+  const ProgramEnd outcome = run_programs({{belay, std::move(arguments), log}}, seconds, signal)[0];
   TrialEnd end{.status = outcome.status, .timed_out = outcome.timed_out, .message = {}};
   std::ifstream lines(log);
   for (std::string line; std::getline(lines, line);) {

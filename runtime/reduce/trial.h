@@ -2,6 +2,7 @@
 // A case, run in a process of its own, and how that ended.
 #pragma once
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -16,8 +17,9 @@ struct TrialEnd {
   bool is_like(const TrialEnd& other) const;
 };
 
-// Runs `belay run MANIFEST`, with more arguments; its log is beside the manifest. [any thread]
+// Runs `belay run MANIFEST`, with more arguments; its log is beside the manifest. It is killed after so many
+// seconds, or when `signal` (which may be null) is no longer 0. [any thread]
 TrialEnd run_trial(const std::string& belay, const std::string& manifest, const std::vector<std::string>& more,
-                   double seconds);
+                   double seconds, const std::atomic<int>* signal = nullptr);
 
 }  // namespace belay::runtime

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <atomic>
 #include <fstream>
 #include <sstream>
 
@@ -35,6 +36,13 @@ TEST_F(ChildProgramTest, EndsWithItsStatusAndAllThatItWroteIsInItsLog) {
 
 TEST_F(ChildProgramTest, ASignalThatEndsItIsItsStatus) {
   EXPECT_EQ(run_programs({shell("kill -SEGV $$")})[0].status, 128 + SIGSEGV);
+}
+
+TEST_F(ChildProgramTest, ASignalEndsWhatRuns) {
+  const std::atomic<int> signal{SIGTERM};
+  const ProgramEnd end = run_programs({shell("exec sleep 1000")}, kNoTimeLimit, &signal)[0];
+  EXPECT_TRUE(end.timed_out);
+  EXPECT_EQ(end.status, 128 + SIGKILL);
 }
 
 TEST_F(ChildProgramTest, OneThatTakesTooLongIsKilled) {
