@@ -122,6 +122,9 @@ TEST_P(MetricTable, IsAsComputedByHand) {
   expect_equal(value(), Numbers(c.expected.size(), 0));  // before the first update
   expect_equal(update(c.examples), c.expected);
   expect_equal(value(), c.expected);
+  start_again();
+  for (std::size_t i = 0; i < c.examples.labels.size(); ++i) update(c.examples.part(i, i + 1));
+  expect_equal(value(), c.expected);  // one by one
 }
 
 const Numbers kNoMatrix(9, 0);
@@ -158,6 +161,7 @@ const std::vector<MetricCase> kMeans{
     {"root_mean_squared_error", "Empty", {{}, {}, {}}, {0}},
     {"root_mean_squared_error", "Plain", {{0, 0}, {1, 7}, {}}, {5}},
     {"root_mean_squared_error", "Nan", {{1, 2}, {1, kNan}, {}}, {kNan}},
+    {"root_mean_squared_error", "NanOfWeightZero", {{1, 2}, {4, kNan}, {2, 0}}, {3}},
     {"root_mean_squared_error", "AllWeightsZero", {{1}, {5}, {0}}, {0}},
     {"root_mean_squared_error", "Weights", {{0, 0}, {2, 6}, {5, 1}}, {3.0550504633038935}},  // sqrt(28 / 3)
     {"mean_absolute_error", "Empty", {{}, {}, {}}, {0}},
@@ -181,6 +185,7 @@ const std::vector<MetricCase> kAgreements{
     {"in_top_k", "TiesAboveAreNot", {{2}, {0.4, 0.4, 0.2}, {}}, {0}},
     {"in_top_k", "OneClass", {{1, 1}, {0, 1, 0, 0, 1, 0}, {}}, {1}},
     {"in_top_k", "Nan", {{0, 1}, {1, kNan, 0, 0, 1, 0}, {}}, {0.5}},
+    {"in_top_k", "NanOfWeightZero", {{0, 1}, {kNan, 0, 0, 0, 1, 0}, {0, 2}}, {1}},
     {"in_top_k", "NoClass", {{3, -1, 0}, {1, 0, 0, 1, 0, 0, 1, 0, 0}, {}}, {1.0 / 3}},
     {"in_top_k", "AllWeightsZero", {{0}, {1, 0, 0}, {0}}, {0}},
     {"in_top_k", "Weights", {{0, 2}, {0.5, 0.3, 0.2, 0.5, 0.3, 0.2}, {3, 1}}, {0.75}},
@@ -188,6 +193,8 @@ const std::vector<MetricCase> kAgreements{
     {"confusion_matrix", "RowsAreLabels", {{0, 1, 1, 2, 2, 2}, {0, 1, 2, 2, 2, 0}, {}}, {1, 0, 0, 0, 1, 1, 1, 0, 2}},
     {"confusion_matrix", "OneClass", {{1, 1}, {1, 1}, {}}, {0, 0, 0, 0, 2, 0, 0, 0, 0}},
     {"confusion_matrix", "NoClass", {{-1, 3, 0, 0}, {0, 0, 5, 0}, {}}, {1, 0, 0, 0, 0, 0, 0, 0, 0}},
+    // Its labels and predictions are whole numbers, so none is NaN.
+    {"confusion_matrix", "NoClassOfWeightZero", {{1, 2}, {7, 0}, {0, 3}}, {0, 0, 0, 0, 0, 0, 3, 0, 0}},
     {"confusion_matrix", "AllWeightsZero", {{0, 1}, {0, 1}, {0, 0}}, kNoMatrix},
     {"confusion_matrix", "NanAsWeight", {{0}, {1}, {kNan}}, Numbers(9, kNan)},
     {"confusion_matrix", "Weights", {{0, 0, 2}, {1, 1, 0}, {0.5, 2, 0.25}}, {0, 2.5, 0, 0, 0, 0, 0.25, 0, 0}},
@@ -196,18 +203,35 @@ const std::vector<MetricCase> kTruthCases{
     {"true_positives", "Empty", {{}, {}, {}}, {0}},
     {"true_positives", "Plain", kTruths, {2}},
     {"true_positives", "Weights", kWeightedTruths, {3}},
+    {"true_positives", "OneClass", {{1, 1}, {1, 1}, {}}, {2}},
+    {"true_positives", "AllWeightsZero", {{1, 1}, {1, 1}, {0, 0}}, {0}},
     {"true_positives", "NanIsTrue", {{1, kNan}, {kNan, kNan}, {}}, {2}},
     {"true_positives", "NanOfWeightZero", {{1, 1}, {kNan, 1}, {0, 3}}, {3}},
     {"true_positives", "NanAsWeight", {{1, 1}, {0, 1}, {kNan, 3}}, {kNan}},
     {"false_positives", "Empty", {{}, {}, {}}, {0}},
     {"false_positives", "Plain", kTruths, {1}},
     {"false_positives", "Weights", kWeightedTruths, {4}},
+    {"false_positives", "OneClass", {{1, 1}, {1, 0}, {}}, {0}},
+    {"false_positives", "AllWeightsZero", {{0, 0}, {1, 1}, {0, 0}}, {0}},
+    {"false_positives", "NanIsTrue", {{0, kNan, 0}, {kNan, 1, 0}, {}}, {1}},
+    {"false_positives", "NanOfWeightZero", {{0, 0}, {kNan, 1}, {0, 3}}, {3}},
+    {"false_positives", "NanAsWeight", {{0, 0}, {0, 1}, {kNan, 3}}, {kNan}},
     {"true_negatives", "Empty", {{}, {}, {}}, {0}},
     {"true_negatives", "Plain", kTruths, {1}},
     {"true_negatives", "Weights", kWeightedTruths, {0}},
+    {"true_negatives", "OneClass", {{0, 0}, {0, 0}, {}}, {2}},
+    {"true_negatives", "AllWeightsZero", {{0, 0}, {0, 0}, {0, 0}}, {0}},
+    {"true_negatives", "NanIsTrue", {{0, kNan, 0}, {0, 0, kNan}, {}}, {1}},
+    {"true_negatives", "NanOfWeightZero", {{0, kNan}, {0, 0}, {2, 0}}, {2}},
+    {"true_negatives", "NanAsWeight", {{1, 0}, {1, 0}, {kNan, 3}}, {kNan}},
     {"false_negatives", "Empty", {{}, {}, {}}, {0}},
     {"false_negatives", "Plain", kTruths, {1}},
     {"false_negatives", "Weights", kWeightedTruths, {5}},
+    {"false_negatives", "OneClass", {{0, 0}, {1, 0}, {}}, {0}},
+    {"false_negatives", "AllWeightsZero", {{1, 1}, {0, 0}, {0, 0}}, {0}},
+    {"false_negatives", "NanIsTrue", {{kNan, 1}, {0, kNan}, {}}, {1}},
+    {"false_negatives", "NanOfWeightZero", {{kNan, 1}, {0, 0}, {0, 3}}, {3}},
+    {"false_negatives", "NanAsWeight", {{1, 1}, {1, 0}, {kNan, 3}}, {kNan}},
     {"precision", "Empty", {{}, {}, {}}, {0}},
     {"precision", "Plain", kTruths, {2.0 / 3}},
     {"precision", "Weights", kWeightedTruths, {3.0 / 7}},
@@ -215,6 +239,8 @@ const std::vector<MetricCase> kTruthCases{
     {"precision", "OnlyTrueOnes", {{1, 1}, {1, 0}, {}}, {1}},
     {"precision", "OnlyFalseOnes", {{0, 0}, {1, 0}, {}}, {0}},
     {"precision", "AllWeightsZero", {{1, 0}, {1, 1}, {0, 0}}, {0}},
+    {"precision", "NanIsTrue", {{1, 0}, {kNan, kNan}, {}}, {0.5}},
+    {"precision", "NanOfWeightZero", {{1, 0, 0}, {1, kNan, 1}, {1, 0, 1}}, {0.5}},
     {"precision", "NanAsWeight", {{1, 0}, {1, 1}, {kNan, 1}}, {kNan}},
     {"recall", "Empty", {{}, {}, {}}, {0}},
     {"recall", "Plain", kTruths, {2.0 / 3}},
@@ -222,6 +248,9 @@ const std::vector<MetricCase> kTruthCases{
     {"recall", "OnlyTrueOnes", {{1, 1}, {1, 0}, {}}, {0.5}},
     {"recall", "OnlyFalseOnes", {{0, 0}, {1, 0}, {}}, {0}},
     {"recall", "AllWeightsZero", {{1, 0}, {1, 1}, {0, 0}}, {0}},
+    {"recall", "NanIsTrue", {{1, 1, kNan}, {kNan, 0, 0}, {}}, {1.0 / 3}},
+    {"recall", "NanOfWeightZero", {{1, kNan, 1}, {1, 0, 0}, {1, 0, 1}}, {0.5}},
+    {"recall", "NanAsWeight", {{1, 0}, {1, 1}, {kNan, 1}}, {kNan}},
 };
 // Thresholds just below 0, 1/4, 1/2, 3/4 and just above 1. ROC: the share of (true, false) pairs in order.
 const std::vector<MetricCase> kAreas{
@@ -251,6 +280,7 @@ const std::vector<MetricCase> kAreas{
     // (0, 0), (1, 1), (3, 1), (4, 2): 1/2 and (1 - 2 ln(4/3)) / 2.
     {"auc_pr", "ThreePoints", {{1, 0, 0, 1}, {0.9, 0.6, 0.6, 0.1}, {}}, {1 - 0.28768207245178085}},
     {"auc_pr", "Nan", {{0, 1}, {kNan, 0.9}, {}}, {kNan}},
+    {"auc_pr", "NanOfWeightZero", {{0, 0, 1}, {0.1, kNan, 0.9}, {1, 0, 1}}, {1}},
     {"auc_pr", "AllWeightsZero", {{0, 1}, {0.1, 0.9}, {0, 0}}, {0}},
     // (0, 0), (2, 0), (4, 2): s = 1, c = -2: (2 - 2 ln 2) / 2.
     {"auc_pr", "Weights", {{0, 1}, {0.9, 0.6}, {2, 2}}, {1 - 0.6931471805599453}},
