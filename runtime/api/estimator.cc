@@ -21,13 +21,7 @@ runtime::EstimatorOptions estimator_options(const EstimatorOptions& o, runtime::
   return options;
 }
 
-runtime::InMemoryEvaluator evaluator(const InMemoryEvaluator& e) {
-  return {runtime::input_fn(e.input),
-          {.name = e.options.name,
-           .steps = e.options.steps,
-           .hooks = e.options.hooks,
-           .every_n_iter = e.options.every_n_iter}};
-}
+runtime::InMemoryEvaluator evaluator(const InMemoryEvaluator& e) { return {runtime::input_fn(e.input), e.options}; }
 
 }  // namespace
 
@@ -49,10 +43,8 @@ Estimator& Estimator::train(const InputFn& input, const TrainOptions& o) {
   return *this;
 }
 
-EvalMetrics Estimator::evaluate(const InputFn& input, const EvaluateOptions& o) {
-  return insides_->estimator.evaluate(
-      runtime::input_fn(input),
-      {.steps = o.steps, .hooks = o.hooks, .checkpoint_path = o.checkpoint_path, .name = o.name});
+EvalMetrics Estimator::evaluate(const InputFn& input, const EvaluateOptions& options) {
+  return insides_->estimator.evaluate(runtime::input_fn(input), options);
 }
 
 const std::string& Estimator::model_dir() const noexcept { return insides_->estimator.model_dir(); }
@@ -71,14 +63,9 @@ struct EstimatorPredictions::Insides {
   PredictedRow row;
 };
 
-EstimatorPredictions Estimator::predict(const InputFn& input, const PredictArguments& o) {
+EstimatorPredictions Estimator::predict(const InputFn& input, const PredictArguments& options) {
   return EstimatorPredictions(std::make_unique<EstimatorPredictions::Insides>(EstimatorPredictions::Insides{
-      insides_->log,
-      insides_->estimator.predict(runtime::input_fn(input), {.predict_keys = o.predict_keys,
-                                                             .hooks = o.hooks,
-                                                             .checkpoint_path = o.checkpoint_path,
-                                                             .yield_single_examples = o.yield_single_examples}),
-      {}}));
+      insides_->log, insides_->estimator.predict(runtime::input_fn(input), options), {}}));
 }
 
 EstimatorPredictions::EstimatorPredictions(std::unique_ptr<Insides> insides) : insides_(std::move(insides)) {}

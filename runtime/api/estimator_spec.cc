@@ -55,7 +55,7 @@ InputFn outer(runtime::InputFn input) {
 // ---- inputs
 
 InputFn tensor_input(NamedTensors features, NamedTensors labels, TensorInputOptions options) {
-  return outer(runtime::tensor_input(std::move(features), std::move(labels), {options.batch_size, options.epochs}));
+  return outer(runtime::tensor_input(std::move(features), std::move(labels), options));
 }
 
 InputFn input_plugin(const std::string& plugin,

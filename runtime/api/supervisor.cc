@@ -104,17 +104,11 @@ void Supervisor::managed_session(const std::function<void(Session&)>& body, cons
     Session handle = session.handle();
     body(handle);
   };
-  insides_->supervisor.managed_session(with_handle, {.target = options.target,
-                                                     .start_standard_services = options.start_standard_services,
-                                                     .close_summary_writer = options.close_summary_writer});
+  insides_->supervisor.managed_session(with_handle, options);
 }
 
 Session Supervisor::prepare_or_wait_for_session(const PrepareOptions& options) {
-  insides_->session =
-      insides_->supervisor.prepare_or_wait_for_session({.target = options.target,
-                                                        .wait_for_checkpoint = options.wait_for_checkpoint,
-                                                        .max_wait_secs = options.max_wait_secs,
-                                                        .start_standard_services = options.start_standard_services});
+  insides_->session = insides_->supervisor.prepare_or_wait_for_session(options);
   return insides_->session->handle();
 }
 

@@ -36,13 +36,6 @@ struct TrainOptions {
   bool finishes_run = false;
 };
 
-struct EvaluateOptions {
-  std::optional<std::int64_t> steps = {};  // batches; none: until the input ends
-  std::vector<OwnHook> hooks = {};
-  std::string checkpoint_path = {};  // empty: the newest of model_dir, else the initial values
-  std::string name = {};             // events go into eval_NAME instead of eval
-};
-
 class Estimator {
  public:
   // INVALID_ARGUMENT: no model function; two model directories. The model function is not called.

@@ -17,17 +17,12 @@
 #include <string_view>
 #include <vector>
 
+#include "belay/runtime/estimator_options.h"
 #include "belay/tensor.h"
+
 #include "runtime/estimator/estimator_run.h"
 
 namespace belay::runtime {
-
-struct PredictArguments {
-  std::vector<std::string> predict_keys = {};  // of the model's predictions; none: all
-  std::vector<OwnHook> hooks = {};
-  std::string checkpoint_path = {};  // empty: the newest of model_dir, else the initial values
-  bool yield_single_examples = true;
-};
 
 // One example's predictions, or a batch's. Valid until the next one is asked for.
 class PredictedRow {

@@ -17,17 +17,12 @@
 #include <string>
 #include <vector>
 
+#include "belay/runtime/estimator_options.h"
+
 #include "runtime/estimator/estimator_model.h"
 #include "runtime/estimator/eval_while_training.h"
 
 namespace belay::runtime {
-
-struct InMemoryEvaluatorOptions {
-  std::string name = {};                   // events go into eval_NAME instead of eval
-  std::optional<std::int64_t> steps = {};  // batches; none: until the input ends
-  std::vector<OwnHook> hooks = {};         // of the evaluation's sessions; each begins once
-  std::int64_t every_n_iter = 100;         // global steps
-};
 
 struct InMemoryEvaluator {
   InputFn input;

@@ -4,20 +4,11 @@
 //   estimator.evaluate(tensor_input({{"x", x}}, {{"y", y}}, {.batch_size = 32}));
 #pragma once
 
-#include <string>
-#include <utility>
-#include <vector>
+#include "belay/runtime/estimator_options.h"
 
 #include "runtime/estimator/estimator_spec.h"
 
 namespace belay::runtime {
-
-using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
-
-struct TensorInputOptions {
-  std::int64_t batch_size = 128;  // the last batch may be smaller
-  std::int64_t epochs = 1;
-};
 
 // Rows in their order. For small data: all rows of all epochs wait in a queue, which is filled when a session is made.
 // INVALID_ARGUMENT where there is no feature, or the first dimensions differ.

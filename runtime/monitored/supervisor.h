@@ -33,6 +33,8 @@
 #include <string>
 #include <vector>
 
+#include "belay/runtime/supervisor_options.h"
+
 #include "runtime/data/queue_runner.h"
 #include "runtime/monitored/scaffold.h"
 #include "runtime/monitored/session_manager.h"
@@ -76,22 +78,13 @@ class Supervisor {
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
 
-  struct PrepareOptions {
-    std::string target = {};
-    bool wait_for_checkpoint = false;
-    double max_wait_secs = 7200;
-    bool start_standard_services = true;  // and the queue runners
-  };
+  using PrepareOptions = PrepareSessionOptions;
   // Forgets an earlier stop; a session that is ready to run: the chief's restored or initialized, with its services; a
   // worker's, when the chief's variables are ready.
   std::shared_ptr<DirectSession> prepare_or_wait_for_session(const PrepareOptions& options);
   std::shared_ptr<DirectSession> prepare_or_wait_for_session() { return prepare_or_wait_for_session(PrepareOptions()); }
 
-  struct ManagedOptions {
-    std::string target = {};
-    bool start_standard_services = true;
-    bool close_summary_writer = true;
-  };
+  using ManagedOptions = ManagedSessionOptions;
   void managed_session(const std::function<void(DirectSession&)>& body, const ManagedOptions& options);
   void managed_session(const std::function<void(DirectSession&)>& body) { managed_session(body, ManagedOptions()); }
 

@@ -34,6 +34,7 @@
 
 #include "belay/model.h"
 #include "belay/ops/metrics.h"
+#include "belay/runtime/estimator_options.h"
 #include "belay/runtime/run_config.h"
 #include "belay/runtime/training_session.h"
 
@@ -65,18 +66,13 @@ struct InputResult {
 };
 using InputFn = std::function<InputResult(const InputArgs&)>;
 
-using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
-struct TensorInputOptions {
-  std::int64_t batch_size = 128;  // the last batch may be smaller
-  std::int64_t epochs = 1;        // passes over the rows
-};
 // Tensors in the program's memory, row by row in their order, as TensorFlow's numpy_input_fn. For small data: all rows
 // of all epochs wait in a queue, which is filled when a session is made. INVALID_ARGUMENT where there is no feature, or
 // the first dimensions differ.
 InputFn tensor_input(NamedTensors features, NamedTensors labels = {}, TensorInputOptions options = {});
 
 // An input among the Estimator's plugins, with options as in a manifest. `prefetch`: batches that wait to be taken.
-//   belay::input_plugin("csv", {{"file", path}, {"batch_size", 32}})
+//   belay::input_plugin("csv", {{"path", path}, {"batch_size", 32}})
 InputFn input_plugin(const std::string& plugin,
                      const std::vector<std::pair<std::string, runtime::OptionValue>>& options = {},
                      std::int64_t prefetch = 2);
@@ -158,12 +154,6 @@ ModelFn model_plugin(const std::string& plugin, const OptimizerSettings& optimiz
 // TensorFlow's InMemoryEvaluatorHook: an evaluation inside a training, with the variables of that moment and without a
 // checkpoint: before the first step, behind each step that is a multiple of every_n_iter, and at the end. The training
 // waits meanwhile, and no bit of it changes. Hooks of the training fetch its metrics as "eval/loss", "eval_NAME/auc".
-struct InMemoryEvaluatorOptions {
-  std::string name = {};                   // events go into eval_NAME instead of eval; each of several has one
-  std::optional<std::int64_t> steps = {};  // batches; none: until the input ends
-  std::vector<OwnHook> hooks = {};         // of the evaluation's sessions; each begins once
-  std::int64_t every_n_iter = 100;         // global steps
-};
 struct InMemoryEvaluator {
   InputFn input;
   InMemoryEvaluatorOptions options;
@@ -183,26 +173,10 @@ struct TrainOptions {
   std::vector<InMemoryEvaluator> evaluators = {};
 };
 
-// What one call of evaluate is asked for. Hooks are called round each batch.
-struct EvaluateOptions {
-  std::optional<std::int64_t> steps = {};  // batches; none: until the input ends
-  std::vector<OwnHook> hooks = {};
-  std::string checkpoint_path = {};  // empty: the newest of model_dir, else the initial values
-  std::string name = {};             // events go into eval_NAME instead of eval
-};
-
 // The metrics by name, with "loss", the mean over the batches, and "global_step".
 using EvalMetrics = std::map<std::string, Tensor>;
 // "accuracy = 0.975, loss = 0.0812": numbers only.
 std::string eval_metrics_text(const EvalMetrics& metrics);
-
-// What one call of predict is asked for.
-struct PredictArguments {
-  std::vector<std::string> predict_keys = {};  // of the model's predictions; none: all
-  std::vector<OwnHook> hooks = {};
-  std::string checkpoint_path = {};   // empty: the newest of model_dir, else the initial values
-  bool yield_single_examples = true;  // false: a row is a batch
-};
 
 // One example's predictions, or a batch's. Valid until the next one is asked for.
 class PredictedRow {

@@ -26,6 +26,7 @@
 
 #include "belay/runtime/graph.h"
 #include "belay/runtime/summary_writer.h"
+#include "belay/runtime/supervisor_options.h"
 #include "belay/runtime/training_session.h"
 
 namespace belay {
@@ -75,21 +76,12 @@ class Supervisor {
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
 
-  struct ManagedOptions {
-    std::string target = {};              // see TrainingSessionOptions::target
-    bool start_standard_services = true;  // and the queue runners
-    bool close_summary_writer = true;     // at the end
-  };
+  using ManagedOptions = ManagedSessionOptions;
   // Runs `body` with a session that is ready; see the head of this file. The session is valid in the body.
   void managed_session(const std::function<void(Session&)>& body, const ManagedOptions& options);
   void managed_session(const std::function<void(Session&)>& body) { managed_session(body, ManagedOptions()); }
 
-  struct PrepareOptions {
-    std::string target = {};
-    bool wait_for_checkpoint = false;     // the chief, for one in the logdir
-    double max_wait_secs = 7200;          // a worker, for the chief
-    bool start_standard_services = true;  // and the queue runners
-  };
+  using PrepareOptions = PrepareSessionOptions;
   // Forgets an earlier stop; a session that is ready to run: the chief's restored or initialized, with its services; a
   // worker's, when the chief's variables are ready. Valid until the next one is prepared, or the supervisor goes.
   Session prepare_or_wait_for_session(const PrepareOptions& options);
