@@ -257,6 +257,7 @@ std::string RunSaver::save(DirectSession& session, HookSet& hooks, const std::ma
   save_ = std::make_unique<Save>(Save{.step = step, .begun_ns = start});
   try {
     take(session, now, *save_);
+    save_->again = save_->step == saved_step_ && written_versions_ == save_->versions;
     if (restored_ && restored_->holds(save_->content, options_.saver.name, total_of_versions(session))) {
       save_->was_there = true;
       save_->path = restored_->path();
@@ -311,6 +312,7 @@ void RunSaver::take(DirectSession& session, const std::map<std::string, HookStat
   content.fingerprint = options_.fingerprint;
   content.manifest = options_.manifest;
   content.graph_hash = session.graph().variables_digest();
+  save.versions = total_of_versions(session);
   content.best = best_ = series_.best_with(save.step, value_of(session, save.step));
 }
 
@@ -319,7 +321,9 @@ void RunSaver::write(Save& save) {
   if (options_.monitor != nullptr) options_.monitor->step.store(save.step);
   try {
     save.path = series_.save(save.content, options_.saver);
-    environment_.log.info("", "saved " + escaped(save.path));
+    // One that is due anyhow at a step that turns out to be one of the best has its evaluation as well then.
+    environment_.log.log(save.again ? LogLevel::kDebug : LogLevel::kInfo, "",
+                         "saved " + escaped(save.path) + (save.again ? " again" : ""));
     say_if_best(save.step);
     if (options_.on_saved) options_.on_saved(save.path, save.step);
   } catch (...) {
@@ -347,9 +351,10 @@ std::string RunSaver::tell(DirectSession& session, HookSet& hooks) {
 void RunSaver::note_written(const Save& save) {
   saved_path_ = save.path;
   saved_step_ = save.step;
+  written_versions_ = save.versions;
   save_error_.clear();
   failed_saves_ = 0;
-  if (options_.events == nullptr || save.was_there) return;
+  if (options_.events == nullptr || save.was_there || save.again) return;
   options_.events->add_session_log(EventWriter::kCheckpoint, save.step,
                                    run_.path() + "/" + options_.checkpoint.basename);
   options_.events->start_flush();

@@ -155,6 +155,8 @@ class RunSaver {
     CheckpointContent content = {};
     double seconds = 0;               // that it took
     bool was_there = false;           // it is the one that was restored: nothing is written
+    std::uint64_t versions = 0;       // the variables'
+    bool again = false;  // these variables are in the last checkpoint, which is of this step: it is renewed
     std::string path = {};            // once it is durable
     std::optional<Error> error = {};  // why it will not be
   };
@@ -197,6 +199,7 @@ class RunSaver {
   std::unique_ptr<Ending> ending_;
   std::optional<Evaluated> evaluated_;  // the last one that was noted, or of the checkpoint that was restored
   std::int64_t saved_step_ = -1;
+  std::optional<std::uint64_t> written_versions_;  // the variables' in the checkpoint that this session wrote last
   std::string saved_path_;
   std::optional<RestoredCheckpoint> restored_;  // of this directory, and its newest; none: something else
   std::string save_error_;

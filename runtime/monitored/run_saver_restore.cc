@@ -51,6 +51,7 @@ RestoredRun RunSaver::restore(DirectSession& session, const CheckpointReader& ch
   session.store().replace_positions(checkpoint.state().input_positions);
   session.store().mark_clean();
   restored_.emplace(checkpoint, total_of_versions(session));
+  written_versions_.reset();
   compare_fingerprint(checkpoint.state().fingerprint);
   environment_.log.info(
       "", "restored step " + std::to_string(checkpoint.state().global_step) + " from " + escaped(checkpoint.path()));

@@ -155,6 +155,17 @@ TEST_F(EvaluatedMetrics, AfterAnEarlyStopTheEndSaysThatTheNextStartTrainsNoFurth
   EXPECT_THAT(told(again), HasSubstr("(0 steps"));
 }
 
+TEST_F(EvaluatedMetrics, ACheckpointThatIsDueAndOneOfTheBestIsSaidOnce) {
+  const std::string manifest =
+      digits("[eval]\nevery_steps = 20\n[checkpoint]\nsave_steps = 20\nkeep_best = 2\nbest_mode = \"min\"\n");
+  const ProcessResult r = belay({"run", manifest});
+  ASSERT_EQ(r.status, 0) << r.err;
+  for (const char* name : {"/model.ckpt-20", "/model.ckpt-40"})
+    EXPECT_THAT(lines_with(r.err, "saved " + run_dir() + name), SizeIs(1)) << r.err;
+  EXPECT_THAT(lines_with(r.err, "model.ckpt-20 is the best checkpoint so far: eval/loss = "), SizeIs(1)) << r.err;
+  EXPECT_THAT(nlohmann::json::parse(contents(run_dir() + "/best"))["checkpoints"], SizeIs(2));
+}
+
 // ---- text
 
 TEST_F(EvaluatedMetrics, SampledTextGoesIntoAFileThatIsNamed) {
