@@ -147,9 +147,9 @@ void add_memory(const RunHost& host, Block& block) {
   block.fields().add("hook_state_bytes", static_cast<std::int64_t>(memory.hooks));
 }
 
-// "goes on from model.ckpt-50, 3 min old"
+// "model.ckpt-50, 3 min old"
 std::string from_text(ManifestRun& run, const std::string& path) {
-  std::string text = "goes on from " + name_in(path);
+  std::string text = name_in(path);
   try {
     const std::int64_t age = run.host().clock().wall_ns() - run.host().files().status(path).modified_ns;
     text += ", " + age_text(age) + " old";
@@ -161,17 +161,23 @@ std::string from_text(ManifestRun& run, const std::string& path) {
 
 }  // namespace
 
-void say_begin(ManifestRun& run, Logger& log) {
+void say_begin(ManifestRun& run, const std::string& ends, Logger& log) {
   const RunHost& host = run.host();
   const std::shared_ptr<RunSaver>& saver = host.saver();
   const bool restored = saver != nullptr && !run.begins_anew() && !saver->saved_path().empty();
   std::string headline = "attempt " + std::to_string(host.attempt()) + ": ";
-  headline += restored ? from_text(run, saver->saved_path()) : "a new training";
+  if (!restored)
+    headline += "a new training";
+  else
+    headline += (ends.empty() ? "goes on from " : "restored ") + from_text(run, saver->saved_path());
   if (is_worker(run))
     headline = "rank " + std::to_string(run.ranks()->rank()) + " of " + std::to_string(run.ranks()->size()) +
                ": training begins with the weights of rank 0";
   const std::optional<std::int64_t>& last = run.manifest().run.max_steps;
-  headline += last ? ", to step " + std::to_string(*last) : ", until the input ends";
+  if (!ends.empty())
+    headline += ", and makes no step: " + ends;
+  else
+    headline += last ? ", to step " + std::to_string(*last) : ", until the input ends";
   Block block(headline);
   block.fields().add("event", "begin");
   block.fields().add("attempt", host.attempt());

@@ -10,8 +10,9 @@
 namespace belay::runtime {
 
 // Model, data, optimizer, machine, room on the disk and memory that saving takes; new, or from which checkpoint and how
-// old. When there is a session, before its first step. A warning behind it where the disk is tight.
-void say_begin(ManifestRun& run, Logger& log);
+// old. When there is a session, before its first step; `ends`: why there will be none, else empty. A warning behind it
+// where the disk is tight.
+void say_begin(ManifestRun& run, const std::string& ends, Logger& log);
 
 // Why it ended, the last and the best checkpoint, what the time went into, what the next start does and the next
 // commands. `manifest`: the file, as it was given; empty: nothing goes on

@@ -53,7 +53,7 @@ void say_given_up(Logger& log, int signal, std::optional<double> grace_secs, con
 int train(ManifestRun& run, const RunArguments& arguments, Watchdog& watchdog, Logger& log, const Signals& signals) {
   TrainingResult result;
   try {
-    result = run.train([&] { watchdog.progress(); }, [&] { say_begin(run, log); });
+    result = run.train([&] { watchdog.progress(); }, [&](const std::string& ends) { say_begin(run, ends, log); });
   } catch (const Error& e) {
     log.status_line("");
     log_error(log, std::string("training ended with an error: ") + e.what());

@@ -297,7 +297,8 @@ void ManifestRun::add_hook_problem(const Error& error, Diagnostics& problems) co
 
 // ---- modes ----
 
-TrainingResult ManifestRun::train(const std::function<void()>& progress, const std::function<void()>& on_session) {
+TrainingResult ManifestRun::train(const std::function<void()>& progress,
+                                  const std::function<void(const std::string& ends)>& on_session) {
   progress_ = progress;
   if (host_.has_directory())
     host_.open_saver(fingerprint_of(host_.environment(), plugins_.registry()), training_.events(),
@@ -307,8 +308,8 @@ TrainingResult ManifestRun::train(const std::function<void()>& progress, const s
   options.max_steps = manifest_.run.max_steps;
   TimeShares times(host_, training_.events());
   const PublishesActivity publishing(times.activity());
-  options.on_session = [&] {
-    if (on_session) on_session();
+  options.on_session = [&](const std::string& ends) {
+    if (on_session) on_session(ends);
     times.start();
   };
   options.on_step = progress;

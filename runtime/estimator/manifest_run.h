@@ -76,9 +76,10 @@ class ManifestRun {
   // After take_directory(). PERMISSION_DENIED and others.
   void open_directory();
   // `progress` after every step and every batch of an evaluation, on this thread; of all that follows. `on_session`
-  // when there is a session, restored or initialized, before its first step. Where the directory's lock is lost it
-  // fails, and lock_lost() is true.
-  TrainingResult train(const std::function<void()>& progress, const std::function<void()>& on_session = {});
+  // when there is a session, restored or initialized, before its first step, as TrainingOptions says. Where the
+  // directory's lock is lost it fails, and lock_lost() is true.
+  TrainingResult train(const std::function<void()>& progress,
+                       const std::function<void(const std::string& ends)>& on_session = {});
   // With the variables that the training ended with. Nothing where they are gone, or there is no evaluation input.
   // Where this start made no step, and the one that trained these weights has evaluated them, its results, with a line
   // of the log.

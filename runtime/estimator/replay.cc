@@ -144,7 +144,7 @@ ReplayResult Replay::train(ManifestRun& run, const std::function<void()>& progre
   run_ = &run;
   ReplayResult result;
   try {
-    result.training = run.train(progress, [&] { say_begin(run); });
+    result.training = run.train(progress, [&](const std::string&) { say_begin(run); });
   } catch (const Error& e) {
     if (!request_.first_non_finite || e.code() != Code::kDiverged) throw;
     result.text = search_.refused_text(plan_, e);

@@ -58,6 +58,7 @@ class Training {
 
  private:
   std::shared_ptr<SessionCreator> creator();
+  std::string why_no_step(MonitoredSession& session) const;
   void loop(MonitoredSession& session);
   void make_steps(MonitoredSession& session);
   bool step(MonitoredSession& session);
@@ -103,7 +104,7 @@ TrainingResult Training::run() {
   if (!warning.empty()) run_.log().warning("", warning);
   const std::int64_t start = run_.clock().monotonic_ns();
   const std::unique_ptr<MonitoredSession> session = host_.open(creator());
-  if (options_.on_session) options_.on_session();
+  if (options_.on_session) options_.on_session(why_no_step(*session));
   if (host_.events() != nullptr) host_.events()->add_graph(serialized_graph_def(model_.graph));
   try {
     session->scope([&] {
@@ -121,6 +122,15 @@ TrainingResult Training::run() {
   return std::move(result_);
 }
 
+std::string Training::why_no_step(MonitoredSession& session) const {
+  const std::int64_t step = session.raw_session()->global_step();
+  // A job that is at its last step already does not train one more (TensorFlow does; docs/design/differences.md).
+  if (options_.max_steps && step >= *options_.max_steps)
+    return "step " + std::to_string(step) + " is already at max_steps = " + std::to_string(*options_.max_steps);
+  // Before the first run a hook has no other way.
+  return from_handle(session.raw_session()->coordinator).stop_reason();
+}
+
 void Training::loop(MonitoredSession& session) {
   call_.fetches = &train_op_;
   if (options_.replay != nullptr) in_each_ = host_.hooks().only(options_.replay->in_each);
@@ -128,10 +138,8 @@ void Training::loop(MonitoredSession& session) {
   const std::int64_t first = session.raw_session()->global_step();
   result_.global_step = first;
   control.note_step(first);
-  // A job that is at its last step already does not train one more (TensorFlow does; docs/design/differences.md).
   if (options_.max_steps && first >= *options_.max_steps) {
-    session.request_stop("step " + std::to_string(first) +
-                         " is already at max_steps = " + std::to_string(*options_.max_steps));
+    session.request_stop(why_no_step(session));
     return;
   }
   // Where several processes are in a step none leaves it alone: what one waits for its own input with is woken.

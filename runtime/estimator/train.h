@@ -31,8 +31,9 @@ struct ReplayedSteps {
 
 struct TrainingOptions {
   std::optional<std::int64_t> max_steps;  // a run that is there already trains no step
-  // When there is a session, restored or initialized, before its first step.
-  std::function<void()> on_session = {};
+  // When there is a session, restored or initialized, before its first step. `ends`: why there will be no step, since a
+  // hook whose state says so has asked to stop, or max_steps is reached; else empty.
+  std::function<void(const std::string& ends)> on_session = {};
   // After every step, on the session's thread.
   std::function<void()> on_step = {};
   // Pieces of the scaffold that are given; the saver is the run's, the init function the host's init_fns.

@@ -153,6 +153,20 @@ TEST_F(EvaluatedMetrics, AfterAnEarlyStopTheEndSaysThatTheNextStartTrainsNoFurth
   const ProcessResult again = belay({"run", manifest});
   ASSERT_EQ(again.status, 0) << again.err;
   EXPECT_THAT(told(again), HasSubstr("(0 steps"));
+  EXPECT_THAT(told(again), HasSubstr("trains no further unless early_stopping is changed"));
+  EXPECT_THAT(told(again), HasSubstr("attempt 2: restored model.ckpt-11, "));
+  EXPECT_THAT(told(again), HasSubstr(" old, and makes no step: early_stopping: 'eval/accuracy' has not improved"));
+  EXPECT_THAT(told(again), Not(HasSubstr("goes on from")));
+}
+
+TEST_F(EvaluatedMetrics, AStartAtTheLastStepSaysThatItMakesNone) {
+  const std::string manifest = digits();
+  ASSERT_EQ(belay({"run", manifest}).status, 0);
+  const ProcessResult again = belay({"run", manifest});
+  ASSERT_EQ(again.status, 0) << again.err;
+  EXPECT_THAT(told(again), HasSubstr("attempt 2: restored model.ckpt-40, "));
+  EXPECT_THAT(told(again), HasSubstr(" old, and makes no step: step 40 is already at max_steps = 40"));
+  EXPECT_THAT(told(again), Not(HasSubstr("goes on from")));
 }
 
 TEST_F(EvaluatedMetrics, ACheckpointThatIsDueAndOneOfTheBestIsSaidOnce) {
