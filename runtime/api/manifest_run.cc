@@ -144,13 +144,18 @@ void ManifestRun::Insides::use_model(RunReport& report) {
     report.predicted_examples = predicted.totals.examples;
   };
   const auto sample = [&] {
-    report.sampled = run->manifest().predict.prompt;
+    const runtime::PredictSettings& settings = run->manifest().predict;
+    std::optional<runtime::SampledTextWriter> file;
+    if (!settings.output.empty())
+      file.emplace(runtime::prediction_file(run->host().files(), settings.output), settings.prompt);
+    report.sampled = settings.prompt;
     use(run->sample([&](std::string_view character) {
       progress();
       if (control.stopping()) fail(Code::kCancelled, control.stop_reason());
       report.sampled += character;
-      return true;
+      return !file || file->write(character);
     }));
+    if (file) file->finish();
   };
   const auto of_use = [](const Error& e) {
     const bool usage = e.code() == Code::kInvalidArgument || e.code() == Code::kNotFound;

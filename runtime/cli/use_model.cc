@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cli/use_model.h"
 
-#include <unistd.h>
-
 #include <cstdio>
 #include <iostream>
 
@@ -29,20 +27,13 @@ void predict(ManifestRun& run, Watchdog& watchdog, Logger& log) {
 }
 
 void sample(ManifestRun& run, Watchdog& watchdog) {
-  const std::string& file = run.manifest().predict.output;
-  const auto output =
-      file.empty() ? prediction_stream(STDOUT_FILENO, "stdout") : prediction_file(run.host().files(), file);
-  bool begun = false;
-  bool read = true;
+  SampledTextWriter writer = sampled_text_writer_of(run.manifest().predict, run.host().files());
   run.sample([&](std::string_view character) {
     watchdog.progress();
     if (run.host().control().stopping()) fail(Code::kCancelled, "the sampling was interrupted");
-    if (!std::exchange(begun, true)) read = output->write(run.manifest().predict.prompt);
-    read = read && output->write(character);
-    return read;
+    return writer.write(character);
   });
-  if (read) output->write("\n");
-  output->finish();
+  writer.finish();
 }
 
 // A line for each export on stdout: where it is.

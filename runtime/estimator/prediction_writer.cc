@@ -322,12 +322,34 @@ std::unique_ptr<PredictionWriter> make_prediction_writer(PredictionFormat format
   return std::make_unique<JsonLinesWriter>(std::move(output));
 }
 
+namespace {
+
+std::unique_ptr<PredictionOutput> output_of(const PredictSettings& settings, FileSystem& files) {
+  return settings.output.empty() ? prediction_stream(STDOUT_FILENO, "stdout") : prediction_file(files, settings.output);
+}
+
+}  // namespace
+
 std::unique_ptr<PredictionWriter> prediction_writer_of(const PredictSettings& settings, FileSystem& files) {
   const PredictionFormat format =
       settings.format == "auto" ? prediction_format_of_file(settings.output) : prediction_format(settings.format);
-  auto output =
-      settings.output.empty() ? prediction_stream(STDOUT_FILENO, "stdout") : prediction_file(files, settings.output);
-  return make_prediction_writer(format, std::move(output), files, process_environment()("TMPDIR").value_or("/tmp"));
+  return make_prediction_writer(format, output_of(settings, files), files,
+                                process_environment()("TMPDIR").value_or("/tmp"));
+}
+
+bool SampledTextWriter::write(std::string_view character) {
+  if (!std::exchange(begun_, true)) read_ = output_->write(prompt_);
+  read_ = read_ && output_->write(character);
+  return read_;
+}
+
+void SampledTextWriter::finish() {
+  if (read_) output_->write("\n");
+  output_->finish();
+}
+
+SampledTextWriter sampled_text_writer_of(const PredictSettings& settings, FileSystem& files) {
+  return {output_of(settings, files), settings.prompt};
 }
 
 std::string remark_of(const PredictionTotals& totals) {

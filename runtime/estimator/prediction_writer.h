@@ -28,6 +28,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "belay/runtime/predict_settings.h"
 
@@ -72,6 +73,25 @@ std::unique_ptr<PredictionWriter> make_prediction_writer(PredictionFormat format
 // As [predict] of a manifest says: into its output, or to stdout; in its format, or that of the file's name. npy for
 // stdout waits in the folder that TMPDIR names.
 std::unique_ptr<PredictionWriter> prediction_writer_of(const PredictSettings& settings, FileSystem& files);
+
+// Text that is sampled, on its way to the same place: the prompt in front of the first character, a newline behind the
+// last one. A model that cannot sample leaves stdout empty, and no file.
+class SampledTextWriter {
+ public:
+  SampledTextWriter(std::unique_ptr<PredictionOutput> output, std::string prompt)
+      : output_(std::move(output)), prompt_(std::move(prompt)) {}
+  // False: the reader is gone.
+  bool write(std::string_view character);
+  // Behind the last one. Without it a file does not appear.
+  void finish();
+
+ private:
+  const std::unique_ptr<PredictionOutput> output_;
+  const std::string prompt_;
+  bool begun_ = false;
+  bool read_ = true;
+};
+SampledTextWriter sampled_text_writer_of(const PredictSettings& settings, FileSystem& files);
 
 // What the end of a prediction should say besides the number of examples: "3 numbers are not finite and were written as
 // null". Empty: nothing.

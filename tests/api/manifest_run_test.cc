@@ -80,6 +80,47 @@ TEST_F(ManifestRunTest, TrainsEvaluatesAndGoesOn) {
   EXPECT_TRUE(std::filesystem::exists(temp / "out.csv"));
 }
 
+TEST_F(ManifestRunTest, SampledTextIsInTheReportAndInTheFileThatIsNamed) {
+  std::string play;
+  for (int i = 0; i < 60; ++i) play += "to be or not to be\n";
+  std::ofstream(temp / "play.txt") << play;
+  write(R"([run]
+dir = "run"
+max_steps = 2
+[input.train]
+plugin = "text"
+files = ["play.txt"]
+sequence_length = 8
+[input.predict]
+plugin = "text"
+files = ["play.txt"]
+sequence_length = 8
+epochs = 1
+[model]
+plugin = "lstm"
+embedding = 4
+hidden = 4
+[optimizer]
+name = "sgd"
+)");
+  ASSERT_EQ(ManifestRun(file, with()).run().status, RunStatus::kDone);
+  std::vector<std::string> sets = {"run.mode=predict", "predict.prompt=to ", "predict.length=20"};
+  const RunReport sampled = ManifestRun(file, with(sets)).run();
+  ASSERT_EQ(sampled.status, RunStatus::kDone) << sampled.error;
+  EXPECT_EQ(sampled.sampled.size(), 3u + 20u);
+  sets.push_back("predict.output=" + (temp / "said.txt"));
+  const RunReport written = ManifestRun(file, with(sets)).run();
+  ASSERT_EQ(written.status, RunStatus::kDone) << written.error;
+  EXPECT_EQ(written.sampled, sampled.sampled);
+  std::ifstream said(temp / "said.txt");
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(said), {}), sampled.sampled + "\n");
+
+  sets[1] = "predict.prompt=TO ";  // it has no such characters
+  std::filesystem::remove(temp / "said.txt");
+  EXPECT_EQ(ManifestRun(file, with(sets)).run().status, RunStatus::kUsage);
+  EXPECT_FALSE(std::filesystem::exists(temp / "said.txt"));
+}
+
 TEST_F(ManifestRunTest, ExportsBehindATrainingAndInItsOwnMode) {
   std::ifstream given(file);
   const std::string manifest(std::istreambuf_iterator<char>(given), {});

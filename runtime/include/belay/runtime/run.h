@@ -140,7 +140,8 @@ class ManifestRun {
   // Does what [run] mode says: trains, then evaluates and exports; evaluates a checkpoint, or those of a training
   // elsewhere; predicts; exports. Once. What goes wrong is in the report, not thrown; FAILED_PRECONDITION for a second
   // call. When it returns, plugins and inputs are closed and the directory's lock is free. Mode predict writes to
-  // [predict] output, or without one to stdout.
+  // [predict] output, or without one to stdout; text that is sampled to that file, if there is one, and always into the
+  // report.
   RunReport run();
 
   // Ends the run at the next boundary: the last checkpoint is written, the report says kDone and this reason. Before
