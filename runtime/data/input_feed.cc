@@ -79,6 +79,8 @@ InputFeed::Tensors InputFeed::add_to_graph(NodeGraph& graph) {
     const InputComponent& c = declaration_.components[i];
     const Output tensor = ops::identity(outputs[i], c.name);
     g.collect(collections::kInputBatch, tensor);
+    if (c.name == kIdName) tensors.id = tensor;
+    if (is_only_an_id(declaration_.components, c)) continue;
     (c.label ? tensors.labels : tensors.features).push_back({c.name, tensor, c.classes});
   }
   queue_name_ = g.node_name_of(queue.handle);

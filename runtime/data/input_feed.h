@@ -53,8 +53,9 @@ class InputFeed final : public QueueRunner, public std::enable_shared_from_this<
   void prime();
 
   struct Tensors {
-    std::vector<NamedOutput> features;
+    std::vector<NamedOutput> features;  // for the model, as labels are: without what is only an id
     std::vector<NamedOutput> labels;
+    Output id;     // of kIdName; empty: the input has none
     Output batch;  // of the dequeue: a run that reaches it takes a batch
   };
   // Adds the queue and its dequeue under the scope kInputScope, and itself as a queue runner of the graph.

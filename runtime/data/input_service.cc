@@ -155,10 +155,16 @@ constexpr belay_input_service kInputService{
 
 }  // namespace
 
+bool is_only_an_id(const std::vector<InputComponent>& components, const InputComponent& component) {
+  if (component.name != kIdName) return false;
+  const auto labels = std::count_if(components.begin(), components.end(), [](const auto& c) { return c.label; });
+  return component.dtype == DType::kString || (component.label && labels > 1);
+}
+
 std::vector<DeclaredLabel> declared_labels(const std::vector<InputComponent>& components) {
   std::vector<DeclaredLabel> labels;
   for (const InputComponent& c : components)
-    if (c.label) labels.push_back({c.name, c.dtype, c.dims, c.classes});
+    if (c.label && !is_only_an_id(components, c)) labels.push_back({c.name, c.dtype, c.dims, c.classes});
   return labels;
 }
 

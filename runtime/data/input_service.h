@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "belay/abi.h"
@@ -20,6 +21,12 @@ struct InputComponent {
   std::int64_t classes = 0;              // values are in [0, classes); 0: not said
   std::vector<std::string> class_names;  // by value, all different; empty: not said
 };
+
+// The feature or label of an input that says which example it is; predictions carry it along.
+inline constexpr std::string_view kIdName = "id";
+// Whether it is for predictions alone, and none of the model's features and labels: an id of strings, or one that is a
+// label beside others.
+bool is_only_an_id(const std::vector<InputComponent>& components, const InputComponent& component);
 
 // Behind belay_input_spec.
 struct InputDeclaration {
@@ -45,7 +52,7 @@ class BatchBuilder {
   std::vector<DenseTensor> tensors_;
 };
 
-// What the model learns of the labels in every mode.
+// What the model learns of the labels in every mode; of those that are only ids nothing.
 std::vector<DeclaredLabel> declared_labels(const std::vector<InputComponent>& components);
 
 const belay_input_service* input_service() noexcept;

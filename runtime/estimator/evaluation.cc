@@ -65,8 +65,9 @@ Evaluation::Evaluation(RunHost& run, const OpRegistry& ops, PluginInstance& mode
     if (m.update) totals.push_back(m.value);
   }
   // Its first dimension is the number of examples. The batch is taken also where the model reads nothing of it.
-  batch.push_back(ops::shape(model_->tensors.features[0].output));
-  batch.push_back(model_->tensors.batch.operation());
+  const InputFeed::Tensors& tensors = model_->tensors;
+  batch.push_back(ops::shape(tensors.features.empty() ? tensors.batch : tensors.features[0].output));
+  batch.push_back(tensors.batch.operation());
   batch_ = FetchSet(batch);
   totals_ = FetchSet(totals);
   const belay::Graph g = model_->graph.handle();

@@ -25,16 +25,18 @@ void ModelGraph::build(PluginInstance& model, const RunInput& input, const std::
   outputs = build_model(model, graph, mode, tensors.features, {}, own.empty() ? declared : own);
 }
 
-void ModelGraph::build_over_placeholders(PluginInstance& model, const std::vector<InputComponent>& components) {
+void ModelGraph::build_over_placeholders(PluginInstance& model, const std::vector<InputComponent>& components,
+                                         const std::vector<DeclaredLabel>& declared) {
   const Graph g = graph.handle();
   {
     const auto scope = g.scope(kInputScope);
     for (const InputComponent& c : components)
-      if (!c.label)
+      if (!c.label && !is_only_an_id(components, c))
         tensors.features.push_back(
             {c.name, g.node("Placeholder", c.name).attr("dtype", c.dtype).attr("shape", c.dims).output(), c.classes});
   }
-  outputs = build_model(model, graph, mode, tensors.features, {}, declared_labels(components));
+  const std::vector<DeclaredLabel> own = declared_labels(components);
+  outputs = build_model(model, graph, mode, tensors.features, {}, own.empty() ? declared : own);
 }
 
 namespace {

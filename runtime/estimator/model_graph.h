@@ -32,7 +32,9 @@ struct ModelGraph {
   // declares, else of `declared`. Once; the input is open.
   void build(PluginInstance& model, const RunInput& input, const std::vector<DeclaredLabel>& declared = {});
   // For mode kPredict without an input to read: its features are placeholders, under its scope and by their names.
-  void build_over_placeholders(PluginInstance& model, const std::vector<InputComponent>& components);
+  // `declared` as above.
+  void build_over_placeholders(PluginInstance& model, const std::vector<InputComponent>& components,
+                               const std::vector<DeclaredLabel>& declared = {});
   // Training: the train operation, unless the model brought one. False: nothing of the input reaches it, so it is made
   // to take a batch.
   bool add_training(const OptimizerUse& optimizer);

@@ -46,7 +46,7 @@ UsedCheckpoint sample(const PredictionSource& source, const SampleOptions& optio
   for (const NamedOutput& p : outputs.predictions)
     if (p.name == "probabilities") model.probabilities = p.output;
   for (const InputComponent& c : source.input->components())
-    if (!c.label) model.names = c.class_names;
+    if (!c.label && c.name != kIdName) model.names = c.class_names;
   UsedCheckpoint used;
   ScaffoldOptions pieces;
   pieces.init_fn = [&](const Scaffold&, DirectSession& session) {

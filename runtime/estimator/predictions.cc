@@ -15,13 +15,6 @@ std::string shape_of_value(const std::string& name, const TensorView& value) {
   return "prediction " + single_quoted(name) + " is " + dims_text(value.dims());
 }
 
-const NamedOutput* find_id(const InputFeed::Tensors& tensors) {
-  for (const std::vector<NamedOutput>* part : {&tensors.features, &tensors.labels})
-    for (const NamedOutput& o : *part)
-      if (o.name == kIdName) return &o;
-  return nullptr;
-}
-
 }  // namespace
 
 TensorView Prediction::operator[](std::string_view name) const {
@@ -88,9 +81,8 @@ void Predictions::open() {
       build_model(model_, *graph_, Mode::kPredict, tensors.features, {}, own.empty() ? options_.declared : own);
   choose(outputs, fetches);
   if (options_.on_built) options_.on_built(outputs);
-  const NamedOutput* id = find_id(tensors);
-  has_id_ = id != nullptr;
-  if (has_id_) fetches.emplace_back(id->output);
+  has_id_ = static_cast<bool>(tensors.id);
+  if (has_id_) fetches.emplace_back(tensors.id);
   fetches.emplace_back(ops::shape(tensors.batch, "examples"));
   fetches.emplace_back(tensors.batch.operation());  // a model that uses no feature would never come to the input's end
   fetches_ = FetchSet(fetches);

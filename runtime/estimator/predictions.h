@@ -39,14 +39,11 @@
 
 namespace belay::runtime {
 
-// The feature or label of an input that says which example it is. A feature of this name is one for the model, too.
-inline constexpr std::string_view kIdName = "id";
-
 // Of a batch: the first dimension of each value is the examples. Or of one example, without that dimension.
 struct Prediction {
   std::span<const std::string> names;
   std::span<const TensorView> values;  // by names
-  TensorView id;                       // has_value() is false where the input has no kIdName
+  TensorView id;                       // has_value() is false where the input has no kIdName (data/input_service.h)
   std::int64_t examples = 1;
 
   // NOT_FOUND lists the names.

@@ -40,7 +40,7 @@ class Examples final : public belay::Input {
   static constexpr auto about = belay::about(
       "examples", "Counts", belay::option("examples", &Options::examples, "of an epoch"),
       belay::option("batch", &Options::batch, "at a time"), belay::option("epochs", &Options::epochs, "0: for ever"),
-      belay::option("id", &Options::id, "what it is").choices("none", "feature", "label"),
+      belay::option("id", &Options::id, "what it is").choices("none", "feature", "label", "words", "words beside"),
       belay::option("fails_at", &Options::fails_at, "the example that cannot be read"));
   explicit Examples(const Options& o) : o_(o) {}
 
@@ -49,6 +49,8 @@ class Examples final : public belay::Input {
     y_ = spec.label("y", DType::kFloat32, {-1});
     if (o_.id == "feature") id_ = spec.feature("id", DType::kInt64, {-1});
     if (o_.id == "label") id_ = spec.label("id", DType::kInt64, {-1});
+    if (o_.id == "words") id_ = spec.feature("id", DType::kString, {-1});
+    if (o_.id == "words beside") id_ = spec.label("id", DType::kString, {-1});
   }
   void open(const belay::OpenArgs&) override {}
   bool next(belay::Batch& batch, belay::Position& position) override {
@@ -57,11 +59,14 @@ class Examples final : public belay::Input {
     const std::int64_t n = std::min(o_.batch, o_.examples - at_.index);
     float* x = batch.tensor(x_, {n}).data<float>();
     float* y = batch.tensor(y_, {n}).data<float>();
-    std::int64_t* id = o_.id == "none" ? nullptr : batch.tensor(id_, {n}).data<std::int64_t>();
+    const bool words = o_.id == "words" || o_.id == "words beside";
+    const belay::TensorView ids = o_.id == "none" ? belay::TensorView() : batch.tensor(id_, {n});
+    std::int64_t* id = o_.id == "none" || words ? nullptr : ids.data<std::int64_t>();
     for (std::int64_t i = 0; i < n; ++i) {
       x[i] = static_cast<float>(++at_.index);
       y[i] = 10 * x[i];
       if (id != nullptr) id[i] = 100 + at_.index;
+      if (words) batch.set_string(id_, static_cast<std::uint64_t>(i), "0" + std::to_string(100 + at_.index));
     }
     if (at_.index == o_.examples) at_ = {at_.epoch + 1, 0};
     position = at_;
@@ -91,6 +96,9 @@ class Scaled final : public belay::Model {
     ++builds;
     mode = model.mode();
     n_labels = model.labels().size();
+    names.clear();
+    for (const belay::NamedOutput& f : model.features()) names.push_back(f.name);
+    for (const belay::DeclaredLabel& l : model.declared_labels()) names.push_back(l.name);
     const belay::Graph& g = model.graph();
     const Output x = model.feature("x");
     const Output scale = ops::variable(g, "scale", Tensor(2.0f));
@@ -106,6 +114,7 @@ class Scaled final : public belay::Model {
   static int builds;
   static belay::Mode mode;
   static std::size_t n_labels;
+  static std::vector<std::string> names;  // of features and of declared labels
 
  private:
   const belay::Str predicts_;
@@ -113,6 +122,7 @@ class Scaled final : public belay::Model {
 int Scaled::builds;
 belay::Mode Scaled::mode;
 std::size_t Scaled::n_labels;
+std::vector<std::string> Scaled::names;
 
 }  // namespace
 
@@ -337,6 +347,26 @@ TEST_F(PredictionsTest, IdsComeAlongWhetherTheyAreAFeatureOrALabel) {
   }
   use_input({});
   EXPECT_FALSE(predict()->next()->id.has_value());
+}
+
+TEST_F(PredictionsTest, IdsThatAreWordsComeAlongAsTheyAre) {
+  for (const char* kind : {"words", "words beside"}) {
+    use_input({{"id", std::string(kind)}});
+    const auto predictions = predict();
+    std::vector<std::string> ids;
+    for (const Prediction& example : *predictions) ids.emplace_back(example.id.text(0));
+    EXPECT_THAT(ids, ElementsAre("0101", "0102", "0103", "0104", "0105")) << kind;
+  }
+}
+
+TEST_F(PredictionsTest, AModelGetsAnIdOnlyWhereItIsANumberAmongTheFeatures) {
+  const auto seen = [this](const char* kind) {
+    use_input({{"id", std::string(kind)}});
+    predict()->next();
+    return Scaled::names;
+  };
+  EXPECT_THAT(seen("feature"), ElementsAre("x", "id", "y"));
+  for (const char* kind : {"label", "words", "words beside"}) EXPECT_THAT(seen(kind), ElementsAre("x", "y")) << kind;
 }
 
 TEST_F(PredictionsTest, IdsAreOneForEachExample) {

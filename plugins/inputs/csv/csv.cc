@@ -31,6 +31,7 @@ class Csv final : public belay::Input {
     belay::Str label = "-1";
     belay::Str label_type = "class";
     belay::List<belay::Str> classes;
+    belay::Str id;
     belay::List<belay::Str> features;
     bool standardize = false;
   };
@@ -51,6 +52,9 @@ class Csv final : public belay::Input {
                     "class: int64, strings numbered by 'classes' or as they first appear; float: float32")
           .choices("class", "float"),
       belay::option("classes", &Options::classes, "the labels in the order of their class numbers"),
+      belay::option(
+          "id", &Options::id,
+          "column, as 'label', that predictions carry along as it is in the file, and no model sees; \"\": none"),
       belay::option("features", &Options::features, "columns of feature 'features', as 'label'; unset: all others"),
       belay::option("standardize", &Options::standardize,
                     "scale each feature to mean 0 and deviation 1, as measured on the file's train part"),
@@ -77,6 +81,7 @@ class Csv final : public belay::Input {
       label_slot_ = spec.label("label", has_classes() ? belay::DType::kInt64 : belay::DType::kFloat32, {-1});
     if (columns_.label && has_classes() && !columns_.classes.empty())
       spec.set_class_names(label_slot_, columns_.classes);
+    if (columns_.id) id_slot_ = spec.label("id", belay::DType::kString, {-1});
   }
 
   void open(const belay::OpenArgs& args) override {
@@ -104,6 +109,7 @@ class Csv final : public belay::Input {
       features = std::copy_n(features_.data() + static_cast<std::size_t>(example) * width, width, features);
     if (columns_.label && has_classes()) copy_labels(classes_, examples, batch);
     if (columns_.label && !has_classes()) copy_labels(targets_, examples, batch);
+    if (columns_.id) copy_ids(examples, batch);
     position = order_.advance();
     return true;
   }
@@ -129,18 +135,24 @@ class Csv final : public belay::Input {
     columns_.label_type = o_.label_type == "class" ? LabelType::kClass : LabelType::kFloat;
     columns_.classes = texts(o_.classes);
     if (!o_.label.empty()) columns_.label = file_->find_column("label", o_.label);
+    if (!o_.id.empty()) columns_.id = file_->find_column("id", o_.id);
+    if (columns_.id && columns_.id == columns_.label)
+      fail(Code::kInvalidArgument,
+           "id: \"" + o_.id.string() + "\" is the label's column; where the file has no label, set label = \"\"");
     for (const belay::Str& name : o_.features) {
       const std::size_t column = file_->find_column("features", name);
-      if (columns_.label == column)
-        fail(Code::kInvalidArgument, "features: \"" + name.string() + "\" is the label's column");
+      if (columns_.label == column || columns_.id == column)
+        fail(Code::kInvalidArgument,
+             "features: \"" + name.string() + "\" is the " + (columns_.id == column ? "id" : "label") + "'s column");
       if (std::count(columns_.features.begin(), columns_.features.end(), column) != 0)
         fail(Code::kInvalidArgument, "features: \"" + name.string() + "\" is there twice");
       columns_.features.push_back(column);
     }
     for (std::size_t i = 0; o_.features.empty() && i < file_->columns().size(); ++i)
-      if (columns_.label != i) columns_.features.push_back(i);
+      if (columns_.label != i && columns_.id != i) columns_.features.push_back(i);
     if (columns_.features.empty())
-      fail(Code::kInvalidArgument, "features: '" + o_.path.string() + "' has no column besides the label");
+      fail(Code::kInvalidArgument,
+           "features: '" + o_.path.string() + "' has no column besides the label" + (columns_.id ? " and the id" : ""));
   }
 
   // Parses the file and keeps this split's rows.
@@ -153,6 +165,7 @@ class Csv final : public belay::Input {
         features_.push_back(static_cast<float>(table.features[r * table.width + i]));
       if (!table.classes.empty()) classes_.push_back(table.classes[r]);
       if (!table.targets.empty()) targets_.push_back(table.targets[r]);
+      if (!table.ids.empty()) ids_.push_back(std::move(table.ids[r]));
     }
     file_.reset();
   }
@@ -163,17 +176,24 @@ class Csv final : public belay::Input {
     for (const std::int64_t example : examples) *out++ = labels[static_cast<std::size_t>(example)];
   }
 
+  void copy_ids(const std::vector<std::int64_t>& examples, belay::Batch& batch) {
+    batch.tensor(id_slot_, {static_cast<std::int64_t>(examples.size())});
+    for (std::size_t i = 0; i < examples.size(); ++i)
+      batch.set_string(id_slot_, i, ids_[static_cast<std::size_t>(examples[i])]);
+  }
+
   Options o_;
   std::optional<CsvFile> file_;  // until it is parsed
   std::int64_t file_rows_ = 0;
   TableColumns columns_;
   std::vector<std::int64_t> rows_;           // of the file, in this split
   std::vector<std::int64_t> measured_rows_;  // by which features are scaled
-  std::uint32_t features_slot_ = 0, label_slot_ = 0;
+  std::uint32_t features_slot_ = 0, label_slot_ = 0, id_slot_ = 0;
   belay::ExampleOrder order_;  // of rows_
   std::vector<float> features_;
   std::vector<std::int64_t> classes_;
   std::vector<float> targets_;
+  std::vector<std::string> ids_;
   belay::DecodePool pool_;
 };
 

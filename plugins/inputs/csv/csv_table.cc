@@ -116,6 +116,7 @@ Table parse_table(const CsvFile& file, const TableColumns& columns, belay::Decod
   table.width = columns.features.size();
   table.features.resize(rows * table.width);
   table.targets.resize(has_target ? rows : 0);
+  table.ids.resize(columns.id ? rows : 0);
   std::vector<std::string> labels(has_class ? rows : 0);
   const RowParser parser(file, columns);
   pool.for_each_row(file.rows(), [&](std::int64_t row) {
@@ -124,6 +125,7 @@ Table parse_table(const CsvFile& file, const TableColumns& columns, belay::Decod
     parser.parse_features(row, fields, table.features.data() + r * table.width);
     if (has_target) table.targets[r] = static_cast<float>(parser.number(row, fields, *columns.label));
     if (has_class) labels[r] = std::move(fields[*columns.label]);
+    if (columns.id) table.ids[r] = std::move(fields[*columns.id]);
   });
   if (has_class) table.classes = class_numbers(file, labels, columns.classes);
   return table;

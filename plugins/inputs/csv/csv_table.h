@@ -21,6 +21,7 @@ struct TableColumns {
   std::optional<std::size_t> label;
   LabelType label_type = LabelType::kClass;
   std::vector<std::string> classes;  // names by class number; empty: see Table::classes
+  std::optional<std::size_t> id = {};
 };
 
 struct Table {
@@ -29,7 +30,8 @@ struct Table {
   // Of kClass: the index of the label in TableColumns::classes. Without such a list: the numbers themselves, if the
   // first row's label is a whole number from 0; else the labels are numbered in the order of first appearance.
   std::vector<std::int64_t> classes;
-  std::vector<float> targets;  // of kFloat
+  std::vector<float> targets;    // of kFloat
+  std::vector<std::string> ids;  // of TableColumns::id, as they are in the file
 };
 
 // Parses every row. INVALID_ARGUMENT with file, line and column at the first row that does not fit.

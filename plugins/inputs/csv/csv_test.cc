@@ -100,6 +100,47 @@ TEST_F(Csv, WithoutALabelEveryColumnIsAFeature) {
   EXPECT_THAT(input.next()->values<float>("features"), ElementsAre(0, 0, 0, 1, 10, 1));
 }
 
+TEST_F(Csv, AnIdComesAlongAsItIsInTheFileAndIsNoFeature) {
+  const OptionValues options{{"path", folder_.write("ids.csv", "key,a,kind\n007,1,0\n\"a, b\",2,1\n,3,0\n")},
+                             {"id", "key"},
+                             {"batch_size", 2}};
+  InputDriver input(module(), options);
+  ASSERT_EQ(input.spec().size(), 3u);
+  EXPECT_THAT(input.spec()[0].dims, ElementsAre(-1, 1));
+  EXPECT_EQ(input.spec()[2].name, "id");
+  EXPECT_EQ(input.spec()[2].dtype, belay::DType::kString);
+  EXPECT_TRUE(input.spec()[2].is_label);
+  input.open();
+  InputBatch batch = *input.next();
+  EXPECT_EQ(batch.tensor("id").text(0), "007");
+  EXPECT_EQ(batch.tensor("id").text(1), "a, b");
+  EXPECT_THAT(batch.values<float>("features"), ElementsAre(1, 2));
+  batch = *input.next();
+  EXPECT_EQ(batch.tensor("id").text(0), "");
+
+  InputDriver unlabelled(module(), options.with({"label", ""}).with({"features", std::vector<std::string>{"a"}}));
+  ASSERT_EQ(unlabelled.spec().size(), 2u);
+  unlabelled.open();
+  EXPECT_EQ(unlabelled.next()->tensor("id").text(0), "007");
+}
+
+TEST_F(Csv, EachRowHasItsIdWhereverItIsInTheOrder) {
+  InputDriver input(module(), rows(40)
+                                  .with({"id", "a"})
+                                  .with({"features", std::vector<std::string>{"b"}})
+                                  .with({"shuffle", true})
+                                  .with({"split", "train"})
+                                  .with({"epochs", 1})
+                                  .with({"decode_threads", 3}));
+  input.open();
+  int seen = 0;
+  for (const InputBatch& batch : input.all_batches())
+    for (std::int64_t i = 0; i < batch.rows(); ++i, ++seen)
+      EXPECT_EQ(std::stoi(std::string(batch.tensor("id").text(static_cast<std::size_t>(i)))) * 10,
+                static_cast<int>(batch.values<float>("features")[static_cast<std::size_t>(i)]));
+  EXPECT_EQ(seen, 32);
+}
+
 TEST_F(Csv, TrainAndEvalAreDisjointAndComplete) {
   input_test::expect_split_disjoint_and_complete(features_of,
                                                  rows(40).with({"features", std::vector<std::string>{"a"}}));
@@ -158,6 +199,11 @@ TEST_F(Csv, WhatOpeningCanSeeIsAnErrorThere) {
        "NOT_FOUND: label: '" + path + "' has no column \"kindd\" (did you mean \"kind\"?); it has a, b, kind"},
       {options.with({"features", std::vector<std::string>{"a", "kind"}}),
        "INVALID_ARGUMENT: features: \"kind\" is the label's column"},
+      {options.with({"id", "kind"}),
+       "INVALID_ARGUMENT: id: \"kind\" is the label's column; where the file has no label, set label = \"\""},
+      {options.with({"id", "key"}), "NOT_FOUND: id: '" + path + "' has no column \"key\"; it has a, b, kind"},
+      {options.with({"id", "a"}).with({"features", std::vector<std::string>{"a"}}),
+       "INVALID_ARGUMENT: features: \"a\" is the id's column"},
       {options.with({"features", std::vector<std::string>{"a", "0"}}),
        "INVALID_ARGUMENT: features: \"0\" is there twice"},
       {options.with({"split", "test"}), "INVALID_ARGUMENT: 'split' is \"test\", must be one of: all, train, eval"},
