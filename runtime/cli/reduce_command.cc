@@ -264,6 +264,7 @@ int ReduceCommand::run() {
       print(problems, ManifestArguments());
       return kExitUsage;
     }
+    manifest->inputs.erase("predict");  // which a training only looks at
     manifest_ = all_hooks_ = effective_manifest(*manifest);
     const PluginSearch search(plugin_search_path(manifest->plugins.path, process_environment()), policy_,
                               CpuFeatures());

@@ -47,7 +47,8 @@ Manifest with_defaults(Manifest manifest, bool default_hooks) {
         return !is_eval_input(entry.first) && (manifest.exporters.empty() || entry.first != exported);
       case RunMode::kPredict: return entry.first != predicted && entry.first != "train";
       case RunMode::kExport: return entry.first != exported;
-      default: return entry.first == "predict";
+      default:
+        return entry.first == "predict" && !default_hooks;  // a replay or a worker looks at no more than it needs
     }
   });
   if (!manifest.scaffold.saver) manifest.scaffold.saver = plugin_use("safetensors", {}, "the default saver");
@@ -138,10 +139,12 @@ void ManifestRun::load_plugins(Diagnostics& problems) {
   create(*uses.scaffold.saver,
          [&] { host_.use_codec(saver_use(plugins_.create(plugins_.loaded(*found.saver), host_.saver_monitor()))); });
   create(*uses.model, [&] { model_instance_ = &plugins_.create(plugins_.loaded(*found.model), host_.monitor()); });
-  for (const auto& [name, input] : found.inputs)
+  for (const auto& [name, input] : found.inputs) {
+    if (trains(manifest_.run.mode) && name == "predict") continue;  // only looked at, by check_predict_input()
     create(uses.inputs.at(name), [&, &input = input, &opened = inputs_.at(name)] {
       opened.instance = &plugins_.create(plugins_.loaded(input), opened.monitor);
     });
+  }
   if (found.optimizer) create_optimizer(found, create);
   if (found.cluster) {
     create(*uses.cluster, [&] {
@@ -219,6 +222,7 @@ bool ManifestRun::build_model(RunInput& input, Diagnostics& problems) {
 
 // The predictions make a graph of their own; this one shows what is wrong before anything is read.
 void ManifestRun::build_prediction(Diagnostics& problems) {
+  check_predictions_end(problems);
   RunInput& input = inputs_.at(predict_input(manifest_));
   if (!open(input, problems)) return;
   const auto training = inputs_.find("train");
@@ -251,6 +255,7 @@ void ManifestRun::build_training(Diagnostics& problems) {
                         "the loss; each step takes a batch all the same");
   if (ranks_ == nullptr || ranks_->chief()) add_model_hooks(training_, plugins_, *model_instance_, model_.outputs);
   build_evaluations(problems);
+  check_predict_input(problems);
   check_best_metric(problems);
   build_exports(problems);
   if (!problems.empty()) return;

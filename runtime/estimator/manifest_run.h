@@ -142,7 +142,9 @@ class ManifestRun {
   void check_best_metric(Diagnostics& problems) const;
   bool wants_best_metric() const;
   void export_evaluated(VariableStore& variables, const CheckpointResult& result);
-  void check_eval_variables(const Evaluation& evaluation, Diagnostics& problems) const;
+  void check_predictions_end(Diagnostics& problems) const;
+  void check_predict_input(Diagnostics& problems);
+  void check_predict_components(const std::vector<InputComponent>& components, Diagnostics& problems);
   void add_hook_problem(const Error& e, Diagnostics& problems) const;
   // Hooks that would have nothing to look at, or to restore.
   void check_hooks(Diagnostics& problems) const;

@@ -4,6 +4,7 @@
 
 #include "runtime/checkpoint/best_checkpoints.h"
 #include "runtime/checkpoint/run_lock.h"
+#include "runtime/estimator/input_checks.h"
 #include "runtime/estimator/known_evaluations.h"
 #include "runtime/estimator/manifest_run.h"
 #include "runtime/estimator/metrics_line.h"
@@ -17,16 +18,8 @@
 namespace belay::runtime {
 namespace {
 
-// An input whose option `epochs`, as all first-party inputs spell it, is 0: for ever.
-bool never_ends(const ResolvedPlugin& input, const PluginUse& section) {
-  const OptionInfo* epochs = input.info.option("epochs");
-  if (epochs == nullptr || epochs->type != OptionType::kInt) return false;
-  std::optional<OptionValue> value = epochs->default_value;
-  for (const PluginOption& option : section.options)
-    if (option.key == "epochs") value = option.value;
-  const auto* number = value ? std::get_if<std::int64_t>(&*value) : nullptr;
-  return number != nullptr && *number == 0;
-}
+constexpr const char* kEvalNeeds =
+    "an evaluation input needs the features and labels of [input.train], with the same widths";
 
 }  // namespace
 
@@ -84,7 +77,8 @@ void ManifestRun::build_evaluation(RunInput& input, Diagnostics& problems) {
   const Evaluation& built = *evaluations_.back();
   for (const std::string& metric : built.metric_names()) eval_metrics_.push_back(input.name + "/" + metric);
   for (const std::string& metric : built.matrix_names()) eval_matrices_.push_back(input.name + "/" + metric);
-  if (trains(manifest_.run.mode)) check_eval_variables(built, problems);
+  if (trains(manifest_.run.mode))
+    check_variables({input.name, manifest_.inputs.at(input.name)}, built.graph(), model_.graph, kEvalNeeds, problems);
 }
 
 // At the place of [[metrics]] that the message begins with, else at the input: the model was built on another one.
@@ -108,21 +102,7 @@ bool ManifestRun::check_eval_input(const RunInput& input, Diagnostics& problems)
   const RunInput* training = this->input("train");
   if (training == nullptr || training->feed == nullptr) return true;
   const std::size_t before = problems.size();
-  for (const bool label : {false, true}) {
-    std::vector<std::string> there;
-    std::size_t wanted = 0;
-    for (const InputComponent& c : input.feed->components())
-      if (c.label == label) there.push_back(c.name);
-    for (const InputComponent& c : training->feed->components())
-      if (c.label == label) ++wanted;
-    if (label && wanted == 1 && there.size() == 1) continue;  // a model takes the only one, whatever it is called
-    for (const InputComponent& c : training->feed->components())
-      if (c.label == label && std::find(there.begin(), there.end(), c.name) == there.end())
-        problems.add(section.plugin_at,
-                     "[input." + input.name + "] has no " + (label ? "label " : "feature ") + double_quoted(c.name) +
-                         ", which [input.train] has",
-                     there.empty() ? std::string("it has none") : "it has: " + joined(there));
-  }
+  check_components({input.name, section}, input.feed->components(), training->feed->components(), true, problems);
   return problems.size() == before;
 }
 
@@ -174,27 +154,6 @@ void ManifestRun::check_hooks(Diagnostics& problems) const {
         problems.add(option.value_at,
                      "no evaluation is made between two steps, so " + double_quoted(*text) + " never has a value here",
                      "set every_steps, every_secs or at_checkpoint in [eval]");
-  }
-}
-
-// Variables are matched by name: one of another shape comes from an input of another width.
-void ManifestRun::check_eval_variables(const Evaluation& evaluation, Diagnostics& problems) const {
-  const NodeGraph& graph = evaluation.graph();
-  for (const Port& p : graph.collection(collections::kGlobalVariables)) {
-    const std::string& name = graph.node(p.node).name;
-    const Node* trained = model_.graph.find_node(name);
-    const auto described = [](const NodeGraph& g, const Port& port) {
-      const auto& [dtype, shape] = g.spec(port);
-      return std::string(dtype_name(dtype)) + " " + shape.text();
-    };
-    const std::string here = described(graph, p);
-    const std::string there = trained == nullptr ? "" : described(model_.graph, {trained->id, 0});
-    if (here == there) continue;
-    problems.add(manifest_.inputs.at(evaluation.name()).plugin_at,
-                 "on [input." + evaluation.name() + "] the model's variable " + double_quoted(name) + " is " + here +
-                     (there.empty() ? ", and the training has no such variable" : ", in the training it is " + there),
-                 "an evaluation input needs the features and labels of [input.train], with the same widths");
-    return;
   }
 }
 

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether an input of a manifest can be used with a model that [input.train] trains: what would otherwise show behind
+// the training only. Each problem is at the place where the manifest names the input's plugin. [main]
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runtime/data/input_service.h"
+#include "runtime/graph/node_graph.h"
+#include "runtime/loader/resolve.h"
+#include "runtime/manifest/diagnostics.h"
+#include "runtime/manifest/manifest.h"
+
+namespace belay::runtime {
+
+// [input.NAME], which is not [input.train].
+struct OtherInput {
+  const std::string& name;
+  const PluginUse& section;
+};
+
+// Its option `epochs`, as all first-party inputs spell it, is 0: for ever.
+bool never_ends(const ResolvedPlugin& input, const PluginUse& section);
+
+// That it has each feature of the training's input, by name, and with `labels` each label. A single label may have
+// another name than the training's, since a model takes the only one.
+void check_components(const OtherInput& input, const std::vector<InputComponent>& components,
+                      const std::vector<InputComponent>& training, bool labels, Diagnostics& problems);
+
+// That the model's variables are those of the training, by name. One of another shape comes from an input of another
+// width; `help` says so.
+void check_variables(const OtherInput& input, const NodeGraph& graph, const NodeGraph& training,
+                     const std::string& help, Diagnostics& problems);
+
+}  // namespace belay::runtime
