@@ -123,13 +123,33 @@ std::optional<ResolvedPlugin> PluginResolver::locate(PluginKind kind, const Plug
         search_.rejected().empty()) {
       say_that_there_are_none(search_, use.plugin_at, problems_);
     } else {
-      problems_.add(use.plugin_at, e.headline(), e.help());
+      const std::string data = data_help(kind, use, e);
+      problems_.add(use.plugin_at, e.headline(), data.empty() ? e.help() : data);
     }
     plugin_failed_ = true;
     return std::nullopt;
   }
   plugin.at = use.at;
   return plugin;
+}
+
+std::string PluginResolver::data_help(PluginKind kind, const PluginUse& use, const LoadError& error) const {
+  const bool no_library = error.kind() == LoadErrorKind::kNotElf || error.kind() == LoadErrorKind::kNotRegular ||
+                          error.kind() == LoadErrorKind::kNotFound;
+  if (kind != PluginKind::kInput || use.file.empty() || !no_library || use.file.find(".so") != std::string::npos)
+    return "";
+  const std::string library = "\"file\" is the library that the plugin is in; ";
+  const PluginInfo* info = nullptr;
+  if (const RegisteredPlugin* p = linked_.find(kind, use.plugin, "")) info = &p->info;
+  for (const FoundPlugin& p : search_.plugins())
+    if (info == nullptr && p.info.kind == kind && p.info.name == use.plugin) info = &p.info;
+  if (info == nullptr) return library + "name it by plugin = \"...\", and the data by one of its options";
+  std::vector<std::string> files, paths;
+  for (const OptionInfo& o : info->options)
+    if (o.type == OptionType::kPath) (o.name.starts_with("file") ? files : paths).push_back(double_quoted(o.name));
+  if (files.empty() && paths.empty()) return "";
+  return library + "what input " + double_quoted(use.plugin) + " reads is given by " +
+         joined(files.empty() ? paths : files, " or ");
 }
 
 PluginResolver::Place PluginResolver::find(PluginKind kind, const PluginUse& use) {

@@ -80,6 +80,8 @@ class PluginResolver {
   std::optional<ResolvedPlugin> locate(PluginKind kind, const PluginUse& use);
   Place find(PluginKind kind, const PluginUse& use);
   Place find_in_file(PluginKind kind, const PluginUse& use);
+  // For who names data by `file`, which is the plugin's library: the option that was meant. Empty: nobody does.
+  std::string data_help(PluginKind kind, const PluginUse& use, const LoadError& error) const;
   void name_instances(const std::vector<ResolvedPlugin*>& plugins);
 
   const Registry& linked_;

@@ -123,5 +123,16 @@ TEST_F(PredictInput, IdsOfACsvFileAreInEachLineAndInNoArray) {
   EXPECT_THAT(npy.out, Not(HasSubstr("007")));
 }
 
+TEST_F(PredictInput, DataThatIsNamedAsTheLibraryIsToldItsOption) {
+  const std::string manifest = flats(kNew);
+  const auto said = [&](const std::string& set) { return belay({"check", manifest, "--set", set}).err; };
+  EXPECT_THAT(
+      said("input.train.file=\"flats.csv\""),
+      HasSubstr("\"file\" is the library that the plugin is in; what input \"csv\" reads is given by \"path\""));
+  EXPECT_THAT(said("input.train={plugin = \"text\", file = \"flats.csv\"}"),
+              HasSubstr("what input \"text\" reads is given by \"files\""));
+  EXPECT_THAT(said("input.train={file = \"flats.csv\"}"), HasSubstr("name it by plugin = \"...\""));
+}
+
 }  // namespace
 }  // namespace belay::runtime::testing
