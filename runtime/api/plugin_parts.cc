@@ -2,6 +2,7 @@
 #include "runtime/api/plugin_parts.h"
 
 #include "runtime/api/log.h"
+#include "runtime/cluster/ranks_service.h"
 #include "runtime/loader/resolve.h"
 #include "runtime/monitored/host_services.h"
 #include "runtime/ops/plugin/plugin_op.h"
@@ -12,6 +13,7 @@ namespace belay::runtime {
 PluginParts::PluginParts(const std::vector<const belay_module*>& plugins)
     : log_(make_log({})), services_(*log_, system_clock(), "", 0) {
   add_session_services(services_);
+  services_.add("cluster", ranks_service());
   for (const belay_module* module : plugins) registry_.add_linked(module);
 }
 

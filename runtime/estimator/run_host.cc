@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "runtime/checkpoint/names.h"
+#include "runtime/cluster/ranks_service.h"
 #include "runtime/data/make_queue.h"
 #include "runtime/loader/cpu_features.h"
 #include "runtime/monitored/host_services.h"
@@ -36,7 +37,9 @@ RunHost::RunHost(const Platform& platform, RunControl& control, RunHostOptions o
       services_(platform.log, platform.clock, options_.dir.empty() ? events_dir_ : options_.dir, options_.seed),
       monitors_(2) {
   add_session_services(services_);
+  services_.add("cluster", ranks_service());
   services_.set_attempt(&attempt_);
+  services_.set_place(options_.rank, options_.ranks);
   set_contexts(services_, false);
   set_events(nullptr);
 }

@@ -51,6 +51,7 @@ struct RunHostOptions {
   std::uint64_t seed = 42;
   bool marks_attempt = false;  // one run of a process at a time; see attempt_mark.h
   bool starts_over = false;    // what an earlier run left in dir is not gone on with
+  int rank = 0, ranks = 1;     // this process among those that train together
   CheckpointSettings checkpoint = {};
   SessionSettings session = {};
 };

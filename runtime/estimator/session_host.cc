@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "runtime/cluster/ranks_service.h"
 #include "runtime/graph/graph_service.h"
 #include "runtime/monitored/host_services.h"
 #include "runtime/session/session_service.h"
@@ -14,8 +15,10 @@ SessionHost::SessionHost(RunHost& run, Options options)
       options_(std::move(options)),
       services_(run.log(), run.clock(), run.services().run_directory(), run.services().seed()) {
   add_session_services(services_);
+  services_.add("cluster", ranks_service());
   services_.set_mode(static_cast<std::int32_t>(options_.mode));
   services_.set_attempt(&run_.attempt());
+  services_.set_place(run_.options().rank, run_.options().ranks);
   services_.set_context(&events_);
   run_.set_contexts(services_, options_.saves);
   if (options_.saves) run_.set_events(&events_);

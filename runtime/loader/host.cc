@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/loader/host.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <mutex>
@@ -162,10 +163,16 @@ void status_line(belay_host* host, belay_str text) {
 std::int32_t mode(belay_host* host) {
   return with(host, [](InstanceHost& h) { return h.services().mode(); });
 }
-// One process, so far.
-std::int32_t rank(belay_host*) { return 0; }
-std::int32_t ranks(belay_host*) { return 1; }
-std::int32_t is_chief(belay_host*) { return 1; }
+std::int32_t rank(belay_host* host) {
+  return with(host, [](InstanceHost& h) { return h.services().rank(); });
+}
+// Of an instance that has ended there is none.
+std::int32_t ranks(belay_host* host) {
+  return std::max(1, with(host, [](InstanceHost& h) { return h.services().ranks(); }));
+}
+std::int32_t is_chief(belay_host* host) {
+  return with(host, [](InstanceHost& h) { return h.services().rank() == 0 ? 1 : 2; }) != 2;
+}
 // Of an instance that has ended nothing is wanted.
 std::int32_t stopping(belay_host* host) {
   return with(host, [](InstanceHost& h) { return h.stopping() ? 1 : 2; }) != 2;

@@ -67,6 +67,10 @@ TEST_F(InstanceHostTest, B_12a_SaysWhatTheSessionIsForAndWhichProcessThisIs) {
   EXPECT_EQ(host.rank(), 0);
   EXPECT_EQ(host.ranks(), 1);
   EXPECT_TRUE(host.is_chief());
+  services.set_place(1, 3);
+  EXPECT_EQ(host.rank(), 1);
+  EXPECT_EQ(host.ranks(), 3);
+  EXPECT_FALSE(host.is_chief());
 }
 
 TEST_F(HostTest, B_10a_ALogLineAfterDestroyIsAWarningAndTheHandleStaysValid) {
