@@ -66,7 +66,7 @@ inline std::vector<NamedScalar> named_scalars(const belay::Graph& graph, const s
   return scalars;
 }
 
-// How many examples a step takes, by a tensor of its last batch.
+// How many examples a step takes, by a tensor of its last batch: those of all processes that train together.
 class ExamplesPerStep {
  public:
   ExamplesPerStep() = default;
@@ -75,8 +75,12 @@ class ExamplesPerStep {
       if (tensor.rank() >= 1 && (!tensor_ || tensor.rank() < tensor_.rank())) tensor_ = tensor;
     if (tensor_) graph.fetch(tensor_);
     const belay::Output loss = graph.find_if_exists("loss");
-    if (loss && graph.op_of(loss) == "MeanOverBatches")
-      batches_ = *static_cast<const std::int64_t*>(graph.attr_of(loss, "batches").data);
+    const std::string op = loss ? graph.op_of(loss) : std::string();
+    const auto attr = [&](const char* name) {
+      return *static_cast<const std::int64_t*>(graph.attr_of(loss, name).data);
+    };
+    if (op == "MeanOverBatches") batches_ = attr("batches");
+    if (op == "MeanOverRanks") batches_ = attr("batches") * attr("ranks");
   }
   // Fetched where the number is wanted; empty: it is not known.
   const belay::Output& tensor() const noexcept { return tensor_; }

@@ -84,10 +84,11 @@ std::string RankGroup::broadcast(std::string text, int from) {
   return text;
 }
 
-void RankGroup::all_reduce(const TensorView& tensor) {
+void RankGroup::all_reduce(const TensorView& tensor, DType wire) {
   const Doing doing(Activity::kOtherRanks);
-  const belay_collective call = call_from(0);
-  cluster_.call("all_reduce", &Api::all_reduce, &call, &tensor.raw());
+  belay_collective call = call_from(0);
+  call.wire_dtype = static_cast<std::int32_t>(wire);
+  cluster_.call("all_reduce", &Api::all_reduce, static_cast<const belay_collective*>(&call), &tensor.raw());
 }
 
 std::vector<std::int64_t> RankGroup::all_gather(const std::vector<std::int64_t>& mine) {

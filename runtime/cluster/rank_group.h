@@ -44,7 +44,8 @@ class RankGroup {
   void broadcast(const TensorView& tensor, int from);
   // The same for a string of any length.
   std::string broadcast(std::string text, int from);
-  void all_reduce(const TensorView& tensor);
+  // `wire`: kBFloat16 where elements are rounded to it on the way.
+  void all_reduce(const TensorView& tensor, DType wire = DType::kInvalid);
   // Each rank's numbers, one behind the other.
   std::vector<std::int64_t> all_gather(const std::vector<std::int64_t>& mine);
   // Each rank's string, by rank; of any length.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <cstdio>
 #include <cstring>
 #include <mutex>
 #include <shared_mutex>
@@ -11,6 +12,7 @@
 #include <thread>
 #include <utility>
 
+#include "runtime/cluster/rank_positions.h"
 #include "runtime/platform/crc32c.h"
 #include "runtime/platform/text.h"
 
@@ -19,9 +21,11 @@ namespace {
 
 constexpr std::int64_t kStepsBetweenChecks = 100;
 constexpr std::chrono::milliseconds kBetweenLooks{50};  // at the rendezvous
-constexpr const char* kRankMark = "@";                  // train@1: no name of an input has it
 
 std::string rank_text(int rank) { return "rank " + std::to_string(rank); }
+
+// Of a batch behind which the input is there. A shard whose part of an epoch was read already begins in the next one.
+std::int64_t epoch_of(const Position& behind) { return behind.index == 0 ? behind.epoch - 1 : behind.epoch; }
 
 std::int64_t rows_of(const QueueElement& element) {
   for (const DenseTensor& t : element.components)
@@ -137,6 +141,8 @@ class RunRanks::SharedQueue final : public QueueOfRanks {
   void fetch(Note& note) {
     try {
       next_ = inner_->dequeue(CancelToken(ranks_.control_.wakes, clock_));
+      if (!ranks_.epoch_known_) ranks_.epoch_ = epoch_of(next_->position);
+      ranks_.epoch_known_ = true;
     } catch (const Error& e) {
       own_error_ = e;
       note.kind = e.code() == Code::kOutOfRange                                ? Note::kInputEnded
@@ -253,7 +259,7 @@ class RunRanks::MeetingWatch {
 };
 
 RunRanks::RunRanks(Options options, Control control) : options_(std::move(options)), control_(std::move(control)) {
-  for (int r = 0; r < options_.size; ++r) position_names_.push_back(position_name(r));
+  for (int r = 0; r < options_.size; ++r) position_names_.push_back(name_of_position(options_.input, r));
 }
 
 RunRanks::~RunRanks() = default;
@@ -265,15 +271,26 @@ RankGroup& RunRanks::group() {
   return *group_;
 }
 
+std::string RunRanks::max_wait_text() const {
+  char seconds[64];
+  std::snprintf(seconds, sizeof(seconds), "cluster.max_wait_secs = %g", options_.max_wait_secs);
+  return seconds;
+}
+
 void RunRanks::meet(const std::string& directory, const std::string& name) {
   group_ = std::make_unique<RankGroup>(*cluster_);
-  group_->open({.rank = options_.rank,
-                .size = options_.size,
-                .local_rank = options_.local_rank,
-                .directory = directory,
-                .name = name,
-                .wait_secs = options_.max_wait_secs,
-                .timeout_secs = options_.timeout_secs});
+  try {
+    group_->open({.rank = options_.rank,
+                  .size = options_.size,
+                  .local_rank = options_.local_rank,
+                  .directory = directory,
+                  .name = name,
+                  .wait_secs = options_.max_wait_secs,
+                  .timeout_secs = options_.timeout_secs});
+  } catch (const Error& e) {
+    if (e.code() != Code::kUnavailable) throw;
+    throw Error(e.code(), std::string(e.message()) + " (" + max_wait_text() + ")");
+  }
   ended_ = false;
   compare_digests();
 }
@@ -302,7 +319,7 @@ void RunRanks::open_worker(FileSystem& files) {
     if (control_.stopping()) fail(Code::kCancelled, "the run was stopped while rank 0 was waited for");
     if (std::chrono::steady_clock::now() > end)
       fail(Code::kUnavailable, "rank 0 of " + std::to_string(options_.size) + " did not begin a run in " +
-                                   escaped(options_.directory) + " in time");
+                                   escaped(options_.directory) + " within " + max_wait_text());
     std::this_thread::sleep_for(kBetweenLooks);
   }
 }
@@ -341,31 +358,21 @@ QueueFactory RunRanks::over(QueueFactory make) {
   };
 }
 
-std::string RunRanks::position_name(int rank) const {
-  return rank == 0 ? options_.input : options_.input + kRankMark + std::to_string(rank);
-}
-
 std::string RunRanks::listed_variables() const {
   std::string list;
   for (const Variable* v : session_->variables()) list += line_of(*v);
   return list;
 }
 
-// The chief's, of all ranks.
-std::string RunRanks::restored_positions(DirectSession& session) const {
-  const std::map<std::string, Position> all = session.store().positions();
-  int count = 0;
-  for (const auto& [name, position] : all)
-    count += name == options_.input || name.rfind(options_.input + kRankMark, 0) == 0 ? 1 : 0;
-  if (count != 0 && count != options_.size)
-    fail(Code::kFailedPrecondition, "the checkpoint is of a run of " + std::to_string(count) + " process" +
-                                        (count == 1 ? "" : "es") + ", and this one has " +
-                                        std::to_string(options_.size) + ": start as many, or use --from-scratch");
+// The chief's, of all ranks. A process that joins them later finds the same in the checkpoints.
+std::string RunRanks::restored_positions(DirectSession& session) {
+  const InputPositions all = session.store().positions();
+  const RankPositions found = positions_on(all, options_.input, options_.size);
+  regrouped_ = found.said;
+  if (!regrouped_.empty()) session.store().replace_positions(with_positions(all, options_.input, found.of_rank));
   std::string text;
-  for (const std::string& name : position_names_) {
-    const auto found = all.find(name);
-    text += text_of(found == all.end() ? Position() : found->second);
-  }
+  for (const Position& p : found.of_rank) text += text_of(p);
+  append(text, regrouped_.empty() ? 0 : 1);
   return text;
 }
 
@@ -397,18 +404,24 @@ CreatedSession RunRanks::alike(CreatedSession created) {
     if (r == rank()) own = std::move(p);
   }
   epoch_ = own.epoch;
+  epoch_known_ = take_number(positions, at) == 0;
   if (!chief()) session.store().replace_positions({{options_.input, own}});
   compare_variables();
   return created;
 }
 
-void refuse_ranks(DirectSession& session) {
-  for (const auto& [name, position] : session.store().positions())
-    if (name.find(kRankMark) != std::string::npos)
-      fail(
-          Code::kFailedPrecondition,
-          "the checkpoint is of a run of several processes, each of which read a part of the input; this one is alone: "
-          "start as many as before, with [cluster], or use --from-scratch");
+std::string go_on_alone(DirectSession& session, const std::string& input) {
+  const InputPositions all = session.store().positions();
+  RankPositions found = positions_on(all, input, 1);
+  if (!found.said.empty()) session.store().replace_positions(with_positions(all, input, found.of_rank));
+  return found.said;
+}
+
+void refuse_ranks(DirectSession& session, const std::string& input) {
+  if (const int count = processes_of(session.store().positions(), input); count > 1)
+    fail(Code::kFailedPrecondition, "the checkpoint is of a run of " + std::to_string(count) +
+                                        " processes, each of which read a part of the input; one alone does not "
+                                        "make their steps again");
 }
 
 // ---- steps ----
@@ -461,9 +474,9 @@ void RunRanks::leave() {
     compare_variables();
 }
 
-void RunRanks::all_reduce(const TensorView& values) {
+void RunRanks::all_reduce(const TensorView& values, Values what) {
   const Waiting waiting(control_.waits);
-  group().all_reduce(values);
+  group().all_reduce(values, what == Values::kGradients ? options_.wire : DType::kInvalid);
 }
 
 }  // namespace belay::runtime

@@ -46,6 +46,7 @@ class RunRanks final : public StepRanks {
     std::string directory;  // the run's; absolute, and seen by all
     double max_wait_secs = 300;
     double timeout_secs = 60;
+    DType wire = DType::kInvalid;  // kBFloat16: to which gradients are rounded on the way
     std::string input = "train";  // whose shards they read
     std::string queue;            // the node of its queue
     std::uint32_t digest = 0;     // of what must be the same on all ranks: manifest and program
@@ -75,14 +76,17 @@ class RunRanks final : public StepRanks {
   // Makes queues as `make` does; that of the input takes its elements together with the other ranks.
   QueueFactory over(QueueFactory make);
   // The session's variables and the positions of inputs are the chief's from here on; the graph's variables are the
-  // same on all ranks, but for those that the chief's hooks add. FAILED_PRECONDITION where the chief restored a
-  // checkpoint of another number of processes.
+  // same on all ranks, but for those that the chief's hooks add. A checkpoint of another number of processes is gone on
+  // with as runtime/cluster/rank_positions.h says.
   CreatedSession alike(CreatedSession created);
+  // The chief's: what to say of that; empty: nothing.
+  const std::string& regrouped() const noexcept { return regrouped_; }
   // Ends the run on all ranks. Nothing where they have agreed on that already.
   void leave();
 
   double share() const override { return share_; }
-  void all_reduce(const TensorView& values) override;
+  void all_reduce(const TensorView& values, Values what) override;
+  bool rounds_gradients() const override { return options_.wire != DType::kInvalid; }
   const std::vector<std::pair<const std::string*, Position>>& others_took() const override { return others_took_; }
 
  private:
@@ -94,9 +98,9 @@ class RunRanks final : public StepRanks {
   RankGroup& group();
   void meet(const std::string& directory, const std::string& name);
   void compare_digests();
-  std::string position_name(int rank) const;
+  std::string max_wait_text() const;
   std::string listed_variables() const;
-  std::string restored_positions(DirectSession& session) const;
+  std::string restored_positions(DirectSession& session);
   std::vector<Note> exchange(const Note& mine);
   void compare_variables();
   // Ends a wait for rank 0 that has begun anew.
@@ -112,12 +116,17 @@ class RunRanks final : public StepRanks {
   DirectSession* session_ = nullptr;
   std::vector<const Variable*> variables_;  // that all ranks have, in one order
   std::int64_t epoch_ = 0;                  // of this rank's next batch
+  bool epoch_known_ = true;                 // false: only that batch says it
+  std::string regrouped_;
   double share_ = 0;
   std::vector<std::pair<const std::string*, Position>> others_took_;  // the chief's
   bool ended_ = false;                                                // all ranks have agreed on it
 };
 
-// FAILED_PRECONDITION where the session was restored from a checkpoint of several processes: of a run that is one.
-void refuse_ranks(DirectSession& session);
+// For a run that is one process, whose session may have been restored from a checkpoint of several: its input goes on
+// where theirs stopped. What to say of that; empty: nothing.
+std::string go_on_alone(DirectSession& session, const std::string& input);
+// FAILED_PRECONDITION where it was: their steps are not made again by one.
+void refuse_ranks(DirectSession& session, const std::string& input);
 
 }  // namespace belay::runtime

@@ -249,7 +249,7 @@ void ManifestRun::build_training(Diagnostics& problems) {
   check_groups(problems);
   if (!problems.empty()) return;
   if (ranks_ != nullptr)
-    model_.add_training_over_ranks(*optimizer_);
+    model_.add_training_over_ranks(*optimizer_, ranks_->size());
   else if (!model_.add_training(*optimizer_))
     host_.log().warning("",
                         "nothing of the input reaches the training step: neither features nor labels are used by "

@@ -33,7 +33,8 @@ void ManifestRun::compare_with_earlier(Diagnostics& problems) {
 void ManifestRun::compare_fingerprint(Diagnostics& problems) const {
   if (options_.replay != nullptr) return compare_plugins(problems);
   if (trains(manifest_.run.mode) && !options_.from_scratch)
-    resume_.compare(fingerprint_of(host_.environment(), plugins_.registry()), problems);
+    resume_.compare(fingerprint_of(host_.environment(), plugins_.registry()), ranks_ == nullptr ? 1 : ranks_->size(),
+                    problems);
 }
 
 void ManifestRun::open_directory() {

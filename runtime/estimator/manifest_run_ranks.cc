@@ -50,6 +50,9 @@ std::unique_ptr<RunRanks> make_ranks(const Manifest& manifest, bool replay, cons
   ranks.size = place->size;
   ranks.local_rank = place->local_rank;
   ranks.directory = manifest.run.dir;
+  ranks.max_wait_secs = manifest.cluster->max_wait_secs;
+  ranks.timeout_secs = manifest.cluster->timeout_secs;
+  if (manifest.cluster->wire == Wire::kBf16) ranks.wire = DType::kBFloat16;
   ranks.queue = std::string(kInputScope) + "/" + ranks.input + "_queue";
   ranks.digest = crc32c(effective_manifest(manifest_of_worker(manifest)) + build_id());
   return std::make_unique<RunRanks>(std::move(ranks),
@@ -69,10 +72,6 @@ void ManifestRun::check_cluster(Diagnostics& problems) const {
   if (ranks_->chief() && manifest_.run.dir.empty())
     problems.add(manifest_.cluster->at, "several processes meet in the run's directory, and [run] names none",
                  "write dir = \"runs/NAME\" in [run]");
-  if (manifest_.optimizer.accumulate > 1)
-    problems.add(manifest_.at("optimizer.accumulate"),
-                 "optimizer.accumulate is for one process yet, and this is one of " + std::to_string(ranks_->size()),
-                 "leave it out: the ranks' batches make one step together");
 }
 
 // The chief holds the run's lock.

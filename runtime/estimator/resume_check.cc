@@ -7,6 +7,7 @@
 #include "runtime/checkpoint/find_restorable.h"
 #include "runtime/checkpoint/names.h"
 #include "runtime/checkpoint/state_file.h"
+#include "runtime/cluster/rank_positions.h"
 #include "runtime/estimator/manifest_changes.h"
 #include "runtime/manifest/parse.h"
 #include "runtime/manifest/show.h"
@@ -155,7 +156,7 @@ Location ResumeCheck::place_of_option(const std::string& key) const {
   return train->second.at;
 }
 
-void ResumeCheck::compare(const Fingerprint& own, Diagnostics& problems) const {
+void ResumeCheck::compare(const Fingerprint& own, int processes, Diagnostics& problems) const {
   if (!options_.exact) return;
   const std::optional<Earlier> earlier = find_earlier();
   if (!earlier) return;
@@ -167,6 +168,12 @@ void ResumeCheck::compare(const Fingerprint& own, Diagnostics& problems) const {
   for (const std::string& difference : differences_between(checkpoint->state().fingerprint, own))
     problems.add({manifest_.file, 0, 0}, "--exact: since " + earlier->name + " was saved " + difference,
                  "make it as it was, or leave --exact out");
+  const int before = processes_of(checkpoint->state().input_positions, "train");
+  if (before != 0 && before != processes)
+    problems.add({manifest_.file, 0, 0},
+                 "--exact: " + earlier->name + " was written by a run of " + std::to_string(before) +
+                     (before == 1 ? " process" : " processes") + ", and this one has " + std::to_string(processes),
+                 "start as many, or leave --exact out");
 }
 
 std::string ResumeCheck::manifest_to_keep() const { return effective_manifest(manifest_) + data_file_lines(data_); }

@@ -45,8 +45,8 @@ class ResumeCheck {
   // of the manifest; `hooks`: for those that it no longer names.
   void compare(const ResolvedPlugins& plugins, const HookInfos& hooks, const Environment& environment,
                Diagnostics& problems) const;
-  // Whether the same bits can come out: with options.exact each difference is a problem.
-  void compare(const Fingerprint& own, Diagnostics& problems) const;
+  // Whether the same bits can come out: with options.exact each difference is a problem. `processes`: of this run.
+  void compare(const Fingerprint& own, int processes, Diagnostics& problems) const;
 
   // The effective manifest, and a line for each of the files.
   std::string manifest_to_keep() const;

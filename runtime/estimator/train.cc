@@ -27,14 +27,22 @@ class WithoutStates final : public SessionCreator {
   const std::set<std::string>& names_;
 };
 
+constexpr const char* kTrainInput = "train";
+
 // The session of one of several processes, or (null) of one that is alone.
 class OverRanks final : public SessionCreator {
  public:
-  OverRanks(std::shared_ptr<SessionCreator> inner, RunRanks* ranks) : inner_(std::move(inner)), ranks_(ranks) {}
+  OverRanks(std::shared_ptr<SessionCreator> inner, RunRanks* ranks, bool replays, Logger& log)
+      : inner_(std::move(inner)), ranks_(ranks), replays_(replays), log_(log) {}
   CreatedSession create_session() override {
     CreatedSession created = inner_->create_session();
-    if (ranks_ != nullptr) return ranks_->alike(std::move(created));
-    refuse_ranks(*created.session);
+    if (replays_) {
+      refuse_ranks(*created.session, kTrainInput);
+      return created;
+    }
+    if (ranks_ != nullptr) created = ranks_->alike(std::move(created));
+    const std::string said = ranks_ != nullptr ? ranks_->regrouped() : go_on_alone(*created.session, kTrainInput);
+    if (!said.empty()) log_.warning("", said);
     return created;
   }
   NodeGraph& graph() override { return inner_->graph(); }
@@ -42,6 +50,8 @@ class OverRanks final : public SessionCreator {
  private:
   const std::shared_ptr<SessionCreator> inner_;
   RunRanks* const ranks_;
+  const bool replays_;
+  Logger& log_;
 };
 
 class Training {
@@ -94,7 +104,8 @@ std::shared_ptr<SessionCreator> Training::creator() {
   else if (run_.has_directory())
     options.checkpoint_dir = run_.directory().path();
   auto chief = std::make_shared<OverRanks>(
-      std::make_shared<ChiefSessionCreator>(model_.graph, run_.environment(), std::move(options)), ranks_);
+      std::make_shared<ChiefSessionCreator>(model_.graph, run_.environment(), std::move(options)), ranks_,
+      options_.replay != nullptr, run_.log());
   if (options_.replay == nullptr) return chief;
   return std::make_shared<WithoutStates>(std::move(chief), options_.replay->left_out);
 }

@@ -20,8 +20,12 @@ class StepRanks {
   // and takes part with rows that count for nothing. Behind the dequeue of the step.
   virtual double share() const = 0;
   // The sum over the ranks into each one's tensor, float32: the same bits on all of them, and again in the next run.
-  // Each rank makes the same calls in each step. ABORTED, with the rank that has failed.
-  virtual void all_reduce(const TensorView& values) = 0;
+  // Gradients may be rounded on the way (cluster.wire). Each rank makes the same calls in each step. ABORTED, with the
+  // rank that has failed.
+  enum class Values { kGradients, kOthers };
+  virtual void all_reduce(const TensorView& values, Values what) = 0;
+  // Whether gradients are rounded, and so go by themselves.
+  virtual bool rounds_gradients() const = 0;
   // The inputs of the other ranks that the last dequeue took from, where this one keeps their positions: names that
   // outlive the queue, and where each input is behind that.
   virtual const std::vector<std::pair<const std::string*, Position>>& others_took() const = 0;

@@ -81,10 +81,13 @@ std::vector<std::string> reserved_keys(PluginTable table) {
   ListFields fields("", all);
   InputSection input;
   ExporterSection exporter;
+  ClusterSection cluster;
   if (table == PluginTable::kInput) {
     visit(fields, input);
   } else if (table == PluginTable::kExporter) {
     visit(fields, exporter);
+  } else if (table == PluginTable::kCluster) {
+    visit(fields, cluster);
   } else {
     visit(fields, input, table);
   }

@@ -40,6 +40,17 @@ struct ExporterSection : PluginUse, ExportSettings {
   friend bool operator==(const ExporterSection&, const ExporterSection&) = default;
 };
 
+// How gradients go from process to process, in the order of the words in TOML: "float32", "bf16".
+enum class Wire { kFloat32, kBf16 };
+
+struct ClusterSection : PluginUse {
+  double max_wait_secs = 300;  // for the other processes, at the start
+  double timeout_secs = 60;    // without a sign of life of one of them
+  Wire wire = Wire::kFloat32;
+
+  friend bool operator==(const ClusterSection&, const ClusterSection&) = default;
+};
+
 struct ScaffoldSection {
   std::optional<PluginUse> saver;  // none: safetensors
   std::vector<PluginUse> init_fn;
@@ -116,7 +127,7 @@ struct Manifest {
   std::vector<MetricSection> metrics;
   std::vector<ExporterSection> exporters;
   std::vector<PluginUse> ops;  // operations that come from libraries of their own
-  std::optional<PluginUse> cluster;
+  std::optional<ClusterSection> cluster;
   Places places;
 
   // For what is found wrong with a key later: where its value is written; else its section; else the file.

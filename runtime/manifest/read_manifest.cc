@@ -44,8 +44,7 @@ class ManifestReader {
     read_metrics();
     read_exporters();
     read_list("ops", "operation", PluginTable::kOp, manifest_.ops);
-    if (const TomlNode* cluster = table("cluster"))
-      manifest_.cluster = read_plugin_use(*cluster, "cluster", PluginTable::kCluster, context_);
+    if (const TomlNode* cluster = table("cluster")) manifest_.cluster = read_cluster(*cluster, "cluster", context_);
     refuse_missing();
     return std::move(manifest_);
   }

@@ -68,4 +68,8 @@ ExporterSection read_exporter(const TomlNode& node, const std::string& name, con
   return read_section<ExporterSection>(node, name, context);
 }
 
+ClusterSection read_cluster(const TomlNode& node, const std::string& name, const ReadContext& context) {
+  return read_section<ClusterSection>(node, name, context);
+}
+
 }  // namespace belay::runtime

@@ -13,5 +13,6 @@ namespace belay::runtime {
 PluginUse read_plugin_use(const TomlNode& node, const std::string& name, PluginTable table, const ReadContext& context);
 InputSection read_input(const TomlNode& node, const std::string& name, const ReadContext& context);
 ExporterSection read_exporter(const TomlNode& node, const std::string& name, const ReadContext& context);
+ClusterSection read_cluster(const TomlNode& node, const std::string& name, const ReadContext& context);
 
 }  // namespace belay::runtime

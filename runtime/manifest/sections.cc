@@ -15,6 +15,7 @@ constexpr std::int64_t kMaxAccumulated = 1 << 20;
 constexpr std::int64_t kMaxClasses = 4096;  // of a matrix of 128 MiB
 constexpr std::int64_t kMaxThresholds = 100000;
 constexpr NumberRange kSeconds{.min = 0, .max = 1e9};  // about 30 years; as nanoseconds it fits into 64 bits
+constexpr NumberRange kLongerThanNoTime{.min = 0, .max = 1e9, .without_min = true};
 
 std::vector<std::string> run_modes() {  // in RunMode's order
   return {"train", "evaluate", "predict", "train_and_evaluate", "continuous_eval", "export"};
@@ -225,6 +226,13 @@ void visit(Fields& f, ExporterSection& exporter) {
   f.choice("when", exporter.when, {"final", "latest", "best"});
   f.integer("keep", exporter.keep, {.min = 1});
   f.text("signature", exporter.signature, "the model's default");
+}
+
+void visit(Fields& f, ClusterSection& cluster) {
+  visit(f, cluster, PluginTable::kCluster);
+  f.number("max_wait_secs", cluster.max_wait_secs, kLongerThanNoTime);
+  f.number("timeout_secs", cluster.timeout_secs, kLongerThanNoTime);
+  f.choice("wire", cluster.wire, {"float32", "bf16"});
 }
 
 std::string section_header(const std::string& section) {

@@ -21,6 +21,7 @@ void visit(Fields& f, MetricSection& metric);
 void visit(Fields& f, PluginUse& use, PluginTable table);
 void visit(Fields& f, InputSection& input);
 void visit(Fields& f, ExporterSection& exporter);
+void visit(Fields& f, ClusterSection& cluster);
 
 // [run], [[hooks]]: as the section is begun in a manifest.
 std::string section_header(const std::string& section);

@@ -224,7 +224,11 @@ void visit_sections(Manifest m, Sections& sections) {
     fields->options(p.options);
   }
   for (PluginUse& p : m.ops) use("[[ops]]", p, PluginTable::kOp, ops.of(name_of(p)));
-  if (m.cluster) use("[cluster]", *m.cluster, PluginTable::kCluster);
+  if (m.cluster) {
+    const std::unique_ptr<Fields> fields = sections.begin("[cluster]", "");
+    visit(*fields, *m.cluster);
+    fields->options(m.cluster->options);
+  }
 }
 
 std::string origin_text(const Location& at) {

@@ -184,11 +184,19 @@ namespace {
   fail(Code::kInvalidArgument, what + ", which several processes cannot train together yet; start one process");
 }
 
+// An operation of the step, beside the optimizer's, that changes a variable by a value: by what value all ranks
+// together change it is the mean of theirs, as of batch norm's moving averages.
+bool has_mean(const Node& update) {
+  const std::string& op = update.op->name;
+  return (op == "Assign" || op == "AssignAdd" || op == "AssignSub") && update.control_inputs.empty();
+}
+
 void check_over_ranks(const NodeGraph& graph, const ModelOutputs& outputs) {
   if (outputs.train_op) refuse_over_ranks("the model brings its own train operation");
-  if (const auto& updates = graph.collection(collections::kUpdateOps); !updates.empty())
-    refuse_over_ranks("the model adds '" + graph.port_name(updates[0]) +
-                      "' to each step (batch norm's moving averages are such)");
+  for (const Port& p : graph.collection(collections::kUpdateOps))
+    if (!has_mean(graph.node(p.node)))
+      refuse_over_ranks("the model adds '" + graph.port_name(p) + "' to each step, a " + graph.node(p.node).op->name +
+                        ", which has no mean over the processes");
   for (const ModelOutputs::Metric& m : outputs.metrics)
     if (m.update) refuse_over_ranks("the model's metric '" + m.name + "' is kept from step to step");
   for (const ModelOutputs::Hook& hook : outputs.hooks)
@@ -197,28 +205,100 @@ void check_over_ranks(const NodeGraph& graph, const ModelOutputs& outputs) {
 
 }  // namespace
 
-void add_train_op_over_ranks(NodeGraph& graph, const OptimizerUse& optimizer, const Output& batch,
+namespace {
+
+// What the ranks have together in a step: one node makes all of it.
+class RankMeans {
+ public:
+  RankMeans(NodeGraph& graph, const Output& batch, std::int64_t accumulate)
+      : graph_(graph),
+        batch_(batch),
+        queue_(graph.output({graph.node(graph.resolve(batch.raw()).node).inputs[0].node, 0})),
+        accumulate_(accumulate) {}
+
+  // The mean over the rows of all ranks, of all batches of the step, takes the value's place.
+  void add(Output& value, const std::string& name) {
+    check(value);
+    if (accumulate_ > 1) {
+      const Graph g = graph_.handle();
+      const auto after = g.after({batch_});
+      value = g.node("PartOfStep", name).in(queue_).in(value).attr("batches", accumulate_).output();
+      ++summed_;
+    }
+    values_.push_back(&value);
+  }
+  // Behind all others: the mean over the rows of the step's last batch.
+  void add_of_last_batch(Output& value) {
+    check(value);
+    values_.push_back(&value);
+  }
+  // `gradients`: so many of them were added first.
+  void make(std::int64_t ranks, std::size_t gradients) {
+    const Graph g = graph_.handle();
+    const auto after = g.after({batch_});
+    NodeBuilder mean = g.node("MeanOverRanks", "over_ranks");
+    mean.attr("summed", summed_).attr("gradients", static_cast<std::int64_t>(gradients));
+    mean.attr("batches", accumulate_).attr("ranks", ranks).in(queue_);
+    for (const Output* value : values_) mean.in(*value);
+    const Output first = mean.output();
+    for (std::size_t i = 0; i < values_.size(); ++i) *values_[i] = first.sibling(static_cast<std::uint32_t>(i));
+  }
+
+ private:
+  static void check(const Output& value) {
+    if (value.dtype() != DType::kFloat32) refuse_over_ranks("'" + value.name() + "' is " + dtype_name(value.dtype()));
+  }
+
+  NodeGraph& graph_;
+  const Output batch_, queue_;
+  const std::int64_t accumulate_;
+  std::int64_t summed_ = 0;
+  std::vector<Output*> values_;
+};
+
+// One of the model's own updates of a variable in each step.
+struct MeanUpdate {
+  std::string op, name;
+  Output variable, value;
+};
+
+std::vector<MeanUpdate> updates_of_step(NodeGraph& graph) {
+  std::vector<MeanUpdate> updates;
+  for (const Port& p : graph.collection(collections::kUpdateOps)) {
+    const Node& update = graph.node(p.node);
+    updates.push_back({update.op->name, update.name, graph.output(update.inputs[0]), graph.output(update.inputs[1])});
+  }
+  return updates;
+}
+
+// In the place of those that the model made.
+void replace_updates(NodeGraph& graph, const std::vector<MeanUpdate>& updates) {
+  std::vector<Port> made;
+  for (const MeanUpdate& u : updates) {
+    const Output mean = graph.handle().node(u.op, u.name + "_over_ranks").in(u.variable).in(u.value).output();
+    made.push_back(graph.resolve(mean.raw()));
+  }
+  graph.replace_collection(collections::kUpdateOps, std::move(made));
+}
+
+}  // namespace
+
+void add_train_op_over_ranks(NodeGraph& graph, const OptimizerUse& optimizer, const Output& batch, std::int64_t ranks,
                              ModelOutputs& outputs) {
   check_over_ranks(graph, outputs);
   const Graph g = graph.handle();
+  OptimizerSettings of_a_batch = optimizer.settings;
+  of_a_batch.accumulate = 1;
   std::vector<VariableGradient> gradients =
-      gradients_of_step(g, outputs.loss, optimizer.settings, g.collection(collections::kTrainableVariables));
-  std::vector<Output*> values;
-  for (VariableGradient& v : gradients) values.push_back(&v.gradient);
-  values.push_back(&outputs.loss);
-  for (ModelOutputs::Metric& m : outputs.metrics) values.push_back(&m.value);
-  {
-    const auto after = g.after({batch});
-    NodeBuilder mean = g.node("MeanOverRanks", "over_ranks");
-    mean.in(g.output({batch.raw().graph, graph.node(graph.resolve(batch.raw()).node).inputs[0].node, 0}));
-    for (const Output* value : values) {
-      if (value->dtype() != DType::kFloat32)
-        refuse_over_ranks("'" + value->name() + "' is " + dtype_name(value->dtype()));
-      mean.in(*value);
-    }
-    const Output first = mean.output();
-    for (std::size_t i = 0; i < values.size(); ++i) *values[i] = first.sibling(static_cast<std::uint32_t>(i));
-  }
+      gradients_of_step(g, outputs.loss, of_a_batch, g.collection(collections::kTrainableVariables));
+  std::vector<MeanUpdate> updates = updates_of_step(graph);
+  RankMeans all(graph, batch, optimizer.settings.accumulate);
+  for (VariableGradient& v : gradients) all.add(v.gradient, "accumulate/part");
+  all.add(outputs.loss, "loss_of_step");
+  for (ModelOutputs::Metric& m : outputs.metrics) all.add(m.value, m.name + "_of_step");
+  for (MeanUpdate& u : updates) all.add_of_last_batch(u.value);
+  all.make(ranks, gradients.size());
+  replace_updates(graph, updates);
   std::vector<Port> combined;
   for (const VariableGradient& v : gradients) combined.push_back(graph.resolve(v.gradient.raw()));
   graph.replace_collection(collections::kGradients, std::move(combined));

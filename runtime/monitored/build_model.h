@@ -32,11 +32,13 @@ ModelOutputs build_model(const ModelHandle& model, NodeGraph& graph, Mode mode,
 void add_train_op(NodeGraph& graph, const OptimizerUse& optimizer, ModelOutputs& outputs);
 // Both for several processes that train together, each on its own part of the input whose dequeue is `batch`
 // (runtime/cluster): gradients, loss and metrics are the means over all of them, weighted by rows, before the gradients
-// are clipped. One node makes all of it. INVALID_ARGUMENT: what they cannot share yet, by its name. The model has no
-// roles for loss and metrics in between.
+// are clipped, and so is what the model's own updates (batch norm's moving averages) assign, add or subtract. One node
+// makes all of it. With settings.accumulate these are means over the batches of the step, but for the model's own
+// updates, which are by the last batch, as in one process. INVALID_ARGUMENT: what they cannot share yet, by its name.
+// The model has no roles for loss and metrics in between.
 ModelOutputs build_model_over_ranks(PluginInstance& model, NodeGraph& graph, const std::vector<NamedOutput>& features,
                                     const std::vector<NamedOutput>& labels);
-void add_train_op_over_ranks(NodeGraph& graph, const OptimizerUse& optimizer, const Output& batch,
+void add_train_op_over_ranks(NodeGraph& graph, const OptimizerUse& optimizer, const Output& batch, std::int64_t ranks,
                              ModelOutputs& outputs);
 // Makes each training step take a batch: where outputs.train_op does not reach `batch` it becomes an operation that
 // does (true). Otherwise a model that uses nothing of its input would never come to the input's end.

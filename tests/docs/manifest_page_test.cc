@@ -70,6 +70,7 @@ std::map<std::string, std::string> shown_defaults() {
   Manifest manifest;
   manifest.inputs["train"].plugin = "x";
   manifest.hooks.emplace_back().plugin = "x";
+  manifest.cluster.emplace().plugin = "x";
   add_shown(manifest, values);
   return values;
 }
@@ -94,8 +95,9 @@ TEST_F(ManifestPage, EachSectionsTableHasItsKeysInTheirOrder) {
 
 TEST_F(ManifestPage, TheTableOfPluginKeysHasThoseOfEveryKind) {
   std::vector<std::string> keys = reserved_keys(PluginTable::kHook);
-  for (const std::string& key : reserved_keys(PluginTable::kInput))
-    if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+  for (const PluginTable table : {PluginTable::kInput, PluginTable::kCluster})
+    for (const std::string& key : reserved_keys(table))
+      if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
   EXPECT_THAT(first_column(section("Tables that name a plugin").rows), UnorderedElementsAreArray(keys));
 }
 
@@ -125,7 +127,10 @@ TEST_F(ManifestPage, TheDefaultsAreThoseThatShowPrints) {
 TEST_F(ManifestPage, TheDefaultsOfPluginKeysAreThoseThatShowPrints) {
   const std::map<std::string, std::string> defaults = shown_defaults();
   const std::map<std::string, std::string> shown_as = {{"on_error", "hooks.on_error"},
-                                                       {"prefetch", "input.train.prefetch"}};
+                                                       {"prefetch", "input.train.prefetch"},
+                                                       {"max_wait_secs", "cluster.max_wait_secs"},
+                                                       {"timeout_secs", "cluster.timeout_secs"},
+                                                       {"wire", "cluster.wire"}};
   for (const Row& row : section("Tables that name a plugin").rows) {
     const auto key = shown_as.find(code_of(row.at(0)));
     if (key == shown_as.end()) continue;

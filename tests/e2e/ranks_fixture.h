@@ -23,15 +23,17 @@ class Ranks : public RunTest {
     int examples = 1000;
     std::string input = "shuffle = true\n";
     std::string model = "plugin = \"mlp\"\nhidden = [16]\n";
+    std::string optimizer = {};  // more keys of it
     std::string more = {};
   };
   std::string manifest(const Job& job) const {
     const std::string path = temp / (job.dir + ".toml");
-    write_file(path, "[run]\ndir = \"" + job.dir + "\"\nmax_steps = " + std::to_string(job.steps) +
-                         "\nthreads = 1\n[input.train]\nplugin = \"digits\"\nexamples = " +
-                         std::to_string(job.examples) + "\nbatch_size = " + std::to_string(job.batch) + "\n" +
-                         job.input + "[model]\n" + job.model + "[optimizer]\nname = \"momentum\"\n" +
-                         "learning_rate = 0.05\nclip_norm = 1.0\n[cluster]\nplugin = \"gloo\"\n" + job.more);
+    write_file(path,
+               "[run]\ndir = \"" + job.dir + "\"\nmax_steps = " + std::to_string(job.steps) +
+                   "\nthreads = 1\n[input.train]\nplugin = \"digits\"\nexamples = " + std::to_string(job.examples) +
+                   "\nbatch_size = " + std::to_string(job.batch) + "\n" + job.input + "[model]\n" + job.model +
+                   "[optimizer]\nname = \"momentum\"\n" + "learning_rate = 0.05\nclip_norm = 1.0\n" + job.optimizer +
+                   "[cluster]\nplugin = \"gloo\"\n" + job.more);
     return path;
   }
   // One that goes on until it is stopped, a few hundred steps in a second.
@@ -59,9 +61,10 @@ class Ranks : public RunTest {
     return std::make_unique<BelayProcess>(
         args, std::vector<std::string>{"RANK=" + std::to_string(rank), "WORLD_SIZE=" + std::to_string(size)});
   }
-  static std::vector<Process> start_all(const std::string& manifest, int size) {
+  static std::vector<Process> start_all(const std::string& manifest, int size,
+                                        const std::vector<std::string>& more = {}) {
     std::vector<Process> all;
-    for (int r = 0; r < size; ++r) all.push_back(start(manifest, r, size));
+    for (int r = 0; r < size; ++r) all.push_back(start(manifest, r, size, more));
     return all;
   }
   static std::vector<ProcessResult> wait_for_all(const std::vector<Process>& all) {
@@ -69,8 +72,8 @@ class Ranks : public RunTest {
     for (const Process& p : all) results.push_back(p->wait());
     return results;
   }
-  static void train(const std::string& manifest, int size) {
-    for (const ProcessResult& r : wait_for_all(start_all(manifest, size))) ASSERT_EQ(r.status, 0) << r.err;
+  static void train(const std::string& manifest, int size, const std::vector<std::string>& more = {}) {
+    for (const ProcessResult& r : wait_for_all(start_all(manifest, size, more))) ASSERT_EQ(r.status, 0) << r.err;
   }
   std::string weights_of(const std::string& dir, int step) const { return weights(temp / dir, step); }
   // The elements of a checkpoint, as float32.

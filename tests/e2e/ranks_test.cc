@@ -76,18 +76,6 @@ TEST_F(Ranks, AJobWhoseRanksAreKilledAndThatIsStartedAgainEndsWithTheSameBits) {
   EXPECT_EQ(weights_of("killed", 400), weights_of("whole", 400));
 }
 
-TEST_F(Ranks, ACheckpointOfTwoIsRefusedByOneAndByThree) {
-  const std::string path = manifest({.dir = "run", .steps = 5});
-  train(path, 2);
-  const std::string longer = manifest({.dir = "run", .steps = 9});
-  const ProcessResult one = belay({"run", longer});
-  EXPECT_NE(one.status, 0);
-  EXPECT_THAT(one.err, HasSubstr("the checkpoint is of a run of several processes"));
-  const std::vector<ProcessResult> three = wait_for_all(start_all(longer, 3));
-  EXPECT_THAT(three[0].err, HasSubstr("the checkpoint is of a run of 2 processes, and this one has 3"));
-  for (const ProcessResult& r : three) EXPECT_EQ(r.status, 1) << r.err;
-}
-
 TEST_F(Ranks, AStopOfOneStopsAllAtTheSameStepAndIsSaved) {
   for (const int stopped : {0, 1}) {
     const std::string dir = "stopped_" + std::to_string(stopped);
@@ -164,9 +152,6 @@ TEST_F(Ranks, AnotherManifestOnARankIsRefused) {
 
 TEST_F(Ranks, WhatIsNotThereYetIsRefusedByItsName) {
   const std::vector<std::string> two{"RANK=0", "WORLD_SIZE=2"};
-  const ProcessResult accumulate = belay({"run", manifest({.dir = "a"}), "--set", "optimizer.accumulate=2"}, two);
-  EXPECT_EQ(accumulate.status, 2);
-  EXPECT_THAT(accumulate.err, HasSubstr("optimizer.accumulate is for one process yet, and this is one of 2"));
   const ProcessResult no_dir = belay({"run", manifest({.dir = "b"}), "--set", "run.dir="}, two);
   EXPECT_EQ(no_dir.status, 2);
   EXPECT_THAT(no_dir.err, HasSubstr("several processes meet in the run's directory"));

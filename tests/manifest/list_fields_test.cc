@@ -27,6 +27,8 @@ TEST(ListFields, PluginsTablesReserveKeys) {
   EXPECT_THAT(reserved_keys(PluginTable::kModel), ElementsAre("plugin", "file", "name", "on_error"));
   EXPECT_THAT(reserved_keys(PluginTable::kHook), ElementsAre("plugin", "file", "name", "on_error"));
   EXPECT_THAT(reserved_keys(PluginTable::kInput), ElementsAre("plugin", "file", "name", "on_error", "prefetch"));
+  EXPECT_THAT(reserved_keys(PluginTable::kCluster),
+              ElementsAre("plugin", "file", "name", "on_error", "max_wait_secs", "timeout_secs", "wire"));
 }
 
 TEST(ListFields, T_29c_NoOptionOfAPluginMayHaveTheNameOfAReservedKey) {
@@ -34,6 +36,8 @@ TEST(ListFields, T_29c_NoOptionOfAPluginMayHaveTheNameOfAReservedKey) {
     EXPECT_TRUE(detail::is_reserved_option("hook", key)) << key;
   for (const std::string& key : reserved_keys(PluginTable::kInput))
     EXPECT_TRUE(detail::is_reserved_option("input", key)) << key;
+  for (const std::string& key : reserved_keys(PluginTable::kCluster))
+    EXPECT_TRUE(detail::is_reserved_option("cluster", key)) << key;
   EXPECT_FALSE(detail::is_reserved_option("hook", "prefetch"));
 }
 

@@ -168,6 +168,14 @@ void Lifelines::accept_all(int listening, Clock::time_point end) {
 
 // ---- afterwards ----
 
+// All ranks have the same timeout.
+std::string Lifelines::silence_of(int rank) const {
+  char seconds[64];
+  std::snprintf(seconds, sizeof(seconds), "%g s (cluster.timeout_secs)",
+                std::chrono::duration<double>(options_.timeout).count());
+  return name_of(rank) + " has shown no sign of life for " + seconds;
+}
+
 void Lifelines::leave() {
   std::unique_lock lock(mutex_);
   leaving_ = true;
@@ -242,7 +250,7 @@ void Lifelines::take(Peer& peer, const Message& message) {
       return;
     }
     case kEnded: return fail(name_of(message.rank) + " has ended or left", message.rank, kEnded);
-    case kSilent: return fail(name_of(message.rank) + " has shown no sign of life", message.rank, kSilent);
+    case kSilent: return fail(silence_of(message.rank), message.rank, kSilent);
     default: return;
   }
 }
@@ -253,9 +261,7 @@ void Lifelines::look_at_times() {
     if (p.left != Clock::time_point()) {
       if (now - p.left >= kEndOfCalls) fail(name_of(p.rank) + " has ended or left", p.rank, kEnded);
     } else if (!p.gone && now - p.seen > options_.timeout) {
-      char seconds[32];
-      std::snprintf(seconds, sizeof(seconds), "%g", std::chrono::duration<double>(options_.timeout).count());
-      fail(name_of(p.rank) + " has shown no sign of life for " + seconds + " s", p.rank, kSilent);
+      fail(silence_of(p.rank), p.rank, kSilent);
     }
   }
 }

@@ -81,6 +81,7 @@ class Lifelines {
   void watch();
   void read(Peer& peer);
   void take(Peer& peer, const Message& message);
+  std::string silence_of(int rank) const;
   void look_at_times();
   void send_to_all(const Message& message);
   void fail(const std::string& why, int rank, std::int32_t kind);

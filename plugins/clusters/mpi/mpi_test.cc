@@ -101,7 +101,7 @@ TEST_F(Mpi, ARankThatDiesEndsTheJob) {
 TEST_F(Mpi, ARankThatIsStoppedIsNamedAtTheTimeout) {
   const Job found = job(2, "stopped");
   ASSERT_FALSE(found.lines.empty()) << found.output;
-  EXPECT_EQ(found.lines[0], "rank 0: ABORTED: rank 1 shows no sign of life for 1 s");
+  EXPECT_EQ(found.lines[0], "rank 0: ABORTED: rank 1 shows no sign of life for 1 s (cluster.timeout_secs)");
   expect_ended(found);
 }
 

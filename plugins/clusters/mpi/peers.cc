@@ -102,7 +102,8 @@ void Peers::look(Peer& peer) {
     why = "rank " + std::to_string(peer.rank) + " has ended or left";
   else if (peer.left == Clock::time_point{} && now - peer.seen > timeout_)
     why = "rank " + std::to_string(peer.rank) + " shows no sign of life for " +
-          std::to_string(std::chrono::duration_cast<std::chrono::seconds>(timeout_).count()) + " s";
+          std::to_string(std::chrono::duration_cast<std::chrono::seconds>(timeout_).count()) +
+          " s (cluster.timeout_secs)";
   if (why.empty()) return;
   const std::lock_guard lock(mutex_);
   if (failure_.empty()) failure_ = why;
