@@ -65,9 +65,11 @@ class Bench {
     const InputFeed::Tensors tensors = eval_.feed->add_to_graph(*graph);
     const ModelOutputs outputs = build_model(*model_, *graph, Mode::kEval, tensors.features, tensors.labels);
     std::vector<FetchRef> wanted{outputs.loss};
-    for (const ModelOutputs::Metric& m : outputs.metrics) wanted.push_back(m.value);
+    for (const ModelOutputs::Metric& m : outputs.metrics) wanted.push_back(m.update ? m.update.operation() : m.value);
     FetchSet fetches(wanted);
-    const std::vector<Port> initializers = graph->collection("variable_init");
+    std::vector<Port> initializers = graph->collection("variable_init");
+    const std::vector<Port> locals = graph->collection("local_variable_init");
+    initializers.insert(initializers.end(), locals.begin(), locals.end());
     graph->finalize();
     const auto session =
         std::make_shared<DirectSession>(*graph, std::make_shared<VariableStore>(), run_.environment().session);
