@@ -4,6 +4,7 @@
 #include "runtime/estimator/trained_variables.h"
 #include "runtime/events/graph_def.h"
 #include "runtime/platform/spinning.h"
+#include "runtime/session/session_service.h"
 
 namespace belay::runtime {
 namespace {
