@@ -36,12 +36,12 @@ struct RunArguments : ManifestArguments {
   LogFormat log_format = LogFormat::kText;
   LogLevel log_level = LogLevel::kInfo;
   Colour colour = Colour::kAuto;
-  double max_seconds = 0;        // 0: no limit
-  int requeue_status = 0;        // where max_seconds ended it
+  double max_seconds = 0;                 // 0: no limit
+  int requeue_status = 0;                 // where max_seconds ended it
   std::optional<std::string> trace = {};  // steps, hooks and operations go there; empty: into the run's trace.json
-  bool allow_full_disk = false;  // trains where no checkpoint would fit
-  std::int64_t short_steps = 0;  // 0: the whole run
-  bool is_short = false;         // so its directory is none to go on with
+  bool allow_full_disk = false;           // trains where no checkpoint would fit
+  std::int64_t short_steps = 0;           // 0: the whole run
+  bool is_short = false;                  // so its directory is none to go on with
 };
 struct ShowArguments : ManifestArguments {
   bool origin = false;  // with the place of each value

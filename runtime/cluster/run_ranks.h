@@ -47,9 +47,9 @@ class RunRanks final : public StepRanks {
     double max_wait_secs = 300;
     double timeout_secs = 60;
     DType wire = DType::kInvalid;  // kBFloat16: to which gradients are rounded on the way
-    std::string input = "train";  // whose shards they read
-    std::string queue;            // the node of its queue
-    std::uint32_t digest = 0;     // of what must be the same on all ranks: manifest and program
+    std::string input = "train";   // whose shards they read
+    std::string queue;             // the node of its queue
+    std::uint32_t digest = 0;      // of what must be the same on all ranks: manifest and program
   };
   // What the ranks have to do with the run's control; borrowed.
   struct Control {

@@ -153,11 +153,11 @@ class RunSaver {
     std::int64_t step = 0;
     std::int64_t begun_ns = 0;
     CheckpointContent content = {};
-    double seconds = 0;               // that it took
-    bool was_there = false;           // it is the one that was restored: nothing is written
-    std::uint64_t versions = 0;       // the variables'
-    bool again = false;  // these variables are in the last checkpoint, which is of this step: it is renewed
-    std::string path = {};            // once it is durable
+    double seconds = 0;          // that it took
+    bool was_there = false;      // it is the one that was restored: nothing is written
+    std::uint64_t versions = 0;  // the variables'
+    bool again = false;          // these variables are in the last checkpoint, which is of this step: it is renewed
+    std::string path = {};       // once it is durable
     std::optional<Error> error = {};  // why it will not be
   };
   std::optional<double> value_of(const DirectSession& session, std::int64_t step) const;
