@@ -9,7 +9,8 @@
 //
 // Each step is written when it is over, in one write, so a process that is killed leaves whole lines; the array is open
 // then, which readers allow. The file has at most kMostBytes: behind them nothing more is traced, and the log says so.
-// A file that cannot be written ends the trace with a warning, and never the training. One thread.
+// A file that cannot be written ends the trace with a warning, and never the training; its last line may be cut then.
+// One thread.
 #pragma once
 
 #include <cstdint>
