@@ -60,7 +60,8 @@ TEST_F(HooksTest, TheProfilerLeavesTracesAndTheSameWeights) {
 
 TEST_F(HooksTest, ATraceHasEachHookOfEachStepAndChangesNoWeight) {
   const std::string plain = trained("");
-  const std::string manifest = regression("", table("plugin = \"logging_tensor\"\ntensors = [\"loss\"]"));
+  const std::string manifest =
+      regression("", table("plugin = \"logging_tensor\"\ntensors = [\"loss\"]\nevery_n_iter = 10"));
   ProcessResult r = belay({"run", manifest, "--from-scratch", "--trace"});
   ASSERT_EQ(r.status, 0) << r.err;
   EXPECT_EQ(weights(run_dir(), 50), plain);
