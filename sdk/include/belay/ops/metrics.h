@@ -48,7 +48,6 @@
 
 #include "belay/graph.h"
 #include "belay/ops/math.h"
-#include "belay/ops/matmul.h"
 #include "belay/ops/reductions.h"
 #include "belay/ops/shape.h"
 #include "belay/ops/sorting.h"
@@ -360,8 +359,14 @@ inline Metric confusion_matrix(const Output& labels, const Output& predictions, 
   const detail::Pair pair = detail::pair_of("confusion_matrix", labels, predictions);
   const auto rows = [&](const Output& x) { return one_hot(reshape(x, {-1}), classes, 1, 0, DType::kFloat64); };
   const Output counts = reshape(detail::counts_of(pair.predictions, weights), {-1, 1});
-  const detail::Total total =
-      detail::total_of(matmul(rows(pair.labels) * counts, rows(pair.predictions), true), "counts");
+  // Not ops::matmul: its header would bring the layers into every program that evaluates.
+  const Output product = g.node("MatMul")
+                             .in(rows(pair.labels) * counts)
+                             .in(rows(pair.predictions))
+                             .attr("transpose_a", true)
+                             .attr("transpose_b", false)
+                             .output();
+  const detail::Total total = detail::total_of(product, "counts");
   return detail::metric_of(total, [](const Output& counts_so_far) { return counts_so_far; });
 }
 
