@@ -3,6 +3,8 @@
 
 #include <belay/error.h>
 
+#include <memory>
+
 namespace belay_mpi {
 namespace {
 
@@ -34,7 +36,7 @@ Peers::Peers(MPI_Comm ranks, std::chrono::nanoseconds timeout) : ranks_(ranks), 
 Peers::~Peers() {
   leave();
   if (given_up()) {  // requests that are open may still be written to
-    static std::vector<std::vector<Peer>>* const kept = new std::vector<std::vector<Peer>>;
+    static std::vector<std::vector<Peer>>* const kept = std::make_unique<std::vector<std::vector<Peer>>>().release();
     kept->push_back(std::move(peers_));
     return;
   }
