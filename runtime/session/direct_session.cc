@@ -111,13 +111,17 @@ DirectSession::DirectSession(NodeGraph& graph, std::shared_ptr<VariableStore> st
 
 DirectSession::~DirectSession() {
   close();
-  std::unique_lock lock(idle_mutex_);
-  idle_.wait(lock, [&] { return active_runs_.load() == 0; });
+  wait_for_runs();
 }
 
 void DirectSession::close() {
   closed_ = true;
   cancellation_.cancel(Error(Code::kCancelled, "the session was closed"));
+}
+
+void DirectSession::wait_for_runs() {
+  std::unique_lock lock(idle_mutex_);
+  idle_.wait(lock, [&] { return active_runs_.load() == 0; });
 }
 
 belay::Session DirectSession::handle() { return belay::Session(&services_without_host(), to_handle(this)); }

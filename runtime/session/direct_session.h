@@ -151,6 +151,8 @@ class DirectSession : public std::enable_shared_from_this<DirectSession> {
 
   // Cancels every run and refuses new ones. Idempotent. The destructor waits until the runs have ended.
   void close();
+  // Until no thread is inside a run. Behind close() they end soon, and none begins.
+  void wait_for_runs();
   bool closed() const noexcept { return closed_.load(); }
   // Cancels the runs that are under way, with this reason, and those that begin before resume().
   void interrupt(const Error& reason) { cancellation_.cancel(reason); }

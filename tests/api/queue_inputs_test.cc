@@ -317,6 +317,26 @@ TEST_F(QueueInputs, INP_10_OnlyWhatIsToBeKeptComesIn) {
   }
 }
 
+// A thread that fills a queue keeps the session and not the graph: found as a use of the graph behind its end.
+TEST_F(QueueInputs, ASessionThatIsDestroyedWhileItsInputEndsUsesItsGraphNoMore) {
+  for (int round = 0; round < 20; ++round) {
+    OwnedGraph own;
+    ops::dequeue(ops::range_input_producer(own, 3, {.num_epochs = 1, .shuffle = false}));
+    const Output init = own.local_variables_initializer();
+    session.emplace(own);
+    session->run({init});
+    OwnedCoordinator threads;
+    session->start_queue_runners(threads);
+    session.reset();
+    threads.request_stop("enough");
+    try {
+      threads.join();
+    } catch (const Error& e) {  // of a thread that came too late
+      EXPECT_TRUE(e.code() == Code::kFailedPrecondition || e.code() == Code::kCancelled) << e.what();
+    }
+  }
+}
+
 TEST_F(QueueInputs, INP_10_OfABatchEachRowIsKeptOrNot) {
   const Output pairs = ops::batch({counted(20)}, 2)[0];
   const Output keep = ops::constant(graph, Tensor({2}, {true, false}));
