@@ -2,7 +2,7 @@
 // The service "cluster", by which hooks and models call the ranks of the run (belay/cluster.h, Ranks).
 //
 // In a run of one process each call is one of a group of one. In a run of several, hooks and models have their place in
-// it; calls of the other ranks are FAILED_PRECONDITION, since hooks run on rank 0 alone, and nobody would answer.
+// it; calls of the other ranks are FAILED_PRECONDITION, since hooks run on rank 0 alone.
 #pragma once
 
 #include "belay/cluster.h"

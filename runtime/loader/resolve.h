@@ -80,7 +80,7 @@ class PluginResolver {
   std::optional<ResolvedPlugin> locate(PluginKind kind, const PluginUse& use);
   Place find(PluginKind kind, const PluginUse& use);
   Place find_in_file(PluginKind kind, const PluginUse& use);
-  // For who names data by `file`, which is the plugin's library: the option that was meant. Empty: nobody does.
+  // Where data is named by `file`, which is the plugin's library: the option that was meant. Empty: it is not.
   std::string data_help(PluginKind kind, const PluginUse& use, const LoadError& error) const;
   void name_instances(const std::vector<ResolvedPlugin*>& plugins);
 

@@ -55,7 +55,7 @@ TEST_F(RanksServiceTest, WhatCannotBeIsRefused) {
   EXPECT_EQ(error_of([&] { ranks.broadcast(text); }), "INVALID_ARGUMENT: ranks exchange numbers, not strings");
 }
 
-// Nobody would answer: the others have no hooks.
+// The others have no hooks, and would not answer.
 TEST_F(RanksServiceTest, AmongSeveralItSaysItsPlaceAndRefusesCalls) {
   services.set_place(0, 3);
   EXPECT_EQ(ranks.place().size, 3);

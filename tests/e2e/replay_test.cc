@@ -263,7 +263,7 @@ TEST_F(ReplayTest, AHookThatAssignsIsRefusedByNameUnlessItIsAskedWhatIf) {
   EXPECT_THAT(r.out, HasSubstr(" bits differ, in ")) << r.err;
 }
 
-// In the step where it does so: that it watches is its own word, and nobody can see it before.
+// In the step where it does so: that it watches is its own word, which cannot be checked before.
 TEST_F(ReplayTest, AHookThatFeedsIsRefusedByNameUnlessItIsAskedWhatIf) {
   ASSERT_EQ(run_short().status, 0);
   ProcessResult r = replay("30", {"--to", "35", "--hook", "meddler{feed = \"learning_rate\"}"});
