@@ -42,12 +42,14 @@ void CsvFile::read_text() {
   const std::string prefix = "path: '" + format_.path + "' ";
   belay::GzipFile file("path", format_.path);
   belay::in_memory("path", format_.path, file.file_bytes(), [&] {
-    constexpr std::size_t kPart = 1 << 20;
-    if (!file.compressed()) text_.reserve(static_cast<std::size_t>(file.file_bytes()) + kPart);
-    for (std::size_t got = kPart; got == kPart;) {
+    // A small file at once, and none in parts that are larger than 1 MiB.
+    const auto bytes = static_cast<std::size_t>(file.file_bytes());
+    const std::size_t part = std::clamp<std::size_t>(bytes + 1, 1 << 12, 1 << 20);
+    if (!file.compressed()) text_.reserve(bytes + part);
+    for (std::size_t got = part; got == part;) {
       const std::size_t size = text_.size();
-      text_.resize(size + kPart);
-      got = file.read(text_.data() + size, kPart);
+      text_.resize(size + part);
+      got = file.read(text_.data() + size, part);
       text_.resize(size + got);
     }
   });
