@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The package belay in a Debian 12 that has nothing else: installed, used, removed.
+# The packages in a Debian 12 that has nothing else: installed, used, removed. belay alone first, then what builds plugins
+# and programs against it: the packages that ours depend on are all that they have.
 #
-#   chroot_test.sh BUILD_DIRECTORY
+#   chroot_test.sh BUILD_DIRECTORY SOURCE_DIRECTORY
 # Ends with 77 where it cannot be tried: without root, mmdebstrap or Debian's archive.
 set -euo pipefail
 build=$1
+source=$2
 here=$(mktemp -d "${TMPDIR:-/tmp}/belay_chroot.XXXXXX")
 trap 'rm -rf "$here"' EXIT
 fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
@@ -30,8 +32,33 @@ train 20 >"$here/out" 2>"$here/err" || { cat "$here/err"; fail "belay run"; }
 train 40 >"$here/out" 2>"$here/err" || { cat "$here/err"; fail "belay run, again"; }
 grep -q "step 40" "$here/err" || fail "the second run did not go on"
 
-step "it goes without a trace"
-chroot "$root" sh -c 'apt-get purge -y belay' >"$here/purge.log" 2>&1 || { cat "$here/purge.log"; fail "apt-get purge"; }
-left=$(chroot "$root" sh -c 'ls -d /usr/bin/belay /usr/lib/belay /usr/share/belay /usr/share/doc/belay 2>/dev/null' || true)
+in_chroot() {  # log command: as root, in /root
+  chroot "$root" sh -euc "cd /root; $2" >"$here/$1.log" 2>&1 || { tail -40 "$here/$1.log"; fail "$1"; }
+}
+
+step "the SDK: a new hook is built, tested, validated and run"
+cp "$here"/belay-*.deb "$root/tmp/"
+cp -L /etc/resolv.conf "$root/etc/"
+in_chroot sdk_install 'apt-get update; apt-get install -y --no-install-recommends /tmp/belay-sdk-dev_*.deb cmake g++ make libgtest-dev libgmock-dev'
+in_chroot sdk 'belay new hook my_hook; cd my_hook; cmake -S . -B build; cmake --build build
+  ctest --test-dir build --output-on-failure; belay validate build/*my_hook.so; belay run my_hook.toml'
+
+step "the runtime: examples/embed is built with what its package depends on, and trains"
+in_chroot runtime_install 'apt-get install -y --no-install-recommends /tmp/belay-runtime-dev_*.deb'
+tar -C "$source/examples" -c embed | chroot "$root" tar -C /root -x
+in_chroot runtime 'cmake -S embed -B embed/build; cmake --build embed/build; embed/build/embed run; embed/build/embed run'
+grep -q "restored step 200" "$here/runtime.log" || { tail -20 "$here/runtime.log"; fail "embed did not go on"; }
+
+step "the plugins of MPI"
+in_chroot mpi_install 'apt-get install -y --no-install-recommends /tmp/belay-openmpi_*.deb /tmp/belay-mpich_*.deb'
+in_chroot mpi 'belay plugins'
+for name in mpi_openmpi mpi_mpich; do
+  grep -q " $name " "$here/mpi.log" || { cat "$here/mpi.log"; fail "belay plugins does not list $name"; }
+done
+
+step "they go without a trace"
+in_chroot purge 'apt-get purge -y "belay*"'
+left=$(chroot "$root" sh -c 'ls -d /usr/bin/belay /usr/lib/belay /usr/lib/*/belay /usr/lib/*/cmake/belay /usr/include/belay \
+  /usr/share/belay /usr/share/doc/belay* 2>/dev/null' || true)
 [ -z "$left" ] || fail "left behind: $left"
 echo "installed, used and removed"
