@@ -128,7 +128,7 @@ void ReduceCommand::make_start() {
   const std::int64_t wanted = failing_step_ - kSteps;
   const std::string folder = scratch_ / "start";
   if (wanted <= from_) return;
-  const TrialEnd end = run_whole(folder, {"run.max_steps=" + std::to_string(wanted)});
+  const TrialEnd end = run_whole(folder, {"run.min_steps=0", "run.max_steps=" + std::to_string(wanted)});
   const std::unique_ptr<CheckpointReader> made =
       end.status == kExitDone ? find_stored(files_, folder + "/run", log_).checkpoint : nullptr;
   if (made == nullptr || made->state().global_step != wanted) {

@@ -225,6 +225,7 @@ int run_short(RunArguments arguments) {
   const std::string steps = std::to_string(std::exchange(arguments.short_steps, 0));
   const TemporaryFolder folder("short");
   arguments.sets.push_back("run.max_steps=" + steps);
+  arguments.sets.emplace_back("run.min_steps=0");
   arguments.sets.push_back("run.dir=" + toml_string(folder.path()));
   arguments.is_short = true;
   return run_command(arguments);

@@ -63,6 +63,7 @@ RunHostOptions host_options(const Manifest& manifest, bool from_scratch, const s
   options.seed = manifest.run.seed;
   if (place) options.rank = place->rank, options.ranks = place->size;
   if (place && place->rank != 0) options.seed = mix_key(manifest.run.seed, static_cast<std::uint64_t>(place->rank));
+  options.min_steps = manifest.run.min_steps;
   options.marks_attempt = true;
   options.starts_over = from_scratch;
   options.checkpoint = manifest.checkpoint;

@@ -49,6 +49,7 @@ struct RunHostOptions {
   std::string events_dir = {};  // absolute; empty: dir
   int threads = 0;              // 0: all cores
   std::uint64_t seed = 42;
+  std::int64_t min_steps = 0;  // a training's hooks do not stop it before; 0: at any step
   bool marks_attempt = false;  // one run of a process at a time; see attempt_mark.h
   bool starts_over = false;    // what an earlier run left in dir is not gone on with
   int rank = 0, ranks = 1;     // this process among those that train together

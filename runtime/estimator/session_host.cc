@@ -89,6 +89,7 @@ MonitoredSessionOptions SessionHost::session_options() {
   options.events = events();
   options.trace = run_.trace();
   options.begins_hooks = !begun_;
+  if (options_.mode == Mode::kTrain) options.min_steps = run_.options().min_steps;
   options.on_recovery = [this](const Error& error, std::int64_t count) {
     run_.log().warning("", "recovery " + std::to_string(count) + ": " + error.what());
     if (events() != nullptr)

@@ -77,6 +77,11 @@ void visit(Fields& f, RunSettings& run) {
   f.text("checkpoint", run.checkpoint, "");
   f.path("dir", run.dir, "nothing is kept");
   f.integer("max_steps", run.max_steps, {.min = 1}, "until the input ends");
+  f.integer("min_steps", run.min_steps, {.min = 0});
+  f.check(!run.max_steps || run.min_steps <= *run.max_steps, "min_steps",
+          "run.min_steps = " + std::to_string(run.min_steps) +
+              " is above run.max_steps = " + std::to_string(run.max_steps.value_or(0)),
+          "lower it, or raise max_steps");
   std::int64_t seed = static_cast<std::int64_t>(run.seed);
   f.integer("seed", seed, {.min = 0});
   run.seed = static_cast<std::uint64_t>(seed);

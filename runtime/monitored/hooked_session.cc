@@ -10,6 +10,7 @@
 #include "runtime/monitored/run_saver.h"
 #include "runtime/monitored/run_trace.h"
 #include "runtime/monitored/step_stats.h"
+#include "runtime/monitored/stop_refusal.h"
 #include "runtime/session/session_service.h"
 
 namespace belay::runtime {
@@ -130,7 +131,12 @@ HookedSession::HookedSession(std::shared_ptr<DirectSession> session, HookSet& ho
   hook_fetches_.reserve(hooks_.size());
 }
 
-void HookedSession::request_stop(const std::string& reason) {
+void HookedSession::request_stop(const std::string& hook, const std::string& reason) {
+  const std::string text = hook + ": " + reason;
+  if (refusal_ == nullptr || !refusal_->refuses(hook, text)) latch_stop(text);
+}
+
+void HookedSession::latch_stop(const std::string& reason) {
   if (!should_stop_) stop_reason_ = reason;
   should_stop_ = true;
 }
@@ -236,7 +242,9 @@ void HookedSession::after_run(RunContextState& context, const Run& run, ThreadOf
     const TracedCall traced(trace_, "hook", hook.name(), "after_run");
     hook.call_in_step(
         thread, "after_run", &belay_hook_api::after_run, [] {}, to_handle(&context), &values);
-    if (context.stop_requested && !stop_before) context.stop_reason = hook.name() + ": " + context.stop_reason;
+    if (!context.stop_requested || stop_before) continue;
+    context.stop_reason = hook.name() + ": " + context.stop_reason;
+    context.stop_requested = refusal_ == nullptr || !refusal_->refuses(hook.name(), context.stop_reason);
   }
   thread.look();
 }
@@ -332,11 +340,11 @@ Run HookedSession::run_hooked(const RunCall& call) {
   after_run(context, run, thread);
   whole_ = true;
   if (hook_traces_ && events_ != nullptr) write_trace();
-  if (context.stop_requested) request_stop(context.stop_reason);
+  if (context.stop_requested) latch_stop(context.stop_reason);
   const bool hooked = call.hooks == nullptr || !call.hooks->empty();
   if (hooked && saver_ != nullptr && saver_->due()) {
     const std::string stopping = saver_->at_boundary(*session_, hooks_);
-    if (!stopping.empty()) request_stop(stopping + ": asked to stop after a checkpoint");
+    if (!stopping.empty()) request_stop(stopping, "asked to stop after a checkpoint");
   }
   return run;
 }

@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/monitored/session_hook.h"
@@ -22,6 +23,7 @@ namespace belay::runtime {
 class EventWriter;
 class RunSaver;
 class RunTrace;
+class StopRefusal;
 
 class HookedSession final : public SessionLayer {
  public:
@@ -35,8 +37,10 @@ class HookedSession final : public SessionLayer {
   const std::string& stop_reason() const noexcept { return stop_reason_; }
   // Whether every hook has heard of the last step that was made: false behind an error in an after_run.
   bool whole() const noexcept { return whole_; }
-  // As a hook's request, from outside.
-  void request_stop(const std::string& reason);
+  // The request of a hook, from outside: in after_save.
+  void request_stop(const std::string& hook, const std::string& reason);
+  // What refuses the hooks' requests; null: nothing.
+  void set_refusal(std::shared_ptr<StopRefusal> refusal) { refusal_ = std::move(refusal); }
 
  protected:
   bool check_stop() override { return should_stop_; }
@@ -64,6 +68,7 @@ class HookedSession final : public SessionLayer {
   FetchSet* fetch_set(HookRequest& request);
   // The values of the hook's own fetches, valid until its next run.
   static void fetch(HookRequest& request, const Run& run, belay_run_values& values);
+  void latch_stop(const std::string& reason);
   void say_what_is_not_finite(const Run& run);
   void write_trace();
 
@@ -74,6 +79,7 @@ class HookedSession final : public SessionLayer {
   Logger* log_;  // null once it was said
   EventWriter* events_;
   RunTrace* trace_;
+  std::shared_ptr<StopRefusal> refusal_;
   std::vector<HookRequest> requests_;
   std::vector<FetchSet*> hook_fetches_;
   std::vector<belay_feed> feeds_;

@@ -5,6 +5,7 @@
 
 #include "runtime/data/queue_runner.h"
 #include "runtime/monitored/run_saver.h"
+#include "runtime/monitored/stop_refusal.h"
 #include "runtime/session/session_service.h"
 
 namespace belay::runtime {
@@ -131,6 +132,11 @@ std::unique_ptr<SessionLayer> MonitoredSession::make_layers() {
   auto hooked = std::make_unique<HookedSession>(session, hooks_, options_.saver, options_.monitor, &environment_.log,
                                                 options_.events, options_.trace);
   HookedSession* hooked_now = hooked.get();
+  if (options_.min_steps > 0) {
+    const auto refusal = std::make_shared<StopRefusal>(options_.min_steps, session, environment_.log);
+    hooked->set_refusal(refusal);
+    coordinator->set_refusal([refusal](const std::string& reason) { return refusal->refuses("", reason); });
+  }
   std::unique_ptr<SessionLayer> layers = std::make_unique<CoordinatedSession>(
       std::move(hooked), coordinator, options_.settings.stop_grace_period_secs, environment_.log, &unjoined_);
   if (options_.layer) layers = options_.layer(std::move(layers));
@@ -144,7 +150,7 @@ std::unique_ptr<SessionLayer> MonitoredSession::make_layers() {
     hooks_.after_create_session(*session);
     if (options_.saver != nullptr) {
       const std::string stopping = options_.saver->at_boundary(*session, hooks_);
-      if (!stopping.empty()) hooked_now->request_stop(stopping + ": asked to stop after a checkpoint");
+      if (!stopping.empty()) hooked_now->request_stop(stopping, "asked to stop after a checkpoint");
     }
   } catch (...) {
     try {
@@ -325,7 +331,7 @@ void MonitoredSession::save_at_boundary(DirectSession& raw) {
 void MonitoredSession::finish_save(DirectSession& raw) { stop_behind_save(options_.saver->finish(raw, hooks_)); }
 
 void MonitoredSession::stop_behind_save(const std::string& hook) {
-  if (!hook.empty()) hooked_->request_stop(hook + ": asked to stop after a checkpoint");
+  if (!hook.empty()) hooked_->request_stop(hook, "asked to stop after a checkpoint");
 }
 
 void MonitoredSession::interrupt(const Error& reason) {

@@ -70,8 +70,9 @@ struct MonitoredSessionOptions {
   EventWriter* events = nullptr;   // borrowed; gets the trace of each run that a hook has traced; may be null
   RunTrace* trace = nullptr;       // borrowed; gets what each step does when; may be null
   RecoverableSession::OnRecovery on_recovery = {};
-  MakeLayer layer = {};      // none: nothing is between them
-  bool begins_hooks = true;  // false: each hook's begin was called on this graph before
+  MakeLayer layer = {};        // none: nothing is between them
+  std::int64_t min_steps = 0;  // before this global step a hook's request to stop is refused, and said; 0: none is
+  bool begins_hooks = true;    // false: each hook's begin was called on this graph before
 };
 
 // Results of MonitoredSession::run, in the order of the fetches.

@@ -75,6 +75,10 @@ void Coordinator::request_stop(const std::string& reason) {
   changed_.notify_all();
 }
 
+void Coordinator::ask_to_stop(const std::string& reason) {
+  if (stop_ || !refuse_ || !refuse_(reason)) request_stop(reason);
+}
+
 bool Coordinator::is_clean(Code code) const noexcept {
   return std::find(clean_stop_codes_.begin(), clean_stop_codes_.end(), code) != clean_stop_codes_.end();
 }

@@ -18,6 +18,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "belay/error.h"
@@ -79,6 +80,10 @@ class Coordinator : public std::enable_shared_from_this<Coordinator> {
   // caller, since no join is left that would.
   void request_stop(const std::string& reason = "");
   void request_stop(const Error& error);
+  // A plugin's request, which `refuse` may refuse by returning true; none: it is request_stop.
+  void ask_to_stop(const std::string& reason);
+  // Before other threads have the coordinator. It is called by any thread, with the reason.
+  void set_refusal(std::function<bool(const std::string&)> refuse) { refuse_ = std::move(refuse); }
   bool should_stop() const noexcept { return stop_.load(); }
   // Waits for a stop, at most timeout_ns (negative: for ever); returns should_stop().
   bool wait_for_stop(std::int64_t timeout_ns);
@@ -132,6 +137,7 @@ class Coordinator : public std::enable_shared_from_this<Coordinator> {
   Clock& clock_;
   const std::vector<Code> clean_stop_codes_;
   const void* const owner_;
+  std::function<bool(const std::string&)> refuse_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::atomic<bool> stop_{false};

@@ -75,6 +75,7 @@ TomlTable written_manifest(const FailingCase& failing, const CapturedBatches& ca
   TomlTable& run = section(manifest, "run");
   set(run, "dir", std::string("run"));
   if (!captured.batches.empty()) {
+    std::erase_if(run, [](const TomlEntry& entry) { return entry.key == "min_steps"; });
     set(run, "max_steps",
         std::max<std::int64_t>(static_cast<std::int64_t>(failing.batches.size()) / accumulated(manifest), 1));
     TomlTable& train = section(section(manifest, "input"), "train");

@@ -148,7 +148,7 @@ void request_stop(belay_coordinator* c, std::int32_t code, belay_str text) {
   if (c == nullptr) return;
   try {
     if (code == BELAY_OK) {
-      from_handle(c).request_stop(std::string(view(text)));
+      from_handle(c).ask_to_stop(std::string(view(text)));
     } else {
       from_handle(c).request_stop(Error(static_cast<Code>(code), std::string(view(text))));
     }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hooks that end a run: when, with which status, and what is left.
+#include <algorithm>
+#include <csignal>
 #include <filesystem>
+#include <string>
 
 #include "tests/e2e/hooks_fixture.h"
 
@@ -15,6 +18,13 @@ using ::testing::Not;
 class HooksThatStop : public HooksOfRun {
  protected:
   static constexpr const char* kSaves = "[checkpoint]\nsave_steps = 5\nsave_secs = 0\n";
+
+  int newest_step() const {
+    int newest = -1;
+    for (const std::string& name : listing(run_dir()))
+      if (name.starts_with("model.ckpt-")) newest = std::max(newest, std::stoi(name.substr(11)));
+    return newest;
+  }
 };
 
 TEST_F(HooksThatStop, ThresholdStopEndsAtTheTarget) {
@@ -64,6 +74,32 @@ TEST_F(HooksThatStop, LimitBatchesCountsEarlierAttemptsToo) {
   ASSERT_EQ(run(few, 5).status, 0);
   ASSERT_EQ(run(few, 50).status, 0);
   EXPECT_THAT(listing(run_dir()), Contains("model.ckpt-9"));
+}
+
+// The hook asks behind every step. A signal still ends the run; the next start, where the hook asks before the first
+// step, goes on all the same.
+TEST_F(HooksThatStop, MinStepsRefusesWhatHooksAskForAndNoSignal) {
+  const std::string manifest =
+      regression("", hook("threshold_stop", "target = 1e6\nevery_n_steps = 1") + kSaves, 100'000);
+  BelayProcess running({"run", manifest, "--set", "run.min_steps=99999"});
+  ASSERT_TRUE(running.wait_until([&] { return std::filesystem::exists(run_dir() + "/model.ckpt-10"); }));
+  running.kill(SIGTERM);
+  const ProcessResult r = running.wait();
+  EXPECT_EQ(r.signal, SIGTERM) << r.err;
+  EXPECT_EQ(lines_with(r.err, "not stopped at step 1, before step 99999 ([run] min_steps): threshold_stop: ").size(),
+            1u)
+      << r.err;
+
+  const int saved = newest_step();
+  const std::string later = std::to_string(saved + 20);
+  const ProcessResult again = belay({"run", manifest, "--set", "run.min_steps=" + later});
+  EXPECT_EQ(again.status, 0) << again.err;
+  EXPECT_EQ(newest_step(), saved + 20) << again.err;
+  EXPECT_THAT(again.err, HasSubstr("not stopped at step " + std::to_string(saved) + ", before step " + later));
+
+  // Where nothing is refused a start makes no step.
+  EXPECT_EQ(belay({"run", manifest}).status, 0);
+  EXPECT_EQ(newest_step(), saved + 20);
 }
 
 // The batch of step 13 has the NaN: without the guard the weights of step 13 had it too, and the error was the loss's.

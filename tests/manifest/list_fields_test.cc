@@ -20,7 +20,8 @@ TEST(ListFields, EverySectionIsThere) {
 }
 
 TEST(ListFields, KeysStandInTheOrderOfTheManual) {
-  EXPECT_THAT(manifest_keys()[1].keys, ElementsAre("mode", "checkpoint", "dir", "max_steps", "seed", "threads"));
+  EXPECT_THAT(manifest_keys()[1].keys,
+              ElementsAre("mode", "checkpoint", "dir", "max_steps", "min_steps", "seed", "threads"));
 }
 
 TEST(ListFields, PluginsTablesReserveKeys) {

@@ -138,7 +138,7 @@ TEST(ReadFields, HostileTextIsEscaped) {
             "train.toml:2:8: error: run.mode must be one of train, evaluate, predict, train_and_evaluate, "
             "continuous_eval, export; found \"\\x1b[2J%n\\n\"\n  mode = \"\\u001b[2J%n\\n\"\n         ^~~~~~~~~~~~~~~\n"
             "train.toml:3:1: error: unknown key \"\\x1b]0;x\\x07\" in [run]\n  \"\\u001b]0;x\\u0007\" = 1\n"
-            "  ^~~~~~~~~~~~~~~~~~\n  help: [run] has mode, checkpoint, dir, max_steps, seed, threads\n");
+            "  ^~~~~~~~~~~~~~~~~~\n  help: [run] has mode, checkpoint, dir, max_steps, min_steps, seed, threads\n");
 }
 
 }  // namespace

@@ -36,6 +36,15 @@ TEST(Sections, RunHasItsKeys) {
   EXPECT_EQ(run.threads, 1024);
 }
 
+TEST(Sections, MinStepsAreAtMostMaxSteps) {
+  EXPECT_EQ(manifest_of("").run.min_steps, 0);
+  EXPECT_EQ(manifest_of("[run]\nmin_steps = 5").run.min_steps, 5);
+  EXPECT_EQ(manifest_of("[run]\nmin_steps = 5\nmax_steps = 5").run.min_steps, 5);
+  EXPECT_EQ(errors_of("[run]\nmin_steps = 6\nmax_steps = 5"),
+            "train.toml:2:13: error: run.min_steps = 6 is above run.max_steps = 5\n  min_steps = 6\n"
+            "              ^\n  help: lower it, or raise max_steps\n");
+}
+
 TEST(Sections, AModeThatUsesACheckpointNeedsAnInputOfItsOwn) {
   EXPECT_EQ(errors_of("[run]\nmode = 'evaluate'"),
             "train.toml: error: [input.eval] is missing\n  help: add [input.eval] and plugin = \"NAME\" below\n");

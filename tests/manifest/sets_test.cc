@@ -132,7 +132,7 @@ TEST(Sets, StandInTheReportBesideTheProblemsOfTheFile) {
   EXPECT_EQ(errors_of("[run]\nseed = -1\n", {"run.x=1"}),
             "train.toml:2:8: error: run.seed must be at least 0, found -1\n  seed = -1\n         ^~\n"
             "--set run.x: error: unknown key \"x\" in [run]\n  run.x=1\n      ^\n"
-            "  help: [run] has mode, checkpoint, dir, max_steps, seed, threads\n");
+            "  help: [run] has mode, checkpoint, dir, max_steps, min_steps, seed, threads\n");
 }
 
 }  // namespace

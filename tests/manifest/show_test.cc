@@ -21,6 +21,7 @@ TEST(Show, EveryDefaultIsFilledIn) {
             "checkpoint = \"latest\"\n"
             "# dir: not set, nothing is kept\n"
             "# max_steps: not set, until the input ends\n"
+            "min_steps = 0\n"
             "seed = 42\n"
             "threads = 0\n"
             "\n"

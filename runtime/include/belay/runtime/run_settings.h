@@ -28,6 +28,10 @@ struct RunSettings {
   // The global step, that of earlier attempts included, at which the default stop_at_step stops. Not set: until the
   // input ends.
   std::optional<std::int64_t> max_steps = {};
+  // Before this global step a hook's request to stop is refused, with a line in the log: training goes on, and the hook
+  // may ask again. Signals, time boxes, an input that ends, errors and the program's own requests end it at any step.
+  // At most max_steps. 0: nothing is refused.
+  std::int64_t min_steps = 0;
   // Of every random number: initial values, dropout, the order of the inputs. At most 2^63 - 1 in a manifest, since
   // TOML has no larger integer.
   std::uint64_t seed = 42;
