@@ -22,12 +22,17 @@ void remove_rendezvous(LockedDirectory& run, const std::string& unused) {
 
 }  // namespace
 
-std::string begin_meeting(LockedDirectory& run, std::int64_t attempt) {
+std::string new_meeting(std::int64_t attempt) {
   std::random_device random;
   char name[64];
   std::snprintf(name, sizeof(name), "attempt-%lld-%08x%08x", static_cast<long long>(attempt), random(), random());
+  return name;
+}
+
+std::string begin_meeting(LockedDirectory& run, std::int64_t attempt) {
+  std::string name = new_meeting(attempt);
   remove_rendezvous(run, std::string(kRendezvousName) + "-before-" + name);
-  run.make_directory(kRendezvousName)->replace(kMeetingName, std::string(name) + "\n");
+  run.make_directory(kRendezvousName)->replace(kMeetingName, name + "\n");
   return name;
 }
 

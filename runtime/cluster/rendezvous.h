@@ -5,6 +5,9 @@
 //   rendezvous/seat-1     locked by the process that is rank 1
 //   rendezvous/NAME/      the cluster plugin's own
 //
+// Where the plugin has an option "rendezvous" and the manifest sets it, they meet there and none of this is made: the
+// plugin passes the name on, and workers open with an empty one.
+//
 // A killed run leaves all of it behind, so a worker that came before its chief may read an old name: it reads again
 // while it waits, and begins anew when the name changes. Two jobs in one directory: the second chief finds the run's
 // lock taken, the second worker its seat.
@@ -22,7 +25,9 @@ namespace belay::runtime {
 
 inline constexpr std::string_view kRendezvousName = "rendezvous";
 
-// Removes what an earlier attempt left, and makes a name that was never used: "attempt-3-8f0c...".
+// That was never used: "attempt-3-8f0c...".
+std::string new_meeting(std::int64_t attempt);
+// The same; removes what an earlier attempt left, and writes it where the workers look.
 std::string begin_meeting(LockedDirectory& run, std::int64_t attempt);
 // Where it was.
 void end_meeting(LockedDirectory& run) noexcept;

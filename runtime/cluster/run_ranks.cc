@@ -12,6 +12,7 @@
 #include <thread>
 #include <utility>
 
+#include "runtime/checkpoint/run_lock.h"
 #include "runtime/cluster/rank_positions.h"
 #include "runtime/platform/crc32c.h"
 #include "runtime/platform/text.h"
@@ -288,6 +289,7 @@ void RunRanks::meet(const std::string& directory, const std::string& name) {
                   .wait_secs = options_.max_wait_secs,
                   .timeout_secs = options_.timeout_secs});
   } catch (const Error& e) {
+    if (e.code() == Code::kAlreadyExists) throw RunInUse(Code::kFailedPrecondition, std::string(e.message()));
     if (e.code() != Code::kUnavailable) throw;
     throw Error(e.code(), std::string(e.message()) + " (" + max_wait_text() + ")");
   }
@@ -296,12 +298,14 @@ void RunRanks::meet(const std::string& directory, const std::string& name) {
 }
 
 void RunRanks::open_chief(LockedDirectory& run, std::int64_t attempt) {
+  if (options_.plugin_meets) return meet(options_.directory, new_meeting(attempt));
   run_ = &run;
   const std::string name = begin_meeting(run, attempt);
   meet(run.path() + "/" + std::string(kRendezvousName), name);
 }
 
 void RunRanks::open_worker(FileSystem& files) {
+  if (options_.plugin_meets) return meet(options_.directory, "");
   seat_ = std::make_unique<WorkerSeat>(files, options_.directory, options_.rank);
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(options_.max_wait_secs);
   for (;;) {

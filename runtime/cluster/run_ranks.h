@@ -49,6 +49,7 @@ class RunRanks final : public StepRanks {
     DType wire = DType::kInvalid;  // kBFloat16: to which gradients are rounded on the way
     std::string input = "train";   // whose shards they read
     std::string queue;             // the node of its queue
+    bool plugin_meets = false;     // the plugin finds the others by itself, without the directory
     std::uint32_t digest = 0;      // of what must be the same on all ranks: manifest and program
   };
   // What the ranks have to do with the run's control; borrowed.

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A ManifestRun that is one of several processes.
+#include <algorithm>
+#include <string>
+#include <variant>
+
 #include "belay/graph.h"
 #include "runtime/data/input_feed.h"
 #include "runtime/estimator/manifest_run.h"
@@ -23,6 +27,14 @@ Manifest manifest_of_worker(Manifest manifest) {
   manifest.checkpoint = {};
   manifest.scaffold = {};
   return manifest;
+}
+
+// docs/plugins/cluster.md
+bool meets_elsewhere(const ClusterSection& cluster) {
+  return std::any_of(cluster.options.begin(), cluster.options.end(), [](const PluginOption& option) {
+    const auto* text = std::get_if<std::string>(&option.value);
+    return option.key == "rendezvous" && (text == nullptr || !text->empty());
+  });
 }
 
 }  // namespace
@@ -53,6 +65,7 @@ std::unique_ptr<RunRanks> make_ranks(const Manifest& manifest, bool replay, cons
   ranks.max_wait_secs = manifest.cluster->max_wait_secs;
   ranks.timeout_secs = manifest.cluster->timeout_secs;
   if (manifest.cluster->wire == Wire::kBf16) ranks.wire = DType::kBFloat16;
+  ranks.plugin_meets = meets_elsewhere(*manifest.cluster);
   ranks.queue = std::string(kInputScope) + "/" + ranks.input + "_queue";
   ranks.digest = crc32c(effective_manifest(manifest_of_worker(manifest)) + build_id());
   return std::make_unique<RunRanks>(std::move(ranks),
@@ -70,7 +83,7 @@ void ManifestRun::check_cluster(Diagnostics& problems) const {
     return;
   }
   if (ranks_->chief() && manifest_.run.dir.empty())
-    problems.add(manifest_.cluster->at, "several processes meet in the run's directory, and [run] names none",
+    problems.add(manifest_.cluster->at, "several processes need a run directory, and [run] names none",
                  "write dir = \"runs/NAME\" in [run]");
 }
 

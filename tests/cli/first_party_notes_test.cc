@@ -120,6 +120,7 @@ TEST_F(FirstPartyNotes, N_09b_WhatOnlyWatchesIsMarkedAndWhatChangesNumbersIsNot)
                                              "global_step_waiter.poll_secs",
                                              "global_step_waiter.wait_until_step",
                                              "gloo.interface",
+                                             "gloo.rendezvous",
                                              "gradient_norms.every_n_steps",
                                              "gradient_norms.log",
                                              "gradient_norms.per_variable",

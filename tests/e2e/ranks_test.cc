@@ -154,7 +154,7 @@ TEST_F(Ranks, WhatIsNotThereYetIsRefusedByItsName) {
   const std::vector<std::string> two{"RANK=0", "WORLD_SIZE=2"};
   const ProcessResult no_dir = belay({"run", manifest({.dir = "b"}), "--set", "run.dir="}, two);
   EXPECT_EQ(no_dir.status, 2);
-  EXPECT_THAT(no_dir.err, HasSubstr("several processes meet in the run's directory"));
+  EXPECT_THAT(no_dir.err, HasSubstr("several processes need a run directory"));
 }
 
 }  // namespace

@@ -3,21 +3,23 @@
 #include <belay/plugin.h>
 #include <gloo/transport/tcp/device.h>
 #include <signal.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
-#include <filesystem>
+#include <chrono>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "folder_board.h"
 #include "group.h"
 #include "interface_address.h"
 #include "lifelines.h"
 #include "meeting_store.h"
+#include "redis_board.h"
 
 namespace {
 
@@ -25,9 +27,12 @@ using belay::Code;
 using belay::Collective;
 using belay::fail;
 using belay::TensorView;
+using belay_gloo::Board;
+using belay_gloo::FolderBoard;
 using belay_gloo::Group;
 using belay_gloo::Lifelines;
 using belay_gloo::MeetingStore;
+using belay_gloo::RedisBoard;
 
 constexpr int kMostNumbers = 1 << 16;  // of groups: tags of Gloo have 32 bits, ours 16
 
@@ -61,11 +66,17 @@ class Gloo final : public belay::Cluster {
  public:
   struct Options {
     belay::Str interface = "lo";
+    belay::Str rendezvous = "";
   };
   static constexpr auto about =
       belay::about("gloo", "Processes joined by TCP, without encryption: for networks whose machines are all trusted",
-                   belay::option("interface", &Options::interface, "the network interface to bind to").watching());
-  explicit Gloo(const Options& options) : interface_(options.interface) {}
+                   belay::option("interface", &Options::interface, "the network interface to bind to").watching(),
+                   belay::option("rendezvous", &Options::rendezvous,
+                                 "redis://HOST:PORT/JOB, where the ranks meet; empty: in the run's directory")
+                       .watching());
+  explicit Gloo(const Options& options) : interface_(options.interface) {
+    if (!options.rendezvous.string().empty()) redis_ = belay_gloo::redis_address(options.rendezvous.string());
+  }
   ~Gloo() override { leave(); }
 
   belay::ClusterPlace open(const belay::ClusterArgs& args) override {
@@ -75,10 +86,11 @@ class Gloo final : public belay::Cluster {
            "rank " + std::to_string(rank) + " is not below the number of ranks, " + std::to_string(size));
     aborted_ = false;
     next_number_ = 1;
-    if (size > 1) meet(args, rank, size);
-    std::unique_ptr<Group> all = make_all(rank, size, std::min(args.wait(), args.timeout()));
-    const std::lock_guard lock(mutex_);
-    all_ = std::move(all);
+    if (size > 1) {
+      join(args, rank, size);
+    } else {
+      use(std::make_unique<Group>(rank, size, nullptr, device_, args.timeout()));
+    }
     return {rank, size, args.local_rank() >= 0 ? args.local_rank() : 0, args.generation()};
   }
   void close() override { leave(); }
@@ -148,35 +160,67 @@ class Gloo final : public belay::Cluster {
   }
 
  private:
-  // The folder is this meeting's alone.
-  void meet(const belay::ClusterArgs& args, int rank, int size) {
-    if (args.directory().empty())
-      fail(Code::kInvalidArgument, "gloo needs a directory that all ranks see, to meet in; the run has none");
-    folder_ = std::string(args.directory()) + "/" + std::string(args.meeting());
-    owner_ = rank == 0;
-    if (::mkdir(folder_.c_str(), 0700) != 0 && errno != EEXIST)
-      fail(Code::kUnavailable, "the folder '" + folder_ + "', where the ranks meet, cannot be made");
-    lines_ =
-        std::make_unique<Lifelines>(Lifelines::Options{rank, size, interface_, folder_, args.wait(), args.timeout(),
-                                                       [this] { return aborted_ || host().stopping(); }},
-                                    [this] { end_calls(); });
+  // A rank that does not know the meeting may have found one whose rank 0 was killed: it looks for the next one.
+  void join(const belay::ClusterArgs& args, int rank, int size) {
+    const NoBrokenPipeSignal quiet;
+    const auto end = std::chrono::steady_clock::now() + args.wait();
+    for (;;) {
+      const std::chrono::nanoseconds left = end - std::chrono::steady_clock::now();
+      std::unique_ptr<Board> board;
+      RedisBoard* redis = nullptr;
+      if (redis_) {
+        auto made = std::make_unique<RedisBoard>(
+            RedisBoard::Options{*redis_, job_of(args), std::string(args.meeting()), rank, size, left, stopping()});
+        redis = made.get();
+        board = std::move(made);
+      } else {
+        if (args.directory().empty())
+          fail(Code::kInvalidArgument, "gloo needs a directory that all ranks see, to meet in; the run has none");
+        // The folder is this meeting's alone.
+        board =
+            std::make_unique<FolderBoard>(std::string(args.directory()) + "/" + std::string(args.meeting()), rank == 0);
+      }
+      try {
+        meet(*board, args, rank, size, left);
+        if (redis == nullptr) board_ = std::move(board);
+        return;
+      } catch (const belay::Error&) {
+        leave();
+        if (redis == nullptr || aborted_ || host().stopping() || !redis->is_over()) throw;
+      }
+    }
+  }
+  std::string job_of(const belay::ClusterArgs& args) const {
+    return redis_->job.empty() ? std::string(args.directory()) : redis_->job;
+  }
+  std::function<bool()> stopping() {
+    return [this] { return aborted_ || host().stopping(); };
+  }
+  void meet(Board& board, const belay::ClusterArgs& args, int rank, int size, std::chrono::nanoseconds wait) {
+    lines_ = std::make_unique<Lifelines>(
+        Lifelines::Options{rank, size, interface_, &board, wait, args.timeout(), stopping()}, [this] { end_calls(); });
     guarded([&] {
       gloo::transport::tcp::attr attr;
       attr.iface = interface_;
       attr.ai_family = belay_gloo::address_of(interface_).raw.ss_family;
       device_ = gloo::transport::tcp::CreateDevice(attr);
-      store_ = std::make_unique<MeetingStore>(folder_, [this] {
+      MeetingStore store(board, [this, &board] {
         if (aborted_ || host().stopping())
           fail(Code::kCancelled, "the run was stopped while other ranks were waited for");
         if (const std::string who = lines_->failure(); !who.empty()) fail(Code::kAborted, who);
+        board.look();
       });
+      use(std::make_unique<Group>(rank, size, &store, device_, std::min(args.wait(), args.timeout())));
     });
+    if (!redis_) return;
+    // Nobody reads any more what is on the board.
+    const belay_collective call = belay::detail::sized<belay_collective>();
+    barrier(Collective(call));
+    board.forget();
   }
-  std::unique_ptr<Group> make_all(int rank, int size, std::chrono::nanoseconds limit) {
-    if (size == 1) return std::make_unique<Group>(rank, size, nullptr, device_, limit);
-    std::unique_ptr<Group> group;
-    guarded([&] { group = std::make_unique<Group>(rank, size, store_.get(), device_, limit); });
-    return group;
+  void use(std::unique_ptr<Group> all) {
+    const std::lock_guard lock(mutex_);
+    all_ = std::move(all);
   }
   void leave() {
     const NoBrokenPipeSignal quiet;
@@ -188,10 +232,7 @@ class Gloo final : public belay::Cluster {
     }
     lines_.reset();
     device_.reset();
-    store_.reset();
-    std::error_code ignored;
-    if (owner_) std::filesystem::remove_all(folder_, ignored);
-    owner_ = false;
+    board_.reset();
   }
   void end_calls() {
     const std::lock_guard lock(mutex_);
@@ -230,12 +271,11 @@ class Gloo final : public belay::Cluster {
   }
 
   const std::string interface_;
-  std::string folder_;
-  bool owner_ = false;  // of the folder
+  std::optional<belay_gloo::RedisAddress> redis_;  // none: they meet in a folder
+  std::unique_ptr<Board> board_;                   // the folder
   std::atomic<int> next_number_{1};
   std::atomic<bool> aborted_{false};
   std::shared_ptr<gloo::transport::Device> device_;
-  std::unique_ptr<MeetingStore> store_;
   std::mutex mutex_;  // of the groups
   std::unique_ptr<Group> all_;
   std::vector<std::unique_ptr<Group>> parts_;

@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <utility>
 
 #include "interface_address.h"
@@ -24,7 +23,7 @@ namespace {
 using belay::Code;
 
 constexpr std::int32_t kAlive = 1, kLeft = 2, kEnded = 3, kSilent = 4;
-constexpr std::chrono::milliseconds kBetweenLooks{20};  // at files, while ranks are waited for
+constexpr std::chrono::milliseconds kBetweenLooks{20};  // while ranks are waited for
 constexpr std::chrono::milliseconds kEndOfCalls{200};   // that a rank which leaves still takes part in
 
 [[noreturn]] void fail_system(const std::string& what) {
@@ -33,19 +32,7 @@ constexpr std::chrono::milliseconds kEndOfCalls{200};   // that a rank which lea
 
 std::string name_of(int rank) { return "rank " + std::to_string(rank); }
 
-std::string file_of(const std::string& folder, int rank) { return folder + "/rank-" + std::to_string(rank); }
-
-// Appears whole.
-void write_file(const std::string& path, const std::string& text) {
-  const std::string unfinished = path + ".new";
-  std::ofstream(unfinished) << text;
-  if (std::rename(unfinished.c_str(), path.c_str()) != 0) fail_system("'" + path + "' cannot be written");
-}
-
-std::string read_file(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
+std::string place_of(int rank) { return "rank-" + std::to_string(rank); }
 
 bool wait_for(int fd, short events) {
   pollfd p{fd, events, 0};
@@ -100,7 +87,7 @@ void Lifelines::meet() {
   if (listening.get() < 0 || ::bind(listening.get(), raw, own.size) != 0 ||
       ::listen(listening.get(), options_.size) != 0 || ::getsockname(listening.get(), raw, &own.size) != 0)
     fail_system("interface '" + options_.interface + "' cannot be listened at");
-  write_file(file_of(options_.folder, options_.rank), to_text(own) + "\n");
+  options_.board->put(place_of(options_.rank), to_text(own));
   const Clock::time_point end = Clock::now() + options_.wait;
   for (int r = 0; r < options_.rank; ++r) connect_to(r, end);
   accept_all(listening.get(), end);
@@ -109,6 +96,7 @@ void Lifelines::meet() {
 void Lifelines::check_stopping() const {
   if (options_.stopping && options_.stopping())
     belay::fail(Code::kCancelled, "the run was stopped while other ranks were waited for");
+  options_.board->look();
 }
 
 void Lifelines::fail_missing(const std::vector<int>& ranks) const {
@@ -122,7 +110,7 @@ void Lifelines::connect_to(int rank, Clock::time_point end) {
   for (;; std::this_thread::sleep_for(kBetweenLooks)) {
     check_stopping();
     if (Clock::now() > end) fail_missing({rank});
-    const std::string text = read_file(file_of(options_.folder, rank));
+    const std::string text = options_.board->get(place_of(rank));
     const Address address = text.empty() ? Address() : from_text(text);
     if (address.size == 0) continue;
     Descriptor line(::socket(address.raw.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));

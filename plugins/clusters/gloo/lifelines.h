@@ -16,6 +16,8 @@
 #include <thread>
 #include <vector>
 
+#include "board.h"
+
 namespace belay_gloo {
 
 // A file descriptor; closed with it.
@@ -40,7 +42,7 @@ class Lifelines {
     int rank = 0;
     int size = 1;
     std::string interface;
-    std::string folder;  // where each rank writes its address; there, and of this meeting alone
+    Board* board = nullptr;  // where each rank leaves its address; borrowed, until they have met
     std::chrono::nanoseconds wait{};
     std::chrono::nanoseconds timeout{};
     std::function<bool()> stopping;  // ends the waiting
