@@ -4,16 +4,30 @@
 #include <cstring>
 #include <string>
 
+#include "runtime/cluster/hook_ranks.h"
 #include "runtime/loader/host.h"
+#include "runtime/platform/activity.h"
 
 namespace belay::runtime {
 namespace {
 
 using detail::guard;
 
-// Checks a call, and lets `f` do what it does in a group of one.
-template <class F>
-std::int32_t call_alone(belay_host* host, const belay_collective* given, belay_status* status, F&& f) {
+// The service's object, where this is one of several processes.
+HookRanks& other_ranks(const InstanceHost& instance) {
+  try {
+    return instance.services().context<HookRanks>();
+  } catch (const Error&) {
+    fail(Code::kFailedPrecondition, "\"" + instance.name() + "\" runs on rank 0 alone, and calls the other " +
+                                        std::to_string(instance.services().ranks() - 1) +
+                                        ", where it is not: use rank() and ranks() of its host to ask first");
+  }
+}
+
+// Checks a call; `alone` does what it does in a group of one, `together` calls the cluster.
+template <class F, class G>
+std::int32_t call_ranks(belay_host* host, const belay_collective* given, belay_status* status, F&& alone,
+                        G&& together) {
   return guard(status, [&] {
     belay_collective room;
     const belay_collective& call = detail::read_sized(given, room);
@@ -21,11 +35,12 @@ std::int32_t call_alone(belay_host* host, const belay_collective* given, belay_s
     if (call.tag >= BELAY_CLUSTER_TAGS)
       fail(Code::kInvalidArgument,
            "tag " + std::to_string(call.tag) + " is not below " + std::to_string(BELAY_CLUSTER_TAGS));
-    if (instance.services().ranks() > 1)
-      fail(Code::kFailedPrecondition, "\"" + instance.name() + "\" runs on rank 0 alone, and calls the other " +
-                                          std::to_string(instance.services().ranks() - 1) +
-                                          ", where it is not: use rank() and ranks() of its host to ask first");
-    f(call);
+    if (instance.services().ranks() > 1) {
+      const Doing doing(Activity::kOtherRanks);
+      together(other_ranks(instance), instance, call);
+    } else {
+      alone(call);
+    }
   });
 }
 
@@ -47,56 +62,99 @@ std::int32_t place_of_rank(belay_host* host, belay_cluster_place* place, belay_s
     detail::fill_sized(place, ours);
   });
 }
-std::int32_t barrier_alone(belay_host* host, const belay_collective* given, belay_status* status) {
-  return call_alone(host, given, status, [](const belay_collective&) {});
+std::int32_t hook_barrier(belay_host* host, const belay_collective* given, belay_status* status) {
+  return call_ranks(
+      host, given, status, [](const belay_collective&) {},
+      [](HookRanks& ranks, const InstanceHost& hook, const belay_collective& call) {
+        ranks.call(hook, call, "barrier", &belay_cluster_api::barrier);
+      });
 }
-std::int32_t broadcast_alone(belay_host* host, const belay_collective* given, const belay_tensor* tensor,
+std::int32_t hook_broadcast(belay_host* host, const belay_collective* given, const belay_tensor* tensor,
+                            belay_status* status) {
+  return call_ranks(
+      host, given, status,
+      [&](const belay_collective& call) {
+        check_number(*tensor);
+        if (call.peer != 0) fail_no_other(call);
+      },
+      [&](HookRanks& ranks, const InstanceHost& hook, const belay_collective& call) {
+        check_number(*tensor);
+        ranks.call(hook, call, "broadcast", &belay_cluster_api::broadcast, tensor);
+      });
+}
+void check_sum(const belay_tensor& tensor) {
+  check_number(tensor);
+  if (tensor.dtype != BELAY_FLOAT32 && tensor.dtype != BELAY_FLOAT64 && tensor.dtype != BELAY_INT64)
+    fail(Code::kInvalidArgument, "all_reduce takes float32, float64 and int64");
+}
+std::int32_t hook_all_reduce(belay_host* host, const belay_collective* given, const belay_tensor* tensor,
                              belay_status* status) {
-  return call_alone(host, given, status, [&](const belay_collective& call) {
-    check_number(*tensor);
-    if (call.peer != 0) fail_no_other(call);
-  });
+  return call_ranks(
+      host, given, status, [&](const belay_collective&) { check_sum(*tensor); },
+      [&](HookRanks& ranks, const InstanceHost& hook, const belay_collective& call) {
+        check_sum(*tensor);
+        ranks.call(hook, call, "all_reduce", &belay_cluster_api::all_reduce, tensor);
+      });
 }
-std::int32_t all_reduce_alone(belay_host* host, const belay_collective* given, const belay_tensor* tensor,
-                              belay_status* status) {
-  return call_alone(host, given, status, [&](const belay_collective&) {
-    check_number(*tensor);
-    if (tensor->dtype != BELAY_FLOAT32 && tensor->dtype != BELAY_FLOAT64 && tensor->dtype != BELAY_INT64)
-      fail(Code::kInvalidArgument, "all_reduce takes float32, float64 and int64");
-  });
+std::int32_t hook_all_gather(belay_host* host, const belay_collective* given, const belay_tensor* mine,
+                             const belay_tensor* all, belay_status* status) {
+  return call_ranks(
+      host, given, status,
+      [&](const belay_collective&) {
+        check_number(*mine);
+        check_number(*all);
+        if (all->dtype != mine->dtype || all->bytes != mine->bytes)
+          fail(Code::kInvalidArgument, "all_gather: the tensor for all has another size");
+        if (mine->bytes != 0) std::memcpy(all->data, mine->data, mine->bytes);
+      },
+      [&](HookRanks& ranks, const InstanceHost& hook, const belay_collective& call) {
+        check_number(*mine);
+        check_number(*all);
+        ranks.call(hook, call, "all_gather", &belay_cluster_api::all_gather, mine, all);
+      });
 }
-std::int32_t all_gather_alone(belay_host* host, const belay_collective* given, const belay_tensor* mine,
-                              const belay_tensor* all, belay_status* status) {
-  return call_alone(host, given, status, [&](const belay_collective&) {
-    check_number(*mine);
-    check_number(*all);
-    if (all->dtype != mine->dtype || all->bytes != mine->bytes)
-      fail(Code::kInvalidArgument, "all_gather: the tensor for all has another size");
-    if (mine->bytes != 0) std::memcpy(all->data, mine->data, mine->bytes);
-  });
+std::int32_t hook_send(belay_host* host, const belay_collective* given, const belay_tensor* tensor,
+                       belay_status* status) {
+  return call_ranks(
+      host, given, status, [](const belay_collective& call) { fail_no_other(call); },
+      [&](HookRanks& ranks, const InstanceHost& hook, const belay_collective& call) {
+        check_number(*tensor);
+        ranks.call(hook, call, "send", &belay_cluster_api::send, tensor);
+      });
 }
-std::int32_t send_alone(belay_host* host, const belay_collective* given, const belay_tensor*, belay_status* status) {
-  return call_alone(host, given, status, [](const belay_collective& call) { fail_no_other(call); });
+std::int32_t hook_receive(belay_host* host, const belay_collective* given, const belay_tensor* tensor,
+                          belay_status* status) {
+  return call_ranks(
+      host, given, status, [](const belay_collective& call) { fail_no_other(call); },
+      [&](HookRanks& ranks, const InstanceHost& hook, const belay_collective& call) {
+        check_number(*tensor);
+        ranks.call(hook, call, "receive", &belay_cluster_api::receive, tensor);
+      });
 }
-std::int32_t split_alone(belay_host* host, const belay_collective* given, std::int32_t colour, belay_ranks** ranks,
-                         std::int32_t* rank, std::int32_t* size, belay_status* status) {
-  return call_alone(host, given, status, [&](const belay_collective&) {
-    *ranks = nullptr;
-    *rank = colour < 0 ? -1 : 0;
-    *size = colour < 0 ? 0 : 1;
-  });
+std::int32_t hook_split(belay_host* host, const belay_collective* given, std::int32_t colour, belay_ranks** group,
+                        std::int32_t* rank, std::int32_t* size, belay_status* status) {
+  return call_ranks(
+      host, given, status,
+      [&](const belay_collective&) {
+        *group = nullptr;
+        *rank = colour < 0 ? -1 : 0;
+        *size = colour < 0 ? 0 : 1;
+      },
+      [&](HookRanks& ranks, const InstanceHost& hook, const belay_collective& call) {
+        ranks.call(hook, call, "split", &belay_cluster_api::split, colour, group, rank, size);
+      });
 }
 
 constexpr belay_cluster_service kRanksService{sizeof(belay_cluster_service),
                                               0,
                                               &place_of_rank,
-                                              &barrier_alone,
-                                              &broadcast_alone,
-                                              &all_reduce_alone,
-                                              &all_gather_alone,
-                                              &send_alone,
-                                              &send_alone,
-                                              &split_alone};
+                                              &hook_barrier,
+                                              &hook_broadcast,
+                                              &hook_all_reduce,
+                                              &hook_all_gather,
+                                              &hook_send,
+                                              &hook_receive,
+                                              &hook_split};
 
 }  // namespace
 

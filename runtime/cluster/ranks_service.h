@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The service "cluster", by which hooks and models call the ranks of the run (belay/cluster.h, Ranks).
 //
-// In a run of one process each call is one of a group of one. In a run of several, hooks and models have their place in
-// it; calls of the other ranks are FAILED_PRECONDITION, since hooks run on rank 0 alone.
+// In a run of one process each call is one of a group of one. In a run of several each instance has its place in it,
+// and hooks that all processes have call the others (hook_ranks.h, the service's context). A call of any other instance
+// is FAILED_PRECONDITION.
 #pragma once
 
 #include "belay/cluster.h"

@@ -149,10 +149,7 @@ void ManifestRun::load_plugins(Diagnostics& problems) {
   }
   if (found.optimizer) create_optimizer(found, create);
   if (found.cluster) {
-    create(*uses.cluster, [&] {
-      PluginInstance& cluster = plugins_.create(plugins_.loaded(*found.cluster), host_.monitor());
-      if (ranks_ != nullptr) ranks_->use(cluster);
-    });
+    create(*uses.cluster, [&] { use_cluster(plugins_.create(plugins_.loaded(*found.cluster), host_.monitor())); });
   }
   if (problems.empty()) {
     make_exporters();
@@ -325,7 +322,10 @@ TrainingResult ManifestRun::train(const std::function<void()>& progress,
   std::optional<ReplayedSteps> replayed;
   if (options_.replay != nullptr) options.replay = &replayed.emplace(replayed_steps());
   TrainingResult result = run_training(options);
-  if (ranks_ != nullptr) ranks_->close();
+  if (ranks_ != nullptr) {
+    hook_ranks_->left();
+    ranks_->close();
+  }
   times.stop();
   result.shares = times.shares();
   if (keep_going() && !result.checkpoint.empty() && result.save_error.empty()) host_.note_finished(result.global_step);

@@ -28,6 +28,7 @@
 #include <optional>
 #include <string>
 
+#include "runtime/cluster/hook_ranks.h"
 #include "runtime/cluster/run_ranks.h"
 #include "runtime/estimator/continuous_eval.h"
 #include "runtime/estimator/evaluate.h"
@@ -126,6 +127,7 @@ class ManifestRun {
   bool build_model(RunInput& input, Diagnostics& problems);
   // ---- of several processes (manifest_run_ranks.cc)
   void check_cluster(Diagnostics& problems) const;
+  void use_cluster(PluginInstance& cluster);
   void meet_ranks();
   void check_groups(Diagnostics& problems);
   void make_evals();
@@ -185,6 +187,7 @@ class ManifestRun {
   std::atomic<const Evaluation*> evaluating_{nullptr};     // that is under way
   std::optional<ModelGraph> export_graph_;                 // of the exporters
   std::unique_ptr<Exporters> exporters_;                   // null: there are none
+  std::unique_ptr<HookRanks> hook_ranks_;                  // null: one process
   SessionHost training_;                                   // its hooks borrow what is above
   PluginInstance* model_instance_ = nullptr;
   std::optional<OptimizerUse> optimizer_;  // of a training

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "belay/graph.h"
 #include "runtime/data/input_feed.h"
+#include "runtime/estimator/hooks_on_ranks.h"
 #include "runtime/estimator/manifest_run.h"
 #include "runtime/estimator/rank_of_run.h"
 #include "runtime/manifest/show.h"
@@ -20,7 +22,7 @@ Manifest manifest_of_worker(Manifest manifest) {
   manifest.run.dir.clear();
   manifest.run.mode = RunMode::kTrain;
   std::erase_if(manifest.inputs, [](const auto& input) { return input.first != "train"; });
-  manifest.hooks.clear();
+  std::erase_if(manifest.hooks, [&](const PluginUse& hook) { return !on_all_ranks(manifest, hook); });
   manifest.metrics.clear();
   manifest.exporters.clear();
   manifest.eval = {};
@@ -76,7 +78,9 @@ std::unique_ptr<RunRanks> make_ranks(const Manifest& manifest, bool replay, cons
 
 // A process by itself is a group of one, so that one manifest serves both.
 void ManifestRun::check_cluster(Diagnostics& problems) const {
-  if (!manifest_.cluster || !trains(manifest_.run.mode)) return;
+  if (!trains(manifest_.run.mode)) return;
+  if (options_.replay == nullptr) check_hooks_on_all_ranks(manifest_, uses().hooks, plugins_.found().hooks, problems);
+  if (!manifest_.cluster) return;
   if (ranks_ == nullptr) {
     if (const std::string reason = why_not_alone(environment_); !reason.empty())
       problems.add(manifest_.cluster->at, reason, "start one process; [cluster] may stay");
@@ -85,6 +89,17 @@ void ManifestRun::check_cluster(Diagnostics& problems) const {
   if (ranks_->chief() && manifest_.run.dir.empty())
     problems.add(manifest_.cluster->at, "several processes need a run directory, and [run] names none",
                  "write dir = \"runs/NAME\" in [run]");
+}
+
+void ManifestRun::use_cluster(PluginInstance& cluster) {
+  if (ranks_ == nullptr) return;
+  ranks_->use(cluster);
+  std::vector<std::string> names;
+  const Manifest uses = this->uses();
+  for (std::size_t i = 0; i < uses.hooks.size(); ++i)
+    if (on_all_ranks(manifest_, uses.hooks[i])) names.push_back(plugins_.found().hooks[i].instance_name);
+  hook_ranks_ = std::make_unique<HookRanks>(cluster, names, host_.control().disk());
+  training_.use_ranks(*hook_ranks_);
 }
 
 // The chief holds the run's lock.
@@ -97,6 +112,7 @@ void ManifestRun::meet_ranks() {
   } else {
     ranks_->open_worker(host_.files());
   }
+  hook_ranks_->met();
 }
 
 }  // namespace belay::runtime

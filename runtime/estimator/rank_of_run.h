@@ -15,8 +15,9 @@ namespace belay::runtime {
 // Which one it is, where a training with [cluster] was started several times; a replay is alone. None also where the
 // launcher's variables cannot be, which why_not_alone says.
 std::optional<LaunchedPlace> rank_of(const Manifest& manifest, bool replay, const Environment& environment);
-// The part of the manifest that it has. A worker's: model, optimizer and its input; no directory, no hooks, no
-// evaluations and exports, and no initial values, which are the chief's.
+// The part of the manifest that it has. A worker's: model, optimizer and its input; of the hooks those that
+// session.hooks_on_all_ranks lists; no directory, no evaluations and exports, and no initial values, which are the
+// chief's.
 Manifest manifest_of_rank(const Manifest& manifest, bool replay, const Environment& environment);
 // Null: one process.
 std::unique_ptr<RunRanks> make_ranks(const Manifest& manifest, bool replay, const Environment& environment,

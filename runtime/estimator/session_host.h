@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/cluster/hook_ranks.h"
 #include "runtime/estimator/run_host.h"
 #include "runtime/estimator/run_plugins.h"
 #include "runtime/monitored/monitored_session.h"
@@ -49,6 +50,8 @@ class SessionHost {
   PluginInstance& add_hook(const std::string& name, const PluginInstance::MakeHook& make);
   // Their begin, before there is a session; the one that is opened then does not call it again.
   void begin_hooks(NodeGraph& graph);
+  // By which hooks call the other processes of the run; borrowed. None: hooks are on rank 0 alone.
+  void use_ranks(HookRanks& ranks) { services_.set_context(&ranks); }
   // In the order in which they are called.
   void add_init_fn(const FoundUse& init_fn);
   bool has_init_fns() const noexcept { return !init_fns_.empty(); }

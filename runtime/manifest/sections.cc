@@ -174,6 +174,7 @@ void visit(Fields& f, SessionSettings& session) {
   f.number("no_progress_secs", session.no_progress_secs, kSeconds);
   f.integer("max_recoveries", session.max_recoveries, {.min = 0});
   f.number("recovery_backoff_secs", session.recovery_backoff_secs, kSeconds);
+  f.names("hooks_on_all_ranks", session.hooks_on_all_ranks);
   f.choice("precision", session.precision, {"float32", "bf16"});
 }
 

@@ -91,6 +91,7 @@ TEST(Show, EveryDefaultIsFilledIn) {
             "no_progress_secs = 1800.0\n"
             "max_recoveries = 10\n"
             "recovery_backoff_secs = 1.0\n"
+            "hooks_on_all_ranks = []\n"
             "precision = \"float32\"\n");
 }
 

@@ -117,15 +117,16 @@ TEST_F(HookedSessionTest, TheFirstReasonIsKeptWithTheHooksName) {
   EXPECT_EQ(session().stop_reason(), "");
   run(one);
   EXPECT_EQ(session().stop_reason(), "x: reached step 3");
-  session().request_stop("later");
+  session().request_stop("z", "later");
   EXPECT_EQ(session().stop_reason(), "x: reached step 3");
 }
 
 TEST_F(HookedSessionTest, ARequestFromOutsideCountsLikeAHooks) {
   open();
-  session().request_stop("SIGTERM");
+  session().request_stop("saver", "enough");
   EXPECT_TRUE(session().should_stop());
-  EXPECT_EQ(error_of([&] { run(one); }), "FAILED_PRECONDITION: Run called even after should_stop requested (SIGTERM)");
+  EXPECT_EQ(error_of([&] { run(one); }),
+            "FAILED_PRECONDITION: Run called even after should_stop requested (saver: enough)");
 }
 
 TEST_F(HookedSessionTest, ADisabledHookIsLeftOutAndTheOthersKeepTheirValues) {

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "belay/runtime/precision.h"
 
@@ -33,6 +35,11 @@ struct SessionSettings {
   std::int64_t max_recoveries = 10;
   // The first recovery in a row comes at once, the second after this pause, which doubles from then on, up to 60 s.
   double recovery_backoff_secs = 1;
+
+  // Of a run of several processes, hooks of its manifest that each of them has; TensorFlow calls them `hooks`, and all
+  // others, which the chief has, `chief_only_hooks`. By the instance's name, else the plugin's. `belay run` only: a
+  // program gives both lists itself.
+  std::vector<std::string> hooks_on_all_ranks = {};
 
   // Of products, convolutions and recurrent cells.
   Precision precision = Precision::kFloat32;

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/cluster/hook_ranks.h"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+
+namespace belay::runtime {
+namespace {
+
+// Tags of the first calls; the host's own are counted from 0.
+std::uint32_t tag_of_first_call(std::size_t member) {
+  return BELAY_CLUSTER_TAGS - 1 - static_cast<std::uint32_t>(member);
+}
+
+void check_place(const InstanceHost& hook) {
+  const std::optional<PluginInstance::Current> current = PluginInstance::current();
+  if (!current || current->instance.name() != hook.name()) return;  // a thread of the hook's own
+  const std::string_view callback = current->callback;
+  if (callback == "after_create_session" || callback == "after_run" || callback == "end") return;
+  fail(Code::kFailedPrecondition, "\"" + hook.name() + "\" calls the other ranks in " + std::string(callback) +
+                                      ", which not each of them may be in: call them in after_create_session, "
+                                      "after_run or end");
+}
+
+}  // namespace
+
+HookRanks::HookRanks(PluginInstance& cluster, const std::vector<std::string>& hooks, DiskCalls& waits)
+    : cluster_(cluster), waits_(waits) {
+  for (const std::string& hook : hooks) members_.push_back({hook});
+}
+
+void HookRanks::met() {
+  const std::lock_guard lock(mutex_);
+  for (Member& member : members_) member.group = nullptr;
+  met_ = true;
+}
+
+void HookRanks::left() {
+  const std::lock_guard lock(mutex_);
+  met_ = false;
+}
+
+belay_ranks* HookRanks::group_of(const InstanceHost& hook) {
+  const std::lock_guard lock(mutex_);
+  const auto found =
+      std::find_if(members_.begin(), members_.end(), [&](const Member& member) { return member.hook == hook.name(); });
+  if (found == members_.end())
+    fail(Code::kFailedPrecondition, "\"" + hook.name() +
+                                        "\" runs on rank 0 alone, and calls the other ranks, where it is not: list it "
+                                        "in hooks_on_all_ranks of [session], or ask rank() and ranks() of its host "
+                                        "first");
+  check_place(hook);
+  if (!met_) fail(Code::kFailedPrecondition, "\"" + hook.name() + "\" calls the other ranks, which have left");
+  if (found->group != nullptr) return found->group;
+  auto call = detail::sized<belay_collective>();
+  call.tag = tag_of_first_call(static_cast<std::size_t>(found - members_.begin()));
+  std::int32_t rank = -1, size = 0;
+  cluster_.call("split", &belay_cluster_api::split, static_cast<const belay_collective*>(&call), std::int32_t{0},
+                &found->group, &rank, &size);
+  return found->group;
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hooks that each process of a run has: [session] hooks_on_all_ranks.
+#include <signal.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/e2e/ranks_fixture.h"
+
+namespace belay::runtime::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class HooksOnRanks : public Ranks {
+ protected:
+  static std::string hooks(const std::string& listed, const std::string& options) {
+    return "[session]\nhooks_on_all_ranks = [\"" + listed + "\"]\n[[hooks]]\nplugin = \"ranked\"\n" + options;
+  }
+  std::string endless_with(const std::string& dir, const std::string& more) const {
+    std::string path = endless(dir);
+    write_file(path, contents(path) + more);
+    return path;
+  }
+};
+
+TEST_F(HooksOnRanks, EachRanksHookCallsTheOthersAndNoBitIsAnother) {
+  train(manifest({.dir = "plain", .steps = 30}), 2);
+  const std::string path = manifest({.dir = "run", .steps = 30, .more = hooks("ranked", "")});
+  for (const ProcessResult& r : wait_for_all(start_all(path, 2))) {
+    EXPECT_EQ(r.status, 0) << r.err;
+    EXPECT_THAT(r.err, AllOf(HasSubstr("the ranks add up to 3"), HasSubstr("in 30 steps 90, at the end 3")));
+  }
+  EXPECT_FALSE(weights_of("plain", 30).empty());
+  EXPECT_EQ(weights_of("run", 30), weights_of("plain", 30));
+}
+
+TEST_F(HooksOnRanks, OneProcessIsAGroupOfOne) {
+  const ProcessResult r = belay({"run", manifest({.dir = "run", .steps = 5, .more = hooks("ranked", "")})});
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(r.err, HasSubstr("in 5 steps 5, at the end 1"));
+}
+
+TEST_F(HooksOnRanks, AStopThatAWorkersHookAsksForEndsAllAtThatStepAndIsSaved) {
+  const std::string path = endless_with("run", hooks("ranked", "stop_rank = 1\nstop_step = 7\n"));
+  const std::vector<ProcessResult> results = wait_for_all(start_all(path, 3));
+  for (const ProcessResult& r : results) EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(results[1].err, HasSubstr("ranked: its rank asks"));
+  EXPECT_THAT(results[0].err, HasSubstr("rank 1 has ended the run"));
+  EXPECT_THAT(results[2].err, HasSubstr("rank 1 has ended the run"));
+  EXPECT_FALSE(weights_of("run", 7).empty());
+}
+
+TEST_F(HooksOnRanks, MinStepsHoldsForAWorkersHook) {
+  const std::string path = endless_with("run", hooks("ranked", "stop_rank = 1\nstop_step = 7\n"));
+  const std::vector<ProcessResult> results = wait_for_all(start_all(path, 2, {"--set", "run.min_steps=20"}));
+  for (const ProcessResult& r : results) EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(results[1].err, HasSubstr("not stopped at step 7, before step 20 ([run] min_steps): ranked: "));
+  EXPECT_FALSE(weights_of("run", 20).empty());
+}
+
+TEST_F(HooksOnRanks, ARankThatIsKilledEndsTheOthersWhoseHooksWaitForIt) {
+  const std::vector<Process> all = start_all(endless_with("run", hooks("ranked", "")), 2);
+  for (const Process& p : all) ASSERT_TRUE(p->wait_for("training")) << p->wait().err;
+  all[1]->kill(SIGKILL);
+  const ProcessResult chief = all[0]->wait();
+  all[1]->wait();
+  EXPECT_EQ(chief.status, 1);
+  EXPECT_THAT(chief.err, HasSubstr("rank 1 has ended or left"));
+}
+
+TEST_F(HooksOnRanks, ACallFromWhereAnotherRankMayNotBeIsRefused) {
+  const std::string path = manifest({.dir = "run", .steps = 5, .more = hooks("ranked", "callback = \"before_run\"\n")});
+  for (const ProcessResult& r : wait_for_all(start_all(path, 2))) {
+    EXPECT_EQ(r.status, 1) << r.err;
+    EXPECT_THAT(r.err, HasSubstr("\"ranked\" calls the other ranks in before_run"));
+  }
+}
+
+TEST_F(HooksOnRanks, AHookThatIsNotListedIsTheChiefsAlone) {
+  const std::string path = manifest({.dir = "run", .steps = 5, .more = "[[hooks]]\nplugin = \"ranked\"\n"});
+  const std::vector<ProcessResult> results = wait_for_all(start_all(path, 2));
+  EXPECT_EQ(results[0].status, 1);
+  EXPECT_THAT(results[0].err, HasSubstr("\"ranked\" runs on rank 0 alone, and calls the other ranks, where it is not: "
+                                        "list it in hooks_on_all_ranks of [session]"));
+  EXPECT_NE(results[1].status, 0);
+  EXPECT_THAT(results[1].err, Not(HasSubstr("\"ranked\"")));
+}
+
+TEST_F(HooksOnRanks, WhatCannotBeOnAllRanksIsRefusedAtItsPlace) {
+  const std::string path = manifest({.dir = "run", .more = hooks("ranket", "")});
+  const ProcessResult unknown = belay({"check", path});
+  EXPECT_EQ(unknown.status, 2);
+  EXPECT_THAT(unknown.err, AllOf(HasSubstr("the manifest has no [[hooks]] that is called \"ranket\""),
+                                 HasSubstr("did you mean"), HasSubstr("run.toml:")));
+  const ProcessResult state = belay({"check", manifest({.dir = "run",
+                                                        .more = "[session]\nhooks_on_all_ranks = "
+                                                                "[\"window\"]\n[[hooks]]\nplugin = "
+                                                                "\"window\"\n"})});
+  EXPECT_EQ(state.status, 2);
+  EXPECT_THAT(state.err, HasSubstr("the hook \"window\" keeps a state in checkpoints, which have the chief's alone"));
+  const ProcessResult twice =
+      belay({"check", manifest({.dir = "run", .more = hooks("ranked", "[[hooks]]\nplugin = \"ranked\"\n")})});
+  EXPECT_EQ(twice.status, 2);
+  EXPECT_THAT(twice.err, HasSubstr("2 hooks are called \"ranked\""));
+  const ProcessResult disabled =
+      belay({"check", manifest({.dir = "run", .more = hooks("ranked", "on_error = \"disable\"\n")})});
+  EXPECT_EQ(disabled.status, 2);
+  EXPECT_THAT(disabled.err, HasSubstr("on_error = \"disable\" would leave the hook \"ranked\" out on one rank"));
+}
+
+}  // namespace
+}  // namespace belay::runtime::testing
