@@ -21,6 +21,8 @@ class HostContext {
   // The same as an owned tensor: shared where the run owns it, else copied.
   virtual DenseTensor owned_input(std::size_t i) = 0;
   virtual void output(std::size_t i, DenseTensor value) = 0;
+  // Instead, for all outputs of the kernel: memory, aligned, and dims that stay as they are until it runs again.
+  virtual void output_view(std::size_t i, void* data, const Dims& dims) = 0;
   // Of an input that names a variable.
   virtual const std::string& variable_name(std::size_t i) = 0;
   virtual bool variable_initialized(std::size_t i) = 0;

@@ -271,9 +271,13 @@ Program& DirectSession::program_for(PlanState& state, std::uint32_t s) {
   const Plan& plan = *state.plan->plan;
   for (std::size_t v = 0; v < plan.values.size(); ++v) {
     const PlanValue& value = plan.values[v];
-    if (value.root != v || value.source != ValueSource::kVariable) continue;
-    const Variable& variable = *state.plan->variables[value.index];
-    state.values.set(static_cast<ValueId>(v), variable.value, variable.version);
+    if (value.root != v) continue;
+    if (value.source == ValueSource::kVariable) {
+      const Variable& variable = *state.plan->variables[value.index];
+      state.values.set(static_cast<ValueId>(v), variable.value, variable.version);
+    } else if (value.source == ValueSource::kStep && graph_.node(value.port.node).op->role == Role::kQueue) {
+      state.values.data[v] = &queue(value.port.node);  // itself, for a kernel that refers to it
+    }
   }
   auto program = std::make_unique<Program>(graph_, plan, s, state.values, state.slots, options_.seed);
   program->key = state.key;

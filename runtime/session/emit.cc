@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "runtime/ops/kernels/copy.h"
+#include "runtime/session/early_nodes.h"
 
 namespace belay::runtime {
 namespace {
@@ -29,9 +30,12 @@ class Emitter {
       const ValueId v = new_value(f, ValueSource::kFeed);
       plan_->values[v].index = static_cast<std::uint32_t>(&f - plan_->key.feeds.data());
     }
+    const std::multimap<std::uint32_t, std::uint32_t> early = early_nodes(graph_, s_, group_of_);
     for (std::uint32_t id = 0; id < graph_.size(); ++id) {
       if (s_.shape_only[id] && !s_.planned[id]) emit_shape_only(graph_.node(id));
-      if (s_.planned[id]) emit_node(graph_.node(id));
+      if (s_.planned[id] && !is_early(graph_.node(id))) emit_node(graph_.node(id));
+      const auto [first, last] = early.equal_range(id);
+      for (auto it = first; it != last; ++it) emit_node(graph_.node(it->second));
     }
     for (std::uint32_t s = 0; s < plan_->slots.size(); ++s) emit_late_slot(s);
     find_exported_values();
@@ -358,7 +362,9 @@ class Emitter {
 
   void add_operands(const Node& n, PlanStep& step, const Condition& when) {
     for (std::size_t i = 0; i < n.inputs.size(); ++i) {
-      if (is_ref(n, i)) {
+      if (is_ref(n, i) && graph_.node(n.inputs[i].node).op->role == Role::kQueue) {
+        step.inputs.push_back(value(n.inputs[i]));
+      } else if (is_ref(n, i)) {
         const Node& variable = variable_behind(graph_, n.inputs[i]);
         const ValueId v = value({variable.id, 0});
         step.inputs.push_back(v);

@@ -33,6 +33,13 @@ class RunHostContext final : public HostContext {
     return DenseTensor(input(i));
   }
   void output(std::size_t i, DenseTensor value) override { state_.host_values[step_.outputs[i]] = std::move(value); }
+  void output_view(std::size_t i, void* data, const Dims& dims) override {
+    const ValueId v = step_.outputs[i];
+    state_.values.data[v] = data;
+    state_.values.dims[v] = &dims;
+    views_ = true;
+  }
+  bool views() const noexcept { return views_; }
   const std::string& variable_name(std::size_t i) override {
     return variable_behind(session_.graph(), step_.node->inputs[i]).name;
   }
@@ -58,6 +65,7 @@ class RunHostContext final : public HostContext {
   PlanState& state_;
   const PlanHostStep& step_;
   const CancelToken& cancel_;
+  bool views_ = false;  // its outputs are not in host_values
 };
 
 // Those that the stage has not had yet.
@@ -81,18 +89,21 @@ void make_host_kernels(PlanState& state, std::uint32_t s, std::uint64_t seed) {
 }
 
 // What the step has returned becomes values of the run. Returns their bytes.
-std::size_t take_outputs(PlanState& state, const PlanHostStep& step) {
+std::size_t take_outputs(PlanState& state, const PlanHostStep& step, bool views) {
   std::size_t bytes = 0;
   for (std::size_t o = 0; o < step.outputs.size(); ++o) {
     const ValueId v = step.outputs[o];
-    const DenseTensor& value = state.host_values[v];
-    const auto& [dtype, shape] = step.node->outputs[o];
-    if (!value || value.dtype() != dtype || !shape.allows(value.dims())) fail_output(*step.node, o, value);
-    state.values.data[v] = value.data();
-    state.values.dims[v] = &value.dims();
-    state.key.push_back(static_cast<std::int64_t>(value.dims().size()));
-    state.key.insert(state.key.end(), value.dims().begin(), value.dims().end());
-    bytes += value.bytes();
+    if (!views) {
+      const DenseTensor& value = state.host_values[v];
+      const auto& [dtype, shape] = step.node->outputs[o];
+      if (!value || value.dtype() != dtype || !shape.allows(value.dims())) fail_output(*step.node, o, value);
+      state.values.data[v] = value.data();
+      state.values.dims[v] = &value.dims();
+    }
+    const Dims& dims = *state.values.dims[v];
+    state.key.push_back(static_cast<std::int64_t>(dims.size()));
+    state.key.insert(state.key.end(), dims.begin(), dims.end());
+    bytes += static_cast<std::size_t>(count_of(dims)) * dtype_size(step.node->outputs[o].first);
   }
   return bytes;
 }
@@ -113,7 +124,7 @@ void run_host_steps(DirectSession& session, PlanState& state, std::uint32_t s, c
     } catch (const Error& e) {
       fail(e.code(), "node '" + step.node->name + "' (" + step.node->op->name + "): " + e.what());
     }
-    const std::size_t bytes = take_outputs(state, step);
+    const std::size_t bytes = take_outputs(state, step, context.views());
     if (traced)
       request.metadata->nodes.push_back(
           {step.node->name, step.node->op->name, start, session.clock().monotonic_ns(), bytes, step.node->id});

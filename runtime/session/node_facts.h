@@ -12,6 +12,8 @@ inline bool is_effect(const Node& n) {
   return n.op->effect == Effect::kWrite || n.op->effect == Effect::kBlocking || n.op->effect == Effect::kState;
 }
 inline bool is_host(const Node& n) { return n.op->host_kernel != nullptr; }
+// It begins something that goes on beside the run, so it runs as soon as what it needs is there.
+inline bool is_early(const Node& n) { return n.op->effect == Effect::kState && n.op->kernel != nullptr; }
 // Input i names a variable.
 inline bool is_ref(const Node& n, std::size_t i) {
   return n.op->ref_inputs == kAllInputs || (i < 32 && ((n.op->ref_inputs >> i) & 1) != 0);
