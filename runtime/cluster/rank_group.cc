@@ -84,9 +84,10 @@ std::string RankGroup::broadcast(std::string text, int from) {
   return text;
 }
 
-void RankGroup::all_reduce(const TensorView& tensor, DType wire) {
+void RankGroup::all_reduce(const TensorView& tensor, DType wire, std::uint32_t tag) {
   const Doing doing(Activity::kOtherRanks);
   belay_collective call = call_from(0);
+  call.tag = tag;
   call.wire_dtype = static_cast<std::int32_t>(wire);
   cluster_.call("all_reduce", &Api::all_reduce, static_cast<const belay_collective*>(&call), &tensor.raw());
 }

@@ -6,7 +6,8 @@
 //   group.all_reduce(values);
 //   group.close();
 //
-// The host's calls come one after the other, so they need one tag. Errors are the plugin's, with its label: ABORTED
+// The session's calls come one after the other and have one tag; those of the buckets' thread (gradient_buckets.h) have
+// another, and may be under way at the same time. Errors are the plugin's, with its label: ABORTED
 // "cluster "gloo" (...) in all_reduce: rank 0 has ended or left". [session thread]
 #pragma once
 
@@ -44,8 +45,8 @@ class RankGroup {
   void broadcast(const TensorView& tensor, int from);
   // The same for a string of any length.
   std::string broadcast(std::string text, int from);
-  // `wire`: kBFloat16 where elements are rounded to it on the way.
-  void all_reduce(const TensorView& tensor, DType wire = DType::kInvalid);
+  // `wire`: kBFloat16 where elements are rounded to it on the way. [any thread, a tag of its own]
+  void all_reduce(const TensorView& tensor, DType wire, std::uint32_t tag);
   // Each rank's numbers, one behind the other.
   std::vector<std::int64_t> all_gather(const std::vector<std::int64_t>& mine);
   // Each rank's string, by rank; of any length.

@@ -263,7 +263,7 @@ RunRanks::RunRanks(Options options, Control control) : options_(std::move(option
   for (int r = 0; r < options_.size; ++r) position_names_.push_back(name_of_position(options_.input, r));
 }
 
-RunRanks::~RunRanks() = default;
+RunRanks::~RunRanks() { end_buckets(); }
 
 // ---- meeting ----
 
@@ -338,6 +338,7 @@ void RunRanks::compare_digests() {
 }
 
 void RunRanks::close() noexcept {
+  end_buckets();
   if (group_ != nullptr) group_->close();
   if (run_ != nullptr) end_meeting(*std::exchange(run_, nullptr));
   seat_.reset();
@@ -410,6 +411,7 @@ CreatedSession RunRanks::alike(CreatedSession created) {
   epoch_ = own.epoch;
   epoch_known_ = take_number(positions, at) == 0;
   if (!chief()) session.store().replace_positions({{options_.input, own}});
+  make_buckets(session.graph());
   compare_variables();
   return created;
 }
@@ -432,6 +434,7 @@ void refuse_ranks(DirectSession& session, const std::string& input) {
 
 std::vector<RunRanks::Note> RunRanks::exchange(const Note& mine) {
   const std::int64_t step = session_->global_step();
+  monitor_->step.store(step, std::memory_order_relaxed);
   const Waiting waiting(control_.waits);
   const std::vector<std::int64_t> numbers = mine.numbers();
   const std::vector<std::int64_t> all = group().all_gather(numbers);
@@ -476,11 +479,6 @@ void RunRanks::leave() {
   ended_ = true;
   if (std::none_of(notes.begin(), notes.end(), [](const Note& n) { return n.kind == Note::kFailed; }))
     compare_variables();
-}
-
-void RunRanks::all_reduce(const TensorView& values, Values what) {
-  const Waiting waiting(control_.waits);
-  group().all_reduce(values, what == Values::kGradients ? options_.wire : DType::kInvalid);
 }
 
 }  // namespace belay::runtime

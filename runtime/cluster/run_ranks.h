@@ -28,9 +28,11 @@
 #include <string>
 #include <vector>
 
+#include "runtime/cluster/gradient_buckets.h"
 #include "runtime/cluster/rank_group.h"
 #include "runtime/cluster/rendezvous.h"
 #include "runtime/graph/step_ranks.h"
+#include "runtime/monitored/run_trace.h"
 #include "runtime/monitored/session_manager.h"
 #include "runtime/platform/watched_files.h"
 #include "runtime/session/direct_session.h"
@@ -66,8 +68,12 @@ class RunRanks final : public StepRanks {
   int size() const noexcept { return options_.size; }
   bool chief() const noexcept { return options_.rank == 0; }
 
-  // Borrowed; not used behind close().
+  // Borrowed; not used behind close(). The instance reports to monitor(), and nothing else does: two threads call it.
   void use(PluginInstance& cluster) { cluster_ = &cluster; }
+  void report_to(CallMonitor& monitor) noexcept { monitor_ = &monitor; }
+  CallMonitor& monitor() const noexcept { return *monitor_; }
+  // When each bucket was sent, on a line of its own; borrowed, null: nothing is traced.
+  void trace_into(RunTrace* trace) noexcept { trace_ = trace; }
   // A worker waits for the chief to have begun. UNAVAILABLE with who is missing; CANCELLED where the run is to stop;
   // RunInUse; INVALID_ARGUMENT where a rank has another manifest.
   void open_chief(LockedDirectory& run, std::int64_t attempt);
@@ -86,8 +92,9 @@ class RunRanks final : public StepRanks {
   void leave();
 
   double share() const override { return share_; }
-  void all_reduce(const TensorView& values, Values what) override;
-  bool rounds_gradients() const override { return options_.wire != DType::kInvalid; }
+  float* bucket(std::size_t number) override { return buckets_->memory(number); }
+  void begin(std::size_t number) override { buckets_->begin(number); }
+  void wait() override;
   const std::vector<std::pair<const std::string*, Position>>& others_took() const override { return others_took_; }
 
  private:
@@ -104,12 +111,19 @@ class RunRanks final : public StepRanks {
   std::string restored_positions(DirectSession& session);
   std::vector<Note> exchange(const Note& mine);
   void compare_variables();
+  void make_buckets(const NodeGraph& graph);
+  void end_buckets() noexcept;
+  void trace_buckets() noexcept;
   // Ends a wait for rank 0 that has begun anew.
   class MeetingWatch;
 
   const Options options_;
   const Control control_;
   PluginInstance* cluster_ = nullptr;
+  CallMonitor own_monitor_;
+  CallMonitor* monitor_ = &own_monitor_;
+  RunTrace* trace_ = nullptr;
+  bool traced_ = false;  // the times of the step under way are taken
   std::unique_ptr<RankGroup> group_;
   std::unique_ptr<WorkerSeat> seat_;
   LockedDirectory* run_ = nullptr;  // the chief's
@@ -122,6 +136,7 @@ class RunRanks final : public StepRanks {
   double share_ = 0;
   std::vector<std::pair<const std::string*, Position>> others_took_;  // the chief's
   bool ended_ = false;                                                // all ranks have agreed on it
+  std::unique_ptr<GradientBuckets> buckets_;  // of the session; its thread ends before the group
 };
 
 // For a run that is one process, whose session may have been restored from a checkpoint of several: its input goes on

@@ -142,7 +142,7 @@ class Comparison {
     if (section == "run") return key == "seed";
     if (section == "session") return key == "precision";
     if (section == "optimizer") return true;
-    if (section == "cluster") return key == "wire";
+    if (section == "cluster") return key == "wire" || key == "bucket_mib";
     const bool plugin = section == "model" || section == "input.train" || section.starts_with("hooks.");
     if (!plugin || key == "name" || key == "on_error" || key == "prefetch") return false;
     if (is_reserved(key)) return true;

@@ -95,7 +95,9 @@ ManifestRun::ManifestRun(Manifest manifest, ManifestRunOptions options, const Pl
     input.shard = ranks_->rank();
     input.shards = ranks_->size();
   }
-  if (ranks_ != nullptr) host_.use_queues(ranks_->over(make_queue));
+  if (ranks_ == nullptr) return;
+  host_.use_queues(ranks_->over(make_queue));
+  ranks_->report_to(host_.add_monitor());
 }
 
 ManifestRun::~ManifestRun() = default;
@@ -149,7 +151,10 @@ void ManifestRun::load_plugins(Diagnostics& problems) {
   }
   if (found.optimizer) create_optimizer(found, create);
   if (found.cluster) {
-    create(*uses.cluster, [&] { use_cluster(plugins_.create(plugins_.loaded(*found.cluster), host_.monitor())); });
+    create(*uses.cluster, [&] {
+      CallMonitor& monitor = ranks_ != nullptr ? ranks_->monitor() : host_.monitor();
+      use_cluster(plugins_.create(plugins_.loaded(*found.cluster), monitor));
+    });
   }
   if (problems.empty()) {
     make_exporters();
@@ -247,7 +252,7 @@ void ManifestRun::build_training(Diagnostics& problems) {
   check_groups(problems);
   if (!problems.empty()) return;
   if (ranks_ != nullptr)
-    model_.add_training_over_ranks(*optimizer_, ranks_->size());
+    model_.add_training_over_ranks(*optimizer_, exchange_of(*manifest_.cluster, ranks_->size()));
   else if (!model_.add_training(*optimizer_))
     host_.log().warning("",
                         "nothing of the input reaches the training step: neither features nor labels are used by "

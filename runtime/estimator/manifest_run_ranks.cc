@@ -55,6 +55,10 @@ Manifest manifest_of_rank(const Manifest& manifest, bool replay, const Environme
   return place && place->rank != 0 ? manifest_of_worker(manifest) : manifest;
 }
 
+RankExchange exchange_of(const ClusterSection& cluster, std::int64_t ranks) {
+  return {.ranks = ranks, .bucket_mib = cluster.bucket_mib, .rounds_gradients = cluster.wire == Wire::kBf16};
+}
+
 std::unique_ptr<RunRanks> make_ranks(const Manifest& manifest, bool replay, const Environment& environment,
                                      RunControl& control) {
   const std::optional<LaunchedPlace> place = rank_of(manifest, replay, environment);

@@ -53,8 +53,8 @@ void ModelGraph::build_over_ranks(PluginInstance& model, const RunInput& input) 
   outputs = build_model_over_ranks(model, graph, tensors.features, tensors.labels);
 }
 
-void ModelGraph::add_training_over_ranks(const OptimizerUse& optimizer, std::int64_t ranks) {
-  add_train_op_over_ranks(graph, optimizer, tensors.batch, ranks, outputs);
+void ModelGraph::add_training_over_ranks(const OptimizerUse& optimizer, const RankExchange& exchange) {
+  add_train_op_over_ranks(graph, optimizer, tensors.batch, exchange, outputs);
   summarize_learning_rate(graph);
 }
 

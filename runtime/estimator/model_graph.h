@@ -40,7 +40,7 @@ struct ModelGraph {
   bool add_training(const OptimizerUse& optimizer);
   // Instead of build and add_training, in one of several processes that train together; the input is its part.
   void build_over_ranks(PluginInstance& model, const RunInput& input);
-  void add_training_over_ranks(const OptimizerUse& optimizer, std::int64_t ranks);
+  void add_training_over_ranks(const OptimizerUse& optimizer, const RankExchange& exchange);
 
   const Mode mode;
   const std::int64_t accumulate;

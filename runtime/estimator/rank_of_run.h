@@ -9,6 +9,7 @@
 #include "runtime/cluster/run_ranks.h"
 #include "runtime/estimator/run_control.h"
 #include "runtime/manifest/manifest.h"
+#include "runtime/monitored/build_model.h"
 
 namespace belay::runtime {
 
@@ -20,6 +21,7 @@ std::optional<LaunchedPlace> rank_of(const Manifest& manifest, bool replay, cons
 // chief's.
 Manifest manifest_of_rank(const Manifest& manifest, bool replay, const Environment& environment);
 // Null: one process.
+RankExchange exchange_of(const ClusterSection& cluster, std::int64_t ranks);
 std::unique_ptr<RunRanks> make_ranks(const Manifest& manifest, bool replay, const Environment& environment,
                                      RunControl& control);
 

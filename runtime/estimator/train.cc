@@ -115,6 +115,7 @@ TrainingResult Training::run() {
   const std::string warning = spinning_warning(run_.environment().session.threads);
   if (!warning.empty()) run_.log().warning("", warning);
   const std::int64_t start = run_.clock().monotonic_ns();
+  if (ranks_ != nullptr) ranks_->trace_into(run_.trace());
   const std::unique_ptr<MonitoredSession> session = host_.open(creator());
   if (options_.on_session) options_.on_session(why_no_step(*session));
   if (host_.events() != nullptr) host_.events()->add_graph(serialized_graph_def(model_.graph));

@@ -3,12 +3,12 @@
 // together. Implementation: runtime/cluster/run_ranks.h. [session]
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "belay/input.h"
-#include "belay/tensor.h"
 #include "runtime/graph/queue.h"
 
 namespace belay::runtime {
@@ -19,13 +19,14 @@ class StepRanks {
   // Which part of the rows of the step under way is this process's: the parts of all ranks add up to 1. 0: it has none,
   // and takes part with rows that count for nothing. Behind the dequeue of the step.
   virtual double share() const = 0;
-  // The sum over the ranks into each one's tensor, float32: the same bits on all of them, and again in the next run.
-  // Gradients may be rounded on the way (cluster.wire). Each rank makes the same calls in each step. ABORTED, with the
-  // rank that has failed.
-  enum class Values { kGradients, kOthers };
-  virtual void all_reduce(const TensorView& values, Values what) = 0;
-  // Whether gradients are rounded, and so go by themselves.
-  virtual bool rounds_gradients() const = 0;
+  // What the ranks sum in a step is in buckets of float32, which the graph's nodes BeginBucket describe. Each step
+  // fills them and begins them in their order, all of them, while it goes on; wait() returns when they hold the sums
+  // over the ranks, and throws ABORTED with the rank that has failed. The same bits on all ranks, and again in the next
+  // run. The memory of a bucket, aligned: the caller's until begin(), and from wait() on until the bucket is filled
+  // again.
+  virtual float* bucket(std::size_t number) = 0;
+  virtual void begin(std::size_t number) = 0;  // does not wait
+  virtual void wait() = 0;
   // The inputs of the other ranks that the last dequeue took from, where this one keeps their positions: names that
   // outlive the queue, and where each input is behind that.
   virtual const std::vector<std::pair<const std::string*, Position>>& others_took() const = 0;

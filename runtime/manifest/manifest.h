@@ -47,6 +47,7 @@ struct ClusterSection : PluginUse {
   double max_wait_secs = 300;  // for the other processes, at the start
   double timeout_secs = 60;    // without a sign of life of one of them
   Wire wire = Wire::kFloat32;
+  double bucket_mib = 4;  // of what is sent together
 
   friend bool operator==(const ClusterSection&, const ClusterSection&) = default;
 };

@@ -239,6 +239,7 @@ void visit(Fields& f, ClusterSection& cluster) {
   f.number("max_wait_secs", cluster.max_wait_secs, kLongerThanNoTime);
   f.number("timeout_secs", cluster.timeout_secs, kLongerThanNoTime);
   f.choice("wire", cluster.wire, {"float32", "bf16"});
+  f.number("bucket_mib", cluster.bucket_mib, {.min = 0, .max = 1024, .without_min = true});
 }
 
 std::string section_header(const std::string& section) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/monitored/build_model.h"
 
+#include <algorithm>
+
 #include "belay/ops/control.h"
 #include "belay/ops/summaries.h"
 #include "belay/ops/training.h"
@@ -207,7 +209,11 @@ void check_over_ranks(const NodeGraph& graph, const ModelOutputs& outputs) {
 
 namespace {
 
-// What the ranks have together in a step: one node makes all of it.
+// A bucket begins a cache line with each value. Smaller ones than this cost more than they save: that much takes as
+// long as an exchange of nothing, between two processes of one machine.
+constexpr std::int64_t kBucketLine = 16, kLeastBucketBytes = 1 << 16;
+
+// What the ranks have together in a step: in buckets, and one node that waits for them.
 class RankMeans {
  public:
   RankMeans(NodeGraph& graph, const Output& batch, std::int64_t accumulate)
@@ -216,44 +222,118 @@ class RankMeans {
         queue_(graph.output({graph.node(graph.resolve(batch.raw()).node).inputs[0].node, 0})),
         accumulate_(accumulate) {}
 
-  // The mean over the rows of all ranks, of all batches of the step, takes the value's place.
-  void add(Output& value, const std::string& name) {
-    check(value);
+  enum class Kind { kGradient, kOther };
+  // The mean over the rows of all ranks, of all batches of the step, takes the value's place. It is of the shape of
+  // `like`.
+  void add(Output& value, const Output& like, Kind kind, const std::string& name) {
+    check(value, like);
     if (accumulate_ > 1) {
       const Graph g = graph_.handle();
       const auto after = g.after({batch_});
       value = g.node("PartOfStep", name).in(queue_).in(value).attr("batches", accumulate_).output();
-      ++summed_;
     }
-    values_.push_back(&value);
+    values_.push_back({&value, like.dims(), kind, accumulate_ > 1});
   }
-  // Behind all others: the mean over the rows of the step's last batch.
-  void add_of_last_batch(Output& value) {
-    check(value);
-    values_.push_back(&value);
+  // The mean over the rows of the step's last batch.
+  void add_of_last_batch(Output& value, const Output& like) {
+    check(value, like);
+    values_.push_back({&value, like.dims(), Kind::kOther, false});
   }
-  // `gradients`: so many of them were added first.
-  void make(std::int64_t ranks, std::size_t gradients) {
-    const Graph g = graph_.handle();
-    const auto after = g.after({batch_});
-    NodeBuilder mean = g.node("MeanOverRanks", "over_ranks");
-    mean.attr("summed", summed_).attr("gradients", static_cast<std::int64_t>(gradients));
-    mean.attr("batches", accumulate_).attr("ranks", ranks).in(queue_);
-    for (const Output* value : values_) mean.in(*value);
-    const Output first = mean.output();
-    for (std::size_t i = 0; i < values_.size(); ++i) *values_[i] = first.sibling(static_cast<std::uint32_t>(i));
+  void make(const RankExchange& exchange) {
+    fill_buckets(exchange);
+    NodeBuilder mean = graph_.handle().node("MeanOverRanks", "over_ranks");
+    mean.in(queue_).control(batch_);
+    Output before;
+    for (std::size_t b = 0; b < buckets_.size(); ++b) {
+      before = begin_bucket(b, before);
+      mean.control(before);
+    }
+    std::vector<std::int64_t> buckets, offsets, shapes;
+    for (const Value& v : values_) {
+      buckets.push_back(static_cast<std::int64_t>(v.bucket));
+      offsets.push_back(v.offset);
+      shapes.push_back(static_cast<std::int64_t>(v.dims.size()));
+      shapes.insert(shapes.end(), v.dims.begin(), v.dims.end());
+    }
+    mean.attr("buckets", buckets).attr("offsets", offsets).attr("shapes", shapes);
+    const Output first = mean.attr("batches", accumulate_).attr("ranks", exchange.ranks).output();
+    for (std::size_t i = 0; i < values_.size(); ++i) *values_[i].value = first.sibling(static_cast<std::uint32_t>(i));
   }
 
  private:
-  static void check(const Output& value) {
+  struct Value {
+    Output* value;
+    Dims dims;
+    Kind kind;
+    bool summed;  // has its weight
+    std::size_t bucket = 0;
+    std::int64_t offset = 0;
+  };
+  struct Bucket {
+    std::vector<const Value*> values = {};
+    std::int64_t elements = 0;
+    bool gradients = false;
+  };
+
+  static void check(const Output& value, const Output& like) {
     if (value.dtype() != DType::kFloat32) refuse_over_ranks("'" + value.name() + "' is " + dtype_name(value.dtype()));
+    const Dims dims = like.dims();
+    if (like.rank() < 0 || std::any_of(dims.begin(), dims.end(), [](std::int64_t d) { return d < 0; }))
+      refuse_over_ranks("the shape of '" + value.name() + "' is known only when it is computed");
+  }
+  static std::int64_t room_of(const Value& v) {
+    return std::max<std::int64_t>((count_of(v.dims) + kBucketLine - 1) / kBucketLine, 1) * kBucketLine;
+  }
+
+  // The order in which a step runs nodes is that of their making.
+  std::vector<Value*> in_order_of_step(bool gradients_last) {
+    std::vector<Value*> order;
+    for (Value& v : values_) order.push_back(&v);
+    std::stable_sort(order.begin(), order.end(), [&](const Value* a, const Value* b) {
+      if (gradients_last && a->kind != b->kind) return a->kind == Kind::kOther;
+      return graph_.resolve(a->value->raw()).node < graph_.resolve(b->value->raw()).node;
+    });
+    return order;
+  }
+  void fill_buckets(const RankExchange& exchange) {
+    std::int64_t total = 0;
+    for (const Value& v : values_) total += room_of(v);
+    const std::int64_t bytes = std::max(total * static_cast<std::int64_t>(sizeof(float)) / 4, kLeastBucketBytes);
+    const double most = std::min(static_cast<double>(bytes), exchange.bucket_mib * (1 << 20)) / sizeof(float);
+    for (Value* v : in_order_of_step(exchange.rounds_gradients)) {
+      const std::int64_t room = room_of(*v);
+      const bool rounded = exchange.rounds_gradients && v->kind == Kind::kGradient;
+      if (buckets_.empty() || buckets_.back().gradients != rounded ||
+          static_cast<double>(buckets_.back().elements + room) > most)
+        buckets_.push_back({.gradients = rounded});
+      Bucket& bucket = buckets_.back();
+      v->bucket = buckets_.size() - 1;
+      v->offset = bucket.elements;
+      bucket.elements += room;
+      bucket.values.push_back(v);
+    }
+  }
+  // All ranks begin them in the same order: each behind the one before it.
+  Output begin_bucket(std::size_t number, const Output& before) {
+    const Bucket& bucket = buckets_[number];
+    NodeBuilder node = graph_.handle().node("BeginBucket", "over_ranks/bucket_" + std::to_string(number));
+    node.in(queue_).control(before ? before : batch_);
+    std::vector<std::int64_t> offsets, summed;
+    for (const Value* v : bucket.values) {
+      node.in(*v->value);
+      offsets.push_back(v->offset);
+      summed.push_back(v->summed ? 1 : 0);
+    }
+    node.attr("bucket", static_cast<std::int64_t>(number)).attr("elements", bucket.elements);
+    node.attr("offsets", offsets).attr("summed", summed).attr("gradients", bucket.gradients);
+    return node.operation();
   }
 
   NodeGraph& graph_;
   const Output batch_, queue_;
   const std::int64_t accumulate_;
-  std::int64_t summed_ = 0;
-  std::vector<Output*> values_;
+  std::vector<Value> values_;
+  std::vector<Bucket> buckets_;
 };
 
 // One of the model's own updates of a variable in each step.
@@ -283,8 +363,8 @@ void replace_updates(NodeGraph& graph, const std::vector<MeanUpdate>& updates) {
 
 }  // namespace
 
-void add_train_op_over_ranks(NodeGraph& graph, const OptimizerUse& optimizer, const Output& batch, std::int64_t ranks,
-                             ModelOutputs& outputs) {
+void add_train_op_over_ranks(NodeGraph& graph, const OptimizerUse& optimizer, const Output& batch,
+                             const RankExchange& exchange, ModelOutputs& outputs) {
   check_over_ranks(graph, outputs);
   const Graph g = graph.handle();
   OptimizerSettings of_a_batch = optimizer.settings;
@@ -293,11 +373,12 @@ void add_train_op_over_ranks(NodeGraph& graph, const OptimizerUse& optimizer, co
       gradients_of_step(g, outputs.loss, of_a_batch, g.collection(collections::kTrainableVariables));
   std::vector<MeanUpdate> updates = updates_of_step(graph);
   RankMeans all(graph, batch, optimizer.settings.accumulate);
-  for (VariableGradient& v : gradients) all.add(v.gradient, "accumulate/part");
-  all.add(outputs.loss, "loss_of_step");
-  for (ModelOutputs::Metric& m : outputs.metrics) all.add(m.value, m.name + "_of_step");
-  for (MeanUpdate& u : updates) all.add_of_last_batch(u.value);
-  all.make(ranks, gradients.size());
+  using Kind = RankMeans::Kind;
+  for (VariableGradient& v : gradients) all.add(v.gradient, v.variable, Kind::kGradient, "accumulate/part");
+  all.add(outputs.loss, outputs.loss, Kind::kOther, "loss_of_step");
+  for (ModelOutputs::Metric& m : outputs.metrics) all.add(m.value, m.value, Kind::kOther, m.name + "_of_step");
+  for (MeanUpdate& u : updates) all.add_of_last_batch(u.value, u.variable);
+  all.make(exchange);
   replace_updates(graph, updates);
   std::vector<Port> combined;
   for (const VariableGradient& v : gradients) combined.push_back(graph.resolve(v.gradient.raw()));

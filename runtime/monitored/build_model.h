@@ -30,16 +30,25 @@ ModelOutputs build_model(const ModelHandle& model, NodeGraph& graph, Mode mode,
 // Sets outputs.train_op from the optimizer unless the model has one, which is INVALID_ARGUMENT where the settings
 // accumulate or have groups of variables; the roles "train_op" and "learning_rate".
 void add_train_op(NodeGraph& graph, const OptimizerUse& optimizer, ModelOutputs& outputs);
+// How processes that train together exchange what they have.
+struct RankExchange {
+  std::int64_t ranks = 2;
+  double bucket_mib = 4;          // a bucket has at most so much, or a single value
+  bool rounds_gradients = false;  // on their way; other values then have a bucket of their own
+};
 // Both for several processes that train together, each on its own part of the input whose dequeue is `batch`
 // (runtime/cluster): gradients, loss and metrics are the means over all of them, weighted by rows, before the gradients
-// are clipped, and so is what the model's own updates (batch norm's moving averages) assign, add or subtract. One node
-// makes all of it. With settings.accumulate these are means over the batches of the step, but for the model's own
-// updates, which are by the last batch, as in one process. INVALID_ARGUMENT: what they cannot share yet, by its name.
-// The model has no roles for loss and metrics in between.
+// are clipped, and so is what the model's own updates (batch norm's moving averages) assign, add or subtract. These
+// values are in buckets, in the order in which a step computes them: gradients from the last layer to the first. Each
+// bucket is handed over when its last value is there (BeginBucket), and one node waits for all (MeanOverRanks). Buckets
+// are at most a quarter of all values, too, so that there is something to send early. With settings.accumulate these
+// are means over the batches of the step, but for the model's own updates, which are by the last batch, as in one
+// process. INVALID_ARGUMENT: what they cannot share yet, by its name. The model has no roles for loss and metrics in
+// between.
 ModelOutputs build_model_over_ranks(PluginInstance& model, NodeGraph& graph, const std::vector<NamedOutput>& features,
                                     const std::vector<NamedOutput>& labels);
-void add_train_op_over_ranks(NodeGraph& graph, const OptimizerUse& optimizer, const Output& batch, std::int64_t ranks,
-                             ModelOutputs& outputs);
+void add_train_op_over_ranks(NodeGraph& graph, const OptimizerUse& optimizer, const Output& batch,
+                             const RankExchange& exchange, ModelOutputs& outputs);
 // Makes each training step take a batch: where outputs.train_op does not reach `batch` it becomes an operation that
 // does (true). Otherwise a model that uses nothing of its input would never come to the input's end.
 bool take_batch(NodeGraph& graph, const Output& batch, ModelOutputs& outputs);

@@ -11,7 +11,7 @@
 namespace belay::runtime {
 namespace {
 
-constexpr int kThreadTrack = 1, kOperationTrack = 2;
+constexpr int kThreadTrack = 1, kOperationTrack = 2, kExchangeTrack = 3;
 constexpr std::array<std::string_view, kActivities> kActivityNames = {"computing", "waiting for the input", "saving",
                                                                       "evaluation", "other ranks"};
 
@@ -78,6 +78,16 @@ void RunTrace::add_operations(std::span<const NodeStats> nodes) noexcept {
   try {
     for (const NodeStats& node : nodes)
       add_slice("op", node.op + " " + node.name, kOperationTrack, node.start_ns, node.end_ns);
+  } catch (const std::exception& e) {
+    give_up(e.what());
+  }
+}
+
+void RunTrace::add_exchange(const std::string& name, std::int64_t start_ns, std::int64_t end_ns) noexcept {
+  if (!on()) return;
+  try {
+    if (!std::exchange(exchanges_, true)) lines_ += track_name(kExchangeTrack, "exchange with other ranks");
+    add_slice("ranks", name, kExchangeTrack, start_ns, end_ns);
   } catch (const std::exception& e) {
     give_up(e.what());
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a training does when, in a file for ui.perfetto.dev and chrome://tracing (the JSON array of Chrome's trace
 // events): a slice for each step, in it one for each callback of a hook, for the run and for the wait for the input;
-// saves and evaluations between the steps; in a second track the operations of each run.
+// saves and evaluations between the steps; in a second track the operations of each run; in a third one, in a training
+// of several processes, when its gradients were under way.
 //
 //   RunTrace trace(directory, "trace.json", clock, log);
 //   const ObservesActivity observing(trace);      // on the session's thread: saves, evaluations and waits
@@ -44,6 +45,8 @@ class RunTrace final : public ActivityObserver {
   // From start_ns until now. `what` may be empty: "after_run" of the hook `name`.
   void add(std::string_view category, std::string_view name, std::string_view what, std::int64_t start_ns) noexcept;
   void add_operations(std::span<const NodeStats> nodes) noexcept;
+  // What went on beside the session's thread: an exchange with the other ranks, in a third track.
+  void add_exchange(const std::string& name, std::int64_t start_ns, std::int64_t end_ns) noexcept;
   void did(Activity activity, std::int64_t start_ns) noexcept override;
   // Writes what was added.
   void flush() noexcept;
@@ -60,6 +63,7 @@ class RunTrace final : public ActivityObserver {
   const std::uint64_t most_bytes_;
   const std::int64_t start_ns_;
   std::uint64_t written_ = 0;
+  bool exchanges_ = false;  // the third track is there
   std::string lines_;
 };
 

@@ -29,7 +29,7 @@ TEST(ListFields, PluginsTablesReserveKeys) {
   EXPECT_THAT(reserved_keys(PluginTable::kHook), ElementsAre("plugin", "file", "name", "on_error"));
   EXPECT_THAT(reserved_keys(PluginTable::kInput), ElementsAre("plugin", "file", "name", "on_error", "prefetch"));
   EXPECT_THAT(reserved_keys(PluginTable::kCluster),
-              ElementsAre("plugin", "file", "name", "on_error", "max_wait_secs", "timeout_secs", "wire"));
+              ElementsAre("plugin", "file", "name", "on_error", "max_wait_secs", "timeout_secs", "wire", "bucket_mib"));
 }
 
 TEST(ListFields, T_29c_NoOptionOfAPluginMayHaveTheNameOfAReservedKey) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mean of values over the processes of a step, weighted by the rows that each has. All values of a step are in one
-// node, and so in one call of the cluster: two nodes might run in another order on another rank. It waits for the other
-// ranks, so it lives between the stages of a plan, as what waits for a queue does. In a step of several batches each
-// batch has its own weights, so they are applied where the batches are added up.
+// The mean of values over the processes of a step, weighted by the rows that each has. The values of a step are divided
+// among buckets. BeginBucket copies a bucket's values, with their weights, one behind the other, and hands them over to
+// be summed while the step goes on; the planner puts it right behind the last of them (runtime/session/early_nodes.h).
+// MeanOverRanks waits for all buckets, so it lives between the stages of a plan, as what waits for a queue does; what
+// it returns lies in the buckets. In a step of several batches each batch has its own weights, so they are applied
+// where the batches are added up, and the buckets only sum.
 #include <algorithm>
-#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -20,18 +21,33 @@ namespace {
 
 constexpr std::int64_t kRankGrain = 1 << 14;  // elements that are worth a thread
 
-void infer_mean_over_ranks(InferContext& c) {
-  if (c.n_inputs() < 2) c.fail("expected a queue and at least one value");
+StepRanks& ranks_behind(Queue& queue) {
+  auto* of_ranks = dynamic_cast<QueueOfRanks*>(&queue);
+  if (of_ranks == nullptr) fail(Code::kFailedPrecondition, "the queue is one of a single process");
+  return of_ranks->ranks();
+}
+
+void infer_begin_bucket(InferContext& c) {
+  const std::vector<std::int64_t>&offsets = c.attrs().integers("offsets"), &summed = c.attrs().integers("summed");
+  if (c.n_inputs() < 2 || offsets.size() != c.n_inputs() - 1 || summed.size() != offsets.size())
+    c.fail("expected a queue and at least one value, and an offset and a 'summed' for each");
   for (std::size_t i = 1; i < c.n_inputs(); ++i) {
     c.need_dtype(i, DType::kFloat32);
-    c.output(DType::kFloat32, c.shape(i));
+    const std::int64_t end = i < offsets.size() ? offsets[i] : c.attrs().integer("elements");
+    if (offsets[i - 1] < 0 || (c.shape(i).fully_known() && c.shape(i).elements() > end - offsets[i - 1]))
+      c.fail(c.input_text(i) + " does not fit between its offset and the next one");
   }
 }
 
-StepRanks& ranks_of(HostContext& context) {
-  auto* queue = dynamic_cast<QueueOfRanks*>(&context.queue(0));
-  if (queue == nullptr) fail(Code::kFailedPrecondition, "the queue is one of a single process");
-  return queue->ranks();
+void infer_mean_over_ranks(InferContext& c) {
+  const auto shapes = shapes_of_components(c.attrs().integers("shapes"));
+  if (c.n_inputs() != 1 || !shapes || shapes->empty() || c.attrs().integers("buckets").size() != shapes->size() ||
+      c.attrs().integers("offsets").size() != shapes->size())
+    c.fail("expected a queue, and a bucket, an offset and a shape for each value");
+  for (const Shape& shape : *shapes) {
+    if (!shape.fully_known()) c.fail("a value's shape is " + shape.text() + ", which is not known");
+    c.output(DType::kFloat32, shape);
+  }
 }
 
 void infer_part_of_step(InferContext& c) {
@@ -39,80 +55,72 @@ void infer_part_of_step(InferContext& c) {
   c.output(DType::kFloat32, c.shape(1));
 }
 
-class MeanOverRanksKernel final : public HostKernel {
+// in[0] is the queue itself.
+class BeginBucketKernel final : public Kernel {
  public:
-  explicit MeanOverRanksKernel(const KernelSpec& spec)
-      : outputs_(spec.node.outputs.size()),
-        summed_(static_cast<std::size_t>(spec.attrs().integer("summed"))),
-        gradients_(static_cast<std::size_t>(spec.attrs().integer("gradients"))),
-        threads_(spec.threads) {}
+  explicit BeginBucketKernel(const KernelSpec& spec)
+      : bucket_(static_cast<std::size_t>(spec.attrs().integer("bucket"))), threads_(spec.threads) {
+    const std::vector<std::int64_t>&offsets = spec.attrs().integers("offsets"),
+          &summed = spec.attrs().integers("summed");
+    for (std::size_t i = 0; i < offsets.size(); ++i) {
+      const std::int64_t end = i + 1 < offsets.size() ? offsets[i + 1] : spec.attrs().integer("elements");
+      const std::int64_t elements = spec.inputs[i + 1].elements();
+      if (elements > end - offsets[i])
+        fail(Code::kInvalidArgument, "input " + std::to_string(i + 1) + " has " + std::to_string(elements) +
+                                         " elements, and its bucket has room for " + std::to_string(end - offsets[i]));
+      values_.push_back({offsets[i], elements, summed[i] != 0});
+    }
+  }
 
-  void run(HostContext& context) override {
-    if (ranks_ == nullptr) ranks_ = &ranks_of(context);
-    const KernelMode mode;
-    fill_bucket(context, static_cast<float>(ranks_->share()));
-    exchange();
-    take_bucket(context);
+  void run(void* const* in, void* const*, const StepContext&) override {
+    auto* const queue = static_cast<Queue*>(in[0]);
+    if (queue != queue_) ranks_ = &ranks_behind(*queue), queue_ = queue;
+    float* const memory = ranks_->bucket(bucket_);
+    const auto share = static_cast<float>(ranks_->share());
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      const Value& v = values_[i];
+      fill(input<float>(in, i + 1), v.summed ? 1 : share, memory + v.offset, v.elements, threads_);
+    }
+    ranks_->begin(bucket_);
   }
 
  private:
+  struct Value {
+    std::int64_t offset, elements;
+    bool summed;
+  };
   // A rank without rows adds nothing, whatever its values are: NaN times 0 would be NaN.
-  void fill_bucket(HostContext& context, float share) {
-    std::int64_t elements = 0;
-    for (std::size_t i = 0; i < outputs_.size(); ++i) {
-      elements += static_cast<std::int64_t>(context.input(i + 1).size());
-      if (i < gradients_) gradient_elements_ = elements;
-    }
-    if (!bucket_ || bucket_.elements() != elements) bucket_ = DenseTensor(DType::kFloat32, {elements});
-    float* to = bucket_.data<float>();
-    for (std::size_t i = 0; i < outputs_.size(); ++i) {
-      const TensorView x = context.input(i + 1);
-      const auto n = static_cast<std::int64_t>(x.size());
-      fill(x.data<const float>(), i < summed_ ? 1 : share, to, n, threads_);
-      to += n;
-    }
-  }
-  // In one call, unless gradients are rounded on the way: the loss is not.
-  void exchange() {
-    using Values = StepRanks::Values;
-    if (!ranks_->rounds_gradients()) return ranks_->all_reduce(TensorView(bucket_.view()), Values::kOthers);
-    float* const all = bucket_.data<float>();
-    const std::int64_t others = bucket_.elements() - gradient_elements_;
-    exchange_part(all, gradient_elements_, Values::kGradients);
-    exchange_part(all + gradient_elements_, others, Values::kOthers);
-  }
-  void exchange_part(float* values, std::int64_t n, StepRanks::Values what) {
-    if (n == 0) return;
-    const belay_tensor part =
-        detail::raw_tensor(DType::kFloat32, 1, &n, values, static_cast<std::size_t>(n) * sizeof(float));
-    ranks_->all_reduce(TensorView(part), what);
-  }
   static void fill(const float* from, float share, float* to, std::int64_t n, int threads) {
     parallel_for(n, kRankGrain, threads, [&](std::int64_t begin, std::int64_t end, int) {
       for (std::int64_t k = begin; k < end; ++k) to[k] = share == 0 ? 0 : from[k] * share;
     });
   }
-  void take_bucket(HostContext& context) {
-    const float* from = bucket_.data<float>();
-    for (std::size_t i = 0; i < outputs_.size(); ++i) {
-      const TensorView x = context.input(i + 1);
-      DenseTensor& out = outputs_[i];
-      // The memory of the step before, unless somebody still reads that.
-      if (!out || out.shared() ||
-          !std::equal(out.dims().begin(), out.dims().end(), x.raw().dims, x.raw().dims + x.rank()))
-        out = DenseTensor(DType::kFloat32, x.dims());
-      if (out.bytes() != 0) std::memcpy(out.data(), from, out.bytes());
-      from += out.elements();
-      context.output(i, out);
-    }
+
+  const std::size_t bucket_;
+  const int threads_;
+  std::vector<Value> values_;
+  Queue* queue_ = nullptr;
+  StepRanks* ranks_ = nullptr;
+};
+
+class MeanOverRanksKernel final : public HostKernel {
+ public:
+  explicit MeanOverRanksKernel(const KernelSpec& spec)
+      : buckets_(spec.attrs().integers("buckets")), offsets_(spec.attrs().integers("offsets")) {
+    for (const auto& [dtype, shape] : spec.node.outputs) dims_.push_back(shape.dims());
   }
 
-  std::vector<DenseTensor> outputs_;
-  const std::size_t summed_, gradients_;
-  std::int64_t gradient_elements_ = 0;
-  const int threads_;
+  void run(HostContext& context) override {
+    if (ranks_ == nullptr) ranks_ = &ranks_behind(context.queue(0));
+    ranks_->wait();
+    for (std::size_t i = 0; i < dims_.size(); ++i)
+      context.output_view(i, ranks_->bucket(static_cast<std::size_t>(buckets_[i])) + offsets_[i], dims_[i]);
+  }
+
+ private:
+  const std::vector<std::int64_t> buckets_, offsets_;
+  std::vector<Dims> dims_;
   StepRanks* ranks_ = nullptr;
-  DenseTensor bucket_;
 };
 
 // Sums in the batches' order. A batch of which this process has no row adds nothing, whatever its values are.
@@ -123,7 +131,7 @@ class PartOfStepKernel final : public HostKernel {
 
   void run(HostContext& context) override {
     const TensorView x = context.input(1);
-    const auto share = static_cast<float>(ranks_of(context).share() / static_cast<double>(batches_));
+    const auto share = static_cast<float>(ranks_behind(context.queue(0)).share() / static_cast<double>(batches_));
     const bool first = context.pass() == 0;
     if (first && (!sum_ || !fits(x) || sum_.shared())) sum_ = DenseTensor(DType::kFloat32, x.dims());
     if (!fits(x))
@@ -153,6 +161,8 @@ class PartOfStepKernel final : public HostKernel {
   DenseTensor sum_;
 };
 
+std::unique_ptr<Kernel> make_begin_bucket(const KernelSpec& spec) { return std::make_unique<BeginBucketKernel>(spec); }
+
 std::unique_ptr<HostKernel> make_part_of_step(const KernelSpec& spec) {
   return std::make_unique<PartOfStepKernel>(spec);
 }
@@ -164,19 +174,34 @@ std::unique_ptr<HostKernel> make_mean_over_ranks(const KernelSpec& spec) {
 }  // namespace
 
 void add_rank_ops(OpRegistry& r) {
-  r.add({.name = "MeanOverRanks",
+  r.add({.name = "BeginBucket",
          .doc =
-             "The means of values over the processes that take the elements of the queue together, weighted by their "
-             "rows. Each of them has the same bits afterwards.",
+             "Hands values over to be summed over the processes that take the elements of the queue together, weighted "
+             "by their rows. It runs as soon as the last of them is there, and does not wait; MeanOverRanks does.",
          .inputs = "queue, xs...",
          .dtypes = "float32",
          .n_inputs = -1,
-         .attrs = {int_attr("summed", "the first so many values are summed as they are: they have their weights")
-                       .at_least(0)
-                       .defaults_to(0),
-                   int_attr("gradients", "the first so many values are gradients, which may be rounded on the way")
-                       .at_least(0)
-                       .defaults_to(0),
+         .attrs = {int_attr("bucket", "its number: buckets are begun in the order of their numbers").at_least(0),
+                   int_attr("elements", "of all values together").at_least(1),
+                   ints_attr("offsets", "where each value begins among them"),
+                   ints_attr("summed", "1 for each value that is summed as it is: it has its weight"),
+                   bool_attr("gradients", "all values are gradients, which may be rounded on the way")},
+         .effect = Effect::kState,
+         .ref_inputs = 1,
+         .infer = infer_begin_bucket,
+         .stops_gradient = true,
+         .kernel = make_begin_bucket});
+  r.add({.name = "MeanOverRanks",
+         .doc =
+             "Waits until all buckets (BeginBucket) are summed: the means of their values over the processes, weighted "
+             "by their rows. Each process has the same bits afterwards. They are there until the next step begins a "
+             "bucket.",
+         .inputs = "queue",
+         .dtypes = "float32",
+         .n_inputs = 1,
+         .attrs = {ints_attr("buckets", "the bucket that each value is in"),
+                   ints_attr("offsets", "where each value begins in its bucket"),
+                   ints_attr("shapes", "of each value the rank, followed by as many dimensions"),
                    int_attr("batches", "of each process in a step: for who asks how large a step is")
                        .at_least(1)
                        .defaults_to(1),

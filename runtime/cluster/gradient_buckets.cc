@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/cluster/gradient_buckets.h"
+
+#include <pthread.h>
+
+#include <cstring>
+#include <exception>
+#include <string>
+#include <utility>
+
+#include "runtime/graph/node_graph.h"
+#include "runtime/platform/floating_point.h"
+
+namespace belay::runtime {
+
+GradientBuckets::GradientBuckets(std::vector<Size> sizes, Sum sum, Interrupt interrupt)
+    : sizes_(std::move(sizes)), sum_(std::move(sum)), interrupt_(std::move(interrupt)), times_(sizes_.size()) {
+  for (const Size& size : sizes_) {
+    DenseTensor& memory = memory_.emplace_back(DType::kFloat32, Dims{size.elements});
+    if (memory.bytes() != 0) std::memset(memory.data(), 0, memory.bytes());
+  }
+  thread_ = std::thread([this] { work(); });
+}
+
+GradientBuckets::~GradientBuckets() {
+  if (done_.load(std::memory_order_acquire) != begun_.load(std::memory_order_relaxed)) interrupt_();
+  ends_.store(true, std::memory_order_relaxed);
+  begun_.fetch_add(1, std::memory_order_release);
+  begun_.notify_one();
+  thread_.join();
+}
+
+void GradientBuckets::begin(std::size_t bucket) {
+  if (bucket != next_)
+    fail(Code::kFailedPrecondition, "bucket " + std::to_string(bucket) + " of the gradients is ready, and it is the " +
+                                        "turn of bucket " + std::to_string(next_) +
+                                        ": an earlier step has ended in the middle of its exchange with the other "
+                                        "ranks");
+  next_ = bucket + 1 == sizes_.size() ? 0 : bucket + 1;
+  begun_.fetch_add(1, std::memory_order_release);
+  begun_.notify_one();
+}
+
+void GradientBuckets::wait() {
+  const std::uint32_t all = begun_.load(std::memory_order_relaxed);
+  for (std::uint32_t done; (done = done_.load(std::memory_order_acquire)) != all;)
+    done_.wait(done, std::memory_order_acquire);
+  if (failure_) throw Error(*failure_);
+}
+
+void GradientBuckets::work() {
+  ::pthread_setname_np(::pthread_self(), "belay-ranks");
+  const KernelMode mode;
+  for (std::size_t bucket = 0;; bucket = bucket + 1 == sizes_.size() ? 0 : bucket + 1) {
+    begun_.wait(done_.load(std::memory_order_relaxed), std::memory_order_acquire);
+    if (ends_.load(std::memory_order_relaxed)) return;
+    if (!failure_) sum_next(bucket);
+    done_.fetch_add(1, std::memory_order_release);
+    done_.notify_one();
+  }
+}
+
+void GradientBuckets::sum_next(std::size_t bucket) {
+  const Clock* const clock = clock_;
+  if (clock != nullptr) times_[bucket].first = clock->monotonic_ns();
+  try {
+    sum_(TensorView(memory_[bucket].view()), sizes_[bucket].gradients);
+  } catch (const Error& e) {
+    failure_ = e;
+  } catch (const std::exception& e) {
+    failure_ = Error(Code::kInternal, e.what());
+  }
+  if (clock != nullptr) times_[bucket].second = clock->monotonic_ns();
+}
+
+std::vector<GradientBuckets::Size> buckets_of(const NodeGraph& graph) {
+  std::vector<GradientBuckets::Size> sizes;
+  for (std::uint32_t id = 0; id < graph.size(); ++id) {
+    const Node& n = graph.node(id);
+    if (n.op->name != "BeginBucket") continue;
+    const auto bucket = static_cast<std::size_t>(n.attrs.integer("bucket"));
+    if (sizes.size() <= bucket) sizes.resize(bucket + 1);
+    sizes[bucket] = {n.attrs.integer("elements"), n.attrs.flag("gradients")};
+  }
+  return sizes;
+}
+
+}  // namespace belay::runtime

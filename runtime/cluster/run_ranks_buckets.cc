@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the ranks sum in a step.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/cluster/run_ranks.h"
+#include "runtime/platform/activity.h"
+#include "runtime/platform/crc32c.h"
+
+namespace belay::runtime {
+namespace {
+
+constexpr std::uint32_t kBucketTag = 1;  // of the calls of the buckets' thread
+
+// Round the wait for buckets, which is no hang of this rank.
+class BucketWait {
+ public:
+  explicit BucketWait(DiskCalls& waits) : waits_(waits) { waits_.begun.fetch_add(1, std::memory_order_relaxed); }
+  ~BucketWait() { waits_.ended.fetch_add(1, std::memory_order_relaxed); }
+  BucketWait(const BucketWait&) = delete;
+  BucketWait& operator=(const BucketWait&) = delete;
+
+ private:
+  DiskCalls& waits_;
+};
+
+// Sums of other buckets would match, and be nonsense.
+void compare_buckets(RankGroup& group, const std::vector<GradientBuckets::Size>& sizes) {
+  std::uint32_t sum = 0;
+  for (const GradientBuckets::Size& size : sizes) {
+    const std::int64_t numbers[] = {size.elements, size.gradients ? 1 : 0};
+    sum = crc32c(numbers, sizeof(numbers), sum);
+  }
+  const auto count = static_cast<std::int64_t>(sizes.size());
+  const std::vector<std::int64_t> all = group.all_gather({count, static_cast<std::int64_t>(sum)});
+  for (std::size_t r = 1; 2 * r < all.size(); ++r)
+    if (all[2 * r] != all[0] || all[2 * r + 1] != all[1])
+      fail(Code::kFailedPrecondition, "rank " + std::to_string(r) + " has " + std::to_string(all[2 * r]) +
+                                          " buckets of gradients, and rank 0 has " + std::to_string(all[0]) +
+                                          (all[2 * r] != all[0] ? "" : " of other sizes") +
+                                          ": the models of the ranks differ");
+}
+
+}  // namespace
+
+void RunRanks::make_buckets(const NodeGraph& graph) {
+  end_buckets();
+  std::vector<GradientBuckets::Size> sizes = buckets_of(graph);
+  if (sizes.empty()) return;
+  compare_buckets(group(), sizes);
+  const auto sum = [this](const TensorView& values, bool gradients) {
+    group_->all_reduce(values, gradients ? options_.wire : DType::kInvalid, kBucketTag);
+  };
+  buckets_ = std::make_unique<GradientBuckets>(std::move(sizes), sum, [this] { cluster_->interrupt(); });
+}
+
+// Where a step has failed in the middle, a bucket of it may still be under way.
+void RunRanks::end_buckets() noexcept {
+  if (buckets_ == nullptr) return;
+  buckets_.reset();
+  traced_ = false;
+  cluster_->uninterrupted();
+}
+
+void RunRanks::wait() {
+  const BucketWait waiting(control_.waits);
+  const Doing doing(Activity::kOtherRanks);
+  buckets_->wait();
+  trace_buckets();
+}
+
+void RunRanks::trace_buckets() noexcept {
+  const bool on = trace_ != nullptr && trace_->on();
+  if (on && traced_)
+    for (std::size_t b = 0; b < buckets_->sizes().size(); ++b) {
+      const auto [start_ns, end_ns] = buckets_->times(b);
+      trace_->add_exchange("bucket " + std::to_string(b), start_ns, end_ns);
+    }
+  traced_ = on;
+  buckets_->time_by(on ? &session_->clock() : nullptr);
+}
+
+}  // namespace belay::runtime
