@@ -89,5 +89,19 @@ TEST_F(MpiRanks, ARankThatIsKilledEndsTheJobAndTheSameCommandGoesOn) {
   }
 }
 
+// The worker's hook stops its process (SIGSTOP) in step 20.
+TEST_F(MpiRanks, ARankThatIsStoppedIsNamedAtTheTimeoutAndEndsTheJob) {
+  for (const Mpi& mpi : kMpis) {
+    const std::string path = manifest(std::string("frozen_") + mpi.plugin, mpi.plugin,
+                                      "timeout_secs = 2\n[session]\nhooks_on_all_ranks = [\"ranked\"]\n[[hooks]]\n"
+                                      "plugin = \"ranked\"\nstop_rank = 1\nstop_step = 20\nfreezes = true\n");
+    std::string said;
+    const int status = run(mpi, 2, path, &said);
+    EXPECT_NE(status, 0) << said;
+    EXPECT_NE(status, 124) << "mpirun had to be ended: " << said;
+    EXPECT_THAT(said, HasSubstr("rank 1 shows no sign of life for 2 s (cluster.timeout_secs)"));
+  }
+}
+
 }  // namespace
 }  // namespace belay::runtime::testing
