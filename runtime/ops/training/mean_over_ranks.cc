@@ -6,7 +6,8 @@
 // it returns lies in the buckets. In a step of several batches each batch has its own weights, so they are applied
 // where the batches are added up, and the buckets only sum.
 #include <algorithm>
-#include <utility>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "runtime/graph/host_kernel.h"
