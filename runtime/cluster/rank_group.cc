@@ -41,6 +41,7 @@ void RankGroup::open(const Meeting& meeting) {
   args.rank = meeting.rank;
   args.size = args.min_size = meeting.size;
   args.local_rank = meeting.local_rank;
+  args.generation = meeting.generation;
   args.wait_ns = nanoseconds_of(meeting.wait_secs);
   args.timeout_ns = nanoseconds_of(meeting.timeout_secs);
   args.directory = detail::str(meeting.directory);

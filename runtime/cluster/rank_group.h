@@ -30,6 +30,7 @@ class RankGroup {
     std::string name;       // of this attempt alone
     double wait_secs = 0;
     double timeout_secs = 0;
+    std::int64_t generation = 0;
   };
   // Borrowed.
   explicit RankGroup(PluginInstance& cluster) : cluster_(cluster) {}

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cluster/rendezvous.h"
 
+#include <chrono>
 #include <cstdio>
 #include <random>
+#include <thread>
 
 #include "belay/error.h"
 #include "runtime/checkpoint/run_lock.h"
@@ -12,15 +14,26 @@ namespace {
 
 constexpr std::string_view kMeetingName = "attempt";
 constexpr std::uint64_t kMostBytesOfName = 256;
+constexpr int kTries = 10;
+constexpr std::chrono::milliseconds kBetweenTries{10};
 
-// It goes away as a whole: a worker that has just found it may be writing into it.
+// It goes away as a whole: a worker that has just found it may be writing into it, what it writes too.
 void remove_rendezvous(LockedDirectory& run, const std::string& unused) {
   if (!run.exists(kRendezvousName)) return;
   run.rename(kRendezvousName, unused);
-  run.remove_tree(unused);
+  for (int i = 1;; ++i) try {
+      return run.remove_tree(unused);
+    } catch (const RunInUse&) {
+      throw;
+    } catch (const Error&) {
+      if (i == kTries) throw;
+      std::this_thread::sleep_for(kBetweenTries);
+    }
 }
 
 }  // namespace
+
+std::string seat_name(int rank) { return "seat-" + std::to_string(rank); }
 
 std::string new_meeting(std::int64_t attempt) {
   std::random_device random;
@@ -55,12 +68,16 @@ std::string WorkerSeat::read() const {
 }
 
 std::string WorkerSeat::look() {
-  const std::string name = read();
+  std::string name = read();
   if (name.empty() || name == name_) return name;
   lock_.reset();
   name_.clear();
   try {
-    lock_ = files_.open_directory(directory())->try_lock("seat-" + std::to_string(rank_));
+    // Who asks whether it is taken holds it for a moment.
+    for (int i = 0; i < kTries && lock_ == nullptr; ++i) {
+      if (i > 0) std::this_thread::sleep_for(kBetweenTries);
+      lock_ = files_.open_directory(directory())->try_lock(seat_name(rank_));
+    }
   } catch (const Error&) {
     return "";
   }

@@ -4,6 +4,7 @@
 //   rendezvous/attempt    the name of this attempt's meeting; the chief writes it while it holds the run's lock
 //   rendezvous/seat-1     locked by the process that is rank 1
 //   rendezvous/NAME/      the cluster plugin's own
+//   rendezvous/here-1, rendezvous/group    membership.h, where ranks may be lost
 //
 // Where the plugin has an option "rendezvous" and the manifest sets it, they meet there and none of this is made: the
 // plugin passes the name on, and workers open with an empty one.
@@ -24,6 +25,8 @@
 namespace belay::runtime {
 
 inline constexpr std::string_view kRendezvousName = "rendezvous";
+
+std::string seat_name(int rank);
 
 // That was never used: "attempt-3-8f0c...".
 std::string new_meeting(std::int64_t attempt);

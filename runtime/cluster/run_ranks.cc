@@ -3,16 +3,15 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <cstdio>
 #include <cstring>
-#include <mutex>
 #include <shared_mutex>
 #include <sstream>
 #include <thread>
 #include <utility>
 
 #include "runtime/checkpoint/run_lock.h"
+#include "runtime/cluster/open_watch.h"
 #include "runtime/cluster/rank_positions.h"
 #include "runtime/platform/crc32c.h"
 #include "runtime/platform/text.h"
@@ -100,6 +99,7 @@ class RunRanks::SharedQueue final : public QueueOfRanks {
       : inner_(std::move(inner)), ranks_(ranks), clock_(clock), empty_(std::move(empty)), dtypes_(std::move(dtypes)) {}
 
   QueueElement dequeue(const CancelToken&) override {
+    if (ranks_.gave_up_) throw Error(*ranks_.gave_up_);
     if (ranks_.ended_) fail(Code::kCancelled, "the ranks have ended the run");
     const Note mine = own_note();
     std::vector<Note> notes = ranks_.exchange(mine);
@@ -156,7 +156,7 @@ class RunRanks::SharedQueue final : public QueueOfRanks {
     const auto first = [&](std::int64_t kind) {
       return std::find_if(notes.begin(), notes.end(), [&](const Note& n) { return n.kind == kind; });
     };
-    const auto name = [&](auto found) { return rank_text(static_cast<int>(found - notes.begin())); };
+    const auto name = [&](auto found) { return ranks_.name_of(static_cast<int>(found - notes.begin())); };
     const auto own = notes.begin() + ranks_.rank();
     if (const auto failed = first(Note::kFailed); failed != notes.end()) {
       ranks_.ended_ = true;
@@ -165,14 +165,14 @@ class RunRanks::SharedQueue final : public QueueOfRanks {
     }
     if (const auto ends = first(Note::kEndsRun); ends != notes.end()) {
       ranks_.ended_ = true;
-      ranks_.compare_variables();
+      ranks_.compare_at_end();
       const std::string why = name(ends) + " has ended the run";
       if (own->kind != Note::kEndsRun) ranks_.control_.stop(why);
       fail(Code::kCancelled, why);
     }
     if (std::all_of(notes.begin(), notes.end(), [](const Note& n) { return n.kind == Note::kInputEnded; })) {
       ranks_.ended_ = true;
-      ranks_.compare_variables();
+      ranks_.compare_at_end();
       throw Error(*own_error_);
     }
   }
@@ -198,9 +198,10 @@ class RunRanks::SharedQueue final : public QueueOfRanks {
       ranks_.share_ = 0;
     }
     ranks_.others_took_.clear();
-    if (ranks_.chief())
-      for (std::size_t r = 1; r < notes.size(); ++r)
-        if (counts(notes[r])) ranks_.others_took_.emplace_back(&ranks_.position_names_[r], notes[r].position);
+    if (ranks_.chief() || ranks_.regroups())
+      for (std::size_t r = 0; r < notes.size(); ++r)
+        if (static_cast<int>(r) != ranks_.rank() && counts(notes[r]))
+          ranks_.others_took_.emplace_back(&ranks_.position_names_[r], notes[r].position);
     return element;
   }
   // Something of the right shape: an earlier batch, the one of the next epoch, or zeros.
@@ -225,45 +226,16 @@ class RunRanks::SharedQueue final : public QueueOfRanks {
   std::optional<Error> own_error_;
 };
 
-// Interrupts the cluster's open where the chief has begun a new attempt meanwhile.
-class RunRanks::MeetingWatch {
- public:
-  MeetingWatch(const WorkerSeat& seat, std::string name, PluginInstance& cluster)
-      : cluster_(cluster), thread_([this, &seat, name = std::move(name)] { watch(seat, name); }) {}
-  ~MeetingWatch() {
-    {
-      const std::lock_guard lock(mutex_);
-      done_ = true;
-    }
-    changed_.notify_all();
-    thread_.join();
-    cluster_.uninterrupted();
-  }
-  MeetingWatch(const MeetingWatch&) = delete;
-  MeetingWatch& operator=(const MeetingWatch&) = delete;
-
- private:
-  void watch(const WorkerSeat& seat, const std::string& name) {
-    std::unique_lock lock(mutex_);
-    while (!changed_.wait_for(lock, kBetweenLooks, [&] { return done_; })) {
-      if (seat.is_current(name)) continue;
-      cluster_.interrupt();
-      return;
-    }
-  }
-
-  PluginInstance& cluster_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool done_ = false;
-  std::thread thread_;
-};
-
-RunRanks::RunRanks(Options options, Control control) : options_(std::move(options)), control_(std::move(control)) {
-  for (int r = 0; r < options_.size; ++r) position_names_.push_back(name_of_position(options_.input, r));
+RunRanks::RunRanks(Options options, Control control)
+    : options_(std::move(options)), control_(std::move(control)), rank_(options_.rank), size_(options_.size) {
+  for (int r = 0; r < options_.size; ++r) position_names_.push_back(name_on_others(r));
+  if (options_.on_lost != LostRank::kStop) membership_ = make_membership();
 }
 
-RunRanks::~RunRanks() { end_buckets(); }
+RunRanks::~RunRanks() {
+  if (regroups()) close();  // behind an error, too: nobody waits for this rank then
+  end_buckets();
+}
 
 // ---- meeting ----
 
@@ -278,41 +250,46 @@ std::string RunRanks::max_wait_text() const {
   return seconds;
 }
 
-void RunRanks::meet(const std::string& directory, const std::string& name) {
+void RunRanks::meet(const std::string& directory, const std::string& name, std::int64_t generation) {
   group_ = std::make_unique<RankGroup>(*cluster_);
   try {
-    group_->open({.rank = options_.rank,
-                  .size = options_.size,
+    group_->open({.rank = rank_,
+                  .size = size_,
                   .local_rank = options_.local_rank,
                   .directory = directory,
                   .name = name,
-                  .wait_secs = options_.max_wait_secs,
-                  .timeout_secs = options_.timeout_secs});
+                  .wait_secs = regroups() ? options_.timeout_secs : options_.max_wait_secs,
+                  .timeout_secs = options_.timeout_secs,
+                  .generation = generation});
   } catch (const Error& e) {
     if (e.code() == Code::kAlreadyExists) throw RunInUse(Code::kFailedPrecondition, std::string(e.message()));
-    if (e.code() != Code::kUnavailable) throw;
+    if (e.code() != Code::kUnavailable || regroups()) throw;
     throw Error(e.code(), std::string(e.message()) + " (" + max_wait_text() + ")");
   }
   ended_ = false;
   compare_digests();
+  if (group_met_) group_met_();
 }
 
 void RunRanks::open_chief(LockedDirectory& run, std::int64_t attempt) {
   if (options_.plugin_meets) return meet(options_.directory, new_meeting(attempt));
   run_ = &run;
   const std::string name = begin_meeting(run, attempt);
+  if (regroups()) return meet_first(name);
   meet(run.path() + "/" + std::string(kRendezvousName), name);
 }
 
 void RunRanks::open_worker(FileSystem& files) {
   if (options_.plugin_meets) return meet(options_.directory, "");
   seat_ = std::make_unique<WorkerSeat>(files, options_.directory, options_.rank);
+  files_ = &files;
+  if (regroups()) return meet_first("");
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(options_.max_wait_secs);
   for (;;) {
     const std::string name = seat_->look();
     if (!name.empty()) {
       try {
-        const MeetingWatch watch(*seat_, name, *cluster_);
+        const OpenWatch watch([this, name] { return seat_->is_current(name); }, *cluster_);
         return meet(seat_->directory(), name);
       } catch (const Error&) {
         if (group_ != nullptr) group_->close();
@@ -332,7 +309,7 @@ void RunRanks::compare_digests() {
   const std::vector<std::int64_t> all = group().all_gather({static_cast<std::int64_t>(options_.digest)});
   for (std::size_t r = 1; r < all.size(); ++r)
     if (all[r] != all[0])
-      fail(Code::kInvalidArgument, rank_text(static_cast<int>(r)) +
+      fail(Code::kInvalidArgument, name_of(static_cast<int>(r)) +
                                        " has another manifest than rank 0, or is another version of the program; start "
                                        "all with the same");
 }
@@ -369,23 +346,31 @@ std::string RunRanks::listed_variables() const {
   return list;
 }
 
-// The chief's, of all ranks. A process that joins them later finds the same in the checkpoints.
-std::string RunRanks::restored_positions(DirectSession& session) {
-  const InputPositions all = session.store().positions();
-  const RankPositions found = positions_on(all, options_.input, options_.size);
-  regrouped_ = found.said;
-  if (!regrouped_.empty()) session.store().replace_positions(with_positions(all, options_.input, found.of_rank));
+// Of all ranks, as the one whose variables all take knows them: the chief, unless another one has made a step more. A
+// process that joins them later finds the same in the checkpoints.
+std::string RunRanks::known_positions(DirectSession& session) {
+  const RankPositions found = positions_on(positions_by_rank(session), options_.input, size_);
+  if (chief() && regrouped_.empty()) regrouped_ = found.said;
   std::string text;
   for (const Position& p : found.of_rank) text += text_of(p);
-  append(text, regrouped_.empty() ? 0 : 1);
+  append(text, found.said.empty() ? 0 : 1);
   return text;
 }
 
-CreatedSession RunRanks::alike(CreatedSession created) {
+CreatedSession RunRanks::alike(CreatedSession created, bool trained) {
   DirectSession& session = *created.session;
   session_ = &session;
+  if (ended_) return created;  // alone: those that it waited for did not come
+  share(session, trained);
+  return created;
+}
+
+void RunRanks::share(DirectSession& session, bool trained) {
+  regrouped_.clear();
+  const int from = regroups() ? newest_rank(session, trained) : 0;
   // The list of a worker: it has no variables of hooks.
-  std::istringstream list(group().broadcast(rank() == 1 ? listed_variables() : "", 1));
+  const int lists = size() > 1 ? 1 : 0;
+  std::istringstream list(group().broadcast(rank() == lists ? listed_variables() : "", lists));
   variables_.clear();
   for (std::string line; std::getline(list, line);) {
     const std::string name = line.substr(0, line.find(' '));
@@ -395,25 +380,23 @@ CreatedSession RunRanks::alike(CreatedSession created) {
                                           "models of the ranks differ");
     variables_.push_back(v);
   }
+  if (rank() != from) session.store().mark_dirty("another rank's variables are being taken");
   for (const Variable* v : variables_) {
     DenseTensor value = v->value.dtype() == DType::kString ? DenseTensor() : DenseTensor(TensorView(v->value.view()));
     if (!value) fail(Code::kUnimplemented, "the variable '" + v->name + "' is a string, which ranks do not share yet");
-    group().broadcast(TensorView(value.view()), 0);
-    if (!chief()) session.store().assign(v->name, TensorView(value.view()));
+    group().broadcast(TensorView(value.view()), from);
+    if (rank() != from) session.store().assign(v->name, TensorView(value.view()));
   }
-  const std::string positions = group().broadcast(chief() ? restored_positions(session) : "", 0);
+  const std::string positions = group().broadcast(rank() == from ? known_positions(session) : "", from);
   std::size_t at = 0;
-  Position own;
-  for (int r = 0; r < size(); ++r) {
-    Position p = take_position(positions, at);
-    if (r == rank()) own = std::move(p);
-  }
-  epoch_ = own.epoch;
+  std::vector<Position> of_rank;
+  for (int r = 0; r < size(); ++r) of_rank.push_back(take_position(positions, at));
+  epoch_ = of_rank[static_cast<std::size_t>(rank())].epoch;
   epoch_known_ = take_number(positions, at) == 0;
-  if (!chief()) session.store().replace_positions({{options_.input, own}});
+  keep_positions(session, of_rank);
+  if (rank() != from) session.store().mark_clean();
   make_buckets(session.graph());
   compare_variables();
-  return created;
 }
 
 std::string go_on_alone(DirectSession& session, const std::string& input) {
@@ -475,10 +458,10 @@ void RunRanks::leave() {
   if (ended_ || group_ == nullptr || !group_->is_open() || session_ == nullptr) return;
   Note note;
   note.kind = Note::kEndsRun;
-  const std::vector<Note> notes = exchange(note);
-  ended_ = true;
-  if (std::none_of(notes.begin(), notes.end(), [](const Note& n) { return n.kind == Note::kFailed; }))
-    compare_variables();
+  std::vector<Note> notes;
+  with_those_left([&] { notes = exchange(note); });
+  if (std::exchange(ended_, true)) return;
+  if (std::none_of(notes.begin(), notes.end(), [](const Note& n) { return n.kind == Note::kFailed; })) compare_at_end();
 }
 
 }  // namespace belay::runtime

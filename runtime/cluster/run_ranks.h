@@ -17,18 +17,26 @@
 //     batch, and they count for nothing. So does one whose next batch is of a later epoch than another's.
 // Every 100 steps, and when they end together, they compare checksums of all variables.
 //
+// Where a rank is lost, ABORTED leaves the step, of which nothing has happened on this rank: the commit is its end.
+// Without Options::on_lost that ends the run. With it (regroup.cc) the session is made anew over the same variables:
+//   ranks.regroup();                                        // the next group, without the lost rank or with another
+//   CreatedSession session = ranks.alike(..., true);        // variables and positions of the rank that is furthest
+// Some may have committed the step that others have not, so that rank is asked for; the chief, where all are alike.
+//
 // What only the chief has (rank 0): the run's directory, checkpoints, events, hooks, evaluations. It knows the
 // positions of all ranks' inputs, which are in its checkpoints as "train", "train@1", "train@2" ... [session thread]
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "runtime/cluster/gradient_buckets.h"
+#include "runtime/cluster/membership.h"
 #include "runtime/cluster/rank_group.h"
 #include "runtime/cluster/rendezvous.h"
 #include "runtime/graph/step_ranks.h"
@@ -53,6 +61,8 @@ class RunRanks final : public StepRanks {
     std::string queue;             // the node of its queue
     bool plugin_meets = false;     // the plugin finds the others by itself, without the directory
     std::uint32_t digest = 0;      // of what must be the same on all ranks: manifest and program
+    LostRank on_lost = LostRank::kStop;
+    int min_ranks = 1;  // of kContinue
   };
   // What the ranks have to do with the run's control; borrowed.
   struct Control {
@@ -64,8 +74,9 @@ class RunRanks final : public StepRanks {
   RunRanks(Options options, Control control);
   ~RunRanks() override;
 
-  int rank() const noexcept { return options_.rank; }
-  int size() const noexcept { return options_.size; }
+  // In the group, whose ranks are counted anew where it goes on with fewer; `chief` is who has the run's directory.
+  int rank() const noexcept { return rank_; }
+  int size() const noexcept { return size_; }
   bool chief() const noexcept { return options_.rank == 0; }
 
   // Borrowed; not used behind close(). The instance reports to monitor(), and nothing else does: two threads call it.
@@ -85,9 +96,22 @@ class RunRanks final : public StepRanks {
   // The session's variables and the positions of inputs are the chief's from here on; the graph's variables are the
   // same on all ranks, but for those that the chief's hooks add. A checkpoint of another number of processes is gone on
   // with as runtime/cluster/rank_positions.h says.
-  CreatedSession alike(CreatedSession created);
-  // The chief's: what to say of that; empty: nothing.
+  // `trained`: the session has the variables that an earlier one of this process has trained.
+  CreatedSession alike(CreatedSession created, bool trained = false);
+  // What to say of that, the chief's, and of a regrouping; empty: nothing.
   const std::string& regrouped() const noexcept { return regrouped_; }
+  // Whether those that are left go on where a rank is lost.
+  bool regroups() const noexcept { return membership_ != nullptr; }
+  // The next group, instead of the one that is over. ABORTED and UNAVAILABLE: another rank was lost meanwhile, again.
+  // Where none can be formed any more this process is alone, and its next step says why.
+  void regroup();
+  // Called where this rank's place in the group is another one, before there is a session: its input has another shard.
+  void on_place(std::function<void(int rank, int size)> placed) { placed_ = std::move(placed); }
+  // Called where the group is over, before its end, and where the next one has met.
+  void on_group(std::function<void()> over, std::function<void()> met) {
+    group_over_ = std::move(over);
+    group_met_ = std::move(met);
+  }
   // Ends the run on all ranks. Nothing where they have agreed on that already.
   void leave();
 
@@ -104,18 +128,29 @@ class RunRanks final : public StepRanks {
   struct Note;
 
   RankGroup& group();
-  void meet(const std::string& directory, const std::string& name);
+  void meet(const std::string& directory, const std::string& name, std::int64_t generation = 0);
   void compare_digests();
   std::string max_wait_text() const;
   std::string listed_variables() const;
-  std::string restored_positions(DirectSession& session);
+  void share(DirectSession& session, bool trained);
+  std::string known_positions(DirectSession& session);
   std::vector<Note> exchange(const Note& mine);
   void compare_variables();
   void make_buckets(const NodeGraph& graph);
   void end_buckets() noexcept;
   void trace_buckets() noexcept;
-  // Ends a wait for rank 0 that has begun anew.
-  class MeetingWatch;
+  // ---- regroup.cc
+  std::unique_ptr<Membership> make_membership() const;
+  std::string name_of(int rank) const;
+  std::string name_on_others(int rank) const;
+  void meet_first(const std::string& rendezvous);
+  void meet_members();
+  int newest_rank(DirectSession& session, bool trained);
+  std::string what_changed(int from, std::int64_t step) const;
+  void keep_positions(DirectSession& session, const std::vector<Position>& of_rank);
+  std::map<std::string, Position> positions_by_rank(DirectSession& session) const;
+  void compare_at_end();
+  void with_those_left(const std::function<void()>& call);
 
   const Options options_;
   const Control control_;
@@ -127,6 +162,8 @@ class RunRanks final : public StepRanks {
   std::unique_ptr<RankGroup> group_;
   std::unique_ptr<WorkerSeat> seat_;
   LockedDirectory* run_ = nullptr;  // the chief's
+  FileSystem* files_ = nullptr;     // a worker's
+  int rank_ = 0, size_ = 1;
   std::vector<std::string> position_names_;
   DirectSession* session_ = nullptr;
   std::vector<const Variable*> variables_;  // that all ranks have, in one order
@@ -137,6 +174,15 @@ class RunRanks final : public StepRanks {
   std::vector<std::pair<const std::string*, Position>> others_took_;  // the chief's
   bool ended_ = false;                                                // all ranks have agreed on it
   std::unique_ptr<GradientBuckets> buckets_;  // of the session; its thread ends before the group
+  // ---- where the others go on without a rank
+  std::unique_ptr<Membership> membership_;  // null: they do not
+  std::function<void(int, int)> placed_;
+  std::function<void()> group_over_, group_met_;
+  std::string rendezvous_;        // the chief's name for it
+  RankMembers members_, before_;  // of the group, and of the last one that made a session
+  int rank_before_ = 0;           // in that one
+  std::int64_t regroupings_ = 0;
+  std::optional<Error> gave_up_;  // why there is no group any more
 };
 
 // For a run that is one process, whose session may have been restored from a checkpoint of several: its input goes on

@@ -10,7 +10,7 @@
 namespace belay::runtime {
 
 InputFeed::InputFeed(PluginInstance& input, Options options)
-    : input_(input), options_(std::move(options)), batch_(declaration_, pool_) {}
+    : input_(&input), options_(std::move(options)), batch_(declaration_, pool_) {}
 
 std::vector<InputComponent> InputFeed::declaration_of(PluginInstance& input) {
   InputDeclaration declaration;
@@ -26,10 +26,21 @@ std::shared_ptr<InputFeed> InputFeed::open(PluginInstance& input, Options option
   return feed;
 }
 
+void InputFeed::reopen(PluginInstance& input, std::int64_t shard, std::int64_t shards) {
+  if (busy()) fail(Code::kFailedPrecondition, "input '" + options_.name + "' still works for an earlier session");
+  declaration_of(input);
+  options_.shard = shard, options_.shards = shards;
+  input.call("open", &belay_input_api::open, shard, shards, options_.seed);
+  input_ = &input;
+  primed_.reset();
+  used_ = pass_done_ = false;
+  begun_again_ = false;
+}
+
 std::int64_t InputFeed::size() const {
   std::int64_t examples = -1;
   try {
-    input_.call("size", &belay_input_api::size, &examples);
+    input_->call("size", &belay_input_api::size, &examples);
   } catch (const Error& e) {
     if (e.code() != Code::kUnimplemented) throw;
     return -1;
@@ -42,7 +53,7 @@ bool InputFeed::next(QueueElement& element) {
   batch_.begin(std::move(element.components));
   position_.clear();
   try {
-    input_.call("next", &belay_input_api::next, to_handle(&batch_), &position_.raw);
+    input_->call("next", &belay_input_api::next, to_handle(&batch_), &position_.raw);
   } catch (const Error& e) {
     if (e.code() == Code::kOutOfRange) return false;
     throw;
@@ -51,7 +62,7 @@ bool InputFeed::next(QueueElement& element) {
     element.components = batch_.finish();
     position_.take(element.position);
   } catch (const Error& e) {
-    fail(e.code(), input_.label() + " in next: " + e.what());
+    fail(e.code(), input_->label() + " in next: " + e.what());
   }
   if (pass_done_) begun_again_.store(true, std::memory_order_relaxed);
   pass_done_ = element.position.epoch > 0;
@@ -62,7 +73,7 @@ bool InputFeed::next(QueueElement& element) {
 void InputFeed::prime() {
   if (primed_) return;
   QueueElement first;
-  if (!next(first)) fail(Code::kFailedPrecondition, input_.label() + " is empty: it ended before the first batch");
+  if (!next(first)) fail(Code::kFailedPrecondition, input_->label() + " is empty: it ended before the first batch");
   primed_ = std::move(first);
 }
 
@@ -118,7 +129,7 @@ std::vector<std::shared_ptr<Joinable>> InputFeed::create_threads(const belay::Se
                                                 node = queue_node_, waits_for = coordinator->shared_from_this()] {
                                                  waits_for->wait_for_stop(-1);
                                                  shared->queue(node).close(true);
-                                                 self->input_.interrupt();
+                                                 self->input_->interrupt();
                                                }));
     for (const auto& t : threads) coordinator->register_thread(t);
   }
@@ -126,9 +137,9 @@ std::vector<std::shared_ptr<Joinable>> InputFeed::create_threads(const belay::Se
 }
 
 void InputFeed::seek(const Position& position) {
-  input_.uninterrupted();
+  input_->uninterrupted();
   position_.set(position);
-  input_.call("seek", &belay_input_api::seek, static_cast<const belay_position*>(&position_.raw));
+  input_->call("seek", &belay_input_api::seek, static_cast<const belay_position*>(&position_.raw));
 }
 
 std::vector<std::vector<DenseTensor>> InputFeed::batches_behind(const Position& position, std::size_t count) {
@@ -170,7 +181,7 @@ void InputFeed::fill(Queue& queue, Clock& clock) {
       queue.enqueue(std::move(element), cancel);
     }
   } catch (...) {
-    const Error e = filling_error(queue.name(), input_.label());
+    const Error e = filling_error(queue.name(), input_->label());
     // A queue that was closed from outside is the normal end of this thread; the readers get anything else.
     if (!(e.code() == Code::kCancelled && queue.closed())) queue.close_with_error(e);
   }

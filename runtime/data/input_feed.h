@@ -49,6 +49,9 @@ class InputFeed final : public QueueRunner, public std::enable_shared_from_this<
   // Whether it has begun a second pass over its examples, as the positions of its batches say. Any thread; it may be
   // ahead of what is read by the batches in the queue.
   bool begun_again() const noexcept { return begun_again_.load(std::memory_order_relaxed); }
+  // Goes on with another instance of the same plugin, and another shard, from the next session on. While no thread
+  // feeds it: FAILED_PRECONDITION.
+  void reopen(PluginInstance& input, std::int64_t shard, std::int64_t shards);
   // Fetches the first batch ahead. FAILED_PRECONDITION where there is none; what next() fails with otherwise.
   void prime();
 
@@ -86,7 +89,7 @@ class InputFeed final : public QueueRunner, public std::enable_shared_from_this<
   void fill(Queue& queue, Clock& clock);
   void seek(const Position& position);
 
-  PluginInstance& input_;
+  PluginInstance* input_;
   Options options_;
   InputDeclaration declaration_;
   std::shared_ptr<BufferPool> pool_ = BufferPool::make();

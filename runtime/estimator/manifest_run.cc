@@ -85,7 +85,7 @@ ManifestRun::ManifestRun(Manifest manifest, ManifestRunOptions options, const Pl
       model_(*ops_, manifest_.run.mode == RunMode::kPredict ? Mode::kPredict : Mode::kTrain,
              manifest_.optimizer.accumulate),
       plugins_(host_, manifest_, environment_),
-      training_(host_, {.saves = true, .recovers = !rank_of(manifest, options_.replay != nullptr, environment_)}),
+      training_(host_, {.saves = true, .recovers = recovers(manifest, options_.replay != nullptr, environment_)}),
       ranks_(make_ranks(manifest, options_.replay != nullptr, environment_, control)) {
   for (const auto& [name, section] : manifest_.inputs) {
     RunInput& input =
@@ -98,6 +98,8 @@ ManifestRun::ManifestRun(Manifest manifest, ManifestRunOptions options, const Pl
   if (ranks_ == nullptr) return;
   host_.use_queues(ranks_->over(make_queue));
   ranks_->report_to(host_.add_monitor());
+  ranks_->on_place([this](int rank, int size) { take_place(rank, size); });
+  ranks_->on_group([this] { hook_ranks_->left(); }, [this] { hook_ranks_->met(); });
 }
 
 ManifestRun::~ManifestRun() = default;

@@ -129,6 +129,7 @@ class ManifestRun {
   void check_cluster(Diagnostics& problems) const;
   void use_cluster(PluginInstance& cluster);
   void meet_ranks();
+  void take_place(int rank, int size);
   void check_groups(Diagnostics& problems);
   void make_evals();
   void build_training(Diagnostics& problems);
@@ -198,6 +199,7 @@ class ManifestRun {
   std::int64_t trained_step_ = -1;
   bool made_steps_ = false;  // this attempt
   bool begins_anew_ = true;
+  std::unique_ptr<PluginInstances> input_again_;  // of the training, where this process got another shard; null: none
   std::unique_ptr<RunRanks> ranks_;  // null: one process
 };
 

@@ -59,6 +59,10 @@ RankExchange exchange_of(const ClusterSection& cluster, std::int64_t ranks) {
   return {.ranks = ranks, .bucket_mib = cluster.bucket_mib, .rounds_gradients = cluster.wire == Wire::kBf16};
 }
 
+bool recovers(const Manifest& manifest, bool replay, const Environment& environment) {
+  return !rank_of(manifest, replay, environment) || manifest.cluster->on_lost_rank != OnLostRank::kStop;
+}
+
 std::unique_ptr<RunRanks> make_ranks(const Manifest& manifest, bool replay, const Environment& environment,
                                      RunControl& control) {
   const std::optional<LaunchedPlace> place = rank_of(manifest, replay, environment);
@@ -72,6 +76,8 @@ std::unique_ptr<RunRanks> make_ranks(const Manifest& manifest, bool replay, cons
   ranks.timeout_secs = manifest.cluster->timeout_secs;
   if (manifest.cluster->wire == Wire::kBf16) ranks.wire = DType::kBFloat16;
   ranks.plugin_meets = meets_elsewhere(*manifest.cluster);
+  ranks.on_lost = static_cast<LostRank>(manifest.cluster->on_lost_rank);  // in the same order
+  ranks.min_ranks = static_cast<int>(manifest.cluster->min_ranks.value_or(1));
   ranks.queue = std::string(kInputScope) + "/" + ranks.input + "_queue";
   ranks.digest = crc32c(effective_manifest(manifest_of_worker(manifest)) + build_id());
   return std::make_unique<RunRanks>(std::move(ranks),
@@ -85,11 +91,20 @@ void ManifestRun::check_cluster(Diagnostics& problems) const {
   if (!trains(manifest_.run.mode)) return;
   if (options_.replay == nullptr) check_hooks_on_all_ranks(manifest_, uses().hooks, plugins_.found().hooks, problems);
   if (!manifest_.cluster) return;
+  if (meets_elsewhere(*manifest_.cluster) && manifest_.cluster->on_lost_rank != OnLostRank::kStop)
+    problems.add(manifest_.at("cluster.on_lost_rank"),
+                 "with cluster.rendezvous the ranks have no directory in which those that are left find each other",
+                 "leave one of the two out");
   if (ranks_ == nullptr) {
     if (const std::string reason = why_not_alone(environment_); !reason.empty())
       problems.add(manifest_.cluster->at, reason, "start one process; [cluster] may stay");
     return;
   }
+  if (const auto min = manifest_.cluster->min_ranks; min && *min > ranks_->size())
+    problems.add(manifest_.at("cluster.min_ranks"),
+                 "cluster.min_ranks = " + std::to_string(*min) + ", and the launcher has started " +
+                     std::to_string(ranks_->size()) + " processes",
+                 "set it to at most that");
   if (ranks_->chief() && manifest_.run.dir.empty())
     problems.add(manifest_.cluster->at, "several processes need a run directory, and [run] names none",
                  "write dir = \"runs/NAME\" in [run]");
@@ -116,7 +131,22 @@ void ManifestRun::meet_ranks() {
   } else {
     ranks_->open_worker(host_.files());
   }
-  hook_ranks_->met();
+}
+
+// What reads the training's input is another instance, since an input is opened once.
+void ManifestRun::take_place(int rank, int size) {
+  host_.set_place(rank, size);
+  training_.set_place(rank, size);
+  RunInput& input = inputs_.at("train");
+  if (input.shard == rank && input.shards == size) return;
+  auto instances = std::make_unique<PluginInstances>();
+  const FoundUse use = plugins_.loaded(plugins_.found().inputs.at("train"));
+  PluginInstance& instance =
+      instances->create(use.plugin, use.use, host_.services(), input.monitor, host_.number_of(use.label()));
+  input.feed->reopen(instance, rank, size);
+  input.instance = &instance;
+  input.shard = rank, input.shards = size;
+  input_again_ = std::move(instances);
 }
 
 }  // namespace belay::runtime

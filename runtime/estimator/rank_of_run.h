@@ -20,6 +20,8 @@ std::optional<LaunchedPlace> rank_of(const Manifest& manifest, bool replay, cons
 // session.hooks_on_all_ranks lists; no directory, no evaluations and exports, and no initial values, which are the
 // chief's.
 Manifest manifest_of_rank(const Manifest& manifest, bool replay, const Environment& environment);
+// Whether its session is made anew after a preemption: not where a lost rank ends the run.
+bool recovers(const Manifest& manifest, bool replay, const Environment& environment);
 // Null: one process.
 RankExchange exchange_of(const ClusterSection& cluster, std::int64_t ranks);
 std::unique_ptr<RunRanks> make_ranks(const Manifest& manifest, bool replay, const Environment& environment,

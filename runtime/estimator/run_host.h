@@ -76,6 +76,8 @@ class RunHost {
   void use_queues(QueueFactory queues) { environment_.session.queues = std::move(queues); }
   // Of instances that belong to no session.
   const HostServices& services() const noexcept { return services_; }
+  // Where ranks are counted anew: what they see of this process's place among them.
+  void set_place(int rank, int ranks) noexcept { services_.set_place(rank, ranks); }
 
   // ---- the directory
   // Makes and locks it, and marks this attempt if the options say so; without options().dir it does nothing. RunInUse;

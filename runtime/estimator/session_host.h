@@ -36,6 +36,8 @@ class SessionHost {
 
   RunHost& run() noexcept { return run_; }
   const HostServices& services() const noexcept { return services_; }
+  // Where ranks are counted anew.
+  void set_place(int rank, int ranks) noexcept { services_.set_place(rank, ranks); }
 
   // A new event file, if the run keeps events. Makes the folder.
   void open_events();

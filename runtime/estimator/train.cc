@@ -33,15 +33,21 @@ constexpr const char* kTrainInput = "train";
 // The session of one of several processes, or (null) of one that is alone.
 class OverRanks final : public SessionCreator {
  public:
-  OverRanks(std::shared_ptr<SessionCreator> inner, RunRanks* ranks, bool replays, Logger& log)
-      : inner_(std::move(inner)), ranks_(ranks), replays_(replays), log_(log) {}
+  // `again`: of a further session over the same variables; null: there is none where a rank was lost.
+  OverRanks(std::shared_ptr<SessionCreator> inner, std::shared_ptr<SessionCreator> again, RunRanks* ranks, bool replays,
+            Logger& log)
+      : inner_(std::move(inner)), again_(std::move(again)), ranks_(ranks), replays_(replays), log_(log) {}
   CreatedSession create_session() override {
-    CreatedSession created = inner_->create_session();
+    if (again_ != nullptr && std::exchange(begun_, true)) ranks_->regroup();
+    if (trained_ != nullptr && trained_->dirty()) trained_.reset();
+    const bool trained = trained_ != nullptr;
+    CreatedSession created = (trained ? again_ : inner_)->create_session();
     if (replays_) {
       refuse_ranks(*created.session, kTrainInput);
       return created;
     }
-    if (ranks_ != nullptr) created = ranks_->alike(std::move(created));
+    if (ranks_ != nullptr) created = ranks_->alike(std::move(created), trained);
+    if (again_ != nullptr) trained_ = created.session->shared_store();
     const std::string said = ranks_ != nullptr ? ranks_->regrouped() : go_on_alone(*created.session, kTrainInput);
     if (!said.empty()) log_.warning("", said);
     return created;
@@ -49,10 +55,12 @@ class OverRanks final : public SessionCreator {
   NodeGraph& graph() override { return inner_->graph(); }
 
  private:
-  const std::shared_ptr<SessionCreator> inner_;
+  const std::shared_ptr<SessionCreator> inner_, again_;
   RunRanks* const ranks_;
   const bool replays_;
   Logger& log_;
+  bool begun_ = false;
+  std::shared_ptr<VariableStore> trained_;  // what this process has trained; null: nothing so far
 };
 
 class Training {
@@ -100,12 +108,19 @@ std::shared_ptr<SessionCreator> Training::creator() {
   if (host_.has_init_fns())
     pieces.init_fn = [this](const Scaffold&, DirectSession& session) { host_.call_init_fns(model_.graph, session); };
   ChiefSessionCreator::Options options{.scaffold = std::make_shared<Scaffold>(std::move(pieces))};
+  std::shared_ptr<SessionCreator> again;
+  if (ranks_ != nullptr && ranks_->regroups()) {
+    options.target = "local:ranks";  // which a session behind a recovery finds again
+    again = std::make_shared<WorkerSessionCreator>(
+        model_.graph, run_.environment(),
+        WorkerSessionCreator::Options{.scaffold = options.scaffold, .target = options.target, .max_wait_secs = 0});
+  }
   if (options_.replay != nullptr)
     options.checkpoint_filename_with_path = options_.replay->checkpoint;
   else if (run_.has_directory())
     options.checkpoint_dir = run_.directory().path();
   auto chief = std::make_shared<OverRanks>(
-      std::make_shared<ChiefSessionCreator>(model_.graph, run_.environment(), std::move(options)), ranks_,
+      std::make_shared<ChiefSessionCreator>(model_.graph, run_.environment(), std::move(options)), again, ranks_,
       options_.replay != nullptr, run_.log());
   if (options_.replay == nullptr) return chief;
   return std::make_shared<WithoutStates>(std::move(chief), options_.replay->left_out);

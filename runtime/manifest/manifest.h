@@ -43,11 +43,16 @@ struct ExporterSection : PluginUse, ExportSettings {
 // How gradients go from process to process, in the order of the words in TOML: "float32", "bf16".
 enum class Wire { kFloat32, kBf16 };
 
+// What the other processes do when one is lost, in the order of the words in TOML: "stop", "continue", "wait".
+enum class OnLostRank { kStop, kContinue, kWait };
+
 struct ClusterSection : PluginUse {
-  double max_wait_secs = 300;  // for the other processes, at the start
+  double max_wait_secs = 300;  // for the other processes, at the start and where one is replaced
   double timeout_secs = 60;    // without a sign of life of one of them
   Wire wire = Wire::kFloat32;
   double bucket_mib = 4;  // of what is sent together
+  OnLostRank on_lost_rank = OnLostRank::kStop;
+  std::optional<std::int64_t> min_ranks;  // that are enough with kContinue; not set: 1
 
   friend bool operator==(const ClusterSection&, const ClusterSection&) = default;
 };

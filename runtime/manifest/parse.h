@@ -69,7 +69,7 @@ std::vector<SectionKeys> manifest_keys();
 
 // The keys that a plugin's table has besides the plugin's own options: plugin, file, name and on_error (which only
 // hooks may set), for inputs also prefetch, for exporters when, keep and signature, for clusters max_wait_secs,
-// timeout_secs, wire and bucket_mib.
+// timeout_secs, wire, bucket_mib, on_lost_rank and min_ranks.
 enum class PluginTable { kInput, kModel, kSaver, kInitFn, kHook, kOp, kExporter, kCluster };
 std::vector<std::string> reserved_keys(PluginTable table);
 

@@ -131,7 +131,8 @@ TEST_F(ManifestPage, TheDefaultsOfPluginKeysAreThoseThatShowPrints) {
                                                        {"max_wait_secs", "cluster.max_wait_secs"},
                                                        {"timeout_secs", "cluster.timeout_secs"},
                                                        {"wire", "cluster.wire"},
-                                                       {"bucket_mib", "cluster.bucket_mib"}};
+                                                       {"bucket_mib", "cluster.bucket_mib"},
+                                                       {"on_lost_rank", "cluster.on_lost_rank"}};
   for (const Row& row : section("Tables that name a plugin").rows) {
     const auto key = shown_as.find(code_of(row.at(0)));
     if (key == shown_as.end()) continue;

@@ -71,6 +71,20 @@ TEST_F(HooksOnRanks, ARankThatIsKilledEndsTheOthersWhoseHooksWaitForIt) {
   EXPECT_THAT(chief.err, HasSubstr("rank 1 has ended or left"));
 }
 
+TEST_F(HooksOnRanks, TheirCallsGoOnAmongThoseThatAreLeft) {
+  const std::string path = endless_with("run", "on_lost_rank = \"continue\"\n" + hooks("ranked", ""));
+  const std::vector<Process> all = start_all(path, 3);
+  for (const Process& p : all) ASSERT_TRUE(p->wait_for("training")) << p->wait().err;
+  all[1]->kill(SIGKILL);
+  all[1]->wait();
+  ASSERT_TRUE(all[2]->wait_for("rank 1 was lost; 2 ranks go on behind step ")) << all[2]->wait().err;
+  all[0]->kill(SIGTERM);
+  EXPECT_EQ(all[0]->wait().status, 128 + SIGTERM);
+  const ProcessResult left = all[2]->wait();
+  EXPECT_EQ(left.status, 0) << left.err;
+  EXPECT_THAT(left.err, HasSubstr(", at the end 3"));
+}
+
 TEST_F(HooksOnRanks, ACallFromWhereAnotherRankMayNotBeIsRefused) {
   const std::string path = manifest({.dir = "run", .steps = 5, .more = hooks("ranked", "callback = \"before_run\"\n")});
   for (const ProcessResult& r : wait_for_all(start_all(path, 2))) {

@@ -29,7 +29,8 @@ TEST(ListFields, PluginsTablesReserveKeys) {
   EXPECT_THAT(reserved_keys(PluginTable::kHook), ElementsAre("plugin", "file", "name", "on_error"));
   EXPECT_THAT(reserved_keys(PluginTable::kInput), ElementsAre("plugin", "file", "name", "on_error", "prefetch"));
   EXPECT_THAT(reserved_keys(PluginTable::kCluster),
-              ElementsAre("plugin", "file", "name", "on_error", "max_wait_secs", "timeout_secs", "wire", "bucket_mib"));
+              ElementsAre("plugin", "file", "name", "on_error", "max_wait_secs", "timeout_secs", "wire", "bucket_mib",
+                          "on_lost_rank", "min_ranks"));
 }
 
 TEST(ListFields, T_29c_NoOptionOfAPluginMayHaveTheNameOfAReservedKey) {

@@ -52,7 +52,8 @@ constexpr std::string_view kind_name(int kind) {
 
 // The host's keys in [cluster].
 constexpr bool is_cluster_key(std::string_view name) {
-  return name == "timeout_secs" || name == "max_wait_secs" || name == "wire" || name == "bucket_mib";
+  return name == "timeout_secs" || name == "max_wait_secs" || name == "wire" || name == "bucket_mib" ||
+         name == "on_lost_rank" || name == "min_ranks";
 }
 
 // [a-z][a-z0-9_-]*, or two of them with a dot between: VENDOR.NAME. At most 63 characters.
@@ -272,8 +273,8 @@ constexpr bool check_member() {
   static_assert(
       !reserved,
       "belay: plugin, file, name, on_error, host_... and, of an input, prefetch are the manifest's own keys in a "
-      "plugin's table, of an exporter when, keep and signature, too, of a cluster timeout_secs, max_wait_secs, wire "
-      "and bucket_mib: give the option another name");
+      "plugin's table, of an exporter when, keep and signature, too, of a cluster timeout_secs, max_wait_secs, wire, "
+      "bucket_mib, on_lost_rank and min_ranks: give the option another name");
   constexpr bool member = std::is_same_v<Owner, Options>;
   static_assert(member,
                 "belay: an option is a member of the class's own public `struct Options`: call the struct Options");

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/cluster/membership.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <random>
+#include <sstream>
+#include <thread>
+
+#include "belay/error.h"
+
+namespace belay::runtime {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+constexpr const char* kGroupName = "group";
+constexpr std::uint64_t kMostBytesOfMark = 1 << 16;
+constexpr std::chrono::milliseconds kBetweenMarks{20};
+constexpr double kGoneSecs = 2;  // a rendezvous that is gone for so long is not one that is being made anew
+
+std::string mark_name(int seat) { return "here-" + std::to_string(seat); }
+
+std::uint64_t new_token() {
+  std::random_device random;
+  return (static_cast<std::uint64_t>(random()) << 32) | random();
+}
+
+double secs_since(SteadyClock::time_point begun) {
+  return std::chrono::duration<double>(SteadyClock::now() - begun).count();
+}
+
+std::string secs_text(const char* key, double secs) {
+  char text[64];
+  std::snprintf(text, sizeof(text), "cluster.%s = %g", key, secs);
+  return text;
+}
+
+// What a process that waits for a group writes.
+struct HereMark {
+  std::uint64_t token = 0;
+  std::int64_t waits = 0;  // for this generation, or a later one
+  bool trained = false;    // it was in a group before
+};
+
+// A file that is being made or removed is one that is not there.
+std::string read_mark(const OpenDirectory& rendezvous, const std::string& name) {
+  try {
+    return rendezvous.exists(name) ? rendezvous.read(name, kMostBytesOfMark) : "";
+  } catch (const Error&) {
+    return "";
+  }
+}
+
+bool is_seated(const OpenDirectory& rendezvous, int seat) {
+  try {
+    return rendezvous.locked(seat_name(seat));
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+std::optional<HereMark> mark_of(const OpenDirectory& rendezvous, int seat) {
+  std::istringstream text(read_mark(rendezvous, mark_name(seat)));
+  HereMark mark;
+  if (text >> mark.token >> mark.waits >> mark.trained) return mark;
+  return std::nullopt;
+}
+
+std::string text_of(const RankMembers& group) {
+  std::string text = std::to_string(group.generation) + " " + group.meeting;
+  for (const RankMembers::Member& m : group.members)
+    text += " " + std::to_string(m.seat) + ":" + std::to_string(m.token);
+  return text + "\n";
+}
+
+std::optional<RankMembers> group_of(const OpenDirectory& rendezvous) {
+  std::istringstream text(read_mark(rendezvous, kGroupName));
+  RankMembers group;
+  if (!(text >> group.generation >> group.meeting)) return std::nullopt;
+  RankMembers::Member member;
+  for (char colon = 0; text >> member.seat >> colon >> member.token;) group.members.push_back(member);
+  return group;
+}
+
+}  // namespace
+
+std::optional<int> RankMembers::rank_of(const Member& member) const {
+  const auto found = std::find(members.begin(), members.end(), member);
+  if (found == members.end()) return std::nullopt;
+  return static_cast<int>(found - members.begin());
+}
+
+// Who of the others is there.
+struct Membership::Look {
+  std::vector<RankMembers::Member> here;
+  std::vector<int> missing;
+  bool all_known = true;  // each missing one was in the last group, and has ended
+  bool trained = false;   // one of those that are here was in a group before
+};
+
+Membership::Membership(const Options& options, std::function<bool()> stopping)
+    : options_(options), stopping_(std::move(stopping)), token_(new_token()) {}
+
+void Membership::check_stopping() const {
+  if (stopping_()) fail(Code::kCancelled, "the run was stopped while other ranks were waited for");
+}
+
+bool Membership::holds(const RankMembers& group, const OpenDirectory& rendezvous) {
+  const std::optional<RankMembers> newest = group_of(rendezvous);
+  if (!newest || newest->meeting != group.meeting) return false;
+  return std::all_of(group.members.begin(), group.members.end(),
+                     [&](const auto& m) { return m.seat == 0 || is_seated(rendezvous, m.seat); });
+}
+
+// ---- the chief ----
+
+Membership::Look Membership::look_at(const OpenDirectory& rendezvous) const {
+  Look look;
+  for (int seat = 1; seat < options_.seats; ++seat) {
+    const std::optional<HereMark> mark = mark_of(rendezvous, seat);
+    const bool seated = is_seated(rendezvous, seat);
+    const bool still_in_last = mark && last_.rank_of({seat, mark->token}) && mark->waits <= last_.generation;
+    if (mark && seated && !still_in_last) {
+      look.here.push_back({seat, mark->token});
+      look.trained = look.trained || mark->trained;
+      continue;
+    }
+    look.missing.push_back(seat);
+    const bool was_in = std::any_of(last_.members.begin(), last_.members.end(),
+                                    [&](const RankMembers::Member& m) { return m.seat == seat; });
+    if (last_.members.empty() || (was_in && seated)) look.all_known = false;
+  }
+  return look;
+}
+
+// Where all that there can be have come it goes on at once. A chief that follows another one does not know who is left.
+bool Membership::is_enough(const Look& look, double waited_secs) const {
+  if (look.missing.empty()) return true;
+  const bool later = !last_.members.empty() || look.trained;
+  if (options_.on_lost != LostRank::kContinue || !later) return false;
+  if (static_cast<int>(look.here.size()) + 1 < options_.min_ranks) return false;
+  return look.all_known || waited_secs >= options_.timeout_secs;
+}
+
+void Membership::fail_missing(const Look& look) const {
+  std::string names;
+  for (const int seat : look.missing) names += (names.empty() ? "" : ", ") + std::to_string(seat);
+  const std::string who =
+      std::string(look.missing.size() == 1 ? "rank " : "ranks ") + names + " of " + std::to_string(options_.seats);
+  const std::string wait = " (" + secs_text("max_wait_secs", options_.max_wait_secs) + ")";
+  const bool later = !last_.members.empty() || look.trained;
+  if (later && options_.on_lost == LostRank::kContinue)
+    fail(Code::kDeadlineExceeded, who + " did not come, and those that are left are fewer than cluster.min_ranks = " +
+                                      std::to_string(options_.min_ranks) + wait);
+  fail(Code::kDeadlineExceeded, who + (later ? " was lost, and none came in its place" : " did not come") + wait);
+}
+
+RankMembers Membership::form(OpenDirectory& run, const std::string& name) {
+  const auto begun = SteadyClock::now();
+  const std::int64_t generation = next_++;
+  for (;;) {
+    check_stopping();
+    const std::unique_ptr<OpenDirectory> rendezvous = run.open_directory(kRendezvousName);
+    const Look look = look_at(*rendezvous);
+    if (is_enough(look, secs_since(begun))) {
+      RankMembers group{name + "-" + std::to_string(generation), generation, {{0, token_}}};
+      group.members.insert(group.members.end(), look.here.begin(), look.here.end());
+      rendezvous->replace(kGroupName, text_of(group));
+      return last_ = group;
+    }
+    if (secs_since(begun) > options_.max_wait_secs) fail_missing(look);
+    std::this_thread::sleep_for(kBetweenMarks);
+  }
+}
+
+// ---- a worker ----
+
+RankMembers Membership::join(WorkerSeat& seat, FileSystem& files) {
+  const auto begun = SteadyClock::now();
+  SteadyClock::time_point seen = begun;
+  std::string marked;
+  for (;;) {
+    check_stopping();
+    const std::string name = seat.look();
+    try {
+      if (!name.empty()) {
+        seen = SteadyClock::now();
+        if (name != rendezvous_) {
+          rendezvous_ = name;
+          next_ = 0;
+        }
+        const std::unique_ptr<OpenDirectory> rendezvous = files.open_directory(seat.directory());
+        if (name != marked) {
+          rendezvous->replace(mark_name(options_.seat), std::to_string(token_) + " " + std::to_string(next_) + " " +
+                                                            (last_.members.empty() ? "0" : "1") + "\n");
+          marked = name;
+        }
+        const std::optional<RankMembers> group = group_of(*rendezvous);
+        if (group && group->generation >= next_ && group->rank_of({options_.seat, token_})) {
+          next_ = group->generation + 1;
+          return last_ = *group;
+        }
+      }
+    } catch (const Error&) {  // the folder is being made anew
+      marked.clear();
+    }
+    if (!rendezvous_.empty() && name.empty() && secs_since(seen) > kGoneSecs)
+      fail(Code::kNotFound, "rank 0 has ended the run");
+    if (secs_since(begun) > options_.max_wait_secs)
+      fail(Code::kDeadlineExceeded, "rank 0 of " + std::to_string(options_.seats) +
+                                        (last_.members.empty() ? " began no group with this rank within "
+                                                               : " began no other group with this rank within ") +
+                                        secs_text("max_wait_secs", options_.max_wait_secs));
+    std::this_thread::sleep_for(kBetweenMarks);
+  }
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// Processes that train together, one of which is killed: those that are left go on in the same processes.
+#include <signal.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <random>
+#include <thread>
+
+#include "tests/e2e/ranks_fixture.h"
+
+namespace belay::runtime::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class LostRanks : public Ranks {
+ protected:
+  static constexpr int kSteps = 500;  // a second and more
+
+  std::string lost(const std::string& dir, const std::string& keys, int steps = kSteps) const {
+    const std::string path = endless(dir, steps);
+    write_file(path, contents(path) + keys + "[session]\nrecovery_backoff_secs = 0.1\n");
+    return path;
+  }
+  // They have made a step, and some more where the chief says that.
+  static std::vector<Process> started(const std::string& path, int size, const char* said = "progress: step ") {
+    std::vector<Process> all = start_all(path, size);
+    EXPECT_TRUE(all[0]->wait_for(said)) << all[0]->wait().err;
+    return all;
+  }
+  // What a run trains without a fault.
+  std::string undisturbed(int size) const {
+    train(lost("whole", "on_lost_rank = \"wait\"\n"), size);
+    return weights_of("whole", kSteps);
+  }
+  static void expect_ends_well(const std::vector<Process>& all) {
+    for (const ProcessResult& r : wait_for_all(all)) EXPECT_EQ(r.status, 0) << r.err;
+  }
+};
+
+TEST_F(LostRanks, WithoutAKilledWorkerTheOthersGoOnInTheSameProcesses) {
+  std::vector<Process> all = started(lost("run", "on_lost_rank = \"continue\"\n"), 3);
+  all[1]->kill(SIGKILL);
+  all[1]->wait();
+  all.erase(all.begin() + 1);
+  const std::vector<ProcessResult> results = wait_for_all(all);
+  for (const ProcessResult& r : results) {
+    EXPECT_EQ(r.status, 0) << r.err;
+    EXPECT_THAT(r.err, HasSubstr("rank 1 was lost; 2 ranks go on behind step "));
+    EXPECT_THAT(r.err, HasSubstr("(regrouping 1)"));
+  }
+  EXPECT_THAT(results[0].err + results[0].out, HasSubstr("1 recoveries"));
+  EXPECT_FALSE(weights_of("run", kSteps).empty());
+  EXPECT_TRUE(std::filesystem::exists(std::string(temp / "run/finished")));
+}
+
+TEST_F(LostRanks, AProcessInThePlaceOfAKilledWorkerMakesTheRunWhatItWouldHaveBeen) {
+  const std::string whole = undisturbed(3);
+  const std::string path = lost("run", "on_lost_rank = \"wait\"\n");
+  std::vector<Process> all = started(path, 3);
+  all[2]->kill(SIGKILL);
+  all[2]->wait();
+  all[2] = start(path, 2, 3);
+  const std::vector<ProcessResult> results = wait_for_all(all);
+  for (const ProcessResult& r : results) EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(results[0].err, HasSubstr("rank 2 was replaced; 3 ranks go on behind step "));
+  EXPECT_FALSE(whole.empty());
+  EXPECT_EQ(weights_of("run", kSteps), whole);
+}
+
+// No checkpoint but those of the start and the end, so what the chief goes on with is what the workers have.
+TEST_F(LostRanks, AChiefInThePlaceOfAKilledOneTakesTheStepsThatNoCheckpointHas) {
+  const std::string whole = undisturbed(3);
+  const std::string path = lost("run", "on_lost_rank = \"wait\"\n");
+  std::vector<Process> all = started(path, 3, "progress: step 50/");
+  all[0]->kill(SIGKILL);
+  all[0]->wait();
+  all[0] = start(path, 0, 3);
+  const std::vector<ProcessResult> results = wait_for_all(all);
+  for (const ProcessResult& r : results) EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(results[0].err, AllOf(HasSubstr("3 ranks go on behind step "), HasSubstr(", which rank 1 had made")));
+  EXPECT_THAT(results[0].err, Not(HasSubstr("progress: step 1/"))) << "a hook heard of a step that the others had made";
+  EXPECT_FALSE(whole.empty());
+  EXPECT_EQ(weights_of("run", kSteps), whole);
+}
+
+// A hook's UNAVAILABLE makes the session anew on one rank, and so on all; none is lost.
+TEST_F(LostRanks, ARecoveryOfOneIsOneOfAllAndTrainsTheSame) {
+  const std::string whole = undisturbed(2);
+  const std::string path = lost("run", "on_lost_rank = \"continue\"\n");
+  write_file(path, contents(path) + "[[hooks]]\nplugin = \"preempted\"\nat_run = 100\n");
+  const std::vector<ProcessResult> results = wait_for_all(start_all(path, 2));
+  for (const ProcessResult& r : results) EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(results[0].err, HasSubstr("2 ranks go on behind step 99 (regrouping 1)"));
+  EXPECT_FALSE(whole.empty());
+  EXPECT_EQ(weights_of("run", kSteps), whole);
+}
+
+// The second one dies while the others form a group without the first.
+TEST_F(LostRanks, TheChiefGoesOnAloneWhereTwoAreKilledOneBehindTheOther) {
+  std::vector<Process> all = started(lost("run", "on_lost_rank = \"continue\"\n"), 3);
+  all[1]->kill(SIGKILL);
+  all[2]->kill(SIGKILL);
+  const ProcessResult chief = all[0]->wait();
+  EXPECT_EQ(chief.status, 0) << chief.err;
+  EXPECT_THAT(chief.err, HasSubstr("1 rank goes on behind step "));
+  EXPECT_FALSE(weights_of("run", kSteps).empty());
+}
+
+TEST_F(LostRanks, WhereTooFewAreLeftTheRunEndsWithTheReason) {
+  std::vector<Process> all =
+      started(lost("run", "on_lost_rank = \"continue\"\nmin_ranks = 3\nmax_wait_secs = 1\n", 100000), 3);
+  all[1]->kill(SIGKILL);
+  const ProcessResult chief = all[0]->wait(), worker = all[2]->wait();
+  EXPECT_EQ(chief.status, 1) << chief.err;
+  EXPECT_THAT(chief.err, HasSubstr(" of 3 did not come, and those that are left are fewer than cluster.min_ranks = 3 "
+                                   "(cluster.max_wait_secs = 1)"));
+  EXPECT_EQ(worker.status, 1) << worker.err;
+}
+
+TEST_F(LostRanks, WhereNoneComesInItsPlaceTheRunEndsWithTheReason) {
+  const std::string keys = "on_lost_rank = \"wait\"\nmax_wait_secs = 1\n";
+  for (const int killed : {0, 1}) {
+    std::vector<Process> all = started(lost("run_" + std::to_string(killed), keys, 100000), 2);
+    all[static_cast<std::size_t>(killed)]->kill(SIGKILL);
+    const ProcessResult left = all[static_cast<std::size_t>(1 - killed)]->wait();
+    EXPECT_EQ(left.status, 1) << left.err;
+    EXPECT_THAT(
+        left.err,
+        HasSubstr(killed == 0 ? "rank 0 of 2 began no other group with this rank within cluster.max_wait_secs = 1"
+                              : "rank 1 of 2 was lost, and none came in its place (cluster.max_wait_secs = 1)"));
+  }
+}
+
+// Its session cannot be made anew, behind an error of its own.
+TEST_F(LostRanks, AChiefThatEndsWithAnErrorIsNotWaitedFor) {
+  const std::string path = lost("run", "on_lost_rank = \"wait\"\n", 100000);
+  write_file(path, contents(path) + "[[hooks]]\nplugin = \"preempted\"\nat_run = 50\nfail_with = \"out_of_range\"\n");
+  const std::vector<ProcessResult> results = wait_for_all(start_all(path, 2));
+  for (const ProcessResult& r : results) EXPECT_EQ(r.status, 1) << r.err;
+  EXPECT_THAT(results[0].err, HasSubstr("the side file is too short"));
+}
+
+TEST_F(LostRanks, AStopWhileTheyWaitForAnotherIsSaved) {
+  std::vector<Process> all = started(lost("run", "on_lost_rank = \"wait\"\n", 100000), 2);
+  all[1]->kill(SIGKILL);
+  ASSERT_TRUE(all[0]->wait_for("recovery 1"));
+  all[0]->kill(SIGTERM);
+  const ProcessResult chief = all[0]->wait();
+  EXPECT_EQ(chief.status, 128 + SIGTERM) << chief.err;
+  EXPECT_THAT(contents(temp / "run/checkpoint"), Not(HasSubstr("model_checkpoint_path: \"model.ckpt-0\"")));
+}
+
+TEST_F(LostRanks, MoreProcessesThanThereAreCannotBeAskedFor) {
+  const std::vector<std::string> two{"RANK=0", "WORLD_SIZE=2"};
+  const ProcessResult many = belay({"run", lost("a", "on_lost_rank = \"continue\"\nmin_ranks = 3\n")}, two);
+  EXPECT_EQ(many.status, 2);
+  EXPECT_THAT(many.err, HasSubstr("cluster.min_ranks = 3, and the launcher has started 2 processes"));
+  const ProcessResult other = belay({"check", lost("b", "on_lost_rank = \"wait\"\nmin_ranks = 2\n")});
+  EXPECT_EQ(other.status, 2);
+  EXPECT_THAT(other.err, HasSubstr("min_ranks"));
+}
+
+TEST_F(LostRanks, TheyNeedADirectoryInWhichThoseThatAreLeftFindEachOther) {
+  const std::string path = lost("run", "on_lost_rank = \"wait\"\nrendezvous = \"redis://127.0.0.1:1/job\"\n");
+  const ProcessResult r = belay({"check", path});
+  EXPECT_EQ(r.status, 2);
+  EXPECT_THAT(r.err,
+              HasSubstr("with cluster.rendezvous the ranks have no directory in which those that are left find"));
+}
+
+// BELAY_RANK_KILLS: rounds; 50 in the long test. In every third one the chief is killed, whose place is taken; of the
+// workers every other one's.
+TEST_F(LostRanks, TheLastStepIsReachedWhicheverIsKilledWhenever) {
+  const char* given = std::getenv("BELAY_RANK_KILLS");
+  const std::string whole = undisturbed(3);
+  std::mt19937 random(19);
+  for (int round = 0; round < (given == nullptr ? 2 : std::atoi(given)); ++round) {
+    const int killed = round % 3 == 2 ? 0 : 1 + round % 2;
+    const bool replaced = killed == 0 || round % 4 < 2;
+    const std::string dir = "run_" + std::to_string(round);
+    const std::string path = lost(dir, std::string("on_lost_rank = \"") + (replaced ? "wait" : "continue") + "\"\n");
+    std::vector<Process> all = started(path, 3);
+    std::this_thread::sleep_for(std::chrono::microseconds(std::uniform_int_distribution<>(0, 1'000'000)(random)));
+    Process& victim = all[static_cast<std::size_t>(killed)];
+    victim->kill(SIGKILL);
+    victim->wait();
+    if (replaced)
+      victim = start(path, killed, 3);
+    else
+      all.erase(all.begin() + killed);
+    expect_ends_well(all);
+    EXPECT_FALSE(weights_of(dir, kSteps).empty()) << "round " << round;
+    if (replaced) {
+      EXPECT_EQ(weights_of(dir, kSteps), whole) << "round " << round;
+    }
+    std::filesystem::remove_all(std::string(temp / dir));
+  }
+}
+
+}  // namespace
+}  // namespace belay::runtime::testing
