@@ -111,6 +111,36 @@ TEST_F(LostRanks, TheChiefGoesOnAloneWhereTwoAreKilledOneBehindTheOther) {
   EXPECT_FALSE(weights_of("run", kSteps).empty());
 }
 
+// The chief while the others form a group with the one in the place of the first, or before that, or behind it.
+TEST_F(LostRanks, ASecondLossWhileTheyRecoverLeavesNoTrace) {
+  const std::string whole = undisturbed(3);
+  const std::string path = lost("run", "on_lost_rank = \"wait\"\n");
+  std::vector<Process> all = started(path, 3);
+  for (const int killed : {1, 0}) {
+    Process& victim = all[static_cast<std::size_t>(killed)];
+    victim->kill(SIGKILL);
+    victim->wait();
+    victim = start(path, killed, 3);
+    if (killed == 1) std::this_thread::sleep_for(std::chrono::milliseconds(150));
+  }
+  expect_ends_well(all);
+  EXPECT_FALSE(whole.empty());
+  EXPECT_EQ(weights_of("run", kSteps), whole);
+}
+
+TEST_F(LostRanks, OneThatIsStoppedIsLeftBehindAndEndsWhenItIsWoken) {
+  std::vector<Process> all = started(lost("run", "on_lost_rank = \"continue\"\ntimeout_secs = 1\n"), 3);
+  all[1]->kill(SIGSTOP);
+  const ProcessResult chief = all[0]->wait(), other = all[2]->wait();
+  EXPECT_EQ(chief.status, 0) << chief.err;
+  EXPECT_EQ(other.status, 0) << other.err;
+  EXPECT_THAT(chief.err, HasSubstr("rank 1 was lost; 2 ranks go on behind step "));
+  all[1]->kill(SIGCONT);
+  const ProcessResult woken = all[1]->wait();
+  EXPECT_EQ(woken.status, 0) << woken.err;
+  EXPECT_THAT(woken.err, HasSubstr("rank 0 has ended the run"));
+}
+
 TEST_F(LostRanks, WhereTooFewAreLeftTheRunEndsWithTheReason) {
   std::vector<Process> all =
       started(lost("run", "on_lost_rank = \"continue\"\nmin_ranks = 3\nmax_wait_secs = 1\n", 100000), 3);
