@@ -61,7 +61,8 @@ class ClusterArgs {
   // Where ranks may meet: an absolute path to a directory that is there and that all of them see; empty: there is none.
   std::string_view directory() const noexcept { return detail::view(args_.directory); }
   // Letters, digits and '-': the same on all ranks, and never used before. Names in a store begin with it, so that what
-  // an earlier attempt left there is not mistaken for this one's.
+  // an earlier attempt left there is not mistaken for this one's. Where the manifest sets an option "rendezvous" of the
+  // plugin, rank 0 alone has it; it is empty on the others, which learn it where they meet.
   std::string_view meeting() const noexcept { return detail::view(args_.meeting); }
 
  private:
