@@ -66,11 +66,12 @@ inline std::vector<NamedScalar> named_scalars(const belay::Graph& graph, const s
   return scalars;
 }
 
-// How many examples a step takes, by a tensor of its last batch: those of all processes that train together.
+// How many examples a step takes, by a tensor of its last batch: those of all processes that train together, of which
+// there may be fewer from some step on.
 class ExamplesPerStep {
  public:
   ExamplesPerStep() = default;
-  explicit ExamplesPerStep(const belay::Graph& graph) {
+  ExamplesPerStep(const belay::Graph& graph, const belay::Host& host) : host_(&host) {
     for (const belay::Output& tensor : graph.collection(belay::collections::kInputBatch))
       if (tensor.rank() >= 1 && (!tensor_ || tensor.rank() < tensor_.rank())) tensor_ = tensor;
     if (tensor_) graph.fetch(tensor_);
@@ -80,16 +81,20 @@ class ExamplesPerStep {
       return *static_cast<const std::int64_t*>(graph.attr_of(loss, name).data);
     };
     if (op == "MeanOverBatches") batches_ = attr("batches");
-    if (op == "MeanOverRanks") batches_ = attr("batches") * attr("ranks");
+    if (op != "MeanOverRanks") return;
+    batches_ = attr("batches");
+    over_ranks_ = true;
   }
   // Fetched where the number is wanted; empty: it is not known.
   const belay::Output& tensor() const noexcept { return tensor_; }
   std::int64_t of(const belay::RunValues& values) const {
     const belay::TensorView batch = values[tensor_];
-    return batch.dims().empty() ? 0 : batch.dims()[0] * batches_;
+    return batch.dims().empty() ? 0 : batch.dims()[0] * batches_ * (over_ranks_ ? host_->ranks() : 1);
   }
 
  private:
   belay::Output tensor_;
+  const belay::Host* host_ = nullptr;
   std::int64_t batches_ = 1;
+  bool over_ranks_ = false;
 };

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <random>
+#include <regex>
 #include <thread>
 
 #include "tests/e2e/ranks_fixture.h"
@@ -23,7 +24,7 @@ class LostRanks : public Ranks {
 
   std::string lost(const std::string& dir, const std::string& keys, int steps = kSteps) const {
     const std::string path = endless(dir, steps);
-    write_file(path, contents(path) + keys + "[session]\nrecovery_backoff_secs = 0.1\n");
+    write_file(path, contents(path) + keys + "[session]\nlog_step_count_steps = 20\nrecovery_backoff_secs = 0.1\n");
     return path;
   }
   // They have made a step, and some more where the chief says that.
@@ -31,6 +32,15 @@ class LostRanks : public Ranks {
     std::vector<Process> all = start_all(path, size);
     EXPECT_TRUE(all[0]->wait_for(said)) << all[0]->wait().err;
     return all;
+  }
+  // A step's, as the last line of metrics.jsonl has it.
+  double examples_per_step(const std::string& dir) const {
+    const std::string lines = contents(temp / (dir + "/metrics.jsonl"));
+    const std::regex rates(R"("steps_per_sec":([0-9.e+]+),"examples_per_sec":([0-9.e+]+))");
+    double last = 0;
+    for (auto found = std::sregex_iterator(lines.begin(), lines.end(), rates); found != std::sregex_iterator(); ++found)
+      last = std::stod((*found)[2]) / std::stod((*found)[1]);
+    return last;
   }
   // What a run trains without a fault.
   std::string undisturbed(int size) const {
@@ -56,6 +66,7 @@ TEST_F(LostRanks, WithoutAKilledWorkerTheOthersGoOnInTheSameProcesses) {
   EXPECT_THAT(results[0].err + results[0].out, HasSubstr("1 recoveries"));
   EXPECT_FALSE(weights_of("run", kSteps).empty());
   EXPECT_TRUE(std::filesystem::exists(std::string(temp / "run/finished")));
+  EXPECT_NEAR(examples_per_step("run"), 32, 0.5);
 }
 
 TEST_F(LostRanks, AProcessInThePlaceOfAKilledWorkerMakesTheRunWhatItWouldHaveBeen) {

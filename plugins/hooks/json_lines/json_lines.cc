@@ -115,7 +115,7 @@ class JsonLines final : public belay::Hook {
       graph.fetch(s.output);
       if (s.name == "loss") loss_ = s.output;
     }
-    examples_ = ExamplesPerStep(graph);
+    examples_ = ExamplesPerStep(graph, host());
     step_ = belay::GlobalStep(graph);
   }
 

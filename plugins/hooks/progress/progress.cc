@@ -108,7 +108,7 @@ class Progress final : public belay::Hook {
     loss_ = Output();
     for (const NamedScalar& s : shown_scalars_)
       if (s.name == "loss") loss_ = s.output;
-    examples_ = ExamplesPerStep(graph);
+    examples_ = ExamplesPerStep(graph, host());
     if (graph.global_step_if_exists()) global_step_.emplace(graph);
   }
 

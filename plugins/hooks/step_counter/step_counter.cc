@@ -35,7 +35,7 @@ class StepCounter final : public belay::Hook {
   void begin(belay::Graph& graph) override {
     step_ = belay::GlobalStep(graph);
     tag_ = graph.node_name_of(graph.global_step_if_exists()) + "/sec";
-    examples_ = ExamplesPerStep(graph);
+    examples_ = ExamplesPerStep(graph, host());
   }
 
   void after_create_session(belay::Session& session) override {
