@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: belay: plugin, file, name, on_error, host_... and, of an input, prefetch are the manifest's own keys in a
-// plugin's table, of an exporter when, keep and signature, too, of a cluster timeout_secs, max_wait_secs, wire and
-// bucket_mib: give the option another name
+// plugin's table, of an exporter when, keep and signature, too, of a cluster timeout_secs, max_wait_secs, wire,
+// bucket_mib, on_lost_rank and min_ranks: give the option another name
 #include <belay/plugin.h>
 
 namespace {
