@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "belay/cluster.h"
+#include "runtime/cluster/rank_wait.h"
 #include "runtime/loader/host.h"
 #include "runtime/loader/instance.h"
-#include "runtime/platform/watched_files.h"
 
 namespace belay::runtime {
 
@@ -39,7 +39,7 @@ class HookRanks {
   template <class... P, class... A>
   void call(const InstanceHost& hook, const belay_collective& given, Callback callback,
             std::int32_t (*belay_cluster_api::*slot)(void*, const belay_collective*, P...), A... args) {
-    const Waiting waiting(waits_);
+    const RankWait waiting(waits_);
     belay_collective made = given;
     if (made.ranks == nullptr) made.ranks = group_of(hook);
     cluster_.call(callback, slot, static_cast<const belay_collective*>(&made), args...);
@@ -49,16 +49,6 @@ class HookRanks {
   struct Member {
     std::string hook;
     belay_ranks* group = nullptr;  // null: not made yet
-  };
-  class Waiting {
-   public:
-    explicit Waiting(DiskCalls& waits) : waits_(waits) { waits_.begun.fetch_add(1, std::memory_order_relaxed); }
-    ~Waiting() { waits_.ended.fetch_add(1, std::memory_order_relaxed); }
-    Waiting(const Waiting&) = delete;
-    Waiting& operator=(const Waiting&) = delete;
-
-   private:
-    DiskCalls& waits_;
   };
 
   belay_ranks* group_of(const InstanceHost& hook);

@@ -5,6 +5,7 @@
 
 #include "runtime/cluster/open_watch.h"
 #include "runtime/cluster/rank_positions.h"
+#include "runtime/cluster/rank_wait.h"
 #include "runtime/cluster/run_ranks.h"
 #include "runtime/monitored/session_hook.h"
 
@@ -89,11 +90,7 @@ void RunRanks::meet_first(const std::string& rendezvous) {
 
 void RunRanks::regroup() {
   ++regroupings_;
-  control_.waits.begun.fetch_add(1, std::memory_order_relaxed);
-  const struct Ended {
-    DiskCalls& waits;
-    ~Ended() { waits.ended.fetch_add(1, std::memory_order_relaxed); }
-  } ended{control_.waits};
+  const RankWait waiting(control_.waits);
   try {
     meet_members();
   } catch (const RunInUse&) {

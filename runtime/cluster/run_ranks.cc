@@ -13,6 +13,7 @@
 #include "runtime/checkpoint/run_lock.h"
 #include "runtime/cluster/open_watch.h"
 #include "runtime/cluster/rank_positions.h"
+#include "runtime/cluster/rank_wait.h"
 #include "runtime/platform/crc32c.h"
 #include "runtime/platform/text.h"
 
@@ -77,18 +78,6 @@ struct RunRanks::Note {
   std::vector<std::int64_t> numbers() const {
     return {kind, epoch, rows, position.epoch, position.index, static_cast<std::int64_t>(position.bytes.size())};
   }
-};
-
-// Round a wait for other ranks.
-class RunRanks::Waiting {
- public:
-  explicit Waiting(DiskCalls& waits) : waits_(waits) { waits_.begun.fetch_add(1, std::memory_order_relaxed); }
-  ~Waiting() { waits_.ended.fetch_add(1, std::memory_order_relaxed); }
-  Waiting(const Waiting&) = delete;
-  Waiting& operator=(const Waiting&) = delete;
-
- private:
-  DiskCalls& waits_;
 };
 
 // The queue of this rank's shard. Its dequeue is one of all ranks.
@@ -418,7 +407,7 @@ void refuse_ranks(DirectSession& session, const std::string& input) {
 std::vector<RunRanks::Note> RunRanks::exchange(const Note& mine) {
   const std::int64_t step = session_->global_step();
   monitor_->step.store(step, std::memory_order_relaxed);
-  const Waiting waiting(control_.waits);
+  const RankWait waiting(control_.waits);
   const std::vector<std::int64_t> numbers = mine.numbers();
   const std::vector<std::int64_t> all = group().all_gather(numbers);
   std::vector<Note> notes(static_cast<std::size_t>(size()));

@@ -123,7 +123,6 @@ class RunRanks final : public StepRanks {
 
  private:
   class SharedQueue;
-  class Waiting;
   friend class SharedQueue;
   struct Note;
 

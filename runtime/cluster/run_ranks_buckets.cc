@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/cluster/rank_wait.h"
 #include "runtime/cluster/run_ranks.h"
 #include "runtime/platform/activity.h"
 #include "runtime/platform/crc32c.h"
@@ -12,18 +13,6 @@ namespace belay::runtime {
 namespace {
 
 constexpr std::uint32_t kBucketTag = 1;  // of the calls of the buckets' thread
-
-// Round the wait for buckets, which is no hang of this rank.
-class BucketWait {
- public:
-  explicit BucketWait(DiskCalls& waits) : waits_(waits) { waits_.begun.fetch_add(1, std::memory_order_relaxed); }
-  ~BucketWait() { waits_.ended.fetch_add(1, std::memory_order_relaxed); }
-  BucketWait(const BucketWait&) = delete;
-  BucketWait& operator=(const BucketWait&) = delete;
-
- private:
-  DiskCalls& waits_;
-};
 
 // Sums of other buckets would match, and be nonsense.
 void compare_buckets(RankGroup& group, const std::vector<GradientBuckets::Size>& sizes) {
@@ -64,7 +53,7 @@ void RunRanks::end_buckets() noexcept {
 }
 
 void RunRanks::wait() {
-  const BucketWait waiting(control_.waits);
+  const RankWait waiting(control_.waits);
   const Doing doing(Activity::kOtherRanks);
   buckets_->wait();
   trace_buckets();
