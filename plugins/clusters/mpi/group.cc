@@ -139,6 +139,22 @@ void Group::broadcast(const Collective& call, const TensorView& tensor) {
   wait(call, &request, 1, "MPI_Ibcast");
 }
 
+// In parts, each of which is there before its wait is no busy one any more: MPI moves a long message only while it is
+// asked for it, and the pauses between the questions would be most of the time.
+void Group::sum(const Collective& call, void* data, int count, MPI_Datatype type, MPI_Op op) {
+  constexpr int kPart = 1 << 18;  // bytes
+  int size = 0;
+  check(MPI_Type_size(type, &size), "MPI_Type_size");
+  auto* bytes = static_cast<char*>(data);
+  for (int at = 0, n = 0; at < count; at += n) {
+    n = std::min(count - at, kPart / size);
+    MPI_Request request;
+    check(MPI_Iallreduce(MPI_IN_PLACE, bytes + static_cast<std::ptrdiff_t>(at) * size, n, type, op, of(call), &request),
+          "MPI_Iallreduce");
+    wait(call, &request, 1, "MPI_Iallreduce");
+  }
+}
+
 void Group::all_reduce(const Collective& call, const TensorView& tensor) {
   const int count = count_of(tensor);
   if (count == 0) return;
@@ -156,11 +172,7 @@ void Group::all_reduce(const Collective& call, const TensorView& tensor) {
     std::transform(values, values + halves.size(), halves.begin(), [](float x) { return Eigen::bfloat16(x); });
     data = halves.data(), type = MPI_UINT16_T, op = sum_of_bfloat16();
   }
-  if (size_ > 1) {
-    MPI_Request request;
-    check(MPI_Iallreduce(MPI_IN_PLACE, data, count, type, op, of(call), &request), "MPI_Iallreduce");
-    wait(call, &request, 1, "MPI_Iallreduce");
-  }
+  if (size_ > 1) sum(call, data, count, type, op);
   if (halved) std::copy(halves.begin(), halves.end(), static_cast<float*>(tensor.mutable_data()));
 }
 

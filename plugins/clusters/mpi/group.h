@@ -42,6 +42,7 @@ class Group {
   std::unique_ptr<Group> split(const belay::Collective& call, int colour);
 
  private:
+  void sum(const belay::Collective& call, void* data, int count, MPI_Datatype type, MPI_Op op);
   MPI_Comm of(const belay::Collective& call);
   void all_are_here(const belay::Collective& call);
   void wait(const belay::Collective& call, MPI_Request* requests, int count, const char* what);
