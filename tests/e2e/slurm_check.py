@@ -171,7 +171,8 @@ def check(belay, plugins, script, here):
         wait_for("the node to be done with the job", idle)
         # Slurm waits two minutes by itself, since a node refuses a job within the second in which it was ended.
         manifest.write_text(MANIFEST.format(steps=saved + 50))
-        asked("scontrol", "update", f"JobId={job}", "StartTime=now+5")
+        # With time enough, or it may be signalled again at its first step.
+        asked("scontrol", "update", f"JobId={job}", "StartTime=now+5", "TimeLimit=10")
         wait_for("the job's end", lambda: state()[0] not in ("PENDING", "RUNNING", "COMPLETING"))
         assert state() == ("COMPLETED", "1"), state()
         assert f"restored step {saved} " in log() or f"restored step {saved}\n" in log(), "the job began anew"
