@@ -8,8 +8,8 @@
 //   ... bucket 1, 2 ...                    // in their order, all of them
 //   buckets.wait();                        // they hold the sums
 //
-// Buckets are begun and summed in one order, which is the same on all ranks, so calls of the cluster match. Their memory
-// is made once; handing one over is a store and, where the thread sleeps, a wake-up.
+// Buckets are begun and summed in one order, which is the same on all ranks, so calls of the cluster match. Their
+// memory is made once; handing one over is a store and, where the thread sleeps, a wake-up.
 //
 // After the first error nothing more is summed, and each wait throws it: the ranks are not together any more. Where a
 // step ends between two of its buckets no other one can be made either. One thread, besides the one that sums.
@@ -69,7 +69,7 @@ class GradientBuckets {
   std::vector<DenseTensor> memory_;
   std::vector<std::pair<std::int64_t, std::int64_t>> times_;
   const Clock* clock_ = nullptr;
-  std::size_t next_ = 0;                // of begin
+  std::size_t next_ = 0;                 // of begin
   std::atomic<std::uint32_t> begun_{0};  // buckets of all steps; they wrap round
   std::atomic<std::uint32_t> done_{0};
   std::atomic<bool> ends_{false};

@@ -200,7 +200,7 @@ class ManifestRun {
   bool made_steps_ = false;  // this attempt
   bool begins_anew_ = true;
   std::unique_ptr<PluginInstances> input_again_;  // of the training, where this process got another shard; null: none
-  std::unique_ptr<RunRanks> ranks_;  // null: one process
+  std::unique_ptr<RunRanks> ranks_;               // null: one process
 };
 
 }  // namespace belay::runtime

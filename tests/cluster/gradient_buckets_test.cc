@@ -66,7 +66,8 @@ TEST(GradientBuckets, AreSummedInTheirOrderAndSayWhichAreGradients) {
 TEST(GradientBuckets, BeginDoesNotWaitForASumThatIsUnderWay) {
   std::promise<void> begun;
   std::shared_future<void> all_begun = begun.get_future().share();
-  GradientBuckets buckets({{16, true}, {16, true}}, [&](const TensorView&, bool) { all_begun.wait(); }, kNothing);
+  GradientBuckets buckets(
+      {{16, true}, {16, true}}, [&](const TensorView&, bool) { all_begun.wait(); }, kNothing);
   buckets.begin(0);
   buckets.begin(1);
   begun.set_value();
@@ -133,7 +134,8 @@ TEST(GradientBuckets, AnIdleOneInterruptsNothing) {
 
 TEST(GradientBuckets, TheTimesOfASumAreThoseOfTheClock) {
   FakeClock clock;
-  GradientBuckets buckets({{16, true}}, [&](const TensorView&, bool) { clock.advance(3 * FakeClock::kMillisecond); }, kNothing);
+  GradientBuckets buckets(
+      {{16, true}}, [&](const TensorView&, bool) { clock.advance(3 * FakeClock::kMillisecond); }, kNothing);
   buckets.time_by(&clock);
   buckets.begin(0);
   buckets.wait();

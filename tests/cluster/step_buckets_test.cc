@@ -209,8 +209,13 @@ TEST_F(StepBuckets, AreBegunBetweenTheOperationsOfTheBackwardPass) {
 TEST_F(StepBuckets, WhileOneIsSummedTheBackwardPassGoesOn) {
   std::atomic<std::int64_t> until{0};
   build(kOneEach);
-  start([&](std::size_t bucket) { if (bucket == 0) until = clock.looks() + 8; },
-        [&](std::size_t bucket) { if (bucket == 0) clock.await(until); });
+  start(
+      [&](std::size_t bucket) {
+        if (bucket == 0) until = clock.looks() + 8;
+      },
+      [&](std::size_t bucket) {
+        if (bucket == 0) clock.await(until);
+      });
   for (int i = 0; i < 3; ++i) {
     const std::vector<std::string> made = traced_step();
     EXPECT_EQ(std::count(made.begin(), made.end(), "BeginBucket"), 9);

@@ -22,11 +22,11 @@ class Pretend final : public belay::Cluster {
     double mib_us = 0;
     std::int64_t fails_at = 0;
   };
-  static constexpr auto about = belay::about(
-      "pretend", "Ranks that are not there, and have what this one has",
-      belay::option("call_us", &Options::call_us, "how long each sum takes").min(0).watching(),
-      belay::option("mib_us", &Options::mib_us, "how much longer for each MiB").min(0).watching(),
-      belay::option("fails_at", &Options::fails_at, "which sum fails, from 1; 0: none").min(0).watching());
+  static constexpr auto about =
+      belay::about("pretend", "Ranks that are not there, and have what this one has",
+                   belay::option("call_us", &Options::call_us, "how long each sum takes").min(0).watching(),
+                   belay::option("mib_us", &Options::mib_us, "how much longer for each MiB").min(0).watching(),
+                   belay::option("fails_at", &Options::fails_at, "which sum fails, from 1; 0: none").min(0).watching());
   explicit Pretend(const Options& options) : options_(options) {}
 
   belay::ClusterPlace open(const belay::ClusterArgs& args) override {
