@@ -89,6 +89,14 @@ class TidyTest(unittest.TestCase):
     def test_the_whole_run_looks_at_all_sources(self):
         self.assertEqual(self.looked_at(everything=True), ["runtime/a.cc", "runtime/b.cc"])
 
+    def test_the_whole_run_looks_at_files_of_several_sources(self):
+        several = "build/runtime/CMakeFiles/x.dir/Unity/unity_0_cxx.cxx"
+        self.write("build/compile_commands.json", json.dumps([
+            {"file": str(pathlib.Path(path).resolve())}
+            for path in (several, "build/tests/unity_0_cxx.cxx", "build/runtime/generated.pb.cc", "sdk/f.cc")]))
+        self.assertEqual(self.looked_at(everything=True), [several, "sdk/f.cc"])
+        self.assertEqual(tidy.compiled_sources(pathlib.Path("build"))[1], ["runtime/generated.pb.cc"])
+
     def test_a_commit_that_the_clone_lacks_is_an_error(self):
         self.record("0123456789012345678901234567890123456789")
         with self.assertRaisesRegex(SystemExit, "has no commit 0123.*fetch --unshallow"):
