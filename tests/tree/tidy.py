@@ -40,9 +40,14 @@ def compiled_sources(build):
     """The sources with flags of their own, of a folder or of several sources of it, and those to be generated first."""
     with open(build / "compile_commands.json", encoding="utf-8") as file:
         paths = sorted({os.path.relpath(command["file"]) for command in json.load(file)})
-    generated = [os.path.relpath(path, build) for path in paths if path.endswith(".pb.cc")]
-    return ([path for path in paths if path.removeprefix(f"{build}/").split("/")[0] in FOLDERS and
-             not path.endswith(".pb.cc")], generated)
+    generated = {path for path in paths if path.endswith(".pb.cc")}
+    sources = [path for path in paths
+               if path.removeprefix(f"{build}/").split("/")[0] in FOLDERS and path not in generated]
+    for path in sources:
+        if path.startswith(f"{build}/"):
+            included = re.findall(r'#include "(.*\.pb\.cc)"', pathlib.Path(path).read_text(encoding="utf-8"))
+            generated.update(os.path.relpath(source) for source in included)
+    return sources, sorted(os.path.relpath(path, build) for path in generated)
 
 
 def without_comments(source):

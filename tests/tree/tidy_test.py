@@ -91,11 +91,14 @@ class TidyTest(unittest.TestCase):
 
     def test_the_whole_run_looks_at_files_of_several_sources(self):
         several = "build/runtime/CMakeFiles/x.dir/Unity/unity_0_cxx.cxx"
+        self.write(several, f'#include "{pathlib.Path("runtime/a.cc").resolve()}"\n'
+                            f'#include "{pathlib.Path("build/runtime/other.pb.cc").resolve()}"\n')
         self.write("build/compile_commands.json", json.dumps([
             {"file": str(pathlib.Path(path).resolve())}
             for path in (several, "build/tests/unity_0_cxx.cxx", "build/runtime/generated.pb.cc", "sdk/f.cc")]))
         self.assertEqual(self.looked_at(everything=True), [several, "sdk/f.cc"])
-        self.assertEqual(tidy.compiled_sources(pathlib.Path("build"))[1], ["runtime/generated.pb.cc"])
+        self.assertEqual(tidy.compiled_sources(pathlib.Path("build"))[1],
+                         ["runtime/generated.pb.cc", "runtime/other.pb.cc"])
 
     def test_a_commit_that_the_clone_lacks_is_an_error(self):
         self.record("0123456789012345678901234567890123456789")
