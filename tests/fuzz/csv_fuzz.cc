@@ -25,7 +25,7 @@ void read(unsigned format, std::string_view text) {
   for (std::size_t i = 0; i + 1 < file.columns().size(); ++i) columns.features.push_back(i);
   columns.label = file.columns().size() - 1;
   columns.label_type = (format & 4) != 0 ? LabelType::kFloat : LabelType::kClass;
-  belay::DecodePool pool(1);
+  static belay::DecodePool pool(1);
   Table table = parse_table(file, columns, pool);
   const auto rows = static_cast<std::size_t>(file.rows());
   require(table.width == columns.features.size() && table.features.size() == rows * table.width);

@@ -43,29 +43,38 @@ class MemoryFile final : public OpenFile {
   std::string bytes_, path_ = "events.out.tfevents.fuzz";
 };
 
-// Every call goes on or ends the file, or fails for ever.
+// Every call goes on or ends the file; one that fails and stays where it was fails for ever.
+template <class Reader, class Next>
+void read_all(const Reader& reader, Next&& next) {
+  for (bool stuck = false;;) {
+    const std::uint64_t begin = reader.offset();
+    try {
+      const bool more = next();
+      require(!stuck && more == (reader.offset() > begin));
+      if (!more) return;
+    } catch (const belay::Error&) {
+      require(!stuck || reader.offset() == begin);
+      if (stuck) return;
+      stuck = reader.offset() == begin;
+    }
+  }
+}
+
 void read_file(std::string bytes) {
-  const std::size_t calls = bytes.size() / (kRecordHead + kRecordFoot) + 1;
   const MemoryFile file(bytes);
   RecordReader records(file);
-  EventReader events(std::make_unique<MemoryFile>(std::move(bytes)));
   std::string record;
+  read_all(records, [&] { return records.next(record); });
+  require(records.offset() <= file.size());
+
+  EventReader events(std::make_unique<MemoryFile>(std::move(bytes)));
   belay::pb::Event event;
   EventValues values;
-  for (std::size_t i = 0; i < calls; ++i) {
-    try {
-      if (!records.next(record)) break;
-    } catch (const belay::Error&) {
-    }
-  }
-  require(records.offset() <= file.size());
-  for (std::size_t i = 0; i < calls; ++i) {
-    try {
-      if (!events.next(event)) break;
-      values.for_each(event, [](const EventValue& value) { require(!value.kind.empty()); });
-    } catch (const belay::Error&) {
-    }
-  }
+  read_all(events, [&] {
+    const bool more = events.next(event);
+    if (more) values.for_each(event, [](const EventValue& value) { require(!value.kind.empty()); });
+    return more;
+  });
 }
 
 void read_record(std::string_view content) {

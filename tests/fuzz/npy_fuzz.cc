@@ -32,8 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (data[0] % 2 == 0) {
       read_array(bytes);
     } else {
-      const belay_fuzz::MemoryPath path(bytes);
-      const std::vector<char> member = read_npz_member("features", path.path(), "x");
+      const std::vector<char> member = read_npz_member("features", belay_fuzz::MemoryPath(bytes).path(), "x");
       read_array({member.data(), member.size()});
     }
   } catch (const belay::Error&) {

@@ -91,12 +91,12 @@ class GzipFile {
   }
 
  private:
-  // Compressed bytes read at once; and what zlib, which counts in 32 bits, is asked for at once.
+  // The most compressed bytes read at once; and what zlib, which counts in 32 bits, is asked for at once.
   static constexpr std::size_t kBuffer = 1 << 16, kMostAtOnce = std::size_t{1} << 30;
 
   // Reads the first bytes and decides by them; unpacking needs zlib's state, some 40 KiB more.
   void begin() {
-    buffer_.resize(kBuffer);
+    buffer_.resize(static_cast<std::size_t>(std::clamp<std::uint64_t>(file_bytes_, 2, kBuffer)));
     refill();
     if (stream_.avail_in == 1) more();
     if (stream_.avail_in < 2 || stream_.next_in[0] != 0x1f || stream_.next_in[1] != 0x8b) return;
