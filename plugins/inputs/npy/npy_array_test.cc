@@ -170,6 +170,22 @@ TEST(NpySamples, ArchivesAreReadStoredAndDeflated) {
   }
 }
 
+// The archive's directory says what the header before the array does not: 7 MB are deflated in a file of 1 KB.
+TEST(NpySamples, AnArrayThatTheFileHasNoRoomForGetsNoMemory) {
+  BELAY_NEEDS_SAMPLES(sample("np_stored.npz"));
+  std::ifstream file(sample("np_stored.npz"), std::ios::binary);
+  std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const std::size_t entry = bytes.find("PK\1\2");
+  ASSERT_NE(entry, bytes.npos);
+  constexpr std::size_t kPackedSize = 20, kSize = 24;
+  const std::string packed("\0\0\x70\0", 4), unpacked("\0\0\0\xf0", 4);
+  bytes.replace(entry + kPackedSize, 4, packed).replace(entry + kSize, 4, unpacked);
+  TemporaryFolder folder;
+  EXPECT_EQ(error_of([&] { NpyArray("features", folder.write("x.npz", bytes) + ":w"); }),
+            "DATA_LOSS: features: '" + folder.file("x.npz") +
+                "' array \"w\" cannot be read: it claims to have more bytes than it can; write the file again");
+}
+
 TEST(NpySamples, ADamagedArchiveIsAnError) {
   BELAY_NEEDS_SAMPLES(sample("np_stored.npz"));
   std::ifstream file(sample("np_stored.npz"), std::ios::binary);

@@ -56,7 +56,7 @@ std::unique_ptr<zip_t, CloseArchive> open_archive(const std::string& path, const
 
 std::vector<char> read_npz_member(std::string_view option, const std::string& path, const std::string& array) {
   const std::string prefix = std::string(option) + ": '" + path + "' ";
-  belay::data_file_size(option, path);
+  const std::uint64_t file_bytes = belay::data_file_size(option, path);
   const auto archive = open_archive(path, prefix);
   const std::vector<std::string> arrays = arrays_of(archive.get());
   if (array.empty())
@@ -74,7 +74,8 @@ std::vector<char> read_npz_member(std::string_view option, const std::string& pa
   zip_stat_t status;
   zip_stat_init(&status);
   if (zip_stat_index(archive.get(), number, 0, &status) != 0) damaged(zip_strerror(archive.get()));
-  if (status.size / kMaxDeflateRatio > status.comp_size) damaged("it claims to have more bytes than it can");
+  if (status.comp_size > file_bytes || status.size / kMaxDeflateRatio > status.comp_size)
+    damaged("it claims to have more bytes than it can");
   const std::unique_ptr<zip_file_t, CloseFile> file(zip_fopen_index(archive.get(), number, 0));
   if (file == nullptr) damaged(zip_strerror(archive.get()));
   std::vector<char> bytes = belay::in_memory(option, path, status.size, [&] { return std::vector<char>(status.size); });
