@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "npz_format.h"
 
+#include <algorithm>
+
 namespace npz_saver {
 namespace {
 
@@ -42,7 +44,16 @@ std::string npy_head(DType dtype, const belay::Dims& dims) {
   return head + text;
 }
 
+bool is_ascii(std::string_view name) {
+  return std::all_of(name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+}
+
 bool is_zip_name(std::string_view name) {
+  constexpr std::string_view kTakenAsText = "\t\n\r";
+  const auto is_control = [&](char c) {
+    return static_cast<unsigned char>(c) < 0x20 && kTakenAsText.find(c) == kTakenAsText.npos;
+  };
+  if (!is_ascii(name) && std::any_of(name.begin(), name.end(), is_control)) return false;
   for (std::size_t i = 0; i < name.size();) {
     const auto byte = [&](std::size_t at) { return at < name.size() ? static_cast<unsigned char>(name[at]) : 0u; };
     const unsigned first = byte(i);

@@ -18,7 +18,9 @@ belay::DType dtype_of_descr(std::string_view descr);
 // All bytes before the elements, a multiple of 64.
 std::string npy_head(belay::DType dtype, const belay::Dims& dims);
 
-// Whether other programs read a zip's entry under that name: UTF-8 without a NUL.
+bool is_ascii(std::string_view name);
+// Whether other programs read a zip's entry under that name: UTF-8 without a NUL, and without control characters beside
+// characters that are not ASCII, which libzip does not open.
 bool is_zip_name(std::string_view name);
 
 }  // namespace npz_saver

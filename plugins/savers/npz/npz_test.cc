@@ -85,6 +85,19 @@ TEST(Npz, RefusesVariablesThatTheFormatCannotHold) {
               saver.write({{"a\xff", belay::Tensor(1.f)}});
             }),
             "INVALID_ARGUMENT: variable \"a\xff\" has a name that a zip archive cannot hold; rename it");
+  EXPECT_EQ(error_of([&] {
+              saver.write({{"\xc3\xa9\x1b", belay::Tensor(1.f)}});
+            }),
+            "INVALID_ARGUMENT: variable \"\xc3\xa9\x1b\" has a name that a zip archive cannot hold; rename it");
+}
+
+TEST(Npz, NamesComeBackAsTheyAre) {
+  SaverDriver saver(npz_module());
+  EXPECT_EQ(saver.difference_after_round_trip({{"", belay::Tensor(1.f)},
+                                               {"a\x1b[31m\x01\x1f", belay::Tensor(2.f)},
+                                               {"a\t\r\n\x7f", belay::Tensor(3.f)},
+                                               {"\xc3\xa9\t\xe2\x86\x90", belay::Tensor(4.f)}}),
+            "");
 }
 
 // ---- of others ----

@@ -8,6 +8,8 @@
 #include <exception>
 #include <utility>
 
+#include "npz_format.h"
+
 namespace npz_saver {
 namespace {
 
@@ -115,6 +117,8 @@ ZipReader::~ZipReader() = default;
 std::uint64_t ZipReader::count() const { return static_cast<std::uint64_t>(zip_get_num_entries(archive_.get(), 0)); }
 
 std::string ZipReader::name(std::uint64_t i) const {
+  const char* raw = zip_get_name(archive_.get(), i, ZIP_FL_ENC_RAW);
+  if (raw != nullptr && is_ascii(raw)) return raw;  // else a control character would be the sign of an old code page
   const char* name = zip_get_name(archive_.get(), i, 0);
   return name == nullptr ? "" : name;
 }

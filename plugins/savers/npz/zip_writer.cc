@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "npz_format.h"
+
 namespace npz_saver {
 namespace {
 
@@ -40,10 +42,6 @@ std::string zip64_part(std::initializer_list<std::uint64_t> values) {
     if (v >= kLong) longs.u64(v);
   if (longs.bytes.empty()) return "";
   return Fields().u16(1).u16(longs.bytes.size()).text(longs.bytes).bytes;
-}
-
-bool is_ascii(std::string_view name) {
-  return std::all_of(name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
 }
 
 }  // namespace
