@@ -12,8 +12,8 @@ import subprocess
 import sys
 
 LINE = "SPDX-License-Identifier: Apache-2.0"
-COMMENT = {".cc": "//", ".h": "//", ".c": "//", ".rs": "//", ".go": "//", ".proto": "//", ".py": "#", ".sh": "#",
-           ".cmake": "#"}
+COMMENT = {".cc": "//", ".h": "//", ".c": "//", ".rs": "//", ".go": "//", ".proto": "//", ".js": "//", ".py": "#",
+           ".sh": "#", ".cmake": "#"}
 SCRIPTS = ("dev", ".ci/run")
 TEMPLATE = "sdk/template/"
 
