@@ -27,8 +27,9 @@ struct PreparedRun {
   PreparedRun() = default;
   PreparedRun(const PreparedRun&) = delete;
   PreparedRun& operator=(const PreparedRun&) = delete;
+  ~PreparedRun() { close(); }
   // What destroys the instances may crash, too.
-  ~PreparedRun() {
+  void close() {
     watchdog.reset();
     run.reset();
   }

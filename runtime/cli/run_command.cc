@@ -4,9 +4,12 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <functional>
 #include <iostream>
 #include <optional>
+#include <string>
+#include <system_error>
 #include <utility>
 
 #include "runtime/api/log.h"
@@ -18,6 +21,7 @@
 #include "runtime/cli/prepare_run.h"
 #include "runtime/cli/run_blocks.h"
 #include "runtime/cli/signals.h"
+#include "runtime/cli/taken_away.h"
 #include "runtime/cli/temporary_folder.h"
 #include "runtime/cli/time_box.h"
 #include "runtime/cli/use_model.h"
@@ -49,8 +53,14 @@ void say_given_up(Logger& log, int signal, std::optional<double> grace_secs, con
   log.flush();
 }
 
-// Training and the evaluation after it.
-int train(ManifestRun& run, const RunArguments& arguments, Watchdog& watchdog, Logger& log, const Signals& signals) {
+int say_removed(Logger& log, const std::string& checkpoint) {
+  log.error("", "the last checkpoint was removed after it was written: there is no " + escaped(checkpoint));
+  return kExitSaveFailed;
+}
+
+// Training and the evaluation after it. `written`: where the last checkpoint is.
+int train(ManifestRun& run, const RunArguments& arguments, Watchdog& watchdog, Logger& log, const Signals& signals,
+          std::string& written) {
   TrainingResult result;
   try {
     result = run.train([&] { watchdog.progress(); }, [&](const std::string& ends) { say_begin(run, ends, log); });
@@ -68,13 +78,13 @@ int train(ManifestRun& run, const RunArguments& arguments, Watchdog& watchdog, L
   }
   say_end(run, result, arguments.is_short ? "" : joined(arguments.manifests, " "), log);
   say_what_was_left_out(log, run.disabled_hooks());
+  if (!result.moved) written = result.checkpoint;
   int status = kExitDone;
   if (!result.save_error.empty()) {
     log.error("", "the last checkpoint was not written: " + result.save_error);
     status = kExitSaveFailed;
   } else if (!result.removed.empty()) {
-    log.error("", "the last checkpoint was removed after it was written: there is no " + escaped(result.removed));
-    status = kExitSaveFailed;
+    status = say_removed(log, result.removed);
   }
   const auto stopped = [&] { return run.host().control().stopping(); };
   if (!stopped() && status == kExitDone) {
@@ -125,11 +135,87 @@ int with_directory(Logger& log, const std::function<void()>& f) {
   }
 }
 
-}  // namespace
-
-namespace {
-
 int run_short(RunArguments arguments);
+
+// All but what comes when the plugins are destroyed. `written`: where the last checkpoint is.
+int run_prepared(PreparedRun& prepared, const RunArguments& arguments, RunControl& control, Logger& log,
+                 std::string& written) {
+  std::atomic<bool> training{false};
+  const std::unique_ptr<ManifestRun>& run = prepared.run;
+  SignalRequests requests;
+  requests.stop = [&](int signal, bool from_itself) {
+    const std::string doing = from_itself && run != nullptr ? run->activity() : "";
+    if (from_itself)
+      log.warning("", signal_name(signal) + " came from this process itself, so from a plugin" +
+                          (doing.empty() ? "" : "; being called: " + doing));
+    if (!training) {
+      log.info("", "ended by " + signal_name(signal) + " before training began: there is nothing to save");
+      log.flush();
+      Signals::die_of(signal);
+    }
+    log.info("", signal_name(signal) +
+                     (trains(run->manifest().run.mode)
+                          ? ": the run ends behind this step and saves; a second signal ends it at once"
+                          : ": what is under way ends at the next batch; a second signal ends it at once"));
+    log.flush();
+    control.stop("stopped by " + signal_name(signal));
+  };
+  requests.give_up = [&](int signal, std::optional<double> grace_secs) {
+    say_given_up(log, signal, grace_secs, control.what_is_kept());
+  };
+  requests.wake = [&](int signal) { control.wake(Error(Code::kCancelled, "stopped by " + signal_name(signal))); };
+  requests.save = [&] { control.save(); };
+  requests.stacks = [&] {
+    const std::string doing = training ? run->activity() : "";
+    log.info("", "SIGQUIT: the stacks of all threads follow" + (doing.empty() ? "" : "; in " + doing));
+    log.flush();
+    write_all_stacks(STDERR_FILENO);
+  };
+  Signals signals(requests);
+  const std::string max_time = "--max-time is over";
+  const TimeBox box(
+      arguments.max_seconds, system_clock(),
+      [&] {
+        log.info("", max_time + ": the run ends behind this step and saves");
+        control.stop(max_time);
+      },
+      [&] { control.wake(Error(Code::kCancelled, max_time)); });
+  // From before the first plugin is loaded on the run directory is ours, and shows it.
+  const auto take_directory = [&](ManifestRun& taken, Diagnostics& problems) {
+    if (trains(taken.manifest().run.mode) && !arguments.dry_run)
+      if (const int status = with_directory(log, [&] { taken.take_directory(); }); status != kExitDone) return status;
+    taken.compare_with_earlier(problems);
+    return static_cast<int>(kExitDone);
+  };
+  int status = prepare_run(prepared, arguments, {arguments.from_scratch, arguments.resume}, make_platform(log), control,
+                           take_directory);
+  if (status != kExitDone) return status;
+  signals.set_grace(run->manifest().session.signal_grace_secs);
+  if (arguments.dry_run) {
+    std::cout << plan_text(*run) << std::flush;
+    return kExitDone;
+  }
+  if (!trains(run->manifest().run.mode)) {
+    training = true;
+    if (!arguments.exported.empty()) warn_of_other_plugins(arguments.exported, run->plugins().registry(), log);
+    return use_model(*run, *prepared.watchdog, log, signals);
+  }
+  if (arguments.is_short && run->ranks() != nullptr) {
+    log.error("", "--short trains in a directory of its own, where several processes do not meet; start one process");
+    return kExitUsage;
+  }
+  status = with_directory(log, [&] {
+    if (!arguments.allow_full_disk && !arguments.is_short) require_room(disk_room(*run));
+    run->open_directory();
+  });
+  if (status != kExitDone) return status;
+  std::optional<CommandTrace> trace;
+  if (arguments.trace) status = open_trace(trace, *run, *arguments.trace);
+  if (status != kExitDone) return status;
+  training = true;
+  status = train(*run, arguments, *prepared.watchdog, log, signals, written);
+  return status == kExitDone && box.over() ? arguments.requeue_status : status;
+}
 
 }  // namespace
 
@@ -140,82 +226,21 @@ int run_command(const RunArguments& arguments) {
   const std::unique_ptr<Logger> log =
       make_stderr_logger(arguments.log_format, arguments.log_level, arguments.colour, system_clock());
   RunControl control;
-  std::atomic<bool> training{false};
+  const TakenAway taken;
   PreparedRun prepared;
-  const std::unique_ptr<ManifestRun>& run = prepared.run;
-  SignalRequests requests;
-  requests.stop = [&](int signal, bool from_itself) {
-    const std::string doing = from_itself && run != nullptr ? run->activity() : "";
-    if (from_itself)
-      log->warning("", signal_name(signal) + " came from this process itself, so from a plugin" +
-                           (doing.empty() ? "" : "; being called: " + doing));
-    if (!training) {
-      log->info("", "ended by " + signal_name(signal) + " before training began: there is nothing to save");
-      log->flush();
-      Signals::die_of(signal);
-    }
-    log->info("", signal_name(signal) +
-                      (trains(run->manifest().run.mode)
-                           ? ": the run ends behind this step and saves; a second signal ends it at once"
-                           : ": what is under way ends at the next batch; a second signal ends it at once"));
-    log->flush();
-    control.stop("stopped by " + signal_name(signal));
-  };
-  requests.give_up = [&](int signal, std::optional<double> grace_secs) {
-    say_given_up(*log, signal, grace_secs, control.what_is_kept());
-  };
-  requests.wake = [&](int signal) { control.wake(Error(Code::kCancelled, "stopped by " + signal_name(signal))); };
-  requests.save = [&] { control.save(); };
-  requests.stacks = [&] {
-    const std::string doing = training ? run->activity() : "";
-    log->info("", "SIGQUIT: the stacks of all threads follow" + (doing.empty() ? "" : "; in " + doing));
-    log->flush();
-    write_all_stacks(STDERR_FILENO);
-  };
-  Signals signals(requests);
-  const std::string max_time = "--max-time is over";
-  const TimeBox box(
-      arguments.max_seconds, system_clock(),
-      [&] {
-        log->info("", max_time + ": the run ends behind this step and saves");
-        control.stop(max_time);
-      },
-      [&] { control.wake(Error(Code::kCancelled, max_time)); });
-  // From before the first plugin is loaded on the run directory is ours, and shows it.
-  const auto take_directory = [&](ManifestRun& taken, Diagnostics& problems) {
-    if (trains(taken.manifest().run.mode) && !arguments.dry_run)
-      if (const int status = with_directory(*log, [&] { taken.take_directory(); }); status != kExitDone) return status;
-    taken.compare_with_earlier(problems);
-    return static_cast<int>(kExitDone);
-  };
-  int status = prepare_run(prepared, arguments, {arguments.from_scratch, arguments.resume}, make_platform(*log),
-                           control, take_directory);
-  if (status != kExitDone) return status;
-  signals.set_grace(run->manifest().session.signal_grace_secs);
-  if (arguments.dry_run) {
-    std::cout << plan_text(*run) << std::flush;
-    return kExitDone;
+  std::string written;
+  int status = run_prepared(prepared, arguments, control, *log, written);
+  if (prepared.run != nullptr) {
+    const std::string text = taken.text(prepared.run->plugins().registry());
+    if (!text.empty()) log->warning("", text);
   }
-  if (!trains(run->manifest().run.mode)) {
-    training = true;
-    if (!arguments.exported.empty()) warn_of_other_plugins(arguments.exported, run->plugins().registry(), *log);
-    return use_model(*run, *prepared.watchdog, *log, signals);
-  }
-  if (arguments.is_short && run->ranks() != nullptr) {
-    log->error("", "--short trains in a directory of its own, where several processes do not meet; start one process");
-    return kExitUsage;
-  }
-  status = with_directory(*log, [&] {
-    if (!arguments.allow_full_disk && !arguments.is_short) require_room(disk_room(*run));
-    run->open_directory();
-  });
-  if (status != kExitDone) return status;
-  std::optional<CommandTrace> trace;
-  if (arguments.trace) status = open_trace(trace, *run, *arguments.trace);
-  if (status != kExitDone) return status;
-  training = true;
-  status = train(*run, arguments, *prepared.watchdog, *log, signals);
-  return status == kExitDone && box.over() ? arguments.requeue_status : status;
+  // A plugin's destroy is its code, too, and may remove what was written.
+  prepared.close();
+  std::error_code unknown;
+  if (status == kExitDone && !written.empty() && !std::filesystem::exists(written, unknown) && !unknown)
+    status = say_removed(*log, written);
+  log->flush();
+  return status;
 }
 
 namespace {

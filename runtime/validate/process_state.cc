@@ -32,15 +32,11 @@ std::string ProcessResources::more_than(const ProcessResources& before) const {
 }
 
 ProcessState::ProcessState()
-    : directory_(directory()),
-      mask_(mask()),
-      signals_(signals()),
-      limits_(limits()),
-      files_(entries("/proc/self/fd")) {}
+    : directory_(directory()), mask_(mask()), signals_(signals()), files_(entries("/proc/self/fd")) {}
 
 std::vector<std::string> ProcessState::changes() {
   std::vector<std::string> changed = guard_.restore();
-  if (limits() != limits_) changed.emplace_back("a limit of the process (setrlimit)");
+  if (!limits_.changes().empty()) changed.emplace_back("a limit of the process (setrlimit)");
   // Where no file may be opened any more they cannot be counted either.
   if (changed.empty() && entries("/proc/self/fd") < files_) changed.emplace_back("files of the host, which it closed");
   if (directory() != directory_) changed.emplace_back("the current directory");
@@ -69,15 +65,6 @@ ProcessState::Signals ProcessState::signals() {
 std::string ProcessState::directory() {
   std::error_code error;
   return fs::current_path(error).string();
-}
-
-std::array<rlim_t, RLIM_NLIMITS> ProcessState::limits() {
-  std::array<rlim_t, RLIM_NLIMITS> all{};
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    rlimit limit{};
-    if (::getrlimit(static_cast<__rlimit_resource_t>(i), &limit) == 0) all[i] = limit.rlim_cur;
-  }
-  return all;
 }
 
 unsigned ProcessState::mask() {

@@ -3,13 +3,13 @@
 #pragma once
 
 #include <signal.h>
-#include <sys/resource.h>
 
 #include <array>
 #include <string>
 #include <vector>
 
 #include "runtime/loader/load_guard.h"
+#include "runtime/platform/process_limits.h"
 
 namespace belay::runtime {
 
@@ -41,13 +41,12 @@ class ProcessState {
   static Signals signals();
   static std::string directory();
   static unsigned mask();
-  static std::array<rlim_t, RLIM_NLIMITS> limits();
 
   ProcessStateGuard guard_;
   std::string directory_;
   unsigned mask_;
   Signals signals_;
-  std::array<rlim_t, RLIM_NLIMITS> limits_;
+  ProcessLimits limits_;
   int files_;
 };
 

@@ -400,7 +400,7 @@ TEST_F(PluginEnds, T_26f_ValidateFailsWhatEndsOrCopiesOrTakesAwayItsProcess) {
 
 // Root has no limit of processes, so the test becomes user nobody.
 TEST_F(PluginEnds, T_57c_ALimitOfThreadsOrMemoryIsNamedWithItsCure) {
-  if (::geteuid() != 0) GTEST_SKIP() << "only root can become a user with a limit of its own";
+  if (::geteuid() != 0) GTEST_SKIP() << "SKIPPED: this user is not root, and cannot become one with a limit";
   const std::string file = manifest();
   ASSERT_EQ(std::system(("chown -R 65534:65534 '" + temp.path() + "'").c_str()), 0);
   const auto run_with = [&](const std::string& limit) {
@@ -414,7 +414,7 @@ TEST_F(PluginEnds, T_57c_ALimitOfThreadsOrMemoryIsNamedWithItsCure) {
     return std::pair{WEXITSTATUS(status), contents(said)};
   };
   const auto [unlimited, all] = run_with("--nproc=1000");
-  if (unlimited != 0) GTEST_SKIP() << "a user without rights cannot run the program here: " << all;
+  if (unlimited != 0) GTEST_SKIP() << "SKIPPED: on this system a user without rights cannot run the program: " << all;
   int refused = 0;
   for (int threads = 1; threads < 8; ++threads) {
     const auto [status, said] = run_with("--nproc=" + std::to_string(threads));

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// As ends_test.cc, for the callbacks of optimizers, schedules, exporters and clusters, and for those that come only
+// where a run goes on, fails, or is over.
+#include "tests/e2e/ends_fixture.h"
+
+namespace belay::runtime::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct NamedCall {
+  const char *in, *named;
+};
+
+class KindsEnd : public PluginEnds {
+ protected:
+  void SetUp() override {
+    optimizer = "name = \"ends_optimizer\"\nlearning_rate = { schedule = \"ends_schedule\", learning_rate = 0.01 }\n";
+    tables = "[[exporters]]\nplugin = \"ends_exporter\"\n";
+  }
+  void join_ranks() {
+    tables += "[cluster]\nplugin = \"ends_cluster\"\n";
+    environment = {"RANK=0", "WORLD_SIZE=2"};
+  }
+  void expect_named(const NamedCall& place, const std::vector<std::string>& variables = {}) {
+    const ProcessResult r = run(place.in, "exit", "1", variables);
+    EXPECT_EQ(r.status, 3) << place.in << r.err;
+    EXPECT_THAT(r.err, HasSubstr("belay was ended by exit(0) in " + std::string(place.named))) << place.in;
+    EXPECT_EQ(warnings_of_next_start(), "") << place.in;
+  }
+};
+
+TEST_F(KindsEnd, T_20a_AnExitInAnOptimizerAScheduleOrAnExporterIsNamed) {
+  for (const NamedCall& place : std::vector<NamedCall>{
+           {"optimizer.create", "optimizer \"ends_optimizer\" (ends_kinds.so 1.0.0, train.toml:11) in create\n"},
+           {"optimizer.create_slots",
+            "optimizer \"ends_optimizer\" (ends_kinds.so 1.0.0, train.toml:11) in create_slots"},
+           {"optimizer.prepare", "optimizer \"ends_optimizer\" (ends_kinds.so 1.0.0, train.toml:11) in prepare\n"},
+           {"optimizer.apply", "optimizer \"ends_optimizer\" (ends_kinds.so 1.0.0, train.toml:11) in apply\n"},
+           {"optimizer.finish", "optimizer \"ends_optimizer\" (ends_kinds.so 1.0.0, train.toml:11) in finish\n"},
+           {"schedule.create", "schedule \"ends_schedule\" (ends_kinds.so 1.0.0, train.toml:13) in create\n"},
+           {"schedule.build", "schedule \"ends_schedule\" (ends_kinds.so 1.0.0, train.toml:13) in build\n"},
+           {"exporter.create", "exporter \"ends_exporter\" (ends_kinds.so 1.0.0, train.toml:23) in create\n"},
+           {"exporter.write", "exporter \"ends_exporter\" (ends_kinds.so 1.0.0, train.toml:23) in write"},
+           {"exporter.check", "exporter \"ends_exporter\" (ends_kinds.so 1.0.0, train.toml:23) in check"},
+       }) {
+    start_over();
+    expect_named(place);
+  }
+}
+
+TEST_F(KindsEnd, T_20a_AnExitInAClusterIsNamed) {
+  join_ranks();
+  for (const NamedCall& place : std::vector<NamedCall>{
+           {"cluster.create", "cluster \"ends_cluster\" (ends_kinds.so 1.0.0, train.toml:25) in create\n"},
+           {"cluster.open", "cluster \"ends_cluster\" (ends_kinds.so 1.0.0, train.toml:25) in open\n"},
+           {"cluster.broadcast", "cluster \"ends_cluster\" (ends_kinds.so 1.0.0, train.toml:25) in broadcast"},
+           {"cluster.all_reduce", "cluster \"ends_cluster\" (ends_kinds.so 1.0.0, train.toml:25) in all_reduce"},
+           {"cluster.all_gather", "cluster \"ends_cluster\" (ends_kinds.so 1.0.0, train.toml:25) in all_gather"},
+           {"cluster.close", "cluster \"ends_cluster\" (ends_kinds.so 1.0.0, train.toml:25) in close"},
+       }) {
+    start_over();
+    expect_named(place);
+  }
+}
+
+TEST_F(KindsEnd, T_20a_AnExitWhereARunGoesOnOrFailsIsNamed) {
+  for (const NamedCall& place : std::vector<NamedCall>{
+           {"hook.load_state", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in load_state"},
+           {"saver.read", "saver \"ends_saver\" (ends.so 1.0.0, train.toml:15) in read"},
+           {"input.seek", "input \"train\" of \"ends_input\" (ends.so 1.0.0, train.toml:7) in seek"},
+       }) {
+    start_over();
+    ASSERT_EQ(belay({"run", manifest(), "--set", "run.max_steps=6"}).status, 0);
+    expect_named(place);
+  }
+  start_over();
+  expect_named({"hook.on_error", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in on_error at step 1"},
+               {"ENDS_FAIL=1"});
+}
+
+// An operation's object that only infers shapes goes when that call returns.
+TEST_F(KindsEnd, T_20a_AnExitInTheDestructorOfAnyKindIsNamed) {
+  join_ranks();
+  for (const NamedCall& place : std::vector<NamedCall>{
+           {"saver.destroy", "saver \"ends_saver\" (ends.so 1.0.0, train.toml:15) in destroy"},
+           {"init_fn.destroy", "init_fn \"ends_init_fn\" (ends.so 1.0.0, train.toml:16) in destroy"},
+           {"model.destroy", "model \"ends_model\" (ends.so 1.0.0, train.toml:9) in destroy"},
+           {"input.destroy", "input \"train\" of \"ends_input\" (ends.so 1.0.0, train.toml:7) in destroy"},
+           {"op.destroy", "op \"ends_op\" (ends.so 1.0.0, train.toml:21) in infer"},
+           {"optimizer.destroy", "optimizer \"ends_optimizer\" (ends_kinds.so 1.0.0, train.toml:11) in destroy"},
+           {"schedule.destroy", "schedule \"ends_schedule\" (ends_kinds.so 1.0.0, train.toml:13) in destroy"},
+           {"exporter.destroy", "exporter \"ends_exporter\" (ends_kinds.so 1.0.0, train.toml:23) in destroy"},
+           {"cluster.destroy", "cluster \"ends_cluster\" (ends_kinds.so 1.0.0, train.toml:25) in destroy"},
+       }) {
+    start_over();
+    expect_named(place);
+  }
+}
+
+TEST_F(PluginEnds, T_20r_WhatAPluginTookFromTheProcessIsSaidWithItsLibrary) {
+  const struct {
+    const char *how, *said;
+  } cases[] = {
+      {"no_files", "a plugin changed this process: the limit of open files (ulimit -n) was "},
+      {"no_file_size", "a plugin changed this process: the limit of the size of a file (ulimit -f) was "},
+      {"close_files", "a plugin changed this process: open files of the host were closed; "},
+  };
+  for (const auto& c : cases) {
+    for (const char* in : {"hook.create", "hook.after_run"}) {
+      start_over();
+      const ProcessResult r = run(in, c.how);
+      EXPECT_NE(r.status, 0) << c.how << in;
+      EXPECT_THAT(r.err, HasSubstr(c.said)) << in;
+      EXPECT_THAT(r.err, HasSubstr("; plugins that are not Belay's own: '" + kEndsPlugins + "/ends.so'; "))
+          << c.how << in;
+      warnings_of_next_start();
+    }
+  }
+  start_over();
+  const ProcessResult well = run("hook.after_run", "raise_sigterm", "3");
+  EXPECT_EQ(well.status, 0) << well.err;
+  EXPECT_THAT(lines_with(well.err, "a plugin changed this process"), ::testing::IsEmpty());
+}
+
+TEST_F(PluginEnds, T_63b_AHookWhoseDestroyRemovesTheRunDirectoryLeavesNoSuccess) {
+  const ProcessResult r = run("hook.destroy", "remove_run");
+  EXPECT_EQ(r.status, 7) << r.err;
+  EXPECT_THAT(r.err, HasSubstr("the last checkpoint was removed after it was written: there is no " + dir()));
+}
+
+}  // namespace
+}  // namespace belay::runtime::testing
