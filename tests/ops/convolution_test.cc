@@ -5,9 +5,11 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <string>
 
 #include "belay/ops/pooling.h"
 #include "runtime/loader/cpu_features.h"
+#include "runtime/ops/kernels/onednn_version.h"
 #include "runtime/ops/kernels/parallel.h"
 #include "runtime/ops/nn/convolution.h"
 #include "tests/ops/kernel_check.h"
@@ -327,6 +329,27 @@ TEST(Convolution, Bfloat16IsCloseToFloat32) {
       difference = std::max(difference, std::fabs(double{exact.data<float>()[i]} - double{rounded.data<float>()[i]}));
     EXPECT_LT(difference, p.terms / 128) << static_cast<int>(p.part);  // each factor is off by at most 2^-9 of itself
     EXPECT_GT(difference, 1e-4) << static_cast<int>(p.part);
+  }
+}
+
+// Its tiles have a row for each of 16 channels.
+TEST(Convolution, OnTilesAFilterGradientOfFewChannelsHasTheBitsOfFloat32) {
+  if (onednn_text().find("avx512_core_amx") == std::string::npos)
+    GTEST_SKIP() << "SKIPPED: oneDNN uses no tiles (AMX) of this processor";
+  for (const std::int64_t c : {1, 3, 4}) {
+    ConvolutionSizes s;
+    s.windows = windows_of_node({{"padding", "SAME"}}, {4, 28, 28, c}, 5);
+    s.x = ImageDims({4, 28, 28, c}, s.windows.layout), s.y = ImageDims({4, 28, 28, 32}, s.windows.layout);
+    const std::int64_t n = 25 * c * 32;
+    DenseTensor x = elements(4 * 28 * 28 * c, 37), dy = elements(4 * 28 * 28 * 32, 29);
+    DenseTensor exact(DType::kFloat32, {n}), result(DType::kFloat32, {n});
+    void* tensors[] = {x.data(), dy.data(), exact.data()};
+    make_onednn_convolution(ConvolutionPart::kFilterGradient, s, false, Precision::kFloat32)->run(tensors);
+    tensors[2] = result.data();
+    make_onednn_convolution(ConvolutionPart::kFilterGradient, s, false, Precision::kBfloat16)->run(tensors);
+    std::int64_t different = 0;
+    for (std::int64_t i = 0; i < n; ++i) different += exact.data<float>()[i] != result.data<float>()[i] ? 1 : 0;
+    EXPECT_EQ(different != 0, c == 4) << c << " channels: " << different;
   }
 }
 

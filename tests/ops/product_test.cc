@@ -133,6 +133,14 @@ TEST(Product, T_46a_AThinOneInBf16HasTheBitsOfFloat32) {
             run(*make_product<float>(s, false, Precision::kFloat32), s, a, b, {}));
 }
 
+TEST(Product, T_46b_OnTilesAFewNumbersInBf16AreMultipliedByOneThread) {
+  const ProductSizes few{64, 128, 784}, many{64, 1024, 3136};
+  EXPECT_TRUE(runs_alone(few, Precision::kBfloat16, true));
+  EXPECT_FALSE(runs_alone(many, Precision::kBfloat16, true));
+  EXPECT_FALSE(runs_alone(few, Precision::kBfloat16, false));
+  EXPECT_FALSE(runs_alone(few, Precision::kFloat32, true));
+}
+
 TEST(Product, FollowsPointersThatMove) {
   const ProductSizes s{32, 32, 32, false, false};
   const auto product = make_onednn_product(s, false);

@@ -24,7 +24,8 @@ using Type = dnnl::memory::data_type;
 class OnednnProduct final : public Product<float> {
  public:
   OnednnProduct(const ProductSizes& s, bool bias, Precision precision, const Version* b_version)
-      : call_("matrix product"), alone_(precision == Precision::kBfloat16 && is_small_for_tiles(s)) {
+      : call_("matrix product"),
+        alone_(runs_alone(s, precision, dnnl::get_effective_cpu_isa() == dnnl::cpu_isa::avx512_core_amx)) {
     const std::optional<Team> team = own_team();
     const Desc a({s.m, s.k}, Type::f32, row_major(s.m, s.k, s.transpose_a));
     const Desc b({s.k, s.n}, Type::f32, row_major(s.k, s.n, s.transpose_b));
@@ -63,10 +64,6 @@ class OnednnProduct final : public Product<float> {
     return transposed ? Strides{1, rows} : Strides{columns, 1};
   }
 
-  // A processor with tiles (AMX) multiplies so few numbers in less time than threads take to meet.
-  static bool is_small_for_tiles(const ProductSizes& s) {
-    return dnnl::get_effective_cpu_isa() == dnnl::cpu_isa::avx512_core_amx && s.m * s.n * s.k < (1 << 23);
-  }
   std::optional<Team> own_team() const { return alone_ ? std::optional<Team>(std::in_place, 1) : std::nullopt; }
 
   Primitive describe(const Desc& a, const Desc& b, const Desc& bias, const Desc& c) const {

@@ -105,6 +105,10 @@ Precision product_precision(const ProductSizes& s, Precision precision, bool b_i
   return gains ? precision : Precision::kFloat32;
 }
 
+bool runs_alone(const ProductSizes& s, Precision precision, bool tiles) noexcept {
+  return tiles && precision == Precision::kBfloat16 && s.m * s.n * s.k < (1 << 23);
+}
+
 template <>
 std::unique_ptr<Product<float>> make_product(const ProductSizes& sizes, bool bias, Precision wanted, int threads,
                                              const Version* b_version) {

@@ -43,6 +43,9 @@ std::unique_ptr<Product<double>> make_product(const ProductSizes& sizes, bool bi
 // In which precision a product is computed that is asked for in `wanted`: float32 where rounding the operands would
 // take longer than it saves. b_is_kept: b needs rounding once.
 Precision product_precision(const ProductSizes& sizes, Precision wanted, bool b_is_kept);
+// Whether oneDNN's product runs on one thread, whatever the team: a processor with tiles (AMX) multiplies few numbers
+// in less time than threads take to meet.
+bool runs_alone(const ProductSizes& sizes, Precision precision, bool tiles) noexcept;
 
 // Its parts. A streamed one is null where another is faster.
 std::unique_ptr<Product<float>> make_small_product(const ProductSizes& sizes, bool bias);
