@@ -121,7 +121,9 @@ TEST_P(TeamOf, T_50a_EightThreadsOnFewerProcessorsAreEightThreads) {
 
 TEST_P(TeamOf, T_50b_NoSettingThatAHookMakesChangesABit) {
   const std::string two = trained("two", 2);
-  for (const char* change : {"num_threads", "dynamic", "max_active_levels", "own_team", "all"})
+  for (const char* change :
+       {"num_threads", "dynamic", "nested", "max_active_levels", "schedule", "num_teams", "teams_thread_limit",
+        "default_device", "default_allocator", "affinity_format", "pause", "own_team", "all"})
     EXPECT_TRUE(trained(change, 2, {}, change) == two) << change;
 }
 

@@ -16,11 +16,20 @@ struct Change {
 constexpr Change kChanges[] = {
     {"num_threads", [] { omp_set_num_threads(1); }},
     {"dynamic", [] { omp_set_dynamic(1); }},
+    {"nested",
+     [] {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+       omp_set_nested(0);
+#pragma GCC diagnostic pop
+     }},
     {"max_active_levels", [] { omp_set_max_active_levels(0); }},
     {"schedule", [] { omp_set_schedule(omp_sched_dynamic, 1); }},
     {"num_teams", [] { omp_set_num_teams(1); }},
     {"teams_thread_limit", [] { omp_set_teams_thread_limit(1); }},
     {"default_device", [] { omp_set_default_device(1); }},
+    {"default_allocator", [] { omp_set_default_allocator(omp_high_bw_mem_alloc); }},
+    {"affinity_format", [] { omp_set_affinity_format("%n of %N"); }},
     {"pause", [] { omp_pause_resource_all(omp_pause_soft); }},
     {"own_team",
      [] {
