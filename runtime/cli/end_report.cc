@@ -5,6 +5,7 @@
 #include <execinfo.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -164,6 +165,19 @@ void say_next_start(LastWords& out) {
   }
 }
 
+rlim_t limit_of_memory() noexcept {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_AS, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
+}
+
+// Without memory anything may crash, in any thread.
+void say_memory_limit(LastWords& out) {
+  const EndReport* report = current_report;
+  const rlim_t now = limit_of_memory();
+  if (report != nullptr && now < report->memory_limit())
+    out << "a plugin lowered the limit of memory (ulimit -v) to " << static_cast<std::int64_t>(now >> 10) << " KiB\n";
+}
+
 constexpr int kFrames = 64;
 
 void handle_signal(int signal, siginfo_t* info, void*) {
@@ -185,6 +199,7 @@ void handle_signal(int signal, siginfo_t* info, void*) {
     out.flush();
     if (is_process_copy() || !write_frames_in_copy(STDERR_FILENO, frames, n))
       ::backtrace_symbols_fd(frames, n, STDERR_FILENO);
+    say_memory_limit(out);
     say_next_start(out);
     out.flush();
     if (!is_process_copy()) {
@@ -297,7 +312,8 @@ int leave(int status) {
 
 EndReport::EndReport(std::vector<const CallMonitor*> monitors, std::string run_directory)
     : monitors_(std::move(monitors)),
-      state_file_(run_directory.empty() ? "" : run_directory + "/" + std::string(kStateFileName)) {
+      state_file_(run_directory.empty() ? "" : run_directory + "/" + std::string(kStateFileName)),
+      memory_limit_(limit_of_memory()) {
   void* warm[2];
   ::backtrace(warm, 2);  // loads what it needs now
   current_report = this;

@@ -17,6 +17,8 @@
 // (runtime/monitored/attempt_mark.h).
 #pragma once
 
+#include <sys/resource.h>
+
 #include <string>
 #include <vector>
 
@@ -40,10 +42,13 @@ class EndReport {
 
   const std::vector<const CallMonitor*>& monitors() const noexcept { return monitors_; }
   const std::string& state_file() const noexcept { return state_file_; }
+  // At the construction, in bytes.
+  rlim_t memory_limit() const noexcept { return memory_limit_; }
 
  private:
   const std::vector<const CallMonitor*> monitors_;
   const std::string state_file_;
+  const rlim_t memory_limit_;
 };
 
 }  // namespace belay::runtime
