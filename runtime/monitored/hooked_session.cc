@@ -7,6 +7,7 @@
 
 #include "runtime/events/event_writer.h"
 #include "runtime/events/graph_def.h"
+#include "runtime/graph/own_values.h"
 #include "runtime/monitored/run_saver.h"
 #include "runtime/monitored/run_trace.h"
 #include "runtime/monitored/step_stats.h"
@@ -141,7 +142,22 @@ void HookedSession::latch_stop(const std::string& reason) {
   should_stop_ = true;
 }
 
-FetchSet* HookedSession::fetch_set(HookRequest& request) {
+// Of several processes: a value that is not of all their rows is marked as that.
+void HookedSession::say_what_is_own(const HookRequest& request, const SessionHook& hook) {
+  if (log_ == nullptr) return;
+  const NodeGraph& graph = session_->graph();
+  if (!own_) own_ = own_values(graph);
+  if (own_->empty()) return;
+  std::vector<std::string> names;
+  for (std::uint64_t i = 0; i < request.args.n_fetches; ++i)
+    if (const Port port = graph.resolve(request.args.fetches[i]); (*own_)[port.node])
+      names.push_back("'" + graph.port_name(port) + "'");
+  if (names.empty()) return;
+  log_->info(hook.name(), joined(names) + (names.size() == 1 ? " is" : " are") +
+                              " this rank's alone: of its own rows, not of those of all ranks");
+}
+
+FetchSet* HookedSession::fetch_set(HookRequest& request, const SessionHook& hook) {
   const belay_run_args& args = request.args;
   if (args.n_fetches == 0) return nullptr;
   for (std::size_t i = 0; i < request.sets.size(); ++i) {
@@ -153,6 +169,7 @@ FetchSet* HookedSession::fetch_set(HookRequest& request) {
   for (std::uint64_t i = 0; i < args.n_fetches; ++i) session_->graph().resolve(args.fetches[i]);
   constexpr std::size_t kMaxSets = 16;
   if (request.sets.size() >= kMaxSets) request.sets.pop_back();
+  say_what_is_own(request, hook);
   request.sets.insert(request.sets.begin(), std::make_unique<FetchSet>(args.fetches, args.n_fetches));
   return request.sets[0].get();
 }
@@ -166,7 +183,7 @@ void HookedSession::take(HookRequest& request, const SessionHook& hook) {
   if (args.n_feeds != 0 && !hook.feeds_refused().empty()) refuse_feeds(session_->graph(), args, hook.feeds_refused());
   for (std::uint64_t i = 0; i < args.n_feeds; ++i) check_feed(session_->graph(), args.feeds[i]);
   if (args.options != nullptr) check_run_options(detail::run_options(args.options));
-  request.fetches = fetch_set(request);
+  request.fetches = fetch_set(request, hook);
 }
 
 void HookedSession::before_run(const RunCall& call, RunContextState& context, ThreadOfCalls& thread) {

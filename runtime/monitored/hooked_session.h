@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -65,7 +66,8 @@ class HookedSession final : public SessionLayer {
   void after_run(RunContextState& context, const Run& run, ThreadOfCalls& thread);
   // Checks what before_run returned, and finds its fetch set.
   void take(HookRequest& request, const SessionHook& hook);
-  FetchSet* fetch_set(HookRequest& request);
+  FetchSet* fetch_set(HookRequest& request, const SessionHook& hook);
+  void say_what_is_own(const HookRequest& request, const SessionHook& hook);
   // The values of the hook's own fetches, valid until its next run.
   static void fetch(HookRequest& request, const Run& run, belay_run_values& values);
   void latch_stop(const std::string& reason);
@@ -82,6 +84,7 @@ class HookedSession final : public SessionLayer {
   std::shared_ptr<StopRefusal> refusal_;
   std::vector<HookRequest> requests_;
   std::vector<FetchSet*> hook_fetches_;
+  std::optional<std::vector<bool>> own_;  // own_values.h; not set: no hook has fetched anything yet
   std::vector<belay_feed> feeds_;
   CallerOptions options_;  // of this run: the caller's and the hooks' together
   belay_run_options raw_options_ = detail::sized<belay_run_options>();  // the same, as hooks see it
