@@ -130,6 +130,7 @@ void RunRanks::with_those_left(const std::function<void()>& call) {
 void RunRanks::compare_at_end() {
   try {
     compare_variables();
+    gather_states();
   } catch (const Error& e) {
     if (!regroups() || !is_preemption(e.code())) throw;
   }

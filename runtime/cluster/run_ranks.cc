@@ -5,16 +5,15 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <shared_mutex>
 #include <sstream>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 #include "runtime/checkpoint/run_lock.h"
 #include "runtime/cluster/open_watch.h"
 #include "runtime/cluster/rank_positions.h"
 #include "runtime/cluster/rank_wait.h"
-#include "runtime/platform/crc32c.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -69,14 +68,19 @@ Position take_position(const std::string& text, std::size_t& at) {
 
 // What a rank says of itself where a step begins.
 struct RunRanks::Note {
-  enum Kind : std::int64_t { kRows, kInputEnded, kEndsRun, kFailed };
+  enum Kind : std::int64_t { kRows, kInputEnded, kEndsRun, kFailed, kSaves };  // kSaves: the chief wants states
   std::int64_t kind = kRows;
   std::int64_t epoch = 0;  // of the batch that it has
   std::int64_t rows = 0;
-  Position position = {};  // behind it
+  Position position = {};     // behind it
+  std::int64_t written = 0;   // how often its variables were, since all were alike
+  std::int64_t assigned = 0;  // of these not by a run
+  bool saved = false;         // a checkpoint of these variables was begun
 
   std::vector<std::int64_t> numbers() const {
-    return {kind, epoch, rows, position.epoch, position.index, static_cast<std::int64_t>(position.bytes.size())};
+    return {kind,           epoch,          rows,
+            position.epoch, position.index, static_cast<std::int64_t>(position.bytes.size()),
+            written,        assigned,       saved ? 1 : 0};
   }
 };
 
@@ -88,6 +92,7 @@ class RunRanks::SharedQueue final : public QueueOfRanks {
       : inner_(std::move(inner)), ranks_(ranks), clock_(clock), empty_(std::move(empty)), dtypes_(std::move(dtypes)) {}
 
   QueueElement dequeue(const CancelToken&) override {
+    check_is_step();
     if (ranks_.gave_up_) throw Error(*ranks_.gave_up_);
     if (ranks_.ended_) fail(Code::kCancelled, "the ranks have ended the run");
     const Note mine = own_note();
@@ -117,6 +122,16 @@ class RunRanks::SharedQueue final : public QueueOfRanks {
   const std::string& name() const override { return inner_->name(); }
 
  private:
+  // The other ranks would take it for their next step.
+  void check_is_step() const {
+    const std::string why = ": of several processes only the step takes a batch, which all make together";
+    if (const std::optional<PluginInstance::Current> current = PluginInstance::current())
+      fail(Code::kFailedPrecondition, double_quoted(current->instance.name()) +
+                                          " runs what needs a batch of the training's input, in " + current->callback +
+                                          why);
+    if (std::this_thread::get_id() != ranks_.steps_on_)
+      fail(Code::kFailedPrecondition, "a thread runs what needs a batch of the training's input" + why);
+  }
   // Waits for a batch of its own. It is kept until a step takes it.
   Note own_note() {
     Note note;
@@ -186,6 +201,7 @@ class RunRanks::SharedQueue final : public QueueOfRanks {
       element.components = without_rows();
       ranks_.share_ = 0;
     }
+    ranks_.in_step_ = true;
     ranks_.others_took_.clear();
     if (ranks_.chief() || ranks_.regroups())
       for (std::size_t r = 0; r < notes.size(); ++r)
@@ -255,8 +271,8 @@ void RunRanks::meet(const std::string& directory, const std::string& name, std::
     if (e.code() != Code::kUnavailable || regroups()) throw;
     throw Error(e.code(), std::string(e.message()) + " (" + max_wait_text() + ")");
   }
-  ended_ = false;
-  compare_digests();
+  ended_ = lost_ = in_step_ = false;
+  compare_versions();
   if (group_met_) group_met_();
 }
 
@@ -292,15 +308,6 @@ void RunRanks::open_worker(FileSystem& files) {
                                    escaped(options_.directory) + " within " + max_wait_text());
     std::this_thread::sleep_for(kBetweenLooks);
   }
-}
-
-void RunRanks::compare_digests() {
-  const std::vector<std::int64_t> all = group().all_gather({static_cast<std::int64_t>(options_.digest)});
-  for (std::size_t r = 1; r < all.size(); ++r)
-    if (all[r] != all[0])
-      fail(Code::kInvalidArgument, name_of(static_cast<int>(r)) +
-                                       " has another manifest than rank 0, or is another version of the program; start "
-                                       "all with the same");
 }
 
 void RunRanks::close() noexcept {
@@ -349,8 +356,10 @@ std::string RunRanks::known_positions(DirectSession& session) {
 CreatedSession RunRanks::alike(CreatedSession created, bool trained) {
   DirectSession& session = *created.session;
   session_ = &session;
+  steps_on_ = std::this_thread::get_id();
   if (ended_) return created;  // alone: those that it waited for did not come
   share(session, trained);
+  share_states_of(created, trained);
   return created;
 }
 
@@ -386,6 +395,8 @@ void RunRanks::share(DirectSession& session, bool trained) {
   if (rank() != from) session.store().mark_clean();
   make_buckets(session.graph());
   compare_variables();
+  compared_ = session.global_step();
+  note_alike();
 }
 
 std::string go_on_alone(DirectSession& session, const std::string& input) {
@@ -405,8 +416,33 @@ void refuse_ranks(DirectSession& session, const std::string& input) {
 // ---- steps ----
 
 std::vector<RunRanks::Note> RunRanks::exchange(const Note& mine) {
+  lost_ = true;
+  for (;;) {
+    std::vector<Note> notes = exchange_once(mine);
+    const bool failed = std::any_of(notes.begin(), notes.end(), [](const Note& n) { return n.kind == Note::kFailed; });
+    const bool saves = notes[0].kind == Note::kSaves && !failed;
+    if (saves) gather_states();
+    if (saves && mine.kind != Note::kSaves) continue;
+    lost_ = false;
+    return notes;
+  }
+}
+
+void RunRanks::ask_for_states() {
+  Note note;
+  note.kind = Note::kSaves;
+  const std::vector<Note> notes = exchange(note);
+  const auto failed = std::find_if(notes.begin(), notes.end(), [](const Note& n) { return n.kind == Note::kFailed; });
+  if (failed == notes.end()) return;
+  ended_ = true;
+  fail(Code::kAborted, name_of(static_cast<int>(failed - notes.begin())) + " has failed; what it printed says why");
+}
+
+std::vector<RunRanks::Note> RunRanks::exchange_once(Note mine) {
   const std::int64_t step = session_->global_step();
   monitor_->step.store(step, std::memory_order_relaxed);
+  std::tie(mine.written, mine.assigned) = writes();
+  mine.saved = saver_ != nullptr && saver_->taken_step() == step && std::exchange(compared_, step) != step;
   const RankWait waiting(control_.waits);
   const std::vector<std::int64_t> numbers = mine.numbers();
   const std::vector<std::int64_t> all = group().all_gather(numbers);
@@ -414,33 +450,20 @@ std::vector<RunRanks::Note> RunRanks::exchange(const Note& mine) {
   std::int64_t bytes = 0;
   for (std::size_t r = 0; r < notes.size(); ++r) {
     const std::int64_t* n = all.data() + r * numbers.size();
-    notes[r] = {n[0], n[1], n[2], {n[3], n[4], {}}};
+    notes[r] = {n[0], n[1], n[2], {n[3], n[4], {}}, n[6], n[7], n[8] != 0};
     bytes = std::max(bytes, n[5]);
   }
   if (bytes > 0) {
     std::vector<std::string> texts = group().gather_texts(mine.position.bytes);
     for (std::size_t r = 0; r < notes.size(); ++r) notes[r].position.bytes = std::move(texts[r]);
   }
-  const bool whole = std::none_of(notes.begin(), notes.end(), [](const Note& n) { return n.kind >= Note::kEndsRun; });
-  if (whole && step > 0 && step % kStepsBetweenChecks == 0) compare_variables();
+  const auto any = [&](auto holds) { return std::any_of(notes.begin(), notes.end(), holds); };
+  if (any([](const Note& n) { return n.kind == Note::kFailed; })) return notes;
+  if (any([&](const Note& n) { return n.assigned != 0 || n.written != notes[0].written; })) take_written();
+  if (any([](const Note& n) { return n.kind == Note::kEndsRun; })) return notes;  // they compare behind that
+  const bool due = step > 0 && step % kStepsBetweenChecks == 0;
+  if (due || any([](const Note& n) { return n.saved; })) compare_variables();
   return notes;
-}
-
-// All ranks have the same bits, or end. Nothing writes between two steps.
-void RunRanks::compare_variables() {
-  std::vector<std::int64_t> mine;
-  {
-    const std::shared_lock gate(session_->store().gate());
-    for (const Variable* v : variables_) mine.push_back(crc32c(v->value.data(), v->value.bytes()));
-  }
-  if (mine.empty()) return;
-  const std::vector<std::int64_t> all = group().all_gather(mine);
-  for (std::size_t i = 0; i < mine.size(); ++i)
-    for (int r = 1; r < size(); ++r)
-      if (all[static_cast<std::size_t>(r) * mine.size() + i] != all[i])
-        fail(Code::kDataLoss, "the variable '" + variables_[i]->name + "' is another one on rank " + std::to_string(r) +
-                                  " than on rank 0 behind step " + std::to_string(session_->global_step()) +
-                                  ": what wrote it on one of them, a hook for instance, must not");
 }
 
 void RunRanks::leave() {

@@ -15,7 +15,8 @@
 //   * A rank that ends the run ends it on all, before anything of the step has happened.
 //   * The input has ended when it has ended on all. Until then a rank without rows takes part with those of an earlier
 //     batch, and they count for nothing. So does one whose next batch is of a later epoch than another's.
-// Every 100 steps, and when they end together, they compare checksums of all variables.
+// Every 100 steps, behind each checkpoint, and when they end together, they compare checksums of all variables. What a
+// hook has written between two steps all take from the chief where the next one begins.
 //
 // Where a rank is lost, ABORTED leaves the step, of which nothing has happened on this rank: the commit is its end.
 // Without Options::on_lost that ends the run. With it (regroup.cc) the session is made anew over the same variables:
@@ -33,14 +34,19 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "runtime/cluster/gradient_buckets.h"
 #include "runtime/cluster/membership.h"
 #include "runtime/cluster/rank_group.h"
+#include "runtime/cluster/rank_states.h"
 #include "runtime/cluster/rendezvous.h"
 #include "runtime/graph/step_ranks.h"
+#include "runtime/monitored/run_saver.h"
 #include "runtime/monitored/run_trace.h"
+#include "runtime/monitored/session_hook.h"
 #include "runtime/monitored/session_manager.h"
 #include "runtime/platform/watched_files.h"
 #include "runtime/session/direct_session.h"
@@ -60,7 +66,8 @@ class RunRanks final : public StepRanks {
     std::string input = "train";   // whose shards they read
     std::string queue;             // the node of its queue
     bool plugin_meets = false;     // the plugin finds the others by itself, without the directory
-    std::uint32_t digest = 0;      // of what must be the same on all ranks: manifest and program
+    std::uint32_t digest = 0;      // of the manifest, as far as it must be the same on all ranks
+    std::uint32_t program = 0;     // of the program's build
     LostRank on_lost = LostRank::kStop;
     int min_ranks = 1;  // of kContinue
   };
@@ -85,6 +92,14 @@ class RunRanks final : public StepRanks {
   CallMonitor& monitor() const noexcept { return *monitor_; }
   // When each bucket was sent, on a line of its own; borrowed, null: nothing is traced.
   void trace_into(RunTrace* trace) noexcept { trace_ = trace; }
+  // Each rank has hooks with a state: it is in the chief's checkpoints by rank. Borrowed.
+  void share_states(HookSet& hooks);
+  // Behind each step, and where the session was made.
+  void note_states();
+  // The builds of its plugins, by kind and name, which the ranks compare where they meet.
+  void set_builds(std::map<std::string, std::string> builds) { builds_ = std::move(builds); }
+  // The chief's: behind each checkpoint of its the ranks compare their variables. Borrowed; null: it makes none.
+  void compare_behind(const RunSaver* saver) noexcept { saver_ = saver; }
   // A worker waits for the chief to have begun. UNAVAILABLE with who is missing; CANCELLED where the run is to stop;
   // RunInUse; INVALID_ARGUMENT where a rank has another manifest.
   void open_chief(LockedDirectory& run, std::int64_t attempt);
@@ -128,16 +143,28 @@ class RunRanks final : public StepRanks {
 
   RankGroup& group();
   void meet(const std::string& directory, const std::string& name, std::int64_t generation = 0);
-  void compare_digests();
   std::string max_wait_text() const;
   std::string listed_variables() const;
   void share(DirectSession& session, bool trained);
   std::string known_positions(DirectSession& session);
   std::vector<Note> exchange(const Note& mine);
-  void compare_variables();
+  std::vector<Note> exchange_once(Note mine);
   void make_buckets(const NodeGraph& graph);
   void end_buckets() noexcept;
   void trace_buckets() noexcept;
+  // ---- run_ranks_alike.cc
+  void compare_versions();
+  void compare_plugins();
+  void compare_variables();
+  std::pair<std::int64_t, std::int64_t> writes() const;
+  void note_alike();
+  void take_written();
+  // ---- run_ranks_states.cc
+  void gather_states();
+  std::vector<int> seats() const;
+  void add_states(HookStates& states);
+  void ask_for_states();
+  void share_states_of(CreatedSession& created, bool trained);
   // ---- regroup.cc
   std::unique_ptr<Membership> make_membership() const;
   std::string name_of(int rank) const;
@@ -157,6 +184,7 @@ class RunRanks final : public StepRanks {
   CallMonitor own_monitor_;
   CallMonitor* monitor_ = &own_monitor_;
   RunTrace* trace_ = nullptr;
+  const RunSaver* saver_ = nullptr;
   bool traced_ = false;  // the times of the step under way are taken
   std::unique_ptr<RankGroup> group_;
   std::unique_ptr<WorkerSeat> seat_;
@@ -165,9 +193,20 @@ class RunRanks final : public StepRanks {
   int rank_ = 0, size_ = 1;
   std::vector<std::string> position_names_;
   DirectSession* session_ = nullptr;
-  std::vector<const Variable*> variables_;  // that all ranks have, in one order
-  std::int64_t epoch_ = 0;                  // of this rank's next batch
-  bool epoch_known_ = true;                 // false: only that batch says it
+  std::thread::id steps_on_;
+  std::vector<const Variable*> variables_;                       // that all ranks have, in one order
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> writes_;  // of each, its counts when all ranks were alike
+  std::uint64_t written_ = 0, assigned_ = 0;                     // their sums
+  std::int64_t compared_ = -1;                                   // the step of the last checkpoint that was compared
+  std::map<std::string, std::string> builds_;
+  HookSet* hooks_ = nullptr;         // null: none has a state that is by rank
+  std::string own_states_;           // packed; not the chief's
+  std::vector<std::string> states_;  // of the others, by rank; the chief's
+  std::vector<int> states_of_;       // the seats that these ranks had
+  bool in_step_ = false;             // a step was agreed on, and its sums are not there yet
+  bool lost_ = false;                // the group has failed
+  std::int64_t epoch_ = 0;           // of this rank's next batch
+  bool epoch_known_ = true;          // false: only that batch says it
   std::string regrouped_;
   double share_ = 0;
   std::vector<std::pair<const std::string*, Position>> others_took_;  // the chief's

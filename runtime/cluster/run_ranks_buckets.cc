@@ -56,6 +56,7 @@ void RunRanks::wait() {
   const RankWait waiting(control_.waits);
   const Doing doing(Activity::kOtherRanks);
   buckets_->wait();
+  in_step_ = false;
   trace_buckets();
 }
 

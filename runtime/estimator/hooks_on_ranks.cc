@@ -42,11 +42,6 @@ void check_hooks_on_all_ranks(const Manifest& manifest, const std::vector<Plugin
   if (found.size() != hooks.size()) return;  // one was not found, which is said already
   for (std::size_t i = 0; i < hooks.size(); ++i) {
     if (!on_all_ranks(manifest, hooks[i])) continue;
-    if (found[i].info.state.value_or(true))
-      problems.add(hooks[i].at,
-                   "the hook " + double_quoted(listed_name(hooks[i])) +
-                       " keeps a state in checkpoints, which have the chief's alone: it cannot be on all ranks",
-                   "take it out of session.hooks_on_all_ranks");
     if (hooks[i].on_error == OnHookError::kDisable)
       problems.add(hooks[i].at,
                    "on_error = \"disable\" would leave the hook " + double_quoted(listed_name(hooks[i])) +

@@ -13,8 +13,8 @@ namespace belay::runtime {
 // Whether it lists this one: by its name, else by its plugin's.
 bool on_all_ranks(const Manifest& manifest, const PluginUse& hook);
 
-// A name of which the manifest has no hook, or two; a hook that another rank cannot do without, or that keeps a state:
-// a checkpoint has the chief's alone. `hooks` are those of the run, in its order, with the defaults in front.
+// A name of which the manifest has no hook, or two; a hook that another rank cannot do without. `hooks` are those of
+// the run, in its order, with the defaults in front.
 void check_hooks_on_all_ranks(const Manifest& manifest, const std::vector<PluginUse>& hooks,
                               const std::vector<ResolvedPlugin>& found, Diagnostics& problems);
 

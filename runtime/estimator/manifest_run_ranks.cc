@@ -11,6 +11,7 @@
 #include "runtime/estimator/manifest_run.h"
 #include "runtime/estimator/rank_of_run.h"
 #include "runtime/manifest/show.h"
+#include "runtime/monitored/fingerprint.h"
 #include "runtime/platform/build_id.h"
 #include "runtime/platform/crc32c.h"
 
@@ -79,7 +80,8 @@ std::unique_ptr<RunRanks> make_ranks(const Manifest& manifest, bool replay, cons
   ranks.on_lost = static_cast<LostRank>(manifest.cluster->on_lost_rank);  // in the same order
   ranks.min_ranks = static_cast<int>(manifest.cluster->min_ranks.value_or(1));
   ranks.queue = std::string(kInputScope) + "/" + ranks.input + "_queue";
-  ranks.digest = crc32c(effective_manifest(manifest_of_worker(manifest)) + build_id());
+  ranks.digest = crc32c(effective_manifest(manifest_of_worker(manifest)));
+  ranks.program = crc32c(build_id());
   return std::make_unique<RunRanks>(std::move(ranks),
                                     RunRanks::Control{[&control] { return control.stopping(); },
                                                       [&control](const std::string& why) { control.stop(why); },
@@ -115,8 +117,14 @@ void ManifestRun::use_cluster(PluginInstance& cluster) {
   ranks_->use(cluster);
   std::vector<std::string> names;
   const Manifest uses = this->uses();
-  for (std::size_t i = 0; i < uses.hooks.size(); ++i)
-    if (on_all_ranks(manifest_, uses.hooks[i])) names.push_back(plugins_.found().hooks[i].instance_name);
+  bool have_states = false;
+  for (std::size_t i = 0; i < uses.hooks.size(); ++i) {
+    if (!on_all_ranks(manifest_, uses.hooks[i])) continue;
+    const ResolvedPlugin& hook = plugins_.found().hooks[i];
+    names.push_back(hook.instance_name);
+    have_states = have_states || hook.info.state.value_or(true);
+  }
+  if (have_states) ranks_->share_states(training_.hooks());
   hook_ranks_ = std::make_unique<HookRanks>(cluster, names, host_.control().disk());
   training_.use_ranks(*hook_ranks_);
 }
@@ -126,6 +134,7 @@ void ManifestRun::meet_ranks() {
   host_.log().info("", "rank " + std::to_string(ranks_->rank()) + " of " + std::to_string(ranks_->size()) +
                            (ranks_->chief() ? ": waits for the other ranks"
                                             : ": waits for rank 0, which has hooks, checkpoints and events"));
+  ranks_->set_builds(fingerprint_of(host_.environment(), plugins_.registry()).plugins);
   if (ranks_->chief()) {
     ranks_->open_chief(host_.directory(), host_.attempt());
   } else {

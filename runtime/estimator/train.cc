@@ -130,8 +130,12 @@ TrainingResult Training::run() {
   const std::string warning = spinning_warning(run_.environment().session.threads);
   if (!warning.empty()) run_.log().warning("", warning);
   const std::int64_t start = run_.clock().monotonic_ns();
-  if (ranks_ != nullptr) ranks_->trace_into(run_.trace());
+  if (ranks_ != nullptr) {
+    ranks_->trace_into(run_.trace());
+    ranks_->compare_behind(run_.saver().get());
+  }
   const std::unique_ptr<MonitoredSession> session = host_.open(creator());
+  if (ranks_ != nullptr) ranks_->note_states();
   if (options_.on_session) options_.on_session(why_no_step(*session));
   if (host_.events() != nullptr) host_.events()->add_graph(serialized_graph_def(model_.graph));
   try {
@@ -217,6 +221,7 @@ bool Training::step(MonitoredSession& session) {
     session.request_stop(control.stop_reason());
     return false;
   }
+  if (ranks_ != nullptr) ranks_->note_states();
   ++result_.steps;
   result_.global_step = session.raw_session()->global_step();
   run_.log().set_step(result_.global_step);

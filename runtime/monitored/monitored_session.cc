@@ -127,6 +127,7 @@ std::unique_ptr<SessionLayer> MonitoredSession::make_layers() {
   const std::shared_ptr<DirectSession> session = created.session;
   if (!created_once_) restored_at_start_ = created.restored.has_value();
   if (created.restored) hooks_.load_states(created.restored->state.hook_states, environment_.log);
+  if (!created.hook_states.empty()) hooks_.load_states(created.hook_states, environment_.log);
   const auto coordinator = std::make_shared<Coordinator>(environment_.clock, std::vector<Code>{}, this);
   session->coordinator = to_handle(coordinator.get());
   auto hooked = std::make_unique<HookedSession>(session, hooks_, options_.saver, options_.monitor, &environment_.log,

@@ -119,6 +119,7 @@ const std::map<std::string, HookState>& HookSet::save_states() {
     state.written_by = h.version();
     states_[h.name()] = std::move(state);
   }
+  if (add_) add_(states_);
   return states_;
 }
 

@@ -6,6 +6,7 @@
 // OUT_OF_RANGE and STOP: end; DIVERGED; SKIP: no checkpoint) always go through. [session]
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -129,6 +130,8 @@ class HookSet {
   // By instance name; hooks without state are left out. Valid until the next call, which uses the memory of the tensors
   // again unless a copy of this holds it.
   const std::map<std::string, HookState>& save_states();
+  // What adds states of others to those that save_states returns; null: nothing does.
+  void add_states_by(std::function<void(std::map<std::string, HookState>&)> add) { add_ = std::move(add); }
   // Calls load_state of each hook with its state; a stored state without a hook is a warning.
   void load_states(const std::map<std::string, HookState>& states, Logger& log);
 
@@ -138,6 +141,7 @@ class HookSet {
  private:
   std::vector<SessionHook> hooks_;
   std::map<std::string, HookState> states_;  // of the last save
+  std::function<void(std::map<std::string, HookState>&)> add_;
 };
 
 }  // namespace belay::runtime

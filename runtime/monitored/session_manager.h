@@ -3,6 +3,7 @@
 // another session on the same store.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,6 +23,8 @@ struct RestoredRun {
 struct CreatedSession {
   std::shared_ptr<DirectSession> session;
   std::optional<RestoredRun> restored;  // none: the variables are fresh, or another's
+  // Where nothing was restored, and the hooks go on from states all the same.
+  std::map<std::string, HookState> hook_states = {};
 };
 
 struct SessionManagerOptions {

@@ -62,6 +62,7 @@ void VariableStore::assign(const std::string& name, const TensorView& value) {
   if (value.bytes() != 0) std::memcpy(v->value.data(), value.data(), value.bytes());
   v->initialized = true;
   ++v->version;
+  ++v->assigned;
 }
 
 std::optional<Position>* VariableStore::position_slot(const std::string& input) {

@@ -27,7 +27,8 @@ struct Variable {
   bool trainable = false;
   DenseTensor value;  // the elements change under the exclusive gate only
   std::atomic<bool> initialized{false};
-  Version version{0};  // counts commits that wrote it
+  Version version{0};   // counts commits that wrote it, and assignments
+  Version assigned{0};  // counts assignments: values from outside a graph
   // Whether the first elements, as many as fill a cache line, are finite; true for all but trainable float32. A
   // gradient with NaN seldom spares them: it comes out of products, which spread it over rows or columns. Costs a
   // commit next to nothing.
