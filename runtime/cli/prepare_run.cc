@@ -7,6 +7,7 @@
 #include "runtime/api/log.h"
 #include "runtime/cli/exit_status.h"
 #include "runtime/cli/use_model.h"
+#include "runtime/cluster/launcher.h"
 #include "runtime/manifest/parse.h"
 
 namespace belay::runtime {
@@ -15,6 +16,18 @@ namespace {
 nlohmann::ordered_json diagnostic_json(const Diagnostic& d) {
   return {{"file", d.at.file},  {"line", d.at.line},    {"column", d.at.column},
           {"length", d.length}, {"message", d.message}, {"help", d.help}};
+}
+
+// A process that was started to evaluate is outside the group of those that train.
+std::optional<Manifest> manifest_of(const ManifestArguments& arguments, const Environment& environment,
+                                    Diagnostics& problems) {
+  std::optional<Manifest> manifest = parse_manifests(arguments.manifests, arguments.sets, environment, problems);
+  if (!manifest || !problems.empty() || !manifest->cluster || !trains(manifest->run.mode) ||
+      !launched_to_evaluate(environment))
+    return manifest;
+  std::vector<std::string> sets = arguments.sets;
+  sets.emplace_back("run.mode=continuous_eval");
+  return parse_manifests(arguments.manifests, sets, environment, problems);
 }
 
 }  // namespace
@@ -35,8 +48,7 @@ int prepare_run(PreparedRun& prepared, const ManifestArguments& arguments, const
                 const Platform& platform, RunControl& control,
                 const std::function<int(ManifestRun&, Diagnostics&)>& before_plugins) {
   Diagnostics problems;
-  std::optional<Manifest> manifest =
-      parse_manifests(arguments.manifests, arguments.sets, process_environment(), problems);
+  std::optional<Manifest> manifest = manifest_of(arguments, process_environment(), problems);
   return prepare_run(prepared, std::move(manifest), problems, arguments, options, platform, control, before_plugins);
 }
 

@@ -102,6 +102,14 @@ LaunchedPlace launched_place(const Environment& environment) {
   return place;
 }
 
+bool launched_to_evaluate(const Environment& environment) {
+  try {
+    return task_of(environment).type == "evaluator";
+  } catch (const Error&) {
+    return false;  // what is wrong with it is said where it is used
+  }
+}
+
 std::string why_not_alone(const Environment& environment) {
   try {
     const LaunchedPlace place = launched_place(environment);

@@ -31,6 +31,9 @@ struct LaunchedPlace {
 // two launchers that contradict each other (with both), a task of TF_CONFIG that trains in no group (ps, evaluator).
 LaunchedPlace launched_place(const Environment& environment);
 
+// Whether it was started to evaluate what others train: "evaluator" in TF_CONFIG, or BELAY_CONFIG.
+bool launched_to_evaluate(const Environment& environment);
+
 // Why a training of one process is not what the launcher has started: it has started several, or what it says cannot
 // be. Empty: it is.
 std::string why_not_alone(const Environment& environment);

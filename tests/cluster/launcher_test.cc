@@ -61,6 +61,18 @@ TEST(Launcher, ATaskThatIsNoRankIsRefused) {
             "\"continuous_eval\"");
 }
 
+TEST(Launcher, AnEvaluatorIsStartedToEvaluate) {
+  const auto evaluates = [](const std::string& config) {
+    return launched_to_evaluate(
+        [&](const std::string& name) { return name == "TF_CONFIG" ? std::optional(config) : std::nullopt; });
+  };
+  const std::string cluster = R"({"cluster": {"chief": ["a:1"]}, "task": {"index": 0, "type": )";
+  EXPECT_TRUE(evaluates(cluster + "\"evaluator\"}}"));
+  EXPECT_FALSE(evaluates(cluster + "\"chief\"}}"));
+  EXPECT_FALSE(evaluates("{}"));
+  EXPECT_FALSE(evaluates("no JSON"));
+}
+
 TEST(Launcher, TwoThatContradictEachOtherAreBothNamed) {
   EXPECT_EQ(error({{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "2"}}),
             "INVALID_ARGUMENT: two launchers contradict each other: torchrun says rank 1 of 2, Open MPI says rank 0 of "
