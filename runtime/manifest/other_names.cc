@@ -62,6 +62,8 @@ const std::vector<OtherName>& other_names() {
       {"", "logger loggers logging tensorboard", "session", "save_summaries_steps",
        "events for TensorBoard are written into the run directory by themselves"},
       {"", "distributed strategy", "cluster", "", ""},
+      {"", "replicastoaggregate totalnumreplicas backupworkers", "", "",
+       "a step has the gradients of all ranks, no fewer and none that come late; how many there are the launcher says"},
       // ---- [run]
       {"", "logdir outputdir defaultrootdir modeldir savedir workdir checkpointdir ckptdir dirpath basedir", "run",
        "dir", ""},
