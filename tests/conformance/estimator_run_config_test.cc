@@ -141,6 +141,33 @@ TEST(RunConfigs, RC_06_ATaskOfAClusterKnowsItsAddressAndTheCounts) {
   EXPECT_EQ(of(task(kSix, "worker", "\"1\"")).task_index(), 1);  // as some tools write it
 }
 
+TEST(RunConfigs, CLU_02_JobsAreInTheOrderOfTheirNames) {
+  std::vector<std::string> jobs;
+  for (const auto& [job, addresses] :
+       of(task(R"("worker": ["b:1"], "chief": ["a:1"], "ps": ["c:1"])", "chief", "0")).cluster())
+    jobs.push_back(job);
+  EXPECT_EQ(jobs, (std::vector<std::string>{"chief", "ps", "worker"}));
+}
+
+TEST(RunConfigs, CLU_03_TasksAreAListWithoutGapsAndOneThatIsNotThereIsRefused) {
+  EXPECT_EQ(of(task(kSix, "ps", "1")).cluster().at("worker"),
+            (std::vector<std::string>{"host3:3", "host4:4", "host5:5"}));
+  EXPECT_THAT(error_in(task(R"("chief": ["a:1"], "worker": {"0": "b:1", "3": "c:1"})", "worker", "0")),
+              HasSubstr("cluster.worker must be a list of addresses"));
+  EXPECT_THAT(error_in(task(kSix, "worker", "3")), HasSubstr("task.index must be below 3"));
+  EXPECT_THAT(error_in(task(kSix, "drone", "0")), HasSubstr("has no \"drone\""));
+}
+
+TEST(RunConfigs, CLU_04_ClustersAreEqualByTheirJobsAndAddressesAndNoneIsEmpty) {
+  const auto cluster = [](const std::string& workers) {
+    return of(task("\"worker\": [" + workers + "], \"chief\": [\"a:1\"]", "chief", "0")).cluster();
+  };
+  EXPECT_EQ(cluster(R"("b:1", "c:1")"), cluster(R"("b:1", "c:1")"));
+  EXPECT_NE(cluster(R"("b:1", "c:1")"), cluster(R"("c:1", "b:1")"));
+  EXPECT_FALSE(cluster(R"("b:1")").empty());
+  EXPECT_TRUE(local().cluster().empty());
+}
+
 TEST(RunConfigs, RC_07_OneTaskNeedsNoAddressAndAGivenMasterWins) {
   for (const std::string type : {"chief", "master"}) {
     const std::string one = "\"" + type + "\": [\"host0:0\"]";

@@ -152,6 +152,17 @@ TEST_F(SessionCreatorConformance, WORK_01_AWorkerTakesWhatTheChiefInitializedAnd
   EXPECT_EQ(of_worker.session->handle().run({own})[0].scalar<std::int64_t>(), 3);
 }
 
+TEST_F(SessionCreatorConformance, CLU_07_SessionsOfOneTargetShareVariablesAndNoOthersDo) {
+  ChiefSessionCreator chief(graph, environment, {.target = "local:job"});
+  const CreatedSession first = chief.create_session(), second = chief.create_session();
+  first.session->store().assign("weight", Tensor(9.0f));
+  EXPECT_EQ(weight_of(second), 9.0f);
+  for (const char* target : {"local:other", ""}) {
+    WorkerSessionCreator apart(graph, environment, {.target = target, .max_wait_secs = 0});
+    EXPECT_THAT(error_of([&] { apart.create_session(); }), ::testing::HasSubstr("Variables not initialized"));
+  }
+}
+
 TEST_F(SessionCreatorConformance, WORK_01_AWorkerRunsNeitherInitOperationNorInitFunction) {
   bool called = false;
   ScaffoldOptions pieces;

@@ -155,7 +155,7 @@ TEST_F(QueueRunnerTest, AStopReleasesAnEnqueueOnAFullQueue) {
   coordinator->join({}, {.stop_grace_period_secs = 10});
 }
 
-TEST_F(QueueRunnerTest, ARunThatWaitsLongerThanItsTimeoutChangesNothing) {
+TEST_F(QueueRunnerTest, CLU_06_ARunThatWaitsLongerThanItsTimeoutChangesNothing) {
   const Output n = ops::variable(g, "n", Tensor(std::int64_t{0}));
   const ops::QueueRef queue = ops::fifo_queue(g, 1, {{DType::kInt64, {}}}, "queue");
   const Output add = ops::assign_add(n, ops::dequeue(queue)[0]);
@@ -168,7 +168,7 @@ TEST_F(QueueRunnerTest, ARunThatWaitsLongerThanItsTimeoutChangesNothing) {
   EXPECT_EQ(shared->handle().run({n})[0].scalar<std::int64_t>(), 0);
 }
 
-TEST_F(QueueRunnerTest, ClosingTheSessionWakesAWaitingRun) {
+TEST_F(QueueRunnerTest, CLU_06_ClosingTheSessionWakesAWaitingRun) {
   const ops::QueueRef queue = ops::fifo_queue(g, 1, {{DType::kInt64, {}}}, "queue");
   const Output take = ops::dequeue(queue)[0];
   start();

@@ -14,10 +14,9 @@
 namespace belay::runtime::testing {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-TEST_F(Ranks, TwoTrainWhatOneProcessTrainsWithTheSameRowsInAStep) {
+TEST_F(Ranks, PROSE_22B_TwoTrainWhatOneProcessTrainsWithTheSameRowsInAStep) {
   const std::string two = manifest({.dir = "two"});
   train(two, 2);
   train(manifest({.dir = "one", .batch = 32}), 1);
@@ -76,7 +75,7 @@ TEST_F(Ranks, AJobWhoseRanksAreKilledAndThatIsStartedAgainEndsWithTheSameBits) {
   EXPECT_EQ(weights_of("killed", 400), weights_of("whole", 400));
 }
 
-TEST_F(Ranks, AStopOfOneStopsAllAtTheSameStepAndIsSaved) {
+TEST_F(Ranks, USER_17_AStopOfOneStopsAllAtTheSameStepAndIsSaved) {
   for (const int stopped : {0, 1}) {
     const std::string dir = "stopped_" + std::to_string(stopped);
     const std::vector<Process> all = start_all(endless(dir), 2);
@@ -129,25 +128,6 @@ TEST_F(Ranks, AWorkerThatComesBeforeTheChiefMeetsItThoughAKilledRunLeftItsName) 
   const Process chief = start(again, 0, 2);
   EXPECT_EQ(chief->wait().status, 0);
   EXPECT_EQ(worker->wait().status, 0);
-}
-
-TEST_F(Ranks, AVariableThatAHookOfTheChiefWritesIsNamedOnBoth) {
-  const std::string path =
-      manifest({.dir = "run", .steps = 150, .more = "[[hooks]]\nplugin = \"meddler\"\nevery_n_steps = 90\n"});
-  for (const ProcessResult& r : wait_for_all(start_all(path, 2))) {
-    EXPECT_EQ(r.status, 1) << r.err;
-    EXPECT_THAT(r.err, AllOf(HasSubstr("the variable '"), HasSubstr("is another one on rank 1 than on rank 0")));
-  }
-}
-
-TEST_F(Ranks, AnotherManifestOnARankIsRefused) {
-  const std::string path = manifest({.dir = "run"});
-  const Process chief = start(path, 0, 2);
-  const Process worker = start(path, 1, 2, {"--set", "optimizer.learning_rate=0.5"});
-  for (const ProcessResult& r : {chief->wait(), worker->wait()}) {
-    EXPECT_NE(r.status, 0);
-    EXPECT_THAT(r.err, HasSubstr("rank 1 has another manifest than rank 0"));
-  }
 }
 
 TEST_F(Ranks, WhatIsNotThereYetIsRefusedByItsName) {

@@ -48,7 +48,7 @@ TEST_F(RankWaits, AnEvaluationThreeTimesAsLongAsTheTimeoutIsNoDeath) {
   EXPECT_FALSE(weights_of("run", 20).empty());
 }
 
-TEST_F(RankWaits, ARankThatDoesNotComeIsNamedWithHowLongItWasWaitedFor) {
+TEST_F(RankWaits, USER_17_ARankThatDoesNotComeIsNamedWithHowLongItWasWaitedFor) {
   const std::vector<std::string> soon{"--set", "cluster.max_wait_secs=0.5"};
   const ProcessResult chief = start(endless("alone"), 0, 2, soon)->wait();
   EXPECT_EQ(chief.status, 1);

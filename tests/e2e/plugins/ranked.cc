@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hook that calls the other ranks, and asks to stop on one of them.
+// A hook that calls the other ranks, and asks to stop on one of them. RANKED_DIES=RANK:CALL ends that rank's process
+// there (SIGKILL): in the environment, since the same run goes on behind that.
 #include <belay/plugin.h>
 
 #include <csignal>
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 
 namespace {
@@ -34,7 +36,11 @@ class Ranked final : public belay::Hook {
   }
   void after_run(belay::RunContext& run, const belay::RunValues&) override {
     if (callback_ == "after_run") total_ += sum();
-    if (++steps_ < stop_step_ || host().rank() != stop_rank_) return;
+    ++steps_;
+    if (const char* dies = std::getenv("RANKED_DIES");
+        dies != nullptr && dies == std::to_string(host().rank()) + ":" + std::to_string(steps_))
+      std::raise(SIGKILL);
+    if (steps_ < stop_step_ || host().rank() != stop_rank_) return;
     if (freezes_) std::raise(SIGSTOP);
     run.request_stop("its rank asks");
   }

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is the same on all processes of a run, and what is said where it is not.
+#include <filesystem>
+
+#include "tests/e2e/ranks_fixture.h"
+
+namespace belay::runtime::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class RanksAgree : public Ranks {
+ protected:
+  static std::string saving(int steps) { return "[checkpoint]\nsave_steps = " + std::to_string(steps) + "\n"; }
+  static std::string meddler(const std::string& options) {
+    return "[[hooks]]\nplugin = \"meddler\"\nevery_n_steps = 7\n" + options;
+  }
+  // A run whose ranks compare their variables behind every tenth step.
+  std::string hooked(const std::string& dir, const std::string& hook) const {
+    return manifest({.dir = dir, .steps = 30, .more = saving(10) + hook});
+  }
+};
+
+// The chief's hook, and then that of each rank.
+TEST_F(RanksAgree, WhatAHookAssignsAllTakeFromTheChief) {
+  train(hooked("plain", ""), 3);
+  train(hooked("chiefs", meddler("")), 3);
+  train(hooked("all", meddler("[session]\nhooks_on_all_ranks = [\"meddler\"]\n")), 3);
+  EXPECT_FALSE(weights_of("chiefs", 30).empty());
+  EXPECT_EQ(weights_of("chiefs", 30), weights_of("all", 30));
+  EXPECT_NE(weights_of("chiefs", 30), weights_of("plain", 30));
+}
+
+TEST_F(RanksAgree, WhatAHooksOwnRunWritesAllTakeFromTheChief) {
+  train(hooked("plain", ""), 2);
+  train(hooked("run", meddler("runs_for = \"logits/kernel\"\n")), 2);
+  EXPECT_FALSE(weights_of("run", 30).empty());
+  EXPECT_NE(weights_of("run", 30), weights_of("plain", 30));
+}
+
+TEST_F(RanksAgree, AVariableThatDiffersIsNamedOnAllBehindACheckpointOr100Steps) {
+  for (const int saved : {10, 1000}) {
+    const std::string path = manifest({.dir = "run_" + std::to_string(saved), .steps = 150, .more = saving(saved)});
+    const std::string behind = "behind step " + std::to_string(std::min(saved, 100)) + ": ";
+    for (const ProcessResult& r : wait_for_all(start_all(path, 2, {"--set", "optimizer.name=uneven"}))) {
+      EXPECT_EQ(r.status, 1) << r.err;
+      EXPECT_THAT(r.err, AllOf(HasSubstr("the variable 'hidden_1/bias' is another one on rank 1 than on rank 0 "),
+                               HasSubstr(behind)));
+    }
+  }
+}
+
+TEST_F(RanksAgree, AnotherManifestOnARankIsRefused) {
+  const std::string path = manifest({.dir = "run"});
+  const Process chief = start(path, 0, 2);
+  const Process worker = start(path, 1, 2, {"--set", "optimizer.learning_rate=0.5"});
+  for (const ProcessResult& r : {chief->wait(), worker->wait()}) {
+    EXPECT_NE(r.status, 0);
+    EXPECT_THAT(r.err, HasSubstr("rank 1 has another manifest than rank 0"));
+  }
+}
+
+TEST_F(RanksAgree, AnotherBuildOfAPluginOnARankIsRefused) {
+  std::filesystem::create_directory(std::string(temp / "anew"));
+  std::filesystem::copy_file(BELAY_BINARY_DIR "/tests/e2e/anew/numbers_anew.so", std::string(temp / "anew/numbers.so"));
+  const std::string path = endless("run", 60);
+  const Process chief = start(path, 0, 2);
+  BelayProcess worker({"run", path}, {"RANK=1", "WORLD_SIZE=2",
+                                      "BELAY_PLUGIN_PATH=" + (temp / "anew") + ":" BELAY_BINARY_DIR "/plugins"});
+  for (const ProcessResult& r : {chief->wait(), worker.wait()}) {
+    EXPECT_NE(r.status, 0);
+    EXPECT_THAT(r.err, HasSubstr("rank 1 has another build of the plugin \"input:numbers\" than rank 0"));
+  }
+}
+
+TEST_F(RanksAgree, AValueThatIsOfOneRankIsMarkedWhereAHookFetchesIt) {
+  const std::string mark = "this rank's alone: of its own rows, not of those of all ranks";
+  const std::string shared =
+      "[[hooks]]\nplugin = \"logging_tensor\"\nevery_n_iter = 1\ntensors = [\"loss\", \"accuracy\"]\n";
+  const std::vector<ProcessResult> plain =
+      wait_for_all(start_all(manifest({.dir = "plain", .steps = 5, .more = shared}), 2));
+  for (const ProcessResult& r : plain) EXPECT_THAT(r.err, Not(HasSubstr(mark)));
+  EXPECT_THAT(plain[0].err, HasSubstr("accuracy = "));
+  const std::string own =
+      "[[hooks]]\nplugin = \"logging_tensor\"\nevery_n_iter = 1\ntensors = [\"loss\", \"logits/BiasAdd\"]\n";
+  const std::string path = manifest({.dir = "run", .steps = 5, .more = own});
+  const ProcessResult chief = wait_for_all(start_all(path, 2))[0];
+  EXPECT_EQ(chief.status, 0) << chief.err;
+  EXPECT_EQ(lines_with(chief.err, mark).size(), 1U) << chief.err;
+  EXPECT_THAT(chief.err, HasSubstr("logging_tensor: 'logits/BiasAdd:0' is this rank's alone"));
+  EXPECT_THAT(belay({"run", path, "--set", "run.dir=\"one\""}).err, Not(HasSubstr(mark)));
+}
+
+// The other ranks would take its batch for one of their next step.
+TEST_F(RanksAgree, AHookThatTakesABatchByItselfIsRefused) {
+  const std::string path = manifest({.dir = "run", .steps = 30, .more = meddler("runs = \"loss\"\n")});
+  const std::vector<ProcessResult> results = wait_for_all(start_all(path, 2));
+  EXPECT_EQ(results[0].status, 1) << results[0].err;
+  EXPECT_NE(results[1].status, 0) << results[1].err;
+  EXPECT_THAT(results[0].err, HasSubstr("\"meddler\" runs what needs a batch of the training's input, in after_run"));
+}
+
+TEST_F(RanksAgree, GradientsOfSomeOfTheRanksCannotBeAskedFor) {
+  const ProcessResult r = belay({"check", manifest({.dir = "run", .more = "replicas_to_aggregate = 2\n"})});
+  EXPECT_EQ(r.status, 2);
+  EXPECT_THAT(r.err, AllOf(HasSubstr("\"replicas_to_aggregate\""), HasSubstr("a step has the gradients of all ranks")));
+}
+
+}  // namespace
+}  // namespace belay::runtime::testing
