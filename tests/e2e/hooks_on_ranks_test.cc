@@ -2,7 +2,9 @@
 // Hooks that each process of a run has: [session] hooks_on_all_ranks.
 #include <signal.h>
 
+#include <chrono>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/e2e/ranks_fixture.h"
@@ -137,6 +139,27 @@ TEST_F(HooksOnRanks, AStateIsOfTheCheckpointsStepOnEachRank) {
     EXPECT_THAT(result.err,
                 AllOf(HasSubstr("counted " + std::to_string(1000 * (r + 1)) + " and "), Not(HasSubstr(" and 0\n"))));
   }
+}
+
+// The chief asks those that are left for their states, before and behind the loss.
+TEST_F(HooksOnRanks, TheirStatesAreSavedAmongThoseThatAreLeft) {
+  const std::string path = endless_with(
+      "run",
+      "on_lost_rank = \"continue\"\n[checkpoint]\nsave_steps = 10\n[session]\nrecovery_backoff_secs = 0.1\n"
+      "hooks_on_all_ranks = [\"counted\"]\n[[hooks]]\nplugin = \"counted\"\n");
+  const std::vector<Process> all = start_all(path, 3);
+  for (const Process& p : all) ASSERT_TRUE(p->wait_for("training")) << p->wait().err;
+  all[1]->kill(SIGKILL);
+  all[1]->wait();
+  ASSERT_TRUE(all[0]->wait_for("rank 1 was lost; 2 ranks go on behind step ")) << all[0]->wait().err;
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // some checkpoints
+  all[0]->kill(SIGTERM);
+  EXPECT_EQ(all[0]->wait().status, 128 + SIGTERM);
+  const ProcessResult left = all[2]->wait();
+  EXPECT_EQ(left.status, 0) << left.err;
+  // Two ranks are left, so it is rank 1 of the next start.
+  const std::vector<ProcessResult> again = wait_for_all(start_all(path, 2, {"--set", "run.max_steps=1"}));
+  for (const ProcessResult& r : again) EXPECT_EQ(r.status, 0) << r.err;
 }
 
 TEST_F(HooksOnRanks, WhatCannotBeOnAllRanksIsRefusedAtItsPlace) {
