@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "runtime/data/queue_runner.h"
+#include "runtime/loader/instance.h"
 #include "runtime/monitored/run_saver.h"
 #include "runtime/monitored/stop_refusal.h"
 #include "runtime/session/session_service.h"
@@ -129,6 +130,10 @@ std::unique_ptr<SessionLayer> MonitoredSession::make_layers() {
   if (created.restored) hooks_.load_states(created.restored->state.hook_states, environment_.log);
   if (!created.hook_states.empty()) hooks_.load_states(created.hook_states, environment_.log);
   const auto coordinator = std::make_shared<Coordinator>(environment_.clock, std::vector<Code>{}, this);
+  coordinator->set_asker([] {
+    const auto call = PluginInstance::current();
+    return call ? call->instance.name() : std::string();
+  });
   session->coordinator = to_handle(coordinator.get());
   auto hooked = std::make_unique<HookedSession>(session, hooks_, options_.saver, options_.monitor, &environment_.log,
                                                 options_.events, options_.trace);

@@ -76,7 +76,9 @@ void Coordinator::request_stop(const std::string& reason) {
 }
 
 void Coordinator::ask_to_stop(const std::string& reason) {
-  if (stop_ || !refuse_ || !refuse_(reason)) request_stop(reason);
+  const std::string who = asker_ ? asker_() : std::string();
+  const std::string text = who.empty() ? reason : who + ": " + reason;
+  if (stop_ || !refuse_ || !refuse_(text)) request_stop(text);
 }
 
 bool Coordinator::is_clean(Code code) const noexcept {

@@ -80,8 +80,11 @@ class Coordinator : public std::enable_shared_from_this<Coordinator> {
   // caller, since no join is left that would.
   void request_stop(const std::string& reason = "");
   void request_stop(const Error& error);
-  // A plugin's request, which `refuse` may refuse by returning true; none: it is request_stop.
+  // A plugin's request, whose reason begins with the name that `asker` returns; empty, or none: nobody is named.
+  // `refuse` may refuse it by returning true; none: it is request_stop.
   void ask_to_stop(const std::string& reason);
+  // Before other threads have the coordinator. It is called by the thread that asks.
+  void set_asker(std::function<std::string()> asker) { asker_ = std::move(asker); }
   // Before other threads have the coordinator. It is called by any thread, with the reason.
   void set_refusal(std::function<bool(const std::string&)> refuse) { refuse_ = std::move(refuse); }
   bool should_stop() const noexcept { return stop_.load(); }
@@ -137,6 +140,7 @@ class Coordinator : public std::enable_shared_from_this<Coordinator> {
   Clock& clock_;
   const std::vector<Code> clean_stop_codes_;
   const void* const owner_;
+  std::function<std::string()> asker_;
   std::function<bool(const std::string&)> refuse_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;

@@ -101,7 +101,7 @@ TEST_F(StopAtStepConformance, STOPAT_05_ARecoveryDoesNotMoveTheTarget) {
 // [quirk] mended: no run, rather than one too many.
 TEST_F(StopAtStepConformance, STOPAT_06_ARunAtItsTargetMakesNoFurtherRun) {
   EXPECT_EQ(train(starting_at(7, with("stop_at_step", {{"last_step", n(7)}}))), 0);
-  EXPECT_EQ((*session)->end_reason().text, "reached step 7 (last_step = 7)");
+  EXPECT_EQ((*session)->end_reason().text, "stop_at_step: reached step 7 (last_step = 7)");
   new_program();
   EXPECT_EQ(train(starting_at(6, with("stop_at_step", {{"last_step", n(7)}}))), 1);
 }

@@ -200,7 +200,7 @@ TEST_F(SessionWishes, USER_05_WhatAHookAskedTheCoordinatorToStopForIsTheReason) 
   open();
   session().scope([&] { EXPECT_TRUE(session().should_stop()); });
   EXPECT_EQ(session().end_reason().kind, EndReason::Kind::kStopRequested);
-  EXPECT_EQ(session().end_reason().text, "nothing is left to do");
+  EXPECT_EQ(session().end_reason().text, "x: nothing is left to do");
 }
 
 TEST_F(SessionWishes, USER_06_OnErrorReachesEveryHookWhateverOneThrows) {

@@ -62,9 +62,7 @@ class EarlyStopping final : public belay::Hook {
   void after_create_session(belay::Session& session) override {
     metric_.session_created(session);
     // A run that was stopped by this and is started again makes no step, unless it is given more patience.
-    // The coordinator does not know who asks, as a run does.
-    if (const std::string reason = reason_to_stop(); !reason.empty())
-      session.coordinator().request_stop(host().instance_name() + ": " + reason);
+    if (const std::string reason = reason_to_stop(); !reason.empty()) session.coordinator().request_stop(reason);
   }
 
   belay::RunArgs before_run(belay::RunContext&) override { return metric_.fetches(); }
