@@ -261,12 +261,30 @@ void add_times(const TrainingResult& result, Block& block) {
   if (const auto slowest = shares.slowest_hook()) block.fields().add("slowest_hook", slowest->first);
 }
 
-// The name of the hook whose saved state stops the next start, too; empty: none.
-std::string hook_that_stopped_for_good(const ManifestRun& run, const TrainingResult& result) {
+bool is_set(const PluginUse& use, const std::string& key, bool by_default) {
+  for (const PluginOption& o : use.options)
+    if (const auto* value = o.key == key ? std::get_if<bool>(&o.value) : nullptr) return *value;
+  return by_default;
+}
+
+// What must change so that the hook which ended this run does not end the next start before its first step; empty: it
+// does not, as far as is known here.
+std::string what_stops_again(const PluginUse& hook, const std::string& name) {
+  const std::string& plugin = hook.plugin;
+  if (plugin == "early_stopping" || plugin == "threshold_stop" ||
+      (plugin == "time_limit" && is_set(hook, "count_earlier_attempts", true)) ||
+      (plugin == "limit_batches" && is_set(hook, "count_earlier_attempts", false)))
+    return "unless " + name + " is changed: its state is saved";
+  if (plugin == "stop_at_checkpoint_step" || (plugin == "stop_file" && !is_set(hook, "remove", true)))
+    return "as long as what " + name + " looks for is there";
+  return "";
+}
+
+std::string what_stops_again(const ManifestRun& run, const TrainingResult& result) {
   if (result.reason.kind != EndReason::Kind::kStopRequested || run.host().control().stopping()) return "";
   for (const PluginUse& hook : run.manifest().hooks) {
     const std::string& name = hook.name.empty() ? hook.plugin : hook.name;
-    if (hook.plugin == "early_stopping" && result.reason.text.starts_with(name + ": ")) return name;
+    if (result.reason.text.starts_with(name + ": ")) return what_stops_again(hook, name);
   }
   return "";
 }
@@ -278,8 +296,8 @@ std::string next_start(const ManifestRun& run, const TrainingResult& result) {
     return "trains no further: raise [run] max_steps above " + std::to_string(*last) + ", or give --from-scratch";
   if (result.reason.kind == EndReason::Kind::kEndOfInput && result.save_error.empty())
     return "trains no further unless the input has more: raise its epochs, or give --from-scratch";
-  if (const std::string hook = hook_that_stopped_for_good(run, result); !hook.empty() && result.save_error.empty())
-    return "trains no further unless " + hook + " is changed: its state is saved; or give --from-scratch";
+  if (const std::string again = what_stops_again(run, result); !again.empty() && result.save_error.empty())
+    return "trains no further " + again + "; or give --from-scratch";
   return "goes on from " + name_in(result.checkpoint);
 }
 

@@ -91,7 +91,7 @@ int train(ManifestRun& run, const RunArguments& arguments, Watchdog& watchdog, L
     try {
       for (const EvaluatedInput& evaluated : run.evaluate_at_end()) {
         print_result(log, evaluated);
-        if (arguments.log_format == LogFormat::kJson)
+        if (arguments.log_format == LogFormat::kJson && !evaluated.said)
           log.info(evaluated.input, "step " + std::to_string(evaluated.result.global_step) + ": " +
                                         metrics_text(evaluated.result) +
                                         evaluation_fields(evaluated.input, evaluated.result).text());

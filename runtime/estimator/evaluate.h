@@ -15,6 +15,7 @@ namespace belay::runtime {
 struct EvaluatedInput {
   std::string input;  // of [input.NAME]
   EvalResult result;
+  bool said = false;  // in the log
 };
 struct CheckpointResult {
   UsedCheckpoint checkpoint;

@@ -200,7 +200,7 @@ std::vector<EvaluatedInput> ManifestRun::evaluate_trained() {
     evals_->at_end(*trained_, trained_step_);
     for (const std::string& name : eval_inputs(manifest_))
       if (const EvalResult* last = evals_->last(name); last != nullptr && last->global_step == trained_step_)
-        results.push_back({name, *last});
+        results.push_back({name, *last, true});
     return results;
   }
   for (const std::unique_ptr<Evaluation>& evaluation : evaluations_) {

@@ -119,6 +119,25 @@ TEST_F(LogTest, WithFieldsTheNumbersOfALogAreNumbers) {
   EXPECT_TRUE(end["steps_per_sec"].is_number());
 }
 
+// Also of a start that has nothing to train and prints what was found before.
+TEST_F(LogTest, WithFieldsAnEvaluationIsThereOnce) {
+  const std::string input = "[input.eval]\nplugin = \"numbers\"\nexamples = 64\nepochs = 1\n";
+  for (const std::string between : {"", "[eval]\nevery_steps = 20\n"}) {
+    std::filesystem::remove_all(run_dir());
+    for (int start = 0; start < 2; ++start) {
+      const ProcessResult r = belay({"run", regression("", input + between), "--log-format=json"});
+      ASSERT_EQ(r.status, 0) << r.err;
+      int found = 0;
+      for (const nlohmann::json& line : objects(r.err))
+        if (line.value("event", "") == "evaluation" && line.at("step") == 50) {
+          ++found;
+          EXPECT_TRUE(line.at("eval/loss").is_number());
+        }
+      EXPECT_EQ(found, 1) << between << r.err;
+    }
+  }
+}
+
 TEST_F(LogTest, AQuietRunSaysNothingAndAColouredOneIsColoured) {
   EXPECT_EQ(belay({"run", regression(), "-q"}).err, "");
   const ProcessResult coloured = belay({"run", regression("", "", 60), "--color=always"});
@@ -152,6 +171,65 @@ TEST_F(LogTest, WhereTheInputEndedTheNextStartTrainsNoFurther) {
   ASSERT_EQ(r.status, 0) << r.err;
   EXPECT_THAT(lines_with(r.err, "next start  trains no further unless the input has more: raise its epochs"), SizeIs(1))
       << r.err;
+}
+
+// What is said of the next start is what the next start does.
+TEST_F(LogTest, WhereAHookEndedTheRunTheNextStartDoesWhatTheEndSays) {
+  const struct {
+    const char* hook;
+    const char* expected;
+  } cases[] = {
+      {"plugin = \"threshold_stop\"\ntarget = 1e6\nevery_n_steps = 1",
+       "unless threshold_stop is changed: its state is"},
+      {"plugin = \"threshold_stop\"\nname = \"goal\"\ntarget = 1e6\nevery_n_steps = 1", "unless goal is changed: its"},
+      {"plugin = \"time_limit\"\nseconds = 0.001", "unless time_limit is changed: its state is saved; or give"},
+      {"plugin = \"limit_batches\"\nbatches = 3\ncount_earlier_attempts = true", "unless limit_batches is changed"},
+      {"plugin = \"stop_file\"\nfile_name = \"finished.txt\"\nremove = false", "as long as what stop_file looks for"},
+      {"plugin = \"stop_file\"\nfile_name = \"finished.txt\"", ""},
+      {"plugin = \"limit_batches\"\nbatches = 3", ""},
+      {"plugin = \"time_limit\"\nseconds = 0.001\ncount_earlier_attempts = false", ""},
+  };
+  for (const auto& c : cases) {
+    std::filesystem::remove_all(run_dir());
+    std::filesystem::create_directory(run_dir());
+    write_file(run_dir() + "/finished.txt", "");
+    const std::string manifest = regression("", "[[hooks]]\n" + std::string(c.hook) + "\n", 100'000);
+    const ProcessResult first = belay({"run", manifest});
+    ASSERT_EQ(first.status, 0) << first.err;
+    const bool stops_again = *c.expected != '\0';
+    EXPECT_THAT(lines_with(first.err, stops_again ? "  next start  trains no further " + std::string(c.expected)
+                                                  : std::string("  next start  goes on from model.ckpt-")),
+                SizeIs(1))
+        << first.err;
+    const ProcessResult second = belay({"run", manifest});
+    ASSERT_EQ(second.status, 0) << second.err;
+    EXPECT_EQ(second.err.find(" (0 steps in ") != std::string::npos, stops_again) << second.err;
+  }
+}
+
+TEST_F(LogTest, TheEndSaysWhatTheTimeWentInto) {
+  const auto end_of = [&](const std::string& input, const std::string& tables) {
+    const ProcessResult r = belay({"run", regression(input, tables, 60), "--from-scratch", "--log-format=json"});
+    EXPECT_EQ(r.status, 0) << r.err;
+    for (const nlohmann::json& line : objects(r.err))
+      if (line.value("event", "") == "end") return line;
+    return nlohmann::json();
+  };
+  const nlohmann::json waited = end_of("delay_secs = 0.02\n", "");
+  EXPECT_GT(waited.at("time_shares").at("input_wait"), 0.5) << waited;
+  const std::string dawdles = "[[hooks]]\nplugin = \"trouble\"\nname = \"slow\"\ndawdle_in = \"after_run\"\n";
+  const nlohmann::json held_up = end_of("", dawdles + "dawdle_secs = 0.02\ndawdle_each = true\n");
+  EXPECT_GT(held_up.at("time_shares").at("hooks"), 0.5) << held_up;
+  EXPECT_EQ(held_up.at("slowest_hook"), "slow");
+  const ProcessResult events = belay({"events", run_dir(), "--tag", "time/hooks/slow", "--csv"});
+  EXPECT_THAT(lines_with(events.out, "time/hooks/slow"), SizeIs(1)) << events.out;
+}
+
+// The time is looked at every ten seconds.
+TEST_F(LogTest, ARunThatWaitsForItsInputSaysSoOnceWhileItTrains) {
+  const ProcessResult r = belay({"run", regression("delay_secs = 0.05\n", "", 100'000), "--max-time=22s"});
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(lines_with(r.err, "warning the training waits for its input "), SizeIs(1)) << r.err;
 }
 
 TEST_F(LogTest, ASignalIsAcknowledgedWhileTheStepGoesOn) {
