@@ -19,8 +19,14 @@ class CoveragePage : public ::testing::Test {
     std::vector<Row> found;
     for (const PageSection& section : sections_)
       for (const Row& row : section.rows)
-        if (row.at(0).rfind('U', 0) == (prefix == "U" ? 0 : std::string::npos)) found.push_back(row);
+        if (section.heading != kResumed && (row.at(0).rfind('U', 0) == 0) == (prefix == "U")) found.push_back(row);
     return found;
+  }
+  // Of each hook over a resume.
+  std::vector<Row> resumed() const {
+    const auto section =
+        std::find_if(sections_.begin(), sections_.end(), [](const PageSection& s) { return s.heading == kResumed; });
+    return section == sections_.end() ? std::vector<Row>() : section->rows;
   }
   static std::vector<std::string> numbers(const std::vector<Row>& rows) {
     std::vector<std::string> numbers;
@@ -39,6 +45,7 @@ class CoveragePage : public ::testing::Test {
     return found;
   }
 
+  static constexpr const char* kResumed = "Over a resume";
   const std::string page_ = read_source("docs/reference/coverage.md");
   const std::vector<PageSection> sections_ = sections_of(page_);
 };
@@ -54,6 +61,21 @@ TEST_F(CoveragePage, EveryTestThatItNamesExists) {
     const std::string test = code_of(row.at(row.size() - 2));
     EXPECT_TRUE(test.empty() || tests.count(test) == 1) << row.at(0) << ": there is no " << test;
   }
+  for (const Row& row : resumed()) EXPECT_EQ(tests.count(code_of(row.at(1))), 1u) << row.at(0) << row.at(1);
+}
+
+// The page of the hooks says which of them keep a state.
+TEST_F(CoveragePage, EachHookWithAStateHasATestOverAResume) {
+  std::set<std::string> with_test;
+  for (const Row& row : resumed()) EXPECT_TRUE(with_test.insert(code_of(row.at(0))).second) << row.at(0);
+  int with_state = 0;
+  for (const PageSection& hook : sections_of(read_source("docs/reference/hooks.md"))) {
+    const std::size_t state = hook.text.find("State:");
+    if (state == std::string::npos || hook.text.find("none", state) == state + 7) continue;
+    ++with_state;
+    EXPECT_THAT(with_test, Contains(code_of(hook.heading)));
+  }
+  EXPECT_GT(with_state, 20);
 }
 
 TEST_F(CoveragePage, WhatIsDoneNamesItsTestAndWhereItIs) {

@@ -149,6 +149,9 @@ TEST_F(HooksThatStop, StopFileStopsTheRunAndIsRemoved) {
   EXPECT_EQ(r.status, 0) << r.err;
   EXPECT_THAT(told(r), HasSubstr("there is 'DIR/run/STOP'"));
   EXPECT_THAT(listing(run_dir()), Not(Contains("STOP")));
+  const int stopped = newest_step();
+  EXPECT_EQ(run(tables, stopped + 5, input).status, 0);  // the next start goes on
+  EXPECT_EQ(newest_step(), stopped + 5);
   expect_same_weights(hook("stop_file"));
 }
 

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hooks of a run that is ended in the middle of their period and goes on: they leave what they leave in one that never
+// stopped.
+#include <csignal>
+#include <filesystem>
+
+#include "tests/e2e/hooks_fixture.h"
+
+namespace belay::runtime::testing {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ContainsRegex;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class HooksResumed : public HooksOfRun {
+ protected:
+  static constexpr int kStop = 18, kEnd = 30;
+
+  // Two attempts, the second one from kStop on.
+  ProcessResult resumed(const std::string& tables, const std::string& input = "") {
+    EXPECT_EQ(run(tables, kStop, input).status, 0);
+    ProcessResult second = run(tables, kEnd, input);
+    EXPECT_THAT(told(second), HasSubstr("attempt 2: goes on from model.ckpt-18, "));
+    return second;
+  }
+  // The curves of a resumed run are those of a whole one; these are their steps.
+  void expect_same_curves(const std::string& tables, const std::vector<std::string>& tags,
+                          const std::vector<int>& expected_steps) {
+    EXPECT_EQ(resumed(tables).status, 0);
+    std::vector<Points> curves;
+    for (const std::string& tag : tags) curves.push_back(points(tag));
+    trained(tables, kEnd);
+    for (std::size_t i = 0; i < tags.size(); ++i) {
+      EXPECT_EQ(steps(curves[i]), expected_steps) << tags[i];
+      EXPECT_EQ(curves[i], points(tags[i])) << tags[i];
+    }
+  }
+  // The steps of all entries of a tag that are no numbers.
+  std::vector<int> entries(const std::string& tag) const {
+    const auto list = nlohmann::json::parse(belay({"events", run_dir(), "--tag", tag + "$", "--json"}).out);
+    std::vector<int> steps;
+    for (const auto& entry : list) steps.push_back(entry.at("step"));
+    return steps;
+  }
+};
+
+TEST_F(HooksResumed, NormsAreThoseOfARunThatNeverStopped) {
+  expect_same_curves(hook("gradient_norms", "every_n_steps = 4\nweights = true\nupdates = true"),
+                     {"gradient_norm", "gradient_norm/linear/kernel", "weight_norm", "update_norm"},
+                     {1, 5, 9, 13, 17, 21, 25, 29});
+}
+
+TEST_F(HooksResumed, ActivationsAreThoseOfARunThatNeverStopped) {
+  expect_same_curves(hook("activation_stats", "tensors = [\"value\"]\nevery_n_steps = 4"),
+                     {"activation/linear/BiasAdd/mean", "activation/linear/BiasAdd/deviation"},
+                     {1, 5, 9, 13, 17, 21, 25, 29});
+}
+
+TEST_F(HooksResumed, HistogramsAreOfTheSameSteps) {
+  ASSERT_EQ(resumed(hook("histograms", "every_n_steps = 7")).status, 0);
+  for (const char* tag : {"weights/linear/kernel", "gradients/linear/bias"})
+    EXPECT_THAT(entries(tag), ElementsAre(1, 8, 15, 22, 29)) << tag;
+}
+
+TEST_F(HooksResumed, TheMachineIsLookedAtInTheSameSteps) {
+  ASSERT_EQ(resumed(hook("system_metrics", "every_n_steps = 7")).status, 0);
+  EXPECT_THAT(steps(points("system/rss_mb")), ElementsAre(1, 8, 15, 22, 29));
+}
+
+// A session's first step is none that is measured, and step 19 is no first of a period.
+TEST_F(HooksResumed, WaitsForTheInputAreAddedUpOverBothAttempts) {
+  const ProcessResult second = resumed(hook("input_wait", "every_n_steps = 5"));
+  ASSERT_EQ(second.status, 0) << second.err;
+  EXPECT_THAT(steps(points("input_wait/share")), ElementsAre(6, 11, 16, 21, 26));
+  EXPECT_THAT(second.err, ContainsRegex("waited for the input in [0-9.e-]+ % of the time of 5 measured steps"));
+}
+
+TEST_F(HooksResumed, TheProfilerTracesTheSameSteps) {
+  ASSERT_EQ(resumed(hook("profiler", "save_steps = 12")).status, 0);
+  EXPECT_THAT(listing(run_dir()), Contains("timeline-12.json"));
+  EXPECT_THAT(listing(run_dir()), Contains("timeline-24.json"));
+  EXPECT_THAT(listing(run_dir()), Not(Contains("timeline-30.json")));
+}
+
+TEST_F(HooksResumed, ATraceIsOfTheStepsOfItsAttempt) {
+  ASSERT_EQ(belay({"run", regression("", "", kStop), "--trace"}).status, 0);
+  ASSERT_EQ(belay({"run", regression("", "", kEnd), "--trace"}).status, 0);
+  std::vector<std::string> names;
+  for (const auto& event : nlohmann::json::parse(contents(run_dir() + "/trace.json")))
+    if (event.at("ph") == "X") names.push_back(event.at("name"));
+  for (const char* name : {"step 19", "step 30"}) EXPECT_THAT(names, Contains(name));
+  for (const char* name : {"step 1", "step 18"}) EXPECT_THAT(names, Not(Contains(name)));
+}
+
+TEST_F(HooksResumed, TheModelIsListedByEachAttempt) {
+  ASSERT_EQ(run(hook("model_summary"), kStop).status, 0);
+  const std::string first = contents(run_dir() + "/model_summary.txt");
+  ASSERT_NE(first, "");
+  std::filesystem::remove(run_dir() + "/model_summary.txt");
+  ASSERT_EQ(run(hook("model_summary"), kEnd).status, 0);
+  EXPECT_EQ(contents(run_dir() + "/model_summary.txt"), first);
+}
+
+// The rate is a thousand times higher from step 24 on. A window of twenty values that began anew at step 19 would not
+// be full by then.
+TEST_F(HooksResumed, ASpikeIsOneAgainstValuesFromBeforeTheResume) {
+  const std::string jumps =
+      hook("spike_detection", "window = 20\ndeviations = 3.0\naction = \"fail\"") +
+      hook("parameter_schedule", "variable = \"learning_rate_scale\"\nsteps = [0, 24]\nvalues = [1.0, 1000.0]");
+  EXPECT_EQ(resumed(jumps).status, 4);
+  const std::string spikes = contents(run_dir() + "/spikes.json");
+  const auto list = nlohmann::json::parse(spikes);
+  ASSERT_EQ(list.size(), 1u);
+  EXPECT_LT(list[0].at("global_step"), kEnd);
+  std::filesystem::remove_all(run_dir());
+  EXPECT_EQ(run(jumps, kEnd).status, 4);
+  EXPECT_EQ(contents(run_dir() + "/spikes.json"), spikes);
+}
+
+// The input counts its batches from the start of a process: the sixth one is that of step 24.
+TEST_F(HooksResumed, NanGuardFailsBeforeTheGradientIsAppliedAndNamesTheCheckpointOfTheAttemptBefore) {
+  ASSERT_EQ(run(hook("nan_guard"), kStop).status, 0);
+  const ProcessResult r = run(hook("nan_guard"), kEnd, "nan_at_batch = 5\n");
+  EXPECT_EQ(r.status, 4) << r.err;
+  EXPECT_THAT(r.err, HasSubstr("the gradient of 'linear/kernel', before it was applied: the tensor has NaN"));
+  EXPECT_THAT(told(r), HasSubstr("the last checkpoint that is finite is 'DIR/run/model.ckpt-18'"));
+}
+
+// Each prediction of a training, none twice: those behind the last checkpoint are cut off and made again.
+TEST_F(HooksResumed, PredictionsOfEachBatchAreThereOnce) {
+  const std::string writer =
+      hook("sample_dump", "tensors = [\"value\"]\nrows = 0\nevery_n_steps = 1\noutput_file = \"all.jsonl\"") +
+      "[checkpoint]\nsave_steps = 10\nsave_secs = 0\n";
+  BelayProcess killed({"run", regression("hang_at_batch = 25\n", writer, kEnd)});
+  const auto lines = [&] { return lines_with(contents(run_dir() + "/all.jsonl"), "\"row\":15").size(); };
+  ASSERT_TRUE(killed.wait_until([&] { return lines() == 25; }));
+  killed.kill(SIGKILL);
+  ASSERT_EQ(killed.wait().signal, SIGKILL);
+  ASSERT_EQ(run(writer, kEnd).status, 0);
+  const std::string resumed = contents(run_dir() + "/all.jsonl");
+  EXPECT_EQ(lines_with(resumed, "\"row\":").size(), 30u * 16);
+  trained(writer, kEnd);
+  EXPECT_EQ(contents(run_dir() + "/all.jsonl"), resumed);
+}
+
+}  // namespace
+}  // namespace belay::runtime::testing
