@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 
 #include "runtime/report/markup.h"
@@ -10,7 +11,7 @@
 namespace belay::runtime {
 namespace {
 
-constexpr double kWidth = 560, kHeight = 230, kLeft = 52, kRight = 20, kTop = 14, kBottom = 24;
+constexpr double kWidth = 560, kHeight = 230, kLeft = 60, kRight = 20, kTop = 14, kBottom = 24;
 constexpr std::size_t kColours = 8;
 constexpr std::size_t kMostDots = 60;  // a line of more has none
 
@@ -103,11 +104,27 @@ void add_rule(std::string& out, const char* type, double x1, double y1, double x
   add_attribute(out, "y2", y2);
 }
 
+// As rounded_number, but short enough for the place left of the axis: "8.5e10", "9.955e-4".
+std::string tick_text(double value) {
+  constexpr std::size_t kMost = 8;
+  const std::string plain = rounded_number(value);
+  if (plain.size() <= kMost && plain.find('e') == std::string::npos) return plain;
+  char text[40];
+  std::snprintf(text, sizeof(text), "%.4e", value);
+  const std::string number = text;
+  const std::size_t e = number.find('e');
+  if (e == std::string::npos) return plain;
+  std::string digits = number.substr(0, e);
+  while (digits.back() == '0') digits.pop_back();
+  if (digits.back() == '.') digits.pop_back();
+  return digits + "e" + std::to_string(std::stoi(number.substr(e + 1)));
+}
+
 void add_axes(std::string& out, const Axes& axes) {
   for (const double v : axes.value_ticks()) {
     add_rule(out, "grid", kLeft, axes.y(v), kWidth - kRight, axes.y(v));
     out += "/>";
-    add_words(out, "tick-y", kLeft - 6, axes.y(v) + 3.5, rounded_number(v));
+    add_words(out, "tick-y", kLeft - 6, axes.y(v) + 3.5, tick_text(v));
   }
   for (const double s : axes.step_ticks()) {
     add_rule(out, "axis", axes.x(s), kHeight - kBottom, axes.x(s), kHeight - kBottom + 4);

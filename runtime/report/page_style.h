@@ -32,7 +32,7 @@ a:hover{text-decoration:underline}
 .tile{padding:12px 16px}
 .tile b{display:block;font-size:18px;line-height:1.25;font-variant-numeric:tabular-nums;overflow-wrap:anywhere}
 .tile span{font-size:13px;color:var(--soft)}
-.charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(440px,100%),1fr));gap:14px}
+.charts{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(440px,100%),1fr));gap:14px}
 .charts figure{max-width:820px}
 figure{margin:0;padding:14px 16px 8px;min-width:0}
 figcaption{font-weight:600;font-size:14px;overflow-wrap:anywhere}

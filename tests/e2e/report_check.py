@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run of the digits that is killed and goes on, and the page about it, read as a browser would.
+"""A run that is killed and goes on, and the page about it, read as a browser would.
 
     report_check.py BELAY PLUGINS EXAMPLES [BROWSER]
 
-With BROWSER also opened there: the console has no line, nothing is asked of a network, and the screenshot is not empty.
-Status 77 where BROWSER is not installed.
+A run of the digits. With BROWSER one of MNIST, of BELAY_DATA_DIR, and the page is also opened there: the console has no
+line, nothing is asked of a network, and the screenshot is not empty. Status 77 where BROWSER or MNIST is not there.
 """
 import collections
 import csv
@@ -22,6 +22,12 @@ import time
 import xml.etree.ElementTree
 
 VOID = {"meta", "br", "img", "link", "input", "hr"}
+HISTOGRAMS = '{ plugin = "histograms", every_n_steps = 20 }'
+# What a page has below each heading: words, and the elements that draw it.
+DIGITS = {"example": "digits.toml", "hooks": HISTOGRAMS, "parameters": "203,530", "layer": "hidden_1", "images": 0}
+MNIST = {"example": "mnist_cnn.toml", "sets": ["model.filters=[4, 8]", "model.dense=[40]"],
+         "hooks": HISTOGRAMS + ', { plugin = "sample_dump", images = ["image"], rows = 1, every_n_steps = 20 }',
+         "parameters": "17,042", "layer": "conv_1", "images": 4}
 
 
 def belay(program, *arguments):
@@ -41,10 +47,13 @@ def checkpoints(run):
     return sorted(int(name[11:]) for name in names if re.fullmatch(r"model\.ckpt-\d+", name))
 
 
-def train(program, manifest, run):
+def train(program, manifest, run, case):
     """Two attempts: one killed behind its checkpoint, and one that goes on to a step beyond. Returns the step of that."""
-    options = ["run", manifest, "--set", f"run.dir={run}", "--set", "session.save_summaries_steps=5",
-               "--set", "session.events_flush_secs=0.05", "--set", "checkpoint.save_steps=40", "--set", "eval.every_steps=40"]
+    options = ["run", manifest]
+    for key in [f"run.dir={run}", "session.save_summaries_steps=5", "session.events_flush_secs=0.05",
+                "checkpoint.save_steps=40", "checkpoint.keep_best=1", "checkpoint.best_metric=\"eval/accuracy\"",
+                "eval.every_steps=40", f"hooks=[{case['hooks']}]", *case.get("sets", [])]:
+        options += ["--set", key]
     with subprocess.Popen([program, *options, "--set", "run.max_steps=1000000"], stderr=subprocess.DEVNULL,
                           stdout=subprocess.DEVNULL) as process:
         while True:
@@ -83,7 +92,26 @@ class Tags(html.parser.HTMLParser):
         self.open.pop()
 
 
-def check_page(page, expected_steps):
+def sections_of(root):
+    """The elements below each heading of the page, by its words."""
+    sections, below = {}, None
+    for element in root.find("body").find("main"):
+        if element.tag == "h2":
+            below = sections.setdefault("".join(element.itertext()), [])
+        else:
+            below.append(element)
+    return sections
+
+
+def words_of(elements):
+    return " ".join("".join(element.itertext()) for element in elements)
+
+
+def count(elements, tag):
+    return sum(1 for element in elements for _ in element.iter(tag))
+
+
+def check_page(page, expected_steps, case):
     tags = Tags()
     tags.feed(page)
     tags.close()
@@ -95,15 +123,31 @@ def check_page(page, expected_steps):
     anchors = {element.get("id") for element in root.iter() if element.get("id")}
     assert {target[1:] for target in tags.loads if target.startswith("#")} <= anchors
     charts = {figure.find("svg").get("aria-label"): figure for figure in root.iter("figure")}
-    assert {"loss", "accuracy"} <= charts.keys(), charts.keys()
-    loss = charts["loss"]
-    legend = "".join(loss.find("figcaption").itertext())
-    assert "training" in legend and "eval" in legend, legend
-    check_line(loss, expected_steps)
-    words = "".join(root.itertext())
-    for word in ("attempt 2 goes on from step", "cut off", "Attempts and time", "hidden_1", "203,530", "Checkpoints",
-                 "run.max_steps", "of steps that a later attempt did again are left out"):
-        assert word in words, word
+    assert {"loss", "accuracy", "learning_rate"} <= charts.keys(), charts.keys()
+    for chart in (charts["loss"], charts["accuracy"]):
+        legend = "".join(chart.find("figcaption").itertext())
+        assert "training" in legend and "eval" in legend, legend
+        assert "attempt 2 goes on from step" in "".join(chart.find("svg").itertext())
+    check_line(charts["loss"], expected_steps)
+    check_sections(sections_of(root), case)
+
+
+def check_sections(sections, case):
+    expected = {
+        "Metrics": [], "Learning rate": ["learning_rate"], "Best and last values": ["eval/accuracy", "eval/loss"],
+        "Attempts and time": ["cut off", "finished", "Where the time of the training went", "training", "input_wait", "saving"],
+        "Checkpoints": ["last", "best"], "Histograms": [f"weights/{case['layer']}/kernel", f"gradients/{case['layer']}/bias"],
+        "Model": [case["layer"], case["parameters"], "FLOPs"],
+        "Manifest": ["What changed between attempts", "run.max_steps", "1000000", "learning_rate"],
+        "Notes": ["of steps that a later attempt did again are left out"]}
+    for heading, words in expected.items():
+        assert heading in sections, (heading, sections.keys())
+        text = words_of(sections[heading])
+        for word in words:
+            assert word in text, f"{word} is not below {heading}: {text}"
+    assert count(sections["Histograms"], "svg") >= 4
+    assert count(sections["Model"], "svg") == 1
+    assert count(sections.get("Images", []), "img") == case["images"], words_of(sections.get("Images", []))
 
 
 def check_line(figure, expected_steps):
@@ -136,21 +180,26 @@ def check_in_browser(browser, path, directory):
 
 def main():
     program, plugins, examples = sys.argv[1:4]
+    case = MNIST if len(sys.argv) > 4 else DIGITS
     os.environ["BELAY_PLUGIN_PATH"] = os.path.abspath(plugins)
+    if case is MNIST and not os.path.isdir(os.path.join(os.environ.get("BELAY_DATA_DIR", ""), "mnist")):
+        print("there is no mnist in BELAY_DATA_DIR: the page was not made")
+        sys.exit(77)
     with tempfile.TemporaryDirectory() as directory:
         run = os.path.join(directory, "run")
-        last = train(program, os.path.join(examples, "digits.toml"), run)
+        manifest = os.path.join(examples, case["example"])
+        last = train(program, manifest, run, case)
         again = len(points(program, run, "--all")) - len(points(program, run))
         assert again > 0, "no step was done again"
         text = belay(program, "report", run)
         assert f"finished at step {last}" in text and "steps done again" in text, text
         page = os.path.join(run, "report.html")
         with open(page, encoding="utf-8") as file:
-            check_page(file.read(), [step for step, _ in points(program, run)])
+            check_page(file.read(), [step for step, _ in points(program, run)], case)
         if len(sys.argv) > 4:
             check_in_browser(sys.argv[4], page, directory)
-        svg = subprocess.run([program, "graph", os.path.join(examples, "digits.toml"), "--svg", "--set", f"run.dir={run}2"],
-                             capture_output=True, text=True, check=True).stdout
+        svg = subprocess.run([program, "graph", manifest, "--svg", "--set", f"run.dir={run}2"], capture_output=True, text=True,
+                             check=True).stdout
         assert xml.etree.ElementTree.fromstring(svg).tag.endswith("svg")
 
 

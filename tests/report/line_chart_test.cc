@@ -43,6 +43,15 @@ TEST(LineChart, ValuesOfVeryDifferentSizesAreDrawnByTheirLogarithms) {
   for (const char* tick : {">0.001<", ">1<", ">100<"}) EXPECT_THAT(svg, HasSubstr(tick));
 }
 
+// Left of the axis there is room for eight characters.
+TEST(LineChart, TicksOfLargeAndSmallValuesAreShort) {
+  const auto drawn = [](double low, double high) { return svg_of(chart({{0, low, low, low}, {1, high, high, high}})); };
+  for (const char* tick : {">9.5e7<", ">1e8<", ">1.05e8<"}) EXPECT_THAT(drawn(9.4e7, 1.06e8), HasSubstr(tick));
+  EXPECT_THAT(drawn(0.00098, 0.001), HasSubstr(">0.000985<"));
+  EXPECT_THAT(drawn(0.000995, 0.000997), HasSubstr(">9.955e-4<"));
+  EXPECT_THAT(drawn(-1.06e8, -9.4e7), HasSubstr(">-1.05e8<"));
+}
+
 TEST(LineChart, AMarkSaysWhatHappened) {
   LineChart c = chart({{0, 1, 1, 1}, {10, 2, 1, 3}});
   c.marks.push_back({5, "attempt 2", "attempt 2 goes on from step 5"});
