@@ -261,6 +261,8 @@ void add_times(const TrainingResult& result, Block& block) {
   if (const auto slowest = shares.slowest_hook()) block.fields().add("slowest_hook", slowest->first);
 }
 
+const std::string& hook_name(const PluginUse& hook) { return hook.name.empty() ? hook.plugin : hook.name; }
+
 bool is_set(const PluginUse& use, const std::string& key, bool by_default) {
   for (const PluginOption& o : use.options)
     if (const auto* value = o.key == key ? std::get_if<bool>(&o.value) : nullptr) return *value;
@@ -269,8 +271,8 @@ bool is_set(const PluginUse& use, const std::string& key, bool by_default) {
 
 // What must change so that the hook which ended this run does not end the next start before its first step; empty: it
 // does not, as far as is known here.
-std::string what_stops_again(const PluginUse& hook, const std::string& name) {
-  const std::string& plugin = hook.plugin;
+std::string what_stops_again(const PluginUse& hook) {
+  const std::string &plugin = hook.plugin, &name = hook_name(hook);
   if (plugin == "early_stopping" || plugin == "threshold_stop" ||
       (plugin == "time_limit" && is_set(hook, "count_earlier_attempts", true)) ||
       (plugin == "limit_batches" && is_set(hook, "count_earlier_attempts", false)))
@@ -282,10 +284,8 @@ std::string what_stops_again(const PluginUse& hook, const std::string& name) {
 
 std::string what_stops_again(const ManifestRun& run, const TrainingResult& result) {
   if (result.reason.kind != EndReason::Kind::kStopRequested || run.host().control().stopping()) return "";
-  for (const PluginUse& hook : run.manifest().hooks) {
-    const std::string& name = hook.name.empty() ? hook.plugin : hook.name;
-    if (result.reason.text.starts_with(name + ": ")) return what_stops_again(hook, name);
-  }
+  for (const PluginUse& hook : run.manifest().hooks)
+    if (result.reason.text.starts_with(hook_name(hook) + ": ")) return what_stops_again(hook);
   return "";
 }
 
@@ -302,7 +302,7 @@ std::string next_start(const ManifestRun& run, const TrainingResult& result) {
 }
 
 void add_next(const ManifestRun& run, const TrainingResult& result, const std::string& manifest, Block& block) {
-  if (manifest.empty()) return;
+  if (manifest.empty()) return block.row("kept", "nothing: --short removes its directory");
   block.row("next start", next_start(run, result));
   if (result.checkpoint.empty()) return;
   const std::string file = escaped(manifest);
@@ -318,7 +318,7 @@ void say_end(ManifestRun& run, const TrainingResult& result, const std::string& 
   const std::string why = why_it_ended(run, result);
   Block block("ended at step " + std::to_string(result.global_step) + " (" + std::to_string(result.steps) +
               " steps in " + run_time_text(result.seconds) + "): " + why +
-              (result.checkpoint.empty() ? "" : "; last checkpoint " + last_checkpoint(result)) +
+              (result.checkpoint.empty() || manifest.empty() ? "" : "; last checkpoint " + last_checkpoint(result)) +
               (result.recoveries == 0 ? "" : "; " + std::to_string(result.recoveries) + " recoveries"));
   block.fields().add("event", "end");
   block.fields().add("step", result.global_step);
@@ -326,7 +326,7 @@ void say_end(ManifestRun& run, const TrainingResult& result, const std::string& 
   block.fields().add("seconds", result.seconds);
   block.fields().add("reason", why);
   block.fields().add("attempt", run.host().attempt());
-  if (!result.checkpoint.empty()) block.fields().add("checkpoint", result.checkpoint);
+  if (!result.checkpoint.empty() && !manifest.empty()) block.fields().add("checkpoint", result.checkpoint);
   add_best(run, block);
   add_times(result, block);
   if (!is_worker(run)) add_next(run, result, manifest, block);
@@ -338,8 +338,12 @@ void say_what_is_kept(ManifestRun& run, Logger& log) {
   log.info("", run.host().control().what_is_kept());
 }
 
-void say_how_to_search(ManifestRun& run, Logger& log) {
+void say_how_to_search(ManifestRun& run, const std::string& error, Logger& log) {
   if (run.host().lock_lost() || !run.host().has_directory()) return;
+  for (const PluginUse& hook : run.manifest().hooks)
+    if ((hook.plugin == "threshold_stop" || hook.plugin == "spike_detection") &&
+        error.starts_with("hook \"" + hook_name(hook) + "\" ("))
+      return;  // the numbers are large, and finite
   log.info("", "where it began is found by: belay replay " + escaped(run.manifest().run.dir) + " --first-non-finite");
 }
 

@@ -15,14 +15,14 @@ namespace belay::runtime {
 void say_begin(ManifestRun& run, const std::string& ends, Logger& log);
 
 // Why it ended, the last and the best checkpoint, what the time went into, what the next start does and the next
-// commands. `manifest`: the file, as it was given; empty: nothing goes on
-// from here.
+// commands. `manifest`: the file, as it was given; empty: of a --short run, of which nothing is kept.
 void say_end(ManifestRun& run, const TrainingResult& result, const std::string& manifest, Logger& log);
 
 // What is saved behind an error, and what the next start goes on from.
 void say_what_is_kept(ManifestRun& run, Logger& log);
 
-// Behind a divergence: which command finds where it began. Nothing where no directory is kept.
-void say_how_to_search(ManifestRun& run, Logger& log);
+// Behind a divergence, which `error` says: which command finds where it began. Nothing where no directory is kept, or a
+// hook stopped the run for numbers that are finite.
+void say_how_to_search(ManifestRun& run, const std::string& error, Logger& log);
 
 }  // namespace belay::runtime

@@ -69,7 +69,7 @@ int train(ManifestRun& run, const RunArguments& arguments, Watchdog& watchdog, L
     log_error(log, std::string("training ended with an error: ") + e.what());
     say_what_was_left_out(log, run.disabled_hooks());
     if (!arguments.is_short) say_what_is_kept(run, log);
-    if (!arguments.is_short && e.code() == Code::kDiverged) say_how_to_search(run, log);
+    if (!arguments.is_short && e.code() == Code::kDiverged) say_how_to_search(run, e.what(), log);
     log.flush();
     if (signals.stop_signal() != 0 && e.code() == Code::kCancelled) Signals::die_of(signals.stop_signal());
     // The error may have come through a hook, as one of its own.

@@ -49,6 +49,7 @@ TEST_F(HooksThatStop, ThresholdStopFailsARunThatDiverged) {
                                  "--set", "optimizer.learning_rate=3.0"});
   EXPECT_EQ(r.status, 4) << r.err;
   EXPECT_THAT(r.err, HasSubstr("training has diverged (diverged = 1000)"));
+  EXPECT_THAT(r.err, Not(HasSubstr("--first-non-finite"))) << "the loss is finite";
 }
 
 TEST_F(HooksThatStop, ThresholdStopCountsOnInTheNextAttempt) {

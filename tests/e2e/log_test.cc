@@ -274,6 +274,8 @@ TEST_F(LogTest, AShortRunKeepsNothing) {
   EXPECT_EQ(r.status, 0) << r.err;
   EXPECT_THAT(lines_with(r.err, "info ended at step 5 "), SizeIs(1)) << r.err;
   EXPECT_THAT(told(r), Not(HasSubstr("  next start  ")));
+  EXPECT_THAT(told(r), Not(HasSubstr("; last checkpoint ")));
+  EXPECT_THAT(lines_with(r.err, "  kept        nothing: --short removes its directory"), SizeIs(1)) << r.err;
   EXPECT_EQ(listing(temp.path()), Names{"train.toml"});
 }
 
