@@ -219,7 +219,7 @@ class Progress final : public belay::Hook {
     for (const NamedScalar& s : shown_scalars_) add_value(s.name, number((*values)[s.output], s.name));
     if (examples_.tensor()) examples_per_step_ = examples_.of(*values);
     if (interactive_) {
-      host().status_line(line(step));
+      host().status_line(bar(step) + line(step));
     } else {
       host().info(line(step) + fields_of(step));
     }
@@ -248,14 +248,17 @@ class Progress final : public belay::Hook {
     if (average_.known()) fields_.add("loss_average", average_.value());
   }
 
+  // Of the live line.
+  std::string bar(std::int64_t step) const {
+    if (max_steps_ <= 0) return "";
+    return bar_text(static_cast<double>(step) / static_cast<double>(max_steps_)) + " ";
+  }
   // "step 300/3000 (10%), loss 0.41 (average 0.43), accuracy 0.9, 120.1 steps/s, 15373 examples/s, ETA 0:22"
   std::string line(std::int64_t step) const {
     std::string text = "step " + std::to_string(step);
     if (max_steps_ > 0) {
-      const double part = static_cast<double>(step) / static_cast<double>(max_steps_);
       const std::string percent = std::to_string(std::min<std::int64_t>(100, step * 100 / max_steps_)) + "%";
       text += "/" + std::to_string(max_steps_) + " (" + percent + ")";
-      if (interactive_) text = bar_text(part) + " " + text;
     }
     text += values_text_;
     if (const double rate = steps_per_second(); rate > 0) {

@@ -225,8 +225,7 @@ TEST(Progress, TheLastLineHasTheLastValues) {
   hook->host().clock.advance(0.05);
   hook->step({{"loss", 0.125f}});
   hook->end();
-  EXPECT_THAT(lines_of(*hook).back(),
-              ::testing::StartsWith("info: [==========] step 100/100 (100%), loss 0.125 (average 0.4"));
+  EXPECT_THAT(lines_of(*hook).back(), ::testing::StartsWith("info: step 100/100 (100%), loss 0.125 (average 0.4"));
   EXPECT_EQ(hook->host().status_lines().back(), "");
 }
 
