@@ -14,6 +14,7 @@ using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::SizeIs;
 
 class HooksResumed : public HooksOfRun {
  protected:
@@ -76,6 +77,30 @@ TEST_F(HooksResumed, WaitsForTheInputAreAddedUpOverBothAttempts) {
   ASSERT_EQ(second.status, 0) << second.err;
   EXPECT_THAT(steps(points("input_wait/share")), ElementsAre(6, 11, 16, 21, 26));
   EXPECT_THAT(second.err, ContainsRegex("waited for the input in [0-9.e-]+ % of the time of 5 measured steps"));
+}
+
+TEST_F(HooksResumed, ATableIsThatOfARunThatNeverStopped) {
+  const std::string table = hook("csv_logger", "tensors = [\"loss\"]\nevery_n_steps = 4");
+  ASSERT_EQ(resumed(table).status, 0);
+  const std::string rows = contents(run_dir() + "/metrics.csv");
+  EXPECT_EQ(lines_with(rows, ",").size(), 9u) << rows;
+  trained(table, kEnd);
+  EXPECT_EQ(contents(run_dir() + "/metrics.csv"), rows);
+}
+
+// Nothing is an improvement. Patience that began anew at step 19 would not be over by the end.
+TEST_F(HooksResumed, PatienceCountsOn) {
+  const std::string waits = "patience = 20\nmin_delta = 1e6\nevery_n_steps = 1\n";
+  const ProcessResult stopped = resumed(hook("early_stopping", waits));
+  EXPECT_EQ(stopped.status, 0);
+  EXPECT_THAT(lines_with(stopped.err, "info ended at step 21 "), SizeIs(1)) << stopped.err;
+  std::filesystem::remove_all(run_dir());
+
+  ASSERT_EQ(resumed(hook("reduce_lr_on_plateau", waits)).status, 0);
+  const std::vector<float> scale = tensor(kEnd, "learning_rate_scale");
+  EXPECT_THAT(scale, ElementsAre(0.1f));
+  const std::string lowered = weights(run_dir(), kEnd);
+  EXPECT_EQ(trained(hook("reduce_lr_on_plateau", waits), kEnd), lowered);
 }
 
 TEST_F(HooksResumed, TheProfilerTracesTheSameSteps) {

@@ -123,6 +123,22 @@ TEST_F(HooksThatWatch, ProfilerShowsThePhasesOfAStep) {
   EXPECT_GT(between, 0);
 }
 
+TEST_F(HooksThatWatch, ATraceHasWaitsEvaluationsAndSavesBesideTheOperations) {
+  const std::string evaluates =
+      "[input.eval]\nplugin = \"numbers\"\nexamples = 64\nepochs = 1\n[eval]\nevery_steps = 10\n"
+      "[checkpoint]\nsave_steps = 10\n";
+  const ProcessResult r = belay({"run", regression("delay_secs = 0.005\n", evaluates, 20), "--trace"});
+  ASSERT_EQ(r.status, 0) << r.err;
+  std::vector<std::string> categories, activities;
+  for (const auto& event : nlohmann::json::parse(contents(run_dir() + "/trace.json"))) {
+    if (event.at("ph") != "X") continue;
+    categories.push_back(event.at("cat"));
+    if (categories.back() == "activity") activities.push_back(event.at("name"));
+  }
+  EXPECT_THAT(categories, ::testing::IsSupersetOf({"op", "hook", "run", "step", "activity"}));
+  EXPECT_THAT(activities, ::testing::IsSupersetOf({"waiting for the input", "evaluation", "saving"}));
+}
+
 // A run of 30 steps that is stopped at 18 must leave what one without a stop leaves.
 TEST_F(HooksThatWatch, RunningAverageGoesOnOverAResume) {
   const std::string average = hook("running_average", "tensors = [\"loss\"]\nalpha = 0.9\nevery_n_steps = 5");
