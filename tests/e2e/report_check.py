@@ -3,8 +3,9 @@
 
     report_check.py BELAY PLUGINS EXAMPLES [BROWSER]
 
-A run of the digits. With BROWSER one of MNIST, of BELAY_DATA_DIR, and the page is also opened there: the console has no
-line, nothing is asked of a network, and the screenshot is not empty. Status 77 where BROWSER or MNIST is not there.
+A run of the digits. With BROWSER one of MNIST, of BELAY_DATA_DIR or else of ../shared/data beside the source, and the page is
+also opened there: the console has no line, nothing is asked of a network, and the screenshot is not empty. Status 77 where
+BROWSER or MNIST is not there.
 """
 import collections
 import csv
@@ -182,8 +183,9 @@ def main():
     program, plugins, examples = sys.argv[1:4]
     case = MNIST if len(sys.argv) > 4 else DIGITS
     os.environ["BELAY_PLUGIN_PATH"] = os.path.abspath(plugins)
-    if case is MNIST and not os.path.isdir(os.path.join(os.environ.get("BELAY_DATA_DIR", ""), "mnist")):
-        print("there is no mnist in BELAY_DATA_DIR: the page was not made")
+    data = os.environ.setdefault("BELAY_DATA_DIR", os.path.abspath(os.path.join(examples, "../../shared/data")))
+    if case is MNIST and not os.path.isdir(os.path.join(data, "mnist")):
+        print(f"there is no mnist in BELAY_DATA_DIR ({data}): the page was not made")
         sys.exit(77)
     with tempfile.TemporaryDirectory() as directory:
         run = os.path.join(directory, "run")
