@@ -3,14 +3,15 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 #include <ostream>
 
 #include "runtime/cli/command_line.h"
+#include "runtime/cli/complete_settings.h"
 #include "runtime/cli/examples_command.h"
 #include "runtime/cli/exit_status.h"
 #include "runtime/cli/help_command.h"
 #include "runtime/cli/plugin_template.h"
-#include "runtime/manifest/parse.h"
 
 namespace belay::runtime {
 namespace {
@@ -32,40 +33,11 @@ Candidates choices_of(const std::string& value) {
   return all;
 }
 
-// What a table of the manifest names a plugin by, and the plugin's kind.
-struct PluginKey {
-  const char* key;
-  PluginKind kind;
-};
-constexpr PluginKey kPluginKeys[] = {
-    {"input.train.plugin", PluginKind::kInput},    {"input.eval.plugin", PluginKind::kInput},
-    {"input.predict.plugin", PluginKind::kInput},  {"model.plugin", PluginKind::kModel},
-    {"optimizer.name", PluginKind::kOptimizer},    {"optimizer.learning_rate.schedule", PluginKind::kSchedule},
-    {"scaffold.saver.plugin", PluginKind::kSaver}, {"cluster.plugin", PluginKind::kCluster}};
-
-Candidates plugins_of(PluginKind kind, const std::function<PluginSearch()>& search) {
-  Candidates names;
-  const PluginSearch found = search();
+// Of one kind, or of each; `prefix` before the names.
+void append_plugins(Candidates& names, const PluginSearch& found, std::optional<PluginKind> kind,
+                    const std::string& prefix = "") {
   for (const FoundPlugin& p : found.plugins())
-    if (p.info.kind == kind) names.push_back(p.info.name);
-  return names;
-}
-
-// KEY= while the key is written, then KEY=NAME where it names a plugin.
-Candidates settings(const std::string& word, const std::function<PluginSearch()>& search) {
-  Candidates names;
-  const std::size_t equals = word.find('=');
-  for (const PluginKey& p : kPluginKeys) {
-    const std::string key = std::string(p.key) + "=";
-    if (equals == word.npos) names.push_back(key);
-    if (word.substr(0, equals + 1) != key) continue;
-    for (const std::string& name : plugins_of(p.kind, search)) names.push_back(key + name);
-  }
-  if (equals != word.npos) return names;
-  for (const SectionKeys& section : manifest_keys())
-    for (const std::string& key : section.keys)
-      if (!section.section.empty() && section.section != "metrics") names.push_back(section.section + "." + key + "=");
-  return names;
+    if (!kind || p.info.kind == *kind) names.push_back(prefix + p.info.name);
 }
 
 Candidates kinds() {
@@ -75,10 +47,21 @@ Candidates kinds() {
   return all;
 }
 
-Candidates all_plugins(const std::function<PluginSearch()>& search) {
+// What follows an option: words of its own, or names of plugins; nothing: files, or what is free.
+Candidates values_of(const OptionText& option, const std::function<PluginSearch()>& search) {
+  Candidates names = choices_of(option.value);
+  if (option.name == "--saver" || option.name == "--source-saver") append_plugins(names, search(), PluginKind::kSaver);
+  if (option.name == "--hook") append_plugins(names, search(), PluginKind::kHook);
+  return names;
+}
+
+// NAME, and KIND:NAME where the kind is written.
+Candidates plugins_to_describe(const std::string& word, const PluginSearch& found) {
   Candidates names;
-  const PluginSearch found = search();
-  for (const FoundPlugin& p : found.plugins()) names.push_back(p.info.name);
+  if (word.find(':') == word.npos) append_plugins(names, found, std::nullopt);
+  for (const FoundPlugin& p : found.plugins())
+    if (const std::string kind = std::string(kind_name(p.info.kind)) + ":"; word.starts_with(kind))
+      names.push_back(kind + p.info.name);
   return names;
 }
 
@@ -94,10 +77,18 @@ Candidates candidates(const Candidates& words, std::size_t current, const std::f
     append(names, help_topics());
     return names;
   }
-  if (before == "--set") return settings(word, search);
+  if (before == "--set")
+    return settings_to_offer({words.begin(), words.begin() + static_cast<std::ptrdiff_t>(current)}, word, search);
   const std::vector<OptionText> options = option_texts(command);
-  for (const OptionText& o : options)
-    if (o.name == before && !o.value.empty()) return choices_of(o.value);
+  const std::size_t equals = word.find('=');
+  for (const OptionText& o : options) {
+    if (o.value.empty()) continue;
+    if (o.name == before) return values_of(o, search);
+    if (equals == word.npos || o.name != word.substr(0, equals)) continue;
+    names = values_of(o, search);
+    for (std::string& name : names) name.insert(0, o.name + "=");
+    return names;
+  }
   names.clear();
   if (word.starts_with('-')) {
     for (const OptionText& o : options) names.push_back(o.name);
@@ -108,7 +99,7 @@ Candidates candidates(const Candidates& words, std::size_t current, const std::f
   } else if (command == "examples") {
     for (const Example& e : examples()) names.emplace_back(e.name);
   } else if (command == "describe") {
-    names = all_plugins(search);
+    names = plugins_to_describe(word, search());
   }
   return names;
 }

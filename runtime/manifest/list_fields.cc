@@ -8,21 +8,21 @@
 namespace belay::runtime {
 namespace {
 
-// Notes the names of the keys; a table's members as a section of their own.
+// Notes the names of the keys, and what they may be; a table's members as a section of their own.
 class ListFields final : public Fields {
  public:
   ListFields(std::string section, std::vector<SectionKeys>& all) : all_(all), index_(all.size()) {
     all_.push_back({std::move(section), {}});
   }
 
-  void boolean(const char* key, bool&) override { add(key); }
+  void boolean(const char* key, bool&) override { add(key, {"true", "false"}); }
   void integer(const char* key, std::int64_t&, IntegerRange) override { add(key); }
   void number(const char* key, double&, NumberRange) override { add(key); }
   void integer(const char* key, std::optional<std::int64_t>&, IntegerRange, const char*) override { add(key); }
   void number(const char* key, std::optional<double>&, NumberRange, const char*) override { add(key); }
   void integers(const char* key, std::vector<std::int64_t>&, IntegerRange) override { add(key); }
   void numbers(const char* key, std::vector<double>&, NumberRange) override { add(key); }
-  void word(const char* key, std::string&, const std::vector<std::string>&) override { add(key); }
+  void word(const char* key, std::string&, const std::vector<std::string>& words) override { add(key, words); }
   void text(const char* key, std::string&, const char*) override { add(key); }
   void path(const char* key, std::string&, const char*) override { add(key); }
   void paths(const char* key, std::vector<std::string>&) override { add(key); }
@@ -44,7 +44,10 @@ class ListFields final : public Fields {
   void check(bool, const char*, const std::string&, const std::string&) override {}
 
  private:
-  void add(const char* key) { all_[index_].keys.emplace_back(key); }
+  void add(const char* key, const std::vector<std::string>& choices = {}) {
+    all_[index_].keys.emplace_back(key);
+    if (!choices.empty()) all_[index_].choices[key] = choices;
+  }
 
   std::vector<SectionKeys>& all_;
   const std::size_t index_;

@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -64,6 +65,7 @@ std::optional<Manifest> parse_manifest(const std::string& path, const std::vecto
 struct SectionKeys {
   std::string section;
   std::vector<std::string> keys;
+  std::map<std::string, std::vector<std::string>> choices = {};  // of keys that are one of some words, or a boolean
 };
 std::vector<SectionKeys> manifest_keys();
 

@@ -32,6 +32,15 @@ class Shell : public RunTest {
     EXPECT_EQ(std::system(("bash " + (temp / "line.sh")).c_str()), 0);
     return contents(temp / "out");
   }
+  // The line that zsh makes of one that is typed, with a Tab behind it, in the test's folder.
+  std::string in_zsh(const std::string& line) {
+    const std::string command = "cd " + temp.path() +
+                                " && PATH=" BELAY_BINARY_DIR "/bin:$PATH zsh -f " BELAY_SOURCE_DIR
+                                "/tests/e2e/complete.zsh " BELAY_SOURCE_DIR "/cmake/shell '" +
+                                line + "' out";
+    EXPECT_EQ(std::system(command.c_str()), 0);
+    return contents(temp / "out");
+  }
 };
 
 TEST_F(Shell, CommandsOptionsAndTheirValuesAreOffered) {
@@ -50,6 +59,38 @@ TEST_F(Shell, KeysBehindSetAndNamesOfPluginsAreOffered) {
               ElementsAre("optimizer.learning_rate.schedule="));
   EXPECT_THAT(offered({"run", "--set", "model.plugin=ml"}), ElementsAre("model.plugin=mlp"));
   EXPECT_THAT(offered({"describe", "early_st"}), ElementsAre("early_stopping"));
+  EXPECT_THAT(offered({"describe", "hook:early_st"}), ElementsAre("hook:early_stopping"));
+  EXPECT_THAT(offered({"replay", "run", "--hook", "early_st"}), ElementsAre("early_stopping"));
+  EXPECT_THAT(offered({"checkpoint", "convert", "--saver", "safet"}), ElementsAre("safetensors"));
+}
+
+TEST_F(Shell, WordsThatAKeyOrAnOptionMayBeAreOffered) {
+  EXPECT_THAT(offered({"run", "--set", "checkpoint.save="}),
+              ElementsAre("checkpoint.save=async", "checkpoint.save=sync"));
+  EXPECT_THAT(offered({"run", "--set", "eval.at_start="}), ElementsAre("eval.at_start=false", "eval.at_start=true"));
+  EXPECT_THAT(offered({"run", "--set", "run.seed="}), ElementsAre());
+  EXPECT_THAT(offered({"run", "--log-format=j"}), ElementsAre("--log-format=json"));
+  EXPECT_THAT(offered({"predict", "--output="}), ElementsAre()) << "a file";
+}
+
+TEST_F(Shell, OptionsOfThePluginsThatTheManifestNamesAreOffered) {
+  const std::string manifest = temp / "m.toml";
+  write_file(manifest,
+             "[input.train]\nplugin = \"digits\"\n[model]\nplugin = \"mlp\"\n[optimizer]\nname = \"adam\"\n"
+             "[[hooks]]\nplugin = \"early_stopping\"\n");
+  EXPECT_THAT(offered({"run", manifest, "--set", "model.hid"}), ElementsAre("model.hidden="));
+  EXPECT_THAT(offered({"run", manifest, "--set", "input.train.spl"}), ElementsAre("input.train.split="));
+  EXPECT_THAT(offered({"run", manifest, "--set", "input.train.split="}),
+              ElementsAre("input.train.split=eval", "input.train.split=train"));
+  EXPECT_THAT(offered({"run", manifest, "--set", "optimizer.bet"}),
+              ElementsAre("optimizer.beta1=", "optimizer.beta2="));
+  EXPECT_THAT(offered({"run", manifest, "--set", "hooks.0.pat"}), ElementsAre("hooks.0.patience="));
+  EXPECT_THAT(offered({"run", manifest, "--set", "cluster.time"}), ElementsAre("cluster.timeout_secs="));
+  EXPECT_THAT(offered({"run", manifest, "--set", "model.plugin=cnn", "--set", "model.filt"}),
+              ElementsAre("model.filters="));
+  EXPECT_THAT(offered({"run", temp / "none.toml", "--set", "model.hid"}), ElementsAre());
+  write_file(manifest, "[model]\nplugin = \n");
+  EXPECT_THAT(offered({"run", manifest, "--set", "run.max"}), ElementsAre("run.max_steps="));
 }
 
 TEST_F(Shell, WhatIsNoCommandLineHasNoCompletion) {
@@ -66,8 +107,24 @@ TEST_F(Shell, WhatIsNoCommandLineHasNoCompletion) {
 TEST_F(Shell, BashGetsWhatItCompletesBehindTheLastEqualsSign) {
   EXPECT_EQ(in_bash("belay ch"), "check,checkpoint,");
   EXPECT_EQ(in_bash("belay run --set run.max"), "run.max_steps=,");
-  EXPECT_EQ(in_bash("belay run --set checkpoint.save="), "");
+  EXPECT_EQ(in_bash("belay run --set checkpoint.save="), "async,sync,");
+  EXPECT_EQ(in_bash("belay run --set run.seed="), "");
+  EXPECT_EQ(in_bash("belay run --log-format=j"), "json,");
+  EXPECT_EQ(in_bash("belay describe hook:early_st"), "early_stopping,");
   EXPECT_EQ(in_bash("belay run --log-format "), "json,text,");
+}
+
+TEST_F(Shell, ZshGetsTheSameAndFilesBehindAnEqualsSign) {
+  if (std::system("command -v zsh > /dev/null") != 0) GTEST_SKIP() << "SKIPPED: zsh is not installed";
+  write_file(temp / "data.csv", "");
+  EXPECT_EQ(in_zsh("belay checkp"), "belay checkpoint ");
+  EXPECT_EQ(in_zsh("belay run --dr"), "belay run --dry-run ");
+  EXPECT_EQ(in_zsh("belay run --log-format=j"), "belay run --log-format=json ");
+  EXPECT_EQ(in_zsh("belay run --set run.max"), "belay run --set run.max_steps=") << "the value follows";
+  EXPECT_EQ(in_zsh("belay run --set model.plugin=ml"), "belay run --set model.plugin=mlp ");
+  EXPECT_EQ(in_zsh("belay describe hook:early_st"), "belay describe hook:early_stopping ");
+  EXPECT_EQ(in_zsh("belay run --set input.train.path=da"), "belay run --set input.train.path=data.csv ");
+  EXPECT_EQ(in_zsh("belay report da"), "belay report data.csv ");
 }
 
 TEST_F(Shell, TheManualPageHasEachCommandOptionAndExitStatus) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "belay/module.h"
 #include "runtime/manifest/sections.h"
 #include "tests/manifest/parsed.h"
@@ -10,7 +12,9 @@
 namespace belay::runtime {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::Pair;
 
 TEST(ListFields, EverySectionIsThere) {
   std::vector<std::string> sections;
@@ -22,6 +26,14 @@ TEST(ListFields, EverySectionIsThere) {
 TEST(ListFields, KeysStandInTheOrderOfTheManual) {
   EXPECT_THAT(manifest_keys()[1].keys,
               ElementsAre("mode", "checkpoint", "dir", "max_steps", "min_steps", "seed", "threads"));
+}
+
+TEST(ListFields, KeysThatAreOneOfSomeWordsHaveThem) {
+  std::map<std::string, std::map<std::string, std::vector<std::string>>> choices;
+  for (const SectionKeys& section : manifest_keys()) choices[section.section] = section.choices;
+  EXPECT_THAT(choices["session"], ElementsAre(Pair("precision", ElementsAre("float32", "bf16"))));
+  EXPECT_THAT(choices["optimizer"], ElementsAre());
+  EXPECT_THAT(choices["checkpoint"], Contains(Pair("save_on_exception", ElementsAre("true", "false"))));
 }
 
 TEST(ListFields, PluginsTablesReserveKeys) {
