@@ -8,15 +8,11 @@
 #include <functional>
 #include <mutex>
 #include <string>
-#include <string_view>
 #include <thread>
 
 #include "runtime/platform/clock.h"
 
 namespace belay::runtime {
-
-// "90", "90s", "15m", "2h", "1h30m", "1d12h" in seconds; a number without a unit is seconds. Not positive: it is none.
-double parse_duration(std::string_view text) noexcept;
 
 class TimeBox {
  public:

@@ -13,6 +13,7 @@
 #include "runtime/loader/option_path.h"
 #include "runtime/manifest/other_names.h"
 #include "runtime/manifest/parse.h"
+#include "runtime/manifest/sections.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -53,7 +54,8 @@ class OptionsChecker {
   OptionValues check() {
     for (const PluginOption& given : use_.options) check_given(given);
     for (const OptionInfo& option : plugin_.options)
-      if (option.required && seen_.count(option.name) == 0) missing(option, option.name, use_.at);
+      if (option.required && !seen_.contains(option.name) && !meant_.contains(option.name))
+        missing(option, option.name, use_.at);
     for (const auto& [table, at] : tables_)
       for (const OptionInfo& option : plugin_.nested)
         if (option.required && needs(table, option)) missing(option, table + "." + std::string(key_of(option)), at);
@@ -158,7 +160,8 @@ class OptionsChecker {
       return false;
     const std::string key = table + "." + std::string(key_of(option));
     const auto below = given_.lower_bound(key + ".");
-    return !given_.contains(key) && (below == given_.end() || !below->first.starts_with(key + "."));
+    return !given_.contains(key) && !meant_.contains(key) &&
+           (below == given_.end() || !below->first.starts_with(key + "."));
   }
 
   // False where no path matches the key.
@@ -203,9 +206,13 @@ class OptionsChecker {
   std::string keys_of(const std::string& table) const {
     return double_quoted(table) + " has: " + joined(key_names(table));
   }
-  std::string near_key(const PluginOption& given, const std::string& table) const {
-    const std::string near = nearest(given.key.substr(given.key.rfind('.') + 1), key_names(table));
-    return near.empty() ? "" : "did you mean " + double_quoted(near) + "? ";
+  std::string near_key(const PluginOption& given, const std::string& table) {
+    const std::string key = given.key.substr(given.key.rfind('.') + 1);
+    std::string near = nearest(key, key_names(table));
+    if (near.empty()) near = word_for_other("option", key, key_names(table));
+    if (near.empty()) return "";
+    meant_.insert(table + "." + near);
+    return "did you mean " + double_quoted(near) + "? ";
   }
 
   void unknown_nested(const OptionInfo& option, const PluginOption& given, bool first) {
@@ -244,14 +251,37 @@ class OptionsChecker {
   void unknown(const PluginOption& given) {
     std::vector<std::string> names;
     for (const OptionInfo& option : plugin_.options) names.push_back(option.name);
-    std::vector<std::string> candidates = keys_beside(plugin_.kind);
-    candidates.insert(candidates.begin(), names.begin(), names.end());
-    const std::string near = nearest(given.key, candidates);
-    const std::string other = near.empty() ? help_for_other_key(given.key) : "";
+    const std::string near = option_meant(given.key, names);
+    if (!near.empty()) meant_.insert(near);
+    const std::string elsewhere = near.empty() ? place_of_key(given.key) : "";
     problems_.add(given.key_at, double_quoted(given.key) + " is not an " + word() + " of " + plugin(),
                   (near.empty() ? "" : "did you mean " + double_quoted(near) + "? ") +
-                      (other.empty() ? "" : other + "; ") +
+                      (elsewhere.empty() ? "" : elsewhere + "; ") +
                       (names.empty() ? "it has no " + word() + "s" : word() + "s: " + joined(names)));
+  }
+
+  std::string option_meant(const std::string& key, const std::vector<std::string>& names) const {
+    std::vector<std::string> candidates = keys_beside(plugin_.kind);
+    candidates.insert(candidates.begin(), names.begin(), names.end());
+    std::string near = nearest(key, candidates);
+    if (near == key) return word_for_other("option", key, candidates);  // of [optimizer], in a group of variables
+    if (near.empty()) near = word_for_other("option", key, names);
+    if (near.empty() && plugin_.kind == PluginKind::kOptimizer) near = word_for_other("option", key, {"name"});
+    return near;
+  }
+
+  // Where a key belongs that no option is like; empty: it is not known.
+  std::string place_of_key(const std::string& key) const {
+    const char* section = plugin_.kind == PluginKind::kInput       ? "input.train"
+                          : plugin_.kind == PluginKind::kModel     ? "model"
+                          : plugin_.kind == PluginKind::kOptimizer ? "optimizer"
+                                                                   : "";
+    if (std::string other = help_for_other_key(key, section); !other.empty()) return other;
+    for (const SectionKeys& known : manifest_keys())
+      if (!known.section.empty() && std::find(known.keys.begin(), known.keys.end(), key) != known.keys.end())
+        return "this key belongs to " + section_header(known.section);
+    if (key == "prefetch") return "this key belongs to [input.NAME]";
+    return "";
   }
 
   const PluginInfo& plugin_;
@@ -261,6 +291,7 @@ class OptionsChecker {
   std::map<std::string_view, const PluginOption*> given_;  // by key
   OptionValues values_;
   std::set<std::string> seen_;
+  std::set<std::string> meant_;             // what misspelt keys were taken for: it is not reported as missing too
   std::map<std::string, Location> tables_;  // that have a declared key, and where the first one is
 };
 

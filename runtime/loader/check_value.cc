@@ -2,12 +2,11 @@
 #include "runtime/loader/check_value.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdlib>
 #include <variant>
 #include <vector>
 
 #include "belay/detail/parse_options.h"
+#include "runtime/manifest/meant_value.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -55,11 +54,13 @@ const char* found(const OptionValue& value) {
   return std::visit(name, value);
 }
 
-bool is_number(const std::string& text) {
-  if (text.empty()) return false;
-  char* end = nullptr;
-  std::strtod(text.c_str(), &end);
-  return *end == '\0';
+// For "10" where 10 is wanted, and 10.0.
+std::string value_help(WantedValue wanted, const PluginOption& given) {
+  if (const auto* text = std::get_if<std::string>(&given.value)) return help_for_text(wanted, given.key, *text);
+  if (const auto* number = std::get_if<double>(&given.value)) return help_for_number(wanted, given.key, *number);
+  if (const auto* integer = std::get_if<std::int64_t>(&given.value))
+    return help_for_number(wanted, given.key, static_cast<double>(*integer));
+  return "";
 }
 
 bool is_single(const OptionValue& value) {
@@ -97,22 +98,16 @@ class ValueChecker {
     switch (option_.type) {
       case OptionType::kBool:
         if (std::holds_alternative<bool>(v)) return v;
-        wrong_type(text != nullptr && (*text == "true" || *text == "false")
-                       ? "write " + given_.key + " = " + *text + ", without quotes"
-                       : "");
+        wrong_type(value_help(WantedValue::kBoolean, given_));
         return std::nullopt;
       case OptionType::kInt:
         if (std::holds_alternative<std::int64_t>(v)) return v;
-        wrong_type(text != nullptr && is_number(*text) ? "write " + given_.key + " = " + *text + ", without quotes"
-                   : number != nullptr && *number == std::floor(*number) && std::fabs(*number) < 1e15
-                       ? "write " + given_.key + " = " + std::to_string(static_cast<long long>(*number))
-                       : "");
+        wrong_type(value_help(WantedValue::kInteger, given_));
         return std::nullopt;
       case OptionType::kFloat:
         if (number != nullptr) return v;
         if (const auto* i = std::get_if<std::int64_t>(&v)) return static_cast<double>(*i);
-        wrong_type(text != nullptr && is_number(*text) ? "write " + given_.key + " = " + *text + ", without quotes"
-                                                       : "");
+        wrong_type(value_help(WantedValue::kNumber, given_));
         return std::nullopt;
       case OptionType::kString:
         if (text != nullptr) return v;
@@ -211,7 +206,7 @@ class ValueChecker {
     if (option_.choices.empty() ||
         std::find(option_.choices.begin(), option_.choices.end(), v) != option_.choices.end())
       return true;
-    const std::string near = nearest(v, option_.choices);
+    const std::string near = nearest_word(v, option_.choices);
     problems_.add(given_.value_at, what + " is " + double_quoted(v) + ", must be one of: " + joined(option_.choices),
                   near.empty() ? "" : "did you mean " + double_quoted(near) + "?");
     return false;

@@ -16,8 +16,12 @@
 namespace belay::runtime {
 
 // What to write in place of a key or section of other programs: "write learning_rate in [optimizer]". Empty if the name
-// is not in the table.
-std::string help_for_other_key(std::string_view name);
+// is not in the table, or is ours in `section`, where it was found.
+std::string help_for_other_key(std::string_view name, std::string_view section = "");
+
+// Of `words`, the one that such a name means: of kind "option" the options of a plugin ("size" for "kernel_size"), of
+// kind "value" what a key may be ("max_pool" for "MaxPooling2D"). Empty: none.
+std::string word_for_other(std::string_view kind, std::string_view name, const std::vector<std::string>& words);
 
 // The same for the name of a plugin of `kind` ("hook", "schedule", ...): of `known`, the one that differs from it in
 // case, '_', '-' or the words Hook, Callback, Optimizer, Saver and LR alone, or what the table has. Empty: neither.
@@ -25,7 +29,7 @@ std::string help_for_other_plugin(std::string_view kind, std::string_view name, 
 
 // The table, for a test that holds it against what there is.
 struct OtherName {
-  const char* kind;     // of a plugin; "": a key or section
+  const char* kind;     // of a plugin; "": a key or section; "option" and "value": see word_for_other
   const char* names;    // with a space between them, in lower case without '_' and '-'
   const char* section;  // where ours is: "optimizer", "input.train"; "": a plugin's name, or nothing to write
   const char* key;      // ours; "": the section itself

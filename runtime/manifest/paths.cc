@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <system_error>
 
+#include "runtime/platform/text.h"
+
 namespace belay::runtime {
 namespace {
 
@@ -14,6 +16,19 @@ bool is_variable_name(std::string_view name) {
   for (const char c : name)
     if (!letter(c) && (c < '0' || c > '9')) return false;
   return !name.empty() && letter(name[0]);
+}
+
+// The "$NAME" or "$(NAME)" with which a part of the path begins: a shell, or a Makefile, would replace it. Else empty.
+std::string_view variable_without_braces(std::string_view path) {
+  for (std::size_t at = path.find('$'); at != path.npos; at = path.find('$', at + 1)) {
+    if (at > 0 && path[at - 1] != '/') continue;
+    const std::string_view variable = path.substr(at, std::min(path.find('/', at), path.size()) - at);
+    const bool in_parentheses = variable.starts_with("$(") && variable.ends_with(')');
+    if (is_variable_name(variable.substr(1)) ||
+        (in_parentheses && is_variable_name(variable.substr(2, variable.size() - 3))))
+      return variable;
+  }
+  return "";
 }
 
 // ${NAME} replaced, everything else as it is.
@@ -85,6 +100,12 @@ std::optional<std::string> expand_path(std::string_view text, const ManifestDire
   }
   if (text == "~" || text.starts_with("~/")) {
     problems.add(at, "\"~\" is not expanded", "write ${HOME}" + std::string(text.substr(1)));
+    return std::nullopt;
+  }
+  if (const std::string variable(variable_without_braces(text)); !variable.empty()) {
+    const std::size_t name = variable[1] == '(' ? 2 : 1;
+    problems.add(at, double_quoted(variable) + " is not expanded",
+                 "write ${" + variable.substr(name, variable.size() - 2 * name + 1) + "}");
     return std::nullopt;
   }
   std::optional<std::string> path = with_variables(text, env, at, problems);

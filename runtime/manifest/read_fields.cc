@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "runtime/manifest/meant_value.h"
 #include "runtime/manifest/other_names.h"
 #include "runtime/manifest/read_options.h"
 #include "runtime/manifest/sections.h"
@@ -37,23 +38,12 @@ bool contains(NumberRange range, double value) {
 }
 
 // For "10" where 10 is wanted, and 10.0.
-std::string integer_help(const char* key, const TomlNode& node) {
-  if (const auto* text = std::get_if<std::string>(&node.value)) {
-    const bool digits = !text->empty() && text->find_first_not_of("0123456789") == text->npos;
-    if (digits && text->size() < 19) return "write it without quotes: " + std::string(key) + " = " + *text;
-  }
-  if (const auto* number = std::get_if<double>(&node.value))
-    if (*number == std::floor(*number) && std::fabs(*number) < 1e15)
-      return "write it without a fraction: " + std::string(key) + " = " +
-             std::to_string(static_cast<std::int64_t>(*number));
+std::string value_help(WantedValue wanted, const char* key, const TomlNode& node) {
+  if (const auto* text = std::get_if<std::string>(&node.value)) return help_for_text(wanted, key, *text);
+  if (const auto* number = std::get_if<double>(&node.value)) return help_for_number(wanted, key, *number);
+  if (const auto* integer = std::get_if<std::int64_t>(&node.value))
+    return help_for_number(wanted, key, static_cast<double>(*integer));
   return "";
-}
-
-std::string number_help(const char* key, const TomlNode& node) {
-  const auto* text = std::get_if<std::string>(&node.value);
-  const bool number = text != nullptr && text->find_first_of("0123456789") != text->npos &&
-                      text->find_first_not_of("0123456789.") == text->npos && text->size() < 19;
-  return number ? "write it without quotes: " + std::string(key) + " = " + *text : "";
 }
 
 }  // namespace
@@ -67,7 +57,7 @@ void ReadFields::boolean(const char* key, bool& value) {
   if (const bool* given = std::get_if<bool>(&node->value)) {
     value = *given;
   } else {
-    refuse_type(key, *node, "true or false");
+    refuse_type(key, *node, "true or false", value_help(WantedValue::kBoolean, key, *node));
   }
 }
 
@@ -111,7 +101,7 @@ void ReadFields::word(const char* key, std::string& value, const std::vector<std
     value = given;
     return;
   }
-  const std::string near = nearest(given, words);
+  const std::string near = nearest_word(given, words);
   refuse(key, *node, name_ + "." + key + " must be one of " + joined(words) + "; found " + double_quoted(given),
          near.empty() ? "" : "did you mean " + double_quoted(near) + "?");
 }
@@ -237,7 +227,7 @@ void ReadFields::refuse_type(const char* key, const TomlNode& at, const std::str
 bool ReadFields::read(const char* key, const TomlNode& node, std::int64_t& value, IntegerRange range) {
   const auto* given = std::get_if<std::int64_t>(&node.value);
   if (given == nullptr) {
-    refuse_type(key, node, "an integer", integer_help(key, node));
+    refuse_type(key, node, "an integer", value_help(WantedValue::kInteger, key, node));
   } else if (*given < range.min || *given > range.max) {
     refuse_type(key, node, range_text(range));
   } else {
@@ -252,7 +242,7 @@ bool ReadFields::read(const char* key, const TomlNode& node, double& value, Numb
   const auto* number = std::get_if<double>(&node.value);
   const double given = integer != nullptr ? static_cast<double>(*integer) : number != nullptr ? *number : 0;
   if (integer == nullptr && number == nullptr) {
-    refuse_type(key, node, "a number", number_help(key, node));
+    refuse_type(key, node, "a number", value_help(WantedValue::kNumber, key, node));
   } else if (!std::isfinite(given)) {
     refuse_type(key, node, "a finite number");
   } else if (!contains(range, given)) {
@@ -293,7 +283,7 @@ std::string ReadFields::help_for_unknown(const std::string& key) const {
     if (section.section != name_ && std::find(section.keys.begin(), section.keys.end(), key) != section.keys.end())
       owners.push_back(section.section.empty() ? "the top of the manifest" : section_header(section.section));
   if (!owners.empty()) return "this key belongs to " + joined(owners, " or ");
-  if (std::string other = help_for_other_key(key); !other.empty()) return other;
+  if (std::string other = help_for_other_key(key, name_); !other.empty()) return other;
   if (const std::string near = nearest(key, visited_); !near.empty())
     return "did you mean " + double_quoted(near) + "?";
   for (const SectionKeys& section : context_.known)

@@ -104,7 +104,7 @@ class ManifestReader {
                                : eval.every_secs.value_or(0) > 0 ? "every_secs"
                                : eval.at_checkpoint              ? "at_checkpoint"
                                                                  : "";
-    if (!period.empty() && there.empty() && manifest_.run.mode != RunMode::kTrainAndEvaluate)
+    if (!period.empty() && there.empty() && manifest_.run.mode != RunMode::kTrainAndEvaluate && !is_meant("eval"))
       context_.problems.add(manifest_.at("eval." + period),
                             "eval." + period + " asks for evaluations, and there is no input for them",
                             "add [input.eval] and plugin = \"NAME\" below");
@@ -154,13 +154,32 @@ class ManifestReader {
     for (const TomlEntry& entry : std::get<TomlTable>(inputs->value)) refuse_unclaimed(entry);
   }
 
+  // The input that is meant by a name that none has; empty: none.
+  static std::string input_meant(const std::string& name) {
+    const std::string near = nearest(name, std::vector<std::string>{"train", "eval", "predict"});
+    if (!near.empty()) return near;
+    for (const char* eval :
+         {"val", "valid", "validation", "evaluation", "evaluate", "test", "testing", "dev", "holdout"})
+      if (equal_but_for_case(name, eval)) return "eval";
+    for (const char* train : {"training", "fit", "data", "dataset"})
+      if (equal_but_for_case(name, train)) return "train";
+    return equal_but_for_case(name, "prediction") || equal_but_for_case(name, "inference") ? "predict" : "";
+  }
+
+  // Whether an input that is missing has a name that stands for it: then that was reported.
+  bool is_meant(const std::string& input) const {
+    return std::any_of(manifest_.inputs.begin(), manifest_.inputs.end(), [&](const auto& given) {
+      return given.first != "train" && given.first != "predict" && !is_eval_input(given.first) &&
+             input_meant(given.first) == input;
+    });
+  }
+
   // A misspelt name would be an input that nothing reads. One that is meant to be a missing input is named there.
   void refuse_unclaimed(const TomlEntry& entry) {
     if (!std::holds_alternative<TomlTable>(entry.node.value) || !is_instance_name(entry.key) || entry.key == "train" ||
         entry.key == "predict" || is_eval_input(entry.key))
       return;
-    const std::string near = nearest(entry.key, std::vector<std::string>{"train", "eval", "predict"});
-    if (near == "train" && trains(manifest_.run.mode) && manifest_.inputs.count("train") == 0) return;
+    const std::string near = input_meant(entry.key);
     context_.problems.add(
         entry.at.location(), "nothing reads [input." + toml_key(entry.key) + "]",
         near.empty() ? "inputs are train, predict, eval and eval_NAME" : "did you mean \"" + near + "\"?");
@@ -311,15 +330,26 @@ class ManifestReader {
       }
       if (std::find(sections_.begin(), sections_.end(), entry.key) != sections_.end()) continue;
       const bool section = std::holds_alternative<TomlTable>(entry.node.value);
-      context_.problems.add(
-          entry.at.location(),
-          section ? "unknown section [" + entry.key + "]" : "unknown key \"" + entry.key + "\" above the sections",
-          help_for_unknown(entry.key));
+      context_.problems.add(entry.at.location(),
+                            section                    ? "unknown section [" + entry.key + "]"
+                            : is_list_of_tables(entry) ? "unknown section [[" + entry.key + "]]"
+                                                       : "unknown key \"" + entry.key + "\" above the sections",
+                            help_for_unknown(entry));
     }
   }
 
-  std::string help_for_unknown(const std::string& key) const {
+  static bool is_list_of_tables(const TomlEntry& entry) {
+    const auto* list = std::get_if<TomlList>(&entry.node.value);
+    return list != nullptr && !list->empty() && std::holds_alternative<TomlTable>(list->front().value);
+  }
+
+  std::string help_for_unknown(const TomlEntry& entry) const {
+    const std::string& key = entry.key;
     if (context_.problems.full()) return "";
+    // [train] with a plugin is an input, else the settings of a run.
+    const auto* table = std::get_if<TomlTable>(&entry.node.value);
+    const bool input = table != nullptr && find(*table, "plugin") != nullptr;
+    if (const std::string role = input_meant(key); input && !role.empty()) return "did you mean [input." + role + "]?";
     if (const std::string near = nearest(key, sections_); !near.empty())
       return "did you mean " + section_header(near) + "?";
     if (!nearest(key, std::vector<std::string>{"version"}).empty()) return "did you mean \"version\"?";
@@ -368,14 +398,9 @@ class ManifestReader {
   }
 
   void refuse_missing_input(const std::string& name) {
-    std::vector<std::string> given;
-    for (const auto& [other, input] : manifest_.inputs) given.push_back(other);
-    const std::string near = nearest(name, given);
-    // A name that nothing reads has its own message.
+    if (is_meant(name)) return;
     const std::string place = "[input." + name + "]";
-    context_.problems.add({file_, 0, 0}, place + " is missing",
-                          near.empty() ? "add " + place + " and plugin = \"NAME\" below"
-                                       : "did you mean \"" + name + "\" instead of \"" + near + "\"?");
+    context_.problems.add({file_, 0, 0}, place + " is missing", "add " + place + " and plugin = \"NAME\" below");
   }
 
   const TomlTable& root_;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/manifest/read_plugin_use.h"
 
+#include <algorithm>
+#include <string_view>
+
 #include "runtime/manifest/read_options.h"
 #include "runtime/manifest/sections.h"
 #include "runtime/platform/text.h"
@@ -10,11 +13,17 @@ namespace {
 
 void refuse_nameless(const TomlNode& node, const std::string& name, Diagnostics& problems) {
   std::string help = "add plugin = \"NAME\", or file = \"./NAME.so\"; `belay plugins` lists the names";
-  // What is like "plugin" first: "files" may be an option of the plugin that is not named.
-  for (const char* wanted : {"file", "plugin"})
-    for (const TomlEntry& entry : std::get<TomlTable>(node.value))
-      if (!nearest(entry.key, std::vector<std::string>{wanted}).empty())
+  // What is like "plugin" first: "fill" may be an option of the plugin that is not named.
+  for (const char* wanted : {"file", "plugin"}) {
+    for (const TomlEntry& entry : std::get<TomlTable>(node.value)) {
+      if (!std::holds_alternative<std::string>(entry.node.value)) continue;
+      const std::vector<std::string> others = {"type", "kind", "class", "callback"};
+      const bool other =
+          wanted == std::string_view("plugin") && std::find(others.begin(), others.end(), entry.key) != others.end();
+      if (other || !nearest(entry.key, std::vector<std::string>{wanted}).empty())
         help = "did you mean \"" + std::string(wanted) + "\" instead of \"" + entry.key + "\"?";
+    }
+  }
   problems.add(node.at.location(), "[" + name + "] names no plugin", help);
 }
 

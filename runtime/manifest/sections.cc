@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "belay/better.h"
+#include "belay/nearest.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -59,6 +60,13 @@ std::vector<std::string> metric_kinds() {
           "true_negatives",
           "false_positives",
           "false_negatives"};
+}
+
+// "loss" of Keras's "val_loss".
+std::string without_data(const std::string& metric) {
+  for (const std::string_view data : {"val_", "valid_", "validation_", "eval_", "test_"})
+    if (metric.starts_with(data)) return metric.substr(data.size());
+  return metric;
 }
 
 // The name of a tensor without which a metric of these kinds cannot be.
@@ -133,11 +141,16 @@ void visit(Fields& f, CheckpointSettings& checkpoint) {
   f.choice("best_mode", checkpoint.best_mode, {"auto", "min", "max"});
   f.check(!evaluation_input_of(metric).empty(), "best_metric",
           "checkpoint.best_metric is a metric of an evaluation, found " + double_quoted(metric),
-          metric.find('/') == metric.npos ? "did you mean " + double_quoted("eval/" + metric) + "?"
+          metric.find('/') == metric.npos ? "did you mean " + double_quoted("eval/" + without_data(metric)) + "?"
                                           : "it begins with the input's name: \"eval/loss\", \"eval_NAME/accuracy\"");
+  const std::string known =
+      nearest(metric.substr(metric.find('/') + 1),
+              std::vector<std::string>{"loss", "accuracy", "auc", "precision", "recall", "perplexity"});
   f.check(checkpoint.best_mode != BestMode::kAuto || better_by_name(metric).has_value(), "best_metric",
           "checkpoint.best_metric = " + double_quoted(metric) + " does not say by its name which values are better",
-          "add best_mode = \"min\" or best_mode = \"max\"");
+          known.empty() ? "add best_mode = \"min\" or best_mode = \"max\""
+                        : "did you mean " + double_quoted(metric.substr(0, metric.find('/') + 1) + known) +
+                              "? Else add best_mode = \"min\" or \"max\"");
 }
 
 void visit(Fields& f, EvalSettings& eval) {

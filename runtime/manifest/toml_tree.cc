@@ -23,6 +23,7 @@
 #include <sstream>
 #include <utility>
 
+#include "runtime/manifest/meant_value.h"
 #include "runtime/manifest/toml_text.h"
 #include "runtime/platform/text.h"
 
@@ -116,29 +117,104 @@ void mark_quoted(std::string_view reason, std::string_view line, Explanation& e)
   e.length = 0;
 }
 
-// "true" or "false", where a word means that elsewhere; else null.
-const char* boolean_of(std::string_view word) {
-  std::string lower(word);
-  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  if (lower == "yes" || lower == "on" || lower == "true") return "true";
-  if (lower == "no" || lower == "off" || lower == "false") return "false";
-  return nullptr;
+// The word that is at the column, or ends just before it: what is between two separators.
+std::string_view word_at(std::string_view line, int column) {
+  const auto is_separator = [](char c) { return c == '=' || c == ',' || c == '[' || c == ' ' || c == '\t'; };
+  std::size_t begin = 0;
+  for (int at = 1; at < column && begin < line.size(); ++at) begin += first_char(line.substr(begin)).size;
+  while (begin > 0 && !is_separator(line[begin - 1])) --begin;
+  const std::string_view rest = line.substr(begin);
+  const std::size_t brace = rest.starts_with("${") ? rest.find('}') : 0;  // of a variable
+  return rest.substr(0, rest.find_first_of(" \t\r,]}#", brace == rest.npos ? 0 : brace + (brace > 0 ? 1 : 0)));
+}
+
+void mark_word(std::string_view line, std::string_view word, Explanation& e) {
+  e.column = static_cast<int>(char_count(line.substr(0, static_cast<std::size_t>(word.data() - line.data())))) + 1;
+  e.length = 0;
+}
+
+// “x”, as word processors write it, is "x" here.
+std::string without_typographic_quotes(std::string_view word) {
+  std::string out;
+  for (std::size_t i = 0; i < word.size(); ++i) {
+    // U+2018 to U+201F are quotes.
+    const bool quote = word.substr(i).starts_with("\xe2\x80") && i + 2 < word.size() &&
+                       static_cast<unsigned char>(word[i + 2]) >= 0x98 &&
+                       static_cast<unsigned char>(word[i + 2]) <= 0x9f;
+    if (quote)
+      i += 2;
+    else
+      out += word[i];
+  }
+  return out;
 }
 
 // A bare word where a value should be.
 void explain_word(std::string_view line, Explanation& e) {
-  const auto is_separator = [](char c) { return c == '=' || c == ',' || c == '[' || c == ' ' || c == '\t'; };
-  std::size_t begin = 0;
-  for (int column = 1; column < e.column && begin < line.size(); ++column) begin += first_char(line.substr(begin)).size;
-  while (begin > 0 && !is_separator(line[begin - 1])) --begin;
-  const std::string_view word = line.substr(begin, line.find_first_of(" \t\r,]}#", begin) - begin);
+  const std::string_view word = word_at(line, e.column);
   e.message = word.empty() ? "a value is wanted here" : "this is no value";
   if (const char* boolean = boolean_of(word))
     e.help = std::string("a boolean is true or false: ") + boolean;
+  else if (word == "null" || word == "None" || word == "nil")
+    e.help = "there is no such value: take the key away where nothing is meant";
+  else if (word.starts_with('('))
+    e.help = "a list is written in brackets: [1, 2]";
+  else if (word == "=" || word == ">")
+    e.help = "write key = value";
   else if (!word.empty())
-    e.help = "strings are written in quotes: \"" + std::string(word) + "\"";
-  e.column = static_cast<int>(char_count(line.substr(0, begin))) + 1;
-  e.length = 0;
+    e.help = "strings are written in quotes: \"" + without_typographic_quotes(word) + "\"";
+  mark_word(line, word, e);
+}
+
+// What to write for a word that begins as a number; empty where that is not known.
+std::string number_for(std::string_view word) {
+  const auto first_but = [&](const char* chars) { return std::min(word.find_first_not_of(chars), word.size()); };
+  if (word.ends_with(';')) return "without the ';': " + std::string(word.substr(0, word.size() - 1));
+  if (word.starts_with('.')) return "a digit comes before the point: 0" + std::string(word);
+  if (word.ends_with('.')) return "a digit comes behind the point: " + std::string(word) + "0";
+  const std::size_t zeros = first_but("0"), digits = first_but("0123456789."), letters = word.size() - digits;
+  if (zeros > 0 && letters == 0) return "without a zero in front: " + std::string(word.substr(zeros));
+  const std::string number(word.substr(0, digits)), unit(word.substr(digits));
+  const bool whole = number.find('.') == number.npos && number.size() < 10;
+  if (whole && (unit == "k" || unit == "K")) return "write it out: " + number + "000";
+  if (whole && (unit == "m" || unit == "M")) return "write it out: " + number + "000000; a time is a number of seconds";
+  if (unit == "%") return "write it as a fraction, 20% as 0.2";
+  if (unit == "s" || unit == "h" || unit == "d" || unit == "min")
+    return "without a unit: a time is a number of seconds";
+  return "";
+}
+
+// A word that begins as a number and is none, as 20k, 020 and .5.
+void explain_number(std::string_view line, Explanation& e) {
+  const std::string_view word = word_at(line, e.column);
+  if (!word.empty() && std::isalpha(static_cast<unsigned char>(word[0])) != 0) return explain_word(line, e);
+  e.message = "this is no number";
+  e.help = number_for(word);
+  mark_word(line, word, e);
+  e.length = static_cast<int>(char_count(word));
+}
+
+constexpr const char* kHeaders = "a section begins with [NAME] or [NAME.NAME]; each table of a list with [[NAME]]";
+
+// What people write who think of JSON, YAML or C.
+void explain_line(std::string_view scope, std::string_view reason, std::string_view line, Explanation& e) {
+  const std::size_t first = line.find_first_not_of(" \t");
+  const char begin = first == line.npos ? ' ' : line[first];
+  if (begin == ';' || begin == '/')
+    e.help = "a comment begins with #";
+  else if (begin == '{' || begin == '}')
+    e.help = "a manifest is TOML: [run] above its keys, each a line key = value";
+  else if (scope == "table header" ||
+           (reason.starts_with("expected '='") && (line.ends_with(']') || line.ends_with(':'))))
+    e.help = kHeaders;
+  else if (reason.starts_with("expected '='"))
+    e.help = "write key = value";
+  else if (scope == "inline table" && reason.ends_with("'\\n'"))
+    e.help = "a table in braces is on one line; a longer one begins with [NAME.NAME] and has a key on each line";
+  else if (reason.starts_with("unknown escape"))
+    e.help = "a \\ stays as it is in single quotes: 'a\\b'";
+  else if (reason.find("saw ','") != reason.npos && reason.starts_with("expected a comment"))
+    e.help = "numbers are written without a comma, 20000 and 0.5; several values in brackets: [1, 2]";
 }
 
 // "cannot redefine existing integer 'a'", or without a name where a dotted key meets what is no table.
@@ -170,14 +246,23 @@ Explanation explain(const toml::parse_error& error, std::string_view text) {
     e.message = "this integer is out of range";
     e.help = "integers are from -9223372036854775808 to 9223372036854775807";
     mark_quoted(reason, line, e);
-  } else if (reason == "could not determine value type" || scope == "boolean") {
+  } else if (reason == "could not determine value type" || scope == "boolean" || reason.starts_with("expected 'nan'") ||
+             reason.starts_with("expected 'inf'")) {
     explain_word(line, e);
+  } else if (reason.starts_with("expected value, saw")) {
+    e.message = "a value is wanted here";
+  } else if ((scope == "decimal integer" || scope == "floating-point") &&
+             reason.find("could not be interpreted") == reason.npos) {
+    explain_number(line, e);
   } else if (reason == "encountered end-of-file" ||
              (scope.ends_with("string") && e.column > static_cast<int>(char_count(line)))) {
     e.message = "unfinished " + std::string(scope);
+    if (scope.ends_with("string")) e.help = "a string ends with the quotes that it begins with";
+    if (scope == "table header") e.help = kHeaders;
   } else {
     e.message = "syntax error" + (scope.empty() ? "" : " (" + std::string(scope) + ")") + ": " + std::string(reason);
     mark_quoted(reason, line, e);
+    explain_line(scope, reason, line, e);
   }
   return e;
 }

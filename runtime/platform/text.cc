@@ -5,12 +5,23 @@
 #include <wchar.h>
 
 #include <boost/locale/utf.hpp>
+#include <charconv>
 #include <cstdio>
 
 namespace belay::runtime {
 namespace {
 
 namespace utf = boost::locale::utf;
+
+double unit_seconds(char unit) noexcept {
+  switch (unit) {
+    case 's': return 1;
+    case 'm': return 60;
+    case 'h': return 3600;
+    case 'd': return 86400;
+    default: return 0;
+  }
+}
 
 std::string escape(char32_t c) {
   switch (c) {
@@ -112,6 +123,22 @@ std::size_t display_width(std::string_view text) {
     text.remove_prefix(c.size);
   }
   return columns;
+}
+
+double parse_duration(std::string_view text) noexcept {
+  constexpr double kMost = 10 * 365.25 * 86400;
+  double seconds = 0;
+  while (!text.empty()) {
+    double number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
+    if (error != std::errc() || !(number >= 0)) return 0;
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    const double unit = text.empty() ? 1 : unit_seconds(text[0]);
+    if (unit == 0) return 0;
+    seconds += number * unit;
+    if (!text.empty()) text.remove_prefix(1);
+  }
+  return seconds <= kMost ? seconds : 0;
 }
 
 std::string joined(const std::vector<std::string>& parts, std::string_view separator) {

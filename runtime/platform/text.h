@@ -39,6 +39,9 @@ std::size_t display_width(std::string_view text);
 // As much of the start of `text` as fits into `columns`, whole characters.
 std::string_view cut_to_width(std::string_view text, std::size_t columns);
 
+// "90", "90s", "15m", "2h", "1h30m", "1d12h" in seconds; a number without a unit is seconds. Not positive: it is none.
+double parse_duration(std::string_view text) noexcept;
+
 // "a, b, c"
 std::string joined(const std::vector<std::string>& parts, std::string_view separator = ", ");
 

@@ -3,12 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 #include <sstream>
 
 #include "runtime/cli/describe_command.h"
 #include "runtime/cli/manifest_block.h"
 #include "runtime/loader/resolve.h"
+#include "runtime/manifest/other_names.h"
 #include "runtime/manifest/parse.h"
 
 namespace belay::runtime {
@@ -242,6 +244,28 @@ TEST_F(FirstPartyNotes, N_08c_AHookSaysWhetherItKeepsAStateAndWhichCallbacksItHa
   EXPECT_EQ(search_.find(PluginKind::kHook, "nan_tensor").info.state, false);
   for (const FoundPlugin& plugin : search_.plugins())
     EXPECT_EQ(plugin.info.state.has_value(), plugin.info.kind == PluginKind::kHook) << plugin.info.name;
+}
+
+TEST_F(FirstPartyNotes, WordsThatOtherProgramsNamesLeadToAreOptionsAndValuesOfSomePlugin) {
+  std::map<std::string, std::set<std::string>> words;
+  for (const SectionKeys& section : manifest_keys()) {
+    words["option"].insert(section.keys.begin(), section.keys.end());
+    for (const auto& [key, choices] : section.choices) words["value"].insert(choices.begin(), choices.end());
+  }
+  for (const FoundPlugin& plugin : search_.plugins())
+    for (const auto* options : {&plugin.info.options, &plugin.info.nested})
+      for (const OptionInfo& option : *options) {
+        words["option"].insert(option.name.substr(option.name.rfind('.') + 1));
+        words["value"].insert(option.choices.begin(), option.choices.end());
+      }
+  int checked = 0;
+  for (const OtherName& other : other_names()) {
+    const auto known = words.find(other.kind);
+    if (known == words.end()) continue;
+    ++checked;
+    EXPECT_TRUE(known->second.contains(other.key)) << other.kind << " " << other.key;
+  }
+  EXPECT_GT(checked, 30);
 }
 
 }  // namespace

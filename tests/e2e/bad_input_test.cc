@@ -77,7 +77,7 @@ TEST_F(BadInput, EachMistakeInAManifestIsShownWhereItStands) {
        "  [checkpiont]\n   ^~~~~~~~~~\n  help: did you mean [checkpoint]?\n"},
       {"batch_size = \"3\"\n", "",
        "DIR/train.toml:7:14: error: \"batch_size\" must be an integer, not a string\n"
-       "  batch_size = \"3\"\n               ^~~\n  help: write batch_size = 3, without quotes\n"},
+       "  batch_size = \"3\"\n               ^~~\n  help: write it without quotes: batch_size = 3\n"},
       {"", "[checkpoint]\nmax_to_keep = 3.5\n",
        "DIR/train.toml:14:15: error: checkpoint.max_to_keep must be an integer, found 3.5\n"
        "  max_to_keep = 3.5\n                ^~~\n"},

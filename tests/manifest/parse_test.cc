@@ -80,7 +80,8 @@ TEST(Parse, TextThatIsNoTomlGivesNoManifest) {
   const Parsed result = parsed("[run\n");
   EXPECT_FALSE(result.manifest);
   EXPECT_EQ(result.errors,
-            "train.toml:1:5: error: syntax error (table header): expected ']', saw '\\n'\n  [run\n      ^\n");
+            "train.toml:1:5: error: syntax error (table header): expected ']', saw '\\n'\n  [run\n      ^\n"
+            "  help: a section begins with [NAME] or [NAME.NAME]; each table of a list with [[NAME]]\n");
 }
 
 Manifest laid_over(const std::string& base, const std::string& over, const std::vector<std::string>& sets = {}) {

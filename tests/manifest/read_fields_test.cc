@@ -49,6 +49,15 @@ TEST(ReadFields, WrongTypesNameBoth) {
       {"[run]\nmax_steps = \"10\"",
        "train.toml:2:13: error: run.max_steps must be an integer, found the string \"10\"\n  max_steps = \"10\"\n"
        "              ^~~~\n  help: write it without quotes: max_steps = 10\n"},
+      {"[run]\nmax_steps = \"20k\"",
+       "train.toml:2:13: error: run.max_steps must be an integer, found the string \"20k\"\n  max_steps = \"20k\"\n"
+       "              ^~~~~\n  help: write it out: max_steps = 20000\n"},
+      {"[run]\nmax_steps = \"${N}\"",
+       "train.toml:2:13: error: run.max_steps must be an integer, found the string \"${N}\"\n  max_steps = \"${N}\"\n"
+       "              ^~~~~~\n  help: ${NAME} is replaced in paths only\n"},
+      {"[checkpoint]\nsave_secs = \"1h30m\"",
+       "train.toml:2:13: error: checkpoint.save_secs must be a number, found the string \"1h30m\"\n"
+       "  save_secs = \"1h30m\"\n              ^~~~~~~\n  help: write it in seconds: save_secs = 5400\n"},
       {"[run]\nmax_steps = \"ten\"",
        "train.toml:2:13: error: run.max_steps must be an integer, found the string \"ten\"\n  max_steps = \"ten\"\n"
        "              ^~~~~\n"},
@@ -72,7 +81,7 @@ TEST(ReadFields, WrongTypesNameBoth) {
        "              ^~~~~\n  help: write it without quotes: save_secs = 1.5\n"},
       {"[checkpoint]\nrefuse_non_finite = 1",
        "train.toml:2:21: error: checkpoint.refuse_non_finite must be true or false, found 1\n"
-       "  refuse_non_finite = 1\n                      ^\n"},
+       "  refuse_non_finite = 1\n                      ^\n  help: write refuse_non_finite = true\n"},
       {"[run]\ndir = 5",
        "train.toml:2:7: error: run.dir must be a string, found 5\n  dir = 5\n        ^\n  help: write it in quotes\n"},
       {"[run]\ndir = \"\"",

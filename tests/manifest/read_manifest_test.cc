@@ -82,7 +82,18 @@ TEST(ReadManifest, MistakesAreShown) {
        "hooks, "
        "metrics, exporters, ops, cluster\n"},
       {"[model]\nplugin = 'a'\n[input.trian]\nplugin = 'a'\n",
-       "train.toml: error: [input.train] is missing\n  help: did you mean \"train\" instead of \"trian\"?\n"},
+       "train.toml:3:8: error: nothing reads [input.trian]\n  [input.trian]\n         ^~~~~\n"
+       "  help: did you mean \"train\"?\n"},
+      {"[model]\nplugin = 'a'\n[train]\nplugin = 'a'\n[[callback]]\nplugin = 'a'\n",
+       "train.toml: error: [input.train] is missing\n  help: add [input.train] and plugin = \"NAME\" below\n"
+       "train.toml:3:2: error: unknown section [train]\n  [train]\n   ^~~~~\n  help: did you mean [input.train]?\n"
+       "train.toml:5:3: error: unknown section [[callback]]\n  [[callback]]\n    ^~~~~~~~\n"
+       "  help: write [[hooks]]: one for each\n"},
+      {"[eval]\nevery_steps = 5\n[input.Test]\nplugin = 'a'\n" + kRest,
+       "train.toml:3:8: error: nothing reads [input.Test]\n  [input.Test]\n         ^~~~\n"
+       "  help: did you mean \"eval\"?\n"},
+      {"[RUN]\n" + kRest,
+       "train.toml:1:2: error: unknown section [RUN]\n  [RUN]\n   ^~~\n  help: did you mean [run]?\n"},
       {"[model]\nplugin = 'a'\n[input]\nplugin = 'a'\n",
        "train.toml: error: [input.train] is missing\n  help: add [input.train] and plugin = \"NAME\" below\n"
        "train.toml:4:1: error: \"plugin\" is in [input], which holds named inputs\n  plugin = 'a'\n  ^~~~~~\n"

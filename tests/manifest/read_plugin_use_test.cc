@@ -102,6 +102,12 @@ TEST(ReadPluginUse, MistakesAreShown) {
       {"plgin = 'csv'\nfiles = ['a']",
        "train.toml:1:1: error: [model] names no plugin\n  [model]\n  ^~~~~~~\n"
        "  help: did you mean \"plugin\" instead of \"plgin\"?\n"},
+      {"files = ['a']",
+       "train.toml:1:1: error: [model] names no plugin\n  [model]\n  ^~~~~~~\n"
+       "  help: add plugin = \"NAME\", or file = \"./NAME.so\"; `belay plugins` lists the names\n"},
+      {"type = 'mlp'",
+       "train.toml:1:1: error: [model] names no plugin\n  [model]\n  ^~~~~~~\n"
+       "  help: did you mean \"plugin\" instead of \"type\"?\n"},
       {"plugin = 5",
        "train.toml:2:10: error: model.plugin must be a string, found 5\n  plugin = 5\n           ^\n"
        "  help: write it in quotes\n"},

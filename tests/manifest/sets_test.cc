@@ -97,13 +97,17 @@ TEST(Sets, MistakesAreShownLikeThoseOfTheFile) {
        "           ^~~~~~~~~~~~~~~~~~~~\n  help: integers are from -9223372036854775808 to 9223372036854775807\n"},
       {{"plugins.path=[1, "},
        "--set plugins.path: error: unfinished array\n  plugins.path=[1, \n                   ^\n"},
-      {{"run.dir=\"x"}, "--set run.dir: error: unfinished string\n  run.dir=\"x\n            ^\n"},
+      {{"run.dir=\"x"},
+       "--set run.dir: error: unfinished string\n  run.dir=\"x\n            ^\n"
+       "  help: a string ends with the quotes that it begins with\n"},
       {{"run.seed"},
        "--set run.seed: error: there is no value\n  run.seed\n  ^~~\n"
        "  help: write --set key.path=value, for instance --set run.max_steps=100\n"},
       {{"=5"},
        "--set : error: syntax error (root table): expected keys, tables, whitespace or comments, saw '='\n  =5\n  ^\n"},
-      {{"a b=5"}, "--set a b: error: syntax error (key-value pair): expected '=', saw 'b'\n  a b=5\n    ^\n"},
+      {{"a b=5"},
+       "--set a b: error: syntax error (key-value pair): expected '=', saw 'b'\n  a b=5\n    ^\n"
+       "  help: write key = value\n"},
       {{"[run]\ndir=x"}, "--set [run]\\ndir: error: a key is one line\n  [run]\n  ^~~~~\n"},
       {{"hooks.0.x=1"},
        "--set hooks.0.x: error: hooks must be a list of tables, found a table\n  hooks.0.x=1\n  ^~~~~\n"

@@ -89,5 +89,15 @@ TEST(Text, Joins) {
   EXPECT_EQ(joined({"a", "b"}, " or "), "a or b");
 }
 
+TEST(Text, ATimeIsWrittenWithUnits) {
+  const struct {
+    const char* text;
+    double seconds;
+  } cases[] = {{"90", 90},     {"90s", 90}, {"15m", 900}, {"2h", 7200},     {"1h30m", 5400}, {"1d12h", 129600},
+               {"0.5h", 1800}, {"", 0},     {"h", 0},     {"2x", 0},        {"-1s", 0},      {"1h-5m", 0},
+               {"1e3s", 0},    {"nan", 0},  {"inf", 0},   {"99999999d", 0}, {"2 h", 0}};
+  for (const auto& c : cases) EXPECT_EQ(parse_duration(c.text), c.seconds) << c.text;
+}
+
 }  // namespace
 }  // namespace belay::runtime

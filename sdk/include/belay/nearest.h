@@ -9,9 +9,10 @@
 //   los        loss, cost              loss
 //   x          y, z                    none           1 change, but nothing in common
 //   colour     size                    none           too far
+//   same       SAME                    SAME           the same but for upper and lower case
 //
-// Bytes are compared, upper and lower case differ. No state, any thread; meant for errors, not for a step: every
-// candidate of about the same length costs the product of both lengths.
+// Otherwise bytes are compared, upper and lower case differ. No state, any thread; meant for errors, not for a step:
+// every candidate of about the same length costs the product of both lengths.
 #pragma once
 
 #include <algorithm>
@@ -41,15 +42,22 @@ inline std::size_t edit_distance(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
-// The candidate at the smallest edit distance, which must be at most 3 and at most a third of the longer name, but may
-// always be 1; empty where none is that near, or shares nothing with it. Ties: the first. `candidates` is a range of
-// strings or string views.
+// Whether two names are the same but for upper and lower case of a to z.
+inline bool equal_but_for_case(std::string_view a, std::string_view b) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
+}
+
+// The candidate that differs in case alone; else the one at the smallest edit distance, which must be at most 3 and at
+// most a third of the longer name, but may always be 1; empty where none is that near, or shares nothing with it. Ties:
+// the first. `candidates` is a range of strings or string views.
 template <class Candidates>
 std::string nearest(std::string_view name, const Candidates& candidates) {
   std::string best;
   std::size_t best_distance = ~std::size_t{0};
   for (const auto& candidate : candidates) {
     const std::string_view text(candidate);
+    if (text != name && equal_but_for_case(name, text)) return std::string(text);
     const std::size_t longer = std::max(name.size(), text.size());
     const std::size_t allowed = std::max<std::size_t>(1, std::min<std::size_t>(3, longer / 3));
     if (longer - std::min(name.size(), text.size()) > allowed) continue;

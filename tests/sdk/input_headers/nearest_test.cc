@@ -43,6 +43,13 @@ TEST(Nearest, TheFirstOfEquallyNearOnes) {
   EXPECT_EQ(belay::nearest("cat", std::vector<const char*>{"bat", "rat"}), "bat");
 }
 
+TEST(Nearest, UpperAndLowerCaseAreNoDistance) {
+  EXPECT_EQ(belay::nearest("RUN", std::vector<const char*>{"rum", "run"}), "run");
+  EXPECT_EQ(belay::nearest("same", std::vector<const char*>{"VALID", "SAME"}), "SAME");
+  EXPECT_EQ(belay::nearest("run", std::vector<const char*>{"run"}), "run");
+  EXPECT_EQ(belay::nearest("Ru", std::vector<const char*>{"run", "lint"}), "");
+}
+
 TEST(Nearest, SaysWhatWasMeant) {
   EXPECT_EQ(belay::did_you_mean("los", std::vector<std::string>{"loss"}), " (did you mean \"loss\"?)");
   EXPECT_EQ(belay::did_you_mean("x", std::vector<std::string>{}), "");
