@@ -107,6 +107,8 @@ class Migrator {
           is_one_of_words(plain_name(entry.key), other.names))
         ours = other.section;
     const bool is_list = std::holds_alternative<TomlList>(entry.node.value);
+    if (const auto* table = std::get_if<TomlTable>(&entry.node.value); table != nullptr && ours == "eval")
+      if (find(*table, "plugin") != nullptr) return entry.key;  // an input that is evaluated on
     const bool wants_list = !ours.empty() && section_header(ours).starts_with("[[");
     if (ours.empty() || is_list != wants_list) return entry.key;
     const std::size_t dot = ours.find('.');
@@ -190,9 +192,10 @@ class Migrator {
     const std::string plain = plain_name(key);
     for (const std::string& known : keys)
       if (plain_name(known) == plain) return known;
+    // One with a remark is not done by its name alone.
     for (const OtherName& other : other_names())
-      if (*other.kind == '\0' && same_section(section, other.section) && is_one_of(other.key, keys) &&
-          is_one_of_words(plain, other.names))
+      if (*other.kind == '\0' && *other.remark == '\0' && same_section(section, other.section) &&
+          is_one_of(other.key, keys) && is_one_of_words(plain, other.names))
         return other.key;
     return key;
   }

@@ -278,7 +278,8 @@ class OptionsChecker {
                                                                    : "";
     if (std::string other = help_for_other_key(key, section); !other.empty()) return other;
     for (const SectionKeys& known : manifest_keys())
-      if (!known.section.empty() && std::find(known.keys.begin(), known.keys.end(), key) != known.keys.end())
+      if (!known.section.empty() && known.section != "plugins" && known.section != "metrics" &&
+          std::find(known.keys.begin(), known.keys.end(), key) != known.keys.end())
         return "this key belongs to " + section_header(known.section);
     if (key == "prefetch") return "this key belongs to [input.NAME]";
     return "";

@@ -177,10 +177,10 @@ std::string number_for(std::string_view word) {
   const std::string number(word.substr(0, digits)), unit(word.substr(digits));
   const bool whole = number.find('.') == number.npos && number.size() < 10;
   if (whole && (unit == "k" || unit == "K")) return "write it out: " + number + "000";
-  if (whole && (unit == "m" || unit == "M")) return "write it out: " + number + "000000; a time is a number of seconds";
+  if (whole && unit == "M") return "write it out: " + number + "000000";
   if (unit == "%") return "write it as a fraction, 20% as 0.2";
-  if (unit == "s" || unit == "h" || unit == "d" || unit == "min")
-    return "without a unit: a time is a number of seconds";
+  for (const char* time : {"s", "m", "h", "d", "sec", "secs", "min"})
+    if (unit == time) return "without a unit: a time is a number of seconds";
   return "";
 }
 
@@ -202,7 +202,7 @@ void explain_line(std::string_view scope, std::string_view reason, std::string_v
   const char begin = first == line.npos ? ' ' : line[first];
   if (begin == ';' || begin == '/')
     e.help = "a comment begins with #";
-  else if (begin == '{' || begin == '}')
+  else if (scope == "root table" && (begin == '{' || begin == '}'))
     e.help = "a manifest is TOML: [run] above its keys, each a line key = value";
   else if (scope == "table header" ||
            (reason.starts_with("expected '='") && (line.ends_with(']') || line.ends_with(':'))))

@@ -84,6 +84,14 @@ TEST(Migrate, WhatANameAloneDoesNotDecideIsLeftAndSaid) {
   EXPECT_THAT(m.left.text(), HasSubstr("train.toml:2:1: error: unknown key \"verbose\" in [session]"));
 }
 
+TEST(Migrate, WhatIsDoneInAnotherWayHereIsNotDoneByANameAlone) {
+  const std::string text = kRest + "[run]\nrun_name = \"first\"\nmin_epochs = 2\n[optimizer]\nweight_decay = 0.1\n" +
+                           "[evaluation]\nplugin = \"digits\"\n";
+  const Migration m = migrated(text);
+  EXPECT_EQ(m.text, text);
+  EXPECT_THAT(m.changes, IsEmpty());
+}
+
 TEST(Migrate, ALaterVersionAndWhatIsNoTomlAreLeft) {
   const Migration later = migrated("version = 2\n" + kRest);
   EXPECT_THAT(later.left.text(), StartsWith("train.toml:1:11: error: this manifest is of version 2, and this belay"));

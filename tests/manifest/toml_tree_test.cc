@@ -124,6 +124,12 @@ TEST(TomlTree, SyntaxErrorsPointAtTheirCause) {
       {"a: 20\n",
        "f:1:2: error: syntax error (key-value pair): expected '=', saw ':'\n  a: 20\n   ^\n"
        "  help: write key = value\n"},
+      {"a = [{ b: 1 }]\n",
+       "f:1:9: error: syntax error (key-value pair): expected '=', saw ':'\n  a = [{ b: 1 }]\n          ^\n"
+       "  help: write key = value\n"},
+      {"{\"run\": {}}\n",
+       "f:1:1: error: syntax error (root table): expected keys, tables, whitespace or comments, saw '{'\n"
+       "  {\"run\": {}}\n  ^~~~~~~~~~~\n  help: a manifest is TOML: [run] above its keys, each a line key = value\n"},
       {"// x\n",
        "f:1:1: error: syntax error (root table): expected keys, tables, whitespace or comments, saw '/'\n  // x\n  ^\n"
        "  help: a comment begins with #\n"},
