@@ -81,6 +81,14 @@ void ResumeCheck::look_at_files(const ResolvedPlugins& plugins) {
 
 void ResumeCheck::compare(const ResolvedPlugins& plugins, const HookInfos& hooks, const Environment& environment,
                           Diagnostics& problems) const {
+  const std::string& dir = manifest_.run.dir;
+  try {
+    if (!dir.empty() && files_.exists(dir)) files_.open_directory(dir);
+  } catch (const Error& e) {
+    problems.add(manifest_.at("run.dir"), std::string("the run directory cannot be used: ") + e.what(),
+                 "take a folder that this user can write, or the name of one that is to be made");
+    return;
+  }
   std::optional<Earlier> earlier;
   try {
     if (!fits_basename(problems)) return;

@@ -204,8 +204,8 @@ void explain_line(std::string_view scope, std::string_view reason, std::string_v
     e.help = "a comment begins with #";
   else if (scope == "root table" && (begin == '{' || begin == '}'))
     e.help = "a manifest is TOML: [run] above its keys, each a line key = value";
-  else if (scope == "table header" ||
-           (reason.starts_with("expected '='") && (line.ends_with(']') || line.ends_with(':'))))
+  else if (scope == "table header" || (reason.starts_with("expected '='") && line.find('=') == line.npos &&
+                                       (line.ends_with(']') || line.ends_with(':'))))
     e.help = kHeaders;
   else if (reason.starts_with("expected '='"))
     e.help = "write key = value";

@@ -51,7 +51,8 @@ void expect_that_each_leads_there(const std::vector<Row>& rows,
 }
 
 TEST(OtherNamesPage, EachKeyLeadsToWhatThePageSays) {
-  expect_that_each_leads_there(rows_below("Names of keys"), help_for_other_key);
+  expect_that_each_leads_there(rows_below("Names of keys"),
+                               [](const std::string& name) { return help_for_other_key(name); });
 }
 
 TEST(OtherNamesPage, EachCallbackLeadsToWhatThePageSays) {

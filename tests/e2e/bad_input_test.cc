@@ -59,7 +59,7 @@ TEST_F(BadInput, EachMistakeInAManifestIsShownWhereItStands) {
     const char* expected;
   } cases[] = {
       {"batch_size = \n", "",
-       "DIR/train.toml:7:14: error: syntax error (key-value pair): expected value, saw '\\n'\n"
+       "DIR/train.toml:7:14: error: a value is wanted here\n"
        "  batch_size = \n               ^\n"},
       {"batch_size = 4\nbatch_size = 5\n", "",
        "DIR/train.toml:8:1: error: \"batch_size\" is given twice\n"
@@ -148,6 +148,14 @@ TEST_F(BadInput, ARunDirectoryThatCannotBeMadeIsFoundBeforeTraining) {
   EXPECT_EQ(told(itself),
             "error the run directory cannot be used: cannot open directory 'DIR/file': Not a directory\n" +
                 kRunDirectoryHelp);
+  const ProcessResult checked = belay({"check", regression(), "--set", "run.dir=" + temp / "file"});
+  EXPECT_EQ(checked.status, 2) << checked.err;
+  EXPECT_THAT(told(checked),
+              ::testing::AllOf(
+                  ::testing::StartsWith("--set run.dir: error: the run directory cannot be used: cannot open directory "
+                                        "'DIR/file': Not a directory\n  run.dir=DIR/file\n          ^"),
+                  ::testing::EndsWith(
+                      "\n  help: take a folder that this user can write, or the name of one that is to be made\n")));
   EXPECT_EQ(contents(temp / "file"), "no directory");
   EXPECT_EQ(listing(temp.path()), (std::vector<std::string>{"file", "train.toml"}));
 }

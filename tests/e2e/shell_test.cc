@@ -84,7 +84,7 @@ TEST_F(Shell, OptionsOfThePluginsThatTheManifestNamesAreOffered) {
               ElementsAre("input.train.split=eval", "input.train.split=train"));
   EXPECT_THAT(offered({"run", manifest, "--set", "optimizer.bet"}),
               ElementsAre("optimizer.beta1=", "optimizer.beta2="));
-  EXPECT_THAT(offered({"run", manifest, "--set", "hooks.0.pat"}), ElementsAre("hooks.0.patience="));
+  EXPECT_THAT(offered({"run", manifest, "--set", "hooks.0.min"}), ElementsAre("hooks.0.min_delta="));
   EXPECT_THAT(offered({"run", manifest, "--set", "cluster.time"}), ElementsAre("cluster.timeout_secs="));
   EXPECT_THAT(offered({"run", manifest, "--set", "model.plugin=cnn", "--set", "model.filt"}),
               ElementsAre("model.filters="));

@@ -129,7 +129,7 @@ TEST(TomlTree, SyntaxErrorsPointAtTheirCause) {
        "  help: write key = value\n"},
       {"{\"run\": {}}\n",
        "f:1:1: error: syntax error (root table): expected keys, tables, whitespace or comments, saw '{'\n"
-       "  {\"run\": {}}\n  ^~~~~~~~~~~\n  help: a manifest is TOML: [run] above its keys, each a line key = value\n"},
+       "  {\"run\": {}}\n  ^\n  help: a manifest is TOML: [run] above its keys, each a line key = value\n"},
       {"// x\n",
        "f:1:1: error: syntax error (root table): expected keys, tables, whitespace or comments, saw '/'\n  // x\n  ^\n"
        "  help: a comment begins with #\n"},
