@@ -24,7 +24,7 @@ class Shell : public RunTest {
   // Of bash itself, for a line that is typed up to its end.
   std::string in_bash(const std::string& line) {
     write_file(temp / "line.sh", "source " BELAY_SOURCE_DIR "/cmake/shell/belay.bash\nPATH=" BELAY_BINARY_DIR
-                                 "/bin:$PATH\nCOMP_LINE='" +
+                                 "/bin:$PATH\nexport BELAY_PLUGIN_PATH=" BELAY_BINARY_DIR "/plugins\nCOMP_LINE='" +
                                      line +
                                      "'\nCOMP_POINT=${#COMP_LINE}\n_belay\n"
                                      "for c in \"${COMPREPLY[@]}\"; do printf '%s,' \"$c\"; done > " +
@@ -35,8 +35,9 @@ class Shell : public RunTest {
   // The line that zsh makes of one that is typed, with a Tab behind it, in the test's folder.
   std::string in_zsh(const std::string& line) {
     const std::string command = "cd " + temp.path() +
-                                " && PATH=" BELAY_BINARY_DIR "/bin:$PATH zsh -f " BELAY_SOURCE_DIR
-                                "/tests/e2e/complete.zsh " BELAY_SOURCE_DIR "/cmake/shell '" +
+                                " && BELAY_PLUGIN_PATH=" BELAY_BINARY_DIR "/plugins PATH=" BELAY_BINARY_DIR
+                                "/bin:$PATH zsh -f " BELAY_SOURCE_DIR "/tests/e2e/complete.zsh " BELAY_SOURCE_DIR
+                                "/cmake/shell '" +
                                 line + "' out";
     EXPECT_EQ(std::system(command.c_str()), 0);
     return contents(temp / "out");
