@@ -246,6 +246,19 @@ TEST_F(FirstPartyNotes, N_08c_AHookSaysWhetherItKeepsAStateAndWhichCallbacksItHa
     EXPECT_EQ(plugin.info.state.has_value(), plugin.info.kind == PluginKind::kHook) << plugin.info.name;
 }
 
+TEST_F(FirstPartyNotes, AMisspeltKeyThatMustBeGivenIsOneProblem) {
+  const std::string rest = "[input.train]\nplugin = \"digits\"\n[model]\nplugin = \"sequential\"\n";
+  for (const char* key : {"unit", "out_features"}) {
+    const std::string problems = problems_of(rest + "layers = [{ type = \"dense\", " + key + " = 10 }]\n");
+    EXPECT_THAT(problems, HasSubstr("did you mean \"units\"?"));
+    EXPECT_THAT(problems, ::testing::Not(HasSubstr("needs the option")));
+  }
+  EXPECT_THAT(problems_of(rest + "layers = [{ type = \"dense\" }]\n"),
+              HasSubstr("needs the option \"layers.0.units\""));
+  EXPECT_THAT(problems_of("[input.train]\nplugin = \"csv\"\npaht = \"a.csv\"\n[model]\nplugin = \"linear\"\n"),
+              ::testing::Not(HasSubstr("needs the option")));
+}
+
 TEST_F(FirstPartyNotes, WordsThatOtherProgramsNamesLeadToAreOptionsAndValuesOfSomePlugin) {
   std::map<std::string, std::set<std::string>> words;
   for (const SectionKeys& section : manifest_keys()) {
