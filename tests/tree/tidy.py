@@ -28,6 +28,7 @@ FOLDERS = ("runtime", "sdk", "plugins")
 NOT_COMPILED = "sdk/template/"  # what `belay new` copies
 NOT_OF_SEVERAL = "--checks=-bugprone-suspicious-include"
 FINDING = re.compile(r"^\S+:\d+:\d+: (?:error|warning): ")
+GENERATED = re.compile(r"^\S+\.pb\.cc:")
 
 
 def git(*arguments):
@@ -90,8 +91,8 @@ def findings_of(build, path):
     """Each finding with its notes, and the time that it took."""
     begin = time.monotonic()
     several = [NOT_OF_SEVERAL] if path.startswith(f"{build}/") else []
-    process = subprocess.run(["clang-tidy", "--quiet", *several, "-p", build, path], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                             text=True)
+    process = subprocess.run(["clang-tidy", "--quiet", *several, "-p", build, path], stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True)
     findings = []
     for line in process.stdout.splitlines():
         if FINDING.match(line) or not findings:
@@ -100,7 +101,7 @@ def findings_of(build, path):
             findings[-1] += "\n" + line
     if process.returncode != 0 and not findings:
         findings.append(f"clang-tidy ended with status {process.returncode} on {path}:\n{process.stderr}")
-    return findings, time.monotonic() - begin
+    return [finding for finding in findings if not GENERATED.match(finding)], time.monotonic() - begin
 
 
 def look(build, paths, minutes):
