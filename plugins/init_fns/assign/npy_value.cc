@@ -8,9 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "../../inputs/npy/npy_header.h"
@@ -72,20 +72,6 @@ class Elements {
   std::vector<std::size_t> strides_;
 };
 
-// Whether an integer variable holds the number.
-template <class T, class Element>
-bool holds(Element element) {
-  if constexpr (std::is_signed_v<Element>) {
-    const auto wide = static_cast<std::int64_t>(element);
-    if constexpr (std::is_unsigned_v<T>)
-      return wide >= 0 && static_cast<std::uint64_t>(wide) <= std::numeric_limits<T>::max();
-    return wide >= static_cast<std::int64_t>(std::numeric_limits<T>::min()) &&
-           wide <= static_cast<std::int64_t>(std::numeric_limits<T>::max());
-  } else {
-    return static_cast<std::uint64_t>(element) <= static_cast<std::uint64_t>(std::numeric_limits<T>::max());
-  }
-}
-
 template <class T, class Element>
 void convert(const Elements& elements, const std::string& what, T* out) {
   elements.for_each<Element>([&](std::size_t i, Element element) {
@@ -93,7 +79,7 @@ void convert(const Elements& elements, const std::string& what, T* out) {
       out[i] = static_cast<T>(belay::detail::half_to_double(element.bits));
     } else {
       if constexpr (std::is_integral_v<T>)
-        if (!holds<T>(element))
+        if (!std::in_range<T>(element))
           fail(Code::kInvalidArgument, what + " does not hold " + std::to_string(element) + ", its element " +
                                            std::to_string(i) + "; save values that it holds");
       out[i] = static_cast<T>(element);  // NOLINT(bugprone-signed-char-misuse): a number, not a character
