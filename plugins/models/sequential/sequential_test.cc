@@ -231,7 +231,7 @@ TEST(Sequential, SettingsThatAreWrongAreNamedBeforeTheInputIsOpened) {
       {stack({{"max_pool", {{"sise", 2}}}}), "'layers.0' (max_pool): 'size' is required"},
       {stack({{"flatten", {{"size", 2}}}}), "'layers.0' (flatten): 'size' is unknown; it has name"},
       {stack({{"conv", {{"filters", 3}, {"size", 3}, {"padding", "same"}}}}),
-       "'layers.0' (conv): 'padding' is \"same\", must be one of: VALID, SAME"},
+       "'layers.0' (conv): 'padding' is \"same\" (did you mean \"SAME\"?), must be one of: VALID, SAME"},
       {stack({{"dropout", {{"rate", 1.0}}}}), "'layers.0' (dropout): 'rate' is 1, must be from 0 to 0.999"},
       {stack({{"reshape", {{"shape", Integers{28, -1}}}}}),
        "'layers.0' (reshape): 'shape' holds -1, must be >= 1: the dimensions of one example"},
