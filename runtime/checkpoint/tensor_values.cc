@@ -96,6 +96,7 @@ template <class T>
 TensorDifference difference_of(const T* a, const T* b, std::uint64_t n) {
   TensorDifference found;
   for (std::uint64_t i = 0; i < n; ++i) {
+    // By its bits: a NaN is the same as itself, and 0 is not -0.  NOLINTNEXTLINE(bugprone-suspicious-memory-comparison)
     if (std::memcmp(a + i, b + i, sizeof(T)) == 0) continue;
     const double by = distance(number_of(a[i]), number_of(b[i]));
     if (found.count == 0) found.first = i;
