@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/manifest/paths.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
+#include <vector>
 
 #include "runtime/platform/text.h"
 
@@ -31,6 +34,20 @@ std::string_view variable_without_braces(std::string_view path) {
   return "";
 }
 
+// What to do about a variable that is not set. An Environment has no list of its names, so those of this process are
+// asked for.
+std::string help_for_unset(const std::string& name, const Environment& env) {
+  std::vector<std::string> set;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    std::string other(text.substr(0, text.find('=')));
+    if (is_variable_name(other) && env(other)) set.push_back(std::move(other));
+  }
+  const std::string near = nearest(name, set);
+  return (near.empty() ? "" : "did you mean ${" + near + "}, which is set? else ") + "set it before the run: export " +
+         name + "=...";
+}
+
 // ${NAME} replaced, everything else as it is.
 std::optional<std::string> with_variables(std::string_view text, const Environment& env, const Location& at,
                                           Diagnostics& problems) {
@@ -49,8 +66,7 @@ std::optional<std::string> with_variables(std::string_view text, const Environme
     if (const std::optional<std::string> value = env(name)) {
       out += *value;
     } else {
-      problems.add(at, "the environment variable " + name + " is not set",
-                   "set it before the run: export " + name + "=...");
+      problems.add(at, "the environment variable " + name + " is not set", help_for_unset(name, env));
       all_set = false;
     }
     text.remove_prefix(end + 1);

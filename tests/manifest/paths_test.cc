@@ -92,6 +92,24 @@ TEST(Paths, ThatCannotBeToldAreProblems) {
   }
 }
 
+TEST(Paths, OfAVariableThatIsNotSetTheNearestOneThatIsSetIsNamed) {
+  ::setenv("BELAY_PATHS_TESTDIR", "/data", 1);
+  ::unsetenv("BELAY_PATHS_TEST_DIR");
+  Diagnostics problems;
+  EXPECT_EQ(expand_path("${BELAY_PATHS_TEST_DIR}/x", {"/m"}, process_environment(), {"f", 3, 7}, problems),
+            std::nullopt);
+  ::unsetenv("BELAY_PATHS_TESTDIR");
+  EXPECT_EQ(problems.text(),
+            "f:3:7: error: the environment variable BELAY_PATHS_TEST_DIR is not set\n"
+            "  help: did you mean ${BELAY_PATHS_TESTDIR}, which is set? else set it before the run: export "
+            "BELAY_PATHS_TEST_DIR=...\n");
+  Diagnostics far;
+  EXPECT_EQ(expand_path("${BELAY_PATHS_TEST_DIR}/x", {"/m"}, process_environment(), {"f", 3, 7}, far), std::nullopt);
+  EXPECT_EQ(far.text(),
+            "f:3:7: error: the environment variable BELAY_PATHS_TEST_DIR is not set\n"
+            "  help: set it before the run: export BELAY_PATHS_TEST_DIR=...\n");
+}
+
 TEST(Paths, TheDirectoryOfAManifestIsAbsolute) {
   EXPECT_EQ(directory_of("/a/b/train.toml"), "/a/b");
   EXPECT_EQ(directory_of("/train.toml"), "/");
