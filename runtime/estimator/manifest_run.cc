@@ -163,9 +163,21 @@ void ManifestRun::load_plugins(Diagnostics& problems) {
     make_evals();
   }
   for (std::size_t i = 0; i < found.init_fns.size(); ++i)
-    create(uses.scaffold.init_fn[i], [&] { training_.add_init_fn(plugins_.loaded(found.init_fns[i])); });
+    create_init_fn(found.init_fns[i], uses.scaffold.init_fn[i], problems);
   for (std::size_t i = 0; i < found.hooks.size(); ++i)
     create(uses.hooks[i], [&] { add_hook(plugins_.loaded(found.hooks[i]), i); });
+}
+
+// It looks for its files then. A run that goes on from a checkpoint calls none, and needs none of them any more.
+void ManifestRun::create_init_fn(const ResolvedPlugin& init_fn, const PluginUse& use, Diagnostics& problems) {
+  try {
+    training_.add_init_fn(plugins_.loaded(init_fn));
+  } catch (const Error& e) {
+    if (!is_of_manifest(e)) throw;
+    const bool goes_on = options_.replay != nullptr || (!options_.from_scratch && resume_.finds_checkpoint());
+    if (e.code() != Code::kNotFound || !goes_on) return add_plugin_problem(use, e, problems);
+    host_.log().info("", std::string(e.message()) + "; it is not needed: this run goes on from a checkpoint");
+  }
 }
 
 void ManifestRun::create_optimizer(const ResolvedPlugins& found,

@@ -120,6 +120,7 @@ class ManifestRun {
   std::string activity() const;
 
  private:
+  void create_init_fn(const ResolvedPlugin& init_fn, const PluginUse& use, Diagnostics& problems);
   void create_optimizer(const ResolvedPlugins& found,
                         const std::function<void(const PluginUse&, const std::function<void()>&)>& create);
   // False, with a problem, where it does not fit what the manifest says.

@@ -144,7 +144,6 @@ void MonitoredTrainingSession::make_hooks(const TrainingSessionOptions& options)
            std::any_of(options.chief_only_hooks.begin(), options.chief_only_hooks.end(), names_it);
   };
   if (options.is_chief) {
-    for (const PluginUse& use : options.init_fns) host_.add_init_fn(plugins_.linked(PluginKind::kInitFn, use));
     add_own(options.chief_only_hooks);
     const RunHostOptions& settings = run_.options();
     for (const PluginUse& use :
@@ -158,8 +157,12 @@ std::shared_ptr<SessionCreator> MonitoredTrainingSession::creator(NodeGraph& gra
                                                                   const TrainingSessionOptions& options) {
   ScaffoldOptions pieces = options.scaffold;
   pieces.saver = run_.saver();
-  if (host_.has_init_fns())
-    pieces.init_fn = [this, &graph, own = options.scaffold.init_fn](const Scaffold& scaffold, DirectSession& session) {
+  // Made when they are called: where a checkpoint is restored their files need not be there.
+  if (options.is_chief && !options.init_fns.empty())
+    pieces.init_fn = [this, &graph, uses = options.init_fns, own = options.scaffold.init_fn](const Scaffold& scaffold,
+                                                                                             DirectSession& session) {
+      if (!host_.has_init_fns())
+        for (const PluginUse& use : uses) host_.add_init_fn(plugins_.linked(PluginKind::kInitFn, use));
       host_.call_init_fns(graph, session);
       if (own) own(scaffold, session);
     };

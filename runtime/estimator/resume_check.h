@@ -48,6 +48,9 @@ class ResumeCheck {
   // Whether the same bits can come out: with options.exact each difference is a problem. `processes`: of this run.
   void compare(const Fingerprint& own, int processes, Diagnostics& problems) const;
 
+  // Whether run.dir holds a checkpoint that this run goes on from; none that can be restored is an error of its own.
+  bool finds_checkpoint() const { return find_earlier().has_value(); }
+
   // The effective manifest, and a line for each of the files.
   std::string manifest_to_keep() const;
 

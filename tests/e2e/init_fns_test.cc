@@ -2,12 +2,15 @@
 // Init functions of a manifest, one behind the other, and what the checkpoint has then.
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tests/e2e/run_fixture.h"
 
 namespace belay::runtime::testing {
 namespace {
+
+namespace fs = std::filesystem;
 
 using ::testing::Each;
 using ::testing::ElementsAre;
@@ -149,12 +152,50 @@ TEST_F(InitFnsTest, ASaverThatIsNotThereIsNamed) {
                                "\"stdio_saver\" is not found in " BELAY_BINARY_DIR "/plugins"));
 }
 
-TEST_F(InitFnsTest, AFileThatIsMissingIsFoundByCheck) {
-  const ProcessResult r =
-      belay({"check", unmoved("checked", init_fn("assign", "vars = [\"linear\"]\nnpy = \"kernel.npy\"\n"))});
-  EXPECT_NE(r.status, 0);
-  EXPECT_THAT(r.err, HasSubstr("npy: there is no file '" + (temp / "kernel.npy") + "'"));
-  EXPECT_THAT(r.err, HasSubstr("checked.toml:11"));
+// With status 2, at the option's line, before anything is made.
+TEST_F(InitFnsTest, AFileThatIsMissingIsFoundByCheckAndRun) {
+  fs::create_directories(temp / "first/model.ckpt-1");
+  write_file(temp / "first/model.ckpt-1/index", "");
+  write_file(temp / "tokens.txt", "a\n");
+  const std::string cannot = "error: cannot create init_fn ";
+  const struct {
+    std::string init_fn, place, said, line;
+  } cases[] = {
+      {init_fn("warm_start", "from = \"frist\"\n"), ":12:8: ",
+       "from: there is no checkpoint '" + (temp / "frist") + "' (did you mean \"first\"?); name a run directory, a ",
+       "\n  from = \"frist\"\n         ^~~~~~~\n"},
+      {init_fn("assign", "vars = [\"linear\"]\nnpy = \"kernel.npy\"\n"), ":13:7: ",
+       "npy: there is no file '" + (temp / "kernel.npy") + "'", "\n  npy = \"kernel.npy\"\n        ^~~~~~~~~~~~\n"},
+      {init_fn("embedding_file",
+               "path = \"vectors.txt\"\nformat = \"glove\"\nvariable = \"x\"\nvocabulary = \"tokens.txt\"\n"),
+       ":12:8: ", "path: there is no file '" + (temp / "vectors.txt") + "'",
+       "\n  path = \"vectors.txt\"\n         ^~~~~~~~~~~~~\n"},
+  };
+  for (const auto& c : cases) {
+    const std::string manifest = unmoved("checked", c.init_fn);
+    for (const std::string command : {"check", "run"}) {
+      const ProcessResult r = belay({command, manifest});
+      EXPECT_EQ(r.status, 2) << r.err;
+      EXPECT_THAT(r.err, HasSubstr(manifest + c.place + cannot));
+      EXPECT_THAT(r.err, HasSubstr(c.said));
+      EXPECT_THAT(r.err, HasSubstr(c.line));
+      EXPECT_FALSE(fs::exists(temp / "checked")) << command;
+    }
+  }
+}
+
+TEST_F(InitFnsTest, ARunThatGoesOnDoesNotNeedTheFilesThatItBeganWith) {
+  run(unmoved("source", init_fn("assign", "vars = [\"linear\"]\nconstant = 3\n")));
+  const std::string manifest = unmoved("run", init_fn("warm_start", "from = \"source\"\n"));
+  run(manifest);
+  fs::remove_all(temp / "source");
+  const ProcessResult again = belay({"run", manifest, "--set", "run.max_steps=2"});
+  ASSERT_EQ(again.status, 0) << again.err;
+  EXPECT_THAT(variable("run", "linear/bias", 2), ElementsAre(3.f));
+  EXPECT_THAT(again.err, HasSubstr("it is not needed: this run goes on from a checkpoint"));
+  const ProcessResult anew = belay({"run", manifest, "--from-scratch"});
+  EXPECT_EQ(anew.status, 2) << anew.err;
+  EXPECT_THAT(anew.err, HasSubstr("there is no checkpoint '" + (temp / "source") + "'"));
 }
 
 TEST_F(InitFnsTest, ACheckpointOfTheRunWinsAndTheLogSaysSo) {

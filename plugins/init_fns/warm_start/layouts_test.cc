@@ -85,10 +85,10 @@ TEST(WarmStartScopes, CKU_07_TheRootOfTheCheckpointGoesBelowAScopeAndARootToARoo
 
 TEST(WarmStartScopes, CKU_09_WhatIsMappedInVainIsAnErrorWithItsName) {
   EXPECT_EQ(error_of([] {
-              InitFnDriver init(warm_start_module(), {{"from", "runs/none"}});
+              InitFnDriver init(warm_start_module(), {{"from", "runs/c"}});
               init.run();
             }),
-            "NOT_FOUND: no checkpoint at 'runs/none'");
+            "NOT_FOUND: no checkpoint at 'runs/c'");
   EXPECT_EQ(error_with({{"names.head/w", "bert/v"}}),
             kStart +
                 "'names' maps 'head/w' to the tensor 'bert/v', which the checkpoint has not (did you mean "

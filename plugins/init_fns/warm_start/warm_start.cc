@@ -14,6 +14,7 @@
 #include "../name_patterns.h"
 #include "layout.h"
 #include "source_names.h"
+#include "source_place.h"
 #include "vocabularies.h"
 
 namespace warm_start {
@@ -105,7 +106,9 @@ class WarmStart final : public belay::InitFn {
         transposes_(o.transpose),
         vocabularies_(o.vocabularies),
         convert_(o.convert),
-        strict_(o.strict) {}
+        strict_(o.strict) {
+    need_source(from_);
+  }
 
   void run(belay::Graph& graph, belay::Session& session) override {
     const Checkpoint checkpoint(host(), from_);
