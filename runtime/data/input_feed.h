@@ -54,6 +54,8 @@ class InputFeed final : public QueueRunner, public std::enable_shared_from_this<
   void reopen(PluginInstance& input, std::int64_t shard, std::int64_t shards);
   // Fetches the first batch ahead. FAILED_PRECONDITION where there is none; what next() fails with otherwise.
   void prime();
+  // What prime() fetched, in the order of components(); null where there is none, or it is in the queue already.
+  const std::vector<DenseTensor>* first_batch() const noexcept { return primed_ ? &primed_->components : nullptr; }
 
   struct Tensors {
     std::vector<NamedOutput> features;  // for the model, as labels are: without what is only an id

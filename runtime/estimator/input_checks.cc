@@ -2,6 +2,7 @@
 #include "runtime/estimator/input_checks.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <variant>
 
@@ -21,6 +22,60 @@ std::vector<std::string> component_names(const std::vector<InputComponent>& comp
 std::string variable_text(const NodeGraph& graph, const Port& port) {
   const auto& [dtype, shape] = graph.spec(port);
   return std::string(dtype_name(dtype)) + " " + shape.text();
+}
+
+// What `port` is a cast or another shape of.
+Port same_values(const NodeGraph& graph, Port port) {
+  static constexpr std::string_view kOps[] = {"Cast", "ExpandDims", "Identity", "Reshape", "Squeeze"};
+  for (;;) {
+    const Node& node = graph.node(port.node);
+    if (std::find(std::begin(kOps), std::end(kOps), node.op->name) == std::end(kOps)) return port;
+    port = node.inputs[0];
+  }
+}
+
+// Of the softmax cross entropy with these labels; -1: there is none, or it is not known.
+std::int64_t classes_for(const NodeGraph& graph, Port labels) {
+  for (std::uint32_t id = 0; id < graph.size(); ++id) {
+    const Node& node = graph.node(id);
+    if (node.op->name != "SparseSoftmaxCrossEntropyWithLogits" || same_values(graph, node.inputs[1]) != labels)
+      continue;
+    const Shape& logits = graph.spec(node.inputs[0]).second;
+    return logits.rank() > 0 ? logits.dims().back() : -1;
+  }
+  return -1;
+}
+
+// The first element that is not in [0, classes), or their number.
+std::size_t first_outside(const TensorView& labels, std::int64_t classes) {
+  std::size_t i = 0;
+  while (i < labels.size() && labels.number(i) >= 0 && labels.number(i) < static_cast<double>(classes)) ++i;
+  return i;
+}
+
+std::string whole(double number) { return std::to_string(static_cast<std::int64_t>(number)); }
+
+void check_values(const InputComponent& label, const TensorView& values, std::int64_t classes, const PluginUse& model,
+                  const PluginInfo& info, Diagnostics& problems) {
+  const std::size_t outside = first_outside(values, classes);
+  if (outside == values.size()) return;
+  auto needed = static_cast<double>(label.classes);
+  for (std::size_t i = 0; i < values.size(); ++i) needed = std::max(needed, values.number(i) + 1);
+  const std::string key = info.option("classes") != nullptr      ? "classes"
+                          : info.option("vocabulary") != nullptr ? "vocabulary"
+                                                                 : "";
+  std::string help = "give the model's last layer " + whole(needed) + " values";
+  if (!key.empty())
+    help =
+        "write " + key + " = " + whole(needed) + (label.classes > 0 ? "" : ", or more for the labels of other batches");
+  if (values.number(outside) < 0) help = "labels count from 0: repair the data";
+  const auto written =
+      std::find_if(model.options.begin(), model.options.end(), [&](const auto& o) { return o.key == key; });
+  problems.add(written == model.options.end() ? model.plugin_at : written->value_at,
+               "the model has the classes 0 to " + std::to_string(classes - 1) + ", and the label " +
+                   double_quoted(label.name) + " of [input.train] is " + whole(values.number(outside)) + " in row " +
+                   std::to_string(outside) + " of the first batch",
+               help);
 }
 
 }  // namespace
@@ -64,6 +119,17 @@ void check_variables(const OtherInput& input, const NodeGraph& graph, const Node
                      (there.empty() ? ", and the training has no such variable" : ", in the training it is " + there),
                  help);
     return;
+  }
+}
+
+void check_first_labels(const InputFeed& feed, const std::vector<NamedOutput>& labels, const NodeGraph& graph,
+                        const PluginUse& model, const PluginInfo& info, Diagnostics& problems) {
+  if (feed.first_batch() == nullptr) return;
+  for (const NamedOutput& label : labels) {
+    const std::int64_t classes = classes_for(graph, same_values(graph, graph.resolve(label.output.raw())));
+    for (std::size_t i = 0; classes > 0 && i < feed.components().size(); ++i)
+      if (const InputComponent& c = feed.components()[i]; c.label && c.name == label.name)
+        check_values(c, TensorView((*feed.first_batch())[i].view()), classes, model, info, problems);
   }
 }
 

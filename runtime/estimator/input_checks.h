@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/data/input_service.h"
+#include "runtime/data/input_feed.h"
 #include "runtime/graph/node_graph.h"
 #include "runtime/loader/resolve.h"
 #include "runtime/manifest/diagnostics.h"
@@ -32,5 +32,11 @@ void check_components(const OtherInput& input, const std::vector<InputComponent>
 // width; `help` says so.
 void check_variables(const OtherInput& input, const NodeGraph& graph, const NodeGraph& training,
                      const std::string& help, Diagnostics& problems);
+
+// That the model has a class for each label of the input's first batch, as far as that shows: where a label goes into
+// softmax_cross_entropy as it is. The problem is at the model's option `classes` or `vocabulary`, as all of ours spell
+// it.
+void check_first_labels(const InputFeed& feed, const std::vector<NamedOutput>& labels, const NodeGraph& graph,
+                        const PluginUse& model, const PluginInfo& info, Diagnostics& problems);
 
 }  // namespace belay::runtime

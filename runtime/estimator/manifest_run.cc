@@ -6,6 +6,7 @@
 #include "belay/philox.h"
 #include "runtime/checkpoint/names.h"
 #include "runtime/data/make_queue.h"
+#include "runtime/estimator/input_checks.h"
 #include "runtime/estimator/monitored_training_session.h"
 #include "runtime/estimator/plugin_problem.h"
 #include "runtime/estimator/rank_of_run.h"
@@ -286,7 +287,10 @@ void ManifestRun::build_training(Diagnostics& problems) {
     add_own_hooks();
     add_capture();
   }
-  if (problems.empty()) input.feed->prime();
+  if (!problems.empty()) return;
+  input.feed->prime();
+  check_first_labels(*input.feed, model_.tensors.labels, model_.graph, *manifest_.model, plugins_.found().model->info,
+                     problems);
 }
 
 void ManifestRun::check_groups(Diagnostics& problems) {

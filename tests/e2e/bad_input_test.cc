@@ -223,6 +223,42 @@ TEST_F(BadInput, ALabelOutsideTheClassesIsFoundWhileTraining) {
   EXPECT_FALSE(run_directory_exists());
 }
 
+TEST_F(BadInput, ALabelForWhichTheModelHasNoClassIsFoundInTheFirstBatch) {
+  const std::string manifest = csv("a,b,y\n1,2,0\n1,2,3\n1,2,0\n1,2,7\n");
+  const std::string has = "error: the model has the classes 0 to ",
+                    label = ", and the label \"label\" of [input.train] is ";
+  for (const std::string command : {"check", "run"}) {
+    const ProcessResult r = belay({command, manifest, "--set", "model.classes=3"});
+    EXPECT_EQ(r.status, 2) << command;
+    EXPECT_EQ(told(r), "--set model.classes: " + has + "2" + label +
+                           "3 in row 1 of the first batch\n  model.classes=3\n                ^\n"
+                           "  help: write classes = 4, or more for the labels of other batches\n");
+    EXPECT_FALSE(run_directory_exists()) << command;
+  }
+  EXPECT_EQ(belay({"check", manifest, "--set", "model.classes=4"}).status, 0);
+  const std::string images = idx_test::images(64, 16, 16);
+  std::vector<int> labels(64, 3);
+  labels[5] = 9;
+  const std::string of_idx = idx(images, idx_test::labels(labels));
+  write_file(of_idx, replaced(contents(of_idx), "\"mlp\"\n", "\"mlp\"\nclasses = 9\n"));
+  const ProcessResult r = belay({"check", of_idx});
+  EXPECT_EQ(r.status, 2);
+  EXPECT_EQ(told(r), "DIR/train.toml:11:11: " + has + "8" + label +
+                         "9 in row 5 of the first batch\n  classes = 9\n            ^\n"
+                         "  help: write classes = 10\n");
+}
+
+TEST_F(BadInput, ALabelBeyondTheClassesThatTheModelHasByDefaultIsShownAtTheModel) {
+  const std::string manifest = csv("a,b,y\n1,2,11\n1,2,0\n");
+  const ProcessResult by_default = belay({"check", manifest});
+  EXPECT_EQ(by_default.status, 2);
+  EXPECT_EQ(
+      told(by_default),
+      "DIR/train.toml:10:10: error: the model has the classes 0 to 9, and the label \"label\" of [input.train] is "
+      "11 in row 0 of the first batch\n  plugin = \"linear\"\n           ^~~~~~~~\n"
+      "  help: write classes = 12, or more for the labels of other batches\n");
+}
+
 TEST_F(BadInput, AnInputThatBreaksLaterLeavesWhatWasWholeBefore) {
   const ProcessResult r = belay({"run", regression("fail_at_batch = 5\nfail_with = \"data_loss\"\n")});
   EXPECT_EQ(r.status, 1);
