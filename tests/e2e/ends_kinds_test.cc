@@ -64,6 +64,21 @@ TEST_F(KindsEnd, T_20a_AnExitInAClusterIsNamed) {
   }
 }
 
+// The hook is behind the cluster in the manifest.
+TEST_F(KindsEnd, T_20a_AnExitInACallOfAClusterForAHookIsNamed) {
+  join_ranks();
+  tables += "[session]\nhooks_on_all_ranks = [\"calls_ranks\"]\n[[hooks]]\nplugin = \"calls_ranks\"\n";
+  for (const NamedCall& place : std::vector<NamedCall>{
+           {"cluster.split", "cluster \"ends_cluster\" (ends_kinds.so 1.0.0, train.toml:25) in split"},
+           {"cluster.barrier", "cluster \"ends_cluster\" (ends_kinds.so 1.0.0, train.toml:25) in barrier"},
+           {"cluster.send", "cluster \"ends_cluster\" (ends_kinds.so 1.0.0, train.toml:25) in send"},
+           {"cluster.receive", "cluster \"ends_cluster\" (ends_kinds.so 1.0.0, train.toml:25) in receive"},
+       }) {
+    start_over();
+    expect_named(place);
+  }
+}
+
 TEST_F(KindsEnd, T_20a_AnExitWhereARunGoesOnOrFailsIsNamed) {
   for (const NamedCall& place : std::vector<NamedCall>{
            {"hook.load_state", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in load_state"},

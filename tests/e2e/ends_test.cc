@@ -43,10 +43,14 @@ const struct Place {
     {"init_fn.run", "init_fn \"ends_init_fn\" (ends.so 1.0.0, train.toml:16) in run"},
     {"model.create", "model \"ends_model\" (ends.so 1.0.0, train.toml:9) in create"},
     {"model.build", "model \"ends_model\" (ends.so 1.0.0, train.toml:9) in build"},
+    {"model.initial_value", "model \"ends_model\" (ends.so 1.0.0, train.toml:9) in initial_value"},
     {"input.create", "input \"train\" of \"ends_input\" (ends.so 1.0.0, train.toml:7) in create"},
     {"input.spec", "input \"train\" of \"ends_input\" (ends.so 1.0.0, train.toml:7) in spec"},
     {"input.open", "input \"train\" of \"ends_input\" (ends.so 1.0.0, train.toml:7) in open"},
     {"input.next", "input \"train\" of \"ends_input\" (ends.so 1.0.0, train.toml:7) in next"},
+    {"input.size", "input \"train\" of \"ends_input\" (ends.so 1.0.0, train.toml:7) in size"},
+    // The object is made for each call.
+    {"op.create", "op \"ends_op\" (ends.so 1.0.0, train.toml:21) in infer"},
     {"op.infer", "op \"ends_op\" (ends.so 1.0.0, train.toml:21) in infer"},
     {"op.prepare", "op \"ends_op\" (ends.so 1.0.0, train.toml:21) in make_kernel at step 1"},
     {"op.run", "op \"ends_op\" (ends.so 1.0.0, train.toml:21) in run at step 1"},
@@ -55,7 +59,7 @@ const struct Place {
 
 bool before_training(const std::string& place) {
   for (const char* late : {"hook.after", "hook.before", "hook.save", "hook.end", "hook.destroy", "saver.write",
-                           "init_fn.run", "op.run", "op.prepare"})
+                           "init_fn.run", "op.run", "op.prepare", "input.size", "model.initial_value"})
     if (place.rfind(late, 0) == 0) return false;
   return true;
 }

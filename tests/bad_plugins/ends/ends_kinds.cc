@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An optimizer, a schedule, an exporter and a cluster, which end their process where and how they are told.
+// An optimizer, a schedule, an exporter and a cluster, which end their process where and how they are told, and a hook
+// that makes the calls of a cluster that the host makes for hooks alone.
 #include <belay/ops/training.h>
 #include <belay/plugin.h>
 
@@ -84,13 +85,26 @@ class EndsCluster final : public belay::Cluster {
     std::memcpy(all.mutable_data(), mine.data(), mine.bytes());
     std::memcpy(static_cast<char*>(all.mutable_data()) + mine.bytes(), mine.data(), mine.bytes());
   }
-  void send(const Collective&, const TensorView&) override {}
-  void receive(const Collective&, const TensorView&) override {}
+  void send(const Collective&, const TensorView&) override { ends("cluster.send"); }
+  void receive(const Collective&, const TensorView&) override { ends("cluster.receive"); }
   belay::Subgroup split(const Collective&, int) override {
-    belay::fail(belay::Code::kUnimplemented, "these ranks are in one group");
+    ends("cluster.split");
+    return {reinterpret_cast<belay_ranks*>(this), 0, 2};
+  }
+};
+
+class CallsRanks final : public belay::Hook {
+ public:
+  static constexpr auto about = belay::about("calls_ranks", "Calls the other ranks before the first step");
+  void after_create_session(belay::Session&) override {
+    const belay::Ranks ranks(host());
+    belay::Tensor number(std::int64_t{1});
+    ranks.barrier();
+    ranks.send(number, 1);
+    ranks.receive(number, 1);
   }
 };
 
 }  // namespace
 
-BELAY_MODULE("1.0.0", EndsOptimizer, EndsSchedule, EndsExporter, EndsCluster)
+BELAY_MODULE("1.0.0", EndsOptimizer, EndsSchedule, EndsExporter, EndsCluster, CallsRanks)
