@@ -43,6 +43,7 @@ bool holds_checkpoint(const fs::path& folder) {
 }  // namespace
 
 void need_source(const std::string& path) {
+  if (path.empty()) fail(Code::kInvalidArgument, std::string("from: the path is empty") + kWhatToName);
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (status.type() == fs::file_type::none || is_there(path + ".index")) return;  // what is wrong shows when it is read

@@ -7,7 +7,7 @@
 namespace warm_start {
 
 // NOT_FOUND, with the nearest name beside it, where `path` is neither a file nor a TensorFlow checkpoint (`path`.index)
-// nor a folder with a checkpoint. Whether it can be read shows when it is.
+// nor a folder with a checkpoint; INVALID_ARGUMENT where it is empty. Whether it can be read shows when it is.
 void need_source(const std::string& path);
 
 }  // namespace warm_start

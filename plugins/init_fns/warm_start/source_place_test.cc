@@ -60,6 +60,7 @@ TEST(WarmStartSource, MayBeARunDirectoryACheckpointAFileAndWhatTensorFlowCallsAC
 TEST(WarmStartSource, ThatIsNotThereIsFoundBeforeTheRunWithTheNearestName) {
   const TemporaryFolder folder;
   const std::string what = "; name a run directory, a checkpoint in it, or a file of tensors";
+  EXPECT_EQ(error_from(""), "INVALID_ARGUMENT: from: the path is empty" + what);
   fs::create_directories(folder.file("first/logs"));
   EXPECT_EQ(error_from(folder.file("frist")),
             "NOT_FOUND: from: there is no checkpoint '" + folder.file("frist") + "' (did you mean \"first\"?)" + what);
