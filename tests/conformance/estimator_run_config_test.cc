@@ -142,10 +142,9 @@ TEST(RunConfigs, RC_06_ATaskOfAClusterKnowsItsAddressAndTheCounts) {
 }
 
 TEST(RunConfigs, CLU_02_JobsAreInTheOrderOfTheirNames) {
+  const auto config = of(task(R"("worker": ["b:1"], "chief": ["a:1"], "ps": ["c:1"])", "chief", "0"));
   std::vector<std::string> jobs;
-  for (const auto& [job, addresses] :
-       of(task(R"("worker": ["b:1"], "chief": ["a:1"], "ps": ["c:1"])", "chief", "0")).cluster())
-    jobs.push_back(job);
+  for (const auto& [job, addresses] : config.cluster()) jobs.push_back(job);
   EXPECT_EQ(jobs, (std::vector<std::string>{"chief", "ps", "worker"}));
 }
 
