@@ -156,8 +156,8 @@ class ManifestReader {
 
   // The input that is meant by a name that none has; empty: none.
   static std::string input_meant(const std::string& name) {
-    const std::string near = nearest(name, std::vector<std::string>{"train", "eval", "predict"});
-    if (!near.empty()) return near;
+    if (std::string near = nearest(name, std::vector<std::string>{"train", "eval", "predict"}); !near.empty())
+      return near;
     for (const char* eval :
          {"val", "valid", "validation", "evaluation", "evaluate", "test", "testing", "dev", "holdout"})
       if (equal_but_for_case(name, eval)) return "eval";
