@@ -107,7 +107,7 @@ void add_rule(std::string& out, const char* type, double x1, double y1, double x
 // As rounded_number, but short enough for the place left of the axis: "8.5e10", "9.955e-4".
 std::string tick_text(double value) {
   constexpr std::size_t kMost = 8;
-  const std::string plain = rounded_number(value);
+  std::string plain = rounded_number(value);
   if (plain.size() <= kMost && plain.find('e') == std::string::npos) return plain;
   char text[40];
   std::snprintf(text, sizeof(text), "%.4e", value);
