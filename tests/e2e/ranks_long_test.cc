@@ -48,7 +48,10 @@ class AccurateRanks : public Accuracy, public ::testing::WithParamInterface<int>
             "--set", "input.train.batch_size=" + std::to_string(kRows / GetParam()),
             "--set", "cluster.plugin=\"" + plugin + "\""};
   }
-  static void expect_accuracy(const std::string& out) { EXPECT_GE(metric(out, "accuracy"), 0.99) << out; }
+  static void expect_accuracy(const std::string& out) {
+    RecordProperty("accuracy", std::to_string(metric(out, "accuracy")));
+    EXPECT_GE(metric(out, "accuracy"), 0.99) << out;
+  }
 };
 
 TEST_P(AccurateRanks, ByGloo) {
