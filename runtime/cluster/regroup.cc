@@ -14,6 +14,14 @@ namespace {
 
 constexpr int kTriesAtStart = 10;  // of ranks that end and come again while they meet
 
+// "rank 2", "ranks 1 and 2", "ranks 1, 2 and 3"
+std::string seats_text(const std::vector<int>& seats) {
+  std::string names;
+  for (std::size_t i = 0; i < seats.size(); ++i)
+    names += (i == 0 ? "" : i + 1 == seats.size() ? " and " : ", ") + std::to_string(seats[i]);
+  return (seats.size() == 1 ? "rank " : "ranks ") + names;
+}
+
 }  // namespace
 
 std::unique_ptr<Membership> RunRanks::make_membership() const {
@@ -83,7 +91,6 @@ void RunRanks::meet_first(const std::string& rendezvous) {
 void RunRanks::regroup() {
   ++regroupings_;
   const RankWait waiting(control_.waits);
-  const WaitReport report = report_wait();
   try {
     meet_members();
   } catch (const RunInUse&) {
@@ -151,8 +158,8 @@ std::string RunRanks::what_changed(int from, std::int64_t step) const {
     (again ? replaced : lost).push_back(m.seat);
   }
   std::string text;
-  if (!lost.empty()) text += ranks_text(lost) + (lost.size() == 1 ? " was lost; " : " were lost; ");
-  if (!replaced.empty()) text += ranks_text(replaced) + (replaced.size() == 1 ? " was" : " were") + " replaced; ";
+  if (!lost.empty()) text += seats_text(lost) + (lost.size() == 1 ? " was lost; " : " were lost; ");
+  if (!replaced.empty()) text += seats_text(replaced) + (replaced.size() == 1 ? " was" : " were") + " replaced; ";
   text += std::to_string(size_) + (size_ == 1 ? " rank goes" : " ranks go") + " on behind step " + std::to_string(step);
   if (from != 0) text += ", which " + name_of(from) + " had made";
   if (regroupings_ > 0) text += " (regrouping " + std::to_string(regroupings_) + ")";

@@ -35,13 +35,6 @@ void remove_rendezvous(LockedDirectory& run, const std::string& unused) {
 
 std::string seat_name(int rank) { return "seat-" + std::to_string(rank); }
 
-std::string ranks_text(const std::vector<int>& ranks) {
-  std::string names;
-  for (std::size_t i = 0; i < ranks.size(); ++i)
-    names += (i == 0 ? "" : i + 1 == ranks.size() ? " and " : ", ") + std::to_string(ranks[i]);
-  return (ranks.size() == 1 ? "rank " : "ranks ") + names;
-}
-
 std::string new_meeting(std::int64_t attempt) {
   std::random_device random;
   char name[64];
@@ -61,20 +54,6 @@ void end_meeting(LockedDirectory& run) noexcept {
     remove_rendezvous(run, std::string(kRendezvousName) + "-over");
   } catch (const Error&) {  // the next attempt removes it
   }
-}
-
-std::vector<int> missing_ranks(FileSystem& files, const std::string& run, int rank, int size) {
-  std::vector<int> missing;
-  for (int seat = 0; seat < size; ++seat) {
-    if (seat == rank) continue;
-    try {
-      if (files.open_directory(run + "/" + std::string(kRendezvousName))->locked(seat_name(seat))) continue;
-    } catch (const Error&) {  // nobody has taken it
-    }
-    missing.push_back(seat);
-    if (seat == 0) break;
-  }
-  return missing;
 }
 
 // A folder that is being made or removed is one that is not there.

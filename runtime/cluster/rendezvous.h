@@ -2,7 +2,7 @@
 // Where the processes of a run meet: the folder "rendezvous" of its directory.
 //
 //   rendezvous/attempt    the name of this attempt's meeting; the chief writes it while it holds the run's lock
-//   rendezvous/seat-1     locked by the process that is rank 1; the chief has seat-0
+//   rendezvous/seat-1     locked by the process that is rank 1
 //   rendezvous/NAME/      the cluster plugin's own
 //   rendezvous/here-1, rendezvous/group    membership.h, where ranks may be lost
 //
@@ -18,7 +18,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "runtime/checkpoint/locked_directory.h"
 #include "runtime/platform/file_system.h"
@@ -28,8 +27,6 @@ namespace belay::runtime {
 inline constexpr std::string_view kRendezvousName = "rendezvous";
 
 std::string seat_name(int rank);
-// "rank 2", "ranks 1 and 2", "ranks 1, 2 and 3"
-std::string ranks_text(const std::vector<int>& ranks);
 
 // That was never used: "attempt-3-8f0c...".
 std::string new_meeting(std::int64_t attempt);
@@ -37,9 +34,6 @@ std::string new_meeting(std::int64_t attempt);
 std::string begin_meeting(LockedDirectory& run, std::int64_t attempt);
 // Where it was.
 void end_meeting(LockedDirectory& run) noexcept;
-// Of the others those whose seats are free in the run's directory, as rank `rank` of `size` sees it; the chief alone
-// where there is none, since all wait for that one first. Any thread.
-std::vector<int> missing_ranks(FileSystem& files, const std::string& run, int rank, int size);
 
 // A worker's. [main]
 class WorkerSeat {

@@ -255,23 +255,6 @@ std::string RunRanks::max_wait_text() const {
   return seconds;
 }
 
-WaitReport RunRanks::report_wait() const {
-  const bool at_start = regroupings_ == 0;
-  return WaitReport(*clock_, *log_, options_.max_wait_secs,
-                    [this, at_start] { return others_that_are_missing(at_start); });
-}
-
-// Any thread.
-std::string RunRanks::others_that_are_missing(bool at_start) const {
-  if (options_.plugin_meets) return "the other ranks";
-  const std::vector<int> missing = missing_ranks(*looks_at_, options_.directory, options_.rank, options_.size);
-  // With kContinue it is not waited for those that are lost.
-  if (!at_start && options_.on_lost == LostRank::kContinue && (missing.empty() || missing[0] != 0))
-    return "the ranks that are left";
-  if (missing.empty()) return "the other ranks, which have all come, to be connected";
-  return ranks_text(missing) + " of " + std::to_string(options_.size);
-}
-
 void RunRanks::meet(const std::string& directory, const std::string& name, std::int64_t generation) {
   group_ = std::make_unique<RankGroup>(*cluster_);
   try {
@@ -294,17 +277,14 @@ void RunRanks::meet(const std::string& directory, const std::string& name, std::
 }
 
 void RunRanks::open_chief(LockedDirectory& run, std::int64_t attempt) {
-  const WaitReport report = report_wait();
   if (options_.plugin_meets) return meet(options_.directory, new_meeting(attempt));
   run_ = &run;
   const std::string name = begin_meeting(run, attempt);
-  chief_seat_ = run.open_directory(kRendezvousName)->try_lock(seat_name(0));
   if (regroups()) return meet_first(name);
   meet(run.path() + "/" + std::string(kRendezvousName), name);
 }
 
 void RunRanks::open_worker(FileSystem& files) {
-  const WaitReport report = report_wait();
   if (options_.plugin_meets) return meet(options_.directory, "");
   seat_ = std::make_unique<WorkerSeat>(files, options_.directory, options_.rank);
   files_ = &files;
@@ -333,7 +313,6 @@ void RunRanks::open_worker(FileSystem& files) {
 void RunRanks::close() noexcept {
   end_buckets();
   if (group_ != nullptr) group_->close();
-  chief_seat_.reset();
   if (run_ != nullptr) end_meeting(*std::exchange(run_, nullptr));
   seat_.reset();
 }

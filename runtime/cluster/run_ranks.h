@@ -43,7 +43,6 @@
 #include "runtime/cluster/rank_group.h"
 #include "runtime/cluster/rank_states.h"
 #include "runtime/cluster/rendezvous.h"
-#include "runtime/cluster/wait_report.h"
 #include "runtime/graph/step_ranks.h"
 #include "runtime/monitored/run_saver.h"
 #include "runtime/monitored/run_trace.h"
@@ -93,8 +92,6 @@ class RunRanks final : public StepRanks {
   CallMonitor& monitor() const noexcept { return *monitor_; }
   // When each bucket was sent, on a line of its own; borrowed, null: nothing is traced.
   void trace_into(RunTrace* trace) noexcept { trace_ = trace; }
-  // Where to say whom this process waits for. Borrowed; before the ranks meet.
-  void report_waits(Clock& clock, Logger& log, FileSystem& files) { clock_ = &clock, log_ = &log, looks_at_ = &files; }
   // Each rank has hooks with a state: it is in the chief's checkpoints by rank. Borrowed.
   void share_states(HookSet& hooks);
   // Behind each step, and where the session was made.
@@ -146,8 +143,6 @@ class RunRanks final : public StepRanks {
 
   RankGroup& group();
   void meet(const std::string& directory, const std::string& name, std::int64_t generation = 0);
-  WaitReport report_wait() const;
-  std::string others_that_are_missing(bool at_start) const;
   std::string max_wait_text() const;
   std::string listed_variables() const;
   void share(DirectSession& session, bool trained);
@@ -189,16 +184,12 @@ class RunRanks final : public StepRanks {
   CallMonitor own_monitor_;
   CallMonitor* monitor_ = &own_monitor_;
   RunTrace* trace_ = nullptr;
-  Clock* clock_ = nullptr;
-  Logger* log_ = nullptr;
-  FileSystem* looks_at_ = nullptr;
   const RunSaver* saver_ = nullptr;
   bool traced_ = false;  // the times of the step under way are taken
   std::unique_ptr<RankGroup> group_;
   std::unique_ptr<WorkerSeat> seat_;
   LockedDirectory* run_ = nullptr;  // the chief's
-  std::unique_ptr<OpenFile> chief_seat_;
-  FileSystem* files_ = nullptr;  // a worker's
+  FileSystem* files_ = nullptr;     // a worker's
   int rank_ = 0, size_ = 1;
   std::vector<std::string> position_names_;
   DirectSession* session_ = nullptr;

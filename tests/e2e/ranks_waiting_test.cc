@@ -59,20 +59,6 @@ TEST_F(RankWaits, USER_17_ARankThatDoesNotComeIsNamedWithHowLongItWasWaitedFor) 
                                 HasSubstr(" within cluster.max_wait_secs = 0.5")));
 }
 
-// A rank that ends before it has met the others says so to nobody: they wait on.
-TEST_F(RankWaits, WhomARankWaitsForIsSaidWhileItWaits) {
-  const std::vector<std::string> soon{"--set", "cluster.max_wait_secs=8"};
-  const std::string path = endless("run");
-  const ProcessResult failed = start(path, 2, 3, {"--set", "model.plugin=missing"})->wait();
-  EXPECT_EQ(failed.status, 3) << failed.err;
-  const Process chief = start(path, 0, 3, soon), worker = start(path, 1, 3, soon);
-  const Process without_chief = start(endless("without_chief"), 1, 3, soon);
-  const std::string limit = " of 3 (cluster.max_wait_secs = 8)";
-  EXPECT_TRUE(chief->wait_for("still waits for rank 2" + limit));
-  EXPECT_TRUE(worker->wait_for("still waits for rank 2" + limit));
-  EXPECT_TRUE(without_chief->wait_for("still waits for rank 0" + limit));
-}
-
 TEST_F(RankWaits, ATimeOfNothingIsRefusedAtItsPlace) {
   const std::string path = endless("run");
   write_file(path, contents(path) + "timeout_secs = 0\nmax_wait_secs = -1\n");
