@@ -27,7 +27,7 @@ class TakenAway {
   bool is_closed() const noexcept;
 
   const ProcessLimits limits_;
-  const int descriptor_;  // of /dev/null, which nobody but its owner has a reason to close
+  const int descriptor_;  // of /dev/null, which only its owner has a reason to close
 };
 
 }  // namespace belay::runtime

@@ -166,7 +166,7 @@ class ManifestReader {
     return equal_but_for_case(name, "prediction") || equal_but_for_case(name, "inference") ? "predict" : "";
   }
 
-  // Whether an input that is missing has a name that stands for it: then that was reported.
+  // Whether a missing input is there under a similar name: then that was reported.
   bool is_meant(const std::string& input) const {
     return std::any_of(manifest_.inputs.begin(), manifest_.inputs.end(), [&](const auto& given) {
       return given.first != "train" && given.first != "predict" && !is_eval_input(given.first) &&

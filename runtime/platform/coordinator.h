@@ -80,7 +80,7 @@ class Coordinator : public std::enable_shared_from_this<Coordinator> {
   // caller, since no join is left that would.
   void request_stop(const std::string& reason = "");
   void request_stop(const Error& error);
-  // A plugin's request, whose reason begins with the name that `asker` returns; empty, or none: nobody is named.
+  // A plugin's request, whose reason begins with the name that `asker` returns; empty, or none: no plugin is named.
   // `refuse` may refuse it by returning true; none: it is request_stop.
   void ask_to_stop(const std::string& reason);
   // Before other threads have the coordinator. It is called by the thread that asks.
