@@ -18,7 +18,6 @@
 #include "group.h"
 #include "interface_address.h"
 #include "lifelines.h"
-#include "meeting_store.h"
 #include "redis_board.h"
 
 namespace {
@@ -31,8 +30,9 @@ using belay_gloo::Board;
 using belay_gloo::FolderBoard;
 using belay_gloo::Group;
 using belay_gloo::Lifelines;
-using belay_gloo::MeetingStore;
+using belay_gloo::Meeting;
 using belay_gloo::RedisBoard;
+using belay_gloo::Waits;
 
 constexpr int kMostNumbers = 1 << 16;  // of groups: tags of Gloo have 32 bits, ours 16
 
@@ -89,7 +89,7 @@ class Gloo final : public belay::Cluster {
     if (size > 1) {
       join(args, rank, size);
     } else {
-      use(std::make_unique<Group>(rank, size, nullptr, device_, args.timeout()));
+      use(std::make_unique<Group>());
     }
     return {rank, size, args.local_rank() >= 0 ? args.local_rank() : 0, args.generation()};
   }
@@ -197,6 +197,11 @@ class Gloo final : public belay::Cluster {
     return [this] { return aborted_ || host().stopping(); };
   }
   void meet(Board& board, const belay::ClusterArgs& args, int rank, int size, std::chrono::nanoseconds wait) {
+    const auto waits = std::make_shared<Waits>();
+    {
+      const std::lock_guard lock(mutex_);
+      waits_ = waits;
+    }
     lines_ = std::make_unique<Lifelines>(
         Lifelines::Options{rank, size, interface_, &board, wait, args.timeout(), stopping()}, [this] { end_calls(); });
     guarded([&] {
@@ -204,13 +209,14 @@ class Gloo final : public belay::Cluster {
       attr.iface = interface_;
       attr.ai_family = belay_gloo::address_of(interface_).raw.ss_family;
       device_ = gloo::transport::tcp::CreateDevice(attr);
-      MeetingStore store(board, [this, &board] {
+      const auto check = [this, &board] {
         if (aborted_ || host().stopping())
           fail(Code::kCancelled, "the run was stopped while other ranks were waited for");
         if (const std::string who = lines_->failure(); !who.empty()) fail(Code::kAborted, who);
         board.look();
-      });
-      use(std::make_unique<Group>(rank, size, &store, device_, std::min(args.wait(), args.timeout())));
+      };
+      const auto limit = std::chrono::ceil<std::chrono::milliseconds>(std::min(args.wait(), args.timeout()));
+      use(std::make_unique<Group>(rank, size, Meeting{board, check, limit}, device_, waits));
     });
     if (!redis_) return;
     // Nobody reads any more what is on the board.
@@ -229,6 +235,7 @@ class Gloo final : public belay::Cluster {
       const std::lock_guard lock(mutex_);
       parts_.clear();
       all_.reset();
+      waits_.reset();
     }
     lines_.reset();
     device_.reset();
@@ -236,7 +243,7 @@ class Gloo final : public belay::Cluster {
   }
   void end_calls() {
     const std::lock_guard lock(mutex_);
-    if (all_ != nullptr) all_->end_calls();
+    if (waits_ != nullptr) waits_->end();
   }
 
   // What Gloo throws becomes the error of the rank that is to blame.
@@ -277,6 +284,7 @@ class Gloo final : public belay::Cluster {
   std::atomic<bool> aborted_{false};
   std::shared_ptr<gloo::transport::Device> device_;
   std::mutex mutex_;  // of the groups
+  std::shared_ptr<Waits> waits_;  // of all of them; null: there is no other rank
   std::unique_ptr<Group> all_;
   std::vector<std::unique_ptr<Group>> parts_;
   std::unique_ptr<Lifelines> lines_;

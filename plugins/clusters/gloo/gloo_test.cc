@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <belay/testing/testing.h>
+#include <gloo/transport/address.h>
+#include <gloo/transport/context.h>
+#include <gloo/transport/pair.h>
+#include <gloo/transport/tcp/device.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -11,11 +16,16 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <functional>
+#include <memory>
 #include <random>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "folder_board.h"
+#include "lifelines.h"
 
 extern "C" const belay_module belay_module_gloo;
 
@@ -25,6 +35,8 @@ using namespace belay::testing;
 using belay::Dims;
 using belay::DType;
 using belay::Tensor;
+
+constexpr unsigned kHangSecs = 120;  // who is still there then hangs
 
 const belay_module& module() { return module_under_test(belay_module_gloo); }
 
@@ -186,9 +198,54 @@ TEST(Gloo, AnUnknownInterfaceIsNamedWithThoseThatThereAre) {
                            "INVALID_ARGUMENT: interface = \"nowhere0\" is no network interface .* has .*lo.*"));
 }
 
-// ---- real processes, which end with the test
+// Gloo connects each two ranks, and the one with the lower port waits for the other's call.
+int port_in(const std::string& address) {
+  sockaddr_in in{};
+  std::memcpy(&in, address.data(), sizeof(in));
+  return in.sin_port;
+}
 
-constexpr unsigned kHangSecs = 120;  // a process that is still there then hangs
+// A rank 1 that has met rank 0, and is gone before it calls.
+TEST(Gloo, ARankThatEndsBeforeItsConnectionsAreMadeIsNamed) {
+  const TemporaryFolder folder;
+  ClusterRank rank(find_table<belay_cluster_api>(module(), "gloo"), {}, 0, 2, folder.path());
+  constexpr double kHourSecs = 3600;  // behind which it would be noticed anyway
+  rank.wait(kHourSecs);
+  rank.timeout(kHourSecs);
+  std::string error;
+  std::thread opens([&] {
+    try {
+      rank.open();
+    } catch (const belay::Error& e) {
+      error = std::string(code_name(e.code())) + ": " + e.what();
+    }
+  });
+  std::string meeting;
+  while (meeting.empty())
+    for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
+      if (entry.is_directory()) meeting = entry.path();
+  belay_gloo::FolderBoard board(meeting, false);
+  {
+    const std::chrono::seconds long_enough(kHangSecs);
+    belay_gloo::Lifelines lines({1, 2, "lo", &board, long_enough, long_enough, nullptr}, [] {});
+    std::string waits, calls;
+    while (waits.empty()) waits = board.get("gloo-0");
+    auto device = gloo::transport::tcp::CreateDevice(gloo::transport::tcp::attr("127.0.0.1"));
+    std::vector<std::shared_ptr<gloo::transport::Context>> pairs;  // held, so that each has another port
+    while (calls.empty() || port_in(calls) <= port_in(waits)) {
+      pairs.push_back(device->createContext(1, 2));
+      pairs.back()->setTimeout(long_enough);
+      const std::vector<char> address = pairs.back()->createPair(0)->address().bytes();
+      calls.assign(address.begin(), address.end());
+    }
+    board.put("gloo-1", calls);
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // so that it is this wait most of the time
+  }
+  opens.join();
+  EXPECT_EQ(error, "ABORTED: rank 1 has ended or left");
+}
+
+// ---- real processes, which end with the test
 
 // A rank in a process of its own; it ends with status 0 if `f` returned, and with 9 otherwise.
 pid_t start_rank(int rank, int size, const std::string& directory, const std::function<void(ClusterRank&)>& f) {

@@ -73,13 +73,12 @@ std::vector<int> all_ranks(int size) {
 
 }  // namespace
 
-Group::Group(int rank, int size, gloo::rendezvous::Store* store, std::shared_ptr<gloo::transport::Device>& device,
-             std::chrono::nanoseconds limit)
-    : rank_(rank), ranks_(all_ranks(size)), waits_(std::make_shared<Waits>()) {
-  if (size == 1) return;
-  const auto whole = std::max(std::chrono::duration_cast<milliseconds>(limit), milliseconds(1));
-  context_ = std::make_shared<WakeableContext>(rank, size, *store, device, whole, waits_);
-}
+Group::Group(int rank, int size, const Meeting& meeting, const std::shared_ptr<gloo::transport::Device>& device,
+             std::shared_ptr<Waits> waits)
+    : rank_(rank),
+      ranks_(all_ranks(size)),
+      waits_(std::move(waits)),
+      context_(std::make_shared<WakeableContext>(rank, size, meeting, device, waits_)) {}
 
 Group::Group(int rank, std::vector<int> ranks, int number, const Group& all)
     : rank_(rank), ranks_(std::move(ranks)), number_(number), waits_(all.waits_) {

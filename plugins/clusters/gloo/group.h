@@ -3,10 +3,8 @@
 #pragma once
 
 #include <belay/cluster.h>
-#include <gloo/rendezvous/store.h>
 #include <gloo/transport/device.h>
 
-#include <chrono>
 #include <memory>
 #include <vector>
 
@@ -18,9 +16,11 @@ namespace belay_gloo {
 // be under way at the same time.
 class Group {
  public:
-  // All ranks, which meet in `store`.
-  Group(int rank, int size, gloo::rendezvous::Store* store, std::shared_ptr<gloo::transport::Device>& device,
-        std::chrono::nanoseconds limit);
+  // This process by itself.
+  Group() : rank_(0), ranks_{0}, waits_(std::make_shared<Waits>()) {}
+  // All ranks. What ends the waits of one ends those of all groups of these connections, now or later.
+  Group(int rank, int size, const Meeting& meeting, const std::shared_ptr<gloo::transport::Device>& device,
+        std::shared_ptr<Waits> waits);
   // Those of `all` with these ranks, which are in order; `number` is no other group's that two of them are in.
   Group(int rank, std::vector<int> ranks, int number, const Group& all);
 
@@ -35,10 +35,6 @@ class Group {
   void all_gather(const belay::Collective& call, const void* mine, std::size_t bytes, void* all);
   void send(const belay::Collective& call, const belay::TensorView& tensor);
   void receive(const belay::Collective& call, const belay::TensorView& tensor);
-
-  // Ends all calls that are under way, with an exception of Gloo's, and all later ones, in every group of these
-  // connections. Does not wait. Any thread.
-  void end_calls() noexcept { waits_->end(); }
 
  private:
   template <class T>

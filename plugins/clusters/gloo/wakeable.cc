@@ -3,16 +3,36 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string>
+#include <thread>
 #include <utility>
 
 #include <gloo/common/error.h>
+#include <gloo/transport/address.h>
 
 namespace belay_gloo {
 namespace {
 
 using gloo::transport::UnboundBuffer;
 
+constexpr int kLimitsOfAConnection = 5;  // that Gloo waits where it connects
+
 [[noreturn]] void fail_ended() { throw gloo::IoException("the calls of this group were ended"); }
+
+std::string connections_of(int rank) { return "gloo-" + std::to_string(rank); }
+
+// What the rank has left there.
+std::string wait_for(const Meeting& meeting, int rank) {
+  constexpr std::chrono::milliseconds kPause{5};
+  const auto end = std::chrono::steady_clock::now() + meeting.limit;
+  for (;; std::this_thread::sleep_for(kPause)) {
+    std::string addresses = meeting.board.get(connections_of(rank));
+    if (!addresses.empty()) return addresses;
+    meeting.check();
+    if (std::chrono::steady_clock::now() > end)
+      throw gloo::IoException("rank " + std::to_string(rank) + " has left no addresses of its connections");
+  }
+}
 
 class WakeableBuffer final : public UnboundBuffer {
  public:
@@ -97,26 +117,65 @@ void Waits::remove(UnboundBuffer& buffer) noexcept {
   buffers_.pop_back();
 }
 
+// A pair that is closed meanwhile returns as one does that has connected.
+void Waits::connect(gloo::transport::Pair& pair, const std::vector<char>& address) {
+  const auto set = [this](gloo::transport::Pair* connecting) {
+    const std::lock_guard lock(mutex_);
+    connecting_ = connecting;
+    return ended_;
+  };
+  if (set(&pair)) fail_ended();
+  try {
+    pair.connect(address);
+  } catch (...) {
+    set(nullptr);
+    throw;
+  }
+  if (set(nullptr)) fail_ended();
+}
+
 // Both waits: the buffer may be in either, or come to it.
 void Waits::end() noexcept {
   const std::lock_guard lock(mutex_);
   if (std::exchange(ended_, true)) return;
+  if (connecting_ != nullptr) connecting_->close();
   for (UnboundBuffer* buffer : buffers_) {
     buffer->abortWaitSend();
     buffer->abortWaitRecv();
   }
 }
 
-WakeableContext::WakeableContext(int own_rank, int ranks, gloo::rendezvous::Store& store,
-                                 std::shared_ptr<gloo::transport::Device>& device, std::chrono::milliseconds limit,
+WakeableContext::WakeableContext(int own_rank, int ranks, const Meeting& meeting,
+                                 const std::shared_ptr<gloo::transport::Device>& device,
                                  const std::shared_ptr<Waits>& waits)
-    : Context(own_rank, ranks) {
-  setTimeout(limit);
-  connectFullMesh(store, device);
-  connections_ = std::move(transportContext_);
+    : Context(own_rank, ranks), connections_(device->createContext(own_rank, ranks)) {
+  device_ = device;
+  setTimeout(std::max(meeting.limit / kLimitsOfAConnection, std::chrono::milliseconds(1)));
+  connections_->setTimeout(getTimeout());
+  connect(meeting, *waits);
   std::vector<int> all(static_cast<std::size_t>(ranks));
   std::iota(all.begin(), all.end(), 0);
   transportContext_ = std::make_shared<WakeableConnections>(own_rank, std::move(all), connections_, waits);
+}
+
+// A rank leaves an address for each other one, by rank; all have the same size.
+void WakeableContext::connect(const Meeting& meeting, Waits& waits) {
+  std::string own;
+  for (int r = 0; r < size; ++r) {
+    if (r == rank) continue;
+    const std::vector<char> address = connections_->createPair(r)->address().bytes();
+    own.append(address.begin(), address.end());
+  }
+  const std::size_t bytes = own.size() / static_cast<std::size_t>(size - 1);
+  meeting.board.put(connections_of(rank), own);
+  for (int r = 0; r < size; ++r) {
+    if (r == rank) continue;
+    const std::string addresses = wait_for(meeting, r);
+    if (addresses.size() != own.size())
+      throw gloo::IoException("rank " + std::to_string(r) + " has left addresses of another size");
+    const char* at = addresses.data() + bytes * static_cast<std::size_t>(rank < r ? rank : rank - 1);
+    waits.connect(*connections_->getPair(r), std::vector<char>(at, at + bytes));
+  }
 }
 
 WakeableContext::WakeableContext(int own_rank, const std::vector<int>& ranks, const WakeableContext& all,
