@@ -57,11 +57,14 @@ def train(program, manifest, run, case):
         options += ["--set", key]
     with subprocess.Popen([program, *options, "--set", "run.max_steps=1000000"], stderr=subprocess.DEVNULL,
                           stdout=subprocess.DEVNULL) as process:
+        # Steps behind a checkpoint, so that the next attempt does some again; it stands still while that is looked at.
         while True:
+            process.send_signal(signal.SIGSTOP)
+            os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
             saved, seen = checkpoints(run), points(program, run)
-            # Steps behind a checkpoint, so that the next attempt does some again.
             if saved and saved[-1] >= 80 and seen and seen[-1][0] > saved[-1] + 10:
                 break
+            process.send_signal(signal.SIGCONT)
             assert process.poll() is None, "the run ended by itself"
             time.sleep(0.01)
         process.send_signal(signal.SIGKILL)
