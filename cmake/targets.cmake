@@ -34,10 +34,11 @@ set(CMAKE_PCH_WARN_INVALID OFF)
 if(BELAY_TESTS AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/test_headers.cc CONTENT "int main() {}\n")
   add_executable(belay_test_headers EXCLUDE_FROM_ALL ${PROJECT_BINARY_DIR}/test_headers.cc)
-  target_link_libraries(belay_test_headers PRIVATE GTest::gmock belay_warnings)
+  target_link_libraries(belay_test_headers PRIVATE belay::testing GTest::gmock belay_warnings)
   target_compile_options(belay_test_headers PRIVATE ${belay_test_options} -fopenmp)
   target_precompile_headers(belay_test_headers PRIVATE
-    <gmock/gmock.h> <gtest/gtest.h> <chrono> <filesystem> <fstream> <functional> <map> <sstream> <thread>)
+    <belay/testing/testing.h> <gmock/gmock.h> <gtest/gtest.h> <chrono> <filesystem> <fstream> <functional> <map> <sstream>
+    <thread>)
 endif()
 function(belay_reuse_test_headers target)
   if(TARGET belay_test_headers)
