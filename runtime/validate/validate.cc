@@ -118,6 +118,9 @@ class FolderOfItsOwn {
   const std::filesystem::path before_ = std::filesystem::current_path();
 };
 
+// Of a process that its plugin ends nobody else removes the folders that the drivers have made.
+void make_folders_here() { ::setenv("TMPDIR", std::filesystem::current_path().c_str(), 1); }
+
 void write_file(const std::string& path, const std::string& contents) {
   std::filesystem::create_directories(std::filesystem::path(path).parent_path());
   std::ofstream file(path, std::ios::binary);
@@ -157,7 +160,12 @@ class Validation {
   std::string report_of_code(const std::function<void()>& work) const {
     const FolderOfItsOwn folder;
     if (options_.in_process) return guarded(work);
-    return judged(run_in_child([&] { return guarded(work); }, options_.seconds));
+    return judged(run_in_child(
+        [&] {
+          make_folders_here();
+          return guarded(work);
+        },
+        options_.seconds));
   }
   // The same with less memory, for work that ends by itself after `seconds`.
   std::string report_of_cases(const std::function<void()>& work, double seconds) const {
@@ -166,6 +174,7 @@ class Validation {
     return judged(run_in_child(
         [&] {
           limit_memory();
+          make_folders_here();
           return guarded(work);
         },
         seconds + options_.seconds));

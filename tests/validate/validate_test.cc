@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <utility>
 #include <vector>
@@ -94,6 +95,17 @@ TEST(Validate, ACheckThatHangsIsKilled) {
   for (const std::string& trouble : found)
     if (trouble.rfind("drive.life", 0) == 0) life = trouble;
   EXPECT_EQ(life, "drive.life: failed: did not end within 0.5 s");
+}
+
+// A driver has made one in the process that was killed.
+TEST(Validate, ACheckThatIsKilledLeavesNoFolder) {
+  const belay::testing::TemporaryFolder folder;
+  const char* given = std::getenv("TMPDIR");
+  const std::string before = given == nullptr ? "/tmp" : given;
+  ::setenv("TMPDIR", folder.path().c_str(), 1);
+  EXPECT_FALSE(troubles("hook \"flawed_hook\"", "hangs", 0.5).empty());
+  ::setenv("TMPDIR", before.c_str(), 1);
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
 TEST(Validate, EachFlawOfTheOtherKindsFailsItsCheck) {
