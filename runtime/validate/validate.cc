@@ -118,7 +118,7 @@ class FolderOfItsOwn {
   const std::filesystem::path before_ = std::filesystem::current_path();
 };
 
-// Of a process that its plugin ends nobody else removes the folders that the drivers have made.
+// The drivers' folders then lie in the folder that validation removes, also where a plugin ends this process.
 void make_folders_here() { ::setenv("TMPDIR", std::filesystem::current_path().c_str(), 1); }
 
 void write_file(const std::string& path, const std::string& contents) {

@@ -283,7 +283,7 @@ class Gloo final : public belay::Cluster {
   std::atomic<int> next_number_{1};
   std::atomic<bool> aborted_{false};
   std::shared_ptr<gloo::transport::Device> device_;
-  std::mutex mutex_;  // of the groups
+  std::mutex mutex_;              // of the groups
   std::shared_ptr<Waits> waits_;  // of all of them; null: there is no other rank
   std::unique_ptr<Group> all_;
   std::vector<std::unique_ptr<Group>> parts_;
