@@ -12,6 +12,7 @@
 #include "runtime/monitored/run_trace.h"
 #include "runtime/monitored/step_stats.h"
 #include "runtime/monitored/stop_refusal.h"
+#include "runtime/platform/text.h"
 #include "runtime/session/session_service.h"
 
 namespace belay::runtime {
