@@ -59,8 +59,13 @@ class SetArgument {
     Diagnostics found;
     if (!within_limits({*file_, argument_}, found)) return add_relocated(found, problems_);
     std::optional<TomlNode> path = parse(key + "=0", problems_);
-    std::optional<TomlNode> node = path ? parse_value(value) : std::nullopt;
-    if (node) put(root, *path, std::move(*node));
+    if (!path) return;
+    if (!leads_to_a_value(*path)) {
+      problems_.add({*file_, 0, 1}, "there is a comment where the key should be",
+                    "write --set key.path=value; a key with a '#' in it is quoted");
+      return;
+    }
+    if (std::optional<TomlNode> node = parse_value(value)) put(root, *path, std::move(*node));
   }
 
  private:
@@ -113,7 +118,15 @@ class SetArgument {
     return node;
   }
 
-  // `path`: tables with one entry each, down to the value.
+  // Tables with an entry each, down to the 0 behind the key, which is not there where a '#' comes before it.
+  static bool leads_to_a_value(const TomlNode& path) {
+    const TomlNode* at = &path;
+    for (const TomlTable* table; (table = std::get_if<TomlTable>(&at->value)) != nullptr; at = &table->front().node)
+      if (table->empty()) return false;
+    return std::holds_alternative<std::int64_t>(at->value);
+  }
+
+  // `path`: leads to a value.
   void put(TomlNode& root, const TomlNode& path, TomlNode value) const {
     TomlNode* at = &root;
     std::string name;

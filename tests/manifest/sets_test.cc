@@ -108,6 +108,15 @@ TEST(Sets, MistakesAreShownLikeThoseOfTheFile) {
       {{"a b=5"},
        "--set a b: error: syntax error (key-value pair): expected '=', saw 'b'\n  a b=5\n    ^\n"
        "  help: write key = value\n"},
+      {{" # run.seed=5"},
+       "--set  # run.seed: error: there is a comment where the key should be\n   # run.seed=5\n  ^\n"
+       "  help: write --set key.path=value; a key with a '#' in it is quoted\n"},
+      {{"[run]#seed=5"},
+       "--set [run]#seed: error: there is a comment where the key should be\n  [run]#seed=5\n  ^~~~~\n"
+       "  help: write --set key.path=value; a key with a '#' in it is quoted\n"},
+      {{"[[hooks]]#=5"},
+       "--set [[hooks]]#: error: there is a comment where the key should be\n  [[hooks]]#=5\n  ^~~~~~~~~\n"
+       "  help: write --set key.path=value; a key with a '#' in it is quoted\n"},
       {{"[run]\ndir=x"}, "--set [run]\\ndir: error: a key is one line\n  [run]\n  ^~~~~\n"},
       {{"hooks.0.x=1"},
        "--set hooks.0.x: error: hooks must be a list of tables, found a table\n  hooks.0.x=1\n  ^~~~~\n"
