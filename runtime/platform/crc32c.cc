@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/platform/crc32c.h"
 
+#include <immintrin.h>
 #include <isa-l/crc.h>
 
 #include <algorithm>
 
 namespace belay::runtime {
+namespace {
+
+// ISA-L leaves the upper halves of the vector registers in use, and whatever the caller does next without AVX is then
+// slow: an event with an image took 210 ns, and takes 90 ns (Sapphire Rapids).
+__attribute__((target("avx"))) void clear_upper_halves() noexcept { _mm256_zeroupper(); }
+
+}  // namespace
 
 std::uint32_t crc32c(const void* data, std::size_t size, std::uint32_t before) noexcept {
   constexpr std::size_t kMost = std::size_t{1} << 30;  // the library counts in int
@@ -17,6 +25,7 @@ std::uint32_t crc32c(const void* data, std::size_t size, std::uint32_t before) n
     at += n;
     size -= n;
   }
+  if (__builtin_cpu_supports("avx")) clear_upper_halves();
   return ~crc;
 }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/platform/crc32c.h"
 
+#include <cpuid.h>
 #include <gtest/gtest.h>
+#include <immintrin.h>
 
 #include <random>
 
@@ -38,6 +40,34 @@ TEST(Crc32c, PiecesChain) {
   for (std::size_t cut = 0; cut <= bytes.size(); ++cut)
     EXPECT_EQ(crc32c(std::string_view(bytes).substr(cut), crc32c(std::string_view(bytes).substr(0, cut))),
               crc32c(bytes));
+}
+
+// Whether the processor says which vector registers are in use (XGETBV with ECX = 1).
+bool tells_registers_in_use() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  constexpr unsigned kExtendedStates = 0xd, kXgetbvWithOne = 1U << 2;
+  return __builtin_cpu_supports("avx") && __get_cpuid_count(kExtendedStates, 1, &a, &b, &c, &d) != 0 &&
+         (a & kXgetbvWithOne) != 0;
+}
+
+__attribute__((target("xsave"))) unsigned long long registers_in_use() { return _xgetbv(1); }
+__attribute__((target("avx"))) void clear_upper_halves() { _mm256_zeroupper(); }
+__attribute__((target("avx"))) void use_upper_halves() {
+  asm volatile("vpcmpeqd %%xmm0, %%xmm0, %%xmm0\n\tvinsertf128 $1, %%xmm0, %%ymm0, %%ymm0" ::: "xmm0");
+}
+
+TEST(Crc32c, LeavesTheUpperHalvesOfTheVectorRegistersClear) {
+  if (!tells_registers_in_use()) GTEST_SKIP() << "the processor does not tell which registers are in use";
+  constexpr unsigned long long kUpperHalves = 1ULL << 2;
+  use_upper_halves();
+  ASSERT_NE(registers_in_use() & kUpperHalves, 0u);
+  clear_upper_halves();
+  if ((registers_in_use() & kUpperHalves) != 0) GTEST_SKIP() << "the processor calls registers that are clear in use";
+  const std::string bytes(1 << 16, 'b');
+  const std::uint32_t crc = crc32c(bytes);
+  const unsigned long long used = registers_in_use();
+  EXPECT_EQ(used & kUpperHalves, 0u);
+  EXPECT_EQ(crc, reference(bytes));
 }
 
 TEST(Crc32c, MaskRotatesAndAdds) { EXPECT_EQ(masked_crc(0x00008000u), 0x00000001u + 0xa282ead8u); }
