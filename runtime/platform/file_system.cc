@@ -144,7 +144,9 @@ class PosixFile final : public OpenFile {
       if (n <= 0) fail_call("write " + single_quoted(path_), n == 0 ? EIO : errno);
       at += n;
       size -= static_cast<std::size_t>(n);
+      unsent_ += static_cast<std::size_t>(n);
     }
+    if (unsent_ >= kSendAt) start_sending();
   }
 
   void write_at(std::uint64_t offset, const void* data, std::size_t size) override {
@@ -198,9 +200,19 @@ class PosixFile final : public OpenFile {
   }
 
  private:
+  // So much goes to the disk while what comes behind it is still being written; else it would wait for the sync.
+  static constexpr std::size_t kSendAt = std::size_t{8} << 20;
+
+  // A hint: what fails here fails again in sync(), which says so.
+  void start_sending() noexcept {
+    ::sync_file_range(fd_.get(), 0, 0, SYNC_FILE_RANGE_WRITE);
+    unsent_ = 0;
+  }
+
   Descriptor fd_;
   std::string path_;
   std::optional<NotInCopies> held_;  // dies before fd_
+  std::size_t unsent_ = 0;
 };
 
 class PosixPageFile final : public PageFile {
