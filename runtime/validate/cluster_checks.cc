@@ -115,8 +115,7 @@ void wrong_calls(const Subject& subject) {
   const auto refused = [&](const std::string& what, const ClusterCall& call, const Tensor& tensor) {
     const std::vector<std::string> errors = run(subject, 1, [&](ClusterRank& rank) {
       rank.open();
-      Tensor own = tensor;
-      rank.all_reduce(own, call);
+      rank.all_reduce(tensor, call);
     });
     if (!errors[0].starts_with("INVALID_ARGUMENT: "))
       throw CheckFailed(what + " is not refused with INVALID_ARGUMENT" +
