@@ -130,9 +130,9 @@ std::string stopped(ClusterRank& rank) {
 }
 
 std::string busy(ClusterRank& rank) {
-  rank.timeout(0.4);
+  rank.timeout(1);
   const belay::ClusterPlace place = rank.open();
-  if (place.rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  if (place.rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(2500));
   rank.barrier();
   rank.close();
   return "met";

@@ -3,6 +3,7 @@
 
 #include <belay/error.h>
 
+#include <algorithm>
 #include <memory>
 
 namespace belay_mpi {
@@ -12,6 +13,9 @@ using std::chrono::milliseconds;
 
 constexpr int kHere = 1, kLeaves = 2;
 constexpr milliseconds kTick{20};
+// So much of the time between two looks counts as silence. Where this thread had to wait longer for a processor, a sign
+// may have come that MPI takes at one of the next looks.
+constexpr milliseconds kMostOfALook = 3 * kTick;
 // Those that leave together end their last call in peace.
 constexpr milliseconds kBetweenLeaves{1000};
 
@@ -26,7 +30,6 @@ Peers::Peers(MPI_Comm ranks, std::chrono::nanoseconds timeout) : ranks_(ranks), 
     if (r == rank) continue;
     peers_.push_back({});
     peers_.back().rank = r;
-    peers_.back().seen = Clock::now();
   }
   for (Peer& peer : peers_)
     check(MPI_Irecv(&peer.received, 1, MPI_INT, peer.rank, 0, ranks_, &peer.receiving), "MPI_Irecv");
@@ -70,13 +73,16 @@ void Peers::leave() {
 }
 
 void Peers::watch() {
-  Clock::time_point next = Clock::now();
+  Clock::time_point looked = Clock::now(), next = looked;
   while (!over_ && !given_up()) {
     try {
-      const bool due = Clock::now() >= next;
-      if (due) next = Clock::now() + timeout_ / 4;
+      const Clock::time_point now = Clock::now();
+      const auto since_last_look = std::min<std::chrono::nanoseconds>(now - looked, kMostOfALook);
+      looked = now;
+      const bool due = now >= next;
+      if (due) next = now + timeout_ / 4;
       for (Peer& peer : peers_) {
-        look(peer);
+        look(peer, since_last_look);
         if (due) send(peer, kHere);
       }
     } catch (const belay::Error& e) {
@@ -88,12 +94,12 @@ void Peers::watch() {
   }
 }
 
-void Peers::look(Peer& peer) {
+void Peers::look(Peer& peer, std::chrono::nanoseconds since_last_look) {
   int came = 0;
   check(MPI_Test(&peer.receiving, &came, MPI_STATUS_IGNORE), "MPI_Test");
   const Clock::time_point now = Clock::now();
+  peer.silent = came ? std::chrono::nanoseconds(0) : peer.silent + since_last_look;
   if (came && peer.left == Clock::time_point{}) {
-    peer.seen = now;
     if (peer.received == kLeaves)
       peer.left = now;
     else
@@ -102,7 +108,7 @@ void Peers::look(Peer& peer) {
   std::string why;
   if (peer.left != Clock::time_point{} && now - peer.left > kBetweenLeaves)
     why = "rank " + std::to_string(peer.rank) + " has ended or left";
-  else if (peer.left == Clock::time_point{} && now - peer.seen > timeout_)
+  else if (peer.left == Clock::time_point{} && peer.silent > timeout_)
     why = "rank " + std::to_string(peer.rank) + " shows no sign of life for " +
           std::to_string(std::chrono::duration_cast<std::chrono::seconds>(timeout_).count()) +
           " s (cluster.timeout_secs)";

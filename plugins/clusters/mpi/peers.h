@@ -34,12 +34,12 @@ class Peers {
     int rank = 0;
     int sent = 0, received = 0;  // buffers of the requests
     MPI_Request sending = MPI_REQUEST_NULL, receiving = MPI_REQUEST_NULL;
-    Clock::time_point seen;
-    Clock::time_point left;  // when it said so; the epoch: it has not
+    std::chrono::nanoseconds silent{};  // since its last sign
+    Clock::time_point left;             // when it said so; the epoch: it has not
   };
 
   void watch();
-  void look(Peer& peer);
+  void look(Peer& peer, std::chrono::nanoseconds since_last_look);
   void send(Peer& peer, int sign);
 
   const MPI_Comm ranks_;
