@@ -297,7 +297,7 @@ TEST_F(BadPluginsTest, WhatIsNoFileIsRefusedAtOnce) {
   EXPECT_EQ(load(folder_.path()), "not_regular: 'DIR' is a directory" + give);
   EXPECT_EQ(load(folder_.file("pipe.so")), "not_regular: 'DIR/pipe.so' is a FIFO" + give);
   EXPECT_EQ(load(folder_.file("socket.so")), "not_regular: 'DIR/socket.so' is a socket" + give);
-  EXPECT_EQ(load("/dev/null"), "not_regular: '/dev/null' is a device" + give);
+  EXPECT_EQ(load("/dev/zero"), "not_regular: '/dev/zero' is a device" + give);
   EXPECT_EQ(load(folder_.file("none.so")), "not_found: 'DIR/none.so' does not exist" + path);
   EXPECT_EQ(load(kPlugins + "/minimal.so/x.so"),
             "not_found: 'PLUGINS/minimal.so/x.so' does not exist: a part of its path is no directory" + path);

@@ -13,8 +13,8 @@ namespace {
 bool is_null_device(int fd) {
   struct stat own {
   }, null{};
-  return ::fstat(fd, &own) == 0 && ::stat("/dev/null", &null) == 0 && own.st_rdev == null.st_rdev &&
-         S_ISCHR(own.st_mode);
+  return ::fstat(fd, &own) == 0 && ::stat("/dev/null", &null) == 0 && own.st_dev == null.st_dev &&
+         own.st_ino == null.st_ino;
 }
 
 // Bits of `closed`: descriptors that are closed before the call. Bits of what comes back: those that are /dev/null
