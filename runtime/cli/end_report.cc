@@ -174,8 +174,11 @@ rlim_t limit_of_memory() noexcept {
 void say_memory_limit(LastWords& out) {
   const EndReport* report = current_report;
   const rlim_t now = limit_of_memory();
-  if (report != nullptr && now < report->memory_limit())
-    out << "a plugin lowered the limit of memory (ulimit -v) to " << static_cast<std::int64_t>(now >> 10) << " KiB\n";
+  if (report == nullptr || now >= report->memory_limit()) return;
+  out << "a plugin lowered the limit of memory (ulimit -v) to " << static_cast<std::int64_t>(now >> 10)
+      << " KiB; loaded are:\n";
+  each_loaded_plugin([](void* words, const char* path) { *static_cast<LastWords*>(words) << "  " << path << "\n"; },
+                     &out);
 }
 
 constexpr int kFrames = 64;

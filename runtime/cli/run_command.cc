@@ -226,16 +226,16 @@ int run_command(const RunArguments& arguments) {
   const std::unique_ptr<Logger> log =
       make_stderr_logger(arguments.log_format, arguments.log_level, arguments.colour, system_clock());
   RunControl control;
-  const TakenAway taken;
+  TakenAway taken;
   PreparedRun prepared;
   std::string written;
   int status = run_prepared(prepared, arguments, control, *log, written);
-  if (prepared.run != nullptr) {
-    const std::string text = taken.text(prepared.run->plugins().registry());
-    if (!text.empty()) log->warning("", text);
-  }
+  if (prepared.run != nullptr)
+    taken.needs(prepared.run->plugins().registry(),
+                prepared.run->host().has_directory() ? prepared.run->manifest().run.dir : "", !written.empty());
   // A plugin's destroy is its code, too, and may remove what was written.
   prepared.close();
+  if (const std::string text = taken.text(); !text.empty()) log->warning("", text);
   std::error_code unknown;
   if (status == kExitDone && !written.empty() && !std::filesystem::exists(written, unknown) && !unknown)
     status = say_removed(*log, written);

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <vector>
+#include <system_error>
 
 #include "runtime/platform/text.h"
 
@@ -27,6 +27,11 @@ std::vector<std::string> libraries_of_others(const Registry& plugins) {
   return files;
 }
 
+bool is_removed(const std::string& directory) {
+  std::error_code unknown;
+  return !directory.empty() && !std::filesystem::exists(directory, unknown) && !unknown;
+}
+
 }  // namespace
 
 TakenAway::TakenAway() noexcept : descriptor_(::open("/dev/null", O_RDONLY | O_CLOEXEC)) {}
@@ -43,13 +48,20 @@ bool TakenAway::is_closed() const noexcept {
   return ::stat("/dev/null", &null) == 0 && now.st_rdev != null.st_rdev;
 }
 
-std::string TakenAway::text(const Registry& plugins) const {
+void TakenAway::needs(const Registry& plugins, const std::string& directory, bool stays) {
+  others_ = libraries_of_others(plugins);
+  removed_ = is_removed(directory);
+  if (removed_ || stays) directory_ = directory;
+}
+
+std::string TakenAway::text() const {
   std::vector<std::string> gone = limits_.changes();
   if (descriptor_ >= 0 && is_closed()) gone.emplace_back("open files of the host were closed");
+  if (removed_ || is_removed(directory_))
+    gone.push_back("the run directory " + single_quoted(directory_) + " was removed");
   if (gone.empty()) return "";
-  const std::vector<std::string> others = libraries_of_others(plugins);
   return "a plugin changed this process: " + joined(gone) +
-         (others.empty() ? "" : "; plugins that are not Belay's own: " + joined(others)) +
+         (others_.empty() ? "" : "; plugins that are not Belay's own: " + joined(others_)) +
          "; `belay validate FILE` shows whether it is that one";
 }
 

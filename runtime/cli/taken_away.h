@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plugin took from the process that its host needs: limits that it changed, descriptors that it closed. What
-// fails then is some later file or thread of the host's, whose error names no plugin.
+// What a plugin took from the process that its host needs: limits that it changed, descriptors that it closed, the run
+// directory. What fails then is some later file or thread of the host's, whose error names no plugin.
 //
-//   const TakenAway taken;        // before the first plugin is loaded
-//   log.warning("", taken.text(registry));
+//   TakenAway taken;                             // before the first plugin is loaded
+//   taken.needs(registry, run_directory, true);  // while the plugins are known
+//   log.warning("", taken.text());               // behind their destroy, which is code of theirs, too
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "runtime/loader/registry.h"
 #include "runtime/platform/process_limits.h"
@@ -20,14 +22,19 @@ class TakenAway {
   TakenAway(const TakenAway&) = delete;
   TakenAway& operator=(const TakenAway&) = delete;
 
+  // `directory`: that of the run, which is there now; empty: it has none. `stays`: at the end it is there as well.
+  void needs(const Registry& plugins, const std::string& directory, bool stays);
   // With the libraries that may have done it: those that are not in the folder of Belay's own. Empty: nothing is gone.
-  std::string text(const Registry& plugins) const;
+  std::string text() const;
 
  private:
   bool is_closed() const noexcept;
 
   const ProcessLimits limits_;
-  const int descriptor_;  // of /dev/null, which only its owner has a reason to close
+  const int descriptor_;   // of /dev/null, which only its owner has a reason to close
+  std::string directory_;  // empty: need not be there
+  bool removed_ = false;
+  std::vector<std::string> others_;  // libraries
 };
 
 }  // namespace belay::runtime

@@ -131,6 +131,11 @@ const char* plugin_at(const void* address) noexcept {
   return nullptr;
 }
 
+void each_loaded_plugin(void (*call)(void* context, const char* path), void* context) noexcept {
+  for (const LoadedPlace* place = loaded_places; place != nullptr; place = place->next)
+    call(context, place->path.c_str());
+}
+
 Loader::Loader(FilePolicy& policy, const CpuFeatures& cpu, std::string library_path, std::chrono::milliseconds patience)
     : policy_(policy), cpu_(cpu), library_path_(std::move(library_path)), watch_(patience) {}
 Loader::~Loader() = default;

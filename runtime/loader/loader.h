@@ -36,6 +36,8 @@ struct LoadedLibrary {
 
 // The path of the plugin whose library holds this address, or null. Allocates nothing; for handlers, any thread.
 const char* plugin_at(const void* address) noexcept;
+// The paths of all plugins that this process has loaded, the latest first. Allocates nothing; for handlers, any thread.
+void each_loaded_plugin(void (*call)(void* context, const char* path), void* context) noexcept;
 
 class Loader {
  public:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/monitored/attempt_mark.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -22,8 +23,9 @@ namespace belay::runtime {
 struct AttemptMark::Page {
   static constexpr char kHead[32] = "belay attempt 1\n";
   char head[32] = {};                  // for who looks into the file
-  std::atomic<std::uint64_t> said{0};  // 1: why the attempt ended is on its stderr
+  std::atomic<std::uint64_t> said{0};  // 1: why the attempt ended is on its stderr; kUnheard
   CallPlace places[kPlaces];
+  static constexpr std::uint64_t kUnheard = 2;  // it ended by itself, and its stderr was closed
 };
 
 namespace {
@@ -70,17 +72,22 @@ std::string AttemptMark::last_attempt(const OpenDirectory& run) {
   std::memcpy(bytes, text.data(), sizeof(Page));
   const Page& page = *std::launder(reinterpret_cast<const Page*>(bytes));
   const std::optional<AttemptLines> lines = read_lines(text.substr(PageFile::kPageBytes));
-  if (page.said.load() != 0 || !lines) return "";
+  const std::uint64_t said = page.said.load();
+  if (said == 1 || !lines) return "";
   std::string calls;
   for (const CallPlace& place : page.places)
     if (const std::string call = call_text(place, *lines); !call.empty()) calls += (calls.empty() ? "" : "; ") + call;
   const std::int64_t step = page.places[0].step.load();
   const std::string between = step < 0 ? "before the first step" : "at step " + std::to_string(step);
-  return "the attempt before (" + escaped(lines->who) + ") ended without a word, " +
-         (calls.empty() ? between +
-                              ", when no plugin was being called: it was killed, or a thread of a plugin ended the "
-                              "process (_exit, exec)"
-                        : "in " + calls + ": it was killed, or the plugin ended the process (_exit, exec)");
+  const std::string ended = "the attempt before (" + escaped(lines->who) + ") ended without a word, ";
+  if (said == Page::kUnheard)
+    return ended + between +
+           ": its error output was closed, so by a plugin; those that it had: " + escaped(joined(lines->names));
+  return ended + (calls.empty()
+                      ? between +
+                            ", when no plugin was being called: it was killed, or a thread of a plugin ended the "
+                            "process (_exit, exec)"
+                      : "in " + calls + ": it was killed, or the plugin ended the process (_exit, exec)");
 }
 
 namespace {
@@ -129,6 +136,10 @@ void AttemptMark::OwnFile::remove() const noexcept {
 }
 
 void AttemptMark::end() noexcept {
+  if (::fcntl(STDERR_FILENO, F_GETFD) < 0) {
+    page_->said = Page::kUnheard;
+    return;
+  }
   page_->said = 1;
   own_.remove();
   if (!remove_made_) return;

@@ -38,7 +38,8 @@ class AttemptMark {
 
   // Replaces a mark that is there. Throws what making a file does.
   AttemptMark(OpenDirectory& run, const std::string& who);
-  // The attempt has come to its end: the file is removed.
+  // The attempt has come to its end: the file is removed. It stays where stderr is closed by now (the host opens it at
+  // its start), since what was written of the end reached nobody.
   ~AttemptMark();
   AttemptMark(const AttemptMark&) = delete;
   AttemptMark& operator=(const AttemptMark&) = delete;

@@ -120,6 +120,7 @@ TEST_F(PluginEnds, T_20r_WhatAPluginTookFromTheProcessIsSaidWithItsLibrary) {
       {"no_files", "a plugin changed this process: the limit of open files (ulimit -n) was "},
       {"no_file_size", "a plugin changed this process: the limit of the size of a file (ulimit -f) was "},
       {"close_files", "a plugin changed this process: open files of the host were closed; "},
+      {"remove_run", "a plugin changed this process: the run directory '"},
   };
   for (const auto& c : cases) {
     for (const char* in : {"hook.create", "hook.after_run"}) {
@@ -148,6 +149,8 @@ TEST_F(PluginEnds, T_63b_AHookWhoseDestroyRemovesTheRunDirectoryLeavesNoSuccess)
   const ProcessResult r = run("hook.destroy", "remove_run");
   EXPECT_EQ(r.status, 7) << r.err;
   EXPECT_THAT(r.err, HasSubstr("the last checkpoint was removed after it was written: there is no " + dir()));
+  EXPECT_THAT(r.err, HasSubstr("the run directory '" + dir() + "' was removed; plugins that are not Belay's own: '" +
+                               kEndsPlugins + "/ends.so'"));
 }
 
 }  // namespace
