@@ -20,8 +20,7 @@ DiskRoom disk_room(ManifestRun& run) {
   const CheckpointSettings& settings = run.manifest().checkpoint;
   room.kept = settings.max_to_keep;
   room.directory = run.manifest().run.dir;
-  const bool saves = settings.save_secs != 0.0 || settings.save_steps.value_or(0) != 0;
-  if (!run.host().has_directory() || !saves) return room;
+  if (!run.host().has_directory() || !saves_by_itself(settings)) return room;
   try {
     const auto directory = run.host().files().open_directory(room.directory);
     for (const std::string& name : directory->entries())

@@ -86,10 +86,9 @@ constexpr const char* kSaveAdvice = "; after_save can ask to stop";
 
 void RunSaver::prepare(const DirectSession& session) {
   hold_spare_descriptors();
-  const CheckpointSettings& c = options_.checkpoint;
-  const bool never = c.save_secs == 0.0 && c.save_steps.value_or(0) == 0;
-  if (!never) warn_if_disk_is_full(session);
-  if (c.save == SaveMode::kAsync && !never && save_ == nullptr) make_room(session.variables(), snapshot_);
+  if (!saves_by_itself(options_.checkpoint)) return;
+  warn_if_disk_is_full(session);
+  if (options_.checkpoint.save == SaveMode::kAsync && save_ == nullptr) make_room(session.variables(), snapshot_);
 }
 
 RunSaver::Memory RunSaver::memory() const noexcept {

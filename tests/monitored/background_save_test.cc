@@ -191,6 +191,21 @@ TEST_F(BackgroundSaves, ASavesMemoryIsThatOfBeforeTheFirstStep) {
   EXPECT_EQ(from[0], from[1]);
 }
 
+TEST_F(BackgroundSaves, TheMemoryIsThereBeforeTheFirstStepWhereverTheRunSavesByItself) {
+  saving.checkpoint.save_secs = 0.0;
+  saving.checkpoint.save_steps = 0;
+  open();
+  EXPECT_EQ(saver().memory().copy, 0u);
+  saving.checkpoint.keep_best = 1;
+  open();
+  const std::uint64_t best = saver().memory().copy;
+  saving.checkpoint.keep_best = 0;
+  saving.checkpoint.save_steps = 1;
+  open();
+  EXPECT_GT(best, 0u);
+  EXPECT_EQ(saver().memory().copy, best);
+}
+
 // `end` and the checkpoint of the end see the one that was under way as done.
 TEST_F(BackgroundSaves, TheEndWaitsForTheCheckpointUnderWay) {
   std::vector<std::string> at_end;

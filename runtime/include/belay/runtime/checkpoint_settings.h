@@ -62,6 +62,12 @@ struct CheckpointSettings {
   friend bool operator==(const CheckpointSettings&, const CheckpointSettings&) = default;
 };
 
+// Whether the run saves by itself: by a period, or behind its best evaluations. If not, it does only where it is asked
+// to (SIGUSR2, a hook), and what a save needs is looked for then.
+constexpr bool saves_by_itself(const CheckpointSettings& settings) noexcept {
+  return settings.save_secs != 0.0 || settings.save_steps.value_or(0) != 0 || settings.keep_best > 0;
+}
+
 // Whether checkpoints can be called so: one part of a path, which leaves room for what is put behind it, and not
 // "before", since before-1 is what --from-scratch moved aside.
 constexpr bool is_checkpoint_basename(std::string_view name) noexcept {
