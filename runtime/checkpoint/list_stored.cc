@@ -18,6 +18,7 @@ namespace belay::runtime {
 namespace {
 
 constexpr std::string_view kIndexEnding = ".index";
+constexpr std::string_view kShardsEnding = ".safetensors.index.json", kShardEnding = ".safetensors";
 
 // What the index and the lengths of the files show.
 void look_at_parts(const OpenDirectory& checkpoint, ListedStored& listed) {
@@ -121,10 +122,19 @@ StoredList list_directory(const OpenDirectory& directory) {
 
 std::uint64_t bytes_of_file(const OpenDirectory& directory, const std::string& name) {
   std::uint64_t bytes = directory.status(name).size;
-  if (!name.ends_with(kIndexEnding)) return bytes;
-  const std::string data = name.substr(0, name.size() - kIndexEnding.size()) + ".data-";
-  for (const std::string& entry : directory.entries())
-    if (entry.starts_with(data)) bytes += directory.status(entry).size;
+  const auto base = [&](std::string_view ending) { return name.substr(0, name.size() - ending.size()); };
+  const auto add = [&](const auto& is_its) {
+    for (const std::string& entry : directory.entries())
+      if (is_its(entry)) bytes += directory.status(entry).size;
+    return bytes;
+  };
+  if (name.ends_with(kIndexEnding))
+    return add([data = base(kIndexEnding) + ".data-"](const std::string& entry) { return entry.starts_with(data); });
+  if (name.ends_with(kShardsEnding))
+    return add([data = base(kShardsEnding)](std::string_view entry) {
+      return entry.ends_with(kShardEnding) &&
+             without_shard(entry.substr(0, entry.size() - kShardEnding.size())) == data;
+    });
   return bytes;
 }
 

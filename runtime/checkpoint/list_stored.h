@@ -39,7 +39,7 @@ struct StoredList {
 // Of a directory; of a checkpoint or a file, that one. NOT_FOUND where the path is not there.
 StoredList list_stored(FileSystem& files, const std::string& path, Logger& log);
 
-// Bytes of the files that make up a stored file: of TensorFlow's index the data files beside it, too.
+// Bytes of the files that make up a stored file: of TensorFlow's index and of that of safetensors the shards, too.
 std::uint64_t bytes_of_file(const OpenDirectory& directory, const std::string& name);
 
 }  // namespace belay::runtime

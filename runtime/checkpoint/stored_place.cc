@@ -123,8 +123,17 @@ StoredPlace find_stored(FileSystem& files, const std::string& given, Logger& log
   return {nullptr, path, saver_of_file(*parent, parts.name)};
 }
 
+std::string_view without_shard(std::string_view name) noexcept {
+  constexpr std::string_view kShard = "-00000-of-00000";
+  const std::string_view end = name.substr(name.size() - std::min(name.size(), kShard.size()));
+  const auto alike = [](char c, char like) { return like == '0' ? c >= '0' && c <= '9' : c == like; };
+  return std::equal(end.begin(), end.end(), kShard.begin(), kShard.end(), alike)
+             ? name.substr(0, name.size() - end.size())
+             : name;
+}
+
 std::optional<std::int64_t> step_of_file(std::string_view name) {
-  name = without_ending(name);
+  name = without_shard(without_ending(name));
   const std::size_t dash = name.rfind('-');
   if (dash == name.npos || dash + 1 == name.size()) return std::nullopt;
   std::int64_t step = 0;

@@ -46,7 +46,11 @@ struct StoredPlace {
 // with what there is; errors of a checkpoint as those of CheckpointReader::open.
 StoredPlace find_stored(FileSystem& files, const std::string& path, Logger& log);
 
-// Of the names that TensorFlow and others end with the step: "model.ckpt-1000.index"; none of others.
+// Of one shard of several what all of them are called: "model" of "model-00001-of-00005".
+std::string_view without_shard(std::string_view name) noexcept;
+
+// Of the names that TensorFlow and others end with the step: "model.ckpt-1000.index"; none of others. A shard's number
+// is no step.
 std::optional<std::int64_t> step_of_file(std::string_view name);
 
 }  // namespace belay::runtime

@@ -38,7 +38,9 @@ TEST(StoredNames, SayTheSaverAndTheStep) {
   EXPECT_EQ(step_of_file("model.ckpt-1000.index"), 1000);
   EXPECT_EQ(step_of_file("weights-7.safetensors"), 7);
   EXPECT_EQ(step_of_file("w-7"), 7);
-  for (const char* none : {"model.index", "model-.index", "model-x.npz", "a-99999999999999999999.npz"})
+  EXPECT_EQ(step_of_file("w-7-00001-of-00005.safetensors"), 7);
+  for (const char* none : {"model-00001-of-00005.safetensors", "-00001-of-00005", "model.index", "model-.index",
+                           "model-x.npz", "a-99999999999999999999.npz"})
     EXPECT_EQ(step_of_file(none), std::nullopt) << none;
 }
 

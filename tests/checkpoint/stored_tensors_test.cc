@@ -177,6 +177,20 @@ TEST_F(StoredTensorsTest, FilesOfOthersAreListedBesideThem) {
   EXPECT_TRUE(list_stored(files_, dir_ / "model.ckpt-1", log_).all.at(0).current);
 }
 
+TEST_F(StoredTensorsTest, ShardsOfAModelHaveNoStepAndTheirIndexHasTheirBytes) {
+  write_file(dir_ / "model.safetensors.index.json", "12345");
+  write_file(dir_ / "model-00001-of-00002.safetensors", "1234567890");
+  write_file(dir_ / "model-00002-of-00002.safetensors", "123");
+  write_file(dir_ / "models.safetensors", "1");
+  const StoredList list = list_stored(files_, dir_.path(), log_);
+  ASSERT_EQ(list.all.size(), 4u);
+  EXPECT_EQ(list.all[0].name, "model-00001-of-00002.safetensors");
+  EXPECT_EQ(list.all[0].step, std::nullopt);
+  EXPECT_EQ(list.all[0].bytes, 10u);
+  EXPECT_EQ(list.all[2].name, "model.safetensors.index.json");
+  EXPECT_EQ(list.all[2].bytes, 18u);
+}
+
 // ---- verify_stored ----
 
 class VerifyTest : public StoredTensorsTest {
