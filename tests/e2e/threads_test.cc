@@ -8,7 +8,7 @@
 #include <fstream>
 #include <optional>
 
-#include "tests/e2e/accuracy_fixture.h"
+#include "tests/e2e/run_fixture.h"
 
 namespace belay::runtime::testing {
 namespace {
@@ -54,23 +54,18 @@ class OneProcessor {
 
 struct Model {
   const char* name;
-  const char* data;                // below BELAY_DATA_DIR
-  std::vector<std::string> sizes;  // that make the example small
+  const char* example;
+  std::vector<std::string> sets;  // that make it small, and need no data
 };
 
 void PrintTo(const Model& model, std::ostream* out) { *out << model.name; }
 
-class TeamOf : public Accuracy, public ::testing::WithParamInterface<Model> {
+class TeamOf : public RunTest, public ::testing::WithParamInterface<Model> {
  protected:
-  void SetUp() override {
-    if (!std::filesystem::exists(data_directory() + "/" + GetParam().data))
-      GTEST_SKIP() << "SKIPPED: there is no " << GetParam().data << " in BELAY_DATA_DIR ("
-                   << (data_directory().empty() ? "not there" : data_directory()) << ")";
-  }
   // An example, a few steps of it. `variables`: of its environment.
   ProcessResult train(const std::string& name, int threads, const std::vector<std::string>& variables = {},
                       const std::string& change = "") {
-    const std::string original = BELAY_SOURCE_DIR "/examples/" + std::string(GetParam().name) + ".toml";
+    const std::string original = BELAY_SOURCE_DIR "/examples/" + std::string(GetParam().example) + ".toml";
     std::string manifest = contents(original);
     manifest.resize(manifest.find("[input.eval]"));
     const std::string rest = contents(original);
@@ -80,11 +75,9 @@ class TeamOf : public Accuracy, public ::testing::WithParamInterface<Model> {
     std::vector<std::string> args = {"run", temp / (name + ".toml")};
     std::vector<std::string> sets = {"run.dir=\"" + (temp / name) + "\"", "run.max_steps=" + std::to_string(kSteps),
                                      "run.threads=" + std::to_string(threads)};
-    sets.insert(sets.end(), GetParam().sizes.begin(), GetParam().sizes.end());
+    sets.insert(sets.end(), GetParam().sets.begin(), GetParam().sets.end());
     for (const std::string& set : sets) args.insert(args.end(), {"--set", set});
-    std::vector<std::string> environment = variables;
-    environment.push_back("BELAY_DATA_DIR=" + data_directory());
-    return belay(args, environment);
+    return belay(args, variables);
   }
   std::string weights(const std::string& name) {
     return contents(temp / (name + "/model.ckpt-" + std::to_string(kSteps) + "/model.safetensors"));
@@ -143,20 +136,14 @@ TEST_P(TeamOf, T_50d_OneProcessorOrALimitOfOneIsOneThread) {
     EXPECT_EQ(lines_with(state(name), "\"fingerprint\": {\"threads\":1,").size(), 1u) << state(name);
 }
 
-// The smaller of the two files: it is read in a moment.
-constexpr const char* kFewImages = "input.train.images=\"${BELAY_DATA_DIR}/mnist/t10k-images-idx3-ubyte.gz\"";
-constexpr const char* kTheirLabels = "input.train.labels=\"${BELAY_DATA_DIR}/mnist/t10k-labels-idx1-ubyte.gz\"";
-
 INSTANTIATE_TEST_SUITE_P(
     Models, TeamOf,
-    ::testing::Values(Model{"mnist_mlp", "mnist/t10k-images-idx3-ubyte.gz", {kFewImages, kTheirLabels}},
-                      Model{"mnist_cnn",
-                            "mnist/t10k-images-idx3-ubyte.gz",
-                            {kFewImages, kTheirLabels, "model.filters=[8, 16]", "model.dense=[32]"}},
-                      Model{"shakespeare_transformer",
-                            "shakespeare/tinyshakespeare.txt",
-                            {"model.layers=1", "model.width=64", "model.feed_forward=128"}},
-                      Model{"digits", "", {}}),  // which needs no data
+    ::testing::Values(Model{"mlp", "digits", {}},
+                      Model{"cnn", "digits", {"model={plugin=\"cnn\", image=[28, 28], filters=[8, 16], dense=[32]}"}},
+                      Model{"transformer",
+                            "shakespeare_transformer",
+                            {"input.train.files=[\"" BELAY_SOURCE_DIR "/docs/design/lifecycle.md\"]", "model.layers=1",
+                             "model.width=64", "model.feed_forward=128"}}),
     [](const auto& model) { return std::string(model.param.name); });
 
 // ---- waiting
