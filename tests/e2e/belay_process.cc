@@ -37,6 +37,7 @@ BelayProcess::BelayProcess(std::vector<std::string> args, const std::vector<std:
   envp.push_back(nullptr);
   pid_ = fork();
   if (pid_ == 0) {
+    dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);
     dup2(out[1], STDOUT_FILENO);
     dup2(err[1], STDERR_FILENO);
     execve(argv[0], argv.data(), envp.data());

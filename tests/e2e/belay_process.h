@@ -20,8 +20,8 @@ struct ProcessResult {
 
 class BelayProcess {
  public:
-  // Environment: this process's, plus BELAY_PLUGIN_PATH = the build's plugins and the tests' own, plus `variables`,
-  // which take the place of those of their names.
+  // Its stdin is /dev/null. Environment: this process's, plus BELAY_PLUGIN_PATH = the build's plugins and the tests'
+  // own, plus `variables`, which take the place of those of their names.
   BelayProcess(std::vector<std::string> args, const std::vector<std::string>& variables = {});
   ~BelayProcess();
   BelayProcess(const BelayProcess&) = delete;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Standard streams that are closed, full or gone.
 #include <fcntl.h>
+#include <gmock/gmock.h>
+#include <pty.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,6 +14,9 @@
 
 namespace belay::runtime::testing {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 class StandardStreams : public RunTest {
  protected:
@@ -93,6 +98,47 @@ TEST_F(StandardStreams, AClosedStderrDoesNotEndTheRun) {
                               regression("", "", 200) + " 2>&1 >&- | head -1 >/dev/null";
   ASSERT_EQ(std::system(command.c_str()), 0);
   EXPECT_FALSE(weights(run_dir(), 200).empty());
+}
+
+// F34
+TEST_F(StandardStreams, AHangupSavesAndEndsARunOfATerminalAndNoOther) {
+  const std::string endless = regression("delay_secs = 0.001\n", "[checkpoint]\nsave_secs = 3600\n", 1'000'000'000);
+  const std::string log = temp / "log";
+  const auto await = [&](const char* text) {
+    for (int i = 0; i < 6000 && contents(log).find(text) == std::string::npos; ++i) usleep(10'000);
+    return contents(log).find(text) != std::string::npos;
+  };
+  const auto start = [&](int& terminal) {
+    const pid_t pid = ::forkpty(&terminal, nullptr, nullptr, nullptr);
+    if (pid == 0) {
+      const int err = ::open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+      ::dup2(err, STDERR_FILENO);
+      setenv("BELAY_PLUGIN_PATH", BELAY_BINARY_DIR "/plugins:" BELAY_BINARY_DIR "/tests/e2e/plugins", 1);
+      setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
+      execl(BELAY_BINARY_DIR "/bin/belay", "belay", "run", endless.c_str(), nullptr);
+      _exit(126);
+    }
+    return pid;
+  };
+  int terminal = -1, status = 0;
+  const pid_t watched = start(terminal);
+  ASSERT_TRUE(await("model.ckpt-0\n") && await("progress: step ")) << contents(log);
+  ::close(terminal);  // the window is closed
+  ASSERT_EQ(::waitpid(watched, &status, 0), watched);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGHUP) << status << contents(log);
+  EXPECT_EQ(lines_with(contents(log), "SIGHUP: the run ends").size(), 1u) << contents(log);
+  EXPECT_EQ(lines_with(contents(log), "info saved " + run_dir() + "/model.ckpt-").size(), 2u)
+      << "that of the start, and one at the end: " << contents(log);
+
+  BelayProcess other({"run", endless});  // its stdin is /dev/null
+  ASSERT_TRUE(other.wait_for("restored step"));
+  other.kill(SIGHUP);
+  other.kill(SIGUSR2);  // taken behind it
+  EXPECT_TRUE(other.wait_for("info saved ")) << "it goes on";
+  other.kill(SIGTERM);
+  const ProcessResult r = other.wait();
+  EXPECT_EQ(r.signal, SIGTERM) << r.err;
+  EXPECT_THAT(r.err, Not(HasSubstr("SIGHUP"))) << r.err;
 }
 
 }  // namespace
