@@ -21,9 +21,9 @@ using Json = nlohmann::json;
 class ForeignFilesTest : public RunTest {
  protected:
   void SetUp() override {
-    const char* samples = std::getenv("BELAY_SAMPLES_DIR");
-    if (samples == nullptr) GTEST_SKIP() << "needs the samples of others: set BELAY_SAMPLES_DIR";
-    samples_ = samples;
+    const char* given = std::getenv("BELAY_SAMPLES_DIR");
+    samples_ = given != nullptr ? given : BELAY_SOURCE_DIR "/../shared/samples";
+    if (!std::filesystem::exists(samples_)) GTEST_SKIP() << "no samples at " << samples_ << "; set BELAY_SAMPLES_DIR";
     for (const char* saver : {"tf_bundle", "npz"})
       if (!std::filesystem::exists(std::string(BELAY_BINARY_DIR "/plugins/") + saver + ".so"))
         GTEST_SKIP() << "needs the saver " << saver << ", which is not built";
