@@ -135,6 +135,13 @@ TEST_F(InitFnsTest, FilesOfOtherProgramsAreReadByTheSaverOfTheirFormat) {
     ASSERT_EQ(r.status, 0) << r.err;
     EXPECT_EQ(variable(name, "linear/kernel"), variable("first", "linear/kernel")) << file;
   }
+  // In shards, as large models are published.
+  run(unmoved("in_shards", "[scaffold.saver]\nplugin = \"safetensors\"\nshard_bytes = 16\n" +
+                               init_fn("warm_start", "from = \"first\"\n")));
+  const std::string index = "in_shards/model.ckpt-1/model.safetensors.index.json";
+  ASSERT_TRUE(fs::exists(temp / index));
+  run(unmoved("of_shards", init_fn("warm_start", "from = \"" + index + "\"\n")));
+  EXPECT_EQ(variable("of_shards", "linear/kernel"), variable("first", "linear/kernel"));
   // As TensorFlow calls it.
   run(unmoved("of_prefix", init_fn("warm_start", "from = \"model.ckpt-7\"\n")));
   EXPECT_EQ(variable("of_prefix", "linear/kernel"), variable("first", "linear/kernel"));

@@ -177,14 +177,15 @@ TEST_F(RunEventsTest, WhereThereAreNoEventsThatIsSaid) {
 
 // The event files of a real run of somebody else's.
 TEST(SampleRunEvents, AreReadWithTheirStatedValues) {
-  const char* samples = std::getenv("BELAY_SAMPLES_DIR");
-  if (samples == nullptr) GTEST_SKIP() << "needs the samples of others: set BELAY_SAMPLES_DIR";
-  const ReadEvents events =
-      read_events(posix_file_system(), std::string(samples) + "/events/tfx_estimator", everything);
+  const char* given = std::getenv("BELAY_SAMPLES_DIR");
+  const std::string samples = given != nullptr ? given : BELAY_SOURCE_DIR "/../shared/samples";
+  if (!std::filesystem::exists(samples)) GTEST_SKIP() << "no samples at " << samples << "; set BELAY_SAMPLES_DIR";
+  const ReadEvents events = read_events(posix_file_system(), samples + "/events/tfx_estimator", everything);
   EXPECT_THAT(events.runs, ElementsAre(".", "eval_chicago-taxi-eval"));
   EXPECT_THAT(events.problems, IsEmpty());
   std::map<std::string, int> kinds;
   std::vector<std::int64_t> rates;
+  std::map<std::int64_t, double> losses;
   std::string path;
   std::vector<std::pair<std::string, std::int64_t>> session;
   for (const EventPoint& p : events.points) {
@@ -192,10 +193,15 @@ TEST(SampleRunEvents, AreReadWithTheirStatedValues) {
     EXPECT_EQ(p.attempt, 1);
     if (p.run == 0) ++kinds[p.value.kind];
     if (p.value.tag == "global_step/sec") rates.push_back(p.step);
+    if (p.run == 0 && p.value.tag == "loss") losses[p.step] = p.value.number.value_or(0);
     if (p.value.tag.find("checkpoint_path") != std::string::npos) path = p.value.text;
     if (p.value.kind == "start" || p.value.kind == "checkpoint") session.emplace_back(p.value.kind, p.step);
   }
   EXPECT_THAT(rates, ElementsAre(101, 201, 301, 401, 501, 601, 701, 801, 901));
+  // As a program of a few lines that reads the records' bytes has them.
+  EXPECT_EQ(losses[1], 0.4280262589454651);
+  EXPECT_EQ(losses[101], 0.4766015112400055);
+  EXPECT_EQ(losses[901], 0.6653615236282349);
   EXPECT_THAT(path, HasSubstr("model.ckpt-1000"));
   EXPECT_EQ(session, (std::vector<std::pair<std::string, std::int64_t>>{
                          {"checkpoint", 0}, {"start", 1}, {"checkpoint", 999}, {"checkpoint", 1000}}));

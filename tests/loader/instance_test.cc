@@ -115,7 +115,9 @@ TEST_F(InstanceTest, T_20p_WhatIsBeingCalledIsPublishedAsNumbersAndTakenBack) {
   PluginInstance& hook = instances_.create(plugin, use_with(plugin, ""), services_, monitor_, 5);
   EXPECT_EQ(place.call, 0u);
   EXPECT_FALSE(PluginInstance::current());
+  const auto before = belay::testing::allocations();
   after_run(hook);
+  EXPECT_EQ(belay::testing::allocations() - before, 0u);
   EXPECT_EQ(place.call, 0u);
   EXPECT_EQ(place.step, 17);
   monitor_.place = &monitor_.nowhere;  // the instance's destruction is a call, too
