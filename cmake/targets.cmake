@@ -17,8 +17,8 @@ endfunction()
 
 # The presets that build everything (release, asan, tsan, v2) compile up to eight sources of a target as one file
 # (CMAKE_UNITY_BUILD), which halves the time, since each header is parsed once for all of them. So two sources of a target
-# define no name twice in anonymous namespaces (tests/tree/names.py); dev, for those who edit, compiles each source by
-# itself.
+# define no name twice in anonymous namespaces (tests/tree/names.py finds those that the order of the sources would hide,
+# so that runtime/ops is compiled so, too); dev, for those who edit, compiles each source by itself.
 
 # Test programs are compiled with less effort than what they test, which halves the time that a build takes: without
 # optimization, and with the address sanitizer alone where what they test has the undefined-behaviour one, too.
