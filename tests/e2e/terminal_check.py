@@ -27,6 +27,14 @@ TIME {info}   disk        a checkpoint takes N MiB, N are kept: N MiB; N GiB are
 TIME {info}   memory      saving takes N MiB more, for a copy of the variables
 """
 LIVE = "[BAR] step N/N (N%), loss N (average N), accuracy N, learning_rate N, N steps/s, N examples/s, ETA N:N"
+# The block at the end, where the live line was; a shell's line may be behind it.
+END = """\
+TIME {info} ended at step N (N steps in N s): stopped by SIGINT; last checkpoint DIR/model.ckpt-N
+TIME {info}   speed       N steps/s, saving and evaluations included
+TIME {info}   time        training N%, input wait N%, hooks N%, saving N%, evaluation N%
+TIME {info}   next start  goes on from model.ckpt-N
+TIME {info}   try         belay evaluate MANIFEST; belay predict MANIFEST; belay report DIR
+"""
 INFO = "\x1b[32minfo\x1b[39m"
 
 
@@ -94,6 +102,15 @@ def check_screen(terminal, columns, directory):
         assert LIVE.startswith(head) and len(head) > 30, f"{shown}\nis no beginning of\n{LIVE}"
 
 
+def check_end(terminal, columns, directory, manifest):
+    wait_for("the last line", lambda: any("info   try " in x for x in terminal.lines("-J")))
+    screen = "\n".join(masked(line.replace(manifest, "MANIFEST"), directory) for line in terminal.lines("-e", "-J"))
+    # Of the hooks the slowest is named where they took long enough.
+    screen = re.sub(r"hooks N% \([^)]*\)", "hooks N%", screen)
+    golden = END.format(info=INFO)
+    assert golden in screen + "\n", f"the block at the end at {columns} columns:\n{screen!r}\nis not\n{golden!r}"
+
+
 def check_resized(terminal, columns):
     """However often the width changes, there is one live line, and no piece of another."""
     terminal.resize(columns)
@@ -119,6 +136,7 @@ def check(belay, examples, columns):
             wait_for("the acknowledgement", lambda: any("SIGINT: the run ends" in x for x in terminal.lines("-J")))
             wait_for("the end", lambda: any("info ended at step" in x for x in terminal.lines("-J")))
             assert not any(is_live(x) for x in terminal.lines()), "the live line goes with the run"
+            check_end(terminal, columns, run, f"{examples}/digits.toml")
         except AssertionError:
             print("\n".join(terminal.lines()), file=sys.stderr)
             raise
