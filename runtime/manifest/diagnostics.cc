@@ -81,6 +81,15 @@ std::size_t char_start(std::string_view line, std::size_t at) {
   return std::min(at, line.size());
 }
 
+// Characters of the token at this column, which counts from 1.
+int token_length(std::string_view line, int column) {
+  const std::size_t start = skip_chars(line, static_cast<std::size_t>(std::max(column, 1) - 1));
+  const std::string_view rest = line.substr(start, char_start(line, start + kWindow) - start);
+  const std::size_t last = line.substr(0, start).find_last_not_of(" \t");
+  const bool value = last != line.npos && line[last] == '=';
+  return static_cast<int>(char_count(rest.substr(0, token_size(rest, value))));
+}
+
 std::string shortened(std::string_view text) {
   const std::string shown = escaped(text.substr(0, char_start(text, 4 * kMaxText)));
   const std::string_view start = cut_to_width(shown, kMaxText);
@@ -90,15 +99,12 @@ std::string shortened(std::string_view text) {
 // A line of the manifest and the line below it that marks a part of it, as a terminal shows them.
 class MarkedLine {
  public:
-  // column: in characters, from 1; it may lie just behind the line. length 0: the token there.
+  // column: in characters, from 1; it may lie just behind the line.
   MarkedLine(std::string_view line, int column, int length) {
     const std::size_t start = skip_chars(line, static_cast<std::size_t>(std::max(column, 1) - 1));
     const std::size_t first = start > kWindow ? char_start(line, start - kWindow) : 0;
     const std::string_view rest = line.substr(start, char_start(line, start + kWindow) - start);
-    const std::size_t last = line.substr(0, start).find_last_not_of(" \t");
-    const bool value = last != line.npos && line[last] == '=';
-    const std::size_t marked =
-        length > 0 ? skip_chars(rest, static_cast<std::size_t>(length)) : token_size(rest, value);
+    const std::size_t marked = skip_chars(rest, static_cast<std::size_t>(length));
     before_ = shown(line.substr(first, start - first), 0);
     marked_ = shown(rest.substr(0, marked), before_.size());
     after_ = shown(rest.substr(marked), before_.size() + marked_.size());
@@ -161,8 +167,20 @@ void Diagnostics::add_source(const std::string& file, std::string text) {
 }
 
 void Diagnostics::add(Location at, std::string message, std::string help, int length) {
-  if (!full()) found_.push_back({std::move(at), std::move(message), std::move(help), length});
+  add(Diagnostic{std::move(at), std::move(message), std::move(help), length});
+}
+
+void Diagnostics::add(Diagnostic problem) {
+  if (!full()) found_.push_back(std::move(problem));
   ++count_;
+}
+
+std::optional<std::string_view> Diagnostics::line_of(const Diagnostic& problem) const {
+  if (problem.at.column <= 0) return std::nullopt;
+  if (problem.line) return *problem.line;
+  const auto source = sources_.find(problem.at.file);
+  if (source == sources_.end()) return std::nullopt;
+  return source->second.line(std::max(problem.at.line, 1));
 }
 
 bool Diagnostics::full() const { return found_.size() == kMaxKept; }
@@ -175,6 +193,8 @@ std::vector<Diagnostic> Diagnostics::sorted() const {
   };
   std::stable_sort(all.begin(), all.end(),
                    [&](const Diagnostic& a, const Diagnostic& b) { return place(a) < place(b); });
+  for (Diagnostic& d : all)
+    if (const auto line = line_of(d); line && d.length == 0) d.length = token_length(*line, d.at.column);
   return all;
 }
 
@@ -190,9 +210,7 @@ std::string Diagnostics::text() const {
     if (d.at.line > 0) out += std::to_string(d.at.line) + ":" + std::to_string(d.at.column) + ":";
     if (!out.empty() && out.back() == ':') out += " ";
     out += "error: " + shortened(d.message) + "\n";
-    const auto source = sources_.find(d.at.file);
-    if (source != sources_.end() && d.at.column > 0)
-      out += MarkedLine(source->second.line(std::max(d.at.line, 1)), d.at.column, d.length).text();
+    if (const auto line = line_of(d)) out += MarkedLine(*line, d.at.column, d.length).text();
     if (!d.help.empty()) out += "  help: " + shortened(d.help) + "\n";
   }
   return out;

@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,8 @@ struct Diagnostic {
   std::string message;  // one sentence without a full stop; may hold any bytes, text() escapes them
   std::string help;     // what to do about it; may be empty
   int length = 0;       // characters to underline; 0: the key, value or header that begins at `at`
+  // The line itself, where `at.file` is no source (a file of data, which may be large).
+  std::optional<std::string> line = {};
 };
 
 class Diagnostics {
@@ -34,13 +37,15 @@ class Diagnostics {
   void add_source(const std::string& file, std::string text);
 
   void add(Location at, std::string message, std::string help = {}, int length = 0);
+  void add(Diagnostic problem);
 
   bool empty() const { return count_ == 0; }
   std::size_t size() const { return count_; }
   // From now on problems are counted, but no longer kept: there is no need to look for help.
   bool full() const;
 
-  // By place: files in the order of add_source, what has no place in a file first, ties as added.
+  // By place: files in the order of add_source, what has no place in one of them first, ties as added. The length of
+  // each is the one that text() underlines; 0: there is no line, or nothing at that place.
   std::vector<Diagnostic> sorted() const;
 
   // All of them as in the example above, in that order, each line with its newline. Control characters are escaped;
@@ -54,6 +59,8 @@ class Diagnostics {
     std::string text;
     std::string_view line(int number) const;
   };
+  // Where it has one.
+  std::optional<std::string_view> line_of(const Diagnostic& problem) const;
 
   std::map<std::string, Source, std::less<>> sources_;
   std::vector<Diagnostic> found_;  // the first thousand

@@ -47,6 +47,7 @@ TEST_F(Manifests, ProblemsAreJsonOneALineWhereThatIsAskedFor) {
     EXPECT_EQ(second["file"], path);
     EXPECT_EQ(second["line"], 8);
     EXPECT_EQ(second["column"], 1);
+    EXPECT_EQ(second["length"], 7);
     EXPECT_THAT(second["help"].get<std::string>(), StartsWith("did you mean \"shuffle\"?"));
     EXPECT_FALSE(std::getline(lines, line)) << line;
   }

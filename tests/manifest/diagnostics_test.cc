@@ -70,6 +70,26 @@ TEST(Diagnostics, AGivenLengthIsMarkedInstead) {
   EXPECT_EQ(problems.text(), "f:1:2: error: m\n  日本語 = 1\n    ^~~~\n");
 }
 
+TEST(Diagnostics, TheLengthIsTheOneThatIsUnderlined) {
+  Diagnostics problems;
+  problems.add_source("f", "max_step = \"\u65e5\u672c\"\n[run]\n");
+  problems.add({"f", 1, 1}, "a key");
+  problems.add({"f", 1, 12}, "a value");
+  problems.add({"f", 1, 16}, "behind the line");
+  problems.add({"f", 2, 1}, "a given one", "", 3);
+  problems.add({"g", 1, 1}, "of no source");
+  std::vector<int> lengths;
+  for (const Diagnostic& d : problems.sorted()) lengths.push_back(d.length);
+  EXPECT_EQ(lengths, (std::vector<int>{0, 8, 4, 0, 3}));
+}
+
+TEST(Diagnostics, ALineOfAnotherFileIsShownAsItIsGiven) {
+  Diagnostics problems;
+  problems.add_source("f", "a = 1\n");
+  problems.add({{"x.csv", 700, 3}, "m", "", 1, "1,a,0"});
+  EXPECT_EQ(problems.text(), "x.csv:700:3: error: m\n  1,a,0\n    ^\n");
+}
+
 TEST(Diagnostics, TheCaretKeepsItsPlace) {
   const struct {
     std::string line;
