@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cli/prepare_run.h"
 
+#include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -8,6 +9,7 @@
 #include "runtime/cli/exit_status.h"
 #include "runtime/cli/use_model.h"
 #include "runtime/cluster/launcher.h"
+#include "runtime/estimator/data_problem.h"
 #include "runtime/manifest/parse.h"
 
 namespace belay::runtime {
@@ -42,6 +44,19 @@ void print(const Diagnostics& problems, const ManifestArguments& arguments) {
     std::cerr << problems.text();
   }
   std::cerr << std::flush;
+}
+
+void report_error(Logger& log, const std::string& what, const Error& error, const ManifestRun& run,
+                  const ManifestArguments& arguments) {
+  Diagnostics problems;
+  std::string text = what + error.what();
+  // Of many places the first.
+  if (add_data_problems(run.plugins().found().inputs, error, problems))
+    text.resize(std::min(text.find("\\n"), text.size()));
+  log.status_line("");
+  log_error(log, text);
+  log.flush();
+  print(problems, arguments);
 }
 
 int prepare_run(PreparedRun& prepared, const ManifestArguments& arguments, const ManifestRunOptions& options,
@@ -102,7 +117,7 @@ int prepare_run(PreparedRun& prepared, std::optional<Manifest> manifest, Diagnos
     log_error(platform.log, e.what());
     return kExitPlugin;
   } catch (const Error& e) {
-    log_error(platform.log, e.what());
+    if (!add_data_problems(run->plugins().found().inputs, e, problems)) log_error(platform.log, e.what());
     if (!problems.empty()) show_problems();
     // An input that is not there or empty is the manifest's mistake; one that breaks while it is read has begun to
     // train.

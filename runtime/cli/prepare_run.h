@@ -21,6 +21,11 @@ Platform make_platform(Logger& log);
 // column, length, message and help.
 void print(const Diagnostics& problems, const ManifestArguments& arguments);
 
+// An error that ended what the run was doing, behind what that was ("the evaluation failed: "): a line of the log, and
+// the lines of data files that it names as print() does.
+void report_error(Logger& log, const std::string& what, const Error& error, const ManifestRun& run,
+                  const ManifestArguments& arguments);
+
 // A run, what it says where a plugin crashes, and what ends it where one hangs: from the moment that the first is
 // loaded.
 struct PreparedRun {

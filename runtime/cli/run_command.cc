@@ -65,8 +65,7 @@ int train(ManifestRun& run, const RunArguments& arguments, Watchdog& watchdog, L
   try {
     result = run.train([&] { watchdog.progress(); }, [&](const std::string& ends) { say_begin(run, ends, log); });
   } catch (const Error& e) {
-    log.status_line("");
-    log_error(log, std::string("training ended with an error: ") + e.what());
+    report_error(log, "training ended with an error: ", e, run, arguments);
     say_what_was_left_out(log, run.disabled_hooks());
     if (!arguments.is_short) say_what_is_kept(run, log);
     if (!arguments.is_short && e.code() == Code::kDiverged) say_how_to_search(run, e.what(), log);
@@ -98,7 +97,7 @@ int train(ManifestRun& run, const RunArguments& arguments, Watchdog& watchdog, L
       }
     } catch (const Error& e) {
       if (!stopped()) {
-        log_error(log, std::string("the evaluation failed: ") + e.what());
+        report_error(log, "the evaluation failed: ", e, run, arguments);
         return status_of(e);
       }
     }
@@ -198,7 +197,7 @@ int run_prepared(PreparedRun& prepared, const RunArguments& arguments, RunContro
   if (!trains(run->manifest().run.mode)) {
     training = true;
     if (!arguments.exported.empty()) warn_of_other_plugins(arguments.exported, run->plugins().registry(), log);
-    return use_model(*run, *prepared.watchdog, log, signals);
+    return use_model(*run, *prepared.watchdog, log, signals, arguments);
   }
   if (arguments.is_short && run->ranks() != nullptr) {
     log.error("", "--short trains in a directory of its own, where several processes do not meet; start one process");

@@ -61,7 +61,8 @@ void print_result(Logger& log, const EvaluatedInput& result) {
             << " examples: " << metrics_text(result.result) << std::endl;
 }
 
-int use_model(ManifestRun& run, Watchdog& watchdog, Logger& log, const Signals& signals) {
+int use_model(ManifestRun& run, Watchdog& watchdog, Logger& log, const Signals& signals,
+              const ManifestArguments& arguments) {
   const RunMode mode = run.manifest().run.mode;
   const auto progress = [&] { watchdog.progress(); };
   const auto print = [&](const CheckpointResult& found) {
@@ -87,8 +88,7 @@ int use_model(ManifestRun& run, Watchdog& watchdog, Logger& log, const Signals& 
       log.flush();
       Signals::die_of(signals.stop_signal());
     }
-    log_error(log, what_failed(run.manifest().run.mode) + std::string(e.what()));
-    log.flush();
+    report_error(log, what_failed(run.manifest().run.mode), e, run, arguments);
     const bool usage = e.code() == Code::kInvalidArgument || e.code() == Code::kNotFound;
     return usage ? static_cast<int>(kExitUsage) : status_of(e);
   }

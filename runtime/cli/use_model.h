@@ -2,6 +2,7 @@
 // What `belay evaluate` and `belay predict` print, and how they end.
 #pragma once
 
+#include "runtime/cli/command_line.h"
 #include "runtime/cli/signals.h"
 #include "runtime/cli/watchdog.h"
 #include "runtime/estimator/manifest_run.h"
@@ -15,6 +16,7 @@ int status_of(const Error& error);
 void print_result(Logger& log, const EvaluatedInput& result);
 
 // Mode evaluate or predict of a run that is composed; an exit status.
-int use_model(ManifestRun& run, Watchdog& watchdog, Logger& log, const Signals& signals);
+int use_model(ManifestRun& run, Watchdog& watchdog, Logger& log, const Signals& signals,
+              const ManifestArguments& arguments);
 
 }  // namespace belay::runtime

@@ -6,6 +6,7 @@
 #include "belay/philox.h"
 #include "runtime/checkpoint/names.h"
 #include "runtime/data/make_queue.h"
+#include "runtime/estimator/data_problem.h"
 #include "runtime/estimator/input_checks.h"
 #include "runtime/estimator/monitored_training_session.h"
 #include "runtime/estimator/plugin_problem.h"
@@ -219,7 +220,8 @@ bool ManifestRun::open(RunInput& input, Diagnostics& problems) {
     return true;
   } catch (const Error& e) {
     if (!is_of_manifest(e)) throw;
-    add_plugin_problem(manifest_.inputs.at(input.name), e, problems);
+    if (!add_data_problems(plugins_.found().inputs, e, problems))
+      add_plugin_problem(manifest_.inputs.at(input.name), e, problems);
     return false;
   }
 }

@@ -5,6 +5,8 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "plugins/inputs/idx/idx_test_files.h"
 #include "tests/e2e/run_fixture.h"
@@ -205,9 +207,65 @@ TEST_F(BadInput, ARowWithAWrongColumnCountNamesItsLine) {
   const ProcessResult r = belay({"run", csv("a,b,y\n1,2,3\n1,2,3\n1,2,3\n1,2\n")});
   EXPECT_EQ(r.status, 1);
   EXPECT_EQ(told(r),
-            "error input \"train\" of \"csv\" (csv.so 1.0.0, train.toml:5) in next: DIR/rows.csv:5: 2 columns, "
-            "expected 3; a field that "
-            "holds ',' must be in double quotes\n");
+            "DIR/rows.csv:5:4: error: 2 columns, expected 3; a field that holds ',' must be in double quotes\n"
+            "  1,2\n     ^\n");
+}
+
+TEST_F(BadInput, BadCellsAreShownWithTheirLinesAllAtOnce) {
+  const std::string fix = ", not a number; repair the row, or leave the column out of 'features'\n";
+  const std::string manifest = csv("a,b,y\n1,2,3\n1,x y,3\n,2,3\n");
+  for (const char* command : {"check", "run"}) {
+    const ProcessResult r = belay({command, manifest});
+    EXPECT_EQ(r.status, 1);
+    EXPECT_EQ(told(r), "DIR/rows.csv:3:3: error: column \"b\" is \"x y\"" + fix +
+                           "  1,x y,3\n    ^\n"
+                           "DIR/rows.csv:4:1: error: column \"a\" is empty" +
+                           fix + "  ,2,3\n  ^\n");
+    EXPECT_FALSE(run_directory_exists());
+  }
+  std::istringstream lines(belay({"check", manifest, "--diagnostics=json"}).err);
+  for (const int number : {3, 4}) {
+    std::string line;
+    ASSERT_TRUE(std::getline(lines, line));
+    const nlohmann::json json = nlohmann::json::parse(line);
+    EXPECT_EQ(json["file"], temp / "rows.csv");
+    EXPECT_EQ(json["line"], number);
+    EXPECT_EQ(json["length"], number == 3 ? 1 : 0);
+  }
+}
+
+TEST_F(BadInput, OfManyBadCellsTheFirstTwentyAreShown) {
+  std::string rows = "a,b,y\n";
+  for (int i = 0; i < 50; ++i) rows += "1,bad,0\n";
+  const std::string said = told(belay({"check", csv(rows)}));
+  EXPECT_THAT(lines_with(said, ": error: "), ::testing::SizeIs(20));
+  EXPECT_TRUE(said.ends_with("  1,bad,0\n    ^~~\n  help: there are more; these are the first 20\n")) << said;
+}
+
+TEST_F(BadInput, ABadCellThatAnEvaluationReadsIsShownWhileTraining) {
+  write_file(temp / "held.csv", "a,b,y\n1,no,0\n");
+  const ProcessResult r =
+      belay({"run", csv("a,b,y\n1,2,0\n1,2,0\n", "[input.eval]\nplugin = \"csv\"\npath = \"held.csv\"\nepochs = 1\n")});
+  EXPECT_EQ(r.status, 1);
+  const std::string said = told(r);
+  EXPECT_THAT(lines_with(said, "the evaluation failed: "), ::testing::SizeIs(1)) << said;
+  EXPECT_NE(said.find("\nDIR/held.csv:2:3: error: column \"b\" is \"no\", not a number; repair the row, or leave the "
+                      "column out of 'features'\n  1,no,0\n    ^~\n"),
+            std::string::npos)
+      << said;
+}
+
+TEST_F(BadInput, ATextThatIsNoUtf8IsShownWhereItEnds) {
+  write_file(temp / "book.txt", "one\ntwo \xff\n");
+  const std::string path = temp / "text.toml";
+  write_file(path,
+             "[run]\ndir = \"run\"\nmax_steps = 50\n[input.train]\nplugin = \"text\"\nfiles = [\"book.txt\"]\n"
+             "[model]\nplugin = \"lstm\"\n[optimizer]\nname = \"sgd\"\nlearning_rate = 0.01\n");
+  const ProcessResult r = belay({"check", path});
+  EXPECT_EQ(r.status, 2);
+  EXPECT_EQ(told(r),
+            "DIR/book.txt:2:5: error: this is no UTF-8: byte 8 of the file (0xff) begins no character; convert it "
+            "(iconv -t UTF-8), or set units = \"bytes\"\n  two \\xff\n      ^~~~\n");
 }
 
 TEST_F(BadInput, ALabelOutsideTheClassesIsFoundWhileTraining) {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 
 namespace csv_input {
 namespace {
@@ -65,7 +66,7 @@ void CsvFile::name_columns() {
   try {
     first = split_record(text_of(rows_[0]), format_.delimiter);
   } catch (const belay::Error& e) {
-    fail(e.code(), place(0) + ": " + e.what());
+    fail(e.code(), place_of_broken(0) + ": " + e.what());
   }
   if (format_.header) {
     if (!format_.columns.empty())
@@ -79,8 +80,8 @@ void CsvFile::name_columns() {
   } else if (format_.columns.size() == first.size()) {
     columns_ = format_.columns;
   } else {
-    fail(Code::kInvalidArgument, place(0) + ": " + std::to_string(first.size()) + " columns, but 'columns' names " +
-                                     std::to_string(format_.columns.size()));
+    fail(Code::kInvalidArgument, place_of_count(0, format_.columns.size()) + ": " + std::to_string(first.size()) +
+                                     " columns, but 'columns' names " + std::to_string(format_.columns.size()));
   }
 }
 
@@ -89,17 +90,41 @@ std::vector<std::string> CsvFile::fields(std::int64_t row) const {
   try {
     fields = split_record(text_of(rows_[static_cast<std::size_t>(row)]), format_.delimiter);
   } catch (const belay::Error& e) {
-    fail(e.code(), place(row) + ": " + e.what());
+    fail(e.code(), place_of_broken(row) + ": " + e.what());
   }
   if (fields.size() != columns_.size())
-    fail(Code::kDataLoss, place(row) + ": " + std::to_string(fields.size()) + " columns, expected " +
-                              std::to_string(columns_.size()) + "; a field that holds '" + format_.delimiter +
-                              "' must be in double quotes");
+    fail(Code::kDataLoss, place_of_count(row, columns_.size()) + ": " + std::to_string(fields.size()) +
+                              " columns, expected " + std::to_string(columns_.size()) + "; a field that holds '" +
+                              format_.delimiter + "' must be in double quotes");
   return fields;
 }
 
-std::string CsvFile::place(std::int64_t row) const {
-  return format_.path + ":" + std::to_string(rows_[static_cast<std::size_t>(row)].line);
+std::string CsvFile::place(std::int64_t row, std::size_t column) const {
+  const std::string_view record = text_of(rows_[static_cast<std::size_t>(row)]);
+  return place_of_byte(row, field_begin(record, format_.delimiter, column));
+}
+
+std::string CsvFile::place_of_broken(std::int64_t row) const {
+  return place(row, std::numeric_limits<std::size_t>::max());
+}
+
+// The first field too many, or the end of the row.
+std::string CsvFile::place_of_count(std::int64_t row, std::size_t expected) const {
+  const std::string_view record = text_of(rows_[static_cast<std::size_t>(row)]);
+  if (split_record(record, format_.delimiter).size() > expected) return place(row, expected);
+  const std::size_t last = record.find_last_not_of(" \t\r");
+  return place_of_byte(row, last == std::string_view::npos ? 0 : last + 1);
+}
+
+std::string CsvFile::place_of_byte(std::int64_t row, std::size_t byte) const {
+  const Record& record = rows_[static_cast<std::size_t>(row)];
+  std::int64_t line = record.line, column = 1;
+  for (const char c : text_of(record).substr(0, byte)) {
+    const bool starts_character = (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+    column = c == '\n' ? 1 : column + (starts_character ? 1 : 0);
+    line += c == '\n' ? 1 : 0;
+  }
+  return format_.path + ":" + std::to_string(line) + ":" + std::to_string(column);
 }
 
 std::size_t CsvFile::find_column(std::string_view option, std::string_view name) const {

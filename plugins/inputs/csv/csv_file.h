@@ -28,10 +28,10 @@ class CsvFile {
 
   const std::vector<std::string>& columns() const { return columns_; }
   std::int64_t rows() const { return static_cast<std::int64_t>(rows_.size()); }
-  // As many fields as there are columns, else INVALID_ARGUMENT with file and line. Any thread.
+  // As many fields as there are columns, else DATA_LOSS with the place. Any thread.
   std::vector<std::string> fields(std::int64_t row) const;
-  // "path:17", the line on which the row begins.
-  std::string place(std::int64_t row) const;
+  // "path:17:4", the line and the column, in characters, at which the row or its field `column` begins.
+  std::string place(std::int64_t row, std::size_t column = 0) const;
 
   // The column of that name, or of that number: from 0, or from the end where negative. `option` named it.
   std::size_t find_column(std::string_view option, std::string_view name) const;
@@ -39,6 +39,12 @@ class CsvFile {
  private:
   void read_text();
   void name_columns();
+  // Of a byte of the row.
+  std::string place_of_byte(std::int64_t row, std::size_t byte) const;
+  // Of a row that has not as many fields.
+  std::string place_of_count(std::int64_t row, std::size_t expected) const;
+  // Of what split_record found wrong.
+  std::string place_of_broken(std::int64_t row) const;
   std::string_view text_of(const Record& record) const {
     return std::string_view(text_).substr(record.begin, record.end - record.begin);
   }

@@ -29,7 +29,7 @@ TEST_F(CsvFileTest, TheFirstRowNamesTheColumns) {
   EXPECT_THAT(file.columns(), ElementsAre("width", "height", "kind"));
   EXPECT_EQ(file.rows(), 2);
   EXPECT_THAT(file.fields(1), ElementsAre("3", "4", "b"));
-  EXPECT_EQ(file.place(1), path_ + ":3");
+  EXPECT_EQ(file.place(1), path_ + ":3:1");
 }
 
 TEST_F(CsvFileTest, WithoutAHeaderColumnsAreNumberedOrNamed) {
@@ -40,7 +40,7 @@ TEST_F(CsvFileTest, WithoutAHeaderColumnsAreNumberedOrNamed) {
   f.columns = {"a", "b"};
   EXPECT_THAT(CsvFile(f).columns(), ElementsAre("a", "b"));
   f.columns = {"a", "b", "c"};
-  EXPECT_EQ(error_at_open(f), "INVALID_ARGUMENT: " + path_ + ":1: 2 columns, but 'columns' names 3");
+  EXPECT_EQ(error_at_open(f), "INVALID_ARGUMENT: " + path_ + ":1:4: 2 columns, but 'columns' names 3");
 }
 
 TEST_F(CsvFileTest, LinesBeforeTheHeaderCanBeSkipped) {
@@ -48,7 +48,7 @@ TEST_F(CsvFileTest, LinesBeforeTheHeaderCanBeSkipped) {
   f.skip_lines = 1;
   const CsvFile file(f);
   EXPECT_THAT(file.columns(), ElementsAre("a", "b"));
-  EXPECT_EQ(file.place(0), path_ + ":3");
+  EXPECT_EQ(file.place(0), path_ + ":3:1");
 }
 
 TEST_F(CsvFileTest, AByteOrderMarkIsDropped) {
@@ -71,7 +71,7 @@ TEST_F(CsvFileTest, WhatOpeningCanSeeIsAnError) {
        "DATA_LOSS: path: '@' is damaged behind byte 0 of its content: unknown header flags set; fetch it again"},
       {std::string("a,b\n1,\0\n", 8),
        "INVALID_ARGUMENT: path: '@' is no text file: byte 6 is zero; give a CSV file in UTF-8"},
-      {"\"a,b\n1,2\n", "DATA_LOSS: @:1: a quoted field does not end"},
+      {"\"a,b\n1,2\n", "DATA_LOSS: @:1:1: a quoted field does not end"},
   };
   for (const Case& c : cases) {
     std::string expected = c.error;
@@ -107,7 +107,7 @@ TEST_F(CsvFileTest, T_62f_ACompressedFileIsReadAsWhatItHolds) {
   EXPECT_THAT(file.columns(), ElementsAre("a", "b"));
   ASSERT_EQ(file.rows(), 300'000);
   EXPECT_THAT(file.fields(299'999), ElementsAre("299999", "x"));
-  EXPECT_EQ(file.place(1), f.path + ":3");
+  EXPECT_EQ(file.place(1), f.path + ":3:1");
   write("last,y\n", "ab");  // a second gzip file behind the first
   EXPECT_THAT(CsvFile(f).fields(300'000), ElementsAre("last", "y"));
 }
@@ -121,11 +121,20 @@ TEST_F(CsvFileTest, T_62g_AFileThatNoMemoryHoldsIsNamed) {
                                   "smaller file, or several");
 }
 
+TEST_F(CsvFileTest, APlaceIsALineAndACharacter) {
+  const CsvFile file(format("a,b\n\u00e4\u00f6 , 2\n\"x\ny\", z\r\n5,\"open\n"));
+  EXPECT_EQ(file.place(0, 1), path_ + ":2:6");
+  EXPECT_EQ(file.place(1, 1), path_ + ":4:5");
+  EXPECT_EQ(error_of([&] { file.fields(2); }), "DATA_LOSS: " + path_ + ":5:3: a quoted field does not end");
+  EXPECT_EQ(error_of([&] { CsvFile(format("a,b\n1 \r\n")).fields(0); }),
+            "DATA_LOSS: " + path_ + ":2:2: 1 columns, expected 2; a field that holds ',' must be in double quotes");
+}
+
 TEST_F(CsvFileTest, ARowOfOtherLengthIsAnErrorWithItsLine) {
   const CsvFile file(format("a,b\n1,2\n\n1,2,3\n\"x\n"));
   EXPECT_EQ(error_of([&] { file.fields(1); }),
-            "DATA_LOSS: " + path_ + ":4: 3 columns, expected 2; a field that holds ',' must be in double quotes");
-  EXPECT_EQ(error_of([&] { file.fields(2); }), "DATA_LOSS: " + path_ + ":5: a quoted field does not end");
+            "DATA_LOSS: " + path_ + ":4:5: 3 columns, expected 2; a field that holds ',' must be in double quotes");
+  EXPECT_EQ(error_of([&] { file.fields(2); }), "DATA_LOSS: " + path_ + ":5:1: a quoted field does not end");
 }
 
 TEST_F(CsvFileTest, FindsColumnsByNameAndNumber) {

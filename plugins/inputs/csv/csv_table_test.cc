@@ -67,51 +67,52 @@ TEST_F(CsvTable, RowsThatDoNotFitAreErrorsWithTheirPlace) {
       {"1,2,0\n1,0\n",
        LabelType::kClass,
        {},
-       ":2: 2 columns, expected 3; a field that holds ',' must be in double quotes"},
+       ":2:4: 2 columns, expected 3; a field that holds ',' must be in double quotes"},
       {"1,2,0\n1,abc,0\n",
        LabelType::kClass,
        {},
-       ":2: column \"column_1\" is \"abc\", not a number; repair the row, or leave the column out of 'features'"},
+       ":2:3: column \"column_1\" is \"abc\", not a number; repair the row, or leave the column out of 'features'"},
       {"1,,0\n",
        LabelType::kClass,
        {},
-       ":1: column \"column_1\" is empty, not a number; repair the row, or leave the column out of 'features'"},
+       ":1:3: column \"column_1\" is empty, not a number; repair the row, or leave the column out of 'features'"},
       {"1,2 3,0\n",
        LabelType::kClass,
        {},
-       ":1: column \"column_1\" is \"2 3\", not a number; repair the row, or leave the column out of 'features'"},
+       ":1:3: column \"column_1\" is \"2 3\", not a number; repair the row, or leave the column out of 'features'"},
       {"1,nan,0\n",
        LabelType::kClass,
        {},
-       ":1: column \"column_1\" is \"nan\", not a number; repair the row, or leave the column out of 'features'"},
+       ":1:3: column \"column_1\" is \"nan\", not a number; repair the row, or leave the column out of 'features'"},
       {"1,1e39,0\n",
        LabelType::kClass,
        {},
-       ":1: column \"column_1\" is \"1e39\", outside the range of float32; repair the row, or leave the column out of "
+       ":1:3: column \"column_1\" is \"1e39\", outside the range of float32; repair the row, or leave the column out "
+       "of "
        "'features'"},
       {"1,2,1e999\n",
        LabelType::kFloat,
        {},
-       ":1: column \"column_2\" is \"1e999\", outside the range of float32; repair the row"},
+       ":1:5: column \"column_2\" is \"1e999\", outside the range of float32; repair the row"},
       {long_text + ",2,0\n",
        LabelType::kClass,
        {},
-       ":1: column \"column_0\" is \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...\", not a number; repair the row, or "
+       ":1:1: column \"column_0\" is \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...\", not a number; repair the row, or "
        "leave "
        "the column out of 'features'"},
       {"1,0\n1,cat\n",
        LabelType::kClass,
        {},
-       ":2: label \"cat\" is not a whole number from 0 like the first one; list the labels in 'classes'"},
+       ":2:3: label \"cat\" is not a whole number from 0 like the first one; list the labels in 'classes'"},
       {"1,0\n1,-1\n",
        LabelType::kClass,
        {},
-       ":2: label \"-1\" is not a whole number from 0 like the first one; list the labels in 'classes'"},
+       ":2:3: label \"-1\" is not a whole number from 0 like the first one; list the labels in 'classes'"},
       {"1,cat\n1,dgo\n",
        LabelType::kClass,
        {"cat", "dog"},
-       ":2: label \"dgo\" is not one of the 2 in 'classes' (did you mean \"dog\"?)"},
-      {"1,0\n\n1,3\n", LabelType::kClass, {"0", "1", "2"}, ":3: label \"3\" is not one of the 3 in 'classes'"},
+       ":2:3: label \"dgo\" is not one of the 2 in 'classes' (did you mean \"dog\"?)"},
+      {"1,0\n\n1,3\n", LabelType::kClass, {"0", "1", "2"}, ":3:3: label \"3\" is not one of the 3 in 'classes'"},
   };
   for (const Case& c : cases)
     for (const int threads : {1, 4})
@@ -122,14 +123,28 @@ TEST_F(CsvTable, RowsThatDoNotFitAreErrorsWithTheirPlace) {
             "INVALID_ARGUMENT: 'classes' holds \"a\" twice");
 }
 
-TEST_F(CsvTable, TheFirstBadRowIsTold) {
+TEST_F(CsvTable, EachBadCellIsNamedOnALineOfItsOwn) {
   std::string text;
   for (int row = 0; row < 100; ++row) text += row == 23 || row == 71 ? "bad,0\n" : "1,0\n";
   for (const int threads : {1, 2, 7})
-    EXPECT_EQ(
-        error_of([&] { parse(text, LabelType::kClass, {}, threads); }),
-        "DATA_LOSS: " + path_ +
-            ":24: column \"column_0\" is \"bad\", not a number; repair the row, or leave the column out of 'features'");
+    EXPECT_EQ(error_of([&] { parse(text, LabelType::kClass, {}, threads); }),
+              "DATA_LOSS: " + path_ +
+                  ":24:1: column \"column_0\" is \"bad\", not a number; repair the row, or leave the column out of "
+                  "'features'\n" +
+                  path_ +
+                  ":72:1: column \"column_0\" is \"bad\", not a number; repair the row, or leave the column out of "
+                  "'features'");
+}
+
+TEST_F(CsvTable, OfManyBadCellsTheFirstTwentyAreNamed) {
+  std::string numbers, labels = "0\n";
+  for (int row = 0; row < 50; ++row) numbers += "bad,\n", labels += "-1\n";
+  for (const std::string& said :
+       {error_of([&] { parse(numbers, LabelType::kFloat); }), error_of([&] { parse(labels, LabelType::kClass); })}) {
+    EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 20) << said;
+    EXPECT_LT(said.size(), 4096u);
+    EXPECT_TRUE(said.ends_with("\nthere are more; these are the first 20")) << said;
+  }
 }
 
 TEST(CsvStandardize, MeasuresOnTheGivenRowsAndScalesAll) {

@@ -228,7 +228,7 @@ TEST_F(Csv, ABadRowIsFoundWhileTraining) {
   for (int again = 0; again < 2; ++again)
     EXPECT_EQ(error_of([&] { input.next(); }),
               "DATA_LOSS: " + folder_.file("bad.csv") +
-                  ":3: 1 columns, expected 2; a field that holds ',' must be in double quotes");
+                  ":3:2: 1 columns, expected 2; a field that holds ',' must be in double quotes");
 }
 
 TEST_F(Csv, GarbageIsAnErrorAndNeverACrash) {

@@ -47,6 +47,21 @@ std::string take_quoted(std::string_view& rest, char delimiter, bool& more) {
   return field;
 }
 
+void skip_space(std::string_view& rest, char delimiter) {
+  while (!rest.empty() && is_space(rest.front(), delimiter)) rest.remove_prefix(1);
+}
+
+// The same of any field.
+std::string take_field(std::string_view& rest, char delimiter, bool& more) {
+  skip_space(rest, delimiter);
+  if (!rest.empty() && rest.front() == '"') return take_quoted(rest, delimiter, more);
+  const std::size_t end = rest.find(delimiter);
+  more = end != std::string_view::npos;
+  std::string field(trimmed(rest.substr(0, end), delimiter));
+  rest.remove_prefix(more ? end + 1 : rest.size());
+  return field;
+}
+
 }  // namespace
 
 std::vector<Record> find_records(std::string_view text, std::int64_t skip_lines, char delimiter) {
@@ -82,18 +97,23 @@ std::vector<Record> find_records(std::string_view text, std::int64_t skip_lines,
 std::vector<std::string> split_record(std::string_view record, char delimiter) {
   std::vector<std::string> fields;
   std::string_view rest = record;
-  for (bool more = true; more;) {
-    while (!rest.empty() && is_space(rest.front(), delimiter)) rest.remove_prefix(1);
-    if (!rest.empty() && rest.front() == '"') {
-      fields.push_back(take_quoted(rest, delimiter, more));
-      continue;
-    }
-    const std::size_t end = rest.find(delimiter);
-    more = end != std::string_view::npos;
-    fields.emplace_back(trimmed(rest.substr(0, end), delimiter));
-    rest.remove_prefix(more ? end + 1 : rest.size());
-  }
+  for (bool more = true; more;) fields.push_back(take_field(rest, delimiter, more));
   return fields;
+}
+
+std::size_t field_begin(std::string_view record, char delimiter, std::size_t field) {
+  std::string_view rest = record;
+  for (bool more = true;; --field) {
+    skip_space(rest, delimiter);
+    const std::size_t begin = record.size() - rest.size();
+    if (field == 0) return begin;
+    try {
+      take_field(rest, delimiter, more);
+    } catch (const belay::Error&) {
+      return begin;
+    }
+    if (!more) return begin;
+  }
 }
 
 }  // namespace csv_input

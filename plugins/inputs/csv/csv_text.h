@@ -24,4 +24,8 @@ std::vector<Record> find_records(std::string_view text, std::int64_t skip_lines,
 // more.
 std::vector<std::string> split_record(std::string_view record, char delimiter);
 
+// Where a field of the record begins, in bytes. Where there are fewer, or one before it is broken, the last that there
+// is.
+std::size_t field_begin(std::string_view record, char delimiter, std::size_t field);
+
 }  // namespace csv_input

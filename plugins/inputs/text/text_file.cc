@@ -82,11 +82,11 @@ void TextFiles::append(std::string_view option, const std::string& path, std::ui
     fail(Code::kInvalidArgument, prefix + "is compressed; unpack it first (gunzip -k)");
   const std::size_t mark = bytes_.compare(begin, 3, "\xef\xbb\xbf") == 0 ? 3 : 0;
   bytes_.erase(begin, mark);
-  index(prefix, begin, mark);
+  index(option, begin, mark);
 }
 
 // `left_out`: bytes of the file before `begin`.
-void TextFiles::index(const std::string& prefix, std::size_t begin, std::size_t left_out) {
+void TextFiles::index(std::string_view option, std::size_t begin, std::size_t left_out) {
   std::array<bool, 128> ascii{};
   for (std::size_t at = begin; at < bytes_.size();) {
     if (size_ % kBetweenMarks == 0) {
@@ -102,7 +102,9 @@ void TextFiles::index(const std::string& prefix, std::size_t begin, std::size_t 
     if (!decode(bytes_, at, character)) {
       char hex[8];
       std::snprintf(hex, sizeof(hex), "0x%02x", static_cast<unsigned char>(bytes_[at]));
-      fail(Code::kInvalidArgument, prefix + "is no UTF-8: byte " + std::to_string(at - begin + left_out) + " (" + hex +
+      fail(Code::kInvalidArgument, std::string(option) + ": " + place_of_byte(files_.size() - 1, at) +
+                                       ": this is no UTF-8: byte " + std::to_string(at - begin + left_out) +
+                                       " of the file (" + hex +
                                        ") begins no character; convert it (iconv -t UTF-8), or set units = \"bytes\"");
     }
     seen_[character] = true;
@@ -130,9 +132,16 @@ std::string TextFiles::place_of(char32_t character) const {
   const std::size_t at = bytes_.find(utf8(character));
   std::size_t file = 0;
   while (file + 1 < files_.size() && files_[file + 1].at <= at) ++file;
-  const auto first = bytes_.begin() + static_cast<std::ptrdiff_t>(files_[file].at);
-  const auto line = 1 + std::count(first, bytes_.begin() + static_cast<std::ptrdiff_t>(at), '\n');
-  return files_[file].path + ":" + std::to_string(line);
+  return place_of_byte(file, at);
+}
+
+std::string TextFiles::place_of_byte(std::size_t file, std::size_t at) const {
+  const std::string_view before = std::string_view(bytes_).substr(files_[file].at, at - files_[file].at);
+  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+  const auto starts_character = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; };
+  const std::string_view behind = before.substr(before.rfind('\n') + 1);
+  const auto column = 1 + std::count_if(behind.begin(), behind.end(), starts_character);
+  return files_[file].path + ":" + std::to_string(line) + ":" + std::to_string(column);
 }
 
 std::string utf8(char32_t character) {

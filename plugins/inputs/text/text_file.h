@@ -31,14 +31,15 @@ class TextFiles {
 
   // Those that occur, in ascending order.
   std::u32string characters() const;
-  // "path:line" where this one, which occurs, is first.
+  // "path:line:column", in characters, where this one, which occurs, is first.
   std::string place_of(char32_t character) const;
 
  private:
   static constexpr std::int64_t kBetweenMarks = 64;
 
   void append(std::string_view option, const std::string& path, std::uint64_t length);
-  void index(const std::string& prefix, std::size_t begin, std::size_t left_out);
+  std::string place_of_byte(std::size_t file, std::size_t at) const;
+  void index(std::string_view option, std::size_t begin, std::size_t left_out);
   const char* find(std::int64_t number) const;
   // The character at `at`, which moves behind it.
   char32_t next(const char*& at) const {

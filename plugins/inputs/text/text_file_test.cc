@@ -58,26 +58,32 @@ TEST(TextFile, ReadsBytes) {
 TEST(TextFile, BytesThatAreNoCharacterAreNamed) {
   const struct {
     std::string bytes;
-    const char* what;
+    int column;
+    const char* byte;
   } cases[] = {
-      {"ab\xff", "byte 2 (0xff)"},
-      {"\x80", "byte 0 (0x80)"},              // goes on with nothing
-      {"a\xc3", "byte 1 (0xc3)"},             // cut short
-      {"\xc3(", "byte 0 (0xc3)"},             // not gone on
-      {"\xc0\xaf", "byte 0 (0xc0)"},          // longer than needed
-      {"\xe0\x80\xaf", "byte 0 (0xe0)"},      // the same with three
-      {"\xf0\x80\x80\xaf", "byte 0 (0xf0)"},  // and four
-      {"\xed\xa0\x80", "byte 0 (0xed)"},      // half of a pair
-      {"\xf4\x90\x80\x80", "byte 0 (0xf4)"},  // above the last
-      {"\xf5\x80\x80\x80", "byte 0 (0xf5)"},
+      {"ab\xff", 3, "2 of the file (0xff)"},
+      {"\x80", 1, "0 of the file (0x80)"},              // goes on with nothing
+      {"a\xc3", 2, "1 of the file (0xc3)"},             // cut short
+      {"\xc3(", 1, "0 of the file (0xc3)"},             // not gone on
+      {"\xc0\xaf", 1, "0 of the file (0xc0)"},          // longer than needed
+      {"\xe0\x80\xaf", 1, "0 of the file (0xe0)"},      // the same with three
+      {"\xf0\x80\x80\xaf", 1, "0 of the file (0xf0)"},  // and four
+      {"\xed\xa0\x80", 1, "0 of the file (0xed)"},      // half of a pair
+      {"\xf4\x90\x80\x80", 1, "0 of the file (0xf4)"},  // above the last
+      {"\xf5\x80\x80\x80", 1, "0 of the file (0xf5)"},
   };
   TemporaryFolder folder;
   for (const auto& c : cases) {
     const std::string path = folder.write("a.txt", c.bytes);
     EXPECT_EQ(error_of([&] { TextFiles("files", {path}, Units::kCharacters); }),
-              "INVALID_ARGUMENT: files: '" + path + "' is no UTF-8: " + c.what +
-                  " begins no character; convert it (iconv -t UTF-8), or set units = \"bytes\"");
+              "INVALID_ARGUMENT: files: " + path + ":1:" + std::to_string(c.column) + ": this is no UTF-8: byte " +
+                  c.byte + " begins no character; convert it (iconv -t UTF-8), or set units = \"bytes\"");
   }
+  const std::string path = folder.write("a.txt", "\xef\xbb\xbfone\n\u00e9\u00e9\xff");
+  EXPECT_EQ(error_of([&] { TextFiles("files", {path}, Units::kCharacters); }),
+            "INVALID_ARGUMENT: files: " + path +
+                ":2:3: this is no UTF-8: byte 11 of the file (0xff) begins no character; convert it (iconv -t UTF-8), "
+                "or set units = \"bytes\"");
 }
 
 // Long enough for several marks, with runs of characters of one byte and of more between them.
@@ -104,13 +110,13 @@ TEST(TextFile, T_44b_CharactersAreFoundByTheirNumber) {
   EXPECT_EQ(text.characters(), std::u32string(occur.begin(), occur.end()));
 }
 
-TEST(TextFile, APlaceIsAFileAndALine) {
+TEST(TextFile, APlaceIsAFileALineAndACharacter) {
   TemporaryFolder folder;
-  const std::string one = folder.write("one", "a\nb\n"), two = folder.write("two", "c\n\u00e9a\n");
+  const std::string one = folder.write("one", "a\nb\n"), two = folder.write("two", "c\n\u00e9\u00e8a\n");
   const TextFiles text("files", {one, two}, Units::kCharacters);
-  EXPECT_EQ(text.place_of(U'b'), one + ":2");
-  EXPECT_EQ(text.place_of(U'c'), two + ":1");
-  EXPECT_EQ(text.place_of(U'\u00e9'), two + ":2");
+  EXPECT_EQ(text.place_of(U'b'), one + ":2:1");
+  EXPECT_EQ(text.place_of(U'c'), two + ":1:1");
+  EXPECT_EQ(text.place_of(U'\u00e8'), two + ":2:2");
 }
 
 TEST(TextFile, ACompressedFileSaysHowToUnpackIt) {

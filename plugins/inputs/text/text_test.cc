@@ -119,7 +119,7 @@ TEST_F(Text, EvalsOwnFilesHaveTheIdsOfTheTrainingText) {
   folder_.write("eval.txt", "dc\nd\u00e9d");
   EXPECT_EQ(error_at_open(module(), options.with({"vocabulary_files", Files{folder_.write("n.txt", "cd\n")}})),
             "INVALID_ARGUMENT: files: " + eval +
-                ":2: \"\u00e9\" (U+00E9) does not occur in 'vocabulary_files'; add a file that has it");
+                ":2:2: \"\u00e9\" (U+00E9) does not occur in 'vocabulary_files'; add a file that has it");
 }
 
 TEST_F(Text, TheVocabularyIsWrittenWithTheFirstBatch) {
