@@ -51,10 +51,14 @@ bool remember(std::vector<FileIdentity>& seen, const FileIdentity& id) {
 std::string installed_plugin_directory() {
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  if (!error) {
-    const fs::path beside = program.parent_path().parent_path() / BELAY_PLUGIN_DIRECTORY_IN_PREFIX;
-    if (fs::is_directory(beside, error)) return beside.lexically_normal().string();
-  }
+  return error ? BELAY_PLUGIN_DIRECTORY : installed_plugin_directory(program.string());
+}
+
+std::string installed_plugin_directory(const std::string& program) {
+  std::error_code error;
+  const fs::path prefix = fs::path(program).parent_path().parent_path();
+  for (const char* directory : {BELAY_PLUGIN_DIRECTORY_IN_PREFIX, "plugins"})
+    if (fs::is_directory(prefix / directory, error)) return (prefix / directory).lexically_normal().string();
   return BELAY_PLUGIN_DIRECTORY;
 }
 

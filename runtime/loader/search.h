@@ -41,9 +41,11 @@ struct SearchPath {
 
 // Empty and relative elements of BELAY_PLUGIN_PATH are left out with a warning: they would mean the current directory.
 SearchPath plugin_search_path(const std::vector<std::string>& manifest_path, const Environment& environment);
-// Where `cmake --install` puts plugins: in the prefix that the running program is in, wherever that was moved to, or
-// where that has none, in the prefix of the build.
+// Where `cmake --install` puts plugins: in the prefix that the running program is in, wherever that was moved to; else
+// the folder `plugins` beside the program's own, as a build has it; where there is neither, in the prefix of the build.
 std::string installed_plugin_directory();
+// The same for the program at this path.
+std::string installed_plugin_directory(const std::string& program);
 
 struct FoundPlugin {
   PluginInfo info;

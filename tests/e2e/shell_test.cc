@@ -44,6 +44,14 @@ class Shell : public RunTest {
   }
 };
 
+// As README has it: nothing but the program of a build.
+TEST_F(Shell, TheProgramOfABuildFindsItsPlugins) {
+  const std::string out = temp / "out",
+                    command = "env -i HOME=/nonexistent " BELAY_BINARY_DIR "/bin/belay plugins >" + out;
+  EXPECT_EQ(std::system(command.c_str()), 0);
+  EXPECT_THAT(contents(out), HasSubstr(" mlp "));
+}
+
 TEST_F(Shell, CommandsOptionsAndTheirValuesAreOffered) {
   EXPECT_THAT(offered({"ch"}), ElementsAre("check", "checkpoint"));
   EXPECT_THAT(offered({"run", "m.toml", "--dr"}), ElementsAre("--dry-run"));

@@ -60,6 +60,17 @@ TEST(SearchPath, IsTheManifestsThenTheEnvironmentsThenTheUsersThenTheInstalled) 
   EXPECT_THAT(path.warnings, IsEmpty());
 }
 
+TEST(SearchPath, TheInstalledDirectoryIsThePrefixsOrTheOneBesideTheProgramsOwn) {
+  const belay::testing::TemporaryFolder folder;
+  const std::string program = folder.file("bin/belay"), of_the_build = installed_plugin_directory("/nowhere/bin/belay");
+  EXPECT_EQ(installed_plugin_directory(program), of_the_build);
+  std::filesystem::create_directories(folder.file("plugins"));
+  EXPECT_EQ(installed_plugin_directory(program), folder.file("plugins"));
+  const std::string installed = folder.file(BELAY_PLUGIN_DIRECTORY_IN_PREFIX);
+  std::filesystem::create_directories(installed);
+  EXPECT_EQ(installed_plugin_directory(program), installed);
+}
+
 TEST(SearchPath, EmptyAndRelativeElementsAreLeftOutWithAWarning) {
   const SearchPath path =
       plugin_search_path({}, environment({{"BELAY_PLUGIN_PATH", ":/a::plugins:./b\x1b:/c:"}, {"HOME", "here"}}));
