@@ -16,6 +16,17 @@ namespace {
 
 constexpr std::string_view kSectionPage = "commands";
 
+// Topics that are called otherwise on their page, or are a part of one: a section, or the whole page.
+struct Alias {
+  std::string_view topic, page, heading;
+};
+constexpr Alias kAliases[] = {
+    {"exit-codes", kSectionPage, "Exit statuses"},
+    {"optimizers", "manifest", "`[optimizer]`"},
+    {"schedules", "manifest", "`[optimizer.learning_rate]`"},
+    {"resume", "checkpoint", ""},
+};
+
 // "exit-statuses" of "Exit statuses"; empty: a command's section, which has its name in `...`.
 std::string topic_of(std::string_view heading) {
   if (heading.find('`') != heading.npos) return "";
@@ -24,15 +35,15 @@ std::string topic_of(std::string_view heading) {
   return topic;
 }
 
-// The sections of a page by their topics, each with its heading.
+// The sections of a page by their headings, each with its heading.
 std::map<std::string, std::string> sections_of(const std::string& page) {
   constexpr std::string_view mark = "\n## ";
   std::map<std::string, std::string> sections;
   for (std::size_t begin = page.find(mark); begin != page.npos;) {
     const std::size_t next = page.find(mark, begin + 1);
     const std::size_t name = begin + mark.size();
-    const std::string topic = topic_of(std::string_view(page).substr(name, page.find('\n', name) - name));
-    if (!topic.empty()) sections[topic] = page.substr(begin + 1, next == page.npos ? next : next - begin);
+    sections[page.substr(name, page.find('\n', name) - name)] =
+        page.substr(begin + 1, next == page.npos ? next : next - begin);
     begin = next;
   }
   return sections;
@@ -49,7 +60,13 @@ std::string topic_of_page(const std::string& page) {
 std::map<std::string, std::string> topics() {
   std::map<std::string, std::string> all;
   for (const HelpPage& page : help_pages()) {
-    if (page.name == kSectionPage) all = sections_of(page.text);
+    const std::map<std::string, std::string> sections = sections_of(page.text);
+    if (page.name == kSectionPage)
+      for (const auto& [heading, text] : sections)
+        if (const std::string topic = topic_of(heading); !topic.empty()) all[topic] = text;
+    for (const Alias& alias : kAliases)
+      if (alias.page == page.name)
+        all[std::string(alias.topic)] = alias.heading.empty() ? page.text : sections.at(std::string(alias.heading));
   }
   for (const HelpPage& page : help_pages()) all[topic_of_page(page.name)] = page.text;
   return all;

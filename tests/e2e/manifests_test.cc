@@ -98,6 +98,14 @@ TEST_F(Manifests, HelpPrintsPagesSectionsAndTheOptionsOfCommands) {
   EXPECT_THAT(belay({"help", "manifest"}).out, AllOf(StartsWith("# The manifest\n"), HasSubstr("## `[optimizer]`")));
   EXPECT_THAT(belay({"help", "exit-statuses"}).out, AllOf(StartsWith("## Exit statuses\n"), HasSubstr("| 124 |")));
   EXPECT_THAT(belay({"help", "signals"}).out, StartsWith("## Signals\n"));
+  EXPECT_THAT(belay({"help", "metrics"}).out, StartsWith("# The numbers of a run"));
+  EXPECT_THAT(belay({"help", "ops"}).out, StartsWith("# Operations"));
+  EXPECT_THAT(belay({"help", "clusters"}).out, StartsWith("# The clusters"));
+  EXPECT_THAT(belay({"help", "optimizers"}).out, AllOf(StartsWith("## `[optimizer]`\n"), HasSubstr("| `adam` |")));
+  EXPECT_THAT(belay({"help", "schedules"}).out,
+              AllOf(StartsWith("## `[optimizer.learning_rate]`\n"), HasSubstr("cosine_decay")));
+  EXPECT_EQ(belay({"help", "exit-codes"}).out, belay({"help", "exit-statuses"}).out);
+  EXPECT_EQ(belay({"help", "resume"}).out, belay({"help", "checkpoints"}).out);
   EXPECT_EQ(belay({"help", "run"}).out, belay({"run", "--help"}).out);
   EXPECT_EQ(belay({"help"}).out, belay({"--help"}).out);
   const ProcessResult r = belay({"help", "signal"});

@@ -58,7 +58,7 @@ TEST_F(Shell, CommandsOptionsAndTheirValuesAreOffered) {
   EXPECT_THAT(offered({"run", "--log-format", ""}), ElementsAre("json", "text"));
   EXPECT_THAT(offered({"checkpoint", "v"}), ElementsAre("verify"));
   EXPECT_THAT(offered({"new", "sche"}), ElementsAre("schedule"));
-  EXPECT_THAT(offered({"help", "exit"}), ElementsAre("exit-statuses"));
+  EXPECT_THAT(offered({"help", "exit"}), ElementsAre("exit-codes", "exit-statuses"));
   EXPECT_THAT(offered({"run", "m"}), ElementsAre()) << "a file";
 }
 
