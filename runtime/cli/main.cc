@@ -60,11 +60,14 @@ int version() {
   return kExitDone;
 }
 
-// Without a manifest: BELAY_PLUGIN_PATH, ~/.local/lib/belay, the installed directory.
-PluginSearch default_search() {
+// What a manifest's path has, BELAY_PLUGIN_PATH, ~/.local/lib/belay, the installed directory.
+PluginSearch search_behind(const std::vector<std::string>& manifest_path) {
   FilePolicy policy;
-  return PluginSearch(plugin_search_path({}, process_environment()), policy, CpuFeatures());
+  return PluginSearch(plugin_search_path(manifest_path, process_environment()), policy, CpuFeatures());
 }
+
+// Without a manifest.
+PluginSearch default_search() { return search_behind({}); }
 
 // Of the terminal that stdout is; 0: it is none.
 int terminal_columns() {
@@ -143,7 +146,7 @@ int dispatch(const std::string& command, const std::vector<std::string>& args) {
     });
   if (command == "migrate")
     return unless_help(parse_migrate(args, help), [](const MigrateArguments& a) {
-      return migrate_command(a, posix_file_system(), default_search, std::cout, std::cerr);
+      return migrate_command(a, posix_file_system(), search_behind, std::cout, std::cerr);
     });
   if (command == "schema")
     return unless_help(parse_schema(args, help),

@@ -12,6 +12,7 @@
 #include "runtime/checkpoint/stored_place.h"  // path_parts
 #include "runtime/cli/exit_status.h"
 #include "runtime/loader/load_error.h"
+#include "runtime/loader/resolve.h"
 #include "runtime/manifest/other_names.h"
 #include "runtime/manifest/scan.h"
 #include "runtime/manifest/sections.h"
@@ -64,8 +65,7 @@ std::optional<std::size_t> find_name(std::string_view line, const std::string& n
 
 class Migrator {
  public:
-  Migrator(const ManifestSource& source, const std::vector<RenamedKey>& renamed,
-           const std::function<PluginSearch()>& search)
+  Migrator(const ManifestSource& source, const std::vector<RenamedKey>& renamed, const PluginSearcher& search)
       : source_(source), renamed_(renamed), search_(search), known_(manifest_keys()) {}
 
   // Of what is in the tree; in the order of the text.
@@ -172,12 +172,13 @@ class Migrator {
     const TomlEntry* named = find(table, by);
     const auto* name = named == nullptr ? nullptr : std::get_if<std::string>(&named->node.value);
     if (name == nullptr && section != "optimizer") return {};
-    const PluginSearch plugins = search_();
+    const PluginSearch plugins = search_({});
     try {
       for (const OptionInfo& option : plugins.find(kind, name == nullptr ? "sgd" : *name).info.options)
         keys.push_back(option.name);
     } catch (const LoadError&) {
-      return {};
+      // The section has keys of its own, which every optimizer has.
+      return section == "optimizer" ? keys : std::vector<std::string>();
     }
     return keys;
   }
@@ -213,7 +214,7 @@ class Migrator {
 
   const ManifestSource& source_;
   const std::vector<RenamedKey>& renamed_;
-  const std::function<PluginSearch()>& search_;
+  const PluginSearcher& search_;
   const std::vector<SectionKeys> known_;
   std::vector<Renaming> found_;
 };
@@ -224,6 +225,18 @@ std::string with(std::string text, const std::vector<Renaming>& renamings) {
     text.replace(line + r->offset, r->was.size(), r->is);
   }
   return text;
+}
+
+// What is wrong with the names of plugins and their options.
+void check_plugins(const Manifest& manifest, const PluginSearcher& search, const Environment& env,
+                   Diagnostics& problems) {
+  const Registry linked;
+  const PluginSearch plugins = search(manifest.plugins.path);
+  FilePolicy policy;
+  const CpuFeatures cpu;
+  PluginResolver resolver(linked, plugins, policy, cpu, {manifest.directories, env}, problems);
+  ResolvedPlugins found = resolver.resolve(manifest);
+  if (trains(manifest.run.mode)) resolver.resolve_optimizer(manifest, found);
 }
 
 // "[trainer]", with the brackets that ours has.
@@ -239,8 +252,8 @@ const std::vector<RenamedKey>& renamed_keys() {
   return none;
 }
 
-Migration migrate(const ManifestSource& source, const std::vector<RenamedKey>& renamed,
-                  const std::function<PluginSearch()>& search, const Environment& env) {
+Migration migrate(const ManifestSource& source, const std::vector<RenamedKey>& renamed, const PluginSearcher& search,
+                  const Environment& env) {
   Migration out{source.text, {}, {}};
   Diagnostics unread;
   std::vector<Renaming> renamings;
@@ -255,11 +268,12 @@ Migration migrate(const ManifestSource& source, const std::vector<RenamedKey>& r
   std::erase_if(renamings, [&](const Renaming& r) { return !r.section && wrong.count(r.line) != 0; });
   out.text = with(source.text, renamings);
   for (const Renaming& r : renamings) out.changes.push_back({r.line, shown(r, r.was), shown(r, r.is)});
-  (void)parse_manifest(ManifestSource{source.file, out.text}, {}, env, out.left);
+  const std::optional<Manifest> manifest = parse_manifest(ManifestSource{source.file, out.text}, {}, env, out.left);
+  if (manifest) check_plugins(*manifest, search, env, out.left);
   return out;
 }
 
-int migrate_command(const MigrateArguments& arguments, FileSystem& files, const std::function<PluginSearch()>& search,
+int migrate_command(const MigrateArguments& arguments, FileSystem& files, const PluginSearcher& search,
                     std::ostream& out, std::ostream& err) {
   Diagnostics problems;
   const std::optional<ManifestSource> source = read_manifest(arguments.file, problems);

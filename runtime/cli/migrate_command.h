@@ -26,6 +26,9 @@ struct RenamedKey {
 // All of them, the oldest first. Version 1 of the manifest has renamed none yet.
 const std::vector<RenamedKey>& renamed_keys();
 
+// What lies in the directories of a manifest's [plugins] path and those behind them.
+using PluginSearcher = std::function<PluginSearch(const std::vector<std::string>& manifest_path)>;
+
 struct Migration {
   struct Change {
     int line = 0;
@@ -33,17 +36,17 @@ struct Migration {
   };
   std::string text;
   std::vector<Change> changes;  // by line
-  Diagnostics left;             // what is wrong with `text` all the same, as `belay check` says it, plugins not asked
+  Diagnostics left;  // what is wrong with `text` all the same, as `belay check` says it, without running plugins
 };
 
 // What is no TOML is left as it is. A plugin's table is changed where `search` finds the plugin, so that an option of
 // its own is never taken for another program's name of a key.
-Migration migrate(const ManifestSource& source, const std::vector<RenamedKey>& renamed,
-                  const std::function<PluginSearch()>& search, const Environment& env);
+Migration migrate(const ManifestSource& source, const std::vector<RenamedKey>& renamed, const PluginSearcher& search,
+                  const Environment& env);
 
 // Says on `out` what it has changed, on `err` what is left. Status 2 where that is something. The file as it was is
 // kept beside it as NAME.before; UsageError where that is there already, and nothing is written then.
-int migrate_command(const MigrateArguments& arguments, FileSystem& files, const std::function<PluginSearch()>& search,
+int migrate_command(const MigrateArguments& arguments, FileSystem& files, const PluginSearcher& search,
                     std::ostream& out, std::ostream& err);
 
 }  // namespace belay::runtime

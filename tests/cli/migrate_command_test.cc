@@ -20,9 +20,11 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
-PluginSearch plugins_of_build() {
+PluginSearch plugins_of_build(const std::vector<std::string>& manifest_path) {
   FilePolicy policy;
-  return {plugin_search_path({BELAY_BINARY_DIR "/plugins"}, process_environment()), policy, CpuFeatures()};
+  std::vector<std::string> path = manifest_path;
+  path.emplace_back(BELAY_BINARY_DIR "/plugins");
+  return {plugin_search_path(path, process_environment()), policy, CpuFeatures()};
 }
 
 const std::string kRest = "[model]\nplugin = \"mlp\"\n[input.train]\nplugin = \"digits\"\n";
@@ -56,11 +58,11 @@ TEST(Migrate, NamesOfOtherProgramsBecomeOurs) {
   const Migration m = migrated(
       "[trainer]\nmax-steps = 50 # lr\noutput_dir = \"x\"\n[data]\nplugin = \"digits\"\nminibatch = 32\n"
       "[network]\nplugin = \"mlp\"\n[optimizer]\nname = \"adam\"\nlr = 0.1\nmax_grad_norm = 1.0\n"
-      "[[callbacks]]\nplugin = \"progress\"\n[[callbacks]]\nplugin = \"history\"\n");
+      "[[callbacks]]\nplugin = \"progress\"\n[[callbacks]]\nplugin = \"history\"\ntensors = [\"loss\"]\n");
   EXPECT_EQ(m.text,
             "[run]\nmax_steps = 50 # lr\ndir = \"x\"\n[input.train]\nplugin = \"digits\"\nbatch_size = 32\n"
             "[model]\nplugin = \"mlp\"\n[optimizer]\nname = \"adam\"\nlearning_rate = 0.1\nclip_norm = 1.0\n"
-            "[[hooks]]\nplugin = \"progress\"\n[[hooks]]\nplugin = \"history\"\n");
+            "[[hooks]]\nplugin = \"progress\"\n[[hooks]]\nplugin = \"history\"\ntensors = [\"loss\"]\n");
   EXPECT_EQ(m.changes.size(), 10u);
   EXPECT_TRUE(m.left.empty()) << m.left.text();
 }
@@ -90,6 +92,23 @@ TEST(Migrate, WhatIsDoneInAnotherWayHereIsNotDoneByANameAlone) {
   const Migration m = migrated(text);
   EXPECT_EQ(m.text, text);
   EXPECT_THAT(m.changes, IsEmpty());
+}
+
+TEST(Migrate, WhatIsLeftInThePluginsTablesIsSaidAsWell) {
+  const Migration m = migrated(
+      "[model]\nplugin = \"mlp\"\nhidden_units = [3]\n[input.train]\nplugin = \"digits\"\n"
+      "[[hooks]]\nplugin = \"EarlyStopping\"\n");
+  EXPECT_THAT(m.changes, IsEmpty());
+  EXPECT_THAT(m.left.text(),
+              ::testing::AllOf(HasSubstr("train.toml:3:1: error: \"hidden_units\" is not an option of model \"mlp\""),
+                               HasSubstr("help: did you mean \"hidden\"?"), HasSubstr("train.toml:7:10: error: "),
+                               HasSubstr("help: did you mean \"early_stopping\"?")));
+}
+
+TEST(Migrate, AnOptimizersOwnKeysAreKnownWhereItIsNotFound) {
+  const Migration m = migrated(kRest + "[optimizer]\nname = \"AdamW\"\nlr = 0.1\n");
+  EXPECT_THAT(changes_of(m), ::testing::ElementsAre("7: lr > learning_rate"));
+  EXPECT_THAT(m.left.text(), HasSubstr("help: did you mean \"adamw\"?"));
 }
 
 TEST(Migrate, ALaterVersionAndWhatIsNoTomlAreLeft) {
