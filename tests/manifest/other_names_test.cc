@@ -102,6 +102,9 @@ TEST(OtherNames, WordsOfOtherProgramsAreThoseThatThereAre) {
   EXPECT_EQ(word_for_other("option", "kernel_size", {"filters", "size"}), "size");
   EXPECT_EQ(word_for_other("option", "kernel_size", {"filters"}), "");
   EXPECT_EQ(word_for_other("option", "outputDim", {"units"}), "units");
+  EXPECT_EQ(word_for_other("option", "units", {"hidden", "classes"}), "hidden");
+  EXPECT_EQ(help_for_other_key("units", "model"),
+            "write hidden in [model]: \"mlp\" has hidden = [128, 64], and \"sequential\" layers");
   EXPECT_EQ(word_for_other("option", "outputDim", {"classes"}), "classes");
   EXPECT_EQ(word_for_other("value", "MaxPooling2D", {"dense", "max_pool"}), "max_pool");
 }
