@@ -25,6 +25,14 @@ std::string about(const Example& example) {
   return text.substr(0, end);
 }
 
+// What it says of the data that it reads: "./dev data iris"; empty: it reads none.
+std::string data_of(const Example& example) {
+  const std::size_t begin = example.text.find("./dev data ");
+  if (begin != example.text.npos)
+    return std::string(example.text.substr(begin, example.text.find_first_of(")\n", begin) - begin));
+  return example.text.find("${BELAY_") == example.text.npos ? "" : "data that its first lines name";
+}
+
 const Example& find_example(const std::string& name) {
   std::vector<std::string> names;
   for (const Example& e : examples()) {
@@ -50,7 +58,10 @@ int examples_command(const std::vector<std::string>& names, FileSystem& files, c
                      std::ostream& out) {
   if (names.empty()) {
     TextTable table;
-    for (const Example& e : examples()) table.add({std::string(e.name), about(e)});
+    for (const bool needs_data : {false, true})
+      for (const Example& e : examples())
+        if (const std::string data = data_of(e); data.empty() != needs_data)
+          table.add({std::string(e.name), about(e) + (data.empty() ? "" : "; needs " + data)});
     out << table.text("") << "\nbelay examples NAME makes NAME.toml\n";
     return 0;
   }

@@ -54,7 +54,19 @@ TEST_F(ExamplesCommandTest, ListsEachManifestOfTheFolder) {
   EXPECT_EQ(run({}), 0);
   for (const std::string& name : there) EXPECT_THAT(out_.str(), HasSubstr(name + " "));
   EXPECT_THAT(out_.str(), HasSubstr("  Handwritten-like digits, drawn while training\n"));
-  EXPECT_THAT(out_.str(), HasSubstr("  Logistic regression on the iris flowers\n"));
+  EXPECT_THAT(out_.str(), HasSubstr("  Logistic regression on the iris flowers; needs ./dev data iris\n"));
+}
+
+TEST_F(ExamplesCommandTest, ThoseThatNeedNoDataComeFirst) {
+  EXPECT_EQ(run({}), 0);
+  std::istringstream lines(out_.str());
+  std::vector<std::string> first;
+  std::string line;
+  while (std::getline(lines, line) && line.find("; needs ") == line.npos)
+    first.push_back(line.substr(0, line.find(' ')));
+  EXPECT_THAT(first, ElementsAreArray({"digits", "digits_autoencoder", "digits_mish", "digits_sequential"}));
+  for (; !line.empty(); std::getline(lines, line)) EXPECT_THAT(line, HasSubstr("; needs "));
+  EXPECT_THAT(out_.str(), HasSubstr("; needs data that its first lines name\n"));  // of no command of ./dev
 }
 
 TEST_F(ExamplesCommandTest, MakesTheManifestWithItsRunBesideIt) {
