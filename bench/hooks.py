@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the default hooks cost a step of examples/digits.toml, in instructions; status 1 where that is more than 3 %.
+"""What the default hooks cost a step of examples/digits.toml, in instructions; status 1 where that is more
+than 3 %, 77 without valgrind.
 
     python3 bench/hooks.py [BENCH_HOOKS]
 
@@ -14,10 +15,12 @@ import concurrent.futures
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 
+SKIPPED = 77
 MOST = 3.0  # per cent
 BATCH = 128  # of examples/digits.toml
 FEW, MANY = 5, 25  # steps of the bare runs
@@ -47,6 +50,9 @@ def per_step(pool, program, kind, batch, few, many):
 
 
 def main():
+    if shutil.which("valgrind") is None:
+        print("SKIPPED: there is no valgrind; apt-get install valgrind")
+        return SKIPPED
     program = sys.argv[1] if len(sys.argv) > 1 else "build/release/bin/bench_hooks"
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:  # another program's load changes no count
         of_bare = per_step(pool, program, "bare", BATCH, FEW, MANY)
