@@ -105,14 +105,18 @@ std::vector<BestCheckpoint> best_checkpoints(const OpenDirectory& run) {
   return list ? list->checkpoints : std::vector<BestCheckpoint>();
 }
 
+void check_has_best(const OpenDirectory& run, const BestList& list) {
+  if (list.checkpoints.empty())
+    fail(Code::kNotFound, single_quoted(run.path()) + " has no best checkpoint: " + escaped(list.metric) +
+                              " was not evaluated, or a hook has put other weights into the place of those that were");
+}
+
 std::unique_ptr<CheckpointReader> find_best(const OpenDirectory& run, Logger& log) {
   const std::optional<BestList> list = read_best_list(run);
   if (!list)
     fail(Code::kNotFound,
          single_quoted(run.path()) + " has no list of its best checkpoints: set [checkpoint] keep_best");
-  if (list->checkpoints.empty())
-    fail(Code::kFailedPrecondition,
-         single_quoted(run.path()) + " has no best checkpoint yet: " + escaped(list->metric) + " was not evaluated");
+  check_has_best(run, *list);
   std::vector<std::string> reasons;
   for (const BestCheckpoint& best : list->checkpoints) {
     std::string reason;

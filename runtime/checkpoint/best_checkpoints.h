@@ -56,10 +56,12 @@ BestList parse_best_list(std::string_view text, const std::string& where = {});
 std::optional<BestList> read_best_list(const OpenDirectory& run);
 // The best one first; empty where the run keeps none or has evaluated none. Whether they are whole is not looked at.
 std::vector<BestCheckpoint> best_checkpoints(const OpenDirectory& run);
+// NOT_FOUND where the list is empty, with why it may be.
+void check_has_best(const OpenDirectory& run, const BestList& list);
 
 // The best one that is whole, opened and verified. Each that is missing or damaged is named in a warning and passed
-// over. NOT_FOUND where the run keeps none, FAILED_PRECONDITION where it has evaluated none, RestoreError with each
-// reason where none can be restored.
+// over. NOT_FOUND where the run keeps none or has evaluated none, RestoreError with each reason where none can be
+// restored.
 std::unique_ptr<CheckpointReader> find_best(const OpenDirectory& run, Logger& log);
 
 }  // namespace belay::runtime

@@ -56,6 +56,17 @@ struct Look {
   bool operator==(const Look&) const = default;
 };
 
+// The best one first; none where the run keeps none.
+std::vector<std::string> names_of_best(const OpenDirectory& run, const BestCheckpoints& best) {
+  if (best) return best(run);
+  const std::optional<BestList> list = read_best_list(run);
+  if (!list) return {};
+  check_has_best(run, *list);
+  std::vector<std::string> names;
+  for (const BestCheckpoint& c : list->checkpoints) names.push_back(checkpoint_name(c.step, list->basename));
+  return names;
+}
+
 // What cannot be read counts as not there: who asks wants to know whether anything changes.
 Look look_at(const OpenDirectory& run, const BestCheckpoints& best, const std::string& also) {
   Look look;
@@ -75,7 +86,7 @@ Look look_at(const OpenDirectory& run, const BestCheckpoints& best, const std::s
     if (step_of_checkpoint(name, basename) || name == also)
       quietly([&] { look.checkpoints.emplace_back(name, run.status(name).inode); });
   quietly([&] { look.state = run.read(kStateFileName, kMaxIndexBytes); });
-  if (best) quietly([&] { look.best = best(run); });
+  quietly([&] { look.best = names_of_best(run, best); });
   return look;
 }
 
@@ -169,16 +180,9 @@ std::unique_ptr<CheckpointReader> open_latest(const OpenDirectory& run, Logger& 
   return found;
 }
 
-std::vector<std::string> names_of_best(const OpenDirectory& run) {
-  std::vector<std::string> names;
-  if (const std::optional<BestList> list = read_best_list(run))
-    for (const BestCheckpoint& best : list->checkpoints) names.push_back(checkpoint_name(best.step, list->basename));
-  return names;
-}
-
 // As find_best, of a list that comes from elsewhere.
 std::unique_ptr<CheckpointReader> open_best(const OpenDirectory& run, const BestCheckpoints& best, Logger& log) {
-  const std::vector<std::string> names = best ? best(run) : names_of_best(run);
+  const std::vector<std::string> names = names_of_best(run, best);
   if (names.empty())
     fail(Code::kNotFound, single_quoted(run.path()) + " has no best checkpoints: set [checkpoint] keep_best");
   std::vector<std::string> reasons;

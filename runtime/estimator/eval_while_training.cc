@@ -102,6 +102,10 @@ void EvalWhileTraining::at_end(VariableStore& trained, std::int64_t step) {
   if (!known && options_.keep_going()) evaluate(trained, step, nullptr);
 }
 
+bool EvalWhileTraining::has_seen(VariableStore& trained) const {
+  return std::ranges::all_of(inputs_, [&](const Input& input) { return input.evaluation->has_seen(trained); });
+}
+
 void EvalWhileTraining::evaluate_and_note(DirectSession& training, std::int64_t step) {
   evaluate(training.store(), step, &training);
   note_best(step);

@@ -77,6 +77,8 @@ class EvalWhileTraining {
   // Unless the last evaluation was of this step and these variables. What the evaluation in the hook's end failed with
   // is thrown here.
   void at_end(VariableStore& trained, std::int64_t step);
+  // Whether the last evaluation of each input was of the values that one of the store would be of.
+  bool has_seen(VariableStore& trained) const;
 
   // Of the inputs, in their order.
   std::vector<std::string> names() const;

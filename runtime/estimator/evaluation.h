@@ -64,6 +64,8 @@ class RepeatedEvaluation {
   // The same with at most so many batches, to see whether it works at all.
   virtual const EvalResult& run_some(VariableStore& trained, std::int64_t global_step, std::int64_t batches,
                                      const std::function<bool()>& keep_going) = 0;
+  // Whether a run now would be one of the same values as the last run; false where that is not known.
+  virtual bool has_seen(VariableStore& /*trained*/) { return false; }
   // What the last run found.
   virtual void add_events(EventWriter& events) = 0;
 };
@@ -106,6 +108,7 @@ class Evaluation final : public RepeatedEvaluation {
   }
   const EvalResult& run_some(VariableStore& trained, std::int64_t global_step, std::int64_t batches,
                              const std::function<bool()>& keep_going) override;
+  bool has_seen(VariableStore& trained) override { return session_ != nullptr && variables_.same(trained, *session_); }
   void add_events(EventWriter& events) override;
 
   // Of the copy of the variables; 0 before the first run.

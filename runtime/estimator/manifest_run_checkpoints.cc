@@ -1,21 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The modes of a ManifestRun that read checkpoints and train nothing: evaluate, continuous_eval, predict.
-#include "runtime/checkpoint/best_checkpoints.h"
-#include "runtime/checkpoint/names.h"
 #include "runtime/estimator/manifest_run.h"
 #include "runtime/estimator/monitored_training_session.h"
 
 namespace belay::runtime {
 
-CheckpointPlace ManifestRun::checkpoint_place() const {
-  return {host_.files(), host_.log(), manifest_.run.dir, [](const OpenDirectory& run) {
-            std::vector<std::string> names;
-            const std::optional<BestList> list = read_best_list(run);
-            for (const BestCheckpoint& best : list ? list->checkpoints : std::vector<BestCheckpoint>())
-              names.push_back(checkpoint_name(best.step, list->basename));
-            return names;
-          }};
-}
+CheckpointPlace ManifestRun::checkpoint_place() const { return {host_.files(), host_.log(), manifest_.run.dir}; }
 
 CheckpointChoice ManifestRun::checkpoint_choice() const {
   CheckpointChoice choice = parse_checkpoint_choice(manifest_.run.checkpoint);

@@ -32,7 +32,9 @@ void ManifestRun::make_evals() {
   const bool keeps_best = manifest_.checkpoint.keep_best > 0 && !manifest_.run.dir.empty();
   if (keeps_best) {
     options.best_metric = manifest_.checkpoint.best_metric;
-    options.note_best = [this](std::int64_t step, double value) { host_.saver()->note_evaluation(step, value); };
+    options.note_best = [this](std::int64_t step, double value) {
+      host_.saver()->note_evaluation(step, value, [this](VariableStore& trained) { return evals_->has_seen(trained); });
+    };
   }
   const bool exports = exporters_ != nullptr && exporters_->wants_evaluations();
   if (exports) {

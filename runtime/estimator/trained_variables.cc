@@ -59,4 +59,17 @@ void TrainedVariables::copy(VariableStore& trained, DirectSession& session) {
   }
 }
 
+bool TrainedVariables::same(VariableStore& trained, DirectSession& session) {
+  const std::vector<Variable*>& variables = session.variables();
+  const std::shared_lock reading(trained.gate());
+  find(variables, trained);
+  if (trained.dirty()) return false;
+  const std::shared_lock copied(session.store().gate());
+  for (std::size_t i = 0; i < variables.size(); ++i) {
+    const DenseTensor& value = variables[i]->value;
+    if (value.bytes() != 0 && std::memcmp(value.data(), trained_[i]->value.data(), value.bytes()) != 0) return false;
+  }
+  return true;
+}
+
 }  // namespace belay::runtime

@@ -21,6 +21,8 @@ class TrainedVariables {
   // naming a variable that training does not have, or in another shape or type, and where the trained ones are not of
   // one step; nothing was copied then.
   void copy(VariableStore& trained, DirectSession& session);
+  // Whether copy would change no bit of the session's. Throws what copy throws for variables that do not fit.
+  bool same(VariableStore& trained, DirectSession& session);
 
  private:
   void find(const std::vector<Variable*>& wanted, VariableStore& trained);

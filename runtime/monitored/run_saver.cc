@@ -50,23 +50,27 @@ RunSaver::RunSaver(const RunEnvironment& environment, LockedDirectory& run, RunS
 
 // ---- the best ----
 
-void RunSaver::note_evaluation(std::int64_t step, double value) {
+void RunSaver::note_evaluation(std::int64_t step, double value, StillEvaluated still_evaluated) {
   if (options_.checkpoint.keep_best == 0) return;
-  evaluated_ = {step, value};
+  evaluated_ = {step, value, {}, std::move(still_evaluated)};
   if (with_checkpoint(best_, {step, value}, best_rule(options_.checkpoint)) != best_) save_requested_by_hook();
 }
 
-// Of the variables that are saved now; none where something wrote to them since they were evaluated.
-std::optional<double> RunSaver::value_of(const DirectSession& session, std::int64_t step) const {
-  if (!evaluated_ || evaluated_->step != step || evaluated_->versions != total_of_versions(session))
-    return std::nullopt;
-  return evaluated_->value;
+// Of the variables that are saved now; none where they are others than were evaluated. A hook may have put the averages
+// that were evaluated into the weights' place.
+std::optional<double> RunSaver::value_of(DirectSession& session, std::int64_t step) const {
+  if (!evaluated_ || evaluated_->step != step) return std::nullopt;
+  const bool same =
+      evaluated_->versions == total_of_versions(session) || (evaluated_->still && evaluated_->still(session.store()));
+  return same ? std::optional(evaluated_->value) : std::nullopt;
 }
 
-void RunSaver::say_if_best(std::int64_t step) const {
+// `before`: the list without this save. What it has already was said.
+void RunSaver::say_if_best(std::int64_t step, const BestList& before) const {
   const BestList& list = series_.best();
   const BestCheckpoint* best = find_step(list, step);
-  if (best == nullptr) return;
+  const BestCheckpoint* known = find_step(before, step);
+  if (best == nullptr || (known != nullptr && *known == *best)) return;
   const auto place = best - list.checkpoints.data() + 1;
   char value[32];
   std::snprintf(value, sizeof(value), "%.6g", best->value);
@@ -319,11 +323,12 @@ void RunSaver::take(DirectSession& session, const std::map<std::string, HookStat
 void RunSaver::write(Save& save) {
   if (options_.monitor != nullptr) options_.monitor->step.store(save.step);
   try {
+    const BestList before = series_.best();
     save.path = series_.save(save.content, options_.saver);
     // One that is due anyhow at a step that turns out to be one of the best has its evaluation as well then.
     environment_.log.log(save.again ? LogLevel::kDebug : LogLevel::kInfo, "",
                          "saved " + escaped(save.path) + (save.again ? " again" : ""));
-    say_if_best(save.step);
+    say_if_best(save.step, before);
     if (options_.on_saved) options_.on_saved(save.path, save.step);
   } catch (...) {
     save.error = current_error();

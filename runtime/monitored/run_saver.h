@@ -74,7 +74,10 @@ class RunSaver {
   // An evaluation of the variables as they are, at the boundary behind that step or while the session ends: where it is
   // among the best of [checkpoint] keep_best, a checkpoint is asked for, which has the list with it. Comes before
   // at_boundary and any other run. `value` is that of best_metric; without keep_best nothing happens.
-  void note_evaluation(std::int64_t step, double value);
+  // `still_evaluated`: whether an evaluation of the store's variables would be one of the same values, asked where
+  // something was written to them since; empty: it would not. Called until the next evaluation or the session's end.
+  using StillEvaluated = std::function<bool(VariableStore&)>;
+  void note_evaluation(std::int64_t step, double value, StillEvaluated still_evaluated = {});
   bool requested() const noexcept { return requested_.load(); }
   // Whether at_boundary has something to do: a checkpoint was asked for, one is durable and the hooks are to hear of
   // it, or the run's lock was found lost, and the boundary ends the run. Asked at every step.
@@ -147,6 +150,7 @@ class RunSaver {
     std::int64_t step;
     double value;
     std::optional<std::uint64_t> versions = {};
+    StillEvaluated still = {};
   };
   // A checkpoint from its snapshot until the hooks have heard of it. While the thread writes it, it is the thread's.
   struct Save {
@@ -160,8 +164,8 @@ class RunSaver {
     std::string path = {};       // once it is durable
     std::optional<Error> error = {};  // why it will not be
   };
-  std::optional<double> value_of(const DirectSession& session, std::int64_t step) const;
-  void say_if_best(std::int64_t step) const;
+  std::optional<double> value_of(DirectSession& session, std::int64_t step) const;
+  void say_if_best(std::int64_t step, const BestList& before) const;
   void say_if_it_waits(const DirectSession& session);
   void warn_if_disk_is_full(const DirectSession& session);
   void save_while_ending();

@@ -300,7 +300,9 @@ TEST_F(BestCheckpoints, TheBestThatIsWholeIsFound) {
 
 TEST_F(BestCheckpoints, WithoutAListTheFixIsSaid) {
   EXPECT_EQ(error_of([&] { find_best(*run_, log_); }),
-            "FAILED_PRECONDITION: '" + dir_.path() + "' has no best checkpoint yet: eval/loss was not evaluated");
+            "NOT_FOUND: '" + dir_.path() +
+                "' has no best checkpoint: eval/loss was not evaluated, or a hook has put "
+                "other weights into the place of those that were");
   EXPECT_THAT(best_checkpoints(*run_), IsEmpty());
   std::filesystem::remove(dir_ / "best");
   EXPECT_EQ(error_of([&] { find_best(*run_, log_); }),

@@ -9,6 +9,7 @@
 namespace belay::runtime::testing {
 namespace {
 
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
@@ -88,6 +89,32 @@ TEST_F(HooksThatTrain, ParameterScheduleScalesTheRate) {
   ASSERT_EQ(run(halved, 50).status, 0);
   EXPECT_EQ(tensor(50, kKernel), whole);
   const std::string manifest = temp / "scheduled.toml";
+// The last evaluation is of the averages, which then take the weights' place: other bytes of the same step.
+TEST_F(HooksThatTrain, TheBestCheckpointStaysWhereTheAveragesThatWereEvaluatedTakeItsPlace) {
+  const std::string tables =
+      "[input.eval]\nplugin = \"numbers\"\nepochs = 1\n[eval]\nevery_steps = 25\n[checkpoint]\nkeep_best = 1\n";
+  const auto best = [&] { return nlohmann::json::parse(contents(run_dir() + "/best"))["checkpoints"]; };
+  const std::string averaging = hook("weight_averaging") + tables;
+  const ProcessResult r = run(averaging);
+  ASSERT_EQ(r.status, 0) << r.err;
+  ASSERT_EQ(best().size(), 1u);
+  EXPECT_EQ(best()[0]["step"], 50);
+  EXPECT_EQ(lines_with(r.err, "model.ckpt-50 is the best checkpoint so far").size(), 1u) << r.err;
+  EXPECT_THAT(r.err, HasSubstr("best checkpoint "));
+  const ProcessResult evaluated = belay({"evaluate", temp / "train.toml", "--checkpoint", "best"});
+  ASSERT_EQ(evaluated.status, 0) << evaluated.err;
+  EXPECT_THAT(evaluated.out, HasSubstr("eval at step 50 "));
+
+  // Of weights that were not evaluated it leaves the list.
+  std::filesystem::remove_all(run_dir());
+  const ProcessResult other = run(hook("weight_averaging", "evaluate = false") + tables);
+  ASSERT_EQ(other.status, 0) << other.err;
+  EXPECT_THAT(best(), IsEmpty());
+  const ProcessResult none = belay({"evaluate", temp / "train.toml", "--checkpoint", "best"});
+  EXPECT_EQ(none.status, 2) << none.err;
+  EXPECT_THAT(none.err, HasSubstr("has no best checkpoint: eval/loss was not evaluated, or a hook has put"));
+}
+
   write_file(manifest,
              "[run]\ndir = \"run\"\nmax_steps = 50\nthreads = 1\n[input.train]\nplugin = \"numbers\"\n"
              "[model]\nplugin = \"linear\"\n[optimizer]\nname = \"sgd\"\n[optimizer.learning_rate]\n"

@@ -165,6 +165,11 @@ TEST_F(CheckpointChoiceTest, BestIsTheFirstOfTheList) {
   const std::string none = "NOT_FOUND: '" + dir_.path() + "' has no best checkpoints: set [checkpoint] keep_best";
   EXPECT_EQ(error("best"), none);
   EXPECT_EQ(error("best", [](const OpenDirectory&) { return std::vector<std::string>(); }), none);
+  // A list that is there: keep_best is set.
+  write_file(dir_ / "best", "{\"metric\": \"eval/loss\", \"mode\": \"min\", \"checkpoints\": []}");
+  EXPECT_EQ(error("best"), "NOT_FOUND: '" + dir_.path() +
+                               "' has no best checkpoint: eval/loss was not evaluated, or a hook has put other weights "
+                               "into the place of those that were");
 }
 
 // By its list, in --checkpoint best and as a path.
