@@ -42,6 +42,17 @@ TEST_F(HooksThatTrain, WeightAveragingGoesOnBehindAnEndAsIfThereHadBeenNone) {
   EXPECT_EQ(tensor(50, kAverage), other);
 }
 
+// Between two saves it would hold the weights as they were trained.
+TEST_F(HooksThatTrain, WeightAveragingLeavesTheCheckpointOfARunThatIsDoneAsItIs) {
+  const std::string averaging = hook("weight_averaging");
+  const std::string whole = trained(averaging);
+  const ProcessResult again = run(averaging);
+  ASSERT_EQ(again.status, 0) << again.err;
+  EXPECT_THAT(lines_with(again.err, "saved "), IsEmpty()) << again.err;
+  EXPECT_THAT(again.err, Not(HasSubstr("the weights are now their averages")));
+  EXPECT_EQ(weights(run_dir(), 50), whole);
+}
+
 TEST_F(HooksThatTrain, WeightAveragingComesToTheSameBitsAfterAKill) {
   const std::string tables =
       hook("weight_averaging", "every_n_steps = 3") + "[checkpoint]\nsave_steps = 10\nsave_secs = 0\n";
@@ -78,17 +89,6 @@ TEST_F(HooksThatTrain, EvaluationsAreOfTheAverages) {
               1e-6 * averaged.back());  // the last one is of the weights, which are the averages
 }
 
-// A rate that is halved from step 20 on, by its scale and by a schedule of its own.
-TEST_F(HooksThatTrain, ParameterScheduleScalesTheRate) {
-  const std::string halved = hook("parameter_schedule",
-                                  "variable = \"learning_rate_scale\"\nsteps = [0, 20]\n"
-                                  "values = [1.0, 0.5]");
-  trained(halved);
-  const std::vector<float> whole = tensor(50, kKernel);
-  ASSERT_EQ(belay({"run", regression("", halved, 30), "--from-scratch"}).status, 0);
-  ASSERT_EQ(run(halved, 50).status, 0);
-  EXPECT_EQ(tensor(50, kKernel), whole);
-  const std::string manifest = temp / "scheduled.toml";
 // The last evaluation is of the averages, which then take the weights' place: other bytes of the same step.
 TEST_F(HooksThatTrain, TheBestCheckpointStaysWhereTheAveragesThatWereEvaluatedTakeItsPlace) {
   const std::string tables =
@@ -115,6 +115,17 @@ TEST_F(HooksThatTrain, TheBestCheckpointStaysWhereTheAveragesThatWereEvaluatedTa
   EXPECT_THAT(none.err, HasSubstr("has no best checkpoint: eval/loss was not evaluated, or a hook has put"));
 }
 
+// A rate that is halved from step 20 on, by its scale and by a schedule of its own.
+TEST_F(HooksThatTrain, ParameterScheduleScalesTheRate) {
+  const std::string halved = hook("parameter_schedule",
+                                  "variable = \"learning_rate_scale\"\nsteps = [0, 20]\n"
+                                  "values = [1.0, 0.5]");
+  trained(halved);
+  const std::vector<float> whole = tensor(50, kKernel);
+  ASSERT_EQ(belay({"run", regression("", halved, 30), "--from-scratch"}).status, 0);
+  ASSERT_EQ(run(halved, 50).status, 0);
+  EXPECT_EQ(tensor(50, kKernel), whole);
+  const std::string manifest = temp / "scheduled.toml";
   write_file(manifest,
              "[run]\ndir = \"run\"\nmax_steps = 50\nthreads = 1\n[input.train]\nplugin = \"numbers\"\n"
              "[model]\nplugin = \"linear\"\n[optimizer]\nname = \"sgd\"\n[optimizer.learning_rate]\n"

@@ -67,11 +67,12 @@ class WeightAveraging final : public belay::Hook {
   void after_create_session(belay::Session& session) override {
     step_.forget();
     next_step_ = step_.read(session);
-    // It goes on from a run that ended: with the weights that it was trained to.
-    if (session.value(swapped_) != 0) swap(session);
+    is_swapped_ = session.value(swapped_) != 0;
   }
 
-  belay::RunArgs before_run(belay::RunContext&) override {
+  belay::RunArgs before_run(belay::RunContext& run) override {
+    // It goes on from a run that ended: with the weights that it was trained to.
+    if (is_swapped_) swap(run.session());
     belay::RunArgs args{step_.fetch()};
     if (next_step_ >= start_step_ && (next_step_ - start_step_) % every_n_steps_ == 0) args.fetch(update_);
     return args;
@@ -79,7 +80,7 @@ class WeightAveraging final : public belay::Hook {
   void after_run(belay::RunContext&, const belay::RunValues& values) override { next_step_ = step_.predicted(values); }
 
   void end(belay::Session& session) override {
-    if (!use_at_end_) return;
+    if (!use_at_end_ || is_swapped_) return;  // no step was made since the end before: all is as it left it
     const std::int64_t updates = session.value(updates_);
     if (updates == 0) {
       host().warning("the weights stay as they are: no average was made before step " + std::to_string(start_step_) +
@@ -138,9 +139,10 @@ class WeightAveraging final : public belay::Hook {
       session.assign(graph.node_name_of(weights_[i]), values[2 * i + 1]);
       session.assign(average_of(graph, weights_[i]), values[2 * i]);
     }
-    const bool swapped = session.value(swapped_) == 0;
+    const bool swapped = !is_swapped_;
     session.assign(kSwapped, belay::Tensor(swapped ? 1.0f : 0.0f));
     session.assign(kEvaluate, belay::Tensor(evaluate_ && !swapped ? 1.0f : 0.0f));
+    is_swapped_ = swapped;
   }
 
   const bool swa_;
@@ -152,6 +154,7 @@ class WeightAveraging final : public belay::Hook {
   Output update_;
   belay::Fetch<std::int64_t> updates_;
   belay::Fetch<float> swapped_;  // 1: the weights are the averages
+  bool is_swapped_ = false;      // the same, without a look at the session
   std::int64_t next_step_ = 0;   // that the coming run begins with
 };
 
