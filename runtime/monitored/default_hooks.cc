@@ -42,8 +42,10 @@ std::vector<PluginUse> hooks_of_run(const Manifest& manifest) {
   std::vector<std::pair<std::string, OptionValue>> end;
   if (manifest.run.max_steps) end.emplace_back("max_steps", *manifest.run.max_steps);
   for (PluginUse& use : training_session_hooks(manifest.session, manifest.checkpoint, kept, kept)) {
-    if (use.plugin == "summary_saver")
+    if (use.plugin == "summary_saver") {
       for (const auto& [key, value] : end) use.options.push_back({key, value, use.at, use.at});
+      use.options.push_back({"last_loss", true, use.at, use.at});  // progress fetches it anyway
+    }
     hooks.push_back(std::move(use));
   }
   hooks.push_back(hook("nan_tensor"));

@@ -213,6 +213,7 @@ TEST_F(FirstPartyNotes, N_09b_WhatOnlyWatchesIsMarkedAndWhatChangesNumbersIsNot)
                                              "stop_file.file_name",
                                              "stop_file.remove",
                                              "summary_at_end.summaries",
+                                             "summary_saver.last_loss",
                                              "summary_saver.max_steps",
                                              "summary_saver.save_secs",
                                              "summary_saver.save_steps",

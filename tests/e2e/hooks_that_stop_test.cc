@@ -44,6 +44,35 @@ TEST_F(HooksThatStop, ThresholdStopEndsAtTheTarget) {
   EXPECT_EQ(saved(), before);
 }
 
+// Every hundredth step is written besides.
+TEST_F(HooksThatStop, TheLastStepIsInTheEventsWhateverEndedTheRun) {
+  const auto loss_at_end = [&] {
+    return nlohmann::json::parse(lines_with(contents(run_dir() + "/metrics.jsonl"), "\"end\"").at(0));
+  };
+  const auto expect_last_point = [&](const ProcessResult& r) {
+    const Points loss = points("loss");
+    ASSERT_FALSE(loss.empty()) << r.err;
+    EXPECT_EQ(loss.back().first, newest_step()) << r.err;
+    const auto end = loss_at_end();
+    EXPECT_EQ(end.at("step"), newest_step());
+    EXPECT_NEAR(loss.back().second, end.value("loss", loss.back().second), 1e-5);
+  };
+  const ProcessResult reached = run(hook("threshold_stop", "target = 5.0\nevery_n_steps = 1"), 1000);
+  ASSERT_EQ(reached.status, 0) << reached.err;
+  EXPECT_NE(newest_step() % 100, 1) << "chosen so that the step is not due";
+  expect_last_point(reached);
+  const ProcessResult compared = belay({"compare", run_dir(), run_dir()});
+  EXPECT_THAT(compared.out, HasSubstr(std::to_string(newest_step()))) << compared.out;
+
+  std::filesystem::remove_all(run_dir());
+  BelayProcess running({"run", regression("delay_secs = 0.002\n", kSaves, 100'000)});
+  ASSERT_TRUE(running.wait_until([&] { return std::filesystem::exists(run_dir() + "/model.ckpt-10"); }));
+  running.kill(SIGTERM);
+  const ProcessResult stopped = running.wait();
+  ASSERT_EQ(stopped.signal, SIGTERM) << stopped.err;
+  expect_last_point(stopped);
+}
+
 TEST_F(HooksThatStop, ThresholdStopFailsARunThatDiverged) {
   const ProcessResult r = belay({"run", regression("", hook("threshold_stop", "diverged = 1000.0\nevery_n_steps = 1")),
                                  "--set", "optimizer.learning_rate=3.0"});

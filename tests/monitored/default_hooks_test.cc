@@ -16,7 +16,8 @@ using ::testing::IsEmpty;
 std::string text_of(const OptionValue& value) {
   if (const auto* i = std::get_if<std::int64_t>(&value)) return std::to_string(*i);
   if (const auto* d = std::get_if<double>(&value)) return fmt::format("{:.1f}", *d);
-  return "neither int nor float";
+  if (const auto* b = std::get_if<bool>(&value)) return *b ? "true" : "false";
+  return "no bool, int or float";
 }
 
 // "step_counter every_n_steps=100", ...
@@ -90,8 +91,8 @@ TEST(HooksOfARun, StandInCallingOrderBeforeTheManifests) {
   EXPECT_THAT(
       texts(hooks_of_run(manifest)),
       ElementsAre("stop_at_step last_step=500", "step_counter every_n_steps=100",
-                  "summary_saver save_steps=100 max_steps=500", "checkpoint_saver save_secs=600.0", "nan_tensor",
-                  "json_lines max_steps=500", "progress max_steps=500", "logging_tensor", "my_hook"));
+                  "summary_saver save_steps=100 max_steps=500 last_loss=true", "checkpoint_saver save_secs=600.0",
+                  "nan_tensor", "json_lines max_steps=500", "progress max_steps=500", "logging_tensor", "my_hook"));
 }
 
 TEST(HooksOfARun, WithoutADirectoryKeepNothing) {
@@ -105,8 +106,9 @@ TEST(HooksOfARun, ADefaultThatTheManifestNamesIsLeftToIt) {
   own.options.push_back({"save_steps", std::int64_t{5}, {}, {}});
   manifest.hooks = {named("my_hook"), own, own};
   EXPECT_THAT(texts(hooks_of_run(manifest)),
-              ElementsAre("step_counter every_n_steps=100", "summary_saver save_steps=100", "nan_tensor", "json_lines",
-                          "progress", "my_hook", "checkpoint_saver save_steps=5", "checkpoint_saver save_steps=5"));
+              ElementsAre("step_counter every_n_steps=100", "summary_saver save_steps=100 last_loss=true", "nan_tensor",
+                          "json_lines", "progress", "my_hook", "checkpoint_saver save_steps=5",
+                          "checkpoint_saver save_steps=5"));
 }
 
 // A wrong option of a default hook is reported with its origin.

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "../training_scalars.h"
+
 namespace {
 
 class SummarySaver final : public belay::Hook {
@@ -14,6 +16,7 @@ class SummarySaver final : public belay::Hook {
     std::optional<double> save_secs;
     belay::List<belay::Str> summaries;
     std::int64_t max_steps = 0;
+    bool last_loss = false;
   };
   static constexpr auto about = belay::about(
       "summary_saver", "Writes the graph's summaries to the event file, on the first run and regularly after it",
@@ -28,16 +31,23 @@ class SummarySaver final : public belay::Hook {
           .watching(),
       belay::option("max_steps", &Options::max_steps, "the last step, which is written, too; 0: not known")
           .min(0)
+          .watching(),
+      belay::option("last_loss", &Options::last_loss,
+                    "fetch the loss in each run, and write that of the last step, too, whatever ends the run")
           .watching());
 
   explicit SummarySaver(const Options& o)
       : timer_(o.save_secs, o.save_steps || o.save_secs ? o.save_steps : std::int64_t{100}),
         summaries_(o.summaries),
-        max_steps_(o.max_steps) {}
+        max_steps_(o.max_steps),
+        wants_last_loss_(o.last_loss) {}
 
   void begin(belay::Graph& graph) override {
     step_ = belay::GlobalStep(graph);
     summaries_.begin(graph);
+    loss_ = wants_last_loss_ ? graph.find_if_exists("loss") : belay::Output();
+    if (loss_ && !is_scalar_number(loss_)) loss_ = belay::Output();
+    if (loss_) graph.fetch(loss_);
   }
 
   void after_create_session(belay::Session& session) override {
@@ -47,6 +57,8 @@ class SummarySaver final : public belay::Hook {
     next_step_ = step + 1;
     if (timer_.last_triggered_step().value_or(step) > step) timer_.reset();  // from steps that are done again
     belay::Events(host()).session_start(next_step_);
+    watches_loss_ = loss_ && !summaries_.ops().empty();
+    unwritten_loss_.reset();
   }
 
   belay::RunArgs before_run(belay::RunContext&) override {
@@ -56,6 +68,7 @@ class SummarySaver final : public belay::Hook {
     due_ = !summaries_.ops().empty() && (triggers || only_last_);
     if (due_)
       for (const belay::SummaryOps::Op& summary : summaries_.ops()) args.fetch(summary);
+    if (watches_loss_ && !due_) args.fetch(loss_);
     return args;
   }
 
@@ -67,11 +80,18 @@ class SummarySaver final : public belay::Hook {
       if (!only_last_) timer_.update_last_triggered_step(step, host().monotonic());
       for (const belay::SummaryOps::Op& summary : summaries_.ops())
         belay::Events(host()).summary(values[summary], step);
+      unwritten_loss_.reset();
+    } else if (watches_loss_) {
+      unwritten_loss_ = values[loss_].number(0);
     }
     next_step_ = step + step_.steps_per_run();
   }
 
-  void end(belay::Session&) override { belay::Events(host()).flush(); }
+  void end(belay::Session& session) override {
+    const belay::Events events(host());
+    if (unwritten_loss_) events.scalar("loss", step_.read(session), *unwritten_loss_);
+    events.flush();
+  }
 
   void save_state(belay::StateWriter& state) const override { timer_.save(state, host().monotonic()); }
   void load_state(const belay::StateReader& state) override { timer_.load(state, host().monotonic()); }
@@ -82,6 +102,10 @@ class SummarySaver final : public belay::Hook {
   belay::SummaryOps summaries_;
   std::int64_t next_step_ = 0;  // that the coming run probably reaches
   const std::int64_t max_steps_;
+  const bool wants_last_loss_;
+  belay::Output loss_;  // empty: it is not wanted, or there is none
+  bool watches_loss_ = false;
+  std::optional<double> unwritten_loss_;  // of the last step, which was not due
   bool due_ = false;
   bool only_last_ = false;  // due for that reason alone
 };

@@ -26,6 +26,7 @@ std::unique_ptr<HookDriver> started(const OptionValues& options, std::int64_t st
   hook->global_step(step);
   hook->graph().tensor("merged", belay::DType::kString, belay::Dims{});
   hook->graph().collect("summary_op", "merged");
+  hook->tensor<float>("loss");
   hook->begin();
   if (state != nullptr) hook->load_state(*state);
   hook->create_session();
@@ -76,6 +77,20 @@ TEST(SummarySaver, WithoutAPeriodItIsEveryHundredSteps) {
   const auto hook = started({});
   for (int step = 1; step <= 202; ++step) hook->step({{"merged", "s"sv}});
   EXPECT_EQ(written_steps(*hook), (std::vector<std::int64_t>{1, 101, 201}));
+}
+
+TEST(SummarySaver, TheLastLossIsWrittenAtTheEndUnlessItsStepWas) {
+  for (const int steps : {3, 4}) {
+    const auto hook = started({{"save_steps", 3}, {"last_loss", true}});
+    for (int step = 1; step <= steps; ++step) hook->step({{"merged", "s"sv}, {"loss", static_cast<float>(step)}});
+    hook->end();
+    const bool was = steps == 4;
+    EXPECT_EQ(hook->events().order(), was ? (Texts{"start@1", "summary@1", "summary@4", "flush"})
+                                          : (Texts{"start@1", "summary@1", "scalar loss@3", "flush"}));
+    if (!was) {
+      EXPECT_EQ(hook->events().scalars().back(), (WrittenScalar{"loss", 3, 3.0}));
+    }
+  }
 }
 
 TEST(SummarySaver, WritesEveryNSeconds) {
@@ -201,10 +216,13 @@ TEST(SummarySaver, AnEventFileThatFailsIsAnError) {
 }
 
 TEST(SummarySaver, AllocatesNothingUntilItWrites) {
-  const auto hook = started({{"save_steps", 1000}});
-  hook->step({{"merged", "s"sv}});
-  hook->probe_with(allocations);
-  for (int i = 0; i < 100; ++i) ASSERT_EQ(hook->step().probed, 0u) << i;
+  for (const bool last_loss : {false, true}) {
+    const auto hook = started({{"save_steps", 1000}, {"last_loss", last_loss}});
+    hook->step({{"merged", "s"sv}});
+    hook->step({{"loss", 1.0f}});
+    hook->probe_with(allocations);
+    for (int i = 0; i < 100; ++i) ASSERT_EQ(hook->step().probed, 0u) << i;
+  }
 }
 
 }  // namespace
