@@ -42,6 +42,7 @@ struct RunArguments : ManifestArguments {
   bool allow_full_disk = false;           // trains where no checkpoint would fit
   std::int64_t short_steps = 0;           // 0: the whole run
   bool is_short = false;                  // so its directory is none to go on with
+  std::int64_t most_eval_batches = 0;     // 0: as the manifest says
 };
 struct ShowArguments : ManifestArguments {
   bool origin = false;  // with the place of each value

@@ -186,8 +186,9 @@ int run_prepared(PreparedRun& prepared, const RunArguments& arguments, RunContro
     taken.compare_with_earlier(problems);
     return static_cast<int>(kExitDone);
   };
-  int status = prepare_run(prepared, arguments, {arguments.from_scratch, arguments.resume}, make_platform(log), control,
-                           take_directory);
+  ManifestRunOptions options{arguments.from_scratch, arguments.resume};
+  options.most_eval_batches = arguments.most_eval_batches;
+  int status = prepare_run(prepared, arguments, options, make_platform(log), control, take_directory);
   if (status != kExitDone) return status;
   signals.set_grace(run->manifest().session.signal_grace_secs);
   if (arguments.dry_run) {
@@ -244,8 +245,9 @@ int run_command(const RunArguments& arguments) {
 
 namespace {
 
-// `belay run --short N`: the same in a directory that is removed.
+// `belay run --short N`: the same in a directory that is removed. A whole evaluation may take longer than N steps.
 int run_short(RunArguments arguments) {
+  arguments.most_eval_batches = arguments.short_steps;
   const std::string steps = std::to_string(std::exchange(arguments.short_steps, 0));
   const TemporaryFolder folder("short");
   arguments.sets.push_back("run.max_steps=" + steps);

@@ -45,6 +45,7 @@ struct ManifestRunOptions {
   bool from_scratch = false;  // checkpoints of the directory are moved aside, not restored
   ResumeOptions resume = {};
   std::shared_ptr<const ReplayOptions> replay = {};  // null: a run of its own, not steps of another one
+  std::int64_t most_eval_batches = 0;                // of each pass, whatever eval.batches says; 0: as that says
 };
 
 class ManifestRun {

@@ -67,6 +67,8 @@ void ManifestRun::build_evaluations(Diagnostics& problems) {
 void ManifestRun::build_evaluation(RunInput& input, Diagnostics& problems) {
   EvaluationOptions options;
   options.batches = manifest_.eval.batches;
+  if (const std::int64_t most = options_.most_eval_batches; most != 0)
+    options.batches = options.batches == 0 ? most : std::min(options.batches, most);
   options.on_batch = [this] { progress_(); };
   options.running = &evaluating_;
   options.add_metrics = [this](NodeGraph& graph, ModelOutputs& outputs) {

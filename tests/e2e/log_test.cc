@@ -279,6 +279,18 @@ TEST_F(LogTest, AShortRunKeepsNothing) {
   EXPECT_EQ(listing(temp.path()), Names{"train.toml"});
 }
 
+// Between two steps and at the end; a manifest that wants fewer batches has them.
+TEST_F(LogTest, AShortRunEvaluatesNoMoreBatchesThanItTrains) {
+  const std::string eval = "[input.eval]\nplugin = \"numbers\"\nexamples = 1600\nepochs = 1\n[eval]\nevery_steps = 2\n";
+  for (const auto& [more, examples] : {std::pair("", "48"), std::pair("batches = 2\n", "32")}) {
+    const ProcessResult r = belay({"run", regression("", eval + more, 100000), "--short", "3"});
+    EXPECT_EQ(r.status, 0) << r.err;
+    for (const char* step : {"2", "3"}) EXPECT_THAT(r.err, HasSubstr("eval: step " + std::string(step) + ": "));
+    EXPECT_THAT(lines_with(r.err, " (" + std::string(examples) + " examples in "), SizeIs(2)) << r.err;
+    EXPECT_THAT(r.out, HasSubstr("eval at step 3 on " + std::string(examples) + " examples: "));
+  }
+}
+
 TEST_F(LogTest, AShortRunThatFailsNamesNoCheckpointToGoOnFrom) {
   const ProcessResult r = belay({"run", regression("nan_at_batch = 3\n"), "--short", "5"});
   EXPECT_EQ(r.status, 4) << r.err;
