@@ -110,6 +110,17 @@ TEST_F(HooksResumed, TheProfilerTracesTheSameSteps) {
   EXPECT_THAT(listing(run_dir()), Not(Contains("timeline-30.json")));
 }
 
+// The profiler makes the file at step 24; the stop file is looked for at each tenth run of an attempt, so at step 28.
+TEST_F(HooksResumed, AStopFileThatComesInsideAPeriodIsFoundAtItsEnd) {
+  const std::string tables =
+      hook("profiler", "save_steps = 12") + hook("stop_file", "file_name = \"timeline-24.json\"\nevery_n_steps = 10");
+  const ProcessResult r = resumed(tables);
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(lines_with(r.err, "info ended at step 28 "), SizeIs(1)) << r.err;
+  EXPECT_THAT(listing(run_dir()), Not(Contains("timeline-24.json")));
+  EXPECT_THAT(listing(run_dir()), Contains("timeline-12.json"));
+}
+
 TEST_F(HooksResumed, ATraceIsOfTheStepsOfItsAttempt) {
   ASSERT_EQ(belay({"run", regression("", "", kStop), "--trace"}).status, 0);
   ASSERT_EQ(belay({"run", regression("", "", kEnd), "--trace"}).status, 0);
@@ -118,6 +129,45 @@ TEST_F(HooksResumed, ATraceIsOfTheStepsOfItsAttempt) {
     if (event.at("ph") == "X") names.push_back(event.at("name"));
   for (const char* name : {"step 19", "step 30"}) EXPECT_THAT(names, Contains(name));
   for (const char* name : {"step 1", "step 18"}) EXPECT_THAT(names, Not(Contains(name)));
+}
+
+// A recovery goes back to the last checkpoint, the count does not.
+TEST_F(HooksResumed, RecoveriesAreCountedOverBothAttempts) {
+  const std::string environment = hook("environment") + "[checkpoint]\nsave_steps = 5\nsave_secs = 0\n";
+  const std::string fails = "fail_at_batch = 12\nonce = \"" + (temp / "failed") + "\"\n";
+  const ProcessResult second = resumed(environment, fails);
+  EXPECT_THAT(second.err, HasSubstr("attempt 2, from step 18, after 1 recoveries inside the attempts before"));
+  const Points recoveries = points("recoveries");
+  ASSERT_THAT(recoveries, SizeIs(1));
+  EXPECT_EQ(recoveries[0].second, 1);
+  EXPECT_EQ(recoveries[0].first % 5, 0) << "the step of a checkpoint";
+}
+
+// Evaluations of the second attempt are of the averages again, not of the weights that the first one left in their
+// place.
+TEST_F(HooksResumed, TheAveragesAreEvaluatedAsInARunThatNeverStopped) {
+  const std::string tables =
+      hook("weight_averaging") + "[input.eval]\nplugin = \"numbers\"\nepochs = 1\n[eval]\nevery_steps = 8\n";
+  const auto evaluations = [&] {
+    std::vector<std::pair<int, double>> found;
+    for (const std::string& line : lines_with(contents(run_dir() + "/metrics.jsonl"), "\"evaluation\"")) {
+      const auto fields = nlohmann::json::parse(line);
+      if (fields.at("step") != kStop) found.emplace_back(fields.at("step"), fields.at("eval/loss"));
+    }
+    return found;
+  };
+  ASSERT_EQ(resumed(tables).status, 0);
+  const auto both = evaluations();
+  trained(tables, kEnd);
+  EXPECT_EQ(both, evaluations());
+  std::vector<int> steps;
+  for (const auto& [step, loss] : both) steps.push_back(step);
+  EXPECT_THAT(steps, ElementsAre(8, 16, 24, 30));
+  // The weights themselves are elsewhere.
+  trained(hook("weight_averaging", "evaluate = false") + tables.substr(tables.find("[input.eval]")), kEnd);
+  const auto plain = evaluations();
+  ASSERT_EQ(plain.size(), both.size());
+  EXPECT_NE(plain[2].second, both[2].second);
 }
 
 TEST_F(HooksResumed, TheModelIsListedByEachAttempt) {

@@ -169,6 +169,38 @@ TEST_F(HooksThatStop, SpikeDetectionEndsTheRunAtAJump) {
   expect_same_weights(hook("spike_detection"));
 }
 
+// The rate is a thousand times higher in step 24 alone, and zero behind it: one jump, and the weights stay where it
+// led.
+TEST_F(HooksThatStop, SpikeDetectionWarnsOrStopsAsItIsTold) {
+  const auto jumps = [&](const std::string& action) {
+    return hook("spike_detection", "window = 20\ndeviations = 3.0\naction = \"" + action + "\"") +
+           hook("parameter_schedule",
+                "variable = \"learning_rate_scale\"\nsteps = [0, 24, 25]\nvalues = [1.0, 1000.0, 0.0]");
+  };
+  const auto spikes = [&] { return nlohmann::json::parse(contents(run_dir() + "/spikes.json")); };
+  const ProcessResult warned = run(jumps("warn"));
+  EXPECT_EQ(warned.status, 0) << warned.err;
+  EXPECT_EQ(newest_step(), 50) << "it goes on";
+  const auto list = spikes();
+  ASSERT_GE(list.size(), 1u);
+  const int first = list[0].at("global_step");
+  EXPECT_GE(first, 24);
+  EXPECT_LT(first, 30);
+  EXPECT_EQ(lines_with(warned.err, "warning spike_detection: 'loss' jumps to ").size(), list.size()) << warned.err;
+  const Points events = points("spike/loss");
+  ASSERT_EQ(events.size(), list.size());
+  EXPECT_EQ(events[0].first, first);
+  EXPECT_NEAR(events[0].second, list[0].at("value").get<double>(), 1e-5 * events[0].second);
+
+  std::filesystem::remove_all(run_dir());
+  const ProcessResult stopped = run(jumps("stop"));
+  EXPECT_EQ(stopped.status, 0) << stopped.err;
+  EXPECT_THAT(stopped.err, HasSubstr("spike_detection: 'loss' jumps to "));
+  EXPECT_THAT(lines_with(stopped.err, "warning spike_detection"), ::testing::IsEmpty());
+  EXPECT_EQ(newest_step(), first);
+  EXPECT_EQ(spikes().size(), 1u);
+}
+
 TEST_F(HooksThatStop, StopFileStopsTheRunAndIsRemoved) {
   const std::string tables = hook("stop_file", "every_n_steps = 1");
   const std::string input = "delay_secs = 0.002\n";

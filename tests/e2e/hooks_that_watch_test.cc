@@ -84,6 +84,19 @@ TEST_F(HooksThatWatch, HistoryIsThereWhenTheRunFails) {
   EXPECT_THAT(nlohmann::json::parse(contents(run_dir() + "/history.json")).at("loss"), SizeIs(Ge(9u)));
 }
 
+// Runs so far are counted over both attempts: the first run, and each tenth one after it.
+TEST_F(HooksThatWatch, LoggingTensorPrintsEveryNthRunOfEachAttempt) {
+  const std::string printing = hook("logging_tensor", "tensors = [\"loss\"]\nevery_n_iter = 10");
+  const auto lines = [&](int steps) {
+    const ProcessResult r = run(printing, steps);
+    EXPECT_EQ(r.status, 0) << r.err;
+    return lines_with(r.err, "info logging_tensor: loss = ");
+  };
+  EXPECT_THAT(lines(18), SizeIs(2));
+  EXPECT_THAT(lines(50), SizeIs(3));
+  expect_same_weights(printing);
+}
+
 TEST_F(HooksThatWatch, PrometheusHasTheLastNumbersOfEachAttempt) {
   const std::string prometheus = hook("prometheus");
   expect_same_weights(prometheus);
@@ -189,6 +202,55 @@ TEST_F(HooksThatWatch, HistogramsAreInTheEventFile) {
     const ProcessResult r = belay({"events", run_dir(), "--tag", tag, "--csv"});
     EXPECT_THAT(lines_with(r.out, "histogram"), SizeIs(3)) << tag << "\n" << r.out;
   }
+}
+
+// Of the weights that the step begins with; the model begins with zeros. Gradient descent adds the gradient times the
+// rate, here 0.01.
+TEST_F(HooksThatWatch, HistogramsCountTheWeightsAndTheGradientOfTheirStep) {
+  trained(hook("histograms", "every_n_steps = 20") + "[checkpoint]\nsave_steps = 1\nsave_secs = 0\nmax_to_keep = 0\n");
+  const auto shown = [&](const std::string& tag) {
+    std::vector<std::string> texts;
+    for (const auto& entry : nlohmann::json::parse(belay({"events", run_dir(), "--tag", tag, "--json"}).out))
+      texts.push_back(entry.dump());
+    return texts;
+  };
+  const std::vector<std::string> kernel = shown("weights/linear/kernel"), bias = shown("gradients/linear/bias");
+  ASSERT_THAT(kernel, SizeIs(3));
+  ASSERT_THAT(bias, SizeIs(3));
+  const auto number = [](const std::string& text, const std::string& name) {
+    const std::size_t at = text.find(name + " ");
+    return at == text.npos ? std::nan("") : std::stod(text.substr(at + name.size() + 1));
+  };
+  for (const int i : {0, 1, 2}) {
+    const int before = 20 * i;
+    const std::vector<float> weights = tensor(before, "linear/kernel");
+    ASSERT_THAT(weights, SizeIs(4));
+    double sum = 0;
+    for (const float w : weights) sum += w;
+    EXPECT_EQ(number(kernel[i], "count"), 4) << kernel[i];
+    EXPECT_NEAR(number(kernel[i], "mean") * 4, sum, 1e-4) << kernel[i];
+    EXPECT_NEAR(number(kernel[i], "max"), *std::max_element(weights.begin(), weights.end()), 1e-4) << kernel[i];
+    const double update = tensor(before + 1, "linear/bias").at(0) - tensor(before, "linear/bias").at(0);
+    EXPECT_EQ(number(bias[i], "count"), 1) << bias[i];
+    EXPECT_NEAR(number(bias[i], "mean"), -update / 0.01, 1e-3) << bias[i];
+  }
+}
+
+TEST_F(HooksThatWatch, SampleDumpWritesImagesIntoTheEventFile) {
+  const std::string manifest = temp / "train.toml";
+  write_file(
+      manifest,
+      "[run]\ndir = \"run\"\nmax_steps = 21\n[input.train]\nplugin = \"digits\"\n[model]\nplugin = \"sequential\"\n"
+      "layers = [{ type = \"reshape\", shape = [28, 28, 1] }, { type = \"flatten\" }, { type = \"dense\", units = "
+      "10 }]\n" +
+          hook("sample_dump", "images = [\"reshape_1\"]\nrows = 2\nevery_n_steps = 10"));
+  for (const char* steps : {"15", "21"})
+    ASSERT_EQ(belay({"run", manifest, "--set", "run.max_steps=" + std::string(steps)}).status, 0);
+  std::vector<int> steps;
+  const ProcessResult events = belay({"events", run_dir(), "--tag", "samples/", "--json"});
+  for (const auto& entry : nlohmann::json::parse(events.out)) steps.push_back(entry.at("step"));
+  EXPECT_THAT(steps, ElementsAre(1, 11, 21, 1, 11, 21)) << events.out;
+  EXPECT_THAT(events.out, HasSubstr("28 x 28"));
 }
 
 // Of an MLP with relu about half of the units are zero.
