@@ -32,6 +32,17 @@ std::vector<ComparedMetric> compare_metrics(const std::vector<RunRecord>& runs,
   return all;
 }
 
+namespace {
+
+// What every hook and input has without being told: beside the row of a plugin that is in one run only it says nothing.
+bool is_default_of_absent_plugin(const std::string& key, const std::vector<std::string>& values) {
+  const std::string usual = key.ends_with(".on_error") ? "\"stop\"" : key.ends_with(".prefetch") ? "2" : "";
+  return !usual.empty() && std::ranges::find(values, "") != values.end() &&
+         std::ranges::all_of(values, [&](const std::string& v) { return v.empty() || v == usual; });
+}
+
+}  // namespace
+
 std::vector<DifferingKey> differing_keys(const std::vector<RunRecord>& runs) {
   std::map<std::string, std::vector<std::string>> values;
   std::vector<std::string> order;
@@ -45,7 +56,8 @@ std::vector<DifferingKey> differing_keys(const std::vector<RunRecord>& runs) {
   for (const std::string& key : order) {
     std::vector<std::string>& of_key = values[key];
     const bool same = std::all_of(of_key.begin(), of_key.end(), [&](const std::string& v) { return v == of_key[0]; });
-    if (!same && key != "run.dir") differing.push_back({key, std::move(of_key)});
+    if (!same && key != "run.dir" && !is_default_of_absent_plugin(key, of_key))
+      differing.push_back({key, std::move(of_key)});
   }
   return differing;
 }

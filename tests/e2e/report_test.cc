@@ -13,6 +13,7 @@
 namespace belay::runtime::testing {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -126,6 +127,20 @@ TEST_F(ReportTest, APageThatCannotBeWrittenIsStatus7AndTheSummaryIsThere) {
   EXPECT_THAT(r.out, Not(HasSubstr("the page: ")));
   EXPECT_THAT(r.err, HasSubstr("the page is not written: "));
   EXPECT_THAT(r.err, HasSubstr("--output FILE writes it elsewhere"));
+}
+
+// Not also what each hook and input has without being told.
+TEST_F(ReportTest, APluginOfOneRunOnlyIsListedByWhatItsTableSays) {
+  const std::string more =
+      "[[hooks]]\nplugin = \"nan_guard\"\nevery_n_steps = 5\n[input.eval]\nplugin = \"numbers\"\nepochs = 1\n";
+  ASSERT_EQ(belay({"run", regression()}).status, 0);
+  ASSERT_EQ(belay({"run", regression("", more), "--set", "run.dir=" + other()}).status, 0);
+  const auto json = nlohmann::json::parse(belay({"compare", run_dir(), other(), "--json"}).out);
+  std::vector<std::string> keys;
+  for (const auto& key : json["manifest"]) keys.push_back(key["key"]);
+  EXPECT_THAT(keys, ::testing::IsSupersetOf({"hooks.nan_guard.plugin", "hooks.nan_guard.every_n_steps",
+                                             "input.eval.plugin", "input.eval.epochs"}));
+  for (const char* key : {"hooks.nan_guard.on_error", "input.eval.prefetch"}) EXPECT_THAT(keys, Not(Contains(key)));
 }
 
 TEST_F(ReportTest, ComparedRunsAreRankedAndOnlyWhatDiffersIsListed) {
