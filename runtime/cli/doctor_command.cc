@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <sstream>
 #include <vector>
 
 #include "belay/tensor_text.h"
@@ -164,6 +165,23 @@ void look_at_plugins(const PluginSearch& search, Findings& found) {
   for (const std::string& warning : search.warnings()) found.odd.push_back(escaped(warning));
 }
 
+// The first program of that name in PATH; empty: there is none.
+std::string program_in_path(const std::string& name) {
+  const char* path = std::getenv("PATH");
+  std::istringstream directories(path == nullptr ? "" : path);
+  for (std::string directory; std::getline(directories, directory, ':');)
+    if (const std::string program = directory + "/" + name; ::access(program.c_str(), X_OK) == 0) return program;
+  return "";
+}
+
+void look_at_launchers(Findings& found) {
+  std::string programs;
+  for (const char* name : {"mpirun.openmpi", "mpirun.mpich", "mpirun", "srun", "torchrun"})
+    if (const std::string program = program_in_path(name); !program.empty())
+      programs += (programs.empty() ? "" : ", ") + escaped(program);
+  found.add("launchers", programs.empty() ? "none in PATH; several processes can be started by hand" : programs);
+}
+
 void look_at_environment(Findings& found) {
   for (const char* name : {"BELAY_PLUGIN_PATH", "LD_LIBRARY_PATH", "OMP_NUM_THREADS", "OMP_THREAD_LIMIT",
                            "OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "TMPDIR", "NO_COLOR"})
@@ -184,6 +202,7 @@ int doctor_command(const std::string& directory, const std::string& version, con
   look_at_clock(found);
   const bool writable = look_at_disk(directory, found);
   look_at_plugins(search, found);
+  look_at_launchers(found);
   look_at_environment(found);
   out << found.table.text("");
   for (const std::string& odd : found.odd) out << "warning: " << odd << "\n";

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <sstream>
 
@@ -44,6 +45,21 @@ TEST_F(DoctorTest, NamesTheMachineTheDiskAndThePlugins) {
   EXPECT_THAT(said_, MatchesRegex("(.*\n)*disk +/.*: .*, .* free, a sync takes [0-9.e-]+ ms\n(.*\n)*"));
   EXPECT_THAT(said_, HasSubstr(folder_.path() + " (a test): 5\n"));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_.path()), {}), 1) << "nothing is left behind";
+}
+
+TEST_F(DoctorTest, NamesTheLaunchersThatAreInPath) {
+  const char* path = std::getenv("PATH");
+  const std::string before = path == nullptr ? "" : path;
+  folder_.write("srun", "");
+  std::filesystem::permissions(folder_.path() + "/srun", std::filesystem::perms::owner_all);
+  folder_.write("torchrun", "no program");
+  ::setenv("PATH", ("/none:" + folder_.path()).c_str(), 1);
+  run(folder_.path());
+  EXPECT_THAT(said_, MatchesRegex("(.*\n)*launchers +" + folder_.path() + "/srun\n(.*\n)*"));
+  ::setenv("PATH", "/none", 1);
+  run(folder_.path());
+  EXPECT_THAT(said_, HasSubstr("none in PATH; several processes can be started by hand\n"));
+  ::setenv("PATH", before.c_str(), 1);
 }
 
 TEST_F(DoctorTest, WhatIsOddComesAsWarnings) {
