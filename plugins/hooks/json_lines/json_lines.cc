@@ -216,7 +216,7 @@ class JsonLines final : public belay::Hook {
     return every_ * std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(std::min(periods, 1e9))));
   }
   // So that a line is in the file a second after it was made at the latest, though no one looks at the clock between
-  // two of them: at once where the next one may come later.
+  // two of them: at once where the next one may come later. One behind which an evaluation comes waits for its end.
   void flush_in_time(std::chrono::nanoseconds now, double rate) {
     const double next = rate > 0 ? static_cast<double>(next_step_ - line_step_) / rate : 1;
     if (Seconds(now - flush_time_).count() + next < 1) return;
