@@ -49,11 +49,11 @@ void RankGroup::open(const Meeting& meeting) {
   auto place = detail::sized<belay_cluster_place>();
   cluster_.call("open", &Api::open, static_cast<const belay_cluster_args*>(&args), &place);
   open_ = true;
-  rank_ = place.rank, size_ = place.size;
-  if (rank_ == meeting.rank && size_ == meeting.size) return;
+  place_ = {place.rank, place.size, place.local_rank, meeting.generation};
+  if (rank() == meeting.rank && size() == meeting.size) return;
   close();
   fail(Code::kInvalidArgument, cluster_.label() + " is rank " + std::to_string(place.rank) + " of " +
-                                   std::to_string(place.size) + ", the launcher says rank " +
+                                   std::to_string(place.size) + ", and was started as rank " +
                                    std::to_string(meeting.rank) + " of " + std::to_string(meeting.size));
 }
 
@@ -94,7 +94,7 @@ void RankGroup::all_reduce(const TensorView& tensor, DType wire, std::uint32_t t
 }
 
 std::vector<std::int64_t> RankGroup::all_gather(const std::vector<std::int64_t>& mine) {
-  std::vector<std::int64_t> own = mine, all(mine.size() * static_cast<std::size_t>(size_));
+  std::vector<std::int64_t> own = mine, all(mine.size() * static_cast<std::size_t>(size()));
   const ListTensor<std::int64_t> from(DType::kInt64, own.data(), own.size());
   const ListTensor<std::int64_t> into(DType::kInt64, all.data(), all.size());
   const Doing doing(Activity::kOtherRanks);
@@ -106,7 +106,7 @@ std::vector<std::int64_t> RankGroup::all_gather(const std::vector<std::int64_t>&
 std::vector<std::string> RankGroup::gather_texts(const std::string& mine) {
   const std::vector<std::int64_t> sizes = all_gather(std::vector<std::int64_t>{static_cast<std::int64_t>(mine.size())});
   const auto longest = static_cast<std::size_t>(*std::max_element(sizes.begin(), sizes.end()));
-  std::vector<std::string> all(static_cast<std::size_t>(size_));
+  std::vector<std::string> all(static_cast<std::size_t>(size()));
   if (longest == 0) return all;
   std::string own = mine, parts(longest * all.size(), '\0');
   own.resize(longest);

@@ -40,8 +40,10 @@ class RankGroup {
   bool is_open() const noexcept { return open_; }
   // Leaves them; what goes wrong then is of no use to anyone.
   void close() noexcept;
-  int rank() const noexcept { return rank_; }
-  int size() const noexcept { return size_; }
+  // As the plugin has answered to open.
+  const ClusterPlace& place() const noexcept { return place_; }
+  int rank() const noexcept { return place_.rank; }
+  int size() const noexcept { return place_.size; }
 
   void broadcast(const TensorView& tensor, int from);
   // The same for a string of any length.
@@ -55,7 +57,7 @@ class RankGroup {
 
  private:
   PluginInstance& cluster_;
-  int rank_ = 0, size_ = 1;
+  ClusterPlace place_;
   bool open_ = false;
 };
 

@@ -55,10 +55,12 @@ void check_number(const belay_tensor& tensor) {
 
 std::int32_t place_of_rank(belay_host* host, belay_cluster_place* place, belay_status* status) {
   return guard(status, [&] {
-    const HostServices& services = InstanceHost::from(host).services();
+    const ClusterPlace& known = InstanceHost::from(host).services().place();
     auto ours = detail::sized<belay_cluster_place>();
-    ours.rank = services.rank();
-    ours.size = services.ranks();
+    ours.rank = known.rank;
+    ours.size = known.size;
+    ours.local_rank = known.local_rank;
+    ours.generation = known.generation;
     detail::fill_sized(place, ours);
   });
 }

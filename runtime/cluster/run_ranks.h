@@ -82,6 +82,8 @@ class RunRanks final : public StepRanks {
   ~RunRanks() override;
 
   // In the group, whose ranks are counted anew where it goes on with fewer; `chief` is who has the run's directory.
+  // The same with what else is known of it where the ranks have met.
+  const ClusterPlace& place() const noexcept { return group_->place(); }
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return size_; }
   bool chief() const noexcept { return options_.rank == 0; }

@@ -63,7 +63,7 @@ RunHostOptions host_options(const Manifest& manifest, bool from_scratch, const s
   options.dir = manifest.run.dir;
   options.threads = static_cast<int>(manifest.run.threads);
   options.seed = manifest.run.seed;
-  if (place) options.rank = place->rank, options.ranks = place->size;
+  if (place) options.place = {place->rank, place->size, std::max(place->local_rank, 0), 0};
   if (place && place->rank != 0) options.seed = mix_key(manifest.run.seed, static_cast<std::uint64_t>(place->rank));
   options.min_steps = manifest.run.min_steps;
   options.marks_attempt = true;
@@ -101,7 +101,12 @@ ManifestRun::ManifestRun(Manifest manifest, ManifestRunOptions options, const Pl
   host_.use_queues(ranks_->over(make_queue));
   ranks_->report_to(host_.add_monitor());
   ranks_->on_place([this](int rank, int size) { take_place(rank, size); });
-  ranks_->on_group([this] { hook_ranks_->left(); }, [this] { hook_ranks_->met(); });
+  ranks_->on_group([this] { hook_ranks_->left(); },
+                   [this] {
+                     host_.set_place(ranks_->place());
+                     training_.set_place(ranks_->place());
+                     hook_ranks_->met();
+                   });
 }
 
 ManifestRun::~ManifestRun() = default;

@@ -144,8 +144,6 @@ void ManifestRun::meet_ranks() {
 
 // What reads the training's input is another instance, since an input is opened once.
 void ManifestRun::take_place(int rank, int size) {
-  host_.set_place(rank, size);
-  training_.set_place(rank, size);
   RunInput& input = inputs_.at("train");
   if (input.shard == rank && input.shards == size) return;
   auto instances = std::make_unique<PluginInstances>();

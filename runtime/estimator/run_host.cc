@@ -39,7 +39,7 @@ RunHost::RunHost(const Platform& platform, RunControl& control, RunHostOptions o
   add_session_services(services_);
   services_.add("cluster", ranks_service());
   services_.set_attempt(&attempt_);
-  services_.set_place(options_.rank, options_.ranks);
+  services_.set_place(options_.place);
   set_contexts(services_, false);
   set_events(nullptr);
 }

@@ -52,7 +52,7 @@ struct RunHostOptions {
   std::int64_t min_steps = 0;  // a training's hooks do not stop it before; 0: at any step
   bool marks_attempt = false;  // one run of a process at a time; see attempt_mark.h
   bool starts_over = false;    // what an earlier run left in dir is not gone on with
-  int rank = 0, ranks = 1;     // this process among those that train together
+  ClusterPlace place = {};     // of this process among those that train together
   CheckpointSettings checkpoint = {};
   SessionSettings session = {};
 };
@@ -76,8 +76,8 @@ class RunHost {
   void use_queues(QueueFactory queues) { environment_.session.queues = std::move(queues); }
   // Of instances that belong to no session.
   const HostServices& services() const noexcept { return services_; }
-  // Where ranks are counted anew: what they see of this process's place among them.
-  void set_place(int rank, int ranks) noexcept { services_.set_place(rank, ranks); }
+  // Where ranks have met: what they see of this process's place among them.
+  void set_place(const ClusterPlace& place) noexcept { services_.set_place(place); }
 
   // ---- the directory
   // Makes and locks it, and marks this attempt if the options say so; without options().dir it does nothing. RunInUse;

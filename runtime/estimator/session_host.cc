@@ -18,7 +18,7 @@ SessionHost::SessionHost(RunHost& run, Options options)
   services_.add("cluster", ranks_service());
   services_.set_mode(static_cast<std::int32_t>(options_.mode));
   services_.set_attempt(&run_.attempt());
-  services_.set_place(run_.options().rank, run_.options().ranks);
+  services_.set_place(run_.options().place);
   services_.set_context(&events_);
   run_.set_contexts(services_, options_.saves);
   if (options_.saves) run_.set_events(&events_);

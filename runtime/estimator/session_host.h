@@ -36,8 +36,8 @@ class SessionHost {
 
   RunHost& run() noexcept { return run_; }
   const HostServices& services() const noexcept { return services_; }
-  // Where ranks are counted anew.
-  void set_place(int rank, int ranks) noexcept { services_.set_place(rank, ranks); }
+  // Where ranks have met.
+  void set_place(const ClusterPlace& place) noexcept { services_.set_place(place); }
 
   // A new event file, if the run keeps events. Makes the folder.
   void open_events();

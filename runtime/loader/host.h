@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "belay/abi.h"
+#include "belay/cluster.h"
 #include "belay/error.h"
 #include "runtime/platform/clock.h"
 #include "runtime/platform/logger.h"
@@ -61,10 +62,11 @@ class HostServices {
   // What the instances' session is for: one of BELAY_MODE_..., or 0.
   void set_mode(std::int32_t mode) noexcept { mode_ = mode; }
   std::int32_t mode() const noexcept { return mode_; }
-  // Which process of the run this is, of how many that train together.
-  void set_place(int rank, int ranks) noexcept { rank_ = rank, ranks_ = ranks; }
-  int rank() const noexcept { return rank_; }
-  int ranks() const noexcept { return ranks_; }
+  // Which process of the run this is, of those that train together.
+  void set_place(const ClusterPlace& place) noexcept { place_ = place; }
+  const ClusterPlace& place() const noexcept { return place_; }
+  int rank() const noexcept { return place_.rank; }
+  int ranks() const noexcept { return place_.size; }
   // Whether the run was asked to stop, as the function says; it is called from any thread. None: it never is.
   void set_stopping(std::function<bool()> stopping) { stopping_ = std::move(stopping); }
   bool stopping() const { return stopping_ && stopping_(); }
@@ -95,7 +97,7 @@ class HostServices {
   std::string run_directory_;
   std::uint64_t seed_;
   std::int32_t mode_ = 0;
-  int rank_ = 0, ranks_ = 1;
+  ClusterPlace place_;
   std::function<bool()> stopping_;
   const std::int64_t* attempt_ = nullptr;
   std::vector<std::pair<std::string, const void*>> tables_;

@@ -57,8 +57,11 @@ TEST_F(RanksServiceTest, WhatCannotBeIsRefused) {
 
 // The others have no hooks, and would not answer.
 TEST_F(RanksServiceTest, AmongSeveralItSaysItsPlaceAndRefusesCalls) {
-  services.set_place(0, 3);
+  services.set_place({0, 3, 1, 2});
+  EXPECT_EQ(ranks.place().rank, 0);
   EXPECT_EQ(ranks.place().size, 3);
+  EXPECT_EQ(ranks.place().local_rank, 1);
+  EXPECT_EQ(ranks.place().generation, 2);
   Tensor sum(2.5F);
   EXPECT_THAT(error_of([&] { ranks.all_reduce(sum); }),
               HasSubstr("FAILED_PRECONDITION: \"slowest\" runs on rank 0 alone, and calls the other 2"));

@@ -84,7 +84,23 @@ TEST_F(HooksOnRanks, TheirCallsGoOnAmongThoseThatAreLeft) {
   EXPECT_EQ(all[0]->wait().status, 128 + SIGTERM);
   const ProcessResult left = all[2]->wait();
   EXPECT_EQ(left.status, 0) << left.err;
-  EXPECT_THAT(left.err, HasSubstr(", at the end 3"));
+  EXPECT_THAT(left.err, HasSubstr(", at the end 3; rank 1 of 2, on its machine 0, in generation 1"));
+}
+
+// A run that goes on without a lost rank counts its first group from 0, one that does not has no other.
+TEST_F(HooksOnRanks, EachKnowsItsPlaceOnItsMachine) {
+  for (const std::string on_lost : {"stop", "continue"}) {
+    const std::string path =
+        manifest({.dir = on_lost, .steps = 5, .more = "on_lost_rank = \"" + on_lost + "\"\n" + hooks("ranked", "")});
+    std::vector<Process> all;
+    for (const std::string rank : {"0", "1"})
+      all.push_back(std::make_unique<BelayProcess>(
+          std::vector<std::string>{"run", path},
+          std::vector<std::string>{"RANK=" + rank, "WORLD_SIZE=2", "LOCAL_RANK=" + rank, "LOCAL_WORLD_SIZE=2"}));
+    const std::vector<ProcessResult> ended = wait_for_all(all);
+    EXPECT_THAT(ended[0].err, HasSubstr("; rank 0 of 2, on its machine 0, in generation 0"));
+    EXPECT_THAT(ended[1].err, HasSubstr("; rank 1 of 2, on its machine 1, in generation 0"));
+  }
 }
 
 TEST_F(HooksOnRanks, ACallFromWhereAnotherRankMayNotBeIsRefused) {

@@ -67,7 +67,7 @@ TEST_F(InstanceHostTest, B_12a_SaysWhatTheSessionIsForAndWhichProcessThisIs) {
   EXPECT_EQ(host.rank(), 0);
   EXPECT_EQ(host.ranks(), 1);
   EXPECT_TRUE(host.is_chief());
-  services.set_place(1, 3);
+  services.set_place({.rank = 1, .size = 3});
   EXPECT_EQ(host.rank(), 1);
   EXPECT_EQ(host.ranks(), 3);
   EXPECT_FALSE(host.is_chief());

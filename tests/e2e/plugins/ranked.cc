@@ -45,9 +45,12 @@ class Ranked final : public belay::Hook {
     run.request_stop("its rank asks");
   }
   void end(belay::Session&) override {
-    if (callback_ == "after_run")
-      host().info("in " + std::to_string(steps_) + " steps " + std::to_string(total_) + ", at the end " +
-                  std::to_string(sum()));
+    if (callback_ != "after_run") return;
+    const belay::ClusterPlace place = belay::Ranks(host()).place();
+    host().info("in " + std::to_string(steps_) + " steps " + std::to_string(total_) + ", at the end " +
+                std::to_string(sum()) + "; rank " + std::to_string(place.rank) + " of " + std::to_string(place.size) +
+                ", on its machine " + std::to_string(place.local_rank) + ", in generation " +
+                std::to_string(place.generation));
   }
 
  private:
