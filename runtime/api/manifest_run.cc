@@ -24,6 +24,11 @@ void note_exports(const std::vector<runtime::WrittenExport>& written, RunReport&
   for (const runtime::WrittenExport& e : written) report.exports.push_back(e.path);
 }
 
+std::optional<runtime::LaunchedPlace> launched(const std::optional<ProcessPlace>& place) {
+  if (!place) return std::nullopt;
+  return runtime::LaunchedPlace{place->rank, place->size, place->local_rank, "the program"};
+}
+
 }  // namespace
 
 struct ManifestRun::Insides {
@@ -32,7 +37,10 @@ struct ManifestRun::Insides {
   std::unique_ptr<runtime::ManifestRun> make(runtime::RunControl& of) const {
     return std::make_unique<runtime::ManifestRun>(
         *manifest,
-        runtime::ManifestRunOptions{options.from_scratch, {options.accept_changes, options.must_resume, options.exact}},
+        runtime::ManifestRunOptions{options.from_scratch,
+                                    {options.accept_changes, options.must_resume, options.exact},
+                                    nullptr,
+                                    launched(options.place)},
         runtime::Platform{runtime::system_clock(), *log, runtime::posix_file_system()}, runtime::process_environment(),
         of);
   }
@@ -64,6 +72,13 @@ ManifestRun::Insides::Insides(ManifestRun& run_of_program, const std::string& fi
   if (!manifest) return;
   for (const std::string& folder : options.plugin_path)
     manifest->plugins.path.push_back(std::filesystem::absolute(folder).lexically_normal().string());
+  if (const auto& place = options.place; place && (place->rank < 0 || place->rank >= place->size)) {
+    problems.add({manifest->file, 0, 0},
+                 "the program says that this process is rank " + std::to_string(place->rank) + " of " +
+                     std::to_string(place->size),
+                 "ranks are counted from 0");
+    return;
+  }
   run = make(control);
   plugins_usable = run->find_plugins(problems);
 }

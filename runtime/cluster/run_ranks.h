@@ -66,8 +66,6 @@ class RunRanks final : public StepRanks {
     std::string input = "train";   // whose shards they read
     std::string queue;             // the node of its queue
     bool plugin_meets = false;     // the plugin finds the others by itself, without the directory
-    std::uint32_t digest = 0;      // of the manifest, as far as it must be the same on all ranks
-    std::uint32_t program = 0;     // of the program's build
     LostRank on_lost = LostRank::kStop;
     int min_ranks = 1;  // of kContinue
   };
@@ -82,10 +80,10 @@ class RunRanks final : public StepRanks {
   ~RunRanks() override;
 
   // In the group, whose ranks are counted anew where it goes on with fewer; `chief` is who has the run's directory.
-  // The same with what else is known of it where the ranks have met.
-  const ClusterPlace& place() const noexcept { return group_->place(); }
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return size_; }
+  // The same with what else is known of it where the ranks have met.
+  const ClusterPlace& place() const noexcept { return group_->place(); }
   bool chief() const noexcept { return options_.rank == 0; }
 
   // Borrowed; not used behind close(). The instance reports to monitor(), and nothing else does: two threads call it.
@@ -98,8 +96,13 @@ class RunRanks final : public StepRanks {
   void share_states(HookSet& hooks);
   // Behind each step, and where the session was made.
   void note_states();
-  // The builds of its plugins, by kind and name, which the ranks compare where they meet.
-  void set_builds(std::map<std::string, std::string> builds) { builds_ = std::move(builds); }
+  // What the ranks compare where they meet.
+  struct Versions {
+    std::uint32_t manifest = 0;                 // as far as it must be the same on all ranks
+    std::uint32_t program = 0;                  // its build
+    std::map<std::string, std::string> builds;  // of the plugins, by kind and name
+  };
+  void set_versions(Versions versions) { versions_ = std::move(versions); }
   // The chief's: behind each checkpoint of its the ranks compare their variables. Borrowed; null: it makes none.
   void compare_behind(const RunSaver* saver) noexcept { saver_ = saver; }
   // A worker waits for the chief to have begun. UNAVAILABLE with who is missing; CANCELLED where the run is to stop;
@@ -200,7 +203,7 @@ class RunRanks final : public StepRanks {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> writes_;  // of each, its counts when all ranks were alike
   std::uint64_t written_ = 0, assigned_ = 0;                     // their sums
   std::int64_t compared_ = -1;                                   // the step of the last checkpoint that was compared
-  std::map<std::string, std::string> builds_;
+  Versions versions_;
   HookSet* hooks_ = nullptr;         // null: none has a state that is by rank
   std::string own_states_;           // packed; not the chief's
   std::vector<std::string> states_;  // of the others, by rank; the chief's

@@ -32,7 +32,7 @@ std::map<std::string, std::string> builds_in(const std::string& text) {
 
 void RunRanks::compare_versions() {
   const std::vector<std::int64_t> all =
-      group().all_gather({static_cast<std::int64_t>(options_.digest), static_cast<std::int64_t>(options_.program)});
+      group().all_gather({static_cast<std::int64_t>(versions_.manifest), static_cast<std::int64_t>(versions_.program)});
   for (std::size_t r = 1; 2 * r < all.size(); ++r) {
     const bool manifest = all[2 * r] != all[0];
     if (manifest || all[2 * r + 1] != all[1])
@@ -46,7 +46,7 @@ void RunRanks::compare_versions() {
 
 // Each has those that its part of the manifest needs; the chief has more.
 void RunRanks::compare_plugins() {
-  const std::vector<std::string> all = group().gather_texts(text_of(builds_));
+  const std::vector<std::string> all = group().gather_texts(text_of(versions_.builds));
   const std::map<std::string, std::string> chiefs = builds_in(all[0]);
   for (std::size_t r = 1; r < all.size(); ++r)
     for (const auto& [plugin, build] : builds_in(all[r]))

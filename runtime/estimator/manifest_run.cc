@@ -77,18 +77,18 @@ RunHostOptions host_options(const Manifest& manifest, bool from_scratch, const s
 
 ManifestRun::ManifestRun(Manifest manifest, ManifestRunOptions options, const Platform& platform,
                          Environment environment, RunControl& control)
-    : manifest_(manifest_of_rank(manifest, options.replay != nullptr, environment)),
+    : place_(rank_of(manifest, options.replay != nullptr, options.place, environment)),
+      manifest_(manifest_of_rank(manifest, place_)),
       options_(options),
       environment_(std::move(environment)),
-      host_(platform, control,
-            host_options(manifest_, options.from_scratch, rank_of(manifest, options_.replay != nullptr, environment_))),
+      host_(platform, control, host_options(manifest_, options.from_scratch, place_)),
       resume_(host_.files(), host_.log(), manifest_, options.resume),
       ops_(make_op_registry()),
       model_(*ops_, manifest_.run.mode == RunMode::kPredict ? Mode::kPredict : Mode::kTrain,
              manifest_.optimizer.accumulate),
       plugins_(host_, manifest_, environment_),
-      training_(host_, {.saves = true, .recovers = recovers(manifest, options_.replay != nullptr, environment_)}),
-      ranks_(make_ranks(manifest, options_.replay != nullptr, environment_, control)) {
+      training_(host_, {.saves = true, .recovers = recovers(manifest, place_)}),
+      ranks_(make_ranks(manifest, place_, control)) {
   for (const auto& [name, section] : manifest_.inputs) {
     RunInput& input =
         inputs_.emplace(name, RunInput{.name = name, .monitor = host_.add_monitor(), .prefetch = section.prefetch})

@@ -29,6 +29,7 @@
 #include <string>
 
 #include "runtime/cluster/hook_ranks.h"
+#include "runtime/cluster/launcher.h"
 #include "runtime/cluster/run_ranks.h"
 #include "runtime/estimator/continuous_eval.h"
 #include "runtime/estimator/evaluate.h"
@@ -46,6 +47,7 @@ struct ManifestRunOptions {
   ResumeOptions resume = {};
   std::shared_ptr<const ReplayOptions> replay = {};  // null: a run of its own, not steps of another one
   std::int64_t most_eval_batches = 0;                // of each pass, whatever eval.batches says; 0: as that says
+  std::optional<LaunchedPlace> place = {};           // what a program says of it; none: as the launcher's variables say
 };
 
 class ManifestRun {
@@ -177,6 +179,7 @@ class ManifestRun {
 
   const Manifest manifest_;
   const ManifestRunOptions options_;
+  const std::optional<LaunchedPlace> place_;  // of several processes; none: this one trains alone
   const Environment environment_;
   RunHost host_;
   ResumeCheck resume_;

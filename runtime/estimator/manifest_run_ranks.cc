@@ -42,17 +42,17 @@ bool meets_elsewhere(const ClusterSection& cluster) {
 
 }  // namespace
 
-std::optional<LaunchedPlace> rank_of(const Manifest& manifest, bool replay, const Environment& environment) {
+std::optional<LaunchedPlace> rank_of(const Manifest& manifest, bool replay, const std::optional<LaunchedPlace>& given,
+                                     const Environment& environment) {
   if (!manifest.cluster || !trains(manifest.run.mode) || replay) return std::nullopt;
   try {
-    if (LaunchedPlace place = launched_place(environment); place.size > 1) return place;
+    if (LaunchedPlace place = given ? *given : launched_place(environment); place.size > 1) return place;
   } catch (const Error&) {
   }
   return std::nullopt;
 }
 
-Manifest manifest_of_rank(const Manifest& manifest, bool replay, const Environment& environment) {
-  const std::optional<LaunchedPlace> place = rank_of(manifest, replay, environment);
+Manifest manifest_of_rank(const Manifest& manifest, const std::optional<LaunchedPlace>& place) {
   return place && place->rank != 0 ? manifest_of_worker(manifest) : manifest;
 }
 
@@ -60,13 +60,12 @@ RankExchange exchange_of(const ClusterSection& cluster, std::int64_t ranks) {
   return {.ranks = ranks, .bucket_mib = cluster.bucket_mib, .rounds_gradients = cluster.wire == Wire::kBf16};
 }
 
-bool recovers(const Manifest& manifest, bool replay, const Environment& environment) {
-  return !rank_of(manifest, replay, environment) || manifest.cluster->on_lost_rank != OnLostRank::kStop;
+bool recovers(const Manifest& manifest, const std::optional<LaunchedPlace>& place) {
+  return !place || manifest.cluster->on_lost_rank != OnLostRank::kStop;
 }
 
-std::unique_ptr<RunRanks> make_ranks(const Manifest& manifest, bool replay, const Environment& environment,
+std::unique_ptr<RunRanks> make_ranks(const Manifest& manifest, const std::optional<LaunchedPlace>& place,
                                      RunControl& control) {
-  const std::optional<LaunchedPlace> place = rank_of(manifest, replay, environment);
   if (!place) return nullptr;
   RunRanks::Options ranks;
   ranks.rank = place->rank;
@@ -80,8 +79,6 @@ std::unique_ptr<RunRanks> make_ranks(const Manifest& manifest, bool replay, cons
   ranks.on_lost = static_cast<LostRank>(manifest.cluster->on_lost_rank);  // in the same order
   ranks.min_ranks = static_cast<int>(manifest.cluster->min_ranks.value_or(1));
   ranks.queue = std::string(kInputScope) + "/" + ranks.input + "_queue";
-  ranks.digest = crc32c(effective_manifest(manifest_of_worker(manifest)));
-  ranks.program = crc32c(build_id());
   return std::make_unique<RunRanks>(std::move(ranks),
                                     RunRanks::Control{[&control] { return control.stopping(); },
                                                       [&control](const std::string& why) { control.stop(why); },
@@ -92,7 +89,14 @@ std::unique_ptr<RunRanks> make_ranks(const Manifest& manifest, bool replay, cons
 void ManifestRun::check_cluster(Diagnostics& problems) const {
   if (!trains(manifest_.run.mode)) return;
   if (options_.replay == nullptr) check_hooks_on_all_ranks(manifest_, uses().hooks, plugins_.found().hooks, problems);
-  if (!manifest_.cluster) return;
+  if (!manifest_.cluster) {
+    if (options_.place && options_.place->size > 1)
+      problems.add({manifest_.file, 0, 0},
+                   "the program says that " + std::to_string(options_.place->size) +
+                       " processes train together, and the manifest has no [cluster], which joins them",
+                   "write [cluster] with a plugin, plugin = \"gloo\" say");
+    return;
+  }
   if (meets_elsewhere(*manifest_.cluster) && manifest_.cluster->on_lost_rank != OnLostRank::kStop)
     problems.add(manifest_.at("cluster.on_lost_rank"),
                  "with cluster.rendezvous the ranks have no directory in which those that are left find each other",
@@ -102,6 +106,7 @@ void ManifestRun::check_cluster(Diagnostics& problems) const {
       problems.add(manifest_.cluster->at, reason, "start one process; [cluster] may stay");
     return;
   }
+  if (ranks_ == nullptr && options_.place) return;
   if (const auto min = manifest_.cluster->min_ranks; min && *min > ranks_->size())
     problems.add(manifest_.at("cluster.min_ranks"),
                  "cluster.min_ranks = " + std::to_string(*min) + ", and the launcher has started " +
@@ -134,7 +139,13 @@ void ManifestRun::meet_ranks() {
   host_.log().info("", "rank " + std::to_string(ranks_->rank()) + " of " + std::to_string(ranks_->size()) +
                            (ranks_->chief() ? ": waits for the other ranks"
                                             : ": waits for rank 0, which has hooks, checkpoints and events"));
-  ranks_->set_builds(fingerprint_of(host_.environment(), plugins_.registry()).plugins);
+  Manifest alike = manifest_of_worker(manifest_);
+  std::erase_if(alike.cluster->options, [this](const PluginOption& option) {
+    const OptionInfo* info = plugins_.found().cluster->info.option(option.key);
+    return info != nullptr && info->watching;  // the process's own: an interface's name, a communicator's number
+  });
+  ranks_->set_versions({crc32c(effective_manifest(alike)), crc32c(build_id()),
+                        fingerprint_of(host_.environment(), plugins_.registry()).plugins});
   if (ranks_->chief()) {
     ranks_->open_chief(host_.directory(), host_.attempt());
   } else {

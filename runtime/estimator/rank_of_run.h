@@ -13,18 +13,19 @@
 
 namespace belay::runtime {
 
-// Which one it is, where a training with [cluster] was started several times; a replay is alone. None also where the
-// launcher's variables cannot be, which why_not_alone says.
-std::optional<LaunchedPlace> rank_of(const Manifest& manifest, bool replay, const Environment& environment);
+// Which one it is, where a training with [cluster] was started several times; a replay is alone. `given`: what a
+// program says of it, instead of the launcher's variables. None also where those cannot be, which why_not_alone says.
+std::optional<LaunchedPlace> rank_of(const Manifest& manifest, bool replay, const std::optional<LaunchedPlace>& given,
+                                     const Environment& environment);
 // The part of the manifest that it has. A worker's: model, optimizer and its input; of the hooks those that
 // session.hooks_on_all_ranks lists; no directory, no evaluations and exports, and no initial values, which are the
 // chief's.
-Manifest manifest_of_rank(const Manifest& manifest, bool replay, const Environment& environment);
+Manifest manifest_of_rank(const Manifest& manifest, const std::optional<LaunchedPlace>& place);
 // Whether its session is made anew after a preemption: not where a lost rank ends the run.
-bool recovers(const Manifest& manifest, bool replay, const Environment& environment);
-// Null: one process.
+bool recovers(const Manifest& manifest, const std::optional<LaunchedPlace>& place);
 RankExchange exchange_of(const ClusterSection& cluster, std::int64_t ranks);
-std::unique_ptr<RunRanks> make_ranks(const Manifest& manifest, bool replay, const Environment& environment,
+// Null: one process.
+std::unique_ptr<RunRanks> make_ranks(const Manifest& manifest, const std::optional<LaunchedPlace>& place,
                                      RunControl& control);
 
 }  // namespace belay::runtime

@@ -9,6 +9,7 @@
 #include <boost/dll/shared_library.hpp>
 #include <exception>
 #include <filesystem>
+#include <mutex>
 #include <system_error>
 #include <utility>
 
@@ -169,6 +170,8 @@ const LoadedLibrary* Loader::find_loaded(const std::string& path, const FileIden
 }
 
 const belay_module& Loader::open(const LibraryFile& file, std::vector<std::string>& warnings) {
+  static std::mutex one_at_a_time;  // what is looked after is the process's, whose threads may each load for a run
+  const std::lock_guard lock(one_at_a_time);
   ProcessStateGuard state;
   const LoadingScope scope(file.path, watch_);
   try {

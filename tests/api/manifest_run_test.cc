@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <thread>
 
 #include "tests/api/program.h"
 
@@ -208,6 +209,40 @@ TEST_F(ManifestRunTest, MustResumeNeedsACheckpoint) {
   options.must_resume = true;
   EXPECT_EQ(ManifestRun(file, options).run().status, RunStatus::kUsage);
   EXPECT_FALSE(std::filesystem::exists(temp / "run"));
+}
+
+TEST_F(ManifestRunTest, APlaceThatCannotBeIsAProblem) {
+  ManifestRunOptions options = with();
+  options.place = ProcessPlace{.rank = 1, .size = 2};
+  EXPECT_THAT(ManifestRun(file, options).problems_text(),
+              HasSubstr("the program says that 2 processes train together, and the manifest has no [cluster]"));
+  options.sets = {"cluster.plugin=gloo"};
+  EXPECT_TRUE(ManifestRun(file, options).ok());
+  options.place = ProcessPlace{.rank = 2, .size = 2};
+  EXPECT_THAT(ManifestRun(file, options).problems_text(),
+              HasSubstr("the program says that this process is rank 2 of 2"));
+}
+
+// Two ranks are two threads of this process, each with a run of its own.
+TEST_F(ManifestRunTest, ThreadsOfAProgramAreRanksByTheClusterLocal) {
+  const auto train = [&](const std::string& dir, int rank, int size) {
+    ManifestRunOptions options = with({"run.dir=" + dir, "cluster.plugin=local", "cluster.max_wait_secs=60",
+                                       "input.train.batch_size=" + std::to_string(16 / size)});
+    options.log.write = [](std::string_view) {};
+    options.place = ProcessPlace{.rank = rank, .size = size};
+    return ManifestRun(file, options).run();
+  };
+  RunReport worker;
+  std::thread other([&] { worker = train("two", 1, 2); });
+  const RunReport chief = train("two", 0, 2);
+  other.join();
+  ASSERT_EQ(chief.status, RunStatus::kDone) << chief.error;
+  EXPECT_EQ(worker.status, RunStatus::kDone) << worker.error;
+  EXPECT_EQ(worker.global_step, 6);
+  ASSERT_EQ(chief.evaluations.size(), 1U);
+  const RunReport alone = train("one", 0, 1);
+  ASSERT_EQ(alone.status, RunStatus::kDone) << alone.error;
+  EXPECT_NEAR(chief.evaluations[0].metrics.at(0).second, alone.evaluations.at(0).metrics.at(0).second, 1e-5);
 }
 
 TEST_F(ManifestRunTest, StopsWhereItIsAskedAndSavesThere) {

@@ -12,12 +12,15 @@ namespace belay::runtime::testing {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 struct Mpi {
   const char* plugin;
   const char* mpirun;
+  const char* program;  // with a main of its own
 };
-constexpr Mpi kMpis[] = {{"mpi_openmpi", "mpirun.openmpi"}, {"mpi_mpich", "mpirun.mpich"}};
+constexpr Mpi kMpis[] = {{"mpi_openmpi", "mpirun.openmpi", BELAY_BINARY_DIR "/bin/mpi_program_ompi-c"},
+                         {"mpi_mpich", "mpirun.mpich", BELAY_BINARY_DIR "/bin/mpi_program_mpich"}};
 
 class MpiRanks : public RunTest {
  protected:
@@ -38,13 +41,15 @@ class MpiRanks : public RunTest {
   }
   // Its exit status; what it says is in `said`. As root, and with more ranks than cores.
   static int run(const Mpi& mpi, int ranks, const std::string& manifest, std::string* said = nullptr) {
+    return launch(mpi, ranks, BELAY_BINARY_DIR "/bin/belay run " + manifest, said);
+  }
+  static int launch(const Mpi& mpi, int ranks, const std::string& program, std::string* said) {
     const std::string command =
         "env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 "
         "OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_btl=self,vader OMPI_MCA_btl_vader_single_copy_mechanism=none "
         "ASAN_OPTIONS=detect_leaks=0 BELAY_PLUGIN_PATH=" BELAY_BINARY_DIR "/plugins:" BELAY_BINARY_DIR
         "/tests/e2e/plugins timeout -k 5 300 " +
-        std::string(mpi.mpirun) + " -np " + std::to_string(ranks) + " " BELAY_BINARY_DIR "/bin/belay run " + manifest +
-        " 2>&1 < /dev/null";
+        std::string(mpi.mpirun) + " -np " + std::to_string(ranks) + " " + program + " 2>&1 < /dev/null";
     std::string output;
     std::FILE* out = ::popen(command.c_str(), "r");
     char buffer[4096];
@@ -69,6 +74,23 @@ TEST_F(MpiRanks, TwoTrainTheSameBitsByEachMpiAndByGloo) {
   const std::string weights = weights_of("gloo", 100);
   EXPECT_FALSE(weights.empty());
   for (const Mpi& mpi : kMpis) EXPECT_EQ(weights_of(mpi.plugin, 100), weights) << mpi.plugin;
+}
+
+// Of three processes the last two train, in the opposite order, by a communicator of theirs.
+TEST_F(MpiRanks, AProgramTrainsInSomeOfItsProcessesInAnOrderOfItsOwn) {
+  const std::string gloo = manifest("gloo", "gloo");
+  BelayProcess chief({"run", gloo}, {"RANK=0", "WORLD_SIZE=2"}), worker({"run", gloo}, {"RANK=1", "WORLD_SIZE=2"});
+  ASSERT_EQ(chief.wait().status, 0);
+  ASSERT_EQ(worker.wait().status, 0);
+  for (const Mpi& mpi : kMpis) {
+    const std::string path = manifest(mpi.plugin, mpi.plugin);
+    std::string said;
+    ASSERT_EQ(launch(mpi, 3, std::string(mpi.program) + " " + path, &said), 0) << said;
+    EXPECT_THAT(said, HasSubstr("process 2 of 3: rank 0, status 0 at step 100"));
+    EXPECT_THAT(said, HasSubstr("process 1 of 3: rank 1, status 0 at step 100"));
+    EXPECT_THAT(said, Not(HasSubstr("process 0 of 3")));
+    EXPECT_EQ(weights_of(mpi.plugin, 100), weights_of("gloo", 100)) << mpi.plugin;
+  }
 }
 
 // The chief's hook ends its process (SIGKILL) at its 37th call in each start.

@@ -48,11 +48,7 @@ class Mpi final : public belay::Cluster {
     check(MPI_Comm_rank(world, &rank), "MPI_Comm_rank");
     check(MPI_Comm_size(world, &size), "MPI_Comm_size");
     if (args.size() >= 0 && (args.rank() != rank || args.size() != size))
-      fail(Code::kUnavailable,
-           "the launcher has started rank " + std::to_string(args.rank()) + " of " + std::to_string(args.size()) +
-               ", and " BELAY_MPI_NAME " knows this process as rank " + std::to_string(rank) + " of " +
-               std::to_string(size) +
-               ": start it by " BELAY_MPI_NAME "'s mpirun, or name the plugin of the MPI whose mpirun has started it");
+      refuse(place_text(args.rank(), args.size()), place_text(rank, size));
     check_tags();
     aborted_ = false;
     const int local = local_rank(world);
@@ -99,6 +95,18 @@ class Mpi final : public belay::Cluster {
   }
 
  private:
+  static std::string place_text(int rank, int size) {
+    return "rank " + std::to_string(rank) + " of " + std::to_string(size);
+  }
+  [[noreturn]] void refuse(const std::string& said, const std::string& known) const {
+    if (communicator_ != 0)
+      fail(Code::kUnavailable, "the program has started " + said + ", which is " + known +
+                                   " in the communicator that it has handed in: ManifestRunOptions::place is to be "
+                                   "what MPI_Comm_rank and MPI_Comm_size say of that");
+    fail(Code::kUnavailable,
+         "the launcher has started " + said + ", and " BELAY_MPI_NAME " knows this process as " + known +
+             ": start it by " BELAY_MPI_NAME "'s mpirun, or name the plugin of the MPI whose mpirun has started it");
+  }
   static MPI_Comm copy_of(MPI_Comm ranks) {
     MPI_Comm copy;
     check(MPI_Comm_dup(ranks, &copy), "MPI_Comm_dup");

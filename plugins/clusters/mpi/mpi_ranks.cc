@@ -168,7 +168,15 @@ std::string communicator() {
   MPI_Comm_split(MPI_COMM_WORLD, 0, size - rank, &turned);
   std::string found;
   {
-    ClusterRank cluster(table(), {{"communicator", std::int64_t{MPI_Comm_c2f(turned)}}}, -1, -1, "");
+    int turned_rank = 0;
+    MPI_Comm_rank(turned, &turned_rank);
+    ClusterRank other(table(), {{"communicator", std::int64_t{MPI_Comm_c2f(turned)}}}, (turned_rank + 1) % size, size,
+                      "");
+    const std::string refused = error_of([&] { other.open(); });
+    must(refused.find("which is rank " + std::to_string(turned_rank) + " of " + std::to_string(size) +
+                      " in the communicator that it has handed in") != std::string::npos,
+         "a place that is not the communicator's is refused");
+    ClusterRank cluster(table(), {{"communicator", std::int64_t{MPI_Comm_c2f(turned)}}}, turned_rank, size, "");
     const belay::ClusterPlace place = cluster.open();
     Tensor sum(std::int64_t{place.rank});
     cluster.all_reduce(sum);

@@ -45,8 +45,9 @@ struct ClusterPlace {
 class ClusterArgs {
  public:
   explicit ClusterArgs(const belay_cluster_args& given) noexcept : args_(given) {}
-  // As the launcher has set them: -1 where there is no launcher, or where the plugin's library knows better (MPI). Of a
-  // later generation: the rank in the one before, -1 for a process that joins.
+  // As the launcher, or the program that runs the training, has set them: -1 where there is no launcher, or where the
+  // plugin's library knows better (MPI). Of a later generation: the rank in the one before, -1 for a process that
+  // joins.
   int rank() const noexcept { return args_.rank; }
   int size() const noexcept { return args_.size; }
   int local_rank() const noexcept { return args_.local_rank; }

@@ -14,13 +14,17 @@
 // inputs and all other plugins are found as the manifest and the environment say (docs/reference/manifest.md), and
 // loaded from their files.
 //
+// Several processes that train one model ([cluster] in the manifest): which of them this is the launcher's variables
+// say, or options.place.
+//
 // Threads: one makes the run and drives it; request_stop, stop_now and request_save may be called by any. One run at a
-// time in a process.
+// time in a process, but for ranks that are threads of it, by the cluster plugin "local": each has a run of its own.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,6 +48,13 @@ enum class RunStatus : int {
 
 class ManifestRun;
 
+// A process among those that train one model together.
+struct ProcessPlace {
+  int rank = 0;  // 0 <= rank < size; 0 is the chief, which has the run's directory
+  int size = 1;
+  int local_rank = -1;  // among those of its machine; -1: not known
+};
+
 struct ManifestRunOptions {
   // As --set of belay run: "run.max_steps=500", "optimizer.learning_rate=0.1", "hooks.0.max=5". Applied in this order
   // before the manifest is checked; relative paths in them are relative to the manifest.
@@ -60,6 +71,11 @@ struct ManifestRunOptions {
   // A program, processor or plugin with which the bits may differ is a problem instead of a warning, and data files are
   // compared in full.
   bool exact = false;
+  // Which process of the run this is, for a program that knows it better than the launcher's variables, which are not
+  // looked at then: its processes may have other work besides, or another order. With the plugins of MPI these are rank
+  // and size in the communicator that it hands in ("cluster.communicator=" and what MPI_Comm_c2f says of it, in sets).
+  // A size of 1: it trains alone. None: as the launcher's variables say. It is of trainings alone.
+  std::optional<ProcessPlace> place = {};
   // Called with the run behind every step, and every batch of an evaluation or a prediction, on the thread of run().
   std::function<void(ManifestRun&)> on_progress = {};
   LogOptions log = {};
