@@ -110,6 +110,22 @@ bool launched_to_evaluate(const Environment& environment) {
   }
 }
 
+std::string why_apart(const Environment& environment) {
+  LaunchedPlace place;
+  try {
+    place = launched_place(environment);
+  } catch (const Error&) {
+  }
+  if (place.size <= 1) return "";
+  const std::string plugin = place.launcher == "Open MPI" ? "mpi_openmpi"
+                             : place.launcher == "MPICH"  ? "mpi_mpich"
+                                                          : "gloo";
+  return text_of(place) +
+         ", and the manifest has no [cluster]: each process trains a model of its own; for one model of all write "
+         "plugin = \"" +
+         plugin + "\" below [cluster]";
+}
+
 std::string why_not_alone(const Environment& environment) {
   try {
     const LaunchedPlace place = launched_place(environment);

@@ -34,6 +34,10 @@ LaunchedPlace launched_place(const Environment& environment);
 // Whether it was started to evaluate what others train: "evaluator" in TF_CONFIG, or BELAY_CONFIG.
 bool launched_to_evaluate(const Environment& environment);
 
+// What several processes do whose manifest has no [cluster], and what makes them one training: "torchrun says rank 0 of
+// 2, and the manifest has no [cluster]: ...". Empty: there is one, or what the variables say cannot be.
+std::string why_apart(const Environment& environment);
+
 // Why a training of one process is not what the launcher has started: it has started several, or what it says cannot
 // be. Empty: it is.
 std::string why_not_alone(const Environment& environment);

@@ -136,6 +136,7 @@ bool ManifestRun::find_plugins(Diagnostics& problems) {
 }
 
 void ManifestRun::load_plugins(Diagnostics& problems) {
+  if (const std::string why = apart(); !why.empty()) host_.log().warning("", why);
   plugins_.load();
   plugins_.add_ops(*ops_);
   const Manifest uses = this->uses();

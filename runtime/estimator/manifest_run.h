@@ -61,7 +61,7 @@ class ManifestRun {
   // False where a plugin is the trouble (exit status 3 instead of 2); `problems` has all.
   bool find_plugins(Diagnostics& problems);
   // RunInUse; PERMISSION_DENIED and others. Until open_directory() the end of the run takes away what this made.
-  void take_directory() { host_.take_directory(); }
+  void take_directory();
   // A warning where the attempt before ended without a word. Changes nothing; for `belay check`.
   void tell_last_attempt() const;
   // With the training that the directory's newest checkpoint is of; behind find_plugins(). Changes nothing, and needs
@@ -131,6 +131,8 @@ class ManifestRun {
   bool build_model(RunInput& input, Diagnostics& problems);
   // ---- of several processes (manifest_run_ranks.cc)
   void check_cluster(Diagnostics& problems) const;
+  // Where several processes were started and nothing joins them: what to say of it. Empty: that is not so.
+  std::string apart() const;
   void use_cluster(PluginInstance& cluster);
   void meet_ranks();
   void take_place(int rank, int size);
@@ -177,9 +179,9 @@ class ManifestRun {
   void compare_plugins(Diagnostics& problems) const;
   ReplayedSteps replayed_steps();
 
+  const std::optional<LaunchedPlace> place_;  // of several processes; none: this one trains alone
   const Manifest manifest_;
   const ManifestRunOptions options_;
-  const std::optional<LaunchedPlace> place_;  // of several processes; none: this one trains alone
   const Environment environment_;
   RunHost host_;
   ResumeCheck resume_;

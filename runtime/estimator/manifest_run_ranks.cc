@@ -2,10 +2,12 @@
 // A ManifestRun that is one of several processes.
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
 #include "belay/graph.h"
+#include "runtime/checkpoint/run_lock.h"
 #include "runtime/data/input_feed.h"
 #include "runtime/estimator/hooks_on_ranks.h"
 #include "runtime/estimator/manifest_run.h"
@@ -39,6 +41,9 @@ bool meets_elsewhere(const ClusterSection& cluster) {
     return option.key == "rendezvous" && (text == nullptr || !text->empty());
   });
 }
+
+// Whose ranks are in one process: a program starts them, no launcher does.
+constexpr std::string_view kThreadsOnly = "local";
 
 }  // namespace
 
@@ -101,12 +106,17 @@ void ManifestRun::check_cluster(Diagnostics& problems) const {
     problems.add(manifest_.at("cluster.on_lost_rank"),
                  "with cluster.rendezvous the ranks have no directory in which those that are left find each other",
                  "leave one of the two out");
+  if (ranks_ == nullptr && options_.place) return;
   if (ranks_ == nullptr) {
     if (const std::string reason = why_not_alone(environment_); !reason.empty())
       problems.add(manifest_.cluster->at, reason, "start one process; [cluster] may stay");
     return;
   }
-  if (ranks_ == nullptr && options_.place) return;
+  if (!options_.place && manifest_.cluster->plugin == kThreadsOnly)
+    problems.add(manifest_.cluster->at,
+                 "cluster \"local\" joins threads of one program, and " + place_->launcher + " has started " +
+                     std::to_string(place_->size) + " processes",
+                 "name a plugin that joins processes, plugin = \"gloo\" say");
   if (const auto min = manifest_.cluster->min_ranks; min && *min > ranks_->size())
     problems.add(manifest_.at("cluster.min_ranks"),
                  "cluster.min_ranks = " + std::to_string(*min) + ", and the launcher has started " +
@@ -115,6 +125,21 @@ void ManifestRun::check_cluster(Diagnostics& problems) const {
   if (ranks_->chief() && manifest_.run.dir.empty())
     problems.add(manifest_.cluster->at, "several processes need a run directory, and [run] names none",
                  "write dir = \"runs/NAME\" in [run]");
+}
+
+std::string ManifestRun::apart() const {
+  const bool alone = trains(manifest_.run.mode) && !manifest_.cluster && options_.replay == nullptr && !options_.place;
+  return alone ? why_apart(environment_) : "";
+}
+
+void ManifestRun::take_directory() {
+  try {
+    host_.take_directory();
+  } catch (const RunInUse& e) {
+    const std::string why = apart();
+    if (why.empty()) throw;
+    throw RunInUse(e.code(), std::string(e.message()) + "; " + why);
+  }
 }
 
 void ManifestRun::use_cluster(PluginInstance& cluster) {

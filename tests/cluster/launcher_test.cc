@@ -120,6 +120,25 @@ TEST(Launcher, OneProcessIsAloneAndSeveralAreNot) {
   EXPECT_EQ(why({{"RANK", "0"}}), "RANK is set and WORLD_SIZE is not: a process of a group needs both");
 }
 
+TEST(Launcher, SeveralThatNothingJoinsAreToldWhatWould) {
+  const auto why = [](const Variables& variables) {
+    return why_apart([&](const std::string& name) -> std::optional<std::string> {
+      const auto found = variables.find(name);
+      return found == variables.end() ? std::nullopt : std::optional(found->second);
+    });
+  };
+  EXPECT_EQ(why({}), "");
+  EXPECT_EQ(why({{"RANK", "0"}, {"WORLD_SIZE", "1"}}), "");
+  EXPECT_EQ(why({{"RANK", "0"}}), "") << "what cannot be may be another program's";
+  EXPECT_EQ(why({{"SLURM_PROCID", "3"}, {"SLURM_NTASKS", "4"}}),
+            "Slurm says rank 3 of 4, and the manifest has no [cluster]: each process trains a model of its own; for "
+            "one model of all write plugin = \"gloo\" below [cluster]");
+  const std::string by_open_mpi = why({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}});
+  EXPECT_NE(by_open_mpi.find("plugin = \"mpi_openmpi\""), std::string::npos) << by_open_mpi;
+  const std::string by_mpich = why({{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}});
+  EXPECT_NE(by_mpich.find("plugin = \"mpi_mpich\""), std::string::npos) << by_mpich;
+}
+
 TEST(Launcher, WhatCannotBeIsRefused) {
   EXPECT_EQ(error({{"RANK", "2"}, {"WORLD_SIZE", "2"}}), "INVALID_ARGUMENT: RANK = 2 is not below WORLD_SIZE = 2");
   for (const char* text : {"-1", "x", "1x", "99999999999"})

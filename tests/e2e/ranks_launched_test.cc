@@ -79,6 +79,36 @@ TEST_F(RanksLaunched, TwoThatContradictEachOtherAreAnErrorThatNamesBoth) {
                         "4; unset the variables of one of them"));
 }
 
+TEST_F(RanksLaunched, SeveralWithoutAClusterAreToldThatTheyTrainApart) {
+  const std::string path = regression("", "", 1000000);
+  const std::string apart =
+      "torchrun says rank 0 of 2, and the manifest has no [cluster]: each process trains a model of its own; for one "
+      "model of all write plugin = \"gloo\" below [cluster]";
+  const Process first = started(path, {"RANK=0", "WORLD_SIZE=2"});
+  ASSERT_TRUE(first->wait_for("training")) << first->wait().err;
+  const ProcessResult second = belay({"run", path}, {"RANK=1", "WORLD_SIZE=2"});
+  EXPECT_EQ(second.status, 6);
+  EXPECT_THAT(second.err, HasSubstr("give this one another run.dir; " + replaced(apart, "rank 0", "rank 1")));
+  first->kill(SIGTERM);
+  EXPECT_THAT(first->wait().err, HasSubstr("warning " + apart));
+  const ProcessResult checked = belay({"check", path}, {"RANK=0", "WORLD_SIZE=2"});
+  EXPECT_EQ(checked.status, 0);
+  EXPECT_THAT(checked.err, HasSubstr(apart));
+  EXPECT_THAT(belay({"check", path}, {"RANK=0", "WORLD_SIZE=1"}).err, Not(HasSubstr("[cluster]")));
+}
+
+TEST_F(RanksLaunched, TheClusterOfThreadsIsRefusedAtOnce) {
+  const std::string path = manifest({.dir = "run"});
+  write_file(path, replaced(contents(path), "\"gloo\"", "\"local\""));
+  for (const char* command : {"check", "run"}) {
+    const ProcessResult r = belay({command, path}, {"RANK=0", "WORLD_SIZE=2"});
+    EXPECT_EQ(r.status, 2) << command;
+    EXPECT_THAT(r.err, AllOf(HasSubstr("cluster \"local\" joins threads of one program, and torchrun has started 2 "
+                                       "processes"),
+                             HasSubstr("name a plugin that joins processes, plugin = \"gloo\" say")));
+  }
+}
+
 // /proc says which sockets a process has, and where they are bound.
 TEST_F(RanksLaunched, TheyAreBoundToLoopbackAloneWhereNoInterfaceIsNamed) {
   const std::vector<Process> all = start_all(endless("run"), 2);
