@@ -4,7 +4,10 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <random>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -16,11 +19,34 @@ namespace {
 
 using ::testing::HasSubstr;
 
+struct Seen {
+  double loss, accuracy;
+};
+// By step, as the chief's metrics.jsonl has it.
+std::map<int, Seen> seen_by_hooks(const std::string& directory) {
+  std::map<int, Seen> all;
+  std::istringstream lines(contents(directory + "/metrics.jsonl"));
+  for (std::string line; std::getline(lines, line);) {
+    const auto values = nlohmann::json::parse(line);
+    if (!values.contains("event")) all[values.at("step")] = {values.at("loss"), values.at("accuracy")};
+  }
+  return all;
+}
+
 TEST_F(Ranks, PROSE_22B_TwoTrainWhatOneProcessTrainsWithTheSameRowsInAStep) {
   const std::string two = manifest({.dir = "two"});
   train(two, 2);
   train(manifest({.dir = "one", .batch = 32}), 1);
   expect_near("one", "two", 100, 1e-4F);  // sums in another order, behind 100 steps
+  // What hooks see is of all ranks: loss and accuracy of 2 x 16 rows are those of the 32.
+  const std::map<int, Seen> of_one = seen_by_hooks(temp / "one"), of_two = seen_by_hooks(temp / "two");
+  for (const int step : {1, 100}) ASSERT_TRUE(of_one.contains(step) && of_two.contains(step)) << step;
+  for (const auto& [step, seen] : of_two) {
+    const auto found = of_one.find(step);
+    if (found == of_one.end()) continue;  // a fast run logs fewer of its steps
+    EXPECT_NEAR(seen.loss, found->second.loss, 1e-5) << "step " << step;
+    EXPECT_NEAR(seen.accuracy, found->second.accuracy, 1e-6) << "step " << step;
+  }
 }
 
 TEST_F(Ranks, TwoTrainAConvolutionalNetworkAsOneProcessDoes) {
