@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -13,6 +14,17 @@
 #include "tests/e2e/run_fixture.h"
 
 namespace belay::runtime::testing {
+
+// The elements of a checkpoint, as float32.
+inline std::vector<float> values_in(const std::string& run, int step) {
+  const std::string bytes = contents(run + "/model.ckpt-" + std::to_string(step) + "/model.safetensors");
+  std::uint64_t header = 0;
+  if (bytes.size() > sizeof(header)) std::memcpy(&header, bytes.data(), sizeof(header));
+  if (bytes.size() <= 8 + header) return {};
+  std::vector<float> out((bytes.size() - 8 - header) / 4);
+  std::memcpy(out.data(), bytes.data() + 8 + header, out.size() * 4);
+  return out;
+}
 
 class Ranks : public RunTest {
  protected:
@@ -52,7 +64,9 @@ class Ranks : public RunTest {
     float largest = 0;
     for (std::size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::abs(a[i] - b[i]));
     EXPECT_LE(largest, bound);
-    RecordProperty("largest_difference", std::to_string(largest));
+    char text[32];
+    std::snprintf(text, sizeof(text), "%.2g", static_cast<double>(largest));
+    RecordProperty("largest_difference", text);
   }
   using Process = std::unique_ptr<BelayProcess>;
   static Process start(const std::string& manifest, int rank, int size, const std::vector<std::string>& more = {}) {
@@ -76,15 +90,7 @@ class Ranks : public RunTest {
     for (const ProcessResult& r : wait_for_all(start_all(manifest, size, more))) ASSERT_EQ(r.status, 0) << r.err;
   }
   std::string weights_of(const std::string& dir, int step) const { return weights(temp / dir, step); }
-  // The elements of a checkpoint, as float32.
-  std::vector<float> values(const std::string& dir, int step) const {
-    const std::string bytes = weights_of(dir, step);
-    std::uint64_t header = 0;
-    std::memcpy(&header, bytes.data(), sizeof(header));
-    std::vector<float> out((bytes.size() - 8 - header) / 4);
-    std::memcpy(out.data(), bytes.data() + 8 + header, out.size() * 4);
-    return out;
-  }
+  std::vector<float> values(const std::string& dir, int step) const { return values_in(temp / dir, step); }
 };
 
 }  // namespace belay::runtime::testing
