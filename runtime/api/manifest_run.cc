@@ -37,10 +37,9 @@ struct ManifestRun::Insides {
   std::unique_ptr<runtime::ManifestRun> make(runtime::RunControl& of) const {
     return std::make_unique<runtime::ManifestRun>(
         *manifest,
-        runtime::ManifestRunOptions{options.from_scratch,
-                                    {options.accept_changes, options.must_resume, options.exact},
-                                    nullptr,
-                                    launched(options.place)},
+        runtime::ManifestRunOptions{.from_scratch = options.from_scratch,
+                                    .resume = {options.accept_changes, options.must_resume, options.exact},
+                                    .place = launched(options.place)},
         runtime::Platform{runtime::system_clock(), *log, runtime::posix_file_system()}, runtime::process_environment(),
         of);
   }
