@@ -136,6 +136,15 @@ void RunRanks::compare_at_end() {
   }
 }
 
+void RunRanks::end_together() noexcept {
+  if (group_ == nullptr || !group_->is_open()) return;
+  const RankWait waiting(control_.waits);
+  try {
+    group_->all_gather({0});
+  } catch (const Error&) {  // one has ended before, and is not waited for
+  }
+}
+
 // ---- what they go on with ----
 
 // Of those that have the same the first.

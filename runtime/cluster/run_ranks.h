@@ -134,6 +134,8 @@ class RunRanks final : public StepRanks {
   }
   // Ends the run on all ranks. Nothing where they have agreed on that already.
   void leave();
+  // Behind the last save: no rank ends before the chief is here, too, since launchers end all as soon as one has ended.
+  void end_together() noexcept;
 
   double share() const override { return share_; }
   float* bucket(std::size_t number) override { return buckets_->memory(number); }

@@ -355,6 +355,7 @@ TrainingResult ManifestRun::train(const std::function<void()>& progress,
   TrainingResult result = run_training(options);
   if (ranks_ != nullptr) {
     hook_ranks_->left();
+    ranks_->end_together();
     ranks_->close();
   }
   times.stop();
