@@ -2,11 +2,13 @@
 #include "runtime/cluster/membership.h"
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <random>
 #include <sstream>
 #include <thread>
+#include <utility>
 
 #include "belay/error.h"
 
@@ -42,6 +44,7 @@ struct HereMark {
   std::uint64_t token = 0;
   std::int64_t waits = 0;  // for this generation, or a later one
   bool trained = false;    // it was in a group before
+  std::vector<int> unmet;  // seats of the group before, which it did not meet
 };
 
 // A file that is being made or removed is one that is not there.
@@ -64,8 +67,15 @@ bool is_seated(const OpenDirectory& rendezvous, int seat) {
 std::optional<HereMark> mark_of(const OpenDirectory& rendezvous, int seat) {
   std::istringstream text(read_mark(rendezvous, mark_name(seat)));
   HereMark mark;
-  if (text >> mark.token >> mark.waits >> mark.trained) return mark;
-  return std::nullopt;
+  if (!(text >> mark.token >> mark.waits >> mark.trained)) return std::nullopt;
+  for (int other = 0; text >> other;) mark.unmet.push_back(other);
+  return mark;
+}
+
+std::string text_of(const HereMark& mark) {
+  std::string text = std::to_string(mark.token) + " " + std::to_string(mark.waits) + " " + (mark.trained ? "1" : "0");
+  for (const int seat : mark.unmet) text += " " + std::to_string(seat);
+  return text + "\n";
 }
 
 std::string text_of(const RankMembers& group) {
@@ -92,10 +102,33 @@ std::optional<int> RankMembers::rank_of(const Member& member) const {
   return static_cast<int>(found - members.begin());
 }
 
+std::vector<int> ranks_not_met(std::string_view error) {
+  constexpr std::string_view kBefore = ": rank";
+  const std::size_t open = error.find(" in open");
+  std::size_t at = open == std::string_view::npos ? open : error.find(':', open);
+  if (at == std::string_view::npos || !error.substr(at).starts_with(kBefore)) return {};
+  at += kBefore.size();
+  if (at < error.size() && error[at] == 's') ++at;
+  std::vector<int> ranks;
+  while (at < error.size() && error[at] == ' ') {
+    int rank = 0;
+    const auto [end, failed] = std::from_chars(error.data() + at + 1, error.data() + error.size(), rank);
+    if (failed != std::errc()) break;
+    ranks.push_back(rank);
+    at = static_cast<std::size_t>(end - error.data());
+    if (at < error.size() && error[at] == ',')
+      ++at;
+    else
+      break;
+  }
+  return ranks;
+}
+
 // Who of the others is there.
 struct Membership::Look {
   std::vector<RankMembers::Member> here;
   std::vector<int> missing;
+  std::vector<int> cut_off;
   bool all_known = true;  // each missing one was in the last group, and has ended
   bool trained = false;   // one of those that are here was in a group before
 };
@@ -114,12 +147,51 @@ bool Membership::holds(const RankMembers& group, const OpenDirectory& rendezvous
                      [&](const auto& m) { return m.seat == 0 || is_seated(rendezvous, m.seat); });
 }
 
+void Membership::note_not_met(const std::vector<int>& ranks) {
+  unmet_.clear();
+  for (const int rank : ranks)
+    if (rank >= 0 && rank < static_cast<int>(last_.members.size()))
+      unmet_.push_back(last_.members[static_cast<std::size_t>(rank)].seat);
+}
+
 // ---- the chief ----
+
+// Members of the last group that others did not meet: those whom the chief did not, and of two others that did not meet
+// each other the one that is in more such pairs.
+std::vector<int> Membership::cut_off(const OpenDirectory& rendezvous) const {
+  if (options_.on_lost != LostRank::kContinue) return {};
+  std::vector<std::pair<int, int>> pairs;
+  for (const int seat : unmet_) pairs.emplace_back(0, seat);
+  for (const RankMembers::Member& m : last_.members) {
+    const std::optional<HereMark> mark = m.seat == 0 ? std::nullopt : mark_of(rendezvous, m.seat);
+    if (!mark || mark->token != m.token || mark->waits != last_.generation + 1) continue;
+    for (const int seat : mark->unmet) pairs.emplace_back(m.seat, seat);
+  }
+  std::vector<int> out;
+  for (;;) {
+    int worst = 0;
+    std::size_t most = 0;
+    for (const RankMembers::Member& m : last_.members) {
+      std::size_t count = 0;
+      for (const auto& [one, other] : pairs)
+        if (one == m.seat || other == m.seat) count += one == 0 || other == 0 ? pairs.size() : 1;
+      if (m.seat != 0 && count != 0 && count >= most) worst = m.seat, most = count;
+    }
+    if (worst == 0) return out;
+    out.push_back(worst);
+    std::erase_if(pairs, [&](const auto& pair) { return pair.first == worst || pair.second == worst; });
+  }
+}
 
 Membership::Look Membership::look_at(const OpenDirectory& rendezvous) const {
   Look look;
+  const std::vector<int> out = cut_off(rendezvous);
   for (int seat = 1; seat < options_.seats; ++seat) {
     const std::optional<HereMark> mark = mark_of(rendezvous, seat);
+    if (mark && last_.rank_of({seat, mark->token}) && std::find(out.begin(), out.end(), seat) != out.end()) {
+      look.cut_off.push_back(seat);
+      continue;
+    }
     const bool seated = is_seated(rendezvous, seat);
     const bool still_in_last = mark && last_.rank_of({seat, mark->token}) && mark->waits <= last_.generation;
     if (mark && seated && !still_in_last) {
@@ -137,7 +209,7 @@ Membership::Look Membership::look_at(const OpenDirectory& rendezvous) const {
 
 // Where all that there can be have come it goes on at once. A chief that follows another one does not know who is left.
 bool Membership::is_enough(const Look& look, double waited_secs) const {
-  if (look.missing.empty()) return true;
+  if (look.missing.empty() && look.cut_off.empty()) return true;
   const bool later = !last_.members.empty() || look.trained;
   if (options_.on_lost != LostRank::kContinue || !later) return false;
   if (static_cast<int>(look.here.size()) + 1 < options_.min_ranks) return false;
@@ -145,10 +217,13 @@ bool Membership::is_enough(const Look& look, double waited_secs) const {
 }
 
 void Membership::fail_missing(const Look& look) const {
+  std::vector<int> all = look.missing;
+  all.insert(all.end(), look.cut_off.begin(), look.cut_off.end());
+  std::sort(all.begin(), all.end());
   std::string names;
-  for (const int seat : look.missing) names += (names.empty() ? "" : ", ") + std::to_string(seat);
+  for (const int seat : all) names += (names.empty() ? "" : ", ") + std::to_string(seat);
   const std::string who =
-      std::string(look.missing.size() == 1 ? "rank " : "ranks ") + names + " of " + std::to_string(options_.seats);
+      std::string(all.size() == 1 ? "rank " : "ranks ") + names + " of " + std::to_string(options_.seats);
   const std::string wait = " (" + secs_text("max_wait_secs", options_.max_wait_secs) + ")";
   const bool later = !last_.members.empty() || look.trained;
   if (later && options_.on_lost == LostRank::kContinue)
@@ -168,6 +243,7 @@ RankMembers Membership::form(OpenDirectory& run, const std::string& name) {
       RankMembers group{name + "-" + std::to_string(generation), generation, {{0, token_}}};
       group.members.insert(group.members.end(), look.here.begin(), look.here.end());
       rendezvous->replace(kGroupName, text_of(group));
+      unmet_.clear();
       return last_ = group;
     }
     if (secs_since(begun) > options_.max_wait_secs) fail_missing(look);
@@ -181,6 +257,7 @@ RankMembers Membership::join(WorkerSeat& seat, FileSystem& files) {
   const auto begun = SteadyClock::now();
   SteadyClock::time_point seen = begun;
   std::string marked;
+  bool left_out = false;
   for (;;) {
     check_stopping();
     const std::string name = seat.look();
@@ -190,24 +267,33 @@ RankMembers Membership::join(WorkerSeat& seat, FileSystem& files) {
         if (name != rendezvous_) {
           rendezvous_ = name;
           next_ = 0;
+          unmet_.clear();
         }
         const std::unique_ptr<OpenDirectory> rendezvous = files.open_directory(seat.directory());
         if (name != marked) {
-          rendezvous->replace(mark_name(options_.seat), std::to_string(token_) + " " + std::to_string(next_) + " " +
-                                                            (last_.members.empty() ? "0" : "1") + "\n");
+          rendezvous->replace(
+              mark_name(options_.seat),
+              text_of(HereMark{.token = token_, .waits = next_, .trained = !last_.members.empty(), .unmet = unmet_}));
           marked = name;
         }
         const std::optional<RankMembers> group = group_of(*rendezvous);
         if (group && group->generation >= next_ && group->rank_of({options_.seat, token_})) {
           next_ = group->generation + 1;
+          unmet_.clear();
           return last_ = *group;
         }
+        left_out = left_out || (group && group->generation >= next_ && !last_.members.empty());
       }
     } catch (const Error&) {  // the folder is being made anew
       marked.clear();
     }
     if (!rendezvous_.empty() && name.empty() && secs_since(seen) > kGoneSecs)
       fail(Code::kNotFound, "rank 0 has ended the run");
+    if (left_out && secs_since(begun) > options_.max_wait_secs)
+      fail(Code::kDeadlineExceeded,
+           "the other ranks went on without this one, which they did not reach, and formed no "
+           "further group within " +
+               secs_text("max_wait_secs", options_.max_wait_secs));
     if (secs_since(begun) > options_.max_wait_secs)
       fail(Code::kDeadlineExceeded, "rank 0 of " + std::to_string(options_.seats) +
                                         (last_.members.empty() ? " began no group with this rank within "

@@ -10,7 +10,8 @@
 //   chief:   members.form(run, name)      waits for the others as the options say, then names the group
 //   worker:  members.join(seat)           waits until the chief has named a group that this process is in
 //
-// After a failure both are called again, by those that are left; so is it when a group could not meet. A chief that
+// After a failure both are called again, by those that are left; so is it when a group could not meet. Whom a process
+// did not meet then it writes into its mark, and with LostRank::kContinue the next group is without those. A chief that
 // died is followed by a new one, which begins a rendezvous of its own, where those that are left find it. [session
 // thread], but for holds()
 #pragma once
@@ -19,6 +20,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/cluster/rendezvous.h"
@@ -41,6 +43,9 @@ struct RankMembers {
   std::optional<int> rank_of(const Member& member) const;
 };
 
+// Of the error of a cluster's open, "... in open at step 7: ranks 1, 2 of 3 did not come": those ranks.
+std::vector<int> ranks_not_met(std::string_view error);
+
 class Membership {
  public:
   struct Options {
@@ -55,11 +60,13 @@ class Membership {
 
   // `name`: of the rendezvous, as begin_meeting() returned it. CANCELLED where the run is to stop; DEADLINE_EXCEEDED
   // with who is missing. At the start all have to come. Later those that are left are enough (kContinue), as soon as
-  // each of the others is known to have ended, or has not come for timeout_secs.
+  // each of the others is known to have ended, or to be cut off, or has not come for timeout_secs.
   RankMembers form(OpenDirectory& run, const std::string& name);
   // CANCELLED; DEADLINE_EXCEEDED where no group came in max_wait_secs; NOT_FOUND where the chief has ended the run;
   // RunInUse.
   RankMembers join(WorkerSeat& seat, FileSystem& files);
+  // Ranks of the group that form() or join() returned last, which this process did not meet.
+  void note_not_met(const std::vector<int>& ranks);
   // Whether a group that is about to meet is still the one to meet: no member has ended, and there is no newer one. Any
   // thread.
   static bool holds(const RankMembers& group, const OpenDirectory& rendezvous);
@@ -70,6 +77,7 @@ class Membership {
  private:
   struct Look;
   Look look_at(const OpenDirectory& rendezvous) const;
+  std::vector<int> cut_off(const OpenDirectory& rendezvous) const;
   bool is_enough(const Look& look, double waited_secs) const;
   [[noreturn]] void fail_missing(const Look& look) const;
   void check_stopping() const;
@@ -78,6 +86,7 @@ class Membership {
   const std::function<bool()> stopping_;
   const std::uint64_t token_;
   RankMembers last_;        // that this process was in; no members: none
+  std::vector<int> unmet_;  // seats of that one, which this process did not meet
   std::int64_t next_ = 0;   // the generation that is formed, or waited for, next
   std::string rendezvous_;  // a worker's: that of last_ and next_
 };

@@ -71,6 +71,7 @@ void RunRanks::meet_members() {
     meet(directory, members_.meeting, members_.generation);
   } catch (const Error& e) {
     if (group_ != nullptr) group_->close();
+    if (e.code() == Code::kUnavailable && regroupings_ > 0) membership_->note_not_met(ranks_not_met(e.what()));
     if (e.code() == Code::kCancelled && !control_.stopping())
       fail(Code::kUnavailable, "a rank has ended while the group met");
     throw;
@@ -88,14 +89,25 @@ void RunRanks::meet_first(const std::string& rendezvous) {
     }
 }
 
+// Another recovery would be one too many: the session is made, and its end saves.
+bool RunRanks::give_up(const Error& error) {
+  if (in_a_row_ == 0 || in_a_row_ < options_.max_recoveries || !is_preemption(error.code())) return false;
+  ended_ = true;
+  gave_up_.emplace(Code::kInternal,
+                   "gave up after " + std::to_string(in_a_row_) + " recoveries in a row: " + error.what());
+  return true;
+}
+
 void RunRanks::regroup() {
   ++regroupings_;
+  ++in_a_row_;
   const RankWait waiting(control_.waits);
   try {
     meet_members();
   } catch (const RunInUse&) {
     throw;
   } catch (const Error& e) {
+    if (give_up(e)) return;
     if (is_preemption(e.code())) throw;
     // Alone it makes no step, but ends as a run does, with its last checkpoint if it is the chief.
     ended_ = true;

@@ -358,8 +358,12 @@ CreatedSession RunRanks::alike(CreatedSession created, bool trained) {
   session_ = &session;
   steps_on_ = std::this_thread::get_id();
   if (ended_) return created;  // alone: those that it waited for did not come
-  share(session, trained);
-  share_states_of(created, trained);
+  try {
+    share(session, trained);
+    share_states_of(created, trained);
+  } catch (const Error& e) {
+    if (!give_up(e)) throw;
+  }
   return created;
 }
 

@@ -68,6 +68,7 @@ class RunRanks final : public StepRanks {
     bool plugin_meets = false;     // the plugin finds the others by itself, without the directory
     LostRank on_lost = LostRank::kStop;
     int min_ranks = 1;  // of kContinue
+    std::int64_t max_recoveries = 10;
   };
   // What the ranks have to do with the run's control; borrowed.
   struct Control {
@@ -178,6 +179,7 @@ class RunRanks final : public StepRanks {
   std::string name_on_others(int rank) const;
   void meet_first(const std::string& rendezvous);
   void meet_members();
+  bool give_up(const Error& error);
   int newest_rank(DirectSession& session, bool trained);
   std::string what_changed(int from, std::int64_t step) const;
   void keep_positions(DirectSession& session, const std::vector<Position>& of_rank);
@@ -223,11 +225,11 @@ class RunRanks final : public StepRanks {
   std::unique_ptr<Membership> membership_;  // null: they do not
   std::function<void(int, int)> placed_;
   std::function<void()> group_over_, group_met_;
-  std::string rendezvous_;        // the chief's name for it
-  RankMembers members_, before_;  // of the group, and of the last one that made a session
-  int rank_before_ = 0;           // in that one
-  std::int64_t regroupings_ = 0;
-  std::optional<Error> gave_up_;  // why there is no group any more
+  std::string rendezvous_;                       // the chief's name for it
+  RankMembers members_, before_;                 // of the group, and of the last one that made a session
+  int rank_before_ = 0;                          // in that one
+  std::int64_t regroupings_ = 0, in_a_row_ = 0;  // in_a_row_: without a step since
+  std::optional<Error> gave_up_;                 // why there is no group any more
 };
 
 // For a run that is one process, whose session may have been restored from a checkpoint of several: its input goes on

@@ -18,6 +18,7 @@ void RunRanks::share_states(HookSet& hooks) {
 }
 
 void RunRanks::note_states() {
+  in_a_row_ = 0;
   if (hooks_ != nullptr && !chief()) own_states_ = packed(hooks_->save_states());
 }
 

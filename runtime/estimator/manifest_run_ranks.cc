@@ -16,6 +16,7 @@
 #include "runtime/monitored/fingerprint.h"
 #include "runtime/platform/build_id.h"
 #include "runtime/platform/crc32c.h"
+#include "runtime/platform/text.h"
 
 namespace belay::runtime {
 
@@ -83,6 +84,7 @@ std::unique_ptr<RunRanks> make_ranks(const Manifest& manifest, const std::option
   ranks.plugin_meets = meets_elsewhere(*manifest.cluster);
   ranks.on_lost = static_cast<LostRank>(manifest.cluster->on_lost_rank);  // in the same order
   ranks.min_ranks = static_cast<int>(manifest.cluster->min_ranks.value_or(1));
+  ranks.max_recoveries = manifest.session.max_recoveries;
   ranks.queue = std::string(kInputScope) + "/" + ranks.input + "_queue";
   return std::make_unique<RunRanks>(std::move(ranks),
                                     RunRanks::Control{[&control] { return control.stopping(); },
@@ -106,6 +108,12 @@ void ManifestRun::check_cluster(Diagnostics& problems) const {
     problems.add(manifest_.at("cluster.on_lost_rank"),
                  "with cluster.rendezvous the ranks have no directory in which those that are left find each other",
                  "leave one of the two out");
+  else if (const auto& cluster = plugins_.found().cluster; cluster && cluster->info.option("communicator") != nullptr &&
+                                                           manifest_.cluster->on_lost_rank != OnLostRank::kStop)
+    problems.add(manifest_.at("cluster.on_lost_rank"),
+                 "the ranks of " + double_quoted(cluster->info.name) +
+                     " form no other group where one is lost: their launcher ends the job",
+                 "leave it out; the same command goes on from the last checkpoint");
   if (ranks_ == nullptr && options_.place) return;
   if (ranks_ == nullptr) {
     if (const std::string reason = why_not_alone(environment_); !reason.empty())

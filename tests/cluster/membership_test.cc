@@ -105,6 +105,99 @@ TEST_F(MembershipTest, WithoutALostRankTheNextGroupHasFewerAndCountsThemAnew) {
   EXPECT_EQ(b.get().rank_of({2, two->members.token()}), 1);
 }
 
+// All processes are there, and see the directory.
+TEST_F(MembershipTest, WhomTheChiefDidNotMeetIsLeftOutUntilAFurtherGroup) {
+  wait_secs_ = 5;
+  const auto run = take();
+  Membership first = chief(LostRank::kContinue);
+  const std::string name = begin_meeting(*run, 1);
+  const auto one = worker(1, LostRank::kContinue), two = worker(2, LostRank::kContinue);
+  auto a = one->join(), b = two->join();
+  first.form(*run, name);
+  a.get();
+  b.get();
+  first.note_not_met({1});
+  one->members.note_not_met({0, 2});
+  two->members.note_not_met({1});
+  a = one->join();
+  b = two->join();
+  EXPECT_EQ(seats(first.form(*run, name)), (std::vector{0, 2}));
+  EXPECT_EQ(b.get().rank_of({2, two->members.token()}), 1);
+  EXPECT_EQ(a.wait_for(std::chrono::milliseconds(0)), std::future_status::timeout);
+  b = two->join();
+  EXPECT_EQ(seats(first.form(*run, name)), (std::vector{0, 1, 2})) << "it waits for a place";
+  EXPECT_EQ(a.get().members, b.get().members);
+}
+
+TEST_F(MembershipTest, OfTwoThatDidNotMeetEachOtherTheOneThatFewerMetIsLeftOut) {
+  for (const bool third : {false, true}) {
+    const auto run = take();
+    std::vector<std::unique_ptr<Worker>> all;
+    const auto with_four = [](Membership::Options o) {
+      o.seats = 4;
+      return o;
+    };
+    Membership first(with_four(options(0, LostRank::kContinue)), [] { return false; });
+    const std::string name = begin_meeting(*run, third ? 2 : 1);
+    std::vector<std::future<RankMembers>> joined;
+    for (int seat = 1; seat < 4; ++seat) {
+      all.push_back(std::make_unique<Worker>(temp_.path(), with_four(options(seat, LostRank::kContinue))));
+      joined.push_back(all.back()->join());
+    }
+    first.form(*run, name);
+    for (auto& j : joined) j.get();
+    all[0]->members.note_not_met({2});
+    if (third) all[2]->members.note_not_met({1});
+    for (std::size_t i = 0; i < 3; ++i) joined[i] = all[i]->join();
+    EXPECT_EQ(seats(first.form(*run, name)), third ? (std::vector{0, 2, 3}) : (std::vector{0, 1, 3}));
+    end_meeting(*run);
+    for (auto& j : joined) error_of([&] { j.get(); });
+  }
+}
+
+TEST_F(MembershipTest, OneThatIsLeftOutSaysSoAndIsNotCountedByMinRanks) {
+  wait_secs_ = 0.3;
+  const auto run = take();
+  Membership first = chief(LostRank::kContinue);
+  const std::string name = begin_meeting(*run, 1);
+  const auto one = worker(1, LostRank::kContinue), two = worker(2, LostRank::kContinue);
+  auto a = one->join(), b = two->join();
+  first.form(*run, name);
+  a.get();
+  b.get();
+  first.note_not_met({2});
+  a = one->join();
+  b = two->join();
+  first.form(*run, name);
+  a.get();
+  EXPECT_THAT(error_of([&] { b.get(); }),
+              HasSubstr("the other ranks went on without this one, which they did not reach"));
+  min_ranks_ = 3;
+  Membership other = chief(LostRank::kContinue);
+  const std::string again = begin_meeting(*run, 2);
+  const auto three = worker(1, LostRank::kContinue), four = worker(2, LostRank::kContinue);
+  a = three->join(), b = four->join();
+  other.form(*run, again);
+  a.get();
+  b.get();
+  other.note_not_met({2});
+  a = three->join();
+  b = four->join();
+  EXPECT_THAT(error_of([&] { other.form(*run, again); }),
+              HasSubstr("rank 2 of 3 did not come, and those that are left are fewer than cluster.min_ranks = 3"));
+  error_of([&] { a.get(); });
+  error_of([&] { b.get(); });
+}
+
+TEST(RanksNotMet, AreThoseWithWhichTheErrorOfOpenBegins) {
+  EXPECT_EQ(ranks_not_met("UNAVAILABLE: cluster \"gloo\" (gloo.so 1.0) in open: rank 1 of 3 did not come"),
+            (std::vector{1}));
+  EXPECT_EQ(ranks_not_met("cluster \"gloo\" in open at step 609: ranks 1, 12 of 13 did not come"),
+            (std::vector{1, 12}));
+  EXPECT_TRUE(ranks_not_met("cluster \"gloo\" in open: the interface 'eth7' is not there, rank 1").empty());
+  EXPECT_TRUE(ranks_not_met("cluster \"gloo\" in all_reduce: rank 1 has ended or left").empty());
+}
+
 TEST_F(MembershipTest, WhoTakesTheSeatOfALostRankIsAnotherMember) {
   const auto run = take();
   Membership first = chief(LostRank::kWait);

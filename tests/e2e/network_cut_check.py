@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two ranks, each in a network namespace of its own, and the network between them cut: both notice it within
-[cluster] timeout_secs and end with an error that names the other one; the same command goes on when the network is back.
+"""Two ranks, each in a network namespace of its own, and the network between them cut, while both see the run's directory:
+both notice it within [cluster] timeout_secs and end with an error that names the other one; the same command goes on when
+the network is back. With on_lost_rank = "continue" the chief goes on alone, and the other one says that it was left out;
+with "wait" they try again, and the chief saves before it gives up.
 
     network_cut_check.py BELAY PLUGINS
 
@@ -29,6 +31,9 @@ threads = 1
 plugin = "gloo"
 interface = "lane0"
 timeout_secs = 5
+{cluster}
+[session]
+max_recoveries = 2
 [checkpoint]
 save_steps = 200
 [input.train]
@@ -99,14 +104,76 @@ def both(belay, manifest, folder):
     return [Rank(belay, manifest, rank, folder) for rank in range(2)]
 
 
-def check(belay, folder):
+def wait_for(condition, ranks):
+    while not condition():
+        assert all(rank.process.poll() is None for rank in ranks), "a rank ended by itself"
+        time.sleep(0.05)
+
+
+def end_all(ranks):
+    for rank in ranks:
+        rank.process.kill()
+        print(rank.text())
+
+
+def cut_off(belay, folder, keys):
+    """Two ranks that are cut from each other behind a checkpoint."""
     manifest, run = folder / "train.toml", folder / "run"
-    manifest.write_text(MANIFEST.format(steps=10**9))
+    shutil.rmtree(run)
+    manifest.write_text(MANIFEST.format(steps=10**9, cluster=keys))
     ranks = both(belay, manifest, folder)
     try:
-        while saved(run) < 400:
-            assert all(rank.process.poll() is None for rank in ranks), "the run ended by itself"
-            time.sleep(0.05)
+        wait_for(lambda: saved(run) >= 400, ranks)
+    except BaseException:
+        end_all(ranks)
+        raise
+    ip("link", "set", LINK, "down", space=SPACES[1])
+    return ranks, run
+
+
+def check_continue(belay, folder):
+    ranks, run = cut_off(belay, folder, 'on_lost_rank = "continue"\nmax_wait_secs = 8')
+    try:
+        cut = time.monotonic()
+        wait_for(lambda: "rank 1 was lost; 1 rank goes on behind step" in ranks[0].text(), ranks)
+        waited = time.monotonic() - cut
+        at = saved(run)
+        assert ranks[1].end() == 1
+        assert "the other ranks went on without this one, which they did not reach" in ranks[1].text()
+        wait_for(lambda: saved(run) > at + 400, ranks[:1])
+        ranks[0].process.terminate()
+        assert ranks[0].end() == -15
+    except BaseException:
+        end_all(ranks)
+        raise
+    finally:
+        ip("link", "set", LINK, "up", space=SPACES[1])
+    print(json.dumps({"on_lost_rank": "continue", "went_on_after_secs": round(waited, 1)}))
+
+
+def check_wait(belay, folder):
+    ranks, run = cut_off(belay, folder, 'on_lost_rank = "wait"')
+    try:
+        assert [rank.end() for rank in ranks] == [1, 1]
+        for rank in ranks:
+            assert "gave up after 2 recoveries in a row" in rank.text()
+        made = re.search(r"recovery 1.*?step (\d+)", ranks[0].text())
+        ends = re.search(r"(?:next start|the next start) *goes on from.*?(\d+)", ranks[0].text())
+        print(json.dumps({"on_lost_rank": "wait", "saved_step": saved(run), "said": [m and m.group(1) for m in (made, ends)]}))
+        assert saved(run) % 200 != 0, "it saved nothing behind the cut"
+    except BaseException:
+        end_all(ranks)
+        raise
+    finally:
+        ip("link", "set", LINK, "up", space=SPACES[1])
+
+
+def check(belay, folder):
+    manifest, run = folder / "train.toml", folder / "run"
+    manifest.write_text(MANIFEST.format(steps=10**9, cluster=""))
+    ranks = both(belay, manifest, folder)
+    try:
+        wait_for(lambda: saved(run) >= 400, ranks)
         ip("link", "set", LINK, "down", space=SPACES[1])
         cut = time.monotonic()
         statuses = [rank.end() for rank in ranks]
@@ -116,15 +183,13 @@ def check(belay, folder):
             assert re.search(f" error .*rank {1 - number} has shown no sign of life for 5 s", rank.text()), number
         ip("link", "set", LINK, "up", space=SPACES[1])
         last = saved(run)
-        manifest.write_text(MANIFEST.format(steps=last + 100))
+        manifest.write_text(MANIFEST.format(steps=last + 100, cluster=""))
         ranks = both(belay, manifest, folder)
         assert [rank.end() for rank in ranks] == [0, 0]
         assert f"restored step {last} " in ranks[0].text(), "the run began anew"
         assert saved(run) == last + 100
     except BaseException:
-        for rank in ranks:
-            rank.process.kill()
-            print(rank.text())
+        end_all(ranks)
         raise
     print(json.dumps({"timeout_secs": 5, "ended_after_secs": round(waited, 1), "restored_step": last}))
 
@@ -133,6 +198,8 @@ def main():
     belay, os.environ["BELAY_PLUGIN_PATH"] = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
     with tempfile.TemporaryDirectory(prefix="belay_cut.") as folder, network():
         check(belay, pathlib.Path(folder))
+        check_continue(belay, pathlib.Path(folder))
+        check_wait(belay, pathlib.Path(folder))
 
 
 if __name__ == "__main__":
