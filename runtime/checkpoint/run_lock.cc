@@ -17,17 +17,6 @@ namespace {
 
 constexpr std::uint64_t kMaxText = 4096;
 
-// "host pid start", as the holder wrote it; empty where it did not yet, or the file cannot be read.
-std::string holder_of(const OpenDirectory& run) {
-  try {
-    std::string text = run.read(kLockName, kMaxText);
-    while (text.ends_with('\n')) text.pop_back();
-    return escaped(text);
-  } catch (const Error&) {
-    return "";
-  }
-}
-
 }  // namespace
 
 RunHolder this_process() {
@@ -41,10 +30,20 @@ std::string holder_text(const RunHolder& holder, const Clock& clock) {
   return fmt::format("host {}, pid {}, since {:%Y-%m-%dT%H:%M:%SZ}", holder.host, holder.pid, fmt::gmtime(started));
 }
 
+std::string holder_of(const OpenDirectory& directory, std::string_view name) {
+  try {
+    std::string text = directory.read(name, kMaxText);
+    while (text.ends_with('\n')) text.pop_back();
+    return escaped(text);
+  } catch (const Error&) {
+    return "";
+  }
+}
+
 RunLock RunLock::take(OpenDirectory& run, const Clock& clock, const RunHolder& holder) {
   std::unique_ptr<OpenFile> file = run.try_lock(kLockName);
   if (file == nullptr) {
-    const std::string who = holder_of(run);
+    const std::string who = holder_of(run, kLockName);
     throw RunInUse(Code::kFailedPrecondition, "the run directory '" + escaped(run.path()) +
                                                   "' is in use by another run" + (who.empty() ? "" : " (" + who + ")") +
                                                   ": stop that one, or give this one another run.dir");

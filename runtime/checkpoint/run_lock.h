@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "belay/error.h"
 #include "runtime/platform/clock.h"
@@ -29,6 +30,8 @@ struct RunHolder {
 RunHolder this_process();
 // "host h, pid 7, since 2026-01-31T12:00:00Z"
 std::string holder_text(const RunHolder& holder, const Clock& clock);
+// That text in a file that is locked; empty where its holder did not write it yet, or it cannot be read.
+std::string holder_of(const OpenDirectory& directory, std::string_view name);
 
 class RunLock {
  public:

@@ -72,18 +72,25 @@ std::string WorkerSeat::look() {
   if (name.empty() || name == name_) return name;
   lock_.reset();
   name_.clear();
+  std::string holder;
   try {
     // Who asks whether it is taken holds it for a moment.
     for (int i = 0; i < kTries && lock_ == nullptr; ++i) {
       if (i > 0) std::this_thread::sleep_for(kBetweenTries);
-      lock_ = files_.open_directory(directory())->try_lock(seat_name(rank_));
+      const std::unique_ptr<OpenDirectory> rendezvous = files_.open_directory(directory());
+      lock_ = rendezvous->try_lock(seat_name(rank_));
+      if (lock_ == nullptr) holder = holder_of(*rendezvous, seat_name(rank_));
     }
+    const std::string text = holder_text(this_process(), system_clock()) + "\n";
+    if (lock_ != nullptr) lock_->write(text.data(), text.size());
   } catch (const Error&) {
     return "";
   }
   if (lock_ == nullptr)
-    throw RunInUse(Code::kFailedPrecondition, "rank " + std::to_string(rank_) + " of the run in " + run_ +
-                                                  " is there already: another job trains in this directory");
+    throw RunInUse(Code::kFailedPrecondition,
+                   "rank " + std::to_string(rank_) + " of the run in " + run_ + " is there already" +
+                       (holder.empty() ? "" : " (" + holder + ")") +
+                       ": another job trains in this directory, or that process hangs: end it first");
   name_ = name;
   return name;
 }

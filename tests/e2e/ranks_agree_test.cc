@@ -62,6 +62,16 @@ TEST_F(RanksAgree, AnotherManifestOnARankIsRefused) {
   }
 }
 
+TEST_F(RanksAgree, AModelThatTrainsOtherVariablesOnARankIsRefused) {
+  const std::string path = endless("run", 60);
+  write_file(path, replaced(contents(path), "plugin = \"linear\"", "plugin = \"one_sided\""));
+  for (const ProcessResult& r : wait_for_all(start_all(path, 2))) {
+    EXPECT_EQ(r.status, 1) << r.err;
+    EXPECT_THAT(r.err,
+                AllOf(HasSubstr("buckets of gradients, and rank 0 has "), HasSubstr("the models of the ranks differ")));
+  }
+}
+
 TEST_F(RanksAgree, AnotherBuildOfAPluginOnARankIsRefused) {
   std::filesystem::create_directory(std::string(temp / "anew"));
   std::filesystem::copy_file(BELAY_BINARY_DIR "/tests/e2e/anew/numbers_anew.so", std::string(temp / "anew/numbers.so"));

@@ -5,6 +5,9 @@
 #include <belay/ops/variables.h>
 #include <belay/plugin.h>
 
+#include <cstdlib>
+#include <string>
+
 namespace {
 
 namespace ops = belay::ops;
@@ -34,6 +37,21 @@ class ZeroLength final : public belay::Model {
   }
 };
 
+// The same variables on each process; the second one is trained by the chief alone.
+class OneSided final : public belay::Model {
+ public:
+  static constexpr auto about = belay::about("one_sided", "A model that trains more on rank 0 than on the others");
+
+  void build(belay::ModelContext& model) override {
+    const belay::Graph& g = model.graph();
+    const belay::Output both = ops::variable(g, "both", belay::Tensor(1.0f));
+    const belay::Output one = ops::variable(g, "one", belay::Tensor(1.0f));
+    const belay::Output loss = ops::square(both * ops::reduce_mean(model.feature()));
+    const char* rank = std::getenv("RANK");  // NOLINT(concurrency-mt-unsafe)
+    model.loss(rank == nullptr || std::string(rank) == "0" ? loss + ops::square(one) : loss);
+  }
+};
+
 }  // namespace
 
-BELAY_MODULE("1.0.0", Blind, ZeroLength)
+BELAY_MODULE("1.0.0", Blind, ZeroLength, OneSided)
