@@ -196,7 +196,10 @@ class Kubernetes(Folder):
         ranks = int(command[command.index("-np") + 1])
         self.assertEqual(ranks, spec["slotsPerWorker"] * replicas["Worker"]["replicas"])
         self.assertIn("--allow-run-as-root", command)
-        self.assertEqual(command[command.index("odls_base_sigkill_timeout") + 1], "60")
+        # What mpirun does with a signal to this script is in tests/e2e/mpi_ranks_test.cc.
+        self.assertIn("trap 'kill -USR1 $!' TERM", command[0])
+        self.assertGreater(replicas["Launcher"]["template"]["spec"]["terminationGracePeriodSeconds"], 25 + 2,
+                           "session.signal_grace_secs, and mpirun's own end")
 
     def test_the_mpijobs_options_are_belays(self):
         command = self.document("mpijob.yaml")["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0][

@@ -7,7 +7,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
@@ -112,6 +114,18 @@ ProcessResult BelayProcess::wait() {
 
 ProcessResult belay(std::vector<std::string> args, const std::vector<std::string>& variables) {
   return BelayProcess(std::move(args), variables).wait();
+}
+
+std::vector<std::string> commands_with(const std::string& text) {
+  std::vector<std::string> found;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename();
+    if (name.find_first_not_of("0123456789") != std::string::npos || name == std::to_string(getpid())) continue;
+    std::string command = contents(entry.path() / "cmdline");  // of one that has ended, and is not waited for: empty
+    std::replace(command.begin(), command.end(), '\0', ' ');
+    if (command.find(text) != std::string::npos) found.push_back(name + " " + command);
+  }
+  return found;
 }
 
 std::string contents(const std::string& path) {

@@ -45,6 +45,8 @@ class BelayProcess {
 // Runs to the end.
 ProcessResult belay(std::vector<std::string> args, const std::vector<std::string>& variables = {});
 
+// The command lines of processes of this machine that hold `text`, but for this process's own.
+std::vector<std::string> commands_with(const std::string& text);
 // All of a file; empty where it does not exist.
 std::string contents(const std::string& path);
 void write_file(const std::string& path, const std::string& text);

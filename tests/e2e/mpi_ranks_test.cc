@@ -2,8 +2,14 @@
 // Several processes of the real program that the real mpirun starts.
 #include <sys/wait.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
+#include <filesystem>
+#include <regex>
+#include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/e2e/run_fixture.h"
@@ -44,12 +50,15 @@ class MpiRanks : public RunTest {
     return launch(mpi, ranks, BELAY_BINARY_DIR "/bin/belay run " + manifest, said);
   }
   static int launch(const Mpi& mpi, int ranks, const std::string& program, std::string* said) {
+    return shell("timeout -k 5 300 " + std::string(mpi.mpirun) + " -np " + std::to_string(ranks) + " " + program, said);
+  }
+  static int shell(const std::string& line, std::string* said = nullptr) {
     const std::string command =
         "env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 "
         "OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_btl=self,vader OMPI_MCA_btl_vader_single_copy_mechanism=none "
         "ASAN_OPTIONS=detect_leaks=0 BELAY_PLUGIN_PATH=" BELAY_BINARY_DIR "/plugins:" BELAY_BINARY_DIR
-        "/tests/e2e/plugins timeout -k 5 300 " +
-        std::string(mpi.mpirun) + " -np " + std::to_string(ranks) + " " + program + " 2>&1 < /dev/null";
+        "/tests/e2e/plugins " +
+        line + " 2>&1 < /dev/null";
     std::string output;
     std::FILE* out = ::popen(command.c_str(), "r");
     char buffer[4096];
@@ -59,6 +68,59 @@ class MpiRanks : public RunTest {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
   std::string weights_of(const std::string& dir, int step) const { return weights(temp / dir, step); }
+  std::vector<std::string> checkpoints(const std::string& dir) const {
+    std::vector<std::string> all = listing(temp / dir);
+    std::erase_if(all, [](const std::string& name) { return !name.starts_with("model.ckpt-"); });
+    return all;
+  }
+  // No process of this test is left, a rank least of all. MPICH's own helpers end a moment behind its mpirun.
+  void expect_no_process() const {
+    std::vector<std::string> left;
+    for (int looks = 0; looks < 100; ++looks) {
+      left = commands_with(temp.path());
+      if (left.empty()) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    FAIL() << left.size() << " are left: " << left[0];
+  }
+  // mpirun's message on why the job ended is behind all that a rank has logged.
+  static void expect_mpiruns_message_last(const std::string& said) {
+    const std::regex message("mpirun[.a-z]* noticed that process rank|APPLICATION TERMINATED WITH THE EXIT STRING"),
+        line("[0-9] (info|warning|error) ");
+    const auto last = [&](const std::regex& what) {
+      std::ptrdiff_t at = -1;
+      for (auto m = std::sregex_iterator(said.begin(), said.end(), what); m != std::sregex_iterator(); ++m)
+        at = m->position();
+      return at;
+    };
+    EXPECT_GT(last(message), last(line)) << said;
+  }
+  // What examples/kubernetes/mpijob.yaml starts: its script, and mpirun's arguments with two ranks.
+  struct Launch {
+    std::string script;
+    std::string arguments;
+  };
+  static Launch launch_of_example() {
+    std::istringstream yaml(contents(BELAY_SOURCE_DIR "/examples/kubernetes/mpijob.yaml"));
+    Launch launch;
+    bool args = false, script = false;
+    for (std::string line; std::getline(yaml, line);) {
+      const std::string text = line.substr(std::min(line.find_first_not_of(' '), line.size()));
+      if (text == "args:") {
+        args = true;
+      } else if (args && text == "- |") {
+        script = true;
+      } else if (args && text.starts_with("- ")) {
+        const std::string argument = text.substr(2);
+        if (argument == "belay") break;
+        if (!script || argument != "mpirun") launch.arguments += " " + (argument == "\"4\"" ? "2" : argument);
+        if (argument == "mpirun") script = false;
+      } else if (script) {
+        launch.script += text + "\n";
+      }
+    }
+    return launch;
+  }
 };
 
 TEST_F(MpiRanks, TwoTrainTheSameBitsByEachMpiAndByGloo) {
@@ -102,8 +164,16 @@ TEST_F(MpiRanks, ARankThatIsKilledEndsTheJobAndTheSameCommandGoesOn) {
         manifest("killed_" + name, name, "[[hooks]]\nplugin = \"trouble\"\ndies_in = \"after_run\"\ndies_at = 37\n");
     std::string said;
     int starts = 1;
-    for (int status; (status = run(mpi, 2, path, &said)) != 0 && starts < 10; ++starts)
+    for (;; ++starts) {
+      const auto begun = std::chrono::steady_clock::now();
+      const int status = run(mpi, 2, path, &said);
+      const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;
+      expect_no_process();
+      if (status == 0 || starts == 10) break;
       ASSERT_NE(status, 124) << "mpirun had to be ended: " << said;
+      EXPECT_LT(took.count(), 30) << "it was the timeout of 60 s, not mpirun, that ended it";
+      expect_mpiruns_message_last(said);
+    }
     EXPECT_GE(starts, 3) << said;
     EXPECT_LT(starts, 10) << said;
     EXPECT_FALSE(weights_of("whole_" + name, 100).empty());
@@ -122,6 +192,48 @@ TEST_F(MpiRanks, ARankThatIsStoppedIsNamedAtTheTimeoutAndEndsTheJob) {
     EXPECT_NE(status, 0) << said;
     EXPECT_NE(status, 124) << "mpirun had to be ended: " << said;
     EXPECT_THAT(said, HasSubstr("rank 1 shows no sign of life for 2 s (cluster.timeout_secs)"));
+    expect_no_process();
+  }
+}
+
+// As Kubernetes ends a pod, with Open MPI: the script of the example stands before mpirun. MPICH's needs none.
+TEST_F(MpiRanks, SigtermToTheLauncherSavesOnceAndLeavesNoProcess) {
+  const Launch example = launch_of_example();
+  ASSERT_THAT(example.script, HasSubstr("mpirun \"$@\" &"));
+  ASSERT_THAT(example.arguments, HasSubstr(" -np 2 "));
+  std::filesystem::create_directory(std::string(temp / "bin"));
+  std::filesystem::create_symlink("/usr/bin/mpirun.openmpi", std::string(temp / "bin/mpirun"));
+  write_file(temp / "launch.sh", example.script);
+  for (const Mpi& mpi : kMpis) {
+    const std::string name = mpi.plugin;
+    std::string path = manifest(name, name), said;
+    write_file(path, replaced(replaced(contents(path), "max_steps = 100", "max_steps = 100000000"), "save_steps = 10",
+                              "save_steps = 100000000"));
+    const std::string launcher = name == "mpi_openmpi" ? "PATH=" + (temp / "bin") + ":$PATH\nexec bash -c \"$(cat " +
+                                                             (temp / "launch.sh") + ")\" mpirun" + example.arguments
+                                                       : std::string("exec mpirun.mpich -np 2");
+    const std::string log = temp / (name + ".log");
+    write_file(temp / "job.sh", launcher + " " BELAY_BINARY_DIR "/bin/belay run " + path + "\n");
+    const int status = shell("timeout -k 5 120 bash -c 'bash " + (temp / "job.sh") + " > " + log + " 2>&1" +
+                             " & job=$!; until grep -q \"progress: step\" " + log +
+                             "; do sleep 0.1; kill -0 $job || exit 99; done; kill -TERM $job; wait $job'");
+    said = contents(log);
+    EXPECT_NE(status, 99) << said;
+    EXPECT_NE(status, 124) << said;  // MPICH's is 0 now and then, though its ranks have died of the signal
+    expect_no_process();
+    const std::vector<std::string> saved = checkpoints(name);
+    EXPECT_EQ(saved.size(), 2U) << "that of the start, and one of the signal: " << said;
+    EXPECT_THAT(saved, Not(::testing::Contains(HasSubstr(".tmp"))));
+    EXPECT_FALSE(std::filesystem::exists(std::string(temp / (name + "/finished"))));
+  }
+}
+
+TEST_F(MpiRanks, GoingOnWithoutALostRankIsRefusedByCheck) {
+  for (const Mpi& mpi : kMpis) {
+    const ProcessResult r = belay({"check", manifest(mpi.plugin, mpi.plugin, "on_lost_rank = \"continue\"\n")});
+    EXPECT_EQ(r.status, 2) << r.err;
+    EXPECT_THAT(r.err,
+                HasSubstr("the ranks of \"" + std::string(mpi.plugin) + "\" form no other group where one is lost"));
   }
 }
 
