@@ -365,11 +365,13 @@ TEST_F(PluginEnds, T_26b_ForkWithExecOrExitStaysAllowed) {
   const ProcessResult exec = run("hook.after_run", "fork_exec", "3");
   EXPECT_EQ(exec.status, 0) << exec.err;
   EXPECT_THAT(exec.err, HasSubstr("the copy ended with status 0\n"));
+#if !defined(__SANITIZE_ADDRESS__)  // the copy's exit frees memory, and may wait for ever as above
   start_over();
   const ProcessResult exits = run("hook.after_run", "fork_exit", "3");
   EXPECT_EQ(exits.status, 0) << exits.err;
   EXPECT_THAT(exits.err, HasSubstr("the copy ended with status 5\n"));
   EXPECT_THAT(lines_with(exits.err, "belay was ended"), IsEmpty());
+#endif
 }
 
 TEST_F(PluginEnds, T_26c_ACopyThatStaysDoesNotHoldTheRunDirectory) {

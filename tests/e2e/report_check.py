@@ -186,6 +186,8 @@ def main():
     program, plugins, examples = sys.argv[1:4]
     case = MNIST if len(sys.argv) > 4 else DIGITS
     os.environ["BELAY_PLUGIN_PATH"] = os.path.abspath(plugins)
+    # As in belay_process.cc: LeakSanitizer crashes now and then on threads that end with their process.
+    os.environ.setdefault("ASAN_OPTIONS", "detect_leaks=0")
     data = os.environ.setdefault("BELAY_DATA_DIR", os.path.abspath(os.path.join(examples, "../../shared/data")))
     if case is MNIST and not os.path.isdir(os.path.join(data, "mnist")):
         print(f"there is no mnist in BELAY_DATA_DIR ({data}): the page was not made")
