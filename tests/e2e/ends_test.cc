@@ -302,7 +302,10 @@ TEST_F(PluginEnds, T_20k_WhatIsTakenFromTheProcessEndsTheRunWithAnErrorOrNotAtAl
       EXPECT_THAT(warnings_of_next_start(), HasSubstr(kHook)) << how;
       continue;
     }
+    EXPECT_TRUE(r.status == 0 || !r.err.empty()) << how;
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which report a crash in their own way
     EXPECT_TRUE(r.status == 0 || r.err.find("ends.so") != std::string::npos) << how << r.err;
+#endif
     warnings_of_next_start();
   }
 }
