@@ -34,7 +34,7 @@ std::vector<ComparedMetric> compare_metrics(const std::vector<RunRecord>& runs,
 
 namespace {
 
-// What every hook and input has without being told: beside the row of a plugin that is in one run only it says nothing.
+// Options that every hook and input has: beside the row of a plugin that is in one run only their defaults say nothing.
 bool is_default_of_absent_plugin(const std::string& key, const std::vector<std::string>& values) {
   const std::string usual = key.ends_with(".on_error") ? "\"stop\"" : key.ends_with(".prefetch") ? "2" : "";
   return !usual.empty() && std::ranges::find(values, "") != values.end() &&
