@@ -170,7 +170,7 @@ std::string program_in_path(const std::string& name) {
   const char* path = std::getenv("PATH");
   std::istringstream directories(path == nullptr ? "" : path);
   for (std::string directory; std::getline(directories, directory, ':');)
-    if (const std::string program = directory + "/" + name; ::access(program.c_str(), X_OK) == 0) return program;
+    if (std::string program = directory + "/" + name; ::access(program.c_str(), X_OK) == 0) return program;
   return "";
 }
 
