@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "belay/error.h"
+#include "runtime/loader/option_path.h"
+#include "runtime/manifest/show.h"
 #include "runtime/manifest/toml_text.h"
 #include "runtime/platform/crc32c.h"
 
@@ -45,24 +47,69 @@ std::optional<DataFile> mark(FileSystem& files, const std::string& option, const
   }
 }
 
+// Null: the plugin declares no such option; a key of a table is "layers.0.weights".
+const OptionInfo* option_of(const PluginInfo& plugin, const std::string& key) {
+  for (const OptionInfo& nested : plugin.nested)
+    if (path_matches(nested.name, key)) return &nested;
+  return plugin.option(key);
+}
+
+// Calls use(key, path) for each path that the options name; an element of a list is "paths.0".
+template <class Use>
+void for_each_path(const ResolvedPlugin& plugin, const Use& use) {
+  for (std::uint64_t i = 0; i < plugin.options.size(); ++i) {
+    const belay_named_value& given = plugin.options.data()[i];
+    const std::string key(given.name.data, given.name.size);
+    const OptionInfo* option = option_of(plugin.info, key);
+    if (option == nullptr || option->type != OptionType::kPath || option->watching) continue;
+    const OptionValue value = option_value(given.value);
+    if (const auto* path = std::get_if<std::string>(&value)) use(key, *path);
+    if (const auto* paths = std::get_if<std::vector<std::string>>(&value))
+      for (std::size_t k = 0; k < paths->size(); ++k) use(key + "." + std::to_string(k), (*paths)[k]);
+  }
+}
+
+// `file`: "input.train.paths.0".
+Location place_of(const std::string& file, const std::string& section, const PluginUse& use) {
+  for (const PluginOption& option : use.options) {
+    const std::string name = section + "." + option.key;
+    if (file == name || file.starts_with(name + ".")) return option.value_at;
+  }
+  return use.at;
+}
+
 }  // namespace
 
-std::vector<DataFile> data_files(FileSystem& files, const std::string& section, const ResolvedPlugin& input,
+std::vector<DataFile> data_files(FileSystem& files, const std::string& section, const ResolvedPlugin& plugin,
                                  bool whole) {
   std::vector<DataFile> found;
-  const auto add = [&](const std::string& option, const std::string& path) {
-    if (std::optional<DataFile> file = mark(files, option, path, whole)) found.push_back(std::move(*file));
+  for_each_path(plugin, [&](const std::string& key, const std::string& path) {
+    if (std::optional<DataFile> file = mark(files, section + "." + key, path, whole)) found.push_back(std::move(*file));
+  });
+  return found;
+}
+
+std::vector<TrainingFile> training_files(FileSystem& files, const Manifest& manifest, const ResolvedPlugins& plugins,
+                                         bool whole) {
+  std::vector<TrainingFile> found;
+  const auto add = [&](const std::string& section, const PluginUse& use, const ResolvedPlugin& plugin) {
+    for (DataFile& file : data_files(files, section, plugin, whole)) {
+      Location at = place_of(file.option, section, use);
+      found.push_back({std::move(file), std::move(at)});
+    }
   };
-  for (std::uint64_t i = 0; i < input.options.size(); ++i) {
-    const belay_named_value& given = input.options.data()[i];
-    const std::string name(given.name.data, given.name.size);
-    const OptionInfo* option = input.info.option(name);
-    if (option == nullptr || option->type != OptionType::kPath) continue;
-    const OptionValue value = option_value(given.value);
-    if (const auto* path = std::get_if<std::string>(&value)) add(section + "." + name, *path);
-    if (const auto* paths = std::get_if<std::vector<std::string>>(&value))
-      for (std::size_t k = 0; k < paths->size(); ++k) add(section + "." + name + "." + std::to_string(k), (*paths)[k]);
-  }
+  const auto train = manifest.inputs.find("train");
+  const auto input = plugins.inputs.find("train");
+  if (train != manifest.inputs.end() && input != plugins.inputs.end()) add("input.train", train->second, input->second);
+  if (manifest.model && plugins.model) add("model", *manifest.model, *plugins.model);
+  if (plugins.optimizer) add("optimizer", optimizer_use(manifest), *plugins.optimizer);
+  if (const auto schedule = schedule_use(manifest); schedule && plugins.schedule)
+    add("optimizer.learning_rate", *schedule, *plugins.schedule);
+  for (std::size_t i = 0; i < plugins.optimizer_groups.size(); ++i)
+    if (plugins.optimizer_groups[i])
+      add("optimizer.groups." + std::to_string(i), optimizer_use(manifest, i), *plugins.optimizer_groups[i]);
+  for (const auto& [section, use] : elements_of(manifest.hooks, "hooks"))
+    if (const ResolvedPlugin* hook = resolved_at(plugins.hooks, *use)) add(section, *use, *hook);
   return found;
 }
 
@@ -100,7 +147,8 @@ std::vector<std::string> data_file_sets(std::string_view manifest) {
   std::vector<std::string> sets;
   std::error_code error;
   for (const DataFile& file : parse_data_files(manifest))
-    if (std::filesystem::exists(file.path, error)) sets.push_back(file.option + "=" + toml_string(file.path));
+    if (!file.option.starts_with("hooks.") && std::filesystem::exists(file.path, error))
+      sets.push_back(file.option + "=" + toml_string(file.path));
   return sets;
 }
 

@@ -23,9 +23,8 @@ struct UsedPlugin {
 };
 
 const PluginInfo* info_at(const std::vector<ResolvedPlugin>& plugins, const PluginUse& use) {
-  for (const ResolvedPlugin& p : plugins)
-    if (p.at.file == use.at.file && p.at.line == use.at.line && p.at.column == use.at.column) return &p.info;
-  return nullptr;
+  const ResolvedPlugin* plugin = resolved_at(plugins, use);
+  return plugin == nullptr ? nullptr : &plugin->info;
 }
 
 // By the section's name as manifest_values has it.

@@ -107,11 +107,9 @@ void Replay::check(const ManifestRun& run, Diagnostics& problems) const {
 }
 
 void Replay::check_data(const ManifestRun& run, Diagnostics& problems) const {
-  const auto train = run.plugins().found().inputs.find("train");
-  if (train == run.plugins().found().inputs.end()) return;
-  const std::vector<DataFile> now = data_files(files_, "input.train", train->second, false);
+  const std::vector<TrainingFile> now = training_files(files_, run.manifest(), run.plugins().found(), false);
   for (const DataFile& before : parse_data_files(plan_.manifest))
-    for (const DataFile& file : now) {
+    for (const auto& [file, at] : now) {
       bool other_content = false;
       if (file.option != before.option) continue;
       const std::string difference = difference_of(before, file, other_content);
@@ -120,7 +118,7 @@ void Replay::check_data(const ManifestRun& run, Diagnostics& problems) const {
       if (request_.what_if)
         log_.warning("", text);
       else
-        problems.add(run.manifest().at(before.option), text, "put it back, or see by --what-if what comes out");
+        problems.add(at, text, "put it back, or see by --what-if what comes out");
     }
 }
 

@@ -75,8 +75,7 @@ bool ResumeCheck::fits_basename(Diagnostics& problems) const {
 }
 
 void ResumeCheck::look_at_files(const ResolvedPlugins& plugins) {
-  if (const auto train = plugins.inputs.find("train"); train != plugins.inputs.end())
-    data_ = data_files(files_, "input.train", train->second, options_.exact);
+  data_ = training_files(files_, manifest_, plugins, options_.exact);
 }
 
 void ResumeCheck::compare(const ResolvedPlugins& plugins, const HookInfos& hooks, const Environment& environment,
@@ -141,27 +140,17 @@ void ResumeCheck::compare_manifests(const Earlier& earlier, const ResolvedPlugin
 void ResumeCheck::compare_files(const Earlier& earlier, Diagnostics& problems) const {
   for (const DataFile& before : parse_data_files(earlier.manifest)) {
     const auto now =
-        std::find_if(data_.begin(), data_.end(), [&](const DataFile& f) { return f.option == before.option; });
-    if (now == data_.end()) continue;  // a change of the manifest, or the input's own error
+        std::find_if(data_.begin(), data_.end(), [&](const TrainingFile& f) { return f.file.option == before.option; });
+    if (now == data_.end()) continue;  // a change of the manifest, or the plugin's own error
     bool other_content = false;
-    const std::string difference = difference_of(before, *now, other_content);
+    const std::string difference = difference_of(before, now->file, other_content);
     if (difference.empty()) continue;
-    const std::string text = before.option + ": " + escaped(now->path) + " " + difference;
+    const std::string text = before.option + ": " + escaped(now->file.path) + " " + difference;
     if (other_content)
-      refuse(place_of_option(before.option), text + ", since " + earlier.name + " was saved", problems);
+      refuse(now->at, text + ", since " + earlier.name + " was saved", problems);
     else
       log_.info("", text + ", since " + earlier.name + " was saved (--exact compares all of it)");
   }
-}
-
-// "input.train.path", "input.train.paths.0"
-Location ResumeCheck::place_of_option(const std::string& key) const {
-  const auto train = manifest_.inputs.find("train");
-  if (train == manifest_.inputs.end()) return manifest_.at(key);
-  for (const PluginOption& option : train->second.options)
-    if (key == "input.train." + option.key || key.starts_with("input.train." + option.key + "."))
-      return option.value_at;
-  return train->second.at;
 }
 
 void ResumeCheck::compare(const Fingerprint& own, int processes, Diagnostics& problems) const {
@@ -184,6 +173,10 @@ void ResumeCheck::compare(const Fingerprint& own, int processes, Diagnostics& pr
                  "start as many, or leave --exact out");
 }
 
-std::string ResumeCheck::manifest_to_keep() const { return effective_manifest(manifest_) + data_file_lines(data_); }
+std::string ResumeCheck::manifest_to_keep() const {
+  std::vector<DataFile> files;
+  for (const TrainingFile& f : data_) files.push_back(f.file);
+  return effective_manifest(manifest_) + data_file_lines(files);
+}
 
 }  // namespace belay::runtime

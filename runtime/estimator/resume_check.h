@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A run that goes on from a checkpoint is the training that wrote it, unless the user says otherwise: the manifest and
-// the files that its input reads are compared with those that the checkpoint keeps, before any plugin is loaded.
+// the files that it reads are compared with those that the checkpoint keeps, before any plugin is loaded.
 //
 //   ResumeCheck check(files, log, manifest, options);
-//   check.look_at_files(plugins);                      // that the training's input reads
+//   check.look_at_files(plugins);                      // that the numbers depend on
 //   check.compare(plugins, hooks, environment, problems);     // what changes the numbers is a problem; the rest a line
 //   check.compare(fingerprint_of(...), problems);      // with options.exact, once the plugins are loaded
 //   ... check.manifest_to_keep() goes into the run directory and into each checkpoint ...
@@ -66,14 +66,13 @@ class ResumeCheck {
   void compare_manifests(const Earlier& earlier, const ResolvedPlugins& plugins, const HookInfos& hooks,
                          const Environment& environment, Diagnostics& problems) const;
   void compare_files(const Earlier& earlier, Diagnostics& problems) const;
-  Location place_of_option(const std::string& key) const;
   void refuse(Location at, const std::string& what, Diagnostics& problems) const;
 
   FileSystem& files_;
   Logger& log_;
   const Manifest& manifest_;
   const ResumeOptions options_;
-  std::vector<DataFile> data_;
+  std::vector<TrainingFile> data_;
 };
 
 }  // namespace belay::runtime

@@ -56,6 +56,12 @@ ResolvedPlugins PluginResolver::resolve(const Manifest& manifest) {
   return all;
 }
 
+const ResolvedPlugin* resolved_at(const std::vector<ResolvedPlugin>& plugins, const PluginUse& use) {
+  for (const ResolvedPlugin& p : plugins)
+    if (p.at.file == use.at.file && p.at.line == use.at.line && p.at.column == use.at.column) return &p;
+  return nullptr;
+}
+
 void PluginResolver::resolve_optimizer(const Manifest& manifest, ResolvedPlugins& all) {
   const std::size_t problems = problems_.size();
   all.optimizer = resolve(PluginKind::kOptimizer, optimizer_use(manifest));

@@ -49,6 +49,9 @@ struct ResolvedPlugins {
   std::vector<ResolvedPlugin> ops;
 };
 
+// Of `plugins` the one that the manifest names in `use`'s table; null: there is none.
+const ResolvedPlugin* resolved_at(const std::vector<ResolvedPlugin>& plugins, const PluginUse& use);
+
 class PluginResolver {
  public:
   // Everything is borrowed; `problems` gets what is wrong.

@@ -113,6 +113,16 @@ TEST_F(ChangedManifest, OtherDataIsRefusedAndATouchedFileIsALine) {
                  "input.train.path: DIR/rows.csv has other bytes than it had, since model.ckpt-6 was saved\n");
 }
 
+TEST_F(ChangedManifest, AFileOfTheModelCountsAsDataDoes) {
+  write_file(temp / "factor.txt", "2\n");
+  const std::vector<std::string> scaled = {"--set", "model.plugin=scaled", "--set",
+                                           "model.factor=" + (temp / "factor.txt")};
+  ASSERT_EQ(train(scaled).status, 0);
+  write_file(temp / "factor.txt", "3\n");
+  expect_refused(train(scaled, "", 9),
+                 "model.factor: DIR/factor.txt has other bytes than it had, since model.ckpt-5 was saved\n");
+}
+
 TEST_F(ChangedManifest, CheckAndDryRunFindItToo) {
   ASSERT_EQ(train().status, 0);
   const ProcessResult dry = train({"--dry-run", "--set", "run.seed=7"});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/data_files.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -90,6 +91,72 @@ TEST_F(DataFilesTest, AnotherSizeIsSaid) {
   const DataFile before = marked()[0];
   write("abcd");
   EXPECT_EQ(difference(before, marked()[0]), "had 3 bytes, has 4");
+}
+
+// Each with the option `path` below a table and one that only watches.
+ResolvedPlugin plugin_with_files(const std::string& path) {
+  ResolvedPlugin plugin;
+  OptionInfo option;
+  option.type = OptionType::kPath;
+  option.name = "tables[].path";
+  plugin.info.nested = {option};
+  option.name = "log";
+  option.watching = true;
+  plugin.info.options = {option};
+  plugin.options.add("tables.0.path", OptionValue(path), OptionType::kPath);
+  plugin.options.add("log", OptionValue(path), OptionType::kPath);
+  return plugin;
+}
+
+PluginUse use_at(int line) {
+  PluginUse use;
+  use.plugin = "p" + std::to_string(line);
+  use.at = {"m.toml", line, 1};
+  PluginOption option;
+  option.key = "tables.0.path";
+  option.value_at = {"m.toml", line + 1, 8};
+  use.options = {option};
+  return use;
+}
+
+TEST_F(DataFilesTest, EachPluginThatTheNumbersDependOnIsLookedAt) {
+  write("1,2,3\n");
+  const std::string path = temp_ / "data";
+  Manifest manifest;
+  static_cast<PluginUse&>(manifest.inputs["train"]) = use_at(10);
+  static_cast<PluginUse&>(manifest.inputs["eval"]) = use_at(20);
+  manifest.model = use_at(30);
+  manifest.hooks = {use_at(40), use_at(50)};
+  manifest.optimizer.learning_rate.schedule = "s";
+  manifest.optimizer.groups.resize(1);
+  ResolvedPlugins plugins;
+  plugins.inputs["train"] = plugin_with_files(path);
+  plugins.inputs["eval"] = plugin_with_files(path);
+  plugins.model = plugin_with_files(path);
+  plugins.optimizer = plugin_with_files(path);
+  plugins.schedule = plugin_with_files(path);
+  plugins.optimizer_groups.push_back(plugin_with_files(path));
+  plugins.init_fns.push_back(plugin_with_files(path));
+  plugins.hooks.push_back(plugin_with_files(path));  // one is called before the other
+  plugins.hooks.back().at = {"m.toml", 50, 1};
+  plugins.hooks.push_back(plugin_with_files(temp_ / "none"));
+  plugins.hooks.back().at = {"m.toml", 40, 1};
+
+  std::vector<std::string> found;
+  for (const TrainingFile& f : training_files(posix_file_system(), manifest, plugins, false)) {
+    EXPECT_EQ(f.file.path, path);
+    found.push_back(f.file.option + " " + std::to_string(f.at.line));
+  }
+  EXPECT_THAT(found, ::testing::ElementsAre("input.train.tables.0.path 11", "model.tables.0.path 31",
+                                            "optimizer.tables.0.path 0", "optimizer.learning_rate.tables.0.path 0",
+                                            "optimizer.groups.0.tables.0.path 0", "hooks.p50.tables.0.path 51"));
+}
+
+TEST_F(DataFilesTest, FilesOfHooksAreNoSettings) {
+  write("1\n");
+  const std::string path = temp_ / "data";
+  const std::string lines = data_file_lines({{"model.path", path, 2, 0, ""}, {"hooks.guard.path", path, 2, 0, ""}});
+  EXPECT_THAT(data_file_sets(lines), ::testing::ElementsAre("model.path=\"" + path + "\""));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <belay/plugin.h>
 
 #include <cstdlib>
+#include <fstream>
 #include <string>
 
 namespace {
@@ -52,6 +53,26 @@ class OneSided final : public belay::Model {
   }
 };
 
+// Its numbers depend on a file of its own.
+class Scaled final : public belay::Model {
+ public:
+  struct Options {
+    belay::Path factor;
+  };
+  static constexpr auto about =
+      belay::about("scaled", "A weight times a number from a file",
+                   belay::option("factor", &Options::factor, "file with the number").required());
+  explicit Scaled(const Options& o) { std::ifstream(o.factor.string()) >> factor_; }
+
+  void build(belay::ModelContext& model) override {
+    const belay::Output weight = ops::variable(model.graph(), "weight", belay::Tensor(1.0f));
+    model.loss(ops::square(weight * factor_ * ops::reduce_mean(model.feature())));
+  }
+
+ private:
+  float factor_ = 0;
+};
+
 }  // namespace
 
-BELAY_MODULE("1.0.0", Blind, ZeroLength, OneSided)
+BELAY_MODULE("1.0.0", Blind, ZeroLength, OneSided, Scaled)
