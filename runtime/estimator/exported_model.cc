@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <set>
+#include <shared_mutex>
 #include <utility>
 
 #include "runtime/checkpoint/saver_directory.h"
 #include "runtime/graph/graph_service.h"
+#include "runtime/monitored/averages.h"
 #include "runtime/platform/crc32c.h"
 #include "runtime/platform/text.h"
 
@@ -119,11 +121,15 @@ void ExportedModel::use_plugins(const Registry& plugins) {
 
 void ExportedModel::take(VariableStore& store, std::int64_t step) {
   std::vector<Variable*> found;
-  for (const std::string& name : variable_names_) {
-    found.push_back(store.find(name));
-    if (found.back() == nullptr)
-      fail(Code::kNotFound,
-           "the checkpoint has no variable " + single_quoted(name) + ", which the model predicts with");
+  {
+    const std::shared_lock reading(store.gate());
+    const bool averages = takes_averages(store);
+    for (const std::string& name : variable_names_) {
+      found.push_back(find_evaluated(store, name, averages));
+      if (found.back() == nullptr)
+        fail(Code::kNotFound,
+             "the checkpoint has no variable " + single_quoted(name) + ", which the model predicts with");
+    }
   }
   store.snapshot(found, snapshot_);
   variables_.clear();

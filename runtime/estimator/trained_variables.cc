@@ -5,6 +5,8 @@
 #include <mutex>
 #include <shared_mutex>
 
+#include "runtime/monitored/averages.h"
+
 namespace belay::runtime {
 namespace {
 
@@ -20,15 +22,6 @@ void check_variable(const Variable& wanted, const Variable* trained) {
                                         "; a model must make the same variables in both");
 }
 
-// Whether the hook weight_averaging wants its averages evaluated, in the place of the variables that they are of. Its
-// variables are known by their names.
-bool takes_averages(VariableStore& trained) {
-  static const std::string name = "weight_averaging/evaluate";  // made once: an evaluation allocates nothing
-  const Variable* evaluate = trained.find(name);
-  return evaluate != nullptr && evaluate->initialized && evaluate->value.dtype() == DType::kFloat32 &&
-         evaluate->value.bytes() == sizeof(float) && *static_cast<const float*>(evaluate->value.data()) != 0;
-}
-
 }  // namespace
 
 // Looked up each time: a recovery replaces the store, perhaps by one at the same address.
@@ -36,8 +29,7 @@ void TrainedVariables::find(const std::vector<Variable*>& wanted, VariableStore&
   trained_.clear();
   const bool averages = takes_averages(trained);
   for (const Variable* v : wanted) {
-    const Variable* from = averages ? trained.find("weight_averaging/" + v->name) : nullptr;
-    if (from == nullptr) from = trained.find(v->name);
+    const Variable* from = find_evaluated(trained, v->name, averages);
     check_variable(*v, from);
     trained_.push_back(from);
   }

@@ -218,7 +218,8 @@ class RunSaver {
 
 // Reads all of a checkpoint's variables into the session's store. RestoreError where it does not fit.
 void restore_variables(DirectSession& session, const StoredTensors& stored, const SaverUse& saver);
-// The same for a session that does not train: the checkpoint may hold more than the session has.
+// The same for a session that does not train: the checkpoint may hold more than the session has, and averages in the
+// place of variables (averages.h).
 void load_variables(DirectSession& session, const StoredTensors& stored, const SaverUse& saver);
 // Names, dtypes and shapes of a session's saved variables.
 std::vector<TensorInfo> variable_infos(const DirectSession& session);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Restoring: the newest checkpoint that can be, that of another run, or one by its path.
+#include <algorithm>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -8,6 +10,7 @@
 #include "runtime/checkpoint/find_restorable.h"
 #include "runtime/checkpoint/names.h"
 #include "runtime/checkpoint/restore_crashes.h"
+#include "runtime/monitored/averages.h"
 #include "runtime/monitored/fingerprint.h"
 #include "runtime/monitored/run_saver.h"
 #include "runtime/platform/text.h"
@@ -15,11 +18,13 @@
 namespace belay::runtime {
 namespace {
 
-void read_variables(DirectSession& session, const StoredTensors& stored, const SaverUse& saver) {
-  std::vector<NamedTensor> targets;
-  for (Variable* v : session.variables()) targets.push_back({v->name, v->value.view()});
+// `targets`: the memory of the session's variables; those that are not among them become 0.
+void read_variables(DirectSession& session, const StoredTensors& stored, const SaverUse& saver,
+                    const std::vector<NamedTensor>& targets) {
   const std::unique_lock gate(session.store().gate());
   for (Variable* v : session.variables()) v->initialized = false;
+  if (targets.size() < session.variables().size())
+    for (Variable* v : session.variables()) std::memset(v->value.data(), 0, v->value.bytes());
   stored.read(saver, targets);
   for (Variable* v : session.variables()) {
     v->initialized = true;
@@ -31,12 +36,26 @@ void read_variables(DirectSession& session, const StoredTensors& stored, const S
 
 void restore_variables(DirectSession& session, const StoredTensors& stored, const SaverUse& saver) {
   check_fits(stored, variable_infos(session));
-  read_variables(session, stored, saver);
+  std::vector<NamedTensor> targets;
+  for (Variable* v : session.variables()) targets.push_back({v->name, v->value.view()});
+  read_variables(session, stored, saver, targets);
 }
 
 void load_variables(DirectSession& session, const StoredTensors& stored, const SaverUse& saver) {
-  check_holds(stored, variable_infos(session));
-  read_variables(session, stored, saver);
+  const std::vector<TensorInfo> all = stored.tensors();
+  const auto has = [&](const TensorInfo& wanted) { return std::find(all.begin(), all.end(), wanted) != all.end(); };
+  std::vector<TensorInfo> wanted = variable_infos(session);
+  const std::string& step = session.global_step_name();  // other programs' files may have none
+  if (std::none_of(all.begin(), all.end(), [&](const TensorInfo& t) { return t.name == step; }))
+    std::erase_if(wanted, [&](const TensorInfo& v) { return v.name == step; });
+  check_holds(stored, wanted);
+  const bool averages = takes_averages(stored, saver);
+  std::vector<NamedTensor> targets;
+  for (const TensorInfo& v : wanted) {
+    const TensorInfo average{average_of(v.name), v.dtype, v.dims};
+    targets.push_back({averages && has(average) ? average.name : v.name, session.store().find(v.name)->value.view()});
+  }
+  read_variables(session, stored, saver, targets);
 }
 
 void RunSaver::compare_fingerprint(const Fingerprint& stored) const {

@@ -59,7 +59,10 @@ class HooksOfRun : public RunTest {
 
   // The elements of a float32 tensor of the checkpoint of a step.
   std::vector<float> tensor(int step, const std::string& name) const {
-    const std::string file = weights(run_dir(), step);
+    return tensor_of(weights(run_dir(), step), name);
+  }
+  // The same of a safetensors file's bytes.
+  static std::vector<float> tensor_of(const std::string& file, const std::string& name) {
     std::uint64_t length = 0;
     if (file.size() < sizeof(length)) return {};
     std::memcpy(&length, file.data(), sizeof(length));

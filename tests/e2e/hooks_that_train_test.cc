@@ -89,6 +89,49 @@ TEST_F(HooksThatTrain, EvaluationsAreOfTheAverages) {
               1e-6 * averaged.back());  // the last one is of the weights, which are the averages
 }
 
+// What predicts or exports from a checkpoint of before the end has the model that was evaluated then.
+TEST_F(HooksThatTrain, PredictionsAndExportsAreOfTheAverages) {
+  const std::string tables =
+      "[input.eval]\nplugin = \"numbers\"\nepochs = 1\n[eval]\nevery_steps = 25\nat_start = false\n[input.predict]\n"
+      "plugin = \"numbers\"\nexamples = 5\nepochs = 1\n[checkpoint]\nsave_steps = 25\nsave_secs = 0\n[[exporters]]\n"
+      "plugin = \"safetensors\"\nwhen = \"latest\"\nkeep = 9\n";
+  const std::string exports = run_dir() + "/export/safetensors/";
+  // The first export, or the last one; folders are named by the time.
+  const auto folder = [&](bool last) {
+    std::vector<std::string> names = listing(exports);
+    std::erase(names, "lock");
+    return names.empty() ? "none" : exports + (last ? names.back() : names.front());
+  };
+  const auto exported = [&](bool last) { return tensor_of(contents(folder(last) + "/model.safetensors"), kKernel); };
+  const auto told_of = [&](const std::string& command) {
+    const ProcessResult r = belay({command, temp / "train.toml", "--checkpoint", "25"});
+    EXPECT_EQ(r.status, 0) << r.err;
+    return r.out;
+  };
+
+  trained(hook("weight_averaging", "evaluate = false\nuse_at_end = false") + tables);
+  EXPECT_EQ(exported(false), tensor(25, kKernel));
+  const std::string predicted = told_of("predict"), evaluated = told_of("evaluate");
+  told_of("export");
+  EXPECT_EQ(exported(true), tensor(25, kKernel));
+
+  trained(hook("weight_averaging", "use_at_end = false") + tables);
+  EXPECT_NE(tensor(25, kAverage), tensor(25, kKernel));
+  EXPECT_EQ(exported(false), tensor(25, kAverage));
+  const std::string averages = told_of("evaluate");
+  EXPECT_NE(averages, evaluated);
+  const std::string averaged = told_of("predict");
+  EXPECT_NE(averaged, predicted);
+  told_of("export");
+  EXPECT_EQ(exported(true), tensor(25, kAverage));
+  const auto of_export = [&](const std::string& command) {
+    return belay({command, temp / "train.toml", "--checkpoint", folder(true) + "/model.safetensors"});
+  };
+  EXPECT_EQ(of_export("predict").out, averaged);
+  // The file has no step.
+  EXPECT_EQ(replaced(of_export("evaluate").out, "step 0 ", "step 25 "), averages);
+}
+
 // The last evaluation is of the averages, which then take the weights' place: other bytes of the same step.
 TEST_F(HooksThatTrain, TheBestCheckpointStaysWhereTheAveragesThatWereEvaluatedTakeItsPlace) {
   const std::string tables =

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The averages are variables of the graph: weight_averaging/VARIABLE. So they are in the checkpoints, and an evaluation
-// beside the training finds them by their names (runtime/estimator/trained_variables.h) while the variable
-// weight_averaging/evaluate is 1. Each update folds in the weights that its step begins with, in the run of that step.
+// The averages are variables of the graph: weight_averaging/VARIABLE. So they are in the checkpoints, and what evaluates
+// finds them by their names (runtime/monitored/averages.h) while the variable weight_averaging/evaluate is 1. Each update
+// folds in the weights that its step begins with, in the run of that step.
 #include <belay/ops/control.h>
 #include <belay/ops/math.h>
 #include <belay/ops/shape.h>
@@ -39,7 +39,7 @@ class WeightAveraging final : public belay::Hook {
           .range(0, 1),
       belay::option("start_step", &Options::start_step, "average from this global step on").min(0),
       belay::option("every_n_steps", &Options::every_n_steps, "an update every so many global steps").min(1),
-      belay::option("evaluate", &Options::evaluate, "evaluations beside the training are of the averages"),
+      belay::option("evaluate", &Options::evaluate, "evaluations, predictions and exports are of the averages"),
       belay::option("use_at_end", &Options::use_at_end,
                     "the last checkpoint has the averages in place of the weights"));
 

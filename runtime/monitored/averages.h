@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The averages of the hook weight_averaging, which are variables of the training with names of their own. While its
+// variable weight_averaging/evaluate is 1, what evaluates, predicts or exports takes them in the place of the variables
+// that they are of, from the training's store or from a checkpoint.
+#pragma once
+
+#include <string>
+
+#include "runtime/checkpoint/checkpoint_reader.h"
+#include "runtime/session/variable_store.h"
+
+namespace belay::runtime {
+
+// Whether averages are to be taken. The caller holds the store's gate.
+bool takes_averages(VariableStore& trained);
+bool takes_averages(const StoredTensors& stored, const SaverUse& saver);
+
+std::string average_of(const std::string& variable);
+
+// The variable of that name, or with `averages` its average where it has one; null: there is neither.
+Variable* find_evaluated(VariableStore& trained, const std::string& name, bool averages);
+
+}  // namespace belay::runtime
